@@ -1,0 +1,96 @@
+# For ./check and ./demo, sourced in the source directory: from a fresh clone on a bare Debian to a
+# configured build, doing only what is not done yet.
+
+export DEBIAN_FRONTEND=noninteractive
+jobs=$(nproc 2>/dev/null || echo 2)
+
+die() {
+	printf '%s: %s\n' "${0##*/}" "$1" >&2
+	exit "${2:-1}"
+}
+
+# has WHAT: whether what a package is needed for is there already, whichever way it came.
+has() {
+	case $1 in
+	*.pc) pkg-config --exists "${1%.pc}" ;;
+	-f*) echo 'int main(void) { return 0; }' | clang "$1" -x c - -o /dev/null ;;
+	/*) [ -e "$1" ] ;;
+	*) command -v "$1" ;;
+	esac >/dev/null 2>&1
+}
+
+# install PACKAGE=WHAT...: the packages whose WHAT is not there, in one go. Returns 1 if it failed.
+install() {
+	local missing=() pair as_root=()
+	for pair; do
+		has "${pair#*=}" || missing+=("${pair%%=*}")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+
+	local command="apt-get install --yes --no-install-recommends ${missing[*]}"
+	has apt-get || die "please install (names as in Debian): ${missing[*]}" 2
+	if [ "$(id -u)" -ne 0 ]; then
+		sudo -n true 2>/dev/null || die "please run as root: apt-get update && $command" 2
+		as_root=(sudo -n --preserve-env=DEBIAN_FRONTEND)
+	fi
+	echo "installing ${missing[*]}"
+	mkdir -p build
+	"${as_root[@]}" apt-get update >build/install.log 2>&1
+	"${as_root[@]}" $command >>build/install.log 2>&1 || {
+		tail -n 20 build/install.log
+		return 1
+	}
+}
+
+build_packages=(
+	gcc=gcc g++=g++ libc6-dev=/usr/include/stdio.h make=make
+	autoconf=autoconf automake=automake libtool=libtoolize
+	pkg-config=pkg-config libck-dev=ck.pc libhwloc-dev=hwloc.pc
+)
+
+# The tsunami. Without the sea floor it runs in an idealised basin.
+example_packages=(libnetcdf-dev=netcdf.pc libcairo2-dev=cairo.pc)
+example_data=ferret-datasets=/usr/share/ferret-vis/data/etopo5.cdf
+
+# bootstrap: make configure, unless it is there, as in a release. Make itself keeps it up to date.
+bootstrap() {
+	[ -f configure ] && [ -f Makefile.in ] && [ ! configure.ac -nt configure ] && return
+	echo 'autoreconf'
+	mkdir -p build
+	autoreconf -i >build/autoreconf.log 2>&1 || {
+		tail -n 20 build/autoreconf.log
+		return 1
+	}
+}
+
+# configure DIRECTORY OPTION...: again only if the options or the libraries found have changed.
+configure() {
+	local directory=$1 options
+	shift
+	options="$* with $(for package in ck hwloc netcdf cairo; do
+		echo "$package $(pkg-config --modversion "$package" 2>/dev/null)"
+	done)"
+	mkdir -p "$directory"
+	if [ -f "$directory/config.status" ] && [ "$options" = "$(cat "$directory/options" 2>/dev/null)" ]; then
+		return
+	fi
+	(cd "$directory" && ../../configure "$@") >"$directory/configure.log" 2>&1 || {
+		tail -n 8 "$directory/configure.log"
+		return 1
+	}
+	echo "$options" >"$directory/options"
+}
+
+# build DIRECTORY TARGET...
+build() {
+	local directory=$1
+	shift
+	make -C "$directory" -j "$jobs" "$@" >"$directory/make.log" 2>&1 || {
+		grep -E -m 20 '(error:|undefined reference|^(FAIL|ERROR):|No rule|\*\*\* \[)' "$directory/make.log" || tail -n 20 "$directory/make.log"
+		return 1
+	}
+}
+
+# The one build directory for daily use, shared by ./check and ./demo.
+main_build=build/main
+main_options=(--enable-werror --enable-openmp)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reel: the tape for reverse-mode automatic differentiation.
+ *
+ * reel/tape.h   push, pop, records, bits, spans, marks, errors: start here
+ * reel/pool.h   where tapes get their memory: budgets, recycling, statistics
+ */
+#ifndef REEL_H
+#define REEL_H
+
+#include <reel/version.h>
+#include <reel/pool.h>
+#include <reel/tape.h>
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What compilers offer beyond the standard; nothing here for users to call. */
+#ifndef REEL_COMPILER_H
+#define REEL_COMPILER_H
+
+#if defined(__GNUC__)
+#define REEL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define REEL_COLD __attribute__((cold, noinline))
+#define REEL_ALWAYS_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define REEL_UNLIKELY(condition) (condition)
+#define REEL_COLD
+#define REEL_ALWAYS_INLINE static inline
+#endif
+
+#ifdef __cplusplus
+#define REEL_ALIGNOF(type) alignof(type)
+#else
+#define REEL_ALIGNOF(type) _Alignof(type)
+#endif
+
+/* Where a call stands, as "file.c:123". */
+#define REEL_HERE __FILE__ ":" REEL_TEXT(__LINE__)
+#define REEL_TEXT(x) REEL_TEXT_(x)
+#define REEL_TEXT_(x) #x
+
+#endif

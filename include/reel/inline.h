@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tape's struct and the bodies of its fast paths; reel/tape.h is the manual.
+ *
+ * The fast paths know three addresses: top, and the two limits that a push may
+ * not end above (ceiling) and a pop may not begin below (floor). All that is
+ * rare sets a false limit, so that the next push or pop takes the out-of-line
+ * path: a new tape, a slab's end, checked mode, a hold, an error.
+ */
+#ifndef REEL_INLINE_H
+#define REEL_INLINE_H
+
+#include <string.h>
+
+#include <reel/compiler.h>
+#include <reel/tape.h>
+
+#ifdef __cplusplus
+#include <type_traits>
+extern "C" {
+#endif
+
+#define REEL_INLINE_BYTES 128
+
+/* Members are the library's own. All zero is a valid empty tape. */
+struct reel_tape {
+	/* All that the fast paths touch, in 64 bytes. */
+	char *top;
+	char *ceiling;
+	char *floor;
+	uint64_t bits;
+	uint32_t bit_count;
+	int32_t error;
+	struct reel_slab *slab;
+	struct reel_pool *pool;
+	struct reel_ledger *ledger;
+
+	uint64_t first[REEL_INLINE_BYTES / 8];
+
+	struct reel_slab *spare;
+	struct reel_hold *hold;
+	uint64_t below;
+	uint64_t refused;
+	uint64_t serial;
+	uint32_t holds;
+	uint32_t flags;
+};
+
+/* What a record is; `size` and `align` in bytes. */
+typedef struct reel_type {
+	const char *name;
+	size_t size;
+	size_t align;
+} reel_type;
+
+REEL_COLD void reel_push_slow(reel_tape *tape, const void *value, const reel_type *type,
+			      const char *site);
+REEL_COLD void reel_pop_slow(reel_tape *tape, void *value, const reel_type *type,
+			     const char *site);
+REEL_COLD void reel_look_slow(reel_tape *tape, void *value, const reel_type *type,
+			      const char *site);
+REEL_COLD void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char *site);
+REEL_COLD uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site);
+REEL_COLD uint64_t reel_look_bits_slow(reel_tape *tape, unsigned n, const char *site);
+REEL_COLD void *reel_push_span_slow(reel_tape *tape, const reel_type *type, size_t n,
+				    const char *site);
+REEL_COLD const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n,
+					 const char *site);
+REEL_COLD void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t n,
+				  const char *site);
+REEL_COLD void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n,
+				const char *site);
+REEL_COLD void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
+				    const char *site);
+REEL_COLD void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
+				   const char *site);
+REEL_COLD reel_cursor reel_cursor_push_slow(reel_tape *tape, reel_cursor cursor,
+					    const void *value, const reel_type *type,
+					    const char *site);
+REEL_COLD reel_cursor reel_cursor_pop_slow(reel_tape *tape, reel_cursor cursor, void *value,
+					   const reel_type *type, const char *site);
+
+#ifdef __cplusplus
+}
+#endif
+
+#define REEL_ROUND(bytes) (((bytes) + (size_t)7) & ~(size_t)7)
+
+/*
+ * A pop compares signed and at least 64 bits wide: below the all-zero tape's
+ * top and floor lies a negative number. The false floor is above every address.
+ */
+#define REEL_ADDRESS(pointer) ((int64_t)(uintptr_t)(pointer))
+#define REEL_FALSE_FLOOR ((char *)(uintptr_t)((uint64_t)INT64_MAX & UINTPTR_MAX))
+#define REEL_FALSE_CEILING ((char *)0)
+
+REEL_ALWAYS_INLINE bool reel_above(const char *top, size_t bytes, const char *ceiling)
+{
+	return (uintptr_t)top + bytes > (uintptr_t)ceiling;
+}
+
+REEL_ALWAYS_INLINE bool reel_under(const char *top, size_t bytes, const char *floor)
+{
+	return REEL_ADDRESS(top) - (int64_t)bytes < REEL_ADDRESS(floor);
+}
+
+/*
+ * The payload is stored by its own type, never through char, which the compiler
+ * would have to take for a change of the tape itself. Types aligned above 8
+ * bytes, for which the tape's addresses are not good enough, are copied.
+ */
+#define REEL_STORE(slot, type, x)                                                                  \
+	do {                                                                                       \
+		if (REEL_ALIGNOF(type) <= 8)                                                       \
+			*(type *)(void *)(slot) = (x);                                             \
+		else                                                                               \
+			memcpy((slot), &(x), sizeof(type));                                        \
+	} while (0)
+
+#define REEL_LOAD(x, type, slot)                                                                   \
+	do {                                                                                       \
+		if (REEL_ALIGNOF(type) <= 8)                                                       \
+			(x) = *(const type *)(const void *)(slot);                                 \
+		else                                                                               \
+			memcpy(&(x), (slot), sizeof(type));                                        \
+	} while (0)
+
+/*
+ * In the slow branches a copy of the value is made, so that the value itself,
+ * whose address is never taken, can stay in a register.
+ */
+#define REEL_RECORD(name, type)                                                                    \
+	static const reel_type reel_type_##name = {#type, sizeof(type), REEL_ALIGNOF(type)};       \
+	REEL_RECORD_FUNCTIONS(name, type, &reel_type_##name)                                       \
+	struct reel_type
+
+#define REEL_RECORD_FUNCTIONS(name, type, descriptor)                                              \
+	REEL_ALWAYS_INLINE void reel_push_##name##_at(reel_tape *tape, type x, const char *site)   \
+	{                                                                                          \
+		char *slot = tape->top;                                                            \
+		if (REEL_UNLIKELY(reel_above(slot, REEL_ROUND(sizeof(type)), tape->ceiling))) {    \
+			type copy = x;                                                             \
+			reel_push_slow(tape, &copy, descriptor, site);                      \
+			return;                                                                    \
+		}                                                                                  \
+		REEL_STORE(slot, type, x);                                                         \
+		tape->top = slot + REEL_ROUND(sizeof(type));                                       \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE type reel_pop_##name##_at(reel_tape *tape, const char *site)            \
+	{                                                                                          \
+		type x;                                                                            \
+		char *top = tape->top;                                                             \
+		if (REEL_UNLIKELY(reel_under(top, REEL_ROUND(sizeof(type)), tape->floor))) {       \
+			type copy;                                                                 \
+			reel_pop_slow(tape, &copy, descriptor, site);                       \
+			return copy;                                                               \
+		}                                                                                  \
+		top -= REEL_ROUND(sizeof(type));                                                   \
+		tape->top = top;                                                                   \
+		REEL_LOAD(x, type, top);                                                           \
+		return x;                                                                          \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE type reel_look_##name##_at(reel_tape *tape, const char *site)           \
+	{                                                                                          \
+		type x;                                                                            \
+		if (REEL_UNLIKELY(                                                                 \
+			    reel_under(tape->top, REEL_ROUND(sizeof(type)), tape->floor))) {       \
+			type copy;                                                                 \
+			reel_look_slow(tape, &copy, descriptor, site);                      \
+			return copy;                                                               \
+		}                                                                                  \
+		REEL_LOAD(x, type, tape->top - REEL_ROUND(sizeof(type)));                          \
+		return x;                                                                          \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE reel_cursor reel_cursor_push_##name##_at(                               \
+		reel_tape *tape, reel_cursor cursor, type x, const char *site)                     \
+	{                                                                                          \
+		if (REEL_UNLIKELY(                                                                 \
+			    reel_above(cursor.top, REEL_ROUND(sizeof(type)), cursor.limit))) {     \
+			type copy = x;                                                             \
+			return reel_cursor_push_slow(tape, cursor, &copy, descriptor,       \
+						     site);                                        \
+		}                                                                                  \
+		REEL_STORE(cursor.top, type, x);                                                   \
+		cursor.top += REEL_ROUND(sizeof(type));                                            \
+		return cursor;                                                                     \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE reel_cursor reel_cursor_pop_##name##_at(                                \
+		reel_tape *tape, reel_cursor cursor, type *x, const char *site)                    \
+	{                                                                                          \
+		if (REEL_UNLIKELY(                                                                 \
+			    reel_under(cursor.top, REEL_ROUND(sizeof(type)), cursor.limit))) {     \
+			type copy;                                                                 \
+			cursor = reel_cursor_pop_slow(tape, cursor, &copy, descriptor,      \
+						      site);                                       \
+			*x = copy;                                                                 \
+			return cursor;                                                             \
+		}                                                                                  \
+		cursor.top -= REEL_ROUND(sizeof(type));                                            \
+		REEL_LOAD(*x, type, cursor.top);                                                   \
+		return cursor;                                                                     \
+	}
+
+#define reel_push_record(tape, name, x) reel_push_##name##_at((tape), (x), REEL_HERE)
+#define reel_pop_record(tape, name) reel_pop_##name##_at((tape), REEL_HERE)
+#define reel_look_record(tape, name) reel_look_##name##_at((tape), REEL_HERE)
+#define reel_cursor_push_record(tape, cursor, name, x)                                             \
+	reel_cursor_push_##name##_at((tape), (cursor), (x), REEL_HERE)
+#define reel_cursor_pop_record(tape, cursor, name, x)                                              \
+	reel_cursor_pop_##name##_at((tape), (cursor), (x), REEL_HERE)
+
+/* ---- Bits ---- */
+
+/*
+ * Fewer than 64 bits wait in the tape; the 64th sends the word to the slab as a
+ * record. A false limit sends bits, too, the slow way.
+ */
+REEL_ALWAYS_INLINE void reel_push_bits_at(reel_tape *tape, uint64_t value, unsigned n,
+					  const char *site)
+{
+	if (REEL_UNLIKELY(n >= 64 - tape->bit_count || n > 32 ||
+			  tape->ceiling == REEL_FALSE_CEILING)) {
+		reel_push_bits_slow(tape, value, n, site);
+		return;
+	}
+	tape->bits = tape->bits << n | (value & (((uint64_t)1 << n) - 1));
+	tape->bit_count += n;
+}
+
+REEL_ALWAYS_INLINE uint64_t reel_pop_bits_at(reel_tape *tape, unsigned n, const char *site)
+{
+	uint64_t value;
+
+	if (REEL_UNLIKELY(n > tape->bit_count || n > 32 || tape->floor == REEL_FALSE_FLOOR))
+		return reel_pop_bits_slow(tape, n, site);
+	value = tape->bits & (((uint64_t)1 << n) - 1);
+	tape->bits >>= n;
+	tape->bit_count -= n;
+	return value;
+}
+
+REEL_ALWAYS_INLINE void reel_push_bool_at(reel_tape *tape, bool bit, const char *site)
+{
+	reel_push_bits_at(tape, bit, 1, site);
+}
+
+REEL_ALWAYS_INLINE bool reel_pop_bool_at(reel_tape *tape, const char *site)
+{
+	return reel_pop_bits_at(tape, 1, site) != 0;
+}
+
+REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, const char *site)
+{
+	return reel_look_bits_slow(tape, 1, site) != 0;
+}
+
+#define reel_push_bits(tape, value, n) reel_push_bits_at((tape), (value), (n), REEL_HERE)
+#define reel_pop_bits(tape, n) reel_pop_bits_at((tape), (n), REEL_HERE)
+#define reel_push_bit(tape, bit) reel_push_bool_at((tape), (bit), REEL_HERE)
+#define reel_pop_bit(tape) reel_pop_bool_at((tape), REEL_HERE)
+#define reel_look_bit(tape) reel_look_bool_at((tape), REEL_HERE)
+#define reel_push_byte(tape, byte) reel_push_bits_at((tape), (uint8_t)(byte), 8, REEL_HERE)
+#define reel_pop_byte(tape) ((uint8_t)reel_pop_bits_at((tape), 8, REEL_HERE))
+
+/* ---- Spans ---- */
+
+/* Whether n elements have more bytes than any slab can; folds for a constant size. */
+#define REEL_TOO_MANY(n, size) ((n) > (SIZE_MAX / 4) / (size))
+
+REEL_ALWAYS_INLINE void *reel_push_span_at(reel_tape *tape, size_t n, reel_type type,
+					   const char *site)
+{
+	char *slot = tape->top;
+
+	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
+			  reel_above(slot, REEL_ROUND(n * type.size), tape->ceiling)))
+		return reel_push_span_slow(tape, &type, n, site);
+	tape->top = slot + REEL_ROUND(n * type.size);
+	return slot;
+}
+
+REEL_ALWAYS_INLINE const void *reel_pop_span_at(reel_tape *tape, size_t n, reel_type type,
+						const char *site)
+{
+	char *top = tape->top;
+
+	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
+			  reel_under(top, REEL_ROUND(n * type.size), tape->floor)))
+		return reel_pop_span_slow(tape, &type, n, site);
+	top -= REEL_ROUND(n * type.size);
+	tape->top = top;
+	return top;
+}
+
+REEL_ALWAYS_INLINE void *reel_reserve_at(reel_tape *tape, size_t n, reel_type type,
+					 const char *site)
+{
+	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
+			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling)))
+		return reel_reserve_slow(tape, &type, n, site);
+	return tape->top;
+}
+
+REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type,
+				       const char *site)
+{
+	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
+			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling)))
+		reel_commit_slow(tape, &type, n, site);
+	else
+		tape->top += REEL_ROUND(n * type.size);
+}
+
+REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, size_t n,
+					   size_t size, const char *site)
+{
+	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) ||
+			  reel_above(tape->top, REEL_ROUND(n * size), tape->ceiling))) {
+		reel_push_array_slow(tape, source, n, size, site);
+		return;
+	}
+	memcpy(tape->top, source, n * size);
+	tape->top += REEL_ROUND(n * size);
+}
+
+REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t n, size_t size,
+					  const char *site)
+{
+	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) ||
+			  reel_under(tape->top, REEL_ROUND(n * size), tape->floor))) {
+		reel_pop_array_slow(tape, target, n, size, site);
+		return;
+	}
+	tape->top -= REEL_ROUND(n * size);
+	memcpy(target, tape->top, n * size);
+}
+
+#ifdef __cplusplus
+#define REEL_TYPE_OF(type) (reel_type{#type, sizeof(type), alignof(type)})
+#else
+#define REEL_TYPE_OF(type) ((reel_type){#type, sizeof(type), _Alignof(type)})
+#endif
+
+#define reel_push_span(tape, type, n)                                                              \
+	((type *)reel_push_span_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE))
+#define reel_pop_span(tape, type, n)                                                               \
+	((const type *)reel_pop_span_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE))
+#define reel_reserve(tape, type, n)                                                                \
+	((type *)reel_reserve_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE))
+#define reel_commit(tape, type, n)                                                                 \
+	reel_commit_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE)
+#define reel_push_array(tape, source, n)                                                           \
+	reel_push_array_at((tape), (source), (n), sizeof *(source), REEL_HERE)
+#define reel_pop_array(tape, target, n)                                                            \
+	reel_pop_array_at((tape), (target), (n), sizeof *(target), REEL_HERE)
+
+/* ---- Cursors ---- */
+
+REEL_ALWAYS_INLINE reel_cursor reel_push_cursor(const reel_tape *tape)
+{
+	reel_cursor cursor = {tape->top, tape->ceiling};
+
+	return cursor;
+}
+
+REEL_ALWAYS_INLINE reel_cursor reel_pop_cursor(const reel_tape *tape)
+{
+	reel_cursor cursor = {tape->top, tape->floor};
+
+	return cursor;
+}
+
+REEL_ALWAYS_INLINE void reel_cursor_close(reel_tape *tape, reel_cursor cursor)
+{
+	tape->top = cursor.top;
+}
+
+/* ---- Scalars, by type ---- */
+
+#ifndef __cplusplus
+
+#define REEL_SCALARS(X)                                                                            \
+	X(char, char)                                                                              \
+	X(schar, signed char)                                                                      \
+	X(uchar, unsigned char)                                                                    \
+	X(short, short)                                                                            \
+	X(ushort, unsigned short)                                                                  \
+	X(int, int)                                                                                \
+	X(uint, unsigned int)                                                                      \
+	X(long, long)                                                                              \
+	X(ulong, unsigned long)                                                                    \
+	X(llong, long long)                                                                        \
+	X(ullong, unsigned long long)                                                              \
+	X(float, float)                                                                            \
+	X(double, double)                                                                          \
+	X(ldouble, long double)                                                                    \
+	X(cfloat, float _Complex)                                                                  \
+	X(cdouble, double _Complex)                                                                \
+	X(cldouble, long double _Complex)
+
+#define REEL_SCALAR_RECORD(name, type) REEL_RECORD(name, type);
+REEL_SCALARS(REEL_SCALAR_RECORD)
+
+typedef const void *reel_pointer;
+REEL_RECORD(pointer, reel_pointer);
+
+#define REEL_PUSH_CASE(name, type) type : reel_push_##name##_at,
+#define REEL_POP_CASE(name, type) type : reel_pop_##name##_at,
+#define REEL_LOOK_CASE(name, type) type : reel_look_##name##_at,
+#define REEL_CURSOR_PUSH_CASE(name, type) type : reel_cursor_push_##name##_at,
+#define REEL_CURSOR_POP_CASE(name, type) type * : reel_cursor_pop_##name##_at,
+
+#define reel_push(tape, x)                                                                         \
+	_Generic((x), REEL_SCALARS(REEL_PUSH_CASE) _Bool : reel_push_bool_at,                      \
+		 default : reel_push_pointer_at)((tape), (x), REEL_HERE)
+#define reel_pop(tape, type)                                                                       \
+	((type)_Generic((type){0}, REEL_SCALARS(REEL_POP_CASE) _Bool : reel_pop_bool_at,           \
+			default : reel_pop_pointer_at)((tape), REEL_HERE))
+#define reel_look(tape, type)                                                                      \
+	((type)_Generic((type){0}, REEL_SCALARS(REEL_LOOK_CASE) _Bool : reel_look_bool_at,         \
+			default : reel_look_pointer_at)((tape), REEL_HERE))
+#define reel_cursor_push(tape, cursor, x)                                                          \
+	_Generic((x), REEL_SCALARS(REEL_CURSOR_PUSH_CASE) default                                  \
+		 : reel_cursor_push_pointer_at)((tape), (cursor), (x), REEL_HERE)
+#define reel_cursor_pop(tape, cursor, x)                                                           \
+	_Generic((x), REEL_SCALARS(REEL_CURSOR_POP_CASE) reel_pointer *                            \
+		 : reel_cursor_pop_pointer_at)((tape), (cursor), (x), REEL_HERE)
+
+#else
+
+/* A function, since a template's static member would need C++17 to be inline. */
+template <class T> inline const reel_type *reel_type_of()
+{
+	static const reel_type type = {__PRETTY_FUNCTION__, sizeof(T), alignof(T)};
+
+	return &type;
+}
+
+template <class T> struct reel_record_of {
+	static_assert(std::is_trivially_copyable<T>::value,
+		      "a tape holds trivially copyable types only");
+	REEL_RECORD_FUNCTIONS(value, T, reel_type_of<T>())
+};
+
+template <> struct reel_record_of<bool> {
+	REEL_ALWAYS_INLINE void reel_push_value_at(reel_tape *tape, bool x, const char *site)
+	{
+		reel_push_bool_at(tape, x, site);
+	}
+
+	REEL_ALWAYS_INLINE bool reel_pop_value_at(reel_tape *tape, const char *site)
+	{
+		return reel_pop_bool_at(tape, site);
+	}
+
+	REEL_ALWAYS_INLINE bool reel_look_value_at(reel_tape *tape, const char *site)
+	{
+		return reel_look_bool_at(tape, site);
+	}
+};
+
+template <class T> inline void reel_push_at(reel_tape *tape, T x, const char *site)
+{
+	reel_record_of<T>::reel_push_value_at(tape, x, site);
+}
+
+template <class T>
+inline reel_cursor reel_cursor_push_at(reel_tape *tape, reel_cursor cursor, T x, const char *site)
+{
+	return reel_record_of<T>::reel_cursor_push_value_at(tape, cursor, x, site);
+}
+
+template <class T>
+inline reel_cursor reel_cursor_pop_at(reel_tape *tape, reel_cursor cursor, T *x, const char *site)
+{
+	return reel_record_of<T>::reel_cursor_pop_value_at(tape, cursor, x, site);
+}
+
+#define reel_push(tape, x) reel_push_at((tape), (x), REEL_HERE)
+#define reel_pop(tape, type) reel_record_of<type>::reel_pop_value_at((tape), REEL_HERE)
+#define reel_look(tape, type) reel_record_of<type>::reel_look_value_at((tape), REEL_HERE)
+#define reel_cursor_push(tape, cursor, x) reel_cursor_push_at((tape), (cursor), (x), REEL_HERE)
+#define reel_cursor_pop(tape, cursor, x) reel_cursor_pop_at((tape), (cursor), (x), REEL_HERE)
+
+#endif
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pool: where tapes get their slabs.
+ *
+ * A pool carves slabs from large, huge-page backed arenas, hands them to
+ * tapes, and keeps those given back for the next tape: a warm gradient maps
+ * nothing and faults nothing. A thread keeps a few empty slabs of its own (two
+ * magazines), so that most takes touch no shared memory; magazines travel
+ * whole through one lock-free list.
+ *
+ * Most programs never name a pool: a tape that was opened without one, or is
+ * simply all zero, uses the process's default pool.
+ *
+ * Who may call what at the same time (- is safe, X needs the caller's order):
+ *
+ *                        a tape's    pool_trim   pool_get_stats   pool_close
+ *                        push, pop
+ *   a tape's push, pop   - (1)       -           -                X
+ *   reel_pool_trim       -           -           -                X
+ *   reel_pool_get_stats  -           -           -                X
+ *   reel_pool_close      X           X           X                X
+ *
+ *   (1) on different tapes of the same pool; one tape belongs to one thread
+ *       at a time.
+ *
+ * fork: the child may go on with the tapes that the forking thread owned and
+ * open new ones. A tape that another thread was using at that moment is not
+ * usable in the child, so a pool with such a tape cannot be closed there. The
+ * empty slabs that other threads held in their magazines are lost to the child
+ * and counted (lost_slabs).
+ */
+#ifndef REEL_POOL_H
+#define REEL_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_pool reel_pool;
+
+/* Tapes of this pool are checked: see "Checked mode" in reel/tape.h. */
+#define REEL_POOL_CHECKED 1u
+/* Do not ask for huge pages. */
+#define REEL_POOL_SMALL_PAGES 2u
+
+/*
+ * All zero means all defaults. Sizes are bytes.
+ */
+struct reel_pool_options {
+	/*
+	 * What the pool may have resident, in use and idle together. A push
+	 * that would need more is refused with -EDQUOT and the tape keeps
+	 * everything pushed before it. 0: no bound.
+	 */
+	size_t hard_budget;
+	/*
+	 * Above this the pool gives empty slabs back to the system instead of
+	 * keeping them warm, except the first slabs of tapes and those in
+	 * magazines. At most hard_budget. 0: the hard budget.
+	 */
+	size_t soft_budget;
+	/*
+	 * A slab: a multiple of 64, from 64 B to 1 GiB; 0: 2 MiB, one huge page.
+	 * A pool has at most 2^20 slabs (2^16 where addresses have 32 bits), and
+	 * gives back to the system only those that are whole pages. Under a
+	 * budget, slabs that are not whole huge pages get small pages.
+	 */
+	size_t slab_bytes;
+	/*
+	 * The first four slabs of a tape, pieces of one slab: divides
+	 * slab_bytes into at most 1024. 0: 64 KiB, more for very large slabs,
+	 * or slab_bytes where that does not divide it.
+	 */
+	size_t first_slab_bytes;
+	/* Slabs in a magazine, 1 to 16. 0: 16, less under a tight budget. */
+	unsigned magazine_slabs;
+	/* REEL_POOL_* */
+	unsigned flags;
+};
+
+struct reel_pool_stats {
+	uint64_t hard_budget;         /* bytes; UINT64_MAX: no bound */
+	uint64_t soft_budget;         /* bytes; UINT64_MAX: no bound */
+	uint64_t slab_bytes;
+	uint64_t first_slab_bytes;
+	uint64_t resident_bytes;      /* charged to the budget now, in use and idle */
+	uint64_t peak_resident_bytes; /* the most that it ever was */
+	uint64_t slabs;               /* descriptors that exist: in use, empty, without memory */
+	uint64_t slabs_in_use;        /* on tapes now */
+	uint64_t takes;               /* slabs handed to tapes so far */
+	uint64_t shared_takes;        /* those for which the thread's magazines were empty */
+	uint64_t fresh_slabs;         /* slabs carved or mapped, first slabs by the frame */
+	uint64_t refused;             /* takes refused at the hard budget */
+	uint64_t trimmed_bytes;       /* given back to the system so far */
+	uint64_t lost_slabs;          /* in magazines of threads that a fork left behind */
+	uint64_t stalls;              /* pushes and pops that waited for memory or a store */
+};
+
+/*
+ * Open a pool and store it in *pool.
+ *
+ * options may be NULL (all defaults) and is not kept. Any thread. The pool
+ * belongs to the caller, who ends it with reel_pool_close().
+ *
+ * Returns 0, or
+ *   -EINVAL  an option is out of its range (the text of reel_pool_options_problem()
+ *            names it); *pool is unchanged
+ *   -ENOMEM  no memory, or no thread key is left
+ *
+ * Cost: some mappings of address space; memory is taken when tapes need it.
+ */
+int reel_pool_open(reel_pool **pool, const struct reel_pool_options *options);
+
+/*
+ * Say in words which option reel_pool_open() would refuse and what would do,
+ * or return NULL if all are in range. Any thread; a constant string.
+ */
+const char *reel_pool_options_problem(const struct reel_pool_options *options);
+
+/*
+ * End a pool and unmap all its memory. Every tape on it must have been closed;
+ * no other thread may use it any more, and threads that did have been joined or
+ * are not just ending. NULL is allowed.
+ *
+ * Returns 0, or
+ *   -EBUSY   slabs are still on tapes; nothing was done
+ *   -EPERM   it is the default pool, which lives as long as the process
+ */
+int reel_pool_close(reel_pool *pool);
+
+/*
+ * The pool of tapes that name none, opened at its first use and configured by
+ * the environment, so that a relinked program needs no change of its source:
+ *
+ *   REEL_BUDGET=BYTES   the hard budget: a number and optionally K, M, G or T
+ *   REEL_CHECKED=1      checked mode for its tapes
+ *
+ * A value that makes no sense is reported in one line on stderr and ignored.
+ * In a set-user-id program the environment is not read.
+ *
+ * Any thread. NULL if there was no memory for it.
+ */
+reel_pool *reel_pool_default(void);
+
+/*
+ * Give idle memory back to the system until at most `keep` bytes are resident,
+ * or until none is idle. Slabs in other threads' magazines, the small first
+ * slabs, and slabs that are not whole pages stay. Any thread, while others use the pool.
+ *
+ * Returns the bytes given back. Cost: a system call per slab given back, and a
+ * page fault for each page of it when it is next used.
+ */
+size_t reel_pool_trim(reel_pool *pool, size_t keep);
+
+/*
+ * Read the pool's counters. Any thread, while others use the pool; each counter
+ * is exact, their sum is not a snapshot of one moment.
+ */
+void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats);
+
+/* Which lock-free list the library was built with: "ck" or "c11". */
+const char *reel_pool_implementation(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

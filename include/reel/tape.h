@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tape: what the forward sweep pushes, the reverse sweep pops.
+ *
+ *	reel_tape tape = {0};
+ *
+ *	for (int i = 0; i < n; i++) {           forward sweep
+ *		reel_push(&tape, x);
+ *		x = sin(x) * a[i];
+ *	}
+ *	for (int i = n; i-- > 0;) {             reverse sweep
+ *		x = reel_pop(&tape, double);
+ *		a_bar[i] += sin(x) * x_bar;
+ *		x_bar = cos(x) * a[i] * x_bar;
+ *	}
+ *	reel_tape_close(&tape);
+ *
+ * Order. Pops mirror pushes: last in, first out, over all kinds of values
+ * together; each pop names the type, or the number of bits or elements, that
+ * its push had.
+ *
+ * Memory. A tape is a plain struct that the caller keeps where he likes. All
+ * zero is an empty tape on the default pool, so static, thread-private and
+ * zero-filled tapes just work. The first 128 bytes go to a buffer inside the
+ * struct; then slabs come from the pool. A record takes its size rounded up to
+ * 8 bytes; bits are packed. A tape must not be copied (use reel_tape_move()).
+ *
+ * Threads. A tape belongs to one thread at a time and takes no lock. It may be
+ * handed to another thread by whatever synchronisation the program has (a
+ * barrier, a join, a task dependence); see reel_tape_hand_over().
+ *
+ * Errors are sticky: after the first one every push is refused and counted,
+ * so a loop needs no test; reel_tape_error() tells at its end. What was pushed
+ * before stays and can be popped. A pop that mirrors a refused push, or that
+ * mirrors none, gives bytes of all ones (a quiet NaN in every floating-point
+ * type, -1 in integers, an invalid pointer), never stale data.
+ *
+ * Cost. A push or a pop of a value in the current slab is inline, wait-free and
+ * has no atomic operation: a compare, a load or store, and a new top. One that
+ * crosses into another slab takes it from the thread's magazine (wait-free) or
+ * from the pool (lock-free). All that is rare is behind the same compare.
+ *
+ * Checked mode (REEL_CHECKED, REEL_POOL_CHECKED, or REEL_CHECKED=1 in the
+ * environment) notes type, size and call site of each push. The first pop that
+ * does not mirror its push, and the first push or pop by a thread that does not
+ * own the tape, is reported with both places. It takes some tens of times longer
+ * and three times the memory; results are the same.
+ */
+#ifndef REEL_TAPE_H
+#define REEL_TAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <reel/pool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_tape reel_tape;
+
+/* Flags of reel_tape_open(): checked mode for this tape. */
+#define REEL_CHECKED 1u
+
+/* ---- Opening and closing ------------------------------------------------ */
+
+/*
+ * Make *tape an empty tape on `pool` (NULL: the default pool).
+ *
+ * Needed only to choose a pool or flags; whatever *tape held is overwritten,
+ * not closed. The tape must be closed before the pool. Takes no memory.
+ *
+ * Returns 0, or -EINVAL for an unknown flag, -ENOMEM if the default pool could
+ * not be opened.
+ */
+int reel_tape_open(reel_tape *tape, reel_pool *pool, unsigned flags);
+
+/*
+ * Drop all that is on the tape and give its memory back to the pool. The
+ * struct is all zero afterwards: an empty tape on the default pool.
+ */
+void reel_tape_close(reel_tape *tape);
+
+/*
+ * Move a tape to another struct, with its contents, marks and error; marks
+ * stay valid. *to must be all zero or closed; *from is all zero afterwards.
+ */
+void reel_tape_move(reel_tape *to, reel_tape *from);
+
+/*
+ * Give up ownership: the next thread to use the tape owns it. Needed in checked
+ * mode only, where a use by another thread is otherwise an error (-EPERM);
+ * synchronising the two threads is the caller's part in any case.
+ */
+void reel_tape_hand_over(reel_tape *tape);
+
+/* The bytes on the tape now, gaps at slab ends and unfilled bit words left out. */
+uint64_t reel_tape_bytes(const reel_tape *tape);
+
+/* Whether nothing is on the tape, neither values nor bits nor refused pushes. */
+bool reel_tape_is_empty(const reel_tape *tape);
+
+/* ---- Errors -------------------------------------------------------------- */
+
+/*
+ * The sticky error: 0, or the first of
+ *   -EDQUOT    a push was refused at the pool's hard budget
+ *   -ENOMEM    a push was refused for want of memory
+ *   -EOVERFLOW a span or array of more bytes than can be addressed
+ *   -ENODATA   a pop of an empty tape
+ *   -EBADMSG   a pop that does not mirror its push
+ *   -EPERM     checked mode: use by a thread that does not own the tape
+ *   -EINVAL    a mark that is not on the tape any more, a replay without a hold,
+ *              or a bit count above 32
+ *   -EBUSY     a rewind to a mark from outside the innermost hold
+ */
+int reel_tape_error(const reel_tape *tape);
+
+/*
+ * Bytes of pushes that were refused and not yet popped, bits rounded up; UINT64_MAX
+ * / 8 + 1 if pops and pushes do not mirror any more, and all pops give all ones.
+ */
+uint64_t reel_tape_refused(const reel_tape *tape);
+
+/*
+ * Forget the error, so that the tape takes pushes again. Returns the error
+ * that was there (0 if none), or -EBUSY if pushes that were refused have not
+ * been popped or rewound: the tape would then be out of step.
+ */
+int reel_tape_clear_error(reel_tape *tape);
+
+/* A few words for an error of this library, or strerror()'s. Constant text. */
+const char *reel_strerror(int error);
+
+/*
+ * Called once per tape and error, by the thread that owns the tape. `message`
+ * is one line without a newline, valid during the call. The handler may not
+ * use the tape other than to read its error.
+ */
+typedef void reel_error_handler(const reel_tape *tape, int error, const char *message,
+				void *context);
+
+/*
+ * Install a handler for the process; NULL brings back the default, which writes
+ * the message to stderr. Install it before threads use tapes.
+ */
+void reel_set_error_handler(reel_error_handler *handler, void *context);
+
+/* ---- Values --------------------------------------------------------------- */
+
+/*
+ * void reel_push(reel_tape *tape, SCALAR x);
+ * TYPE reel_pop(reel_tape *tape, TYPE);
+ * TYPE reel_look(reel_tape *tape, TYPE);
+ *
+ * Push x: any integer, floating-point or complex type, or a pointer. A bool is
+ * pushed as one bit. Mind C's promotions: 'c' and a < b are ints. Pop takes the
+ * value off the tape, look leaves it there.
+ *
+ * In C++ these also take any struct that is trivially copyable and has a default
+ * constructor.
+ *
+ *
+ * REEL_RECORD(NAME, TYPE);
+ *
+ * At file scope: make TYPE (a struct, or any complete type that can be assigned)
+ * a record type. NAME is one word. Then, all inline:
+ *
+ * void reel_push_record(reel_tape *tape, NAME, TYPE x);
+ * TYPE reel_pop_record(reel_tape *tape, NAME);
+ * TYPE reel_look_record(reel_tape *tape, NAME);
+ * reel_cursor reel_cursor_push_record(reel_tape *tape, reel_cursor c, NAME, TYPE x);
+ * reel_cursor reel_cursor_pop_record(reel_tape *tape, reel_cursor c, NAME, TYPE *x);
+ *
+ * A record costs one check whatever its size. One larger than the pool's slabs
+ * gets a slab of its own.
+ */
+
+/* ---- Bits ------------------------------------------------------------------ */
+
+/*
+ * void reel_push_bits(reel_tape *tape, uint64_t value, unsigned n);
+ * uint64_t reel_pop_bits(reel_tape *tape, unsigned n);
+ *
+ * Push the low n bits of value, 0 <= n <= 32: branch numbers, trip counts,
+ * small enumerations. Packed 64 to a word, in order with all other values. Any
+ * other n is -EINVAL.
+ *
+ * void reel_push_bit(reel_tape *tape, bool bit);
+ * bool reel_pop_bit(reel_tape *tape);
+ * bool reel_look_bit(reel_tape *tape);
+ *
+ * One bit: which way a branch went.
+ *
+ * void reel_push_byte(reel_tape *tape, uint8_t byte);
+ * uint8_t reel_pop_byte(reel_tape *tape);
+ *
+ * Eight bits, packed with the others.
+ */
+
+/* ---- Spans: many values as one plain array ---------------------------------- */
+
+/*
+ * TYPE *reel_push_span(reel_tape *tape, TYPE, size_t n);
+ *
+ * Push n elements at once and return where they lie, aligned for TYPE; the
+ * caller writes them before his next call on the tape. NULL if refused: this is
+ * the one push whose result must be looked at. The elements are contiguous: a
+ * span larger than the pool's slabs gets a slab of its own; spans of 2 to
+ * 16 KiB are the fastest way to use a tape, since the loop over them vectorises.
+ *
+ * const TYPE *reel_pop_span(reel_tape *tape, TYPE, size_t n);
+ *
+ * Take the span that was pushed last, n elements as pushed, off the tape and
+ * return where they lie, to be read in any order. They stay readable until the
+ * next call on the tape other than one more pop of a span: the two spans popped
+ * last can be read together. NULL after an error.
+ *
+ * TYPE *reel_reserve(reel_tape *tape, TYPE, size_t n);
+ * void reel_commit(reel_tape *tape, TYPE, size_t n);
+ *
+ * The same in two steps, where n is known only after writing: make room for n
+ * elements without pushing them (NULL if refused; nothing is counted, the error
+ * sticks), then push as many of them as were written. Nothing else may be
+ * called on the tape between the two.
+ *
+ * Types whose alignment is above 8 bytes work and cost 8 to 64 bytes more a span.
+ */
+
+/*
+ * void reel_push_array(reel_tape *tape, const TYPE *source, size_t n);
+ * void reel_pop_array(reel_tape *tape, TYPE *target, size_t n);
+ *
+ * Push and pop n elements by copying. An array of any size is spread over as
+ * many slabs as it needs.
+ */
+
+/* ---- Cursors: many values in a loop ------------------------------------------ */
+
+/*
+ * A cursor holds the top of the tape in the caller's registers while a loop
+ * pushes, or pops, many values. It is passed and returned by value; its address
+ * should not be taken. Between opening and closing it, nothing else may be
+ * called on the tape.
+ *
+ *	reel_cursor c = reel_push_cursor(&tape);
+ *	for (i = 0; i < n; i++)
+ *		c = reel_cursor_push(&tape, c, x[i]);
+ *	reel_cursor_close(&tape, c);
+ *
+ *	reel_cursor c = reel_pop_cursor(&tape);
+ *	for (i = n; i-- > 0;)
+ *		c = reel_cursor_pop(&tape, c, &x[i]);
+ *	reel_cursor_close(&tape, c);
+ *
+ * reel_cursor_push() and reel_cursor_pop() take the scalars of reel_push()
+ * except bool, pointers as const void *; REEL_RECORD() makes them for records.
+ */
+typedef struct reel_cursor {
+	char *top;
+	char *limit;
+} reel_cursor;
+
+/* ---- Marks -------------------------------------------------------------------- */
+
+/* A place on a tape. Opaque; valid until the tape is popped below it. */
+struct reel_position {
+	struct reel_slab *slab;
+	uint64_t serial;
+	uint64_t offset;
+	uint64_t below;
+	uint64_t bits;
+	uint64_t refused;
+	uint32_t bit_count;
+	uint32_t holds;
+};
+
+typedef struct reel_mark {
+	struct reel_position values;
+	struct reel_position ledger;
+} reel_mark;
+
+/* The present top of the tape. Constant time. */
+reel_mark reel_tape_mark(const reel_tape *tape);
+
+/*
+ * Drop all that was pushed since the mark, refused pushes too. A mark above the
+ * present top, or in a slab that the tape has left since, is -EINVAL; one taken
+ * outside of the innermost hold is -EBUSY; both stick. (If the tape was popped
+ * below the mark and pushed again within one slab, the mark is taken for the
+ * place at the same height.) Otherwise 0. Costs a slab given
+ * back per slab dropped.
+ */
+int reel_tape_rewind(reel_tape *tape, reel_mark mark);
+
+/*
+ * Replay: reverse the same stretch of a tape several times (fixed-point
+ * adjoints, several right-hand sides, a frozen tape).
+ *
+ *	reel_tape_hold(&tape);
+ *	for (k = 0; k < iterations; k++) {
+ *		reel_tape_replay(&tape);
+ *		reverse sweep over some or all of the tape
+ *	}
+ *	reel_tape_release(&tape);
+ *
+ * reel_tape_hold() marks the present top and keeps all that is below it, though
+ * it is popped. reel_tape_replay() goes back to that mark; what was pushed since
+ * is dropped. reel_tape_release() ends the hold and leaves the top where it is:
+ * what was popped since is gone. Pushes are allowed in a hold, at any depth;
+ * they overwrite nothing. Holds nest; replay and release are those of the
+ * innermost. Closing the tape ends all holds.
+ *
+ * Returns 0, or -ENOMEM (hold), -EINVAL (replay or release without a hold),
+ * which sticks.
+ *
+ * Constant time, apart from the slabs that a release gives back. In a hold, the
+ * first push after a pop takes a slab.
+ */
+int reel_tape_hold(reel_tape *tape);
+int reel_tape_replay(reel_tape *tape);
+int reel_tape_release(reel_tape *tape);
+
+#ifdef __cplusplus
+}
+#endif
+
+#include <reel/inline.h>
+
+#endif

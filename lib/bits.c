@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bit word. Pushing the 64th bit sends the word to the tape as a record of 8
+ * bytes; popping that bit brings the word back. Both happen within one call, at
+ * the same count of bits, so bits and other values keep their common order.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tape.h"
+
+#define WORD_BITS 64
+#define LARGEST 32
+
+static const reel_type bits_type = {"bits", 1, 1};
+
+static uint64_t low(uint64_t word, unsigned n)
+{
+	return n < WORD_BITS ? word & (((uint64_t)1 << n) - 1) : word;
+}
+
+static bool push_word(reel_tape *tape, uint64_t word)
+{
+	char *slot = reel_tape_room(tape, sizeof word);
+
+	if (!slot)
+		return false;
+	memcpy(slot, &word, sizeof word);
+	tape->top = slot + sizeof word;
+	return true;
+}
+
+static bool pop_word(reel_tape *tape, uint64_t *word, const char *site)
+{
+	char *slot = reel_tape_topmost(tape, sizeof *word, site);
+
+	if (!slot)
+		return false;
+	memcpy(word, slot, sizeof *word);
+	tape->top = slot;
+	return true;
+}
+
+static bool push_parts(reel_tape *tape, uint64_t value, unsigned n)
+{
+	unsigned filling = WORD_BITS - tape->bit_count;
+	unsigned rest;
+
+	if (n < filling) {
+		tape->bits = tape->bits << n | value;
+		tape->bit_count += n;
+		return true;
+	}
+	rest = n - filling;
+	if (!push_word(tape, (filling < WORD_BITS ? tape->bits << filling : 0) | value >> rest))
+		return false;
+	tape->bits = low(value, rest);
+	tape->bit_count = rest;
+	return true;
+}
+
+void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char *site)
+{
+	if (n > LARGEST)
+		reel_tape_fail(tape, -EINVAL, "push of %u bits at %s: at most 32 at once", n,
+			       site);
+	if (reel_tape_takes_pushes(tape) &&
+	    reel_check_push(tape, &bits_type, n, site)) {
+		if (push_parts(tape, low(value, n), n))
+			return;
+		reel_check_undo(tape);
+	}
+	reel_tape_refuse(tape, n);
+}
+
+static bool pop_parts(reel_tape *tape, uint64_t *value, unsigned n, const char *site)
+{
+	unsigned held = tape->bit_count;
+	uint64_t word;
+
+	if (n <= held) {
+		*value = low(tape->bits, n);
+		tape->bits >>= n;
+		tape->bit_count -= n;
+		return true;
+	}
+	if (!pop_word(tape, &word, site))
+		return false;
+	n -= held;
+	*value = low(word, n) << held | low(tape->bits, held);
+	tape->bits = word >> n;
+	tape->bit_count = WORD_BITS - n;
+	return true;
+}
+
+uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site)
+{
+	uint64_t value = UINT64_MAX;
+
+	if (reel_tape_pops_refused(tape, n))
+		return low(UINT64_MAX, n);
+	if (n > LARGEST)
+		reel_tape_fail_out_of_step(tape, -EINVAL,
+					   "pop of %u bits at %s: at most 32 at once", n, site);
+	else if (reel_check_pop(tape, &bits_type, n, site) && pop_parts(tape, &value, n, site))
+		return value;
+	return low(UINT64_MAX, n);
+}
+
+uint64_t reel_look_bits_slow(reel_tape *tape, unsigned n, const char *site)
+{
+	uint64_t bits = tape->bits;
+	uint32_t bit_count = tape->bit_count;
+	uint64_t value;
+
+	if (tape->refused || !reel_check_look(tape, &bits_type, n, site) ||
+	    !pop_parts(tape, &value, n, site))
+		return low(UINT64_MAX, n);
+	if (n > bit_count)
+		tape->top += sizeof(uint64_t);
+	tape->bits = bits;
+	tape->bit_count = bit_count;
+	return value;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checked mode: a second tape, the ledger's entries, runs alongside and holds a
+ * note of each push. The false limits send every push and pop through here.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tape.h"
+
+struct note {
+	const char *site;
+	const char *name;
+	uint64_t size;
+};
+
+REEL_RECORD(note, struct note);
+
+struct reel_ledger {
+	reel_tape entries;
+	pthread_t owner;
+	bool owned;
+	/* Where the owner used the tape last. */
+	const char *last_site;
+};
+
+int reel_check_start(reel_tape *tape)
+{
+	struct reel_ledger *ledger;
+
+	if (!(tape->flags & REEL_CHECKED) || tape->flags & REEL_TAPE_SILENT)
+		return 0;
+	ledger = calloc(1, sizeof *ledger);
+	if (!ledger)
+		return -ENOMEM;
+	ledger->entries.pool = tape->pool;
+	ledger->entries.flags = REEL_TAPE_SILENT;
+	tape->ledger = ledger;
+	return 0;
+}
+
+void reel_check_end(reel_tape *tape)
+{
+	if (!tape->ledger)
+		return;
+	reel_tape_close(&tape->ledger->entries);
+	free(tape->ledger);
+}
+
+reel_tape *reel_check_entries(const reel_tape *tape)
+{
+	return tape->ledger ? &tape->ledger->entries : NULL;
+}
+
+void reel_check_hand_over(reel_tape *tape)
+{
+	if (tape->ledger)
+		tape->ledger->owned = false;
+}
+
+void reel_check_clear_error(reel_tape *tape)
+{
+	if (tape->ledger)
+		reel_tape_clear_error(&tape->ledger->entries);
+}
+
+static bool owns(reel_tape *tape, const char *site)
+{
+	struct reel_ledger *ledger = tape->ledger;
+
+	if (ledger->owned && !pthread_equal(ledger->owner, pthread_self())) {
+		reel_tape_fail_out_of_step(tape, -EPERM,
+					   "tape used at %s by a thread that does not own it; its "
+					   "owner used it last at %s (see reel_tape_hand_over)",
+					   site, ledger->last_site);
+		return false;
+	}
+	ledger->owner = pthread_self();
+	ledger->owned = true;
+	ledger->last_site = site;
+	return true;
+}
+
+bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	struct note note = {site, type->name, (uint64_t)n * type->size};
+	reel_tape *entries = reel_check_entries(tape);
+
+	if (!entries)
+		return true;
+	if (!owns(tape, site))
+		return false;
+	reel_push_record(entries, note, note);
+	if (!entries->error)
+		return true;
+	entries->refused = 0;
+	reel_tape_limits(entries);
+	reel_tape_fail(tape, entries->error, "push at %s refused: no room to note it: %s", site,
+		       reel_strerror(entries->error));
+	return false;
+}
+
+void reel_check_undo(reel_tape *tape)
+{
+	reel_tape *entries = reel_check_entries(tape);
+
+	if (entries)
+		(void)reel_pop_record(entries, note);
+}
+
+static bool mirrors(reel_tape *tape, const struct note *push, const reel_type *type, size_t n,
+		    const char *site)
+{
+	uint64_t size = (uint64_t)n * type->size;
+	const char *unit = strcmp(type->name, "bits") ? "bytes" : "bits";
+	const char *push_unit = strcmp(push->name, "bits") ? "bytes" : "bits";
+
+	if (size == push->size && !strcmp(type->name, push->name))
+		return true;
+	reel_tape_fail_out_of_step(tape, -EBADMSG,
+				   "pop of %s (%llu %s) at %s does not mirror the push of %s "
+				   "(%llu %s) at %s",
+				   type->name, (unsigned long long)size, unit, site, push->name,
+				   (unsigned long long)push->size, push_unit, push->site);
+	return false;
+}
+
+static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char *site,
+		    bool remove)
+{
+	reel_tape *entries = reel_check_entries(tape);
+	struct note push;
+
+	if (!entries)
+		return true;
+	if (!owns(tape, site))
+		return false;
+	if (reel_tape_is_empty(entries)) {
+		reel_tape_fail_out_of_step(tape, -ENODATA, "pop of %s at %s: the tape is empty",
+					   type->name, site);
+		return false;
+	}
+	push = remove ? reel_pop_record(entries, note) : reel_look_record(entries, note);
+	return mirrors(tape, &push, type, n, site);
+}
+
+bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	return compare(tape, type, n, site, true);
+}
+
+bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	return compare(tape, type, n, site, false);
+}

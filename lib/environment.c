@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* The default pool, and the environment variables that govern it. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct reel_pool_options options;
+static _Atomic(struct reel_pool *) default_pool;
+
+static const char *variable(const char *name)
+{
+#if HAVE_SECURE_GETENV
+	return secure_getenv(name);
+#else
+	return getenv(name);
+#endif
+}
+
+static void complain(const char *name, const char *value, const char *remedy)
+{
+	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
+}
+
+int reel_parse_bytes(const char *text, size_t *bytes)
+{
+	static const char units[] = "KMGT";
+	unsigned long long number;
+	const char *unit;
+	unsigned shift = 0;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno)
+		return -ERANGE;
+	if (*end) {
+		unit = strchr(units, *end);
+		if (!unit || end[1])
+			return -EINVAL;
+		shift = 10 * (unsigned)(unit - units + 1);
+	}
+	if (number > SIZE_MAX >> shift)
+		return -ERANGE;
+	*bytes = (size_t)number << shift;
+	return 0;
+}
+
+static const char *budget_problem(const char *text)
+{
+	switch (reel_parse_bytes(text, &options.hard_budget)) {
+	case 0:
+		break;
+	case -ERANGE:
+		return "it is more than can be addressed";
+	default:
+		return "it must be bytes, or a number with K, M, G or T";
+	}
+	if (reel_pool_options_problem(&options))
+		return "it must have room for one slab of 2M";
+	return NULL;
+}
+
+static void read_budget(void)
+{
+	const char *text = variable("REEL_BUDGET");
+	const char *problem = text && *text ? budget_problem(text) : NULL;
+
+	if (!problem)
+		return;
+	options.hard_budget = 0;
+	complain("REEL_BUDGET", text, problem);
+}
+
+static void read_checked(void)
+{
+	const char *text = variable("REEL_CHECKED");
+
+	if (!text || !*text || !strcmp(text, "0"))
+		return;
+	if (!strcmp(text, "1"))
+		options.flags |= REEL_POOL_CHECKED;
+	else
+		complain("REEL_CHECKED", text, "it must be 0 or 1");
+}
+
+static void read_environment(void)
+{
+	read_budget();
+	read_checked();
+}
+
+/* Of several threads that come here at once, one is first; the others close theirs. */
+static struct reel_pool *open_default_pool(void)
+{
+	struct reel_pool *first = NULL;
+	struct reel_pool *pool;
+
+	pthread_once(&once, read_environment);
+	if (reel_pool_open(&pool, &options))
+		return atomic_load_explicit(&default_pool, memory_order_acquire);
+	pool->flags |= REEL_POOL_PERMANENT;
+	/* Release: pairs with the acquires here and in reel_pool_default(). */
+	if (atomic_compare_exchange_strong_explicit(&default_pool, &first, pool,
+						    memory_order_release, memory_order_acquire))
+		return pool;
+	pool->flags &= ~REEL_POOL_PERMANENT;
+	reel_pool_close(pool);
+	return first;
+}
+
+/* What could not be opened for want of memory is tried again at the next use. */
+reel_pool *reel_pool_default(void)
+{
+	/* Acquire: pairs with the release in open_default_pool(). */
+	struct reel_pool *pool = atomic_load_explicit(&default_pool, memory_order_acquire);
+
+	return pool ? pool : open_default_pool();
+}

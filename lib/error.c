@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tape.h"
+
+static void report_on_stderr(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)context;
+	fprintf(stderr, "reel: %s\n", message);
+}
+
+static reel_error_handler *error_handler = report_on_stderr;
+static void *error_context;
+
+void reel_set_error_handler(reel_error_handler *handler, void *context)
+{
+	error_handler = handler ? handler : report_on_stderr;
+	error_context = context;
+}
+
+static void fail(reel_tape *tape, int error, const char *format, va_list arguments)
+{
+	char message[512];
+
+	tape->error = error;
+	reel_tape_limits(tape);
+	if (tape->flags & REEL_TAPE_SILENT)
+		return;
+	vsnprintf(message, sizeof message, format, arguments);
+	error_handler(tape, error, message, error_context);
+}
+
+int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	if (tape->error)
+		return error;
+	va_start(arguments, format);
+	fail(tape, error, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	tape->refused = REEL_OUT_OF_STEP;
+	reel_tape_limits(tape);
+	if (tape->error)
+		return error;
+	va_start(arguments, format);
+	fail(tape, error, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+int reel_tape_error(const reel_tape *tape)
+{
+	return tape->error;
+}
+
+uint64_t reel_tape_refused(const reel_tape *tape)
+{
+	return tape->refused / 8 + (tape->refused % 8 != 0);
+}
+
+int reel_tape_clear_error(reel_tape *tape)
+{
+	int error = tape->error;
+
+	if (tape->refused || reel_hold_keeps_refused(tape))
+		return -EBUSY;
+	tape->error = 0;
+	reel_check_clear_error(tape);
+	if (tape->top)
+		reel_tape_limits(tape);
+	return error;
+}
+
+const char *reel_strerror(int error)
+{
+	switch (error) {
+	case 0:
+		return "no error";
+	case -EDQUOT:
+		return "the pool's hard budget is used up";
+	case -ENOMEM:
+		return "out of memory";
+	case -EOVERFLOW:
+		return "more bytes than can be addressed";
+	case -ENODATA:
+		return "pop of an empty tape";
+	case -EBADMSG:
+		return "a pop does not mirror its push";
+	case -EPERM:
+		return "used by a thread that does not own it";
+	case -EINVAL:
+		return "invalid argument, or a mark that is not on the tape";
+	case -EBUSY:
+		return "still in use";
+	default:
+		return strerror(error < 0 ? -error : error);
+	}
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A fork copies the pools but only one thread. The list of pools is locked
+ * across it, so that the child finds the list whole; pools themselves need no
+ * lock, since the child's only thread owns them alone.
+ */
+#include "config.h"
+
+#include "pool.h"
+
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct reel_pool *pools;
+static int registration;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&pools_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&pools_lock);
+}
+
+static void after_fork_in_child(void)
+{
+	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
+		reel_cache_forget_others(pool);
+	pthread_mutex_unlock(&pools_lock);
+}
+
+static void register_handlers(void)
+{
+	registration = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+int reel_fork_watch(struct reel_pool *pool)
+{
+	pthread_once(&once, register_handlers);
+	if (registration)
+		return -registration;
+	pthread_mutex_lock(&pools_lock);
+	pool->next_pool = pools;
+	pools = pool;
+	pthread_mutex_unlock(&pools_lock);
+	return 0;
+}
+
+void reel_fork_unwatch(struct reel_pool *pool)
+{
+	struct reel_pool **link = &pools;
+
+	pthread_mutex_lock(&pools_lock);
+	while (*link != pool)
+		link = &(*link)->next_pool;
+	*link = pool->next_pool;
+	pthread_mutex_unlock(&pools_lock);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two magazines a thread and kind, after Bonwick and Adams, "Magazines and
+ * Vmem" (USENIX 2001): with two, a thread that takes and gives at the edge of
+ * one does not go to the shared list each time. The slab given last is taken
+ * first, so that the next forward sweep starts on warm memory.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "annotate.h"
+#include "pool.h"
+
+/* Owner only, hence no read-modify-write. */
+static void count(_Atomic uint64_t *counter)
+{
+	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in count_gives() of pool.c. */
+	atomic_store_explicit(counter, value + 1, memory_order_release);
+}
+
+static struct reel_cache *adopt_cache(struct reel_pool *pool)
+{
+	/* Acquire: pairs with the release in new_cache(). */
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+
+	for (; cache; cache = cache->next) {
+		bool in_use = false;
+
+		/* Acquire: pairs with the release in reel_cache_retire(). */
+		if (atomic_compare_exchange_strong_explicit(&cache->in_use, &in_use, true,
+							    memory_order_acquire,
+							    memory_order_relaxed))
+			return cache;
+	}
+	return NULL;
+}
+
+static struct reel_cache *new_cache(struct reel_pool *pool)
+{
+	struct reel_cache *cache = calloc(1, sizeof *cache);
+
+	if (!cache)
+		return NULL;
+	cache->pool = pool;
+	atomic_store_explicit(&cache->in_use, true, memory_order_relaxed);
+	cache->next = atomic_load_explicit(&pool->caches, memory_order_relaxed);
+	/* Release: pairs with the acquire in adopt_cache() and the other readers of the list. */
+	while (!atomic_compare_exchange_weak_explicit(&pool->caches, &cache->next, cache,
+						      memory_order_release, memory_order_relaxed))
+		;
+	return cache;
+}
+
+/* NULL: there is no memory for one, and this thread does without. */
+static struct reel_cache *own_cache(struct reel_pool *pool)
+{
+	struct reel_cache *cache = pthread_getspecific(pool->cache_key);
+
+	if (cache)
+		return cache;
+	cache = adopt_cache(pool);
+	if (!cache)
+		cache = new_cache(pool);
+	if (cache && pthread_setspecific(pool->cache_key, cache)) {
+		reel_cache_retire(cache);
+		return NULL;
+	}
+	return cache;
+}
+
+static struct reel_slab *magazine_pop(struct reel_magazine *magazine)
+{
+	return magazine->count ? magazine->slab[--magazine->count] : NULL;
+}
+
+static void magazine_push(struct reel_magazine *magazine, struct reel_slab *slab)
+{
+	magazine->slab[magazine->count++] = slab;
+}
+
+/* Empties a magazine into a chain whose first slab is the one given last. */
+static struct reel_slab *magazine_unload(struct reel_magazine *magazine)
+{
+	struct reel_slab *chain = NULL;
+
+	for (unsigned i = 0; i < magazine->count; i++) {
+		magazine->slab[i]->below = chain;
+		chain = magazine->slab[i];
+	}
+	magazine->count = 0;
+	return chain;
+}
+
+/* Fills an empty magazine so that the chain's first slab is taken first. */
+static void magazine_load(struct reel_magazine *magazine, struct reel_slab *chain)
+{
+	struct reel_slab *slab;
+	unsigned place = 0;
+
+	for (slab = chain; slab; slab = slab->below)
+		magazine->count++;
+	for (slab = chain; slab; slab = slab->below)
+		magazine->slab[magazine->count - ++place] = slab;
+}
+
+static void exchange_magazines(struct reel_cache *cache, enum reel_slab_kind kind)
+{
+	struct reel_magazine loaded = cache->loaded[kind];
+
+	cache->loaded[kind] = cache->previous[kind];
+	cache->previous[kind] = loaded;
+}
+
+static int cache_take(struct reel_cache *cache, enum reel_slab_kind kind, struct reel_slab **taken)
+{
+	struct reel_magazine *loaded = &cache->loaded[kind];
+	struct reel_slab *chain;
+	int error;
+
+	if (!loaded->count && cache->previous[kind].count)
+		exchange_magazines(cache, kind);
+	if (!loaded->count) {
+		error = reel_supply_take(cache->pool, kind, &chain);
+		if (error)
+			return error;
+		magazine_load(loaded, chain);
+		count(&cache->shared_takes);
+	}
+	*taken = magazine_pop(loaded);
+	return 0;
+}
+
+static void cache_give(struct reel_cache *cache, struct reel_slab *slab)
+{
+	enum reel_slab_kind kind = slab->kind;
+	unsigned full = cache->pool->magazine_slabs;
+
+	if (cache->loaded[kind].count >= full) {
+		if (cache->previous[kind].count)
+			reel_supply_give(cache->pool, kind,
+					 magazine_unload(&cache->previous[kind]));
+		exchange_magazines(cache, kind);
+	}
+	magazine_push(&cache->loaded[kind], slab);
+}
+
+static int uncached_take(struct reel_pool *pool, enum reel_slab_kind kind,
+			 struct reel_slab **taken)
+{
+	int error = reel_supply_take(pool, kind, taken);
+
+	if (!error && (*taken)->below)
+		reel_supply_give(pool, kind, (*taken)->below);
+	return error;
+}
+
+static void uncached_give(struct reel_pool *pool, struct reel_slab *slab)
+{
+	slab->below = NULL;
+	reel_supply_give(pool, slab->kind, slab);
+}
+
+/*
+ * Every slab changes hands through here. That it had the state that it must
+ * have had costs a few nanoseconds a slab and finds a tape closed twice, a
+ * copied tape, or a fault of the list before two tapes write to one frame.
+ */
+static void change_state(struct reel_slab *slab, enum reel_slab_state from,
+			 enum reel_slab_state to)
+{
+	/* Relaxed: the lists and the tapes' owners order everything else. */
+	unsigned state = atomic_exchange_explicit(&slab->state, (uint8_t)to, memory_order_relaxed);
+
+	if (state == (unsigned)from)
+		return;
+	fprintf(stderr,
+		"reel: a slab was %s twice: a tape was copied, closed twice or overwritten\n",
+		to == REEL_SLAB_TAKEN ? "handed out" : "given back");
+	abort();
+}
+
+int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+		   struct reel_slab **taken)
+{
+	struct reel_cache *cache = own_cache(pool);
+	int error;
+
+	if (kind == REEL_SLAB_GIANT)
+		error = reel_supply_take_giant(pool, bytes, taken);
+	else if (cache)
+		error = cache_take(cache, kind, taken);
+	else
+		error = uncached_take(pool, kind, taken);
+	if (error == -EDQUOT)
+		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
+	if (error)
+		return error;
+	if (cache)
+		count(&cache->takes);
+	else
+		atomic_fetch_add_explicit(&pool->uncached_takes, 1, memory_order_relaxed);
+	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_TAKEN);
+	reel_annotate_allow((*taken)->frame, (*taken)->bytes);
+	return 0;
+}
+
+void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
+{
+	struct reel_cache *cache = own_cache(pool);
+
+	reel_annotate_forbid(slab->frame, slab->bytes);
+	change_state(slab, REEL_SLAB_TAKEN, REEL_SLAB_EMPTY);
+	if (cache)
+		count(&cache->gives);
+	else
+		/* Release: as in count(). */
+		atomic_fetch_add_explicit(&pool->uncached_gives, 1, memory_order_release);
+	if (cache && slab->kind != REEL_SLAB_GIANT)
+		cache_give(cache, slab);
+	else
+		uncached_give(pool, slab);
+}
+
+static void flush(struct reel_cache *cache)
+{
+	for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_GIANT; kind++) {
+		if (cache->previous[kind].count)
+			reel_supply_give(cache->pool, kind,
+					 magazine_unload(&cache->previous[kind]));
+		if (cache->loaded[kind].count)
+			reel_supply_give(cache->pool, kind,
+					 magazine_unload(&cache->loaded[kind]));
+	}
+}
+
+void reel_pool_flush(struct reel_pool *pool)
+{
+	struct reel_cache *cache = pthread_getspecific(pool->cache_key);
+
+	if (cache)
+		flush(cache);
+}
+
+void reel_cache_retire(void *retiring)
+{
+	struct reel_cache *cache = retiring;
+
+	flush(cache);
+	/* Release: pairs with the acquire in adopt_cache(). */
+	atomic_store_explicit(&cache->in_use, false, memory_order_release);
+}
+
+/*
+ * In the child of a fork. The other threads are gone, perhaps in the middle of
+ * a change to their magazines, which are therefore not looked into.
+ */
+void reel_cache_forget_others(struct reel_pool *pool)
+{
+	struct reel_cache *own = pthread_getspecific(pool->cache_key);
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+
+	for (; cache; cache = cache->next) {
+		unsigned lost = 0;
+
+		if (cache == own || !atomic_load_explicit(&cache->in_use, memory_order_relaxed))
+			continue;
+		for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_GIANT; kind++) {
+			lost += cache->loaded[kind].count + cache->previous[kind].count;
+			cache->loaded[kind].count = 0;
+			cache->previous[kind].count = 0;
+		}
+		atomic_fetch_add_explicit(&pool->lost_slabs, lost, memory_order_relaxed);
+		atomic_store_explicit(&cache->in_use, false, memory_order_release);
+	}
+}

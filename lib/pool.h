@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pool's parts, from the tape's side down:
+ *
+ *	magazine.c  take and give a slab: this thread's magazines
+ *	supply.c    what fills and empties magazines: shared lists, fresh frames
+ *	trim.c      idle memory given back to the system
+ *	budget.c    what may be resident
+ *	arena.c     address space that frames are carved from
+ */
+#ifndef REEL_LIB_POOL_H
+#define REEL_LIB_POOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <reel/pool.h>
+
+#include "freelist.h"
+
+#define REEL_MAGAZINE_SLABS 16
+
+/* A flag of the default pool, which lives as long as the process. */
+#define REEL_POOL_PERMANENT 0x80000000u
+
+/* Empty slabs in one thread's hands. Owner only. */
+struct reel_magazine {
+	unsigned count;
+	struct reel_slab *slab[REEL_MAGAZINE_SLABS];
+};
+
+/*
+ * What a thread keeps of a pool. Lives as long as the pool; when its thread
+ * ends, the next new thread adopts it.
+ */
+struct reel_cache {
+	struct reel_pool *pool;
+	struct reel_cache *next;
+	_Atomic bool in_use;
+	/* For REEL_SLAB_FIRST and REEL_SLAB_WHOLE; giants go straight to their list. */
+	struct reel_magazine loaded[REEL_SLAB_GIANT];
+	struct reel_magazine previous[REEL_SLAB_GIANT];
+	/* Written by the owner only, read by reel_pool_get_stats(): relaxed. */
+	_Atomic uint64_t takes;
+	_Atomic uint64_t gives;
+	_Atomic uint64_t shared_takes;
+};
+
+struct reel_arena;
+
+struct reel_pool {
+	/* Chains of empty slabs whose frames are resident, by kind. */
+	struct freelist warm[REEL_SLAB_KINDS];
+	/* Whole slabs whose frames were given back to the system. */
+	struct freelist cold;
+	/* Descriptors without a frame, left over from giants. */
+	struct freelist bare;
+
+	struct reel_slab *table;
+	_Atomic uint32_t table_used;
+
+	_Atomic(struct reel_arena *) arena;
+	_Atomic(struct reel_cache *) caches;
+	pthread_key_t cache_key;
+
+	size_t hard_budget;
+	size_t soft_budget;
+	size_t slab_bytes;
+	size_t first_slab_bytes;
+	unsigned magazine_slabs;
+	unsigned flags;
+
+	_Atomic size_t resident;
+	_Atomic size_t peak_resident;
+	/* Counters: relaxed, they order nothing. */
+	_Atomic uint64_t fresh_slabs;
+	_Atomic uint64_t refused;
+	_Atomic uint64_t trimmed_bytes;
+	_Atomic uint64_t lost_slabs;
+	/* Takes and gives by threads that could get no cache. */
+	_Atomic uint64_t uncached_takes;
+	_Atomic uint64_t uncached_gives;
+
+	/* All pools of the process; see fork.c. */
+	struct reel_pool *next_pool;
+};
+
+/* magazine.c: any thread; wait-free while this thread's magazines serve, else lock-free. */
+
+/*
+ * Take an empty slab of this kind (a giant: of at least `bytes`). Returns 0,
+ * -EDQUOT at the hard budget, or -ENOMEM.
+ */
+int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+		   struct reel_slab **taken);
+void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab);
+/* Send this thread's magazines to the shared lists. */
+void reel_pool_flush(struct reel_pool *pool);
+/* The destructor of cache_key. */
+void reel_cache_retire(void *cache);
+void reel_cache_forget_others(struct reel_pool *pool);
+
+/* supply.c: any thread, lock-free but for system calls. */
+
+/* A chain of 1 to magazine_slabs empty slabs. Errors as reel_pool_take(). */
+int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain);
+void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain);
+int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
+/* The size of the pool's table of descriptors. */
+size_t reel_supply_table_bytes(void);
+
+/*
+ * trim.c: any thread, lock-free but for system calls. Both return the bytes that
+ * were given back. Of a chain, those slabs are on the warm list again whose
+ * frames cannot be given back, or need not, since at most `keep` bytes are resident.
+ */
+size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t keep);
+size_t reel_trim_giant(struct reel_pool *pool, struct reel_slab *slab);
+
+/* budget.c: any thread, lock-free. */
+
+/* Count bytes as resident. Returns 0, or -EDQUOT and counts nothing. */
+int reel_budget_charge(struct reel_pool *pool, size_t bytes);
+void reel_budget_refund(struct reel_pool *pool, size_t bytes);
+/* What was charged last has become memory. */
+void reel_budget_note_peak(struct reel_pool *pool);
+
+/* arena.c: any thread, lock-free but for system calls. NULL: no memory. */
+char *reel_arena_carve(struct reel_pool *pool, size_t bytes);
+void reel_arena_unmap_all(struct reel_pool *pool);
+
+/* environment.c: "512M": a number and optionally K, M, G or T. 0, -EINVAL, or -ERANGE. */
+int reel_parse_bytes(const char *text, size_t *bytes);
+
+/* fork.c: enter and leave the list of pools that a fork looks after. */
+int reel_fork_watch(struct reel_pool *pool);
+void reel_fork_unwatch(struct reel_pool *pool);
+
+#endif

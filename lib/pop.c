@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tape.h"
+
+/*
+ * The slab left is kept as the spare one: its spans stay readable for a while,
+ * and a program that goes up and down at a slab's end does not go to the pool
+ * each time. A slab under a hold stays where it is.
+ */
+void reel_tape_leave_slab(reel_tape *tape)
+{
+	struct reel_slab *left = tape->slab;
+
+	tape->slab = left->below;
+	tape->below -= left->below_offset;
+	tape->top = reel_window_base(tape) + left->below_offset;
+	reel_tape_limits(tape);
+	if (left->holds != tape->holds)
+		return;
+	reel_tape_drop_spare(tape);
+	tape->spare = left;
+}
+
+bool reel_tape_step_down(reel_tape *tape)
+{
+	if (!tape->slab)
+		return false;
+	reel_tape_leave_slab(tape);
+	return true;
+}
+
+char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site)
+{
+	while (reel_window_filled(tape) == 0) {
+		if (reel_tape_step_down(tape))
+			continue;
+		reel_tape_fail_out_of_step(tape, -ENODATA, "pop at %s: the tape is empty", site);
+		return NULL;
+	}
+	if (reel_window_filled(tape) >= bytes)
+		return tape->top - bytes;
+	reel_tape_fail_out_of_step(tape, -EBADMSG,
+				   "pop of %zu bytes at %s does not mirror its push "
+				   "(REEL_CHECKED=1 names the push)",
+				   bytes, site);
+	return NULL;
+}
+
+bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits)
+{
+	if (!tape->refused)
+		return false;
+	bits += !bits;
+	if (tape->refused != REEL_OUT_OF_STEP)
+		tape->refused = bits <= tape->refused ? tape->refused - bits : REEL_OUT_OF_STEP;
+	reel_tape_limits(tape);
+	return true;
+}
+
+/* Where the value lies that a pop or a look wants; NULL: all ones it is. */
+static char *find(reel_tape *tape, const reel_type *type, const char *site)
+{
+	return reel_tape_topmost(tape, REEL_ROUND(type->size), site);
+}
+
+void reel_pop_slow(reel_tape *tape, void *value, const reel_type *type, const char *site)
+{
+	char *slot = NULL;
+
+	if (!reel_tape_pops_refused(tape, REEL_ROUND(type->size) * 8) &&
+	    reel_check_pop(tape, type, 1, site))
+		slot = find(tape, type, site);
+	if (!slot) {
+		memset(value, 0xff, type->size);
+		return;
+	}
+	memcpy(value, slot, type->size);
+	tape->top = slot;
+}
+
+void reel_look_slow(reel_tape *tape, void *value, const reel_type *type, const char *site)
+{
+	char *slot = NULL;
+
+	if (!tape->refused && reel_check_look(tape, type, 1, site))
+		slot = find(tape, type, site);
+	if (slot)
+		memcpy(value, slot, type->size);
+	else
+		memset(value, 0xff, type->size);
+}
+
+reel_cursor reel_cursor_pop_slow(reel_tape *tape, reel_cursor cursor, void *value,
+				 const reel_type *type, const char *site)
+{
+	tape->top = cursor.top;
+	reel_pop_slow(tape, value, type, site);
+	return reel_pop_cursor(tape);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spans: contiguous elements. A type aligned above 8 bytes is padded in front,
+ * and a word behind the elements tells the bytes from the old top to itself, so
+ * that the pop finds the old top again. It goes to a slab always: moving the tape
+ * would change the alignment of the buffer inside it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tape.h"
+
+typedef uint64_t extent_word;
+
+static bool too_many(const reel_type *type, size_t n)
+{
+	return REEL_TOO_MANY(n, type->size);
+}
+
+static bool over_aligned(const reel_type *type)
+{
+	return type->align > 8;
+}
+
+static size_t element_bytes(const reel_type *type, size_t n)
+{
+	return REEL_ROUND(n * type->size);
+}
+
+/* Tops are multiples of 8, so padding and the word together fill `align` bytes at most. */
+static size_t most_bytes(const reel_type *type, size_t n)
+{
+	return element_bytes(type, n) + (over_aligned(type) ? type->align : 0);
+}
+
+static char *align_up(char *address, size_t align)
+{
+	return address + (-(uintptr_t)address & (align - 1));
+}
+
+static char *elements(const reel_type *type, char *top)
+{
+	return over_aligned(type) ? align_up(top, type->align) : top;
+}
+
+/* What a refused span counts: its pop computes the same number. */
+static uint64_t refused_bits(const reel_type *type, size_t n)
+{
+	return too_many(type, n) ? (uint64_t)1 << 62 : (uint64_t)element_bytes(type, n) * 8;
+}
+
+static char *room(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	if (!too_many(type, n))
+		return over_aligned(type) ? reel_tape_room_on_slab(tape, most_bytes(type, n))
+					  : reel_tape_room(tape, most_bytes(type, n));
+	reel_tape_fail(tape, -EOVERFLOW, "span of %zu elements of %zu bytes at %s is too large", n,
+		       type->size, site);
+	return NULL;
+}
+
+static void advance(reel_tape *tape, const reel_type *type, size_t n)
+{
+	char *end = elements(type, tape->top) + element_bytes(type, n);
+	extent_word extent = (extent_word)(end - tape->top);
+
+	if (over_aligned(type)) {
+		memcpy(end, &extent, sizeof extent);
+		end += sizeof extent;
+	}
+	tape->top = end;
+}
+
+void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	char *top = room(tape, type, n, site);
+
+	return top ? elements(type, top) : NULL;
+}
+
+static bool commit(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	char *top = room(tape, type, n, site);
+
+	if (top && reel_check_push(tape, type, n, site)) {
+		advance(tape, type, n);
+		return true;
+	}
+	reel_tape_refuse(tape, refused_bits(type, n));
+	return false;
+}
+
+void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	commit(tape, type, n, site);
+}
+
+void *reel_push_span_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	char *span = reel_reserve_slow(tape, type, n, site);
+
+	return commit(tape, type, n, site) ? span : NULL;
+}
+
+static void *does_not_mirror(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	reel_tape_fail_out_of_step(tape, -EBADMSG,
+				   "pop of a span of %zu elements of %zu bytes at %s does not "
+				   "mirror its push (REEL_CHECKED=1 names the push)",
+				   n, type->size, site);
+	return NULL;
+}
+
+static char *pop_padded(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	char *end = reel_tape_topmost(tape, sizeof(extent_word), site);
+	size_t bytes = element_bytes(type, n);
+	extent_word extent;
+
+	if (!end)
+		return NULL;
+	memcpy(&extent, end, sizeof extent);
+	/* Unsigned: too small an extent fails the first comparison, too. */
+	if (extent - bytes >= type->align ||
+	    extent + sizeof extent > reel_window_filled(tape))
+		return does_not_mirror(tape, type, n, site);
+	tape->top = end - extent;
+	return end - bytes;
+}
+
+static char *pop_plain(reel_tape *tape, size_t bytes, const char *site)
+{
+	char *span = bytes ? reel_tape_topmost(tape, bytes, site) : tape->top;
+
+	if (bytes && span)
+		tape->top = span;
+	return span;
+}
+
+const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	if (reel_tape_pops_refused(tape, refused_bits(type, n)) ||
+	    !reel_check_pop(tape, type, n, site))
+		return NULL;
+	if (too_many(type, n))
+		return does_not_mirror(tape, type, n, site);
+	if (over_aligned(type))
+		return pop_padded(tape, type, n, site);
+	return pop_plain(tape, element_bytes(type, n), site);
+}

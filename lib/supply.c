@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where slabs come from when a thread's magazines are empty: first the warm
+ * list, then frames that had been given back, then fresh ones.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "annotate.h"
+#include "os.h"
+#include "pool.h"
+
+/* 64-bit machines reserve 64 MiB of addresses for descriptors: 2 TiB of slabs. */
+#define TABLE_SLABS (sizeof(void *) > 4 ? (uint32_t)1 << 20 : (uint32_t)1 << 16)
+
+size_t reel_supply_table_bytes(void)
+{
+	return TABLE_SLABS * sizeof(struct reel_slab);
+}
+
+static struct reel_slab *new_descriptors(struct reel_pool *pool, uint32_t n)
+{
+	/* Relaxed: hands out disjoint pieces of the table. */
+	uint32_t used = atomic_load_explicit(&pool->table_used, memory_order_relaxed);
+
+	do {
+		if (n > TABLE_SLABS - used)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&pool->table_used, &used, used + n,
+							memory_order_relaxed,
+							memory_order_relaxed));
+	return &pool->table[used];
+}
+
+/*
+ * Make idle memory available for other use before a push is refused. Another
+ * thread may come first to what was given back, hence as long as there is some.
+ */
+static int charge(struct reel_pool *pool, size_t bytes)
+{
+	size_t trimmed;
+
+	do {
+		if (!reel_budget_charge(pool, bytes))
+			return 0;
+		if (bytes > pool->hard_budget)
+			return -EDQUOT;
+		trimmed = reel_pool_trim(pool, pool->hard_budget - bytes);
+	} while (trimmed);
+	return reel_budget_charge(pool, bytes);
+}
+
+/* A new frame of the pool's slab size, charged, with n descriptors for its pieces. */
+static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct reel_slab **slabs)
+{
+	int error = charge(pool, pool->slab_bytes);
+
+	if (error)
+		return error;
+	*frame = reel_arena_carve(pool, pool->slab_bytes);
+	*slabs = *frame ? new_descriptors(pool, n) : NULL;
+	if (*slabs) {
+		reel_budget_note_peak(pool);
+		reel_annotate_forbid(*frame, pool->slab_bytes);
+		atomic_fetch_add_explicit(&pool->fresh_slabs, n, memory_order_relaxed);
+		return 0;
+	}
+	reel_budget_refund(pool, pool->slab_bytes);
+	return -ENOMEM;
+}
+
+static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
+{
+	char *frame;
+	int error = fresh_frame(pool, 1, &frame, chain);
+
+	if (error)
+		return error;
+	(*chain)->frame = frame;
+	(*chain)->bytes = pool->slab_bytes;
+	(*chain)->kind = REEL_SLAB_WHOLE;
+	(*chain)->below = NULL;
+	return 0;
+}
+
+/*
+ * Splits a frame into first slabs: the lowest ones for the caller, the others,
+ * a magazine at a time, for the shared list.
+ */
+static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
+{
+	uint32_t n = (uint32_t)(pool->slab_bytes / pool->first_slab_bytes);
+	struct reel_slab *slabs;
+	char *frame;
+	int error = fresh_frame(pool, n, &frame, &slabs);
+
+	if (error)
+		return error;
+	for (uint32_t i = n; i-- > 0;) {
+		bool ends_chain = i + 1 == n || (i + 1) % pool->magazine_slabs == 0;
+
+		slabs[i].frame = frame + i * pool->first_slab_bytes;
+		slabs[i].bytes = pool->first_slab_bytes;
+		slabs[i].kind = REEL_SLAB_FIRST;
+		slabs[i].below = ends_chain ? NULL : &slabs[i + 1];
+		if (i > 0 && i % pool->magazine_slabs == 0)
+			freelist_push(&pool->warm[REEL_SLAB_FIRST], &slabs[i]);
+	}
+	*chain = slabs;
+	return 0;
+}
+
+static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
+{
+	int error = charge(pool, slab->bytes);
+
+	if (error)
+		freelist_push(&pool->cold, slab);
+	else
+		reel_budget_note_peak(pool);
+	return error;
+}
+
+int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
+{
+	*chain = freelist_pop(&pool->warm[kind]);
+	if (*chain)
+		return 0;
+	if (kind == REEL_SLAB_FIRST)
+		return fresh_firsts(pool, chain);
+	*chain = freelist_pop(&pool->cold);
+	if (*chain)
+		return rewarm(pool, *chain);
+	return fresh_whole(pool, chain);
+}
+
+void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
+{
+	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
+		       pool->soft_budget;
+
+	if (surplus && kind == REEL_SLAB_GIANT)
+		reel_trim_giant(pool, chain);
+	else if (surplus && kind == REEL_SLAB_WHOLE)
+		reel_trim_chain(pool, chain, pool->soft_budget);
+	else
+		freelist_push(&pool->warm[kind], chain);
+}
+
+static struct reel_slab *bare_descriptor(struct reel_pool *pool)
+{
+	struct reel_slab *slab = freelist_pop(&pool->bare);
+
+	return slab ? slab : new_descriptors(pool, 1);
+}
+
+static int map_giant(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
+{
+	int error = charge(pool, bytes);
+
+	if (error)
+		return error;
+	slab->frame = reel_os_map(bytes, REEL_HUGE_PAGE);
+	if (!slab->frame) {
+		reel_budget_refund(pool, bytes);
+		return -ENOMEM;
+	}
+	if (!(pool->flags & REEL_POOL_SMALL_PAGES))
+		reel_os_want_huge_pages(slab->frame, bytes);
+	reel_budget_note_peak(pool);
+	slab->bytes = bytes;
+	slab->kind = REEL_SLAB_GIANT;
+	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
+	return 0;
+}
+
+/*
+ * Giants are given back in the reverse order of their taking, so the list's
+ * first one is the right one where a program repeats itself.
+ */
+int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
+{
+	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_GIANT]);
+	size_t page = reel_os_page_bytes();
+	int error;
+
+	if (slab && slab->bytes >= bytes) {
+		*taken = slab;
+		return 0;
+	}
+	if (slab)
+		reel_trim_giant(pool, slab);
+	slab = bare_descriptor(pool);
+	if (!slab)
+		return -ENOMEM;
+	error = map_giant(pool, (bytes + page - 1) & ~(page - 1), slab);
+	if (error)
+		freelist_push(&pool->bare, slab);
+	else
+		*taken = slab;
+	return error;
+}

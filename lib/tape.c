@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pool.h"
+#include "tape.h"
+
+_Static_assert(offsetof(struct reel_tape, first) <= 64 + 8, "the fast paths use one cache line");
+
+int reel_tape_open(reel_tape *tape, reel_pool *pool, unsigned flags)
+{
+	if (flags & ~REEL_CHECKED)
+		return -EINVAL;
+	if (!pool)
+		pool = reel_pool_default();
+	if (!pool)
+		return -ENOMEM;
+	*tape = (reel_tape){.pool = pool, .flags = flags};
+	return 0;
+}
+
+int reel_tape_start(reel_tape *tape)
+{
+	if (!tape->pool)
+		tape->pool = reel_pool_default();
+	if (!tape->pool)
+		return reel_tape_fail(tape, -ENOMEM, "no memory to open the default pool");
+	if (tape->pool->flags & REEL_POOL_CHECKED)
+		tape->flags |= REEL_CHECKED;
+	if (reel_check_start(tape))
+		return reel_tape_fail(tape, -ENOMEM, "no memory for checked mode");
+	tape->top = reel_window_base(tape);
+	reel_tape_limits(tape);
+	return 0;
+}
+
+void reel_tape_limits(reel_tape *tape)
+{
+	bool may_push = !tape->error && !tape->ledger && !reel_window_held(tape);
+	bool may_pop = !tape->refused && !tape->ledger;
+
+	tape->ceiling = may_push ? reel_window_end(tape) : REEL_FALSE_CEILING;
+	tape->floor = may_pop ? reel_window_base(tape) : REEL_FALSE_FLOOR;
+}
+
+/* What a hold keeps may stand on no path from the top: releasing finds it. */
+void reel_tape_close(reel_tape *tape)
+{
+	while (tape->hold)
+		reel_tape_release(tape);
+	while (tape->slab)
+		reel_tape_leave_slab(tape);
+	reel_tape_drop_spare(tape);
+	reel_check_end(tape);
+	memset(tape, 0, sizeof *tape);
+}
+
+void reel_tape_move(reel_tape *to, reel_tape *from)
+{
+	uint64_t filled = reel_window_filled(from);
+
+	/* Copied as bytes: the payload in it has types of its own. */
+	memcpy(to, from, sizeof *to);
+	if (to->top) {
+		to->top = reel_window_base(to) + filled;
+		reel_tape_limits(to);
+	}
+	memset(from, 0, sizeof *from);
+}
+
+void reel_tape_hand_over(reel_tape *tape)
+{
+	reel_check_hand_over(tape);
+}
+
+uint64_t reel_tape_bytes(const reel_tape *tape)
+{
+	return tape->below + reel_window_filled(tape);
+}
+
+bool reel_tape_is_empty(const reel_tape *tape)
+{
+	return !reel_tape_bytes(tape) && !tape->bit_count && !tape->refused;
+}

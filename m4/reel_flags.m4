@@ -1,0 +1,60 @@
+# REEL_CHECK_CFLAGS(VARIABLE, FLAGS)
+# Substitute VARIABLE with those of FLAGS that the compiler takes.
+# -Werror on the way: clang only warns of flags that it does not know.
+AC_DEFUN([REEL_CHECK_CFLAGS],
+[AC_SUBST([$1])
+reel_saved_cflags=$CFLAGS
+for reel_flag in $2; do
+  AS_VAR_PUSHDEF([reel_cv_flag], [reel_cv_cflag_$reel_flag])
+  AC_CACHE_CHECK([whether $CC takes $reel_flag], [reel_cv_flag],
+    [CFLAGS="$reel_saved_cflags -Werror $reel_flag"
+     AC_COMPILE_IFELSE([AC_LANG_PROGRAM],
+       [AS_VAR_SET([reel_cv_flag], [yes])], [AS_VAR_SET([reel_cv_flag], [no])])])
+  AS_VAR_IF([reel_cv_flag], [yes], [AS_VAR_APPEND([$1], [" $reel_flag"])])
+  AS_VAR_POPDEF([reel_cv_flag])
+done
+CFLAGS=$reel_saved_cflags])
+
+# REEL_CHECK_VERSION_SCRIPT
+# Automake conditional HAVE_VERSION_SCRIPT: the linker takes a symbol map.
+AC_DEFUN([REEL_CHECK_VERSION_SCRIPT],
+[AC_CACHE_CHECK([whether the linker takes a version script], [reel_cv_version_script],
+  [reel_saved_ldflags=$LDFLAGS
+   AS_ECHO(["REEL_TEST { global: main; local: *; };"]) >conftest.map
+   LDFLAGS="$LDFLAGS -Wl,--version-script=conftest.map"
+   AC_LINK_IFELSE([AC_LANG_PROGRAM],
+     [reel_cv_version_script=yes], [reel_cv_version_script=no])
+   LDFLAGS=$reel_saved_ldflags
+   rm -f conftest.map])
+AM_CONDITIONAL([HAVE_VERSION_SCRIPT], [test "$reel_cv_version_script" = yes])])
+
+# REEL_CHECK_NO_UNDEFINED
+# Substitute NO_UNDEFINED_LDFLAGS. Libtool's -no-undefined does not tell the linker;
+# a sanitizer's own symbols are only found when the program is linked.
+AC_DEFUN([REEL_CHECK_NO_UNDEFINED],
+[AC_REQUIRE([REEL_ENABLE_SANITIZER])
+AC_SUBST([NO_UNDEFINED_LDFLAGS])
+AS_CASE([$enable_sanitizer/$host_os],
+  [/linux*], [NO_UNDEFINED_LDFLAGS=-Wl,-z,defs])])
+
+# REEL_CHECK_NO_DELETE
+# Substitute NO_DELETE_LDFLAGS: threads that end later still call into the library.
+AC_DEFUN([REEL_CHECK_NO_DELETE],
+[AC_SUBST([NO_DELETE_LDFLAGS])
+AS_CASE([$host_os], [linux*], [NO_DELETE_LDFLAGS=-Wl,-z,nodelete])])
+
+# REEL_SWITCH(FEATURE, DEFAULT, MACRO, HELP, COMMENT)
+# --enable-FEATURE or --disable-FEATURE, whichever is not the default; MACRO is 1 or 0.
+AC_DEFUN([REEL_SWITCH],
+[AC_ARG_ENABLE([$1], [AS_HELP_STRING([m4_if([$2], [yes], [--disable], [--enable])-$1], [$4])],
+  [], [enable_]m4_translit([$1], [-], [_])[=$2])
+REEL_DEFINE([$3], [enable_]m4_translit([$1], [-], [_]), [$5])])
+
+# REEL_DEFINE(MACRO, VARIABLE, COMMENT)
+# MACRO is 1 if the shell's VARIABLE is yes, else 0; one test program may be compiled with -DMACRO=...
+AC_DEFUN([REEL_DEFINE],
+[AH_VERBATIM([$1], [/* $3 */
+#ifndef $1
+# undef $1
+#endif])
+AS_IF([test "x$[]$2" = xyes], [AC_DEFINE([$1], [1])], [AC_DEFINE([$1], [0])])])

@@ -1,0 +1,41 @@
+# REEL_ENABLE_OPENMP
+# Conditional OPENMP. Absent OpenMP is said loudly, or else tests of parallel code pass as serial code.
+AC_DEFUN([REEL_ENABLE_OPENMP],
+[AC_OPENMP
+AS_IF([test "x$enable_openmp" = xno], [reel_openmp="no (as asked for)"],
+  [test -n "$OPENMP_CFLAGS"], [reel_openmp="yes ($OPENMP_CFLAGS)"],
+  [reel_openmp="NO ($CC has no OpenMP)"
+   reel_openmp_remedy="install it (Debian: gcc has it, clang 14 needs libomp-14-dev) or configure with --disable-openmp"
+   AS_IF([test "x$enable_openmp" = xyes],
+     [AC_MSG_ERROR([$CC has no OpenMP; $reel_openmp_remedy])],
+     [AC_MSG_WARN([$CC has no OpenMP, its parts are not built; $reel_openmp_remedy])])])
+AM_CONDITIONAL([OPENMP], [test -n "$OPENMP_CFLAGS"])])
+
+# REEL_WITH_HWLOC
+# HAVE_HWLOC, HWLOC_CFLAGS and HWLOC_LIBS, for tools/ alone.
+AC_DEFUN([REEL_WITH_HWLOC],
+[REEL_WITH_OPTIONAL([hwloc], [describe the machine in tools by hwloc],
+  [PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [reel_found=yes], [reel_fault=$HWLOC_PKG_ERRORS])])
+AS_IF([test "$with_hwloc" = yes], [AC_DEFINE([HAVE_HWLOC], [1], [hwloc is there.])])])
+
+# REEL_WITH_TSUNAMI
+# Conditional BUILD_TSUNAMI, with the flags of netcdf (its data) and cairo (its pictures).
+AC_DEFUN([REEL_WITH_TSUNAMI],
+[REEL_WITH_OPTIONAL([tsunami], [build the tsunami example (netcdf, cairo)],
+  [PKG_CHECK_MODULES([NETCDF], [netcdf],
+    [PKG_CHECK_MODULES([CAIRO], [cairo], [reel_found=yes], [reel_fault=$CAIRO_PKG_ERRORS])],
+    [reel_fault=$NETCDF_PKG_ERRORS])])
+AM_CONDITIONAL([BUILD_TSUNAMI], [test "$with_tsunami" = yes])])
+
+# REEL_WITH_OPTIONAL(PART, HELP, SEARCH)
+# --with-PART=auto|yes|no; SEARCH sets reel_found to yes, or reel_fault to the reason why not.
+# Then with_PART is yes or no, and reel_PART the line for the summary.
+AC_DEFUN([REEL_WITH_OPTIONAL],
+[AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=auto|yes|no], [$2 @<:@auto@:>@])], [], [with_$1=auto])
+AS_IF([test "$with_$1" = no], [reel_$1="no (as asked for)"],
+  [reel_found=no reel_fault=
+   $3
+   reel_fault=`AS_ECHO(["$reel_fault"]) | sed 1q`
+   AS_IF([test $reel_found = yes], [with_$1=yes reel_$1=yes],
+     [test "$with_$1" = yes], [AC_MSG_ERROR([--with-$1: $reel_fault])],
+     [with_$1=no reel_$1="no ($reel_fault)"])])])

@@ -1,0 +1,16 @@
+# REEL_ENABLE_SANITIZER
+# --enable-sanitizer=LIST, as the compiler's -fsanitize= takes it. $enable_sanitizer is empty if off.
+AC_DEFUN([REEL_ENABLE_SANITIZER],
+[AC_ARG_ENABLE([sanitizer],
+  [AS_HELP_STRING([--enable-sanitizer=LIST], [instrument everything: "address,undefined" or "thread"])],
+  [AS_CASE([$enableval],
+    [no], [enable_sanitizer=],
+    [yes], [AC_MSG_ERROR([--enable-sanitizer needs a list, as in --enable-sanitizer=address,undefined])])])
+AS_IF([test -n "$enable_sanitizer"],
+  [AS_VAR_APPEND([CFLAGS],
+     [" -fsanitize=$enable_sanitizer -fno-sanitize-recover=all -fno-omit-frame-pointer"])
+   AC_MSG_CHECKING([whether $CC links with -fsanitize=$enable_sanitizer])
+   AC_LINK_IFELSE([AC_LANG_PROGRAM], [AC_MSG_RESULT([yes])],
+     [AC_MSG_RESULT([no])
+      AC_MSG_ERROR([the runtime of -fsanitize=$enable_sanitizer is missing (Debian, clang 14: libclang-rt-14-dev)])])])
+])

@@ -1,0 +1,24 @@
+#!/bin/sh
+# installcheck.sh SOURCE PKGCONFIGDIR LIBDIR
+# Compile and run SOURCE against the installed library, in C and, if there is a compiler, in C++.
+# CC, CXX, CFLAGS, PKG_CONFIG and DESTDIR come from the environment.
+set -e
+source=$1
+libdir=$3
+
+PKG_CONFIG_PATH=$DESTDIR$2${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+LD_LIBRARY_PATH=$DESTDIR$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PKG_CONFIG_PATH LD_LIBRARY_PATH
+[ -z "$DESTDIR" ] || export PKG_CONFIG_SYSROOT_DIR="$DESTDIR"
+
+program=$(mktemp)
+trap 'rm -f "$program"' EXIT
+
+# use COMPILER...: the flags are split into words on purpose.
+use() {
+	"$@" $CFLAGS $($PKG_CONFIG --cflags reel) "$source" -x none $($PKG_CONFIG --libs reel) -lm -o "$program"
+	"$program"
+}
+
+use $CC -std=c11 -x c
+[ -z "$CXX" ] || use $CXX -std=c++17 -x c++

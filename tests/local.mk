@@ -1,0 +1,92 @@
+# A test is one line here: tests/t-NAME.c, linked with the convenience library, where it
+# reaches hidden symbols.
+check_PROGRAMS += \
+	%D%/t-tape \
+	%D%/t-values \
+	%D%/t-bits \
+	%D%/t-span \
+	%D%/t-cursor \
+	%D%/t-mark \
+	%D%/t-hold \
+	%D%/t-check \
+	%D%/t-error \
+	%D%/t-random \
+	%D%/t-pool \
+	%D%/t-magazine \
+	%D%/t-budget \
+	%D%/t-thread \
+	%D%/t-fork \
+	%D%/t-faults \
+	%D%/t-environment \
+	%D%/t-freelist-c11 \
+	%D%/t-version
+
+if POOL_CK
+check_PROGRAMS += %D%/t-freelist-ck
+endif
+
+# Scripts: each finds the source and build directories in the environment.
+dist_check_SCRIPTS += \
+	%D%/t-cplusplus.sh \
+	%D%/t-headers.sh \
+	%D%/t-layers.sh \
+	%D%/t-readme.sh \
+	%D%/t-symbols.sh
+
+# Shared by all, so that a line above is enough.
+AM_CPPFLAGS += -I$(top_srcdir)/tests -I$(top_srcdir)/lib
+LDADD = libreel-tap.la libreel-core.la -lm
+
+# The program is linked as it will be installed: without libtool's wrapper script around it.
+AM_LDFLAGS = -no-install
+
+noinst_HEADERS += %D%/support.h %D%/pool-support.h
+
+check_LTLIBRARIES += libreel-tap.la
+libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
+
+# One source, once per lock-free list; the yield points find in milliseconds what would take hours.
+%C%_t_freelist_c11_SOURCES = %D%/t-freelist.c
+%C%_t_freelist_c11_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_POOL_CK=0 -DREEL_YIELD_POINTS=1
+%C%_t_freelist_ck_SOURCES = %D%/t-freelist.c
+%C%_t_freelist_ck_CPPFLAGS = $(AM_CPPFLAGS) $(CK_CFLAGS) -DREEL_POOL_CK=1 -DREEL_YIELD_POINTS=1
+
+# Memory runs out on demand: the program stands between the library, linked into it, and the system.
+%C%_t_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc \
+	-Wl,--wrap=mmap,--wrap=munmap,--wrap=madvise \
+	-Wl,--wrap=pthread_setspecific
+
+TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
+TEST_EXTENSIONS = .sh
+TEST_TIMEOUT = 60
+
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_DRIVER_FLAGS = --merge
+SH_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_DRIVER_FLAGS = $(LOG_DRIVER_FLAGS)
+
+# A test that hangs ends as an error.
+if HAVE_TIMEOUT
+LOG_COMPILER = $(TIMEOUT)
+AM_LOG_FLAGS = -k 5 $(TEST_TIMEOUT)
+SH_LOG_COMPILER = $(TIMEOUT)
+AM_SH_LOG_FLAGS = -k 5 $(TEST_TIMEOUT) $(SHELL)
+else
+SH_LOG_COMPILER = $(SHELL)
+endif
+
+# The library reads REEL_*: what the user has set is not for the tests. ThreadSanitizer cannot
+# see into an OpenMP runtime that was not built for it.
+AM_TESTS_ENVIRONMENT = \
+	for name in $$(env | $(SED) -n 's/^\(REEL_[A-Z_]*\)=.*/\1/p'); do unset $$name; done; \
+	TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS"; \
+	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
+	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
+	export TSAN_OPTIONS CC CFLAGS CXX NM CK_CFLAGS SOURCE_DIR BUILD_DIR;
+
+# A program outside of the tree, through pkg-config: what users of the library do.
+EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck.sh
+installcheck-local:
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
+	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck.c \
+	  '$(pkgconfigdir)' '$(libdir)'

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What several tests of the pool share. A test includes <config.h> first.
+ *
+ * Values are functions of (seed, position), so that a pop is checked without a
+ * second tape. Pools are small: their slabs are a page, and four first slabs
+ * fill one.
+ */
+#ifndef POOL_SUPPORT_H
+#define POOL_SUPPORT_H
+
+#include <pthread.h>
+
+#include "os.h"
+#include "pool.h"
+#include "support.h"
+
+#define FIRST_SLABS 4
+
+static inline size_t small_slab(void)
+{
+	return reel_os_page_bytes();
+}
+
+static inline struct reel_pool_options small_options(void)
+{
+	return (struct reel_pool_options){
+		.slab_bytes = small_slab(),
+		.first_slab_bytes = small_slab() / FIRST_SLABS,
+		.magazine_slabs = 2,
+	};
+}
+
+static inline struct reel_pool_stats stats_of(reel_pool *pool)
+{
+	struct reel_pool_stats stats;
+
+	reel_pool_get_stats(pool, &stats);
+	return stats;
+}
+
+/* Never all ones, which a pop gives that mirrors a refused push. */
+static inline uint64_t value_at(uint64_t seed, uint64_t position)
+{
+	return scramble(seed << 40 ^ position) >> 1;
+}
+
+/* Push the values of positions first to first + n. */
+static inline void push_values(reel_tape *tape, uint64_t seed, uint64_t first, uint64_t n)
+{
+	for (uint64_t i = first; i < first + n; i++)
+		reel_push(tape, value_at(seed, i));
+}
+
+/* Pop them again. Returns whether all were as pushed. */
+static inline bool pop_values(reel_tape *tape, uint64_t seed, uint64_t first, uint64_t n)
+{
+	bool as_pushed = true;
+
+	for (uint64_t i = first + n; i-- > first;)
+		as_pushed &= reel_pop(tape, uint64_t) == value_at(seed, i);
+	return as_pushed;
+}
+
+/* How many values a tape takes that has so many slabs of its pool's full size. */
+static inline uint64_t values_in(const reel_pool *pool, uint64_t whole_slabs)
+{
+	return (REEL_INLINE_BYTES + FIRST_SLABS * pool->first_slab_bytes +
+		whole_slabs * pool->slab_bytes) / sizeof(uint64_t);
+}
+
+/* Run body(0) to body(n - 1), passed as pointers to their numbers, in n threads at once. */
+static inline void run_threads(unsigned n, void *(*body)(void *))
+{
+	pthread_t thread[64];
+	unsigned number[64];
+
+	for (unsigned i = 0; i < n; i++) {
+		number[i] = i;
+		if (pthread_create(&thread[i], NULL, body, &number[i]))
+			abort();
+	}
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static inline void run_thread(void *(*body)(void *), void *argument)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, body, argument))
+		abort();
+	pthread_join(thread, NULL);
+}
+
+/* Of all threads that ever used the pool, or of those that do now. */
+static inline unsigned count_caches(struct reel_pool *pool, bool in_use)
+{
+	unsigned n = 0;
+
+	for (struct reel_cache *cache = pool->caches; cache; cache = cache->next)
+		n += !in_use || cache->in_use;
+	return n;
+}
+
+/* What the process has mapped, in bytes. */
+static inline size_t address_space(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	size_t pages = 0;
+
+	if (!file || fscanf(file, "%zu", &pages) != 1)
+		abort();
+	fclose(file);
+	return pages * reel_os_page_bytes();
+}
+
+/* What lies on a list, which is the same afterwards. */
+struct idle {
+	uint64_t chains;
+	uint64_t slabs;
+	uint64_t bytes;
+};
+
+#define ANY_KIND REEL_SLAB_KINDS
+
+/* Only slabs of this kind count. */
+static inline struct idle count_idle(struct reel_pool *pool, struct freelist *list,
+				     enum reel_slab_kind kind, bool chained)
+{
+	struct reel_slab **chain = calloc(stats_of(pool).slabs + 1, sizeof *chain);
+	struct idle idle = {0};
+
+	while ((chain[idle.chains] = freelist_pop(list))) {
+		struct reel_slab *slab = chain[idle.chains++];
+
+		for (; slab; slab = chained ? slab->below : NULL) {
+			if (slab->state != REEL_SLAB_EMPTY ||
+			    (kind != ANY_KIND && slab->kind != kind))
+				continue;
+			idle.slabs++;
+			idle.bytes += slab->bytes;
+		}
+	}
+	for (uint64_t i = idle.chains; i-- > 0;)
+		freelist_push(list, chain[i]);
+	free(chain);
+	return idle;
+}
+
+/*
+ * Whether every slab is in exactly one list, and what is charged is what they
+ * hold. For a pool without tapes, that no other living thread has used.
+ */
+static inline bool pool_is_whole(struct reel_pool *pool)
+{
+	struct reel_pool_stats stats = stats_of(pool);
+	uint64_t slabs = 0, bytes = 0;
+
+	reel_pool_flush(pool);
+	for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_KINDS; kind++) {
+		bool chained = kind != REEL_SLAB_GIANT;
+		struct idle idle = count_idle(pool, &pool->warm[kind], kind, chained);
+
+		slabs += idle.slabs;
+		bytes += idle.bytes;
+	}
+	slabs += count_idle(pool, &pool->cold, REEL_SLAB_WHOLE, false).slabs;
+	slabs += count_idle(pool, &pool->bare, ANY_KIND, false).slabs;
+	return stats.slabs_in_use == 0 && slabs == stats.slabs && bytes == stats.resident_bytes;
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of the tape share. */
+#ifndef TESTS_SUPPORT_H
+#define TESTS_SUPPORT_H
+
+#include <reel.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap/tap.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The first four slabs of a tape hold 8 words, all others 16. */
+#define TINY ((struct reel_pool_options){.slab_bytes = 128, .first_slab_bytes = 64})
+#define INLINE_WORDS (REEL_INLINE_BYTES / 8)
+
+/* The same, with memory for so many slabs. */
+static inline struct reel_pool_options tiny_budget(unsigned slabs)
+{
+	return (struct reel_pool_options){
+		.slab_bytes = 128, .first_slab_bytes = 64, .hard_budget = slabs * 128};
+}
+
+static inline reel_pool *open_pool(struct reel_pool_options options)
+{
+	reel_pool *pool;
+
+	if (reel_pool_open(&pool, &options)) {
+		printf("Bail out! cannot open a pool\n");
+		exit(EXIT_FAILURE);
+	}
+	return pool;
+}
+
+static inline reel_tape open_tape(reel_pool *pool, unsigned flags)
+{
+	reel_tape tape = {0};
+
+	reel_tape_open(&tape, pool, flags);
+	return tape;
+}
+
+static inline uint64_t slabs_in_use(reel_pool *pool)
+{
+	struct reel_pool_stats stats;
+
+	reel_pool_get_stats(pool, &stats);
+	return stats.slabs_in_use;
+}
+
+/* Every tape of the pool has been closed: nothing may be left of it. */
+static inline void close_pool(reel_pool *pool, const char *after)
+{
+	is_int(slabs_in_use(pool), 0, "all slabs are back in the pool after %s", after);
+	is_int(reel_pool_close(pool), 0, "the pool closes after %s", after);
+}
+
+/* What the error handler was called with last, and how often since record_reports(). */
+static struct {
+	int calls;
+	int error;
+	char message[512];
+} reported;
+
+static inline void record_report(const reel_tape *tape, int error, const char *message,
+				 void *context)
+{
+	(void)context;
+	reported.calls++;
+	reported.error = error == reel_tape_error(tape) ? error : 0;
+	snprintf(reported.message, sizeof reported.message, "%s", message);
+}
+
+static inline void record_reports(void)
+{
+	memset(&reported, 0, sizeof reported);
+	reel_set_error_handler(record_report, NULL);
+}
+
+/* The n-th of a sequence of numbers without any pattern: splitmix64. */
+static inline uint64_t scramble(uint64_t n)
+{
+	n = (n + 1) * 0x9e3779b97f4a7c15u;
+	n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9u;
+	n = (n ^ n >> 27) * 0x94d049bb133111ebu;
+	return n ^ n >> 31;
+}
+
+/* Bytes without any pattern, the same ones for the same n. */
+static inline void fill(void *target, size_t bytes, uint64_t n)
+{
+	for (size_t i = 0; i < bytes; i++)
+		((unsigned char *)target)[i] = (unsigned char)scramble(n + i);
+}
+
+static inline bool is_filled(const void *source, size_t bytes, uint64_t n)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (((const unsigned char *)source)[i] != (unsigned char)scramble(n + i))
+			return false;
+	return true;
+}
+
+static inline bool all_ones(const void *source, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (((const unsigned char *)source)[i] != 0xff)
+			return false;
+	return true;
+}
+
+static inline void push_words(reel_tape *tape, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		reel_push(tape, scramble(i));
+}
+
+/* How many of the words [from, to) come back wrong. */
+static inline unsigned wrong_words(reel_tape *tape, uint64_t from, uint64_t to)
+{
+	unsigned wrong = 0;
+
+	for (uint64_t i = to; i-- > from;)
+		wrong += reel_pop(tape, uint64_t) != scramble(i);
+	return wrong;
+}
+
+static inline bool is_zero(const reel_tape *tape)
+{
+	static const reel_tape zero;
+
+	return memcmp(tape, &zero, sizeof zero) == 0;
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* The same header from C++. */
+#include <config.h>
+
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include <reel.h>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "tap/tap.h"
+}
+
+namespace {
+
+struct point {
+	double x, y;
+	float weight;
+};
+
+struct alignas(32) wide {
+	char bytes[96];
+};
+
+enum class colour : unsigned char { red, green = 200 };
+
+template <class T> void comes_back(reel_tape *tape, T value, const char *what)
+{
+	reel_push(tape, value);
+	T looked = reel_look(tape, T);
+	T popped = reel_pop(tape, T);
+
+	ok(looked == value && popped == value, "%s comes back", what);
+}
+
+void scalars_come_back(reel_tape *tape)
+{
+	comes_back(tape, 'c', "a char");
+	comes_back(tape, std::numeric_limits<int>::min(), "an int");
+	comes_back(tape, std::numeric_limits<unsigned long long>::max(), "an unsigned long long");
+	comes_back(tape, std::numeric_limits<float>::denorm_min(), "a float");
+	comes_back(tape, -std::numeric_limits<double>::max(), "a double");
+	comes_back(tape, 1.0L / 3.0L, "a long double");
+	comes_back(tape, std::complex<double>(1.5, -2.5), "a complex number");
+	comes_back(tape, tape, "a pointer");
+	comes_back(tape, colour::green, "an enumerator");
+}
+
+void structs_come_back(reel_tape *tape)
+{
+	wide pushed = {};
+
+	pushed.bytes[95] = 7;
+	reel_push(tape, (point{1.5, 2.5, 3.5f}));
+	reel_push(tape, pushed);
+	is_int(reel_look(tape, wide).bytes[95], 7, "an over-aligned struct, looked at");
+	is_int(reel_pop(tape, wide).bytes[95], 7, "comes back");
+	point p = reel_pop(tape, point);
+	ok(p.x == 1.5 && p.y == 2.5 && p.weight == 3.5f, "so does a struct of doubles");
+}
+
+void bools_are_bits(reel_tape *tape)
+{
+	uint64_t bytes = reel_tape_bytes(tape);
+
+	reel_push(tape, true);
+	reel_push(tape, false);
+	is_int(reel_tape_bytes(tape), bytes, "bools take no bytes of their own");
+	ok(!reel_look(tape, bool) && !reel_pop(tape, bool) && reel_pop_bits(tape, 1) == 1,
+	   "they come back, as bits, too");
+}
+
+void spans_and_arrays_come_back(reel_tape *tape)
+{
+	double copied[50] = {}, back[50];
+	wide *widest = reel_push_span(tape, wide, 3);
+
+	widest[2].bytes[0] = 5;
+	double *span = reel_push_span(tape, double, 100);
+	span[99] = 1.5;
+	copied[49] = 2.5;
+	reel_push_array(tape, copied, 50);
+	float *reserved = reel_reserve(tape, float, 10);
+	reserved[3] = 3.5f;
+	reel_commit(tape, float, 4);
+
+	is_double(reel_pop_span(tape, float, 4)[3], 3.5, "a reserved span comes back");
+	reel_pop_array(tape, back, 50);
+	is_double(back[49], 2.5, "an array comes back");
+	is_double(reel_pop_span(tape, double, 100)[99], 1.5, "a span comes back");
+	is_int(reel_pop_span(tape, wide, 3)[2].bytes[0], 5, "an over-aligned span comes back");
+}
+
+void cursors_work(reel_tape *tape)
+{
+	unsigned wrong = 0;
+	reel_cursor c = reel_push_cursor(tape);
+
+	for (int i = 0; i < 100; i++) {
+		c = reel_cursor_push(tape, c, i);
+		c = reel_cursor_push(tape, c, (point{double(i), 0, 0}));
+	}
+	reel_cursor_close(tape, c);
+	c = reel_pop_cursor(tape);
+	for (int i = 100; i-- > 0;) {
+		point p;
+		int number;
+
+		c = reel_cursor_pop(tape, c, &p);
+		c = reel_cursor_pop(tape, c, &number);
+		wrong += number != i || p.x != i;
+	}
+	reel_cursor_close(tape, c);
+	is_int(wrong, 0, "cursors take values and structs");
+}
+
+void marks_and_holds_work(reel_tape *tape)
+{
+	reel_mark mark = reel_tape_mark(tape);
+
+	reel_push(tape, 1.5);
+	is_int(reel_tape_hold(tape), 0, "a hold");
+	is_double(reel_pop(tape, double), 1.5, "a pop");
+	is_int(reel_tape_replay(tape), 0, "a replay");
+	is_double(reel_pop(tape, double), 1.5, "the same pop");
+	reel_tape_replay(tape);
+	is_int(reel_tape_release(tape), 0, "a release");
+	is_int(reel_tape_rewind(tape, mark), 0, "a rewind");
+}
+
+void all_work(reel_tape *tape)
+{
+	scalars_come_back(tape);
+	structs_come_back(tape);
+	bools_are_bits(tape);
+	spans_and_arrays_come_back(tape);
+	cursors_work(tape);
+	marks_and_holds_work(tape);
+	ok(reel_tape_is_empty(tape) && !reel_tape_error(tape), "nothing is left");
+	reel_tape_close(tape);
+}
+
+void ignore(const reel_tape *, int, const char *, void *)
+{
+}
+
+void checked_mode_tells_types_apart()
+{
+	reel_tape tape;
+
+	reel_set_error_handler(ignore, nullptr);
+	reel_tape_open(&tape, nullptr, REEL_CHECKED);
+	reel_push(&tape, 1L);
+	ok(std::isnan(reel_pop(&tape, double)), "a long popped as a double is a NaN");
+	ok(reel_tape_error(&tape) != 0, "and an error");
+	reel_tape_close(&tape);
+}
+
+}
+
+int main()
+{
+	reel_tape tape = {};
+	reel_tape checked;
+
+	tap_begin();
+	all_work(&tape);
+	reel_tape_open(&checked, nullptr, REEL_CHECKED);
+	all_work(&checked);
+	checked_mode_tells_types_apart();
+	return tap_end();
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory runs out at every place where it can: the k-th request is refused, for
+ * k = 1, 2, ... until the program makes fewer, first that one alone, then with
+ * all that follow. Linked with --wrap for each function below.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "annotate.h"
+#include "pool-support.h"
+
+static struct {
+	_Atomic unsigned requests;
+	_Atomic unsigned refused;
+	/* 0: none is refused. */
+	unsigned first;
+	bool all_that_follow;
+} plan;
+
+/* Address space that the library holds. */
+static _Atomic size_t mapped;
+
+static bool is_refused(void)
+{
+	unsigned request = 1 + plan.requests++;
+	bool refused = plan.first && (request == plan.first ||
+				      (plan.all_that_follow && request > plan.first));
+
+	plan.refused += refused;
+	return refused;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+int __real_munmap(void *address, size_t bytes);
+int __real_madvise(void *address, size_t bytes, int advice);
+int __real_pthread_setspecific(pthread_key_t key, const void *value);
+
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+int __wrap_munmap(void *address, size_t bytes);
+int __wrap_madvise(void *address, size_t bytes, int advice);
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
+
+void *__wrap_malloc(size_t bytes)
+{
+	return is_refused() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	return is_refused() ? NULL : __real_calloc(n, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+	return is_refused() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+	void *memory = MAP_FAILED;
+
+	if (is_refused())
+		errno = ENOMEM;
+	else
+		memory = __real_mmap(address, bytes, protection, flags, file, offset);
+	if (memory != MAP_FAILED)
+		mapped += bytes;
+	return memory;
+}
+
+int __wrap_munmap(void *address, size_t bytes)
+{
+	mapped -= bytes;
+	return __real_munmap(address, bytes);
+}
+
+int __wrap_madvise(void *address, size_t bytes, int advice)
+{
+	if (!is_refused())
+		return __real_madvise(address, bytes, advice);
+	errno = EAGAIN;
+	return -1;
+}
+
+static reel_pool *shared_pool;
+
+/*
+ * A sanitizer's runtime may be linked with this one, too, and call it where its own
+ * instrumentation does not work yet. Its keys are left alone.
+ */
+#if defined(__clang__) && defined(REEL_THREAD_SANITIZER)
+__attribute__((disable_sanitizer_instrumentation))
+#endif
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
+{
+	bool ours = shared_pool && key == shared_pool->cache_key;
+
+	return ours && is_refused() ? ENOMEM : __real_pthread_setspecific(key, value);
+}
+
+static _Atomic unsigned errors_told;
+static _Atomic bool wrong;
+
+static void note_error(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)context;
+	errors_told++;
+	if (error != -ENOMEM || !message)
+		wrong = true;
+}
+
+static void expect(bool condition)
+{
+	if (!condition)
+		wrong = true;
+}
+
+/* Push n values. Returns how many were taken before the first was refused. */
+static uint64_t push_some(reel_tape *tape, uint64_t seed, uint64_t n)
+{
+	uint64_t taken = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		reel_push(tape, value_at(seed, i));
+		taken += !reel_tape_error(tape);
+	}
+	return taken;
+}
+
+static void pop_some(reel_tape *tape, uint64_t seed, uint64_t n, uint64_t taken)
+{
+	for (uint64_t i = n; i-- > taken;)
+		expect(reel_pop(tape, uint64_t) == UINT64_MAX);
+	expect(pop_values(tape, seed, 0, taken));
+}
+
+static bool push_giant(reel_tape *tape, uint64_t n)
+{
+	uint64_t *span = reel_push_span(tape, uint64_t, n);
+
+	expect(!span == !!reel_tape_error(tape));
+	for (uint64_t i = 0; span && i < n; i++)
+		span[i] = value_at(3, i);
+	return span;
+}
+
+static void pop_giant(reel_tape *tape, uint64_t n, bool taken)
+{
+	const uint64_t *span = reel_pop_span(tape, uint64_t, n);
+
+	expect(!span == !taken);
+	for (uint64_t i = 0; span && i < n; i++)
+		expect(span[i] == value_at(3, i));
+}
+
+/* Twice through the topmost values, with a push in between, if a hold can be had. */
+static void pop_twice(reel_tape *tape, uint64_t seed, uint64_t n, uint64_t taken)
+{
+	bool held = reel_tape_hold(tape) == 0;
+	bool pushed;
+
+	pop_some(tape, seed, n, taken);
+	if (!held)
+		return;
+	reel_push(tape, (uint64_t)5);
+	pushed = !reel_tape_error(tape);
+	expect(reel_pop(tape, uint64_t) == (pushed ? 5 : UINT64_MAX));
+	expect(reel_tape_replay(tape) == 0);
+	pop_some(tape, seed, n, taken);
+	expect(reel_tape_release(tape) == 0);
+}
+
+#define ARRAY 3000
+
+static void use_tape(reel_pool *pool, unsigned flags)
+{
+	static const uint64_t array[ARRAY] = {1, 2, 3};
+	uint64_t n = values_in(pool, 2), some, more;
+	uint64_t copy[ARRAY];
+	reel_tape tape;
+	bool giant, whole;
+
+	expect(reel_tape_open(&tape, pool, flags) == 0);
+	some = push_some(&tape, 1, n);
+	giant = push_giant(&tape, n);
+	reel_push_array(&tape, array, ARRAY);
+	whole = !reel_tape_error(&tape);
+	more = push_some(&tape, 2, n);
+	pop_twice(&tape, 2, n, more);
+	reel_pop_array(&tape, copy, ARRAY);
+	expect(copy[2] == (whole ? array[2] : UINT64_MAX));
+	pop_giant(&tape, n, giant);
+	pop_some(&tape, 1, n, some);
+	expect(reel_tape_is_empty(&tape));
+	reel_tape_close(&tape);
+}
+
+static void *use_shared_pool(void *unused)
+{
+	(void)unused;
+	use_tape(shared_pool, 0);
+	return NULL;
+}
+
+/* Returns whether a pool could be opened. */
+static bool use_everything(void)
+{
+	struct reel_pool_options options = small_options();
+	int error = reel_pool_open(&shared_pool, &options);
+
+	expect(!error || error == -ENOMEM);
+	if (error)
+		return false;
+	use_tape(shared_pool, REEL_CHECKED);
+	reel_pool_trim(shared_pool, 0);
+	use_tape(shared_pool, 0);
+	run_threads(2, use_shared_pool);
+	plan.first = 0;
+	expect(count_caches(shared_pool, true) <= 1);
+	expect(pool_is_whole(shared_pool));
+	expect(reel_pool_close(shared_pool) == 0);
+	shared_pool = NULL;
+	return true;
+}
+
+static void arm(unsigned first, bool all_that_follow)
+{
+	plan.requests = plan.refused = 0;
+	plan.first = first;
+	plan.all_that_follow = all_that_follow;
+	errors_told = 0;
+}
+
+/* Returns how often memory ran out until it was for the first time enough. */
+static unsigned refuse_each(bool all_that_follow)
+{
+	for (unsigned k = 1;; k++) {
+		size_t before = mapped;
+
+		arm(k, all_that_follow);
+		use_everything();
+		expect(mapped == before);
+		if (!plan.refused)
+			return k - 1;
+		arm(0, false);
+		expect(use_everything() && !errors_told && mapped == before);
+	}
+}
+
+static void memory_runs_out_anywhere(bool all_that_follow, const char *what)
+{
+	unsigned faults;
+
+	wrong = false;
+	faults = refuse_each(all_that_follow);
+	ok(faults > 10, "%s: %u places", what, faults);
+	ok(!wrong, "what was pushed before is kept, the error is told, nothing leaks, "
+		   "and the next run is as if nothing had happened");
+}
+
+#define THREADS 8
+
+static pthread_barrier_t start;
+
+static void *take_the_first_slab(void *unused)
+{
+	struct reel_slab *slab;
+
+	(void)unused;
+	pthread_barrier_wait(&start);
+	expect(reel_pool_take(shared_pool, REEL_SLAB_WHOLE, 0, &slab) == 0);
+	reel_pool_give(shared_pool, slab);
+	return NULL;
+}
+
+/* Each thread that finds no arena maps one, and all but one come too late with it. */
+static void threads_need_the_first_arena_at_once(void)
+{
+	size_t before = mapped;
+
+	arm(0, false);
+	pthread_barrier_init(&start, NULL, THREADS);
+	for (int i = 0; i < 100; i++) {
+		shared_pool = open_pool(small_options());
+		run_threads(THREADS, take_the_first_slab);
+		reel_pool_close(shared_pool);
+	}
+	shared_pool = NULL;
+	is_int(mapped, before, "arenas that are mapped in vain are unmapped");
+	pthread_barrier_destroy(&start);
+}
+
+/* The tape has no pool yet; its first slab needs the default one. */
+static void the_default_pool_is_wanting(void)
+{
+	reel_tape tape = {0};
+	uint64_t n = 100, taken;
+
+	arm(1, true);
+	is_pointer(reel_pool_default(), NULL, "there is no default pool without memory");
+	is_int(reel_tape_open(&tape, NULL, 0), -ENOMEM, "a tape on it does not open");
+	taken = push_some(&tape, 1, n);
+	is_int(reel_tape_error(&tape), -ENOMEM, "nor does an all-zero one take values");
+	arm(0, false);
+	pop_some(&tape, 1, n, taken);
+	is_int(reel_tape_clear_error(&tape), -ENOMEM, "its error can be cleared");
+	ok(push_some(&tape, 1, n) == n && pop_values(&tape, 1, 0, n),
+	   "it takes values once there is memory");
+	reel_tape_close(&tape);
+}
+
+#if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
+static void address_space_is_limited(void)
+{
+	tap_skip(2, "a sanitizer needs all address space");
+}
+#else
+static void limit_address_space(size_t more)
+{
+	rlim_t bytes = address_space() + more;
+
+	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = bytes, .rlim_max = bytes});
+}
+
+/* Push as much as the system gives, and take all of it back. */
+static void fill_address_space(size_t more)
+{
+	reel_tape tape;
+	reel_pool *pool;
+	uint64_t n = 0;
+
+	limit_address_space(more);
+	if (!ok(reel_pool_open(&pool, NULL) == 0, "a pool opens"))
+		return;
+	reel_tape_open(&tape, pool, 0);
+	while (push_values(&tape, 1, n, 1), !reel_tape_error(&tape))
+		n++;
+	is_int(reel_tape_error(&tape), -ENOMEM, "the error");
+	ok(n * sizeof(uint64_t) > (more - reel_supply_table_bytes()) / 2, "most of it was used");
+	(void)reel_pop(&tape, uint64_t);
+	ok(pop_values(&tape, 1, 0, n), "all values come back");
+	reel_tape_close(&tape);
+	is_int(reel_pool_close(pool), 0, "the pool closes");
+}
+
+static void have_no_address_space(void)
+{
+	reel_pool *pool;
+
+	limit_address_space(reel_supply_table_bytes() / 2);
+	is_int(reel_pool_open(&pool, NULL), -ENOMEM, "no pool opens");
+}
+
+static void address_space_is_limited(void)
+{
+	size_t table = reel_supply_table_bytes();
+	pid_t child = fork();
+
+	if (child == 0) {
+		fill_address_space(table + ((size_t)48 << 20));
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "the system's limit is met as any other want of memory");
+	child = fork();
+	if (child == 0) {
+		have_no_address_space();
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "a limit without room for a pool, too");
+}
+#endif
+
+int main(void)
+{
+	tap_begin();
+	reel_set_error_handler(note_error, NULL);
+	memory_runs_out_anywhere(false, "one request is refused");
+	memory_runs_out_anywhere(true, "one and all that follow are refused");
+	threads_need_the_first_arena_at_once();
+	the_default_pool_is_wanting();
+	address_space_is_limited();
+	return tap_end();
+}

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Lower parts never include higher ones, and Concurrency Kit stays in one file.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+flags="-std=c11 -I$BUILD_DIR -I$SOURCE_DIR/include $CK_CFLAGS"
+
+# included_by FILE: what it includes, one path a line, standing under the source directory.
+included_by() {
+	$CC $flags -MM -x c "$1" 2>messages || sed 's/^/cannot be read: /' messages
+}
+
+for file in "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h; do
+	included_by "$file" | tr -s ' \\' '\n\n' >included
+	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included | grep -v "^$SOURCE_DIR/include/" >higher
+	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/"
+done
+
+for file in "$SOURCE_DIR"/lib/*.c; do
+	included_by "$file" | tr -s ' \\' '\n\n' >included
+	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
+		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" >higher
+	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/ and lib/"
+done
+
+grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*.[ch] |
+	grep -v '/lib/freelist-ck\.h$' >elsewhere
+is_empty elsewhere "ck_ is mentioned in lib/freelist-ck.h alone"
+end

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include <config.h>
+
+#include "pool-support.h"
+
+#define MOST (4 * REEL_MAGAZINE_SLABS)
+
+static reel_pool *open_with_magazines(unsigned slabs)
+{
+	struct reel_pool_options options = small_options();
+
+	options.magazine_slabs = slabs;
+	return open_pool(options);
+}
+
+static void take_slabs(reel_pool *pool, struct reel_slab **slab, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[i]))
+			abort();
+}
+
+static void give_slabs(reel_pool *pool, struct reel_slab **slab, unsigned n)
+{
+	while (n-- > 0)
+		reel_pool_give(pool, slab[n]);
+}
+
+static struct reel_cache *own_cache(reel_pool *pool)
+{
+	return pthread_getspecific(pool->cache_key);
+}
+
+static struct idle shared(reel_pool *pool, enum reel_slab_kind kind)
+{
+	return count_idle(pool, &pool->warm[kind], kind, true);
+}
+
+/* After three magazines full were given back: two here, and one in the shared list. */
+static bool keeps_two_magazines(unsigned size)
+{
+	reel_pool *pool = open_with_magazines(size);
+	struct reel_slab *slab[MOST];
+	struct idle idle;
+	bool keeps;
+
+	take_slabs(pool, slab, 3 * size);
+	give_slabs(pool, slab, 3 * size);
+	idle = shared(pool, REEL_SLAB_WHOLE);
+	keeps = own_cache(pool)->loaded[REEL_SLAB_WHOLE].count == size &&
+		own_cache(pool)->previous[REEL_SLAB_WHOLE].count == size &&
+		idle.chains == 1 && idle.slabs == size;
+	return pool_is_whole(pool) && reel_pool_close(pool) == 0 && keeps;
+}
+
+static void two_magazines_of_any_size_are_kept(void)
+{
+	bool kept = true;
+
+	for (unsigned size = 1; size <= REEL_MAGAZINE_SLABS; size++)
+		kept &= keeps_two_magazines(size);
+	ok(kept, "a thread keeps two magazines, and sends others off whole, for sizes of 1 to 16");
+}
+
+/* How often the shared list is asked while a magazine full is taken and given ten times. */
+static uint64_t shared_takes_while_oscillating(unsigned size, unsigned fill)
+{
+	reel_pool *pool = open_with_magazines(size);
+	struct reel_slab *slab[MOST];
+	uint64_t before, after;
+
+	take_slabs(pool, slab, 4 * size);
+	give_slabs(pool, slab, 4 * size);
+	take_slabs(pool, slab, fill + size);
+	before = stats_of(pool).shared_takes;
+	for (int i = 0; i < 10; i++) {
+		give_slabs(pool, slab + fill, size);
+		take_slabs(pool, slab + fill, size);
+	}
+	after = stats_of(pool).shared_takes;
+	give_slabs(pool, slab, fill + size);
+	reel_pool_close(pool);
+	return after - before;
+}
+
+static void oscillating_takes_nothing_from_the_shared_list(void)
+{
+	uint64_t most = 0;
+
+	for (unsigned size = 1; size <= REEL_MAGAZINE_SLABS; size++)
+		for (unsigned fill = 0; fill <= 3 * size; fill++) {
+			uint64_t takes = shared_takes_while_oscillating(size, fill);
+
+			most = takes > most ? takes : most;
+		}
+	is_int(most, 0, "going up and down by a magazine at any fill is the thread's own affair");
+}
+
+static void a_shared_take_brings_a_whole_magazine(void)
+{
+	reel_pool *pool = open_with_magazines(3);
+	struct reel_slab *slab[9];
+
+	take_slabs(pool, slab, 9);
+	give_slabs(pool, slab, 9);
+	reel_pool_flush(pool);
+	take_slabs(pool, slab, 9);
+	is_int(stats_of(pool).shared_takes, 9 + 3, "nine slabs come in three takes of three");
+	give_slabs(pool, slab, 9);
+	reel_pool_close(pool);
+}
+
+static void *use_both_kinds(void *pool)
+{
+	struct reel_slab *first, *whole[4];
+
+	reel_pool_take(pool, REEL_SLAB_FIRST, 0, &first);
+	take_slabs(pool, whole, 4);
+	give_slabs(pool, whole, 4);
+	reel_pool_give(pool, first);
+	return NULL;
+}
+
+static void a_thread_that_ends_leaves_its_slabs_to_others(void)
+{
+	reel_pool *pool = open_with_magazines(2);
+
+	run_thread(use_both_kinds, pool);
+	is_int(shared(pool, REEL_SLAB_WHOLE).slabs, 4, "a thread's whole slabs outlive it");
+	is_int(shared(pool, REEL_SLAB_FIRST).slabs, 4, "and its first slabs");
+	is_int(count_caches(pool, true), 0, "it lets go of its cache");
+	use_both_kinds(pool);
+	is_int(stats_of(pool).fresh_slabs, 8, "the next thread carves none");
+	is_int(count_caches(pool, false), 1, "and takes over the cache");
+	is_int(stats_of(pool).takes, 10, "the takes of both are counted");
+	ok(pool_is_whole(pool), "the pool is whole");
+	reel_pool_close(pool);
+}
+
+static pthread_barrier_t meeting;
+
+static void *use_at_the_same_time(void *pool)
+{
+	use_both_kinds(pool);
+	pthread_barrier_wait(&meeting);
+	return NULL;
+}
+
+static void threads_at_the_same_time_have_caches_of_their_own(void)
+{
+	reel_pool *pool = open_with_magazines(2);
+	pthread_t thread;
+
+	pthread_barrier_init(&meeting, NULL, 2);
+	pthread_create(&thread, NULL, use_at_the_same_time, pool);
+	use_at_the_same_time(pool);
+	is_int(count_caches(pool, false), 2, "two threads have two caches");
+	pthread_join(thread, NULL);
+	ok(pool_is_whole(pool), "the pool is whole");
+	pthread_barrier_destroy(&meeting);
+	reel_pool_close(pool);
+}
+
+static void *take_one(void *pool)
+{
+	struct reel_slab *slab;
+
+	take_slabs(pool, &slab, 1);
+	return slab;
+}
+
+static void a_slab_may_be_given_by_another_thread_than_took_it(void)
+{
+	reel_pool *pool = open_with_magazines(2);
+	pthread_t thread;
+	void *slab;
+
+	pthread_create(&thread, NULL, take_one, pool);
+	pthread_join(thread, &slab);
+	is_int(stats_of(pool).slabs_in_use, 1, "a slab outlives the thread that took it");
+	reel_pool_give(pool, slab);
+	is_int(stats_of(pool).slabs_in_use, 0, "and is given back by another one");
+	ok(pool_is_whole(pool), "the pool is whole");
+	reel_pool_close(pool);
+}
+
+static void close_tape(void *tape)
+{
+	reel_tape_close(tape);
+}
+
+/* The tape is closed after the thread's cache was let go of, which gets it one again. */
+static void *leave_a_tape(void *context)
+{
+	struct {
+		reel_pool *pool;
+		pthread_key_t key;
+		reel_tape tape;
+	} *thread = context;
+
+	reel_tape_open(&thread->tape, thread->pool, 0);
+	push_values(&thread->tape, 1, 0, values_in(thread->pool, 3));
+	pthread_setspecific(thread->key, &thread->tape);
+	return NULL;
+}
+
+static void a_tape_may_be_closed_by_a_destructor(void)
+{
+	struct {
+		reel_pool *pool;
+		pthread_key_t key;
+		reel_tape tape;
+	} thread = {.pool = open_with_magazines(2)};
+
+	pthread_key_create(&thread.key, close_tape);
+	run_thread(leave_a_tape, &thread);
+	is_int(stats_of(thread.pool).slabs_in_use, 0, "a tape is closed as its thread ends");
+	is_int(count_caches(thread.pool, true), 0, "and the thread leaves no cache in use");
+	ok(pool_is_whole(thread.pool), "the pool is whole");
+	pthread_key_delete(thread.key);
+	reel_pool_close(thread.pool);
+}
+
+static void *outlive_the_pool(void *pool)
+{
+	use_both_kinds(pool);
+	pthread_barrier_wait(&meeting);
+	pthread_barrier_wait(&meeting);
+	return NULL;
+}
+
+static void a_pool_may_end_before_its_threads(void)
+{
+	reel_pool *pool = open_with_magazines(2);
+	pthread_t thread;
+
+	pthread_barrier_init(&meeting, NULL, 2);
+	pthread_create(&thread, NULL, outlive_the_pool, pool);
+	pthread_barrier_wait(&meeting);
+	is_int(reel_pool_close(pool), 0, "a pool closes though a thread has magazines of it");
+	pthread_barrier_wait(&meeting);
+	is_int(pthread_join(thread, NULL), 0, "which ends later");
+	pthread_barrier_destroy(&meeting);
+}
+
+int main(void)
+{
+	tap_begin();
+	two_magazines_of_any_size_are_kept();
+	oscillating_takes_nothing_from_the_shared_list();
+	a_shared_take_brings_a_whole_magazine();
+	a_thread_that_ends_leaves_its_slabs_to_others();
+	threads_at_the_same_time_have_caches_of_their_own();
+	a_slab_may_be_given_by_another_thread_than_took_it();
+	a_tape_may_be_closed_by_a_destructor();
+	a_pool_may_end_before_its_threads();
+	return tap_end();
+}

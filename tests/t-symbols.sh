@@ -1,0 +1,57 @@
+#!/bin/sh
+# What the library exports is what the public headers declare, and nothing else takes up a name.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+shared=$BUILD_DIR/.libs/libreel.so
+static=$BUILD_DIR/.libs/libreel-core.a
+
+# names FILE [NM-OPTION...]: the global symbols that FILE defines, less those of a sanitizer.
+names() {
+	file=$1
+	shift
+	$NM -P -g "$@" "$file" | awk '$2 ~ /^[A-TV-Zuvi]$/ && $2 != "A" && $1 !~ /^__/ { sub(/@.*/, "", $1); print $1 }' | sort -u
+}
+
+# The functions that a public header declares and does not define.
+$CC -std=c11 -E -I"$SOURCE_DIR/include" "$SOURCE_DIR/include/reel.h" |
+	awk -v public="\"$SOURCE_DIR/include/" '
+		/^# [0-9]+ "/ { ours = index($3, public) == 1; next }
+		ours { text = text " " $0 }
+		END {
+			while (match(text, /[;{}]/)) {
+				piece = substr(text, 1, RSTART - 1)
+				end = substr(text, RSTART, 1)
+				text = substr(text, RSTART + 1)
+				if (depth == 0 && end == ";" && piece !~ /^ *(typedef|static) / &&
+				    match(piece, /reel_[a-z0-9_]* *\(/))
+					print substr(piece, RSTART, RLENGTH - 1)
+				depth += (end == "{") - (end == "}")
+			}
+		}' | tr -d ' ' | sort -u >declared
+
+sed -n 's/^[[:space:]]*\(reel_[a-z0-9_]*\);$/\1/p' "$SOURCE_DIR/lib/libreel.map" >listed
+sort -u listed >mapped
+
+test -s declared
+ok $? 'the headers declare functions'
+comm -23 declared mapped >missing
+is_empty missing 'each declared function is in lib/libreel.map'
+comm -13 declared mapped >surplus
+is_empty surplus 'lib/libreel.map lists nothing that is not declared'
+
+if [ -f "$static" ]; then
+	names "$static" >defined
+	grep -v '^reel_' defined >foreign
+	is_empty foreign 'every global name in the library begins with reel_'
+	comm -23 declared defined >undefined
+	is_empty undefined 'each declared function is defined'
+fi
+
+if [ -f "$shared" ]; then
+	names "$shared" -D >exported
+	comm -23 declared exported >missing
+	is_empty missing 'each declared function is exported'
+	comm -13 declared exported >surplus
+	is_empty surplus 'nothing else is exported'
+fi
+end

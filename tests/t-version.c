@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include <config.h>
+
+#include <reel/version.h>
+
+#include <stdio.h>
+
+#include "tap/tap.h"
+
+int main(void)
+{
+	char numbers[64];
+
+	tap_begin();
+
+	snprintf(numbers, sizeof(numbers), "%d.%d.%d", REEL_VERSION_MAJOR, REEL_VERSION_MINOR,
+		 REEL_VERSION_PATCH);
+	is_string(numbers, REEL_VERSION, "the header's numbers are its version");
+	is_string(REEL_VERSION, PACKAGE_VERSION, "the header's version is the package's");
+	is_string(reel_version(), PACKAGE_VERSION, "the library's version is the package's");
+
+	return tap_end();
+}

@@ -1,0 +1,45 @@
+# The part of tap.c that shell tests need, to be sourced: checks are numbered, the plan comes last,
+# and the test works in a fresh directory of its own, which goes with it.
+checks=0
+failures=0
+
+directory=$(mktemp -d) && cd "$directory" || exit 1
+trap 'cd / && rm -rf "$directory"' EXIT
+
+# ok STATUS WHAT...: a check that passes if STATUS is 0.
+ok() {
+	checks=$((checks + 1))
+	if [ "$1" -eq 0 ]; then
+		shift
+		echo "ok $checks - $*"
+	else
+		shift
+		failures=$((failures + 1))
+		echo "not ok $checks - $*"
+	fi
+}
+
+# is_empty FILE WHAT...: a check that passes if FILE is empty, and else shows it.
+is_empty() {
+	file=$1
+	shift
+	[ ! -s "$file" ]
+	ok $? "$@"
+	sed 's/^/#   /' "$file"
+}
+
+# skip WHAT...: a check that cannot be made here.
+skip() {
+	checks=$((checks + 1))
+	echo "ok $checks # SKIP $*"
+}
+
+skip_all() {
+	echo "1..0 # SKIP $*"
+	exit 0
+}
+
+end() {
+	echo "1..$checks"
+	exit $((failures > 0))
+}
