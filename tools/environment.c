@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include <reel/pool.h>
+
+#include "info.h"
+
+static const char *const variables[] = {
+	"REEL_BUDGET",
+	"REEL_CHECKED",
+};
+
+static void add_variables(struct facts *facts)
+{
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value)
+			facts_add_text(facts, variables[i], value);
+	}
+}
+
+/* UINT64_MAX stands for "no bound", which is no number of bytes to report. */
+static void add_budget(struct facts *facts, const struct reel_pool_stats *stats)
+{
+	bool bounded = stats->hard_budget != UINT64_MAX;
+
+	facts_add_flag(facts, "default_pool_bounded", bounded);
+	if (!bounded)
+		return;
+	facts_add_bytes(facts, "default_pool_hard_budget_bytes", (long long)stats->hard_budget);
+	facts_add_bytes(facts, "default_pool_soft_budget_bytes", (long long)stats->soft_budget);
+}
+
+static void add_default_pool(struct facts *facts)
+{
+	reel_pool *pool = reel_pool_default();
+	struct reel_pool_stats stats;
+
+	facts_add_flag(facts, "default_pool_open", pool != NULL);
+	if (!pool)
+		return;
+	reel_pool_get_stats(pool, &stats);
+	add_budget(facts, &stats);
+	facts_add_bytes(facts, "default_pool_slab_bytes", (long long)stats.slab_bytes);
+	facts_add_bytes(facts, "default_pool_first_slab_bytes", (long long)stats.first_slab_bytes);
+}
+
+void add_environment_facts(struct facts *facts)
+{
+	add_variables(facts);
+	add_default_pool(facts);
+}

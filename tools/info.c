@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "info.h"
+#include "verb.h"
+
+const char info_help[] =
+	"Usage: reel info [--json]\n"
+	"\n"
+	"Shows how this Reel was built, what this machine offers to it, and what the\n"
+	"environment asks of it: one 'name: value' a line.  The caches are those of the\n"
+	"first processor that the command may run on.  A size in the text is followed by\n"
+	"its rounded form.  What cannot be found out is 'unknown'.\n"
+	"\n"
+	"  --json  the same facts as one JSON object; what is unknown is null\n"
+	"  --help  this text\n";
+
+static void add_all_facts(struct facts *facts)
+{
+	add_feature_facts(facts);
+	add_machine_facts(facts);
+	add_openmp_facts(facts);
+	add_environment_facts(facts);
+}
+
+int info_run(int count, char **words)
+{
+	struct facts facts = { 0 };
+	bool json = false;
+	int error;
+
+	for (int i = 0; i < count; i++) {
+		if (strcmp(words[i], "--json") != 0)
+			return reject_word("info", words[i]);
+		json = true;
+	}
+	add_all_facts(&facts);
+	error = facts_print(&facts, json, stdout);
+	facts_release(&facts);
+	if (error) {
+		fprintf(stderr, "reel info: %s\n", strerror(-error));
+		return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
+}

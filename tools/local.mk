@@ -1,0 +1,20 @@
+bin_PROGRAMS += %D%/reel
+%C%_reel_SOURCES = \
+	%D%/environment.c \
+	%D%/facts.c %D%/facts.h \
+	%D%/features.c \
+	%D%/info.c %D%/info.h \
+	%D%/json.c %D%/json.h \
+	%D%/kernel-file.c %D%/kernel-file.h \
+	%D%/machine.c \
+	%D%/openmp.c \
+	%D%/reel.c \
+	%D%/topology-hwloc.c \
+	%D%/topology-kernel.c \
+	%D%/topology.h \
+	%D%/verb.h
+%C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
+# Libtool's wrapper script, unlike -no-install, leaves a program that can be installed.
+%C%_reel_LDFLAGS =
+%C%_reel_LDADD = libreel.la $(HWLOC_LIBS)
+

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <reel/version.h>
+
+#include "verb.h"
+
+static const struct verb verbs[] = {
+	{ "info", "show what this build and this machine offer", info_help, info_run },
+};
+
+enum {
+	VERBS = sizeof(verbs) / sizeof(verbs[0]),
+};
+
+static const struct verb *find_verb(const char *name)
+{
+	for (int i = 0; i < VERBS; i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+static int show_help(void)
+{
+	puts("Usage: reel VERB [OPTION]...\n"
+	     "       reel --help | --version\n"
+	     "\n"
+	     "Verbs:");
+	for (int i = 0; i < VERBS; i++)
+		printf("  %-8s %s\n", verbs[i].name, verbs[i].summary);
+	puts("\n"
+	     "'reel VERB --help' describes one verb and its options.\n"
+	     "Exit status: 0 done, 1 failed, 2 called wrongly.");
+	return EXIT_SUCCESS;
+}
+
+static int show_version(void)
+{
+	printf("reel %s\n", PACKAGE_VERSION);
+	if (strcmp(reel_version(), PACKAGE_VERSION) != 0)
+		printf("libreel %s\n", reel_version());
+	return EXIT_SUCCESS;
+}
+
+static int show_verb_help(const struct verb *verb)
+{
+	fputs(verb->help, stdout);
+	return EXIT_SUCCESS;
+}
+
+static int reject_verb(const char *word)
+{
+	const char *kind = word[0] == '-' ? "option" : "verb";
+
+	fprintf(stderr, "reel: unknown %s '%s'; 'reel --help' lists what there is\n", kind, word);
+	return EXIT_USAGE;
+}
+
+int reject_word(const char *verb, const char *word)
+{
+	const char *kind = word[0] == '-' ? "option" : "argument";
+
+	fprintf(stderr, "reel %s: unknown %s '%s'; 'reel %s --help' lists the options\n",
+		verb, kind, word, verb);
+	return EXIT_USAGE;
+}
+
+static int asks_for_help(int count, char **words)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(words[i], "--help") == 0)
+			return 1;
+	return 0;
+}
+
+static int run_verb(const char *name, int count, char **words)
+{
+	const struct verb *verb = find_verb(name);
+
+	if (!verb)
+		return reject_verb(name);
+	if (asks_for_help(count, words))
+		return show_verb_help(verb);
+	return verb->run(count, words);
+}
+
+static int run_command(int count, char **words)
+{
+	if (count == 0) {
+		fputs("reel: no verb given; 'reel --help' lists the verbs\n", stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(words[0], "--help") == 0)
+		return show_help();
+	if (strcmp(words[0], "--version") == 0)
+		return show_version();
+	return run_verb(words[0], count - 1, words + 1);
+}
+
+static int close_output(int status)
+{
+	int lost = ferror(stdout);
+
+	errno = 0;
+	if (fclose(stdout) == 0 && !lost)
+		return status;
+	fprintf(stderr, "reel: cannot write the output: %s\n",
+		errno ? strerror(errno) : "write error");
+	return EXIT_FAILURE;
+}
+
+int main(int count, char **words)
+{
+	/* A caller may pass no words at all, not even the command's name. */
+	int given = count > 0 ? count - 1 : 0;
+
+	return close_output(run_command(given, words + (count > 0)));
+}
