@@ -32,7 +32,8 @@ dist_check_SCRIPTS += \
 	%D%/t-info.sh \
 	%D%/t-layers.sh \
 	%D%/t-readme.sh \
-	%D%/t-symbols.sh
+	%D%/t-symbols.sh \
+	%D%/t-tsunami.sh
 
 # Shared by all, so that a line above is enough.
 AM_CPPFLAGS += -I$(top_srcdir)/tests -I$(top_srcdir)/lib

@@ -1,0 +1,1 @@
+include examples/tsunami/local.mk

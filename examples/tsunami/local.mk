@@ -1,0 +1,30 @@
+if BUILD_TSUNAMI
+noinst_PROGRAMS += examples/tsunami/tsunami
+examples_tsunami_tsunami_SOURCES = \
+	%D%/tsunami.c \
+	%D%/options.c %D%/options.h \
+	%D%/grid.c %D%/grid.h \
+	%D%/bathymetry.c %D%/bathymetry.h \
+	%D%/basin.c %D%/basin.h \
+	%D%/source.c %D%/source.h \
+	%D%/shallow.c %D%/shallow.h \
+	%D%/tangent.c \
+	%D%/adjoint.c \
+	%D%/fields.c \
+	%D%/sweep.c %D%/sweep.h \
+	%D%/tapes.c %D%/tapes.h \
+	%D%/objective.c %D%/objective.h \
+	%D%/verify.c %D%/verify.h \
+	%D%/picture.c %D%/picture.h \
+	%D%/map.c %D%/map.h \
+	%D%/chart.c %D%/chart.h \
+	%D%/output.c %D%/output.h \
+	%D%/progress.c %D%/progress.h \
+	%D%/report.c %D%/report.h \
+	%D%/parallel.h
+examples_tsunami_tsunami_CPPFLAGS = $(AM_CPPFLAGS) $(NETCDF_CFLAGS) $(CAIRO_CFLAGS)
+# Without errno the loops with a square root vectorise too.
+examples_tsunami_tsunami_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
+examples_tsunami_tsunami_LDADD = libreel.la $(NETCDF_LIBS) $(CAIRO_LIBS) -lm
+endif
+EXTRA_DIST += %D%/README.md

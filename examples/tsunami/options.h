@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TSUNAMI_OPTIONS_H
+#define TSUNAMI_OPTIONS_H
+
+#include <stdint.h>
+
+#include "basin.h"
+#include "source.h"
+
+#define MOST_STEPS 1000000
+
+struct options {
+	const char *grid_file; /* NULL: the data package's file for the resolution */
+	int idealised;
+	struct region region;
+	double resolution; /* minutes of arc */
+	int steps;         /* 0: from the hours */
+	double hours;
+	double time_step;  /* [s], 0: from the Courant number */
+	struct earthquake earthquake;
+	struct place gauge;
+	const char *gauge_name; /* NULL: a place without a name */
+	int threads;
+	uint64_t budget; /* of the tapes in bytes, 0: no bound */
+	double least_depth;
+	const char *output;
+	int verify, quiet;
+};
+
+/* Read the command line; ends the program after --help and on bad options. */
+struct options options_read(int count, char **arguments);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A progress bar on stderr, if that is a terminal.
+ */
+#ifndef TSUNAMI_PROGRESS_H
+#define TSUNAMI_PROGRESS_H
+
+/* Allow progress bars from now on, if stderr is a terminal. */
+void progress_enable(void);
+
+/* Show that `done` of `total` steps of the named task are done. */
+void progress_show(const char *task, int done, int total);
+
+/* Clear the bar. */
+void progress_clear(void);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Errors, allocation and time.
+ */
+#ifndef TSUNAMI_REPORT_H
+#define TSUNAMI_REPORT_H
+
+#include <stddef.h>
+
+enum exit_status { EXIT_WELL = 0, EXIT_UNVERIFIED = 1, EXIT_UNUSABLE = 2 };
+
+#if defined(__GNUC__)
+#define PRINTF_LIKE __attribute__((format(printf, 1, 2)))
+#else
+#define PRINTF_LIKE
+#endif
+
+/* Say on one line of stderr what is wrong and what would help, and exit with status 2. */
+PRINTF_LIKE _Noreturn void fail(const char *format, ...);
+
+/* Have a function called by fail() before it exits; NULL for none. */
+void set_failure_cleanup(void (*cleanup)(void));
+
+/* Zeroed memory, or failure. */
+void *allocate(size_t count, size_t size);
+
+/* Seconds on the monotonic clock. */
+double wall_time(void);
+
+/* The memory of the machine, in bytes. */
+double physical_memory_bytes(void);
+
+/* The most memory the process has had resident, in bytes. */
+unsigned long long peak_resident_bytes(void);
+
+#endif

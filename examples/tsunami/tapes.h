@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tapes of the sweeps: one per thread, on which it pushes the rows of the
+ * state that it owns. This is all of the program that calls Reel.
+ */
+#ifndef TSUNAMI_TAPES_H
+#define TSUNAMI_TAPES_H
+
+#include <stdint.h>
+
+struct tapes;
+
+/* A tape for each thread, sharing a budget of so many bytes (0: no bound). */
+struct tapes *tapes_open(int threads, uint64_t budget);
+void tapes_close(struct tapes *tapes);
+
+/*
+ * Push a row of the state, three arrays of n values, on the tape of a thread,
+ * and pop it again in the opposite order. Returns 0 or a Reel error.
+ */
+int tapes_push_row(struct tapes *tapes, int thread, int n, const double *elevation,
+		   const double *u, const double *v);
+int tapes_pop_row(struct tapes *tapes, int thread, int n, double *elevation, double *u,
+		  double *v);
+
+/* Bytes on all tapes now. */
+uint64_t tapes_bytes(const struct tapes *tapes);
+
+/* How often a push or a pop had to wait. */
+uint64_t tapes_stalls(const struct tapes *tapes);
+
+/* Bytes that the rows of so many cells need over so many steps. */
+uint64_t tapes_need(uint64_t cells, uint64_t steps);
+
+/* What an error means, in a few words. */
+const char *tapes_error_text(int error);
+
+#endif

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The main job: the gradient of the tsunami is right, the same for any number of threads, and bad
+# input ends in one line with a remedy.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+tsunami=$BUILD_DIR/examples/tsunami/tsunami
+relief=/usr/share/ferret-vis/data/etopo20.cdf
+[ -x "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
+
+# LeakSanitizer sees what fontconfig keeps until the end.
+LSAN_OPTIONS=suppressions=$PWD/leaks:print_suppressions=0
+export LSAN_OPTIONS
+echo 'leak:libfontconfig' >leaks
+
+# key NAME: its value in the summary of the last run.
+key() {
+	sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}\$/\1/p" out/summary.json
+}
+
+# is_within NAME LEAST MOST
+is_within() {
+	key "$1" | awk -v least="$2" -v most="$3" '{ found = $1 + 0 >= least && $1 + 0 <= most }
+		END { exit !found }'
+}
+
+run() {
+	rm -rf out
+	"$tsunami" --quiet --output out "$@" >stdout 2>stderr
+}
+
+run --basin idealised --verify
+ok $? 'the idealised basin runs and verifies'
+is_within taylor_slope 1.95 2.05
+ok $? "the Taylor remainder falls with slope 2: $(key taylor_slope)"
+is_within dot_product_error 0 1e-12
+ok $? "the dot-product test holds: $(key dot_product_error)"
+for name in gauge_arrival_hours objective gradient_norm steps cells threads tape_bytes \
+	peak_resident_bytes forward_seconds reverse_seconds adjoint_over_primal stalls; do
+	[ -n "$(key $name)" ]
+	ok $? "summary.json has $name: $(key $name)"
+done
+[ "$(key tape_bytes)" = $((24 * $(key cells) * $(key steps))) ]
+ok $? 'the tape holds 24 bytes per cell and step'
+for picture in sensitivity.png gauge.png; do
+	[ "$(dd if=out/$picture bs=1 skip=1 count=3 2>/dev/null)" = PNG ]
+	ok $? "$picture is a picture"
+done
+[ -z "$(find out -name '.*' -type f)" ]
+ok $? 'nothing half written is left'
+
+run --basin idealised --threads 1 --hours 5 && mv out out-1
+for threads in 2 3 8; do
+	run --basin idealised --threads $threads --hours 5 && mv out out-$threads
+	if grep -q ': 1 can be had here' stderr; then
+		skip "the gradient of $threads threads: built without OpenMP"
+	else
+		cmp out-1/gradient.nc out-$threads/gradient.nc
+		ok $? "the gradient of $threads threads is bitwise that of one"
+	fi
+done
+
+if [ -r $relief ]; then
+	run --resolution 60 --grid $relief
+	ok $? 'the Pacific runs'
+	is_within gauge_arrival_hours 7 8.5
+	ok $? "the wave of 2011 reaches Hilo when it did: $(key gauge_arrival_hours) h"
+else
+	skip "the Pacific: $relief is not installed"
+fi
+
+# refuses WHAT REMEDY OPTION...
+refuses() {
+	what=$1 remedy=$2
+	shift 2
+	run "$@"
+	[ $? -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] && [ ! -s stdout ] && [ ! -e out ] &&
+		grep -q -e "$remedy" stderr
+	ok $? "$what is refused: $(head -n 1 stderr)"
+}
+
+echo 'no NetCDF' >text
+refuses 'an unknown option' 'help' --basin idealised --frequency 3
+refuses 'a missing file' 'ferret-datasets' --grid missing.cdf
+refuses 'a foreign file' 'NetCDF' --grid text
+refuses 'a gauge on land' 'in the sea' --basin idealised --gauge 34.8,160.2
+refuses 'a region without water' 'water' --region 80,100,35,47 --resolution 60
+refuses 'a budget of one byte' 'budget' --basin idealised --budget 1
+refuses 'a budget that is no number' 'budget' --basin idealised --budget 4Z
+refuses 'a budget that the tape exceeds' 'budget' --basin idealised --budget 16M
+refuses 'no thread' 'threads' --basin idealised --threads 0
+refuses 'a number with a tail' 'hours' --basin idealised --hours 3x
+end
