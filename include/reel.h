@@ -3,6 +3,7 @@
  * Reel: the tape for reverse-mode automatic differentiation.
  *
  * reel/tape.h   push, pop, records, bits, spans, marks, errors: start here
+ * reel/block.h  long loops reversed block by block, in the cache
  * reel/pool.h   where tapes get their memory: budgets, recycling, statistics
  */
 #ifndef REEL_H
@@ -11,5 +12,6 @@
 #include <reel/version.h>
 #include <reel/pool.h>
 #include <reel/tape.h>
+#include <reel/block.h>
 
 #endif

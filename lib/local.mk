@@ -1,6 +1,7 @@
 include_HEADERS = include/reel.h
 reelincludedir = $(includedir)/reel
 reelinclude_HEADERS = \
+	include/reel/block.h \
 	include/reel/compiler.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
@@ -20,6 +21,7 @@ libreel_core_la_SOURCES = \
 	%D%/array.c \
 	%D%/mark.c \
 	%D%/hold.c \
+	%D%/block.c \
 	%D%/check.c \
 	%D%/error.c \
 	%D%/magazine.c \

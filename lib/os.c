@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +13,49 @@ size_t reel_os_page_bytes(void)
 	long bytes = sysconf(_SC_PAGESIZE);
 
 	return bytes > 0 ? (size_t)bytes : 4096;
+}
+
+#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE) && \
+	defined(_SC_LEVEL3_CACHE_SIZE)
+static size_t configured_cache_bytes(unsigned level)
+{
+	static const int names[] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+				    _SC_LEVEL3_CACHE_SIZE};
+	long bytes = level >= 1 && level <= 3 ? sysconf(names[level]) : 0;
+
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+#else
+static size_t configured_cache_bytes(unsigned level)
+{
+	(void)level;
+	return 0;
+}
+#endif
+
+/* The kernel's list has the data cache first, then the instruction cache, then levels 2, 3. */
+static size_t listed_cache_bytes(unsigned level)
+{
+	unsigned long kibibytes = 0;
+	char path[80];
+	FILE *file;
+
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/size",
+		 level == 1 ? 0 : level);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%luK", &kibibytes) != 1)
+		kibibytes = 0;
+	fclose(file);
+	return (size_t)kibibytes << 10;
+}
+
+size_t reel_os_cache_bytes(unsigned level)
+{
+	size_t bytes = configured_cache_bytes(level);
+
+	return bytes ? bytes : listed_cache_bytes(level);
 }
 
 /* Maps more than asked for and gives back what lies outside of the alignment. */

@@ -13,6 +13,9 @@
 
 size_t reel_os_page_bytes(void);
 
+/* The data cache of this level (1 to 3) of the first processor; 0: not known. */
+size_t reel_os_cache_bytes(unsigned level);
+
 /* Fresh zero pages, `alignment` (a power of two) aligned; NULL if there are none. */
 void *reel_os_map(size_t bytes, size_t alignment);
 void reel_os_unmap(void *address, size_t bytes);

@@ -8,6 +8,7 @@ check_PROGRAMS += \
 	%D%/t-cursor \
 	%D%/t-mark \
 	%D%/t-hold \
+	%D%/t-block \
 	%D%/t-check \
 	%D%/t-error \
 	%D%/t-random \

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Block replay. The model is a nonlinear recurrence over a vector, whose gradient
+ * by one plain tape is what block replay must give to the last bit.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <math.h>
+
+#include "support.h"
+
+#define LENGTH 5
+
+struct state {
+	double x[LENGTH];
+};
+
+/* Counts the calls and fails the one asked for. */
+struct run {
+	int64_t advanced;
+	int64_t recorded;
+	int64_t reversed;
+	int64_t snapshots;
+	/* -1: none fails. */
+	int64_t failing_advance;
+	int64_t failing_record;
+	int64_t failing_reverse;
+};
+
+static double stepped(double x, double neighbour, int64_t step)
+{
+	return sin(x) + 0.25 * neighbour * cos((double)step);
+}
+
+static void primal_step(struct state *state, int64_t step)
+{
+	struct state before = *state;
+
+	for (int i = 0; i < LENGTH; i++)
+		state->x[i] = stepped(before.x[i], before.x[(i + 1) % LENGTH], step);
+}
+
+static int advance(void *context, void *state, int64_t first, int64_t last)
+{
+	struct run *run = context;
+
+	for (int64_t step = first; step < last; step++) {
+		if (step == run->failing_advance)
+			return -ECANCELED;
+		primal_step(state, step);
+		run->advanced++;
+	}
+	return 0;
+}
+
+static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct run *run = context;
+	struct state *now = state;
+
+	for (int64_t step = first; step < last; step++) {
+		if (step == run->failing_record)
+			return -ECANCELED;
+		for (int i = 0; i < LENGTH; i++)
+			reel_push(tape, now->x[i]);
+		primal_step(now, step);
+		run->recorded++;
+	}
+	return 0;
+}
+
+static int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct run *run = context;
+	struct state *bar = adjoint;
+
+	for (int64_t step = last; step-- > first;) {
+		struct state next_bar = *bar;
+
+		if (step == run->failing_reverse)
+			return -ECANCELED;
+		memset(bar, 0, sizeof *bar);
+		for (int i = LENGTH; i-- > 0;) {
+			bar->x[i] += cos(reel_pop(tape, double)) * next_bar.x[i];
+			bar->x[(i + 1) % LENGTH] += 0.25 * cos((double)step) * next_bar.x[i];
+		}
+		run->reversed++;
+	}
+	return 0;
+}
+
+static int save(void *context, const void *state, void *snapshot)
+{
+	struct run *run = context;
+
+	run->snapshots++;
+	memcpy(snapshot, state, sizeof(struct state));
+	return 0;
+}
+
+static int load(void *context, void *state, const void *snapshot)
+{
+	(void)context;
+	memcpy(state, snapshot, sizeof(struct state));
+	return 0;
+}
+
+static const reel_model copied = {sizeof(struct state), advance, record, reverse, NULL, NULL};
+static const reel_model saved = {sizeof(struct state), advance, record, reverse, save, load};
+
+static const struct run no_failure = {
+	.failing_advance = -1, .failing_record = -1, .failing_reverse = -1};
+static const struct state start = {{0.3, -1.1, 2.0, 0.7, -0.2}};
+static const struct state seed = {{1.0, 0.5, -2.0, 0.0, 3.0}};
+
+static struct state gradient_by_one_tape(int64_t steps)
+{
+	struct run run = no_failure;
+	struct state state = start, bar = seed;
+	reel_tape tape = {0};
+
+	record(&run, &state, 0, steps, &tape);
+	reverse(&run, &bar, 0, steps, &tape);
+	reel_tape_close(&tape);
+	return bar;
+}
+
+static struct state gradient_by_blocks(const reel_model *model, struct run *run, int64_t steps,
+				       int64_t block, struct state *final)
+{
+	struct state state = start, bar = seed;
+	reel_tape tape = {0};
+	bool went_well = !reel_block_forward(&tape, model, run, &state, steps, block);
+
+	*final = state;
+	went_well = went_well &&
+		    !reel_block_reverse(&tape, model, run, &state, &bar, steps, block) &&
+		    reel_tape_is_empty(&tape);
+	reel_tape_close(&tape);
+	return went_well ? bar : (struct state){{0}};
+}
+
+static void every_block_gives_the_gradient_of_one_tape(void)
+{
+	unsigned wrong = 0, cases = 0;
+
+	for (int64_t steps = 1; steps <= 24; steps++)
+		for (int64_t block = 1; block <= steps + 1; block++) {
+			struct run run = no_failure;
+			struct state final, plain = start;
+			struct state wanted = gradient_by_one_tape(steps);
+			struct state seen = gradient_by_blocks(cases % 2 ? &copied : &saved, &run,
+							       steps, block, &final);
+
+			for (int64_t step = 0; step < steps; step++)
+				primal_step(&plain, step);
+			wrong += memcmp(&seen, &wanted, sizeof seen) ||
+				 memcmp(&final, &plain, sizeof final);
+			cases++;
+		}
+	is_int(wrong, 0, "%u pairs of steps and block give the gradient and the final state",
+	       cases);
+}
+
+static void each_step_is_run_once_more_but_those_of_the_last_block(void)
+{
+	struct run run = no_failure;
+	struct state final;
+
+	gradient_by_blocks(&saved, &run, 103, 10, &final);
+	is_int(run.advanced, 100, "all blocks but the last are advanced without recording");
+	is_int(run.recorded, 103, "each step is recorded once");
+	is_int(run.reversed, 103, "each step is reversed once");
+	is_int(run.snapshots, 10, "each block but the last has a snapshot");
+}
+
+static void the_tape_holds_snapshots_and_one_block(void)
+{
+	struct run run = no_failure;
+	struct state state = start, bar = seed;
+	reel_tape tape = {0};
+
+	reel_block_forward(&tape, &copied, &run, &state, 100, 10);
+	is_int(reel_tape_bytes(&tape), (9 + 10) * sizeof(struct state),
+	       "9 snapshots and the records of 10 steps are on the tape");
+	reel_block_reverse(&tape, &copied, &run, &state, &bar, 100, 10);
+	reel_tape_close(&tape);
+}
+
+static void the_chosen_block_fits_the_cache(void)
+{
+	struct run run = no_failure;
+	struct state state = start;
+	reel_tape tape = {0};
+	int64_t block = reel_block_steps(&tape, &copied, &run, &state, INT64_MAX);
+	uint64_t bytes = (uint64_t)block * sizeof(struct state);
+
+	ok(block > 1 && bytes <= (uint64_t)64 << 20, "%lld steps are chosen", (long long)block);
+	ok(!memcmp(&state, &start, sizeof state), "the state is as before");
+	ok(reel_tape_is_empty(&tape), "and so is the tape");
+	is_int(reel_block_steps(&tape, &copied, &run, &state, 3), 3, "no more than there are");
+	reel_tape_close(&tape);
+}
+
+static void bad_numbers_are_refused(void)
+{
+	struct run run = no_failure;
+	struct state state = start, bar = seed;
+	reel_tape tape = {0};
+
+	is_int(reel_block_steps(&tape, &copied, &run, &state, 0), -EINVAL, "no steps to choose of");
+	is_int(reel_block_forward(&tape, &copied, &run, &state, 0, 1), -EINVAL, "no steps forward");
+	is_int(reel_block_forward(&tape, &copied, &run, &state, 5, 0), -EINVAL, "a block of none");
+	is_int(reel_block_reverse(&tape, &copied, &run, &state, &bar, 0, 1), -EINVAL,
+	       "no steps to reverse");
+	is_int(reel_block_reverse(&tape, &copied, &run, &state, &bar, 5, -1), -EINVAL,
+	       "a block below none");
+	ok(reel_tape_is_empty(&tape) && !reel_tape_error(&tape), "the tape is untouched");
+}
+
+static void an_error_of_advance_ends_the_sweep(void)
+{
+	struct run run = no_failure;
+	struct state state = start;
+	reel_tape tape = {0};
+
+	run.failing_advance = 25;
+	is_int(reel_block_forward(&tape, &copied, &run, &state, 100, 10), -ECANCELED,
+	       "an error of advance is returned");
+	is_int(run.advanced, 25, "no step is run after it");
+	reel_tape_close(&tape);
+}
+
+/* Steps 90 to 99 are recorded and reversed first, then 80 to 89. */
+static void an_error_of_record_or_reverse_ends_the_reverse_sweep(void)
+{
+	struct run runs[2] = {no_failure, no_failure};
+
+	runs[0].failing_record = 85;
+	runs[1].failing_reverse = 85;
+	for (int r = 0; r < 2; r++) {
+		struct state state = start, bar = seed;
+		reel_tape tape = {0};
+
+		is_int(reel_block_forward(&tape, &copied, &runs[r], &state, 100, 10), 0,
+		       "the forward sweep ends well");
+		is_int(reel_block_reverse(&tape, &copied, &runs[r], &state, &bar, 100, 10),
+		       -ECANCELED, "an error of %s is returned", r ? "reverse" : "record");
+		is_int(runs[r].reversed, r ? 14 : 10, "no step is reversed after it");
+		reel_tape_close(&tape);
+	}
+}
+
+static void a_budget_ends_the_sweep(void)
+{
+	reel_pool *pool = open_pool(tiny_budget(12));
+	struct run run = no_failure;
+	struct state state = start, bar = seed;
+	reel_tape tape = open_tape(pool, 0);
+
+	record_reports();
+	is_int(reel_block_forward(&tape, &copied, &run, &state, 1000, 1), -EDQUOT,
+	       "snapshots beyond the budget");
+	reel_tape_close(&tape);
+	tape = open_tape(pool, 0);
+	is_int(reel_block_forward(&tape, &copied, &run, &state, 1000, 1000), -EDQUOT,
+	       "records beyond the budget");
+	reel_tape_close(&tape);
+	tape = open_tape(pool, 0);
+	is_int(reel_block_reverse(&tape, &copied, &run, &state, &bar, 10, 3), -ENODATA,
+	       "a reverse sweep without a forward one");
+	is_int(reported.calls, 3, "each is reported");
+	reel_tape_close(&tape);
+	reel_set_error_handler(NULL, NULL);
+	close_pool(pool, "block sweeps that failed");
+}
+
+int main(void)
+{
+	tap_begin();
+	every_block_gives_the_gradient_of_one_tape();
+	each_step_is_run_once_more_but_those_of_the_last_block();
+	the_tape_holds_snapshots_and_one_block();
+	the_chosen_block_fits_the_cache();
+	bad_numbers_are_refused();
+	an_error_of_advance_ends_the_sweep();
+	an_error_of_record_or_reverse_ends_the_reverse_sweep();
+	a_budget_ends_the_sweep();
+	return tap_end();
+}
