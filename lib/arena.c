@@ -68,6 +68,20 @@ static void arena_close(struct reel_arena *arena)
 	free(arena);
 }
 
+/* Relaxed: hands out disjoint pieces, orders nothing. */
+static char *carve(struct reel_arena *arena, size_t bytes)
+{
+	size_t at = atomic_load_explicit(&arena->carved, memory_order_relaxed);
+
+	do {
+		if (bytes > arena->bytes - at)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&arena->carved, &at, at + bytes,
+							memory_order_relaxed,
+							memory_order_relaxed));
+	return arena->memory + at;
+}
+
 char *reel_arena_carve(struct reel_pool *pool, size_t bytes)
 {
 	/* Acquire, here and on failure below: pairs with the release below. */
@@ -76,14 +90,10 @@ char *reel_arena_carve(struct reel_pool *pool, size_t bytes)
 	for (;;) {
 		struct reel_arena *fresh;
 
-		if (arena) {
-			/* Relaxed: hands out disjoint pieces, orders nothing. */
-			size_t at = atomic_fetch_add_explicit(&arena->carved, bytes,
-							      memory_order_relaxed);
+		char *piece = arena ? carve(arena, bytes) : NULL;
 
-			if (at <= arena->bytes && bytes <= arena->bytes - at)
-				return arena->memory + at;
-		}
+		if (piece)
+			return piece;
 		fresh = arena_open(pool, bytes);
 		if (!fresh)
 			return NULL;
@@ -100,6 +110,7 @@ char *reel_arena_carve(struct reel_pool *pool, size_t bytes)
 
 void reel_arena_unmap_all(struct reel_pool *pool)
 {
+	/* Acquire: pairs with the release in reel_arena_carve(). */
 	struct reel_arena *arena = atomic_load_explicit(&pool->arena, memory_order_acquire);
 
 	while (arena) {

@@ -52,7 +52,7 @@ static bool push_whole(reel_tape *tape, const char *source, size_t bytes)
 void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
 			  const char *site)
 {
-	const reel_type type = {"array element", size, 1};
+	const reel_type type = {"array element", size, 1, REEL_STRUCT};
 
 	if (REEL_TOO_MANY(n, size)) {
 		reel_tape_fail(tape, -EOVERFLOW,
@@ -89,7 +89,7 @@ static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *
 
 void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size, const char *site)
 {
-	const reel_type type = {"array element", size, 1};
+	const reel_type type = {"array element", size, 1, REEL_STRUCT};
 	bool absurd = REEL_TOO_MANY(n, size);
 	uint64_t bits = absurd ? (uint64_t)1 << 62 : (uint64_t)REEL_ROUND(n * size) * 8;
 

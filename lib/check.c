@@ -16,6 +16,7 @@ struct note {
 	const char *site;
 	const char *name;
 	uint64_t size;
+	uint64_t kind;
 };
 
 REEL_RECORD(note, struct note);
@@ -87,7 +88,7 @@ static bool owns(reel_tape *tape, const char *site)
 
 bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
-	struct note note = {site, type->name, (uint64_t)n * type->size};
+	struct note note = {site, type->name, (uint64_t)n * type->size, type->kind};
 	reel_tape *entries = reel_check_entries(tape);
 
 	if (!entries)
@@ -112,14 +113,26 @@ void reel_check_undo(reel_tape *tape)
 		(void)reel_pop_record(entries, note);
 }
 
+static bool is_struct(uint64_t kind)
+{
+	return kind == REEL_STRUCT || kind == REEL_NAMED_STRUCT;
+}
+
+static bool same_type(const struct note *push, const reel_type *pop)
+{
+	if (push->kind == REEL_NAMED_STRUCT && pop->kind == REEL_NAMED_STRUCT)
+		return strcmp(push->name, pop->name) == 0;
+	return push->kind == (uint64_t)pop->kind || (is_struct(push->kind) && is_struct(pop->kind));
+}
+
 static bool mirrors(reel_tape *tape, const struct note *push, const reel_type *type, size_t n,
 		    const char *site)
 {
 	uint64_t size = (uint64_t)n * type->size;
-	const char *unit = strcmp(type->name, "bits") ? "bytes" : "bits";
-	const char *push_unit = strcmp(push->name, "bits") ? "bytes" : "bits";
+	const char *unit = type->kind == REEL_BITS ? "bits" : "bytes";
+	const char *push_unit = push->kind == REEL_BITS ? "bits" : "bytes";
 
-	if (size == push->size && !strcmp(type->name, push->name))
+	if (size == push->size && same_type(push, type))
 		return true;
 	reel_tape_fail_out_of_step(tape, -EBADMSG,
 				   "pop of %s (%llu %s) at %s does not mirror the push of %s "

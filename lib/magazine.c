@@ -262,6 +262,7 @@ void reel_cache_retire(void *retiring)
 void reel_cache_forget_others(struct reel_pool *pool)
 {
 	struct reel_cache *own = pthread_getspecific(pool->cache_key);
+	/* Acquire: pairs with the release in new_cache(). */
 	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
 
 	for (; cache; cache = cache->next) {
@@ -275,6 +276,7 @@ void reel_cache_forget_others(struct reel_pool *pool)
 			cache->previous[kind].count = 0;
 		}
 		atomic_fetch_add_explicit(&pool->lost_slabs, lost, memory_order_relaxed);
+		/* Release: pairs with the acquire in adopt_cache(). */
 		atomic_store_explicit(&cache->in_use, false, memory_order_release);
 	}
 }

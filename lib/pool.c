@@ -73,6 +73,9 @@ const char *reel_pool_options_problem(const struct reel_pool_options *options)
 		return "magazine_slabs must be at most 16";
 	if (options->flags & ~(REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES))
 		return "flags must be made of REEL_POOL_CHECKED and REEL_POOL_SMALL_PAGES";
+	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
+		if (options->reserved[i])
+			return "reserved must be 0: set the options to 0 before setting some";
 	return NULL;
 }
 

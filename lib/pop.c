@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "tape.h"
 
@@ -61,43 +60,18 @@ bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits)
 	return true;
 }
 
-/* Where the value lies that a pop or a look wants; NULL: all ones it is. */
-static char *find(reel_tape *tape, const reel_type *type, const char *site)
+const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *site)
 {
+	size_t bytes = REEL_ROUND(type->size);
+
+	if (reel_tape_pops_refused(tape, bytes * 8) || !reel_check_pop(tape, type, 1, site))
+		return NULL;
+	return reel_tape_topmost(tape, bytes, site);
+}
+
+const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *site)
+{
+	if (tape->refused || !reel_check_look(tape, type, 1, site))
+		return NULL;
 	return reel_tape_topmost(tape, REEL_ROUND(type->size), site);
-}
-
-void reel_pop_slow(reel_tape *tape, void *value, const reel_type *type, const char *site)
-{
-	char *slot = NULL;
-
-	if (!reel_tape_pops_refused(tape, REEL_ROUND(type->size) * 8) &&
-	    reel_check_pop(tape, type, 1, site))
-		slot = find(tape, type, site);
-	if (!slot) {
-		memset(value, 0xff, type->size);
-		return;
-	}
-	memcpy(value, slot, type->size);
-	tape->top = slot;
-}
-
-void reel_look_slow(reel_tape *tape, void *value, const reel_type *type, const char *site)
-{
-	char *slot = NULL;
-
-	if (!tape->refused && reel_check_look(tape, type, 1, site))
-		slot = find(tape, type, site);
-	if (slot)
-		memcpy(value, slot, type->size);
-	else
-		memset(value, 0xff, type->size);
-}
-
-reel_cursor reel_cursor_pop_slow(reel_tape *tape, reel_cursor cursor, void *value,
-				 const reel_type *type, const char *site)
-{
-	tape->top = cursor.top;
-	reel_pop_slow(tape, value, type, site);
-	return reel_pop_cursor(tape);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include <string.h>
-
 #include "tape.h"
 
 void reel_tape_refuse(reel_tape *tape, uint64_t bits)
@@ -13,23 +11,13 @@ void reel_tape_refuse(reel_tape *tape, uint64_t bits)
 	reel_tape_limits(tape);
 }
 
-void reel_push_slow(reel_tape *tape, const void *value, const reel_type *type, const char *site)
+void *reel_push_slow(reel_tape *tape, const reel_type *type, const char *site)
 {
 	size_t bytes = REEL_ROUND(type->size);
 	char *slot = reel_tape_room(tape, bytes);
 
-	if (!slot || !reel_check_push(tape, type, 1, site)) {
-		reel_tape_refuse(tape, bytes * 8);
-		return;
-	}
-	memcpy(slot, value, type->size);
-	tape->top = slot + bytes;
-}
-
-reel_cursor reel_cursor_push_slow(reel_tape *tape, reel_cursor cursor, const void *value,
-				  const reel_type *type, const char *site)
-{
-	tape->top = cursor.top;
-	reel_push_slow(tape, value, type, site);
-	return reel_push_cursor(tape);
+	if (slot && reel_check_push(tape, type, 1, site))
+		return slot;
+	reel_tape_refuse(tape, bytes * 8);
+	return NULL;
 }

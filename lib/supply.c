@@ -33,6 +33,13 @@ static struct reel_slab *new_descriptors(struct reel_pool *pool, uint32_t n)
 	return &pool->table[used];
 }
 
+/* Descriptors for which there was no frame; NULL: there were none either. */
+static void keep_bare(struct reel_pool *pool, struct reel_slab *slabs, uint32_t n)
+{
+	for (uint32_t i = 0; slabs && i < n; i++)
+		freelist_push(&pool->bare, &slabs[i]);
+}
+
 /*
  * Make idle memory available for other use before a push is refused. Another
  * thread may come first to what was given back, hence as long as there is some.
@@ -58,16 +65,17 @@ static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct 
 
 	if (error)
 		return error;
-	*frame = reel_arena_carve(pool, pool->slab_bytes);
-	*slabs = *frame ? new_descriptors(pool, n) : NULL;
-	if (*slabs) {
-		reel_budget_note_peak(pool);
-		reel_annotate_forbid(*frame, pool->slab_bytes);
-		atomic_fetch_add_explicit(&pool->fresh_slabs, n, memory_order_relaxed);
-		return 0;
+	*slabs = new_descriptors(pool, n);
+	*frame = *slabs ? reel_arena_carve(pool, pool->slab_bytes) : NULL;
+	if (!*frame) {
+		keep_bare(pool, *slabs, n);
+		reel_budget_refund(pool, pool->slab_bytes);
+		return -ENOMEM;
 	}
-	reel_budget_refund(pool, pool->slab_bytes);
-	return -ENOMEM;
+	reel_budget_note_peak(pool);
+	reel_annotate_forbid(*frame, pool->slab_bytes);
+	atomic_fetch_add_explicit(&pool->fresh_slabs, n, memory_order_relaxed);
+	return 0;
 }
 
 static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)

@@ -7,7 +7,7 @@
 #include "pool.h"
 #include "tape.h"
 
-_Static_assert(offsetof(struct reel_tape, first) <= 64 + 8, "the fast paths use one cache line");
+_Static_assert(offsetof(struct reel_tape, first) <= 64, "the fast paths use one cache line");
 
 int reel_tape_open(reel_tape *tape, reel_pool *pool, unsigned flags)
 {

@@ -43,6 +43,24 @@ AC_DEFUN([REEL_CHECK_NO_DELETE],
 [AC_SUBST([NO_DELETE_LDFLAGS])
 AS_CASE([$host_os], [linux*], [NO_DELETE_LDFLAGS=-Wl,-z,nodelete])])
 
+# REEL_SEARCH_ATOMIC
+# Some 32-bit machines have 64-bit atomics in a library of their own.
+AC_DEFUN([REEL_SEARCH_ATOMIC],
+[AC_CACHE_CHECK([for the library of 64-bit atomics], [reel_cv_atomic],
+  [reel_saved_libs=$LIBS
+   reel_cv_atomic=unknown
+   for reel_library in none -latomic; do
+     AS_IF([test $reel_library != none], [LIBS="$reel_saved_libs $reel_library"])
+     AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <stdatomic.h>
+       static _Atomic unsigned long long word;]],
+       [[return (int)atomic_fetch_add(&word, 1);]])],
+       [reel_cv_atomic=$reel_library; break])
+   done
+   LIBS=$reel_saved_libs])
+AS_CASE([$reel_cv_atomic],
+  [unknown], [AC_MSG_ERROR([this compiler has no 64-bit atomics])],
+  [-latomic], [LIBS="$LIBS -latomic"])])
+
 # REEL_SWITCH(FEATURE, DEFAULT, MACRO, HELP, COMMENT)
 # --enable-FEATURE or --disable-FEATURE, whichever is not the default; MACRO is 1 or 0.
 AC_DEFUN([REEL_SWITCH],

@@ -1,6 +1,7 @@
 # A test is one line here: tests/t-NAME.c, linked with the convenience library, where it
 # reaches hidden symbols.
 check_PROGRAMS += \
+	%D%/t-abi \
 	%D%/t-tape \
 	%D%/t-values \
 	%D%/t-bits \
@@ -48,6 +49,7 @@ noinst_HEADERS += %D%/support.h %D%/pool-support.h
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 
+
 # One source, once per lock-free list; the yield points find in milliseconds what would take hours.
 %C%_t_freelist_c11_SOURCES = %D%/t-freelist.c
 %C%_t_freelist_c11_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_POOL_CK=0 -DREEL_YIELD_POINTS=1
@@ -85,8 +87,8 @@ AM_TESTS_ENVIRONMENT = \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
-	REEL='$(abs_top_builddir)/tools/reel'; \
-	export TSAN_OPTIONS CC CFLAGS CXX NM CK_CFLAGS SOURCE_DIR BUILD_DIR REEL;
+	REEL='$(abs_top_builddir)/tools/reel'; TSUNAMI='$(tsunami_program)'; \
+	export TSAN_OPTIONS CC CFLAGS CXX NM CK_CFLAGS SOURCE_DIR BUILD_DIR REEL TSUNAMI;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck.sh

@@ -335,6 +335,26 @@ static void a_correct_program_sees_no_difference(unsigned flags, unsigned pool_f
 	close_pool(pool, "a correct program");
 }
 
+typedef double real;
+typedef struct pair couple;
+
+static void a_type_may_have_several_names(void)
+{
+	reel_tape tape;
+
+	reel_tape_open(&tape, NULL, REEL_CHECKED);
+	reel_push_span(&tape, real, 4);
+	(void)reel_pop_span(&tape, double, 4);
+	reel_push_span(&tape, size_t, 3);
+	(void)reel_pop_span(&tape, unsigned long, 3);
+	reel_push_span(&tape, couple, 2);
+	(void)reel_pop_span(&tape, struct pair, 2);
+	reel_push(&tape, (int64_t)-1);
+	(void)reel_pop(&tape, uint64_t);
+	is_int(reel_tape_error(&tape), 0, "by another name it is the same");
+	reel_tape_close(&tape);
+}
+
 static void a_pool_makes_its_tapes_checked(void)
 {
 	struct reel_pool_options options = {.flags = REEL_POOL_CHECKED};
@@ -463,6 +483,7 @@ int main(void)
 	a_correct_program_sees_no_difference(0, 0);
 	a_correct_program_sees_no_difference(REEL_CHECKED, 0);
 	a_correct_program_sees_no_difference(0, REEL_POOL_CHECKED);
+	a_type_may_have_several_names();
 	a_pool_makes_its_tapes_checked();
 	refused_pushes_of_nothing_keep_in_step(0);
 	refused_pushes_of_nothing_keep_in_step(REEL_CHECKED);

@@ -6,7 +6,9 @@
 #include <complex>
 #include <limits>
 
+extern "C" {
 #include <reel.h>
+}
 
 #define _Noreturn [[noreturn]]
 extern "C" {
@@ -160,6 +162,40 @@ void checked_mode_tells_types_apart()
 
 }
 
+namespace application {
+
+struct first {
+	double x;
+};
+
+struct second {
+	double x, y;
+};
+
+REEL_RECORD(first, struct first);
+REEL_RECORD(second, struct second);
+
+void records_of_a_namespace_come_back(reel_tape *tape)
+{
+	reel_push_record(tape, first, first{1.0});
+	reel_push_record(tape, second, second{2.0, 3.0});
+	ok(reel_pop_record(tape, second).y == 3.0 && reel_pop_record(tape, first).x == 1.0,
+	   "two record types of a namespace come back");
+}
+
+} // namespace application
+
+template <class A, class B> struct two {
+	A a;
+	B b;
+};
+
+static void a_type_may_have_a_comma(reel_tape *tape)
+{
+	reel_push(tape, two<int, double>{1, 2.0});
+	ok(reel_pop(tape, two<int, double>).b == 2.0, "a type with a comma comes back");
+}
+
 int main()
 {
 	reel_tape tape = {};
@@ -170,5 +206,7 @@ int main()
 	reel_tape_open(&checked, nullptr, REEL_CHECKED);
 	all_work(&checked);
 	checked_mode_tells_types_apart();
+	application::records_of_a_namespace_come_back(&tape);
+	a_type_may_have_a_comma(&tape);
 	return tap_end();
 }

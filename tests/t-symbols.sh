@@ -53,5 +53,9 @@ if [ -f "$shared" ]; then
 	is_empty missing 'each declared function is exported'
 	comm -13 declared exported >surplus
 	is_empty surplus 'nothing else is exported'
+	if grep -q '^#define HAVE_SECURE_GETENV 1' "$BUILD_DIR/config.h"; then
+		$NM -D --undefined-only "$shared" | grep -w getenv >insecure
+		is_empty insecure 'a set-user-id program does not read the environment'
+	fi
 fi
 end

@@ -4,9 +4,9 @@
 # input ends in one line with a remedy.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-tsunami=$BUILD_DIR/examples/tsunami/tsunami
+tsunami=$TSUNAMI
 relief=/usr/share/ferret-vis/data/etopo20.cdf
-[ -x "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
+[ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
 
 # LeakSanitizer sees what fontconfig keeps until the end.
 LSAN_OPTIONS=suppressions=$PWD/leaks:print_suppressions=0

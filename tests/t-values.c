@@ -373,6 +373,29 @@ static void a_look_leaves_the_value(void)
 	close_pool(pool, "looking");
 }
 
+/* A name that the functions behind REEL_RECORD use, too: a warning, no error. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+
+typedef struct {
+	int x, tape, slot;
+} site;
+
+REEL_RECORD(top, site);
+
+#pragma GCC diagnostic pop
+
+static void a_type_may_have_any_name(void)
+{
+	reel_tape tape = {0};
+	site seen;
+
+	reel_push_record(&tape, top, (site){1, 2, 3});
+	seen = reel_pop_record(&tape, top);
+	ok(seen.x == 1 && seen.tape == 2 && seen.slot == 3, "a type may have any name");
+	reel_tape_close(&tape);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -387,5 +410,6 @@ int main(void)
 	a_record_may_fill_a_slab();
 	up_and_down_at_a_limit();
 	a_look_leaves_the_value();
+	a_type_may_have_any_name();
 	return tap_end();
 }

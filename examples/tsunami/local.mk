@@ -1,5 +1,6 @@
 if BUILD_TSUNAMI
 noinst_PROGRAMS += examples/tsunami/tsunami
+tsunami_program = $(abs_top_builddir)/examples/tsunami/tsunami
 examples_tsunami_tsunami_SOURCES = \
 	%D%/tsunami.c \
 	%D%/options.c %D%/options.h \

@@ -15,8 +15,12 @@
 
 #ifdef __cplusplus
 #define REEL_ALIGNOF(type) alignof(type)
+#define REEL_ALIGNAS(bytes) alignas(bytes)
+#define REEL_STATIC_ASSERT(condition, text) static_assert(condition, text)
 #else
 #define REEL_ALIGNOF(type) _Alignof(type)
+#define REEL_ALIGNAS(bytes) _Alignas(bytes)
+#define REEL_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
 /* Where a call stands, as "file.c:123". */

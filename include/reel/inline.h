@@ -16,7 +16,9 @@
 #include <reel/tape.h>
 
 #ifdef __cplusplus
+extern "C++" {
 #include <type_traits>
+}
 extern "C" {
 #endif
 
@@ -35,7 +37,7 @@ struct reel_tape {
 	struct reel_pool *pool;
 	struct reel_ledger *ledger;
 
-	uint64_t first[REEL_INLINE_BYTES / 8];
+	REEL_ALIGNAS(8) uint64_t first[REEL_INLINE_BYTES / 8];
 
 	struct reel_slab *spare;
 	struct reel_hold *hold;
@@ -44,6 +46,20 @@ struct reel_tape {
 	uint64_t serial;
 	uint32_t holds;
 	uint32_t flags;
+	uint64_t reserved[2];
+};
+
+/*
+ * What checked mode tells apart beside the size. Two named records (REEL_RECORD)
+ * differ if their types' names do; other structs may have several names.
+ */
+enum reel_kind {
+	REEL_STRUCT,
+	REEL_NAMED_STRUCT,
+	REEL_INTEGER,
+	REEL_FLOATING,
+	REEL_POINTER,
+	REEL_BITS
 };
 
 /* What a record is; `size` and `align` in bytes. */
@@ -51,14 +67,14 @@ typedef struct reel_type {
 	const char *name;
 	size_t size;
 	size_t align;
+	enum reel_kind kind;
 } reel_type;
 
-REEL_COLD void reel_push_slow(reel_tape *tape, const void *value, const reel_type *type,
-			      const char *site);
-REEL_COLD void reel_pop_slow(reel_tape *tape, void *value, const reel_type *type,
-			     const char *site);
-REEL_COLD void reel_look_slow(reel_tape *tape, void *value, const reel_type *type,
-			      const char *site);
+/* Each returns where the value lies, or NULL: nothing is stored, or all ones it is. */
+REEL_COLD void *reel_push_slow(reel_tape *tape, const reel_type *type, const char *site);
+REEL_COLD const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *site);
+REEL_COLD const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *site);
+
 REEL_COLD void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char *site);
 REEL_COLD uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site);
 REEL_COLD uint64_t reel_look_bits_slow(reel_tape *tape, unsigned n, const char *site);
@@ -74,11 +90,6 @@ REEL_COLD void reel_push_array_slow(reel_tape *tape, const void *source, size_t 
 				    const char *site);
 REEL_COLD void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
 				   const char *site);
-REEL_COLD reel_cursor reel_cursor_push_slow(reel_tape *tape, reel_cursor cursor,
-					    const void *value, const reel_type *type,
-					    const char *site);
-REEL_COLD reel_cursor reel_cursor_pop_slow(reel_tape *tape, reel_cursor cursor, void *value,
-					   const reel_type *type, const char *site);
 
 #ifdef __cplusplus
 }
@@ -87,8 +98,9 @@ REEL_COLD reel_cursor reel_cursor_pop_slow(reel_tape *tape, reel_cursor cursor, 
 #define REEL_ROUND(bytes) (((bytes) + (size_t)7) & ~(size_t)7)
 
 /*
- * A pop compares signed and at least 64 bits wide: below the all-zero tape's
- * top and floor lies a negative number. The false floor is above every address.
+ * Limits are compared 64 bits wide, and for a pop signed: below the all-zero
+ * tape's top and floor lies a negative number. The false floor is above every
+ * address.
  */
 #define REEL_ADDRESS(pointer) ((int64_t)(uintptr_t)(pointer))
 #define REEL_FALSE_FLOOR ((char *)(uintptr_t)((uint64_t)INT64_MAX & UINTPTR_MAX))
@@ -96,7 +108,7 @@ REEL_COLD reel_cursor reel_cursor_pop_slow(reel_tape *tape, reel_cursor cursor, 
 
 REEL_ALWAYS_INLINE bool reel_above(const char *top, size_t bytes, const char *ceiling)
 {
-	return (uintptr_t)top + bytes > (uintptr_t)ceiling;
+	return (uint64_t)(uintptr_t)top + bytes > (uintptr_t)ceiling;
 }
 
 REEL_ALWAYS_INLINE bool reel_under(const char *top, size_t bytes, const char *floor)
@@ -125,91 +137,146 @@ REEL_ALWAYS_INLINE bool reel_under(const char *top, size_t bytes, const char *fl
 			memcpy(&(x), (slot), sizeof(type));                                        \
 	} while (0)
 
-/*
- * In the slow branches a copy of the value is made, so that the value itself,
- * whose address is never taken, can stay in a register.
- */
-#define REEL_RECORD(name, type)                                                                    \
-	static const reel_type reel_type_##name = {#type, sizeof(type), REEL_ALIGNOF(type)};       \
-	REEL_RECORD_FUNCTIONS(name, type, &reel_type_##name)                                       \
-	struct reel_type
+/* ---- Cursors ---- */
 
+REEL_ALWAYS_INLINE reel_cursor reel_push_cursor(const reel_tape *tape)
+{
+	reel_cursor cursor = {tape->top, tape->ceiling};
+
+	return cursor;
+}
+
+REEL_ALWAYS_INLINE reel_cursor reel_pop_cursor(const reel_tape *tape)
+{
+	reel_cursor cursor = {tape->top, tape->floor};
+
+	return cursor;
+}
+
+REEL_ALWAYS_INLINE void reel_cursor_close(reel_tape *tape, reel_cursor cursor)
+{
+	tape->top = cursor.top;
+}
+
+/* ---- Records ---- */
+
+#ifdef __cplusplus
+extern "C++" {
+template <class T> struct reel_kind_of {
+	static constexpr reel_kind value =
+		std::is_integral<T>::value || std::is_enum<T>::value ? REEL_INTEGER
+		: std::is_floating_point<T>::value		     ? REEL_FLOATING
+		: std::is_pointer<T>::value			     ? REEL_POINTER
+								     : REEL_STRUCT;
+};
+}
+#define REEL_KIND_OF(type) (reel_kind_of<type>::value)
+#else
+#define REEL_KIND_OF(type)                                                                         \
+	_Generic(*(type *)0, _Bool : REEL_INTEGER, char : REEL_INTEGER,                            \
+		 signed char : REEL_INTEGER, unsigned char : REEL_INTEGER, short : REEL_INTEGER,   \
+		 unsigned short : REEL_INTEGER, int : REEL_INTEGER, unsigned int : REEL_INTEGER,   \
+		 long : REEL_INTEGER, unsigned long : REEL_INTEGER, long long : REEL_INTEGER,      \
+		 unsigned long long : REEL_INTEGER, float : REEL_FLOATING,                         \
+		 double : REEL_FLOATING, long double : REEL_FLOATING, void * : REEL_POINTER,       \
+		 const void * : REEL_POINTER, default : REEL_STRUCT)
+#endif
+
+#define REEL_RECORD(name, type)                                                                    \
+	static const reel_type reel_type_##name = {                                                \
+		#type, sizeof(type), REEL_ALIGNOF(type),                                           \
+		REEL_KIND_OF(type) == REEL_STRUCT ? REEL_NAMED_STRUCT : REEL_KIND_OF(type)};       \
+	REEL_RECORD_FUNCTIONS(name, type, &reel_type_##name)                                       \
+	REEL_STATIC_ASSERT(sizeof(type) > 0, "a record must have a size")
+
+/*
+ * The type is used by a name of its own in here, so that it may have any name
+ * outside, even one of the variables below.
+ */
 #define REEL_RECORD_FUNCTIONS(name, type, descriptor)                                              \
-	REEL_ALWAYS_INLINE void reel_push_##name##_at(reel_tape *tape, type x, const char *site)   \
+	typedef type reel_record_##name;                                                           \
+                                                                                                   \
+	REEL_ALWAYS_INLINE void reel_push_##name##_at(reel_tape *tape, reel_record_##name x,       \
+						      const char *site)                            \
 	{                                                                                          \
 		char *slot = tape->top;                                                            \
-		if (REEL_UNLIKELY(reel_above(slot, REEL_ROUND(sizeof(type)), tape->ceiling))) {    \
-			type copy = x;                                                             \
-			reel_push_slow(tape, &copy, descriptor, site);                      \
-			return;                                                                    \
+		if (REEL_UNLIKELY(reel_above(slot, REEL_ROUND(sizeof x), tape->ceiling))) {        \
+			slot = (char *)reel_push_slow(tape, descriptor, site);                     \
+			if (!slot)                                                                 \
+				return;                                                            \
 		}                                                                                  \
-		REEL_STORE(slot, type, x);                                                         \
-		tape->top = slot + REEL_ROUND(sizeof(type));                                       \
+		REEL_STORE(slot, reel_record_##name, x);                                           \
+		tape->top = slot + REEL_ROUND(sizeof x);                                           \
 	}                                                                                          \
                                                                                                    \
-	REEL_ALWAYS_INLINE type reel_pop_##name##_at(reel_tape *tape, const char *site)            \
+	REEL_ALWAYS_INLINE reel_record_##name reel_pop_##name##_at(reel_tape *tape,                \
+								   const char *site)               \
 	{                                                                                          \
-		type x;                                                                            \
-		char *top = tape->top;                                                             \
-		if (REEL_UNLIKELY(reel_under(top, REEL_ROUND(sizeof(type)), tape->floor))) {       \
-			type copy;                                                                 \
-			reel_pop_slow(tape, &copy, descriptor, site);                       \
-			return copy;                                                               \
+		reel_record_##name x;                                                              \
+		char *slot = tape->top;                                                            \
+		if (REEL_UNLIKELY(reel_under(slot, REEL_ROUND(sizeof x), tape->floor))) {          \
+			slot = (char *)reel_pop_slow(tape, descriptor, site);                      \
+			if (!slot) {                                                               \
+				memset((void *)&x, 0xff, sizeof x);                                \
+				return x;                                                          \
+			}                                                                          \
+		} else {                                                                           \
+			slot -= REEL_ROUND(sizeof x);                                              \
 		}                                                                                  \
-		top -= REEL_ROUND(sizeof(type));                                                   \
-		tape->top = top;                                                                   \
-		REEL_LOAD(x, type, top);                                                           \
+		tape->top = slot;                                                                  \
+		REEL_LOAD(x, reel_record_##name, slot);                                            \
 		return x;                                                                          \
 	}                                                                                          \
                                                                                                    \
-	REEL_ALWAYS_INLINE type reel_look_##name##_at(reel_tape *tape, const char *site)           \
+	REEL_ALWAYS_INLINE reel_record_##name reel_look_##name##_at(reel_tape *tape,               \
+								    const char *site)              \
 	{                                                                                          \
-		type x;                                                                            \
-		if (REEL_UNLIKELY(                                                                 \
-			    reel_under(tape->top, REEL_ROUND(sizeof(type)), tape->floor))) {       \
-			type copy;                                                                 \
-			reel_look_slow(tape, &copy, descriptor, site);                      \
-			return copy;                                                               \
+		reel_record_##name x;                                                              \
+		const char *slot;                                                                  \
+		if (REEL_UNLIKELY(reel_under(tape->top, REEL_ROUND(sizeof x), tape->floor))) {     \
+			slot = (const char *)reel_look_slow(tape, descriptor, site);               \
+			if (!slot) {                                                               \
+				memset((void *)&x, 0xff, sizeof x);                                \
+				return x;                                                          \
+			}                                                                          \
+		} else {                                                                           \
+			slot = tape->top - REEL_ROUND(sizeof x);                                   \
 		}                                                                                  \
-		REEL_LOAD(x, type, tape->top - REEL_ROUND(sizeof(type)));                          \
+		REEL_LOAD(x, reel_record_##name, slot);                                            \
 		return x;                                                                          \
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_cursor reel_cursor_push_##name##_at(                               \
-		reel_tape *tape, reel_cursor cursor, type x, const char *site)                     \
+		reel_tape *tape, reel_cursor cursor, reel_record_##name x, const char *site)       \
 	{                                                                                          \
-		if (REEL_UNLIKELY(                                                                 \
-			    reel_above(cursor.top, REEL_ROUND(sizeof(type)), cursor.limit))) {     \
-			type copy = x;                                                             \
-			return reel_cursor_push_slow(tape, cursor, &copy, descriptor,       \
-						     site);                                        \
+		if (REEL_UNLIKELY(reel_above(cursor.top, REEL_ROUND(sizeof x), cursor.limit))) {   \
+			tape->top = cursor.top;                                                    \
+			reel_push_##name##_at(tape, x, site);                                      \
+			return reel_push_cursor(tape);                                             \
 		}                                                                                  \
-		REEL_STORE(cursor.top, type, x);                                                   \
-		cursor.top += REEL_ROUND(sizeof(type));                                            \
+		REEL_STORE(cursor.top, reel_record_##name, x);                                     \
+		cursor.top += REEL_ROUND(sizeof x);                                                \
 		return cursor;                                                                     \
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_cursor reel_cursor_pop_##name##_at(                                \
-		reel_tape *tape, reel_cursor cursor, type *x, const char *site)                    \
+		reel_tape *tape, reel_cursor cursor, reel_record_##name *x, const char *site)      \
 	{                                                                                          \
-		if (REEL_UNLIKELY(                                                                 \
-			    reel_under(cursor.top, REEL_ROUND(sizeof(type)), cursor.limit))) {     \
-			type copy;                                                                 \
-			cursor = reel_cursor_pop_slow(tape, cursor, &copy, descriptor,      \
-						      site);                                       \
-			*x = copy;                                                                 \
-			return cursor;                                                             \
+		if (REEL_UNLIKELY(reel_under(cursor.top, REEL_ROUND(sizeof *x), cursor.limit))) {  \
+			tape->top = cursor.top;                                                    \
+			*x = reel_pop_##name##_at(tape, site);                                     \
+			return reel_pop_cursor(tape);                                              \
 		}                                                                                  \
-		cursor.top -= REEL_ROUND(sizeof(type));                                            \
-		REEL_LOAD(*x, type, cursor.top);                                                   \
+		cursor.top -= REEL_ROUND(sizeof *x);                                               \
+		REEL_LOAD(*x, reel_record_##name, cursor.top);                                     \
 		return cursor;                                                                     \
 	}
 
-#define reel_push_record(tape, name, x) reel_push_##name##_at((tape), (x), REEL_HERE)
+#define reel_push_record(tape, name, ...) reel_push_##name##_at((tape), (__VA_ARGS__), REEL_HERE)
 #define reel_pop_record(tape, name) reel_pop_##name##_at((tape), REEL_HERE)
 #define reel_look_record(tape, name) reel_look_##name##_at((tape), REEL_HERE)
-#define reel_cursor_push_record(tape, cursor, name, x)                                             \
-	reel_cursor_push_##name##_at((tape), (cursor), (x), REEL_HERE)
+#define reel_cursor_push_record(tape, cursor, name, ...)                                           \
+	reel_cursor_push_##name##_at((tape), (cursor), (__VA_ARGS__), REEL_HERE)
 #define reel_cursor_pop_record(tape, cursor, name, x)                                              \
 	reel_cursor_pop_##name##_at((tape), (cursor), (x), REEL_HERE)
 
@@ -268,8 +335,13 @@ REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, const char *site)
 
 /* ---- Spans ---- */
 
+/*
+ * In the slow branches of spans a copy of the type is made, so that the type
+ * itself, whose address is never taken, costs nothing in the fast one.
+ */
+
 /* Whether n elements have more bytes than any slab can; folds for a constant size. */
-#define REEL_TOO_MANY(n, size) ((n) > (SIZE_MAX / 4) / (size))
+#define REEL_TOO_MANY(n, size) ((size) && (n) > (SIZE_MAX / 4) / ((size) ? (size) : 1))
 
 REEL_ALWAYS_INLINE void *reel_push_span_at(reel_tape *tape, size_t n, reel_type type,
 					   const char *site)
@@ -277,8 +349,11 @@ REEL_ALWAYS_INLINE void *reel_push_span_at(reel_tape *tape, size_t n, reel_type 
 	char *slot = tape->top;
 
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
-			  reel_above(slot, REEL_ROUND(n * type.size), tape->ceiling)))
-		return reel_push_span_slow(tape, &type, n, site);
+			  reel_above(slot, REEL_ROUND(n * type.size), tape->ceiling))) {
+		reel_type copy = type;
+
+		return reel_push_span_slow(tape, &copy, n, site);
+	}
 	tape->top = slot + REEL_ROUND(n * type.size);
 	return slot;
 }
@@ -289,8 +364,11 @@ REEL_ALWAYS_INLINE const void *reel_pop_span_at(reel_tape *tape, size_t n, reel_
 	char *top = tape->top;
 
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
-			  reel_under(top, REEL_ROUND(n * type.size), tape->floor)))
-		return reel_pop_span_slow(tape, &type, n, site);
+			  reel_under(top, REEL_ROUND(n * type.size), tape->floor))) {
+		reel_type copy = type;
+
+		return reel_pop_span_slow(tape, &copy, n, site);
+	}
 	top -= REEL_ROUND(n * type.size);
 	tape->top = top;
 	return top;
@@ -300,8 +378,11 @@ REEL_ALWAYS_INLINE void *reel_reserve_at(reel_tape *tape, size_t n, reel_type ty
 					 const char *site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
-			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling)))
-		return reel_reserve_slow(tape, &type, n, site);
+			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling))) {
+		reel_type copy = type;
+
+		return reel_reserve_slow(tape, &copy, n, site);
+	}
 	return tape->top;
 }
 
@@ -309,10 +390,13 @@ REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type
 				       const char *site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
-			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling)))
-		reel_commit_slow(tape, &type, n, site);
-	else
+			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling))) {
+		reel_type copy = type;
+
+		reel_commit_slow(tape, &copy, n, site);
+	} else {
 		tape->top += REEL_ROUND(n * type.size);
+	}
 }
 
 REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, size_t n,
@@ -340,9 +424,10 @@ REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t 
 }
 
 #ifdef __cplusplus
-#define REEL_TYPE_OF(type) (reel_type{#type, sizeof(type), alignof(type)})
+#define REEL_TYPE_OF(type) (reel_type{#type, sizeof(type), alignof(type), REEL_KIND_OF(type)})
 #else
-#define REEL_TYPE_OF(type) ((reel_type){#type, sizeof(type), _Alignof(type)})
+#define REEL_TYPE_OF(type)                                                                         \
+	((reel_type){#type, sizeof(type), _Alignof(type), REEL_KIND_OF(type)})
 #endif
 
 #define reel_push_span(tape, type, n)                                                              \
@@ -357,27 +442,6 @@ REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t 
 	reel_push_array_at((tape), (source), (n), sizeof *(source), REEL_HERE)
 #define reel_pop_array(tape, target, n)                                                            \
 	reel_pop_array_at((tape), (target), (n), sizeof *(target), REEL_HERE)
-
-/* ---- Cursors ---- */
-
-REEL_ALWAYS_INLINE reel_cursor reel_push_cursor(const reel_tape *tape)
-{
-	reel_cursor cursor = {tape->top, tape->ceiling};
-
-	return cursor;
-}
-
-REEL_ALWAYS_INLINE reel_cursor reel_pop_cursor(const reel_tape *tape)
-{
-	reel_cursor cursor = {tape->top, tape->floor};
-
-	return cursor;
-}
-
-REEL_ALWAYS_INLINE void reel_cursor_close(reel_tape *tape, reel_cursor cursor)
-{
-	tape->top = cursor.top;
-}
 
 /* ---- Scalars, by type ---- */
 
@@ -432,10 +496,13 @@ REEL_RECORD(pointer, reel_pointer);
 
 #else
 
+extern "C++" {
+
 /* A function, since a template's static member would need C++17 to be inline. */
 template <class T> inline const reel_type *reel_type_of()
 {
-	static const reel_type type = {__PRETTY_FUNCTION__, sizeof(T), alignof(T)};
+	static const reel_type type = {__PRETTY_FUNCTION__, sizeof(T), alignof(T),
+				       reel_kind_of<T>::value};
 
 	return &type;
 }
@@ -480,10 +547,13 @@ inline reel_cursor reel_cursor_pop_at(reel_tape *tape, reel_cursor cursor, T *x,
 	return reel_record_of<T>::reel_cursor_pop_value_at(tape, cursor, x, site);
 }
 
-#define reel_push(tape, x) reel_push_at((tape), (x), REEL_HERE)
-#define reel_pop(tape, type) reel_record_of<type>::reel_pop_value_at((tape), REEL_HERE)
-#define reel_look(tape, type) reel_record_of<type>::reel_look_value_at((tape), REEL_HERE)
-#define reel_cursor_push(tape, cursor, x) reel_cursor_push_at((tape), (cursor), (x), REEL_HERE)
+} /* extern "C++" */
+
+#define reel_push(tape, ...) reel_push_at((tape), (__VA_ARGS__), REEL_HERE)
+#define reel_pop(tape, ...) reel_record_of<__VA_ARGS__>::reel_pop_value_at((tape), REEL_HERE)
+#define reel_look(tape, ...) reel_record_of<__VA_ARGS__>::reel_look_value_at((tape), REEL_HERE)
+#define reel_cursor_push(tape, cursor, ...)                                                        \
+	reel_cursor_push_at((tape), (cursor), (__VA_ARGS__), REEL_HERE)
 #define reel_cursor_pop(tape, cursor, x) reel_cursor_pop_at((tape), (cursor), (x), REEL_HERE)
 
 #endif

@@ -53,7 +53,8 @@ struct reel_pool_options {
 	/*
 	 * What the pool may have resident, in use and idle together. A push
 	 * that would need more is refused with -EDQUOT and the tape keeps
-	 * everything pushed before it. 0: no bound.
+	 * everything pushed before it. An open tape keeps the slab that it left
+	 * last, also when it is empty. 0: no bound.
 	 */
 	size_t hard_budget;
 	/*
@@ -79,6 +80,8 @@ struct reel_pool_options {
 	unsigned magazine_slabs;
 	/* REEL_POOL_* */
 	unsigned flags;
+	/* For options to come: all 0. */
+	uint64_t reserved[4];
 };
 
 struct reel_pool_stats {
@@ -96,7 +99,8 @@ struct reel_pool_stats {
 	uint64_t refused;             /* takes refused at the hard budget */
 	uint64_t trimmed_bytes;       /* given back to the system so far */
 	uint64_t lost_slabs;          /* in magazines of threads that a fork left behind */
-	uint64_t stalls;              /* pushes and pops that waited for memory or a store */
+	uint64_t stalls;              /* pushes and pops that waited; 0 while there are no stores */
+	uint64_t reserved[4];         /* 0 */
 };
 
 /*

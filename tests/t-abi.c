@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What programs were compiled with: the layout that inline code and public
+ * structs have. A change here is a change of the library's -version-info.
+ */
+#include <config.h>
+
+#include <reel.h>
+
+#include "tap/tap.h"
+
+#define MEMBER(type, member, at)                                                                   \
+	{                                                                                          \
+		#type "." #member, offsetof(type, member), at                                      \
+	}
+
+static const struct {
+	const char *name;
+	size_t seen;
+	size_t wanted;
+} layout[] = {
+	{"reel_tape", sizeof(reel_tape), 256},
+	MEMBER(reel_tape, top, 0),
+	MEMBER(reel_tape, ceiling, 8),
+	MEMBER(reel_tape, floor, 16),
+	MEMBER(reel_tape, bits, 24),
+	MEMBER(reel_tape, bit_count, 32),
+	MEMBER(reel_tape, error, 36),
+	MEMBER(reel_tape, slab, 40),
+	MEMBER(reel_tape, pool, 48),
+	MEMBER(reel_tape, ledger, 56),
+	MEMBER(reel_tape, first, 64),
+	MEMBER(reel_tape, spare, 192),
+	{"reel_type", sizeof(reel_type), 32},
+	{"reel_cursor", sizeof(reel_cursor), 16},
+	{"reel_mark", sizeof(reel_mark), 112},
+	{"struct reel_pool_options", sizeof(struct reel_pool_options), 72},
+	{"struct reel_pool_stats", sizeof(struct reel_pool_stats), 152},
+	{"reel_model", sizeof(reel_model), 48},
+};
+
+int main(void)
+{
+	tap_begin();
+	if (sizeof(void *) != 8)
+		tap_skip_all("the layout is that of 64-bit addresses");
+	for (size_t i = 0; i < sizeof layout / sizeof *layout; i++)
+		is_int(layout[i].seen, layout[i].wanted, "%s", layout[i].name);
+	return tap_end();
+}
