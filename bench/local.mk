@@ -1,21 +1,29 @@
-# `make bench` builds and runs every program of this list.
-bench_programs = \
-	%D%/b-push
+include bench/kernels/local.mk
 
-EXTRA_PROGRAMS += $(bench_programs)
-%C%_b_push_SOURCES = %D%/b-push.c %D%/measure.c %D%/measure.h
-%C%_b_push_LDADD = libreel.la
+# `make bench` runs reel-bench; BENCH_FLAGS are its options.
+noinst_PROGRAMS += %D%/reel-bench
+%C%_reel_bench_SOURCES = \
+	%D%/reel-bench.c \
+	%D%/bench.h \
+	%D%/measure.c %D%/measure.h \
+	%D%/instructions.c \
+	%D%/b-floor.c \
+	%D%/b-bulk.c \
+	%D%/b-record.c \
+	%D%/b-single.c \
+	%D%/b-cold.c \
+	%D%/b-threads.c \
+	%D%/b-kernels.c
+# As users compile their loops: vectors need -O3, the tape's inline code does not.
+%C%_reel_bench_CFLAGS = $(AM_CFLAGS) -O3
+%C%_reel_bench_LDADD = libreel-kernels.la libreel.la -lm
 
-.PHONY: bench
-bench: $(bench_programs)
-	@for program in $(bench_programs); do \
-		echo "$$program"; ./$$program $(BENCH_FLAGS) || exit 1; \
-	done
+.PHONY: bench bench-instructions
+bench: %D%/reel-bench$(EXEEXT)
+	%D%/reel-bench$(EXEEXT) $(BENCH_FLAGS)
 
-# What a push and a pop cost in instructions.
-.PHONY: bench-instructions
-bench-instructions: %D%/b-push$(EXEEXT)
-	$(srcdir)/%D%/instructions.sh %D%/b-push$(EXEEXT)
+# What a push and a pop of a double cost in instructions.
+bench-instructions: %D%/reel-bench$(EXEEXT)
+	$(srcdir)/%D%/instructions.sh %D%/reel-bench$(EXEEXT)
 
 EXTRA_DIST += %D%/instructions.sh
-CLEANFILES += $(bench_programs)

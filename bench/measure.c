@@ -2,13 +2,19 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "measure.h"
 
 #define MOST_ROUNDS 64
 /* So many values make one measurement, by repetition where n is smaller. */
-#define VALUES_AT_LEAST ((size_t)4000000)
+#define VALUES_AT_LEAST ((size_t)2000000)
+
+struct sample {
+	double nanoseconds;
+	double faults;
+};
 
 volatile double measure_sink;
 
@@ -20,70 +26,93 @@ double measure_seconds(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static double nanoseconds_per_value(const struct measure_variant *variant, size_t n)
+static long faults_so_far(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+static double seconds_of_one_run(const struct measure_variant *variant, size_t n)
+{
+	double start, end;
+
+	if (variant->before)
+		variant->before(variant->context, n);
+	start = measure_seconds();
+	measure_sink = variant->run(variant->context, n);
+	end = measure_seconds();
+	if (variant->after)
+		variant->after(variant->context, n);
+	return end - start;
+}
+
+/* Where nothing has to be done between the runs, the clock is read once. */
+static double seconds_of(const struct measure_variant *variant, size_t n, size_t repetitions)
+{
+	double seconds = 0, start = measure_seconds();
+
+	if (!variant->before && !variant->after) {
+		for (size_t i = 0; i < repetitions; i++)
+			measure_sink = variant->run(variant->context, n);
+		return measure_seconds() - start;
+	}
+	for (size_t i = 0; i < repetitions; i++)
+		seconds += seconds_of_one_run(variant, n);
+	return seconds;
+}
+
+static struct sample take_sample(const struct measure_variant *variant, size_t n)
 {
 	size_t repetitions = n < VALUES_AT_LEAST ? VALUES_AT_LEAST / n : 1;
-	double start = measure_seconds();
+	long faults = faults_so_far();
+	double seconds = seconds_of(variant, n, repetitions);
 
-	for (size_t i = 0; i < repetitions; i++)
-		measure_sink = variant->run(n);
-	return 1e9 * (measure_seconds() - start) / (double)repetitions / (double)n;
+	return (struct sample){1e9 * seconds / (double)repetitions / (double)n,
+			       (double)(faults_so_far() - faults) / (double)repetitions};
 }
 
-static int compare(const void *left, const void *right)
+static int by_time(const void *left, const void *right)
 {
-	double a = *(const double *)left, b = *(const double *)right;
+	const struct sample *a = left, *b = right;
 
-	return (a > b) - (a < b);
+	return (a->nanoseconds > b->nanoseconds) - (a->nanoseconds < b->nanoseconds);
 }
 
-static struct measure_result summary(double *times, unsigned rounds)
+static int by_faults(const void *left, const void *right)
 {
-	qsort(times, rounds, sizeof *times, compare);
-	return (struct measure_result){times[rounds / 2], times[0], times[rounds - 1]};
+	const struct sample *a = left, *b = right;
+
+	return (a->faults > b->faults) - (a->faults < b->faults);
 }
 
-static int runs(const struct measure_variant *variant, size_t n)
+static struct measure_result summary(struct sample *samples, unsigned rounds)
 {
-	return !variant->largest || n <= variant->largest;
+	struct measure_result result;
+
+	qsort(samples, rounds, sizeof *samples, by_faults);
+	result.faults = samples[rounds / 2].faults;
+	qsort(samples, rounds, sizeof *samples, by_time);
+	result.median = samples[rounds / 2].nanoseconds;
+	result.least = samples[0].nanoseconds;
+	result.most = samples[rounds - 1].nanoseconds;
+	return result;
 }
 
 void measure_in_turns(const struct measure_variant *variants, size_t count, size_t n,
 		      unsigned rounds, struct measure_result *results)
 {
-	double(*times)[MOST_ROUNDS] = calloc(count, sizeof *times);
+	struct sample(*samples)[MOST_ROUNDS] = calloc(count, sizeof *samples);
 
-	if (!times || rounds > MOST_ROUNDS)
+	if (!samples || rounds > MOST_ROUNDS)
 		abort();
 	for (size_t v = 0; v < count; v++)
-		if (runs(&variants[v], n))
-			measure_sink = variants[v].run(n);
+		seconds_of_one_run(&variants[v], n);
 	for (unsigned round = 0; round < rounds; round++)
 		for (size_t v = 0; v < count; v++)
-			if (runs(&variants[v], n))
-				times[v][round] = nanoseconds_per_value(&variants[v], n);
+			samples[v][round] = take_sample(&variants[v], n);
 	for (size_t v = 0; v < count; v++)
-		results[v] = summary(times[v], rounds);
-	free(times);
-}
-
-void measure_print(FILE *json, const char *name, const struct measure_variant *variants,
-		   size_t count, size_t n, const struct measure_result *results, size_t base)
-{
-	for (size_t v = 0; v < count; v++) {
-		double ratio = results[v].median / results[base].median;
-
-		if (!runs(&variants[v], n))
-			continue;
-		printf("%-16s %-24s %11zu %8.3f %8.3f %8.3f %7.2f\n", name, variants[v].name, n,
-		       results[v].median, results[v].least, results[v].most, ratio);
-		if (json)
-			fprintf(json,
-				"{\"case\": \"%s\", \"variant\": \"%s\", \"n\": %zu, "
-				"\"unit\": \"ns/value\", \"median\": %.4f, \"min\": %.4f, "
-				"\"max\": %.4f, \"ratio\": %.4f, \"ratio_to\": \"%s\"}\n",
-				name, variants[v].name, n, results[v].median, results[v].least,
-				results[v].most, ratio, variants[base].name);
-	}
-	fflush(stdout);
+		results[v] = summary(samples[v], rounds);
+	free(samples);
 }

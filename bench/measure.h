@@ -6,21 +6,25 @@
 #ifndef REEL_BENCH_MEASURE_H
 #define REEL_BENCH_MEASURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 struct measure_variant {
 	const char *name;
 	/* Does the task once for n values and returns something that depends on all of it. */
-	double (*run)(size_t n);
-	/* Not run above this n; 0: always run. */
-	size_t largest;
+	double (*run)(void *context, size_t n);
+	/* Around each run and not measured; NULL: nothing to do. */
+	void (*before)(void *context, size_t n);
+	void (*after)(void *context, size_t n);
+	void *context;
 };
 
+/* In nanoseconds per value; faults are pages per run, the median of the rounds. */
 struct measure_result {
 	double median;
 	double least;
 	double most;
+	double faults;
 };
 
 /* A sink for results, so that no work is optimised away. */
@@ -30,14 +34,9 @@ double measure_seconds(void);
 
 /*
  * Run all variants `rounds` times, taking turns, each time often enough to be
- * measurable, after one round that is not counted. results[v] is in nanoseconds
- * per value.
+ * measurable, after one round that is not counted.
  */
 void measure_in_turns(const struct measure_variant *variants, size_t count, size_t n,
 		      unsigned rounds, struct measure_result *results);
-
-/* One row of a table, with the ratio to results[base], and, if json is not NULL, a line of it. */
-void measure_print(FILE *json, const char *name, const struct measure_variant *variants,
-		   size_t count, size_t n, const struct measure_result *results, size_t base);
 
 #endif

@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	%D%/t-mark \
 	%D%/t-hold \
 	%D%/t-block \
+	%D%/t-kernels \
 	%D%/t-check \
 	%D%/t-error \
 	%D%/t-random \
@@ -29,6 +30,7 @@ endif
 
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
+	%D%/t-bench.sh \
 	%D%/t-cplusplus.sh \
 	%D%/t-headers.sh \
 	%D%/t-info.sh \
@@ -49,6 +51,8 @@ noinst_HEADERS += %D%/support.h %D%/pool-support.h
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 
+%C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
+%C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
 
 # One source, once per lock-free list; the yield points find in milliseconds what would take hours.
 %C%_t_freelist_c11_SOURCES = %D%/t-freelist.c

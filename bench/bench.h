@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What reel-bench measures. A case is one task at some sizes; its variants are
+ * measured against the one at `base`. A file b-NAME.c has the cases of one
+ * subject and a function that hands them to bench_run() one by one.
+ */
+#ifndef REEL_BENCH_BENCH_H
+#define REEL_BENCH_BENCH_H
+
+#include <reel.h>
+
+#include <string.h>
+
+#include "measure.h"
+
+#define MOST_SIZES 8
+
+struct bench_case {
+	const char *name;
+	const struct measure_variant *variants;
+	size_t count;
+	/* The variant that the others are compared with. */
+	size_t base;
+	/* Ascending, ends with 0; --quick leaves out those above quick_largest. */
+	size_t sizes[MOST_SIZES];
+	size_t quick_largest;
+	unsigned rounds;
+};
+
+/* Measure a case and report it, unless the command line leaves it out. */
+void bench_run(const struct bench_case *one);
+
+/* Whether one of the cases is wanted, before anything is prepared for them. */
+bool bench_wants(const struct bench_case *cases, size_t count);
+bool bench_is_quick(void);
+bool bench_is_listing(void);
+
+/* Memory on huge pages, all of it touched; the program ends if there is none. */
+void *bench_memory(size_t bytes);
+void bench_memory_free(void *memory, size_t bytes);
+
+void bench_floor(void);
+void bench_bulk(void);
+void bench_record(void);
+void bench_single(void);
+void bench_cold(void);
+void bench_threads(void);
+void bench_kernels(void);
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/*
+ * A double between 1 and 2 that depends on its place, by two integer operations
+ * that vectorise: what is measured is the tape, not a conversion.
+ */
+static inline double bench_value(size_t i)
+{
+	uint64_t bits = ((uint64_t)0x3ff << 52) + ((uint64_t)i << 16);
+	double x;
+
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
+
+/* What a reverse sweep does with a value: one cycle, where a sum would wait for four. */
+static inline uint64_t bench_mix(uint64_t mix, double x)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &x, sizeof bits);
+	return mix ^ bits;
+}
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <getopt.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define MOST_VARIANTS 16
+
+static void (*const subjects[])(void) = {
+	bench_floor, bench_bulk,    bench_record,  bench_single,
+	bench_cold,  bench_threads, bench_kernels,
+};
+
+static struct {
+	bool quick;
+	bool list;
+	bool filtered;
+	regex_t filter;
+	FILE *json;
+	const char *json_path;
+} options;
+
+bool bench_is_quick(void)
+{
+	return options.quick;
+}
+
+bool bench_is_listing(void)
+{
+	return options.list;
+}
+
+static bool selected(const char *name)
+{
+	return !options.filtered || regexec(&options.filter, name, 0, NULL, 0) == 0;
+}
+
+bool bench_wants(const struct bench_case *cases, size_t count)
+{
+	for (size_t c = 0; c < count; c++)
+		if (selected(cases[c].name))
+			return true;
+	return false;
+}
+
+void *bench_memory(size_t bytes)
+{
+	void *memory;
+
+	/* Nothing is measured while cases are listed. */
+	if (options.list)
+		return NULL;
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED) {
+		perror("reel-bench");
+		exit(1);
+	}
+#ifdef MADV_HUGEPAGE
+	madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+	return memset(memory, 1, bytes);
+}
+
+void bench_memory_free(void *memory, size_t bytes)
+{
+	if (memory)
+		munmap(memory, bytes);
+}
+
+static void show_progress(const struct bench_case *one, size_t n)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%-24s n = %zu ...\033[K", one->name, n);
+}
+
+static void end_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+static void report(const struct bench_case *one, size_t n, const struct measure_result *results)
+{
+	const char *base = one->variants[one->base].name;
+
+	for (size_t v = 0; v < one->count; v++) {
+		const struct measure_result *r = &results[v];
+		double ratio = r->median / results[one->base].median;
+
+		printf("%-18s %-24s %10zu %8.3f %8.3f %8.3f %7.2f %9.1f\n", one->name,
+		       one->variants[v].name, n, r->median, r->least, r->most, ratio, r->faults);
+		if (options.json)
+			fprintf(options.json,
+				"{\"case\": \"%s\", \"variant\": \"%s\", \"n\": %zu, "
+				"\"unit\": \"ns/value\", \"median\": %.4f, \"min\": %.4f, "
+				"\"max\": %.4f, \"ratio\": %.4f, \"ratio_to\": \"%s\", "
+				"\"faults\": %.1f}\n",
+				one->name, one->variants[v].name, n, r->median, r->least, r->most,
+				ratio, base, r->faults);
+	}
+	fflush(stdout);
+}
+
+void bench_run(const struct bench_case *one)
+{
+	struct measure_result results[MOST_VARIANTS];
+
+	if (!selected(one->name))
+		return;
+	if (options.list) {
+		puts(one->name);
+		return;
+	}
+	for (size_t s = 0; s < MOST_SIZES && one->sizes[s]; s++) {
+		if (options.quick && one->sizes[s] > one->quick_largest)
+			break;
+		show_progress(one, one->sizes[s]);
+		measure_in_turns(one->variants, one->count, one->sizes[s],
+				 options.quick ? one->rounds / 2 + 1 : one->rounds, results);
+		end_progress();
+		report(one, one->sizes[s], results);
+	}
+}
+
+static int refuse(const char *what, const char *why)
+{
+	fprintf(stderr, "reel-bench: %s: %s; see reel-bench --help\n", what, why);
+	return 2;
+}
+
+static int read_options(int argc, char **argv)
+{
+	static const struct option names[] = {{"quick", no_argument, NULL, 'q'},
+					      {"only", required_argument, NULL, 'o'},
+					      {"json", required_argument, NULL, 'j'},
+					      {"list", no_argument, NULL, 'l'},
+					      {"help", no_argument, NULL, 'h'},
+					      {0}};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (option == 'q')
+			options.quick = true;
+		else if (option == 'l')
+			options.list = true;
+		else if (option == 'j')
+			options.json_path = optarg;
+		else if (option == 'h')
+			return -1;
+		else if (option != 'o')
+			return refuse(argv[optind - 1], "no such option, or its argument is missing");
+		else if (regcomp(&options.filter, optarg, REG_EXTENDED | REG_NOSUB))
+			return refuse(optarg, "no regular expression");
+		else
+			options.filtered = true;
+	}
+	return optind < argc ? refuse(argv[optind], "no argument is taken") : 0;
+}
+
+static int help(void)
+{
+	puts("Usage: reel-bench [OPTION]...\n"
+	     "Measure what Reel costs beside what else one could use. Times are nanoseconds a\n"
+	     "value; `ratio` is to the variant that has 1.00; `faults` are pages a run.\n"
+	     "\n"
+	     "  --quick       small sizes, fewer rounds: under 45 seconds in all\n"
+	     "  --only REGEX  only the cases whose names match\n"
+	     "  --json FILE   write one JSON object a line for each result, too\n"
+	     "  --list        list the cases\n"
+	     "  --help        this text");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int status = read_options(argc, argv);
+
+	if (status)
+		return status < 0 ? help() : status;
+	if (options.json_path && !(options.json = fopen(options.json_path, "w")))
+		return perror(options.json_path), 2;
+	if (!options.list)
+		printf("%-18s %-24s %10s %8s %8s %8s %7s %9s\n", "case", "variant", "n", "median",
+		       "least", "most", "ratio", "faults");
+	for (size_t s = 0; s < COUNT_OF(subjects); s++)
+		subjects[s]();
+	if (options.json && fclose(options.json))
+		return perror(options.json_path), 1;
+	return 0;
+}
