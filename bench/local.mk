@@ -14,8 +14,8 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/b-cold.c \
 	%D%/b-threads.c \
 	%D%/b-kernels.c
-# As users compile their loops: vectors need -O3, the tape's inline code does not.
-%C%_reel_bench_CFLAGS = $(AM_CFLAGS) -O3
+%C%_reel_bench_CFLAGS = $(AM_CFLAGS)
+$(%C%_reel_bench_OBJECTS): CFLAGS += -O3
 %C%_reel_bench_LDADD = libreel-kernels.la libreel.la -lm
 
 .PHONY: bench bench-instructions

@@ -57,6 +57,8 @@ struct springs {
 
 struct massspring {
 	size_t steps;
+	/* Of a block, in the variant that replays. */
+	int64_t block_steps;
 	/* w, b, u, c, one row of w or u for each neuron. */
 	double *hidden_weights, *hidden_weights_bar;
 	double *hidden_bias, *hidden_bias_bar;
@@ -540,6 +542,63 @@ static void reverse_best(void *data, const struct records *records)
 		reverse_step(g, records->tape, prefetch);
 }
 
+/* ---- The same record, replayed block by block ---- */
+
+static int advance_steps(void *context, void *state, int64_t first, int64_t last)
+{
+	(void)state;
+	for (int64_t step = first; step < last; step++)
+		primal_step(context);
+	return 0;
+}
+
+static int record_steps(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	(void)state;
+	for (int64_t step = first; step < last; step++)
+		record_step(context, tape);
+	return 0;
+}
+
+static int reverse_steps(void *context, void *adjoint, int64_t first, int64_t last,
+			 reel_tape *tape)
+{
+	(void)adjoint;
+	for (int64_t step = last; step-- > first;)
+		reverse_step(context, tape, false);
+	return 0;
+}
+
+static const reel_model model = {
+	.state_bytes = ROW * sizeof(double),
+	.advance = advance_steps,
+	.record = record_steps,
+	.reverse = reverse_steps,
+};
+
+static double forward_block(void *data, const struct records *records)
+{
+	struct massspring *g = data;
+	int64_t steps = (int64_t)g->steps;
+
+	start(g);
+	g->block_steps = reel_block_steps(records->tape, &model, g, g->state, steps);
+	if (g->block_steps < 1 || reel_block_forward(records->tape, &model, g, g->state, steps,
+						     g->block_steps))
+		kernel_refused(records->tape, REEL_HERE);
+	return objective(g);
+}
+
+static void reverse_block(void *data, const struct records *records)
+{
+	struct massspring *g = data;
+
+	start_adjoint(g);
+	if (reel_block_reverse(records->tape, &model, g, g->state, g->state_bar,
+			       (int64_t)g->steps, g->block_steps))
+		kernel_refused(records->tape, REEL_HERE);
+}
+
 /* ---- Nine columns ---- */
 
 static double record_neuron_in_columns(const struct massspring *g, size_t i,
@@ -701,6 +760,7 @@ static const struct kernel_variant variants[] = {
 	{"plain", ON_TAPE, forward_plain, reverse_plain},
 	{"best", ON_TAPE, forward_best, reverse_best},
 	{"least", ON_TAPE, forward_least, reverse_least},
+	{"block", ON_TAPE, forward_block, reverse_block},
 	{"soa-fresh", IN_FRESH_COLUMNS, forward_columns, reverse_columns},
 	{"soa-warm", IN_WARM_COLUMNS, forward_columns, reverse_columns},
 };
