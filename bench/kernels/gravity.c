@@ -217,7 +217,7 @@ static double forward_best(void *data, const struct records *records)
 	double potential = 0;
 
 	for (size_t i = 0; i < g->points; i++) {
-		size_t stride = column_stride(row_tiles(g, i) * TILE);
+		size_t stride = reel_column_stride(row_tiles(g, i) * TILE, sizeof(double));
 		double *span = demand_push_span(records->tape, double, 3 * stride);
 
 		potential -= record_row(g, i, span, span + stride, span + 2 * stride);
@@ -231,7 +231,7 @@ static void reverse_best(void *data, const struct records *records)
 
 	clear_adjoint(g);
 	for (size_t i = g->points; i-- > 0;) {
-		size_t stride = column_stride(row_tiles(g, i) * TILE);
+		size_t stride = reel_column_stride(row_tiles(g, i) * TILE, sizeof(double));
 		const double *span = demand_pop_span(records->tape, double, 3 * stride);
 
 		reverse_row(g, i, span, span + stride, span + 2 * stride);

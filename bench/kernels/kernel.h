@@ -192,15 +192,6 @@ static inline size_t chunk_length(size_t n, size_t chunk, size_t number)
 	return n - number * chunk < chunk ? n - number * chunk : chunk;
 }
 
-/*
- * The distance of two columns of n doubles in a span: an odd number of cache
- * lines, so that columns do not meet in the same sets of the cache.
- */
-static inline size_t column_stride(size_t n)
-{
-	return 8 * (((n + 7) / 8) | 1);
-}
-
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 #endif

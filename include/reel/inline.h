@@ -430,6 +430,13 @@ REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t 
 	((reel_type){#type, sizeof(type), _Alignof(type), REEL_KIND_OF(type)})
 #endif
 
+REEL_ALWAYS_INLINE size_t reel_column_stride(size_t n, size_t size)
+{
+	size_t line = 64 / size;
+
+	return line * ((n + line - 1) / line | 1);
+}
+
 #define reel_push_span(tape, type, n)                                                              \
 	((type *)reel_push_span_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE))
 #define reel_pop_span(tape, type, n)                                                               \

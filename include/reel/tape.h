@@ -232,6 +232,20 @@ void reel_set_error_handler(reel_error_handler *handler, void *context);
  * called on the tape between the two.
  *
  * Types whose alignment is above 8 bytes work and cost 8 to 64 bytes more a span.
+ *
+ * size_t reel_column_stride(size_t n, size_t size);
+ *
+ * How many elements of `size` bytes (1, 2, 4, ... 64) lie from the start of one
+ * column to that of the next where a span holds several columns of n elements
+ * each: n, rounded up to an odd number of cache lines, so that equal places of the
+ * columns do not meet in one set of the cache.
+ *
+ * Which layout: records of a loop that does not vectorise, or with many fields, as
+ * structs; the others as columns in a span, or as tiles (a span of a struct of
+ * short arrays, double x[8], y[8]), bytes in a span of their own. For a single loop
+ * over a known number of records, reserve all of them at once: it is one array,
+ * without any check, of which only what is written takes memory (under a budget
+ * the whole counts).
  */
 
 /*
