@@ -9,6 +9,7 @@
 
 #define LARGE ((size_t)100000000)
 #define QUICK ((size_t)10000000)
+#define ROW ((size_t)500)
 #define HUGE_PAGE ((size_t)2 << 20)
 
 struct fresh {
@@ -95,11 +96,36 @@ static double run_tape(void *context, size_t n)
 	return (double)mix;
 }
 
+static double run_spans(void *context, size_t n)
+{
+	uint64_t mix = 0;
+
+	(void)context;
+	for (size_t start = 0; start < n; start += ROW) {
+		double *row = reel_push_span(&tape, double, ROW);
+
+		if (!row)
+			abort();
+		for (size_t i = 0; i < ROW; i++)
+			row[i] = bench_value(start + i);
+	}
+	for (size_t start = 0; start < n; start += ROW) {
+		const double *row = reel_pop_span(&tape, double, ROW);
+
+		if (!row)
+			abort();
+		for (size_t i = ROW; i-- > 0;)
+			mix = bench_mix(mix, row[i]);
+	}
+	return (double)mix;
+}
+
 void bench_cold(void)
 {
 	static const struct measure_variant variants[] = {
 		{"fresh array, huge pages", run_array, map_huge_array, unmap_array, NULL},
 		{"fresh array, small pages", run_array, map_array, unmap_array, NULL},
+		{"reel span, fresh pool", run_spans, open_tape, close_tape, NULL},
 		{"reel cursor, fresh pool", run_tape, open_tape, close_tape, NULL},
 	};
 	static const struct bench_case one = {
