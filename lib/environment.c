@@ -7,22 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "pool.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct reel_pool_options options;
 static _Atomic(struct reel_pool *) default_pool;
 
-static const char *variable(const char *name)
+const char *reel_environment(const char *name)
 {
 #if HAVE_SECURE_GETENV
-	return secure_getenv(name);
+	const char *text = secure_getenv(name);
 #else
-	return getenv(name);
+	const char *text = getenv(name);
 #endif
+	return text && *text ? text : NULL;
 }
 
-static void complain(const char *name, const char *value, const char *remedy)
+void reel_environment_refuse(const char *name, const char *value, const char *remedy)
 {
 	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
 }
@@ -70,25 +72,25 @@ static const char *budget_problem(const char *text)
 
 static void read_budget(void)
 {
-	const char *text = variable("REEL_BUDGET");
-	const char *problem = text && *text ? budget_problem(text) : NULL;
+	const char *text = reel_environment("REEL_BUDGET");
+	const char *problem = text ? budget_problem(text) : NULL;
 
 	if (!problem)
 		return;
 	options.hard_budget = 0;
-	complain("REEL_BUDGET", text, problem);
+	reel_environment_refuse("REEL_BUDGET", text, problem);
 }
 
 static void read_checked(void)
 {
-	const char *text = variable("REEL_CHECKED");
+	const char *text = reel_environment("REEL_CHECKED");
 
-	if (!text || !*text || !strcmp(text, "0"))
+	if (!text || !strcmp(text, "0"))
 		return;
 	if (!strcmp(text, "1"))
 		options.flags |= REEL_POOL_CHECKED;
 	else
-		complain("REEL_CHECKED", text, "it must be 0 or 1");
+		reel_environment_refuse("REEL_CHECKED", text, "it must be 0 or 1");
 }
 
 static void read_environment(void)

@@ -32,7 +32,7 @@ libreel_core_la_SOURCES = \
 	%D%/arena.c \
 	%D%/os.c %D%/os.h \
 	%D%/fork.c \
-	%D%/environment.c \
+	%D%/environment.c %D%/environment.h \
 	%D%/version.c \
 	%D%/annotate.h \
 	%D%/freelist.h \

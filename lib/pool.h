@@ -129,9 +129,6 @@ void reel_budget_note_peak(struct reel_pool *pool);
 char *reel_arena_carve(struct reel_pool *pool, size_t bytes);
 void reel_arena_unmap_all(struct reel_pool *pool);
 
-/* environment.c: "512M": a number and optionally K, M, G or T. 0, -EINVAL, or -ERANGE. */
-int reel_parse_bytes(const char *text, size_t *bytes);
-
 /* fork.c: enter and leave the list of pools that a fork looks after. */
 int reel_fork_watch(struct reel_pool *pool);
 void reel_fork_unwatch(struct reel_pool *pool);

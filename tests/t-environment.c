@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "pool-support.h"
 
 static const struct {

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blocks.h"
+#include "classes.h"
+#include "freelist.h"
+#include "os.h"
+
+#define DESCRIPTORS ((uint32_t)1 << 22)
+
+/* Every block starts in a unit of its own, the smallest page that systems have. */
+#define UNIT_SHIFT 12
+
+/*
+ * Arrays that are walked in step and all start at the same place of a page
+ * compete for the same cache sets. 13 lines go through all of a page's 64.
+ */
+#define LINE ((size_t)64)
+#define STAGGER (13 * LINE)
+#define STAGGER_SPAN ((size_t)4096)
+
+/*
+ * A block belongs to one class for good, so all classes together need more
+ * addresses than there is memory.
+ */
+#define RESERVATIONS 16
+#define RESERVED_MOST (SIZE_MAX >> (sizeof(void *) > 4 ? 18 : 2))
+
+struct blocks_range blocks_range = {.least = SIZE_MAX};
+
+static struct freelist warm[CLASSES];
+static struct freelist cold[CLASSES];
+
+static struct reel_slab *table;
+static _Atomic uint32_t table_used;
+/* By unit of the range: 1 + the place in the table of the block that starts there, or 0. */
+static _Atomic uint32_t *starts;
+
+static size_t page;
+static size_t budget;
+static size_t ceiling;
+
+/* Relaxed, all of them: they guard no memory. */
+static _Atomic size_t carved;
+static _Atomic size_t idle;
+static _Atomic size_t resident;
+static _Atomic size_t peak;
+static _Atomic uint64_t served;
+static _Atomic uint64_t recycled;
+static _Atomic uint64_t given_back;
+
+static size_t round_up(size_t bytes, size_t multiple)
+{
+	return (bytes + multiple - 1) & ~(multiple - 1);
+}
+
+/* One page more than the class has, for the stagger. */
+static size_t frame_bytes(const struct reel_slab *block)
+{
+	return round_up(block->bytes, page) + page;
+}
+
+static bool reserve(size_t bytes)
+{
+	size_t units = bytes >> UNIT_SHIFT;
+
+	starts = reel_os_map(units * sizeof *starts, page);
+	table = reel_os_map(DESCRIPTORS * sizeof *table, page);
+	blocks_range.start = reel_os_map(bytes, REEL_HUGE_PAGE);
+	if (starts && table && blocks_range.start)
+		return true;
+	if (starts)
+		reel_os_unmap(starts, units * sizeof *starts);
+	if (table)
+		reel_os_unmap(table, DESCRIPTORS * sizeof *table);
+	if (blocks_range.start)
+		reel_os_unmap(blocks_range.start, bytes);
+	return false;
+}
+
+void blocks_open(const struct blocks_settings *settings)
+{
+	size_t bytes = RESERVED_MOST;
+
+	page = reel_os_page_bytes();
+	if (settings->memory < bytes / RESERVATIONS)
+		bytes = settings->memory * RESERVATIONS;
+	bytes &= ~(REEL_HUGE_PAGE - 1);
+	if (!bytes || !reserve(bytes))
+		return;
+	for (unsigned class = 0; class < CLASSES; class++) {
+		freelist_init(&warm[class], table);
+		freelist_init(&cold[class], table);
+	}
+	budget = settings->budget;
+	/* A quarter is for the rest of the program and for others. */
+	ceiling = settings->memory - settings->memory / 4;
+	blocks_range.most = budget < bytes ? budget : bytes;
+	/* Release, both: pair with the acquires in blocks_own() and blocks_serve(). */
+	atomic_store_explicit(&blocks_range.bytes, bytes, memory_order_release);
+	atomic_store_explicit(&blocks_range.least, settings->least, memory_order_release);
+}
+
+static _Noreturn void stop(const char *message)
+{
+	ssize_t written = write(STDERR_FILENO, message, strlen(message));
+
+	(void)written;
+	abort();
+}
+
+static _Atomic uint32_t *start_entry(const void *address)
+{
+	return &starts[(size_t)((const char *)address - blocks_range.start) >> UNIT_SHIFT];
+}
+
+/*
+ * Every block passes here when it is handed out and when it is given back. Relaxed, here and
+ * below: who has the address has all that was written before it was handed out.
+ */
+static uint32_t exchange_start(const void *address, uint32_t entry)
+{
+	return atomic_exchange_explicit(start_entry(address), entry, memory_order_relaxed);
+}
+
+static struct reel_slab *block_of(uint32_t entry)
+{
+	if (!entry)
+		stop("reel: freed or resized: not a block, a pointer into one, or one freed before\n");
+	return &table[entry - 1];
+}
+
+/* Gives the memory of an idle block, which is on no list, back to the system. */
+static bool drop(struct reel_slab *block)
+{
+	size_t bytes = frame_bytes(block);
+
+	if (!reel_os_drop(block->frame, bytes))
+		return false;
+	atomic_fetch_sub_explicit(&resident, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&given_back, bytes, memory_order_relaxed);
+	freelist_push(&cold[class_of(block->bytes)], block);
+	return true;
+}
+
+static bool drop_largest(void)
+{
+	for (unsigned class = CLASSES; class-- > 0;) {
+		struct reel_slab *block = freelist_pop(&warm[class]);
+
+		if (!block)
+			continue;
+		if (!drop(block)) {
+			freelist_push(&warm[class], block);
+			return false;
+		}
+		atomic_fetch_sub_explicit(&idle, frame_bytes(block), memory_order_relaxed);
+		return true;
+	}
+	return false;
+}
+
+/* A block gets fresh memory: idle ones of other classes make room for it where memory is short. */
+static void charge(size_t bytes)
+{
+	size_t most = atomic_load_explicit(&peak, memory_order_relaxed);
+	size_t now;
+
+	atomic_fetch_add_explicit(&resident, bytes, memory_order_relaxed);
+	do
+		now = atomic_load_explicit(&resident, memory_order_relaxed);
+	while (now > ceiling && drop_largest());
+	while (now > most && !atomic_compare_exchange_weak_explicit(
+				     &peak, &most, now, memory_order_relaxed,
+				     memory_order_relaxed))
+		;
+}
+
+/* Huge pages are asked for as far as addresses are used; the kernel would search all the rest. */
+static char *carve(size_t bytes)
+{
+	size_t range = atomic_load_explicit(&blocks_range.bytes, memory_order_relaxed);
+	size_t at = atomic_load_explicit(&carved, memory_order_relaxed);
+	size_t first;
+
+	do {
+		if (bytes > range - at)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&carved, &at, at + bytes, memory_order_relaxed, memory_order_relaxed));
+	first = at & ~(REEL_HUGE_PAGE - 1);
+	reel_os_want_huge_pages(blocks_range.start + first,
+				round_up(at + bytes, REEL_HUGE_PAGE) - first);
+	return blocks_range.start + at;
+}
+
+static struct reel_slab *new_descriptor(void)
+{
+	/* Relaxed: hands out disjoint pieces of the table. */
+	uint32_t used = atomic_load_explicit(&table_used, memory_order_relaxed);
+
+	do {
+		if (used == DESCRIPTORS)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&table_used, &used, used + 1,
+							memory_order_relaxed,
+							memory_order_relaxed));
+	return &table[used];
+}
+
+static struct reel_slab *fresh(unsigned class)
+{
+	struct reel_slab *block = new_descriptor();
+
+	if (!block)
+		return NULL;
+	block->bytes = class_bytes(class);
+	block->frame = carve(frame_bytes(block));
+	return block->frame ? block : NULL;
+}
+
+static struct reel_slab *take(unsigned class, bool *zero)
+{
+	struct reel_slab *block = freelist_pop(&warm[class]);
+
+	*zero = !block;
+	if (block) {
+		atomic_fetch_sub_explicit(&idle, frame_bytes(block), memory_order_relaxed);
+		atomic_fetch_add_explicit(&recycled, 1, memory_order_relaxed);
+		return block;
+	}
+	block = freelist_pop(&cold[class]);
+	if (!block)
+		block = fresh(class);
+	if (block)
+		charge(frame_bytes(block));
+	return block;
+}
+
+static char *place(const struct reel_slab *block, size_t alignment)
+{
+	size_t number = (size_t)(block - table);
+
+	if (alignment <= LINE)
+		return block->frame + number * STAGGER % STAGGER_SPAN;
+	return block->frame + (-(uintptr_t)block->frame & (alignment - 1));
+}
+
+void *blocks_take(size_t bytes, size_t alignment, bool *zero)
+{
+	size_t excess = alignment > page ? alignment - page : 0;
+	struct reel_slab *block;
+	char *start;
+
+	if (excess > blocks_range.most)
+		return NULL;
+	block = take(class_of(bytes + excess), zero);
+	if (!block)
+		return NULL;
+	atomic_fetch_add_explicit(&served, 1, memory_order_relaxed);
+	start = place(block, alignment);
+	if (exchange_start(start, (uint32_t)(block - table) + 1))
+		stop("reel: a block was handed out twice\n");
+	return start;
+}
+
+void blocks_give(void *start)
+{
+	struct reel_slab *block = block_of(exchange_start(start, 0));
+	size_t bytes = frame_bytes(block);
+	size_t now;
+
+	now = atomic_fetch_add_explicit(&idle, bytes, memory_order_relaxed) + bytes;
+	if (now <= budget || !drop(block))
+		freelist_push(&warm[class_of(block->bytes)], block);
+	else
+		atomic_fetch_sub_explicit(&idle, bytes, memory_order_relaxed);
+}
+
+size_t blocks_usable(const void *start)
+{
+	uint32_t entry = atomic_load_explicit(start_entry(start), memory_order_relaxed);
+	const struct reel_slab *block = block_of(entry);
+
+	return (size_t)(block->frame + frame_bytes(block) - (const char *)start);
+}
+
+void blocks_get_counts(struct blocks_counts *counts)
+{
+	counts->served = atomic_load_explicit(&served, memory_order_relaxed);
+	counts->recycled = atomic_load_explicit(&recycled, memory_order_relaxed);
+	counts->peak_bytes = atomic_load_explicit(&peak, memory_order_relaxed);
+	counts->given_back = atomic_load_explicit(&given_back, memory_order_relaxed);
+}

@@ -1,0 +1,25 @@
+# The arena for others: preloaded, so it is shared and exports the functions of malloc and nothing
+# else. Small requests go to glibc's allocator by the names that only glibc has.
+if MALLOC_DROPIN
+lib_LTLIBRARIES += libreel-malloc.la
+libreel_malloc_la_SOURCES = \
+	%D%/malloc.c \
+	%D%/system.c %D%/system.h \
+	%D%/blocks.c %D%/blocks.h \
+	%D%/classes.h \
+	%D%/start.c
+libreel_malloc_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+libreel_malloc_la_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) -ftls-model=initial-exec
+libreel_malloc_la_LIBADD = libreel-core.la -ldl
+libreel_malloc_la_LDFLAGS = -module -avoid-version -shared -no-undefined $(NO_UNDEFINED_LDFLAGS) \
+	-export-symbols-regex \
+	'^((m|c|re|v|pv|aligned_)alloc|reallocarray|free|(posix_)?memalign|malloc_usable_size)$$'
+endif
+
+dist_check_SCRIPTS += tests/t-malloc.sh
+EXTRA_DIST += \
+	%D%/README.md \
+	tests/t-malloc-blocks.c \
+	tests/t-malloc-edges.c \
+	tests/t-malloc-random.c \
+	tests/t-malloc-threads.c
