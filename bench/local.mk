@@ -26,4 +26,4 @@ bench: %D%/reel-bench$(EXEEXT)
 bench-instructions: %D%/reel-bench$(EXEEXT)
 	$(srcdir)/%D%/instructions.sh %D%/reel-bench$(EXEEXT)
 
-EXTRA_DIST += %D%/instructions.sh
+EXTRA_DIST += %D%/instructions.sh %D%/results.sh %D%/RESULTS.md
