@@ -2,40 +2,19 @@
 /* Spans of 512 doubles against one array, in the second-level cache and far above the last. */
 #include "config.h"
 
-#include <stdlib.h>
-
 #include "bench.h"
 
-#define ROW ((size_t)512)
 #define IN_CACHE ((size_t)32 << 10)
 #define LARGE ((size_t)64 << 20)
 
 static double *array;
 static reel_tape tape;
 
-static double *push_row(void)
-{
-	double *row = reel_push_span(&tape, double, ROW);
-
-	if (!row)
-		abort();
-	return row;
-}
-
-static const double *pop_row(void)
-{
-	const double *row = reel_pop_span(&tape, double, ROW);
-
-	if (!row)
-		abort();
-	return row;
-}
-
 static double write_array(void *context, size_t n)
 {
 	(void)context;
-	for (size_t start = 0; start < n; start += ROW)
-		for (size_t i = 0; i < ROW; i++)
+	for (size_t start = 0; start < n; start += BENCH_ROW)
+		for (size_t i = 0; i < BENCH_ROW; i++)
 			array[start + i] = bench_value(i);
 	return array[n / 2];
 }
@@ -45,37 +24,23 @@ static double read_array(void *context, size_t n)
 	uint64_t mix = 0;
 
 	(void)context;
-	for (size_t start = n; start > 0; start -= ROW)
-		for (size_t i = ROW; i-- > 0;)
-			mix = bench_mix(mix, array[start - ROW + i]);
+	for (size_t start = n; start > 0; start -= BENCH_ROW)
+		for (size_t i = BENCH_ROW; i-- > 0;)
+			mix = bench_mix(mix, array[start - BENCH_ROW + i]);
 	return (double)mix;
 }
 
 static double write_spans(void *context, size_t n)
 {
-	double *row = NULL;
-
 	(void)context;
-	for (size_t start = 0; start < n; start += ROW) {
-		row = push_row();
-		for (size_t i = 0; i < ROW; i++)
-			row[i] = bench_value(i);
-	}
-	return row[0];
+	bench_push_rows(&tape, n);
+	return (double)reel_tape_bytes(&tape);
 }
 
 static double read_spans(void *context, size_t n)
 {
-	uint64_t mix = 0;
-
 	(void)context;
-	for (size_t start = n; start > 0; start -= ROW) {
-		const double *row = pop_row();
-
-		for (size_t i = ROW; i-- > 0;)
-			mix = bench_mix(mix, row[i]);
-	}
-	return (double)mix;
+	return (double)bench_pop_rows(&tape, n);
 }
 
 static double whole_array(void *context, size_t n)
@@ -95,9 +60,7 @@ static void fill(void *context, size_t n)
 
 static void drain(void *context, size_t n)
 {
-	(void)context;
-	for (size_t start = n; start > 0; start -= ROW)
-		pop_row();
+	read_spans(context, n);
 }
 
 void bench_bulk(void)

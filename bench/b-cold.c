@@ -9,7 +9,6 @@
 
 #define LARGE ((size_t)100000000)
 #define QUICK ((size_t)10000000)
-#define ROW ((size_t)500)
 #define HUGE_PAGE ((size_t)2 << 20)
 
 struct fresh {
@@ -77,47 +76,17 @@ static void close_tape(void *context, size_t n)
 	reel_pool_close(pool);
 }
 
-static double run_tape(void *context, size_t n)
+static double run_cursor(void *context, size_t n)
 {
-	reel_cursor cursor = reel_push_cursor(&tape);
-	uint64_t mix = 0;
-	double x;
-
 	(void)context;
-	for (size_t i = 0; i < n; i++)
-		cursor = reel_cursor_push(&tape, cursor, bench_value(i));
-	reel_cursor_close(&tape, cursor);
-	cursor = reel_pop_cursor(&tape);
-	for (size_t i = n; i-- > 0;) {
-		cursor = reel_cursor_pop(&tape, cursor, &x);
-		mix = bench_mix(mix, x);
-	}
-	reel_cursor_close(&tape, cursor);
-	return (double)mix;
+	return (double)bench_sweep_cursor(&tape, n);
 }
 
 static double run_spans(void *context, size_t n)
 {
-	uint64_t mix = 0;
-
 	(void)context;
-	for (size_t start = 0; start < n; start += ROW) {
-		double *row = reel_push_span(&tape, double, ROW);
-
-		if (!row)
-			abort();
-		for (size_t i = 0; i < ROW; i++)
-			row[i] = bench_value(start + i);
-	}
-	for (size_t start = 0; start < n; start += ROW) {
-		const double *row = reel_pop_span(&tape, double, ROW);
-
-		if (!row)
-			abort();
-		for (size_t i = ROW; i-- > 0;)
-			mix = bench_mix(mix, row[i]);
-	}
-	return (double)mix;
+	bench_push_rows(&tape, n);
+	return (double)bench_pop_rows(&tape, n);
 }
 
 void bench_cold(void)
@@ -126,7 +95,7 @@ void bench_cold(void)
 		{"fresh array, huge pages", run_array, map_huge_array, unmap_array, NULL},
 		{"fresh array, small pages", run_array, map_array, unmap_array, NULL},
 		{"reel span, fresh pool", run_spans, open_tape, close_tape, NULL},
-		{"reel cursor, fresh pool", run_tape, open_tape, close_tape, NULL},
+		{"reel cursor, fresh pool", run_cursor, open_tape, close_tape, NULL},
 	};
 	static const struct bench_case one = {
 		"cold/push+pop", variants, COUNT_OF(variants), 0, {QUICK, LARGE}, QUICK, 5};

@@ -163,21 +163,8 @@ static double run_single(void *context, size_t n)
 
 static double run_cursor(void *context, size_t n)
 {
-	reel_cursor cursor = reel_push_cursor(&tape);
-	uint64_t mix = 0;
-	double x;
-
 	(void)context;
-	for (size_t i = 0; i < n; i++)
-		cursor = reel_cursor_push(&tape, cursor, bench_value(i));
-	reel_cursor_close(&tape, cursor);
-	cursor = reel_pop_cursor(&tape);
-	for (size_t i = n; i-- > 0;) {
-		cursor = reel_cursor_pop(&tape, cursor, &x);
-		mix = bench_mix(mix, x);
-	}
-	reel_cursor_close(&tape, cursor);
-	return (double)mix;
+	return (double)bench_sweep_cursor(&tape, n);
 }
 
 void bench_single(void)

@@ -8,7 +8,6 @@
 #include "bench.h"
 
 #define THREADS 2
-#define ROW ((size_t)512)
 #define LARGE ((size_t)32 << 20)
 #define QUICK ((size_t)4 << 20)
 
@@ -38,22 +37,8 @@ static void *use_tape(void *argument)
 {
 	struct share *share = argument;
 
-	for (size_t start = 0; start < share->n; start += ROW) {
-		double *row = reel_push_span(&share->tape, double, ROW);
-
-		if (!row)
-			abort();
-		for (size_t i = 0; i < ROW; i++)
-			row[i] = bench_value(i);
-	}
-	for (size_t start = 0; start < share->n; start += ROW) {
-		const double *row = reel_pop_span(&share->tape, double, ROW);
-
-		if (!row)
-			abort();
-		for (size_t i = ROW; i-- > 0;)
-			share->mix = bench_mix(share->mix, row[i]);
-	}
+	bench_push_rows(&share->tape, share->n);
+	share->mix = bench_pop_rows(&share->tape, share->n);
 	return NULL;
 }
 

@@ -39,6 +39,14 @@ bool bench_is_listing(void);
 void *bench_memory(size_t bytes);
 void bench_memory_free(void *memory, size_t bytes);
 
+/* Rows of the span cases; n is rounded up to whole rows. */
+#define BENCH_ROW ((size_t)512)
+
+/* sweeps.c: up and down again on a tape, in the shapes that several cases measure. */
+uint64_t bench_sweep_cursor(reel_tape *tape, size_t n);
+void bench_push_rows(reel_tape *tape, size_t n);
+uint64_t bench_pop_rows(reel_tape *tape, size_t n);
+
 void bench_floor(void);
 void bench_bulk(void);
 void bench_record(void);

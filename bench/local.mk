@@ -6,6 +6,7 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/reel-bench.c \
 	%D%/bench.h \
 	%D%/measure.c %D%/measure.h \
+	%D%/sweeps.c \
 	%D%/instructions.c \
 	%D%/b-floor.c \
 	%D%/b-bulk.c \
