@@ -24,6 +24,11 @@ Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact c
 L2 $(fact l2_bytes), L3 $(fact l3_bytes), memory $(fact memory_total_bytes),
 huge pages $(fact transparent_huge_pages). Compiler $(fact compiler), pool list $(fact pool_implementation).
 
+What the kernels' columns compare: \`soa-fresh\` pays page faults, which is most of its distance.
+In nn, lenet5 and massspring, large, \`best\` also prefetches the row below and the arrays do not;
+that, not the layout, is most of what separates it from \`soa-warm\` there. \`least\` and \`block\`
+record less or run the primal twice.
+
 Instructions of a push and a pop of a double whose slab has room:
 
 $("$(dirname "$0")/instructions.sh" "$build/bench/reel-bench" | sed 's/^/- /')
