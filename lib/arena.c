@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "annotate.h"
+#include "claim.h"
 #include "os.h"
 #include "pool.h"
 
@@ -68,18 +69,11 @@ static void arena_close(struct reel_arena *arena)
 	free(arena);
 }
 
-/* Relaxed: hands out disjoint pieces, orders nothing. */
 static char *carve(struct reel_arena *arena, size_t bytes)
 {
-	size_t at = atomic_load_explicit(&arena->carved, memory_order_relaxed);
+	size_t at;
 
-	do {
-		if (bytes > arena->bytes - at)
-			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&arena->carved, &at, at + bytes,
-							memory_order_relaxed,
-							memory_order_relaxed));
-	return arena->memory + at;
+	return reel_claim(&arena->carved, bytes, arena->bytes, &at) ? arena->memory + at : NULL;
 }
 
 char *reel_arena_carve(struct reel_pool *pool, size_t bytes)

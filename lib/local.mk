@@ -35,6 +35,7 @@ libreel_core_la_SOURCES = \
 	%D%/environment.c %D%/environment.h \
 	%D%/version.c \
 	%D%/annotate.h \
+	%D%/claim.h \
 	%D%/freelist.h \
 	%D%/freelist-c11.h \
 	%D%/freelist-ck.h \

@@ -57,7 +57,7 @@ struct reel_pool {
 	struct freelist bare;
 
 	struct reel_slab *table;
-	_Atomic uint32_t table_used;
+	_Atomic size_t table_used;
 
 	_Atomic(struct reel_arena *) arena;
 	_Atomic(struct reel_cache *) caches;

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "annotate.h"
+#include "claim.h"
 #include "os.h"
 #include "pool.h"
 
@@ -21,16 +22,9 @@ size_t reel_supply_table_bytes(void)
 
 static struct reel_slab *new_descriptors(struct reel_pool *pool, uint32_t n)
 {
-	/* Relaxed: hands out disjoint pieces of the table. */
-	uint32_t used = atomic_load_explicit(&pool->table_used, memory_order_relaxed);
+	size_t first;
 
-	do {
-		if (n > TABLE_SLABS - used)
-			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&pool->table_used, &used, used + n,
-							memory_order_relaxed,
-							memory_order_relaxed));
-	return &pool->table[used];
+	return reel_claim(&pool->table_used, n, TABLE_SLABS, &first) ? &pool->table[first] : NULL;
 }
 
 /* Descriptors for which there was no frame; NULL: there were none either. */

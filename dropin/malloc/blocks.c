@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "blocks.h"
+#include "claim.h"
 #include "classes.h"
 #include "freelist.h"
 #include "os.h"
@@ -36,7 +37,7 @@ static struct freelist warm[CLASSES];
 static struct freelist cold[CLASSES];
 
 static struct reel_slab *table;
-static _Atomic uint32_t table_used;
+static _Atomic size_t table_used;
 /* By unit of the range: 1 + the place in the table of the block that starts there, or 0. */
 static _Atomic uint32_t *starts;
 
@@ -167,31 +168,23 @@ static bool drop_largest(void)
 /* A block gets fresh memory: idle ones of other classes make room for it where memory is short. */
 static void charge(size_t bytes)
 {
-	size_t most = atomic_load_explicit(&peak, memory_order_relaxed);
 	size_t now;
 
 	atomic_fetch_add_explicit(&resident, bytes, memory_order_relaxed);
 	do
 		now = atomic_load_explicit(&resident, memory_order_relaxed);
 	while (now > ceiling && drop_largest());
-	while (now > most && !atomic_compare_exchange_weak_explicit(
-				     &peak, &most, now, memory_order_relaxed,
-				     memory_order_relaxed))
-		;
+	reel_raise(&peak, now);
 }
 
 /* Huge pages are asked for as far as addresses are used; the kernel would search all the rest. */
 static char *carve(size_t bytes)
 {
 	size_t range = atomic_load_explicit(&blocks_range.bytes, memory_order_relaxed);
-	size_t at = atomic_load_explicit(&carved, memory_order_relaxed);
-	size_t first;
+	size_t at, first;
 
-	do {
-		if (bytes > range - at)
-			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(
-		&carved, &at, at + bytes, memory_order_relaxed, memory_order_relaxed));
+	if (!reel_claim(&carved, bytes, range, &at))
+		return NULL;
 	first = at & ~(REEL_HUGE_PAGE - 1);
 	reel_os_want_huge_pages(blocks_range.start + first,
 				round_up(at + bytes, REEL_HUGE_PAGE) - first);
@@ -200,16 +193,9 @@ static char *carve(size_t bytes)
 
 static struct reel_slab *new_descriptor(void)
 {
-	/* Relaxed: hands out disjoint pieces of the table. */
-	uint32_t used = atomic_load_explicit(&table_used, memory_order_relaxed);
+	size_t place;
 
-	do {
-		if (used == DESCRIPTORS)
-			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&table_used, &used, used + 1,
-							memory_order_relaxed,
-							memory_order_relaxed));
-	return &table[used];
+	return reel_claim(&table_used, 1, DESCRIPTORS, &place) ? &table[place] : NULL;
 }
 
 static struct reel_slab *fresh(unsigned class)
