@@ -91,8 +91,8 @@ AM_TESTS_ENVIRONMENT = \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
-	REEL='$(abs_top_builddir)/tools/reel'; TSUNAMI='$(tsunami_program)'; \
-	export TSAN_OPTIONS CC CFLAGS CXX NM CK_CFLAGS SOURCE_DIR BUILD_DIR REEL TSUNAMI;
+	TSUNAMI='$(tsunami_program)'; \
+	export TSAN_OPTIONS CC CFLAGS CXX NM CK_CFLAGS SOURCE_DIR BUILD_DIR TSUNAMI;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck.sh

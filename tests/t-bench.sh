@@ -5,12 +5,11 @@
 
 bench=$BUILD_DIR/bench/reel-bench
 
-# refuses WHAT OPTION...: status 2 and one line with a remedy.
+# refuses WHAT OPTION...
 refuses() {
 	what=$1
 	shift
-	"$bench" "$@" >out 2>err
-	[ $? -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q -e '--help' err
+	is_refused '--help' "$bench" "$@"
 	ok $? "$what is refused"
 }
 

@@ -21,11 +21,11 @@ gives() {
 	[ $? -eq "$expected" ]
 }
 
-# refuses REMEDY WORD...: status 2, nothing on stdout, one line with the remedy on stderr.
+# refuses REMEDY WORD...
 refuses() {
-	remedy=$1
+	wanted=$1
 	shift
-	gives 2 "$@" && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q -e "$remedy" err
+	is_refused "$wanted" "$reel" "$@"
 }
 
 says() {

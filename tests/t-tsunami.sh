@@ -71,11 +71,10 @@ fi
 
 # refuses WHAT REMEDY OPTION...
 refuses() {
-	what=$1 remedy=$2
+	what=$1 wanted=$2
 	shift 2
-	run "$@"
-	[ $? -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] && [ ! -s stdout ] && [ ! -e out ] &&
-		grep -q -e "$remedy" stderr
+	rm -rf out
+	is_refused "$wanted" "$tsunami" --quiet --output out "$@" && [ ! -e out ]
 	ok $? "$what is refused: $(head -n 1 stderr)"
 }
 

@@ -28,6 +28,16 @@ is_empty() {
 	sed 's/^/#   /' "$file"
 }
 
+# is_refused REMEDY COMMAND...: whether it ends with status 2 and nothing but one line that has the
+# remedy, on stderr. What it wrote is kept in stdout and stderr.
+is_refused() {
+	remedy=$1
+	shift
+	"$@" >stdout 2>stderr
+	[ $? -eq 2 ] && [ ! -s stdout ] && [ "$(wc -l <stderr)" -eq 1 ] &&
+		grep -q -e "$remedy" stderr
+}
+
 # skip WHAT...: a check that cannot be made here.
 skip() {
 	checks=$((checks + 1))
