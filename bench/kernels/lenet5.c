@@ -25,12 +25,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "digits.h"
 #include "lanes.h"
 #include "random.h"
 
 #define KERNEL ((size_t)5)
 #define TAPS (KERNEL * KERNEL)
-#define DIGITS ((size_t)10)
 
 /* The sides and the numbers of the maps. */
 #define C0_SIDE ((size_t)32)
@@ -115,8 +115,7 @@ static void *setup(struct memory *memory, enum kernel_size size)
 	g->value = take_activations(memory);
 	g->bar = take_activations(memory);
 	random_fill(&random, g->pixels, g->images * C0, 0, 1);
-	for (size_t i = 0; i < g->images; i++)
-		g->labels[i] = (unsigned char)random_below(&random, DIGITS);
+	draw_labels(&random, g->labels, g->images);
 	return g;
 }
 
@@ -242,20 +241,6 @@ static inline void reverse_average(double *restrict in_bar, const double *restri
 		}
 }
 
-/* From the scores to p, in place; returns the loss of the image. */
-static double softmax(const struct lenet *g, size_t image, double *a)
-{
-	double most = a[0], score = a[g->labels[image]], s = 0;
-
-	for (size_t i = 1; i < DIGITS; i++)
-		most = a[i] > most ? a[i] : most;
-	for (size_t i = 0; i < DIGITS; i++)
-		s += a[i] = exp(a[i] - most);
-	for (size_t i = 0; i < DIGITS; i++)
-		a[i] /= s;
-	return log(s) + most - score;
-}
-
 /* Leaves p in the scores. */
 static double classify(struct lenet *g, size_t image)
 {
@@ -272,7 +257,7 @@ static double classify(struct lenet *g, size_t image)
 	connect(&g->f6, a->c5, C5, a->f6);
 	rectify(a->f6, F6);
 	connect(&g->output, a->f6, F6, a->scores);
-	return softmax(g, image, a->scores);
+	return softmax(a->scores, g->labels[image]);
 }
 
 static double primal(void *data)
@@ -357,7 +342,7 @@ static double push_image(struct lenet *g, size_t image, reel_tape *tape)
 	push_connection(&g->f6, a->c5, C5, a->f6, tape);
 	push_rectified(a->f6, F6, tape);
 	push_connection(&g->output, a->f6, F6, a->scores, tape);
-	loss = softmax(g, image, a->scores);
+	loss = softmax(a->scores, g->labels[image]);
 	for (size_t i = 0; i < DIGITS; i++)
 		reel_push(tape, a->scores[i]);
 	return loss;
@@ -622,7 +607,7 @@ static double record_image(struct lenet *g, size_t image, struct top *top)
 	record_connection(&g->f6, a->c5, C5, a->f6, top);
 	record_rectified(a->f6, F6, push_masks(top, F6));
 	record_connection(&g->output, a->f6, F6, a->scores, top);
-	loss = softmax(g, image, a->scores);
+	loss = softmax(a->scores, g->labels[image]);
 	memcpy(push_probabilities(top), a->scores, DIGITS * sizeof(double));
 	return loss;
 }
@@ -752,7 +737,7 @@ static double record_least(struct lenet *g, size_t image, struct least *record)
 	connect(&g->f6, a.c5, C5, a.f6);
 	rectify(a.f6, F6);
 	connect(&g->output, a.f6, F6, a.scores);
-	return softmax(g, image, a.scores);
+	return softmax(a.scores, g->labels[image]);
 }
 
 /* As reverse_convolution(), the inputs of each tap taken from the layer below. */

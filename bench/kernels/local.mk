@@ -17,6 +17,7 @@ libreel_kernels_la_SOURCES = \
 	%D%/kernels.c %D%/kernel.h \
 	%D%/columns.c %D%/columns.h \
 	%D%/memory.c %D%/memory.h \
+	%D%/digits.h \
 	%D%/exponential.h \
 	%D%/lanes.h \
 	%D%/random.h

@@ -16,14 +16,13 @@
 
 #include "kernel.h"
 
-#include <math.h>
 #include <string.h>
 
+#include "digits.h"
 #include "lanes.h"
 #include "random.h"
 
 #define PIXELS ((size_t)784)
-#define DIGITS ((size_t)10)
 /* What p takes on the tape, so that the rows stay on whole cache lines. */
 #define DIGITS_ROUNDED ((size_t)16)
 
@@ -52,8 +51,7 @@ static void *setup(struct memory *memory, enum kernel_size size)
 	random_fill(&random, g->bias, DIGITS, -0.1, 0.1);
 	for (size_t i = 0; i < g->images * PIXELS; i++)
 		g->pixels[i] = (unsigned char)random_below(&random, 256);
-	for (size_t i = 0; i < g->images; i++)
-		g->labels[i] = (unsigned char)random_below(&random, DIGITS);
+	draw_labels(&random, g->labels, g->images);
 	return g;
 }
 
@@ -89,21 +87,6 @@ static void decode(const struct nn *g, size_t image, double *restrict x)
 		x[j] = pixels[j] / 255.0;
 }
 
-/* From the scores a to p, in place; returns the loss of the image. */
-static double softmax(const struct nn *g, size_t image, double *a)
-{
-	size_t label = g->labels[image];
-	double most = a[0], score = a[label], s = 0;
-
-	for (size_t i = 1; i < DIGITS; i++)
-		most = a[i] > most ? a[i] : most;
-	for (size_t i = 0; i < DIGITS; i++)
-		s += a[i] = exp(a[i] - most);
-	for (size_t i = 0; i < DIGITS; i++)
-		a[i] /= s;
-	return log(s) + most - score;
-}
-
 static double score_adjoint(const struct nn *g, size_t image, size_t digit, double probability)
 {
 	return probability - (g->labels[image] == digit);
@@ -117,7 +100,7 @@ static double classify(const struct nn *g, size_t image, double *a)
 	decode(g, image, x);
 	for (size_t i = 0; i < DIGITS; i++)
 		a[i] = g->bias[i] + dot(g->weights + i * PIXELS, x, PIXELS);
-	return softmax(g, image, a);
+	return softmax(a, g->labels[image]);
 }
 
 static double primal(void *data)
@@ -146,7 +129,7 @@ static double forward_plain(void *data, const struct records *records)
 				a[i] += g->weights[i * PIXELS + j] * x[j];
 			}
 		}
-		loss += softmax(g, image, a);
+		loss += softmax(a, g->labels[image]);
 		for (size_t i = 0; i < DIGITS; i++)
 			reel_push(records->tape, a[i]);
 	}
@@ -195,7 +178,7 @@ static double forward_best(void *data, const struct records *records)
 		for (size_t i = 0; i < DIGITS; i++)
 			a[i] = record_digit(g, i, x,
 					    demand_push_span(records->tape, double, PIXELS));
-		loss += softmax(g, image, a);
+		loss += softmax(a, g->labels[image]);
 		reel_push_array(records->tape, a, DIGITS_ROUNDED);
 	}
 	return loss;
@@ -232,7 +215,7 @@ static double forward_columns(void *data, const struct records *records)
 		decode(g, image, x);
 		for (size_t i = 0; i < DIGITS; i++)
 			a[i] = record_digit(g, i, x, record + (image * DIGITS + i) * PIXELS);
-		loss += softmax(g, image, a);
+		loss += softmax(a, g->labels[image]);
 	}
 	return loss;
 }
