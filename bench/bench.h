@@ -30,6 +30,15 @@ struct bench_case {
 /* Measure a case and report it, unless the command line leaves it out. */
 void bench_run(const struct bench_case *one);
 
+/*
+ * For a case whose results do not come from bench_run(): whether it is to be
+ * measured; where cases are listed it is listed instead. Then its results, one a
+ * variant, in a unit of their own.
+ */
+bool bench_starts(const struct bench_case *one);
+void bench_report(const struct bench_case *one, size_t n, const char *unit,
+		  const struct measure_result *results);
+
 /* Whether one of the cases is wanted, before anything is prepared for them. */
 bool bench_wants(const struct bench_case *cases, size_t count);
 bool bench_is_quick(void);
@@ -54,6 +63,9 @@ void bench_single(void);
 void bench_cold(void);
 void bench_threads(void);
 void bench_kernels(void);
+void bench_peer(void);
+void bench_memory_held(void);
+void bench_instructions(void);
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 

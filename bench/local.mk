@@ -7,24 +7,40 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/bench.h \
 	%D%/measure.c %D%/measure.h \
 	%D%/sweeps.c \
-	%D%/instructions.c \
+	%D%/count.c %D%/count.h \
+	%D%/report.c %D%/report.h \
+	%D%/plot.c %D%/plot.h \
 	%D%/b-floor.c \
 	%D%/b-bulk.c \
 	%D%/b-record.c \
 	%D%/b-single.c \
 	%D%/b-cold.c \
 	%D%/b-threads.c \
-	%D%/b-kernels.c
+	%D%/b-kernels.c \
+	%D%/b-peer.c %D%/adolc.h \
+	%D%/b-memory.c \
+	%D%/b-instructions.c
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
 $(%C%_reel_bench_OBJECTS): CFLAGS += -O3
-%C%_reel_bench_LDADD = libreel-kernels.la libreel.la -lm
+%C%_reel_bench_LDADD = $(ADOLC_OBJECT) libreel-kernels.la libreel.la $(ADOLC_LIBS) -lm
+
+# A rule of its own, so that all else needs no C++ compiler.
+if BENCH_ADOLC
+ADOLC_OBJECT = %D%/adolc.o
+ADOLC_LIBS = -ladolc -lstdc++
+%D%/adolc.o: %D%/adolc.cpp %D%/adolc.h
+	$(AM_V_GEN)$(CXX) $(CPPFLAGS) -O3 $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/adolc.cpp
+endif
+CLEANFILES += %D%/adolc.o
 
 .PHONY: bench bench-instructions
 bench: %D%/reel-bench$(EXEEXT)
 	%D%/reel-bench$(EXEEXT) $(BENCH_FLAGS)
 
-# What a push and a pop of a double cost in instructions.
+# What a push and a pop cost in instructions, in each shape.
 bench-instructions: %D%/reel-bench$(EXEEXT)
-	$(srcdir)/%D%/instructions.sh %D%/reel-bench$(EXEEXT)
+	%D%/reel-bench$(EXEEXT) --only '^instructions/'
 
-EXTRA_DIST += %D%/instructions.sh %D%/results.sh %D%/RESULTS.md
+EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/figures.awk %D%/tables.awk %D%/RESULTS.md \
+	%D%/adolc.cpp \
+	%D%/kernels.svg

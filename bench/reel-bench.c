@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "report.h"
 
 #define MOST_VARIANTS 16
 
 static void (*const subjects[])(void) = {
-	bench_floor, bench_bulk,    bench_record,  bench_single,
-	bench_cold,  bench_threads, bench_kernels,
+	bench_floor,   bench_bulk,    bench_record, bench_single,      bench_cold,
+	bench_threads, bench_kernels, bench_peer,   bench_memory_held, bench_instructions,
 };
 
 static struct {
@@ -23,8 +24,8 @@ static struct {
 	bool list;
 	bool filtered;
 	regex_t filter;
-	FILE *json;
 	const char *json_path;
+	const char *plot_path;
 } options;
 
 bool bench_is_quick(void)
@@ -86,38 +87,21 @@ static void end_progress(void)
 		fputs("\r\033[K", stderr);
 }
 
-static void report(const struct bench_case *one, size_t n, const struct measure_result *results)
+bool bench_starts(const struct bench_case *one)
 {
-	const char *base = one->variants[one->base].name;
+	bool wanted = selected(one->name);
 
-	for (size_t v = 0; v < one->count; v++) {
-		const struct measure_result *r = &results[v];
-		double ratio = r->median / results[one->base].median;
-
-		printf("%-18s %-24s %10zu %8.3f %8.3f %8.3f %7.2f %9.1f\n", one->name,
-		       one->variants[v].name, n, r->median, r->least, r->most, ratio, r->faults);
-		if (options.json)
-			fprintf(options.json,
-				"{\"case\": \"%s\", \"variant\": \"%s\", \"n\": %zu, "
-				"\"unit\": \"ns/value\", \"median\": %.4f, \"min\": %.4f, "
-				"\"max\": %.4f, \"ratio\": %.4f, \"ratio_to\": \"%s\", "
-				"\"faults\": %.1f}\n",
-				one->name, one->variants[v].name, n, r->median, r->least, r->most,
-				ratio, base, r->faults);
-	}
-	fflush(stdout);
+	if (wanted && options.list)
+		puts(one->name);
+	return wanted && !options.list;
 }
 
 void bench_run(const struct bench_case *one)
 {
 	struct measure_result results[MOST_VARIANTS];
 
-	if (!selected(one->name))
+	if (!bench_starts(one))
 		return;
-	if (options.list) {
-		puts(one->name);
-		return;
-	}
 	for (size_t s = 0; s < MOST_SIZES && one->sizes[s]; s++) {
 		if (options.quick && one->sizes[s] > one->quick_largest)
 			break;
@@ -125,7 +109,7 @@ void bench_run(const struct bench_case *one)
 		measure_in_turns(one->variants, one->count, one->sizes[s],
 				 options.quick ? one->rounds / 2 + 1 : one->rounds, results);
 		end_progress();
-		report(one, one->sizes[s], results);
+		bench_report(one, one->sizes[s], "ns/value", results);
 	}
 }
 
@@ -140,6 +124,7 @@ static int read_options(int argc, char **argv)
 	static const struct option names[] = {{"quick", no_argument, NULL, 'q'},
 					      {"only", required_argument, NULL, 'o'},
 					      {"json", required_argument, NULL, 'j'},
+					      {"plot", required_argument, NULL, 'p'},
 					      {"list", no_argument, NULL, 'l'},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
@@ -153,6 +138,8 @@ static int read_options(int argc, char **argv)
 			options.list = true;
 		else if (option == 'j')
 			options.json_path = optarg;
+		else if (option == 'p')
+			options.plot_path = optarg;
 		else if (option == 'h')
 			return -1;
 		else if (option != 'o')
@@ -169,11 +156,13 @@ static int help(void)
 {
 	puts("Usage: reel-bench [OPTION]...\n"
 	     "Measure what Reel costs beside what else one could use. Times are nanoseconds a\n"
-	     "value; `ratio` is to the variant that has 1.00; `faults` are pages a run.\n"
+	     "value; `ratio` is to the variant that has 1.00; `faults` are pages a run. Cases\n"
+	     "memory/ are bytes, instructions/ are instructions a value.\n"
 	     "\n"
 	     "  --quick       small sizes, fewer rounds: under 45 seconds in all\n"
 	     "  --only REGEX  only the cases whose names match\n"
 	     "  --json FILE   write one JSON object a line for each result, too\n"
+	     "  --plot FILE   draw the kernels' gradients over their primals, too, as SVG\n"
 	     "  --list        list the cases\n"
 	     "  --help        this text");
 	return 0;
@@ -185,14 +174,9 @@ int main(int argc, char **argv)
 
 	if (status)
 		return status < 0 ? help() : status;
-	if (options.json_path && !(options.json = fopen(options.json_path, "w")))
-		return perror(options.json_path), 2;
-	if (!options.list)
-		printf("%-18s %-24s %10s %8s %8s %8s %7s %9s\n", "case", "variant", "n", "median",
-		       "least", "most", "ratio", "faults");
+	if (!options.list && !report_open(options.json_path, options.plot_path))
+		return 2;
 	for (size_t s = 0; s < COUNT_OF(subjects); s++)
 		subjects[s]();
-	if (options.json && fclose(options.json))
-		return perror(options.json_path), 1;
-	return 0;
+	return options.list || report_close() ? 0 : 1;
 }

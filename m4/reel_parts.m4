@@ -27,6 +27,20 @@ AC_DEFUN([REEL_WITH_TSUNAMI],
     [reel_fault=$NETCDF_PKG_ERRORS])])
 AM_CONDITIONAL([BUILD_TSUNAMI], [test "$with_tsunami" = yes])])
 
+# REEL_WITH_ADOLC
+# Conditional BENCH_ADOLC and HAVE_ADOLC: reel-bench measures ADOL-C, too. The C compiler links it.
+AC_DEFUN([REEL_WITH_ADOLC],
+[REEL_WITH_OPTIONAL([adolc], [measure ADOL-C beside Reel in reel-bench],
+  [AS_ECHO(["#include <adolc/adolc.h>
+int main() { return trace_on(1); }"]) >conftest.cpp
+   reel_fault="no C++ program with libadolc could be linked"
+   AS_IF([test -n "$CXX" && $CXX $CPPFLAGS -c -o conftest.o conftest.cpp \
+          && $CC $CFLAGS $LDFLAGS -o conftest conftest.o -ladolc -lstdc++],
+     [reel_found=yes]) >&AS_MESSAGE_LOG_FD 2>&1
+   rm -f conftest.cpp conftest.o conftest])
+AM_CONDITIONAL([BENCH_ADOLC], [test "$with_adolc" = yes])
+AS_IF([test "$with_adolc" = yes], [AC_DEFINE([HAVE_ADOLC], [1], [reel-bench has ADOL-C.])])])
+
 # REEL_WITH_OPTIONAL(PART, HELP, SEARCH)
 # --with-PART=auto|yes|no; SEARCH sets reel_found to yes, or reel_fault to the reason why not.
 # Then with_PART is yes or no, and reel_PART the line for the summary.

@@ -19,12 +19,12 @@ refuses 'no regular expression' --only '('
 refuses 'an argument' floor
 
 "$bench" --help >out
-[ $? -eq 0 ] && grep -q -e '--json FILE' out
+[ $? -eq 0 ] && grep -q -e '--json FILE' out && grep -q -e '--plot FILE' out
 ok $? '--help describes the options'
 
 "$bench" --list >cases
 ok $? '--list succeeds'
-for subject in floor bulk record single cold threads kernel; do
+for subject in floor bulk record single cold threads kernel memory instructions; do
 	grep -q "^$subject/" cases
 	ok $? "there is a case of $subject"
 done
@@ -45,4 +45,99 @@ if python3 -c '' 2>/dev/null; then
 else
 	skip 'each line is JSON: no python3'
 fi
+
+"$bench" --only '^instructions/double/' --json counts >/dev/null 2>err
+if [ -s counts ]; then
+	[ "$(grep -c '"unit": "instructions/value", "median": [1-9]' counts)" -eq 8 ]
+	ok $? 'the instructions of four ways to push and to pop are counted'
+else
+	grep -q 'no process be stepped' err
+	ok $? 'where no instruction can be counted, it says so'
+fi
+
+if grep -q ^peer/ cases; then
+	"$bench" --quick --only '^peer/logsum' >/dev/null
+	ok $? 'another tool has the same gradient'
+else
+	skip 'another tool has the same gradient: none was there for configure'
+fi
+
+# ---- The plot ----
+
+"$bench" --quick --only '^kernel/(gravity|nn)/paper$' --json results --plot plot.svg >/dev/null
+ok $? 'two kernels are drawn'
+[ "$(grep -c '<circle' plot.svg)" -eq "$(grep -vc '"variant": "primal"' results)" ]
+ok $? 'there is a dot for each variant but the primal'
+for name in gravity nn plain best; do
+	grep -q "<text [^>]*>$name</text>" plot.svg
+	ok $? "the plot names $name"
+done
+if command -v xmllint >/dev/null; then
+	xmllint --noout plot.svg
+	ok $? 'the plot is XML'
+else
+	skip 'the plot is XML: no xmllint'
+fi
+
+"$bench" --quick --only '^record/push$' --plot plot.svg >/dev/null 2>err
+[ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'no kernel was measured' err
+ok $? 'a plot without a kernel is an error'
+"$bench" --quick --only '^record/push$' --plot no/where.svg >out 2>err
+[ $? -eq 2 ] && [ ! -s out ] && grep -q '^reel-bench: no/where.svg: ' err
+ok $? 'a plot that cannot be written is refused before anything is measured'
+
+# ---- The figures, from results made up ----
+
+result() {
+	printf '{"case": "%s", "variant": "%s", "n": %s, "unit": "ns/value", "median": %s, ' "$@"
+	echo '"min": 0, "max": 0, "ratio": 1, "ratio_to": "", "faults": 0.0}'
+}
+
+figures() {
+	awk -f "$SOURCE_DIR/bench/rows.awk" -f "$SOURCE_DIR/bench/figures.awk" made-up >figures
+}
+
+large=67108864
+{
+	result floor/stream 'store' $large 0.5
+	result floor/stream 'store past the cache' $large 0.3
+	result floor/stream 'load, descending' $large 0.2
+	result bulk/write+read 'reel span' 32768 0.1
+	result bulk/write+read 'reel span' $large 0.53
+	result memory/massspring/tape best 9 6000
+	result memory/massspring/tape block 9 100
+} >made-up
+figures
+grep -q '^| 64 Mi .* | 0.943 | yes |$' figures
+ok $? 'the floor is the better store and the load'
+grep -q '^| mass spring, .* bytes on the tape .* | 60 x | yes |$' figures
+ok $? 'quotients are the right way round'
+[ "$(grep -c '^|.*| - | not measured |$' figures)" -eq 17 ] && ! grep -q '^- ' figures
+ok $? 'what was not measured is said to be so'
+
+result bulk/write+read 'reel span' $large 0.6 >>made-up
+result floor/stream 'store' $large 0.3 >>made-up
+result floor/stream 'store past the cache' $large 0.9 >>made-up
+figures
+grep -q '^| 64 Mi .* | 0.833 | no |$' figures && [ "$(grep -c '^- 64 Mi .*: ' figures)" -eq 1 ]
+ok $? 'a figure that is missed has its reason'
+
+for kernel in a b c d e f g h i; do
+	result kernel/$kernel/large best 1 1
+	if [ $kernel = i ]; then
+		result kernel/$kernel/large soa-warm 1 0.5
+	else
+		result kernel/$kernel/large soa-warm 1 2
+	fi
+done >made-up
+figures
+grep -q '^| nine kernels, .* kept .* mean | .* | 1.71 x | yes |$' figures
+ok $? 'the mean is geometric'
+grep -q '^| nine kernels, .* kept .* the least | .* | i 0.5 x | no |$' figures
+ok $? 'one slow kernel is named'
+
+"$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" results >results.md
+[ "$(grep -c '^| kernel/' results.md)" -eq "$(wc -l <results)" ] &&
+	grep -q '^| gravity |' results.md
+ok $? 'RESULTS.md has every result'
 end

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# Results of reel-bench --json, an object a line, to field[row, key] for row = 1 ... rows; and
+# medians[case, variant, n], of the largest n also without it.
+{
+	rows++
+	pairs = split($0, pair, /, "/)
+	for (p = 1; p <= pairs; p++) {
+		gsub(/[{}"]/, "", pair[p])
+		split(pair[p], part, /: /)
+		field[rows, part[1]] = part[2]
+	}
+	name = field[rows, "case"] SUBSEP field[rows, "variant"]
+	medians[name, field[rows, "n"]] = medians[name] = field[rows, "median"]
+}
