@@ -60,13 +60,22 @@ bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits)
 	return true;
 }
 
+static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+				UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+
+_Static_assert(sizeof ones == REEL_ONES_BYTES, "inline pops load so many at most");
+
 const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *site)
 {
 	size_t bytes = REEL_ROUND(type->size);
+	char *slot = NULL;
 
-	if (reel_tape_pops_refused(tape, bytes * 8) || !reel_check_pop(tape, type, 1, site))
-		return NULL;
-	return reel_tape_topmost(tape, bytes, site);
+	if (!reel_tape_pops_refused(tape, bytes * 8) && reel_check_pop(tape, type, 1, site))
+		slot = reel_tape_topmost(tape, bytes, site);
+	if (!slot)
+		return ones;
+	tape->top = slot;
+	return slot;
 }
 
 const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *site)

@@ -17,8 +17,14 @@ struct wide {
 	alignas(32) char bytes[64];
 };
 
+/* Larger than the ones that the library keeps for pops. */
+struct large {
+	char bytes[REEL_ONES_BYTES + 1];
+};
+
 REEL_RECORD(record, struct record);
 REEL_RECORD(wide, struct wide);
+REEL_RECORD(large, struct large);
 
 /*
  * The shapes that a push can have. Each pop returns whether it gave what its
@@ -95,6 +101,41 @@ static bool pop_a_wide_one(reel_tape *tape, uint64_t i, bool refused)
 {
 	struct wide x = reel_pop_record(tape, wide);
 
+	return was_filled(&x, sizeof x, i, refused);
+}
+
+static void push_a_large_one(reel_tape *tape, uint64_t i)
+{
+	struct large x;
+
+	fill(&x, sizeof x, i);
+	reel_push_record(tape, large, x);
+}
+
+static bool pop_a_large_one(reel_tape *tape, uint64_t i, bool refused)
+{
+	struct large x = reel_pop_record(tape, large);
+
+	return was_filled(&x, sizeof x, i, refused);
+}
+
+static bool pop_a_record_by_cursor(reel_tape *tape, uint64_t i, bool refused)
+{
+	reel_cursor c = reel_pop_cursor(tape);
+	struct record x;
+
+	c = reel_cursor_pop_record(tape, c, record, &x);
+	reel_cursor_close(tape, c);
+	return was_filled(&x, sizeof x, i, refused);
+}
+
+static bool pop_a_large_one_by_cursor(reel_tape *tape, uint64_t i, bool refused)
+{
+	reel_cursor c = reel_pop_cursor(tape);
+	struct large x;
+
+	c = reel_cursor_pop_record(tape, c, large, &x);
+	reel_cursor_close(tape, c);
 	return was_filled(&x, sizeof x, i, refused);
 }
 
@@ -179,6 +220,9 @@ static const struct shape shapes[] = {
 	{"a double", push_double, pop_double},
 	{"a record", push_a_record, pop_a_record},
 	{"an over-aligned record", push_a_wide_one, pop_a_wide_one},
+	{"a large record", push_a_large_one, pop_a_large_one},
+	{"a record, by cursor", push_a_record, pop_a_record_by_cursor},
+	{"a large record, by cursor", push_a_large_one, pop_a_large_one_by_cursor},
 	{"bits", push_bits, pop_bits},
 	{"a bool", push_bool, pop_bool},
 	{"a span", push_span, pop_span},

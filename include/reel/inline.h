@@ -70,9 +70,15 @@ typedef struct reel_type {
 	enum reel_kind kind;
 } reel_type;
 
-/* Each returns where the value lies, or NULL: nothing is stored, or all ones it is. */
+/* Where the value is to be stored, or NULL: it is refused. */
 REEL_COLD void *reel_push_slow(reel_tape *tape, const reel_type *type, const char *site);
+/*
+ * Takes the value off the tape and returns where it lies, which is the tape's top then; or
+ * returns where REEL_ONES_BYTES of all ones lie, which is not. Never NULL.
+ */
+#define REEL_ONES_BYTES 64
 REEL_COLD const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *site);
+/* Where the value lies, or NULL: it is all ones. */
 REEL_COLD const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *site);
 
 REEL_COLD void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char *site);
@@ -192,6 +198,10 @@ template <class T> struct reel_kind_of {
 /*
  * The type is used by a name of its own in here, so that it may have any name
  * outside, even one of the variables below.
+ *
+ * A pop loads in one place, whichever way it came there, so that the load can be part of the
+ * instruction that uses it; and it ends with a top that the compiler knows, so that a loop of
+ * pops need not load the top again.
  */
 #define REEL_RECORD_FUNCTIONS(name, type, descriptor)                                              \
 	typedef type reel_record_##name;                                                           \
@@ -213,18 +223,21 @@ template <class T> struct reel_kind_of {
 								   const char *site)               \
 	{                                                                                          \
 		reel_record_##name x;                                                              \
-		char *slot = tape->top;                                                            \
-		if (REEL_UNLIKELY(reel_under(slot, REEL_ROUND(sizeof x), tape->floor))) {          \
-			slot = (char *)reel_pop_slow(tape, descriptor, site);                      \
-			if (!slot) {                                                               \
+		char *top = tape->top;                                                             \
+		const char *slot;                                                                  \
+		if (REEL_UNLIKELY(reel_under(top, REEL_ROUND(sizeof x), tape->floor))) {           \
+			slot = (const char *)reel_pop_slow(tape, descriptor, site);                \
+			top = tape->top;                                                           \
+			if (sizeof x > REEL_ONES_BYTES && slot != top) {                           \
 				memset((void *)&x, 0xff, sizeof x);                                \
 				return x;                                                          \
 			}                                                                          \
 		} else {                                                                           \
-			slot -= REEL_ROUND(sizeof x);                                              \
+			top -= REEL_ROUND(sizeof x);                                               \
+			slot = top;                                                                \
 		}                                                                                  \
-		tape->top = slot;                                                                  \
 		REEL_LOAD(x, reel_record_##name, slot);                                            \
+		tape->top = top;                                                                   \
 		return x;                                                                          \
 	}                                                                                          \
                                                                                                    \
@@ -263,8 +276,15 @@ template <class T> struct reel_kind_of {
 		reel_tape *tape, reel_cursor cursor, reel_record_##name *x, const char *site)      \
 	{                                                                                          \
 		if (REEL_UNLIKELY(reel_under(cursor.top, REEL_ROUND(sizeof *x), cursor.limit))) {  \
+			reel_record_##name copy;                                                   \
+			const char *slot;                                                          \
 			tape->top = cursor.top;                                                    \
-			*x = reel_pop_##name##_at(tape, site);                                     \
+			slot = (const char *)reel_pop_slow(tape, descriptor, site);                \
+			if (slot == tape->top)                                                     \
+				REEL_LOAD(copy, reel_record_##name, slot);                         \
+			else                                                                       \
+				memset((void *)&copy, 0xff, sizeof copy);                          \
+			*x = copy;                                                                 \
 			return reel_pop_cursor(tape);                                              \
 		}                                                                                  \
 		cursor.top -= REEL_ROUND(sizeof *x);                                               \
