@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "pool.h"
+#include "stream.h"
 #include "tape.h"
 
 static size_t smaller(size_t a, size_t b)
@@ -19,6 +21,14 @@ static size_t smaller(size_t a, size_t b)
 static size_t window_room(const reel_tape *tape)
 {
 	return (size_t)(reel_window_end(tape) - tape->top);
+}
+
+static void copy_piece(const reel_tape *tape, char *slot, const char *source, size_t bytes)
+{
+	if (bytes >= REEL_LARGE_ARRAY && reel_tape_bytes(tape) >= tape->pool->stream_above)
+		reel_stream(slot, source, bytes);
+	else
+		memcpy(slot, source, bytes);
 }
 
 static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
@@ -32,7 +42,7 @@ static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
 		if (!slot)
 			return false;
 		piece = smaller(window_room(tape), bytes - done);
-		memcpy(slot, source + done, piece);
+		copy_piece(tape, slot, source + done, piece);
 		tape->top = slot + REEL_ROUND(piece);
 		done += piece;
 	}

@@ -40,6 +40,7 @@ libreel_core_la_SOURCES = \
 	%D%/freelist-c11.h \
 	%D%/freelist-ck.h \
 	%D%/slab.h \
+	%D%/stream.h \
 	%D%/yield.h
 
 lib_LTLIBRARIES += libreel.la

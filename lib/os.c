@@ -51,11 +51,12 @@ static size_t listed_cache_bytes(unsigned level)
 	return (size_t)kibibytes << 10;
 }
 
+/* sysconf() gives some processors' third levels all together, also those out of reach. */
 size_t reel_os_cache_bytes(unsigned level)
 {
-	size_t bytes = configured_cache_bytes(level);
+	size_t bytes = listed_cache_bytes(level);
 
-	return bytes ? bytes : listed_cache_bytes(level);
+	return bytes ? bytes : configured_cache_bytes(level);
 }
 
 /* Maps more than asked for and gives back what lies outside of the alignment. */

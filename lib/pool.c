@@ -79,12 +79,24 @@ const char *reel_pool_options_problem(const struct reel_pool_options *options)
 	return NULL;
 }
 
+/*
+ * Slabs that lie higher on a tape than the last cache is large are in no cache when they are
+ * pushed on. Half as much again, since what is pushed last would still be there for the pops.
+ */
+static size_t stream_above(void)
+{
+	size_t cache = reel_os_cache_bytes(3);
+
+	return cache ? cache + cache / 2 : SIZE_MAX;
+}
+
 static void configure_pool(struct reel_pool *pool, const struct reel_pool_options *options)
 {
 	pool->hard_budget = hard_budget(options);
 	pool->soft_budget = soft_budget(options);
 	pool->slab_bytes = slab_bytes(options);
 	pool->first_slab_bytes = first_slab_bytes(options);
+	pool->stream_above = stream_above();
 	pool->magazine_slabs = magazine_slabs(options);
 	pool->flags = options->flags;
 }

@@ -67,6 +67,8 @@ struct reel_pool {
 	size_t soft_budget;
 	size_t slab_bytes;
 	size_t first_slab_bytes;
+	/* Arrays that lie higher than this on a tape are written past the cache. */
+	size_t stream_above;
 	unsigned magazine_slabs;
 	unsigned flags;
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdalign.h>
 
+#include "pool.h"
 #include "support.h"
 
 struct align16 {
@@ -398,6 +399,30 @@ static void arrays_come_back(struct reel_pool_options options, unsigned flags)
 	close_pool(pool, "arrays");
 }
 
+/* At every distance from a line's start, and with every number of bytes left over. */
+static void arrays_past_the_cache_come_back(unsigned flags)
+{
+	enum { ARRAYS = 130, BYTES = REEL_LARGE_ARRAY + ARRAYS };
+	static char source[BYTES], back[BYTES];
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	reel_tape tape = open_tape(pool, flags);
+	unsigned wrong = 0;
+
+	pool->stream_above = 0;
+	for (unsigned i = 0; i < ARRAYS; i++) {
+		fill(source, REEL_LARGE_ARRAY + i, i);
+		reel_push_array(&tape, source, REEL_LARGE_ARRAY + i);
+	}
+	for (unsigned i = ARRAYS; i-- > 0;) {
+		reel_pop_array(&tape, back, REEL_LARGE_ARRAY + i);
+		wrong += !is_filled(back, REEL_LARGE_ARRAY + i, i);
+	}
+	is_int(wrong, 0, "arrays come back that were written past the cache%s",
+	       flags ? ", in checked mode" : "");
+	reel_tape_close(&tape);
+	close_pool(pool, "arrays were written past the cache");
+}
+
 static void an_array_is_spread_over_slabs(void)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -530,6 +555,7 @@ int main(void)
 		arrays_come_back(TINY, flags);
 		arrays_come_back(medium, flags);
 		an_array_refused_midway_leaves_nothing(flags);
+		arrays_past_the_cache_come_back(flags);
 	}
 	an_array_is_spread_over_slabs();
 	an_array_refused_in_a_hold_leaves_nothing();

@@ -419,10 +419,13 @@ REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type
 	}
 }
 
+/* From so many bytes on the library chooses how to copy. */
+#define REEL_LARGE_ARRAY ((size_t)32 << 10)
+
 REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, size_t n,
 					   size_t size, const char *site)
 {
-	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) ||
+	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) || n * size >= REEL_LARGE_ARRAY ||
 			  reel_above(tape->top, REEL_ROUND(n * size), tape->ceiling))) {
 		reel_push_array_slow(tape, source, n, size, site);
 		return;

@@ -253,7 +253,8 @@ void reel_set_error_handler(reel_error_handler *handler, void *context);
  * void reel_pop_array(reel_tape *tape, TYPE *target, size_t n);
  *
  * Push and pop n elements by copying. An array of any size is spread over as
- * many slabs as it needs.
+ * many slabs as it needs. Large ones are written past the cache where the tape is
+ * too high for it.
  */
 
 /* ---- Cursors: many values in a loop ------------------------------------------ */
