@@ -46,6 +46,7 @@ build_packages=(
 	gcc=gcc g++=g++ libc6-dev=/usr/include/stdio.h make=make
 	autoconf=autoconf automake=automake libtool=libtoolize
 	pkg-config=pkg-config libck-dev=ck.pc libhwloc-dev=hwloc.pc
+	liburing-dev=liburing.pc liblz4-dev=liblz4.pc libsqlite3-dev=sqlite3.pc
 )
 
 # The tsunami. Without the sea floor it runs in an idealised basin.
@@ -67,7 +68,7 @@ bootstrap() {
 configure() {
 	local directory=$1 options
 	shift
-	options="$* with $(for package in ck hwloc netcdf cairo; do
+	options="$* with $(for package in ck liburing liblz4 hwloc netcdf cairo sqlite3; do
 		echo "$package $(pkg-config --modversion "$package" 2>/dev/null)"
 	done)"
 	mkdir -p "$directory"

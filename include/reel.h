@@ -5,12 +5,14 @@
  * reel/tape.h   push, pop, records, bits, spans, marks, errors: start here
  * reel/block.h  long loops reversed block by block, in the cache
  * reel/pool.h   where tapes get their memory: budgets, recycling, statistics
+ * reel/store.h  where slabs go that have no room in memory: files, codecs, your own
  */
 #ifndef REEL_H
 #define REEL_H
 
 #include <reel/version.h>
 #include <reel/pool.h>
+#include <reel/store.h>
 #include <reel/tape.h>
 #include <reel/block.h>
 

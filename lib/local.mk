@@ -5,12 +5,15 @@ reelinclude_HEADERS = \
 	include/reel/compiler.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
+	include/reel/store.h \
 	include/reel/tape.h \
 	include/reel/version.h
 
 # In the order in which a value travels. Unit tests link this, and so reach hidden symbols.
 noinst_LTLIBRARIES += libreel-core.la
-libreel_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(CK_CFLAGS)
+libreel_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(CK_CFLAGS) $(LIBURING_CFLAGS) \
+	$(LZ4_CFLAGS)
+libreel_core_la_LIBADD = $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
 	%D%/tape.c %D%/tape.h \
 	%D%/push.c \
@@ -30,18 +33,45 @@ libreel_core_la_SOURCES = \
 	%D%/pool.c %D%/pool.h \
 	%D%/budget.c \
 	%D%/arena.c \
+	%D%/store.c %D%/store.h \
+	%D%/store-open.c \
+	%D%/store-tier.c \
+	%D%/store-codec.c \
+	%D%/shuffle.c %D%/shuffle.h \
+	%D%/difference.c %D%/difference.h \
+	%D%/store-checksum.c \
+	%D%/crc32c.c %D%/crc32c.h \
+	%D%/store-count.c \
+	%D%/store-fault.c \
+	%D%/store-memory.c \
+	%D%/store-file.c %D%/store-file.h \
+	%D%/file-open.c \
+	%D%/file-slots.c %D%/file-slots.h \
+	%D%/file-queue.c %D%/file-queue.h \
+	%D%/file-request.c %D%/file-request.h \
+	%D%/file-threads.c \
+	%D%/file-ring.c \
 	%D%/os.c %D%/os.h \
+	%D%/os-file.c %D%/os-file.h \
+	%D%/os-thread.c %D%/os-thread.h \
 	%D%/fork.c \
 	%D%/environment.c %D%/environment.h \
 	%D%/version.c \
 	%D%/annotate.h \
 	%D%/claim.h \
+	%D%/event.h \
 	%D%/freelist.h \
 	%D%/freelist-c11.h \
 	%D%/freelist-ck.h \
 	%D%/slab.h \
 	%D%/stream.h \
 	%D%/yield.h
+if HAVE_LZ4
+libreel_core_la_SOURCES += %D%/pack.c %D%/pack.h
+endif
+# Its loops are to become vector loops, with -O2 too.
+libreel_vectorised = %D%/libreel_core_la-difference.lo
+$(libreel_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
 
 lib_LTLIBRARIES += libreel.la
 libreel_la_SOURCES =

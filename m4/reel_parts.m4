@@ -11,12 +11,36 @@ AS_IF([test "x$enable_openmp" = xno], [reel_openmp="no (as asked for)"],
      [AC_MSG_WARN([$CC has no OpenMP, its parts are not built; $reel_openmp_remedy])])])
 AM_CONDITIONAL([OPENMP], [test -n "$OPENMP_CFLAGS"])])
 
+# REEL_WITH_LIBURING
+# HAVE_LIBURING, LIBURING_CFLAGS and LIBURING_LIBS: one of the engines of the file store.
+AC_DEFUN([REEL_WITH_LIBURING],
+[REEL_WITH_OPTIONAL([liburing], [read and write files by io_uring, too],
+  [PKG_CHECK_MODULES([LIBURING], [liburing >= 2.0], [reel_found=yes], [reel_fault=$LIBURING_PKG_ERRORS])])
+AS_IF([test "$with_liburing" = yes], [AC_DEFINE([HAVE_LIBURING], [1], [liburing is there.])],
+  [LIBURING_CFLAGS= LIBURING_LIBS=])])
+
 # REEL_WITH_HWLOC
 # HAVE_HWLOC, HWLOC_CFLAGS and HWLOC_LIBS, for tools/ alone.
 AC_DEFUN([REEL_WITH_HWLOC],
 [REEL_WITH_OPTIONAL([hwloc], [describe the machine in tools by hwloc],
   [PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [reel_found=yes], [reel_fault=$HWLOC_PKG_ERRORS])])
 AS_IF([test "$with_hwloc" = yes], [AC_DEFINE([HAVE_HWLOC], [1], [hwloc is there.])])])
+
+# REEL_WITH_LZ4
+# HAVE_LZ4 as macro and conditional, LZ4_CFLAGS and LZ4_LIBS: stores that compress.
+AC_DEFUN([REEL_WITH_LZ4],
+[REEL_WITH_OPTIONAL([lz4], [stores that compress],
+  [PKG_CHECK_MODULES([LZ4], [liblz4 >= 1.8], [reel_found=yes], [reel_fault=$LZ4_PKG_ERRORS])])
+AS_IF([test "$with_lz4" = no], [LZ4_CFLAGS= LZ4_LIBS=])
+REEL_DEFINE([HAVE_LZ4], [with_lz4], [liblz4 is there.])
+AM_CONDITIONAL([HAVE_LZ4], [test "$with_lz4" = yes])])
+
+# REEL_WITH_SQLITE
+# Conditional BUILD_SQLITE, SQLITE_CFLAGS and SQLITE_LIBS: the example of a user's store.
+AC_DEFUN([REEL_WITH_SQLITE],
+[REEL_WITH_OPTIONAL([sqlite], [build the example of a store in an SQLite database],
+  [PKG_CHECK_MODULES([SQLITE], [sqlite3 >= 3.20], [reel_found=yes], [reel_fault=$SQLITE_PKG_ERRORS])])
+AM_CONDITIONAL([BUILD_SQLITE], [test "$with_sqlite" = yes])])
 
 # REEL_WITH_TSUNAMI
 # Conditional BUILD_TSUNAMI, with the flags of netcdf (its data) and cairo (its pictures).

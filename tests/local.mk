@@ -21,11 +21,23 @@ check_PROGRAMS += \
 	%D%/t-fork \
 	%D%/t-faults \
 	%D%/t-environment \
+	%D%/t-store-file \
+	%D%/t-store-file-open \
+	%D%/t-store-file-faults \
+	%D%/t-store \
+	%D%/t-store-fault \
+	%D%/t-store-open \
+	%D%/t-crc32c \
+	%D%/t-shuffle \
+	%D%/t-difference \
 	%D%/t-freelist-c11 \
 	%D%/t-version
 
 if POOL_CK
 check_PROGRAMS += %D%/t-freelist-ck
+endif
+if HAVE_LZ4
+check_PROGRAMS += %D%/t-pack
 endif
 
 # Scripts: each finds the source and build directories in the environment.
@@ -46,10 +58,16 @@ LDADD = libreel-tap.la libreel-core.la -lm
 # The program is linked as it will be installed: without libtool's wrapper script around it.
 AM_LDFLAGS = -no-install
 
-noinst_HEADERS += %D%/support.h %D%/pool-support.h
+noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/file-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
+
+%C%_t_store_SOURCES = %D%/t-store.c $(store_suite) %D%/store-later.c %D%/store-later.h
+%C%_t_store_fault_SOURCES = %D%/t-store-fault.c $(store_suite)
+%C%_t_store_open_SOURCES = %D%/t-store-open.c $(store_suite)
+store_suite = %D%/store-suite.c %D%/store-suite.h
+%C%_t_pack_CPPFLAGS = $(AM_CPPFLAGS) $(LZ4_CFLAGS)
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
@@ -64,6 +82,17 @@ libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 %C%_t_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc \
 	-Wl,--wrap=mmap,--wrap=munmap,--wrap=madvise \
 	-Wl,--wrap=pthread_setspecific
+
+# Each request to the system for a file, and each result of io_uring.
+%C%_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=reel_os_file_open_nameless,--wrap=reel_os_file_open_named \
+	-Wl,--wrap=reel_os_file_unlink,--wrap=reel_os_file_direct_alignment \
+	-Wl,--wrap=reel_os_file_set_direct,--wrap=reel_os_file_allocate \
+	-Wl,--wrap=reel_os_file_write,--wrap=reel_os_file_read,--wrap=reel_os_file_write_back \
+	-Wl,--wrap=reel_os_map,--wrap=reel_os_unmap \
+	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
+	-Wl,--wrap=eventfd,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh

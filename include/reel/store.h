@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stores: where a pool puts the slabs that have no room in memory.
+ *
+ *	reel_store *store;
+ *	struct reel_pool_options options = {.hard_budget = (size_t)1 << 30};
+ *
+ *	error = reel_store_open(&store, "lz4,file", "/scratch");
+ *	options.store = store;                      the pool closes it
+ *	error = reel_pool_open(&pool, &options);
+ *
+ * A store keeps pieces of memory: put one, get it back, drop it. Leaves keep
+ * them somewhere (a file, memory, what you write); layers stand on another
+ * store and change what goes through (checksum, codec, tier, fault, count).
+ *
+ * Transfers. put and get start a transfer, described by a ticket that belongs to
+ * the caller, and may return before it is complete. The store completes each
+ * transfer exactly once, with reel_transfer_complete(), on any thread, also
+ * before put or get returns. Until then the ticket and its data belong to the
+ * store; put's data may be read by others meanwhile, get's data by nobody.
+ *
+ * Threads. The verbs of one store are called by one thread at a time. Completions
+ * come on any thread, and a layer may start a transfer anew in one (a second
+ * reading, a second store). So a simple store, which completes every transfer as
+ * the last thing it does before it returns, needs no lock; one that completes
+ * transfers on threads of its own has to expect put and get there, too. A done
+ * function is short, and takes no lock that its caller holds during a verb.
+ *
+ * Errors. A transfer ends with 0 or a negative errno. A put that failed has
+ * stored nothing and its data is as it was. A get that failed has left anything
+ * in its data. Errors belong to transfers: the store goes on, the next one may
+ * succeed. Of all stores: -EINVAL, data or bytes are not aligned as the store
+ * says; -EMSGSIZE, more bytes than it takes at once; -ENOSPC and its like, no
+ * room; -ECHILD, in the child of a fork the store is the parent's.
+ *
+ * A store of your own: make a struct that begins with a reel_store, fill in its
+ * verbs, and give it to a pool or to a layer. examples/store-sqlite.c is one.
+ */
+#ifndef REEL_STORE_H
+#define REEL_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_store reel_store;
+typedef struct reel_transfer reel_transfer;
+
+/* ---- Transfers ------------------------------------------------------------ */
+
+/* Whose data it is. The checksum layer stores it and compares it on the way back. */
+struct reel_label {
+	uint64_t tape;
+	uint64_t serial; /* which of the slabs that ever stood there */
+	uint64_t rank;   /* the slab's height on its tape */
+};
+
+/* Where a put went; opaque to all but the store. A leaf sets both. */
+struct reel_place {
+	uint64_t location; /* below 2^56, below a tier half of that */
+	uint64_t bytes;    /* that the leaf was given: less than the data's behind a codec */
+};
+
+#define REEL_HEADER_BYTES 64
+#define REEL_MOST_LAYERS 8
+
+/* Called when the transfer is complete: transfer->error and, after a put, ->place are set. */
+typedef void reel_transfer_done(reel_transfer *transfer);
+
+/*
+ * Called in turn, the lowest layer first, when a transfer completes with
+ * `error`. Returns the error to go on with, or REEL_TRANSFER_RESTARTED if it has
+ * started the transfer anew in a store below.
+ */
+typedef int reel_layer_finish(reel_store *layer, reel_transfer *transfer, void *own, int error);
+
+#define REEL_TRANSFER_RESTARTED 1
+
+/* A ticket. All zero before it is first used; used again as often as one likes. */
+struct reel_transfer {
+	/* Set by the caller; a layer that changes them sets them back. */
+	void *data;              /* aligned as the store's capacity says */
+	size_t bytes;            /* a multiple of that alignment; get: as was put */
+	struct reel_place place; /* get: from the put; put: set by the store */
+	struct reel_label label;
+	reel_transfer_done *done;
+	void *context;           /* the caller's */
+
+	/* Set by the store. */
+	int error;
+
+	/* Travels with the data: a leaf stores it and brings it back. One layer's at most. */
+	uint64_t header[REEL_HEADER_BYTES / 8];
+
+	/* For the store that the transfer is in. */
+	reel_transfer *next;
+	struct {
+		reel_store *layer;
+		reel_layer_finish *finish;
+		void *own;
+	} layer[REEL_MOST_LAYERS];
+	unsigned layers;
+};
+
+/*
+ * By the store: this transfer is over, with 0 or a negative errno. Runs the
+ * layers' finish functions and the caller's done function.
+ */
+void reel_transfer_complete(reel_transfer *transfer, int error);
+
+/*
+ * By a layer's put or get, before it hands the transfer to the store below: have
+ * `finish` called with `own` when it completes. At most REEL_MOST_LAYERS deep: one
+ * more ends the program.
+ */
+void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,
+			 void *own);
+
+/* ---- The verbs ------------------------------------------------------------- */
+
+struct reel_store_capacity {
+	uint64_t total_bytes; /* UINT64_MAX: not known */
+	uint64_t used_bytes;
+	size_t align;         /* of data, and of bytes; a power of two */
+	size_t best_bytes;    /* from this size on a transfer runs at full speed */
+	unsigned best_depth;  /* and with so many of them under way */
+	bool verified;        /* a get that succeeds is known to be what was put */
+};
+
+struct reel_store_verbs {
+	const char *name;
+	/* Store data and header; sets transfer->place before it completes. */
+	void (*put)(reel_store *store, reel_transfer *transfer);
+	/* Bring back what was put to transfer->place, transfer->bytes of it. */
+	void (*get)(reel_store *store, reel_transfer *transfer);
+	/* Forget what was put there. No transfer of this place is under way. Cannot fail. */
+	void (*drop)(reel_store *store, struct reel_place place);
+	/*
+	 * Wait until all transfers are complete: 0, or -ETIMEDOUT. Negative: for ever.
+	 * A transfer counts as complete when reel_transfer_complete() has returned.
+	 */
+	int (*sync)(reel_store *store, int64_t timeout_ns);
+	void (*capacity)(reel_store *store, struct reel_store_capacity *capacity);
+	/*
+	 * End the store, and those below it; what it holds is gone. No transfer is
+	 * under way. In the child of a fork it frees memory only.
+	 */
+	void (*close)(reel_store *store);
+};
+
+/* The beginning of every store. */
+struct reel_store {
+	const struct reel_store_verbs *verbs;
+};
+
+/* ---- Calling a store --------------------------------------------------------- */
+
+static inline void reel_store_put(reel_store *store, reel_transfer *transfer)
+{
+	store->verbs->put(store, transfer);
+}
+
+static inline void reel_store_get(reel_store *store, reel_transfer *transfer)
+{
+	store->verbs->get(store, transfer);
+}
+
+static inline void reel_store_drop(reel_store *store, struct reel_place place)
+{
+	store->verbs->drop(store, place);
+}
+
+static inline int reel_store_sync(reel_store *store, int64_t timeout_ns)
+{
+	return store->verbs->sync(store, timeout_ns);
+}
+
+static inline void reel_store_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	store->verbs->capacity(store, capacity);
+}
+
+/* NULL is allowed. */
+static inline void reel_store_close(reel_store *store)
+{
+	if (store)
+		store->verbs->close(store);
+}
+
+/*
+ * Put or get and wait for the end: returns transfer->error. Uses the ticket's
+ * done and context itself.
+ */
+int reel_store_put_and_wait(reel_store *store, reel_transfer *transfer);
+int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
+
+/* ---- Stores ------------------------------------------------------------------ */
+
+/*
+ * A store from its description, layers from top to bottom, separated by commas:
+ *
+ *   file            a file in `directory`
+ *   memory=BYTES    memory, at most so many bytes (a number and K, M, G or T)
+ *   lz4             compress what goes to the stores behind it
+ *   lz4=STRIDE      the same, on second differences of doubles STRIDE elements apart
+ *
+ * "memory=2G,file" puts to memory first and to the file when that is full;
+ * "memory=2G,lz4,file" compresses only what goes to the file; "lz4,memory=2G" is
+ * compressed memory. Each leaf gets a checksum. NULL is "file".
+ *
+ * directory: NULL is REEL_SPILL_DIR, else TMPDIR, from the environment.
+ *
+ * Returns 0, or as the stores below, or
+ *   -EINVAL  the description is not understood; reel_store_problem() says where
+ *   -ENOTSUP a layer that this library was built without
+ */
+int reel_store_open(reel_store **store, const char *description, const char *directory);
+
+/* One line about the last reel_store_*open() that failed in this thread. */
+const char *reel_store_problem(void);
+
+/* Flags of reel_store_file_open(). */
+#define REEL_FILE_BUFFERED 1u /* through the page cache, though the file could do without */
+#define REEL_FILE_TMPFS 2u    /* also where files are kept in memory */
+
+enum reel_file_engine {
+	REEL_FILE_THREADS,
+	REEL_FILE_IO_URING, /* where the kernel allows it, else threads */
+};
+
+struct reel_file_options {
+	const char *directory;        /* NULL: REEL_SPILL_DIR, else TMPDIR */
+	size_t slot_bytes;            /* the largest put; 0: 2 MiB */
+	uint64_t most_bytes;          /* 0: as much as the disk has */
+	enum reel_file_engine engine;
+	unsigned threads;             /* or transfers in the ring at once; 0: 4 */
+	unsigned flags;
+};
+
+/*
+ * A file without a name, which nobody else can open and which the system removes
+ * when the process ends, however it ends. Past the page cache where the file
+ * system allows it. Slots of one size, reused lowest first; the file only grows.
+ *
+ * Returns 0, or
+ *   -EINVAL   no directory was named, an option is out of range, or the
+ *             directory is in memory (without REEL_FILE_TMPFS)
+ *   -EFBIG    the limit of file size has no room for one slot
+ *   -ENOMEM   no memory, or no thread could be started
+ *   another   what the system said of the directory
+ */
+int reel_store_file_open(reel_store **store, const struct reel_file_options *options);
+
+/* Memory, at most so many bytes: a put above that is -ENOSPC. 0, or -ENOMEM. */
+int reel_store_memory_open(reel_store **store, uint64_t most_bytes);
+
+/*
+ * Layers. Each takes over the stores that it stands on: they are closed with it,
+ * and with nobody else. On failure they stay the caller's.
+ */
+
+/*
+ * Store with each put a header: its label, its length and a CRC-32C of both and
+ * of the data. A get that differs is read once more, then it is -EBADMSG.
+ * 0, or -ENOMEM.
+ */
+int reel_store_checksum_open(reel_store **store, reel_store *below);
+
+struct reel_codec_options {
+	size_t most_bytes;    /* the largest put; 0: 2 MiB */
+	unsigned element;     /* bytes of an element, for the byte shuffle; 0: 8 */
+	/*
+	 * Where elements that are this far apart resemble each other (a field that
+	 * is taped once a step), their second difference is compressed. 0: none.
+	 */
+	unsigned stride;
+	unsigned buffers;     /* transfers under way that one buffer each serves; 0: 16 */
+};
+
+/*
+ * Byte shuffle and LZ4. What does not get smaller is stored as it is.
+ * 0, -ENOMEM, -EINVAL, or -ENOTSUP: the library was built without LZ4.
+ */
+int reel_store_codec_open(reel_store **store, reel_store *below,
+			  const struct reel_codec_options *options);
+
+/* Put to the first store, and to the second what the first one refused. 0, or -ENOMEM. */
+int reel_store_tier_open(reel_store **store, reel_store *first, reel_store *second);
+
+struct reel_store_counts {
+	uint64_t puts, gets, drops;
+	uint64_t put_bytes, got_bytes; /* of transfers that succeeded */
+	uint64_t failed_puts, failed_gets;
+};
+
+/* Count what goes through. 0, or -ENOMEM. reel_store_counts(): any thread. */
+int reel_store_count_open(reel_store **store, reel_store *below);
+void reel_store_counts(reel_store *count, struct reel_store_counts *counts);
+
+enum reel_fault {
+	REEL_FAULT_ERROR,    /* complete with `error`, without asking the store below */
+	REEL_FAULT_LATE,     /* complete when the next transfer comes, or at sync */
+	REEL_FAULT_FLIP,     /* turn over bit number `bit` of header and data */
+	REEL_FAULT_MISPLACE, /* get what another put left; the first put's, of those not dropped */
+	REEL_FAULT_VANISH    /* every transfer from now on is -ENODEV */
+};
+
+struct reel_fault_rule {
+	enum reel_fault fault;
+	bool put;         /* of puts, else of gets */
+	bool persistent;  /* from number `at` on, else that one only */
+	uint64_t at;      /* the first put or get is number 0 */
+	int error;        /* negative errno */
+	uint64_t bit;
+};
+
+/* Make transfers fail as the rules say; for tests. The rules are copied. 0, or -ENOMEM. */
+int reel_store_fault_open(reel_store **store, reel_store *below,
+			  const struct reel_fault_rule *rules, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Polynomials are reflected: bit 31 is the coefficient of x^0. A CRC is kept
+ * inverted outside of this file, as the standard has it.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "crc32c.h"
+
+#define POLYNOMIAL 0x82f63b78u
+#define ONE 0x80000000u
+#define X_TO_THE_8 0x00800000u
+
+/* The instruction takes several cycles and starts anew in each: lanes hide that. */
+#define LANES 4
+#define LANE_UNIT 256
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* table[k][b]: the byte b with k bytes of zeros behind it. */
+static uint32_t table[8][256];
+/* x^(8 * 2^k): what 2^k bytes behind it make of a CRC. */
+static uint32_t power_of_bytes[64];
+
+static uint32_t times_x(uint32_t a)
+{
+	return a >> 1 ^ (POLYNOMIAL & -(a & 1));
+}
+
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (; a; a <<= 1) {
+		product ^= b & -(a >> 31);
+		b = times_x(b);
+	}
+	return product;
+}
+
+static void make_tables(void)
+{
+	for (uint32_t byte = 0; byte < 256; byte++) {
+		uint32_t crc = byte;
+
+		for (unsigned bit = 0; bit < 8; bit++)
+			crc = times_x(crc);
+		table[0][byte] = crc;
+	}
+	for (unsigned k = 1; k < 8; k++)
+		for (unsigned byte = 0; byte < 256; byte++) {
+			uint32_t crc = table[k - 1][byte];
+
+			table[k][byte] = crc >> 8 ^ table[0][crc & 0xff];
+		}
+	power_of_bytes[0] = X_TO_THE_8;
+	for (unsigned k = 1; k < 64; k++)
+		power_of_bytes[k] = multiply(power_of_bytes[k - 1], power_of_bytes[k - 1]);
+}
+
+static uint64_t load_little_endian(const unsigned char *at)
+{
+	return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
+	       (uint64_t)at[3] << 24 | (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 |
+	       (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
+}
+
+static uint32_t by_tables(uint32_t crc, const unsigned char *at, size_t bytes)
+{
+	for (; bytes >= 8; bytes -= 8, at += 8) {
+		uint64_t word = load_little_endian(at) ^ crc;
+
+		crc = table[7][word & 0xff] ^ table[6][word >> 8 & 0xff] ^
+		      table[5][word >> 16 & 0xff] ^ table[4][word >> 24 & 0xff] ^
+		      table[3][word >> 32 & 0xff] ^ table[2][word >> 40 & 0xff] ^
+		      table[1][word >> 48 & 0xff] ^ table[0][word >> 56];
+	}
+	for (; bytes; bytes--, at++)
+		crc = crc >> 8 ^ table[0][(crc ^ *at) & 0xff];
+	return crc;
+}
+
+uint32_t reel_crc32c_software(uint32_t crc, const void *data, size_t bytes)
+{
+	pthread_once(&once, make_tables);
+	return ~by_tables(~crc, data, bytes);
+}
+
+static uint32_t behind_zeros(uint32_t crc, size_t bytes)
+{
+	uint32_t power = ONE;
+
+	for (unsigned k = 0; bytes >> k; k++)
+		if (bytes >> k & 1)
+			power = power == ONE ? power_of_bytes[k]
+					     : multiply(power_of_bytes[k], power);
+	return multiply(power, crc);
+}
+
+uint32_t reel_crc32c_combine(uint32_t first, uint32_t second, size_t second_bytes)
+{
+	pthread_once(&once, make_tables);
+	return behind_zeros(first, second_bytes) ^ second;
+}
+
+#if defined(__GNUC__) && defined(__x86_64__)
+#include <nmmintrin.h>
+#define HAVE_INSTRUCTION 1
+#define WITH_INSTRUCTION __attribute__((target("sse4.2")))
+
+static bool has_instruction(void)
+{
+	return __builtin_cpu_supports("sse4.2");
+}
+
+WITH_INSTRUCTION static inline uint32_t step(uint32_t crc, uint64_t word)
+{
+	return (uint32_t)_mm_crc32_u64(crc, word);
+}
+
+WITH_INSTRUCTION static inline uint32_t step_byte(uint32_t crc, unsigned char byte)
+{
+	return _mm_crc32_u8(crc, byte);
+}
+
+#elif defined(__GNUC__) && defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#define HAVE_INSTRUCTION 1
+#define WITH_INSTRUCTION
+
+static bool has_instruction(void)
+{
+	return getauxval(AT_HWCAP) & HWCAP_CRC32;
+}
+
+static inline uint32_t step(uint32_t crc, uint64_t word)
+{
+	__asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(word));
+	return crc;
+}
+
+static inline uint32_t step_byte(uint32_t crc, unsigned char byte)
+{
+	__asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"(byte));
+	return crc;
+}
+
+#else
+#define HAVE_INSTRUCTION 0
+#endif
+
+#if HAVE_INSTRUCTION
+
+/* The instruction takes the word as a little-endian machine loads it. */
+static inline uint64_t load(const unsigned char *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof word);
+	return word;
+}
+
+WITH_INSTRUCTION static uint32_t by_lanes(uint32_t crc, const unsigned char *at, size_t lane_bytes)
+{
+	const unsigned char *second = at + lane_bytes;
+	const unsigned char *third = second + lane_bytes;
+	const unsigned char *fourth = third + lane_bytes;
+	uint32_t crc_2 = 0, crc_3 = 0, crc_4 = 0;
+
+	for (size_t i = 0; i < lane_bytes; i += 8) {
+		crc = step(crc, load(at + i));
+		crc_2 = step(crc_2, load(second + i));
+		crc_3 = step(crc_3, load(third + i));
+		crc_4 = step(crc_4, load(fourth + i));
+	}
+	crc = behind_zeros(crc, lane_bytes) ^ crc_2;
+	crc = behind_zeros(crc, lane_bytes) ^ crc_3;
+	return behind_zeros(crc, lane_bytes) ^ crc_4;
+}
+
+WITH_INSTRUCTION static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t bytes)
+{
+	size_t lane_bytes = bytes / LANES & ~(size_t)(LANE_UNIT - 1);
+
+	if (lane_bytes) {
+		crc = by_lanes(crc, at, lane_bytes);
+		at += LANES * lane_bytes;
+		bytes -= LANES * lane_bytes;
+	}
+	for (; bytes >= 8; bytes -= 8, at += 8)
+		crc = step(crc, load(at));
+	for (; bytes; bytes--, at++)
+		crc = step_byte(crc, *at);
+	return crc;
+}
+
+uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes)
+{
+	pthread_once(&once, make_tables);
+	if (has_instruction())
+		return ~by_instruction(~crc, data, bytes);
+	return ~by_tables(~crc, data, bytes);
+}
+
+#else
+
+uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes)
+{
+	return reel_crc32c_software(crc, data, bytes);
+}
+
+#endif

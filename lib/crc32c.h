@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CRC-32C (Castagnoli), as in iSCSI (RFC 3720). By the processor's own
+ * instruction where it has one. Any thread.
+ */
+#ifndef REEL_LIB_CRC32C_H
+#define REEL_LIB_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of what `crc` is the CRC of, followed by data. Nothing has the CRC 0. */
+uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes);
+
+/* Of two pieces in a row, from the CRC of each and the length of the second. */
+uint32_t reel_crc32c_combine(uint32_t first, uint32_t second, size_t second_bytes);
+
+/* As reel_crc32c(), by tables: what serves where there is no instruction. */
+uint32_t reel_crc32c_software(uint32_t crc, const void *data, size_t bytes);
+
+#endif

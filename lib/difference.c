@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "difference.h"
+
+static inline uint64_t load(const unsigned char *words, size_t i)
+{
+	uint64_t word;
+
+	memcpy(&word, words + 8 * i, sizeof word);
+	return word;
+}
+
+static inline void store(unsigned char *words, size_t i, uint64_t word)
+{
+	memcpy(words + 8 * i, &word, sizeof word);
+}
+
+static inline uint64_t zigzag(uint64_t difference)
+{
+	return difference << 1 ^ -(difference >> 63);
+}
+
+static inline uint64_t undo_zigzag(uint64_t word)
+{
+	return word >> 1 ^ -(word & 1);
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What is added to a difference to get word i back. */
+static inline uint64_t expected(const unsigned char *words, size_t i, size_t stride)
+{
+	return 2 * load(words, i - stride) - load(words, i - 2 * stride);
+}
+
+void reel_difference(void *to, const void *words, size_t first, size_t n, size_t stride)
+{
+	const unsigned char *from = words;
+	unsigned char *out = to;
+	size_t end = first + n;
+	size_t i = first;
+
+	for (; i < least(end, stride); i++)
+		store(out, i - first, load(from, i));
+	for (; i < least(end, 2 * stride); i++)
+		store(out, i - first, zigzag(load(from, i) - load(from, i - stride)));
+	for (; i < end; i++)
+		store(out, i - first, zigzag(load(from, i) - expected(from, i, stride)));
+}
+
+/* Up to `stride` words do not depend on each other: such loops become vector loops. */
+static void undo_run(unsigned char *restrict to, const unsigned char *restrict one_back,
+		     const unsigned char *restrict two_back, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		store(to, i,
+		      undo_zigzag(load(to, i)) + 2 * load(one_back, i) - load(two_back, i));
+}
+
+void reel_undo_difference(void *words, size_t first, size_t n, size_t stride)
+{
+	unsigned char *at = words;
+	size_t end = first + n;
+	size_t i = first < stride ? least(end, stride) : first;
+
+	for (; i < least(end, 2 * stride); i++)
+		store(at, i, undo_zigzag(load(at, i)) + load(at, i - stride));
+	for (; i < end; i += least(end - i, stride))
+		undo_run(at + 8 * i, at + 8 * (i - stride), at + 8 * (i - 2 * stride),
+			 least(end - i, stride));
+}

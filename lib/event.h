@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An event: one thread sleeps until another has something for it. A signal
+ * that nobody waits for is kept, several are one. Signalling is lock-free, and
+ * without a system call unless a thread has to be woken.
+ */
+#ifndef REEL_LIB_EVENT_H
+#define REEL_LIB_EVENT_H
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct reel_event {
+	_Atomic bool raised;
+	sem_t count;
+};
+
+static inline void reel_event_open(struct reel_event *event)
+{
+	atomic_init(&event->raised, false);
+	sem_init(&event->count, 0, 0);
+}
+
+static inline void reel_event_close(struct reel_event *event)
+{
+	sem_destroy(&event->count);
+}
+
+static inline void reel_event_signal(struct reel_event *event)
+{
+	/* Release: pairs with the acquire in reel_event_lower(). */
+	if (!atomic_exchange_explicit(&event->raised, true, memory_order_acq_rel))
+		sem_post(&event->count);
+}
+
+/*
+ * What was signalled before this is visible after it; a signal that comes later
+ * wakes the next wait.
+ */
+static inline void reel_event_lower(struct reel_event *event)
+{
+	/* Acquire: pairs with the release in reel_event_signal(). */
+	atomic_exchange_explicit(&event->raised, false, memory_order_acq_rel);
+}
+
+/* One thread at a time. */
+static inline void reel_event_wait(struct reel_event *event)
+{
+	while (sem_wait(&event->count) && errno == EINTR)
+		;
+	reel_event_lower(event);
+}
+
+#endif

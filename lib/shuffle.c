@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <string.h>
+
+#include "shuffle.h"
+
+/*
+ * The fast way, for elements of 2, 4, 8 and 16 bytes. So many vectors hold 16
+ * elements: byte b of element e stands at the address (e, b) in bits, e the 4
+ * higher ones. Interleaving the first half of the vectors with the second half
+ * rotates this address by one bit to the left. After four rounds it is (b, e),
+ * which is shuffled; from there, the rounds that are left lead back to (e, b).
+ */
+#ifdef __GNUC__
+#define BATCH 16
+
+/* The vectors of a batch are in registers only when these loops are unrolled. */
+#ifdef __clang__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+typedef unsigned char vector __attribute__((vector_size(16)));
+
+static inline vector interleave_low(vector a, vector b)
+{
+#ifdef __clang__
+	return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
+				       23);
+#else
+	return __builtin_shuffle(
+		a, b, (vector){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23});
+#endif
+}
+
+static inline vector interleave_high(vector a, vector b)
+{
+#ifdef __clang__
+	return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30,
+				       15, 31);
+#else
+	return __builtin_shuffle(
+		a, b, (vector){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31});
+#endif
+}
+
+static inline vector load(const unsigned char *from)
+{
+	vector v;
+
+	memcpy(&v, from, sizeof v);
+	return v;
+}
+
+static inline void store(unsigned char *to, vector v)
+{
+	memcpy(to, &v, sizeof v);
+}
+
+/* Vector v of a batch is at from + v * from_stride, and goes to to + v * to_stride. */
+__attribute__((always_inline)) static inline void
+rotate_batch(unsigned char *to, size_t to_stride, const unsigned char *from, size_t from_stride,
+	     unsigned element, unsigned rounds)
+{
+	vector now[REEL_SHUFFLE_MOST_ELEMENT], next[REEL_SHUFFLE_MOST_ELEMENT];
+
+	UNROLL for (unsigned v = 0; v < element; v++)
+		now[v] = load(from + v * from_stride);
+	UNROLL for (unsigned round = 0; round < rounds; round++) {
+		UNROLL for (unsigned v = 0; v < element / 2; v++) {
+			next[2 * v] = interleave_low(now[v], now[v + element / 2]);
+			next[2 * v + 1] = interleave_high(now[v], now[v + element / 2]);
+		}
+		UNROLL for (unsigned v = 0; v < element; v++)
+			now[v] = next[v];
+	}
+	UNROLL for (unsigned v = 0; v < element; v++)
+		store(to + v * to_stride, now[v]);
+}
+
+#define ROTATIONS(element, back)                                                                   \
+	static void shuffle_##element(unsigned char *to, const unsigned char *from, size_t n)      \
+	{                                                                                          \
+		for (size_t i = 0; i + BATCH <= n; i += BATCH)                                     \
+			rotate_batch(to + i, n, from + i * (element), 16, element, 4);             \
+	}                                                                                          \
+                                                                                                   \
+	static void unshuffle_##element(unsigned char *to, const unsigned char *from, size_t n)    \
+	{                                                                                          \
+		for (size_t i = 0; i + BATCH <= n; i += BATCH)                                     \
+			rotate_batch(to + i * (element), 16, from + i, n, element, back);          \
+	}
+
+ROTATIONS(2, 1)
+ROTATIONS(4, 2)
+ROTATIONS(8, 3)
+ROTATIONS(16, 4)
+
+/* Both return how many of the n elements they have done. */
+static size_t shuffle_batches(unsigned char *to, const unsigned char *from, size_t n,
+			      unsigned element)
+{
+	switch (element) {
+	case 1:
+		memcpy(to, from, n);
+		return n;
+	case 2:
+		shuffle_2(to, from, n);
+		break;
+	case 4:
+		shuffle_4(to, from, n);
+		break;
+	case 8:
+		shuffle_8(to, from, n);
+		break;
+	case 16:
+		shuffle_16(to, from, n);
+		break;
+	default:
+		return 0;
+	}
+	return n - n % BATCH;
+}
+
+static size_t unshuffle_batches(unsigned char *to, const unsigned char *from, size_t n,
+				unsigned element)
+{
+	switch (element) {
+	case 1:
+		memcpy(to, from, n);
+		return n;
+	case 2:
+		unshuffle_2(to, from, n);
+		break;
+	case 4:
+		unshuffle_4(to, from, n);
+		break;
+	case 8:
+		unshuffle_8(to, from, n);
+		break;
+	case 16:
+		unshuffle_16(to, from, n);
+		break;
+	default:
+		return 0;
+	}
+	return n - n % BATCH;
+}
+
+#else
+
+static size_t shuffle_batches(unsigned char *to, const unsigned char *from, size_t n,
+			      unsigned element)
+{
+	(void)to, (void)from, (void)n, (void)element;
+	return 0;
+}
+
+#define unshuffle_batches shuffle_batches
+
+#endif
+
+void reel_shuffle(void *to, const void *from, size_t bytes, unsigned element)
+{
+	const unsigned char *elements = from;
+	unsigned char *planes = to;
+	size_t n = bytes / element;
+	size_t done = shuffle_batches(planes, elements, n, element);
+
+	for (unsigned b = 0; b < element; b++)
+		for (size_t e = done; e < n; e++)
+			planes[b * n + e] = elements[e * element + b];
+	memcpy(planes + n * element, elements + n * element, bytes % element);
+}
+
+void reel_unshuffle(void *to, const void *from, size_t bytes, unsigned element)
+{
+	const unsigned char *planes = from;
+	unsigned char *elements = to;
+	size_t n = bytes / element;
+	size_t done = unshuffle_batches(elements, planes, n, element);
+
+	for (size_t e = done; e < n; e++)
+		for (unsigned b = 0; b < element; b++)
+			elements[e * element + b] = planes[b * n + e];
+	memcpy(elements + n * element, planes + n * element, bytes % element);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "store.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Counters are relaxed: they order nothing, and have no partner but their readers. */
+struct count {
+	reel_store store;
+	reel_store *below;
+	_Atomic uint64_t puts, gets, drops;
+	_Atomic uint64_t put_bytes, got_bytes;
+	_Atomic uint64_t failed_puts, failed_gets;
+};
+
+static void add(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static uint64_t value_of(_Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static int finish_put(reel_store *store, reel_transfer *transfer, void *own, int error)
+{
+	struct count *count = (struct count *)store;
+
+	(void)own;
+	if (error)
+		add(&count->failed_puts, 1);
+	else
+		add(&count->put_bytes, transfer->bytes);
+	return error;
+}
+
+static int finish_get(reel_store *store, reel_transfer *transfer, void *own, int error)
+{
+	struct count *count = (struct count *)store;
+
+	(void)own;
+	if (error)
+		add(&count->failed_gets, 1);
+	else
+		add(&count->got_bytes, transfer->bytes);
+	return error;
+}
+
+static void count_put(reel_store *store, reel_transfer *transfer)
+{
+	struct count *count = (struct count *)store;
+
+	add(&count->puts, 1);
+	reel_transfer_enter(transfer, store, finish_put, NULL);
+	reel_store_put(count->below, transfer);
+}
+
+static void count_get(reel_store *store, reel_transfer *transfer)
+{
+	struct count *count = (struct count *)store;
+
+	add(&count->gets, 1);
+	reel_transfer_enter(transfer, store, finish_get, NULL);
+	reel_store_get(count->below, transfer);
+}
+
+static void count_drop(reel_store *store, struct reel_place place)
+{
+	struct count *count = (struct count *)store;
+
+	add(&count->drops, 1);
+	reel_store_drop(count->below, place);
+}
+
+static int count_sync(reel_store *store, int64_t timeout_ns)
+{
+	return reel_store_sync(((struct count *)store)->below, timeout_ns);
+}
+
+static void count_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	reel_store_capacity(((struct count *)store)->below, capacity);
+}
+
+static void count_close(reel_store *store)
+{
+	struct count *count = (struct count *)store;
+
+	reel_store_close(count->below);
+	free(count);
+}
+
+static const struct reel_store_verbs verbs = {
+	.name = "count",
+	.put = count_put,
+	.get = count_get,
+	.drop = count_drop,
+	.sync = count_sync,
+	.capacity = count_capacity,
+	.close = count_close,
+};
+
+int reel_store_count_open(reel_store **store, reel_store *below)
+{
+	struct count *count = calloc(1, sizeof *count);
+
+	if (!count)
+		return reel_store_refuse(-ENOMEM, "no memory for a counting layer");
+	count->store.verbs = &verbs;
+	count->below = below;
+	*store = &count->store;
+	return 0;
+}
+
+void reel_store_counts(reel_store *store, struct reel_store_counts *counts)
+{
+	struct count *count = (struct count *)store;
+
+	*counts = (struct reel_store_counts){
+		.puts = value_of(&count->puts),
+		.gets = value_of(&count->gets),
+		.drops = value_of(&count->drops),
+		.put_bytes = value_of(&count->put_bytes),
+		.got_bytes = value_of(&count->got_bytes),
+		.failed_puts = value_of(&count->failed_puts),
+		.failed_gets = value_of(&count->failed_gets),
+	};
+}

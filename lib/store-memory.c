@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below this a transfer is mostly its own overhead. */
+#define BEST_BYTES 65536
+
+/* malloc() aligns to this at the least; a location counts in it, and so stays short. */
+#define UNIT 8
+
+/* One put: a block of its own. */
+struct piece {
+	struct piece *next, *previous;
+	uint64_t header[REEL_HEADER_BYTES / 8];
+	size_t bytes;
+	unsigned char data[];
+};
+
+struct memory {
+	reel_store store;
+	uint64_t most_bytes;
+	uint64_t used_bytes;
+	struct piece *pieces;
+};
+
+static struct piece *at(uint64_t location)
+{
+	return (struct piece *)(uintptr_t)(location * UNIT);
+}
+
+static void link_piece(struct memory *memory, struct piece *piece)
+{
+	piece->previous = NULL;
+	piece->next = memory->pieces;
+	if (piece->next)
+		piece->next->previous = piece;
+	memory->pieces = piece;
+}
+
+static void unlink_piece(struct memory *memory, struct piece *piece)
+{
+	if (piece->next)
+		piece->next->previous = piece->previous;
+	if (piece->previous)
+		piece->previous->next = piece->next;
+	else
+		memory->pieces = piece->next;
+}
+
+static int keep(struct memory *memory, reel_transfer *transfer)
+{
+	struct piece *piece;
+
+	if (transfer->bytes > memory->most_bytes - memory->used_bytes)
+		return -ENOSPC;
+	piece = malloc(sizeof *piece + transfer->bytes);
+	if (!piece)
+		return -ENOMEM;
+	memcpy(piece->header, transfer->header, sizeof piece->header);
+	memcpy(piece->data, transfer->data, transfer->bytes);
+	piece->bytes = transfer->bytes;
+	link_piece(memory, piece);
+	memory->used_bytes += piece->bytes;
+	transfer->place.location = (uintptr_t)piece / UNIT;
+	transfer->place.bytes = transfer->bytes;
+	return 0;
+}
+
+static void memory_put(reel_store *store, reel_transfer *transfer)
+{
+	reel_transfer_complete(transfer, keep((struct memory *)store, transfer));
+}
+
+static void memory_get(reel_store *store, reel_transfer *transfer)
+{
+	const struct piece *piece = at(transfer->place.location);
+	int error = transfer->bytes == piece->bytes ? 0 : -EINVAL;
+
+	(void)store;
+	if (!error) {
+		memcpy(transfer->header, piece->header, sizeof piece->header);
+		memcpy(transfer->data, piece->data, piece->bytes);
+	}
+	reel_transfer_complete(transfer, error);
+}
+
+static void memory_drop(reel_store *store, struct reel_place place)
+{
+	struct memory *memory = (struct memory *)store;
+	struct piece *piece = at(place.location);
+
+	unlink_piece(memory, piece);
+	memory->used_bytes -= piece->bytes;
+	free(piece);
+}
+
+static int memory_sync(reel_store *store, int64_t timeout_ns)
+{
+	(void)store;
+	(void)timeout_ns;
+	return 0;
+}
+
+static void memory_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	const struct memory *memory = (struct memory *)store;
+
+	*capacity = (struct reel_store_capacity){
+		.total_bytes = memory->most_bytes,
+		.used_bytes = memory->used_bytes,
+		.align = 1,
+		.best_bytes = BEST_BYTES,
+		.best_depth = 1,
+	};
+}
+
+static void memory_close(reel_store *store)
+{
+	struct memory *memory = (struct memory *)store;
+
+	while (memory->pieces) {
+		struct piece *piece = memory->pieces;
+
+		memory->pieces = piece->next;
+		free(piece);
+	}
+	free(memory);
+}
+
+static const struct reel_store_verbs verbs = {
+	.name = "memory",
+	.put = memory_put,
+	.get = memory_get,
+	.drop = memory_drop,
+	.sync = memory_sync,
+	.capacity = memory_capacity,
+	.close = memory_close,
+};
+
+int reel_store_memory_open(reel_store **store, uint64_t most_bytes)
+{
+	struct memory *memory = calloc(1, sizeof *memory);
+
+	if (!memory)
+		return reel_store_refuse(-ENOMEM, "no memory for a store in memory");
+	memory->store.verbs = &verbs;
+	memory->most_bytes = most_bytes;
+	*store = &memory->store;
+	return 0;
+}

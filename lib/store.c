@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "store.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "event.h"
+
+static _Thread_local char problem[256];
+
+int reel_store_refuse(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(problem, sizeof problem, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+const char *reel_store_problem(void)
+{
+	return problem;
+}
+
+void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,
+			 void *own)
+{
+	unsigned place = transfer->layers++;
+
+	if (place == REEL_MOST_LAYERS) {
+		fprintf(stderr, "reel: more than %d layers on a store\n", REEL_MOST_LAYERS);
+		abort();
+	}
+	transfer->layer[place].layer = layer;
+	transfer->layer[place].finish = finish;
+	transfer->layer[place].own = own;
+}
+
+/* A layer that restarts the transfer enters it again, and completes it later. */
+void reel_transfer_complete(reel_transfer *transfer, int error)
+{
+	while (transfer->layers) {
+		unsigned place = --transfer->layers;
+
+		error = transfer->layer[place].finish(transfer->layer[place].layer, transfer,
+						      transfer->layer[place].own, error);
+		if (error == REEL_TRANSFER_RESTARTED)
+			return;
+	}
+	transfer->error = error;
+	transfer->done(transfer);
+}
+
+static void signal_end(reel_transfer *transfer)
+{
+	reel_event_signal(transfer->context);
+}
+
+static int start_and_wait(reel_store *store, reel_transfer *transfer,
+			  void (*start)(reel_store *, reel_transfer *))
+{
+	struct reel_event end;
+
+	reel_event_open(&end);
+	transfer->done = signal_end;
+	transfer->context = &end;
+	start(store, transfer);
+	reel_event_wait(&end);
+	reel_event_close(&end);
+	return transfer->error;
+}
+
+int reel_store_put_and_wait(reel_store *store, reel_transfer *transfer)
+{
+	return start_and_wait(store, transfer, store->verbs->put);
+}
+
+int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer)
+{
+	return start_and_wait(store, transfer, store->verbs->get);
+}

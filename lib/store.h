@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the stores share; reel/store.h is the manual.
+ *
+ *	store.c          transfers on their way through the layers
+ *	store-open.c     a stack of stores from its description
+ *	store-file.c     leaf: a file without a name
+ *	store-memory.c   leaf: memory
+ *	store-checksum.c layer: a header, and a CRC of all
+ *	store-codec.c    layer: compression
+ *	store-tier.c     layer: two stores, one after the other
+ *	store-count.c    layer: what goes through
+ *	store-fault.c    layer: what may go wrong
+ */
+#ifndef REEL_LIB_STORE_H
+#define REEL_LIB_STORE_H
+
+#include "config.h"
+
+#include <reel/store.h>
+
+#define REEL_DEFAULT_SLOT_BYTES ((size_t)2 << 20)
+
+/* Say in words why a store could not be opened; returns error. */
+int reel_store_refuse(int error, const char *format, ...)
+#if defined(__GNUC__)
+	__attribute__((format(printf, 2, 3)))
+#endif
+	;
+
+#endif

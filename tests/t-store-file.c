@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/* TEST_SEEDS=N: so many random sequences in each of the file's ways. */
+#include <config.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "annotate.h"
+#include "file-support.h"
+
+enum { MANY = 100, KEYS = 40, OPERATIONS = 200, DEFAULT_SEEDS = 10 };
+
+static const struct way *way;
+
+static void put_many(reel_store *store, struct reel_place *places)
+{
+	for (unsigned first = 0; first < MANY; first += TICKETS) {
+		unsigned n = MANY - first < TICKETS ? MANY - first : TICKETS;
+
+		for (unsigned i = 0; i < n; i++) {
+			prepare_put(i, first + i, SLOT);
+			reel_store_put(store, &tickets[i]);
+		}
+		reel_store_sync(store, -1);
+		for (unsigned i = 0; i < n; i++)
+			places[first + i] = tickets[i].place;
+	}
+}
+
+/* In descending order. Returns how many were wrong. */
+static unsigned get_many(reel_store *store, const struct reel_place *places)
+{
+	unsigned wrong = 0;
+
+	for (unsigned end = MANY; end > 0;) {
+		unsigned n = end < TICKETS ? end : TICKETS;
+
+		end -= n;
+		for (unsigned i = 0; i < n; i++) {
+			prepare_get(i, end + i, places[end + i]);
+			reel_store_get(store, &tickets[i]);
+		}
+		reel_store_sync(store, -1);
+		for (unsigned i = 0; i < n; i++)
+			wrong += !came_back(i);
+	}
+	return wrong;
+}
+
+static uint64_t size_of(reel_store *store)
+{
+	struct stat status;
+
+	fstat(file_of(store)->descriptor, &status);
+	return (uint64_t)status.st_size;
+}
+
+static void slots_are_used_again(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct reel_place places[MANY];
+	unsigned wrong = 0;
+	uint64_t size = 0;
+
+	for (unsigned cycle = 0; cycle < 4; cycle++) {
+		put_many(store, places);
+		wrong += get_many(store, places);
+		is_int(capacity_of(store).used_bytes, MANY * file_of(store)->slots.slot_bytes,
+		       "all slots are counted");
+		if (cycle == 0)
+			size = size_of(store);
+		for (unsigned i = 0; i < MANY; i++)
+			reel_store_drop(store, places[i]);
+	}
+	is_int(wrong, 0, "%d transfers at once come back as they were", MANY);
+	is_int(size_of(store), size, "the file does not grow when there are free slots");
+	is_int(capacity_of(store).used_bytes, 0, "nothing is used when all was dropped");
+	reel_store_close(store);
+}
+
+static void the_lowest_slot_is_first(void)
+{
+	static const unsigned dropped[] = {70, 2, 65, 9};
+	static const unsigned wanted[] = {2, 9, 65, 70, MANY};
+	reel_store *store = open_store(options_of(way));
+	struct reel_place places[MANY], place;
+
+	put_many(store, places);
+	for (unsigned i = 0; i < MANY; i++)
+		reel_store_drop(store, places[i]);
+	for (unsigned i = 0; i < MANY; i++)
+		put_one(store, i, &places[i]);
+	for (unsigned i = 0; i < COUNT(dropped); i++) {
+		reel_store_drop(store, places[dropped[i]]);
+		reel_store_drop(store, places[dropped[i]]);
+	}
+	is_int(capacity_of(store).used_bytes,
+	       (MANY - COUNT(dropped)) * file_of(store)->slots.slot_bytes,
+	       "a slot that is dropped twice counts once");
+	for (unsigned i = 0; i < COUNT(wanted); i++) {
+		put_one(store, i, &place);
+		is_int(place.location, wanted[i], "the lowest free slot");
+	}
+	reel_store_close(store);
+}
+
+/* What the model knows of a key. */
+static struct key {
+	bool stored;
+	bool under_way;
+	uint64_t seed;
+	struct reel_place place;
+} keys[KEYS];
+
+static unsigned key_of[TICKETS];
+static unsigned started;
+
+/* Returns how many transfers were wrong. */
+static unsigned end_all(reel_store *store)
+{
+	unsigned wrong = reel_store_sync(store, -1) != 0;
+
+	for (unsigned i = 0; i < started; i++) {
+		struct key *key = &keys[key_of[i]];
+
+		if (key->stored)
+			wrong += !came_back(i);
+		else
+			wrong += tickets[i].error != 0;
+		key->place = tickets[i].place;
+		key->stored = true;
+		key->under_way = false;
+	}
+	started = 0;
+	return wrong;
+}
+
+static void start_one(reel_store *store, unsigned k, uint64_t random)
+{
+	struct key *key = &keys[k];
+	unsigned i = started++;
+
+	key_of[i] = k;
+	key->under_way = true;
+	if (key->stored) {
+		prepare_get(i, key->seed, key->place);
+		reel_store_get(store, &tickets[i]);
+		return;
+	}
+	key->seed = random;
+	prepare_put(i, random, random % (SLOT / BLOCK + 1) * BLOCK);
+	reel_store_put(store, &tickets[i]);
+}
+
+static unsigned run_sequence(reel_store *store, uint64_t seed)
+{
+	unsigned wrong = 0;
+
+	memset(keys, 0, sizeof keys);
+	for (uint64_t n = 0; n < OPERATIONS; n++) {
+		uint64_t random = scramble(seed << 32 | n);
+		unsigned k = (unsigned)(random % KEYS);
+
+		if (started == TICKETS || keys[k].under_way || random >> 60 == 0)
+			wrong += end_all(store);
+		if (keys[k].stored && random >> 62 == 1) {
+			reel_store_drop(store, keys[k].place);
+			keys[k].stored = false;
+		} else {
+			start_one(store, k, random >> 8 & 0xffffff);
+		}
+	}
+	wrong += end_all(store);
+	for (unsigned k = 0; k < KEYS; k++)
+		if (keys[k].stored)
+			reel_store_drop(store, keys[k].place);
+	return wrong;
+}
+
+static void no_random_sequence_differs(void)
+{
+	const char *text = getenv("TEST_SEEDS");
+	uint64_t n = text ? strtoull(text, NULL, 10) : DEFAULT_SEEDS;
+	reel_store *store = open_store(options_of(way));
+	unsigned wrong = 0;
+
+	for (uint64_t seed = 0; seed < n; seed++) {
+		unsigned more = run_sequence(store, seed);
+
+		if (more)
+			tap_note("seed %llu: %u are wrong", (unsigned long long)seed, more);
+		wrong += more;
+	}
+	is_int(wrong, 0, "%llu random sequences are as the model says", (unsigned long long)n);
+	is_int(capacity_of(store).used_bytes, 0, "and leave nothing");
+	reel_store_close(store);
+}
+
+static void what_cannot_be_is_refused(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct reel_place place;
+	uint64_t slots;
+
+	prepare_put(0, 1, SLOT);
+	tickets[0].bytes = SLOT + BLOCK;
+	is_int(reel_store_put_and_wait(store, &tickets[0]), -EMSGSIZE, "a put above a slot");
+	tickets[0].bytes = SLOT - 8;
+	is_int(reel_store_put_and_wait(store, &tickets[0]), -EINVAL, "a length not aligned");
+	tickets[0].bytes = BLOCK;
+	tickets[0].data = data[0] + 8;
+	is_int(reel_store_put_and_wait(store, &tickets[0]), -EINVAL, "data not aligned");
+	prepare_get(0, 1, (struct reel_place){UINT64_MAX, SLOT});
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get from nowhere");
+	slots = file_of(store)->slots.most - 1;
+	prepare_get(0, 1, (struct reel_place){slots, SLOT});
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -EIO, "a get above the file's end");
+	is_int(put_one(store, 1, &place), 0, "after all of that, a put");
+	ok(get_one(store, 1, place), "and a get of it");
+	reel_store_close(store);
+}
+
+static void no_more_is_stored_than_was_allowed(void)
+{
+	struct reel_file_options options = options_of(way);
+	reel_store *store = open_store(options);
+	struct reel_place place;
+
+	options.most_bytes = 3 * file_of(store)->slots.slot_bytes;
+	reel_store_close(store);
+	store = open_store(options);
+	is_int(capacity_of(store).total_bytes, options.most_bytes, "the capacity is most_bytes");
+	for (unsigned i = 0; i < 3; i++)
+		put_one(store, i, &place);
+	is_int(tickets[0].error, 0, "as many slots as most_bytes allows");
+	reel_store_put_and_wait(store, &tickets[0]);
+	is_int(tickets[0].error, -ENOSPC, "and no more");
+	reel_store_drop(store, place);
+	is_int(put_one(store, 4, &place), 0, "unless one is dropped");
+	reel_store_close(store);
+}
+
+static sem_t go_on;
+
+static void wait_to_go_on(reel_transfer *transfer)
+{
+	(void)transfer;
+	while (sem_wait(&go_on))
+		;
+}
+
+static void hold_up_one_put(reel_store *store)
+{
+	prepare_put(0, 1, SLOT);
+	tickets[0].done = wait_to_go_on;
+	reel_store_put(store, &tickets[0]);
+}
+
+static void sync_gives_up_in_time(void)
+{
+	reel_store *store = open_store(options_of(way));
+
+	sem_init(&go_on, 0, 0);
+	is_int(reel_store_sync(store, 0), 0, "sync of nothing");
+	hold_up_one_put(store);
+	is_int(reel_store_sync(store, 0), -ETIMEDOUT, "sync without waiting");
+	is_int(reel_store_sync(store, 1500000), -ETIMEDOUT, "sync for a while");
+	sem_post(&go_on);
+	is_int(reel_store_sync(store, -1), 0, "sync without an end");
+	reel_store_close(store);
+	sem_destroy(&go_on);
+}
+
+static void use_in_child(reel_store *store, struct reel_place place)
+{
+	struct reel_place none;
+
+	is_int(put_one(store, 2, &none), -ECHILD, "a put in the child");
+	prepare_get(0, 1, place);
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -ECHILD, "a get in the child");
+	reel_store_drop(store, place);
+	is_int(reel_store_sync(store, -1), 0, "sync in the child");
+	capacity_of(store);
+	reel_store_close(store);
+	/* ThreadSanitizer lets no thread begin in a child of a program with threads. */
+#ifndef REEL_THREAD_SANITIZER
+	store = open_store(options_of(way));
+	is_int(put_one(store, 3, &place), 0, "a store of the child's own");
+	ok(get_one(store, 3, place), "works");
+	reel_store_close(store);
+#endif
+}
+
+static void a_child_only_closes(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct reel_place place;
+	pid_t child;
+
+	sem_init(&go_on, 0, 0);
+	put_one(store, 1, &place);
+	hold_up_one_put(store);
+	child = fork_with_timeout();
+	if (child == 0) {
+		use_in_child(store, place);
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "the child of a fork closes the store, and opens its own");
+	sem_post(&go_on);
+	reel_store_sync(store, -1);
+	is_int(tickets[0].error, 0, "what was under way goes on in the parent");
+	ok(get_one(store, 1, place), "whose store is as it was");
+	reel_store_close(store);
+	sem_destroy(&go_on);
+}
+
+static pthread_t main_thread;
+static _Atomic unsigned signals_here, signals_elsewhere;
+
+static void count_signal(int number)
+{
+	(void)number;
+	if (pthread_equal(pthread_self(), main_thread))
+		signals_here++;
+	else
+		signals_elsewhere++;
+}
+
+/* The handler interrupts system calls: there is no SA_RESTART. */
+static void signals_stay_with_the_program(void)
+{
+	struct sigaction action = {.sa_handler = count_signal}, before;
+	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	reel_store *store = open_store(options_of(way));
+	unsigned wrong = 0;
+
+	main_thread = pthread_self();
+	signals_here = signals_elsewhere = 0;
+	sigaction(SIGALRM, &action, &before);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (uint64_t seed = 0; seed < 3 || !signals_here; seed++)
+		wrong += run_sequence(store, seed);
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	is_int(wrong, 0, "signals disturb no transfer");
+	is_int(signals_elsewhere, 0, "and none is handled in a thread of the store");
+	reel_store_close(store);
+}
+
+/* A layer that reads everything twice. */
+struct twice {
+	reel_store *below;
+	unsigned again;
+};
+
+static int read_again(reel_store *layer, reel_transfer *transfer, void *own, int error)
+{
+	struct twice *twice = own;
+
+	if (!twice->again)
+		return error;
+	twice->again--;
+	memset(transfer->data, 0xa5, transfer->bytes);
+	reel_transfer_enter(transfer, layer, read_again, twice);
+	reel_store_get(twice->below, transfer);
+	return REEL_TRANSFER_RESTARTED;
+}
+
+static void a_completion_starts_the_transfer_anew(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct twice twice = {store, 3};
+	struct reel_place place;
+
+	put_one(store, 1, &place);
+	prepare_get(0, 1, place);
+	reel_transfer_enter(&tickets[0], store, read_again, &twice);
+	reel_store_get(store, &tickets[0]);
+	is_int(reel_store_sync(store, -1), 0, "sync waits for all of it");
+	ok(came_back(0) && !twice.again, "a get that is started anew where it ended");
+	reel_store_close(store);
+}
+
+static void stores_come_and_go(void)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < 30; i++) {
+		reel_store *store = open_store(options_of(way));
+		struct reel_place place;
+
+		wrong += put_one(store, i, &place) != 0 || !get_one(store, i, place);
+		reel_store_close(store);
+	}
+	is_int(wrong, 0, "a store may be closed as soon as its last transfer is done");
+}
+
+static _Atomic unsigned done;
+
+static void count_done(reel_transfer *transfer)
+{
+	done += !transfer->error;
+}
+
+static void close_waits(void)
+{
+	reel_store *store = open_store(options_of(way));
+
+	done = 0;
+	for (unsigned i = 0; i < TICKETS; i++) {
+		prepare_put(i, i, SLOT);
+		tickets[i].done = count_done;
+		reel_store_put(store, &tickets[i]);
+	}
+	reel_store_close(store);
+	is_int(done, TICKETS, "what is under way ends before the store does");
+}
+
+int main(void)
+{
+	tap_begin();
+	for (way = ways; way < ways + COUNT(ways); way++) {
+		tap_case(way->name);
+		if (!way_is_there(way)) {
+			tap_skip(1, "files here cannot be used by %s", way->name);
+			continue;
+		}
+		slots_are_used_again();
+		the_lowest_slot_is_first();
+		no_random_sequence_differs();
+		what_cannot_be_is_refused();
+		no_more_is_stored_than_was_allowed();
+		sync_gives_up_in_time();
+		a_child_only_closes();
+		signals_stay_with_the_program();
+		a_completion_starts_the_transfer_anew();
+		stores_come_and_go();
+		close_waits();
+	}
+	return tap_end();
+}

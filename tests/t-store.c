@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/* Each store, and stacks of them, do what every store must do. */
+#include <config.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "store-later.h"
+#include "store-suite.h"
+#include "support.h"
+
+#define ROOM (2 * SUITE_TOTAL_BYTES)
+
+/* Each of these takes over `below`; NULL stays NULL. */
+
+static reel_store *memory(uint64_t most_bytes)
+{
+	reel_store *store;
+
+	return reel_store_memory_open(&store, most_bytes) ? NULL : store;
+}
+
+static reel_store *checksum(reel_store *below)
+{
+	reel_store *store;
+
+	return below && !reel_store_checksum_open(&store, below) ? store : NULL;
+}
+
+static reel_store *codec(struct reel_codec_options options, reel_store *below)
+{
+	reel_store *store;
+
+	return below && !reel_store_codec_open(&store, below, &options) ? store : NULL;
+}
+
+static reel_store *count(reel_store *below)
+{
+	reel_store *store;
+
+	return below && !reel_store_count_open(&store, below) ? store : NULL;
+}
+
+static reel_store *fault(reel_store *below)
+{
+	reel_store *store;
+
+	return below && !reel_store_fault_open(&store, below, NULL, 0) ? store : NULL;
+}
+
+static reel_store *tier(reel_store *first, reel_store *second)
+{
+	reel_store *store;
+
+	return first && second && !reel_store_tier_open(&store, first, second) ? store : NULL;
+}
+
+static reel_store *described(const char *description, const char *directory)
+{
+	reel_store *store;
+
+	return reel_store_open(&store, description, directory) ? NULL : store;
+}
+
+/* ---- A store of the user's own: an array, strict about alignment ---- */
+
+#define ARRAY_ALIGN 64
+
+struct array_store {
+	reel_store store;
+	bool forgets_headers;
+	uint64_t used_bytes;
+	struct {
+		void *data;
+		uint64_t header[REEL_HEADER_BYTES / 8];
+	} place[256];
+};
+
+static void array_put(reel_store *store, reel_transfer *transfer)
+{
+	struct array_store *array = (struct array_store *)store;
+	bool aligned = !((uintptr_t)transfer->data % ARRAY_ALIGN || transfer->bytes % ARRAY_ALIGN);
+	size_t i = 0;
+
+	while (i < COUNT(array->place) && array->place[i].data)
+		i++;
+	if (!aligned || i == COUNT(array->place)) {
+		reel_transfer_complete(transfer, aligned ? -ENOSPC : -EINVAL);
+		return;
+	}
+	array->place[i].data = suite_allocate(transfer->bytes);
+	memcpy(array->place[i].data, transfer->data, transfer->bytes);
+	memcpy(array->place[i].header, transfer->header, sizeof transfer->header);
+	array->used_bytes += transfer->bytes;
+	transfer->place = (struct reel_place){i, transfer->bytes};
+	reel_transfer_complete(transfer, 0);
+}
+
+static void array_get(reel_store *store, reel_transfer *transfer)
+{
+	struct array_store *array = (struct array_store *)store;
+	size_t i = (size_t)transfer->place.location;
+
+	memcpy(transfer->data, array->place[i].data, transfer->bytes);
+	if (!array->forgets_headers)
+		memcpy(transfer->header, array->place[i].header, sizeof transfer->header);
+	reel_transfer_complete(transfer, 0);
+}
+
+static void array_drop(reel_store *store, struct reel_place place)
+{
+	struct array_store *array = (struct array_store *)store;
+
+	free(array->place[place.location].data);
+	array->place[place.location].data = NULL;
+	array->used_bytes -= place.bytes;
+}
+
+static int array_sync(reel_store *store, int64_t timeout_ns)
+{
+	(void)store;
+	(void)timeout_ns;
+	return 0;
+}
+
+static void array_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	*capacity = (struct reel_store_capacity){
+		.total_bytes = UINT64_MAX,
+		.used_bytes = ((struct array_store *)store)->used_bytes,
+		.align = ARRAY_ALIGN,
+		.best_bytes = ARRAY_ALIGN,
+		.best_depth = 1,
+	};
+}
+
+static void array_close(reel_store *store)
+{
+	struct array_store *array = (struct array_store *)store;
+
+	for (size_t i = 0; i < COUNT(array->place); i++)
+		free(array->place[i].data);
+	free(array);
+}
+
+static reel_store *array(void)
+{
+	static const struct reel_store_verbs verbs = {
+		.name = "array",
+		.put = array_put,
+		.get = array_get,
+		.drop = array_drop,
+		.sync = array_sync,
+		.capacity = array_capacity,
+		.close = array_close,
+	};
+	struct array_store *store = calloc(1, sizeof *store);
+
+	if (!store)
+		return NULL;
+	store->store.verbs = &verbs;
+	return &store->store;
+}
+
+/* ---- Stacks ---- */
+
+static reel_store *open_memory(void)
+{
+	return memory(ROOM);
+}
+
+static reel_store *open_checksum(void)
+{
+	return checksum(memory(ROOM));
+}
+
+static reel_store *open_count(void)
+{
+	return count(memory(ROOM));
+}
+
+static reel_store *open_fault(void)
+{
+	return fault(memory(ROOM));
+}
+
+/* The second one is used by most puts. */
+static reel_store *open_tier(void)
+{
+	return tier(memory(SUITE_MOST_BYTES), memory(ROOM));
+}
+
+static reel_store *open_tiers(void)
+{
+	return tier(memory(SUITE_MOST_BYTES / 2),
+		    tier(tier(memory(1), memory(3 * SUITE_MOST_BYTES)), array()));
+}
+
+static reel_store *open_array(void)
+{
+	return array();
+}
+
+static reel_store *open_checked_array(void)
+{
+	return checksum(array());
+}
+
+static reel_store *open_later(void)
+{
+	return store_later_open(memory(ROOM));
+}
+
+/* What the first store refuses comes on its threads to the second one, which has no lock. */
+static reel_store *open_later_tier(void)
+{
+	return tier(store_later_open(checksum(memory(SUITE_MOST_BYTES))), checksum(array()));
+}
+
+static reel_store *open_tier_with_later(void)
+{
+	return tier(memory(SUITE_MOST_BYTES), store_later_open(memory(ROOM)));
+}
+
+static const struct {
+	const char *name;
+	reel_store *(*open)(void);
+} stacks[] = {
+	{"memory", open_memory},
+	{"checksum(memory)", open_checksum},
+	{"count(memory)", open_count},
+	{"fault(memory)", open_fault},
+	{"tier(memory, memory)", open_tier},
+	{"tier(memory, tier(tier(memory, memory), array))", open_tiers},
+	{"array", open_array},
+	{"checksum(array)", open_checked_array},
+	{"later(memory)", open_later},
+	{"tier(later(checksum(memory)), checksum(array))", open_later_tier},
+	{"tier(memory, later(memory))", open_tier_with_later},
+};
+
+/* ---- Stacks that compress ---- */
+
+#define CODEC_OPTIONS(...)                                                                         \
+	((struct reel_codec_options){.most_bytes = SUITE_MOST_BYTES, __VA_ARGS__})
+
+static reel_store *open_codec(void)
+{
+	return codec((struct reel_codec_options){0}, checksum(memory(ROOM)));
+}
+
+static reel_store *open_codec_on_array(void)
+{
+	return codec(CODEC_OPTIONS(.element = 4), checksum(array()));
+}
+
+static reel_store *open_codec_of_differences(void)
+{
+	return codec(CODEC_OPTIONS(.stride = 25), checksum(memory(ROOM)));
+}
+
+/* Most puts find no buffer, and most gets none either. */
+static reel_store *open_codec_of_one_buffer(void)
+{
+	return codec(CODEC_OPTIONS(.buffers = 1), store_later_open(checksum(memory(ROOM))));
+}
+
+/* Larger pieces go through as they are. */
+static reel_store *open_codec_of_small_pieces(void)
+{
+	return codec((struct reel_codec_options){.most_bytes = 16384, .element = 3},
+		     checksum(memory(ROOM)));
+}
+
+/* A codec below another one compresses what that one let pass. */
+static reel_store *open_two_codecs(void)
+{
+	return codec((struct reel_codec_options){.most_bytes = 8192, .buffers = 2},
+		     checksum(codec(CODEC_OPTIONS(.stride = 1),
+				    store_later_open(checksum(memory(ROOM))))));
+}
+
+static reel_store *open_seven_layers(void)
+{
+	return count(tier(memory(SUITE_MOST_BYTES),
+			  fault(count(codec(CODEC_OPTIONS(.stride = 3),
+					    tier(memory(1), checksum(count(array()))))))));
+}
+
+static reel_store *open_described(void)
+{
+	return described("memory=1M,lz4,memory=2M,memory=64M", NULL);
+}
+
+static const struct {
+	const char *name;
+	reel_store *(*open)(void);
+} codec_stacks[] = {
+	{"codec(checksum(memory))", open_codec},
+	{"codec(checksum(array))", open_codec_on_array},
+	{"codec(checksum(memory)), of differences", open_codec_of_differences},
+	{"codec(later(checksum(memory))), one buffer", open_codec_of_one_buffer},
+	{"codec(checksum(memory)), of small pieces", open_codec_of_small_pieces},
+	{"codec(checksum(codec(later(checksum(memory)))))", open_two_codecs},
+	{"seven layers", open_seven_layers},
+	{"memory=1M,lz4,memory=2M,memory=64M", open_described},
+};
+
+static void codecs_do_what_they_must(void)
+{
+	if (!HAVE_LZ4) {
+		tap_skip(1, "built without LZ4");
+		return;
+	}
+	for (size_t i = 0; i < COUNT(codec_stacks); i++)
+		store_suite(codec_stacks[i].name, codec_stacks[i].open);
+}
+
+/* ---- Stacks on a file ---- */
+
+static const char *directory;
+
+static reel_store *open_file(void)
+{
+	return described("file", directory);
+}
+
+static reel_store *open_file_behind_memory(void)
+{
+	return described("memory=1M,file", directory);
+}
+
+static reel_store *open_compressed_file(void)
+{
+	return described("memory=1M,lz4=25,file", directory);
+}
+
+/* A directory where files are kept on a disk, or NULL. */
+static const char *find_directory(void)
+{
+	const char *candidates[] = {".", "/var/tmp", getenv("BUILD_DIR")};
+
+	for (size_t i = 0; i < COUNT(candidates); i++) {
+		reel_store *store = candidates[i] ? described("file", candidates[i]) : NULL;
+
+		reel_store_close(store);
+		if (store)
+			return candidates[i];
+	}
+	return NULL;
+}
+
+static void files_do_what_they_must(void)
+{
+	directory = find_directory();
+	if (!directory) {
+		tap_skip(1, "no store in a file: %s", reel_store_problem());
+		return;
+	}
+	store_suite("file", open_file);
+	store_suite("memory=1M,file", open_file_behind_memory);
+	if (HAVE_LZ4)
+		store_suite("memory=1M,lz4=25,file", open_compressed_file);
+}
+
+/* ---- What only some stores do ---- */
+
+static void counts_are_right(void)
+{
+	struct reel_store_counts counts;
+	uint64_t data[64] = {1, 2, 3};
+	reel_transfer transfer = {.data = data, .bytes = 128};
+	reel_store *store = count(memory(300));
+
+	reel_store_put_and_wait(store, &transfer);
+	transfer.bytes = sizeof data;
+	reel_store_put_and_wait(store, &transfer);
+	transfer.bytes = 128;
+	reel_store_get_and_wait(store, &transfer);
+	reel_store_get_and_wait(store, &transfer);
+	transfer.bytes = 64;
+	reel_store_get_and_wait(store, &transfer);
+	reel_store_drop(store, transfer.place);
+	reel_store_counts(store, &counts);
+	ok(counts.puts == 2 && counts.gets == 3 && counts.drops == 1 && counts.put_bytes == 128 &&
+		   counts.got_bytes == 256 && counts.failed_puts == 1 && counts.failed_gets == 1,
+	   "a counting layer counts what goes through, and what fails");
+	reel_store_close(store);
+}
+
+static void memory_is_filled_to_the_byte(void)
+{
+	char data[100] = {0};
+	reel_transfer transfer = {.data = data, .bytes = 60};
+	reel_store *store = memory(100);
+
+	is_int(reel_store_put_and_wait(store, &transfer), 0, "60 bytes of 100 are taken");
+	transfer.bytes = 41;
+	is_int(reel_store_put_and_wait(store, &transfer), -ENOSPC, "41 more are not");
+	transfer.bytes = 40;
+	is_int(reel_store_put_and_wait(store, &transfer), 0, "40 more are");
+	reel_store_close(store);
+}
+
+static void a_second_checksum_is_the_first(void)
+{
+	reel_store *store = checksum(memory(100));
+	reel_store *again;
+
+	is_int(reel_store_checksum_open(&again, store), 0, "a checksum over a checksum opens");
+	is_pointer(again, store, "and is the same store");
+	reel_store_close(again);
+}
+
+static void a_header_that_does_not_come_back_is_missed(void)
+{
+	unsigned char *data = suite_allocate(ARRAY_ALIGN);
+	reel_transfer transfer = {.data = data, .bytes = ARRAY_ALIGN};
+	reel_store *below = array();
+	reel_store *store = checksum(below);
+
+	((struct array_store *)below)->forgets_headers = true;
+	suite_fill(data, ARRAY_ALIGN, 1);
+	is_int(reel_store_put_and_wait(store, &transfer), 0,
+	       "a store without headers takes a piece");
+	is_int(reel_store_get_and_wait(store, &transfer), -EBADMSG,
+	       "and does not pass for a good one");
+	reel_store_close(store);
+	free(data);
+}
+
+/* Pieces that get smaller by about as much as the alignment, or not at all. */
+static void packed_or_not_is_told_apart(void)
+{
+	enum { BYTES = 1024 };
+	unsigned char *data = suite_allocate(BYTES), *wanted = suite_allocate(BYTES);
+	reel_transfer transfer = {.data = data, .bytes = BYTES};
+	reel_store *store = codec((struct reel_codec_options){.element = 1}, array());
+	unsigned wrong = 0, packed = 0, whole = 0;
+
+	suite_fill(wanted, BYTES, 2);
+	for (unsigned zeros = 0; zeros < 256; zeros++) {
+		memset(wanted, 0, zeros);
+		memcpy(data, wanted, BYTES);
+		wrong += reel_store_put_and_wait(store, &transfer) != 0;
+		packed += transfer.place.bytes < BYTES;
+		whole += transfer.place.bytes == BYTES;
+		memset(data, 0xa5, BYTES);
+		wrong += reel_store_get_and_wait(store, &transfer) || memcmp(data, wanted, BYTES);
+		reel_store_drop(store, transfer.place);
+	}
+	is_int(wrong, 0, "pieces that hardly get smaller come back");
+	ok(packed && whole, "%u of them packed, %u as they were", packed, whole);
+	reel_store_close(store);
+	free(data);
+	free(wanted);
+}
+
+static void bad_options_are_refused(void)
+{
+	static const struct reel_codec_options bad[] = {
+		{.element = 17}, {.element = 4, .stride = 1}, {.most_bytes = SIZE_MAX}};
+	reel_store *below = memory(100);
+	reel_store *store;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		is_int(reel_store_codec_open(&store, below, &bad[i]), HAVE_LZ4 ? -EINVAL : -ENOTSUP,
+		       "a codec with bad options is refused");
+		tap_note("%s", reel_store_problem());
+	}
+	reel_store_close(below);
+}
+
+int main(void)
+{
+	tap_begin();
+	for (size_t i = 0; i < COUNT(stacks); i++)
+		store_suite(stacks[i].name, stacks[i].open);
+	codecs_do_what_they_must();
+	files_do_what_they_must();
+	counts_are_right();
+	memory_is_filled_to_the_byte();
+	a_second_checksum_is_the_first();
+	a_header_that_does_not_come_back_is_missed();
+	if (HAVE_LZ4)
+		packed_or_not_is_told_apart();
+	bad_options_are_refused();
+	return tap_end();
+}
