@@ -13,6 +13,12 @@ int reel_budget_charge(struct reel_pool *pool, size_t bytes)
 	return reel_claim(&pool->resident, bytes, pool->hard_budget, &before) ? 0 : -EDQUOT;
 }
 
+void reel_budget_overdraw(struct reel_pool *pool, size_t bytes)
+{
+	atomic_fetch_add_explicit(&pool->resident, bytes, memory_order_relaxed);
+	reel_budget_note_peak(pool);
+}
+
 void reel_budget_refund(struct reel_pool *pool, size_t bytes)
 {
 	atomic_fetch_sub_explicit(&pool->resident, bytes, memory_order_relaxed);

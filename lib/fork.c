@@ -2,10 +2,12 @@
 /*
  * A fork copies the pools but only one thread. The list of pools is locked
  * across it, so that the child finds the list whole; pools themselves need no
- * lock, since the child's only thread owns them alone.
+ * lock, since the child's only thread owns them alone. Offload threads are
+ * stopped meanwhile: no transfer is under way in memory that is being copied.
  */
 #include "config.h"
 
+#include "offload.h"
 #include "pool.h"
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -16,17 +18,26 @@ static int registration;
 static void before_fork(void)
 {
 	pthread_mutex_lock(&pools_lock);
+	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
+		if (pool->offload)
+			reel_offload_pause(pool->offload);
 }
 
 static void after_fork_in_parent(void)
 {
+	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
+		if (pool->offload)
+			reel_offload_resume(pool->offload);
 	pthread_mutex_unlock(&pools_lock);
 }
 
 static void after_fork_in_child(void)
 {
-	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
+	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		reel_cache_forget_others(pool);
+		if (pool->offload)
+			reel_offload_orphan(pool->offload);
+	}
 	pthread_mutex_unlock(&pools_lock);
 }
 
@@ -35,16 +46,18 @@ static void register_handlers(void)
 	registration = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-int reel_fork_watch(struct reel_pool *pool)
+int reel_fork_prepare(void)
 {
 	pthread_once(&once, register_handlers);
-	if (registration)
-		return -registration;
+	return -registration;
+}
+
+void reel_fork_watch(struct reel_pool *pool)
+{
 	pthread_mutex_lock(&pools_lock);
 	pool->next_pool = pools;
 	pools = pool;
 	pthread_mutex_unlock(&pools_lock);
-	return 0;
 }
 
 void reel_fork_unwatch(struct reel_pool *pool)

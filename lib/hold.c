@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "pool.h"
+#include "residence.h"
 #include "tape.h"
 
 struct reel_hold {
@@ -44,13 +45,14 @@ static void go_back(reel_tape *tape)
 	const struct reel_position *at = &tape->hold->at;
 
 	leave_branches(tape);
+	if (tape->slab && tape->slab != at->slab)
+		reel_slab_keep(tape, tape->slab);
 	tape->slab = at->slab;
-	tape->top = reel_window_base(tape) + at->offset;
 	tape->below = at->below;
 	tape->bits = at->bits;
 	tape->bit_count = at->bit_count;
 	tape->refused = at->refused;
-	reel_tape_limits(tape);
+	reel_tape_enter(tape, at->offset);
 }
 
 /*
@@ -74,7 +76,7 @@ static void give_popped(reel_tape *tape, struct reel_slab *meeting)
 	while (slab != meeting && slab->holds == tape->holds - 1) {
 		struct reel_slab *below = slab->below;
 
-		reel_pool_give(tape->pool, slab);
+		reel_slab_discard(tape->pool, slab);
 		slab = below;
 	}
 }

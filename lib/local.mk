@@ -27,6 +27,12 @@ libreel_core_la_SOURCES = \
 	%D%/block.c \
 	%D%/check.c \
 	%D%/error.c \
+	%D%/residence.c %D%/residence.h \
+	%D%/client.c \
+	%D%/survey.c \
+	%D%/spill.c \
+	%D%/prefetch.c \
+	%D%/offload.c %D%/offload.h \
 	%D%/magazine.c \
 	%D%/supply.c \
 	%D%/trim.c \

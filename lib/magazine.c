@@ -12,6 +12,8 @@
 #include <stdlib.h>
 
 #include "annotate.h"
+#include "offload.h"
+#include "os.h"
 #include "pool.h"
 
 /* Owner only, hence no read-modify-write. */
@@ -180,8 +182,35 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 		return;
 	fprintf(stderr,
 		"reel: a slab was %s twice: a tape was copied, closed twice or overwritten\n",
-		to == REEL_SLAB_TAKEN ? "handed out" : "given back");
+		to == REEL_SLAB_OPEN ? "handed out" : "given back");
 	abort();
+}
+
+/*
+ * Giants are few. With a store, no thread keeps whole slabs to itself: under its
+ * budget each of them is a frame that another thread may wait for.
+ */
+static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
+{
+	return kind == REEL_SLAB_FIRST || (kind == REEL_SLAB_WHOLE && !pool->offload);
+}
+
+static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab_kind kind,
+		size_t bytes, struct reel_slab **taken)
+{
+	if (kind == REEL_SLAB_GIANT)
+		return reel_supply_take_giant(pool, bytes, taken);
+	return cache && has_magazines(pool, kind) ? cache_take(cache, kind, taken)
+						  : uncached_take(pool, kind, taken);
+}
+
+/* A giant needs memory that other slabs give back to the system: whole pages. */
+static bool store_helps(const struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes)
+{
+	if (!pool->offload)
+		return false;
+	return kind != REEL_SLAB_GIANT || (bytes <= pool->hard_budget &&
+					   pool->slab_bytes % reel_os_page_bytes() == 0);
 }
 
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
@@ -190,12 +219,10 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 	struct reel_cache *cache = own_cache(pool);
 	int error;
 
-	if (kind == REEL_SLAB_GIANT)
-		error = reel_supply_take_giant(pool, bytes, taken);
-	else if (cache)
-		error = cache_take(cache, kind, taken);
-	else
-		error = uncached_take(pool, kind, taken);
+	do
+		error = take(pool, cache, kind, bytes, taken);
+	while (error == -EDQUOT && store_helps(pool, kind, bytes) &&
+	       reel_offload_await_frame(pool->offload, &error));
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)
@@ -204,9 +231,23 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 		count(&cache->takes);
 	else
 		atomic_fetch_add_explicit(&pool->uncached_takes, 1, memory_order_relaxed);
-	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_TAKEN);
+	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_OPEN);
 	reel_annotate_allow((*taken)->frame, (*taken)->bytes);
 	return 0;
+}
+
+static void count_give(struct reel_pool *pool, struct reel_cache *cache)
+{
+	if (cache)
+		count(&cache->gives);
+	else
+		/* Release: as in count(). */
+		atomic_fetch_add_explicit(&pool->uncached_gives, 1, memory_order_release);
+}
+
+void reel_pool_count_give(struct reel_pool *pool)
+{
+	count_give(pool, own_cache(pool));
 }
 
 void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
@@ -214,16 +255,19 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 	struct reel_cache *cache = own_cache(pool);
 
 	reel_annotate_forbid(slab->frame, slab->bytes);
-	change_state(slab, REEL_SLAB_TAKEN, REEL_SLAB_EMPTY);
-	if (cache)
-		count(&cache->gives);
-	else
-		/* Release: as in count(). */
-		atomic_fetch_add_explicit(&pool->uncached_gives, 1, memory_order_release);
-	if (cache && slab->kind != REEL_SLAB_GIANT)
+	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
+	count_give(pool, cache);
+	if (cache && has_magazines(pool, slab->kind))
 		cache_give(cache, slab);
 	else
 		uncached_give(pool, slab);
+}
+
+void reel_pool_give_bare(struct reel_pool *pool, struct reel_slab *slab)
+{
+	reel_pool_count_give(pool);
+	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
+	freelist_push(&pool->bare, slab);
 }
 
 static void flush(struct reel_cache *cache)

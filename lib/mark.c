@@ -68,13 +68,11 @@ void reel_tape_restore(reel_tape *tape, struct reel_position position)
 {
 	while (tape->slab != position.slab)
 		reel_tape_leave_slab(tape);
-	if (tape->top)
-		tape->top = reel_window_base(tape) + position.offset;
 	tape->bits = position.bits;
 	tape->bit_count = position.bit_count;
 	tape->refused = position.refused;
 	if (tape->top)
-		reel_tape_limits(tape);
+		reel_tape_enter(tape, position.offset);
 }
 
 int reel_tape_rewind(reel_tape *tape, reel_mark mark)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "offload.h"
 #include "os.h"
 #include "pool.h"
 
@@ -38,7 +39,19 @@ static size_t hard_budget(const struct reel_pool_options *options)
 
 static size_t soft_budget(const struct reel_pool_options *options)
 {
-	return options->soft_budget ? options->soft_budget : hard_budget(options);
+	size_t hard = hard_budget(options);
+
+	if (options->soft_budget)
+		return options->soft_budget;
+	return options->store ? hard - hard / 4 : hard;
+}
+
+static bool fits_alignment(reel_store *store, size_t bytes)
+{
+	struct reel_store_capacity capacity;
+
+	reel_store_capacity(store, &capacity);
+	return bytes % capacity.align == 0;
 }
 
 static unsigned magazine_slabs(const struct reel_pool_options *options)
@@ -73,6 +86,10 @@ const char *reel_pool_options_problem(const struct reel_pool_options *options)
 		return "magazine_slabs must be at most 16";
 	if (options->flags & ~(REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES))
 		return "flags must be made of REEL_POOL_CHECKED and REEL_POOL_SMALL_PAGES";
+	if (options->store && !options->hard_budget)
+		return "a store needs a hard_budget: without one nothing ever goes there";
+	if (options->store && !fits_alignment(options->store, whole))
+		return "slab_bytes must be a multiple of the store's alignment";
 	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
 		if (options->reserved[i])
 			return "reserved must be 0: set the options to 0 before setting some";
@@ -127,8 +144,11 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 	initialise_lists(pool);
 	if (pthread_key_create(&pool->cache_key, reel_cache_retire))
 		goto unmap_table;
-	if (reel_fork_watch(pool))
+	if (reel_fork_prepare())
 		goto delete_key;
+	if (options && options->store && reel_offload_open(pool, options->store))
+		goto delete_key;
+	reel_fork_watch(pool);
 	*opened = pool;
 	return 0;
 
@@ -174,6 +194,7 @@ int reel_pool_close(reel_pool *pool)
 	if (stats.slabs_in_use)
 		return -EBUSY;
 	reel_fork_unwatch(pool);
+	reel_offload_close(pool->offload);
 	pthread_key_delete(pool->cache_key);
 	free_caches(pool);
 	unmap_giants(pool);
@@ -211,6 +232,19 @@ static void add_takes(struct reel_pool *pool, struct reel_pool_stats *stats)
 	}
 }
 
+static void add_transfers(struct reel_offload *offload, struct reel_pool_stats *stats)
+{
+	if (!offload)
+		return;
+	stats->stalls = atomic_load_explicit(&offload->stalls, memory_order_relaxed);
+	stats->stall_ns = atomic_load_explicit(&offload->stall_ns, memory_order_relaxed);
+	stats->written_bytes = atomic_load_explicit(&offload->written_bytes, memory_order_relaxed);
+	stats->stored_bytes = atomic_load_explicit(&offload->stored_bytes, memory_order_relaxed);
+	stats->read_bytes = atomic_load_explicit(&offload->read_bytes, memory_order_relaxed);
+	stats->failed_puts = atomic_load_explicit(&offload->failed_puts, memory_order_relaxed);
+	stats->failed_gets = atomic_load_explicit(&offload->failed_gets, memory_order_relaxed);
+}
+
 /* All gives are read before any take, so that none is counted whose take is not. */
 void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 {
@@ -234,6 +268,7 @@ void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 		.lost_slabs = atomic_load_explicit(&pool->lost_slabs, memory_order_relaxed),
 	};
 	add_takes(pool, stats);
+	add_transfers(pool->offload, stats);
 	stats->slabs_in_use = stats->takes - gives;
 }
 

@@ -7,6 +7,7 @@
  *	trim.c      idle memory given back to the system
  *	budget.c    what may be resident
  *	arena.c     address space that frames are carved from
+ *	offload.h   what a store serves: slabs written behind and read back
  */
 #ifndef REEL_LIB_POOL_H
 #define REEL_LIB_POOL_H
@@ -47,6 +48,7 @@ struct reel_cache {
 };
 
 struct reel_arena;
+struct reel_offload;
 
 struct reel_pool {
 	/* Chains of empty slabs whose frames are resident, by kind. */
@@ -74,6 +76,12 @@ struct reel_pool {
 
 	_Atomic size_t resident;
 	_Atomic size_t peak_resident;
+	/* Of that, first slabs and giants, which no store takes. */
+	_Atomic size_t unmovable;
+	/* Chains on warm[REEL_SLAB_WHOLE]; an estimate while threads push and pop. */
+	_Atomic size_t warm_chains;
+	/* NULL: the pool has no store. */
+	struct reel_offload *offload;
 	/* Counters: relaxed, they order nothing. */
 	_Atomic uint64_t fresh_slabs;
 	_Atomic uint64_t refused;
@@ -96,6 +104,10 @@ struct reel_pool {
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken);
 void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab);
+/* The same for a slab that has no frame. */
+void reel_pool_give_bare(struct reel_pool *pool, struct reel_slab *slab);
+/* Count the giving of a slab that somebody else will give. */
+void reel_pool_count_give(struct reel_pool *pool);
 /* Send this thread's magazines to the shared lists. */
 void reel_pool_flush(struct reel_pool *pool);
 /* The destructor of cache_key. */
@@ -104,10 +116,20 @@ void reel_cache_forget_others(struct reel_pool *pool);
 
 /* supply.c: any thread, lock-free but for system calls. */
 
-/* A chain of 1 to magazine_slabs empty slabs. Errors as reel_pool_take(). */
+/*
+ * A chain of 1 to magazine_slabs empty slabs. Errors as reel_pool_take(), whatever
+ * a store could do about them.
+ */
 int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain);
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain);
 int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
+/* A descriptor without a frame; NULL: the pool has as many slabs as it can have. */
+struct reel_slab *reel_supply_take_bare(struct reel_pool *pool);
+/* A chain of whole slabs, from the warm list and back to it. NULL: it is empty. */
+struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool);
+void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain);
+/* One of them. */
+struct reel_slab *reel_supply_take_warm(struct reel_pool *pool);
 /* The size of the pool's table of descriptors. */
 size_t reel_supply_table_bytes(void);
 
@@ -123,6 +145,8 @@ size_t reel_trim_giant(struct reel_pool *pool, struct reel_slab *slab);
 
 /* Count bytes as resident. Returns 0, or -EDQUOT and counts nothing. */
 int reel_budget_charge(struct reel_pool *pool, size_t bytes);
+/* The same beyond the hard budget, where a pop needs it. */
+void reel_budget_overdraw(struct reel_pool *pool, size_t bytes);
 void reel_budget_refund(struct reel_pool *pool, size_t bytes);
 /* What was charged last has become memory. */
 void reel_budget_note_peak(struct reel_pool *pool);
@@ -131,8 +155,10 @@ void reel_budget_note_peak(struct reel_pool *pool);
 char *reel_arena_carve(struct reel_pool *pool, size_t bytes);
 void reel_arena_unmap_all(struct reel_pool *pool);
 
-/* fork.c: enter and leave the list of pools that a fork looks after. */
-int reel_fork_watch(struct reel_pool *pool);
+/* fork.c: the handlers, which are installed once; 0 or -ENOMEM. */
+int reel_fork_prepare(void);
+/* Enter and leave the list of pools that a fork looks after. */
+void reel_fork_watch(struct reel_pool *pool);
 void reel_fork_unwatch(struct reel_pool *pool);
 
 #endif

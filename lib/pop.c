@@ -3,7 +3,18 @@
 
 #include <errno.h>
 
+#include "residence.h"
 #include "tape.h"
+
+/* The spare slab is resident, and nobody's but the owner's. */
+static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
+{
+	reel_tape_drop_spare(tape);
+	if (reel_slab_is_open(slab) || reel_slab_has_copy(slab))
+		tape->spare = slab;
+	else
+		reel_slab_discard(tape->pool, slab);
+}
 
 /*
  * The slab left is kept as the spare one: its spans stay readable for a while,
@@ -13,32 +24,55 @@
 void reel_tape_leave_slab(reel_tape *tape)
 {
 	struct reel_slab *left = tape->slab;
+	struct reel_slab *below = left->below;
 
-	tape->slab = left->below;
 	tape->below -= left->below_offset;
-	tape->top = reel_window_base(tape) + left->below_offset;
+	if (left->holds == tape->holds)
+		keep_as_spare(tape, left);
+	else
+		reel_slab_keep(tape, left);
+	tape->slab = below;
+}
+
+static void report_loss(reel_tape *tape, int error)
+{
+	reel_tape_fail_out_of_step(tape, error,
+				   "slab %u of the tape could not be read back from the store: %s; "
+				   "what is on it and below it is lost",
+				   (unsigned)tape->slab->rank, reel_strerror(error));
+}
+
+void reel_tape_enter(reel_tape *tape, uint64_t filled)
+{
+	int error = tape->slab ? reel_slab_visit(tape, tape->slab) : 0;
+
+	tape->top = reel_window_base(tape) + filled;
 	reel_tape_limits(tape);
-	if (left->holds != tape->holds)
-		return;
-	reel_tape_drop_spare(tape);
-	tape->spare = left;
+	if (error)
+		report_loss(tape, error);
 }
 
 bool reel_tape_step_down(reel_tape *tape)
 {
+	uint64_t filled;
+
 	if (!tape->slab)
 		return false;
+	filled = tape->slab->below_offset;
 	reel_tape_leave_slab(tape);
+	reel_tape_enter(tape, filled);
+	reel_slab_request(tape);
 	return true;
 }
 
 char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site)
 {
 	while (reel_window_filled(tape) == 0) {
-		if (reel_tape_step_down(tape))
-			continue;
-		reel_tape_fail_out_of_step(tape, -ENODATA, "pop at %s: the tape is empty", site);
-		return NULL;
+		if (!reel_tape_step_down(tape))
+			reel_tape_fail_out_of_step(tape, -ENODATA, "pop at %s: the tape is empty",
+						   site);
+		if (tape->refused)
+			return NULL;
 	}
 	if (reel_window_filled(tape) >= bytes)
 		return tape->top - bytes;

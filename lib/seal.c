@@ -6,8 +6,10 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "pool.h"
+#include "residence.h"
 #include "tape.h"
 
 /* So many slabs of a tape are small, so that a short tape touches little memory. */
@@ -28,12 +30,17 @@ static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 void reel_tape_drop_spare(reel_tape *tape)
 {
 	if (tape->spare)
-		reel_pool_give(tape->pool, tape->spare);
+		reel_slab_discard(tape->pool, tape->spare);
 	tape->spare = NULL;
 }
 
 static int report_refusal(reel_tape *tape, int error, size_t bytes)
 {
+	if (error != -EDQUOT && error != -ENOMEM)
+		return reel_tape_fail(tape, error,
+				      "push refused: the hard budget of %zu bytes is used up, and "
+				      "the store takes no more: %s",
+				      tape->pool->hard_budget, reel_strerror(error));
 	if (error == -EDQUOT)
 		return reel_tape_fail(tape, error,
 				      "push refused: %zu bytes more would exceed the hard budget "
@@ -49,7 +56,7 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	struct reel_slab *slab = tape->spare;
 	int error;
 
-	if (slab && slab->kind == kind && slab->bytes >= bytes) {
+	if (slab && slab->kind == kind && slab->bytes >= bytes && reel_slab_writable(tape, slab)) {
 		tape->spare = NULL;
 		return slab;
 	}
@@ -67,18 +74,31 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 	slab->rank = next_rank(tape);
 	slab->below = tape->slab;
 	slab->below_offset = reel_window_filled(tape);
+	/* From here on its frame is not the owner's alone. */
+	if (tape->slab)
+		reel_slab_cover(tape, tape->slab);
 	slab->serial = ++tape->serial;
 	slab->holds = tape->holds;
 	tape->below += slab->below_offset;
 	tape->slab = slab;
 	tape->top = slab->frame;
+	/* What is read before it is written shall not look like data. */
+	if (tape->ledger)
+		memset(slab->frame, 0xff, slab->bytes);
 	reel_tape_limits(tape);
 }
 
-static bool window_serves(const reel_tape *tape, size_t bytes)
+/* A window of which the store has a copy becomes writable when it is first pushed on. */
+static bool window_serves(reel_tape *tape, size_t bytes)
 {
-	return !reel_window_held(tape) &&
-	       (size_t)(reel_window_end(tape) - tape->top) >= bytes;
+	if (reel_window_held(tape) || (size_t)(reel_window_end(tape) - tape->top) < bytes)
+		return false;
+	if (tape->ceiling != REEL_FALSE_CEILING || !tape->slab)
+		return true;
+	if (!reel_slab_writable(tape, tape->slab))
+		return false;
+	reel_tape_limits(tape);
+	return true;
 }
 
 /*

@@ -4,10 +4,34 @@
  * of memory, which holds the payload and may be dropped and mapped anew. Lists
  * touch descriptors only.
  *
- *	EMPTY ---reel_pool_take---> TAKEN ---reel_pool_give---> EMPTY
+ * Without a store a slab is EMPTY or OPEN. With one, the tape's owner and the
+ * pool's offload thread hand it to and fro by its state:
+ *
+ *	from               to                 by
+ *	EMPTY              OPEN               owner    reel_pool_take
+ *	OPEN               EMPTY              owner    reel_pool_give
+ *	OPEN               SEALED             owner    reel_slab_cover
+ *	SEALED             OPEN               owner    reel_slab_visit
+ *	SEALED             WRITING            offload  reel_spill_write
+ *	WRITING            CLEAN, SEALED      offload  reel_spill_written (put, or failed)
+ *	WRITING            VISITED_WRITING    owner    reel_slab_visit
+ *	VISITED_WRITING    VISITED, OPEN      offload  reel_spill_written (put, or failed)
+ *	VISITED_WRITING    WRITING            owner    reel_slab_cover
+ *	CLEAN              VISITED            owner    reel_slab_visit
+ *	VISITED            CLEAN              owner    reel_slab_cover
+ *	VISITED            OPEN               owner    reel_slab_writable
+ *	CLEAN              EVICTING, STORED   offload  reel_spill_evict
+ *	STORED             WANTED             owner    reel_slab_visit, reel_slab_request
+ *	                                      offload  reel_prefetch_round (its owner waits)
+ *	WANTED             READING            offload  reel_prefetch_read
+ *	READING            CLEAN, LOST        offload  reel_prefetch_done
+ *	all that are the offload thread's to end: WRITING, VISITED_WRITING, EVICTING, READING
+ *	                   DOOMED             owner    reel_slab_discard
+ *	DOOMED             EMPTY              offload  reel_offload_bury
+ *	the others         EMPTY              owner    reel_slab_discard
  *
  * An empty slab belongs to a magazine, to a shared list or to the thread that
- * is moving it between them; a taken one belongs to a tape.
+ * is moving it between them; every other one belongs to a tape.
  */
 #ifndef REEL_LIB_SLAB_H
 #define REEL_LIB_SLAB_H
@@ -17,7 +41,21 @@
 
 #include "config.h"
 
-enum reel_slab_state { REEL_SLAB_EMPTY, REEL_SLAB_TAKEN };
+enum reel_slab_state {
+	REEL_SLAB_EMPTY,
+	REEL_SLAB_OPEN,            /* its owner pushes and pops here, or keeps it as spare */
+	REEL_SLAB_SEALED,          /* covered by another slab; in memory only */
+	REEL_SLAB_WRITING,         /* being put; can be read */
+	REEL_SLAB_VISITED_WRITING, /* the same, and its owner pops here */
+	REEL_SLAB_CLEAN,           /* in memory and in the store */
+	REEL_SLAB_VISITED,         /* the same, and its owner pops here */
+	REEL_SLAB_EVICTING,        /* losing its frame */
+	REEL_SLAB_STORED,          /* in the store only: without a frame */
+	REEL_SLAB_WANTED,          /* the same, and its owner needs it soon */
+	REEL_SLAB_READING,         /* being got */
+	REEL_SLAB_LOST,            /* the store could not give it back */
+	REEL_SLAB_DOOMED           /* left by its tape while the offload thread had it */
+};
 
 /* How a slab gets its frame; each kind has lists of its own. */
 enum reel_slab_kind {

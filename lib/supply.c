@@ -52,13 +52,18 @@ static int charge(struct reel_pool *pool, size_t bytes)
 	return reel_budget_charge(pool, bytes);
 }
 
-/* A new frame of the pool's slab size, charged, with n descriptors for its pieces. */
+/*
+ * With a store, whole slabs change hands as they are: giving their memory back
+ * would cost the faults of getting it again.
+ */
+static int charge_whole(struct reel_pool *pool, size_t bytes)
+{
+	return pool->offload ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
+}
+
+/* A new frame of the pool's slab size, which is charged, with n descriptors for its pieces. */
 static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct reel_slab **slabs)
 {
-	int error = charge(pool, pool->slab_bytes);
-
-	if (error)
-		return error;
 	*slabs = new_descriptors(pool, n);
 	*frame = *slabs ? reel_arena_carve(pool, pool->slab_bytes) : NULL;
 	if (!*frame) {
@@ -75,14 +80,67 @@ static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct 
 static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 {
 	char *frame;
-	int error = fresh_frame(pool, 1, &frame, chain);
+	int error = charge_whole(pool, pool->slab_bytes);
 
+	if (!error)
+		error = fresh_frame(pool, 1, &frame, chain);
 	if (error)
 		return error;
 	(*chain)->frame = frame;
 	(*chain)->bytes = pool->slab_bytes;
 	(*chain)->kind = REEL_SLAB_WHOLE;
 	(*chain)->below = NULL;
+	return 0;
+}
+
+/* Relaxed: the list itself orders the slabs; how many there are is an estimate. */
+struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool)
+{
+	struct reel_slab *chain = freelist_pop(&pool->warm[REEL_SLAB_WHOLE]);
+
+	if (chain)
+		atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_relaxed);
+	return chain;
+}
+
+void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain)
+{
+	atomic_fetch_add_explicit(&pool->warm_chains, 1, memory_order_relaxed);
+	freelist_push(&pool->warm[REEL_SLAB_WHOLE], chain);
+}
+
+/* The first of a chain; the others go back. */
+struct reel_slab *reel_supply_take_warm(struct reel_pool *pool)
+{
+	struct reel_slab *chain = reel_supply_pop_warm(pool);
+
+	if (chain && chain->below)
+		reel_supply_push_warm(pool, chain->below);
+	if (chain)
+		chain->below = NULL;
+	return chain;
+}
+
+/* A frame to be split: a fresh one, or with a store that of a whole slab. */
+static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
+			  struct reel_slab **slabs)
+{
+	int error = charge_whole(pool, pool->slab_bytes);
+	struct reel_slab *holder;
+
+	if (!error)
+		return fresh_frame(pool, n, frame, slabs);
+	holder = pool->offload ? reel_supply_take_warm(pool) : NULL;
+	if (!holder)
+		return error;
+	*slabs = new_descriptors(pool, n);
+	if (!*slabs) {
+		reel_supply_push_warm(pool, holder);
+		return -ENOMEM;
+	}
+	*frame = holder->frame;
+	holder->frame = NULL;
+	freelist_push(&pool->bare, holder);
 	return 0;
 }
 
@@ -95,10 +153,11 @@ static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 	uint32_t n = (uint32_t)(pool->slab_bytes / pool->first_slab_bytes);
 	struct reel_slab *slabs;
 	char *frame;
-	int error = fresh_frame(pool, n, &frame, &slabs);
+	int error = frame_to_split(pool, n, &frame, &slabs);
 
 	if (error)
 		return error;
+	atomic_fetch_add_explicit(&pool->unmovable, pool->slab_bytes, memory_order_relaxed);
 	for (uint32_t i = n; i-- > 0;) {
 		bool ends_chain = i + 1 == n || (i + 1) % pool->magazine_slabs == 0;
 
@@ -115,7 +174,7 @@ static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 
 static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
 {
-	int error = charge(pool, slab->bytes);
+	int error = charge_whole(pool, slab->bytes);
 
 	if (error)
 		freelist_push(&pool->cold, slab);
@@ -126,7 +185,8 @@ static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
 
 int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
 {
-	*chain = freelist_pop(&pool->warm[kind]);
+	*chain = kind == REEL_SLAB_WHOLE ? reel_supply_pop_warm(pool)
+					 : freelist_pop(&pool->warm[kind]);
 	if (*chain)
 		return 0;
 	if (kind == REEL_SLAB_FIRST)
@@ -137,6 +197,7 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 	return fresh_whole(pool, chain);
 }
 
+/* With a store, what is above the soft budget is room for slabs that come back. */
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
 {
 	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
@@ -144,13 +205,15 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 
 	if (surplus && kind == REEL_SLAB_GIANT)
 		reel_trim_giant(pool, chain);
-	else if (surplus && kind == REEL_SLAB_WHOLE)
+	else if (surplus && kind == REEL_SLAB_WHOLE && !pool->offload)
 		reel_trim_chain(pool, chain, pool->soft_budget);
+	else if (kind == REEL_SLAB_WHOLE)
+		reel_supply_push_warm(pool, chain);
 	else
 		freelist_push(&pool->warm[kind], chain);
 }
 
-static struct reel_slab *bare_descriptor(struct reel_pool *pool)
+struct reel_slab *reel_supply_take_bare(struct reel_pool *pool)
 {
 	struct reel_slab *slab = freelist_pop(&pool->bare);
 
@@ -171,6 +234,7 @@ static int map_giant(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 	if (!(pool->flags & REEL_POOL_SMALL_PAGES))
 		reel_os_want_huge_pages(slab->frame, bytes);
 	reel_budget_note_peak(pool);
+	atomic_fetch_add_explicit(&pool->unmovable, bytes, memory_order_relaxed);
 	slab->bytes = bytes;
 	slab->kind = REEL_SLAB_GIANT;
 	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
@@ -193,7 +257,7 @@ int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_sla
 	}
 	if (slab)
 		reel_trim_giant(pool, slab);
-	slab = bare_descriptor(pool);
+	slab = reel_supply_take_bare(pool);
 	if (!slab)
 		return -ENOMEM;
 	error = map_giant(pool, (bytes + page - 1) & ~(page - 1), slab);

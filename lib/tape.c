@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pool.h"
+#include "residence.h"
 #include "tape.h"
 
 _Static_assert(offsetof(struct reel_tape, first) <= 64, "the fast paths use one cache line");
@@ -38,7 +39,8 @@ int reel_tape_start(reel_tape *tape)
 
 void reel_tape_limits(reel_tape *tape)
 {
-	bool may_push = !tape->error && !tape->ledger && !reel_window_held(tape);
+	bool may_push = !tape->error && !tape->ledger && !reel_window_held(tape) &&
+			!(tape->slab && reel_slab_has_copy(tape->slab));
 	bool may_pop = !tape->refused && !tape->ledger;
 
 	tape->ceiling = may_push ? reel_window_end(tape) : REEL_FALSE_CEILING;
@@ -53,6 +55,7 @@ void reel_tape_close(reel_tape *tape)
 	while (tape->slab)
 		reel_tape_leave_slab(tape);
 	reel_tape_drop_spare(tape);
+	reel_residence_end(tape);
 	reel_check_end(tape);
 	memset(tape, 0, sizeof *tape);
 }

@@ -72,8 +72,10 @@ void reel_tape_drop_spare(reel_tape *tape);
 
 /* pop.c: leave an empty window for the one below; false: there is none. */
 bool reel_tape_step_down(reel_tape *tape);
-/* Leave the topmost slab, whatever is on it. */
+/* Leave the topmost slab, whatever is on it; the window below is entered next, or left. */
 void reel_tape_leave_slab(reel_tape *tape);
+/* Go on in the window that the tape has come to, which is filled so far. */
+void reel_tape_enter(reel_tape *tape, uint64_t filled);
 /* Where the topmost `bytes` begin; NULL after reporting an error. */
 char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site);
 /*

@@ -30,7 +30,7 @@ size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t k
 		freelist_push(&pool->cold, slab);
 	}
 	if (chain)
-		freelist_push(&pool->warm[REEL_SLAB_WHOLE], chain);
+		reel_supply_push_warm(pool, chain);
 	return trimmed;
 }
 
@@ -41,6 +41,7 @@ size_t reel_trim_giant(struct reel_pool *pool, struct reel_slab *slab)
 	reel_annotate_allow(slab->frame, slab->bytes);
 	reel_os_unmap(slab->frame, slab->bytes);
 	count_trimmed(pool, slab->bytes);
+	atomic_fetch_sub_explicit(&pool->unmovable, slab->bytes, memory_order_relaxed);
 	slab->frame = NULL;
 	slab->bytes = 0;
 	freelist_push(&pool->bare, slab);
@@ -55,7 +56,7 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep)
 	reel_pool_flush(pool);
 	while (above(pool, keep) && (idle = freelist_pop(&pool->warm[REEL_SLAB_GIANT])))
 		trimmed += reel_trim_giant(pool, idle);
-	while (above(pool, keep) && (idle = freelist_pop(&pool->warm[REEL_SLAB_WHOLE]))) {
+	while (above(pool, keep) && (idle = reel_supply_pop_warm(pool))) {
 		size_t dropped = reel_trim_chain(pool, idle, keep);
 
 		if (!dropped)

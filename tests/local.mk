@@ -17,6 +17,7 @@ check_PROGRAMS += \
 	%D%/t-pool \
 	%D%/t-magazine \
 	%D%/t-budget \
+	%D%/t-spill \
 	%D%/t-thread \
 	%D%/t-fork \
 	%D%/t-faults \
@@ -58,7 +59,7 @@ LDADD = libreel-tap.la libreel-core.la -lm
 # The program is linked as it will be installed: without libtool's wrapper script around it.
 AM_LDFLAGS = -no-install
 
-noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/file-support.h
+noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/file-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h

@@ -35,7 +35,7 @@ static const struct {
 	{"reel_cursor", sizeof(reel_cursor), 16},
 	{"reel_mark", sizeof(reel_mark), 112},
 	{"struct reel_pool_options", sizeof(struct reel_pool_options), 72},
-	{"struct reel_pool_stats", sizeof(struct reel_pool_stats), 152},
+	{"struct reel_pool_stats", sizeof(struct reel_pool_stats), 200},
 	{"reel_model", sizeof(reel_model), 48},
 };
 

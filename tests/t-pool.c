@@ -51,7 +51,7 @@ static const struct {
 	{"a magazine above the largest", {.magazine_slabs = 17}, "magazine_slabs"},
 	{"every flag", {.flags = REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES}, NULL},
 	{"an unknown flag", {.flags = 4}, "flags"},
-	{"an option to come", {.reserved = {0, 0, 0, 1}}, "reserved"},
+	{"an option to come", {.reserved = {0, 0, 1}}, "reserved"},
 };
 
 static bool opens(const struct reel_pool_options *options)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdalign.h>
 
+#include "late-store.h"
 #include "support.h"
 
 enum { OPERATIONS = 300, LARGEST = 4000, HOLDS = 4, MARKS = 8, DEFAULT_SEEDS = 100 };
@@ -536,19 +537,27 @@ static int failure_of(reel_pool *pool, unsigned flags, uint64_t seed)
 static const struct {
 	const char *name;
 	struct reel_pool_options options;
+	bool spills;
 } pools[] = {
-	{"slabs of 64 bytes", {.slab_bytes = 64}},
-	{"slabs of 128 bytes, first ones of 64", {.slab_bytes = 128, .first_slab_bytes = 64}},
+	{"slabs of 64 bytes", {.slab_bytes = 64}, false},
+	{"slabs of 128 bytes, first ones of 64", {.slab_bytes = 128, .first_slab_bytes = 64}, false},
 	{"slabs of 192 bytes, a budget of 20",
-	 {.slab_bytes = 192, .first_slab_bytes = 64, .hard_budget = 192 * 20}},
+	 {.slab_bytes = 192, .first_slab_bytes = 64, .hard_budget = 192 * 20}, false},
 	{"slabs of 1024 bytes, first ones of 256, a budget of 60",
-	 {.slab_bytes = 1024, .first_slab_bytes = 256, .hard_budget = 1024 * 60}},
+	 {.slab_bytes = 1024, .first_slab_bytes = 256, .hard_budget = 1024 * 60}, false},
 	{"slabs of 1024 bytes, all first ones, magazines of one",
-	 {.slab_bytes = 1024, .first_slab_bytes = 1024, .magazine_slabs = 1}},
-	{"slabs of 64 KiB", {.slab_bytes = 65536}},
+	 {.slab_bytes = 1024, .first_slab_bytes = 1024, .magazine_slabs = 1}, false},
+	{"slabs of 64 KiB", {.slab_bytes = 65536}, false},
 	{"slabs of 64 KiB, first ones of 4 KiB",
-	 {.slab_bytes = 65536, .first_slab_bytes = 4096}},
-	{"default slabs", {0}},
+	 {.slab_bytes = 65536, .first_slab_bytes = 4096}, false},
+	{"default slabs", {0}, false},
+	{"a store, slabs of 64 bytes, memory for 5",
+	 {.slab_bytes = 64, .hard_budget = 64 * 5, .soft_budget = 64 * 2}, true},
+	{"a store, slabs of 256 bytes, memory for 12",
+	 {.slab_bytes = 256, .first_slab_bytes = 64, .hard_budget = 256 * 12}, true},
+	{"a store, slabs of 1024 bytes, memory for 30, magazines of one",
+	 {.slab_bytes = 1024, .first_slab_bytes = 256, .hard_budget = 1024 * 30,
+	  .magazine_slabs = 1}, true},
 };
 
 static uint64_t number_from_environment(const char *name, uint64_t otherwise)
@@ -560,8 +569,13 @@ static uint64_t number_from_environment(const char *name, uint64_t otherwise)
 
 static void no_sequence_differs(size_t p, unsigned flags, uint64_t first, uint64_t seeds)
 {
-	reel_pool *pool = open_pool(pools[p].options);
+	struct late_store *late = pools[p].spills ? late_open(first) : NULL;
+	struct reel_pool_options options = pools[p].options;
 	unsigned differ = 0;
+	reel_pool *pool;
+
+	options.store = late ? &late->store : NULL;
+	pool = open_pool(options);
 
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		int line = failure_of(pool, flags, seed);
@@ -572,6 +586,9 @@ static void no_sequence_differs(size_t p, unsigned flags, uint64_t first, uint64
 	}
 	is_int(differ, 0, "%s%s", pools[p].name, flags ? ", checked" : "");
 	close_pool(pool, pools[p].name);
+	if (late)
+		is_int(late->wrongs, 0, "%s: the store was given nothing wrong", pools[p].name);
+	free(late);
 }
 
 int main(void)

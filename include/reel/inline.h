@@ -46,7 +46,8 @@ struct reel_tape {
 	uint64_t serial;
 	uint32_t holds;
 	uint32_t flags;
-	uint64_t reserved[2];
+	struct reel_client *client;
+	uint64_t reserved[1];
 };
 
 /*

@@ -35,6 +35,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <reel/store.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -51,16 +53,19 @@ typedef struct reel_pool reel_pool;
  */
 struct reel_pool_options {
 	/*
-	 * What the pool may have resident, in use and idle together. A push
-	 * that would need more is refused with -EDQUOT and the tape keeps
-	 * everything pushed before it. An open tape keeps the slab that it left
-	 * last, also when it is empty. 0: no bound.
+	 * What the pool may have resident, in use and idle together. Without a
+	 * store a push that would need more is refused with -EDQUOT and the tape
+	 * keeps everything pushed before it. With one it waits until a slab has
+	 * been stored. An open tape keeps the slab that it left last, also when
+	 * it is empty. 0: no bound.
 	 */
 	size_t hard_budget;
 	/*
-	 * Above this the pool gives empty slabs back to the system instead of
-	 * keeping them warm, except the first slabs of tapes and those in
-	 * magazines. At most hard_budget. 0: the hard budget.
+	 * Without a store: above this the pool gives empty slabs back to the system
+	 * instead of keeping them warm, except the first slabs of tapes and those in
+	 * magazines. With a store: above this, slabs are written behind; a tape that
+	 * stays below it costs no transfer. At most hard_budget. 0: the hard budget,
+	 * or with a store three quarters of it.
 	 */
 	size_t soft_budget;
 	/*
@@ -80,8 +85,16 @@ struct reel_pool_options {
 	unsigned magazine_slabs;
 	/* REEL_POOL_* */
 	unsigned flags;
+	/*
+	 * Where slabs go that have no room in memory. Needs a hard_budget, of at least
+	 * four slabs for each tape in use, and slabs that are multiples of the
+	 * store's alignment. First slabs, and spans larger than a slab, stay in
+	 * memory. The pool takes the store over and closes it when it is closed; on
+	 * failure of reel_pool_open() it stays the caller's. NULL: none.
+	 */
+	reel_store *store;
 	/* For options to come: all 0. */
-	uint64_t reserved[4];
+	uint64_t reserved[3];
 };
 
 struct reel_pool_stats {
@@ -99,7 +112,13 @@ struct reel_pool_stats {
 	uint64_t refused;             /* takes refused at the hard budget */
 	uint64_t trimmed_bytes;       /* given back to the system so far */
 	uint64_t lost_slabs;          /* in magazines of threads that a fork left behind */
-	uint64_t stalls;              /* pushes and pops that waited; 0 while there are no stores */
+	uint64_t stalls;              /* pushes and pops that waited for the store */
+	uint64_t stall_ns;            /* and for how long, together */
+	uint64_t written_bytes;       /* put to the store so far */
+	uint64_t stored_bytes;        /* what that took there: less behind a codec */
+	uint64_t read_bytes;          /* got back so far */
+	uint64_t failed_puts;         /* slabs that stayed in memory, and were put again or not */
+	uint64_t failed_gets;         /* attempts; those that failed for good end in the tape's error */
 	uint64_t reserved[4];         /* 0 */
 };
 
@@ -139,8 +158,10 @@ int reel_pool_close(reel_pool *pool);
  * The pool of tapes that name none, opened at its first use and configured by
  * the environment, so that a relinked program needs no change of its source:
  *
- *   REEL_BUDGET=BYTES   the hard budget: a number and optionally K, M, G or T
- *   REEL_CHECKED=1      checked mode for its tapes
+ *   REEL_BUDGET=BYTES    the hard budget: a number and optionally K, M, G or T
+ *   REEL_SPILL_DIR=DIR   a directory for what has no room within it
+ *   REEL_STORE=TEXT      or a store as reel_store_open() describes it, "lz4,file"
+ *   REEL_CHECKED=1       checked mode for its tapes
  *
  * A value that makes no sense is reported in one line on stderr and ignored.
  * In a set-user-id program the environment is not read.

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "offload.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "os.h"
+#include "os-thread.h"
+
+/* Where a store does not say how many puts it wants at once; and how many it gets at most. */
+#define PUT_DEPTH 4
+#define MOST_PUTS 8
+
+uint64_t reel_offload_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- Tickets ---- */
+
+static void finish(reel_transfer *transfer)
+{
+	struct reel_ticket *ticket = transfer->context;
+	struct reel_offload *offload = ticket->offload;
+
+	/* Release: pairs with the acquire in collect(). */
+	atomic_store_explicit(&ticket->finished, true, memory_order_release);
+	reel_event_signal(&offload->work);
+}
+
+struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
+					bool get)
+{
+	struct reel_ticket *ticket = offload->ticket;
+
+	for (; ticket < offload->ticket + REEL_TICKETS; ticket++) {
+		if (ticket->busy)
+			continue;
+		ticket->busy = true;
+		ticket->get = get;
+		ticket->slab = slab;
+		ticket->offload = offload;
+		atomic_store_explicit(&ticket->finished, false, memory_order_relaxed);
+		ticket->transfer.done = finish;
+		ticket->transfer.context = ticket;
+		return ticket;
+	}
+	return NULL;
+}
+
+/* The slab's members are the offload thread's to read once it has moved its state. */
+void reel_offload_label(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	const struct reel_slab *slab = ticket->slab;
+	const struct reel_client *client = atomic_load_explicit(
+		&reel_residence_of(offload, slab)->client, memory_order_relaxed);
+
+	ticket->transfer.label = (struct reel_label){
+		.tape = atomic_load_explicit(&client->id, memory_order_relaxed),
+		.serial = slab->serial,
+		.rank = slab->rank,
+	};
+}
+
+static bool collect(struct reel_offload *offload)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < REEL_TICKETS; i++) {
+		struct reel_ticket *ticket = &offload->ticket[i];
+
+		/* Acquire: pairs with the release in finish(). */
+		if (!ticket->busy ||
+		    !atomic_load_explicit(&ticket->finished, memory_order_acquire))
+			continue;
+		ticket->busy = false;
+		moved = true;
+		if (ticket->get)
+			reel_prefetch_done(offload, ticket);
+		else
+			reel_spill_written(offload, ticket);
+	}
+	return moved;
+}
+
+/* ---- Slabs that are given up ---- */
+
+void reel_offload_forget_failures(struct reel_offload *offload)
+{
+	offload->failure = 0;
+	offload->failures = 0;
+}
+
+void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab)
+{
+	struct reel_residence *residence = reel_residence_of(offload, slab);
+
+	if (!residence->stored)
+		return;
+	residence->stored = false;
+	reel_store_drop(offload->store, residence->place);
+	reel_offload_forget_failures(offload);
+}
+
+void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab)
+{
+	reel_offload_drop_copy(offload, slab);
+	slab->below = NULL;
+	/* Relaxed: the lists release it. */
+	atomic_store_explicit(&slab->state, REEL_SLAB_EMPTY, memory_order_relaxed);
+	if (slab->frame)
+		reel_supply_give(offload->pool, REEL_SLAB_WHOLE, slab);
+	else
+		freelist_push(&offload->pool->bare, slab);
+}
+
+/* ---- Those who wait for a frame ---- */
+
+bool reel_offload_await_frame(struct reel_offload *offload, int *error)
+{
+	uint64_t since = reel_offload_now();
+	uint64_t freed, refused;
+	bool refusal;
+
+	if (offload->orphaned)
+		return false;
+	pthread_mutex_lock(&offload->lock);
+	offload->waiting++;
+	offload->asked++;
+	freed = offload->freed;
+	refused = offload->refused;
+	reel_event_signal(&offload->work);
+	while (offload->freed == freed && offload->refused == refused)
+		pthread_cond_wait(&offload->answered, &offload->lock);
+	offload->waiting--;
+	refusal = offload->freed == freed;
+	if (refusal && offload->refusal)
+		*error = offload->refusal;
+	pthread_mutex_unlock(&offload->lock);
+	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
+				  memory_order_relaxed);
+	return !refusal;
+}
+
+static bool anybody_waits(struct reel_offload *offload)
+{
+	bool waiting;
+
+	pthread_mutex_lock(&offload->lock);
+	waiting = offload->waiting > 0;
+	offload->asked_before = offload->asked;
+	pthread_mutex_unlock(&offload->lock);
+	return waiting;
+}
+
+static bool under_way(const struct reel_offload *offload)
+{
+	return offload->puts || offload->gets;
+}
+
+/* Nothing moves any more: who waits gets a frame, or learns that there will be none. */
+static void answer(struct reel_offload *offload)
+{
+	bool ready = atomic_load_explicit(&offload->pool->warm_chains, memory_order_relaxed) > 0;
+
+	pthread_mutex_lock(&offload->lock);
+	if (offload->waiting && ready) {
+		offload->freed++;
+		pthread_cond_broadcast(&offload->answered);
+	} else if (offload->waiting && offload->asked == offload->asked_before &&
+		   !under_way(offload)) {
+		offload->refused++;
+		offload->refusal = offload->failure;
+		reel_offload_forget_failures(offload);
+		pthread_cond_broadcast(&offload->answered);
+	}
+	pthread_mutex_unlock(&offload->lock);
+}
+
+/* ---- The thread ---- */
+
+/* So many copies may lie in the store for nothing. */
+#define MOST_STALE 32
+
+static bool tidy(struct reel_offload *offload, size_t most)
+{
+	if (atomic_load_explicit(&offload->stale, memory_order_relaxed) <= most)
+		return false;
+	reel_survey_drop_stale(offload);
+	return true;
+}
+
+static void work_off(struct reel_offload *offload)
+{
+	bool moved;
+
+	do {
+		moved = collect(offload);
+		moved |= tidy(offload, offload->failure ? 0 : MOST_STALE);
+		offload->starving = anybody_waits(offload) || reel_prefetch_is_urgent(offload);
+		moved |= reel_prefetch_round(offload);
+		moved |= reel_spill_round(offload);
+	} while (moved);
+	answer(offload);
+}
+
+static void drain(struct reel_offload *offload)
+{
+	while (under_way(offload)) {
+		reel_event_wait(&offload->work);
+		collect(offload);
+	}
+}
+
+static void obey(struct reel_offload *offload)
+{
+	/* Acquire: pairs with the release in command(). */
+	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
+
+	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && under_way(offload)))
+		return;
+	drain(offload);
+	tidy(offload, 0);
+	atomic_store_explicit(&offload->command, REEL_OFFLOAD_RUN, memory_order_relaxed);
+	sem_post(&offload->obeyed);
+	while (command == REEL_OFFLOAD_PAUSE && sem_wait(&offload->resumed) && errno == EINTR)
+		;
+}
+
+static void *run(void *argument)
+{
+	struct reel_offload *offload = argument;
+	bool stopped = false;
+
+	while (!stopped) {
+		reel_event_wait(&offload->work);
+		work_off(offload);
+		stopped = atomic_load_explicit(&offload->command, memory_order_relaxed) ==
+			  REEL_OFFLOAD_STOP;
+		obey(offload);
+	}
+	return NULL;
+}
+
+static void command(struct reel_offload *offload, enum reel_offload_command command)
+{
+	/* Release: pairs with the acquire in obey(). */
+	atomic_store_explicit(&offload->command, command, memory_order_release);
+	reel_event_signal(&offload->work);
+	while (sem_wait(&offload->obeyed) && errno == EINTR)
+		;
+}
+
+void reel_offload_settle(struct reel_offload *offload)
+{
+	command(offload, REEL_OFFLOAD_SETTLE);
+}
+
+void reel_offload_pause(struct reel_offload *offload)
+{
+	command(offload, REEL_OFFLOAD_PAUSE);
+}
+
+void reel_offload_resume(struct reel_offload *offload)
+{
+	sem_post(&offload->resumed);
+}
+
+void reel_offload_orphan(struct reel_offload *offload)
+{
+	offload->orphaned = true;
+}
+
+/* ---- Beginning and end ---- */
+
+static size_t residence_bytes(void)
+{
+	return reel_supply_table_bytes() / sizeof(struct reel_slab) *
+	       sizeof(struct reel_residence);
+}
+
+/* In the child of a fork, threads that are not there may seem to wait for these. */
+static void close_signals(struct reel_offload *offload)
+{
+	if (offload->orphaned)
+		return;
+	reel_event_close(&offload->work);
+	sem_destroy(&offload->obeyed);
+	sem_destroy(&offload->resumed);
+	pthread_mutex_destroy(&offload->lock);
+	pthread_cond_destroy(&offload->answered);
+}
+
+static void close_parts(struct reel_offload *offload)
+{
+	close_signals(offload);
+	reel_client_free_all(offload);
+	reel_os_unmap(offload->residence, residence_bytes());
+	free(offload);
+}
+
+static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
+{
+	offload->pool = pool;
+	reel_event_open(&offload->work);
+	sem_init(&offload->obeyed, 0, 0);
+	sem_init(&offload->resumed, 0, 0);
+	pthread_mutex_init(&offload->lock, NULL);
+	pthread_cond_init(&offload->answered, NULL);
+	offload->surveyed_at = reel_offload_now();
+}
+
+static void stop_thread(struct reel_offload *offload)
+{
+	if (offload->orphaned)
+		return;
+	command(offload, REEL_OFFLOAD_STOP);
+	pthread_join(offload->thread, NULL);
+}
+
+/* What a store does not verify itself, a layer on top of it does. */
+static int use_store(struct reel_offload *offload, reel_store *store)
+{
+	struct reel_store_capacity capacity;
+
+	reel_store_capacity(store, &capacity);
+	offload->store = store;
+	if (!capacity.verified && reel_store_checksum_open(&offload->store, store))
+		return -ENOMEM;
+	offload->align = capacity.align;
+	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;
+	if (offload->put_depth > MOST_PUTS)
+		offload->put_depth = MOST_PUTS;
+	return 0;
+}
+
+static struct reel_offload *allocate(void)
+{
+	struct reel_offload *offload = calloc(1, sizeof *offload);
+
+	if (!offload)
+		return NULL;
+	offload->residence = reel_os_map(residence_bytes(), 1);
+	if (offload->residence)
+		return offload;
+	free(offload);
+	return NULL;
+}
+
+/* The thread looks at the store when it is first signalled. */
+int reel_offload_open(struct reel_pool *pool, reel_store *store)
+{
+	struct reel_offload *offload = allocate();
+
+	if (!offload)
+		return -ENOMEM;
+	open_parts(offload, pool);
+	if (reel_os_thread_start(&offload->thread, run, offload, "reel-offload"))
+		goto no_thread;
+	if (use_store(offload, store))
+		goto no_store;
+	pool->offload = offload;
+	return 0;
+
+no_store:
+	stop_thread(offload);
+no_thread:
+	close_parts(offload);
+	return -ENOMEM;
+}
+
+/* The store goes first, since a thread of its own may still signal its last completion. */
+void reel_offload_close(struct reel_offload *offload)
+{
+	if (!offload)
+		return;
+	stop_thread(offload);
+	reel_store_close(offload->store);
+	close_parts(offload);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "residence.h"
+
+#include <errno.h>
+
+#include "offload.h"
+
+/* How many slabs are asked for in advance; doubled whenever the owner had to wait. */
+#define LEAST_AHEAD 4
+#define MOST_AHEAD 32
+/* So many slabs that were there in time make it one less. */
+#define SLABS_IN_TIME 64
+
+/* First slabs and giants stay in memory. */
+static bool resides(const struct reel_pool *pool, const struct reel_slab *slab)
+{
+	return pool->offload && slab->kind == REEL_SLAB_WHOLE;
+}
+
+/* Relaxed: how many there are is for the offload thread's decisions, not for order. */
+static void count(_Atomic size_t *counter, size_t change)
+{
+	atomic_fetch_add_explicit(counter, change, memory_order_relaxed);
+}
+
+/* ---- Covering ---- */
+
+static struct reel_client *own_client(reel_tape *tape)
+{
+	if (!tape->client)
+		tape->client = reel_client_adopt(tape->pool->offload);
+	if (tape->client && !tape->client->ahead)
+		tape->client->ahead = LEAST_AHEAD;
+	return tape->client;
+}
+
+/* What is held above the present top is worth storing, too. */
+static uint64_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
+{
+	return slab->holds == tape->holds ? reel_window_filled(tape) : slab->bytes;
+}
+
+static void describe(reel_tape *tape, struct reel_client *client, const struct reel_slab *slab)
+{
+	struct reel_residence *residence = reel_residence_of(tape->pool->offload, slab);
+
+	/* Relaxed: the change of state releases them; estimates may be off. */
+	atomic_store_explicit(&residence->client, client, memory_order_relaxed);
+	atomic_store_explicit(&residence->rank, slab->rank, memory_order_relaxed);
+	if (slab->rank > atomic_load_explicit(&client->highest, memory_order_relaxed))
+		atomic_store_explicit(&client->highest, slab->rank, memory_order_relaxed);
+}
+
+static bool try_leave_in_place(reel_tape *tape, struct reel_slab *slab)
+{
+	struct reel_offload *offload = tape->pool->offload;
+
+	switch (reel_slab_state_of(slab)) {
+	case REEL_SLAB_OPEN:
+		reel_residence_of(offload, slab)->filled = worth_storing(tape, slab);
+		count(&offload->sealed, 1);
+		return reel_slab_move(slab, REEL_SLAB_OPEN, REEL_SLAB_SEALED);
+	case REEL_SLAB_VISITED:
+		count(&offload->clean, 1);
+		return reel_slab_move(slab, REEL_SLAB_VISITED, REEL_SLAB_CLEAN);
+	case REEL_SLAB_VISITED_WRITING:
+		return reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_WRITING);
+	default:
+		return true;
+	}
+}
+
+static void tell_of_growth(struct reel_pool *pool)
+{
+	struct reel_offload *offload = pool->offload;
+
+	/* Relaxed, both: a hint, and the event orders what follows from it. */
+	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
+		return;
+	atomic_store_explicit(&offload->growing, true, memory_order_relaxed);
+	reel_event_signal(&offload->work);
+}
+
+/* NULL: it stays open. */
+static struct reel_client *leave_in_place(reel_tape *tape, struct reel_slab *slab)
+{
+	struct reel_client *client = resides(tape->pool, slab) ? own_client(tape) : NULL;
+
+	if (!client)
+		return NULL;
+	describe(tape, client, slab);
+	/* The offload thread may just have ended its writing. */
+	while (!try_leave_in_place(tape, slab))
+		;
+	return client;
+}
+
+void reel_slab_keep(reel_tape *tape, struct reel_slab *slab)
+{
+	leave_in_place(tape, slab);
+}
+
+void reel_slab_cover(reel_tape *tape, struct reel_slab *slab)
+{
+	struct reel_client *client = leave_in_place(tape, slab);
+
+	if (!client)
+		return;
+	atomic_store_explicit(&client->top, slab->rank + 1, memory_order_relaxed);
+	client->descents = 0;
+	tell_of_growth(tape->pool);
+}
+
+/* ---- Visiting ---- */
+
+static void note_stall(reel_tape *tape, uint64_t since)
+{
+	struct reel_client *client = tape->client;
+	struct reel_offload *offload = tape->pool->offload;
+
+	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
+				  memory_order_relaxed);
+	client->in_time = 0;
+	if (client->ahead < MOST_AHEAD)
+		client->ahead *= 2;
+}
+
+static bool is_away(enum reel_slab_state state)
+{
+	return state == REEL_SLAB_EVICTING || state == REEL_SLAB_STORED ||
+	       state == REEL_SLAB_WANTED || state == REEL_SLAB_READING;
+}
+
+static void await_arrival(reel_tape *tape, struct reel_slab *slab)
+{
+	struct reel_offload *offload = tape->pool->offload;
+	struct reel_client *client = tape->client;
+	uint64_t since = reel_offload_now();
+
+	while (is_away(reel_slab_state_of(slab))) {
+		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);
+		/* Release: pairs with the acquire in reel_prefetch_round(). */
+		atomic_store_explicit(&client->urgent, slab, memory_order_release);
+		reel_event_signal(&offload->work);
+		reel_event_wait(&client->arrival);
+	}
+	atomic_store_explicit(&client->urgent, NULL, memory_order_relaxed);
+	note_stall(tape, since);
+}
+
+/* In the child of a fork nobody can bring the slab back: it is lost. */
+static void give_up(reel_tape *tape, struct reel_slab *slab)
+{
+	slab->frame = reel_arena_carve(tape->pool, slab->bytes);
+	reel_budget_overdraw(tape->pool, slab->bytes);
+	reel_residence_of(tape->pool->offload, slab)->error = -ECHILD;
+	atomic_store_explicit(&slab->state, REEL_SLAB_LOST, memory_order_relaxed);
+}
+
+static bool try_visit(struct reel_offload *offload, struct reel_slab *slab)
+{
+	switch (reel_slab_state_of(slab)) {
+	case REEL_SLAB_SEALED:
+		if (!reel_slab_move(slab, REEL_SLAB_SEALED, REEL_SLAB_OPEN))
+			return false;
+		count(&offload->sealed, (size_t)-1);
+		return true;
+	case REEL_SLAB_WRITING:
+		return reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_VISITED_WRITING);
+	case REEL_SLAB_CLEAN:
+		if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_VISITED))
+			return false;
+		count(&offload->clean, (size_t)-1);
+		return true;
+	case REEL_SLAB_OPEN:
+	case REEL_SLAB_VISITED:
+	case REEL_SLAB_VISITED_WRITING:
+	case REEL_SLAB_LOST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void note_visit(struct reel_client *client, const struct reel_slab *slab)
+{
+	atomic_store_explicit(&client->top, slab->rank, memory_order_relaxed);
+	if (++client->in_time % SLABS_IN_TIME == 0 && client->ahead > LEAST_AHEAD)
+		client->ahead--;
+}
+
+int reel_slab_visit(reel_tape *tape, struct reel_slab *slab)
+{
+	struct reel_offload *offload = tape->pool->offload;
+
+	if (!resides(tape->pool, slab))
+		return 0;
+	while (!try_visit(offload, slab)) {
+		if (!is_away(reel_slab_state_of(slab)))
+			continue;
+		if (offload->orphaned)
+			give_up(tape, slab);
+		else
+			await_arrival(tape, slab);
+	}
+	if (tape->client)
+		note_visit(tape->client, slab);
+	return reel_slab_state_of(slab) == REEL_SLAB_LOST
+		       ? reel_residence_of(offload, slab)->error
+		       : 0;
+}
+
+/* ---- Asking in advance ---- */
+
+static bool ring_has_room(const struct reel_client *client)
+{
+	/* Acquire: pairs with the release in reel_prefetch_round(); the place may be used again. */
+	return atomic_load_explicit(&client->requested, memory_order_relaxed) -
+		       atomic_load_explicit(&client->served, memory_order_acquire) <
+	       REEL_REQUESTS;
+}
+
+static void request(struct reel_client *client, struct reel_slab *slab)
+{
+	uint32_t place = atomic_load_explicit(&client->requested, memory_order_relaxed);
+
+	client->request[place % REEL_REQUESTS] = slab;
+	/* Release: pairs with the acquire in reel_prefetch_round(). */
+	atomic_store_explicit(&client->requested, place + 1, memory_order_release);
+}
+
+/* One whole slab must have been popped first: a short way back asks for nothing. */
+void reel_slab_request(reel_tape *tape)
+{
+	struct reel_client *client = tape->client;
+	struct reel_slab *slab;
+	bool asked = false;
+
+	if (!client || tape->pool->offload->orphaned)
+		return;
+	atomic_fetch_add_explicit(&client->popped, 1, memory_order_relaxed);
+	if (client->descents++ == 0 || !tape->slab)
+		return;
+	slab = tape->slab->below;
+	for (unsigned i = 0; i < client->ahead && slab; i++, slab = slab->below) {
+		if (!resides(tape->pool, slab) || !ring_has_room(client))
+			break;
+		if (!reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED))
+			continue;
+		request(client, slab);
+		asked = true;
+	}
+	if (asked)
+		reel_event_signal(&tape->pool->offload->work);
+}
+
+/* ---- Pushing again ---- */
+
+bool reel_slab_has_copy(const struct reel_slab *slab)
+{
+	enum reel_slab_state state = reel_slab_state_of(slab);
+
+	return state == REEL_SLAB_VISITED || state == REEL_SLAB_VISITED_WRITING;
+}
+
+bool reel_slab_is_open(const struct reel_slab *slab)
+{
+	return reel_slab_state_of(slab) == REEL_SLAB_OPEN;
+}
+
+bool reel_slab_writable(reel_tape *tape, struct reel_slab *slab)
+{
+	if (reel_slab_move(slab, REEL_SLAB_VISITED, REEL_SLAB_OPEN))
+		count(&tape->pool->offload->stale, 1);
+	return reel_slab_is_open(slab);
+}
+
+/* ---- Leaving for good ---- */
+
+enum after_discard { GIVE, GIVE_BARE, LEAVE };
+
+static enum after_discard take_from(struct reel_offload *offload, struct reel_slab *slab)
+{
+	for (;;) {
+		enum reel_slab_state state = reel_slab_state_of(slab);
+
+		switch (state) {
+		case REEL_SLAB_EMPTY:
+		case REEL_SLAB_OPEN:
+			return GIVE;
+		case REEL_SLAB_SEALED:
+			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
+				continue;
+			count(&offload->sealed, (size_t)-1);
+			return GIVE;
+		case REEL_SLAB_CLEAN:
+		case REEL_SLAB_VISITED:
+		case REEL_SLAB_LOST:
+			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
+				continue;
+			if (state == REEL_SLAB_CLEAN)
+				count(&offload->clean, (size_t)-1);
+			count(&offload->stale, 1);
+			return GIVE;
+		case REEL_SLAB_STORED:
+		case REEL_SLAB_WANTED:
+			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
+				continue;
+			count(&offload->stale, 1);
+			return GIVE_BARE;
+		default:
+			if (reel_slab_move(slab, state, REEL_SLAB_DOOMED))
+				return LEAVE;
+		}
+	}
+}
+
+void reel_slab_discard(struct reel_pool *pool, struct reel_slab *slab)
+{
+	switch (resides(pool, slab) ? take_from(pool->offload, slab) : GIVE) {
+	case GIVE:
+		reel_pool_give(pool, slab);
+		break;
+	case GIVE_BARE:
+		reel_pool_give_bare(pool, slab);
+		break;
+	case LEAVE:
+		reel_pool_count_give(pool);
+		break;
+	}
+}
+
+void reel_residence_end(reel_tape *tape)
+{
+	if (!tape->client)
+		return;
+	reel_event_signal(&tape->pool->offload->work);
+	reel_client_release(tape->client);
+	tape->client = NULL;
+}

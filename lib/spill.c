@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Write behind and evict. Above the soft budget the slabs that will be needed
+ * last are put to the store; they stay where they are until their frames are
+ * needed. Frames are then taken from those needed last.
+ */
+#include "config.h"
+
+#include "annotate.h"
+#include "offload.h"
+
+/* Frames kept ready while tapes grow, so that a push need not wait for one. */
+#define MOST_READY 4
+
+/* ---- Writing behind ---- */
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How many slabs may be in memory only. */
+static size_t most_sealed(const struct reel_pool *pool)
+{
+	size_t unmovable = atomic_load_explicit(&pool->unmovable, memory_order_relaxed);
+
+	return unmovable < pool->soft_budget ? (pool->soft_budget - unmovable) / pool->slab_bytes
+					     : 0;
+}
+
+static size_t align_up(size_t bytes, size_t align)
+{
+	return (bytes + align - 1) & ~(align - 1);
+}
+
+static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
+		       struct reel_ticket *ticket)
+{
+	struct reel_residence *residence = reel_residence_of(offload, slab);
+	size_t bytes = smaller(align_up(residence->filled, offload->align), slab->bytes);
+
+	reel_offload_drop_copy(offload, slab);
+	residence->stored_bytes = bytes;
+	ticket->transfer.data = slab->frame;
+	ticket->transfer.bytes = bytes;
+	offload->puts++;
+	reel_store_put(offload->store, &ticket->transfer);
+}
+
+/* False: there is none to write, or no ticket to write it with. */
+static bool write_farthest(struct reel_offload *offload)
+{
+	struct reel_ticket *ticket;
+	struct reel_slab *slab;
+
+	if (offload->puts == offload->put_depth)
+		return false;
+	slab = reel_survey_next(offload, REEL_SLAB_SEALED, REEL_ANY_DISTANCE);
+	if (!slab)
+		return false;
+	ticket = reel_offload_ticket(offload, slab, false);
+	if (!ticket)
+		return false;
+	if (!reel_slab_move(slab, REEL_SLAB_SEALED, REEL_SLAB_WRITING)) {
+		ticket->busy = false;
+		return true;
+	}
+	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
+	reel_offload_label(offload, ticket);
+	write_slab(offload, slab, ticket);
+	return true;
+}
+
+static void note_written(struct reel_offload *offload, struct reel_slab *slab,
+			 const reel_transfer *transfer)
+{
+	struct reel_residence *residence = reel_residence_of(offload, slab);
+
+	residence->stored = true;
+	residence->place = transfer->place;
+	reel_offload_forget_failures(offload);
+	atomic_fetch_add_explicit(&offload->written_bytes, transfer->bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->stored_bytes, transfer->place.bytes,
+				  memory_order_relaxed);
+}
+
+static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
+{
+	/* The slab may be CLEAN, and gone, as soon as it is moved. */
+	atomic_fetch_add_explicit(&offload->clean, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_CLEAN))
+		return;
+	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_VISITED))
+		return;
+	if (reel_slab_state_of(slab) == REEL_SLAB_DOOMED)
+		reel_offload_bury(offload, slab);
+	else
+		end_writing(offload, slab);
+}
+
+static void end_failed_writing(struct reel_offload *offload, struct reel_slab *slab)
+{
+	atomic_fetch_add_explicit(&offload->sealed, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_SEALED))
+		return;
+	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_OPEN))
+		return;
+	if (reel_slab_state_of(slab) == REEL_SLAB_DOOMED)
+		reel_offload_bury(offload, slab);
+	else
+		end_failed_writing(offload, slab);
+}
+
+void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_slab *slab = ticket->slab;
+
+	offload->puts--;
+	if (ticket->transfer.error) {
+		offload->failure = ticket->transfer.error;
+		offload->failures++;
+		atomic_fetch_add_explicit(&offload->failed_puts, 1, memory_order_relaxed);
+		end_failed_writing(offload, slab);
+	} else {
+		note_written(offload, slab, &ticket->transfer);
+		end_writing(offload, slab);
+	}
+}
+
+/* ---- Evicting ---- */
+
+/* The frame goes on with a descriptor of its own; the slab keeps its place on the tape. */
+static void take_frame(struct reel_slab *slab, struct reel_slab *holder)
+{
+	holder->frame = slab->frame;
+	holder->bytes = slab->bytes;
+	holder->kind = REEL_SLAB_WHOLE;
+	holder->below = NULL;
+	slab->frame = NULL;
+	reel_annotate_forbid(holder->frame, holder->bytes);
+}
+
+bool reel_spill_evict(struct reel_offload *offload, double farther_than)
+{
+	struct reel_slab *slab, *holder;
+
+	if (!atomic_load_explicit(&offload->clean, memory_order_relaxed))
+		return false;
+	slab = reel_survey_next(offload, REEL_SLAB_CLEAN, farther_than);
+	if (!slab)
+		return false;
+	holder = reel_supply_take_bare(offload->pool);
+	if (!holder)
+		return false;
+	if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_EVICTING)) {
+		freelist_push(&offload->pool->bare, holder);
+		return true;
+	}
+	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
+	take_frame(slab, holder);
+	reel_supply_push_warm(offload->pool, holder);
+	if (!reel_slab_move(slab, REEL_SLAB_EVICTING, REEL_SLAB_STORED))
+		reel_offload_bury(offload, slab);
+	return true;
+}
+
+static bool memory_is_full(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes >
+	       pool->hard_budget;
+}
+
+static size_t ready_frames(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->warm_chains, memory_order_relaxed);
+}
+
+/* A part of the room between the budgets, so that a small one is not all spent on this. */
+static size_t wanted_frames(const struct reel_pool *pool)
+{
+	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
+
+	return frames < 1 ? 1 : smaller(frames, MOST_READY);
+}
+
+/* Where nobody waits, only what has been written anyway is evicted. */
+static bool keep_frames_ready(struct reel_offload *offload)
+{
+	bool growing = atomic_exchange_explicit(&offload->growing, false, memory_order_relaxed);
+	bool moved = false;
+
+	while (growing && memory_is_full(offload->pool) &&
+	       ready_frames(offload->pool) < wanted_frames(offload->pool) &&
+	       reel_spill_evict(offload, REEL_ANY_DISTANCE))
+		moved = true;
+	return moved;
+}
+
+/* ---- Both ---- */
+
+static bool write_behind(struct reel_offload *offload)
+{
+	bool moved = false;
+
+	while (!offload->failure &&
+	       atomic_load_explicit(&offload->sealed, memory_order_relaxed) >
+		       most_sealed(offload->pool) &&
+	       write_farthest(offload))
+		moved = true;
+	return moved;
+}
+
+/*
+ * Somebody waits for a frame. What failed before is tried again, since the disk may
+ * have room again, or another place that is whole.
+ */
+static bool relieve(struct reel_offload *offload)
+{
+	if (ready_frames(offload->pool))
+		return false;
+	if (reel_spill_evict(offload, REEL_ANY_DISTANCE))
+		return true;
+	return !offload->puts && !reel_spill_is_stuck(offload) && write_farthest(offload);
+}
+
+bool reel_spill_is_stuck(const struct reel_offload *offload)
+{
+	return !offload->puts && (offload->failures >= REEL_MOST_FAILURES ||
+				  !atomic_load_explicit(&offload->sealed, memory_order_relaxed));
+}
+
+bool reel_spill_round(struct reel_offload *offload)
+{
+	bool moved = write_behind(offload);
+
+	if (offload->starving)
+		moved |= relieve(offload);
+	return moved | keep_frames_ready(offload);
+}

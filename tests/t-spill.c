@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* Tapes that outgrow their pool's memory: what is pushed comes back, and only so much is resident. */
+#include <config.h>
+
+#include <errno.h>
+
+#include <unistd.h>
+
+#include "late-store.h"
+#include "offload.h"
+#include "pool-support.h"
+
+#define SLAB ((size_t)4096)
+#define SLAB_WORDS (SLAB / 8)
+
+static struct reel_pool_options spilling(struct late_store *late, unsigned hard, unsigned soft)
+{
+	return (struct reel_pool_options){
+		.slab_bytes = SLAB,
+		.first_slab_bytes = SLAB / 4,
+		.hard_budget = hard * SLAB,
+		.soft_budget = soft * SLAB,
+		.store = &late->store,
+	};
+}
+
+static void close_all(reel_pool *pool, struct late_store *late, const char *after)
+{
+	reel_offload_settle(pool->offload);
+	is_int(late->used, 0, "the store is empty after %s", after);
+	ok(pool_is_whole(pool), "every slab is in one list after %s", after);
+	close_pool(pool, after);
+	is_int(late->wrongs, 0, "the store was given nothing wrong by %s", after);
+	free(late);
+}
+
+static void all_comes_back(void)
+{
+	struct late_store *late = late_open(1);
+	reel_pool *pool = open_pool(spilling(late, 16, 8));
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t n = 200 * SLAB_WORDS;
+
+	tap_case("a tape of 200 slabs in memory for 16");
+	push_words(&tape, 0, n);
+	is_int(reel_tape_error(&tape), 0, "all was pushed");
+	ok(late->puts >= 184, "what has no room was put: %u slabs", late->puts);
+	is_int(wrong_words(&tape, 0, n), 0, "all comes back");
+	ok(reel_tape_is_empty(&tape), "the tape is empty");
+	ok(stats_of(pool).peak_resident_bytes <= 16 * SLAB, "never more than the budget resident");
+	reel_tape_close(&tape);
+	close_all(pool, late, "200 slabs");
+}
+
+static void no_transfer_below_the_soft_budget(void)
+{
+	struct late_store *late = late_open(2);
+	reel_pool *pool = open_pool(spilling(late, 32, 16));
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t n = 14 * SLAB_WORDS;
+
+	tap_case("a tape below the soft budget");
+	for (int i = 0; i < 10; i++) {
+		push_words(&tape, 0, n);
+		is_int(wrong_words(&tape, 0, n), 0, "all comes back");
+	}
+	reel_offload_settle(pool->offload);
+	is_int(late->puts, 0, "nothing was put");
+	reel_tape_close(&tape);
+	close_all(pool, late, "a small tape");
+}
+
+/* The window is what lies above the deepest slab that is not resident. */
+static void oscillate(unsigned percent_of_window)
+{
+	enum { HARD = 32, SOFT = 24, WINDOW = HARD };
+	struct late_store *late = late_open(3);
+	reel_pool *pool = open_pool(spilling(late, HARD, SOFT));
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t top = 100 * SLAB_WORDS;
+	uint64_t low = top - WINDOW * SLAB_WORDS * percent_of_window / 100;
+	unsigned puts = 0, gets = 0, wrong = 0;
+
+	tap_case("an oscillation");
+	push_words(&tape, 0, top);
+	for (int i = 0; i < 12; i++) {
+		if (i == 2) {
+			reel_offload_settle(pool->offload);
+			puts = late->puts;
+			gets = late->gets;
+		}
+		wrong += wrong_words(&tape, low, top);
+		push_words(&tape, low, top);
+	}
+	reel_offload_settle(pool->offload);
+	is_int(wrong, 0, "all comes back");
+	if (percent_of_window <= 60) {
+		is_int(late->puts - puts, 0, "of %u %% of the window puts nothing", percent_of_window);
+		is_int(late->gets - gets, 0, "of %u %% of the window gets nothing", percent_of_window);
+	} else {
+		tap_note("%u %%: %u puts, %u gets in 10 oscillations of %u slabs", percent_of_window,
+			 late->puts - puts, late->gets - gets,
+			 (unsigned)((top - low) / SLAB_WORDS));
+		ok(late->puts - puts <= 10 * (top - low) / SLAB_WORDS + 10,
+		   "of %u %% puts no slab twice", percent_of_window);
+		/* But for those that were asked for in advance when it turned round. */
+		ok(late->gets - gets <= 10 * ((top - low) / SLAB_WORDS + 32),
+		   "of %u %% gets no slab twice", percent_of_window);
+	}
+	is_int(wrong_words(&tape, 0, top), 0, "and so does the rest");
+	reel_tape_close(&tape);
+	close_all(pool, late, "an oscillation");
+}
+
+static void replays(void)
+{
+	struct late_store *late = late_open(4);
+	reel_pool *pool = open_pool(spilling(late, 12, 6));
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t n = 60 * SLAB_WORDS;
+	unsigned wrong = 0;
+
+	tap_case("a tape that is replayed");
+	push_words(&tape, 0, n);
+	reel_tape_hold(&tape);
+	for (int i = 0; i < 4; i++) {
+		reel_tape_replay(&tape);
+		wrong += wrong_words(&tape, n / (unsigned)(i + 1) / 2, n);
+		push_words(&tape, 7, 7 + 3 * SLAB_WORDS);
+		wrong += wrong_words(&tape, 7, 7 + 3 * SLAB_WORDS);
+	}
+	reel_tape_replay(&tape);
+	reel_tape_release(&tape);
+	wrong += wrong_words(&tape, 0, n);
+	is_int(wrong, 0, "comes back each time");
+	ok(stats_of(pool).peak_resident_bytes <= 12 * SLAB, "within its budget");
+	reel_tape_close(&tape);
+	close_all(pool, late, "replays");
+}
+
+static void rewinds_over_stored_slabs(void)
+{
+	struct late_store *late = late_open(5);
+	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_tape tape = open_tape(pool, 0);
+	unsigned gets;
+	reel_mark mark;
+
+	tap_case("a rewind and a close");
+	push_words(&tape, 0, 10 * SLAB_WORDS);
+	mark = reel_tape_mark(&tape);
+	push_words(&tape, 10 * SLAB_WORDS, 70 * SLAB_WORDS);
+	gets = late->gets;
+	is_int(reel_tape_rewind(&tape, mark), 0, "the rewind is done");
+	ok(late->gets - gets <= 1, "reads nothing that it drops");
+	is_int(wrong_words(&tape, 5 * SLAB_WORDS, 10 * SLAB_WORDS), 0, "what was below comes back");
+	push_words(&tape, 0, 50 * SLAB_WORDS);
+	gets = late->gets;
+	reel_tape_close(&tape);
+	is_int(late->gets, gets, "closing reads nothing");
+	close_all(pool, late, "a rewind and a close");
+}
+
+/* One tape rests with all its slabs in memory while the other one grows. */
+static void a_tape_at_rest_makes_room(void)
+{
+	struct late_store *late = late_open(6);
+	reel_pool *pool = open_pool(spilling(late, 16, 16));
+	reel_tape rests = open_tape(pool, 0), grows = open_tape(pool, 0);
+
+	tap_case("two tapes of one thread");
+	push_words(&rests, 0, 12 * SLAB_WORDS);
+	push_words(&grows, 0, 40 * SLAB_WORDS);
+	is_int(reel_tape_error(&grows), 0, "the second one grows");
+	is_int(wrong_words(&rests, 0, 12 * SLAB_WORDS), 0, "the first one comes back");
+	is_int(wrong_words(&grows, 0, 40 * SLAB_WORDS), 0, "the second one comes back");
+	reel_tape_close(&rests);
+	reel_tape_close(&grows);
+	close_all(pool, late, "two tapes");
+}
+
+struct sweeps {
+	reel_pool *pool;
+	unsigned wrong[8];
+	int error[8];
+};
+
+static struct sweeps sweeps;
+
+static void *sweep(void *argument)
+{
+	unsigned thread = *(unsigned *)argument;
+	reel_tape tape = open_tape(sweeps.pool, 0);
+	uint64_t from = (uint64_t)thread << 32;
+
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t n = scramble(from + i) % (40 * SLAB_WORDS);
+
+		push_words(&tape, from, from + n);
+		sweeps.wrong[thread] += wrong_words(&tape, from + n / 2, from + n);
+		push_words(&tape, from + n / 2, from + n);
+		sweeps.wrong[thread] += wrong_words(&tape, from, from + n);
+	}
+	sweeps.error[thread] = reel_tape_error(&tape);
+	reel_tape_close(&tape);
+	return NULL;
+}
+
+static void threads_share_the_store(unsigned threads, unsigned hard)
+{
+	struct late_store *late = late_open(7);
+
+	tap_case("several threads");
+	memset(&sweeps, 0, sizeof sweeps);
+	sweeps.pool = open_pool(spilling(late, hard, hard / 2));
+	run_threads(threads, sweep);
+	for (unsigned i = 0; i < threads; i++) {
+		is_int(sweeps.error[i], 0, "%u threads, %u slabs: no error", threads, hard);
+		is_int(sweeps.wrong[i], 0, "%u threads, %u slabs: all comes back", threads, hard);
+	}
+	close_all(sweeps.pool, late, "several threads");
+}
+
+static void a_full_store_refuses(void)
+{
+	struct late_store *late = late_open(8);
+	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t pushed, n = 40 * SLAB_WORDS;
+
+	tap_case("a store that takes nothing any more");
+	push_words(&tape, 0, 20 * SLAB_WORDS);
+	late_fail(late, 1);
+	push_words(&tape, 20 * SLAB_WORDS, n);
+	is_int(reel_tape_error(&tape), -ENOSPC, "its error sticks to the tape");
+	pushed = n - reel_tape_refused(&tape) / 8;
+	ok(pushed > 20 * SLAB_WORDS, "after memory was filled");
+	for (uint64_t i = n; i-- > pushed;)
+		if (reel_pop(&tape, uint64_t) != UINT64_MAX)
+			ok(false, "what was refused is all ones");
+	is_int(wrong_words(&tape, 0, pushed), 0, "what was pushed before comes back");
+	late_fail(late, 0);
+	is_int(reel_tape_clear_error(&tape), -ENOSPC, "the error can be cleared");
+	push_words(&tape, 0, n);
+	is_int(wrong_words(&tape, 0, n), 0, "and the tape goes on when the store does");
+	reel_tape_close(&tape);
+	close_all(pool, late, "a full store");
+}
+
+static void puts_fail_now_and_then(void)
+{
+	struct late_store *late = late_open(9);
+	reel_pool *pool = open_pool(spilling(late, 10, 6));
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t n = 80 * SLAB_WORDS;
+
+	tap_case("a store of which every third put fails");
+	late_fail(late, 3);
+	push_words(&tape, 0, n);
+	is_int(reel_tape_error(&tape), 0, "is no error of the tape");
+	is_int(wrong_words(&tape, 0, n), 0, "all comes back");
+	reel_tape_close(&tape);
+	close_all(pool, late, "failing puts");
+}
+
+/* In the child: what is in memory comes back, what is not is all ones, and it may start anew. */
+static void go_on_as_a_child(reel_pool *pool, reel_tape *tape, uint64_t n)
+{
+	struct late_store *late = late_open(11);
+	reel_pool *fresh = open_pool(spilling(late, 16, 8));
+	reel_tape other = open_tape(fresh, 0);
+	unsigned wrong = 0;
+
+	for (uint64_t i = n; i-- > 0;) {
+		uint64_t word = reel_pop(tape, uint64_t);
+
+		wrong += word != scramble(i) && (!reel_tape_error(tape) || word != UINT64_MAX);
+	}
+	is_int(wrong, 0, "a child never gets a wrong value");
+	is_int(reel_tape_error(tape), -ECHILD, "it learns that the rest is its parent's");
+	reel_tape_close(tape);
+	is_int(reel_pool_close(pool), 0, "it can close its parent's pool");
+	push_words(&other, 0, n);
+	is_int(wrong_words(&other, 0, n), 0, "and go on with a store of its own");
+	reel_tape_close(&other);
+	close_all(fresh, late, "the child's tape");
+	tap_child_end();
+}
+
+static void a_fork_leaves_the_store_to_the_parent(void)
+{
+	struct late_store *late = late_open(10);
+	reel_pool *pool = open_pool(spilling(late, 16, 8));
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t n = 60 * SLAB_WORDS;
+	pid_t child;
+
+	tap_case("a fork");
+	push_words(&tape, 0, n);
+	child = fork();
+	if (child == 0)
+		go_on_as_a_child(pool, &tape, n);
+	push_words(&tape, n, 2 * n);
+	ok(tap_child_passed(child), "the child goes on");
+	is_int(wrong_words(&tape, 0, 2 * n), 0, "and so does the parent");
+	reel_tape_close(&tape);
+	close_all(pool, late, "a fork");
+}
+
+int main(void)
+{
+	tap_begin();
+	record_reports();
+	all_comes_back();
+	no_transfer_below_the_soft_budget();
+	oscillate(50);
+	oscillate(60);
+	oscillate(100);
+	oscillate(200);
+	replays();
+	rewinds_over_stored_slabs();
+	a_tape_at_rest_makes_room();
+	threads_share_the_store(2, 16);
+	threads_share_the_store(3, 12);
+	threads_share_the_store(8, 32);
+	a_full_store_refuses();
+	puts_fail_now_and_then();
+	a_fork_leaves_the_store_to_the_parent();
+	return tap_end();
+}
