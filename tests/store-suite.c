@@ -332,8 +332,7 @@ static void used_bytes_rise_and_fall(struct suite *suite)
 	is_int(capacity_of(suite).used_bytes, 0, "%s: and fall with each drop", suite->name);
 }
 
-/* Fill the store until a put fails: it has changed nothing. */
-/* Of stores that have an end within reach. */
+/* Fill a store whose end is within reach until a put fails: it has changed nothing. */
 static void a_full_store_goes_on(struct suite *suite)
 {
 	static struct reel_place places[4 * SUITE_TOTAL_BYTES / SUITE_MOST_BYTES];
