@@ -60,6 +60,24 @@ for threads in 2 3 8; do
 	fi
 done
 
+# The tape is eight times the budget.
+mkdir spill
+run --basin idealised --threads 2 --hours 20 && mv out out-20
+run --basin idealised --threads 2 --hours 20 --budget 13M --spill spill
+if grep -q 'kept in memory' stderr; then
+	skip 'a tape that spills: there is no disk here'
+else
+	cmp out-20/gradient.nc out/gradient.nc
+	ok $? 'the gradient of a tape that spills is bitwise that of one in memory'
+	is_within tape_resident_bytes 1 $((13 << 20))
+	ok $? "its tapes stayed within the budget: $(key tape_resident_bytes)"
+	[ "$(key tape_bytes)" -ge $((8 * $(key tape_resident_bytes))) ] &&
+		[ "$(key tape_spilled_bytes)" -ge $(($(key tape_bytes) - (13 << 20))) ]
+	ok $? "what exceeds it was spilled: $(key tape_spilled_bytes)"
+	[ -z "$(ls -A spill)" ]
+	ok $? 'and nothing is left of it'
+fi
+
 if [ -r $relief ]; then
 	run --resolution 60 --grid $relief
 	ok $? 'the Pacific runs'
@@ -87,6 +105,9 @@ refuses 'a region without water' 'water' --region 80,100,35,47 --resolution 60
 refuses 'a budget of one byte' 'budget' --basin idealised --budget 1
 refuses 'a budget that is no number' 'budget' --basin idealised --budget 4Z
 refuses 'a budget that the tape exceeds' 'budget' --basin idealised --budget 16M
+refuses 'a directory to spill to without a budget' 'budget' --basin idealised --spill .
+refuses 'a directory to spill to that is not there' 'spill' --basin idealised --budget 64M \
+	--spill missing
 refuses 'no thread' 'threads' --basin idealised --threads 0
 refuses 'a number with a tail' 'hours' --basin idealised --hours 3x
 end

@@ -56,6 +56,7 @@ static void print_help(void)
 	     "  --min-depth M          shallower water is deepened to this (default 50)\n"
 	     "  --threads N            (default: as OpenMP does)\n"
 	     "  --budget BYTES         memory for the tapes: 512M, 4G (default: no bound)\n"
+	     "  --spill DIR            a directory on a disk for tapes above the budget\n"
 	     "  --output DIR           (default tsunami-out)\n"
 	     "  --verify               test the gradient: Taylor remainders and dot products\n"
 	     "  --quiet                no report, no progress bar\n"
@@ -179,8 +180,8 @@ static void read_gauge(const char *text, struct options *options)
 enum option_code {
 	OPTION_GRID = 256, OPTION_BASIN, OPTION_REGION, OPTION_RESOLUTION, OPTION_HOURS,
 	OPTION_STEPS, OPTION_TIME_STEP, OPTION_EPICENTRE, OPTION_MAGNITUDE, OPTION_STRIKE,
-	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_THREADS, OPTION_BUDGET, OPTION_OUTPUT,
-	OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
+	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_THREADS, OPTION_BUDGET, OPTION_SPILL,
+	OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
 
 static const struct option long_options[] = {
@@ -198,6 +199,7 @@ static const struct option long_options[] = {
 	{"min-depth", required_argument, NULL, OPTION_MIN_DEPTH},
 	{"threads", required_argument, NULL, OPTION_THREADS},
 	{"budget", required_argument, NULL, OPTION_BUDGET},
+	{"spill", required_argument, NULL, OPTION_SPILL},
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"verify", no_argument, NULL, OPTION_VERIFY},
 	{"quiet", no_argument, NULL, OPTION_QUIET},
@@ -258,6 +260,7 @@ static void read_option(int code, const char *text, struct options *options, str
 		options->threads = read_integer("threads", text, 1, MOST_THREADS);
 		break;
 	case OPTION_BUDGET: options->budget = read_bytes(text); break;
+	case OPTION_SPILL: options->spill = text; break;
 	case OPTION_OUTPUT: options->output = text; break;
 	case OPTION_VERIFY: options->verify = 1; break;
 	case OPTION_QUIET: options->quiet = 1; break;

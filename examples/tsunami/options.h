@@ -21,7 +21,8 @@ struct options {
 	struct place gauge;
 	const char *gauge_name; /* NULL: a place without a name */
 	int threads;
-	uint64_t budget; /* of the tapes in bytes, 0: no bound */
+	uint64_t budget;   /* of the tapes in bytes, 0: no bound */
+	const char *spill; /* where what exceeds it goes; NULL: nowhere */
 	double least_depth;
 	const char *output;
 	int verify, quiet;

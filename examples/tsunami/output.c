@@ -284,7 +284,11 @@ static void write_summary(const struct results *results)
 	put_json_text(file, "gauge", results->gauge_name);
 	fprintf(file, "  \"region\": [%.10g, %.10g, %.10g, %.10g],\n", grid->region.west,
 		grid->region.east, grid->region.south, grid->region.north);
-	fprintf(file, "  \"stalls\": %llu\n}\n", (unsigned long long)results->stalls);
+	fprintf(file, "  \"tape_resident_bytes\": %llu,\n  \"tape_spilled_bytes\": %llu,\n",
+		(unsigned long long)results->tapes_use.resident_bytes,
+		(unsigned long long)results->tapes_use.spilled_bytes);
+	put_json_number(file, "stall_seconds", results->tapes_use.stall_seconds);
+	fprintf(file, "  \"stalls\": %llu\n}\n", (unsigned long long)results->tapes_use.stalls);
 	written = !ferror(file);
 	written &= fclose(file) == 0;
 	if (!written)

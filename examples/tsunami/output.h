@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "tapes.h"
 #include "options.h"
 #include "shallow.h"
 #include "verify.h"
@@ -26,7 +27,8 @@ struct results {
 	double arrival_hours; /* NAN: none */
 	double objective;     /* [m^2 s] */
 	double gradient_norm; /* over both controls */
-	uint64_t tape_bytes, stalls;
+	uint64_t tape_bytes;
+	struct tapes_use tapes_use;
 	double primal_seconds, forward_seconds, reverse_seconds;
 	const struct verification *verification; /* NULL: not verified */
 };

@@ -23,7 +23,18 @@ static void keep_silent(const reel_tape *tape, int error, const char *message, v
 	(void)context;
 }
 
-struct tapes *tapes_open(int threads, uint64_t budget)
+static reel_store *open_store(const char *directory)
+{
+	reel_store *store;
+
+	if (!directory)
+		return NULL;
+	if (reel_store_open(&store, "file", directory))
+		fail("--spill %s: %s", directory, reel_store_problem());
+	return store;
+}
+
+struct tapes *tapes_open(int threads, uint64_t budget, const char *spill)
 {
 	struct reel_pool_options options = {.hard_budget = (size_t)budget};
 	struct tapes *tapes = allocate(1, sizeof(struct tapes) +
@@ -31,6 +42,7 @@ struct tapes *tapes_open(int threads, uint64_t budget)
 	int error;
 
 	reel_set_error_handler(keep_silent, NULL);
+	options.store = open_store(spill);
 	error = reel_pool_open(&tapes->pool, &options);
 	if (error)
 		fail("no pool for the tapes: %s; choose a larger --budget",
@@ -88,12 +100,17 @@ uint64_t tapes_bytes(const struct tapes *tapes)
 	return bytes;
 }
 
-uint64_t tapes_stalls(const struct tapes *tapes)
+struct tapes_use tapes_use(const struct tapes *tapes)
 {
 	struct reel_pool_stats stats;
 
 	reel_pool_get_stats(tapes->pool, &stats);
-	return stats.stalls;
+	return (struct tapes_use){
+		.stalls = stats.stalls,
+		.stall_seconds = 1e-9 * (double)stats.stall_ns,
+		.resident_bytes = stats.peak_resident_bytes,
+		.spilled_bytes = stats.written_bytes,
+	};
 }
 
 uint64_t tapes_need(uint64_t cells, uint64_t steps)

@@ -10,8 +10,11 @@
 
 struct tapes;
 
-/* A tape for each thread, sharing a budget of so many bytes (0: no bound). */
-struct tapes *tapes_open(int threads, uint64_t budget);
+/*
+ * A tape for each thread, sharing a budget of so many bytes (0: no bound). What
+ * exceeds it goes to a file in the directory `spill`, unless that is NULL.
+ */
+struct tapes *tapes_open(int threads, uint64_t budget, const char *spill);
 void tapes_close(struct tapes *tapes);
 
 /*
@@ -26,8 +29,14 @@ int tapes_pop_row(struct tapes *tapes, int thread, int n, double *elevation, dou
 /* Bytes on all tapes now. */
 uint64_t tapes_bytes(const struct tapes *tapes);
 
-/* How often a push or a pop had to wait. */
-uint64_t tapes_stalls(const struct tapes *tapes);
+struct tapes_use {
+	uint64_t stalls;           /* pushes and pops that had to wait */
+	double stall_seconds;      /* of all threads together */
+	uint64_t resident_bytes;   /* the most that was in memory */
+	uint64_t spilled_bytes;    /* written to the file */
+};
+
+struct tapes_use tapes_use(const struct tapes *tapes);
 
 /* Bytes that the rows of so many cells need over so many steps. */
 uint64_t tapes_need(uint64_t cells, uint64_t steps);

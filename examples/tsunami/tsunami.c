@@ -124,15 +124,20 @@ static void check_budget(const struct options *options, const struct model *mode
 	uint64_t cells = (uint64_t)model->grid->rows * (uint64_t)model->grid->columns;
 	uint64_t need = tapes_need(cells, (uint64_t)model->steps);
 
+	if (options->spill && !options->budget)
+		fail("--spill %s: nothing goes there without a --budget", options->spill);
+	if (options->spill)
+		return;
 	if (options->budget && options->budget < need)
 		fail("--budget %llu bytes is too small: the tape of %d steps of %llu cells needs "
-		     "%llu bytes (%.0f MiB); choose a larger --budget, fewer --hours or a coarser "
-		     "--resolution", (unsigned long long)options->budget, model->steps,
+		     "%llu bytes (%.0f MiB); choose a directory on a disk with --spill, a larger "
+		     "--budget, fewer --hours or a coarser --resolution", (unsigned long long)options->budget, model->steps,
 		     (unsigned long long)cells, (unsigned long long)need,
 		     ceil((double)need / 0x1p20));
 	if ((double)need > physical_memory_bytes())
 		fail("the tape of %d steps of %llu cells needs %.1f GiB and the machine has %.1f: "
-		     "choose fewer --hours or a coarser --resolution", model->steps,
+		     "choose a --budget and --spill, fewer --hours or a coarser --resolution",
+		     model->steps,
 		     (unsigned long long)cells, (double)need / 0x1p30,
 		     physical_memory_bytes() / 0x1p30);
 }
@@ -211,6 +216,19 @@ static void print_setting(const struct results *results)
 	fflush(stdout);
 }
 
+static void print_tapes(const struct results *results)
+{
+	const struct tapes_use *use = &results->tapes_use;
+
+	printf("Tape            %.1f MB on %d thread%s", (double)results->tape_bytes / 1e6,
+	       results->options->threads, results->options->threads == 1 ? "" : "s");
+	if (use->spilled_bytes)
+		printf(", at most %.1f MB of it in memory, %.1f MB spilled, %.2f s of waiting",
+		       (double)use->resident_bytes / 1e6, (double)use->spilled_bytes / 1e6,
+		       use->stall_seconds);
+	puts("");
+}
+
 static void print_results(const struct results *results)
 {
 	double gradient_seconds = results->forward_seconds + results->reverse_seconds;
@@ -223,9 +241,7 @@ static void print_results(const struct results *results)
 	printf("Objective       J = %.6g m^2 s\n", results->objective);
 	printf("Gradient        |dJ| = %.6g m s over %ld cells and two fields\n",
 	       results->gradient_norm, results->basin->wet_cells);
-	printf("Tape            %.1f MB on %d thread%s, %llu stalls\n",
-	       (double)results->tape_bytes / 1e6, results->options->threads,
-	       results->options->threads == 1 ? "" : "s", (unsigned long long)results->stalls);
+	print_tapes(results);
 	printf("Seconds         primal %.2f, forward sweep %.2f, reverse sweep %.2f: the "
 	       "gradient costs %.1f runs\n", results->primal_seconds, results->forward_seconds,
 	       results->reverse_seconds, gradient_seconds / results->primal_seconds);
@@ -269,7 +285,7 @@ static void name_gauge(struct results *results, char *text, size_t size)
 static int run(struct results *results, struct controls *gradient)
 {
 	const struct options *options = results->options;
-	struct tapes *tapes = tapes_open(options->threads, options->budget);
+	struct tapes *tapes = tapes_open(options->threads, options->budget, options->spill);
 	double *gauge = allocate((size_t)results->model->steps, sizeof(double));
 	struct verification verification;
 	int status = EXIT_WELL;
@@ -278,7 +294,7 @@ static int run(struct results *results, struct controls *gradient)
 	results->gradient = gradient;
 	time_primal(results, gauge);
 	compute_gradient(results, tapes, gauge, gradient);
-	results->stalls = tapes_stalls(tapes);
+	results->tapes_use = tapes_use(tapes);
 	if (!options->quiet)
 		print_results(results);
 	if (options->verify) {
