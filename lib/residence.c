@@ -60,6 +60,7 @@ static bool try_leave_in_place(reel_tape *tape, struct reel_slab *slab)
 	switch (reel_slab_state_of(slab)) {
 	case REEL_SLAB_OPEN:
 		reel_residence_of(offload, slab)->filled = worth_storing(tape, slab);
+		reel_residence_of(offload, slab)->layout = tape->layout;
 		count(&offload->sealed, 1);
 		return reel_slab_move(slab, REEL_SLAB_OPEN, REEL_SLAB_SEALED);
 	case REEL_SLAB_VISITED:

@@ -43,6 +43,7 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	residence->stored_bytes = bytes;
 	ticket->transfer.data = slab->frame;
 	ticket->transfer.bytes = bytes;
+	ticket->transfer.layout = residence->layout;
 	offload->puts++;
 	reel_store_put(offload->store, &ticket->transfer);
 }

@@ -105,14 +105,20 @@ static bool passes_through(const struct codec *codec, const reel_transfer *trans
 	return false;
 }
 
+static struct reel_layout layout_of(const struct codec *codec, const reel_transfer *transfer)
+{
+	return transfer->layout.element ? transfer->layout : codec->options.layout;
+}
+
 /* Returns the bytes to store, a multiple of the alignment and less than the data's, or 0. */
 static size_t pack(struct codec *codec, struct buffer *buffer, const reel_transfer *transfer)
 {
+	struct reel_layout layout = layout_of(codec, transfer);
 	size_t packed, padded;
 
-	if (transfer->bytes <= codec->align)
+	if (transfer->bytes <= codec->align || reel_layout_problem(layout))
 		return 0;
-	packed = reel_pack(buffer->space, codec->options.element, codec->options.stride,
+	packed = reel_pack(buffer->space, layout.element, layout.stride,
 			   buffer->packed, transfer->bytes - codec->align, transfer->data,
 			   transfer->bytes);
 	padded = round_up(packed, codec->align);
@@ -238,19 +244,18 @@ static const struct reel_store_verbs verbs = {
 
 static int complete_options(struct reel_codec_options *options)
 {
+	const char *problem;
+
 	if (!options->most_bytes)
 		options->most_bytes = REEL_DEFAULT_SLOT_BYTES;
-	if (!options->element)
-		options->element = DEFAULT_ELEMENT;
+	if (!options->layout.element)
+		options->layout.element = DEFAULT_ELEMENT;
 	if (!options->buffers)
 		options->buffers = DEFAULT_BUFFERS;
-	if (options->element > REEL_SHUFFLE_MOST_ELEMENT)
-		return reel_store_refuse(-EINVAL, "elements of %u bytes: they may have 1 to %d",
-					 options->element, REEL_SHUFFLE_MOST_ELEMENT);
-	if (options->stride && options->element != 8)
-		return reel_store_refuse(-EINVAL,
-					 "a stride, and elements of %u bytes: they must have 8",
-					 options->element);
+	problem = reel_layout_problem(options->layout);
+	if (problem)
+		return reel_store_refuse(-EINVAL, "elements of %u bytes, stride %u: %s",
+					 options->layout.element, options->layout.stride, problem);
 	if (options->most_bytes > LZ4_MAX_INPUT_SIZE)
 		return reel_store_refuse(-EINVAL, "puts of %zu bytes: most_bytes is at most %d",
 					 options->most_bytes, LZ4_MAX_INPUT_SIZE);

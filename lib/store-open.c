@@ -110,7 +110,7 @@ static int open_leaf(reel_store **store, const struct word *word, const char *di
 
 static int open_codec(reel_store **store, const struct word *word, reel_store *below)
 {
-	struct reel_codec_options options = {.stride = (unsigned)word->value};
+	struct reel_codec_options options = {.layout.stride = (unsigned)word->value};
 
 	return reel_store_codec_open(store, below, &options);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "event.h"
+#include "shuffle.h"
 
 static _Thread_local char problem[256];
 
@@ -22,6 +23,15 @@ int reel_store_refuse(int error, const char *format, ...)
 const char *reel_store_problem(void)
 {
 	return problem;
+}
+
+const char *reel_layout_problem(struct reel_layout layout)
+{
+	if (layout.element < 1 || layout.element > REEL_SHUFFLE_MOST_ELEMENT)
+		return "an element has 1 to 16 bytes";
+	if (layout.stride && layout.element != 8)
+		return "with a stride an element has 8 bytes";
+	return NULL;
 }
 
 void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,

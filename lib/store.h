@@ -21,6 +21,9 @@
 
 #define REEL_DEFAULT_SLOT_BYTES ((size_t)2 << 20)
 
+/* What is wrong with a layout that a codec is to use; NULL: nothing. */
+const char *reel_layout_problem(struct reel_layout layout);
+
 /* Say in words why a store could not be opened; returns error. */
 int reel_store_refuse(int error, const char *format, ...)
 #if defined(__GNUC__)

@@ -6,6 +6,7 @@
 
 #include "pool.h"
 #include "residence.h"
+#include "store.h"
 #include "tape.h"
 
 _Static_assert(offsetof(struct reel_tape, first) <= 64, "the fast paths use one cache line");
@@ -76,6 +77,15 @@ void reel_tape_move(reel_tape *to, reel_tape *from)
 void reel_tape_hand_over(reel_tape *tape)
 {
 	reel_check_hand_over(tape);
+}
+
+int reel_tape_set_layout(reel_tape *tape, struct reel_layout layout)
+{
+	if (layout.element && layout.element != REEL_INCOMPRESSIBLE &&
+	    reel_layout_problem(layout))
+		return -EINVAL;
+	tape->layout = layout;
+	return 0;
 }
 
 uint64_t reel_tape_bytes(const reel_tape *tape)

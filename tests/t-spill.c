@@ -307,6 +307,63 @@ static void a_fork_leaves_the_store_to_the_parent(void)
 	close_all(pool, late, "a fork");
 }
 
+/* A field that moves smoothly from step to step, taped once a step. */
+static void push_field(reel_tape *tape, unsigned steps)
+{
+	for (unsigned step = 0; step < steps; step++)
+		for (unsigned i = 0; i < SLAB_WORDS / 4; i++)
+			reel_push(tape, 1.0 + 0.25 * i + 0.5 * step);
+}
+
+static uint64_t stored_bytes_with(struct reel_layout layout)
+{
+	struct reel_pool_options options = {.slab_bytes = SLAB, .hard_budget = 8 * SLAB};
+	struct reel_pool_stats stats;
+	reel_tape tape = {0};
+	reel_pool *pool;
+
+	if (reel_store_open(&options.store, "lz4,memory=64M", NULL))
+		return 0;
+	pool = open_pool(options);
+	reel_tape_open(&tape, pool, 0);
+	is_int(reel_tape_set_layout(&tape, layout), 0, "a layout of elements of %u, stride %u",
+	       layout.element, layout.stride);
+	push_field(&tape, 200);
+	stats = stats_of(pool);
+	is_int(stats.written_bytes % SLAB, 0, "whole slabs were written");
+	for (unsigned step = 200; step-- > 0;)
+		for (unsigned i = SLAB_WORDS / 4; i-- > 0;)
+			if (reel_pop(&tape, double) != 1.0 + 0.25 * i + 0.5 * step)
+				ok(false, "it comes back");
+	reel_tape_close(&tape);
+	close_pool(pool, "a layout");
+	return stats.stored_bytes * 1000 / (stats.written_bytes + 1);
+}
+
+static void a_tape_says_how_it_is_laid_out(void)
+{
+	reel_tape tape = {0};
+	uint64_t plain, strided, raw;
+
+	tap_case("a layout");
+	is_int(reel_tape_set_layout(&tape, (struct reel_layout){17, 0}), -EINVAL,
+	       "elements of 17 bytes are refused");
+	is_int(reel_tape_set_layout(&tape, (struct reel_layout){4, 9}), -EINVAL,
+	       "a stride of elements of 4 bytes is refused");
+	ok(is_zero(&tape), "and nothing was changed");
+	if (!HAVE_LZ4) {
+		tap_skip(1, "built without LZ4");
+		return;
+	}
+	plain = stored_bytes_with((struct reel_layout){0});
+	strided = stored_bytes_with((struct reel_layout){8, SLAB_WORDS / 4});
+	raw = stored_bytes_with((struct reel_layout){REEL_INCOMPRESSIBLE, 0});
+	tap_note("per mille stored: %u, with the stride %u", (unsigned)plain, (unsigned)strided);
+	is_int(raw, 999, "what is said to be incompressible is stored as it is");
+	ok(plain < raw, "what is not is compressed");
+	ok(strided < plain, "better so if the stride is known");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -326,5 +383,6 @@ int main(void)
 	a_full_store_refuses();
 	puts_fail_now_and_then();
 	a_fork_leaves_the_store_to_the_parent();
+	a_tape_says_how_it_is_laid_out();
 	return tap_end();
 }

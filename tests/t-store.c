@@ -251,12 +251,12 @@ static reel_store *open_codec(void)
 
 static reel_store *open_codec_on_array(void)
 {
-	return codec(CODEC_OPTIONS(.element = 4), checksum(array()));
+	return codec(CODEC_OPTIONS(.layout.element = 4), checksum(array()));
 }
 
 static reel_store *open_codec_of_differences(void)
 {
-	return codec(CODEC_OPTIONS(.stride = 25), checksum(memory(ROOM)));
+	return codec(CODEC_OPTIONS(.layout.stride = 25), checksum(memory(ROOM)));
 }
 
 /* Most puts find no buffer, and most gets none either. */
@@ -268,7 +268,7 @@ static reel_store *open_codec_of_one_buffer(void)
 /* Larger pieces go through as they are. */
 static reel_store *open_codec_of_small_pieces(void)
 {
-	return codec((struct reel_codec_options){.most_bytes = 16384, .element = 3},
+	return codec((struct reel_codec_options){.most_bytes = 16384, .layout.element = 3},
 		     checksum(memory(ROOM)));
 }
 
@@ -276,14 +276,14 @@ static reel_store *open_codec_of_small_pieces(void)
 static reel_store *open_two_codecs(void)
 {
 	return codec((struct reel_codec_options){.most_bytes = 8192, .buffers = 2},
-		     checksum(codec(CODEC_OPTIONS(.stride = 1),
+		     checksum(codec(CODEC_OPTIONS(.layout.stride = 1),
 				    store_later_open(checksum(memory(ROOM))))));
 }
 
 static reel_store *open_seven_layers(void)
 {
 	return count(tier(memory(SUITE_MOST_BYTES),
-			  fault(count(codec(CODEC_OPTIONS(.stride = 3),
+			  fault(count(codec(CODEC_OPTIONS(.layout.stride = 3),
 					    tier(memory(1), checksum(count(array()))))))));
 }
 
@@ -435,7 +435,7 @@ static void packed_or_not_is_told_apart(void)
 	enum { BYTES = 1024 };
 	unsigned char *data = suite_allocate(BYTES), *wanted = suite_allocate(BYTES);
 	reel_transfer transfer = {.data = data, .bytes = BYTES};
-	reel_store *store = codec((struct reel_codec_options){.element = 1}, array());
+	reel_store *store = codec((struct reel_codec_options){.layout.element = 1}, array());
 	unsigned wrong = 0, packed = 0, whole = 0;
 
 	suite_fill(wanted, BYTES, 2);
@@ -459,7 +459,7 @@ static void packed_or_not_is_told_apart(void)
 static void bad_options_are_refused(void)
 {
 	static const struct reel_codec_options bad[] = {
-		{.element = 17}, {.element = 4, .stride = 1}, {.most_bytes = SIZE_MAX}};
+		{.layout.element = 17}, {.layout = {4, 1}}, {.most_bytes = SIZE_MAX}};
 	reel_store *below = memory(100);
 	reel_store *store;
 

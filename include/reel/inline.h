@@ -47,7 +47,7 @@ struct reel_tape {
 	uint32_t holds;
 	uint32_t flags;
 	struct reel_client *client;
-	uint64_t reserved[1];
+	struct reel_layout layout;
 };
 
 /*

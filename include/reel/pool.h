@@ -115,7 +115,7 @@ struct reel_pool_stats {
 	uint64_t stalls;              /* pushes and pops that waited for the store */
 	uint64_t stall_ns;            /* and for how long, together */
 	uint64_t written_bytes;       /* put to the store so far */
-	uint64_t stored_bytes;        /* what that took there: less behind a codec */
+	uint64_t stored_bytes;        /* what that took there: the codec's ratio is their quotient */
 	uint64_t read_bytes;          /* got back so far */
 	uint64_t failed_puts;         /* slabs that stayed in memory, and were put again or not */
 	uint64_t failed_gets;         /* attempts; those that failed for good end in the tape's error */

@@ -65,6 +65,19 @@ struct reel_place {
 	uint64_t bytes;    /* that the leaf was given: less than the data's behind a codec */
 };
 
+/*
+ * How data is laid out, for a codec: elements of so many bytes, 1 to 16, of which
+ * those that are `stride` elements apart resemble each other (elements of 8 bytes;
+ * 0: none do). An element of 0 bytes: as the codec was opened; of
+ * REEL_INCOMPRESSIBLE: it is not worth trying.
+ */
+struct reel_layout {
+	uint32_t element;
+	uint32_t stride;
+};
+
+#define REEL_INCOMPRESSIBLE UINT32_MAX
+
 #define REEL_HEADER_BYTES 64
 #define REEL_MOST_LAYERS 8
 
@@ -87,6 +100,7 @@ struct reel_transfer {
 	size_t bytes;            /* a multiple of that alignment; get: as was put */
 	struct reel_place place; /* get: from the put; put: set by the store */
 	struct reel_label label;
+	struct reel_layout layout; /* put */
 	reel_transfer_done *done;
 	void *context;           /* the caller's */
 
@@ -271,14 +285,14 @@ int reel_store_memory_open(reel_store **store, uint64_t most_bytes);
 int reel_store_checksum_open(reel_store **store, reel_store *below);
 
 struct reel_codec_options {
-	size_t most_bytes;    /* the largest put; 0: 2 MiB */
-	unsigned element;     /* bytes of an element, for the byte shuffle; 0: 8 */
+	size_t most_bytes; /* the largest put; 0: 2 MiB */
 	/*
-	 * Where elements that are this far apart resemble each other (a field that
-	 * is taped once a step), their second difference is compressed. 0: none.
+	 * Of puts that do not say their own. The element (0: 8) is that of the byte
+	 * shuffle. With a stride, second differences are compressed: of a field that
+	 * is taped once a step, for example.
 	 */
-	unsigned stride;
-	unsigned buffers;     /* transfers under way that one buffer each serves; 0: 16 */
+	struct reel_layout layout;
+	unsigned buffers;  /* transfers under way that one buffer each serves; 0: 16 */
 };
 
 /*

@@ -101,6 +101,16 @@ void reel_tape_move(reel_tape *to, reel_tape *from);
  */
 void reel_tape_hand_over(reel_tape *tape);
 
+/*
+ * Say how what is pushed from now on is laid out, for a store that compresses:
+ * see struct reel_layout of reel/store.h. {0} is what the store was opened with;
+ * {REEL_INCOMPRESSIBLE} is stored as it is. A slab has the layout that was set
+ * when the next one was put on top of it.
+ *
+ * Returns 0, or -EINVAL: there can be no such layout; nothing was changed.
+ */
+int reel_tape_set_layout(reel_tape *tape, struct reel_layout layout);
+
 /* The bytes on the tape now, gaps at slab ends and unfilled bit words left out. */
 uint64_t reel_tape_bytes(const reel_tape *tape);
 
