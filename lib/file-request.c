@@ -92,6 +92,15 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 	return REEL_FILE_GO_ON;
 }
 
+/* The lowest free slot is used next: it shall not be one that the disk has just refused. */
+static void give_up(struct reel_file *file, uint64_t slot, int error)
+{
+	if (error == -EIO)
+		reel_file_slots_retire(&file->slots);
+	else
+		reel_file_slots_give(&file->slots, slot);
+}
+
 void reel_file_request_end(struct reel_file *file, struct reel_file_request *request, int error)
 {
 	reel_transfer *transfer = request->transfer;
@@ -101,7 +110,7 @@ void reel_file_request_end(struct reel_file *file, struct reel_file_request *req
 	if (request->put && !error)
 		transfer->place.location = request->slot;
 	if (request->put && error && request->slot != REEL_FILE_NOWHERE)
-		reel_file_slots_give(&file->slots, request->slot);
+		give_up(file, request->slot, error);
 	reel_transfer_complete(transfer, error);
 	reel_file_queue_complete(&file->queue);
 }

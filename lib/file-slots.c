@@ -128,6 +128,13 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t *slot)
 	return error;
 }
 
+/* It stays taken. */
+void reel_file_slots_retire(struct reel_file_slots *slots)
+{
+	/* Relaxed: a count that guards no memory. */
+	atomic_fetch_sub_explicit(&slots->used, 1, memory_order_relaxed);
+}
+
 void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot)
 {
 	uint64_t bit = (uint64_t)1 << slot % BITS;

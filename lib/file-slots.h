@@ -37,6 +37,9 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t *slot);
 /* A slot that is not taken is left alone. */
 void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot);
 
+/* A taken slot that the disk cannot write is never given again, and is no use either. */
+void reel_file_slots_retire(struct reel_file_slots *slots);
+
 static inline uint64_t reel_file_slots_used_bytes(struct reel_file_slots *slots)
 {
 	/* Relaxed: a count that guards no memory. */

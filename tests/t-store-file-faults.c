@@ -730,6 +730,26 @@ static void the_last_slot_of_a_disk_is_used(void)
 	memset(&lacks, 0, sizeof lacks);
 }
 
+/* The lowest free slot is used first, but not one that has just failed. */
+static void a_slot_that_cannot_be_written_is_not_used_again(void)
+{
+	bool ring = way->engine == REEL_FILE_IO_URING;
+	reel_store *store = open_store(options_of(way));
+	struct reel_place place;
+
+	memset(&seen, 0, sizeof seen);
+	arm(ring ? RESULT : WRITE, -EIO, 1, false);
+	is_int(put_one(store, 0, &place), -EIO, "a slot that cannot be written is an error");
+	disarm();
+	is_int(capacity_of(store).used_bytes, 0, "and counts as unused");
+	is_int(put_one(store, 1, &place), 0, "the next put succeeds");
+	is_int(place.location, 1, "in another slot");
+	reel_store_drop(store, place);
+	is_int(put_one(store, 2, &place), 0, "a put that succeeded");
+	is_int(place.location, 1, "leaves its slot for the next");
+	reel_store_close(store);
+}
+
 /* What would be written to find out how files are written would raise a signal. */
 static void a_limit_below_a_block_is_met(void)
 {
@@ -759,6 +779,7 @@ int main(void)
 		it_does_without();
 		names_are_refused();
 		the_last_slot_of_a_disk_is_used();
+		a_slot_that_cannot_be_written_is_not_used_again();
 		a_limit_below_a_block_is_met();
 	}
 	return tap_end();
