@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "annotate.h"
 #include "os.h"
 #include "os-thread.h"
 
@@ -114,10 +115,12 @@ void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab)
 	slab->below = NULL;
 	/* Relaxed: the lists release it. */
 	atomic_store_explicit(&slab->state, REEL_SLAB_EMPTY, memory_order_relaxed);
-	if (slab->frame)
-		reel_supply_give(offload->pool, REEL_SLAB_WHOLE, slab);
-	else
+	if (!slab->frame) {
 		freelist_push(&offload->pool->bare, slab);
+		return;
+	}
+	reel_annotate_forbid(slab->frame, slab->bytes);
+	reel_supply_give(offload->pool, REEL_SLAB_WHOLE, slab);
 }
 
 /* ---- Those who wait for a frame ---- */

@@ -247,9 +247,10 @@ void reel_slab_request(reel_tape *tape)
 		return;
 	slab = tape->slab->below;
 	for (unsigned i = 0; i < client->ahead && slab; i++, slab = slab->below) {
-		if (!resides(tape->pool, slab) || !ring_has_room(client))
+		if (!ring_has_room(client))
 			break;
-		if (!reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED))
+		if (!resides(tape->pool, slab) ||
+		    !reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED))
 			continue;
 		request(client, slab);
 		asked = true;
