@@ -18,7 +18,7 @@ static inline bool reel_claim(_Atomic size_t *claimed, size_t n, size_t limit, s
 {
 	*first = atomic_load_explicit(claimed, memory_order_relaxed);
 	do {
-		if (n > limit - *first)
+		if (*first > limit || n > limit - *first)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(claimed, first, *first + n,
 							memory_order_relaxed,

@@ -197,16 +197,24 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 	return fresh_whole(pool, chain);
 }
 
-/* With a store, what is above the soft budget is room for slabs that come back. */
+/*
+ * With a store, what is above the soft budget is room for slabs that come back; only
+ * what was overdrawn is given back to the system.
+ */
+static size_t most_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
+{
+	return pool->offload && kind == REEL_SLAB_WHOLE ? pool->hard_budget : pool->soft_budget;
+}
+
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
 {
 	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
-		       pool->soft_budget;
+		       most_warm(pool, kind);
 
 	if (surplus && kind == REEL_SLAB_GIANT)
 		reel_trim_giant(pool, chain);
-	else if (surplus && kind == REEL_SLAB_WHOLE && !pool->offload)
-		reel_trim_chain(pool, chain, pool->soft_budget);
+	else if (surplus && kind == REEL_SLAB_WHOLE)
+		reel_trim_chain(pool, chain, most_warm(pool, kind));
 	else if (kind == REEL_SLAB_WHOLE)
 		reel_supply_push_warm(pool, chain);
 	else
