@@ -213,16 +213,28 @@ static bool store_helps(const struct reel_pool *pool, enum reel_slab_kind kind, 
 					   pool->slab_bytes % reel_os_page_bytes() == 0);
 }
 
+/* What another thread gave back while this one was being refused counts, too. */
+static int take_when_freed(struct reel_pool *pool, struct reel_cache *cache,
+			   enum reel_slab_kind kind, size_t bytes, struct reel_slab **taken)
+{
+	int refusal = -EDQUOT, error;
+	bool freed;
+
+	do {
+		freed = reel_offload_await_frame(pool->offload, &refusal);
+		error = take(pool, cache, kind, bytes, taken);
+	} while (freed && error == -EDQUOT);
+	return error == -EDQUOT ? refusal : error;
+}
+
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken)
 {
 	struct reel_cache *cache = own_cache(pool);
-	int error;
+	int error = take(pool, cache, kind, bytes, taken);
 
-	do
-		error = take(pool, cache, kind, bytes, taken);
-	while (error == -EDQUOT && store_helps(pool, kind, bytes) &&
-	       reel_offload_await_frame(pool->offload, &error));
+	if (error == -EDQUOT && store_helps(pool, kind, bytes))
+		error = take_when_freed(pool, cache, kind, bytes, taken);
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)

@@ -23,6 +23,11 @@ uint64_t reel_offload_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+void reel_offload_rest(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 /* ---- Tickets ---- */
 
 static void finish(reel_transfer *transfer)
@@ -174,7 +179,7 @@ static void answer(struct reel_offload *offload)
 	bool ready = atomic_load_explicit(&offload->pool->warm_chains, memory_order_relaxed) > 0;
 
 	pthread_mutex_lock(&offload->lock);
-	if (offload->waiting && ready) {
+	if (offload->waiting && (ready || offload->ready)) {
 		offload->freed++;
 		pthread_cond_broadcast(&offload->answered);
 	} else if (offload->waiting && offload->asked == offload->asked_before &&
@@ -210,6 +215,8 @@ static void work_off(struct reel_offload *offload)
 		offload->starving = anybody_waits(offload) || reel_prefetch_is_urgent(offload);
 		moved |= reel_prefetch_round(offload);
 		moved |= reel_spill_round(offload);
+		/* What an owner does to his own slabs makes no signal, and may have left none. */
+		moved |= !under_way(offload) && reel_prefetch_is_urgent(offload);
 	} while (moved);
 	answer(offload);
 }
@@ -222,33 +229,32 @@ static void drain(struct reel_offload *offload)
 	}
 }
 
-static void obey(struct reel_offload *offload)
+/* Whether to stop. A signal that came while it drained is for the round after. */
+static bool obey(struct reel_offload *offload)
 {
 	/* Acquire: pairs with the release in command(). */
 	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
 
 	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && under_way(offload)))
-		return;
+		return false;
 	drain(offload);
+	reel_event_signal(&offload->work);
 	tidy(offload, 0);
 	atomic_store_explicit(&offload->command, REEL_OFFLOAD_RUN, memory_order_relaxed);
 	sem_post(&offload->obeyed);
 	while (command == REEL_OFFLOAD_PAUSE && sem_wait(&offload->resumed) && errno == EINTR)
 		;
+	return command == REEL_OFFLOAD_STOP;
 }
 
 static void *run(void *argument)
 {
 	struct reel_offload *offload = argument;
-	bool stopped = false;
 
-	while (!stopped) {
+	do {
 		reel_event_wait(&offload->work);
 		work_off(offload);
-		stopped = atomic_load_explicit(&offload->command, memory_order_relaxed) ==
-			  REEL_OFFLOAD_STOP;
-		obey(offload);
-	}
+	} while (!obey(offload));
 	return NULL;
 }
 

@@ -143,6 +143,7 @@ struct reel_offload {
 	struct reel_candidates farthest_sealed;
 	struct reel_candidates farthest_clean;
 	bool starving;          /* somebody waits */
+	bool ready;             /* and need not: there was a frame */
 	uint64_t asked_before;  /* who asked later has not been considered yet */
 	int failure;            /* why the last put failed, or 0 */
 	unsigned failures;      /* puts that failed one after the other */
@@ -209,6 +210,8 @@ uint64_t reel_offload_now(void);
 /* offload.c: a ticket to put or get with; NULL: all are busy. */
 struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
 					bool get);
+/* Wait a little for what other threads may give back. */
+void reel_offload_rest(void);
 /* Name the slab, once its state is the offload thread's. */
 void reel_offload_label(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Let go of a slab that its tape has left meanwhile. */
@@ -242,6 +245,8 @@ bool reel_prefetch_round(struct reel_offload *offload);
 void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Whether an owner waits for a slab that has no frame yet. */
 bool reel_prefetch_is_urgent(struct reel_offload *offload);
+/* Whether its owner waits for this slab. */
+bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab);
 
 /* client.c: NULL: no memory. */
 struct reel_client *reel_client_adopt(struct reel_offload *offload);

@@ -65,6 +65,7 @@ static struct reel_slab *overdraw(struct reel_offload *offload)
 	if (!holder)
 		return NULL;
 	holder->bytes = offload->pool->slab_bytes;
+	holder->kind = REEL_SLAB_WHOLE;
 	holder->frame = reel_arena_carve(offload->pool, holder->bytes);
 	if (holder->frame) {
 		reel_budget_overdraw(offload->pool, holder->bytes);
@@ -92,12 +93,18 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 
 /* ---- What has been read ---- */
 
-static void wake_owner(struct reel_offload *offload, const struct reel_slab *slab)
+static struct reel_client *client_of(const struct reel_offload *offload,
+				     const struct reel_slab *slab)
 {
-	struct reel_client *client = atomic_load_explicit(
-		&reel_residence_of(offload, slab)->client, memory_order_relaxed);
+	return atomic_load_explicit(&reel_residence_of(offload, slab)->client,
+				    memory_order_relaxed);
+}
 
-	reel_event_signal(&client->arrival);
+bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab)
+{
+	/* Acquire: pairs with the release in await_arrival() of residence.c. */
+	return atomic_load_explicit(&client_of(offload, slab)->urgent, memory_order_acquire) ==
+	       slab;
 }
 
 static void lose(struct reel_offload *offload, struct reel_slab *slab, int error)
@@ -133,6 +140,7 @@ static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
+	struct reel_client *client = client_of(offload, slab);
 	int error = ticket->transfer.error;
 
 	if (error) {
@@ -145,7 +153,7 @@ void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket
 		lose(offload, slab, error);
 	else
 		keep(offload, slab, ticket->transfer.bytes);
-	wake_owner(offload, slab);
+	reel_event_signal(&client->arrival);
 }
 
 /* ---- Rounds ---- */
@@ -170,8 +178,11 @@ static bool read_urgent(struct reel_offload *offload, struct reel_client *client
 	if (!ticket)
 		return false;
 	holder = take_holder(offload, REEL_ANY_DISTANCE);
-	if (!holder && !offload->gets && reel_spill_is_stuck(offload))
+	if (!holder && !offload->gets && reel_spill_is_stuck(offload)) {
 		holder = overdraw(offload);
+		if (!holder)
+			reel_offload_rest();
+	}
 	if (!holder) {
 		ticket->busy = false;
 		return false;

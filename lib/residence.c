@@ -216,12 +216,11 @@ int reel_slab_visit(reel_tape *tape, struct reel_slab *slab)
 
 /* ---- Asking in advance ---- */
 
-static bool ring_has_room(const struct reel_client *client)
+static uint32_t requests_open(const struct reel_client *client)
 {
-	/* Acquire: pairs with the release in reel_prefetch_round(); the place may be used again. */
+	/* Acquire: pairs with the release in drop_request() of prefetch.c, whose place is free. */
 	return atomic_load_explicit(&client->requested, memory_order_relaxed) -
-		       atomic_load_explicit(&client->served, memory_order_acquire) <
-	       REEL_REQUESTS;
+	       atomic_load_explicit(&client->served, memory_order_acquire);
 }
 
 static void request(struct reel_client *client, struct reel_slab *slab)
@@ -238,7 +237,6 @@ void reel_slab_request(reel_tape *tape)
 {
 	struct reel_client *client = tape->client;
 	struct reel_slab *slab;
-	bool asked = false;
 
 	if (!client || tape->pool->offload->orphaned)
 		return;
@@ -247,15 +245,15 @@ void reel_slab_request(reel_tape *tape)
 		return;
 	slab = tape->slab->below;
 	for (unsigned i = 0; i < client->ahead && slab; i++, slab = slab->below) {
-		if (!ring_has_room(client))
+		if (requests_open(client) == REEL_REQUESTS)
 			break;
 		if (!resides(tape->pool, slab) ||
 		    !reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED))
 			continue;
 		request(client, slab);
-		asked = true;
 	}
-	if (asked)
+	/* What was asked for earlier may have waited for the frame that was left just now. */
+	if (requests_open(client))
 		reel_event_signal(&tape->pool->offload->work);
 }
 

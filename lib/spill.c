@@ -143,13 +143,24 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *holder)
 	reel_annotate_forbid(holder->frame, holder->bytes);
 }
 
-bool reel_spill_evict(struct reel_offload *offload, double farther_than)
+/* One that has just been read for an owner who has not looked at it yet stays. */
+static struct reel_slab *farthest_clean(struct reel_offload *offload, double farther_than)
 {
-	struct reel_slab *slab, *holder;
+	struct reel_slab *slab;
 
 	if (!atomic_load_explicit(&offload->clean, memory_order_relaxed))
-		return false;
-	slab = reel_survey_next(offload, REEL_SLAB_CLEAN, farther_than);
+		return NULL;
+	do
+		slab = reel_survey_next(offload, REEL_SLAB_CLEAN, farther_than);
+	while (slab && reel_prefetch_is_awaited(offload, slab));
+	return slab;
+}
+
+bool reel_spill_evict(struct reel_offload *offload, double farther_than)
+{
+	struct reel_slab *slab = farthest_clean(offload, farther_than);
+	struct reel_slab *holder;
+
 	if (!slab)
 		return false;
 	holder = reel_supply_take_bare(offload->pool);
@@ -219,7 +230,8 @@ static bool write_behind(struct reel_offload *offload)
  */
 static bool relieve(struct reel_offload *offload)
 {
-	if (ready_frames(offload->pool))
+	offload->ready = ready_frames(offload->pool) > 0;
+	if (offload->ready)
 		return false;
 	if (reel_spill_evict(offload, REEL_ANY_DISTANCE))
 		return true;
@@ -236,6 +248,7 @@ bool reel_spill_round(struct reel_offload *offload)
 {
 	bool moved = write_behind(offload);
 
+	offload->ready = false;
 	if (offload->starving)
 		moved |= relieve(offload);
 	return moved | keep_frames_ready(offload);

@@ -48,6 +48,7 @@ dist_check_SCRIPTS += \
 	%D%/t-headers.sh \
 	%D%/t-info.sh \
 	%D%/t-layers.sh \
+	%D%/t-models.sh \
 	%D%/t-readme.sh \
 	%D%/t-symbols.sh \
 	%D%/t-tsunami.sh
@@ -95,9 +96,15 @@ store_suite = %D%/store-suite.c %D%/store-suite.h
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=eventfd,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
 
+# The models of t-models.sh within larger bounds.
+EXTRA_DIST += %D%/models/offload.pml %D%/models/wake.pml
+.PHONY: check-models
+check-models:
+	$(AM_TESTS_ENVIRONMENT) MODELS=full $(SHELL) $(srcdir)/%D%/t-models.sh
+
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh
-TEST_TIMEOUT = 60
+TEST_TIMEOUT = 240
 
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 LOG_DRIVER_FLAGS = --merge

@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The models in tests/models are explored in all their interleavings: there must be no error but in
+# those that are broken on purpose, and one in each of these. MODELS=full explores further.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+case " $CFLAGS " in *' -fsanitize'*) skip_all 'the models are the same in every build' ;; esac
+command -v spin >/dev/null || skip_all "spin is not installed"
+command -v ${CC%% *} >/dev/null || skip_all "there is no C compiler"
+
+# explore NAME MODEL DEFINITION...: what the checker says is in NAME/said. In less than 2 GiB. Most
+# searches are shorter than it would take to optimise them.
+explore() (
+	mkdir "$1" && cd "$1" || exit
+	model=$SOURCE_DIR/tests/models/$2.pml
+	shift 2
+	{
+		spin -a "$@" "$model" &&
+			$CC -O${optimise:-0} -w -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -o pan pan.c &&
+			./pan -m1000000
+	} >said 2>&1
+)
+
+# is_right NAME WHAT...: a search that was cut short, for memory or for depth, does not count.
+is_right() {
+	name=$1
+	shift
+	grep -q 'errors: 0' "$name/said" && ! grep -q -e 'too small' -e 'not completed' "$name/said"
+	right=$?
+	ok $right "$@"
+	[ $right -eq 0 ] || grep -i -e '^pan' -e error "$name/said" | sed 's/^/#   /'
+}
+
+# is_found FAULT WHAT...
+is_found() {
+	fault=$1
+	shift
+	grep -q -e 'assertion violated' -e 'invalid end state' "$fault/said"
+	ok $? "$fault is found: $*"
+}
+
+one='-DSLABS=4'
+failing='-DPUTS_FAIL=1 -DGETS_FAIL=1'
+two='-DOWNERS=2 -DFINE=0 -DPUSHES=2 -DHEIGHT=2 -DSLABS=4 -DAHEAD=0 -DUNASKED=0'
+
+low="$one -DHEIGHT=2"
+
+# One core for what is right, one for what is not.
+{
+	explore tape offload $low $failing
+	explore tapes offload $two
+	explore wake wake
+} &
+
+for fault in READ_COVERED PUSH_ON_WRITING GIVE_WRITING NO_EVICTING COUNT_LATE URGENT_STORED \
+	SIGNAL_FIRST; do
+	explore $fault offload $low -DBREAK_$fault
+done
+explore DROP_CLEAN offload $one -DBREAK_DROP_CLEAN
+for fault in NO_OVERDRAFT URGENT_SLEEP; do
+	explore $fault offload $two -DBREAK_$fault
+done
+for fault in READY_GONE LATE_ASKER; do
+	explore $fault offload $two -DBUDGET=1 -DBREAK_$fault
+done
+for fault in LOWER_LATE RAISE_LATE DRAIN_FORGETS STOP_READ_TWICE; do
+	explore $fault wake -DBREAK_$fault
+done
+wait
+
+is_right tape 'a tape, its offload thread, and a store that fails'
+is_right tapes 'two tapes under one budget'
+is_right wake 'events, pauses, the end of the offload thread'
+
+is_found READ_COVERED 'a slab is read after it was covered'
+is_found PUSH_ON_WRITING 'a slab is pushed on while it is put'
+is_found GIVE_WRITING 'a frame is given back while it is put'
+is_found NO_EVICTING 'a frame is taken before its slab is EVICTING'
+is_found DROP_CLEAN 'the copy of a CLEAN slab is dropped'
+is_found COUNT_LATE 'a slab is SEALED before it counts'
+is_found URGENT_STORED 'a slab is waited for that was just being evicted'
+is_found SIGNAL_FIRST 'an owner signals before it says what it waits for'
+is_found NO_OVERDRAFT 'a pop stays within the budget'
+is_found URGENT_SLEEP 'the offload thread sleeps while an owner waits and nothing is under way'
+is_found READY_GONE 'a push is refused since a frame that was ready was taken by another'
+is_found LATE_ASKER 'a push is refused that asked after the look'
+is_found LOWER_LATE 'an event is lowered after what it told of was looked at'
+is_found RAISE_LATE 'an event is raised after it was posted'
+is_found DRAIN_FORGETS 'what was signalled during a pause is forgotten'
+is_found STOP_READ_TWICE 'a command comes between two looks at it'
+
+if [ "$MODELS" = full ]; then
+	optimise=1
+	explore height offload $one $failing
+	is_right height 'a tape of three slabs'
+	explore pushes offload $one -DPUSHES=4
+	is_right pushes 'a tape with more pushes'
+	explore budget offload $one $failing -DBUDGET=3
+	is_right budget 'a tape with a larger budget'
+	explore failing offload $two $failing
+	is_right failing 'two tapes, and a store that fails'
+	explore behind offload $two -DUNASKED=1
+	is_right behind 'two tapes that are written behind'
+	explore budgets offload $two -DBUDGET=3
+	is_right budgets 'two tapes with a larger budget'
+	explore waits wake -DWAITS=2
+	is_right waits 'more events'
+fi
+end
