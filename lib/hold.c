@@ -18,7 +18,24 @@
 struct reel_hold {
 	struct reel_position at;
 	struct reel_hold *outer;
+	/* Left last, and kept: the spans popped last may be on it. */
+	struct reel_slab *left;
 };
+
+/* From here on the store may have the frame of what was left last. */
+static void let_go(reel_tape *tape)
+{
+	if (tape->hold && tape->hold->left)
+		reel_slab_keep(tape, tape->hold->left);
+	if (tape->hold)
+		tape->hold->left = NULL;
+}
+
+void reel_hold_keep(reel_tape *tape, struct reel_slab *slab)
+{
+	let_go(tape);
+	tape->hold->left = slab;
+}
 
 static bool begin(reel_tape *tape)
 {
@@ -26,7 +43,9 @@ static bool begin(reel_tape *tape)
 
 	if (!hold)
 		return false;
+	let_go(tape);
 	hold->at = reel_tape_position(tape);
+	hold->left = NULL;
 	hold->outer = tape->hold;
 	tape->hold = hold;
 	tape->holds++;
@@ -45,6 +64,7 @@ static void go_back(reel_tape *tape)
 	const struct reel_position *at = &tape->hold->at;
 
 	leave_branches(tape);
+	let_go(tape);
 	if (tape->slab && tape->slab != at->slab)
 		reel_slab_keep(tape, tape->slab);
 	tape->slab = at->slab;
@@ -85,6 +105,7 @@ static void end(reel_tape *tape)
 {
 	struct reel_hold *hold = tape->hold;
 
+	let_go(tape);
 	give_popped(tape, keep_branches(tape));
 	tape->hold = hold->outer;
 	tape->holds--;

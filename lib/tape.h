@@ -90,7 +90,9 @@ struct reel_position reel_tape_place(const reel_tape *tape);
 /* Go back to a place known to be on the tape, without its notes. */
 void reel_tape_restore(reel_tape *tape, struct reel_position position);
 
-/* hold.c: whether a replay brings refused pushes back. */
+/* hold.c: the hold keeps a slab that was popped through, readable for one pop more. */
+void reel_hold_keep(reel_tape *tape, struct reel_slab *slab);
+/* Whether a replay brings refused pushes back. */
 bool reel_hold_keeps_refused(const reel_tape *tape);
 
 /* check.c. All are no-ops (and true) on a tape that is not checked. */

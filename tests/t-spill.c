@@ -161,6 +161,51 @@ static void rewinds_over_stored_slabs(void)
 	close_all(pool, late, "a rewind and a close");
 }
 
+/* The two spans popped last are readable together, whatever other tapes need in between. */
+static void two_spans_stay_readable(bool held)
+{
+	enum { SPAN = 96, SPANS = 150 };
+	struct late_store *late = late_open(12);
+	reel_pool *pool = open_pool(spilling(late, 12, 4));
+	reel_tape tape = open_tape(pool, 0), other = open_tape(pool, 0);
+	unsigned wrong = 0;
+
+	tap_case("spans");
+	for (unsigned i = 0; i < SPANS; i++)
+		fill(reel_push_span(&tape, uint64_t, SPAN), SPAN * 8, i);
+	if (held)
+		reel_tape_hold(&tape);
+	for (unsigned i = SPANS; i > 0; i -= 2) {
+		const uint64_t *upper = reel_pop_span(&tape, uint64_t, SPAN);
+		const uint64_t *lower = reel_pop_span(&tape, uint64_t, SPAN);
+
+		push_words(&other, 0, 3 * SLAB_WORDS);
+		wrong += !is_filled(upper, SPAN * 8, i - 1);
+		wrong += !is_filled(lower, SPAN * 8, i - 2);
+		wrong += wrong_words(&other, 0, 3 * SLAB_WORDS);
+	}
+	is_int(wrong, 0, "two spans that were popped%s stay readable", held ? " in a hold" : "");
+	reel_tape_close(&tape);
+	reel_tape_close(&other);
+	close_all(pool, late, "spans");
+}
+
+/* Once a pop has overdrawn the budget, pushes are bound by it all the same. */
+static void an_overdraft_is_paid_back(void)
+{
+	struct late_store *late = late_open(13);
+	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_tape tape = open_tape(pool, 0);
+
+	tap_case("an overdraft");
+	reel_budget_overdraw(pool, 9 * SLAB);
+	push_words(&tape, 0, 60 * SLAB_WORDS);
+	is_int(reel_tape_error(&tape), -EDQUOT, "the budget is still one");
+	reel_budget_refund(pool, 9 * SLAB);
+	reel_tape_close(&tape);
+	close_all(pool, late, "an overdraft");
+}
+
 /* One tape rests with all its slabs in memory while the other one grows. */
 static void a_tape_at_rest_makes_room(void)
 {
@@ -377,6 +422,9 @@ int main(void)
 	replays();
 	rewinds_over_stored_slabs();
 	a_tape_at_rest_makes_room();
+	two_spans_stay_readable(false);
+	two_spans_stay_readable(true);
+	an_overdraft_is_paid_back();
 	threads_share_the_store(2, 16);
 	threads_share_the_store(3, 12);
 	threads_share_the_store(8, 32);
