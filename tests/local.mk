@@ -125,7 +125,7 @@ endif
 # see into an OpenMP runtime that was not built for it.
 AM_TESTS_ENVIRONMENT = \
 	for name in $$(env | $(SED) -n 's/^\(REEL_[A-Z_]*\)=.*/\1/p'); do unset $$name; done; \
-	TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS"; \
+	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
 	TSUNAMI='$(tsunami_program)'; \
