@@ -12,6 +12,9 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct reel_pool_options options;
+/* Either makes the default pool one with a store. */
+static const char *spill_directory, *store_description;
+static atomic_flag store_refused = ATOMIC_FLAG_INIT;
 static _Atomic(struct reel_pool *) default_pool;
 
 const char *reel_environment(const char *name)
@@ -93,21 +96,63 @@ static void read_checked(void)
 		reel_environment_refuse("REEL_CHECKED", text, "it must be 0 or 1");
 }
 
+static const char *store_variable(void)
+{
+	return store_description ? "REEL_STORE" : "REEL_SPILL_DIR";
+}
+
+static void refuse_store(const char *problem)
+{
+	reel_environment_refuse(store_variable(),
+				store_description ? store_description : spill_directory, problem);
+}
+
+static void read_store(void)
+{
+	spill_directory = reel_environment("REEL_SPILL_DIR");
+	store_description = reel_environment("REEL_STORE");
+	if (options.hard_budget || (!spill_directory && !store_description))
+		return;
+	refuse_store("nothing is stored without a budget; set REEL_BUDGET, too");
+	spill_directory = store_description = NULL;
+}
+
 static void read_environment(void)
 {
 	read_budget();
 	read_checked();
+	read_store();
+}
+
+/* NULL: there shall be none, or there can be none, which is said once. */
+static reel_store *open_store(void)
+{
+	reel_store *store;
+
+	if (!spill_directory && !store_description)
+		return NULL;
+	if (!reel_store_open(&store, store_description, spill_directory))
+		return store;
+	/* Relaxed: it guards nothing but a line on stderr. */
+	if (!atomic_flag_test_and_set_explicit(&store_refused, memory_order_relaxed))
+		refuse_store(reel_store_problem());
+	return NULL;
 }
 
 /* Of several threads that come here at once, one is first; the others close theirs. */
 static struct reel_pool *open_default_pool(void)
 {
+	struct reel_pool_options complete;
 	struct reel_pool *first = NULL;
 	struct reel_pool *pool;
 
 	pthread_once(&once, read_environment);
-	if (reel_pool_open(&pool, &options))
+	complete = options;
+	complete.store = open_store();
+	if (reel_pool_open(&pool, &complete)) {
+		reel_store_close(complete.store);
 		return atomic_load_explicit(&default_pool, memory_order_acquire);
+	}
 	pool->flags |= REEL_POOL_PERMANENT;
 	/* Release: pairs with the acquires here and in reel_pool_default(). */
 	if (atomic_compare_exchange_strong_explicit(&default_pool, &first, pool,

@@ -6,7 +6,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 #include "environment.h"
 #include "pool-support.h"
@@ -132,6 +138,96 @@ static void the_default_pool_is_configured_by_the_environment(void)
 	}
 }
 
+#define NO_BUDGET "nothing is stored without a budget; set REEL_BUDGET, too\n"
+
+/* Of what is said, the beginning and another part. */
+static const struct {
+	const char *budget, *store, *directory;
+	bool stores;
+	const char *said, *also;
+} stores[] = {
+	{NULL, "memory=64M", NULL, false, "reel: REEL_STORE=memory=64M is ignored: ", NO_BUDGET},
+	{NULL, NULL, ".", false, "reel: REEL_SPILL_DIR=. is ignored: ", NO_BUDGET},
+	{"0", "file", ".", false, "reel: REEL_STORE=file is ignored: ", NO_BUDGET},
+	{"16M", NULL, NULL, false, "", ""},
+	{"16M", "tape", NULL, false, "reel: REEL_STORE=tape is ignored: ", "tape"},
+	{"16M", "memory", NULL, false, "reel: REEL_STORE=memory is ignored: ", "memory"},
+	{"16M", "file", NULL, false, "reel: REEL_STORE=file is ignored: ", "set REEL_SPILL_DIR"},
+	{"16M", NULL, "none", false, "reel: REEL_SPILL_DIR=none is ignored: ",
+	 "No such file or directory"},
+	{"16M", NULL, "/dev/shm", false, "reel: REEL_SPILL_DIR=/dev/shm is ignored: ",
+	 "kept in memory"},
+	{"16M", "file", "/dev/shm", false, "reel: REEL_STORE=file is ignored: ", "kept in memory"},
+	{"16M", "memory=64M", NULL, true, "", ""},
+	{"16M", "memory=64M", "none", true, "", ""},
+	{"16M", NULL, ".", true, "", ""},
+	{"16M", "memory=4M,file", ".", true, "", ""},
+};
+
+/* A tape that is larger than the budget; the second use of the pool says nothing more. */
+static void spill_by_default(size_t i)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	uint64_t n = ((size_t)40 << 20) / 8, taken;
+	reel_tape tape = {0};
+	char text[512];
+
+	unsetenv("TMPDIR");
+	set_variable("REEL_BUDGET", stores[i].budget);
+	set_variable("REEL_STORE", stores[i].store);
+	set_variable("REEL_SPILL_DIR", stores[i].directory);
+	dup2(file, STDERR_FILENO);
+	reel_pool_default();
+	reel_pool_default();
+	said_on_stderr(text, sizeof text, file);
+	ok(stores[i].said[0] ? strncmp(text, stores[i].said, strlen(stores[i].said)) == 0 : !text[0],
+	   "what is said on stderr: %s", text);
+	ok(strstr(text, stores[i].also), "with the reason: %s", text);
+	ok(!text[0] || strchr(text, '\n') == text + strlen(text) - 1, "in one line");
+	push_words(&tape, 0, n);
+	taken = n - reel_tape_refused(&tape) / 8;
+	is_int(reel_tape_error(&tape), stores[i].budget && *stores[i].budget != '0' &&
+	       !stores[i].stores ? -EDQUOT : 0, "the error of a tape above the budget");
+	while (reel_tape_refused(&tape))
+		(void)reel_pop(&tape, uint64_t);
+	is_int(wrong_words(&tape, 0, taken), 0, "what was taken comes back");
+	is_int(stats_of(reel_pool_default()).written_bytes > 0, stores[i].stores, "it is stored");
+	reel_tape_close(&tape);
+}
+
+static bool keeps_files_in_memory(const char *directory)
+{
+	reel_store *store;
+
+	if (reel_store_file_open(&store, &(struct reel_file_options){.directory = directory}))
+		return true;
+	reel_store_close(store);
+	return false;
+}
+
+static void the_default_pool_spills(void)
+{
+	bool here = !keeps_files_in_memory("."), there = keeps_files_in_memory("/dev/shm");
+
+	for (size_t i = 0; i < COUNT(stores); i++) {
+		const char *directory = stores[i].directory ? stores[i].directory : "";
+		pid_t child;
+
+		if ((!strcmp(directory, ".") && !here) || (*directory == '/' && !there)) {
+			tap_skip(1, "files in %s are not where they should be", directory);
+			continue;
+		}
+		child = fork();
+		if (child == 0) {
+			spill_by_default(i);
+			tap_child_end();
+		}
+		ok(tap_child_passed(child), "REEL_BUDGET=%s REEL_STORE=%s REEL_SPILL_DIR=%s",
+		   stores[i].budget ? stores[i].budget : "(none)",
+		   stores[i].store ? stores[i].store : "(none)", *directory ? directory : "(none)");
+	}
+}
+
 static void a_change_of_the_environment_comes_too_late(void)
 {
 	pid_t child = fork();
@@ -188,12 +284,70 @@ static void the_default_pool_is_tried_again(void)
 	ok(tap_child_passed(child), "a default pool that could not be opened is tried again");
 }
 
-/* The last one opens the default pool of this process. */
-int main(void)
+#ifdef __linux__
+#define CANNOT 77
+
+/* As another user than who started it. */
+static int look_as_another_user(void)
 {
+	if (!getauxval(AT_SECURE))
+		return CANNOT;
+	return stats_of(reel_pool_default()).hard_budget != UINT64_MAX ||
+	       reel_pool_default()->offload;
+}
+
+static bool copy_program(const char *path)
+{
+	static char buffer[1 << 16];
+	int from = open("/proc/self/exe", O_RDONLY), to = open(path, O_WRONLY | O_CREAT, 0700);
+	ssize_t bytes = -1;
+
+	while (from >= 0 && to >= 0 && (bytes = read(from, buffer, sizeof buffer)) > 0)
+		if (write(to, buffer, (size_t)bytes) != bytes)
+			return false;
+	return bytes == 0 && !fchown(to, 65534, 65534) && !fchmod(to, 04755) && !close(to);
+}
+
+static void a_set_user_id_program_ignores_the_environment(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		setenv("REEL_BUDGET", "16M", 1);
+		setenv("REEL_STORE", "memory=16M", 1);
+		if (copy_program("secure"))
+			execl("./secure", "secure", "as-another-user", (char *)NULL);
+		_exit(CANNOT);
+	}
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
+		tap_skip(1, "no program can be made that runs as another user");
+	else
+		is_int(status, 0, "a set-user-id program does not look at the environment");
+}
+#else
+static int look_as_another_user(void)
+{
+	return 0;
+}
+
+static void a_set_user_id_program_ignores_the_environment(void)
+{
+	tap_skip(1, "it is not known how a program is told that it is one");
+}
+#endif
+
+/* The last one opens the default pool of this process. */
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "as-another-user"))
+		_exit(look_as_another_user());
 	tap_begin();
 	numbers_of_bytes_are_parsed();
 	the_default_pool_is_configured_by_the_environment();
+	the_default_pool_spills();
+	a_set_user_id_program_ignores_the_environment();
 	a_change_of_the_environment_comes_too_late();
 	the_default_pool_is_tried_again();
 	threads_agree_on_the_default_pool();
