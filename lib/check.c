@@ -142,6 +142,17 @@ static bool mirrors(reel_tape *tape, const struct note *push, const reel_type *t
 	return false;
 }
 
+static bool notes_are_lost(reel_tape *tape, const reel_type *type, const char *site)
+{
+	int error = reel_check_entries(tape)->error;
+
+	reel_tape_fail_out_of_step(tape, error,
+				   "pop of %s at %s: the note of its push could not be read back "
+				   "from the store: %s",
+				   type->name, site, reel_store_strerror(error));
+	return false;
+}
+
 static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char *site,
 		    bool remove)
 {
@@ -158,6 +169,8 @@ static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char
 		return false;
 	}
 	push = remove ? reel_pop_record(entries, note) : reel_look_record(entries, note);
+	if (entries->refused)
+		return notes_are_lost(tape, type, site);
 	return mirrors(tape, &push, type, n, site);
 }
 

@@ -86,6 +86,18 @@ int reel_tape_clear_error(reel_tape *tape)
 	return error;
 }
 
+const char *reel_store_strerror(int error)
+{
+	switch (error) {
+	case -EBADMSG:
+		return "it is not what was put there";
+	case -ECHILD:
+		return "in the child of a fork the store is its parent's";
+	default:
+		return strerror(-error);
+	}
+}
+
 const char *reel_strerror(int error)
 {
 	switch (error) {

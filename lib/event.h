@@ -11,6 +11,8 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
 struct reel_event {
 	_Atomic bool raised;
@@ -51,6 +53,25 @@ static inline void reel_event_wait(struct reel_event *event)
 	while (sem_wait(&event->count) && errno == EINTR)
 		;
 	reel_event_lower(event);
+}
+
+/* The same, for so long at most; false: nothing was signalled. */
+static inline bool reel_event_wait_for(struct reel_event *event, uint32_t milliseconds)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += milliseconds / 1000;
+	end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+	if (end.tv_nsec >= 1000000000) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000;
+	}
+	while (sem_timedwait(&event->count, &end))
+		if (errno != EINTR)
+			return false;
+	reel_event_lower(event);
+	return true;
 }
 
 #endif

@@ -204,37 +204,35 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 						  : uncached_take(pool, kind, taken);
 }
 
-/* A giant needs memory that other slabs give back to the system: whole pages. */
-static bool store_helps(const struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes)
+/* It needs memory that other slabs give back to the system: whole pages. */
+static bool giant_may_fit(struct reel_pool *pool, size_t bytes)
+{
+	return reel_supply_giant_bytes(bytes) <= pool->hard_budget &&
+	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
+	       /* Relaxed: it guards nothing. */
+	       !atomic_load_explicit(&pool->frames_stay, memory_order_relaxed);
+}
+
+/* A slab that is stored leaves its frame to this one, also where the system has no more. */
+static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int error)
 {
 	if (!pool->offload)
 		return false;
-	return kind != REEL_SLAB_GIANT || (bytes <= pool->hard_budget &&
-					   pool->slab_bytes % reel_os_page_bytes() == 0);
-}
-
-/* What another thread gave back while this one was being refused counts, too. */
-static int take_when_freed(struct reel_pool *pool, struct reel_cache *cache,
-			   enum reel_slab_kind kind, size_t bytes, struct reel_slab **taken)
-{
-	int refusal = -EDQUOT, error;
-	bool freed;
-
-	do {
-		freed = reel_offload_await_frame(pool->offload, &refusal);
-		error = take(pool, cache, kind, bytes, taken);
-	} while (freed && error == -EDQUOT);
-	return error == -EDQUOT ? refusal : error;
+	if (error == -ENOMEM)
+		return kind == REEL_SLAB_WHOLE;
+	return error == -EDQUOT && (kind != REEL_SLAB_GIANT || giant_may_fit(pool, bytes));
 }
 
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken)
 {
 	struct reel_cache *cache = own_cache(pool);
-	int error = take(pool, cache, kind, bytes, taken);
+	int error;
 
-	if (error == -EDQUOT && store_helps(pool, kind, bytes))
-		error = take_when_freed(pool, cache, kind, bytes, taken);
+	do
+		error = take(pool, cache, kind, bytes, taken);
+	while (error && store_helps(pool, kind, bytes, error) &&
+	       reel_offload_await_frame(pool->offload, kind == REEL_SLAB_GIANT, &error));
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)

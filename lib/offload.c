@@ -23,11 +23,6 @@ uint64_t reel_offload_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void reel_offload_rest(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
 /* ---- Tickets ---- */
 
 static void finish(reel_transfer *transfer)
@@ -100,7 +95,7 @@ static bool collect(struct reel_offload *offload)
 void reel_offload_forget_failures(struct reel_offload *offload)
 {
 	offload->failure = 0;
-	offload->failures = 0;
+	offload->tries = 0;
 }
 
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab)
@@ -130,7 +125,7 @@ void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab)
 
 /* ---- Those who wait for a frame ---- */
 
-bool reel_offload_await_frame(struct reel_offload *offload, int *error)
+bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *error)
 {
 	uint64_t since = reel_offload_now();
 	uint64_t freed, refused;
@@ -140,13 +135,13 @@ bool reel_offload_await_frame(struct reel_offload *offload, int *error)
 		return false;
 	pthread_mutex_lock(&offload->lock);
 	offload->waiting++;
+	offload->waiting_giants += giant;
 	offload->asked++;
 	freed = offload->freed;
 	refused = offload->refused;
 	reel_event_signal(&offload->work);
 	while (offload->freed == freed && offload->refused == refused)
 		pthread_cond_wait(&offload->answered, &offload->lock);
-	offload->waiting--;
 	refusal = offload->freed == freed;
 	if (refusal && offload->refusal)
 		*error = offload->refusal;
@@ -155,6 +150,12 @@ bool reel_offload_await_frame(struct reel_offload *offload, int *error)
 	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
 				  memory_order_relaxed);
 	return !refusal;
+}
+
+void reel_offload_tell_of_room(struct reel_offload *offload)
+{
+	if (offload)
+		reel_event_signal(&offload->work);
 }
 
 static bool anybody_waits(struct reel_offload *offload)
@@ -173,23 +174,79 @@ static bool under_way(const struct reel_offload *offload)
 	return offload->puts || offload->gets;
 }
 
-/* Nothing moves any more: who waits gets a frame, or learns that there will be none. */
-static void answer(struct reel_offload *offload)
+/* To a tape, -EDQUOT means its pool's budget. */
+static int refusal(const struct reel_offload *offload)
 {
-	bool ready = atomic_load_explicit(&offload->pool->warm_chains, memory_order_relaxed) > 0;
+	return offload->failure == -EDQUOT ? -ENOSPC : offload->failure;
+}
+
+/*
+ * A frame that is being given back to the system is nobody's, and counts still; who
+ * gives it back signals afterwards. Acquire: pairs with the release in reel_pool_trim().
+ */
+static bool is_being_trimmed(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->trimming, memory_order_acquire) > 0;
+}
+
+/* Relaxed: who is told looks again. */
+static bool frame_is_there(struct reel_offload *offload)
+{
+	struct reel_pool *pool = offload->pool;
+
+	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed))
+		return true;
+	return offload->waiting > offload->waiting_giants &&
+	       atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes <=
+		       pool->hard_budget;
+}
+
+static void wake_all(struct reel_offload *offload)
+{
+	offload->waiting = 0;
+	offload->waiting_giants = 0;
+	pthread_cond_broadcast(&offload->answered);
+}
+
+/* Who waits gets a frame, or learns that there will be none; false: neither is so yet. */
+static bool answer(struct reel_offload *offload, bool nothing_moves)
+{
+	bool trimmed = is_being_trimmed(offload->pool);
+	bool answered;
 
 	pthread_mutex_lock(&offload->lock);
-	if (offload->waiting && (ready || offload->ready)) {
+	if (offload->waiting && frame_is_there(offload)) {
 		offload->freed++;
-		pthread_cond_broadcast(&offload->answered);
+		wake_all(offload);
 	} else if (offload->waiting && offload->asked == offload->asked_before &&
-		   !under_way(offload)) {
+		   nothing_moves && !trimmed) {
 		offload->refused++;
-		offload->refusal = offload->failure;
+		offload->refusal = refusal(offload);
 		reel_offload_forget_failures(offload);
-		pthread_cond_broadcast(&offload->answered);
+		wake_all(offload);
 	}
+	answered = !offload->waiting;
 	pthread_mutex_unlock(&offload->lock);
+	return answered;
+}
+
+/*
+ * Nothing was moved. Returns whether another look is worth it: a frame that was there
+ * may have been taken by somebody else, or be what an owner waits for.
+ */
+static bool end_starvation(struct reel_offload *offload)
+{
+	bool nothing_moves = offload->stuck && !under_way(offload);
+	bool answered;
+
+	if (!offload->starving)
+		return false;
+	if (nothing_moves && reel_prefetch_overdraw(offload))
+		return true;
+	answered = answer(offload, nothing_moves);
+	if (offload->stuck || under_way(offload))
+		return false;
+	return !answered || reel_prefetch_is_urgent(offload);
 }
 
 /* ---- The thread ---- */
@@ -215,36 +272,51 @@ static void work_off(struct reel_offload *offload)
 		offload->starving = anybody_waits(offload) || reel_prefetch_is_urgent(offload);
 		moved |= reel_prefetch_round(offload);
 		moved |= reel_spill_round(offload);
-		/* What an owner does to his own slabs makes no signal, and may have left none. */
-		moved |= !under_way(offload) && reel_prefetch_is_urgent(offload);
-	} while (moved);
-	answer(offload);
+	} while (moved || end_starvation(offload));
+}
+
+/* A store may keep completions until it is called again: after so long it is. */
+#define PATIENCE_MS 1
+
+static void await_work(struct reel_offload *offload)
+{
+	if (!under_way(offload))
+		reel_event_wait(&offload->work);
+	else if (!reel_event_wait_for(&offload->work, PATIENCE_MS))
+		reel_store_sync(offload->store, 0);
 }
 
 static void drain(struct reel_offload *offload)
 {
 	while (under_way(offload)) {
-		reel_event_wait(&offload->work);
+		await_work(offload);
 		collect(offload);
 	}
 }
 
-/* Whether to stop. A signal that came while it drained is for the round after. */
-static bool obey(struct reel_offload *offload)
+/* What was drained before, or who came meanwhile, is looked at afterwards. */
+static void rest(struct reel_offload *offload)
+{
+	while (sem_wait(&offload->resumed) && errno == EINTR)
+		;
+	reel_event_signal(&offload->work);
+}
+
+/* Returns what was done. */
+static int obey(struct reel_offload *offload)
 {
 	/* Acquire: pairs with the release in command(). */
 	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
 
 	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && under_way(offload)))
-		return false;
+		return REEL_OFFLOAD_RUN;
 	drain(offload);
-	reel_event_signal(&offload->work);
 	tidy(offload, 0);
 	atomic_store_explicit(&offload->command, REEL_OFFLOAD_RUN, memory_order_relaxed);
 	sem_post(&offload->obeyed);
-	while (command == REEL_OFFLOAD_PAUSE && sem_wait(&offload->resumed) && errno == EINTR)
-		;
-	return command == REEL_OFFLOAD_STOP;
+	if (command == REEL_OFFLOAD_PAUSE)
+		rest(offload);
+	return command;
 }
 
 static void *run(void *argument)
@@ -252,14 +324,17 @@ static void *run(void *argument)
 	struct reel_offload *offload = argument;
 
 	do {
-		reel_event_wait(&offload->work);
+		await_work(offload);
 		work_off(offload);
-	} while (!obey(offload));
+	} while (obey(offload) != REEL_OFFLOAD_STOP);
 	return NULL;
 }
 
+/* In the child of a fork nobody is there to obey. */
 static void command(struct reel_offload *offload, enum reel_offload_command command)
 {
+	if (offload->orphaned)
+		return;
 	/* Release: pairs with the acquire in obey(). */
 	atomic_store_explicit(&offload->command, command, memory_order_release);
 	reel_event_signal(&offload->work);

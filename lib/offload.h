@@ -127,10 +127,11 @@ struct reel_offload {
 	/* Raised when a slab is covered: frames will be needed. */
 	_Atomic bool growing;
 
-	/* Threads that need a frame and wait; under the lock. */
+	/* Threads that need a frame and have not been answered; under the lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	unsigned waiting;
+	unsigned waiting_giants; /* of these */
 	uint64_t asked;
 	uint64_t freed;
 	uint64_t refused;
@@ -143,10 +144,10 @@ struct reel_offload {
 	struct reel_candidates farthest_sealed;
 	struct reel_candidates farthest_clean;
 	bool starving;          /* somebody waits */
-	bool ready;             /* and need not: there was a frame */
+	bool stuck;             /* and no frame is there, or can be freed but by a transfer */
 	uint64_t asked_before;  /* who asked later has not been considered yet */
 	int failure;            /* why the last put failed, or 0 */
-	unsigned failures;      /* puts that failed one after the other */
+	unsigned tries;         /* puts for somebody who waits, since the last that succeeded */
 	uint64_t surveyed_at;
 
 	/* Counters: relaxed, they order nothing. */
@@ -185,17 +186,16 @@ static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *sl
 	return (enum reel_slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
 }
 
-/* So many failures, while somebody waits for a frame, are the store's last word. */
-#define REEL_MOST_FAILURES 4
-
 /* offload.c: on success the store is the pool's. 0 or -ENOMEM. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
 void reel_offload_close(struct reel_offload *offload);
 /*
- * Wait until a frame may be had. False: none can be, *error says why. Any thread
- * but the offload thread.
+ * Wait until a frame may be had, or with `giant` more room than that of one. False:
+ * none can be, *error says why. Any thread but the offload thread.
  */
-bool reel_offload_await_frame(struct reel_offload *offload, int *error);
+bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *error);
+/* Room was made by somebody else. NULL is allowed. */
+void reel_offload_tell_of_room(struct reel_offload *offload);
 /* Wait until the offload thread has nothing to do. */
 void reel_offload_settle(struct reel_offload *offload);
 /* Stop it with no transfer under way, and let it go on. */
@@ -210,8 +210,6 @@ uint64_t reel_offload_now(void);
 /* offload.c: a ticket to put or get with; NULL: all are busy. */
 struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
 					bool get);
-/* Wait a little for what other threads may give back. */
-void reel_offload_rest(void);
 /* Name the slab, once its state is the offload thread's. */
 void reel_offload_label(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Let go of a slab that its tape has left meanwhile. */
@@ -236,12 +234,16 @@ double reel_survey_remoteness(const struct reel_client *client, uint32_t rank);
 bool reel_spill_round(struct reel_offload *offload);
 /* Free the frame of a stored slab that is needed later than in so many seconds. */
 bool reel_spill_evict(struct reel_offload *offload, double farther_than);
-/* Whether no put is under way, or will be, that could free a frame. */
-bool reel_spill_is_stuck(const struct reel_offload *offload);
 void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket);
+
+/* Give a slab's frame away; it stays in the store. */
+void reel_spill_unload(struct reel_offload *offload, struct reel_slab *slab,
+		       struct reel_slab *holder, enum reel_slab_state from);
 
 /* prefetch.c */
 bool reel_prefetch_round(struct reel_offload *offload);
+/* Nothing else moves: read a slab that an owner waits for beyond the budget. */
+bool reel_prefetch_overdraw(struct reel_offload *offload);
 void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Whether an owner waits for a slab that has no frame yet. */
 bool reel_prefetch_is_urgent(struct reel_offload *offload);

@@ -78,6 +78,10 @@ struct reel_pool {
 	_Atomic size_t peak_resident;
 	/* Of that, first slabs and giants, which no store takes. */
 	_Atomic size_t unmovable;
+	/* Threads that are about to give frames back to the system. */
+	_Atomic unsigned trimming;
+	/* The system did not take a frame back: it is locked in memory, or not whole pages. */
+	_Atomic bool frames_stay;
 	/* Chains on warm[REEL_SLAB_WHOLE]; an estimate while threads push and pop. */
 	_Atomic size_t warm_chains;
 	/* NULL: the pool has no store. */
@@ -122,6 +126,8 @@ void reel_cache_forget_others(struct reel_pool *pool);
  */
 int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain);
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain);
+/* What a giant of so many bytes takes. */
+size_t reel_supply_giant_bytes(size_t bytes);
 int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
 /* A descriptor without a frame; NULL: the pool has as many slabs as it can have. */
 struct reel_slab *reel_supply_take_bare(struct reel_pool *pool);

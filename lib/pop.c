@@ -39,7 +39,7 @@ static void report_loss(reel_tape *tape, int error)
 	reel_tape_fail_out_of_step(tape, error,
 				   "slab %u of the tape could not be read back from the store: %s; "
 				   "what is on it and below it is lost",
-				   (unsigned)tape->slab->rank, reel_strerror(error));
+				   (unsigned)tape->slab->rank, reel_store_strerror(error));
 }
 
 void reel_tape_enter(reel_tape *tape, uint64_t filled)

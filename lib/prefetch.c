@@ -29,6 +29,14 @@ static void start(struct reel_offload *offload, struct reel_slab *slab, struct r
 	reel_store_get(offload->store, &ticket->transfer);
 }
 
+static void start_first(struct reel_offload *offload, struct reel_slab *slab,
+			struct reel_ticket *ticket)
+{
+	reel_residence_of(offload, slab)->reads = 0;
+	offload->gets++;
+	start(offload, slab, ticket);
+}
+
 /* The frame's own descriptor becomes a bare one. */
 static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 		       struct reel_slab *holder)
@@ -57,24 +65,6 @@ static struct reel_slab *take_holder(struct reel_offload *offload, double farthe
 	return NULL;
 }
 
-/* A pop is never refused: rather than let it wait for ever, the budget is overdrawn. */
-static struct reel_slab *overdraw(struct reel_offload *offload)
-{
-	struct reel_slab *holder = reel_supply_take_bare(offload->pool);
-
-	if (!holder)
-		return NULL;
-	holder->bytes = offload->pool->slab_bytes;
-	holder->kind = REEL_SLAB_WHOLE;
-	holder->frame = reel_arena_carve(offload->pool, holder->bytes);
-	if (holder->frame) {
-		reel_budget_overdraw(offload->pool, holder->bytes);
-		return holder;
-	}
-	freelist_push(&offload->pool->bare, holder);
-	return NULL;
-}
-
 /* Read a WANTED slab into the holder's frame, which is given back if it is not wanted now. */
 static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *holder, struct reel_ticket *ticket)
@@ -86,9 +76,7 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		return;
 	}
 	give_frame(offload, slab, holder);
-	reel_residence_of(offload, slab)->reads = 0;
-	offload->gets++;
-	start(offload, slab, ticket);
+	start_first(offload, slab, ticket);
 }
 
 /* ---- What has been read ---- */
@@ -98,6 +86,24 @@ static struct reel_client *client_of(const struct reel_offload *offload,
 {
 	return atomic_load_explicit(&reel_residence_of(offload, slab)->client,
 				    memory_order_relaxed);
+}
+
+/*
+ * What was asked for in advance stays in the store, and its frame is of use to others:
+ * its owner has it read again when he comes, and may never come.
+ */
+static bool put_back(struct reel_offload *offload, const struct reel_client *client,
+		     struct reel_slab *slab)
+{
+	struct reel_slab *holder;
+
+	/* Relaxed: an owner who comes just now finds the slab stored. */
+	if (atomic_load_explicit(&client->urgent, memory_order_relaxed) == slab)
+		return false;
+	holder = reel_supply_take_bare(offload->pool);
+	if (holder)
+		reel_spill_unload(offload, slab, holder, REEL_SLAB_READING);
+	return holder != NULL;
 }
 
 bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab)
@@ -149,10 +155,10 @@ void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket
 			return;
 	}
 	offload->gets--;
-	if (error)
-		lose(offload, slab, error);
-	else
+	if (!error)
 		keep(offload, slab, ticket->transfer.bytes);
+	else if (!put_back(offload, client, slab))
+		lose(offload, slab, error);
 	reel_event_signal(&client->arrival);
 }
 
@@ -178,16 +184,41 @@ static bool read_urgent(struct reel_offload *offload, struct reel_client *client
 	if (!ticket)
 		return false;
 	holder = take_holder(offload, REEL_ANY_DISTANCE);
-	if (!holder && !offload->gets && reel_spill_is_stuck(offload)) {
-		holder = overdraw(offload);
-		if (!holder)
-			reel_offload_rest();
-	}
 	if (!holder) {
 		ticket->busy = false;
 		return false;
 	}
 	read_slab(offload, slab, holder, ticket);
+	return true;
+}
+
+/* The frame comes without a descriptor: there may be none. */
+static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *slab)
+{
+	slab->frame = reel_arena_carve(offload->pool, slab->bytes);
+	if (!slab->frame) {
+		if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_WANTED))
+			reel_offload_bury(offload, slab);
+		return false;
+	}
+	reel_budget_overdraw(offload->pool, slab->bytes);
+	return true;
+}
+
+/* A pop is never refused: rather than let it wait for ever, the budget is overdrawn. */
+static bool read_overdrawn(struct reel_offload *offload, struct reel_client *client)
+{
+	struct reel_slab *slab = offload->gets ? NULL : urgent_slab(client);
+	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
+
+	if (!ticket)
+		return false;
+	if (!reel_slab_move(slab, REEL_SLAB_WANTED, REEL_SLAB_READING) ||
+	    !give_fresh_frame(offload, slab)) {
+		ticket->busy = false;
+		return false;
+	}
+	start_first(offload, slab, ticket);
 	return true;
 }
 
@@ -262,6 +293,11 @@ static bool has_urgent(struct reel_offload *offload, struct reel_client *client)
 bool reel_prefetch_is_urgent(struct reel_offload *offload)
 {
 	return for_all_clients(offload, has_urgent);
+}
+
+bool reel_prefetch_overdraw(struct reel_offload *offload)
+{
+	return for_all_clients(offload, read_overdrawn);
 }
 
 /* One slab for each tape in turn, so that none starves another. */

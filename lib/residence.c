@@ -125,8 +125,7 @@ static void note_stall(reel_tape *tape, uint64_t since)
 	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
 				  memory_order_relaxed);
 	client->in_time = 0;
-	if (client->ahead < MOST_AHEAD)
-		client->ahead *= 2;
+	client->ahead = client->ahead < MOST_AHEAD / 2 ? 2 * client->ahead : MOST_AHEAD;
 }
 
 static bool is_away(enum reel_slab_state state)

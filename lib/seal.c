@@ -40,7 +40,7 @@ static int report_refusal(reel_tape *tape, int error, size_t bytes)
 		return reel_tape_fail(tape, error,
 				      "push refused: the hard budget of %zu bytes is used up, and "
 				      "the store takes no more: %s",
-				      tape->pool->hard_budget, reel_strerror(error));
+				      tape->pool->hard_budget, reel_store_strerror(error));
 	if (error == -EDQUOT)
 		return reel_tape_fail(tape, error,
 				      "push refused: %zu bytes more would exceed the hard budget "

@@ -25,6 +25,7 @@
  *	                                      offload  reel_prefetch_round (its owner waits)
  *	WANTED             READING            offload  reel_prefetch_read
  *	READING            CLEAN, LOST        offload  reel_prefetch_done
+ *	                   WANTED             offload  reel_prefetch_overdraw (no memory for it)
  *	all that are the offload thread's to end: WRITING, VISITED_WRITING, EVICTING, READING
  *	                   DOOMED             owner    reel_slab_discard
  *	DOOMED             EMPTY              offload  reel_offload_bury

@@ -9,6 +9,8 @@
 #include "annotate.h"
 #include "offload.h"
 
+/* So many failures, while somebody waits for a frame, are the store's last word. */
+#define MOST_TRIES 4
 /* Frames kept ready while tapes grow, so that a push need not wait for one. */
 #define MOST_READY 4
 
@@ -121,7 +123,6 @@ void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket
 	offload->puts--;
 	if (ticket->transfer.error) {
 		offload->failure = ticket->transfer.error;
-		offload->failures++;
 		atomic_fetch_add_explicit(&offload->failed_puts, 1, memory_order_relaxed);
 		end_failed_writing(offload, slab);
 	} else {
@@ -141,6 +142,15 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *holder)
 	holder->below = NULL;
 	slab->frame = NULL;
 	reel_annotate_forbid(holder->frame, holder->bytes);
+}
+
+void reel_spill_unload(struct reel_offload *offload, struct reel_slab *slab,
+		       struct reel_slab *holder, enum reel_slab_state from)
+{
+	take_frame(slab, holder);
+	reel_supply_push_warm(offload->pool, holder);
+	if (!reel_slab_move(slab, from, REEL_SLAB_STORED))
+		reel_offload_bury(offload, slab);
 }
 
 /* One that has just been read for an owner who has not looked at it yet stays. */
@@ -171,10 +181,7 @@ bool reel_spill_evict(struct reel_offload *offload, double farther_than)
 		return true;
 	}
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
-	take_frame(slab, holder);
-	reel_supply_push_warm(offload->pool, holder);
-	if (!reel_slab_move(slab, REEL_SLAB_EVICTING, REEL_SLAB_STORED))
-		reel_offload_bury(offload, slab);
+	reel_spill_unload(offload, slab, holder, REEL_SLAB_EVICTING);
 	return true;
 }
 
@@ -225,31 +232,38 @@ static bool write_behind(struct reel_offload *offload)
 }
 
 /*
- * Somebody waits for a frame. What failed before is tried again, since the disk may
- * have room again, or another place that is whole.
+ * What failed before is tried again, one slab at a time, since the disk may have room
+ * again, or another place that is whole.
  */
-static bool relieve(struct reel_offload *offload)
+static bool try_to_write(struct reel_offload *offload)
 {
-	offload->ready = ready_frames(offload->pool) > 0;
-	if (offload->ready)
+	bool moved;
+
+	if (offload->puts || offload->tries == MOST_TRIES ||
+	    !atomic_load_explicit(&offload->sealed, memory_order_relaxed))
 		return false;
-	if (reel_spill_evict(offload, REEL_ANY_DISTANCE))
-		return true;
-	return !offload->puts && !reel_spill_is_stuck(offload) && write_farthest(offload);
+	moved = write_farthest(offload);
+	offload->tries += offload->puts;
+	return moved;
 }
 
-bool reel_spill_is_stuck(const struct reel_offload *offload)
+/* Somebody waits for a frame. */
+static bool relieve(struct reel_offload *offload)
 {
-	return !offload->puts && (offload->failures >= REEL_MOST_FAILURES ||
-				  !atomic_load_explicit(&offload->sealed, memory_order_relaxed));
+	offload->stuck = false;
+	if (ready_frames(offload->pool))
+		return false;
+	offload->stuck = !reel_spill_evict(offload, REEL_ANY_DISTANCE) && !try_to_write(offload);
+	return !offload->stuck;
 }
 
 bool reel_spill_round(struct reel_offload *offload)
 {
 	bool moved = write_behind(offload);
 
-	offload->ready = false;
 	if (offload->starving)
 		moved |= relieve(offload);
+	else
+		offload->tries = 0;
 	return moved | keep_frames_ready(offload);
 }

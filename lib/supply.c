@@ -249,6 +249,13 @@ static int map_giant(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 	return 0;
 }
 
+size_t reel_supply_giant_bytes(size_t bytes)
+{
+	size_t page = reel_os_page_bytes();
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
 /*
  * Giants are given back in the reverse order of their taking, so the list's
  * first one is the right one where a program repeats itself.
@@ -256,7 +263,6 @@ static int map_giant(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {
 	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_GIANT]);
-	size_t page = reel_os_page_bytes();
 	int error;
 
 	if (slab && slab->bytes >= bytes) {
@@ -268,7 +274,7 @@ int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_sla
 	slab = reel_supply_take_bare(pool);
 	if (!slab)
 		return -ENOMEM;
-	error = map_giant(pool, (bytes + page - 1) & ~(page - 1), slab);
+	error = map_giant(pool, reel_supply_giant_bytes(bytes), slab);
 	if (error)
 		freelist_push(&pool->bare, slab);
 	else

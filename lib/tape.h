@@ -110,6 +110,8 @@ void reel_check_clear_error(reel_tape *tape);
 /* The tape of notes, marked, rewound and held together with its tape; or NULL. */
 reel_tape *reel_check_entries(const reel_tape *tape);
 
+/* error.c: what an error means that comes from a store. */
+const char *reel_store_strerror(int error);
 /* error.c: make `error` stick, unless one does already, and report it. Returns error. */
 int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
 #if defined(__GNUC__)

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "annotate.h"
+#include "offload.h"
 #include "os.h"
 #include "pool.h"
 
@@ -16,11 +17,20 @@ static bool above(struct reel_pool *pool, size_t keep)
 	return atomic_load_explicit(&pool->resident, memory_order_relaxed) > keep;
 }
 
+static bool drop(struct reel_pool *pool, struct reel_slab *slab)
+{
+	if (reel_os_drop(slab->frame, slab->bytes))
+		return true;
+	/* Relaxed: it guards nothing. */
+	atomic_store_explicit(&pool->frames_stay, true, memory_order_relaxed);
+	return false;
+}
+
 size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t keep)
 {
 	size_t trimmed = 0;
 
-	while (chain && above(pool, keep) && reel_os_drop(chain->frame, chain->bytes)) {
+	while (chain && above(pool, keep) && drop(pool, chain)) {
 		struct reel_slab *slab = chain;
 
 		chain = slab->below;
@@ -48,12 +58,11 @@ size_t reel_trim_giant(struct reel_pool *pool, struct reel_slab *slab)
 	return trimmed;
 }
 
-size_t reel_pool_trim(reel_pool *pool, size_t keep)
+static size_t trim(struct reel_pool *pool, size_t keep)
 {
 	struct reel_slab *idle;
 	size_t trimmed = 0;
 
-	reel_pool_flush(pool);
 	while (above(pool, keep) && (idle = freelist_pop(&pool->warm[REEL_SLAB_GIANT])))
 		trimmed += reel_trim_giant(pool, idle);
 	while (above(pool, keep) && (idle = reel_supply_pop_warm(pool))) {
@@ -63,5 +72,18 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep)
 			break;
 		trimmed += dropped;
 	}
+	return trimmed;
+}
+
+size_t reel_pool_trim(reel_pool *pool, size_t keep)
+{
+	size_t trimmed;
+
+	reel_pool_flush(pool);
+	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
+	trimmed = trim(pool, keep);
+	/* Release: pairs with the acquire in is_being_trimmed() of offload.c. */
+	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
+	reel_offload_tell_of_room(pool->offload);
 	return trimmed;
 }

@@ -18,6 +18,10 @@ check_PROGRAMS += \
 	%D%/t-magazine \
 	%D%/t-budget \
 	%D%/t-spill \
+	%D%/t-spill-faults \
+	%D%/t-spill-tapes \
+	%D%/t-spill-process \
+	%D%/t-spill-limits \
 	%D%/t-thread \
 	%D%/t-fork \
 	%D%/t-faults \
@@ -60,12 +64,14 @@ LDADD = libreel-tap.la libreel-core.la -lm
 # The program is linked as it will be installed: without libtool's wrapper script around it.
 AM_LDFLAGS = -no-install
 
-noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/file-support.h
+noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
+	%D%/file-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 
 %C%_t_store_SOURCES = %D%/t-store.c $(store_suite) %D%/store-later.c %D%/store-later.h
+%C%_t_spill_faults_SOURCES = %D%/t-spill-faults.c %D%/store-later.c %D%/store-later.h
 %C%_t_store_fault_SOURCES = %D%/t-store-fault.c $(store_suite)
 %C%_t_store_open_SOURCES = %D%/t-store-open.c $(store_suite)
 store_suite = %D%/store-suite.c %D%/store-suite.h

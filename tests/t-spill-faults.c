@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The k-th put and the k-th get of a program fail, for all k, in every way that a
+ * fault can have: once, and from then on. What is popped is what was pushed or, once
+ * the error has been told, all ones; nothing is left behind; the next run works.
+ */
+#include <config.h>
+
+#include <errno.h>
+
+#include "held-store.h"
+#include "offload.h"
+#include "pool-support.h"
+#include "store-later.h"
+
+/* ---- The store, with a fault in it ---- */
+
+enum leaf { MEMORY, LATER, DISK, TIER };
+
+static const char *const leaf_names[] = {"memory", "memory that answers late", "a file",
+					 "memory that falls over to memory"};
+
+/* Memory for so many slabs; a checked tape is two. */
+#define WINDOW ((size_t)6)
+
+/* The smallest slab that the file takes is a block. */
+static size_t slab_bytes(enum leaf leaf)
+{
+	return leaf == DISK ? 4096 : 128;
+}
+
+static reel_store *file_store(void)
+{
+	struct reel_file_options options = {
+		.directory = ".", .slot_bytes = 4096, .most_bytes = 16 << 20, .threads = 2};
+	reel_store *store;
+
+	return reel_store_file_open(&store, &options) ? NULL : store;
+}
+
+static reel_store *leaf_store(enum leaf leaf)
+{
+	reel_store *store;
+
+	if (leaf == DISK)
+		return file_store();
+	if (reel_store_memory_open(&store, UINT64_MAX))
+		abort();
+	return leaf == LATER ? store_later_open(store) : store;
+}
+
+struct stack {
+	reel_store *count;
+	reel_pool *pool;
+};
+
+static reel_store *faulty(reel_store *below, const struct reel_fault_rule *rule)
+{
+	reel_store *store;
+
+	if (!below || reel_store_fault_open(&store, below, rule, rule ? 1 : 0))
+		abort();
+	return store;
+}
+
+/* The count is above the fault, and tells whether the fault has come. */
+static struct stack open_stack(enum leaf leaf, unsigned flags, const struct reel_fault_rule *rule)
+{
+	struct reel_pool_options options = {
+		.slab_bytes = slab_bytes(leaf),
+		.first_slab_bytes = slab_bytes(leaf) / 2,
+		.hard_budget = (flags ? 2 : 1) * WINDOW * slab_bytes(leaf),
+	};
+	struct stack stack;
+	reel_store *store;
+
+	if (reel_store_count_open(&stack.count, faulty(leaf_store(leaf), rule)))
+		abort();
+	store = stack.count;
+	if (leaf == TIER && reel_store_tier_open(&store, stack.count, leaf_store(MEMORY)))
+		abort();
+	options.store = store;
+	stack.pool = open_pool(options);
+	return stack;
+}
+
+static uint64_t used_bytes(reel_pool *pool)
+{
+	struct reel_store_capacity capacity;
+
+	reel_offload_settle(pool->offload);
+	reel_store_capacity(pool->offload->store, &capacity);
+	return capacity.used_bytes;
+}
+
+static uint64_t transfers(const struct stack *stack, bool put)
+{
+	struct reel_store_counts counts;
+
+	reel_store_counts(stack->count, &counts);
+	return put ? counts.puts : counts.gets;
+}
+
+/* ---- The program ---- */
+
+static struct {
+	unsigned wrong;      /* neither what was pushed nor, after an error, all ones */
+	unsigned ones;
+	unsigned told_twice;
+	unsigned told;
+	int error;
+	char message[512];
+} seen;
+
+/* Of the present tape. */
+static unsigned told;
+
+static void note_error(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)context;
+	seen.told_twice += told++ > 0;
+	seen.wrong += error != reel_tape_error(tape);
+	seen.told++;
+	seen.error = error;
+	snprintf(seen.message, sizeof seen.message, "%s", message);
+}
+
+static void pop_back(reel_tape *tape, uint64_t seed, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = to; i-- > from;) {
+		uint64_t word = reel_pop(tape, uint64_t);
+
+		seen.ones += word == UINT64_MAX;
+		seen.wrong += word != value_at(seed, i) &&
+			      (word != UINT64_MAX || !reel_tape_error(tape));
+	}
+}
+
+static void branch(reel_tape *tape, uint64_t n)
+{
+	push_values(tape, 3, 0, n);
+	pop_back(tape, 3, 0, n);
+}
+
+static void sweep_twice(reel_tape *tape, uint64_t n)
+{
+	for (unsigned i = 1; i <= 2; i++) {
+		seen.wrong += reel_tape_replay(tape) != 0;
+		pop_back(tape, 2, n / 2, n);
+		pop_back(tape, 1, n / 4 * i, n / 2);
+		branch(tape, n / 8);
+	}
+}
+
+/* Up, half down, up again, to a mark and back, twice down under a hold, and down. */
+static void gradient(reel_pool *pool, unsigned flags, uint64_t n)
+{
+	reel_tape tape = open_tape(pool, flags);
+	reel_mark mark;
+
+	told = 0;
+	push_values(&tape, 1, 0, n);
+	pop_back(&tape, 1, n / 2, n);
+	push_values(&tape, 2, n / 2, n - n / 2);
+	mark = reel_tape_mark(&tape);
+	push_values(&tape, 4, 0, n / 4);
+	seen.wrong += reel_tape_rewind(&tape, mark) != 0;
+	seen.wrong += reel_tape_hold(&tape) != 0;
+	sweep_twice(&tape, n);
+	seen.wrong += reel_tape_replay(&tape) != 0;
+	seen.wrong += reel_tape_release(&tape) != 0;
+	pop_back(&tape, 2, n / 2, n);
+	pop_back(&tape, 1, 0, n / 2);
+	seen.wrong += !reel_tape_is_empty(&tape) && !reel_tape_error(&tape);
+	reel_tape_close(&tape);
+}
+
+/* The second gradient's tape is closed before it has been popped. */
+static void program(reel_pool *pool, unsigned flags)
+{
+	uint64_t n = 3 * WINDOW * pool->slab_bytes / 8;
+	reel_tape tape;
+
+	gradient(pool, flags, n);
+	tape = open_tape(pool, flags);
+	told = 0;
+	push_values(&tape, 5, 0, n);
+	pop_back(&tape, 5, n - n / 3, n);
+	reel_tape_close(&tape);
+}
+
+/* ---- The faults ---- */
+
+/* What the program may see of it. */
+enum sight { UNSEEN, LOST, REFUSED };
+
+static const struct kind {
+	const char *name;
+	enum reel_fault fault;
+	int error;
+	bool put;
+	bool persistent;
+	enum sight sight;
+	/* What the tape says, where it says anything. */
+	int told;
+	const char *cause;
+} kinds[] = {
+	{"put: EIO", REEL_FAULT_ERROR, -EIO, true, false, UNSEEN, 0, NULL},
+	{"put: ENOSPC", REEL_FAULT_ERROR, -ENOSPC, true, false, UNSEEN, 0, NULL},
+	{"put: late", REEL_FAULT_LATE, 0, true, false, UNSEEN, 0, NULL},
+	{"put: misplaced", REEL_FAULT_MISPLACE, 0, true, false, UNSEEN, 0, NULL},
+	{"put: a bit flipped", REEL_FAULT_FLIP, 0, true, false, LOST, -EBADMSG,
+	 "it is not what was put there"},
+	{"get: EIO", REEL_FAULT_ERROR, -EIO, false, false, UNSEEN, 0, NULL},
+	{"get: late", REEL_FAULT_LATE, 0, false, false, UNSEEN, 0, NULL},
+	{"get: misplaced", REEL_FAULT_MISPLACE, 0, false, false, UNSEEN, 0, NULL},
+	{"get: a bit flipped", REEL_FAULT_FLIP, 0, false, false, UNSEEN, 0, NULL},
+
+	{"puts: EIO", REEL_FAULT_ERROR, -EIO, true, true, REFUSED, -EIO, "Input/output error"},
+	{"puts: ENOSPC", REEL_FAULT_ERROR, -ENOSPC, true, true, REFUSED, -ENOSPC,
+	 "No space left on device"},
+	{"puts: EDQUOT", REEL_FAULT_ERROR, -EDQUOT, true, true, REFUSED, -ENOSPC,
+	 "No space left on device"},
+	{"puts: EFBIG", REEL_FAULT_ERROR, -EFBIG, true, true, REFUSED, -EFBIG, "File too large"},
+	{"puts: late", REEL_FAULT_LATE, 0, true, true, UNSEEN, 0, NULL},
+	{"puts: a bit flipped", REEL_FAULT_FLIP, 0, true, true, LOST, -EBADMSG,
+	 "it is not what was put there"},
+	{"puts: the store vanishes", REEL_FAULT_VANISH, 0, true, true, LOST, -ENODEV,
+	 "No such device"},
+	{"gets: EIO", REEL_FAULT_ERROR, -EIO, false, true, LOST, -EIO, "Input/output error"},
+	{"gets: late", REEL_FAULT_LATE, 0, false, true, UNSEEN, 0, NULL},
+	{"gets: misplaced", REEL_FAULT_MISPLACE, 0, false, true, LOST, -EBADMSG,
+	 "it is not what was put there"},
+	{"gets: a bit flipped", REEL_FAULT_FLIP, 0, false, true, LOST, -EBADMSG,
+	 "it is not what was put there"},
+	{"gets: the store vanishes", REEL_FAULT_VANISH, 0, false, true, LOST, -ENODEV,
+	 "No such device"},
+};
+
+/* In the header and in the data, another one for each k. */
+static uint64_t some_bit(uint64_t k)
+{
+	return scramble(k) % (8 * (REEL_HEADER_BYTES + 64));
+}
+
+static bool says(const char *text)
+{
+	return strstr(seen.message, text) != NULL;
+}
+
+/* A checked tape names the place in the program instead of the slab. */
+static bool names_place_and_cause(const struct kind *kind)
+{
+	return seen.error == kind->told && says(kind->cause) &&
+	       (says("the store takes no more") || says("slab ") || says("support.h:") || says("the note of its push"));
+}
+
+/* What a tape keeps that has lost nothing comes back but for what was refused. */
+static bool is_as_it_may_be(const struct kind *kind)
+{
+	if (seen.wrong || seen.told_twice)
+		return false;
+	if (kind->sight == UNSEEN || !seen.told)
+		return !seen.told && !seen.ones;
+	return names_place_and_cause(kind);
+}
+
+static bool run(reel_pool *pool, unsigned flags)
+{
+	memset(&seen, 0, sizeof seen);
+	program(pool, flags);
+	return used_bytes(pool) == 0 && slabs_in_use(pool) == 0 && pool_is_whole(pool);
+}
+
+/* Returns whether the fault came; *good: whether all was as it may be. */
+static bool fails_at(enum leaf leaf, const struct kind *kind, unsigned flags, uint64_t k,
+		     bool *good)
+{
+	struct reel_fault_rule rule = {.fault = kind->fault, .put = kind->put, .at = k,
+				       .persistent = kind->persistent, .error = kind->error,
+				       .bit = some_bit(k)};
+	struct stack stack = open_stack(leaf, flags, &rule);
+	bool came, whole = run(stack.pool, flags);
+
+	came = transfers(&stack, kind->put) > k;
+	*good = whole && is_as_it_may_be(kind);
+	if (!*good)
+		tap_note("%s, number %llu: %s%u wrong, %u ones, %u told, %u twice: %d, %s",
+			 kind->name, (unsigned long long)k, whole ? "" : "not whole, ", seen.wrong,
+			 seen.ones, seen.told, seen.told_twice, seen.error, seen.message);
+	if (*good && came && !kind->persistent) {
+		*good = run(stack.pool, flags) && !seen.wrong && !seen.told && !seen.ones;
+		if (!*good)
+			tap_note("%s, number %llu: the next run: %u wrong, %u told: %s",
+				 kind->name, (unsigned long long)k, seen.wrong, seen.told,
+				 seen.message);
+	}
+	*good &= reel_pool_close(stack.pool) == 0;
+	return came;
+}
+
+static void sweep(enum leaf leaf, const struct kind *kind, unsigned flags, uint64_t step)
+{
+	bool good = true, came = true;
+	uint64_t k;
+
+	/* These take their time. */
+	if (kind->fault == REEL_FAULT_LATE && kind->persistent)
+		step *= 8;
+
+	for (k = 0; came && good; k += step)
+		came = fails_at(leaf, kind, flags, k, &good);
+	ok(good && k > step, "%s, at each of %llu places", kind->name,
+	   (unsigned long long)(k / step));
+}
+
+static void everything_fails(enum leaf leaf, unsigned flags, uint64_t step)
+{
+	tap_case(flags ? "a checked tape" : leaf_names[leaf]);
+	for (const struct kind *kind = kinds; kind < kinds + COUNT(kinds); kind++)
+		sweep(leaf, kind, flags, step);
+}
+
+/* What the first store refuses goes to the second one: no put's fault is seen. */
+static void a_tier_falls_over(void)
+{
+	tap_case(leaf_names[TIER]);
+	for (const struct kind *kind = kinds; kind < kinds + COUNT(kinds); kind++) {
+		struct kind over = *kind;
+
+		if (!kind->put || (kind->fault != REEL_FAULT_ERROR))
+			continue;
+		over.sight = UNSEEN;
+		sweep(TIER, &over, 0, 7);
+	}
+}
+
+/* ---- No fault ---- */
+
+static void nothing_fails(enum leaf leaf)
+{
+	struct stack stack = open_stack(leaf, 0, NULL);
+
+	tap_case(leaf_names[leaf]);
+	ok(run(stack.pool, 0) && !seen.told && !seen.wrong && !seen.ones,
+	   "without a fault all comes back, and nothing is left");
+	ok(transfers(&stack, true) > 3 * WINDOW && transfers(&stack, false) > 2 * WINDOW,
+	   "and most of it was put and got");
+	is_int(reel_pool_close(stack.pool), 0, "the pool closes");
+}
+
+static void *push_much(void *tape)
+{
+	push_values(tape, 1, 0, 500);
+	return NULL;
+}
+
+/* Four puts are under way, and all fail; the store is well again when the push waits. */
+static void all_puts_under_way_fail_at_once(void)
+{
+	struct held_store *held = held_open();
+	reel_pool *pool = open_pool((struct reel_pool_options){
+		.slab_bytes = 128, .first_slab_bytes = 64, .hard_budget = 12 * 128,
+		.soft_budget = 4 * 128, .store = &held->store});
+	reel_tape tape = open_tape(pool, 0);
+	pthread_t pusher;
+
+	memset(&seen, 0, sizeof seen);
+	told = 0;
+	pthread_create(&pusher, NULL, push_much, &tape);
+	while (held->transfers < 4)
+		sched_yield();
+	held_end(held, -EIO);
+	pthread_join(pusher, NULL);
+	ok(!seen.told && stats_of(pool).failed_puts == 4, "a store may fail for a moment");
+	ok(pop_values(&tape, 1, 0, 500), "and all comes back");
+	reel_tape_close(&tape);
+	close_pool(pool, "a moment's failure");
+}
+
+static bool disk_is_there(void)
+{
+	reel_store *store = file_store();
+
+	if (!store)
+		return false;
+	reel_store_close(store);
+	return true;
+}
+
+int main(void)
+{
+	tap_begin();
+	reel_set_error_handler(note_error, NULL);
+	nothing_fails(MEMORY);
+	nothing_fails(LATER);
+	all_puts_under_way_fail_at_once();
+	everything_fails(MEMORY, 0, 1);
+	everything_fails(MEMORY, REEL_CHECKED, 29);
+	everything_fails(LATER, 0, 5);
+	a_tier_falls_over();
+	if (disk_is_there()) {
+		nothing_fails(DISK);
+		everything_fails(DISK, 0, 17);
+	} else {
+		tap_skip(1, "no file store here: %s", reel_store_problem());
+	}
+	return tap_end();
+}

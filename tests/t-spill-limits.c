@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the system refuses to a store while a tape spills, each in a process of its own:
+ * a clear error, and what was pushed before comes back.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sched.h>
+#include <sys/mount.h>
+#endif
+
+#include "annotate.h"
+#include "offload.h"
+#include "pool-support.h"
+
+#define SLAB ((size_t)16384)
+#define SLAB_WORDS (SLAB / 8)
+#define SECONDS_UNTIL_A_CHILD_HANGS 30
+
+/* Ends the child that cannot do what it is for; its parent then skips. */
+#define CANNOT 77
+
+static struct reel_pool_options options_on(reel_store *store)
+{
+	return (struct reel_pool_options){
+		.slab_bytes = SLAB,
+		.first_slab_bytes = SLAB / 4,
+		.hard_budget = 16 * SLAB,
+		.store = store,
+	};
+}
+
+static int open_file(reel_store **store, const char *directory)
+{
+	return reel_store_file_open(store, &(struct reel_file_options){
+		.directory = directory, .slot_bytes = SLAB, .threads = 2,
+		.flags = REEL_FILE_TMPFS});
+}
+
+/* Push until it is refused; pop that, and all that was pushed before. */
+static void fill_and_come_back(reel_pool *pool, int error, const char *cause)
+{
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t n = 0;
+
+	record_reports();
+	while (n < 4096 * SLAB_WORDS && !reel_tape_error(&tape))
+		n++, push_words(&tape, n - 1, n);
+	is_int(reel_tape_error(&tape), error, "the error");
+	ok(strstr(reported.message, cause), "which is told: %s", reported.message);
+	ok(n > 20 * SLAB_WORDS, "after %llu words", (unsigned long long)n);
+	ok(reel_pop(&tape, uint64_t) == UINT64_MAX, "what was refused is all ones");
+	is_int(wrong_words(&tape, 0, n - 1), 0, "what was pushed before comes back");
+	is_int(reel_tape_clear_error(&tape), error, "the error can be cleared");
+	push_words(&tape, 0, 15 * SLAB_WORDS);
+	is_int(wrong_words(&tape, 0, 15 * SLAB_WORDS), 0, "and the tape goes on");
+	is_int(reported.calls, 1, "one error was told");
+	reel_tape_close(&tape);
+	close_pool(pool, "a refusal");
+}
+
+/* ---- A disk that is full ---- */
+
+#ifdef __linux__
+/* A file system of so many slots in a directory that no other process sees. */
+static bool mount_small(const char *directory)
+{
+	if (mkdir(directory, 0700) || (unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS)))
+		return false;
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return false;
+	return mount("reel", directory, "tmpfs", 0, "size=1m") == 0;
+}
+
+static void a_disk_is_full(void)
+{
+	reel_store *store;
+
+	if (!mount_small("small"))
+		_exit(CANNOT);
+	is_int(open_file(&store, "small"), 0, "the store opens");
+	fill_and_come_back(open_pool(options_on(store)), -ENOSPC, "No space left on device");
+}
+#else
+static void a_disk_is_full(void)
+{
+	_exit(CANNOT);
+}
+#endif
+
+/* ---- Limits of the process ---- */
+
+/* A macro, since C libraries differ in the type of the first argument. */
+#define LIMIT(resource, most) \
+	do { \
+		struct rlimit limit; \
+		getrlimit(resource, &limit); \
+		limit.rlim_cur = (most); \
+		if (setrlimit(resource, &limit)) \
+			_exit(CANNOT); \
+	} while (0)
+
+static void a_file_may_not_grow(void)
+{
+	reel_store *store;
+
+	is_int(open_file(&store, "."), 0, "the store opens");
+	LIMIT(RLIMIT_FSIZE, 40 * SLAB);
+	fill_and_come_back(open_pool(options_on(store)), -EFBIG, "File too large");
+}
+
+static void there_are_no_descriptors(void)
+{
+	reel_store *store, *first;
+
+	is_int(open_file(&first, "."), 0, "the store opens");
+	LIMIT(RLIMIT_NOFILE, 0);
+	is_int(open_file(&store, "."), -EMFILE, "another one does not");
+	ok(strstr(reel_store_problem(), "Too many open files"), "and it is said why: %s",
+	   reel_store_problem());
+	LIMIT(RLIMIT_FSIZE, 40 * SLAB);
+	fill_and_come_back(open_pool(options_on(first)), -EFBIG, "File too large");
+}
+
+#if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
+static void there_is_no_address_space(void)
+{
+	_exit(CANNOT);
+}
+
+static void address_space_ends(void)
+{
+	_exit(CANNOT);
+}
+#else
+static void there_is_no_address_space(void)
+{
+	reel_store *store;
+	reel_pool *pool;
+	struct reel_pool_options options;
+
+	is_int(open_file(&store, "."), 0, "the store opens");
+	options = options_on(store);
+	LIMIT(RLIMIT_AS, address_space() + reel_supply_table_bytes() + ((size_t)8 << 20));
+	is_int(reel_pool_open(&pool, &options), -ENOMEM, "a pool with a store does not open");
+	LIMIT(RLIMIT_AS, RLIM_INFINITY);
+	is_int(reel_pool_open(&pool, &options), 0, "the store is still the caller's");
+	is_int(reel_pool_close(pool), 0, "the pool closes");
+}
+
+/* Far less memory than the budget: slabs are stored as if the budget were less. */
+static void address_space_ends(void)
+{
+	struct reel_pool_options options;
+	uint64_t n = 200 * 64 * SLAB_WORDS;
+	reel_store *store;
+	reel_pool *pool;
+	reel_tape tape;
+
+	is_int(reel_store_file_open(&store, &(struct reel_file_options){
+		.directory = ".", .slot_bytes = 64 * SLAB, .threads = 1,
+		.flags = REEL_FILE_TMPFS}), 0, "the store opens");
+	options = (struct reel_pool_options){.slab_bytes = 64 * SLAB, .first_slab_bytes = SLAB,
+					     .hard_budget = 256 * 64 * SLAB, .store = store};
+	pool = open_pool(options);
+	record_reports();
+	tape = open_tape(pool, 0);
+	push_words(&tape, 0, 32 * SLAB_WORDS);
+	LIMIT(RLIMIT_AS, address_space() + ((size_t)16 << 20));
+	push_words(&tape, 32 * SLAB_WORDS, n);
+	is_int(reel_tape_error(&tape), 0, "a tape outgrows the memory that there is");
+	ok(stats_of(pool).written_bytes > 64 * 64 * SLAB, "by way of the store");
+	is_int(wrong_words(&tape, 0, n), 0, "all comes back");
+	reel_tape_close(&tape);
+	close_pool(pool, "a want of memory");
+}
+#endif
+
+static void in_a_child(const char *what, void (*body)(void))
+{
+	pid_t child;
+	int status;
+
+	tap_case(what);
+	child = fork();
+	if (child == 0) {
+		alarm(SECONDS_UNTIL_A_CHILD_HANGS);
+		body();
+		tap_child_end();
+	}
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
+		tap_skip(1, "%s cannot be had here", what);
+	else
+		is_int(status, 0, "%s", what);
+}
+
+int main(void)
+{
+	tap_begin();
+	in_a_child("a disk that is full", a_disk_is_full);
+	in_a_child("a limit of the file's size", a_file_may_not_grow);
+	in_a_child("no descriptor", there_are_no_descriptors);
+	in_a_child("no address space for a pool", there_is_no_address_space);
+	in_a_child("less address space than the budget", address_space_ends);
+	return tap_end();
+}
