@@ -62,8 +62,8 @@ done
 
 # The tape is eight times the budget.
 mkdir spill
-run --basin idealised --threads 2 --hours 20 && mv out out-20
-run --basin idealised --threads 2 --hours 20 --budget 13M --spill spill
+run --basin idealised --threads 1 --hours 20 && mv out out-20
+run --basin idealised --threads 1 --hours 20 --budget 13M --spill spill
 if grep -q 'kept in memory' stderr; then
 	skip 'a tape that spills: there is no disk here'
 else

@@ -36,13 +36,15 @@ static reel_store *open_store(const char *directory)
 
 struct tapes *tapes_open(int threads, uint64_t budget, const char *spill)
 {
-	struct reel_pool_options options = {.hard_budget = (size_t)budget};
+	struct reel_pool_options options = {
+		.hard_budget = (size_t)budget,
+		.store = open_store(spill),
+	};
 	struct tapes *tapes = allocate(1, sizeof(struct tapes) +
 						  (size_t)threads * sizeof(reel_tape));
 	int error;
 
 	reel_set_error_handler(keep_silent, NULL);
-	options.store = open_store(spill);
 	error = reel_pool_open(&tapes->pool, &options);
 	if (error)
 		fail("no pool for the tapes: %s; choose a larger --budget",
