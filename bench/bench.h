@@ -29,6 +29,8 @@ struct bench_case {
 
 /* Measure a case and report it, unless the command line leaves it out. */
 void bench_run(const struct bench_case *one);
+/* Measure it at one size, as often as it is asked to, and report nothing. */
+void bench_measure(const struct bench_case *one, size_t n, struct measure_result *results);
 
 /*
  * For a case whose results do not come from bench_run(): whether it is to be
@@ -43,6 +45,8 @@ void bench_report(const struct bench_case *one, size_t n, const char *unit,
 bool bench_wants(const struct bench_case *cases, size_t count);
 bool bench_is_quick(void);
 bool bench_is_listing(void);
+/* Where cases keep files. */
+const char *bench_directory(void);
 
 /* Memory on huge pages, all of it touched; the program ends if there is none. */
 void *bench_memory(size_t bytes);
@@ -65,6 +69,7 @@ void bench_threads(void);
 void bench_kernels(void);
 void bench_peer(void);
 void bench_memory_held(void);
+void bench_spill(void);
 void bench_instructions(void);
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -169,11 +169,51 @@ function thread_figure(   q) {
 		by_a_hair(q, 0.95, "a tape is slabs, an array one piece."))
 }
 
+# Of both sweeps and all that is calculated beside them, from least to most nanoseconds a byte:
+# the worst in worst_sweep and worst_quotient.
+function worst_sweep_of(least_work, most_work,   i, q, part) {
+	worst_quotient = 0
+	for (i = 1; i <= rows; i++) {
+		if (split(field[i, "case"], part, "/") != 3 || part[1] != "spill" ||
+		    part[2] !~ /^(forward|reverse)$/ || field[i, "variant"] != "reel, budget" ||
+		    part[3] < least_work || part[3] > most_work)
+			continue
+		q = field[i, "median"] / median(field[i, "case"], "compute or transfer")
+		if (q > worst_quotient) {
+			worst_quotient = q
+			worst_sweep = part[2] " at " part[3] " ns"
+		}
+	}
+	if (!worst_quotient)
+		missing = 1
+}
+
+function spill_figures(   q) {
+	worst_sweep_of(0.3, 1e9)
+	q = worst_quotient
+	figure("tape of 8 budgets, 0.3 ns of calculation a byte and more: over the longer of that " \
+		"and plain transfer, the worst", "1.1 x", worst_sweep ", " times(q), q <= 1.1,
+		by_a_hair(q, 1.1, "the offload threads share the processors with the sweep."))
+	worst_sweep_of(0, 0)
+	q = worst_quotient
+	figure("tape of 8 budgets, no calculation: over plain transfer, the worst",
+		"1.15 x", worst_sweep ", " times(q), q <= 1.15,
+		by_a_hair(q, 1.15, "a transfer begins when there is something to write, or to read."))
+	q = median("spill/growth", "reel, budget", "17179869184") / \
+	    median("spill/growth", "reel, budget", "4294967296")
+	figure("tape of 16 GiB over one of 4 GiB, the same budget, a byte", "1.15 x", times(q),
+		q <= 1.15, by_a_hair(q, 1.15, "a disk is not equally fast all over."))
+	q = (median("spill/resident", "reel, budget") - median("spill/resident", "no tape")) / \
+	    median("spill/resident", "hard budget")
+	figure("tape of 8 budgets: what was resident, seen from outside, over the hard budget",
+		"1.05 x", times(q), q <= 1.05, "what is beside the slabs is more than that.")
+}
+
 END {
 	large = 67108864; cached = 32768
 	print "## Figures asked\n\n| what | asked | measured | reached |\n|---|---|---|---|"
 	floor_figure(); shape_figures(); single_figures(); memory_figures()
-	kernel_figures(); replay_figures(); thread_figure()
+	kernel_figures(); replay_figures(); thread_figure(); spill_figures()
 	print ""
 	for (i = 1; i <= reason_count; i++)
 		print "- " reasons[i]

@@ -19,6 +19,13 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/b-kernels.c \
 	%D%/b-peer.c %D%/adolc.h \
 	%D%/b-memory.c \
+	%D%/b-spill.c %D%/spill.h \
+	%D%/spill-sweep.c \
+	%D%/spill-peers.c \
+	%D%/spill-share.c \
+	%D%/spill-size.c \
+	%D%/spill-cost.c \
+	%D%/spill-codec.c \
 	%D%/b-instructions.c
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
 $(%C%_reel_bench_OBJECTS): CFLAGS += -O3

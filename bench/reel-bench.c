@@ -16,7 +16,8 @@
 
 static void (*const subjects[])(void) = {
 	bench_floor,   bench_bulk,    bench_record, bench_single,      bench_cold,
-	bench_threads, bench_kernels, bench_peer,   bench_memory_held, bench_instructions,
+	bench_threads, bench_kernels, bench_peer,   bench_memory_held, bench_spill,
+	bench_instructions,
 };
 
 static struct {
@@ -26,6 +27,7 @@ static struct {
 	regex_t filter;
 	const char *json_path;
 	const char *plot_path;
+	const char *directory;
 } options;
 
 bool bench_is_quick(void)
@@ -36,6 +38,13 @@ bool bench_is_quick(void)
 bool bench_is_listing(void)
 {
 	return options.list;
+}
+
+const char *bench_directory(void)
+{
+	const char *directory = options.directory ? options.directory : getenv("TMPDIR");
+
+	return directory ? directory : "/var/tmp";
 }
 
 static bool selected(const char *name)
@@ -96,6 +105,14 @@ bool bench_starts(const struct bench_case *one)
 	return wanted && !options.list;
 }
 
+void bench_measure(const struct bench_case *one, size_t n, struct measure_result *results)
+{
+	show_progress(one, n);
+	measure_in_turns(one->variants, one->count, n,
+			 options.quick ? one->rounds / 2 + 1 : one->rounds, results);
+	end_progress();
+}
+
 void bench_run(const struct bench_case *one)
 {
 	struct measure_result results[MOST_VARIANTS];
@@ -105,10 +122,7 @@ void bench_run(const struct bench_case *one)
 	for (size_t s = 0; s < MOST_SIZES && one->sizes[s]; s++) {
 		if (options.quick && one->sizes[s] > one->quick_largest)
 			break;
-		show_progress(one, one->sizes[s]);
-		measure_in_turns(one->variants, one->count, one->sizes[s],
-				 options.quick ? one->rounds / 2 + 1 : one->rounds, results);
-		end_progress();
+		bench_measure(one, one->sizes[s], results);
 		bench_report(one, one->sizes[s], "ns/value", results);
 	}
 }
@@ -125,6 +139,7 @@ static int read_options(int argc, char **argv)
 					      {"only", required_argument, NULL, 'o'},
 					      {"json", required_argument, NULL, 'j'},
 					      {"plot", required_argument, NULL, 'p'},
+					      {"directory", required_argument, NULL, 'd'},
 					      {"list", no_argument, NULL, 'l'},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
@@ -140,6 +155,8 @@ static int read_options(int argc, char **argv)
 			options.json_path = optarg;
 		else if (option == 'p')
 			options.plot_path = optarg;
+		else if (option == 'd')
+			options.directory = optarg;
 		else if (option == 'h')
 			return -1;
 		else if (option != 'o')
@@ -157,12 +174,14 @@ static int help(void)
 	puts("Usage: reel-bench [OPTION]...\n"
 	     "Measure what Reel costs beside what else one could use. Times are nanoseconds a\n"
 	     "value; `ratio` is to the variant that has 1.00; `faults` are pages a run. Cases\n"
-	     "memory/ are bytes, instructions/ are instructions a value.\n"
+	     "memory/ are bytes, instructions/ are instructions a value, spill/ are a byte of tape.\n"
 	     "\n"
 	     "  --quick       small sizes, fewer rounds: under 45 seconds in all\n"
 	     "  --only REGEX  only the cases whose names match\n"
 	     "  --json FILE   write one JSON object a line for each result, too\n"
 	     "  --plot FILE   draw the kernels' gradients over their primals, too, as SVG\n"
+	     "  --directory DIRECTORY\n"
+	     "                on a disk, for spill/; else TMPDIR from the environment, or /var/tmp\n"
 	     "  --list        list the cases\n"
 	     "  --help        this text");
 	return 0;

@@ -33,6 +33,13 @@ that, not the layout, is most of what separates it from \`soa-warm\` there. \`le
 record less or run the primal twice. \`peer/\` are the same gradients by other tools, where they are
 installed: ADOL-C records operations by overloading and interprets its tape.
 
+The times of \`spill/\` are nanoseconds a byte of tape, n are bytes. A tape of eight times its budget
+is compared with the least time that there can be, the longer one of the same sweep all in memory
+and of a plain transfer (O_DIRECT, slabs, one at a time or four, from and to as much memory as the
+budget) of what has no room; both are of the same run. The number in the name is the calculation
+beside the tape, nanoseconds a byte. A mapped file and stdio drop behind them what is above the
+budget. \`processor\` is the time of all threads but the program's own.
+
 END
 
 awk -f "$here/rows.awk" -f "$here/figures.awk" "$results"

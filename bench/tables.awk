@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# After rows.awk: the kernels side by side, the instructions, and every result.
+# After rows.awk: the instructions, the kernels side by side, the spilled tapes, and every result.
 
 # 0 where there is no such variant.
 function over_best(name, variant) {
@@ -49,6 +49,31 @@ function instructions(   i, name, last, line) {
 	print line ? line " |\n" : "| not counted here | |\n"
 }
 
+# By the nanoseconds that are calculated with each byte.
+function spills(   i, j, q, name, variants, columns, shown, line) {
+	columns = split("all in memory;plain transfer, one;plain transfer, four;reel, budget;" \
+			"mapped file;stdio files", variants, ";")
+	print "## Tapes of eight times their budget: time over the least that there can be\n"
+	print "| sweep, calculation | in memory | plain, one | plain, four | reel | mapped | stdio |"
+	print "|---|---|---|---|---|---|---|"
+	for (i = 1; i <= rows; i++) {
+		name = field[i, "case"]
+		if (name !~ /^spill\/(forward|reverse)\// || shown[name]++)
+			continue
+		line = name
+		sub("spill/", "", line)
+		sub("/", ", ", line)
+		line = line " ns"
+		for (j = 1; j <= columns; j++) {
+			q = (name, variants[j]) in medians ? \
+				medians[name, variants[j]] / medians[name, "compute or transfer"] : 0
+			line = line " | " (q ? sprintf("%.2f", q) : "-")
+		}
+		print "| " line " |"
+	}
+	print ""
+}
+
 function everything(   i, digits) {
 	print "## Everything\n"
 	print "| case | variant | n | unit | median | ratio | faults |"
@@ -62,5 +87,5 @@ function everything(   i, digits) {
 }
 
 END {
-	instructions(); kernels("paper"); kernels("large"); everything()
+	instructions(); kernels("paper"); kernels("large"); spills(); everything()
 }

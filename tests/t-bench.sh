@@ -24,7 +24,7 @@ ok $? '--help describes the options'
 
 "$bench" --list >cases
 ok $? '--list succeeds'
-for subject in floor bulk record single cold threads kernel memory instructions; do
+for subject in floor bulk record single cold threads kernel memory spill instructions; do
 	grep -q "^$subject/" cases
 	ok $? "there is a case of $subject"
 done
@@ -54,6 +54,21 @@ else
 	grep -q 'no process be stepped' err
 	ok $? 'where no instruction can be counted, it says so'
 fi
+
+"$bench" --quick --only '^spill/replay' --directory . --json spilled >/dev/null 2>err
+ok $? 'a tape outgrows memory'
+if [ -s spilled ]; then
+	[ "$(grep -c '"unit": "ns/byte", "median": [0-9]' spilled)" -eq 5 ] &&
+		[ "$(grep -c '"unit": "bytes", "median": [0-9]' spilled)" -eq 3 ] && [ ! -s err ]
+	ok $? 'its times are of a byte'
+else
+	[ "$(wc -l <err)" -eq 1 ] && grep -q 'spill/ is left out: .*--directory' err
+	ok $? 'where there is no disk for it, it says so'
+fi
+"$bench" --quick --only '^(spill|bulk/read)' --directory no/where --json results >/dev/null 2>err
+[ $? -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] &&
+	grep -q 'spill/ is left out: .*no/where.*--directory' err && grep -q bulk/read results
+ok $? 'without a directory, spill cases are left out and the others are measured'
 
 if grep -q ^peer/ cases; then
 	"$bench" --quick --only '^peer/logsum' >/dev/null
@@ -112,7 +127,7 @@ grep -q '^| 64 Mi .* | 0.943 | yes |$' figures
 ok $? 'the floor is the better store and the load'
 grep -q '^| mass spring, .* bytes on the tape .* | 60 x | yes |$' figures
 ok $? 'quotients are the right way round'
-[ "$(grep -c '^|.*| - | not measured |$' figures)" -eq 17 ] && ! grep -q '^- ' figures
+[ "$(grep -c '^|.*| - | not measured |$' figures)" -eq 21 ] && ! grep -q '^- ' figures
 ok $? 'what was not measured is said to be so'
 
 result bulk/write+read 'reel span' $large 0.6 >>made-up
@@ -136,8 +151,33 @@ ok $? 'the mean is geometric'
 grep -q '^| nine kernels, .* kept .* the least | .* | i 0.5 x | no |$' figures
 ok $? 'one slow kernel is named'
 
+for sweep in forward/0 reverse/0 forward/0.3 reverse/1; do
+	result spill/$sweep 'compute or transfer' 1 1
+done >made-up
+{
+	result spill/forward/0 'reel, budget' 1 1.1
+	result spill/reverse/0 'reel, budget' 1 1.14
+	result spill/forward/0.15 'reel, budget' 1 9
+	result spill/forward/0.3 'reel, budget' 1 1.05
+	result spill/reverse/1 'reel, budget' 1 1.3
+	result spill/resident 'hard budget' 1 100
+	result spill/resident 'no tape' 1 10
+	result spill/resident 'reel, budget' 1 112
+	result spill/growth 'reel, budget' 4294967296 0.5
+	result spill/growth 'reel, budget' 17179869184 0.6
+} >>made-up
+figures
+grep -q '^| tape of 8 .* no calculation.* | reverse at 0 ns, 1.14 x | yes |$' figures &&
+	grep -q '^| tape of 8 .* and more.* | reverse at 1 ns, 1.3 x | no |$' figures
+ok $? 'the worst sweep is named, with and without calculation'
+grep -q '^| tape of 8 .* resident.* | 1.02 x | yes |$' figures
+ok $? 'what is resident without a tape is not counted'
+grep -q '^| tape of 16 GiB .* | 1.2 x | no |$' figures
+ok $? 'growth is that from 4 to 16 GiB'
+
+cat spilled >>results
 "$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" results >results.md
-[ "$(grep -c '^| kernel/' results.md)" -eq "$(wc -l <results)" ] &&
+[ "$(grep -c '^| [a-z]*/.* |$' results.md)" -eq "$(wc -l <results)" ] &&
 	grep -q '^| gravity |' results.md
 ok $? 'RESULTS.md has every result'
 end
