@@ -46,6 +46,8 @@ struct reel_client *reel_client_adopt(struct reel_offload *offload)
 		client = add_client(offload);
 	if (!client)
 		return NULL;
+	/* Relaxed, here and below: how many share the frames is an estimate. */
+	atomic_fetch_add_explicit(&offload->clients_in_use, 1, memory_order_relaxed);
 	client->descents = 0;
 	client->ahead = 0;
 	client->in_time = 0;
@@ -57,8 +59,9 @@ struct reel_client *reel_client_adopt(struct reel_offload *offload)
 	return client;
 }
 
-void reel_client_release(struct reel_client *client)
+void reel_client_release(struct reel_offload *offload, struct reel_client *client)
 {
+	atomic_fetch_sub_explicit(&offload->clients_in_use, 1, memory_order_relaxed);
 	/* Release: pairs with the acquire in find_unused(). */
 	atomic_store_explicit(&client->in_use, false, memory_order_release);
 }

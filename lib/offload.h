@@ -119,6 +119,7 @@ struct reel_offload {
 
 	_Atomic(struct reel_client *) clients;
 	_Atomic uint64_t last_client;
+	_Atomic unsigned clients_in_use;
 	/* Slabs that are SEALED, and CLEAN. */
 	_Atomic size_t sealed;
 	_Atomic size_t clean;
@@ -252,7 +253,7 @@ bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct r
 
 /* client.c: NULL: no memory. */
 struct reel_client *reel_client_adopt(struct reel_offload *offload);
-void reel_client_release(struct reel_client *client);
+void reel_client_release(struct reel_offload *offload, struct reel_client *client);
 void reel_client_free_all(struct reel_offload *offload);
 
 #endif

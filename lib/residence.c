@@ -116,6 +116,26 @@ void reel_slab_cover(reel_tape *tape, struct reel_slab *slab)
 
 /* ---- Visiting ---- */
 
+static unsigned smaller(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * A quarter of the frames, for all tapes together: with more, tapes read each other's
+ * slabs out of memory before they are popped.
+ */
+static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_client *client)
+{
+	size_t share = pool->hard_budget / pool->slab_bytes / 4;
+	unsigned tapes = atomic_load_explicit(&pool->offload->clients_in_use,
+					      memory_order_relaxed);
+
+	share /= tapes ? tapes : 1;
+	return smaller(client->ahead, share < 1 ? 1 : share > MOST_AHEAD ? MOST_AHEAD
+									   : (unsigned)share);
+}
+
 static void note_stall(reel_tape *tape, uint64_t since)
 {
 	struct reel_client *client = tape->client;
@@ -125,7 +145,7 @@ static void note_stall(reel_tape *tape, uint64_t since)
 	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
 				  memory_order_relaxed);
 	client->in_time = 0;
-	client->ahead = client->ahead < MOST_AHEAD / 2 ? 2 * client->ahead : MOST_AHEAD;
+	client->ahead = smaller(2 * client->ahead, MOST_AHEAD);
 }
 
 static bool is_away(enum reel_slab_state state)
@@ -236,6 +256,7 @@ void reel_slab_request(reel_tape *tape)
 {
 	struct reel_client *client = tape->client;
 	struct reel_slab *slab;
+	unsigned ahead;
 
 	if (!client || tape->pool->offload->orphaned)
 		return;
@@ -243,7 +264,8 @@ void reel_slab_request(reel_tape *tape)
 	if (client->descents++ == 0 || !tape->slab)
 		return;
 	slab = tape->slab->below;
-	for (unsigned i = 0; i < client->ahead && slab; i++, slab = slab->below) {
+	ahead = slabs_ahead(tape->pool, client);
+	for (unsigned i = 0; i < ahead && slab; i++, slab = slab->below) {
 		if (requests_open(client) == REEL_REQUESTS)
 			break;
 		if (!resides(tape->pool, slab) ||
@@ -337,6 +359,6 @@ void reel_residence_end(reel_tape *tape)
 	if (!tape->client)
 		return;
 	reel_event_signal(&tape->pool->offload->work);
-	reel_client_release(tape->client);
+	reel_client_release(tape->pool->offload, tape->client);
 	tape->client = NULL;
 }
