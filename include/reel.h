@@ -2,10 +2,11 @@
 /*
  * Reel: the tape for reverse-mode automatic differentiation.
  *
- * reel/tape.h   push, pop, records, bits, spans, marks, errors: start here
- * reel/block.h  long loops reversed block by block, in the cache
- * reel/pool.h   where tapes get their memory: budgets, recycling, statistics
- * reel/store.h  where slabs go that have no room in memory: files, codecs, your own
+ * reel/tape.h      push, pop, records, bits, spans, marks, errors: start here
+ * reel/block.h     long loops reversed block by block, in the cache
+ * reel/schedule.h  what to store and what to run again of a loop that is longer still
+ * reel/pool.h      where tapes get their memory: budgets, recycling, statistics
+ * reel/store.h     where slabs go that have no room in memory: files, codecs, your own
  */
 #ifndef REEL_H
 #define REEL_H
@@ -15,5 +16,6 @@
 #include <reel/store.h>
 #include <reel/tape.h>
 #include <reel/block.h>
+#include <reel/schedule.h>
 
 #endif

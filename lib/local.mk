@@ -5,6 +5,7 @@ reelinclude_HEADERS = \
 	include/reel/compiler.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
+	include/reel/schedule.h \
 	include/reel/store.h \
 	include/reel/tape.h \
 	include/reel/version.h
@@ -25,6 +26,14 @@ libreel_core_la_SOURCES = \
 	%D%/mark.c \
 	%D%/hold.c \
 	%D%/block.c \
+	%D%/schedule.c \
+	%D%/schedule-check.c \
+	%D%/plan.c %D%/plan.h \
+	%D%/plan-binomial.c \
+	%D%/plan-mixed.c \
+	%D%/plan-hierarchical.c \
+	%D%/plan-periodic.c \
+	%D%/plan-online.c \
 	%D%/check.c \
 	%D%/error.c \
 	%D%/residence.c %D%/residence.h \

@@ -10,6 +10,9 @@ check_PROGRAMS += \
 	%D%/t-mark \
 	%D%/t-hold \
 	%D%/t-block \
+	%D%/t-schedule \
+	%D%/t-plan-tables \
+	%D%/t-plan-search \
 	%D%/t-kernels \
 	%D%/t-check \
 	%D%/t-error \
@@ -53,6 +56,7 @@ dist_check_SCRIPTS += \
 	%D%/t-info.sh \
 	%D%/t-layers.sh \
 	%D%/t-models.sh \
+	%D%/t-plan.sh \
 	%D%/t-readme.sh \
 	%D%/t-symbols.sh \
 	%D%/t-tsunami.sh
@@ -65,7 +69,7 @@ LDADD = libreel-tap.la libreel-core.la -lm
 AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
-	%D%/file-support.h
+	%D%/file-support.h %D%/plan-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -76,6 +80,17 @@ libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 %C%_t_store_open_SOURCES = %D%/t-store-open.c $(store_suite)
 store_suite = %D%/store-suite.c %D%/store-suite.h
 %C%_t_pack_CPPFLAGS = $(AM_CPPFLAGS) $(LZ4_CFLAGS)
+
+%C%_t_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
+EXTRA_DIST += \
+	%D%/data/binomial_optimum.csv \
+	%D%/data/diskrevolve_costs.csv \
+	%D%/data/hrevolve_costs.csv \
+	%D%/data/mixed_optimum.csv \
+	%D%/data/mixed_sized_optimum.csv \
+	%D%/data/multistage_access_counts.csv \
+	%D%/data/online_costs.csv \
+	%D%/data/twolevel_periodic.csv
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm

@@ -37,6 +37,10 @@ static const struct {
 	{"struct reel_pool_options", sizeof(struct reel_pool_options), 72},
 	{"struct reel_pool_stats", sizeof(struct reel_pool_stats), 200},
 	{"reel_model", sizeof(reel_model), 48},
+	{"struct reel_problem", sizeof(struct reel_problem), 176},
+	{"reel_action", sizeof(reel_action), 40},
+	{"reel_schedule", sizeof(reel_schedule), 6288},
+	{"struct reel_schedule_report", sizeof(struct reel_schedule_report), 192},
 };
 
 int main(void)

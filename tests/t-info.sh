@@ -63,6 +63,7 @@ claim 'an unknown option of info is refused' refuses "'reel info --help'" info -
 claim 'an unknown argument of info is refused' refuses "'reel info --help'" info --json rewind
 claim 'reel --help succeeds' gives 0 --help
 claim 'reel --help lists info' says '^  info '
+claim 'reel --help lists plan' says '^  plan '
 claim 'reel --version succeeds' gives 0 --version
 claim 'reel --version names the version' says '^reel [0-9]'
 claim 'reel info --help succeeds' gives 0 info --help

@@ -13,6 +13,7 @@ enum fact_kind {
 	FACT_TEXT,
 	FACT_NUMBER,
 	FACT_BYTES,
+	FACT_REAL,
 	FACT_FLAG,
 };
 
@@ -20,6 +21,7 @@ struct fact {
 	const char *name;
 	enum fact_kind kind;
 	long long number;
+	double real;
 	char *text;
 };
 
@@ -64,6 +66,11 @@ void facts_add_number(struct facts *facts, const char *name, long long number)
 void facts_add_bytes(struct facts *facts, const char *name, long long bytes)
 {
 	add_number(facts, name, FACT_BYTES, bytes);
+}
+
+void facts_add_real(struct facts *facts, const char *name, double real)
+{
+	add(facts, (struct fact){ .name = name, .kind = FACT_REAL, .real = real });
 }
 
 void facts_add_flag(struct facts *facts, const char *name, bool flag)
@@ -134,6 +141,9 @@ static void print_text_value(FILE *stream, const struct fact *fact)
 	case FACT_BYTES:
 		print_bytes(stream, fact->number);
 		break;
+	case FACT_REAL:
+		fprintf(stream, "%.12g", fact->real);
+		break;
 	case FACT_FLAG:
 		fputs(fact->number ? "yes" : "no", stream);
 		break;
@@ -152,6 +162,9 @@ static void print_json_value(FILE *stream, const struct fact *fact)
 	case FACT_NUMBER:
 	case FACT_BYTES:
 		fprintf(stream, "%lld", fact->number);
+		break;
+	case FACT_REAL:
+		fprintf(stream, "%.12g", fact->real);
 		break;
 	case FACT_FLAG:
 		fputs(fact->number ? "true" : "false", stream);

@@ -28,6 +28,7 @@ enum { UNKNOWN = -1 };
 void facts_add_text(struct facts *facts, const char *name, const char *text);
 void facts_add_number(struct facts *facts, const char *name, long long number);
 void facts_add_bytes(struct facts *facts, const char *name, long long bytes);
+void facts_add_real(struct facts *facts, const char *name, double real);
 void facts_add_flag(struct facts *facts, const char *name, bool flag);
 
 /*

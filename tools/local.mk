@@ -8,6 +8,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/kernel-file.c %D%/kernel-file.h \
 	%D%/machine.c \
 	%D%/openmp.c \
+	%D%/plan.c \
 	%D%/reel.c \
 	%D%/topology-hwloc.c \
 	%D%/topology-kernel.c \

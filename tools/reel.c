@@ -12,6 +12,7 @@
 
 static const struct verb verbs[] = {
 	{ "info", "show what this build and this machine offer", info_help, info_run },
+	{ "plan", "plan the reversal of a loop that is run again in parts", plan_help, plan_run },
 };
 
 enum {

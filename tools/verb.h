@@ -21,6 +21,9 @@ struct verb {
 extern const char info_help[];
 int info_run(int count, char **words);
 
+extern const char plan_help[];
+int plan_run(int count, char **words);
+
 /* Says on standard error that the verb knows no such word; returns EXIT_USAGE. */
 int reject_word(const char *verb, const char *word);
 

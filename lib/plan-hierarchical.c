@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The least time for tiers that differ in what storing and loading costs: H-Revolve
+ * (Herrmann and Pallez 2020), and Disk-Revolve (Aupy, Herrmann, Hovland and Robert 2016)
+ * for a last tier without limit.
+ *
+ * While a state is held in a tier, those above it are in the same tier or in faster
+ * ones. So the table needs, for a tier k with m free slots, all faster tiers being free:
+ *
+ *	free(k, m, l) = min(free(k - 1, all, l), store(k) + held(k, m, l))
+ *	held(k, m, l) = min(free(k - 1, all, l),
+ *			    min over j of j + free(k, m - 1, l - j) + load(k) + held(k, m, j))
+ *
+ * the time, but for recording and reversing, of l steps from the working state; m counts
+ * the slot that holds it. free(k - 1, all, l) within held() is the state's move to a
+ * faster tier; its slot is given up. One step takes none; more without a slot cannot be.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+#define NO_TIER UINT8_MAX
+
+/* Times of 0 to `steps` steps. */
+struct times {
+	double *faster; /* free(k - 1, all, l) */
+	double *fewer;  /* free(k, m - 1, l) */
+	double *free;   /* free(k, m, l) */
+	double *held;   /* held(k, m, l) */
+	double *memory;
+	int64_t steps;
+};
+
+static int64_t row_length(const reel_plan *plan)
+{
+	return plan->problem.steps + 1;
+}
+
+static int32_t *split_row(const reel_plan *plan, unsigned tier, int64_t slots)
+{
+	return plan->split + (plan->first_row[tier] + slots) * row_length(plan);
+}
+
+static uint8_t *tier_row(const reel_plan *plan, unsigned tier, int64_t slots)
+{
+	return plan->store_tier + (plan->first_row[tier] + slots) * row_length(plan);
+}
+
+static int times_open(struct times *times, int64_t steps)
+{
+	size_t length = (size_t)steps + 1;
+	double *memory = calloc(4 * length, sizeof *memory);
+
+	if (!memory)
+		return -ENOMEM;
+	*times = (struct times){memory, memory + length, memory + 2 * length, memory + 3 * length,
+				memory, steps};
+	for (int64_t l = 2; l <= steps; l++)
+		times->faster[l] = INFINITY;
+	return 0;
+}
+
+static void swap_rows(double **a, double **b)
+{
+	double *kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+/*
+ * The time of a held state and its split, 0 where a move takes no longer. Of equal splits
+ * the last one is taken: the states are further apart, and fewer.
+ */
+static double least_split(const struct times *times, double load, int64_t steps, int32_t *split)
+{
+	double best = INFINITY;
+	int64_t at = 0;
+
+	for (int64_t j = 1; j < steps; j++) {
+		double time = (double)j + times->fewer[steps - j] + load + times->held[j];
+
+		at = time <= best ? j : at;
+		best = time <= best ? time : best;
+	}
+	if (best < times->faster[steps]) {
+		*split = (int32_t)at;
+		return best;
+	}
+	*split = 0;
+	return times->faster[steps];
+}
+
+/* The rows of a tier with so many free slots, in times->held and times->free. */
+static void fill_row(const reel_plan *plan, struct times *times, unsigned tier, int64_t slots)
+{
+	const struct reel_tier *costs = &plan->problem.tier[tier];
+	const uint8_t *faster = tier ? tier_row(plan, tier - 1, plan->table_slots[tier - 1]) : NULL;
+	int32_t *split = split_row(plan, tier, slots);
+	uint8_t *stored = tier_row(plan, tier, slots);
+
+	for (int64_t l = 2; l <= times->steps; l++) {
+		double here;
+
+		times->held[l] = least_split(times, costs->load_cost, l, &split[l]);
+		here = costs->store_cost + times->held[l];
+		times->free[l] = here < times->faster[l] ? here : times->faster[l];
+		if (here < times->faster[l])
+			stored[l] = (uint8_t)tier;
+		else
+			stored[l] = faster ? faster[l] : NO_TIER;
+	}
+}
+
+static void fill_row_without_slots(const reel_plan *plan, struct times *times, unsigned tier)
+{
+	size_t length = (size_t)row_length(plan);
+
+	memcpy(times->fewer, times->faster, length * sizeof *times->fewer);
+	if (tier)
+		memcpy(tier_row(plan, tier, 0), tier_row(plan, tier - 1, plan->table_slots[tier - 1]),
+		       length);
+	else
+		memset(tier_row(plan, tier, 0), NO_TIER, length);
+}
+
+static void fill_tier(const reel_plan *plan, struct times *times, unsigned tier)
+{
+	fill_row_without_slots(plan, times, tier);
+	for (int64_t slots = 1; slots <= plan->table_slots[tier]; slots++) {
+		fill_row(plan, times, tier, slots);
+		swap_rows(&times->fewer, &times->free);
+	}
+	swap_rows(&times->faster, &times->fewer);
+}
+
+/* More slots than steps are of no use. */
+static size_t lay_out_rows(reel_plan *plan, unsigned tiers)
+{
+	unsigned rows = 0;
+
+	plan->table_tiers = tiers;
+	for (unsigned t = 0; t < tiers; t++) {
+		int64_t slots = plan->problem.tier[t].slots;
+
+		plan->table_slots[t] = slots < plan->problem.steps ? slots : plan->problem.steps;
+		plan->first_row[t] = rows;
+		rows += (unsigned)plan->table_slots[t] + 1;
+	}
+	return rows;
+}
+
+int reel_tiers_compute(reel_plan *plan, unsigned tiers, double **least)
+{
+	size_t entries = lay_out_rows(plan, tiers) * (size_t)row_length(plan);
+	struct times times;
+
+	plan->split = calloc(entries, sizeof *plan->split);
+	plan->store_tier = calloc(entries, sizeof *plan->store_tier);
+	if (!plan->split || !plan->store_tier || times_open(&times, plan->problem.steps))
+		return -ENOMEM;
+	for (unsigned t = 0; t < tiers; t++)
+		fill_tier(plan, &times, t);
+	if (least) {
+		memmove(times.memory, times.faster,
+			(size_t)row_length(plan) * sizeof *times.memory);
+		*least = times.memory;
+	} else {
+		free(times.memory);
+	}
+	return 0;
+}
+
+/* The slowest tier that is open to the states above the topmost level. */
+static unsigned open_tier(const reel_schedule *schedule)
+{
+	unsigned last = schedule->plan->table_tiers - 1;
+	unsigned top = schedule->levels ? schedule->level[schedule->levels - 1].tier : last;
+
+	return top < last ? top : last;
+}
+
+static struct choice choose_of_held(const reel_schedule *schedule, int64_t steps)
+{
+	const reel_plan *plan = schedule->plan;
+	unsigned tier = schedule->level[schedule->levels - 1].tier;
+	int64_t split, slots;
+
+	if (tier >= plan->table_tiers)
+		return (struct choice){CHOOSE_MOVE, 0, 0};
+	slots = plan->table_slots[tier] - schedule->in_use[tier] + 1;
+	split = split_row(plan, tier, slots)[steps];
+	return (struct choice){split ? CHOOSE_ADVANCE : CHOOSE_MOVE, split, 0};
+}
+
+struct choice reel_tiers_choose(const reel_schedule *schedule, int64_t steps, bool held)
+{
+	const reel_plan *plan = schedule->plan;
+	unsigned tier;
+
+	if (steps == 1)
+		return (struct choice){CHOOSE_RECORD, 1, 0};
+	if (held)
+		return choose_of_held(schedule, steps);
+	tier = open_tier(schedule);
+	tier = tier_row(plan, tier, plan->table_slots[tier] - schedule->in_use[tier])[steps];
+	return (struct choice){CHOOSE_STORE, 0, tier};
+}
+
+static int compute_hierarchical(reel_plan *plan)
+{
+	return reel_tiers_compute(plan, plan->problem.tiers, NULL);
+}
+
+static bool is_cheaper(const struct reel_tier *tier, const struct reel_tier *faster)
+{
+	return tier->store_cost < faster->store_cost || tier->load_cost < faster->load_cost;
+}
+
+static const char *problem_of_tiers(const struct reel_problem *problem)
+{
+	for (unsigned t = 1; t < problem->tiers; t++)
+		if (is_cheaper(&problem->tier[t], &problem->tier[t - 1]))
+			return "a tier is cheaper than the one before: put the fastest tier first";
+	return NULL;
+}
+
+static const char *problem_of_hierarchical(const struct reel_problem *problem)
+{
+	if (reel_plan_all_slots(problem) < 1)
+		return "no tier has a slot: give one to one of them";
+	return problem_of_tiers(problem);
+}
+
+const struct planner reel_planner_hierarchical = {
+	.name = "hierarchical",
+	.problem = problem_of_hierarchical,
+	.compute = compute_hierarchical,
+	.choose = reel_tiers_choose,
+	.uses_table = true,
+};
+
+/* ---- A last tier without limit ---- */
+
+/*
+ * disk(l) = min(free(l), min over j of store + j + disk(l - j) + load + free(j)): the
+ * state is stored for the first j steps, which are reversed in the faster tiers.
+ */
+static void fill_disk(const struct reel_tier *tier, const double *times, double *disk,
+		      int32_t *gaps, int64_t steps)
+{
+	for (int64_t l = 2; l <= steps; l++) {
+		double best = INFINITY;
+		int64_t at = 0;
+
+		for (int64_t j = 1; j < l; j++) {
+			double time = tier->store_cost + (double)j + disk[l - j] +
+				      tier->load_cost + times[j];
+
+			at = time <= best ? j : at;
+			best = time <= best ? time : best;
+		}
+		disk[l] = best < times[l] ? best : times[l];
+		gaps[l] = best < times[l] ? (int32_t)at : 0;
+	}
+}
+
+static void lay_places(reel_plan *plan, const int32_t *gaps)
+{
+	int64_t at = 0, count = 0;
+
+	for (int64_t gap; (gap = gaps[plan->problem.steps - at]); at += gap)
+		plan->place[count++] = at;
+	plan->place[count] = at;
+	plan->place_count = count;
+}
+
+static int compute_disk_revolve(reel_plan *plan)
+{
+	size_t length = (size_t)row_length(plan);
+	unsigned last = plan->problem.tiers - 1;
+	double *times = NULL, *disk = calloc(length, sizeof *disk);
+	int32_t *gaps = calloc(length, sizeof *gaps);
+	int error = disk && gaps ? reel_tiers_compute(plan, last, &times) : -ENOMEM;
+
+	plan->place = calloc(length, sizeof *plan->place);
+	if (!plan->place)
+		error = -ENOMEM;
+	if (!error) {
+		fill_disk(&plan->problem.tier[last], times, disk, gaps, plan->problem.steps);
+		lay_places(plan, gaps);
+	}
+	free(times);
+	free(disk);
+	free(gaps);
+	return error;
+}
+
+static int64_t place(const reel_plan *plan, int64_t i)
+{
+	return plan->place[i < plan->place_count ? i : plan->place_count];
+}
+
+static int64_t places(const reel_plan *plan, int64_t steps)
+{
+	(void)steps;
+	return plan->place_count;
+}
+
+static const char *problem_of_disk_revolve(const struct reel_problem *problem)
+{
+	if (problem->tiers < 2)
+		return "a second tier is needed, one without limit";
+	if (problem->tier[problem->tiers - 1].slots < problem->steps - 1)
+		return "the last tier needs as many slots as there are steps; hierarchical has no "
+		       "such need";
+	if (problem->steps > 1 &&
+	    reel_plan_all_slots(problem) == problem->tier[problem->tiers - 1].slots)
+		return "no tier but the last has a slot: give one to the first";
+	return problem_of_tiers(problem);
+}
+
+const struct planner reel_planner_disk_revolve = {
+	.name = "disk-revolve",
+	.problem = problem_of_disk_revolve,
+	.compute = compute_disk_revolve,
+	.choose = reel_tiers_choose,
+	.place = place,
+	.places = places,
+	.uses_table = true,
+	.unlimited_last_tier = true,
+};

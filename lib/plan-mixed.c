@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tapes where they are better than states (Maddison 2024; with tapes of k states each).
+ *
+ * The forward runs of l steps from the working state, with memory for m states, are
+ *
+ *	runs(l, m) = min(1 + runs(l - 1, m - k),
+ *			 min over i of i + runs(i, m) + runs(l - i, m - 1))
+ *
+ * the first step being recorded for good, or the state being stored and the steps from i
+ * on being reversed first. runs(1, m) = 1: a step that is reversed at once takes up no
+ * memory. More steps need some.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "plan.h"
+
+/* A sum of two of them is a number still. */
+#define IMPOSSIBLE (INT64_MAX / 4)
+
+static int64_t row_length(const reel_plan *plan)
+{
+	return plan->problem.steps + 1;
+}
+
+/* plan->split: where to split, or 0: record the first step for good. */
+static int32_t *split_row(const reel_plan *plan, int64_t memory)
+{
+	return plan->split + memory * row_length(plan);
+}
+
+/* `row` is that of the same memory, `fewer` that of one state less, `kept` of a tape less. */
+static int64_t least_runs(const int64_t *row, const int64_t *fewer, const int64_t *kept,
+			  int64_t steps, int32_t *split)
+{
+	int64_t best = kept ? 1 + kept[steps - 1] : IMPOSSIBLE;
+
+	*split = 0;
+	for (int64_t i = 1; i < steps; i++) {
+		int64_t runs = i + row[i] + fewer[steps - i];
+
+		if (runs < best) {
+			best = runs;
+			*split = (int32_t)i;
+		}
+	}
+	return best;
+}
+
+static void fill_runs(const reel_plan *plan, int64_t *runs)
+{
+	int64_t length = row_length(plan), tape = plan->problem.tape_states;
+
+	for (int64_t l = 0; l < length; l++)
+		runs[l] = l < 2 ? l : IMPOSSIBLE;
+	for (int64_t m = 1; m <= plan->problem.tier[0].slots; m++) {
+		int64_t *row = runs + m * length;
+		const int64_t *kept = m < tape ? NULL : row - tape * length;
+		int32_t *split = split_row(plan, m);
+
+		row[1] = 1;
+		for (int64_t l = 2; l < length; l++)
+			row[l] = least_runs(row, row - length, kept, l, &split[l]);
+	}
+}
+
+static int compute_mixed(reel_plan *plan)
+{
+	size_t rows = (size_t)plan->problem.tier[0].slots + 1;
+	size_t entries = rows * (size_t)row_length(plan);
+	int64_t *runs;
+
+	if (!plan->problem.tape_states)
+		plan->problem.tape_states = 1;
+	plan->split = calloc(entries, sizeof *plan->split);
+	runs = calloc(entries + 1, sizeof *runs);
+	if (!plan->split || !runs) {
+		free(runs);
+		return -ENOMEM;
+	}
+	fill_runs(plan, runs);
+	free(runs);
+	return 0;
+}
+
+/* Steps that are recorded for good one after another, and the last one of all, are one tape. */
+static struct choice record_choice(const reel_plan *plan, int64_t steps, int64_t memory)
+{
+	int64_t recorded = 1;
+
+	while (recorded < steps && (steps - recorded == 1 ||
+				    !split_row(plan, memory - recorded * plan->problem.tape_states)
+					     [steps - recorded]))
+		recorded++;
+	return (struct choice){CHOOSE_RECORD, recorded, 0};
+}
+
+static struct choice choose_mixed(const reel_schedule *schedule, int64_t steps, bool held)
+{
+	const reel_plan *plan = schedule->plan;
+	int64_t memory = plan->problem.tier[0].slots - schedule->in_use[0] + held -
+			 plan->problem.tape_states * schedule->tape_steps;
+	int64_t split = steps == 1 ? 0 : split_row(plan, memory)[steps];
+
+	if (split == 0)
+		return steps == 1 ? (struct choice){CHOOSE_RECORD, 1, 0}
+				  : record_choice(plan, steps, memory);
+	return held ? (struct choice){CHOOSE_ADVANCE, split, 0}
+		    : (struct choice){CHOOSE_STORE, 0, 0};
+}
+
+static const char *problem_of_mixed(const struct reel_problem *problem)
+{
+	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more" : NULL;
+}
+
+const struct planner reel_planner_mixed = {
+	.name = "mixed",
+	.problem = problem_of_mixed,
+	.compute = compute_mixed,
+	.choose = choose_mixed,
+	.uses_table = true,
+};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Even gaps: a state each period in the last tier, binomial schedules in between.
+ *
+ * Two-level schedules read the state of a gap as often as its binomial schedule asks
+ * for it. Periodic ones read it once, and then have the first tier alone: the period of
+ * Disk-Revolve (Aupy, Herrmann, Hovland and Robert 2016), to which the gaps between the
+ * states of an unlimited last tier tend.
+ */
+#include "config.h"
+
+#include "plan.h"
+
+#define MOST_CHOSEN_PERIOD ((int64_t)1 << 24)
+
+static const struct reel_tier *last_tier(const struct reel_problem *problem)
+{
+	return &problem->tier[problem->tiers - 1];
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Slots of the last tier that can be numbered. */
+static int64_t usable_slots(const struct reel_problem *problem)
+{
+	return least(last_tier(problem)->slots, UINT32_MAX);
+}
+
+/*
+ * C(c + t, t) for the first t with C(c + 1 + t, t) above what it costs to store and load
+ * a state, c being the slots of the first tier.
+ */
+static int64_t cheapest_period(const struct reel_problem *problem)
+{
+	double cost = last_tier(problem)->store_cost + last_tier(problem)->load_cost;
+	int64_t slots = problem->tier[0].slots > 0 ? problem->tier[0].slots : 1;
+	int64_t period = 1;
+	double next = 1;
+
+	for (int64_t t = 1; next <= cost && period < MOST_CHOSEN_PERIOD; t++) {
+		period = period * (slots + t) / t;
+		next = next * (double)(slots + 1 + t) / (double)t;
+	}
+	return period;
+}
+
+/* All gaps but the last have a state of their own; the last one has room for a step more. */
+static int64_t gaps_before_last(int64_t steps, int64_t period)
+{
+	return steps < 2 ? 0 : (steps - 2) / period;
+}
+
+static int compute_period(reel_plan *plan, bool last_gap_has_place)
+{
+	const struct reel_problem *problem = &plan->problem;
+	int64_t gaps = usable_slots(problem) + !last_gap_has_place;
+
+	plan->period = problem->period ? problem->period : cheapest_period(problem);
+	if (!problem->period && gaps_before_last(problem->steps, plan->period) >= gaps)
+		plan->period = (problem->steps - 2) / gaps + 1;
+	return 0;
+}
+
+static int compute_two_level(reel_plan *plan)
+{
+	return compute_period(plan, true);
+}
+
+static int compute_periodic(reel_plan *plan)
+{
+	return compute_period(plan, false);
+}
+
+static int64_t place(const reel_plan *plan, int64_t i)
+{
+	return i * plan->period;
+}
+
+static int64_t places_of_two_level(const reel_plan *plan, int64_t steps)
+{
+	if (steps == REEL_UNKNOWN_STEPS)
+		return usable_slots(&plan->problem);
+	if (steps < 2)
+		return 0;
+	return least(gaps_before_last(steps, plan->period) + 1, usable_slots(&plan->problem));
+}
+
+static int64_t places_of_periodic(const reel_plan *plan, int64_t steps)
+{
+	if (steps == REEL_UNKNOWN_STEPS)
+		return usable_slots(&plan->problem);
+	return least(gaps_before_last(steps, plan->period), usable_slots(&plan->problem));
+}
+
+static struct choice choose_periodic(const reel_schedule *schedule, int64_t steps, bool held)
+{
+	if (held && schedule->in_use[0] == 0)
+		return (struct choice){CHOOSE_MOVE, 0, 0};
+	return reel_binomial_choose(schedule, steps, held);
+}
+
+static const char *problem_of_both(const struct reel_problem *problem)
+{
+	if (problem->tiers < 2)
+		return "a second tier is needed, for the state of each period";
+	if (last_tier(problem)->slots < 1)
+		return "the last tier has no slot: give it one for each period";
+	return NULL;
+}
+
+static const char *problem_of_two_level(const struct reel_problem *problem)
+{
+	if (problem->tier[0].slots > REEL_MOST_SLOTS - 1)
+		return "the first tier has more than 255 slots: group the steps into segments";
+	return problem_of_both(problem);
+}
+
+static const char *problem_of_periodic(const struct reel_problem *problem)
+{
+	if (problem->tier[0].slots < 1)
+		return "the first tier has no slot: give it one or more";
+	return problem_of_both(problem);
+}
+
+const struct planner reel_planner_two_level = {
+	.name = "two-level",
+	.problem = problem_of_two_level,
+	.compute = compute_two_level,
+	/* The state of the gap, when it is held, is one more slot. */
+	.choose = reel_binomial_choose,
+	.place = place,
+	.places = places_of_two_level,
+	.last_gap_has_place = true,
+	.unlimited_last_tier = true,
+	.unknown_end = true,
+};
+
+const struct planner reel_planner_periodic = {
+	.name = "periodic",
+	.problem = problem_of_periodic,
+	.compute = compute_periodic,
+	.choose = choose_periodic,
+	.place = place,
+	.places = places_of_periodic,
+	.unlimited_last_tier = true,
+	.unknown_end = true,
+};

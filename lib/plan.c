@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+static struct choice choose_store_all(const reel_schedule *schedule, int64_t steps, bool held)
+{
+	(void)schedule;
+	(void)held;
+	return (struct choice){CHOOSE_RECORD, steps, 0};
+}
+
+static const char *problem_of_store_all(const struct reel_problem *problem)
+{
+	if (problem->tape_states && problem->tiers && problem->steps > 1 &&
+	    problem->tier[0].slots / problem->tape_states < problem->steps - 1)
+		return "the tapes of all steps do not fit: take another planner, or tape_states 0";
+	return NULL;
+}
+
+static const struct planner store_all = {
+	.name = "store-all",
+	.problem = problem_of_store_all,
+	.choose = choose_store_all,
+};
+
+static const struct planner *const planners[REEL_PLANNERS] = {
+	[REEL_STORE_ALL] = &store_all,
+	[REEL_BINOMIAL] = &reel_planner_binomial,
+	[REEL_MIXED] = &reel_planner_mixed,
+	[REEL_MULTISTAGE] = &reel_planner_multistage,
+	[REEL_TWO_LEVEL] = &reel_planner_two_level,
+	[REEL_HIERARCHICAL] = &reel_planner_hierarchical,
+	[REEL_DISK_REVOLVE] = &reel_planner_disk_revolve,
+	[REEL_PERIODIC] = &reel_planner_periodic,
+	[REEL_ONLINE] = &reel_planner_online,
+};
+
+static const struct planner *planner_of(enum reel_planner planner)
+{
+	return (unsigned)planner < REEL_PLANNERS ? planners[planner] : NULL;
+}
+
+static bool is_cost(double cost)
+{
+	return isfinite(cost) && cost >= 0;
+}
+
+static const char *problem_of_one_tier(const struct reel_tier *tier)
+{
+	if (tier->slots < 0)
+		return "a tier has less than 0 slots";
+	if (!is_cost(tier->store_cost) || !is_cost(tier->load_cost))
+		return "a cost of a tier is below 0 or no number";
+	return NULL;
+}
+
+/* The slots that the iterator keeps track of one by one. */
+static const char *problem_of_slots(const struct reel_problem *problem, unsigned tiers)
+{
+	int64_t slots = 0;
+
+	for (unsigned t = 0; t < tiers; t++) {
+		if (problem->tier[t].slots > REEL_MOST_SLOTS - slots)
+			return "there are more than 256 slots: group the steps into segments";
+		slots += problem->tier[t].slots;
+	}
+	return NULL;
+}
+
+static const char *problem_of_steps(const struct planner *planner, int64_t steps)
+{
+	if (steps == REEL_UNKNOWN_STEPS)
+		return planner->unknown_end ? NULL
+					    : "the number of steps has to be known: online, two-level "
+					      "and periodic do without";
+	if (steps < 0)
+		return "there are less than 0 steps";
+	if (steps > REEL_MOST_STEPS)
+		return "there are more than 2^40 steps: group them into segments";
+	if (planner->uses_table && steps > REEL_MOST_TABLE_STEPS)
+		return "there are more than 16,384 steps, too many for a table: group them into "
+		       "segments";
+	return NULL;
+}
+
+static const char *problem_of_numbers(const struct reel_problem *problem)
+{
+	if (!is_cost(problem->advance_cost) || !is_cost(problem->record_cost) ||
+	    !is_cost(problem->reverse_cost))
+		return "a cost of a step is below 0 or no number";
+	if (problem->tape_states < 0)
+		return "tape_states is below 0";
+	if (problem->period < 0)
+		return "the period is below 0";
+	return NULL;
+}
+
+static const char *problem_of_tiers(const struct planner *planner,
+				    const struct reel_problem *problem)
+{
+	const char *wrong = NULL;
+
+	if (problem->tiers > REEL_MOST_TIERS)
+		return "there are more than 4 tiers";
+	if (problem->tiers < 1)
+		return planner == &store_all ? NULL : "there is no tier: give one, with its slots";
+	for (unsigned t = 0; t < problem->tiers && !wrong; t++)
+		wrong = problem_of_one_tier(&problem->tier[t]);
+	if (wrong || planner == &store_all)
+		return wrong;
+	return problem_of_slots(problem, problem->tiers - planner->unlimited_last_tier);
+}
+
+static const char *problem_of_reserved(const struct reel_problem *problem)
+{
+	for (size_t i = 0; i < sizeof problem->reserved / sizeof *problem->reserved; i++)
+		if (problem->reserved[i])
+			return "a reserved member is not 0";
+	return NULL;
+}
+
+static const char *problem_in_general(const struct planner *planner,
+				      const struct reel_problem *problem)
+{
+	const char *wrong = problem_of_steps(planner, problem->steps);
+
+	if (!wrong)
+		wrong = problem_of_numbers(problem);
+	if (!wrong)
+		wrong = problem_of_tiers(planner, problem);
+	return wrong ? wrong : problem_of_reserved(problem);
+}
+
+const char *reel_plan_problem(enum reel_planner planner, const struct reel_problem *problem)
+{
+	const struct planner *of = planner_of(planner);
+	const char *wrong;
+
+	if (!of)
+		return "there is no such planner";
+	wrong = problem_in_general(of, problem);
+	if (!wrong && of->problem)
+		wrong = of->problem(problem);
+	return wrong;
+}
+
+static double or_one(double cost)
+{
+	return cost > 0 ? cost : 1;
+}
+
+static reel_plan *new_plan(const struct planner *planner, const struct reel_problem *problem)
+{
+	reel_plan *plan = calloc(1, sizeof *plan);
+	unsigned slots = 0;
+
+	if (!plan)
+		return NULL;
+	plan->planner = planner;
+	plan->problem = *problem;
+	plan->problem.advance_cost = or_one(problem->advance_cost);
+	plan->problem.record_cost = or_one(problem->record_cost);
+	plan->problem.reverse_cost = or_one(problem->reverse_cost);
+	for (unsigned t = 0; t < problem->tiers; t++) {
+		plan->first_slot[t] = slots;
+		slots += (unsigned)problem->tier[t].slots;
+	}
+	return plan;
+}
+
+int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct reel_problem *problem)
+{
+	const struct planner *of = planner_of(planner);
+	reel_plan *opened;
+	int error = 0;
+
+	if (reel_plan_problem(planner, problem))
+		return -EINVAL;
+	opened = new_plan(of, problem);
+	if (!opened)
+		return -ENOMEM;
+	if (of->compute)
+		error = of->compute(opened);
+	if (error)
+		reel_plan_close(opened);
+	else
+		*plan = opened;
+	return error;
+}
+
+int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
+			   const reel_action *actions, size_t count)
+{
+	reel_plan *opened;
+
+	if (problem->steps < 0 || problem->tiers > REEL_MOST_TIERS)
+		return -EINVAL;
+	opened = new_plan(NULL, problem);
+	if (!opened)
+		return -ENOMEM;
+	opened->actions = actions;
+	opened->action_count = count;
+	*plan = opened;
+	return 0;
+}
+
+void reel_plan_close(reel_plan *plan)
+{
+	if (!plan)
+		return;
+	free(plan->split);
+	free(plan->store_tier);
+	free(plan->place);
+	free(plan);
+}
+
+const char *reel_planner_name(enum reel_planner planner)
+{
+	const struct planner *of = planner_of(planner);
+
+	return of ? of->name : "unknown";
+}
+
+int reel_planner_by_name(const char *name, enum reel_planner *planner)
+{
+	for (int p = 0; p < REEL_PLANNERS; p++)
+		if (strcmp(planners[p]->name, name) == 0) {
+			*planner = (enum reel_planner)p;
+			return 0;
+		}
+	return -EINVAL;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* The replay of a schedule: it knows the rules and nothing of how schedules are made. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+#define NO_STATE (-1)
+
+/* The states in the slots of a tier, as far as slots have been named. */
+struct shelf {
+	int64_t *state;
+	uint64_t count;
+	int64_t in_use;
+};
+
+struct tape_range {
+	int64_t first;
+	int64_t last;
+};
+
+struct replay {
+	const struct reel_problem *problem;
+	struct reel_schedule_report *report;
+	int64_t steps;
+	int64_t working;
+	int64_t end; /* the steps from here on have been reversed */
+	struct shelf shelf[REEL_MOST_TIERS];
+	struct tape_range *tape;
+	size_t tapes, tape_room;
+	int64_t tape_steps;
+	/* The LOAD before was a slot's last use. */
+	bool owes_drop;
+	reel_action loaded;
+	bool out_of_memory;
+};
+
+/* At least `count` elements of `size` bytes at *array, which has room for *room. */
+static bool make_room(void **array, uint64_t *room, uint64_t count, size_t size)
+{
+	uint64_t wanted = *room ? *room : 16;
+	void *grown;
+
+	if (count <= *room)
+		return true;
+	while (wanted < count)
+		wanted *= 2;
+	grown = realloc(*array, wanted * size);
+	if (!grown)
+		return false;
+	*array = grown;
+	*room = wanted;
+	return true;
+}
+
+static bool grow_shelf(struct replay *replay, struct shelf *shelf, uint64_t count)
+{
+	uint64_t before = shelf->count;
+	void *state = shelf->state;
+
+	if (!make_room(&state, &shelf->count, count, sizeof *shelf->state)) {
+		replay->out_of_memory = true;
+		return false;
+	}
+	shelf->state = state;
+	for (uint64_t s = before; s < shelf->count; s++)
+		shelf->state[s] = NO_STATE;
+	return true;
+}
+
+/* The slot of an action; NULL: there is none, and *wrong says why. */
+static int64_t *slot_of(struct replay *replay, const reel_action *action, const char **wrong)
+{
+	struct shelf *shelf;
+
+	*wrong = "there is no such tier";
+	if (action->tier >= replay->problem->tiers)
+		return NULL;
+	*wrong = "there is no such slot";
+	if (action->slot >= replay->problem->tier[action->tier].slots)
+		return NULL;
+	*wrong = "there is no memory to replay it";
+	shelf = &replay->shelf[action->tier];
+	if (!grow_shelf(replay, shelf, (uint64_t)action->slot + 1))
+		return NULL;
+	*wrong = NULL;
+	return &shelf->state[action->slot];
+}
+
+static const char *check_range(const struct replay *replay, const reel_action *action)
+{
+	if (action->first < 0 || action->first >= action->last || action->last > replay->steps)
+		return "there are no such steps";
+	return NULL;
+}
+
+static const char *check_run(const struct replay *replay, const reel_action *action)
+{
+	const char *wrong = check_range(replay, action);
+
+	if (!wrong && replay->working != action->first)
+		wrong = "the working state is another one";
+	return wrong;
+}
+
+static const char *replay_advance(struct replay *replay, const reel_action *action)
+{
+	const char *wrong = check_run(replay, action);
+
+	if (wrong)
+		return wrong;
+	replay->report->advances += action->last - action->first;
+	replay->working = action->last;
+	return NULL;
+}
+
+static void push_tape(struct replay *replay, int64_t first, int64_t last)
+{
+	void *tape = replay->tape;
+	uint64_t room = replay->tape_room;
+
+	if (!make_room(&tape, &room, replay->tapes + 1, sizeof *replay->tape)) {
+		replay->out_of_memory = true;
+		return;
+	}
+	replay->tape = tape;
+	replay->tape_room = room;
+	replay->tape[replay->tapes++] = (struct tape_range){first, last};
+	replay->tape_steps += last - first;
+	if (replay->tape_steps > replay->report->peak_tape_steps)
+		replay->report->peak_tape_steps = replay->tape_steps;
+}
+
+static const char *replay_record(struct replay *replay, const reel_action *action)
+{
+	const char *wrong = check_run(replay, action);
+
+	if (wrong)
+		return wrong;
+	if (action->last > replay->end)
+		return "steps are recorded that have been reversed";
+	if (replay->tapes && replay->tape[replay->tapes - 1].last > action->first)
+		return "steps are recorded above the tape of later ones";
+	replay->report->recorded += action->last - action->first;
+	replay->working = action->last;
+	push_tape(replay, action->first, action->last);
+	return replay->out_of_memory ? "there is no memory to replay it" : NULL;
+}
+
+/* The tapes of steps first to end - 1 are taken off; NULL, or what is wrong. */
+static const char *pop_tapes(struct replay *replay, int64_t first)
+{
+	while (replay->end > first) {
+		struct tape_range *top;
+		int64_t from;
+
+		if (replay->tapes == 0 || replay->tape[replay->tapes - 1].last != replay->end)
+			return "steps are reversed that are not recorded";
+		top = &replay->tape[replay->tapes - 1];
+		from = top->first > first ? top->first : first;
+		replay->tape_steps -= top->last - from;
+		top->last = replay->end = from;
+		if (top->first == top->last)
+			replay->tapes--;
+	}
+	return NULL;
+}
+
+static const char *replay_reverse(struct replay *replay, const reel_action *action)
+{
+	const char *wrong = check_range(replay, action);
+
+	if (wrong)
+		return wrong;
+	if (action->last > replay->end)
+		return "steps are reversed twice";
+	if (action->last < replay->end)
+		return "steps are reversed before later ones";
+	replay->report->reversed += action->last - action->first;
+	return pop_tapes(replay, action->first);
+}
+
+static const char *replay_store(struct replay *replay, const reel_action *action)
+{
+	int64_t *peak = &replay->report->peak_slots[action->tier % REEL_MOST_TIERS];
+	const char *wrong;
+	int64_t *slot = slot_of(replay, action, &wrong);
+
+	if (!slot)
+		return wrong;
+	if (*slot != NO_STATE)
+		return "a state is stored in a slot that is in use";
+	if (replay->working != action->first)
+		return "the working state is another one";
+	*slot = action->first;
+	replay->report->stores[action->tier]++;
+	if (++replay->shelf[action->tier].in_use > *peak)
+		*peak = replay->shelf[action->tier].in_use;
+	return NULL;
+}
+
+static const char *replay_load(struct replay *replay, const reel_action *action)
+{
+	const char *wrong;
+	int64_t *slot = slot_of(replay, action, &wrong);
+
+	if (!slot)
+		return wrong;
+	if (*slot == NO_STATE)
+		return "a slot is loaded that is empty";
+	if (*slot != action->first)
+		return "the slot holds another state";
+	replay->working = *slot;
+	replay->report->loads[action->tier]++;
+	replay->owes_drop = action->last_use;
+	replay->loaded = *action;
+	return NULL;
+}
+
+static const char *replay_drop(struct replay *replay, const reel_action *action)
+{
+	const char *wrong;
+	int64_t *slot = slot_of(replay, action, &wrong);
+
+	if (!slot)
+		return wrong;
+	if (*slot == NO_STATE)
+		return "a slot is dropped that is empty";
+	if (*slot != action->first)
+		return "the slot holds another state";
+	*slot = NO_STATE;
+	replay->shelf[action->tier].in_use--;
+	return NULL;
+}
+
+static const char *replay_done(const struct replay *replay)
+{
+	if (replay->tapes)
+		return "it ends with a tape that has not been reversed";
+	if (replay->end > 0)
+		return "it ends before all steps have been reversed";
+	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+		if (replay->shelf[t].in_use)
+			return "it ends with a slot in use";
+	return NULL;
+}
+
+static bool is_drop_of(const reel_action *action, const reel_action *load)
+{
+	return action->kind == REEL_DROP && action->tier == load->tier &&
+	       action->slot == load->slot;
+}
+
+static const char *replay_kind(struct replay *replay, const reel_action *action)
+{
+	switch (action->kind) {
+	case REEL_ADVANCE:
+		return replay_advance(replay, action);
+	case REEL_RECORD:
+		return replay_record(replay, action);
+	case REEL_REVERSE:
+		return replay_reverse(replay, action);
+	case REEL_STORE:
+		return replay_store(replay, action);
+	case REEL_LOAD:
+		return replay_load(replay, action);
+	case REEL_DROP:
+		return replay_drop(replay, action);
+	case REEL_DONE:
+		return replay_done(replay);
+	}
+	return "there is no such action";
+}
+
+/* The step recorded last is free while it is about to be reversed. */
+static bool memory_exceeded(const struct replay *replay, const reel_action *action)
+{
+	int64_t kept = replay->tape_steps - (action->kind == REEL_RECORD);
+	int64_t each = replay->problem->tape_states;
+	int64_t free_slots;
+
+	if (!each || !kept || !replay->problem->tiers)
+		return false;
+	free_slots = replay->problem->tier[0].slots - replay->shelf[0].in_use;
+	return kept > free_slots / each;
+}
+
+static const char *replay_action(struct replay *replay, const reel_action *action)
+{
+	bool owed = replay->owes_drop;
+	const char *wrong;
+
+	replay->owes_drop = false;
+	if (owed && !is_drop_of(action, &replay->loaded))
+		return "the last use of a slot is not followed by its DROP";
+	wrong = replay_kind(replay, action);
+	if (!wrong && memory_exceeded(replay, action))
+		wrong = "states and tapes take up more than the slots of the first tier";
+	return wrong;
+}
+
+/* An ADVANCE while the end is not known, which is met where the caller says. */
+static void meet_end(struct replay *replay, reel_schedule *schedule, reel_action *action)
+{
+	if (action->last < replay->steps)
+		return;
+	action->last = replay->steps;
+	if (reel_schedule_end(schedule, replay->steps, replay->steps))
+		action->kind = REEL_DONE;
+}
+
+static void replay_all(struct replay *replay, reel_schedule *schedule)
+{
+	struct reel_schedule_report *report = replay->report;
+	reel_action action;
+
+	do {
+		if (reel_schedule_next(schedule, &action) == -EAGAIN)
+			meet_end(replay, schedule, &action);
+		if (action.kind == REEL_ADVANCE && action.first == action.last)
+			continue;
+		report->wrong = replay_action(replay, &action);
+		if (report->wrong)
+			report->wrong_action = report->actions;
+		report->actions += action.kind != REEL_DONE;
+	} while (!report->wrong && action.kind != REEL_DONE);
+}
+
+static double makespan(const struct reel_problem *problem,
+		       const struct reel_schedule_report *report)
+{
+	double advance = problem->advance_cost > 0 ? problem->advance_cost : 1;
+	double record = problem->record_cost > 0 ? problem->record_cost : 1;
+	double reverse = problem->reverse_cost > 0 ? problem->reverse_cost : 1;
+	double advances = (double)report->advances;
+
+	for (unsigned t = 0; t < problem->tiers; t++)
+		advances += (double)report->stores[t] * problem->tier[t].store_cost +
+			    (double)report->loads[t] * problem->tier[t].load_cost;
+	return advance * advances + record * (double)report->recorded +
+	       reverse * (double)report->reversed;
+}
+
+int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
+		    struct reel_schedule_report *report)
+{
+	reel_schedule schedule;
+	struct replay replay = {.problem = problem ? problem : &plan->problem, .report = report};
+
+	memset(report, 0, sizeof *report);
+	replay.steps = plan->problem.steps == REEL_UNKNOWN_STEPS ? steps : plan->problem.steps;
+	replay.end = replay.steps;
+	if (replay.steps < 0)
+		return -EINVAL;
+	reel_schedule_begin(&schedule, plan);
+	replay_all(&replay, &schedule);
+	report->makespan = makespan(replay.problem, report);
+	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+		free(replay.shelf[t].state);
+	free(replay.tape);
+	if (replay.out_of_memory)
+		return -ENOMEM;
+	return report->wrong ? -EBADMSG : 0;
+}
