@@ -257,11 +257,15 @@ static void fault_get(reel_store *store, reel_transfer *transfer)
 static void fault_drop(reel_store *store, struct reel_place place)
 {
 	struct fault *fault = (struct fault *)store;
+	bool is_first;
 
 	pthread_mutex_lock(&fault->lock);
-	if (fault->has_first && fault->first.location == place.location)
-		fault->has_first = false;
+	is_first = fault->has_first && fault->first.location == place.location;
+	fault->has_first &= !is_first;
 	pthread_mutex_unlock(&fault->lock);
+	/* It may be what a get that was misplaced reads just now. */
+	if (is_first)
+		reel_store_sync(fault->below, -1);
 	reel_store_drop(fault->below, place);
 }
 

@@ -378,6 +378,29 @@ static void all_puts_under_way_fail_at_once(void)
 	close_pool(pool, "a moment's failure");
 }
 
+/* The first slabs are being put: what lies on them may be read, and stays as it is. */
+static void a_slab_is_popped_and_pushed_while_it_is_written(void)
+{
+	struct held_store *held = held_open();
+	reel_pool *pool = open_pool((struct reel_pool_options){
+		.slab_bytes = 128, .first_slab_bytes = 64, .hard_budget = 16 * 128,
+		.soft_budget = 4 * 128, .store = &held->store});
+	reel_tape tape = open_tape(pool, 0);
+
+	push_values(&tape, 1, 0, 160);
+	while (held->transfers < 4)
+		sched_yield();
+	ok(pop_values(&tape, 1, 60, 100), "what is being written can be popped");
+	push_values(&tape, 2, 60, 40);
+	held_let_go(held);
+	push_values(&tape, 2, 100, 900);
+	ok(pop_values(&tape, 2, 60, 940) && pop_values(&tape, 1, 0, 60),
+	   "what is pushed meanwhile comes back, and what was below it");
+	is_int(reel_tape_error(&tape), 0, "there is no error");
+	reel_tape_close(&tape);
+	close_pool(pool, "a slab that is being written");
+}
+
 static bool disk_is_there(void)
 {
 	reel_store *store = file_store();
@@ -395,6 +418,7 @@ int main(void)
 	nothing_fails(MEMORY);
 	nothing_fails(LATER);
 	all_puts_under_way_fail_at_once();
+	a_slab_is_popped_and_pushed_while_it_is_written();
 	everything_fails(MEMORY, 0, 1);
 	everything_fails(MEMORY, REEL_CHECKED, 29);
 	everything_fails(LATER, 0, 5);
