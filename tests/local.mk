@@ -102,7 +102,7 @@ EXTRA_DIST += \
 %C%_t_freelist_ck_CPPFLAGS = $(AM_CPPFLAGS) $(CK_CFLAGS) -DREEL_POOL_CK=1 -DREEL_YIELD_POINTS=1
 
 # Memory runs out on demand: the program stands between the library, linked into it, and the system.
-%C%_t_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc \
+%C%_t_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=mmap,--wrap=munmap,--wrap=madvise \
 	-Wl,--wrap=pthread_setspecific
 

@@ -37,6 +37,7 @@ static bool is_refused(void)
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 int __real_munmap(void *address, size_t bytes);
@@ -45,6 +46,7 @@ int __real_pthread_setspecific(pthread_key_t key, const void *value);
 
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 int __wrap_munmap(void *address, size_t bytes);
@@ -59,6 +61,11 @@ void *__wrap_malloc(size_t bytes)
 void *__wrap_calloc(size_t n, size_t bytes)
 {
 	return is_refused() ? NULL : __real_calloc(n, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+	return is_refused() ? NULL : __real_realloc(memory, bytes);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
@@ -382,12 +389,46 @@ static void address_space_is_limited(void)
 }
 #endif
 
+/* Opens a plan and checks it: 0 or -ENOMEM. */
+static int use_plan(enum reel_planner planner)
+{
+	struct reel_problem problem = {
+		.steps = 50, .tiers = 2, .tier = {{3, 0, 0}, {60, 1, 1}}};
+	struct reel_schedule_report report;
+	reel_plan *opened;
+	int error = reel_plan_open(&opened, planner, &problem);
+
+	if (error)
+		return error;
+	error = reel_plan_check(opened, NULL, 50, &report);
+	reel_plan_close(opened);
+	return error;
+}
+
+static void a_plan_says_that_it_has_no_memory(void)
+{
+	for (int p = 0; p < REEL_PLANNERS; p++) {
+		unsigned k = 0;
+		int error;
+
+		wrong = false;
+		do {
+			arm(++k, false);
+			error = use_plan((enum reel_planner)p);
+			expect(error == (plan.refused ? -ENOMEM : 0));
+		} while (plan.refused);
+		ok(!wrong && k > 2, "%s: memory runs out at each of %u places",
+		   reel_planner_name((enum reel_planner)p), k - 1);
+	}
+}
+
 int main(void)
 {
 	tap_begin();
 	reel_set_error_handler(note_error, NULL);
 	memory_runs_out_anywhere(false, "one request is refused");
 	memory_runs_out_anywhere(true, "one and all that follow are refused");
+	a_plan_says_that_it_has_no_memory();
 	threads_need_the_first_arena_at_once();
 	the_default_pool_is_wanting();
 	address_space_is_limited();
