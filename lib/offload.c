@@ -23,6 +23,13 @@ uint64_t reel_offload_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
+{
+	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
+				  memory_order_relaxed);
+}
+
 /* ---- Tickets ---- */
 
 static void finish(reel_transfer *transfer)
@@ -59,8 +66,7 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 void reel_offload_label(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	const struct reel_slab *slab = ticket->slab;
-	const struct reel_client *client = atomic_load_explicit(
-		&reel_residence_of(offload, slab)->client, memory_order_relaxed);
+	const struct reel_client *client = reel_client_of(offload, slab);
 
 	ticket->transfer.label = (struct reel_label){
 		.tape = atomic_load_explicit(&client->id, memory_order_relaxed),
@@ -146,9 +152,7 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *err
 	if (refusal && offload->refusal)
 		*error = offload->refusal;
 	pthread_mutex_unlock(&offload->lock);
-	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
-				  memory_order_relaxed);
+	reel_offload_note_stall(offload, since);
 	return !refusal;
 }
 
@@ -196,9 +200,7 @@ static bool frame_is_there(struct reel_offload *offload)
 
 	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed))
 		return true;
-	return offload->waiting > offload->waiting_giants &&
-	       atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes <=
-		       pool->hard_budget;
+	return offload->waiting > offload->waiting_giants && reel_budget_has_room(pool);
 }
 
 static void wake_all(struct reel_offload *offload)

@@ -29,6 +29,8 @@
 #define REEL_REQUESTS 64
 #define REEL_TICKETS 24
 #define REEL_SURVEYED 64
+/* How many slabs are asked for in advance at first; doubled whenever the owner had to wait. */
+#define REEL_LEAST_AHEAD 4
 
 /*
  * A tape, as the offload thread sees it. Lives as long as the pool: a closed
@@ -150,6 +152,7 @@ struct reel_offload {
 	int failure;            /* why the last put failed, or 0 */
 	unsigned tries;         /* puts for somebody who waits, since the last that succeeded */
 	uint64_t surveyed_at;
+	uint64_t survey_ns;     /* what the last survey took */
 
 	/* Counters: relaxed, they order nothing. */
 	_Atomic uint64_t written_bytes;
@@ -165,6 +168,14 @@ static inline struct reel_residence *reel_residence_of(const struct reel_offload
 						       const struct reel_slab *slab)
 {
 	return &offload->residence[slab - offload->pool->table];
+}
+
+/* Relaxed: an estimate, unless the slab's state is the caller's. */
+static inline struct reel_client *reel_client_of(const struct reel_offload *offload,
+						 const struct reel_slab *slab)
+{
+	return atomic_load_explicit(&reel_residence_of(offload, slab)->client,
+				    memory_order_relaxed);
 }
 
 /*
@@ -205,6 +216,8 @@ void reel_offload_resume(struct reel_offload *offload);
 /* In the child of a fork. */
 void reel_offload_orphan(struct reel_offload *offload);
 uint64_t reel_offload_now(void);
+/* Somebody has waited since then. */
+void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
 
 /* The following are the offload thread's. */
 
@@ -227,7 +240,8 @@ struct reel_slab *reel_survey_next(struct reel_offload *offload, enum reel_slab_
 				   double farther_than);
 /* Drop what the store has of slabs that are not there any more. */
 void reel_survey_drop_stale(struct reel_offload *offload);
-double reel_survey_remoteness(const struct reel_client *client, uint32_t rank);
+/* Seconds until the slab is needed, by estimate. */
+double reel_survey_remoteness(const struct reel_offload *offload, const struct reel_slab *slab);
 
 #define REEL_ANY_DISTANCE (-1.0)
 

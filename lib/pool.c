@@ -46,12 +46,24 @@ static size_t soft_budget(const struct reel_pool_options *options)
 	return options->store ? hard - hard / 4 : hard;
 }
 
-static bool fits_alignment(reel_store *store, size_t bytes)
+static size_t alignment(reel_store *store)
 {
 	struct reel_store_capacity capacity;
 
 	reel_store_capacity(store, &capacity);
-	return bytes % capacity.align == 0;
+	return capacity.align;
+}
+
+static bool names_alignment(reel_store *store)
+{
+	size_t align = alignment(store);
+
+	return align && !(align & (align - 1));
+}
+
+static bool fits_alignment(reel_store *store, size_t bytes)
+{
+	return bytes % alignment(store) == 0;
 }
 
 static unsigned magazine_slabs(const struct reel_pool_options *options)
@@ -88,6 +100,8 @@ const char *reel_pool_options_problem(const struct reel_pool_options *options)
 		return "flags must be made of REEL_POOL_CHECKED and REEL_POOL_SMALL_PAGES";
 	if (options->store && !options->hard_budget)
 		return "a store needs a hard_budget: without one nothing ever goes there";
+	if (options->store && !names_alignment(options->store))
+		return "the store's capacity must name an alignment: a power of two, 1 for none";
 	if (options->store && !fits_alignment(options->store, whole))
 		return "slab_bytes must be a multiple of the store's alignment";
 	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)

@@ -134,8 +134,9 @@ struct reel_slab *reel_supply_take_bare(struct reel_pool *pool);
 /* A chain of whole slabs, from the warm list and back to it. NULL: it is empty. */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool);
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain);
-/* One of them. */
+/* One of them; and one whole slab from wherever reel_supply_take() finds it. */
 struct reel_slab *reel_supply_take_warm(struct reel_pool *pool);
+struct reel_slab *reel_supply_take_one(struct reel_pool *pool);
 /* The size of the pool's table of descriptors. */
 size_t reel_supply_table_bytes(void);
 
@@ -151,7 +152,14 @@ size_t reel_trim_giant(struct reel_pool *pool, struct reel_slab *slab);
 
 /* Count bytes as resident. Returns 0, or -EDQUOT and counts nothing. */
 int reel_budget_charge(struct reel_pool *pool, size_t bytes);
-/* The same beyond the hard budget, where a pop needs it. */
+/* Whether one more slab may be resident: an estimate while others charge and refund. */
+static inline bool reel_budget_has_room(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes <=
+	       pool->hard_budget;
+}
+
+/* Count them beyond the hard budget, where a pop needs it. */
 void reel_budget_overdraw(struct reel_pool *pool, size_t bytes);
 void reel_budget_refund(struct reel_pool *pool, size_t bytes);
 /* What was charged last has become memory. */

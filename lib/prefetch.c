@@ -49,20 +49,11 @@ static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 
 static struct reel_slab *take_holder(struct reel_offload *offload, double farther_than)
 {
-	struct reel_pool *pool = offload->pool;
-	struct reel_slab *chain;
+	struct reel_slab *holder = reel_supply_take_one(offload->pool);
 
-	if (!reel_supply_take(pool, REEL_SLAB_WHOLE, &chain)) {
-		if (chain->below)
-			reel_supply_push_warm(pool, chain->below);
-		return chain;
-	}
-	while (reel_spill_evict(offload, farther_than)) {
-		chain = reel_supply_take_warm(pool);
-		if (chain)
-			return chain;
-	}
-	return NULL;
+	while (!holder && reel_spill_evict(offload, farther_than))
+		holder = reel_supply_take_warm(offload->pool);
+	return holder;
 }
 
 /* Read a WANTED slab into the holder's frame, which is given back if it is not wanted now. */
@@ -81,36 +72,28 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 
 /* ---- What has been read ---- */
 
-static struct reel_client *client_of(const struct reel_offload *offload,
-				     const struct reel_slab *slab)
+bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab)
 {
-	return atomic_load_explicit(&reel_residence_of(offload, slab)->client,
-				    memory_order_relaxed);
+	/* Acquire: pairs with the release in await_arrival() of residence.c. */
+	return atomic_load_explicit(&reel_client_of(offload, slab)->urgent,
+				    memory_order_acquire) == slab;
 }
 
 /*
  * What was asked for in advance stays in the store, and its frame is of use to others:
  * its owner has it read again when he comes, and may never come.
  */
-static bool put_back(struct reel_offload *offload, const struct reel_client *client,
-		     struct reel_slab *slab)
+static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 {
 	struct reel_slab *holder;
 
-	/* Relaxed: an owner who comes just now finds the slab stored. */
-	if (atomic_load_explicit(&client->urgent, memory_order_relaxed) == slab)
+	/* An owner who comes just now finds the slab stored. */
+	if (reel_prefetch_is_awaited(offload, slab))
 		return false;
 	holder = reel_supply_take_bare(offload->pool);
 	if (holder)
 		reel_spill_unload(offload, slab, holder, REEL_SLAB_READING);
 	return holder != NULL;
-}
-
-bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab)
-{
-	/* Acquire: pairs with the release in await_arrival() of residence.c. */
-	return atomic_load_explicit(&client_of(offload, slab)->urgent, memory_order_acquire) ==
-	       slab;
 }
 
 static void lose(struct reel_offload *offload, struct reel_slab *slab, int error)
@@ -146,7 +129,7 @@ static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
-	struct reel_client *client = client_of(offload, slab);
+	struct reel_client *client = reel_client_of(offload, slab);
 	int error = ticket->transfer.error;
 
 	if (error) {
@@ -157,7 +140,7 @@ void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket
 	offload->gets--;
 	if (!error)
 		keep(offload, slab, ticket->transfer.bytes);
-	else if (!put_back(offload, client, slab))
+	else if (!put_back(offload, slab))
 		lose(offload, slab, error);
 	reel_event_signal(&client->arrival);
 }
@@ -179,7 +162,7 @@ static bool read_urgent(struct reel_offload *offload, struct reel_client *client
 {
 	struct reel_slab *slab = urgent_slab(client);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
-	struct reel_slab *holder = NULL;
+	struct reel_slab *holder;
 
 	if (!ticket)
 		return false;
@@ -234,16 +217,8 @@ static struct reel_slab *first_request(struct reel_client *client)
 
 static void drop_request(struct reel_client *client)
 {
-	/* Release: pairs with the acquire in ring_has_room() of residence.c. */
+	/* Release: pairs with the acquire in requests_open() of residence.c. */
 	atomic_fetch_add_explicit(&client->served, 1, memory_order_release);
-}
-
-static double remoteness_of(const struct reel_offload *offload, const struct reel_client *client,
-			    const struct reel_slab *slab)
-{
-	return reel_survey_remoteness(
-		client, atomic_load_explicit(&reel_residence_of(offload, slab)->rank,
-					     memory_order_relaxed));
 }
 
 /* One that is not WANTED any more was read urgently, or was discarded. */
@@ -262,7 +237,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_client *cli
 	ticket = reel_offload_ticket(offload, slab, true);
 	if (!ticket)
 		return false;
-	holder = take_holder(offload, FARTHER * remoteness_of(offload, client, slab));
+	holder = take_holder(offload, FARTHER * reel_survey_remoteness(offload, slab));
 	if (!holder) {
 		ticket->busy = false;
 		return false;

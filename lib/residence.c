@@ -7,8 +7,6 @@
 
 #include "offload.h"
 
-/* How many slabs are asked for in advance; doubled whenever the owner had to wait. */
-#define LEAST_AHEAD 4
 #define MOST_AHEAD 32
 /* So many slabs that were there in time make it one less. */
 #define SLABS_IN_TIME 64
@@ -31,8 +29,6 @@ static struct reel_client *own_client(reel_tape *tape)
 {
 	if (!tape->client)
 		tape->client = reel_client_adopt(tape->pool->offload);
-	if (tape->client && !tape->client->ahead)
-		tape->client->ahead = LEAST_AHEAD;
 	return tape->client;
 }
 
@@ -139,11 +135,8 @@ static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_clie
 static void note_stall(reel_tape *tape, uint64_t since)
 {
 	struct reel_client *client = tape->client;
-	struct reel_offload *offload = tape->pool->offload;
 
-	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
-				  memory_order_relaxed);
+	reel_offload_note_stall(tape->pool->offload, since);
 	client->in_time = 0;
 	client->ahead = smaller(2 * client->ahead, MOST_AHEAD);
 }
@@ -162,7 +155,7 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 
 	while (is_away(reel_slab_state_of(slab))) {
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);
-		/* Release: pairs with the acquire in reel_prefetch_round(). */
+		/* Release: pairs with the acquires of `urgent` in prefetch.c. */
 		atomic_store_explicit(&client->urgent, slab, memory_order_release);
 		reel_event_signal(&offload->work);
 		reel_event_wait(&client->arrival);
@@ -171,11 +164,9 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 	note_stall(tape, since);
 }
 
-/* In the child of a fork nobody can bring the slab back: it is lost. */
+/* In the child of a fork nobody can bring the slab back: it is lost, and has no frame. */
 static void give_up(reel_tape *tape, struct reel_slab *slab)
 {
-	slab->frame = reel_arena_carve(tape->pool, slab->bytes);
-	reel_budget_overdraw(tape->pool, slab->bytes);
 	reel_residence_of(tape->pool->offload, slab)->error = -ECHILD;
 	atomic_store_explicit(&slab->state, REEL_SLAB_LOST, memory_order_relaxed);
 }
@@ -208,7 +199,7 @@ static bool try_visit(struct reel_offload *offload, struct reel_slab *slab)
 static void note_visit(struct reel_client *client, const struct reel_slab *slab)
 {
 	atomic_store_explicit(&client->top, slab->rank, memory_order_relaxed);
-	if (++client->in_time % SLABS_IN_TIME == 0 && client->ahead > LEAST_AHEAD)
+	if (++client->in_time % SLABS_IN_TIME == 0 && client->ahead > REEL_LEAST_AHEAD)
 		client->ahead--;
 }
 
@@ -247,7 +238,7 @@ static void request(struct reel_client *client, struct reel_slab *slab)
 	uint32_t place = atomic_load_explicit(&client->requested, memory_order_relaxed);
 
 	client->request[place % REEL_REQUESTS] = slab;
-	/* Release: pairs with the acquire in reel_prefetch_round(). */
+	/* Release: pairs with the acquire in first_request() of prefetch.c. */
 	atomic_store_explicit(&client->requested, place + 1, memory_order_release);
 }
 
@@ -325,7 +316,7 @@ static enum after_discard take_from(struct reel_offload *offload, struct reel_sl
 			if (state == REEL_SLAB_CLEAN)
 				count(&offload->clean, (size_t)-1);
 			count(&offload->stale, 1);
-			return GIVE;
+			return slab->frame ? GIVE : GIVE_BARE;
 		case REEL_SLAB_STORED:
 		case REEL_SLAB_WANTED:
 			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))

@@ -22,9 +22,10 @@
  *	VISITED            OPEN               owner    reel_slab_writable
  *	CLEAN              EVICTING, STORED   offload  reel_spill_evict
  *	STORED             WANTED             owner    reel_slab_visit, reel_slab_request
- *	                                      offload  reel_prefetch_round (its owner waits)
+ *	                                      offload  urgent_slab (its owner waits)
  *	WANTED             READING            offload  reel_prefetch_read
  *	READING            CLEAN, LOST        offload  reel_prefetch_done
+ *	                   STORED             offload  reel_prefetch_done (read in advance, and failed)
  *	                   WANTED             offload  reel_prefetch_overdraw (no memory for it)
  *	all that are the offload thread's to end: WRITING, VISITED_WRITING, EVICTING, READING
  *	                   DOOMED             owner    reel_slab_discard

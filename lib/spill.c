@@ -185,12 +185,6 @@ bool reel_spill_evict(struct reel_offload *offload, double farther_than)
 	return true;
 }
 
-static bool memory_is_full(struct reel_pool *pool)
-{
-	return atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes >
-	       pool->hard_budget;
-}
-
 static size_t ready_frames(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->warm_chains, memory_order_relaxed);
@@ -210,7 +204,7 @@ static bool keep_frames_ready(struct reel_offload *offload)
 	bool growing = atomic_exchange_explicit(&offload->growing, false, memory_order_relaxed);
 	bool moved = false;
 
-	while (growing && memory_is_full(offload->pool) &&
+	while (growing && !reel_budget_has_room(offload->pool) &&
 	       ready_frames(offload->pool) < wanted_frames(offload->pool) &&
 	       reel_spill_evict(offload, REEL_ANY_DISTANCE))
 		moved = true;

@@ -109,16 +109,27 @@ void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain)
 	freelist_push(&pool->warm[REEL_SLAB_WHOLE], chain);
 }
 
-/* The first of a chain; the others go back. */
+/* The others of the chain go back. */
+static struct reel_slab *first_of(struct reel_pool *pool, struct reel_slab *chain)
+{
+	if (chain->below)
+		reel_supply_push_warm(pool, chain->below);
+	chain->below = NULL;
+	return chain;
+}
+
 struct reel_slab *reel_supply_take_warm(struct reel_pool *pool)
 {
 	struct reel_slab *chain = reel_supply_pop_warm(pool);
 
-	if (chain && chain->below)
-		reel_supply_push_warm(pool, chain->below);
-	if (chain)
-		chain->below = NULL;
-	return chain;
+	return chain ? first_of(pool, chain) : NULL;
+}
+
+struct reel_slab *reel_supply_take_one(struct reel_pool *pool)
+{
+	struct reel_slab *chain;
+
+	return reel_supply_take(pool, REEL_SLAB_WHOLE, &chain) ? NULL : first_of(pool, chain);
 }
 
 /* A frame to be split: a fresh one, or with a store that of a whole slab. */

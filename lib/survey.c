@@ -9,14 +9,21 @@
 
 #include "offload.h"
 
+/* One in so many parts. */
+#define SURVEY_SHARE 16
+
 /*
  * Seconds until a slab is needed: its depth below the top over the rate at which
  * slabs are popped, of late. A tape that is not popped is as slow as one slab a
  * second, so that of two such tapes the deeper slab goes first. A slab above
  * the top is kept by a hold, and needed after all below it have been popped.
  */
-double reel_survey_remoteness(const struct reel_client *client, uint32_t rank)
+double reel_survey_remoteness(const struct reel_offload *offload, const struct reel_slab *slab)
 {
+	/* Relaxed, all: an estimate, of a slab that may be another tape's by now. */
+	const struct reel_client *client = reel_client_of(offload, slab);
+	uint32_t rank = atomic_load_explicit(&reel_residence_of(offload, slab)->rank,
+					     memory_order_relaxed);
 	uint32_t top = atomic_load_explicit(&client->top, memory_order_relaxed);
 	uint32_t highest = atomic_load_explicit(&client->highest, memory_order_relaxed);
 	double depth = rank <= top ? top - rank
@@ -25,11 +32,10 @@ double reel_survey_remoteness(const struct reel_client *client, uint32_t rank)
 	return depth / (client->rate + 1);
 }
 
-static void measure_rates(struct reel_offload *offload)
+static void measure_rates(struct reel_offload *offload, uint64_t now)
 {
 	/* Acquire: pairs with the release in add_client() of client.c. */
 	struct reel_client *client = atomic_load_explicit(&offload->clients, memory_order_acquire);
-	uint64_t now = reel_offload_now();
 	double seconds = (double)(now - offload->surveyed_at) * 1e-9;
 
 	for (; client; client = client->next) {
@@ -61,24 +67,14 @@ static void note(struct reel_candidates *found, struct reel_slab *slab, double r
 	found->of[place].remoteness = remoteness;
 }
 
-static double remoteness_of(const struct reel_offload *offload, const struct reel_slab *slab)
-{
-	const struct reel_residence *residence = reel_residence_of(offload, slab);
-
-	/* Relaxed, both: an estimate, of a slab that may be another tape's by now. */
-	return reel_survey_remoteness(
-		atomic_load_explicit(&residence->client, memory_order_relaxed),
-		atomic_load_explicit(&residence->rank, memory_order_relaxed));
-}
-
 static void look_at(struct reel_offload *offload, struct reel_slab *slab)
 {
 	enum reel_slab_state state = reel_slab_state_of(slab);
 
 	if (state == REEL_SLAB_SEALED)
-		note(&offload->farthest_sealed, slab, remoteness_of(offload, slab));
+		note(&offload->farthest_sealed, slab, reel_survey_remoteness(offload, slab));
 	else if (state == REEL_SLAB_CLEAN)
-		note(&offload->farthest_clean, slab, remoteness_of(offload, slab));
+		note(&offload->farthest_clean, slab, reel_survey_remoteness(offload, slab));
 }
 
 static size_t slabs_in_table(struct reel_offload *offload)
@@ -89,12 +85,23 @@ static size_t slabs_in_table(struct reel_offload *offload)
 static void survey(struct reel_offload *offload)
 {
 	size_t slabs = slabs_in_table(offload);
+	uint64_t began = reel_offload_now();
 
-	measure_rates(offload);
+	measure_rates(offload, began);
 	offload->farthest_sealed.count = offload->farthest_sealed.next = 0;
 	offload->farthest_clean.count = offload->farthest_clean.next = 0;
 	for (size_t i = 0; i < slabs; i++)
 		look_at(offload, &offload->pool->table[i]);
+	offload->survey_ns = reel_offload_now() - began;
+}
+
+/*
+ * Where nobody waits, a survey that found nothing would be repeated for each slab that
+ * is asked for in advance: surveys may take a part of the time only.
+ */
+static bool survey_is_due(const struct reel_offload *offload)
+{
+	return reel_offload_now() - offload->surveyed_at > SURVEY_SHARE * offload->survey_ns;
 }
 
 /* Those that have come nearer since the survey than the one asked for are passed over. */
@@ -105,7 +112,7 @@ static struct reel_slab *next_of(struct reel_offload *offload, struct reel_candi
 		struct reel_slab *slab = candidates->of[candidates->next++].slab;
 
 		if (reel_slab_state_of(slab) == state &&
-		    remoteness_of(offload, slab) > farther_than)
+		    reel_survey_remoteness(offload, slab) > farther_than)
 			return slab;
 	}
 	return NULL;
@@ -119,7 +126,7 @@ struct reel_slab *reel_survey_next(struct reel_offload *offload, enum reel_slab_
 						     : &offload->farthest_clean;
 	struct reel_slab *slab = next_of(offload, candidates, state, farther_than);
 
-	if (slab)
+	if (slab || (farther_than > REEL_ANY_DISTANCE && !survey_is_due(offload)))
 		return slab;
 	survey(offload);
 	return next_of(offload, candidates, state, farther_than);

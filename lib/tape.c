@@ -40,7 +40,8 @@ int reel_tape_start(reel_tape *tape)
 
 void reel_tape_limits(reel_tape *tape)
 {
-	bool may_push = !tape->error && !tape->ledger && !reel_window_held(tape) &&
+	bool may_push = reel_window_base(tape) && !tape->error && !tape->ledger &&
+			!reel_window_held(tape) &&
 			!(tape->slab && reel_slab_has_copy(tape->slab));
 	bool may_pop = !tape->refused && !tape->ledger;
 
