@@ -5,6 +5,7 @@
  * reel/tape.h      push, pop, records, bits, spans, marks, errors: start here
  * reel/block.h     long loops reversed block by block, in the cache
  * reel/schedule.h  what to store and what to run again of a loop that is longer still
+ * reel/checkpoint.h  and a driver that does it
  * reel/pool.h      where tapes get their memory: budgets, recycling, statistics
  * reel/store.h     where slabs go that have no room in memory: files, codecs, your own
  */
@@ -17,5 +18,6 @@
 #include <reel/tape.h>
 #include <reel/block.h>
 #include <reel/schedule.h>
+#include <reel/checkpoint.h>
 
 #endif

@@ -2,6 +2,7 @@ include_HEADERS = include/reel.h
 reelincludedir = $(includedir)/reel
 reelinclude_HEADERS = \
 	include/reel/block.h \
+	include/reel/checkpoint.h \
 	include/reel/compiler.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
@@ -34,6 +35,10 @@ libreel_core_la_SOURCES = \
 	%D%/plan-hierarchical.c \
 	%D%/plan-periodic.c \
 	%D%/plan-online.c \
+	%D%/checkpoint.c %D%/checkpoint.h \
+	%D%/checkpoint-ahead.c \
+	%D%/checkpoint-audit.c \
+	%D%/snapshot.c %D%/snapshot.h \
 	%D%/check.c \
 	%D%/error.c \
 	%D%/residence.c %D%/residence.h \

@@ -141,3 +141,8 @@ int reel_store_checksum_open(reel_store **store, reel_store *below)
 	*store = &checksum->store;
 	return 0;
 }
+
+void reel_store_checksum_leave(reel_store *store)
+{
+	free((struct checksum *)store);
+}

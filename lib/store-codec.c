@@ -212,7 +212,11 @@ static int codec_sync(reel_store *store, int64_t timeout_ns)
 
 static void codec_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_capacity(((struct codec *)store)->below, capacity);
+	struct codec *codec = (struct codec *)store;
+
+	reel_store_capacity(codec->below, capacity);
+	if (!capacity->most_bytes || capacity->most_bytes > codec->options.most_bytes)
+		capacity->most_bytes = codec->options.most_bytes;
 }
 
 static void free_codec(struct codec *codec)

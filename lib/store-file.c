@@ -104,6 +104,7 @@ static void capacity(reel_store *store, struct reel_store_capacity *capacity)
 		.used_bytes = reel_file_slots_used_bytes(&file->slots),
 		.align = file->align,
 		.best_bytes = BEST_BYTES,
+		.most_bytes = file->slot_bytes,
 		.best_depth = BEST_DEPTH,
 	};
 }

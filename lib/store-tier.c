@@ -138,6 +138,12 @@ static uint64_t sum(uint64_t a, uint64_t b)
 
 #define MORE(a, b) ((a) > (b) ? (a) : (b))
 
+/* 0 is no limit. What the second store cannot take has nowhere to go from the first. */
+static size_t least_limit(size_t first, size_t second)
+{
+	return first && (!second || first < second) ? first : second;
+}
+
 static void tier_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	struct tier *tier = (struct tier *)store;
@@ -152,6 +158,7 @@ static void tier_capacity(reel_store *store, struct reel_store_capacity *capacit
 		.used_bytes = sum(first.used_bytes, second.used_bytes),
 		.align = MORE(first.align, second.align),
 		.best_bytes = MORE(first.best_bytes, second.best_bytes),
+		.most_bytes = least_limit(first.most_bytes, second.most_bytes),
 		.best_depth = MORE(first.best_depth, second.best_depth),
 		.verified = first.verified && second.verified,
 	};

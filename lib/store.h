@@ -21,6 +21,9 @@
 
 #define REEL_DEFAULT_SLOT_BYTES ((size_t)2 << 20)
 
+/* Take a checksum layer off again: its store is the caller's as before. */
+void reel_store_checksum_leave(reel_store *store);
+
 /* What is wrong with a layout that a codec is to use; NULL: nothing. */
 const char *reel_layout_problem(struct reel_layout layout);
 

@@ -11,6 +11,7 @@ check_PROGRAMS += \
 	%D%/t-hold \
 	%D%/t-block \
 	%D%/t-schedule \
+	%D%/t-checkpoint \
 	%D%/t-plan-tables \
 	%D%/t-plan-search \
 	%D%/t-kernels \

@@ -41,6 +41,9 @@ static const struct {
 	{"reel_action", sizeof(reel_action), 40},
 	{"reel_schedule", sizeof(reel_schedule), 6288},
 	{"struct reel_schedule_report", sizeof(struct reel_schedule_report), 192},
+	{"struct reel_checkpoint_options", sizeof(struct reel_checkpoint_options), 128},
+	{"struct reel_checkpoint_stats", sizeof(struct reel_checkpoint_stats), 192},
+	{"struct reel_store_capacity", sizeof(struct reel_store_capacity), 48},
 };
 
 int main(void)

@@ -1,130 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Block replay. The model is a nonlinear recurrence over a vector, whose gradient
- * by one plain tape is what block replay must give to the last bit.
- */
+/* Block replay. */
 #include <config.h>
 
-#include <errno.h>
-#include <math.h>
-
-#include "support.h"
-
-#define LENGTH 5
-
-struct state {
-	double x[LENGTH];
-};
-
-/* Counts the calls and fails the one asked for. */
-struct run {
-	int64_t advanced;
-	int64_t recorded;
-	int64_t reversed;
-	int64_t snapshots;
-	/* -1: none fails. */
-	int64_t failing_advance;
-	int64_t failing_record;
-	int64_t failing_reverse;
-};
-
-static double stepped(double x, double neighbour, int64_t step)
-{
-	return sin(x) + 0.25 * neighbour * cos((double)step);
-}
-
-static void primal_step(struct state *state, int64_t step)
-{
-	struct state before = *state;
-
-	for (int i = 0; i < LENGTH; i++)
-		state->x[i] = stepped(before.x[i], before.x[(i + 1) % LENGTH], step);
-}
-
-static int advance(void *context, void *state, int64_t first, int64_t last)
-{
-	struct run *run = context;
-
-	for (int64_t step = first; step < last; step++) {
-		if (step == run->failing_advance)
-			return -ECANCELED;
-		primal_step(state, step);
-		run->advanced++;
-	}
-	return 0;
-}
-
-static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
-{
-	struct run *run = context;
-	struct state *now = state;
-
-	for (int64_t step = first; step < last; step++) {
-		if (step == run->failing_record)
-			return -ECANCELED;
-		for (int i = 0; i < LENGTH; i++)
-			reel_push(tape, now->x[i]);
-		primal_step(now, step);
-		run->recorded++;
-	}
-	return 0;
-}
-
-static int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
-{
-	struct run *run = context;
-	struct state *bar = adjoint;
-
-	for (int64_t step = last; step-- > first;) {
-		struct state next_bar = *bar;
-
-		if (step == run->failing_reverse)
-			return -ECANCELED;
-		memset(bar, 0, sizeof *bar);
-		for (int i = LENGTH; i-- > 0;) {
-			bar->x[i] += cos(reel_pop(tape, double)) * next_bar.x[i];
-			bar->x[(i + 1) % LENGTH] += 0.25 * cos((double)step) * next_bar.x[i];
-		}
-		run->reversed++;
-	}
-	return 0;
-}
-
-static int save(void *context, const void *state, void *snapshot)
-{
-	struct run *run = context;
-
-	run->snapshots++;
-	memcpy(snapshot, state, sizeof(struct state));
-	return 0;
-}
-
-static int load(void *context, void *state, const void *snapshot)
-{
-	(void)context;
-	memcpy(state, snapshot, sizeof(struct state));
-	return 0;
-}
-
-static const reel_model copied = {sizeof(struct state), advance, record, reverse, NULL, NULL};
-static const reel_model saved = {sizeof(struct state), advance, record, reverse, save, load};
-
-static const struct run no_failure = {
-	.failing_advance = -1, .failing_record = -1, .failing_reverse = -1};
-static const struct state start = {{0.3, -1.1, 2.0, 0.7, -0.2}};
-static const struct state seed = {{1.0, 0.5, -2.0, 0.0, 3.0}};
-
-static struct state gradient_by_one_tape(int64_t steps)
-{
-	struct run run = no_failure;
-	struct state state = start, bar = seed;
-	reel_tape tape = {0};
-
-	record(&run, &state, 0, steps, &tape);
-	reverse(&run, &bar, 0, steps, &tape);
-	reel_tape_close(&tape);
-	return bar;
-}
+#include "recurrence.h"
 
 static struct state gradient_by_blocks(const reel_model *model, struct run *run, int64_t steps,
 				       int64_t block, struct state *final)
@@ -149,12 +27,12 @@ static void every_block_gives_the_gradient_of_one_tape(void)
 		for (int64_t block = 1; block <= steps + 1; block++) {
 			struct run run = no_failure;
 			struct state final, plain = start;
-			struct state wanted = gradient_by_one_tape(steps);
+			struct state wanted = gradient_by_one_tape(no_failure, steps);
 			struct state seen = gradient_by_blocks(cases % 2 ? &copied : &saved, &run,
 							       steps, block, &final);
 
 			for (int64_t step = 0; step < steps; step++)
-				primal_step(&plain, step);
+				primal_step(&no_failure, &plain, step);
 			wrong += memcmp(&seen, &wanted, sizeof seen) ||
 				 memcmp(&final, &plain, sizeof final);
 			cases++;

@@ -141,6 +141,7 @@ struct reel_store_capacity {
 	uint64_t used_bytes;
 	size_t align;         /* of data, and of bytes; a power of two */
 	size_t best_bytes;    /* from this size on a transfer runs at full speed */
+	size_t most_bytes;    /* the largest put; 0: any */
 	unsigned best_depth;  /* and with so many of them under way */
 	bool verified;        /* a get that succeeds is known to be what was put */
 };

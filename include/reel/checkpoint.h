@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checkpointing: a long loop is reversed with memory for a few of its states, as a
+ * plan says (schedule.h). A run owns the loop, its tape and its snapshots; the
+ * program gives callbacks over a state that is an argument (block.h).
+ *
+ *	reel_model model = {.state_bytes = sizeof state, .advance = advance,
+ *			    .record = record, .reverse = reverse};
+ *	reel_checkpoint *run;
+ *
+ *	error = reel_checkpoint_open(&run, plan, &model, NULL);
+ *	error = reel_checkpoint_forward(run, &context, &state);
+ *	the objective, and its derivative by the last state in adjoint
+ *	error = reel_checkpoint_reverse(run, &context, &state, &adjoint);
+ *	reel_checkpoint_close(run);
+ *
+ * The forward sweep is the plan's first one: no step is run for it alone. After the
+ * reverse sweep the run may begin again, with other controls in `context`.
+ *
+ * The callbacks. advance and record take the same steps and leave the same state, bit
+ * for bit, whenever they are run from the same state: what changes from step to step
+ * (time, step size, random numbers, the history of a multi-step method) belongs in the
+ * state, what does not belongs in the context. Steps are run more than once: output
+ * and messages belong in the first time, which is when a step is above all earlier ones.
+ * A callback returns 0 to go on; below 0 an error of its own, above 0 to stop early:
+ * both end the sweep and are what it returns. A callback may run a loop of its own
+ * inside, with a run of its own.
+ *
+ * Tiers. A tier of the plan is memory, or a store (store.h): a snapshot for a store is
+ * saved to a buffer, written behind while the sweep goes on, and read ahead of the LOAD
+ * that will need it. A snapshot that its store refuses stays in memory. Snapshots and
+ * buffers are the pool's memory, under its budget, as tapes are.
+ *
+ * Threads. A run is one thread's at a time, but for what says otherwise. Different
+ * runs have nothing in common but the pool.
+ */
+#ifndef REEL_CHECKPOINT_H
+#define REEL_CHECKPOINT_H
+
+#include <stdbool.h>
+
+#include <reel/block.h>
+#include <reel/schedule.h>
+#include <reel/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_checkpoint reel_checkpoint;
+
+/*
+ * Compare each state with what it was when it was first reached, and end with -EILSEQ
+ * at the first step that does not replay. Sweeps go step by step and keep four bytes
+ * for each: for tests, and for looking for a fault.
+ */
+#define REEL_CHECKPOINT_AUDIT 1u
+
+/* All zero, or NULL, is sensible. */
+struct reel_checkpoint_options {
+	/* Of tapes and snapshots; outlives the run. NULL: the default pool. */
+	reel_pool *pool;
+	/* Where each tier keeps its snapshots; NULL: memory. The run closes them. */
+	reel_store *store[REEL_MOST_TIERS];
+	/* Steps of the model that are one step of the plan, a segment; 0: 1. */
+	int64_t segment_steps;
+	/* Steps of the model, where the last segment is a shorter one; 0: all are full. */
+	int64_t steps;
+	/*
+	 * For a plan of REEL_UNKNOWN_STEPS: whether the loop ends in this state, that
+	 * before step `step`. Asked before each step of the forward sweep.
+	 */
+	bool (*finished)(void *context, const void *state, int64_t step);
+	/* Snapshots that are on their way to stores, and from them, at once; 0: 2. */
+	unsigned puts;
+	unsigned gets;
+	unsigned flags;
+	/* For options to come: all 0. */
+	uint64_t reserved[6];
+};
+
+/* Since the forward sweep began. Steps are the model's. */
+struct reel_checkpoint_stats {
+	int64_t advanced, recorded, reversed;
+	uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
+	uint64_t put_bytes, got_bytes; /* to stores and from them */
+	uint64_t failed_puts;          /* snapshots that stayed in memory */
+	uint64_t fetched;              /* loads that found what was read ahead */
+	uint64_t waits, wait_ns;       /* for a store */
+	uint64_t peak_snapshot_bytes;  /* in memory, buffers included */
+	uint64_t peak_tape_bytes;
+	int64_t unlike_step;           /* REEL_CHECKPOINT_AUDIT: does not replay; or -1 */
+	uint64_t reserved[4];          /* 0 */
+};
+
+/*
+ * Prepare a run. `plan` outlives it, `model` and `options` are copied. Takes no memory
+ * for snapshots yet.
+ *
+ * Returns 0, -ENOMEM, or -EINVAL: reel_checkpoint_problem() says why. On failure the
+ * stores stay the caller's.
+ */
+int reel_checkpoint_open(reel_checkpoint **run, const reel_plan *plan, const reel_model *model,
+			 const struct reel_checkpoint_options *options);
+
+/* What reel_checkpoint_open() would refuse, in words, or NULL. A constant string. */
+const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *model,
+				    const struct reel_checkpoint_options *options);
+
+/* NULL is allowed. What is in the run's stores is gone. */
+void reel_checkpoint_close(reel_checkpoint *run);
+
+/*
+ * The forward sweep, from `state` as state 0; it is the last state then. Begins anew,
+ * whatever the run did before, unless it was resumed in a forward sweep: that is gone
+ * on with, and `state` is overwritten.
+ *
+ * Returns 0; what a callback returned; the tape's error (tape.h); -EDQUOT or -ENOMEM,
+ * no memory for a snapshot; or -EILSEQ (REEL_CHECKPOINT_AUDIT).
+ * reel_checkpoint_message() has the details.
+ */
+int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state);
+
+/*
+ * The reverse sweep: calls model->reverse for all steps, from the last to the first.
+ * `state` is a buffer to replay in, as large as a state; its contents are lost.
+ *
+ * Returns as reel_checkpoint_forward(); what a store said of a snapshot that it cannot
+ * give back; or -EINVAL, no forward sweep has come to its end.
+ */
+int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint);
+
+/* Whether a forward sweep has come to its end, and its reverse sweep has not. */
+bool reel_checkpoint_is_reversing(const reel_checkpoint *run);
+
+/* The steps of the model; REEL_UNKNOWN_STEPS while nobody knows. */
+int64_t reel_checkpoint_steps(const reel_checkpoint *run);
+
+/* What went wrong last, in one line: "" if nothing did. Valid until the run's next sweep. */
+const char *reel_checkpoint_message(const reel_checkpoint *run);
+
+void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stats *stats);
+
+/* ---- A sweep in pieces ------------------------------------------------------- */
+
+/*
+ * For those who carry actions out themselves, for example several at a time: the next
+ * action of the reverse sweep, REEL_DONE at its end. Snapshots that later actions need
+ * begin to be read. Returns 0 or as reel_checkpoint_reverse(). One thread.
+ */
+int reel_checkpoint_next(reel_checkpoint *run, reel_action *action);
+
+/*
+ * Carry an action out, on this state, adjoint and tape; those that it does not use may
+ * be NULL. Any thread, at the same time as others, as long as what depends on each
+ * other is done in the order of reel_checkpoint_next(): actions on one slot, one
+ * state, one tape, one adjoint. Not with REEL_CHECKPOINT_AUDIT.
+ * Returns as reel_checkpoint_reverse().
+ */
+int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
+			      void *state, void *adjoint, reel_tape *tape);
+
+/* What it was opened with; the default pool by its address. */
+const reel_model *reel_checkpoint_model(const reel_checkpoint *run);
+reel_pool *reel_checkpoint_pool(const reel_checkpoint *run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "checkpoint.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim.h"
+#include "plan.h"
+#include "tape.h"
+
+#define PUTS 2
+#define GETS 2
+
+int reel_run_fail(reel_checkpoint *run, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	pthread_mutex_lock(&run->snapshots.lock);
+	if (!run->message[0])
+		vsnprintf(run->message, sizeof run->message, format, arguments);
+	pthread_mutex_unlock(&run->snapshots.lock);
+	va_end(arguments);
+	return error;
+}
+
+/* Above 0 is no failure: the callback stops the sweep. */
+static int callback(reel_checkpoint *run, int error, const char *what, int64_t first, int64_t last)
+{
+	if (error < 0)
+		reel_run_fail(run, error, "%s of steps %lld to %lld returned %d (%s)", what,
+			      (long long)first, (long long)last - 1, error, strerror(-error));
+	return error;
+}
+
+static void count(_Atomic int64_t *counter, int64_t steps)
+{
+	atomic_fetch_add_explicit(counter, steps, memory_order_relaxed);
+}
+
+static bool audits(const reel_checkpoint *run)
+{
+	return run->options.flags & REEL_CHECKPOINT_AUDIT;
+}
+
+/* The model's step at which a step of the plan begins. */
+static int64_t step_of(const reel_checkpoint *run, int64_t segment)
+{
+	int64_t step = segment * run->options.segment_steps;
+
+	return run->steps != REEL_UNKNOWN_STEPS && step > run->steps ? run->steps : step;
+}
+
+/* ---- Running steps ---- */
+
+static int advance(reel_checkpoint *run, void *context, void *state, int64_t first, int64_t last)
+{
+	int error = run->model.advance(context, state, first, last);
+
+	if (error)
+		return callback(run, error, "advance", first, last);
+	count(&run->advanced, last - first);
+	return audits(run) ? reel_audit_state(run, context, state, last) : 0;
+}
+
+/* The loop ends in the working state, which is that before `step`. */
+static void end_loop(reel_checkpoint *run, int64_t step)
+{
+	int64_t segments = (step + run->options.segment_steps - 1) / run->options.segment_steps;
+
+	run->steps = step;
+	reel_schedule_end(&run->schedule, segments, segments);
+	reel_ahead_begin(run);
+}
+
+static int advance_to_end(reel_checkpoint *run, void *context, void *state, int64_t first,
+			  int64_t last)
+{
+	for (int64_t step = first; step < last; step++) {
+		int error;
+
+		if (run->options.finished(context, state, step)) {
+			end_loop(run, step);
+			return 0;
+		}
+		error = advance(run, context, state, step, step + 1);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int advance_step_by_step(reel_checkpoint *run, void *context, void *state, int64_t first,
+				int64_t last)
+{
+	int error = 0;
+
+	for (int64_t step = first; step < last && !error; step++)
+		error = advance(run, context, state, step, step + 1);
+	return error;
+}
+
+static int run_advance(reel_checkpoint *run, void *context, void *state, int64_t first, int64_t last)
+{
+	if (run->steps == REEL_UNKNOWN_STEPS)
+		return advance_to_end(run, context, state, first, last);
+	if (audits(run))
+		return advance_step_by_step(run, context, state, first, last);
+	return advance(run, context, state, first, last);
+}
+
+static int tape_error(reel_checkpoint *run, const reel_tape *tape, const char *what, int64_t first,
+		      int64_t last)
+{
+	int error = reel_tape_error(tape);
+
+	if (error)
+		reel_run_fail(run, error, "the tape failed in %s of steps %lld to %lld: %s", what,
+			      (long long)first, (long long)last - 1, strerror(-error));
+	return error;
+}
+
+static int run_record(reel_checkpoint *run, void *context, void *state, reel_tape *tape,
+		      int64_t first, int64_t last)
+{
+	int error = run->model.record(context, state, first, last, tape);
+
+	if (error)
+		return callback(run, error, "record", first, last);
+	error = tape_error(run, tape, "record", first, last);
+	if (error)
+		return error;
+	count(&run->recorded, last - first);
+	reel_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
+	return audits(run) ? reel_audit_state(run, context, state, last) : 0;
+}
+
+static int run_reverse(reel_checkpoint *run, void *context, void *adjoint, reel_tape *tape,
+		       int64_t first, int64_t last)
+{
+	int error = run->model.reverse(context, adjoint, first, last, tape);
+
+	if (error)
+		return callback(run, error, "reverse", first, last);
+	count(&run->reversed, last - first);
+	return tape_error(run, tape, "reverse", first, last);
+}
+
+/* ---- Snapshots ---- */
+
+static int fail_snapshot(reel_checkpoint *run, int error, const char *what,
+			 const reel_action *action)
+{
+	return reel_run_fail(run, error, "%s of state %lld, slot %u of tier %u: %s", what,
+			     (long long)step_of(run, action->first), action->slot, action->tier,
+			     reel_store_strerror(error));
+}
+
+static int save(const reel_checkpoint *run, void *context, const void *state, void *snapshot)
+{
+	if (run->model.save)
+		return run->model.save(context, state, snapshot);
+	memcpy(snapshot, state, run->model.state_bytes);
+	return 0;
+}
+
+static int load(const reel_checkpoint *run, void *context, void *state, const void *snapshot)
+{
+	if (run->model.load)
+		return run->model.load(context, state, snapshot);
+	memcpy(state, snapshot, run->model.state_bytes);
+	return 0;
+}
+
+static int run_store(reel_checkpoint *run, const reel_action *action, void *context,
+		     const void *state)
+{
+	int64_t step = step_of(run, action->first);
+	void *data;
+	int error = reel_snapshot_reserve(&run->snapshots, action->tier, action->slot,
+					  action->first, &data);
+
+	if (error)
+		return fail_snapshot(run, error, "store", action);
+	error = save(run, context, state, data);
+	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
+	if (error)
+		return callback(run, error, "save", step, step + 1);
+	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
+	return audits(run) ? reel_audit_state(run, context, state, step) : 0;
+}
+
+static int run_load(reel_checkpoint *run, const reel_action *action, void *context, void *state)
+{
+	int64_t step = step_of(run, action->first);
+	const void *data;
+	int error = reel_snapshot_load(&run->snapshots, action->tier, action->slot, action->first,
+				       &data);
+
+	if (error)
+		return fail_snapshot(run, error, "load", action);
+	error = load(run, context, state, data);
+	reel_snapshot_release(&run->snapshots, action->tier, action->slot);
+	if (error)
+		return callback(run, error, "load", step, step + 1);
+	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
+	return audits(run) ? reel_audit_state(run, context, state, step) : 0;
+}
+
+static int run_drop(reel_checkpoint *run, const reel_action *action)
+{
+	int error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
+
+	return error ? fail_snapshot(run, error, "drop", action) : 0;
+}
+
+/* ---- Sweeps ---- */
+
+int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
+			      void *state, void *adjoint, reel_tape *tape)
+{
+	int64_t first = step_of(run, action->first), last = step_of(run, action->last);
+
+	switch (action->kind) {
+	case REEL_ADVANCE:
+		return run_advance(run, context, state, first, last);
+	case REEL_RECORD:
+		return run_record(run, context, state, tape, first, last);
+	case REEL_REVERSE:
+		return run_reverse(run, context, adjoint, tape, first, last);
+	case REEL_STORE:
+		return run_store(run, action, context, state);
+	case REEL_LOAD:
+		return run_load(run, action, context, state);
+	case REEL_DROP:
+		return run_drop(run, action);
+	case REEL_DONE:
+		break;
+	}
+	return 0;
+}
+
+static void take_action(reel_checkpoint *run, reel_action *action)
+{
+	/* -EAGAIN says what reel_checkpoint.steps says, too. */
+	reel_schedule_next(&run->schedule, action);
+	reel_ahead_follow(run);
+}
+
+static void clear_counters(reel_checkpoint *run)
+{
+	atomic_store_explicit(&run->advanced, 0, memory_order_relaxed);
+	atomic_store_explicit(&run->recorded, 0, memory_order_relaxed);
+	atomic_store_explicit(&run->reversed, 0, memory_order_relaxed);
+	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
+		atomic_store_explicit(&run->stores[tier], 0, memory_order_relaxed);
+		atomic_store_explicit(&run->loads[tier], 0, memory_order_relaxed);
+	}
+	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
+}
+
+static int64_t steps_at_first(const reel_checkpoint *run)
+{
+	if (run->options.steps || run->plan->problem.steps == REEL_UNKNOWN_STEPS)
+		return run->options.steps ? run->options.steps : REEL_UNKNOWN_STEPS;
+	return run->plan->problem.steps * run->options.segment_steps;
+}
+
+static void begin(reel_checkpoint *run)
+{
+	reel_tape_close(&run->tape);
+	reel_tape_open(&run->tape, run->options.pool, 0);
+	reel_snapshots_empty(&run->snapshots);
+	run->steps = steps_at_first(run);
+	run->message[0] = '\0';
+	clear_counters(run);
+	reel_audit_begin(run);
+	reel_schedule_begin(&run->schedule, run->plan);
+	reel_ahead_begin(run);
+}
+
+int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state)
+{
+	int error;
+
+	begin(run);
+	run->phase = REEL_RUN_IDLE;
+	error = audits(run) ? reel_audit_state(run, context, state, 0) : 0;
+	while (!error) {
+		reel_action action;
+
+		take_action(run, &action);
+		if (action.kind == REEL_REVERSE || action.kind == REEL_DONE) {
+			run->turn = action;
+			run->phase = REEL_RUN_TURN;
+			return 0;
+		}
+		error = reel_checkpoint_carry_out(run, &action, context, state, NULL, &run->tape);
+	}
+	return error;
+}
+
+int reel_checkpoint_next(reel_checkpoint *run, reel_action *action)
+{
+	if (!reel_checkpoint_is_reversing(run))
+		return reel_run_fail(run, -EINVAL,
+				     "the reverse sweep of a run whose forward sweep has not come "
+				     "to its end: call reel_checkpoint_forward() first");
+	if (run->phase == REEL_RUN_TURN)
+		*action = run->turn;
+	else
+		take_action(run, action);
+	run->phase = action->kind == REEL_DONE ? REEL_RUN_IDLE : REEL_RUN_REVERSE;
+	return 0;
+}
+
+int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint)
+{
+	for (;;) {
+		reel_action action;
+		int error = reel_checkpoint_next(run, &action);
+
+		if (error || action.kind == REEL_DONE)
+			return error;
+		error = reel_checkpoint_carry_out(run, &action, context, state, adjoint,
+						  &run->tape);
+		if (error) {
+			run->phase = REEL_RUN_IDLE;
+			return error;
+		}
+	}
+}
+
+bool reel_checkpoint_is_reversing(const reel_checkpoint *run)
+{
+	return run->phase == REEL_RUN_TURN || run->phase == REEL_RUN_REVERSE;
+}
+
+/* ---- What a run knows ---- */
+
+int64_t reel_checkpoint_steps(const reel_checkpoint *run)
+{
+	return run->steps;
+}
+
+const char *reel_checkpoint_message(const reel_checkpoint *run)
+{
+	return run->message;
+}
+
+const reel_model *reel_checkpoint_model(const reel_checkpoint *run)
+{
+	return &run->model;
+}
+
+reel_pool *reel_checkpoint_pool(const reel_checkpoint *run)
+{
+	return run->options.pool;
+}
+
+void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stats *stats)
+{
+	struct reel_snapshots *snapshots = &run->snapshots;
+
+	*stats = (struct reel_checkpoint_stats){
+		.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed),
+		.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed),
+		.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed),
+		.peak_tape_bytes = atomic_load_explicit(&run->peak_tape_bytes,
+							memory_order_relaxed),
+		.unlike_step = run->unlike_step,
+	};
+	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
+		stats->stores[tier] = atomic_load_explicit(&run->stores[tier],
+							   memory_order_relaxed);
+		stats->loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
+	}
+	pthread_mutex_lock(&snapshots->lock);
+	stats->put_bytes = snapshots->put_bytes;
+	stats->got_bytes = snapshots->got_bytes;
+	stats->failed_puts = snapshots->failed_puts;
+	stats->fetched = snapshots->fetched;
+	stats->waits = snapshots->waits;
+	stats->wait_ns = snapshots->wait_ns;
+	stats->peak_snapshot_bytes = snapshots->peak_bytes;
+	pthread_mutex_unlock(&snapshots->lock);
+}
+
+/* ---- Beginning and end ---- */
+
+static const char *problem_with_steps(const reel_plan *plan,
+				      const struct reel_checkpoint_options *options)
+{
+	int64_t segment = options->segment_steps ? options->segment_steps : 1;
+	int64_t planned = plan->problem.steps;
+
+	if (segment < 0 || segment > REEL_MOST_STEPS)
+		return "segment_steps must be from 1 (or 0) to REEL_MOST_STEPS";
+	if (planned == REEL_UNKNOWN_STEPS)
+		return options->steps    ? "steps must be 0 for a plan of REEL_UNKNOWN_STEPS" :
+		       !options->finished ? "a plan of REEL_UNKNOWN_STEPS needs finished()" :
+					    NULL;
+	if (options->finished)
+		return "finished() is for a plan of REEL_UNKNOWN_STEPS";
+	if (planned > REEL_MOST_STEPS / segment)
+		return "segment_steps times the plan's steps is above REEL_MOST_STEPS";
+	if (options->steps && (options->steps > planned * segment ||
+			       options->steps <= (planned - 1) * segment))
+		return "steps must end in the plan's last segment";
+	return NULL;
+}
+
+static const char *problem_with_options(const reel_plan *plan,
+					const struct reel_checkpoint_options *options)
+{
+	if (options->flags & ~REEL_CHECKPOINT_AUDIT)
+		return "flags must be made of REEL_CHECKPOINT_AUDIT";
+	if (options->puts > REEL_MOST_PUTS || options->gets > REEL_MOST_PUTS)
+		return "puts and gets must be at most 64";
+	for (unsigned tier = plan->problem.tiers; tier < REEL_MOST_TIERS; tier++)
+		if (options->store[tier])
+			return "a store was given for a tier that the plan does not have";
+	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
+		if (options->reserved[i])
+			return "reserved must be 0: set the options to 0 before setting some";
+	return problem_with_steps(plan, options);
+}
+
+static bool holds_together(const reel_plan *plan)
+{
+	struct reel_schedule_report report;
+
+	return plan->planner || !reel_plan_check(plan, NULL, plan->problem.steps, &report);
+}
+
+static const struct reel_checkpoint_options no_options;
+
+const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *model,
+				    const struct reel_checkpoint_options *options)
+{
+	const char *problem;
+
+	if (!plan || !model)
+		return "a run needs a plan and a model";
+	if (!model->advance || !model->record || !model->reverse)
+		return "a model needs advance(), record() and reverse()";
+	if (!model->save != !model->load)
+		return "a model has both save() and load(), or neither";
+	problem = problem_with_options(plan, options ? options : &no_options);
+	if (!problem && !holds_together(plan))
+		problem = "the plan's actions do not hold together: reel_plan_check() says where";
+	return problem;
+}
+
+static void complete(struct reel_checkpoint_options *options)
+{
+	if (!options->pool)
+		options->pool = reel_pool_default();
+	if (!options->segment_steps)
+		options->segment_steps = 1;
+	if (!options->puts)
+		options->puts = PUTS;
+	if (!options->gets)
+		options->gets = GETS;
+}
+
+int reel_checkpoint_open(reel_checkpoint **opened, const reel_plan *plan, const reel_model *model,
+			 const struct reel_checkpoint_options *options)
+{
+	reel_checkpoint *run;
+
+	if (reel_checkpoint_problem(plan, model, options))
+		return -EINVAL;
+	run = calloc(1, sizeof *run);
+	if (!run)
+		return -ENOMEM;
+	run->plan = plan;
+	run->model = *model;
+	run->options = options ? *options : no_options;
+	complete(&run->options);
+	if (!run->options.pool ||
+	    reel_snapshots_open(&run->snapshots, run->options.pool, model->state_bytes,
+				plan->problem.tiers, run->options.store, run->options.puts,
+				run->options.gets)) {
+		free(run);
+		return -ENOMEM;
+	}
+	begin(run);
+	*opened = run;
+	return 0;
+}
+
+void reel_checkpoint_close(reel_checkpoint *run)
+{
+	if (!run)
+		return;
+	reel_tape_close(&run->tape);
+	reel_snapshots_close(&run->snapshots);
+	reel_audit_end(run);
+	free(run);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A run of a plan over a model.
+ *
+ *	checkpoint.c        the sweeps: actions carried out one after the other
+ *	checkpoint-ahead.c  a copy of the schedule that says what to read in advance
+ *	checkpoint-audit.c  whether steps replay
+ *	snapshot.c          where the states are
+ */
+#ifndef REEL_LIB_CHECKPOINT_H
+#define REEL_LIB_CHECKPOINT_H
+
+#include <reel/checkpoint.h>
+
+#include "snapshot.h"
+
+enum reel_run_phase {
+	REEL_RUN_IDLE,    /* no sweep has begun, or one has failed, or all is reversed */
+	REEL_RUN_FORWARD,
+	REEL_RUN_TURN,    /* the forward sweep has come to its end */
+	REEL_RUN_REVERSE
+};
+
+struct reel_checkpoint {
+	const reel_plan *plan;
+	reel_model model;
+	struct reel_checkpoint_options options;
+	reel_tape tape;
+	struct reel_snapshots snapshots;
+	reel_schedule schedule;
+	enum reel_run_phase phase;
+	int64_t steps;          /* of the model, or REEL_UNKNOWN_STEPS */
+	reel_action turn;       /* the forward sweep ended before this one */
+	char message[256];
+
+	/* Reading ahead: a schedule that runs before the other one. */
+	reel_schedule ahead;
+	reel_action wanted;     /* the LOAD that it stands at */
+	uint64_t taken, looked; /* actions */
+	bool wants;
+
+	/* Audit: a hash of each state; those of states 0 to hashed - 1 are known. */
+	uint32_t *hash;
+	int64_t hashed, hash_room;
+	int64_t unlike_step;
+	void *scratch;
+
+	/* Relaxed: counters, which order nothing. */
+	_Atomic int64_t advanced, recorded, reversed;
+	_Atomic uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
+	_Atomic uint64_t peak_tape_bytes;
+};
+
+/* Note what went wrong, in words, if nothing did before; returns error. */
+int reel_run_fail(reel_checkpoint *run, int error, const char *format, ...)
+#if defined(__GNUC__)
+	__attribute__((format(printf, 3, 4)))
+#endif
+	;
+
+/* checkpoint-ahead.c: from the run's present place on; and the next action was taken. */
+void reel_ahead_begin(reel_checkpoint *run);
+void reel_ahead_follow(reel_checkpoint *run);
+
+/* checkpoint-audit.c: this is state `step`. 0, -EILSEQ or -ENOMEM. */
+int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t step);
+void reel_audit_begin(reel_checkpoint *run);
+void reel_audit_end(reel_checkpoint *run);
+
+#endif

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "offload.h"
+#include "store.h"
+
+/* Larger snapshots are put in pieces, which a store can move side by side. */
+#define PIECE_BYTES ((size_t)2 << 20)
+#define EMPTY (-1)
+
+/* A store may keep completions until it is called again: after so long it is. */
+#define PATIENCE_MS 1
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static void lock(struct reel_snapshots *snapshots)
+{
+	pthread_mutex_lock(&snapshots->lock);
+}
+
+static void unlock(struct reel_snapshots *snapshots)
+{
+	pthread_mutex_unlock(&snapshots->lock);
+}
+
+/* ---- Buffers ---- */
+
+static void *data_of(const struct reel_buffer *buffer)
+{
+	return buffer->slab->frame;
+}
+
+static struct reel_buffer *new_buffer(struct reel_snapshots *snapshots, int *error)
+{
+	size_t tickets = snapshots->most_pieces * sizeof(reel_transfer);
+	struct reel_buffer *buffer = calloc(1, sizeof *buffer + tickets);
+
+	*error = -ENOMEM;
+	if (!buffer)
+		return NULL;
+	*error = reel_pool_take(snapshots->pool, REEL_SLAB_GIANT, snapshots->padded_bytes,
+				&buffer->slab);
+	if (*error) {
+		free(buffer);
+		return NULL;
+	}
+	reel_event_open(&buffer->arrival);
+	return buffer;
+}
+
+static void free_buffer(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+{
+	reel_event_close(&buffer->arrival);
+	reel_pool_give(snapshots->pool, buffer->slab);
+	free(buffer);
+}
+
+static void give_buffer(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+{
+	buffer->next = snapshots->unused;
+	snapshots->unused = buffer;
+	snapshots->memory_bytes -= snapshots->padded_bytes;
+}
+
+static struct reel_buffer *take_unused(struct reel_snapshots *snapshots)
+{
+	struct reel_buffer *buffer = snapshots->unused;
+
+	if (buffer)
+		snapshots->unused = buffer->next;
+	return buffer;
+}
+
+/* Without the lock: the pool may have to write slabs behind first. */
+static struct reel_buffer *take_buffer(struct reel_snapshots *snapshots, int *error)
+{
+	struct reel_buffer *buffer;
+
+	lock(snapshots);
+	buffer = take_unused(snapshots);
+	unlock(snapshots);
+	if (!buffer)
+		buffer = new_buffer(snapshots, error);
+	if (!buffer)
+		return NULL;
+	lock(snapshots);
+	snapshots->memory_bytes += snapshots->padded_bytes;
+	if (snapshots->memory_bytes > snapshots->peak_bytes)
+		snapshots->peak_bytes = snapshots->memory_bytes;
+	unlock(snapshots);
+	return buffer;
+}
+
+/* ---- Transfers ---- */
+
+static void finish(reel_transfer *transfer)
+{
+	struct reel_buffer *buffer = transfer->context;
+
+	/* Relaxed: the release below orders it. */
+	if (transfer->error)
+		atomic_store_explicit(&buffer->error, transfer->error, memory_order_relaxed);
+	/* Release: pairs with the acquire in is_moving(). */
+	if (atomic_fetch_sub_explicit(&buffer->moving, 1, memory_order_acq_rel) == 1)
+		reel_event_signal(&buffer->arrival);
+}
+
+static bool is_moving(struct reel_buffer *buffer)
+{
+	/* Acquire: pairs with the release in finish(). */
+	return atomic_load_explicit(&buffer->moving, memory_order_acquire) > 0;
+}
+
+static unsigned pieces_of(const struct reel_snapshots *snapshots, unsigned tier)
+{
+	size_t piece = snapshots->tier[tier].piece_bytes;
+
+	return (unsigned)((snapshots->padded_bytes + piece - 1) / piece);
+}
+
+static void prepare(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
+		    int64_t state, unsigned piece)
+{
+	size_t offset = piece * snapshots->tier[tier].piece_bytes;
+	reel_transfer *transfer = &buffer->transfer[piece];
+
+	transfer->data = (char *)data_of(buffer) + offset;
+	transfer->bytes = smaller(snapshots->tier[tier].piece_bytes,
+				  snapshots->padded_bytes - offset);
+	transfer->label = (struct reel_label){.tape = (uintptr_t)snapshots,
+					      .serial = (uint64_t)state, .rank = piece};
+	transfer->done = finish;
+	transfer->context = buffer;
+}
+
+/* Under the lock. All count as moving before the first one may end. */
+static void start(struct reel_snapshots *snapshots, unsigned tier, struct reel_slot *slot, bool put)
+{
+	reel_store *store = snapshots->tier[tier].store;
+	struct reel_buffer *buffer = slot->buffer;
+	unsigned pieces = pieces_of(snapshots, tier);
+
+	/* Relaxed, both: the store hands the tickets to whom it lets complete them. */
+	atomic_store_explicit(&buffer->error, 0, memory_order_relaxed);
+	atomic_store_explicit(&buffer->moving, pieces, memory_order_relaxed);
+	for (unsigned piece = 0; piece < pieces; piece++) {
+		prepare(snapshots, tier, buffer, slot->state, piece);
+		if (put) {
+			reel_store_put(store, &buffer->transfer[piece]);
+		} else {
+			buffer->transfer[piece].place = slot->place[piece];
+			reel_store_get(store, &buffer->transfer[piece]);
+		}
+	}
+}
+
+/* Without the lock. */
+static void await(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer)
+{
+	uint64_t since = reel_offload_now();
+
+	if (!is_moving(buffer))
+		return;
+	while (is_moving(buffer)) {
+		if (reel_event_wait_for(&buffer->arrival, PATIENCE_MS))
+			continue;
+		lock(snapshots);
+		reel_store_sync(snapshots->tier[tier].store, 0);
+		unlock(snapshots);
+	}
+	lock(snapshots);
+	snapshots->waits++;
+	snapshots->wait_ns += reel_offload_now() - since;
+	unlock(snapshots);
+}
+
+/* Under the lock: those pieces that the store has. */
+static void drop_places(struct reel_snapshots *snapshots, unsigned tier, struct reel_place *place)
+{
+	for (unsigned piece = 0; piece < pieces_of(snapshots, tier); piece++)
+		reel_store_drop(snapshots->tier[tier].store, place[piece]);
+}
+
+static void drop_pieces_of_failed_put(struct reel_snapshots *snapshots, const struct reel_put *put)
+{
+	for (unsigned piece = 0; piece < pieces_of(snapshots, put->tier); piece++)
+		if (!put->buffer->transfer[piece].error)
+			reel_store_drop(snapshots->tier[put->tier].store,
+					put->buffer->transfer[piece].place);
+}
+
+static void note_places(struct reel_snapshots *snapshots, const struct reel_put *put)
+{
+	for (unsigned piece = 0; piece < pieces_of(snapshots, put->tier); piece++)
+		put->place[piece] = put->buffer->transfer[piece].place;
+}
+
+/* Under the lock. */
+static void end_put(struct reel_snapshots *snapshots, const struct reel_put *put)
+{
+	struct reel_slot *slot = &snapshots->tier[put->tier].slot[put->slot];
+	bool failed = atomic_load_explicit(&put->buffer->error, memory_order_relaxed) != 0;
+
+	if (failed) {
+		snapshots->failed_puts++;
+		drop_pieces_of_failed_put(snapshots, put);
+	} else {
+		note_places(snapshots, put);
+		snapshots->put_bytes += snapshots->padded_bytes;
+	}
+	if (put->dropped) {
+		if (!failed)
+			drop_places(snapshots, put->tier, put->place);
+		free(put->place);
+		give_buffer(snapshots, put->buffer);
+	} else if (!failed) {
+		slot->stored = true;
+		if (!slot->in_use) {
+			give_buffer(snapshots, slot->buffer);
+			slot->buffer = NULL;
+		}
+	}
+}
+
+/* Under the lock: what has been put frees its buffer. */
+static void end_puts(struct reel_snapshots *snapshots)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < snapshots->puts; i++) {
+		if (is_moving(snapshots->put[i].buffer))
+			snapshots->put[left++] = snapshots->put[i];
+		else
+			end_put(snapshots, &snapshots->put[i]);
+	}
+	snapshots->puts = left;
+}
+
+/* Wait for the put that was started first, if there are more than so many. */
+static bool await_puts(struct reel_snapshots *snapshots, unsigned most)
+{
+	struct reel_put put;
+	bool waits;
+
+	lock(snapshots);
+	end_puts(snapshots);
+	waits = snapshots->puts > most;
+	put = snapshots->put[0];
+	unlock(snapshots);
+	if (!waits)
+		return false;
+	await(snapshots, put.tier, put.buffer);
+	lock(snapshots);
+	end_puts(snapshots);
+	unlock(snapshots);
+	return true;
+}
+
+/* ---- Slots ---- */
+
+/* Under the lock. NULL: no memory. */
+static struct reel_slot *slot_at(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+{
+	struct reel_snapshot_tier *of = &snapshots->tier[tier];
+	unsigned slots = of->slots ? of->slots : 16;
+	struct reel_slot *slot;
+
+	if (number < of->slots)
+		return &of->slot[number];
+	while (slots <= number)
+		slots *= 2;
+	slot = realloc(of->slot, slots * sizeof *slot);
+	if (!slot)
+		return NULL;
+	memset(slot + of->slots, 0, (slots - of->slots) * sizeof *slot);
+	for (unsigned i = of->slots; i < slots; i++)
+		slot[i].state = EMPTY;
+	of->slot = slot;
+	of->slots = slots;
+	return &slot[number];
+}
+
+/* Under the lock. NULL: the slot holds something else. */
+static struct reel_slot *holder_of(struct reel_snapshots *snapshots, unsigned tier,
+				   unsigned number, int64_t state)
+{
+	struct reel_snapshot_tier *of = &snapshots->tier[tier];
+
+	return number < of->slots && of->slot[number].state == state ? &of->slot[number] : NULL;
+}
+
+/* Under the lock: what was read ahead can be read again. */
+static bool give_up_fetched(struct reel_snapshots *snapshots)
+{
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
+		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++) {
+			struct reel_slot *slot = &snapshots->tier[tier].slot[i];
+
+			if (!slot->fetched || slot->in_use || is_moving(slot->buffer))
+				continue;
+			slot->fetched = false;
+			snapshots->gets--;
+			give_buffer(snapshots, slot->buffer);
+			slot->buffer = NULL;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A buffer by all means: those of puts and of what was read ahead become free. */
+static struct reel_buffer *demand_buffer(struct reel_snapshots *snapshots, int *error)
+{
+	for (;;) {
+		struct reel_buffer *buffer = take_buffer(snapshots, error);
+		bool freed;
+
+		if (buffer || await_puts(snapshots, 0)) {
+			if (buffer)
+				return buffer;
+			continue;
+		}
+		lock(snapshots);
+		freed = give_up_fetched(snapshots);
+		unlock(snapshots);
+		if (!freed)
+			return NULL;
+	}
+}
+
+/* ---- Storing ---- */
+
+static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned number, int64_t state)
+{
+	struct reel_slot *slot;
+	int error = 0;
+
+	lock(snapshots);
+	slot = slot_at(snapshots, tier, number);
+	if (slot && slot->state == EMPTY && snapshots->tier[tier].store)
+		slot->place = calloc(pieces_of(snapshots, tier), sizeof *slot->place);
+	if (!slot || (snapshots->tier[tier].store && slot->state == EMPTY && !slot->place))
+		error = -ENOMEM;
+	else if (slot->state != EMPTY)
+		error = -EBADMSG;
+	else
+		slot->state = state;
+	unlock(snapshots);
+	return error;
+}
+
+int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+			  int64_t state, void **data)
+{
+	struct reel_buffer *buffer;
+	struct reel_slot *slot;
+	int error = claim(snapshots, tier, number, state);
+
+	if (error)
+		return error;
+	if (snapshots->tier[tier].store)
+		while (await_puts(snapshots, snapshots->most_puts - 1))
+			;
+	buffer = demand_buffer(snapshots, &error);
+	if (!buffer) {
+		reel_snapshot_drop(snapshots, tier, number, state);
+		return error;
+	}
+	lock(snapshots);
+	slot = &snapshots->tier[tier].slot[number];
+	slot->buffer = buffer;
+	slot->in_use = true;
+	unlock(snapshots);
+	*data = data_of(buffer);
+	return 0;
+}
+
+/* Where many threads store at once, the list of puts may be full: it stays in memory. */
+void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+{
+	struct reel_slot *slot;
+
+	lock(snapshots);
+	slot = &snapshots->tier[tier].slot[number];
+	slot->in_use = false;
+	if (snapshots->tier[tier].store && snapshots->puts < REEL_MOST_PUTS) {
+		snapshots->put[snapshots->puts++] = (struct reel_put){
+			.buffer = slot->buffer, .place = slot->place, .tier = tier, .slot = number};
+		start(snapshots, tier, slot, true);
+	}
+	unlock(snapshots);
+}
+
+/* ---- Loading ---- */
+
+/* Under the lock. */
+static void start_get(struct reel_snapshots *snapshots, unsigned tier, struct reel_slot *slot,
+		      struct reel_buffer *buffer)
+{
+	slot->buffer = buffer;
+	slot->fetched = true;
+	snapshots->gets++;
+	start(snapshots, tier, slot, false);
+}
+
+bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+			 int64_t state)
+{
+	struct reel_slot *slot;
+	struct reel_buffer *buffer;
+	bool wanted, room;
+	int error;
+
+	lock(snapshots);
+	end_puts(snapshots);
+	slot = holder_of(snapshots, tier, number, state);
+	wanted = slot && slot->stored && !slot->buffer;
+	room = snapshots->gets < snapshots->most_gets;
+	unlock(snapshots);
+	if (!wanted)
+		return true;
+	buffer = room ? take_buffer(snapshots, &error) : NULL;
+	if (!buffer)
+		return false;
+	lock(snapshots);
+	slot = holder_of(snapshots, tier, number, state);
+	if (slot && slot->stored && !slot->buffer)
+		start_get(snapshots, tier, slot, buffer);
+	else
+		give_buffer(snapshots, buffer);
+	unlock(snapshots);
+	return true;
+}
+
+/* Make sure that the slot has a buffer, which may still be on its way. */
+static int bring(struct reel_snapshots *snapshots, unsigned tier, unsigned number, int64_t state,
+		 struct reel_buffer **buffer, bool *on_its_way)
+{
+	struct reel_buffer *fresh = NULL;
+	struct reel_slot *slot;
+	bool there;
+	int error = 0;
+
+	lock(snapshots);
+	slot = holder_of(snapshots, tier, number, state);
+	there = slot && slot->buffer;
+	if (slot)
+		slot->in_use = true;
+	unlock(snapshots);
+	if (!slot)
+		return -EBADMSG;
+	if (!there)
+		fresh = demand_buffer(snapshots, &error);
+	lock(snapshots);
+	slot = &snapshots->tier[tier].slot[number];
+	if (fresh && !slot->buffer) {
+		start_get(snapshots, tier, slot, fresh);
+	} else {
+		if (fresh)
+			give_buffer(snapshots, fresh);
+		snapshots->fetched += slot->fetched;
+	}
+	slot->in_use = slot->buffer != NULL;
+	*buffer = slot->buffer;
+	*on_its_way = slot->fetched;
+	unlock(snapshots);
+	return *buffer ? 0 : error;
+}
+
+/* Under the lock: it has been read ahead no more. */
+static void end_get(struct reel_snapshots *snapshots, struct reel_slot *slot)
+{
+	if (slot->fetched)
+		snapshots->gets--;
+	slot->fetched = false;
+}
+
+/* Without the lock: until what is on its way has come, or has failed. */
+static int await_get(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer)
+{
+	await(snapshots, tier, buffer);
+	return atomic_load_explicit(&buffer->error, memory_order_relaxed);
+}
+
+/* One that fails is read once more: the fault may be on the way, not in the store. */
+static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+			struct reel_buffer *buffer)
+{
+	int error = await_get(snapshots, tier, buffer);
+
+	if (error) {
+		lock(snapshots);
+		start(snapshots, tier, &snapshots->tier[tier].slot[number], false);
+		unlock(snapshots);
+		error = await_get(snapshots, tier, buffer);
+	}
+	lock(snapshots);
+	snapshots->got_bytes += error ? 0 : snapshots->padded_bytes;
+	end_get(snapshots, &snapshots->tier[tier].slot[number]);
+	unlock(snapshots);
+	return error;
+}
+
+int reel_snapshot_load(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+		       int64_t state, const void **data)
+{
+	struct reel_buffer *buffer;
+	bool on_its_way;
+	int error = bring(snapshots, tier, number, state, &buffer, &on_its_way);
+
+	if (error)
+		return error;
+	if (on_its_way)
+		error = complete_get(snapshots, tier, number, buffer);
+	*data = data_of(buffer);
+	if (error)
+		reel_snapshot_release(snapshots, tier, number);
+	return error;
+}
+
+void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+{
+	struct reel_slot *slot;
+
+	lock(snapshots);
+	slot = &snapshots->tier[tier].slot[number];
+	slot->in_use = false;
+	if (slot->stored) {
+		give_buffer(snapshots, slot->buffer);
+		slot->buffer = NULL;
+	}
+	unlock(snapshots);
+}
+
+/* ---- Dropping ---- */
+
+/* Under the lock. Its put is under way, or has ended since: whose place and buffer are then. */
+static bool leave_to_put(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+{
+	for (unsigned i = 0; i < snapshots->puts; i++) {
+		struct reel_put *put = &snapshots->put[i];
+
+		if (put->tier != tier || put->slot != number || put->dropped)
+			continue;
+		put->dropped = true;
+		return true;
+	}
+	return false;
+}
+
+/* Under the lock. */
+static void empty(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+{
+	struct reel_slot *slot = &snapshots->tier[tier].slot[number];
+
+	end_get(snapshots, slot);
+	if (!leave_to_put(snapshots, tier, number)) {
+		if (slot->buffer)
+			give_buffer(snapshots, slot->buffer);
+		if (slot->stored)
+			drop_places(snapshots, tier, slot->place);
+		free(slot->place);
+	}
+	*slot = (struct reel_slot){.state = EMPTY};
+}
+
+int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+		       int64_t state)
+{
+	struct reel_slot *slot;
+	struct reel_buffer *reading;
+
+	lock(snapshots);
+	end_puts(snapshots);
+	slot = holder_of(snapshots, tier, number, state);
+	reading = slot && slot->fetched ? slot->buffer : NULL;
+	unlock(snapshots);
+	if (!slot)
+		return -EBADMSG;
+	if (reading)
+		await(snapshots, tier, reading);
+	lock(snapshots);
+	empty(snapshots, tier, number);
+	unlock(snapshots);
+	return 0;
+}
+
+void reel_snapshots_empty(struct reel_snapshots *snapshots)
+{
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++)
+			if (snapshots->tier[tier].slot[i].state != EMPTY)
+				reel_snapshot_drop(snapshots, tier, i,
+						   snapshots->tier[tier].slot[i].state);
+	while (await_puts(snapshots, 0))
+		;
+	snapshots->put_bytes = snapshots->got_bytes = snapshots->failed_puts = 0;
+	snapshots->fetched = snapshots->waits = snapshots->wait_ns = 0;
+	snapshots->peak_bytes = 0;
+}
+
+/* ---- Beginning and end ---- */
+
+static size_t round_up(size_t bytes, size_t align)
+{
+	return (bytes + align - 1) / align * align;
+}
+
+/* What a store does not verify itself, a layer on top of it does. */
+static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store *store)
+{
+	struct reel_snapshot_tier *of = &snapshots->tier[tier];
+	struct reel_store_capacity capacity;
+	size_t align;
+
+	reel_store_capacity(store, &capacity);
+	align = capacity.align ? capacity.align : 1;
+	of->store = store;
+	of->piece_bytes = smaller(PIECE_BYTES, capacity.most_bytes ? capacity.most_bytes
+								   : PIECE_BYTES);
+	of->piece_bytes = round_up(of->piece_bytes, align);
+	snapshots->padded_bytes = round_up(snapshots->padded_bytes, align);
+	return reel_store_checksum_open(&of->store, store);
+}
+
+static void count_pieces(struct reel_snapshots *snapshots)
+{
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		if (snapshots->tier[tier].store &&
+		    pieces_of(snapshots, tier) > snapshots->most_pieces)
+			snapshots->most_pieces = pieces_of(snapshots, tier);
+}
+
+static void leave_stores(struct reel_snapshots *snapshots, reel_store *const *store)
+{
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		if (snapshots->tier[tier].store != store[tier])
+			reel_store_checksum_leave(snapshots->tier[tier].store);
+}
+
+int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_t bytes,
+			unsigned tiers, reel_store *const *store, unsigned puts, unsigned gets)
+{
+	*snapshots = (struct reel_snapshots){.pool = pool, .bytes = bytes, .tiers = tiers,
+					     .padded_bytes = bytes ? bytes : 1,
+					     .most_puts = puts, .most_gets = gets};
+	for (unsigned tier = 0; tier < tiers; tier++)
+		snapshots->tier[tier].store = store[tier];
+	for (unsigned tier = 0; tier < tiers; tier++) {
+		if (store[tier] && use_store(snapshots, tier, store[tier])) {
+			leave_stores(snapshots, store);
+			return -ENOMEM;
+		}
+	}
+	count_pieces(snapshots);
+	pthread_mutex_init(&snapshots->lock, NULL);
+	return 0;
+}
+
+/* Who completed a transfer may still be about to signal: the stores know when he is done. */
+static void close_stores(struct reel_snapshots *snapshots)
+{
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		reel_store_close(snapshots->tier[tier].store);
+}
+
+void reel_snapshots_close(struct reel_snapshots *snapshots)
+{
+	struct reel_buffer *buffer;
+
+	reel_snapshots_empty(snapshots);
+	close_stores(snapshots);
+	while ((buffer = take_unused(snapshots)))
+		free_buffer(snapshots, buffer);
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		free(snapshots->tier[tier].slot);
+	pthread_mutex_destroy(&snapshots->lock);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Snapshots of states, in the slots of tiers. A tier is memory, or a store, to and from
+ * which a snapshot travels in a buffer:
+ *
+ *	reserve, commit    a state is saved to a buffer, which is then put
+ *	(put)              the slot's snapshot is in the store, its buffer is free again
+ *	fetch              a buffer is got, ahead of the load
+ *	load, release      the snapshot is looked at, in its buffer
+ *	drop               the slot is empty
+ *
+ * What a store refuses stays in its buffer. A slot is one thread's at a time; different
+ * ones may be used at the same time.
+ */
+#ifndef REEL_LIB_SNAPSHOT_H
+#define REEL_LIB_SNAPSHOT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <reel/schedule.h>
+#include <reel/store.h>
+
+#include "event.h"
+#include "pool.h"
+
+#define REEL_MOST_PUTS 64
+
+/* The memory of one snapshot, and its tickets: a large one is put in pieces. */
+struct reel_buffer {
+	struct reel_buffer *next;
+	struct reel_slab *slab;
+	struct reel_event arrival;
+	_Atomic unsigned moving; /* transfers that are not complete */
+	_Atomic int error;       /* of one that has failed */
+	reel_transfer transfer[];
+};
+
+struct reel_slot {
+	int64_t state;              /* -1: the slot is empty */
+	struct reel_buffer *buffer; /* NULL: the snapshot is in the store only */
+	struct reel_place *place;   /* of each piece */
+	bool stored;
+	bool fetched;               /* read ahead, and not loaded yet */
+	bool in_use;                /* between load and release, or reserve and commit */
+};
+
+struct reel_snapshot_tier {
+	reel_store *store; /* NULL: memory */
+	size_t piece_bytes;
+	struct reel_slot *slot;
+	unsigned slots;
+};
+
+/* A put that has been started; its slot may have been dropped since. */
+struct reel_put {
+	struct reel_buffer *buffer;
+	struct reel_place *place;
+	unsigned tier;
+	unsigned slot;
+	bool dropped;
+};
+
+struct reel_snapshots {
+	reel_pool *pool;
+	size_t bytes;        /* of a snapshot */
+	size_t padded_bytes; /* the same, as the stores want them */
+	unsigned most_pieces;
+	unsigned tiers;
+	struct reel_snapshot_tier tier[REEL_MOST_TIERS];
+
+	/* Guards all below, the slots, and the stores' verbs; never held in a wait. */
+	pthread_mutex_t lock;
+	struct reel_buffer *unused;
+	struct reel_put put[REEL_MOST_PUTS];
+	unsigned puts, most_puts;
+	unsigned gets, most_gets; /* fetched, and not loaded yet */
+	uint64_t serial;
+
+	uint64_t put_bytes, got_bytes, failed_puts, fetched, waits, wait_ns;
+	size_t memory_bytes, peak_bytes; /* of buffers that are in use */
+};
+
+/* `store`: one for each tier, or NULL. They are the snapshots' on success: 0 or -ENOMEM. */
+int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_t bytes,
+			unsigned tiers, reel_store *const *store, unsigned puts, unsigned gets);
+/* Empty all slots, and set the counters to 0. */
+void reel_snapshots_empty(struct reel_snapshots *snapshots);
+void reel_snapshots_close(struct reel_snapshots *snapshots);
+
+/*
+ * Memory for a snapshot of state `state`, for an empty slot; and put it, if the tier is
+ * a store. 0, -EDQUOT or -ENOMEM; -EBADMSG: the slot is not empty.
+ */
+int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
+			  int64_t state, void **data);
+void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
+
+/*
+ * The snapshot of state `state`; and let go of it. 0, the store's error, -EDQUOT or
+ * -ENOMEM; -EBADMSG: the slot does not hold this state.
+ */
+int reel_snapshot_load(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
+		       int64_t state, const void **data);
+void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
+
+/* Begin to read it. False: there is no buffer for it now. True too where it is not there. */
+bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
+			 int64_t state);
+
+/* 0; or -EBADMSG: the slot does not hold this state. */
+int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
+		       int64_t state);
+
+#endif

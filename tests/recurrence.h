@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A model for the tests of those who run steps again: a nonlinear recurrence over a
+ * vector. Its gradient by one plain tape is what they must give to the last bit.
+ */
+#ifndef TESTS_RECURRENCE_H
+#define TESTS_RECURRENCE_H
+
+#include <errno.h>
+#include <math.h>
+
+#include "support.h"
+
+#define LENGTH 5
+
+struct state {
+	double x[LENGTH];
+};
+
+/* Counts the calls and fails the one asked for. */
+struct run {
+	int64_t advanced;
+	int64_t recorded;
+	int64_t reversed;
+	int64_t snapshots;
+	/* -1: none fails. */
+	int64_t failing_advance;
+	int64_t failing_record;
+	int64_t failing_reverse;
+	/* How strongly neighbours act on each other: what an optimisation would change. */
+	double coupling;
+};
+
+static inline double stepped(const struct run *run, double x, double neighbour, int64_t step)
+{
+	return sin(x) + run->coupling * neighbour * cos((double)step);
+}
+
+static inline void primal_step(const struct run *run, struct state *state, int64_t step)
+{
+	struct state before = *state;
+
+	for (int i = 0; i < LENGTH; i++)
+		state->x[i] = stepped(run, before.x[i], before.x[(i + 1) % LENGTH], step);
+}
+
+static inline int advance(void *context, void *state, int64_t first, int64_t last)
+{
+	struct run *run = context;
+
+	for (int64_t step = first; step < last; step++) {
+		if (step == run->failing_advance)
+			return -ECANCELED;
+		primal_step(run, state, step);
+		run->advanced++;
+	}
+	return 0;
+}
+
+static inline int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct run *run = context;
+	struct state *now = state;
+
+	for (int64_t step = first; step < last; step++) {
+		if (step == run->failing_record)
+			return -ECANCELED;
+		for (int i = 0; i < LENGTH; i++)
+			reel_push(tape, now->x[i]);
+		primal_step(run, now, step);
+		run->recorded++;
+	}
+	return 0;
+}
+
+static inline int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct run *run = context;
+	struct state *bar = adjoint;
+
+	for (int64_t step = last; step-- > first;) {
+		struct state next_bar = *bar;
+
+		if (step == run->failing_reverse)
+			return -ECANCELED;
+		memset(bar, 0, sizeof *bar);
+		for (int i = LENGTH; i-- > 0;) {
+			bar->x[i] += cos(reel_pop(tape, double)) * next_bar.x[i];
+			bar->x[(i + 1) % LENGTH] += run->coupling * cos((double)step) * next_bar.x[i];
+		}
+		run->reversed++;
+	}
+	return 0;
+}
+
+static inline int save(void *context, const void *state, void *snapshot)
+{
+	struct run *run = context;
+
+	run->snapshots++;
+	memcpy(snapshot, state, sizeof(struct state));
+	return 0;
+}
+
+static inline int load(void *context, void *state, const void *snapshot)
+{
+	(void)context;
+	memcpy(state, snapshot, sizeof(struct state));
+	return 0;
+}
+
+static const reel_model copied = {sizeof(struct state), advance, record, reverse, NULL, NULL};
+static const reel_model saved = {sizeof(struct state), advance, record, reverse, save, load};
+
+static const struct run no_failure = {
+	.failing_advance = -1, .failing_record = -1, .failing_reverse = -1, .coupling = 0.25};
+static const struct state start = {{0.3, -1.1, 2.0, 0.7, -0.2}};
+static const struct state seed = {{1.0, 0.5, -2.0, 0.0, 3.0}};
+
+static inline struct state gradient_by_one_tape(struct run run, int64_t steps)
+{
+	struct state state = start, bar = seed;
+	reel_tape tape = {0};
+
+	record(&run, &state, 0, steps, &tape);
+	reverse(&run, &bar, 0, steps, &tape);
+	reel_tape_close(&tape);
+	return bar;
+}
+
+#endif
