@@ -8,6 +8,31 @@
 #include "late-store.h"
 #include "recurrence.h"
 
+/* The late stores of the present run; their memory is the test's. */
+static struct late_store *lates[2];
+
+static reel_store *late_store(uint64_t random)
+{
+	unsigned i = lates[0] != NULL;
+
+	lates[i] = late_open(random);
+	return &lates[i]->store;
+}
+
+/* Ends a run. Whether its stores were used rightly. */
+static bool end_run(reel_checkpoint *checkpoint)
+{
+	bool rightly = true;
+
+	reel_checkpoint_close(checkpoint);
+	for (unsigned i = 0; i < COUNT(lates); i++) {
+		rightly = rightly && (!lates[i] || (!lates[i]->wrongs && !lates[i]->used));
+		free(lates[i]);
+		lates[i] = NULL;
+	}
+	return rightly;
+}
+
 enum tiers { IN_MEMORY, ON_A_STORE, ON_TWO_STORES };
 
 /* A plan of `planner` for so many of its steps; with the slots of a tight problem. */
@@ -52,9 +77,9 @@ static void lay_out_tiers(struct reel_checkpoint_options *options, enum tiers ti
 			  unsigned plan_tiers, uint64_t random)
 {
 	if (tiers == ON_TWO_STORES || (tiers == ON_A_STORE && plan_tiers == 1))
-		options->store[0] = &late_open(random)->store;
+		options->store[0] = late_store(random);
 	if (tiers != IN_MEMORY && plan_tiers > 1)
-		options->store[1] = &late_open(random + 1)->store;
+		options->store[1] = late_store(random + 1);
 }
 
 static void one_gradient(enum reel_planner planner, int64_t steps, int64_t slots, int64_t segment,
@@ -85,10 +110,10 @@ static void one_gradient(enum reel_planner planner, int64_t steps, int64_t slots
 		       stats.unlike_step == -1;
 		run.coupling *= 1.5;
 	}
+	both = end_run(checkpoint) && both;
 	ok(both, "%s: %lld steps in segments of %lld, %lld slots, tiers %d%s: two gradients",
 	   reel_planner_name(planner), (long long)steps, (long long)segment, (long long)slots,
 	   tiers, flags ? ", audited" : "");
-	reel_checkpoint_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -97,9 +122,9 @@ static void every_plan_gives_the_gradient(void)
 	static const int64_t lengths[] = {1, 2, 3, 17, 60};
 
 	tap_case("a gradient");
-	for (int planner = 0; planner < REEL_PLANNERS; planner++)
+	for (unsigned planner = 0; planner < REEL_PLANNERS; planner++)
 		for (size_t i = 0; i < COUNT(lengths); i++)
-			for (int tiers = IN_MEMORY; tiers <= ON_TWO_STORES; tiers++)
+			for (unsigned tiers = IN_MEMORY; tiers <= ON_TWO_STORES; tiers++)
 				for (int64_t segment = 1; segment <= 7; segment += 3)
 					one_gradient(planner, lengths[i], 4, segment, tiers, 0);
 	one_gradient(REEL_BINOMIAL, 60, 4, 1, ON_A_STORE, REEL_CHECKPOINT_AUDIT);
@@ -127,7 +152,7 @@ static void it_does_what_the_plan_says(void)
 	reel_plan *plan = plan_for(REEL_MULTISTAGE, 50, 4);
 	struct reel_schedule_report report;
 	struct reel_checkpoint_stats stats;
-	struct reel_checkpoint_options options = {.store = {NULL, &late_open(5)->store}};
+	struct reel_checkpoint_options options = {.store = {NULL, late_store(5)}};
 	reel_checkpoint *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
@@ -145,7 +170,7 @@ static void it_does_what_the_plan_says(void)
 	}
 	is_int(run.snapshots, report.stores[0] + report.stores[1], "each is one save");
 	is_int(stats.failed_puts, 0, "no put failed");
-	reel_checkpoint_close(checkpoint);
+	ok(end_run(checkpoint), "the store was used rightly");
 	reel_plan_close(plan);
 }
 
@@ -227,7 +252,7 @@ static void a_callback_stops_a_run(void)
 static void a_failing_callback(int64_t steps, size_t member, const char *name)
 {
 	reel_plan *plan = plan_for(REEL_HIERARCHICAL, steps, 3);
-	struct reel_checkpoint_options options = {.store = {NULL, &late_open(9)->store}};
+	struct reel_checkpoint_options options = {.store = {NULL, late_store(9)}};
 	reel_checkpoint *checkpoint;
 	unsigned silent = 0, wrong = 0, nameless = 0;
 
@@ -247,7 +272,7 @@ static void a_failing_callback(int64_t steps, size_t member, const char *name)
 	is_int(silent, 0, "%s: its error ends the sweep and comes back", name);
 	is_int(nameless, 0, "%s: the message names it", name);
 	is_int(wrong, 0, "%s: the next sweeps are right", name);
-	reel_checkpoint_close(checkpoint);
+	ok(end_run(checkpoint), "%s: the store was used rightly", name);
 	reel_plan_close(plan);
 }
 
@@ -262,22 +287,20 @@ static void callbacks_fail(void)
 static void a_put_that_fails_costs_memory_only(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 60, 6);
-	struct late_store *late = late_open(3);
-	struct reel_checkpoint_options options = {.store = {&late->store}};
+	struct reel_checkpoint_options options = {.store = {late_store(3)}};
 	struct reel_checkpoint_stats stats;
 	reel_checkpoint *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("a store of which every second put fails");
-	late_fail(late, 2);
+	late_fail(lates[0], 2);
 	reel_checkpoint_open(&checkpoint, plan, &copied, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "is no error");
 	ok(is_right(&bar, &run, 60), "the gradient is right");
 	reel_checkpoint_get_stats(checkpoint, &stats);
 	ok(stats.failed_puts > 0, "the failures are counted");
-	is_int(late->wrongs, 0, "the store was used rightly");
-	reel_checkpoint_close(checkpoint);
+	ok(end_run(checkpoint), "the store was used rightly");
 	reel_plan_close(plan);
 }
 
@@ -383,8 +406,7 @@ static void buffers_stay_within_the_budget(void)
 					  .hard_budget = 5 * page};
 	reel_pool *pool = open_pool(tight);
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 60, 20);
-	struct late_store *late = late_open(77);
-	struct reel_checkpoint_options options = {.pool = pool, .store = {&late->store}, .gets = 8,
+	struct reel_checkpoint_options options = {.pool = pool, .store = {late_store(77)}, .gets = 8,
 						  .puts = 8};
 	struct reel_checkpoint_stats stats;
 	reel_checkpoint *checkpoint;
@@ -398,8 +420,7 @@ static void buffers_stay_within_the_budget(void)
 	reel_checkpoint_get_stats(checkpoint, &stats);
 	ok(stats.peak_snapshot_bytes <= 4 * page, "the memory sufficed");
 	ok(stats.fetched > 0, "some were read ahead");
-	is_int(late->wrongs, 0, "the store was used rightly");
-	reel_checkpoint_close(checkpoint);
+	ok(end_run(checkpoint), "the store was used rightly");
 	reel_plan_close(plan);
 	close_pool(pool, "a tight run");
 }
