@@ -280,19 +280,40 @@ static void begin(reel_checkpoint *run)
 	run->message[0] = '\0';
 	clear_counters(run);
 	reel_audit_begin(run);
+	reel_restart_begin(run);
 	reel_schedule_begin(&run->schedule, run->plan);
 	reel_ahead_begin(run);
 }
 
-int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state)
+/* Where it was resumed, the working state is the one that was stored last. */
+static int load_last_stored(reel_checkpoint *run, void *context, void *state)
 {
-	int error;
+	for (unsigned tier = 0; tier < run->snapshots.tiers; tier++) {
+		for (unsigned i = 0; i < run->snapshots.tier[tier].slots; i++) {
+			reel_action action = {.kind = REEL_LOAD, .first = run->working_state,
+					      .tier = tier, .slot = i};
 
+			if (reel_snapshot_state(&run->snapshots, tier, i) == action.first)
+				return run_load(run, &action, context, state);
+		}
+	}
+	return reel_run_fail(run, -EBADMSG, "%s has no state to go on from", run->options.restart);
+}
+
+static int begin_forward(reel_checkpoint *run, void *context, void *state)
+{
+	if (run->phase == REEL_RUN_FORWARD)
+		return load_last_stored(run, context, state);
 	begin(run);
-	run->phase = REEL_RUN_IDLE;
-	error = audits(run) ? reel_audit_state(run, context, state, 0) : 0;
-	while (!error) {
+	run->phase = REEL_RUN_FORWARD;
+	return audits(run) ? reel_audit_state(run, context, state, 0) : 0;
+}
+
+static int go_forward(reel_checkpoint *run, void *context, void *state)
+{
+	for (;;) {
 		reel_action action;
+		int error;
 
 		take_action(run, &action);
 		if (action.kind == REEL_REVERSE || action.kind == REEL_DONE) {
@@ -301,7 +322,37 @@ int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state)
 			return 0;
 		}
 		error = reel_checkpoint_carry_out(run, &action, context, state, NULL, &run->tape);
+		if (error)
+			return error;
+		if (action.kind == REEL_STORE) {
+			run->working_state = action.first;
+			reel_restart_save_if_due(run, NULL);
+		}
 	}
+}
+
+int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state)
+{
+	int error = begin_forward(run, context, state);
+
+	if (!error)
+		error = go_forward(run, context, state);
+	if (error)
+		run->phase = REEL_RUN_IDLE;
+	return error;
+}
+
+int reel_checkpoint_resume(reel_checkpoint *run, void *adjoint)
+{
+	int error;
+
+	begin(run);
+	run->phase = REEL_RUN_IDLE;
+	error = reel_restart_read(run, adjoint);
+	if (error)
+		reel_snapshots_empty(&run->snapshots);
+	else
+		reel_ahead_begin(run);
 	return error;
 }
 
@@ -325,14 +376,20 @@ int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, vo
 		reel_action action;
 		int error = reel_checkpoint_next(run, &action);
 
-		if (error || action.kind == REEL_DONE)
+		if (error)
 			return error;
+		if (action.kind == REEL_DONE) {
+			reel_restart_remove(run);
+			return 0;
+		}
 		error = reel_checkpoint_carry_out(run, &action, context, state, adjoint,
 						  &run->tape);
 		if (error) {
 			run->phase = REEL_RUN_IDLE;
 			return error;
 		}
+		if (action.kind == REEL_REVERSE)
+			reel_restart_save_if_due(run, adjoint);
 	}
 }
 
@@ -374,6 +431,8 @@ void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stat
 		.peak_tape_bytes = atomic_load_explicit(&run->peak_tape_bytes,
 							memory_order_relaxed),
 		.unlike_step = run->unlike_step,
+		.saves = run->saves,
+		.failed_saves = run->failed_saves,
 	};
 	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
 		stats->stores[tier] = atomic_load_explicit(&run->stores[tier],
@@ -451,6 +510,8 @@ const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *mod
 		return "a model needs advance(), record() and reverse()";
 	if (!model->save != !model->load)
 		return "a model has both save() and load(), or neither";
+	if (options && options->restart && !options->adjoint_bytes)
+		return "a restart file needs adjoint_bytes, of what reverse() adds to";
 	problem = problem_with_options(plan, options ? options : &no_options);
 	if (!problem && !holds_together(plan))
 		problem = "the plan's actions do not hold together: reel_plan_check() says where";

@@ -5,6 +5,7 @@
  *	checkpoint.c        the sweeps: actions carried out one after the other
  *	checkpoint-ahead.c  a copy of the schedule that says what to read in advance
  *	checkpoint-audit.c  whether steps replay
+ *	checkpoint-restart.c  what a run that was killed is resumed from
  *	snapshot.c          where the states are
  */
 #ifndef REEL_LIB_CHECKPOINT_H
@@ -16,7 +17,7 @@
 
 enum reel_run_phase {
 	REEL_RUN_IDLE,    /* no sweep has begun, or one has failed, or all is reversed */
-	REEL_RUN_FORWARD,
+	REEL_RUN_FORWARD, /* resumed there: only reel_checkpoint_forward() can go on */
 	REEL_RUN_TURN,    /* the forward sweep has come to its end */
 	REEL_RUN_REVERSE
 };
@@ -45,6 +46,11 @@ struct reel_checkpoint {
 	int64_t unlike_step;
 	void *scratch;
 
+	/* Restart files. */
+	uint64_t saved_at;
+	int64_t working_state; /* that was stored last, in the forward sweep */
+	uint64_t saves, failed_saves;
+
 	/* Relaxed: counters, which order nothing. */
 	_Atomic int64_t advanced, recorded, reversed;
 	_Atomic uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
@@ -66,5 +72,12 @@ void reel_ahead_follow(reel_checkpoint *run);
 int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t step);
 void reel_audit_begin(reel_checkpoint *run);
 void reel_audit_end(reel_checkpoint *run);
+
+/* checkpoint-restart.c: a run is written where all that it is are snapshots and an adjoint. */
+void reel_restart_begin(reel_checkpoint *run);
+void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint);
+void reel_restart_remove(const reel_checkpoint *run);
+/* As reel_checkpoint_resume(), of a run that has just been begun. */
+int reel_restart_read(reel_checkpoint *run, void *adjoint);
 
 #endif

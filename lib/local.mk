@@ -38,6 +38,8 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint.c %D%/checkpoint.h \
 	%D%/checkpoint-ahead.c \
 	%D%/checkpoint-audit.c \
+	%D%/checkpoint-restart.c \
+	%D%/checked-file.c %D%/checked-file.h \
 	%D%/snapshot.c %D%/snapshot.h \
 	%D%/check.c \
 	%D%/error.c \

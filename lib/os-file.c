@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -42,6 +45,40 @@ int reel_os_file_open_named(char *path)
 	int file = mkostemp(path, O_CLOEXEC);
 
 	return file >= 0 ? file : -errno;
+}
+
+int reel_os_file_open_to_read(const char *path)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+
+	return file >= 0 ? file : -errno;
+}
+
+int reel_os_file_sync(int file)
+{
+	return fsync(file) ? -errno : 0;
+}
+
+/* A file system that cannot sync a directory has nothing to write for it. */
+static int sync_directory_of(const char *path)
+{
+	char *copy = strdup(path);
+	int directory, error;
+
+	if (!copy)
+		return -ENOMEM;
+	directory = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(copy);
+	if (directory < 0)
+		return -errno;
+	error = fsync(directory) && errno != EINVAL ? -errno : 0;
+	close(directory);
+	return error;
+}
+
+int reel_os_file_rename(const char *from, const char *to)
+{
+	return rename(from, to) ? -errno : sync_directory_of(to);
 }
 
 int reel_os_file_unlink(const char *path)

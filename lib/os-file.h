@@ -16,7 +16,11 @@ int reel_os_file_open_nameless(const char *directory);
 
 /* The same with a name, for which the path's last six characters are replaced. */
 int reel_os_file_open_named(char *path);
+int reel_os_file_open_to_read(const char *path);
 int reel_os_file_unlink(const char *path);
+/* In one directory; both names are on the disk when it returns. */
+int reel_os_file_rename(const char *from, const char *to);
+int reel_os_file_sync(int file);
 void reel_os_file_close(int file);
 
 /* Whether its file system keeps files in memory. */

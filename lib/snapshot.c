@@ -541,6 +541,17 @@ void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsi
 	unlock(snapshots);
 }
 
+int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+{
+	struct reel_snapshot_tier *of = &snapshots->tier[tier];
+	int64_t state;
+
+	lock(snapshots);
+	state = number < of->slots ? of->slot[number].state : EMPTY;
+	unlock(snapshots);
+	return state;
+}
+
 /* ---- Dropping ---- */
 
 /* Under the lock. Its put is under way, or has ended since: whose place and buffer are then. */

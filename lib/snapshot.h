@@ -108,6 +108,9 @@ void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsi
 bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
 			 int64_t state);
 
+/* The state that the slot holds, or -1. */
+int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
+
 /* 0; or -EBADMSG: the slot does not hold this state. */
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
 		       int64_t state);

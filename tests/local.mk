@@ -12,6 +12,7 @@ check_PROGRAMS += \
 	%D%/t-block \
 	%D%/t-schedule \
 	%D%/t-checkpoint \
+	%D%/t-restart \
 	%D%/t-plan-tables \
 	%D%/t-plan-search \
 	%D%/t-kernels \

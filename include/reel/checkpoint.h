@@ -75,8 +75,19 @@ struct reel_checkpoint_options {
 	unsigned puts;
 	unsigned gets;
 	unsigned flags;
+	/*
+	 * A file from which a run that was killed is resumed; NULL: none. It is written
+	 * anew, by renaming, when so many seconds (0: 600) have passed, where that can be:
+	 * after a STORE of the forward sweep, and after a REVERSE of the reverse sweep,
+	 * unless tapes are held (REEL_STORE_ALL and REEL_MIXED hold some). It has all
+	 * snapshots, and the adjoint_bytes at `adjoint`, which are all that reverse adds to.
+	 * The end of the reverse sweep removes it. Outlives the run.
+	 */
+	const char *restart;
+	double restart_seconds;
+	size_t adjoint_bytes;
 	/* For options to come: all 0. */
-	uint64_t reserved[6];
+	uint64_t reserved[3];
 };
 
 /* Since the forward sweep began. Steps are the model's. */
@@ -90,7 +101,8 @@ struct reel_checkpoint_stats {
 	uint64_t peak_snapshot_bytes;  /* in memory, buffers included */
 	uint64_t peak_tape_bytes;
 	int64_t unlike_step;           /* REEL_CHECKPOINT_AUDIT: does not replay; or -1 */
-	uint64_t reserved[4];          /* 0 */
+	uint64_t saves, failed_saves;  /* restart files; the sweep goes on without */
+	uint64_t reserved[2];          /* 0 */
 };
 
 /*
@@ -129,6 +141,18 @@ int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state);
  * give back; or -EINVAL, no forward sweep has come to its end.
  */
 int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint);
+
+/*
+ * Go on where the run that wrote options.restart was, in the same plan, with the same
+ * model, options and context. In its reverse sweep, reel_checkpoint_is_reversing():
+ * `adjoint` is as it was, and reel_checkpoint_reverse() goes on. In its forward sweep
+ * reel_checkpoint_forward() goes on. On failure nothing was resumed.
+ *
+ * Returns 0; -ENOENT, there is no such file; -EBADMSG, it is not such a file, is cut off
+ * or damaged; -EINVAL, it belongs to another plan or model, or options.restart is NULL;
+ * -EPROTO, another version wrote it; or as reel_checkpoint_forward().
+ */
+int reel_checkpoint_resume(reel_checkpoint *run, void *adjoint);
 
 /* Whether a forward sweep has come to its end, and its reverse sweep has not. */
 bool reel_checkpoint_is_reversing(const reel_checkpoint *run);

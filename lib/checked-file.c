@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "checked-file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crc32c.h"
+#include "os-file.h"
+
+#define BESIDE ".XXXXXX"
+
+struct trailer {
+	uint64_t bytes; /* before the trailer */
+	uint32_t crc;
+	char end[4];
+};
+
+static const char end_mark[4] = {'l', 'e', 'e', 'r'};
+
+/* ---- Writing ---- */
+
+static int open_beside(struct reel_checked_file *file, const char *path)
+{
+	size_t bytes = strlen(path) + sizeof BESIDE;
+
+	file->beside = malloc(bytes);
+	if (!file->beside)
+		return -ENOMEM;
+	snprintf(file->beside, bytes, "%s%s", path, BESIDE);
+	file->file = reel_os_file_open_named(file->beside);
+	if (file->file >= 0)
+		return 0;
+	free(file->beside);
+	return file->file;
+}
+
+int reel_checked_file_create(struct reel_checked_file *file, const char *path, const char *magic)
+{
+	int error;
+
+	*file = (struct reel_checked_file){.path = path};
+	error = open_beside(file, path);
+	if (!error)
+		reel_checked_file_write(file, magic, REEL_CHECKED_MAGIC_BYTES);
+	return error;
+}
+
+static int write_all(struct reel_checked_file *file, const char *data, size_t bytes)
+{
+	while (bytes) {
+		struct iovec piece = {(void *)(uintptr_t)data, bytes};
+		ssize_t written = reel_os_file_write(file->file, &piece, 1, file->offset);
+
+		if (written == -EINTR)
+			continue;
+		if (written <= 0)
+			return written ? (int)written : -EIO;
+		data += written;
+		bytes -= (size_t)written;
+		file->offset += (uint64_t)written;
+	}
+	return 0;
+}
+
+void reel_checked_file_write(struct reel_checked_file *file, const void *data, size_t bytes)
+{
+	if (file->error)
+		return;
+	file->crc = reel_crc32c(file->crc, data, bytes);
+	file->error = write_all(file, data, bytes);
+}
+
+static int write_trailer(struct reel_checked_file *file)
+{
+	struct trailer trailer = {.bytes = file->offset, .crc = file->crc};
+
+	memcpy(trailer.end, end_mark, sizeof end_mark);
+	return write_all(file, (const char *)&trailer, sizeof trailer);
+}
+
+int reel_checked_file_publish(struct reel_checked_file *file)
+{
+	int error = file->error ? file->error : write_trailer(file);
+
+	if (!error)
+		error = reel_os_file_sync(file->file);
+	if (!error)
+		error = reel_os_file_rename(file->beside, file->path);
+	if (error) {
+		reel_checked_file_abandon(file);
+		return error;
+	}
+	reel_os_file_close(file->file);
+	free(file->beside);
+	return 0;
+}
+
+void reel_checked_file_abandon(struct reel_checked_file *file)
+{
+	reel_os_file_close(file->file);
+	reel_os_file_unlink(file->beside);
+	free(file->beside);
+}
+
+/* ---- Reading ---- */
+
+static int read_some(struct reel_checked_file *file, char *data, size_t bytes, size_t *got)
+{
+	struct iovec piece = {data, bytes};
+	ssize_t read;
+
+	do
+		read = reel_os_file_read(file->file, &piece, 1, file->offset);
+	while (read == -EINTR);
+	if (read < 0)
+		return (int)read;
+	*got = (size_t)read;
+	file->offset += (uint64_t)read;
+	return 0;
+}
+
+int reel_checked_file_read(struct reel_checked_file *file, void *data, size_t bytes)
+{
+	char *at = data;
+
+	while (bytes) {
+		size_t got = 0;
+		int error = read_some(file, at, bytes, &got);
+
+		if (error || !got)
+			return error ? error : -EBADMSG;
+		at += got;
+		bytes -= got;
+	}
+	return 0;
+}
+
+/* All before the trailer, which is held back: it ends what is read last. */
+static int read_through(struct reel_checked_file *file, uint32_t *crc, struct trailer *trailer)
+{
+	char piece[16384 + sizeof *trailer];
+	size_t held = 0, got = 0;
+
+	*crc = 0;
+	do {
+		int error = read_some(file, piece + held, sizeof piece - held, &got);
+
+		if (error)
+			return error;
+		held += got;
+		if (held > sizeof *trailer) {
+			size_t whole = held - sizeof *trailer;
+
+			*crc = reel_crc32c(*crc, piece, whole);
+			memmove(piece, piece + whole, sizeof *trailer);
+			held = sizeof *trailer;
+		}
+	} while (got);
+	memset(trailer, 0, sizeof *trailer);
+	memcpy(trailer, piece, held);
+	return 0;
+}
+
+static const char *judge(const struct reel_checked_file *file, const struct trailer *trailer,
+			 uint32_t crc)
+{
+	if (memcmp(trailer->end, end_mark, sizeof end_mark) ||
+	    trailer->bytes != file->offset - sizeof *trailer)
+		return "is cut off, or was never finished";
+	return trailer->crc == crc ? NULL : "is damaged: its checksum is wrong";
+}
+
+static int verify(struct reel_checked_file *file, const char *magic, const char **wrong)
+{
+	char begins[REEL_CHECKED_MAGIC_BYTES];
+	struct trailer trailer;
+	uint32_t crc;
+	int error = reel_checked_file_read(file, begins, sizeof begins);
+
+	if (error == -EBADMSG || (!error && memcmp(begins, magic, sizeof begins))) {
+		*wrong = "is not a file of this kind";
+		return -EBADMSG;
+	}
+	file->offset = 0;
+	if (!error)
+		error = read_through(file, &crc, &trailer);
+	if (error)
+		return error;
+	*wrong = judge(file, &trailer, crc);
+	file->bytes = trailer.bytes;
+	file->offset = REEL_CHECKED_MAGIC_BYTES;
+	return *wrong ? -EBADMSG : 0;
+}
+
+int reel_checked_file_open(struct reel_checked_file *file, const char *path, const char *magic,
+			   const char **wrong)
+{
+	int error;
+
+	*wrong = NULL;
+	*file = (struct reel_checked_file){.path = path};
+	file->file = reel_os_file_open_to_read(path);
+	if (file->file < 0)
+		return file->file;
+	error = verify(file, magic, wrong);
+	if (error)
+		reel_checked_file_close(file);
+	return error;
+}
+
+void reel_checked_file_close(struct reel_checked_file *file)
+{
+	reel_os_file_close(file->file);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file that is whole or not there: written beside its place, with a length and a
+ * CRC-32C at its end, and renamed when it is on the disk. Read only after both have
+ * been found right. Readable by its user alone.
+ */
+#ifndef REEL_LIB_CHECKED_FILE_H
+#define REEL_LIB_CHECKED_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct reel_checked_file {
+	int file;
+	uint64_t offset;
+	uint64_t bytes; /* reading: of what was written */
+	uint32_t crc;
+	int error;      /* writing: the first one */
+	char *beside;
+	const char *path;
+};
+
+/* What every such file begins with, so that a foreign one is known. */
+#define REEL_CHECKED_MAGIC_BYTES 8
+
+/* `path` outlives the file. 0, -ENOMEM, or what the system says. */
+int reel_checked_file_create(struct reel_checked_file *file, const char *path, const char *magic);
+void reel_checked_file_write(struct reel_checked_file *file, const void *data, size_t bytes);
+/* Put it in its place; or on failure, which is the first of all writes, nowhere. */
+int reel_checked_file_publish(struct reel_checked_file *file);
+void reel_checked_file_abandon(struct reel_checked_file *file);
+
+/*
+ * 0; what the system says; or -EBADMSG, and *wrong says in words what is wrong with it:
+ * "is not ...".
+ */
+int reel_checked_file_open(struct reel_checked_file *file, const char *path, const char *magic,
+			   const char **wrong);
+/* 0, what the system says, or -EBADMSG: it is shorter. */
+int reel_checked_file_read(struct reel_checked_file *file, void *data, size_t bytes);
+void reel_checked_file_close(struct reel_checked_file *file);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs that are killed, and resumed from their restart files. */
+#include <config.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checked-file.h"
+#include "late-store.h"
+#include "recurrence.h"
+
+enum { STEPS = 40, STOPPED = 5 };
+
+#define PATH "restart"
+
+static reel_plan *plan_of(enum reel_planner planner)
+{
+	bool unlimited = planner == REEL_PERIODIC || planner == REEL_TWO_LEVEL ||
+			 planner == REEL_DISK_REVOLVE;
+	struct reel_problem problem = {
+		.steps = planner == REEL_ONLINE ? REEL_UNKNOWN_STEPS : STEPS,
+		.tiers = planner == REEL_BINOMIAL || planner == REEL_MIXED ||
+					 planner == REEL_STORE_ALL || planner == REEL_ONLINE ? 1 : 2,
+		.tier = {{4, 0, 0}, {unlimited ? STEPS + 1 : 4, 0.5, 0.5}}};
+	reel_plan *plan;
+
+	if (reel_plan_open(&plan, planner, &problem)) {
+		printf("Bail out! %s\n", reel_plan_problem(planner, &problem));
+		exit(EXIT_FAILURE);
+	}
+	return plan;
+}
+
+static bool ends(void *context, const void *state, int64_t step)
+{
+	(void)context;
+	(void)state;
+	return step == STEPS;
+}
+
+/* Saves wherever it can. */
+static struct reel_checkpoint_options eager(enum reel_planner planner)
+{
+	return (struct reel_checkpoint_options){
+		.restart = PATH, .restart_seconds = 1e-9, .adjoint_bytes = sizeof(struct state),
+		.finished = planner == REEL_ONLINE ? ends : NULL};
+}
+
+static reel_checkpoint *open_run(const reel_plan *plan,
+				 const struct reel_checkpoint_options *options)
+{
+	reel_checkpoint *checkpoint;
+
+	if (reel_checkpoint_open(&checkpoint, plan, &copied, options)) {
+		printf("Bail out! %s\n", reel_checkpoint_problem(plan, &copied, options));
+		exit(EXIT_FAILURE);
+	}
+	return checkpoint;
+}
+
+/* What a program does that can be resumed. */
+static int begin_or_resume(reel_checkpoint *checkpoint, struct run *run, struct state *bar)
+{
+	struct state state = start;
+	int error = reel_checkpoint_resume(checkpoint, bar);
+
+	if (error && error != -ENOENT)
+		return error;
+	if (!reel_checkpoint_is_reversing(checkpoint)) {
+		error = reel_checkpoint_forward(checkpoint, run, &state);
+		*bar = seed;
+	}
+	return error && error != -ENOENT ? error
+					 : reel_checkpoint_reverse(checkpoint, run, &state, bar);
+}
+
+static bool is_right(const struct state *bar)
+{
+	struct state right = gradient_by_one_tape(no_failure, STEPS);
+
+	return !memcmp(bar, &right, sizeof right);
+}
+
+static unsigned files_here(void)
+{
+	DIR *here = opendir(".");
+	unsigned files = 0;
+
+	for (struct dirent *entry; (entry = readdir(here));)
+		files += entry->d_name[0] != '.' && !strncmp(entry->d_name, PATH, strlen(PATH));
+	closedir(here);
+	return files;
+}
+
+/* ---- Going on ---- */
+
+struct outcome {
+	unsigned wrong;
+	unsigned saved;   /* runs that left a file */
+	int64_t advanced; /* by those that were resumed */
+};
+
+/* One callback fails at a step; another run goes on from the file. */
+static void stop_and_go_on(enum reel_planner planner, size_t member, int64_t step, bool on_stores,
+			   struct outcome *outcome)
+{
+	reel_plan *plan = plan_of(planner);
+	struct reel_checkpoint_options options = eager(planner);
+	struct run failing = no_failure, whole = no_failure;
+	struct state bar = {{0}};
+	bool stopped = false;
+
+	*(int64_t *)((char *)&failing + member) = step;
+	for (int pass = 0; pass < 2; pass++) {
+		struct late_store *late = on_stores ? late_open((uint64_t)step + 1) : NULL;
+		reel_checkpoint *checkpoint;
+		int error;
+
+		options.store[0] = late ? &late->store : NULL;
+		checkpoint = open_run(plan, &options);
+		error = begin_or_resume(checkpoint, pass ? &whole : &failing, &bar);
+		if (!pass)
+			stopped = error != 0;
+		if (pass || !error)
+			outcome->wrong += error != 0 || !is_right(&bar);
+		reel_checkpoint_close(checkpoint);
+		free(late);
+		if (!pass) {
+			outcome->saved += files_here() > 0;
+			outcome->wrong += !stopped && files_here() > 0;
+		}
+	}
+	outcome->advanced += whole.advanced;
+	outcome->wrong += files_here() > 0;
+	reel_plan_close(plan);
+}
+
+static void every_plan_goes_on(void)
+{
+	static const size_t members[] = {offsetof(struct run, failing_advance),
+					 offsetof(struct run, failing_record),
+					 offsetof(struct run, failing_reverse)};
+
+	tap_case("a run that is stopped");
+	for (unsigned planner = 0; planner < REEL_PLANNERS; planner++) {
+		for (int on_stores = 0; on_stores < 2; on_stores++) {
+			struct outcome outcome = {0};
+
+			for (size_t i = 0; i < COUNT(members); i++)
+				for (int64_t step = 0; step < STEPS; step += 3 + 2 * on_stores)
+					stop_and_go_on(planner, members[i], step, on_stores,
+						       &outcome);
+			is_int(outcome.wrong, 0, "%s%s: its gradient comes out, and no file is left",
+			       reel_planner_name(planner), on_stores ? " on stores" : "");
+			if (planner != REEL_STORE_ALL && planner != REEL_MIXED)
+				ok(outcome.saved > 0, "%u left a file", outcome.saved);
+		}
+	}
+}
+
+/* Stopped in the last step of the reverse sweep, little is left to do. */
+static void it_does_not_begin_anew(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct run failing = no_failure, rest = no_failure;
+	reel_checkpoint *checkpoint = open_run(plan, &options);
+	struct state bar;
+
+	tap_case("a run that was almost done");
+	failing.failing_reverse = 0;
+	is_int(begin_or_resume(checkpoint, &failing, &bar), -ECANCELED, "is stopped");
+	reel_checkpoint_close(checkpoint);
+	checkpoint = open_run(plan, &options);
+	is_int(begin_or_resume(checkpoint, &rest, &bar), 0, "goes on");
+	ok(is_right(&bar), "to the right gradient");
+	is_int(rest.advanced + rest.recorded + rest.reversed, 2, "with one step to do");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+static int die(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	if (first == 21)
+		raise(SIGKILL);
+	return reverse(context, adjoint, first, last, tape);
+}
+
+static void a_killed_process(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	reel_model model = copied;
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+	struct state bar;
+	int status = 0;
+	pid_t child;
+
+	tap_case("a process that is killed");
+	child = fork();
+	if (!child) {
+		model.reverse = die;
+		reel_checkpoint_open(&checkpoint, plan, &model, &options);
+		begin_or_resume(checkpoint, &run, &bar);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	ok(WIFSIGNALED(status), "is gone");
+	is_int(files_here(), 1, "it left its file");
+	checkpoint = open_run(plan, &options);
+	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "another one goes on");
+	ok(is_right(&bar), "to the right gradient");
+	is_int(run.reversed, 22, "from where it was");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+/* ---- What is refused ---- */
+
+static size_t read_whole(char *data, size_t room)
+{
+	FILE *file = fopen(PATH, "rb");
+	size_t bytes = fread(data, 1, room, file);
+
+	fclose(file);
+	return bytes;
+}
+
+static void write_whole(const char *data, size_t bytes)
+{
+	FILE *file = fopen(PATH, "wb");
+
+	fwrite(data, 1, bytes, file);
+	fclose(file);
+}
+
+/* The file of a run that was stopped in its reverse sweep. */
+static size_t make_file(const reel_plan *plan, char *data, size_t room)
+{
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	reel_checkpoint *checkpoint = open_run(plan, &options);
+	struct run failing = no_failure;
+	struct state bar;
+
+	failing.failing_reverse = 17;
+	begin_or_resume(checkpoint, &failing, &bar);
+	reel_checkpoint_close(checkpoint);
+	return read_whole(data, room);
+}
+
+static int resume(const reel_plan *plan, const struct reel_checkpoint_options *options,
+		  const char *names)
+{
+	reel_checkpoint *checkpoint = open_run(plan, options);
+	struct state bar = seed;
+	int error = reel_checkpoint_resume(checkpoint, &bar);
+	struct run run = no_failure;
+
+	if (names && !strstr(reel_checkpoint_message(checkpoint), names))
+		tap_note("%s", reel_checkpoint_message(checkpoint));
+	if (names && !strstr(reel_checkpoint_message(checkpoint), names))
+		error = 0;
+	/* After a refusal the run is as if it had just been opened. */
+	if (error && (reel_checkpoint_is_reversing(checkpoint) ||
+		      reel_checkpoint_forward(checkpoint, &run, &(struct state){{0}})))
+		error = 0;
+	reel_checkpoint_close(checkpoint);
+	return error;
+}
+
+static void damage_is_found(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	static char data[1 << 16];
+	size_t bytes = make_file(plan, data, sizeof data);
+	unsigned cut = 0, damaged = 0;
+
+	tap_case("a restart file");
+	options.restart_seconds = 0;
+	for (size_t length = 0; length < bytes; length += 1 + length / 8) {
+		write_whole(data, length);
+		cut += resume(plan, &options, PATH) != -EBADMSG;
+	}
+	is_int(cut, 0, "that is cut off is refused, at any length");
+	for (size_t i = 0; i < bytes; i += 13) {
+		data[i] ^= 0x10;
+		write_whole(data, bytes);
+		data[i] ^= 0x10;
+		damaged += resume(plan, &options, PATH) != -EBADMSG;
+	}
+	is_int(damaged, 0, "that is damaged is refused, anywhere");
+	write_whole("a letter to a friend, of some length", 36);
+	is_int(resume(plan, &options, "not a file of this kind"), -EBADMSG, "of another kind is, too");
+	write_whole(data, bytes);
+	is_int(resume(plan, &options, NULL), 0, "the whole one is not");
+	unlink(PATH);
+	is_int(resume(plan, &options, "No such file"), -ENOENT, "that is not there is told apart");
+	reel_plan_close(plan);
+}
+
+/* A sound file, of which one byte of the record differs. */
+static void forge(char *data, size_t bytes, size_t at)
+{
+	struct reel_checked_file file;
+	char magic[REEL_CHECKED_MAGIC_BYTES];
+
+	memcpy(magic, data, sizeof magic);
+	data[sizeof magic + at] ^= 1;
+	unlink(PATH);
+	reel_checked_file_create(&file, PATH, magic);
+	reel_checked_file_write(&file, data + sizeof magic, bytes - sizeof magic - 16);
+	if (reel_checked_file_publish(&file))
+		printf("Bail out! no file\n");
+	data[sizeof magic + at] ^= 1;
+}
+
+static void others_are_refused(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL), *other = plan_of(REEL_MULTISTAGE);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL), segments = options;
+	static char data[1 << 16];
+	size_t bytes = make_file(plan, data, sizeof data);
+
+	tap_case("a restart file of something else");
+	options.restart_seconds = segments.restart_seconds = 0;
+	is_int(resume(other, &options, "another plan"), -EINVAL, "another plan");
+	segments.segment_steps = 2;
+	is_int(resume(plan, &segments, "other segments"), -EINVAL, "other segments");
+	segments = options;
+	segments.adjoint_bytes = 8;
+	is_int(resume(plan, &segments, "adjoints"), -EINVAL, "another adjoint");
+	forge(data, bytes, 0);
+	is_int(resume(plan, &options, "another version"), -EPROTO, "another version");
+	options.restart = NULL;
+	is_int(resume(plan, &options, "options.restart"), -EINVAL, "no file at all");
+	unlink(PATH);
+	reel_plan_close(plan);
+	reel_plan_close(other);
+}
+
+static void a_file_that_cannot_be_written(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_checkpoint_stats stats;
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+	struct state bar;
+
+	tap_case("a restart file that cannot be written");
+	options.restart = "no/such/directory/restart";
+	checkpoint = open_run(plan, &options);
+	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "ends no run");
+	ok(is_right(&bar), "its gradient is right");
+	reel_checkpoint_get_stats(checkpoint, &stats);
+	is_int(stats.saves, 0, "none was saved");
+	ok(stats.failed_saves > 0, "that is counted");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+int main(void)
+{
+	tap_begin();
+	every_plan_goes_on();
+	it_does_not_begin_anew();
+	a_killed_process();
+	damage_is_found();
+	others_are_refused();
+	a_file_that_cannot_be_written();
+	is_int(files_here(), 0, "no file is left behind");
+	return tap_end();
+}
