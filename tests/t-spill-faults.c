@@ -15,9 +15,10 @@
 
 /* ---- The store, with a fault in it ---- */
 
-enum leaf { MEMORY, LATER, DISK, TIER };
+enum leaf { MEMORY, LATER, DISK, RING, PACKED, TIER };
 
 static const char *const leaf_names[] = {"memory", "memory that answers late", "a file",
+					 "a file by a ring", "packed memory",
 					 "memory that falls over to memory"};
 
 /* Memory for so many slabs; a checked tape is two. */
@@ -26,13 +27,15 @@ static const char *const leaf_names[] = {"memory", "memory that answers late", "
 /* The smallest slab that the file takes is a block. */
 static size_t slab_bytes(enum leaf leaf)
 {
-	return leaf == DISK ? 4096 : 128;
+	return leaf == DISK || leaf == RING ? 4096 : 128;
 }
 
-static reel_store *file_store(void)
+/* Where the kernel allows no ring, it has threads, too. */
+static reel_store *file_store(enum leaf leaf)
 {
 	struct reel_file_options options = {
-		.directory = ".", .slot_bytes = 4096, .most_bytes = 16 << 20, .threads = 2};
+		.directory = ".", .slot_bytes = 4096, .most_bytes = 16 << 20, .threads = 2,
+		.engine = leaf == RING ? REEL_FILE_IO_URING : REEL_FILE_THREADS};
 	reel_store *store;
 
 	return reel_store_file_open(&store, &options) ? NULL : store;
@@ -42,8 +45,8 @@ static reel_store *leaf_store(enum leaf leaf)
 {
 	reel_store *store;
 
-	if (leaf == DISK)
-		return file_store();
+	if (leaf == DISK || leaf == RING)
+		return file_store(leaf);
 	if (reel_store_memory_open(&store, UINT64_MAX))
 		abort();
 	return leaf == LATER ? store_later_open(store) : store;
@@ -71,6 +74,7 @@ static struct stack open_stack(enum leaf leaf, unsigned flags, const struct reel
 		.first_slab_bytes = slab_bytes(leaf) / 2,
 		.hard_budget = (flags ? 2 : 1) * WINDOW * slab_bytes(leaf),
 	};
+	struct reel_codec_options codec = {.most_bytes = slab_bytes(leaf)};
 	struct stack stack;
 	reel_store *store;
 
@@ -78,6 +82,8 @@ static struct stack open_stack(enum leaf leaf, unsigned flags, const struct reel
 		abort();
 	store = stack.count;
 	if (leaf == TIER && reel_store_tier_open(&store, stack.count, leaf_store(MEMORY)))
+		abort();
+	if (leaf == PACKED && reel_store_codec_open(&store, stack.count, &codec))
 		abort();
 	options.store = store;
 	stack.pool = open_pool(options);
@@ -403,11 +409,25 @@ static void a_slab_is_popped_and_pushed_while_it_is_written(void)
 
 static bool disk_is_there(void)
 {
-	reel_store *store = file_store();
+	reel_store *store = file_store(DISK);
 
 	if (!store)
 		return false;
 	reel_store_close(store);
+	return true;
+}
+
+static bool packs(void)
+{
+	reel_store *memory, *codec;
+
+	if (reel_store_memory_open(&memory, 0))
+		abort();
+	if (reel_store_codec_open(&codec, memory, &(struct reel_codec_options){0})) {
+		reel_store_close(memory);
+		return false;
+	}
+	reel_store_close(codec);
 	return true;
 }
 
@@ -422,10 +442,15 @@ int main(void)
 	everything_fails(MEMORY, 0, 1);
 	everything_fails(MEMORY, REEL_CHECKED, 29);
 	everything_fails(LATER, 0, 5);
+	if (packs())
+		everything_fails(PACKED, 0, 11);
+	else
+		tap_skip(1, "built without LZ4");
 	a_tier_falls_over();
 	if (disk_is_there()) {
 		nothing_fails(DISK);
 		everything_fails(DISK, 0, 17);
+		everything_fails(RING, 0, 29);
 	} else {
 		tap_skip(1, "no file store here: %s", reel_store_problem());
 	}
