@@ -1,19 +1,38 @@
 #!/bin/sh
-# The program that README.md shows compiles as it stands and gives the right gradient.
+# The programs that README.md shows compile as they stand and give the right gradients.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$SOURCE_DIR/README.md" >gradient.c
-$CC $CFLAGS -std=c11 -Wall -Wextra -Werror -I"$SOURCE_DIR/include" -o gradient gradient.c \
-	-L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel -lm >messages 2>&1
-is_empty messages 'README.md: the program compiles without a warning'
+awk '/^```c$/ { n++; inside = 1; next } /^```$/ { inside = 0 }
+	inside { print > "program" n ".c" }' "$SOURCE_DIR/README.md"
+
+compile() {
+	$CC $CFLAGS -std=c11 -Wall -Wextra -Werror -I"$SOURCE_DIR/include" -o "$1" "$1.c" \
+		-L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel -lm >messages 2>&1
+	is_empty messages "README.md: $1 compiles without a warning"
+}
+
+# prints_what_was_wanted PROGRAM HOW
+prints_what_was_wanted() {
+	"./$1" >seen 2>&1
+	diff wanted seen >difference
+	is_empty difference "README.md: $1 prints the derivative that $2 gives"
+}
 
 # d/da of a2 sin(a1 sin(a0 sin 1)) at a = 0.5, 1, 1.5, by central differences.
+compile program1
 awk 'function f(a, b, c) { return c * sin(b * sin(a * sin(1))) }
 	BEGIN { h = 1e-6; printf "dx/da = %g %g %g\n",
 		(f(.5 + h, 1, 1.5) - f(.5 - h, 1, 1.5)) / (2 * h),
 		(f(.5, 1 + h, 1.5) - f(.5, 1 - h, 1.5)) / (2 * h),
 		(f(.5, 1, 1.5 + h) - f(.5, 1, 1.5 - h)) / (2 * h) }' >wanted
-./gradient >seen 2>&1
-diff wanted seen >difference
-is_empty difference 'README.md: the program prints the gradient that differences give'
+prints_what_was_wanted program1 'a difference'
+
+# The loop has come to its fixed point x = a sin x, whose derivative is known.
+compile program2
+awk 'BEGIN { a = 1.5; x = 1; for (i = 0; i < 1000; i++) x = a * sin(x)
+	printf "dx/da = %g\n", sin(x) / (1 - a * cos(x)) }' >wanted
+prints_what_was_wanted program2 'its fixed point'
+
+[ ! -e program3.c ]
+ok $? 'README.md shows two programs'
 end
