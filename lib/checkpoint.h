@@ -2,11 +2,14 @@
 /*
  * A run of a plan over a model.
  *
+ *	checkpoint-open.c   what a run is opened with
  *	checkpoint.c        the sweeps: actions carried out one after the other
  *	checkpoint-ahead.c  a copy of the schedule that says what to read in advance
  *	checkpoint-audit.c  whether steps replay
- *	checkpoint-restart.c  what a run that was killed is resumed from
+ *	checkpoint-restart.c
+ *	                    what a run that was killed is resumed from
  *	snapshot.c          where the states are
+ *	buffer.c            their memory, and their way to the stores and back
  */
 #ifndef REEL_LIB_CHECKPOINT_H
 #define REEL_LIB_CHECKPOINT_H
@@ -63,6 +66,9 @@ int reel_run_fail(reel_checkpoint *run, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)))
 #endif
 	;
+
+/* checkpoint.c: forget all that was done. */
+void reel_run_begin(reel_checkpoint *run);
 
 /* checkpoint-ahead.c: from the run's present place on; and the next action was taken. */
 void reel_ahead_begin(reel_checkpoint *run);

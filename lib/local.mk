@@ -35,12 +35,14 @@ libreel_core_la_SOURCES = \
 	%D%/plan-hierarchical.c \
 	%D%/plan-periodic.c \
 	%D%/plan-online.c \
+	%D%/checkpoint-open.c \
 	%D%/checkpoint.c %D%/checkpoint.h \
 	%D%/checkpoint-ahead.c \
 	%D%/checkpoint-audit.c \
 	%D%/checkpoint-restart.c \
 	%D%/checked-file.c %D%/checked-file.h \
 	%D%/snapshot.c %D%/snapshot.h \
+	%D%/buffer.c \
 	%D%/check.c \
 	%D%/error.c \
 	%D%/residence.c %D%/residence.h \

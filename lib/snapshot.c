@@ -7,192 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "offload.h"
 #include "store.h"
 
 /* Larger snapshots are put in pieces, which a store can move side by side. */
 #define PIECE_BYTES ((size_t)2 << 20)
 #define EMPTY (-1)
 
-/* A store may keep completions until it is called again: after so long it is. */
-#define PATIENCE_MS 1
-
 static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-static void lock(struct reel_snapshots *snapshots)
-{
-	pthread_mutex_lock(&snapshots->lock);
-}
-
-static void unlock(struct reel_snapshots *snapshots)
-{
-	pthread_mutex_unlock(&snapshots->lock);
-}
-
-/* ---- Buffers ---- */
-
-static void *data_of(const struct reel_buffer *buffer)
-{
-	return buffer->slab->frame;
-}
-
-static struct reel_buffer *new_buffer(struct reel_snapshots *snapshots, int *error)
-{
-	size_t tickets = snapshots->most_pieces * sizeof(reel_transfer);
-	struct reel_buffer *buffer = calloc(1, sizeof *buffer + tickets);
-
-	*error = -ENOMEM;
-	if (!buffer)
-		return NULL;
-	*error = reel_pool_take(snapshots->pool, REEL_SLAB_GIANT, snapshots->padded_bytes,
-				&buffer->slab);
-	if (*error) {
-		free(buffer);
-		return NULL;
-	}
-	reel_event_open(&buffer->arrival);
-	return buffer;
-}
-
-static void free_buffer(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
-{
-	reel_event_close(&buffer->arrival);
-	reel_pool_give(snapshots->pool, buffer->slab);
-	free(buffer);
-}
-
-static void give_buffer(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
-{
-	buffer->next = snapshots->unused;
-	snapshots->unused = buffer;
-	snapshots->memory_bytes -= snapshots->padded_bytes;
-}
-
-static struct reel_buffer *take_unused(struct reel_snapshots *snapshots)
-{
-	struct reel_buffer *buffer = snapshots->unused;
-
-	if (buffer)
-		snapshots->unused = buffer->next;
-	return buffer;
-}
-
-/* Without the lock: the pool may have to write slabs behind first. */
-static struct reel_buffer *take_buffer(struct reel_snapshots *snapshots, int *error)
-{
-	struct reel_buffer *buffer;
-
-	lock(snapshots);
-	buffer = take_unused(snapshots);
-	unlock(snapshots);
-	if (!buffer)
-		buffer = new_buffer(snapshots, error);
-	if (!buffer)
-		return NULL;
-	lock(snapshots);
-	snapshots->memory_bytes += snapshots->padded_bytes;
-	if (snapshots->memory_bytes > snapshots->peak_bytes)
-		snapshots->peak_bytes = snapshots->memory_bytes;
-	unlock(snapshots);
-	return buffer;
-}
-
-/* ---- Transfers ---- */
-
-static void finish(reel_transfer *transfer)
-{
-	struct reel_buffer *buffer = transfer->context;
-
-	/* Relaxed: the release below orders it. */
-	if (transfer->error)
-		atomic_store_explicit(&buffer->error, transfer->error, memory_order_relaxed);
-	/* Release: pairs with the acquire in is_moving(). */
-	if (atomic_fetch_sub_explicit(&buffer->moving, 1, memory_order_acq_rel) == 1)
-		reel_event_signal(&buffer->arrival);
-}
-
-static bool is_moving(struct reel_buffer *buffer)
-{
-	/* Acquire: pairs with the release in finish(). */
-	return atomic_load_explicit(&buffer->moving, memory_order_acquire) > 0;
-}
-
-static unsigned pieces_of(const struct reel_snapshots *snapshots, unsigned tier)
-{
-	size_t piece = snapshots->tier[tier].piece_bytes;
-
-	return (unsigned)((snapshots->padded_bytes + piece - 1) / piece);
-}
-
-static void prepare(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
-		    int64_t state, unsigned piece)
-{
-	size_t offset = piece * snapshots->tier[tier].piece_bytes;
-	reel_transfer *transfer = &buffer->transfer[piece];
-
-	transfer->data = (char *)data_of(buffer) + offset;
-	transfer->bytes = smaller(snapshots->tier[tier].piece_bytes,
-				  snapshots->padded_bytes - offset);
-	transfer->label = (struct reel_label){.tape = (uintptr_t)snapshots,
-					      .serial = (uint64_t)state, .rank = piece};
-	transfer->done = finish;
-	transfer->context = buffer;
-}
-
-/* Under the lock. All count as moving before the first one may end. */
-static void start(struct reel_snapshots *snapshots, unsigned tier, struct reel_slot *slot, bool put)
-{
-	reel_store *store = snapshots->tier[tier].store;
-	struct reel_buffer *buffer = slot->buffer;
-	unsigned pieces = pieces_of(snapshots, tier);
-
-	/* Relaxed, both: the store hands the tickets to whom it lets complete them. */
-	atomic_store_explicit(&buffer->error, 0, memory_order_relaxed);
-	atomic_store_explicit(&buffer->moving, pieces, memory_order_relaxed);
-	for (unsigned piece = 0; piece < pieces; piece++) {
-		prepare(snapshots, tier, buffer, slot->state, piece);
-		if (put) {
-			reel_store_put(store, &buffer->transfer[piece]);
-		} else {
-			buffer->transfer[piece].place = slot->place[piece];
-			reel_store_get(store, &buffer->transfer[piece]);
-		}
-	}
-}
-
-/* Without the lock. */
-static void await(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer)
-{
-	uint64_t since = reel_offload_now();
-
-	if (!is_moving(buffer))
-		return;
-	while (is_moving(buffer)) {
-		if (reel_event_wait_for(&buffer->arrival, PATIENCE_MS))
-			continue;
-		lock(snapshots);
-		reel_store_sync(snapshots->tier[tier].store, 0);
-		unlock(snapshots);
-	}
-	lock(snapshots);
-	snapshots->waits++;
-	snapshots->wait_ns += reel_offload_now() - since;
-	unlock(snapshots);
-}
+/* ---- Puts ---- */
 
 /* Under the lock: those pieces that the store has. */
 static void drop_places(struct reel_snapshots *snapshots, unsigned tier, struct reel_place *place)
 {
-	for (unsigned piece = 0; piece < pieces_of(snapshots, tier); piece++)
+	for (unsigned piece = 0; piece < reel_snapshot_pieces(snapshots, tier); piece++)
 		reel_store_drop(snapshots->tier[tier].store, place[piece]);
 }
 
 static void drop_pieces_of_failed_put(struct reel_snapshots *snapshots, const struct reel_put *put)
 {
-	for (unsigned piece = 0; piece < pieces_of(snapshots, put->tier); piece++)
+	for (unsigned piece = 0; piece < reel_snapshot_pieces(snapshots, put->tier); piece++)
 		if (!put->buffer->transfer[piece].error)
 			reel_store_drop(snapshots->tier[put->tier].store,
 					put->buffer->transfer[piece].place);
@@ -200,7 +37,7 @@ static void drop_pieces_of_failed_put(struct reel_snapshots *snapshots, const st
 
 static void note_places(struct reel_snapshots *snapshots, const struct reel_put *put)
 {
-	for (unsigned piece = 0; piece < pieces_of(snapshots, put->tier); piece++)
+	for (unsigned piece = 0; piece < reel_snapshot_pieces(snapshots, put->tier); piece++)
 		put->place[piece] = put->buffer->transfer[piece].place;
 }
 
@@ -221,11 +58,11 @@ static void end_put(struct reel_snapshots *snapshots, const struct reel_put *put
 		if (!failed)
 			drop_places(snapshots, put->tier, put->place);
 		free(put->place);
-		give_buffer(snapshots, put->buffer);
+		reel_buffer_give(snapshots, put->buffer);
 	} else if (!failed) {
 		slot->stored = true;
 		if (!slot->in_use) {
-			give_buffer(snapshots, slot->buffer);
+			reel_buffer_give(snapshots, slot->buffer);
 			slot->buffer = NULL;
 		}
 	}
@@ -237,7 +74,7 @@ static void end_puts(struct reel_snapshots *snapshots)
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < snapshots->puts; i++) {
-		if (is_moving(snapshots->put[i].buffer))
+		if (reel_buffer_is_moving(snapshots->put[i].buffer))
 			snapshots->put[left++] = snapshots->put[i];
 		else
 			end_put(snapshots, &snapshots->put[i]);
@@ -251,17 +88,17 @@ static bool await_puts(struct reel_snapshots *snapshots, unsigned most)
 	struct reel_put put;
 	bool waits;
 
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	waits = snapshots->puts > most;
 	put = snapshots->put[0];
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	if (!waits)
 		return false;
-	await(snapshots, put.tier, put.buffer);
-	lock(snapshots);
+	reel_buffer_await(snapshots, put.tier, put.buffer);
+	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	return true;
 }
 
@@ -305,11 +142,11 @@ static bool give_up_fetched(struct reel_snapshots *snapshots)
 		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++) {
 			struct reel_slot *slot = &snapshots->tier[tier].slot[i];
 
-			if (!slot->fetched || slot->in_use || is_moving(slot->buffer))
+			if (!slot->fetched || slot->in_use || reel_buffer_is_moving(slot->buffer))
 				continue;
 			slot->fetched = false;
 			snapshots->gets--;
-			give_buffer(snapshots, slot->buffer);
+			reel_buffer_give(snapshots, slot->buffer);
 			slot->buffer = NULL;
 			return true;
 		}
@@ -321,7 +158,7 @@ static bool give_up_fetched(struct reel_snapshots *snapshots)
 static struct reel_buffer *demand_buffer(struct reel_snapshots *snapshots, int *error)
 {
 	for (;;) {
-		struct reel_buffer *buffer = take_buffer(snapshots, error);
+		struct reel_buffer *buffer = reel_buffer_take(snapshots, error);
 		bool freed;
 
 		if (buffer || await_puts(snapshots, 0)) {
@@ -329,9 +166,9 @@ static struct reel_buffer *demand_buffer(struct reel_snapshots *snapshots, int *
 				return buffer;
 			continue;
 		}
-		lock(snapshots);
+		reel_snapshots_lock(snapshots);
 		freed = give_up_fetched(snapshots);
-		unlock(snapshots);
+		reel_snapshots_unlock(snapshots);
 		if (!freed)
 			return NULL;
 	}
@@ -344,17 +181,17 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 	struct reel_slot *slot;
 	int error = 0;
 
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	slot = slot_at(snapshots, tier, number);
 	if (slot && slot->state == EMPTY && snapshots->tier[tier].store)
-		slot->place = calloc(pieces_of(snapshots, tier), sizeof *slot->place);
+		slot->place = calloc(reel_snapshot_pieces(snapshots, tier), sizeof *slot->place);
 	if (!slot || (snapshots->tier[tier].store && slot->state == EMPTY && !slot->place))
 		error = -ENOMEM;
 	else if (slot->state != EMPTY)
 		error = -EBADMSG;
 	else
 		slot->state = state;
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	return error;
 }
 
@@ -375,12 +212,12 @@ int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsig
 		reel_snapshot_drop(snapshots, tier, number, state);
 		return error;
 	}
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
 	slot->buffer = buffer;
 	slot->in_use = true;
-	unlock(snapshots);
-	*data = data_of(buffer);
+	reel_snapshots_unlock(snapshots);
+	*data = reel_buffer_data(buffer);
 	return 0;
 }
 
@@ -389,15 +226,15 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 {
 	struct reel_slot *slot;
 
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
 	slot->in_use = false;
 	if (snapshots->tier[tier].store && snapshots->puts < REEL_MOST_PUTS) {
 		snapshots->put[snapshots->puts++] = (struct reel_put){
 			.buffer = slot->buffer, .place = slot->place, .tier = tier, .slot = number};
-		start(snapshots, tier, slot, true);
+		reel_buffer_start(snapshots, tier, slot->buffer, slot->state, NULL);
 	}
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 }
 
 /* ---- Loading ---- */
@@ -409,7 +246,7 @@ static void start_get(struct reel_snapshots *snapshots, unsigned tier, struct re
 	slot->buffer = buffer;
 	slot->fetched = true;
 	snapshots->gets++;
-	start(snapshots, tier, slot, false);
+	reel_buffer_start(snapshots, tier, buffer, slot->state, slot->place);
 }
 
 bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
@@ -420,24 +257,24 @@ bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsign
 	bool wanted, room;
 	int error;
 
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	slot = holder_of(snapshots, tier, number, state);
 	wanted = slot && slot->stored && !slot->buffer;
 	room = snapshots->gets < snapshots->most_gets;
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	if (!wanted)
 		return true;
-	buffer = room ? take_buffer(snapshots, &error) : NULL;
+	buffer = room ? reel_buffer_take(snapshots, &error) : NULL;
 	if (!buffer)
 		return false;
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	slot = holder_of(snapshots, tier, number, state);
 	if (slot && slot->stored && !slot->buffer)
 		start_get(snapshots, tier, slot, buffer);
 	else
-		give_buffer(snapshots, buffer);
-	unlock(snapshots);
+		reel_buffer_give(snapshots, buffer);
+	reel_snapshots_unlock(snapshots);
 	return true;
 }
 
@@ -450,29 +287,29 @@ static int bring(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 	bool there;
 	int error = 0;
 
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	slot = holder_of(snapshots, tier, number, state);
 	there = slot && slot->buffer;
 	if (slot)
 		slot->in_use = true;
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	if (!slot)
 		return -EBADMSG;
 	if (!there)
 		fresh = demand_buffer(snapshots, &error);
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
 	if (fresh && !slot->buffer) {
 		start_get(snapshots, tier, slot, fresh);
 	} else {
 		if (fresh)
-			give_buffer(snapshots, fresh);
+			reel_buffer_give(snapshots, fresh);
 		snapshots->fetched += slot->fetched;
 	}
 	slot->in_use = slot->buffer != NULL;
 	*buffer = slot->buffer;
 	*on_its_way = slot->fetched;
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	return *buffer ? 0 : error;
 }
 
@@ -487,7 +324,7 @@ static void end_get(struct reel_snapshots *snapshots, struct reel_slot *slot)
 /* Without the lock: until what is on its way has come, or has failed. */
 static int await_get(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer)
 {
-	await(snapshots, tier, buffer);
+	reel_buffer_await(snapshots, tier, buffer);
 	return atomic_load_explicit(&buffer->error, memory_order_relaxed);
 }
 
@@ -496,17 +333,19 @@ static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigne
 			struct reel_buffer *buffer)
 {
 	int error = await_get(snapshots, tier, buffer);
+	struct reel_slot *slot;
 
 	if (error) {
-		lock(snapshots);
-		start(snapshots, tier, &snapshots->tier[tier].slot[number], false);
-		unlock(snapshots);
+		reel_snapshots_lock(snapshots);
+		slot = &snapshots->tier[tier].slot[number];
+		reel_buffer_start(snapshots, tier, buffer, slot->state, slot->place);
+		reel_snapshots_unlock(snapshots);
 		error = await_get(snapshots, tier, buffer);
 	}
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	snapshots->got_bytes += error ? 0 : snapshots->padded_bytes;
 	end_get(snapshots, &snapshots->tier[tier].slot[number]);
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	return error;
 }
 
@@ -521,7 +360,7 @@ int reel_snapshot_load(struct reel_snapshots *snapshots, unsigned tier, unsigned
 		return error;
 	if (on_its_way)
 		error = complete_get(snapshots, tier, number, buffer);
-	*data = data_of(buffer);
+	*data = reel_buffer_data(buffer);
 	if (error)
 		reel_snapshot_release(snapshots, tier, number);
 	return error;
@@ -531,14 +370,14 @@ void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsi
 {
 	struct reel_slot *slot;
 
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
 	slot->in_use = false;
 	if (slot->stored) {
-		give_buffer(snapshots, slot->buffer);
+		reel_buffer_give(snapshots, slot->buffer);
 		slot->buffer = NULL;
 	}
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 }
 
 int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
@@ -546,9 +385,9 @@ int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, uns
 	struct reel_snapshot_tier *of = &snapshots->tier[tier];
 	int64_t state;
 
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	state = number < of->slots ? of->slot[number].state : EMPTY;
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	return state;
 }
 
@@ -576,7 +415,7 @@ static void empty(struct reel_snapshots *snapshots, unsigned tier, unsigned numb
 	end_get(snapshots, slot);
 	if (!leave_to_put(snapshots, tier, number)) {
 		if (slot->buffer)
-			give_buffer(snapshots, slot->buffer);
+			reel_buffer_give(snapshots, slot->buffer);
 		if (slot->stored)
 			drop_places(snapshots, tier, slot->place);
 		free(slot->place);
@@ -590,18 +429,18 @@ int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned
 	struct reel_slot *slot;
 	struct reel_buffer *reading;
 
-	lock(snapshots);
+	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	slot = holder_of(snapshots, tier, number, state);
 	reading = slot && slot->fetched ? slot->buffer : NULL;
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	if (!slot)
 		return -EBADMSG;
 	if (reading)
-		await(snapshots, tier, reading);
-	lock(snapshots);
+		reel_buffer_await(snapshots, tier, reading);
+	reel_snapshots_lock(snapshots);
 	empty(snapshots, tier, number);
-	unlock(snapshots);
+	reel_snapshots_unlock(snapshots);
 	return 0;
 }
 
@@ -647,8 +486,8 @@ static void count_pieces(struct reel_snapshots *snapshots)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
 		if (snapshots->tier[tier].store &&
-		    pieces_of(snapshots, tier) > snapshots->most_pieces)
-			snapshots->most_pieces = pieces_of(snapshots, tier);
+		    reel_snapshot_pieces(snapshots, tier) > snapshots->most_pieces)
+			snapshots->most_pieces = reel_snapshot_pieces(snapshots, tier);
 }
 
 static void leave_stores(struct reel_snapshots *snapshots, reel_store *const *store)
@@ -686,12 +525,9 @@ static void close_stores(struct reel_snapshots *snapshots)
 
 void reel_snapshots_close(struct reel_snapshots *snapshots)
 {
-	struct reel_buffer *buffer;
-
 	reel_snapshots_empty(snapshots);
 	close_stores(snapshots);
-	while ((buffer = take_unused(snapshots)))
-		free_buffer(snapshots, buffer);
+	reel_buffer_free_all(snapshots);
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
 		free(snapshots->tier[tier].slot);
 	pthread_mutex_destroy(&snapshots->lock);

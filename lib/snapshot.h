@@ -71,7 +71,9 @@ struct reel_snapshots {
 
 	/* Guards all below, the slots, and the stores' verbs; never held in a wait. */
 	pthread_mutex_t lock;
-	struct reel_buffer *unused;
+	struct reel_buffer *unused; /* with memory */
+	struct reel_buffer *bare;
+	unsigned unuseds;
 	struct reel_put put[REEL_MOST_PUTS];
 	unsigned puts, most_puts;
 	unsigned gets, most_gets; /* fetched, and not loaded yet */
@@ -114,5 +116,36 @@ int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, uns
 /* 0; or -EBADMSG: the slot does not hold this state. */
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
 		       int64_t state);
+
+/* ---- buffer.c: buffers, and their way to the stores and back ---- */
+
+static inline void reel_snapshots_lock(struct reel_snapshots *snapshots)
+{
+	pthread_mutex_lock(&snapshots->lock);
+}
+
+static inline void reel_snapshots_unlock(struct reel_snapshots *snapshots)
+{
+	pthread_mutex_unlock(&snapshots->lock);
+}
+
+/* Without the lock: the pool may have to write slabs behind first. NULL: *error says why. */
+struct reel_buffer *reel_buffer_take(struct reel_snapshots *snapshots, int *error);
+void *reel_buffer_data(const struct reel_buffer *buffer);
+
+/* Under the lock. */
+void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buffer);
+/* At the end, of those that have been given. */
+void reel_buffer_free_all(struct reel_snapshots *snapshots);
+
+/* Under the lock: put it, or get it from where its pieces are; NULL: put. */
+void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
+		       int64_t state, const struct reel_place *place);
+bool reel_buffer_is_moving(struct reel_buffer *buffer);
+/* Without the lock: until it is not. */
+void reel_buffer_await(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer);
+
+/* In how many pieces a snapshot is in this tier's store. */
+unsigned reel_snapshot_pieces(const struct reel_snapshots *snapshots, unsigned tier);
 
 #endif
