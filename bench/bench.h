@@ -71,6 +71,7 @@ void bench_peer(void);
 void bench_memory_held(void);
 void bench_spill(void);
 void bench_plan(void);
+void bench_checkpoint(void);
 void bench_instructions(void);
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -27,6 +27,7 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/spill-cost.c \
 	%D%/spill-codec.c \
 	%D%/b-plan.c \
+	%D%/b-checkpoint.c \
 	%D%/b-instructions.c
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
 $(%C%_reel_bench_OBJECTS): CFLAGS += -O3

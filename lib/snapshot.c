@@ -20,6 +20,27 @@ static size_t smaller(size_t a, size_t b)
 
 /* ---- Puts ---- */
 
+/* Under the lock: it is ahead of a load no more. */
+static void end_get(struct reel_snapshots *snapshots, struct reel_slot *slot)
+{
+	if (slot->fetched)
+		snapshots->gets--;
+	slot->fetched = slot->reading = false;
+}
+
+/* Under the lock: it is in the store, too. One that will be loaded soon stays, if it may. */
+static void let_go(struct reel_snapshots *snapshots, struct reel_slot *slot)
+{
+	if (slot->wanted && snapshots->gets < snapshots->most_gets) {
+		slot->fetched = true;
+		snapshots->gets++;
+	} else {
+		reel_buffer_give(snapshots, slot->buffer);
+		slot->buffer = NULL;
+	}
+	slot->wanted = false;
+}
+
 /* Under the lock: those pieces that the store has. */
 static void drop_places(struct reel_snapshots *snapshots, unsigned tier, struct reel_place *place)
 {
@@ -61,10 +82,8 @@ static void end_put(struct reel_snapshots *snapshots, const struct reel_put *put
 		reel_buffer_give(snapshots, put->buffer);
 	} else if (!failed) {
 		slot->stored = true;
-		if (!slot->in_use) {
-			reel_buffer_give(snapshots, slot->buffer);
-			slot->buffer = NULL;
-		}
+		if (!slot->in_use)
+			let_go(snapshots, slot);
 	}
 }
 
@@ -144,8 +163,7 @@ static bool give_up_fetched(struct reel_snapshots *snapshots)
 
 			if (!slot->fetched || slot->in_use || reel_buffer_is_moving(slot->buffer))
 				continue;
-			slot->fetched = false;
-			snapshots->gets--;
+			end_get(snapshots, slot);
 			reel_buffer_give(snapshots, slot->buffer);
 			slot->buffer = NULL;
 			return true;
@@ -244,7 +262,7 @@ static void start_get(struct reel_snapshots *snapshots, unsigned tier, struct re
 		      struct reel_buffer *buffer)
 {
 	slot->buffer = buffer;
-	slot->fetched = true;
+	slot->fetched = slot->reading = true;
 	snapshots->gets++;
 	reel_buffer_start(snapshots, tier, buffer, slot->state, slot->place);
 }
@@ -261,6 +279,8 @@ bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsign
 	end_puts(snapshots);
 	slot = holder_of(snapshots, tier, number, state);
 	wanted = slot && slot->stored && !slot->buffer;
+	if (slot && slot->buffer)
+		slot->wanted = true;
 	room = snapshots->gets < snapshots->most_gets;
 	reel_snapshots_unlock(snapshots);
 	if (!wanted)
@@ -308,17 +328,11 @@ static int bring(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 	}
 	slot->in_use = slot->buffer != NULL;
 	*buffer = slot->buffer;
-	*on_its_way = slot->fetched;
+	*on_its_way = slot->reading;
+	if (!slot->reading)
+		end_get(snapshots, slot);
 	reel_snapshots_unlock(snapshots);
 	return *buffer ? 0 : error;
-}
-
-/* Under the lock: it has been read ahead no more. */
-static void end_get(struct reel_snapshots *snapshots, struct reel_slot *slot)
-{
-	if (slot->fetched)
-		snapshots->gets--;
-	slot->fetched = false;
 }
 
 /* Without the lock: until what is on its way has come, or has failed. */
@@ -373,10 +387,8 @@ void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsi
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
 	slot->in_use = false;
-	if (slot->stored) {
-		reel_buffer_give(snapshots, slot->buffer);
-		slot->buffer = NULL;
-	}
+	if (slot->stored)
+		let_go(snapshots, slot);
 	reel_snapshots_unlock(snapshots);
 }
 
@@ -432,7 +444,7 @@ int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned
 	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	slot = holder_of(snapshots, tier, number, state);
-	reading = slot && slot->fetched ? slot->buffer : NULL;
+	reading = slot && slot->reading ? slot->buffer : NULL;
 	reel_snapshots_unlock(snapshots);
 	if (!slot)
 		return -EBADMSG;

@@ -41,7 +41,9 @@ struct reel_slot {
 	struct reel_buffer *buffer; /* NULL: the snapshot is in the store only */
 	struct reel_place *place;   /* of each piece */
 	bool stored;
-	bool fetched;               /* read ahead, and not loaded yet */
+	bool fetched;               /* in memory ahead of its load */
+	bool reading;               /* it is on its way, or has come and was not looked at */
+	bool wanted;                /* a load is to come: it need not leave memory */
 	bool in_use;                /* between load and release, or reserve and commit */
 };
 
@@ -76,7 +78,7 @@ struct reel_snapshots {
 	unsigned unuseds;
 	struct reel_put put[REEL_MOST_PUTS];
 	unsigned puts, most_puts;
-	unsigned gets, most_gets; /* fetched, and not loaded yet */
+	unsigned gets, most_gets; /* slots that are fetched */
 	uint64_t serial;
 
 	uint64_t put_bytes, got_bytes, failed_puts, fetched, waits, wait_ns;
@@ -106,7 +108,10 @@ int reel_snapshot_load(struct reel_snapshots *snapshots, unsigned tier, unsigned
 		       int64_t state, const void **data);
 void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
 
-/* Begin to read it. False: there is no buffer for it now. True too where it is not there. */
+/*
+ * A load of it is to come: begin to read it, or keep it when it is let go of. False: there
+ * is no buffer for it now. True too where it is not there.
+ */
 bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
 			 int64_t state);
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs of plans whose snapshots are on a disk: written behind and read ahead, against
+ * the same in memory, and against a store that has each transfer waited for.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "bench.h"
+
+/* Doubles; a snapshot is 8 MiB. */
+#define STATE ((size_t)1 << 20)
+#define STEPS 48
+#define PERIOD 4
+#define PASSES 6
+
+/* ---- A store without overlap ---- */
+
+struct waiting {
+	reel_store store;
+	reel_store *below;
+};
+
+static void wait_put(reel_store *store, reel_transfer *transfer)
+{
+	reel_store *below = ((struct waiting *)store)->below;
+
+	reel_store_put(below, transfer);
+	reel_store_sync(below, -1);
+}
+
+static void wait_get(reel_store *store, reel_transfer *transfer)
+{
+	reel_store *below = ((struct waiting *)store)->below;
+
+	reel_store_get(below, transfer);
+	reel_store_sync(below, -1);
+}
+
+static void wait_drop(reel_store *store, struct reel_place place)
+{
+	reel_store_drop(((struct waiting *)store)->below, place);
+}
+
+static int wait_sync(reel_store *store, int64_t timeout_ns)
+{
+	return reel_store_sync(((struct waiting *)store)->below, timeout_ns);
+}
+
+static void wait_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	reel_store_capacity(((struct waiting *)store)->below, capacity);
+}
+
+static void wait_close(reel_store *store)
+{
+	reel_store_close(((struct waiting *)store)->below);
+	free(store);
+}
+
+static const struct reel_store_verbs waiting_verbs = {
+	"waiting", wait_put, wait_get, wait_drop, wait_sync, wait_capacity, wait_close};
+
+static reel_store *without_overlap(reel_store *below)
+{
+	struct waiting *waiting = malloc(sizeof *waiting);
+
+	if (!waiting)
+		abort();
+	*waiting = (struct waiting){{&waiting_verbs}, below};
+	return &waiting->store;
+}
+
+/* ---- The loop ---- */
+
+/* A step is a vector loop of some passes, which take longer than a plain transfer. */
+static int advance(void *context, void *state, int64_t first, int64_t last)
+{
+	double *x = state;
+
+	(void)context;
+	for (int64_t pass = first * PASSES; pass < last * PASSES; pass++)
+		for (size_t i = 0; i < STATE; i++)
+			x[i] += 1e-3 * x[i] * (1 - x[i]);
+	return 0;
+}
+
+static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	for (int64_t step = first; step < last; step++) {
+		memcpy(reel_push_span(tape, double, STATE), state, STATE * sizeof(double));
+		advance(context, state, step, step + 1);
+	}
+	return 0;
+}
+
+/* As if the passes were one: the calculation is what counts here. */
+static int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	double *bar = adjoint;
+
+	(void)context;
+	for (int64_t step = first; step < last; step++) {
+		const double *x = reel_pop_span(tape, double, STATE);
+
+		for (int pass = 0; pass < PASSES; pass++)
+			for (size_t i = 0; i < STATE; i++)
+				bar[i] += 1e-3 * bar[i] * (1 - 2 * x[i]);
+	}
+	return 0;
+}
+
+struct loop {
+	reel_plan *plan;
+	reel_checkpoint *run;
+	double *state;
+	double *bar;
+};
+
+static double run_loop(void *context, size_t n)
+{
+	struct loop *loop = context;
+
+	for (size_t i = 0; i < STATE; i++) {
+		loop->state[i] = bench_value(i) - 1;
+		loop->bar[i] = 1;
+	}
+	if (reel_checkpoint_forward(loop->run, NULL, loop->state) ||
+	    reel_checkpoint_reverse(loop->run, NULL, loop->state, loop->bar))
+		abort();
+	return loop->bar[n % STATE];
+}
+
+static void open_loop(struct loop *loop, reel_store *store)
+{
+	static const reel_model model = {.state_bytes = STATE * sizeof(double), .advance = advance,
+					 .record = record, .reverse = reverse};
+	struct reel_problem problem = {.steps = STEPS, .period = PERIOD, .tiers = 2,
+				       .tier = {{.slots = 2}, {.slots = STEPS}}};
+	struct reel_checkpoint_options options = {.store = {NULL, store}};
+
+	loop->state = bench_memory(STATE * sizeof(double));
+	loop->bar = bench_memory(STATE * sizeof(double));
+	if (reel_plan_open(&loop->plan, REEL_TWO_LEVEL, &problem) ||
+	    reel_checkpoint_open(&loop->run, loop->plan, &model, &options))
+		abort();
+}
+
+static void close_loop(struct loop *loop)
+{
+	reel_checkpoint_close(loop->run);
+	reel_plan_close(loop->plan);
+	bench_memory_free(loop->state, STATE * sizeof(double));
+	bench_memory_free(loop->bar, STATE * sizeof(double));
+}
+
+static reel_store *file(void)
+{
+	struct reel_file_options options = {.directory = bench_directory()};
+	reel_store *store;
+
+	if (reel_store_file_open(&store, &options))
+		abort();
+	return store;
+}
+
+void bench_checkpoint(void)
+{
+	static struct loop memory, disk, waiting;
+	static const struct measure_variant variants[] = {
+		{.name = "in memory", .run = run_loop, .context = &memory},
+		{.name = "disk", .run = run_loop, .context = &disk},
+		{.name = "disk, without overlap", .run = run_loop, .context = &waiting},
+	};
+	static const struct bench_case one = {"checkpoint/tiers", variants, COUNT_OF(variants), 0,
+					      {STATE * STEPS}, STATE * STEPS, 7};
+
+	if (!bench_wants(&one, 1))
+		return;
+	open_loop(&memory, NULL);
+	open_loop(&disk, file());
+	open_loop(&waiting, without_overlap(file()));
+	bench_run(&one);
+	close_loop(&memory);
+	close_loop(&disk);
+	close_loop(&waiting);
+}
