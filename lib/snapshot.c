@@ -342,6 +342,14 @@ static int await_get(struct reel_snapshots *snapshots, unsigned tier, struct ree
 	return atomic_load_explicit(&buffer->error, memory_order_relaxed);
 }
 
+/* Under the lock: what came is not the snapshot, and no load to come may find it. */
+static void forget_failed(struct reel_snapshots *snapshots, struct reel_slot *slot)
+{
+	reel_buffer_give(snapshots, slot->buffer);
+	slot->buffer = NULL;
+	slot->in_use = slot->wanted = false;
+}
+
 /* One that fails is read once more: the fault may be on the way, not in the store. */
 static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 			struct reel_buffer *buffer)
@@ -357,8 +365,12 @@ static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigne
 		error = await_get(snapshots, tier, buffer);
 	}
 	reel_snapshots_lock(snapshots);
-	snapshots->got_bytes += error ? 0 : snapshots->padded_bytes;
-	end_get(snapshots, &snapshots->tier[tier].slot[number]);
+	slot = &snapshots->tier[tier].slot[number];
+	end_get(snapshots, slot);
+	if (error)
+		forget_failed(snapshots, slot);
+	else
+		snapshots->got_bytes += snapshots->padded_bytes;
 	reel_snapshots_unlock(snapshots);
 	return error;
 }
@@ -374,9 +386,8 @@ int reel_snapshot_load(struct reel_snapshots *snapshots, unsigned tier, unsigned
 		return error;
 	if (on_its_way)
 		error = complete_get(snapshots, tier, number, buffer);
-	*data = reel_buffer_data(buffer);
-	if (error)
-		reel_snapshot_release(snapshots, tier, number);
+	if (!error)
+		*data = reel_buffer_data(buffer);
 	return error;
 }
 
@@ -435,25 +446,36 @@ static void empty(struct reel_snapshots *snapshots, unsigned tier, unsigned numb
 	*slot = (struct reel_slot){.state = EMPTY};
 }
 
+/* Under the lock, which is let go of meanwhile: a get may be started until it is held again. */
+static void await_reading(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+{
+	struct reel_slot *slot = &snapshots->tier[tier].slot[number];
+
+	while (slot->reading && reel_buffer_is_moving(slot->buffer)) {
+		struct reel_buffer *buffer = slot->buffer;
+
+		reel_snapshots_unlock(snapshots);
+		reel_buffer_await(snapshots, tier, buffer);
+		reel_snapshots_lock(snapshots);
+		slot = &snapshots->tier[tier].slot[number];
+	}
+}
+
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		       int64_t state)
 {
-	struct reel_slot *slot;
-	struct reel_buffer *reading;
+	int error = 0;
 
 	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
-	slot = holder_of(snapshots, tier, number, state);
-	reading = slot && slot->reading ? slot->buffer : NULL;
+	if (holder_of(snapshots, tier, number, state)) {
+		await_reading(snapshots, tier, number);
+		empty(snapshots, tier, number);
+	} else {
+		error = -EBADMSG;
+	}
 	reel_snapshots_unlock(snapshots);
-	if (!slot)
-		return -EBADMSG;
-	if (reading)
-		reel_buffer_await(snapshots, tier, reading);
-	reel_snapshots_lock(snapshots);
-	empty(snapshots, tier, number);
-	reel_snapshots_unlock(snapshots);
-	return 0;
+	return error;
 }
 
 void reel_snapshots_empty(struct reel_snapshots *snapshots)

@@ -50,6 +50,7 @@ low="$one -DHEIGHT=2"
 	explore tape offload $low $failing
 	explore tapes offload $two
 	explore wake wake
+	explore snapshot snapshot
 } &
 
 for fault in READ_COVERED PUSH_ON_WRITING GIVE_WRITING NO_EVICTING COUNT_LATE URGENT_STORED \
@@ -66,11 +67,16 @@ done
 for fault in LOWER_LATE RAISE_LATE DRAIN_FORGETS STOP_READ_TWICE; do
 	explore $fault wake -DBREAK_$fault
 done
+for fault in IN_USE DROP_FORGETS DROP_READING FETCH_BLIND KEEP_FAILED; do
+	explore $fault snapshot -DBREAK_$fault
+done
 wait
 
 is_right tape 'a tape, its offload thread, and a store that fails'
 is_right tapes 'two tapes under one budget'
 is_right wake 'events, pauses, the end of the offload thread'
+
+is_right snapshot 'a slot, its snapshots on their way, and a store that fails'
 
 is_found READ_COVERED 'a slab is read after it was covered'
 is_found PUSH_ON_WRITING 'a slab is pushed on while it is put'
@@ -88,6 +94,12 @@ is_found LOWER_LATE 'an event is lowered after what it told of was looked at'
 is_found RAISE_LATE 'an event is raised after it was posted'
 is_found DRAIN_FORGETS 'what was signalled during a pause is forgotten'
 is_found STOP_READ_TWICE 'a command comes between two looks at it'
+
+is_found IN_USE 'a buffer is given back while it is looked at'
+is_found DROP_FORGETS 'a slot is dropped while it is put, and its buffer given back'
+is_found DROP_READING 'a slot is dropped while it is got'
+is_found KEEP_FAILED 'what could not be read is kept for the next load'
+is_found FETCH_BLIND 'a slot changes between a look and the get'
 
 if [ "$MODELS" = full ]; then
 	optimise=1
