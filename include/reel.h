@@ -5,7 +5,10 @@
  * reel/tape.h      push, pop, records, bits, spans, marks, errors: start here
  * reel/block.h     long loops reversed block by block, in the cache
  * reel/schedule.h  what to store and what to run again of a loop that is longer still
- * reel/checkpoint.h  and a driver that does it
+ * reel/checkpoint.h
+ *                  and a driver that does it
+ * reel/costs.h     which of the ways to reverse a loop takes the least time
+ * reel/halving.h   several workers that reverse a block of steps with few states
  * reel/pool.h      where tapes get their memory: budgets, recycling, statistics
  * reel/store.h     where slabs go that have no room in memory: files, codecs, your own
  */
@@ -19,5 +22,7 @@
 #include <reel/block.h>
 #include <reel/schedule.h>
 #include <reel/checkpoint.h>
+#include <reel/costs.h>
+#include <reel/halving.h>
 
 #endif

@@ -4,6 +4,8 @@ reelinclude_HEADERS = \
 	include/reel/block.h \
 	include/reel/checkpoint.h \
 	include/reel/compiler.h \
+	include/reel/costs.h \
+	include/reel/halving.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
 	include/reel/schedule.h \
@@ -43,6 +45,12 @@ libreel_core_la_SOURCES = \
 	%D%/checked-file.c %D%/checked-file.h \
 	%D%/snapshot.c %D%/snapshot.h \
 	%D%/buffer.c \
+	%D%/costs.c %D%/costs.h \
+	%D%/predict.c \
+	%D%/choose.c \
+	%D%/choose-words.c \
+	%D%/halving.c %D%/halving.h \
+	%D%/halving-clock.c \
 	%D%/check.c \
 	%D%/error.c \
 	%D%/residence.c %D%/residence.h \

@@ -111,13 +111,6 @@ static const char *problem_of_both(const struct reel_problem *problem)
 	return NULL;
 }
 
-static const char *problem_of_two_level(const struct reel_problem *problem)
-{
-	if (problem->tier[0].slots > REEL_MOST_SLOTS - 1)
-		return "the first tier has more than 255 slots: group the steps into segments";
-	return problem_of_both(problem);
-}
-
 static const char *problem_of_periodic(const struct reel_problem *problem)
 {
 	if (problem->tier[0].slots < 1)
@@ -127,7 +120,7 @@ static const char *problem_of_periodic(const struct reel_problem *problem)
 
 const struct planner reel_planner_two_level = {
 	.name = "two-level",
-	.problem = problem_of_two_level,
+	.problem = problem_of_both,
 	.compute = compute_two_level,
 	/* The state of the gap, when it is held, is one more slot. */
 	.choose = reel_binomial_choose,

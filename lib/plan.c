@@ -60,14 +60,23 @@ static const char *problem_of_one_tier(const struct reel_tier *tier)
 	return NULL;
 }
 
-/* The slots that the iterator keeps track of one by one. */
-static const char *problem_of_slots(const struct reel_problem *problem, unsigned tiers)
+/*
+ * The slots that the iterator keeps track of one by one. Of those of an unlimited tier it
+ * keeps track of one, at a time.
+ */
+static const char *problem_of_slots(const struct planner *planner,
+				    const struct reel_problem *problem)
 {
-	int64_t slots = 0;
+	unsigned tiers = problem->tiers - planner->unlimited_last_tier;
+	int64_t slots = planner->unlimited_last_tier;
 
 	for (unsigned t = 0; t < tiers; t++) {
 		if (problem->tier[t].slots > REEL_MOST_SLOTS - slots)
-			return "there are more than 256 slots: group the steps into segments";
+			return planner->unlimited_last_tier
+				       ? "there are more than 255 slots besides the last tier's: "
+					 "group the steps into segments"
+				       : "there are more than 256 slots: group the steps into "
+					 "segments";
 		slots += problem->tier[t].slots;
 	}
 	return NULL;
@@ -114,7 +123,7 @@ static const char *problem_of_tiers(const struct planner *planner,
 		wrong = problem_of_one_tier(&problem->tier[t]);
 	if (wrong || planner == &store_all)
 		return wrong;
-	return problem_of_slots(problem, problem->tiers - planner->unlimited_last_tier);
+	return problem_of_slots(planner, problem);
 }
 
 static const char *problem_of_reserved(const struct reel_problem *problem)

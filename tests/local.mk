@@ -15,6 +15,9 @@ check_PROGRAMS += \
 	%D%/t-restart \
 	%D%/t-plan-tables \
 	%D%/t-plan-search \
+	%D%/t-costs \
+	%D%/t-choose \
+	%D%/t-halving \
 	%D%/t-kernels \
 	%D%/t-check \
 	%D%/t-error \
@@ -71,7 +74,7 @@ LDADD = libreel-tap.la libreel-core.la -lm
 AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
-	%D%/file-support.h %D%/plan-support.h
+	%D%/file-support.h %D%/plan-support.h %D%/table.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -84,6 +87,7 @@ store_suite = %D%/store-suite.c %D%/store-suite.h
 %C%_t_pack_CPPFLAGS = $(AM_CPPFLAGS) $(LZ4_CFLAGS)
 
 %C%_t_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
+%C%_t_halving_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
 EXTRA_DIST += \
 	%D%/data/binomial_optimum.csv \
 	%D%/data/diskrevolve_costs.csv \
@@ -92,6 +96,9 @@ EXTRA_DIST += \
 	%D%/data/mixed_sized_optimum.csv \
 	%D%/data/multistage_access_counts.csv \
 	%D%/data/online_costs.csv \
+	%D%/data/parallel_halving.csv \
+	%D%/data/parallel_reversal.csv \
+	%D%/data/parallel_reversal_splits.csv \
 	%D%/data/twolevel_periodic.csv
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
@@ -107,6 +114,9 @@ EXTRA_DIST += \
 %C%_t_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=mmap,--wrap=munmap,--wrap=madvise \
 	-Wl,--wrap=pthread_setspecific
+
+# A clock that the test sets.
+%C%_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 
 # Each request to the system for a file, and each result of io_uring.
 %C%_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \

@@ -44,6 +44,12 @@ static const struct {
 	{"struct reel_checkpoint_options", sizeof(struct reel_checkpoint_options), 128},
 	{"struct reel_checkpoint_stats", sizeof(struct reel_checkpoint_stats), 192},
 	{"struct reel_store_capacity", sizeof(struct reel_store_capacity), 48},
+	{"struct reel_cost_tier", sizeof(struct reel_cost_tier), 48},
+	{"struct reel_costs", sizeof(struct reel_costs), 248},
+	{"struct reel_prediction", sizeof(struct reel_prediction), 320},
+	{"struct reel_choice", sizeof(struct reel_choice), 928},
+	{"struct reel_halving", sizeof(struct reel_halving), 48},
+	{"struct reel_halving_report", sizeof(struct reel_halving_report), 64},
 };
 
 int main(void)

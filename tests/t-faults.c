@@ -405,6 +405,69 @@ static int use_plan(enum reel_planner planner)
 	return error;
 }
 
+static int choose_by_cost(void)
+{
+	struct reel_costs costs = {.steps = 12, .state_bytes = 10, .tape_bytes = 20,
+				   .memory_bytes = 75, .workers = 2, .tiers = 1};
+	struct reel_choice choice;
+
+	return reel_costs_choose(&costs, &choice);
+}
+
+static int simulate_halving(void)
+{
+	struct reel_halving halving = {.reverse_cost = 2};
+	struct reel_halving_report report;
+
+	return reel_halving_simulate(&halving, 10, &report);
+}
+
+static int run_no_steps(void *context, void *state, int64_t first, int64_t last)
+{
+	(void)context;
+	(void)state;
+	(void)first;
+	(void)last;
+	return 0;
+}
+
+static int record_no_steps(void *context, void *state, int64_t first, int64_t last,
+			   reel_tape *tape)
+{
+	(void)tape;
+	return run_no_steps(context, state, first, last);
+}
+
+static int measure_costs(void)
+{
+	static const reel_model model = {8, run_no_steps, record_no_steps, record_no_steps, NULL,
+					 NULL};
+	struct reel_costs costs = {.steps = 1};
+	uint64_t state = 0, adjoint = 0;
+	reel_tape tape = {0};
+
+	return reel_costs_measure(&costs, &tape, &model, NULL, &state, &adjoint);
+}
+
+static void a_choice_says_that_it_has_no_memory(void)
+{
+	int (*const uses[])(void) = {choose_by_cost, simulate_halving, measure_costs};
+	static const char *const names[] = {"costs", "halving", "measuring"};
+
+	for (size_t i = 0; i < COUNT(uses); i++) {
+		unsigned k = 0;
+		int error;
+
+		wrong = false;
+		do {
+			arm(++k, false);
+			error = uses[i]();
+			expect(error == (plan.refused ? -ENOMEM : 0));
+		} while (plan.refused);
+		ok(!wrong && k > 2, "%s: memory runs out at each of %u places", names[i], k - 1);
+	}
+}
+
 static void a_plan_says_that_it_has_no_memory(void)
 {
 	for (int p = 0; p < REEL_PLANNERS; p++) {
@@ -429,6 +492,7 @@ int main(void)
 	memory_runs_out_anywhere(false, "one request is refused");
 	memory_runs_out_anywhere(true, "one and all that follow are refused");
 	a_plan_says_that_it_has_no_memory();
+	a_choice_says_that_it_has_no_memory();
 	threads_need_the_first_arena_at_once();
 	the_default_pool_is_wanting();
 	address_space_is_limited();

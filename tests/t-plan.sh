@@ -40,6 +40,19 @@ json_holds_the_same_counts() {
 	END
 }
 
+json_holds_the_same_choice() {
+	"$reel" plan "$@" >text && "$reel" plan "$@" --json >json && python3 - <<-'END'
+	import json
+	text = [tuple(line.rstrip("\n").split(":", 1)) for line in open("text")]
+	pairs = json.load(open("json"), object_pairs_hook=list)
+	words = {True: "yes", False: "no"}
+	word = lambda value: words[value] if type(value) is bool else str(value)
+	assert [name for name, shown in text] == [name for name, value in pairs]
+	for (name, shown), (name, value) in zip(text, pairs):
+	    assert shown.strip() == word(value) or float(shown.split()[0]) == value, name
+	END
+}
+
 actions_are_json() {
 	"$reel" plan "$@" --actions >text && "$reel" plan "$@" --actions --json >json &&
 		python3 - <<-'END'
@@ -62,6 +75,19 @@ claim 'no slots are refused' refuses 'give it one' --steps 10
 claim 'too many slots are refused' refuses 'segments' --steps 10 --slots 300
 claim 'a planner that needs a disk says so' refuses 'second tier' --steps 9 --slots 3 \
 	--planner periodic
+claim 'a choice by cost takes no slots' refuses 'slots is what the costs are to choose' \
+	--steps 9 --slots 3 --memory 1G
+claim 'step costs that are none are refused' refuses 'takes seconds' --steps 9 --costs record
+claim 'unknown step costs are refused' refuses 'takes seconds' --steps 9 --costs rewind=1
+claim 'step costs below 0 are refused' refuses 'takes seconds' --steps 9 --costs record=-1
+claim 'a size that is none is refused' refuses 'takes bytes' --steps 9 --memory 3X
+claim 'a size with too many units is refused' refuses 'takes bytes' --steps 9 --memory 3GG
+claim 'too large a size is refused' refuses 'takes bytes' --steps 9 --memory 9000000T
+claim 'a bandwidth that is none is refused' refuses 'bytes a second' --steps 9 --read-bandwidth x
+claim 'an unknown rule is refused' refuses 'no rule thirds' --steps 9 --rule thirds
+claim 'halving has whole costs' refuses 'whole numbers' --steps 9 --planner halving \
+	--record-cost 0.5
+claim 'halving is not drawn' refuses 'neither' --steps 9 --planner halving --plot out.svg
 "$reel" plan --help >out
 ok $? 'reel plan --help succeeds'
 claim 'and describes --planner' grep -q -e '--planner NAME' out
@@ -79,6 +105,21 @@ claim 'mixed counts' gives 'forward_steps=170' --steps 100 --slots 32 --planner 
 claim 'two-level counts' gives 'advances=15 disk_stores=2 disk_loads=3' --steps 10 --slots 2 \
 	--planner two-level --disk-slots 10 --period 5
 claim 'online counts' gives 'planner=online steps=100' --steps 100 --slots 8 --planner online
+claim 'workers hide recording where each state is kept' gives 'workers=2 look_ahead=yes
+	peak_tape_steps=2 makespan=50' --steps 8 --slots 7 --workers 2 --record-cost 3 \
+	--reverse-cost 5
+claim 'and share it with reversing' gives 'makespan=26' --steps 8 --slots 7 --workers 2 \
+	--record-cost 3
+claim 'where states are missing they cannot' gives 'look_ahead=no makespan=27' --steps 8 \
+	--slots 3 --workers 2
+claim 'halving counts' gives 'planner=halving peak_workers=6 peak_checkpoints=10
+	peak_resources=11 work=7932 makespan=3000 blocks=1' --steps 1000 --planner halving \
+	--reverse-cost 2
+claim 'halving with fewer workers, in blocks' gives 'block_steps=64 blocks=16 peak_workers=4
+	block_states=15 work=6940 makespan=3960' --steps 1000 --planner halving \
+	--reverse-cost 2 --workers 4
+claim 'halving by another rule' gives 'rule=middle peak_checkpoints=4 work=45' --steps 10 \
+	--planner halving --reverse-cost 2 --rule middle
 claim 'no steps are a plan' gives 'steps=0 actions=0' --steps 0 --slots 1
 
 "$reel" plan --steps 3 --slots 1 --actions >out
@@ -100,6 +141,62 @@ done
 END
 claim '--actions lists the actions' cmp out expected
 
+# Nine tapes and a state fit, and one step is run again; or two segments of five steps.
+by_cost='--steps 10 --state-bytes 10 --tape-bytes 100'
+claim 'the choice by cost, its prediction and the runner-up' gives 'planner=mixed segment_steps=1
+	makespan_seconds=21 peak_memory=910 advances=1 runner_up=binomial
+	runner_up_segment_steps=5 runner_up_makespan_seconds=25 runner_up_peak_memory=510' \
+	$by_cost --memory 999
+claim 'and why it lost' grep -q 'reason: .*it runs 5 steps without recording them, not 1$' out
+claim 'step costs are taken' gives 'makespan_seconds=5.1 planner=store-all' $by_cost \
+	--costs record=0.3,reverse=0.21
+claim 'bytes have units' gives 'planner=store-all makespan_seconds=20' $by_cost --memory 1K
+claim 'a disk is used' gives 'planner=store-all spills=yes makespan_seconds=20
+	disk_written=500 disk_read=500 runner_up=none' --steps 10 --state-bytes 1000 \
+	--tape-bytes 100 --memory 500 --disk 1G --write-bandwidth 100 --read-bandwidth 50
+claim 'so are workers' gives 'tapes_at_once=2 makespan_seconds=26 peak_memory=27' --steps 8 \
+	--state-bytes 1 --tape-bytes 10 --memory 43 --workers 2 \
+	--costs advance=1,record=3,reverse=1
+"$reel" plan $by_cost --memory 109 >out 2>err
+claim 'what does not fit is status 1' [ $? -eq 1 ]
+claim 'and the least memory is said' grep -q 'at least 110 bytes are needed' err
+"$reel" plan $by_cost --memory 999 --actions >out
+claim 'the actions of the choice' grep -q '^record 0 8$' out
+
+# count_matches PATTERN FILE NUMBER
+count_matches() {
+	[ "$(grep -c -e "$1" "$2")" -eq "$3" ]
+}
+
+# drawn_as_planned OPTION...: as many lines and bars as there are actions.
+drawn_as_planned() {
+	"$reel" plan "$@" --plot plan.svg >out && "$reel" plan "$@" --actions >text || return
+	for kind in advance record reverse; do
+		count_matches "path class=\"$kind\" d=\"M.*L" plan.svg "$(grep -c "^$kind " text)" ||
+			return
+	done
+	for tier in memory disk; do
+		count_matches "path class=\"bars $tier\" d=\"M[0-9.]* [0-9.]*H" plan.svg \
+			"$(grep -c "^store .* $tier " text)" || return
+	done
+}
+
+claim 'a plan is drawn' drawn_as_planned --steps 60 --slots 3 --disk-slots 4 --write-cost 2 \
+	--read-cost 1
+claim 'a bar for each state that is kept' count_matches 'bars disk" d="M[0-9.]* [0-9.]*H' \
+	plan.svg 4
+claim 'a loop with an unknown end is drawn' drawn_as_planned --steps 50 --slots 6 --planner online
+claim 'no steps are drawn' drawn_as_planned --steps 0 --slots 1
+claim 'the choice is drawn' drawn_as_planned $by_cost --memory 999
+"$reel" plan --steps 9 --slots 3 --plot nowhere/plan.svg >out 2>err
+claim 'a picture that cannot be written is status 1' [ $? -eq 1 ]
+claim 'and says where' grep -q 'cannot draw to nowhere/plan.svg' err
+if [ -c /dev/full ]; then
+	"$reel" plan --steps 9 --slots 3 --plot /dev/full >out 2>err
+	claim 'a picture that is cut short is status 1' [ $? -eq 1 ]
+	claim 'a device is not removed' [ -c /dev/full ]
+fi
+
 if [ -c /dev/full ]; then
 	"$reel" plan --steps 10 --slots 3 >/dev/full 2>err
 	claim 'a full disk is status 1' [ $? -eq 1 ]
@@ -113,6 +210,11 @@ if python3 -c '' 2>/dev/null; then
 		--slots 2 --disk-slots 5 --write-cost 0.1 --read-cost 0.1
 	claim 'the JSON holds the actions of the text' actions_are_json --steps 20 --slots 2 \
 		--disk-slots 2 --write-cost 1 --read-cost 1
+	claim 'the JSON holds the choice' json_holds_the_same_choice $by_cost --memory 999
+	claim 'the JSON holds the counts of halving' json_holds_the_same_counts --steps 100 \
+		--planner halving --workers 2
+	claim 'the picture is XML' python3 -c \
+		'import xml.dom.minidom; xml.dom.minidom.parse("plan.svg")'
 	claim 'those of an unknown end too' actions_are_json --steps 20 --slots 4 --planner online
 else
 	skip 'the JSON: no python3'

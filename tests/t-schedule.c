@@ -68,6 +68,22 @@ static void many_slots_are_no_trouble(void)
 	}
 }
 
+/* A state of the last tier is kept track of beside those of the first. */
+static void an_unlimited_tier_takes_up_one_slot(void)
+{
+	static const enum reel_planner planners[] = {REEL_TWO_LEVEL, REEL_PERIODIC,
+						     REEL_DISK_REVOLVE};
+
+	for (size_t i = 0; i < COUNT(planners); i++) {
+		struct reel_problem problem = problem_of(600, 255, 600, 0.1, 0.1);
+		const char *name = reel_planner_name(planners[i]);
+
+		is_int(checked(planners[i], &problem, 600).reversed, 600, "%s: 255 slots", name);
+		problem.tier[0].slots = 256;
+		ok(reel_plan_problem(planners[i], &problem), "%s: 256 are one too many", name);
+	}
+}
+
 static void limited_last_tiers_make_the_period_longer(void)
 {
 	unsigned wrong = 0;
@@ -633,6 +649,7 @@ int main(void)
 	tap_begin();
 	every_plan_is_right();
 	many_slots_are_no_trouble();
+	an_unlimited_tier_takes_up_one_slot();
 	limited_last_tiers_make_the_period_longer();
 	a_small_schedule_is_as_expected();
 	no_steps_and_one_step_store_nothing();

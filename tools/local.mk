@@ -8,7 +8,12 @@ bin_PROGRAMS += %D%/reel
 	%D%/kernel-file.c %D%/kernel-file.h \
 	%D%/machine.c \
 	%D%/openmp.c \
-	%D%/plan.c \
+	%D%/plan.c %D%/plan.h \
+	%D%/plan-costs.c \
+	%D%/plan-halving.c \
+	%D%/plan-options.c \
+	%D%/plan-plot.c \
+	%D%/plan-workers.c \
 	%D%/reel.c \
 	%D%/topology-hwloc.c \
 	%D%/topology-kernel.c \

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <reel/schedule.h>
-
 #include "facts.h"
+#include "plan.h"
 #include "verb.h"
 
 const char plan_help[] =
 	"Usage: reel plan --steps N --slots S [OPTION]...\n"
+	"       reel plan --steps N --costs COSTS --memory SIZE [OPTION]...\n"
 	"\n"
 	"Plans the reversal of a loop of N steps with memory for S of its states, walks\n"
 	"through the plan, checks it, and shows what it takes: one 'name: value' a line.\n"
@@ -21,7 +21,7 @@ const char plan_help[] =
 	"  --planner NAME    store-all, binomial, mixed, multistage, two-level,\n"
 	"                    hierarchical, disk-revolve, periodic or online, which is not\n"
 	"                    told N in advance; default: hierarchical with a disk, else\n"
-	"                    binomial\n"
+	"                    binomial. halving: several workers, no state kept for long\n"
 	"  --disk-slots D    room for D states more, on a disk\n"
 	"  --write-cost W    of a state, in the time of a step; default 0\n"
 	"  --read-cost R     the same\n"
@@ -29,125 +29,33 @@ const char plan_help[] =
 	"  --reverse-cost C  the same\n"
 	"  --tape-states K   a step's tape takes up as much memory as K states\n"
 	"  --period P        steps between states on the disk: two-level, periodic\n"
+	"  --rule NAME       where halving splits: power, middle or golden\n"
+	"  --workers P       threads: segments are recorded ahead where each has its state;\n"
+	"                    halving: blocks so long that P are enough\n"
+	"\n"
+	"With costs instead of slots, the way that takes the least time is chosen, and shown\n"
+	"with what it is expected to take and with the runner-up.\n"
+	"\n"
+	"  --costs COSTS     seconds of a step and of a copy of a state in memory:\n"
+	"                    advance=0.1,record=0.3,reverse=0.2,copy=0.01\n"
+	"  --state-bytes SIZE, --tape-bytes SIZE\n"
+	"                    a state, and the tape of a step: 4096, 64K, 1.5G\n"
+	"  --memory SIZE     for states and tapes; default: no limit\n"
+	"  --disk SIZE       the same on a disk\n"
+	"  --write-bandwidth SIZE, --read-bandwidth SIZE\n"
+	"                    of the disk, a second; default: transfers take no time\n"
+	"  --latency SECONDS of each transfer; default 0\n"
+	"\n"
 	"  --actions         the actions themselves, one a line, instead of the counts\n"
+	"  --plot FILE.svg   draw the plan: steps over time, and which states are kept\n"
 	"  --json            as JSON; an object for each action\n"
 	"  --help            this text\n";
 
-struct request {
-	struct reel_problem problem;
-	enum reel_planner planner;
-	bool has_planner;
-	bool has_steps;
-	bool json;
-	bool actions;
-};
-
-static int refuse(const char *what, const char *why)
+int plan_status(int error)
 {
-	fprintf(stderr, "reel plan: %s%s; 'reel plan --help' describes the options\n", what, why);
-	return EXIT_USAGE;
-}
-
-static int64_t *whole_option(struct request *request, const char *name)
-{
-	struct reel_problem *problem = &request->problem;
-
-	if (strcmp(name, "--steps") == 0)
-		return &problem->steps;
-	if (strcmp(name, "--slots") == 0)
-		return &problem->tier[0].slots;
-	if (strcmp(name, "--disk-slots") == 0)
-		return &problem->tier[1].slots;
-	if (strcmp(name, "--tape-states") == 0)
-		return &problem->tape_states;
-	return strcmp(name, "--period") == 0 ? &problem->period : NULL;
-}
-
-static double *cost_option(struct request *request, const char *name)
-{
-	struct reel_problem *problem = &request->problem;
-
-	if (strcmp(name, "--write-cost") == 0)
-		return &problem->tier[1].store_cost;
-	if (strcmp(name, "--read-cost") == 0)
-		return &problem->tier[1].load_cost;
-	if (strcmp(name, "--record-cost") == 0)
-		return &problem->record_cost;
-	return strcmp(name, "--reverse-cost") == 0 ? &problem->reverse_cost : NULL;
-}
-
-static bool flag_option(struct request *request, const char *name)
-{
-	if (strcmp(name, "--json") == 0)
-		return request->json = true;
-	return strcmp(name, "--actions") == 0 ? (request->actions = true) : false;
-}
-
-static int set_whole(struct request *request, int64_t *number, const char *name, const char *text)
-{
-	char *end;
-
-	errno = 0;
-	*number = strtoll(text, &end, 10);
-	if (errno || end == text || *end || *number < 0)
-		return refuse(name, " takes a whole number, 0 or more");
-	request->has_steps = request->has_steps || number == &request->problem.steps;
-	if (number == &request->problem.tier[1].slots)
-		request->problem.tiers = 2;
-	return 0;
-}
-
-static int set_cost(double *cost, const char *name, const char *text)
-{
-	char *end;
-
-	*cost = strtod(text, &end);
-	if (end == text || *end || !(*cost >= 0))
-		return refuse(name, " takes a number, 0 or more");
-	return 0;
-}
-
-static int set_planner(struct request *request, const char *name)
-{
-	request->has_planner = true;
-	if (reel_planner_by_name(name, &request->planner))
-		return refuse("there is no planner ", name);
-	return 0;
-}
-
-/* An option that takes the next word; -1: it is none. */
-static int set_option(struct request *request, const char *name, const char *text)
-{
-	int64_t *number = whole_option(request, name);
-	double *cost = cost_option(request, name);
-
-	if (!number && !cost && strcmp(name, "--planner") != 0)
-		return -1;
-	if (!text)
-		return refuse(name, " takes a value");
-	if (number)
-		return set_whole(request, number, name, text);
-	return cost ? set_cost(cost, name, text) : set_planner(request, text);
-}
-
-static int read_request(struct request *request, int count, char **words)
-{
-	*request = (struct request){.problem = {.tiers = 1}};
-	for (int i = 0; i < count; i++) {
-		int status;
-
-		if (flag_option(request, words[i]))
-			continue;
-		status = set_option(request, words[i], i + 1 < count ? words[i + 1] : NULL);
-		if (status)
-			return status < 0 ? reject_word("plan", words[i]) : status;
-		i++;
-	}
-	if (!request->has_steps)
-		return refuse("--steps N", " is missing");
-	if (!request->has_planner)
-		request->planner = request->problem.tiers > 1 ? REEL_HIERARCHICAL : REEL_BINOMIAL;
-	return 0;
+	if (error)
+		fprintf(stderr, "reel plan: %s\n", strerror(-error));
+	return error ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static void add_tier_facts(struct facts *facts, const struct reel_schedule_report *report,
@@ -167,6 +75,8 @@ static void add_tier_facts(struct facts *facts, const struct reel_schedule_repor
 
 static int show_counts(const struct request *request, const struct reel_schedule_report *report)
 {
+	struct plan_workers workers =
+		plan_look_ahead(&request->problem, request->workers, report);
 	struct facts facts = { 0 };
 	int error;
 
@@ -175,9 +85,13 @@ static int show_counts(const struct request *request, const struct reel_schedule
 	facts_add_number(&facts, "advances", report->advances);
 	facts_add_number(&facts, "forward_steps", report->advances + report->recorded);
 	add_tier_facts(&facts, report, request->problem.tiers);
-	facts_add_number(&facts, "peak_tape_steps", report->peak_tape_steps);
+	facts_add_number(&facts, "peak_tape_steps", workers.peak_tape_steps);
 	facts_add_number(&facts, "actions", report->actions);
-	facts_add_real(&facts, "makespan", report->makespan);
+	if (request->workers > 0) {
+		facts_add_number(&facts, "workers", request->workers);
+		facts_add_flag(&facts, "look_ahead", workers.look_ahead);
+	}
+	facts_add_real(&facts, "makespan", workers.makespan);
 	error = facts_print(&facts, request->json, stdout);
 	facts_release(&facts);
 	return error;
@@ -203,7 +117,16 @@ static void show_action(const reel_action *action, bool json)
 		       kind, (long long)action->first, (long long)action->last);
 }
 
-/* An unknown end comes after `steps` steps. */
+void plan_next_action(reel_schedule *schedule, int64_t steps, reel_action *action)
+{
+	do
+		if (reel_schedule_next(schedule, action) == -EAGAIN && action->last >= steps) {
+			action->last = steps;
+			reel_schedule_end(schedule, steps, steps);
+		}
+	while (action->kind == REEL_ADVANCE && action->first == action->last);
+}
+
 static void show_actions(const reel_plan *plan, int64_t steps, bool json)
 {
 	reel_schedule schedule;
@@ -211,13 +134,23 @@ static void show_actions(const reel_plan *plan, int64_t steps, bool json)
 
 	reel_schedule_begin(&schedule, plan);
 	do {
-		if (reel_schedule_next(&schedule, &action) == -EAGAIN && action.last >= steps) {
-			action.last = steps;
-			reel_schedule_end(&schedule, steps, steps);
-		}
-		if (action.kind != REEL_ADVANCE || action.first < action.last)
-			show_action(&action, json);
+		plan_next_action(&schedule, steps, &action);
+		show_action(&action, json);
 	} while (action.kind != REEL_DONE && !ferror(stdout));
+}
+
+int plan_show_parts(const struct request *request, const reel_plan *plan,
+		    const struct reel_problem *problem, int64_t steps)
+{
+	int error;
+
+	if (request->actions)
+		show_actions(plan, steps, request->json);
+	error = request->plot ? plan_draw(plan, problem, steps, request->plot) : 0;
+	if (error)
+		fprintf(stderr, "reel plan: cannot draw to %s: %s\n", request->plot,
+			strerror(-error));
+	return error ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int show_plan(const struct request *request, const reel_plan *plan, int64_t steps)
@@ -225,34 +158,42 @@ static int show_plan(const struct request *request, const reel_plan *plan, int64
 	struct reel_schedule_report report;
 	int error = 0;
 
-	if (request->actions)
-		show_actions(plan, steps, request->json);
-	else
+	if (!request->actions)
 		error = reel_plan_check(plan, NULL, steps, &report);
-	return error || request->actions ? error : show_counts(request, &report);
+	if (!error && !request->actions)
+		error = show_counts(request, &report);
+	if (error)
+		return plan_status(error);
+	return plan_show_parts(request, plan, &request->problem, steps);
+}
+
+static int plan_by_slots(struct request *request)
+{
+	const char *wrong = reel_plan_problem(request->planner, &request->problem);
+	int64_t steps = request->problem.steps;
+	reel_plan *plan;
+	int error, status;
+
+	if (wrong)
+		return plan_refuse(wrong, "");
+	if (request->planner == REEL_ONLINE)
+		request->problem.steps = REEL_UNKNOWN_STEPS;
+	error = reel_plan_open(&plan, request->planner, &request->problem);
+	if (error)
+		return plan_status(error);
+	status = show_plan(request, plan, steps);
+	reel_plan_close(plan);
+	return status;
 }
 
 int plan_run(int count, char **words)
 {
 	struct request request;
-	reel_plan *plan = NULL;
-	int status = read_request(&request, count, words);
-	int64_t steps = request.problem.steps;
-	const char *wrong;
-	int error;
+	int status = plan_read_request(&request, count, words);
 
 	if (status)
 		return status;
-	wrong = reel_plan_problem(request.planner, &request.problem);
-	if (wrong)
-		return refuse(wrong, "");
-	if (request.planner == REEL_ONLINE)
-		request.problem.steps = REEL_UNKNOWN_STEPS;
-	error = reel_plan_open(&plan, request.planner, &request.problem);
-	if (!error)
-		error = show_plan(&request, plan, steps);
-	reel_plan_close(plan);
-	if (error)
-		fprintf(stderr, "reel plan: %s\n", strerror(-error));
-	return error ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (request.cost_option)
+		return plan_by_costs(&request);
+	return request.halving ? plan_by_halving(&request) : plan_by_slots(&request);
 }

@@ -42,8 +42,9 @@ extern "C" {
 
 #define REEL_MOST_TIERS 4
 /*
- * Of all tiers together, but for the last one of REEL_TWO_LEVEL, REEL_PERIODIC and
- * REEL_DISK_REVOLVE. A loop that could use more is grouped into segments.
+ * Of all tiers together; of all but the last one, which has no limit, of REEL_TWO_LEVEL,
+ * REEL_PERIODIC and REEL_DISK_REVOLVE: one less. A loop that could use more is grouped
+ * into segments.
  */
 #define REEL_MOST_SLOTS 256
 #define REEL_MOST_STEPS ((int64_t)1 << 40)

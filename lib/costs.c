@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* What a loop's steps take, measured by running some of them. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "costs.h"
+
+/* Rounds whose median is taken, after one that warms up. */
+#define ROUNDS 7
+/* A sample: far above what reading the clock takes. */
+#define SAMPLE_SECONDS 1e-3
+/* Repetitions of samples that stay short since the loop has few steps. */
+#define MOST_REPETITIONS 100000
+
+struct trial {
+	reel_tape *tape;
+	const reel_model *model;
+	void *context;
+	void *state;
+	void *adjoint;
+	void *snapshot;  /* of state 0 */
+	void *scratch;   /* a snapshot that is timed */
+	reel_mark before;
+	uint64_t bytes_before;
+	int64_t most;      /* steps that can be run */
+	uint64_t memory;   /* that their tape may take up; 0: no limit */
+	int64_t steps;     /* run at a time */
+	int64_t repetitions;
+	uint64_t tape_bytes; /* of them */
+};
+
+enum part { ADVANCE, RECORD, REVERSE, COPY, PARTS };
+
+/* Seconds that repeated runs of trial->steps steps take, and as many copies. */
+struct sample {
+	double seconds[PARTS];
+};
+
+static double clock_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int save(const struct trial *trial, void *snapshot)
+{
+	if (trial->model->save)
+		return trial->model->save(trial->context, trial->state, snapshot);
+	memcpy(snapshot, trial->state, trial->model->state_bytes);
+	return 0;
+}
+
+static int load(const struct trial *trial)
+{
+	if (trial->model->load)
+		return trial->model->load(trial->context, trial->state, trial->snapshot);
+	memcpy(trial->state, trial->snapshot, trial->model->state_bytes);
+	return 0;
+}
+
+/* ---- One run ---- */
+
+static int time_advance(const struct trial *trial, double *seconds)
+{
+	double begin = clock_seconds();
+	int error = trial->model->advance(trial->context, trial->state, 0, trial->steps);
+
+	*seconds += clock_seconds() - begin;
+	return error;
+}
+
+static int time_record(struct trial *trial, double *seconds)
+{
+	double begin = clock_seconds();
+	int error = trial->model->record(trial->context, trial->state, 0, trial->steps,
+					 trial->tape);
+
+	*seconds += clock_seconds() - begin;
+	trial->tape_bytes = reel_tape_bytes(trial->tape) - trial->bytes_before;
+	return error ? error : reel_tape_error(trial->tape);
+}
+
+static int time_reverse(const struct trial *trial, double *seconds)
+{
+	double begin = clock_seconds();
+	int error;
+
+	if (!trial->adjoint)
+		return reel_tape_rewind(trial->tape, trial->before);
+	error = trial->model->reverse(trial->context, trial->adjoint, 0, trial->steps, trial->tape);
+	*seconds += clock_seconds() - begin;
+	if (!error)
+		error = reel_tape_error(trial->tape);
+	if (error)
+		return error;
+	return reel_tape_bytes(trial->tape) == trial->bytes_before ? 0 : -EBADMSG;
+}
+
+/* Loading goes back to state 0. */
+static int time_copies(const struct trial *trial, double *seconds)
+{
+	double begin = clock_seconds();
+	int error = save(trial, trial->scratch);
+
+	if (!error)
+		error = load(trial);
+	*seconds += (clock_seconds() - begin) / 2;
+	return error;
+}
+
+static int run_once(struct trial *trial, struct sample *sample)
+{
+	int error = time_advance(trial, &sample->seconds[ADVANCE]);
+
+	if (!error)
+		error = time_copies(trial, &sample->seconds[COPY]);
+	if (!error)
+		error = time_record(trial, &sample->seconds[RECORD]);
+	if (!error)
+		error = time_reverse(trial, &sample->seconds[REVERSE]);
+	return error ? error : load(trial);
+}
+
+static int run(struct trial *trial, struct sample *sample)
+{
+	int error = 0;
+
+	*sample = (struct sample){0};
+	for (int64_t i = 0; i < trial->repetitions && !error; i++)
+		error = run_once(trial, sample);
+	return error;
+}
+
+/* ---- How many steps ---- */
+
+/* Half of the memory is empty still. */
+static bool may_be_twice_as_long(const struct trial *trial)
+{
+	if (trial->steps > trial->most / 2)
+		return false;
+	return !trial->memory || trial->tape_bytes <= trial->memory / 4;
+}
+
+/* Longer runs while they are short, then more of them. */
+static int find_length(struct trial *trial)
+{
+	struct sample sample;
+	int error;
+
+	trial->steps = trial->repetitions = 1;
+	while (!(error = run(trial, &sample)) && sample.seconds[ADVANCE] < SAMPLE_SECONDS) {
+		if (may_be_twice_as_long(trial))
+			trial->steps *= 2;
+		else if (trial->repetitions < MOST_REPETITIONS)
+			trial->repetitions *= 2;
+		else
+			break;
+	}
+	return error;
+}
+
+/* ---- Medians ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(const struct sample *samples, enum part part)
+{
+	double sorted[ROUNDS];
+
+	for (size_t i = 0; i < ROUNDS; i++)
+		sorted[i] = samples[i].seconds[part];
+	qsort(sorted, ROUNDS, sizeof *sorted, compare_numbers);
+	return sorted[ROUNDS / 2];
+}
+
+static void keep(struct reel_costs *costs, const struct trial *trial, const struct sample *samples)
+{
+	double runs = (double)trial->repetitions, steps = runs * (double)trial->steps;
+	uint64_t each = (uint64_t)trial->steps;
+
+	costs->advance_seconds = median(samples, ADVANCE) / steps;
+	costs->record_seconds = median(samples, RECORD) / steps;
+	if (trial->adjoint)
+		costs->reverse_seconds = median(samples, REVERSE) / steps;
+	costs->copy_seconds = median(samples, COPY) / runs;
+	costs->state_bytes = trial->model->state_bytes;
+	costs->tape_bytes = trial->tape_bytes / each + (trial->tape_bytes % each != 0);
+}
+
+static int measure(struct trial *trial, struct reel_costs *costs)
+{
+	struct sample samples[ROUNDS];
+	int error = find_length(trial);
+
+	for (size_t i = 0; i < ROUNDS && !error; i++)
+		error = run(trial, &samples[i]);
+	if (!error)
+		keep(costs, trial, samples);
+	return error;
+}
+
+/* After an error the tape and the state are as far as they came. */
+static int put_back(struct trial *trial, int error)
+{
+	if (error && !reel_tape_error(trial->tape) &&
+	    reel_tape_bytes(trial->tape) > trial->bytes_before)
+		reel_tape_rewind(trial->tape, trial->before);
+	if (error)
+		load(trial);
+	return error;
+}
+
+int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_model *model,
+		       void *context, void *state, void *adjoint)
+{
+	size_t room = model->state_bytes ? model->state_bytes : 1;
+	struct trial trial = {.tape = tape, .model = model, .context = context, .state = state,
+			      .adjoint = adjoint, .most = costs->steps,
+			      .memory = costs->memory_bytes};
+	int error = costs->steps < 1 ? -EINVAL : reel_tape_error(tape);
+
+	if (error)
+		return error;
+	trial.snapshot = malloc(room);
+	trial.scratch = malloc(room);
+	trial.before = reel_tape_mark(tape);
+	trial.bytes_before = reel_tape_bytes(tape);
+	if (!trial.snapshot || !trial.scratch)
+		error = -ENOMEM;
+	else
+		error = save(&trial, trial.snapshot);
+	if (!error)
+		error = put_back(&trial, measure(&trial, costs));
+	free(trial.snapshot);
+	free(trial.scratch);
+	return error;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A walk through a plan with a clock. The loop's own time goes on with every action; each
+ * slower tier has a time up to which its transfers keep it busy. What is to be read next
+ * from a tier is known from a schedule that walks ahead, and is read once the buffer is
+ * free and the state has been stored.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "costs.h"
+
+#define AT_ONCE (-1)
+#define NEVER INT64_MAX
+
+struct tier_clock {
+	double busy_until;
+	double busy_seconds;
+	double written_at; /* the buffer for writing is free */
+	double read_at;    /* the state read ahead is there */
+	/* The action after which the next state can be read. */
+	int64_t readable_after;
+	/* Walks ahead to the next LOAD from this tier. */
+	reel_schedule ahead;
+	int64_t ahead_actions;
+};
+
+struct walk {
+	const struct reel_costs *costs;
+	struct reel_prediction *prediction;
+	reel_schedule schedule;
+	double now;
+	double first_record; /* when it began; below 0: not yet */
+	int64_t actions;
+	int64_t advances_before_record;
+	int64_t loads;
+	int64_t slots;       /* of memory, in use */
+	int64_t tape_steps;  /* recorded and not reversed */
+	struct tier_clock tier[REEL_MOST_TIERS];
+};
+
+/* ---- Transfers ---- */
+
+static double transfer_seconds(const struct reel_cost_tier *tier, uint64_t bytes, double bandwidth)
+{
+	return tier->latency + (bandwidth > 0 ? (double)bytes / bandwidth : 0);
+}
+
+static double transfer(struct tier_clock *clock, double now, double seconds)
+{
+	if (clock->busy_until < now)
+		clock->busy_until = now;
+	clock->busy_until += seconds;
+	clock->busy_seconds += seconds;
+	return clock->busy_until;
+}
+
+static void read_ahead(struct walk *walk, unsigned tier)
+{
+	const struct reel_cost_tier *costs = &walk->costs->tier[tier - 1];
+	struct tier_clock *clock = &walk->tier[tier];
+	uint64_t bytes = walk->costs->state_bytes;
+
+	clock->readable_after = NEVER;
+	clock->read_at = transfer(clock, walk->now,
+				  transfer_seconds(costs, bytes, costs->read_bandwidth));
+}
+
+static bool is_of(const reel_action *action, enum reel_action_kind kind, unsigned tier)
+{
+	return action->kind == kind && action->tier == tier;
+}
+
+/* The action up to which the slot is stored, between the two; AT_ONCE: before them. */
+static int64_t last_store(reel_schedule from, int64_t first, int64_t last, unsigned tier,
+			  unsigned slot)
+{
+	int64_t stored = AT_ONCE;
+	reel_action action;
+
+	for (int64_t i = first; i < last; i++) {
+		reel_schedule_next(&from, &action);
+		if (is_of(&action, REEL_STORE, tier) && action.slot == slot)
+			stored = i;
+	}
+	return stored;
+}
+
+/* Find the next LOAD from the tier, and read its state if it has been stored. */
+static void look_for_load(struct walk *walk, unsigned tier)
+{
+	struct tier_clock *clock = &walk->tier[tier];
+	reel_schedule from = clock->ahead;
+	int64_t first = clock->ahead_actions;
+	reel_action action;
+
+	do {
+		reel_schedule_next(&clock->ahead, &action);
+		clock->ahead_actions++;
+	} while (action.kind != REEL_DONE && !is_of(&action, REEL_LOAD, tier));
+	clock->readable_after = NEVER;
+	if (action.kind == REEL_DONE)
+		return;
+	clock->readable_after = last_store(from, first, clock->ahead_actions, tier, action.slot);
+	if (clock->readable_after == AT_ONCE)
+		read_ahead(walk, tier);
+}
+
+/* ---- Actions ---- */
+
+static int64_t steps_of(const struct walk *walk, const reel_action *action)
+{
+	int64_t each = walk->prediction->segment_steps, all = walk->costs->steps;
+	int64_t last = action->last * each;
+
+	return (last < all ? last : all) - action->first * each;
+}
+
+static void note_memory(struct walk *walk)
+{
+	uint64_t bytes = reel_bytes_of(walk->slots, walk->costs->state_bytes) +
+			 reel_bytes_of(walk->tape_steps, walk->costs->tape_bytes);
+
+	if (bytes > walk->prediction->peak_memory_bytes)
+		walk->prediction->peak_memory_bytes = bytes;
+}
+
+static void advance(struct walk *walk, int64_t steps)
+{
+	walk->prediction->advances += steps;
+	walk->now += (double)steps * walk->costs->advance_seconds;
+}
+
+static void record(struct walk *walk, int64_t steps)
+{
+	if (walk->first_record < 0) {
+		walk->first_record = walk->now;
+		walk->advances_before_record = walk->prediction->advances;
+	}
+	walk->now += (double)steps * walk->costs->record_seconds;
+	walk->tape_steps += steps;
+	note_memory(walk);
+}
+
+static void reverse(struct walk *walk, int64_t steps)
+{
+	walk->now += (double)steps * walk->costs->reverse_seconds;
+	walk->tape_steps -= steps;
+}
+
+static void store(struct walk *walk, unsigned tier)
+{
+	const struct reel_costs *costs = walk->costs;
+	struct tier_clock *clock = &walk->tier[tier];
+
+	if (walk->now < clock->written_at)
+		walk->now = clock->written_at;
+	walk->now += costs->copy_seconds;
+	walk->prediction->written_bytes[tier] += costs->state_bytes;
+	if (tier == 0) {
+		walk->slots++;
+		note_memory(walk);
+	} else {
+		const struct reel_cost_tier *to = &costs->tier[tier - 1];
+
+		clock->written_at = transfer(
+			clock, walk->now,
+			transfer_seconds(to, costs->state_bytes, to->write_bandwidth));
+	}
+}
+
+static void load(struct walk *walk, unsigned tier)
+{
+	if (walk->now < walk->tier[tier].read_at)
+		walk->now = walk->tier[tier].read_at;
+	walk->now += walk->costs->copy_seconds;
+	walk->prediction->read_bytes[tier] += walk->costs->state_bytes;
+	walk->loads++;
+	if (tier > 0)
+		look_for_load(walk, tier);
+}
+
+static void carry_out(struct walk *walk, const reel_action *action)
+{
+	switch (action->kind) {
+	case REEL_ADVANCE:
+		advance(walk, steps_of(walk, action));
+		break;
+	case REEL_RECORD:
+		record(walk, steps_of(walk, action));
+		break;
+	case REEL_REVERSE:
+		reverse(walk, steps_of(walk, action));
+		break;
+	case REEL_STORE:
+		store(walk, action->tier);
+		break;
+	case REEL_LOAD:
+		load(walk, action->tier);
+		break;
+	case REEL_DROP:
+		walk->slots -= action->tier == 0;
+		break;
+	case REEL_DONE:
+		break;
+	}
+}
+
+static void walk_through(struct walk *walk)
+{
+	unsigned tiers = walk->prediction->problem.tiers;
+	reel_action action;
+
+	for (unsigned t = 1; t < tiers; t++) {
+		walk->tier[t].ahead = walk->schedule;
+		look_for_load(walk, t);
+	}
+	do {
+		reel_schedule_next(&walk->schedule, &action);
+		carry_out(walk, &action);
+		for (unsigned t = 1; t < tiers; t++)
+			if (walk->tier[t].readable_after == walk->actions)
+				read_ahead(walk, t);
+		walk->actions++;
+	} while (action.kind != REEL_DONE);
+}
+
+/* ---- Look-ahead ---- */
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* The reverse phase with as many workers as tapes; the walk has told the rest. */
+static double look_ahead_makespan(const struct walk *walk)
+{
+	const struct reel_costs *costs = walk->costs;
+	double steps = (double)costs->steps;
+	double copies = (double)walk->loads * costs->copy_seconds;
+	double chain = steps * costs->reverse_seconds;
+	double shared = (steps * costs->record_seconds + copies + chain) /
+			walk->prediction->tapes;
+	double segment = (double)walk->prediction->segment_steps * costs->record_seconds;
+	double makespan = walk->first_record + segment + larger(chain, shared);
+
+	for (unsigned t = 1; t < walk->prediction->problem.tiers; t++)
+		makespan = larger(makespan, walk->tier[t].busy_seconds);
+	return makespan < walk->now ? makespan : walk->now;
+}
+
+/* The tapes of all workers; the walk has seen one. */
+static uint64_t look_ahead_tapes(const struct walk *walk)
+{
+	int64_t each = walk->prediction->segment_steps;
+	int64_t steps = each * (walk->prediction->tapes - 1);
+
+	if (steps > walk->costs->steps - each)
+		steps = walk->costs->steps - each;
+	return reel_bytes_of(steps, walk->costs->tape_bytes);
+}
+
+static int conclude(const struct walk *walk)
+{
+	struct reel_prediction *prediction = walk->prediction;
+
+	prediction->makespan = walk->now;
+	for (unsigned t = 1; t < prediction->problem.tiers; t++)
+		if (prediction->written_bytes[t])
+			prediction->peak_memory_bytes +=
+				TRANSFER_BUFFERS * walk->costs->state_bytes;
+	if (prediction->tapes < 2)
+		return 0;
+	if (prediction->advances > walk->advances_before_record ||
+	    walk->loads < prediction->problem.steps - 1 ||
+	    (int64_t)prediction->tapes > prediction->problem.steps)
+		return -ENOTSUP;
+	prediction->makespan = look_ahead_makespan(walk);
+	prediction->peak_memory_bytes += look_ahead_tapes(walk);
+	return 0;
+}
+
+int reel_predict(const struct reel_costs *costs, struct reel_prediction *prediction)
+{
+	struct walk *walk;
+	reel_plan *plan;
+	int error = reel_plan_open(&plan, prediction->planner, &prediction->problem);
+
+	if (error)
+		return error;
+	walk = calloc(1, sizeof *walk);
+	if (walk) {
+		walk->costs = costs;
+		walk->prediction = prediction;
+		walk->first_record = -1;
+		reel_schedule_begin(&walk->schedule, plan);
+		walk_through(walk);
+	}
+	error = walk ? conclude(walk) : -ENOMEM;
+	free(walk);
+	reel_plan_close(plan);
+	return error;
+}
+
+/* ---- All tapes ---- */
+
+/* What memory has no room for goes to the tiers in their order; what is left then. */
+static uint64_t spill(const struct reel_costs *costs, uint64_t bytes, double *write, double *read,
+		      struct reel_prediction *prediction)
+{
+	for (unsigned t = 0; t < costs->tiers && bytes; t++) {
+		const struct reel_cost_tier *tier = &costs->tier[t];
+		uint64_t part = tier->bytes && tier->bytes < bytes ? tier->bytes : bytes;
+
+		*write += transfer_seconds(tier, part, tier->write_bandwidth);
+		*read += transfer_seconds(tier, part, tier->read_bandwidth);
+		prediction->written_bytes[t + 1] = prediction->read_bytes[t + 1] = part;
+		bytes -= part;
+	}
+	return bytes;
+}
+
+int reel_predict_store_all(const struct reel_costs *costs, struct reel_prediction *prediction)
+{
+	uint64_t all = reel_bytes_of(costs->steps, costs->tape_bytes), memory = costs->memory_bytes;
+	double steps = (double)costs->steps, write = 0, read = 0;
+
+	prediction->peak_memory_bytes = all;
+	if (memory && all > memory) {
+		/* A step's tape is on its way while the next one is used. */
+		if (all == UINT64_MAX || memory / 2 < costs->tape_bytes ||
+		    spill(costs, all - memory, &write, &read, prediction))
+			return -ENOSPC;
+		prediction->spills = true;
+		prediction->peak_memory_bytes = memory;
+	}
+	prediction->makespan = larger(steps * costs->record_seconds, write) +
+			       larger(steps * costs->reverse_seconds, read);
+	return 0;
+}

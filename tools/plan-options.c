@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of `reel plan`. */
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+#include "verb.h"
+
+enum kind { WHOLE, NUMBER, SIZE, RATE, PLANNER, RULE, STEP_COSTS, PATH };
+
+/* A plan is described, or what it is chosen by. */
+enum use { FOR_BOTH, FOR_PLAN, FOR_COSTS };
+
+struct option {
+	const char *name;
+	enum kind kind;
+	enum use use;
+	size_t offset;
+};
+
+#define AT(member) offsetof(struct request, member)
+
+static const struct option options[] = {
+	{"--steps", WHOLE, FOR_BOTH, AT(problem.steps)},
+	{"--workers", WHOLE, FOR_BOTH, AT(workers)},
+	{"--plot", PATH, FOR_BOTH, AT(plot)},
+	{"--slots", WHOLE, FOR_PLAN, AT(problem.tier[0].slots)},
+	{"--disk-slots", WHOLE, FOR_PLAN, AT(problem.tier[1].slots)},
+	{"--tape-states", WHOLE, FOR_PLAN, AT(problem.tape_states)},
+	{"--period", WHOLE, FOR_PLAN, AT(problem.period)},
+	{"--write-cost", NUMBER, FOR_PLAN, AT(problem.tier[1].store_cost)},
+	{"--read-cost", NUMBER, FOR_PLAN, AT(problem.tier[1].load_cost)},
+	{"--record-cost", NUMBER, FOR_PLAN, AT(problem.record_cost)},
+	{"--reverse-cost", NUMBER, FOR_PLAN, AT(problem.reverse_cost)},
+	{"--planner", PLANNER, FOR_PLAN, 0},
+	{"--rule", RULE, FOR_PLAN, AT(rule)},
+	{"--costs", STEP_COSTS, FOR_COSTS, 0},
+	{"--state-bytes", SIZE, FOR_COSTS, AT(costs.state_bytes)},
+	{"--tape-bytes", SIZE, FOR_COSTS, AT(costs.tape_bytes)},
+	{"--memory", SIZE, FOR_COSTS, AT(costs.memory_bytes)},
+	{"--disk", SIZE, FOR_COSTS, AT(costs.tier[0].bytes)},
+	{"--write-bandwidth", RATE, FOR_COSTS, AT(costs.tier[0].write_bandwidth)},
+	{"--read-bandwidth", RATE, FOR_COSTS, AT(costs.tier[0].read_bandwidth)},
+	{"--latency", NUMBER, FOR_COSTS, AT(costs.tier[0].latency)},
+};
+
+int plan_refuse(const char *what, const char *why)
+{
+	fprintf(stderr, "reel plan: %s%s; 'reel plan --help' describes the options\n", what, why);
+	return EXIT_USAGE;
+}
+
+static const struct option *find_option(const char *name)
+{
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		if (strcmp(options[i].name, name) == 0)
+			return &options[i];
+	return NULL;
+}
+
+static bool is_flag(struct request *request, const char *name)
+{
+	if (strcmp(name, "--json") == 0)
+		return request->json = true;
+	return strcmp(name, "--actions") == 0 ? (request->actions = true) : false;
+}
+
+/* ---- Values ---- */
+
+static int set_whole(int64_t *number, const char *name, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoll(text, &end, 10);
+	if (errno || end == text || *end || *number < 0)
+		return plan_refuse(name, " takes a whole number, 0 or more");
+	return 0;
+}
+
+static bool read_number(double *number, const char *text, char **end)
+{
+	*number = strtod(text, end);
+	return *end != text && *number >= 0 && *number < 1e300;
+}
+
+static int set_number(double *number, const char *name, const char *text)
+{
+	char *end;
+
+	if (!read_number(number, text, &end) || *end)
+		return plan_refuse(name, " takes a number, 0 or more");
+	return 0;
+}
+
+/* 1.5G and so on. */
+static bool read_size(double *bytes, const char *text)
+{
+	static const char units[] = "KMGTP";
+	char *end;
+	const char *unit;
+
+	if (!read_number(bytes, text, &end))
+		return false;
+	if (!*end)
+		return true;
+	unit = strchr(units, *end);
+	for (; unit && unit >= units; unit--)
+		*bytes *= 1024;
+	return strchr(units, *end) && !end[1];
+}
+
+static int set_size(uint64_t *bytes, const char *name, const char *text)
+{
+	double size;
+
+	if (!read_size(&size, text) || size >= 0x1p63)
+		return plan_refuse(name, " takes bytes: 4096, 64K, 1.5G");
+	*bytes = (uint64_t)size;
+	return 0;
+}
+
+static int set_rate(double *rate, const char *name, const char *text)
+{
+	if (!read_size(rate, text))
+		return plan_refuse(name, " takes bytes a second: 100M, 1.5G");
+	return 0;
+}
+
+static int set_planner(struct request *request, const char *name)
+{
+	request->has_planner = true;
+	request->halving = strcmp(name, "halving") == 0;
+	if (!request->halving && reel_planner_by_name(name, &request->planner))
+		return plan_refuse("there is no planner ", name);
+	return 0;
+}
+
+static int set_rule(enum reel_halving_rule *rule, const char *name)
+{
+	return reel_halving_rule_by_name(name, rule) ? plan_refuse("there is no rule ", name) : 0;
+}
+
+/* The member of "record=0.3,..." that the text begins with. */
+static double *cost_named(struct request *request, const char *text, size_t length)
+{
+	static const char *const names[] = {"advance", "record", "reverse", "copy"};
+	double *const members[] = {
+		&request->costs.advance_seconds, &request->costs.record_seconds,
+		&request->costs.reverse_seconds, &request->costs.copy_seconds};
+
+	for (size_t i = 0; i < 4; i++)
+		if (strlen(names[i]) == length && memcmp(names[i], text, length) == 0)
+			return members[i];
+	return NULL;
+}
+
+static int set_step_costs(struct request *request, const char *text)
+{
+	for (;;) {
+		size_t length = strcspn(text, "=");
+		double *cost = cost_named(request, text, length);
+		char *end;
+
+		if (!cost || !text[length] || !read_number(cost, text + length + 1, &end) ||
+		    (*end && *end != ','))
+			return plan_refuse("--costs", " takes seconds: advance=0.1,record=0.3,"
+						      "reverse=0.2,copy=0.01");
+		if (!*end)
+			return 0;
+		text = end + 1;
+	}
+}
+
+static int set_value(struct request *request, const struct option *option, const char *text)
+{
+	void *member = (char *)request + option->offset;
+
+	switch (option->kind) {
+	case WHOLE:
+		return set_whole(member, option->name, text);
+	case NUMBER:
+		return set_number(member, option->name, text);
+	case SIZE:
+		return set_size(member, option->name, text);
+	case RATE:
+		return set_rate(member, option->name, text);
+	case PLANNER:
+		return set_planner(request, text);
+	case RULE:
+		return set_rule(member, text);
+	case STEP_COSTS:
+		return set_step_costs(request, text);
+	case PATH:
+		*(const char **)member = text;
+		break;
+	}
+	return 0;
+}
+
+/* ---- All of them ---- */
+
+static void note_option(struct request *request, const struct option *option)
+{
+	if (option->use == FOR_PLAN && !request->plan_option)
+		request->plan_option = option->name;
+	if (option->use == FOR_COSTS && !request->cost_option)
+		request->cost_option = option->name;
+	if (option->offset == AT(problem.steps) && option->kind == WHOLE)
+		request->has_steps = true;
+	if (strcmp(option->name, "--disk-slots") == 0)
+		request->problem.tiers = 2;
+	if (option->offset >= AT(costs.tier[0]) && option->use == FOR_COSTS)
+		request->costs.tiers = 1;
+}
+
+static int check_request(struct request *request)
+{
+	if (!request->has_steps)
+		return plan_refuse("--steps N", " is missing");
+	if (request->cost_option && request->plan_option)
+		return plan_refuse(request->plan_option, " is what the costs are to choose: give "
+							 "either it or costs");
+	if (request->workers > UINT16_MAX)
+		return plan_refuse("--workers", " takes at most 65535");
+	if (request->halving && (request->actions || request->plot))
+		return plan_refuse("halving", " has neither --actions nor --plot");
+	if (!request->has_planner)
+		request->planner = request->problem.tiers > 1 ? REEL_HIERARCHICAL : REEL_BINOMIAL;
+	request->costs.steps = request->problem.steps;
+	request->costs.workers = (unsigned)request->workers;
+	return 0;
+}
+
+int plan_read_request(struct request *request, int count, char **words)
+{
+	*request = (struct request){.problem = {.tiers = 1}};
+	for (int i = 0; i < count; i++) {
+		const struct option *option = find_option(words[i]);
+		int status;
+
+		if (is_flag(request, words[i]))
+			continue;
+		if (!option)
+			return reject_word("plan", words[i]);
+		if (++i == count)
+			return plan_refuse(option->name, " takes a value");
+		status = set_value(request, option, words[i]);
+		if (status)
+			return status;
+		note_option(request, option);
+	}
+	return check_request(request);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A plan as a picture: time goes to the right, steps go up. The working state is a line
+ * that rises where steps are run and falls where they are reversed; a state that is kept
+ * is a bar at its step, as long as it is.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "plan.h"
+
+#define WIDTH 960.0
+#define HEIGHT 560.0
+#define LEFT 64.0
+#define RIGHT 24.0
+#define TOP 64.0
+#define BOTTOM 44.0
+#define TICKS 5
+/* Larger pictures are of no use to anyone. */
+#define MOST_ACTIONS 200000
+
+struct kept {
+	double since;
+	int64_t state; /* -1: the slot is empty */
+};
+
+struct drawing {
+	FILE *file;
+	const struct reel_problem *problem;
+	int64_t steps;
+	double duration;
+	double now;
+	/* Of the slots that have been named, by tier. */
+	struct kept *slots[REEL_MOST_TIERS];
+	size_t room[REEL_MOST_TIERS];
+};
+
+/* Lines, then bars; each has a class of its own in the style. */
+static const char *const kinds[] = {"advance", "record", "reverse"};
+static const char *const bars[REEL_MOST_TIERS] = {"memory", "disk", "third", "fourth"};
+
+static const char *const kept_in[REEL_MOST_TIERS] = {"kept in memory", "kept on the disk",
+						     "kept in a third tier",
+						     "kept in a fourth tier"};
+
+static double or_one(double cost)
+{
+	return cost > 0 ? cost : 1;
+}
+
+static double duration_of(const struct reel_problem *problem, const reel_action *action)
+{
+	double steps = (double)(action->last - action->first);
+	double advance = or_one(problem->advance_cost);
+
+	switch (action->kind) {
+	case REEL_ADVANCE:
+		return steps * advance;
+	case REEL_RECORD:
+		return steps * or_one(problem->record_cost);
+	case REEL_REVERSE:
+		return steps * or_one(problem->reverse_cost);
+	case REEL_STORE:
+		return problem->tier[action->tier].store_cost * advance;
+	case REEL_LOAD:
+		return problem->tier[action->tier].load_cost * advance;
+	default:
+		return 0;
+	}
+}
+
+static double across(const struct drawing *drawing, double time)
+{
+	double share = drawing->duration > 0 ? time / drawing->duration : 0;
+
+	return LEFT + share * (WIDTH - LEFT - RIGHT);
+}
+
+static double up(const struct drawing *drawing, int64_t step)
+{
+	double share = drawing->steps ? (double)step / (double)drawing->steps : 0;
+
+	return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM);
+}
+
+/* ---- What does not depend on the plan ---- */
+
+static void put_head(FILE *file)
+{
+	fprintf(file,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+		"viewBox=\"0 0 %.0f %.0f\">\n"
+		"<title>A plan of checkpoints: steps over time</title>\n"
+		"<style>\n"
+		"text { font: 12px sans-serif; fill: #222 }\n"
+		".sheet { fill: #fff }\n"
+		".grid { stroke: #ddd }\n"
+		"path { fill: none; stroke-width: 1.5; stroke-linecap: round }\n"
+		".advance { stroke: #0072b2 }\n"
+		".record { stroke: #d55e00 }\n"
+		".reverse { stroke: #009e73 }\n"
+		".bars { stroke-width: 2.5; stroke-opacity: 0.55; stroke-linecap: butt }\n"
+		".memory { stroke: #e69f00 }\n"
+		".disk { stroke: #cc79a7 }\n"
+		".third { stroke: #8c6d31 }\n"
+		".fourth { stroke: #7570b3 }\n"
+		"@media (prefers-color-scheme: dark) {\n"
+		"text { fill: #ddd }\n"
+		".sheet { fill: #161616 }\n"
+		".grid { stroke: #333 }\n"
+		"}\n"
+		"</style>\n"
+		"<rect class=\"sheet\" width=\"100%%\" height=\"100%%\"/>\n",
+		WIDTH, HEIGHT, WIDTH, HEIGHT);
+}
+
+static void put_text(FILE *file, double x, double y, const char *anchor, const char *text)
+{
+	fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", x, y, anchor,
+		text);
+}
+
+static double put_entry(FILE *file, double x, const char *line_class, const char *text)
+{
+	fprintf(file, "<path class=\"%s\" d=\"M%.1f 36h24\"/>\n", line_class, x);
+	put_text(file, x + 30, 40, "start", text);
+	return x + 48 + 7.0 * (double)strlen(text);
+}
+
+static void put_legend(const struct drawing *drawing)
+{
+	double x = LEFT;
+
+	for (unsigned k = 0; k < 3; k++)
+		x = put_entry(drawing->file, x, kinds[k], kinds[k]);
+	for (unsigned t = 0; t < drawing->problem->tiers; t++) {
+		char line_class[32];
+
+		snprintf(line_class, sizeof line_class, "bars %s", bars[t]);
+		x = put_entry(drawing->file, x, line_class, kept_in[t]);
+	}
+}
+
+/* Steps at the left, the time below. */
+static void put_axes(const struct drawing *drawing)
+{
+	FILE *file = drawing->file;
+
+	for (int i = 0; i < TICKS; i++) {
+		int64_t step = drawing->steps / (TICKS - 1) * i +
+			       drawing->steps % (TICKS - 1) * i / (TICKS - 1);
+		double time = drawing->duration * i / (TICKS - 1);
+		char label[32];
+
+		fprintf(file, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", LEFT,
+			up(drawing, step), WIDTH - RIGHT);
+		snprintf(label, sizeof label, "%lld", (long long)step);
+		put_text(file, LEFT - 8, up(drawing, step) + 4, "end", label);
+		snprintf(label, sizeof label, "%.4g", time);
+		put_text(file, across(drawing, time), HEIGHT - BOTTOM + 18, "middle", label);
+	}
+	put_text(file, LEFT - 8, TOP - 14, "end", "step");
+	put_text(file, WIDTH - RIGHT, HEIGHT - 8, "end",
+		 "time of one worker, nothing overlapped");
+}
+
+/* ---- The plan ---- */
+
+static void put_line(const struct drawing *drawing, const reel_action *action, double until)
+{
+	bool down = action->kind == REEL_REVERSE;
+
+	fprintf(drawing->file, "<path class=\"%s\" d=\"M%.2f %.2fL%.2f %.2f\"/>\n",
+		kinds[action->kind], across(drawing, drawing->now),
+		up(drawing, down ? action->last : action->first), across(drawing, until),
+		up(drawing, down ? action->first : action->last));
+}
+
+static struct kept *slot_of(struct drawing *drawing, const reel_action *action)
+{
+	size_t *room = &drawing->room[action->tier], wanted = (size_t)action->slot + 1;
+	struct kept *slots = drawing->slots[action->tier];
+
+	if (wanted > *room) {
+		size_t more = wanted > 2 * *room ? wanted : 2 * *room;
+
+		slots = realloc(slots, more * sizeof *slots);
+		if (!slots)
+			return NULL;
+		drawing->slots[action->tier] = slots;
+		*room = more;
+	}
+	return &slots[action->slot];
+}
+
+static void put_bar(const struct drawing *drawing, const reel_action *action,
+		    const struct kept *kept)
+{
+	fprintf(drawing->file, "<path class=\"bars %s\" d=\"M%.2f %.2fH%.2f\"/>\n",
+		bars[action->tier], across(drawing, kept->since), up(drawing, kept->state),
+		across(drawing, drawing->now));
+}
+
+/* An action that begins now. */
+static int put_action(struct drawing *drawing, const reel_action *action)
+{
+	double until = drawing->now + duration_of(drawing->problem, action);
+	struct kept *kept;
+
+	if (action->kind <= REEL_REVERSE) {
+		put_line(drawing, action, until);
+	} else if (action->kind == REEL_STORE || action->kind == REEL_DROP) {
+		kept = slot_of(drawing, action);
+		if (!kept)
+			return -ENOMEM;
+		if (action->kind == REEL_STORE)
+			*kept = (struct kept){drawing->now, action->first};
+		else
+			put_bar(drawing, action, kept);
+	}
+	drawing->now = until;
+	return 0;
+}
+
+static int put_plan(struct drawing *drawing, const reel_plan *plan)
+{
+	reel_schedule schedule;
+	reel_action action;
+	int error = 0;
+
+	reel_schedule_begin(&schedule, plan);
+	do {
+		plan_next_action(&schedule, drawing->steps, &action);
+		error = put_action(drawing, &action);
+	} while (!error && action.kind != REEL_DONE);
+	return error;
+}
+
+static int put_picture(struct drawing *drawing, const reel_plan *plan)
+{
+	int error;
+
+	put_head(drawing->file);
+	put_legend(drawing);
+	put_axes(drawing);
+	error = put_plan(drawing, plan);
+	fputs("</svg>\n", drawing->file);
+	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+		free(drawing->slots[t]);
+	return error;
+}
+
+/* ---- The file ---- */
+
+static int close_file(FILE *file, int error)
+{
+	int lost = ferror(file) ? -EIO : 0;
+
+	errno = 0;
+	if (fclose(file) && !error)
+		error = errno ? -errno : -EIO;
+	return error ? error : lost;
+}
+
+/* A device that cannot be written to stays. */
+static void remove_file(const char *path)
+{
+	struct stat status;
+
+	if (lstat(path, &status) == 0 && S_ISREG(status.st_mode))
+		remove(path);
+}
+
+int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
+	      const char *path)
+{
+	struct reel_schedule_report report;
+	struct drawing drawing = {.problem = problem, .steps = steps};
+	int error = reel_plan_check(plan, NULL, steps, &report);
+
+	if (!error && report.actions > MOST_ACTIONS)
+		error = -EFBIG;
+	if (error)
+		return error;
+	drawing.duration = report.makespan;
+	drawing.file = fopen(path, "w");
+	if (!drawing.file)
+		return -errno;
+	error = close_file(drawing.file, put_picture(&drawing, plan));
+	if (error)
+		remove_file(path);
+	return error;
+}
