@@ -69,6 +69,7 @@ void bench_threads(void);
 void bench_kernels(void);
 void bench_peer(void);
 void bench_memory_held(void);
+void bench_clad(void);
 void bench_spill(void);
 void bench_plan(void);
 void bench_checkpoint(void);

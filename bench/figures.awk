@@ -169,6 +169,20 @@ function thread_figure(   q) {
 		by_a_hair(q, 0.95, "a tape is slabs, an array one piece."))
 }
 
+function clad_figures(   q, n) {
+	n = 1000000
+	q = median("clad/push+pop", "reel custom_tape", n) / \
+	    median("clad/push+pop", "bare bump cursor", n)
+	figure("Clad's forms, warm: a double pushed and popped over a bare cursor", "1.1 x",
+		times(q), q <= 1.1,
+		by_a_hair(q, 1.1, "a push and a pop have a comparison each that a bare cursor has not."))
+	n = 100000000
+	q = median("clad/cold", "reel custom_tape", n)
+	figure("Clad's forms, cold: 1e8 doubles, a pair", "1 ns", sprintf("%.3f ns", q), q <= 1,
+		sprintf("fresh huge pages of the system's cost %.3g ns of that here.",
+			median("clad/cold", "fresh array, huge pages", n)))
+}
+
 # Of both sweeps and all that is calculated beside them, from least to most nanoseconds a byte:
 # the worst in worst_sweep and worst_quotient.
 function worst_sweep_of(least_work, most_work,   i, q, part) {
@@ -213,7 +227,7 @@ END {
 	large = 67108864; cached = 32768
 	print "## Figures asked\n\n| what | asked | measured | reached |\n|---|---|---|---|"
 	floor_figure(); shape_figures(); single_figures(); memory_figures()
-	kernel_figures(); replay_figures(); thread_figure(); spill_figures()
+	kernel_figures(); replay_figures(); thread_figure(); spill_figures(); clad_figures()
 	print ""
 	for (i = 1; i <= reason_count; i++)
 		print "- " reasons[i]

@@ -31,7 +31,8 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/b-instructions.c
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
 $(%C%_reel_bench_OBJECTS): CFLAGS += -O3
-%C%_reel_bench_LDADD = $(ADOLC_OBJECT) libreel-kernels.la libreel.la $(ADOLC_LIBS) -lm
+%C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CLAD_OBJECT) libreel-kernels.la libreel.la $(ADOLC_LIBS) \
+	$(CLAD_LIBS) -lm
 
 # A rule of its own, so that all else needs no C++ compiler.
 if BENCH_ADOLC
@@ -40,7 +41,14 @@ ADOLC_LIBS = -ladolc -lstdc++
 %D%/adolc.o: %D%/adolc.cpp %D%/adolc.h
 	$(AM_V_GEN)$(CXX) $(CPPFLAGS) -O3 $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/adolc.cpp
 endif
-CLEANFILES += %D%/adolc.o
+if BENCH_CLAD
+CLAD_OBJECT = %D%/b-clad.o
+CLAD_LIBS = -lstdc++
+%D%/b-clad.o: %D%/b-clad.cpp %D%/clad-slabs.h %D%/bench.h $(reelclad_HEADERS) $(reelinclude_HEADERS)
+	$(AM_V_GEN)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I$(top_srcdir)/dropin $(CPPFLAGS) \
+	  -I$(srcdir)/%D% -std=c++17 -O3 $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/b-clad.cpp
+endif
+CLEANFILES += %D%/adolc.o %D%/b-clad.o
 
 .PHONY: bench bench-instructions
 bench: %D%/reel-bench$(EXEEXT)
@@ -52,4 +60,5 @@ bench-instructions: %D%/reel-bench$(EXEEXT)
 
 EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/figures.awk %D%/tables.awk %D%/RESULTS.md \
 	%D%/adolc.cpp \
+	%D%/b-clad.cpp %D%/clad-slabs.h \
 	%D%/kernels.svg

@@ -18,6 +18,9 @@ static void (*const subjects[])(void) = {
 	bench_floor,   bench_bulk,    bench_record, bench_single,      bench_cold,
 	bench_threads, bench_kernels, bench_peer,   bench_memory_held, bench_spill,
 	bench_plan,    bench_checkpoint, bench_instructions,
+#if defined(HAVE_CXX)
+	bench_clad,
+#endif
 };
 
 static struct {

@@ -65,6 +65,20 @@ int main() { return trace_on(1); }"]) >conftest.cpp
 AM_CONDITIONAL([BENCH_ADOLC], [test "$with_adolc" = yes])
 AS_IF([test "$with_adolc" = yes], [AC_DEFINE([HAVE_ADOLC], [1], [reel-bench has ADOL-C.])])])
 
+# REEL_CHECK_CXX
+# Conditional BENCH_CLAD and HAVE_CXX: reel-bench measures what is in C++, too. The C compiler links it.
+AC_DEFUN([REEL_CHECK_CXX],
+[AS_ECHO(["#include <new>
+extern \"C\" int run() { try { delete new int; } catch (const std::bad_alloc &) { return 1; } return 0; }"]) >conftest.cpp
+AS_ECHO(["int run(void); int main(void) { return run(); }"]) >conftest.c
+reel_cxx="no (no C++ program could be linked)"
+AS_IF([test -n "$CXX" && $CXX $CPPFLAGS -std=c++14 -c -o conftest.o conftest.cpp \
+       && $CC $CFLAGS $LDFLAGS -o conftest conftest.c conftest.o -lstdc++],
+  [reel_cxx="yes ($CXX)"
+   AC_DEFINE([HAVE_CXX], [1], [reel-bench has cases in C++.])]) >&AS_MESSAGE_LOG_FD 2>&1
+rm -f conftest.cpp conftest.c conftest.o conftest
+AM_CONDITIONAL([BENCH_CLAD], [test "$reel_cxx" = "yes ($CXX)"])])
+
 # REEL_WITH_OPTIONAL(PART, HELP, SEARCH)
 # --with-PART=auto|yes|no; SEARCH sets reel_found to yes, or reel_fault to the reason why not.
 # Then with_PART is yes or no, and reel_PART the line for the summary.

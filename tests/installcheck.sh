@@ -22,3 +22,11 @@ use() {
 
 use $CC -std=c11 -x c
 [ -z "$CXX" ] || use $CXX -std=c++17 -x c++
+
+# The tape of Clad's gradients, force-included.
+if [ -n "$CXX" ]; then
+	source=$program.cpp
+	trap 'rm -f "$program" "$source"' EXIT
+	echo 'int main() { clad::custom_tape<double> _t0 = {}; clad::push(_t0, 1); return clad::pop(_t0) != 1; }' >"$source"
+	use $CXX -std=c++14 -include reel/clad/tape.h -x c++
+fi

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tape of bool: the one on top as a bool that can be changed, those below it as bits, up to 62
+ * of them inside and then words on a tape of their own.
+ */
+#ifndef REEL_CLAD_BITS_H
+#define REEL_CLAD_BITS_H
+
+#include <cstdint>
+
+#include "values.h"
+
+namespace reel {
+inline namespace REEL_CLAD_DIALECT {
+
+/* Puts a word on the tape, or on a fresh one; returns the tape, or NULL. */
+REEL_COLD inline lent_tape *save_word(lent_tape *words, std::uint64_t word) REEL_CLAD_NOEXCEPT
+{
+	static const reel_type type = {"64 bits", 8, 8, REEL_INTEGER};
+	tape_place place = make_room(words ? words->top : nullptr, words, &type);
+
+	or_throw(place.top);
+	if (!place.top)
+		return nullptr;
+	std::memcpy(place.top, &word, 8);
+	place.tape->top = place.top + 8;
+	return place.tape;
+}
+
+/* The word saved last, or `word` if none is; 0 if it is lost. */
+REEL_COLD inline std::uint64_t load_word(lent_tape *words, std::uint64_t word) noexcept
+{
+	static const reel_type type = {"64 bits", 8, 8, REEL_INTEGER};
+	tape_place place;
+
+	last_error() = -ENODATA;
+	if (word == 0 || !words || reel_tape_is_empty(words))
+		return word;
+	place = pop_far(words->top, words, &type);
+	if (!place.top)
+		return 0;
+	std::memcpy(&word, place.top, 8);
+	return word;
+}
+
+class bool_tape {
+public:
+	constexpr bool_tape() noexcept = default;
+
+	~bool_tape()
+	{
+		if (words_)
+			return_tape(words_);
+	}
+
+	bool_tape(const bool_tape &) = delete;
+	bool_tape &operator=(const bool_tape &) = delete;
+
+	template <class... Value> REEL_CLAD_INLINE bool &emplace_back(Value &&...value)
+	{
+		const bool pushed = bool(static_cast<Value &&>(value)...);
+		std::uint64_t bits = bits_ * 2 + !top_;
+
+		if (REEL_UNLIKELY(bits >> 63)) {
+			words_ = save(words_, bits);
+			bits = 1;
+		}
+		bits_ = bits;
+		top_ = pushed;
+		return top_;
+	}
+
+	REEL_CLAD_INLINE bool &back()
+	{
+		if (REEL_UNLIKELY(bits_ == 0))
+			fail_empty();
+		return top_;
+	}
+
+	REEL_CLAD_INLINE bool pop()
+	{
+		const bool popped = top_;
+
+		if (REEL_UNLIKELY(bits_ <= 1))
+			bits_ = load(words_, bits_);
+		top_ = !(bits_ & 1);
+		bits_ >>= 1;
+		return popped;
+	}
+
+	REEL_CLAD_INLINE void pop_back()
+	{
+		pop();
+	}
+
+	std::size_t size() const
+	{
+		std::size_t count = words_ ? 63 * (reel_tape_bytes(words_) / 8) : 0;
+
+		for (std::uint64_t bits = bits_; bits; bits >>= 1)
+			count++;
+		return count;
+	}
+
+	bool empty() const
+	{
+		return bits_ == 0;
+	}
+
+private:
+	REEL_CLAD_INLINE static lent_tape *save(lent_tape *words, std::uint64_t bits)
+	{
+		words = save_word(words, bits);
+		or_fail(words);
+		return words;
+	}
+
+	REEL_CLAD_INLINE static std::uint64_t load(lent_tape *words, std::uint64_t bits)
+	{
+		bits = load_word(words, bits);
+		if (REEL_UNLIKELY(!bits))
+			fail();
+		return bits;
+	}
+
+	/*
+	 * The values below the top, inverted, the last one lowest. Above them stands a one that
+	 * tells how many there are: of an empty tape, the top that is not there yet, inverted.
+	 */
+	std::uint64_t bits_ = 0;
+	lent_tape *words_ = nullptr;
+	bool top_ = false;
+};
+
+} // namespace REEL_CLAD_DIALECT
+} // namespace reel
+
+#endif

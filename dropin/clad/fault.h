@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a tape does that cannot do what is asked: it throws, and what was on it before is still
+ * there. Without exceptions the program ends, with one line on stderr.
+ *
+ * gcc keeps in memory what lives across a call that may throw, in all of a loop. There, what is
+ * rare is done by functions that do not throw but return NULL, and only then another one throws.
+ */
+#ifndef REEL_CLAD_FAULT_H
+#define REEL_CLAD_FAULT_H
+
+#include <reel/tape.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+/* For templates, whose functions must not be static; REEL_ALWAYS_INLINE is. */
+#if defined(__GNUC__)
+#define REEL_CLAD_INLINE __attribute__((always_inline)) inline
+#define REEL_CLAD_APART __attribute__((noinline))
+#else
+#define REEL_CLAD_INLINE inline
+#define REEL_CLAD_APART
+#endif
+
+/* So that a linker does not take what one compiler made of a function for another one's. */
+#if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS)
+#if defined(__clang__)
+#define REEL_CLAD_DIALECT aborting
+#else
+#define REEL_CLAD_DIALECT aborting_returning
+#endif
+#elif defined(__clang__)
+#define REEL_CLAD_DIALECT throwing
+#else
+#define REEL_CLAD_DIALECT returning
+#endif
+
+#if defined(__clang__)
+#define REEL_CLAD_NOEXCEPT
+#else
+#define REEL_CLAD_NOEXCEPT noexcept
+#endif
+
+namespace reel {
+
+/*
+ * Thrown by pop() and back() of an empty tape (-ENODATA) and of values that a store lost, and by
+ * a push that a store refused. A push that finds no memory, or no more budget, throws
+ * std::bad_alloc.
+ */
+class tape_fault : public std::exception {
+public:
+	explicit tape_fault(int error) noexcept : error_(error)
+	{
+	}
+
+	/* A negative errno, as reel_tape_error() has it. */
+	int error() const noexcept
+	{
+		return error_;
+	}
+
+	const char *what() const noexcept override
+	{
+		return reel_strerror(error_);
+	}
+
+private:
+	int error_;
+};
+
+inline namespace REEL_CLAD_DIALECT {
+
+/* Why a function of this thread returned NULL. */
+inline int &last_error() noexcept
+{
+	static thread_local int error = 0;
+
+	return error;
+}
+
+[[noreturn]] REEL_COLD inline void fail()
+{
+	const int error = last_error();
+
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
+	if (error == -ENOMEM || error == -EDQUOT)
+		throw std::bad_alloc();
+	throw tape_fault(error);
+#else
+	std::fprintf(stderr, "reel: %s\n", reel_strerror(error));
+	std::abort();
+#endif
+}
+
+/* At the end of what is rare, and in generated code after it: one of the two throws. */
+REEL_CLAD_INLINE void or_throw(const void *done) REEL_CLAD_NOEXCEPT
+{
+#if defined(__clang__)
+	if (REEL_UNLIKELY(!done))
+		fail();
+#else
+	(void)done;
+#endif
+}
+
+REEL_CLAD_INLINE void or_fail(const void *done)
+{
+#if defined(__clang__)
+	(void)done;
+#else
+	if (REEL_UNLIKELY(!done))
+		fail();
+#endif
+}
+
+[[noreturn]] REEL_COLD inline void fail_empty()
+{
+	last_error() = -ENODATA;
+	fail();
+}
+
+} // namespace REEL_CLAD_DIALECT
+} // namespace reel
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tape of objects that bytes alone cannot bring back. They stay where they were made, in blocks
+ * of the program's own memory that know no pool and no store; each is destroyed when it is popped,
+ * or with the tape. The block left last is kept for the next push.
+ */
+#ifndef REEL_CLAD_OBJECTS_H
+#define REEL_CLAD_OBJECTS_H
+
+#include <cstdint>
+
+#include "element.h"
+
+namespace reel {
+inline namespace REEL_CLAD_DIALECT {
+
+template <class T> class object_tape {
+public:
+	constexpr object_tape() noexcept = default;
+
+	~object_tape()
+	{
+		while (!empty())
+			pop_back();
+		if (block_)
+			::operator delete(block_->above);
+		::operator delete(block_);
+	}
+
+	object_tape(const object_tape &) = delete;
+	object_tape &operator=(const object_tape &) = delete;
+
+	template <class... Arguments> T &emplace_back(Arguments &&...values)
+	{
+		if (REEL_UNLIKELY(top_ == ceiling_))
+			return emplace_above(static_cast<Arguments &&>(values)...);
+		element<T>::construct(top_, static_cast<Arguments &&>(values)...);
+		return *top_++;
+	}
+
+	T &back()
+	{
+		if (REEL_UNLIKELY(top_ == floor_))
+			fail_empty();
+		return top_[-1];
+	}
+
+	void pop_back()
+	{
+		element<T>::destroy(&back());
+		--top_;
+		if (REEL_UNLIKELY(top_ == floor_) && block_->below)
+			step_down();
+	}
+
+	/* One that throws when it is moved stays on the tape. */
+	popped_element<T> pop()
+	{
+		T top(static_cast<T &&>(back()));
+
+		pop_back();
+		return top;
+	}
+
+	std::size_t size() const
+	{
+		std::size_t below = 0;
+
+		for (const block *b = block_; b && b->below; b = b->below)
+			below += static_cast<std::size_t>(b->below->end - b->below->first);
+		return below + static_cast<std::size_t>(top_ - floor_);
+	}
+
+	/* A window is empty only if the tape is. */
+	bool empty() const
+	{
+		return top_ == floor_;
+	}
+
+private:
+	static constexpr std::size_t first_bytes = 256;
+	static constexpr std::size_t most_bytes = 65536;
+
+	/* All those below the topmost are full. */
+	struct block {
+		block *below;
+		block *above;
+		T *first;
+		T *end;
+	};
+
+	static std::size_t count_of(const block *below)
+	{
+		std::size_t room = first_bytes / sizeof(T);
+
+		if (below)
+			room = static_cast<std::size_t>(below->end - below->first) * 2;
+		if (room > most_bytes / sizeof(T))
+			room = most_bytes / sizeof(T);
+		return room ? room : 1;
+	}
+
+	/* By itself aligned as any new: before C++17 that is all that can be asked for. */
+	static block *make_block(block *below)
+	{
+		std::size_t count = count_of(below);
+		char *memory = static_cast<char *>(
+			::operator new(sizeof(block) + alignof(T) + count * sizeof(T)));
+		char *first = memory + sizeof(block);
+
+		first += -reinterpret_cast<std::uintptr_t>(first) & (alignof(T) - 1);
+		return ::new (static_cast<void *>(memory))
+			block{below, nullptr, reinterpret_cast<T *>(first),
+			      reinterpret_cast<T *>(first) + count};
+	}
+
+	void enter(block *window, T *top)
+	{
+		block_ = window;
+		floor_ = window->first;
+		ceiling_ = window->end;
+		top_ = top;
+	}
+
+	/* The block becomes the tape's window when something is on it. */
+	template <class... Arguments> REEL_COLD T &emplace_above(Arguments &&...values)
+	{
+		block *window;
+
+		if (!block_) {
+			window = make_block(nullptr);
+			enter(window, window->first);
+		} else {
+			if (!block_->above)
+				block_->above = make_block(block_);
+			window = block_->above;
+		}
+		element<T>::construct(window->first, static_cast<Arguments &&>(values)...);
+		enter(window, window->first + 1);
+		return *window->first;
+	}
+
+	REEL_COLD void step_down()
+	{
+		::operator delete(block_->above);
+		block_->above = nullptr;
+		enter(block_->below, block_->below->end);
+	}
+
+	T *top_ = nullptr;
+	T *floor_ = nullptr;
+	T *ceiling_ = nullptr;
+	block *block_ = nullptr;
+};
+
+} // namespace REEL_CLAD_DIALECT
+} // namespace reel
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tape of trivially copyable values: a cursor, for pushes and pops, over a struct reel_tape that
+ * the first push borrows. It spills where its pool has a store, keeps its books in checked mode
+ * and hands its slabs back to the pool.
+ *
+ * Nothing gets to know the address of the cursor: what is rare takes its parts and returns them by
+ * value, so that the compiler keeps them in registers while a loop pushes or pops.
+ */
+#ifndef REEL_CLAD_VALUES_H
+#define REEL_CLAD_VALUES_H
+
+#include <cstdint>
+
+#include "element.h"
+#include "tapes.h"
+
+namespace reel {
+inline namespace REEL_CLAD_DIALECT {
+
+/* The cursor's parts that the tape does not know; top is NULL if it cannot be done. */
+struct tape_place {
+	char *top;
+	lent_tape *tape;
+};
+
+inline tape_place done(lent_tape *tape) noexcept
+{
+	tape->stale = nullptr;
+	return {tape->top, tape};
+}
+
+inline tape_place not_done(char *top, lent_tape *tape, int error) noexcept
+{
+	last_error() = error;
+	if (tape)
+		tape->stale = top;
+	return {nullptr, tape};
+}
+
+/* Makes room on another slab, or takes what else is rare. */
+REEL_COLD inline tape_place push_far(char *top, lent_tape *tape, const reel_type *type) noexcept
+{
+	char *slot;
+
+	tape->put_top(top);
+	slot = static_cast<char *>(reel_push_slow(tape, type, "clad::push"));
+	if (slot) {
+		tape->stale = nullptr;
+		return {slot, tape};
+	}
+	take_back_push(tape, type);
+	return not_done(top, tape, last_error());
+}
+
+/* Makes room, for a first value on a tape that is borrowed. */
+inline tape_place make_room(char *top, lent_tape *tape, const reel_type *type) noexcept
+{
+	tape_place place;
+
+	if (tape)
+		return push_far(top, tape, type);
+	tape = borrow_tape();
+	if (!tape)
+		return {nullptr, nullptr};
+	if (!reel_above(tape->top, type->size, tape->ceiling))
+		return {tape->top, tape};
+	place = push_far(tape->top, tape, type);
+	if (!place.top)
+		return_tape(tape);
+	return place;
+}
+
+/* Makes room that is not counted before commit_far(). */
+REEL_COLD inline tape_place reserve_far(char *top, lent_tape *tape, const reel_type *type) noexcept
+{
+	const bool borrowed = !tape;
+
+	if (borrowed)
+		tape = borrow_tape();
+	else
+		tape->put_top(top);
+	if (!tape)
+		return {nullptr, nullptr};
+	if (reel_reserve_slow(tape, type, 1, "clad::push"))
+		return done(tape);
+	take_back_push(tape, type);
+	if (!borrowed)
+		return not_done(top, tape, last_error());
+	return_tape(tape);
+	return {nullptr, nullptr};
+}
+
+REEL_COLD inline tape_place commit_far(char *top, lent_tape *tape, const reel_type *type) noexcept
+{
+	reel_commit_slow(tape, type, 1, "clad::push");
+	if (!reel_tape_refused(tape))
+		return done(tape);
+	take_back_push(tape, type);
+	return not_done(top, tape, last_error());
+}
+
+inline tape_place or_throw(tape_place place) REEL_CLAD_NOEXCEPT
+{
+	or_throw(place.top);
+	return place;
+}
+
+inline bool is_empty(char *top, lent_tape *tape) noexcept
+{
+	if (tape)
+		tape->put_top(top);
+	return !tape || reel_tape_is_empty(tape);
+}
+
+/* Takes the top value off, which lies at the new top. */
+REEL_COLD inline tape_place pop_far(char *top, lent_tape *tape, const reel_type *type) noexcept
+{
+	if (is_empty(top, tape))
+		return not_done(top, tape, -ENODATA);
+	if (reel_pop_slow(tape, type, "clad::pop") == tape->top)
+		return done(tape);
+	return not_done(top, tape, reel_tape_error(tape));
+}
+
+/* Takes the top value from a slab that is not to be changed to one that is there for it. */
+REEL_COLD inline void move_top(lent_tape *tape, const reel_type *type, void *copy) noexcept
+{
+	const void *from = reel_pop_slow(tape, type, "clad::back");
+	void *to;
+
+	std::memcpy(copy, from, type->size);
+	to = from == tape->top ? reel_push_slow(tape, type, "clad::back") : nullptr;
+	if (!to) {
+		std::fputs("reel: clad::back: the value on top is lost\n", stderr);
+		std::abort();
+	}
+	std::memcpy(to, copy, type->size);
+	tape->top = static_cast<char *>(to) + type->size;
+}
+
+/*
+ * The top value lies in a slab that a store has a copy of, or that is just being written: what
+ * is changed there would be lost. Where there is room for a next value it gives up the copy, or
+ * another slab is put on top, and the value goes there.
+ */
+REEL_COLD inline bool make_top_writable(lent_tape *tape, const reel_type *type) noexcept
+{
+	const struct reel_slab *slab = tape->slab;
+	void *copy = ::operator new(type->size, std::nothrow);
+
+	last_error() = -ENOMEM;
+	if (!copy)
+		return false;
+	if (!reel_reserve_slow(tape, type, 1, "clad::back")) {
+		take_back_push(tape, type);
+		::operator delete(copy);
+		return false;
+	}
+	/* Not the top tells: one slab may begin where the other one ends. */
+	if (tape->slab != slab)
+		move_top(tape, type, copy);
+	::operator delete(copy);
+	return true;
+}
+
+/* Brings the top value where it can be changed. */
+REEL_COLD inline tape_place back_far(char *top, lent_tape *tape, const reel_type *type) noexcept
+{
+	if (is_empty(top, tape))
+		return not_done(top, tape, -ENODATA);
+	if (!reel_look_slow(tape, type, "clad::back"))
+		return not_done(top, tape, reel_tape_error(tape));
+	if (tape->ceiling == REEL_FALSE_CEILING && !make_top_writable(tape, type))
+		return not_done(top, tape, last_error());
+	return done(tape);
+}
+
+template <class T> class value_tape {
+	static_assert(std::is_trivially_copyable<T>::value, "");
+	static_assert(alignof(T) <= 64, "a slab is aligned to 64 bytes");
+
+public:
+	constexpr value_tape() noexcept = default;
+
+	~value_tape()
+	{
+		if (tape_)
+			return_tape(tape_);
+	}
+
+	value_tape(const value_tape &) = delete;
+	value_tape &operator=(const value_tape &) = delete;
+
+	template <class... Arguments> REEL_CLAD_INLINE T &emplace_back(Arguments &&...values)
+	{
+		return emplace(way<Arguments...>(), static_cast<Arguments &&>(values)...);
+	}
+
+	REEL_CLAD_INLINE T &back()
+	{
+		if (REEL_UNLIKELY(at_floor() || REEL_ADDRESS(limit_) <= 0))
+			enter_below(back_far(top_, tape_, type()));
+		return *at(top_ - bytes);
+	}
+
+	REEL_CLAD_INLINE void pop_back()
+	{
+		take();
+	}
+
+	REEL_CLAD_INLINE popped_element<T> pop()
+	{
+		return static_cast<T &&>(*take());
+	}
+
+	std::size_t size() const
+	{
+		return tape_ ? count(top_, tape_) : 0;
+	}
+
+	bool empty() const
+	{
+		return size() == 0;
+	}
+
+private:
+	/* Tops are multiples of 8, frames of 64: an element finds its alignment in its own bytes. */
+	static constexpr std::size_t padding = alignof(T) > 8 ? alignof(T) - 8 : 0;
+	static constexpr std::size_t bytes = REEL_ROUND(sizeof(T) + padding);
+
+	static const reel_type *type()
+	{
+		static const reel_type record = {__PRETTY_FUNCTION__, bytes, 8,
+						 reel_kind_of<T>::value};
+
+		return &record;
+	}
+
+	REEL_CLAD_INLINE static void *aligned(char *slot)
+	{
+		return padding ? slot + (-reinterpret_cast<std::uintptr_t>(slot) & padding) : slot;
+	}
+
+	REEL_CLAD_INLINE static T *at(char *slot)
+	{
+		return static_cast<T *>(aligned(slot));
+	}
+
+	/*
+	 * All on the tape are of one size, so that a window is at its end where less than one
+	 * fits, and at its floor where none is left. Signed, and with the equal sign, for false
+	 * limits and for the tape that is all zero.
+	 */
+	REEL_CLAD_INLINE static char *limit_of(char *ceiling)
+	{
+		return reinterpret_cast<char *>(reinterpret_cast<std::intptr_t>(ceiling) -
+						static_cast<std::intptr_t>(bytes - 8));
+	}
+
+	REEL_CLAD_INLINE bool at_limit() const
+	{
+		return REEL_ADDRESS(top_) >= REEL_ADDRESS(limit_);
+	}
+
+	REEL_CLAD_INLINE bool at_floor() const
+	{
+		return REEL_ADDRESS(top_) <= REEL_ADDRESS(floor_);
+	}
+
+	/* What the tape's limits are now it knows itself. */
+	REEL_CLAD_INLINE void enter(tape_place place)
+	{
+		or_fail(place.top);
+		top_ = place.top;
+		tape_ = place.tape;
+		limit_ = limit_of(place.tape->ceiling);
+		floor_ = place.tape->floor;
+	}
+
+	/* After a fault no push may go where the cursor is. */
+	REEL_CLAD_INLINE void enter_below(tape_place place)
+	{
+		if (REEL_UNLIKELY(!place.top)) {
+			limit_ = nullptr;
+			fail();
+		}
+		enter(place);
+	}
+
+	struct by_value {};
+	struct in_place {};
+	struct in_steps {};
+
+	template <class... Arguments>
+	using way = typename std::conditional<
+		std::is_scalar<T>::value, by_value,
+		typename std::conditional<
+			element<T>::template cannot_throw<Arguments...>::value, in_place,
+			in_steps>::type>::type;
+
+	/* In a register to the slow path, too, and nothing need be kept for after it. */
+	template <class... Arguments>
+	REEL_CLAD_INLINE T &emplace(by_value, Arguments &&...values)
+	{
+		const T value = T(static_cast<T>(values)...);
+
+		if (REEL_UNLIKELY(at_limit())) {
+			enter(push_value(value, top_, tape_));
+		} else {
+			::new (aligned(top_)) T(value);
+			top_ += bytes;
+		}
+		return *at(top_ - bytes);
+	}
+
+	template <class... Arguments>
+	REEL_CLAD_INLINE T &emplace(in_place, Arguments &&...values)
+	{
+		if (REEL_UNLIKELY(at_limit()))
+			enter(push(top_, tape_));
+		top_ += bytes;
+		return *element<T>::construct(aligned(top_ - bytes),
+					      static_cast<Arguments &&>(values)...);
+	}
+
+	/* An element that throws is not on the tape. */
+	template <class... Arguments> T &emplace(in_steps, Arguments &&...values)
+	{
+		const bool far = at_limit();
+		T *one;
+
+		if (far)
+			enter(or_throw(reserve_far(top_, tape_, type())));
+		one = element<T>::construct(aligned(top_), static_cast<Arguments &&>(values)...);
+		if (far)
+			enter(or_throw(commit_far(top_, tape_, type())));
+		else
+			top_ += bytes;
+		return *one;
+	}
+
+	/* The value stays where it is until the next call on the tape. */
+	REEL_CLAD_INLINE T *take()
+	{
+		if (REEL_UNLIKELY(at_floor()))
+			enter_below(pop(top_, tape_));
+		else
+			top_ -= bytes;
+		return at(top_);
+	}
+
+	/* With few arguments, and out of the way: there is one call of each where a push is. */
+	REEL_COLD static tape_place push(char *top, lent_tape *tape) REEL_CLAD_NOEXCEPT
+	{
+		return or_throw(make_room(top, tape, type()));
+	}
+
+	REEL_COLD static tape_place pop(char *top, lent_tape *tape) noexcept
+	{
+		return pop_far(top, tape, type());
+	}
+
+	REEL_COLD static tape_place push_value(T value, char *top, lent_tape *tape)
+		REEL_CLAD_NOEXCEPT
+	{
+		tape_place place = make_room(top, tape, type());
+
+		if (place.top) {
+			::new (aligned(place.top)) T(value);
+			place.top += bytes;
+		}
+		return or_throw(place);
+	}
+
+	static std::size_t count(char *top, lent_tape *tape)
+	{
+		tape->put_top(top);
+		return static_cast<std::size_t>(reel_tape_bytes(tape) / bytes);
+	}
+
+	char *top_ = nullptr;
+	char *limit_ = nullptr;
+	char *floor_ = nullptr;
+	lent_tape *tape_ = nullptr;
+};
+
+} // namespace REEL_CLAD_DIALECT
+} // namespace reel
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads on tapes of clad::custom_tape: each on its own, on copies of a static tape that are only
+ * zero-filled, and on tapes that come from another thread. t-clad-threads N [spill]: N threads.
+ */
+#include <config.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "tap/tap.h"
+}
+
+namespace {
+
+const int most_threads = 8;
+const std::size_t steps = 30000;
+
+template <class Part> void in_threads(int count, Part part)
+{
+	std::vector<std::thread> threads;
+
+	for (int t = 0; t < count; t++)
+		threads.emplace_back(part, t);
+	for (std::thread &thread : threads)
+		thread.join();
+}
+
+/* All that a thread has on tapes, as its copy of what is threadprivate. */
+struct copies {
+	clad::custom_tape<double> _t0;
+	clad::custom_tape<bool> _cond0;
+	clad::custom_tape<unsigned long> _t1;
+	clad::custom_tape<double[2]> _t2;
+	clad::custom_tape<std::string> _t3;
+};
+
+void forward(copies &of, int thread)
+{
+	double pair[2];
+
+	for (std::size_t i = 0; i < steps; i++) {
+		clad::push(of._t0, double(i) + thread);
+		clad::push(of._cond0, (i + std::size_t(thread)) % 3 == 0);
+		if (clad::back(of._cond0))
+			clad::push(of._t1, 0);
+		pair[0] = double(i);
+		pair[1] = thread;
+		clad::push(of._t2, pair);
+		if (i % 100 == 0)
+			clad::push(of._t3, std::to_string(i * 1000000007 + std::size_t(thread)));
+		if (clad::back(of._cond0))
+			clad::back(of._t1) += i;
+	}
+}
+
+unsigned reverse(copies &of, int thread)
+{
+	unsigned wrong = 0;
+
+	for (std::size_t i = steps; i-- > 0;) {
+		wrong += clad::back(of._t2)[0] != double(i) || clad::back(of._t2)[1] != thread;
+		clad::pop(of._t2);
+		if (i % 100 == 0)
+			wrong += clad::pop(of._t3) !=
+				 std::to_string(i * 1000000007 + std::size_t(thread));
+		if (clad::back(of._cond0))
+			wrong += clad::pop(of._t1) != i;
+		wrong += clad::pop(of._cond0) != ((i + std::size_t(thread)) % 3 == 0);
+		wrong += clad::pop(of._t0) != double(i) + thread;
+	}
+	return wrong;
+}
+
+void each_on_its_own(int count)
+{
+	unsigned wrong[most_threads] = {};
+
+	in_threads(count, [&](int t) {
+		for (int sweep = 0; sweep < 3; sweep++) {
+			copies own = {};
+
+			forward(own, t);
+			wrong[t] += reverse(own, t);
+		}
+	});
+	for (int t = 0; t < count; t++)
+		is_int(wrong[t], 0, "thread %d of %d, on its own tapes", t, count);
+}
+
+/* Forward and reverse sweep are two parallel regions, here even with threads of their own. */
+void zero_filled_copies(int count)
+{
+	copies *all = static_cast<copies *>(std::calloc(most_threads, sizeof *all));
+	unsigned wrong[most_threads] = {};
+
+	in_threads(count, [&](int t) { forward(all[t], t); });
+	in_threads(count, [&](int t) { wrong[t] = reverse(all[t], t); });
+	in_threads(count, [&](int t) { forward(all[t], t); });
+	for (int t = 0; t < count; t++) {
+		is_int(wrong[t], 0, "thread %d of %d, on a copy that is zero-filled", t, count);
+		all[t].~copies();
+	}
+	std::free(all);
+}
+
+/* Ends after the tapes that its thread keeps for others. */
+void tapes_end_with_their_thread(int count)
+{
+	std::size_t size[most_threads] = {};
+
+	in_threads(count, [&](int t) {
+		static thread_local copies kept = {};
+
+		forward(kept, t);
+		size[t] = kept._t0.size() + kept._cond0.size();
+	});
+	for (int t = 0; t < count; t++)
+		is_int(size[t], 2 * steps, "thread %d of %d leaves values on its tapes", t, count);
+}
+
+/* More tapes than a thread keeps. */
+void many_tapes(int count)
+{
+	unsigned wrong[most_threads] = {};
+
+	in_threads(count, [&](int t) {
+		for (int sweep = 0; sweep < 3; sweep++) {
+			std::vector<clad::custom_tape<double>> tapes(200);
+
+			for (int i = 0; i < 40; i++)
+				for (std::size_t one = 0; one < tapes.size(); one++)
+					clad::push(tapes[one], i * 1000 + int(one) + t);
+			for (int i = 40; i-- > 0;)
+				for (std::size_t one = 0; one < tapes.size(); one++)
+					wrong[t] += clad::pop(tapes[one]) !=
+						    i * 1000 + int(one) + t;
+		}
+	});
+	for (int t = 0; t < count; t++)
+		is_int(wrong[t], 0, "thread %d of %d, on 200 tapes", t, count);
+}
+
+/* One tape each of 24 MB: a pool's budget has to have room for four slabs of each. */
+void spilled_tapes(int count)
+{
+	const std::size_t n = 3000000;
+	unsigned wrong[most_threads] = {};
+	struct reel_pool_stats stats;
+
+	in_threads(count, [&](int t) {
+		clad::custom_tape<double> _t0 = {};
+
+		for (std::size_t i = 0; i < n; i++)
+			clad::push(_t0, double(i) + t);
+		for (std::size_t i = n; i-- > 0;) {
+			if (i % 1000 == 0)
+				clad::back(_t0) += 1;
+			wrong[t] += clad::pop(_t0) != double(i) + t + (i % 1000 == 0);
+		}
+	});
+	for (int t = 0; t < count; t++)
+		is_int(wrong[t], 0, "thread %d of %d, on a tape that spills", t, count);
+	reel_pool_get_stats(reel_pool_default(), &stats);
+	ok(stats.written_bytes > 0, "the store was used");
+}
+
+} // namespace
+
+int main(int, char **argv)
+{
+	int count = argv[1] ? std::atoi(argv[1]) : 2;
+	const bool spills = argv[1] && argv[2];
+
+	if (count < 1 || count > most_threads)
+		return 2;
+	tap_begin();
+	if (spills) {
+		spilled_tapes(count);
+		return tap_end();
+	}
+	each_on_its_own(count);
+	zero_filled_copies(count);
+	tapes_end_with_their_thread(count);
+	many_tapes(count);
+	return tap_end();
+}
