@@ -64,7 +64,8 @@ dist_check_SCRIPTS += \
 	%D%/t-plan.sh \
 	%D%/t-readme.sh \
 	%D%/t-symbols.sh \
-	%D%/t-tsunami.sh
+	%D%/t-tsunami.sh \
+	%D%/t-tsunami-checkpoint.sh
 
 # Shared by all, so that a line above is enough.
 AM_CPPFLAGS += -I$(top_srcdir)/tests -I$(top_srcdir)/lib

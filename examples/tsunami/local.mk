@@ -12,7 +12,15 @@ examples_tsunami_tsunami_SOURCES = \
 	%D%/tangent.c \
 	%D%/adjoint.c \
 	%D%/fields.c \
+	%D%/step.c %D%/step.h \
 	%D%/sweep.c %D%/sweep.h \
+	%D%/loop.c %D%/loop.h \
+	%D%/scheme.c %D%/scheme.h \
+	%D%/layout.c %D%/layout.h \
+	%D%/measure.c %D%/choice.c %D%/costs.h \
+	%D%/checkpointing.c %D%/checkpointing.h \
+	%D%/reversal.c %D%/reversal.h \
+	%D%/account.c %D%/account.h \
 	%D%/tapes.c %D%/tapes.h \
 	%D%/objective.c %D%/objective.h \
 	%D%/verify.c %D%/verify.h \

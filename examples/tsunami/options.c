@@ -56,12 +56,20 @@ static void print_help(void)
 	     "  --min-depth M          shallower water is deepened to this (default 50)\n"
 	     "  --threads N            (default: as OpenMP does)\n"
 	     "  --budget BYTES         memory for the tapes: 512M, 4G (default: no bound)\n"
-	     "  --spill DIR            a directory on a disk for tapes above the budget\n"
+	     "  --spill DIR            a directory on a disk for what is above the budget\n"
+	     "  --checkpoint PLANNER   keep some states and run steps again, as planned by one of\n"
+	     "                         those below (default: all steps on tape)\n"
+	     "  --segment N            steps that are recorded on one tape (default: what fits)\n"
+	     "  --disk-budget BYTES    what auto may put on the disk (default: no bound)\n"
+	     "  --audit                with --checkpoint: compare states that are reached again\n"
 	     "  --output DIR           (default tsunami-out)\n"
 	     "  --verify               test the gradient: Taylor remainders and dot products\n"
 	     "  --quiet                no report, no progress bar\n"
 	     "  --help\n"
 	     "\n"
+	     "Planners of --checkpoint: STATES and DISK_STATES are numbers of states kept.");
+	scheme_print_help();
+	puts("\n"
 	     "Writes to DIR: sensitivity.png, sensitivity-depth.png, gauge.png, gradient.nc,\n"
 	     "summary.json. Exit status: 0, 1 if --verify fails, 2 if the input is unusable.");
 }
@@ -104,7 +112,7 @@ static int read_integer(const char *option, const char *text, int least, int mos
 	return (int)number;
 }
 
-static uint64_t read_bytes(const char *text)
+static uint64_t read_bytes(const char *option, const char *text)
 {
 	static const char suffixes[] = "KMGT";
 	const char *suffix;
@@ -121,7 +129,8 @@ static uint64_t read_bytes(const char *text)
 	bytes *= number;
 	if (end == text || *end || !isdigit((unsigned char)*text) || !(bytes >= 1.0) ||
 	    !(bytes <= 0x1p60))
-		fail("--budget %s: give a number of bytes such as 512M or 4G (K, M, G, T)", text);
+		fail("--%s %s: give a number of bytes such as 512M or 4G (K, M, G, T)", option,
+		     text);
 	return (uint64_t)bytes;
 }
 
@@ -181,7 +190,8 @@ enum option_code {
 	OPTION_GRID = 256, OPTION_BASIN, OPTION_REGION, OPTION_RESOLUTION, OPTION_HOURS,
 	OPTION_STEPS, OPTION_TIME_STEP, OPTION_EPICENTRE, OPTION_MAGNITUDE, OPTION_STRIKE,
 	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_THREADS, OPTION_BUDGET, OPTION_SPILL,
-	OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
+	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_DISK_BUDGET, OPTION_AUDIT, OPTION_OUTPUT,
+	OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
 
 static const struct option long_options[] = {
@@ -200,6 +210,10 @@ static const struct option long_options[] = {
 	{"threads", required_argument, NULL, OPTION_THREADS},
 	{"budget", required_argument, NULL, OPTION_BUDGET},
 	{"spill", required_argument, NULL, OPTION_SPILL},
+	{"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
+	{"segment", required_argument, NULL, OPTION_SEGMENT},
+	{"disk-budget", required_argument, NULL, OPTION_DISK_BUDGET},
+	{"audit", no_argument, NULL, OPTION_AUDIT},
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"verify", no_argument, NULL, OPTION_VERIFY},
 	{"quiet", no_argument, NULL, OPTION_QUIET},
@@ -259,8 +273,16 @@ static void read_option(int code, const char *text, struct options *options, str
 	case OPTION_THREADS:
 		options->threads = read_integer("threads", text, 1, MOST_THREADS);
 		break;
-	case OPTION_BUDGET: options->budget = read_bytes(text); break;
+	case OPTION_BUDGET: options->budget = read_bytes("budget", text); break;
 	case OPTION_SPILL: options->spill = text; break;
+	case OPTION_CHECKPOINT: options->scheme = scheme_read(text); break;
+	case OPTION_SEGMENT:
+		options->segment = read_integer("segment", text, 1, MOST_STEPS);
+		break;
+	case OPTION_DISK_BUDGET:
+		options->disk_budget = read_bytes("disk-budget", text);
+		break;
+	case OPTION_AUDIT: options->audit = 1; break;
 	case OPTION_OUTPUT: options->output = text; break;
 	case OPTION_VERIFY: options->verify = 1; break;
 	case OPTION_QUIET: options->quiet = 1; break;
@@ -287,6 +309,15 @@ static _Noreturn void refuse_option(const char *argument)
 	if (optopt > 0 && optopt < OPTION_GRID)
 		fail("-%c: no such option; --help lists them", optopt);
 	fail("%s: no such option, or not with a value, or ambiguous; --help lists them", argument);
+}
+
+static void check_checkpointing(const struct options *options)
+{
+	if (!options->scheme.text && (options->segment || options->audit))
+		fail("--segment and --audit are for checkpointing: give --checkpoint, too");
+	if (options->disk_budget && (!options->scheme.automatic || !options->spill))
+		fail("--disk-budget is for --checkpoint auto with --spill; other planners name "
+		     "their number of states");
 }
 
 struct options options_read(int count, char **arguments)
@@ -321,6 +352,7 @@ struct options options_read(int count, char **arguments)
 		fail("--hours, --steps and --time-step: give two of them at most");
 	if (options.steps && !given.hours)
 		options.hours = 0.0;
+	check_checkpointing(&options);
 	if (!*options.output)
 		fail("--output: give the name of a directory");
 	if (options.idealised)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "basin.h"
+#include "scheme.h"
 #include "source.h"
 
 #define MOST_STEPS 1000000
@@ -23,6 +24,10 @@ struct options {
 	int threads;
 	uint64_t budget;   /* of the tapes in bytes, 0: no bound */
 	const char *spill; /* where what exceeds it goes; NULL: nowhere */
+	struct scheme scheme; /* of checkpointing; its text is NULL: all steps on tape */
+	int64_t segment;      /* steps, 0: chosen */
+	uint64_t disk_budget; /* of auto, in bytes, 0: no bound */
+	int audit;
 	double least_depth;
 	const char *output;
 	int verify, quiet;

@@ -249,6 +249,44 @@ static void put_json_text(FILE *file, const char *key, const char *text)
 	fputs("\",\n", file);
 }
 
+static void put_json_count(FILE *file, const char *key, uint64_t number)
+{
+	fprintf(file, "  \"%s\": %llu,\n", key, (unsigned long long)number);
+}
+
+static void put_counts(FILE *file, const char *prefix, const struct counts *counts)
+{
+	const uint64_t number[] = {(uint64_t)counts->advanced, (uint64_t)counts->recorded,
+				   (uint64_t)counts->reversed, counts->stores[0],
+				   counts->loads[0], counts->stores[1], counts->loads[1]};
+	static const char *const name[] = {"advanced", "recorded", "reversed", "memory_stores",
+					   "memory_loads", "disk_stores", "disk_loads"};
+
+	for (size_t k = 0; k < sizeof(number) / sizeof(number[0]); k++) {
+		char key[64];
+
+		snprintf(key, sizeof(key), "%s%s", prefix, name[k]);
+		put_json_count(file, key, number[k]);
+	}
+}
+
+static void put_checkpointing(FILE *file, const struct results *results)
+{
+	const struct checkpointing_use *use = results->checkpointing;
+
+	put_json_text(file, "checkpoint", results->options->scheme.text);
+	put_json_text(file, "planner", reel_planner_name(use->layout.planner));
+	put_json_count(file, "segment_steps", (uint64_t)use->layout.segment);
+	put_json_count(file, "segments", (uint64_t)use->layout.segments);
+	put_counts(file, "planned_", &use->planned);
+	put_counts(file, "", &use->done);
+	put_json_count(file, "snapshot_bytes", use->snapshot_bytes);
+	if (use->is_measured) {
+		put_json_number(file, "predicted_seconds", use->choice.seconds);
+		put_json_number(file, "runner_up_seconds", use->runner_up.seconds);
+	}
+}
+
 static void write_summary(const struct results *results)
 {
 	const struct grid *grid = &results->basin->grid;
@@ -279,6 +317,8 @@ static void write_summary(const struct results *results)
 		put_json_number(file, "warm_forward_seconds",
 				results->verification->forward_seconds);
 	}
+	if (results->checkpointing)
+		put_checkpointing(file, results);
 	put_json_number(file, "time_step_seconds", results->model->time_step);
 	put_json_text(file, "bathymetry", results->bathymetry);
 	put_json_text(file, "gauge", results->gauge_name);

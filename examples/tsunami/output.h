@@ -8,9 +8,10 @@
 
 #include <stdint.h>
 
-#include "tapes.h"
+#include "checkpointing.h"
 #include "options.h"
 #include "shallow.h"
+#include "tapes.h"
 #include "verify.h"
 
 /* All that a run has to tell. */
@@ -29,6 +30,7 @@ struct results {
 	double gradient_norm; /* over both controls */
 	uint64_t tape_bytes;
 	struct tapes_use tapes_use;
+	const struct checkpointing_use *checkpointing; /* NULL: all steps on tape */
 	double primal_seconds, forward_seconds, reverse_seconds;
 	const struct verification *verification; /* NULL: not verified */
 };

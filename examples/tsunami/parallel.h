@@ -32,6 +32,16 @@ static inline int thread_number(void)
 #endif
 }
 
+/* How many threads that team has. */
+static inline int team_size(void)
+{
+#ifdef _OPENMP
+	return omp_get_num_threads();
+#else
+	return 1;
+#endif
+}
+
 /* Make later parallel regions teams of so many threads; returns the team size obtained. */
 static inline int request_threads(int threads)
 {

@@ -13,15 +13,13 @@
 #include "parallel.h"
 #include "progress.h"
 #include "report.h"
-
-/* The total depth is looked at once in so many steps, and at the end. */
-#define DEPTH_CHECK_INTERVAL 8
+#include "step.h"
 
 enum trouble { NO_TROUBLE, FELL_DRY, TAPE_TROUBLE };
 
-/* A thread's block of rows, first <= row < last, and what went wrong in it. */
+/* A thread's rows, and what went wrong in them. */
 struct share {
-	int first, last;
+	struct rows rows;
 	enum trouble trouble;
 	int tape_error;
 	int step;
@@ -31,10 +29,8 @@ static struct share *share_out(int rows, int threads)
 {
 	struct share *shares = allocate((size_t)threads, sizeof(*shares));
 
-	for (int t = 0; t < threads; t++) {
-		shares[t].first = (int)((long long)rows * t / threads);
-		shares[t].last = (int)((long long)rows * (t + 1) / threads);
-	}
+	for (int t = 0; t < threads; t++)
+		shares[t].rows = rows_of_thread(rows, t, threads);
 	return shares;
 }
 
@@ -44,40 +40,6 @@ static const struct share *first_in_trouble(const struct share *shares, int thre
 		if (shares[t].trouble != NO_TROUBLE)
 			return &shares[t];
 	return NULL;
-}
-
-static int owns(const struct share *share, int row)
-{
-	return share->first <= row && row < share->last;
-}
-
-static void swap_states(struct state *a, struct state *b)
-{
-	struct state other = *a;
-
-	*a = *b;
-	*b = other;
-}
-
-static _Noreturn void report_dry(const struct model *model, const double *depth,
-				 const struct state *state, int step)
-{
-	const struct grid *grid = model->grid;
-
-	for (int j = 0; j < grid->rows; j++)
-		for (int i = 0; i < grid->columns; i++) {
-			double total = depth[grid_row(grid, j) + i] +
-				       state->elevation[grid_row(grid, j) + i];
-
-			if (!(total > 0.0))
-				fail("the total depth is %.3g m at latitude %.2f, longitude %.2f "
-				     "after %d steps (%.2f h): choose a larger --min-depth or a "
-				     "smaller --time-step", total, grid_latitude(grid, j),
-				     grid_longitude(grid, i), step,
-				     step * model->time_step / 3600.0);
-		}
-	fail("the total depth was not positive after %d steps: choose a larger --min-depth",
-	     step);
 }
 
 static _Noreturn void report_tape(const struct model *model, int threads, int error)
@@ -94,17 +56,16 @@ static _Noreturn void report_tape(const struct model *model, int threads, int er
 static void look_for_trouble(const struct model *model, const double *depth,
 			     const struct state *now, struct share *share, int step)
 {
-	if (step % DEPTH_CHECK_INTERVAL == 0 || step == model->steps)
-		if (!primal_is_wet(model, depth, now, share->first, share->last)) {
-			share->trouble = FELL_DRY;
-			share->step = step;
-		}
+	if (!step_is_wet(model, depth, now, share->rows, step)) {
+		share->trouble = FELL_DRY;
+		share->step = step;
+	}
 }
 
 static void push_rows(const struct model *model, struct tapes *tapes, int thread,
 		      const struct state *now, struct share *share)
 {
-	for (int j = share->first; j < share->last; j++) {
+	for (int j = share->rows.first; j < share->rows.last; j++) {
 		ptrdiff_t here = grid_row(model->grid, j);
 		int error = tapes_push_row(tapes, thread, model->grid->columns,
 					   now->elevation + here, now->u + here, now->v + here);
@@ -120,7 +81,7 @@ static void push_rows(const struct model *model, struct tapes *tapes, int thread
 static void pop_rows(const struct model *model, struct tapes *tapes, int thread,
 		     struct state *now, struct share *share)
 {
-	for (int j = share->last; j-- > share->first;) {
+	for (int j = share->rows.last; j-- > share->rows.first;) {
 		ptrdiff_t here = grid_row(model->grid, j);
 		int error = tapes_pop_row(tapes, thread, model->grid->columns,
 					  now->elevation + here, now->u + here, now->v + here);
@@ -131,16 +92,6 @@ static void pop_rows(const struct model *model, struct tapes *tapes, int thread,
 			return;
 		}
 	}
-}
-
-static void start_from(const struct model *model, const double *displacement,
-		       struct state *state)
-{
-	size_t bytes = grid_elements(model->grid) * sizeof(double);
-
-	memcpy(state->elevation, displacement, bytes);
-	memset(state->u, 0, bytes);
-	memset(state->v, 0, bytes);
 }
 
 void forward_sweep(const struct model *model, const struct controls *controls, int threads,
@@ -154,7 +105,7 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 	struct diagnostics diagnostics = diagnostics_create(grid);
 	const struct share *stopped;
 
-	start_from(model, controls->displacement, &start);
+	state_start(model, controls->displacement, &start);
 	PARALLEL_REGION
 	{
 		int thread = thread_number();
@@ -168,17 +119,10 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 			BARRIER
 			if (step == model->steps || first_in_trouble(shares, threads))
 				break;
-			primal_transport(model, depth, &now, &diagnostics, share->first,
-					 share->last);
-			BARRIER
-			primal_continuity(model, &now, &next, &diagnostics, share->first,
-					  share->last);
-			BARRIER
-			primal_momentum(model, depth, &now, &next, &diagnostics, share->first,
-					share->last);
-			if (owns(share, model->gauge_row))
+			primal_step(model, depth, &now, &next, &diagnostics, share->rows);
+			if (rows_hold(share->rows, model->gauge_row))
 				gauge[step] = next.elevation[gauge_place];
-			swap_states(&now, &next);
+			state_swap(&now, &next);
 			if (thread == 0)
 				progress_show(tapes ? "forward sweep" : "primal run", step + 1,
 					      model->steps);
@@ -194,19 +138,11 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 		report_tape(model, threads, stopped->tape_error);
 	if (stopped)
 		report_dry(model, depth, &start, stopped->step);
-	swap_states(final, &start);
+	state_swap(final, &start);
 	state_destroy(&start);
 	state_destroy(&other);
 	diagnostics_destroy(&diagnostics);
 	free(shares);
-}
-
-static void copy_wet(const struct model *model, const double *source, double *target)
-{
-	size_t elements = grid_elements(model->grid);
-
-	for (size_t k = 0; k < elements; k++)
-		target[k] = model->wet[k] * source[k];
 }
 
 void reverse_sweep(const struct model *model, const double *depth, int threads,
@@ -230,25 +166,14 @@ void reverse_sweep(const struct model *model, const double *depth, int threads,
 
 		for (int step = model->steps; step-- > 0;) {
 			pop_rows(model, tapes, thread, &now, share);
-			if (owns(share, model->gauge_row))
+			if (rows_hold(share->rows, model->gauge_row))
 				adjoint.elevation[gauge_place] += weights[step];
 			BARRIER
 			if (first_in_trouble(shares, threads))
 				break;
-			primal_transport(model, depth, &now, &diagnostics, share->first,
-					 share->last);
-			adjoint_momentum(model, depth, &now, &next, &adjoint, &sensitivities,
-					 share->first, share->last);
-			BARRIER
-			adjoint_continuity(model, depth, &now, &diagnostics, &adjoint,
-					   &sensitivities, share->first, share->last);
-			BARRIER
-			adjoint_transport(model, depth, &now, &diagnostics, &adjoint,
-					  &sensitivities, share->first, share->last);
-			BARRIER
-			adjoint_depth(model, &adjoint, &sensitivities, depth_gradient,
-				      share->first, share->last);
-			swap_states(&now, &next);
+			adjoint_step(model, depth, &now, &next, &adjoint, &diagnostics,
+				     &sensitivities, depth_gradient, share->rows);
+			state_swap(&now, &next);
 			if (thread == 0)
 				progress_show("reverse sweep", model->steps - step, model->steps);
 		}
@@ -279,13 +204,13 @@ void tangent_sweep(const struct model *model, const struct controls *controls,
 	struct diagnostics diagnostics = diagnostics_create(grid);
 	struct diagnostics d_diagnostics = diagnostics_create(grid);
 
-	start_from(model, controls->displacement, &start);
-	start_from(model, direction->displacement, &d_start);
+	state_start(model, controls->displacement, &start);
+	state_start(model, direction->displacement, &d_start);
 	PARALLEL_REGION
 	{
 		int thread = thread_number();
 		struct share *share = &shares[thread];
-		int first = share->first, last = share->last;
+		int first = share->rows.first, last = share->rows.last;
 		struct state now = start, next = other, d_now = d_start, d_next = d_other;
 
 		for (int step = 0; step < model->steps; step++) {
@@ -301,10 +226,10 @@ void tangent_sweep(const struct model *model, const struct controls *controls,
 			primal_momentum(model, depth, &now, &next, &diagnostics, first, last);
 			tangent_momentum(model, depth, &now, &next, &diagnostics, d_depth, &d_now,
 					 &d_next, &d_diagnostics, first, last);
-			if (owns(share, model->gauge_row))
+			if (rows_hold(share->rows, model->gauge_row))
 				d_gauge[step] = d_next.elevation[gauge_place];
-			swap_states(&now, &next);
-			swap_states(&d_now, &d_next);
+			state_swap(&now, &next);
+			state_swap(&d_now, &d_next);
 			if (thread == 0)
 				progress_show("tangent run", step + 1, model->steps);
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tapes of the sweeps: one per thread, on which it pushes the rows of the
- * state that it owns. This is all of the program that calls Reel.
+ * state that it owns. This is all that calls Reel where all steps are kept on tape.
  */
 #ifndef TSUNAMI_TAPES_H
 #define TSUNAMI_TAPES_H

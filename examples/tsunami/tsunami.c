@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "account.h"
 #include "basin.h"
 #include "objective.h"
 #include "options.h"
@@ -14,6 +15,7 @@
 #include "parallel.h"
 #include "progress.h"
 #include "report.h"
+#include "reversal.h"
 #include "source.h"
 #include "sweep.h"
 #include "verify.h"
@@ -119,10 +121,18 @@ static double make_source(const struct options *options, const struct basin *bas
 	return volume;
 }
 
+static uint64_t full_tape_bytes(const struct model *model)
+{
+	uint64_t cells = (uint64_t)model->grid->rows * (uint64_t)model->grid->columns;
+
+	return tapes_need(cells, (uint64_t)model->steps);
+}
+
+/* Of a run that keeps all steps on tape. */
 static void check_budget(const struct options *options, const struct model *model)
 {
 	uint64_t cells = (uint64_t)model->grid->rows * (uint64_t)model->grid->columns;
-	uint64_t need = tapes_need(cells, (uint64_t)model->steps);
+	uint64_t need = full_tape_bytes(model);
 
 	if (options->spill && !options->budget)
 		fail("--spill %s: nothing goes there without a --budget", options->spill);
@@ -130,16 +140,16 @@ static void check_budget(const struct options *options, const struct model *mode
 		return;
 	if (options->budget && options->budget < need)
 		fail("--budget %llu bytes is too small: the tape of %d steps of %llu cells needs "
-		     "%llu bytes (%.0f MiB); choose a directory on a disk with --spill, a larger "
-		     "--budget, fewer --hours or a coarser --resolution", (unsigned long long)options->budget, model->steps,
+		     "%llu bytes (%.0f MiB); choose a directory on a disk with --spill, "
+		     "--checkpoint, a larger --budget, fewer --hours or a coarser --resolution",
+		     (unsigned long long)options->budget, model->steps,
 		     (unsigned long long)cells, (unsigned long long)need,
 		     ceil((double)need / 0x1p20));
 	if ((double)need > physical_memory_bytes())
 		fail("the tape of %d steps of %llu cells needs %.1f GiB and the machine has %.1f: "
-		     "choose a --budget and --spill, fewer --hours or a coarser --resolution",
-		     model->steps,
-		     (unsigned long long)cells, (double)need / 0x1p30,
-		     physical_memory_bytes() / 0x1p30);
+		     "choose --checkpoint, a --budget and --spill, fewer --hours or a coarser "
+		     "--resolution", model->steps, (unsigned long long)cells,
+		     (double)need / 0x1p30, physical_memory_bytes() / 0x1p30);
 }
 
 static double euclidean_norm(const struct grid *grid, const struct controls *controls)
@@ -169,28 +179,42 @@ static void time_primal(struct results *results, double *gauge)
 	state_destroy(&final);
 }
 
-static void compute_gradient(struct results *results, struct tapes *tapes, double *gauge,
+static void compute_gradient(struct results *results, struct reversal *reversal, double *gauge,
 			     struct controls *gradient)
 {
 	const struct model *model = results->model;
-	int threads = results->options->threads;
-	struct state final = state_create(model->grid);
 	double *weights = allocate((size_t)model->steps, sizeof(double));
 	double start = wall_time();
 
-	forward_sweep(model, results->controls, threads, tapes, gauge, &final);
+	reversal_forward(reversal, results->controls, gauge);
 	results->forward_seconds = wall_time() - start;
-	results->tape_bytes = tapes_bytes(tapes);
+	if (reversal->tapes)
+		results->tape_bytes = tapes_bytes(reversal->tapes);
 	results->objective = objective(model, gauge);
 	results->arrival_hours = arrival_hours(model, gauge);
 
 	start = wall_time();
 	objective_weights(model, gauge, weights);
-	reverse_sweep(model, results->controls->depth, threads, tapes, weights, &final, gradient);
+	reversal_reverse(reversal, results->controls, weights, gradient);
 	results->reverse_seconds = wall_time() - start;
 	results->gradient_norm = euclidean_norm(model->grid, gradient);
 	free(weights);
-	state_destroy(&final);
+}
+
+static void take_account(struct results *results, struct reversal *reversal,
+			 struct checkpointing_use *use)
+{
+	if (reversal->tapes) {
+		results->tapes_use = tapes_use(reversal->tapes);
+		return;
+	}
+	*use = checkpointing_use(reversal->checkpointing);
+	results->checkpointing = use;
+	results->tape_bytes = use->tape_bytes;
+	results->tapes_use = (struct tapes_use){.stalls = use->waits,
+						.stall_seconds = use->wait_seconds,
+						.resident_bytes = use->resident_bytes,
+						.spilled_bytes = use->disk_bytes};
 }
 
 static void print_setting(const struct results *results)
@@ -220,6 +244,12 @@ static void print_tapes(const struct results *results)
 {
 	const struct tapes_use *use = &results->tapes_use;
 
+	if (results->checkpointing) {
+		account_print(results->checkpointing, full_tape_bytes(results->model),
+			      results->forward_seconds + results->reverse_seconds,
+			      results->options->audit);
+		return;
+	}
 	printf("Tape            %.1f MB on %d thread%s", (double)results->tape_bytes / 1e6,
 	       results->options->threads, results->options->threads == 1 ? "" : "s");
 	if (use->spilled_bytes)
@@ -285,7 +315,8 @@ static void name_gauge(struct results *results, char *text, size_t size)
 static int run(struct results *results, struct controls *gradient)
 {
 	const struct options *options = results->options;
-	struct tapes *tapes = tapes_open(options->threads, options->budget, options->spill);
+	struct reversal reversal = reversal_open(options, results->model, results->controls);
+	struct checkpointing_use use;
 	double *gauge = allocate((size_t)results->model->steps, sizeof(double));
 	struct verification verification;
 	int status = EXIT_WELL;
@@ -293,21 +324,22 @@ static int run(struct results *results, struct controls *gradient)
 	results->gauge = gauge;
 	results->gradient = gradient;
 	time_primal(results, gauge);
-	compute_gradient(results, tapes, gauge, gradient);
-	results->tapes_use = tapes_use(tapes);
+	compute_gradient(results, &reversal, gauge, gradient);
+	take_account(results, &reversal, &use);
 	if (!options->quiet)
 		print_results(results);
 	if (options->verify) {
 		verification = verify_gradient(results->model, results->controls, gauge, gradient,
-					       options->threads, tapes);
+					       options->threads, &reversal);
 		results->verification = &verification;
 		status = report_verification(results);
 	}
-	tapes_close(tapes);
+	reversal_close(&reversal);
 	output_write(results);
 	if (!options->quiet)
 		printf("Written to      %s/\n", options->output);
 	results->verification = NULL;
+	results->checkpointing = NULL;
 	free(gauge);
 	return status;
 }
@@ -328,7 +360,8 @@ int main(int count, char **arguments)
 	output_check_directory(options.output);
 	basin = make_basin(&options, &results.bathymetry);
 	model = make_model(&options, &basin);
-	check_budget(&options, &model);
+	if (!options.scheme.text)
+		check_budget(&options, &model);
 	controls = (struct controls){grid_field(&basin.grid), basin.depth};
 	gradient = (struct controls){grid_field(&basin.grid), grid_field(&basin.grid)};
 	results.basin = &basin;

@@ -135,14 +135,13 @@ static void taylor_test(const struct model *model, const struct controls *contro
 
 static void dot_product_test(const struct model *model, const struct controls *controls,
 			     const struct controls *direction, int threads,
-			     struct tapes *tapes, struct verification *verification)
+			     struct reversal *reversal, struct verification *verification)
 {
 	size_t steps = (size_t)model->steps;
 	double *weights = allocate(steps, sizeof(double));
 	double *gauge = allocate(steps, sizeof(double));
 	double *d_gauge = allocate(steps, sizeof(double));
 	struct controls transposed = controls_create(model->grid);
-	struct state final = state_create(model->grid);
 	long double tangent_product = 0.0L, adjoint_product;
 	uint64_t seed = 3;
 	double start;
@@ -153,9 +152,9 @@ static void dot_product_test(const struct model *model, const struct controls *c
 	for (size_t n = 0; n < steps; n++)
 		tangent_product += (long double)weights[n] * d_gauge[n];
 	start = wall_time();
-	forward_sweep(model, controls, threads, tapes, gauge, &final);
+	reversal_forward(reversal, controls, gauge);
 	verification->forward_seconds = wall_time() - start;
-	reverse_sweep(model, controls->depth, threads, tapes, weights, &final, &transposed);
+	reversal_reverse(reversal, controls, weights, &transposed);
 	adjoint_product = dot_product(model->grid, direction, &transposed);
 
 	verification->tangent_product = tangent_product;
@@ -166,17 +165,16 @@ static void dot_product_test(const struct model *model, const struct controls *c
 	free(gauge);
 	free(d_gauge);
 	controls_destroy(&transposed);
-	state_destroy(&final);
 }
 
 struct verification verify_gradient(const struct model *model, const struct controls *controls,
 				    const double *gauge, const struct controls *gradient,
-				    int threads, struct tapes *tapes)
+				    int threads, struct reversal *reversal)
 {
 	struct verification verification;
 	struct controls direction = choose_direction(model, controls->depth);
 
-	dot_product_test(model, controls, &direction, threads, tapes, &verification);
+	dot_product_test(model, controls, &direction, threads, reversal, &verification);
 	taylor_test(model, controls, &direction, gauge, gradient, threads, &verification);
 	controls_destroy(&direction);
 	return verification;

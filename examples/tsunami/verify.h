@@ -15,8 +15,7 @@
 #ifndef TSUNAMI_VERIFY_H
 #define TSUNAMI_VERIFY_H
 
-#include "shallow.h"
-#include "tapes.h"
+#include "reversal.h"
 
 #define TAYLOR_DECADES 5
 #define TAYLOR_SIZES (TAYLOR_DECADES + 1)
@@ -35,10 +34,10 @@ struct verification {
 	double forward_seconds;   /* of a forward sweep on tapes whose memory is warm */
 };
 
-/* Test the gradient at the controls, where the gauge recorded gauge[]. */
+/* Test the gradient at the controls, where the gauge recorded gauge[], by such a reversal. */
 struct verification verify_gradient(const struct model *model, const struct controls *controls,
 				    const double *gauge, const struct controls *gradient,
-				    int threads, struct tapes *tapes);
+				    int threads, struct reversal *reversal);
 
 int verification_passed(const struct verification *verification);
 void verification_print(const struct verification *verification);

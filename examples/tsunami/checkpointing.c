@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "checkpointing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <reel.h>
+
+#include "loop.h"
+#include "progress.h"
+#include "report.h"
+#include "step.h"
+
+/* The part of the machine's memory that auto takes where there is no budget. */
+#define MEMORY_PART 0.75
+
+struct checkpointing {
+	const struct options *options;
+	const struct model *model;
+	struct loop loop;
+	struct layout layout;
+	struct costs costs; /* of auto, and the following */
+	struct choice choice, runner_up;
+	reel_plan *plan;
+	reel_pool *pool;
+	reel_checkpoint *run;
+	struct state state;
+};
+
+static void keep_silent(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)message;
+	(void)context;
+}
+
+static reel_store *open_store(const char *directory)
+{
+	reel_store *store;
+
+	if (reel_store_open(&store, "file", directory))
+		fail("--spill %s: %s", directory, reel_store_problem());
+	return store;
+}
+
+static struct limits find_limits(const struct options *options)
+{
+	struct limits limits = {.memory = options->budget};
+
+	if (!limits.memory)
+		limits.memory = (uint64_t)(MEMORY_PART * physical_memory_bytes());
+	if (options->spill)
+		limits.disk = options->disk_budget ? options->disk_budget : UINT64_MAX;
+	return limits;
+}
+
+static void choose(struct checkpointing *checkpointing, const struct tape_shape *shape,
+		   const struct controls *controls)
+{
+	const struct options *options = checkpointing->options;
+	struct limits limits = find_limits(options);
+	double *gauge = allocate((size_t)checkpointing->model->steps, sizeof(double));
+	struct costs *costs = &checkpointing->costs;
+
+	checkpointing->loop.gauge = gauge;
+	checkpointing->loop.depth = controls->depth;
+	*costs = costs_measure(&checkpointing->loop, shape, controls->displacement,
+			       limits.memory, options->spill);
+	checkpointing->choice = costs_choose(costs, &limits, shape, checkpointing->model->steps,
+					     &checkpointing->runner_up);
+	checkpointing->layout = checkpointing->choice.layout;
+	free(gauge);
+}
+
+/* What an option is for, and what it does not go with. */
+static void check_options(const struct options *options)
+{
+	const struct scheme *scheme = &options->scheme;
+	int uses_disk = scheme->automatic || scheme->planner == REEL_STORE_ALL ||
+			scheme_has_disk(scheme);
+
+	if (scheme_has_disk(scheme) && !options->spill)
+		fail("--checkpoint %s keeps states on a disk: choose a directory there with "
+		     "--spill", scheme->text);
+	if (options->spill && !uses_disk)
+		fail("--spill %s: --checkpoint %s keeps nothing on a disk; leave it out, or choose "
+		     "hrevolve, two-level or store-all", options->spill, scheme->text);
+	if (options->spill && scheme->planner == REEL_STORE_ALL && !options->budget)
+		fail("--spill %s: nothing goes there without a --budget", options->spill);
+	if (scheme->automatic && options->segment)
+		fail("--segment: with --checkpoint auto it is chosen, too; leave it out");
+}
+
+static void open_pool(struct checkpointing *checkpointing)
+{
+	const struct layout *layout = &checkpointing->layout;
+	const struct options *options = checkpointing->options;
+	struct reel_pool_options pool = {.hard_budget = options->budget,
+					 .slab_bytes = layout->shape.slab_bytes};
+	const char *problem;
+
+	if (layout->spills)
+		pool.store = open_store(options->spill);
+	problem = reel_pool_options_problem(&pool);
+	if (problem)
+		fail("--budget of %.1f MB: %s; choose a larger --budget",
+		     (double)options->budget / 1e6, problem);
+	if (reel_pool_open(&checkpointing->pool, &pool))
+		fail("no memory for the tape; choose a smaller --budget");
+}
+
+static void open_run(struct checkpointing *checkpointing)
+{
+	const struct layout *layout = &checkpointing->layout;
+	struct reel_checkpoint_options options = {
+		.pool = checkpointing->pool,
+		.segment_steps = layout->segment,
+		.flags = checkpointing->options->audit ? REEL_CHECKPOINT_AUDIT : 0,
+	};
+	reel_model model = loop_model(&checkpointing->loop);
+	const char *problem;
+
+	if (layout->problem.steps == REEL_UNKNOWN_STEPS)
+		options.finished = loop_is_finished;
+	else
+		options.steps = layout->steps;
+	if (layout->has_disk)
+		options.store[1] = open_store(checkpointing->options->spill);
+	problem = reel_checkpoint_problem(checkpointing->plan, &model, &options);
+	if (problem)
+		fail("--checkpoint %s: %s", checkpointing->options->scheme.text, problem);
+	if (reel_checkpoint_open(&checkpointing->run, checkpointing->plan, &model, &options))
+		fail("no memory for a run of %lld steps", (long long)layout->steps);
+}
+
+struct checkpointing *checkpointing_open(const struct options *options,
+					 const struct model *model,
+					 const struct controls *controls)
+{
+	struct tape_shape shape = tape_shape(model->grid, options->budget);
+	struct checkpointing *checkpointing;
+
+	check_options(options);
+	reel_set_error_handler(keep_silent, NULL);
+	checkpointing = allocate(1, sizeof(*checkpointing));
+	checkpointing->options = options;
+	checkpointing->model = model;
+	loop_open(&checkpointing->loop, model, shape.chunk_rows);
+	if (options->scheme.automatic)
+		choose(checkpointing, &shape, controls);
+	else
+		checkpointing->layout = layout_create(&options->scheme, &shape, model->steps,
+						      options->segment, options->budget);
+	if (checkpointing->layout.planner == REEL_STORE_ALL && options->spill && options->budget)
+		checkpointing->layout.spills = 1;
+	checkpointing->plan = layout_open_plan(&checkpointing->layout, options->budget);
+	open_pool(checkpointing);
+	open_run(checkpointing);
+	checkpointing->state = state_create(model->grid);
+	return checkpointing;
+}
+
+void checkpointing_close(struct checkpointing *checkpointing)
+{
+	reel_checkpoint_close(checkpointing->run);
+	reel_pool_close(checkpointing->pool);
+	reel_plan_close(checkpointing->plan);
+	loop_close(&checkpointing->loop);
+	state_destroy(&checkpointing->state);
+	free(checkpointing);
+}
+
+static void require(struct checkpointing *checkpointing, int error)
+{
+	const struct loop *loop = &checkpointing->loop;
+
+	progress_clear();
+	if (!error)
+		return;
+	if (loop->dry_step >= 0)
+		report_dry(loop->model, loop->depth, &checkpointing->state, (int)loop->dry_step);
+	fail("--checkpoint %s stopped: %s%s", checkpointing->options->scheme.text,
+	     reel_checkpoint_message(checkpointing->run),
+	     error == -EDQUOT ? "; choose a larger --budget" : "");
+}
+
+void checkpointing_forward(struct checkpointing *checkpointing, const struct controls *controls,
+			   double *gauge)
+{
+	struct loop *loop = &checkpointing->loop;
+
+	loop->depth = controls->depth;
+	loop->gauge = gauge;
+	loop->known = 0;
+	state_start(checkpointing->model, controls->displacement, &checkpointing->state);
+	require(checkpointing,
+		reel_checkpoint_forward(checkpointing->run, loop, &checkpointing->state));
+}
+
+void checkpointing_reverse(struct checkpointing *checkpointing, const double *weights,
+			   struct controls *gradient)
+{
+	struct loop *loop = &checkpointing->loop;
+	struct adjoint adjoint = adjoint_create(checkpointing->model->grid);
+
+	loop->weights = weights;
+	state_swap(&adjoint.next, &checkpointing->state);
+	require(checkpointing, reel_checkpoint_reverse(checkpointing->run, loop,
+						       &checkpointing->state, &adjoint));
+	copy_wet(loop->model, adjoint.state.elevation, gradient->displacement);
+	copy_wet(loop->model, adjoint.depth_gradient, gradient->depth);
+	adjoint_destroy(&adjoint);
+}
+
+static struct counts counts_of(const struct reel_checkpoint_stats *stats)
+{
+	return (struct counts){
+		.advanced = stats->advanced,
+		.recorded = stats->recorded,
+		.reversed = stats->reversed,
+		.stores = {stats->stores[0], stats->stores[1]},
+		.loads = {stats->loads[0], stats->loads[1]},
+	};
+}
+
+struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing)
+{
+	struct reel_checkpoint_stats stats;
+	struct reel_pool_stats pool;
+
+	reel_checkpoint_get_stats(checkpointing->run, &stats);
+	reel_pool_get_stats(checkpointing->pool, &pool);
+	return (struct checkpointing_use){
+		.layout = checkpointing->layout,
+		.planned = layout_count(&checkpointing->layout, checkpointing->plan),
+		.done = counts_of(&stats),
+		.snapshot_bytes = stats.peak_snapshot_bytes,
+		.tape_bytes = stats.peak_tape_bytes,
+		.resident_bytes = pool.peak_resident_bytes,
+		.disk_bytes = stats.put_bytes + pool.written_bytes,
+		.waits = stats.waits + pool.stalls,
+		.wait_seconds = 1e-9 * (double)(stats.wait_ns + pool.stall_ns),
+		.is_measured = checkpointing->options->scheme.automatic,
+		.costs = checkpointing->costs,
+		.choice = checkpointing->choice,
+		.runner_up = checkpointing->runner_up,
+	};
+}

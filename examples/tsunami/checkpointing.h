@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gradient with memory for a few states, or as --checkpoint says: a plan, carried out
+ * on the loop over the steps.
+ */
+#ifndef TSUNAMI_CHECKPOINTING_H
+#define TSUNAMI_CHECKPOINTING_H
+
+#include "costs.h"
+#include "options.h"
+#include "shallow.h"
+
+struct checkpointing;
+
+/* The plan, and what carrying it out took. */
+struct checkpointing_use {
+	struct layout layout;
+	struct counts planned, done;
+	uint64_t snapshot_bytes; /* the most that was in memory */
+	uint64_t tape_bytes;     /* the most that was on the tape */
+	uint64_t resident_bytes; /* the most that both took, idle memory included */
+	uint64_t disk_bytes;     /* written to the disk */
+	uint64_t waits;
+	double wait_seconds;     /* for the disk */
+	int is_measured;         /* by auto: the costs, what it chose, and the next best */
+	struct costs costs;
+	struct choice choice, runner_up;
+};
+
+/*
+ * As the options say. `gauge` and `final` of a sweep are the caller's. auto measures
+ * a few steps from the controls first. Ends the program if it cannot be.
+ */
+struct checkpointing *checkpointing_open(const struct options *options,
+					 const struct model *model,
+					 const struct controls *controls);
+void checkpointing_close(struct checkpointing *checkpointing);
+
+/* As forward_sweep() and reverse_sweep(); a forward sweep begins anew. */
+void checkpointing_forward(struct checkpointing *checkpointing, const struct controls *controls,
+			   double *gauge);
+void checkpointing_reverse(struct checkpointing *checkpointing, const double *weights,
+			   struct controls *gradient);
+
+/* Of the sweeps that were run last. */
+struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing);
+
+#endif

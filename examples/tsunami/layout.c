@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "layout.h"
+
+#include <math.h>
+
+#include <reel.h>
+
+#include "report.h"
+#include "step.h"
+
+#define LARGEST_SLAB ((uint64_t)2 << 20)
+#define SMALLEST_SLAB ((uint64_t)64 << 10)
+#define SLABS_IN_BUDGET 32
+#define PAGE 4096
+/* A pool keeps some slabs besides those that are full: the one left last, and a frame cut up. */
+#define SPARE_SLABS 3
+/* Without a measurement: how long a state is on its way to the disk or back, in steps. */
+#define DISK_STEPS 2.0
+/* A planner with a table takes its time for more. */
+#define MOST_TABLE_SEGMENTS 1000
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+static int64_t divide_up(int64_t number, int64_t by)
+{
+	return (number + by - 1) / by;
+}
+
+struct tape_shape tape_shape(const struct grid *grid, uint64_t budget)
+{
+	uint64_t row = row_values(grid) * sizeof(double), slab = LARGEST_SLAB, chunk;
+	struct tape_shape shape = {.state_bytes = (uint64_t)grid->rows * row};
+	int64_t rows = grid->rows;
+
+	if (budget && budget / SLABS_IN_BUDGET < slab)
+		slab = budget / SLABS_IN_BUDGET;
+	if (slab < SMALLEST_SLAB)
+		slab = SMALLEST_SLAB;
+	shape.chunks = divide_up(rows, slab > row ? (int64_t)(slab / row) : 1);
+	shape.chunk_rows = (int)divide_up(rows, shape.chunks);
+	shape.chunks = divide_up(rows, shape.chunk_rows);
+	chunk = (uint64_t)shape.chunk_rows * row;
+	shape.chunks_in_slab = slab > chunk ? (int64_t)(slab / chunk) : 1;
+	shape.slab_bytes = round_up((uint64_t)shape.chunks_in_slab * chunk, SMALLEST_SLAB);
+	shape.kept_bytes = round_up(shape.state_bytes, PAGE);
+	return shape;
+}
+
+uint64_t tape_memory(const struct tape_shape *shape, int64_t steps)
+{
+	int64_t slabs = divide_up(steps * shape->chunks, shape->chunks_in_slab) + SPARE_SLABS;
+
+	return (uint64_t)slabs * shape->slab_bytes;
+}
+
+int64_t tape_steps_in(const struct tape_shape *shape, uint64_t bytes)
+{
+	int64_t slabs = (int64_t)(bytes / shape->slab_bytes) - SPARE_SLABS;
+
+	return slabs > 0 ? slabs * shape->chunks_in_slab / shape->chunks : 0;
+}
+
+static int has_table(enum reel_planner planner)
+{
+	return planner == REEL_MIXED || planner == REEL_HIERARCHICAL ||
+	       planner == REEL_DISK_REVOLVE;
+}
+
+static int64_t states_in_memory(const struct layout *layout)
+{
+	return layout->problem.tier[0].slots + (layout->has_disk ? MOVING_STATES : 0);
+}
+
+static int64_t fitting_segment(const struct layout *layout, uint64_t budget)
+{
+	uint64_t states = (uint64_t)states_in_memory(layout) * layout->shape.kept_bytes;
+	int64_t segment = budget > states ? tape_steps_in(&layout->shape, budget - states) : 0;
+
+	return segment > 0 ? segment : 1;
+}
+
+static int64_t choose_segment(const struct layout *layout, uint64_t budget)
+{
+	int64_t segment = layout->problem.tier[0].slots;
+
+	if (layout->planner == REEL_STORE_ALL)
+		return 1;
+	if (layout->planner == REEL_MIXED)
+		return layout->problem.tape_states;
+	if (budget)
+		segment = fitting_segment(layout, budget);
+	else if (has_table(layout->planner) && segment * MOST_TABLE_SEGMENTS < layout->steps)
+		segment = divide_up(layout->steps, MOST_TABLE_SEGMENTS);
+	return segment < layout->steps ? segment : layout->steps;
+}
+
+static void set_tiers(const struct scheme *scheme, struct layout *layout)
+{
+	struct reel_problem *problem = &layout->problem;
+
+	layout->has_disk = scheme_has_disk(scheme);
+	problem->tiers = layout->planner == REEL_STORE_ALL ? 0 : layout->has_disk ? 2 : 1;
+	problem->tier[0].slots = scheme->states;
+	problem->tier[1].slots = scheme->disk_states;
+	problem->period = scheme->period;
+	problem->tape_states = scheme->tape_states;
+}
+
+struct layout layout_create(const struct scheme *scheme, const struct tape_shape *shape,
+			    int64_t steps, int64_t segment, uint64_t budget)
+{
+	struct layout layout = {.shape = *shape, .planner = scheme->planner, .steps = steps};
+	struct reel_problem *problem = &layout.problem;
+
+	set_tiers(scheme, &layout);
+	layout.segment = segment ? segment : choose_segment(&layout, budget);
+	if (layout.segment > steps)
+		fail("--segment %lld: there are only %lld steps", (long long)layout.segment,
+		     (long long)steps);
+	if (layout.planner == REEL_MIXED && layout.segment != problem->tape_states)
+		fail("--segment %lld: the tape of a step is as large as a state, so that with "
+		     "--checkpoint %s a segment has %lld steps; leave --segment out",
+		     (long long)layout.segment, scheme->text, (long long)problem->tape_states);
+	layout.segments = divide_up(steps, layout.segment);
+	problem->steps = layout.planner == REEL_ONLINE ? REEL_UNKNOWN_STEPS : layout.segments;
+	if (layout.has_disk && !scheme->disk_states)
+		problem->tier[1].slots = layout.segments + 1;
+	problem->tier[1].store_cost = DISK_STEPS / (double)layout.segment;
+	problem->tier[1].load_cost = DISK_STEPS / (double)layout.segment;
+	if (!layout.has_disk)
+		problem->tier[1] = (struct reel_tier){0};
+	return layout;
+}
+
+static void check_memory(const struct layout *layout, const reel_plan *plan, uint64_t budget)
+{
+	struct reel_schedule_report report;
+	double need, limit = budget ? (double)budget : physical_memory_bytes();
+	int64_t steps, states;
+
+	if (reel_plan_check(plan, NULL, layout->segments, &report))
+		fail("the plan cannot be carried out: %s",
+		     report.wrong ? report.wrong : "no memory");
+	steps = report.peak_tape_steps * layout->segment;
+	steps = steps < layout->steps ? steps : layout->steps;
+	states = report.peak_slots[0] + (layout->has_disk ? MOVING_STATES : 0);
+	need = (double)states * (double)layout->shape.kept_bytes +
+	       (double)tape_memory(&layout->shape, steps);
+	if (need <= limit || (layout->spills && budget >= 8 * layout->shape.slab_bytes))
+		return;
+	fail("%s of %.1f MB is too small: states in memory (%lld) and tape (of %lld step%s) need "
+	     "%.1f MB; choose %s%s", budget ? "--budget" : "the machine's memory", limit / 1e6,
+	     (long long)states, (long long)steps, steps == 1 ? "" : "s", ceil(need / 1e5) / 10.0,
+	     budget ? "a larger --budget, " : "", layout->planner == REEL_STORE_ALL
+			    ? "--spill with a --budget, or a planner that keeps states"
+			    : "fewer states or a shorter --segment");
+}
+
+reel_plan *layout_open_plan(const struct layout *layout, uint64_t budget)
+{
+	const char *problem = reel_plan_problem(layout->planner, &layout->problem);
+	reel_plan *plan;
+
+	if (problem)
+		fail("--checkpoint %s with %lld segments of %lld steps: %s; choose another "
+		     "--segment", reel_planner_name(layout->planner), (long long)layout->segments,
+		     (long long)layout->segment, problem);
+	if (reel_plan_open(&plan, layout->planner, &layout->problem))
+		fail("no memory for the plan of %lld segments; choose a longer --segment",
+		     (long long)layout->segments);
+	check_memory(layout, plan, budget);
+	return plan;
+}
+
+/* The model's step at which a segment begins. */
+static int64_t step_of(const struct layout *layout, int64_t segment)
+{
+	int64_t step = segment * layout->segment;
+
+	return step < layout->steps ? step : layout->steps;
+}
+
+static void count_action(const struct layout *layout, const reel_action *action,
+			 struct counts *counts)
+{
+	int64_t steps = step_of(layout, action->last) - step_of(layout, action->first);
+
+	switch (action->kind) {
+	case REEL_ADVANCE: counts->advanced += steps; break;
+	case REEL_RECORD: counts->recorded += steps; break;
+	case REEL_REVERSE: counts->reversed += steps; break;
+	case REEL_STORE: counts->stores[action->tier]++; break;
+	case REEL_LOAD: counts->loads[action->tier]++; break;
+	case REEL_DROP: break;
+	case REEL_DONE: break;
+	}
+}
+
+struct counts layout_count(const struct layout *layout, const reel_plan *plan)
+{
+	struct counts counts = {0};
+	reel_schedule schedule;
+	reel_action action;
+
+	reel_schedule_begin(&schedule, plan);
+	do {
+		/* The end is not known yet: the loop may meet it within this action. */
+		if (reel_schedule_next(&schedule, &action) && action.last >= layout->segments) {
+			action.last = layout->segments;
+			reel_schedule_end(&schedule, layout->segments, layout->segments);
+		}
+		count_action(layout, &action, &counts);
+	} while (action.kind != REEL_DONE);
+	return counts;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a run is laid out in memory: what a chunk of rows and a slab are, how many steps
+ * are a segment, what the states and the tape take up.
+ */
+#ifndef TSUNAMI_LAYOUT_H
+#define TSUNAMI_LAYOUT_H
+
+#include <stdint.h>
+
+#include "grid.h"
+#include "scheme.h"
+
+/* How a step lies on the tape: a slab has room for a whole number of chunks. */
+struct tape_shape {
+	int chunk_rows;
+	int64_t chunks;         /* of a step */
+	int64_t chunks_in_slab;
+	uint64_t slab_bytes;
+	uint64_t state_bytes;   /* of a snapshot */
+	uint64_t kept_bytes;    /* the memory that a snapshot takes */
+};
+
+/* Under a budget of so many bytes, 0: none. */
+struct tape_shape tape_shape(const struct grid *grid, uint64_t budget);
+
+/* The memory of the tape of so many steps, and how many fit. */
+uint64_t tape_memory(const struct tape_shape *shape, int64_t steps);
+int64_t tape_steps_in(const struct tape_shape *shape, uint64_t bytes);
+
+/* Snapshots that may be on their way to the disk and back, in memory. */
+#define MOVING_STATES 2
+
+struct layout {
+	struct tape_shape shape;
+	enum reel_planner planner;
+	struct reel_problem problem; /* its steps are segments */
+	int64_t steps;
+	int64_t segment;             /* steps */
+	int64_t segments;
+	int has_disk;                /* the second tier is one */
+	int spills;                  /* tapes go to the disk */
+};
+
+/*
+ * What a scheme needs for so many steps. `segment` is the user's, 0: chosen so that the
+ * tape of a segment fills what the states leave of the budget; without a budget it takes
+ * as much as the states. Ends the program if it cannot be.
+ */
+struct layout layout_create(const struct scheme *scheme, const struct tape_shape *shape,
+			    int64_t steps, int64_t segment, uint64_t budget);
+
+/* Open its plan, or end the program: it cannot be, or is for more memory than there is. */
+reel_plan *layout_open_plan(const struct layout *layout, uint64_t budget);
+
+/* What a run does, in steps of the model. */
+struct counts {
+	int64_t advanced, recorded, reversed;
+	uint64_t stores[2], loads[2]; /* memory, disk */
+};
+
+/* What the plan says it will do. */
+struct counts layout_count(const struct layout *layout, const reel_plan *plan);
+
+#endif

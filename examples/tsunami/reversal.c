@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "reversal.h"
+
+#include "sweep.h"
+
+struct reversal reversal_open(const struct options *options, const struct model *model,
+			      const struct controls *controls)
+{
+	struct reversal reversal = {.model = model, .threads = options->threads};
+
+	if (options->scheme.text) {
+		reversal.checkpointing = checkpointing_open(options, model, controls);
+		return reversal;
+	}
+	reversal.tapes = tapes_open(options->threads, options->budget, options->spill);
+	reversal.final = state_create(model->grid);
+	return reversal;
+}
+
+void reversal_close(struct reversal *reversal)
+{
+	if (reversal->checkpointing) {
+		checkpointing_close(reversal->checkpointing);
+		return;
+	}
+	tapes_close(reversal->tapes);
+	state_destroy(&reversal->final);
+}
+
+void reversal_forward(struct reversal *reversal, const struct controls *controls, double *gauge)
+{
+	if (reversal->checkpointing)
+		checkpointing_forward(reversal->checkpointing, controls, gauge);
+	else
+		forward_sweep(reversal->model, controls, reversal->threads, reversal->tapes, gauge,
+			      &reversal->final);
+}
+
+void reversal_reverse(struct reversal *reversal, const struct controls *controls,
+		      const double *weights, struct controls *gradient)
+{
+	if (reversal->checkpointing)
+		checkpointing_reverse(reversal->checkpointing, weights, gradient);
+	else
+		reverse_sweep(reversal->model, controls->depth, reversal->threads, reversal->tapes,
+			      weights, &reversal->final, gradient);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the loop over the steps is reversed: all of them on the threads' tapes, or
+ * with checkpointing. Either way the gradient is the same to the last bit.
+ */
+#ifndef TSUNAMI_REVERSAL_H
+#define TSUNAMI_REVERSAL_H
+
+#include "checkpointing.h"
+#include "tapes.h"
+
+struct reversal {
+	const struct model *model;
+	int threads;
+	struct tapes *tapes;                 /* one of the two */
+	struct checkpointing *checkpointing;
+	struct state final;                  /* with tapes */
+};
+
+/* As the options say; the controls are for measuring. */
+struct reversal reversal_open(const struct options *options, const struct model *model,
+			      const struct controls *controls);
+void reversal_close(struct reversal *reversal);
+
+/* The elevations at the gauge; then, from dJ/d(gauge), dJ/d(controls) in the wet cells. */
+void reversal_forward(struct reversal *reversal, const struct controls *controls, double *gauge);
+void reversal_reverse(struct reversal *reversal, const struct controls *controls,
+		      const double *weights, struct controls *gradient);
+
+#endif

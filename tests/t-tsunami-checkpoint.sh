@@ -1,0 +1,154 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Checkpointing of the tsunami: whatever the planner, the segments and the tiers, the gradient is
+# bitwise that of all steps on tape, within the budget, and what was done is what was planned.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+tsunami=$TSUNAMI
+[ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
+
+# LeakSanitizer sees what fontconfig keeps until the end.
+LSAN_OPTIONS=suppressions=$PWD/leaks:print_suppressions=0
+export LSAN_OPTIONS
+echo 'leak:libfontconfig' >leaks
+
+# key NAME: its value in the summary of the last run.
+key() {
+	sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}\$/\1/p" out/summary.json
+}
+
+# run OPTION...: a short run on coarse cells.
+run() {
+	rm -rf out
+	"$tsunami" --quiet --basin idealised --resolution 60 --threads 1 --output out "$@" \
+		>stdout 2>stderr
+}
+
+did_as_planned() {
+	for name in advanced recorded reversed memory_stores memory_loads disk_stores disk_loads; do
+		[ -n "$(key planned_$name)" ] && [ "$(key planned_$name)" = "$(key $name)" ] ||
+			return 1
+	done
+}
+
+# gives_the_gradient WHAT OPTION...: that of reference/ to the last bit, as planned.
+gives_the_gradient() {
+	what=$1
+	shift
+	run "$@" && cmp $reference/gradient.nc out/gradient.nc
+	ok $? "the gradient of $what is bitwise that of all steps on tape"
+	did_as_planned
+	ok $? "and the run is as planned: $(key advanced) steps, $(key memory_stores) + $(key disk_stores) states"
+}
+
+mkdir spill
+run --steps 127 --hours 10 && mv out all
+reference=all
+run --steps 2 --hours 0.1 --checkpoint hrevolve:1:1 --spill spill
+disk=spill
+if grep -q 'kept in memory' stderr; then
+	skip 'states on a disk: there is none here'
+	disk=
+fi
+
+for planner in store-all binomial:4 binomial:1 online:5 mixed:6:2 mixed:9:4; do
+	gives_the_gradient "$planner" --steps 127 --hours 10 --checkpoint $planner --audit
+done
+[ -n "$disk" ] &&
+	for planner in multistage:3:4 two-level:3:6 hierarchical:2:5 disk-revolve:3 periodic:3:5 \
+		hrevolve:2:5 twolevel:3:6; do
+		gives_the_gradient "$planner" --steps 127 --hours 10 --checkpoint $planner --audit \
+			--spill spill
+	done
+for segment in 1 10 126 127; do
+	gives_the_gradient "segments of $segment steps" --steps 127 --hours 10 \
+		--checkpoint binomial:3 --segment $segment
+	[ "$(key segment_steps)" = $segment ] && [ "$(key tape_bytes)" = $((24 * $(key cells) * segment)) ]
+	ok $? 'whose tape has no more than them'
+done
+gives_the_gradient 'segments of an unknown end' --steps 127 --hours 10 --checkpoint online:4 --segment 10
+gives_the_gradient 'auto' --steps 127 --hours 10 --checkpoint auto
+
+run --steps 127 --hours 10 --threads 2 --checkpoint binomial:3
+if grep -q ': 1 can be had here' stderr; then
+	skip 'two threads: built without OpenMP'
+else
+	gives_the_gradient 'two threads' --steps 127 --hours 10 --threads 2 --checkpoint binomial:3
+fi
+
+run --steps 127 --hours 10 --checkpoint binomial:4 --verify
+ok $? 'a run with checkpointing verifies: its second gradient is right, too'
+
+# Slabs under this budget hold a part of a step.
+run --resolution 30 --steps 60 --hours 2 && mv out fine
+reference=fine
+gives_the_gradient 'steps of several chunks' --resolution 30 --steps 60 --hours 2 \
+	--checkpoint binomial:3 --budget 2M
+
+# Ten times as much tape as there is room for, in memory and on the disk together. 2,400 cells of
+# 24 bytes are 57,600 a step.
+budget=$((1 << 20))
+run --steps 400 --hours 30 && mv out long
+reference=long
+full=$((24 * $(sed -n 's/^ *"cells": \([0-9]*\),$/\1/p' long/summary.json) * 400))
+gives_the_gradient 'a tape of 20 budgets' --steps 400 --hours 30 --checkpoint binomial:5 --budget $budget
+[ $full -ge $((20 * budget)) ] && [ "$(key tape_resident_bytes)" -le $budget ]
+ok $? "its states and tape stayed within the budget: $(key tape_resident_bytes) bytes"
+if [ -n "$disk" ]; then
+	gives_the_gradient 'ten times memory and disk' --steps 400 --hours 30 \
+		--checkpoint hrevolve:3:20 --budget $budget --spill spill
+	[ $full -ge $((10 * (budget + 20 * 57600))) ] &&
+		[ "$(key tape_resident_bytes)" -le $budget ] && [ "$(key disk_stores)" -gt 0 ]
+	ok $? "its states and tape stayed within the budget: $(key tape_resident_bytes) bytes"
+	gives_the_gradient 'what auto does with them' --steps 400 --hours 30 --checkpoint auto \
+		--budget $budget --disk-budget 1M --spill spill
+	[ $full -ge $((10 * (budget + (1 << 20)))) ] &&
+		[ "$(key tape_resident_bytes)" -le $budget ] &&
+		[ "$(key planner)" != '"store-all"' ]
+	ok $? "it keeps states: $(key planner), $(key tape_resident_bytes) bytes"
+	gives_the_gradient 'all steps on a tape that spills' --steps 400 --hours 30 \
+		--checkpoint store-all --budget 4M --spill spill
+	[ "$(key tape_resident_bytes)" -le $((4 << 20)) ] && [ "$(key tape_spilled_bytes)" -gt 0 ]
+	ok $? "it was spilled: $(key tape_spilled_bytes) bytes"
+	[ -z "$(ls -A spill)" ]
+	ok $? 'nothing is left on the disk'
+fi
+run --steps 400 --hours 30 --checkpoint auto --budget $budget && cmp long/gradient.nc out/gradient.nc
+ok $? 'auto without a disk gives the gradient'
+[ "$(key planner)" = '"binomial"' ] && [ "$(key tape_resident_bytes)" -le $budget ]
+ok $? "within the budget: $(key planner), $(key tape_resident_bytes) bytes"
+
+# refuses WHAT REMEDY OPTION...
+refuses() {
+	what=$1 wanted=$2
+	shift 2
+	rm -rf out
+	is_refused "$wanted" "$tsunami" --quiet --basin idealised --resolution 60 --steps 127 \
+		--hours 10 --output out "$@" && [ ! -e out ]
+	ok $? "$what is refused: $(head -n 1 stderr)"
+}
+
+refuses 'an unknown planner' 'help' --checkpoint revolve:3
+refuses 'a planner without its number' 'binomial:STATES' --checkpoint binomial
+refuses 'no states' 'from 1' --checkpoint binomial:0
+refuses 'a number with a tail' 'binomial:STATES' --checkpoint binomial:3x
+refuses 'a number too many' 'binomial:STATES' --checkpoint binomial:3:4
+refuses 'a number for what has none' 'alone' --checkpoint store-all:3
+refuses 'more states than there are slots' 'at most 256' --checkpoint binomial:257
+refuses 'a sign' 'mixed:STATES:TAPE_STATES' --checkpoint mixed:-3:2
+refuses 'states on a disk without a disk' 'spill' --checkpoint hrevolve:3:4
+refuses 'a disk for a planner that uses none' 'leave it out' --checkpoint binomial:3 --spill .
+refuses 'a directory that is not there' 'spill' --checkpoint hrevolve:3:4 --spill missing
+refuses 'a segment without a plan' 'checkpoint' --segment 3
+refuses 'an audit without a plan' 'checkpoint' --audit
+refuses 'a segment of no steps' 'segment' --checkpoint binomial:3 --segment 0
+refuses 'a segment longer than the loop' 'steps' --checkpoint binomial:3 --segment 128
+refuses 'a segment for a tape of another length' 'leave' --checkpoint mixed:9:4 --segment 3
+refuses 'a segment for auto' 'leave' --checkpoint auto --segment 3
+refuses 'a bound of the disk for who names states' 'disk-budget' --checkpoint binomial:3 \
+	--disk-budget 3M
+refuses 'a budget for fewer states' 'fewer states' --checkpoint binomial:20 --budget 1M
+refuses 'a budget that the tape of all steps exceeds' 'spill' --checkpoint store-all --budget 1M
+refuses 'a budget of no step' 'larger' --checkpoint auto --budget 100K
+refuses 'a segment above the budget' 'shorter' --checkpoint binomial:3 --segment 100 --budget 2M
+end
