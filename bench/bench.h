@@ -74,6 +74,8 @@ void bench_spill(void);
 void bench_plan(void);
 void bench_checkpoint(void);
 void bench_instructions(void);
+/* Of reel-bench-dropin, which is linked with the drop-in's static library. */
+void bench_dropin(void);
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 

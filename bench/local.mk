@@ -34,6 +34,25 @@ $(%C%_reel_bench_OBJECTS): CFLAGS += -O3
 %C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CLAD_OBJECT) libreel-kernels.la libreel.la $(ADOLC_LIBS) \
 	$(CLAD_LIBS) -lm
 
+# The drop-in for Tapenade's stack: calls out of line, so each stack and its sweeps are files apart.
+noinst_PROGRAMS += %D%/reel-bench-dropin
+%C%_reel_bench_dropin_SOURCES = \
+	%D%/reel-bench.c \
+	%D%/bench.h \
+	%D%/measure.c %D%/measure.h \
+	%D%/report.c %D%/report.h \
+	%D%/plot.c %D%/plot.h \
+	%D%/b-dropin.c %D%/dropin.h \
+	%D%/dropin-sweeps.h %D%/dropin-calls.h \
+	%D%/dropin-static.c \
+	%D%/dropin-shared.c \
+	%D%/dropin-inline.c \
+	%D%/dropin-bump.c %D%/dropin-bump-sweeps.c \
+	%D%/dropin-original.c %D%/dropin-original-sweeps.c
+%C%_reel_bench_dropin_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_BENCH_DROPIN=1 \
+	-DDROPIN_LIBRARY='"$(abs_top_builddir)/.libs/libreel-adstack.so"'
+%C%_reel_bench_dropin_LDADD = libreel-adstack-core.la -ldl -lm
+
 # A rule of its own, so that all else needs no C++ compiler.
 if BENCH_ADOLC
 ADOLC_OBJECT = %D%/adolc.o
@@ -50,9 +69,12 @@ CLAD_LIBS = -lstdc++
 endif
 CLEANFILES += %D%/adolc.o %D%/b-clad.o
 
-.PHONY: bench bench-instructions
+.PHONY: bench bench-dropin bench-instructions
 bench: %D%/reel-bench$(EXEEXT)
 	%D%/reel-bench$(EXEEXT) $(BENCH_FLAGS)
+
+bench-dropin: %D%/reel-bench-dropin$(EXEEXT) libreel-adstack.la
+	%D%/reel-bench-dropin$(EXEEXT) $(BENCH_FLAGS)
 
 # What a push and a pop cost in instructions, in each shape.
 bench-instructions: %D%/reel-bench$(EXEEXT)

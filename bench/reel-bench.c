@@ -15,11 +15,15 @@
 #define MOST_VARIANTS 16
 
 static void (*const subjects[])(void) = {
+#if REEL_BENCH_DROPIN
+	bench_dropin,
+#else
 	bench_floor,   bench_bulk,    bench_record, bench_single,      bench_cold,
 	bench_threads, bench_kernels, bench_peer,   bench_memory_held, bench_spill,
 	bench_plan,    bench_checkpoint, bench_instructions,
 #if defined(HAVE_CXX)
 	bench_clad,
+#endif
 #endif
 };
 

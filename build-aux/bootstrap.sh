@@ -47,7 +47,7 @@ build_packages=(
 	autoconf=autoconf automake=automake libtool=libtoolize
 	pkg-config=pkg-config libck-dev=ck.pc libhwloc-dev=hwloc.pc
 	liburing-dev=liburing.pc liblz4-dev=liblz4.pc libsqlite3-dev=sqlite3.pc
-	spin=spin
+	spin=spin gfortran=gfortran
 )
 
 # The tsunami. Without the sea floor it runs in an idealised basin.

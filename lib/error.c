@@ -19,6 +19,8 @@ static void report_on_stderr(const reel_tape *tape, int error, const char *messa
 static reel_error_handler *error_handler = report_on_stderr;
 static void *error_context;
 
+reel_error_handler *reel_dropin_error_handler;
+
 void reel_set_error_handler(reel_error_handler *handler, void *context)
 {
 	error_handler = handler ? handler : report_on_stderr;
@@ -34,7 +36,10 @@ static void fail(reel_tape *tape, int error, const char *format, va_list argumen
 	if (tape->flags & REEL_TAPE_SILENT)
 		return;
 	vsnprintf(message, sizeof message, format, arguments);
-	error_handler(tape, error, message, error_context);
+	if (tape->flags & REEL_TAPE_DROPIN)
+		reel_dropin_error_handler(tape, error, message, NULL);
+	else
+		error_handler(tape, error, message, error_context);
 }
 
 int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)

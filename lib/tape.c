@@ -40,10 +40,11 @@ int reel_tape_start(reel_tape *tape)
 
 void reel_tape_limits(reel_tape *tape)
 {
-	bool may_push = reel_window_base(tape) && !tape->error && !tape->ledger &&
+	bool seen = tape->ledger || tape->flags & REEL_TAPE_WATCHED;
+	bool may_push = reel_window_base(tape) && !tape->error && !seen &&
 			!reel_window_held(tape) &&
 			!(tape->slab && reel_slab_has_copy(tape->slab));
-	bool may_pop = !tape->refused && !tape->ledger;
+	bool may_pop = !tape->refused && !seen;
 
 	tape->ceiling = may_push ? reel_window_end(tape) : REEL_FALSE_CEILING;
 	tape->floor = may_pop ? reel_window_base(tape) : REEL_FALSE_FLOOR;

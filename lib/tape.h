@@ -29,6 +29,12 @@
 /* A tape inside of another one, whose errors the other reports. */
 #define REEL_TAPE_SILENT 0x80000000u
 
+/* The tape of a drop-in library, which is told of its errors in place of the error handler. */
+#define REEL_TAPE_DROPIN 0x40000000u
+
+/* Each push and pop takes the slow path, where a drop-in library counts them. */
+#define REEL_TAPE_WATCHED 0x20000000u
+
 static inline char *reel_window_base(const reel_tape *tape)
 {
 	return tape->slab ? tape->slab->frame : (char *)(uintptr_t)tape->first;
@@ -110,6 +116,8 @@ void reel_check_clear_error(reel_tape *tape);
 /* The tape of notes, marked, rewound and held together with its tape; or NULL. */
 reel_tape *reel_check_entries(const reel_tape *tape);
 
+/* error.c: who hears of the errors of a REEL_TAPE_DROPIN; set before there is one. */
+extern reel_error_handler *reel_dropin_error_handler;
 /* error.c: what an error means that comes from a store. */
 const char *reel_store_strerror(int error);
 /* error.c: make `error` stick, unless one does already, and report it. Returns error. */

@@ -79,6 +79,14 @@ AS_IF([test -n "$CXX" && $CXX $CPPFLAGS -std=c++14 -c -o conftest.o conftest.cpp
 rm -f conftest.cpp conftest.c conftest.o conftest
 AM_CONDITIONAL([BENCH_CLAD], [test "$reel_cxx" = "yes ($CXX)"])])
 
+# REEL_CHECK_ADSTACK_LTO
+# Conditional ADSTACK_LTO: an archive for optimisation at link time, which works without it, too.
+AC_DEFUN([REEL_CHECK_ADSTACK_LTO],
+[AC_REQUIRE([REEL_ENABLE_SANITIZER])
+REEL_CHECK_CFLAGS([ADSTACK_LTO_CFLAGS], [-ffat-lto-objects])
+AM_CONDITIONAL([ADSTACK_LTO], [test "$enable_static" = yes && test -z "$enable_sanitizer" \
+  && test -n "$ADSTACK_LTO_CFLAGS"])])
+
 # REEL_WITH_OPTIONAL(PART, HELP, SEARCH)
 # --with-PART=auto|yes|no; SEARCH sets reel_found to yes, or reel_fault to the reason why not.
 # Then with_PART is yes or no, and reel_PART the line for the summary.

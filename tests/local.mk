@@ -44,7 +44,10 @@ check_PROGRAMS += \
 	%D%/t-shuffle \
 	%D%/t-difference \
 	%D%/t-freelist-c11 \
-	%D%/t-version
+	%D%/t-version \
+	%D%/t-adstack \
+	%D%/t-adstack-beside \
+	%D%/t-adstack-random
 
 if POOL_CK
 check_PROGRAMS += %D%/t-freelist-ck
@@ -55,6 +58,8 @@ endif
 
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
+	%D%/t-adstack-process.sh \
+	%D%/t-adstack-programs.sh \
 	%D%/t-bench.sh \
 	%D%/t-cplusplus.sh \
 	%D%/t-headers.sh \
@@ -75,7 +80,7 @@ LDADD = libreel-tap.la libreel-core.la -lm
 AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
-	%D%/file-support.h %D%/plan-support.h %D%/table.h
+	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/adstack-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -104,6 +109,27 @@ EXTRA_DIST += \
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
+
+# The stack of Tapenade's adjoints, with its hidden functions.
+adstack_test_libraries = libreel-tap.la libreel-adstack-core.la -lm
+%C%_t_adstack_random_LDADD = $(adstack_test_libraries)
+%C%_t_adstack_LDADD = $(adstack_test_libraries)
+%C%_t_adstack_beside_LDADD = $(adstack_test_libraries)
+%C%_t_adstack_beside_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
+
+EXTRA_DIST += \
+	%D%/adstack-programs/adStack.h \
+	%D%/adstack-programs/binomial.c \
+	%D%/adstack-programs/branches.c \
+	%D%/adstack-programs/early.c \
+	%D%/adstack-programs/errors.c \
+	%D%/adstack-programs/fixedpoint.c \
+	%D%/adstack-programs/openmp.c \
+	%D%/adstack-programs/openmp.f90 \
+	%D%/adstack-programs/reference.c \
+	%D%/adstack-programs/stencil.c \
+	%D%/adstack-programs/stencil.f90 \
+	%D%/adstack-programs/tangent.f90
 
 # One source, once per lock-free list; the yield points find in milliseconds what would take hours.
 %C%_t_freelist_c11_SOURCES = %D%/t-freelist.c

@@ -188,4 +188,15 @@ cat spilled >>results
 [ "$(grep -c '^| [a-z]*/.* |$' results.md)" -eq "$(wc -l <results)" ] &&
 	grep -q '^| gravity |' results.md
 ok $? 'RESULTS.md has every result'
+
+dropin=$BUILD_DIR/bench/reel-bench-dropin
+"$dropin" --list >cases
+ok $? 'reel-bench-dropin lists its cases'
+for subject in real8 control1b real8array64 repeat stencil spill; do
+	grep -q "^dropin/$subject$" cases
+	ok $? "there is a case of dropin/$subject"
+done
+"$dropin" --quick --only '^dropin/repeat$' --json results >table 2>err
+[ $? -eq 0 ] && [ "$(grep -c '"case": "dropin/repeat"' results)" -eq 4 ]
+ok $? 'one of them runs alone'
 end

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Push, pop and look of arrays. A number of elements below 1 is none. */
+#include "forms.h"
+
+static size_t bytes_of(int n, size_t element)
+{
+	return n > 0 ? (size_t)n * element : 0;
+}
+
+static void push(const void *x, int n, enum reel_adstack_type type)
+{
+	reel_adstack_push_array(x, bytes_of(n, reel_adstack_types[type].element), type);
+}
+
+static void pop(void *x, int n, enum reel_adstack_type type)
+{
+	reel_adstack_pop_array(x, bytes_of(n, reel_adstack_types[type].element), type);
+}
+
+static void look(void *x, int n, enum reel_adstack_type type)
+{
+	reel_adstack_look(x, bytes_of(n, reel_adstack_types[type].element), type);
+}
+
+#define ARRAY(Name, name, element, bytes)                                                          \
+	FORM(void, push##Name##Array, (element * x, int n), { push(x, n, REEL_ADSTACK_##Name); })  \
+	FORM(void, pop##Name##Array, (element * x, int n), { pop(x, n, REEL_ADSTACK_##Name); })    \
+	FORM(void, look##Name##Array, (element * x, int n), { look(x, n, REEL_ADSTACK_##Name); })  \
+	FORTRAN(void, push##name##array, (void *x, const int *n),                                  \
+		{ push(x, *n, REEL_ADSTACK_##Name); })                                             \
+	FORTRAN(void, pop##name##array, (void *x, const int *n),                                   \
+		{ pop(x, *n, REEL_ADSTACK_##Name); })                                              \
+	FORTRAN(void, look##name##array, (void *x, const int *n),                                  \
+		{ look(x, *n, REEL_ADSTACK_##Name); })
+REEL_ADSTACK_ARRAYS(ARRAY)
+
+/* An earlier version had a third argument, which every ABI here lets a caller add. */
+FORM(void, pushNArray, (char *x, int n), { push(x, n, REEL_ADSTACK_Bytes); })
+FORM(void, popNArray, (char *x, int n), { pop(x, n, REEL_ADSTACK_Bytes); })
+FORM(void, lookNArray, (char *x, int n), { look(x, n, REEL_ADSTACK_Bytes); })
+FORM(void, pushNarray, (char *x, int n), { push(x, n, REEL_ADSTACK_Bytes); })
+FORM(void, popNarray, (char *x, int n), { pop(x, n, REEL_ADSTACK_Bytes); })
+FORM(void, lookNarray, (char *x, int n), { look(x, n, REEL_ADSTACK_Bytes); })
+FORTRAN(void, pushnarray, (void *x, const int *n), { push(x, *n, REEL_ADSTACK_Bytes); })
+FORTRAN(void, popnarray, (void *x, const int *n), { pop(x, *n, REEL_ADSTACK_Bytes); })
+FORTRAN(void, looknarray, (void *x, const int *n), { look(x, *n, REEL_ADSTACK_Bytes); })

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* The call that fills the word of 32 bits pushes it; the one that needs it again pops it. */
+#include "stack.h"
+
+#include <string.h>
+
+unsigned reel_adstack_bit_count(void)
+{
+	uint64_t word = reel_adstack_tape.bits;
+
+	return word ? 63 - (unsigned)__builtin_ctzll(word) : 0;
+}
+
+/* The bits as a number, the oldest lowest. */
+static uint64_t waiting_bits(unsigned count)
+{
+	uint64_t word = reel_adstack_tape.bits ^ REEL_ADSTACK_NO_BITS >> count;
+
+	return count ? word >> (64 - count) : 0;
+}
+
+/* Those above `count` are not meant. */
+static void let_wait(uint64_t bits, unsigned count)
+{
+	reel_adstack_tape.bits = REEL_ADSTACK_NO_BITS >> count;
+	if (count)
+		reel_adstack_tape.bits |= bits << (64 - count);
+}
+
+static void push_word(uint32_t word)
+{
+	char *slot = reel_tape_room(reel_adstack_own(), sizeof word);
+
+	if (!slot)
+		reel_adstack_fail(reel_adstack_tape.error, "push of 32 bits after an error");
+	memcpy(slot, &word, sizeof word);
+	reel_adstack_tape.top = slot + sizeof word;
+}
+
+void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_type type)
+{
+	const struct adstack_type *known = &reel_adstack_types[type];
+	unsigned count;
+	uint64_t bits;
+
+	reel_adstack_ready();
+	reel_check_push(reel_adstack_own(), &known->type, n, known->push);
+	count = reel_adstack_bit_count();
+	bits = waiting_bits(count) | (uint64_t)(value & ((1u << n) - 1)) << count;
+	count += n;
+	if (count >= REEL_ADSTACK_WORD_BITS) {
+		push_word((uint32_t)bits);
+		bits >>= REEL_ADSTACK_WORD_BITS;
+		count -= REEL_ADSTACK_WORD_BITS;
+	}
+	let_wait(bits, count);
+	if (reel_adstack.counts)
+		reel_adstack_count_push(type, 0);
+}
+
+static unsigned take_bits(unsigned n, enum reel_adstack_type type)
+{
+	unsigned count = reel_adstack_bit_count();
+	uint64_t bits = waiting_bits(count);
+	uint32_t word;
+
+	if (count < n) {
+		reel_adstack_take(&word, sizeof word, type);
+		bits = bits << REEL_ADSTACK_WORD_BITS | word;
+		count += REEL_ADSTACK_WORD_BITS;
+	}
+	count -= n;
+	let_wait(bits, count);
+	return (unsigned)(bits >> count);
+}
+
+unsigned reel_adstack_pop_bits_slow(unsigned n, enum reel_adstack_type type)
+{
+	reel_adstack_ready();
+	reel_adstack_check_pop(type, n);
+	if (reel_adstack.counts)
+		reel_adstack_count_pop(type, 0);
+	return take_bits(n, type);
+}
+
+unsigned reel_adstack_look_bits(unsigned n, enum reel_adstack_type type)
+{
+	reel_adstack_look(NULL, 0, type);
+	reel_adstack_check_pop(type, n);
+	return take_bits(n, type);
+}

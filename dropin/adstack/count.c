@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* REEL_STATS=1: what each thread pushed and popped, by type, and how high its stack was. */
+#include "stack.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "environment.h"
+
+struct adstack_count {
+	uint64_t pushes;
+	uint64_t pops;
+	uint64_t pushed_bytes;
+	uint64_t popped_bytes;
+};
+
+/* One a thread; it outlives the thread, for the report. */
+struct adstack_counts {
+	struct adstack_counts *next;
+	unsigned thread;
+	uint64_t peak;
+	struct adstack_count all;
+	struct adstack_count type[REEL_ADSTACK_TYPES];
+};
+
+static bool counting;
+static _Atomic(struct adstack_counts *) threads;
+
+bool reel_adstack_is_counting(void)
+{
+	struct adstack_counts *counts;
+
+	if (!counting || reel_adstack.counts)
+		return counting;
+	counts = reel_adstack_allocate(sizeof *counts, "REEL_STATS");
+	counts->thread = reel_adstack.number;
+	/* Relaxed: the exchange sees to it that nothing came between. */
+	counts->next = atomic_load_explicit(&threads, memory_order_relaxed);
+	/* Release: pairs with the acquire in report(). */
+	while (!atomic_compare_exchange_weak_explicit(&threads, &counts->next, counts,
+						      memory_order_release, memory_order_relaxed))
+		;
+	reel_adstack.counts = counts;
+	return true;
+}
+
+static void report_count(unsigned thread, const char *what, const struct adstack_count *count)
+{
+	fprintf(stderr,
+		"reel: adstack: thread %u: %s: %llu pushed, %llu bytes; %llu popped, %llu bytes\n",
+		thread, what, (unsigned long long)count->pushes,
+		(unsigned long long)count->pushed_bytes, (unsigned long long)count->pops,
+		(unsigned long long)count->popped_bytes);
+}
+
+static void report_thread(const struct adstack_counts *counts)
+{
+	fprintf(stderr, "reel: adstack: thread %u: peak %llu bytes\n", counts->thread,
+		(unsigned long long)counts->peak);
+	report_count(counts->thread, "all types", &counts->all);
+	for (size_t type = 0; type < REEL_ADSTACK_TYPES; type++)
+		if (counts->type[type].pushes || counts->type[type].pops)
+			report_count(counts->thread, reel_adstack_types[type].type.name,
+				     &counts->type[type]);
+}
+
+/* Newest first on the list; the lowest thread comes first in the report. */
+static void report(void)
+{
+	/* Acquire: pairs with the release in reel_adstack_is_counting(). */
+	const struct adstack_counts *first =
+		atomic_load_explicit(&threads, memory_order_acquire);
+	unsigned last = first ? first->thread : 0;
+
+	for (const struct adstack_counts *counts = first; counts; counts = counts->next)
+		if (counts->thread > last)
+			last = counts->thread;
+	for (unsigned thread = 1; thread <= last; thread++)
+		for (const struct adstack_counts *counts = first; counts; counts = counts->next)
+			if (counts->thread == thread)
+				report_thread(counts);
+}
+
+void reel_adstack_counts_start(void)
+{
+	const char *text = reel_environment("REEL_STATS");
+
+	if (!text || !strcmp(text, "0"))
+		return;
+	if (strcmp(text, "1"))
+		reel_environment_refuse("REEL_STATS", text, "it must be 0 or 1");
+	else
+		counting = !atexit(report);
+}
+
+static void note_peak(struct adstack_counts *counts, uint64_t height)
+{
+	if (height > counts->peak)
+		counts->peak = height;
+}
+
+/* Called before the top moves. */
+void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes)
+{
+	struct adstack_counts *counts = reel_adstack.counts;
+
+	counts->all.pushes++;
+	counts->all.pushed_bytes += bytes;
+	counts->type[type].pushes++;
+	counts->type[type].pushed_bytes += bytes;
+	note_peak(counts, reel_adstack_height() + bytes);
+}
+
+void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes)
+{
+	struct adstack_counts *counts = reel_adstack.counts;
+
+	counts->all.pops++;
+	counts->all.popped_bytes += bytes;
+	counts->type[type].pops++;
+	counts->type[type].popped_bytes += bytes;
+}
+
+uint64_t reel_adstack_counted_traffic(void)
+{
+	const struct adstack_counts *counts = reel_adstack.counts;
+
+	return counts ? counts->all.pushed_bytes + counts->all.popped_bytes : 0;
+}
+
+uint64_t reel_adstack_counted_peak(void)
+{
+	return reel_adstack.counts ? reel_adstack.counts->peak : 0;
+}

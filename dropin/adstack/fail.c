@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "stack.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static reel_adstack_handler *handler;
+static void *handler_context;
+
+void reel_adstack_set_handler(reel_adstack_handler *new_handler, void *context)
+{
+	handler = new_handler;
+	handler_context = context;
+}
+
+_Noreturn static void end(int error, const char *message)
+{
+	fprintf(stderr, "reel: adstack: %s\n", message);
+	if (handler)
+		handler(error, message, handler_context);
+	exit(EXIT_FAILURE);
+}
+
+/* Where the stack stands, behind what is wrong. */
+_Noreturn static void end_with_place(int error, char *message, size_t length, size_t room)
+{
+	if (length < room)
+		snprintf(message + length, room - length,
+			 " (thread %u, repeat level %u, %llu bytes on the stack)",
+			 reel_adstack.number, reel_adstack.levels,
+			 (unsigned long long)reel_adstack_bytes());
+	end(error, message);
+}
+
+void reel_adstack_fail(int error, const char *format, ...)
+{
+	char message[640];
+	va_list arguments;
+	int length;
+
+	reel_adstack_begin();
+	va_start(arguments, format);
+	length = vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	end_with_place(error, message, (size_t)length, sizeof message);
+}
+
+void reel_adstack_tape_failed(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)context;
+	reel_adstack_fail(error, "%s", message);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When an adjoint fixed-point loop ends (Christianson 1994). A negative variation, the caller's
+ * -1, begins a loop; each later call tells the variation of the last iteration. Loops nest.
+ */
+#include "forms.h"
+
+#include <stdlib.h>
+
+/* The variation that is small enough to end a loop with its second iteration. */
+#define NEGLIGIBLE 1e-10
+/* So many iterations may let the variation grow. */
+#define PATIENCE 5
+
+struct adstack_fixed_point {
+	struct adstack_fixed_point *outer;
+	/* The first variation, or negative before there is one; and the last. */
+	double reference;
+	double previous;
+	uint64_t iterations;
+};
+
+static int begin_loop(void)
+{
+	struct adstack_fixed_point *loop;
+
+	reel_adstack_begin();
+	loop = reel_adstack_allocate(sizeof *loop, "a fixed-point loop");
+	loop->outer = reel_adstack.fixed_points;
+	loop->reference = -1;
+	loop->iterations = 1;
+	reel_adstack.fixed_points = loop;
+	return 1;
+}
+
+static void end_loop(void)
+{
+	struct adstack_fixed_point *loop = reel_adstack.fixed_points;
+
+	if (loop)
+		reel_adstack.fixed_points = loop->outer;
+	free(loop);
+}
+
+static int go_on(bool iterate)
+{
+	if (!iterate)
+		end_loop();
+	else if (reel_adstack.fixed_points)
+		reel_adstack.fixed_points->iterations++;
+	return iterate;
+}
+
+static int too_large(double variation, float least)
+{
+	if (variation < 0)
+		return begin_loop();
+	return go_on(variation > (double)least);
+}
+
+/* Ends, too, where the variation grows. */
+static int not_reduced(double variation, float reduction)
+{
+	struct adstack_fixed_point *loop = reel_adstack.fixed_points;
+	bool iterate;
+
+	if (variation < 0)
+		return begin_loop();
+	if (!loop)
+		return 0;
+	if (loop->reference < 0) {
+		loop->reference = variation;
+		iterate = variation > NEGLIGIBLE;
+	} else {
+		iterate = variation > (double)reduction * loop->reference &&
+			  !(loop->iterations > PATIENCE && variation > loop->previous);
+	}
+	loop->previous = variation;
+	return go_on(iterate);
+}
+
+void reel_adstack_fixed_points_end(void)
+{
+	while (reel_adstack.fixed_points)
+		end_loop();
+}
+
+FORM(int, adFixedPoint_tooLarge, (double variation, float least),
+     { return too_large(variation, least); })
+FORM(int, adFixedPoint_notReduced, (double variation, float reduction),
+     { return not_reduced(variation, reduction); })
+FORTRAN(int, adfixedpoint_toolarge, (const double *variation, const float *least),
+	{ return too_large(*variation, *least); })
+FORTRAN(int, adfixedpoint_notreduced, (const double *variation, const float *reduction),
+	{ return not_reduced(*variation, *reduction); })

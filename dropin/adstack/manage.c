@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Repeat levels, sizes and the look position, by the original's names. */
+#include "forms.h"
+
+FORM(void, adStack_startRepeat, (void), { reel_adstack_start_repeat(); })
+FORM(void, adStack_resetRepeat, (void), { reel_adstack_reset_repeat(); })
+FORM(void, adStack_endRepeat, (void), { reel_adstack_end_repeat(); })
+FORTRAN(void, adstack_startrepeat, (void), { reel_adstack_start_repeat(); })
+FORTRAN(void, adstack_resetrepeat, (void), { reel_adstack_reset_repeat(); })
+FORTRAN(void, adstack_endrepeat, (void), { reel_adstack_end_repeat(); })
+
+/* Once the stack had a part of its own in each of two buffers; the second call did the rest. */
+FORM(void, startStackRepeat1, (void), { reel_adstack_start_repeat(); })
+FORM(void, resetStackRepeat1, (void), { reel_adstack_reset_repeat(); })
+FORM(void, endStackRepeat, (void), { reel_adstack_end_repeat(); })
+FORTRAN(void, startstackrepeat1, (void), { reel_adstack_start_repeat(); })
+FORTRAN(void, resetstackrepeat1, (void), { reel_adstack_reset_repeat(); })
+FORTRAN(void, endstackrepeat, (void), { reel_adstack_end_repeat(); })
+FORM(void, startStackRepeat2, (void), {})
+FORM(void, resetStackRepeat2, (void), {})
+FORTRAN(void, startstackrepeat2, (void), {})
+FORTRAN(void, resetstackrepeat2, (void), {})
+
+/* A look takes nothing off, so the height is that before it. */
+static uint64_t height(void)
+{
+	if (reel_adstack.looking)
+		reel_adstack_end_look();
+	return reel_adstack_height();
+}
+
+FORM(uint64_t, adStack_getCurrentStackSize, (void), { return height(); })
+FORTRAN(int64_t, adstack_getcurrentstacksize, (void), { return (int64_t)height(); })
+
+static void reset_look(void)
+{
+	if (reel_adstack.looking)
+		reel_adstack_end_look();
+}
+
+FORM(void, resetADLookStack, (void), { reset_look(); })
+FORTRAN(void, resetadlookstack, (void), { reset_look(); })
+
+FORM(int, stackIsThreadSafe, (void), { return 1; })
+FORTRAN(int, stackisthreadsafe, (void), { return 1; })

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Schedules of OpenMP loops that the reverse sweep repeats, as adOMP offers them. A static one is
+ * computed again. A dynamic one is recorded on the stack of each thread: the first and the last
+ * iteration of each run of iterations, then the number of runs, which is all that a thread
+ * without iterations has.
+ *
+ * The library does not need an OpenMP runtime: where there is none, a program has one thread.
+ */
+#include "forms.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+extern int omp_get_thread_num(void) __attribute__((weak));
+extern int omp_get_num_threads(void) __attribute__((weak));
+
+static int thread_number(void)
+{
+	return omp_get_thread_num ? omp_get_thread_num() : 0;
+}
+
+static int thread_count(void)
+{
+	return omp_get_num_threads ? omp_get_num_threads() : 1;
+}
+
+/* Each thread has a stack of its own, always. */
+FORM(void, assertSafeStack, (void), {})
+FORTRAN(void, assertsafestack, (void), {})
+
+/* ---- Static ---- */
+
+static int64_t trip_count(int64_t low, int64_t high, int64_t stride)
+{
+	int64_t trips = (high - low + stride) / stride;
+
+	return trips > 0 ? trips : 0;
+}
+
+/* One contiguous run a thread; the first trips % threads ones have one iteration more. */
+static void static_schedule(int low, int high, int stride, int *first, int *last)
+{
+	int64_t trips, threads = thread_count(), thread = thread_number();
+	int64_t begin, count;
+
+	if (!stride)
+		reel_adstack_fail(-EINVAL, "getStaticSchedule: the stride of the loop is 0");
+	trips = trip_count(low, high, stride);
+	count = trips / threads + (thread < trips % threads);
+	begin = thread * (trips / threads) + (thread < trips % threads ? thread : trips % threads);
+	*first = count ? (int)(low + begin * stride) : stride;
+	*last = count ? (int)(low + (begin + count - 1) * stride) : 0;
+}
+
+FORM(void, getStaticSchedule, (int low, int high, int stride, int *first, int *last),
+     { static_schedule(low, high, stride, first, last); })
+FORTRAN(void, getstaticschedule,
+	(const int *low, const int *high, const int *stride, int *first, int *last),
+	{ static_schedule(*low, *high, *stride, first, last); })
+
+/* ---- Dynamic ---- */
+
+/* A loop being recorded; loops of inner teams that the thread leads are recorded meanwhile. */
+struct adstack_schedule {
+	struct adstack_schedule *outer;
+	int64_t runs;
+	int64_t previous;
+	int first;
+};
+
+static void begin_schedule(void)
+{
+	struct adstack_schedule *schedule;
+
+	reel_adstack_begin();
+	schedule = reel_adstack_allocate(sizeof *schedule, "a dynamic schedule");
+	schedule->outer = reel_adstack.schedules;
+	reel_adstack.schedules = schedule;
+}
+
+static struct adstack_schedule *innermost(const char *caller)
+{
+	if (!reel_adstack.schedules)
+		reel_adstack_fail(-EINVAL, "%s without initDynamicSchedule() on this thread",
+				  caller);
+	return reel_adstack.schedules;
+}
+
+static void record(int iteration, int stride)
+{
+	struct adstack_schedule *schedule = innermost("recordDynamicSchedule");
+	bool goes_on = schedule->runs && schedule->previous + stride == iteration;
+
+	if (!goes_on) {
+		if (schedule->runs) {
+			reel_adstack_push_Integer4(schedule->first);
+			reel_adstack_push_Integer4((int)schedule->previous);
+		}
+		schedule->first = iteration;
+		schedule->runs++;
+	}
+	schedule->previous = iteration;
+}
+
+static void drop_schedule(void)
+{
+	struct adstack_schedule *schedule = reel_adstack.schedules;
+
+	reel_adstack.schedules = schedule->outer;
+	free(schedule);
+}
+
+static void end_schedule(void)
+{
+	struct adstack_schedule *schedule = innermost("finalizeDynamicSchedule");
+
+	if (schedule->runs) {
+		reel_adstack_push_Integer4(schedule->first);
+		reel_adstack_push_Integer4((int)schedule->previous);
+	}
+	reel_adstack_push_Integer4((int)schedule->runs);
+	drop_schedule();
+}
+
+void reel_adstack_schedules_end(void)
+{
+	while (reel_adstack.schedules)
+		drop_schedule();
+}
+
+FORM(void, initDynamicSchedule, (void), { begin_schedule(); })
+FORM(void, recordDynamicSchedule, (int iteration, int stride), { record(iteration, stride); })
+FORM(void, finalizeDynamicSchedule, (void), { end_schedule(); })
+FORTRAN(void, initdynamicschedule, (void), { begin_schedule(); })
+FORTRAN(void, recorddynamicschedule, (const int *iteration, const int *stride),
+	{ record(*iteration, *stride); })
+FORTRAN(void, finalizedynamicschedule, (void), { end_schedule(); })

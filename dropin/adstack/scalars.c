@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Push, pop and look of single values: by value in C, by reference in Fortran. */
+#include "forms.h"
+
+#if defined(__GNUC__)
+#define REEL_NOINLINE __attribute__((noinline))
+#else
+#define REEL_NOINLINE
+#endif
+
+/*
+ * The slow way is a tail call, so that the fast one needs no frame: the header's inline functions,
+ * which come back from there, would save registers in each call. In a
+ * repeat level half of the pops may go beyond the thread's tape: that is no cold code.
+ */
+#define SCALAR_PATHS(Name, name, type)                                                             \
+	REEL_COLD static void push_slow_##Name(type x)                                             \
+	{                                                                                          \
+		char *slot = reel_adstack_push_slow(sizeof x, REEL_ADSTACK_##Name);                \
+                                                                                                   \
+		*(reel_adstack_##Name *)(void *)slot = x;                                          \
+		reel_adstack_tape.top = slot + sizeof x;                                           \
+	}                                                                                          \
+                                                                                                   \
+	REEL_COLD static void pop_slow_##Name(reel_adstack_##Name *x)                              \
+	{                                                                                          \
+		const char *slot = reel_adstack_pop_slow(sizeof *x, REEL_ADSTACK_##Name);          \
+                                                                                                   \
+		*x = *(const reel_adstack_##Name *)(const void *)slot;                             \
+	}                                                                                          \
+                                                                                                   \
+	REEL_NOINLINE static void pop_beyond_##Name(reel_adstack_##Name *x)                        \
+	{                                                                                          \
+		const char *slot = reel_adstack_read(sizeof *x);                                   \
+                                                                                                   \
+		if (REEL_UNLIKELY(!slot))                                                          \
+			pop_slow_##Name(x);                                                        \
+		else                                                                               \
+			*x = *(const reel_adstack_##Name *)(const void *)slot;                     \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE void push_##Name(type x)                                                \
+	{                                                                                          \
+		char *slot = reel_adstack_tape.top;                                                \
+                                                                                                   \
+		if (REEL_UNLIKELY(reel_above(slot, sizeof x, reel_adstack_tape.ceiling))) {        \
+			push_slow_##Name(x);                                                       \
+			return;                                                                    \
+		}                                                                                  \
+		*(reel_adstack_##Name *)(void *)slot = x;                                          \
+		reel_adstack_tape.top = slot + sizeof x;                                           \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE void pop_##Name(reel_adstack_##Name *x)                                 \
+	{                                                                                          \
+		char *top = reel_adstack_tape.top;                                                 \
+                                                                                                   \
+		if (REEL_UNLIKELY(reel_under(top, sizeof *x, reel_adstack_tape.floor))) {          \
+			pop_beyond_##Name(x);                                                      \
+			return;                                                                    \
+		}                                                                                  \
+		top -= sizeof *x;                                                                  \
+		reel_adstack_tape.top = top;                                                       \
+		*x = *(const reel_adstack_##Name *)(const void *)top;                              \
+	}
+REEL_ADSTACK_SCALARS(SCALAR_PATHS)
+
+#define SCALAR(Name, name, type)                                                                   \
+	FORM(void, push##Name, (type x), { push_##Name(x); })                                      \
+	FORM(void, pop##Name, (type * x), { pop_##Name(x); })                                      \
+	FORM(void, look##Name, (type * x),                                                         \
+	     { reel_adstack_look(x, sizeof *x, REEL_ADSTACK_##Name); })                            \
+	FORTRAN(void, push##name, (reel_adstack_##Name *x), { push_##Name(*x); })                  \
+	FORTRAN(void, pop##name, (reel_adstack_##Name *x), { pop_##Name(x); })                     \
+	FORTRAN(void, look##name, (reel_adstack_##Name *x),                                        \
+		{ reel_adstack_look(x, sizeof *x, REEL_ADSTACK_##Name); })
+REEL_ADSTACK_SCALARS(SCALAR)
+
+/* ---- Bits ---- */
+
+REEL_COLD static void pop_bits_slow(int *x, unsigned n, enum reel_adstack_type type)
+{
+	*x = (int)reel_adstack_pop_bits_slow(n, type);
+}
+
+REEL_ALWAYS_INLINE void pop_bits(int *x, unsigned n, enum reel_adstack_type type)
+{
+	if (REEL_UNLIKELY(reel_adstack_tape.bits << n == 0 ||
+			  reel_adstack_tape.floor == REEL_FALSE_FLOOR))
+		pop_bits_slow(x, n, type);
+	else
+		*x = (int)reel_adstack_pop_bits(n, type);
+}
+
+#define PUSH_BITS(x, Name, n)                                                                      \
+	reel_adstack_push_bits(REEL_ADSTACK_BITS_OF(x, n), n, REEL_ADSTACK_##Name##_bits)
+#define LOOK_BITS(Name, n) ((int)reel_adstack_look_bits(n, REEL_ADSTACK_##Name##_bits))
+
+#define CONTROL(Name, name, n)                                                                     \
+	FORM(void, push##Name, (int x), { PUSH_BITS(x, Name, n); })                                \
+	FORM(void, pop##Name, (int *x), { pop_bits(x, n, REEL_ADSTACK_##Name##_bits); })           \
+	FORM(void, look##Name, (int *x), { *x = LOOK_BITS(Name, n); })                             \
+	FORTRAN(void, push##name, (const int *x), { PUSH_BITS(*x, Name, n); })                     \
+	FORTRAN(void, pop##name, (int *x), { pop_bits(x, n, REEL_ADSTACK_##Name##_bits); })        \
+	FORTRAN(void, look##name, (int *x), { *x = LOOK_BITS(Name, n); })
+REEL_ADSTACK_BITS(CONTROL)
+
+FORM(void, pushBit, (int x), { reel_adstack_push_bits(x != 0, 1, REEL_ADSTACK_Bit); })
+FORM(int, popBit, (void), { return (int)reel_adstack_pop_bits(1, REEL_ADSTACK_Bit); })
+FORTRAN(void, pushbit, (const int *x),
+	{ reel_adstack_push_bits(*x != 0, 1, REEL_ADSTACK_Bit); })
+FORTRAN(int, popbit, (void), { return (int)reel_adstack_pop_bits(1, REEL_ADSTACK_Bit); })
+
+/* As 16 bytes, whatever the compiler's long double or REAL*16 is; by reference in C, too. */
+#define REAL16(push, pop, look)                                                                    \
+	FORM(void, push, (long double *x),                                                         \
+	     { reel_adstack_push_array(x, 16, REEL_ADSTACK_Real16); })                             \
+	FORM(void, pop, (long double *x),                                                          \
+	     { reel_adstack_pop_array(x, 16, REEL_ADSTACK_Real16); })                              \
+	FORM(void, look, (long double *x), { reel_adstack_look(x, 16, REEL_ADSTACK_Real16); })
+REAL16(pushReal16, popReal16, lookReal16)
+REAL16(pushreal16_, popreal16_, lookreal16_)
+REAL16(pushreal16__, popreal16__, lookreal16__)
+REAL16(pushreal16, popreal16, lookreal16)
+
+/* A POINTER of Fortran that is no more than an address. */
+FORTRAN(void, pushpointer, (reel_adstack_Pointer8 *x), { push_Pointer8(*x); })
+FORTRAN(void, poppointer, (reel_adstack_Pointer8 *x), { pop_Pointer8(x); })
+FORTRAN(void, lookpointer, (reel_adstack_Pointer8 *x),
+	{ reel_adstack_look(x, sizeof *x, REEL_ADSTACK_Pointer8); })

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the original prints about its stack, on stdout as there. The words are not the original's.
+ * Without REEL_STATS=1 nothing is counted on the fast paths, and so the peak is a lower bound.
+ */
+#include "forms.h"
+
+#include <stdio.h>
+
+/* Strings from Fortran need not end; names are short. */
+#define NAME "%.60s"
+
+static void show_peak(void)
+{
+	uint64_t peak = reel_adstack_height();
+
+	if (reel_adstack.counts) {
+		printf("Peak stack size: %llu bytes\n",
+		       (unsigned long long)reel_adstack_counted_peak());
+	} else {
+		if (reel_adstack.peak > peak)
+			peak = reel_adstack.peak;
+		printf("Peak stack size: at least %llu bytes (REEL_STATS=1 counts exactly)\n",
+		       (unsigned long long)peak);
+	}
+	fflush(stdout);
+}
+
+static void show_traffic(void)
+{
+	if (reel_adstack.counts)
+		printf("Total push and pop traffic: %llu bytes\n",
+		       (unsigned long long)reel_adstack_counted_traffic());
+	else
+		printf("Total push and pop traffic: not counted (REEL_STATS=1 counts it)\n");
+	fflush(stdout);
+}
+
+static void show_size(int label)
+{
+	printf("%d: %llu bytes and %u bits on the stack\n", label,
+	       (unsigned long long)reel_adstack_height(), reel_adstack_bit_count());
+	fflush(stdout);
+}
+
+static void show_layer(const reel_tape *tape, const char *what)
+{
+	printf("  %s: %llu bytes on %u slabs\n", what, (unsigned long long)reel_tape_bytes(tape),
+	       tape->slab ? (unsigned)tape->slab->rank + 1 : 0);
+}
+
+static void show_stack(const char *place)
+{
+	printf("Stack of thread %u at " NAME ": repeat level %u, %u bits\n", reel_adstack.number,
+	       place, reel_adstack.levels, reel_adstack_bit_count());
+	show_layer(reel_adstack_own(), "on top");
+	for (const struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
+		show_layer(&layer->tape, layer->open ? "protected" : "below");
+	fflush(stdout);
+}
+
+FORM(void, adStack_showPeakSize, (void), { show_peak(); })
+FORM(void, adStack_showTotalTraffic, (void), { show_traffic(); })
+FORM(void, adStack_showTraffic, (void), { show_traffic(); })
+FORM(void, adStack_showStackSize, (int label), { show_size(label); })
+FORM(void, adStack_showStack, (const char *place), { show_stack(place); })
+FORTRAN(void, adstack_showpeaksize, (void), { show_peak(); })
+FORTRAN(void, adstack_showtotaltraffic, (void), { show_traffic(); })
+FORTRAN(void, adstack_showtraffic, (void), { show_traffic(); })
+FORTRAN(void, adstack_showstacksize, (const int *label), { show_size(*label); })
+FORTRAN(void, adstack_showstack, (const char *place), { show_stack(place); })
+
+/* ---- Earlier versions ---- */
+
+FORM(void, showStackAndBuffers, (const char *place), { show_stack(place); })
+FORM(void, showStackAndBuffersSize, (void), { show_size(0); })
+FORM(void, showTotalTraffic, (void), { show_traffic(); })
+FORM(void, showStack, (void), { show_stack("showStack"); })
+FORM(void, showErrorContext, (void), { show_stack("showErrorContext"); })
+FORTRAN(void, showtotaltraffic, (void), { show_traffic(); })
+FORTRAN(void, showstack, (void), { show_stack("showstack"); })
+FORTRAN(void, showstacksize, (void), { show_size(0); })
+FORTRAN(void, showerrorcontext, (void), { show_stack("showerrorcontext"); })
+FORTRAN(void, printtopplace, (void), { show_size(0); })
+FORTRAN(void, printlookingplace, (void), { show_size(0); })
+FORTRAN(void, printstackmax, (void), { show_peak(); })
+FORTRAN(void, printctraffic, (void), { show_traffic(); })
+FORTRAN(void, printtraffic, (void), { show_traffic(); })
+FORTRAN(void, showrecentcstack, (void), { show_stack("showrecentcstack"); })
+FORTRAN(void, showallstacks, (void), { show_stack("showallstacks"); })
+
+/* Values go to the stack at once: the buffers in front of it are empty, and have no traffic. */
+FORTRAN(void, printbuffertop, (void), { puts("Buffers: none"); })
+FORTRAN(void, smallstacksize, (int *bytes), { *bytes = 0; })
+FORTRAN(void, addftraffic, (const int *bytes), { (void)bytes; })
+
+/* A number of bytes, given as blocks of a size and some more. */
+static void print_bytes(long blocks, long block_bytes, long more)
+{
+	printf("%lld", (long long)blocks * block_bytes + more);
+	fflush(stdout);
+}
+
+FORM(void, printbigbytes, (long blocks, long block_bytes, long more),
+     { print_bytes(blocks, block_bytes, more); })
+FORM(void, printbigbytes_, (const long *blocks, const long *block_bytes, const long *more),
+     { print_bytes(*blocks, *block_bytes, *more); })
+
+/* ---- Where the top is: the slab's number, from 1, and the bytes on it ---- */
+
+static int top_block(void)
+{
+	if (!reel_tape_bytes(reel_adstack_own()))
+		return 0;
+	return reel_adstack_tape.slab ? (int)reel_adstack_tape.slab->rank + 2 : 1;
+}
+
+static int top_offset(void)
+{
+	return (int)reel_window_filled(reel_adstack_own());
+}
+
+FORTRAN(int, locstrb, (void), { return top_block(); })
+FORTRAN(int, locstro, (void), { return top_offset(); })
+FORTRAN(void, getnbblocksinstack, (int *blocks), { *blocks = top_block(); })
+FORTRAN(void, getbigcsizes, (int *blocks, int *more, int *look_blocks, int *look_more), {
+	*blocks = top_block();
+	*more = top_offset();
+	*look_blocks = *look_more = 0;
+})
+
+/* ---- A line of the original's own test program: an operation and the types it is for ---- */
+
+static const char *operation(int code)
+{
+	switch (code) {
+	case 1:
+		return "push";
+	case -1:
+		return "pop";
+	case 2:
+		return "push snapshot";
+	case -2:
+		return "pop snapshot";
+	case -3:
+		return "look at snapshot";
+	default:
+		return "";
+	}
+}
+
+FORTRAN(void, showpushpopsequence,
+	(const int *code, const int *index, const int *count, const int *kinds, const int *sizes), {
+		printf("%s %d:", operation(*code), *index);
+		for (int i = 0; i < *count; i++)
+			printf(" %d[%d]", kinds[i], sizes[i]);
+		putchar('\n');
+	})

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "stack.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Thread_local reel_tape reel_adstack_tape;
+_Thread_local struct adstack reel_adstack;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_end;
+static int no_key;
+static _Atomic unsigned threads;
+
+static void end_thread(void *unused)
+{
+	(void)unused;
+	reel_adstack_reset();
+	reel_adstack_schedules_end();
+	reel_adstack_sessions_end();
+	reel_adstack_fixed_points_end();
+	reel_adstack_profile_end();
+	memset(&reel_adstack, 0, sizeof reel_adstack);
+}
+
+static void start_library(void)
+{
+	reel_dropin_error_handler = reel_adstack_tape_failed;
+	no_key = pthread_key_create(&thread_end, end_thread);
+	reel_adstack_counts_start();
+}
+
+/* A thread that ends and pushes after its end begins anew, and ends once more. */
+void reel_adstack_begin(void)
+{
+	if (reel_adstack.number)
+		return;
+	pthread_once(&once, start_library);
+	/* Relaxed: a number, and nothing else. */
+	reel_adstack.number = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
+	if (no_key || pthread_setspecific(thread_end, &reel_adstack))
+		reel_adstack_fail(-ENOMEM, "no memory for the stack of one more thread");
+}
+
+static void open_tape(void)
+{
+	reel_adstack_tape.pool = reel_adstack.pool;
+	reel_adstack_tape.flags = REEL_TAPE_DROPIN;
+	if (reel_adstack_is_counting())
+		reel_adstack_tape.flags |= REEL_TAPE_WATCHED;
+	if (!reel_adstack_tape.bits)
+		reel_adstack_tape.bits = REEL_ADSTACK_NO_BITS;
+	reel_tape_start(reel_adstack_own());
+}
+
+void reel_adstack_ready(void)
+{
+	if (reel_adstack.looking)
+		reel_adstack_end_look();
+	if (reel_adstack_tape.top)
+		return;
+	reel_adstack_begin();
+	open_tape();
+}
+
+void reel_adstack_fresh_tape(void)
+{
+	uint64_t bits = reel_adstack_tape.bits;
+
+	reel_tape_close(reel_adstack_own());
+	reel_adstack_tape.bits = bits;
+	open_tape();
+}
+
+static void drop_layer(void)
+{
+	struct adstack_layer *layer = reel_adstack.layers;
+
+	reel_adstack.layers = layer->below;
+	reel_tape_close(&layer->tape);
+	free(layer);
+}
+
+void reel_adstack_reset(void)
+{
+	reel_tape_close(reel_adstack_own());
+	while (reel_adstack.layers)
+		drop_layer();
+	reel_adstack.reader = NULL;
+	reel_adstack.levels = 0;
+	reel_adstack.looking = false;
+	reel_adstack.base = 0;
+}
+
+void reel_adstack_set_pool(reel_pool *pool)
+{
+	reel_adstack_reset();
+	reel_adstack.pool = pool;
+}
+
+uint64_t reel_adstack_bytes(void)
+{
+	uint64_t bytes = reel_tape_bytes(reel_adstack_own());
+
+	for (const struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
+		bytes += reel_tape_bytes(&layer->tape);
+	return bytes;
+}
+
+uint64_t reel_adstack_height(void)
+{
+	uint64_t bytes = reel_tape_bytes(reel_adstack_own());
+
+	if (bytes)
+		return reel_adstack.base + bytes;
+	for (const struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below) {
+		bytes = reel_tape_bytes(&layer->tape);
+		if (bytes)
+			return layer->base + bytes;
+	}
+	return 0;
+}
+
+void *reel_adstack_allocate(size_t bytes, const char *what)
+{
+	void *memory = calloc(1, bytes);
+
+	if (!memory)
+		reel_adstack_fail(-ENOMEM, "no memory for %s", what);
+	return memory;
+}
+
+static void note_height(uint64_t height)
+{
+	if (height > reel_adstack.peak)
+		reel_adstack.peak = height;
+}
+
+/* The tape reports its errors to reel_adstack_tape_failed(), which does not come back. */
+char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
+{
+	const struct adstack_type *known = &reel_adstack_types[type];
+	char *slot;
+
+	reel_adstack_ready();
+	note_height(reel_adstack_height());
+	slot = reel_tape_room(reel_adstack_own(), bytes);
+	if (!slot || !reel_check_push(reel_adstack_own(), &known->type, bytes, known->push))
+		reel_adstack_fail(reel_adstack_tape.error, "%s after an error", known->push);
+	if (reel_adstack.counts)
+		reel_adstack_count_push(type, bytes);
+	return slot;
+}
