@@ -158,22 +158,22 @@ static size_t piece_bytes(const struct reel_snapshots *snapshots, unsigned tier,
 }
 
 static void prepare(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
-		    int64_t state, unsigned piece)
+		    uint64_t serial, unsigned piece)
 {
 	size_t offset = piece * snapshots->tier[tier].piece_bytes;
 	reel_transfer *transfer = &buffer->transfer[piece];
 
 	transfer->data = (char *)reel_buffer_data(buffer) + offset;
 	transfer->bytes = piece_bytes(snapshots, tier, offset);
-	transfer->label = (struct reel_label){.tape = (uintptr_t)snapshots,
-					      .serial = (uint64_t)state, .rank = piece};
+	transfer->label = (struct reel_label){.tape = (uintptr_t)snapshots, .serial = serial,
+					      .rank = piece};
 	transfer->done = finish;
 	transfer->context = buffer;
 }
 
 /* All count as moving before the first one may end. */
 void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
-		       int64_t state, const struct reel_place *place)
+		       uint64_t serial, const struct reel_place *place)
 {
 	reel_store *store = snapshots->tier[tier].store;
 	unsigned pieces = reel_snapshot_pieces(snapshots, tier);
@@ -182,7 +182,7 @@ void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct r
 	atomic_store_explicit(&buffer->error, 0, memory_order_relaxed);
 	atomic_store_explicit(&buffer->moving, pieces, memory_order_relaxed);
 	for (unsigned piece = 0; piece < pieces; piece++) {
-		prepare(snapshots, tier, buffer, state, piece);
+		prepare(snapshots, tier, buffer, serial, piece);
 		if (!place) {
 			reel_store_put(store, &buffer->transfer[piece]);
 		} else {
@@ -192,19 +192,25 @@ void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct r
 	}
 }
 
-void reel_buffer_await(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer)
+/* All stores: when another one has used the buffer since, it may be on any way. */
+static void sync_stores(struct reel_snapshots *snapshots)
+{
+	reel_snapshots_lock(snapshots);
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		if (snapshots->tier[tier].store)
+			reel_store_sync(snapshots->tier[tier].store, 0);
+	reel_snapshots_unlock(snapshots);
+}
+
+void reel_buffer_await(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
 {
 	uint64_t since = reel_offload_now();
 
 	if (!reel_buffer_is_moving(buffer))
 		return;
-	while (reel_buffer_is_moving(buffer)) {
-		if (reel_event_wait_for(&buffer->arrival, PATIENCE_MS))
-			continue;
-		reel_snapshots_lock(snapshots);
-		reel_store_sync(snapshots->tier[tier].store, 0);
-		reel_snapshots_unlock(snapshots);
-	}
+	while (reel_buffer_is_moving(buffer))
+		if (!reel_event_wait_for(&buffer->arrival, PATIENCE_MS))
+			sync_stores(snapshots);
 	reel_snapshots_lock(snapshots);
 	snapshots->waits++;
 	snapshots->wait_ns += reel_offload_now() - since;

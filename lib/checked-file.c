@@ -11,7 +11,7 @@
 #include "crc32c.h"
 #include "os-file.h"
 
-#define BESIDE ".XXXXXX"
+#define BESIDE ".new"
 
 struct trailer {
 	uint64_t bytes; /* before the trailer */
@@ -23,15 +23,24 @@ static const char end_mark[4] = {'l', 'e', 'e', 'r'};
 
 /* ---- Writing ---- */
 
-static int open_beside(struct reel_checked_file *file, const char *path)
+static char *name_beside(const char *path)
 {
 	size_t bytes = strlen(path) + sizeof BESIDE;
+	char *beside = malloc(bytes);
 
-	file->beside = malloc(bytes);
+	if (beside)
+		snprintf(beside, bytes, "%s%s", path, BESIDE);
+	return beside;
+}
+
+/* One name, so that what a killed process has left is found. */
+static int open_beside(struct reel_checked_file *file, const char *path)
+{
+	file->beside = name_beside(path);
 	if (!file->beside)
 		return -ENOMEM;
-	snprintf(file->beside, bytes, "%s%s", path, BESIDE);
-	file->file = reel_os_file_open_named(file->beside);
+	reel_os_file_unlink(file->beside);
+	file->file = reel_os_file_open_new(file->beside);
 	if (file->file >= 0)
 		return 0;
 	free(file->beside);
@@ -49,8 +58,11 @@ int reel_checked_file_create(struct reel_checked_file *file, const char *path, c
 	return error;
 }
 
+/* Above the limit of file size a signal would end the program. */
 static int write_all(struct reel_checked_file *file, const char *data, size_t bytes)
 {
+	if (file->offset + bytes > reel_os_file_most_bytes())
+		return -EFBIG;
 	while (bytes) {
 		struct iovec piece = {(void *)(uintptr_t)data, bytes};
 		ssize_t written = reel_os_file_write(file->file, &piece, 1, file->offset);
@@ -104,6 +116,16 @@ void reel_checked_file_abandon(struct reel_checked_file *file)
 	reel_os_file_close(file->file);
 	reel_os_file_unlink(file->beside);
 	free(file->beside);
+}
+
+void reel_checked_file_remove(const char *path)
+{
+	char *beside = name_beside(path);
+
+	reel_os_file_unlink(path);
+	if (beside)
+		reel_os_file_unlink(beside);
+	free(beside);
 }
 
 /* ---- Reading ---- */

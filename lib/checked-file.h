@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file that is whole or not there: written beside its place, with a length and a
- * CRC-32C at its end, and renamed when it is on the disk. Read only after both have
+ * A file that is whole or not there: written beside its place, as PATH.new, with a length
+ * and a CRC-32C at its end, and renamed when it is on the disk. Read only after both have
  * been found right. Readable by its user alone.
  */
 #ifndef REEL_LIB_CHECKED_FILE_H
@@ -29,6 +29,8 @@ void reel_checked_file_write(struct reel_checked_file *file, const void *data, s
 /* Put it in its place; or on failure, which is the first of all writes, nowhere. */
 int reel_checked_file_publish(struct reel_checked_file *file);
 void reel_checked_file_abandon(struct reel_checked_file *file);
+/* The file, and what a process has left beside it that was killed while it wrote. */
+void reel_checked_file_remove(const char *path);
 
 /*
  * 0; what the system says; or -EBADMSG, and *wrong says in words what is wrong with it:

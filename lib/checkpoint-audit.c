@@ -5,20 +5,24 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "crc32c.h"
 
-static int make_room(reel_checkpoint *run)
+static int make_room(reel_checkpoint *run, int64_t states)
 {
-	int64_t room = run->hash_room ? 2 * run->hash_room : 1024;
+	int64_t room = run->hash_room ? run->hash_room : 1024;
 	uint32_t *hash;
 
-	if (run->hashed < run->hash_room)
+	if (states <= run->hash_room)
 		return 0;
+	while (room < states)
+		room *= 2;
 	hash = realloc(run->hash, (size_t)room * sizeof *hash);
 	if (!hash)
 		return reel_run_fail(run, -ENOMEM, "no memory for the audit of %lld states",
 				     (long long)room);
+	memset(hash + run->hash_room, 0, (size_t)(room - run->hash_room) * sizeof *hash);
 	run->hash = hash;
 	run->hash_room = room;
 	return 0;
@@ -38,33 +42,38 @@ static int hash_of(reel_checkpoint *run, void *context, const void *state, uint3
 		state = run->scratch;
 	}
 	*hash = reel_crc32c(0, state, run->model.state_bytes);
+	*hash += *hash == 0;
 	return error;
 }
 
-int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t step)
+int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t from,
+		     int64_t step)
 {
 	uint32_t hash = 0;
 	int error = hash_of(run, context, state, &hash);
 
-	if (!error && step == run->hashed)
-		error = make_room(run);
+	if (!error)
+		error = make_room(run, step + 1);
 	if (error)
 		return error;
-	if (step == run->hashed) {
-		run->hash[run->hashed++] = hash;
-	} else if (step < run->hashed && run->hash[step] != hash) {
-		run->unlike_step = step > 0 ? step - 1 : 0;
-		return reel_run_fail(run, -EILSEQ,
-				     "step %lld does not replay: run again from the same state, "
-				     "it leaves another one than the first time",
-				     (long long)run->unlike_step);
-	}
-	return 0;
+	if (!run->hash[step])
+		run->hash[step] = hash;
+	if (run->hash[step] == hash)
+		return 0;
+	run->unlike_step = from;
+	if (from == step)
+		return reel_run_fail(run, -EILSEQ, "state %lld comes back from its snapshot as "
+				     "another one: see to the model's save() and load()",
+				     (long long)step);
+	return reel_run_fail(run, -EILSEQ,
+			     "step %lld does not replay: run again from the same state, it leaves "
+			     "another one than the first time", (long long)from);
 }
 
 void reel_audit_begin(reel_checkpoint *run)
 {
-	run->hashed = 0;
+	if (run->hash)
+		memset(run->hash, 0, (size_t)run->hash_room * sizeof *run->hash);
 	run->unlike_step = -1;
 }
 

@@ -19,6 +19,8 @@ static const char *problem_with_steps(const reel_plan *plan,
 
 	if (segment < 0 || segment > REEL_MOST_STEPS)
 		return "segment_steps must be from 1 (or 0) to REEL_MOST_STEPS";
+	if (options->steps < 0)
+		return "steps must be 0 or more";
 	if (planned == REEL_UNKNOWN_STEPS)
 		return options->steps    ? "steps must be 0 for a plan of REEL_UNKNOWN_STEPS" :
 		       !options->finished ? "a plan of REEL_UNKNOWN_STEPS needs finished()" :
@@ -33,20 +35,33 @@ static const char *problem_with_steps(const reel_plan *plan,
 	return NULL;
 }
 
+static const char *problem_with_stores(const reel_plan *plan,
+				       const struct reel_checkpoint_options *options)
+{
+	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
+		if (options->store[tier] && tier >= plan->problem.tiers)
+			return "a store was given for a tier that the plan does not have";
+		for (unsigned other = 0; other < tier; other++)
+			if (options->store[tier] && options->store[tier] == options->store[other])
+				return "two tiers were given one store: each closes its own";
+	}
+	return NULL;
+}
+
 static const char *problem_with_options(const reel_plan *plan,
 					const struct reel_checkpoint_options *options)
 {
+	const char *problem;
+
 	if (options->flags & ~REEL_CHECKPOINT_AUDIT)
 		return "flags must be made of REEL_CHECKPOINT_AUDIT";
 	if (options->puts > REEL_MOST_PUTS || options->gets > REEL_MOST_PUTS)
 		return "puts and gets must be at most 64";
-	for (unsigned tier = plan->problem.tiers; tier < REEL_MOST_TIERS; tier++)
-		if (options->store[tier])
-			return "a store was given for a tier that the plan does not have";
 	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
 		if (options->reserved[i])
 			return "reserved must be 0: set the options to 0 before setting some";
-	return problem_with_steps(plan, options);
+	problem = problem_with_stores(plan, options);
+	return problem ? problem : problem_with_steps(plan, options);
 }
 
 static bool holds_together(const reel_plan *plan)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Restart files: what a run is, between two actions that leave nothing but snapshots
- * and an adjoint. A record of the schedule, a record and the data of each snapshot, and
- * the adjoint. Of the machine that wrote it: a record says how it lays out numbers.
+ * and an adjoint. A record of the run, a record and the data of each snapshot, and the
+ * adjoint. Of the machine that wrote it: a record says how it lays out numbers. Where the
+ * run was in its schedule is the number of actions: the plan is walked through to there.
  */
 #include "config.h"
 
@@ -15,7 +16,6 @@
 #include "checked-file.h"
 #include "crc32c.h"
 #include "offload.h"
-#include "os-file.h"
 #include "plan.h"
 #include "tape.h"
 
@@ -24,11 +24,11 @@
 #define BYTE_ORDER_MARK 0x01020304u
 #define SECONDS 600
 
-struct schedule_record {
+struct run_record {
 	uint32_t version;
 	uint32_t byte_order;
 	uint32_t record_bytes;
-	uint32_t phase;
+	uint32_t reserved;
 	/* What it belongs to. */
 	char planner[32];
 	struct reel_problem problem;
@@ -38,11 +38,10 @@ struct schedule_record {
 	uint64_t adjoint_bytes;
 	/* Where it was. */
 	int64_t steps;
-	int64_t working_state; /* of a forward sweep */
+	uint64_t actions;
 	uint64_t snapshots;
 	int64_t advanced, recorded, reversed;
 	uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
-	reel_schedule schedule;
 };
 
 struct snapshot_record {
@@ -51,13 +50,22 @@ struct snapshot_record {
 	int64_t state;
 };
 
+/* Member by member: what lies between them is to be the same each time. */
 static uint64_t actions_crc(const reel_plan *plan)
 {
-	return plan->planner ? 0 : reel_crc32c(0, plan->actions,
-					       plan->action_count * sizeof *plan->actions);
+	uint32_t crc = 0;
+
+	for (size_t i = 0; i < plan->action_count; i++) {
+		const reel_action *action = &plan->actions[i];
+		int64_t members[] = {action->kind, action->first, action->last,
+				     action->tier, action->slot,  action->last_use};
+
+		crc = reel_crc32c(crc, members, sizeof members);
+	}
+	return crc;
 }
 
-/* Member by member: what lies between them is to be the same each time. */
+/* The same. */
 static void describe_problem(const struct reel_problem *problem, struct reel_problem *to)
 {
 	to->steps = problem->steps;
@@ -71,7 +79,7 @@ static void describe_problem(const struct reel_problem *problem, struct reel_pro
 }
 
 /* All but where it is: the same for each run of one program. */
-static void describe(const reel_checkpoint *run, struct schedule_record *record)
+static void describe(const reel_checkpoint *run, struct run_record *record)
 {
 	memset(record, 0, sizeof *record);
 	record->version = RECORD_VERSION;
@@ -126,14 +134,13 @@ static int write_snapshot(reel_checkpoint *run, struct reel_checked_file *file,
 	return file->error;
 }
 
-static void write_schedule(reel_checkpoint *run, struct reel_checked_file *file)
+static void write_run(reel_checkpoint *run, struct reel_checked_file *file)
 {
-	struct schedule_record record;
+	struct run_record record;
 
 	describe(run, &record);
-	record.phase = run->phase;
 	record.steps = run->steps;
-	record.working_state = run->working_state;
+	record.actions = run->actions;
 	for_all_snapshots(run, NULL, NULL, &record.snapshots);
 	record.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
 	record.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
@@ -143,8 +150,6 @@ static void write_schedule(reel_checkpoint *run, struct reel_checked_file *file)
 							   memory_order_relaxed);
 		record.loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
 	}
-	record.schedule = run->schedule;
-	record.schedule.plan = NULL;
 	reel_checked_file_write(file, &record, sizeof record);
 }
 
@@ -156,7 +161,7 @@ static int write_file(reel_checkpoint *run, const void *adjoint)
 
 	if (error)
 		return error;
-	write_schedule(run, &file);
+	write_run(run, &file);
 	error = for_all_snapshots(run, &file, write_snapshot, &count);
 	if (error) {
 		reel_checked_file_abandon(&file);
@@ -191,7 +196,7 @@ void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
 void reel_restart_remove(const reel_checkpoint *run)
 {
 	if (run->options.restart)
-		reel_os_file_unlink(run->options.restart);
+		reel_checked_file_remove(run->options.restart);
 }
 
 /* ---- Reading ---- */
@@ -201,9 +206,9 @@ static int refuse(reel_checkpoint *run, int error, const char *why)
 	return reel_run_fail(run, error, "%s %s", run->options.restart, why);
 }
 
-static int check_record(reel_checkpoint *run, const struct schedule_record *record)
+static int check_record(reel_checkpoint *run, const struct run_record *record)
 {
-	struct schedule_record own;
+	struct run_record own;
 
 	describe(run, &own);
 	if (record->version != own.version || record->byte_order != own.byte_order ||
@@ -215,10 +220,17 @@ static int check_record(reel_checkpoint *run, const struct schedule_record *reco
 	    record->actions_crc != own.actions_crc)
 		return refuse(run, -EINVAL, "belongs to another plan");
 	if (record->segment_steps != own.segment_steps || record->state_bytes != own.state_bytes ||
-	    record->adjoint_bytes != own.adjoint_bytes)
+	    record->adjoint_bytes != own.adjoint_bytes ||
+	    (run->steps != REEL_UNKNOWN_STEPS && record->steps != run->steps))
 		return refuse(run, -EINVAL,
-			      "belongs to a run with other segments, states or adjoints");
+			      "belongs to a run with other segments, steps, states or adjoints");
 	return 0;
+}
+
+static bool has_slot(const reel_checkpoint *run, const struct snapshot_record *record)
+{
+	return record->tier < run->snapshots.tiers && record->state >= 0 &&
+	       record->slot < run->plan->problem.tier[record->tier].slots;
 }
 
 static int read_snapshot(reel_checkpoint *run, struct reel_checked_file *file)
@@ -227,7 +239,7 @@ static int read_snapshot(reel_checkpoint *run, struct reel_checked_file *file)
 	void *data;
 	int error = reel_checked_file_read(file, &record, sizeof record);
 
-	if (!error && record.tier >= run->snapshots.tiers)
+	if (!error && !has_slot(run, &record))
 		error = -EBADMSG;
 	if (!error)
 		error = reel_snapshot_reserve(&run->snapshots, record.tier, record.slot,
@@ -239,12 +251,8 @@ static int read_snapshot(reel_checkpoint *run, struct reel_checked_file *file)
 	return error;
 }
 
-static void take_over(reel_checkpoint *run, const struct schedule_record *record)
+static void take_over_counters(reel_checkpoint *run, const struct run_record *record)
 {
-	run->schedule = record->schedule;
-	run->schedule.plan = run->plan;
-	run->steps = record->steps;
-	run->working_state = record->working_state;
 	atomic_store_explicit(&run->advanced, record->advanced, memory_order_relaxed);
 	atomic_store_explicit(&run->recorded, record->recorded, memory_order_relaxed);
 	atomic_store_explicit(&run->reversed, record->reversed, memory_order_relaxed);
@@ -256,23 +264,60 @@ static void take_over(reel_checkpoint *run, const struct schedule_record *record
 	}
 }
 
+/* An ADVANCE of a loop whose end was found in it, if it was. */
+static int meet_end(reel_checkpoint *run, const reel_action *action, int64_t steps)
+{
+	if (steps == REEL_UNKNOWN_STEPS || steps / run->options.segment_steps >= action->last)
+		return 0;
+	return reel_run_end_loop(run, steps);
+}
+
+/* Through the plan to where the run was: a STORE on its way forward, or a REVERSE. */
+static int walk(reel_checkpoint *run, const struct run_record *record)
+{
+	reel_action action = {.kind = REEL_DONE};
+	bool reverses = false;
+
+	for (run->actions = 0; run->actions < record->actions; run->actions++) {
+		bool open = reel_schedule_next(&run->schedule, &action) == -EAGAIN;
+
+		if (action.kind == REEL_DONE || (open && meet_end(run, &action, record->steps)))
+			return -EBADMSG;
+		reverses |= reel_run_turns_after(run, &action);
+	}
+	if (action.kind != (reverses ? REEL_REVERSE : REEL_STORE) || run->steps != record->steps)
+		return -EBADMSG;
+	run->stored = action;
+	run->phase = reverses ? REEL_RUN_REVERSE : REEL_RUN_FORWARD;
+	return 0;
+}
+
+static int read_run(reel_checkpoint *run, struct reel_checked_file *file, void *adjoint,
+		    const struct run_record *record)
+{
+	int error = walk(run, record);
+
+	for (uint64_t i = 0; i < record->snapshots && !error; i++)
+		error = read_snapshot(run, file);
+	if (!error && run->phase == REEL_RUN_REVERSE)
+		error = reel_checked_file_read(file, adjoint, record->adjoint_bytes);
+	return !error && file->offset != file->bytes ? -EBADMSG : error;
+}
+
 static int read_file(reel_checkpoint *run, struct reel_checked_file *file, void *adjoint)
 {
-	struct schedule_record record;
+	struct run_record record;
 	int error = reel_checked_file_read(file, &record, sizeof record);
 
 	if (error)
 		return refuse(run, error, "is too short");
 	error = check_record(run, &record);
-	for (uint64_t i = 0; i < record.snapshots && !error; i++)
-		error = read_snapshot(run, file);
-	if (!error && record.phase == REEL_RUN_REVERSE)
-		error = reel_checked_file_read(file, adjoint, record.adjoint_bytes);
 	if (error)
-		return reel_run_fail(run, error, "%s: %s", run->options.restart,
-				     reel_store_strerror(error));
-	take_over(run, &record);
-	run->phase = record.phase;
+		return error;
+	error = read_run(run, file, adjoint, &record);
+	if (error)
+		return refuse(run, error, reel_store_strerror(error));
+	take_over_counters(run, &record);
 	return 0;
 }
 

@@ -45,10 +45,14 @@ static bool audits(const reel_checkpoint *run)
 	return run->options.flags & REEL_CHECKPOINT_AUDIT;
 }
 
-/* The model's step at which a step of the plan begins. */
+/*
+ * The model's step at which a step of the plan begins. A loop without a known end may be
+ * planned to where it cannot come.
+ */
 static int64_t step_of(const reel_checkpoint *run, int64_t segment)
 {
-	int64_t step = segment * run->options.segment_steps;
+	int64_t step = segment > REEL_MOST_STEPS / run->options.segment_steps ?
+			       REEL_MOST_STEPS + 1 : segment * run->options.segment_steps;
 
 	return run->steps != REEL_UNKNOWN_STEPS && step > run->steps ? run->steps : step;
 }
@@ -62,17 +66,18 @@ static int advance(reel_checkpoint *run, void *context, void *state, int64_t fir
 	if (error)
 		return callback(run, error, "advance", first, last);
 	count(&run->advanced, last - first);
-	return audits(run) ? reel_audit_state(run, context, state, last) : 0;
+	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
 }
 
-/* The loop ends in the working state, which is that before `step`. */
-static void end_loop(reel_checkpoint *run, int64_t step)
+int reel_run_end_loop(reel_checkpoint *run, int64_t step)
 {
 	int64_t segments = (step + run->options.segment_steps - 1) / run->options.segment_steps;
 
+	if (reel_schedule_end(&run->schedule, segments, segments))
+		return -ERANGE;
 	run->steps = step;
-	reel_schedule_end(&run->schedule, segments, segments);
 	reel_ahead_begin(run);
+	return 0;
 }
 
 static int advance_to_end(reel_checkpoint *run, void *context, void *state, int64_t first,
@@ -81,10 +86,10 @@ static int advance_to_end(reel_checkpoint *run, void *context, void *state, int6
 	for (int64_t step = first; step < last; step++) {
 		int error;
 
-		if (run->options.finished(context, state, step)) {
-			end_loop(run, step);
-			return 0;
-		}
+		if (run->options.finished(context, state, step))
+			return reel_run_end_loop(run, step);
+		if (step == REEL_MOST_STEPS)
+			return reel_run_fail(run, -ERANGE, "the loop has more than 2^40 steps");
 		error = advance(run, context, state, step, step + 1);
 		if (error)
 			return error;
@@ -134,7 +139,7 @@ static int run_record(reel_checkpoint *run, void *context, void *state, reel_tap
 		return error;
 	count(&run->recorded, last - first);
 	reel_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
-	return audits(run) ? reel_audit_state(run, context, state, last) : 0;
+	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
 }
 
 static int run_reverse(reel_checkpoint *run, void *context, void *adjoint, reel_tape *tape,
@@ -189,7 +194,7 @@ static int run_store(reel_checkpoint *run, const reel_action *action, void *cont
 	if (error)
 		return callback(run, error, "save", step, step + 1);
 	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
-	return audits(run) ? reel_audit_state(run, context, state, step) : 0;
+	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
 
 static int run_load(reel_checkpoint *run, const reel_action *action, void *context, void *state)
@@ -206,7 +211,7 @@ static int run_load(reel_checkpoint *run, const reel_action *action, void *conte
 	if (error)
 		return callback(run, error, "load", step, step + 1);
 	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
-	return audits(run) ? reel_audit_state(run, context, state, step) : 0;
+	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
 
 static int run_drop(reel_checkpoint *run, const reel_action *action)
@@ -223,6 +228,8 @@ int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, v
 {
 	int64_t first = step_of(run, action->first), last = step_of(run, action->last);
 
+	if (!tape)
+		tape = &run->tape;
 	switch (action->kind) {
 	case REEL_ADVANCE:
 		return run_advance(run, context, state, first, last);
@@ -246,6 +253,7 @@ static void take_action(reel_checkpoint *run, reel_action *action)
 {
 	/* -EAGAIN says what reel_checkpoint.steps says, too. */
 	reel_schedule_next(&run->schedule, action);
+	run->actions++;
 	reel_ahead_follow(run);
 }
 
@@ -261,7 +269,7 @@ static void clear_counters(reel_checkpoint *run)
 	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
 }
 
-static int64_t steps_at_first(const reel_checkpoint *run)
+int64_t reel_run_steps_at_first(const reel_checkpoint *run)
 {
 	if (run->options.steps || run->plan->problem.steps == REEL_UNKNOWN_STEPS)
 		return run->options.steps ? run->options.steps : REEL_UNKNOWN_STEPS;
@@ -273,7 +281,8 @@ void reel_run_begin(reel_checkpoint *run)
 	reel_tape_close(&run->tape);
 	reel_tape_open(&run->tape, run->options.pool, 0);
 	reel_snapshots_empty(&run->snapshots);
-	run->steps = steps_at_first(run);
+	run->steps = reel_run_steps_at_first(run);
+	run->actions = 0;
 	run->message[0] = '\0';
 	clear_counters(run);
 	reel_audit_begin(run);
@@ -282,50 +291,37 @@ void reel_run_begin(reel_checkpoint *run)
 	reel_ahead_begin(run);
 }
 
-/* Where it was resumed, the working state is the one that was stored last. */
-static int load_last_stored(reel_checkpoint *run, void *context, void *state)
-{
-	for (unsigned tier = 0; tier < run->snapshots.tiers; tier++) {
-		for (unsigned i = 0; i < run->snapshots.tier[tier].slots; i++) {
-			reel_action action = {.kind = REEL_LOAD, .first = run->working_state,
-					      .tier = tier, .slot = i};
-
-			if (reel_snapshot_state(&run->snapshots, tier, i) == action.first)
-				return run_load(run, &action, context, state);
-		}
-	}
-	return reel_run_fail(run, -EBADMSG, "%s has no state to go on from", run->options.restart);
-}
-
 static int begin_forward(reel_checkpoint *run, void *context, void *state)
 {
 	if (run->phase == REEL_RUN_FORWARD)
-		return load_last_stored(run, context, state);
+		return run_load(run, &run->stored, context, state);
 	reel_run_begin(run);
 	run->phase = REEL_RUN_FORWARD;
-	return audits(run) ? reel_audit_state(run, context, state, 0) : 0;
+	return audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
 }
 
+bool reel_run_turns_after(const reel_checkpoint *run, const reel_action *action)
+{
+	return action->kind == REEL_RECORD && action->last == run->schedule.steps;
+}
+
+/* To the last state, whatever the plan does then. A loop of no steps is there at once. */
 static int go_forward(reel_checkpoint *run, void *context, void *state)
 {
-	for (;;) {
-		reel_action action;
+	reel_action action = {.kind = REEL_DONE};
+
+	while (run->schedule.steps != 0 && !reel_run_turns_after(run, &action)) {
 		int error;
 
 		take_action(run, &action);
-		if (action.kind == REEL_REVERSE || action.kind == REEL_DONE) {
-			run->turn = action;
-			run->phase = REEL_RUN_TURN;
-			return 0;
-		}
 		error = reel_checkpoint_carry_out(run, &action, context, state, NULL, &run->tape);
 		if (error)
 			return error;
-		if (action.kind == REEL_STORE) {
-			run->working_state = action.first;
+		if (action.kind == REEL_STORE)
 			reel_restart_save_if_due(run, NULL);
-		}
 	}
+	run->phase = REEL_RUN_REVERSE;
+	return 0;
 }
 
 int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state)
@@ -346,10 +342,11 @@ int reel_checkpoint_resume(reel_checkpoint *run, void *adjoint)
 	reel_run_begin(run);
 	run->phase = REEL_RUN_IDLE;
 	error = reel_restart_read(run, adjoint);
-	if (error)
+	if (error) {
 		reel_snapshots_empty(&run->snapshots);
-	else
-		reel_ahead_begin(run);
+		run->phase = REEL_RUN_IDLE;
+	}
+	reel_ahead_begin(run);
 	return error;
 }
 
@@ -359,11 +356,11 @@ int reel_checkpoint_next(reel_checkpoint *run, reel_action *action)
 		return reel_run_fail(run, -EINVAL,
 				     "the reverse sweep of a run whose forward sweep has not come "
 				     "to its end: call reel_checkpoint_forward() first");
-	if (run->phase == REEL_RUN_TURN)
-		*action = run->turn;
-	else
-		take_action(run, action);
-	run->phase = action->kind == REEL_DONE ? REEL_RUN_IDLE : REEL_RUN_REVERSE;
+	take_action(run, action);
+	if (action->kind == REEL_DONE) {
+		reel_restart_remove(run);
+		run->phase = REEL_RUN_IDLE;
+	}
 	return 0;
 }
 
@@ -375,10 +372,8 @@ int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, vo
 
 		if (error)
 			return error;
-		if (action.kind == REEL_DONE) {
-			reel_restart_remove(run);
+		if (action.kind == REEL_DONE)
 			return 0;
-		}
 		error = reel_checkpoint_carry_out(run, &action, context, state, adjoint,
 						  &run->tape);
 		if (error) {
@@ -392,7 +387,7 @@ int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, vo
 
 bool reel_checkpoint_is_reversing(const reel_checkpoint *run)
 {
-	return run->phase == REEL_RUN_TURN || run->phase == REEL_RUN_REVERSE;
+	return run->phase == REEL_RUN_REVERSE;
 }
 
 /* ---- What a run knows ---- */

@@ -21,8 +21,7 @@
 enum reel_run_phase {
 	REEL_RUN_IDLE,    /* no sweep has begun, or one has failed, or all is reversed */
 	REEL_RUN_FORWARD, /* resumed there: only reel_checkpoint_forward() can go on */
-	REEL_RUN_TURN,    /* the forward sweep has come to its end */
-	REEL_RUN_REVERSE
+	REEL_RUN_REVERSE  /* the forward sweep has come to its end */
 };
 
 struct reel_checkpoint {
@@ -33,8 +32,8 @@ struct reel_checkpoint {
 	struct reel_snapshots snapshots;
 	reel_schedule schedule;
 	enum reel_run_phase phase;
+	uint64_t actions;       /* that were taken from the schedule */
 	int64_t steps;          /* of the model, or REEL_UNKNOWN_STEPS */
-	reel_action turn;       /* the forward sweep ended before this one */
 	char message[256];
 
 	/* Reading ahead: a schedule that runs before the other one. */
@@ -43,21 +42,21 @@ struct reel_checkpoint {
 	uint64_t taken, looked; /* actions */
 	bool wants;
 
-	/* Audit: a hash of each state; those of states 0 to hashed - 1 are known. */
+	/* Audit: a hash of each state, 0: not known yet; a run that is resumed has gaps. */
 	uint32_t *hash;
-	int64_t hashed, hash_room;
+	int64_t hash_room;
 	int64_t unlike_step;
 	void *scratch;
 
 	/* Restart files. */
 	uint64_t saved_at;
-	int64_t working_state; /* that was stored last, in the forward sweep */
+	reel_action stored;    /* resumed in a forward sweep: the working state is in this slot */
 	uint64_t saves, failed_saves;
 
 	/* Relaxed: counters, which order nothing. */
 	_Atomic int64_t advanced, recorded, reversed;
 	_Atomic uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
-	_Atomic uint64_t peak_tape_bytes;
+	_Atomic size_t peak_tape_bytes;
 };
 
 /* Note what went wrong, in words, if nothing did before; returns error. */
@@ -69,13 +68,23 @@ int reel_run_fail(reel_checkpoint *run, int error, const char *format, ...)
 
 /* checkpoint.c: forget all that was done. */
 void reel_run_begin(reel_checkpoint *run);
+/* The steps that are known when a run begins. */
+int64_t reel_run_steps_at_first(const reel_checkpoint *run);
+/* The loop ends before step `step`, which the last ADVANCE has come to. 0, or -ERANGE. */
+int reel_run_end_loop(reel_checkpoint *run, int64_t step);
+/* Whether the forward sweep ends with this action. */
+bool reel_run_turns_after(const reel_checkpoint *run, const reel_action *action);
 
 /* checkpoint-ahead.c: from the run's present place on; and the next action was taken. */
 void reel_ahead_begin(reel_checkpoint *run);
 void reel_ahead_follow(reel_checkpoint *run);
 
-/* checkpoint-audit.c: this is state `step`. 0, -EILSEQ or -ENOMEM. */
-int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t step);
+/*
+ * checkpoint-audit.c: this is state `step`, come to from state `from` in one call.
+ * 0, -EILSEQ or -ENOMEM.
+ */
+int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t from,
+		     int64_t step);
 void reel_audit_begin(reel_checkpoint *run);
 void reel_audit_end(reel_checkpoint *run);
 

@@ -47,6 +47,14 @@ int reel_os_file_open_named(char *path)
 	return file >= 0 ? file : -errno;
 }
 
+/* Nor is a link followed here: it is something of this name. */
+int reel_os_file_open_new(const char *path)
+{
+	int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+	return file >= 0 ? file : -errno;
+}
+
 int reel_os_file_open_to_read(const char *path)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);

@@ -16,6 +16,8 @@ int reel_os_file_open_nameless(const char *directory);
 
 /* The same with a name, for which the path's last six characters are replaced. */
 int reel_os_file_open_named(char *path);
+/* A new file of this name. -EEXIST: there is something of this name. */
+int reel_os_file_open_new(const char *path);
 int reel_os_file_open_to_read(const char *path);
 int reel_os_file_unlink(const char *path);
 /* In one directory; both names are on the disk when it returns. */

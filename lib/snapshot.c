@@ -4,6 +4,7 @@
 #include "snapshot.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +115,7 @@ static bool await_puts(struct reel_snapshots *snapshots, unsigned most)
 	reel_snapshots_unlock(snapshots);
 	if (!waits)
 		return false;
-	reel_buffer_await(snapshots, put.tier, put.buffer);
+	reel_buffer_await(snapshots, put.buffer);
 	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	reel_snapshots_unlock(snapshots);
@@ -132,6 +133,8 @@ static struct reel_slot *slot_at(struct reel_snapshots *snapshots, unsigned tier
 
 	if (number < of->slots)
 		return &of->slot[number];
+	if (number > INT_MAX)
+		return NULL;
 	while (slots <= number)
 		slots *= 2;
 	slot = realloc(of->slot, slots * sizeof *slot);
@@ -154,42 +157,55 @@ static struct reel_slot *holder_of(struct reel_snapshots *snapshots, unsigned ti
 	return number < of->slots && of->slot[number].state == state ? &of->slot[number] : NULL;
 }
 
-/* Under the lock: what was read ahead can be read again. */
-static bool give_up_fetched(struct reel_snapshots *snapshots)
+/* Under the lock: one that nobody looks at; rather one that has come. */
+static struct reel_slot *find_fetched(struct reel_snapshots *snapshots)
 {
+	struct reel_slot *found = NULL;
+
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
 		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++) {
 			struct reel_slot *slot = &snapshots->tier[tier].slot[i];
 
-			if (!slot->fetched || slot->in_use || reel_buffer_is_moving(slot->buffer))
+			if (!slot->fetched || slot->in_use)
 				continue;
-			end_get(snapshots, slot);
-			reel_buffer_give(snapshots, slot->buffer);
-			slot->buffer = NULL;
-			return true;
+			found = slot;
+			if (!reel_buffer_is_moving(slot->buffer))
+				return found;
 		}
 	}
-	return false;
+	return found;
+}
+
+/* What was read ahead can be read again. False: there is none. */
+static bool give_up_fetched(struct reel_snapshots *snapshots)
+{
+	struct reel_buffer *moving = NULL;
+	struct reel_slot *slot;
+
+	reel_snapshots_lock(snapshots);
+	slot = find_fetched(snapshots);
+	if (slot && reel_buffer_is_moving(slot->buffer)) {
+		moving = slot->buffer;
+	} else if (slot) {
+		end_get(snapshots, slot);
+		reel_buffer_give(snapshots, slot->buffer);
+		slot->buffer = NULL;
+	}
+	reel_snapshots_unlock(snapshots);
+	if (moving)
+		reel_buffer_await(snapshots, moving);
+	return slot != NULL;
 }
 
 /* A buffer by all means: those of puts and of what was read ahead become free. */
 static struct reel_buffer *demand_buffer(struct reel_snapshots *snapshots, int *error)
 {
-	for (;;) {
-		struct reel_buffer *buffer = reel_buffer_take(snapshots, error);
-		bool freed;
+	struct reel_buffer *buffer;
 
-		if (buffer || await_puts(snapshots, 0)) {
-			if (buffer)
-				return buffer;
-			continue;
-		}
-		reel_snapshots_lock(snapshots);
-		freed = give_up_fetched(snapshots);
-		reel_snapshots_unlock(snapshots);
-		if (!freed)
-			return NULL;
-	}
+	do
+		buffer = reel_buffer_take(snapshots, error);
+	while (!buffer && (await_puts(snapshots, 0) || give_up_fetched(snapshots)));
+	return buffer;
 }
 
 /* ---- Storing ---- */
@@ -207,8 +223,10 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 		error = -ENOMEM;
 	else if (slot->state != EMPTY)
 		error = -EBADMSG;
-	else
+	if (!error) {
 		slot->state = state;
+		slot->serial = ++snapshots->serial;
+	}
 	reel_snapshots_unlock(snapshots);
 	return error;
 }
@@ -250,7 +268,7 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 	if (snapshots->tier[tier].store && snapshots->puts < REEL_MOST_PUTS) {
 		snapshots->put[snapshots->puts++] = (struct reel_put){
 			.buffer = slot->buffer, .place = slot->place, .tier = tier, .slot = number};
-		reel_buffer_start(snapshots, tier, slot->buffer, slot->state, NULL);
+		reel_buffer_start(snapshots, tier, slot->buffer, slot->serial, NULL);
 	}
 	reel_snapshots_unlock(snapshots);
 }
@@ -264,7 +282,7 @@ static void start_get(struct reel_snapshots *snapshots, unsigned tier, struct re
 	slot->buffer = buffer;
 	slot->fetched = slot->reading = true;
 	snapshots->gets++;
-	reel_buffer_start(snapshots, tier, buffer, slot->state, slot->place);
+	reel_buffer_start(snapshots, tier, buffer, slot->serial, slot->place);
 }
 
 bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
@@ -336,9 +354,9 @@ static int bring(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 }
 
 /* Without the lock: until what is on its way has come, or has failed. */
-static int await_get(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer)
+static int await_get(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
 {
-	reel_buffer_await(snapshots, tier, buffer);
+	reel_buffer_await(snapshots, buffer);
 	return atomic_load_explicit(&buffer->error, memory_order_relaxed);
 }
 
@@ -354,15 +372,15 @@ static void forget_failed(struct reel_snapshots *snapshots, struct reel_slot *sl
 static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 			struct reel_buffer *buffer)
 {
-	int error = await_get(snapshots, tier, buffer);
+	int error = await_get(snapshots, buffer);
 	struct reel_slot *slot;
 
 	if (error) {
 		reel_snapshots_lock(snapshots);
 		slot = &snapshots->tier[tier].slot[number];
-		reel_buffer_start(snapshots, tier, buffer, slot->state, slot->place);
+		reel_buffer_start(snapshots, tier, buffer, slot->serial, slot->place);
 		reel_snapshots_unlock(snapshots);
-		error = await_get(snapshots, tier, buffer);
+		error = await_get(snapshots, buffer);
 	}
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
@@ -446,36 +464,30 @@ static void empty(struct reel_snapshots *snapshots, unsigned tier, unsigned numb
 	*slot = (struct reel_slot){.state = EMPTY};
 }
 
-/* Under the lock, which is let go of meanwhile: a get may be started until it is held again. */
-static void await_reading(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+/* Under the lock: the buffer that it is being read to; NULL: it is not. */
+static struct reel_buffer *reading_of(const struct reel_slot *slot)
 {
-	struct reel_slot *slot = &snapshots->tier[tier].slot[number];
-
-	while (slot->reading && reel_buffer_is_moving(slot->buffer)) {
-		struct reel_buffer *buffer = slot->buffer;
-
-		reel_snapshots_unlock(snapshots);
-		reel_buffer_await(snapshots, tier, buffer);
-		reel_snapshots_lock(snapshots);
-		slot = &snapshots->tier[tier].slot[number];
-	}
+	return slot->reading && reel_buffer_is_moving(slot->buffer) ? slot->buffer : NULL;
 }
 
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		       int64_t state)
 {
-	int error = 0;
+	struct reel_buffer *reading;
+	struct reel_slot *slot;
 
-	reel_snapshots_lock(snapshots);
-	end_puts(snapshots);
-	if (holder_of(snapshots, tier, number, state)) {
-		await_reading(snapshots, tier, number);
-		empty(snapshots, tier, number);
-	} else {
-		error = -EBADMSG;
-	}
-	reel_snapshots_unlock(snapshots);
-	return error;
+	do {
+		reel_snapshots_lock(snapshots);
+		end_puts(snapshots);
+		slot = holder_of(snapshots, tier, number, state);
+		reading = slot ? reading_of(slot) : NULL;
+		if (slot && !reading)
+			empty(snapshots, tier, number);
+		reel_snapshots_unlock(snapshots);
+		if (reading)
+			reel_buffer_await(snapshots, reading);
+	} while (reading);
+	return slot ? 0 : -EBADMSG;
 }
 
 void reel_snapshots_empty(struct reel_snapshots *snapshots)

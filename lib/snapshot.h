@@ -23,6 +23,7 @@
 
 #include "event.h"
 #include "pool.h"
+#include "yield.h"
 
 #define REEL_MOST_PUTS 64
 
@@ -38,6 +39,7 @@ struct reel_buffer {
 
 struct reel_slot {
 	int64_t state;              /* -1: the slot is empty */
+	uint64_t serial;            /* which of all that were ever stored */
 	struct reel_buffer *buffer; /* NULL: the snapshot is in the store only */
 	struct reel_place *place;   /* of each piece */
 	bool stored;
@@ -132,6 +134,8 @@ static inline void reel_snapshots_lock(struct reel_snapshots *snapshots)
 static inline void reel_snapshots_unlock(struct reel_snapshots *snapshots)
 {
 	pthread_mutex_unlock(&snapshots->lock);
+	/* Between a check and a use that are not under one lock. */
+	reel_yield_point();
 }
 
 /* Without the lock: the pool may have to write slabs behind first. NULL: *error says why. */
@@ -145,10 +149,10 @@ void reel_buffer_free_all(struct reel_snapshots *snapshots);
 
 /* Under the lock: put it, or get it from where its pieces are; NULL: put. */
 void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
-		       int64_t state, const struct reel_place *place);
+		       uint64_t serial, const struct reel_place *place);
 bool reel_buffer_is_moving(struct reel_buffer *buffer);
 /* Without the lock: until it is not. */
-void reel_buffer_await(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer);
+void reel_buffer_await(struct reel_snapshots *snapshots, struct reel_buffer *buffer);
 
 /* In how many pieces a snapshot is in this tier's store. */
 unsigned reel_snapshot_pieces(const struct reel_snapshots *snapshots, unsigned tier);

@@ -12,6 +12,8 @@ check_PROGRAMS += \
 	%D%/t-block \
 	%D%/t-schedule \
 	%D%/t-checkpoint \
+	%D%/t-checkpoint-threads \
+	%D%/t-checkpoint-memory \
 	%D%/t-restart \
 	%D%/t-plan-tables \
 	%D%/t-plan-search \
@@ -144,6 +146,8 @@ EXTRA_DIST += \
 
 # A clock that the test sets.
 %C%_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+%C%_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 
 # Each request to the system for a file, and each result of io_uring.
 %C%_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \

@@ -174,6 +174,37 @@ static void it_does_what_the_plan_says(void)
 	reel_plan_close(plan);
 }
 
+/* A plan of one's own may load a state before the steps recorded last are reversed. */
+static void the_forward_sweep_ends_in_the_last_state(void)
+{
+	static const reel_action actions[] = {
+		{.kind = REEL_STORE, .first = 0, .last = 0},
+		{.kind = REEL_ADVANCE, .first = 0, .last = 2},
+		{.kind = REEL_RECORD, .first = 2, .last = 4},
+		{.kind = REEL_LOAD, .first = 0, .last = 0, .last_use = true},
+		{.kind = REEL_DROP, .first = 0, .last = 0},
+		{.kind = REEL_REVERSE, .first = 2, .last = 4},
+		{.kind = REEL_RECORD, .first = 0, .last = 2},
+		{.kind = REEL_REVERSE, .first = 0, .last = 2}};
+	struct reel_problem problem = {.steps = 4, .tiers = 1, .tier = {{1, 0, 0}}};
+	struct state state = start, last = start, replayed, bar = seed;
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+	reel_plan *plan;
+
+	tap_case("a plan of one's own");
+	reel_plan_open_actions(&plan, &problem, actions, COUNT(actions));
+	advance(&run, &last, 0, 4);
+	is_int(reel_checkpoint_open(&checkpoint, plan, &copied, NULL), 0, "has a run");
+	is_int(reel_checkpoint_forward(checkpoint, &run, &state), 0, "goes forward");
+	ok(!memcmp(&state, &last, sizeof last), "to the last state");
+	replayed = state;
+	is_int(reel_checkpoint_reverse(checkpoint, &run, &replayed, &bar), 0, "and back");
+	ok(is_right(&bar, &run, 4), "with the gradient");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
 /* ---- Ends that are found on the way ---- */
 
 static bool ends_at_37(void *context, const void *state, int64_t step)
@@ -181,6 +212,28 @@ static bool ends_at_37(void *context, const void *state, int64_t step)
 	(void)context;
 	(void)state;
 	return step == 37;
+}
+
+/* A segment that is longer than any loop: nothing but its first steps is ever run. */
+static void a_plan_goes_beyond_all_steps(void)
+{
+	struct reel_problem problem = {.steps = REEL_UNKNOWN_STEPS, .tiers = 2,
+				       .period = REEL_MOST_STEPS,
+				       .tier = {{4, 0, 0}, {8, 0.5, 0.5}}};
+	struct reel_checkpoint_options options = {.segment_steps = REEL_MOST_STEPS,
+						  .finished = ends_at_37};
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+	struct state bar;
+	reel_plan *plan;
+
+	tap_case("a plan to far beyond the end");
+	is_int(reel_plan_open(&plan, REEL_PERIODIC, &problem), 0, "is a plan");
+	is_int(reel_checkpoint_open(&checkpoint, plan, &copied, &options), 0, "and has a run");
+	is_int(sweep_both(checkpoint, &run, &bar), 0, "it runs");
+	ok(is_right(&bar, &run, 37), "and gives the gradient");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
 }
 
 static bool ends_at_once(void *context, const void *state, int64_t step)
@@ -363,6 +416,102 @@ static void faults_of_the_store(void)
 	reel_plan_close(plan);
 }
 
+/* Keeps what it is given in places of one size, and loses one put: the old data stays. */
+struct forgetful {
+	reel_store store;
+	struct {
+		uint64_t header[REEL_HEADER_BYTES / 8];
+		char data[sizeof(struct state)];
+		bool used;
+	} place[16];
+	int64_t puts, lost;
+};
+
+static void forgetful_put(reel_store *store, reel_transfer *transfer)
+{
+	struct forgetful *forgetful = (struct forgetful *)store;
+	unsigned at = 0;
+
+	while (forgetful->place[at].used)
+		at++;
+	forgetful->place[at].used = true;
+	transfer->place = (struct reel_place){at, transfer->bytes};
+	if (forgetful->puts++ != forgetful->lost) {
+		memcpy(forgetful->place[at].header, transfer->header, sizeof transfer->header);
+		memcpy(forgetful->place[at].data, transfer->data, transfer->bytes);
+	}
+	reel_transfer_complete(transfer, 0);
+}
+
+static void forgetful_get(reel_store *store, reel_transfer *transfer)
+{
+	struct forgetful *forgetful = (struct forgetful *)store;
+	uint64_t at = transfer->place.location;
+
+	memcpy(transfer->header, forgetful->place[at].header, sizeof transfer->header);
+	memcpy(transfer->data, forgetful->place[at].data, transfer->bytes);
+	reel_transfer_complete(transfer, 0);
+}
+
+static void forgetful_drop(reel_store *store, struct reel_place place)
+{
+	((struct forgetful *)store)->place[place.location].used = false;
+}
+
+static int forgetful_sync(reel_store *store, int64_t timeout_ns)
+{
+	(void)store;
+	(void)timeout_ns;
+	return 0;
+}
+
+static void forgetful_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	(void)store;
+	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 1,
+						 .best_depth = 1};
+}
+
+static void forgetful_close(reel_store *store)
+{
+	(void)store;
+}
+
+static const struct reel_store_verbs forgetful_verbs = {
+	"forgetful", forgetful_put, forgetful_get, forgetful_drop, forgetful_sync,
+	forgetful_capacity, forgetful_close};
+
+/* What an earlier sweep left in a place is another state, though of the same step. */
+static void a_store_that_loses_a_put(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 8, 8);
+	unsigned found = 0, wrong = 0;
+	int64_t puts = 1;
+
+	tap_case("a store that keeps old data for new");
+	for (int64_t lost = 0; lost < puts; lost++) {
+		struct forgetful forgetful = {.store = {&forgetful_verbs}, .lost = -1};
+		struct reel_checkpoint_options options = {.store = {&forgetful.store}};
+		struct run run = no_failure;
+		reel_checkpoint *checkpoint;
+		struct state bar;
+		int error;
+
+		reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+		wrong += sweep_both(checkpoint, &run, &bar) != 0;
+		puts = forgetful.puts;
+		forgetful.lost = forgetful.puts + lost;
+		run.coupling *= 1.5;
+		error = sweep_both(checkpoint, &run, &bar);
+		found += error == -EBADMSG;
+		wrong += !error && !is_right(&bar, &run, 8);
+		reel_checkpoint_close(checkpoint);
+	}
+	is_int(wrong, 0, "never gives a wrong gradient");
+	ok(found > 0, "it is found out (%u of %lld puts)", found, (long long)puts);
+	reel_plan_close(plan);
+}
+
 /* ---- Memory ---- */
 
 static void memory_runs_out(void)
@@ -423,6 +572,40 @@ static void buffers_stay_within_the_budget(void)
 	ok(end_run(checkpoint), "the store was used rightly");
 	reel_plan_close(plan);
 	close_pool(pool, "a tight run");
+}
+
+/* What is read ahead holds the last memory, and has not come when a state is to be stored. */
+static void slow_reads_hold_no_memory_back(void)
+{
+	size_t page = 4096;
+	struct reel_fault_rule late = {.fault = REEL_FAULT_LATE, .persistent = true};
+	unsigned failed = 0, wrong = 0;
+
+	tap_case("gets that come when they are asked for");
+	for (size_t pages = 1; pages < 8; pages++) {
+		struct reel_pool_options tight = {.slab_bytes = page, .first_slab_bytes = 64,
+						  .hard_budget = pages * page};
+		reel_pool *pool = open_pool(tight);
+		reel_plan *plan = plan_for(REEL_BINOMIAL, 60, 6);
+		struct reel_checkpoint_options options = {.pool = pool, .gets = 4};
+		reel_checkpoint *checkpoint;
+		struct run run = no_failure;
+		reel_store *memory;
+		struct state bar;
+		int error;
+
+		reel_store_memory_open(&memory, 1 << 20);
+		reel_store_fault_open(&options.store[0], memory, &late, 1);
+		reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+		error = sweep_both(checkpoint, &run, &bar);
+		failed += error != 0;
+		wrong += !error && !is_right(&bar, &run, 60);
+		reel_checkpoint_close(checkpoint);
+		reel_plan_close(plan);
+		reel_pool_close(pool);
+	}
+	is_int(failed, 0, "are no error where memory is short");
+	is_int(wrong, 0, "and the gradients are right");
 }
 
 /* ---- Audit ---- */
@@ -489,6 +672,59 @@ static void an_audit_names_the_step(void)
 	is_int(reel_checkpoint_forward(checkpoint, &unsteady, &state) +
 		       reel_checkpoint_reverse(checkpoint, &unsteady, &state, &bar),
 	       0, "finds nothing where all is steady");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+/* What is recorded in one call is compared as a whole: its first step is named. */
+static void an_audit_names_the_segment(void)
+{
+	static const reel_model model = {.state_bytes = sizeof(struct state),
+					 .advance = unsteady_advance, .record = unsteady_record,
+					 .reverse = unsteady_reverse};
+	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT,
+						  .segment_steps = 5};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 2, 1);
+	struct unsteady unsteady = {.run = no_failure, .at = -1};
+	struct reel_checkpoint_stats stats;
+	struct state state = start, bar = seed;
+	reel_checkpoint *checkpoint;
+
+	tap_case("an audit of segments");
+	reel_checkpoint_open(&checkpoint, plan, &model, &options);
+	is_int(reel_checkpoint_forward(checkpoint, &unsteady, &state), 0, "goes forward");
+	unsteady.run.coupling = 0.5;
+	is_int(reel_checkpoint_reverse(checkpoint, &unsteady, &state, &bar), -EILSEQ,
+	       "ends where steps do not replay");
+	reel_checkpoint_get_stats(checkpoint, &stats);
+	is_int(stats.unlike_step, 0, "and names the first of them");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+/* A snapshot that is another state when it comes back. */
+static int load_with_a_slip(void *context, void *state, const void *snapshot)
+{
+	load(context, state, snapshot);
+	((struct state *)state)->x[1] += 1e-9;
+	return 0;
+}
+
+static void an_audit_tells_snapshots_from_steps(void)
+{
+	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 2);
+	reel_checkpoint *checkpoint;
+	reel_model model = saved;
+	struct run run = no_failure;
+	struct state bar;
+
+	tap_case("an audit of a load() that does not give back what was saved");
+	model.load = load_with_a_slip;
+	reel_checkpoint_open(&checkpoint, plan, &model, &options);
+	is_int(sweep_both(checkpoint, &run, &bar), -EILSEQ, "ends there");
+	ok(strstr(reel_checkpoint_message(checkpoint), "snapshot"), "and says so: %s",
+	   reel_checkpoint_message(checkpoint));
 	reel_checkpoint_close(checkpoint);
 	reel_plan_close(plan);
 }
@@ -678,6 +914,7 @@ static void refuses(const reel_plan *plan, const reel_model *model,
 static void what_is_refused(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
+	reel_plan *none = plan_for(REEL_BINOMIAL, 0, 3), *two = plan_for(REEL_MULTISTAGE, 10, 3);
 	reel_model half = copied, mute = copied;
 	reel_store *store;
 	reel_plan *wrong;
@@ -702,10 +939,16 @@ static void what_is_refused(void)
 		"finished()");
 	reel_store_memory_open(&store, 4096);
 	refuses(plan, &copied, (struct reel_checkpoint_options){.store = {NULL, store}}, "tier");
+	refuses(two, &copied, (struct reel_checkpoint_options){.store = {store, store}},
+		"one store");
 	reel_store_close(store);
+	refuses(none, &copied, (struct reel_checkpoint_options){.segment_steps = 5, .steps = -3},
+		"steps");
 	reel_plan_open_actions(&wrong, &problem, actions, COUNT(actions));
 	refuses(wrong, &copied, (struct reel_checkpoint_options){0}, "reel_plan_check()");
 	reel_plan_close(wrong);
+	reel_plan_close(none);
+	reel_plan_close(two);
 	reel_plan_close(plan);
 }
 
@@ -718,13 +961,19 @@ int main(void)
 	an_end_is_found_on_the_way(REEL_ONLINE, 1);
 	an_end_is_found_on_the_way(REEL_ONLINE, 5);
 	an_end_is_found_on_the_way(REEL_PERIODIC, 1);
+	a_plan_goes_beyond_all_steps();
+	the_forward_sweep_ends_in_the_last_state();
 	a_callback_stops_a_run();
 	callbacks_fail();
+	a_store_that_loses_a_put();
 	a_put_that_fails_costs_memory_only();
 	faults_of_the_store();
 	memory_runs_out();
 	buffers_stay_within_the_budget();
+	slow_reads_hold_no_memory_back();
 	an_audit_names_the_step();
+	an_audit_names_the_segment();
+	an_audit_tells_snapshots_from_steps();
 	a_loop_in_a_loop();
 	a_large_state_is_put_in_pieces();
 	what_is_refused();

@@ -4,10 +4,12 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "checked-file.h"
+#include "crc32c.h"
 #include "late-store.h"
 #include "recurrence.h"
 
@@ -218,6 +220,113 @@ static void a_killed_process(void)
 	reel_plan_close(plan);
 }
 
+static void dying_get(reel_store *store, reel_transfer *transfer)
+{
+	(void)store;
+	(void)transfer;
+	raise(SIGKILL);
+}
+
+/* Killed while it writes its second file, for which the first snapshot is read. */
+static void die_in_a_save(const reel_plan *plan)
+{
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct late_store *late = late_open(7);
+	struct reel_store_verbs dying = *late->store.verbs;
+	struct run run = no_failure;
+	struct state bar;
+
+	dying.get = dying_get;
+	late->store.verbs = &dying;
+	options.store[0] = &late->store;
+	begin_or_resume(open_run(plan, &options), &run, &bar);
+	_exit(0);
+}
+
+static void a_process_killed_in_a_save(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+	struct state bar;
+	int status = 0;
+	pid_t child = fork();
+
+	tap_case("a process that is killed while it saves");
+	if (!child)
+		die_in_a_save(plan);
+	waitpid(child, &status, 0);
+	ok(WIFSIGNALED(status), "is gone");
+	ok(files_here() > 0, "it left files");
+	options.restart_seconds = 0;
+	checkpoint = open_run(plan, &options);
+	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "another one goes on");
+	ok(is_right(&bar), "to the right gradient");
+	is_int(files_here(), 0, "and leaves none");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+static void a_sweep_in_pieces_removes_it(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	reel_checkpoint *checkpoint = open_run(plan, &options);
+	struct state state = start, bar = seed;
+	struct run run = no_failure;
+	reel_action action;
+	int error = reel_checkpoint_forward(checkpoint, &run, &state);
+
+	tap_case("a sweep in pieces");
+	is_int(files_here(), 1, "begins with the file of the forward sweep");
+	do {
+		error = error ? error : reel_checkpoint_next(checkpoint, &action);
+		error = error ? error : reel_checkpoint_carry_out(checkpoint, &action, &run, &state,
+								  &bar, NULL);
+	} while (!error && action.kind != REEL_DONE);
+	is_int(error, 0, "comes to its end");
+	ok(is_right(&bar), "with the right gradient");
+	is_int(files_here(), 0, "and leaves none");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+/* ---- Audits that go on ---- */
+
+static unsigned loads;
+
+static int load_with_a_slip(void *context, void *state, const void *snapshot)
+{
+	load(context, state, snapshot);
+	((struct state *)state)->x[1] += loads++ == 1 ? 1e-9 : 0;
+	return 0;
+}
+
+static void an_audit_goes_on(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct run failing = no_failure, run = no_failure;
+	reel_checkpoint *checkpoint;
+	reel_model model = saved;
+	struct state bar;
+
+	tap_case("an audit of a run that goes on");
+	options.flags = REEL_CHECKPOINT_AUDIT;
+	failing.failing_reverse = 30;
+	reel_checkpoint_open(&checkpoint, plan, &model, &options);
+	is_int(begin_or_resume(checkpoint, &failing, &bar), -ECANCELED, "it is stopped");
+	reel_checkpoint_close(checkpoint);
+	model.load = load_with_a_slip;
+	reel_checkpoint_open(&checkpoint, plan, &model, &options);
+	is_int(begin_or_resume(checkpoint, &run, &bar), -EILSEQ,
+	       "what it sees twice since then is compared");
+	reel_checkpoint_close(checkpoint);
+	unlink(PATH);
+	reel_plan_close(plan);
+}
+
 /* ---- What is refused ---- */
 
 static size_t read_whole(char *data, size_t room)
@@ -302,20 +411,76 @@ static void damage_is_found(void)
 	reel_plan_close(plan);
 }
 
-/* A sound file, of which one byte of the record differs. */
-static void forge(char *data, size_t bytes, size_t at)
+/* A sound file, of which one byte behind the magic differs. */
+static void forge(char *data, size_t bytes, size_t at, char change)
 {
-	struct reel_checked_file file;
-	char magic[REEL_CHECKED_MAGIC_BYTES];
+	size_t whole = bytes - 16;
+	uint32_t crc;
 
-	memcpy(magic, data, sizeof magic);
-	data[sizeof magic + at] ^= 1;
+	data[REEL_CHECKED_MAGIC_BYTES + at] ^= change;
+	crc = reel_crc32c(0, data, whole);
+	memcpy(data + whole + sizeof(uint64_t), &crc, sizeof crc);
+	write_whole(data, bytes);
+	data[REEL_CHECKED_MAGIC_BYTES + at] ^= change;
+}
+
+/* The last segment is a shorter one. */
+static void other_steps_are_refused(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct run failing = no_failure;
+	reel_checkpoint *checkpoint;
+	struct state bar;
+
+	tap_case("a restart file of a longer loop");
+	options.segment_steps = 2;
+	checkpoint = open_run(plan, &options);
+	failing.failing_reverse = 17;
+	begin_or_resume(checkpoint, &failing, &bar);
+	reel_checkpoint_close(checkpoint);
+	options.steps = 2 * STEPS - 1;
+	is_int(resume(plan, &options, "steps"), -EINVAL, "is refused");
 	unlink(PATH);
-	reel_checked_file_create(&file, PATH, magic);
-	reel_checked_file_write(&file, data + sizeof magic, bytes - sizeof magic - 16);
-	if (reel_checked_file_publish(&file))
-		printf("Bail out! no file\n");
-	data[sizeof magic + at] ^= 1;
+	reel_plan_close(plan);
+}
+
+/* All but the snapshots' data and the adjoint, whose bytes nothing can be said about. */
+static void forged_files(void)
+{
+	static const char changes[] = {1, 2, 16, (char)0x80, (char)0xff};
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	static char data[1 << 16];
+	size_t bytes = make_file(plan, data, sizeof data);
+	/* Magic, run, then a record and a state for each snapshot, adjoint, trailer. */
+	size_t end = bytes - REEL_CHECKED_MAGIC_BYTES - 16 - sizeof(struct state) -
+		     sizeof(struct state);
+	unsigned wrong = 0, refused = 0;
+
+	tap_case("a forged file");
+	options.restart_seconds = 0;
+	for (size_t i = 0; i < COUNT(changes) * end; i++) {
+		struct run run = no_failure;
+		reel_checkpoint *checkpoint = open_run(plan, &options);
+		struct state bar = seed, state;
+		int error;
+
+		forge(data, bytes, i / COUNT(changes), changes[i % COUNT(changes)]);
+		error = reel_checkpoint_resume(checkpoint, &bar);
+		refused += error != 0;
+		wrong += error && reel_checkpoint_is_reversing(checkpoint);
+		if (!error && reel_checkpoint_is_reversing(checkpoint))
+			reel_checkpoint_reverse(checkpoint, &run, &state, &bar);
+		else if (!error)
+			reel_checkpoint_forward(checkpoint, &run, &state);
+		reel_checkpoint_close(checkpoint);
+	}
+	is_int(wrong, 0, "does no harm");
+	ok(refused > end * COUNT(changes) / 2, "it is refused most of the time (%u of %zu)", refused,
+	   end * COUNT(changes));
+	unlink(PATH);
+	reel_plan_close(plan);
 }
 
 static void others_are_refused(void)
@@ -333,13 +498,85 @@ static void others_are_refused(void)
 	segments = options;
 	segments.adjoint_bytes = 8;
 	is_int(resume(plan, &segments, "adjoints"), -EINVAL, "another adjoint");
-	forge(data, bytes, 0);
+	forge(data, bytes, 0, 1);
 	is_int(resume(plan, &options, "another version"), -EPROTO, "another version");
 	options.restart = NULL;
 	is_int(resume(plan, &options, "options.restart"), -EINVAL, "no file at all");
 	unlink(PATH);
 	reel_plan_close(plan);
 	reel_plan_close(other);
+}
+
+static void fill_in(reel_action *to, const reel_action *from, int padding)
+{
+	memset(to, padding, sizeof *to);
+	to->kind = from->kind;
+	to->first = from->first;
+	to->last = from->last;
+	to->tier = from->tier;
+	to->slot = from->slot;
+	to->last_use = from->last_use;
+}
+
+/* The same plan, whatever lies between the members of its actions. */
+static void a_plan_of_ones_own_goes_on(void)
+{
+	reel_plan *binomial = plan_of(REEL_BINOMIAL), *plan;
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_problem problem = {.steps = STEPS, .tiers = 1, .tier = {{4, 0, 0}}};
+	static reel_action actions[1000];
+	int error[2];
+
+	tap_case("a plan of one's own");
+	for (int pass = 0; pass < 2; pass++) {
+		struct run run = no_failure;
+		reel_checkpoint *checkpoint;
+		reel_schedule schedule;
+		reel_action action;
+		struct state bar;
+		size_t count = 0;
+
+		reel_schedule_begin(&schedule, binomial);
+		while (!reel_schedule_next(&schedule, &action) && action.kind != REEL_DONE)
+			fill_in(&actions[count++], &action, pass ? 0 : 0xff);
+		reel_plan_open_actions(&plan, &problem, actions, count);
+		checkpoint = open_run(plan, &options);
+		run.failing_reverse = pass ? -1 : 25;
+		error[pass] = begin_or_resume(checkpoint, &run, &bar);
+		reel_checkpoint_close(checkpoint);
+		reel_plan_close(plan);
+	}
+	is_int(error[0], -ECANCELED, "is stopped");
+	is_int(error[1], 0, "and goes on");
+	unlink(PATH);
+	reel_plan_close(binomial);
+}
+
+static void the_limit_of_file_size(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	int status = 0;
+	pid_t child;
+
+	tap_case("a restart file above the limit of file size");
+	child = fork();
+	if (!child) {
+		struct rlimit limit = {100, 100};
+		reel_checkpoint *checkpoint = open_run(plan, &options);
+		struct reel_checkpoint_stats stats;
+		struct run run = no_failure;
+		struct state bar;
+		int error;
+
+		setrlimit(RLIMIT_FSIZE, &limit);
+		error = begin_or_resume(checkpoint, &run, &bar);
+		reel_checkpoint_get_stats(checkpoint, &stats);
+		_exit(error || !is_right(&bar) || !stats.failed_saves || files_here());
+	}
+	waitpid(child, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "ends no run");
+	reel_plan_close(plan);
 }
 
 static void a_file_that_cannot_be_written(void)
@@ -369,8 +606,15 @@ int main(void)
 	every_plan_goes_on();
 	it_does_not_begin_anew();
 	a_killed_process();
+	a_process_killed_in_a_save();
+	a_sweep_in_pieces_removes_it();
+	an_audit_goes_on();
 	damage_is_found();
 	others_are_refused();
+	other_steps_are_refused();
+	forged_files();
+	a_plan_of_ones_own_goes_on();
+	the_limit_of_file_size();
 	a_file_that_cannot_be_written();
 	is_int(files_here(), 0, "no file is left behind");
 	return tap_end();

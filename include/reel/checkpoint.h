@@ -50,9 +50,10 @@ extern "C" {
 typedef struct reel_checkpoint reel_checkpoint;
 
 /*
- * Compare each state with what it was when it was first reached, and end with -EILSEQ
- * at the first step that does not replay. Sweeps go step by step and keep four bytes
- * for each: for tests, and for looking for a fault.
+ * Compare each state with what it was when it was first reached (by this run: a resumed
+ * one knows of none before), and end with -EILSEQ at the first step that does not replay,
+ * or the first of several that record was called for at once. Sweeps go step by step but
+ * for those, and keep four bytes for each: for tests, and for looking for a fault.
  */
 #define REEL_CHECKPOINT_AUDIT 1u
 
@@ -77,11 +78,13 @@ struct reel_checkpoint_options {
 	unsigned flags;
 	/*
 	 * A file from which a run that was killed is resumed; NULL: none. It is written
-	 * anew, by renaming, when so many seconds (0: 600) have passed, where that can be:
-	 * after a STORE of the forward sweep, and after a REVERSE of the reverse sweep,
-	 * unless tapes are held (REEL_STORE_ALL and REEL_MIXED hold some). It has all
+	 * anew, beside it with ".new" at its name's end and then renamed, when so many
+	 * seconds (0: 600) have passed, where that can be: after a STORE of the forward
+	 * sweep, and after a REVERSE of the reverse sweep, unless tapes are held
+	 * (REEL_STORE_ALL and REEL_MIXED hold some) or the sweep is in pieces. It has all
 	 * snapshots, and the adjoint_bytes at `adjoint`, which are all that reverse adds to.
-	 * The end of the reverse sweep removes it. Outlives the run.
+	 * The end of the reverse sweep removes both. One run's at a time, as the name
+	 * beside it is; a symbolic link there is replaced. Outlives the run.
 	 */
 	const char *restart;
 	double restart_seconds;
@@ -128,7 +131,8 @@ void reel_checkpoint_close(reel_checkpoint *run);
  * on with, and `state` is overwritten.
  *
  * Returns 0; what a callback returned; the tape's error (tape.h); -EDQUOT or -ENOMEM,
- * no memory for a snapshot; or -EILSEQ (REEL_CHECKPOINT_AUDIT).
+ * no memory for a snapshot; -ERANGE, a loop of an unknown end has more than
+ * REEL_MOST_STEPS; or -EILSEQ (REEL_CHECKPOINT_AUDIT).
  * reel_checkpoint_message() has the details.
  */
 int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state);
@@ -176,9 +180,11 @@ int reel_checkpoint_next(reel_checkpoint *run, reel_action *action);
 
 /*
  * Carry an action out, on this state, adjoint and tape; those that it does not use may
- * be NULL. Any thread, at the same time as others, as long as what depends on each
- * other is done in the order of reel_checkpoint_next(): actions on one slot, one
- * state, one tape, one adjoint. Not with REEL_CHECKPOINT_AUDIT.
+ * be NULL. A tape that is NULL is the run's own: what the forward sweep recorded is on it,
+ * so a REVERSE of steps that the reverse sweep has not recorded takes that one. Any
+ * thread, at the same time as others, as long as what depends on each other is done in
+ * the order of reel_checkpoint_next(): actions on one slot, one state, one tape, one
+ * adjoint. Not with REEL_CHECKPOINT_AUDIT.
  * Returns as reel_checkpoint_reverse().
  */
 int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
