@@ -558,6 +558,7 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 		}
 	}
 	count_pieces(snapshots);
+	snapshots->most_unuseds = snapshots->most_pieces ? puts + gets : 0;
 	pthread_mutex_init(&snapshots->lock, NULL);
 	return 0;
 }

@@ -77,7 +77,7 @@ struct reel_snapshots {
 	pthread_mutex_t lock;
 	struct reel_buffer *unused; /* with memory */
 	struct reel_buffer *bare;
-	unsigned unuseds;
+	unsigned unuseds, most_unuseds; /* none without a store */
 	struct reel_put put[REEL_MOST_PUTS];
 	unsigned puts, most_puts;
 	unsigned gets, most_gets; /* slots that are fetched */

@@ -84,6 +84,10 @@ run --resolution 30 --steps 60 --hours 2 && mv out fine
 reference=fine
 gives_the_gradient 'steps of several chunks' --resolution 30 --steps 60 --hours 2 \
 	--checkpoint binomial:3 --budget 2M
+for budget in 1500K 3M 5M; do
+	gives_the_gradient "auto within $budget" --resolution 30 --steps 60 --hours 2 \
+		--checkpoint auto --budget $budget
+done
 
 # Ten times as much tape as there is room for, in memory and on the disk together. 2,400 cells of
 # 24 bytes are 57,600 a step.
@@ -115,8 +119,14 @@ if [ -n "$disk" ]; then
 fi
 run --steps 400 --hours 30 --checkpoint auto --budget $budget && cmp long/gradient.nc out/gradient.nc
 ok $? 'auto without a disk gives the gradient'
-[ "$(key planner)" = '"binomial"' ] && [ "$(key tape_resident_bytes)" -le $budget ]
+did_as_planned && [ "$(key disk_stores)" = 0 ] && [ "$(key tape_resident_bytes)" -le $budget ]
 ok $? "within the budget: $(key planner), $(key tape_resident_bytes) bytes"
+rm -rf out
+"$tsunami" --basin idealised --resolution 60 --threads 1 --output out --steps 400 --hours 30 \
+	--checkpoint auto --budget $budget >stdout 2>stderr
+[ "$(grep -cE '^(Plan|Measured|Makespan|Runner-up) ' stdout)" = 4 ] &&
+	grep -qF "Runner-up       $(key reason | tr -d '"')" stdout
+ok $? "it says what it measured and why: $(grep '^Runner-up' stdout)"
 
 # refuses WHAT REMEDY OPTION...
 refuses() {

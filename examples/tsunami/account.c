@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "account.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include <reel.h>
@@ -16,8 +15,9 @@ static void print_plan(const struct layout *layout)
 	const struct reel_problem *problem = &layout->problem;
 
 	printf("Plan            %s", reel_planner_name(layout->planner));
-	if (problem->tiers)
-		printf(", %lld state%s in memory", (long long)problem->tier[0].slots,
+	if (layout->planner != REEL_STORE_ALL)
+		printf(", %lld %s%s in memory", (long long)problem->tier[0].slots,
+		       layout->planner == REEL_MIXED ? "slot" : "state",
 		       plural(problem->tier[0].slots));
 	if (layout->has_disk && problem->tier[1].slots > layout->segments)
 		printf(", any number on the disk");
@@ -67,40 +67,24 @@ static void print_memory(const struct checkpointing_use *use, uint64_t full_tape
 		       plural((int64_t)use->waits), use->wait_seconds);
 }
 
-static void print_costs(const struct costs *costs, int has_disk)
+static void print_costs(const struct reel_costs *costs)
 {
 	printf("Measured        a step takes %.3g ms to run, %.3g to record, %.3g to reverse; a "
-	       "state %.2g ms to copy", 1e3 * costs->advance, 1e3 * costs->record,
-	       1e3 * costs->reverse, 1e3 * costs->copy);
-	if (has_disk)
-		printf(", %.2g to the disk, %.2g back", 1e3 * costs->disk_write,
-		       1e3 * costs->disk_read);
+	       "state %.2g ms to copy", 1e3 * costs->advance_seconds, 1e3 * costs->record_seconds,
+	       1e3 * costs->reverse_seconds, 1e3 * costs->copy_seconds);
+	if (costs->tiers)
+		printf("; the disk takes %.3g MB a second and gives %.3g",
+		       costs->tier[0].write_bandwidth / 1e6, costs->tier[0].read_bandwidth / 1e6);
 	puts("");
 }
 
-static void print_way(const struct choice *way)
+static void print_choice(const struct reel_choice *choice, double seconds)
 {
-	const struct layout *layout = &way->layout;
+	double predicted = choice->best.makespan;
 
-	printf("%s", reel_planner_name(layout->planner));
-	if (layout->spills)
-		printf(", spilled");
-	if (layout->problem.tiers)
-		printf(" of %lld states", (long long)layout->problem.tier[0].slots);
-	if (layout->has_disk)
-		printf(" and %lld on the disk", (long long)layout->problem.tier[1].slots);
-}
-
-static void print_prediction(const struct checkpointing_use *use, double seconds)
-{
-	printf("Makespan        predicted %.2f s, took %.2f s: %+.1f %%\n", use->choice.seconds,
-	       seconds, 100.0 * (seconds / use->choice.seconds - 1.0));
-	if (!isfinite(use->runner_up.seconds))
-		return;
-	printf("Runner-up       ");
-	print_way(&use->runner_up);
-	printf(": %.2f s, %+.1f %%\n", use->runner_up.seconds,
-	       100.0 * (use->runner_up.seconds / use->choice.seconds - 1.0));
+	printf("Makespan        predicted %.2f s, took %.2f s: %+.1f %%\n", predicted, seconds,
+	       100.0 * (seconds / predicted - 1.0));
+	printf("Runner-up       %s\n", choice->reason);
 }
 
 void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes, double seconds,
@@ -110,8 +94,8 @@ void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes
 	print_counts(&use->planned, &use->done);
 	print_memory(use, full_tape_bytes);
 	if (use->is_measured) {
-		print_costs(&use->costs, use->costs.disk_write > 0.0);
-		print_prediction(use, seconds);
+		print_costs(&use->costs);
+		print_choice(&use->choice, seconds);
 	}
 	if (audited)
 		puts("Audit           all states that were reached again are bitwise the same");

@@ -7,6 +7,7 @@
 #include <reel.h>
 
 #include "loop.h"
+#include "measure.h"
 #include "progress.h"
 #include "report.h"
 #include "step.h"
@@ -19,8 +20,9 @@ struct checkpointing {
 	const struct model *model;
 	struct loop loop;
 	struct layout layout;
-	struct costs costs; /* of auto, and the following */
-	struct choice choice, runner_up;
+	uint64_t budget;         /* of auto also where there is no --budget */
+	struct reel_costs costs; /* of auto, and the following */
+	struct reel_choice choice;
 	reel_plan *plan;
 	reel_pool *pool;
 	reel_checkpoint *run;
@@ -44,33 +46,32 @@ static reel_store *open_store(const char *directory)
 	return store;
 }
 
-static struct limits find_limits(const struct options *options)
-{
-	struct limits limits = {.memory = options->budget};
-
-	if (!limits.memory)
-		limits.memory = (uint64_t)(MEMORY_PART * physical_memory_bytes());
-	if (options->spill)
-		limits.disk = options->disk_budget ? options->disk_budget : UINT64_MAX;
-	return limits;
-}
-
 static void choose(struct checkpointing *checkpointing, const struct tape_shape *shape,
 		   const struct controls *controls)
 {
 	const struct options *options = checkpointing->options;
-	struct limits limits = find_limits(options);
-	double *gauge = allocate((size_t)checkpointing->model->steps, sizeof(double));
-	struct costs *costs = &checkpointing->costs;
+	struct reel_choice *choice = &checkpointing->choice;
 
-	checkpointing->loop.gauge = gauge;
+	if (!checkpointing->budget)
+		checkpointing->budget = (uint64_t)(MEMORY_PART * physical_memory_bytes());
 	checkpointing->loop.depth = controls->depth;
-	*costs = costs_measure(&checkpointing->loop, shape, controls->displacement,
-			       limits.memory, options->spill);
-	checkpointing->choice = costs_choose(costs, &limits, shape, checkpointing->model->steps,
-					     &checkpointing->runner_up);
-	checkpointing->layout = checkpointing->choice.layout;
-	free(gauge);
+	checkpointing->costs = measure_costs(&checkpointing->loop, shape, controls->displacement,
+					     checkpointing->budget, options->spill,
+					     options->disk_budget);
+	if (reel_costs_choose(&checkpointing->costs, choice))
+		fail("--checkpoint auto: %s", choice->reason[0] ? choice->reason
+						: "no memory to choose a plan");
+	checkpointing->layout = layout_of(&choice->best, shape, checkpointing->model->steps);
+}
+
+static void create_layout(struct checkpointing *checkpointing, const struct tape_shape *shape)
+{
+	const struct options *options = checkpointing->options;
+	struct layout *layout = &checkpointing->layout;
+
+	*layout = layout_create(&options->scheme, shape, checkpointing->model->steps,
+				options->segment, options->budget);
+	layout->spills = layout->planner == REEL_STORE_ALL && options->spill && options->budget;
 }
 
 /* What an option is for, and what it does not go with. */
@@ -96,7 +97,7 @@ static void open_pool(struct checkpointing *checkpointing)
 {
 	const struct layout *layout = &checkpointing->layout;
 	const struct options *options = checkpointing->options;
-	struct reel_pool_options pool = {.hard_budget = options->budget,
+	struct reel_pool_options pool = {.hard_budget = checkpointing->budget,
 					 .slab_bytes = layout->shape.slab_bytes};
 	const char *problem;
 
@@ -105,7 +106,7 @@ static void open_pool(struct checkpointing *checkpointing)
 	problem = reel_pool_options_problem(&pool);
 	if (problem)
 		fail("--budget of %.1f MB: %s; choose a larger --budget",
-		     (double)options->budget / 1e6, problem);
+		     (double)checkpointing->budget / 1e6, problem);
 	if (reel_pool_open(&checkpointing->pool, &pool))
 		fail("no memory for the tape; choose a smaller --budget");
 }
@@ -116,6 +117,8 @@ static void open_run(struct checkpointing *checkpointing)
 	struct reel_checkpoint_options options = {
 		.pool = checkpointing->pool,
 		.segment_steps = layout->segment,
+		.puts = MOVING_STATES / 2,
+		.gets = MOVING_STATES / 2,
 		.flags = checkpointing->options->audit ? REEL_CHECKPOINT_AUDIT : 0,
 	};
 	reel_model model = loop_model(&checkpointing->loop);
@@ -147,14 +150,12 @@ struct checkpointing *checkpointing_open(const struct options *options,
 	checkpointing->options = options;
 	checkpointing->model = model;
 	loop_open(&checkpointing->loop, model, shape.chunk_rows);
+	checkpointing->budget = options->budget;
 	if (options->scheme.automatic)
 		choose(checkpointing, &shape, controls);
 	else
-		checkpointing->layout = layout_create(&options->scheme, &shape, model->steps,
-						      options->segment, options->budget);
-	if (checkpointing->layout.planner == REEL_STORE_ALL && options->spill && options->budget)
-		checkpointing->layout.spills = 1;
-	checkpointing->plan = layout_open_plan(&checkpointing->layout, options->budget);
+		create_layout(checkpointing, &shape);
+	checkpointing->plan = layout_open_plan(&checkpointing->layout, checkpointing->budget);
 	open_pool(checkpointing);
 	open_run(checkpointing);
 	checkpointing->state = state_create(model->grid);
@@ -244,6 +245,5 @@ struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing)
 		.is_measured = checkpointing->options->scheme.automatic,
 		.costs = checkpointing->costs,
 		.choice = checkpointing->choice,
-		.runner_up = checkpointing->runner_up,
 	};
 }

@@ -6,7 +6,7 @@
 #ifndef TSUNAMI_CHECKPOINTING_H
 #define TSUNAMI_CHECKPOINTING_H
 
-#include "costs.h"
+#include "layout.h"
 #include "options.h"
 #include "shallow.h"
 
@@ -22,9 +22,9 @@ struct checkpointing_use {
 	uint64_t disk_bytes;     /* written to the disk */
 	uint64_t waits;
 	double wait_seconds;     /* for the disk */
-	int is_measured;         /* by auto: the costs, what it chose, and the next best */
-	struct costs costs;
-	struct choice choice, runner_up;
+	int is_measured;         /* by auto: the costs, and what was chosen by them */
+	struct reel_costs costs;
+	struct reel_choice choice;
 };
 
 /*

@@ -49,14 +49,14 @@ struct tape_shape tape_shape(const struct grid *grid, uint64_t budget)
 	return shape;
 }
 
-uint64_t tape_memory(const struct tape_shape *shape, int64_t steps)
+static uint64_t tape_memory(const struct tape_shape *shape, int64_t steps)
 {
 	int64_t slabs = divide_up(steps * shape->chunks, shape->chunks_in_slab) + SPARE_SLABS;
 
 	return (uint64_t)slabs * shape->slab_bytes;
 }
 
-int64_t tape_steps_in(const struct tape_shape *shape, uint64_t bytes)
+static int64_t tape_steps_in(const struct tape_shape *shape, uint64_t bytes)
 {
 	int64_t slabs = (int64_t)(bytes / shape->slab_bytes) - SPARE_SLABS;
 
@@ -69,9 +69,14 @@ static int has_table(enum reel_planner planner)
 	       planner == REEL_DISK_REVOLVE;
 }
 
+static int64_t states_besides(const struct layout *layout)
+{
+	return layout->has_disk || layout->planner == REEL_MIXED ? MOVING_STATES : 0;
+}
+
 static int64_t states_in_memory(const struct layout *layout)
 {
-	return layout->problem.tier[0].slots + (layout->has_disk ? MOVING_STATES : 0);
+	return layout->problem.tier[0].slots + states_besides(layout);
 }
 
 static int64_t fitting_segment(const struct layout *layout, uint64_t budget)
@@ -135,26 +140,117 @@ struct layout layout_create(const struct scheme *scheme, const struct tape_shape
 	return layout;
 }
 
+void layout_bound(const struct tape_shape *shape, uint64_t memory, struct reel_costs *costs)
+{
+	/* One more for the slab that the last step fills in part. */
+	uint64_t besides = (SPARE_SLABS + 1) * shape->slab_bytes +
+			   MOVING_STATES * shape->kept_bytes, need;
+	uint64_t slabs = (uint64_t)shape->chunks * shape->slab_bytes;
+
+	costs->state_bytes = shape->kept_bytes;
+	costs->tape_bytes = round_up(slabs, (uint64_t)shape->chunks_in_slab) /
+			    (uint64_t)shape->chunks_in_slab;
+	need = besides + costs->state_bytes + costs->tape_bytes;
+	if (memory < need)
+		fail("--budget of %.1f MB is too small: a state, two on their way and the tape "
+		     "of a step need %.1f MB; choose a larger --budget", (double)memory / 1e6,
+		     ceil((double)need / 1e5) / 10.0);
+	costs->memory_bytes = memory - besides;
+}
+
+struct layout layout_of(const struct reel_prediction *chosen, const struct tape_shape *shape,
+			int64_t steps)
+{
+	return (struct layout){
+		.shape = *shape,
+		.planner = chosen->planner,
+		.problem = chosen->problem,
+		.steps = steps,
+		.segment = chosen->segment_steps,
+		.segments = chosen->problem.steps,
+		.has_disk = chosen->problem.tiers > 1,
+		.spills = chosen->spills,
+	};
+}
+
+/* The model's step at which a segment begins. */
+static int64_t step_of(const struct layout *layout, int64_t segment)
+{
+	int64_t step = segment * layout->segment;
+
+	return step < layout->steps ? step : layout->steps;
+}
+
+static int64_t steps_of(const struct layout *layout, const reel_action *action)
+{
+	return step_of(layout, action->last) - step_of(layout, action->first);
+}
+
+/* The next action, where the end is not known before the loop meets it. */
+static void next_action(const struct layout *layout, reel_schedule *schedule, reel_action *action)
+{
+	if (reel_schedule_next(schedule, action) && action->last >= layout->segments) {
+		action->last = layout->segments;
+		reel_schedule_end(schedule, layout->segments, layout->segments);
+	}
+}
+
+/* What is in memory at a time. */
+struct content {
+	int64_t states, steps;
+	double bytes;
+};
+
+static void carry_out(const struct layout *layout, const reel_action *action,
+		      struct content *content)
+{
+	if (action->kind == REEL_STORE && action->tier == 0)
+		content->states++;
+	if (action->kind == REEL_DROP && action->tier == 0)
+		content->states--;
+	if (action->kind == REEL_RECORD)
+		content->steps += steps_of(layout, action);
+	if (action->kind == REEL_REVERSE)
+		content->steps -= steps_of(layout, action);
+	content->bytes = (double)content->states * (double)layout->shape.kept_bytes +
+			 (double)tape_memory(&layout->shape, content->steps);
+}
+
+/* States give way to tapes in the course of some plans: when both take the most together. */
+static struct content largest_content(const struct layout *layout, const reel_plan *plan)
+{
+	struct content now = {.states = states_besides(layout)}, largest = now;
+	reel_schedule schedule;
+	reel_action action;
+
+	reel_schedule_begin(&schedule, plan);
+	do {
+		next_action(layout, &schedule, &action);
+		carry_out(layout, &action, &now);
+		if (now.bytes > largest.bytes)
+			largest = now;
+	} while (action.kind != REEL_DONE);
+	return largest;
+}
+
 static void check_memory(const struct layout *layout, const reel_plan *plan, uint64_t budget)
 {
+	double limit = budget ? (double)budget : physical_memory_bytes();
 	struct reel_schedule_report report;
-	double need, limit = budget ? (double)budget : physical_memory_bytes();
-	int64_t steps, states;
+	struct content most;
 
 	if (reel_plan_check(plan, NULL, layout->segments, &report))
 		fail("the plan cannot be carried out: %s",
 		     report.wrong ? report.wrong : "no memory");
-	steps = report.peak_tape_steps * layout->segment;
-	steps = steps < layout->steps ? steps : layout->steps;
-	states = report.peak_slots[0] + (layout->has_disk ? MOVING_STATES : 0);
-	need = (double)states * (double)layout->shape.kept_bytes +
-	       (double)tape_memory(&layout->shape, steps);
-	if (need <= limit || (layout->spills && budget >= 8 * layout->shape.slab_bytes))
+	most = largest_content(layout, plan);
+	if (most.bytes <= limit ||
+	    (layout->spills && budget >= SLABS_TO_SPILL * layout->shape.slab_bytes))
 		return;
 	fail("%s of %.1f MB is too small: states in memory (%lld) and tape (of %lld step%s) need "
 	     "%.1f MB; choose %s%s", budget ? "--budget" : "the machine's memory", limit / 1e6,
-	     (long long)states, (long long)steps, steps == 1 ? "" : "s", ceil(need / 1e5) / 10.0,
-	     budget ? "a larger --budget, " : "", layout->planner == REEL_STORE_ALL
+	     (long long)most.states, (long long)most.steps, most.steps == 1 ? "" : "s",
+	     ceil(most.bytes / 1e5) / 10.0, budget ? "a larger --budget, " : "",
+	     layout->planner == REEL_STORE_ALL
 			    ? "--spill with a --budget, or a planner that keeps states"
 			    : "fewer states or a shorter --segment");
 }
@@ -175,18 +271,10 @@ reel_plan *layout_open_plan(const struct layout *layout, uint64_t budget)
 	return plan;
 }
 
-/* The model's step at which a segment begins. */
-static int64_t step_of(const struct layout *layout, int64_t segment)
-{
-	int64_t step = segment * layout->segment;
-
-	return step < layout->steps ? step : layout->steps;
-}
-
 static void count_action(const struct layout *layout, const reel_action *action,
 			 struct counts *counts)
 {
-	int64_t steps = step_of(layout, action->last) - step_of(layout, action->first);
+	int64_t steps = steps_of(layout, action);
 
 	switch (action->kind) {
 	case REEL_ADVANCE: counts->advanced += steps; break;
@@ -207,11 +295,7 @@ struct counts layout_count(const struct layout *layout, const reel_plan *plan)
 
 	reel_schedule_begin(&schedule, plan);
 	do {
-		/* The end is not known yet: the loop may meet it within this action. */
-		if (reel_schedule_next(&schedule, &action) && action.last >= layout->segments) {
-			action.last = layout->segments;
-			reel_schedule_end(&schedule, layout->segments, layout->segments);
-		}
+		next_action(layout, &schedule, &action);
 		count_action(layout, &action, &counts);
 	} while (action.kind != REEL_DONE);
 	return counts;

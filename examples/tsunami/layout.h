@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include <reel/costs.h>
+
 #include "grid.h"
 #include "scheme.h"
 
@@ -24,12 +26,14 @@ struct tape_shape {
 /* Under a budget of so many bytes, 0: none. */
 struct tape_shape tape_shape(const struct grid *grid, uint64_t budget);
 
-/* The memory of the tape of so many steps, and how many fit. */
-uint64_t tape_memory(const struct tape_shape *shape, int64_t steps);
-int64_t tape_steps_in(const struct tape_shape *shape, uint64_t bytes);
-
-/* Snapshots that may be on their way to the disk and back, in memory. */
+/*
+ * Memory of so many snapshots is used besides those of the plan: one is on its way to the
+ * disk and one back; and so much stays with the run when tapes take the place of states.
+ */
 #define MOVING_STATES 2
+
+/* A tape that spills needs room for so many slabs. */
+#define SLABS_TO_SPILL 8
 
 struct layout {
 	struct tape_shape shape;
@@ -49,6 +53,16 @@ struct layout {
  */
 struct layout layout_create(const struct scheme *scheme, const struct tape_shape *shape,
 			    int64_t steps, int64_t segment, uint64_t budget);
+
+/*
+ * For a choice by cost: the bytes of a state and of a step's tape, and of that memory so
+ * much that what they fill of it fits in whole slabs. Ends the program if that is nothing.
+ */
+void layout_bound(const struct tape_shape *shape, uint64_t memory, struct reel_costs *costs);
+
+/* What has been chosen by such costs. */
+struct layout layout_of(const struct reel_prediction *chosen, const struct tape_shape *shape,
+			int64_t steps);
 
 /* Open its plan, or end the program: it cannot be, or is for more memory than there is. */
 reel_plan *layout_open_plan(const struct layout *layout, uint64_t budget);

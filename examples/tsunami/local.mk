@@ -17,7 +17,7 @@ examples_tsunami_tsunami_SOURCES = \
 	%D%/loop.c %D%/loop.h \
 	%D%/scheme.c %D%/scheme.h \
 	%D%/layout.c %D%/layout.h \
-	%D%/measure.c %D%/choice.c %D%/costs.h \
+	%D%/measure.c %D%/measure.h \
 	%D%/checkpointing.c %D%/checkpointing.h \
 	%D%/reversal.c %D%/reversal.h \
 	%D%/account.c %D%/account.h \

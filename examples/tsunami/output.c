@@ -282,8 +282,8 @@ static void put_checkpointing(FILE *file, const struct results *results)
 	put_counts(file, "", &use->done);
 	put_json_count(file, "snapshot_bytes", use->snapshot_bytes);
 	if (use->is_measured) {
-		put_json_number(file, "predicted_seconds", use->choice.seconds);
-		put_json_number(file, "runner_up_seconds", use->runner_up.seconds);
+		put_json_number(file, "predicted_seconds", use->choice.best.makespan);
+		put_json_text(file, "reason", use->choice.reason);
 	}
 }
 
