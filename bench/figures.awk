@@ -223,11 +223,18 @@ function spill_figures(   q) {
 		"1.05 x", times(q), q <= 1.05, "what is beside the slabs is more than that.")
 }
 
+function lookahead_figure(   q) {
+	q = median("lookahead/line", "two threads, 2 tapes") / median("lookahead/line", "one thread")
+	figure("reverse sweep with look-ahead, two threads over one", "0.55 x", times(q), q <= 0.55,
+		"threads that wait do not all find a record to make.")
+}
+
 END {
 	large = 67108864; cached = 32768
 	print "## Figures asked\n\n| what | asked | measured | reached |\n|---|---|---|---|"
 	floor_figure(); shape_figures(); single_figures(); memory_figures()
 	kernel_figures(); replay_figures(); thread_figure(); spill_figures(); clad_figures()
+	lookahead_figure()
 	print ""
 	for (i = 1; i <= reason_count; i++)
 		print "- " reasons[i]

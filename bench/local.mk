@@ -53,6 +53,11 @@ noinst_PROGRAMS += %D%/reel-bench-dropin
 	-DDROPIN_LIBRARY='"$(abs_top_builddir)/.libs/libreel-adstack.so"'
 %C%_reel_bench_dropin_LDADD = libreel-adstack-core.la -ldl -lm
 
+if OPENMP
+%C%_reel_bench_SOURCES += %D%/b-lookahead.c
+%C%_reel_bench_LDADD += libreel-omp.la
+endif
+
 # A rule of its own, so that all else needs no C++ compiler.
 if BENCH_ADOLC
 ADOLC_OBJECT = %D%/adolc.o

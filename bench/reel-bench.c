@@ -20,7 +20,11 @@ static void (*const subjects[])(void) = {
 #else
 	bench_floor,   bench_bulk,    bench_record, bench_single,      bench_cold,
 	bench_threads, bench_kernels, bench_peer,   bench_memory_held, bench_spill,
-	bench_plan,    bench_checkpoint, bench_instructions,
+	bench_plan,    bench_checkpoint,
+#if HAVE_OPENMP
+	bench_lookahead,
+#endif
+	bench_instructions,
 #if defined(HAVE_CXX)
 	bench_clad,
 #endif

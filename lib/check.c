@@ -33,13 +33,13 @@ int reel_check_start(reel_tape *tape)
 {
 	struct reel_ledger *ledger;
 
-	if (!(tape->flags & REEL_CHECKED) || tape->flags & REEL_TAPE_SILENT)
+	if (!(tape->flags & REEL_CHECKED) || tape->flags & REEL_TAPE_NOTES)
 		return 0;
 	ledger = calloc(1, sizeof *ledger);
 	if (!ledger)
 		return -ENOMEM;
 	ledger->entries.pool = tape->pool;
-	ledger->entries.flags = REEL_TAPE_SILENT;
+	ledger->entries.flags = REEL_TAPE_SILENT | REEL_TAPE_NOTES;
 	tape->ledger = ledger;
 	return 0;
 }

@@ -27,11 +27,12 @@ int reel_run_fail(reel_checkpoint *run, int error, const char *format, ...)
 }
 
 /* Above 0 is no failure: the callback stops the sweep. */
-static int callback(reel_checkpoint *run, int error, const char *what, int64_t first, int64_t last)
+static int callback(char *message, int error, const char *what, int64_t first, int64_t last)
 {
 	if (error < 0)
-		reel_run_fail(run, error, "%s of steps %lld to %lld returned %d (%s)", what,
-			      (long long)first, (long long)last - 1, error, strerror(-error));
+		snprintf(message, REEL_CHECKPOINT_MESSAGE,
+			 "%s of steps %lld to %lld returned %d (%s)", what, (long long)first,
+			 (long long)last - 1, error, strerror(-error));
 	return error;
 }
 
@@ -59,12 +60,13 @@ static int64_t step_of(const reel_checkpoint *run, int64_t segment)
 
 /* ---- Running steps ---- */
 
-static int advance(reel_checkpoint *run, void *context, void *state, int64_t first, int64_t last)
+static int advance(reel_checkpoint *run, void *context, void *state, int64_t first, int64_t last,
+		   char *message)
 {
 	int error = run->model.advance(context, state, first, last);
 
 	if (error)
-		return callback(run, error, "advance", first, last);
+		return callback(message, error, "advance", first, last);
 	count(&run->advanced, last - first);
 	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
 }
@@ -81,7 +83,7 @@ int reel_run_end_loop(reel_checkpoint *run, int64_t step)
 }
 
 static int advance_to_end(reel_checkpoint *run, void *context, void *state, int64_t first,
-			  int64_t last)
+			  int64_t last, char *message)
 {
 	for (int64_t step = first; step < last; step++) {
 		int error;
@@ -90,7 +92,7 @@ static int advance_to_end(reel_checkpoint *run, void *context, void *state, int6
 			return reel_run_end_loop(run, step);
 		if (step == REEL_MOST_STEPS)
 			return reel_run_fail(run, -ERANGE, "the loop has more than 2^40 steps");
-		error = advance(run, context, state, step, step + 1);
+		error = advance(run, context, state, step, step + 1, message);
 		if (error)
 			return error;
 	}
@@ -98,43 +100,45 @@ static int advance_to_end(reel_checkpoint *run, void *context, void *state, int6
 }
 
 static int advance_step_by_step(reel_checkpoint *run, void *context, void *state, int64_t first,
-				int64_t last)
+				int64_t last, char *message)
 {
 	int error = 0;
 
 	for (int64_t step = first; step < last && !error; step++)
-		error = advance(run, context, state, step, step + 1);
+		error = advance(run, context, state, step, step + 1, message);
 	return error;
 }
 
-static int run_advance(reel_checkpoint *run, void *context, void *state, int64_t first, int64_t last)
+static int run_advance(reel_checkpoint *run, void *context, void *state, int64_t first,
+		       int64_t last, char *message)
 {
 	if (run->steps == REEL_UNKNOWN_STEPS)
-		return advance_to_end(run, context, state, first, last);
+		return advance_to_end(run, context, state, first, last, message);
 	if (audits(run))
-		return advance_step_by_step(run, context, state, first, last);
-	return advance(run, context, state, first, last);
+		return advance_step_by_step(run, context, state, first, last, message);
+	return advance(run, context, state, first, last, message);
 }
 
-static int tape_error(reel_checkpoint *run, const reel_tape *tape, const char *what, int64_t first,
+static int tape_error(char *message, const reel_tape *tape, const char *what, int64_t first,
 		      int64_t last)
 {
 	int error = reel_tape_error(tape);
 
 	if (error)
-		reel_run_fail(run, error, "the tape failed in %s of steps %lld to %lld: %s", what,
-			      (long long)first, (long long)last - 1, strerror(-error));
+		snprintf(message, REEL_CHECKPOINT_MESSAGE,
+			 "the tape failed in %s of steps %lld to %lld: %s", what, (long long)first,
+			 (long long)last - 1, strerror(-error));
 	return error;
 }
 
 static int run_record(reel_checkpoint *run, void *context, void *state, reel_tape *tape,
-		      int64_t first, int64_t last)
+		      int64_t first, int64_t last, char *message)
 {
 	int error = run->model.record(context, state, first, last, tape);
 
 	if (error)
-		return callback(run, error, "record", first, last);
-	error = tape_error(run, tape, "record", first, last);
+		return callback(message, error, "record", first, last);
+	error = tape_error(message, tape, "record", first, last);
 	if (error)
 		return error;
 	count(&run->recorded, last - first);
@@ -143,24 +147,25 @@ static int run_record(reel_checkpoint *run, void *context, void *state, reel_tap
 }
 
 static int run_reverse(reel_checkpoint *run, void *context, void *adjoint, reel_tape *tape,
-		       int64_t first, int64_t last)
+		       int64_t first, int64_t last, char *message)
 {
 	int error = run->model.reverse(context, adjoint, first, last, tape);
 
 	if (error)
-		return callback(run, error, "reverse", first, last);
+		return callback(message, error, "reverse", first, last);
 	count(&run->reversed, last - first);
-	return tape_error(run, tape, "reverse", first, last);
+	return tape_error(message, tape, "reverse", first, last);
 }
 
 /* ---- Snapshots ---- */
 
-static int fail_snapshot(reel_checkpoint *run, int error, const char *what,
-			 const reel_action *action)
+static int fail_snapshot(const reel_checkpoint *run, int error, const char *what,
+			 const reel_action *action, char *message)
 {
-	return reel_run_fail(run, error, "%s of state %lld, slot %u of tier %u: %s", what,
-			     (long long)step_of(run, action->first), action->slot, action->tier,
-			     reel_store_strerror(error));
+	snprintf(message, REEL_CHECKPOINT_MESSAGE, "%s of state %lld, slot %u of tier %u: %s", what,
+		 (long long)step_of(run, action->first), action->slot, action->tier,
+		 reel_store_strerror(error));
+	return error;
 }
 
 static int save(const reel_checkpoint *run, void *context, const void *state, void *snapshot)
@@ -180,7 +185,7 @@ static int load(const reel_checkpoint *run, void *context, void *state, const vo
 }
 
 static int run_store(reel_checkpoint *run, const reel_action *action, void *context,
-		     const void *state)
+		     const void *state, char *message)
 {
 	int64_t step = step_of(run, action->first);
 	void *data;
@@ -188,16 +193,17 @@ static int run_store(reel_checkpoint *run, const reel_action *action, void *cont
 					  action->first, &data);
 
 	if (error)
-		return fail_snapshot(run, error, "store", action);
+		return fail_snapshot(run, error, "store", action, message);
 	error = save(run, context, state, data);
 	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
 	if (error)
-		return callback(run, error, "save", step, step + 1);
+		return callback(message, error, "save", step, step + 1);
 	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
 
-static int run_load(reel_checkpoint *run, const reel_action *action, void *context, void *state)
+static int run_load(reel_checkpoint *run, const reel_action *action, void *context, void *state,
+		    char *message)
 {
 	int64_t step = step_of(run, action->first);
 	const void *data;
@@ -205,48 +211,59 @@ static int run_load(reel_checkpoint *run, const reel_action *action, void *conte
 				       &data);
 
 	if (error)
-		return fail_snapshot(run, error, "load", action);
+		return fail_snapshot(run, error, "load", action, message);
 	error = load(run, context, state, data);
 	reel_snapshot_release(&run->snapshots, action->tier, action->slot);
 	if (error)
-		return callback(run, error, "load", step, step + 1);
+		return callback(message, error, "load", step, step + 1);
 	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
 
-static int run_drop(reel_checkpoint *run, const reel_action *action)
+static int run_drop(reel_checkpoint *run, const reel_action *action, char *message)
 {
 	int error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
 
-	return error ? fail_snapshot(run, error, "drop", action) : 0;
+	return error ? fail_snapshot(run, error, "drop", action, message) : 0;
 }
 
 /* ---- Sweeps ---- */
 
-int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
-			      void *state, void *adjoint, reel_tape *tape)
+int reel_checkpoint_attempt(reel_checkpoint *run, const reel_action *action, void *context,
+			    void *state, void *adjoint, reel_tape *tape,
+			    char message[REEL_CHECKPOINT_MESSAGE])
 {
 	int64_t first = step_of(run, action->first), last = step_of(run, action->last);
 
 	if (!tape)
 		tape = &run->tape;
+	message[0] = '\0';
 	switch (action->kind) {
 	case REEL_ADVANCE:
-		return run_advance(run, context, state, first, last);
+		return run_advance(run, context, state, first, last, message);
 	case REEL_RECORD:
-		return run_record(run, context, state, tape, first, last);
+		return run_record(run, context, state, tape, first, last, message);
 	case REEL_REVERSE:
-		return run_reverse(run, context, adjoint, tape, first, last);
+		return run_reverse(run, context, adjoint, tape, first, last, message);
 	case REEL_STORE:
-		return run_store(run, action, context, state);
+		return run_store(run, action, context, state, message);
 	case REEL_LOAD:
-		return run_load(run, action, context, state);
+		return run_load(run, action, context, state, message);
 	case REEL_DROP:
-		return run_drop(run, action);
+		return run_drop(run, action, message);
 	case REEL_DONE:
 		break;
 	}
 	return 0;
+}
+
+int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
+			      void *state, void *adjoint, reel_tape *tape)
+{
+	char message[REEL_CHECKPOINT_MESSAGE];
+	int error = reel_checkpoint_attempt(run, action, context, state, adjoint, tape, message);
+
+	return message[0] ? reel_run_fail(run, error, "%s", message) : error;
 }
 
 static void take_action(reel_checkpoint *run, reel_action *action)
@@ -293,8 +310,11 @@ void reel_run_begin(reel_checkpoint *run)
 
 static int begin_forward(reel_checkpoint *run, void *context, void *state)
 {
+	reel_action load = run->stored;
+
+	load.kind = REEL_LOAD;
 	if (run->phase == REEL_RUN_FORWARD)
-		return run_load(run, &run->stored, context, state);
+		return reel_checkpoint_carry_out(run, &load, context, state, NULL, NULL);
 	reel_run_begin(run);
 	run->phase = REEL_RUN_FORWARD;
 	return audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
@@ -385,6 +405,12 @@ int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, vo
 	}
 }
 
+void reel_checkpoint_give_up(reel_checkpoint *run, const char *message)
+{
+	run->phase = REEL_RUN_IDLE;
+	reel_run_fail(run, 0, "%s", message);
+}
+
 bool reel_checkpoint_is_reversing(const reel_checkpoint *run)
 {
 	return run->phase == REEL_RUN_REVERSE;
@@ -410,6 +436,16 @@ const reel_model *reel_checkpoint_model(const reel_checkpoint *run)
 reel_pool *reel_checkpoint_pool(const reel_checkpoint *run)
 {
 	return run->options.pool;
+}
+
+unsigned reel_checkpoint_flags(const reel_checkpoint *run)
+{
+	return run->options.flags;
+}
+
+reel_tape *reel_checkpoint_tape(reel_checkpoint *run)
+{
+	return &run->tape;
 }
 
 void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stats *stats)

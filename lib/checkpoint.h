@@ -34,7 +34,7 @@ struct reel_checkpoint {
 	enum reel_run_phase phase;
 	uint64_t actions;       /* that were taken from the schedule */
 	int64_t steps;          /* of the model, or REEL_UNKNOWN_STEPS */
-	char message[256];
+	char message[REEL_CHECKPOINT_MESSAGE];
 
 	/* Reading ahead: a schedule that runs before the other one. */
 	reel_schedule ahead;

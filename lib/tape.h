@@ -26,8 +26,10 @@
 /* Every pop gives all ones: the tape is out of step with the program. */
 #define REEL_OUT_OF_STEP UINT64_MAX
 
-/* A tape inside of another one, whose errors the other reports. */
+/* Errors of this tape are not reported: who uses it does, or tries again. */
 #define REEL_TAPE_SILENT 0x80000000u
+/* The notes of another tape, which is checked: there are none of these. */
+#define REEL_TAPE_NOTES 0x40000000u
 
 /* The tape of a drop-in library, which is told of its errors in place of the error handler. */
 #define REEL_TAPE_DROPIN 0x40000000u

@@ -1,5 +1,5 @@
 # REEL_ENABLE_OPENMP
-# Conditional OPENMP. Absent OpenMP is said loudly, or else tests of parallel code pass as serial code.
+# Conditional OPENMP, macro HAVE_OPENMP. Absent OpenMP is said loudly, or else tests of parallel code pass as serial code.
 AC_DEFUN([REEL_ENABLE_OPENMP],
 [AC_OPENMP
 AS_IF([test "x$enable_openmp" = xno], [reel_openmp="no (as asked for)"],
@@ -9,6 +9,7 @@ AS_IF([test "x$enable_openmp" = xno], [reel_openmp="no (as asked for)"],
    AS_IF([test "x$enable_openmp" = xyes],
      [AC_MSG_ERROR([$CC has no OpenMP; $reel_openmp_remedy])],
      [AC_MSG_WARN([$CC has no OpenMP, its parts are not built; $reel_openmp_remedy])])])
+AS_IF([test -n "$OPENMP_CFLAGS"], [AC_DEFINE([HAVE_OPENMP], [1], [OpenMP's parts are built.])])
 AM_CONDITIONAL([OPENMP], [test -n "$OPENMP_CFLAGS"])])
 
 # REEL_WITH_LIBURING

@@ -1,4 +1,5 @@
 # REEL_ENABLE_SANITIZER
+# NO_THREAD_SANITIZER_CFLAGS is for what only calls a library that ThreadSanitizer cannot see into.
 # --enable-sanitizer=LIST, as the compiler's -fsanitize= takes it. $enable_sanitizer is empty if off.
 AC_DEFUN([REEL_ENABLE_SANITIZER],
 [AC_ARG_ENABLE([sanitizer],
@@ -6,6 +7,8 @@ AC_DEFUN([REEL_ENABLE_SANITIZER],
   [AS_CASE([$enableval],
     [no], [enable_sanitizer=],
     [yes], [AC_MSG_ERROR([--enable-sanitizer needs a list, as in --enable-sanitizer=address,undefined])])])
+AC_SUBST([NO_THREAD_SANITIZER_CFLAGS])
+AS_CASE([,$enable_sanitizer,], [*,thread,*], [NO_THREAD_SANITIZER_CFLAGS=-fno-sanitize=thread])
 AS_IF([test -n "$enable_sanitizer"],
   [AS_VAR_APPEND([CFLAGS],
      [" -fsanitize=$enable_sanitizer -fno-sanitize-recover=all -fno-omit-frame-pointer"])

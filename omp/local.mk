@@ -1,2 +1,29 @@
-# libreel-omp: tapes for OpenMP programs. Nothing is built yet.
-EXTRA_DIST += %D%/README.md
+# libreel-omp: what Reel does with several threads of an OpenMP program.
+if OPENMP
+reelinclude_HEADERS += include/reel/omp.h
+
+noinst_LTLIBRARIES += libreel-omp-core.la
+libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(OPENMP_CFLAGS)
+libreel_omp_core_la_SOURCES = \
+	%D%/lookahead.c %D%/lookahead.h \
+	%D%/lookahead-act.c \
+	%D%/lookahead-open.c \
+	%D%/halving.c %D%/halving-rule.h \
+	%D%/buffer.c %D%/buffer.h \
+	%D%/team.c %D%/team.h
+libreel_omp_unseen = %D%/libreel_omp_core_la-team.lo
+$(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
+
+lib_LTLIBRARIES += libreel-omp.la
+libreel_omp_la_SOURCES =
+libreel_omp_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+libreel_omp_la_LIBADD = libreel-omp-core.la libreel.la -lm
+libreel_omp_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS)
+if HAVE_VERSION_SCRIPT
+libreel_omp_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-omp.map
+libreel_omp_la_DEPENDENCIES = libreel-omp-core.la libreel.la %D%/libreel-omp.map
+endif
+else
+EXTRA_DIST += include/reel/omp.h
+endif
+EXTRA_DIST += %D%/README.md %D%/libreel-omp.map

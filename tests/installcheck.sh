@@ -1,10 +1,12 @@
 #!/bin/sh
-# installcheck.sh SOURCE PKGCONFIGDIR LIBDIR
-# Compile and run SOURCE against the installed library, in C and, if there is a compiler, in C++.
+# installcheck.sh SOURCE PKGCONFIGDIR LIBDIR [PACKAGE]
+# Compile and run SOURCE against the installed PACKAGE (reel), in C and, if there is a compiler, in
+# C++.
 # CC, CXX, CFLAGS, PKG_CONFIG and DESTDIR come from the environment.
 set -e
 source=$1
 libdir=$3
+package=${4:-reel}
 
 PKG_CONFIG_PATH=$DESTDIR$2${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 LD_LIBRARY_PATH=$DESTDIR$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -16,7 +18,7 @@ trap 'rm -f "$program"' EXIT
 
 # use COMPILER...: the flags are split into words on purpose.
 use() {
-	"$@" $CFLAGS $($PKG_CONFIG --cflags reel) "$source" -x none $($PKG_CONFIG --libs reel) -lm -o "$program"
+	"$@" $CFLAGS $($PKG_CONFIG --cflags $package) "$source" -x none $($PKG_CONFIG --libs $package) -lm -o "$program"
 	"$program"
 }
 

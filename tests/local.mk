@@ -58,6 +58,10 @@ if HAVE_LZ4
 check_PROGRAMS += %D%/t-pack
 endif
 
+if OPENMP
+check_PROGRAMS += %D%/t-omp-checkpoint
+endif
+
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
 	%D%/t-adstack-process.sh \
@@ -108,6 +112,10 @@ EXTRA_DIST += \
 	%D%/data/parallel_reversal.csv \
 	%D%/data/parallel_reversal_splits.csv \
 	%D%/data/twolevel_periodic.csv
+
+%C%_t_omp_checkpoint_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/omp
+%C%_t_omp_checkpoint_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_omp_checkpoint_LDADD = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
@@ -196,8 +204,14 @@ AM_TESTS_ENVIRONMENT = \
 	export TSAN_OPTIONS CC CFLAGS CXX NM CK_CFLAGS SOURCE_DIR BUILD_DIR TSUNAMI;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
-EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck.sh
+EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c \
+	%D%/installcheck.sh
 installcheck-local:
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck.c \
 	  '$(pkgconfigdir)' '$(libdir)'
+if OPENMP
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
+	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-omp.c \
+	  '$(pkgconfigdir)' '$(libdir)' reel-omp
+endif

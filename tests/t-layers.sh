@@ -4,9 +4,9 @@
 
 flags="-std=c11 -I$BUILD_DIR -I$SOURCE_DIR/include $CK_CFLAGS"
 
-# included_by FILE: what it includes, one path a line, standing under the source directory.
+# included_by FILE [FLAG]: what it includes, one path a line, standing under the source directory.
 included_by() {
-	$CC $flags -MM -x c "$1" 2>messages || sed 's/^/cannot be read: /' messages
+	$CC $flags $2 -MM -x c "$1" 2>messages || sed 's/^/cannot be read: /' messages
 }
 
 for file in "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h; do
@@ -20,6 +20,13 @@ for file in "$SOURCE_DIR"/lib/*.c; do
 	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
 		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" >higher
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/ and lib/"
+done
+
+for file in "$SOURCE_DIR"/omp/*.c; do
+	included_by "$file" -I"$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
+	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
+		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/omp/" >higher
+	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and omp/"
 done
 
 grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*.[ch] |

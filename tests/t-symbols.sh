@@ -12,9 +12,11 @@ names() {
 	$NM -P -g "$@" "$file" | awk '$2 ~ /^[A-TV-Zuvi]$/ && $2 != "A" && $1 !~ /^__/ { sub(/@.*/, "", $1); print $1 }' | sort -u
 }
 
-# The functions that a public header declares and does not define.
-$CC -std=c11 -E -I"$SOURCE_DIR/include" "$SOURCE_DIR/include/reel.h" |
-	awk -v public="\"$SOURCE_DIR/include/" '
+# declared_in HEADER FILE: the functions that HEADER, or a FILE* that it includes, declares and
+# does not define.
+declared_in() {
+	$CC -std=c11 -E -I"$SOURCE_DIR/include" "$SOURCE_DIR/include/$1" |
+	awk -v public="\"$SOURCE_DIR/include/$2" '
 		/^# [0-9]+ "/ { ours = index($3, public) == 1; next }
 		ours { text = text " " $0 }
 		END {
@@ -27,10 +29,16 @@ $CC -std=c11 -E -I"$SOURCE_DIR/include" "$SOURCE_DIR/include/reel.h" |
 					print substr(piece, RSTART, RLENGTH - 1)
 				depth += (end == "{") - (end == "}")
 			}
-		}' | tr -d ' ' | sort -u >declared
+		}' | tr -d ' ' | sort -u
+}
 
-sed -n 's/^[[:space:]]*\(reel_[a-z0-9_]*\);$/\1/p' "$SOURCE_DIR/lib/libreel.map" >listed
-sort -u listed >mapped
+# mapped_in FILE: what a linker's map lets out.
+mapped_in() {
+	sed -n 's/^[[:space:]]*\(reel_[a-z0-9_]*\);$/\1/p' "$SOURCE_DIR/$1" | sort -u
+}
+
+declared_in reel.h '' >declared
+mapped_in lib/libreel.map >mapped
 
 test -s declared
 ok $? 'the headers declare functions'
@@ -57,5 +65,20 @@ if [ -f "$shared" ]; then
 		$NM -D --undefined-only "$shared" | grep -w getenv >insecure
 		is_empty insecure 'a set-user-id program does not read the environment'
 	fi
+fi
+
+shared=$BUILD_DIR/.libs/libreel-omp.so
+if [ -f "$shared" ]; then
+	declared_in reel/omp.h reel/omp.h >declared
+	test -s declared
+	ok $? 'reel/omp.h declares functions'
+	mapped_in omp/libreel-omp.map >mapped
+	diff declared mapped >difference
+	is_empty difference 'omp/libreel-omp.map lists what is declared'
+	names "$shared" -D >exported
+	diff declared exported >difference
+	is_empty difference 'libreel-omp exports what is declared'
+	names "$BUILD_DIR/.libs/libreel-omp-core.a" | grep -v '^reel_' >foreign
+	is_empty foreign 'every global name in libreel-omp begins with reel_'
 fi
 end

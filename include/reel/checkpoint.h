@@ -190,9 +190,29 @@ int reel_checkpoint_next(reel_checkpoint *run, reel_action *action);
 int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
 			      void *state, void *adjoint, reel_tape *tape);
 
+#define REEL_CHECKPOINT_MESSAGE 256
+
+/*
+ * The same; what goes wrong is written to `message` instead of the run's message: for
+ * those who may try again, or who report what comes first in the order of actions.
+ */
+int reel_checkpoint_attempt(reel_checkpoint *run, const reel_action *action, void *context,
+			    void *state, void *adjoint, reel_tape *tape,
+			    char message[REEL_CHECKPOINT_MESSAGE]);
+
+/*
+ * The run's tape: what the forward sweep recorded is on it, to be reversed first. The
+ * run's own; nothing may use it meanwhile.
+ */
+reel_tape *reel_checkpoint_tape(reel_checkpoint *run);
+
+/* A sweep in pieces ends here, with this message: a forward sweep comes next. */
+void reel_checkpoint_give_up(reel_checkpoint *run, const char *message);
+
 /* What it was opened with; the default pool by its address. */
 const reel_model *reel_checkpoint_model(const reel_checkpoint *run);
 reel_pool *reel_checkpoint_pool(const reel_checkpoint *run);
+unsigned reel_checkpoint_flags(const reel_checkpoint *run);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libreel-omp: checkpointed sweeps by several threads, with OpenMP.
+ *
+ *	cc -fopenmp program.c $(pkg-config --cflags --libs reel-omp)
+ *
+ * Where states fit into memory, or onto a fast tier, the reverse sweep of any plan is
+ * run with look-ahead: while one segment is reversed, other threads replay and record
+ * the ones that come next, each on a tape of its own.
+ *
+ *	reel_checkpoint_forward(run, &context, &state);
+ *	the objective, and its derivative by the last state in adjoint
+ *	reel_omp_checkpoint_reverse(run, &context, &state, &adjoint, NULL, NULL);
+ *
+ * Where they do not, reel_omp_halving() reverses with twice the binary logarithm of the
+ * loop's length in states and about as many threads, at the speed of the reverse chain.
+ *
+ * Both use threads of OpenMP, and nothing else of it: outside of a parallel region a team
+ * of their own; inside of one, tasks for the team that is there, whose threads take part as
+ * soon as they wait at a barrier, and until the sweep ends. A thread that finds nothing to do
+ * sleeps. Before and after, the runtime's threads spin: on a machine with other work set
+ * OMP_WAIT_POLICY=passive.
+ *
+ * What the model has to keep to, beyond checkpoint.h:
+ *
+ *   advance, record,  are called by several threads at a time, each with a state and a
+ *   save, load        tape of its own. What they change must be in the state: `context`
+ *                     is shared, and read only to them, unless there are `contexts`.
+ *   reverse           is called by one thread at a time, in order, from the last step to
+ *                     the first, with `context` itself. Adjoints of controls that it adds
+ *                     up in `adjoint` or `context` are, bit for bit, those of a serial sweep.
+ */
+#ifndef REEL_OMP_H
+#define REEL_OMP_H
+
+#include <reel/checkpoint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define REEL_OMP_MOST_TAPES 64
+
+/* All zero, or NULL, is sensible. */
+struct reel_omp_options {
+	/* Of the team, where there is none yet; 0: as OpenMP chooses (OMP_NUM_THREADS). */
+	int threads;
+	/*
+	 * Tapes at once, at most REEL_OMP_MOST_TAPES: the one that is reversed and those
+	 * that are recorded ahead of it. 0: two for each thread. More of them even out
+	 * segments of different lengths, and take memory.
+	 */
+	unsigned tapes;
+	/*
+	 * States to replay in, each as large as the caller's; contents do not matter.
+	 * Needed by a model with save() and load(), whose states only the program can
+	 * make. open_state() returns NULL if there is no memory. One thread at a time;
+	 * all of them are closed before the sweep returns. NULL: state_bytes from the pool,
+	 * aligned for every type of the language.
+	 */
+	void *(*open_state)(void *context);
+	void (*close_state)(void *context, void *state);
+	/*
+	 * A context for each state that is replayed in, so that no two threads use the
+	 * same one: tapes + 1 of them. NULL: `context` for all. Only
+	 * reel_omp_checkpoint_reverse().
+	 */
+	void *const *contexts;
+	/* For options to come: all 0. */
+	uint64_t reserved[4];
+};
+
+/* ---- Look-ahead over a plan ---------------------------------------------------- */
+
+struct reel_omp_stats {
+	int threads;            /* at most one more than there were tapes and memory for */
+	int64_t actions;        /* carried out */
+	int64_t ahead;          /* records made before the segment above was reversed */
+	int64_t dropped;        /* for want of memory: made again, or made late */
+	int64_t pauses;         /* all waited until what had no memory was done in order */
+	int64_t most_tapes;     /* with something on them, at once */
+	uint64_t reserved[4];   /* 0 */
+};
+
+/*
+ * reel_checkpoint_reverse(), by several threads: the same actions, of which those that
+ * do not depend on each other run at the same time, and the same gradient to the last
+ * bit, whatever the threads, tapes, tiers and plan.
+ *
+ * `state` is a buffer, as there. Stores and loads of the plan may be done earlier than a
+ * serial sweep does them, never more of them at once than the plan has slots. Memory:
+ * tapes + 1 states, and as many tapes as `tapes` says, all from the run's pool. Under a
+ * hard budget as many tapes are recorded ahead as it has room for; to be able to drop one
+ * again, the state before it is kept, which is one state more for each tape. If it has
+ * no room for any, the sweep is serial; if it has hardly any, what is refused here may
+ * still have room in a serial sweep. It is serial on one thread, too, and with
+ * REEL_CHECKPOINT_AUDIT. A plan that keeps several tapes at a time (REEL_MIXED) records
+ * those in order.
+ *
+ * stats may be NULL.
+ *
+ * Returns as reel_checkpoint_reverse(). An error, or what a callback stops the sweep
+ * with, is the first in the order of actions, whoever came to it first; later ones may
+ * have been begun, and are given up. -EINVAL: reel_omp_checkpoint_problem() says why.
+ */
+int reel_omp_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint,
+				const struct reel_omp_options *options,
+				struct reel_omp_stats *stats);
+
+/* What it would refuse, in words, or NULL. A constant string. */
+const char *reel_omp_checkpoint_problem(const reel_checkpoint *run,
+					const struct reel_omp_options *options);
+
+/* ---- Halving, without a plan ------------------------------------------------------ */
+
+struct reel_omp_halving {
+	int64_t steps;
+	/* Steps that are recorded and reversed at once; 0: 1. */
+	int64_t segment_steps;
+	/* Of a step, in the time of its advance; 0: 1. They decide when a sweep begins. */
+	double record_cost;
+	double reverse_cost;
+	/*
+	 * Called once, when the last step has been recorded, with the state after it:
+	 * the objective, and its derivative by that state in `adjoint`. As a callback of
+	 * the model. NULL: adjoint is as it should be already.
+	 */
+	int (*turn)(void *context, const void *state, void *adjoint);
+	/* For options to come: all 0. */
+	uint64_t reserved[4];
+};
+
+struct reel_omp_halving_stats {
+	int threads;
+	int64_t advanced, recorded, reversed; /* steps of the model */
+	int64_t sweeps;
+	int64_t peak_states;    /* snapshots and states that are replayed in, at once */
+	int64_t peak_workers;   /* threads with a sweep, or the reverse chain, at once */
+	/*
+	 * Snapshots, and sweeps that have begun and whose segment has not been reversed,
+	 * at once: what a schedule calls checkpoints and processors.
+	 */
+	int64_t peak_resources;
+	uint64_t reserved[4];   /* 0 */
+};
+
+/*
+ * Run `steps` steps of a model from `state`, which is the last state then, and reverse
+ * them. A range of segments is split in the middle: a thread leaves a snapshot of its
+ * beginning and goes on with the upper half, down to one segment, which it records. The
+ * lower half is begun later, just so early that it has been recorded when the reverse
+ * chain arrives there. With n segments there are about 2 log2(n) snapshots and states,
+ * and half of that in threads is needed for the chain never to wait: with fewer it does
+ * wait, and the result is the same.
+ *
+ * Tapes, snapshots and states come from `pool` (NULL: the default one). stats may be NULL.
+ *
+ * Returns 0; what a callback returned, the tape's error, -EDQUOT or -ENOMEM: of those
+ * that occur the one that a serial sweep would come to first; or -EINVAL, which
+ * reel_omp_halving_problem() explains.
+ *
+ * Source: A. Walther, Bounding the number of processors and checkpoints needed in
+ * time-minimal parallel reversal schedules, Computing 73 (2004), for the bounds.
+ */
+int reel_omp_halving(const struct reel_omp_halving *halving, const reel_model *model,
+		     reel_pool *pool, void *context, void *state, void *adjoint,
+		     const struct reel_omp_options *options, struct reel_omp_halving_stats *stats);
+
+/* What it would refuse, in words, or NULL. A constant string. */
+const char *reel_omp_halving_problem(const struct reel_omp_halving *halving,
+				     const reel_model *model,
+				     const struct reel_omp_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

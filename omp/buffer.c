@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "buffer.h"
+
+#include <stddef.h>
+
+#include "tape.h"
+
+/* One span, at the top of its tape: what is there is never written behind. */
+int reel_omp_buffer_open(struct reel_omp_buffer *buffer, reel_pool *pool, size_t bytes)
+{
+	size_t count = bytes / sizeof(max_align_t) + 1;
+	int error = reel_tape_open(&buffer->memory, pool, 0);
+
+	buffer->data = NULL;
+	if (error)
+		return error;
+	buffer->memory.flags |= REEL_TAPE_SILENT | REEL_TAPE_NOTES;
+	buffer->data = reel_push_span(&buffer->memory, max_align_t, count);
+	if (buffer->data)
+		return 0;
+	error = reel_tape_error(&buffer->memory);
+	reel_tape_close(&buffer->memory);
+	return error;
+}
+
+void reel_omp_buffer_close(struct reel_omp_buffer *buffer)
+{
+	reel_tape_close(&buffer->memory);
+	buffer->data = NULL;
+}

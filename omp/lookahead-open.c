@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "lookahead.h"
+
+#include <stdlib.h>
+
+/* So many records without a refusal, and one more tape is tried than when there was one. */
+#define CALM 32
+
+/* Actions under way: of a plan with few slots, several lead to each record. */
+#define LEAST_PLACES 32
+#define PLACES_OF_LANE 12
+
+/* ---- What there is room for ---- */
+
+/*
+ * What the pool has for more, up to where it would spill or refuse. Idle slabs count as
+ * resident, and small slabs as whole ones: the lower of two bounds that are too high.
+ */
+static uint64_t bytes_left(const struct reel_pool_stats *stats)
+{
+	uint64_t in_use = stats->slabs_in_use * stats->slab_bytes;
+
+	if (stats->resident_bytes < in_use)
+		in_use = stats->resident_bytes;
+	return stats->soft_budget > in_use ? stats->soft_budget - in_use : 0;
+}
+
+/* In whole slabs, and with the one that a tape keeps when it leaves it. */
+static uint64_t bytes_of_tape(const struct reel_pool_stats *stats, uint64_t bytes)
+{
+	if (bytes <= REEL_INLINE_BYTES)
+		return 1;
+	if (bytes <= 4 * stats->first_slab_bytes)
+		return (bytes / stats->first_slab_bytes + 2) * stats->first_slab_bytes;
+	return (bytes / stats->slab_bytes + 2) * stats->slab_bytes;
+}
+
+/* Between 1 and `most`. */
+static unsigned tapes_in(uint64_t room, uint64_t bytes, unsigned most)
+{
+	uint64_t tapes = room / bytes;
+
+	return tapes < 1 ? 1 : tapes < most ? (unsigned)tapes : most;
+}
+
+static uint64_t raise_bytes(struct reel_omp_sweep *sweep, uint64_t bytes)
+{
+	uint64_t most = atomic_load_explicit(&sweep->tape_bytes, memory_order_relaxed);
+
+	while (bytes > most &&
+	       !atomic_compare_exchange_weak_explicit(&sweep->tape_bytes, &most, bytes,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	return bytes > most ? bytes : most;
+}
+
+/* Those that are being recorded now are in neither figure: rather too few than too many. */
+void reel_omp_note_record(struct reel_omp_sweep *sweep, const reel_tape *tape)
+{
+	int64_t records = atomic_fetch_add_explicit(&sweep->records, 1, memory_order_relaxed);
+	unsigned cap = atomic_load_explicit(&sweep->cap, memory_order_relaxed);
+	struct reel_pool_stats stats;
+	uint64_t bytes, ours;
+
+	if (!sweep->kept.before.data)
+		return;
+	if (records % CALM == CALM - 1 && cap < sweep->lanes)
+		atomic_store_explicit(&sweep->cap, ++cap, memory_order_relaxed);
+	reel_pool_get_stats(reel_checkpoint_pool(sweep->run), &stats);
+	bytes = bytes_of_tape(&stats, raise_bytes(sweep, reel_tape_bytes(tape)));
+	ours = bytes * atomic_load_explicit(&sweep->recorded, memory_order_relaxed);
+	atomic_store_explicit(&sweep->limit, tapes_in(bytes_left(&stats) + ours, bytes, cap),
+			      memory_order_relaxed);
+}
+
+void reel_omp_note_refusal(struct reel_omp_sweep *sweep, unsigned others)
+{
+	unsigned cap = others ? others : 1;
+
+	atomic_store_explicit(&sweep->cap, cap, memory_order_relaxed);
+	atomic_store_explicit(&sweep->limit, cap, memory_order_relaxed);
+}
+
+/* ---- States ---- */
+
+static bool open_state(struct reel_omp_sweep *sweep, struct reel_omp_state *state, unsigned number)
+{
+	const struct reel_omp_options *options = sweep->options;
+
+	state->context = options->contexts ? options->contexts[number] : sweep->context;
+	if (options->open_state) {
+		state->data = options->open_state(sweep->context);
+	} else if (!reel_omp_buffer_open(&state->memory, reel_checkpoint_pool(sweep->run),
+					 sweep->model->state_bytes)) {
+		state->data = state->memory.data;
+	}
+	return state->data;
+}
+
+static void close_state(struct reel_omp_sweep *sweep, struct reel_omp_state *state)
+{
+	if (state->memory.data)
+		reel_omp_buffer_close(&state->memory);
+	else if (state->data)
+		sweep->options->close_state(sweep->context, state->data);
+}
+
+/* ---- Lanes ---- */
+
+static bool open_lane(struct reel_omp_sweep *sweep, struct reel_omp_lane *lane, bool has_budget)
+{
+	lane->tape = &lane->own;
+	return !has_budget || !reel_omp_buffer_open(&lane->before, reel_checkpoint_pool(sweep->run),
+						    sweep->model->state_bytes);
+}
+
+static void close_lane(struct reel_omp_lane *lane)
+{
+	reel_tape_close(&lane->own);
+	if (lane->before.data)
+		reel_omp_buffer_close(&lane->before);
+}
+
+/* Each has a state of its own; one more is there before the first of them. */
+static void open_lanes(struct reel_omp_sweep *sweep, unsigned wanted, bool has_budget)
+{
+	if (!open_state(sweep, &sweep->state[0], 0))
+		return;
+	sweep->states = 1;
+	while (sweep->lanes < wanted) {
+		struct reel_omp_lane *lane = &sweep->lane[sweep->lanes];
+
+		if (!open_lane(sweep, lane, has_budget))
+			return;
+		if (!open_state(sweep, &sweep->state[sweep->states], sweep->states)) {
+			close_lane(lane);
+			return;
+		}
+		sweep->lanes++;
+		sweep->states++;
+	}
+}
+
+/* Two for each thread, unless the budget is for fewer of what the forward sweep recorded. */
+static unsigned lanes_wanted(struct reel_omp_sweep *sweep, const struct reel_pool_stats *pool)
+{
+	unsigned wanted = sweep->options->tapes;
+	struct reel_checkpoint_stats run;
+	uint64_t state, bytes;
+
+	if (!wanted)
+		wanted = 2 * (unsigned)reel_omp_threads(sweep->options->threads);
+	if (wanted > REEL_OMP_MOST_TAPES)
+		wanted = REEL_OMP_MOST_TAPES;
+	if (pool->hard_budget == UINT64_MAX)
+		return wanted;
+	reel_checkpoint_get_stats(sweep->run, &run);
+	raise_bytes(sweep, run.peak_tape_bytes);
+	state = bytes_of_tape(pool, sweep->model->state_bytes);
+	bytes = bytes_of_tape(pool, run.peak_tape_bytes) + 2 * state;
+	return tapes_in(bytes_left(pool), bytes, wanted);
+}
+
+static bool allocate(struct reel_omp_sweep *sweep, unsigned lanes)
+{
+	sweep->lane = calloc(lanes, sizeof *sweep->lane);
+	sweep->state = calloc(lanes + 1, sizeof *sweep->state);
+	sweep->places = LEAST_PLACES + (int64_t)lanes * PLACES_OF_LANE;
+	sweep->window = calloc((size_t)sweep->places, sizeof *sweep->window);
+	return sweep->lane && sweep->state && sweep->window;
+}
+
+static void release(struct reel_omp_sweep *sweep)
+{
+	for (unsigned i = 0; i < sweep->lanes; i++)
+		close_lane(&sweep->lane[i]);
+	for (unsigned i = 0; i < sweep->states; i++)
+		close_state(sweep, &sweep->state[i]);
+	close_lane(&sweep->kept);
+	free(sweep->lane);
+	free(sweep->state);
+	free(sweep->window);
+}
+
+bool reel_omp_sweep_open(struct reel_omp_sweep *sweep, void *state)
+{
+	struct reel_pool_stats pool;
+	unsigned wanted, fewest = sweep->options->tapes == 1 ? 1 : 2;
+	bool has_budget;
+
+	sweep->model = reel_checkpoint_model(sweep->run);
+	reel_pool_get_stats(reel_checkpoint_pool(sweep->run), &pool);
+	has_budget = pool.hard_budget != UINT64_MAX;
+	wanted = lanes_wanted(sweep, &pool);
+	sweep->spare = (struct reel_omp_state){.data = state, .context = sweep->context};
+	if (allocate(sweep, wanted) && open_lane(sweep, &sweep->kept, has_budget))
+		open_lanes(sweep, wanted, has_budget);
+	if (sweep->lanes < fewest) {
+		release(sweep);
+		return false;
+	}
+	sweep->kept.tape = reel_checkpoint_tape(sweep->run);
+	reel_tape_hand_over(sweep->kept.tape);
+	sweep->limit = sweep->cap = sweep->lanes;
+	sweep->stop = REEL_OMP_NONE;
+	pthread_mutex_init(&sweep->lock, NULL);
+	pthread_cond_init(&sweep->changed, NULL);
+	return true;
+}
+
+void reel_omp_sweep_close(struct reel_omp_sweep *sweep)
+{
+	release(sweep);
+	pthread_cond_destroy(&sweep->changed);
+	pthread_mutex_destroy(&sweep->lock);
+}

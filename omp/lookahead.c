@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "lookahead.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- Which state, which lane ---- */
+
+static int take_action(struct reel_omp_sweep *sweep, reel_action *action)
+{
+	if (!sweep->has_next)
+		return reel_checkpoint_next(sweep->run, action);
+	*action = sweep->next;
+	sweep->has_next = false;
+	return 0;
+}
+
+/* Whether what is recorded is reversed at once, so that it can have a lane of its own. */
+static bool is_reversed_next(struct reel_omp_sweep *sweep, const reel_action *record)
+{
+	sweep->error = take_action(sweep, &sweep->next);
+	sweep->has_next = !sweep->error;
+	return sweep->has_next && sweep->next.kind == REEL_REVERSE &&
+	       sweep->next.first <= record->first;
+}
+
+/* With less memory than there was, fewer lanes are used in turn. */
+static struct reel_omp_lane *next_lane(struct reel_omp_sweep *sweep)
+{
+	sweep->next_lane++;
+	sweep->next_lane %= atomic_load_explicit(&sweep->limit, memory_order_relaxed);
+	return &sweep->lane[sweep->next_lane];
+}
+
+static void choose_recorded(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+{
+	entry->lane = &sweep->kept;
+	if (!is_reversed_next(sweep, &entry->action))
+		return;
+	entry->lane = sweep->recorded_lane = next_lane(sweep);
+	sweep->recorded_first = entry->action.first;
+}
+
+/* What the plan kept below the lane's tape becomes an action of its own. */
+static void choose_reversed(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+{
+	reel_action *action = &entry->action;
+
+	entry->lane = sweep->recorded_lane ? sweep->recorded_lane : &sweep->kept;
+	if (sweep->recorded_lane && action->first < sweep->recorded_first) {
+		sweep->next = *action;
+		sweep->next.last = action->first = sweep->recorded_first;
+		sweep->has_next = true;
+	}
+	sweep->recorded_lane = NULL;
+}
+
+static struct reel_omp_thing *slot_of(struct reel_omp_sweep *sweep, const reel_action *action)
+{
+	return &sweep->slot[(action->slot * REEL_MOST_TIERS + action->tier) % REEL_OMP_SLOTS];
+}
+
+static void choose_uses(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+{
+	struct reel_omp_thing **uses = entry->uses;
+
+	switch (entry->action.kind) {
+	case REEL_LOAD:
+	case REEL_STORE:
+		uses[1] = &entry->state->thing;
+		uses[0] = slot_of(sweep, &entry->action);
+		break;
+	case REEL_DROP:
+		uses[0] = slot_of(sweep, &entry->action);
+		break;
+	case REEL_RECORD:
+		uses[1] = &entry->lane->thing;
+		uses[0] = &entry->state->thing;
+		break;
+	case REEL_REVERSE:
+		uses[1] = &entry->lane->thing;
+		uses[0] = &sweep->reverse_chain;
+		break;
+	case REEL_ADVANCE:
+		uses[0] = &entry->state->thing;
+		break;
+	case REEL_DONE:
+		break;
+	}
+}
+
+/* The next action, in `entry`. False: there is none, or sweep->error says why. */
+static bool prepare(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+{
+	*entry = (struct reel_omp_entry){.sweep = sweep, .number = sweep->number};
+	sweep->error = take_action(sweep, &entry->action);
+	sweep->finished = !sweep->error && entry->action.kind == REEL_DONE;
+	if (sweep->error || sweep->finished)
+		return false;
+	if (entry->action.kind == REEL_LOAD)
+		sweep->next_state = (sweep->next_state + 1) % sweep->states;
+	entry->state = &sweep->state[sweep->next_state];
+	if (entry->action.kind == REEL_RECORD)
+		choose_recorded(sweep, entry);
+	else if (entry->action.kind == REEL_REVERSE)
+		choose_reversed(sweep, entry);
+	choose_uses(sweep, entry);
+	return !sweep->error;
+}
+
+/* ---- What waits for what. All under the lock. ---- */
+
+static struct reel_omp_entry *entry_at(struct reel_omp_sweep *sweep, int64_t number)
+{
+	return &sweep->window[number % sweep->places];
+}
+
+/* In order of numbers, but the reverse chain first: all else only serves it. */
+static void add_ready(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+{
+	struct reel_omp_entry **at = &sweep->ready;
+
+	if (entry->action.kind != REEL_REVERSE)
+		while (*at && ((*at)->action.kind == REEL_REVERSE || (*at)->number < entry->number))
+			at = &(*at)->next_ready;
+	entry->next_ready = *at;
+	*at = entry;
+}
+
+static struct reel_omp_entry *take_ready(struct reel_omp_sweep *sweep)
+{
+	struct reel_omp_entry *entry = sweep->ready;
+
+	if (entry)
+		sweep->ready = entry->next_ready;
+	return entry;
+}
+
+/* This thread takes the first one itself. */
+static void wake_others(struct reel_omp_sweep *sweep)
+{
+	struct reel_omp_entry *entry = sweep->ready;
+
+	while (entry && (entry = entry->next_ready))
+		pthread_cond_signal(&sweep->changed);
+}
+
+static void wait_for_others(struct reel_omp_entry *entry)
+{
+	for (unsigned i = 0; i < 2 && entry->uses[i]; i++) {
+		struct reel_omp_entry *last = entry->uses[i]->last;
+
+		entry->uses[i]->last = entry;
+		if (!last)
+			continue;
+		last->next_user[last->uses[0] != entry->uses[i]] = entry;
+		entry->waits++;
+	}
+	if (!entry->waits)
+		add_ready(entry->sweep, entry);
+}
+
+static void let_others_go(struct reel_omp_entry *entry)
+{
+	for (unsigned i = 0; i < 2 && entry->uses[i]; i++) {
+		struct reel_omp_entry *next = entry->next_user[i];
+
+		if (!next)
+			entry->uses[i]->last = NULL;
+		else if (--next->waits == 0)
+			add_ready(entry->sweep, next);
+	}
+}
+
+/* Those that were skipped, or have failed, stay in the window. */
+static void retire(struct reel_omp_sweep *sweep)
+{
+	while (sweep->oldest < sweep->number && entry_at(sweep, sweep->oldest)->done)
+		sweep->oldest++;
+}
+
+/* ---- What a thread does. All under the lock, but for the actions. ---- */
+
+static bool has_room(const struct reel_omp_sweep *sweep)
+{
+	return !sweep->walking && !sweep->finished && !sweep->error &&
+	       sweep->number - sweep->oldest < sweep->places &&
+	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == REEL_OMP_NONE;
+}
+
+/* To read a snapshot in advance, the plan may have to wait for memory: not under the lock. */
+static void walk(struct reel_omp_sweep *sweep)
+{
+	while (has_room(sweep)) {
+		struct reel_omp_entry *entry = entry_at(sweep, sweep->number);
+		bool more;
+
+		sweep->walking = true;
+		pthread_mutex_unlock(&sweep->lock);
+		more = prepare(sweep, entry);
+		pthread_mutex_lock(&sweep->lock);
+		sweep->walking = false;
+		if (!more)
+			return;
+		sweep->number++;
+		wait_for_others(entry);
+	}
+}
+
+static void run(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+{
+	bool done;
+
+	sweep->running++;
+	pthread_mutex_unlock(&sweep->lock);
+	done = reel_omp_carry_out(entry);
+	pthread_mutex_lock(&sweep->lock);
+	entry->done = done;
+	let_others_go(entry);
+	retire(sweep);
+	wake_others(sweep);
+	walk(sweep);
+	wake_others(sweep);
+	sweep->running--;
+}
+
+/* In order, what has been left undone. Its error is the first in that order. */
+static int catch_up(struct reel_omp_sweep *sweep)
+{
+	int error = 0;
+
+	for (; sweep->oldest < sweep->number && !error; sweep->oldest++) {
+		struct reel_omp_entry *entry = entry_at(sweep, sweep->oldest);
+
+		sweep->pauses += entry->starved;
+		if (!entry->done && !entry->error)
+			reel_omp_carry_out(entry);
+		error = entry->error;
+		if (error)
+			reel_checkpoint_give_up(sweep->run, entry->message);
+	}
+	return error;
+}
+
+/* No action is running, and none is ready: it is the end, or a pause. */
+static void go_on_alone(struct reel_omp_sweep *sweep)
+{
+	int error;
+
+	sweep->running++;
+	sweep->alone = true;
+	atomic_store_explicit(&sweep->stop, REEL_OMP_NONE, memory_order_relaxed);
+	pthread_mutex_unlock(&sweep->lock);
+	error = catch_up(sweep);
+	pthread_mutex_lock(&sweep->lock);
+	sweep->alone = false;
+	if (error)
+		sweep->error = error;
+	walk(sweep);
+	wake_others(sweep);
+	sweep->over = sweep->error || (sweep->finished && sweep->oldest == sweep->number);
+	sweep->running--;
+	if (sweep->over)
+		pthread_cond_broadcast(&sweep->changed);
+}
+
+/* Who waits waits for an action that runs, and for nothing else: there is always one that does. */
+static void work(void *argument)
+{
+	struct reel_omp_sweep *sweep = argument;
+
+	reel_annotate_acquire(sweep);
+	pthread_mutex_lock(&sweep->lock);
+	while (!sweep->over) {
+		struct reel_omp_entry *entry = take_ready(sweep);
+
+		if (entry)
+			run(sweep, entry);
+		else if (!sweep->running)
+			go_on_alone(sweep);
+		else
+			pthread_cond_wait(&sweep->changed, &sweep->lock);
+	}
+	pthread_mutex_unlock(&sweep->lock);
+}
+
+/* ---- Beginning and end ---- */
+
+static const struct reel_omp_options no_options;
+
+const char *reel_omp_checkpoint_problem(const reel_checkpoint *run,
+					const struct reel_omp_options *options)
+{
+	const reel_model *model;
+
+	if (!run)
+		return "a sweep needs a run";
+	model = reel_checkpoint_model(run);
+	if (!options)
+		options = &no_options;
+	if (options->threads < 0)
+		return "threads must be at least 1, or 0 for as many as OpenMP chooses";
+	if (options->tapes > REEL_OMP_MOST_TAPES)
+		return "tapes must be at most REEL_OMP_MOST_TAPES";
+	if (!options->open_state != !options->close_state)
+		return "open_state() and close_state() go together";
+	if (model->save && !options->open_state)
+		return "a model with save() and load() needs open_state() and close_state()";
+	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
+		if (options->reserved[i])
+			return "reserved must be 0: set the options to 0 before setting some";
+	return NULL;
+}
+
+static void get_stats(struct reel_omp_sweep *sweep, struct reel_omp_stats *stats)
+{
+	stats->actions = atomic_load_explicit(&sweep->actions, memory_order_relaxed);
+	stats->ahead = atomic_load_explicit(&sweep->ahead, memory_order_relaxed);
+	stats->dropped = atomic_load_explicit(&sweep->dropped, memory_order_relaxed);
+	stats->most_tapes = atomic_load_explicit(&sweep->most_tapes, memory_order_relaxed);
+	stats->pauses = sweep->pauses;
+}
+
+static int look_ahead(reel_checkpoint *run, void *context, void *state, void *adjoint,
+		      const struct reel_omp_options *options, struct reel_omp_stats *stats)
+{
+	struct reel_omp_sweep *sweep = calloc(1, sizeof *sweep);
+	int error;
+
+	if (!sweep)
+		return reel_checkpoint_reverse(run, context, state, adjoint);
+	*sweep = (struct reel_omp_sweep){
+		.run = run, .context = context, .adjoint = adjoint, .options = options};
+	if (!reel_omp_sweep_open(sweep, state)) {
+		free(sweep);
+		return reel_checkpoint_reverse(run, context, state, adjoint);
+	}
+	/* No more threads than lanes, and one that replays for the next of them. */
+	if (stats->threads > (int)sweep->lanes + 1)
+		stats->threads = (int)sweep->lanes + 1;
+	reel_annotate_release(sweep);
+	reel_omp_call(stats->threads, work, sweep);
+	pthread_mutex_lock(&sweep->lock);
+	error = sweep->error;
+	pthread_mutex_unlock(&sweep->lock);
+	get_stats(sweep, stats);
+	reel_omp_sweep_close(sweep);
+	free(sweep);
+	return error;
+}
+
+int reel_omp_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint,
+				const struct reel_omp_options *options,
+				struct reel_omp_stats *stats)
+{
+	struct reel_omp_stats ignored;
+
+	if (!options)
+		options = &no_options;
+	if (!stats)
+		stats = &ignored;
+	*stats = (struct reel_omp_stats){.threads = reel_omp_threads(options->threads)};
+	if (reel_omp_checkpoint_problem(run, options))
+		return -EINVAL;
+	if (stats->threads == 1 || !reel_checkpoint_is_reversing(run) ||
+	    reel_checkpoint_flags(run) & REEL_CHECKPOINT_AUDIT)
+		return reel_checkpoint_reverse(run, context, state, adjoint);
+	return look_ahead(run, context, state, adjoint, options, stats);
+}
