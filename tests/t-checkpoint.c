@@ -188,13 +188,15 @@ static void the_forward_sweep_ends_in_the_last_state(void)
 		{.kind = REEL_REVERSE, .first = 0, .last = 2}};
 	struct reel_problem problem = {.steps = 4, .tiers = 1, .tier = {{1, 0, 0}}};
 	struct state state = start, last = start, replayed, bar = seed;
+	/* Out of the compiler's sight: a sine that it folds may be rounded otherwise. */
+	int (*volatile run_steps)(void *, void *, int64_t, int64_t) = advance;
 	struct run run = no_failure;
 	reel_checkpoint *checkpoint;
 	reel_plan *plan;
 
 	tap_case("a plan of one's own");
 	reel_plan_open_actions(&plan, &problem, actions, COUNT(actions));
-	advance(&run, &last, 0, 4);
+	run_steps(&run, &last, 0, 4);
 	is_int(reel_checkpoint_open(&checkpoint, plan, &copied, NULL), 0, "has a run");
 	is_int(reel_checkpoint_forward(checkpoint, &run, &state), 0, "goes forward");
 	ok(!memcmp(&state, &last, sizeof last), "to the last state");

@@ -60,6 +60,11 @@ done
 		gives_the_gradient "$planner" --steps 127 --hours 10 --checkpoint $planner --audit \
 			--spill spill
 	done
+# The rest is the same in every build: ./check has it in the first one.
+if [ -n "$TEST_BRIEF" ]; then
+	end
+	exit
+fi
 for segment in 1 10 126 127; do
 	gives_the_gradient "segments of $segment steps" --steps 127 --hours 10 \
 		--checkpoint binomial:3 --segment $segment
