@@ -29,13 +29,17 @@
 /* Errors of this tape are not reported: who uses it does, or tries again. */
 #define REEL_TAPE_SILENT 0x80000000u
 /* The notes of another tape, which is checked: there are none of these. */
-#define REEL_TAPE_NOTES 0x40000000u
+#define REEL_TAPE_NOTES 0x10000000u
 
 /* The tape of a drop-in library, which is told of its errors in place of the error handler. */
 #define REEL_TAPE_DROPIN 0x40000000u
 
 /* Each push and pop takes the slow path, where a drop-in library counts them. */
 #define REEL_TAPE_WATCHED 0x20000000u
+
+_Static_assert((REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^ REEL_TAPE_WATCHED) ==
+	       (REEL_TAPE_SILENT | REEL_TAPE_NOTES | REEL_TAPE_DROPIN | REEL_TAPE_WATCHED),
+	       "flags differ");
 
 static inline char *reel_window_base(const reel_tape *tape)
 {
