@@ -86,7 +86,8 @@ LDADD = libreel-tap.la libreel-core.la -lm
 AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
-	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/adstack-support.h
+	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
+	%D%/adstack-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
