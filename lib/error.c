@@ -68,6 +68,11 @@ int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, .
 	return error;
 }
 
+void reel_tape_give_up(reel_tape *tape, int error, const char *message)
+{
+	reel_tape_fail_out_of_step(tape, error, "%s", message);
+}
+
 int reel_tape_error(const reel_tape *tape)
 {
 	return tape->error;

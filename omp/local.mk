@@ -1,10 +1,17 @@
 # libreel-omp: what Reel does with several threads of an OpenMP program.
 if OPENMP
-reelinclude_HEADERS += include/reel/omp.h
+reelinclude_HEADERS += include/reel/omp.h include/reel/region.h include/reel/task.h
 
 noinst_LTLIBRARIES += libreel-omp-core.la
 libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(OPENMP_CFLAGS)
 libreel_omp_core_la_SOURCES = \
+	%D%/lane.c %D%/lane.h \
+	%D%/region.c \
+	%D%/share.c \
+	%D%/loop.c \
+	%D%/order.c \
+	%D%/task.c %D%/task.h \
+	%D%/task-replay.c \
 	%D%/lookahead.c %D%/lookahead.h \
 	%D%/lookahead-act.c \
 	%D%/lookahead-open.c \
@@ -24,6 +31,6 @@ libreel_omp_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-omp.map
 libreel_omp_la_DEPENDENCIES = libreel-omp-core.la libreel.la %D%/libreel-omp.map
 endif
 else
-EXTRA_DIST += include/reel/omp.h
+EXTRA_DIST += include/reel/omp.h include/reel/region.h include/reel/task.h
 endif
 EXTRA_DIST += %D%/README.md %D%/libreel-omp.map

@@ -59,7 +59,10 @@ check_PROGRAMS += %D%/t-pack
 endif
 
 if OPENMP
-check_PROGRAMS += %D%/t-omp-checkpoint
+check_PROGRAMS += \
+	%D%/t-omp-checkpoint \
+	%D%/t-region \
+	%D%/t-task
 endif
 
 # Scripts: each finds the source and build directories in the environment.
@@ -87,7 +90,7 @@ AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
 	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
-	%D%/adstack-support.h
+	%D%/adstack-support.h %D%/thread-team.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -116,7 +119,13 @@ EXTRA_DIST += \
 
 %C%_t_omp_checkpoint_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/omp
 %C%_t_omp_checkpoint_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_omp_checkpoint_LDADD = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
+%C%_t_omp_checkpoint_LDADD = $(omp_test_libraries)
+
+omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
+%C%_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_region_LDADD = $(omp_test_libraries)
+%C%_t_task_LDADD = $(omp_test_libraries)
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm

@@ -69,9 +69,13 @@ fi
 
 shared=$BUILD_DIR/.libs/libreel-omp.so
 if [ -f "$shared" ]; then
-	declared_in reel/omp.h reel/omp.h >declared
-	test -s declared
-	ok $? 'reel/omp.h declares functions'
+	: >declared
+	for header in omp.h region.h task.h; do
+		declared_in "reel/$header" "reel/$header" >of_header
+		test -s of_header
+		ok $? "reel/$header declares functions"
+		sort -u -o declared declared of_header
+	done
 	mapped_in omp/libreel-omp.map >mapped
 	diff declared mapped >difference
 	is_empty difference 'omp/libreel-omp.map lists what is declared'

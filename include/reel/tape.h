@@ -146,6 +146,13 @@ uint64_t reel_tape_refused(const reel_tape *tape);
  */
 int reel_tape_clear_error(reel_tape *tape);
 
+/*
+ * For layers on top of a tape, which have found that what is popped would be wrong: make
+ * `error`, a negative number, stick and report `message`, one line that names the cause,
+ * unless an error sticks already. Until a rewind or a close all pops give all ones.
+ */
+void reel_tape_give_up(reel_tape *tape, int error, const char *message);
+
 /* A few words for an error of this library; for others, what strerror() gives. */
 const char *reel_strerror(int error);
 

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parallel regions: lanes that record on tapes of their own, and reverse sweeps that run
+ * them by any number of threads.
+ *
+ *	cc -fopenmp program.c $(pkg-config --cflags --libs reel-omp)
+ *
+ *	reel_lane *root;
+ *	reel_region *region;
+ *
+ *	reel_lane_open(&root, NULL, 0);
+ *
+ *	region = reel_region_begin(root, 0);                 forward sweep
+ *	#pragma omp parallel
+ *	{
+ *		reel_share share = reel_share_of(region);
+ *
+ *		while (reel_share_next(&share)) {
+ *			reel_tape *tape = reel_lane_tape(share.lane);
+ *
+ *			REEL_FOR(share.lane, int, i, 0, n, reel_dynamic(16)) {
+ *				reel_push(tape, x[i]);
+ *				x[i] = sin(x[i]) * a[i];
+ *			}
+ *		}
+ *	}
+ *	reel_region_end(region);
+ *
+ *	region = reel_region_reverse(root);                  reverse sweep
+ *	#pragma omp parallel
+ *	{
+ *		reel_share share = reel_share_of(region);
+ *
+ *		while (reel_share_next(&share)) {
+ *			reel_tape *tape = reel_lane_tape(share.lane);
+ *
+ *			REEL_FOR_REVERSE(share.lane, int, i, 0, n, reel_dynamic(16)) {
+ *				double x_i = reel_pop(tape, double);
+ *
+ *				a_bar[i] += sin(x_i) * x_bar[i];
+ *				x_bar[i] *= cos(x_i) * a[i];
+ *			}
+ *		}
+ *	}
+ *	error = reel_region_end(region);
+ *
+ *	reel_lane_close(root);
+ *
+ * Lanes. What a thread of the team does in a region is a lane: a tape for values, and notes
+ * for what OpenMP decided. Lanes, not threads, are what is reversed: the reverse sweep may
+ * have more threads than there were, fewer, or one; each takes the next lane that nobody
+ * has. A lane's values are popped in the reverse order of its pushes; that order is all that
+ * a gradient depends on, so it is, bit for bit, the same for any number of threads, if the
+ * lanes add to different adjoints, or by reel/adjoint.h with private copies.
+ *
+ * A lane belongs to its parent: to the root, or to the lane in which the region began, for
+ * nested regions. It stays open between regions, so a program with a region in each time
+ * step has as many tapes as lanes.
+ *
+ * Phases. A barrier ends a phase. The reverse sweep runs all lanes of a phase, then those of
+ * the phase before.
+ *
+ * What is noted. A static loop: nothing, its bounds are computed again. A dynamic one: 16
+ * bytes for each run of consecutive iterations, and 16 more. A phase, and a region: 16
+ * bytes, in lanes that recorded something. A region on its parent: 32 bytes. A lane that
+ * records nothing is empty.
+ *
+ * Nothing here needs an OpenMP runtime: threads are numbers that the program gives.
+ * reel_share_of(), reel_share_phase() and reel_runtime() ask OpenMP for them, inline, in the
+ * program; they are for one thread where it is compiled without OpenMP.
+ *
+ * Threads. A region is begun, reversed and ended by the thread that owns the parent. A lane
+ * is used by the thread that took it, one at a time; between phases it may change.
+ *
+ * Errors stick, as on tapes: a lane with an error pops all ones (quiet NaN), and the end of
+ * the region returns it. A lane for which there was no memory is one that has an error; none
+ * of these functions returns NULL. The message names the lane.
+ *
+ * Checked mode (REEL_CHECKED, or of the pool, or of the environment), beyond what it does for
+ * tapes: the bounds of static loops are noted and compared, and a lane that is used by a
+ * thread that has not taken it is reported, with both places.
+ */
+#ifndef REEL_REGION_H
+#define REEL_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <reel/tape.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_lane reel_lane;
+typedef struct reel_region reel_region;
+
+/* ---- Lanes ------------------------------------------------------------------- */
+
+/*
+ * Open a root: a lane that is part of no region. `flags` are those of reel_tape_open(), for
+ * its tape and those of all lanes in it; the pool (NULL: the default one) is, too.
+ *
+ * Returns 0, -EINVAL for an unknown flag, or -ENOMEM.
+ */
+int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags);
+
+/* Close a root, with all that is on it and in it. NULL is nothing. */
+void reel_lane_close(reel_lane *lane);
+
+/* Its tape, for pushes and pops; valid until the root is closed. Constant time. */
+reel_tape *reel_lane_tape(reel_lane *lane);
+
+/* Its number in its region, from 0, and how many lanes that has. Of a root: 0 of 1. */
+int reel_lane_index(const reel_lane *lane);
+int reel_lane_count(const reel_lane *lane);
+
+/*
+ * The sticky error of the lane, or of the first of its lanes that has one; 0. What a tape
+ * has, and
+ *   -EBADMSG   what is reversed does not mirror what was recorded
+ *   -EDEADLK   a region with orders, with fewer threads than lanes: see reel_order
+ *   -EINVAL    a region, loop or phase out of place
+ * Costs a look at each lane.
+ */
+int reel_lane_error(const reel_lane *lane);
+
+/* Whether nothing is recorded on it, nor in its lanes. */
+bool reel_lane_is_empty(const reel_lane *lane);
+
+/* Bytes of values, and of notes, on it and in its lanes. */
+uint64_t reel_lane_bytes(const reel_lane *lane);
+uint64_t reel_lane_note_bytes(const reel_lane *lane);
+
+/*
+ * Replay, as of a tape (reel_tape_hold()), of the lane with all that is in it: keep what is
+ * popped; go back to where the hold began; end it. Not within a region of the lane.
+ *
+ * Returns 0, or the first error, which sticks.
+ */
+int reel_lane_hold(reel_lane *lane);
+int reel_lane_replay(reel_lane *lane);
+int reel_lane_release(reel_lane *lane);
+
+/* ---- Regions ------------------------------------------------------------------ */
+
+/*
+ * Begin to record a region of `lanes` lanes in `parent`. 0: as many as the team has threads
+ * that comes to it, one lane each. More lanes than threads: a fixed number makes results
+ * that depend on it, such as sums, the same on every machine.
+ */
+reel_region *reel_region_begin(reel_lane *parent, int lanes);
+
+/*
+ * Begin to reverse the region that was recorded last in `parent`, and was not reversed
+ * since.
+ */
+reel_region *reel_region_reverse(reel_lane *parent);
+
+/*
+ * End a region, begun by either of the two; after the threads have joined. A lane that has
+ * left early (cancellation, a return) is as good as the others, if what it has left was not
+ * in the middle of a loop; see reel_loop_stop().
+ *
+ * Returns 0, or the error of the first lane that has one. In the reverse sweep every lane must
+ * have been popped to where the region began.
+ */
+int reel_region_end(reel_region *region);
+
+/* How many lanes it has; before a team came, 0. */
+int reel_region_lanes(const reel_region *region);
+
+/*
+ * How many threads to reverse it with, if there are so many: as many, or as many as it
+ * has lanes, if it has orders. For num_threads().
+ */
+int reel_region_threads(const reel_region *region, int threads);
+
+/* ---- Shares: who takes which lane ----------------------------------------------- */
+
+/* What one thread does in a region; `lane` is the one that it has. */
+typedef struct reel_share {
+	reel_lane *lane;
+	/* The library's own. */
+	reel_region *region;
+	int64_t round;
+	int32_t thread;
+	int32_t threads;
+	int32_t tried;
+} reel_share;
+
+/*
+ * The share of thread `thread` of `threads`. All threads of a team say the same number, and
+ * each has one share in a region.
+ */
+reel_share reel_share_begin(reel_region *region, int thread, int threads);
+
+/*
+ * Take the next lane of this phase: share->lane. False: all are taken. With as many threads
+ * as lanes, or more, thread i takes lane i. Costs an atomic operation for each lane.
+ */
+bool reel_share_next(reel_share *share);
+
+/*
+ * Go to the next phase: in the reverse sweep, to the one before. Between the last call of a
+ * phase and the first of the next one, all threads pass a barrier. All of them call it
+ * equally often, lanes or not.
+ */
+void reel_share_next_phase(reel_share *share);
+
+/*
+ * With one lane per thread, and in the forward sweep only: the lane may stay in a variable,
+ * and this ends its phase, after the barrier.
+ */
+void reel_lane_phase(reel_lane *lane);
+
+/* How many phases the region has; recorded so far, or left to reverse. At least 1. */
+int64_t reel_region_phases(const reel_region *region);
+
+/* ---- Loops ---------------------------------------------------------------------- */
+
+enum reel_loop_kind { REEL_STATIC_LOOP, REEL_DYNAMIC_LOOP, REEL_GUIDED_LOOP };
+
+/* How iterations are dealt to lanes. */
+typedef struct reel_dealing {
+	int32_t kind;
+	int32_t noted; /* even if its bounds could be computed again */
+	int64_t chunk;
+} reel_dealing;
+
+/*
+ * static: blocks of equal size, or chunks in turn, if chunk is above 0. dynamic: chunks to
+ * who comes first; guided: at first larger ones. A chunk of 0 is 1 there.
+ */
+REEL_ALWAYS_INLINE reel_dealing reel_static(int64_t chunk)
+{
+	reel_dealing dealing = {REEL_STATIC_LOOP, 0, chunk};
+
+	return dealing;
+}
+
+REEL_ALWAYS_INLINE reel_dealing reel_dynamic(int64_t chunk)
+{
+	reel_dealing dealing = {REEL_DYNAMIC_LOOP, 1, chunk};
+
+	return dealing;
+}
+
+REEL_ALWAYS_INLINE reel_dealing reel_guided(int64_t chunk)
+{
+	reel_dealing dealing = {REEL_GUIDED_LOOP, 1, chunk};
+
+	return dealing;
+}
+
+/* A loop over first <= i < end, and the lane's present chunk of it. */
+typedef struct reel_loop {
+	int64_t first;
+	int64_t end;
+	/* The library's own. */
+	reel_lane *lane;
+	int64_t low, high, chunk, at;
+	int64_t run_first, run_end, runs;
+	int32_t state;
+	int32_t kind;
+	int32_t noted;
+	int32_t lanes;
+} reel_loop;
+
+/*
+ * Begin the lane's part of a loop over low <= i < high. Like loops of OpenMP, one that all
+ * lanes of a region come to, in the same order, or none; it has no barrier at its end.
+ */
+reel_loop reel_loop_begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high);
+/* The same loop in the reverse sweep: the lane's chunks, last to first. */
+reel_loop reel_loop_reverse(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high);
+
+/*
+ * The lane's next chunk, in loop->first and loop->end; false: there is none. A dynamic chunk
+ * costs one atomic operation; consecutive ones are noted as one run.
+ */
+bool reel_loop_next(reel_loop *loop);
+
+/*
+ * Leave the loop before its end; iterations up to `end` - 1 of the present chunk have been
+ * done. Chunks that no lane has taken are left to the others. Needed before a break or a
+ * return; forward sweep only.
+ */
+void reel_loop_stop(reel_loop *loop, int64_t end);
+
+/*
+ * The same as one statement: i goes through the lane's iterations, and in the reverse sweep
+ * through the same ones backwards. `continue` is allowed; for break see reel_loop_stop().
+ */
+#define REEL_FOR(lane, type, i, low, high, dealing)                                                \
+	for (reel_loop i##_loop = reel_loop_begin(lane, dealing, low, high);                       \
+	     reel_loop_next(&i##_loop);)                                                           \
+		for (type i = (type)i##_loop.first, i##_end = (type)i##_loop.end; i < i##_end; i++)
+
+#define REEL_FOR_REVERSE(lane, type, i, low, high, dealing)                                        \
+	for (reel_loop i##_loop = reel_loop_reverse(lane, dealing, low, high);                     \
+	     reel_loop_next(&i##_loop);)                                                           \
+		for (type i = (type)i##_loop.end, i##_first = (type)i##_loop.first; i-- > i##_first;)
+
+/*
+ * True in one lane, the first to come; in the reverse sweep, in the same one. No barrier.
+ * Counts as a loop.
+ */
+bool reel_single(reel_lane *lane);
+bool reel_single_reverse(reel_lane *lane);
+
+/* ---- Orders: critical sections, locks, ordered -------------------------------------- */
+
+/*
+ * The order in which lanes came to something that only one may do at a time. One for each
+ * critical section, or lock; all zero to begin with; it belongs to the program, and stays
+ * where it is from the forward sweep to the reverse one.
+ *
+ *	#pragma omp critical                        forward sweep
+ *	{
+ *		reel_order_note(lane, &order);
+ *		...
+ *	}
+ *
+ *	reel_order_await(lane, &order);             reverse sweep, without a critical section
+ *	...
+ *	reel_order_done(lane, &order);
+ *
+ * The reverse sweep waits for its turn, so each lane of the region needs a thread: use
+ * num_threads(reel_region_threads(region, ...)). With fewer, the region has the error -EDEADLK
+ * and gives out no lane. Sections whose adjoints commute need no order: a critical
+ * section does in both sweeps.
+ */
+typedef struct reel_order {
+#ifdef __cplusplus
+	uint64_t count;
+#else
+	_Atomic uint64_t count;
+#endif
+} reel_order;
+
+/* Note the lane's turn; inside of the section. 16 bytes. */
+void reel_order_note(reel_lane *lane, reel_order *order);
+
+/*
+ * Wait until all later turns have been reversed; and let the turn before begin. A thread that
+ * waits gives up the processor soon, then sleeps.
+ */
+void reel_order_await(reel_lane *lane, reel_order *order);
+void reel_order_done(reel_lane *lane, reel_order *order);
+
+/* ---- With OpenMP ------------------------------------------------------------------ */
+
+/* The share of the calling thread in its team. */
+REEL_ALWAYS_INLINE reel_share reel_share_of(reel_region *region)
+{
+#ifdef _OPENMP
+	return reel_share_begin(region, omp_get_thread_num(), omp_get_num_threads());
+#else
+	return reel_share_begin(region, 0, 1);
+#endif
+}
+
+/* A barrier, and the next phase, for each thread of the team. */
+REEL_ALWAYS_INLINE void reel_share_phase(reel_share *share)
+{
+#ifdef _OPENMP
+	_Pragma("omp barrier")
+#endif
+	reel_share_next_phase(share);
+}
+
+/* As OMP_SCHEDULE says. It is noted: the reverse sweep does not ask again. */
+REEL_ALWAYS_INLINE reel_dealing reel_runtime(void)
+{
+	reel_dealing dealing = {REEL_STATIC_LOOP, 1, 0};
+#ifdef _OPENMP
+	omp_sched_t kind;
+	int chunk;
+
+	omp_get_schedule(&kind, &chunk);
+	dealing.chunk = chunk > 0 ? chunk : 0;
+	if (((unsigned)kind & 0xff) == (unsigned)omp_sched_dynamic)
+		dealing.kind = REEL_DYNAMIC_LOOP;
+	else if (((unsigned)kind & 0xff) == (unsigned)omp_sched_guided)
+		dealing.kind = REEL_GUIDED_LOOP;
+#endif
+	return dealing;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "lane.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tape.h"
+#include "task.h"
+
+/* ---- Beginning and end ---- */
+
+static unsigned flags_of(const reel_lane *lane)
+{
+	return lane->tape.flags & REEL_CHECKED;
+}
+
+static int open_tapes(reel_lane *lane, reel_pool *pool, unsigned flags)
+{
+	int error = reel_tape_open(&lane->tape, pool, flags);
+
+	if (!error)
+		error = reel_tape_open(&lane->notes, pool, 0);
+	lane->notes.flags |= REEL_TAPE_SILENT | REEL_TAPE_NOTES;
+	return error;
+}
+
+static reel_lane *allocate(void)
+{
+	reel_lane *lane = aligned_alloc(REEL_APART, sizeof *lane);
+
+	if (lane)
+		memset(lane, 0, sizeof *lane);
+	return lane;
+}
+
+/* One that is made in a hold is empty when that began. */
+static int hold_as_parent(reel_lane *lane, const reel_lane *parent)
+{
+	int error = 0;
+
+	while (!error && lane->holds < parent->holds)
+		error = reel_lane_hold(lane);
+	return error;
+}
+
+reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags)
+{
+	reel_lane *lane = allocate();
+	int error;
+
+	if (!lane)
+		return NULL;
+	lane->parent = parent;
+	lane->count = 1;
+	error = open_tapes(lane, parent ? parent->tape.pool : pool,
+			   parent ? flags_of(parent) : flags);
+	if (!error && parent)
+		error = hold_as_parent(lane, parent);
+	if (!error)
+		return lane;
+	reel_lane_close(lane);
+	return NULL;
+}
+
+int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags)
+{
+	if (flags & ~REEL_CHECKED)
+		return -EINVAL;
+	*lane = reel_lane_new(NULL, pool, flags);
+	return *lane ? 0 : -ENOMEM;
+}
+
+static void end_hold(reel_lane *lane)
+{
+	struct reel_lane_hold *hold = lane->hold;
+
+	reel_tape_release(&lane->tape);
+	reel_tape_release(&lane->notes);
+	lane->hold = hold->outer;
+	lane->holds--;
+	free(hold);
+}
+
+static void close_children(reel_lane *lane)
+{
+	for (int32_t i = 0; i < reel_lane_places(lane); i++)
+		reel_lane_close(reel_lane_find(lane, i));
+	for (unsigned b = 0; b < REEL_LANE_BLOCKS; b++)
+		free(atomic_load_explicit(&lane->block[b], memory_order_relaxed));
+}
+
+void reel_lane_close(reel_lane *lane)
+{
+	if (!lane)
+		return;
+	free(lane->region);
+	lane->region = NULL;
+	reel_tasks_close(lane);
+	while (lane->hold)
+		end_hold(lane);
+	close_children(lane);
+	reel_tape_close(&lane->tape);
+	reel_tape_close(&lane->notes);
+	free(lane);
+}
+
+reel_lane *reel_lane_refusing(void)
+{
+	static _Thread_local reel_lane refusing;
+	reel_lane *lane = &refusing;
+
+	if (!lane->tape.error) {
+		lane->count = 1;
+		lane->tape.flags = REEL_TAPE_SILENT;
+		reel_tape_give_up(&lane->tape, -ENOMEM, "no memory for a lane");
+	}
+	return lane;
+}
+
+/* ---- What it is ---- */
+
+reel_tape *reel_lane_tape(reel_lane *lane)
+{
+	return &lane->tape;
+}
+
+int reel_lane_index(const reel_lane *lane)
+{
+	return lane->index;
+}
+
+int reel_lane_count(const reel_lane *lane)
+{
+	return lane->count;
+}
+
+uint64_t reel_lane_height(const reel_tape *tape)
+{
+	return reel_tape_bytes(tape) * 64 + tape->bit_count;
+}
+
+bool reel_lane_is_empty(const reel_lane *lane)
+{
+	bool empty = reel_tape_is_empty(&lane->tape) && reel_tape_is_empty(&lane->notes);
+
+	for (int32_t i = 0; empty && i < reel_lane_places(lane); i++) {
+		const reel_lane *child = reel_lane_find(lane, i);
+
+		empty = !child || reel_lane_is_empty(child);
+	}
+	return empty;
+}
+
+uint64_t reel_lane_bytes(const reel_lane *lane)
+{
+	uint64_t bytes = reel_tape_bytes(&lane->tape) + reel_tasks_bytes(lane, reel_lane_bytes);
+
+	for (int32_t i = 0; i < reel_lane_places(lane); i++) {
+		const reel_lane *child = reel_lane_find(lane, i);
+
+		bytes += child ? reel_lane_bytes(child) : 0;
+	}
+	return bytes;
+}
+
+uint64_t reel_lane_note_bytes(const reel_lane *lane)
+{
+	uint64_t bytes = reel_tape_bytes(&lane->notes) +
+			 reel_tasks_bytes(lane, reel_lane_note_bytes);
+
+	for (int32_t i = 0; i < reel_lane_places(lane); i++) {
+		const reel_lane *child = reel_lane_find(lane, i);
+
+		bytes += child ? reel_lane_note_bytes(child) : 0;
+	}
+	return bytes;
+}
+
+/* ---- Errors ---- */
+
+int reel_lane_error(const reel_lane *lane)
+{
+	int error = reel_tape_error(&lane->tape);
+
+	error = error ? error : reel_tasks_error(lane);
+	for (int32_t i = 0; !error && i < reel_lane_places(lane); i++) {
+		const reel_lane *child = reel_lane_find(lane, i);
+
+		error = child ? reel_lane_error(child) : 0;
+	}
+	return error;
+}
+
+void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
+{
+	char message[400];
+	va_list arguments;
+	int length = 0;
+
+	if (lane->in) {
+		length = snprintf(message, sizeof message, "lane %d of %d: ", (int)lane->index,
+				  (int)lane->count);
+		/* Sequentially consistent: pairs with is_over() in order.c. */
+		atomic_store_explicit(&lane->in->failed, true, memory_order_seq_cst);
+	}
+	va_start(arguments, format);
+	vsnprintf(message + length, sizeof message - (size_t)length, format, arguments);
+	va_end(arguments);
+	reel_tape_give_up(&lane->tape, error, message);
+	if (lane->in)
+		reel_order_wake_all();
+}
+
+/* ---- Notes ---- */
+
+static void push(reel_lane *lane, struct reel_note note)
+{
+	if (lane->notes.error)
+		return;
+	reel_push_record(&lane->notes, reel_note, note);
+	if (REEL_UNLIKELY(lane->notes.error != 0))
+		reel_lane_fail(lane, lane->notes.error,
+			       "the note of a loop, phase, region or task is refused: %s",
+			       reel_strerror(lane->notes.error));
+}
+
+void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t value)
+{
+	push(lane, (struct reel_note){REEL_NUMBER(number) | (uint64_t)kind, value});
+}
+
+void reel_lane_note_pair(reel_lane *lane, uint64_t first, uint64_t second)
+{
+	push(lane, (struct reel_note){first, second});
+}
+
+/* What a store could not bring back is a note that nobody asks for: all ones. */
+struct reel_note reel_lane_top(reel_lane *lane)
+{
+	if (lane->notes.error || !reel_tape_bytes(&lane->notes))
+		return (struct reel_note){~(uint64_t)0, 0};
+	return reel_look_record(&lane->notes, reel_note);
+}
+
+bool reel_lane_take(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t *value)
+{
+	struct reel_note note = reel_lane_top(lane);
+
+	if (note.key != (REEL_NUMBER(number) | (uint64_t)kind))
+		return false;
+	*value = note.value;
+	(void)reel_pop_record(&lane->notes, reel_note);
+	return true;
+}
+
+struct reel_note reel_lane_take_pair(reel_lane *lane)
+{
+	struct reel_note pair = reel_pop_record(&lane->notes, reel_note);
+
+	if (lane->notes.error)
+		reel_lane_fail(lane, lane->notes.error,
+			       "a note could not be read back: %s",
+			       reel_strerror(lane->notes.error));
+	return pair;
+}
+
+/* ---- Holds ---- */
+
+static int all_children(reel_lane *lane, int (*verb)(reel_lane *lane),
+			int (*tasks_verb)(reel_lane *lane))
+{
+	int error = tasks_verb(lane);
+
+	for (int32_t i = 0; !error && i < reel_lane_places(lane); i++) {
+		reel_lane *child = reel_lane_find(lane, i);
+
+		if (child)
+			error = verb(child);
+	}
+	return error;
+}
+
+static bool in_region(reel_lane *lane, const char *what)
+{
+	if (!lane->region || lane->region->state == REEL_ENDED)
+		return false;
+	reel_lane_fail(lane, -EINVAL, "%s within a region: end the region first", what);
+	return true;
+}
+
+static int hold_tapes(reel_lane *lane)
+{
+	int error = reel_tape_hold(&lane->tape);
+
+	if (!error && (error = reel_tape_hold(&lane->notes)))
+		reel_tape_release(&lane->tape);
+	return error;
+}
+
+int reel_lane_hold(reel_lane *lane)
+{
+	struct reel_lane_hold *hold;
+	int error;
+
+	if (in_region(lane, "hold"))
+		return -EINVAL;
+	hold = malloc(sizeof *hold);
+	error = hold ? hold_tapes(lane) : -ENOMEM;
+	if (error) {
+		free(hold);
+		reel_lane_fail(lane, error, "hold refused: %s", reel_strerror(error));
+		return error;
+	}
+	*hold = (struct reel_lane_hold){
+		.outer = lane->hold, .phases = lane->phases, .loops = lane->loops, .loop = lane->loop,
+		.waits = lane->waits, .tasks_left = lane->tasks_left};
+	lane->hold = hold;
+	lane->holds++;
+	return all_children(lane, reel_lane_hold, reel_tasks_hold);
+}
+
+int reel_lane_replay(reel_lane *lane)
+{
+	if (in_region(lane, "replay"))
+		return -EINVAL;
+	if (!lane->hold) {
+		reel_lane_fail(lane, -EINVAL, "replay without a hold: call reel_lane_hold() first");
+		return -EINVAL;
+	}
+	reel_tape_replay(&lane->tape);
+	reel_tape_replay(&lane->notes);
+	lane->phases = lane->hold->phases;
+	lane->loops = lane->hold->loops;
+	lane->loop = lane->hold->loop;
+	lane->waits = lane->hold->waits;
+	lane->tasks_left = lane->hold->tasks_left;
+	return all_children(lane, reel_lane_replay, reel_tasks_replay);
+}
+
+int reel_lane_release(reel_lane *lane)
+{
+	if (in_region(lane, "release"))
+		return -EINVAL;
+	if (!lane->hold) {
+		reel_lane_fail(lane, -EINVAL, "release without a hold: call reel_lane_hold() first");
+		return -EINVAL;
+	}
+	end_hold(lane);
+	return all_children(lane, reel_lane_release, reel_tasks_release);
+}

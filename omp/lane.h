@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lane is two tapes: one for the program's values, one for notes of 16 bytes. Notes are
+ * pushed and popped in the order of the program, too, so what is on top tells what the
+ * reverse sweep comes to next, and whether that is what it asks for.
+ *
+ *	lane.c    lanes, their notes, their errors, holds
+ *	region.c  regions: what a lane is part of; phases; lanes of a lane
+ *	share.c   which thread takes which lane
+ *	loop.c    loops: chunks, runs
+ *	order.c   who was first in a critical section
+ *	task.c    tasks: lanes that are made one by one
+ *
+ * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward
+ * sweep and down in the reverse one, so a note with its number belongs to one of them. That
+ * is what lets a lane without anything to note have no note.
+ */
+#ifndef REEL_OMP_LANE_H
+#define REEL_OMP_LANE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#include <reel/region.h>
+
+/* Two cache lines: the second is fetched with the first. */
+#define REEL_APART 128
+
+enum reel_note_kind {
+	REEL_NOTE_PHASE,  /* of a phase, with the number of notes in it: where its values began */
+	REEL_NOTE_CUT,    /* of a static loop: the chunk in which it was left is below */
+	REEL_NOTE_RUNS,   /* of a noted loop: how many runs are below */
+	REEL_NOTE_BOUNDS, /* of a static loop, in checked mode */
+	REEL_NOTE_REGION, /* of so many lanes: how many phases; a pair is below */
+	REEL_NOTE_SHORT,  /* of the last loop: the last one that the lane came to */
+	REEL_NOTE_TURN,   /* which turn: of which order */
+	REEL_NOTE_TASK    /* a task, or a wait for so many: task.c */
+};
+
+#define REEL_KIND_BITS 3
+#define REEL_NUMBER(number) ((uint64_t)(number) << REEL_KIND_BITS)
+/* A phase's number in its note; above it, how many notes are in the phase. */
+#define REEL_PHASE_BITS 40
+#define REEL_MOST_COUNTED ((uint64_t)1 << (64 - REEL_KIND_BITS - REEL_PHASE_BITS))
+
+/* `key` is a kind and a number; without a key, two values. */
+struct reel_note {
+	uint64_t key;
+	uint64_t value;
+};
+
+REEL_RECORD(reel_note, struct reel_note);
+
+enum reel_region_state { REEL_ENDED, REEL_FORWARD, REEL_REVERSE_SWEEP, REEL_DEAD };
+
+struct reel_region {
+	reel_lane *parent;
+	enum reel_region_state state;
+	uint64_t visit; /* how often a region of the parent was begun, in either sweep */
+	uint64_t first_phase, phases;
+	uint64_t first_loop, loops;
+	bool has_orders;
+	bool refused; /* for want of threads: the lanes are as they were */
+	/* 0: a team has still to come. Relaxed: all threads set it to the same. */
+	_Atomic int32_t lanes;
+	_Atomic bool failed; /* a lane has: others do not wait for it */
+
+	/*
+	 * What is next in the loop that lanes share: its number and how many chunks are
+	 * taken. Relaxed: iterations of different lanes are not ordered by it.
+	 */
+	alignas(REEL_APART) _Atomic uint64_t dispatch;
+	_Atomic uint64_t newest_loop;
+};
+
+/* Lanes of a lane, at places that do not move: block b has 2^b of them. */
+#define REEL_LANE_BLOCKS 31
+typedef _Atomic(reel_lane *) reel_lane_place;
+
+struct reel_lane_hold {
+	struct reel_lane_hold *outer;
+	uint64_t phases, loops, loop, waits;
+	int64_t tasks_left;
+};
+
+struct reel_lane {
+	reel_tape tape;
+	reel_tape notes;
+
+	reel_region *in; /* NULL: a root, or a task */
+	reel_lane *parent;
+	int32_t index, count;
+	uint64_t visit;
+	uint64_t phase;
+	uint64_t loop, last_loop; /* present one; the last that it came to in the forward sweep */
+	uint64_t height, note_height; /* where the phase began */
+	bool has_orders;
+	int32_t open_loops;
+	int32_t turns; /* that it waited for and has not ended */
+
+	/* As a parent: how many there are in all that is recorded. */
+	uint64_t phases, loops;
+	_Atomic(reel_lane_place *) block[REEL_LANE_BLOCKS];
+	reel_region *region;
+	struct reel_lane_hold *hold;
+	int32_t holds;
+	struct reel_task *made; /* its tasks, the last one first */
+	uint64_t waits;         /* how often it has waited for them */
+	int64_t tasks_left;     /* made since the last wait, and not reversed */
+	struct reel_task *task; /* that it is the lane of; NULL: none */
+
+	/*
+	 * The last round in which a thread took it, and one. Relaxed: rounds are apart by
+	 * a barrier, and within one a lane is taken once.
+	 */
+	alignas(REEL_APART) _Atomic int64_t taken;
+};
+
+/* ---- lane.c ---- */
+
+/* NULL: no memory. */
+reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags);
+/* Of the calling thread: one that has an error, of no region; it refuses what is pushed. */
+reel_lane *reel_lane_refusing(void);
+
+/* Make an error stick: pops give all ones from now on. */
+void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
+#if defined(__GNUC__)
+	__attribute__((format(printf, 3, 4)))
+#endif
+	;
+
+/* Push a note, or two values. Does nothing after an error. */
+void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t value);
+void reel_lane_note_pair(reel_lane *lane, uint64_t first, uint64_t second);
+/* Pop what is on top, if it is this note; false: it is another one, or none, or no note is true. */
+bool reel_lane_take(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t *value);
+/* The top note, 0 if there is none; and pop two values, below one that was taken. */
+struct reel_note reel_lane_top(reel_lane *lane);
+struct reel_note reel_lane_take_pair(reel_lane *lane);
+
+/* How high the tapes are, in an order that counts bits. */
+uint64_t reel_lane_height(const reel_tape *tape);
+
+/* ---- order.c ---- */
+
+/* Who waits looks again whether a lane has failed. */
+void reel_order_wake_all(void);
+
+/* ---- region.c ---- */
+
+/* Lane `index`, made if it is not there yet; NULL: no memory. */
+reel_lane *reel_lane_child(reel_lane *parent, int32_t index);
+/* The same, or NULL if it is not there. */
+reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
+/* All places that may hold one: those below this. */
+int32_t reel_lane_places(const reel_lane *parent);
+
+/* A lane for the thread that takes it, in its phase of this round. */
+reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Static chunks are computed, in both sweeps; those of other loops are taken from a word that
+ * the lanes of a region share, and noted as runs, which the reverse sweep pops.
+ */
+#include "config.h"
+
+#include "lane.h"
+
+#include <errno.h>
+
+/* Static chunks; those that lanes share; runs; after the last one. */
+enum state { COMPUTE, COMPUTE_REVERSE, SHARE, POP, FINISHED };
+
+static uint64_t length_of(const reel_loop *loop)
+{
+	return loop->high > loop->low ? (uint64_t)loop->high - (uint64_t)loop->low : 0;
+}
+
+static uint64_t chunks_of(const reel_loop *loop)
+{
+	uint64_t length = length_of(loop), chunk = (uint64_t)loop->chunk;
+
+	return chunk ? length / chunk + (length % chunk != 0) : (uint64_t)loop->lanes;
+}
+
+/* ---- The word that lanes share: a loop's number, and how many of its chunks are taken ---- */
+
+#define TAKEN_BITS 40
+#define MOST_CHUNKS (((uint64_t)1 << TAKEN_BITS) - 1)
+
+static uint64_t word_of(uint64_t loop, uint64_t taken)
+{
+	return loop << TAKEN_BITS | taken;
+}
+
+/* By the bits of a loop's number that are in the word. */
+static int64_t loops_since(uint64_t word, uint64_t loop)
+{
+	return (int64_t)((loop - (word >> TAKEN_BITS)) << TAKEN_BITS) >> TAKEN_BITS;
+}
+
+static uint64_t how_many(const reel_loop *loop, uint64_t left)
+{
+	uint64_t part = left / (2 * (uint64_t)loop->lanes);
+
+	return loop->kind == REEL_GUIDED_LOOP && part ? part : 1;
+}
+
+/*
+ * Chunks from *first on, so many. False: all are taken; whoever has come to a later loop has
+ * seen that. The number of the newest loop is for a lane that is so far behind that the bits
+ * in the word do not tell.
+ */
+static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
+{
+	reel_region *region = loop->lane->in;
+	uint64_t number = loop->lane->loop, chunks = chunks_of(loop);
+	/* Relaxed, here and below: see struct reel_region. */
+	uint64_t word = atomic_load_explicit(&region->dispatch, memory_order_relaxed);
+	int64_t since;
+
+	if (atomic_load_explicit(&region->newest_loop, memory_order_relaxed) > number)
+		return false;
+	do {
+		since = loops_since(word, number);
+		*first = since > 0 ? 0 : word & MOST_CHUNKS;
+		if (since < 0 || *first >= chunks)
+			return false;
+		*many = how_many(loop, chunks - *first);
+	} while (!atomic_compare_exchange_weak_explicit(
+		&region->dispatch, &word, word_of(number, *first + *many), memory_order_relaxed,
+		memory_order_relaxed));
+	if (since > 0)
+		atomic_store_explicit(&region->newest_loop, number, memory_order_relaxed);
+	return true;
+}
+
+/* ---- Where a chunk is ---- */
+
+static void set_chunk(reel_loop *loop, uint64_t first, uint64_t end)
+{
+	loop->first = (int64_t)((uint64_t)loop->low + first);
+	loop->end = (int64_t)((uint64_t)loop->low + end);
+}
+
+static void set_chunks(reel_loop *loop, uint64_t first, uint64_t many)
+{
+	uint64_t length = length_of(loop), chunk = (uint64_t)loop->chunk;
+	uint64_t last = first + many;
+
+	set_chunk(loop, first * chunk, last <= length / chunk ? last * chunk : length);
+}
+
+/* Without a chunk size each lane has a block; the first ones are longer by one. */
+static void set_block(reel_loop *loop, uint64_t block)
+{
+	uint64_t lanes = (uint64_t)loop->lanes;
+	uint64_t each = length_of(loop) / lanes, longer = length_of(loop) % lanes;
+	uint64_t first = block * each + (block < longer ? block : longer);
+
+	set_chunk(loop, first, first + each + (block < longer));
+}
+
+static void set_computed(reel_loop *loop)
+{
+	if (loop->chunk)
+		set_chunks(loop, (uint64_t)loop->at, 1);
+	else
+		set_block(loop, (uint64_t)loop->at);
+}
+
+/* The lane's last static chunk, or a number below 0. */
+static int64_t last_computed(const reel_loop *loop)
+{
+	int64_t chunks = (int64_t)chunks_of(loop), index = loop->lane->index;
+
+	return chunks > index ? index + (chunks - 1 - index) / loop->lanes * loop->lanes : -1;
+}
+
+/* ---- Notes ---- */
+
+static void note_run(reel_loop *loop)
+{
+	if (loop->run_end <= loop->run_first)
+		return;
+	reel_lane_note_pair(loop->lane, (uint64_t)loop->run_first, (uint64_t)loop->run_end);
+	loop->runs++;
+}
+
+/* Consecutive chunks are one run. */
+static void add_to_run(reel_loop *loop)
+{
+	if (loop->first != loop->run_end) {
+		note_run(loop);
+		loop->run_first = loop->first;
+	}
+	loop->run_end = loop->end;
+}
+
+static void note_runs(reel_loop *loop)
+{
+	note_run(loop);
+	if (loop->runs)
+		reel_lane_note(loop->lane, REEL_NOTE_RUNS, loop->lane->loop, (uint64_t)loop->runs);
+}
+
+static uint64_t bounds_of(const reel_loop *loop)
+{
+	uint64_t bounds = (uint64_t)loop->low;
+
+	bounds = bounds * 0x9e3779b97f4a7c15u + (uint64_t)loop->high;
+	return bounds * 0x9e3779b97f4a7c15u + (uint64_t)loop->chunk;
+}
+
+static void note_bounds(const reel_loop *loop)
+{
+	if (loop->lane->tape.flags & REEL_CHECKED)
+		reel_lane_note(loop->lane, REEL_NOTE_BOUNDS, loop->lane->loop, bounds_of(loop));
+}
+
+static void check_bounds(const reel_loop *loop)
+{
+	uint64_t bounds = bounds_of(loop);
+
+	reel_lane_take(loop->lane, REEL_NOTE_BOUNDS, loop->lane->loop, &bounds);
+	if (bounds != bounds_of(loop))
+		reel_lane_fail(loop->lane, -EBADMSG,
+			       "a static loop is reversed with other bounds, or another chunk size, "
+			       "than it was recorded with");
+}
+
+/* ---- Beginning ---- */
+
+static int64_t chunk_size(const reel_loop *loop, reel_dealing dealing)
+{
+	uint64_t chunk = dealing.chunk > 0 ? (uint64_t)dealing.chunk : 0;
+
+	if (dealing.kind == REEL_STATIC_LOOP)
+		return (int64_t)chunk;
+	chunk += !chunk;
+	while (length_of(loop) / chunk >= MOST_CHUNKS)
+		chunk *= 2;
+	return (int64_t)chunk;
+}
+
+/* What is in no region has one lane, and all of the loop. */
+static reel_loop begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
+{
+	reel_loop loop = {.lane = lane, .low = low, .high = high, .kind = dealing.kind,
+			  .noted = dealing.noted, .lanes = lane->in ? lane->count : 1};
+
+	if (!lane->in)
+		loop.kind = REEL_STATIC_LOOP;
+	loop.chunk = lane->in ? chunk_size(&loop, dealing) : 0;
+	lane->open_loops++;
+	return loop;
+}
+
+reel_loop reel_loop_begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
+{
+	reel_loop loop = begin(lane, dealing, low, high);
+
+	lane->loop++;
+	loop.state = loop.kind == REEL_STATIC_LOOP ? COMPUTE : SHARE;
+	loop.at = lane->in ? lane->index : 0;
+	return loop;
+}
+
+static void reverse_runs(reel_loop *loop)
+{
+	uint64_t runs = 0;
+
+	reel_lane_take(loop->lane, REEL_NOTE_RUNS, loop->lane->loop, &runs);
+	loop->runs = (int64_t)runs;
+	loop->state = POP;
+}
+
+/* If it was left in the middle of a chunk, that is the one that comes first now. */
+static void reverse_computed(reel_loop *loop)
+{
+	uint64_t at;
+
+	check_bounds(loop);
+	loop->state = COMPUTE_REVERSE;
+	loop->at = last_computed(loop);
+	if (!reel_lane_take(loop->lane, REEL_NOTE_CUT, loop->lane->loop, &at))
+		return;
+	loop->at = (int64_t)at;
+	loop->run_end = (int64_t)reel_lane_take_pair(loop->lane).value;
+	loop->runs = 1;
+}
+
+reel_loop reel_loop_reverse(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
+{
+	reel_loop loop = begin(lane, dealing, low, high);
+
+	if (lane->in && lane->loop > lane->last_loop)
+		loop.state = FINISHED;
+	else if (loop.noted)
+		reverse_runs(&loop);
+	else
+		reverse_computed(&loop);
+	lane->loop--;
+	lane->open_loops -= loop.state == FINISHED;
+	return loop;
+}
+
+/* ---- One chunk after the other ---- */
+
+static bool end_forward(reel_loop *loop)
+{
+	if (loop->noted)
+		note_runs(loop);
+	else
+		note_bounds(loop);
+	loop->state = FINISHED;
+	loop->lane->open_loops--;
+	return false;
+}
+
+static bool end_reverse(reel_loop *loop)
+{
+	loop->state = FINISHED;
+	loop->lane->open_loops--;
+	return false;
+}
+
+static bool compute(reel_loop *loop)
+{
+	if ((uint64_t)loop->at >= chunks_of(loop))
+		return end_forward(loop);
+	set_computed(loop);
+	loop->at += loop->lanes;
+	if (loop->noted)
+		add_to_run(loop);
+	return loop->end > loop->first || compute(loop);
+}
+
+static bool share(reel_loop *loop)
+{
+	uint64_t first, many;
+
+	if (!take_chunks(loop, &first, &many))
+		return end_forward(loop);
+	set_chunks(loop, first, many);
+	add_to_run(loop);
+	return true;
+}
+
+static bool compute_reverse(reel_loop *loop)
+{
+	if (loop->at < 0)
+		return end_reverse(loop);
+	set_computed(loop);
+	if (loop->runs)
+		loop->end = loop->run_end;
+	loop->runs = 0;
+	loop->at -= loop->lanes;
+	return loop->end > loop->first || compute_reverse(loop);
+}
+
+static bool pop(reel_loop *loop)
+{
+	struct reel_note run;
+
+	if (!loop->runs)
+		return end_reverse(loop);
+	loop->runs--;
+	run = reel_lane_take_pair(loop->lane);
+	loop->first = (int64_t)run.key;
+	loop->end = (int64_t)run.value;
+	return loop->end > loop->first || end_reverse(loop);
+}
+
+bool reel_loop_next(reel_loop *loop)
+{
+	switch ((enum state)loop->state) {
+	case COMPUTE:
+		return compute(loop);
+	case COMPUTE_REVERSE:
+		return compute_reverse(loop);
+	case SHARE:
+		return share(loop);
+	case POP:
+		return pop(loop);
+	case FINISHED:
+		break;
+	}
+	return false;
+}
+
+/* ---- Leaving before the end ---- */
+
+static bool out_of_chunk(const reel_loop *loop, int64_t end)
+{
+	bool forward = loop->state == COMPUTE || loop->state == SHARE;
+
+	if (forward && end >= loop->first && end <= loop->end)
+		return false;
+	reel_lane_fail(loop->lane, -EINVAL,
+		       "reel_loop_stop() is for the present chunk of a loop in the forward sweep");
+	return true;
+}
+
+void reel_loop_stop(reel_loop *loop, int64_t end)
+{
+	if (loop->state == FINISHED || out_of_chunk(loop, end))
+		return;
+	loop->run_end = end;
+	if (!loop->noted) {
+		reel_lane_note_pair(loop->lane, (uint64_t)loop->first, (uint64_t)end);
+		reel_lane_note(loop->lane, REEL_NOTE_CUT, loop->lane->loop,
+			       (uint64_t)(loop->at - loop->lanes));
+	}
+	end_forward(loop);
+}
+
+/* ---- One lane of all ---- */
+
+bool reel_single(reel_lane *lane)
+{
+	reel_loop loop = reel_loop_begin(lane, reel_dynamic(1), 0, 1);
+	bool mine = reel_loop_next(&loop);
+
+	if (mine)
+		reel_loop_next(&loop);
+	return mine;
+}
+
+bool reel_single_reverse(reel_lane *lane)
+{
+	reel_loop loop = reel_loop_reverse(lane, reel_dynamic(1), 0, 1);
+	bool mine = reel_loop_next(&loop);
+
+	if (mine)
+		reel_loop_next(&loop);
+	return mine;
+}

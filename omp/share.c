@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "lane.h"
+
+#include <errno.h>
+
+/* Of a region without a number of lanes, its first team makes as many as it has threads. */
+static int32_t lanes_for(reel_region *region, int threads)
+{
+	int32_t lanes = 0;
+
+	/* Relaxed: a number, that belongs to no other data. */
+	if (atomic_compare_exchange_strong_explicit(&region->lanes, &lanes, threads,
+						    memory_order_relaxed, memory_order_relaxed))
+		return threads;
+	return lanes;
+}
+
+/* To wait for a turn, each lane needs a thread. */
+static bool lacks_threads(const reel_region *region, int threads, int32_t lanes)
+{
+	return region->state == REEL_REVERSE_SWEEP && region->has_orders && threads < lanes;
+}
+
+static void refuse(reel_share *share, int32_t lanes)
+{
+	if (share->thread == 0) {
+		share->region->refused = true;
+		reel_lane_fail(share->region->parent, -EDEADLK,
+			       "a region of %d lanes with orders is reversed by %d threads, and lanes "
+			       "would wait for each other: use num_threads(reel_region_threads())",
+			       (int)lanes, (int)share->threads);
+	}
+	share->tried = INT32_MAX;
+}
+
+reel_share reel_share_begin(reel_region *region, int thread, int threads)
+{
+	reel_share share = {.region = region, .thread = thread, .threads = threads};
+	int32_t lanes;
+
+	if (region->state == REEL_DEAD || region->state == REEL_ENDED) {
+		share.tried = INT32_MAX;
+		return share;
+	}
+	lanes = lanes_for(region, threads);
+	if (lacks_threads(region, threads, lanes))
+		refuse(&share, lanes);
+	return share;
+}
+
+/* A lane is taken once in each round. */
+static bool take(reel_lane *lane, int64_t round)
+{
+	/* Relaxed: what the lane holds comes through the barrier between two rounds. */
+	int64_t before = atomic_load_explicit(&lane->taken, memory_order_relaxed);
+
+	return before <= round &&
+	       atomic_compare_exchange_strong_explicit(&lane->taken, &before, round + 1,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+/* With a thread for each lane: its own. */
+static int32_t own(reel_share *share, int32_t lanes)
+{
+	int32_t index = share->tried ? lanes : share->thread;
+
+	share->tried = lanes;
+	return index;
+}
+
+/* With fewer: from its own part of them on, the next one that nobody has. */
+static int32_t next_free(reel_share *share, int32_t lanes)
+{
+	while (share->tried < lanes) {
+		int64_t start = (int64_t)share->thread * lanes / share->threads;
+		int32_t index = (int32_t)((start + share->tried++) % lanes);
+		reel_lane *lane = reel_lane_child(share->region->parent, index);
+
+		if (lane && take(lane, share->round))
+			return index;
+	}
+	return lanes;
+}
+
+bool reel_share_next(reel_share *share)
+{
+	int32_t lanes = reel_region_lanes(share->region);
+	int32_t index = share->threads < lanes ? next_free(share, lanes) : own(share, lanes);
+
+	share->lane = index < lanes ? reel_region_enter(share->region, index, share->round) : NULL;
+	return share->lane != NULL;
+}
+
+void reel_share_next_phase(reel_share *share)
+{
+	if (share->tried != INT32_MAX)
+		share->tried = 0;
+	share->round++;
+	share->lane = NULL;
+	/* A phase counts, though no lane is taken in it. */
+	if (share->thread == 0 && share->region->state == REEL_FORWARD)
+		share->region->phases = (uint64_t)share->round + 1;
+}

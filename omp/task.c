@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "task.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Numbers of notes: odd, a task; even, a wait. */
+#define A_TASK 1
+#define A_WAIT(waits) ((waits) << 1)
+
+/* ---- The list ---- */
+
+static bool has_ended(const struct reel_task *task)
+{
+	/* Acquire: pairs with the release in reel_task_end(). */
+	return atomic_load_explicit(&task->ended, memory_order_acquire);
+}
+
+static void free_task(reel_lane *parent, struct reel_task *task)
+{
+	int error = reel_lane_error(task->lane);
+
+	if (error && task->lane != reel_lane_refusing())
+		reel_lane_fail(parent, error, "a task (label %lld) has failed",
+			       (long long)task->label);
+	reel_lane_close(task->lane);
+	free(task);
+}
+
+/* Those that have been reversed, as far as they are on top. */
+static void drop_ended(reel_lane *parent)
+{
+	while (parent->made && !parent->holds && has_ended(parent->made)) {
+		struct reel_task *task = parent->made;
+
+		parent->made = task->below;
+		free_task(parent, task);
+	}
+}
+
+/* All for which the verb says so. */
+static void drop_if(reel_lane *parent, bool (*drops)(const struct reel_task *, const reel_lane *))
+{
+	struct reel_task **at = &parent->made;
+
+	while (*at) {
+		struct reel_task *task = *at;
+
+		if (!drops(task, parent)) {
+			at = &task->below;
+			continue;
+		}
+		*at = task->below;
+		free_task(parent, task);
+	}
+}
+
+static bool any(const struct reel_task *task, const reel_lane *parent)
+{
+	(void)task;
+	(void)parent;
+	return true;
+}
+
+static bool was_made_in_hold(const struct reel_task *task, const reel_lane *parent)
+{
+	return task->born >= parent->holds;
+}
+
+static bool was_reversed(const struct reel_task *task, const reel_lane *parent)
+{
+	return !parent->holds && has_ended(task);
+}
+
+void reel_tasks_close(reel_lane *parent)
+{
+	drop_if(parent, any);
+}
+
+int reel_tasks_error(const reel_lane *parent)
+{
+	int error = 0;
+
+	for (const struct reel_task *task = parent->made; task && !error; task = task->below)
+		error = reel_lane_error(task->lane);
+	return error;
+}
+
+uint64_t reel_tasks_bytes(const reel_lane *parent, uint64_t (*bytes_of)(const reel_lane *lane))
+{
+	uint64_t bytes = 0;
+
+	for (const struct reel_task *task = parent->made; task; task = task->below)
+		bytes += bytes_of(task->lane);
+	return bytes;
+}
+
+/* ---- Holds ---- */
+
+static int all(reel_lane *parent, int (*verb)(reel_lane *lane))
+{
+	int error = 0;
+
+	for (struct reel_task *task = parent->made; task && !error; task = task->below)
+		error = verb(task->lane);
+	return error;
+}
+
+int reel_tasks_hold(reel_lane *parent)
+{
+	return all(parent, reel_lane_hold);
+}
+
+int reel_tasks_replay(reel_lane *parent)
+{
+	drop_if(parent, was_made_in_hold);
+	/* Relaxed: no task runs. */
+	for (struct reel_task *task = parent->made; task; task = task->below)
+		atomic_store_explicit(&task->ended, false, memory_order_relaxed);
+	return all(parent, reel_lane_replay);
+}
+
+/* After parent->holds has been lowered. */
+int reel_tasks_release(reel_lane *parent)
+{
+	int error = all(parent, reel_lane_release);
+
+	for (struct reel_task *task = parent->made; task; task = task->below)
+		if (task->born > parent->holds)
+			task->born = parent->holds;
+	drop_if(parent, was_reversed);
+	return error;
+}
+
+/* ---- Forward sweep ---- */
+
+static struct reel_task *new_task(reel_lane *parent, int64_t label,
+				  const reel_dependence *dependences, int count)
+{
+	struct reel_task *task = malloc(sizeof *task + (size_t)count * sizeof *dependences);
+
+	if (!task)
+		return NULL;
+	task->lane = reel_lane_new(parent, NULL, 0);
+	if (!task->lane) {
+		free(task);
+		return NULL;
+	}
+	task->label = label;
+	task->born = parent->holds;
+	atomic_init(&task->ended, false);
+	task->dependences = count;
+	if (count)
+		memcpy(task->dependence, dependences, (size_t)count * sizeof *dependences);
+	task->lane->task = task;
+	return task;
+}
+
+reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependence *dependences,
+			   int count)
+{
+	struct reel_task *task;
+
+	drop_ended(parent);
+	task = new_task(parent, label, dependences, count);
+	if (!task) {
+		reel_lane_fail(parent, -ENOMEM, "no memory for the lane of a task");
+		return reel_lane_refusing();
+	}
+	task->below = parent->made;
+	parent->made = task;
+	parent->tasks_left++;
+	reel_lane_note(parent, REEL_NOTE_TASK, A_TASK, (uint64_t)(uintptr_t)task);
+	return task->lane;
+}
+
+int64_t reel_task_label(const reel_lane *task)
+{
+	return task->task ? task->task->label : 0;
+}
+
+void reel_task_wait(reel_lane *parent)
+{
+	parent->waits++;
+	if (parent->tasks_left)
+		reel_lane_note(parent, REEL_NOTE_TASK, A_WAIT(parent->waits),
+			       (uint64_t)parent->tasks_left);
+	parent->tasks_left = 0;
+}
+
+/* ---- Reverse sweep ---- */
+
+void reel_task_wait_reverse(reel_lane *parent)
+{
+	uint64_t tasks;
+
+	drop_ended(parent);
+	if (parent->tasks_left)
+		reel_lane_fail(parent, -EBADMSG,
+			       "%lld tasks of a later wait have not been reversed",
+			       (long long)parent->tasks_left);
+	if (reel_lane_take(parent, REEL_NOTE_TASK, A_WAIT(parent->waits), &tasks))
+		parent->tasks_left = (int64_t)tasks;
+	parent->waits--;
+}
+
+int64_t reel_tasks_left(const reel_lane *parent)
+{
+	return parent->tasks_left;
+}
+
+struct reel_task *reel_task_take(reel_lane *parent)
+{
+	uint64_t task;
+
+	drop_ended(parent);
+	if (!reel_lane_take(parent, REEL_NOTE_TASK, A_TASK, &task)) {
+		reel_lane_fail(parent, -EBADMSG,
+			       "a task is reversed where none was begun: reverse tasks, loops and "
+			       "regions in the opposite order, and waits with "
+			       "reel_task_wait_reverse()");
+		return NULL;
+	}
+	parent->tasks_left--;
+	return (struct reel_task *)(uintptr_t)task;
+}
+
+reel_lane *reel_task_reverse(reel_lane *parent)
+{
+	struct reel_task *task = reel_task_take(parent);
+
+	if (!task)
+		return reel_lane_refusing();
+	reel_tape_hand_over(&task->lane->tape);
+	return task->lane;
+}
+
+static void give_memory_back(reel_lane *lane)
+{
+	reel_pool *pool = lane->tape.pool;
+	unsigned flags = lane->tape.flags;
+
+	reel_tape_close(&lane->tape);
+	reel_tape_open(&lane->tape, pool, flags & REEL_CHECKED);
+}
+
+void reel_task_end(reel_lane *lane)
+{
+	struct reel_task *task = lane->task;
+
+	if (!task)
+		return;
+	if (!reel_lane_error(lane) && !reel_lane_is_empty(lane))
+		reel_lane_fail(lane, -EBADMSG,
+			       "the task (label %lld) ends with %llu bytes of values and %llu of "
+			       "notes that were not reversed",
+			       (long long)task->label, (unsigned long long)reel_lane_bytes(lane),
+			       (unsigned long long)reel_lane_note_bytes(lane));
+	if (!lane->holds && !lane->tape.error)
+		give_memory_back(lane);
+	/* Release: pairs with the acquire in has_ended(). */
+	atomic_store_explicit(&task->ended, true, memory_order_release);
+}

@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: MIT */
+/* Regions: what lanes record comes back, whatever threads reverse it; and nothing else does. */
+#include "config.h"
+
+#include "support.h"
+
+#include <errno.h>
+
+#include <reel/region.h>
+
+#include "thread-team.h"
+
+static const int teams[] = {1, 2, 3, 5};
+
+static reel_lane *open_root(reel_pool *pool)
+{
+	reel_lane *root;
+
+	is_int(reel_lane_open(&root, pool, 0), 0, "a root opens");
+	return root;
+}
+
+/* ---- Loops ---- */
+
+#define MOST 40
+
+/* A loop that all lanes share: each iteration pushes its number, and how often it ran. */
+static struct {
+	reel_region *region;
+	reel_dealing dealing;
+	int low, high;
+	int runs[MOST];
+	int wrong;
+	bool reverse;
+} loop;
+
+static void loop_forward(const struct member *member)
+{
+	reel_share share = reel_share_begin(loop.region, member->number, member->team->threads);
+
+	while (reel_share_next(&share)) {
+		REEL_FOR(share.lane, int, i, loop.low, loop.high, loop.dealing) {
+			reel_push(reel_lane_tape(share.lane), i);
+			__atomic_fetch_add(&loop.runs[i - loop.low], 1, __ATOMIC_RELAXED);
+		}
+	}
+}
+
+static void loop_reverse(const struct member *member)
+{
+	reel_share share = reel_share_begin(loop.region, member->number, member->team->threads);
+
+	while (reel_share_next(&share)) {
+		REEL_FOR_REVERSE(share.lane, int, i, loop.low, loop.high, loop.dealing) {
+			if (reel_pop(reel_lane_tape(share.lane), int) != i)
+				__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&loop.runs[i - loop.low], -1, __ATOMIC_RELAXED);
+		}
+	}
+}
+
+static bool each_ran(int times)
+{
+	for (int i = 0; i < loop.high - loop.low; i++)
+		if (loop.runs[i] != times)
+			return false;
+	return true;
+}
+
+/* Whether all comes back, and nothing is left. */
+static bool loop_comes_back(reel_lane *root, int lanes, int threads, int threads_back)
+{
+	bool good;
+
+	memset(loop.runs, 0, sizeof loop.runs);
+	loop.wrong = 0;
+	loop.region = reel_region_begin(root, lanes);
+	run_team(threads, loop_forward, NULL);
+	good = reel_region_end(loop.region) == 0 && each_ran(1);
+	loop.region = reel_region_reverse(root);
+	run_team(threads_back, loop_reverse, NULL);
+	good &= reel_region_end(loop.region) == 0 && each_ran(0) && !loop.wrong;
+	return good && reel_lane_is_empty(root);
+}
+
+static const reel_dealing *dealings(int chunk)
+{
+	static reel_dealing dealing[4];
+
+	dealing[0] = reel_static(chunk);
+	dealing[1] = reel_dynamic(chunk);
+	dealing[2] = reel_guided(chunk);
+	dealing[3] = (reel_dealing){REEL_STATIC_LOOP, 1, chunk};
+	return dealing;
+}
+
+static void test_loops(void)
+{
+	static const char *const names[] = {"static", "dynamic", "guided", "noted static"};
+	static const int sizes[] = {0, 1, 7, 32};
+	reel_pool *pool = open_pool(TINY);
+	reel_lane *root = open_root(pool);
+
+	tap_case("loops");
+	for (int kind = 0; kind < 4; kind++) {
+		for (int n = 0; n < 4; n++) {
+			bool good = true;
+
+			loop.low = -3;
+			loop.high = loop.low + sizes[n];
+			for (int chunk = 0; chunk <= sizes[n] + 1; chunk++) {
+				loop.dealing = dealings(chunk)[kind];
+				for (int lanes = 0; lanes < 5; lanes++)
+					good &= loop_comes_back(root, lanes, 1 + chunk % 3,
+								teams[(chunk + lanes) % 4]);
+			}
+			ok(good, "%s loops of %d iterations, all chunk sizes, 0 to 4 lanes, come "
+			   "back by 1 to 5 threads", names[kind], sizes[n]);
+		}
+	}
+	reel_lane_close(root);
+	close_pool(pool, "loops");
+}
+
+/* ---- Notes ---- */
+
+static void take_none(const struct member *member)
+{
+	reel_share share = reel_share_begin(loop.region, member->number, member->team->threads);
+
+	while (reel_share_next(&share)) {
+		REEL_FOR(share.lane, int, i, 0, 0, reel_dynamic(1))
+			reel_push(reel_lane_tape(share.lane), i);
+		REEL_FOR(share.lane, int, i, 0, 100, reel_static(0))
+			(void)i;
+	}
+}
+
+/* Lane 0 takes all. */
+static void take_all(const struct member *member)
+{
+	reel_share share = reel_share_begin(loop.region, member->number, 1);
+
+	if (member->number == 0 && reel_share_next(&share))
+		REEL_FOR(share.lane, int, i, 0, 1000, reel_dynamic(10))
+			(void)i;
+}
+
+static void test_notes(void)
+{
+	reel_lane *root = open_root(NULL);
+	uint64_t before;
+
+	tap_case("notes");
+	loop.region = reel_region_begin(root, 3);
+	run_team(1, take_none, NULL);
+	is_int(reel_region_end(loop.region), 0, "a region in which nothing is pushed");
+	is_int(reel_lane_note_bytes(root), 32, "takes 32 bytes on its parent, and none in its lanes");
+	before = reel_lane_note_bytes(root);
+	loop.region = reel_region_begin(root, 1);
+	run_team(1, take_all, NULL);
+	is_int(reel_region_end(loop.region), 0, "a dynamic loop of one lane");
+	is_int(reel_lane_note_bytes(root) - before, 32 + 16 + 16 + 16,
+	       "is one run: 16 bytes for it, for the loop, and for the phase");
+	is_int(reel_lane_bytes(root), 0, "no note is on a lane's tape");
+	reel_lane_close(root);
+}
+
+/* ---- Phases ---- */
+
+#define STEPS 7
+
+static struct {
+	reel_region *region;
+	int level[STEPS + 1];
+	int wrong;
+} phases;
+
+/* Step s reads what all lanes wrote in step s - 1. */
+static void phases_forward(const struct member *member)
+{
+	reel_share share = reel_share_begin(phases.region, member->number, member->team->threads);
+
+	for (int step = 0; step < STEPS; step++) {
+		while (reel_share_next(&share)) {
+			reel_tape *tape = reel_lane_tape(share.lane);
+
+			if (step > 0 && phases.level[step] != reel_lane_count(share.lane))
+				__atomic_fetch_add(&phases.wrong, 1, __ATOMIC_RELAXED);
+			if ((step + reel_lane_index(share.lane)) % 2)
+				reel_push(tape, step);
+			if (reel_single(share.lane))
+				reel_push(tape, -step);
+			__atomic_fetch_add(&phases.level[step + 1], 1, __ATOMIC_RELAXED);
+		}
+		team_barrier(member);
+		reel_share_next_phase(&share);
+	}
+}
+
+static void phases_reverse(const struct member *member)
+{
+	reel_share share = reel_share_begin(phases.region, member->number, member->team->threads);
+
+	for (int step = STEPS; step-- > 0;) {
+		reel_share_next_phase(&share);
+		while (reel_share_next(&share)) {
+			reel_tape *tape = reel_lane_tape(share.lane);
+			int wrong = 0;
+
+			if (step < STEPS - 1 && phases.level[step + 2] != 0)
+				wrong++;
+			if (reel_single_reverse(share.lane) && reel_pop(tape, int) != -step)
+				wrong++;
+			if ((step + reel_lane_index(share.lane)) % 2 && reel_pop(tape, int) != step)
+				wrong++;
+			__atomic_fetch_add(&phases.level[step + 1], -1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&phases.wrong, wrong, __ATOMIC_RELAXED);
+		}
+		team_barrier(member);
+	}
+}
+
+static void test_phases(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_lane *root = open_root(pool);
+
+	tap_case("phases");
+	for (unsigned i = 0; i < COUNT(teams); i++) {
+		for (unsigned k = 0; k < COUNT(teams); k++) {
+			memset(&phases, 0, sizeof phases);
+			phases.region = reel_region_begin(root, 3);
+			run_team(teams[i], phases_forward, NULL);
+			is_int(reel_region_end(phases.region), 0, "%d phases of 3 lanes by %d "
+			       "threads", STEPS + 1, teams[i]);
+			phases.region = reel_region_reverse(root);
+			is_int(reel_region_phases(phases.region), STEPS + 1, "are noted");
+			run_team(teams[k], phases_reverse, NULL);
+			is_int(reel_region_end(phases.region), 0, "and reversed by %d", teams[k]);
+			is_int(phases.wrong, 0, "no lane is ahead of another by a phase");
+			ok(reel_lane_is_empty(root), "nothing is left");
+		}
+	}
+	reel_lane_close(root);
+	close_pool(pool, "phases");
+}
+
+/* ---- Nested regions ---- */
+
+static reel_region *outer;
+
+static void run_inner(reel_lane *lane, bool reverse)
+{
+	reel_region *inner = reverse ? reel_region_reverse(lane) : reel_region_begin(lane, 2);
+	reel_share share = reel_share_begin(inner, 0, 1);
+
+	while (reel_share_next(&share)) {
+		int id = 10 * reel_lane_index(lane) + reel_lane_index(share.lane);
+
+		if (!reverse)
+			reel_push(reel_lane_tape(share.lane), id);
+		else if (reel_pop(reel_lane_tape(share.lane), int) != id)
+			__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
+	}
+	if (reel_region_end(inner))
+		__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
+}
+
+static void nested_forward(const struct member *member)
+{
+	reel_share share = reel_share_begin(outer, member->number, member->team->threads);
+
+	while (reel_share_next(&share)) {
+		REEL_FOR(share.lane, int, i, 0, 6, reel_dynamic(1)) {
+			reel_push(reel_lane_tape(share.lane), i);
+			run_inner(share.lane, false);
+		}
+	}
+}
+
+static void nested_reverse(const struct member *member)
+{
+	reel_share share = reel_share_begin(outer, member->number, member->team->threads);
+
+	while (reel_share_next(&share)) {
+		REEL_FOR_REVERSE(share.lane, int, i, 0, 6, reel_dynamic(1)) {
+			run_inner(share.lane, true);
+			if (reel_pop(reel_lane_tape(share.lane), int) != i)
+				__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
+		}
+	}
+}
+
+static void test_nested(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_lane *root = open_root(pool);
+
+	tap_case("regions in lanes");
+	loop.wrong = 0;
+	for (int round = 0; round < 3; round++) {
+		reel_push(reel_lane_tape(root), round);
+		outer = reel_region_begin(root, 0);
+		run_team(3, nested_forward, NULL);
+		is_int(reel_region_end(outer), 0, "a region of 3 lanes with regions of 2 in them");
+	}
+	for (int round = 3; round-- > 0;) {
+		outer = reel_region_reverse(root);
+		run_team(1 + round, nested_reverse, NULL);
+		is_int(reel_region_end(outer), 0, "is reversed by %d threads", 1 + round);
+		is_int(reel_pop(reel_lane_tape(root), int), round, "so is what is between them");
+	}
+	is_int(loop.wrong, 0, "all values came back");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+	close_pool(pool, "nested regions");
+}
+
+/* ---- Orders ---- */
+
+#define TURNS 200
+
+static struct {
+	reel_region *region;
+	reel_order order;
+	int count;
+	int who[3 * TURNS];
+	int wrong;
+} orders;
+
+static void orders_forward(const struct member *member)
+{
+	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+
+	while (reel_share_next(&share)) {
+		for (int i = 0; i < TURNS; i++) {
+			team_lock(member);
+			reel_order_note(share.lane, &orders.order);
+			orders.who[orders.count++] = member->number;
+			team_unlock(member);
+		}
+	}
+}
+
+static void orders_reverse(const struct member *member)
+{
+	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+
+	while (reel_share_next(&share)) {
+		for (int i = 0; i < TURNS; i++) {
+			reel_order_await(share.lane, &orders.order);
+			orders.wrong += orders.who[--orders.count] != reel_lane_index(share.lane);
+			reel_order_done(share.lane, &orders.order);
+		}
+	}
+}
+
+static void record_orders(reel_lane *root)
+{
+	memset(&orders, 0, sizeof orders);
+	orders.region = reel_region_begin(root, 3);
+	run_team(3, orders_forward, NULL);
+	is_int(reel_region_end(orders.region), 0, "3 lanes note %d turns each", TURNS);
+	orders.region = reel_region_reverse(root);
+}
+
+static void test_orders(void)
+{
+	static const int enough[] = {3, 5};
+	reel_lane *root = open_root(NULL);
+
+	tap_case("orders");
+	for (unsigned i = 0; i < COUNT(enough); i++) {
+		record_orders(root);
+		is_int(reel_region_threads(orders.region, 1), 3, "so many threads are needed");
+		is_int(reel_region_threads(orders.region, 9), 9, "more of them may come");
+		run_team(enough[i], orders_reverse, NULL);
+		is_int(reel_region_end(orders.region), 0, "%d threads reverse them", enough[i]);
+		ok(orders.count == 0 && !orders.wrong, "in exactly the opposite order");
+		is_int(orders.order.count, 0, "the order is as it was");
+	}
+	record_orders(root);
+	record_reports();
+	run_team(2, orders_reverse, NULL);
+	is_int(reel_region_end(orders.region), -EDEADLK, "with fewer threads it is refused");
+	is_int(reported.calls > 0, 1, "a message tells");
+	ok(strstr(reported.message, "reel_region_threads()") != NULL, "the remedy: %s",
+	   reported.message);
+	is_int(orders.count, 3 * TURNS, "and no lane is given out");
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
+/* ---- Loops and lanes that are left early ---- */
+
+static void stop_at(reel_lane *lane, reel_dealing dealing, int last)
+{
+	reel_loop part = reel_loop_begin(lane, dealing, 0, 32);
+
+	while (reel_loop_next(&part)) {
+		for (int64_t i = part.first; i < part.end; i++) {
+			if (i == last) {
+				reel_loop_stop(&part, i);
+				return;
+			}
+			reel_push(reel_lane_tape(lane), (int)i);
+		}
+	}
+}
+
+static bool comes_back_from_stop(reel_lane *lane, reel_dealing dealing)
+{
+	bool good = true;
+
+	REEL_FOR_REVERSE(lane, int, i, 0, 32, dealing)
+		good &= reel_pop(reel_lane_tape(lane), int) == i;
+	return good && reel_tape_is_empty(reel_lane_tape(lane));
+}
+
+static void test_stops(void)
+{
+	reel_lane *root = open_root(NULL);
+	int wrong = 0;
+
+	tap_case("loops that are left");
+	for (int kind = 0; kind < 4; kind++) {
+		for (int last = 0; last <= 32; last++) {
+			reel_dealing dealing = dealings(last % 5)[kind];
+			reel_region *region = reel_region_begin(root, 2);
+			reel_share share = reel_share_begin(region, 0, 1);
+
+			while (reel_share_next(&share))
+				stop_at(share.lane, dealing, last);
+			wrong += reel_region_end(region) != 0;
+			region = reel_region_reverse(root);
+			share = reel_share_begin(region, 0, 1);
+			while (reel_share_next(&share))
+				wrong += !comes_back_from_stop(share.lane, dealing);
+			wrong += reel_region_end(region) != 0 || !reel_lane_is_empty(root);
+		}
+	}
+	is_int(wrong, 0, "come back as far as they went, wherever they were left");
+	reel_lane_close(root);
+}
+
+/* Lane 1 leaves after the first of three loops. */
+static void run_short(reel_lane *lane, int loops, bool reverse)
+{
+	for (int k = 0; k < loops; k++) {
+		if (!reverse)
+			REEL_FOR(lane, int, i, 0, 8, reel_static(0))
+				reel_push(reel_lane_tape(lane), i + 10 * k);
+		else
+			REEL_FOR_REVERSE(lane, int, i, 0, 8, reel_static(0))
+				loop.wrong += reel_pop(reel_lane_tape(lane), int) !=
+					      i + 10 * (loops - 1 - k);
+	}
+}
+
+static void test_short_lanes(void)
+{
+	reel_lane *root = open_root(NULL);
+	reel_region *region = reel_region_begin(root, 3);
+	reel_share share = reel_share_begin(region, 0, 1);
+
+	tap_case("lanes that leave early");
+	loop.wrong = 0;
+	while (reel_share_next(&share))
+		if (reel_lane_index(share.lane) < 2)
+			run_short(share.lane, reel_lane_index(share.lane) == 1 ? 1 : 3, false);
+	is_int(reel_region_end(region), 0, "of three loops one lane did one, and one lane none");
+	region = reel_region_reverse(root);
+	share = reel_share_begin(region, 0, 1);
+	while (reel_share_next(&share))
+		run_short(share.lane, 3, true);
+	is_int(reel_region_end(region), 0, "the same code reverses them all");
+	is_int(loop.wrong, 0, "and what was done comes back");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+}
+
+/* ---- Replay ---- */
+
+static void test_replay(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_lane *root = open_root(pool);
+
+	tap_case("replay");
+	loop.low = 0;
+	loop.high = 32;
+	loop.dealing = reel_dynamic(3);
+	memset(loop.runs, 0, sizeof loop.runs);
+	loop.wrong = 0;
+	loop.region = reel_region_begin(root, 3);
+	run_team(2, loop_forward, NULL);
+	is_int(reel_region_end(loop.region), 0, "recorded once");
+	is_int(reel_lane_hold(root), 0, "held");
+	for (int times = 0; times < 3; times++) {
+		is_int(reel_lane_replay(root), 0, "replayed");
+		loop.region = reel_region_reverse(root);
+		run_team(teams[times], loop_reverse, NULL);
+		is_int(reel_region_end(loop.region), 0, "reversed by %d threads", teams[times]);
+		ok(each_ran(0) && !loop.wrong, "all values, once more");
+		loop.region = reel_region_begin(root, 5);
+		run_team(2, loop_forward, NULL);
+		is_int(reel_region_end(loop.region), 0, "and more is recorded, by more lanes");
+		ok(each_ran(1), "to be dropped");
+	}
+	is_int(reel_lane_replay(root), 0, "replayed");
+	is_int(reel_lane_release(root), 0, "released");
+	loop.region = reel_region_reverse(root);
+	run_team(2, loop_reverse, NULL);
+	is_int(reel_region_end(loop.region), 0, "what was held is reversed");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	record_reports();
+	is_int(reel_lane_release(root), -EINVAL, "there is no second hold");
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+	close_pool(pool, "replay");
+}
+
+/* ---- Errors ---- */
+
+static void push_one(reel_lane *lane)
+{
+	reel_push(reel_lane_tape(lane), 1.0);
+}
+
+static void pop_two(reel_lane *lane)
+{
+	(void)reel_pop(reel_lane_tape(lane), double);
+	(void)reel_pop(reel_lane_tape(lane), double);
+}
+
+static void nothing(reel_lane *lane)
+{
+	(void)lane;
+}
+
+static void leave_loop(reel_lane *lane)
+{
+	reel_loop part = reel_loop_begin(lane, reel_dynamic(2), 0, 4);
+
+	reel_loop_next(&part);
+}
+
+static void loop_of_four(reel_lane *lane)
+{
+	REEL_FOR(lane, int, i, 0, 4, reel_static(0))
+		(void)i;
+}
+
+static void noted_loop(reel_lane *lane)
+{
+	REEL_FOR(lane, int, i, 0, 4, reel_dynamic(0))
+		(void)i;
+}
+
+static void loop_of_five_reverse(reel_lane *lane)
+{
+	REEL_FOR_REVERSE(lane, int, i, 0, 5, reel_static(0))
+		(void)i;
+}
+
+static void await_turn(reel_lane *lane)
+{
+	reel_order_await(lane, &orders.order);
+	reel_order_done(lane, &orders.order);
+}
+
+static void end_phase(reel_lane *lane)
+{
+	reel_lane_phase(lane);
+}
+
+static int run_lanes(reel_region *region, void (*body)(reel_lane *lane))
+{
+	reel_share share = reel_share_begin(region, 0, 1);
+
+	while (reel_share_next(&share))
+		body(share.lane);
+	return reel_region_end(region);
+}
+
+static const struct mistake {
+	const char *what;
+	void (*forward)(reel_lane *lane);
+	void (*reverse)(reel_lane *lane);
+	int error;
+	const char *message;
+	unsigned flags;
+} mistakes[] = {
+	{"a value is not popped", push_one, nothing, -EBADMSG, "of 2: 8 bytes", 0},
+	{"one value too many is popped", push_one, pop_two, -ENODATA, "empty", 0},
+	{"a loop is left by a break", leave_loop, NULL, -EINVAL, "reel_loop_stop()", 0},
+	{"a noted loop is not reversed", noted_loop, nothing, -EBADMSG, "was not reversed", 0},
+	{"a static loop has other bounds", loop_of_four, loop_of_five_reverse, -EBADMSG,
+	 "other bounds", REEL_CHECKED},
+	{"a turn is awaited that was not noted", nothing, await_turn, -EBADMSG, "turn", 0},
+	{"a phase ends in the reverse sweep", nothing, end_phase, -EINVAL, "phase", 0},
+};
+
+static void make_mistake(const struct mistake *mistake)
+{
+	reel_lane *root;
+	int error;
+
+	reel_lane_open(&root, NULL, mistake->flags);
+	record_reports();
+	error = run_lanes(reel_region_begin(root, 2), mistake->forward);
+	if (mistake->reverse && !error)
+		error = run_lanes(reel_region_reverse(root), mistake->reverse);
+	is_int(error, mistake->error, "%s", mistake->what);
+	ok(strstr(reported.message, mistake->message) != NULL, "the message tells: %s",
+	   reported.message);
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
+static void test_order_with_parent(void)
+{
+	reel_lane *root = open_root(NULL);
+
+	record_reports();
+	is_int(run_lanes(reel_region_begin(root, 2), push_one), 0, "a region");
+	reel_push(reel_lane_tape(root), 1);
+	is_int(run_lanes(reel_region_reverse(root), nothing), -EBADMSG,
+	       "is not reversed before what came after it: %s", reported.message);
+	reel_lane_close(root);
+	root = open_root(NULL);
+	record_reports();
+	is_int(run_lanes(reel_region_reverse(root), nothing), -EBADMSG,
+	       "nor is one that was never recorded: %s", reported.message);
+	ok(reel_pop(reel_lane_tape(root), double) != 0, "and all pops give all ones");
+	reel_lane_close(root);
+	root = open_root(NULL);
+	record_reports();
+	reel_region_begin(root, 2);
+	is_int(run_lanes(reel_region_begin(root, 2), nothing), -EINVAL,
+	       "a region begins after the one before has ended: %s", reported.message);
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
+static reel_lane *of_other_thread;
+
+static void push_there(const struct member *member)
+{
+	if (member->number == 1)
+		reel_push(reel_lane_tape(of_other_thread), 2.0);
+}
+
+static void test_other_thread(void)
+{
+	reel_region *region;
+	reel_share share;
+	reel_lane *root;
+
+	reel_lane_open(&root, NULL, REEL_CHECKED);
+	record_reports();
+	region = reel_region_begin(root, 2);
+	share = reel_share_begin(region, 0, 2);
+	reel_share_next(&share);
+	of_other_thread = share.lane;
+	reel_push(reel_lane_tape(share.lane), 1.0);
+	run_team(2, push_there, NULL);
+	is_int(reel_region_end(region), -EPERM, "checked: another thread pushes on a lane");
+	ok(strstr(reported.message, "its owner used it last at") != NULL, "both places are told: %s",
+	   reported.message);
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
+/* A skipped phase, and a lane that nobody takes in the reverse sweep. */
+static void test_what_is_skipped(void)
+{
+	reel_lane *root = open_root(NULL);
+	reel_region *region = reel_region_begin(root, 1);
+	reel_share share = reel_share_begin(region, 0, 1);
+
+	record_reports();
+	for (int phase = 0; phase < 3; phase++) {
+		reel_share_next(&share);
+		push_one(share.lane);
+		reel_share_next_phase(&share);
+	}
+	reel_region_end(region);
+	region = reel_region_reverse(root);
+	share = reel_share_begin(region, 0, 1);
+	reel_share_next_phase(&share);
+	reel_share_next(&share);
+	(void)reel_pop(reel_lane_tape(share.lane), double);
+	reel_share_next_phase(&share);
+	reel_share_next_phase(&share);
+	reel_share_next(&share);
+	is_int(reel_region_end(region), -EBADMSG, "a phase is skipped: %s", reported.message);
+	reel_lane_close(root);
+	root = open_root(NULL);
+	record_reports();
+	is_int(run_lanes(reel_region_begin(root, 3), push_one), 0, "three lanes");
+	is_int(reel_region_end(reel_region_reverse(root)), -EBADMSG, "none is taken: %s",
+	       reported.message);
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
+/* The notes of a loop find no memory: the lane gives ones, and the region has the error. */
+static void test_refused_notes(void)
+{
+	struct reel_pool_options options = tiny_budget(4);
+	reel_pool *pool = open_pool(options);
+	reel_lane *root = open_root(pool);
+	reel_region *region = reel_region_begin(root, 2);
+	reel_share share = reel_share_begin(region, 0, 1);
+
+	record_reports();
+	while (reel_share_next(&share))
+		for (int i = 0; i < 100; i++)
+			noted_loop(share.lane);
+	is_int(reel_region_end(region), -EDQUOT, "notes are refused: %s", reported.message);
+	ok(reel_pop(reel_lane_tape(root), double) != 0, "what is popped is no data");
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+	close_pool(pool, "refused notes");
+}
+
+static void test_errors(void)
+{
+	tap_case("errors");
+	for (unsigned i = 0; i < COUNT(mistakes); i++)
+		make_mistake(&mistakes[i]);
+	test_order_with_parent();
+	test_other_thread();
+	test_what_is_skipped();
+	test_refused_notes();
+}
+
+int main(void)
+{
+	tap_begin();
+	test_loops();
+	test_notes();
+	test_phases();
+	test_nested();
+	test_orders();
+	test_stops();
+	test_short_lanes();
+	test_replay();
+	test_errors();
+	return tap_end();
+}
