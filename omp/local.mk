@@ -1,6 +1,7 @@
 # libreel-omp: what Reel does with several threads of an OpenMP program.
 if OPENMP
-reelinclude_HEADERS += include/reel/omp.h include/reel/region.h include/reel/task.h
+reelinclude_HEADERS += include/reel/omp.h include/reel/region.h include/reel/reduction.h \
+	include/reel/task.h
 
 noinst_LTLIBRARIES += libreel-omp-core.la
 libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(OPENMP_CFLAGS)
@@ -10,6 +11,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/share.c \
 	%D%/loop.c \
 	%D%/order.c \
+	%D%/reduction.c \
 	%D%/task.c %D%/task.h \
 	%D%/task-replay.c \
 	%D%/lookahead.c %D%/lookahead.h \
@@ -31,6 +33,7 @@ libreel_omp_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-omp.map
 libreel_omp_la_DEPENDENCIES = libreel-omp-core.la libreel.la %D%/libreel-omp.map
 endif
 else
-EXTRA_DIST += include/reel/omp.h include/reel/region.h include/reel/task.h
+EXTRA_DIST += include/reel/omp.h include/reel/region.h include/reel/reduction.h \
+	include/reel/task.h
 endif
 EXTRA_DIST += %D%/README.md %D%/libreel-omp.map

@@ -62,7 +62,8 @@ if OPENMP
 check_PROGRAMS += \
 	%D%/t-omp-checkpoint \
 	%D%/t-region \
-	%D%/t-task
+	%D%/t-task \
+	%D%/t-reduction
 endif
 
 # Scripts: each finds the source and build directories in the environment.
@@ -123,8 +124,10 @@ EXTRA_DIST += \
 
 omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 %C%_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_region_LDADD = $(omp_test_libraries)
+%C%_t_reduction_LDADD = $(omp_test_libraries)
 %C%_t_task_LDADD = $(omp_test_libraries)
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench

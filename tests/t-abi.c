@@ -6,6 +6,7 @@
 #include <config.h>
 
 #include <reel.h>
+#include <reel/reduction.h>
 #include <reel/task.h>
 
 #include "tap/tap.h"
@@ -55,6 +56,7 @@ static const struct {
 	{"reel_dealing", sizeof(reel_dealing), 16},
 	{"reel_loop", sizeof(reel_loop), 96},
 	{"reel_order", sizeof(reel_order), 8},
+	{"reel_reducer", sizeof(reel_reducer), 40},
 	{"reel_dependence", sizeof(reel_dependence), 16},
 };
 
