@@ -115,8 +115,9 @@ reel_lane *reel_lane_refusing(void)
 
 	if (!lane->tape.error) {
 		lane->count = 1;
-		lane->tape.flags = REEL_TAPE_SILENT;
+		lane->tape.flags = lane->notes.flags = REEL_TAPE_SILENT;
 		reel_tape_give_up(&lane->tape, -ENOMEM, "no memory for a lane");
+		reel_tape_give_up(&lane->notes, -ENOMEM, "no memory for a lane");
 	}
 	return lane;
 }

@@ -32,7 +32,7 @@ enum reel_note_kind {
 	REEL_NOTE_RUNS,   /* of a noted loop: how many runs are below */
 	REEL_NOTE_BOUNDS, /* of a static loop, in checked mode */
 	REEL_NOTE_REGION, /* of so many lanes: how many phases; a pair is below */
-	REEL_NOTE_SHORT,  /* of the last loop: the last one that the lane came to */
+	REEL_NOTE_SHORT,  /* of the last loop: how many the lane did not come to */
 	REEL_NOTE_TURN,   /* which turn: of which order */
 	REEL_NOTE_TASK    /* a task, or a wait for so many: task.c */
 };
@@ -66,11 +66,11 @@ struct reel_region {
 	_Atomic bool failed; /* a lane has: others do not wait for it */
 
 	/*
-	 * What is next in the loop that lanes share: its number and how many chunks are
-	 * taken. Relaxed: iterations of different lanes are not ordered by it.
+	 * Which of the loops that lanes share is the present one, and how many of its chunks
+	 * are taken. Relaxed: iterations of different lanes are not ordered by it.
 	 */
 	alignas(REEL_APART) _Atomic uint64_t dispatch;
-	_Atomic uint64_t newest_loop;
+	_Atomic uint64_t newest;
 };
 
 /* Lanes of a lane, at places that do not move: block b has 2^b of them. */
@@ -92,7 +92,10 @@ struct reel_lane {
 	int32_t index, count;
 	uint64_t visit;
 	uint64_t phase;
-	uint64_t loop, last_loop; /* present one; the last that it came to in the forward sweep */
+	uint64_t loop;      /* the present one, or the last one */
+	uint64_t shared;    /* loops that lanes share, begun in this region in either sweep */
+	uint64_t unreached; /* reverse sweep: loops ahead that it had not come to */
+	uint64_t ahead;     /* loops that were begun since and are not reversed */
 	uint64_t height, note_height; /* where the phase began */
 	bool has_orders;
 	int32_t open_loops;

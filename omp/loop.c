@@ -55,12 +55,12 @@ static uint64_t how_many(const reel_loop *loop, uint64_t left)
 static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 {
 	reel_region *region = loop->lane->in;
-	uint64_t number = loop->lane->loop, chunks = chunks_of(loop);
+	uint64_t number = loop->lane->shared, chunks = chunks_of(loop);
 	/* Relaxed, here and below: see struct reel_region. */
 	uint64_t word = atomic_load_explicit(&region->dispatch, memory_order_relaxed);
 	int64_t since;
 
-	if (atomic_load_explicit(&region->newest_loop, memory_order_relaxed) > number)
+	if (atomic_load_explicit(&region->newest, memory_order_relaxed) > number)
 		return false;
 	do {
 		since = loops_since(word, number);
@@ -72,7 +72,7 @@ static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 		&region->dispatch, &word, word_of(number, *first + *many), memory_order_relaxed,
 		memory_order_relaxed));
 	if (since > 0)
-		atomic_store_explicit(&region->newest_loop, number, memory_order_relaxed);
+		atomic_store_explicit(&region->newest, number, memory_order_relaxed);
 	return true;
 }
 
@@ -202,7 +202,9 @@ reel_loop reel_loop_begin(reel_lane *lane, reel_dealing dealing, int64_t low, in
 	reel_loop loop = begin(lane, dealing, low, high);
 
 	lane->loop++;
+	lane->ahead++;
 	loop.state = loop.kind == REEL_STATIC_LOOP ? COMPUTE : SHARE;
+	lane->shared += loop.state == SHARE;
 	loop.at = lane->in ? lane->index : 0;
 	return loop;
 }
@@ -231,11 +233,21 @@ static void reverse_computed(reel_loop *loop)
 	loop->runs = 1;
 }
 
+/* Whether the lane had left the region before it came to this loop. */
+static bool is_unreached(reel_lane *lane)
+{
+	bool unreached = !lane->ahead && lane->unreached;
+
+	lane->ahead -= lane->ahead > 0;
+	lane->unreached -= unreached;
+	return unreached;
+}
+
 reel_loop reel_loop_reverse(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
 {
 	reel_loop loop = begin(lane, dealing, low, high);
 
-	if (lane->in && lane->loop > lane->last_loop)
+	if (is_unreached(lane))
 		loop.state = FINISHED;
 	else if (loop.noted)
 		reverse_runs(&loop);

@@ -211,6 +211,7 @@ void reel_lane_phase(reel_lane *lane)
 
 static void come_forward(reel_region *region, reel_lane *lane)
 {
+	lane->unreached = 0;
 	lane->loop = region->first_loop;
 	open_phase(lane, region->first_phase);
 }
@@ -218,8 +219,8 @@ static void come_forward(reel_region *region, reel_lane *lane)
 static void come_back(reel_region *region, reel_lane *lane)
 {
 	lane->loop = region->first_loop + region->loops;
-	lane->last_loop = lane->loop;
-	reel_lane_take(lane, REEL_NOTE_SHORT, lane->loop, &lane->last_loop);
+	lane->unreached = 0;
+	reel_lane_take(lane, REEL_NOTE_SHORT, lane->loop, &lane->unreached);
 	reopen_phase(lane, phase_of(region, 0));
 }
 
@@ -230,7 +231,8 @@ static void come(reel_region *region, reel_lane *lane)
 	/* Relaxed: this thread has set it, or has seen it set. */
 	lane->count = atomic_load_explicit(&region->lanes, memory_order_relaxed);
 	lane->has_orders = false;
-	lane->open_loops = 0;
+	lane->open_loops = lane->turns = 0;
+	lane->shared = lane->ahead = 0;
 	if (region->state == REEL_FORWARD)
 		come_forward(region, lane);
 	else
@@ -242,12 +244,13 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 	reel_lane *lane = reel_lane_child(region->parent, index);
 
 	if (!lane) {
-		/* Relaxed: the end of the region comes after the threads have joined. */
-		atomic_store_explicit(&region->failed, true, memory_order_relaxed);
-		return reel_lane_refusing();
+		lane = reel_lane_refusing();
+		lane->index = index;
+		/* Sequentially consistent: pairs with is_over() in order.c. */
+		atomic_store_explicit(&region->failed, true, memory_order_seq_cst);
 	}
 	reel_tape_hand_over(&lane->tape);
-	if (lane->visit != region->visit)
+	if (lane->in != region || lane->visit != region->visit)
 		come(region, lane);
 	go_to_round(region, lane, round);
 	return lane;
@@ -282,7 +285,7 @@ static reel_region *dead_region(void)
 
 static reel_region *start(reel_lane *parent, enum reel_region_state state, const char *what)
 {
-	reel_region *region = region_of(parent);
+	reel_region *region = parent == reel_lane_refusing() ? NULL : region_of(parent);
 
 	if (!region) {
 		reel_lane_fail(parent, -ENOMEM, "no memory for a region");
@@ -295,7 +298,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	region->has_orders = region->refused = false;
 	/* Relaxed: the threads that look at them are still to come. */
 	atomic_store_explicit(&region->failed, false, memory_order_relaxed);
-	atomic_store_explicit(&region->newest_loop, 0, memory_order_relaxed);
+	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
 	return region;
 }
@@ -377,9 +380,9 @@ static reel_lane *lane_at_end(reel_region *region, int32_t index)
 {
 	reel_lane *lane = reel_lane_find(region->parent, index);
 
-	if (!lane || lane->visit != region->visit)
+	if (!lane || lane->in != region || lane->visit != region->visit)
 		lane = reel_region_enter(region, index, 0);
-	return lane->visit == region->visit ? lane : NULL;
+	return lane != reel_lane_refusing() ? lane : NULL;
 }
 
 static void measure_forward(reel_region *region, reel_lane *lane)
@@ -406,7 +409,7 @@ static int end_lane(reel_region *region, reel_lane *lane)
 		go_to_round(region, lane, (int64_t)region->phases - 1);
 		leave_phase(lane);
 	} else if (lane->loop != last) {
-		reel_lane_note(lane, REEL_NOTE_SHORT, last, lane->loop);
+		reel_lane_note(lane, REEL_NOTE_SHORT, last, last - lane->loop);
 	}
 	reel_tape_hand_over(&lane->tape);
 	/* Relaxed: the threads have joined. */

@@ -10,6 +10,8 @@ static int32_t lanes_for(reel_region *region, int threads)
 {
 	int32_t lanes = 0;
 
+	if (region->state == REEL_REVERSE_SWEEP)
+		return reel_region_lanes(region);
 	/* Relaxed: a number, that belongs to no other data. */
 	if (atomic_compare_exchange_strong_explicit(&region->lanes, &lanes, threads,
 						    memory_order_relaxed, memory_order_relaxed))

@@ -164,7 +164,8 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 	struct reel_task *task;
 
 	drop_ended(parent);
-	task = new_task(parent, label, dependences, count);
+	task = parent == reel_lane_refusing() ? NULL
+					      : new_task(parent, label, dependences, count);
 	if (!task) {
 		reel_lane_fail(parent, -ENOMEM, "no memory for the lane of a task");
 		return reel_lane_refusing();

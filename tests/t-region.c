@@ -480,6 +480,62 @@ static void test_short_lanes(void)
 	reel_lane_close(root);
 }
 
+/* ---- Recomputing ---- */
+
+/* The reverse sweep of a lane records a piece again, and reverses that. */
+static void recompute_in_lane(reel_lane *lane)
+{
+	for (int piece = 3; piece-- > 0;) {
+		REEL_FOR(lane, int, i, 0, 20, reel_dynamic(1)) {
+			reel_push(reel_lane_tape(lane), 100 * piece + i);
+			__atomic_fetch_add(&loop.runs[i], 1, __ATOMIC_RELAXED);
+		}
+		run_inner(lane, false);
+		run_inner(lane, true);
+		REEL_FOR_REVERSE(lane, int, i, 0, 20, reel_dynamic(1)) {
+			if (reel_pop(reel_lane_tape(lane), int) != 100 * piece + i)
+				__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
+		}
+		REEL_FOR_REVERSE(lane, int, i, 0, 8, reel_static(0))
+			if (reel_pop(reel_lane_tape(lane), int) != i + 10 * piece)
+				__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void recompute(const struct member *member)
+{
+	reel_share share = reel_share_begin(loop.region, member->number, member->team->threads);
+
+	while (reel_share_next(&share))
+		recompute_in_lane(share.lane);
+}
+
+static void test_recomputing(void)
+{
+	reel_lane *root = open_root(NULL);
+	reel_share share;
+
+	tap_case("recomputing");
+	loop.region = reel_region_begin(root, 2);
+	share = reel_share_begin(loop.region, 0, 1);
+	while (reel_share_next(&share))
+		run_short(share.lane, reel_lane_index(share.lane) ? 1 : 3, false);
+	is_int(reel_region_end(loop.region), 0, "three loops, of which a lane did one");
+	for (int i = 0; i < MOST; i++)
+		loop.runs[i] = 0;
+	loop.wrong = 0;
+	loop.region = reel_region_reverse(root);
+	run_team(2, recompute, NULL);
+	is_int(reel_region_end(loop.region), 0,
+	       "are reversed, with a loop and a region recorded and reversed before each");
+	loop.low = 0;
+	loop.high = 20;
+	ok(each_ran(3), "whose iterations are dealt once each");
+	is_int(loop.wrong, 0, "all values come back");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+}
+
 /* ---- Replay ---- */
 
 static void test_replay(void)
@@ -747,6 +803,7 @@ int main(void)
 	test_orders();
 	test_stops();
 	test_short_lanes();
+	test_recomputing();
 	test_replay();
 	test_errors();
 	return tap_end();

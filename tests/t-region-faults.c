@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Regions and tasks where memory runs out: the k-th request is refused, alone or with all that
+ * follow. What comes back is right, or there is an error. Linked with --wrap.
+ */
+#include "config.h"
+
+#include "support.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include <reel/task.h>
+
+#include "thread-team.h"
+
+static struct {
+	_Atomic unsigned requests;
+	unsigned first; /* 0: none is refused */
+	bool all_that_follow;
+} plan;
+
+static bool is_refused(void)
+{
+	unsigned request = 1 + plan.requests++;
+
+	return plan.first && (request == plan.first ||
+			      (plan.all_that_follow && request > plan.first));
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	return is_refused() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	return is_refused() ? NULL : __real_calloc(n, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+	return is_refused() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+/* ---- A program: two phases, a region in a lane, tasks in another ---- */
+
+#define LANES 3
+#define CELLS 20
+
+static struct {
+	reel_region *region;
+	bool reverse;
+	_Atomic int iterations;
+	_Atomic int wrong;
+	_Atomic int error;
+} program;
+
+static void see(double popped, double pushed)
+{
+	if (popped != pushed)
+		program.wrong++;
+}
+
+/* The first one. */
+static void note_error(int error)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&program.error, &none, error);
+}
+
+static void region_in_lane(reel_lane *lane)
+{
+	reel_region *region = program.reverse ? reel_region_reverse(lane)
+					      : reel_region_begin(lane, 2);
+	reel_share share = reel_share_begin(region, 0, 1);
+
+	while (reel_share_next(&share)) {
+		if (program.reverse)
+			see(reel_pop(reel_lane_tape(share.lane), double), 0.25);
+		else
+			reel_push(reel_lane_tape(share.lane), 0.25);
+	}
+	note_error(reel_region_end(region));
+}
+
+static void reverse_task(void *context, reel_lane *task)
+{
+	(void)context;
+	see(reel_pop(reel_lane_tape(task), double), (double)reel_task_label(task));
+}
+
+static void tasks_in_lane(reel_lane *lane)
+{
+	static const char cell;
+	const reel_dependence dependence = {&cell, REEL_TASK_IN};
+
+	for (int i = 0; i < 3 && !program.reverse; i++) {
+		reel_lane *task = reel_task_begin(lane, i, &dependence, 1);
+
+		reel_push(reel_lane_tape(task), (double)i);
+	}
+	if (program.reverse)
+		note_error(reel_tasks_reverse(lane, reverse_task, NULL, 1, 0));
+	else
+		reel_task_wait(lane);
+}
+
+static void cells_of(reel_lane *lane)
+{
+	reel_tape *tape = reel_lane_tape(lane);
+
+	if (program.reverse) {
+		REEL_FOR_REVERSE(lane, int, i, 0, CELLS, reel_dynamic(1)) {
+			see(reel_pop(tape, double), i);
+			program.iterations--;
+		}
+		return;
+	}
+	REEL_FOR(lane, int, i, 0, CELLS, reel_dynamic(1)) {
+		reel_push(tape, (double)i);
+		program.iterations++;
+	}
+}
+
+static void run_lane(reel_lane *lane)
+{
+	int index = reel_lane_index(lane);
+
+	if (!program.reverse)
+		cells_of(lane);
+	if (index == 0)
+		region_in_lane(lane);
+	if (index == 1)
+		tasks_in_lane(lane);
+	if (program.reverse)
+		cells_of(lane);
+}
+
+static void body(const struct member *member)
+{
+	reel_share share = reel_share_begin(program.region, member->number, member->team->threads);
+
+	for (int phase = 0; phase < 2; phase++) {
+		if (phase > 0) {
+			team_barrier(member);
+			reel_share_next_phase(&share);
+		}
+		while (reel_share_next(&share))
+			run_lane(share.lane);
+	}
+}
+
+/* The error of all, or 0. Every iteration is done once, whatever is refused. */
+static int run_program(reel_pool *pool, int threads)
+{
+	reel_lane *root;
+	int error = reel_lane_open(&root, pool, 0);
+
+	memset(&program, 0, sizeof program);
+	if (error)
+		return error;
+	program.region = reel_region_begin(root, LANES);
+	run_team(threads, body, NULL);
+	note_error(reel_region_end(program.region));
+	if (!program.error && program.iterations != 2 * CELLS)
+		program.wrong++;
+	note_error(reel_lane_hold(root));
+	note_error(reel_lane_replay(root));
+	program.reverse = true;
+	program.region = reel_region_reverse(root);
+	run_team(threads, body, NULL);
+	note_error(reel_region_end(program.region));
+	note_error(reel_lane_release(root));
+	note_error(reel_lane_error(root));
+	if (!program.error && (program.iterations || !reel_lane_is_empty(root)))
+		program.wrong++;
+	reel_lane_close(root);
+	return program.error;
+}
+
+static void sweep(reel_pool *pool, bool all_that_follow)
+{
+	unsigned errors = 0, silent = 0, odd = 0, k = 0;
+
+	do {
+		int error;
+
+		plan.requests = 0;
+		plan.all_that_follow = all_that_follow;
+		plan.first = ++k;
+		error = run_program(pool, 1);
+		plan.first = 0;
+		errors += error != 0;
+		odd += error && error != -ENOMEM;
+		silent += !error && program.wrong;
+	} while (plan.requests >= k);
+	ok(k > 20, "memory is asked for %u times", k - 1);
+	ok(errors > k / 2, "of which %u give an error", errors);
+	is_int(odd, 0, "that says there is no memory");
+	is_int(silent, 0, "and none a wrong value without one");
+}
+
+int main(void)
+{
+	reel_pool *pool;
+
+	tap_begin();
+	pool = open_pool(TINY);
+	record_reports();
+	is_int(run_program(pool, 1), 0, "with memory it runs");
+	is_int(program.wrong, 0, "and all comes back");
+	for (int persistent = 0; persistent < 2; persistent++) {
+		tap_case(persistent ? "all requests from one on" : "one request");
+		sweep(pool, persistent);
+		is_int(run_program(pool, 2), 0, "the next run has no error");
+		is_int(program.wrong, 0, "and all comes back");
+	}
+	reel_set_error_handler(NULL, NULL);
+	close_pool(pool, "faults");
+	return tap_end();
+}
