@@ -64,6 +64,7 @@ struct reel_region {
 	/* 0: a team has still to come. Relaxed: all threads set it to the same. */
 	_Atomic int32_t lanes;
 	_Atomic bool failed; /* a lane has: others do not wait for it */
+	_Atomic bool lacks_lane; /* there was no memory for one, at least for a phase */
 
 	/*
 	 * Which of the loops that lanes share is the present one, and how many of its chunks
@@ -158,6 +159,9 @@ reel_lane *reel_lane_child(reel_lane *parent, int32_t index);
 reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
 /* All places that may hold one: those below this. */
 int32_t reel_lane_places(const reel_lane *parent);
+
+/* There is no memory for one of its lanes: an error of the region. */
+void reel_region_lacks_lane(reel_region *region);
 
 /* A lane for the thread that takes it, in its phase of this round. */
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);

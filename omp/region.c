@@ -239,15 +239,22 @@ static void come(reel_region *region, reel_lane *lane)
 		come_back(region, lane);
 }
 
+void reel_region_lacks_lane(reel_region *region)
+{
+	/* Relaxed: it is read after the threads have joined. */
+	atomic_store_explicit(&region->lacks_lane, true, memory_order_relaxed);
+	/* Sequentially consistent: pairs with is_over() in order.c. */
+	atomic_store_explicit(&region->failed, true, memory_order_seq_cst);
+}
+
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 {
 	reel_lane *lane = reel_lane_child(region->parent, index);
 
 	if (!lane) {
+		reel_region_lacks_lane(region);
 		lane = reel_lane_refusing();
 		lane->index = index;
-		/* Sequentially consistent: pairs with is_over() in order.c. */
-		atomic_store_explicit(&region->failed, true, memory_order_seq_cst);
 	}
 	reel_tape_hand_over(&lane->tape);
 	if (lane->in != region || lane->visit != region->visit)
@@ -298,6 +305,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	region->has_orders = region->refused = false;
 	/* Relaxed: the threads that look at them are still to come. */
 	atomic_store_explicit(&region->failed, false, memory_order_relaxed);
+	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
 	return region;
@@ -429,10 +437,11 @@ static int end_lanes(reel_region *region)
 		reel_lane *lane = lane_at_end(region, i);
 		int lane_error = lane ? end_lane(region, lane) : 0;
 
-		if (!lane)
-			reel_lane_fail(region->parent, -ENOMEM, "no memory for lane %d", (int)i);
 		error = error ? error : lane_error;
 	}
+	/* Relaxed: the threads have joined. */
+	if (atomic_load_explicit(&region->lacks_lane, memory_order_relaxed))
+		reel_lane_fail(region->parent, -ENOMEM, "no memory for a lane of a region");
 	return error;
 }
 

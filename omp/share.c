@@ -80,7 +80,9 @@ static int32_t next_free(reel_share *share, int32_t lanes)
 		int32_t index = (int32_t)((start + share->tried++) % lanes);
 		reel_lane *lane = reel_lane_child(share->region->parent, index);
 
-		if (lane && take(lane, share->round))
+		if (!lane)
+			reel_region_lacks_lane(share->region);
+		else if (take(lane, share->round))
 			return index;
 	}
 	return lanes;

@@ -73,8 +73,9 @@
  * is used by the thread that took it, one at a time; between phases it may change.
  *
  * Errors stick, as on tapes: a lane with an error pops all ones (quiet NaN), and the end of
- * the region returns it. A lane for which there was no memory is one that has an error; none
- * of these functions returns NULL. The message names the lane.
+ * the region returns it. A lane for which there was no memory is one that has an error, or is
+ * not given out: its part of the loops may be undone. None of these functions returns NULL. The
+ * message names the lane.
  *
  * Checked mode (REEL_CHECKED, or of the pool, or of the environment), beyond what it does for
  * tapes: the bounds of static loops are noted and compared, and a lane that is used by a
