@@ -1,5 +1,5 @@
-# libreel-omp: what Reel does with several threads of an OpenMP program.
-if OPENMP
+# libreel-omp: what Reel does with several threads of an OpenMP program. Without OpenMP its lanes
+# and tasks serve other threads, and its sweeps run on one.
 reelinclude_HEADERS += include/reel/omp.h include/reel/region.h include/reel/reduction.h \
 	include/reel/task.h
 
@@ -31,9 +31,5 @@ libreel_omp_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAG
 if HAVE_VERSION_SCRIPT
 libreel_omp_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-omp.map
 libreel_omp_la_DEPENDENCIES = libreel-omp-core.la libreel.la %D%/libreel-omp.map
-endif
-else
-EXTRA_DIST += include/reel/omp.h include/reel/region.h include/reel/reduction.h \
-	include/reel/task.h
 endif
 EXTRA_DIST += %D%/README.md %D%/libreel-omp.map

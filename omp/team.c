@@ -3,6 +3,8 @@
 
 #include "team.h"
 
+#ifdef _OPENMP
+
 #include <omp.h>
 
 int reel_omp_threads(int threads)
@@ -33,3 +35,20 @@ void reel_omp_call(int threads, reel_omp_body *body, void *argument)
 #pragma omp parallel num_threads(threads) default(none) shared(body, argument)
 	body(argument);
 }
+
+#else
+
+int reel_omp_threads(int threads)
+{
+	(void)threads;
+	return 1;
+}
+
+/* As in a team whose threads become free one after the other. */
+void reel_omp_call(int threads, reel_omp_body *body, void *argument)
+{
+	for (int thread = 0; thread < threads; thread++)
+		body(argument);
+}
+
+#endif

@@ -59,13 +59,13 @@ check_PROGRAMS += %D%/t-pack
 endif
 
 if OPENMP
+check_PROGRAMS += %D%/t-omp-checkpoint
+endif
 check_PROGRAMS += \
-	%D%/t-omp-checkpoint \
 	%D%/t-region \
 	%D%/t-task \
 	%D%/t-reduction \
 	%D%/t-region-faults
-endif
 
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
@@ -126,7 +126,7 @@ EXTRA_DIST += \
 omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 %C%_t_region_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_region_faults_LDADD = $(omp_test_libraries)
-%C%_t_region_faults_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
+%C%_t_region_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
 %C%_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
