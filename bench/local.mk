@@ -54,7 +54,7 @@ noinst_PROGRAMS += %D%/reel-bench-dropin
 %C%_reel_bench_dropin_LDADD = libreel-adstack-core.la -ldl -lm
 
 if OPENMP
-%C%_reel_bench_SOURCES += %D%/b-lookahead.c
+%C%_reel_bench_SOURCES += %D%/b-lookahead.c %D%/b-adjoint.c
 %C%_reel_bench_LDADD += libreel-omp.la
 endif
 

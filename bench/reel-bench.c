@@ -22,7 +22,7 @@ static void (*const subjects[])(void) = {
 	bench_threads, bench_kernels, bench_peer,   bench_memory_held, bench_spill,
 	bench_plan,    bench_checkpoint,
 #if HAVE_OPENMP
-	bench_lookahead,
+	bench_lookahead, bench_adjoint,
 #endif
 	bench_instructions,
 #if defined(HAVE_CXX)

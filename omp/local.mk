@@ -1,7 +1,7 @@
 # libreel-omp: what Reel does with several threads of an OpenMP program. Without OpenMP its lanes
 # and tasks serve other threads, and its sweeps run on one.
-reelinclude_HEADERS += include/reel/omp.h include/reel/region.h include/reel/reduction.h \
-	include/reel/task.h
+reelinclude_HEADERS += include/reel/omp.h include/reel/adjoint.h include/reel/region.h \
+	include/reel/reduction.h include/reel/task.h
 
 noinst_LTLIBRARIES += libreel-omp-core.la
 libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(OPENMP_CFLAGS)
@@ -19,9 +19,17 @@ libreel_omp_core_la_SOURCES = \
 	%D%/lookahead-open.c \
 	%D%/halving.c %D%/halving-rule.h \
 	%D%/buffer.c %D%/buffer.h \
+	%D%/adjoint.c %D%/adjoint.h \
+	%D%/adjoint-lane.c %D%/adjoint-lane.h \
+	%D%/adjoint-reduce.c \
+	%D%/adjoint-check.c \
+	%D%/adjoint-copy.c \
 	%D%/team.c %D%/team.h
 libreel_omp_unseen = %D%/libreel_omp_core_la-team.lo
 $(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
+# Its loops are to become vector loops, with -O2 too.
+libreel_omp_vectorised = %D%/libreel_omp_core_la-adjoint-reduce.lo
+$(libreel_omp_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
 
 lib_LTLIBRARIES += libreel-omp.la
 libreel_omp_la_SOURCES =

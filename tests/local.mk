@@ -59,9 +59,12 @@ check_PROGRAMS += %D%/t-pack
 endif
 
 if OPENMP
-check_PROGRAMS += %D%/t-omp-checkpoint
+check_PROGRAMS += %D%/t-omp-checkpoint %D%/t-adjoint-omp
 endif
 check_PROGRAMS += \
+	%D%/t-adjoint \
+	%D%/t-adjoint-check \
+	%D%/t-adjoint-faults \
 	%D%/t-region \
 	%D%/t-task \
 	%D%/t-reduction \
@@ -92,7 +95,7 @@ AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
 	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
-	%D%/adstack-support.h %D%/thread-team.h
+	%D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -133,6 +136,16 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 %C%_t_region_LDADD = $(omp_test_libraries)
 %C%_t_reduction_LDADD = $(omp_test_libraries)
 %C%_t_task_LDADD = $(omp_test_libraries)
+
+%C%_t_adjoint_LDADD = $(omp_test_libraries)
+%C%_t_adjoint_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
+%C%_t_adjoint_check_LDADD = $(omp_test_libraries)
+%C%_t_adjoint_check_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
+%C%_t_adjoint_omp_LDADD = $(omp_test_libraries)
+%C%_t_adjoint_omp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_adjoint_faults_LDADD = $(omp_test_libraries)
+%C%_t_adjoint_faults_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) \
+	-Wl,--wrap=calloc,--wrap=mmap
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm

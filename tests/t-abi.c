@@ -6,6 +6,7 @@
 #include <config.h>
 
 #include <reel.h>
+#include <reel/adjoint.h>
 #include <reel/reduction.h>
 #include <reel/task.h>
 
@@ -58,6 +59,17 @@ static const struct {
 	{"reel_order", sizeof(reel_order), 8},
 	{"reel_reducer", sizeof(reel_reducer), 40},
 	{"reel_dependence", sizeof(reel_dependence), 16},
+	{"reel_adjoint_view", sizeof(reel_adjoint_view), 40},
+	MEMBER(reel_adjoint_view, copy, 0),
+	MEMBER(reel_adjoint_view, touched, 8),
+	MEMBER(reel_adjoint_view, adjoint, 16),
+	MEMBER(reel_adjoint_view, shift, 24),
+	MEMBER(reel_adjoint_view, policy, 28),
+	MEMBER(reel_adjoint_view, lane, 32),
+	{"reel_adjoint_view_float", sizeof(reel_adjoint_view_float), 40},
+	{"struct reel_adjoint_options", sizeof(struct reel_adjoint_options), 72},
+	{"struct reel_adjoint_stats", sizeof(struct reel_adjoint_stats), 96},
+	{"struct reel_adjoint_conflict", sizeof(struct reel_adjoint_conflict), 24},
 };
 
 int main(void)

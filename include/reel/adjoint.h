@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Adjoint accumulation: several lanes of a parallel reverse sweep add to one array.
+ *
+ * Where a loop reads x[i] in several iterations, its adjoint adds to x_bar[i] in several,
+ * and iterations run by different threads then add to the same element. One object per
+ * array knows how they do it; the code that adds is the same for all policies.
+ *
+ *	reel_adjoint_open(&adjoint, x_bar, n, &(struct reel_adjoint_options){.name = "x_bar"});
+ *	for each reverse sweep:
+ *		reel_adjoint_begin(adjoint, lanes);
+ *		each lane, on any thread, one thread at a time:
+ *			reel_adjoint_view view = reel_adjoint_lane(adjoint, lane);
+ *			reel_adjoint_add(&view, i, v);                   x_bar[i] += v
+ *		each thread, when all lanes are done:
+ *			reel_adjoint_reduce(adjoint, thread, threads);
+ *		reel_adjoint_end(adjoint);                               x_bar is complete
+ *	reel_adjoint_close(adjoint);
+ *
+ * A lane is a number below `lanes`, not a thread: one thread may run several lanes, in any
+ * order. Nothing here needs OpenMP; what is convenient under it is at the end.
+ *
+ * Policies. What each costs beside a plain x_bar[i] += v, and what it promises:
+ *
+ *   OWNER    adds go straight to the array. Free. For a program that knows that no two
+ *            lanes use the same element between two phases; check mode proves or refutes
+ *            it for a run.
+ *   PRIVATE  each lane but lane 0, which adds to the array itself, has a copy of its own,
+ *            that reel_adjoint_reduce() adds to the array: each element in the order of
+ *            the lanes, so that the result is the same to the last bit for the same lanes,
+ *            however many threads run them or reduce. An add looks at a byte more than a
+ *            plain one. Memory is only taken for pages that a lane adds to,
+ *            and kept for the next sweep; only blocks (64 to 1024 elements) that a lane
+ *            has added to are reduced and made zero again, at some 0.3 to 0.7 ns per
+ *            element and lane.
+ *   ATOMIC   adds are relaxed compare-and-swap in the array: 5 to 20 times a plain add
+ *            where no other lane is near, up to 80 times where lanes meet. No memory. Sums
+ *            are right but for rounding, which differs from run to run.
+ *   AUTOMATIC  PRIVATE, if the copies that the lanes could need at most are within the
+ *            budget and can be mapped; else ATOMIC. That is decided in
+ *            reel_adjoint_begin() for the whole sweep; `policy` in the statistics says
+ *            what it is. PRIVATE pays where a lane adds more than about once per 7
+ *            elements of the blocks that it adds to: a program that adds to few scattered
+ *            elements of a large array, and does little else, asks for ATOMIC.
+ *
+ * With one lane nothing is shared: AUTOMATIC and PRIVATE are OWNER then, without a copy.
+ *
+ * Reading. Reverse code also reads and clears adjoints (y_bar = a[i]; a[i] = 0). During a
+ * sweep that is meaningful under OWNER only, for elements that the lane owns in this phase:
+ * reel_adjoint_take(). Under the other policies sums are complete, and the array may be read
+ * and written as any other, before reel_adjoint_begin(), after reel_adjoint_end(), and at a
+ * barrier where all copies have been reduced, before lanes go on adding.
+ *
+ * Check mode (REEL_ADJOINT_CHECKED, or REEL_CHECKED=1 in the environment at
+ * reel_adjoint_open()) notes for each element which lane used it last in this phase. The
+ * first element that two lanes use is reported by index, lanes and phase; indices are
+ * checked; an add under OWNER is atomic, so that sums are right all the same, and the check
+ * races with nothing. Whichever threads the lanes run on, and in whatever order, a conflict
+ * in what they did is found; what another input would do is not known, and what the program
+ * does to the array itself is not seen. It takes 8 bytes an element, of the pages that are
+ * used, and some 10 ns an add.
+ *
+ * Threads.
+ *   open, close, begin, end, trim     one thread, while no other one uses the object
+ *   lane, add, take, span, add_span   any thread; one at a time for a lane
+ *   reduce                            several threads, each with a part of its own, and no
+ *                                     lane adds meanwhile
+ *   phase, get_stats, get_conflict,   any thread, at any time
+ *   message
+ * The order between them is made by the program: a barrier, or the start and the join of
+ * threads, lies between begin and adds, between adds and reduce, between reduce and end.
+ */
+#ifndef REEL_ADJOINT_H
+#define REEL_ADJOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <reel/compiler.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_adjoint reel_adjoint;
+
+enum reel_adjoint_policy {
+	REEL_ADJOINT_AUTOMATIC,
+	REEL_ADJOINT_OWNER,
+	REEL_ADJOINT_PRIVATE,
+	REEL_ADJOINT_ATOMIC
+};
+
+/* Check mode. */
+#define REEL_ADJOINT_CHECKED 1u
+
+#define REEL_ADJOINT_MOST_LANES 65536u
+
+/* The budget, unless another one is asked for. */
+#define REEL_ADJOINT_BUDGET ((size_t)1 << 30)
+
+/* All zero, or NULL, is sensible. */
+struct reel_adjoint_options {
+	enum reel_adjoint_policy policy;
+	/* REEL_ADJOINT_CHECKED */
+	unsigned flags;
+	/*
+	 * Bytes that the copies of this array may take if every lane adds to every element.
+	 * 0: REEL_ADJOINT_BUDGET; SIZE_MAX: no bound.
+	 */
+	size_t budget;
+	/* For messages; the first 63 bytes are kept. NULL: "adjoint". */
+	const char *name;
+	/* Called once, by the thread that meets the first error. NULL: a line on stderr. */
+	void (*report)(void *context, const char *message);
+	void *report_context;
+	/* For options to come: all 0. */
+	uint64_t reserved[4];
+};
+
+struct reel_adjoint_stats {
+	enum reel_adjoint_policy policy; /* in force in this sweep, or in the last one */
+	unsigned lanes;                  /* of this sweep; 0 between sweeps */
+	uint64_t sweeps;                 /* begun so far */
+	uint64_t refused;    /* sweeps for whose copies there was no budget or no memory */
+	uint64_t copies;     /* that exist, kept from earlier sweeps, too */
+	uint64_t copy_bytes; /* addresses of these; memory is taken for touched pages only */
+	uint64_t block_bytes;    /* what is reduced at once */
+	uint64_t reduced_blocks; /* so far, of all lanes */
+	uint64_t conflicts;      /* found so far by check mode; one element may count often */
+	uint64_t reserved[4];    /* 0 */
+};
+
+/* The first two lanes that check mode found at the same element in one phase. */
+struct reel_adjoint_conflict {
+	size_t index;
+	unsigned lanes[2]; /* in the order in which they came */
+	int phase;
+};
+
+/*
+ * What a lane adds through: a plain struct to keep in a local variable, so that a loop has
+ * it in registers. Valid from reel_adjoint_begin() to reel_adjoint_end(). Its members are for
+ * the inline functions below.
+ */
+typedef struct reel_adjoint_view {
+	double *copy;
+	bool *touched; /* a flag for each block; NULL: it is the array itself */
+	reel_adjoint *adjoint;
+	unsigned shift;  /* of an index to its block */
+	unsigned policy; /* AUTOMATIC: as the library says */
+	unsigned lane;
+	unsigned reserved;
+} reel_adjoint_view;
+
+typedef struct reel_adjoint_view_float {
+	float *copy;
+	bool *touched;
+	reel_adjoint *adjoint;
+	unsigned shift;
+	unsigned policy;
+	unsigned lane;
+	unsigned reserved;
+} reel_adjoint_view_float;
+
+/*
+ * Open an object for `array` of n elements, which stays the caller's and has to stay where it
+ * is until the close. It is never cleared: sums are added to what is in it. Elements
+ * next to it that other threads use share its first or last cache line, unless it is aligned.
+ *
+ * Returns 0, -ENOMEM, or -EINVAL: reel_adjoint_options_problem() says why, or `array` is
+ * NULL and n is not 0, or no array has so many elements. *adjoint is unchanged then.
+ *
+ * Cost: some allocations; in check mode a mapping of 8 n bytes.
+ */
+int reel_adjoint_open(reel_adjoint **adjoint, double *array, size_t n,
+		      const struct reel_adjoint_options *options);
+int reel_adjoint_open_float(reel_adjoint **adjoint, float *array, size_t n,
+			    const struct reel_adjoint_options *options);
+
+/* What open would refuse, in words, or NULL. A constant string. */
+const char *reel_adjoint_options_problem(const struct reel_adjoint_options *options);
+
+/* Return the copies to the system. NULL is allowed. 0, or -EBUSY: a sweep has not ended. */
+int reel_adjoint_close(reel_adjoint *adjoint);
+
+/*
+ * Begin a sweep by so many lanes, which may be another number in each sweep, in phase 0.
+ * Under PRIVATE, lanes beyond those of earlier sweeps get a mapping each, of which no page is
+ * touched yet: the thread that first adds to a page places it, which takes some microseconds.
+ *
+ * Returns 0; or, and nothing has begun, reel_adjoint_message() says why:
+ *   -EDQUOT  PRIVATE, whose bits were asked for, and the budget is too small for the copies
+ *   -ENOMEM  no memory for copies, under PRIVATE; or none for a list of the lanes
+ *   -EINVAL  no lanes, or more than REEL_ADJOINT_MOST_LANES
+ *   -EBUSY   a sweep has not ended
+ */
+int reel_adjoint_begin(reel_adjoint *adjoint, unsigned lanes);
+
+/*
+ * A new phase: what lanes have used so far others may use now. Its number is for
+ * the report; one that is the same as before is no new phase, so that every thread may call
+ * this after a barrier. It matters to check mode only, and completes no sums.
+ */
+void reel_adjoint_phase(reel_adjoint *adjoint, int phase);
+
+/*
+ * Add the copies to the array and make them zero again: part `part` of `parts`, for
+ * several threads at once (0 of 1: all of it). Parts are disjoint lines of the array, dealt in
+ * turn; the result does not depend on how many there are. Under other policies: nothing.
+ *
+ * Returns 0, or -EINVAL if there is no such part.
+ *
+ * Cost: for each block that a lane has added to, 0.3 to 0.7 ns an element; for each other one
+ * some 0.1 ns a lane.
+ */
+int reel_adjoint_reduce(reel_adjoint *adjoint, unsigned part, unsigned parts);
+
+/*
+ * End a sweep. What has not been reduced yet is, by this thread. Copies are kept.
+ *
+ * Returns 0; -EINVAL: none has begun; or the first error there was, as long as the object is
+ * open (reel_adjoint_message() has it in words):
+ *   -EADDRINUSE  check mode refuted OWNER
+ *   -ERANGE      check mode met an index out of range; what it should add is dropped
+ *   -EINVAL      a lane that does not exist, or not of that type; a span under ATOMIC; a take
+ *                under PRIVATE or ATOMIC
+ */
+int reel_adjoint_end(reel_adjoint *adjoint);
+
+/* Give the copies back to the system, between sweeps. Returns the bytes of their addresses. */
+size_t reel_adjoint_trim(reel_adjoint *adjoint);
+
+void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_stats *stats);
+
+/*
+ * Whether check mode has found a conflict, whatever the policy; if so the first one is stored
+ * in *conflict. Under OWNER it is an error, too; under the others it says that OWNER would not do.
+ */
+bool reel_adjoint_get_conflict(const reel_adjoint *adjoint, struct reel_adjoint_conflict *conflict);
+
+/*
+ * The first error, else why the last reel_adjoint_begin() was refused, or took ATOMIC, else "".
+ * Valid until the close or the next begin.
+ */
+const char *reel_adjoint_message(const reel_adjoint *adjoint);
+
+/* ---- A lane, out of line ------------------------------------------------------- */
+
+/*
+ * What the inline functions below do, for languages without them, at the price of a call. They
+ * test the lane; the inline ones call them for all that is not a plain add.
+ */
+void reel_adjoint_lane_add(reel_adjoint *adjoint, unsigned lane, size_t i, double v);
+void reel_adjoint_lane_add_span(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n,
+				const double *v);
+double *reel_adjoint_lane_span(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n);
+double reel_adjoint_lane_take(reel_adjoint *adjoint, unsigned lane, size_t i);
+
+void reel_adjoint_lane_add_float(reel_adjoint *adjoint, unsigned lane, size_t i, float v);
+void reel_adjoint_lane_add_span_float(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n,
+				      const float *v);
+float *reel_adjoint_lane_span_float(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n);
+float reel_adjoint_lane_take_float(reel_adjoint *adjoint, unsigned lane, size_t i);
+
+/* Where the view of a lane is kept; of no lane: one whose adds are reported and dropped. */
+const reel_adjoint_view *reel_adjoint_lane_view(reel_adjoint *adjoint, unsigned lane);
+const reel_adjoint_view_float *reel_adjoint_lane_view_float(reel_adjoint *adjoint, unsigned lane);
+
+/* ---- A lane, inline ------------------------------------------------------------- */
+
+/*
+ * Each of these for double, and for float with the suffix _float and reel_adjoint_view_float.
+ * Indices are not checked, but in check mode.
+ *
+ *   reel_adjoint_view reel_adjoint_lane(reel_adjoint *adjoint, unsigned lane);
+ *
+ *   void reel_adjoint_add(const reel_adjoint_view *view, size_t i, double v);
+ *
+ *	array[i] += v. Which policy it is can be told before a loop, and compilers do, if the
+ *	view is a local variable. What a lane adds to one element is added up in that order.
+ *
+ *   void reel_adjoint_add_span(const reel_adjoint_view *view, size_t first, size_t n,
+ *                              const double *v);
+ *
+ *	array[first + k] += v[k] for all k < n, by a vector loop but under ATOMIC.
+ *
+ *   double *reel_adjoint_span(const reel_adjoint_view *view, size_t first, size_t n);
+ *
+ *	Where the lane may add to n elements itself, until the next phase or reduction: to the
+ *	k-th of them at [k]. Under PRIVATE what is there is not the sum so far: add to it, and
+ *	do not set it. Check mode takes all n as used. NULL under ATOMIC, which is an error:
+ *	only OWNER and PRIVATE have spans.
+ *
+ *   double reel_adjoint_take(const reel_adjoint_view *view, size_t i);
+ *
+ *	y_bar = array[i]; array[i] = 0. Only under OWNER; an error and NaN under the others.
+ */
+#if defined(__GNUC__)
+/* One attempt; who fails goes to the library, so that a loop of adds has no loop in it. */
+#define REEL_ADJOINT_TRY_ATOMIC(type, target, v)                                                   \
+	__extension__({                                                                            \
+		type seen, sum;                                                                    \
+		/* Relaxed: sums order no other memory. */                                         \
+		__atomic_load(target, &seen, __ATOMIC_RELAXED);                                    \
+		sum = seen + (v);                                                                  \
+		__atomic_compare_exchange(target, &seen, &sum, true, __ATOMIC_RELAXED,             \
+					  __ATOMIC_RELAXED);                                       \
+	})
+#else
+#define REEL_ADJOINT_TRY_ATOMIC(type, target, v) false
+#endif
+
+/* OWNER and PRIVATE: what the lane adds to is its own. */
+#define REEL_ADJOINT_IS_PLAIN(view)                                                                \
+	((view)->policy - REEL_ADJOINT_OWNER <= REEL_ADJOINT_PRIVATE - REEL_ADJOINT_OWNER)
+
+#define REEL_ADJOINT_FUNCTIONS(type, suffix)                                                       \
+	static inline reel_adjoint_view##suffix reel_adjoint_lane##suffix(reel_adjoint *adjoint,   \
+									  unsigned lane)           \
+	{                                                                                          \
+		return *reel_adjoint_lane_view##suffix(adjoint, lane);                             \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE void reel_adjoint_touch##suffix(const reel_adjoint_view##suffix *view,  \
+							   size_t block)                           \
+	{                                                                                          \
+		if (REEL_UNLIKELY(!view->touched[block]))                                          \
+			view->touched[block] = true;                                               \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE void reel_adjoint_add##suffix(const reel_adjoint_view##suffix *view,    \
+							 size_t i, type v)                         \
+	{                                                                                          \
+		if (REEL_ADJOINT_IS_PLAIN(view)) {                                                 \
+			if (view->touched)                                                         \
+				reel_adjoint_touch##suffix(view, i >> view->shift);                \
+			view->copy[i] += v;                                                        \
+		} else if (view->policy != REEL_ADJOINT_ATOMIC ||                                  \
+			   !REEL_ADJOINT_TRY_ATOMIC(type, &view->copy[i], v)) {                    \
+			reel_adjoint_lane_add##suffix(view->adjoint, view->lane, i, v);            \
+		}                                                                                  \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE type *reel_adjoint_span##suffix(const reel_adjoint_view##suffix *view,  \
+							   size_t first, size_t n)                 \
+	{                                                                                          \
+		if (REEL_UNLIKELY(!REEL_ADJOINT_IS_PLAIN(view)))                                   \
+			return reel_adjoint_lane_span##suffix(view->adjoint, view->lane, first,    \
+							      n);                                  \
+		if (view->touched && n)                                                            \
+			for (size_t b = first >> view->shift; b <= (first + n - 1) >> view->shift; \
+			     b++)                                                                  \
+				reel_adjoint_touch##suffix(view, b);                               \
+		return view->copy + first;                                                         \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE void reel_adjoint_add_span##suffix(                                     \
+		const reel_adjoint_view##suffix *view, size_t first, size_t n, const type *v)      \
+	{                                                                                          \
+		type *target;                                                                      \
+                                                                                                   \
+		if (REEL_UNLIKELY(!REEL_ADJOINT_IS_PLAIN(view))) {                                 \
+			reel_adjoint_lane_add_span##suffix(view->adjoint, view->lane, first, n,    \
+							   v);                                     \
+			return;                                                                    \
+		}                                                                                  \
+		target = reel_adjoint_span##suffix(view, first, n);                                \
+		for (size_t k = 0; k < n; k++)                                                     \
+			target[k] += v[k];                                                         \
+	}                                                                                          \
+                                                                                                   \
+	REEL_ALWAYS_INLINE type reel_adjoint_take##suffix(const reel_adjoint_view##suffix *view,   \
+							  size_t i)                                \
+	{                                                                                          \
+		type v;                                                                            \
+                                                                                                   \
+		if (REEL_UNLIKELY(view->policy != REEL_ADJOINT_OWNER))                             \
+			return reel_adjoint_lane_take##suffix(view->adjoint, view->lane, i);       \
+		v = view->copy[i];                                                                 \
+		view->copy[i] = 0;                                                                 \
+		return v;                                                                          \
+	}
+
+REEL_ADJOINT_FUNCTIONS(double, )
+REEL_ADJOINT_FUNCTIONS(float, _float)
+
+/* ---- Under OpenMP ---------------------------------------------------------------- */
+
+#ifdef _OPENMP
+/*
+ * Called by all threads of a team, where a barrier may stand: when all lanes are done, the
+ * threads share the reduction, and sums are complete for all of them.
+ */
+static inline void reel_adjoint_omp_reduce(reel_adjoint *adjoint)
+{
+#pragma omp barrier
+	reel_adjoint_reduce(adjoint, (unsigned)omp_get_thread_num(),
+			    (unsigned)omp_get_num_threads());
+#pragma omp barrier
+}
+
+/* The same: a barrier, and a new phase. */
+static inline void reel_adjoint_omp_phase(reel_adjoint *adjoint, int phase)
+{
+#pragma omp barrier
+	reel_adjoint_phase(adjoint, phase);
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What lanes do where it is not inline: check mode, errors, and languages without the header. */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "adjoint.h"
+
+/* In check mode lanes that conflict under OWNER are not to lose sums, nor to race. */
+static bool is_plain(const reel_adjoint *adjoint)
+{
+	return adjoint->policy == REEL_ADJOINT_PRIVATE ||
+	       (adjoint->policy == REEL_ADJOINT_OWNER && !adjoint->users);
+}
+
+static void touch(const reel_adjoint *adjoint, struct adjoint_lane *lane, size_t first, size_t n)
+{
+	if (!lane->touched || !n)
+		return;
+	for (size_t b = first >> adjoint->shift; b <= (first + n - 1) >> adjoint->shift; b++)
+		lane->touched[b] = true;
+}
+
+/* `nobody`, if there is no such lane of such elements. */
+static struct adjoint_lane *find_lane(reel_adjoint *adjoint, unsigned lane, size_t element)
+{
+	if (element != adjoint->element)
+		reel_adjoint_fail(adjoint, -EINVAL,
+				  "%s: its elements are %s: use the functions for them",
+				  adjoint->name,
+				  adjoint->element == sizeof(double) ? "double" : "float");
+	else if (lane >= adjoint->lanes_begun)
+		reel_adjoint_fail(adjoint, -EINVAL, "%s: there is no lane %u: the sweep has %u",
+				  adjoint->name, lane, adjoint->lanes_begun);
+	else
+		return &adjoint->lanes[lane];
+	return &adjoint->nobody;
+}
+
+/* NULL: it may not. */
+static struct adjoint_lane *use(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n,
+				size_t element)
+{
+	struct adjoint_lane *user = find_lane(adjoint, lane, element);
+
+	if (user == &adjoint->nobody)
+		return NULL;
+	if (adjoint->users && !reel_adjoint_check_use(adjoint, lane, first, n))
+		return NULL;
+	return user;
+}
+
+#define TYPE double
+#define VIEW reel_adjoint_view
+#define VIEWED of_double
+#define NAME(stem) stem
+#include "adjoint-lane.h"
+#undef TYPE
+#undef VIEW
+#undef VIEWED
+#undef NAME
+
+#define TYPE float
+#define VIEW reel_adjoint_view_float
+#define VIEWED of_float
+#define NAME(stem) stem##_float
+#include "adjoint-lane.h"

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reduction: block by block, so that what is added to stays in the first cache, and lane by
+ * lane, so that each element has one order of additions whoever reduces it. A part has whole
+ * lines of flags: no two threads store to the same one.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "adjoint.h"
+
+static void add_doubles(double *restrict array, double *restrict copy, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		array[i] += copy[i];
+		copy[i] = 0;
+	}
+}
+
+static void add_floats(float *restrict array, float *restrict copy, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		array[i] += copy[i];
+		copy[i] = 0;
+	}
+}
+
+/* The copy has whole blocks, the array may end before. */
+static void reduce_block(reel_adjoint *adjoint, struct adjoint_lane *lane, size_t block)
+{
+	size_t first = block << adjoint->shift;
+	size_t n = (size_t)1 << adjoint->shift;
+
+	if (n > adjoint->n - first)
+		n = adjoint->n - first;
+	if (adjoint->element == sizeof(double))
+		add_doubles((double *)adjoint->array + first, (double *)lane->copy + first, n);
+	else
+		add_floats((float *)adjoint->array + first, (float *)lane->copy + first, n);
+}
+
+/* Of blocks [first, first + 8), in all lanes: whether any has been touched. */
+static bool is_touched(const reel_adjoint *adjoint, size_t first)
+{
+	uint64_t any = 0;
+
+	for (unsigned l = 1; l < adjoint->lanes_begun; l++) {
+		uint64_t flags;
+
+		memcpy(&flags, &adjoint->lanes[l].touched[first], sizeof flags);
+		any |= flags;
+	}
+	return any != 0;
+}
+
+static uint64_t reduce_lanes(reel_adjoint *adjoint, size_t block)
+{
+	uint64_t reduced = 0;
+
+	for (unsigned l = 1; l < adjoint->lanes_begun; l++) {
+		struct adjoint_lane *lane = &adjoint->lanes[l];
+
+		if (!lane->touched[block])
+			continue;
+		lane->touched[block] = false;
+		reduce_block(adjoint, lane, block);
+		reduced++;
+	}
+	return reduced;
+}
+
+/* The flags go on to the end of a line, without blocks to them: untouched. */
+static uint64_t reduce_line(reel_adjoint *adjoint, size_t line)
+{
+	uint64_t reduced = 0;
+
+	for (size_t first = line; first < line + ADJOINT_LINE; first += sizeof(uint64_t))
+		if (is_touched(adjoint, first))
+			for (size_t b = 0; b < sizeof(uint64_t); b++)
+				reduced += reduce_lanes(adjoint, first + b);
+	return reduced;
+}
+
+void reel_adjoint_reduce_part(reel_adjoint *adjoint, unsigned part, unsigned parts)
+{
+	size_t lines = (adjoint->blocks + ADJOINT_LINE - 1) / ADJOINT_LINE;
+	uint64_t reduced = 0;
+
+	if (adjoint->policy != REEL_ADJOINT_PRIVATE)
+		return;
+	for (size_t line = part; line < lines; line += parts)
+		reduced += reduce_line(adjoint, line * ADJOINT_LINE);
+	/* Relaxed: it guards no memory. */
+	atomic_fetch_add_explicit(&adjoint->reduced, reduced, memory_order_relaxed);
+}
+
+int reel_adjoint_reduce(reel_adjoint *adjoint, unsigned part, unsigned parts)
+{
+	if (part >= parts)
+		return -EINVAL;
+	reel_adjoint_reduce_part(adjoint, part, parts);
+	return 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of an object: its sweeps, the policy of each, and the copies that they keep. */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adjoint.h"
+
+/* The flags of a copy are to fit into the first cache beside what is added to. */
+#define LEAST_SHIFT 6
+#define MOST_FLAGS 4096
+#define MOST_BLOCK_BYTES 4096
+
+/* ---- Errors ---- */
+
+static void report_on_stderr(void *context, const char *message)
+{
+	(void)context;
+	fprintf(stderr, "reel: %s\n", message);
+}
+
+void reel_adjoint_fail(reel_adjoint *adjoint, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	/* Relaxed: who is first owns the message until the release. */
+	if (atomic_flag_test_and_set_explicit(&adjoint->error_claimed, memory_order_relaxed))
+		return;
+	va_start(arguments, format);
+	vsnprintf(adjoint->message, sizeof adjoint->message, format, arguments);
+	va_end(arguments);
+	/* Release: pairs with the acquire in error_of(). */
+	atomic_store_explicit(&adjoint->error, error, memory_order_release);
+	adjoint->report(adjoint->report_context, adjoint->message);
+}
+
+static int error_of(const reel_adjoint *adjoint)
+{
+	/* Acquire: pairs with the release in reel_adjoint_fail(). */
+	return atomic_load_explicit(&adjoint->error, memory_order_acquire);
+}
+
+const char *reel_adjoint_message(const reel_adjoint *adjoint)
+{
+	if (error_of(adjoint))
+		return adjoint->message;
+	return adjoint->refusal ? adjoint->refusal : "";
+}
+
+/* ---- Open and close ---- */
+
+static const struct reel_adjoint_options no_options;
+
+const char *reel_adjoint_options_problem(const struct reel_adjoint_options *options)
+{
+	if (!options)
+		return NULL;
+	if ((unsigned)options->policy > REEL_ADJOINT_ATOMIC)
+		return "policy must be REEL_ADJOINT_AUTOMATIC, OWNER, PRIVATE or ATOMIC";
+	if (options->flags & ~REEL_ADJOINT_CHECKED)
+		return "flags must be 0 or REEL_ADJOINT_CHECKED";
+	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
+		if (options->reserved[i])
+			return "reserved must be 0: set the options to 0 before setting some";
+	return NULL;
+}
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+/* The flags lie behind the elements of whole blocks, in whole lines. */
+static size_t flags_offset(const reel_adjoint *adjoint)
+{
+	return round_up((adjoint->blocks << adjoint->shift) * adjoint->element, ADJOINT_LINE);
+}
+
+static void lay_out(reel_adjoint *adjoint)
+{
+	size_t flags;
+
+	adjoint->shift = LEAST_SHIFT;
+	while (adjoint->element << adjoint->shift < MOST_BLOCK_BYTES &&
+	       adjoint->n >> adjoint->shift > MOST_FLAGS)
+		adjoint->shift++;
+	adjoint->blocks = adjoint->n >> adjoint->shift;
+	adjoint->blocks += adjoint->n != adjoint->blocks << adjoint->shift;
+	flags = round_up(adjoint->blocks, ADJOINT_LINE);
+	adjoint->copy_bytes = flags_offset(adjoint) + flags;
+	adjoint->mapped_bytes = reel_adjoint_copy_bytes(adjoint->copy_bytes);
+}
+
+static void set_view(reel_adjoint *adjoint, struct adjoint_lane *lane, unsigned number,
+		     enum reel_adjoint_policy policy)
+{
+	if (adjoint->element == sizeof(double))
+		lane->view.of_double = (reel_adjoint_view){.copy = (double *)lane->copy,
+							   .touched = lane->touched,
+							   .adjoint = adjoint,
+							   .shift = adjoint->shift,
+							   .policy = policy,
+							   .lane = number};
+	else
+		lane->view.of_float = (reel_adjoint_view_float){.copy = (float *)lane->copy,
+								.touched = lane->touched,
+								.adjoint = adjoint,
+								.shift = adjoint->shift,
+								.policy = policy,
+								.lane = number};
+}
+
+static void set_options(reel_adjoint *adjoint, const struct reel_adjoint_options *options)
+{
+	adjoint->asked = options->policy;
+	adjoint->flags = options->flags;
+	adjoint->budget = options->budget ? options->budget : REEL_ADJOINT_BUDGET;
+	adjoint->report = options->report ? options->report : report_on_stderr;
+	adjoint->report_context = options->report_context;
+	snprintf(adjoint->name, sizeof adjoint->name, "%s",
+		 options->name ? options->name : "adjoint");
+}
+
+static int open_array(reel_adjoint **opened, void *array, size_t n, size_t element,
+		      const struct reel_adjoint_options *options)
+{
+	reel_adjoint *adjoint;
+
+	if (reel_adjoint_options_problem(options) || (n && !array) || n > PTRDIFF_MAX / element)
+		return -EINVAL;
+	adjoint = calloc(1, sizeof *adjoint);
+	if (!adjoint)
+		return -ENOMEM;
+	adjoint->array = array;
+	adjoint->n = n;
+	adjoint->element = element;
+	set_options(adjoint, options ? options : &no_options);
+	lay_out(adjoint);
+	set_view(adjoint, &adjoint->nobody, UINT_MAX, REEL_ADJOINT_AUTOMATIC);
+	if (reel_adjoint_asked_to_check(adjoint->flags) && reel_adjoint_check_open(adjoint)) {
+		free(adjoint);
+		return -ENOMEM;
+	}
+	*opened = adjoint;
+	return 0;
+}
+
+int reel_adjoint_open(reel_adjoint **adjoint, double *array, size_t n,
+		      const struct reel_adjoint_options *options)
+{
+	return open_array(adjoint, array, n, sizeof *array, options);
+}
+
+int reel_adjoint_open_float(reel_adjoint **adjoint, float *array, size_t n,
+			    const struct reel_adjoint_options *options)
+{
+	return open_array(adjoint, array, n, sizeof *array, options);
+}
+
+int reel_adjoint_close(reel_adjoint *adjoint)
+{
+	if (!adjoint)
+		return 0;
+	if (adjoint->lanes_begun)
+		return -EBUSY;
+	reel_adjoint_trim(adjoint);
+	reel_adjoint_check_close(adjoint);
+	free(adjoint->lanes);
+	free(adjoint);
+	return 0;
+}
+
+/* ---- Copies ---- */
+
+static int refuse(reel_adjoint *adjoint, int error, const char *why)
+{
+	adjoint->refusal = why;
+	return error;
+}
+
+/* Lanes that there have been keep what they have. */
+static int make_lanes(reel_adjoint *adjoint, unsigned count)
+{
+	struct adjoint_lane *lanes;
+
+	if (count <= adjoint->lanes_made)
+		return 0;
+	lanes = calloc(count, sizeof *lanes);
+	if (!lanes)
+		return -ENOMEM;
+	if (adjoint->lanes_made)
+		memcpy(lanes, adjoint->lanes, adjoint->lanes_made * sizeof *lanes);
+	free(adjoint->lanes);
+	adjoint->lanes = lanes;
+	adjoint->lanes_made = count;
+	return 0;
+}
+
+/* An array without elements needs none. */
+static int make_copies(reel_adjoint *adjoint, unsigned lanes)
+{
+	if (adjoint->mapped_bytes && adjoint->budget / adjoint->mapped_bytes < lanes - 1)
+		return refuse(adjoint, -EDQUOT,
+			      "the copies of the lanes exceed the budget: raise it, or have "
+			      "fewer lanes");
+	for (unsigned l = 1; l < lanes && adjoint->n; l++)
+		if (!adjoint->lanes[l].kept.mapping &&
+		    reel_adjoint_copy_map(&adjoint->lanes[l].kept, adjoint->copy_bytes))
+			return refuse(adjoint, -ENOMEM,
+				      "the system has no memory for the copies of the lanes");
+	return 0;
+}
+
+static int choose_policy(reel_adjoint *adjoint, unsigned lanes)
+{
+	int error;
+
+	adjoint->policy = adjoint->asked;
+	if (adjoint->asked == REEL_ADJOINT_OWNER || adjoint->asked == REEL_ADJOINT_ATOMIC)
+		return 0;
+	adjoint->policy = lanes == 1 ? REEL_ADJOINT_OWNER : REEL_ADJOINT_PRIVATE;
+	error = make_copies(adjoint, lanes);
+	if (!error)
+		return 0;
+	adjoint->refused++;
+	if (adjoint->asked == REEL_ADJOINT_PRIVATE)
+		return error;
+	adjoint->policy = REEL_ADJOINT_ATOMIC;
+	return 0;
+}
+
+/* ---- Sweeps ---- */
+
+static void set_lane(reel_adjoint *adjoint, unsigned number)
+{
+	struct adjoint_lane *lane = &adjoint->lanes[number];
+	bool has_copy = adjoint->policy == REEL_ADJOINT_PRIVATE && number && lane->kept.mapping;
+
+	lane->copy = has_copy ? lane->kept.mapping : adjoint->array;
+	lane->touched = has_copy ? (bool *)lane->kept.mapping + flags_offset(adjoint) : NULL;
+	set_view(adjoint, lane, number,
+		 adjoint->users ? REEL_ADJOINT_AUTOMATIC : adjoint->policy);
+}
+
+int reel_adjoint_begin(reel_adjoint *adjoint, unsigned lanes)
+{
+	int error;
+
+	if (adjoint->lanes_begun)
+		return refuse(adjoint, -EBUSY, "the sweep before has not been ended");
+	if (!lanes || lanes > REEL_ADJOINT_MOST_LANES)
+		return refuse(adjoint, -EINVAL,
+			      "a sweep has 1 to REEL_ADJOINT_MOST_LANES lanes");
+	adjoint->refusal = NULL;
+	if (make_lanes(adjoint, lanes))
+		return refuse(adjoint, -ENOMEM, "there is no memory for so many lanes");
+	error = choose_policy(adjoint, lanes);
+	if (error)
+		return error;
+	adjoint->lanes_begun = lanes;
+	adjoint->sweeps++;
+	for (unsigned l = 0; l < lanes; l++)
+		set_lane(adjoint, l);
+	reel_adjoint_check_begin(adjoint);
+	return 0;
+}
+
+int reel_adjoint_end(reel_adjoint *adjoint)
+{
+	if (!adjoint->lanes_begun)
+		return -EINVAL;
+	reel_adjoint_reduce_part(adjoint, 0, 1);
+	adjoint->lanes_begun = 0;
+	return error_of(adjoint);
+}
+
+size_t reel_adjoint_trim(reel_adjoint *adjoint)
+{
+	size_t bytes = 0;
+
+	for (unsigned l = 0; l < adjoint->lanes_made && !adjoint->lanes_begun; l++) {
+		bytes += adjoint->lanes[l].kept.bytes;
+		reel_adjoint_copy_unmap(&adjoint->lanes[l].kept);
+	}
+	return bytes;
+}
+
+void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_stats *stats)
+{
+	*stats = (struct reel_adjoint_stats){.policy = adjoint->policy,
+					     .lanes = adjoint->lanes_begun,
+					     .sweeps = adjoint->sweeps,
+					     .refused = adjoint->refused,
+					     .block_bytes = adjoint->element << adjoint->shift};
+	for (unsigned l = 0; l < adjoint->lanes_made; l++) {
+		stats->copies += adjoint->lanes[l].kept.mapping != NULL;
+		stats->copy_bytes += adjoint->lanes[l].kept.bytes;
+	}
+	/* Relaxed: counters. */
+	stats->reduced_blocks = atomic_load_explicit(&adjoint->reduced, memory_order_relaxed);
+	stats->conflicts = atomic_load_explicit(&adjoint->conflicts, memory_order_relaxed);
+}
