@@ -5,7 +5,9 @@
  * reverse sweep comes to next, and whether that is what it asks for.
  *
  *	lane.c    lanes, their notes, their errors, holds
- *	region.c  regions: what a lane is part of; phases; lanes of a lane
+ *	lane-table.c  the lanes of a lane
+ *	region.c  regions: what a lane is part of
+ *	phase.c   what a lane records between two barriers
  *	share.c   which thread takes which lane
  *	loop.c    loops: chunks, runs
  *	order.c   who was first in a critical section
@@ -151,7 +153,7 @@ uint64_t reel_lane_height(const reel_tape *tape);
 /* Who waits looks again whether a lane has failed. */
 void reel_order_wake_all(void);
 
-/* ---- region.c ---- */
+/* ---- lane-table.c ---- */
 
 /* Lane `index`, made if it is not there yet; NULL: no memory. */
 reel_lane *reel_lane_child(reel_lane *parent, int32_t index);
@@ -159,6 +161,19 @@ reel_lane *reel_lane_child(reel_lane *parent, int32_t index);
 reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
 /* All places that may hold one: those below this. */
 int32_t reel_lane_places(const reel_lane *parent);
+
+/* ---- phase.c ---- */
+
+void reel_phase_open(reel_lane *lane, uint64_t phase);
+void reel_phase_close(reel_lane *lane);
+/* The same phase in the reverse sweep; and all of it has been reversed, or it is an error. */
+void reel_phase_reopen(reel_lane *lane, uint64_t phase);
+void reel_phase_leave(reel_lane *lane);
+/* Which phase a round is, in the region's direction; and bring a lane to it. */
+uint64_t reel_phase_of(const reel_region *region, int64_t round);
+void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round);
+
+/* ---- region.c ---- */
 
 /* There is no memory for one of its lanes: an error of the region. */
 void reel_region_lacks_lane(reel_region *region);

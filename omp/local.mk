@@ -7,7 +7,9 @@ noinst_LTLIBRARIES += libreel-omp-core.la
 libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(OPENMP_CFLAGS)
 libreel_omp_core_la_SOURCES = \
 	%D%/lane.c %D%/lane.h \
+	%D%/lane-table.c \
 	%D%/region.c \
+	%D%/phase.c \
 	%D%/share.c \
 	%D%/loop.c \
 	%D%/order.c \

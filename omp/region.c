@@ -7,213 +7,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- Lanes of a lane ---- */
-
-static unsigned block_of(int32_t index)
-{
-	unsigned block = 0;
-
-	while (((uint32_t)index + 1) >> (block + 1))
-		block++;
-	return block;
-}
-
-static uint32_t place_in(int32_t index, unsigned block)
-{
-	return (uint32_t)index + 1 - ((uint32_t)1 << block);
-}
-
-/* Threads of a team may come for lanes of one block at the same time. */
-static reel_lane_place *block_at(reel_lane *parent, unsigned block)
-{
-	_Atomic(reel_lane_place *) *at = &parent->block[block];
-	/* Acquire: pairs with the release below. */
-	reel_lane_place *there = atomic_load_explicit(at, memory_order_acquire);
-	reel_lane_place *fresh;
-
-	if (there)
-		return there;
-	fresh = calloc((size_t)1 << block, sizeof *fresh);
-	if (!fresh)
-		return NULL;
-	/* Release: pairs with the acquires here and in reel_lane_find(). */
-	if (atomic_compare_exchange_strong_explicit(at, &there, fresh, memory_order_acq_rel,
-						    memory_order_acquire))
-		return fresh;
-	free(fresh);
-	return there;
-}
-
-reel_lane *reel_lane_find(const reel_lane *parent, int32_t index)
-{
-	unsigned block = block_of(index);
-	/* Acquire: pairs with the release in block_at(). */
-	reel_lane_place *places = atomic_load_explicit(&parent->block[block], memory_order_acquire);
-
-	/* Acquire: pairs with the release in reel_lane_child(). */
-	return places ? atomic_load_explicit(&places[place_in(index, block)], memory_order_acquire)
-		      : NULL;
-}
-
-int32_t reel_lane_places(const reel_lane *parent)
-{
-	unsigned blocks = REEL_LANE_BLOCKS;
-
-	while (blocks && !atomic_load_explicit(&parent->block[blocks - 1], memory_order_relaxed))
-		blocks--;
-	return (int32_t)(((uint32_t)1 << blocks) - 1);
-}
-
-/* Threads that look for a lane to take may come for the same one. */
-reel_lane *reel_lane_child(reel_lane *parent, int32_t index)
-{
-	reel_lane *lane = reel_lane_find(parent, index), *there = NULL;
-	unsigned block = block_of(index);
-	reel_lane_place *places;
-
-	if (lane)
-		return lane;
-	places = block_at(parent, block);
-	lane = places ? reel_lane_new(parent, NULL, 0) : NULL;
-	if (!lane)
-		return NULL;
-	lane->index = index;
-	/* Release: pairs with the acquires here and in reel_lane_find(). */
-	if (atomic_compare_exchange_strong_explicit(&places[place_in(index, block)], &there, lane,
-						    memory_order_acq_rel, memory_order_acquire))
-		return lane;
-	reel_lane_close(lane);
-	return there;
-}
-
-/* ---- Phases of a lane ---- */
-
-static void open_phase(reel_lane *lane, uint64_t phase)
-{
-	lane->phase = phase;
-	lane->height = reel_lane_height(&lane->tape);
-	lane->note_height = reel_tape_bytes(&lane->notes);
-}
-
-static uint64_t notes_in_phase(const reel_lane *lane)
-{
-	uint64_t notes = (reel_tape_bytes(&lane->notes) - lane->note_height) /
-			 sizeof(struct reel_note);
-
-	return notes < REEL_MOST_COUNTED ? notes : REEL_MOST_COUNTED - 1;
-}
-
-static uint64_t phase_number(uint64_t phase, uint64_t notes)
-{
-	return phase | notes << REEL_PHASE_BITS;
-}
-
-static void check_loops(reel_lane *lane)
-{
-	if (lane->open_loops)
-		reel_lane_fail(lane, -EINVAL,
-			       "a loop was left before its end: call reel_loop_stop() first");
-	lane->open_loops = 0;
-}
-
-static void close_phase(reel_lane *lane)
-{
-	check_loops(lane);
-	if (reel_lane_height(&lane->tape) == lane->height &&
-	    reel_tape_bytes(&lane->notes) == lane->note_height)
-		return;
-	reel_lane_note(lane, REEL_NOTE_PHASE, phase_number(lane->phase, notes_in_phase(lane)),
-		       lane->height);
-}
-
-/* A lane that recorded nothing has to come down to where it is. */
-static void reopen_phase(reel_lane *lane, uint64_t phase)
-{
-	struct reel_note top = reel_lane_top(lane);
-	uint64_t number = top.key >> REEL_KIND_BITS;
-	uint64_t mask = ((uint64_t)1 << REEL_PHASE_BITS) - 1;
-	uint64_t ahead = (number - phase) & mask;
-
-	open_phase(lane, phase);
-	if ((top.key & 7) != REEL_NOTE_PHASE || ahead > mask / 2)
-		return;
-	if (ahead) {
-		reel_lane_fail(lane, -EBADMSG, "a phase that was recorded was not reversed");
-		return;
-	}
-	(void)reel_lane_take_pair(lane);
-	lane->height = top.value;
-	lane->note_height = reel_tape_bytes(&lane->notes) -
-			    (number >> REEL_PHASE_BITS) * sizeof(struct reel_note);
-}
-
-static void leave_phase(reel_lane *lane)
-{
-	uint64_t height = reel_lane_height(&lane->tape);
-	bool notes_left = reel_tape_bytes(&lane->notes) != lane->note_height;
-
-	check_loops(lane);
-	if (lane->tape.error || (height == lane->height && !notes_left))
-		return;
-	if (height != lane->height)
-		reel_lane_fail(lane, -EBADMSG,
-			       "%" PRIu64 " bytes were popped %s than pushed in its phase: reverse "
-			       "all that the forward sweep recorded",
-			       (height > lane->height ? height - lane->height
-						      : lane->height - height) / 64,
-			       height > lane->height ? "less" : "more");
-	else
-		reel_lane_fail(lane, -EBADMSG,
-			       "a loop, section or region that was recorded was not reversed");
-}
-
-static int64_t round_of(const reel_region *region, const reel_lane *lane)
-{
-	uint64_t done = lane->phase - region->first_phase;
-
-	return (int64_t)(region->state == REEL_FORWARD ? done : region->phases - 1 - done);
-}
-
-static uint64_t phase_of(const reel_region *region, int64_t round)
-{
-	uint64_t rounds = (uint64_t)round;
-
-	if (region->state == REEL_FORWARD)
-		return region->first_phase + rounds;
-	return region->first_phase + region->phases - 1 - rounds;
-}
-
-static void go_to_round(const reel_region *region, reel_lane *lane, int64_t round)
-{
-	if (round <= round_of(region, lane))
-		return;
-	if (region->state == REEL_FORWARD) {
-		close_phase(lane);
-		open_phase(lane, phase_of(region, round));
-	} else {
-		leave_phase(lane);
-		reopen_phase(lane, phase_of(region, round));
-	}
-}
-
-void reel_lane_phase(reel_lane *lane)
-{
-	if (!lane->in || lane->in->state != REEL_FORWARD) {
-		reel_lane_fail(lane, -EINVAL,
-			       "a phase ends outside of the forward sweep of a region");
-		return;
-	}
-	close_phase(lane);
-	open_phase(lane, lane->phase + 1);
-}
-
 /* ---- A lane comes to a region ---- */
 
 static void come_forward(reel_region *region, reel_lane *lane)
 {
 	lane->unreached = 0;
 	lane->loop = region->first_loop;
-	open_phase(lane, region->first_phase);
+	reel_phase_open(lane, region->first_phase);
 }
 
 static void come_back(reel_region *region, reel_lane *lane)
@@ -221,7 +21,7 @@ static void come_back(reel_region *region, reel_lane *lane)
 	lane->loop = region->first_loop + region->loops;
 	lane->unreached = 0;
 	reel_lane_take(lane, REEL_NOTE_SHORT, lane->loop, &lane->unreached);
-	reopen_phase(lane, phase_of(region, 0));
+	reel_phase_reopen(lane, reel_phase_of(region, 0));
 }
 
 static void come(reel_region *region, reel_lane *lane)
@@ -259,7 +59,7 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 	reel_tape_hand_over(&lane->tape);
 	if (lane->in != region || lane->visit != region->visit)
 		come(region, lane);
-	go_to_round(region, lane, round);
+	reel_phase_go_to(region, lane, round);
 	return lane;
 }
 
@@ -399,7 +199,7 @@ static void measure_forward(reel_region *region, reel_lane *lane)
 
 	if (!lane)
 		return;
-	close_phase(lane);
+	reel_phase_close(lane);
 	phases = lane->phase - region->first_phase + 1;
 	loops = lane->loop - region->first_loop;
 	if (phases > region->phases)
@@ -414,8 +214,8 @@ static int end_lane(reel_region *region, reel_lane *lane)
 	uint64_t last = region->first_loop + region->loops;
 
 	if (region->state == REEL_REVERSE_SWEEP) {
-		go_to_round(region, lane, (int64_t)region->phases - 1);
-		leave_phase(lane);
+		reel_phase_go_to(region, lane, (int64_t)region->phases - 1);
+		reel_phase_leave(lane);
 	} else if (lane->loop != last) {
 		reel_lane_note(lane, REEL_NOTE_SHORT, last, last - lane->loop);
 	}

@@ -392,6 +392,32 @@ static void test_orders(void)
 	reel_lane_close(root);
 }
 
+/* More turns than a phase's note can count. */
+static void test_many_notes(void)
+{
+	int many = (1 << 21) + 1000;
+	reel_lane *root = open_root(NULL);
+	reel_region *region = reel_region_begin(root, 1);
+	reel_share share = reel_share_begin(region, 0, 1);
+
+	tap_case("many notes");
+	memset(&orders, 0, sizeof orders);
+	reel_share_next(&share);
+	for (int i = 0; i < many; i++)
+		reel_order_note(share.lane, &orders.order);
+	is_int(reel_region_end(region), 0, "%d turns are noted", many);
+	region = reel_region_reverse(root);
+	share = reel_share_begin(region, 0, 1);
+	reel_share_next(&share);
+	for (int i = 0; i < many; i++) {
+		reel_order_await(share.lane, &orders.order);
+		reel_order_done(share.lane, &orders.order);
+	}
+	is_int(reel_region_end(region), 0, "and reversed");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+}
+
 /* ---- Loops and lanes that are left early ---- */
 
 static void stop_at(reel_lane *lane, reel_dealing dealing, int last)
@@ -801,6 +827,7 @@ int main(void)
 	test_phases();
 	test_nested();
 	test_orders();
+	test_many_notes();
 	test_stops();
 	test_short_lanes();
 	test_recomputing();

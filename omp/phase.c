@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a lane records in a phase lies between two heights of its tapes. The lower one is
+ * noted where there is anything above it, so the reverse sweep knows to where it has to come
+ * down, and that all of it came down.
+ */
+#include "config.h"
+
+#include "lane.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define UNKNOWN_HEIGHT UINT64_MAX
+
+void reel_phase_open(reel_lane *lane, uint64_t phase)
+{
+	lane->phase = phase;
+	lane->height = reel_lane_height(&lane->tape);
+	lane->note_height = reel_tape_bytes(&lane->notes);
+}
+
+static uint64_t notes_in_phase(const reel_lane *lane)
+{
+	uint64_t notes = (reel_tape_bytes(&lane->notes) - lane->note_height) /
+			 sizeof(struct reel_note);
+
+	return notes < REEL_MOST_COUNTED ? notes : REEL_MOST_COUNTED - 1;
+}
+
+static uint64_t phase_number(uint64_t phase, uint64_t notes)
+{
+	return phase | notes << REEL_PHASE_BITS;
+}
+
+static void check_loops(reel_lane *lane)
+{
+	if (lane->open_loops)
+		reel_lane_fail(lane, -EINVAL,
+			       "a loop was left before its end: call reel_loop_stop() first");
+	lane->open_loops = 0;
+}
+
+void reel_phase_close(reel_lane *lane)
+{
+	check_loops(lane);
+	if (reel_lane_height(&lane->tape) == lane->height &&
+	    reel_tape_bytes(&lane->notes) == lane->note_height)
+		return;
+	reel_lane_note(lane, REEL_NOTE_PHASE, phase_number(lane->phase, notes_in_phase(lane)),
+		       lane->height);
+}
+
+/* Of more notes than fit into a note, nobody knows. */
+static uint64_t note_height(const reel_lane *lane, uint64_t notes)
+{
+	if (notes == REEL_MOST_COUNTED - 1)
+		return UNKNOWN_HEIGHT;
+	return reel_tape_bytes(&lane->notes) - notes * sizeof(struct reel_note);
+}
+
+/* A lane that recorded nothing has to come down to where it is. */
+void reel_phase_reopen(reel_lane *lane, uint64_t phase)
+{
+	struct reel_note top = reel_lane_top(lane);
+	uint64_t number = top.key >> REEL_KIND_BITS;
+	uint64_t mask = ((uint64_t)1 << REEL_PHASE_BITS) - 1;
+	uint64_t ahead = (number - phase) & mask;
+
+	reel_phase_open(lane, phase);
+	if ((top.key & 7) != REEL_NOTE_PHASE || ahead > mask / 2)
+		return;
+	if (ahead) {
+		reel_lane_fail(lane, -EBADMSG, "a phase that was recorded was not reversed");
+		return;
+	}
+	(void)reel_lane_take_pair(lane);
+	lane->height = top.value;
+	lane->note_height = note_height(lane, number >> REEL_PHASE_BITS);
+}
+
+static bool notes_are_left(const reel_lane *lane)
+{
+	return lane->note_height != UNKNOWN_HEIGHT &&
+	       reel_tape_bytes(&lane->notes) != lane->note_height;
+}
+
+static void report_height(reel_lane *lane, uint64_t height)
+{
+	bool less = height > lane->height;
+	uint64_t bits = less ? height - lane->height : lane->height - height;
+
+	reel_lane_fail(lane, -EBADMSG,
+		       "%" PRIu64 " bytes were popped %s than pushed in its phase: reverse all that "
+		       "the forward sweep recorded",
+		       (bits + 63) / 64, less ? "less" : "more");
+}
+
+void reel_phase_leave(reel_lane *lane)
+{
+	uint64_t height = reel_lane_height(&lane->tape);
+
+	check_loops(lane);
+	if (lane->tape.error)
+		return;
+	if (height != lane->height)
+		report_height(lane, height);
+	else if (notes_are_left(lane))
+		reel_lane_fail(lane, -EBADMSG,
+			       "a loop, section or region that was recorded was not reversed");
+}
+
+static int64_t round_of(const reel_region *region, const reel_lane *lane)
+{
+	uint64_t done = lane->phase - region->first_phase;
+
+	return (int64_t)(region->state == REEL_FORWARD ? done : region->phases - 1 - done);
+}
+
+uint64_t reel_phase_of(const reel_region *region, int64_t round)
+{
+	uint64_t rounds = (uint64_t)round;
+
+	if (region->state == REEL_FORWARD)
+		return region->first_phase + rounds;
+	return region->first_phase + region->phases - 1 - rounds;
+}
+
+void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round)
+{
+	if (round <= round_of(region, lane))
+		return;
+	if (region->state == REEL_FORWARD) {
+		reel_phase_close(lane);
+		reel_phase_open(lane, reel_phase_of(region, round));
+	} else {
+		reel_phase_leave(lane);
+		reel_phase_reopen(lane, reel_phase_of(region, round));
+	}
+}
+
+void reel_lane_phase(reel_lane *lane)
+{
+	if (!lane->in || lane->in->state != REEL_FORWARD) {
+		reel_lane_fail(lane, -EINVAL,
+			       "a phase ends outside of the forward sweep of a region");
+		return;
+	}
+	reel_phase_close(lane);
+	reel_phase_open(lane, lane->phase + 1);
+}
