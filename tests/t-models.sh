@@ -51,6 +51,8 @@ low="$one -DHEIGHT=2"
 	explore tapes offload $two
 	explore wake wake
 	explore snapshot snapshot
+	explore order order
+	explore dispatch dispatch
 } &
 
 for fault in READ_COVERED PUSH_ON_WRITING GIVE_WRITING NO_EVICTING COUNT_LATE URGENT_STORED \
@@ -70,6 +72,12 @@ done
 for fault in IN_USE DROP_FORGETS DROP_READING FETCH_BLIND KEEP_FAILED; do
 	explore $fault snapshot -DBREAK_$fault
 done
+for fault in COUNT_UNLOCKED WAIT_UNLOCKED NO_SECOND_LOOK WAKE_FIRST; do
+	explore $fault order -DBREAK_$fault
+done
+for fault in GO_BACK LEAVE_EARLY NO_SWAP; do
+	explore $fault dispatch -DBREAK_$fault
+done
 wait
 
 is_right tape 'a tape, its offload thread, and a store that fails'
@@ -77,6 +85,8 @@ is_right tapes 'two tapes under one budget'
 is_right wake 'events, pauses, the end of the offload thread'
 
 is_right snapshot 'a slot, its snapshots on their way, and a store that fails'
+is_right order 'lanes that wait for their turns'
+is_right dispatch 'lanes that take chunks of loops'
 
 is_found READ_COVERED 'a slab is read after it was covered'
 is_found PUSH_ON_WRITING 'a slab is pushed on while it is put'
@@ -100,6 +110,15 @@ is_found DROP_FORGETS 'a slot is dropped while it is put, and its buffer given b
 is_found DROP_READING 'a slot is dropped while it is got'
 is_found KEEP_FAILED 'what could not be read is kept for the next load'
 is_found FETCH_BLIND 'a slot changes between a look and the get'
+
+is_found COUNT_UNLOCKED 'a lane looks for its turn before it counts as asleep'
+is_found WAIT_UNLOCKED 'a lane falls asleep after it let go of the lock'
+is_found NO_SECOND_LOOK 'a lane that is woken takes it for its turn'
+is_found WAKE_FIRST 'others are woken before the turn has ended'
+
+is_found GO_BACK 'a lane that is behind begins its loop again'
+is_found LEAVE_EARLY 'a lane leaves a loop before its last chunk is taken'
+is_found NO_SWAP 'the word is stored without a look at what it was'
 
 if [ "$MODELS" = full ]; then
 	optimise=1
