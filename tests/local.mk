@@ -199,7 +199,8 @@ EXTRA_DIST += \
 	-Wl,--wrap=eventfd,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
 
 # The models of t-models.sh within larger bounds.
-EXTRA_DIST += %D%/models/offload.pml %D%/models/wake.pml
+EXTRA_DIST += %D%/models/dispatch.pml %D%/models/offload.pml %D%/models/order.pml \
+	%D%/models/snapshot.pml %D%/models/wake.pml
 .PHONY: check-models
 check-models:
 	$(AM_TESTS_ENVIRONMENT) MODELS=full $(SHELL) $(srcdir)/%D%/t-models.sh
