@@ -34,6 +34,6 @@ examples_tsunami_tsunami_SOURCES = \
 examples_tsunami_tsunami_CPPFLAGS = $(AM_CPPFLAGS) $(NETCDF_CFLAGS) $(CAIRO_CFLAGS)
 # Without errno the loops with a square root vectorise too.
 examples_tsunami_tsunami_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
-examples_tsunami_tsunami_LDADD = libreel.la $(NETCDF_LIBS) $(CAIRO_LIBS) -lm
+examples_tsunami_tsunami_LDADD = libreel-omp.la libreel.la $(NETCDF_LIBS) $(CAIRO_LIBS) -lm
 endif
 EXTRA_DIST += %D%/README.md

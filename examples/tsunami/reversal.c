@@ -12,7 +12,7 @@ struct reversal reversal_open(const struct options *options, const struct model 
 		reversal.checkpointing = checkpointing_open(options, model, controls);
 		return reversal;
 	}
-	reversal.tapes = tapes_open(options->threads, options->budget, options->spill);
+	reversal.tapes = tapes_open(options->budget, options->spill);
 	reversal.final = state_create(model->grid);
 	return reversal;
 }

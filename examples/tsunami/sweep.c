@@ -62,34 +62,48 @@ static void look_for_trouble(const struct model *model, const double *depth,
 	}
 }
 
-static void push_rows(const struct model *model, struct tapes *tapes, int thread,
-		      const struct state *now, struct share *share)
+static struct rows rows_of_lane(const struct model *model, const reel_lane *lane)
 {
-	for (int j = share->rows.first; j < share->rows.last; j++) {
-		ptrdiff_t here = grid_row(model->grid, j);
-		int error = tapes_push_row(tapes, thread, model->grid->columns,
-					   now->elevation + here, now->u + here, now->v + here);
+	return rows_of_thread(model->grid->rows, reel_lane_index(lane), reel_lane_count(lane));
+}
 
-		if (error) {
-			share->trouble = TAPE_TROUBLE;
-			share->tape_error = error;
-			return;
+static void note_tape_error(struct share *share, int error)
+{
+	if (!error)
+		return;
+	share->trouble = TAPE_TROUBLE;
+	share->tape_error = error;
+}
+
+/* The rows of the lanes that the thread takes in this step; in the forward sweep its own. */
+static void push_rows(const struct model *model, reel_share *lanes, const struct state *now,
+		      struct share *share)
+{
+	while (reel_share_next(lanes)) {
+		struct rows rows = rows_of_lane(model, lanes->lane);
+
+		for (int j = rows.first; j < rows.last; j++) {
+			ptrdiff_t here = grid_row(model->grid, j);
+
+			note_tape_error(share, tapes_push_row(lanes->lane, model->grid->columns,
+							      now->elevation + here, now->u + here,
+							      now->v + here));
 		}
 	}
 }
 
-static void pop_rows(const struct model *model, struct tapes *tapes, int thread,
-		     struct state *now, struct share *share)
+static void pop_rows(const struct model *model, reel_share *lanes, struct state *now,
+		     struct share *share)
 {
-	for (int j = share->rows.last; j-- > share->rows.first;) {
-		ptrdiff_t here = grid_row(model->grid, j);
-		int error = tapes_pop_row(tapes, thread, model->grid->columns,
-					  now->elevation + here, now->u + here, now->v + here);
+	while (reel_share_next(lanes)) {
+		struct rows rows = rows_of_lane(model, lanes->lane);
 
-		if (error) {
-			share->trouble = TAPE_TROUBLE;
-			share->tape_error = error;
-			return;
+		for (int j = rows.last; j-- > rows.first;) {
+			ptrdiff_t here = grid_row(model->grid, j);
+
+			note_tape_error(share, tapes_pop_row(lanes->lane, model->grid->columns,
+							     now->elevation + here, now->u + here,
+							     now->v + here));
 		}
 	}
 }
@@ -103,6 +117,7 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 	struct share *shares = share_out(grid->rows, threads);
 	struct state start = state_create(grid), other = state_create(grid);
 	struct diagnostics diagnostics = diagnostics_create(grid);
+	reel_region *region = tapes ? tapes_begin(tapes) : NULL;
 	const struct share *stopped;
 
 	state_start(model, controls->displacement, &start);
@@ -111,14 +126,19 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 		int thread = thread_number();
 		struct share *share = &shares[thread];
 		struct state now = start, next = other;
+		reel_share lanes;
 
+		if (tapes)
+			lanes = reel_share_of(region);
 		for (int step = 0; step <= model->steps; step++) {
 			look_for_trouble(model, depth, &now, share, step);
 			if (tapes && step < model->steps)
-				push_rows(model, tapes, thread, &now, share);
+				push_rows(model, &lanes, &now, share);
 			BARRIER
 			if (step == model->steps || first_in_trouble(shares, threads))
 				break;
+			if (tapes)
+				reel_share_next_phase(&lanes);
 			primal_step(model, depth, &now, &next, &diagnostics, share->rows);
 			if (rows_hold(share->rows, model->gauge_row))
 				gauge[step] = next.elevation[gauge_place];
@@ -133,6 +153,7 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 		}
 	}
 	progress_clear();
+	note_tape_error(&shares[0], tapes ? reel_region_end(region) : 0);
 	stopped = first_in_trouble(shares, threads);
 	if (stopped && stopped->trouble == TAPE_TROUBLE)
 		report_tape(model, threads, stopped->tape_error);
@@ -156,6 +177,7 @@ void reverse_sweep(const struct model *model, const double *depth, int threads,
 	struct diagnostics diagnostics = diagnostics_create(grid);
 	struct sensitivities sensitivities = sensitivities_create(grid);
 	double *depth_gradient = grid_field(grid);
+	reel_region *region = tapes_reverse(tapes);
 	const struct share *stopped;
 
 	PARALLEL_REGION
@@ -163,9 +185,11 @@ void reverse_sweep(const struct model *model, const double *depth, int threads,
 		int thread = thread_number();
 		struct share *share = &shares[thread];
 		struct state now = other, next = *final;
+		reel_share lanes = reel_share_of(region);
 
 		for (int step = model->steps; step-- > 0;) {
-			pop_rows(model, tapes, thread, &now, share);
+			reel_share_phase(&lanes);
+			pop_rows(model, &lanes, &now, share);
 			if (rows_hold(share->rows, model->gauge_row))
 				adjoint.elevation[gauge_place] += weights[step];
 			BARRIER
@@ -179,6 +203,7 @@ void reverse_sweep(const struct model *model, const double *depth, int threads,
 		}
 	}
 	progress_clear();
+	note_tape_error(&shares[0], reel_region_end(region));
 	stopped = first_in_trouble(shares, threads);
 	if (stopped)
 		report_tape(model, threads, stopped->tape_error);

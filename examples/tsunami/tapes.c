@@ -10,8 +10,7 @@
 
 struct tapes {
 	reel_pool *pool;
-	int threads;
-	reel_tape of_thread[];
+	reel_lane *root;
 };
 
 /* Errors are returned by push and pop and reported once, by the sweeps. */
@@ -34,14 +33,13 @@ static reel_store *open_store(const char *directory)
 	return store;
 }
 
-struct tapes *tapes_open(int threads, uint64_t budget, const char *spill)
+struct tapes *tapes_open(uint64_t budget, const char *spill)
 {
 	struct reel_pool_options options = {
 		.hard_budget = (size_t)budget,
 		.store = open_store(spill),
 	};
-	struct tapes *tapes = allocate(1, sizeof(struct tapes) +
-						  (size_t)threads * sizeof(reel_tape));
+	struct tapes *tapes = allocate(1, sizeof(struct tapes));
 	int error;
 
 	reel_set_error_handler(keep_silent, NULL);
@@ -49,24 +47,32 @@ struct tapes *tapes_open(int threads, uint64_t budget, const char *spill)
 	if (error)
 		fail("no pool for the tapes: %s; choose a larger --budget",
 		     reel_strerror(error));
-	tapes->threads = threads;
-	for (int t = 0; t < threads; t++)
-		reel_tape_open(&tapes->of_thread[t], tapes->pool, 0);
+	if (reel_lane_open(&tapes->root, tapes->pool, 0))
+		fail("no memory for the tapes");
 	return tapes;
 }
 
 void tapes_close(struct tapes *tapes)
 {
-	for (int t = 0; t < tapes->threads; t++)
-		reel_tape_close(&tapes->of_thread[t]);
+	reel_lane_close(tapes->root);
 	reel_pool_close(tapes->pool);
 	free(tapes);
 }
 
-int tapes_push_row(struct tapes *tapes, int thread, int n, const double *elevation,
-		   const double *u, const double *v)
+reel_region *tapes_begin(struct tapes *tapes)
 {
-	reel_tape *tape = &tapes->of_thread[thread];
+	return reel_region_begin(tapes->root, 0);
+}
+
+reel_region *tapes_reverse(struct tapes *tapes)
+{
+	return reel_region_reverse(tapes->root);
+}
+
+int tapes_push_row(reel_lane *lane, int n, const double *elevation, const double *u,
+		   const double *v)
+{
+	reel_tape *tape = reel_lane_tape(lane);
 	size_t values = (size_t)n;
 	double *span = reel_push_span(tape, double, 3 * values);
 
@@ -78,10 +84,9 @@ int tapes_push_row(struct tapes *tapes, int thread, int n, const double *elevati
 	return 0;
 }
 
-int tapes_pop_row(struct tapes *tapes, int thread, int n, double *elevation, double *u,
-		  double *v)
+int tapes_pop_row(reel_lane *lane, int n, double *elevation, double *u, double *v)
 {
-	reel_tape *tape = &tapes->of_thread[thread];
+	reel_tape *tape = reel_lane_tape(lane);
 	size_t values = (size_t)n;
 	const double *span = reel_pop_span(tape, double, 3 * values);
 
@@ -95,11 +100,7 @@ int tapes_pop_row(struct tapes *tapes, int thread, int n, double *elevation, dou
 
 uint64_t tapes_bytes(const struct tapes *tapes)
 {
-	uint64_t bytes = 0;
-
-	for (int t = 0; t < tapes->threads; t++)
-		bytes += reel_tape_bytes(&tapes->of_thread[t]);
-	return bytes;
+	return reel_lane_bytes(tapes->root);
 }
 
 struct tapes_use tapes_use(const struct tapes *tapes)
