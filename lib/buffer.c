@@ -66,6 +66,7 @@ static struct reel_buffer *pop(struct reel_buffer **list)
 void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
 {
 	snapshots->memory_bytes -= snapshots->padded_bytes;
+	snapshots->given++;
 	if (snapshots->unuseds < snapshots->most_unuseds) {
 		snapshots->unuseds++;
 		push(&snapshots->unused, buffer);

@@ -40,8 +40,7 @@ struct run_record {
 	int64_t steps;
 	uint64_t actions;
 	uint64_t snapshots;
-	int64_t advanced, recorded, reversed;
-	uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
+	struct reel_run_counts counts;
 };
 
 struct snapshot_record {
@@ -142,14 +141,7 @@ static void write_run(reel_checkpoint *run, struct reel_checked_file *file)
 	record.steps = run->steps;
 	record.actions = run->actions;
 	for_all_snapshots(run, NULL, NULL, &record.snapshots);
-	record.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
-	record.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
-	record.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
-		record.stores[tier] = atomic_load_explicit(&run->stores[tier],
-							   memory_order_relaxed);
-		record.loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
-	}
+	record.counts = reel_run_get_counts(run);
 	reel_checked_file_write(file, &record, sizeof record);
 }
 
@@ -176,6 +168,21 @@ void reel_restart_begin(reel_checkpoint *run)
 {
 	run->saved_at = reel_offload_now();
 	run->saves = run->failed_saves = 0;
+	run->save_message[0] = '\0';
+}
+
+static void note_save(reel_checkpoint *run, int error)
+{
+	if (error)
+		run->failed_saves++;
+	else
+		run->saves++;
+	run->save_message[0] = '\0';
+	if (error)
+		snprintf(run->save_message, sizeof run->save_message,
+			 "the restart file %s was not written: %s; the sweep went on without it",
+			 run->options.restart, reel_store_strerror(error));
+	run->saved_at = reel_offload_now();
 }
 
 /* A run whose disk is full is worth more than one that ends for it. */
@@ -186,11 +193,7 @@ void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
 	if (!run->options.restart || !reel_tape_is_empty(&run->tape) ||
 	    (double)(reel_offload_now() - run->saved_at) < seconds * 1e9)
 		return;
-	if (write_file(run, adjoint))
-		run->failed_saves++;
-	else
-		run->saves++;
-	run->saved_at = reel_offload_now();
+	note_save(run, write_file(run, adjoint));
 }
 
 void reel_restart_remove(const reel_checkpoint *run)
@@ -251,19 +254,6 @@ static int read_snapshot(reel_checkpoint *run, struct reel_checked_file *file)
 	return error;
 }
 
-static void take_over_counters(reel_checkpoint *run, const struct run_record *record)
-{
-	atomic_store_explicit(&run->advanced, record->advanced, memory_order_relaxed);
-	atomic_store_explicit(&run->recorded, record->recorded, memory_order_relaxed);
-	atomic_store_explicit(&run->reversed, record->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
-		atomic_store_explicit(&run->stores[tier], record->stores[tier],
-				      memory_order_relaxed);
-		atomic_store_explicit(&run->loads[tier], record->loads[tier],
-				      memory_order_relaxed);
-	}
-}
-
 /* An ADVANCE of a loop whose end was found in it, if it was. */
 static int meet_end(reel_checkpoint *run, const reel_action *action, int64_t steps)
 {
@@ -317,7 +307,7 @@ static int read_file(reel_checkpoint *run, struct reel_checked_file *file, void 
 	error = read_run(run, file, adjoint, &record);
 	if (error)
 		return refuse(run, error, reel_store_strerror(error));
-	take_over_counters(run, &record);
+	reel_run_set_counts(run, &record.counts);
 	return 0;
 }
 

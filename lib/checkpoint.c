@@ -195,9 +195,11 @@ static int run_store(reel_checkpoint *run, const reel_action *action, void *cont
 	if (error)
 		return fail_snapshot(run, error, "store", action, message);
 	error = save(run, context, state, data);
-	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
-	if (error)
+	if (error) {
+		reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
 		return callback(message, error, "save", step, step + 1);
+	}
+	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
 	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
@@ -274,17 +276,34 @@ static void take_action(reel_checkpoint *run, reel_action *action)
 	reel_ahead_follow(run);
 }
 
-static void clear_counters(reel_checkpoint *run)
+struct reel_run_counts reel_run_get_counts(const reel_checkpoint *run)
 {
-	atomic_store_explicit(&run->advanced, 0, memory_order_relaxed);
-	atomic_store_explicit(&run->recorded, 0, memory_order_relaxed);
-	atomic_store_explicit(&run->reversed, 0, memory_order_relaxed);
+	struct reel_run_counts counts;
+
+	counts.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
+	counts.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
+	counts.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed);
 	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
-		atomic_store_explicit(&run->stores[tier], 0, memory_order_relaxed);
-		atomic_store_explicit(&run->loads[tier], 0, memory_order_relaxed);
+		counts.stores[tier] = atomic_load_explicit(&run->stores[tier],
+							   memory_order_relaxed);
+		counts.loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
 	}
-	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
+	return counts;
 }
+
+void reel_run_set_counts(reel_checkpoint *run, const struct reel_run_counts *counts)
+{
+	atomic_store_explicit(&run->advanced, counts->advanced, memory_order_relaxed);
+	atomic_store_explicit(&run->recorded, counts->recorded, memory_order_relaxed);
+	atomic_store_explicit(&run->reversed, counts->reversed, memory_order_relaxed);
+	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
+		atomic_store_explicit(&run->stores[tier], counts->stores[tier],
+				      memory_order_relaxed);
+		atomic_store_explicit(&run->loads[tier], counts->loads[tier], memory_order_relaxed);
+	}
+}
+
+static const struct reel_run_counts nothing;
 
 int64_t reel_run_steps_at_first(const reel_checkpoint *run)
 {
@@ -301,7 +320,8 @@ void reel_run_begin(reel_checkpoint *run)
 	run->steps = reel_run_steps_at_first(run);
 	run->actions = 0;
 	run->message[0] = '\0';
-	clear_counters(run);
+	reel_run_set_counts(run, &nothing);
+	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
 	reel_audit_begin(run);
 	reel_restart_begin(run);
 	reel_schedule_begin(&run->schedule, run->plan);
@@ -425,7 +445,7 @@ int64_t reel_checkpoint_steps(const reel_checkpoint *run)
 
 const char *reel_checkpoint_message(const reel_checkpoint *run)
 {
-	return run->message;
+	return run->message[0] ? run->message : run->save_message;
 }
 
 const reel_model *reel_checkpoint_model(const reel_checkpoint *run)
@@ -451,22 +471,20 @@ reel_tape *reel_checkpoint_tape(reel_checkpoint *run)
 void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stats *stats)
 {
 	struct reel_snapshots *snapshots = &run->snapshots;
+	struct reel_run_counts counts = reel_run_get_counts(run);
 
 	*stats = (struct reel_checkpoint_stats){
-		.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed),
-		.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed),
-		.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed),
+		.advanced = counts.advanced,
+		.recorded = counts.recorded,
+		.reversed = counts.reversed,
 		.peak_tape_bytes = atomic_load_explicit(&run->peak_tape_bytes,
 							memory_order_relaxed),
 		.unlike_step = run->unlike_step,
 		.saves = run->saves,
 		.failed_saves = run->failed_saves,
 	};
-	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
-		stats->stores[tier] = atomic_load_explicit(&run->stores[tier],
-							   memory_order_relaxed);
-		stats->loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
-	}
+	memcpy(stats->stores, counts.stores, sizeof stats->stores);
+	memcpy(stats->loads, counts.loads, sizeof stats->loads);
 	pthread_mutex_lock(&snapshots->lock);
 	stats->put_bytes = snapshots->put_bytes;
 	stats->got_bytes = snapshots->got_bytes;

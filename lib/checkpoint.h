@@ -24,6 +24,12 @@ enum reel_run_phase {
 	REEL_RUN_REVERSE  /* the forward sweep has come to its end */
 };
 
+/* What has been done, in steps of the model. */
+struct reel_run_counts {
+	int64_t advanced, recorded, reversed;
+	uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
+};
+
 struct reel_checkpoint {
 	const reel_plan *plan;
 	reel_model model;
@@ -52,6 +58,7 @@ struct reel_checkpoint {
 	uint64_t saved_at;
 	reel_action stored;    /* resumed in a forward sweep: the working state is in this slot */
 	uint64_t saves, failed_saves;
+	char save_message[REEL_CHECKPOINT_MESSAGE]; /* of the last one, if it failed */
 
 	/* Relaxed: counters, which order nothing. */
 	_Atomic int64_t advanced, recorded, reversed;
@@ -66,7 +73,10 @@ int reel_run_fail(reel_checkpoint *run, int error, const char *format, ...)
 #endif
 	;
 
-/* checkpoint.c: forget all that was done. */
+/* checkpoint.c: no other thread counts meanwhile when they are set. */
+struct reel_run_counts reel_run_get_counts(const reel_checkpoint *run);
+void reel_run_set_counts(reel_checkpoint *run, const struct reel_run_counts *counts);
+/* Forget all that was done. */
 void reel_run_begin(reel_checkpoint *run);
 /* The steps that are known when a run begins. */
 int64_t reel_run_steps_at_first(const reel_checkpoint *run);

@@ -136,7 +136,12 @@ int64_t reel_halving_split(const struct reel_halving *halving, int64_t first, in
 int64_t reel_halving_start(const struct reel_halving *halving, int64_t first, int64_t middle)
 {
 	struct reel_halving of = reel_halving_filled(halving);
-	int64_t sweep = (middle - 1 - first) * of.advance_cost + of.record_cost;
+	int64_t advances = middle - 1 - first;
+	/* Of as many advances as there are units in a reversal: products stay below 2^61. */
+	int64_t whole = advances / of.reverse_cost;
+	int64_t rest = advances % of.reverse_cost * of.advance_cost + of.record_cost;
 
-	return middle + (sweep + of.reverse_cost - 1) / of.reverse_cost;
+	if (whole > INT64_MAX / 4 / of.advance_cost)
+		return INT64_MAX;
+	return middle + whole * of.advance_cost + (rest + of.reverse_cost - 1) / of.reverse_cost;
 }

@@ -34,6 +34,14 @@ static struct binomial least_repetition(int64_t steps, int64_t slots)
 	return beta;
 }
 
+/* From the first state to each of the others: above 2^32 steps, more than can be counted. */
+static int64_t advances_of_one_slot(int64_t steps)
+{
+	if (steps > (int64_t)1 << 32)
+		return INT64_MAX;
+	return steps % 2 ? (steps - 1) / 2 * steps : steps / 2 * (steps - 1);
+}
+
 int64_t reel_binomial_advances(int64_t steps, int64_t slots)
 {
 	struct binomial beta;
@@ -41,7 +49,7 @@ int64_t reel_binomial_advances(int64_t steps, int64_t slots)
 	if (steps < 2)
 		return 0;
 	if (slots == 1)
-		return steps % 2 ? (steps - 1) / 2 * steps : steps / 2 * (steps - 1);
+		return advances_of_one_slot(steps);
 	beta = least_repetition(steps, slots);
 	return beta.r * steps - beta.enough * beta.r / (slots + 1);
 }

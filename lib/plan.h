@@ -93,7 +93,10 @@ extern const struct planner reel_planner_disk_revolve;
 extern const struct planner reel_planner_periodic;
 extern const struct planner reel_planner_online;
 
-/* The advances that reverse so many steps with so many slots, and where they are split. */
+/*
+ * The advances that reverse so many steps with so many slots, INT64_MAX if they are more
+ * (which they can be with one slot only); and where they are split.
+ */
 int64_t reel_binomial_advances(int64_t steps, int64_t slots);
 int64_t reel_binomial_split(int64_t steps, int64_t slots);
 struct choice reel_binomial_choose(const reel_schedule *schedule, int64_t steps, bool held);

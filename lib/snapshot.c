@@ -39,7 +39,6 @@ static void let_go(struct reel_snapshots *snapshots, struct reel_slot *slot)
 		reel_buffer_give(snapshots, slot->buffer);
 		slot->buffer = NULL;
 	}
-	slot->wanted = false;
 }
 
 /* Under the lock: those pieces that the store has. */
@@ -197,14 +196,30 @@ static bool give_up_fetched(struct reel_snapshots *snapshots)
 	return slot != NULL;
 }
 
-/* A buffer by all means: those of puts and of what was read ahead become free. */
+static uint64_t count_given(struct reel_snapshots *snapshots)
+{
+	uint64_t given;
+
+	reel_snapshots_lock(snapshots);
+	given = snapshots->given;
+	reel_snapshots_unlock(snapshots);
+	return given;
+}
+
+/*
+ * A buffer by all means: those of puts and of what was read ahead become free. One that
+ * anybody gave back since it was asked for, a put that has just ended among them, may do.
+ */
 static struct reel_buffer *demand_buffer(struct reel_snapshots *snapshots, int *error)
 {
 	struct reel_buffer *buffer;
+	uint64_t given;
 
-	do
+	do {
+		given = count_given(snapshots);
 		buffer = reel_buffer_take(snapshots, error);
-	while (!buffer && (await_puts(snapshots, 0) || give_up_fetched(snapshots)));
+	} while (!buffer && (await_puts(snapshots, 0) || give_up_fetched(snapshots) ||
+			     count_given(snapshots) != given));
 	return buffer;
 }
 
@@ -265,6 +280,7 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
 	slot->in_use = false;
+	end_puts(snapshots);
 	if (snapshots->tier[tier].store && snapshots->puts < REEL_MOST_PUTS) {
 		snapshots->put[snapshots->puts++] = (struct reel_put){
 			.buffer = slot->buffer, .place = slot->place, .tier = tier, .slot = number};
@@ -290,18 +306,18 @@ bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsign
 {
 	struct reel_slot *slot;
 	struct reel_buffer *buffer;
-	bool wanted, room;
+	bool absent, room;
 	int error;
 
 	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	slot = holder_of(snapshots, tier, number, state);
-	wanted = slot && slot->stored && !slot->buffer;
-	if (slot && slot->buffer)
-		slot->wanted = true;
+	absent = slot && slot->stored && !slot->buffer;
+	if (slot && !absent)
+		slot->wanted++;
 	room = snapshots->gets < snapshots->most_gets;
 	reel_snapshots_unlock(snapshots);
-	if (!wanted)
+	if (!absent)
 		return true;
 	buffer = room ? reel_buffer_take(snapshots, &error) : NULL;
 	if (!buffer)
@@ -312,6 +328,8 @@ bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsign
 		start_get(snapshots, tier, slot, buffer);
 	else
 		reel_buffer_give(snapshots, buffer);
+	if (slot)
+		slot->wanted++;
 	reel_snapshots_unlock(snapshots);
 	return true;
 }
@@ -328,8 +346,10 @@ static int bring(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 	reel_snapshots_lock(snapshots);
 	slot = holder_of(snapshots, tier, number, state);
 	there = slot && slot->buffer;
-	if (slot)
+	if (slot) {
 		slot->in_use = true;
+		slot->wanted -= slot->wanted > 0;
+	}
 	reel_snapshots_unlock(snapshots);
 	if (!slot)
 		return -EBADMSG;
@@ -365,7 +385,8 @@ static void forget_failed(struct reel_snapshots *snapshots, struct reel_slot *sl
 {
 	reel_buffer_give(snapshots, slot->buffer);
 	slot->buffer = NULL;
-	slot->in_use = slot->wanted = false;
+	slot->in_use = false;
+	slot->wanted = 0;
 }
 
 /* One that fails is read once more: the fault may be on the way, not in the store. */
@@ -563,11 +584,19 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 	return 0;
 }
 
-/* Who completed a transfer may still be about to signal: the stores know when he is done. */
+/*
+ * Who completed a transfer may still be about to signal: it is under way until he is done,
+ * and the stores know when. Nothing is lost by it: all places have been dropped.
+ */
 static void close_stores(struct reel_snapshots *snapshots)
 {
-	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
-		reel_store_close(snapshots->tier[tier].store);
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
+		reel_store *store = snapshots->tier[tier].store;
+
+		if (store)
+			reel_store_sync(store, -1);
+		reel_store_close(store);
+	}
 }
 
 void reel_snapshots_close(struct reel_snapshots *snapshots)

@@ -42,10 +42,10 @@ struct reel_slot {
 	uint64_t serial;            /* which of all that were ever stored */
 	struct reel_buffer *buffer; /* NULL: the snapshot is in the store only */
 	struct reel_place *place;   /* of each piece */
+	unsigned wanted;            /* loads that are to come: it need not leave memory */
 	bool stored;
 	bool fetched;               /* in memory ahead of its load */
 	bool reading;               /* it is on its way, or has come and was not looked at */
-	bool wanted;                /* a load is to come: it need not leave memory */
 	bool in_use;                /* between load and release, or reserve and commit */
 };
 
@@ -82,6 +82,7 @@ struct reel_snapshots {
 	unsigned puts, most_puts;
 	unsigned gets, most_gets; /* slots that are fetched */
 	uint64_t serial;
+	uint64_t given; /* how often a buffer was */
 
 	uint64_t put_bytes, got_bytes, failed_puts, fetched, waits, wait_ns;
 	size_t memory_bytes, peak_bytes; /* of buffers that are in use */
@@ -96,7 +97,7 @@ void reel_snapshots_close(struct reel_snapshots *snapshots);
 
 /*
  * Memory for a snapshot of state `state`, for an empty slot; and put it, if the tier is
- * a store. 0, -EDQUOT or -ENOMEM; -EBADMSG: the slot is not empty.
+ * a store, or drop it. 0, -EDQUOT or -ENOMEM; -EBADMSG: the slot is not empty.
  */
 int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
 			  int64_t state, void **data);

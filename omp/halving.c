@@ -8,14 +8,15 @@
 #include "config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <reel/halving.h>
 #include <reel/omp.h>
 
 #include "buffer.h"
-#include "halving-rule.h"
 #include "team.h"
 
 struct state {
@@ -43,7 +44,7 @@ struct tree {
 	void *context;
 	void *adjoint;
 	int64_t segment_steps, segments;
-	double record_cost, reverse_cost;
+	struct reel_halving rule;
 	struct state of_caller;
 
 	/* Guards all below. */
@@ -190,8 +191,7 @@ static int load(const struct tree *tree, struct state *state, const void *snapsh
 
 static void choose_start(struct part *part)
 {
-	part->start = reel_halving_start(part->first, part->last, part->tree->record_cost,
-					 part->tree->reverse_cost);
+	part->start = reel_halving_start(&part->tree->rule, part->first, part->last);
 }
 
 static struct part *new_part(struct tree *tree, int64_t first, int64_t last)
@@ -348,7 +348,7 @@ static bool lay_aside(struct part *part)
 
 static int halve(struct part *part)
 {
-	int64_t middle = reel_halving_split(part->first, part->last);
+	int64_t middle = reel_halving_split(&part->tree->rule, part->first, part->last);
 	int error = leave_lower(part, middle);
 
 	if (!error)
@@ -518,8 +518,9 @@ const char *reel_omp_halving_problem(const struct reel_omp_halving *halving,
 		return "steps must be from 0 to REEL_MOST_STEPS";
 	if (halving->segment_steps < 0 || halving->segment_steps > REEL_MOST_STEPS)
 		return "segment_steps must be from 1 (or 0) to REEL_MOST_STEPS";
-	if (!(halving->record_cost >= 0 && halving->reverse_cost >= 0))
-		return "costs must be above 0, or 0 for 1";
+	if (!(isfinite(halving->record_cost) && halving->record_cost >= 0 &&
+	      isfinite(halving->reverse_cost) && halving->reverse_cost >= 0))
+		return "costs must be numbers above 0, or 0 for 1";
 	for (size_t i = 0; i < sizeof halving->reserved / sizeof *halving->reserved; i++)
 		if (halving->reserved[i])
 			return "reserved must be 0: set the struct to 0 before setting some";
@@ -552,13 +553,25 @@ static void end(struct tree *tree)
 	pthread_mutex_destroy(&tree->lock);
 }
 
+/* In a unit small enough for the least of the costs that make a difference. */
+static struct reel_halving rule_of(const struct reel_omp_halving *halving)
+{
+	double record = halving->record_cost > 0 ? halving->record_cost : 1;
+	double reverse = halving->reverse_cost > 0 ? halving->reverse_cost : 1;
+	double units = (1 << 28) / fmax(1, fmax(record, reverse));
+
+	return (struct reel_halving){.rule = REEL_HALVING_MIDDLE,
+				     .advance_cost = (int64_t)fmax(1, round(units)),
+				     .record_cost = (int64_t)fmax(1, round(record * units)),
+				     .reverse_cost = (int64_t)fmax(1, round(reverse * units))};
+}
+
 static void lay_out(struct tree *tree, const struct reel_omp_halving *halving)
 {
 	tree->segment_steps = halving->segment_steps ? halving->segment_steps : 1;
 	tree->segments = halving->steps / tree->segment_steps +
 			 (halving->steps % tree->segment_steps != 0);
-	tree->record_cost = halving->record_cost > 0 ? halving->record_cost : 1;
-	tree->reverse_cost = halving->reverse_cost > 0 ? halving->reverse_cost : 1;
+	tree->rule = rule_of(halving);
 	tree->end = tree->segments;
 	pthread_mutex_init(&tree->lock, NULL);
 	pthread_cond_init(&tree->changed, NULL);

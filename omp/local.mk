@@ -19,7 +19,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/lookahead.c %D%/lookahead.h \
 	%D%/lookahead-act.c \
 	%D%/lookahead-open.c \
-	%D%/halving.c %D%/halving-rule.h \
+	%D%/halving.c \
 	%D%/buffer.c %D%/buffer.h \
 	%D%/adjoint.c %D%/adjoint.h \
 	%D%/adjoint-lane.c %D%/adjoint-lane.h \

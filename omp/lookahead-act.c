@@ -247,31 +247,16 @@ static bool is_want_of_memory(int error)
 	return error == -EDQUOT || error == -ENOMEM;
 }
 
-/* A STORE that came as far as the model's save() has left something in the slot. */
-static void empty_slot(struct reel_omp_entry *entry)
-{
-	reel_action drop = entry->action;
-
-	drop.kind = REEL_DROP;
-	if (entry->action.kind == REEL_STORE)
-		attempt(entry, &drop, entry->state, NULL, true);
-}
-
 static int copy_snapshot(struct reel_omp_entry *entry)
 {
-	int error;
+	int error = attempt(entry, &entry->action, entry->state, NULL, true);
 
-	if (entry->starved)
-		empty_slot(entry);
-	error = attempt(entry, &entry->action, entry->state, NULL, true);
 	if (!is_want_of_memory(error))
 		return error;
 	if (!entry->sweep->alone)
 		return starve(entry, error);
-	if (!give_up_tapes(entry->sweep))
-		return error;
-	empty_slot(entry);
-	return attempt(entry, &entry->action, entry->state, NULL, true);
+	return give_up_tapes(entry->sweep) ?
+		       attempt(entry, &entry->action, entry->state, NULL, true) : error;
 }
 
 static int act(struct reel_omp_entry *entry)

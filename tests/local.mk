@@ -14,6 +14,7 @@ check_PROGRAMS += \
 	%D%/t-checkpoint \
 	%D%/t-checkpoint-threads \
 	%D%/t-checkpoint-memory \
+	%D%/t-snapshot \
 	%D%/t-restart \
 	%D%/t-plan-tables \
 	%D%/t-plan-search \
@@ -59,7 +60,7 @@ check_PROGRAMS += %D%/t-pack
 endif
 
 if OPENMP
-check_PROGRAMS += %D%/t-omp-checkpoint %D%/t-adjoint-omp
+check_PROGRAMS += %D%/t-omp-checkpoint %D%/t-omp-memory %D%/t-adjoint-omp
 endif
 check_PROGRAMS += \
 	%D%/t-adjoint \
@@ -95,7 +96,7 @@ AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
 	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
-	%D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h
+	%D%/refusals.h %D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -146,6 +147,8 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 %C%_t_adjoint_faults_LDADD = $(omp_test_libraries)
 %C%_t_adjoint_faults_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) \
 	-Wl,--wrap=calloc,--wrap=mmap
+%C%_t_omp_memory_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_omp_memory_LDADD = $(omp_test_libraries)
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
@@ -183,9 +186,14 @@ EXTRA_DIST += \
 	-Wl,--wrap=pthread_setspecific
 
 # A clock that the test sets.
-%C%_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
-%C%_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
+%C%_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=reel_supply_take
+
+# Memory runs out on demand, as refusals.h says.
+refusals_ldflags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
+%C%_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
+%C%_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take
+
+%C%_t_snapshot_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_pool_take
 
 # Each request to the system for a file, and each result of io_uring.
 %C%_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A model for the tests of those who run steps again: a nonlinear recurrence over a
- * vector. Its gradient by one plain tape is what they must give to the last bit.
+ * vector. Its gradient by one plain tape is what they must give to the last bit. And
+ * the plans and runs of it.
  */
 #ifndef TESTS_RECURRENCE_H
 #define TESTS_RECURRENCE_H
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "support.h"
 
@@ -44,6 +46,25 @@ static inline void primal_step(const struct run *run, struct state *state, int64
 		state->x[i] = stepped(run, before.x[i], before.x[(i + 1) % LENGTH], step);
 }
 
+/* What a step leaves on the tape, and its adjoint, which takes it. */
+static inline void push_state(reel_tape *tape, const struct state *state)
+{
+	for (int i = 0; i < LENGTH; i++)
+		reel_push(tape, state->x[i]);
+}
+
+static inline void reverse_step(const struct run *run, struct state *bar, int64_t step,
+				reel_tape *tape)
+{
+	struct state next_bar = *bar;
+
+	memset(bar, 0, sizeof *bar);
+	for (int i = LENGTH; i-- > 0;) {
+		bar->x[i] += cos(reel_pop(tape, double)) * next_bar.x[i];
+		bar->x[(i + 1) % LENGTH] += run->coupling * cos((double)step) * next_bar.x[i];
+	}
+}
+
 static inline int advance(void *context, void *state, int64_t first, int64_t last)
 {
 	struct run *run = context;
@@ -65,8 +86,7 @@ static inline int record(void *context, void *state, int64_t first, int64_t last
 	for (int64_t step = first; step < last; step++) {
 		if (step == run->failing_record)
 			return -ECANCELED;
-		for (int i = 0; i < LENGTH; i++)
-			reel_push(tape, now->x[i]);
+		push_state(tape, now);
 		primal_step(run, now, step);
 		run->recorded++;
 	}
@@ -76,18 +96,11 @@ static inline int record(void *context, void *state, int64_t first, int64_t last
 static inline int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
 {
 	struct run *run = context;
-	struct state *bar = adjoint;
 
 	for (int64_t step = last; step-- > first;) {
-		struct state next_bar = *bar;
-
 		if (step == run->failing_reverse)
 			return -ECANCELED;
-		memset(bar, 0, sizeof *bar);
-		for (int i = LENGTH; i-- > 0;) {
-			bar->x[i] += cos(reel_pop(tape, double)) * next_bar.x[i];
-			bar->x[(i + 1) % LENGTH] += run->coupling * cos((double)step) * next_bar.x[i];
-		}
+		reverse_step(run, adjoint, step, tape);
 		run->reversed++;
 	}
 	return 0;
@@ -126,6 +139,45 @@ static inline struct state gradient_by_one_tape(struct run run, int64_t steps)
 	reverse(&run, &bar, 0, steps, &tape);
 	reel_tape_close(&tape);
 	return bar;
+}
+
+/* ---- Plans and runs ---- */
+
+static inline unsigned tiers_of(enum reel_planner planner)
+{
+	return planner == REEL_STORE_ALL || planner == REEL_BINOMIAL || planner == REEL_MIXED ||
+			       planner == REEL_ONLINE ? 1 : 2;
+}
+
+/* For so many of the plan's steps, with the slots of a tight problem. */
+static inline reel_plan *plan_for(enum reel_planner planner, int64_t steps, int64_t slots)
+{
+	struct reel_problem problem = {.steps = steps, .tiers = tiers_of(planner),
+				       .tier = {{slots, 0, 0}, {slots + 2, 0.5, 0.5}}};
+	reel_plan *plan;
+
+	if (problem.tiers == 1)
+		problem.tier[1] = (struct reel_tier){0};
+	else if (planner != REEL_MULTISTAGE && planner != REEL_HIERARCHICAL)
+		problem.tier[1].slots = steps + 1;
+	if (reel_plan_open(&plan, planner, &problem)) {
+		printf("Bail out! %s: %s\n", reel_planner_name(planner),
+		       reel_plan_problem(planner, &problem));
+		exit(EXIT_FAILURE);
+	}
+	return plan;
+}
+
+static inline reel_checkpoint *open_checkpoint(const reel_plan *plan, const reel_model *model,
+					       const struct reel_checkpoint_options *options)
+{
+	reel_checkpoint *run;
+
+	if (reel_checkpoint_open(&run, plan, model, options)) {
+		printf("Bail out! %s\n", reel_checkpoint_problem(plan, model, options));
+		exit(EXIT_FAILURE);
+	}
+	return run;
 }
 
 #endif

@@ -1,67 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Memory runs out at every place of a run where it can: the k-th request is refused, for
- * k = 1, 2, ... until there are fewer, first that one alone, then with all that follow.
- * Linked with --wrap for each function below.
- */
+/* Memory runs out at every place of a run where it can (refusals.h). */
 #include <config.h>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "pool-support.h"
 #include "recurrence.h"
+#include "refusals.h"
 
 enum { STEPS = 12 };
 
 #define PATH "restart"
-
-static struct {
-	unsigned requests;
-	unsigned first; /* 0: none is refused */
-	bool all_that_follow;
-} refusal;
-
-static bool is_refused(void)
-{
-	unsigned request = ++refusal.requests;
-
-	return refusal.first && (request == refusal.first ||
-				 (refusal.all_that_follow && request > refusal.first));
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
-
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
-
-void *__wrap_malloc(size_t bytes)
-{
-	return is_refused() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-	return is_refused() ? NULL : __real_calloc(n, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-	return is_refused() ? NULL : __real_realloc(memory, bytes);
-}
-
-void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
-{
-	if (!is_refused())
-		return __real_mmap(address, bytes, protection, flags, file, offset);
-	errno = ENOMEM;
-	return MAP_FAILED;
-}
 
 /* What a run is made of, as far as there was memory for it. */
 struct parts {
@@ -143,7 +92,8 @@ static bool is_right(const struct state *bar)
 }
 
 /* Whether all went well with the k-th request refused; the same run then does it right. */
-static bool one_refusal(reel_pool *pool, unsigned k, bool resumed, unsigned flags)
+static bool one_refusal(reel_pool *pool, unsigned k, bool all_that_follow, bool resumed,
+			unsigned flags, unsigned *requests)
 {
 	struct parts parts = {.pool = pool};
 	struct run run = no_failure;
@@ -154,12 +104,11 @@ static bool one_refusal(reel_pool *pool, unsigned k, bool resumed, unsigned flag
 	lay_restart_file(pool, resumed);
 	/* Frames that are kept for the next one would need no memory. */
 	reel_pool_trim(pool, 0);
-	refusal.requests = 0;
-	refusal.first = k;
+	refuse_from(k, all_that_follow);
 	error = open_run(&parts, flags);
 	if (!error)
 		error = resume_and_sweep(&parts, &run, &bar);
-	refusal.first = 0;
+	*requests = stop_refusing();
 	well = error ? error == -ENOMEM || error == -EDQUOT : is_right(&bar);
 	if (parts.run)
 		well = well && !sweep_both(parts.run, &run, &bar) && is_right(&bar);
@@ -171,15 +120,14 @@ static bool one_refusal(reel_pool *pool, unsigned k, bool resumed, unsigned flag
 static void refuse_each(bool resumed, unsigned flags, bool all_that_follow)
 {
 	reel_pool *pool = open_pool(small_options());
-	unsigned wrong = 0, k = 0;
+	unsigned wrong = 0, k = 0, requests;
 
-	refusal.all_that_follow = all_that_follow;
 	do {
-		bool well = one_refusal(pool, ++k, resumed, flags);
+		bool well = one_refusal(pool, ++k, all_that_follow, resumed, flags, &requests);
 
 		if (!well && !wrong++)
 			tap_note("the first one is request %u", k);
-	} while (refusal.requests >= k && k < 2000);
+	} while (requests >= k && k < 2000);
 	ok(k > 20 && k < 2000, "%u requests for memory", k);
 	is_int(wrong, 0, "each may be refused%s", all_that_follow ? ", with all that follow" : "");
 	close_pool(pool, "refusals");

@@ -35,27 +35,6 @@ static bool end_run(reel_checkpoint *checkpoint)
 
 enum tiers { IN_MEMORY, ON_A_STORE, ON_TWO_STORES };
 
-/* A plan of `planner` for so many of its steps; with the slots of a tight problem. */
-static reel_plan *plan_for(enum reel_planner planner, int64_t steps, int64_t slots)
-{
-	struct reel_problem problem = {
-		.steps = steps, .tiers = 2, .tier = {{slots, 0, 0}, {slots + 2, 0.5, 0.5}}};
-	bool one_tier = planner == REEL_STORE_ALL || planner == REEL_BINOMIAL ||
-			planner == REEL_MIXED || planner == REEL_ONLINE;
-	reel_plan *plan;
-
-	if (one_tier)
-		problem.tiers = 1;
-	else if (planner != REEL_MULTISTAGE && planner != REEL_HIERARCHICAL)
-		problem.tier[1].slots = steps + 1;
-	if (reel_plan_open(&plan, planner, &problem)) {
-		printf("Bail out! %s: %s\n", reel_planner_name(planner),
-		       reel_plan_problem(planner, &problem));
-		exit(EXIT_FAILURE);
-	}
-	return plan;
-}
-
 static bool is_right(const struct state *bar, const struct run *run, int64_t steps)
 {
 	struct state right = gradient_by_one_tape(*run, steps);
@@ -89,18 +68,13 @@ static void one_gradient(enum reel_planner planner, int64_t steps, int64_t slots
 	reel_plan *plan = plan_for(planner, segments, slots);
 	struct reel_checkpoint_options options = {.segment_steps = segment, .steps = steps,
 						  .flags = flags};
-	unsigned plan_tiers = planner == REEL_STORE_ALL || planner == REEL_BINOMIAL ||
-					      planner == REEL_MIXED || planner == REEL_ONLINE ? 1 : 2;
 	reel_checkpoint *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
 	bool both = true;
 
-	lay_out_tiers(&options, tiers, plan_tiers, (uint64_t)(steps + slots));
-	if (reel_checkpoint_open(&checkpoint, plan, &saved, &options)) {
-		printf("Bail out! %s\n", reel_checkpoint_problem(plan, &saved, &options));
-		exit(EXIT_FAILURE);
-	}
+	lay_out_tiers(&options, tiers, tiers_of(planner), (uint64_t)(steps + slots));
+	checkpoint = open_checkpoint(plan, &saved, &options);
 	for (int pass = 0; pass < 2; pass++) {
 		struct reel_checkpoint_stats stats;
 
@@ -337,6 +311,56 @@ static void callbacks_fail(void)
 	a_failing_callback(25, offsetof(struct run, failing_advance), "advance");
 	a_failing_callback(25, offsetof(struct run, failing_record), "record");
 	a_failing_callback(25, offsetof(struct run, failing_reverse), "reverse");
+}
+
+/* On the way forward all goes well. */
+static int save_at_the_second_attempt(void *context, const void *state, void *snapshot)
+{
+	struct run *run = context;
+
+	if (run->reversed && run->snapshots++ % 2 == 0)
+		return -ENOMEM;
+	memcpy(snapshot, state, sizeof(struct state));
+	return 0;
+}
+
+/* Both sweeps, of which the reverse one tries what failed again. How many STOREs that was. */
+static unsigned stores_tried_twice(reel_checkpoint *checkpoint, struct run *run, struct state *bar)
+{
+	struct state state = start;
+	reel_action action;
+	unsigned stores = 0;
+
+	reel_checkpoint_forward(checkpoint, run, &state);
+	*bar = seed;
+	while (!reel_checkpoint_next(checkpoint, &action) && action.kind != REEL_DONE) {
+		int error = reel_checkpoint_carry_out(checkpoint, &action, run, &state, bar, NULL);
+
+		stores += error == -ENOMEM && action.kind == REEL_STORE;
+		if (error)
+			error = reel_checkpoint_carry_out(checkpoint, &action, run, &state, bar,
+							  NULL);
+		if (error)
+			return 0;
+	}
+	return stores;
+}
+
+static void a_save_that_fails_leaves_nothing(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 20, 3);
+	reel_checkpoint *checkpoint;
+	reel_model model = saved;
+	struct run run = no_failure;
+	struct state bar;
+
+	tap_case("a save() that fails");
+	model.save = save_at_the_second_attempt;
+	reel_checkpoint_open(&checkpoint, plan, &model, NULL);
+	ok(stores_tried_twice(checkpoint, &run, &bar) > 0, "may be called for again");
+	ok(is_right(&bar, &run, 20), "the gradient is right");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
 }
 
 static void a_put_that_fails_costs_memory_only(void)
@@ -967,6 +991,7 @@ int main(void)
 	the_forward_sweep_ends_in_the_last_state();
 	a_callback_stops_a_run();
 	callbacks_fail();
+	a_save_that_fails_leaves_nothing();
 	a_store_that_loses_a_put();
 	a_put_that_fails_costs_memory_only();
 	faults_of_the_store();

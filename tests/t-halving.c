@@ -179,6 +179,9 @@ static void splits_and_starts_are_as_computed_by_hand(void)
 	struct reel_halving middle = {.rule = REEL_HALVING_MIDDLE, .record_cost = 3,
 				      .reverse_cost = 2};
 	struct reel_halving golden = {.rule = REEL_HALVING_GOLDEN};
+	struct reel_halving lopsided = {.advance_cost = 1 << 30};
+	struct reel_halving costly = {.advance_cost = 1 << 30, .record_cost = 1 << 30,
+				      .reverse_cost = 1 << 30};
 
 	is_int(reel_halving_split(&power, 10, 26), 18, "16 steps: 8 and 8");
 	is_int(reel_halving_split(&power, 10, 27), 11, "17 steps: 1 and 16");
@@ -187,6 +190,10 @@ static void splits_and_starts_are_as_computed_by_hand(void)
 	is_int(reel_halving_start(&middle, 10, 13), 16, "5 advances' time are 2.5 reversals: 3");
 	is_int(reel_halving_start(&middle, 10, 14), 17, "6 are 3");
 	is_int(reel_halving_start(&power, 0, 1), 2, "a recording is less than a reversal");
+	is_int(reel_halving_start(&costly, 0, REEL_MOST_STEPS), 2 * REEL_MOST_STEPS,
+	       "the largest costs of the longest loop are no more than they are");
+	is_int(reel_halving_start(&lopsided, 0, REEL_MOST_STEPS), INT64_MAX,
+	       "a start that cannot be counted is never reached");
 	is_int(reel_halving_most_steps(&power, 0), 0, "without resources no step");
 	is_int(reel_halving_most_steps(&power, 1), 1, "a worker reverses one");
 	is_int(reel_halving_most_steps(&power, 11), 1024, "11 resources reverse 1024");

@@ -76,8 +76,7 @@ static int record_field(void *context, void *state, int64_t first, int64_t last,
 			return -EDOM;
 		if (step == shared->stopping_record)
 			return 7;
-		for (int i = 0; i < LENGTH; i++)
-			reel_push(tape, field->state.x[i]);
+		push_state(tape, &field->state);
 		reel_push(tape, field->history[(step + 7) % HISTORY]);
 		for (int i = 0; i < ballast(shared, step); i++)
 			reel_push(tape, i);
@@ -96,21 +95,19 @@ static int reverse_field(void *context, void *adjoint, int64_t first, int64_t la
 	if (atomic_fetch_add(&shared->reversing, 1))
 		atomic_fetch_add(&shared->overlaps, 1);
 	for (int64_t step = last; step-- > first;) {
-		struct state next_bar = *bar;
+		double past;
+		int wrong = 0;
 
 		if (step == shared->run.failing_reverse) {
 			atomic_fetch_sub(&shared->reversing, 1);
 			return -ERANGE;
 		}
-		memset(bar, 0, sizeof *bar);
 		for (int i = ballast(shared, step); i-- > 0;)
-			bar->x[0] += i - reel_pop(tape, int);
-		bar->x[1] += 1e-3 * reel_pop(tape, double);
-		for (int i = LENGTH; i-- > 0;) {
-			bar->x[i] += cos(reel_pop(tape, double)) * next_bar.x[i];
-			bar->x[(i + 1) % LENGTH] +=
-				shared->run.coupling * cos((double)step) * next_bar.x[i];
-		}
+			wrong += i != reel_pop(tape, int);
+		past = reel_pop(tape, double);
+		reverse_step(&shared->run, bar, step, tape);
+		bar->x[0] += wrong;
+		bar->x[1] += 1e-3 * past;
 	}
 	atomic_fetch_add(&shared->reversed, last - first);
 	atomic_fetch_sub(&shared->reversing, 1);
@@ -186,42 +183,6 @@ static bool is_right(const struct state *bar, const struct shared *shared, int64
 
 /* ---- Runs ---- */
 
-static bool has_one_tier(enum reel_planner planner)
-{
-	return planner == REEL_STORE_ALL || planner == REEL_BINOMIAL || planner == REEL_MIXED ||
-	       planner == REEL_ONLINE;
-}
-
-static reel_plan *plan_for(enum reel_planner planner, int64_t steps, int64_t slots)
-{
-	struct reel_problem problem = {.steps = steps, .tiers = has_one_tier(planner) ? 1 : 2,
-				       .tier = {{slots, 0, 0}, {slots + 2, 0.5, 0.5}}};
-	reel_plan *plan;
-
-	if (problem.tiers == 1)
-		problem.tier[1] = (struct reel_tier){0};
-	else if (planner != REEL_MULTISTAGE && planner != REEL_HIERARCHICAL)
-		problem.tier[1].slots = steps + 1;
-	if (reel_plan_open(&plan, planner, &problem)) {
-		printf("Bail out! %s: %s\n", reel_planner_name(planner),
-		       reel_plan_problem(planner, &problem));
-		exit(EXIT_FAILURE);
-	}
-	return plan;
-}
-
-static reel_checkpoint *open_run(const reel_plan *plan, const reel_model *model,
-				 const struct reel_checkpoint_options *options)
-{
-	reel_checkpoint *run;
-
-	if (reel_checkpoint_open(&run, plan, model, options)) {
-		printf("Bail out! %s\n", reel_checkpoint_problem(plan, model, options));
-		exit(EXIT_FAILURE);
-	}
-	return run;
-}
-
 /* threads 0: the serial reverse sweep. */
 static int sweep_both(reel_checkpoint *run, struct shared *shared, struct state *bar, int threads,
 		      unsigned tapes, struct reel_omp_stats *stats)
@@ -265,11 +226,11 @@ static void gradients_of_a_plan(enum reel_planner planner, int64_t steps, bool o
 	unsigned wrong = 0, sweeps = 0;
 	reel_checkpoint *run;
 
-	for (int tier = 0; on_stores && tier < (has_one_tier(planner) ? 1 : 2); tier++) {
+	for (int tier = 0; on_stores && tier < (int)tiers_of(planner); tier++) {
 		late[tier] = late_open((uint64_t)(steps + tier));
 		options.store[tier] = &late[tier]->store;
 	}
-	run = open_run(plan, &plain, &options);
+	run = open_checkpoint(plan, &plain, &options);
 	for (int threads = 1; threads <= most_threads; threads++)
 		for (unsigned tapes = 1; tapes <= most_tapes; tapes++, sweeps++)
 			wrong += !two_gradients(run, steps, threads, tapes);
@@ -337,7 +298,7 @@ static void any_plan_will_do(void)
 
 	tap_case("a plan of one's own");
 	is_int(reel_plan_open_actions(&plan, &problem, mixed_ranges, COUNT(mixed_ranges)), 0, "is opened");
-	run = open_run(plan, &plain, &options);
+	run = open_checkpoint(plan, &plain, &options);
 	for (int threads = 2; threads <= 4; threads++)
 		for (unsigned tapes = 1; tapes <= 4; tapes++)
 			wrong += !two_gradients(run, 60, threads, tapes);
@@ -355,7 +316,7 @@ static void it_does_what_the_plan_says(void)
 	struct shared shared = no_fault();
 	struct reel_omp_stats stats;
 	struct state bar;
-	reel_checkpoint *run = open_run(plan, &plain, &options);
+	reel_checkpoint *run = open_checkpoint(plan, &plain, &options);
 
 	tap_case("the counts of a sweep");
 	is_int(sweep_both(run, &shared, &bar, 0, 0, NULL), 0, "one thread");
@@ -418,7 +379,7 @@ static void records_are_made_at_the_same_time(void)
 	struct reel_omp_options options = {.threads = 2, .tapes = 2};
 	struct rendezvous rendezvous = {.shared = no_fault()};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 12, 12);
-	reel_checkpoint *run = open_run(plan, &model, NULL);
+	reel_checkpoint *run = open_checkpoint(plan, &model, NULL);
 	struct field field = begun();
 	struct reel_omp_stats stats;
 	struct state bar = seed;
@@ -446,7 +407,7 @@ static void the_program_makes_states(void)
 	struct reel_omp_options options = {.threads = 3, .tapes = 2, .open_state = open_field,
 					   .close_state = close_field};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 50, 4);
-	reel_checkpoint *run = open_run(plan, &with_save, NULL);
+	reel_checkpoint *run = open_checkpoint(plan, &with_save, NULL);
 	struct shared shared = no_fault();
 	struct field field = begun();
 	struct state bar = seed;
@@ -503,7 +464,7 @@ static void each_state_has_a_context(void)
 	void *contexts[4] = {&of_state[0], &of_state[1], &of_state[2], &of_state[3]};
 	struct reel_omp_options options = {.threads = 4, .tapes = 3, .contexts = contexts};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 60, 4);
-	reel_checkpoint *run = open_run(plan, &model, NULL);
+	reel_checkpoint *run = open_checkpoint(plan, &model, NULL);
 	struct run serial = no_failure;
 	struct shared shared = no_fault();
 	struct field field = begun();
@@ -571,8 +532,8 @@ static void callbacks_fail(enum reel_planner planner, int64_t steps)
 	unsigned different = 0, again = 0;
 	reel_checkpoint *run;
 
-	options.store[has_one_tier(planner) ? 0 : 1] = &late->store;
-	run = open_run(plan, &plain, &options);
+	options.store[tiers_of(planner) - 1] = &late->store;
+	run = open_checkpoint(plan, &plain, &options);
 	for (int64_t step = 0; step < steps; step++) {
 		for (int which = 0; which < 4; which++) {
 			shared = no_fault();
@@ -631,7 +592,7 @@ static void the_first_error_is_not_the_earliest(void)
 	reel_checkpoint *run;
 
 	model.record = record_and_fail;
-	run = open_run(plan, &model, NULL);
+	run = open_checkpoint(plan, &model, NULL);
 	record_reports();
 	is_int(reel_checkpoint_forward(run, &shared, &field), 0, "forward");
 	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, &options, NULL), -EDOM,
@@ -648,7 +609,7 @@ static void a_save_that_has_no_memory(void)
 	struct reel_omp_options options = {.threads = 3, .tapes = 2, .open_state = open_field,
 					   .close_state = close_field};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 3);
-	reel_checkpoint *run = open_run(plan, &with_save, NULL);
+	reel_checkpoint *run = open_checkpoint(plan, &with_save, NULL);
 	struct shared shared = no_fault();
 	struct field field = begun();
 	struct state bar = seed;
@@ -694,7 +655,7 @@ static void faults_of_the_store(void)
 				printf("Bail out! no faulty store\n");
 				exit(EXIT_FAILURE);
 			}
-			run = open_run(plan, &plain, &options);
+			run = open_checkpoint(plan, &plain, &options);
 			if (sweep_both(run, &shared, &bar, 3, 3, NULL))
 				errors++;
 			else
@@ -723,7 +684,7 @@ static void in_so_many_pages(const reel_plan *plan, size_t pages, int threads, u
 					  .hard_budget = pages * PAGE};
 	reel_pool *pool = open_pool(tight);
 	struct reel_checkpoint_options options = {.pool = pool, .segment_steps = SEGMENT};
-	reel_checkpoint *run = open_run(plan, &plain, &options);
+	reel_checkpoint *run = open_checkpoint(plan, &plain, &options);
 	struct shared shared = no_fault();
 	struct reel_omp_stats stats = {0};
 	struct state bar;
@@ -824,7 +785,7 @@ static void a_sweep_pauses(const reel_plan *plan, const reel_model *model, int64
 					  .hard_budget = pages * PAGE};
 	reel_pool *pool = open_pool(tight);
 	struct reel_checkpoint_options options = {.pool = pool};
-	reel_checkpoint *run = open_run(plan, model, &options);
+	reel_checkpoint *run = open_checkpoint(plan, model, &options);
 	struct shared shared = no_fault();
 	struct reel_omp_stats stats;
 	struct state bar;
@@ -977,7 +938,7 @@ static void a_store_that_has_no_memory(void)
 	model.record = record_the_rest_ahead;
 	model.reverse = reverse_and_release;
 	reel_plan_open_actions(&plan, &problem, several_stores, COUNT(several_stores));
-	run = open_run(plan, &model, &options);
+	run = open_checkpoint(plan, &model, &options);
 	shared.light_from = 7;
 	shared.ballast = 10 * PAGE / 8;
 	reel_tape_open(&shared.glutton, pool, 0);
@@ -1013,7 +974,7 @@ static void what_is_wrong_is_reported(void)
 
 	tap_case("a pop that mirrors no push");
 	model.reverse = reverse_too_far;
-	run = open_run(plan, &model, &options);
+	run = open_checkpoint(plan, &model, &options);
 	record_reports();
 	is_int(sweep_both(run, &shared, &bar, 3, 3, NULL), -ENODATA, "ends the sweep");
 	is_int(reported.calls, 1, "and is reported, though the tape was silent before");
@@ -1030,7 +991,7 @@ static void checked_tapes_change_hands(void)
 	reel_pool *pool = open_pool(checked);
 	struct reel_checkpoint_options options = {.pool = pool};
 	reel_plan *plan = plan_for(REEL_MIXED, 60, 6);
-	reel_checkpoint *run = open_run(plan, &plain, &options);
+	reel_checkpoint *run = open_checkpoint(plan, &plain, &options);
 
 	tap_case("checked mode");
 	record_reports();
@@ -1059,7 +1020,7 @@ static void do_jobs(void *argument)
 
 	reel_annotate_acquire(jobs);
 	while (atomic_fetch_add(&jobs->next, 1) < jobs->jobs) {
-		reel_checkpoint *run = open_run(jobs->plan, &plain, NULL);
+		reel_checkpoint *run = open_checkpoint(jobs->plan, &plain, NULL);
 
 		atomic_fetch_add(&jobs->right, two_gradients(run, 40, 2, 3));
 		reel_checkpoint_close(run);
@@ -1086,7 +1047,7 @@ static void sweeps_in_a_team(void)
 static void more_threads_than_processors(void)
 {
 	reel_plan *plan = plan_for(REEL_HIERARCHICAL, 80, 4);
-	reel_checkpoint *run = open_run(plan, &plain, NULL);
+	reel_checkpoint *run = open_checkpoint(plan, &plain, NULL);
 
 	tap_case("many threads");
 	ok(two_gradients(run, 80, 24, 0), "give the gradient");
@@ -1170,7 +1131,7 @@ static void a_loop_in_a_loop(void)
 	struct reel_omp_options options = {.threads = 3, .tapes = 2};
 	struct outer outer = {no_fault(), plan_for(REEL_BINOMIAL, INNER_STEPS, 3)};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 9, 3);
-	reel_checkpoint *run = open_run(plan, &model, NULL);
+	reel_checkpoint *run = open_checkpoint(plan, &model, NULL);
 	struct field field = begun();
 	struct state bar = seed, right = nested_gradient_by_one_tape();
 
@@ -1391,7 +1352,7 @@ static void what_is_refused(void)
 		{.steps = 1, .reserved = {1}}};
 	static const char *const loop_words[] = {"steps", "segment_steps", "costs", "reserved"};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
-	reel_checkpoint *run = open_run(plan, &plain, NULL);
+	reel_checkpoint *run = open_checkpoint(plan, &plain, NULL);
 	struct shared shared = no_fault();
 	struct field field = begun();
 	struct state bar = seed;

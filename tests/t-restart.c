@@ -19,20 +19,7 @@ enum { STEPS = 40, STOPPED = 5 };
 
 static reel_plan *plan_of(enum reel_planner planner)
 {
-	bool unlimited = planner == REEL_PERIODIC || planner == REEL_TWO_LEVEL ||
-			 planner == REEL_DISK_REVOLVE;
-	struct reel_problem problem = {
-		.steps = planner == REEL_ONLINE ? REEL_UNKNOWN_STEPS : STEPS,
-		.tiers = planner == REEL_BINOMIAL || planner == REEL_MIXED ||
-					 planner == REEL_STORE_ALL || planner == REEL_ONLINE ? 1 : 2,
-		.tier = {{4, 0, 0}, {unlimited ? STEPS + 1 : 4, 0.5, 0.5}}};
-	reel_plan *plan;
-
-	if (reel_plan_open(&plan, planner, &problem)) {
-		printf("Bail out! %s\n", reel_plan_problem(planner, &problem));
-		exit(EXIT_FAILURE);
-	}
-	return plan;
+	return plan_for(planner, planner == REEL_ONLINE ? REEL_UNKNOWN_STEPS : STEPS, 4);
 }
 
 static bool ends(void *context, const void *state, int64_t step)
@@ -48,18 +35,6 @@ static struct reel_checkpoint_options eager(enum reel_planner planner)
 	return (struct reel_checkpoint_options){
 		.restart = PATH, .restart_seconds = 1e-9, .adjoint_bytes = sizeof(struct state),
 		.finished = planner == REEL_ONLINE ? ends : NULL};
-}
-
-static reel_checkpoint *open_run(const reel_plan *plan,
-				 const struct reel_checkpoint_options *options)
-{
-	reel_checkpoint *checkpoint;
-
-	if (reel_checkpoint_open(&checkpoint, plan, &copied, options)) {
-		printf("Bail out! %s\n", reel_checkpoint_problem(plan, &copied, options));
-		exit(EXIT_FAILURE);
-	}
-	return checkpoint;
 }
 
 /* What a program does that can be resumed. */
@@ -121,7 +96,7 @@ static void stop_and_go_on(enum reel_planner planner, size_t member, int64_t ste
 		int error;
 
 		options.store[0] = late ? &late->store : NULL;
-		checkpoint = open_run(plan, &options);
+		checkpoint = open_checkpoint(plan, &copied, &options);
 		error = begin_or_resume(checkpoint, pass ? &whole : &failing, &bar);
 		if (!pass)
 			stopped = error != 0;
@@ -168,14 +143,14 @@ static void it_does_not_begin_anew(void)
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
 	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
 	struct run failing = no_failure, rest = no_failure;
-	reel_checkpoint *checkpoint = open_run(plan, &options);
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
 	struct state bar;
 
 	tap_case("a run that was almost done");
 	failing.failing_reverse = 0;
 	is_int(begin_or_resume(checkpoint, &failing, &bar), -ECANCELED, "is stopped");
 	reel_checkpoint_close(checkpoint);
-	checkpoint = open_run(plan, &options);
+	checkpoint = open_checkpoint(plan, &copied, &options);
 	is_int(begin_or_resume(checkpoint, &rest, &bar), 0, "goes on");
 	ok(is_right(&bar), "to the right gradient");
 	is_int(rest.advanced + rest.recorded + rest.reversed, 2, "with one step to do");
@@ -212,7 +187,7 @@ static void a_killed_process(void)
 	waitpid(child, &status, 0);
 	ok(WIFSIGNALED(status), "is gone");
 	is_int(files_here(), 1, "it left its file");
-	checkpoint = open_run(plan, &options);
+	checkpoint = open_checkpoint(plan, &copied, &options);
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "another one goes on");
 	ok(is_right(&bar), "to the right gradient");
 	is_int(run.reversed, 22, "from where it was");
@@ -239,7 +214,7 @@ static void die_in_a_save(const reel_plan *plan)
 	dying.get = dying_get;
 	late->store.verbs = &dying;
 	options.store[0] = &late->store;
-	begin_or_resume(open_run(plan, &options), &run, &bar);
+	begin_or_resume(open_checkpoint(plan, &copied, &options), &run, &bar);
 	_exit(0);
 }
 
@@ -260,7 +235,7 @@ static void a_process_killed_in_a_save(void)
 	ok(WIFSIGNALED(status), "is gone");
 	ok(files_here() > 0, "it left files");
 	options.restart_seconds = 0;
-	checkpoint = open_run(plan, &options);
+	checkpoint = open_checkpoint(plan, &copied, &options);
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "another one goes on");
 	ok(is_right(&bar), "to the right gradient");
 	is_int(files_here(), 0, "and leaves none");
@@ -272,7 +247,7 @@ static void a_sweep_in_pieces_removes_it(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
 	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	reel_checkpoint *checkpoint = open_run(plan, &options);
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
 	struct state state = start, bar = seed;
 	struct run run = no_failure;
 	reel_action action;
@@ -350,7 +325,7 @@ static void write_whole(const char *data, size_t bytes)
 static size_t make_file(const reel_plan *plan, char *data, size_t room)
 {
 	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	reel_checkpoint *checkpoint = open_run(plan, &options);
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
 	struct run failing = no_failure;
 	struct state bar;
 
@@ -363,7 +338,7 @@ static size_t make_file(const reel_plan *plan, char *data, size_t room)
 static int resume(const reel_plan *plan, const struct reel_checkpoint_options *options,
 		  const char *names)
 {
-	reel_checkpoint *checkpoint = open_run(plan, options);
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, options);
 	struct state bar = seed;
 	int error = reel_checkpoint_resume(checkpoint, &bar);
 	struct run run = no_failure;
@@ -435,7 +410,7 @@ static void other_steps_are_refused(void)
 
 	tap_case("a restart file of a longer loop");
 	options.segment_steps = 2;
-	checkpoint = open_run(plan, &options);
+	checkpoint = open_checkpoint(plan, &copied, &options);
 	failing.failing_reverse = 17;
 	begin_or_resume(checkpoint, &failing, &bar);
 	reel_checkpoint_close(checkpoint);
@@ -462,7 +437,7 @@ static void forged_files(void)
 	options.restart_seconds = 0;
 	for (size_t i = 0; i < COUNT(changes) * end; i++) {
 		struct run run = no_failure;
-		reel_checkpoint *checkpoint = open_run(plan, &options);
+		reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
 		struct state bar = seed, state;
 		int error;
 
@@ -540,7 +515,7 @@ static void a_plan_of_ones_own_goes_on(void)
 		while (!reel_schedule_next(&schedule, &action) && action.kind != REEL_DONE)
 			fill_in(&actions[count++], &action, pass ? 0 : 0xff);
 		reel_plan_open_actions(&plan, &problem, actions, count);
-		checkpoint = open_run(plan, &options);
+		checkpoint = open_checkpoint(plan, &copied, &options);
 		run.failing_reverse = pass ? -1 : 25;
 		error[pass] = begin_or_resume(checkpoint, &run, &bar);
 		reel_checkpoint_close(checkpoint);
@@ -563,7 +538,7 @@ static void the_limit_of_file_size(void)
 	child = fork();
 	if (!child) {
 		struct rlimit limit = {100, 100};
-		reel_checkpoint *checkpoint = open_run(plan, &options);
+		reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
 		struct reel_checkpoint_stats stats;
 		struct run run = no_failure;
 		struct state bar;
@@ -590,12 +565,18 @@ static void a_file_that_cannot_be_written(void)
 
 	tap_case("a restart file that cannot be written");
 	options.restart = "no/such/directory/restart";
-	checkpoint = open_run(plan, &options);
+	checkpoint = open_checkpoint(plan, &copied, &options);
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "ends no run");
 	ok(is_right(&bar), "its gradient is right");
 	reel_checkpoint_get_stats(checkpoint, &stats);
 	is_int(stats.saves, 0, "none was saved");
 	ok(stats.failed_saves > 0, "that is counted");
+	ok(strstr(reel_checkpoint_message(checkpoint), options.restart) &&
+		   strstr(reel_checkpoint_message(checkpoint), strerror(ENOENT)),
+	   "and the message says why: %s", reel_checkpoint_message(checkpoint));
+	run.failing_reverse = 3;
+	is_int(begin_or_resume(checkpoint, &run, &bar), -ECANCELED, "a callback that fails, too");
+	ok(strstr(reel_checkpoint_message(checkpoint), "reverse"), "is what the message is of");
 	reel_checkpoint_close(checkpoint);
 	reel_plan_close(plan);
 }

@@ -104,7 +104,7 @@ struct reel_checkpoint_stats {
 	uint64_t peak_snapshot_bytes;  /* in memory, buffers included */
 	uint64_t peak_tape_bytes;
 	int64_t unlike_step;           /* REEL_CHECKPOINT_AUDIT: does not replay; or -1 */
-	uint64_t saves, failed_saves;  /* restart files; the sweep goes on without */
+	uint64_t saves, failed_saves;  /* restart files; reel_checkpoint_message() says why */
 	uint64_t reserved[2];          /* 0 */
 };
 
@@ -164,7 +164,11 @@ bool reel_checkpoint_is_reversing(const reel_checkpoint *run);
 /* The steps of the model; REEL_UNKNOWN_STEPS while nobody knows. */
 int64_t reel_checkpoint_steps(const reel_checkpoint *run);
 
-/* What went wrong last, in one line: "" if nothing did. Valid until the run's next sweep. */
+/*
+ * What went wrong, in one line: what the sweep ended with; else why the restart file was
+ * not written when it was last due, though the sweep went on; "" if nothing did. Valid
+ * until the run's next sweep.
+ */
 const char *reel_checkpoint_message(const reel_checkpoint *run);
 
 void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stats *stats);
@@ -185,7 +189,10 @@ int reel_checkpoint_next(reel_checkpoint *run, reel_action *action);
  * thread, at the same time as others, as long as what depends on each other is done in
  * the order of reel_checkpoint_next(): actions on one slot, one state, one tape, one
  * adjoint. Not with REEL_CHECKPOINT_AUDIT.
- * Returns as reel_checkpoint_reverse().
+ *
+ * Returns as reel_checkpoint_reverse(). A STORE or LOAD that failed was not carried
+ * out; after -EDQUOT or -ENOMEM it may be tried again, since what is done at the same time
+ * gives memory back: it is final when nothing else is under way.
  */
 int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
 			      void *state, void *adjoint, reel_tape *tape);

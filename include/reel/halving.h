@@ -70,7 +70,8 @@ int64_t reel_halving_split(const struct reel_halving *halving, int64_t first, in
  * Where the reverse chain stands when the sweep of first to middle - 1 has to start: all
  * steps from the one returned on have been reversed, and to go down to middle takes as
  * long as the sweep to its recording of step middle - 1, or a part of a reversal longer.
- * A step past the end of the block: the sweep starts before the chain does.
+ * A step past the end of the block, INT64_MAX at the most: the sweep starts before the
+ * chain does.
  */
 int64_t reel_halving_start(const struct reel_halving *halving, int64_t first, int64_t middle);
 
