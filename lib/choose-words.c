@@ -64,13 +64,19 @@ static void explain_equal(struct reel_choice *choice)
 			 name_of(other));
 }
 
+static double touching(const struct reel_costs *costs, const struct reel_prediction *prediction)
+{
+	return (double)prediction->peak_memory_bytes * costs->touch_seconds;
+}
+
 /* What accounts for at least half of the time by which the runner-up is slower. */
 static void explain_slower(const struct reel_costs *costs, struct reel_choice *choice)
 {
 	const struct reel_prediction *best = &choice->best, *other = &choice->runner_up;
 	double slower = other->makespan - best->makespan;
 	double again = (double)(other->advances - best->advances) * costs->advance_seconds;
-	double waits = other->makespan - computing(costs, other);
+	double waits = other->makespan - computing(costs, other) - touching(costs, other);
+	double touches = touching(costs, other) - touching(costs, best);
 	int length = snprintf(choice->reason, sizeof choice->reason,
 			      "%s takes %.4g s, %.3g s more: ", name_of(other), other->makespan,
 			      slower);
@@ -81,6 +87,9 @@ static void explain_slower(const struct reel_costs *costs, struct reel_choice *c
 		snprintf(end, room,
 			 "it runs %" PRId64 " steps without recording them, not %" PRId64,
 			 other->advances, best->advances);
+	else if (2 * touches >= slower)
+		snprintf(end, room, "it takes %.3g s to use %s of memory for the first time",
+			 touching(costs, other), amount_of(other->peak_memory_bytes).text);
 	else if (2 * waits >= slower)
 		snprintf(end, room, "it waits %.3g s for the %s that it stores and loads", waits,
 			 amount_of(transferred(other)).text);

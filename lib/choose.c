@@ -79,7 +79,8 @@ const char *reel_costs_problem(const struct reel_costs *costs)
 	if (costs->steps > REEL_MOST_STEPS)
 		return "there are more than 2^40 steps: count several as one";
 	if (!is_amount(costs->advance_seconds) || !is_amount(costs->record_seconds) ||
-	    !is_amount(costs->reverse_seconds) || !is_amount(costs->copy_seconds))
+	    !is_amount(costs->reverse_seconds) || !is_amount(costs->copy_seconds) ||
+	    !is_amount(costs->touch_seconds))
 		return "a time is below 0 or no number";
 	if (costs->tiers > REEL_MOST_TIERS - 1)
 		return "there are more than 3 tiers besides memory";
@@ -87,7 +88,7 @@ const char *reel_costs_problem(const struct reel_costs *costs)
 		wrong = problem_of_tier(&costs->tier[t]);
 	if (wrong)
 		return wrong;
-	return has_reserved(costs->reserved, 4) ? "a reserved member is not 0" : NULL;
+	return has_reserved(costs->reserved, 3) ? "a reserved member is not 0" : NULL;
 }
 
 static double or_else(double number, double other)

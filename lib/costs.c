@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "costs.h"
 
@@ -13,6 +12,9 @@
 #define ROUNDS 7
 /* A sample: far above what reading the clock takes. */
 #define SAMPLE_SECONDS 1e-3
+/* And with a tape that leaves the caches, as long segments' do, unless that takes too long. */
+#define SAMPLE_BYTES ((uint64_t)16 << 20)
+#define LONG_SECONDS 8e-3
 /* Repetitions of samples that stay short since the loop has few steps. */
 #define MOST_REPETITIONS 100000
 
@@ -40,14 +42,6 @@ struct sample {
 	double seconds[PARTS];
 };
 
-static double clock_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static int save(const struct trial *trial, void *snapshot)
 {
 	if (trial->model->save)
@@ -68,33 +62,33 @@ static int load(const struct trial *trial)
 
 static int time_advance(const struct trial *trial, double *seconds)
 {
-	double begin = clock_seconds();
+	double begin = reel_costs_clock();
 	int error = trial->model->advance(trial->context, trial->state, 0, trial->steps);
 
-	*seconds += clock_seconds() - begin;
+	*seconds += reel_costs_clock() - begin;
 	return error;
 }
 
 static int time_record(struct trial *trial, double *seconds)
 {
-	double begin = clock_seconds();
+	double begin = reel_costs_clock();
 	int error = trial->model->record(trial->context, trial->state, 0, trial->steps,
 					 trial->tape);
 
-	*seconds += clock_seconds() - begin;
+	*seconds += reel_costs_clock() - begin;
 	trial->tape_bytes = reel_tape_bytes(trial->tape) - trial->bytes_before;
 	return error ? error : reel_tape_error(trial->tape);
 }
 
 static int time_reverse(const struct trial *trial, double *seconds)
 {
-	double begin = clock_seconds();
+	double begin = reel_costs_clock();
 	int error;
 
 	if (!trial->adjoint)
 		return reel_tape_rewind(trial->tape, trial->before);
 	error = trial->model->reverse(trial->context, trial->adjoint, 0, trial->steps, trial->tape);
-	*seconds += clock_seconds() - begin;
+	*seconds += reel_costs_clock() - begin;
 	if (!error)
 		error = reel_tape_error(trial->tape);
 	if (error)
@@ -105,12 +99,12 @@ static int time_reverse(const struct trial *trial, double *seconds)
 /* Loading goes back to state 0. */
 static int time_copies(const struct trial *trial, double *seconds)
 {
-	double begin = clock_seconds();
+	double begin = reel_costs_clock();
 	int error = save(trial, trial->scratch);
 
 	if (!error)
 		error = load(trial);
-	*seconds += (clock_seconds() - begin) / 2;
+	*seconds += (reel_costs_clock() - begin) / 2;
 	return error;
 }
 
@@ -147,6 +141,13 @@ static bool may_be_twice_as_long(const struct trial *trial)
 	return !trial->memory || trial->tape_bytes <= trial->memory / 4;
 }
 
+static bool is_too_short(const struct trial *trial, const struct sample *sample)
+{
+	return sample->seconds[ADVANCE] < SAMPLE_SECONDS ||
+	       (trial->tape_bytes < SAMPLE_BYTES && sample->seconds[RECORD] < LONG_SECONDS &&
+		may_be_twice_as_long(trial));
+}
+
 /* Longer runs while they are short, then more of them. */
 static int find_length(struct trial *trial)
 {
@@ -154,7 +155,7 @@ static int find_length(struct trial *trial)
 	int error;
 
 	trial->steps = trial->repetitions = 1;
-	while (!(error = run(trial, &sample)) && sample.seconds[ADVANCE] < SAMPLE_SECONDS) {
+	while (!(error = run(trial, &sample)) && is_too_short(trial, &sample)) {
 		if (may_be_twice_as_long(trial))
 			trial->steps *= 2;
 		else if (trial->repetitions < MOST_REPETITIONS)
@@ -242,6 +243,8 @@ int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_mod
 		error = save(&trial, trial.snapshot);
 	if (!error)
 		error = put_back(&trial, measure(&trial, costs));
+	if (!error)
+		costs->touch_seconds = reel_costs_measure_touch(tape, costs->memory_bytes);
 	free(trial.snapshot);
 	free(trial.scratch);
 	return error;

@@ -3,6 +3,8 @@
 #ifndef REEL_LIB_COSTS_H
 #define REEL_LIB_COSTS_H
 
+#include <time.h>
+
 #include <reel/costs.h>
 
 /* The same costs with what 0 stands for; memory without limit stays 0. */
@@ -18,6 +20,9 @@ int reel_predict(const struct reel_costs *costs, struct reel_prediction *predict
 
 /* The same for all tapes, spilled by what memory has no room for; -ENOSPC. */
 int reel_predict_store_all(const struct reel_costs *costs, struct reel_prediction *prediction);
+
+/* costs-touch.c: touch_seconds of a pool like the tape's, with a part of so much memory, 0: any. */
+double reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes);
 
 /* Why the runner-up lost, or that there is none, to choice->reason. */
 void reel_choice_explain(const struct reel_costs *costs, struct reel_choice *choice);
@@ -35,6 +40,14 @@ static inline uint64_t reel_bytes_of(int64_t count, uint64_t each)
 static inline int64_t reel_segment_count(int64_t steps, int64_t segment_steps)
 {
 	return steps / segment_steps + (steps % segment_steps != 0);
+}
+
+static inline double reel_costs_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Buffers of a state that a slower tier has, one for writing and one for reading. */

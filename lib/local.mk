@@ -46,6 +46,7 @@ libreel_core_la_SOURCES = \
 	%D%/snapshot.c %D%/snapshot.h \
 	%D%/buffer.c \
 	%D%/costs.c %D%/costs.h \
+	%D%/costs-touch.c \
 	%D%/predict.c \
 	%D%/choose.c \
 	%D%/choose-words.c \

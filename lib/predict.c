@@ -37,8 +37,8 @@ struct walk {
 	int64_t actions;
 	int64_t advances_before_record;
 	int64_t loads;
-	int64_t slots;       /* of memory, in use */
-	int64_t tape_steps;  /* recorded and not reversed */
+	int64_t slots, most_slots;           /* of memory, in use */
+	int64_t tape_steps, most_tape_steps; /* recorded and not reversed */
 	struct tier_clock tier[REEL_MOST_TIERS];
 };
 
@@ -128,6 +128,15 @@ static void note_memory(struct walk *walk)
 		walk->prediction->peak_memory_bytes = bytes;
 }
 
+/* So many things of so many bytes are in memory: those more than ever before touch it. */
+static void touch(struct walk *walk, int64_t *most, int64_t now, uint64_t each)
+{
+	if (now <= *most)
+		return;
+	walk->now += (double)(now - *most) * (double)each * walk->costs->touch_seconds;
+	*most = now;
+}
+
 static void advance(struct walk *walk, int64_t steps)
 {
 	walk->prediction->advances += steps;
@@ -142,6 +151,7 @@ static void record(struct walk *walk, int64_t steps)
 	}
 	walk->now += (double)steps * walk->costs->record_seconds;
 	walk->tape_steps += steps;
+	touch(walk, &walk->most_tape_steps, walk->tape_steps, walk->costs->tape_bytes);
 	note_memory(walk);
 }
 
@@ -162,6 +172,7 @@ static void store(struct walk *walk, unsigned tier)
 	walk->prediction->written_bytes[tier] += costs->state_bytes;
 	if (tier == 0) {
 		walk->slots++;
+		touch(walk, &walk->most_slots, walk->slots, costs->state_bytes);
 		note_memory(walk);
 	} else {
 		const struct reel_cost_tier *to = &costs->tier[tier - 1];
@@ -235,23 +246,6 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
-/* The reverse phase with as many workers as tapes; the walk has told the rest. */
-static double look_ahead_makespan(const struct walk *walk)
-{
-	const struct reel_costs *costs = walk->costs;
-	double steps = (double)costs->steps;
-	double copies = (double)walk->loads * costs->copy_seconds;
-	double chain = steps * costs->reverse_seconds;
-	double shared = (steps * costs->record_seconds + copies + chain) /
-			walk->prediction->tapes;
-	double segment = (double)walk->prediction->segment_steps * costs->record_seconds;
-	double makespan = walk->first_record + segment + larger(chain, shared);
-
-	for (unsigned t = 1; t < walk->prediction->problem.tiers; t++)
-		makespan = larger(makespan, walk->tier[t].busy_seconds);
-	return makespan < walk->now ? makespan : walk->now;
-}
-
 /* The tapes of all workers; the walk has seen one. */
 static uint64_t look_ahead_tapes(const struct walk *walk)
 {
@@ -261,6 +255,24 @@ static uint64_t look_ahead_tapes(const struct walk *walk)
 	if (steps > walk->costs->steps - each)
 		steps = walk->costs->steps - each;
 	return reel_bytes_of(steps, walk->costs->tape_bytes);
+}
+
+/* The reverse phase with as many workers as tapes; the walk has told the rest. */
+static double look_ahead_makespan(const struct walk *walk)
+{
+	const struct reel_costs *costs = walk->costs;
+	double steps = (double)costs->steps;
+	double copies = (double)walk->loads * costs->copy_seconds;
+	double chain = steps * costs->reverse_seconds;
+	double touches = (double)look_ahead_tapes(walk) * costs->touch_seconds;
+	double shared = (steps * costs->record_seconds + copies + touches + chain) /
+			walk->prediction->tapes;
+	double segment = (double)walk->prediction->segment_steps * costs->record_seconds;
+	double makespan = walk->first_record + segment + larger(chain, shared);
+
+	for (unsigned t = 1; t < walk->prediction->problem.tiers; t++)
+		makespan = larger(makespan, walk->tier[t].busy_seconds);
+	return makespan < walk->now ? makespan : walk->now;
 }
 
 static int conclude(const struct walk *walk)
@@ -326,7 +338,7 @@ static uint64_t spill(const struct reel_costs *costs, uint64_t bytes, double *wr
 int reel_predict_store_all(const struct reel_costs *costs, struct reel_prediction *prediction)
 {
 	uint64_t all = reel_bytes_of(costs->steps, costs->tape_bytes), memory = costs->memory_bytes;
-	double steps = (double)costs->steps, write = 0, read = 0;
+	double steps = (double)costs->steps, write = 0, read = 0, touches;
 
 	prediction->peak_memory_bytes = all;
 	if (memory && all > memory) {
@@ -337,7 +349,8 @@ int reel_predict_store_all(const struct reel_costs *costs, struct reel_predictio
 		prediction->spills = true;
 		prediction->peak_memory_bytes = memory;
 	}
-	prediction->makespan = larger(steps * costs->record_seconds, write) +
+	touches = (double)prediction->peak_memory_bytes * costs->touch_seconds;
+	prediction->makespan = larger(steps * costs->record_seconds + touches, write) +
 			       larger(steps * costs->reverse_seconds, read);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "pool.h"
 #include "support.h"
 
 #define RECORDS 3
@@ -22,6 +23,30 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	now->tv_sec = nanoseconds / 1000000000;
 	now->tv_nsec = nanoseconds % 1000000000;
 	return 0;
+}
+
+/* Of memory that a pool takes from the system; 0 but in one test. */
+static int64_t nanoseconds_of_kilobyte;
+static uint64_t fresh_bytes;
+
+int __real_reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind,
+			    struct reel_slab **chain);
+int __wrap_reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind,
+			    struct reel_slab **chain);
+int __wrap_reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind,
+			    struct reel_slab **chain)
+{
+	struct reel_pool_stats before, after;
+	uint64_t bytes;
+	int error;
+
+	reel_pool_get_stats(pool, &before);
+	error = __real_reel_supply_take(pool, kind, chain);
+	reel_pool_get_stats(pool, &after);
+	bytes = (after.fresh_slabs - before.fresh_slabs) * after.slab_bytes;
+	fresh_bytes += bytes;
+	nanoseconds += nanoseconds_of_kilobyte * (int64_t)(bytes >> 10);
+	return error;
 }
 
 struct state {
@@ -207,6 +232,44 @@ static void loop_and_memory_limit_what_is_run(void)
 	ok(outcome.costs.advance_seconds == 0, "and takes none");
 }
 
+static void short_steps_are_run_until_their_tape_leaves_the_caches(void)
+{
+	struct reel_costs loop = {.steps = 1 << 24};
+	struct run run = usual;
+
+	is_int(measure(&run, &copied, loop, true).error, 0, "steps of 5 us");
+	ok(run.recorded * run.record >= 8000000 && run.recorded * run.record < 32000000,
+	   "are run for 8 ms or a little longer: %lld", (long long)run.recorded);
+	run = usual;
+	run.advance = run.record = run.reverse = 2;
+	is_int(measure(&run, &copied, loop, true).error, 0, "steps of 2 ns");
+	ok(run.recorded * RECORDS * 8 >= 16 << 20 && run.recorded * RECORDS * 8 < 32 << 20,
+	   "are run for 16 MiB of tape: %lld", (long long)run.recorded);
+}
+
+/* A MB of new memory takes a millisecond: twenty are enough to know. */
+static void new_memory_takes_time(void)
+{
+	struct run run = usual;
+	struct outcome outcome;
+
+	nanoseconds_of_kilobyte = 1000;
+	fresh_bytes = 0;
+	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10}, true);
+	is_int(outcome.error, 0, "where memory that is new takes time");
+	ok(fabs(outcome.costs.touch_seconds * 1e9 - 1000.0 / 1024) < 0.2,
+	   "a byte takes about a nanosecond (%g)", outcome.costs.touch_seconds * 1e9);
+	/* Two magazines of the pool that is measured on, and not 64 MiB besides. */
+	ok(fresh_bytes < (uint64_t)100 << 20, "no more is taken than it needs to know (%g MiB)",
+	   (double)fresh_bytes / 0x1p20);
+	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10, .memory_bytes = 1 << 22},
+			  true);
+	ok(outcome.costs.touch_seconds > 0, "a megabyte of four is enough, too");
+	nanoseconds_of_kilobyte = 0;
+	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10}, true);
+	ok(outcome.costs.touch_seconds == 0, "else a byte takes none");
+}
+
 /* But for the very last call, after which nothing is left to do but to load the state. */
 static void errors_of_callbacks_end_it(void)
 {
@@ -248,6 +311,8 @@ int main(void)
 	the_costs_are_what_the_callbacks_take();
 	without_an_adjoint_reversing_is_not_measured();
 	loop_and_memory_limit_what_is_run();
+	short_steps_are_run_until_their_tape_leaves_the_caches();
+	new_memory_takes_time();
 	errors_of_callbacks_end_it();
 	what_cannot_be_measured_is_refused();
 	return tap_end();

@@ -148,12 +148,13 @@ static int set_rule(enum reel_halving_rule *rule, const char *name)
 /* The member of "record=0.3,..." that the text begins with. */
 static double *cost_named(struct request *request, const char *text, size_t length)
 {
-	static const char *const names[] = {"advance", "record", "reverse", "copy"};
+	static const char *const names[] = {"advance", "record", "reverse", "copy", "touch"};
 	double *const members[] = {
 		&request->costs.advance_seconds, &request->costs.record_seconds,
-		&request->costs.reverse_seconds, &request->costs.copy_seconds};
+		&request->costs.reverse_seconds, &request->costs.copy_seconds,
+		&request->costs.touch_seconds};
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strlen(names[i]) == length && memcmp(names[i], text, length) == 0)
 			return members[i];
 	return NULL;
@@ -169,7 +170,7 @@ static int set_step_costs(struct request *request, const char *text)
 		if (!cost || !text[length] || !read_number(cost, text + length + 1, &end) ||
 		    (*end && *end != ','))
 			return plan_refuse("--costs", " takes seconds: advance=0.1,record=0.3,"
-						      "reverse=0.2,copy=0.01");
+						      "reverse=0.2,copy=0.01,touch=1e-10");
 		if (!*end)
 			return 0;
 		text = end + 1;

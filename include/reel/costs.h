@@ -51,7 +51,8 @@ struct reel_costs {
 	unsigned workers;        /* threads that record and reverse; 0: 1 */
 	unsigned tiers;          /* slower ones, fastest first */
 	struct reel_cost_tier tier[REEL_MOST_TIERS - 1];
-	uint64_t reserved[4];    /* 0 */
+	double touch_seconds;    /* to use a byte of memory for the first time; 0: no time */
+	uint64_t reserved[3];    /* 0 */
 };
 
 /* One way to reverse the loop, and what it is expected to take. */
@@ -100,6 +101,8 @@ const char *reel_costs_problem(const struct reel_costs *costs);
  *
  * Predictions come from a walk through the very plan, with a clock:
  *   - a store or load takes copy_seconds of the loop's time, in any tier;
+ *   - what grows beyond the most that tapes, or states, took up before takes touch_seconds
+ *     a byte: the system has to find and clear the memory;
  *   - a slower tier has one buffer of a state for writing and one for reading, which are
  *     part of the memory, and does one transfer at a time. A store waits for the buffer,
  *     a load for its state; a state is read as soon as the one before has been taken;
@@ -109,8 +112,9 @@ const char *reel_costs_problem(const struct reel_costs *costs);
  *     record segments ahead: the reverse phase takes the longer of all reversals one by
  *     one, all work shared by as many workers as there are tapes, and all reads; and the
  *     recording of a segment in advance.
- * More memory does not make the makespan longer if there are no slower tiers and
- * copy_seconds is 0; else it may by some hundredths, as transfers happen to overlap.
+ * More memory does not make the makespan longer if there are no slower tiers, and
+ * copy_seconds and touch_seconds are 0; else it may by some hundredths, as transfers happen
+ * to overlap.
  *
  * Returns 0; -ENOSPC: nothing fits the memory, and choice->reason says how much would do;
  * -EINVAL: reel_costs_problem() says why; or -ENOMEM. Nothing stays allocated.
@@ -120,10 +124,16 @@ int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice
 
 /*
  * Measure the loop's first steps: fills in advance_seconds, record_seconds,
- * reverse_seconds, copy_seconds, state_bytes and tape_bytes; needs costs->steps, at least
- * 1. Steps 0, 1, ... are run from `state`, as many at a time as make up a millisecond
- * and leave the memory half empty, and again from the start, several times; the medians
- * are taken.
+ * reverse_seconds, copy_seconds, touch_seconds, state_bytes and tape_bytes; needs
+ * costs->steps, at least 1. Steps 0, 1, ... are run from `state`, as many at a time as make
+ * up a millisecond, and 16 MiB of tape, which leave the caches, unless it takes above 8 ms
+ * to record them; and as leave the memory half empty. They are run from the start again,
+ * several times; the medians are taken.
+ *
+ * Then memory of a pool like the tape's, up to 64 MiB or a quarter of memory_bytes, is
+ * filled for the first and for a second time, 20 ms each: touch_seconds is the difference.
+ * It is 0 where there is no memory for that. A virtual machine whose host finds it memory
+ * only when it is used may take longer for memory that it has never used.
  *
  * `state` is state 0 and is as it was afterwards, and so is the tape. `adjoint` is passed
  * to model->reverse: a scratch one, whose contents are lost, like what the model adds up
@@ -132,7 +142,7 @@ int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice
  * Returns 0, a callback's error, the tape's error, -EINVAL for steps below 1, -EBADMSG if
  * reversing does not pop what recording has pushed, or -ENOMEM; then costs is as it was,
  * and so are state and tape, but for a tape that is in error itself.
- * Cost: some 50 ms, more where a step takes more than a millisecond.
+ * Cost: up to half a second, more where a step takes more than a millisecond.
  */
 int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_model *model,
 		       void *context, void *state, void *adjoint);
