@@ -79,6 +79,25 @@ if grep -q ': 1 can be had here' stderr; then
 	skip 'two threads: built without OpenMP'
 else
 	gives_the_gradient 'two threads' --steps 127 --hours 10 --threads 2 --checkpoint binomial:3
+	for planner in store-all binomial:1 binomial:4 mixed:6:2 online:5; do
+		for threads in 2 3; do
+			gives_the_gradient "$threads threads that look ahead in $planner" \
+				--steps 127 --hours 10 --threads $threads --checkpoint $planner \
+				--look-ahead
+			[ "$(key look_ahead_threads)" = $threads ]
+			ok $? "which are $(key look_ahead_threads)"
+		done
+	done
+	[ -n "$disk" ] && gives_the_gradient 'a look ahead at states on the disk' --steps 127 \
+		--hours 10 --threads 3 --checkpoint hrevolve:2:5 --spill spill --look-ahead
+	# What there is no memory for is recorded again.
+	run --steps 127 --hours 10 --threads 3 --checkpoint binomial:3 --budget 2M --look-ahead &&
+		cmp $reference/gradient.nc out/gradient.nc
+	ok $? 'a look ahead within a budget gives the gradient'
+	[ "$(key tape_resident_bytes)" -le $((2 << 20)) ]
+	ok $? "which it keeps: $(key tape_resident_bytes) bytes"
+	run --steps 127 --hours 10 --threads 2 --checkpoint binomial:4 --look-ahead --verify
+	ok $? 'a look ahead verifies: its second gradient is right, too'
 fi
 
 run --steps 127 --hours 10 --checkpoint binomial:4 --verify
@@ -156,6 +175,9 @@ refuses 'a disk for a planner that uses none' 'leave it out' --checkpoint binomi
 refuses 'a directory that is not there' 'spill' --checkpoint hrevolve:3:4 --spill missing
 refuses 'a segment without a plan' 'checkpoint' --segment 3
 refuses 'an audit without a plan' 'checkpoint' --audit
+refuses 'a look ahead without a plan' 'checkpoint' --look-ahead
+refuses 'a look ahead in an audit' 'leave one' --look-ahead --audit --checkpoint binomial:3
+refuses 'a look ahead of auto' 'planner' --look-ahead --checkpoint auto
 refuses 'a segment of no steps' 'segment' --checkpoint binomial:3 --segment 0
 refuses 'a segment longer than the loop' 'steps' --checkpoint binomial:3 --segment 128
 refuses 'a segment for a tape of another length' 'leave' --checkpoint mixed:9:4 --segment 3

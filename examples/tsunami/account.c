@@ -67,11 +67,21 @@ static void print_memory(const struct checkpointing_use *use, uint64_t full_tape
 		       plural((int64_t)use->waits), use->wait_seconds);
 }
 
+static void print_look_ahead(const struct look_ahead *use)
+{
+	if (use->threads)
+		printf("Look-ahead      %d thread%s recorded %lld segment%s ahead, on up to %lld "
+		       "tape%s at once\n", use->threads, plural(use->threads),
+		       (long long)use->ahead, plural(use->ahead), (long long)use->most_tapes,
+		       plural(use->most_tapes));
+}
+
 static void print_costs(const struct reel_costs *costs)
 {
 	printf("Measured        a step takes %.3g ms to run, %.3g to record, %.3g to reverse; a "
-	       "state %.2g ms to copy", 1e3 * costs->advance_seconds, 1e3 * costs->record_seconds,
-	       1e3 * costs->reverse_seconds, 1e3 * costs->copy_seconds);
+	       "state %.2g ms to copy, a MB of new memory %.2g ms", 1e3 * costs->advance_seconds,
+	       1e3 * costs->record_seconds, 1e3 * costs->reverse_seconds,
+	       1e3 * costs->copy_seconds, 1e9 * costs->touch_seconds);
 	if (costs->tiers)
 		printf("; the disk takes %.3g MB a second and gives %.3g",
 		       costs->tier[0].write_bandwidth / 1e6, costs->tier[0].read_bandwidth / 1e6);
@@ -93,6 +103,7 @@ void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes
 	print_plan(&use->layout);
 	print_counts(&use->planned, &use->done);
 	print_memory(use, full_tape_bytes);
+	print_look_ahead(&use->look_ahead);
 	if (use->is_measured) {
 		print_costs(&use->costs);
 		print_choice(&use->choice, seconds);

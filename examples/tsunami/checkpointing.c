@@ -26,6 +26,7 @@ struct checkpointing {
 	reel_plan *plan;
 	reel_pool *pool;
 	reel_checkpoint *run;
+	struct look_ahead look_ahead; /* of the last reverse sweep */
 	struct state state;
 };
 
@@ -199,6 +200,17 @@ void checkpointing_forward(struct checkpointing *checkpointing, const struct con
 		reel_checkpoint_forward(checkpointing->run, loop, &checkpointing->state));
 }
 
+static int reverse(struct checkpointing *checkpointing, struct adjoint *adjoint)
+{
+	const struct options *options = checkpointing->options;
+
+	if (!options->look_ahead)
+		return reel_checkpoint_reverse(checkpointing->run, &checkpointing->loop,
+					       &checkpointing->state, adjoint);
+	return look_ahead_reverse(checkpointing->run, &checkpointing->loop, &checkpointing->state,
+				  adjoint, options->threads, &checkpointing->look_ahead);
+}
+
 void checkpointing_reverse(struct checkpointing *checkpointing, const double *weights,
 			   struct controls *gradient)
 {
@@ -207,8 +219,7 @@ void checkpointing_reverse(struct checkpointing *checkpointing, const double *we
 
 	loop->weights = weights;
 	state_swap(&adjoint.next, &checkpointing->state);
-	require(checkpointing, reel_checkpoint_reverse(checkpointing->run, loop,
-						       &checkpointing->state, &adjoint));
+	require(checkpointing, reverse(checkpointing, &adjoint));
 	copy_wet(loop->model, adjoint.state.elevation, gradient->displacement);
 	copy_wet(loop->model, adjoint.depth_gradient, gradient->depth);
 	adjoint_destroy(&adjoint);
@@ -241,6 +252,7 @@ struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing)
 		.resident_bytes = pool.peak_resident_bytes,
 		.disk_bytes = stats.put_bytes + pool.written_bytes,
 		.waits = stats.waits + pool.stalls,
+		.look_ahead = checkpointing->look_ahead,
 		.wait_seconds = 1e-9 * (double)(stats.wait_ns + pool.stall_ns),
 		.is_measured = checkpointing->options->scheme.automatic,
 		.costs = checkpointing->costs,

@@ -7,6 +7,7 @@
 #define TSUNAMI_CHECKPOINTING_H
 
 #include "layout.h"
+#include "look-ahead.h"
 #include "options.h"
 #include "shallow.h"
 
@@ -22,6 +23,7 @@ struct checkpointing_use {
 	uint64_t disk_bytes;     /* written to the disk */
 	uint64_t waits;
 	double wait_seconds;     /* for the disk */
+	struct look_ahead look_ahead;
 	int is_measured;         /* by auto: the costs, and what was chosen by them */
 	struct reel_costs costs;
 	struct reel_choice choice;

@@ -19,6 +19,7 @@ examples_tsunami_tsunami_SOURCES = \
 	%D%/layout.c %D%/layout.h \
 	%D%/measure.c %D%/measure.h \
 	%D%/checkpointing.c %D%/checkpointing.h \
+	%D%/look-ahead.c %D%/look-ahead.h \
 	%D%/reversal.c %D%/reversal.h \
 	%D%/account.c %D%/account.h \
 	%D%/tapes.c %D%/tapes.h \
@@ -35,5 +36,8 @@ examples_tsunami_tsunami_CPPFLAGS = $(AM_CPPFLAGS) $(NETCDF_CFLAGS) $(CAIRO_CFLA
 # Without errno the loops with a square root vectorise too.
 examples_tsunami_tsunami_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
 examples_tsunami_tsunami_LDADD = libreel-omp.la libreel.la $(NETCDF_LIBS) $(CAIRO_LIBS) -lm
+if OPENMP
+examples_tsunami_tsunami_CPPFLAGS += -DLOOK_AHEAD=1
+endif
 endif
 EXTRA_DIST += %D%/README.md

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "look-ahead.h"
 #include "parallel.h"
 #include "report.h"
 
@@ -62,6 +63,8 @@ static void print_help(void)
 	     "  --segment N            steps that are recorded on one tape (default: what fits)\n"
 	     "  --disk-budget BYTES    what auto may put on the disk (default: no bound)\n"
 	     "  --audit                with --checkpoint: compare states that are reached again\n"
+	     "  --look-ahead           with --checkpoint: each thread records segments of its own,\n"
+	     "                         ahead of the one that is reversed\n"
 	     "  --output DIR           (default tsunami-out)\n"
 	     "  --verify               test the gradient: Taylor remainders and dot products\n"
 	     "  --quiet                no report, no progress bar\n"
@@ -190,8 +193,8 @@ enum option_code {
 	OPTION_GRID = 256, OPTION_BASIN, OPTION_REGION, OPTION_RESOLUTION, OPTION_HOURS,
 	OPTION_STEPS, OPTION_TIME_STEP, OPTION_EPICENTRE, OPTION_MAGNITUDE, OPTION_STRIKE,
 	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_THREADS, OPTION_BUDGET, OPTION_SPILL,
-	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_DISK_BUDGET, OPTION_AUDIT, OPTION_OUTPUT,
-	OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
+	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_DISK_BUDGET, OPTION_AUDIT, OPTION_LOOK_AHEAD,
+	OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
 
 static const struct option long_options[] = {
@@ -214,6 +217,7 @@ static const struct option long_options[] = {
 	{"segment", required_argument, NULL, OPTION_SEGMENT},
 	{"disk-budget", required_argument, NULL, OPTION_DISK_BUDGET},
 	{"audit", no_argument, NULL, OPTION_AUDIT},
+	{"look-ahead", no_argument, NULL, OPTION_LOOK_AHEAD},
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"verify", no_argument, NULL, OPTION_VERIFY},
 	{"quiet", no_argument, NULL, OPTION_QUIET},
@@ -283,6 +287,7 @@ static void read_option(int code, const char *text, struct options *options, str
 		options->disk_budget = read_bytes("disk-budget", text);
 		break;
 	case OPTION_AUDIT: options->audit = 1; break;
+	case OPTION_LOOK_AHEAD: options->look_ahead = 1; break;
 	case OPTION_OUTPUT: options->output = text; break;
 	case OPTION_VERIFY: options->verify = 1; break;
 	case OPTION_QUIET: options->quiet = 1; break;
@@ -315,6 +320,16 @@ static void check_checkpointing(const struct options *options)
 {
 	if (!options->scheme.text && (options->segment || options->audit))
 		fail("--segment and --audit are for checkpointing: give --checkpoint, too");
+	if (options->look_ahead && !options->scheme.text)
+		fail("--look-ahead is for checkpointing: give --checkpoint, too");
+	if (options->look_ahead && options->audit)
+		fail("--look-ahead runs steps side by side, --audit compares them one after the "
+		     "other: leave one of them out");
+	if (options->look_ahead && options->scheme.automatic)
+		fail("--look-ahead: --checkpoint auto predicts sweeps whose threads share out "
+		     "rows; name a planner");
+	if (options->look_ahead && !look_ahead_is_there())
+		fail("--look-ahead: this program was built without OpenMP; leave it out");
 	if (options->disk_budget && (!options->scheme.automatic || !options->spill))
 		fail("--disk-budget is for --checkpoint auto with --spill; other planners name "
 		     "their number of states");

@@ -28,6 +28,7 @@ struct options {
 	int64_t segment;      /* steps, 0: chosen */
 	uint64_t disk_budget; /* of auto, in bytes, 0: no bound */
 	int audit;
+	int look_ahead;       /* threads record segments, instead of sharing out rows */
 	double least_depth;
 	const char *output;
 	int verify, quiet;

@@ -42,12 +42,16 @@ static inline int team_size(void)
 #endif
 }
 
-/* Make later parallel regions teams of so many threads; returns the team size obtained. */
+/*
+ * Make later parallel regions teams of so many threads, and those inside of one a team of one;
+ * returns the team size obtained.
+ */
 static inline int request_threads(int threads)
 {
 	int obtained = 1;
 #ifdef _OPENMP
 	omp_set_dynamic(0);
+	omp_set_max_active_levels(1);
 	omp_set_num_threads(threads);
 #pragma omp parallel
 	{
