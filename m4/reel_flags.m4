@@ -61,6 +61,13 @@ AS_CASE([$reel_cv_atomic],
   [unknown], [AC_MSG_ERROR([this compiler has no 64-bit atomics])],
   [-latomic], [LIBS="$LIBS -latomic"])])
 
+# REEL_SEARCH_DLADDR
+# Macro HAVE_DLADDR: the names of places in a program; where it is in a library of its own, that too.
+AC_DEFUN([REEL_SEARCH_DLADDR],
+[AC_SEARCH_LIBS([dladdr], [dl], [reel_dladdr=yes], [reel_dladdr=no])
+AC_CHECK_HEADERS([elf.h link.h], [], [reel_dladdr=no])
+REEL_DEFINE([HAVE_DLADDR], [reel_dladdr], [dladdr() is there.])])
+
 # REEL_SWITCH(FEATURE, DEFAULT, MACRO, HELP, COMMENT)
 # --enable-FEATURE or --disable-FEATURE, whichever is not the default; MACRO is 1 or 0.
 AC_DEFUN([REEL_SWITCH],

@@ -1,8 +1,8 @@
 #!/bin/sh
 # installcheck.sh SOURCE PKGCONFIGDIR LIBDIR [PACKAGE]
 # Compile and run SOURCE against the installed PACKAGE (reel), in C and, if there is a compiler, in
-# C++.
-# CC, CXX, CFLAGS, PKG_CONFIG and DESTDIR come from the environment.
+# C++; or in Fortran, if it is.
+# CC, CXX, CFLAGS, FC, FCFLAGS, PKG_CONFIG and DESTDIR come from the environment.
 set -e
 source=$1
 libdir=$3
@@ -21,6 +21,15 @@ use() {
 	"$@" $CFLAGS $($PKG_CONFIG --cflags $package) "$source" -x none $($PKG_CONFIG --libs $package) -lm -o "$program"
 	"$program"
 }
+
+case $source in
+*.f90)
+	$FC $FCFLAGS $($PKG_CONFIG --cflags $package) "$source" $($PKG_CONFIG --libs $package) \
+		-o "$program"
+	"$program"
+	exit
+	;;
+esac
 
 use $CC -std=c11 -x c
 [ -z "$CXX" ] || use $CXX -std=c++17 -x c++

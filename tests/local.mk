@@ -77,6 +77,7 @@ dist_check_SCRIPTS += \
 	%D%/t-adstack-programs.sh \
 	%D%/t-bench.sh \
 	%D%/t-cplusplus.sh \
+	%D%/t-fortran.sh \
 	%D%/t-headers.sh \
 	%D%/t-info.sh \
 	%D%/t-layers.sh \
@@ -174,6 +175,16 @@ EXTRA_DIST += \
 	%D%/adstack-programs/stencil.f90 \
 	%D%/adstack-programs/tangent.f90
 
+EXTRA_DIST += \
+	%D%/fortran-programs/arrays.f90 \
+	%D%/fortran-programs/checks.f90 \
+	%D%/fortran-programs/layout.c \
+	%D%/fortran-programs/layout.f90 \
+	%D%/fortran-programs/places.f90 \
+	%D%/fortran-programs/sweeps.f90 \
+	%D%/fortran-programs/threads.f90 \
+	%D%/fortran-programs/values.f90
+
 # One source, once per lock-free list; the yield points find in milliseconds what would take hours.
 %C%_t_freelist_c11_SOURCES = %D%/t-freelist.c
 %C%_t_freelist_c11_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_POOL_CK=0 -DREEL_YIELD_POINTS=1
@@ -237,14 +248,14 @@ endif
 AM_TESTS_ENVIRONMENT = \
 	for name in $$(env | $(SED) -n 's/^\(REEL_[A-Z_]*\)=.*/\1/p'); do unset $$name; done; \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
-	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
+	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
 	TSUNAMI='$(tsunami_program)'; \
-	export TSAN_OPTIONS CC CFLAGS CXX NM CK_CFLAGS SOURCE_DIR BUILD_DIR TSUNAMI;
+	export TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS SOURCE_DIR BUILD_DIR TSUNAMI;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c \
-	%D%/installcheck.sh
+	%D%/installcheck.f90 %D%/installcheck.sh
 installcheck-local:
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck.c \
@@ -253,4 +264,9 @@ if OPENMP
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-omp.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-omp
+endif
+if FORTRAN
+	FC='$(FC)' FCFLAGS='$(FCFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
+	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck.f90 \
+	  '$(pkgconfigdir)' '$(libdir)' reel-fortran
 endif

@@ -85,4 +85,15 @@ if [ -f "$shared" ]; then
 	names "$BUILD_DIR/.libs/libreel-omp-core.a" | grep -v '^reel_' >foreign
 	is_empty foreign 'every global name in libreel-omp begins with reel_'
 fi
+
+# Fortran's own names of what is in the module have the module's name in them.
+shared=$BUILD_DIR/.libs/libreel-fortran.so
+if [ -f "$shared" ]; then
+	names "$shared" -D >exported
+	grep -q '^reel_fortran_push_real8$' exported
+	ok $? 'libreel-fortran exports what its module calls'
+	$NM -P -g -D "$shared" | awk '$2 ~ /^[A-TV-Z]$/ { print $1 }' |
+		grep -v -i -e '^reel_fortran_' -e '^_*reel_m' -e '^_QMreel' >foreign
+	is_empty foreign 'and nothing but that and the module'
+fi
 end

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arrays of any type and rank. One that lies together goes to the tape as it is. One that does
+ * not goes there piece by piece through a small buffer; since pieces are multiples of 8 bytes, what
+ * is on the tape is the same either way, and each may be popped as the other.
+ */
+#include "fortran.h"
+
+#include <stdlib.h>
+
+#define PIECE_BYTES ((size_t)4096)
+
+void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array);
+void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array);
+
+/* In place of a note for each piece, checked mode wants one for the whole. */
+static char *whole_copy(const reel_tape *tape, size_t bytes)
+{
+	return tape->ledger ? malloc(bytes) : NULL;
+}
+
+static bool push_pieces(reel_tape *tape, const struct section *section, size_t bytes,
+			const char *site)
+{
+	_Alignas(16) char piece[PIECE_BYTES];
+	size_t size;
+
+	for (size_t done = 0; done < bytes && !reel_tape_error(tape); done += size) {
+		size = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
+		reel_fortran_gather(section, done, piece, size);
+		reel_push_array_at(tape, piece, size, 1, site);
+	}
+	return !reel_tape_error(tape);
+}
+
+/* A section is refused as a whole; after an error nothing is read of what is pushed. */
+static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, const char *site)
+{
+	size_t size = array->elem_len;
+	char *whole = whole_copy(tape, n * size);
+	struct section section;
+
+	reel_fortran_section(array, &section);
+	if (whole) {
+		reel_fortran_gather(&section, 0, whole, n * size);
+		reel_push_array_at(tape, whole, n, size, site);
+		free(whole);
+		return;
+	}
+	if (!reel_tape_error(tape)) {
+		reel_mark before = reel_tape_mark(tape);
+
+		if (push_pieces(tape, &section, n * size, site))
+			return;
+		reel_tape_rewind(tape, before);
+	}
+	reel_push_array_at(tape, array->base_addr, n, size, site);
+}
+
+static void pop_pieces(reel_tape *tape, const struct section *section, size_t bytes,
+		       const char *site)
+{
+	_Alignas(16) char piece[PIECE_BYTES];
+
+	while (bytes) {
+		size_t size = bytes % PIECE_BYTES ? bytes % PIECE_BYTES : PIECE_BYTES;
+
+		bytes -= size;
+		reel_pop_array_at(tape, piece, size, 1, site);
+		reel_fortran_scatter(section, bytes, piece, size);
+	}
+}
+
+static void pop_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, const char *site)
+{
+	size_t size = array->elem_len;
+	char *whole = whole_copy(tape, n * size);
+	struct section section;
+
+	reel_fortran_section(array, &section);
+	if (!whole) {
+		pop_pieces(tape, &section, n * size, site);
+		return;
+	}
+	reel_pop_array_at(tape, whole, n, size, site);
+	reel_fortran_scatter(&section, 0, whole, n * size);
+	free(whole);
+}
+
+void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array)
+{
+	const char *site = FORTRAN_SITE(tape);
+	size_t n = reel_fortran_elements(array);
+
+	if (reel_fortran_is_contiguous(array) || n == 0 || n == SIZE_MAX)
+		reel_push_array_at(tape, array->base_addr, n, array->elem_len, site);
+	else
+		push_section(tape, array, n, site);
+}
+
+void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array)
+{
+	const char *site = FORTRAN_SITE(tape);
+	size_t n = reel_fortran_elements(array);
+
+	if (reel_fortran_is_contiguous(array) || n == 0 || n == SIZE_MAX)
+		reel_pop_array_at(tape, array->base_addr, n, array->elem_len, site);
+	else
+		pop_section(tape, array, n, site);
+}

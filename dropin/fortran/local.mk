@@ -1,0 +1,32 @@
+# The module reel, for adjoints written in Fortran. A compiler reads the modules of no other one.
+if FORTRAN
+lib_LTLIBRARIES += libreel-fortran.la
+libreel_fortran_la_SOURCES = \
+	%D%/reel.f90 \
+	%D%/fortran.h \
+	%D%/values.c \
+	%D%/section.c \
+	%D%/arrays.c \
+	%D%/sweeps.c \
+	dropin/call-site.c dropin/call-site.h
+libreel_fortran_la_CPPFLAGS = $(AM_CPPFLAGS)
+libreel_fortran_la_FCFLAGS = $(FORTRAN_FCFLAGS) $(FC_MODOUT)%D%
+libreel_fortran_la_LIBADD = libreel.la
+libreel_fortran_la_LDFLAGS = -version-info 0:0:0 -no-undefined
+if HAVE_VERSION_SCRIPT
+libreel_fortran_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-fortran.map
+libreel_fortran_la_DEPENDENCIES = libreel.la %D%/libreel-fortran.map
+endif
+
+# The module, and its source, which says what is in it.
+fortrandir = $(libdir)/reel/fortran
+dist_fortran_DATA = %D%/reel.f90
+nodist_fortran_DATA = %D%/reel.$(FC_MODEXT)
+%D%/reel.$(FC_MODEXT): %D%/libreel_fortran_la-reel.lo
+	@test -f $@ || { rm -f $< && $(MAKE) $(AM_MAKEFLAGS) $<; }
+endif
+CLEANFILES += %D%/reel.mod
+EXTRA_DIST += \
+	%D%/README.md \
+	%D%/libreel-fortran.map \
+	%D%/reel.f90

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Checkpointing: states, adjoints and contexts are variables of any type. */
+#include "fortran.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+typedef int advance_steps(void *context, void *state, int64_t first, int64_t last);
+typedef int record_steps(void *context, void *state, int64_t first, int64_t last, reel_tape *tape);
+typedef int reverse_steps(void *context, void *adjoint, int64_t first, int64_t last,
+			  reel_tape *tape);
+typedef int save_state(void *context, const void *state, void *snapshot);
+typedef int load_state(void *context, void *state, const void *snapshot);
+
+int reel_fortran_checkpoint_open(reel_checkpoint **run, const reel_plan *const *plan,
+				 const CFI_cdesc_t *state, advance_steps *advance,
+				 record_steps *record, reverse_steps *reverse,
+				 const struct reel_checkpoint_options *options);
+int reel_fortran_checkpoint_open_packed(reel_checkpoint **run, const reel_plan *const *plan,
+					const CFI_cdesc_t *state, advance_steps *advance,
+					record_steps *record, reverse_steps *reverse,
+					save_state *save, load_state *load,
+					const struct reel_checkpoint_options *options);
+const char *reel_fortran_checkpoint_problem(const reel_plan *const *plan, const CFI_cdesc_t *state,
+					    advance_steps *advance, record_steps *record,
+					    reverse_steps *reverse, save_state *save,
+					    load_state *load,
+					    const struct reel_checkpoint_options *options);
+int reel_fortran_checkpoint_forward(reel_checkpoint **run, const CFI_cdesc_t *context,
+				    const CFI_cdesc_t *state);
+int reel_fortran_checkpoint_reverse(reel_checkpoint **run, const CFI_cdesc_t *context,
+				    const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint);
+int reel_fortran_checkpoint_resume(reel_checkpoint **run, const CFI_cdesc_t *adjoint);
+
+static size_t bytes_of(const CFI_cdesc_t *variable)
+{
+	size_t elements = reel_fortran_elements(variable);
+
+	return elements < SIZE_MAX ? elements * variable->elem_len : 0;
+}
+
+int reel_fortran_checkpoint_open(reel_checkpoint **run, const reel_plan *const *plan,
+				 const CFI_cdesc_t *state, advance_steps *advance,
+				 record_steps *record, reverse_steps *reverse,
+				 const struct reel_checkpoint_options *options)
+{
+	return reel_fortran_checkpoint_open_packed(run, plan, state, advance, record, reverse, NULL,
+						   NULL, options);
+}
+
+int reel_fortran_checkpoint_open_packed(reel_checkpoint **run, const reel_plan *const *plan,
+					const CFI_cdesc_t *state, advance_steps *advance,
+					record_steps *record, reverse_steps *reverse,
+					save_state *save, load_state *load,
+					const struct reel_checkpoint_options *options)
+{
+	const reel_model model = {bytes_of(state), advance, record, reverse, save, load};
+
+	return reel_checkpoint_open(run, *plan, &model, options);
+}
+
+const char *reel_fortran_checkpoint_problem(const reel_plan *const *plan, const CFI_cdesc_t *state,
+					    advance_steps *advance, record_steps *record,
+					    reverse_steps *reverse, save_state *save,
+					    load_state *load,
+					    const struct reel_checkpoint_options *options)
+{
+	const reel_model model = {bytes_of(state), advance, record, reverse, save, load};
+
+	return reel_checkpoint_problem(*plan, &model, options);
+}
+
+/* What is wrong with an argument, in words, or NULL. */
+static const char *wrong(const CFI_cdesc_t *argument, size_t least_bytes)
+{
+	if (!reel_fortran_is_contiguous(argument))
+		return "is not contiguous: pass the whole array, or a copy";
+	if (reel_fortran_elements(argument) < SIZE_MAX && bytes_of(argument) < least_bytes)
+		return "is smaller than the state that the run was opened with";
+	return NULL;
+}
+
+static int refuse(reel_checkpoint *run, const char *what, const char *why)
+{
+	char message[REEL_CHECKPOINT_MESSAGE];
+
+	snprintf(message, sizeof message, "%s %s", what, why);
+	reel_checkpoint_give_up(run, message);
+	return -EINVAL;
+}
+
+static int check(reel_checkpoint *run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)
+{
+	const reel_model *model = reel_checkpoint_model(run);
+	const char *why = wrong(context, 0);
+
+	if (why)
+		return refuse(run, "the context", why);
+	why = wrong(state, model->save ? 0 : model->state_bytes);
+	return why ? refuse(run, "the state", why) : 0;
+}
+
+int reel_fortran_checkpoint_forward(reel_checkpoint **run, const CFI_cdesc_t *context,
+				    const CFI_cdesc_t *state)
+{
+	int error = check(*run, context, state);
+
+	return error ? error
+		     : reel_checkpoint_forward(*run, context->base_addr, state->base_addr);
+}
+
+int reel_fortran_checkpoint_reverse(reel_checkpoint **run, const CFI_cdesc_t *context,
+				    const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint)
+{
+	int error = check(*run, context, state);
+	const char *why = error ? NULL : wrong(adjoint, 0);
+
+	if (why)
+		error = refuse(*run, "the adjoint", why);
+	return error ? error
+		     : reel_checkpoint_reverse(*run, context->base_addr, state->base_addr,
+					       adjoint->base_addr);
+}
+
+int reel_fortran_checkpoint_resume(reel_checkpoint **run, const CFI_cdesc_t *adjoint)
+{
+	const char *why = wrong(adjoint, 0);
+
+	if (why)
+		return refuse(*run, "the adjoint", why);
+	return reel_checkpoint_resume(*run, adjoint->base_addr);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* The other side of layout.f90. */
+#include <reel.h>
+
+static const size_t sizes[] = {
+	sizeof(reel_tape),
+	sizeof(reel_mark),
+	sizeof(struct reel_pool_options),
+	sizeof(struct reel_problem),
+	sizeof(struct reel_checkpoint_options),
+	sizeof(struct reel_checkpoint_stats),
+};
+
+size_t bytes_of(int number)
+{
+	return sizes[number];
+}
+
+static const int constants[] = {
+	REEL_CHECKED,
+	REEL_POOL_CHECKED,
+	REEL_POOL_SMALL_PAGES,
+	REEL_CHECKPOINT_AUDIT,
+	REEL_STORE_ALL,
+	REEL_BINOMIAL,
+	REEL_MIXED,
+	REEL_MULTISTAGE,
+	REEL_TWO_LEVEL,
+	REEL_HIERARCHICAL,
+	REEL_DISK_REVOLVE,
+	REEL_PERIODIC,
+	REEL_ONLINE,
+	REEL_UNKNOWN_STEPS,
+	REEL_MOST_TIERS,
+};
+
+int constant(int number)
+{
+	return constants[number];
+}
+
+#define POINTER(number) ((void *)(uintptr_t)(number))
+
+void fill_pool_options(struct reel_pool_options *options)
+{
+	*options = (struct reel_pool_options){1, 2, 3, 4, 5, 6, POINTER(7), {8, 9, 10}};
+}
+
+void fill_problem(struct reel_problem *problem)
+{
+	*problem = (struct reel_problem){1, 2, 3, 4, 5, 6, 7,
+					 {{8, 9, 10}, {11, 12, 13}, {14, 15, 16}, {17, 18, 19}},
+					 {20, 21, 22}};
+}
+
+void fill_options(struct reel_checkpoint_options *options)
+{
+	*options = (struct reel_checkpoint_options){
+		.pool = POINTER(1),
+		.store = {POINTER(2), POINTER(3), POINTER(4), POINTER(5)},
+		.segment_steps = 6,
+		.steps = 7,
+		.finished = (bool (*)(void *, const void *, int64_t))(uintptr_t)8,
+		.puts = 9,
+		.gets = 10,
+		.flags = 11,
+		.restart = POINTER(12),
+		.restart_seconds = 13,
+		.adjoint_bytes = 14,
+		.reserved = {15, 16, 17}};
+}
+
+void fill_stats(struct reel_checkpoint_stats *stats)
+{
+	*stats = (struct reel_checkpoint_stats){1,  2,  3, {4, 5, 6, 7}, {8, 9, 10, 11},
+						12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
+						{23, 24}};
+}
+
+void fill_layout(struct reel_layout *layout)
+{
+	*layout = (struct reel_layout){1, 2};
+}

@@ -1,0 +1,438 @@
+! SPDX-License-Identifier: MIT
+! Checkpointed reverse sweeps: the gradient is that of a tape for the whole loop, to the last bit.
+module loop
+  use, intrinsic :: iso_c_binding
+  use reel
+  implicit none
+  integer, parameter :: cells = 40
+
+  ! The context. What it has beside the coefficients the tests count with.
+  type, bind(C) :: coefficients
+    real(c_double) :: a(cells)
+    integer(c_int64_t) :: advanced = 0
+    integer(c_int64_t) :: stop_at = -1
+  end type
+
+  ! The state.
+  type, bind(C) :: field
+    real(c_double) :: x(cells)
+    integer(c_int64_t) :: step
+  end type
+
+  type, bind(C) :: gradient
+    real(c_double) :: x(cells)
+    real(c_double) :: a(cells)
+  end type
+
+contains
+
+  subroutine run_step(a, u)
+    real(c_double), intent(in) :: a(cells)
+    type(field), intent(inout) :: u
+
+    u%x = u%x + 0.01_c_double * a * sin(cshift(u%x, 1) - u%x)
+    u%step = u%step + 1
+  end subroutine
+
+  integer(c_int) function advance(c, u, first, last) result(error) bind(C)
+    type(coefficients), intent(inout) :: c
+    type(field), intent(inout) :: u
+    integer(c_int64_t), value :: first, last
+    integer(c_int64_t) :: step
+
+    error = 0
+    do step = first, last - 1
+      if (u%step /= step) error = -1
+      if (step == c%stop_at) error = 7
+      if (error /= 0) return
+      call run_step(c%a, u)
+      c%advanced = c%advanced + 1
+    end do
+  end function
+
+  integer(c_int) function record(c, u, first, last, tape) result(error) bind(C)
+    type(coefficients), intent(inout) :: c
+    type(field), intent(inout) :: u
+    integer(c_int64_t), value :: first, last
+    type(reel_tape), intent(inout) :: tape
+    integer(c_int64_t) :: step
+
+    error = 0
+    do step = first, last - 1
+      call reel_push_array(tape, u%x)
+      call run_step(c%a, u)
+    end do
+  end function
+
+  integer(c_int) function reverse(c, bar, first, last, tape) result(error) bind(C)
+    type(coefficients), intent(in) :: c
+    type(gradient), intent(inout) :: bar
+    integer(c_int64_t), value :: first, last
+    type(reel_tape), intent(inout) :: tape
+    integer(c_int64_t) :: step
+    real(c_double) :: x(cells), difference(cells), flow(cells)
+
+    error = 0
+    do step = last - 1, first, -1
+      call reel_pop_array(tape, x)
+      difference = cshift(x, 1) - x
+      bar%a = bar%a + 0.01_c_double * sin(difference) * bar%x
+      flow = 0.01_c_double * c%a * cos(difference) * bar%x
+      bar%x = bar%x - flow + cshift(flow, -1)
+    end do
+  end function
+
+  logical(c_bool) function finished(c, u, step) bind(C)
+    type(coefficients), intent(in) :: c
+    type(field), intent(in) :: u
+    integer(c_int64_t), value :: step
+
+    finished = u%step >= 500 .and. step == u%step .and. c%stop_at < 0
+  end function
+
+  ! A snapshot keeps the field in a form of its own: backwards.
+  integer(c_int) function save(c, u, snapshot) result(error) bind(C)
+    type(coefficients), intent(in) :: c
+    type(field), intent(in) :: u
+    type(field), intent(out) :: snapshot
+
+    error = merge(0, -1, size(c%a) == cells)
+    snapshot%x = u%x(cells:1:-1)
+    snapshot%step = u%step
+  end function
+
+  integer(c_int) function load(c, u, snapshot) result(error) bind(C)
+    type(coefficients), intent(in) :: c
+    type(field), intent(out) :: u
+    type(field), intent(in) :: snapshot
+
+    error = merge(0, -1, size(c%a) == cells)
+    u%x = snapshot%x(cells:1:-1)
+    u%step = snapshot%step
+  end function
+end module
+
+program sweeps
+  use loop
+  use checks
+  implicit none
+  integer, parameter :: steps = 500
+  type(coefficients) :: c
+  type(gradient) :: wanted
+  integer :: i
+
+  c%a = [(1 + 0.1_c_double * i, i=1, cells)]
+  call whole(wanted)
+  call ok(any(wanted%a /= 0), 'the gradient of one tape for all steps is not 0')
+  call planner('binomial', REEL_BINOMIAL, 7)
+  call planner('store all', REEL_STORE_ALL, 1)
+  call planner('mixed', REEL_MIXED, 9)
+  call tiers()
+  call segments()
+  call own_snapshots()
+  call unknown_end()
+  call stopped()
+  call resumed()
+  call real_states()
+  call refused()
+
+contains
+
+  subroutine first_state(u)
+    type(field), intent(out) :: u
+
+    u%x = [(cos(0.3_c_double * i), i=1, cells)]
+    u%step = 0
+  end subroutine
+
+  subroutine seed(u, bar)
+    type(field), intent(in) :: u
+    type(gradient), intent(out) :: bar
+
+    bar%x = 2 * u%x
+    bar%a = 0
+  end subroutine
+
+  subroutine whole(bar)
+    type(gradient), intent(out) :: bar
+    type(reel_tape) :: tape
+    type(field) :: u
+
+    call first_state(u)
+    if (record(c, u, 0_c_int64_t, int(steps, c_int64_t), tape) /= 0) error stop
+    call seed(u, bar)
+    if (reverse(c, bar, 0_c_int64_t, int(steps, c_int64_t), tape) /= 0) error stop
+    call reel_tape_close(tape)
+  end subroutine
+
+  logical function equal(bar)
+    type(gradient), intent(in) :: bar
+
+    equal = all(bar%x == wanted%x) .and. all(bar%a == wanted%a)
+  end function
+
+  ! Both sweeps of a run, which is closed then.
+  subroutine sweep(run, what)
+    type(reel_checkpoint), intent(inout) :: run
+    character(*), intent(in) :: what
+    type(reel_checkpoint_stats) :: stats
+    type(field) :: u
+    type(gradient) :: bar
+    integer :: error
+
+    call first_state(u)
+    error = reel_checkpoint_forward(run, c, u)
+    call ok(error == 0 .and. reel_checkpoint_is_reversing(run) .and. u%step == steps, &
+      what//': the forward sweep comes to the end')
+    call seed(u, bar)
+    error = reel_checkpoint_reverse(run, c, u, bar)
+    call ok(error == 0 .and. reel_checkpoint_message(run) == '', &
+      what//': the reverse sweep, too'//reel_checkpoint_message(run))
+    call ok(equal(bar), what//': the gradient is that of one tape')
+    call reel_checkpoint_get_stats(run, stats)
+    call ok(stats%reversed == steps .and. reel_checkpoint_steps(run) == steps, &
+      what//': each step was reversed once')
+    call reel_checkpoint_close(run)
+    call ok(.not. c_associated(run%handle), what//': the run is closed')
+  end subroutine
+
+  subroutine planner(name, kind, slots)
+    character(*), intent(in) :: name
+    integer(c_int), intent(in) :: kind
+    integer, intent(in) :: slots
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run
+    type(field) :: u
+
+    problem%steps = steps
+    problem%tier(1)%slots = slots
+    call ok(reel_plan_open(plan, kind, problem) == 0, name//': a plan is opened')
+    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse)) == 0, name//': a run is opened')
+    c%advanced = 0
+    call sweep(run, name)
+    if (kind == REEL_BINOMIAL) call ok(c%advanced > 500, name//': steps were run again')
+    call reel_plan_close(plan)
+  end subroutine
+
+  subroutine tiers()
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run
+    type(reel_checkpoint_options) :: options
+    type(field) :: u
+
+    problem%steps = steps
+    problem%tiers = 2
+    problem%tier(1)%slots = 3
+    problem%tier(2) = reel_tier(20, 2.0_c_double, 3.0_c_double)
+    call ok(reel_store_open(options%store(2), 'file', '.') == 0, 'tiers: a store is opened')
+    call ok(reel_plan_open(plan, REEL_MULTISTAGE, problem) == 0, 'tiers: a plan is opened')
+    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse), options) == 0, 'tiers: a run is opened')
+    call sweep(run, 'tiers')
+    call reel_plan_close(plan)
+  end subroutine
+
+  subroutine segments()
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run
+    type(reel_checkpoint_options) :: options
+    type(field) :: u
+
+    problem%steps = 63
+    problem%tier(1)%slots = 4
+    options%segment_steps = 8
+    options%steps = steps
+    options%flags = REEL_CHECKPOINT_AUDIT
+    call ok(reel_plan_open(plan, REEL_BINOMIAL, problem) == 0, 'segments: a plan is opened')
+    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse), options) == 0, 'segments: a run is opened')
+    call sweep(run, 'segments, audited')
+    call reel_plan_close(plan)
+  end subroutine
+
+  subroutine own_snapshots()
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run
+    type(field) :: u
+
+    problem%steps = steps
+    problem%tier(1)%slots = 6
+    call ok(reel_plan_open(plan, REEL_BINOMIAL, problem) == 0, 'save and load: a plan is opened')
+    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse), c_funloc(save), c_funloc(load)) == 0, &
+      'save and load: a run is opened')
+    call sweep(run, 'save and load')
+    call reel_plan_close(plan)
+  end subroutine
+
+  subroutine unknown_end()
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run
+    type(reel_checkpoint_options) :: options
+    type(field) :: u
+
+    problem%steps = REEL_UNKNOWN_STEPS
+    problem%tier(1)%slots = 6
+    options%finished = c_funloc(finished)
+    call ok(reel_plan_open(plan, REEL_ONLINE, problem) == 0, 'unknown end: a plan is opened')
+    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse), options) == 0, 'unknown end: a run is opened')
+    call sweep(run, 'unknown end')
+    call reel_plan_close(plan)
+  end subroutine
+
+  subroutine stopped()
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run
+    type(field) :: u
+
+    problem%steps = steps
+    problem%tier(1)%slots = 6
+    if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
+    if (reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse)) /= 0) error stop
+    call first_state(u)
+    c%stop_at = 100
+    call ok(reel_checkpoint_forward(run, c, u) == 7, 'what a callback returns ends the sweep')
+    c%stop_at = -1
+    call sweep(run, 'after that')
+    call reel_plan_close(plan)
+  end subroutine
+
+  ! A run that is stopped in its reverse sweep is taken up from its file by another one.
+  subroutine resumed()
+    character(kind=c_char), target :: name(8)
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run, again
+    type(reel_checkpoint_options) :: options
+    type(field) :: u
+    type(gradient) :: bar
+    integer :: error
+
+    name = ['r', 'e', 's', 't', 'a', 'r', 't', c_null_char]
+    problem%steps = steps
+    problem%tier(1)%slots = 6
+    options%restart = c_loc(name)
+    options%restart_seconds = 1e-9_c_double
+    options%adjoint_bytes = c_sizeof(bar)
+    if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
+    if (reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse), options) /= 0) error stop
+    if (reel_checkpoint_open(again, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse), options) /= 0) error stop
+    call ok(reel_checkpoint_resume(again, bar) == -2, 'there is nothing to resume yet')
+    call first_state(u)
+    if (reel_checkpoint_forward(run, c, u) /= 0) error stop
+    call seed(u, bar)
+    c%stop_at = 200
+    call ok(reel_checkpoint_reverse(run, c, u, bar) == 7, 'a reverse sweep is stopped')
+    c%stop_at = -1
+    bar%x = 0
+    error = reel_checkpoint_resume(again, bar)
+    call ok(error == 0 .and. reel_checkpoint_is_reversing(again), 'another run takes it up')
+    error = reel_checkpoint_reverse(again, c, u, bar)
+    call ok(error == 0 .and. equal(bar), 'and gives the same gradient')
+    call reel_checkpoint_close(run)
+    call reel_checkpoint_close(again)
+    call reel_plan_close(plan)
+  end subroutine
+
+  ! States that are an array.
+  subroutine real_states()
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run
+    real(c_double) :: x(3), bar(3), factor
+    integer :: error
+
+    problem%steps = 20
+    problem%tier(1)%slots = 3
+    factor = 1.5
+    x = [1, 2, 3]
+    bar = 1
+    if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
+    call ok(reel_checkpoint_open(run, plan, x, c_funloc(grow), c_funloc(record_growth), &
+      c_funloc(reverse_growth)) == 0, 'a run over an array is opened')
+    error = reel_checkpoint_forward(run, factor, x)
+    call ok(error == 0 .and. all(abs(x / [1, 2, 3] - factor**20) < 1e-9), 'its forward sweep')
+    error = reel_checkpoint_reverse(run, factor, x, bar)
+    call ok(error == 0 .and. all(abs(bar - factor**20) < 1e-9), 'its reverse sweep')
+    call reel_checkpoint_close(run)
+    call reel_plan_close(plan)
+  end subroutine
+
+  integer(c_int) function grow(factor, x, first, last) bind(C)
+    real(c_double), intent(in) :: factor
+    real(c_double), intent(inout) :: x(3)
+    integer(c_int64_t), value :: first, last
+
+    x = x * factor**(last - first)
+    grow = 0
+  end function
+
+  integer(c_int) function record_growth(factor, x, first, last, tape) bind(C)
+    real(c_double), intent(in) :: factor
+    real(c_double), intent(inout) :: x(3)
+    integer(c_int64_t), value :: first, last
+    type(reel_tape), intent(inout) :: tape
+
+    call reel_push(tape, factor**(last - first))
+    record_growth = grow(factor, x, first, last)
+  end function
+
+  integer(c_int) function reverse_growth(factor, bar, first, last, tape) bind(C)
+    real(c_double), intent(in) :: factor
+    real(c_double), intent(inout) :: bar(3)
+    integer(c_int64_t), value :: first, last
+    type(reel_tape), intent(inout) :: tape
+    real(c_double) :: power
+
+    call reel_pop(tape, power)
+    bar = bar * power
+    reverse_growth = merge(0, -1, power == factor**(last - first))
+  end function
+
+  subroutine refused()
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_checkpoint) :: run
+    type(reel_checkpoint_options) :: options
+    real(c_double) :: small(3), wide(2, 100)
+    integer :: error
+
+    problem%steps = 10
+    call ok(reel_plan_open(plan, REEL_BINOMIAL, problem) == -22 .and. &
+      reel_plan_problem(REEL_BINOMIAL, problem) /= '', &
+      'a plan without slots is refused: '//reel_plan_problem(REEL_BINOMIAL, problem))
+    problem%tier(1)%slots = 3
+    if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
+    options%flags = 64
+    call ok(reel_checkpoint_open(run, plan, small, c_funloc(grow), c_funloc(record_growth), &
+      c_funloc(reverse_growth), options) == -22, 'a run with an unknown flag is refused')
+    call ok(reel_checkpoint_problem(plan, small, c_funloc(grow), c_funloc(record_growth), &
+      c_funloc(reverse_growth), options) /= '', 'which is said: '// &
+      reel_checkpoint_problem(plan, small, c_funloc(grow), c_funloc(record_growth), &
+      c_funloc(reverse_growth), options))
+    if (reel_checkpoint_open(run, plan, small, c_funloc(grow), c_funloc(record_growth), &
+      c_funloc(reverse_growth)) /= 0) error stop
+    error = reel_checkpoint_forward(run, 1.5_c_double, small(1:2))
+    call ok(error == -22 .and. index(reel_checkpoint_message(run), 'the state is smaller') == 1, &
+      'a state that is too small is refused: '//reel_checkpoint_message(run))
+    small = 1
+    call ok(reel_checkpoint_forward(run, 1.5_c_double, small) == 0, 'one that is large enough is not')
+    error = reel_checkpoint_forward(run, 1.5_c_double, wide(1, :))
+    call ok(error == -22 .and. &
+      index(reel_checkpoint_message(run), 'the state is not contiguous') == 1, &
+      'a section as a state is refused: '//reel_checkpoint_message(run))
+    call reel_checkpoint_close(run)
+    call reel_plan_close(plan)
+  end subroutine
+end program

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The module reel: programs in Fortran that check it, and the one that its manual shows.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+grep -q '^#define FORTRAN_BINDING_HEADER' "$BUILD_DIR/config.h" || skip_all 'the Fortran module is not built'
+
+programs=$SOURCE_DIR/tests/fortran-programs
+flags="$FCFLAGS -std=f2018 -Wall -Wextra -Wno-compare-reals -Wno-function-elimination -Werror -I$BUILD_DIR/dropin/fortran"
+libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran -lreel"
+
+# builds NAME SOURCE...
+builds() {
+	name=$1
+	shift
+	$FC $flags -o "$name" "$@" $libraries >messages 2>&1
+	is_empty messages "$name compiles without a warning"
+	[ -x "$name" ]
+}
+
+# runs NAME: each line of it that begins with ok, or not ok, is a check.
+runs() {
+	"./$1" >seen 2>stderr
+	status=$?
+	while read -r line; do
+		case $line in
+		'ok '*) ok 0 "$1: ${line#ok }" ;;
+		'not ok '*) ok 1 "$1: ${line#not ok }" ;;
+		*) echo "#   $line" ;;
+		esac
+	done <seen
+	ok $status "$1: it ends well"
+	is_empty stderr "$1: and says nothing on stderr"
+}
+
+for name in values arrays places sweeps; do
+	builds $name -fcheck=all "$programs/checks.f90" "$programs/$name.f90" && runs $name
+done
+
+case " $CFLAGS " in
+*thread*) skip 'threads: ThreadSanitizer cannot see into OpenMP' ;;
+*) builds threads -fopenmp "$programs/checks.f90" "$programs/threads.f90" && runs threads ;;
+esac
+
+$CC $CFLAGS -std=c11 -I"$SOURCE_DIR/include" -c -o layout.o "$programs/layout.c" 2>messages
+builds layout "$programs/checks.f90" "$programs/layout.f90" layout.o && runs layout
+
+# The manual's program, as it stands; its gradient by central differences.
+sed -n '/^```fortran$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/fortran/README.md" >manual.f90
+builds manual manual.f90 && {
+	./manual >seen 2>&1
+	awk 'function f(a,  x, i) { x = 1; for (i = 0; i < 1000; i++) x = x + 0.01 * (a * sin(x) - x)
+			return x * x }
+		BEGIN { h = 1e-5; printf "%.6f\n", (f(1.5 + h) - f(1.5 - h)) / (2 * h) }' >wanted
+	awk '{ printf "%.6f\n", $NF }' seen >given
+	[ "$(sort -u given)" = "$(cat wanted)" ] && [ "$(wc -l <given)" -eq 2 ]
+	ok $? 'manual: it prints the derivative that a difference gives, twice'
+	sed 's/^/#   /' seen
+}
+
+end
