@@ -50,7 +50,8 @@ check_PROGRAMS += \
 	%D%/t-version \
 	%D%/t-adstack \
 	%D%/t-adstack-beside \
-	%D%/t-adstack-random
+	%D%/t-adstack-random \
+	%D%/t-adstack-segments
 
 if POOL_CK
 check_PROGRAMS += %D%/t-freelist-ck
@@ -157,6 +158,7 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 # The stack of Tapenade's adjoints, with its hidden functions.
 adstack_test_libraries = libreel-tap.la libreel-adstack-core.la -lm
 %C%_t_adstack_random_LDADD = $(adstack_test_libraries)
+%C%_t_adstack_segments_LDADD = $(adstack_test_libraries)
 %C%_t_adstack_LDADD = $(adstack_test_libraries)
 %C%_t_adstack_beside_LDADD = $(adstack_test_libraries)
 %C%_t_adstack_beside_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
@@ -173,7 +175,9 @@ EXTRA_DIST += \
 	%D%/adstack-programs/reference.c \
 	%D%/adstack-programs/stencil.c \
 	%D%/adstack-programs/stencil.f90 \
-	%D%/adstack-programs/tangent.f90
+	%D%/adstack-programs/tangent.f90 \
+	%D%/adstack-programs/tasks.c \
+	%D%/adstack-programs/tasks.f90
 
 EXTRA_DIST += \
 	%D%/fortran-programs/arrays.f90 \

@@ -85,6 +85,30 @@ else
 	skip "REEL_STATS=1: $random is not built"
 fi
 
+# ---- Segments ----
+
+segments=$BUILD_DIR/tests/t-adstack-segments
+for mode in REEL_CHECKED=1 REEL_STATS=1 'REEL_BUDGET=16M REEL_SPILL_DIR=.'; do
+	[ -x "$segments" ] || continue
+	env $mode "$segments" >seen 2>stderr
+	ok $? "segments with $mode"
+	grep '^not ok' seen | sed 's/^/#   /'
+done
+
+# ---- Tasks ----
+
+# The program tells as a runtime of OpenMP 6 does; this is what is said where one can.
+./program task 2>stderr
+status=$?
+[ $status = 0 ] && [ "$(wc -l <stderr)" -eq 1 ] &&
+	grep -q 'explicit OpenMP task uses the stack of thread 1; .*reel_adstack_segment_enter' stderr
+ok $? 'a task without a segment is reported, once'
+sed 's/^/#   /' stderr
+./program segment 2>stderr
+ok $? 'a task with a segment works'
+is_empty stderr 'and is not reported'
+fails 'more popped than pushed, unless by another thread or task (reel_adstack_segment_enter)' thread
+
 # ---- Names ----
 
 # names LIBRARY [NM-OPTION]: what it defines for others.

@@ -86,6 +86,7 @@ case " $CFLAGS " in
 	if echo 'int main(void) { return 0; }' | $CC -fopenmp -x c - -o probe 2>messages; then
 		echo '0 failures' >wanted
 		each_way openmp "$programs/openmp.c" -fopenmp
+		each_way tasks "$programs/tasks.c" -fopenmp
 	else
 		skip "openmp: $CC has no OpenMP"
 	fi
@@ -115,6 +116,21 @@ if [ -x stencil-inline ]; then
 	sed 's/^/#   /' stats
 fi
 
+# The same by the places of the calls, which are in the program, whichever way it is linked.
+for program in stencil-inline stencil-shared stencil-static; do
+	[ -x "$program" ] || continue
+	REEL_STATS=1 "./$program" 2>stats >seen
+	places=$(grep -c "^reel: adstack: at $program+0x[0-9a-f]*" stats)
+	[ "$places" -ge 6 ] && [ "$places" -eq "$(grep -c '^reel: adstack: at ' stats)" ]
+	ok $? "$program: pushes and pops are counted by $places places"
+	awk '/: all types: / { pushed += $7; popped += $11 }
+		/ at / && !/thread/ { for (i = 5; i <= NF; i++) {
+			if ($i == "pushed,") { pushed -= $(i - 1); seen++ }
+			if ($i == "popped,") popped -= $(i - 1) } }
+		END { exit !(seen && pushed == 0 && popped == 0) }' stats
+	ok $? "$program: which add up to all of them"
+done
+
 # ---- Fortran ----
 
 fortran=
@@ -132,9 +148,9 @@ if [ -z "$fortran" ]; then
 fi
 fflags='-O2 -ffp-contract=off -fallow-argument-mismatch -w'
 
-for name in stencil tangent openmp; do
+for name in stencil tangent openmp tasks; do
 	more=
-	if [ $name = openmp ]; then
+	if [ $name = openmp ] || [ $name = tasks ]; then
 		more=-fopenmp
 		echo ' done' >wanted
 	else

@@ -40,6 +40,7 @@ static void push_word(uint32_t word)
 void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_type type)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];
+	const void *from = reel_adstack_caller(REEL_RETURN_ADDRESS);
 	unsigned count;
 	uint64_t bits;
 
@@ -55,7 +56,7 @@ void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_t
 	}
 	let_wait(bits, count);
 	if (reel_adstack.counts)
-		reel_adstack_count_push(type, 0);
+		reel_adstack_count_push(type, 0, from);
 }
 
 static unsigned take_bits(unsigned n, enum reel_adstack_type type)
@@ -76,10 +77,12 @@ static unsigned take_bits(unsigned n, enum reel_adstack_type type)
 
 unsigned reel_adstack_pop_bits_slow(unsigned n, enum reel_adstack_type type)
 {
+	const void *from = reel_adstack_caller(REEL_RETURN_ADDRESS);
+
 	reel_adstack_ready();
 	reel_adstack_check_pop(type, n);
 	if (reel_adstack.counts)
-		reel_adstack_count_pop(type, 0);
+		reel_adstack_count_pop(type, 0, from);
 	return take_bits(n, type);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* REEL_STATS=1: what each thread pushed and popped, by type, and how high its stack was. */
+/* REEL_STATS=1: what each thread pushed and popped, by type and place, and how high its stack was. */
 #include "stack.h"
 
 #include <stdatomic.h>
@@ -9,13 +9,6 @@
 
 #include "environment.h"
 
-struct adstack_count {
-	uint64_t pushes;
-	uint64_t pops;
-	uint64_t pushed_bytes;
-	uint64_t popped_bytes;
-};
-
 /* One a thread; it outlives the thread, for the report. */
 struct adstack_counts {
 	struct adstack_counts *next;
@@ -23,6 +16,7 @@ struct adstack_counts {
 	uint64_t peak;
 	struct adstack_count all;
 	struct adstack_count type[REEL_ADSTACK_TYPES];
+	struct adstack_sites sites;
 };
 
 static bool counting;
@@ -66,13 +60,29 @@ static void report_thread(const struct adstack_counts *counts)
 				     &counts->type[type]);
 }
 
+static void report_sites(struct adstack_counts *first)
+{
+	struct adstack_sites **sites;
+	size_t n = 0;
+
+	for (struct adstack_counts *counts = first; counts; counts = counts->next)
+		n++;
+	sites = calloc(n, sizeof(struct adstack_sites *));
+	if (!sites)
+		return;
+	n = 0;
+	for (struct adstack_counts *counts = first; counts; counts = counts->next)
+		sites[n++] = &counts->sites;
+	reel_adstack_report_sites(sites, n);
+	free(sites);
+}
+
 /* Newest first on the list; the lowest thread comes first in the report. */
 static void report(void)
 {
 	/* Acquire: pairs with the release in reel_adstack_is_counting(). */
-	const struct adstack_counts *first =
-		atomic_load_explicit(&threads, memory_order_acquire);
-	unsigned last = first ? first->thread : 0;
+	struct adstack_counts *first = atomic_load_explicit(&threads, memory_order_acquire);
+	unsigned last = 0;
 
 	for (const struct adstack_counts *counts = first; counts; counts = counts->next)
 		if (counts->thread > last)
@@ -81,6 +91,8 @@ static void report(void)
 		for (const struct adstack_counts *counts = first; counts; counts = counts->next)
 			if (counts->thread == thread)
 				report_thread(counts);
+	if (first)
+		report_sites(first);
 }
 
 void reel_adstack_counts_start(void)
@@ -101,26 +113,36 @@ static void note_peak(struct adstack_counts *counts, uint64_t height)
 		counts->peak = height;
 }
 
+static void add_push(struct adstack_count *count, size_t bytes)
+{
+	count->pushes++;
+	count->pushed_bytes += bytes;
+}
+
+static void add_pop(struct adstack_count *count, size_t bytes)
+{
+	count->pops++;
+	count->popped_bytes += bytes;
+}
+
 /* Called before the top moves. */
-void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes)
+void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes, const void *from)
 {
 	struct adstack_counts *counts = reel_adstack.counts;
 
-	counts->all.pushes++;
-	counts->all.pushed_bytes += bytes;
-	counts->type[type].pushes++;
-	counts->type[type].pushed_bytes += bytes;
+	add_push(&counts->all, bytes);
+	add_push(&counts->type[type], bytes);
+	add_push(reel_adstack_site(&counts->sites, from), bytes);
 	note_peak(counts, reel_adstack_height() + bytes);
 }
 
-void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes)
+void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes, const void *from)
 {
 	struct adstack_counts *counts = reel_adstack.counts;
 
-	counts->all.pops++;
-	counts->all.popped_bytes += bytes;
-	counts->type[type].pops++;
-	counts->type[type].popped_bytes += bytes;
+	add_pop(&counts->all, bytes);
+	add_pop(&counts->type[type], bytes);
+	add_pop(reel_adstack_site(&counts->sites, from), bytes);
 }
 
 uint64_t reel_adstack_counted_traffic(void)

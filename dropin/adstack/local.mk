@@ -6,8 +6,11 @@ adstack_sources = \
 	%D%/bits.c \
 	%D%/array.c \
 	%D%/repeat.c \
+	%D%/segment.c \
 	%D%/types.c \
 	%D%/count.c \
+	%D%/sites.c \
+	dropin/call-site.c dropin/call-site.h \
 	%D%/fail.c \
 	%D%/forms.h \
 	%D%/scalars.c \

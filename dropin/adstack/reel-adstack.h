@@ -23,11 +23,12 @@
  * Repeat levels. adStack_startRepeat() protects what is on the stack: it can be popped, and
  * adStack_resetRepeat() brings all of it back, again and again. adStack_endRepeat() ends the
  * protection and leaves the top where it is. Pushes are allowed at any depth; once they are popped
- * again, reading goes on where it was. Levels nest. A look is a pop that the next push or pop
- * takes back.
+ * again, reading goes on where it was. Levels nest. So a stack that was recorded once is reversed as
+ * often as one likes. A look is a pop that the next push or pop takes back.
  *
  * Threads. All functions may be called by any thread and work on the stack of the calling one;
- * none takes a lock. A value is popped by the thread that pushed it.
+ * none takes a lock. A value is popped by the thread that pushed it; explicit tasks of OpenMP, which
+ * run on any thread, have segments (below).
  *
  * Errors end the program with exit status 1 after a line on stderr that says what was asked for
  * and how many bytes, which thread and which repeat level: memory or the budget is used up, the
@@ -35,8 +36,9 @@
  * mode (REEL_CHECKED=1) so does the first pop whose type is not the one that was pushed.
  *
  * Environment: that of the default pool (reel/pool.h): REEL_BUDGET, REEL_SPILL_DIR, REEL_STORE,
- * REEL_CHECKED. And REEL_STATS=1: count pushes, pops and bytes by type and thread, and the exact
- * peak, and write them to stderr when the program ends. It sends every call the slow way.
+ * REEL_CHECKED. And REEL_STATS=1: count pushes, pops and bytes by type, thread and place of the
+ * call, and the exact peak, and write them to stderr when the program ends. It sends every call the
+ * slow way.
  *
  * Cost: a push or a pop of a scalar is a compare, a load or store, and a new top; the compare
  * serves slabs, levels and errors alike.
@@ -71,6 +73,46 @@ void reel_adstack_pop_bytes(void *target, size_t bytes);
 
 /* How many repeat levels are open on the calling thread's stack. */
 unsigned reel_adstack_repeat_level(void);
+
+/*
+ * Segments: stacks for OpenMP's explicit tasks. A task may run on any thread, and its reverse task
+ * on another one, so it needs a stack of its own, which the reverse task takes up again:
+ *
+ *	reel_adstack_segment *segment[N] = {0};
+ *
+ *	#pragma omp task                                #pragma omp task
+ *	{                                               {
+ *		reel_adstack_segment_enter(&segment[i]);        reel_adstack_segment_enter(&segment[i]);
+ *		forward(i);                                     reverse(i);
+ *		reel_adstack_segment_leave(&segment[i]);        reel_adstack_segment_leave(&segment[i]);
+ *	}                                               }
+ *
+ * Between the two, all calls of this thread work on the segment, which is empty when it is
+ * entered first; repeat levels, schedules and checkpointing loops are the segment's, too.
+ * Leaving gives the thread back the stack that it had, and frees a segment that nothing is on and
+ * no level is open in (*segment is NULL then). drop() frees one with all that is on it.
+ *
+ * A task that waits for others inside of its segment may run them meanwhile: they enter and leave
+ * segments of their own. It enters and leaves on one thread, so it is tied (not `untied`). One task
+ * at a time is in a segment; the program's task dependences see to it that the reverse task comes
+ * later, from whatever thread. Who breaks this ends with a message.
+ *
+ * Fortran: integer(8), or type(c_ptr), initially 0, by the same names.
+ *
+ * Without a segment a task uses the stack of the thread that it runs on. That is right as long as
+ * it pops all it pushed before it ends. What the next task finds there is not its own. Where the
+ * runtime has omp_in_explicit_task() (OpenMP 6), the first such task that begins a stack or crosses
+ * into a slab is reported on stderr. libgomp of gcc 12 has not, and there nothing tells tasks apart:
+ * what is found is more pops than pushes on a thread (an error that names the remedy), in checked
+ * mode a pop of another type, and with REEL_STATS=1 threads whose pushes and pops differ.
+ *
+ * Cost: an allocation, when a segment is entered first, and some hundred bytes copied.
+ */
+typedef struct reel_adstack_segment reel_adstack_segment;
+
+void reel_adstack_segment_enter(reel_adstack_segment **segment);
+void reel_adstack_segment_leave(reel_adstack_segment **segment);
+void reel_adstack_segment_drop(reel_adstack_segment **segment);
 
 /* ---- The original's types -------------------------------------------------------- */
 

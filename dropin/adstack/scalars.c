@@ -14,27 +14,31 @@
  * repeat level half of the pops may go beyond the thread's tape: that is no cold code.
  */
 #define SCALAR_PATHS(Name, name, type)                                                             \
-	REEL_COLD static void push_slow_##Name(type x)                                             \
+	REEL_COLD static void push_slow_##Name(type x, const void *from)                           \
 	{                                                                                          \
-		char *slot = reel_adstack_push_slow(sizeof x, REEL_ADSTACK_##Name);                \
+		char *slot;                                                                        \
                                                                                                    \
+		reel_adstack.from = from;                                                          \
+		slot = reel_adstack_push_slow(sizeof x, REEL_ADSTACK_##Name);                      \
 		*(reel_adstack_##Name *)(void *)slot = x;                                          \
 		reel_adstack_tape.top = slot + sizeof x;                                           \
 	}                                                                                          \
                                                                                                    \
-	REEL_COLD static void pop_slow_##Name(reel_adstack_##Name *x)                              \
+	REEL_COLD static void pop_slow_##Name(reel_adstack_##Name *x, const void *from)            \
 	{                                                                                          \
-		const char *slot = reel_adstack_pop_slow(sizeof *x, REEL_ADSTACK_##Name);          \
+		const char *slot;                                                                  \
                                                                                                    \
+		reel_adstack.from = from;                                                          \
+		slot = reel_adstack_pop_slow(sizeof *x, REEL_ADSTACK_##Name);                      \
 		*x = *(const reel_adstack_##Name *)(const void *)slot;                             \
 	}                                                                                          \
                                                                                                    \
-	REEL_NOINLINE static void pop_beyond_##Name(reel_adstack_##Name *x)                        \
+	REEL_NOINLINE static void pop_beyond_##Name(reel_adstack_##Name *x, const void *from)      \
 	{                                                                                          \
 		const char *slot = reel_adstack_read(sizeof *x);                                   \
                                                                                                    \
 		if (REEL_UNLIKELY(!slot))                                                          \
-			pop_slow_##Name(x);                                                        \
+			pop_slow_##Name(x, from);                                                  \
 		else                                                                               \
 			*x = *(const reel_adstack_##Name *)(const void *)slot;                     \
 	}                                                                                          \
@@ -44,7 +48,7 @@
 		char *slot = reel_adstack_tape.top;                                                \
                                                                                                    \
 		if (REEL_UNLIKELY(reel_above(slot, sizeof x, reel_adstack_tape.ceiling))) {        \
-			push_slow_##Name(x);                                                       \
+			push_slow_##Name(x, REEL_RETURN_ADDRESS);                                  \
 			return;                                                                    \
 		}                                                                                  \
 		*(reel_adstack_##Name *)(void *)slot = x;                                          \
@@ -56,7 +60,7 @@
 		char *top = reel_adstack_tape.top;                                                 \
                                                                                                    \
 		if (REEL_UNLIKELY(reel_under(top, sizeof *x, reel_adstack_tape.floor))) {          \
-			pop_beyond_##Name(x);                                                      \
+			pop_beyond_##Name(x, REEL_RETURN_ADDRESS);                                 \
 			return;                                                                    \
 		}                                                                                  \
 		top -= sizeof *x;                                                                  \
@@ -78,45 +82,79 @@ REEL_ADSTACK_SCALARS(SCALAR)
 
 /* ---- Bits ---- */
 
-REEL_COLD static void pop_bits_slow(int *x, unsigned n, enum reel_adstack_type type)
+REEL_COLD static void push_bits_slow(unsigned x, unsigned n, enum reel_adstack_type type,
+				     const void *from)
 {
+	reel_adstack.from = from;
+	reel_adstack_push_bits_slow(x, n, type);
+}
+
+REEL_COLD static void pop_bits_slow(int *x, unsigned n, enum reel_adstack_type type,
+				    const void *from)
+{
+	reel_adstack.from = from;
 	*x = (int)reel_adstack_pop_bits_slow(n, type);
+}
+
+REEL_COLD static int pop_bit_slow(const void *from)
+{
+	reel_adstack.from = from;
+	return (int)reel_adstack_pop_bits_slow(1, REEL_ADSTACK_Bit);
+}
+
+#define PUSHES_BITS_SLOWLY(n)                                                                      \
+	REEL_UNLIKELY((uint32_t)(reel_adstack_tape.bits >> (n)) != 0 ||                            \
+		      reel_adstack_tape.ceiling == REEL_FALSE_CEILING)
+#define POPS_BITS_SLOWLY(n)                                                                        \
+	REEL_UNLIKELY(reel_adstack_tape.bits << (n) == 0 ||                                        \
+		      reel_adstack_tape.floor == REEL_FALSE_FLOOR)
+
+REEL_ALWAYS_INLINE void push_bits(unsigned x, unsigned n, enum reel_adstack_type type)
+{
+	if (PUSHES_BITS_SLOWLY(n))
+		push_bits_slow(x, n, type, REEL_RETURN_ADDRESS);
+	else
+		reel_adstack_push_bits(x, n, type);
 }
 
 REEL_ALWAYS_INLINE void pop_bits(int *x, unsigned n, enum reel_adstack_type type)
 {
-	if (REEL_UNLIKELY(reel_adstack_tape.bits << n == 0 ||
-			  reel_adstack_tape.floor == REEL_FALSE_FLOOR))
-		pop_bits_slow(x, n, type);
+	if (POPS_BITS_SLOWLY(n))
+		pop_bits_slow(x, n, type, REEL_RETURN_ADDRESS);
 	else
 		*x = (int)reel_adstack_pop_bits(n, type);
 }
 
-#define PUSH_BITS(x, Name, n)                                                                      \
-	reel_adstack_push_bits(REEL_ADSTACK_BITS_OF(x, n), n, REEL_ADSTACK_##Name##_bits)
+REEL_ALWAYS_INLINE int pop_bit(void)
+{
+	return POPS_BITS_SLOWLY(1) ? pop_bit_slow(REEL_RETURN_ADDRESS)
+				   : (int)reel_adstack_pop_bits(1, REEL_ADSTACK_Bit);
+}
+
+#define PUSH_BITS(x, Name, n) push_bits(REEL_ADSTACK_BITS_OF(x, n), n, REEL_ADSTACK_##Name##_bits)
+#define POP_BITS(x, Name, n) pop_bits(x, n, REEL_ADSTACK_##Name##_bits)
 #define LOOK_BITS(Name, n) ((int)reel_adstack_look_bits(n, REEL_ADSTACK_##Name##_bits))
 
 #define CONTROL(Name, name, n)                                                                     \
 	FORM(void, push##Name, (int x), { PUSH_BITS(x, Name, n); })                                \
-	FORM(void, pop##Name, (int *x), { pop_bits(x, n, REEL_ADSTACK_##Name##_bits); })           \
+	FORM(void, pop##Name, (int *x), { POP_BITS(x, Name, n); })                                 \
 	FORM(void, look##Name, (int *x), { *x = LOOK_BITS(Name, n); })                             \
 	FORTRAN(void, push##name, (const int *x), { PUSH_BITS(*x, Name, n); })                     \
-	FORTRAN(void, pop##name, (int *x), { pop_bits(x, n, REEL_ADSTACK_##Name##_bits); })        \
+	FORTRAN(void, pop##name, (int *x), { POP_BITS(x, Name, n); })                              \
 	FORTRAN(void, look##name, (int *x), { *x = LOOK_BITS(Name, n); })
 REEL_ADSTACK_BITS(CONTROL)
 
-FORM(void, pushBit, (int x), { reel_adstack_push_bits(x != 0, 1, REEL_ADSTACK_Bit); })
-FORM(int, popBit, (void), { return (int)reel_adstack_pop_bits(1, REEL_ADSTACK_Bit); })
-FORTRAN(void, pushbit, (const int *x),
-	{ reel_adstack_push_bits(*x != 0, 1, REEL_ADSTACK_Bit); })
-FORTRAN(int, popbit, (void), { return (int)reel_adstack_pop_bits(1, REEL_ADSTACK_Bit); })
+FORM(void, pushBit, (int x), { push_bits(x != 0, 1, REEL_ADSTACK_Bit); })
+FORM(int, popBit, (void), { return pop_bit(); })
+FORTRAN(void, pushbit, (const int *x), { push_bits(*x != 0, 1, REEL_ADSTACK_Bit); })
+FORTRAN(int, popbit, (void), { return pop_bit(); })
 
 /* As 16 bytes, whatever the compiler's long double or REAL*16 is; by reference in C, too. */
 #define REAL16(push, pop, look)                                                                    \
 	FORM(void, push, (long double *x),                                                         \
-	     { reel_adstack_push_array(x, 16, REEL_ADSTACK_Real16); })                             \
+	     { reel_adstack_push_array(x, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS); })        \
 	FORM(void, pop, (long double *x),                                                          \
-	     { reel_adstack_pop_array(x, 16, REEL_ADSTACK_Real16); })                              \
+	     { reel_adstack_pop_array(x, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS); })         \
 	FORM(void, look, (long double *x), { reel_adstack_look(x, 16, REEL_ADSTACK_Real16); })
 REAL16(pushReal16, popReal16, lookReal16)
 REAL16(pushreal16_, popreal16_, lookreal16_)

@@ -18,6 +18,7 @@ static _Atomic unsigned threads;
 static void end_thread(void *unused)
 {
 	(void)unused;
+	reel_adstack_segments_end();
 	reel_adstack_reset();
 	reel_adstack_schedules_end();
 	reel_adstack_sessions_end();
@@ -45,6 +46,12 @@ void reel_adstack_begin(void)
 		reel_adstack_fail(-ENOMEM, "no memory for the stack of one more thread");
 }
 
+/* Relaxed: a number, and nothing else. */
+bool reel_adstack_is_alone(void)
+{
+	return atomic_load_explicit(&threads, memory_order_relaxed) < 2;
+}
+
 static void open_tape(void)
 {
 	reel_adstack_tape.pool = reel_adstack.pool;
@@ -60,10 +67,11 @@ void reel_adstack_ready(void)
 {
 	if (reel_adstack.looking)
 		reel_adstack_end_look();
-	if (reel_adstack_tape.top)
-		return;
-	reel_adstack_begin();
-	open_tape();
+	if (!reel_adstack_tape.top) {
+		reel_adstack_begin();
+		open_tape();
+	}
+	reel_adstack_note_task();
 }
 
 void reel_adstack_fresh_tape(void)
@@ -143,6 +151,7 @@ static void note_height(uint64_t height)
 char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];
+	const void *from = reel_adstack_caller(REEL_RETURN_ADDRESS);
 	char *slot;
 
 	reel_adstack_ready();
@@ -151,6 +160,6 @@ char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
 	if (!slot || !reel_check_push(reel_adstack_own(), &known->type, bytes, known->push))
 		reel_adstack_fail(reel_adstack_tape.error, "%s after an error", known->push);
 	if (reel_adstack.counts)
-		reel_adstack_count_push(type, bytes);
+		reel_adstack_count_push(type, bytes, from);
 	return slot;
 }

@@ -21,7 +21,8 @@
  *	bits.c     the bit word is full, or empty
  *	array.c    arrays
  *	repeat.c   repeat levels and looks
- *	count.c    REEL_STATS; types.c, what the types are called
+ *	segment.c  stacks that wait for another task
+ *	count.c    REEL_STATS; sites.c, the same by places; types.c, what the types are called
  *	fail.c     the end of the program
  *	scalars.c, arrays.c, tangent.c, manage.c, show.c, historical.c: the original's functions
  *	openmp.c, binomial.c, fixedpoint.c, profile.c: what stands beside its stack
@@ -34,6 +35,7 @@
 #define REEL_ADSTACK_LIBRARY 1
 #include "reel-adstack.h"
 
+#include "../call-site.h"
 #include "tape.h"
 
 struct adstack_layer {
@@ -68,6 +70,10 @@ struct adstack {
 	struct adstack_session *sessions;
 	struct adstack_fixed_point *fixed_points;
 	struct adstack_profile *profile;
+	/* That the thread entered last and has not left. */
+	reel_adstack_segment *segment;
+	/* Where the call under way came from, if it did not come from user code itself. */
+	const void *from;
 	/* A scalar that was popped in pieces. */
 	char gathered[32];
 };
@@ -89,6 +95,18 @@ static inline reel_tape *reel_adstack_own(void)
 	return tape;
 }
 
+/*
+ * In a function that user code calls, and that the library itself calls for user code: where that
+ * is, for which the library left reel_adstack.from.
+ */
+static inline const void *reel_adstack_caller(const void *return_address)
+{
+	const void *from = reel_adstack.from;
+
+	reel_adstack.from = NULL;
+	return from ? from : return_address;
+}
+
 /* stack.c: make it ready to push and pop: begun, no look under way. */
 void reel_adstack_ready(void);
 /* The thread's first call of any kind. */
@@ -97,6 +115,8 @@ void reel_adstack_begin(void);
 void reel_adstack_fresh_tape(void);
 /* For tests: where this thread's stack gets its slabs from; it must be empty. */
 void reel_adstack_set_pool(reel_pool *pool);
+/* Whether this is the only thread that has had a stack so far. */
+bool reel_adstack_is_alone(void);
 /* Bytes that can be popped. */
 uint64_t reel_adstack_bytes(void);
 /*
@@ -122,9 +142,11 @@ void reel_adstack_find_reader(void);
 /* bits.c: how many bits wait. */
 unsigned reel_adstack_bit_count(void);
 
-/* array.c: elements of n * size bytes as one value. */
-void reel_adstack_push_array(const void *source, size_t bytes, enum reel_adstack_type type);
-void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type type);
+/* array.c: elements of n * size bytes as one value. `from`: where the program called it. */
+void reel_adstack_push_array(const void *source, size_t bytes, enum reel_adstack_type type,
+			     const void *from);
+void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type type,
+			    const void *from);
 
 /*
  * Nothing is on the thread's tape while a level is read: the short way to what the level protects.
@@ -151,6 +173,10 @@ void reel_adstack_end_look(void);
 void reel_adstack_look(void *target, size_t bytes, enum reel_adstack_type type);
 unsigned reel_adstack_look_bits(unsigned n, enum reel_adstack_type type);
 
+/* segment.c: say once that an explicit task uses the stack of a thread, where the runtime tells. */
+void reel_adstack_note_task(void);
+void reel_adstack_segments_end(void);
+
 /* types.c: for checked mode and messages. */
 extern const struct adstack_type {
 	/* Of a byte or a bit. */
@@ -164,11 +190,30 @@ extern const struct adstack_type {
 /* count.c: whether REEL_STATS=1; all is counted then. */
 bool reel_adstack_is_counting(void);
 void reel_adstack_counts_start(void);
-void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes);
-void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes);
+void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes, const void *from);
+void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes, const void *from);
 /* Bytes pushed and popped by this thread, and its exact peak. */
 uint64_t reel_adstack_counted_traffic(void);
 uint64_t reel_adstack_counted_peak(void);
+
+/* sites.c: what one thread pushed and popped by places of calls; all zero is empty. */
+struct adstack_count {
+	uint64_t pushes;
+	uint64_t pops;
+	uint64_t pushed_bytes;
+	uint64_t popped_bytes;
+};
+
+#define REEL_ADSTACK_SITE_LISTS 256
+
+struct adstack_sites {
+	_Atomic(struct adstack_site *) list[REEL_ADSTACK_SITE_LISTS];
+};
+
+/* The count of this place; its thread alone adds to it. */
+struct adstack_count *reel_adstack_site(struct adstack_sites *sites, const void *from);
+/* The places of all these threads, those that pushed most first, on stderr. */
+void reel_adstack_report_sites(struct adstack_sites *const *sites, size_t threads);
 
 /* The parts that stand beside the stack give up what they hold for this thread. */
 void reel_adstack_schedules_end(void);

@@ -98,8 +98,11 @@ static void demand(size_t bytes, enum reel_adstack_type type)
 
 	if (left < bytes)
 		reel_adstack_fail(-ENODATA,
-				  "%s of %zu bytes from a stack of %llu: more popped than pushed",
-				  reel_adstack_types[type].pop, bytes, (unsigned long long)left);
+				  "%s of %zu bytes from a stack of %llu: more popped than pushed%s",
+				  reel_adstack_types[type].pop, bytes, (unsigned long long)left,
+				  reel_adstack_is_alone() ? ""
+							  : ", unless by another thread or task "
+							    "(reel_adstack_segment_enter)");
 }
 
 static void take_pieces(char *target, size_t bytes, enum reel_adstack_type type)
@@ -122,13 +125,13 @@ void reel_adstack_take(void *target, size_t bytes, enum reel_adstack_type type)
 	reel_adstack_find_reader();
 }
 
-static const char *take_scalar(size_t bytes, enum reel_adstack_type type)
+static const char *take_scalar(size_t bytes, enum reel_adstack_type type, const void *from)
 {
 	reel_adstack_ready();
 	reel_adstack_check_pop(type, bytes);
 	reel_adstack_take(reel_adstack.gathered, bytes, type);
 	if (reel_adstack.counts)
-		reel_adstack_count_pop(type, bytes);
+		reel_adstack_count_pop(type, bytes, from);
 	return reel_adstack.gathered;
 }
 
@@ -136,5 +139,6 @@ const char *reel_adstack_pop_slow(size_t bytes, enum reel_adstack_type type)
 {
 	const char *slot = reel_adstack_read(bytes);
 
-	return slot ? slot : take_scalar(bytes, type);
+	return slot ? slot
+		    : take_scalar(bytes, type, reel_adstack_caller(REEL_RETURN_ADDRESS));
 }

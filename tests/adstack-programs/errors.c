@@ -12,6 +12,8 @@ void finalizeDynamicSchedule(void);
 void adBinomial_init(int length, int snapshots, int first);
 void reel_adstack_set_handler(void (*handler)(int, const char *, void *), void *context);
 void reel_adstack_reset(void);
+void reel_adstack_segment_enter(void **segment);
+void reel_adstack_segment_leave(void **segment);
 
 static double x;
 
@@ -54,6 +56,36 @@ static void in_level(void)
 	adStack_startRepeat();
 	adStack_startRepeat();
 	pop(5);
+}
+
+static int in_task;
+
+/* As that of OpenMP 6. */
+int omp_in_explicit_task(void);
+int omp_in_explicit_task(void)
+{
+	return in_task;
+}
+
+static void task(void)
+{
+	in_task = 1;
+	push(100000);
+	pop(100000);
+}
+
+static void segment(void)
+{
+	void *own = NULL;
+
+	in_task = 1;
+	reel_adstack_segment_enter(&own);
+	push(100000);
+	reel_adstack_segment_leave(&own);
+	reel_adstack_segment_enter(&own);
+	pop(100000);
+	reel_adstack_segment_leave(&own);
+	exit(own != NULL);
 }
 
 static void mismatch(void)
@@ -115,6 +147,10 @@ int main(int argc, char **argv)
 		in_level();
 	else if (!strcmp(what, "thread"))
 		in_thread();
+	else if (!strcmp(what, "task"))
+		task();
+	else if (!strcmp(what, "segment"))
+		segment();
 	else if (!strcmp(what, "mismatch"))
 		mismatch();
 	else if (!strcmp(what, "end"))

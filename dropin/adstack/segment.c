@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Segments: stacks that belong to no thread. Who enters one works on it in place of the thread's
+ * own stack, which waits in the segment meanwhile; so segments nest as tasks do that a thread runs
+ * inside of others.
+ */
+#include "forms.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What makes up a stack, of all that a thread has. */
+struct adstack_stack {
+	reel_tape tape;
+	struct {
+		struct adstack_layer *reader;
+		struct adstack_layer *layers;
+		unsigned levels;
+		uint64_t base;
+		struct adstack_schedule *schedules;
+		struct adstack_session *sessions;
+		struct adstack_fixed_point *fixed_points;
+	} rest;
+};
+
+struct reel_adstack_segment {
+	/* The number of the thread that is in it; 0: nobody is. */
+	_Atomic unsigned user;
+	/* Its own stack while nobody is in it, then that of the thread. */
+	struct adstack_stack waiting;
+	/* The segment that the thread was in when it entered this one. */
+	reel_adstack_segment *outer;
+};
+
+static void set_aside(struct adstack_stack *stack)
+{
+	reel_tape_move(&stack->tape, reel_adstack_own());
+	reel_tape_hand_over(&stack->tape);
+	for (struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
+		reel_tape_hand_over(&layer->tape);
+	stack->rest.reader = reel_adstack.reader;
+	stack->rest.layers = reel_adstack.layers;
+	stack->rest.levels = reel_adstack.levels;
+	stack->rest.base = reel_adstack.base;
+	stack->rest.schedules = reel_adstack.schedules;
+	stack->rest.sessions = reel_adstack.sessions;
+	stack->rest.fixed_points = reel_adstack.fixed_points;
+}
+
+static void take_up(struct adstack_stack *stack)
+{
+	reel_tape_move(reel_adstack_own(), &stack->tape);
+	reel_adstack.reader = stack->rest.reader;
+	reel_adstack.layers = stack->rest.layers;
+	reel_adstack.levels = stack->rest.levels;
+	reel_adstack.base = stack->rest.base;
+	reel_adstack.schedules = stack->rest.schedules;
+	reel_adstack.sessions = stack->rest.sessions;
+	reel_adstack.fixed_points = stack->rest.fixed_points;
+}
+
+/* No look is under way on either. */
+static void exchange(struct adstack_stack *stack)
+{
+	struct adstack_stack present;
+
+	memset(&present, 0, sizeof present);
+	set_aside(&present);
+	take_up(stack);
+	reel_tape_move(&stack->tape, &present.tape);
+	stack->rest = present.rest;
+}
+
+static void end_look(void)
+{
+	if (reel_adstack.looking)
+		reel_adstack_end_look();
+}
+
+static void enter(reel_adstack_segment **handle)
+{
+	reel_adstack_segment *segment = *handle;
+	unsigned user;
+
+	reel_adstack_begin();
+	reel_adstack_is_counting();
+	end_look();
+	if (!segment)
+		segment = reel_adstack_allocate(sizeof *segment, "a segment");
+	/* Acquire: pairs with the release in leave(). */
+	user = atomic_exchange_explicit(&segment->user, reel_adstack.number, memory_order_acquire);
+	if (user)
+		reel_adstack_fail(-EBUSY,
+				  "reel_adstack_segment_enter: thread %u is in this segment; one "
+				  "task at a time may be, and has to leave it",
+				  user);
+	exchange(&segment->waiting);
+	segment->outer = reel_adstack.segment;
+	reel_adstack.segment = segment;
+	*handle = segment;
+}
+
+static bool is_used_up(void)
+{
+	return !reel_adstack_bytes() && !reel_adstack_bit_count() && !reel_adstack.levels &&
+	       !reel_adstack.schedules && !reel_adstack.sessions && !reel_adstack.fixed_points;
+}
+
+static void leave(reel_adstack_segment **handle)
+{
+	reel_adstack_segment *segment = reel_adstack.segment;
+	bool used_up;
+
+	if (!segment || segment != *handle)
+		reel_adstack_fail(-EPERM,
+				  "reel_adstack_segment_leave: this is not the segment that this "
+				  "thread entered last; a task enters and leaves on one thread, so "
+				  "it must be tied, and leave what it entered last first");
+	end_look();
+	used_up = is_used_up();
+	if (used_up)
+		reel_adstack_reset();
+	reel_adstack.segment = segment->outer;
+	exchange(&segment->waiting);
+	if (used_up) {
+		free(segment);
+		*handle = NULL;
+		return;
+	}
+	/* Release: pairs with the acquire in enter(). */
+	atomic_store_explicit(&segment->user, 0, memory_order_release);
+}
+
+static void drop_all(void)
+{
+	reel_adstack_reset();
+	reel_adstack_schedules_end();
+	reel_adstack_sessions_end();
+	reel_adstack_fixed_points_end();
+}
+
+static void drop(reel_adstack_segment **handle)
+{
+	if (!*handle)
+		return;
+	enter(handle);
+	drop_all();
+	leave(handle);
+}
+
+/* What a thread is in when it ends is dropped. */
+void reel_adstack_segments_end(void)
+{
+	while (reel_adstack.segment) {
+		reel_adstack_segment *segment = reel_adstack.segment;
+
+		drop_all();
+		leave(&segment);
+	}
+}
+
+FORTRAN(void, reel_adstack_segment_enter, (reel_adstack_segment **segment), { enter(segment); })
+FORTRAN(void, reel_adstack_segment_leave, (reel_adstack_segment **segment), { leave(segment); })
+FORTRAN(void, reel_adstack_segment_drop, (reel_adstack_segment **segment), { drop(segment); })
+
+/* ---- Tasks without one ---- */
+
+/* OpenMP 6; runtimes before it do not tell. */
+extern int omp_in_explicit_task(void) __attribute__((weak));
+
+void reel_adstack_note_task(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (reel_adstack.segment || !omp_in_explicit_task || !omp_in_explicit_task())
+		return;
+	/* Relaxed: it orders nothing. */
+	if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
+		return;
+	fprintf(stderr,
+		"reel: adstack: an explicit OpenMP task uses the stack of thread %u; values that "
+		"another task is to pop need a segment: reel_adstack_segment_enter() and _leave() "
+		"in both\n",
+		reel_adstack.number);
+}
