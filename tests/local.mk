@@ -185,6 +185,7 @@ EXTRA_DIST += \
 	%D%/fortran-programs/layout.c \
 	%D%/fortran-programs/layout.f90 \
 	%D%/fortran-programs/places.f90 \
+	%D%/fortran-programs/regions.f90 \
 	%D%/fortran-programs/sweeps.f90 \
 	%D%/fortran-programs/threads.f90 \
 	%D%/fortran-programs/values.f90

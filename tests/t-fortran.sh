@@ -39,7 +39,9 @@ done
 
 case " $CFLAGS " in
 *thread*) skip 'threads: ThreadSanitizer cannot see into OpenMP' ;;
-*) builds threads -fopenmp "$programs/checks.f90" "$programs/threads.f90" && runs threads ;;
+*) libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran-omp -lreel-omp -lreel-fortran -lreel"
+builds regions -fopenmp -fcheck=all "$programs/checks.f90" "$programs/regions.f90" && runs regions
+builds threads -fopenmp "$programs/checks.f90" "$programs/threads.f90" && runs threads ;;
 esac
 
 $CC $CFLAGS -std=c11 -I"$SOURCE_DIR/include" -c -o layout.o "$programs/layout.c" 2>messages

@@ -18,15 +18,30 @@ libreel_fortran_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-fortran
 libreel_fortran_la_DEPENDENCIES = libreel.la %D%/libreel-fortran.map
 endif
 
-# The module, and its source, which says what is in it.
+# The module reel_omp, for parallel reverse sweeps.
+lib_LTLIBRARIES += libreel-fortran-omp.la
+libreel_fortran_omp_la_SOURCES = %D%/reel_omp.f90
+libreel_fortran_omp_la_FCFLAGS = $(FORTRAN_FCFLAGS) $(FC_MODINC)%D% $(FC_MODOUT)%D%
+libreel_fortran_omp_la_LIBADD = libreel-fortran.la libreel-omp.la libreel.la
+libreel_fortran_omp_la_LDFLAGS = -version-info 0:0:0 -no-undefined
+if HAVE_VERSION_SCRIPT
+libreel_fortran_omp_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-fortran.map
+endif
+reel_omp_object = %D%/libreel_fortran_omp_la-reel_omp.lo
+$(reel_omp_object): %D%/libreel_fortran_la-reel.lo
+
+# The modules, and their sources, which say what is in them.
 fortrandir = $(libdir)/reel/fortran
-dist_fortran_DATA = %D%/reel.f90
-nodist_fortran_DATA = %D%/reel.$(FC_MODEXT)
+dist_fortran_DATA = %D%/reel.f90 %D%/reel_omp.f90
+nodist_fortran_DATA = %D%/reel.$(FC_MODEXT) %D%/reel_omp.$(FC_MODEXT)
+%D%/reel_omp.$(FC_MODEXT): %D%/libreel_fortran_omp_la-reel_omp.lo
+	@test -f $@ || { rm -f $< && $(MAKE) $(AM_MAKEFLAGS) $<; }
 %D%/reel.$(FC_MODEXT): %D%/libreel_fortran_la-reel.lo
 	@test -f $@ || { rm -f $< && $(MAKE) $(AM_MAKEFLAGS) $<; }
 endif
-CLEANFILES += %D%/reel.mod
+CLEANFILES += %D%/reel.mod %D%/reel_omp.mod
 EXTRA_DIST += \
 	%D%/README.md \
+	%D%/reel_omp.f90 \
 	%D%/libreel-fortran.map \
 	%D%/reel.f90
