@@ -88,6 +88,28 @@ REEL_CHECK_CFLAGS([ADSTACK_LTO_CFLAGS], [-ffat-lto-objects])
 AM_CONDITIONAL([ADSTACK_LTO], [test "$enable_static" = yes && test -z "$enable_sanitizer" \
   && test -n "$ADSTACK_LTO_CFLAGS"])])
 
+# REEL_WITH_VERIFIER
+# Conditional BUILD_VERIFIER, and VERIFIER_CFLAGS: clang has the header of OpenMP's tools in a place of
+# its own, where headers are that are not for other compilers.
+AC_DEFUN([REEL_WITH_VERIFIER],
+[AC_REQUIRE([REEL_ENABLE_OPENMP])
+AC_SUBST([VERIFIER_CFLAGS])
+REEL_WITH_OPTIONAL([verifier], [build the verifier of OpenMP programs (omp-tools.h of LLVM)],
+  [reel_saved_cflags=$CFLAGS
+   reel_fault="there is no omp-tools.h; Debian, clang 14: libomp-14-dev, clang"
+   for reel_directory in '' `clang -print-resource-dir 2>/dev/null`; do
+     VERIFIER_CFLAGS=${reel_directory:+-idirafter$reel_directory/include}
+     CFLAGS="$reel_saved_cflags $VERIFIER_CFLAGS"
+     AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <omp-tools.h>]],
+       [[return ompt_callback_work != ompt_callback_dispatch ? 0 : 1;]])],
+       [reel_found=yes; break])
+   done
+   CFLAGS=$reel_saved_cflags
+   AC_CHECK_FUNC([dladdr1], [], [reel_found=no reel_fault="there is no dladdr1()"])
+   AS_IF([test -z "$OPENMP_CFLAGS"], [reel_found=no reel_fault="it is for libreel-omp"],
+     [test "$enable_shared" != yes], [reel_found=no reel_fault="it is a shared library"])])
+AM_CONDITIONAL([BUILD_VERIFIER], [test "$with_verifier" = yes])])
+
 # REEL_WITH_OPTIONAL(PART, HELP, SEARCH)
 # --with-PART=auto|yes|no; SEARCH sets reel_found to yes, or reel_fault to the reason why not.
 # Then with_PART is yes or no, and reel_PART the line for the summary.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "observe.h"
 #include "tape.h"
 #include "task.h"
 
@@ -71,7 +72,10 @@ int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags)
 	if (flags & ~REEL_CHECKED)
 		return -EINVAL;
 	*lane = reel_lane_new(NULL, pool, flags);
-	return *lane ? 0 : -ENOMEM;
+	if (!*lane)
+		return -ENOMEM;
+	REEL_OBSERVE(REEL_EVENT_LANE_OPEN, .lane = *lane);
+	return 0;
 }
 
 static void end_hold(reel_lane *lane)
@@ -97,6 +101,8 @@ void reel_lane_close(reel_lane *lane)
 {
 	if (!lane)
 		return;
+	if (!lane->parent)
+		REEL_OBSERVE(REEL_EVENT_LANE_CLOSE, .lane = lane);
 	free(lane->region);
 	lane->region = NULL;
 	reel_tasks_close(lane);

@@ -1,7 +1,7 @@
 # libreel-omp: what Reel does with several threads of an OpenMP program. Without OpenMP its lanes
 # and tasks serve other threads, and its sweeps run on one.
-reelinclude_HEADERS += include/reel/omp.h include/reel/adjoint.h include/reel/region.h \
-	include/reel/reduction.h include/reel/task.h
+reelinclude_HEADERS += include/reel/omp.h include/reel/adjoint.h include/reel/observe.h \
+	include/reel/region.h include/reel/reduction.h include/reel/task.h
 
 noinst_LTLIBRARIES += libreel-omp-core.la
 libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(OPENMP_CFLAGS)
@@ -16,6 +16,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/reduction.c \
 	%D%/task.c %D%/task.h \
 	%D%/task-replay.c \
+	%D%/observe.c %D%/observe.h \
 	%D%/lookahead.c %D%/lookahead.h \
 	%D%/lookahead-act.c \
 	%D%/lookahead-open.c \
@@ -42,4 +43,21 @@ if HAVE_VERSION_SCRIPT
 libreel_omp_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-omp.map
 libreel_omp_la_DEPENDENCIES = libreel-omp-core.la libreel.la %D%/libreel-omp.map
 endif
-EXTRA_DIST += %D%/README.md %D%/libreel-omp.map
+# The verifier is loaded by LLVM's runtime of OpenMP, or before; it is linked with none.
+if BUILD_VERIFIER
+lib_LTLIBRARIES += libreel-verify.la
+libreel_verify_la_SOURCES = \
+	%D%/verifier/tool.c \
+	%D%/verifier/state.c \
+	%D%/verifier/phases.c \
+	%D%/verifier/tasks.c \
+	%D%/verifier/sections.c \
+	%D%/verifier/report.c \
+	%D%/verifier/source.c \
+	%D%/verifier/verifier.h
+libreel_verify_la_CFLAGS = $(AM_CFLAGS) $(VERIFIER_CFLAGS)
+libreel_verify_la_LIBADD = libreel-omp.la libreel.la
+libreel_verify_la_LDFLAGS = -module -avoid-version -shared -no-undefined \
+	$(NO_UNDEFINED_LDFLAGS) $(NO_DELETE_LDFLAGS) -export-symbols-regex '^ompt_start_tool$$'
+endif
+EXTRA_DIST += %D%/README.md %D%/libreel-omp.map %D%/verifier/README.md

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "observe.h"
 #include "yield.h"
 
 /*
@@ -39,6 +40,7 @@ void reel_order_note(reel_lane *lane, reel_order *order)
 	/* Relaxed: the program's own section orders it. */
 	uint64_t turn = atomic_fetch_add_explicit(&order->count, 1, memory_order_relaxed);
 
+	REEL_OBSERVE(REEL_EVENT_ORDER_NOTE, .lane = lane);
 	lane->has_orders = true;
 	reel_lane_note(lane, REEL_NOTE_TURN, turn, (uint64_t)(uintptr_t)order);
 }
@@ -114,6 +116,7 @@ void reel_order_await(reel_lane *lane, reel_order *order)
 	struct reel_note top = reel_lane_top(lane);
 	struct wait wait = {order, (top.key >> REEL_KIND_BITS) + 1, lane->in};
 
+	REEL_OBSERVE(REEL_EVENT_ORDER_AWAIT, .lane = lane);
 	if ((top.key & 7) != REEL_NOTE_TURN || top.value != (uint64_t)(uintptr_t)order) {
 		reel_lane_fail(lane, -EBADMSG,
 			       "it waits for a turn in an order that it did not note last");

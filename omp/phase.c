@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "observe.h"
+
 #define UNKNOWN_HEIGHT UINT64_MAX
 
 void reel_phase_open(reel_lane *lane, uint64_t phase)
@@ -141,6 +143,7 @@ void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round)
 
 void reel_lane_phase(reel_lane *lane)
 {
+	REEL_OBSERVE(REEL_EVENT_LANE_PHASE, .lane = lane);
 	if (!lane->in || lane->in->state != REEL_FORWARD) {
 		reel_lane_fail(lane, -EINVAL,
 			       "a phase ends outside of the forward sweep of a region");

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "observe.h"
+
 /* ---- A lane comes to a region ---- */
 
 static void come_forward(reel_region *region, reel_lane *lane)
@@ -126,6 +128,7 @@ reel_region *reel_region_begin(reel_lane *parent, int lanes)
 	region->first_phase = parent->phases;
 	region->first_loop = parent->loops;
 	region->phases = region->loops = 0;
+	REEL_OBSERVE(REEL_EVENT_REGION_BEGIN, .region = region, .lane = parent);
 	return region;
 }
 
@@ -178,6 +181,7 @@ reel_region *reel_region_reverse(reel_lane *parent)
 		atomic_store_explicit(&region->lanes, 0, memory_order_relaxed);
 		region->state = REEL_DEAD;
 	}
+	REEL_OBSERVE(REEL_EVENT_REGION_REVERSE, .region = region, .lane = parent);
 	return region;
 }
 
@@ -250,6 +254,7 @@ int reel_region_end(reel_region *region)
 	reel_lane *parent = region->parent;
 	int error;
 
+	REEL_OBSERVE(REEL_EVENT_REGION_END, .region = region, .lane = parent);
 	if (region->state == REEL_ENDED)
 		reel_lane_fail(parent, -EINVAL, "a region is ended that has not begun");
 	if (region->state == REEL_ENDED || region->state == REEL_DEAD) {

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+#include "observe.h"
+
 /* Of a region without a number of lanes, its first team makes as many as it has threads. */
 static int32_t lanes_for(reel_region *region, int threads)
 {
@@ -49,6 +51,7 @@ reel_share reel_share_begin(reel_region *region, int thread, int threads)
 	lanes = lanes_for(region, threads);
 	if (lacks_threads(region, threads, lanes))
 		refuse(&share, lanes);
+	REEL_OBSERVE(REEL_EVENT_SHARE, .region = region, .thread = thread, .threads = threads);
 	return share;
 }
 
@@ -94,11 +97,13 @@ bool reel_share_next(reel_share *share)
 	int32_t index = share->threads < lanes ? next_free(share, lanes) : own(share, lanes);
 
 	share->lane = index < lanes ? reel_region_enter(share->region, index, share->round) : NULL;
+	REEL_OBSERVE(REEL_EVENT_NEXT, .region = share->region, .lane = share->lane);
 	return share->lane != NULL;
 }
 
 void reel_share_next_phase(reel_share *share)
 {
+	REEL_OBSERVE(REEL_EVENT_NEXT_PHASE, .region = share->region);
 	if (share->tried != INT32_MAX)
 		share->tried = 0;
 	share->round++;

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "observe.h"
+
 /* Numbers of notes: odd, a task; even, a wait. */
 #define A_TASK 1
 #define A_WAIT(waits) ((waits) << 1)
@@ -174,6 +176,8 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 	parent->made = task;
 	parent->tasks_left++;
 	reel_lane_note(parent, REEL_NOTE_TASK, A_TASK, (uint64_t)(uintptr_t)task);
+	REEL_OBSERVE(REEL_EVENT_TASK_BEGIN, .lane = parent, .task = task->lane,
+		     .dependences = dependences, .count = count);
 	return task->lane;
 }
 
@@ -184,6 +188,7 @@ int64_t reel_task_label(const reel_lane *task)
 
 void reel_task_wait(reel_lane *parent)
 {
+	REEL_OBSERVE(REEL_EVENT_TASK_WAIT, .lane = parent);
 	parent->waits++;
 	if (parent->tasks_left)
 		reel_lane_note(parent, REEL_NOTE_TASK, A_WAIT(parent->waits),
@@ -197,6 +202,7 @@ void reel_task_wait_reverse(reel_lane *parent)
 {
 	uint64_t tasks;
 
+	REEL_OBSERVE(REEL_EVENT_TASK_WAIT_REVERSE, .lane = parent);
 	drop_ended(parent);
 	if (parent->tasks_left)
 		reel_lane_fail(parent, -EBADMSG,
@@ -235,6 +241,7 @@ reel_lane *reel_task_reverse(reel_lane *parent)
 	if (!task)
 		return reel_lane_refusing();
 	reel_tape_hand_over(&task->lane->tape);
+	REEL_OBSERVE(REEL_EVENT_TASK_REVERSE, .lane = parent, .task = task->lane);
 	return task->lane;
 }
 
@@ -253,6 +260,7 @@ void reel_task_end(reel_lane *lane)
 
 	if (!task)
 		return;
+	REEL_OBSERVE(REEL_EVENT_TASK_END, .task = lane);
 	if (!reel_lane_error(lane) && !reel_lane_is_empty(lane))
 		reel_lane_fail(lane, -EBADMSG,
 			       "the task (label %lld) ends with %llu bytes of values and %llu of "

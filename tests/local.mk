@@ -70,7 +70,8 @@ check_PROGRAMS += \
 	%D%/t-region \
 	%D%/t-task \
 	%D%/t-reduction \
-	%D%/t-region-faults
+	%D%/t-region-faults \
+	%D%/t-observe
 
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
@@ -87,7 +88,8 @@ dist_check_SCRIPTS += \
 	%D%/t-readme.sh \
 	%D%/t-symbols.sh \
 	%D%/t-tsunami.sh \
-	%D%/t-tsunami-checkpoint.sh
+	%D%/t-tsunami-checkpoint.sh \
+	%D%/t-verifier.sh
 
 # Shared by all, so that a line above is enough.
 AM_CPPFLAGS += -I$(top_srcdir)/tests -I$(top_srcdir)/lib
@@ -136,9 +138,11 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 %C%_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_observe_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_region_LDADD = $(omp_test_libraries)
 %C%_t_reduction_LDADD = $(omp_test_libraries)
 %C%_t_task_LDADD = $(omp_test_libraries)
+%C%_t_observe_LDADD = $(omp_test_libraries)
 
 %C%_t_adjoint_LDADD = $(omp_test_libraries)
 %C%_t_adjoint_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
@@ -260,7 +264,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c \
-	%D%/installcheck.f90 %D%/installcheck.sh
+	%D%/installcheck.f90 %D%/installcheck.sh %D%/verifier-program.c
 installcheck-local:
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck.c \

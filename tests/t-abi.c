@@ -7,6 +7,7 @@
 
 #include <reel.h>
 #include <reel/adjoint.h>
+#include <reel/observe.h>
 #include <reel/reduction.h>
 #include <reel/task.h>
 
@@ -70,6 +71,7 @@ static const struct {
 	{"struct reel_adjoint_options", sizeof(struct reel_adjoint_options), 72},
 	{"struct reel_adjoint_stats", sizeof(struct reel_adjoint_stats), 96},
 	{"struct reel_adjoint_conflict", sizeof(struct reel_adjoint_conflict), 24},
+	{"reel_event", sizeof(reel_event), 64},
 };
 
 int main(void)

@@ -82,8 +82,9 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 int64_t reel_task_label(const reel_lane *task);
 
 /*
- * Note that the tasks that were begun have ended: after a taskwait, or a taskgroup. Where
- * none was begun since the last one, nothing is noted.
+ * Note that the tasks that were begun have ended: after a taskwait, or a taskgroup, or where
+ * the end of a region is what waits for them. Where none was begun since the last one, nothing
+ * is noted.
  */
 void reel_task_wait(reel_lane *parent);
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a program tells libreel-omp, for tools that look on: a verifier, a profiler.
+ *
+ * One observer hears of regions, shares, phases, tasks and orders, in the thread that calls,
+ * before or after the library has done it, as said below; of pushes, pops and loops it hears
+ * nothing. It may call what only reads (reel_lane_index(), reel_tape_bytes(), ...) on a lane
+ * that the calling thread has.
+ *
+ * omp/verifier/ is one, which compares this with what OpenMP's runtime does.
+ */
+#ifndef REEL_OBSERVE_H
+#define REEL_OBSERVE_H
+
+#include <reel/task.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The function, and what of an event it sets besides `caller`. */
+enum reel_event_kind {
+	REEL_EVENT_LANE_OPEN = 1,     /* reel_lane_open(), after: lane */
+	REEL_EVENT_LANE_CLOSE,        /* reel_lane_close() of a root, before: lane */
+	REEL_EVENT_REGION_BEGIN,      /* reel_region_begin(), after: region, lane: its parent */
+	REEL_EVENT_REGION_REVERSE,    /* reel_region_reverse(), after: region, lane: its parent */
+	REEL_EVENT_REGION_END,        /* reel_region_end(), before: region, lane: its parent */
+	REEL_EVENT_SHARE,             /* reel_share_begin(), after: region, thread, threads */
+	REEL_EVENT_NEXT,              /* reel_share_next(), after: region, lane: taken, or NULL */
+	REEL_EVENT_NEXT_PHASE,        /* reel_share_next_phase(), before: region */
+	REEL_EVENT_LANE_PHASE,        /* reel_lane_phase(), before: lane */
+	REEL_EVENT_TASK_BEGIN,        /* reel_task_begin(), after: lane: parent, task, dependences */
+	REEL_EVENT_TASK_WAIT,         /* reel_task_wait(), before: lane: parent */
+	REEL_EVENT_TASK_WAIT_REVERSE, /* reel_task_wait_reverse(), before: lane: parent */
+	REEL_EVENT_TASK_REVERSE,      /* reel_task_reverse(), after: lane: parent, task */
+	REEL_EVENT_TASK_END,          /* reel_task_end(), before: task */
+	REEL_EVENT_ORDER_NOTE,        /* reel_order_note(), before: lane */
+	REEL_EVENT_ORDER_AWAIT        /* reel_order_await(), before: lane */
+};
+
+typedef struct reel_event {
+	enum reel_event_kind kind;
+	int32_t thread, threads;
+	reel_region *region;
+	reel_lane *lane;
+	reel_lane *task;
+	/* As the program gave them; valid during the call. */
+	const reel_dependence *dependences;
+	int64_t count;
+	/* Where the program called, an address in its code; NULL: not known. */
+	const void *caller;
+} reel_event;
+
+typedef void reel_observer(const reel_event *event);
+
+/*
+ * Tell all events to `observer` from now on; NULL: to nobody. It is called by many threads at
+ * a time, and may still be called by threads that are within a call when this returns. `size`
+ * is sizeof(reel_event). Any thread. Cost where there is none: a load and a branch in each of
+ * the functions above.
+ *
+ * Returns 0, -EBUSY if there is another one, or -EINVAL: the caller was compiled for another
+ * layout of events.
+ */
+int reel_observe(reel_observer *observer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "verifier.h"
+
+#include <stdlib.h>
+
+/* ---- Regions ---- */
+
+void region_begins(struct task *task, const reel_event *event, bool forward)
+{
+	static _Atomic uint64_t visits;
+	struct region *region = make_region(event->region);
+	struct lane *parent = make_lane(event->lane);
+
+	task_uses(task, event->lane, event->caller);
+	if (!region || !parent)
+		return;
+	count_region();
+	region->forward = forward;
+	region->begun_at = event->caller;
+	/* Relaxed, all of them: the team is still to come. */
+	region->visit = 1 + atomic_fetch_add_explicit(&visits, 1, memory_order_relaxed);
+	region->owner = task->id;
+	atomic_store_explicit(&region->team, 0, memory_order_relaxed);
+	for (int i = 0; i < 2; i++)
+		atomic_store_explicit(&region->recorded[i], 0, memory_order_relaxed);
+	atomic_store_explicit(&region->active, true, memory_order_relaxed);
+	parent->region = region;
+	if (!forward)
+		check_wait(parent);
+}
+
+void region_ends(struct task *task, const reel_event *event)
+{
+	struct region *region = find_region(event->region);
+
+	if (!region)
+		return;
+	/* Relaxed: the team has gone. */
+	atomic_store_explicit(&region->active, false, memory_order_relaxed);
+	present_part(task);
+	task->calls += region->forward;
+}
+
+/* ---- Shares ---- */
+
+/* A region that a thread has begun by itself, within a team, is nobody else's matter. */
+static bool is_own(const struct task *task, const struct region *region)
+{
+	return region->owner == task->id;
+}
+
+static void check_team(const struct task *task, struct region *region, const reel_event *event)
+{
+	uint64_t none = 0;
+
+	if (event->thread != task->index || event->threads != task->threads)
+		report(WARNING, event->caller,
+		       "a share for thread %d of %d, in thread %d of a team of %d: use "
+		       "reel_share_of()", (int)event->thread, (int)event->threads, task->index,
+		       task->threads);
+	/* Relaxed: a number, that belongs to no other data. */
+	if (!atomic_compare_exchange_strong_explicit(&region->team, &none, task->team,
+						     memory_order_relaxed, memory_order_relaxed) &&
+	    none != task->team)
+		report(ERROR, event->caller,
+		       "a second team comes to a region: its lanes have been given to the threads of "
+		       "another parallel region; end the region, and begin one for each of them");
+}
+
+void share_begins(struct task *task, const reel_event *event)
+{
+	struct region *region = find_region(event->region);
+	struct part *part;
+
+	if (!region || !region->visit)
+		return;
+	if (!is_own(task, region) && thread_task())
+		check_team(thread_task(), region, event);
+	if (part_of(task, region)) {
+		report(ERROR, event->caller,
+		       "a thread has a second share in a region: its lanes are given out by one");
+		return;
+	}
+	part = calloc(1, sizeof *part);
+	if (!part)
+		return;
+	*part = (struct part){.outer = task->parts, .region = region, .visit = region->visit,
+			      .threads = event->threads};
+	task->parts = part;
+}
+
+/* ---- What is recorded on both sides of a barrier ---- */
+
+/* A round, and a barrier in it: that of 0 would be later than all. */
+#define BARRIER_BITS 32
+
+static uint64_t word_of(const struct part *part, uint64_t barrier)
+{
+	return (uint64_t)(part->round + 1) << BARRIER_BITS | (UINT32_MAX - (uint32_t)barrier);
+}
+
+static _Atomic uint64_t *recorded_in(const struct part *part)
+{
+	return &part->region->recorded[part->round % 2];
+}
+
+/* Before the barrier that it comes to next. */
+static void note_recorded(const struct task *task, const struct part *part)
+{
+	uint64_t word = word_of(part, part->barriers + 1);
+	/* Relaxed, here and below: see struct region. */
+	uint64_t before = atomic_load_explicit(recorded_in(part), memory_order_relaxed);
+
+	if (!part->lane || height_of(task, part->lane) == part->begin)
+		return;
+	while (before < word &&
+	       !atomic_compare_exchange_weak_explicit(recorded_in(part), &before, word,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+static bool recorded_before_barrier(const struct part *part)
+{
+	return atomic_load_explicit(recorded_in(part), memory_order_relaxed) >=
+	       word_of(part, part->barriers);
+}
+
+/* The lane was used since a barrier without a phase. */
+static void check_barrier(const struct task *task, struct part *part)
+{
+	const struct region *region = part->region;
+
+	if (!part->barrier_at || !part->lane || !region->forward || part->threads < 2 ||
+	    height_of(task, part->lane) == part->barrier ||
+	    !recorded_before_barrier(part))
+		return;
+	report(ERROR, part->barrier_at,
+	       "a barrier without a phase: what lanes recorded before it and after it would be "
+	       "reversed together; call reel_share_phase(), or reel_lane_phase() after the barrier");
+	part->barrier_at = NULL;
+}
+
+static void check_lane_at_barrier(const struct part *part, const void *at)
+{
+	if (part->lane && part->threads < reel_lane_count(part->lane))
+		report(ERROR, at,
+		       "a barrier while threads have lanes, by %d threads for %d lanes: other lanes "
+		       "have not come to it; give all lanes back first, as in "
+		       "while (reel_share_next(&share)) { ... } reel_share_phase(&share)",
+		       (int)part->threads, reel_lane_count(part->lane));
+}
+
+static bool is_shared(const struct task *task, const struct part *part)
+{
+	return part->threads > 1 && !is_own(task, part->region);
+}
+
+void barrier_begins(struct task *task, const void *at)
+{
+	struct part *first = present_part(task);
+
+	for (struct part *part = first; part; part = part->outer) {
+		check_barrier(task, part);
+		note_recorded(task, part);
+		/* That at the end of a parallel region, of which workers have no address. */
+		if (!at || at == task->at)
+			continue;
+		check_lane_at_barrier(part, at);
+		part->asked = false;
+		part->barriers++;
+		part->barrier_at = at;
+		part->barrier = part->lane ? height_of(task, part->lane) : 0;
+	}
+}
+
+void barrier_ends(struct task *task)
+{
+	task->running = false;
+}
+
+/* ---- Lanes ---- */
+
+void share_next(struct task *task, const reel_event *event)
+{
+	struct region *region = find_region(event->region);
+	struct part *part = region ? part_of(task, region) : NULL;
+
+	if (!part)
+		return;
+	check_barrier(task, part);
+	note_recorded(task, part);
+	if (part->phase_at && part->asked && is_shared(task, part))
+		report(ERROR, part->phase_at,
+		       "a phase without a barrier: lanes of the next phase are taken while others "
+		       "may be in the last one; call reel_share_phase()");
+	if (!part->phase_at && part->exhausted && part->barrier_at && is_shared(task, part))
+		report(ERROR, part->barrier_at,
+		       "a barrier without a phase: all lanes of the phase have been taken, and "
+		       "reel_share_next() after the barrier gives none; call reel_share_phase()");
+	part->lane = event->lane;
+	part->begin = event->lane ? height_of(task, event->lane) : 0;
+	part->exhausted = !event->lane;
+	part->asked = true;
+	part->phase_at = part->barrier_at = NULL;
+}
+
+void share_phase(struct task *task, const reel_event *event)
+{
+	struct region *region = find_region(event->region);
+	struct part *part = region ? part_of(task, region) : NULL;
+
+	if (!part)
+		return;
+	check_barrier(task, part);
+	part->round++;
+	part->lane = NULL;
+	part->phase_at = event->caller;
+	part->barrier_at = NULL;
+}
+
+void lane_phase(struct task *task, const reel_event *event)
+{
+	struct part *part = part_with(task, event->lane);
+
+	task_uses(task, event->lane, event->caller);
+	if (!part)
+		return;
+	check_barrier(task, part);
+	if (!part->barrier_at && part->asked && is_shared(task, part))
+		report(ERROR, event->caller,
+		       "a phase without a barrier: call reel_lane_phase() after one");
+	part->round++;
+	part->begin = height_of(task, part->lane);
+	part->asked = true;
+	part->barrier_at = NULL;
+}

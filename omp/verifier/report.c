@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "verifier.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct finding {
+	struct finding *next;
+	const char *format;
+	const void *at;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct finding *findings;
+	FILE *file; /* NULL: not yet opened */
+	bool aborts;
+	int found[3];
+} told = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const char *const severity_names[] = {"note", "warning", "error"};
+
+/* Relaxed, all of them: numbers for the summary. */
+static _Atomic uint64_t teams, tasks, regions;
+
+void count_team(void)
+{
+	atomic_fetch_add_explicit(&teams, 1, memory_order_relaxed);
+}
+
+void count_task(void)
+{
+	atomic_fetch_add_explicit(&tasks, 1, memory_order_relaxed);
+}
+
+void count_region(void)
+{
+	atomic_fetch_add_explicit(&regions, 1, memory_order_relaxed);
+}
+
+/* ---- Where to ---- */
+
+static FILE *open_file(const char *path)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		fprintf(stderr, "reel-verify: REEL_VERIFY=%s: %s; reports go to stderr\n", path,
+			strerror(errno));
+	return file ? file : stderr;
+}
+
+static FILE *output(void)
+{
+	const char *text = getenv("REEL_VERIFY");
+
+	if (told.file)
+		return told.file;
+	told.aborts = text && !strcmp(text, "abort");
+	if (!text || !*text || told.aborts || !strcmp(text, "report"))
+		told.file = stderr;
+	else
+		told.file = open_file(text);
+	return told.file;
+}
+
+/* ---- Findings ---- */
+
+static bool is_new(const char *format, const void *at)
+{
+	struct finding *finding;
+
+	for (finding = told.findings; finding; finding = finding->next)
+		if (finding->format == format && finding->at == at)
+			return false;
+	finding = malloc(sizeof *finding);
+	if (!finding)
+		return true;
+	*finding = (struct finding){told.findings, format, at};
+	told.findings = finding;
+	return true;
+}
+
+/* In which thread, and in which region. */
+static void print_place(FILE *file)
+{
+	struct task *thread = thread_task();
+	const struct part *part = thread ? present_part(thread) : NULL;
+	char text[512];
+
+	if (!thread)
+		return;
+	fprintf(file, "reel-verify:   in thread %d of %d", thread->index, thread->threads);
+	if (part)
+		fprintf(file, ", in the region %s at %s",
+			part->region->forward ? "begun" : "reversed",
+			source_of(part->region->begun_at, text, sizeof text));
+	putc('\n', file);
+}
+
+static void print(enum severity severity, const void *at, const char *message)
+{
+	FILE *file = output();
+	char text[512];
+
+	fprintf(file, "reel-verify: %s: %s: %s\n", severity_names[severity],
+		source_of(at, text, sizeof text), message);
+	print_place(file);
+	fflush(file);
+}
+
+void report(enum severity severity, const void *at, const char *format, ...)
+{
+	char message[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	pthread_mutex_lock(&told.lock);
+	if (is_new(format, at)) {
+		told.found[severity]++;
+		print(severity, at, message);
+		if (told.aborts && severity == ERROR)
+			abort();
+	}
+	pthread_mutex_unlock(&told.lock);
+}
+
+static unsigned long long value_of(_Atomic uint64_t *count)
+{
+	return (unsigned long long)atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static void print_count(FILE *file, enum severity severity, const char *after)
+{
+	int count = told.found[severity];
+
+	fprintf(file, "%d %s%s%s", count, severity_names[severity], count == 1 ? "" : "s", after);
+}
+
+void summarise(bool saw_reel)
+{
+	FILE *file = output();
+
+	fputs("reel-verify: ", file);
+	print_count(file, ERROR, ", ");
+	print_count(file, WARNING, ", ");
+	print_count(file, NOTE, "");
+	fprintf(file, "; parallel regions: %llu, regions of Reel: %llu, tasks: %llu\n",
+		value_of(&teams), value_of(&regions), value_of(&tasks));
+	if (!saw_reel)
+		fputs("reel-verify: no call of libreel-omp was seen; link it as a shared library\n",
+		      file);
+	fflush(file);
+}
+
+void report_no_runtime(void)
+{
+	fputs("reel-verify: nothing was heard of OpenMP: only LLVM's runtime, libomp, tells tools; "
+	      "link with clang -fopenmp\n", output());
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "verifier.h"
+
+/* ---- Critical sections, locks, ordered ---- */
+
+void section_begins(struct task *task, ompt_wait_id_t id, const void *at)
+{
+	reel_lane *lane = recording_lane(task);
+
+	if (task->sections < MOST_SECTIONS)
+		task->section[task->sections] = (struct section){
+			.id = id, .at = at, .height = lane ? height_of(task, lane) : 0};
+	task->sections++;
+}
+
+static const char *name_of(ompt_mutex_t kind)
+{
+	switch (kind) {
+	case ompt_mutex_critical:
+		return "critical section";
+	case ompt_mutex_ordered:
+		return "ordered section";
+	default:
+		return "section under a lock";
+	}
+}
+
+static void check_section(struct task *task, const struct section *section, ompt_mutex_t kind)
+{
+	reel_lane *lane = recording_lane(task);
+
+	if (section->noted || !lane)
+		return;
+	if (height_of(task, lane) != section->height)
+		report(WARNING, section->at,
+		       "a %s in which a lane recorded, without reel_order_note(): unless its adjoints "
+		       "commute, the reverse sweep has to come to it in the opposite order",
+		       name_of(kind));
+	else
+		report(NOTE, section->at,
+		       "a %s without reel_order_note(): its adjoints have to commute", name_of(kind));
+}
+
+/* Locks need not be given back in order: what is above moves down. */
+void section_ends(struct task *task, ompt_mutex_t kind, ompt_wait_id_t id)
+{
+	int held = task->sections < MOST_SECTIONS ? task->sections : MOST_SECTIONS;
+	int i = held;
+
+	while (i-- > 0 && task->section[i].id != id)
+		;
+	if (task->sections)
+		task->sections--;
+	if (i < 0)
+		return;
+	check_section(task, &task->section[i], kind);
+	task->work_ordered |= kind == ompt_mutex_ordered && task->section[i].noted;
+	for (; i + 1 < held; i++)
+		task->section[i] = task->section[i + 1];
+}
+
+void order_noted(struct task *task, const reel_event *event)
+{
+	task_uses(task, event->lane, event->caller);
+	task->calls++;
+	if (!task->sections)
+		report(WARNING, event->caller,
+		       "reel_order_note() outside of a critical section, a lock or ordered: nothing "
+		       "says who is first");
+	else if (task->sections <= MOST_SECTIONS)
+		task->section[task->sections - 1].noted = true;
+}
+
+void order_awaited(struct task *task, const reel_event *event)
+{
+	task_uses(task, event->lane, event->caller);
+	if (task->sections)
+		report(ERROR, event->caller,
+		       "reel_order_await() within a critical section, or with a lock: who comes before "
+		       "may be kept out by it for ever; the reverse sweep needs none");
+}
+
+/* ---- Worksharing ---- */
+
+void work_begins(struct task *task, bool dynamic, const void *at)
+{
+	reel_lane *lane = recording_lane(task);
+
+	task->work_at = lane ? at : NULL;
+	task->work = lane ? height_of(task, lane) : 0;
+	task->work_dynamic = dynamic;
+	task->work_ordered = false;
+}
+
+static void check_loop(const struct task *task)
+{
+	if (task->work_dynamic && !task->work_ordered)
+		report(ERROR, task->work_at,
+		       "a lane recorded in a loop that OpenMP deals out as threads come: the reverse "
+		       "sweep cannot know who did what; use REEL_FOR");
+	else
+		report(WARNING, task->work_at,
+		       "a lane recorded in a worksharing loop of OpenMP: only as many threads can "
+		       "reverse it; use REEL_FOR");
+}
+
+void work_ends(struct task *task, ompt_work_t kind)
+{
+	reel_lane *lane = recording_lane(task);
+	bool recorded = task->work_at && lane && height_of(task, lane) != task->work;
+
+	if (recorded && kind == ompt_work_single_executor)
+		report(ERROR, task->work_at,
+		       "a lane recorded in a single construct: the reverse sweep cannot know which one; "
+		       "use reel_single()");
+	else if (recorded && kind == ompt_work_sections)
+		report(ERROR, task->work_at,
+		       "a lane recorded in sections: the reverse sweep cannot know which one; use "
+		       "REEL_FOR with a switch");
+	else if (recorded)
+		check_loop(task);
+	task->work_at = NULL;
+}
+
+void reduction_begins(struct task *task, const void *at)
+{
+	if (recording_lane(task))
+		report(NOTE, at,
+		       "a reduction of OpenMP: a sum needs nothing, for others see reel_reduce()");
+}
+
+void is_cancelled(struct task *task, const void *at)
+{
+	if (recording_lane(task))
+		report(NOTE, at,
+		       "a cancellation: a lane that leaves a loop of Reel calls reel_loop_stop() "
+		       "before");
+}
+
+/* ---- What a parallel region does to lanes outside of it ---- */
+
+static reel_lane *lane_of(const struct lane *lane)
+{
+	return (reel_lane *)(uintptr_t)lane->node.key;
+}
+
+static void measure_root(struct task *task, struct lane *root)
+{
+	root->height = height_of(task, lane_of(root));
+	/* Relaxed: the team is still to come. */
+	atomic_store_explicit(&root->makes_tasks, false, memory_order_relaxed);
+}
+
+/* One thread that makes tasks has the lane meanwhile. */
+static void check_height(const struct task *task, const struct lane *known, uint64_t before,
+			 uint64_t now)
+{
+	/* Relaxed: the team has gone. */
+	if (now == before ||
+	    (known && atomic_load_explicit(&known->makes_tasks, memory_order_relaxed)))
+		return;
+	if (known && known->region &&
+	    atomic_load_explicit(&known->region->active, memory_order_relaxed))
+		report(WARNING, task->parallel_at,
+		       "a team recorded on the lane in which its region was begun: use the lanes of "
+		       "the region");
+	else
+		report(ERROR, task->parallel_at,
+		       "a team recorded on a lane without a region: call reel_region_begin() before "
+		       "the parallel region, or reel_region_reverse(), and use the lanes of its shares");
+}
+
+static void check_root(struct task *task, struct lane *root)
+{
+	check_height(task, root, root->height, height_of(task, lane_of(root)));
+}
+
+void parallel_begins(struct task *task, const void *at)
+{
+	count_team();
+	task->parallel_at = at;
+	each_root(task, measure_root);
+	for (struct part *part = present_part(task); part; part = part->outer) {
+		struct lane *known = part->lane ? find_lane(part->lane) : NULL;
+
+		part->parallel = part->lane ? height_of(task, part->lane) : 0;
+		/* Relaxed: the team is still to come. */
+		if (known)
+			atomic_store_explicit(&known->makes_tasks, false, memory_order_relaxed);
+	}
+}
+
+void parallel_ends(struct task *task)
+{
+	each_root(task, check_root);
+	for (struct part *part = present_part(task); part; part = part->outer)
+		if (part->lane)
+			check_height(task, find_lane(part->lane), part->parallel,
+				     height_of(task, part->lane));
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "verifier.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* ---- By addresses ---- */
+
+#define BUCKETS 1024
+
+struct table {
+	pthread_mutex_t lock;
+	struct node *bucket[BUCKETS];
+	size_t size;
+};
+
+static struct table regions = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(struct region)};
+static struct table lanes = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(struct lane)};
+static struct lane *roots; /* under the lock of lanes */
+
+static struct node **place_of(struct table *table, const void *key)
+{
+	struct node **at = &table->bucket[(uintptr_t)key / 128 % BUCKETS];
+
+	while (*at && (*at)->key != key)
+		at = &(*at)->next;
+	return at;
+}
+
+static void *out_of_memory(void)
+{
+	report(WARNING, NULL, "no memory for the verifier: it may miss something");
+	return NULL;
+}
+
+static void *find(struct table *table, const void *key, bool make)
+{
+	struct node **at, *node;
+
+	pthread_mutex_lock(&table->lock);
+	at = place_of(table, key);
+	if (!*at && make && (*at = calloc(1, table->size)))
+		(*at)->key = key;
+	node = *at;
+	pthread_mutex_unlock(&table->lock);
+	return node || !make ? node : out_of_memory();
+}
+
+struct region *find_region(const reel_region *region)
+{
+	return find(&regions, region, false);
+}
+
+struct region *make_region(const reel_region *region)
+{
+	return find(&regions, region, true);
+}
+
+struct lane *find_lane(const reel_lane *lane)
+{
+	return find(&lanes, lane, false);
+}
+
+struct lane *make_lane(const reel_lane *lane)
+{
+	return find(&lanes, lane, true);
+}
+
+static void drop_root(const struct lane *lane)
+{
+	struct lane **at = &roots;
+
+	while (*at && *at != lane)
+		at = &(*at)->next_root;
+	if (*at)
+		*at = lane->next_root;
+}
+
+void forget_lane(const reel_lane *lane)
+{
+	struct node **at, *node;
+
+	pthread_mutex_lock(&lanes.lock);
+	at = place_of(&lanes, lane);
+	node = *at;
+	if (node) {
+		*at = node->next;
+		drop_root((struct lane *)node);
+	}
+	pthread_mutex_unlock(&lanes.lock);
+	free(node);
+}
+
+void add_root(const reel_lane *lane, uint64_t opened_by)
+{
+	struct lane *root;
+
+	forget_lane(lane);
+	root = make_lane(lane);
+	if (!root)
+		return;
+	root->opened_by = opened_by;
+	pthread_mutex_lock(&lanes.lock);
+	root->next_root = roots;
+	roots = root;
+	pthread_mutex_unlock(&lanes.lock);
+}
+
+void each_root(struct task *task, void (*function)(struct task *task, struct lane *root))
+{
+	pthread_mutex_lock(&lanes.lock);
+	for (struct lane *root = roots; root; root = root->next_root)
+		if (root->opened_by == task->id)
+			function(task, root);
+	pthread_mutex_unlock(&lanes.lock);
+}
+
+/* ---- Tasks ---- */
+
+static _Thread_local struct task *implicit_task;
+
+struct task *thread_task(void)
+{
+	return implicit_task;
+}
+
+void set_thread_task(struct task *task)
+{
+	implicit_task = task;
+}
+
+struct task *new_task(bool implicit, const void *at)
+{
+	static _Atomic uint64_t tasks;
+	struct task *task = calloc(1, sizeof *task);
+
+	if (!task)
+		return out_of_memory();
+	/* Relaxed: a number. */
+	task->id = 1 + atomic_fetch_add_explicit(&tasks, 1, memory_order_relaxed);
+	task->implicit = implicit;
+	task->at = at;
+	return task;
+}
+
+void free_task(struct task *task)
+{
+	if (!task)
+		return;
+	while (task->parts) {
+		struct part *part = task->parts;
+
+		task->parts = part->outer;
+		free(part);
+	}
+	while (task->first) {
+		struct promise *promise = task->first;
+
+		task->first = promise->next;
+		free(promise);
+	}
+	free(task->mine);
+	free(task);
+}
+
+/* ---- Shares ---- */
+
+static bool is_over(const struct part *part)
+{
+	/* Relaxed: see struct region. */
+	return part->visit != part->region->visit ||
+	       !atomic_load_explicit(&part->region->active, memory_order_relaxed);
+}
+
+/* Those of regions that have ended are dropped on the way. */
+struct part *present_part(struct task *task)
+{
+	struct part *part;
+
+	while ((part = task->parts) && is_over(part)) {
+		task->parts = part->outer;
+		free(part);
+	}
+	return part;
+}
+
+struct part *part_of(struct task *task, const struct region *region)
+{
+	struct part *part = present_part(task);
+
+	while (part && part->region != region)
+		part = part->outer;
+	return part;
+}
+
+struct part *part_with(struct task *task, const reel_lane *lane)
+{
+	struct part *part = present_part(task);
+
+	while (part && part->lane != lane)
+		part = part->outer;
+	return part;
+}
+
+uint64_t height_of(const struct task *task, reel_lane *lane)
+{
+	const reel_tape *tape = reel_lane_tape(lane);
+
+	return reel_tape_bytes(tape) * 64 + tape->bit_count + task->calls;
+}
+
+reel_lane *recording_lane(struct task *task)
+{
+	const struct part *part = present_part(task);
+
+	return part && part->region->forward ? part->lane : NULL;
+}
