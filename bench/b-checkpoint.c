@@ -50,7 +50,7 @@ static int wait_sync(reel_store *store, int64_t timeout_ns)
 
 static void wait_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_capacity(((struct waiting *)store)->below, capacity);
+	reel_store_get_capacity(((struct waiting *)store)->below, capacity);
 }
 
 static void wait_close(reel_store *store)

@@ -416,7 +416,7 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 {
 	struct reel_store_capacity capacity;
 
-	reel_store_capacity(store, &capacity);
+	reel_store_get_capacity(store, &capacity);
 	offload->store = store;
 	if (!capacity.verified && reel_store_checksum_open(&offload->store, store))
 		return -ENOMEM;

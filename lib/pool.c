@@ -50,7 +50,7 @@ static size_t alignment(reel_store *store)
 {
 	struct reel_store_capacity capacity;
 
-	reel_store_capacity(store, &capacity);
+	reel_store_get_capacity(store, &capacity);
 	return capacity.align;
 }
 

@@ -539,7 +539,7 @@ static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store
 	struct reel_store_capacity capacity;
 	size_t align;
 
-	reel_store_capacity(store, &capacity);
+	reel_store_get_capacity(store, &capacity);
 	align = capacity.align ? capacity.align : 1;
 	of->store = store;
 	of->piece_bytes = smaller(PIECE_BYTES, capacity.most_bytes ? capacity.most_bytes

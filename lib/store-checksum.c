@@ -100,7 +100,7 @@ static int checksum_sync(reel_store *store, int64_t timeout_ns)
 
 static void checksum_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_capacity(((struct checksum *)store)->below, capacity);
+	reel_store_get_capacity(((struct checksum *)store)->below, capacity);
 	capacity->verified = true;
 }
 
@@ -128,7 +128,7 @@ int reel_store_checksum_open(reel_store **store, reel_store *below)
 	struct reel_store_capacity capacity;
 	struct checksum *checksum;
 
-	reel_store_capacity(below, &capacity);
+	reel_store_get_capacity(below, &capacity);
 	if (capacity.verified) {
 		*store = below;
 		return 0;

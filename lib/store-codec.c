@@ -214,7 +214,7 @@ static void codec_capacity(reel_store *store, struct reel_store_capacity *capaci
 {
 	struct codec *codec = (struct codec *)store;
 
-	reel_store_capacity(codec->below, capacity);
+	reel_store_get_capacity(codec->below, capacity);
 	if (!capacity->most_bytes || capacity->most_bytes > codec->options.most_bytes)
 		capacity->most_bytes = codec->options.most_bytes;
 }
@@ -305,7 +305,7 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 	codec = calloc(1, sizeof *codec + complete.buffers * sizeof *codec->buffer);
 	if (!codec)
 		return reel_store_refuse(-ENOMEM, "no memory for a codec");
-	reel_store_capacity(below, &capacity);
+	reel_store_get_capacity(below, &capacity);
 	codec->store.verbs = &verbs;
 	codec->below = below;
 	codec->align = capacity.align;

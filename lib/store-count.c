@@ -81,7 +81,7 @@ static int count_sync(reel_store *store, int64_t timeout_ns)
 
 static void count_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_capacity(((struct count *)store)->below, capacity);
+	reel_store_get_capacity(((struct count *)store)->below, capacity);
 }
 
 static void count_close(reel_store *store)
@@ -114,7 +114,7 @@ int reel_store_count_open(reel_store **store, reel_store *below)
 	return 0;
 }
 
-void reel_store_counts(reel_store *store, struct reel_store_counts *counts)
+void reel_store_get_counts(reel_store *store, struct reel_store_counts *counts)
 {
 	struct count *count = (struct count *)store;
 

@@ -140,7 +140,7 @@ static void put_flipped(struct fault *fault, reel_transfer *transfer, uint64_t b
 	void *data = transfer->data;
 	void *copy;
 
-	reel_store_capacity(fault->below, &capacity);
+	reel_store_get_capacity(fault->below, &capacity);
 	if (posix_memalign(&copy, capacity.align > sizeof copy ? capacity.align : sizeof copy,
 			   transfer->bytes)) {
 		reel_transfer_complete(transfer, -ENOMEM);
@@ -287,7 +287,7 @@ static int fault_sync(reel_store *store, int64_t timeout_ns)
 /* Whatever is verified below may be damaged here. */
 static void fault_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_capacity(((struct fault *)store)->below, capacity);
+	reel_store_get_capacity(((struct fault *)store)->below, capacity);
 	capacity->verified = false;
 }
 

@@ -149,9 +149,9 @@ static void tier_capacity(reel_store *store, struct reel_store_capacity *capacit
 	struct tier *tier = (struct tier *)store;
 	struct reel_store_capacity first, second;
 
-	reel_store_capacity(tier->part[0], &first);
+	reel_store_get_capacity(tier->part[0], &first);
 	lock(tier, 1);
-	reel_store_capacity(tier->part[1], &second);
+	reel_store_get_capacity(tier->part[1], &second);
 	unlock(tier, 1);
 	*capacity = (struct reel_store_capacity){
 		.total_bytes = sum(first.total_bytes, second.total_bytes),

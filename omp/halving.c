@@ -577,7 +577,7 @@ static void lay_out(struct tree *tree, const struct reel_omp_halving *halving)
 	pthread_cond_init(&tree->changed, NULL);
 }
 
-int reel_omp_halving(const struct reel_omp_halving *halving, const reel_model *model,
+int reel_omp_halving_reverse(const struct reel_omp_halving *halving, const reel_model *model,
 		     reel_pool *pool, void *context, void *state, void *adjoint,
 		     const struct reel_omp_options *options, struct reel_omp_halving_stats *stats)
 {

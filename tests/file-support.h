@@ -78,7 +78,7 @@ static inline struct reel_store_capacity capacity_of(reel_store *store)
 {
 	struct reel_store_capacity capacity;
 
-	reel_store_capacity(store, &capacity);
+	reel_store_get_capacity(store, &capacity);
 	return capacity;
 }
 

@@ -130,7 +130,7 @@ static void later_capacity(reel_store *store, struct reel_store_capacity *capaci
 	struct later *later = (struct later *)store;
 
 	pthread_mutex_lock(&later->below_is_called);
-	reel_store_capacity(later->below, capacity);
+	reel_store_get_capacity(later->below, capacity);
 	pthread_mutex_unlock(&later->below_is_called);
 }
 

@@ -178,7 +178,7 @@ static struct reel_store_capacity capacity_of(struct suite *suite)
 {
 	struct reel_store_capacity capacity;
 
-	reel_store_capacity(suite->store, &capacity);
+	reel_store_get_capacity(suite->store, &capacity);
 	return capacity;
 }
 

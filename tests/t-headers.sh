@@ -2,7 +2,7 @@
 # Each public header compiles alone, in every language that it is written for.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-warnings='-Wall -Wextra -Wpedantic -Werror'
+warnings='-Wall -Wextra -Wshadow -Wpedantic -Werror'
 
 # compiles LANGUAGE STANDARD HEADER COMPILER...
 compiles() {

@@ -1158,7 +1158,7 @@ static int halve(struct reel_omp_halving halving, const reel_model *model, reel_
 	if (!model->save)
 		options.open_state = NULL, options.close_state = NULL;
 	*bar = seed;
-	return reel_omp_halving(&halving, model, pool, shared, &field, bar, &options, stats);
+	return reel_omp_halving_reverse(&halving, model, pool, shared, &field, bar, &options, stats);
 }
 
 /* Of busy threads and snapshots, at two of each for each time that n can be halved. */
@@ -1229,18 +1229,18 @@ static void the_turn_is_the_programs(void)
 	struct state bar = {{0}};
 
 	tap_case("the turn");
-	is_int(reel_omp_halving(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 0,
+	is_int(reel_omp_halving_reverse(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 0,
 	       "of a loop that is halved");
 	ok(is_right(&bar, &shared, 40), "sets the adjoint");
 	advance_field(&shared, &last, 0, 40);
 	ok(!memcmp(&field, &last, sizeof last), "the state is the last one");
 	shared.run.failing_reverse = 1000;
-	is_int(reel_omp_halving(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 9,
+	is_int(reel_omp_halving_reverse(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 9,
 	       "may stop it");
 	halving.steps = 0;
 	shared = no_fault();
 	bar = (struct state){{0}};
-	is_int(reel_omp_halving(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 0,
+	is_int(reel_omp_halving_reverse(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 0,
 	       "comes in a loop of no steps, too");
 	ok(!memcmp(&bar, &seed, sizeof bar), "which has the adjoint it sets");
 }
@@ -1369,7 +1369,7 @@ static void what_is_refused(void)
 		const char *problem = reel_omp_halving_problem(&loops[i], &plain, NULL);
 
 		ok(problem && strstr(problem, loop_words[i]), "%s", loop_words[i]);
-		is_int(reel_omp_halving(&loops[i], &plain, NULL, &shared, &field, &bar, NULL, NULL),
+		is_int(reel_omp_halving_reverse(&loops[i], &plain, NULL, &shared, &field, &bar, NULL, NULL),
 		       -EINVAL, "a loop is refused");
 	}
 	ok(reel_omp_halving_problem(&loops[1], NULL, NULL), "a model is needed");

@@ -98,7 +98,7 @@ static int halve(const struct sweep *sweep, struct state *bar)
 	struct state state = start;
 
 	*bar = seed;
-	return reel_omp_halving(&halving, &shared, sweep->pool, &run, &state, bar, &options, NULL);
+	return reel_omp_halving_reverse(&halving, &shared, sweep->pool, &run, &state, bar, &options, NULL);
 }
 
 typedef int sweep_function(const struct sweep *sweep, struct state *bar);

@@ -218,7 +218,7 @@ static int watched_sync(reel_store *store, int64_t timeout_ns)
 static void watched_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	(void)store;
-	reel_store_capacity(watched.below, capacity);
+	reel_store_get_capacity(watched.below, capacity);
 }
 
 static void watched_close(reel_store *store)

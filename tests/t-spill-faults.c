@@ -95,7 +95,7 @@ static uint64_t used_bytes(reel_pool *pool)
 	struct reel_store_capacity capacity;
 
 	reel_offload_settle(pool->offload);
-	reel_store_capacity(pool->offload->store, &capacity);
+	reel_store_get_capacity(pool->offload->store, &capacity);
 	return capacity.used_bytes;
 }
 
@@ -103,7 +103,7 @@ static uint64_t transfers(const struct stack *stack, bool put)
 {
 	struct reel_store_counts counts;
 
-	reel_store_counts(stack->count, &counts);
+	reel_store_get_counts(stack->count, &counts);
 	return put ? counts.puts : counts.gets;
 }
 

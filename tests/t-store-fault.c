@@ -181,7 +181,7 @@ static void a_tier_is_as_good_as_its_worse_store(void)
 	struct reel_store_capacity capacity;
 
 	for (unsigned i = 0; i < COUNT(stores); i++) {
-		reel_store_capacity(stores[i], &capacity);
+		reel_store_get_capacity(stores[i], &capacity);
 		is_int(capacity.verified, i == 2, "a tier is verified if both its stores are");
 		reel_store_close(stores[i]);
 	}
@@ -269,7 +269,7 @@ static struct outcome scenario(reel_store *store)
 		if (stored[n])
 			reel_store_drop(store, place[n]);
 	}
-	reel_store_capacity(store, &capacity);
+	reel_store_get_capacity(store, &capacity);
 	outcome.wrong += capacity.used_bytes != 0;
 	reel_store_close(store);
 	return outcome;

@@ -57,7 +57,7 @@ static void good_descriptions_open(void)
 			continue;
 		is_string(store->verbs->name, good[i].name, "%s is a %s", good[i].description,
 			  good[i].name);
-		reel_store_capacity(store, &capacity);
+		reel_store_get_capacity(store, &capacity);
 		ok(capacity.verified, "%s is verified", good[i].description);
 		ok(comes_back(store, i ? 4096 : 1), "%s keeps a piece", good[i].description);
 		reel_store_close(store);
@@ -135,7 +135,7 @@ static void memory_goes_first(void)
 
 	if (!ok(!reel_store_open(&store, "memory=8K,memory=64K", NULL), "two memories open"))
 		return;
-	reel_store_capacity(store, &capacity);
+	reel_store_get_capacity(store, &capacity);
 	is_int(capacity.total_bytes, (8 + 64) << 10, "they have the room of both");
 	for (unsigned i = 0; i < 18; i++) {
 		failed += reel_store_put_and_wait(store, &transfer) != 0;

@@ -381,7 +381,7 @@ static void counts_are_right(void)
 	transfer.bytes = 64;
 	reel_store_get_and_wait(store, &transfer);
 	reel_store_drop(store, transfer.place);
-	reel_store_counts(store, &counts);
+	reel_store_get_counts(store, &counts);
 	ok(counts.puts == 2 && counts.gets == 3 && counts.drops == 1 && counts.put_bytes == 128 &&
 		   counts.got_bytes == 256 && counts.failed_puts == 1 && counts.failed_gets == 1,
 	   "a counting layer counts what goes through, and what fails");

@@ -12,7 +12,7 @@
  *	the objective, and its derivative by the last state in adjoint
  *	reel_omp_checkpoint_reverse(run, &context, &state, &adjoint, NULL, NULL);
  *
- * Where they do not, reel_omp_halving() reverses with twice the binary logarithm of the
+ * Where they do not, reel_omp_halving_reverse() reverses with twice the binary logarithm of the
  * loop's length in states and about as many threads, at the speed of the reverse chain.
  *
  * Both use threads of OpenMP, and nothing else of it: outside of a parallel region a team
@@ -162,7 +162,7 @@ struct reel_omp_halving_stats {
  * Source: A. Walther, Bounding the number of processors and checkpoints needed in
  * time-minimal parallel reversal schedules, Computing 73 (2004), for the bounds.
  */
-int reel_omp_halving(const struct reel_omp_halving *halving, const reel_model *model,
+int reel_omp_halving_reverse(const struct reel_omp_halving *halving, const reel_model *model,
 		     reel_pool *pool, void *context, void *state, void *adjoint,
 		     const struct reel_omp_options *options, struct reel_omp_halving_stats *stats);
 

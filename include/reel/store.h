@@ -194,7 +194,7 @@ static inline int reel_store_sync(reel_store *store, int64_t timeout_ns)
 	return store->verbs->sync(store, timeout_ns);
 }
 
-static inline void reel_store_capacity(reel_store *store, struct reel_store_capacity *capacity)
+static inline void reel_store_get_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	store->verbs->capacity(store, capacity);
 }
@@ -312,9 +312,9 @@ struct reel_store_counts {
 	uint64_t failed_puts, failed_gets;
 };
 
-/* Count what goes through. 0, or -ENOMEM. reel_store_counts(): any thread. */
+/* Count what goes through. 0, or -ENOMEM. reel_store_get_counts(): any thread. */
 int reel_store_count_open(reel_store **store, reel_store *below);
-void reel_store_counts(reel_store *count, struct reel_store_counts *counts);
+void reel_store_get_counts(reel_store *count, struct reel_store_counts *counts);
 
 enum reel_fault {
 	REEL_FAULT_ERROR,    /* complete with `error`, without asking the store below */
