@@ -1,4 +1,5 @@
 include examples/tsunami/local.mk
+include examples/omp/local.mk
 
 # A store of one's own; its run is a test.
 if BUILD_SQLITE

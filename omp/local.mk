@@ -60,4 +60,4 @@ libreel_verify_la_LIBADD = libreel-omp.la libreel.la
 libreel_verify_la_LDFLAGS = -module -avoid-version -shared -no-undefined \
 	$(NO_UNDEFINED_LDFLAGS) $(NO_DELETE_LDFLAGS) -export-symbols-regex '^ompt_start_tool$$'
 endif
-EXTRA_DIST += %D%/README.md %D%/libreel-omp.map %D%/verifier/README.md
+EXTRA_DIST += %D%/README.md %D%/PATTERNS.md %D%/libreel-omp.map %D%/verifier/README.md

@@ -61,7 +61,12 @@ check_PROGRAMS += %D%/t-pack
 endif
 
 if OPENMP
-check_PROGRAMS += %D%/t-omp-checkpoint %D%/t-omp-memory %D%/t-adjoint-omp
+check_PROGRAMS += \
+	%D%/t-omp-checkpoint \
+	%D%/t-omp-memory \
+	%D%/t-omp-faults \
+	%D%/t-omp-patterns \
+	%D%/t-adjoint-omp
 endif
 check_PROGRAMS += \
 	%D%/t-adjoint \
@@ -84,6 +89,8 @@ dist_check_SCRIPTS += \
 	%D%/t-info.sh \
 	%D%/t-layers.sh \
 	%D%/t-models.sh \
+	%D%/t-omp-page.sh \
+	%D%/t-omp-runtimes.sh \
 	%D%/t-plan.sh \
 	%D%/t-readme.sh \
 	%D%/t-symbols.sh \
@@ -100,7 +107,8 @@ AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
 	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
-	%D%/refusals.h %D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h
+	%D%/refusals.h %D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h \
+	%D%/omp-reports.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -155,6 +163,11 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 	-Wl,--wrap=calloc,--wrap=mmap
 %C%_t_omp_memory_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_omp_memory_LDADD = $(omp_test_libraries)
+%C%_t_omp_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_omp_faults_LDADD = $(omp_test_libraries)
+%C%_t_omp_patterns_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_omp_patterns_SOURCES = %D%/t-omp-patterns.c $(omp_patterns)
+%C%_t_omp_patterns_LDADD = $(omp_test_libraries)
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
@@ -253,14 +266,16 @@ SH_LOG_COMPILER = $(SHELL)
 endif
 
 # The library reads REEL_*: what the user has set is not for the tests. ThreadSanitizer cannot
-# see into an OpenMP runtime that was not built for it.
+# see into an OpenMP runtime that was not built for it. More threads than cores must not spin.
 AM_TESTS_ENVIRONMENT = \
 	for name in $$(env | $(SED) -n 's/^\(REEL_[A-Z_]*\)=.*/\1/p'); do unset $$name; done; \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
 	TSUNAMI='$(tsunami_program)'; \
-	export TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS SOURCE_DIR BUILD_DIR TSUNAMI;
+	OMP_WAIT_POLICY=passive; \
+	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS; \
+	export SOURCE_DIR BUILD_DIR TSUNAMI;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c \

@@ -34,7 +34,8 @@
  *
  * Who runs a task is of no matter, in either sweep: it may move to another thread at a task
  * scheduling point (untied). Take the lane from a variable of the task, never from one of the
- * thread. A task may make tasks, in its own lane, and regions.
+ * thread; in checked mode, call reel_tape_hand_over() before a point where it may move. A task
+ * may make tasks, in its own lane, and regions.
  *
  * Threads. reel_task_begin(), _wait() and _reverse() are called by the thread that has the
  * parent's lane, reel_task_end() by the task.

@@ -3,8 +3,10 @@
 checks=0
 failures=0
 
-directory=$(mktemp -d) && cd "$directory" || exit 1
-trap 'cd / && rm -rf "$directory"' EXIT
+# A test's own variables must not change what is removed.
+tap_directory=$(mktemp -d) && cd "$tap_directory" || exit 1
+readonly tap_directory
+trap 'cd / && rm -rf "$tap_directory"' EXIT
 
 # ok STATUS WHAT...: a check that passes if STATUS is 0.
 ok() {

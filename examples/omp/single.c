@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "patterns.h"
+
+void primal_single(double *x, const double *a)
+{
+#pragma omp parallel
+	{
+		double scale;
+
+#pragma omp single copyprivate(scale)
+		scale = step(x[0], a[0]);
+#pragma omp for
+		for (int i = 0; i < N; i++)
+			x[i] *= scale;
+	}
+}
+
+void forward_single(reel_lane *root, double *x, const double *a)
+{
+	reel_region *region = reel_region_begin(root, LANES);
+	double scale;
+
+#pragma omp parallel
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share)) {
+			if (reel_single(share.lane)) {
+				reel_push(reel_lane_tape(share.lane), x[0]);
+				scale = step(x[0], a[0]);
+			}
+		}
+		reel_share_phase(&share);
+		while (reel_share_next(&share)) {
+			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
+				reel_push(reel_lane_tape(share.lane), x[i]);
+				x[i] *= scale;
+			}
+			reel_push(reel_lane_tape(share.lane), scale);
+		}
+	}
+	reel_region_end(region);
+}
+
+/* Each lane adds up its own part; the one that was single takes them all, in order. */
+int reverse_single(reel_lane *root, double *x_bar, const double *a, double *a_bar)
+{
+	reel_region *region = reel_region_reverse(root);
+	double part[LANES];
+
+#pragma omp parallel
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share)) {
+			reel_tape *tape = reel_lane_tape(share.lane);
+			double scale = reel_pop(tape, double), scale_bar = 0;
+
+			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
+				scale_bar += reel_pop(tape, double) * x_bar[i];
+				x_bar[i] *= scale;
+			}
+			part[reel_lane_index(share.lane)] = scale_bar;
+		}
+		reel_share_phase(&share);
+		while (reel_share_next(&share)) {
+			if (reel_single_reverse(share.lane)) {
+				double x = reel_pop(reel_lane_tape(share.lane), double);
+				double scale_bar = reel_reduce(share.lane, REEL_SUM, part, LANES);
+
+				x_bar[0] += step_reverse(x, a[0], scale_bar, &a_bar[0]);
+			}
+		}
+	}
+	return reel_region_end(region);
+}

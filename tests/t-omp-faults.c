@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes wrong where tapes belong to threads, or to a process: here each value comes back to
+ * who pushed it.
+ */
+#include "config.h"
+
+#include "omp-reports.h"
+#include "support.h"
+
+#include <math.h>
+#include <omp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <reel/store.h>
+#include <reel/task.h>
+
+#define SLAB ((size_t)4096)
+
+static const int teams[] = {1, 2, 3, 5};
+
+static bool is_brief(void)
+{
+	const char *brief = getenv("TEST_BRIEF");
+
+	return brief && *brief;
+}
+
+/* ---- Two threads that push at the same time ---- */
+
+static void push_lanes(reel_lane *root, int lanes, int pushes)
+{
+	reel_region *region = reel_region_begin(root, lanes);
+
+#pragma omp parallel num_threads(2)
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share)) {
+			uint64_t own = (uint64_t)reel_lane_index(share.lane) << 32;
+
+			push_words(reel_lane_tape(share.lane), own, own + (uint64_t)pushes);
+		}
+	}
+	reel_region_end(region);
+}
+
+/* How many values come back wrong; -1: an error, or something is left. */
+static int wrong_in_lanes(reel_lane *root, int threads, int pushes)
+{
+	reel_region *region = reel_region_reverse(root);
+	unsigned wrong = 0;
+
+#pragma omp parallel num_threads(threads) reduction(+ : wrong)
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share)) {
+			uint64_t own = (uint64_t)reel_lane_index(share.lane) << 32;
+
+			wrong += wrong_words(reel_lane_tape(share.lane), own,
+					     own + (uint64_t)pushes);
+		}
+	}
+	return reel_region_end(region) || !reel_lane_is_empty(root) ? -1 : (int)wrong;
+}
+
+static void test_two_threads(void)
+{
+	reel_lane *root;
+
+	tap_case("two threads push 1000 values each");
+	reel_lane_open(&root, NULL, 0);
+	for (unsigned i = 0; i < COUNT(teams); i++) {
+		push_lanes(root, 2, 1000);
+		is_int(wrong_in_lanes(root, teams[i], 1000), 0,
+		       "of 2000 values none comes back wrong to %d threads", teams[i]);
+	}
+	reel_lane_close(root);
+}
+
+/* ---- The same, spilled ---- */
+
+enum { SPILLED = 100000 };
+
+static reel_pool *open_spilling(void)
+{
+	struct reel_file_options options = {
+		.directory = ".", .slot_bytes = SLAB, .threads = 2, .flags = REEL_FILE_TMPFS};
+	reel_store *store;
+
+	if (reel_store_file_open(&store, &options)) {
+		printf("Bail out! no file store: %s\n", reel_store_problem());
+		_exit(EXIT_FAILURE);
+	}
+	return open_pool((struct reel_pool_options){.slab_bytes = SLAB,
+						    .first_slab_bytes = SLAB / 4,
+						    .hard_budget = 40 * SLAB,
+						    .store = store});
+}
+
+static uint64_t bytes_written(reel_pool *pool)
+{
+	struct reel_pool_stats stats;
+
+	reel_pool_get_stats(pool, &stats);
+	return stats.written_bytes;
+}
+
+/* Returns how many values were wrong, below 0 after an error; and that it did spill. */
+static int spill_and_reverse(int threads, bool *spilled)
+{
+	reel_pool *pool = open_spilling();
+	reel_lane *root;
+	int wrong;
+
+	reel_lane_open(&root, pool, 0);
+	push_lanes(root, 2, SPILLED);
+	*spilled = bytes_written(pool) > SPILLED * sizeof(uint64_t);
+	wrong = wrong_in_lanes(root, threads, SPILLED);
+	reel_lane_close(root);
+	return reel_pool_close(pool) ? -2 : wrong;
+}
+
+static void test_two_threads_spill(void)
+{
+	tap_case("two threads that spill");
+	for (unsigned i = 0; i < COUNT(teams); i++) {
+		bool spilled;
+
+		is_int(spill_and_reverse(teams[i], &spilled), 0,
+		       "of %d values none comes back wrong to %d threads", 2 * SPILLED, teams[i]);
+		ok(spilled, "most of them were in a file");
+	}
+}
+
+/* ---- Two processes in one directory; before this one has threads ---- */
+
+static pid_t start_process(void)
+{
+	pid_t process;
+	bool spilled;
+
+	fflush(stdout);
+	process = fork();
+	if (process == 0) {
+		alarm(120);
+		_exit(spill_and_reverse(2, &spilled) || !spilled);
+	}
+	return process;
+}
+
+static int end_of(pid_t process)
+{
+	int status;
+
+	waitpid(process, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_two_processes(void)
+{
+	tap_case("two processes spill in one directory");
+	for (int times = 0; times < (is_brief() ? 1 : 3); times++) {
+		pid_t first = start_process(), second = start_process();
+
+		is_int(end_of(first), 0, "the first one gets its values back");
+		is_int(end_of(second), 0, "so does the second one");
+	}
+}
+
+/* ---- A lane that gets no chunk ---- */
+
+static void push_below_a_loop(reel_region *region, reel_dealing dealing)
+{
+#pragma omp parallel num_threads(2)
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share)) {
+			reel_tape *tape = reel_lane_tape(share.lane);
+
+			reel_push(tape, 77 + reel_lane_index(share.lane));
+			REEL_FOR(share.lane, int, i, 0, 1, dealing)
+				reel_push(tape, i);
+		}
+	}
+	reel_region_end(region);
+}
+
+static int lost_below_a_loop(reel_region *region, reel_dealing dealing, int threads)
+{
+	int lost = 0, iterations = 0;
+
+#pragma omp parallel num_threads(threads) reduction(+ : lost, iterations)
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share)) {
+			reel_tape *tape = reel_lane_tape(share.lane);
+
+			REEL_FOR_REVERSE(share.lane, int, i, 0, 1, dealing)
+				iterations += reel_pop(tape, int) == i;
+			lost += reel_pop(tape, int) != 77 + reel_lane_index(share.lane);
+		}
+	}
+	return reel_region_end(region) ? -1 : lost + (iterations != 1);
+}
+
+static void test_no_chunk(void)
+{
+	const reel_dealing dealings[] = {reel_static(0), reel_static(1), reel_dynamic(1),
+					 reel_guided(1), reel_runtime()};
+	static const char *const names[] = {"static", "static, 1", "dynamic", "guided", "runtime"};
+	reel_lane *root;
+
+	tap_case("lanes that get no chunk");
+	reel_lane_open(&root, NULL, 0);
+	for (unsigned k = 0; k < COUNT(dealings); k++) {
+		int lost = 0;
+
+		for (unsigned i = 0; i < COUNT(teams); i++) {
+			push_below_a_loop(reel_region_begin(root, 4), dealings[k]);
+			lost += lost_below_a_loop(reel_region_reverse(root), dealings[k], teams[i]);
+		}
+		is_int(lost, 0, "what is below a %s loop of one iteration is there still",
+		       names[k]);
+	}
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+}
+
+/* ---- A barrier in each step, more threads than cores ---- */
+
+static void push_steps(reel_region *region, int threads, int steps)
+{
+#pragma omp parallel num_threads(threads)
+	{
+		reel_share share = reel_share_of(region);
+
+		for (int step = 0; step < steps; step++) {
+			while (reel_share_next(&share))
+				reel_push(reel_lane_tape(share.lane), step);
+			reel_share_phase(&share);
+		}
+	}
+	reel_region_end(region);
+}
+
+static int wrong_steps(reel_region *region, int threads, int steps)
+{
+	int wrong = 0, popped = 0, lanes = reel_region_lanes(region);
+
+#pragma omp parallel num_threads(threads) reduction(+ : wrong, popped)
+	{
+		reel_share share = reel_share_of(region);
+
+		for (int step = steps; step-- > 0;) {
+			reel_share_phase(&share);
+			while (reel_share_next(&share)) {
+				wrong += reel_pop(reel_lane_tape(share.lane), int) != step;
+				popped++;
+			}
+		}
+	}
+	return reel_region_end(region) ? -1 : wrong + (popped != steps * lanes);
+}
+
+static void test_oversubscribed(void)
+{
+	int threads = 4 * omp_get_num_procs(), steps = is_brief() ? 100 : 1000;
+	reel_lane *root;
+
+	tap_case("more threads than cores, and a barrier in each step");
+	threads = threads < 16 ? threads : 16;
+	reel_lane_open(&root, NULL, 0);
+	push_steps(reel_region_begin(root, 0), threads, steps);
+	is_int(wrong_steps(reel_region_reverse(root), threads, steps), 0,
+	       "%d steps come back to %d threads", steps, threads);
+	push_steps(reel_region_begin(root, 0), threads, steps);
+	is_int(wrong_steps(reel_region_reverse(root), 3, steps), 0, "and to 3 of them");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+}
+
+/* ---- A chain of tasks, each of which needs the one before ---- */
+
+enum { CHAIN = 200 };
+
+static double factor[CHAIN];
+
+struct chain {
+	double x_bar, factor_bar[CHAIN];
+};
+
+static void push_link(reel_lane *task, double *x)
+{
+	reel_push(reel_lane_tape(task), *x);
+	*x = factor[reel_task_label(task)] * sin(*x);
+}
+
+static void reverse_link(void *context, reel_lane *task)
+{
+	double x = reel_pop(reel_lane_tape(task), double);
+	int64_t link = reel_task_label(task);
+	struct chain *chain = context;
+
+	chain->factor_bar[link] = sin(x) * chain->x_bar;
+	chain->x_bar *= factor[link] * cos(x);
+}
+
+static void push_chain(reel_lane *root, int threads)
+{
+	double x = 1;
+	const reel_dependence dependence = {&x, REEL_TASK_INOUT};
+
+#pragma omp parallel num_threads(threads)
+#pragma omp master
+	for (int link = 0; link < CHAIN; link++) {
+		reel_lane *task = reel_task_begin(root, link, &dependence, 1);
+
+#pragma omp task firstprivate(task) depend(inout : x)
+		push_link(task, &x);
+	}
+	reel_task_wait(root);
+}
+
+static void reverse_by_tasks(reel_lane *root, int threads, struct chain *chain)
+{
+	reel_task_wait_reverse(root);
+#pragma omp parallel num_threads(threads)
+#pragma omp master
+	while (reel_tasks_left(root)) {
+		reel_lane *task = reel_task_reverse(root);
+
+#pragma omp task firstprivate(task) depend(inout : chain->x_bar)
+		{
+			reverse_link(chain, task);
+			reel_task_end(task);
+		}
+	}
+}
+
+static void serial_chain(struct chain *chain)
+{
+	double x[CHAIN + 1] = {1};
+
+	for (int i = 0; i < CHAIN; i++)
+		x[i + 1] = factor[i] * sin(x[i]);
+	chain->x_bar = 1;
+	for (int i = CHAIN; i-- > 0;) {
+		chain->factor_bar[i] = sin(x[i]) * chain->x_bar;
+		chain->x_bar *= factor[i] * cos(x[i]);
+	}
+}
+
+static bool chain_is_right(reel_lane *root, int threads, bool by_tasks)
+{
+	struct chain expected, seen = {.x_bar = 1};
+
+	serial_chain(&expected);
+	push_chain(root, threads);
+	if (by_tasks)
+		reverse_by_tasks(root, threads, &seen);
+	else
+		reel_tasks_reverse(root, reverse_link, &seen, threads, 0);
+	return !reel_lane_error(root) && reel_lane_is_empty(root) &&
+	       memcmp(&expected, &seen, sizeof seen) == 0;
+}
+
+static void test_chain(void)
+{
+	int times = is_brief() ? 10 : 50;
+	reel_lane *root;
+
+	tap_case("a chain of dependent tasks");
+	for (int i = 0; i < CHAIN; i++)
+		factor[i] = 1.5 + .5 * sin(i);
+	reel_lane_open(&root, NULL, 0);
+	for (int threads = 1; threads <= 3; threads++) {
+		int right[2] = {0, 0};
+
+		for (int i = 0; i < times; i++) {
+			right[0] += chain_is_right(root, threads, true);
+			right[1] += chain_is_right(root, threads, false);
+		}
+		is_int(right[0], times, "%d tasks by %d threads: the serial gradient, each time, "
+		       "by OpenMP's tasks", CHAIN, threads);
+		is_int(right[1], times, "and by reel_tasks_reverse()");
+	}
+	reel_lane_close(root);
+}
+
+int main(void)
+{
+	tap_begin();
+	if (OMP_IS_UNSEEN)
+		tap_skip_all("ThreadSanitizer cannot see into libgomp");
+	test_two_processes();
+	test_two_threads();
+	test_two_threads_spill();
+	test_no_chunk();
+	test_oversubscribed();
+	test_chain();
+	return tap_end();
+}
