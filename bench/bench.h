@@ -15,6 +15,9 @@
 
 #define MOST_SIZES 8
 
+/* The program's name, for messages. */
+extern const char *const bench_program;
+
 struct bench_case {
 	const char *name;
 	const struct measure_variant *variants;

@@ -5,6 +5,7 @@ noinst_PROGRAMS += %D%/reel-bench
 %C%_reel_bench_SOURCES = \
 	%D%/reel-bench.c \
 	%D%/bench.h \
+	%D%/memory.c \
 	%D%/measure.c %D%/measure.h \
 	%D%/sweeps.c \
 	%D%/count.c %D%/count.h \
@@ -34,11 +35,37 @@ $(%C%_reel_bench_OBJECTS): CFLAGS += -O3
 %C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CLAD_OBJECT) libreel-kernels.la libreel.la $(ADOLC_LIBS) \
 	$(CLAD_LIBS) -lm
 
+# Threads: with hidden functions, since slabs are taken and given without a tape, too.
+noinst_PROGRAMS += %D%/reel-scale
+%C%_reel_scale_SOURCES = \
+	%D%/reel-scale.c \
+	%D%/bench.h %D%/scale.h \
+	%D%/memory.c \
+	%D%/measure.c %D%/measure.h \
+	%D%/report.c %D%/report.h \
+	%D%/plot.c %D%/plot.h \
+	%D%/place.c %D%/place.h \
+	%D%/place-hwloc.c \
+	%D%/team.c %D%/team.h \
+	%D%/histogram.c %D%/histogram.h \
+	%D%/scale-model.c %D%/scale-model.h \
+	%D%/b-scale-pool.c \
+	%D%/b-scale-latency.c \
+	%D%/b-scale-tape.c \
+	%D%/b-scale-region.c \
+	%D%/b-scale-model.c \
+	tools/kernel-file.c tools/kernel-file.h tools/facts.h
+%C%_reel_scale_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+%C%_reel_scale_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
+$(%C%_reel_scale_OBJECTS): CFLAGS += -O3
+%C%_reel_scale_LDADD = $(scale_omp) libreel-core.la $(HWLOC_LIBS) -lm
+
 # The drop-in for Tapenade's stack: calls out of line, so each stack and its sweeps are files apart.
 noinst_PROGRAMS += %D%/reel-bench-dropin
 %C%_reel_bench_dropin_SOURCES = \
 	%D%/reel-bench.c \
 	%D%/bench.h \
+	%D%/memory.c \
 	%D%/measure.c %D%/measure.h \
 	%D%/report.c %D%/report.h \
 	%D%/plot.c %D%/plot.h \
@@ -56,6 +83,7 @@ noinst_PROGRAMS += %D%/reel-bench-dropin
 if OPENMP
 %C%_reel_bench_SOURCES += %D%/b-lookahead.c %D%/b-adjoint.c
 %C%_reel_bench_LDADD += libreel-omp.la
+scale_omp = libreel-omp-core.la
 endif
 
 # A rule of its own, so that all else needs no C++ compiler.
@@ -74,12 +102,15 @@ CLAD_LIBS = -lstdc++
 endif
 CLEANFILES += %D%/adolc.o %D%/b-clad.o
 
-.PHONY: bench bench-dropin bench-instructions
+.PHONY: bench bench-dropin bench-instructions bench-scale
 bench: %D%/reel-bench$(EXEEXT)
 	%D%/reel-bench$(EXEEXT) $(BENCH_FLAGS)
 
 bench-dropin: %D%/reel-bench-dropin$(EXEEXT) libreel-adstack.la
 	%D%/reel-bench-dropin$(EXEEXT) $(BENCH_FLAGS)
+
+bench-scale: %D%/reel-scale$(EXEEXT)
+	%D%/reel-scale$(EXEEXT) $(BENCH_FLAGS)
 
 # What a push and a pop cost in instructions, in each shape.
 bench-instructions: %D%/reel-bench$(EXEEXT)
@@ -88,4 +119,5 @@ bench-instructions: %D%/reel-bench$(EXEEXT)
 EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/figures.awk %D%/tables.awk %D%/RESULTS.md \
 	%D%/adolc.cpp \
 	%D%/b-clad.cpp %D%/clad-slabs.h \
-	%D%/kernels.svg
+	%D%/kernels.svg \
+	%D%/scaling.sh %D%/scaling.awk %D%/SCALING.md %D%/scaling.svg

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A panel a size, a row a kernel, a dot a variant. The axis is logarithmic and
- * the same in all panels. The variants of a row lie one below the other, in the
+ * A panel a size, a row a kernel (or what plot_dot() is given), a dot a variant. The axis is
+ * logarithmic and the same in all panels. The variants of a row lie one below the other, in the
  * order of the legend, so that equal times do not hide each other and the colour
  * is not all that tells them apart.
  */
@@ -34,6 +34,9 @@ struct names {
 };
 
 static struct names kernels, panels, variants;
+static const char *title = "Gradient time over primal time";
+static const char *headline =
+	"Time of a gradient over that of its primal; logarithmic, less is better";
 /* Over the primal; 0: not measured. */
 static double times[MOST_KERNELS][MOST_PANELS][MOST_VARIANTS];
 
@@ -59,6 +62,23 @@ static size_t number_of(struct names *names, size_t most, const char *text, size
 	return i;
 }
 
+void plot_entitle(const char *new_title, const char *line)
+{
+	title = new_title;
+	headline = line;
+}
+
+static void put_dot_in(size_t kernel, size_t panel, const char *variant, double value)
+{
+	times[kernel][panel][number_of(&variants, MOST_VARIANTS, variant, strlen(variant))] = value;
+}
+
+void plot_dot(const char *row, const char *panel, const char *variant, double value)
+{
+	put_dot_in(number_of(&kernels, MOST_KERNELS, row, strlen(row)),
+		   number_of(&panels, MOST_PANELS, panel, strlen(panel)), variant, value);
+}
+
 static double time_of_primal(const struct bench_case *one, const struct measure_result *results)
 {
 	for (size_t v = 0; v < one->count; v++)
@@ -82,9 +102,7 @@ void plot_note(const struct bench_case *one, const struct measure_result *result
 		const char *variant = one->variants[v].name;
 
 		if (strcmp(variant, "primal"))
-			times[kernel][panel][number_of(&variants, MOST_VARIANTS, variant,
-						       strlen(variant))] =
-				results[v].median / primal;
+			put_dot_in(kernel, panel, variant, results[v].median / primal);
 	}
 }
 
@@ -170,7 +188,7 @@ static void put_head(FILE *file, double width, double height)
 	fprintf(file,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
 		"viewBox=\"0 0 %.0f %.0f\">\n"
-		"<title>Gradient time over primal time</title>\n"
+		"<title>%s</title>\n"
 		"<style>\n"
 		"text { font: 12px sans-serif; fill: #222 }\n"
 		".sheet { fill: #fff }\n"
@@ -184,9 +202,8 @@ static void put_head(FILE *file, double width, double height)
 		"}\n"
 		"</style>\n"
 		"<rect class=\"sheet\" width=\"100%%\" height=\"100%%\"/>\n",
-		width, height, width, height);
-	put_text(file, MARGIN, 24, "start",
-		 "Time of a gradient over that of its primal; logarithmic, less is better");
+		width, height, width, height, title);
+	put_text(file, MARGIN, 24, "start", headline);
 }
 
 static void put_legend(FILE *file)

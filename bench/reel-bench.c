@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench.h"
 #include "report.h"
 
 #define MOST_VARIANTS 16
+
+const char *const bench_program = "reel-bench";
 
 static void (*const subjects[])(void) = {
 #if REEL_BENCH_DROPIN
@@ -69,30 +70,6 @@ bool bench_wants(const struct bench_case *cases, size_t count)
 		if (selected(cases[c].name))
 			return true;
 	return false;
-}
-
-void *bench_memory(size_t bytes)
-{
-	void *memory;
-
-	/* Nothing is measured while cases are listed. */
-	if (options.list)
-		return NULL;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED) {
-		perror("reel-bench");
-		exit(1);
-	}
-#ifdef MADV_HUGEPAGE
-	madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
-	return memset(memory, 1, bytes);
-}
-
-void bench_memory_free(void *memory, size_t bytes)
-{
-	if (memory)
-		munmap(memory, bytes);
 }
 
 static void show_progress(const struct bench_case *one, size_t n)

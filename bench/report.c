@@ -21,7 +21,7 @@ static bool open_output(struct output *output, const char *path)
 {
 	output->path = path;
 	if (path && !(output->file = fopen(path, "w")))
-		fprintf(stderr, "reel-bench: %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "%s: %s: %s\n", bench_program, path, strerror(errno));
 	return !path || output->file;
 }
 
@@ -31,7 +31,7 @@ static bool close_output(struct output *output)
 
 	failed = (output->file && fclose(output->file)) || failed;
 	if (failed)
-		fprintf(stderr, "reel-bench: %s: could not be written\n", output->path);
+		fprintf(stderr, "%s: %s: could not be written\n", bench_program, output->path);
 	return !failed;
 }
 
@@ -79,7 +79,7 @@ bool report_close(void)
 	bool is_drawn = !plot.file || plot_write(plot.file);
 
 	if (!is_drawn)
-		fputs("reel-bench: --plot: no kernel was measured, see --list\n", stderr);
+		fprintf(stderr, "%s: --plot: no kernel was measured, see --list\n", bench_program);
 	is_drawn = close_output(&plot) && is_drawn;
 	return close_output(&json) && is_drawn;
 }

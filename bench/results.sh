@@ -25,6 +25,8 @@ Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact c
 L2 $(fact l2_bytes), L3 $(fact l3_bytes), memory $(fact memory_total_bytes),
 huge pages $(fact transparent_huge_pages). Compiler $(fact compiler), pool list $(fact pool_implementation).
 
+Threads: [SCALING.md](SCALING.md).
+
 ![Time of each kernel's gradient over its primal](kernels.svg)
 
 What the kernels' columns compare: \`soa-fresh\` pays page faults, which is most of its distance.

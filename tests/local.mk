@@ -22,6 +22,7 @@ check_PROGRAMS += \
 	%D%/t-choose \
 	%D%/t-halving \
 	%D%/t-kernels \
+	%D%/t-scale-model \
 	%D%/t-check \
 	%D%/t-error \
 	%D%/t-random \
@@ -93,6 +94,7 @@ dist_check_SCRIPTS += \
 	%D%/t-omp-runtimes.sh \
 	%D%/t-plan.sh \
 	%D%/t-readme.sh \
+	%D%/t-scale.sh \
 	%D%/t-symbols.sh \
 	%D%/t-tsunami.sh \
 	%D%/t-tsunami-checkpoint.sh \
@@ -171,6 +173,13 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
+
+# What reel-scale reckons with.
+%C%_t_scale_model_SOURCES = %D%/t-scale-model.c bench/scale-model.c bench/histogram.c \
+	bench/place.c bench/place-hwloc.c tools/kernel-file.c
+%C%_t_scale_model_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -I$(top_srcdir)/bench
+%C%_t_scale_model_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
+%C%_t_scale_model_LDADD = libreel-tap.la $(HWLOC_LIBS) -lm
 
 # The stack of Tapenade's adjoints, with its hidden functions.
 adstack_test_libraries = libreel-tap.la libreel-adstack-core.la -lm

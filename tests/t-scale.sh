@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# reel-scale: its options, and the form of its results. What it measures is not a matter of tests.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+scale=$BUILD_DIR/bench/reel-scale
+
+# refuses WHAT OPTION...
+refuses() {
+	what=$1
+	shift
+	is_refused '--help' "$scale" "$@"
+	ok $? "$what is refused"
+}
+
+refuses 'an unknown option' --fast
+refuses 'an option without its argument' --threads
+refuses 'an argument' 8
+refuses 'no number of threads' --threads 0
+refuses 'a number of threads with something behind it' --threads 2x
+refuses 'a list that is not ascending' --threads 2,1
+refuses 'a list that ends in a comma' --threads 1,
+refuses 'too many numbers to predict' --predict 1,2,3,4,5
+refuses 'no way to place threads' --place near
+refuses 'an odd tape' --mebibytes 3
+refuses 'no time of service' --service fast
+refuses 'more tape than slabs of 4 KiB can be' --threads 1,1024
+"$scale" --json no/where >out 2>err
+[ $? -eq 2 ] && [ ! -s out ] && grep -q '^reel-scale: no/where: ' err
+ok $? 'a file that cannot be written is refused before anything is measured'
+
+"$scale" --help >out
+[ $? -eq 0 ] && grep -q -e '--predict LIST' out
+ok $? '--help describes the options'
+
+"$scale" --quick --threads 1,3 --predict 64,256 --place none --json results --plot plot.svg \
+	>table 2>err
+ok $? 'it runs, unbound, with more threads than most test machines have'
+[ "$(grep -c ^scale/ table)" -eq "$(wc -l <results)" ] && [ -s results ]
+ok $? 'each row of the table is a line of JSON'
+for key in case variant n unit median min max ratio ratio_to; do
+	[ "$(grep -c "\"$key\": " results)" -eq "$(wc -l <results)" ]
+	ok $? "each line has $key"
+done
+if python3 -c '' 2>/dev/null; then
+	python3 -c 'import json; [json.loads(line) for line in open("results")]'
+	ok $? 'each line is JSON'
+else
+	skip 'each line is JSON: no python3'
+fi
+for case in pool/pair latency/take latency/list-give tape/4K tape/2M check/64 constant/service; do
+	grep -q "\"case\": \"scale/$case\".*\"n\": [123]," results
+	ok $? "there are results of $case"
+done
+[ "$(grep -c '"case": "scale/utilisation/.*"n": 256,' results)" -eq 4 ]
+ok $? 'there is a prediction for each size of slabs'
+grep '"case": "scale/utilisation/' results | grep -v '"median": [01]\.[0-9]*,' >more
+is_empty more 'no list is more than busy'
+for words in 'Speed-up by threads' '3 threads' '256 threads' 'slabs of 2M' model tape array; do
+	grep -q ">$words</" plot.svg
+	ok $? "the plot has $words"
+done
+
+"$scale" --quick --threads 1 --predict 64 --place scatter --service 1e6 --json results >table 2>err
+[ $? -eq 0 ] && grep -q '"scale/utilisation/4K".*"n": 64,.*"median": 1\.0000,' results
+ok $? 'a list that takes a millisecond is all that 64 threads wait for'
+
+for name in model 'How it was checked' 'cannot hold'; do
+	grep -q "$name" "$SOURCE_DIR/bench/SCALING.md"
+	ok $? "SCALING.md says: $name"
+done
+"$SOURCE_DIR/bench/scaling.sh" "$BUILD_DIR" results >scaling.md
+[ $? -eq 0 ] && grep -q '^| 64 | 4 KiB |.*| 100 % |' scaling.md
+ok $? 'SCALING.md is made from results'
+end
