@@ -74,8 +74,9 @@
  *
  * Errors stick, as on tapes: a lane with an error pops all ones (quiet NaN), and the end of
  * the region returns it. A lane for which there was no memory is one that has an error, or is
- * not given out: its part of the loops may be undone. None of these functions returns NULL. The
- * message names the lane.
+ * not given out, and a region without memory gives out none: their part of the loops is undone, in
+ * the forward sweep, too, so look at what reel_region_end() returns there as well. None of
+ * these functions returns NULL. The message names the lane.
  *
  * Checked mode (REEL_CHECKED, or of the pool, or of the environment), beyond what it does for
  * tapes: the bounds of static loops are noted and compared, and a lane that is used by a
@@ -332,8 +333,8 @@ bool reel_single_reverse(reel_lane *lane);
  *	reel_order_done(lane, &order);
  *
  * The reverse sweep waits for its turn, so each lane of the region needs a thread: use
- * num_threads(reel_region_threads(region, ...)). With fewer, the region has the error -EDEADLK
- * and gives out no lane. Sections whose adjoints commute need no order: a critical
+ * num_threads(reel_region_threads(region, ...)), and omp_set_dynamic(0), or else OpenMP may give
+ * fewer. Then the region gives out no lane, and its parent has the error -EDEADLK, for good. Sections whose adjoints commute need no order: a critical
  * section does in both sweeps.
  */
 typedef struct reel_order {
