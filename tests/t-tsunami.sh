@@ -50,6 +50,15 @@ done
 ok $? 'nothing half written is left'
 
 run --basin idealised --threads 1 --hours 5 && mv out out-1
+for threads in 1 2 5; do
+	run --basin idealised --threads 3 --reverse-threads $threads --hours 5
+	if grep -q ': 1 can be had here' stderr; then
+		skip "the lanes of 3 threads, reversed by $threads: built without OpenMP"
+	else
+		cmp out-1/gradient.nc out/gradient.nc
+		ok $? "the lanes of 3 threads are reversed by $threads, to the same bits"
+	fi
+done
 for threads in 2 3 8; do
 	run --basin idealised --threads $threads --hours 5 && mv out out-$threads
 	if grep -q ': 1 can be had here' stderr; then
@@ -109,5 +118,7 @@ refuses 'a directory to spill to without a budget' 'budget' --basin idealised --
 refuses 'a directory to spill to that is not there' 'spill' --basin idealised --budget 64M \
 	--spill missing
 refuses 'no thread' 'threads' --basin idealised --threads 0
+refuses 'threads to reverse, and a plan' 'leave it out' --basin idealised --reverse-threads 2 \
+	--checkpoint binomial:5
 refuses 'a number with a tail' 'hours' --basin idealised --hours 3x
 end

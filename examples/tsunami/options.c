@@ -56,6 +56,7 @@ static void print_help(void)
 	     "  --gauge LAT,LON|NAME   (default Hilo; --gauge help lists the names)\n"
 	     "  --min-depth M          shallower water is deepened to this (default 50)\n"
 	     "  --threads N            (default: as OpenMP does)\n"
+	     "  --reverse-threads N    of the reverse sweep (default: as many)\n"
 	     "  --budget BYTES         memory for the tapes: 512M, 4G (default: no bound)\n"
 	     "  --spill DIR            a directory on a disk for what is above the budget\n"
 	     "  --checkpoint PLANNER   keep some states and run steps again, as planned by one of\n"
@@ -192,7 +193,7 @@ static void read_gauge(const char *text, struct options *options)
 enum option_code {
 	OPTION_GRID = 256, OPTION_BASIN, OPTION_REGION, OPTION_RESOLUTION, OPTION_HOURS,
 	OPTION_STEPS, OPTION_TIME_STEP, OPTION_EPICENTRE, OPTION_MAGNITUDE, OPTION_STRIKE,
-	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_THREADS, OPTION_BUDGET, OPTION_SPILL,
+	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_THREADS, OPTION_REVERSE_THREADS, OPTION_BUDGET, OPTION_SPILL,
 	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_DISK_BUDGET, OPTION_AUDIT, OPTION_LOOK_AHEAD,
 	OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
@@ -211,6 +212,7 @@ static const struct option long_options[] = {
 	{"gauge", required_argument, NULL, OPTION_GAUGE},
 	{"min-depth", required_argument, NULL, OPTION_MIN_DEPTH},
 	{"threads", required_argument, NULL, OPTION_THREADS},
+	{"reverse-threads", required_argument, NULL, OPTION_REVERSE_THREADS},
 	{"budget", required_argument, NULL, OPTION_BUDGET},
 	{"spill", required_argument, NULL, OPTION_SPILL},
 	{"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
@@ -277,6 +279,9 @@ static void read_option(int code, const char *text, struct options *options, str
 	case OPTION_THREADS:
 		options->threads = read_integer("threads", text, 1, MOST_THREADS);
 		break;
+	case OPTION_REVERSE_THREADS:
+		options->reverse_threads = read_integer("reverse-threads", text, 1, MOST_THREADS);
+		break;
 	case OPTION_BUDGET: options->budget = read_bytes("budget", text); break;
 	case OPTION_SPILL: options->spill = text; break;
 	case OPTION_CHECKPOINT: options->scheme = scheme_read(text); break;
@@ -320,6 +325,8 @@ static void check_checkpointing(const struct options *options)
 {
 	if (!options->scheme.text && (options->segment || options->audit))
 		fail("--segment and --audit are for checkpointing: give --checkpoint, too");
+	if (options->reverse_threads && options->scheme.text)
+		fail("--reverse-threads is for all steps on tape: leave it out, or --checkpoint");
 	if (options->look_ahead && !options->scheme.text)
 		fail("--look-ahead is for checkpointing: give --checkpoint, too");
 	if (options->look_ahead && options->audit)

@@ -22,6 +22,7 @@ struct options {
 	struct place gauge;
 	const char *gauge_name; /* NULL: a place without a name */
 	int threads;
+	int reverse_threads; /* 0: as many */
 	uint64_t budget;   /* of the tapes in bytes, 0: no bound */
 	const char *spill; /* where what exceeds it goes; NULL: nowhere */
 	struct scheme scheme; /* of checkpointing; its text is NULL: all steps on tape */

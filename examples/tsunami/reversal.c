@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "reversal.h"
 
+#include "parallel.h"
 #include "sweep.h"
 
 struct reversal reversal_open(const struct options *options, const struct model *model,
 			      const struct controls *controls)
 {
-	struct reversal reversal = {.model = model, .threads = options->threads};
+	struct reversal reversal = {
+		.model = model,
+		.threads = options->threads,
+		.reverse_threads = options->reverse_threads ? options->reverse_threads
+							    : options->threads,
+	};
 
 	if (options->scheme.text) {
 		reversal.checkpointing = checkpointing_open(options, model, controls);
@@ -36,12 +42,22 @@ void reversal_forward(struct reversal *reversal, const struct controls *controls
 			      &reversal->final);
 }
 
+/* The tapes are those of lanes, whatever threads take them. */
+static void reverse_lanes(struct reversal *reversal, const struct controls *controls,
+			  const double *weights, struct controls *gradient)
+{
+	int threads = request_threads(reversal->reverse_threads);
+
+	reverse_sweep(reversal->model, controls->depth, threads, reversal->tapes, weights,
+		      &reversal->final, gradient);
+	request_threads(reversal->threads);
+}
+
 void reversal_reverse(struct reversal *reversal, const struct controls *controls,
 		      const double *weights, struct controls *gradient)
 {
 	if (reversal->checkpointing)
 		checkpointing_reverse(reversal->checkpointing, weights, gradient);
 	else
-		reverse_sweep(reversal->model, controls->depth, reversal->threads, reversal->tapes,
-			      weights, &reversal->final, gradient);
+		reverse_lanes(reversal, controls, weights, gradient);
 }

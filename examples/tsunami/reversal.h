@@ -12,6 +12,7 @@
 struct reversal {
 	const struct model *model;
 	int threads;
+	int reverse_threads;
 	struct tapes *tapes;                 /* one of the two */
 	struct checkpointing *checkpointing;
 	struct state final;                  /* with tapes */

@@ -334,8 +334,8 @@ bool reel_single_reverse(reel_lane *lane);
  *
  * The reverse sweep waits for its turn, so each lane of the region needs a thread: use
  * num_threads(reel_region_threads(region, ...)), and omp_set_dynamic(0), or else OpenMP may give
- * fewer. Then the region gives out no lane, and its parent has the error -EDEADLK, for good. Sections whose adjoints commute need no order: a critical
- * section does in both sweeps.
+ * fewer. Then the region gives out no lane, and its parent has the error -EDEADLK, for good.
+ * Sections whose adjoints commute need no order: a critical section does in both sweeps.
  */
 typedef struct reel_order {
 #ifdef __cplusplus
