@@ -78,6 +78,7 @@ void bench_plan(void);
 void bench_checkpoint(void);
 void bench_lookahead(void);
 void bench_adjoint(void);
+void bench_omp(void);
 void bench_instructions(void);
 /* Of reel-bench-dropin, which is linked with the drop-in's static library. */
 void bench_dropin(void);

@@ -229,12 +229,37 @@ function lookahead_figure(   q) {
 		"threads that wait do not all find a record to make.")
 }
 
+function two_threads(what, name, asked, why,   q) {
+	q = median(name, "one thread") / median(name, "two threads")
+	figure(what ", two threads over one", asked " x", times(q), q >= asked,
+		by_a_hair(q, asked, why))
+}
+
+function omp_figures(   q) {
+	q = median("omp/regions", "reel, empty lanes") - median("omp/regions", "parallel regions")
+	figure("region of two lanes, recorded and reversed, beside two empty ones", "1 us",
+		sprintf("%.2f us", q), q <= 1, "a region looks at each of its lanes.")
+	q = median("omp/regions", "reel, one thread") - median("omp/regions", "parallel, one thread")
+	figure("region of two lanes, recorded and reversed by one thread, beside two empty ones",
+		"1 us", sprintf("%.2f us", q), q <= 1, "a region looks at each of its lanes.")
+	two_threads("gradient of a network, shared weights", "omp/mlp", 1.9,
+		"the copies of the weights' adjoints are added up.")
+	two_threads("gradient of Burgers' equation, 100,000 cells", "omp/burgers-100000", 1.9,
+		"both threads write to the same memory.")
+	two_threads("gradient of Burgers' equation, 1,000 cells", "omp/burgers-1000", 1.4,
+		"a step takes less time than to wake a thread at a barrier.")
+	q = median("omp/burgers-1000", "one thread") / median("omp/burgers-1000", "serial, on an array")
+	figure("gradient of Burgers' equation, 1,000 cells, one thread: rows as spans over an array",
+		"1.15 x", times(q), q <= 1.15,
+		by_a_hair(q, 1.15, "the state is copied to the tape, and computed in the array."))
+}
+
 END {
 	large = 67108864; cached = 32768
 	print "## Figures asked\n\n| what | asked | measured | reached |\n|---|---|---|---|"
 	floor_figure(); shape_figures(); single_figures(); memory_figures()
 	kernel_figures(); replay_figures(); thread_figure(); spill_figures(); clad_figures()
-	lookahead_figure()
+	lookahead_figure(); omp_figures()
 	print ""
 	for (i = 1; i <= reason_count; i++)
 		print "- " reasons[i]

@@ -30,7 +30,9 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/b-plan.c \
 	%D%/b-checkpoint.c \
 	%D%/b-instructions.c
+%C%_reel_bench_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples/gradients
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
+%C%_reel_bench_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
 $(%C%_reel_bench_OBJECTS): CFLAGS += -O3
 %C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CLAD_OBJECT) libreel-kernels.la libreel.la $(ADOLC_LIBS) \
 	$(CLAD_LIBS) -lm
@@ -81,8 +83,9 @@ noinst_PROGRAMS += %D%/reel-bench-dropin
 %C%_reel_bench_dropin_LDADD = libreel-adstack-core.la -ldl -lm
 
 if OPENMP
-%C%_reel_bench_SOURCES += %D%/b-lookahead.c %D%/b-adjoint.c
-%C%_reel_bench_LDADD += libreel-omp.la
+%C%_reel_bench_SOURCES += %D%/b-lookahead.c %D%/b-adjoint.c %D%/b-omp.c
+%C%_reel_bench_LDADD += libreel-gradients.la libreel-omp.la
+%D%/reel_bench-b-omp.$(OBJEXT): CFLAGS += $(OPENMP_CFLAGS)
 scale_omp = libreel-omp-core.la
 endif
 
@@ -104,7 +107,7 @@ CLEANFILES += %D%/adolc.o %D%/b-clad.o
 
 .PHONY: bench bench-dropin bench-instructions bench-scale
 bench: %D%/reel-bench$(EXEEXT)
-	%D%/reel-bench$(EXEEXT) $(BENCH_FLAGS)
+	OMP_WAIT_POLICY=passive %D%/reel-bench$(EXEEXT) $(BENCH_FLAGS)
 
 bench-dropin: %D%/reel-bench-dropin$(EXEEXT) libreel-adstack.la
 	%D%/reel-bench-dropin$(EXEEXT) $(BENCH_FLAGS)

@@ -18,7 +18,7 @@ Medians and ratios of one run, variants in turns. Times are nanoseconds a value;
 not digits. \`faults\` are pages a run. Regenerate with
 
 	../../configure CFLAGS='$(sed -n "s/^CFLAGS = //p" "$build/Makefile")' && make
-	bench/reel-bench --json results.json --plot ../../bench/kernels.svg
+	OMP_WAIT_POLICY=passive bench/reel-bench --json results.json --plot ../../bench/kernels.svg
 	../../bench/results.sh . results.json >../../bench/RESULTS.md
 
 Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact cpus_allowed) processors,

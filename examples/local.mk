@@ -1,5 +1,6 @@
 include examples/tsunami/local.mk
 include examples/omp/local.mk
+include examples/gradients/local.mk
 
 # A store of one's own; its run is a test.
 if BUILD_SQLITE

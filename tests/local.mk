@@ -86,6 +86,7 @@ dist_check_SCRIPTS += \
 	%D%/t-bench.sh \
 	%D%/t-cplusplus.sh \
 	%D%/t-fortran.sh \
+	%D%/t-gradients.sh \
 	%D%/t-headers.sh \
 	%D%/t-info.sh \
 	%D%/t-layers.sh \
@@ -281,10 +282,10 @@ AM_TESTS_ENVIRONMENT = \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
-	TSUNAMI='$(tsunami_program)'; \
+	TSUNAMI='$(tsunami_program)'; GRADIENTS='$(gradients_program)'; \
 	OMP_WAIT_POLICY=passive; \
 	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS; \
-	export SOURCE_DIR BUILD_DIR TSUNAMI;
+	export SOURCE_DIR BUILD_DIR TSUNAMI GRADIENTS;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c \

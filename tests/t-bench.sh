@@ -70,6 +70,17 @@ fi
 	grep -q 'spill/ is left out: .*no/where.*--directory' err && grep -q bulk/read results
 ok $? 'without a directory, spill cases are left out and the others are measured'
 
+if grep -q ^omp/ cases && ! grep -q __tsan_ "$bench"; then
+	OMP_WAIT_POLICY=passive "$bench" --quick --only '^omp/mlp$' >table 2>err
+	[ $? -eq 0 ] && [ "$(grep -c '^omp/mlp' table)" -eq 3 ] && [ ! -s err ]
+	ok $? 'the gradient of an example is measured'
+	OMP_WAIT_POLICY=active "$bench" --quick --only '^omp/dynamic$' >table 2>err
+	[ $? -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q OMP_WAIT_POLICY=passive err
+	ok $? 'threads that do not sleep are remarked on'
+else
+	skip 'the gradient of an example is measured: there is no OpenMP, or ThreadSanitizer'
+fi
+
 if grep -q ^clad/ cases; then
 	"$bench" --quick --only '^clad/' >table 2>err
 	[ $? -eq 0 ] && [ "$(grep -c 'reel custom_tape' table)" -ge 8 ] && [ ! -s err ]
@@ -135,7 +146,7 @@ grep -q '^| 64 Mi .* | 0.943 | yes |$' figures
 ok $? 'the floor is the better store and the load'
 grep -q '^| mass spring, .* bytes on the tape .* | 60 x | yes |$' figures
 ok $? 'quotients are the right way round'
-[ "$(grep -c '^|.*| - | not measured |$' figures)" -eq 24 ] && ! grep -q '^- ' figures
+[ "$(grep -c '^|.*| - | not measured |$' figures)" -eq 30 ] && ! grep -q '^- ' figures
 ok $? 'what was not measured is said to be so'
 
 result bulk/write+read 'reel span' $large 0.6 >>made-up
@@ -182,6 +193,16 @@ grep -q '^| tape of 8 .* resident.* | 1.02 x | yes |$' figures
 ok $? 'what is resident without a tape is not counted'
 grep -q '^| tape of 16 GiB .* | 1.2 x | no |$' figures
 ok $? 'growth is that from 4 to 16 GiB'
+
+{
+	result omp/regions 'parallel regions' 1 2
+	result omp/regions 'reel, empty lanes' 1 2.75
+	result omp/mlp 'one thread' 1 3
+	result omp/mlp 'two threads' 1 2
+} >made-up
+figures
+grep -q '^| region .* | 0.75 us | yes |$' figures && grep -q '^| .* network.* | 1.5 x | no |$' figures
+ok $? 'regions are a difference, threads a quotient'
 
 cat spilled >>results
 "$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" results >results.md

@@ -371,7 +371,10 @@ REEL_ALWAYS_INLINE reel_share reel_share_of(reel_region *region)
 REEL_ALWAYS_INLINE void reel_share_phase(reel_share *share)
 {
 #ifdef _OPENMP
-	_Pragma("omp barrier")
+	/* Of one thread it could cost a call of the system. */
+	if (share->threads > 1) {
+		_Pragma("omp barrier")
+	}
 #endif
 	reel_share_next_phase(share);
 }

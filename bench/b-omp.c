@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Regions, lanes, loops and orders by two threads, beside what OpenMP does without them; and the
+ * gradients of the examples by one thread and by two. Threads that wait are to sleep
+ * (OMP_WAIT_POLICY=passive), or what else runs on the machine is measured too.
+ */
+#include "config.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include <reel/region.h>
+
+#include "bench.h"
+#include "example.h"
+
+#define ROUNDS 9
+
+/* What takes microseconds counts as a thousand values, and its times are microseconds each. */
+#define THOUSAND 1000
+
+static void check(int error)
+{
+	if (error)
+		abort();
+}
+
+static void run_case(const struct bench_case *one)
+{
+	static bool is_said;
+	const char *policy = getenv("OMP_WAIT_POLICY");
+
+	if (!is_said && !bench_is_listing() && bench_wants(one, 1) &&
+	    (!policy || strcasecmp(policy, "passive"))) {
+		fputs("reel-bench: omp/ is to be measured with OMP_WAIT_POLICY=passive\n", stderr);
+		is_said = true;
+	}
+	bench_run(one);
+}
+
+/* ---- Regions, recorded and reversed ---- */
+
+/* By so many threads, with so many values in each of two lanes. */
+struct team {
+	int threads, values;
+};
+
+static struct team one_empty = {1, 0}, two_empty = {2, 0}, two_with_values = {2, 1};
+
+static double empty_regions(void *context, size_t n)
+{
+	const struct team *team = context;
+
+	for (size_t i = 0; i < 2 * n / THOUSAND; i++) {
+#pragma omp parallel num_threads(team->threads)
+		__asm__ volatile("" ::: "memory");
+	}
+	return 0;
+}
+
+static double regions(void *context, size_t n)
+{
+	const struct team *team = context;
+	reel_lane *root;
+
+	check(reel_lane_open(&root, NULL, 0));
+	for (size_t i = 0; i < n / THOUSAND; i++) {
+		reel_region *region = reel_region_begin(root, 2);
+
+#pragma omp parallel num_threads(team->threads)
+		{
+			reel_share share = reel_share_of(region);
+
+			while (reel_share_next(&share))
+				for (int k = 0; k < team->values; k++)
+					reel_push(reel_lane_tape(share.lane), 1.0);
+		}
+		reel_region_end(region);
+	}
+	for (size_t i = 0; i < n / THOUSAND; i++) {
+		reel_region *region = reel_region_reverse(root);
+
+#pragma omp parallel num_threads(team->threads)
+		{
+			reel_share share = reel_share_of(region);
+
+			while (reel_share_next(&share))
+				for (int k = 0; k < team->values; k++)
+					(void)reel_pop(reel_lane_tape(share.lane), double);
+		}
+		reel_region_end(region);
+	}
+	check(reel_lane_error(root));
+	reel_lane_close(root);
+	return 0;
+}
+
+/* ---- Loops of 64 chunks: n chunks in all ---- */
+
+#define CHUNKS 64
+
+static double runtime_loops(void *context, size_t n)
+{
+	(void)context;
+#pragma omp parallel num_threads(2)
+	for (size_t loop = 0; loop < n / CHUNKS; loop++) {
+#pragma omp for schedule(dynamic, 1) nowait
+		for (int i = 0; i < CHUNKS; i++)
+			__asm__ volatile("" ::: "memory");
+	}
+	return 0;
+}
+
+static reel_lane *record_loops(size_t n)
+{
+	reel_region *region;
+	reel_lane *root;
+
+	check(reel_lane_open(&root, NULL, 0));
+	region = reel_region_begin(root, 2);
+#pragma omp parallel num_threads(2)
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share))
+			for (size_t loop = 0; loop < n / CHUNKS; loop++)
+				REEL_FOR(share.lane, int, i, 0, CHUNKS, reel_dynamic(1))
+					__asm__ volatile("" ::: "memory");
+	}
+	check(reel_region_end(region));
+	return root;
+}
+
+static double reel_loops(void *context, size_t n)
+{
+	(void)context;
+	reel_lane_close(record_loops(n));
+	return 0;
+}
+
+static double reel_loops_reversed(void *context, size_t n)
+{
+	reel_lane *root = record_loops(n);
+	reel_region *region = reel_region_reverse(root);
+
+	(void)context;
+#pragma omp parallel num_threads(2)
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share))
+			for (size_t loop = 0; loop < n / CHUNKS; loop++)
+				REEL_FOR_REVERSE(share.lane, int, i, 0, CHUNKS, reel_dynamic(1))
+					__asm__ volatile("" ::: "memory");
+	}
+	check(reel_region_end(region));
+	reel_lane_close(root);
+	return 0;
+}
+
+/* ---- Critical sections, in both sweeps ---- */
+
+static double critical_sections(void *context, size_t n)
+{
+	double sum = 0;
+
+	(void)context;
+	for (int sweep = 0; sweep < 2; sweep++) {
+#pragma omp parallel num_threads(2)
+		for (size_t i = 0; i < n / THOUSAND / 2; i++) {
+#pragma omp critical(bench_section)
+			sum += 1;
+		}
+	}
+	return sum;
+}
+
+static double orders(void *context, size_t n)
+{
+	reel_order order = {0};
+	reel_region *region;
+	reel_lane *root;
+	double sum = 0;
+
+	(void)context;
+	check(reel_lane_open(&root, NULL, 0));
+	region = reel_region_begin(root, 2);
+#pragma omp parallel num_threads(2)
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share)) {
+			for (size_t i = 0; i < n / THOUSAND / 2; i++) {
+#pragma omp critical(bench_section)
+				{
+					reel_order_note(share.lane, &order);
+					sum += 1;
+				}
+			}
+		}
+	}
+	check(reel_region_end(region));
+	region = reel_region_reverse(root);
+#pragma omp parallel num_threads(reel_region_threads(region, 2))
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share)) {
+			for (size_t i = 0; i < n / THOUSAND / 2; i++) {
+				reel_order_await(share.lane, &order);
+				sum -= 1;
+				reel_order_done(share.lane, &order);
+			}
+		}
+	}
+	check(reel_region_end(region));
+	reel_lane_close(root);
+	return sum;
+}
+
+/* ---- Two tapes: n values on each, up and down, at so many bytes from each other ---- */
+
+#define FAR 4096
+#define LEVEL 4096
+
+static const size_t side_by_side = sizeof(reel_tape), far_apart = FAR;
+
+static void up_and_down(reel_tape *tape, size_t n)
+{
+	double sum = 0;
+
+	for (size_t done = 0; done < n; done += LEVEL) {
+		for (size_t i = 0; i < LEVEL; i++)
+			reel_push(tape, bench_value(i));
+		for (size_t i = 0; i < LEVEL; i++)
+			sum += reel_pop(tape, double);
+	}
+	measure_sink = sum;
+}
+
+static double two_tapes(void *context, size_t n)
+{
+	const size_t *distance = context;
+	char *tapes = aligned_alloc(FAR, 3 * (size_t)FAR);
+
+	if (!tapes)
+		abort();
+#pragma omp parallel num_threads(2)
+	{
+		reel_tape *tape = (void *)(tapes + (size_t)omp_get_thread_num() * *distance);
+
+		check(reel_tape_open(tape, NULL, 0));
+		up_and_down(tape, n);
+		reel_tape_close(tape);
+	}
+	free(tapes);
+	return 0;
+}
+
+static double two_lanes(void *context, size_t n)
+{
+	reel_region *region;
+	reel_lane *root;
+
+	(void)context;
+	check(reel_lane_open(&root, NULL, 0));
+	region = reel_region_begin(root, 2);
+#pragma omp parallel num_threads(2)
+	{
+		reel_share share = reel_share_of(region);
+
+		while (reel_share_next(&share))
+			up_and_down(reel_lane_tape(share.lane), n);
+	}
+	check(reel_region_end(region));
+	reel_lane_close(root);
+	return 0;
+}
+
+/* ---- The examples ---- */
+
+struct gradient {
+	const struct example *example;
+	int size, steps;
+	int threads; /* 0: the serial adjoint */
+	struct problem *problem;
+	reel_lane *root;
+	double *result;
+};
+
+static void open_gradient(struct gradient *g)
+{
+	g->problem = g->example->open(g->size, g->steps, g->threads ? g->threads : 1);
+	g->result = allocate_doubles(g->problem->n);
+	check(reel_lane_open(&g->root, NULL, 0));
+}
+
+static void close_gradient(struct gradient *g)
+{
+	free(g->result);
+	reel_lane_close(g->root);
+	g->example->close(g->problem);
+}
+
+static double run_gradient(void *context, size_t n)
+{
+	struct gradient *g = context;
+
+	(void)n;
+	if (g->threads == 0)
+		return g->example->serial(g->problem, g->result);
+	g->example->forward(g->problem, g->root, g->threads);
+	g->example->reverse(g->problem, g->root, g->threads, g->result);
+	check(reel_lane_error(g->root));
+	return g->result[0];
+}
+
+/* n is a count of what a gradient passes through. */
+static void run_example(const char *name, const struct example *example, int size, int steps,
+			size_t n)
+{
+	struct gradient gradients[3];
+	const struct measure_variant variants[] = {
+		{"serial, on an array", run_gradient, NULL, NULL, &gradients[0]},
+		{"one thread", run_gradient, NULL, NULL, &gradients[1]},
+		{"two threads", run_gradient, NULL, NULL, &gradients[2]},
+	};
+	const struct bench_case one = {name, variants, COUNT_OF(variants), 0, {n}, n, ROUNDS};
+
+	if (bench_is_listing() || !bench_wants(&one, 1)) {
+		bench_run(&one);
+		return;
+	}
+	for (int threads = 0; threads < 3; threads++) {
+		gradients[threads] = (struct gradient){
+			.example = example, .size = size, .steps = steps, .threads = threads};
+		open_gradient(&gradients[threads]);
+	}
+	run_case(&one);
+	for (int threads = 0; threads < 3; threads++)
+		close_gradient(&gradients[threads]);
+}
+
+/* ---- All cases ---- */
+
+static const struct measure_variant region_variants[] = {
+	{"parallel regions", empty_regions, NULL, NULL, &two_empty},
+	{"reel, empty lanes", regions, NULL, NULL, &two_empty},
+	{"reel, a value each", regions, NULL, NULL, &two_with_values},
+	{"parallel, one thread", empty_regions, NULL, NULL, &one_empty},
+	{"reel, one thread", regions, NULL, NULL, &one_empty},
+};
+
+static const struct measure_variant loop_variants[] = {
+	{"schedule(dynamic, 1)", runtime_loops, NULL, NULL, NULL},
+	{"reel_dynamic(1)", reel_loops, NULL, NULL, NULL},
+	{"... and reversed", reel_loops_reversed, NULL, NULL, NULL},
+};
+
+static const struct measure_variant order_variants[] = {
+	{"critical, twice", critical_sections, NULL, NULL, NULL},
+	{"reel_order, and reversed", orders, NULL, NULL, NULL},
+};
+
+static const struct measure_variant tape_variants[] = {
+	{"far apart", two_tapes, NULL, NULL, (void *)&far_apart},
+	{"side by side", two_tapes, NULL, NULL, (void *)&side_by_side},
+	{"lanes", two_lanes, NULL, NULL, NULL},
+};
+
+static const struct bench_case cases[] = {
+	{"omp/regions", region_variants, COUNT_OF(region_variants), 0, {2000000}, 2000000, ROUNDS},
+	{"omp/dynamic", loop_variants, COUNT_OF(loop_variants), 0, {64000}, 64000, ROUNDS},
+	{"omp/orders", order_variants, COUNT_OF(order_variants), 0, {2000000}, 2000000, ROUNDS},
+	{"omp/tapes", tape_variants, COUNT_OF(tape_variants), 0, {1 << 22}, 1 << 22, ROUNDS},
+};
+
+void bench_omp(void)
+{
+	for (size_t c = 0; c < COUNT_OF(cases); c++)
+		run_case(&cases[c]);
+	run_example("omp/burgers-1000", &burgers_1d, 1000, 1000, 1000000);
+	run_example("omp/burgers-100000", &burgers_1d, 100000, 20, 2000000);
+	run_example("omp/mlp", &mlp, 64, 2, 64 * 26122);
+	run_example("omp/lorenz", &lorenz, 64, 1000, 48000);
+	run_example("omp/cholesky", &cholesky, 8, 4, 11000000);
+}

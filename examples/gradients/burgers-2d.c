@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Burgers' equations on a torus of cells, u_t + u u_x + v u_y = nu (u_xx + u_yy) and the same for
+ * v. Each time step is a region; its lanes stay open from one to the next. Lanes are for what is
+ * pushed and popped: the loop of the adjoint, which does neither, is a plain one of OpenMP.
+ *
+ * J = 1/2 sum (u^2 + v^2) / n^2 after the last step; the inputs are the initial state.
+ */
+#include "example.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* dt / (2 dx), and nu dt / dx^2. */
+#define C 0.05
+#define D 0.1
+
+struct burgers {
+	struct problem problem;
+	/*
+	 * A field is rows, south to north; a row is u, then v; each has cells 0 to n - 1, with
+	 * those at -1 and n that are the same as at the other end.
+	 */
+	double *now, *next, *bar, *next_bar;
+	double *history; /* of the serial sweep */
+};
+
+/* ---- A row ---- */
+
+static size_t row_width(int n)
+{
+	return 2 * ((size_t)n + 2);
+}
+
+/* Where row j is, -1 and n being the same as at the other end. */
+static double *row_at(double *field, int n, int j)
+{
+	return field + (size_t)((j + n) % n) * row_width(n);
+}
+
+static double *u_of(double *row)
+{
+	return row + 1;
+}
+
+static double *v_of(double *row, int n)
+{
+	return row + n + 3;
+}
+
+static void close_ring(double *row, int n)
+{
+	double *u = u_of(row), *v = v_of(row, n);
+
+	u[-1] = u[n - 1];
+	u[n] = u[0];
+	v[-1] = v[n - 1];
+	v[n] = v[0];
+}
+
+/* What is carried by (u, v), at the middle of three rows. */
+static void step_part(const double *restrict u, const double *restrict v, const double *south,
+		      const double *here, const double *north, double *restrict next, int n)
+{
+	for (int i = 0; i < n; i++)
+		next[i] = here[i] -
+			  C * (u[i] * (here[i + 1] - here[i - 1]) + v[i] * (north[i] - south[i])) +
+			  D * (here[i + 1] + here[i - 1] + north[i] + south[i] - 4 * here[i]);
+}
+
+/* As what is carried, each cell gathers from the five that it has been used for. */
+static void step_part_reverse(const double *restrict u, const double *v_south,
+			      const double *v_north, double *restrict bar, const double *south_bar,
+			      const double *here_bar, const double *north_bar, int n)
+{
+	for (int i = 0; i < n; i++)
+		bar[i] = here_bar[i] * (1 - 4 * D) + here_bar[i - 1] * (D - C * u[i - 1]) +
+			 here_bar[i + 1] * (D + C * u[i + 1]) +
+			 south_bar[i] * (D - C * v_south[i]) +
+			 north_bar[i] * (D + C * v_north[i]);
+}
+
+/* As what carries: u by differences to the east, v by those to the north. */
+static void carry_reverse(const double *restrict south, const double *restrict here,
+			  const double *restrict north, double *restrict u_bar,
+			  double *restrict v_bar, const double *restrict next_bar, int n)
+{
+	for (int i = 0; i < n; i++) {
+		u_bar[i] -= C * (here[i + 1] - here[i - 1]) * next_bar[i];
+		v_bar[i] -= C * (north[i] - south[i]) * next_bar[i];
+	}
+}
+
+static void step_row(double *now, double *next, int n, int j)
+{
+	double *south = row_at(now, n, j - 1), *here = row_at(now, n, j);
+	double *north = row_at(now, n, j + 1), *row = row_at(next, n, j);
+	double *u = u_of(here), *v = v_of(here, n);
+
+	step_part(u, v, u_of(south), u, u_of(north), u_of(row), n);
+	step_part(u, v, v_of(south, n), v, v_of(north, n), v_of(row, n), n);
+	close_ring(row, n);
+}
+
+static void step_row_reverse(double *now, double *bar, double *next_bar, int n, int j)
+{
+	double *south = row_at(now, n, j - 1), *here = row_at(now, n, j);
+	double *north = row_at(now, n, j + 1), *row = row_at(bar, n, j);
+	double *south_bar = row_at(next_bar, n, j - 1), *here_bar = row_at(next_bar, n, j);
+	double *north_bar = row_at(next_bar, n, j + 1);
+	double *u = u_of(here), *v = v_of(here, n), *u_bar = u_of(row), *v_bar = v_of(row, n);
+
+	step_part_reverse(u, v_of(south, n), v_of(north, n), u_bar, u_of(south_bar), u_of(here_bar),
+			  u_of(north_bar), n);
+	step_part_reverse(u, v_of(south, n), v_of(north, n), v_bar, v_of(south_bar, n),
+			  v_of(here_bar, n), v_of(north_bar, n), n);
+	carry_reverse(u_of(south), u, u_of(north), u_bar, v_bar, u_of(here_bar), n);
+	carry_reverse(v_of(south, n), v, v_of(north, n), u_bar, v_bar, v_of(here_bar, n), n);
+	close_ring(row, n);
+}
+
+/* ---- The state ---- */
+
+static void start(const struct burgers *b)
+{
+	int n = b->problem.size;
+
+	for (int j = 0; j < n; j++) {
+		double *row = row_at(b->now, n, j);
+		const double *x = b->problem.x + (size_t)j * (size_t)n;
+
+		memcpy(u_of(row), x, (size_t)n * sizeof *x);
+		memcpy(v_of(row, n), x + (size_t)n * (size_t)n, (size_t)n * sizeof *x);
+		close_ring(row, n);
+	}
+}
+
+static void copy_gradient(double *bar, int n, double *gradient)
+{
+	for (int j = 0; j < n; j++) {
+		double *row = row_at(bar, n, j), *target = gradient + (size_t)j * (size_t)n;
+
+		memcpy(target, u_of(row), (size_t)n * sizeof *row);
+		memcpy(target + (size_t)n * (size_t)n, v_of(row, n), (size_t)n * sizeof *row);
+	}
+}
+
+static double energy(double *field, int n, int threads)
+{
+	double sum = 0;
+
+#pragma omp parallel for num_threads(threads) reduction(+ : sum)
+	for (int j = 0; j < n; j++) {
+		double *row = row_at(field, n, j), *u = u_of(row), *v = v_of(row, n);
+
+		for (int i = 0; i < n; i++)
+			sum += 0.5 * (u[i] * u[i] + v[i] * v[i]) / n / n;
+	}
+	return sum;
+}
+
+static void energy_reverse(const double *field, double *bar, int n)
+{
+	for (size_t k = 0; k < row_width(n) * (size_t)n; k++)
+		bar[k] = field[k] / n / n;
+}
+
+/* ---- The sweeps ---- */
+
+static double primal(struct problem *problem, int threads)
+{
+	struct burgers *b = (struct burgers *)problem;
+	int n = problem->size;
+
+	start(b);
+	for (int s = 0; s < problem->steps; s++) {
+#pragma omp parallel for num_threads(threads)
+		for (int j = 0; j < n; j++)
+			step_row(b->now, b->next, n, j);
+		swap(&b->now, &b->next);
+	}
+	return energy(b->now, n, threads);
+}
+
+static double forward(struct problem *problem, reel_lane *root, int threads)
+{
+	struct burgers *b = (struct burgers *)problem;
+	int n = problem->size;
+
+	start(b);
+	for (int s = 0; s < problem->steps; s++) {
+		reel_region *region = reel_region_begin(root, problem->lanes);
+
+#pragma omp parallel num_threads(threads)
+		{
+			reel_share share = reel_share_of(region);
+
+			while (reel_share_next(&share)) {
+				reel_tape *tape = reel_lane_tape(share.lane);
+
+				REEL_FOR(share.lane, int, j, 0, n, reel_static(0)) {
+					reel_push_array(tape, row_at(b->now, n, j), row_width(n));
+					step_row(b->now, b->next, n, j);
+				}
+			}
+		}
+		reel_region_end(region);
+		swap(&b->now, &b->next);
+	}
+	return energy(b->now, n, threads);
+}
+
+static void reverse(struct problem *problem, reel_lane *root, int threads, double *gradient)
+{
+	struct burgers *b = (struct burgers *)problem;
+	int n = problem->size;
+	double *state = b->next, *bar = b->bar, *next_bar = b->next_bar;
+
+	energy_reverse(b->now, bar, n);
+	for (int s = problem->steps; s-- > 0;) {
+		reel_region *region = reel_region_reverse(root);
+
+		swap(&bar, &next_bar);
+#pragma omp parallel num_threads(threads)
+		{
+			reel_share share = reel_share_of(region);
+
+			while (reel_share_next(&share)) {
+				reel_tape *tape = reel_lane_tape(share.lane);
+
+				REEL_FOR_REVERSE(share.lane, int, j, 0, n, reel_static(0))
+					reel_pop_array(tape, row_at(state, n, j), row_width(n));
+			}
+#pragma omp barrier
+#pragma omp for
+			for (int j = 0; j < n; j++)
+				step_row_reverse(state, bar, next_bar, n, j);
+		}
+		reel_region_end(region);
+	}
+	copy_gradient(bar, n, gradient);
+}
+
+static double serial(struct problem *problem, double *gradient)
+{
+	struct burgers *b = (struct burgers *)problem;
+	int n = problem->size;
+	size_t field = row_width(n) * (size_t)n;
+	double *bar = b->bar, *next_bar = b->next_bar;
+	double sum;
+
+	start(b);
+	for (int s = 0; s < problem->steps; s++) {
+		memcpy(b->history + (size_t)s * field, b->now, field * sizeof *b->now);
+		for (int j = 0; j < n; j++)
+			step_row(b->now, b->next, n, j);
+		swap(&b->now, &b->next);
+	}
+	sum = energy(b->now, n, 1);
+	energy_reverse(b->now, bar, n);
+	for (int s = problem->steps; s-- > 0;) {
+		swap(&bar, &next_bar);
+		for (int j = 0; j < n; j++)
+			step_row_reverse(b->history + (size_t)s * field, bar, next_bar, n, j);
+	}
+	copy_gradient(bar, n, gradient);
+	return sum;
+}
+
+/* ---- The problem ---- */
+
+static struct problem *open_burgers(int size, int steps, int lanes)
+{
+	struct burgers *b = allocate(1, sizeof *b);
+	size_t n = (size_t)size, field = row_width(size) * n;
+
+	b->problem = (struct problem){size, steps, lanes, 2 * n * n, allocate_doubles(2 * n * n)};
+	for (size_t j = 0; j < n; j++) {
+		for (size_t i = 0; i < n; i++) {
+			double x = 6.283185307179586 * (double)i / size;
+			double y = 6.283185307179586 * (double)j / size;
+
+			b->problem.x[j * n + i] = 1 + 0.5 * sin(x) * cos(y);
+			b->problem.x[(n + j) * n + i] = 0.5 * cos(x + y);
+		}
+	}
+	b->now = allocate_doubles(field);
+	b->next = allocate_doubles(field);
+	b->bar = allocate_doubles(field);
+	b->next_bar = allocate_doubles(field);
+	b->history = allocate_doubles(field * (size_t)steps);
+	return &b->problem;
+}
+
+static void close_burgers(struct problem *problem)
+{
+	struct burgers *b = (struct burgers *)problem;
+
+	free(b->problem.x);
+	free(b->now);
+	free(b->next);
+	free(b->bar);
+	free(b->next_bar);
+	free(b->history);
+	free(b);
+}
+
+const struct example burgers_2d = {
+	.name = "burgers-2d", .what_size = "cells each way", .what_steps = "time steps",
+	.size = 200, .steps = 50, .most_size = 10000, .most_steps = 1000000,
+	.same_order = true, .taylor_largest = 0x1p-4,
+	.open = open_burgers, .close = close_burgers, .primal = primal,
+	.forward = forward, .reverse = reverse, .serial = serial,
+};

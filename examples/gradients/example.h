@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the examples have in common: each is an objective J(x), as a primal in plain OpenMP, and
+ * its gradient, by a forward and a reverse sweep in regions or tasks of Reel, and by one thread
+ * on a bare array, to compare with.
+ */
+#ifndef EXAMPLE_H
+#define EXAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <reel/adjoint.h>
+#include <reel/region.h>
+
+/* A problem begins with this; n inputs are at x. */
+struct problem {
+	int size, steps, lanes;
+	size_t n;
+	double *x;
+};
+
+struct example {
+	const char *name;
+	const char *what_size, *what_steps;
+	int size, steps; /* by default */
+	int most_size, most_steps;
+	/* The serial adjoint adds in the same order: its bits are the same, for any lanes. */
+	bool same_order;
+	double taylor_largest; /* step size */
+
+	struct problem *(*open)(int size, int steps, int lanes);
+	void (*close)(struct problem *problem);
+	double (*primal)(struct problem *problem, int threads);
+	double (*forward)(struct problem *problem, reel_lane *root, int threads);
+	void (*reverse)(struct problem *problem, reel_lane *root, int threads, double *gradient);
+	/* Forward and reverse by one thread; what would be on a tape is in an array. */
+	double (*serial)(struct problem *problem, double *gradient);
+};
+
+extern const struct example burgers_1d, burgers_2d, mlp, lorenz, cholesky;
+
+/* Zeros, on cache lines of their own; the program ends if there is no memory. */
+void *allocate(size_t count, size_t bytes);
+/* As many doubles. */
+double *allocate_doubles(size_t count);
+
+/*
+ * An array of n adjoints that all lanes add to, and its object: private copies, so that the sum
+ * depends on the lanes alone. The program ends if there is no memory.
+ */
+double *open_adjoint(reel_adjoint **adjoint, const char *name, size_t n);
+
+/* Uniform in -1 to 1, the same numbers in every run. */
+double pseudo_random(uint64_t *state);
+
+static inline void swap(double **a, double **b)
+{
+	double *other = *a;
+
+	*a = *b;
+	*b = other;
+}
+
+#endif
