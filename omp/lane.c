@@ -11,6 +11,7 @@
 #include "observe.h"
 #include "tape.h"
 #include "task.h"
+#include "wait.h"
 
 /* ---- Beginning and end ---- */
 
@@ -211,7 +212,7 @@ void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 	if (lane->in) {
 		length = snprintf(message, sizeof message, "lane %d of %d: ", (int)lane->index,
 				  (int)lane->count);
-		/* Sequentially consistent: pairs with is_over() in order.c. */
+		/* Sequentially consistent: pairs with is_over() in wait.c. */
 		atomic_store_explicit(&lane->in->failed, true, memory_order_seq_cst);
 	}
 	va_start(arguments, format);
@@ -219,7 +220,7 @@ void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 	va_end(arguments);
 	reel_tape_give_up(&lane->tape, error, message);
 	if (lane->in)
-		reel_order_wake_all();
+		reel_omp_wake_all();
 }
 
 /* ---- Notes ---- */

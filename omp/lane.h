@@ -10,7 +10,7 @@
  *	phase.c   what a lane records between two barriers
  *	share.c   which thread takes which lane
  *	loop.c    loops: chunks, runs
- *	order.c   who was first in a critical section
+ *	order.c   who was first in a critical section; wait.c, waiting for that
  *	task.c    tasks: lanes that are made one by one
  *
  * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward
@@ -74,6 +74,13 @@ struct reel_region {
 	 */
 	alignas(REEL_APART) _Atomic uint64_t dispatch;
 	_Atomic uint64_t newest;
+
+	/*
+	 * How often a thread came to a barrier, and how many barriers all have passed. Acquire
+	 * and release, in share.c: what each thread did before is seen by all after it.
+	 */
+	alignas(REEL_APART) _Atomic uint64_t arrivals;
+	_Atomic uint64_t passed;
 };
 
 /* Lanes of a lane, at places that do not move: block b has 2^b of them. */
@@ -147,11 +154,6 @@ struct reel_note reel_lane_take_pair(reel_lane *lane);
 
 /* How high the tapes are, in an order that counts bits. */
 uint64_t reel_lane_height(const reel_tape *tape);
-
-/* ---- order.c ---- */
-
-/* Who waits looks again whether a lane has failed. */
-void reel_order_wake_all(void);
 
 /* ---- lane-table.c ---- */
 

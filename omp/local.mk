@@ -13,6 +13,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/share.c \
 	%D%/loop.c \
 	%D%/order.c \
+	%D%/wait.c %D%/wait.h \
 	%D%/reduction.c \
 	%D%/task.c %D%/task.h \
 	%D%/task-replay.c \

@@ -45,7 +45,7 @@ void reel_region_lacks_lane(reel_region *region)
 {
 	/* Relaxed: it is read after the threads have joined. */
 	atomic_store_explicit(&region->lacks_lane, true, memory_order_relaxed);
-	/* Sequentially consistent: pairs with is_over() in order.c. */
+	/* Sequentially consistent: pairs with is_over() in wait.c. */
 	atomic_store_explicit(&region->failed, true, memory_order_seq_cst);
 }
 
@@ -89,6 +89,9 @@ static reel_region *dead_region(void)
 
 	region.parent = reel_lane_refusing();
 	region.state = REEL_DEAD;
+	/* Relaxed: the threads that come to it are still to start. */
+	atomic_store_explicit(&region.arrivals, 0, memory_order_relaxed);
+	atomic_store_explicit(&region.passed, 0, memory_order_relaxed);
 	return &region;
 }
 
@@ -110,6 +113,8 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
+	atomic_store_explicit(&region->arrivals, 0, memory_order_relaxed);
+	atomic_store_explicit(&region->passed, 0, memory_order_relaxed);
 	return region;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "observe.h"
+#include "wait.h"
 
 /* Of a region without a number of lanes, its first team makes as many as it has threads. */
 static int32_t lanes_for(reel_region *region, int threads)
@@ -101,9 +102,8 @@ bool reel_share_next(reel_share *share)
 	return share->lane != NULL;
 }
 
-void reel_share_next_phase(reel_share *share)
+static void next_phase(reel_share *share)
 {
-	REEL_OBSERVE(REEL_EVENT_NEXT_PHASE, .region = share->region);
 	if (share->tried != INT32_MAX)
 		share->tried = 0;
 	share->round++;
@@ -111,4 +111,37 @@ void reel_share_next_phase(reel_share *share)
 	/* A phase counts, though no lane is taken in it. */
 	if (share->thread == 0 && share->region->state == REEL_FORWARD)
 		share->region->phases = (uint64_t)share->round + 1;
+}
+
+void reel_share_next_phase(reel_share *share)
+{
+	REEL_OBSERVE(REEL_EVENT_NEXT_PHASE, .region = share->region);
+	next_phase(share);
+}
+
+static void pass_barrier(reel_share *share)
+{
+	reel_region *region = share->region;
+	uint64_t barrier = ++share->barriers;
+	const struct reel_omp_wait wait = {.word = &region->passed, .value = barrier,
+					   .looks = reel_omp_looks(share->threads)};
+	/* Release: what was done before; acquire: what others did, for the last one to come. */
+	uint64_t arrivals =
+		1 + atomic_fetch_add_explicit(&region->arrivals, 1, memory_order_acq_rel);
+
+	if (arrivals < barrier * (uint64_t)share->threads) {
+		reel_omp_await(&wait);
+		return;
+	}
+	/* Sequentially consistent: pairs with reel_omp_await(). */
+	atomic_store_explicit(&region->passed, barrier, memory_order_seq_cst);
+	reel_omp_wake(&region->passed);
+}
+
+void reel_share_barrier(reel_share *share)
+{
+	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
+	if (share->threads > 1)
+		pass_barrier(share);
+	next_phase(share);
 }

@@ -45,7 +45,7 @@ static void forward(void)
 	reel_task_end(reel_task_reverse(root));
 	region = reel_region_reverse(root);
 	share = reel_share_begin(region, 0, 1);
-	reel_share_next_phase(&share);
+	reel_share_barrier(&share);
 	reel_share_next(&share);
 	reel_order_await(share.lane, &order);
 	reel_order_done(share.lane, &order);
@@ -60,7 +60,7 @@ static const enum reel_event_kind wanted[] = {
 	REEL_EVENT_TASK_BEGIN,    REEL_EVENT_TASK_WAIT,
 	REEL_EVENT_TASK_WAIT_REVERSE, REEL_EVENT_TASK_REVERSE,
 	REEL_EVENT_TASK_END,      REEL_EVENT_REGION_REVERSE,
-	REEL_EVENT_SHARE,         REEL_EVENT_NEXT_PHASE,
+	REEL_EVENT_SHARE,         REEL_EVENT_BARRIER,
 	REEL_EVENT_NEXT,          REEL_EVENT_ORDER_AWAIT,
 	REEL_EVENT_REGION_END,    REEL_EVENT_LANE_CLOSE,
 };
@@ -82,6 +82,7 @@ static bool is_complete(const reel_event *event)
 	case REEL_EVENT_NEXT:
 		return event->region && event->lane && event->lane != root;
 	case REEL_EVENT_NEXT_PHASE:
+	case REEL_EVENT_BARRIER:
 		return event->region;
 	case REEL_EVENT_LANE_PHASE:
 	case REEL_EVENT_ORDER_NOTE:

@@ -174,7 +174,18 @@ static struct {
 	reel_region *region;
 	int level[STEPS + 1];
 	int wrong;
+	bool own_barrier; /* reel_share_barrier() */
 } phases;
+
+static void go_on(const struct member *member, reel_share *share)
+{
+	if (phases.own_barrier) {
+		reel_share_barrier(share);
+		return;
+	}
+	team_barrier(member);
+	reel_share_next_phase(share);
+}
 
 /* Step s reads what all lanes wrote in step s - 1. */
 static void phases_forward(const struct member *member)
@@ -193,8 +204,7 @@ static void phases_forward(const struct member *member)
 				reel_push(tape, -step);
 			__atomic_fetch_add(&phases.level[step + 1], 1, __ATOMIC_RELAXED);
 		}
-		team_barrier(member);
-		reel_share_next_phase(&share);
+		go_on(member, &share);
 	}
 }
 
@@ -203,7 +213,7 @@ static void phases_reverse(const struct member *member)
 	reel_share share = reel_share_begin(phases.region, member->number, member->team->threads);
 
 	for (int step = STEPS; step-- > 0;) {
-		reel_share_next_phase(&share);
+		go_on(member, &share);
 		while (reel_share_next(&share)) {
 			reel_tape *tape = reel_lane_tape(share.lane);
 			int wrong = 0;
@@ -217,7 +227,6 @@ static void phases_reverse(const struct member *member)
 			__atomic_fetch_add(&phases.level[step + 1], -1, __ATOMIC_RELAXED);
 			__atomic_fetch_add(&phases.wrong, wrong, __ATOMIC_RELAXED);
 		}
-		team_barrier(member);
 	}
 }
 
@@ -228,22 +237,64 @@ static void test_phases(void)
 
 	tap_case("phases");
 	for (unsigned i = 0; i < COUNT(teams); i++) {
-		for (unsigned k = 0; k < COUNT(teams); k++) {
+		for (unsigned k = 0; k < 2 * COUNT(teams); k++) {
+			int threads_back = teams[k / 2];
+
 			memset(&phases, 0, sizeof phases);
+			phases.own_barrier = k % 2;
 			phases.region = reel_region_begin(root, 3);
 			run_team(teams[i], phases_forward, NULL);
 			is_int(reel_region_end(phases.region), 0, "%d phases of 3 lanes by %d "
 			       "threads", STEPS + 1, teams[i]);
 			phases.region = reel_region_reverse(root);
 			is_int(reel_region_phases(phases.region), STEPS + 1, "are noted");
-			run_team(teams[k], phases_reverse, NULL);
-			is_int(reel_region_end(phases.region), 0, "and reversed by %d", teams[k]);
+			run_team(threads_back, phases_reverse, NULL);
+			is_int(reel_region_end(phases.region), 0, "and reversed by %d",
+			       threads_back);
 			is_int(phases.wrong, 0, "no lane is ahead of another by a phase");
 			ok(reel_lane_is_empty(root), "nothing is left");
 		}
 	}
 	reel_lane_close(root);
 	close_pool(pool, "phases");
+}
+
+/* What a thread did before a barrier of Reel's all threads see after it. */
+#define BARRIERS 500
+
+static struct {
+	reel_region *region;
+	int done[5][16]; /* by each thread, on a line of its own; not atomic */
+	_Atomic int wrong;
+} barriers;
+
+static void pass_barriers(const struct member *member)
+{
+	int threads = member->team->threads;
+	reel_share share = reel_share_begin(barriers.region, member->number, threads);
+
+	for (int i = 0; i < BARRIERS; i++) {
+		barriers.done[member->number][0] = i;
+		reel_share_barrier(&share);
+		for (int other = 0; other < threads; other++)
+			barriers.wrong += barriers.done[other][0] != i;
+		reel_share_barrier(&share);
+	}
+}
+
+static void test_barriers(void)
+{
+	reel_lane *root = open_root(NULL);
+
+	tap_case("barriers");
+	for (unsigned i = 0; i < COUNT(teams); i++) {
+		memset(&barriers, 0, sizeof barriers);
+		barriers.region = reel_region_begin(root, 0);
+		run_team(teams[i], pass_barriers, NULL);
+		reel_region_end(barriers.region);
+		is_int(barriers.wrong, 0, "%d threads see what the others did before", teams[i]);
+	}
+	reel_lane_close(root);
 }
 
 /* ---- Nested regions ---- */
@@ -825,6 +876,7 @@ int main(void)
 	test_loops();
 	test_notes();
 	test_phases();
+	test_barriers();
 	test_nested();
 	test_orders();
 	test_many_notes();

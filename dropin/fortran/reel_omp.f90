@@ -34,6 +34,7 @@ module reel_omp
     type(c_ptr), private :: region = c_null_ptr
     integer(c_int64_t), private :: round = 0
     integer(c_int32_t), private :: thread = 0, threads = 0, tried = 0, padding = 0
+    integer(c_int64_t), private :: barriers = 0
   end type
 
   ! How iterations are dealt to lanes.
@@ -103,7 +104,7 @@ module reel_omp
   public :: reel_lane_hold, reel_lane_replay, reel_lane_release
   public :: reel_region_begin, reel_region_reverse, reel_region_end, reel_region_lanes
   public :: reel_region_threads, reel_region_phases
-  public :: reel_share_begin, reel_share_next, reel_share_next_phase
+  public :: reel_share_begin, reel_share_next, reel_share_next_phase, reel_share_barrier
   public :: reel_static, reel_dynamic, reel_guided
   public :: reel_loop_begin, reel_loop_reverse, reel_loop_next, reel_loop_stop
   public :: reel_single, reel_single_reverse
@@ -226,6 +227,11 @@ module reel_omp
       import
       type(reel_share), intent(inout) :: share
     end function
+
+    subroutine reel_share_barrier(share) bind(C)
+      import
+      type(reel_share), intent(inout) :: share
+    end subroutine
 
     subroutine reel_share_next_phase(share) bind(C)
       import

@@ -192,7 +192,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 					close_ring(next, part.first, part.end, n);
 				}
 			}
-			reel_share_phase(&share);
+			reel_share_barrier(&share);
 			swap(&now, &next);
 		}
 		while (reel_share_next(&share)) {
@@ -229,7 +229,7 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 		}
 		for (int s = steps; s-- > 0;) {
 			swap(&bar, &next_bar);
-			reel_share_phase(&share);
+			reel_share_barrier(&share);
 			while (reel_share_next(&share)) {
 				reel_tape *tape = reel_lane_tape(share.lane);
 				reel_loop part =

@@ -35,7 +35,8 @@ enum reel_event_kind {
 	REEL_EVENT_TASK_REVERSE,      /* reel_task_reverse(), after: lane: parent, task */
 	REEL_EVENT_TASK_END,          /* reel_task_end(), before: task */
 	REEL_EVENT_ORDER_NOTE,        /* reel_order_note(), before: lane */
-	REEL_EVENT_ORDER_AWAIT        /* reel_order_await(), before: lane */
+	REEL_EVENT_ORDER_AWAIT,       /* reel_order_await(), before: lane */
+	REEL_EVENT_BARRIER            /* reel_share_barrier(), before: region */
 };
 
 typedef struct reel_event {

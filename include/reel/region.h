@@ -193,6 +193,7 @@ typedef struct reel_share {
 	int32_t thread;
 	int32_t threads;
 	int32_t tried;
+	uint64_t barriers;
 } reel_share;
 
 /*
@@ -213,6 +214,14 @@ bool reel_share_next(reel_share *share);
  * equally often, lanes or not.
  */
 void reel_share_next_phase(reel_share *share);
+
+/*
+ * A barrier of Reel's own for all threads that have a share, and the next phase. It looks for
+ * the others for some microseconds, where each thread has a processor, then gives the processor
+ * up, then sleeps: fast between short phases, whatever OMP_WAIT_POLICY says. Unlike one of
+ * OpenMP's it runs no tasks; and it needs no OpenMP.
+ */
+void reel_share_barrier(reel_share *share);
 
 /*
  * With one lane per thread, and in the forward sweep only: the lane may stay in a variable,
@@ -367,7 +376,7 @@ REEL_ALWAYS_INLINE reel_share reel_share_of(reel_region *region)
 #endif
 }
 
-/* A barrier, and the next phase, for each thread of the team. */
+/* OpenMP's barrier, and the next phase, for each thread of the team. */
 REEL_ALWAYS_INLINE void reel_share_phase(reel_share *share)
 {
 #ifdef _OPENMP

@@ -248,6 +248,9 @@ void reel_set_error_handler(reel_error_handler *handler, void *context);
  * sticks), then push as many of them as were written. Nothing else may be
  * called on the tape between the two.
  *
+ * In the reverse sweep walk through a span, and from one to the next, in the same direction:
+ * downwards, or else the processor's prefetch runs away from what comes next.
+ *
  * Types whose alignment is above 8 bytes work and cost 8 to 64 bytes more a span.
  *
  * size_t reel_column_stride(size_t n, size_t size);

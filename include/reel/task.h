@@ -61,7 +61,10 @@ enum reel_dependence_kind {
 	REEL_TASK_INOUT = REEL_TASK_OUT,
 	/* Changed it in a way that commutes (mutexinoutset): reversed in any order, one at a time. */
 	REEL_TASK_COMMUTES = REEL_TASK_IN,
-	/* Read it, and its reverse adds in a way that is safe for many at a time: reel/adjoint.h. */
+	/*
+	 * Read it, and its reverse only reads, or adds in a way that is safe for many at a time:
+	 * reel/adjoint.h.
+	 */
 	REEL_TASK_IN_SHARED = 2
 };
 

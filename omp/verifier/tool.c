@@ -61,6 +61,11 @@ static void hear(struct task *task, const reel_event *event)
 	case REEL_EVENT_NEXT:
 		share_next(task, event);
 		break;
+	case REEL_EVENT_BARRIER:
+		barrier_begins(task, event->caller);
+		barrier_ends(task);
+		share_phase(task, event);
+		break;
 	case REEL_EVENT_NEXT_PHASE:
 		share_phase(task, event);
 		break;

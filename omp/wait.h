@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for a number that another thread sets: awake at first, then asleep. */
+#ifndef REEL_OMP_WAIT_H
+#define REEL_OMP_WAIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct reel_omp_wait {
+	const _Atomic uint64_t *word;
+	uint64_t value;
+	/* A failure that ends it, too; NULL: there is none. */
+	const _Atomic bool *failed;
+	/* So often it is looked for before the processor is given up. */
+	unsigned looks;
+};
+
+/* Until the word has that value, and it is read with acquire. False: something has failed. */
+bool reel_omp_await(const struct reel_omp_wait *wait);
+
+/*
+ * After the word was changed, or something failed, which has to be sequentially consistent:
+ * whoever sleeps looks again.
+ */
+void reel_omp_wake(const _Atomic uint64_t *word);
+void reel_omp_wake_all(void);
+
+/* How many looks are worth while for what other threads do soon: few where they have no processor. */
+unsigned reel_omp_looks(int threads);
+
+#endif
