@@ -370,9 +370,8 @@ void reel_loop_stop(reel_loop *loop, int64_t end)
 
 /* ---- One lane of all ---- */
 
-bool reel_single(reel_lane *lane)
+static bool take_one(reel_loop loop)
 {
-	reel_loop loop = reel_loop_begin(lane, reel_dynamic(1), 0, 1);
 	bool mine = reel_loop_next(&loop);
 
 	if (mine)
@@ -380,12 +379,12 @@ bool reel_single(reel_lane *lane)
 	return mine;
 }
 
+bool reel_single(reel_lane *lane)
+{
+	return take_one(reel_loop_begin(lane, reel_dynamic(1), 0, 1));
+}
+
 bool reel_single_reverse(reel_lane *lane)
 {
-	reel_loop loop = reel_loop_reverse(lane, reel_dynamic(1), 0, 1);
-	bool mine = reel_loop_next(&loop);
-
-	if (mine)
-		reel_loop_next(&loop);
-	return mine;
+	return take_one(reel_loop_reverse(lane, reel_dynamic(1), 0, 1));
 }

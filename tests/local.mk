@@ -145,7 +145,7 @@ EXTRA_DIST += \
 omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 %C%_t_region_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_region_faults_LDADD = $(omp_test_libraries)
-%C%_t_region_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
+%C%_t_region_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
@@ -232,7 +232,7 @@ EXTRA_DIST += \
 %C%_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=reel_supply_take
 
 # Memory runs out on demand, as refusals.h says.
-refusals_ldflags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
+refusals_ldflags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=mmap
 %C%_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take
 

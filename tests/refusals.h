@@ -45,11 +45,13 @@ static bool is_refused(void)
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t n, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t n, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 
 void *__wrap_malloc(size_t bytes)
@@ -65,6 +67,11 @@ void *__wrap_calloc(size_t n, size_t bytes)
 void *__wrap_realloc(void *memory, size_t bytes)
 {
 	return is_refused() ? NULL : __real_realloc(memory, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+	return is_refused() ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)

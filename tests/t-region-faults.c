@@ -1,55 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions and tasks where memory runs out: the k-th request is refused, alone or with all that
- * follow. What comes back is right, or there is an error. Linked with --wrap.
+ * Regions and tasks where memory runs out, as refusals.h says. What comes back is right, or
+ * there is an error.
  */
 #include "config.h"
 
 #include "support.h"
 
-#include <errno.h>
-#include <stdatomic.h>
-
 #include <reel/task.h>
 
+#include "refusals.h"
 #include "thread-team.h"
-
-static struct {
-	_Atomic unsigned requests;
-	unsigned first; /* 0: none is refused */
-	bool all_that_follow;
-} plan;
-
-static bool is_refused(void)
-{
-	unsigned request = 1 + plan.requests++;
-
-	return plan.first && (request == plan.first ||
-			      (plan.all_that_follow && request > plan.first));
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	return is_refused() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t n, size_t bytes)
-{
-	return is_refused() ? NULL : __real_calloc(n, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-	return is_refused() ? NULL : __real_aligned_alloc(alignment, bytes);
-}
 
 /* ---- A program: two phases, a region in a lane, tasks in another ---- */
 
@@ -190,20 +151,18 @@ static int run_program(reel_pool *pool, int threads)
 
 static void sweep(reel_pool *pool, bool all_that_follow)
 {
-	unsigned errors = 0, silent = 0, odd = 0, k = 0;
+	unsigned errors = 0, silent = 0, odd = 0, requests, k = 0;
 
 	do {
 		int error;
 
-		plan.requests = 0;
-		plan.all_that_follow = all_that_follow;
-		plan.first = ++k;
+		refuse_from(++k, all_that_follow);
 		error = run_program(pool, 1);
-		plan.first = 0;
+		requests = stop_refusing();
 		errors += error != 0;
 		odd += error && error != -ENOMEM;
 		silent += !error && program.wrong;
-	} while (plan.requests >= k);
+	} while (requests >= k);
 	ok(k > 20, "memory is asked for %u times", k - 1);
 	ok(errors > k / 2, "of which %u give an error", errors);
 	is_int(odd, 0, "that says there is no memory");
