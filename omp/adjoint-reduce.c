@@ -64,7 +64,7 @@ static uint64_t reduce_lanes(reel_adjoint *adjoint, size_t block)
 
 		if (!lane->touched[block])
 			continue;
-		lane->touched[block] = false;
+		lane->touched[block] = adjoint->whole;
 		reduce_block(adjoint, lane, block);
 		reduced++;
 	}

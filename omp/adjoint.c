@@ -15,6 +15,8 @@
 #define LEAST_SHIFT 6
 #define MOST_FLAGS 4096
 #define MOST_BLOCK_BYTES 4096
+/* What is reduced at once, with or without adds to it. */
+#define MOST_WHOLE_BYTES 32768
 
 /* ---- Errors ---- */
 
@@ -91,6 +93,7 @@ static void lay_out(reel_adjoint *adjoint)
 		adjoint->shift++;
 	adjoint->blocks = adjoint->n >> adjoint->shift;
 	adjoint->blocks += adjoint->n != adjoint->blocks << adjoint->shift;
+	adjoint->whole = adjoint->n * adjoint->element <= MOST_WHOLE_BYTES;
 	flags = round_up(adjoint->blocks, ADJOINT_LINE);
 	adjoint->copy_bytes = flags_offset(adjoint) + flags;
 	adjoint->mapped_bytes = reel_adjoint_copy_bytes(adjoint->copy_bytes);
@@ -99,16 +102,18 @@ static void lay_out(reel_adjoint *adjoint)
 static void set_view(reel_adjoint *adjoint, struct adjoint_lane *lane, unsigned number,
 		     enum reel_adjoint_policy policy)
 {
+	bool *flags = adjoint->whole ? NULL : lane->touched;
+
 	if (adjoint->element == sizeof(double))
 		lane->view.of_double = (reel_adjoint_view){.copy = (double *)lane->copy,
-							   .touched = lane->touched,
+							   .touched = flags,
 							   .adjoint = adjoint,
 							   .shift = adjoint->shift,
 							   .policy = policy,
 							   .lane = number};
 	else
 		lane->view.of_float = (reel_adjoint_view_float){.copy = (float *)lane->copy,
-								.touched = lane->touched,
+								.touched = flags,
 								.adjoint = adjoint,
 								.shift = adjoint->shift,
 								.policy = policy,
@@ -243,6 +248,8 @@ static void set_lane(reel_adjoint *adjoint, unsigned number)
 
 	lane->copy = has_copy ? lane->kept.mapping : adjoint->array;
 	lane->touched = has_copy ? (bool *)lane->kept.mapping + flags_offset(adjoint) : NULL;
+	if (has_copy && adjoint->whole)
+		memset(lane->touched, true, adjoint->blocks);
 	set_view(adjoint, lane, number,
 		 adjoint->users ? REEL_ADJOINT_AUTOMATIC : adjoint->policy);
 }

@@ -43,6 +43,7 @@ struct reel_adjoint {
 	unsigned flags;
 	unsigned shift;
 	size_t blocks;
+	bool whole; /* small: adds set no flags, all blocks count as touched */
 	size_t copy_bytes;   /* elements and flags */
 	size_t mapped_bytes; /* what these take of the budget */
 	size_t budget;
