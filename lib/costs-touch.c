@@ -39,45 +39,58 @@ static uint64_t push_pieces(reel_tape *tape, uint64_t piece_bytes, uint64_t most
 	return pieces;
 }
 
-static double measure(reel_pool *pool, uint64_t piece_bytes, uint64_t most)
+static int measure(reel_pool *pool, uint64_t piece_bytes, uint64_t most, double *seconds)
 {
 	double first, again;
 	reel_tape tape;
 	uint64_t pieces;
+	int error;
 
 	reel_tape_open(&tape, pool, 0);
 	tape.flags |= REEL_TAPE_SILENT;
 	pieces = push_pieces(&tape, piece_bytes, most, SAMPLE_SECONDS, &first);
+	error = pieces ? 0 : reel_tape_error(&tape);
 	reel_tape_clear_error(&tape);
 	for (uint64_t i = 0; i < pieces; i++)
 		(void)reel_pop_span(&tape, char, piece_bytes);
 	if (push_pieces(&tape, piece_bytes, pieces, 1e9, &again) < pieces)
 		again = first;
 	reel_tape_close(&tape);
-	return pieces && again < first ? (first - again) / (double)(pieces * piece_bytes) : 0;
+	*seconds = 0;
+	if (pieces && again < first)
+		*seconds = (first - again) / (double)(pieces * piece_bytes);
+	return error;
 }
 
-/* No more is taken than is used; under a budget a pool takes its memory in smaller pages. */
-double reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes)
+static struct reel_pool_options options_like(reel_pool *pool)
 {
-	reel_pool *like = tape->pool ? tape->pool : reel_pool_default();
-	uint64_t bytes = memory_bytes ? lesser(memory_bytes / 4, SAMPLE_BYTES) : SAMPLE_BYTES;
-	uint64_t piece_bytes;
 	struct reel_pool_options options = {.magazine_slabs = 1};
 	struct reel_pool_stats stats;
-	reel_pool *pool;
-	double seconds;
 
-	if (!like)
-		return 0;
-	reel_pool_get_stats(like, &stats);
+	if (!pool)
+		return options;
+	reel_pool_get_stats(pool, &stats);
 	options.slab_bytes = options.first_slab_bytes = (size_t)stats.slab_bytes;
 	if (stats.hard_budget != UINT64_MAX)
 		options.hard_budget = (size_t)stats.hard_budget;
+	return options;
+}
+
+/* No more is taken than is used; under a budget a pool takes its memory in smaller pages. */
+int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, double *seconds)
+{
+	struct reel_pool_options options = options_like(tape->pool);
+	uint64_t bytes = memory_bytes ? lesser(memory_bytes / 4, SAMPLE_BYTES) : SAMPLE_BYTES;
+	struct reel_pool_stats stats;
+	uint64_t piece_bytes;
+	reel_pool *pool;
+	int error = reel_pool_open(&pool, &options);
+
+	if (error)
+		return error;
+	reel_pool_get_stats(pool, &stats);
 	piece_bytes = lesser(stats.slab_bytes, MOST_PIECE_BYTES);
-	if (reel_pool_open(&pool, &options))
-		return 0;
-	seconds = measure(pool, piece_bytes, bytes / piece_bytes);
+	error = measure(pool, piece_bytes, bytes / piece_bytes, seconds);
 	reel_pool_close(pool);
-	return seconds;
+	return error;
 }

@@ -230,6 +230,7 @@ int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_mod
 			      .adjoint = adjoint, .most = costs->steps,
 			      .memory = costs->memory_bytes};
 	int error = costs->steps < 1 ? -EINVAL : reel_tape_error(tape);
+	struct reel_costs measured = *costs;
 
 	if (error)
 		return error;
@@ -242,9 +243,12 @@ int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_mod
 	else
 		error = save(&trial, trial.snapshot);
 	if (!error)
-		error = put_back(&trial, measure(&trial, costs));
+		error = put_back(&trial, measure(&trial, &measured));
 	if (!error)
-		costs->touch_seconds = reel_costs_measure_touch(tape, costs->memory_bytes);
+		error = reel_costs_measure_touch(tape, costs->memory_bytes,
+						 &measured.touch_seconds);
+	if (!error)
+		*costs = measured;
 	free(trial.snapshot);
 	free(trial.scratch);
 	return error;

@@ -449,10 +449,26 @@ static int measure_costs(void)
 	return reel_costs_measure(&costs, &tape, &model, NULL, &state, &adjoint);
 }
 
+/* Some of what a pool asks for it can do without, or get in another way. */
+static void measuring_says_that_it_has_no_memory(void)
+{
+	unsigned k = 0, refused = 0;
+	int error;
+
+	wrong = false;
+	do {
+		arm(++k, false);
+		error = measure_costs();
+		refused += error == -ENOMEM;
+		expect(!error || (plan.refused && error == -ENOMEM));
+	} while (plan.refused);
+	ok(!wrong && refused > 2, "measuring: memory runs out at %u of %u places", refused, k - 1);
+}
+
 static void a_choice_says_that_it_has_no_memory(void)
 {
-	int (*const uses[])(void) = {choose_by_cost, simulate_halving, measure_costs};
-	static const char *const names[] = {"costs", "halving", "measuring"};
+	int (*const uses[])(void) = {choose_by_cost, simulate_halving};
+	static const char *const names[] = {"costs", "halving"};
 
 	for (size_t i = 0; i < COUNT(uses); i++) {
 		unsigned k = 0;
@@ -493,6 +509,7 @@ int main(void)
 	memory_runs_out_anywhere(true, "one and all that follow are refused");
 	a_plan_says_that_it_has_no_memory();
 	a_choice_says_that_it_has_no_memory();
+	measuring_says_that_it_has_no_memory();
 	threads_need_the_first_arena_at_once();
 	the_default_pool_is_wanting();
 	address_space_is_limited();
