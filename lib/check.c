@@ -86,6 +86,24 @@ static bool owns(reel_tape *tape, const char *site)
 	return true;
 }
 
+/* Lost notes stay lost, until a rewind or a replay: else older ones would stand for them. */
+static bool cannot_note(reel_tape *tape, const char *site)
+{
+	reel_tape *entries = reel_check_entries(tape);
+
+	if (entries->refused == REEL_OUT_OF_STEP) {
+		reel_tape_fail(tape, entries->error,
+			       "push at %s refused: notes of earlier pushes could not be read back "
+			       "from the store: %s", site, reel_store_strerror(entries->error));
+		return false;
+	}
+	entries->refused = 0;
+	reel_tape_limits(entries);
+	reel_tape_fail(tape, entries->error, "push at %s refused: no room to note it: %s", site,
+		       reel_strerror(entries->error));
+	return false;
+}
+
 bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
 	struct note note = {site, type->name, (uint64_t)n * type->size, type->kind};
@@ -96,13 +114,7 @@ bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const cha
 	if (!owns(tape, site))
 		return false;
 	reel_push_record(entries, note, note);
-	if (!entries->error)
-		return true;
-	entries->refused = 0;
-	reel_tape_limits(entries);
-	reel_tape_fail(tape, entries->error, "push at %s refused: no room to note it: %s", site,
-		       reel_strerror(entries->error));
-	return false;
+	return !entries->error || cannot_note(tape, site);
 }
 
 void reel_check_undo(reel_tape *tape)

@@ -75,6 +75,18 @@ void reel_tape_restore(reel_tape *tape, struct reel_position position)
 		reel_tape_enter(tape, position.offset);
 }
 
+/* Where notes are lost, the tape goes back without them, and its next pop tells. */
+static bool is_noted(const reel_tape *entries, struct reel_position position)
+{
+	return on_tape(entries, position) || entries->refused == REEL_OUT_OF_STEP;
+}
+
+static void restore_notes(reel_tape *entries, struct reel_position position)
+{
+	if (on_tape(entries, position))
+		reel_tape_restore(entries, position);
+}
+
 int reel_tape_rewind(reel_tape *tape, reel_mark mark)
 {
 	reel_tape *entries = reel_check_entries(tape);
@@ -83,11 +95,11 @@ int reel_tape_rewind(reel_tape *tape, reel_mark mark)
 		return reel_tape_fail(tape, -EBUSY,
 				      "rewind to a mark from outside the innermost hold: "
 				      "release the hold first");
-	if (!on_tape(tape, mark.values) || (entries && !on_tape(entries, mark.ledger)))
+	if (!on_tape(tape, mark.values) || (entries && !is_noted(entries, mark.ledger)))
 		return reel_tape_fail(tape, -EINVAL,
 				      "rewind to a mark below which the tape has been popped");
 	reel_tape_restore(tape, mark.values);
 	if (entries)
-		reel_tape_restore(entries, mark.ledger);
+		restore_notes(entries, mark.ledger);
 	return 0;
 }

@@ -103,14 +103,16 @@ static bool window_serves(reel_tape *tape, size_t bytes)
 
 /*
  * An empty slab is left first: with none in between, a pop leaves one slab at
- * most, and what the pop before it gave stays readable on the spare.
+ * most, and what the pop before it gave stays readable on the spare. The one below
+ * may be lost.
  */
 static char *fresh_window(reel_tape *tape, size_t bytes)
 {
 	struct reel_slab *slab;
 
 	while (reel_window_filled(tape) == 0 && reel_tape_step_down(tape))
-		;
+		if (tape->refused)
+			return NULL;
 	slab = next_slab(tape, bytes);
 	if (!slab)
 		return NULL;

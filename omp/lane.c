@@ -246,12 +246,23 @@ void reel_lane_note_pair(reel_lane *lane, uint64_t first, uint64_t second)
 	push(lane, (struct reel_note){first, second});
 }
 
+/* What the lane pops from here on would be another value's. */
+static void report_loss(reel_lane *lane)
+{
+	if (lane->notes.error)
+		reel_lane_fail(lane, lane->notes.error, "a note could not be read back: %s",
+			       reel_strerror(lane->notes.error));
+}
+
 /* What a store could not bring back is a note that nobody asks for: all ones. */
 struct reel_note reel_lane_top(reel_lane *lane)
 {
-	if (lane->notes.error || !reel_tape_bytes(&lane->notes))
-		return (struct reel_note){~(uint64_t)0, 0};
-	return reel_look_record(&lane->notes, reel_note);
+	struct reel_note note = {~(uint64_t)0, 0};
+
+	if (!lane->notes.error && reel_tape_bytes(&lane->notes))
+		note = reel_look_record(&lane->notes, reel_note);
+	report_loss(lane);
+	return note;
 }
 
 bool reel_lane_take(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t *value)
@@ -269,10 +280,7 @@ struct reel_note reel_lane_take_pair(reel_lane *lane)
 {
 	struct reel_note pair = reel_pop_record(&lane->notes, reel_note);
 
-	if (lane->notes.error)
-		reel_lane_fail(lane, lane->notes.error,
-			       "a note could not be read back: %s",
-			       reel_strerror(lane->notes.error));
+	report_loss(lane);
 	return pair;
 }
 

@@ -20,6 +20,7 @@ enum { LATE_PLACES = 1 << 16, LATE_PENDING = 64 };
 
 struct late_place {
 	void *copy;
+	uint64_t header[REEL_HEADER_BYTES / 8];
 	size_t bytes;
 	bool under_way;
 	bool fails;
@@ -62,6 +63,7 @@ static inline int late_finish(struct late_store *late, reel_transfer *transfer, 
 	place->under_way = false;
 	if (get) {
 		memcpy(transfer->data, place->copy, place->bytes);
+		memcpy(transfer->header, place->header, sizeof place->header);
 		late->wrongs += place->bytes != transfer->bytes;
 		return 0;
 	}
@@ -125,6 +127,7 @@ static inline void late_put(reel_store *store, reel_transfer *transfer)
 	late->place[at].copy = malloc(transfer->bytes);
 	late->place[at].bytes = transfer->bytes;
 	memcpy(late->place[at].copy, transfer->data, transfer->bytes);
+	memcpy(late->place[at].header, transfer->header, sizeof transfer->header);
 	late->wrongs += late->place[at].under_way;
 	late->place[at].under_way = true;
 	transfer->place.location = at;

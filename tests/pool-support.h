@@ -154,10 +154,12 @@ static inline struct idle count_idle(struct reel_pool *pool, struct freelist *li
  */
 static inline bool pool_is_whole(struct reel_pool *pool)
 {
-	struct reel_pool_stats stats = stats_of(pool);
+	struct reel_pool_stats stats;
 	uint64_t slabs = 0, bytes = 0;
 
+	/* Above the soft budget, what comes back is given to the system. */
 	reel_pool_flush(pool);
+	stats = stats_of(pool);
 	for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_KINDS; kind++) {
 		bool chained = kind != REEL_SLAB_GIANT;
 		struct idle idle = count_idle(pool, &pool->warm[kind], kind, chained);

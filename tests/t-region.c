@@ -443,6 +443,42 @@ static void test_orders(void)
 	reel_lane_close(root);
 }
 
+/* What a lane pops after that could be another value's. */
+static void test_lost_notes(void)
+{
+	static const struct reel_fault_rule rule = {
+		.fault = REEL_FAULT_ERROR, .persistent = true, .error = -EIO};
+	struct reel_pool_options options = tiny_budget(16);
+	reel_pool *pool;
+	reel_lane *root;
+	reel_share share;
+
+	tap_case("lost notes");
+	record_reports();
+	if (reel_store_memory_open(&options.store, UINT64_MAX) ||
+	    reel_store_fault_open(&options.store, options.store, &rule, 1))
+		abort();
+	pool = open_pool(options);
+	root = open_root(pool);
+	share = reel_share_begin(reel_region_begin(root, 1), 0, 1);
+	reel_share_next(&share);
+	push_words(reel_lane_tape(share.lane), 0, 5);
+	for (int i = 0; i < 1000; i++)
+		reel_single(share.lane);
+	is_int(reel_region_end(share.region), 0, "notes that are stored");
+	share = reel_share_begin(reel_region_reverse(root), 0, 1);
+	reel_share_next(&share);
+	for (int i = 0; i < 1000 && !reel_lane_error(share.lane); i++)
+		reel_single_reverse(share.lane);
+	is_int(reel_lane_error(share.lane), -EIO, "and cannot be read back");
+	is_int(reel_tape_error(reel_lane_tape(share.lane)), -EIO, "are an error of the lane's tape");
+	ok(reel_pop(reel_lane_tape(share.lane), uint64_t) == UINT64_MAX, "which pops all ones");
+	is_int(reel_region_end(share.region), -EIO, "the region ends with it");
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+	close_pool(pool, "lost notes");
+}
+
 /* More turns than a phase's note can count. */
 static void test_many_notes(void)
 {
@@ -880,6 +916,7 @@ int main(void)
 	test_nested();
 	test_orders();
 	test_many_notes();
+	test_lost_notes();
 	test_stops();
 	test_short_lanes();
 	test_recomputing();

@@ -383,6 +383,87 @@ static void notes_come_back_from_the_store(void)
 	reel_set_error_handler(note_error, NULL);
 }
 
+/* So many are inside of the tape, while the last of their notes are on a slab that is stored. */
+#define INSIDE 15
+
+static reel_pool *pool_that_reads_nothing(void)
+{
+	static const struct reel_fault_rule rule = {
+		.fault = REEL_FAULT_ERROR, .persistent = true, .error = -EIO};
+	reel_store *store;
+
+	if (reel_store_memory_open(&store, UINT64_MAX) ||
+	    reel_store_fault_open(&store, store, &rule, 1))
+		abort();
+	return pool_of(1024, 12, store);
+}
+
+/* A push may not take the place of notes that are lost. */
+static void notes_that_are_lost_stay_lost(void)
+{
+	reel_pool *pool = pool_that_reads_nothing();
+	reel_tape tape = open_tape(pool, REEL_CHECKED);
+	reel_mark mark;
+
+	record_reports();
+	for (int i = 0; i < INSIDE; i++)
+		if (i % 2)
+			reel_push(&tape, i);
+		else
+			reel_push(&tape, (double)i);
+	mark = reel_tape_mark(&tape);
+	push_words(&tape, 0, 4000);
+	is_int(reel_tape_rewind(&tape, mark), 0, "a rewind to values that are there");
+	is_int(reel_tape_rewind(&tape, mark), 0, "and another one, though notes are lost");
+	reel_push(&tape, 1.5);
+	is_int(reported.error, -EIO, "a push that cannot be noted is refused");
+	ok(strstr(reported.message, "could not be read back"), "it is said why: %s",
+	   reported.message);
+	(void)reel_pop(&tape, double);
+	is_int(reel_tape_clear_error(&tape), -EIO, "the error is cleared");
+	(void)reel_pop(&tape, double);
+	ok(strstr(reported.message, "the note of its push could not be read back"),
+	   "and told again of a pop whose note is lost: %s", reported.message);
+	reel_tape_close(&tape);
+	close_pool(pool, "lost notes");
+	reel_set_error_handler(note_error, NULL);
+}
+
+/* So many fill four first slabs, and so many slabs. */
+static uint64_t words_of(uint64_t slabs)
+{
+	return INLINE_WORDS + 4 * 8 + slabs * 128;
+}
+
+#define OTHERS 7
+
+/* In a hold a push begins on a slab of its own; with none in between, it looks below first. */
+static void a_push_that_finds_a_slab_lost_is_refused(void)
+{
+	reel_pool *pool = pool_that_reads_nothing();
+	reel_tape tape = open_tape(pool, 0), other[OTHERS] = {0};
+
+	record_reports();
+	push_words(&tape, 0, words_of(3) + 1);
+	reel_tape_hold(&tape);
+	is_int(wrong_words(&tape, words_of(3), words_of(3) + 1), 0, "the last slab is popped");
+	for (unsigned i = 0; i < OTHERS; i++) {
+		other[i] = open_tape(pool, 0);
+		push_words(&other[i], 0, words_of(3) + 1);
+	}
+	reel_offload_settle(pool->offload);
+	for (unsigned i = 0; i < OTHERS; i++)
+		reel_tape_close(&other[i]);
+	is_int(reel_slab_state_of(tape.slab->below), REEL_SLAB_STORED, "the one below is stored");
+	ok(!reel_reserve(&tape, uint64_t, 8), "a push that finds that it is lost is refused");
+	is_int(reel_tape_error(&tape), -EIO, "with the error of the store");
+	ok(strstr(reported.message, "could not be read back"), "and told: %s", reported.message);
+	ok(reel_pop(&tape, uint64_t) == UINT64_MAX, "pops give all ones");
+	reel_tape_close(&tape);
+	close_pool(pool, "a push on what is lost");
+	reel_set_error_handler(note_error, NULL);
+}
+
 /* ---- Spans larger than a slab ---- */
 
 static bool giant_comes_and_goes(reel_tape *tape, size_t words)
@@ -557,6 +638,8 @@ int main(void)
 		tapes_at_random(THREADS, REEL_CHECKED, 120, seed);
 	}
 	notes_come_back_from_the_store();
+	notes_that_are_lost_stay_lost();
+	a_push_that_finds_a_slab_lost_is_refused();
 	giants_wait_for_room();
 	a_giant_of_the_last_page_is_refused();
 	giants_and_locked_memory();
