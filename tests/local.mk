@@ -96,6 +96,7 @@ dist_check_SCRIPTS += \
 	%D%/t-plan.sh \
 	%D%/t-readme.sh \
 	%D%/t-scale.sh \
+	%D%/t-stress.sh \
 	%D%/t-symbols.sh \
 	%D%/t-tsunami.sh \
 	%D%/t-tsunami-checkpoint.sh \

@@ -11,17 +11,26 @@
  * Most programs never name a pool: a tape that was opened without one, or is
  * simply all zero, uses the process's default pool.
  *
- * Who may call what at the same time (- is safe, X needs the caller's order):
+ * Who may call what at the same time as what (- is safe, X needs the caller's order):
  *
- *                        a tape's    pool_trim   pool_get_stats   pool_close
- *                        push, pop
- *   a tape's push, pop   - (1)       -           -                X
- *   reel_pool_trim       -           -           -                X
- *   reel_pool_get_stats  -           -           -                X
- *   reel_pool_close      X           X           X                X
+ *                         tape   hand-over  trim   stats  exit   fork   close
+ *   a tape's calls        - (1)
+ *   reel_tape_hand_over   - (1)  - (1)
+ *   reel_pool_trim        -      -          -
+ *   reel_pool_get_stats   -      -          -      -
+ *   a thread's exit       -      -          -      -      -
+ *   fork                  - (2)  - (2)      -      -      - (2)  -
+ *   reel_pool_close       X      X          X      X      X      X      X
  *
- *   (1) on different tapes of the same pool; one tape belongs to one thread
- *       at a time.
+ *   (1) on different tapes of the same pool; one tape belongs to one thread at a
+ *       time, and a hand-over is ordered by the caller.
+ *   (2) in the parent; for the child see below.
+ *
+ * A tape's calls are, inside: take a slab, give it back, grow; and with a store
+ * submit it, complete that, reclaim its frame, prefetch it, drop it. A thread's exit
+ * is a flush of its magazines. reel-stress (stress/pairs.c) runs each two of these that
+ * can meet at once, in 2, 3 and 8 threads; `reel-stress --list` says of the others why
+ * they cannot. A pool's budget stays as it was opened.
  *
  * fork: the child may go on with the tapes that the forking thread owned and
  * open new ones. A tape that another thread was using at that moment is not

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include <config.h>
+
+#include <getopt.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stress.h"
+
+/* A thread of a team is one more worker than its number; see tests/thread-team.h. */
+#define MOST_THREADS_GIVEN 16
+#define DEFAULT_SECONDS 300
+
+struct stress_options stress_options = {
+	.seconds = DEFAULT_SECONDS, .operations = 1000, .patience = 60, .pool_slabs = -1};
+
+static bool listing;
+static regex_t filter;
+
+static const struct {
+	const char *name;
+	void (*run)(struct stress_draw *draw);
+} cases[] = {
+	{"tapes", stress_tapes},
+	{"regions", stress_regions},
+	{"tasks", stress_tasks},
+};
+
+#define CASES COUNT_OF(cases)
+/* The pairs, which take turns as one. */
+#define PAIRS CASES
+
+static struct stress_result results[CASES + 1];
+
+static bool is_selected(const char *name)
+{
+	return !stress_options.only || regexec(&filter, name, 0, NULL, 0) == 0;
+}
+
+/* ---- Rounds ---- */
+
+/* Returns the next row that is selected from here on, or -1. */
+static int next_pair(unsigned from)
+{
+	const char *name;
+
+	for (; (name = stress_pair_name(from)); from++)
+		if (is_selected(name))
+			return (int)from;
+	return -1;
+}
+
+static void run_case(unsigned which, uint64_t seed)
+{
+	struct stress_draw draw = stress_draw(seed);
+
+	stress_report_round(cases[which].name, &draw);
+	cases[which].run(&draw);
+}
+
+/* One round of a case, or one row of the pairs. False: it has none that is selected. */
+static bool run_round(unsigned which, uint64_t seed, bool *all_rows)
+{
+	static unsigned next_row;
+	uint64_t operations = stress_operations(), faults = stress_faults;
+	int row;
+
+	if (which < PAIRS) {
+		if (!is_selected(cases[which].name))
+			return false;
+		run_case(which, seed);
+	} else {
+		row = next_pair(next_row);
+		if (row < 0)
+			row = next_pair(0);
+		if (row < 0)
+			return false;
+		stress_pair((unsigned)row, seed);
+		next_row = (unsigned)row + 1;
+		*all_rows |= next_pair(next_row) < 0;
+	}
+	results[which].rounds++;
+	results[which].operations += stress_operations() - operations;
+	results[which].faults += stress_faults - faults;
+	return true;
+}
+
+/* With --seconds 0 each case once, and each row of the pairs. */
+static bool is_over(uint64_t rounds, bool all_rows)
+{
+	if (stress_options.rounds)
+		return rounds >= stress_options.rounds;
+	if (stress_options.seconds > 0)
+		return stress_seconds() >= stress_options.seconds;
+	return all_rows;
+}
+
+static bool run_all(void)
+{
+	uint64_t rounds = 0;
+	bool any = false, all_rows = next_pair(0) < 0;
+
+	for (unsigned which = 0;; which = (which + 1) % (PAIRS + 1)) {
+		if (which == 0 && rounds && is_over(rounds, all_rows))
+			return true;
+		if (run_round(which, stress_options.seed + rounds, &all_rows)) {
+			rounds++;
+			any = true;
+			if (stress_options.rounds && is_over(rounds, all_rows))
+				return true;
+		}
+		if (which == PAIRS && !any)
+			return false;
+	}
+}
+
+static int list(void)
+{
+	const char *line;
+
+	for (unsigned i = 0; i < CASES; i++)
+		if (is_selected(cases[i].name))
+			puts(cases[i].name);
+	for (unsigned row = 0; (line = stress_pair_name(row)); row++)
+		if (is_selected(line))
+			puts(line);
+	for (unsigned i = 0; (line = stress_pair_absent(i)); i++)
+		if (is_selected(line))
+			printf("# %s\n", line);
+	return 0;
+}
+
+/* ---- Options ---- */
+
+static int help(void)
+{
+	puts("Usage: reel-stress [OPTION]...\n"
+	     "Many threads use small pools at random, until time is over or something is wrong.\n"
+	     "What each round does is drawn from its seed, unless an option says it.\n"
+	     "\n"
+	     "  --seed N          of the first round; each later one's is one more\n"
+	     "  --seconds S       how long: 300; 0: each case once\n"
+	     "  --rounds N        how many rounds instead\n"
+	     "  --operations N    of each thread in a round: 1000\n"
+	     "  --threads N       1 to 16\n"
+	     "  --pool-slabs N    memory for so many slabs; 0: no bound\n"
+	     "  --slab-bytes N    the size of a slab\n"
+	     "  --budget N        memory in bytes\n"
+	     "  --store TEXT      as reel_store_open() takes it, or: none, late\n"
+	     "  --fault-mix MIX   none, or KIND=N,...: one in N transfers; kinds: put, get, late,\n"
+	     "                    flip, misplace; vanish: after N puts\n"
+	     "  --only REGEX      only the cases whose names match\n"
+	     "  --patience S      a thread that does nothing for so long hangs: 60\n"
+	     "  --directory DIR   for stores in files; else TMPDIR, or /var/tmp\n"
+	     "  --json FILE       write the results, too\n"
+	     "  --pretend WHAT    go wrong on purpose, to see what is said: wrong, hang\n"
+	     "  --list            list the cases, and the pairs that cannot meet, with the reason\n"
+	     "  --help            this text");
+	return 0;
+}
+
+static int refuse(const char *what, const char *why)
+{
+	fprintf(stderr, "reel-stress: %s: %s; see reel-stress --help\n", what, why);
+	return 2;
+}
+
+/* A number that an option takes, from `least` to `most`. */
+struct number {
+	const char *name;
+	double least, most;
+	double value;
+};
+
+enum { SEED, SECONDS, ROUNDS, OPERATIONS, THREADS, POOL_SLABS, SLAB_BYTES, BUDGET, PATIENCE,
+       NUMBERS, STORE, FAULT_MIX, ONLY, DIRECTORY, JSON, PRETEND, LIST, HELP };
+
+static struct number numbers[NUMBERS] = {
+	[SEED] = {"seed", 0, 9e15, -1},
+	[SECONDS] = {"seconds", 0, 1e7, DEFAULT_SECONDS},
+	[ROUNDS] = {"rounds", 1, 1e12, 0},
+	[OPERATIONS] = {"operations", 1, 1e7, 1000},
+	[THREADS] = {"threads", 1, MOST_THREADS_GIVEN, 0},
+	[POOL_SLABS] = {"pool-slabs", 0, 1 << 20, -1},
+	[SLAB_BYTES] = {"slab-bytes", 64, 1 << 30, 0},
+	[BUDGET] = {"budget", 64, 1e15, 0},
+	[PATIENCE] = {"patience", 1, 1e6, 60},
+};
+
+static bool read_number(struct number *number, const char *text)
+{
+	char *end;
+
+	number->value = strtod(text, &end);
+	return *text && !*end && number->value >= number->least && number->value <= number->most;
+}
+
+static uint64_t seed_of_the_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000) % 1000000000000;
+}
+
+static void use_numbers(void)
+{
+	stress_options.seed = numbers[SEED].value < 0 ? seed_of_the_clock()
+						      : (uint64_t)numbers[SEED].value;
+	stress_options.seconds = numbers[SECONDS].value;
+	stress_options.rounds = (uint64_t)numbers[ROUNDS].value;
+	stress_options.operations = (unsigned)numbers[OPERATIONS].value;
+	stress_options.threads = (unsigned)numbers[THREADS].value;
+	stress_options.pool_slabs = (int64_t)numbers[POOL_SLABS].value;
+	stress_options.slab_bytes = (size_t)numbers[SLAB_BYTES].value;
+	stress_options.budget = (size_t)numbers[BUDGET].value;
+	stress_options.patience = (unsigned)numbers[PATIENCE].value;
+}
+
+static int use_text(int option, const char *text)
+{
+	struct stress_mix mix;
+
+	switch (option) {
+	case STORE:
+		stress_options.store = text;
+		return 0;
+	case FAULT_MIX:
+		stress_options.fault_mix = text;
+		return stress_mix_read(&mix, text) ? 0 : refuse(text, "no mix of faults");
+	case ONLY:
+		stress_options.only = text;
+		return regcomp(&filter, text, REG_EXTENDED | REG_NOSUB)
+			       ? refuse(text, "no regular expression") : 0;
+	case DIRECTORY:
+		stress_options.directory = text;
+		return 0;
+	case PRETEND:
+		stress_options.pretend = text;
+		return strcmp(text, "wrong") && strcmp(text, "hang")
+			       ? refuse(text, "neither wrong nor hang") : 0;
+	default:
+		stress_options.json = text;
+		return 0;
+	}
+}
+
+static int read_options(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"seed", 1, NULL, SEED},	     {"seconds", 1, NULL, SECONDS},
+		{"rounds", 1, NULL, ROUNDS},	     {"operations", 1, NULL, OPERATIONS},
+		{"threads", 1, NULL, THREADS},	     {"pool-slabs", 1, NULL, POOL_SLABS},
+		{"slab-bytes", 1, NULL, SLAB_BYTES}, {"budget", 1, NULL, BUDGET},
+		{"patience", 1, NULL, PATIENCE},     {"store", 1, NULL, STORE},
+		{"fault-mix", 1, NULL, FAULT_MIX},   {"only", 1, NULL, ONLY},
+		{"directory", 1, NULL, DIRECTORY},   {"json", 1, NULL, JSON},
+		{"pretend", 1, NULL, PRETEND},	     {"list", 0, NULL, LIST},
+		{"help", 0, NULL, HELP},
+		{0}};
+	int option, error = 0;
+
+	opterr = 0;
+	while (!error && (option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (option == HELP)
+			return -1;
+		if (option == LIST)
+			listing = true;
+		else if (option == '?')
+			error = refuse(argv[optind - 1],
+				       "no such option, or its argument is missing");
+		else if (option > NUMBERS)
+			error = use_text(option, optarg);
+		else if (!read_number(&numbers[option], optarg))
+			error = refuse(optarg, "out of range, or no number");
+	}
+	if (!error && optind < argc)
+		error = refuse(argv[optind], "no argument is taken");
+	use_numbers();
+	return error;
+}
+
+/* ---- The program ---- */
+
+/* The results of cases that ran. */
+static size_t gather(struct stress_result *ran)
+{
+	size_t count = 0;
+
+	for (unsigned i = 0; i <= PAIRS; i++) {
+		results[i].name = i < PAIRS ? cases[i].name : "pairs";
+		if (results[i].rounds)
+			ran[count++] = results[i];
+	}
+	return count;
+}
+
+int main(int argc, char **argv)
+{
+	struct stress_result ran[CASES + 1];
+	int status = read_options(argc, argv);
+
+	if (status)
+		return status < 0 ? help() : status;
+	if (stress_pairs_problem()) {
+		printf("not ok - the table of pairs: %s\n", stress_pairs_problem());
+		return 1;
+	}
+	if (listing)
+		return list();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("# reel-stress --seed %llu, with the list %s\n",
+	       (unsigned long long)stress_options.seed, reel_pool_implementation());
+	reel_set_error_handler(stress_note_error, NULL);
+	stress_report_deaths();
+	stress_watch_begin();
+	if (!run_all()) {
+		stress_watch_end();
+		return refuse(stress_options.only, "no case matches");
+	}
+	stress_watch_end();
+	return stress_report(ran, gather(ran)) ? 0 : 1;
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# reel-stress for hours: every ten seconds another seed, and so another choice of all that it draws.
+usage='Usage: stress/soak.sh [--minutes N] [PROGRAM [OPTION]...]
+
+Run reel-stress with a new seed every ten seconds, for 60 minutes or as long as is said, and stop
+at the first failure, which says how to run it again. PROGRAM: build/main/stress/reel-stress, or
+the one of another build. OPTIONs are its own. $SOAK_SEED: the first seed, else of the clock.'
+
+refuse() {
+	echo "soak.sh: $1; see stress/soak.sh --help" >&2
+	exit 2
+}
+
+minutes=60
+case $1 in
+--help)
+	echo "$usage"
+	exit
+	;;
+--minutes)
+	[ "$2" -gt 0 ] 2>/dev/null || refuse '--minutes takes a number above 0'
+	minutes=$2
+	shift 2
+	;;
+-*) refuse "$1: no such option" ;;
+esac
+program=${1:-$(dirname "$0")/../build/main/stress/reel-stress}
+[ $# -eq 0 ] || shift
+[ -x "$program" ] || refuse "$program is not there: build it first"
+
+summary=$(mktemp) || exit
+trap 'rm -f "$summary"' EXIT
+seed=${SOAK_SEED:-$(date +%s)}
+end=$(($(date +%s) + minutes * 60))
+runs=0 operations=0 faults=0
+
+# Of the summary, the first number of this name: that of the whole run.
+number() {
+	sed -n "1s/.*\"$1\": \\([0-9]*\\).*/\\1/p" "$summary"
+}
+
+while [ "$(date +%s)" -lt "$end" ]; do
+	"$program" --seed "$seed" --seconds 10 --json "$summary" "$@" || {
+		echo "# soak: failed in run $((runs + 1)), seed $seed, after $operations operations"
+		exit 1
+	}
+	runs=$((runs + 1))
+	operations=$((operations + $(number operations)))
+	faults=$((faults + $(number faults)))
+	seed=$((seed + 1000003))
+done
+echo "# soak: $runs runs, $operations operations, $faults faults as told, no failure"

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# reel-stress: its options, its table of pairs, and some seconds of each case. It is long by itself.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+stress=$BUILD_DIR/stress/reel-stress
+header=$SOURCE_DIR/include/reel/pool.h
+
+# refuses WHAT OPTION...
+refuses() {
+	what=$1
+	shift
+	is_refused '--help' "$stress" "$@"
+	ok $? "$what is refused"
+}
+
+refuses 'an unknown option' --fast
+refuses 'an option without its argument' --seed
+refuses 'no number' --threads many
+refuses 'a number out of range' --threads 17
+refuses 'no regular expression' --only '('
+refuses 'no mix of faults' --fault-mix put=often
+refuses 'an argument' tapes
+
+"$stress" --list >cases
+ok $? 'the table of pairs is complete'
+for case in tapes regions tasks; do
+	grep -qx "$case" cases
+	ok $? "there is a case $case"
+done
+[ "$(sort cases | uniq -d | wc -l)" -eq 0 ]
+ok $? 'no case comes twice'
+
+# Of n operations there are n (n + 1) / 2 pairs, with a row or with a reason.
+grep -o 'pairs/[a-z-]*/[a-z-]*' cases >pairs
+cut -d / -f 2 pairs | sort -u >operations
+n=$(wc -l <operations)
+[ "$n" -gt 0 ] && [ "$(wc -l <pairs)" -eq $((n * (n + 1) / 2)) ]
+ok $? "each pair of $n operations has a row, or a reason that it has none"
+! grep '^#' cases | grep -v '^# pairs/[a-z-]*/[a-z-]*: [a-z]'
+ok $? 'each reason is in words'
+
+sed -n '/Who may call what/,/fork: the child/p' "$header" >table
+while read -r operation; do
+	grep -q -w -e "$operation" table || echo "$operation"
+done <operations >unnamed
+is_empty unnamed 'the table in reel/pool.h names each operation'
+
+# Under ThreadSanitizer a round takes some times longer.
+seconds=2 operations=300
+[ -z "$TEST_BRIEF" ] || seconds=1 operations=40
+
+# runs WHAT OPTION...: it passes, says its seed first, and what it did.
+runs() {
+	what=$1
+	shift
+	"$stress" --directory "$PWD" --operations $operations --json summary "$@" >out 2>&1
+	ok $? "$what"
+	sed 's/^/# /' out
+}
+
+seed=$(date +%s)
+runs 'threads use tapes, lanes and tasks' \
+	--seed "$seed" --seconds $seconds --only 'tapes|regions|tasks'
+[ "$(head -n 1 out | grep -c -e "--seed $seed")" -eq 1 ]
+ok $? 'the seed is said first'
+[ "$(grep -c '^ok [123] - ' out)" -eq 3 ] && grep -qx '1\.\.3' out
+ok $? 'the summary has each case'
+grep -q "\"seed\": $seed, \"failed\": null" summary && [ "$(grep -c '"case": ' summary)" -eq 3 ]
+ok $? 'and so has the one in JSON'
+
+operations=$((operations / 20))
+runs 'each pair of operations, by 2, 3 and 8 threads' --seed "$seed" --seconds 0 --only pairs
+[ "$(grep -o '"rounds": [0-9]*' summary | head -n 1 | tr -dc 0-9)" -eq "$(grep -c '^pairs' cases)" ]
+ok $? 'no row was left out'
+
+"$stress" --seed 7 --rounds 3 --only '^tapes$' --store memory=64M --fault-mix get=4,flip=4 \
+	--pool-slabs 24 --threads 2 >out 2>&1
+ok $? 'a round of faults passes'
+faults=$(sed -n 's/^ok.*operations, \([0-9]*\) faults as told/\1/p' out)
+[ "${faults:-0}" -gt 10 ]
+ok $? "since they are told: $faults"
+
+"$stress" --seed 2 --rounds 1 --only '^tapes$' --threads 3 --store none --pool-slabs 0 \
+	--pretend wrong --json summary >out 2>&1
+[ $? -eq 1 ] && grep -q '^not ok - tapes: tape [0-9]*, position' out
+ok $? 'a wrong value is a failure'
+grep -q '^#   thread [1-3]: operation [0-9]*, [a-z]' out
+ok $? 'it is said what each thread did'
+grep -q '"failed": "tapes"' summary
+ok $? 'JSON says it too'
+sed -n 's/^# to run it again: reel-stress //p' out >again
+[ -s again ] && eval "$stress $(cat again)" >out 2>&1
+ok $? 'the command that runs it again is one'
+grep -q -e '--seed 2,' out
+ok $? 'and has the seed'
+
+"$stress" --rounds 1 --only '^tapes$' --threads 2 --pretend hang --patience 1 >out 2>&1
+[ $? -eq 1 ] && grep -q '^not ok - tapes: thread [12] hangs' out
+ok $? 'a thread that hangs is a failure'
+end
