@@ -11,6 +11,14 @@
 
 #include "tap/tap.h"
 
+/* Of ./check's stages but the first: what no build changes may be left out. */
+static inline bool is_brief(void)
+{
+	const char *brief = getenv("TEST_BRIEF");
+
+	return brief && *brief;
+}
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The first four slabs of a tape hold 8 words, all others 16. */

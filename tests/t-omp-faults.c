@@ -20,13 +20,6 @@
 
 static const int teams[] = {1, 2, 3, 5};
 
-static bool is_brief(void)
-{
-	const char *brief = getenv("TEST_BRIEF");
-
-	return brief && *brief;
-}
-
 /* ---- Two threads that push at the same time ---- */
 
 static void push_lanes(reel_lane *root, int lanes, int pushes)

@@ -195,8 +195,7 @@ static void test_pattern(const struct pattern *pattern, int times)
 
 int main(void)
 {
-	const char *brief = getenv("TEST_BRIEF");
-	int times = brief && *brief ? 8 : 50;
+	int times = is_brief() ? 8 : 50;
 
 	tap_begin();
 	if (OMP_IS_UNSEEN)
