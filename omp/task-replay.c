@@ -27,7 +27,6 @@ struct edge {
 
 /* What a task does with one address. */
 struct use {
-	struct use *next; /* of the same address, by a task that was made after */
 	const void *address;
 	struct job *job;
 	enum reel_dependence_kind kind;
@@ -144,26 +143,37 @@ static bool add_edges(struct group *group, int64_t uses)
 
 /* ---- Groups ---- */
 
-static int64_t count_uses(const reel_lane *parent, int64_t tasks)
+/* How many uses the jobs have. */
+static int64_t add_jobs(struct group *group, reel_lane *parent)
 {
-	const struct reel_task *task = parent->made;
 	int64_t uses = 0;
 
-	for (int64_t i = 0; i < tasks && task; i++, task = task->below)
+	while (parent->tasks_left > 0) {
+		struct reel_task *task = reel_task_take(parent);
+
+		if (!task)
+			break;
+		group->job[group->jobs++] = (struct job){
+			.group = group, .task = task, .uses = task->dependences};
 		uses += task->dependences;
+	}
+	group->left = group->jobs;
 	return uses;
 }
 
-static void add_job(struct group *group, struct reel_task *task, int64_t *uses)
+static void add_uses(struct group *group)
 {
-	struct job *job = &group->job[group->jobs++];
+	struct use *use = group->use;
 
-	*job = (struct job){.group = group, .task = task, .use = &group->use[*uses],
-			    .uses = task->dependences};
-	for (int i = 0; i < job->uses; i++)
-		job->use[i] = (struct use){.job = job, .address = task->dependence[i].address,
-					   .kind = task->dependence[i].kind};
-	*uses += job->uses;
+	for (int64_t k = 0; k < group->jobs; k++) {
+		struct job *job = &group->job[k];
+
+		job->use = use;
+		for (int i = 0; i < job->uses; i++)
+			*use++ = (struct use){.job = job,
+					      .address = job->task->dependence[i].address,
+					      .kind = job->task->dependence[i].kind};
+	}
 }
 
 static void close_group(struct group *group)
@@ -182,23 +192,20 @@ static int no_memory(struct group *group, reel_lane *parent)
 
 static int open_group(struct group *group, reel_lane *parent)
 {
-	int64_t tasks = parent->tasks_left, uses = 0;
-	int64_t all_uses = count_uses(parent, tasks);
+	int64_t uses;
 
-	group->job = malloc((size_t)(tasks + 1) * sizeof *group->job);
-	group->use = malloc((size_t)(all_uses + 1) * sizeof *group->use);
-	if (!group->job || !group->use)
+	group->job = malloc((size_t)(parent->tasks_left + 1) * sizeof *group->job);
+	if (!group->job)
 		return no_memory(group, parent);
-	while (parent->tasks_left > 0) {
-		struct reel_task *task = reel_task_take(parent);
-
-		if (!task) {
-			close_group(group);
-			return parent->tape.error;
-		}
-		add_job(group, task, &uses);
+	uses = add_jobs(group, parent);
+	if (parent->tasks_left) {
+		close_group(group);
+		return parent->tape.error;
 	}
-	group->left = group->jobs;
+	group->use = malloc((size_t)(uses + 1) * sizeof *group->use);
+	if (!group->use)
+		return no_memory(group, parent);
+	add_uses(group);
 	return add_edges(group, uses) ? 0 : no_memory(group, parent);
 }
 

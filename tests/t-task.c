@@ -237,6 +237,13 @@ static void test_graph(void)
 
 /* ---- Replay and errors ---- */
 
+static void count_task(void *context, reel_lane *task)
+{
+	(void)context;
+	(void)task;
+	atomic_fetch_add(&tree.tasks, 1);
+}
+
 static void test_replay(void)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -262,6 +269,32 @@ static void test_replay(void)
 	ok(slabs_in_use(pool) <= 1, "all memory is back, but for the root's own");
 	reel_lane_close(root);
 	close_pool(pool, "replay");
+}
+
+/* In a hold, tasks of later waits that have been reversed are still there. */
+static void test_replay_of_waits(void)
+{
+	static reel_dependence dependence[64];
+	reel_lane *root;
+
+	tap_case("replay of two waits");
+	reel_lane_open(&root, NULL, 0);
+	for (int i = 0; i < 64; i++)
+		dependence[i] = (reel_dependence){&graph.cell[i % CELLS], REEL_TASK_IN};
+	for (int wait = 0; wait < 2; wait++) {
+		for (int i = 0; i < 4; i++)
+			reel_task_begin(root, 1, dependence, wait ? 0 : 64);
+		reel_task_wait(root);
+	}
+	reel_lane_hold(root);
+	for (int times = 0; times < 2; times++) {
+		memset(&tree, 0, sizeof tree);
+		reel_lane_replay(root);
+		for (int wait = 0; wait < 2; wait++)
+			is_int(reel_tasks_reverse(root, count_task, NULL, 2, 0), 0, "reversed");
+		is_int(tree.tasks, 8, "every task of both, once more");
+	}
+	reel_lane_close(root);
 }
 
 static void leave_it(void *context, reel_lane *task)
@@ -311,6 +344,7 @@ int main(void)
 	test_tree();
 	test_graph();
 	test_replay();
+	test_replay_of_waits();
 	test_errors();
 	return tap_end();
 }
