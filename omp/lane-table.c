@@ -52,13 +52,22 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index)
 		      : NULL;
 }
 
-int32_t reel_lane_places(const reel_lane *parent)
+reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index)
 {
-	unsigned blocks = REEL_LANE_BLOCKS;
+	while (*index < INT32_MAX) {
+		unsigned block = block_of(*index);
+		reel_lane *lane;
 
-	while (blocks && !atomic_load_explicit(&parent->block[blocks - 1], memory_order_relaxed))
-		blocks--;
-	return (int32_t)(((uint32_t)1 << blocks) - 1);
+		/* Acquire: pairs with the release in block_at(). */
+		if (!atomic_load_explicit(&parent->block[block], memory_order_acquire)) {
+			*index = (int32_t)(((uint32_t)2 << block) - 1);
+			continue;
+		}
+		lane = reel_lane_find(parent, (*index)++);
+		if (lane)
+			return lane;
+	}
+	return NULL;
 }
 
 /* Threads that look for a lane to take may come for the same one. */

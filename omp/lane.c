@@ -92,8 +92,10 @@ static void end_hold(reel_lane *lane)
 
 static void close_children(reel_lane *lane)
 {
-	for (int32_t i = 0; i < reel_lane_places(lane); i++)
-		reel_lane_close(reel_lane_find(lane, i));
+	reel_lane *child;
+
+	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
+		reel_lane_close(child);
 	for (unsigned b = 0; b < REEL_LANE_BLOCKS; b++)
 		free(atomic_load_explicit(&lane->block[b], memory_order_relaxed));
 }
@@ -154,38 +156,32 @@ uint64_t reel_lane_height(const reel_tape *tape)
 bool reel_lane_is_empty(const reel_lane *lane)
 {
 	bool empty = reel_tape_is_empty(&lane->tape) && reel_tape_is_empty(&lane->notes);
+	const reel_lane *child;
 
-	for (int32_t i = 0; empty && i < reel_lane_places(lane); i++) {
-		const reel_lane *child = reel_lane_find(lane, i);
-
-		empty = !child || reel_lane_is_empty(child);
-	}
+	for (int32_t i = 0; empty && (child = reel_lane_next(lane, &i));)
+		empty = reel_lane_is_empty(child);
 	return empty;
+}
+
+/* In all lanes of the lane, its tasks' too. */
+static uint64_t inner_bytes(const reel_lane *lane, uint64_t (*bytes_of)(const reel_lane *lane))
+{
+	uint64_t bytes = reel_tasks_bytes(lane, bytes_of);
+	const reel_lane *child;
+
+	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
+		bytes += bytes_of(child);
+	return bytes;
 }
 
 uint64_t reel_lane_bytes(const reel_lane *lane)
 {
-	uint64_t bytes = reel_tape_bytes(&lane->tape) + reel_tasks_bytes(lane, reel_lane_bytes);
-
-	for (int32_t i = 0; i < reel_lane_places(lane); i++) {
-		const reel_lane *child = reel_lane_find(lane, i);
-
-		bytes += child ? reel_lane_bytes(child) : 0;
-	}
-	return bytes;
+	return reel_tape_bytes(&lane->tape) + inner_bytes(lane, reel_lane_bytes);
 }
 
 uint64_t reel_lane_note_bytes(const reel_lane *lane)
 {
-	uint64_t bytes = reel_tape_bytes(&lane->notes) +
-			 reel_tasks_bytes(lane, reel_lane_note_bytes);
-
-	for (int32_t i = 0; i < reel_lane_places(lane); i++) {
-		const reel_lane *child = reel_lane_find(lane, i);
-
-		bytes += child ? reel_lane_note_bytes(child) : 0;
-	}
-	return bytes;
+	return reel_tape_bytes(&lane->notes) + inner_bytes(lane, reel_lane_note_bytes);
 }
 
 /* ---- Errors ---- */
@@ -193,13 +189,11 @@ uint64_t reel_lane_note_bytes(const reel_lane *lane)
 int reel_lane_error(const reel_lane *lane)
 {
 	int error = reel_tape_error(&lane->tape);
+	const reel_lane *child;
 
 	error = error ? error : reel_tasks_error(lane);
-	for (int32_t i = 0; !error && i < reel_lane_places(lane); i++) {
-		const reel_lane *child = reel_lane_find(lane, i);
-
-		error = child ? reel_lane_error(child) : 0;
-	}
+	for (int32_t i = 0; !error && (child = reel_lane_next(lane, &i));)
+		error = reel_lane_error(child);
 	return error;
 }
 
@@ -276,7 +270,7 @@ bool reel_lane_take(reel_lane *lane, enum reel_note_kind kind, uint64_t number, 
 	return true;
 }
 
-struct reel_note reel_lane_take_pair(reel_lane *lane)
+struct reel_note reel_lane_pop(reel_lane *lane)
 {
 	struct reel_note pair = reel_pop_record(&lane->notes, reel_note);
 
@@ -290,13 +284,10 @@ static int all_children(reel_lane *lane, int (*verb)(reel_lane *lane),
 			int (*tasks_verb)(reel_lane *lane))
 {
 	int error = tasks_verb(lane);
+	reel_lane *child;
 
-	for (int32_t i = 0; !error && i < reel_lane_places(lane); i++) {
-		reel_lane *child = reel_lane_find(lane, i);
-
-		if (child)
-			error = verb(child);
-	}
+	for (int32_t i = 0; !error && (child = reel_lane_next(lane, &i));)
+		error = verb(child);
 	return error;
 }
 

@@ -53,6 +53,16 @@ struct reel_note {
 
 REEL_RECORD(reel_note, struct reel_note);
 
+static inline enum reel_note_kind reel_note_kind(struct reel_note note)
+{
+	return (enum reel_note_kind)(note.key & (((uint64_t)1 << REEL_KIND_BITS) - 1));
+}
+
+static inline uint64_t reel_note_number(struct reel_note note)
+{
+	return note.key >> REEL_KIND_BITS;
+}
+
 enum reel_region_state { REEL_ENDED, REEL_FORWARD, REEL_REVERSE_SWEEP, REEL_DEAD };
 
 struct reel_region {
@@ -148,9 +158,9 @@ void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, 
 void reel_lane_note_pair(reel_lane *lane, uint64_t first, uint64_t second);
 /* Pop what is on top, if it is this note; false: it is another one, or none, or no note is true. */
 bool reel_lane_take(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t *value);
-/* The top note, 0 if there is none; and pop two values, below one that was taken. */
+/* The top note, all ones if there is none; and pop it, or two values without a key. */
 struct reel_note reel_lane_top(reel_lane *lane);
-struct reel_note reel_lane_take_pair(reel_lane *lane);
+struct reel_note reel_lane_pop(reel_lane *lane);
 
 /* How high the tapes are, in an order that counts bits. */
 uint64_t reel_lane_height(const reel_tape *tape);
@@ -161,8 +171,8 @@ uint64_t reel_lane_height(const reel_tape *tape);
 reel_lane *reel_lane_child(reel_lane *parent, int32_t index);
 /* The same, or NULL if it is not there. */
 reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
-/* All places that may hold one: those below this. */
-int32_t reel_lane_places(const reel_lane *parent);
+/* The first one from *index on, which becomes the place behind it; NULL: there is none. */
+reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
 
 /* ---- phase.c ---- */
 

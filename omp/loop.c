@@ -229,7 +229,7 @@ static void reverse_computed(reel_loop *loop)
 	if (!reel_lane_take(loop->lane, REEL_NOTE_CUT, loop->lane->loop, &at))
 		return;
 	loop->at = (int64_t)at;
-	loop->run_end = (int64_t)reel_lane_take_pair(loop->lane).value;
+	loop->run_end = (int64_t)reel_lane_pop(loop->lane).value;
 	loop->runs = 1;
 }
 
@@ -319,7 +319,7 @@ static bool pop(reel_loop *loop)
 	if (!loop->runs)
 		return end_reverse(loop);
 	loop->runs--;
-	run = reel_lane_take_pair(loop->lane);
+	run = reel_lane_pop(loop->lane);
 	loop->first = (int64_t)run.key;
 	loop->end = (int64_t)run.value;
 	return loop->end > loop->first || end_reverse(loop);

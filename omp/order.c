@@ -8,9 +8,6 @@
 #include "observe.h"
 #include "wait.h"
 
-/* A turn may take as long as the program likes. */
-#define FEW_LOOKS 20
-
 void reel_order_note(reel_lane *lane, reel_order *order)
 {
 	/* Relaxed: the program's own section orders it. */
@@ -25,17 +22,17 @@ void reel_order_await(reel_lane *lane, reel_order *order)
 {
 	struct reel_note top = reel_lane_top(lane);
 	struct reel_omp_wait wait = {.word = &order->count,
-				     .value = (top.key >> REEL_KIND_BITS) + 1,
+				     .value = reel_note_number(top) + 1,
 				     .failed = lane->in ? &lane->in->failed : NULL,
-				     .looks = FEW_LOOKS};
+				     .looks = REEL_OMP_FEW_LOOKS};
 
 	REEL_OBSERVE(REEL_EVENT_ORDER_AWAIT, .lane = lane);
-	if ((top.key & 7) != REEL_NOTE_TURN || top.value != (uint64_t)(uintptr_t)order) {
+	if (reel_note_kind(top) != REEL_NOTE_TURN || top.value != (uint64_t)(uintptr_t)order) {
 		reel_lane_fail(lane, -EBADMSG,
 			       "it waits for a turn in an order that it did not note last");
 		return;
 	}
-	(void)reel_lane_take_pair(lane);
+	(void)reel_lane_pop(lane);
 	if (reel_omp_await(&wait))
 		lane->turns++;
 	else

@@ -65,18 +65,18 @@ static uint64_t note_height(const reel_lane *lane, uint64_t notes)
 void reel_phase_reopen(reel_lane *lane, uint64_t phase)
 {
 	struct reel_note top = reel_lane_top(lane);
-	uint64_t number = top.key >> REEL_KIND_BITS;
+	uint64_t number = reel_note_number(top);
 	uint64_t mask = ((uint64_t)1 << REEL_PHASE_BITS) - 1;
 	uint64_t ahead = (number - phase) & mask;
 
 	reel_phase_open(lane, phase);
-	if ((top.key & 7) != REEL_NOTE_PHASE || ahead > mask / 2)
+	if (reel_note_kind(top) != REEL_NOTE_PHASE || ahead > mask / 2)
 		return;
 	if (ahead) {
 		reel_lane_fail(lane, -EBADMSG, "a phase that was recorded was not reversed");
 		return;
 	}
-	(void)reel_lane_take_pair(lane);
+	(void)reel_lane_pop(lane);
 	lane->height = top.value;
 	lane->note_height = note_height(lane, number >> REEL_PHASE_BITS);
 }

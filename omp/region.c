@@ -67,6 +67,13 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 
 /* ---- Regions ---- */
 
+/* Relaxed: the threads that look at them are still to come. */
+static void clear_barriers(reel_region *region)
+{
+	atomic_store_explicit(&region->arrivals, 0, memory_order_relaxed);
+	atomic_store_explicit(&region->passed, 0, memory_order_relaxed);
+}
+
 static reel_region *region_of(reel_lane *parent)
 {
 	reel_region *region = parent->region;
@@ -89,9 +96,7 @@ static reel_region *dead_region(void)
 
 	region.parent = reel_lane_refusing();
 	region.state = REEL_DEAD;
-	/* Relaxed: the threads that come to it are still to start. */
-	atomic_store_explicit(&region.arrivals, 0, memory_order_relaxed);
-	atomic_store_explicit(&region.passed, 0, memory_order_relaxed);
+	clear_barriers(&region);
 	return &region;
 }
 
@@ -113,8 +118,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
-	atomic_store_explicit(&region->arrivals, 0, memory_order_relaxed);
-	atomic_store_explicit(&region->passed, 0, memory_order_relaxed);
+	clear_barriers(region);
 	return region;
 }
 
@@ -151,16 +155,16 @@ static bool take_region(reel_region *region)
 {
 	reel_lane *parent = region->parent;
 	struct reel_note top = reel_lane_top(parent), pair;
-	uint64_t number = top.key >> REEL_KIND_BITS;
+	uint64_t number = reel_note_number(top);
 
-	if ((top.key & 7) != REEL_NOTE_REGION || number >> 33) {
+	if (reel_note_kind(top) != REEL_NOTE_REGION || number >> 33) {
 		reel_lane_fail(parent, -EBADMSG,
 			       "a region is reversed where none was recorded: reverse loops, "
 			       "sections and regions in the opposite order");
 		return false;
 	}
-	(void)reel_lane_take_pair(parent);
-	pair = reel_lane_take_pair(parent);
+	(void)reel_lane_pop(parent);
+	pair = reel_lane_pop(parent);
 	if (!parent->tape.error && pair.value != reel_lane_height(&parent->tape)) {
 		reel_lane_fail(parent, -EBADMSG,
 			       "a region is reversed with %" PRIu64 " bytes of values on its "

@@ -13,7 +13,6 @@
 #define YIELDS 80
 /* Some ten microseconds. */
 #define LOOKS 1000
-#define FEW_LOOKS 20
 
 /* Threads sleep at one of these places, by the address of what they wait for. */
 #define PLACES 64
@@ -118,5 +117,5 @@ unsigned reel_omp_looks(int threads)
 		known = sysconf(_SC_NPROCESSORS_ONLN);
 		atomic_store_explicit(&processors, known, memory_order_relaxed);
 	}
-	return threads <= known ? LOOKS : FEW_LOOKS;
+	return threads <= known ? LOOKS : REEL_OMP_FEW_LOOKS;
 }
