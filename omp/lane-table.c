@@ -6,13 +6,10 @@
 
 #include <stdlib.h>
 
+/* Lane i is in the block of the highest bit of i + 1. */
 static unsigned block_of(int32_t index)
 {
-	unsigned block = 0;
-
-	while (((uint32_t)index + 1) >> (block + 1))
-		block++;
-	return block;
+	return 31 - (unsigned)__builtin_clz((uint32_t)index + 1);
 }
 
 static uint32_t place_in(int32_t index, unsigned block)
@@ -52,22 +49,37 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index)
 		      : NULL;
 }
 
+static int32_t first_of(unsigned block)
+{
+	return (int32_t)(((uint32_t)1 << block) - 1);
+}
+
+static reel_lane *next_in(reel_lane_place *places, unsigned block, int32_t *index)
+{
+	reel_lane *lane = NULL;
+
+	/* Acquire: pairs with the release in reel_lane_child(). */
+	while (!lane && *index < first_of(block + 1))
+		lane = atomic_load_explicit(&places[place_in((*index)++, block)],
+					    memory_order_acquire);
+	return lane;
+}
+
 reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index)
 {
-	while (*index < INT32_MAX) {
-		unsigned block = block_of(*index);
-		reel_lane *lane;
+	reel_lane *lane = NULL;
 
+	for (unsigned block = block_of(*index); !lane && block < REEL_LANE_BLOCKS; block++) {
 		/* Acquire: pairs with the release in block_at(). */
-		if (!atomic_load_explicit(&parent->block[block], memory_order_acquire)) {
-			*index = (int32_t)(((uint32_t)2 << block) - 1);
-			continue;
-		}
-		lane = reel_lane_find(parent, (*index)++);
-		if (lane)
-			return lane;
+		reel_lane_place *places = atomic_load_explicit(&parent->block[block],
+							       memory_order_acquire);
+
+		if (places)
+			lane = next_in(places, block, index);
+		if (!lane)
+			*index = first_of(block + 1);
 	}
-	return NULL;
+	return lane;
 }
 
 /* Threads that look for a lane to take may come for the same one. */
