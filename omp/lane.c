@@ -199,21 +199,22 @@ int reel_lane_error(const reel_lane *lane)
 
 void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 {
+	reel_region *region = reel_lane_region(lane);
 	char message[400];
 	va_list arguments;
 	int length = 0;
 
-	if (lane->in) {
+	if (region) {
 		length = snprintf(message, sizeof message, "lane %d of %d: ", (int)lane->index,
 				  (int)lane->count);
 		/* Sequentially consistent: pairs with is_over() in wait.c. */
-		atomic_store_explicit(&lane->in->failed, true, memory_order_seq_cst);
+		atomic_store_explicit(&region->failed, true, memory_order_seq_cst);
 	}
 	va_start(arguments, format);
 	vsnprintf(message + length, sizeof message - (size_t)length, format, arguments);
 	va_end(arguments);
 	reel_tape_give_up(&lane->tape, error, message);
-	if (lane->in)
+	if (region)
 		reel_omp_wake_all();
 }
 

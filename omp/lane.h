@@ -66,17 +66,20 @@ static inline uint64_t reel_note_number(struct reel_note note)
 enum reel_region_state { REEL_ENDED, REEL_FORWARD, REEL_REVERSE_SWEEP, REEL_DEAD };
 
 struct reel_region {
+	/* What a thread reads when it comes for a lane, in 64 bytes: each region changes it. */
 	reel_lane *parent;
-	enum reel_region_state state;
 	uint64_t visit; /* how often a region of the parent was begun, in either sweep */
 	uint64_t first_phase, phases;
 	uint64_t first_loop, loops;
-	bool has_orders;
-	bool refused; /* for want of threads: the lanes are as they were */
+	enum reel_region_state state;
 	/* 0: a team has still to come. Relaxed: all threads set it to the same. */
 	_Atomic int32_t lanes;
+	bool has_orders;
+	bool refused; /* for want of threads: the lanes are as they were */
 	_Atomic bool failed; /* a lane has: others do not wait for it */
 	_Atomic bool lacks_lane; /* there was no memory for one, at least for a phase */
+
+	int64_t rounds; /* of all regions before it: less than this */
 
 	/*
 	 * Which of the loops that lanes share is the present one, and how many of its chunks
@@ -104,40 +107,57 @@ struct reel_lane_hold {
 };
 
 struct reel_lane {
-	reel_tape tape;
-	reel_tape notes;
-
-	reel_region *in; /* NULL: a root, or a task */
-	reel_lane *parent;
-	int32_t index, count;
-	uint64_t visit;
+	/*
+	 * All that the thread that ends a region reads of a lane, in 64 bytes. The lane's own
+	 * thread has left its last phase then, as a rule, and so need not give up the lines
+	 * of its tapes.
+	 */
+	reel_region *in; /* that it came to last; NULL: a root, or a task */
+	uint64_t visit;  /* which of the region's */
 	uint64_t phase;
-	uint64_t loop;      /* the present one, or the last one */
-	uint64_t shared;    /* loops that lanes share, begun in this region in either sweep */
-	uint64_t unreached; /* reverse sweep: loops ahead that it had not come to */
-	uint64_t ahead;     /* loops that were begun since and are not reversed */
-	uint64_t height, note_height; /* where the phase began */
-	bool has_orders;
-	int32_t open_loops;
-	int32_t turns; /* that it waited for and has not ended */
-
-	/* As a parent: how many there are in all that is recorded. */
-	uint64_t phases, loops;
-	_Atomic(reel_lane_place *) block[REEL_LANE_BLOCKS];
-	reel_region *region;
-	struct reel_lane_hold *hold;
-	int32_t holds;
-	struct reel_task *made; /* its tasks, the last one first */
-	uint64_t waits;         /* how often it has waited for them */
-	int64_t tasks_left;     /* made since the last wait, and not reversed */
-	struct reel_task *task; /* that it is the lane of; NULL: none */
-
+	uint64_t loop;   /* the present one, or the last one */
 	/*
 	 * The last round in which a thread took it, and one. Relaxed: rounds are apart by
 	 * a barrier, and within one a lane is taken once.
 	 */
-	alignas(REEL_APART) _Atomic int64_t taken;
+	_Atomic int64_t taken;
+	int32_t error; /* when it left its phase */
+	bool left_phase;
+	bool has_orders;
+	int32_t index, count;
+
+	/* The lane's own thread's. */
+	alignas(REEL_APART / 2) reel_tape tape;
+	reel_tape notes;
+	uint64_t height, note_height; /* where the phase began */
+	uint64_t shared;    /* loops that lanes share, begun in this region in either sweep */
+	uint64_t unreached; /* reverse sweep: loops ahead that it had not come to */
+	uint64_t ahead;     /* loops that were begun since and are not reversed */
+	int32_t open_loops;
+	int32_t turns; /* that it waited for and has not ended */
+	struct reel_task *made; /* its tasks, the last one first */
+	uint64_t waits;         /* how often it has waited for them */
+	int64_t tasks_left;     /* made since the last wait, and not reversed */
+	struct reel_task *task; /* that it is the lane of; NULL: none */
+	struct reel_lane_hold *hold;
+	int32_t holds;
+
+	/* As a parent: how many there are in all that is recorded. */
+	uint64_t phases, loops;
+	reel_region *region;
+
+	/* Read by threads that come for its lanes. */
+	alignas(REEL_APART) reel_lane *parent;
+	_Atomic(reel_lane_place *) block[REEL_LANE_BLOCKS];
 };
+
+/* The region that it is in now; NULL: none. */
+static inline reel_region *reel_lane_region(const reel_lane *lane)
+{
+	reel_region *region = lane->in;
+
+	return region && region->state != REEL_ENDED && region->visit == lane->visit ? region : NULL;
+}
 
 /* ---- lane.c ---- */
 
@@ -177,10 +197,14 @@ reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
 /* ---- phase.c ---- */
 
 void reel_phase_open(reel_lane *lane, uint64_t phase);
-void reel_phase_close(reel_lane *lane);
-/* The same phase in the reverse sweep; and all of it has been reversed, or it is an error. */
+/* The same phase in the reverse sweep. */
 void reel_phase_reopen(reel_lane *lane, uint64_t phase);
-void reel_phase_leave(reel_lane *lane);
+/*
+ * Leave it, unless that has been done: what was recorded is noted, or all of it has been
+ * reversed, else it is an error. The thread that is done with a lane does so, or who comes
+ * next: another one, or the one that ends the region.
+ */
+void reel_phase_leave(const reel_region *region, reel_lane *lane);
 /* Which phase a round is, in the region's direction; and bring a lane to it. */
 uint64_t reel_phase_of(const reel_region *region, int64_t round);
 void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round);

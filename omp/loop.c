@@ -187,12 +187,13 @@ static int64_t chunk_size(const reel_loop *loop, reel_dealing dealing)
 /* What is in no region has one lane, and all of the loop. */
 static reel_loop begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
 {
+	bool in_region = reel_lane_region(lane) != NULL;
 	reel_loop loop = {.lane = lane, .low = low, .high = high, .kind = dealing.kind,
-			  .noted = dealing.noted, .lanes = lane->in ? lane->count : 1};
+			  .noted = dealing.noted, .lanes = in_region ? lane->count : 1};
 
-	if (!lane->in)
+	if (!in_region)
 		loop.kind = REEL_STATIC_LOOP;
-	loop.chunk = lane->in ? chunk_size(&loop, dealing) : 0;
+	loop.chunk = in_region ? chunk_size(&loop, dealing) : 0;
 	lane->open_loops++;
 	return loop;
 }
@@ -205,7 +206,7 @@ reel_loop reel_loop_begin(reel_lane *lane, reel_dealing dealing, int64_t low, in
 	lane->ahead++;
 	loop.state = loop.kind == REEL_STATIC_LOOP ? COMPUTE : SHARE;
 	lane->shared += loop.state == SHARE;
-	loop.at = lane->in ? lane->index : 0;
+	loop.at = reel_lane_region(lane) ? lane->index : 0;
 	return loop;
 }
 

@@ -21,9 +21,10 @@ void reel_order_note(reel_lane *lane, reel_order *order)
 void reel_order_await(reel_lane *lane, reel_order *order)
 {
 	struct reel_note top = reel_lane_top(lane);
+	reel_region *region = reel_lane_region(lane);
 	struct reel_omp_wait wait = {.word = &order->count,
 				     .value = reel_note_number(top) + 1,
-				     .failed = lane->in ? &lane->in->failed : NULL,
+				     .failed = region ? &region->failed : NULL,
 				     .looks = REEL_OMP_FEW_LOOKS};
 
 	REEL_OBSERVE(REEL_EVENT_ORDER_AWAIT, .lane = lane);

@@ -18,6 +18,7 @@
 void reel_phase_open(reel_lane *lane, uint64_t phase)
 {
 	lane->phase = phase;
+	lane->left_phase = false;
 	lane->height = reel_lane_height(&lane->tape);
 	lane->note_height = reel_tape_bytes(&lane->notes);
 }
@@ -43,9 +44,8 @@ static void check_loops(reel_lane *lane)
 	lane->open_loops = 0;
 }
 
-void reel_phase_close(reel_lane *lane)
+static void close_phase(reel_lane *lane)
 {
-	check_loops(lane);
 	if (reel_lane_height(&lane->tape) == lane->height &&
 	    reel_tape_bytes(&lane->notes) == lane->note_height)
 		return;
@@ -98,11 +98,10 @@ static void report_height(reel_lane *lane, uint64_t height)
 		       (bits + 63) / 64, less ? "less" : "more");
 }
 
-void reel_phase_leave(reel_lane *lane)
+static void check_reversed(reel_lane *lane)
 {
 	uint64_t height = reel_lane_height(&lane->tape);
 
-	check_loops(lane);
 	if (lane->tape.error)
 		return;
 	if (height != lane->height)
@@ -110,6 +109,25 @@ void reel_phase_leave(reel_lane *lane)
 	else if (notes_are_left(lane))
 		reel_lane_fail(lane, -EBADMSG,
 			       "a loop, section or region that was recorded was not reversed");
+}
+
+static void leave(const reel_region *region, reel_lane *lane)
+{
+	check_loops(lane);
+	if (region->state == REEL_FORWARD)
+		close_phase(lane);
+	else
+		check_reversed(lane);
+	lane->error = reel_lane_error(lane);
+	lane->left_phase = true;
+}
+
+void reel_phase_leave(const reel_region *region, reel_lane *lane)
+{
+	if (lane->left_phase)
+		return;
+	leave(region, lane);
+	reel_tape_hand_over(&lane->tape);
 }
 
 static int64_t round_of(const reel_region *region, const reel_lane *lane)
@@ -132,23 +150,23 @@ void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round)
 {
 	if (round <= round_of(region, lane))
 		return;
-	if (region->state == REEL_FORWARD) {
-		reel_phase_close(lane);
+	reel_phase_leave(region, lane);
+	if (region->state == REEL_FORWARD)
 		reel_phase_open(lane, reel_phase_of(region, round));
-	} else {
-		reel_phase_leave(lane);
+	else
 		reel_phase_reopen(lane, reel_phase_of(region, round));
-	}
 }
 
 void reel_lane_phase(reel_lane *lane)
 {
+	reel_region *region = reel_lane_region(lane);
+
 	REEL_OBSERVE(REEL_EVENT_LANE_PHASE, .lane = lane);
-	if (!lane->in || lane->in->state != REEL_FORWARD) {
+	if (!region || region->state != REEL_FORWARD) {
 		reel_lane_fail(lane, -EINVAL,
 			       "a phase ends outside of the forward sweep of a region");
 		return;
 	}
-	reel_phase_close(lane);
+	leave(region, lane);
 	reel_phase_open(lane, lane->phase + 1);
 }

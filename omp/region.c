@@ -212,7 +212,7 @@ static void measure_forward(reel_region *region, reel_lane *lane)
 
 	if (!lane)
 		return;
-	reel_phase_close(lane);
+	reel_phase_leave(region, lane);
 	phases = lane->phase - region->first_phase + 1;
 	loops = lane->loop - region->first_loop;
 	if (phases > region->phases)
@@ -225,18 +225,19 @@ static void measure_forward(reel_region *region, reel_lane *lane)
 static int end_lane(reel_region *region, reel_lane *lane)
 {
 	uint64_t last = region->first_loop + region->loops;
+	/* Relaxed: the threads have joined. */
+	int64_t rounds = atomic_load_explicit(&lane->taken, memory_order_relaxed);
 
+	if (rounds > region->rounds)
+		region->rounds = rounds;
 	if (region->state == REEL_REVERSE_SWEEP) {
 		reel_phase_go_to(region, lane, (int64_t)region->phases - 1);
-		reel_phase_leave(lane);
+		reel_phase_leave(region, lane);
 	} else if (lane->loop != last) {
 		reel_lane_note(lane, REEL_NOTE_SHORT, last, last - lane->loop);
+		lane->error = reel_lane_error(lane);
 	}
-	reel_tape_hand_over(&lane->tape);
-	/* Relaxed: the threads have joined. */
-	atomic_store_explicit(&lane->taken, 0, memory_order_relaxed);
-	lane->in = NULL;
-	return reel_lane_error(lane);
+	return lane->error;
 }
 
 static int end_lanes(reel_region *region)

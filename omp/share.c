@@ -56,9 +56,10 @@ reel_share reel_share_begin(reel_region *region, int thread, int threads)
 	return share;
 }
 
-/* A lane is taken once in each round. */
-static bool take(reel_lane *lane, int64_t round)
+/* A lane is taken once in each round: they are counted through all regions of the parent. */
+static bool take(const reel_share *share, reel_lane *lane)
 {
+	int64_t round = share->region->rounds + share->round;
 	/* Relaxed: what the lane holds comes through the barrier between two rounds. */
 	int64_t before = atomic_load_explicit(&lane->taken, memory_order_relaxed);
 
@@ -86,17 +87,33 @@ static int32_t next_free(reel_share *share, int32_t lanes)
 
 		if (!lane)
 			reel_region_lacks_lane(share->region);
-		else if (take(lane, share->round))
+		else if (take(share, lane))
 			return index;
 	}
 	return lanes;
 }
 
+/*
+ * The thread is done with its lane; this is when the lane's lines are in its cache. Not so, if
+ * tasks of the lane may still run.
+ */
+static void let_go(reel_share *share)
+{
+	reel_lane *lane = share->lane;
+
+	if (!lane || lane->made)
+		return;
+	reel_phase_leave(share->region, lane);
+	if (lane == reel_lane_refusing())
+		lane->in = NULL; /* the lane outlives the region */
+}
+
 bool reel_share_next(reel_share *share)
 {
-	int32_t lanes = reel_region_lanes(share->region);
-	int32_t index = share->threads < lanes ? next_free(share, lanes) : own(share, lanes);
+	int32_t lanes = reel_region_lanes(share->region), index;
 
+	let_go(share);
+	index = share->threads < lanes ? next_free(share, lanes) : own(share, lanes);
 	share->lane = index < lanes ? reel_region_enter(share->region, index, share->round) : NULL;
 	REEL_OBSERVE(REEL_EVENT_NEXT, .region = share->region, .lane = share->lane);
 	return share->lane != NULL;
@@ -141,6 +158,7 @@ static void pass_barrier(reel_share *share)
 void reel_share_barrier(reel_share *share)
 {
 	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
+	let_go(share);
 	if (share->threads > 1)
 		pass_barrier(share);
 	next_phase(share);

@@ -70,7 +70,8 @@
  * program; they are for one thread where it is compiled without OpenMP.
  *
  * Threads. A region is begun, reversed and ended by the thread that owns the parent. A lane
- * is used by the thread that took it, one at a time; between phases it may change.
+ * is used by the thread that took it, until that asks for the next one; between phases it may
+ * change.
  *
  * Errors stick, as on tapes: a lane with an error pops all ones (quiet NaN), and the end of
  * the region returns it. A lane for which there was no memory is one that has an error, or is
