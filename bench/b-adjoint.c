@@ -26,12 +26,14 @@ struct pattern {
 	unsigned threads;
 };
 
+struct lane;
+
 struct way {
 	const char *name;
 	enum reel_adjoint_policy policy;
-	bool plain;
-	bool by_span;
-	/* Open while a case is measured. */
+	/* By a pointer: its loop is compiled, and lies in memory, the same for all ways. */
+	void (*add)(const struct lane *lane, const uint32_t *index);
+	/* Open while a case is measured; NULL: a plain one. */
 	reel_adjoint *adjoint;
 };
 
@@ -48,11 +50,11 @@ struct lane {
 	unsigned number;
 };
 
-static void add_plainly(const uint32_t *index, size_t n)
+static void add_plainly(const struct lane *lane, const uint32_t *index)
 {
 	double *array = bench.array;
 
-	for (size_t k = 0; k < n; k++)
+	for (size_t k = 0; k < lane->n; k++)
 		array[index[k]] += 1.5;
 }
 
@@ -71,10 +73,11 @@ static void add(const struct lane *lane, const uint32_t *index)
 		reel_adjoint_add(&view, index[k], 1.5);
 }
 
-static void add_by_span(const struct lane *lane)
+static void add_by_span(const struct lane *lane, const uint32_t *index)
 {
 	reel_adjoint_view view = view_of(lane);
 
+	(void)index;
 	for (size_t k = 0; k < lane->n; k += bench.pattern->elements) {
 		double *span = reel_adjoint_span(&view, 0, bench.pattern->elements);
 
@@ -89,14 +92,9 @@ static void *run_lane(void *argument)
 	const uint32_t *index = bench.indices + lane->number * ADDS;
 	unsigned threads = bench.pattern->threads;
 
-	if (lane->way->plain) {
-		add_plainly(index, lane->n);
+	lane->way->add(lane, index);
+	if (!lane->way->adjoint)
 		return NULL;
-	}
-	if (lane->way->by_span)
-		add_by_span(lane);
-	else
-		add(lane, index);
 	if (threads > 1)
 		pthread_barrier_wait(&bench.barrier);
 	reel_adjoint_reduce(lane->way->adjoint, lane->number, threads);
@@ -109,14 +107,14 @@ static double run(void *context, size_t n)
 	struct lane lanes[LANES] = {{way, n, 0}, {way, n, 1}};
 	pthread_t other;
 
-	if (!way->plain && reel_adjoint_begin(way->adjoint, LANES))
+	if (way->adjoint && reel_adjoint_begin(way->adjoint, LANES))
 		abort();
 	if (bench.pattern->threads > 1 && pthread_create(&other, NULL, run_lane, &lanes[1]))
 		abort();
 	run_lane(&lanes[0]);
 	if (bench.pattern->threads > 1)
 		pthread_join(other, NULL);
-	if (!way->plain)
+	if (way->adjoint)
 		reel_adjoint_end(way->adjoint);
 	return bench.array[0];
 }
@@ -142,11 +140,11 @@ static void choose_indices(const struct pattern *pattern)
 static void measure(const struct pattern *pattern)
 {
 	static struct way ways[] = {
-		{.name = "plain", .plain = true},
-		{.name = "OWNER", .policy = REEL_ADJOINT_OWNER},
-		{.name = "PRIVATE", .policy = REEL_ADJOINT_PRIVATE},
-		{.name = "ATOMIC", .policy = REEL_ADJOINT_ATOMIC},
-		{.name = "PRIVATE, span", .policy = REEL_ADJOINT_PRIVATE, .by_span = true},
+		{.name = "plain", .add = add_plainly},
+		{.name = "OWNER", REEL_ADJOINT_OWNER, add},
+		{.name = "PRIVATE", REEL_ADJOINT_PRIVATE, add},
+		{.name = "ATOMIC", REEL_ADJOINT_ATOMIC, add},
+		{.name = "PRIVATE, span", REEL_ADJOINT_PRIVATE, add_by_span},
 	};
 	struct measure_variant variants[COUNT_OF(ways)] = {{0}};
 	struct bench_case one = {pattern->name, variants, COUNT_OF(ways), 0, {ADDS}, ADDS, 15};
@@ -163,8 +161,9 @@ static void measure(const struct pattern *pattern)
 
 		variants[w] = (struct measure_variant){.name = ways[w].name, .run = run,
 						       .context = &ways[w]};
-		if (!bench_is_listing() && reel_adjoint_open(&ways[w].adjoint, bench.array,
-							     pattern->elements, &options))
+		if (bench_is_listing() || ways[w].add == add_plainly)
+			continue;
+		if (reel_adjoint_open(&ways[w].adjoint, bench.array, pattern->elements, &options))
 			abort();
 	}
 	bench_run(&one);
