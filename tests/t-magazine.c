@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <config.h>
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "pool-support.h"
 
 #define MOST (4 * REEL_MAGAZINE_SLABS)
@@ -243,6 +247,53 @@ static void a_pool_may_end_before_its_threads(void)
 	pthread_barrier_destroy(&meeting);
 }
 
+/* ---- A slab that changes hands twice ends the program ---- */
+
+static void close_a_copy(reel_pool *pool)
+{
+	reel_tape tape, copy;
+
+	reel_tape_open(&tape, pool, 0);
+	push_values(&tape, 1, 0, values_in(pool, 3));
+	copy = tape;
+	reel_tape_close(&tape);
+	reel_tape_close(&copy);
+}
+
+/* As if two threads had given it at the same time, and neither had seen the other. */
+static void take_what_is_in_two_places(reel_pool *pool)
+{
+	struct reel_slab *slab[2];
+
+	take_slabs(pool, slab, 1);
+	reel_pool_give(pool, slab[0]);
+	atomic_store_explicit(&slab[0]->state, REEL_SLAB_OPEN, memory_order_relaxed);
+	reel_pool_give(pool, slab[0]);
+	take_slabs(pool, slab, 2);
+}
+
+static bool is_aborted(void (*act)(reel_pool *pool))
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		signal(SIGABRT, SIG_DFL);
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(1);
+		act(open_with_magazines(2));
+		_exit(0);
+	}
+	return waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+	       WTERMSIG(status) == SIGABRT;
+}
+
+static void what_changes_hands_twice_is_found(void)
+{
+	ok(is_aborted(close_a_copy), "a tape of which a copy was closed gives no slab back again");
+	ok(is_aborted(take_what_is_in_two_places), "and one in two magazines is handed out once");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -254,5 +305,6 @@ int main(void)
 	a_slab_may_be_given_by_another_thread_than_took_it();
 	a_tape_may_be_closed_by_a_destructor();
 	a_pool_may_end_before_its_threads();
+	what_changes_hands_twice_is_found();
 	return tap_end();
 }
