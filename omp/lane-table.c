@@ -69,6 +69,9 @@ reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index)
 {
 	reel_lane *lane = NULL;
 
+	/* Most lanes have none: there are some from the first region on. */
+	if (!parent->region)
+		return NULL;
 	for (unsigned block = block_of(*index); !lane && block < REEL_LANE_BLOCKS; block++) {
 		/* Acquire: pairs with the release in block_at(). */
 		reel_lane_place *places = atomic_load_explicit(&parent->block[block],

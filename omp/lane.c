@@ -106,12 +106,11 @@ void reel_lane_close(reel_lane *lane)
 		return;
 	if (!lane->parent)
 		REEL_OBSERVE(REEL_EVENT_LANE_CLOSE, .lane = lane);
-	free(lane->region);
-	lane->region = NULL;
 	reel_tasks_close(lane);
 	while (lane->hold)
 		end_hold(lane);
 	close_children(lane);
+	free(lane->region);
 	reel_tape_close(&lane->tape);
 	reel_tape_close(&lane->notes);
 	free(lane);

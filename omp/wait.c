@@ -96,13 +96,38 @@ void reel_omp_wake_all(void)
 		wake(&places[i]);
 }
 
+/*
+ * Two threads may have to share a processor, with others idle or not: then looking keeps away
+ * the very thread that is waited for. A thread for which all looks were in vain halves them for
+ * its next wait, down to few; one that soon sees what it waits for doubles them again.
+ */
+static bool look(const struct reel_omp_wait *wait)
+{
+	static _Thread_local unsigned halvings;
+	unsigned looks = wait->looks >> halvings;
+
+	if (looks < REEL_OMP_FEW_LOOKS)
+		looks = REEL_OMP_FEW_LOOKS;
+	for (unsigned i = 0; i < looks; i++) {
+		if (is_over(wait)) {
+			halvings -= halvings && i < REEL_OMP_FEW_LOOKS;
+			return true;
+		}
+		relax();
+	}
+	halvings += looks > REEL_OMP_FEW_LOOKS;
+	return is_over(wait);
+}
+
 bool reel_omp_await(const struct reel_omp_wait *wait)
 {
-	for (unsigned look = 0; look < wait->looks && !is_over(wait); look++)
-		relax();
-	for (unsigned yield = 0; yield < YIELDS && !is_over(wait); yield++)
+	bool over = look(wait);
+
+	for (unsigned yield = 0; yield < YIELDS && !over; yield++) {
 		sched_yield();
-	if (!is_over(wait))
+		over = is_over(wait);
+	}
+	if (!over)
 		sleep_until_over(wait);
 	return has_come(wait);
 }
