@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tapes of gradients that Clad generates: what a value costs, and four gradients in the forms
- * that Clad emits, on clad::custom_tape and on what behaves as Clad's own tape.
+ * that Clad emits, on clad::custom_tape, on what behaves as Clad's own tape, and on a bare cursor.
  */
 #include "config.h"
 
@@ -15,10 +15,12 @@ extern "C" {
 #include <malloc.h>
 #include <sys/mman.h>
 
+#include "clad-cursors.h"
 #include "clad-slabs.h"
 
 #define LARGEST ((size_t)100000000)
 #define HUGE_PAGE ((size_t)2 << 20)
+#define SMALL_PAGE ((size_t)4096)
 
 /* The compiler may know nothing of x from here on: no loop becomes one of vectors. */
 #define KEEP(x) __asm__ volatile("" : "+r"(x))
@@ -47,6 +49,28 @@ double up_and_down(double *top, size_t n)
 double bump(void *, size_t n)
 {
 	return up_and_down(memory, n);
+}
+
+/* Whatever can grow compares its top with an end. */
+double bounded(void *, size_t n)
+{
+	uint64_t mix = 0;
+	double *top = memory, *end = memory + n;
+
+	KEEP(end);
+	for (size_t i = 0; i < n; i++) {
+		if (__builtin_expect(top >= end, 0))
+			top = end = cursors::next_piece(top);
+		*top++ = bench_value(i);
+	}
+	end = memory;
+	KEEP(end);
+	for (size_t i = n; i-- > 0;) {
+		if (__builtin_expect(top <= end, 0))
+			top = end = cursors::next_piece(top);
+		mix = bench_mix(mix, *--top);
+	}
+	return (double)mix;
 }
 
 template <class Tape> inline double push_and_pop(Tape &tape, size_t n)
@@ -80,6 +104,7 @@ void bench_double()
 {
 	static const struct measure_variant variants[] = {
 		{"bare bump cursor", bump, NULL, NULL, NULL},
+		{"bounded cursor", bounded, NULL, NULL, NULL},
 		{"slabs, as Clad's", local_double<slabs::slab_tape<double>>, NULL, NULL, NULL},
 		{"slabs, static", static_double<slabs::slab_tape<double>>, NULL, NULL, NULL},
 		{"reel custom_tape", local_double<clad::custom_tape<double>>, NULL, NULL, NULL},
@@ -99,7 +124,17 @@ void bench_double()
 
 /* ---- Memory that was given back to the system ---- */
 
-double fresh_array(void *, size_t n)
+/* One byte of each page, so that the system clears all of them. */
+double touch(double *values, size_t n)
+{
+	volatile char *bytes = reinterpret_cast<char *>(values);
+
+	for (size_t i = 0; i < n * sizeof *values; i += SMALL_PAGE)
+		bytes[i] = 1;
+	return (double)bytes[0];
+}
+
+template <double (*run)(double *values, size_t n), bool huge> double fresh_array(void *, size_t n)
 {
 	size_t bytes = n * sizeof(double) + HUGE_PAGE;
 	char *mapping = static_cast<char *>(mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -111,9 +146,10 @@ double fresh_array(void *, size_t n)
 	if (mapping == MAP_FAILED)
 		abort();
 #ifdef MADV_HUGEPAGE
-	madvise(start, n * sizeof(double), MADV_HUGEPAGE);
+	if (huge)
+		madvise(start, n * sizeof(double), MADV_HUGEPAGE);
 #endif
-	result = up_and_down(reinterpret_cast<double *>(start), n);
+	result = run(reinterpret_cast<double *>(start), n);
 	munmap(mapping, bytes);
 	return result;
 }
@@ -129,7 +165,10 @@ void give_back(void *, size_t)
 void bench_cold_tape()
 {
 	static const struct measure_variant variants[] = {
-		{"fresh array, huge pages", fresh_array, NULL, NULL, NULL},
+		{"fresh array, huge pages", fresh_array<up_and_down, true>, NULL, NULL, NULL},
+		{"huge pages alone", fresh_array<touch, true>, NULL, NULL, NULL},
+		{"fresh array, small pages", fresh_array<up_and_down, false>, NULL, NULL, NULL},
+		{"small pages alone", fresh_array<touch, false>, NULL, NULL, NULL},
 		{"slabs, as Clad's", local_double<slabs::slab_tape<double>>, give_back, NULL,
 		 NULL},
 		{"reel custom_tape", local_double<clad::custom_tape<double>>, give_back, NULL,
@@ -281,12 +320,25 @@ template <template <class> class Tape> double heat(void *, size_t n)
 	return _d_u[1] + _d_u[64];
 }
 
+#define TAPES(run)                                                                                 \
+	{"slabs, as Clad's", run<slabs::slab_tape>, NULL, NULL, NULL},                             \
+	{"reel custom_tape", run<clad::custom_tape>, NULL, NULL, NULL}
+
+void bench_one_each()
+{
+	static const struct measure_variant variants[] = {TAPES(one_each)};
+	static const struct bench_case one = {"clad/one value a tape", variants, COUNT_OF(variants),
+					      0, {19, 19000}, 1000000, 9};
+
+	bench_run(&one);
+}
+
 #define GRADIENT(name, run, ...)                                                                   \
 	do {                                                                                       \
 		static const struct measure_variant variants[] = {                                 \
-			{"slabs, as Clad's", run<slabs::slab_tape>, NULL, NULL, NULL},             \
-			{"reel custom_tape", run<clad::custom_tape>, NULL, NULL, NULL},            \
-		};                                                                                 \
+			{"bare cursors", run<cursors::bare_tape>, NULL, NULL, NULL},               \
+			{"bounded cursors", run<cursors::bounded_tape>, NULL, NULL, NULL},         \
+			TAPES(run)};                                                               \
 		static const struct bench_case one = {name, variants,    COUNT_OF(variants), 0,    \
 						      {__VA_ARGS__}, 1000000, 9};                  \
 		bench_run(&one);                                                                   \
@@ -300,9 +352,10 @@ extern "C" void bench_clad(void)
 		inputs[i] = 0.75 + (double)(i * 2654435761u % 1024) / 2048;
 	bench_double();
 	bench_cold_tape();
-	GRADIENT("clad/one value a tape", one_each, 19, 19000);
+	bench_one_each();
 	GRADIENT("clad/product", product, 10000, 1000000);
 	GRADIENT("clad/time steps", time_steps, 10000, 1000000);
 	GRADIENT("clad/branches", branches, 10000, 1000000);
 	GRADIENT("clad/heat", heat, 10240, 1024000);
+	cursors::give_memory_back();
 }

@@ -169,17 +169,36 @@ function thread_figure(   q) {
 		by_a_hair(q, 0.95, "a tape is slabs, an array one piece."))
 }
 
+function worst_form(   n, q, i, forms, name, worst) {
+	split("product,time steps,branches,heat", forms, ",")
+	for (i = 1; i <= 4; i++) {
+		name = "clad/" forms[i]
+		n = forms[i] == "heat" ? 1024000 : 1000000
+		q = median(name, "reel custom_tape", n) / median(name, "bare cursors", n)
+		worst = q > worst ? q : worst
+	}
+	return worst
+}
+
 function clad_figures(   q, n) {
 	n = 1000000
 	q = median("clad/push+pop", "reel custom_tape", n) / \
 	    median("clad/push+pop", "bare bump cursor", n)
 	figure("Clad's forms, warm: a double pushed and popped over a bare cursor", "1.1 x",
 		times(q), q <= 1.1,
-		by_a_hair(q, 1.1, "a push and a pop have a comparison each that a bare cursor has not."))
+		by_a_hair(q, 1.1, "a push and a pop have a comparison each that a bare cursor has not; " \
+			"a cursor that compares and does nothing else is at " \
+			times(median("clad/push+pop", "bounded cursor", n) / \
+				median("clad/push+pop", "bare bump cursor", n)) "."))
+	q = worst_form()
+	figure("Clad's gradients, warm: over bare cursors, the worst of four", "1.1 x", times(q),
+		q <= 1.1, by_a_hair(q, 1.1, "each push and pop has a comparison more, each count of " \
+			"a loop by back() two."))
 	n = 100000000
 	q = median("clad/cold", "reel custom_tape", n)
 	figure("Clad's forms, cold: 1e8 doubles, a pair", "1 ns", sprintf("%.3f ns", q), q <= 1,
-		sprintf("fresh huge pages of the system's cost %.3g ns of that here.",
+		sprintf("%.3g ns of that the system clears huge pages, and a bare array on them " \
+			"takes %.3g ns.", median("clad/cold", "huge pages alone", n),
 			median("clad/cold", "fresh array, huge pages", n)))
 }
 
