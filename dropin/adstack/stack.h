@@ -21,6 +21,7 @@
  *	bits.c     the bit word is full, or empty
  *	array.c    arrays
  *	repeat.c   repeat levels and looks
+ *	location.c going to a height of before
  *	segment.c  stacks that wait for another task
  *	count.c    REEL_STATS; sites.c, the same by places; types.c, what the types are called
  *	fail.c     the end of the program
@@ -124,6 +125,8 @@ uint64_t reel_adstack_bytes(void);
  * what the level protects, wherever reading is.
  */
 uint64_t reel_adstack_height(void);
+/* How many bytes below the top have heights without a gap. */
+uint64_t reel_adstack_topmost_bytes(void);
 /* malloc() that ends the program where there is none. */
 void *reel_adstack_allocate(size_t bytes, const char *what);
 

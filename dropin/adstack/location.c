@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locations: heights of the stack that a program notes and goes back to. Going down drops what is
+ * above. Going up is possible in a repeat level, to what it protects: the original finds there what
+ * was popped, unless something was pushed over it, which nobody can tell.
+ */
+#include "forms.h"
+
+#include <errno.h>
+
+enum { PIECE_BYTES = 4096 };
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static _Noreturn void fail(uint64_t location, const char *why)
+{
+	reel_adstack_fail(-EINVAL, "setCurLocation(%llu) with %llu bytes on the stack: %s",
+			  (unsigned long long)location, (unsigned long long)reel_adstack_height(),
+			  why);
+}
+
+/* Bits that wait have no location, and stay. */
+static void go_up(uint64_t location)
+{
+	uint64_t bits = reel_adstack_tape.bits;
+
+	if (!reel_adstack.levels || reel_tape_bytes(reel_adstack_own()))
+		fail(location, "what was popped is gone; adStack_startRepeat() keeps it");
+	reel_adstack_reset_repeat();
+	reel_adstack_tape.bits = bits;
+	if (reel_adstack_height() < location)
+		fail(location, "that is above what the repeat level protects");
+}
+
+static void go_down(uint64_t location)
+{
+	char dropped[PIECE_BYTES];
+	uint64_t height = reel_adstack_height();
+
+	while (height > location) {
+		uint64_t piece = least(height - location, reel_adstack_topmost_bytes());
+
+		reel_adstack_take(dropped, (size_t)least(piece, PIECE_BYTES), REEL_ADSTACK_Bytes);
+		height = reel_adstack_height();
+	}
+	if (height < location)
+		fail(location, "nothing on the stack ends there");
+}
+
+static void go_to(uint64_t location)
+{
+	reel_adstack_ready();
+	if (reel_adstack_tape.ledger)
+		fail(location, "checked mode compares pops, and this is none");
+	if (location > reel_adstack_height())
+		go_up(location);
+	go_down(location);
+}
+
+static uint64_t location(void)
+{
+	if (reel_adstack.looking)
+		reel_adstack_end_look();
+	return reel_adstack_height();
+}
+
+FORM(unsigned long, getCurLocation, (void), { return (unsigned long)location(); })
+FORM(void, setCurLocation, (unsigned long to), { go_to(to); })
