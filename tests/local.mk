@@ -194,6 +194,7 @@ adstack_test_libraries = libreel-tap.la libreel-adstack-core.la -lm
 EXTRA_DIST += \
 	%D%/adstack-programs/adStack.h \
 	%D%/adstack-programs/binomial.c \
+	%D%/adstack-programs/binomial.f90 \
 	%D%/adstack-programs/branches.c \
 	%D%/adstack-programs/early.c \
 	%D%/adstack-programs/errors.c \
@@ -212,7 +213,9 @@ EXTRA_DIST += \
 	%D%/fortran-programs/checks.f90 \
 	%D%/fortran-programs/layout.c \
 	%D%/fortran-programs/layout.f90 \
+	%D%/fortran-programs/pieces.f90 \
 	%D%/fortran-programs/places.f90 \
+	%D%/fortran-programs/records.f90 \
 	%D%/fortran-programs/regions.f90 \
 	%D%/fortran-programs/sweeps.f90 \
 	%D%/fortran-programs/threads.f90 \

@@ -33,7 +33,7 @@ runs() {
 	is_empty stderr "$1: and says nothing on stderr"
 }
 
-for name in values arrays places sweeps; do
+for name in values arrays records places sweeps pieces; do
 	builds $name -fcheck=all "$programs/checks.f90" "$programs/$name.f90" && runs $name
 done
 

@@ -5,7 +5,9 @@
  *
  *	values.c   scalars, bits and spans
  *	arrays.c   arrays of any rank, section.c their elements in order
+ *	records.c  values of any type in one piece
  *	sweeps.c   checkpointing
+ *	model.c    block replay, and what a loop costs
  */
 #ifndef REEL_DROPIN_FORTRAN_H
 #define REEL_DROPIN_FORTRAN_H
@@ -42,6 +44,9 @@ const char *reel_fortran_site(reel_tape *tape, const void *return_address);
 size_t reel_fortran_elements(const CFI_cdesc_t *array);
 /* Whether its elements lie together. One of an unknown size does. */
 bool reel_fortran_is_contiguous(const CFI_cdesc_t *array);
+
+/* What is wrong with an argument that C gets the address of, in words, or NULL. */
+const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t least_bytes);
 
 /* A section that does not, as runs of bytes that do. */
 struct section {

@@ -7,7 +7,9 @@ libreel_fortran_la_SOURCES = \
 	%D%/values.c \
 	%D%/section.c \
 	%D%/arrays.c \
+	%D%/records.c \
 	%D%/sweeps.c \
+	%D%/model.c \
 	dropin/call-site.c dropin/call-site.h
 libreel_fortran_la_CPPFLAGS = $(AM_CPPFLAGS)
 libreel_fortran_la_FCFLAGS = $(FORTRAN_FCFLAGS) $(FC_MODOUT)%D%

@@ -22,6 +22,16 @@ module reel
     integer(c_int64_t), private :: storage(14) = 0
   end type
 
+  ! The steps of a loop and how to reverse them: reel/block.h.
+  type, bind(C), public :: reel_model
+    integer(c_size_t) :: state_bytes = 0
+    type(c_funptr) :: advance = c_null_funptr
+    type(c_funptr) :: record = c_null_funptr
+    type(c_funptr) :: reverse = c_null_funptr
+    type(c_funptr) :: save = c_null_funptr
+    type(c_funptr) :: load = c_null_funptr
+  end type
+
   ! What pools, stores, plans and runs are known by.
   type, bind(C), public :: reel_pool
     type(c_ptr) :: handle = c_null_ptr
@@ -56,6 +66,21 @@ module reel
     integer(c_int64_t) :: reserved(3) = 0
   end type
 
+  type, bind(C), public :: reel_pool_stats
+    integer(c_int64_t) :: hard_budget = 0, soft_budget = 0
+    integer(c_int64_t) :: slab_bytes = 0, first_slab_bytes = 0
+    integer(c_int64_t) :: resident_bytes = 0, peak_resident_bytes = 0
+    integer(c_int64_t) :: slabs = 0, slabs_in_use = 0
+    integer(c_int64_t) :: takes = 0, shared_takes = 0, fresh_slabs = 0
+    integer(c_int64_t) :: refused = 0
+    integer(c_int64_t) :: trimmed_bytes = 0
+    integer(c_int64_t) :: lost_slabs = 0
+    integer(c_int64_t) :: stalls = 0, stall_ns = 0
+    integer(c_int64_t) :: written_bytes = 0, stored_bytes = 0, read_bytes = 0
+    integer(c_int64_t) :: failed_puts = 0, failed_gets = 0
+    integer(c_int64_t) :: reserved(4) = 0
+  end type
+
   integer, parameter, public :: REEL_MOST_TIERS = 4
 
   ! reel/schedule.h
@@ -75,6 +100,62 @@ module reel
     integer(c_int) :: tiers = 1
     type(reel_tier) :: tier(REEL_MOST_TIERS)
     integer(c_int64_t) :: reserved(3) = 0
+  end type
+
+  type, bind(C), public :: reel_action
+    integer(c_int) :: kind = 0
+    integer(c_int64_t) :: first = 0
+    integer(c_int64_t) :: last = 0
+    integer(c_int) :: tier = 0
+    integer(c_int) :: slot = 0
+    logical(c_bool) :: last_use = .false.
+  end type
+
+  ! reel/costs.h
+  type, bind(C), public :: reel_cost_tier
+    integer(c_int64_t) :: bytes = 0
+    real(c_double) :: write_bandwidth = 0
+    real(c_double) :: read_bandwidth = 0
+    real(c_double) :: latency = 0
+    integer(c_int64_t) :: reserved(2) = 0
+  end type
+
+  type, bind(C), public :: reel_costs
+    integer(c_int64_t) :: steps = 0
+    real(c_double) :: advance_seconds = 0
+    real(c_double) :: record_seconds = 0
+    real(c_double) :: reverse_seconds = 0
+    real(c_double) :: copy_seconds = 0
+    integer(c_int64_t) :: state_bytes = 0
+    integer(c_int64_t) :: tape_bytes = 0
+    integer(c_int64_t) :: memory_bytes = 0
+    integer(c_int) :: workers = 0
+    integer(c_int) :: tiers = 0
+    type(reel_cost_tier) :: tier(REEL_MOST_TIERS - 1)
+    real(c_double) :: touch_seconds = 0
+    integer(c_int64_t) :: reserved(3) = 0
+  end type
+
+  type, bind(C), public :: reel_prediction
+    integer(c_int) :: planner = 0
+    integer(c_int) :: tapes = 0
+    logical(c_bool) :: spills = .false.
+    integer(c_int64_t) :: segment_steps = 0
+    type(reel_problem) :: problem
+    real(c_double) :: makespan = 0
+    integer(c_int64_t) :: peak_memory_bytes = 0
+    integer(c_int64_t) :: written_bytes(REEL_MOST_TIERS) = 0
+    integer(c_int64_t) :: read_bytes(REEL_MOST_TIERS) = 0
+    integer(c_int64_t) :: advances = 0
+    integer(c_int64_t) :: reserved(4) = 0
+  end type
+
+  ! The reason as text: reel_choice_reason.
+  type, bind(C), public :: reel_choice
+    type(reel_prediction) :: best
+    type(reel_prediction) :: runner_up
+    character(kind=c_char) :: reason(256) = c_null_char
+    integer(c_int64_t) :: reserved(4) = 0
   end type
 
   ! reel/checkpoint.h
@@ -122,6 +203,14 @@ module reel
   public :: REEL_STORE_ALL, REEL_BINOMIAL, REEL_MIXED, REEL_MULTISTAGE, REEL_TWO_LEVEL
   public :: REEL_HIERARCHICAL, REEL_DISK_REVOLVE, REEL_PERIODIC, REEL_ONLINE
 
+  ! Kinds of actions. C says REEL_STORE and so on, which in Fortran is the type reel_store.
+  enum, bind(C)
+    enumerator :: REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, REEL_ACTION_REVERSE
+    enumerator :: REEL_ACTION_STORE, REEL_ACTION_LOAD, REEL_ACTION_DROP, REEL_ACTION_DONE
+  end enum
+  public :: REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, REEL_ACTION_REVERSE
+  public :: REEL_ACTION_STORE, REEL_ACTION_LOAD, REEL_ACTION_DROP, REEL_ACTION_DONE
+
   public :: reel_tape_open, reel_tape_close, reel_tape_move, reel_tape_hand_over
   public :: reel_tape_set_layout, reel_tape_bytes, reel_tape_is_empty
   public :: reel_tape_error, reel_tape_refused, reel_tape_clear_error
@@ -129,16 +218,23 @@ module reel
   public :: reel_push, reel_pop, reel_look
   public :: reel_push_bits, reel_pop_bits
   public :: reel_push_array, reel_pop_array
+  public :: reel_push_record, reel_pop_record, reel_look_record
   public :: reel_push_span, reel_pop_span
+  public :: reel_reserve, reel_commit
   public :: reel_tape_mark, reel_tape_rewind
   public :: reel_tape_hold, reel_tape_replay, reel_tape_release
   public :: reel_pool_open, reel_pool_problem, reel_pool_close, reel_pool_trim
+  public :: reel_pool_default, reel_pool_get_stats
   public :: reel_store_open, reel_store_problem
   public :: reel_plan_open, reel_plan_problem, reel_plan_close
   public :: reel_checkpoint_open, reel_checkpoint_problem, reel_checkpoint_close
   public :: reel_checkpoint_forward, reel_checkpoint_reverse, reel_checkpoint_resume
   public :: reel_checkpoint_is_reversing, reel_checkpoint_steps, reel_checkpoint_message
   public :: reel_checkpoint_get_stats
+  public :: reel_checkpoint_next, reel_checkpoint_carry_out, reel_checkpoint_tape
+  public :: reel_checkpoint_give_up
+  public :: reel_block_steps, reel_block_forward, reel_block_reverse
+  public :: reel_costs_measure, reel_costs_choose, reel_costs_problem, reel_choice_reason
 
   ! ---- Tapes ----
 
@@ -350,6 +446,27 @@ module reel
     end subroutine
   end interface
 
+  ! A value of any type in one piece, as C's records are.
+  interface
+    subroutine reel_push_record(tape, record) bind(C, name="reel_fortran_push_record")
+      import
+      type(reel_tape), intent(inout) :: tape
+      type(*), intent(in) :: record(..)
+    end subroutine
+
+    subroutine reel_pop_record(tape, record) bind(C, name="reel_fortran_pop_record")
+      import
+      type(reel_tape), intent(inout) :: tape
+      type(*), intent(inout) :: record(..)
+    end subroutine
+
+    subroutine reel_look_record(tape, record) bind(C, name="reel_fortran_look_record")
+      import
+      type(reel_tape), intent(inout) :: tape
+      type(*), intent(inout) :: record(..)
+    end subroutine
+  end interface
+
   ! ---- Spans ----
 
   interface reel_push_span
@@ -365,6 +482,25 @@ module reel
     procedure pop_span_integer4_long, pop_span_integer8_long, pop_span_real4_long, &
       pop_span_real8_long, pop_span_complex4_long, pop_span_complex8_long
   end interface
+
+  interface reel_reserve
+    procedure reserve_integer4, reserve_integer8, reserve_real4, &
+      reserve_real8, reserve_complex4, reserve_complex8
+    procedure reserve_integer4_long, reserve_integer8_long, reserve_real4_long, &
+      reserve_real8_long, reserve_complex4_long, reserve_complex8_long
+  end interface
+
+  ! The first n elements of what was reserved.
+  interface reel_commit
+    procedure commit
+    subroutine commit_long(tape, span, n) bind(C, name="reel_fortran_commit")
+      import
+      type(reel_tape), intent(inout) :: tape
+      type(*), intent(in) :: span(..)
+      integer(c_int64_t), value :: n
+    end subroutine
+  end interface
+
   ! The order of the types in values.c.
   enum, bind(C)
     enumerator :: integer4, integer8, real4, real8, complex4, complex8
@@ -372,6 +508,14 @@ module reel
 
   interface
     function push_span(tape, n, kind) result(place) bind(C, name="reel_fortran_push_span")
+      import
+      type(reel_tape), intent(inout) :: tape
+      integer(c_int64_t), value :: n
+      integer(c_int), value :: kind
+      type(c_ptr) :: place
+    end function
+
+    function reserve(tape, n, kind) result(place) bind(C, name="reel_fortran_reserve")
       import
       type(reel_tape), intent(inout) :: tape
       integer(c_int64_t), value :: n
@@ -418,6 +562,16 @@ module reel
       type(c_ptr), value :: pool
       integer(c_size_t), value :: keep
     end function
+
+    type(c_ptr) function pool_default() bind(C, name="reel_pool_default")
+      import
+    end function
+
+    subroutine pool_get_stats(pool, stats) bind(C, name="reel_pool_get_stats")
+      import
+      type(c_ptr), value :: pool
+      type(reel_pool_stats), intent(inout) :: stats
+    end subroutine
 
     type(c_ptr) function pool_problem(options) bind(C, name="reel_pool_options_problem")
       import
@@ -537,11 +691,95 @@ module reel
       type(c_ptr), value :: run
     end function
 
+    integer(c_int) function checkpoint_next(run, action) bind(C, name="reel_checkpoint_next")
+      import
+      type(c_ptr), value :: run
+      type(reel_action), intent(inout) :: action
+    end function
+
+    ! What an action does not use may be left out; without a tape it is the run's.
+    integer(c_int) function reel_checkpoint_carry_out(run, action, context, state, adjoint, tape) &
+      bind(C, name="reel_fortran_checkpoint_carry_out")
+      import
+      type(reel_checkpoint), intent(in) :: run
+      type(reel_action), intent(in) :: action
+      type(*) :: context(..)
+      type(*), intent(inout), optional :: state(..), adjoint(..)
+      type(reel_tape), intent(inout), optional :: tape
+    end function
+
+    type(c_ptr) function checkpoint_tape(run) bind(C, name="reel_checkpoint_tape")
+      import
+      type(c_ptr), value :: run
+    end function
+
+    subroutine checkpoint_give_up(run, message) bind(C, name="reel_checkpoint_give_up")
+      import
+      type(c_ptr), value :: run
+      character(kind=c_char), intent(in) :: message(*)
+    end subroutine
+
     subroutine checkpoint_get_stats(run, stats) bind(C, name="reel_checkpoint_get_stats")
       import
       type(c_ptr), value :: run
       type(reel_checkpoint_stats), intent(inout) :: stats
     end subroutine
+  end interface
+
+  ! ---- Block replay, and what a loop costs ----
+
+  interface
+    integer(c_int64_t) function reel_block_steps(tape, model, context, state, steps) &
+      bind(C, name="reel_fortran_block_steps")
+      import
+      type(reel_tape), intent(inout) :: tape
+      type(reel_model), intent(in) :: model
+      type(*) :: context(..)
+      type(*), intent(inout) :: state(..)
+      integer(c_int64_t), value :: steps
+    end function
+
+    integer(c_int) function reel_block_forward(tape, model, context, state, steps, block) &
+      bind(C, name="reel_fortran_block_forward")
+      import
+      type(reel_tape), intent(inout) :: tape
+      type(reel_model), intent(in) :: model
+      type(*) :: context(..)
+      type(*), intent(inout) :: state(..)
+      integer(c_int64_t), value :: steps, block
+    end function
+
+    integer(c_int) function reel_block_reverse(tape, model, context, state, adjoint, steps, block) &
+      bind(C, name="reel_fortran_block_reverse")
+      import
+      type(reel_tape), intent(inout) :: tape
+      type(reel_model), intent(in) :: model
+      type(*) :: context(..)
+      type(*), intent(inout) :: state(..), adjoint(..)
+      integer(c_int64_t), value :: steps, block
+    end function
+
+    integer(c_int) function reel_costs_measure(costs, tape, model, context, state, adjoint) &
+      bind(C, name="reel_fortran_costs_measure")
+      import
+      type(reel_costs), intent(inout) :: costs
+      type(reel_tape), intent(inout) :: tape
+      type(reel_model), intent(in) :: model
+      type(*) :: context(..)
+      type(*), intent(inout) :: state(..)
+      type(*), intent(inout), optional :: adjoint(..)
+    end function
+
+    integer(c_int) function reel_costs_choose(costs, choice) bind(C)
+      import
+      type(reel_costs), intent(in) :: costs
+      type(reel_choice), intent(inout) :: choice
+    end function
+
+    type(c_ptr) function costs_problem(costs) bind(C, name="reel_costs_problem")
+      import
+      type(reel_costs), intent(in) :: costs
+    end function
   end interface
 
   ! ---- Errors ----
@@ -951,6 +1189,129 @@ contains
 
     call pop_span_complex8_long(tape, span, int(n, c_int64_t))
   end subroutine
+
+  subroutine reserve_integer4_long(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    integer(c_int32_t), pointer, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = reserve(tape, n, integer4)
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine reserve_integer4(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    integer(c_int32_t), pointer, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call reserve_integer4_long(tape, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine reserve_integer8_long(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    integer(c_int64_t), pointer, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = reserve(tape, n, integer8)
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine reserve_integer8(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    integer(c_int64_t), pointer, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call reserve_integer8_long(tape, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine reserve_real4_long(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    real(c_float), pointer, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = reserve(tape, n, real4)
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine reserve_real4(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    real(c_float), pointer, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call reserve_real4_long(tape, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine reserve_real8_long(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    real(c_double), pointer, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = reserve(tape, n, real8)
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine reserve_real8(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    real(c_double), pointer, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call reserve_real8_long(tape, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine reserve_complex4_long(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    complex(c_float_complex), pointer, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = reserve(tape, n, complex4)
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine reserve_complex4(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    complex(c_float_complex), pointer, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call reserve_complex4_long(tape, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine reserve_complex8_long(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    complex(c_double_complex), pointer, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = reserve(tape, n, complex8)
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine reserve_complex8(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    complex(c_double_complex), pointer, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call reserve_complex8_long(tape, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine commit(tape, span, n)
+    type(reel_tape), intent(inout) :: tape
+    type(*), intent(in) :: span(..)
+    integer(c_int32_t), intent(in) :: n
+
+    call commit_long(tape, span, int(n, c_int64_t))
+  end subroutine
+
   ! ---- Pools and stores ----
 
   integer function reel_pool_close(pool) result(error)
@@ -959,6 +1320,17 @@ contains
     error = pool_close(pool%handle)
     if (error == 0) pool%handle = c_null_ptr
   end function
+
+  type(reel_pool) function reel_pool_default() result(pool)
+    pool%handle = pool_default()
+  end function
+
+  subroutine reel_pool_get_stats(pool, stats)
+    type(reel_pool), intent(in) :: pool
+    type(reel_pool_stats), intent(inout) :: stats
+
+    call pool_get_stats(pool%handle, stats)
+  end subroutine
 
   integer(c_size_t) function reel_pool_trim(pool, keep) result(bytes)
     type(reel_pool), intent(in) :: pool
@@ -1065,4 +1437,40 @@ contains
 
     call checkpoint_get_stats(run%handle, stats)
   end subroutine
+
+  ! The next action of the reverse sweep.
+  integer function reel_checkpoint_next(run, action) result(error)
+    type(reel_checkpoint), intent(in) :: run
+    type(reel_action), intent(inout) :: action
+
+    error = checkpoint_next(run%handle, action)
+  end function
+
+  function reel_checkpoint_tape(run) result(tape)
+    type(reel_checkpoint), intent(in) :: run
+    type(reel_tape), pointer :: tape
+
+    call c_f_pointer(checkpoint_tape(run%handle), tape)
+  end function
+
+  subroutine reel_checkpoint_give_up(run, message)
+    type(reel_checkpoint), intent(in) :: run
+    character(*), intent(in) :: message
+
+    call checkpoint_give_up(run%handle, trim(message)//c_null_char)
+  end subroutine
+
+  function reel_costs_problem(costs) result(text)
+    type(reel_costs), intent(in) :: costs
+    character(:), allocatable :: text
+
+    text = from_c(costs_problem(costs))
+  end function
+
+  function reel_choice_reason(choice) result(text)
+    type(reel_choice), intent(in), target :: choice
+    character(:), allocatable :: text
+
+    text = from_c(c_loc(choice%reason))
+  end function
 end module

@@ -31,6 +31,9 @@ int reel_fortran_checkpoint_forward(reel_checkpoint **run, const CFI_cdesc_t *co
 int reel_fortran_checkpoint_reverse(reel_checkpoint **run, const CFI_cdesc_t *context,
 				    const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint);
 int reel_fortran_checkpoint_resume(reel_checkpoint **run, const CFI_cdesc_t *adjoint);
+int reel_fortran_checkpoint_carry_out(reel_checkpoint **run, const reel_action *action,
+				      const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+				      const CFI_cdesc_t *adjoint, reel_tape *tape);
 
 static size_t bytes_of(const CFI_cdesc_t *variable)
 {
@@ -70,16 +73,6 @@ const char *reel_fortran_checkpoint_problem(const reel_plan *const *plan, const 
 	return reel_checkpoint_problem(*plan, &model, options);
 }
 
-/* What is wrong with an argument, in words, or NULL. */
-static const char *wrong(const CFI_cdesc_t *argument, size_t least_bytes)
-{
-	if (!reel_fortran_is_contiguous(argument))
-		return "is not contiguous: pass the whole array, or a copy";
-	if (reel_fortran_elements(argument) < SIZE_MAX && bytes_of(argument) < least_bytes)
-		return "is smaller than the state that the run was opened with";
-	return NULL;
-}
-
 static int refuse(reel_checkpoint *run, const char *what, const char *why)
 {
 	char message[REEL_CHECKPOINT_MESSAGE];
@@ -92,11 +85,11 @@ static int refuse(reel_checkpoint *run, const char *what, const char *why)
 static int check(reel_checkpoint *run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)
 {
 	const reel_model *model = reel_checkpoint_model(run);
-	const char *why = wrong(context, 0);
+	const char *why = reel_fortran_wrong_argument(context, 0);
 
 	if (why)
 		return refuse(run, "the context", why);
-	why = wrong(state, model->save ? 0 : model->state_bytes);
+	why = reel_fortran_wrong_argument(state, model->save ? 0 : model->state_bytes);
 	return why ? refuse(run, "the state", why) : 0;
 }
 
@@ -113,7 +106,7 @@ int reel_fortran_checkpoint_reverse(reel_checkpoint **run, const CFI_cdesc_t *co
 				    const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint)
 {
 	int error = check(*run, context, state);
-	const char *why = error ? NULL : wrong(adjoint, 0);
+	const char *why = error ? NULL : reel_fortran_wrong_argument(adjoint, 0);
 
 	if (why)
 		error = refuse(*run, "the adjoint", why);
@@ -124,9 +117,46 @@ int reel_fortran_checkpoint_reverse(reel_checkpoint **run, const CFI_cdesc_t *co
 
 int reel_fortran_checkpoint_resume(reel_checkpoint **run, const CFI_cdesc_t *adjoint)
 {
-	const char *why = wrong(adjoint, 0);
+	const char *why = reel_fortran_wrong_argument(adjoint, 0);
 
 	if (why)
 		return refuse(*run, "the adjoint", why);
 	return reel_checkpoint_resume(*run, adjoint->base_addr);
+}
+
+/* Arguments that were left out are NULL. */
+static const char *wrong_piece(reel_checkpoint *run, const reel_action *action,
+			       const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint)
+{
+	const reel_model *model = reel_checkpoint_model(run);
+	size_t least = model->save ? 0 : model->state_bytes;
+
+	switch (action->kind) {
+	case REEL_ADVANCE:
+	case REEL_RECORD:
+	case REEL_STORE:
+	case REEL_LOAD:
+		return state ? reel_fortran_wrong_argument(state, least)
+			     : "is needed to advance, record, store and load";
+	case REEL_REVERSE:
+		return adjoint ? reel_fortran_wrong_argument(adjoint, 0) : "is needed to reverse";
+	default:
+		return NULL;
+	}
+}
+
+int reel_fortran_checkpoint_carry_out(reel_checkpoint **run, const reel_action *action,
+				      const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+				      const CFI_cdesc_t *adjoint, reel_tape *tape)
+{
+	const char *why = reel_fortran_wrong_argument(context, 0);
+
+	if (why)
+		return refuse(*run, "the context", why);
+	why = wrong_piece(*run, action, state, adjoint);
+	if (why)
+		return refuse(*run, action->kind == REEL_REVERSE ? "the adjoint" : "the state", why);
+	return reel_checkpoint_carry_out(*run, action, context->base_addr,
+					 state ? state->base_addr : NULL,
+					 adjoint ? adjoint->base_addr : NULL, tape);
 }

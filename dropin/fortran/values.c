@@ -3,6 +3,7 @@
 #include "fortran.h"
 
 #include <complex.h>
+#include <errno.h>
 
 const char *reel_fortran_site(reel_tape *tape, const void *return_address)
 {
@@ -106,4 +107,35 @@ const void *reel_fortran_pop_span(reel_tape *tape, int64_t n, int type);
 const void *reel_fortran_pop_span(reel_tape *tape, int64_t n, int type)
 {
 	return reel_pop_span_at(tape, count(n), types[type], FORTRAN_SITE(tape));
+}
+
+void *reel_fortran_reserve(reel_tape *tape, int64_t n, int type);
+void *reel_fortran_reserve(reel_tape *tape, int64_t n, int type)
+{
+	return reel_reserve_at(tape, count(n), types[type], FORTRAN_SITE(tape));
+}
+
+/* In the order of `types`. */
+static const CFI_type_t codes[] = {CFI_type_int32_t, CFI_type_int64_t, CFI_type_float,
+				   CFI_type_double, CFI_type_float_Complex,
+				   CFI_type_double_Complex};
+
+void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n);
+void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n)
+{
+	const size_t known = sizeof codes / sizeof *codes;
+	const char *site = FORTRAN_SITE(tape);
+	size_t type = 0;
+
+	/* What was refused has an error already. */
+	if (!span->base_addr)
+		return;
+	while (type < known && codes[type] != span->type)
+		type++;
+	if (type == known || count(n) > reel_fortran_elements(span))
+		reel_tape_give_up(tape, -EINVAL,
+				  type == known ? "reel_commit: not a span of reel_reserve"
+						: "reel_commit: more elements than were reserved");
+	else
+		reel_commit_at(tape, count(n), types[type], site);
 }

@@ -13,4 +13,12 @@ contains
       print '(2a)', 'not ok ', what
     end if
   end subroutine
+
+  ! For errors that are meant: an error handler that keeps stderr empty.
+  subroutine print_error(error, message)
+    integer, intent(in) :: error
+    character(*), intent(in) :: message
+
+    print '(i0, 2a)', error, ': ', message
+  end subroutine
 end module

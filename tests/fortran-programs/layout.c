@@ -9,6 +9,11 @@ static const size_t sizes[] = {
 	sizeof(struct reel_problem),
 	sizeof(struct reel_checkpoint_options),
 	sizeof(struct reel_checkpoint_stats),
+	sizeof(reel_model),
+	sizeof(struct reel_pool_stats),
+	sizeof(reel_action),
+	sizeof(struct reel_costs),
+	sizeof(struct reel_choice),
 };
 
 size_t bytes_of(int number)
@@ -32,6 +37,13 @@ static const int constants[] = {
 	REEL_ONLINE,
 	REEL_UNKNOWN_STEPS,
 	REEL_MOST_TIERS,
+	REEL_ADVANCE,
+	REEL_RECORD,
+	REEL_REVERSE,
+	REEL_STORE,
+	REEL_LOAD,
+	REEL_DROP,
+	REEL_DONE,
 };
 
 int constant(int number)
@@ -75,6 +87,36 @@ void fill_stats(struct reel_checkpoint_stats *stats)
 	*stats = (struct reel_checkpoint_stats){1,  2,  3, {4, 5, 6, 7}, {8, 9, 10, 11},
 						12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
 						{23, 24}};
+}
+
+void fill_pool_stats(struct reel_pool_stats *stats)
+{
+	*stats = (struct reel_pool_stats){1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+					  12, 13, 14, 15, 16, 17, 18, 19, 20, 21, {22, 23, 24, 25}};
+}
+
+void fill_action(reel_action *action)
+{
+	*action = (reel_action){REEL_LOAD, 1, 2, 3, 5, true};
+}
+
+void fill_costs(struct reel_costs *costs)
+{
+	*costs = (struct reel_costs){1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+				     {{11, 12, 13, 14, {0}}, {15, 16, 17, 18, {0}},
+				      {19, 20, 21, 22, {23, 24}}}, 25, {26, 27, 28}};
+}
+
+void fill_choice(struct reel_choice *choice)
+{
+	*choice = (struct reel_choice){
+		.best = {.planner = REEL_PERIODIC, .tapes = 1, .spills = true, .segment_steps = 2,
+			 .problem = {.steps = 3}, .makespan = 4, .peak_memory_bytes = 5,
+			 .written_bytes = {6, 7, 8, 9}, .read_bytes = {10, 11, 12, 13},
+			 .advances = 14, .reserved = {0, 0, 0, 15}},
+		.runner_up = {.tapes = 16},
+		.reason = "because",
+		.reserved = {0, 0, 0, 17}};
 }
 
 void fill_layout(struct reel_layout *layout)

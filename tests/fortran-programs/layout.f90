@@ -27,6 +27,26 @@ program layout
       type(reel_checkpoint_stats), intent(out) :: stats
     end subroutine
 
+    subroutine fill_pool_stats(stats) bind(C)
+      import
+      type(reel_pool_stats), intent(out) :: stats
+    end subroutine
+
+    subroutine fill_action(action) bind(C)
+      import
+      type(reel_action), intent(out) :: action
+    end subroutine
+
+    subroutine fill_costs(costs) bind(C)
+      import
+      type(reel_costs), intent(out) :: costs
+    end subroutine
+
+    subroutine fill_choice(choice) bind(C)
+      import
+      type(reel_choice), intent(out) :: choice
+    end subroutine
+
     subroutine fill_layout(layout) bind(C)
       import
       type(reel_layout), intent(out) :: layout
@@ -50,6 +70,11 @@ program layout
   type(reel_checkpoint_options) :: options
   type(reel_checkpoint_stats) :: stats
   type(reel_layout) :: elements
+  type(reel_model) :: model
+  type(reel_pool_stats) :: pool_stats
+  type(reel_action) :: action
+  type(reel_costs) :: costs
+  type(reel_choice) :: choice
   integer :: i
 
   call ok(c_sizeof(tape) >= bytes_of(0), 'reel_tape')
@@ -58,6 +83,12 @@ program layout
   call ok(c_sizeof(problem) == bytes_of(3), 'reel_problem')
   call ok(c_sizeof(options) == bytes_of(4), 'reel_checkpoint_options')
   call ok(c_sizeof(stats) == bytes_of(5), 'reel_checkpoint_stats')
+
+  call ok(c_sizeof(model) == bytes_of(6), 'reel_model')
+  call ok(c_sizeof(pool_stats) == bytes_of(7), 'reel_pool_stats')
+  call ok(c_sizeof(action) == bytes_of(8), 'reel_action')
+  call ok(c_sizeof(costs) == bytes_of(9), 'reel_costs')
+  call ok(c_sizeof(choice) == bytes_of(10), 'reel_choice')
 
   call fill_pool_options(pool)
   call ok(all([pool%hard_budget, pool%soft_budget, pool%slab_bytes, pool%first_slab_bytes, &
@@ -94,10 +125,50 @@ program layout
   call fill_layout(elements)
   call ok(elements%element == 1 .and. elements%stride == 2, 'members of reel_layout')
 
+  call fill_pool_stats(pool_stats)
+  call ok(all([pool_stats%hard_budget, pool_stats%soft_budget, pool_stats%slab_bytes, &
+    pool_stats%first_slab_bytes, pool_stats%resident_bytes, pool_stats%peak_resident_bytes, &
+    pool_stats%slabs, pool_stats%slabs_in_use, pool_stats%takes, pool_stats%shared_takes, &
+    pool_stats%fresh_slabs, pool_stats%refused, pool_stats%trimmed_bytes, pool_stats%lost_slabs, &
+    pool_stats%stalls, pool_stats%stall_ns, pool_stats%written_bytes, pool_stats%stored_bytes, &
+    pool_stats%read_bytes, pool_stats%failed_puts, pool_stats%failed_gets, pool_stats%reserved] == &
+    [(i, i=1, 25)]), 'members of reel_pool_stats')
+
+  call fill_action(action)
+  call ok(action%kind == REEL_ACTION_LOAD .and. action%first == 1 .and. action%last == 2 .and. &
+    action%tier == 3 .and. action%slot == 5 .and. logical(action%last_use), &
+    'members of reel_action')
+
+  call fill_costs(costs)
+  call ok(costs%steps == 1 .and. costs%advance_seconds == 2 .and. costs%record_seconds == 3 .and. &
+    costs%reverse_seconds == 4 .and. costs%copy_seconds == 5 .and. costs%state_bytes == 6 .and. &
+    costs%tape_bytes == 7 .and. costs%memory_bytes == 8 .and. costs%workers == 9 .and. &
+    costs%tiers == 10, 'members of reel_costs')
+  call ok(all(costs%tier%bytes == [11, 15, 19]) .and. &
+    all(costs%tier%write_bandwidth == [12, 16, 20]) .and. &
+    all(costs%tier%read_bandwidth == [13, 17, 21]) .and. &
+    all(costs%tier%latency == [14, 18, 22]) .and. all(costs%tier(3)%reserved == [23, 24]), &
+    'its tiers')
+  call ok(costs%touch_seconds == 25 .and. all(costs%reserved == [26, 27, 28]), &
+    'and the last of them')
+
+  call fill_choice(choice)
+  call ok(choice%best%planner == REEL_PERIODIC .and. choice%best%tapes == 1 .and. &
+    logical(choice%best%spills) .and. choice%best%segment_steps == 2 .and. &
+    choice%best%problem%steps == 3 .and. choice%best%makespan == 4 .and. &
+    choice%best%peak_memory_bytes == 5 .and. all(choice%best%written_bytes == [6, 7, 8, 9]) .and. &
+    all(choice%best%read_bytes == [10, 11, 12, 13]) .and. choice%best%advances == 14 .and. &
+    choice%best%reserved(4) == 15, 'members of reel_prediction')
+  call ok(choice%runner_up%tapes == 16 .and. reel_choice_reason(choice) == 'because' .and. &
+    choice%reserved(4) == 17, 'members of reel_choice')
+
   call ok(all([(constant(i), i=0, 12)] == [REEL_CHECKED, REEL_POOL_CHECKED, &
     REEL_POOL_SMALL_PAGES, REEL_CHECKPOINT_AUDIT, REEL_STORE_ALL, REEL_BINOMIAL, REEL_MIXED, &
     REEL_MULTISTAGE, REEL_TWO_LEVEL, REEL_HIERARCHICAL, REEL_DISK_REVOLVE, REEL_PERIODIC, &
     REEL_ONLINE]), 'constants')
   call ok(constant(13) == REEL_UNKNOWN_STEPS .and. constant(14) == REEL_MOST_TIERS, &
     'and the last of them')
+  call ok(all([(constant(i), i=15, 21)] == [REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, &
+    REEL_ACTION_REVERSE, REEL_ACTION_STORE, REEL_ACTION_LOAD, REEL_ACTION_DROP, &
+    REEL_ACTION_DONE]), 'kinds of actions')
 end program
