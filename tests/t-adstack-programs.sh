@@ -148,10 +148,12 @@ if [ -z "$fortran" ]; then
 fi
 fflags='-O2 -ffp-contract=off -fallow-argument-mismatch -w'
 
-for name in stencil tangent openmp tasks; do
+for name in stencil tangent binomial openmp tasks; do
 	more=
-	if [ $name = openmp ] || [ $name = tasks ]; then
-		more=-fopenmp
+	case $name in
+	openmp | tasks) more=-fopenmp ;;
+	esac
+	if [ -n "$more" ] || [ $name = binomial ]; then
 		echo ' done' >wanted
 	else
 		builds "$name.f90, plain stack" $CC $flags -c -o reference.o \

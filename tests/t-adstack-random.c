@@ -5,7 +5,7 @@
  * what it pushed, in mirrored order, or takes bytes as values of any other type.
  *
  * TEST_SEEDS=N runs N sequences for each kind of pool; a failure prints what it takes to run that
- * sequence alone, as TEST_SEED=N.
+ * sequence alone, as TEST_SEED=N. Both together: N sequences from that one on.
  */
 #include <config.h>
 
@@ -443,13 +443,11 @@ int main(void)
 {
 	const char *seeds = getenv("TEST_SEEDS");
 	const char *seed = getenv("TEST_SEED");
+	uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
+	uint64_t count = seeds ? strtoull(seeds, NULL, 10) : seed ? 1 : DEFAULT_SEEDS;
 
 	tap_begin();
-	for (size_t which = 0; which < COUNT(pools); which++) {
-		if (seed)
-			run_seeds(which, strtoull(seed, NULL, 10), 1);
-		else
-			run_seeds(which, 1, seeds ? strtoull(seeds, NULL, 10) : DEFAULT_SEEDS);
-	}
+	for (size_t which = 0; which < COUNT(pools); which++)
+		run_seeds(which, first, count);
 	return tap_end();
 }
