@@ -73,7 +73,7 @@ long long kernel_file_number(const char *path)
 	return number * scale;
 }
 
-/* Counts the range "3" or "0-3" and steps behind it. */
+/* How far the range "3" or "0-3" goes beyond its first number; steps behind it. */
 static long long read_range(const char **text)
 {
 	long long first = read_digits(*text, text);
@@ -83,7 +83,7 @@ static long long read_range(const char **text)
 		return UNKNOWN;
 	if (**text == '-')
 		last = read_digits(*text + 1, text);
-	return last < first ? UNKNOWN : last - first + 1;
+	return last < first ? UNKNOWN : last - first;
 }
 
 static long long list_count(const char *rest)
@@ -93,9 +93,9 @@ static long long list_count(const char *rest)
 	while (*rest) {
 		long long range = read_range(&rest);
 
-		if (range == UNKNOWN || (*rest && *rest != ','))
+		if (range == UNKNOWN || range > LLONG_MAX - 1 - count || (*rest && *rest != ','))
 			return UNKNOWN;
-		count += range;
+		count += range + 1;
 		rest += *rest == ',';
 	}
 	return count ? count : UNKNOWN;
