@@ -66,7 +66,8 @@ struct reel_pool_options {
 	 * store a push that would need more is refused with -EDQUOT and the tape
 	 * keeps everything pushed before it. With one it waits until a slab has
 	 * been stored. An open tape keeps the slab that it left last, also when
-	 * it is empty. 0: no bound.
+	 * it is empty. A pop is never refused: where nothing can leave memory, what
+	 * comes back from the store goes beyond this. 0: no bound.
 	 */
 	size_t hard_budget;
 	/*

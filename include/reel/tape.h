@@ -330,8 +330,9 @@ reel_mark reel_tape_mark(const reel_tape *tape);
  * present top, or in a slab that the tape has left since, is -EINVAL; one taken
  * outside of the innermost hold is -EBUSY; both stick. (If the tape was popped
  * below the mark and pushed again within one slab, the mark is taken for the
- * place at the same height.) Otherwise 0. Costs a slab given
- * back per slab dropped.
+ * place at the same height. One of a hold that has ended counts as one of the
+ * present hold, if it was as deep.) Otherwise 0. Costs a slab given back per
+ * slab dropped.
  */
 int reel_tape_rewind(reel_tape *tape, reel_mark mark);
 

@@ -88,7 +88,7 @@ int64_t reel_task_label(const reel_lane *task);
 /*
  * Note that the tasks that were begun have ended: after a taskwait, or a taskgroup, or where
  * the end of a region is what waits for them. Where none was begun since the last one, nothing
- * is noted.
+ * is noted; the reverse sweep has reel_task_wait_reverse() there all the same.
  */
 void reel_task_wait(reel_lane *parent);
 
