@@ -86,6 +86,7 @@ dist_check_SCRIPTS += \
 	%D%/t-bench.sh \
 	%D%/t-cplusplus.sh \
 	%D%/t-fortran.sh \
+	%D%/t-fuzz.sh \
 	%D%/t-gradients.sh \
 	%D%/t-headers.sh \
 	%D%/t-info.sh \

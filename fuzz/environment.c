@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The environment that governs the default pool. The library reads it once in a process, so this
+ * is its source once more, under other names.
+ */
+#include <config.h>
+
+#define reel_environment fuzz_environment_of
+#define reel_environment_refuse fuzz_environment_refuse
+#define reel_parse_bytes fuzz_parse_bytes
+#define reel_pool_default fuzz_pool_default
+#include "../lib/environment.c"
+
+#include <reel/tape.h>
+
+#include "fuzz.h"
+#include "targets.h"
+
+#define SLAB_BYTES ((size_t)2 << 20)
+
+static const char *const names[] = {"REEL_BUDGET", "REEL_CHECKED", "REEL_STORE", "REEL_SPILL_DIR"};
+enum { BUDGET, CHECKED, STORE, DIRECTORY, NAMES };
+
+/* What the variables are set to; NULL: not set. */
+static char *text_of[NAMES];
+
+/* Each line of the input is one of them, by its first character. */
+static void set_variables(char *lines)
+{
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
+		text_of[(unsigned char)*line % NAMES] = line + 1;
+	for (unsigned i = 0; i < NAMES; i++) {
+		if (text_of[i])
+			setenv(names[i], text_of[i], 1);
+		else
+			unsetenv(names[i]);
+		if (text_of[i] && !*text_of[i])
+			text_of[i] = NULL;
+	}
+}
+
+static void check_options(void)
+{
+	bool is_checked = text_of[CHECKED] && !strcmp(text_of[CHECKED], "1");
+	size_t budget = 0;
+
+	if (text_of[BUDGET] && (reel_parse_bytes(text_of[BUDGET], &budget) || budget < SLAB_BYTES))
+		budget = 0;
+	FUZZ_EXPECT(options.hard_budget == budget);
+	FUZZ_EXPECT(options.flags == (is_checked ? REEL_POOL_CHECKED : 0));
+	FUZZ_EXPECT(!reel_pool_options_problem(&options));
+	if (!budget) {
+		FUZZ_EXPECT(!store_description && !spill_directory);
+		return;
+	}
+	FUZZ_EXPECT(!store_description == !text_of[STORE]);
+	FUZZ_EXPECT(!spill_directory == !text_of[DIRECTORY]);
+}
+
+/* With whatever store it has, if it has one, a pool opens and serves. */
+static void use_pool(void)
+{
+	struct reel_pool_options complete = options;
+	reel_tape tape = {0};
+	reel_pool *pool;
+	int error;
+
+	complete.store = open_store();
+	error = reel_pool_open(&pool, &complete);
+	if (error) {
+		FUZZ_EXPECT(error == -ENOMEM || complete.store);
+		reel_store_close(complete.store);
+		return;
+	}
+	reel_tape_open(&tape, pool, 0);
+	for (uint64_t i = 0; i < 200; i++)
+		reel_push(&tape, i);
+	for (uint64_t i = 200; i-- > 0;)
+		FUZZ_EXPECT(reel_pop(&tape, uint64_t) == i);
+	reel_tape_close(&tape);
+	FUZZ_EXPECT(!reel_pool_close(pool));
+}
+
+int fuzz_environment(const uint8_t *data, size_t size)
+{
+	char *lines = fuzz_allocate(size + 1);
+
+	memcpy(lines, data, size);
+	lines[size] = '\0';
+	memset(&options, 0, sizeof options);
+	memset(text_of, 0, sizeof text_of);
+	set_variables(lines);
+	read_environment();
+	check_options();
+	use_pool();
+	for (unsigned i = 0; i < NAMES; i++)
+		unsetenv(names[i]);
+	free(lines);
+	return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Restart files, and the checked files that they are: any bytes, or the file of a run that was
+ * stopped, with changes. What has another checksum is refused; what has the right one and is
+ * wrong does no harm.
+ */
+#include <config.h>
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "checked-file.h"
+#include "fuzz.h"
+#include "recurrence.h"
+#include "targets.h"
+
+#define MAGIC "ReelRun\n"
+#define TRAILER_BYTES 16
+
+enum { STEPS = 12, SLOTS = 3, STOPPED = 5, MOST_BYTES = 8192 };
+
+/* The sound file, and what is made of it. */
+static unsigned char sound[MOST_BYTES], bytes[MOST_BYTES];
+static size_t sound_bytes, size_now;
+
+static reel_plan *plan;
+
+static struct reel_checkpoint_options options_for(const char *path)
+{
+	return (struct reel_checkpoint_options){.restart = path,
+						.adjoint_bytes = sizeof(struct state)};
+}
+
+/* ---- The sound file ---- */
+
+static int go_on(reel_checkpoint *run, struct run *context, struct state *bar)
+{
+	struct state state = start;
+	int error = 0;
+
+	if (!reel_checkpoint_is_reversing(run)) {
+		error = reel_checkpoint_forward(run, context, &state);
+		*bar = seed;
+	}
+	return error ? error : reel_checkpoint_reverse(run, context, &state, bar);
+}
+
+/* Of a run that saves wherever it can, and stops in its reverse sweep. */
+static void make_file(void)
+{
+	char directory[] = "fuzz-restart-XXXXXX", path[sizeof directory + 8];
+	struct reel_checkpoint_options options;
+	struct run context = no_failure;
+	struct state bar;
+	reel_checkpoint *run;
+	FILE *file;
+
+	FUZZ_EXPECT(mkdtemp(directory));
+	snprintf(path, sizeof path, "%s/run", directory);
+	plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
+	options = options_for(path);
+	options.restart_seconds = 1e-9;
+	run = open_checkpoint(plan, &copied, &options);
+	context.failing_reverse = STOPPED;
+	FUZZ_EXPECT(go_on(run, &context, &bar) == -ECANCELED);
+	reel_checkpoint_close(run);
+	file = fopen(path, "rb");
+	FUZZ_EXPECT(file);
+	sound_bytes = fread(sound, 1, sizeof sound, file);
+	fclose(file);
+	FUZZ_EXPECT(sound_bytes > TRAILER_BYTES && sound_bytes < MOST_BYTES / 2);
+	unlink(path);
+	rmdir(directory);
+}
+
+/* ---- Changes ---- */
+
+static void put_trailer(void)
+{
+	uint64_t before = size_now - TRAILER_BYTES;
+	uint32_t crc = fuzz_crc32c(0, bytes, before);
+
+	memcpy(bytes + before, &before, sizeof before);
+	memcpy(bytes + before + sizeof before, &crc, sizeof crc);
+	memcpy(bytes + before + sizeof before + sizeof crc, "leer", 4);
+}
+
+static void change(struct fuzz_input *input)
+{
+	while (input->left) {
+		size_t at = fuzz_number(input, 2) % (size_now + 1);
+		unsigned how = fuzz_byte(input), value = fuzz_byte(input);
+
+		if (how >= 250)
+			size_now = at;
+		else if (at < size_now)
+			bytes[at] ^= (unsigned char)(how < 128 ? value : 1u << value % 8);
+	}
+}
+
+static void take_bytes(struct fuzz_input *input)
+{
+	size_now = input->left;
+	memcpy(bytes, MAGIC, REEL_CHECKED_MAGIC_BYTES);
+	memcpy(bytes + REEL_CHECKED_MAGIC_BYTES, input->next, size_now);
+	size_now += REEL_CHECKED_MAGIC_BYTES;
+	input->left = 0;
+}
+
+/* ---- What has to come of it ---- */
+
+static bool is_sound(void)
+{
+	uint64_t before;
+	uint32_t crc;
+
+	if (size_now < REEL_CHECKED_MAGIC_BYTES + TRAILER_BYTES ||
+	    memcmp(bytes, MAGIC, REEL_CHECKED_MAGIC_BYTES))
+		return false;
+	memcpy(&before, bytes + size_now - TRAILER_BYTES, sizeof before);
+	memcpy(&crc, bytes + size_now - TRAILER_BYTES + sizeof before, sizeof crc);
+	return before == size_now - TRAILER_BYTES && crc == fuzz_crc32c(0, bytes, before) &&
+	       !memcmp(bytes + size_now - 4, "leer", 4);
+}
+
+static void check_file(const char *path, bool is_whole)
+{
+	struct reel_checked_file file;
+	unsigned char data[64];
+	const char *wrong;
+	int error = reel_checked_file_open(&file, path, MAGIC, &wrong);
+
+	FUZZ_EXPECT(error == (is_whole ? 0 : -EBADMSG));
+	FUZZ_EXPECT(!wrong == is_whole);
+	if (error)
+		return;
+	FUZZ_EXPECT(file.bytes == size_now - TRAILER_BYTES);
+	for (const unsigned char *at = bytes + REEL_CHECKED_MAGIC_BYTES;
+	     at + sizeof data <= bytes + size_now; at += sizeof data) {
+		FUZZ_EXPECT(!reel_checked_file_read(&file, data, sizeof data));
+		FUZZ_EXPECT(!memcmp(data, at, sizeof data));
+	}
+	reel_checked_file_close(&file);
+}
+
+/* After a refusal the run is as if it had just been opened. */
+static void run_whole(reel_checkpoint *run)
+{
+	struct state right = gradient_by_one_tape(no_failure, STEPS), bar;
+	struct run context = no_failure;
+
+	FUZZ_EXPECT(!reel_checkpoint_is_reversing(run));
+	FUZZ_EXPECT(!go_on(run, &context, &bar));
+	FUZZ_EXPECT(!memcmp(&bar, &right, sizeof right));
+}
+
+/* A forged file may go on to anything, or end in an error; but it ends. */
+static void resume(const char *path, bool is_whole, bool is_same)
+{
+	struct reel_checkpoint_options options = options_for(path);
+	reel_checkpoint *run = open_checkpoint(plan, &copied, &options);
+	struct state right = gradient_by_one_tape(no_failure, STEPS), bar = seed;
+	struct run context = no_failure;
+	int error = reel_checkpoint_resume(run, &bar);
+
+	FUZZ_EXPECT(is_whole || error == -EBADMSG);
+	FUZZ_EXPECT(!is_same || !error);
+	FUZZ_EXPECT(!error == !*reel_checkpoint_message(run));
+	if (error) {
+		run_whole(run);
+	} else {
+		error = go_on(run, &context, &bar);
+		FUZZ_EXPECT(!is_same || (!error && !memcmp(&bar, &right, sizeof right)));
+		FUZZ_EXPECT(context.recorded <= STEPS && context.reversed <= STEPS);
+	}
+	reel_checkpoint_close(run);
+}
+
+int fuzz_restart(const uint8_t *data, size_t size)
+{
+	struct fuzz_input input = {data, size};
+	unsigned mode = fuzz_byte(&input);
+	bool is_whole, is_same;
+	const char *path;
+
+	if (!plan)
+		make_file();
+	memcpy(bytes, sound, sound_bytes);
+	size_now = sound_bytes;
+	if (mode & 1)
+		take_bytes(&input);
+	else
+		change(&input);
+	if (mode & 2 && size_now >= TRAILER_BYTES)
+		put_trailer();
+	is_whole = is_sound();
+	is_same = size_now == sound_bytes && !memcmp(bytes, sound, size_now);
+	path = fuzz_file(bytes, size_now);
+	check_file(path, is_whole);
+	resume(path, is_whole, is_same);
+	return 0;
+}

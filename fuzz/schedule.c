@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans of all planners for problems of all kinds: each is carried out, and its checker says what
+ * was seen. And halving, whose simulated time is known.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <reel/halving.h>
+
+#include "fuzz.h"
+#include "targets.h"
+#include "walk.h"
+
+enum { MOST_STEPS = 300, MOST_TABLE_STEPS = 60, MOST_ACTIONS = 200000 };
+
+/* A small number; or, now and then, any. */
+static int64_t draw_whole(struct fuzz_input *input, unsigned bound, bool wild)
+{
+	return wild ? (int64_t)fuzz_number(input, 8) : fuzz_below(input, bound);
+}
+
+static double draw_cost(struct fuzz_input *input, bool wild)
+{
+	uint64_t bits;
+	double cost;
+
+	if (!wild)
+		return fuzz_byte(input) / 8.0;
+	bits = fuzz_number(input, 8);
+	memcpy(&cost, &bits, sizeof cost);
+	return cost;
+}
+
+static struct reel_problem draw_problem(struct fuzz_input *input)
+{
+	unsigned wild = fuzz_byte(input);
+	struct reel_problem problem = {
+		.steps = draw_whole(input, MOST_STEPS + 1, wild == 255),
+		.tiers = fuzz_below(input, wild == 254 ? 256 : 3),
+		.tape_states = draw_whole(input, 4, wild == 253),
+		.period = draw_whole(input, 12, wild == 252),
+		.advance_cost = draw_cost(input, wild == 251),
+		.record_cost = draw_cost(input, wild == 250),
+		.reverse_cost = draw_cost(input, wild == 249),
+	};
+
+	for (unsigned t = 0; t < problem.tiers && t < REEL_MOST_TIERS; t++) {
+		problem.tier[t].slots = draw_whole(input, t ? 40 : 12, wild == 248 + t);
+		problem.tier[t].store_cost = draw_cost(input, wild == 246);
+		problem.tier[t].load_cost = draw_cost(input, wild == 245);
+	}
+	problem.reserved[0] = wild == 244;
+	if (wild == 243)
+		problem.steps = REEL_UNKNOWN_STEPS;
+	return problem;
+}
+
+static bool uses_table(enum reel_planner planner)
+{
+	return planner == REEL_MIXED || planner == REEL_HIERARCHICAL ||
+	       planner == REEL_DISK_REVOLVE;
+}
+
+/* Whether it is small enough to be walked through. */
+static bool is_short(enum reel_planner planner, const struct reel_problem *problem)
+{
+	int64_t most = uses_table(planner) ? MOST_TABLE_STEPS : MOST_STEPS;
+
+	return problem->steps <= most;
+}
+
+/* The end is met somewhere behind where the last ADVANCE began. */
+static void meet_end(struct fuzz_input *input, reel_schedule *schedule, reel_action *action,
+		     int64_t steps)
+{
+	if (action->last < steps)
+		return;
+	action->last = action->first + fuzz_below(input, (unsigned)(steps - action->first) + 1);
+	FUZZ_EXPECT(reel_schedule_end(schedule, steps, action->last) == 0);
+	FUZZ_EXPECT(reel_schedule_end(schedule, steps, action->last) == -EINVAL);
+}
+
+static void carry_out(struct fuzz_input *input, const reel_plan *plan, struct walk *walk)
+{
+	reel_schedule schedule;
+	reel_action action;
+	unsigned count = 0;
+
+	reel_schedule_begin(&schedule, plan);
+	do {
+		int error = reel_schedule_next(&schedule, &action);
+
+		FUZZ_EXPECT(error == 0 || (error == -EAGAIN && action.kind == REEL_ADVANCE));
+		FUZZ_EXPECT(++count < MOST_ACTIONS);
+		if (error)
+			meet_end(input, &schedule, &action, walk->steps);
+		if (action.kind != REEL_ADVANCE || action.first != action.last)
+			FUZZ_EXPECT(walk_action(walk, &action));
+	} while (action.kind != REEL_DONE);
+	FUZZ_EXPECT(reel_schedule_next(&schedule, &action) == 0 && action.kind == REEL_DONE);
+}
+
+static bool same_counts(const struct reel_schedule_report *a, const struct reel_schedule_report *b)
+{
+	return a->advances == b->advances && a->recorded == b->recorded &&
+	       a->reversed == b->reversed && a->peak_tape_steps == b->peak_tape_steps &&
+	       a->actions == b->actions && !memcmp(a->stores, b->stores, sizeof a->stores) &&
+	       !memcmp(a->loads, b->loads, sizeof a->loads) &&
+	       !memcmp(a->peak_slots, b->peak_slots, sizeof a->peak_slots);
+}
+
+static void run_plan(struct fuzz_input *input, const reel_plan *plan,
+		     const struct reel_problem *problem)
+{
+	static struct walk walk;
+	struct reel_schedule_report report;
+	bool unknown = problem->steps == REEL_UNKNOWN_STEPS;
+	int64_t steps = unknown ? fuzz_below(input, MOST_STEPS) : problem->steps;
+
+	walk_begin(&walk, problem, steps);
+	carry_out(input, plan, &walk);
+	FUZZ_EXPECT(walk.report.reversed == steps);
+	FUZZ_EXPECT(reel_plan_check(plan, NULL, steps, &report) == 0);
+	FUZZ_EXPECT(!report.wrong && isfinite(report.makespan) && report.makespan >= 0);
+	if (!unknown)
+		FUZZ_EXPECT(same_counts(&walk.report, &report));
+}
+
+int fuzz_schedule(const uint8_t *data, size_t size)
+{
+	struct fuzz_input input = {data, size};
+	enum reel_planner planner = fuzz_below(&input, REEL_PLANNERS + 1);
+	struct reel_problem problem = draw_problem(&input);
+	const char *wrong = reel_plan_problem(planner, &problem);
+	reel_plan *plan = NULL;
+	int error;
+
+	if (!is_short(planner, &problem))
+		return 0;
+	error = reel_plan_open(&plan, planner, &problem);
+	FUZZ_EXPECT(error == (wrong ? -EINVAL : 0));
+	if (error)
+		return 0;
+	run_plan(&input, plan, &problem);
+	reel_plan_close(plan);
+	return 0;
+}
+
+/* ---- Halving ---- */
+
+static int64_t cost_of(int64_t cost)
+{
+	return cost ? cost : 1;
+}
+
+static void check_split(const struct reel_halving *halving, int64_t first, int64_t last)
+{
+	int64_t middle = reel_halving_split(halving, first, last);
+
+	if (last - first < 2) {
+		FUZZ_EXPECT(middle == first);
+		return;
+	}
+	FUZZ_EXPECT(first < middle && middle < last);
+	FUZZ_EXPECT(reel_halving_start(halving, first, middle) >= middle);
+	check_split(halving, first, middle);
+	check_split(halving, middle, last);
+}
+
+int fuzz_halving(const uint8_t *data, size_t size)
+{
+	struct fuzz_input input = {data, size};
+	struct reel_halving halving = {.rule = fuzz_below(&input, REEL_HALVING_RULES),
+				       .advance_cost = (int64_t)fuzz_number(&input, 2),
+				       .record_cost = (int64_t)fuzz_number(&input, 2),
+				       .reverse_cost = (int64_t)fuzz_number(&input, 2)};
+	int64_t steps = fuzz_below(&input, MOST_STEPS), first = (int64_t)fuzz_number(&input, 4);
+	struct reel_halving_report report;
+
+	if (halving.rule == REEL_HALVING_GOLDEN &&
+	    reel_halving_most_steps(&halving, 3) == -EINVAL)
+		halving.rule = REEL_HALVING_MIDDLE;
+	check_split(&halving, first, first + steps);
+	FUZZ_EXPECT(reel_halving_simulate(&halving, steps, &report) == 0);
+	if (!steps)
+		return 0;
+	FUZZ_EXPECT(report.makespan == (steps - 1) * cost_of(halving.advance_cost) +
+					       cost_of(halving.record_cost) +
+					       steps * cost_of(halving.reverse_cost));
+	FUZZ_EXPECT(report.peak_resources <= report.peak_workers + report.peak_checkpoints);
+	FUZZ_EXPECT(report.peak_workers >= 1 && report.work >= report.makespan);
+	return 0;
+}

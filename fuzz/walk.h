@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Who carries out a schedule by the words of reel/schedule.h alone: what its checker must say. */
+#ifndef FUZZ_WALK_H
+#define FUZZ_WALK_H
+
+#include <reel/schedule.h>
+
+enum { WALK_MOST_HELD = 2048, WALK_MOST_TAPES = 2048 };
+
+struct walk_held {
+	unsigned tier, slot;
+	int64_t state;
+};
+
+struct walk {
+	const struct reel_problem *problem;
+	int64_t steps;
+	int64_t working, end;
+	struct walk_held held[WALK_MOST_HELD];
+	unsigned helds;
+	struct {
+		int64_t first, last;
+	} tape[WALK_MOST_TAPES];
+	unsigned tapes;
+	bool owes_drop;
+	reel_action loaded;
+	struct reel_schedule_report report;
+};
+
+void walk_begin(struct walk *walk, const struct reel_problem *problem, int64_t steps);
+
+/* Carry it out; false: it may not be. */
+bool walk_action(struct walk *walk, const reel_action *action);
+
+#endif
