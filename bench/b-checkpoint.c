@@ -60,7 +60,8 @@ static void wait_close(reel_store *store)
 }
 
 static const struct reel_store_verbs waiting_verbs = {
-	"waiting", wait_put, wait_get, wait_drop, wait_sync, wait_capacity, wait_close};
+	.name = "waiting", .put = wait_put, .get = wait_get, .drop = wait_drop,
+	.sync = wait_sync, .capacity = wait_capacity, .close = wait_close};
 
 static reel_store *without_overlap(reel_store *below)
 {

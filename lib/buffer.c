@@ -25,6 +25,15 @@ static struct reel_buffer *new_buffer(struct reel_snapshots *snapshots)
 	return buffer;
 }
 
+/* What goes back to the pool may be given back to the system there. */
+static void release_memory(struct reel_snapshots *snapshots, const struct reel_buffer *buffer)
+{
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		if (snapshots->tier[tier].adopts)
+			reel_store_release(snapshots->tier[tier].store, buffer->slab->frame,
+					   buffer->slab->bytes);
+}
+
 static void free_all(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
 {
 	while (buffer) {
@@ -72,6 +81,7 @@ void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buff
 		push(&snapshots->unused, buffer);
 		return;
 	}
+	release_memory(snapshots, buffer);
 	reel_pool_give(snapshots->pool, buffer->slab);
 	buffer->slab = NULL;
 	push(&snapshots->bare, buffer);
@@ -179,6 +189,8 @@ void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct r
 	reel_store *store = snapshots->tier[tier].store;
 	unsigned pieces = reel_snapshot_pieces(snapshots, tier);
 
+	if (snapshots->tier[tier].adopts)
+		reel_store_adopt(store, buffer->slab->frame, buffer->slab->bytes);
 	/* Relaxed, both: the store hands the tickets to whom it lets complete them. */
 	atomic_store_explicit(&buffer->error, 0, memory_order_relaxed);
 	atomic_store_explicit(&buffer->moving, pieces, memory_order_relaxed);

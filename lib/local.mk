@@ -5,6 +5,7 @@ reelinclude_HEADERS = \
 	include/reel/checkpoint.h \
 	include/reel/compiler.h \
 	include/reel/costs.h \
+	include/reel/gpu.h \
 	include/reel/halving.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
@@ -77,6 +78,7 @@ libreel_core_la_SOURCES = \
 	%D%/store-count.c \
 	%D%/store-fault.c \
 	%D%/store-memory.c \
+	%D%/store-gpu.c \
 	%D%/store-file.c %D%/store-file.h \
 	%D%/file-open.c \
 	%D%/file-slots.c %D%/file-slots.h \

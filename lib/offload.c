@@ -62,8 +62,21 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 	return NULL;
 }
 
+/* A frame stays adopted while slabs come and go in it: most transfers find it so. */
+static void adopt_frame(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	if (offload->adopts)
+		reel_store_adopt(offload->store, slab->frame, slab->bytes);
+}
+
+void reel_offload_release_frame(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	if (offload && offload->adopts)
+		reel_store_release(offload->store, slab->frame, slab->bytes);
+}
+
 /* The slab's members are the offload thread's to read once it has moved its state. */
-void reel_offload_label(struct reel_offload *offload, struct reel_ticket *ticket)
+void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	const struct reel_slab *slab = ticket->slab;
 	const struct reel_client *client = reel_client_of(offload, slab);
@@ -73,6 +86,8 @@ void reel_offload_label(struct reel_offload *offload, struct reel_ticket *ticket
 		.serial = slab->serial,
 		.rank = slab->rank,
 	};
+	ticket->transfer.data = slab->frame;
+	adopt_frame(offload, slab);
 }
 
 static bool collect(struct reel_offload *offload)
@@ -421,6 +436,7 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 	if (!capacity.verified && reel_store_checksum_open(&offload->store, store))
 		return -ENOMEM;
 	offload->align = capacity.align;
+	offload->adopts = capacity.adopts;
 	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;
 	if (offload->put_depth > MOST_PUTS)
 		offload->put_depth = MOST_PUTS;

@@ -110,6 +110,7 @@ struct reel_offload {
 	reel_store *store;
 	struct reel_residence *residence;
 	size_t align;
+	bool adopts; /* the store is told of frames before their first transfer */
 	unsigned put_depth;
 	pthread_t thread;
 	struct reel_event work;
@@ -210,6 +211,8 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *err
 void reel_offload_tell_of_room(struct reel_offload *offload);
 /* Wait until the offload thread has nothing to do. */
 void reel_offload_settle(struct reel_offload *offload);
+/* A frame's memory is about to be given back to the system. Any thread. */
+void reel_offload_release_frame(struct reel_offload *offload, const struct reel_slab *slab);
 /* Stop it with no transfer under way, and let it go on. */
 void reel_offload_pause(struct reel_offload *offload);
 void reel_offload_resume(struct reel_offload *offload);
@@ -224,8 +227,8 @@ void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
 /* offload.c: a ticket to put or get with; NULL: all are busy. */
 struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
 					bool get);
-/* Name the slab, once its state is the offload thread's. */
-void reel_offload_label(struct reel_offload *offload, struct reel_ticket *ticket);
+/* Of a slab whose state is the offload thread's: its label, and its frame as data. */
+void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Let go of a slab that its tape has left meanwhile. */
 void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab);
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab);

@@ -21,8 +21,7 @@ static void start(struct reel_offload *offload, struct reel_slab *slab, struct r
 {
 	struct reel_residence *residence = reel_residence_of(offload, slab);
 
-	reel_offload_label(offload, ticket);
-	ticket->transfer.data = slab->frame;
+	reel_offload_prepare(offload, ticket);
 	ticket->transfer.bytes = residence->stored_bytes;
 	ticket->transfer.place = residence->place;
 	residence->reads++;

@@ -542,6 +542,7 @@ static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store
 	reel_store_get_capacity(store, &capacity);
 	align = capacity.align ? capacity.align : 1;
 	of->store = store;
+	of->adopts = capacity.adopts;
 	of->piece_bytes = smaller(PIECE_BYTES, capacity.most_bytes ? capacity.most_bytes
 								   : PIECE_BYTES);
 	of->piece_bytes = round_up(of->piece_bytes, align);

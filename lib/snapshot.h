@@ -51,6 +51,7 @@ struct reel_slot {
 
 struct reel_snapshot_tier {
 	reel_store *store; /* NULL: memory */
+	bool adopts;       /* the store is told of buffers before their first transfer */
 	size_t piece_bytes;
 	struct reel_slot *slot;
 	unsigned slots;

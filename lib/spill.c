@@ -41,9 +41,9 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	struct reel_residence *residence = reel_residence_of(offload, slab);
 	size_t bytes = smaller(align_up(residence->filled, offload->align), slab->bytes);
 
+	reel_offload_prepare(offload, ticket);
 	reel_offload_drop_copy(offload, slab);
 	residence->stored_bytes = bytes;
-	ticket->transfer.data = slab->frame;
 	ticket->transfer.bytes = bytes;
 	ticket->transfer.layout = residence->layout;
 	offload->puts++;
@@ -69,7 +69,6 @@ static bool write_farthest(struct reel_offload *offload)
 		return true;
 	}
 	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
-	reel_offload_label(offload, ticket);
 	write_slab(offload, slab, ticket);
 	return true;
 }

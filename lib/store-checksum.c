@@ -112,6 +112,16 @@ static void checksum_close(reel_store *store)
 	free(checksum);
 }
 
+static int checksum_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	return reel_store_adopt(((struct checksum *)store)->below, memory, bytes);
+}
+
+static void checksum_release(reel_store *store, void *memory, size_t bytes)
+{
+	reel_store_release(((struct checksum *)store)->below, memory, bytes);
+}
+
 static const struct reel_store_verbs verbs = {
 	.name = "checksum",
 	.put = checksum_put,
@@ -120,6 +130,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = checksum_sync,
 	.capacity = checksum_capacity,
 	.close = checksum_close,
+	.adopt = checksum_adopt,
+	.release = checksum_release,
 };
 
 /* A ticket has one header: above a store that is verified already, another layer adds nothing. */

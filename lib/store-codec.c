@@ -236,6 +236,16 @@ static void codec_close(reel_store *store)
 	free_codec(codec);
 }
 
+static int codec_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	return reel_store_adopt(((struct codec *)store)->below, memory, bytes);
+}
+
+static void codec_release(reel_store *store, void *memory, size_t bytes)
+{
+	reel_store_release(((struct codec *)store)->below, memory, bytes);
+}
+
 static const struct reel_store_verbs verbs = {
 	.name = "codec",
 	.put = codec_put,
@@ -244,6 +254,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = codec_sync,
 	.capacity = codec_capacity,
 	.close = codec_close,
+	.adopt = codec_adopt,
+	.release = codec_release,
 };
 
 static int complete_options(struct reel_codec_options *options)

@@ -92,6 +92,16 @@ static void count_close(reel_store *store)
 	free(count);
 }
 
+static int count_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	return reel_store_adopt(((struct count *)store)->below, memory, bytes);
+}
+
+static void count_release(reel_store *store, void *memory, size_t bytes)
+{
+	reel_store_release(((struct count *)store)->below, memory, bytes);
+}
+
 static const struct reel_store_verbs verbs = {
 	.name = "count",
 	.put = count_put,
@@ -100,6 +110,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = count_sync,
 	.capacity = count_capacity,
 	.close = count_close,
+	.adopt = count_adopt,
+	.release = count_release,
 };
 
 int reel_store_count_open(reel_store **store, reel_store *below)

@@ -300,6 +300,16 @@ static void fault_close(reel_store *store)
 	free(fault);
 }
 
+static int fault_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	return reel_store_adopt(((struct fault *)store)->below, memory, bytes);
+}
+
+static void fault_release(reel_store *store, void *memory, size_t bytes)
+{
+	reel_store_release(((struct fault *)store)->below, memory, bytes);
+}
+
 static const struct reel_store_verbs verbs = {
 	.name = "fault",
 	.put = fault_put,
@@ -308,6 +318,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = fault_sync,
 	.capacity = fault_capacity,
 	.close = fault_close,
+	.adopt = fault_adopt,
+	.release = fault_release,
 };
 
 int reel_store_fault_open(reel_store **store, reel_store *below,

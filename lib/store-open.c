@@ -9,7 +9,7 @@
 
 #define MOST_WORD_BYTES 32
 
-enum kind { FILE_LEAF, MEMORY_LEAF, LZ4_LAYER };
+enum kind { FILE_LEAF, MEMORY_LEAF, GPU_LEAF, LZ4_LAYER };
 
 struct word {
 	enum kind kind;
@@ -26,7 +26,7 @@ static int not_understood(const char *text)
 {
 	return reel_store_refuse(-EINVAL,
 				 "store \"%s\" is not understood: "
-				 "it may be file, memory=BYTES, lz4 or lz4=STRIDE",
+				 "it may be file, memory=BYTES, gpu, gpu=BYTES, lz4 or lz4=STRIDE",
 				 text);
 }
 
@@ -57,6 +57,11 @@ static int read_word(const char *text, struct word *word)
 		word->kind = MEMORY_LEAF;
 		return read_value(text, text + 7, SIZE_MAX, word);
 	}
+	word->kind = GPU_LEAF;
+	if (!strcmp(text, "gpu"))
+		return 0;
+	if (!strncmp(text, "gpu=", 4))
+		return read_value(text, text + 4, SIZE_MAX, word);
 	word->kind = LZ4_LAYER;
 	if (!strcmp(text, "lz4"))
 		return 0;
@@ -93,12 +98,20 @@ static int read_words(const char *description, struct words *words)
 	return 0;
 }
 
-static int open_leaf(reel_store **store, const struct word *word, const char *directory)
+static int open_bare_leaf(reel_store **leaf, const struct word *word, const char *directory)
 {
 	struct reel_file_options file = {.directory = directory};
+
+	if (word->kind == FILE_LEAF)
+		return reel_store_file_open(leaf, &file);
+	return word->kind == GPU_LEAF ? reel_store_gpu_load(leaf, word->value)
+				      : reel_store_memory_open(leaf, word->value);
+}
+
+static int open_leaf(reel_store **store, const struct word *word, const char *directory)
+{
 	reel_store *leaf;
-	int error = word->kind == FILE_LEAF ? reel_store_file_open(&leaf, &file)
-					    : reel_store_memory_open(&leaf, word->value);
+	int error = open_bare_leaf(&leaf, word, directory);
 
 	if (error)
 		return error;
@@ -115,6 +128,12 @@ static int open_codec(reel_store **store, const struct word *word, reel_store *b
 	return reel_store_codec_open(store, below, &options);
 }
 
+/* A tier that is not there is left out, where another one stands behind it. */
+static bool may_be_absent(const struct word *word, int error)
+{
+	return word->kind == GPU_LEAF && (error == -ENODEV || error == -ENOMEM);
+}
+
 /* In front of what is behind it; what is behind stays the caller's on failure. */
 static int open_word(reel_store **store, const struct word *word, reel_store *behind,
 		     const char *directory)
@@ -125,6 +144,10 @@ static int open_word(reel_store **store, const struct word *word, reel_store *be
 	if (word->kind == LZ4_LAYER)
 		return open_codec(store, word, behind);
 	error = open_leaf(&leaf, word, directory);
+	if (behind && may_be_absent(word, error)) {
+		*store = behind;
+		return 0;
+	}
 	if (error || !behind) {
 		*store = error ? NULL : leaf;
 		return error;
@@ -139,7 +162,10 @@ int reel_store_open(reel_store **store, const char *description, const char *dir
 {
 	struct words words = {0};
 	reel_store *behind = NULL;
-	int error = read_words(description ? description : "file", &words);
+	int error;
+
+	reel_store_refuse(0, "%s", "");
+	error = read_words(description ? description : "file", &words);
 
 	for (unsigned i = words.count; i > 0 && !error; i--) {
 		reel_store *opened;

@@ -161,7 +161,26 @@ static void tier_capacity(reel_store *store, struct reel_store_capacity *capacit
 		.most_bytes = least_limit(first.most_bytes, second.most_bytes),
 		.best_depth = MORE(first.best_depth, second.best_depth),
 		.verified = first.verified && second.verified,
+		.adopts = first.adopts || second.adopts,
 	};
+}
+
+/* Each may hold what goes there. */
+static int tier_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	struct tier *tier = (struct tier *)store;
+	int first = reel_store_adopt(tier->part[0], memory, bytes);
+	int second = reel_store_adopt(tier->part[1], memory, bytes);
+
+	return first ? second : 0;
+}
+
+static void tier_release(reel_store *store, void *memory, size_t bytes)
+{
+	struct tier *tier = (struct tier *)store;
+
+	reel_store_release(tier->part[0], memory, bytes);
+	reel_store_release(tier->part[1], memory, bytes);
 }
 
 static void tier_close(reel_store *store)
@@ -182,6 +201,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = tier_sync,
 	.capacity = tier_capacity,
 	.close = tier_close,
+	.adopt = tier_adopt,
+	.release = tier_release,
 };
 
 static int make_recursive_lock(pthread_mutex_t *mutex)

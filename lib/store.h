@@ -6,6 +6,7 @@
  *	store-open.c     a stack of stores from its description
  *	store-file.c     leaf: a file without a name
  *	store-memory.c   leaf: memory
+ *	store-gpu.c      leaf: a GPU's memory, from libreel-cuda
  *	store-checksum.c layer: a header, and a CRC of all
  *	store-codec.c    layer: compression
  *	store-tier.c     layer: two stores, one after the other
@@ -27,11 +28,7 @@ void reel_store_checksum_leave(reel_store *store);
 /* What is wrong with a layout that a codec is to use; NULL: nothing. */
 const char *reel_layout_problem(struct reel_layout layout);
 
-/* Say in words why a store could not be opened; returns error. */
-int reel_store_refuse(int error, const char *format, ...)
-#if defined(__GNUC__)
-	__attribute__((format(printf, 2, 3)))
-#endif
-	;
+/* The word gpu of a description: as reel_store_gpu_open(), of libreel-cuda, with so many bytes. */
+int reel_store_gpu_load(reel_store **store, uint64_t bytes);
 
 #endif

@@ -19,6 +19,7 @@ static bool above(struct reel_pool *pool, size_t keep)
 
 static bool drop(struct reel_pool *pool, struct reel_slab *slab)
 {
+	reel_offload_release_frame(pool->offload, slab);
 	if (reel_os_drop(slab->frame, slab->bytes))
 		return true;
 	/* Relaxed: it guards nothing. */

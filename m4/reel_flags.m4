@@ -68,6 +68,12 @@ AC_DEFUN([REEL_SEARCH_DLADDR],
 AC_CHECK_HEADERS([elf.h link.h], [], [reel_dladdr=no])
 REEL_DEFINE([HAVE_DLADDR], [reel_dladdr], [dladdr() is there.])])
 
+# REEL_SEARCH_DLOPEN
+# Macro HAVE_DLOPEN: parts that are loaded when they are asked for.
+AC_DEFUN([REEL_SEARCH_DLOPEN],
+[AC_SEARCH_LIBS([dlopen], [dl], [reel_dlopen=yes], [reel_dlopen=no])
+REEL_DEFINE([HAVE_DLOPEN], [reel_dlopen], [dlopen() is there.])])
+
 # REEL_SWITCH(FEATURE, DEFAULT, MACRO, HELP, COMMENT)
 # --enable-FEATURE or --disable-FEATURE, whichever is not the default; MACRO is 1 or 0.
 AC_DEFUN([REEL_SWITCH],

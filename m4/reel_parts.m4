@@ -27,6 +27,25 @@ AC_DEFUN([REEL_WITH_HWLOC],
   [PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [reel_found=yes], [reel_fault=$HWLOC_PKG_ERRORS])])
 AS_IF([test "$with_hwloc" = yes], [AC_DEFINE([HAVE_HWLOC], [1], [hwloc is there.])])])
 
+# REEL_CHECK_CUDA_HEADER
+# HAVE_CUDA_H, CUDA_HEADER_CPPFLAGS: cuda.h, with which a test compares what the library declares of
+# the driver. Nothing that is installed needs it.
+AC_DEFUN([REEL_CHECK_CUDA_HEADER],
+[AC_CACHE_CHECK([for cuda.h], [reel_cv_cuda_header],
+  [reel_saved_cppflags=$CPPFLAGS
+   reel_cv_cuda_header=no
+   for reel_directory in "" "$CUDA_HOME/include" "$CUDA_PATH/include" /usr/local/cuda/include; do
+     AS_CASE([$reel_directory], [/include], [continue])
+     CPPFLAGS="$reel_saved_cppflags${reel_directory:+ -isystem $reel_directory}"
+     AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <cuda.h>]], [[return cuInit(0) != CUDA_SUCCESS;]])],
+       [reel_cv_cuda_header=${reel_directory:-yes}; break])
+   done
+   CPPFLAGS=$reel_saved_cppflags])
+AC_SUBST([CUDA_HEADER_CPPFLAGS])
+AS_CASE([$reel_cv_cuda_header], [/*], [CUDA_HEADER_CPPFLAGS="-isystem $reel_cv_cuda_header"])
+AS_IF([test "$reel_cv_cuda_header" = no], [reel_cuda_header=no], [reel_cuda_header=yes])
+REEL_DEFINE([HAVE_CUDA_H], [reel_cuda_header], [cuda.h is there.])])
+
 # REEL_WITH_LZ4
 # HAVE_LZ4 as macro and conditional, LZ4_CFLAGS and LZ4_LIBS: stores that compress.
 AC_DEFUN([REEL_WITH_LZ4],

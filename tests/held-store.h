@@ -111,8 +111,9 @@ static inline void held_let_go(struct held_store *held)
 
 static inline struct held_store *held_open(void)
 {
-	static const struct reel_store_verbs verbs = {"held",	 held_put,	held_get,  held_drop,
-						      held_sync, held_capacity, held_close};
+	static const struct reel_store_verbs verbs = {
+		.name = "held", .put = held_put, .get = held_get, .drop = held_drop,
+		.sync = held_sync, .capacity = held_capacity, .close = held_close};
 	struct held_store *held = calloc(1, sizeof *held);
 
 	if (!held)

@@ -212,8 +212,9 @@ static inline void late_close(reel_store *store)
 
 static inline struct late_store *late_open(uint64_t seed)
 {
-	static const struct reel_store_verbs verbs = {"late",    late_put,      late_get,  late_drop,
-						      late_sync, late_capacity, late_close};
+	static const struct reel_store_verbs verbs = {
+		.name = "late", .put = late_put, .get = late_get, .drop = late_drop,
+		.sync = late_sync, .capacity = late_capacity, .close = late_close};
 	struct late_store *late = calloc(1, sizeof *late);
 
 	if (!late)

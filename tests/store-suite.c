@@ -376,6 +376,23 @@ static void waiting_is_for_one(struct suite *suite)
 	   "%s: an idle store is in sync at once", suite->name);
 }
 
+/* Twice, and released twice. */
+static void adopting_changes_nothing(struct suite *suite)
+{
+	struct piece *piece = &suite->piece[0];
+	int error = reel_store_adopt(suite->store, piece->data, SUITE_MOST_BYTES);
+	int again = reel_store_adopt(suite->store, piece->data, SUITE_MOST_BYTES);
+	bool right = put(suite, piece, SUITE_MOST_BYTES, 2) && get(suite, piece);
+
+	ok(suite->capacity.adopts || error, "%s: it adopts memory only if it says so", suite->name);
+	is_int(again, error, "%s: memory is adopted again with the same result", suite->name);
+	ok(right, "%s: a piece of it comes back", suite->name);
+	reel_store_release(suite->store, piece->data, SUITE_MOST_BYTES);
+	reel_store_release(suite->store, piece->data, SUITE_MOST_BYTES);
+	ok(get(suite, piece), "%s: also when it is released", suite->name);
+	drop_all(suite);
+}
+
 static void closing_takes_all_with_it(struct suite *suite)
 {
 	bool right = true;
@@ -400,6 +417,7 @@ static void run(struct suite *suite)
 	used_bytes_rise_and_fall(suite);
 	a_full_store_goes_on(suite);
 	waiting_is_for_one(suite);
+	adopting_changes_nothing(suite);
 	closing_takes_all_with_it(suite);
 }
 

@@ -504,8 +504,9 @@ static void forgetful_close(reel_store *store)
 }
 
 static const struct reel_store_verbs forgetful_verbs = {
-	"forgetful", forgetful_put, forgetful_get, forgetful_drop, forgetful_sync,
-	forgetful_capacity, forgetful_close};
+	.name = "forgetful", .put = forgetful_put, .get = forgetful_get,
+	.drop = forgetful_drop, .sync = forgetful_sync, .capacity = forgetful_capacity,
+	.close = forgetful_close};
 
 /* What an earlier sweep left in a place is another state, though of the same step. */
 static void a_store_that_loses_a_put(void)

@@ -231,8 +231,9 @@ static void watched_close(reel_store *store)
 static void a_store_is_idle_when_it_is_closed(void)
 {
 	static const struct reel_store_verbs verbs = {
-		"watched",    watched_put,      watched_get,  watched_drop,
-		watched_sync, watched_capacity, watched_close};
+		.name = "watched", .put = watched_put, .get = watched_get,
+		.drop = watched_drop, .sync = watched_sync, .capacity = watched_capacity,
+		.close = watched_close};
 	reel_store *store = &watched.store;
 
 	tap_case("a store");

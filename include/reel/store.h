@@ -39,6 +39,7 @@
 #ifndef REEL_STORE_H
 #define REEL_STORE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -144,6 +145,7 @@ struct reel_store_capacity {
 	size_t most_bytes;    /* the largest put; 0: any */
 	unsigned best_depth;  /* and with so many of them under way */
 	bool verified;        /* a get that succeeds is known to be what was put */
+	bool adopts;          /* memory that was adopted travels without a copy */
 };
 
 struct reel_store_verbs {
@@ -165,6 +167,19 @@ struct reel_store_verbs {
 	 * under way. In the child of a fork it frees memory only.
 	 */
 	void (*close)(reel_store *store);
+	/*
+	 * Both may be NULL; a layer passes them on. Any thread, also while other verbs are
+	 * called. Adopt: this memory, whole pages, stays where it is until it is released
+	 * or the store is closed, so a device's store can have the system hold it in
+	 * place. 0, also if it was adopted before, or a negative errno: transfers of it go
+	 * as well without.
+	 */
+	int (*adopt)(reel_store *store, void *memory, size_t bytes);
+	/*
+	 * Before such memory is given back to the system, in the pieces in which it was
+	 * adopted. No transfer of it is under way. What was not adopted is left alone.
+	 */
+	void (*release)(reel_store *store, void *memory, size_t bytes);
 };
 
 /* The beginning of every store. */
@@ -199,6 +214,18 @@ static inline void reel_store_get_capacity(reel_store *store, struct reel_store_
 	store->verbs->capacity(store, capacity);
 }
 
+/* As the verb; -ENOTSUP: the store adopts no memory. */
+static inline int reel_store_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	return store->verbs->adopt ? store->verbs->adopt(store, memory, bytes) : -ENOTSUP;
+}
+
+static inline void reel_store_release(reel_store *store, void *memory, size_t bytes)
+{
+	if (store->verbs->release)
+		store->verbs->release(store, memory, bytes);
+}
+
 /* NULL is allowed. */
 static inline void reel_store_close(reel_store *store)
 {
@@ -220,12 +247,18 @@ int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
  *
  *   file            a file in `directory`
  *   memory=BYTES    memory, at most so many bytes (a number and K, M, G or T)
+ *   gpu             memory of the first GPU, three quarters of what is free (gpu.h)
+ *   gpu=BYTES       the same, so many bytes
  *   lz4             compress what goes to the stores behind it
  *   lz4=STRIDE      the same, on second differences of doubles STRIDE elements apart
  *
  * "memory=2G,file" puts to memory first and to the file when that is full;
  * "memory=2G,lz4,file" compresses only what goes to the file; "lz4,memory=2G" is
  * compressed memory. Each leaf gets a checksum. NULL is "file".
+ *
+ * "gpu=4G,memory=2G,file" goes without the first one where there is no GPU, or it has not
+ * so much memory: that is no error, and reel_store_problem() says why; "" when all that
+ * was named is there. Where gpu is the last leaf, it is one.
  *
  * directory: NULL is REEL_SPILL_DIR, else TMPDIR, from the environment.
  *
@@ -237,6 +270,13 @@ int reel_store_open(reel_store **store, const char *description, const char *dir
 
 /* One line about the last reel_store_*open() that failed in this thread. */
 const char *reel_store_problem(void);
+
+/* For those who write stores: set that line. Returns `error`. */
+int reel_store_refuse(int error, const char *format, ...)
+#if defined(__GNUC__)
+	__attribute__((format(printf, 2, 3)))
+#endif
+	;
 
 /* Flags of reel_store_file_open(). */
 #define REEL_FILE_BUFFERED 1u /* through the page cache, though the file could do without */
