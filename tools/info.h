@@ -8,6 +8,7 @@
 void add_feature_facts(struct facts *facts);
 void add_machine_facts(struct facts *facts);
 void add_openmp_facts(struct facts *facts);
+void add_gpu_facts(struct facts *facts);
 void add_environment_facts(struct facts *facts);
 
 #endif

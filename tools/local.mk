@@ -3,6 +3,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/environment.c \
 	%D%/facts.c %D%/facts.h \
 	%D%/features.c \
+	%D%/gpu.c \
 	%D%/info.c %D%/info.h \
 	%D%/json.c %D%/json.h \
 	%D%/kernel-file.c %D%/kernel-file.h \
@@ -22,5 +23,5 @@ bin_PROGRAMS += %D%/reel
 %C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
 # Libtool's wrapper script, unlike -no-install, leaves a program that can be installed.
 %C%_reel_LDFLAGS =
-%C%_reel_LDADD = libreel.la $(HWLOC_LIBS)
+%C%_reel_LDADD = libreel-cuda.la libreel.la $(HWLOC_LIBS)
 
