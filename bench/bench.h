@@ -74,6 +74,7 @@ void bench_peer(void);
 void bench_memory_held(void);
 void bench_clad(void);
 void bench_spill(void);
+void bench_gpu(void);
 void bench_plan(void);
 void bench_checkpoint(void);
 void bench_lookahead(void);

@@ -27,15 +27,17 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/spill-size.c \
 	%D%/spill-cost.c \
 	%D%/spill-codec.c \
+	%D%/b-gpu.c \
 	%D%/b-plan.c \
 	%D%/b-checkpoint.c \
 	%D%/b-instructions.c
-%C%_reel_bench_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples/gradients
+%C%_reel_bench_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples/gradients -I$(top_srcdir)/gpu
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
 %C%_reel_bench_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
 # Loops begin lines of the cache: one that lies across two may take twice as long.
 $(%C%_reel_bench_OBJECTS): CFLAGS += -O3 -falign-loops=64
-%C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CLAD_OBJECT) libreel-kernels.la libreel.la $(ADOLC_LIBS) \
+%C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CLAD_OBJECT) libreel-kernels.la libreel-cuda-core.la \
+	libreel.la $(ADOLC_LIBS) \
 	$(CLAD_LIBS) -lm
 
 # Threads: with hidden functions, since slabs are taken and given without a tape, too.

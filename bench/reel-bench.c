@@ -21,7 +21,7 @@ static void (*const subjects[])(void) = {
 #else
 	bench_floor,   bench_bulk,    bench_record, bench_single,      bench_cold,
 	bench_threads, bench_kernels, bench_peer,   bench_memory_held, bench_spill,
-	bench_plan,    bench_checkpoint,
+	bench_gpu,     bench_plan,    bench_checkpoint,
 #if HAVE_OPENMP
 	bench_lookahead, bench_adjoint, bench_omp,
 #endif
@@ -162,7 +162,7 @@ static int help(void)
 	puts("Usage: reel-bench [OPTION]...\n"
 	     "Measure what Reel costs beside what else one could use. Times are nanoseconds a\n"
 	     "value; `ratio` is to the variant that has 1.00; `faults` are pages a run. Cases\n"
-	     "memory/ are bytes, instructions/ are instructions a value, spill/ are a byte of tape.\n"
+	     "memory/ are bytes, instructions/ are instructions a value, spill/ and gpu/ are a byte of tape.\n"
 	     "\n"
 	     "  --quick       small sizes, fewer rounds: under 45 seconds in all\n"
 	     "  --only REGEX  only the cases whose names match\n"

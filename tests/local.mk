@@ -44,6 +44,13 @@ check_PROGRAMS += \
 	%D%/t-store \
 	%D%/t-store-fault \
 	%D%/t-store-open \
+	%D%/t-gpu-driver \
+	%D%/t-gpu-fake \
+	%D%/t-gpu-store \
+	%D%/t-gpu-spill \
+	%D%/t-gpu-faults \
+	%D%/t-gpu-checkpoint \
+	%D%/t-gpu-device \
 	%D%/t-crc32c \
 	%D%/t-shuffle \
 	%D%/t-difference \
@@ -87,6 +94,7 @@ dist_check_SCRIPTS += \
 	%D%/t-cplusplus.sh \
 	%D%/t-fortran.sh \
 	%D%/t-fuzz.sh \
+	%D%/t-gpu-open.sh \
 	%D%/t-gradients.sh \
 	%D%/t-headers.sh \
 	%D%/t-info.sh \
@@ -113,7 +121,7 @@ AM_LDFLAGS = -no-install
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
 	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
 	%D%/refusals.h %D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h \
-	%D%/omp-reports.h
+	%D%/omp-reports.h %D%/gpu-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -122,6 +130,25 @@ libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 %C%_t_spill_faults_SOURCES = %D%/t-spill-faults.c %D%/store-later.c %D%/store-later.h
 %C%_t_store_fault_SOURCES = %D%/t-store-fault.c $(store_suite)
 %C%_t_store_open_SOURCES = %D%/t-store-open.c $(store_suite)
+
+# On the fake device, which results say in their names.
+gpu_test_libraries = libreel-tap.la libreel-cuda-core.la libreel-fake-device.la libreel-core.la -lm
+gpu_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/gpu
+%C%_t_gpu_driver_CPPFLAGS = $(gpu_test_cppflags) $(CUDA_HEADER_CPPFLAGS)
+%C%_t_gpu_fake_CPPFLAGS = $(gpu_test_cppflags)
+%C%_t_gpu_fake_LDADD = $(gpu_test_libraries)
+%C%_t_gpu_spill_CPPFLAGS = $(gpu_test_cppflags)
+%C%_t_gpu_spill_LDADD = $(gpu_test_libraries)
+%C%_t_gpu_faults_CPPFLAGS = $(gpu_test_cppflags)
+%C%_t_gpu_faults_LDADD = $(gpu_test_libraries)
+%C%_t_gpu_device_SOURCES = %D%/t-gpu-device.c $(store_suite)
+%C%_t_gpu_device_LDADD = $(gpu_test_libraries)
+%C%_t_gpu_checkpoint_CPPFLAGS = $(gpu_test_cppflags)
+%C%_t_gpu_checkpoint_LDADD = $(gpu_test_libraries)
+%C%_t_gpu_store_CPPFLAGS = $(gpu_test_cppflags)
+%C%_t_gpu_store_LDADD = $(gpu_test_libraries)
+%C%_t_gpu_store_SOURCES = %D%/t-gpu-store.c $(store_suite) %D%/store-later.c %D%/store-later.h
+
 store_suite = %D%/store-suite.c %D%/store-suite.h
 %C%_t_pack_CPPFLAGS = $(AM_CPPFLAGS) $(LZ4_CFLAGS)
 
@@ -286,19 +313,23 @@ AM_TESTS_ENVIRONMENT = \
 	for name in $$(env | $(SED) -n 's/^\(REEL_[A-Z_]*\)=.*/\1/p'); do unset $$name; done; \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
+	STATIC_LIBS='$(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
 	TSUNAMI='$(tsunami_program)'; GRADIENTS='$(gradients_program)'; \
 	OMP_WAIT_POLICY=passive; \
-	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS; \
+	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS STATIC_LIBS; \
 	export SOURCE_DIR BUILD_DIR TSUNAMI GRADIENTS;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
-EXTRA_DIST += %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c \
+EXTRA_DIST += %D%/gpu-open.c %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c %D%/installcheck-cuda.c \
 	%D%/installcheck.f90 %D%/installcheck.sh %D%/verifier-program.c
 installcheck-local:
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck.c \
 	  '$(pkgconfigdir)' '$(libdir)'
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
+	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-cuda.c \
+	  '$(pkgconfigdir)' '$(libdir)' reel-cuda
 if OPENMP
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-omp.c \

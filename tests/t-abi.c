@@ -7,6 +7,7 @@
 
 #include <reel.h>
 #include <reel/adjoint.h>
+#include <reel/gpu.h>
 #include <reel/observe.h>
 #include <reel/reduction.h>
 #include <reel/task.h>
@@ -48,6 +49,10 @@ static const struct {
 	{"struct reel_checkpoint_options", sizeof(struct reel_checkpoint_options), 128},
 	{"struct reel_checkpoint_stats", sizeof(struct reel_checkpoint_stats), 192},
 	{"struct reel_store_capacity", sizeof(struct reel_store_capacity), 48},
+	{"struct reel_store_verbs", sizeof(struct reel_store_verbs), 72},
+	{"struct reel_gpu_device", sizeof(struct reel_gpu_device), 152},
+	{"struct reel_gpu_store_options", sizeof(struct reel_gpu_store_options), 56},
+	{"struct reel_gpu_stats", sizeof(struct reel_gpu_stats), 288},
 	{"struct reel_cost_tier", sizeof(struct reel_cost_tier), 48},
 	{"struct reel_costs", sizeof(struct reel_costs), 248},
 	{"struct reel_prediction", sizeof(struct reel_prediction), 320},

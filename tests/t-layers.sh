@@ -29,6 +29,13 @@ for file in "$SOURCE_DIR"/omp/*.c; do
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and omp/"
 done
 
+for file in "$SOURCE_DIR"/gpu/*.c; do
+	included_by "$file" -I"$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
+	grep -e 'cannot be read' -e "^$SOURCE_DIR/" -e cuda.h -e cuda_runtime included |
+		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/gpu/" >higher
+	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and gpu/"
+done
+
 grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*.[ch] |
 	grep -v '/lib/freelist-ck\.h$' >elsewhere
 is_empty elsewhere "ck_ is mentioned in lib/freelist-ck.h alone"

@@ -70,7 +70,7 @@ static const struct {
 } bad[] = {
 	{"", "\"\""},
 	{"fire", "\"fire\""},
-	{"fire", "file, memory=BYTES, lz4 or lz4=STRIDE"},
+	{"fire", "file, memory=BYTES, gpu, gpu=BYTES, lz4 or lz4=STRIDE"},
 	{"file ", "\"file \""},
 	{" file", "\" file\""},
 	{"files", "\"files\""},
@@ -148,6 +148,18 @@ static void memory_goes_first(void)
 	reel_store_close(store);
 }
 
+/* Stores of one's own say theirs in the same place. */
+static void a_store_can_say_its_problem(void)
+{
+	reel_store *store;
+
+	is_int(reel_store_refuse(-EIO, "drive %d is on fire", 3), -EIO, "a store refuses");
+	is_string(reel_store_problem(), "drive 3 is on fire", "and says why");
+	is_int(reel_store_open(&store, "memory=1M", NULL), 0, "another one opens");
+	is_string(reel_store_problem(), "", "which has no problem");
+	reel_store_close(store);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -155,5 +167,6 @@ int main(void)
 	bad_descriptions_are_refused();
 	what_cannot_open_is_closed();
 	memory_goes_first();
+	a_store_can_say_its_problem();
 	return tap_end();
 }

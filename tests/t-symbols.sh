@@ -86,6 +86,25 @@ if [ -f "$shared" ]; then
 	is_empty foreign 'every global name in libreel-omp begins with reel_'
 fi
 
+shared=$BUILD_DIR/.libs/libreel-cuda.so
+if [ -f "$shared" ]; then
+	declared_in reel/gpu.h reel/gpu.h >declared
+	test -s declared
+	ok $? 'reel/gpu.h declares functions'
+	mapped_in gpu/libreel-cuda.map >mapped
+	diff declared mapped >difference
+	is_empty difference 'gpu/libreel-cuda.map lists what is declared'
+	names "$shared" -D >exported
+	diff declared exported >difference
+	is_empty difference 'libreel-cuda exports what is declared'
+	names "$BUILD_DIR/.libs/libreel-cuda-core.a" | grep -v '^reel_' >foreign
+	is_empty foreign 'every global name in libreel-cuda begins with reel_'
+	$NM -D --undefined-only "$shared" | grep -E ' cu(da)?[A-Z]' >linked
+	is_empty linked 'libreel-cuda is linked with nothing of CUDA'
+	[ -e "$BUILD_DIR/.libs/$(sed -n 's/^#define LIBRARY "\(.*\)"/\1/p' "$SOURCE_DIR/lib/store-gpu.c")" ]
+	ok $? 'lib/store-gpu.c loads the library that is built'
+fi
+
 # Fortran's own names of what is in the module have the module's name in them.
 shared=$BUILD_DIR/.libs/libreel-fortran.so
 if [ -f "$shared" ]; then

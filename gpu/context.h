@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* A device of the driver's, and its primary context. */
+#ifndef REEL_GPU_CONTEXT_H
+#define REEL_GPU_CONTEXT_H
+
+#include "driver.h"
+
+struct reel_gpu_context {
+	const struct reel_driver *driver;
+	reel_cu_device device;
+	reel_cu_context context;
+};
+
+/* 0, or -ENODEV and the like, with the reason in reel_store_problem(). */
+int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number);
+void reel_gpu_context_close(struct reel_gpu_context *context);
+
+/* Say what could not be had, and what the driver said of it; returns -ENOMEM or -ENODEV. */
+int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, const char *what);
+
+/* Between these two, driver calls of this thread are for this context. */
+static inline reel_cu_result reel_gpu_enter(const struct reel_gpu_context *context)
+{
+	return context->driver->cuCtxPushCurrent(context->context);
+}
+
+static inline void reel_gpu_leave(const struct reel_gpu_context *context)
+{
+	context->driver->cuCtxPopCurrent(NULL);
+}
+
+#endif

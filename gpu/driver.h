@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CUDA's driver as one table of functions: that of libcuda.so.1, which is loaded when it
+ * is first asked for, or the fake device of the tests (fake-device.h). Nothing here is
+ * linked with CUDA. The members are named as in CUDA's manual of the driver.
+ */
+#ifndef REEL_GPU_DRIVER_H
+#define REEL_GPU_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "driver-types.h"
+
+/* Member, symbol of the library, arguments. */
+#define REEL_DRIVER_CALLS(CALL)                                                                    \
+	CALL(cuInit, cuInit, (unsigned flags))                                                     \
+	CALL(cuDriverGetVersion, cuDriverGetVersion, (int *version))                               \
+	CALL(cuGetErrorName, cuGetErrorName, (reel_cu_result result, const char **name))           \
+	CALL(cuGetErrorString, cuGetErrorString, (reel_cu_result result, const char **words))      \
+	CALL(cuDeviceGetCount, cuDeviceGetCount, (int *count))                                     \
+	CALL(cuDeviceGet, cuDeviceGet, (reel_cu_device *device, int number))                       \
+	CALL(cuDeviceGetName, cuDeviceGetName, (char *name, int bytes, reel_cu_device device))     \
+	CALL(cuDeviceGetAttribute, cuDeviceGetAttribute,                                           \
+	     (int *value, reel_cu_attribute attribute, reel_cu_device device))                     \
+	CALL(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t *bytes, reel_cu_device device))        \
+	CALL(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain,                                   \
+	     (reel_cu_context *context, reel_cu_device device))                                    \
+	CALL(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (reel_cu_device device))     \
+	CALL(cuCtxPushCurrent, cuCtxPushCurrent_v2, (reel_cu_context context))                     \
+	CALL(cuCtxPopCurrent, cuCtxPopCurrent_v2, (reel_cu_context *context))                      \
+	CALL(cuMemGetInfo, cuMemGetInfo_v2, (size_t *unused, size_t *total))                       \
+	CALL(cuMemAlloc, cuMemAlloc_v2, (reel_cu_address *address, size_t bytes))                  \
+	CALL(cuMemFree, cuMemFree_v2, (reel_cu_address address))                                   \
+	CALL(cuMemHostAlloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))        \
+	CALL(cuMemFreeHost, cuMemFreeHost, (void *memory))                                         \
+	CALL(cuMemHostRegister, cuMemHostRegister_v2,                                              \
+	     (void *memory, size_t bytes, unsigned flags))                                         \
+	CALL(cuMemHostUnregister, cuMemHostUnregister, (void *memory))                             \
+	CALL(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2,                              \
+	     (reel_cu_address *address, void *memory, unsigned flags))                             \
+	CALL(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                              \
+	     (reel_cu_address to, const void *from, size_t bytes, reel_cu_stream stream))          \
+	CALL(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                                              \
+	     (void *to, reel_cu_address from, size_t bytes, reel_cu_stream stream))                \
+	CALL(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                              \
+	     (reel_cu_address to, reel_cu_address from, size_t bytes, reel_cu_stream stream))      \
+	CALL(cuMemsetD8Async, cuMemsetD8Async,                                                     \
+	     (reel_cu_address to, unsigned char value, size_t bytes, reel_cu_stream stream))       \
+	CALL(cuStreamCreate, cuStreamCreate, (reel_cu_stream *stream, unsigned flags))             \
+	CALL(cuStreamDestroy, cuStreamDestroy_v2, (reel_cu_stream stream))                         \
+	CALL(cuStreamQuery, cuStreamQuery, (reel_cu_stream stream))                                \
+	CALL(cuStreamSynchronize, cuStreamSynchronize, (reel_cu_stream stream))                    \
+	CALL(cuStreamWaitEvent, cuStreamWaitEvent,                                                 \
+	     (reel_cu_stream stream, reel_cu_event event, unsigned flags))                         \
+	CALL(cuLaunchHostFunc, cuLaunchHostFunc,                                                   \
+	     (reel_cu_stream stream, reel_cu_host_function function, void *argument))              \
+	CALL(cuEventCreate, cuEventCreate, (reel_cu_event *event, unsigned flags))                 \
+	CALL(cuEventDestroy, cuEventDestroy_v2, (reel_cu_event event))                             \
+	CALL(cuEventRecord, cuEventRecord, (reel_cu_event event, reel_cu_stream stream))           \
+	CALL(cuEventQuery, cuEventQuery, (reel_cu_event event))                                    \
+	CALL(cuEventSynchronize, cuEventSynchronize, (reel_cu_event event))                        \
+	CALL(cuEventElapsedTime, cuEventElapsedTime,                                               \
+	     (float *milliseconds, reel_cu_event start, reel_cu_event end))
+
+struct reel_driver {
+#define REEL_DRIVER_MEMBER(member, symbol, arguments) reel_cu_result (*member) arguments;
+	REEL_DRIVER_CALLS(REEL_DRIVER_MEMBER)
+#undef REEL_DRIVER_MEMBER
+};
+
+/*
+ * The table, which is there until the process ends; NULL: there is none, and *problem
+ * says why. Does not call cuInit(). Any thread.
+ */
+const struct reel_driver *reel_driver_get(const char **problem);
+
+/* For tests: what reel_driver_get() returns from now on; NULL: that of libcuda.so.1. */
+void reel_driver_replace(const struct reel_driver *driver);
+
+#define REEL_DRIVER_WORDS 160
+
+/* What a result means: its name, and what the driver says of it. Returns words. */
+const char *reel_driver_explain(const struct reel_driver *driver, reel_cu_result result,
+				char words[REEL_DRIVER_WORDS]);
+
+#endif

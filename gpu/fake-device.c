@@ -1,0 +1,1180 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "fake-device.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_CALL_NAMES 65536
+#define MOST_POISONED ((size_t)64 << 20)
+#define NEVER UINT64_MAX
+
+enum { TARGET_POISON = 0xf5, FRESH_POISON = 0xf7, FREED_POISON = 0xfb };
+
+/* ---- What there is ---- */
+
+enum kind { TO_DEVICE, TO_HOST, ON_DEVICE, SET, RECORD, WAIT, CALL };
+
+struct event {
+	struct event *next;
+	bool destroyed;
+	uint64_t recorded, completed; /* how often */
+	double time_ms;
+};
+
+struct operation {
+	struct operation *next;
+	enum kind kind;
+	unsigned char *to;
+	const unsigned char *from;
+	size_t bytes;
+	unsigned char value;
+	struct event *event;
+	uint64_t turn; /* of the event */
+	reel_cu_host_function function;
+	void *argument;
+	/* Host memory that nobody may write until an event after it. */
+	const unsigned char *watched;
+	uint64_t hash;
+	bool hashed;
+};
+
+struct stream {
+	struct stream *next;
+	struct operation *first, *last; /* not carried out; the first one may be under way */
+	struct operation *unsettled;    /* copies that were, since the last event */
+	bool destroyed, ends;
+	pthread_t thread;
+};
+
+enum memory_kind { DEVICE_MEMORY, HOST_MEMORY, REGISTERED_MEMORY };
+
+struct memory {
+	struct memory *next;
+	enum memory_kind kind;
+	unsigned char *start;
+	size_t bytes;
+};
+
+static struct {
+	struct fake_options options;
+	pid_t process;
+	uint64_t random;
+	uint64_t generation; /* of devices that were opened */
+	bool initialized;
+	unsigned retained;
+	struct event *events;
+	struct stream *streams;
+	struct memory *memories;
+	size_t used_bytes;
+	reel_cu_result lost;
+	unsigned busy; /* threads that copy or look at memory, without the lock */
+
+	uint64_t calls, operations;
+	const char *call_name[MOST_CALL_NAMES];
+	uint64_t failing_call, failing_operation;
+	reel_cu_result call_result, operation_result;
+	bool failing_persistently;
+
+	unsigned wrongs;
+	char wrong[200];
+	uint64_t pageable_bytes;
+} device;
+
+/* Guards all of the above; not held while memory is copied. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+static _Thread_local bool in_host_function;
+static _Thread_local struct {
+	uint64_t generation;
+	unsigned depth;
+} current;
+
+/* A context has nothing in it. */
+static char context_object;
+
+static reel_cu_context the_context(void)
+{
+	return (reel_cu_context)(void *)&context_object;
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+static void
+wrong(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(device.wrong, sizeof device.wrong, format, arguments);
+	va_end(arguments);
+	device.wrongs++;
+	fprintf(stderr, "# fake device: %s\n", device.wrong);
+}
+
+static uint64_t draw(void)
+{
+	device.random ^= device.random << 13;
+	device.random ^= device.random >> 7;
+	device.random ^= device.random << 17;
+	return device.random;
+}
+
+static uint64_t hash_of(const unsigned char *bytes, size_t count)
+{
+	uint64_t hash = count, word;
+
+	for (; count >= 8; bytes += 8, count -= 8) {
+		memcpy(&word, bytes, 8);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+	}
+	for (; count; bytes++, count--)
+		hash = (hash ^ *bytes) * 0x9e3779b97f4a7c15u;
+	return hash;
+}
+
+static bool overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+	uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+
+	return a && b && first < second + b_bytes && second < first + a_bytes;
+}
+
+static void begin_to_touch_memory(void)
+{
+	device.busy++;
+	pthread_mutex_unlock(&lock);
+}
+
+static void end_touching_memory(void)
+{
+	pthread_mutex_lock(&lock);
+	device.busy--;
+	pthread_cond_broadcast(&changed);
+}
+
+/* A lost device is told of once it has stopped. */
+static reel_cu_result lost_and_at_rest(void)
+{
+	while (device.lost && device.busy)
+		pthread_cond_wait(&changed, &lock);
+	return device.lost;
+}
+
+/* ---- Calls ---- */
+
+/* With the lock, which is kept if 0 is returned. */
+static reel_cu_result enter(const char *name)
+{
+	reel_cu_result result = 0;
+
+	if (getpid() != device.process) {
+		fprintf(stderr, "fake device: %s in the child of a fork\n", name);
+		abort();
+	}
+	pthread_mutex_lock(&lock);
+	if (in_host_function) {
+		wrong("%s in a host function", name);
+		result = REEL_CU_NOT_PERMITTED;
+	}
+	if (device.calls < MOST_CALL_NAMES)
+		device.call_name[device.calls] = name;
+	if (device.calls++ == device.failing_call) {
+		result = device.call_result;
+		if (device.failing_persistently)
+			device.lost = result;
+	}
+	if (device.lost)
+		result = lost_and_at_rest();
+	if (result) {
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+	}
+	return result;
+}
+
+static reel_cu_result leave(reel_cu_result result)
+{
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+static bool has_context(void)
+{
+	return current.generation == device.generation && current.depth > 0;
+}
+
+static reel_cu_result enter_in_context(const char *name)
+{
+	reel_cu_result result = enter(name);
+
+	if (!result && !has_context())
+		return leave(REEL_CU_INVALID_CONTEXT);
+	return result;
+}
+
+#define ENTER(how)                                                                                 \
+	do {                                                                                       \
+		reel_cu_result entered = how(__func__ + 5);                                        \
+		if (entered)                                                                       \
+			return entered;                                                            \
+	} while (0)
+
+static reel_cu_result fake_cuInit(unsigned flags)
+{
+	ENTER(enter);
+	(void)flags;
+	device.initialized = !device.options.absent;
+	return leave(device.initialized ? 0 : REEL_CU_NO_DEVICE);
+}
+
+static reel_cu_result fake_cuDriverGetVersion(int *version)
+{
+	ENTER(enter);
+	*version = 13000;
+	return leave(0);
+}
+
+static reel_cu_result fake_cuGetErrorName(reel_cu_result result, const char **name)
+{
+	static const struct {
+		reel_cu_result result;
+		const char *name;
+	} names[] = {
+		{REEL_CU_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+		{REEL_CU_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+		{REEL_CU_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
+		{REEL_CU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+		{REEL_CU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
+		{REEL_CU_UNKNOWN, "CUDA_ERROR_UNKNOWN"},
+	};
+
+	*name = "CUDA_ERROR";
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i].result == result)
+			*name = names[i].name;
+	return 0;
+}
+
+static reel_cu_result fake_cuGetErrorString(reel_cu_result result, const char **words)
+{
+	(void)result;
+	*words = "said by a fake device";
+	return 0;
+}
+
+static reel_cu_result fake_cuDeviceGetCount(int *count)
+{
+	ENTER(enter);
+	if (!device.initialized)
+		return leave(REEL_CU_NOT_INITIALIZED);
+	*count = (int)device.options.devices;
+	return leave(0);
+}
+
+static reel_cu_result fake_cuDeviceGet(reel_cu_device *handle, int number)
+{
+	ENTER(enter);
+	if (!device.initialized || number < 0 || number >= (int)device.options.devices)
+		return leave(REEL_CU_INVALID_DEVICE);
+	*handle = number;
+	return leave(0);
+}
+
+static reel_cu_result fake_cuDeviceGetName(char *name, int bytes, reel_cu_device handle)
+{
+	ENTER(enter);
+	snprintf(name, (size_t)bytes, "fake device %d", handle);
+	return leave(0);
+}
+
+static reel_cu_result fake_cuDeviceGetAttribute(int *value, reel_cu_attribute attribute,
+						reel_cu_device handle)
+{
+	ENTER(enter);
+	(void)handle;
+	switch (attribute) {
+	case REEL_CU_MULTIPROCESSORS:
+		*value = 2;
+		break;
+	case REEL_CU_THREADS_PER_MULTIPROCESSOR:
+		*value = 64;
+		break;
+	case REEL_CU_COMPUTE_MAJOR:
+		*value = 9;
+		break;
+	case REEL_CU_COMPUTE_MINOR:
+		*value = 0;
+		break;
+	default:
+		return leave(REEL_CU_INVALID_VALUE);
+	}
+	return leave(0);
+}
+
+static reel_cu_result fake_cuDeviceTotalMem(size_t *bytes, reel_cu_device handle)
+{
+	ENTER(enter);
+	(void)handle;
+	*bytes = device.options.memory_bytes;
+	return leave(0);
+}
+
+static reel_cu_result fake_cuDevicePrimaryCtxRetain(reel_cu_context *context, reel_cu_device handle)
+{
+	ENTER(enter);
+	(void)handle;
+	device.retained++;
+	*context = the_context();
+	return leave(0);
+}
+
+static reel_cu_result fake_cuDevicePrimaryCtxRelease(reel_cu_device handle)
+{
+	ENTER(enter);
+	(void)handle;
+	if (!device.retained) {
+		wrong("a primary context is released that nobody retained");
+		return leave(REEL_CU_INVALID_CONTEXT);
+	}
+	device.retained--;
+	return leave(0);
+}
+
+static reel_cu_result fake_cuCtxPushCurrent(reel_cu_context context)
+{
+	ENTER(enter);
+	if (context != the_context() || !device.retained) {
+		wrong("a context is pushed that is none");
+		return leave(REEL_CU_INVALID_CONTEXT);
+	}
+	if (current.generation != device.generation)
+		current.depth = 0;
+	current.generation = device.generation;
+	current.depth++;
+	return leave(0);
+}
+
+/* Also from a lost device: what was pushed is taken off. */
+static reel_cu_result fake_cuCtxPopCurrent(reel_cu_context *context)
+{
+	reel_cu_result result = enter("cuCtxPopCurrent");
+
+	if (has_context())
+		current.depth--;
+	else if (!result)
+		return leave(REEL_CU_INVALID_CONTEXT);
+	if (context)
+		*context = the_context();
+	return result ? result : leave(0);
+}
+
+/* ---- Memory ---- */
+
+static size_t pinned_bytes(bool registered_only)
+{
+	size_t bytes = 0;
+
+	for (struct memory *memory = device.memories; memory; memory = memory->next)
+		if (memory->kind == REGISTERED_MEMORY ||
+		    (memory->kind == HOST_MEMORY && !registered_only))
+			bytes += memory->bytes;
+	return bytes;
+}
+
+static struct memory *find_memory(const void *start, size_t bytes, bool of_device)
+{
+	uintptr_t at = (uintptr_t)start;
+
+	for (struct memory *memory = device.memories; memory; memory = memory->next) {
+		uintptr_t from = (uintptr_t)memory->start;
+
+		if ((memory->kind == DEVICE_MEMORY) == of_device && at >= from &&
+		    bytes <= memory->bytes && at - from <= memory->bytes - bytes)
+			return memory;
+	}
+	return NULL;
+}
+
+static bool add_memory(enum memory_kind kind, void *start, size_t bytes)
+{
+	struct memory *memory = calloc(1, sizeof *memory);
+
+	if (!memory)
+		return false;
+	*memory = (struct memory){device.memories, kind, start, bytes};
+	device.memories = memory;
+	return true;
+}
+
+static reel_cu_result allocate(enum memory_kind kind, void **start, size_t bytes)
+{
+	size_t rounded = (bytes + 4095) & ~(size_t)4095;
+
+	if (!bytes)
+		return REEL_CU_INVALID_VALUE;
+	*start = rounded < bytes ? NULL : aligned_alloc(4096, rounded);
+	if (!*start || !add_memory(kind, *start, bytes)) {
+		free(*start);
+		return REEL_CU_OUT_OF_MEMORY;
+	}
+	if (bytes <= MOST_POISONED)
+		memset(*start, FRESH_POISON, bytes);
+	return 0;
+}
+
+/* Of operations that are not carried out, or not settled. */
+static const struct operation *user_of(const void *start, size_t bytes)
+{
+	for (struct stream *stream = device.streams; stream; stream = stream->next) {
+		struct operation *lists[] = {stream->first, stream->unsettled};
+
+		for (unsigned i = 0; i < 2; i++)
+			for (struct operation *at = lists[i]; at; at = at->next)
+				if (overlaps(at->to, at->bytes, start, bytes) ||
+				    overlaps(at->from, at->bytes, start, bytes))
+					return at;
+	}
+	return NULL;
+}
+
+static reel_cu_result remove_memory(enum memory_kind kind, const void *start)
+{
+	for (struct memory **link = &device.memories; *link; link = &(*link)->next) {
+		struct memory *memory = *link;
+
+		if (memory->start != start || memory->kind != kind)
+			continue;
+		if (user_of(memory->start, memory->bytes) && !device.lost)
+			wrong("memory is freed or unregistered that a copy uses");
+		*link = memory->next;
+		if (kind == DEVICE_MEMORY)
+			device.used_bytes -= memory->bytes;
+		if (kind != REGISTERED_MEMORY) {
+			memset(memory->start, FREED_POISON,
+			       memory->bytes < MOST_POISONED ? memory->bytes : MOST_POISONED);
+			free(memory->start);
+		}
+		free(memory);
+		return 0;
+	}
+	wrong("memory is freed or unregistered that is not there");
+	return kind == REGISTERED_MEMORY ? REEL_CU_HOST_MEMORY_NOT_REGISTERED
+					 : REEL_CU_INVALID_VALUE;
+}
+
+static reel_cu_result fake_cuMemGetInfo(size_t *unused, size_t *total)
+{
+	ENTER(enter_in_context);
+	*total = device.options.memory_bytes;
+	*unused = *total - device.used_bytes;
+	return leave(0);
+}
+
+static reel_cu_result fake_cuMemAlloc(reel_cu_address *address, size_t bytes)
+{
+	reel_cu_result result;
+	void *start;
+
+	ENTER(enter_in_context);
+	if (bytes > device.options.memory_bytes - device.used_bytes)
+		return leave(REEL_CU_OUT_OF_MEMORY);
+	result = allocate(DEVICE_MEMORY, &start, bytes);
+	if (!result) {
+		device.used_bytes += bytes;
+		*address = (uintptr_t)start;
+	}
+	return leave(result);
+}
+
+static reel_cu_result fake_cuMemFree(reel_cu_address address)
+{
+	ENTER(enter_in_context);
+	return leave(remove_memory(DEVICE_MEMORY, (void *)(uintptr_t)address));
+}
+
+static bool can_pin(size_t bytes)
+{
+	return !device.options.pinned_bytes ||
+	       pinned_bytes(false) + bytes <= device.options.pinned_bytes;
+}
+
+static reel_cu_result fake_cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+	ENTER(enter_in_context);
+	(void)flags;
+	return leave(can_pin(bytes) ? allocate(HOST_MEMORY, memory, bytes)
+				    : REEL_CU_OUT_OF_MEMORY);
+}
+
+static reel_cu_result fake_cuMemFreeHost(void *memory)
+{
+	ENTER(enter_in_context);
+	return leave(remove_memory(HOST_MEMORY, memory));
+}
+
+static reel_cu_result fake_cuMemHostRegister(void *memory, size_t bytes, unsigned flags)
+{
+	ENTER(enter_in_context);
+	(void)flags;
+	if (!memory || !bytes)
+		return leave(REEL_CU_INVALID_VALUE);
+	for (struct memory *other = device.memories; other; other = other->next)
+		if (other->kind != DEVICE_MEMORY &&
+		    overlaps(other->start, other->bytes, memory, bytes))
+			return leave(REEL_CU_HOST_MEMORY_ALREADY_REGISTERED);
+	if (!can_pin(bytes) || !add_memory(REGISTERED_MEMORY, memory, bytes))
+		return leave(REEL_CU_OUT_OF_MEMORY);
+	return leave(0);
+}
+
+static reel_cu_result fake_cuMemHostUnregister(void *memory)
+{
+	ENTER(enter_in_context);
+	return leave(remove_memory(REGISTERED_MEMORY, memory));
+}
+
+static reel_cu_result fake_cuMemHostGetDevicePointer(reel_cu_address *address, void *memory,
+						     unsigned flags)
+{
+	ENTER(enter_in_context);
+	(void)flags;
+	if (!find_memory(memory, 1, false))
+		return leave(REEL_CU_INVALID_VALUE);
+	*address = (uintptr_t)memory;
+	return leave(0);
+}
+
+/* ---- A stream's thread ---- */
+
+static void free_operations(struct operation *operation)
+{
+	while (operation) {
+		struct operation *next = operation->next;
+
+		free(operation);
+		operation = next;
+	}
+}
+
+/* Outside of the lock: hashes are what takes long. */
+static const char *find_change(const struct operation *copy)
+{
+	if (!copy->hashed || hash_of(copy->watched, copy->bytes) == copy->hash)
+		return NULL;
+	return copy->kind == TO_DEVICE ? "the source of a copy to the device changed before the "
+					 "event after it"
+				       : "the target of a copy to the host was written before the "
+					 "event after it";
+}
+
+/* An event is about to complete: the host may use what was copied. */
+static void settle(struct stream *stream)
+{
+	struct operation *copies = stream->unsettled;
+
+	stream->unsettled = NULL;
+	begin_to_touch_memory();
+	for (struct operation *copy = copies; copy; copy = copy->next) {
+		const char *change = find_change(copy);
+
+		if (change) {
+			pthread_mutex_lock(&lock);
+			wrong("%s", change);
+			pthread_mutex_unlock(&lock);
+		}
+	}
+	free_operations(copies);
+	end_touching_memory();
+}
+
+/* What this stream writes itself, in its order, may change. */
+static void stop_watching(struct stream *stream, const struct operation *writer)
+{
+	for (struct operation *copy = stream->unsettled; copy; copy = copy->next)
+		if (overlaps(copy->watched, copy->bytes, writer->to, writer->bytes))
+			copy->hashed = false;
+}
+
+static void copy(struct stream *stream, struct operation *operation)
+{
+	const char *change;
+
+	stop_watching(stream, operation);
+	begin_to_touch_memory();
+	change = operation->kind == TO_DEVICE ? find_change(operation) : NULL;
+	if (operation->kind == SET)
+		memset(operation->to, operation->value, operation->bytes);
+	else
+		memmove(operation->to, operation->from, operation->bytes);
+	if (operation->kind == TO_HOST) {
+		operation->hash = hash_of(operation->to, operation->bytes);
+		operation->hashed = true;
+	}
+	end_touching_memory();
+	if (change) {
+		wrong("%s", change);
+		operation->hashed = false;
+	}
+}
+
+static double now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void record(struct stream *stream, const struct operation *operation)
+{
+	settle(stream);
+	operation->event->completed = operation->turn;
+	operation->event->time_ms = now_ms();
+}
+
+static void call_host(const struct operation *operation)
+{
+	pthread_mutex_unlock(&lock);
+	in_host_function = true;
+	operation->function(operation->argument);
+	in_host_function = false;
+	pthread_mutex_lock(&lock);
+}
+
+static void carry_out(struct stream *stream, struct operation *operation)
+{
+	switch (operation->kind) {
+	case TO_DEVICE:
+	case TO_HOST:
+	case ON_DEVICE:
+	case SET:
+		copy(stream, operation);
+		break;
+	case RECORD:
+		record(stream, operation);
+		break;
+	case WAIT:
+		while (operation->event->completed < operation->turn && !device.lost)
+			pthread_cond_wait(&changed, &lock);
+		break;
+	case CALL:
+		call_host(operation);
+		break;
+	}
+}
+
+static void dawdle(void)
+{
+	uint64_t random = draw();
+	unsigned most = device.options.delay_us;
+
+	if (device.options.eager)
+		return;
+	pthread_mutex_unlock(&lock);
+	for (unsigned i = 0; i < random % 4; i++)
+		sched_yield();
+	if (most && random % 16 == 0)
+		usleep((useconds_t)(random / 16 % most));
+	pthread_mutex_lock(&lock);
+}
+
+static void *serve(void *argument)
+{
+	struct stream *stream = argument;
+
+	pthread_mutex_lock(&lock);
+	while (!stream->ends || stream->first) {
+		struct operation *operation = stream->first;
+
+		if (!operation) {
+			pthread_cond_wait(&changed, &lock);
+			continue;
+		}
+		dawdle();
+		if (device.operations++ == device.failing_operation && !device.lost)
+			device.lost = device.operation_result;
+		if (!device.lost)
+			carry_out(stream, operation);
+		stream->first = operation->next;
+		if (!stream->first)
+			stream->last = NULL;
+		operation->next = stream->unsettled;
+		if (operation->watched && !device.lost)
+			stream->unsettled = operation;
+		else
+			free(operation);
+		pthread_cond_broadcast(&changed);
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* ---- Operations ---- */
+
+static struct stream *stream_of(reel_cu_stream handle)
+{
+	for (struct stream *stream = device.streams; stream; stream = stream->next)
+		if (stream == (struct stream *)(void *)handle && !stream->destroyed)
+			return stream;
+	wrong("a stream that is none");
+	return NULL;
+}
+
+static struct event *event_of(reel_cu_event handle)
+{
+	for (struct event *event = device.events; event; event = event->next)
+		if (event == (struct event *)(void *)handle && !event->destroyed)
+			return event;
+	wrong("an event that is none");
+	return NULL;
+}
+
+static reel_cu_result enqueue(struct stream *stream, struct operation operation)
+{
+	struct operation *copy = stream ? malloc(sizeof *copy) : NULL;
+
+	if (!copy)
+		return REEL_CU_INVALID_HANDLE;
+	*copy = operation;
+	if (stream->last)
+		stream->last->next = copy;
+	else
+		stream->first = copy;
+	stream->last = copy;
+	pthread_cond_broadcast(&changed);
+	return 0;
+}
+
+static bool is_written_soon(const void *start, size_t bytes)
+{
+	for (struct stream *stream = device.streams; stream; stream = stream->next)
+		for (struct operation *at = stream->first; at; at = at->next)
+			if (overlaps(at->to, at->bytes, start, bytes))
+				return true;
+	return false;
+}
+
+static void watch_source(struct operation *operation)
+{
+	operation->watched = operation->from;
+	operation->hashed = !is_written_soon(operation->from, operation->bytes);
+	if (operation->hashed)
+		operation->hash = hash_of(operation->from, operation->bytes);
+}
+
+static void watch_target(struct operation *operation)
+{
+	operation->watched = operation->to;
+	if (!user_of(operation->to, operation->bytes))
+		memset(operation->to, TARGET_POISON, operation->bytes);
+}
+
+static reel_cu_result start_copy(struct operation operation, reel_cu_stream handle)
+{
+	struct stream *stream = stream_of(handle);
+	bool from_device = operation.kind == ON_DEVICE || operation.kind == TO_HOST;
+	bool to_device = operation.kind != TO_HOST;
+
+	if (!stream)
+		return REEL_CU_INVALID_HANDLE;
+	if ((from_device && !find_memory(operation.from, operation.bytes, true)) ||
+	    (to_device && !find_memory(operation.to, operation.bytes, true))) {
+		wrong("a copy from or to what is not the device's memory");
+		return REEL_CU_INVALID_VALUE;
+	}
+	if (operation.kind == TO_DEVICE)
+		watch_source(&operation);
+	if (operation.kind == TO_HOST)
+		watch_target(&operation);
+	if (operation.watched && !find_memory(operation.watched, operation.bytes, false))
+		device.pageable_bytes += operation.bytes;
+	return enqueue(stream, operation);
+}
+
+static reel_cu_result fake_cuMemcpyHtoDAsync(reel_cu_address to, const void *from, size_t bytes,
+					     reel_cu_stream stream)
+{
+	ENTER(enter_in_context);
+	return leave(start_copy((struct operation){.kind = TO_DEVICE, .to = (void *)(uintptr_t)to,
+						   .from = from, .bytes = bytes}, stream));
+}
+
+static reel_cu_result fake_cuMemcpyDtoHAsync(void *to, reel_cu_address from, size_t bytes,
+					     reel_cu_stream stream)
+{
+	ENTER(enter_in_context);
+	return leave(start_copy((struct operation){.kind = TO_HOST, .to = to, .bytes = bytes,
+						   .from = (void *)(uintptr_t)from}, stream));
+}
+
+static reel_cu_result fake_cuMemcpyDtoDAsync(reel_cu_address to, reel_cu_address from, size_t bytes,
+					     reel_cu_stream stream)
+{
+	ENTER(enter_in_context);
+	return leave(start_copy((struct operation){.kind = ON_DEVICE, .to = (void *)(uintptr_t)to,
+						   .from = (void *)(uintptr_t)from, .bytes = bytes},
+				stream));
+}
+
+static reel_cu_result fake_cuMemsetD8Async(reel_cu_address to, unsigned char value, size_t bytes,
+					   reel_cu_stream stream)
+{
+	ENTER(enter_in_context);
+	return leave(start_copy((struct operation){.kind = SET, .to = (void *)(uintptr_t)to,
+						   .value = value, .bytes = bytes}, stream));
+}
+
+static reel_cu_result fake_cuStreamCreate(reel_cu_stream *handle, unsigned flags)
+{
+	struct stream *stream;
+
+	ENTER(enter_in_context);
+	(void)flags;
+	stream = calloc(1, sizeof *stream);
+	if (!stream || pthread_create(&stream->thread, NULL, serve, stream)) {
+		free(stream);
+		return leave(REEL_CU_OUT_OF_MEMORY);
+	}
+	stream->next = device.streams;
+	device.streams = stream;
+	*handle = (reel_cu_stream)(void *)stream;
+	return leave(0);
+}
+
+static reel_cu_result fake_cuStreamDestroy(reel_cu_stream handle)
+{
+	struct stream *stream;
+
+	ENTER(enter_in_context);
+	stream = stream_of(handle);
+	if (!stream)
+		return leave(REEL_CU_INVALID_HANDLE);
+	stream->destroyed = stream->ends = true;
+	pthread_cond_broadcast(&changed);
+	return leave(0);
+}
+
+static reel_cu_result fake_cuStreamQuery(reel_cu_stream handle)
+{
+	struct stream *stream;
+
+	ENTER(enter_in_context);
+	stream = stream_of(handle);
+	if (!stream)
+		return leave(REEL_CU_INVALID_HANDLE);
+	return leave(stream->first ? REEL_CU_NOT_READY : 0);
+}
+
+static reel_cu_result enqueue_event(struct stream *stream, struct event *event, enum kind kind)
+{
+	if (!event)
+		return REEL_CU_INVALID_HANDLE;
+	if (kind == RECORD)
+		event->recorded++;
+	return enqueue(stream, (struct operation){.kind = kind, .event = event,
+						  .turn = event->recorded});
+}
+
+static reel_cu_result wait_for(struct event *event)
+{
+	uint64_t turn = event->recorded;
+
+	while (event->completed < turn && !device.lost)
+		pthread_cond_wait(&changed, &lock);
+	return lost_and_at_rest();
+}
+
+static struct event *new_event(void)
+{
+	struct event *event = calloc(1, sizeof *event);
+
+	if (event) {
+		event->next = device.events;
+		device.events = event;
+	}
+	return event;
+}
+
+static reel_cu_result fake_cuStreamSynchronize(reel_cu_stream handle)
+{
+	struct stream *stream;
+	struct event *event;
+	reel_cu_result result;
+
+	ENTER(enter_in_context);
+	stream = stream_of(handle);
+	event = new_event();
+	result = enqueue_event(stream, event, RECORD);
+	if (!result)
+		result = wait_for(event);
+	if (event)
+		event->destroyed = true;
+	return leave(result);
+}
+
+static reel_cu_result fake_cuStreamWaitEvent(reel_cu_stream stream, reel_cu_event event,
+					     unsigned flags)
+{
+	ENTER(enter_in_context);
+	(void)flags;
+	return leave(enqueue_event(stream_of(stream), event_of(event), WAIT));
+}
+
+static reel_cu_result fake_cuLaunchHostFunc(reel_cu_stream stream, reel_cu_host_function function,
+					    void *argument)
+{
+	ENTER(enter_in_context);
+	return leave(enqueue(stream_of(stream), (struct operation){.kind = CALL,
+								   .function = function,
+								   .argument = argument}));
+}
+
+static reel_cu_result fake_cuEventCreate(reel_cu_event *handle, unsigned flags)
+{
+	struct event *event;
+
+	ENTER(enter_in_context);
+	(void)flags;
+	event = new_event();
+	*handle = (reel_cu_event)(void *)event;
+	return leave(event ? 0 : REEL_CU_OUT_OF_MEMORY);
+}
+
+static reel_cu_result fake_cuEventDestroy(reel_cu_event handle)
+{
+	struct event *event;
+
+	ENTER(enter_in_context);
+	event = event_of(handle);
+	if (event)
+		event->destroyed = true;
+	return leave(event ? 0 : REEL_CU_INVALID_HANDLE);
+}
+
+static reel_cu_result fake_cuEventRecord(reel_cu_event event, reel_cu_stream stream)
+{
+	ENTER(enter_in_context);
+	return leave(enqueue_event(stream_of(stream), event_of(event), RECORD));
+}
+
+static reel_cu_result fake_cuEventQuery(reel_cu_event handle)
+{
+	struct event *event;
+
+	ENTER(enter_in_context);
+	event = event_of(handle);
+	if (!event)
+		return leave(REEL_CU_INVALID_HANDLE);
+	return leave(event->completed < event->recorded ? REEL_CU_NOT_READY : 0);
+}
+
+static reel_cu_result fake_cuEventSynchronize(reel_cu_event handle)
+{
+	struct event *event;
+
+	ENTER(enter_in_context);
+	event = event_of(handle);
+	return leave(event ? wait_for(event) : REEL_CU_INVALID_HANDLE);
+}
+
+static reel_cu_result fake_cuEventElapsedTime(float *milliseconds, reel_cu_event start,
+					      reel_cu_event end)
+{
+	struct event *from, *to;
+
+	ENTER(enter_in_context);
+	from = event_of(start);
+	to = event_of(end);
+	if (!from || !to)
+		return leave(REEL_CU_INVALID_HANDLE);
+	if (from->completed < from->recorded || to->completed < to->recorded)
+		return leave(REEL_CU_NOT_READY);
+	*milliseconds = (float)(to->time_ms - from->time_ms);
+	return leave(0);
+}
+
+/* ---- The device ---- */
+
+static const struct reel_driver table = {
+#define MEMBER(member, symbol, arguments) .member = fake_##member,
+	REEL_DRIVER_CALLS(MEMBER)
+#undef MEMBER
+};
+
+const struct reel_driver *fake_device_open(const struct fake_options *options)
+{
+	uint64_t generation = device.generation + 1;
+
+	memset(&device, 0, sizeof device);
+	device.generation = generation;
+	device.options = *options;
+	device.process = getpid();
+	device.random = options->seed * 0x9e3779b97f4a7c15u | 1;
+	device.failing_call = device.failing_operation = NEVER;
+	if (!device.options.memory_bytes)
+		device.options.memory_bytes = (size_t)1 << 30;
+	if (!device.options.devices)
+		device.options.devices = 1;
+	return &table;
+}
+
+static unsigned free_streams(void)
+{
+	unsigned left = 0;
+
+	while (device.streams) {
+		struct stream *stream = device.streams;
+
+		pthread_mutex_lock(&lock);
+		stream->ends = true;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+		pthread_join(stream->thread, NULL);
+		left += !stream->destroyed;
+		free_operations(stream->unsettled);
+		device.streams = stream->next;
+		free(stream);
+	}
+	return left;
+}
+
+static unsigned free_memories(void)
+{
+	unsigned left = 0;
+
+	for (; device.memories; left++) {
+		struct memory *memory = device.memories;
+
+		device.memories = memory->next;
+		if (memory->kind != REGISTERED_MEMORY)
+			free(memory->start);
+		free(memory);
+	}
+	return left;
+}
+
+unsigned fake_device_close(void)
+{
+	unsigned left = free_streams() + free_memories() + device.retained;
+
+	device.retained = 0;
+	while (device.events) {
+		struct event *event = device.events;
+
+		left += !event->destroyed;
+		device.events = event->next;
+		free(event);
+	}
+	return left;
+}
+
+#define UNDER_LOCK(type, value)                                                                    \
+	do {                                                                                       \
+		type under_lock;                                                                   \
+		pthread_mutex_lock(&lock);                                                         \
+		under_lock = (value);                                                              \
+		pthread_mutex_unlock(&lock);                                                       \
+		return under_lock;                                                                 \
+	} while (0)
+
+uint64_t fake_device_calls(void)
+{
+	UNDER_LOCK(uint64_t, device.calls);
+}
+
+const char *fake_device_call_name(uint64_t number)
+{
+	UNDER_LOCK(const char *, number < device.calls && number < MOST_CALL_NAMES
+					 ? device.call_name[number] : NULL);
+}
+
+uint64_t fake_device_operations(void)
+{
+	UNDER_LOCK(uint64_t, device.operations);
+}
+
+unsigned fake_device_wrongs(void)
+{
+	UNDER_LOCK(unsigned, device.wrongs);
+}
+
+const char *fake_device_wrong(void)
+{
+	return device.wrong;
+}
+
+uint64_t fake_device_pageable_bytes(void)
+{
+	UNDER_LOCK(uint64_t, device.pageable_bytes);
+}
+
+size_t fake_device_pinned_bytes(void)
+{
+	UNDER_LOCK(size_t, pinned_bytes(false));
+}
+
+size_t fake_device_registered_bytes(void)
+{
+	UNDER_LOCK(size_t, pinned_bytes(true));
+}
+
+void fake_device_fail_call(uint64_t number, reel_cu_result result, bool persistent)
+{
+	pthread_mutex_lock(&lock);
+	device.failing_call = number;
+	device.call_result = result;
+	device.failing_persistently = persistent;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_device_fail_operation(uint64_t number, reel_cu_result result)
+{
+	pthread_mutex_lock(&lock);
+	device.failing_operation = number;
+	device.operation_result = result;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_device_stop_failing(void)
+{
+	pthread_mutex_lock(&lock);
+	device.failing_call = device.failing_operation = NEVER;
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- The same, as the driver's own library ---- */
+
+#if FAKE_DRIVER_LIBRARY
+
+#define EXPORT(member, symbol, arguments)                                                          \
+	reel_cu_result symbol arguments;                                                           \
+	reel_cu_result symbol arguments __attribute__((alias("fake_" #member)));
+REEL_DRIVER_CALLS(EXPORT)
+
+/* FAKE_DEVICES: how many there are; 0: none. */
+__attribute__((constructor)) static void open_when_loaded(void)
+{
+	const char *devices = getenv("FAKE_DEVICES");
+	struct fake_options options = {.devices = devices ? (unsigned)atoi(devices) : 1};
+
+	options.absent = options.devices == 0;
+	fake_device_open(&options);
+}
+
+__attribute__((destructor)) static void close_when_unloaded(void)
+{
+	fake_device_close();
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A device for tests: the driver's functions over host memory. Each stream is a thread,
+ * which carries its operations out in order, after delays that the seed draws; between
+ * streams, and towards the host, there is no order but that of events and waits, as on a
+ * real device.
+ *
+ * It sees what a real device would answer with wrong data, now and then, and counts it
+ * in fake_device_wrongs():
+ *
+ *	a source that changes between the copy's call and the event after it; a target
+ *	that is written meanwhile (until then a target is poisoned)
+ *	a copy from or to what is not the device's memory, or was freed
+ *	memory that is freed or unregistered while a copy uses it
+ *	a handle that is none; a driver call in a host function
+ *
+ * A device address is the address of the host memory that stands for it, so an emulated
+ * kernel can run in a stream's order, as a host function. One device at a time, of the
+ * process. The functions below are any thread's.
+ */
+#ifndef REEL_GPU_FAKE_DEVICE_H
+#define REEL_GPU_FAKE_DEVICE_H
+
+#include "driver.h"
+
+/* All zero is sensible. */
+struct fake_options {
+	uint64_t seed;         /* of the delays */
+	size_t memory_bytes;   /* 0: 1 GiB */
+	size_t pinned_bytes;   /* most host memory that can be pinned; 0: any */
+	unsigned devices;      /* 0: 1; all are alike, and share the memory */
+	unsigned delay_us;     /* the longest sleep; 0: threads yield, no more */
+	bool eager;            /* no delays at all */
+	bool absent;           /* there is a driver, but no device */
+};
+
+const struct reel_driver *fake_device_open(const struct fake_options *options);
+
+/* Ends all threads and frees all memory. Returns how many objects nobody had freed. */
+unsigned fake_device_close(void);
+
+/* Calls of the table so far, but for the two that explain errors. */
+uint64_t fake_device_calls(void);
+
+/* The name of the call with this number, of those so far; NULL: there are fewer. */
+const char *fake_device_call_name(uint64_t number);
+
+/*
+ * From now on: the call with this number (the first is 0) returns `result` and does
+ * nothing else. With `persistent` the device is lost then: what is under way stays
+ * undone, and all calls return `result`.
+ */
+void fake_device_fail_call(uint64_t number, reel_cu_result result, bool persistent);
+
+/* The device is lost when it carries out this operation of a stream. */
+void fake_device_fail_operation(uint64_t number, reel_cu_result result);
+uint64_t fake_device_operations(void);
+
+/* None of the above any more; a lost device stays lost. */
+void fake_device_stop_failing(void);
+
+unsigned fake_device_wrongs(void);
+/* The last one, in words. */
+const char *fake_device_wrong(void);
+
+/* Bytes that were copied from or to host memory that is not pinned. */
+uint64_t fake_device_pageable_bytes(void);
+/* Host memory that is pinned now: allocated, and registered. */
+size_t fake_device_pinned_bytes(void);
+size_t fake_device_registered_bytes(void);
+
+#endif

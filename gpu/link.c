@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "link.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "gpu-store.h"
+#include "os-thread.h"
+
+#define ATTEMPTS 2
+
+static const struct reel_driver *driver_of(const struct reel_gpu_link *link)
+{
+	return link->store->context.driver;
+}
+
+/* ---- Starting ---- */
+
+static reel_cu_result copy(const struct reel_gpu_link *link, const struct reel_gpu_request *request)
+{
+	const reel_transfer *transfer = request->transfer;
+	char *memory = request->uses_frame ? request->frame : transfer->data;
+
+	if (link->to_device)
+		return driver_of(link)->cuMemcpyHtoDAsync(request->address, memory, transfer->bytes,
+							  link->stream);
+	return driver_of(link)->cuMemcpyDtoHAsync(memory, request->address, transfer->bytes,
+						  link->stream);
+}
+
+static reel_cu_result enqueue(struct reel_gpu_link *link, struct reel_gpu_request *request)
+{
+	reel_cu_result result = reel_gpu_enter(&link->store->context);
+
+	if (result)
+		return result;
+	result = copy(link, request);
+	if (!result)
+		request->has_event = !driver_of(link)->cuEventRecord(request->event, link->stream);
+	reel_gpu_leave(&link->store->context);
+	return result;
+}
+
+static void start(struct reel_gpu_link *link, struct reel_gpu_request *request)
+{
+	const reel_transfer *transfer = request->transfer;
+
+	request->address = reel_gpu_store_address(link->store, transfer->place.location);
+	request->uses_frame =
+		!reel_pinned_has(&link->store->pinned, transfer->data, transfer->bytes);
+	if (request->uses_frame && link->to_device)
+		memcpy(request->frame, transfer->data, transfer->bytes);
+	request->has_event = false;
+	request->refused = REEL_CU_UNKNOWN;
+	/* What the driver refuses once is tried again. */
+	for (unsigned i = 0; i < ATTEMPTS && request->refused; i++)
+		request->refused = enqueue(link, request);
+}
+
+/* One request for the first transfer that waits; NULL: there is none of either. */
+static struct reel_gpu_request *match(struct reel_gpu_link *link)
+{
+	struct reel_gpu_request *request;
+	bool shut;
+
+	pthread_mutex_lock(&link->lock);
+	request = link->unused;
+	if (request) {
+		request->transfer = reel_file_queue_try(&link->queue, &shut);
+		if (request->transfer)
+			link->unused = request->next;
+		else
+			request = NULL;
+	}
+	pthread_mutex_unlock(&link->lock);
+	return request;
+}
+
+static void hand_to_thread(struct reel_gpu_link *link, struct reel_gpu_request *request)
+{
+	request->next = NULL;
+	pthread_mutex_lock(&link->lock);
+	*link->last = request;
+	link->last = &request->next;
+	pthread_cond_signal(&link->work);
+	pthread_mutex_unlock(&link->lock);
+}
+
+/* Who adds a transfer, and who gives a request back, looks: nothing is left waiting. */
+static void dispatch(struct reel_gpu_link *link)
+{
+	struct reel_gpu_request *request;
+
+	while ((request = match(link))) {
+		start(link, request);
+		hand_to_thread(link, request);
+	}
+}
+
+void reel_gpu_link_add(struct reel_gpu_link *link, reel_transfer *transfer)
+{
+	reel_file_queue_add(&link->queue, transfer);
+	dispatch(link);
+}
+
+/* ---- Completing ---- */
+
+/* NULL: the link is closed. */
+static struct reel_gpu_request *await_started(struct reel_gpu_link *link)
+{
+	struct reel_gpu_request *request;
+
+	pthread_mutex_lock(&link->lock);
+	while (!link->started && !link->ends)
+		pthread_cond_wait(&link->work, &link->lock);
+	request = link->started;
+	if (request) {
+		link->started = request->next;
+		if (!link->started)
+			link->last = &link->started;
+	}
+	pthread_mutex_unlock(&link->lock);
+	return request;
+}
+
+/*
+ * Until the copy is over, one way or another. Where the event does not tell, the whole
+ * stream does; if that fails too, the device is lost and moves nothing any more.
+ */
+static int await_copy(struct reel_gpu_link *link, const struct reel_gpu_request *request)
+{
+	const struct reel_driver *driver = driver_of(link);
+	reel_cu_result result = REEL_CU_UNKNOWN, rest;
+
+	if (request->has_event)
+		result = driver->cuEventSynchronize(request->event);
+	if (request->has_event && !result)
+		return 0;
+	rest = driver->cuStreamSynchronize(link->stream);
+	if (request->refused)
+		result = request->refused;
+	else
+		result = rest;
+	return reel_gpu_store_judge(link->store, result, !rest);
+}
+
+static void give_back(struct reel_gpu_link *link, struct reel_gpu_request *request)
+{
+	pthread_mutex_lock(&link->lock);
+	request->next = link->unused;
+	link->unused = request;
+	pthread_mutex_unlock(&link->lock);
+}
+
+/* The request serves the next transfer while the layers above look at this one. */
+static void finish(struct reel_gpu_link *link, struct reel_gpu_request *request, int error)
+{
+	reel_transfer *transfer = request->transfer;
+
+	if (!error && request->uses_frame && !link->to_device)
+		memcpy(transfer->data, request->frame, transfer->bytes);
+	reel_gpu_store_note(link->store, request, link->to_device, error);
+	give_back(link, request);
+	dispatch(link);
+	reel_transfer_complete(transfer, error);
+	reel_file_queue_complete(&link->queue);
+}
+
+/* Where the context cannot be entered, no event can be waited for, and none will come. */
+static void *complete(void *argument)
+{
+	struct reel_gpu_link *link = argument;
+	struct reel_gpu_request *request;
+	bool entered = !reel_gpu_enter(&link->store->context);
+
+	while ((request = await_started(link))) {
+		if (!entered)
+			entered = !reel_gpu_enter(&link->store->context);
+		finish(link, request, await_copy(link, request));
+	}
+	if (entered)
+		reel_gpu_leave(&link->store->context);
+	return NULL;
+}
+
+/* ---- Beginning and end ---- */
+
+static void close_events(struct reel_gpu_link *link)
+{
+	while (link->depth)
+		driver_of(link)->cuEventDestroy(link->request[--link->depth].event);
+}
+
+static reel_cu_result open_events(struct reel_gpu_link *link, char *frames)
+{
+	const struct reel_gpu_store *store = link->store;
+
+	for (unsigned i = store->depth; i-- > 0;) {
+		struct reel_gpu_request *request = &link->request[link->depth];
+		reel_cu_result result = driver_of(link)->cuEventCreate(
+			&request->event, REEL_CU_EVENT_BLOCKING_SYNC | REEL_CU_EVENT_DISABLE_TIMING);
+
+		if (result) {
+			close_events(link);
+			return result;
+		}
+		request->frame = frames + link->depth++ * store->slot_bytes;
+		request->next = link->unused;
+		link->unused = request;
+	}
+	return 0;
+}
+
+static int open_stream(struct reel_gpu_link *link, char *frames)
+{
+	const struct reel_driver *driver = driver_of(link);
+	reel_cu_result result = driver->cuStreamCreate(&link->stream, REEL_CU_STREAM_NON_BLOCKING);
+
+	if (result)
+		return reel_gpu_refuse(driver, result, "no stream on the GPU");
+	result = open_events(link, frames);
+	if (!result)
+		return 0;
+	driver->cuStreamDestroy(link->stream);
+	return reel_gpu_refuse(driver, result, "no event on the GPU");
+}
+
+static void close_stream(struct reel_gpu_link *link)
+{
+	close_events(link);
+	driver_of(link)->cuStreamDestroy(link->stream);
+}
+
+static int start_thread(struct reel_gpu_link *link)
+{
+	int error = reel_file_queue_open(&link->queue);
+
+	if (!error)
+		error = reel_os_thread_start(&link->thread, complete, link,
+					     link->to_device ? "reel-gpu-out" : "reel-gpu-in");
+	return error ? reel_store_refuse(-ENOMEM, "no memory, or no thread, for a store on the GPU")
+		     : 0;
+}
+
+int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_store *store, bool to_device,
+		       char *frames)
+{
+	int error;
+
+	*link = (struct reel_gpu_link){.store = store, .to_device = to_device};
+	link->last = &link->started;
+	error = open_stream(link, frames);
+	if (error)
+		return error;
+	pthread_mutex_init(&link->lock, NULL);
+	pthread_cond_init(&link->work, NULL);
+	error = start_thread(link);
+	if (error)
+		close_stream(link);
+	return error;
+}
+
+void reel_gpu_link_close(struct reel_gpu_link *link)
+{
+	pthread_mutex_lock(&link->lock);
+	link->ends = true;
+	pthread_cond_signal(&link->work);
+	pthread_mutex_unlock(&link->lock);
+	pthread_join(link->thread, NULL);
+	close_stream(link);
+	reel_file_queue_close(&link->queue);
+	pthread_mutex_destroy(&link->lock);
+	pthread_cond_destroy(&link->work);
+}

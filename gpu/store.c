@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "gpu-store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEFAULT_SLOT_BYTES ((size_t)2 << 20)
+#define DEFAULT_DEPTH 4
+#define MOST_SLOT_BYTES ((size_t)1 << 32)
+/* Slots begin where the device copies at full speed. */
+#define SLOT_ALIGN 512
+/* A transfer costs as much as some 500 KB, and a few at once hide that. */
+#define BEST_BYTES ((size_t)512 << 10)
+
+static struct reel_gpu_store *gpu_of(reel_store *store)
+{
+	return (struct reel_gpu_store *)store;
+}
+
+/* The driver and the threads are not in the child of a fork. */
+static bool is_in_child(const struct reel_gpu_store *gpu)
+{
+	return getpid() != gpu->owner;
+}
+
+/* ---- Slots ---- */
+
+static int take_slot(struct reel_gpu_store *gpu, const reel_transfer *transfer, uint64_t *location)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&gpu->lock);
+	if (gpu->lost) {
+		error = -ENODEV;
+	} else if (!gpu->free_slots) {
+		error = -ENOSPC;
+	} else {
+		struct reel_gpu_slot *slot;
+
+		*location = gpu->free_slot[--gpu->free_slots];
+		slot = &gpu->slot[*location];
+		slot->bytes = transfer->bytes;
+		memcpy(slot->header, transfer->header, sizeof slot->header);
+	}
+	pthread_mutex_unlock(&gpu->lock);
+	return error;
+}
+
+/* One that is not taken is left alone. */
+static void give_slot(struct reel_gpu_store *gpu, uint64_t location)
+{
+	pthread_mutex_lock(&gpu->lock);
+	if (location < gpu->slots && gpu->slot[location].bytes) {
+		gpu->slot[location].bytes = 0;
+		gpu->free_slot[gpu->free_slots++] = (uint32_t)location;
+	}
+	pthread_mutex_unlock(&gpu->lock);
+}
+
+static int check_slot(struct reel_gpu_store *gpu, const reel_transfer *transfer)
+{
+	uint64_t location = transfer->place.location;
+	int error = 0;
+
+	pthread_mutex_lock(&gpu->lock);
+	if (location >= gpu->slots || gpu->slot[location].bytes != transfer->bytes)
+		error = -EINVAL;
+	else if (gpu->lost)
+		error = -ENODEV;
+	pthread_mutex_unlock(&gpu->lock);
+	return error;
+}
+
+/* ---- What a link reports ---- */
+
+int reel_gpu_store_judge(struct reel_gpu_store *gpu, reel_cu_result result, bool rests)
+{
+	char words[REEL_DRIVER_WORDS];
+
+	if (!result)
+		return 0;
+	reel_driver_explain(gpu->context.driver, result, words);
+	pthread_mutex_lock(&gpu->lock);
+	/* What it was lost by, not what comes of it. */
+	if (!gpu->lost)
+		memcpy(gpu->stats.problem, words, sizeof words);
+	gpu->lost |= !rests;
+	pthread_mutex_unlock(&gpu->lock);
+	return rests ? -EIO : -ENODEV;
+}
+
+static void count_success(struct reel_gpu_stats *stats, const struct reel_gpu_request *request,
+			  bool put)
+{
+	uint64_t bytes = request->transfer->bytes;
+
+	stats->puts += put;
+	stats->gets += !put;
+	if (put)
+		stats->put_bytes += bytes;
+	else
+		stats->got_bytes += bytes;
+	if (request->uses_frame)
+		stats->copied_bytes += bytes;
+}
+
+void reel_gpu_store_note(struct reel_gpu_store *gpu, const struct reel_gpu_request *request,
+			 bool put, int error)
+{
+	reel_transfer *transfer = request->transfer;
+
+	pthread_mutex_lock(&gpu->lock);
+	if (!error)
+		count_success(&gpu->stats, request, put);
+	else if (put)
+		gpu->stats.failed_puts++;
+	else
+		gpu->stats.failed_gets++;
+	if (!error && !put)
+		memcpy(transfer->header, gpu->slot[transfer->place.location].header,
+		       sizeof transfer->header);
+	pthread_mutex_unlock(&gpu->lock);
+	if (error && put)
+		give_slot(gpu, transfer->place.location);
+}
+
+/* ---- Verbs ---- */
+
+static void gpu_put(reel_store *store, reel_transfer *transfer)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+	uint64_t location = 0;
+	int error = 0;
+
+	if (is_in_child(gpu))
+		error = -ECHILD;
+	else if (!transfer->bytes || transfer->bytes > gpu->slot_bytes)
+		error = transfer->bytes ? -EMSGSIZE : -EINVAL;
+	else
+		error = take_slot(gpu, transfer, &location);
+	transfer->place = (struct reel_place){location, transfer->bytes};
+	if (error)
+		reel_transfer_complete(transfer, error);
+	else
+		reel_gpu_link_add(&gpu->out, transfer);
+}
+
+static void gpu_get(reel_store *store, reel_transfer *transfer)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+	int error = is_in_child(gpu) ? -ECHILD : check_slot(gpu, transfer);
+
+	if (error)
+		reel_transfer_complete(transfer, error);
+	else
+		reel_gpu_link_add(&gpu->in, transfer);
+}
+
+static void gpu_drop(reel_store *store, struct reel_place place)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+
+	if (!is_in_child(gpu))
+		give_slot(gpu, place.location);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int gpu_sync(reel_store *store, int64_t timeout_ns)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+	int64_t end = timeout_ns < 0 ? 0 : now_ns() + timeout_ns;
+	int error = is_in_child(gpu) ? 0 : reel_file_queue_wait(&gpu->out.queue, timeout_ns);
+
+	if (is_in_child(gpu) || error)
+		return error;
+	if (timeout_ns > 0)
+		timeout_ns = end > now_ns() ? end - now_ns() : 0;
+	return reel_file_queue_wait(&gpu->in.queue, timeout_ns);
+}
+
+static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+	uint64_t used;
+
+	if (is_in_child(gpu)) {
+		used = 0;
+	} else {
+		pthread_mutex_lock(&gpu->lock);
+		used = gpu->slots - gpu->free_slots;
+		pthread_mutex_unlock(&gpu->lock);
+	}
+	*capacity = (struct reel_store_capacity){
+		.total_bytes = (uint64_t)gpu->slots * gpu->slot_bytes,
+		.used_bytes = used * gpu->slot_bytes,
+		.align = 1,
+		.best_bytes = BEST_BYTES,
+		.most_bytes = gpu->slot_bytes,
+		.best_depth = gpu->depth,
+		.adopts = true,
+	};
+}
+
+static int gpu_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+
+	return is_in_child(gpu) ? -ECHILD : reel_pinned_add(&gpu->pinned, memory, bytes);
+}
+
+static void gpu_release(reel_store *store, void *memory, size_t bytes)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+
+	(void)bytes;
+	if (!is_in_child(gpu))
+		reel_pinned_remove(&gpu->pinned, memory);
+}
+
+/* ---- Beginning and end ---- */
+
+static void free_parts(struct reel_gpu_store *gpu)
+{
+	free(gpu->slot);
+	free(gpu->free_slot);
+	free(gpu);
+}
+
+static void close_memory(struct reel_gpu_store *gpu)
+{
+	gpu->context.driver->cuMemFreeHost(gpu->frames);
+	gpu->context.driver->cuMemFree(gpu->arena);
+}
+
+/* A lost device frees nothing; what it had ends with the process. */
+static void gpu_close(reel_store *store)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+	bool in_child = is_in_child(gpu);
+	bool entered = !in_child && !reel_gpu_enter(&gpu->context);
+
+	if (!in_child) {
+		reel_gpu_link_close(&gpu->out);
+		reel_gpu_link_close(&gpu->in);
+	}
+	reel_pinned_close(&gpu->pinned, in_child);
+	if (!in_child) {
+		close_memory(gpu);
+		pthread_mutex_destroy(&gpu->lock);
+	}
+	if (entered)
+		reel_gpu_leave(&gpu->context);
+	if (!in_child)
+		reel_gpu_context_close(&gpu->context);
+	free_parts(gpu);
+}
+
+static const struct reel_store_verbs verbs = {
+	.name = "gpu",
+	.put = gpu_put,
+	.get = gpu_get,
+	.drop = gpu_drop,
+	.sync = gpu_sync,
+	.capacity = gpu_capacity,
+	.close = gpu_close,
+	.adopt = gpu_adopt,
+	.release = gpu_release,
+};
+
+static int check_options(const struct reel_gpu_store_options *options)
+{
+	if (options->depth > REEL_GPU_MOST_DEPTH)
+		return reel_store_refuse(-EINVAL, "depth is %u; it may be %d at most",
+					 options->depth, REEL_GPU_MOST_DEPTH);
+	if (options->slot_bytes > MOST_SLOT_BYTES)
+		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^32 at most",
+					 options->slot_bytes);
+	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
+		if (options->reserved[i])
+			return reel_store_refuse(-EINVAL, "reserved must be 0: set the options to "
+							  "0 before setting some");
+	return 0;
+}
+
+static int count_slots(struct reel_gpu_store *gpu, uint64_t bytes)
+{
+	size_t unused = 0, total = 0;
+	reel_cu_result result = 0;
+
+	if (!bytes) {
+		result = gpu->context.driver->cuMemGetInfo(&unused, &total);
+		bytes = (uint64_t)unused / 4 * 3;
+	}
+	if (result)
+		return reel_gpu_refuse(gpu->context.driver, result, "the GPU's memory");
+	bytes /= gpu->slot_bytes;
+	if (!bytes)
+		return reel_store_refuse(-ENOMEM, "memory of the GPU for a store: a slot takes "
+						  "%zu bytes", gpu->slot_bytes);
+	gpu->slots = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+	return 0;
+}
+
+/* The slot with the lowest number is on top. */
+static int make_slots(struct reel_gpu_store *gpu)
+{
+	gpu->slot = calloc(gpu->slots, sizeof *gpu->slot);
+	gpu->free_slot = calloc(gpu->slots, sizeof *gpu->free_slot);
+	if (!gpu->slot || !gpu->free_slot)
+		return reel_store_refuse(-ENOMEM, "no memory for %lu slots on the GPU",
+					 (unsigned long)gpu->slots);
+	while (gpu->free_slots < gpu->slots) {
+		gpu->free_slot[gpu->free_slots] = gpu->slots - 1 - gpu->free_slots;
+		gpu->free_slots++;
+	}
+	return 0;
+}
+
+static int open_memory(struct reel_gpu_store *gpu)
+{
+	const struct reel_driver *driver = gpu->context.driver;
+	size_t frames = 2 * gpu->depth * gpu->slot_bytes;
+	reel_cu_result result = driver->cuMemAlloc(&gpu->arena, gpu->slots * gpu->slot_bytes);
+	void *memory;
+
+	if (result)
+		return reel_gpu_refuse(driver, result, "memory of the GPU for a store");
+	result = driver->cuMemHostAlloc(&memory, frames, REEL_CU_HOST_ALLOC_PORTABLE);
+	if (result) {
+		driver->cuMemFree(gpu->arena);
+		return reel_gpu_refuse(driver, result, "pinned memory for a store on the GPU");
+	}
+	gpu->frames = memory;
+	return 0;
+}
+
+static int open_links(struct reel_gpu_store *gpu)
+{
+	int error = reel_gpu_link_open(&gpu->out, gpu, true, gpu->frames);
+
+	if (error)
+		return error;
+	error = reel_gpu_link_open(&gpu->in, gpu, false,
+				   gpu->frames + gpu->depth * gpu->slot_bytes);
+	if (error)
+		reel_gpu_link_close(&gpu->out);
+	return error;
+}
+
+/* Within the context. */
+static int open_parts(struct reel_gpu_store *gpu, uint64_t bytes)
+{
+	int error = count_slots(gpu, bytes);
+
+	if (!error)
+		error = open_memory(gpu);
+	if (error)
+		return error;
+	reel_pinned_open(&gpu->pinned, &gpu->context);
+	pthread_mutex_init(&gpu->lock, NULL);
+	error = make_slots(gpu);
+	if (!error)
+		error = open_links(gpu);
+	if (error)
+		close_memory(gpu);
+	return error;
+}
+
+static int open_in_context(struct reel_gpu_store *gpu, uint64_t bytes)
+{
+	reel_cu_result result = reel_gpu_enter(&gpu->context);
+	int error;
+
+	if (result)
+		return reel_gpu_refuse(gpu->context.driver, result, "the GPU cannot be used");
+	error = open_parts(gpu, bytes);
+	reel_gpu_leave(&gpu->context);
+	return error;
+}
+
+int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options *options)
+{
+	static const struct reel_gpu_store_options defaults;
+	struct reel_gpu_store *gpu;
+	size_t slot_bytes;
+	int error;
+
+	if (!options)
+		options = &defaults;
+	error = check_options(options);
+	if (error)
+		return error;
+	gpu = calloc(1, sizeof *gpu);
+	if (!gpu)
+		return reel_store_refuse(-ENOMEM, "no memory for a store");
+	slot_bytes = options->slot_bytes ? options->slot_bytes : DEFAULT_SLOT_BYTES;
+	gpu->store.verbs = &verbs;
+	gpu->owner = getpid();
+	gpu->slot_bytes = (slot_bytes + SLOT_ALIGN - 1) & ~(size_t)(SLOT_ALIGN - 1);
+	gpu->depth = options->depth ? options->depth : DEFAULT_DEPTH;
+	error = reel_gpu_context_open(&gpu->context, options->device);
+	if (!error) {
+		error = open_in_context(gpu, options->bytes);
+		if (error)
+			reel_gpu_context_close(&gpu->context);
+	}
+	if (error)
+		free_parts(gpu);
+	else
+		*store = &gpu->store;
+	return error;
+}
+
+void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats)
+{
+	struct reel_gpu_store *gpu = gpu_of(store);
+	size_t frames = 2 * gpu->depth * gpu->slot_bytes;
+	uint64_t refused;
+	size_t adopted = reel_pinned_bytes(&gpu->pinned, &refused);
+
+	pthread_mutex_lock(&gpu->lock);
+	*stats = gpu->stats;
+	stats->used_bytes = (uint64_t)(gpu->slots - gpu->free_slots) * gpu->slot_bytes;
+	pthread_mutex_unlock(&gpu->lock);
+	stats->total_bytes = (uint64_t)gpu->slots * gpu->slot_bytes;
+	stats->pinned_bytes = frames + adopted;
+	stats->refused_adoptions = refused;
+}

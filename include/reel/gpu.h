@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GPU memory as a store (store.h): libreel-cuda. It is no CUDA program: it loads NVIDIA's
+ * driver (libcuda.so.1) when it is first asked for a device, so that it may be linked,
+ * and called, where there is none.
+ *
+ *	reel_store *store;
+ *
+ *	error = reel_store_open(&store, "gpu=4G,memory=2G,file", NULL);
+ *
+ * needs no more than libreel: it loads libreel-cuda for the word "gpu". A program that
+ * calls the functions below is linked with libreel-cuda (pkg-config reel-cuda).
+ *
+ * The device's primary context is used, the one that CUDA's runtime uses, too. No
+ * function changes the calling thread's context. After a fork the child has no GPU.
+ */
+#ifndef REEL_GPU_H
+#define REEL_GPU_H
+
+#include <reel/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct reel_gpu_device {
+	char name[96];
+	uint64_t memory_bytes;
+	unsigned driver_version; /* of CUDA that the driver is for: 13000 is 13.0 */
+	unsigned compute_major, compute_minor;
+	unsigned multiprocessors;
+	unsigned threads; /* that a multiprocessor can have at once */
+	unsigned reserved[7];
+};
+
+/*
+ * How many devices there are, and what one is, numbered from 0 as the driver does
+ * (CUDA_VISIBLE_DEVICES rules). Any thread. 0, or -ENODEV: there is no driver, or no
+ * such device; reel_store_problem() says why. The first call loads the driver.
+ */
+int reel_gpu_count(unsigned *count);
+int reel_gpu_describe(unsigned number, struct reel_gpu_device *device);
+
+/* All zero, or NULL, is sensible. */
+struct reel_gpu_store_options {
+	unsigned device;       /* its number */
+	unsigned depth;        /* transfers under way at once, each way: 1 to 64; 0: 4 */
+	size_t slot_bytes;     /* the largest put; 0: 2 MiB */
+	uint64_t bytes;        /* of the device's memory; 0: three quarters of what is free */
+	uint64_t reserved[4];  /* 0 */
+};
+
+/*
+ * A leaf in the memory of a GPU. One piece of it is taken when the store opens, and slots
+ * of one size in that, the one left last being used first. So are two streams, an event
+ * for each transfer that may be under way, and as many pinned buffers of the size of a
+ * slot (twice `depth` in all).
+ *
+ * Memory that the store may adopt, as that of pools is, is pinned when it is first put or
+ * got; from then on it travels to the device and back by itself. All other memory is
+ * copied to or from one of the pinned buffers.
+ *
+ * Transfers complete on two threads of the store's own, which sleep until an event of the
+ * driver's. When the driver reports that the device is lost, every transfer from then on
+ * is -ENODEV; reel_gpu_get_stats() has the reason. A transfer that fails alone is -EIO.
+ *
+ * Returns 0, or, with the reason in reel_store_problem(),
+ *   -ENODEV  there is no driver, no such device, or it does not work
+ *   -ENOMEM  the device has not so much memory, or none can be pinned, or no thread
+ *   -EINVAL  an option is out of range
+ */
+int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options *options);
+
+struct reel_gpu_stats {
+	uint64_t total_bytes, used_bytes;   /* of slots */
+	uint64_t puts, gets;                /* that succeeded */
+	uint64_t put_bytes, got_bytes;
+	uint64_t failed_puts, failed_gets;
+	uint64_t copied_bytes;              /* of these, through the store's own buffers */
+	uint64_t pinned_bytes;              /* now: adopted memory, and those buffers */
+	uint64_t refused_adoptions;
+	uint64_t reserved[5];
+	char problem[160];                  /* what the driver said when it failed last, or "" */
+};
+
+/* Of a store that reel_store_gpu_open() has opened. Any thread, but not in the child of a fork. */
+void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

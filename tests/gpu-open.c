@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Open the store that is described, keep a piece in it, and print its topmost layer, whether
+ * it adopts memory, and what reel_store_problem() says; or the error.
+ */
+#include <reel.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static bool keeps(reel_store *store)
+{
+	static unsigned char data[4096], back[4096];
+	reel_transfer put = {.data = data, .bytes = sizeof data};
+	reel_transfer get = {.data = back, .bytes = sizeof back};
+
+	memset(data, 42, sizeof data);
+	if (reel_store_put_and_wait(store, &put))
+		return false;
+	get.place = put.place;
+	return !reel_store_get_and_wait(store, &get) && !memcmp(data, back, sizeof data);
+}
+
+int main(int count, char **words)
+{
+	struct reel_store_capacity capacity;
+	reel_store *store;
+	int error = reel_store_open(&store, count > 1 ? words[1] : NULL, NULL);
+
+	if (error) {
+		printf("error %s: %s\n", strerror(-error), reel_store_problem());
+		return 1;
+	}
+	reel_store_get_capacity(store, &capacity);
+	printf("%s %s %s: %s\n", store->verbs->name, capacity.adopts ? "adopts" : "copies",
+	       keeps(store) ? "keeps" : "loses", reel_store_problem());
+	reel_store_close(store);
+	return 0;
+}
