@@ -78,6 +78,7 @@ static void note_written(struct reel_offload *offload, struct reel_slab *slab,
 {
 	struct reel_residence *residence = reel_residence_of(offload, slab);
 
+	reel_yield_point();
 	residence->stored = true;
 	residence->place = transfer->place;
 	reel_offload_forget_failures(offload);
@@ -135,6 +136,7 @@ void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket
 /* The frame goes on with a descriptor of its own; the slab keeps its place on the tape. */
 static void take_frame(struct reel_slab *slab, struct reel_slab *holder)
 {
+	reel_yield_point();
 	holder->frame = slab->frame;
 	holder->bytes = slab->bytes;
 	holder->kind = REEL_SLAB_WHOLE;
@@ -152,17 +154,11 @@ void reel_spill_unload(struct reel_offload *offload, struct reel_slab *slab,
 		reel_offload_bury(offload, slab);
 }
 
-/* One that has just been read for an owner who has not looked at it yet stays. */
 static struct reel_slab *farthest_clean(struct reel_offload *offload, double farther_than)
 {
-	struct reel_slab *slab;
-
 	if (!atomic_load_explicit(&offload->clean, memory_order_relaxed))
 		return NULL;
-	do
-		slab = reel_survey_next(offload, REEL_SLAB_CLEAN, farther_than);
-	while (slab && reel_prefetch_is_awaited(offload, slab));
-	return slab;
+	return reel_survey_next(offload, REEL_SLAB_CLEAN, farther_than);
 }
 
 bool reel_spill_evict(struct reel_offload *offload, double farther_than)

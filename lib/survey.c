@@ -104,7 +104,10 @@ static bool survey_is_due(const struct reel_offload *offload)
 	return reel_offload_now() - offload->surveyed_at > SURVEY_SHARE * offload->survey_ns;
 }
 
-/* Those that have come nearer since the survey than the one asked for are passed over. */
+/*
+ * Those that have come nearer since the survey than the one asked for are passed over; so is
+ * one that has just been read for an owner who has not looked at it yet.
+ */
 static struct reel_slab *next_of(struct reel_offload *offload, struct reel_candidates *candidates,
 				 enum reel_slab_state state, double farther_than)
 {
@@ -112,7 +115,8 @@ static struct reel_slab *next_of(struct reel_offload *offload, struct reel_candi
 		struct reel_slab *slab = candidates->of[candidates->next++].slab;
 
 		if (reel_slab_state_of(slab) == state &&
-		    reel_survey_remoteness(offload, slab) > farther_than)
+		    reel_survey_remoteness(offload, slab) > farther_than &&
+		    !reel_prefetch_is_awaited(offload, slab))
 			return slab;
 	}
 	return NULL;

@@ -706,27 +706,34 @@ end:
 
 /* ---- The offload thread ---- */
 
-/* Any slab in this state, or s is NONE. */
+#if OWNERS > 1
+#define AWAITED(slab) (urgent[0] == slab || urgent[1] == slab)
+#else
+#define AWAITED(slab) (urgent[0] == slab)
+#endif
+#define FOUND(slab) (state[slab] == wanted && !(wanted == CLEAN && AWAITED(slab)))
+
+/* Any slab in this state, or s is NONE; one that its owner waits for is not taken from him. */
 inline survey(wanted)
 {
 	atomic {
 		if
-		:: state[0] == wanted -> s = 0
-		:: state[1] == wanted -> s = 1
+		:: FOUND(0) -> s = 0
+		:: FOUND(1) -> s = 1
 #if SLABS > 2
-		:: state[2] == wanted -> s = 2
+		:: FOUND(2) -> s = 2
 #endif
 #if SLABS > 3
-		:: state[3] == wanted -> s = 3
+		:: FOUND(3) -> s = 3
 #endif
 #if SLABS > 4
-		:: state[4] == wanted -> s = 4
+		:: FOUND(4) -> s = 4
 #endif
 #if SLABS > 5
-		:: state[5] == wanted -> s = 5
+		:: FOUND(5) -> s = 5
 #endif
 #if SLABS > 6
-		:: state[6] == wanted -> s = 6
+		:: FOUND(6) -> s = 6
 #endif
 		:: else -> s = NONE
 		fi
