@@ -92,6 +92,7 @@ char *reel_arena_carve(struct reel_pool *pool, size_t bytes)
 		if (!fresh)
 			return NULL;
 		fresh->previous = arena;
+		reel_yield_point();
 		/* Release: publishes the arena's members to the acquire above. */
 		if (atomic_compare_exchange_strong_explicit(&pool->arena, &arena, fresh,
 							    memory_order_release,

@@ -21,6 +21,7 @@ void reel_budget_overdraw(struct reel_pool *pool, size_t bytes)
 
 void reel_budget_refund(struct reel_pool *pool, size_t bytes)
 {
+	reel_yield_point();
 	atomic_fetch_sub_explicit(&pool->resident, bytes, memory_order_relaxed);
 }
 

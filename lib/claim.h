@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "yield.h"
+
 /*
  * Claim n of the `limit` that there are: their first is *first. False, and
  * nothing is claimed, if so many are not left, so that a counter never wraps.
@@ -20,6 +22,7 @@ static inline bool reel_claim(_Atomic size_t *claimed, size_t n, size_t limit, s
 	do {
 		if (*first > limit || n > limit - *first)
 			return false;
+		reel_yield_point();
 	} while (!atomic_compare_exchange_weak_explicit(claimed, first, *first + n,
 							memory_order_relaxed,
 							memory_order_relaxed));

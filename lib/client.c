@@ -13,6 +13,7 @@ static struct reel_client *find_unused(struct reel_offload *offload)
 	for (; client; client = client->next) {
 		bool in_use = false;
 
+		reel_yield_point();
 		/* Acquire: pairs with the release in reel_client_release(). */
 		if (atomic_compare_exchange_strong_explicit(&client->in_use, &in_use, true,
 							    memory_order_acquire,
@@ -31,6 +32,7 @@ static struct reel_client *add_client(struct reel_offload *offload)
 	reel_event_open(&client->arrival);
 	atomic_store_explicit(&client->in_use, true, memory_order_relaxed);
 	client->next = atomic_load_explicit(&offload->clients, memory_order_relaxed);
+	reel_yield_point();
 	/* Release: pairs with the acquires of those who read the list. */
 	while (!atomic_compare_exchange_weak_explicit(&offload->clients, &client->next, client,
 						      memory_order_release, memory_order_relaxed))
@@ -62,6 +64,7 @@ struct reel_client *reel_client_adopt(struct reel_offload *offload)
 void reel_client_release(struct reel_offload *offload, struct reel_client *client)
 {
 	atomic_fetch_sub_explicit(&offload->clients_in_use, 1, memory_order_relaxed);
+	reel_yield_point();
 	/* Release: pairs with the acquire in find_unused(). */
 	atomic_store_explicit(&client->in_use, false, memory_order_release);
 }

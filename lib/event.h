@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "yield.h"
+
 struct reel_event {
 	_Atomic bool raised;
 	sem_t count;
@@ -32,8 +34,13 @@ static inline void reel_event_close(struct reel_event *event)
 
 static inline void reel_event_signal(struct reel_event *event)
 {
+	bool raised;
+
+	reel_yield_point();
 	/* Release: pairs with the acquire in reel_event_lower(). */
-	if (!atomic_exchange_explicit(&event->raised, true, memory_order_acq_rel))
+	raised = atomic_exchange_explicit(&event->raised, true, memory_order_acq_rel);
+	reel_yield_point();
+	if (!raised)
 		sem_post(&event->count);
 }
 
@@ -43,6 +50,7 @@ static inline void reel_event_signal(struct reel_event *event)
  */
 static inline void reel_event_lower(struct reel_event *event)
 {
+	reel_yield_point();
 	/* Acquire: pairs with the release in reel_event_signal(). */
 	atomic_exchange_explicit(&event->raised, false, memory_order_acq_rel);
 }

@@ -21,6 +21,7 @@ static void count(_Atomic uint64_t *counter)
 {
 	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
 
+	reel_yield_point();
 	/* Release: pairs with the acquire in count_gives() of pool.c. */
 	atomic_store_explicit(counter, value + 1, memory_order_release);
 }
@@ -33,6 +34,7 @@ static struct reel_cache *adopt_cache(struct reel_pool *pool)
 	for (; cache; cache = cache->next) {
 		bool in_use = false;
 
+		reel_yield_point();
 		/* Acquire: pairs with the release in reel_cache_retire(). */
 		if (atomic_compare_exchange_strong_explicit(&cache->in_use, &in_use, true,
 							    memory_order_acquire,
@@ -51,6 +53,7 @@ static struct reel_cache *new_cache(struct reel_pool *pool)
 	cache->pool = pool;
 	atomic_store_explicit(&cache->in_use, true, memory_order_relaxed);
 	cache->next = atomic_load_explicit(&pool->caches, memory_order_relaxed);
+	reel_yield_point();
 	/* Release: pairs with the acquire in adopt_cache() and the other readers of the list. */
 	while (!atomic_compare_exchange_weak_explicit(&pool->caches, &cache->next, cache,
 						      memory_order_release, memory_order_relaxed))
@@ -305,6 +308,7 @@ void reel_cache_retire(void *retiring)
 	struct reel_cache *cache = retiring;
 
 	flush(cache);
+	reel_yield_point();
 	/* Release: pairs with the acquire in adopt_cache(). */
 	atomic_store_explicit(&cache->in_use, false, memory_order_release);
 }

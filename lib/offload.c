@@ -37,6 +37,7 @@ static void finish(reel_transfer *transfer)
 	struct reel_ticket *ticket = transfer->context;
 	struct reel_offload *offload = ticket->offload;
 
+	reel_yield_point();
 	/* Release: pairs with the acquire in collect(). */
 	atomic_store_explicit(&ticket->finished, true, memory_order_release);
 	reel_event_signal(&offload->work);
@@ -329,6 +330,7 @@ static int obey(struct reel_offload *offload)
 		return REEL_OFFLOAD_RUN;
 	drain(offload);
 	tidy(offload, 0);
+	reel_yield_point();
 	atomic_store_explicit(&offload->command, REEL_OFFLOAD_RUN, memory_order_relaxed);
 	sem_post(&offload->obeyed);
 	if (command == REEL_OFFLOAD_PAUSE)
@@ -354,6 +356,7 @@ static void command(struct reel_offload *offload, enum reel_offload_command comm
 		return;
 	/* Release: pairs with the acquire in obey(). */
 	atomic_store_explicit(&offload->command, command, memory_order_release);
+	reel_yield_point();
 	reel_event_signal(&offload->work);
 	while (sem_wait(&offload->obeyed) && errno == EINTR)
 		;

@@ -25,6 +25,7 @@
 #include "event.h"
 #include "pool.h"
 #include "slab.h"
+#include "yield.h"
 
 #define REEL_REQUESTS 64
 #define REEL_TICKETS 24
@@ -188,6 +189,7 @@ static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state f
 {
 	uint8_t expected = (uint8_t)from;
 
+	reel_yield_point();
 	return atomic_compare_exchange_strong_explicit(&slab->state, &expected, (uint8_t)to,
 						       memory_order_acq_rel,
 						       memory_order_acquire);

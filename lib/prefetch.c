@@ -40,6 +40,7 @@ static void start_first(struct reel_offload *offload, struct reel_slab *slab,
 static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 		       struct reel_slab *holder)
 {
+	reel_yield_point();
 	slab->frame = holder->frame;
 	holder->frame = NULL;
 	freelist_push(&offload->pool->bare, holder);
@@ -216,6 +217,7 @@ static struct reel_slab *first_request(struct reel_client *client)
 
 static void drop_request(struct reel_client *client)
 {
+	reel_yield_point();
 	/* Release: pairs with the acquire in requests_open() of residence.c. */
 	atomic_fetch_add_explicit(&client->served, 1, memory_order_release);
 }

@@ -155,6 +155,7 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 
 	while (is_away(reel_slab_state_of(slab))) {
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);
+		reel_yield_point();
 		/* Release: pairs with the acquires of `urgent` in prefetch.c. */
 		atomic_store_explicit(&client->urgent, slab, memory_order_release);
 		reel_event_signal(&offload->work);
@@ -238,6 +239,7 @@ static void request(struct reel_client *client, struct reel_slab *slab)
 	uint32_t place = atomic_load_explicit(&client->requested, memory_order_relaxed);
 
 	client->request[place % REEL_REQUESTS] = slab;
+	reel_yield_point();
 	/* Release: pairs with the acquire in first_request() of prefetch.c. */
 	atomic_store_explicit(&client->requested, place + 1, memory_order_release);
 }

@@ -98,6 +98,7 @@ struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool)
 {
 	struct reel_slab *chain = freelist_pop(&pool->warm[REEL_SLAB_WHOLE]);
 
+	reel_yield_point();
 	if (chain)
 		atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_relaxed);
 	return chain;

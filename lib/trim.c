@@ -82,7 +82,9 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep)
 
 	reel_pool_flush(pool);
 	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
+	reel_yield_point();
 	trimmed = trim(pool, keep);
+	reel_yield_point();
 	/* Release: pairs with the acquire in is_being_trimmed() of offload.c. */
 	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
 	reel_offload_tell_of_room(pool->offload);

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "yield.h"
+
 /* Lane i is in the block of the highest bit of i + 1. */
 static unsigned block_of(int32_t index)
 {
@@ -30,6 +32,7 @@ static reel_lane_place *block_at(reel_lane *parent, unsigned block)
 	fresh = calloc((size_t)1 << block, sizeof *fresh);
 	if (!fresh)
 		return NULL;
+	reel_yield_point();
 	/* Release: pairs with the acquires here and in reel_lane_find(). */
 	if (atomic_compare_exchange_strong_explicit(at, &there, fresh, memory_order_acq_rel,
 						    memory_order_acquire))
@@ -99,6 +102,7 @@ reel_lane *reel_lane_child(reel_lane *parent, int32_t index)
 	if (!lane)
 		return NULL;
 	lane->index = index;
+	reel_yield_point();
 	/* Release: pairs with the acquires here and in reel_lane_find(). */
 	if (atomic_compare_exchange_strong_explicit(&places[place_in(index, block)], &there, lane,
 						    memory_order_acq_rel, memory_order_acquire))

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include "yield.h"
+
 /* Static chunks; those that lanes share; runs; after the last one. */
 enum state { COMPUTE, COMPUTE_REVERSE, SHARE, POP, FINISHED };
 
@@ -68,9 +70,11 @@ static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 		if (since < 0 || *first >= chunks)
 			return false;
 		*many = how_many(loop, chunks - *first);
+		reel_yield_point();
 	} while (!atomic_compare_exchange_weak_explicit(
 		&region->dispatch, &word, word_of(number, *first + *many), memory_order_relaxed,
 		memory_order_relaxed));
+	reel_yield_point();
 	if (since > 0)
 		atomic_store_explicit(&region->newest, number, memory_order_relaxed);
 	return true;

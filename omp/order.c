@@ -7,6 +7,7 @@
 
 #include "observe.h"
 #include "wait.h"
+#include "yield.h"
 
 void reel_order_note(reel_lane *lane, reel_order *order)
 {
@@ -47,5 +48,6 @@ void reel_order_done(reel_lane *lane, reel_order *order)
 	lane->turns--;
 	/* Sequentially consistent: pairs with reel_omp_await(). */
 	atomic_fetch_sub_explicit(&order->count, 1, memory_order_seq_cst);
+	reel_yield_point();
 	reel_omp_wake(&order->count);
 }

@@ -7,6 +7,7 @@
 
 #include "observe.h"
 #include "wait.h"
+#include "yield.h"
 
 /* Of a region without a number of lanes, its first team makes as many as it has threads. */
 static int32_t lanes_for(reel_region *region, int threads)
@@ -63,6 +64,7 @@ static bool take(const reel_share *share, reel_lane *lane)
 	/* Relaxed: what the lane holds comes through the barrier between two rounds. */
 	int64_t before = atomic_load_explicit(&lane->taken, memory_order_relaxed);
 
+	reel_yield_point();
 	return before <= round &&
 	       atomic_compare_exchange_strong_explicit(&lane->taken, &before, round + 1,
 						       memory_order_relaxed, memory_order_relaxed);
@@ -146,12 +148,14 @@ static void pass_barrier(reel_share *share)
 	uint64_t arrivals =
 		1 + atomic_fetch_add_explicit(&region->arrivals, 1, memory_order_acq_rel);
 
+	reel_yield_point();
 	if (arrivals < barrier * (uint64_t)share->threads) {
 		reel_omp_await(&wait);
 		return;
 	}
 	/* Sequentially consistent: pairs with reel_omp_await(). */
 	atomic_store_explicit(&region->passed, barrier, memory_order_seq_cst);
+	reel_yield_point();
 	reel_omp_wake(&region->passed);
 }
 

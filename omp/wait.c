@@ -80,6 +80,7 @@ static void wake(struct place *place)
 {
 	if (!atomic_load_explicit(&place->sleepers, memory_order_seq_cst))
 		return;
+	reel_yield_point();
 	pthread_mutex_lock(&place->lock);
 	pthread_cond_broadcast(&place->changed);
 	pthread_mutex_unlock(&place->lock);
