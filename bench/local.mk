@@ -56,6 +56,7 @@ noinst_PROGRAMS += %D%/reel-scale
 	%D%/scale-model.c %D%/scale-model.h \
 	%D%/b-scale-pool.c \
 	%D%/b-scale-latency.c \
+	%D%/b-scale-tail.c \
 	%D%/b-scale-tape.c \
 	%D%/b-scale-region.c \
 	%D%/b-scale-model.c \

@@ -278,6 +278,7 @@ int main(int argc, char **argv)
 	describe();
 	scale_bench_pool();
 	scale_bench_latency();
+	scale_bench_tails();
 	scale_bench_tapes();
 	scale_bench_regions();
 	scale_check_model();

@@ -62,6 +62,9 @@ double scale_measure_service(int threads);
 /* b-scale-latency.c */
 void scale_bench_latency(void);
 
+/* b-scale-tail.c */
+void scale_bench_tails(void);
+
 /* b-scale-tape.c: slabs of these sizes; ends with 0. */
 extern const size_t scale_slab_sizes[];
 const char *scale_size_text(size_t bytes, char text[16]);

@@ -77,6 +77,17 @@ function figures() {
 	print "most of p99.9, which therefore grows with the distance of the processors.\n"
 }
 
+# One take and one give, where locks would serve, too.
+function tails(   q, quantiles, ways, w, v) {
+	print "\nOne take and one give together, and of lists that a lock protects, in the same run.\n"
+	head("take and give")
+	q = split("p50 p99.9 p99.99 p99.999 worst", quantiles, " ")
+	split("magazines list mutex spinlock", ways, " ")
+	for (w = 1; w <= 4; w++)
+		for (v = 1; v <= q; v++)
+			row(ways[w] ", " quantiles[v], "scale/tail/" ways[w], quantiles[v])
+}
+
 function pools(   q, quantiles, variants, v) {
 	print "## Slabs taken and given\n\nA pair, nanoseconds of one thread, by the number of threads.\n"
 	find_counts("scale/pool/pair")
@@ -94,6 +105,7 @@ function pools(   q, quantiles, variants, v) {
 		row("take from the list, " quantiles[v], "scale/latency/list-take", quantiles[v])
 	for (v = 1; v <= q; v++)
 		row("the clock, " quantiles[v], "scale/latency/clock", quantiles[v])
+	tails()
 	print ""
 }
 

@@ -158,6 +158,9 @@ struct stress_draw stress_draw(uint64_t seed)
 	draw.store = draw_store(&random);
 	if (stress_options.store)
 		draw.store = stress_options.store;
+	/* What the system does when it likes is in no schedule. */
+	if (stress_options.schedule != SCHEDULE_FREE && strstr(draw.store, "file"))
+		draw.store = "late";
 	draw.mix = draw_mix(&random);
 	if (stress_options.fault_mix)
 		stress_mix_read(&draw.mix, stress_options.fault_mix);

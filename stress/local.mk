@@ -10,12 +10,31 @@ noinst_PROGRAMS += %D%/reel-stress
 	%D%/subject.c %D%/subject.h \
 	%D%/store.c \
 	%D%/watch.c \
+	$(scheduler_sources) \
 	%D%/report.c
 %C%_reel_stress_LDADD = libreel-omp-core.la libreel-core.la -lm
-%C%_reel_stress_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
+%C%_reel_stress_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(scheduler_ldflags)
+
+# A program with these runs its threads in a schedule if it wants to.
+scheduler_sources = %D%/scheduler.c %D%/scheduler.h %D%/scheduler-calls.c
+scheduler_ldflags = \
+	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock \
+	-Wl,--wrap=pthread_cond_wait,--wrap=pthread_cond_timedwait \
+	-Wl,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast \
+	-Wl,--wrap=sem_wait,--wrap=sem_timedwait,--wrap=sem_post \
+	-Wl,--wrap=pthread_barrier_init,--wrap=pthread_barrier_destroy,--wrap=pthread_barrier_wait \
+	-Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sched_yield \
+	-Wl,--wrap=clock_gettime,--wrap=nanosleep
 
 .PHONY: stress
 stress: %D%/reel-stress$(EXEEXT)
 	%D%/reel-stress$(EXEEXT) $(STRESS_FLAGS)
 
-EXTRA_DIST += %D%/README.md %D%/soak.sh
+# Planted faults, which a schedule has to find.
+.PHONY: check-scheduler
+check-scheduler: %D%/reel-stress$(EXEEXT)
+	$(AM_TESTS_ENVIRONMENT) OBJECTS='$(%C%_reel_stress_OBJECTS)' SCHEDULER_LDFLAGS='$(scheduler_ldflags)' \
+	  OPENMP_CFLAGS='$(OPENMP_CFLAGS)' LIBS='$(LIBS) $(LIBURING_LIBS) $(LZ4_LIBS)' \
+	  RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/mutants.sh
+
+EXTRA_DIST += %D%/README.md %D%/mutants.sh %D%/seeds %D%/soak.sh

@@ -52,6 +52,8 @@ static struct {
 	unsigned operation[2];
 	unsigned quota[2];
 	_Atomic unsigned unfinished;
+	/* No slab is in anybody's hands, so that the store has room for all. */
+	bool only_tapes;
 	/* Who has a slab that is on no tape; by its place in the pool's table. */
 	_Atomic unsigned owner[MOST_TABLE];
 	/* A slab that one thread has taken and another one gives back. */
@@ -192,6 +194,8 @@ static uint64_t climb(struct hands *hands, reel_tape *tape, uint64_t from, uint6
 		return from;
 	if (reel_tape_error(tape) != -EDQUOT && !stress_in_child)
 		stress_fail("a push is refused with error %d", reel_tape_error(tape));
+	if (scene.only_tapes)
+		stress_fail("a push is refused, and each tape has the frames that it needs");
 	(void)reel_pop_span(tape, uint64_t, SPAN_WORDS);
 	reel_tape_clear_error(tape);
 	return from;
@@ -499,6 +503,7 @@ static void act_in_turn(struct stress_worker *worker, void *context)
 			      .random = {scene.draw.seed << 24 ^ (uint64_t)number << 56}};
 	unsigned side = number % 2;
 	void (*act)(struct hands *hands) = operations[scene.operation[side]].act;
+	unsigned most = stress_options.schedule == SCHEDULE_FREE ? 20 : 2;
 
 	(void)context;
 	/* Until all have done their part, so that they meet to the end. */
@@ -507,7 +512,7 @@ static void act_in_turn(struct stress_worker *worker, void *context)
 		if (i == scene.quota[side])
 			scene.unfinished--;
 		if (i >= scene.quota[side] &&
-		    (!scene.unfinished || i >= 20 * scene.quota[side]))
+		    (!scene.unfinished || i >= most * scene.quota[side]))
 			break;
 	}
 }
@@ -564,6 +569,7 @@ static void run_row(unsigned a, unsigned b, unsigned threads, uint64_t seed)
 	scene.quota[0] = 1 + one->quota * scale / 1000;
 	scene.quota[1] = 1 + other->quota * scale / 1000;
 	scene.unfinished = threads;
+	scene.only_tapes = one->stored && other->stored;
 	lay_out();
 	stress_run(threads, act_in_turn, NULL);
 	clear_away();

@@ -14,9 +14,15 @@
 /* A thread of a team is one more worker than its number; see tests/thread-team.h. */
 #define MOST_THREADS_GIVEN 16
 #define DEFAULT_SECONDS 300
+#define DEFAULT_OPERATIONS 1000
+/* Rounds in a schedule are short ones: it is their number that finds something. */
+#define SCHEDULED_OPERATIONS 30
 
 struct stress_options stress_options = {
-	.seconds = DEFAULT_SECONDS, .operations = 1000, .patience = 60, .pool_slabs = -1};
+	.seconds = DEFAULT_SECONDS, .patience = 60, .pool_slabs = -1};
+
+const char *const stress_schedules[] = {
+	[SCHEDULE_FREE] = "free", [SCHEDULE_RANDOM] = "random", [SCHEDULE_PCT] = "pct"};
 
 static bool listing;
 static regex_t filter;
@@ -35,6 +41,7 @@ static const struct {
 #define PAIRS CASES
 
 static struct stress_result results[CASES + 1];
+static struct scheduler_trace scheduled;
 
 static bool is_selected(const char *name)
 {
@@ -62,6 +69,30 @@ static void run_case(unsigned which, uint64_t seed)
 	cases[which].run(&draw);
 }
 
+_Noreturn static void get_stuck(const char *why)
+{
+	stress_fail("%s", why);
+}
+
+static void schedule_begin(uint64_t seed)
+{
+	if (stress_options.schedule == SCHEDULE_FREE)
+		return;
+	/* A thread that waits and takes no steps; the scheduler sees all others. */
+	alarm(stress_options.patience);
+	scheduler_begin(&(struct scheduler_options){
+		.schedule = stress_options.schedule, .seed = seed, .stuck = get_stuck});
+}
+
+static void schedule_end(void)
+{
+	struct scheduler_trace trace = scheduler_end();
+
+	scheduled.steps += trace.steps;
+	scheduled.changes += trace.changes;
+	scheduled.hash = (scheduled.hash ^ trace.hash) * 0x100000001b3u;
+}
+
 /* One round of a case, or one row of the pairs. False: it has none that is selected. */
 static bool run_round(unsigned which, uint64_t seed, bool *all_rows)
 {
@@ -72,6 +103,7 @@ static bool run_round(unsigned which, uint64_t seed, bool *all_rows)
 	if (which < PAIRS) {
 		if (!is_selected(cases[which].name))
 			return false;
+		schedule_begin(seed);
 		run_case(which, seed);
 	} else {
 		row = next_pair(next_row);
@@ -79,10 +111,12 @@ static bool run_round(unsigned which, uint64_t seed, bool *all_rows)
 			row = next_pair(0);
 		if (row < 0)
 			return false;
+		schedule_begin(seed);
 		stress_pair((unsigned)row, seed);
 		next_row = (unsigned)row + 1;
 		*all_rows |= next_pair(next_row) < 0;
 	}
+	schedule_end();
 	results[which].rounds++;
 	results[which].operations += stress_operations() - operations;
 	results[which].faults += stress_faults - faults;
@@ -145,7 +179,10 @@ static int help(void)
 	     "  --seed N          of the first round; each later one's is one more\n"
 	     "  --seconds S       how long: 300; 0: each case once\n"
 	     "  --rounds N        how many rounds instead\n"
-	     "  --operations N    of each thread in a round: 1000\n"
+	     "  --operations N    of each thread in a round: 1000; in a schedule 30\n"
+	     "  --schedule WHICH  free: threads run as they like; or they take turns as the seed\n"
+	     "                    says: random, or pct, by priorities with a few changes; best\n"
+	     "                    with configure --enable-yield-points\n"
 	     "  --threads N       1 to 16\n"
 	     "  --pool-slabs N    memory for so many slabs; 0: no bound\n"
 	     "  --slab-bytes N    the size of a slab\n"
@@ -177,13 +214,13 @@ struct number {
 };
 
 enum { SEED, SECONDS, ROUNDS, OPERATIONS, THREADS, POOL_SLABS, SLAB_BYTES, BUDGET, PATIENCE,
-       NUMBERS, STORE, FAULT_MIX, ONLY, DIRECTORY, JSON, PRETEND, LIST, HELP };
+       NUMBERS, STORE, FAULT_MIX, ONLY, DIRECTORY, JSON, PRETEND, SCHEDULE, LIST, HELP };
 
 static struct number numbers[NUMBERS] = {
 	[SEED] = {"seed", 0, 9e15, -1},
 	[SECONDS] = {"seconds", 0, 1e7, DEFAULT_SECONDS},
 	[ROUNDS] = {"rounds", 1, 1e12, 0},
-	[OPERATIONS] = {"operations", 1, 1e7, 1000},
+	[OPERATIONS] = {"operations", 1, 1e7, 0},
 	[THREADS] = {"threads", 1, MOST_THREADS_GIVEN, 0},
 	[POOL_SLABS] = {"pool-slabs", 0, 1 << 20, -1},
 	[SLAB_BYTES] = {"slab-bytes", 64, 1 << 30, 0},
@@ -213,12 +250,25 @@ static void use_numbers(void)
 						      : (uint64_t)numbers[SEED].value;
 	stress_options.seconds = numbers[SECONDS].value;
 	stress_options.rounds = (uint64_t)numbers[ROUNDS].value;
-	stress_options.operations = (unsigned)numbers[OPERATIONS].value;
+	stress_options.operations = numbers[OPERATIONS].value > 0
+					    ? (unsigned)numbers[OPERATIONS].value
+				    : stress_options.schedule == SCHEDULE_FREE
+					    ? DEFAULT_OPERATIONS : SCHEDULED_OPERATIONS;
 	stress_options.threads = (unsigned)numbers[THREADS].value;
 	stress_options.pool_slabs = (int64_t)numbers[POOL_SLABS].value;
 	stress_options.slab_bytes = (size_t)numbers[SLAB_BYTES].value;
 	stress_options.budget = (size_t)numbers[BUDGET].value;
 	stress_options.patience = (unsigned)numbers[PATIENCE].value;
+}
+
+static int use_schedule(const char *text)
+{
+	for (unsigned i = 0; i < COUNT_OF(stress_schedules); i++)
+		if (!strcmp(text, stress_schedules[i])) {
+			stress_options.schedule = (enum schedule)i;
+			return 0;
+		}
+	return refuse(text, "neither free nor random nor pct");
 }
 
 static int use_text(int option, const char *text)
@@ -239,6 +289,8 @@ static int use_text(int option, const char *text)
 	case DIRECTORY:
 		stress_options.directory = text;
 		return 0;
+	case SCHEDULE:
+		return use_schedule(text);
 	case PRETEND:
 		stress_options.pretend = text;
 		return strcmp(text, "wrong") && strcmp(text, "hang")
@@ -259,8 +311,8 @@ static int read_options(int argc, char **argv)
 		{"patience", 1, NULL, PATIENCE},     {"store", 1, NULL, STORE},
 		{"fault-mix", 1, NULL, FAULT_MIX},   {"only", 1, NULL, ONLY},
 		{"directory", 1, NULL, DIRECTORY},   {"json", 1, NULL, JSON},
-		{"pretend", 1, NULL, PRETEND},	     {"list", 0, NULL, LIST},
-		{"help", 0, NULL, HELP},
+		{"pretend", 1, NULL, PRETEND},	     {"schedule", 1, NULL, SCHEDULE},
+		{"list", 0, NULL, LIST},	     {"help", 0, NULL, HELP},
 		{0}};
 	int option, error = 0;
 
@@ -323,5 +375,9 @@ int main(int argc, char **argv)
 		return refuse(stress_options.only, "no case matches");
 	}
 	stress_watch_end();
+	if (scheduled.steps)
+		printf("# %llu steps, %llu hand-overs, trace %016llx\n",
+		       (unsigned long long)scheduled.steps, (unsigned long long)scheduled.changes,
+		       (unsigned long long)scheduled.hash);
 	return stress_report(ran, gather(ran)) ? 0 : 1;
 }

@@ -26,6 +26,9 @@ static size_t print_given(char *text, size_t size)
 	const struct stress_options *given = &stress_options;
 	int n = snprintf(text, size, " --operations %u", given->operations);
 
+	if (given->schedule != SCHEDULE_FREE)
+		n += snprintf(text + n, size - (size_t)n, " --schedule %s",
+			      stress_schedules[given->schedule]);
 	if (given->threads)
 		n += snprintf(text + n, size - (size_t)n, " --threads %u", given->threads);
 	if (given->pool_slabs >= 0)
@@ -93,6 +96,7 @@ void stress_fail(const char *format, ...)
 {
 	va_list arguments;
 
+	scheduler_freeze();
 	pthread_mutex_lock(&round_now.failing);
 	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
@@ -104,6 +108,7 @@ void stress_fail(const char *format, ...)
 	if (last_message[0])
 		printf("# the library's last message here: %s\n", last_message);
 	print_threads();
+	scheduler_print();
 	fputs(round_now.replay, stdout);
 	fflush(stdout);
 	if (!stress_in_child)
@@ -135,11 +140,13 @@ void stress_report_deaths(void)
 {
 	__sanitizer_set_death_callback(say_replay);
 	signal(SIGABRT, die);
+	signal(SIGALRM, die);
 }
 #else
 void stress_report_deaths(void)
 {
 	signal(SIGABRT, die);
+	signal(SIGALRM, die);
 	signal(SIGSEGV, die);
 	signal(SIGBUS, die);
 }

@@ -11,6 +11,7 @@
  *	store.c        stacks of stores, and faults in them
  *	watch.c        what each thread does now; progress; threads that hang
  *	report.c       results, failures, and how to run one again
+ *	scheduler.c    threads that take turns as a seed says; scheduler-calls.c, their calls
  */
 #ifndef REEL_STRESS_STRESS_H
 #define REEL_STRESS_STRESS_H
@@ -23,6 +24,7 @@
 #include <reel.h>
 
 #include "late-store.h"
+#include "scheduler.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -45,9 +47,12 @@ struct stress_options {
 	const char *json;
 	const char *directory;
 	const char *pretend;  /* NULL, or what goes wrong on purpose: "wrong", "hang" */
+	enum schedule schedule;
 };
 
 extern struct stress_options stress_options;
+/* The names of schedules. */
+extern const char *const stress_schedules[];
 
 /* ---- Draws (draw.c) ------------------------------------------------------------ */
 
@@ -147,6 +152,7 @@ static inline void stress_at(struct stress_worker *worker, const char *doing, ui
 			      memory_order_relaxed);
 }
 
+/* In a schedule there is no watch: it finds who hangs by itself. */
 void stress_watch_begin(void);
 void stress_watch_end(void);
 /* From here on `worker` may not do the same thing for longer than the patience; and it may. */

@@ -110,12 +110,16 @@ static void *look(void *unused)
 void stress_watch_begin(void)
 {
 	watch.began = reel_offload_now();
+	if (stress_options.schedule != SCHEDULE_FREE)
+		return;
 	if (pthread_create(&watch.thread, NULL, look, NULL))
 		abort();
 }
 
 void stress_watch_end(void)
 {
+	if (stress_options.schedule != SCHEDULE_FREE)
+		return;
 	watch.stop = true;
 	pthread_join(watch.thread, NULL);
 	if (isatty(STDERR_FILENO))

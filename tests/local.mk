@@ -55,6 +55,8 @@ check_PROGRAMS += \
 	%D%/t-shuffle \
 	%D%/t-difference \
 	%D%/t-freelist-c11 \
+	%D%/t-scheduler \
+	%D%/t-progress \
 	%D%/t-version \
 	%D%/t-adstack \
 	%D%/t-adstack-beside \
@@ -255,6 +257,14 @@ EXTRA_DIST += \
 %C%_t_freelist_ck_SOURCES = %D%/t-freelist.c
 %C%_t_freelist_ck_CPPFLAGS = $(AM_CPPFLAGS) $(CK_CFLAGS) -DREEL_POOL_CK=1 -DREEL_YIELD_POINTS=1
 
+# Threads in a schedule.
+%C%_t_scheduler_SOURCES = %D%/t-scheduler.c $(scheduler_sources)
+%C%_t_scheduler_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
+%C%_t_scheduler_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
+%C%_t_progress_SOURCES = %D%/t-progress.c $(scheduler_sources)
+%C%_t_progress_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
+%C%_t_progress_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
+
 # Memory runs out on demand: the program stands between the library, linked into it, and the system.
 %C%_t_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=mmap,--wrap=munmap,--wrap=madvise \
@@ -281,12 +291,13 @@ refusals_ldflags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=eventfd,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
 
-# The models of t-models.sh within larger bounds.
-EXTRA_DIST += %D%/models/dispatch.pml %D%/models/offload.pml %D%/models/order.pml \
-	%D%/models/snapshot.pml %D%/models/wake.pml
+# The models of t-models.sh within larger bounds; with RESULTS=yes tests/results/models.txt says how
+# many states they have.
+EXTRA_DIST += %D%/models/dispatch.pml %D%/models/magazine.pml %D%/models/offload.pml \
+	%D%/models/order.pml %D%/models/pool.pml %D%/models/snapshot.pml %D%/models/wake.pml
 .PHONY: check-models
 check-models:
-	$(AM_TESTS_ENVIRONMENT) MODELS=full $(SHELL) $(srcdir)/%D%/t-models.sh
+	$(AM_TESTS_ENVIRONMENT) MODELS=full RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/t-models.sh
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The models in tests/models are explored in all their interleavings: there must be no error but in
-# those that are broken on purpose, and one in each of these. MODELS=full explores further.
+# those that are broken on purpose, and one in each of these. MODELS=full explores further; with
+# RESULTS=yes what was explored is written to tests/results/models.txt.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -z "$TEST_BRIEF" ] || skip_all 'the models are the same in every build'
@@ -21,6 +22,20 @@ explore() (
 	} >said 2>&1
 )
 
+# record NAME: how many states there are, and the search's own time.
+record() {
+	[ "$RESULTS" = yes ] || return 0
+	awk -v model="$1" '
+		/ states, stored/ { states = $1 }
+		/elapsed time/ { seconds = $4 }
+		/errors: / { errors = $NF }
+		END {
+			print model ".states", states
+			print model ".seconds", seconds
+			print model ".errors", errors
+		}' "$1/said" >>results
+}
+
 # is_right NAME WHAT...: a search that was cut short, for memory or for depth, does not count.
 is_right() {
 	name=$1
@@ -28,6 +43,7 @@ is_right() {
 	grep -q 'errors: 0' "$name/said" && ! grep -q -e 'too small' -e 'not completed' "$name/said"
 	right=$?
 	ok $right "$@"
+	record "$name"
 	[ $right -eq 0 ] || grep -i -e '^pan' -e error "$name/said" | sed 's/^/#   /'
 }
 
@@ -37,6 +53,7 @@ is_found() {
 	shift
 	grep -q -e 'assertion violated' -e 'invalid end state' "$fault/said"
 	ok $? "$fault is found: $*"
+	record "$fault"
 }
 
 one='-DSLABS=4'
@@ -53,6 +70,9 @@ low="$one -DHEIGHT=2"
 	explore snapshot snapshot
 	explore order order
 	explore dispatch dispatch
+	explore pool pool
+	explore pool-ck pool -DCK
+	explore magazine magazine
 } &
 
 for fault in READ_COVERED PUSH_ON_WRITING GIVE_WRITING NO_EVICTING COUNT_LATE URGENT_STORED \
@@ -78,6 +98,14 @@ done
 for fault in GO_BACK LEAVE_EARLY NO_SWAP; do
 	explore $fault dispatch -DBREAK_$fault
 done
+explore NO_RAISE pool -DBREAK_NO_RAISE
+explore HEAD_FIRST pool -DCK -DBREAK_HEAD_FIRST
+for fault in ALL_NO_RAISE ALL_RAISE_FIRST; do
+	explore $fault pool -DTAKE_ALL -DPOPPERS=1 -DBREAK_$fault
+done
+for fault in ADOPT_BLIND RETIRE_FIRST FLUSH_HALF OVERWRITE CHILD_TRUSTS CHILD_FORGETS_OWN; do
+	explore $fault magazine -DBREAK_$fault
+done
 wait
 
 is_right tape 'a tape, its offload thread, and a store that fails'
@@ -87,6 +115,9 @@ is_right wake 'events, pauses, the end of the offload thread'
 is_right snapshot 'a slot, its snapshots on their way, and a store that fails'
 is_right order 'lanes that wait for their turns'
 is_right dispatch 'lanes that take chunks of loops'
+is_right pool 'threads that pop from a list and push again'
+is_right pool-ck 'the same, where the head is two words'
+is_right magazine 'threads with magazines, that end and fork'
 
 is_found READ_COVERED 'a slab is read after it was covered'
 is_found PUSH_ON_WRITING 'a slab is pushed on while it is put'
@@ -120,6 +151,18 @@ is_found GO_BACK 'a lane that is behind begins its loop again'
 is_found LEAVE_EARLY 'a lane leaves a loop before its last chunk is taken'
 is_found NO_SWAP 'the word is stored without a look at what it was'
 
+is_found NO_RAISE 'a pop does not raise the tag'
+is_found HEAD_FIRST 'the head is read before its tag'
+is_found ALL_NO_RAISE 'the whole list is taken, and the tag left as it is'
+is_found ALL_RAISE_FIRST 'the tag is raised before the whole list is taken'
+
+is_found ADOPT_BLIND 'a cache is adopted without a look at what it was'
+is_found RETIRE_FIRST 'a cache is left before its magazines are flushed'
+is_found FLUSH_HALF 'one of two magazines is flushed'
+is_found OVERWRITE 'a full magazine is filled'
+is_found CHILD_TRUSTS 'the child of a fork uses magazines of others'
+is_found CHILD_FORGETS_OWN 'the child of a fork forgets its own magazines'
+
 if [ "$MODELS" = full ]; then
 	optimise=1
 	explore height offload $one $failing
@@ -136,5 +179,18 @@ if [ "$MODELS" = full ]; then
 	is_right budgets 'two tapes with a larger budget'
 	explore waits wake -DWAITS=2
 	is_right waits 'more events'
+	explore poppers pool -DPOPPERS=3
+	is_right poppers 'three threads at one list'
+	explore poppers-ck pool -DCK -DPOPPERS=3
+	is_right poppers-ck 'the same, where the head is two words'
+	explore all pool -DTAKE_ALL
+	is_right all 'one thread takes the whole list'
+	explore lives magazine -DLIVES=3
+	is_right lives 'threads with magazines, one after the other'
+fi
+
+if [ "$RESULTS" = yes ]; then
+	mkdir -p "$SOURCE_DIR/tests/results"
+	sort results >"$SOURCE_DIR/tests/results/models.txt"
 fi
 end

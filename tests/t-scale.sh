@@ -51,7 +51,8 @@ if python3 -c '' 2>/dev/null; then
 else
 	skip 'each line is JSON: no python3'
 fi
-for case in pool/pair latency/take latency/list-give tape/4K tape/2M check/64 constant/service; do
+for case in pool/pair latency/take latency/list-give tail/list tail/spinlock tape/4K \
+	tape/2M check/64 constant/service; do
 	grep -q "\"case\": \"scale/$case\".*\"n\": [123]," results
 	ok $? "there are results of $case"
 done

@@ -95,6 +95,30 @@ ok $? 'the command that runs it again is one'
 grep -q -e '--seed 2,' out
 ok $? 'and has the seed'
 
+refuses 'an unknown schedule' --schedule often
+
+# Rounds in a schedule: the same each time, and those that once found something.
+scheduled() {
+	"$stress" --rounds 1 "$@" >out 2>&1
+}
+for schedule in random pct; do
+	scheduled --schedule $schedule --seed 5 --only '^tapes$' &&
+		grep '^# [0-9]* steps' out >first &&
+		scheduled --schedule $schedule --seed 5 --only '^tapes$' &&
+		grep '^# [0-9]* steps' out | cmp -s - first
+	ok $? "threads take turns, $schedule: a seed gives the same steps"
+done
+grep -v -e '^#' -e '^$' "$SOURCE_DIR/stress/seeds" >seeds
+while read -r options; do
+	scheduled $options
+	ok $? "a seed that is kept: $options"
+	grep -A 30 '^not ok' out | sed 's/^/# /'
+done <seeds
+scheduled --schedule pct --seed 2 --only '^tapes$' --threads 3 --store none --pool-slabs 0 \
+	--operations 300 --pretend wrong
+[ $? -eq 1 ] && grep -q '^# the last steps: ' out && grep -q '^# to run it again: .*--schedule pct' out
+ok $? 'a failure says the last steps, and the schedule'
+
 "$stress" --rounds 1 --only '^tapes$' --threads 2 --pretend hang --patience 1 >out 2>&1
 [ $? -eq 1 ] && grep -q '^not ok - tapes: thread [12] hangs' out
 ok $? 'a thread that hangs is a failure'

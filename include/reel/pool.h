@@ -32,6 +32,22 @@
  * can meet at once, in 2, 3 and 8 threads; `reel-stress --list` says of the others why
  * they cannot. A pool's budget stays as it was opened.
  *
+ * Who waits for whom, if a thread is stopped in the middle of a call (each row holds at every
+ * place in the call where another thread may come between; tests/t-progress.c):
+ *
+ *   push and pop with room              wait-free: nobody else is asked
+ *   a slab taken or given, by magazine  wait-free, after the thread's first call
+ *   the same, by the shared lists       lock-free: others go on
+ *   a new slab, a giant, a trim         lock-free, but for what the system does
+ *   a thread's exit                     lock-free
+ *   reel_pool_get_stats                 wait-free but for new threads; it reads counters
+ *   with a store: a push at the budget  waits for a frame: for the store, or for whoever has the
+ *                                       last ones in hand; those that need a frame, too, may wait
+ *                                       for it, others go on
+ *   with a store: a pop of a slab that  waits for the store, and for a frame
+ *   is not in memory
+ *   reel_pool_close, fork               wait for transfers that are under way
+ *
  * fork: the child may go on with the tapes that the forking thread owned and
  * open new ones. A tape that another thread was using at that moment is not
  * usable in the child, so a pool with such a tape cannot be closed there. The

@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Faults that are known are planted in copies of lib/, one at a time: reel-stress has to find each
+# of them within SEEDS rounds of a schedule. make check-scheduler runs this, in a build with
+# --enable-yield-points and --with-pool=c11; with RESULTS=yes tests/results/scheduler.txt has the
+# figures. ONLY=NAME plants those whose names have this in them.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+grep -q '^# define REEL_YIELD_POINTS 1' "$BUILD_DIR/config.h" &&
+	grep -q '^# define REEL_POOL_CK 0' "$BUILD_DIR/config.h" ||
+	skip_all 'configure --enable-yield-points --with-pool=c11 is needed'
+
+seeds=${SEEDS:-3000}
+objects=
+for object in $OBJECTS; do
+	objects="$objects $BUILD_DIR/$object"
+done
+parts='magazine supply trim pool fork offload spill prefetch residence survey client budget arena'
+
+compile() {
+	$CC $CFLAGS -w -std=c11 -pthread -DHAVE_CONFIG_H -I"$BUILD_DIR" -I"$SOURCE_DIR/include" \
+		-c "lib/$1.c" -o "$1.o"
+}
+
+# plant FILE SED-COMMAND: the library with this change; it is an error if nothing is changed.
+plant() {
+	rm -rf lib ./*.o mutant
+	cp -r "$SOURCE_DIR/lib" lib
+	sed "$2" "lib/$1" >changed
+	if cmp -s changed "lib/$1"; then
+		return 1
+	fi
+	mv changed "lib/$1"
+	case $1 in
+	*.c) changed=${1%.c} ;;
+	*) changed=$parts ;;
+	esac
+	for part in $changed; do
+		compile $part || return
+	done
+	$CC $CFLAGS -pthread $OPENMP_CFLAGS $SCHEDULER_LDFLAGS -o mutant $objects ./*.o \
+		"$BUILD_DIR/.libs/libreel-omp-core.a" "$BUILD_DIR/.libs/libreel-core.a" $LIBS -lm
+}
+
+# search NAME SCHEDULE CASES: says how many seeds it takes.
+search() {
+	timeout 60 ./mutant --schedule "$2" --seed 1 --rounds "$seeds" --only "$3" \
+		--patience 20 >said 2>&1
+	status=$?
+	found=$(sed -n 's/^# to run it again: reel-stress --seed \([0-9]*\) .*/\1/p' said)
+	# A stack that overflows leaves no words.
+	[ $status -lt 128 ] || found=${found:-some}
+	echo "# $2: ${found:-more than $seeds} seeds; $(sed -n 's/^not ok - //p' said)"
+	echo "$1.$2 ${found:-none}" >>results
+	[ -n "$found" ]
+}
+
+# mutant NAME CASES FILE SED-COMMAND
+mutant() {
+	case $1 in
+	*$ONLY*) ;;
+	*) return ;;
+	esac
+	plant "$3" "$4"
+	ok $? "$1: $3 is changed"
+	search "$1" random "$2"
+	random=$?
+	search "$1" pct "$2"
+	[ $? -eq 0 ] || [ $random -eq 0 ]
+	ok $? "$1 is found"
+}
+
+lists='pairs/(take|give|trim|grow|flush)/(take|give|trim|grow|flush|exit)'
+stored='pairs/(submit|complete|reclaim|prefetch|drop)/(submit|complete|reclaim|prefetch|drop)'
+forks='pairs/(submit|complete|reclaim|prefetch|drop)/fork'
+ends='pairs/(exit|take)/exit|tapes'
+
+mutant tag-not-raised "$lists" freelist-c11.h '
+	s/tag = .* + FREELIST_INDEX_MASK + 1;/tag = head \& ~FREELIST_INDEX_MASK;/'
+
+mutant cache-adopted-blindly "$ends" magazine.c '
+	/^static struct reel_cache \*adopt_cache/,/^}/ {
+		s/if (atomic_compare_exchange_strong_explicit(.*/in_use = cache->in_use;\
+			reel_yield_point();\
+			cache->in_use = true;\
+			if (!in_use)/
+		/memory_order_acquire,$/d
+		/memory_order_relaxed))$/d
+	}'
+
+mutant cache-left-before-its-flush "$ends" magazine.c '
+	/^void reel_cache_retire/,/^}/ s/^	flush(cache);/	cache->in_use = false;\
+		flush(cache);/'
+
+mutant given-twice "$stored" prefetch.c '
+	/^static void read_slab/,/^}/ s/^		return;//'
+
+mutant budget-charged-blindly 'tapes|pairs/grow/grow' claim.h '
+	/^static inline bool reel_claim/,/^}/ {
+		s/} while (!atomic_compare.*/*claimed = *first + n; } while (0);/
+		/^	*memory_order_relaxed,$/d
+		/^	*memory_order_relaxed));$/d
+	}'
+
+mutant event-raised-after-its-post "$stored" event.h '
+	/^static inline void reel_event_signal/,/^}/ {
+		s/raised = atomic_exchange_explicit.*/raised = event->raised;/
+		s/^		sem_post.*/		sem_post(\&event->count);\
+			event->raised = true;/
+	}'
+
+mutant asleep-after-a-wrong-wake-up "$stored" offload.c '
+	s/while (\(offload->freed == freed && offload->refused == refused\))/if (\1)/'
+
+mutant urgent-while-evicted "$stored" prefetch.c '
+	/^static struct reel_slab \*urgent_slab/,/^}/ {
+		/reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);/d
+		s/^	if (slab)$//
+	}'
+
+mutant read-without-a-look "$stored" prefetch.c '
+	/^static void read_slab/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_READING;\
+	if (0) {/'
+
+mutant evicted-without-a-look "$stored" spill.c '
+	/^bool reel_spill_evict/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_EVICTING;\
+	if (0) {/'
+
+mutant given-while-written "$stored" residence.c '
+	/^static enum after_discard take_from/,/^}/ s/^		case REEL_SLAB_SEALED:/&\
+		case REEL_SLAB_WRITING:/'
+
+mutant pause-forgets-what-it-drained "$forks" offload.c '
+	/^static void rest/,/^}/ s/^	reel_event_signal.*//'
+
+if [ "$RESULTS" = yes ]; then
+	mkdir -p "$SOURCE_DIR/tests/results"
+	sort results >"$SOURCE_DIR/tests/results/scheduler.txt"
+fi
+end
