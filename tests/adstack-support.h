@@ -125,6 +125,7 @@ int stackIsThreadSafe(void);
 	}
 REEL_ADSTACK_SCALARS(SCALAR_ADAPTORS)
 
+#if __SIZEOF_LONG_DOUBLE__ == 16
 static void push_Real16_0(const void *x)
 {
 	long double value;
@@ -148,6 +149,13 @@ static void look_Real16_0(void *x)
 	lookReal16(&value);
 	memcpy(x, &value, sizeof value);
 }
+
+#else
+/* Not all of its bytes go through a long double. */
+static void push_Real16_0(const void *x) { pushreal16_((void *)(uintptr_t)x); }
+static void pop_Real16_0(void *x) { popreal16_(x); }
+static void look_Real16_0(void *x) { lookreal16_(x); }
+#endif
 
 static void push_Real16_1(const void *x) { pushreal16_((void *)(uintptr_t)x); }
 static void push_Real16_2(const void *x) { pushreal16__((void *)(uintptr_t)x); }

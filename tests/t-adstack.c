@@ -140,6 +140,28 @@ static void test_pointers(void)
 	is_pointer(seen, pointer, "Pointer8");
 }
 
+/* It has 8, 12 or 16 bytes, of 16 that are pushed. */
+static void test_long_double(void)
+{
+	struct {
+		long double x;
+		unsigned char behind[16];
+	} value = {.x = 0.5L};
+	unsigned touched = 0;
+
+	tap_case("a long double");
+	pushReal16(&value.x);
+	memset(&value, 0xa5, sizeof value);
+	lookReal16(&value.x);
+	ok(value.x == 0.5L, "can be looked at");
+	value.x = 0;
+	popReal16(&value.x);
+	ok(value.x == 0.5L, "comes back");
+	for (unsigned i = 0; i < sizeof value.behind; i++)
+		touched += value.behind[i] != 0xa5;
+	is_int(touched, 0, "and nothing behind it is touched");
+}
+
 static void test_tangent_pairs(void)
 {
 	double x = 1, xd = 2, seen = 0;
@@ -494,6 +516,7 @@ int main(void)
 	test_bits();
 	test_bytes();
 	test_pointers();
+	test_long_double();
 	test_tangent_pairs();
 	test_repeat();
 	test_nested_repeat();

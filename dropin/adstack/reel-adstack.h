@@ -46,6 +46,7 @@
 #ifndef REEL_ADSTACK_H
 #define REEL_ADSTACK_H
 
+#include <limits.h>
 #include <stdint.h>
 
 #include <reel/tape.h>
@@ -116,10 +117,17 @@ void reel_adstack_segment_drop(reel_adstack_segment **segment);
 
 /* ---- The original's types -------------------------------------------------------- */
 
+/* INTEGER*8: long, as in the original's header, where that has so many bits. */
+#if ULONG_MAX > UINT32_MAX
+#define REEL_ADSTACK_LONG long
+#else
+#define REEL_ADSTACK_LONG long long
+#endif
+
 /* X(Name, name, TYPE): scalars that are pushed by value. */
 #define REEL_ADSTACK_SCALARS(X)                                                                    \
 	X(Integer4, integer4, int)                                                                 \
-	X(Integer8, integer8, long)                                                                \
+	X(Integer8, integer8, REEL_ADSTACK_LONG)                                                   \
 	X(Real4, real4, float)                                                                     \
 	X(Real8, real8, double)                                                                    \
 	X(Complex8, complex8, float _Complex)                                                      \
@@ -131,7 +139,7 @@ void reel_adstack_segment_drop(reel_adstack_segment **segment);
 /* X(Name, name, TYPE, bytes of an element): arrays, (TYPE *, int n). */
 #define REEL_ADSTACK_ARRAYS(X)                                                                     \
 	X(Integer4, integer4, int, 4)                                                              \
-	X(Integer8, integer8, long, 8)                                                             \
+	X(Integer8, integer8, REEL_ADSTACK_LONG, 8)                                                \
 	X(Integer16, integer16, void, 16)                                                          \
 	X(Real4, real4, float, 4)                                                                  \
 	X(Real8, real8, double, 8)                                                                 \
@@ -261,7 +269,7 @@ REEL_ALWAYS_INLINE unsigned reel_adstack_pop_bits(unsigned n, enum reel_adstack_
 /* The complex scalars are macros: generated code passes structs of its own as well. */
 #define REEL_ADSTACK_PLAIN_SCALARS(X)                                                              \
 	X(Integer4, integer4, int)                                                                 \
-	X(Integer8, integer8, long)                                                                \
+	X(Integer8, integer8, REEL_ADSTACK_LONG)                                                   \
 	X(Real4, real4, float)                                                                     \
 	X(Real8, real8, double)                                                                    \
 	X(Character, character, char)                                                              \
@@ -317,6 +325,7 @@ REEL_ALWAYS_INLINE int popBit(void)
 #define popComplex8(x) reel_adstack_pop_bytes((x), 8)
 #define popComplex16(x) reel_adstack_pop_bytes((x), 16)
 
+/* As 16 bytes, also where a long double has fewer; elements of arrays have 16 bytes anyway. */
 void pushReal16(long double *x);
 void popReal16(long double *x);
 void lookReal16(long double *x);

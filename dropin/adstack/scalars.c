@@ -149,14 +149,34 @@ FORM(int, popBit, (void), { return pop_bit(); })
 FORTRAN(void, pushbit, (const int *x), { push_bits(*x != 0, 1, REEL_ADSTACK_Bit); })
 FORTRAN(int, popbit, (void), { return pop_bit(); })
 
-/* As 16 bytes, whatever the compiler's long double or REAL*16 is; by reference in C, too. */
+/* A REAL*16 of Fortran has 16 bytes; by reference in C, too, where a long double may have fewer. */
 #define REAL16(push, pop, look)                                                                    \
 	FORM(void, push, (long double *x),                                                         \
 	     { reel_adstack_push_array(x, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS); })        \
 	FORM(void, pop, (long double *x),                                                          \
 	     { reel_adstack_pop_array(x, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS); })         \
 	FORM(void, look, (long double *x), { reel_adstack_look(x, 16, REEL_ADSTACK_Real16); })
-REAL16(pushReal16, popReal16, lookReal16)
+
+_Static_assert(sizeof(long double) <= 16, "a long double is a REAL*16");
+
+FORM(void, pushReal16, (long double *x), {
+	char copy[16] = {0};
+
+	memcpy(copy, x, sizeof *x);
+	reel_adstack_push_array(copy, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS);
+})
+FORM(void, popReal16, (long double *x), {
+	char copy[16];
+
+	reel_adstack_pop_array(copy, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS);
+	memcpy(x, copy, sizeof *x);
+})
+FORM(void, lookReal16, (long double *x), {
+	char copy[16];
+
+	reel_adstack_look(copy, 16, REEL_ADSTACK_Real16);
+	memcpy(x, copy, sizeof *x);
+})
 REAL16(pushreal16_, popreal16_, lookreal16_)
 REAL16(pushreal16__, popreal16__, lookreal16__)
 REAL16(pushreal16, popreal16, lookreal16)
