@@ -46,7 +46,10 @@ void reel_tape_enter(reel_tape *tape, uint64_t filled)
 {
 	int error = tape->slab ? reel_slab_visit(tape, tape->slab) : 0;
 
-	tape->top = reel_window_base(tape) + (error ? 0 : filled);
+	/* A slab that is lost has no frame, and nothing may be added to a null one. */
+	tape->top = reel_window_base(tape);
+	if (!error)
+		tape->top += filled;
 	reel_tape_limits(tape);
 	if (error)
 		report_loss(tape, error);

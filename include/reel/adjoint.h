@@ -358,7 +358,8 @@ const reel_adjoint_view_float *reel_adjoint_lane_view_float(reel_adjoint *adjoin
 			for (size_t b = first >> view->shift; b <= (first + n - 1) >> view->shift; \
 			     b++)                                                                  \
 				reel_adjoint_touch##suffix(view, b);                               \
-		return view->copy + first;                                                         \
+		/* An array without elements may be null, to which nothing may be added. */        \
+		return n ? view->copy + first : view->copy;                                        \
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE void reel_adjoint_add_span##suffix(                                     \
