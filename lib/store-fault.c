@@ -160,7 +160,8 @@ static int finish_misplaced_get(reel_store *store, reel_transfer *transfer, void
 	(void)store;
 	transfer->place = *asked;
 	free(asked);
-	return error;
+	/* What is there may be of another length, which is no mistake of the caller's. */
+	return error == -EINVAL ? -EBADMSG : error;
 }
 
 static void get_misplaced(struct fault *fault, reel_transfer *transfer)
