@@ -290,7 +290,7 @@ static int read_run(reel_checkpoint *run, struct reel_checked_file *file, void *
 	for (uint64_t i = 0; i < record->snapshots && !error; i++)
 		error = read_snapshot(run, file);
 	if (!error && run->phase == REEL_RUN_REVERSE)
-		error = reel_checked_file_read(file, adjoint, record->adjoint_bytes);
+		error = reel_checked_file_read(file, adjoint, run->options.adjoint_bytes);
 	return !error && file->offset != file->bytes ? -EBADMSG : error;
 }
 

@@ -63,7 +63,7 @@ struct reel_checkpoint {
 	/* Relaxed: counters, which order nothing. */
 	_Atomic int64_t advanced, recorded, reversed;
 	_Atomic uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
-	_Atomic size_t peak_tape_bytes;
+	_Atomic uint64_t peak_tape_bytes;
 };
 
 /* Note what went wrong, in words, if nothing did before; returns error. */

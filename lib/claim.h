@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "yield.h"
 
@@ -30,9 +31,9 @@ static inline bool reel_claim(_Atomic size_t *claimed, size_t n, size_t limit, s
 }
 
 /* Let *most be `now`, unless it is more already. */
-static inline void reel_raise(_Atomic size_t *most, size_t now)
+static inline void reel_raise(_Atomic uint64_t *most, uint64_t now)
 {
-	size_t seen = atomic_load_explicit(most, memory_order_relaxed);
+	uint64_t seen = atomic_load_explicit(most, memory_order_relaxed);
 
 	while (now > seen &&
 	       !atomic_compare_exchange_weak_explicit(most, &seen, now, memory_order_relaxed,

@@ -22,7 +22,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 }
 
 /* Up to so many, for so many seconds; returns how many, and *seconds. */
-static uint64_t push_pieces(reel_tape *tape, uint64_t piece_bytes, uint64_t most,
+static uint64_t push_pieces(reel_tape *tape, size_t piece_bytes, uint64_t most,
 			    double most_seconds, double *seconds)
 {
 	double begin = reel_costs_clock();
@@ -39,7 +39,7 @@ static uint64_t push_pieces(reel_tape *tape, uint64_t piece_bytes, uint64_t most
 	return pieces;
 }
 
-static int measure(reel_pool *pool, uint64_t piece_bytes, uint64_t most, double *seconds)
+static int measure(reel_pool *pool, size_t piece_bytes, uint64_t most, double *seconds)
 {
 	double first, again;
 	reel_tape tape;
@@ -82,14 +82,14 @@ int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, doubl
 	struct reel_pool_options options = options_like(tape->pool);
 	uint64_t bytes = memory_bytes ? lesser(memory_bytes / 4, SAMPLE_BYTES) : SAMPLE_BYTES;
 	struct reel_pool_stats stats;
-	uint64_t piece_bytes;
+	size_t piece_bytes;
 	reel_pool *pool;
 	int error = reel_pool_open(&pool, &options);
 
 	if (error)
 		return error;
 	reel_pool_get_stats(pool, &stats);
-	piece_bytes = lesser(stats.slab_bytes, MOST_PIECE_BYTES);
+	piece_bytes = (size_t)lesser(stats.slab_bytes, MOST_PIECE_BYTES);
 	error = measure(pool, piece_bytes, bytes / piece_bytes, seconds);
 	reel_pool_close(pool);
 	return error;

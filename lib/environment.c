@@ -52,9 +52,10 @@ int reel_parse_bytes(const char *text, size_t *bytes)
 			return -EINVAL;
 		shift = 10 * (unsigned)(unit - units + 1);
 	}
-	if (number > SIZE_MAX >> shift)
+	/* A size_t may have fewer bits than the shift. */
+	if (number > (uint64_t)SIZE_MAX >> shift)
 		return -ERANGE;
-	*bytes = (size_t)number << shift;
+	*bytes = (size_t)(number << shift);
 	return 0;
 }
 

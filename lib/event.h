@@ -69,7 +69,7 @@ static inline bool reel_event_wait_for(struct reel_event *event, uint32_t millis
 	struct timespec end;
 
 	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += milliseconds / 1000;
+	end.tv_sec += (time_t)(milliseconds / 1000);
 	end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
 	if (end.tv_nsec >= 1000000000) {
 		end.tv_sec++;

@@ -7,6 +7,7 @@
 #include "file-queue.h"
 
 #define SECOND 1000000000
+#define MOST_SECONDS 1000000000
 
 /* A wait with a timeout is not to end early or late when somebody sets the clock. */
 static int open_condition(pthread_cond_t *condition)
@@ -99,13 +100,15 @@ void reel_file_queue_complete(struct reel_file_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
+/* A time_t may have 32 bits: longer than 30 years is for ever. */
 static struct timespec after(int64_t timeout_ns)
 {
+	int64_t seconds = timeout_ns / SECOND;
 	struct timespec time;
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_sec += timeout_ns / SECOND;
-	time.tv_nsec += timeout_ns % SECOND;
+	time.tv_sec += (time_t)(seconds < MOST_SECONDS ? seconds : MOST_SECONDS);
+	time.tv_nsec += (long)(timeout_ns % SECOND);
 	if (time.tv_nsec >= SECOND) {
 		time.tv_sec++;
 		time.tv_nsec -= SECOND;

@@ -56,10 +56,12 @@ static int make_words(struct reel_file_slots *slots, uint64_t count)
 
 	if (words <= slots->words)
 		return 0;
-	taken = realloc(slots->taken, words * sizeof *taken);
+	if (words > SIZE_MAX / sizeof *taken)
+		return -ENOMEM;
+	taken = realloc(slots->taken, (size_t)words * sizeof *taken);
 	if (!taken)
 		return -ENOMEM;
-	memset(taken + slots->words, 0, (words - slots->words) * sizeof *taken);
+	memset(taken + slots->words, 0, (size_t)(words - slots->words) * sizeof *taken);
 	slots->taken = taken;
 	slots->words = words;
 	return 0;

@@ -71,12 +71,12 @@ struct reel_residence {
 	_Atomic(struct reel_client *) client;
 	_Atomic uint32_t rank;
 	uint32_t reads;         /* offload thread: attempts to read it */
-	uint64_t filled;        /* owner: bytes worth storing, and how they are laid out */
+	size_t filled;          /* owner: bytes worth storing, and how they are laid out */
 	struct reel_layout layout;
 	/* Offload thread, until it has released LOST. */
 	int error;
 	bool stored;            /* place holds a copy, of what is now there or of what was */
-	uint64_t stored_bytes;
+	size_t stored_bytes;
 	struct reel_place place;
 };
 

@@ -75,7 +75,7 @@ struct reel_pool {
 	unsigned flags;
 
 	_Atomic size_t resident;
-	_Atomic size_t peak_resident;
+	_Atomic uint64_t peak_resident;
 	/* Of that, first slabs and giants, which no store takes. */
 	_Atomic size_t unmovable;
 	/* Threads that are about to give frames back to the system. */

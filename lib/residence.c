@@ -33,9 +33,9 @@ static struct reel_client *own_client(reel_tape *tape)
 }
 
 /* What is held above the present top is worth storing, too. */
-static uint64_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
+static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 {
-	return slab->holds == tape->holds ? reel_window_filled(tape) : slab->bytes;
+	return slab->holds == tape->holds ? (size_t)reel_window_filled(tape) : slab->bytes;
 }
 
 static void describe(reel_tape *tape, struct reel_client *client, const struct reel_slab *slab)

@@ -30,7 +30,7 @@ struct replay {
 	int64_t end; /* the steps from here on have been reversed */
 	struct shelf shelf[REEL_MOST_TIERS];
 	struct tape_range *tape;
-	size_t tapes, tape_room;
+	uint64_t tapes, tape_room;
 	int64_t tape_steps;
 	/* The LOAD before was a slot's last use. */
 	bool owes_drop;
@@ -48,7 +48,7 @@ static bool make_room(void **array, uint64_t *room, uint64_t count, size_t size)
 		return true;
 	while (wanted < count)
 		wanted *= 2;
-	grown = realloc(*array, wanted * size);
+	grown = wanted > SIZE_MAX / size ? NULL : realloc(*array, (size_t)wanted * size);
 	if (!grown)
 		return false;
 	*array = grown;

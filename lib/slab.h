@@ -39,6 +39,7 @@
 #define REEL_LIB_SLAB_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "config.h"
@@ -78,7 +79,7 @@ struct reel_slab {
 	_Atomic uint32_t next;
 #endif
 	char *frame;
-	uint64_t bytes;
+	size_t bytes;
 	/* The slab below: on a tape, the previous one; in a chain, the next empty one. */
 	struct reel_slab *below;
 	/* How far the window below was filled when this slab was put on top of it. */

@@ -10,7 +10,8 @@
 
 #define DEFAULT_THREADS 4
 #define MOST_THREADS 64
-#define MOST_SLOT_BYTES ((uint64_t)1 << 40)
+/* Sums of them with what aligns them have to be sizes still. */
+#define MOST_SLOT_SHIFT (SIZE_MAX > UINT32_MAX ? 40 : 30)
 
 /* A transfer costs as much as some 100 KiB, and a few at once hide that. */
 #define BEST_BYTES ((size_t)1 << 20)
@@ -139,9 +140,9 @@ static const struct reel_store_verbs verbs = {
 
 static int check_options(const struct reel_file_options *options)
 {
-	if (options->slot_bytes > MOST_SLOT_BYTES)
-		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^40 at most",
-					 options->slot_bytes);
+	if (options->slot_bytes > (size_t)1 << MOST_SLOT_SHIFT)
+		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^%d at most",
+					 options->slot_bytes, MOST_SLOT_SHIFT);
 	if (options->threads > MOST_THREADS)
 		return reel_store_refuse(-EINVAL, "threads is %u; it may be %d at most",
 					 options->threads, MOST_THREADS);

@@ -10,7 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__SSE2__)
+/* 0: by way of the cache, to compare. */
+#ifndef REEL_STREAM
+#define REEL_STREAM 1
+#endif
+
+#if defined(__SSE2__) && REEL_STREAM
 #include <emmintrin.h>
 
 #define REEL_STREAM_LINE 64

@@ -49,7 +49,7 @@ static size_t ceiling;
 static _Atomic size_t carved;
 static _Atomic size_t idle;
 static _Atomic size_t resident;
-static _Atomic size_t peak;
+static _Atomic uint64_t peak;
 static _Atomic uint64_t served;
 static _Atomic uint64_t recycled;
 static _Atomic uint64_t given_back;
