@@ -1,5 +1,5 @@
-# For ./check and ./demo, sourced in the source directory: from a fresh clone on a bare Debian to a
-# configured build, doing only what is not done yet.
+# For ./check, ./demo and tests/cross.sh, sourced in the source directory: from a fresh clone on a bare
+# Debian to a configured build, doing only what is not done yet; and what its tests came to.
 
 export DEBIAN_FRONTEND=noninteractive
 jobs=$(nproc 2>/dev/null || echo 2)
@@ -91,6 +91,28 @@ build() {
 		grep -E -m 20 '(error:|undefined reference|^(FAIL|ERROR):|No rule|\*\*\* \[)' "$directory/make.log" || tail -n 20 "$directory/make.log"
 		return 1
 	}
+}
+
+# count DIRECTORY: set points to the passed, failed and skipped points of its last `make check`.
+# A program that exits with an error after failed points has failed by those alone.
+count() {
+	points=($(find "$1" -name '*.trs' -exec cat {} + | awk '
+		function close_file() { failed += failures ? failures : errors > 0; failures = errors = 0 }
+		/^:test-result: (PASS|XFAIL)/ { passed++ }
+		/^:test-result: (FAIL|XPASS)/ { failures++ }
+		/^:test-result: ERROR/ { errors++ }
+		/^:test-result: SKIP/ { skipped++ }
+		/^:copy-in-global-log:/ { close_file() }
+		END { close_file(); print passed + 0, failed + 0, skipped + 0 }'))
+}
+
+# show_failures DIRECTORY: of each test program that failed, all but the checks that passed.
+show_failures() {
+	local results
+	find "$1" -name '*.trs' -exec grep -lE '^:test-result: (FAIL|XPASS|ERROR)' {} + | while read -r results; do
+		printf -- '---- %s\n' "${results%.trs}.log"
+		grep -vE '^(ok|PASS:|FAIL:) ' "${results%.trs}.log" | head -n 40
+	done
 }
 
 # The one build directory for daily use, shared by ./check and ./demo.

@@ -110,7 +110,7 @@ static inline void prepare_get(unsigned i, uint64_t seed, struct reel_place plac
 	memset(ticket, 0, sizeof *ticket);
 	memset(data[i], 0xa5, SLOT);
 	ticket->data = data[i];
-	ticket->bytes = place.bytes;
+	ticket->bytes = (size_t)place.bytes;
 	ticket->place = place;
 	ticket->done = nothing;
 	seeds[i] = seed;

@@ -86,7 +86,10 @@ check_PROGRAMS += \
 	%D%/t-task \
 	%D%/t-reduction \
 	%D%/t-region-faults \
-	%D%/t-observe
+	%D%/t-observe \
+	%D%/t-gradient \
+	%D%/t-gradient-faults \
+	%D%/t-gradient-process
 
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
@@ -123,7 +126,7 @@ AM_LDFLAGS = -no-install
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
 	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
 	%D%/refusals.h %D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h \
-	%D%/omp-reports.h %D%/gpu-support.h
+	%D%/omp-reports.h %D%/gpu-support.h %D%/file-refusals.h %D%/process-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -193,8 +196,7 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 %C%_t_adjoint_omp_LDADD = $(omp_test_libraries)
 %C%_t_adjoint_omp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_adjoint_faults_LDADD = $(omp_test_libraries)
-%C%_t_adjoint_faults_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) \
-	-Wl,--wrap=calloc,--wrap=mmap
+%C%_t_adjoint_faults_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(refusals_ldflags)
 %C%_t_omp_memory_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_t_omp_memory_LDADD = $(omp_test_libraries)
 %C%_t_omp_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
@@ -205,6 +207,21 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 
 %C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
+
+# A whole program, with all parts.
+gradient_program = %D%/gradient-program.c %D%/gradient-program.h
+gradient_libraries = libreel-tap.la libreel-omp-core.la libreel-adstack-core.la -lm
+%C%_t_gradient_SOURCES = %D%/t-gradient.c $(gradient_program)
+%C%_t_gradient_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_gradient_LDADD = $(gradient_libraries)
+%C%_t_gradient_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_slab_request
+%C%_t_gradient_process_SOURCES = %D%/t-gradient-process.c $(gradient_program)
+%C%_t_gradient_process_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_t_gradient_process_LDADD = $(gradient_libraries)
+%C%_t_gradient_faults_SOURCES = %D%/t-gradient-faults.c $(gradient_program)
+%C%_t_gradient_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(LIBURING_CFLAGS)
+%C%_t_gradient_faults_LDADD = $(gradient_libraries)
+%C%_t_gradient_faults_LDFLAGS = $(AM_LDFLAGS) $(file_refusals_ldflags)
 
 # What reel-scale reckons with.
 %C%_t_scale_model_SOURCES = %D%/t-scale-model.c bench/scale-model.c bench/histogram.c \
@@ -265,16 +282,22 @@ EXTRA_DIST += \
 %C%_t_progress_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
 %C%_t_progress_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
 
-# Memory runs out on demand: the program stands between the library, linked into it, and the system.
-%C%_t_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
-	-Wl,--wrap=mmap,--wrap=munmap,--wrap=madvise \
-	-Wl,--wrap=pthread_setspecific
-
 # A clock that the test sets.
 %C%_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=reel_supply_take
 
-# Memory runs out on demand, as refusals.h says.
-refusals_ldflags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=mmap
+# What the system refuses on demand, as refusals.h and file-refusals.h say: the program stands
+# between the library, linked into it, and the system.
+refusals_ldflags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
+	-Wl,--wrap=mmap,--wrap=mmap64,--wrap=munmap,--wrap=madvise,--wrap=pthread_setspecific
+file_refusals_ldflags = $(refusals_ldflags) \
+	-Wl,--wrap=reel_os_file_open_nameless,--wrap=reel_os_file_open_named \
+	-Wl,--wrap=reel_os_file_open_new,--wrap=reel_os_file_open_to_read \
+	-Wl,--wrap=reel_os_file_allocate,--wrap=reel_os_file_write,--wrap=reel_os_file_read \
+	-Wl,--wrap=reel_os_file_sync,--wrap=reel_os_file_write_back \
+	-Wl,--wrap=reel_os_file_rename,--wrap=reel_os_file_unlink \
+	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
+	-Wl,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
+%C%_t_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take
 
@@ -298,6 +321,19 @@ EXTRA_DIST += %D%/models/dispatch.pml %D%/models/magazine.pml %D%/models/offload
 .PHONY: check-models
 check-models:
 	$(AM_TESTS_ENVIRONMENT) MODELS=full RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/t-models.sh
+
+# Long forms of tests, each with a short form above. They work in the source directory; FLAGS are
+# theirs, such as --results.
+EXTRA_DIST += %D%/results.sh %D%/kill.sh %D%/faults.sh %D%/equivalence.sh %D%/cross.sh
+.PHONY: kill check-faults check-equivalence check-cross
+kill: %D%/t-gradient-process$(EXEEXT)
+	BUILD_DIR='$(abs_top_builddir)' $(srcdir)/%D%/kill.sh $(FLAGS)
+check-faults: %D%/t-gradient-faults$(EXEEXT) %D%/t-gradient-process$(EXEEXT)
+	BUILD_DIR='$(abs_top_builddir)' $(srcdir)/%D%/faults.sh $(FLAGS)
+check-equivalence:
+	$(srcdir)/%D%/equivalence.sh $(FLAGS)
+check-cross:
+	$(srcdir)/%D%/cross.sh $(FLAGS)
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh

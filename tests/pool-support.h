@@ -128,7 +128,7 @@ struct idle {
 static inline struct idle count_idle(struct reel_pool *pool, struct freelist *list,
 				     enum reel_slab_kind kind, bool chained)
 {
-	struct reel_slab **chain = calloc(stats_of(pool).slabs + 1, sizeof *chain);
+	struct reel_slab **chain = calloc((size_t)stats_of(pool).slabs + 1, sizeof *chain);
 	struct idle idle = {0};
 
 	while ((chain[idle.chains] = freelist_pop(list))) {

@@ -187,7 +187,7 @@ static size_t some_size(struct suite *suite, uint64_t n)
 	size_t align = suite->capacity.align;
 	size_t units = SUITE_MOST_BYTES / align;
 
-	return align * (1 + scramble(n) % (n % 8 ? (units + 15) / 16 : units));
+	return align * (1 + (size_t)(scramble(n) % (n % 8 ? (units + 15) / 16 : units)));
 }
 
 /* ---- Checks ---- */

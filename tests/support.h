@@ -19,6 +19,17 @@ static inline bool is_brief(void)
 	return brief && *brief;
 }
 
+/*
+ * In an emulator of user programs, such as QEMU's: it has no limits of memory, since its own would
+ * count, and in a child of a program with threads it can start none.
+ */
+static inline bool is_emulated(void)
+{
+	const char *emulated = getenv("TEST_EMULATED");
+
+	return emulated && *emulated;
+}
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The first four slabs of a tape hold 8 words, all others 16. */

@@ -25,7 +25,8 @@ static size_t index_of(const struct work *work, unsigned lane, unsigned add)
 {
 	uint64_t random = scramble((uint64_t)lane << 32 | add);
 
-	return work->own ? lane * work->own + random % work->own : random % work->n;
+	return work->own ? lane * work->own + (size_t)(random % work->own)
+			 : (size_t)(random % work->n);
 }
 
 static int value_of(unsigned lane, unsigned add)
@@ -268,7 +269,7 @@ static void add_reals(reel_adjoint *adjoint, unsigned lane, void *context)
 	/* Mostly to every hundredth element, so that lanes meet there. */
 	for (uint64_t add = 0; add < 3000; add++) {
 		uint64_t random = scramble(add << 16 | lane);
-		size_t i = (random >> 8) % bits->n;
+		size_t i = (size_t)((random >> 8) % bits->n);
 
 		reel_adjoint_add(&view, add % 10 ? i / 100 * 100 : i, 1.0 / (double)(random | 1));
 	}
@@ -455,7 +456,7 @@ static void the_budget_decides(void)
 
 	tap_case("a budget for three copies");
 	policy_of(adjoint, 2);
-	options.budget = 4 * stats_of(adjoint).copy_bytes - 1;
+	options.budget = 4 * (size_t)stats_of(adjoint).copy_bytes - 1;
 	reel_adjoint_close(adjoint);
 	adjoint = open_adjoint(array, 1000, options);
 	is_int(policy_of(adjoint, 1), REEL_ADJOINT_OWNER, "one lane needs none");

@@ -38,7 +38,7 @@ static uint64_t push_until_refused(reel_tape *tape, uint64_t seed)
 }
 
 /* Fill a tape, look at what it took, and take it off again. */
-static bool takes_exactly(size_t budget, uint64_t whole_slabs)
+static bool takes_exactly(size_t budget, size_t whole_slabs)
 {
 	reel_pool *pool = open_with_budget(budget, 0);
 	uint64_t slab_bytes = (1 + whole_slabs) * small_slab();
@@ -61,7 +61,7 @@ static void the_hard_budget_is_exact(void)
 {
 	bool to_the_slab = true, between = true;
 
-	for (uint64_t whole = 0; whole < 6; whole++) {
+	for (size_t whole = 0; whole < 6; whole++) {
 		to_the_slab &= takes_exactly((1 + whole) * small_slab(), whole);
 		between &= takes_exactly((2 + whole) * small_slab() - 1, whole);
 	}

@@ -353,7 +353,7 @@ static void *use_slots(void *argument)
 	for (unsigned i = 0; i < COUNT(held); i++)
 		held[i] = (struct held){i % TIERS, (unsigned)number * SLOTS + i / TIERS, 0};
 	for (uint64_t round = 1; round <= ROUNDS; round++) {
-		uint64_t random = scramble(number << 32 ^ round);
+		uint64_t random = scramble((uint64_t)number << 32 ^ round);
 		struct held *one = &held[random % COUNT(held)];
 
 		if (!one->contents)

@@ -20,8 +20,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	(void)clock;
-	now->tv_sec = nanoseconds / 1000000000;
-	now->tv_nsec = nanoseconds % 1000000000;
+	now->tv_sec = (time_t)(nanoseconds / 1000000000);
+	now->tv_nsec = (long)(nanoseconds % 1000000000);
 	return 0;
 }
 

@@ -48,10 +48,10 @@ static void all_ways_agree(void)
 	unsigned defined = 0, software = 0, pieces = 0, combined = 0;
 
 	fill(data, MOST_BYTES + 16, 1);
-	for (uint64_t i = 0; i < 3000; i++) {
+	for (size_t i = 0; i < 3000; i++) {
 		const unsigned char *at = data + scramble(i) % 16;
-		size_t bytes = i < 600 ? i : scramble(i + 1) % MOST_BYTES;
-		size_t half = bytes ? scramble(i + 2) % bytes : 0;
+		size_t bytes = i < 600 ? i : (size_t)(scramble(i + 1) % MOST_BYTES);
+		size_t half = bytes ? (size_t)(scramble(i + 2) % bytes) : 0;
 		uint32_t crc = reel_crc32c(0, at, bytes);
 		uint32_t first = reel_crc32c(0, at, half), second;
 

@@ -28,11 +28,19 @@ static const struct {
 	{"007", 0, 7},
 	{"3K", 0, (size_t)3 << 10},
 	{"512M", 0, (size_t)512 << 20},
+#if SIZE_MAX > UINT32_MAX
 	{"4G", 0, (size_t)4 << 30},
 	{"2T", 0, (size_t)2 << 40},
 	{"16777215T", 0, SIZE_MAX - (((size_t)1 << 40) - 1)},
 	{"16777216T", -ERANGE, 0},
 	{"18446744073709551615", 0, SIZE_MAX},
+#else
+	{"3G", 0, (size_t)3 << 30},
+	{"4G", -ERANGE, 0},
+	{"1T", -ERANGE, 0},
+	{"4294967295", 0, SIZE_MAX},
+	{"18446744073709551615", -ERANGE, 0},
+#endif
 	{"18446744073709551616", -ERANGE, 0},
 	{"99999999999999999999K", -ERANGE, 0},
 	{"", -EINVAL, 0},
@@ -78,14 +86,18 @@ static const struct {
 	{"0", "0", UINT64_MAX, 0, ""},
 	{"2M", NULL, (uint64_t)2 << 20, 0, ""},
 	{"2097152", "1", (uint64_t)2 << 20, REEL_POOL_CHECKED, ""},
+#if SIZE_MAX > UINT32_MAX
 	{"2T", NULL, (uint64_t)2 << 40, 0, ""},
+#else
+	{"4G", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=4G is ignored: " RANGE "\n"},
+#endif
 	{NULL, "1", UINT64_MAX, REEL_POOL_CHECKED, ""},
 	{"2097151", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=2097151 is ignored: " ROOM "\n"},
 	{"1M", "1", UINT64_MAX, REEL_POOL_CHECKED, "reel: REEL_BUDGET=1M is ignored: " ROOM "\n"},
 	{"4 GB", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=4 GB is ignored: " BYTES "\n"},
 	{"-4G", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=-4G is ignored: " BYTES "\n"},
 	{"99999999T", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=99999999T is ignored: " RANGE "\n"},
-	{"4G", "yes", (uint64_t)4 << 30, 0, "reel: REEL_CHECKED=yes is ignored: " SWITCH "\n"},
+	{"3G", "yes", (uint64_t)3 << 30, 0, "reel: REEL_CHECKED=yes is ignored: " SWITCH "\n"},
 	{"no", "2", UINT64_MAX, 0,
 	 "reel: REEL_BUDGET=no is ignored: " BYTES "\n"
 	 "reel: REEL_CHECKED=2 is ignored: " SWITCH "\n"},

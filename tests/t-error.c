@@ -168,50 +168,56 @@ static bool pop_bool(reel_tape *tape, uint64_t i, bool refused)
 	return bit == (refused ? true : (i & 1)) && bit == looked;
 }
 
+/* Below `most`, and none at times. */
+static size_t length(uint64_t i, size_t most)
+{
+	return (size_t)i % most;
+}
+
 static void push_span(reel_tape *tape, uint64_t i)
 {
-	float *span = reel_push_span(tape, float, i % 40);
+	float *span = reel_push_span(tape, float, length(i, 40));
 
 	if (span)
-		fill(span, i % 40 * sizeof *span, i);
+		fill(span, length(i, 40) * sizeof *span, i);
 }
 
 static bool pop_span(reel_tape *tape, uint64_t i, bool refused)
 {
-	const float *span = reel_pop_span(tape, float, i % 40);
+	const float *span = reel_pop_span(tape, float, length(i, 40));
 
-	return refused ? !span : span && is_filled(span, i % 40 * sizeof *span, i);
+	return refused ? !span : span && is_filled(span, length(i, 40) * sizeof *span, i);
 }
 
 static void push_wide_span(reel_tape *tape, uint64_t i)
 {
-	struct wide *span = reel_push_span(tape, struct wide, i % 4);
+	struct wide *span = reel_push_span(tape, struct wide, length(i, 4));
 
 	if (span)
-		fill(span, i % 4 * sizeof *span, i);
+		fill(span, length(i, 4) * sizeof *span, i);
 }
 
 static bool pop_wide_span(reel_tape *tape, uint64_t i, bool refused)
 {
-	const struct wide *span = reel_pop_span(tape, struct wide, i % 4);
+	const struct wide *span = reel_pop_span(tape, struct wide, length(i, 4));
 
-	return refused ? !span : span && is_filled(span, i % 4 * sizeof *span, i);
+	return refused ? !span : span && is_filled(span, length(i, 4) * sizeof *span, i);
 }
 
 static void push_array(reel_tape *tape, uint64_t i)
 {
 	char array[200];
 
-	fill(array, i % 200, i);
-	reel_push_array(tape, array, i % 200);
+	fill(array, length(i, 200), i);
+	reel_push_array(tape, array, length(i, 200));
 }
 
 static bool pop_array(reel_tape *tape, uint64_t i, bool refused)
 {
 	char array[200] = {0};
 
-	reel_pop_array(tape, array, i % 200);
-	return was_filled(array, i % 200, i, refused);
+	reel_pop_array(tape, array, length(i, 200));
+	return was_filled(array, length(i, 200), i, refused);
 }
 
 static const struct shape shapes[] = {

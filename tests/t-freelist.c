@@ -169,7 +169,7 @@ static double now(void)
 static void write_payload(struct reel_slab *slab, uint64_t word)
 {
 	slab->serial = word;
-	slab->bytes = ~word;
+	slab->bytes = (size_t)~word;
 }
 
 static struct reel_slab *take(int me)
@@ -180,7 +180,7 @@ static struct reel_slab *take(int me)
 		return NULL;
 	if (atomic_exchange_explicit(&owner[slab - table], me, memory_order_relaxed) != 0)
 		wrong_owner = true;
-	if (slab->bytes != ~slab->serial)
+	if (slab->bytes != (size_t)~slab->serial)
 		wrong_payload = true;
 	write_payload(slab, slab->serial + (uint64_t)me);
 	return slab;

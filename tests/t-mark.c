@@ -283,6 +283,8 @@ static void rewinding_brings_the_tape_back_in_step(void)
 	push_words(&tape, 0, 3);
 	mark = reel_tape_mark(&tape);
 	push_words(&tape, 3, 5);
+	/* Of 16 bytes on some machines. */
+	reel_pop(&tape, long double _Complex);
 	reel_pop(&tape, long double _Complex);
 	reel_pop(&tape, long double _Complex);
 	is_int(reel_tape_error(&tape), -EBADMSG, "too much is popped");

@@ -22,7 +22,7 @@ int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t byte
 int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 			  struct reel_slab **slab)
 {
-	return is_refused() ? -EDQUOT : __real_reel_pool_take(pool, kind, bytes, slab);
+	return is_refused(REFUSE_MEMORY) ? -EDQUOT : __real_reel_pool_take(pool, kind, bytes, slab);
 }
 
 /* A model for several threads at a time: its context is only read. A step fills some slabs. */

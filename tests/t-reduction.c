@@ -51,11 +51,14 @@ static void test_products(void)
 static void test_sums(void)
 {
 	static const double parts[] = {1, 1e16, -1e16, 3};
+	volatile double sum = 0;
 	double bar[4];
 
 	tap_case("sums");
-	is_double(reduce_and_reverse(REEL_SUM, parts, bar, 4), ((1 + 1e16) + -1e16) + 3,
-		  "are added in order");
+	/* Some processors round to a double only what goes to memory. */
+	for (int i = 0; i < 4; i++)
+		sum += parts[i];
+	is_double(reduce_and_reverse(REEL_SUM, parts, bar, 4), sum, "are added in order");
 	ok(bar[0] == 3 && bar[1] == 3 && bar[2] == 3 && bar[3] == 3, "each has the adjoint");
 	ok(reel_lane_is_empty(root), "nothing is recorded");
 }

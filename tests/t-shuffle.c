@@ -53,7 +53,7 @@ int main(void)
 		for (size_t bytes = 0; bytes < 700; bytes++)
 			wrong += !there_and_back(bytes, element, (unsigned)(bytes % GUARD));
 		for (uint64_t i = 0; i < 200; i++)
-			wrong += !there_and_back(scramble(i) % (MOST_BYTES - GUARD), element,
+			wrong += !there_and_back((size_t)(scramble(i) % (MOST_BYTES - GUARD)), element,
 						 (unsigned)(i % GUARD));
 		is_int(wrong, 0, "elements of %u bytes are shuffled and come back", element);
 	}

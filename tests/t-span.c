@@ -311,6 +311,10 @@ static void a_span_of_exabytes_is_refused(void)
 	size_t n = SIZE_MAX / 8 / sizeof(double) + 1;
 	unsigned wrong;
 
+	if (SIZE_MAX <= UINT32_MAX) {
+		tap_skip(3, "an address has 32 bits: it is half a GiB, which there may be");
+		return;
+	}
 	record_reports();
 	push_words(&tape, 0, 30);
 	ok(!reel_push_span(&tape, double, n), "a span of 2 EiB is refused");

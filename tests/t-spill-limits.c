@@ -6,7 +6,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,13 +18,11 @@
 #include "annotate.h"
 #include "offload.h"
 #include "pool-support.h"
+#include "process-support.h"
 
 #define SLAB ((size_t)16384)
 #define SLAB_WORDS (SLAB / 8)
 #define SECONDS_UNTIL_A_CHILD_HANGS 30
-
-/* Ends the child that cannot do what it is for; its parent then skips. */
-#define CANNOT 77
 
 static struct reel_pool_options options_on(reel_store *store)
 {
@@ -97,16 +94,6 @@ static void a_disk_is_full(void)
 
 /* ---- Limits of the process ---- */
 
-/* A macro, since C libraries differ in the type of the first argument. */
-#define LIMIT(resource, most) \
-	do { \
-		struct rlimit limit; \
-		getrlimit(resource, &limit); \
-		limit.rlim_cur = (most); \
-		if (setrlimit(resource, &limit)) \
-			_exit(CANNOT); \
-	} while (0)
-
 static void a_file_may_not_grow(void)
 {
 	reel_store *store;
@@ -146,6 +133,8 @@ static void there_is_no_address_space(void)
 	reel_pool *pool;
 	struct reel_pool_options options;
 
+	if (is_emulated())
+		_exit(CANNOT);
 	is_int(open_file(&store, "."), 0, "the store opens");
 	options = options_on(store);
 	LIMIT(RLIMIT_AS, address_space() + reel_supply_table_bytes() + ((size_t)8 << 20));
@@ -164,6 +153,8 @@ static void address_space_ends(void)
 	reel_pool *pool;
 	reel_tape tape;
 
+	if (is_emulated())
+		_exit(CANNOT);
 	is_int(reel_store_file_open(&store, &(struct reel_file_options){
 		.directory = ".", .slot_bytes = 64 * SLAB, .threads = 1,
 		.flags = REEL_FILE_TMPFS}), 0, "the store opens");

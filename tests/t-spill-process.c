@@ -5,7 +5,6 @@
  */
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -17,6 +16,7 @@
 #include "held-store.h"
 #include "offload.h"
 #include "pool-support.h"
+#include "process-support.h"
 
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
@@ -65,20 +65,6 @@ static pid_t fork_with_timeout(void)
 static void sleep_us(unsigned us)
 {
 	nanosleep(&(struct timespec){.tv_nsec = (long)us * 1000}, NULL);
-}
-
-/* Other programs' OpenMP runtimes come and go in the shared memory. */
-static unsigned names_in(const char *directory)
-{
-	DIR *names = opendir(directory);
-	struct dirent *name;
-	unsigned count = 0;
-
-	while (names && (name = readdir(names)))
-		count += strncmp(name->d_name, "__KMP", 5) != 0;
-	if (names)
-		closedir(names);
-	return count;
 }
 
 /* ---- The end of a process ---- */

@@ -345,6 +345,8 @@ static void a_fork_leaves_the_store_to_the_parent(void)
 	tap_case("a fork");
 	push_words(&tape, 0, n);
 	child = fork();
+	if (child == 0 && is_emulated())
+		tap_child_end();
 	if (child == 0)
 		go_on_as_a_child(pool, &tape, n);
 	push_words(&tape, n, 2 * n);

@@ -16,7 +16,9 @@ static const struct {
 	{"memory=1", "checksum", false},
 	{"memory=64K", "checksum", false},
 	{"memory=2G", "checksum", false},
+#if SIZE_MAX > UINT32_MAX
 	{"memory=1T", "checksum", false},
+#endif
 	{"memory=1M,memory=2M", "tier", false},
 	{"memory=1M,memory=2M,memory=3M,memory=4M,memory=5M,memory=6M,memory=7M,memory=8M", "tier",
 	 false},

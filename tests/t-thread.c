@@ -144,17 +144,17 @@ static void *sweep_giants(void *number)
 	uint64_t seed = *(unsigned *)number;
 
 	for (int i = 0; i < 60; i++) {
-		uint64_t n = GIANT_VALUES / (1 + (seed + (uint64_t)i) % 3);
+		size_t n = GIANT_VALUES / (1 + (size_t)(seed + (uint64_t)i) % 3);
 		reel_tape tape;
 		uint64_t *span;
 		const uint64_t *same;
 
 		reel_tape_open(&tape, pool, 0);
 		span = reel_push_span(&tape, uint64_t, n);
-		for (uint64_t k = 0; k < n; k++)
+		for (size_t k = 0; k < n; k++)
 			span[k] = value_at(seed, k);
 		same = reel_pop_span(&tape, uint64_t, n);
-		for (uint64_t k = 0; k < n; k++)
+		for (size_t k = 0; k < n; k++)
 			if (same[k] != value_at(seed, k)) {
 				wrong_tapes++;
 				break;

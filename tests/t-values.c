@@ -110,7 +110,9 @@ static void complex_numbers_come_back(reel_tape *tape)
 static void long_complex_numbers_come_back(reel_tape *tape)
 {
 	static const long double parts[][2] = {
-		{LDBL_MIN, -LDBL_MAX}, {-0.0L, 0.0L}, {1.0L / 3.0L, LDBL_EPSILON}};
+		{LDBL_MIN, -LDBL_MAX}, {-0.0L, 0.0L}, {0.3333333333333333333333L, LDBL_EPSILON}};
+	/* An emulator may reckon with fewer bits. */
+	volatile long double one = 1;
 	unsigned wrong = 0;
 
 	for (size_t i = 0; i < COUNT(parts); i++)
@@ -122,7 +124,11 @@ static void long_complex_numbers_come_back(reel_tape *tape)
 		wrong += memcmp(&real, &parts[i][0], LONG_DOUBLE_BYTES) != 0;
 		wrong += memcmp(&imaginary, &parts[i][1], LONG_DOUBLE_BYTES) != 0;
 	}
-	is_int(wrong, 0, "all values of type long double _Complex come back");
+	one += LDBL_EPSILON;
+	if (one == 1)
+		tap_skip(1, "long doubles have fewer bits here than the compiler says");
+	else
+		is_int(wrong, 0, "all values of type long double _Complex come back");
 }
 
 static void bools_are_bits(reel_tape *tape)
