@@ -83,8 +83,15 @@ static void leaf_close(reel_store *store)
 	(void)store;
 }
 
-static const struct reel_store_verbs verbs = {"fuzz",    leaf_put,      leaf_get,  leaf_drop,
-					      leaf_sync, leaf_capacity, leaf_close};
+static const struct reel_store_verbs verbs = {
+	.name = "fuzz",
+	.put = leaf_put,
+	.get = leaf_get,
+	.drop = leaf_drop,
+	.sync = leaf_sync,
+	.capacity = leaf_capacity,
+	.close = leaf_close,
+};
 
 static struct leaf leaf;
 
