@@ -54,7 +54,8 @@ static bool push_parts(reel_tape *tape, uint64_t value, unsigned n)
 		return true;
 	}
 	rest = n - filling;
-	if (!push_word(tape, (filling < WORD_BITS ? tape->bits << filling : 0) | value >> rest))
+	/* Not by 64: n, and so filling, is at most 32. */
+	if (!push_word(tape, tape->bits << filling | value >> rest))
 		return false;
 	tape->bits = low(value, rest);
 	tape->bit_count = rest;

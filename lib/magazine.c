@@ -78,9 +78,10 @@ static struct reel_cache *own_cache(struct reel_pool *pool)
 	return cache;
 }
 
+/* Of one that is not empty. */
 static struct reel_slab *magazine_pop(struct reel_magazine *magazine)
 {
-	return magazine->count ? magazine->slab[--magazine->count] : NULL;
+	return magazine->slab[--magazine->count];
 }
 
 static void magazine_push(struct reel_magazine *magazine, struct reel_slab *slab)

@@ -254,6 +254,55 @@ static void a_pop_of_more_than_32_bits_is_an_error(void)
 	reel_tape_close(&tape);
 }
 
+static void push_word_or_bits(reel_tape *tape, unsigned i)
+{
+	if (i % 3)
+		reel_push_bits(tape, scramble(i), 32);
+	else
+		reel_push(tape, scramble(i));
+}
+
+static bool pops_word_or_bits(reel_tape *tape, unsigned i)
+{
+	if (i % 3)
+		return reel_pop_bits(tape, 32) == low(scramble(i), 32);
+	return reel_pop(tape, uint64_t) == scramble(i);
+}
+
+/*
+ * Two pushes of bits make a word; the notes of both take memory, too. An array, with one note, in
+ * front has the two tapes' slabs end at other places.
+ */
+static unsigned wrong_after_a_refusal(unsigned slabs, unsigned words)
+{
+	reel_pool *pool = open_pool(tiny_budget(slabs));
+	reel_tape tape = open_tape(pool, REEL_CHECKED);
+	uint64_t array[8] = {0};
+	unsigned pushed = 0, wrong = 0;
+
+	reel_push_array(&tape, array, words);
+	while (!reel_tape_error(&tape))
+		push_word_or_bits(&tape, pushed++);
+	wrong += pops_word_or_bits(&tape, --pushed);
+	while (pushed-- > 0)
+		wrong += !pops_word_or_bits(&tape, pushed);
+	reel_pop_array(&tape, array, words);
+	wrong += !reel_tape_is_empty(&tape) || reel_tape_error(&tape) != -EDQUOT;
+	reel_tape_close(&tape);
+	return wrong + (reel_pool_close(pool) != 0);
+}
+
+static void what_was_refused_is_not_noted(void)
+{
+	unsigned wrong = 0;
+
+	record_reports();
+	for (unsigned slabs = 2; slabs <= 16; slabs++)
+		for (unsigned words = 1; words <= 8; words++)
+			wrong += wrong_after_a_refusal(slabs, words);
+	is_int(wrong, 0, "after a refused push all before it comes back, in checked mode");
+}
+
 int main(void)
 {
 	static const struct {
@@ -282,5 +331,6 @@ int main(void)
 	more_than_32_bits_are_refused(0);
 	more_than_32_bits_are_refused(REEL_CHECKED);
 	a_pop_of_more_than_32_bits_is_an_error();
+	what_was_refused_is_not_noted();
 	return tap_end();
 }
