@@ -945,6 +945,7 @@ static void what_is_refused(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
 	reel_plan *none = plan_for(REEL_BINOMIAL, 0, 3), *two = plan_for(REEL_MULTISTAGE, 10, 3);
+	reel_plan *unknown = plan_for(REEL_ONLINE, REEL_UNKNOWN_STEPS, 3);
 	reel_model half = copied, mute = copied;
 	reel_store *store;
 	reel_plan *wrong;
@@ -958,11 +959,29 @@ static void what_is_refused(void)
 	refuses(plan, NULL, (struct reel_checkpoint_options){0}, "model");
 	refuses(plan, &half, (struct reel_checkpoint_options){0}, "save()");
 	refuses(plan, &mute, (struct reel_checkpoint_options){0}, "record()");
+	mute = copied;
+	mute.advance = NULL;
+	refuses(plan, &mute, (struct reel_checkpoint_options){0}, "advance()");
+	mute = copied;
+	mute.reverse = NULL;
+	refuses(plan, &mute, (struct reel_checkpoint_options){0}, "reverse()");
 	refuses(plan, &copied, (struct reel_checkpoint_options){.flags = 64}, "flags");
 	refuses(plan, &copied, (struct reel_checkpoint_options){.puts = 65}, "puts");
+	refuses(plan, &copied, (struct reel_checkpoint_options){.gets = 65}, "gets");
+	refuses(plan, &copied, (struct reel_checkpoint_options){.restart = "file"}, "adjoint_bytes");
 	refuses(plan, &copied, (struct reel_checkpoint_options){.reserved = {1}}, "reserved");
 	refuses(plan, &copied, (struct reel_checkpoint_options){.segment_steps = -1},
 		"segment_steps");
+	refuses(plan, &copied,
+		(struct reel_checkpoint_options){.segment_steps = REEL_MOST_STEPS + 1},
+		"segment_steps");
+	refuses(plan, &copied,
+		(struct reel_checkpoint_options){.segment_steps = REEL_MOST_STEPS / 10 + 1},
+		"times the plan's steps");
+	refuses(plan, &copied, (struct reel_checkpoint_options){.segment_steps = 4, .steps = 41},
+		"last segment");
+	refuses(unknown, &copied, (struct reel_checkpoint_options){.steps = 10}, "steps must be 0");
+	refuses(unknown, &copied, (struct reel_checkpoint_options){0}, "finished()");
 	refuses(plan, &copied, (struct reel_checkpoint_options){.segment_steps = 4, .steps = 36},
 		"last segment");
 	refuses(plan, &copied, (struct reel_checkpoint_options){.finished = ends_at_37},
@@ -977,6 +996,7 @@ static void what_is_refused(void)
 	reel_plan_open_actions(&wrong, &problem, actions, COUNT(actions));
 	refuses(wrong, &copied, (struct reel_checkpoint_options){0}, "reel_plan_check()");
 	reel_plan_close(wrong);
+	reel_plan_close(unknown);
 	reel_plan_close(none);
 	reel_plan_close(two);
 	reel_plan_close(plan);

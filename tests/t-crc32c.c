@@ -27,6 +27,7 @@ static void known_values(void)
 		bytes[i] = (unsigned char)(31 - i);
 	is_int(reel_crc32c(0, bytes, 32), 0x113fdb5c, "32 bytes, falling");
 	is_int(reel_crc32c(0, read_command, 48), 0xd9963a56, "an iSCSI read command");
+	is_int(reel_crc32c_combine(0xd9963a56, 0, 0), 0xd9963a56, "with nothing behind it");
 }
 
 /* Bit by bit, as the polynomial has it. */

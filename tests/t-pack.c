@@ -298,6 +298,16 @@ static void what_is_cut_or_longer_is_refused(void)
 		wrong += reel_unpack(&space, piece.back, DAMAGED_BYTES, piece.packed,
 				     piece.length - less) != -EBADMSG;
 	is_int(wrong, 0, "a piece cut short is refused");
+	is_int(reel_unpack(&space, piece.back, DAMAGED_BYTES, piece.packed, HEAD_BYTES - 1), -EBADMSG,
+	       "so is less than a head");
+	for (uint64_t left = 0; left < 5; left++) {
+		memcpy(packed, piece.packed, piece.length);
+		memcpy(packed + PACKED_BYTES_AT, &left, sizeof left);
+		wrong += reel_unpack(&space, piece.back, DAMAGED_BYTES, packed, piece.length) !=
+			 -EBADMSG;
+	}
+	is_int(wrong, 0, "and a head that has less than a block behind it");
+	memcpy(packed, piece.packed, piece.length);
 	is_int(reel_unpack(&space, piece.back, DAMAGED_BYTES - 1, piece.packed, piece.length),
 	       -EBADMSG, "a piece of another length is refused");
 	memset(packed + piece.length, 0, 64);

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "os.h"
 #include "pool-support.h"
 
 #define KIB ((size_t)1 << 10)
@@ -83,6 +84,24 @@ static void options_are_judged(void)
 				   opens(&judged[i].options),
 			   "%s: a pool opens and closes", judged[i].what);
 	ok(!reel_pool_options_problem(NULL) && opens(NULL), "no options at all are the defaults");
+}
+
+static void no_more_is_mapped_than_there_are_addresses(void)
+{
+	ok(!reel_os_map(SIZE_MAX, 0), "the bytes of all addresses, rounded to pages");
+	ok(!reel_os_map(SIZE_MAX - 2 * MIB, 4 * MIB), "and what does not fit when it is aligned");
+}
+
+static void a_store_wants_a_budget_and_its_alignment(void)
+{
+	struct reel_pool_options options = {.slab_bytes = 192};
+	reel_store *store;
+
+	reel_store_memory_open(&store, 192);
+	options.store = store;
+	ok(is_refused(&options, "a store needs a hard_budget"), "a store without a budget");
+	options.hard_budget = 192 * 8;
+	ok(opens(&options), "with one it is opened, and closed by the pool");
 }
 
 static void defaults_are_those_of_the_manual(void)
@@ -447,6 +466,8 @@ int main(void)
 {
 	tap_begin();
 	options_are_judged();
+	no_more_is_mapped_than_there_are_addresses();
+	a_store_wants_a_budget_and_its_alignment();
 	defaults_are_those_of_the_manual();
 	first_slabs_divide_slabs_by_default();
 	magazines_are_small_under_a_tight_budget();

@@ -268,6 +268,15 @@ static size_t sound_list(void)
 	return actions_of(REEL_BINOMIAL, &broken_problem, list);
 }
 
+static size_t sound_list_that_owes_no_drop(void)
+{
+	size_t count = sound_list();
+
+	for (size_t i = 0; i < count; i++)
+		list[i].last_use = false;
+	return count;
+}
+
 static void a_list_of_ones_own_is_a_plan(void)
 {
 	size_t count = sound_list();
@@ -277,20 +286,53 @@ static void a_list_of_ones_own_is_a_plan(void)
 	is_found(&broken_problem, 0, "it ends before all steps have been reversed");
 }
 
+static void a_list_for_no_problem_is_refused(void)
+{
+	struct reel_problem problem = one_tier(-1, 3);
+	reel_plan *plan = NULL;
+
+	is_int(reel_plan_open_actions(&plan, &problem, list, 0), -EINVAL, "less than 0 steps");
+	problem = one_tier(10, 3);
+	problem.tiers = 5;
+	is_int(reel_plan_open_actions(&plan, &problem, list, 0), -EINVAL, "more than 4 tiers");
+	ok(!plan, "nothing is stored");
+}
+
+static bool is_taken(enum reel_planner planner, struct reel_problem problem)
+{
+	reel_plan *plan = NULL;
+	int error = reel_plan_open(&plan, planner, &problem);
+
+	reel_plan_close(plan);
+	return !error;
+}
+
+static void store_all_wants_room_for_its_tapes_only(void)
+{
+	struct reel_problem problem = one_tier(10, 18);
+
+	problem.tape_states = 2;
+	ok(is_taken(REEL_STORE_ALL, problem), "9 tapes of two states fit 18 slots");
+	problem.tier[0].slots = 17;
+	ok(!is_taken(REEL_STORE_ALL, problem), "and not 17");
+	problem = one_tier(1, 0);
+	problem.tape_states = 2;
+	ok(is_taken(REEL_STORE_ALL, problem), "one step has no tape beside it");
+	problem.tiers = 0;
+	problem.steps = 10;
+	ok(is_taken(REEL_STORE_ALL, problem), "where there is no tier nothing is counted");
+}
+
 static void missing_actions_are_found(void)
 {
 	size_t count = sound_list();
 
 	is_found(&broken_problem, take_out(find(REEL_DROP, 0), count),
 		 "the last use of a slot is not followed by its DROP");
-	count = sound_list();
-	for (size_t i = 0; i < count; i++)
-		list[i].last_use = false;
+	count = sound_list_that_owes_no_drop();
 	is_found(&broken_problem, take_out(find(REEL_DROP, find(REEL_DROP, 0) + 1), count),
 		 "a state is stored in a slot that is in use");
-	count = sound_list();
-	for (size_t i = 0; i < count; i++)
-		list[i].last_use = false;
+	count = sound_list_that_owes_no_drop();
 	is_found(&broken_problem, take_out(count - 4, count), "it ends with a slot in use");
 	count = sound_list();
 	is_found(&broken_problem, take_out(find(REEL_LOAD, 0), count),
@@ -349,6 +391,53 @@ static void actions_that_cannot_be_are_found(void)
 	is_found(&broken_problem, count, "the working state is another one");
 	count = sound_list();
 	broken_problem.tier[0].slots = 2;
+	is_found(&broken_problem, count, "there is no such slot");
+}
+
+static void ranges_that_cannot_be_are_found(void)
+{
+	size_t count = sound_list(), at = find(REEL_ADVANCE, 0);
+
+	list[at].first = -1;
+	is_found(&broken_problem, count, "there are no such steps");
+	count = sound_list();
+	count = put_in(0, count, (reel_action){.kind = REEL_ADVANCE});
+	is_found(&broken_problem, count, NULL);
+	count = sound_list();
+	at = find(REEL_RECORD, 0);
+	list[at].last = list[at].first;
+	is_found(&broken_problem, count, "there are no such steps");
+	count = sound_list();
+	at = find(REEL_RECORD, 0);
+	list[at].first--;
+	is_found(&broken_problem, count, "the working state is another one");
+	count = sound_list();
+	at = find(REEL_REVERSE, 0);
+	list[at].last = 11;
+	is_found(&broken_problem, count, "there are no such steps");
+}
+
+static void loads_and_drops_of_another_slot_are_found(void)
+{
+	size_t count = sound_list(), at = find(REEL_LOAD, 0);
+
+	list[at].slot = 3;
+	is_found(&broken_problem, count, "there is no such slot");
+	list[at].tier = 1;
+	is_found(&broken_problem, count, "there is no such tier");
+	for (int other = 0; other < 2; other++) {
+		count = sound_list();
+		at = find(REEL_DROP, 0);
+		list[at].tier = (unsigned)other;
+		list[at].slot += 1 - (unsigned)other;
+		is_found(&broken_problem, count,
+			 "the last use of a slot is not followed by its DROP");
+	}
+	count = sound_list_that_owes_no_drop();
+	list[find(REEL_DROP, 0)].first++;
+	is_found(&broken_problem, count, "the slot holds another state");
+	count = sound_list_that_owes_no_drop();
+	list[find(REEL_DROP, 0)].slot = 3;
 	is_found(&broken_problem, count, "there is no such slot");
 }
 
@@ -421,6 +510,18 @@ static void bad_problems_are_refused(void)
 	bad = good;
 	bad.record_cost = -1;
 	is_refused(REEL_BINOMIAL, bad, "cost of a step");
+	bad = good;
+	bad.advance_cost = -1;
+	is_refused(REEL_BINOMIAL, bad, "cost of a step");
+	bad = good;
+	bad.reverse_cost = INFINITY;
+	is_refused(REEL_BINOMIAL, bad, "cost of a step");
+	bad = good;
+	bad.tier[1].load_cost = -1;
+	is_refused(REEL_HIERARCHICAL, bad, "cost of a tier");
+	bad = good;
+	bad.tier[0].load_cost = 2;
+	is_refused(REEL_HIERARCHICAL, bad, "fastest tier first");
 	bad = good;
 	bad.tape_states = -1;
 	is_refused(REEL_MIXED, bad, "tape_states");
@@ -656,9 +757,13 @@ int main(void)
 	done_is_said_again();
 	a_copy_continues_as_the_original();
 	a_list_of_ones_own_is_a_plan();
+	a_list_for_no_problem_is_refused();
+	store_all_wants_room_for_its_tapes_only();
 	missing_actions_are_found();
 	surplus_actions_are_found();
 	actions_that_cannot_be_are_found();
+	ranges_that_cannot_be_are_found();
+	loads_and_drops_of_another_slot_are_found();
 	tapes_out_of_order_or_too_large_are_found();
 	bad_problems_are_refused();
 	names_come_back();

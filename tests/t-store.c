@@ -3,6 +3,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store-later.h"
@@ -429,6 +430,110 @@ static void a_header_that_does_not_come_back_is_missed(void)
 	free(data);
 }
 
+/* ---- What two stores are together ---- */
+
+struct stated_store {
+	reel_store store;
+	struct reel_store_capacity capacity;
+	int64_t sleeps_ns;
+	int64_t timeout_ns;
+	int error;
+};
+
+static void stated_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	*capacity = ((struct stated_store *)store)->capacity;
+}
+
+static int stated_sync(reel_store *store, int64_t timeout_ns)
+{
+	struct stated_store *stated = (struct stated_store *)store;
+
+	stated->timeout_ns = timeout_ns;
+	nanosleep(&(struct timespec){.tv_nsec = (long)stated->sleeps_ns}, NULL);
+	return stated->error;
+}
+
+static void stated_close(reel_store *store)
+{
+	(void)store;
+}
+
+static struct stated_store stated(struct reel_store_capacity capacity)
+{
+	static const struct reel_store_verbs verbs = {
+		.name = "stated",
+		.sync = stated_sync,
+		.capacity = stated_capacity,
+		.close = stated_close,
+	};
+
+	return (struct stated_store){.store.verbs = &verbs, .capacity = capacity};
+}
+
+static struct reel_store_capacity capacity_of_both(struct reel_store_capacity first,
+						   struct reel_store_capacity second)
+{
+	struct stated_store parts[2] = {stated(first), stated(second)};
+	struct reel_store_capacity capacity;
+	reel_store *store = tier(&parts[0].store, &parts[1].store);
+
+	reel_store_get_capacity(store, &capacity);
+	reel_store_close(store);
+	return capacity;
+}
+
+static void two_stores_take_what_both_take(void)
+{
+	static const size_t most[][3] = {
+		{0, 0, 0}, {0, 50, 50}, {50, 0, 50}, {50, 60, 50}, {60, 50, 50}, {50, 50, 50}};
+	struct reel_store_capacity one = {100, 10, 8, 4096, 0, 4, true};
+	struct reel_store_capacity two = {1000, 20, 64, 512, 0, 2, true};
+	struct reel_store_capacity both = capacity_of_both(one, two);
+
+	for (size_t i = 0; i < COUNT(most); i++) {
+		one.most_bytes = most[i][0];
+		two.most_bytes = most[i][1];
+		is_int(capacity_of_both(one, two).most_bytes, most[i][2],
+		       "the largest put of %zu and %zu", most[i][0], most[i][1]);
+	}
+	ok(both.total_bytes == 1100 && both.used_bytes == 30, "rooms are added");
+	ok(both.align == 64 && both.best_bytes == 4096 && both.best_depth == 4,
+	   "and needs are those of the one that needs more");
+	ok(both.verified, "two that verify do so together");
+	for (int which = 0; which < 2; which++) {
+		one.verified = which;
+		two.verified = !which;
+		ok(!capacity_of_both(one, two).verified, "one alone does not");
+	}
+	one.total_bytes = UINT64_MAX - 999;
+	ok(capacity_of_both(one, two).total_bytes == UINT64_MAX, "what is not known is not added");
+	one.total_bytes = UINT64_MAX - 1001;
+	ok(capacity_of_both(one, two).total_bytes == UINT64_MAX - 1, "what is known is");
+}
+
+static void two_stores_share_the_time(void)
+{
+	struct stated_store first = stated((struct reel_store_capacity){0}), second = first;
+	reel_store *store = tier(&first.store, &second.store);
+
+	second.error = -ETIMEDOUT;
+	is_int(reel_store_sync(store, -1), -ETIMEDOUT, "the error of the second is returned");
+	ok(first.timeout_ns == -1 && second.timeout_ns == -1, "both are waited for for ever");
+	first.sleeps_ns = 2000000;
+	reel_store_sync(store, 3600000000000);
+	is_int(first.timeout_ns, 3600000000000, "the first one has all the time");
+	ok(second.timeout_ns >= 0 && second.timeout_ns <= 3600000000000 - 2000000,
+	   "the second one what is left of it");
+	reel_store_sync(store, 1000000);
+	is_int(second.timeout_ns, 0, "which may be none");
+	first.error = -EIO;
+	second.timeout_ns = 77;
+	is_int(reel_store_sync(store, 5), -EIO, "the error of the first is returned");
+	is_int(second.timeout_ns, 77, "and the second one not asked");
+	reel_store_close(store);
+}
+
 /* Pieces that get smaller by about as much as the alignment, or not at all. */
 static void packed_or_not_is_told_apart(void)
 {
@@ -480,6 +585,8 @@ int main(void)
 	files_do_what_they_must();
 	counts_are_right();
 	memory_is_filled_to_the_byte();
+	two_stores_take_what_both_take();
+	two_stores_share_the_time();
 	a_second_checksum_is_the_first();
 	a_header_that_does_not_come_back_is_missed();
 	if (HAVE_LZ4)
