@@ -105,6 +105,7 @@ dist_check_SCRIPTS += \
 	%D%/t-info.sh \
 	%D%/t-layers.sh \
 	%D%/t-models.sh \
+	%D%/t-mutate.sh \
 	%D%/t-omp-page.sh \
 	%D%/t-omp-runtimes.sh \
 	%D%/t-plan.sh \
@@ -334,6 +335,23 @@ check-equivalence:
 	$(srcdir)/%D%/equivalence.sh $(FLAGS)
 check-cross:
 	$(srcdir)/%D%/cross.sh $(FLAGS)
+
+# Which lines and branches of the library the tests reach: by gcov, and conditions by clang 19.
+EXTRA_DIST += %D%/coverage/coverage.sh %D%/coverage/mcdc.sh %D%/coverage/rows.awk \
+	%D%/coverage/table.awk %D%/coverage/unreachable
+.PHONY: coverage coverage-mcdc test-programs
+coverage:
+	$(SHELL) $(srcdir)/%D%/coverage/coverage.sh --work $(abs_top_builddir)/coverage $(COVERAGE_FLAGS)
+coverage-mcdc:
+	$(SHELL) $(srcdir)/%D%/coverage/mcdc.sh --work $(abs_top_builddir)/coverage-mcdc $(COVERAGE_FLAGS)
+
+# The figures of TESTING.md, and what they are made from.
+EXTRA_DIST += %D%/testing.sh %D%/results/coverage.txt \
+	%D%/results/mcdc.txt %D%/results/mutation.txt
+
+# Whether the tests notice what is changed in the library: tests/mutate/mutate.sh.
+EXTRA_DIST += %D%/mutate/mutate.sh %D%/mutate/mutants.awk %D%/mutate/report.awk %D%/mutate/equivalent
+test-programs: $(check_PROGRAMS)
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh

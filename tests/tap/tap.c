@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,8 +70,28 @@ void tap_skip_all(const char *format, ...)
 	exit(EXIT_SUCCESS);
 }
 
+#if REEL_COVERAGE && defined __clang__
+int __llvm_profile_write_file(void);
+#define WRITE_COUNTS() ((void)__llvm_profile_write_file())
+#elif REEL_COVERAGE
+void __gcov_dump(void);
+#define WRITE_COUNTS() __gcov_dump()
+#else
+#define WRITE_COUNTS() ((void)0)
+#endif
+
+/* What the child has counted for coverage, unless it could not write a file of that size. */
+static void write_counts(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur == RLIM_INFINITY)
+		WRITE_COUNTS();
+}
+
 void tap_child_end(void)
 {
+	write_counts();
 	/* Not exit(): handlers and streams are the parent's. */
 	_exit(failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tests/mutate/: on ten lines it makes the mutants that it should, and its verdicts are right.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+[ -z "$TEST_BRIEF" ] || skip_all "the same in every build"
+
+LC_ALL=C
+export LC_ALL
+mutants=$SOURCE_DIR/tests/mutate/mutants.awk
+mkdir -p lib tests/mutate work/build/tests work/build/lib
+
+cat >lib/sample.c <<'END'
+/* At most three, and 5 < 6. */
+#include <stdatomic.h>
+_Atomic int calls;
+int smaller(int a, int b)
+{
+	const char *text = "a < b";
+	int unused = 0;
+
+	unused += a * 0;
+	atomic_fetch_add_explicit(&calls, 1, memory_order_release);
+	if (a < b && text)
+		return a;
+	return -b;
+}
+END
+cat >tests/t-sample.c <<'END'
+int smaller(int a, int b);
+int main(void)
+{
+	return smaller(1, 2) == 1 && smaller(2, 1) == -1 ? 0 : 1;
+}
+END
+
+awk -f "$mutants" lib/sample.c >list
+cut -f 3,4,7 list >seen
+cat >wanted <<'END'
+smaller	constant	int unused = (0 + 1);
+smaller	statement	;
+smaller	arithmetic	unused -= a * 0;
+smaller	arithmetic	unused += a / 0;
+smaller	constant	unused += a * (0 + 1);
+smaller	statement	;
+smaller	constant	atomic_fetch_add_explicit(&calls, (1 + 1), memory_order_release);
+smaller	constant	atomic_fetch_add_explicit(&calls, (1 - 1), memory_order_release);
+smaller	order	atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+smaller	condition	if (!(a < b && text))
+smaller	boundary	if (a <= b && text)
+smaller	comparison	if (a >= b && text)
+smaller	logic	if (a < b || text)
+smaller	sign	return b;
+END
+diff wanted seen >difference
+is_empty difference 'comments and strings are left alone, all else is changed once a mutant'
+
+awk -v make=11 -f "$mutants" lib/sample.c >changed
+diff lib/sample.c changed | sed -n '/^>/p' >difference
+[ "$(cat difference)" = "$(printf '> \tif (a <= b && text)')" ]
+ok $? 'a mutant differs in one place'
+
+# What mutate.sh finds out by itself elsewhere.
+read -r compiler flags <<END
+${CC:-cc}
+END
+compile="$compiler $flags -std=c11"
+command -v "$compiler" >compiler || skip_all 'no compiler'
+$compile -c tests/t-sample.c -o work/build/tests/t-sample.o &&
+	$compile -c lib/sample.c -o work/build/lib/sample.o &&
+	ar cr work/build/all.a work/build/lib/sample.o
+ok $? 'the sample compiles'
+printf 'compile\tlib/sample.o\t%s\t%s\nlink\ttests/t-sample\t%s tests/t-sample.o ./all.a\n' \
+	"$PWD/lib/sample.c" "$compile -O1" "$compile" >work/commands
+echo 't-sample 100' >work/times
+awk '{ print "lib/sample.c", $2, "t-sample" }' list | sort -u >work/by-test
+
+cat >tests/mutate/equivalent <<'END'
+lib/sample.c smaller
+- atomic_fetch_add_explicit(&calls, 1, memory_order_release);
++ atomic_fetch_add_explicit(&calls, (1 + 1), memory_order_release);
+Nobody reads the count.
+END
+mutate() {
+	MUTATE_SOURCE=$PWD sh "$SOURCE_DIR/tests/mutate/mutate.sh" --work work "$@"
+}
+mutate --file lib/sample.c >out 2>&1
+ok $? 'all are tried'
+cut -f 6,7,8 work/verdicts | sort >seen
+sort >wanted <<'END'
+;	same	-
+;	survived	-
+atomic_fetch_add_explicit(&calls, (1 + 1), memory_order_release);	survived	-
+atomic_fetch_add_explicit(&calls, (1 - 1), memory_order_release);	survived	-
+if (!(a < b && text))	killed	t-sample
+if (a < b || text)	killed	t-sample
+if (a <= b && text)	survived	-
+if (a >= b && text)	killed	t-sample
+int unused = (0 + 1);	same	-
+return b;	killed	t-sample
+unused += a * (0 + 1);	same	-
+unused += a / 0;	same	-
+unused -= a * 0;	same	-
+END
+diff wanted seen >difference
+is_empty difference 'who changes nothing is the same, who fails a test is killed, else one survives'
+
+mutate --file lib/sample.c >out 2>&1
+[ "$(head -n 1 out)" = '# 0 mutants to try, seed 1' ]
+ok $? 'none is tried twice'
+mutate --report --results results >report
+[ "$(grep -c '^+ ' report)" -eq 3 ]
+ok $? 'the report has who survived, but not with a reason'
+for row in 'run 13' 'killed 4' 'same-code 5' 'explained 1' 'survived 3'; do
+	grep -qx "$row" results
+	ok $? "results: $row"
+done
+end
