@@ -147,12 +147,12 @@ names() {
 	echo SHOWERRORCONTEXT LOCSTRB LOCSTRO SHOWSTACKSIZE SHOWPUSHPOPSEQUENCE SHOWTOTALTRAFFIC
 	echo PRINTTOPPLACE PRINTCTRAFFIC PRINTSTACKMAX GETNBBLOCKSINSTACK GETBIGCSIZES
 	echo SHOWRECENTCSTACK PRINTLOOKINGPLACE SMALLSTACKSIZE PRINTBUFFERTOP SHOWALLSTACKS
-	echo ADDFTRAFFIC PUSHPOINTER POPPOINTER getCurLocation setCurLocation
+	echo ADDFTRAFFIC PUSHPOINTER POPPOINTER
 } | tr ' ' '\n' | awk '
 	/[a-z]/ { print }
 	{ $0 = tolower($0); print; print $0 "_"; print $0 "__" }' >wanted
 echo 'showStackAndBuffers showStackAndBuffersSize showTotalTraffic showStack printbigbytes
-	printbigbytes_ pushNarray popNarray lookNarray' | tr -s ' \n\t' '\n' >>wanted
+	printbigbytes_ pushNarray popNarray lookNarray getCurLocation setCurLocation' | tr -s ' \n\t' '\n' >>wanted
 grep . wanted | sort -u >names
 
 if [ -f "$shared" ]; then
