@@ -487,8 +487,8 @@ static void two_stores_take_what_both_take(void)
 {
 	static const size_t most[][3] = {
 		{0, 0, 0}, {0, 50, 50}, {50, 0, 50}, {50, 60, 50}, {60, 50, 50}, {50, 50, 50}};
-	struct reel_store_capacity one = {100, 10, 8, 4096, 0, 4, true};
-	struct reel_store_capacity two = {1000, 20, 64, 512, 0, 2, true};
+	struct reel_store_capacity one = {100, 10, 8, 4096, 0, 4, true, false};
+	struct reel_store_capacity two = {1000, 20, 64, 512, 0, 2, true, true};
 	struct reel_store_capacity both = capacity_of_both(one, two);
 
 	for (size_t i = 0; i < COUNT(most); i++) {
@@ -498,6 +498,7 @@ static void two_stores_take_what_both_take(void)
 		       "the largest put of %zu and %zu", most[i][0], most[i][1]);
 	}
 	ok(both.total_bytes == 1100 && both.used_bytes == 30, "rooms are added");
+	ok(both.adopts, "memory is adopted if one of them does");
 	ok(both.align == 64 && both.best_bytes == 4096 && both.best_depth == 4,
 	   "and needs are those of the one that needs more");
 	ok(both.verified, "two that verify do so together");
