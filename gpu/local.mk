@@ -12,11 +12,11 @@ libreel_cuda_core_la_SOURCES += lib/file-queue.c lib/os.c lib/os-thread.c
 
 lib_LTLIBRARIES += libreel-cuda.la
 libreel_cuda_la_SOURCES =
-libreel_cuda_la_LIBADD = libreel-cuda-core.la libreel.la
+libreel_cuda_la_LIBADD = libreel-arena.la libreel-cuda-core.la libreel.la
 libreel_cuda_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS) $(NO_DELETE_LDFLAGS)
 if HAVE_VERSION_SCRIPT
 libreel_cuda_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-cuda.map
-libreel_cuda_la_DEPENDENCIES = libreel-cuda-core.la libreel.la %D%/libreel-cuda.map
+libreel_cuda_la_DEPENDENCIES = libreel-arena.la libreel-cuda-core.la libreel.la %D%/libreel-cuda.map
 endif
 EXTRA_DIST += %D%/README.md %D%/libreel-cuda.map
 

@@ -380,10 +380,10 @@ AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
 	STATIC_LIBS='$(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
-	TSUNAMI='$(tsunami_program)'; GRADIENTS='$(gradients_program)'; \
+	TSUNAMI='$(tsunami_program)'; GRADIENTS='$(gradients_program)'; NVCC='$(NVCC)'; \
 	OMP_WAIT_POLICY=passive; \
 	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS STATIC_LIBS; \
-	export SOURCE_DIR BUILD_DIR TSUNAMI GRADIENTS;
+	export SOURCE_DIR BUILD_DIR TSUNAMI GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/gpu-open.c %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c %D%/installcheck-cuda.c \

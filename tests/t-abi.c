@@ -7,6 +7,7 @@
 
 #include <reel.h>
 #include <reel/adjoint.h>
+#include <reel/arena.h>
 #include <reel/gpu.h>
 #include <reel/observe.h>
 #include <reel/reduction.h>
@@ -36,6 +37,15 @@ static const struct {
 	MEMBER(reel_tape, ledger, 56),
 	MEMBER(reel_tape, first, 64),
 	MEMBER(reel_tape, spare, 192),
+	{"struct reel_device_arena", sizeof(struct reel_device_arena), 16},
+	{"struct reel_arena_options", sizeof(struct reel_arena_options), 56},
+	{"struct reel_arena_report", sizeof(struct reel_arena_report), 80},
+	{"struct reel_arena_header", sizeof(struct reel_arena_header), 72},
+	MEMBER(struct reel_arena_header, word_bytes, 28),
+	MEMBER(struct reel_arena_header, links_offset, 48),
+	{"struct reel_arena_warp", sizeof(struct reel_arena_warp), 8},
+	{"struct reel_arena_saved", sizeof(struct reel_arena_saved), 384},
+	{"struct reel_arena_slab", sizeof(struct reel_arena_slab), 12},
 	{"reel_type", sizeof(reel_type), 32},
 	{"reel_cursor", sizeof(reel_cursor), 16},
 	{"reel_mark", sizeof(reel_mark), 112},

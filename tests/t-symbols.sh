@@ -88,16 +88,21 @@ fi
 
 shared=$BUILD_DIR/.libs/libreel-cuda.so
 if [ -f "$shared" ]; then
-	declared_in reel/gpu.h reel/gpu.h >declared
-	test -s declared
-	ok $? 'reel/gpu.h declares functions'
+	for header in gpu arena; do
+		declared_in reel/$header.h reel/$header.h >declared.$header
+		test -s declared.$header
+		ok $? "reel/$header.h declares functions"
+	done
+	sort -u declared.gpu declared.arena >declared
 	mapped_in gpu/libreel-cuda.map >mapped
 	diff declared mapped >difference
 	is_empty difference 'gpu/libreel-cuda.map lists what is declared'
 	names "$shared" -D >exported
 	diff declared exported >difference
 	is_empty difference 'libreel-cuda exports what is declared'
-	names "$BUILD_DIR/.libs/libreel-cuda-core.a" | grep -v '^reel_' >foreign
+	for part in cuda-core arena; do
+		names "$BUILD_DIR/.libs/libreel-$part.a"
+	done | grep -v '^reel_' >foreign
 	is_empty foreign 'every global name in libreel-cuda begins with reel_'
 	$NM -D --undefined-only "$shared" | grep -E ' cu(da)?[A-Z]' >linked
 	is_empty linked 'libreel-cuda is linked with nothing of CUDA'

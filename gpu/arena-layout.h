@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Where what lies in an arena of a given size. */
+#ifndef REEL_GPU_ARENA_LAYOUT_H
+#define REEL_GPU_ARENA_LAYOUT_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <reel/arena.h>
+
+#define ARENA_SLAB_BYTES ((uint32_t)64 << 10)
+#define ARENA_WORD_BYTES 8u
+#define ARENA_HEADER_BYTES ((uint64_t)128)
+#define ARENA_LEAST_ROWS 8u
+
+static inline bool arena_is_slab(uint32_t slab_bytes, uint32_t word_bytes)
+{
+	return (word_bytes == 4 || word_bytes == 8 || word_bytes == 16) &&
+	       (slab_bytes & (slab_bytes - 1)) == 0 &&
+	       slab_bytes / 32 / word_bytes >= ARENA_LEAST_ROWS;
+}
+
+/* Of slabs that hold no rows, in an arena of so many in all. */
+static inline uint64_t arena_slabs_before(uint64_t slabs, uint32_t slab_bytes, uint32_t warps)
+{
+	uint64_t bytes = ARENA_HEADER_BYTES + 4 * slabs +
+			 warps * (sizeof(struct reel_arena_warp) + sizeof(struct reel_arena_saved));
+
+	return (bytes + slab_bytes - 1) / slab_bytes;
+}
+
+/* The bytes of an arena that has so many slabs with rows. */
+static inline uint64_t arena_bytes(uint64_t slabs, uint32_t slab_bytes, uint32_t warps)
+{
+	uint64_t all = slabs;
+
+	while (all - arena_slabs_before(all, slab_bytes, warps) < slabs ||
+	       all < arena_slabs_before(all, slab_bytes, warps))
+		all++;
+	return all * slab_bytes;
+}
+
+/* What is at the start of an empty arena. Returns false if not one slab fits, or too many do. */
+static inline bool arena_lay_out(struct reel_arena_header *header, uint64_t bytes,
+				 uint32_t slab_bytes, uint32_t word_bytes, uint32_t warps)
+{
+	uint64_t slabs = bytes / slab_bytes, first = arena_slabs_before(slabs, slab_bytes, warps);
+	uint32_t rows = slab_bytes / 32 / word_bytes;
+
+	if (first >= slabs || slabs * rows > (uint64_t)1 << 31)
+		return false;
+	memset(header, 0, sizeof *header);
+	header->free = first;
+	header->first_slab = (uint32_t)first;
+	header->end_slab = (uint32_t)slabs;
+	header->row_mask = rows - 1;
+	header->word_bytes = word_bytes;
+	while ((uint32_t)1 << header->row_shift < rows)
+		header->row_shift++;
+	header->warps = warps;
+	header->warps_offset = ARENA_HEADER_BYTES;
+	header->saved_offset = header->warps_offset + warps * sizeof(struct reel_arena_warp);
+	header->links_offset = header->saved_offset + warps * sizeof(struct reel_arena_saved);
+	return true;
+}
+
+/* The bytes after the header that are zero in an empty arena: states and free list. */
+static inline uint64_t arena_zeros(const struct reel_arena_header *header)
+{
+	return header->links_offset + 4 * (uint64_t)header->end_slab - ARENA_HEADER_BYTES;
+}
+
+#endif

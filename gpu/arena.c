@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <reel/arena.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "arena-layout.h"
+#include "driver.h"
+
+#define SLABS_FOR_A_WARP 8u
+
+struct reel_arena {
+	const struct reel_driver *driver;
+	reel_cu_device device;
+	reel_cu_context context;
+	reel_cu_stream stream; /* for what is not in the order of a caller's stream */
+	reel_cu_address base;
+	uint64_t bytes;
+	uint32_t slab_bytes;
+	uint32_t lanes;
+	struct reel_arena_header empty; /* what is at its start after a reset */
+	/* Where those of the device are copied to. */
+	struct reel_arena_header header;
+	struct reel_arena_warp *warps;
+};
+
+static _Thread_local char problem[256];
+
+const char *reel_arena_problem(void)
+{
+	return problem;
+}
+
+__attribute__((format(printf, 2, 3))) static int fail(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(problem, sizeof problem, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+static int fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call)
+{
+	char words[REEL_DRIVER_WORDS];
+
+	return fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s", call,
+		    reel_driver_explain(driver, result, words));
+}
+
+/* Return from the function with what a call of the driver returned, if that is an error. */
+#define TRY(driver, call, arguments)                                                               \
+	do {                                                                                       \
+		reel_cu_result outcome = (driver)->call arguments;                                 \
+		if (outcome)                                                                       \
+			return fail_with((driver), outcome, #call);                                \
+	} while (0)
+
+/* ---- The device ---- */
+
+static int find_device(struct reel_arena *arena, int number)
+{
+	char words[REEL_DRIVER_WORDS];
+	const char *reason = NULL;
+	reel_cu_result result;
+	int count = 0;
+
+	arena->driver = reel_driver_get(&reason);
+	if (!arena->driver)
+		return fail(-ENODEV, "%s", reason);
+	result = arena->driver->cuInit(0);
+	if (!result)
+		result = arena->driver->cuDeviceGetCount(&count);
+	if (result)
+		return fail(-ENODEV, "no GPU: %s",
+			    reel_driver_explain(arena->driver, result, words));
+	if (number < 0 || number >= count)
+		return fail(-ENODEV, "no GPU has the number %d: there are %d", number, count);
+	TRY(arena->driver, cuDeviceGet, (&arena->device, number));
+	return 0;
+}
+
+static int count_lanes(struct reel_arena *arena)
+{
+	int processors, threads;
+
+	TRY(arena->driver, cuDeviceGetAttribute,
+	    (&processors, REEL_CU_MULTIPROCESSORS, arena->device));
+	TRY(arena->driver, cuDeviceGetAttribute,
+	    (&threads, REEL_CU_THREADS_PER_MULTIPROCESSOR, arena->device));
+	arena->lanes = (uint32_t)processors * (uint32_t)threads;
+	return 0;
+}
+
+/* What the calls below do is done in the device's context; each is left by leave(). */
+static int enter(struct reel_arena *arena)
+{
+	TRY(arena->driver, cuCtxPushCurrent, (arena->context));
+	return 0;
+}
+
+static int leave(struct reel_arena *arena, int error)
+{
+	reel_cu_context context;
+	reel_cu_result result = arena->driver->cuCtxPopCurrent(&context);
+
+	return error || !result ? error : fail_with(arena->driver, result, "cuCtxPopCurrent");
+}
+
+/* ---- Memory ---- */
+
+static int clear(struct reel_arena *arena, reel_cu_stream stream)
+{
+	const struct reel_driver *driver = arena->driver;
+
+	TRY(driver, cuMemcpyHtoDAsync, (arena->base, &arena->empty, sizeof arena->empty, stream));
+	TRY(driver, cuMemsetD8Async,
+	    (arena->base + ARENA_HEADER_BYTES, 0, arena_zeros(&arena->empty), stream));
+	return 0;
+}
+
+static int clear_and_wait(struct reel_arena *arena)
+{
+	int error = clear(arena, arena->stream);
+
+	if (error)
+		return error;
+	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	return 0;
+}
+
+/* Take other memory, of these sizes, and empty it. The arena has what it had if that fails. */
+static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
+{
+	struct reel_arena before = *arena;
+	int error;
+
+	if (!arena_lay_out(&arena->empty, bytes, arena->slab_bytes, before.empty.word_bytes,
+			   warps)) {
+		*arena = before;
+		return fail(-EINVAL,
+			    "an arena of %llu bytes is too small for the state of %u warps and a "
+			    "slab of %u, or has more rows than can be numbered",
+			    (unsigned long long)bytes, (unsigned)warps, (unsigned)arena->slab_bytes);
+	}
+	arena->warps = calloc(warps, sizeof *arena->warps);
+	if (!arena->warps) {
+		*arena = before;
+		return fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
+	}
+	arena->bytes = bytes;
+	arena->base = 0;
+	error = arena->driver->cuMemAlloc(&arena->base, bytes);
+	if (error)
+		error = fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
+			     "the GPU gives no %llu bytes for an arena", (unsigned long long)bytes);
+	else
+		error = clear_and_wait(arena);
+	if (error) {
+		/* Of two copies one may be under way. */
+		arena->driver->cuStreamSynchronize(arena->stream);
+		if (arena->base)
+			arena->driver->cuMemFree(arena->base);
+		free(arena->warps);
+		*arena = before;
+		return error;
+	}
+	if (before.base)
+		arena->driver->cuMemFree(before.base);
+	free(before.warps);
+	return 0;
+}
+
+static int default_bytes(struct reel_arena *arena, uint32_t warps, uint64_t *bytes)
+{
+	uint64_t wanted = arena_bytes((uint64_t)warps * SLABS_FOR_A_WARP, arena->slab_bytes, warps);
+	size_t unused, total;
+
+	TRY(arena->driver, cuMemGetInfo, (&unused, &total));
+	*bytes = wanted < unused / 2 ? wanted : unused / 2;
+	return 0;
+}
+
+static int open_memory(struct reel_arena *arena, const struct reel_arena_options *options)
+{
+	uint32_t warps = options->warps ? options->warps : arena->lanes / 32;
+	uint64_t bytes = options->bytes;
+	int error = bytes ? 0 : default_bytes(arena, warps, &bytes);
+
+	if (error)
+		return error;
+	TRY(arena->driver, cuStreamCreate, (&arena->stream, REEL_CU_STREAM_NON_BLOCKING));
+	return take_memory(arena, bytes, warps);
+}
+
+/* ---- Opening and closing ---- */
+
+/* A wait that failed may have left copies under way. */
+static void close_memory(struct reel_arena *arena)
+{
+	if (arena->stream)
+		arena->driver->cuStreamSynchronize(arena->stream);
+	if (arena->base)
+		arena->driver->cuMemFree(arena->base);
+	if (arena->stream)
+		arena->driver->cuStreamDestroy(arena->stream);
+}
+
+static int open_context(struct reel_arena *arena, const struct reel_arena_options *options)
+{
+	int error;
+
+	TRY(arena->driver, cuDevicePrimaryCtxRetain, (&arena->context, arena->device));
+	error = enter(arena);
+	if (!error) {
+		error = open_memory(arena, options);
+		if (error)
+			close_memory(arena);
+		error = leave(arena, error);
+	}
+	if (error) {
+		free(arena->warps);
+		arena->driver->cuDevicePrimaryCtxRelease(arena->device);
+	}
+	return error;
+}
+
+static int open_arena(struct reel_arena *arena, const struct reel_arena_options *options)
+{
+	int error;
+
+	arena->slab_bytes = options->slab_bytes ? options->slab_bytes : ARENA_SLAB_BYTES;
+	arena->empty.word_bytes = options->word_bytes ? options->word_bytes : ARENA_WORD_BYTES;
+	if (!arena_is_slab(arena->slab_bytes, arena->empty.word_bytes))
+		return fail(-EINVAL,
+			    "no arena has slabs of %u bytes and words of %u: words are of 4, 8 or "
+			    "16, and a slab is a power of two of at least %u rows of 32 words",
+			    (unsigned)arena->slab_bytes, (unsigned)arena->empty.word_bytes,
+			    ARENA_LEAST_ROWS);
+	error = find_device(arena, options->device);
+	if (!error)
+		error = count_lanes(arena);
+	return error ? error : open_context(arena, options);
+}
+
+int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *options)
+{
+	static const struct reel_arena_options defaults;
+	int error;
+
+	*arena = calloc(1, sizeof **arena);
+	if (!*arena)
+		return fail(-ENOMEM, "no host memory for an arena");
+	error = open_arena(*arena, options ? options : &defaults);
+	if (error) {
+		free(*arena);
+		*arena = NULL;
+	}
+	return error;
+}
+
+void reel_arena_close(struct reel_arena *arena)
+{
+	if (!arena)
+		return;
+	if (!enter(arena)) {
+		close_memory(arena);
+		leave(arena, 0);
+	}
+	arena->driver->cuDevicePrimaryCtxRelease(arena->device);
+	free(arena->warps);
+	free(arena);
+}
+
+/* ---- Use ---- */
+
+struct reel_device_arena reel_arena_device(const struct reel_arena *arena)
+{
+	return (struct reel_device_arena){(unsigned char *)(uintptr_t)arena->base,
+					  arena->empty.row_mask, arena->empty.word_bytes};
+}
+
+uint32_t reel_arena_lanes(const struct reel_arena *arena)
+{
+	return arena->lanes;
+}
+
+int reel_arena_reset(struct reel_arena *arena, void *stream)
+{
+	int error = enter(arena);
+
+	return error ? error : leave(arena, clear(arena, (reel_cu_stream)stream));
+}
+
+static int start_to_fetch(struct reel_arena *arena, reel_cu_stream stream)
+{
+	const struct reel_driver *driver = arena->driver;
+
+	TRY(driver, cuStreamSynchronize, (stream));
+	TRY(driver, cuMemcpyDtoHAsync,
+	    (&arena->header, arena->base, sizeof arena->header, arena->stream));
+	TRY(driver, cuMemcpyDtoHAsync,
+	    (arena->warps, arena->base + arena->empty.warps_offset,
+	     arena->empty.warps * sizeof *arena->warps, arena->stream));
+	return 0;
+}
+
+/* Waits for the copies if one of them could not be started, too. */
+static int fetch(struct reel_arena *arena, reel_cu_stream stream)
+{
+	int error = start_to_fetch(arena, stream);
+	reel_cu_result result = arena->driver->cuStreamSynchronize(arena->stream);
+
+	return error || !result ? error
+				: fail_with(arena->driver, result, "cuStreamSynchronize");
+}
+
+int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_report *report)
+{
+	const struct reel_arena_header *empty = &arena->empty, *header = &arena->header;
+	int error = enter(arena);
+
+	if (!error)
+		error = leave(arena, fetch(arena, (reel_cu_stream)stream));
+	if (error)
+		return error;
+	*report = (struct reel_arena_report){
+		.faults = header->faults,
+		.warps = empty->warps,
+		.warps_needed = header->warps_needed > empty->warps ? header->warps_needed
+								    : empty->warps,
+		.slabs = empty->end_slab - empty->first_slab,
+		.bytes = arena->bytes,
+	};
+	for (uint32_t n = 0; n < empty->warps; n++)
+		report->slabs_needed += arena->warps[n].peak;
+	report->bytes_needed =
+		arena_bytes(report->slabs_needed, arena->slab_bytes, report->warps_needed);
+	return 0;
+}
+
+int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *report)
+{
+	uint64_t bytes = report->bytes_needed > arena->bytes ? report->bytes_needed : arena->bytes;
+	int error = enter(arena);
+
+	return error ? error : leave(arena, take_memory(arena, bytes, report->warps_needed));
+}
+
+int reel_arena_settle(struct reel_arena *arena, void *stream)
+{
+	const uint32_t curable = REEL_DEVICE_EXHAUSTED | REEL_DEVICE_WARPS;
+	struct reel_arena_report report;
+	int error = reel_arena_read(arena, stream, &report);
+
+	if (error || report.faults == 0)
+		return error;
+	/* What is popped after a push that was refused may well look wrong. */
+	if (!(report.faults & curable) || report.faults & REEL_DEVICE_WORD)
+		return fail(-EPROTO, "a kernel's tapes have faults: %s%s%s%s",
+			    report.faults & REEL_DEVICE_UNDERFLOW ? "a pop mirrors no push; " : "",
+			    report.faults & REEL_DEVICE_WORD
+				    ? "words have another size than the arena's; " : "",
+			    report.faults & REEL_DEVICE_RESUME
+				    ? "a tape was resumed that was not saved by such a block; "
+				    : "",
+			    report.faults & REEL_DEVICE_APART
+				    ? "lanes of a staged tape did not push or pop together; " : "");
+	error = reel_arena_grow(arena, &report);
+	return error ? error : 1;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tape in kernels, measured on a GPU beside a copy on it and beside a tape of in-kernel malloc.
+ * Prints a table in Markdown; --quick takes a tenth of the memory.
+ */
+#include <algorithm>
+
+#include <reel/device-staged.cuh>
+
+#include "../examples/montecarlo.h"
+#include "../examples/stencil.h"
+
+namespace {
+
+const unsigned threads = 256;
+unsigned processors;
+
+struct clock_of_the_device {
+	cudaEvent_t start, end;
+
+	clock_of_the_device()
+	{
+		cudaEventCreate(&start);
+		cudaEventCreate(&end);
+	}
+	~clock_of_the_device()
+	{
+		cudaEventDestroy(start);
+		cudaEventDestroy(end);
+	}
+	template <class Launch> double once(Launch launch)
+	{
+		float milliseconds;
+
+		cudaEventRecord(start);
+		launch();
+		cudaEventRecord(end);
+		device::check(cudaEventSynchronize(end), "launch");
+		cudaEventElapsedTime(&milliseconds, start, end);
+		return milliseconds * 1e-3;
+	}
+	/* The median of seven, after two that are not counted. */
+	template <class Launch> double median(Launch launch)
+	{
+		double times[7];
+
+		for (int n = -2; n < 7; n++) {
+			double seconds = once(launch);
+
+			if (n >= 0)
+				times[n] = seconds;
+		}
+		std::sort(times, times + 7);
+		return times[3];
+	}
+};
+
+void row(const char *what, double value, const char *unit, double target, bool at_least)
+{
+	char words[40] = "";
+
+	if (target > 0)
+		snprintf(words, sizeof words, "%s %g: %s", at_least ? "at least" : "at most", target,
+			 (at_least ? value >= target : value <= target) ? "met" : "missed");
+	printf("| %s | %.3g %s | %s |\n", what, value, unit, words);
+}
+
+/* Blocks that are resident at a time. */
+template <class Kernel> unsigned resident(Kernel kernel)
+{
+	int blocks = 0;
+
+	device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, 0),
+		      "occupancy");
+	return (unsigned)blocks * processors;
+}
+
+/* ---- Push and pop ---- */
+
+template <unsigned Bytes> struct alignas(Bytes < 16 ? Bytes : 16) payload {
+	double x[Bytes / 8];
+};
+
+/* The sum of what was pushed and popped. */
+template <unsigned Bytes, class Tape> REEL_DEVICE double sweep(Tape &tape, unsigned rows)
+{
+	payload<Bytes> value;
+	double sum = 0;
+
+	for (unsigned k = 0; k < Bytes / 8; k++)
+		value.x[k] = threadIdx.x + k;
+	for (unsigned i = 0; i < rows; i++) {
+		value.x[0] += i;
+		tape.push(value);
+	}
+	for (unsigned i = 0; i < rows; i++) {
+		tape.pop(value);
+		for (unsigned k = 0; k < Bytes / 8; k++)
+			sum += value.x[k];
+	}
+	return sum;
+}
+
+template <unsigned Bytes, unsigned Word>
+__global__ void push_pop(reel_device_arena arena, unsigned rows, double *sums)
+{
+	reel_device_tape<Word> tape;
+
+	tape.open(arena);
+	sums[GLOBAL_THREAD] = sweep<Bytes>(tape, rows);
+}
+
+template <unsigned Bytes, unsigned Word>
+void measure_push_pop(clock_of_the_device &clock, size_t bytes, double copy_bandwidth)
+{
+	unsigned blocks = resident(push_pop<Bytes, Word>), lanes = blocks * threads;
+	unsigned rows = (unsigned)(bytes / lanes / Bytes);
+	device::array<double> sums(lanes);
+	device::tapes tapes(lanes / 32, 0, bytes + bytes / 8 + ((size_t)lanes / 32 << 16), Word);
+	reel_device_arena arena = reel_arena_device(tapes.arena);
+	auto launch = [&] { LAUNCH((push_pop<Bytes, Word>), blocks, threads, arena, rows, sums.data); };
+	double moved = 2.0 * lanes * rows * Bytes;
+	double first = clock.once(launch), warm = clock.median(launch);
+	char what[80];
+
+	if (reel_arena_settle(tapes.arena, nullptr) != 0)
+		device::stop("push and pop", "the arena was too small");
+	snprintf(what, sizeof what, "push and pop, %u bytes in words of %u", Bytes, Word);
+	row(what, moved / warm * 1e-9, "GB/s", 0, true);
+	row("... over the copy", moved / warm / copy_bandwidth, "", Word == 8 ? 0.8 : 0, true);
+	row("... the first time, over the copy", moved / first / copy_bandwidth, "", 0, true);
+}
+
+/* The same with front rows in shared memory. */
+const unsigned staged_threads = 128;
+
+template <unsigned Bytes, unsigned Rows>
+__global__ void staged_push_pop(reel_device_arena arena, unsigned rows, double *sums)
+{
+	__shared__ reel_device_stage<Rows> stages[staged_threads / 32];
+	reel_staged_tape<Rows> tape;
+
+	tape.open(arena, &stages[threadIdx.x / 32]);
+	sums[GLOBAL_THREAD] = sweep<Bytes>(tape, rows);
+	tape.close();
+}
+
+template <unsigned Bytes, unsigned Rows>
+void measure_staged(clock_of_the_device &clock, size_t bytes, double copy_bandwidth)
+{
+	int per_processor = 0;
+
+	device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+			      &per_processor, staged_push_pop<Bytes, Rows>, (int)staged_threads, 0),
+		      "occupancy");
+	unsigned blocks = (unsigned)per_processor * processors, lanes = blocks * staged_threads;
+	unsigned rows = (unsigned)(bytes / lanes / Bytes);
+	device::array<double> sums(lanes);
+	device::tapes tapes(lanes / 32, 0, bytes + bytes / 8 + ((size_t)lanes / 32 << 16));
+	reel_device_arena arena = reel_arena_device(tapes.arena);
+	auto launch = [&] {
+		LAUNCH((staged_push_pop<Bytes, Rows>), blocks, staged_threads, arena, rows, sums.data);
+	};
+	double moved = 2.0 * lanes * rows * Bytes, seconds = clock.median(launch);
+	char what[100];
+
+	if (reel_arena_settle(tapes.arena, nullptr) != 0)
+		device::stop("staged", "the arena was too small");
+	snprintf(what, sizeof what, "push and pop, %u bytes, blocks of %u rows in shared memory, over the copy",
+		 Bytes, Rows);
+	row(what, moved / seconds / copy_bandwidth, "", 0, true);
+}
+
+double measure_copy(clock_of_the_device &clock, size_t bytes)
+{
+	device::array<char> from(bytes), to(bytes);
+	double seconds = clock.median([&] {
+		device::check(cudaMemcpyAsync(to.data, from.data, bytes, cudaMemcpyDeviceToDevice),
+			      "copy");
+	});
+
+	row("copy from device to device, read and written", 2.0 * bytes / seconds * 1e-9, "GB/s", 0,
+	    true);
+	return 2.0 * bytes / seconds;
+}
+
+/* ---- A tape of in-kernel malloc ---- */
+
+const unsigned chunk_values = 1024;
+
+struct chunk {
+	chunk *below;
+	double values[chunk_values];
+};
+
+/* As tapes are that a compiler emits: a list of chunks for each thread. */
+__global__ void malloc_push_pop(unsigned rows, double *sums, unsigned *failures)
+{
+	chunk *top = nullptr;
+	unsigned used = chunk_values;
+	double sum = 0, value = threadIdx.x;
+
+	for (unsigned i = 0; i < rows; i++) {
+		if (used == chunk_values) {
+			chunk *next = static_cast<chunk *>(malloc(sizeof *next));
+
+			if (!next) {
+				atomicAdd(failures, 1);
+				rows = i;
+				break;
+			}
+			next->below = top;
+			top = next;
+			used = 0;
+		}
+		value += i;
+		top->values[used++] = value;
+	}
+	for (unsigned i = 0; i < rows; i++) {
+		if (used == 0) {
+			chunk *below = top->below;
+
+			free(top);
+			top = below;
+			used = chunk_values;
+		}
+		sum += top->values[--used];
+	}
+	free(top);
+	sums[GLOBAL_THREAD] = sum;
+}
+
+void measure_malloc(clock_of_the_device &clock, size_t heap)
+{
+	unsigned blocks = std::min(resident(malloc_push_pop), resident(push_pop<8, 8>));
+	unsigned lanes = blocks * threads, rows = chunk_values;
+	device::array<double> sums(lanes);
+	device::array<unsigned> failures(1);
+	device::tapes tapes(lanes / 32, 0, ((size_t)lanes / 32 + 1) * 8 << 16);
+	reel_device_arena arena = reel_arena_device(tapes.arena);
+	double with_malloc = clock.once(
+		[&] { LAUNCH(malloc_push_pop, blocks, threads, rows, sums.data, failures.data); });
+
+	for (int n = 0; n < 2; n++)
+		with_malloc = std::min(with_malloc, clock.once([&] {
+			LAUNCH(malloc_push_pop, blocks, threads, rows, sums.data, failures.data);
+		}));
+	double with_arena = clock.median(
+		[&] { LAUNCH((push_pop<8, 8>), blocks, threads, arena, rows, sums.data); });
+
+	if (failures.host()[0])
+		printf("| %u threads found no memory in a heap of %zu bytes: not comparable | | |\n",
+		       failures.host()[0], heap);
+	if (reel_arena_settle(tapes.arena, nullptr) != 0)
+		device::stop("malloc", "the arena was too small");
+	row("chunks of in-kernel malloc, 1024 doubles a thread", with_malloc * 1e3, "ms", 0, true);
+	row("the arena, the same", with_arena * 1e3, "ms", 0, true);
+	row("... throughput over that of malloc", with_malloc / with_arena, "", 10, true);
+}
+
+/* ---- Gradients ---- */
+
+void measure_stencil(clock_of_the_device &clock, unsigned n, unsigned steps)
+{
+	shape s = {resident(stencil::forward), threads, 1};
+	device::array<double> u(uniforms((size_t)n * n, 1, 0, 1)), other((size_t)n * n);
+	device::array<double> bar((size_t)n * n), other_bar((size_t)n * n);
+	size_t tape_bytes = (size_t)n * n * 8 * steps;
+	device::tapes tapes(s.blocks * threads / 32, 0,
+			    tape_bytes + tape_bytes / 8 + ((size_t)s.blocks * threads / 32 << 16));
+	reel_device_arena arena = reel_arena_device(tapes.arena);
+	shape wide = {resident(stencil::primal), threads, 1};
+	double primal = clock.median([&] { stencil::run_primal(wide, u, other, n, steps); });
+	double gradient = clock.median([&] {
+		stencil::run_forward(s, arena, u, other, n, steps);
+		stencil::run_reverse(s, arena, bar, other_bar, n, steps);
+	});
+
+	if (reel_arena_settle(tapes.arena, nullptr) != 0)
+		device::stop("stencil", reel_arena_problem());
+	row("stencil, primal", primal * 1e3, "ms", 0, true);
+	row("stencil, gradient", gradient * 1e3, "ms", 0, true);
+	row("... gradient over primal", gradient / primal, "", 3.5, false);
+}
+
+void measure_montecarlo(clock_of_the_device &clock, unsigned paths)
+{
+	unsigned blocks = resident(montecarlo::gradient);
+	device::array<double> input(std::vector<double>{0.95, 0.4, 0.03}), values(paths), bar(3);
+	device::tapes tapes(blocks * threads / 32);
+	reel_device_arena arena = reel_arena_device(tapes.arena);
+	double primal = clock.median([&] {
+		LAUNCH(montecarlo::primal, blocks, threads, input.data, paths, values.data);
+	});
+	double gradient = clock.median([&] {
+		LAUNCH(montecarlo::gradient, blocks, threads, arena, input.data, paths, values.data,
+		       bar.data);
+	});
+
+	if (reel_arena_settle(tapes.arena, nullptr) != 0)
+		device::stop("montecarlo", "the arena was too small");
+	row("Monte Carlo, gradient over primal", gradient / primal, "", 0, false);
+}
+
+} // namespace
+
+int main(int count, char **arguments)
+{
+	bool quick = count > 1 && strcmp(arguments[1], "--quick") == 0;
+	size_t bytes = quick ? (size_t)400 << 20 : (size_t)4 << 30, heap = (size_t)6 << 30;
+	cudaDeviceProp properties;
+	clock_of_the_device clock;
+
+	device::check(cudaGetDeviceProperties(&properties, 0), "no GPU");
+	processors = (unsigned)properties.multiProcessorCount;
+	device::check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, heap), "heap");
+	printf("| %s | | target |\n| --- | ---: | --- |\n", properties.name);
+
+	double copy = measure_copy(clock, bytes);
+	measure_push_pop<8, 8>(clock, bytes, copy);
+	measure_push_pop<32, 8>(clock, bytes, copy);
+	measure_push_pop<32, 16>(clock, bytes, copy);
+	measure_staged<8, 5>(clock, bytes, copy);
+	measure_staged<8, 15>(clock, bytes, copy);
+	measure_staged<32, 15>(clock, bytes, copy);
+	measure_malloc(clock, heap);
+	measure_stencil(clock, quick ? 2048 : 8192, 8);
+	measure_montecarlo(clock, quick ? 1 << 18 : 1 << 21);
+	return 0;
+}

@@ -1,0 +1,109 @@
+# The tape for kernels: headers, the host's side of its memory, and the emulator that runs kernels here.
+reelinclude_HEADERS += \
+	include/reel/arena.h \
+	include/reel/device.cuh \
+	include/reel/device-add.cuh \
+	include/reel/device-slab.cuh \
+	include/reel/device-staged.cuh \
+	include/reel/device-warp.cuh
+
+noinst_LTLIBRARIES += libreel-arena.la
+libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)
+libreel_arena_la_SOURCES = %D%/arena.c %D%/arena-layout.h
+
+emulator_headers = %D%/emulator/emulator.h %D%/arena-layout.h
+device_examples = \
+	%D%/examples/examples.cu \
+	%D%/examples/device.h \
+	%D%/examples/example.h \
+	%D%/examples/axpy.h \
+	%D%/examples/checks.h \
+	%D%/examples/matmul.h \
+	%D%/examples/montecarlo.h \
+	%D%/examples/nbody.h \
+	%D%/examples/reduction.h \
+	%D%/examples/shallow.h \
+	%D%/examples/stencil.h
+device_tests = \
+	tests/t-device-emulator \
+	tests/t-device-tape \
+	tests/t-device-faults \
+	tests/t-device-arena \
+	tests/t-device-add \
+	tests/t-device-staged
+device_test_objects = $(device_tests:=.o)
+dist_check_SCRIPTS += tests/t-device-resources.sh
+EXTRA_DIST += \
+	%D%/DEVICE.md %D%/RESOURCES.md %D%/resources.sh \
+	%D%/bench/bench.cu %D%/try.sh \
+	%D%/emulator/emulator.cpp \
+	$(emulator_headers) \
+	$(device_examples) \
+	tests/device-support.h \
+	$(device_tests:=.cpp)
+
+# Automake's rules are for C: these objects are made by rules of their own.
+emulator_compile = $(EMULATOR_CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I$(srcdir)/%D% \
+	-I$(srcdir)/%D%/emulator $(CPPFLAGS) -std=c++14 -pthread $(EMULATOR_CXXFLAGS) $(CFLAGS) -c -o $@
+
+if EMULATOR
+check_PROGRAMS += $(device_tests) tests/t-device-examples
+device_test_libraries = %D%/emulator/emulator.o libreel-arena.la libreel-fake-device.la \
+	libreel-cuda-core.la libreel-tap.la -lstdc++ -lm
+
+%D%/emulator/emulator.o: %D%/emulator/emulator.cpp $(emulator_headers)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(emulator_compile) $(srcdir)/%D%/emulator/emulator.cpp
+tests/t-device-emulator.o: tests/t-device-emulator.cpp
+tests/t-device-tape.o: tests/t-device-tape.cpp
+tests/t-device-faults.o: tests/t-device-faults.cpp
+tests/t-device-arena.o: tests/t-device-arena.cpp
+tests/t-device-add.o: tests/t-device-add.cpp
+tests/t-device-staged.o: tests/t-device-staged.cpp
+$(device_test_objects): tests/device-support.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(emulator_compile) $(srcdir)/$(@:.o=.cpp)
+tests/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(emulator_compile) -x c++ $(srcdir)/%D%/examples/examples.cu
+
+tests_t_device_emulator_SOURCES =
+tests_t_device_emulator_LDADD = tests/t-device-emulator.o $(device_test_libraries)
+tests_t_device_tape_SOURCES =
+tests_t_device_tape_LDADD = tests/t-device-tape.o $(device_test_libraries)
+tests_t_device_faults_SOURCES =
+tests_t_device_faults_LDADD = tests/t-device-faults.o $(device_test_libraries)
+tests_t_device_arena_SOURCES =
+tests_t_device_arena_LDADD = tests/t-device-arena.o $(device_test_libraries)
+tests_t_device_add_SOURCES =
+tests_t_device_add_LDADD = tests/t-device-add.o $(device_test_libraries)
+tests_t_device_staged_SOURCES =
+tests_t_device_staged_LDADD = tests/t-device-staged.o $(device_test_libraries)
+tests_t_device_examples_SOURCES =
+tests_t_device_examples_LDADD = tests/t-device-examples.o $(device_test_libraries)
+endif
+
+# Programs for a GPU: `make cuda`, and `make all` if they were asked for.
+cuda_programs = %D%/gpu-examples %D%/gpu-bench
+.PHONY: cuda
+if WITH_CUDA
+cuda_compile = $(NVCC) -std=c++14 $(NVCCFLAGS) $(CUDA_GENCODE) -I$(top_srcdir)/include
+cuda_libraries = .libs/libreel-arena.a .libs/libreel-cuda-core.a $(LIBS)
+
+cuda: $(cuda_programs)
+%D%/gpu-examples: $(device_examples) $(reelinclude_HEADERS) libreel-arena.la libreel-cuda-core.la
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/%D%/examples/examples.cu $(cuda_libraries)
+%D%/gpu-bench: %D%/bench/bench.cu $(device_examples) $(reelinclude_HEADERS) libreel-arena.la \
+		libreel-cuda-core.la
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/%D%/bench/bench.cu $(cuda_libraries)
+else
+cuda:
+	@echo 'there is no nvcc that builds programs: install CUDA, or configure with NVCC=...' >&2; exit 1
+endif
+if BUILD_CUDA
+all-local: $(cuda_programs)
+endif
+CLEANFILES += $(cuda_programs)
+CLEANFILES += %D%/emulator/emulator.o $(device_test_objects) tests/t-device-examples.o

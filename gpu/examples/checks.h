@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks of the tape itself that run on a GPU, too: lanes that do different things, kernels that
+ * hand over, memory that runs out. Each returns how many values came back wrong.
+ */
+#ifndef REEL_EXAMPLES_CHECKS_H
+#define REEL_EXAMPLES_CHECKS_H
+
+#include <reel/device-staged.cuh>
+
+#include "example.h"
+
+namespace checks {
+
+struct record {
+	double a;
+	int32_t b;
+	float c[3];
+};
+
+template <unsigned Word> REEL_DEVICE void push_step(reel_device_tape<Word> &tape, uint64_t n)
+{
+	switch (scramble(n) % 6) {
+	case 0: tape.push((double)n); break;
+	case 1: tape.push(record{(double)n, (int32_t)n, {1, 2, (float)n}}); break;
+	case 2: tape.push((uint8_t)n, (float)n, n); break;
+	case 3: tape.push_bit(n & 1); break;
+	case 4: tape.push_bits((uint32_t)scramble(n), 1 + (unsigned)(n % 31)); break;
+	default: tape.push((int32_t)n);
+	}
+}
+
+template <unsigned Word> REEL_DEVICE bool pop_step(reel_device_tape<Word> &tape, uint64_t n)
+{
+	unsigned bits = 1 + (unsigned)(n % 31);
+	record x;
+	uint8_t byte;
+	float real;
+	uint64_t word;
+
+	switch (scramble(n) % 6) {
+	case 0: return tape.template pop<double>() == (double)n;
+	case 1:
+		tape.pop(x);
+		return x.a == (double)n && x.b == (int32_t)n && x.c[2] == (float)n;
+	case 2:
+		tape.pop(byte, real, word);
+		return byte == (uint8_t)n && real == (float)n && word == n;
+	case 3: return tape.pop_bit() == (n & 1);
+	case 4: return tape.pop_bits(bits) == ((uint32_t)scramble(n) & ((1u << bits) - 1));
+	default: return tape.template pop<int32_t>() == (int32_t)n;
+	}
+}
+
+REEL_DEVICE uint64_t number(unsigned lane, unsigned step)
+{
+	return ((uint64_t)lane << 32) + step;
+}
+
+template <unsigned Word>
+__global__ void apart(reel_device_arena arena, unsigned most, unsigned *wrong)
+{
+	reel_device_tape<Word> tape;
+	unsigned lane = GLOBAL_THREAD;
+
+	tape.open(arena);
+	for (unsigned round = 0; round < 3; round++) {
+		unsigned steps = (unsigned)(scramble(lane + 1000 * round) % most);
+
+		if (lane % 7 == 3)
+			continue;
+		if (lane % 11 == 5 && round == 1)
+			return;
+		for (unsigned i = 0; i < steps; i++)
+			push_step(tape, number(lane, i));
+		for (unsigned i = steps; i-- > 0;)
+			if (!pop_step(tape, number(lane, i)))
+				atomicAdd(wrong, 1);
+	}
+}
+
+__global__ void forward(reel_device_arena arena, unsigned most)
+{
+	reel_device_tape<> tape;
+	unsigned lane = GLOBAL_THREAD, steps = (unsigned)(scramble(lane) % most);
+
+	tape.open(arena);
+	for (unsigned i = 0; i < steps; i++)
+		push_step(tape, number(lane, i));
+	tape.save();
+}
+
+__global__ void reverse(reel_device_arena arena, unsigned most, unsigned *wrong)
+{
+	reel_device_tape<> tape;
+	unsigned lane = GLOBAL_THREAD, steps = (unsigned)(scramble(lane) % most);
+
+	tape.resume(arena);
+	for (unsigned i = steps; i-- > 0;)
+		if (!pop_step(tape, number(lane, i)))
+			atomicAdd(wrong, 1);
+	if (!tape.is_empty())
+		atomicAdd(wrong, 1);
+}
+
+/* Slabs go to and fro between warps. */
+__global__ void trimming(reel_device_arena arena, unsigned rounds, unsigned *wrong)
+{
+	reel_device_tape<> tape;
+
+	tape.open(arena);
+	for (unsigned round = 0; round < rounds; round++) {
+		unsigned steps = (unsigned)(scramble(GLOBAL_THREAD / 32 + 77 * round) % 90);
+
+		for (unsigned i = 0; i < steps; i++)
+			tape.push(number(GLOBAL_THREAD, i));
+		for (unsigned i = steps; i-- > 0;)
+			if (tape.pop<uint64_t>() != number(GLOBAL_THREAD, i))
+				atomicAdd(wrong, 1);
+		__syncwarp();
+		tape.trim();
+	}
+}
+
+/* Front rows in shared memory; each warp goes up and down in its own way. */
+__global__ void staged(reel_device_arena arena, unsigned most, unsigned *wrong)
+{
+	__shared__ reel_device_stage<5> stages[4];
+	reel_staged_tape<5> tape;
+	unsigned height = 0;
+
+	tape.open(arena, &stages[threadIdx.x / 32]);
+	for (unsigned round = 0; round < 10; round++) {
+		uint64_t random = scramble(8 * blockIdx.x + threadIdx.x / 32 + 1000 * round);
+		unsigned up = (unsigned)(random % most), down = (unsigned)(random / most % most);
+
+		for (; up > 0; up--, height++)
+			tape.push(number(GLOBAL_THREAD, height), (int)height);
+		for (; height > 0 && (down > 0 || round == 9); down--) {
+			uint64_t x;
+			int y;
+
+			height--;
+			tape.pop(x, y);
+			if (x != number(GLOBAL_THREAD, height) || y != (int)height)
+				atomicAdd(wrong, 1);
+		}
+	}
+	tape.close();
+}
+
+__global__ void staged_forward(reel_device_arena arena, unsigned rows)
+{
+	__shared__ reel_device_stage<5> stages[4];
+	reel_staged_tape<5> tape;
+
+	tape.open(arena, &stages[threadIdx.x / 32]);
+	for (unsigned i = 0; i < rows; i++)
+		tape.push(number(GLOBAL_THREAD, i));
+	tape.save();
+}
+
+__global__ void staged_reverse(reel_device_arena arena, unsigned rows, unsigned *wrong)
+{
+	__shared__ reel_device_stage<5> stages[4];
+	reel_staged_tape<5> tape;
+
+	tape.resume(arena, &stages[threadIdx.x / 32]);
+	for (unsigned i = rows; i-- > 0;)
+		if (tape.pop<uint64_t>() != number(GLOBAL_THREAD, i))
+			atomicAdd(wrong, 1);
+	if (!tape.is_empty())
+		atomicAdd(wrong, 1);
+	tape.close();
+}
+
+inline unsigned warps(const shape &s)
+{
+	return s.blocks * ((s.threads + 31) / 32);
+}
+
+template <unsigned Word> double values(const shape &s)
+{
+	device::array<unsigned> wrong(1);
+	device::tapes tapes(warps(s), 16 * 32 * Word, 4 << 20, Word);
+
+	tapes.run([&](reel_device_arena arena) {
+		wrong.clear();
+		LAUNCH(apart<Word>, s.blocks, s.threads, arena, 120, wrong.data);
+	});
+	return wrong.host()[0];
+}
+
+inline double kernels(const shape &s)
+{
+	device::array<unsigned> wrong(1);
+	device::tapes tapes(warps(s), 4096, 4 << 20);
+
+	tapes.run([&](reel_device_arena arena) {
+		wrong.clear();
+		LAUNCH(forward, s.blocks, s.threads, arena, 150);
+		LAUNCH(reverse, s.blocks, s.threads, arena, 150, wrong.data);
+	});
+	return wrong.host()[0];
+}
+
+/* The arena has room for one slab of each warp, and grows once: what was needed is exact. */
+inline double memory(const shape &s)
+{
+	device::array<unsigned> wrong(1);
+	device::tapes tapes(warps(s), 4096, 4096 * (3 * warps(s) / 2 + 4));
+	unsigned times = tapes.run([&](reel_device_arena arena) {
+		wrong.clear();
+		LAUNCH(apart<8>, s.blocks, s.threads, arena, 200, wrong.data);
+	});
+
+	return times == 2 ? wrong.host()[0] : 1000 + times;
+}
+
+inline double trimmed(const shape &s)
+{
+	device::array<unsigned> wrong(1);
+	unsigned full = warps(s) / (s.threads / 32 + 1) + 1;
+	device::tapes tapes(warps(s), 4096, 4 << 20);
+
+	tapes.run([&](reel_device_arena arena) {
+		wrong.clear();
+		LAUNCH(trimming, full, 32, arena, 20, wrong.data);
+	});
+	return wrong.host()[0];
+}
+
+inline double in_shared_memory(const shape &s)
+{
+	device::array<unsigned> wrong(1);
+	device::tapes tapes(warps(s), 4096, 4096 * (warps(s) + 4));
+	unsigned rows = s.scale == 1 ? 107 : 1003;
+
+	tapes.run([&](reel_device_arena arena) {
+		wrong.clear();
+		LAUNCH(staged, s.blocks, s.threads, arena, 40, wrong.data);
+		LAUNCH(staged_forward, s.blocks, s.threads, arena, rows);
+		LAUNCH(staged_reverse, s.blocks, s.threads, arena, rows, wrong.data);
+	});
+	return wrong.host()[0];
+}
+
+} // namespace checks
+
+#endif

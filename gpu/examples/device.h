@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the examples need of a device, twice: by nvcc for a GPU, by a C++ compiler for the emulator.
+ * Kernels and what calls them are one source. Of these names only the examples and the tests know.
+ */
+#ifndef REEL_EXAMPLES_DEVICE_H
+#define REEL_EXAMPLES_DEVICE_H
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#else
+#include "emulator.h"
+
+extern "C" {
+#include "fake-device.h"
+}
+#endif
+
+#include <reel/arena.h>
+#include <reel/device-add.cuh>
+#include <reel/device.cuh>
+
+namespace device {
+
+[[noreturn]] inline void stop(const char *what, const char *why)
+{
+	fprintf(stderr, "%s: %s\n", what, why);
+	exit(EXIT_FAILURE);
+}
+
+#ifdef __CUDACC__
+
+inline void check(cudaError_t error, const char *what)
+{
+	if (error != cudaSuccess)
+		stop(what, cudaGetErrorString(error));
+}
+
+inline void *allocate(size_t bytes)
+{
+	void *memory;
+
+	check(cudaMalloc(&memory, bytes), "cudaMalloc");
+	check(cudaMemset(memory, 0, bytes), "cudaMemset");
+	return memory;
+}
+
+inline void release(void *memory)
+{
+	cudaFree(memory);
+}
+
+inline void copy(void *to, const void *from, size_t bytes)
+{
+	check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+}
+
+inline void zero(void *memory, size_t bytes)
+{
+	check(cudaMemset(memory, 0, bytes), "cudaMemset");
+}
+
+/* Of a kernel's threads: where each is, and how many there are. */
+#define ALL_THREADS (gridDim.x * blockDim.x)
+#define GLOBAL_THREAD (blockIdx.x * blockDim.x + threadIdx.x)
+
+#define LAUNCH(kernel, blocks, threads, ...)                                                       \
+	do {                                                                                       \
+		kernel<<<(blocks), (threads)>>>(__VA_ARGS__);                                      \
+		device::check(cudaGetLastError(), #kernel);                                        \
+	} while (0)
+
+inline void open()
+{
+	check(cudaFree(nullptr), "no GPU");
+}
+
+inline void close()
+{
+}
+
+inline const char *name()
+{
+	static cudaDeviceProp properties;
+
+	check(cudaGetDeviceProperties(&properties, 0), "no GPU");
+	return properties.name;
+}
+
+#else
+
+inline void *allocate(size_t bytes)
+{
+	void *memory = calloc(1, bytes);
+
+	if (!memory)
+		stop("allocate", "no memory");
+	return memory;
+}
+
+inline void release(void *memory)
+{
+	free(memory);
+}
+
+inline void copy(void *to, const void *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+}
+
+inline void zero(void *memory, size_t bytes)
+{
+	memset(memory, 0, bytes);
+}
+
+/* The order of the lanes of the next launch; each launch has another. */
+inline uint64_t &seed()
+{
+	static uint64_t number = 1;
+
+	return number;
+}
+
+inline emulator::options next_order()
+{
+	emulator::options how;
+
+	how.seed = seed()++;
+	return how;
+}
+
+#define ALL_THREADS (gridDim.x * blockDim.x)
+#define GLOBAL_THREAD (blockIdx.x * blockDim.x + threadIdx.x)
+
+#define LAUNCH(kernel, blocks, threads, ...)                                                       \
+	emulator::launch((blocks), (threads), [&] { kernel(__VA_ARGS__); }, device::next_order())
+
+/* The arena's memory is that of the fake device, whose only stream has nothing to do but that. */
+inline reel_cu_stream &fake_stream()
+{
+	static reel_cu_stream only;
+
+	return only;
+}
+
+inline void open()
+{
+	static fake_options options;
+	static const reel_driver *driver = fake_device_open(&options);
+	reel_cu_context context;
+
+	reel_driver_replace(driver);
+	driver->cuDevicePrimaryCtxRetain(&context, 0);
+	driver->cuCtxPushCurrent(context);
+	driver->cuStreamCreate(&fake_stream(), REEL_CU_STREAM_NON_BLOCKING);
+}
+
+inline void close()
+{
+	fake_device_close();
+	reel_driver_replace(nullptr);
+}
+
+#endif
+
+/* An array on the device, of zeros, or with what the host has. */
+template <class T> struct array {
+	T *data;
+	size_t n;
+
+	explicit array(size_t size) : data(static_cast<T *>(allocate(size * sizeof(T)))), n(size)
+	{
+	}
+	explicit array(const std::vector<T> &host) : array(host.size())
+	{
+		copy(data, host.data(), n * sizeof(T));
+	}
+	~array()
+	{
+		release(data);
+	}
+	array(const array &) = delete;
+	array &operator=(const array &) = delete;
+
+	operator T *() const
+	{
+		return data;
+	}
+	std::vector<T> host() const
+	{
+		std::vector<T> values(n);
+
+		copy(values.data(), data, n * sizeof(T));
+		return values;
+	}
+	void set(const std::vector<T> &host)
+	{
+		copy(data, host.data(), n * sizeof(T));
+	}
+	void clear()
+	{
+		zero(data, n * sizeof(T));
+	}
+};
+
+/* The arena of an example: opened small, it grows to what the kernels need. */
+struct tapes {
+	reel_arena *arena;
+
+	explicit tapes(uint32_t warps, uint32_t slab_bytes = 0, uint64_t bytes = 0,
+		       uint32_t word_bytes = 0)
+	{
+		reel_arena_options options = {};
+
+		options.warps = warps;
+		options.slab_bytes = slab_bytes;
+		options.bytes = bytes;
+		options.word_bytes = word_bytes;
+		if (reel_arena_open(&arena, &options))
+			stop("no arena", reel_arena_problem());
+	}
+	~tapes()
+	{
+		reel_arena_close(arena);
+	}
+	tapes(const tapes &) = delete;
+	tapes &operator=(const tapes &) = delete;
+
+	/* Run what launches kernels, again with more memory if it ran out. Returns how often. */
+	template <class Launches> unsigned run(Launches launches)
+	{
+		for (unsigned times = 1;; times++) {
+			launches(reel_arena_device(arena));
+
+			int result = reel_arena_settle(arena, stream());
+
+			if (result == 0)
+				return times;
+			if (result < 0)
+				stop("tapes", reel_arena_problem());
+		}
+	}
+
+	static void *stream()
+	{
+#ifdef __CUDACC__
+		return nullptr; /* the default one, in which LAUNCH puts kernels */
+#else
+		return fake_stream();
+#endif
+	}
+};
+
+} // namespace device
+
+#endif

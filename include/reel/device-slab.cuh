@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slabs of the tapes in kernels: taking, linking and leaving them. All of it is rare; the way of a
+ * value is in reel/device.cuh.
+ *
+ * A warp's slabs are a chain: each knows the one below and the one above, the state of the warp
+ * knows the lowest. A lane is at the top of its own, anywhere in the chain. A link that is 0 is
+ * extended by the first lane that comes to it: of those that come together, one marks the link as
+ * busy, takes a slab from the free list and puts it into the link. A lane that comes apart from
+ * them, in that moment, waits for it, so that a warp never takes more than it needs: an arena that
+ * is large enough is so for every order of the lanes. A link that no slab was found for stays
+ * refused, so that all lanes count the same rows as lost.
+ *
+ * Who meets whom: the free list is any warp's; a link is for the lanes of its warp, which are not
+ * in step; rows belong to one lane alone.
+ */
+#ifndef REEL_DEVICE_SLAB_CUH
+#define REEL_DEVICE_SLAB_CUH
+
+#include <reel/arena.h>
+#include <reel/device-warp.cuh>
+
+/*
+ * The top of a tape is the number of the row that holds the newest word; row 0 of a slab holds its
+ * links. With this bit set there is no row: the rest counts the rows refused; none, on an empty
+ * tape.
+ */
+#define REEL_DEVICE_ADRIFT 0x80000000u
+/* Links to no slab, beside 0. */
+#define REEL_DEVICE_REFUSED 0xffffffffu
+#define REEL_DEVICE_BUSY 0xfffffffeu
+#define REEL_DEVICE_ZERO ((uint64_t)1 << 32) /* beside a top: the row is to be read as zero */
+
+REEL_DEVICE reel_arena_header *reel_device_header(unsigned char *base)
+{
+	return (reel_arena_header *)base;
+}
+
+REEL_DEVICE reel_arena_slab *reel_device_slab(unsigned char *base, uint32_t slab)
+{
+	const reel_arena_header *header = reel_device_header(base);
+
+	return (reel_arena_slab *)(base + ((uint64_t)slab << header->row_shift) * 32 *
+						 header->word_bytes);
+}
+
+REEL_DEVICE void reel_device_note(unsigned char *base, uint32_t fault)
+{
+	uint32_t *faults = &reel_device_header(base)->faults;
+
+	if (!(reel_device_load(faults) & fault))
+		atomicOr(faults, fault);
+}
+
+/* NULL if this warp, or tapes of such words, have no place in the arena. */
+REEL_DEVICE reel_arena_warp *reel_device_state(unsigned char *base, uint32_t word_bytes)
+{
+	reel_arena_header *header = reel_device_header(base);
+
+	if (header->word_bytes != word_bytes) {
+		reel_device_note(base, REEL_DEVICE_WORD);
+		return nullptr;
+	}
+	if (reel_device_warp() >= header->warps) {
+		reel_device_note(base, REEL_DEVICE_WARPS);
+		atomicMax(&header->warps_needed, reel_device_warps());
+		return nullptr;
+	}
+	return (reel_arena_warp *)(base + header->warps_offset) + reel_device_warp();
+}
+
+REEL_DEVICE reel_arena_saved *reel_device_saved(unsigned char *base, const reel_arena_warp *warp)
+{
+	reel_arena_header *header = reel_device_header(base);
+
+	return (reel_arena_saved *)(base + header->saved_offset) +
+	       (warp - (const reel_arena_warp *)(base + header->warps_offset));
+}
+
+/* ---- The free list ---- */
+
+/* 0 if there is none. The count in the upper half makes each state of the list another number. */
+REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
+{
+	reel_arena_header *header = reel_device_header(base);
+	uint32_t *links = (uint32_t *)(base + header->links_offset);
+	/* Acquire: pairs with the release in reel_device_give(), for the link. */
+	uint64_t seen = reel_device_acquire(&header->free);
+
+	while ((uint32_t)seen < header->end_slab) {
+		uint32_t slab = (uint32_t)seen;
+		/* Of another's slab if it was taken meanwhile; the swap fails then. */
+		uint32_t next = slab + 1 + reel_device_load(&links[slab]);
+		uint64_t old = reel_device_swap_if(&header->free, seen,
+						   ((seen >> 32) + 1) << 32 | next);
+
+		if (old == seen)
+			return slab;
+		seen = old;
+	}
+	return 0;
+}
+
+REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
+{
+	reel_arena_header *header = reel_device_header(base);
+	uint32_t *links = (uint32_t *)(base + header->links_offset);
+	uint64_t seen = reel_device_acquire(&header->free), old;
+
+	for (;;) {
+		reel_device_store(&links[slab], (uint32_t)seen - (slab + 1));
+		/* Release: pairs with the acquire in reel_device_take(). */
+		old = reel_device_swap_if(&header->free, seen, ((seen >> 32) + 1) << 32 | slab);
+		if (old == seen)
+			return;
+		seen = old;
+	}
+}
+
+/* ---- Up ---- */
+
+/*
+ * What is in the link afterwards: a slab, or REFUSED. The wait is for lanes of the same warp, which
+ * go on whatever this one does.
+ */
+REEL_DEVICE uint32_t reel_device_extend(unsigned char *base, reel_arena_warp *warp,
+					uint32_t *link, uint32_t below)
+{
+	uint32_t slab = reel_device_swap_if(link, (uint32_t)0, REEL_DEVICE_BUSY), height = 0;
+
+	while (slab == REEL_DEVICE_BUSY)
+		slab = reel_device_acquire(link);
+	if (slab)
+		return slab;
+	slab = reel_device_take(base);
+	if (slab) {
+		reel_arena_slab *header = reel_device_slab(base, slab);
+
+		if (below)
+			height = reel_device_slab(base, below)->height + 1;
+		header->below = below;
+		header->height = height;
+		reel_device_store(&header->above, 0);
+		atomicMax(&warp->peak, height + 1);
+	} else {
+		slab = REEL_DEVICE_REFUSED;
+	}
+	/* Release: pairs with the acquires of the link here and in reel_device_climb(). */
+	reel_device_release(link, slab);
+	return slab;
+}
+
+/* The same, once for all lanes that are here together. */
+REEL_DEVICE uint32_t reel_device_extend_together(unsigned char *base, reel_arena_warp *warp,
+						 uint32_t *link, uint32_t below)
+{
+	uint32_t together = __match_any_sync(__activemask(), (unsigned long long)(uintptr_t)link);
+	uint32_t slab = 0;
+
+	if (reel_device_is_first(together))
+		slab = reel_device_extend(base, warp, link, below);
+	/* For the others, to whom the slab's header is handed without a look at the link. */
+	__syncwarp(together);
+	return __shfl_sync(together, slab, reel_device_first_lane(together));
+}
+
+REEL_DEVICE bool reel_device_is_slab(uint32_t link)
+{
+	return link != 0 && link < REEL_DEVICE_BUSY;
+}
+
+/* The highest slab of the chain, 0 if there is none. */
+REEL_DEVICE uint32_t reel_device_highest(unsigned char *base, const reel_arena_warp *warp)
+{
+	uint32_t slab = 0, above = reel_device_acquire(&warp->bottom);
+
+	while (reel_device_is_slab(above)) {
+		slab = above;
+		above = reel_device_acquire(&reel_device_slab(base, slab)->above);
+	}
+	return slab;
+}
+
+/* One more row that was refused. */
+REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, uint32_t word_bytes)
+{
+	uint32_t mask = reel_device_header(base)->row_mask;
+	uint32_t count = top & REEL_DEVICE_ADRIFT ? top & ~REEL_DEVICE_ADRIFT : 0;
+	reel_arena_warp *warp;
+
+	if (count % mask == 0 && (warp = reel_device_state(base, word_bytes)) != nullptr) {
+		uint32_t slab = reel_device_highest(base, warp);
+		uint32_t slabs = slab ? reel_device_slab(base, slab)->height + 1 : 0;
+
+		reel_device_note(base, REEL_DEVICE_EXHAUSTED);
+		atomicMax(&warp->peak, slabs + count / mask + 1);
+	}
+	return REEL_DEVICE_ADRIFT | (count + 1 < REEL_DEVICE_ADRIFT ? count + 1 : count);
+}
+
+/*
+ * From the end of a slab, or from an empty tape: the top below the first row of the slab above, or
+ * the count of refused rows with one more in it.
+ */
+REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, uint32_t word_bytes)
+{
+	uint32_t shift = reel_device_header(base)->row_shift;
+	uint32_t slab = top & REEL_DEVICE_ADRIFT ? 0 : top >> shift, above;
+	reel_arena_warp *warp = reel_device_state(base, word_bytes);
+	uint32_t *link;
+
+	if (top > REEL_DEVICE_ADRIFT || !warp)
+		return reel_device_refuse(base, top, word_bytes);
+	link = slab ? &reel_device_slab(base, slab)->above : &warp->bottom;
+	/* Acquire: pairs with the release in reel_device_extend(). */
+	above = reel_device_acquire(link);
+	if (above == 0 || above == REEL_DEVICE_BUSY)
+		above = reel_device_extend_together(base, warp, link, slab);
+	if (above == REEL_DEVICE_REFUSED)
+		return reel_device_refuse(base, top, word_bytes);
+	return above << shift;
+}
+
+/* ---- Down ---- */
+
+/* From an empty slab, or adrift: the top at the row below, or ZERO and where to stay. */
+REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
+					      uint32_t word_bytes)
+{
+	const reel_arena_header *header = reel_device_header(base);
+	reel_arena_warp *warp;
+	uint32_t slab;
+
+	if (!(top & REEL_DEVICE_ADRIFT)) {
+		slab = reel_device_slab(base, top >> header->row_shift)->below;
+		if (slab)
+			return slab << header->row_shift | header->row_mask;
+	} else if (top > REEL_DEVICE_ADRIFT + 1) {
+		return REEL_DEVICE_ZERO | (top - 1);
+	} else if (top == REEL_DEVICE_ADRIFT + 1) {
+		warp = reel_device_state(base, word_bytes);
+		slab = warp ? reel_device_highest(base, warp) : 0;
+		return REEL_DEVICE_ZERO | (slab ? slab << header->row_shift | header->row_mask
+						: REEL_DEVICE_ADRIFT);
+	}
+	reel_device_note(base, REEL_DEVICE_UNDERFLOW);
+	return REEL_DEVICE_ZERO | top;
+}
+
+/* Reading upwards: the top below the first row of the slab above, or ADRIFT. */
+REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, uint32_t word_bytes)
+{
+	uint32_t shift = reel_device_header(base)->row_shift;
+	reel_arena_warp *warp = reel_device_state(base, word_bytes);
+	uint32_t above = 0;
+
+	if (!(top & REEL_DEVICE_ADRIFT))
+		above = reel_device_acquire(&reel_device_slab(base, top >> shift)->above);
+	else if (top == REEL_DEVICE_ADRIFT && warp)
+		above = reel_device_acquire(&warp->bottom);
+	return reel_device_is_slab(above) ? above << shift : REEL_DEVICE_ADRIFT + 1;
+}
+
+/* ---- Giving back ---- */
+
+/* The same place, in the slab below if there is nothing in this one. */
+REEL_DEVICE uint32_t reel_device_leave(unsigned char *base, uint32_t top)
+{
+	const reel_arena_header *header = reel_device_header(base);
+	uint32_t below;
+
+	if (top & (header->row_mask | REEL_DEVICE_ADRIFT))
+		return top;
+	below = reel_device_slab(base, top >> header->row_shift)->below;
+	return below ? below << header->row_shift | header->row_mask : REEL_DEVICE_ADRIFT;
+}
+
+/* How many slabs the lane needs; all if it has rows that were refused. */
+REEL_DEVICE uint32_t reel_device_height(unsigned char *base, uint32_t top)
+{
+	if (top & REEL_DEVICE_ADRIFT)
+		return top == REEL_DEVICE_ADRIFT ? 0 : ~0u;
+	return reel_device_slab(base, top >> reel_device_header(base)->row_shift)->height + 1;
+}
+
+REEL_DEVICE void reel_device_give_above(unsigned char *base, reel_arena_warp *warp, uint32_t kept)
+{
+	uint32_t *link = &warp->bottom;
+	uint32_t slab, above;
+
+	for (; kept > 0 && reel_device_is_slab(*link); kept--)
+		link = &reel_device_slab(base, *link)->above;
+	if (kept > 0)
+		return;
+	for (slab = *link; reel_device_is_slab(slab); slab = above) {
+		above = reel_device_slab(base, slab)->above;
+		reel_device_give(base, slab);
+	}
+	reel_device_store(link, 0);
+}
+
+/* Returns the top, which may have left a slab that was given back. */
+REEL_DEVICE_RARE uint32_t reel_device_trim(unsigned char *base, uint32_t top, uint32_t lanes,
+					   uint32_t word_bytes)
+{
+	reel_arena_warp *warp = reel_device_state(base, word_bytes);
+	uint32_t height, most = 0;
+
+	top = reel_device_leave(base, top);
+	height = reel_device_height(base, top);
+	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+		uint32_t other = __shfl_sync(lanes, height, reel_device_first_lane(rest));
+
+		most = other > most ? other : most;
+	}
+	__syncwarp(lanes);
+	if (warp && reel_device_is_first(lanes))
+		reel_device_give_above(base, warp, most);
+	__syncwarp(lanes);
+	return top;
+}
+
+#endif

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tape whose front rows are in shared memory: for warps whose lanes push and pop together.
+ *
+ *	__shared__ reel_device_stage<15> stages[WARPS];
+ *	reel_staged_tape<15> tape;
+ *
+ *	tape.open(arena, &stages[threadIdx.x / 32]);
+ *	... tape.push(x); ... x = tape.pop<double>(); ...
+ *	tape.close();
+ *
+ * The stage of a warp has two blocks of `Rows` rows. The newest rows are in one; when it is full it
+ * streams out to the arena and the other is filled. In the reverse sweep the block below is on its
+ * way in while the present one is popped. From compute capability 9.0 on, these are bulk copies,
+ * one instruction of one lane for a whole block, beside the computation; elsewhere each lane copies
+ * its own column. Rows is best a divisor of 255 (5, 15, 17, 51), the rows of a slab of 64 KiB with
+ * words of 8: no row of a slab is left out then. A stage takes 2 x Rows x 32 words.
+ *
+ * Together: all lanes of a warp (of those the block has) make the same pushes and pops, in the
+ * same branch. Lanes that are found apart where a block ends are a fault, REEL_DEVICE_APART; use
+ * reel_device_tape for them. close() or save() ends the tape, by all lanes, before the kernel does:
+ * shared memory must stay until the copies have ended.
+ *
+ * Otherwise as reel_device_tape: types, order, faults, exact need. No bits, no places. A sweep that
+ * goes to and fro across the end of a block copies a block each time.
+ */
+#ifndef REEL_DEVICE_STAGED_CUH
+#define REEL_DEVICE_STAGED_CUH
+
+#include <reel/device.cuh>
+
+template <unsigned Rows, unsigned Word = 8> struct reel_device_stage {
+	/* In __shared__ memory nothing is constructed. */
+	alignas(16) typename reel_device_word<Word>::type rows[2][Rows][32];
+	uint64_t arrived[2]; /* barriers of the blocks on their way in */
+};
+
+/* ---- Bulk copies ---- */
+
+#if defined(REEL_EMULATOR_BULK)
+#define REEL_DEVICE_BULK 1
+
+REEL_DEVICE void reel_bulk_open(uint64_t *barrier)
+{
+	emulator::bulk_open(barrier);
+}
+
+REEL_DEVICE void reel_bulk_fence()
+{
+}
+
+REEL_DEVICE void reel_bulk_put(void *target, const void *source, uint32_t bytes)
+{
+	emulator::bulk_put(target, source, bytes);
+}
+
+REEL_DEVICE void reel_bulk_wait_until_read()
+{
+	emulator::bulk_wait_until_read(1);
+}
+
+REEL_DEVICE void reel_bulk_wait_until_written()
+{
+	emulator::bulk_wait_until_written();
+}
+
+REEL_DEVICE void reel_bulk_get(void *target, const void *source, uint32_t bytes, uint64_t *barrier)
+{
+	emulator::bulk_get(target, source, bytes, barrier);
+}
+
+REEL_DEVICE bool reel_bulk_is_here(const uint64_t *barrier, uint32_t parity)
+{
+	return emulator::bulk_is_here(barrier, parity);
+}
+
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define REEL_DEVICE_BULK 1
+
+REEL_DEVICE uint32_t reel_bulk_shared(const void *address)
+{
+	return (uint32_t)__cvta_generic_to_shared(address);
+}
+
+/* A barrier that one arrival, and the bytes it announces, complete. */
+REEL_DEVICE void reel_bulk_open(uint64_t *barrier)
+{
+	asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
+		     :
+		     : "r"(reel_bulk_shared(barrier))
+		     : "memory");
+}
+
+/* Between this thread's loads and stores and the copies that it, or who it syncs with, starts. */
+REEL_DEVICE void reel_bulk_fence()
+{
+	asm volatile("fence.proxy.async;" : : : "memory");
+}
+
+/* A group of its own, of the thread that calls it. */
+REEL_DEVICE void reel_bulk_put(void *target, const void *source, uint32_t bytes)
+{
+	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\t"
+		     "cp.async.bulk.commit_group;"
+		     :
+		     : "l"(__cvta_generic_to_global(target)), "r"(reel_bulk_shared(source)),
+		       "r"(bytes)
+		     : "memory");
+}
+
+/* All groups of this thread but the newest. */
+REEL_DEVICE void reel_bulk_wait_until_read()
+{
+	asm volatile("cp.async.bulk.wait_group.read 1;" : : : "memory");
+}
+
+REEL_DEVICE void reel_bulk_wait_until_written()
+{
+	asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
+}
+
+REEL_DEVICE void reel_bulk_get(void *target, const void *source, uint32_t bytes, uint64_t *barrier)
+{
+	asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n\t"
+		     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
+		     "%2, [%3];"
+		     :
+		     : "r"(reel_bulk_shared(target)), "l"(__cvta_generic_to_global(source)),
+		       "r"(bytes), "r"(reel_bulk_shared(barrier))
+		     : "memory");
+}
+
+REEL_DEVICE bool reel_bulk_is_here(const uint64_t *barrier, uint32_t parity)
+{
+	uint32_t here;
+
+	asm volatile("{\n\t.reg .pred p;\n\t"
+		     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+		     "selp.u32 %0, 1, 0, p;\n\t}"
+		     : "=r"(here)
+		     : "r"(reel_bulk_shared(barrier)), "r"(parity)
+		     : "memory");
+	return here;
+}
+
+#endif
+
+/* ---- Moving blocks ---- */
+
+/* Of a lane; what is in the arena is a block's first row, at the start of the warp's column. */
+template <unsigned Rows, unsigned Word> struct reel_device_mover {
+	typedef typename reel_device_word<Word>::type word;
+	static constexpr uint32_t bytes = Rows * 32 * Word;
+
+	reel_device_stage<Rows, Word> *stage;
+	uint32_t lanes;   /* of the warp, that move blocks together */
+	uint32_t parity;  /* bit b: which phase of arrived[b] ends next */
+
+#ifdef REEL_DEVICE_BULK
+
+	REEL_DEVICE bool leads() const
+	{
+		return reel_device_is_first(lanes);
+	}
+
+	REEL_DEVICE void open()
+	{
+		parity = 0;
+		if (leads()) {
+			reel_bulk_open(&stage->arrived[0]);
+			reel_bulk_open(&stage->arrived[1]);
+			reel_bulk_fence();
+		}
+		__syncwarp(lanes);
+	}
+
+	/* Stream block b out. It may be read meanwhile. */
+	REEL_DEVICE void put(unsigned b, unsigned char *target) const
+	{
+		/* What each lane wrote is seen by the copy. */
+		reel_bulk_fence();
+		__syncwarp(lanes);
+		if (leads())
+			reel_bulk_put(target, stage->rows[b], bytes);
+	}
+
+	/* Before a block is written: of the copies out, all but the newest have read theirs. */
+	REEL_DEVICE void wait_until_read() const
+	{
+		if (leads())
+			reel_bulk_wait_until_read();
+		__syncwarp(lanes);
+	}
+
+	/* Until all that was streamed out is in the arena. */
+	REEL_DEVICE void wait_until_written() const
+	{
+		if (leads())
+			reel_bulk_wait_until_written();
+		__syncwarp(lanes);
+	}
+
+	/* Start to bring a block in. All lanes are done with what is in b. */
+	REEL_DEVICE void get(unsigned b, const unsigned char *source) const
+	{
+		wait_until_written();
+		if (leads()) {
+			reel_bulk_fence();
+			reel_bulk_get(stage->rows[b], source, bytes, &stage->arrived[b]);
+		}
+	}
+
+	REEL_DEVICE void wait_until_here(unsigned b)
+	{
+		while (!reel_bulk_is_here(&stage->arrived[b], parity >> b & 1))
+			;
+		parity ^= 1u << b;
+	}
+
+#else
+
+	REEL_DEVICE void open()
+	{
+		parity = 0;
+	}
+
+	REEL_DEVICE void put(unsigned b, unsigned char *target) const
+	{
+		for (unsigned row = 0; row < Rows; row++)
+			((word *)target)[row * 32 + reel_device_lane()] =
+				stage->rows[b][row][reel_device_lane()];
+	}
+
+	REEL_DEVICE void wait_until_read() const
+	{
+	}
+
+	REEL_DEVICE void wait_until_written() const
+	{
+	}
+
+	REEL_DEVICE void get(unsigned b, const unsigned char *source) const
+	{
+		for (unsigned row = 0; row < Rows; row++)
+			stage->rows[b][row][reel_device_lane()] =
+				((const word *)source)[row * 32 + reel_device_lane()];
+	}
+
+	REEL_DEVICE void wait_until_here(unsigned)
+	{
+	}
+
+#endif
+
+	REEL_DEVICE void clear(unsigned b) const
+	{
+		for (unsigned row = 0; row < Rows; row++)
+			stage->rows[b][row][reel_device_lane()] = word();
+	}
+};
+
+/* ---- Places of blocks ---- */
+
+/*
+ * A block's place is the row below its first; ADRIFT is below all blocks, and ADRIFT + n the place
+ * of the n-th that was refused.
+ */
+REEL_DEVICE_RARE uint32_t reel_staged_refuse(unsigned char *base, uint32_t refused, uint32_t blocks,
+					     uint32_t word_bytes)
+{
+	reel_arena_warp *warp = reel_device_state(base, word_bytes);
+
+	if (warp) {
+		uint32_t slab = reel_device_highest(base, warp);
+		uint32_t slabs = slab ? reel_device_slab(base, slab)->height + 1 : 0;
+
+		reel_device_note(base, REEL_DEVICE_EXHAUSTED);
+		atomicMax(&warp->peak, slabs + (refused - 1) / blocks + 1);
+	}
+	return REEL_DEVICE_ADRIFT + refused;
+}
+
+REEL_DEVICE_RARE uint32_t reel_staged_above(unsigned char *base, uint32_t place, uint32_t rows,
+					    uint32_t word_bytes)
+{
+	uint32_t mask = reel_device_header(base)->row_mask, top;
+
+	if (place > REEL_DEVICE_ADRIFT)
+		return reel_staged_refuse(base, place - REEL_DEVICE_ADRIFT + 1, mask / rows,
+					  word_bytes);
+	if (place < REEL_DEVICE_ADRIFT && (place & mask) + 2 * rows <= mask)
+		return place + rows;
+	top = place == REEL_DEVICE_ADRIFT ? place : place | mask;
+	top = reel_device_climb(base, top, word_bytes);
+	return top & REEL_DEVICE_ADRIFT ? REEL_DEVICE_ADRIFT + 1 : top;
+}
+
+REEL_DEVICE_RARE uint32_t reel_staged_below(unsigned char *base, uint32_t place, uint32_t rows,
+					    uint32_t word_bytes)
+{
+	const reel_arena_header *header = reel_device_header(base);
+	uint32_t last = (header->row_mask / rows - 1) * rows, slab;
+
+	if (place > REEL_DEVICE_ADRIFT + 1)
+		return place - 1;
+	if (place > REEL_DEVICE_ADRIFT) {
+		const reel_arena_warp *warp = reel_device_state(base, word_bytes);
+
+		slab = warp ? reel_device_highest(base, warp) : 0;
+	} else if (place & header->row_mask) {
+		return place - rows;
+	} else {
+		slab = reel_device_slab(base, place >> header->row_shift)->below;
+	}
+	return slab ? slab << header->row_shift | last : REEL_DEVICE_ADRIFT;
+}
+
+/* ---- The tape ---- */
+
+template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
+	typedef typename reel_device_word<Word>::type word;
+
+	REEL_DEVICE void open(const reel_device_arena &arena, reel_device_stage<Rows, Word> *stage)
+	{
+		uint32_t rest = reel_device_block_threads() - reel_device_thread() / 32 * 32;
+
+		base = arena.base;
+		mover.stage = stage;
+		mover.lanes = rest < 32 ? (1u << rest) - 1 : ~0u;
+		mover.open();
+		placed = REEL_DEVICE_ADRIFT;
+		count = 0;
+		front = 0;
+		on_its_way = false;
+	}
+
+	/* What this warp's lanes saved in an earlier kernel, with blocks of as many threads. */
+	REEL_DEVICE void resume(const reel_device_arena &arena,
+				reel_device_stage<Rows, Word> *stage)
+	{
+		reel_device_tape<Word> saved;
+
+		open(arena, stage);
+		saved.resume(arena);
+		placed = saved.top;
+		if (placed == REEL_DEVICE_ADRIFT)
+			return;
+		bring(0);
+		if (on_its_way)
+			mover.wait_until_here(0);
+		on_its_way = false;
+		count = (uint32_t)saved.bits;
+		placed = reel_staged_below(base, placed, Rows, Word);
+		bring(1);
+	}
+
+	/* Leave the tape in the arena for a later kernel, and end it. */
+	REEL_DEVICE void save()
+	{
+		reel_device_tape<Word> saved;
+
+		saved.base = base;
+		saved.top = placed;
+		saved.bits = Rows;
+		if (count > 0) {
+			saved.top = reel_staged_above(base, placed, Rows, Word);
+			saved.bits = (typename reel_device_word<Word>::bits)count;
+			if (!(saved.top & REEL_DEVICE_ADRIFT))
+				mover.put(front, address(saved.top));
+		}
+		saved.save();
+		close();
+	}
+
+	/* End the tape, by all lanes: its copies are waited for. */
+	REEL_DEVICE void close()
+	{
+		if (on_its_way)
+			mover.wait_until_here(front ^ 1);
+		on_its_way = false;
+		mover.wait_until_written();
+	}
+
+	template <class... T> REEL_DEVICE void push(const T &...x)
+	{
+		word words[reel_device_record<Word, T...>::rows];
+
+		reel_device_record<Word, T...>::pack(words, x...);
+		push_words(words);
+	}
+
+	template <class T> REEL_DEVICE T pop()
+	{
+		word words[reel_device_record<Word, T>::rows];
+		T value;
+
+		pop_words(words);
+		reel_device_record<Word, T>::unpack(words, value);
+		return value;
+	}
+
+	template <class First, class... Rest> REEL_DEVICE void pop(First &first, Rest &...rest)
+	{
+		word words[reel_device_record<Word, First, Rest...>::rows];
+
+		pop_words(words);
+		reel_device_record<Word, First, Rest...>::unpack(words, first, rest...);
+	}
+
+	REEL_DEVICE bool is_empty() const
+	{
+		return count == 0 && placed == REEL_DEVICE_ADRIFT;
+	}
+
+	/* ---- Within ---- */
+
+	unsigned char *base;
+	reel_device_mover<Rows, Word> mover;
+	uint32_t placed; /* of the block below the one in front, which is in the other buffer */
+	uint32_t count;  /* rows in the front block */
+	uint32_t front;
+	bool on_its_way; /* the other block, into its buffer */
+
+	REEL_DEVICE unsigned char *address(uint32_t place) const
+	{
+		return base + (uint64_t)(place + 1) * (32 * Word);
+	}
+
+	REEL_DEVICE word &at(uint32_t row)
+	{
+		return mover.stage->rows[front][row][reel_device_lane()];
+	}
+
+	template <unsigned N> REEL_DEVICE void push_words(const word (&words)[N])
+	{
+		/* A record larger than a block never fits. */
+		constexpr unsigned fit = N <= Rows ? N : 0;
+
+		if (fit && count + N <= Rows) {
+#pragma unroll
+			for (unsigned i = 0; i != fit; i++)
+				at(count + i) = words[i];
+			count += N;
+			return;
+		}
+#pragma unroll
+		for (unsigned i = 0; i < N; i++) {
+			if (count == Rows)
+				up();
+			at(count++) = words[i];
+		}
+	}
+
+	template <unsigned N> REEL_DEVICE void pop_words(word (&words)[N])
+	{
+		constexpr unsigned fit = N <= Rows ? N : 0;
+
+		if (fit && count >= N) {
+			count -= N;
+#pragma unroll
+			for (unsigned i = 0; i != fit; i++)
+				words[i] = at(count + i);
+			return;
+		}
+#pragma unroll
+		for (unsigned i = N; i-- > 0;) {
+			bool there = count > 0 || down();
+
+			words[i] = there ? at(--count) : word();
+		}
+	}
+
+	REEL_DEVICE void note_if_apart() const
+	{
+		if (__match_any_sync(mover.lanes, placed + 2 * count + front) != mover.lanes)
+			reel_device_note(base, REEL_DEVICE_APART);
+	}
+
+	/* The front block is full: out with it, and go on in the other. */
+	REEL_DEVICE void up()
+	{
+		note_if_apart();
+		placed = reel_staged_above(base, placed, Rows, Word);
+		if (!(placed & REEL_DEVICE_ADRIFT))
+			mover.put(front, address(placed));
+		front ^= 1;
+		if (on_its_way)
+			mover.wait_until_here(front);
+		on_its_way = false;
+		mover.wait_until_read();
+		count = 0;
+	}
+
+	/* The front block is empty: go on in the other, and fetch the one below it. */
+	REEL_DEVICE bool down()
+	{
+		note_if_apart();
+		if (placed == REEL_DEVICE_ADRIFT) {
+			reel_device_note(base, REEL_DEVICE_UNDERFLOW);
+			return false;
+		}
+		front ^= 1;
+		if (on_its_way)
+			mover.wait_until_here(front);
+		on_its_way = false;
+		count = Rows;
+		placed = reel_staged_below(base, placed, Rows, Word);
+		__syncwarp(mover.lanes);
+		bring(front ^ 1);
+		return true;
+	}
+
+	/* Start to bring the block at `placed` into buffer b; what was refused is zero. */
+	REEL_DEVICE void bring(unsigned b)
+	{
+		if (!(placed & REEL_DEVICE_ADRIFT)) {
+			mover.get(b, address(placed));
+			on_its_way = true;
+		} else if (placed > REEL_DEVICE_ADRIFT) {
+			mover.wait_until_written();
+			mover.clear(b);
+		}
+	}
+};
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What reel/device.cuh needs of the machine: where a thread is, and loads and stores that other
+ * lanes see in order. Under the emulator of gpu/emulator/ the same in C++.
+ */
+#ifndef REEL_DEVICE_WARP_CUH
+#define REEL_DEVICE_WARP_CUH
+
+#include <stdint.h>
+
+#if !defined(__CUDACC__) && !defined(REEL_EMULATOR)
+#error "reel/device.cuh is for nvcc; without it, include gpu/emulator/emulator.h first"
+#endif
+
+#define REEL_DEVICE __device__ __forceinline__
+/* Rare, and called with values only: what they got the address of would leave the registers. */
+#ifdef REEL_EMULATOR
+#define REEL_DEVICE_RARE static inline __attribute__((noinline))
+#else
+#define REEL_DEVICE_RARE static __device__ __noinline__
+#endif
+
+REEL_DEVICE uint32_t reel_device_thread()
+{
+	return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+REEL_DEVICE uint32_t reel_device_block_threads()
+{
+	return blockDim.x * blockDim.y * blockDim.z;
+}
+
+REEL_DEVICE uint32_t reel_device_lane()
+{
+	return reel_device_thread() % 32;
+}
+
+REEL_DEVICE uint32_t reel_device_block_warps()
+{
+	return (reel_device_block_threads() + 31) / 32;
+}
+
+/* Of the launch. */
+REEL_DEVICE uint32_t reel_device_warp()
+{
+	return (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) *
+		       reel_device_block_warps() +
+	       reel_device_thread() / 32;
+}
+
+REEL_DEVICE uint32_t reel_device_warps()
+{
+	return gridDim.x * gridDim.y * gridDim.z * reel_device_block_warps();
+}
+
+REEL_DEVICE int reel_device_first_lane(uint32_t lanes)
+{
+	return __ffs((int)lanes) - 1;
+}
+
+REEL_DEVICE bool reel_device_is_first(uint32_t lanes)
+{
+	return (int)reel_device_lane() == reel_device_first_lane(lanes);
+}
+
+#ifdef REEL_EMULATOR
+
+REEL_DEVICE uint32_t reel_device_load(const uint32_t *word)
+{
+	emulator::yield();
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+REEL_DEVICE uint32_t reel_device_acquire(const uint32_t *word)
+{
+	emulator::yield();
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+REEL_DEVICE uint64_t reel_device_acquire(const uint64_t *word)
+{
+	emulator::yield();
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+REEL_DEVICE void reel_device_store(uint32_t *word, uint32_t value)
+{
+	emulator::yield();
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+REEL_DEVICE void reel_device_release(uint32_t *word, uint32_t value)
+{
+	emulator::yield();
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* Returns what was there. */
+template <class T> REEL_DEVICE T reel_device_swap_if(T *word, T seen, T value)
+{
+	emulator::yield();
+	__atomic_compare_exchange_n(word, &seen, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	return seen;
+}
+
+#else
+
+REEL_DEVICE uint32_t reel_device_load(const uint32_t *word)
+{
+	uint32_t value;
+
+	asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+	return value;
+}
+
+REEL_DEVICE uint32_t reel_device_acquire(const uint32_t *word)
+{
+	uint32_t value;
+
+	asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+	return value;
+}
+
+REEL_DEVICE uint64_t reel_device_acquire(const uint64_t *word)
+{
+	uint64_t value;
+
+	asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+	return value;
+}
+
+REEL_DEVICE void reel_device_store(uint32_t *word, uint32_t value)
+{
+	asm volatile("st.relaxed.gpu.u32 [%0], %1;" : : "l"(word), "r"(value) : "memory");
+}
+
+REEL_DEVICE void reel_device_release(uint32_t *word, uint32_t value)
+{
+	asm volatile("st.release.gpu.u32 [%0], %1;" : : "l"(word), "r"(value) : "memory");
+}
+
+/* Returns what was there. */
+REEL_DEVICE uint32_t reel_device_swap_if(uint32_t *word, uint32_t seen, uint32_t value)
+{
+	uint32_t old;
+
+	asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
+		     : "=r"(old)
+		     : "l"(word), "r"(seen), "r"(value)
+		     : "memory");
+	return old;
+}
+
+REEL_DEVICE uint64_t reel_device_swap_if(uint64_t *word, uint64_t seen, uint64_t value)
+{
+	uint64_t old;
+
+	asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;"
+		     : "=l"(old)
+		     : "l"(word), "l"(seen), "l"(value)
+		     : "memory");
+	return old;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tape in CUDA kernels: what a thread pushes in the forward sweep it pops in the reverse one.
+ *
+ *	__global__ void gradient(reel_device_arena arena, const double *x, double *x_bar, int n)
+ *	{
+ *		reel_device_tape<> tape;
+ *
+ *		tape.open(arena);
+ *		for (int i = global thread; i < n; i += all threads) {
+ *			double y = x[i], y_bar = 1;
+ *			int steps = 0;
+ *
+ *			for (; y < 100; steps++) {
+ *				tape.push(y);
+ *				y = y * y + x[i];
+ *			}
+ *			for (; steps > 0; steps--) {
+ *				y = tape.pop<double>();
+ *				x_bar[i] += y_bar;
+ *				y_bar *= 2 * y;
+ *			}
+ *			x_bar[i] += y_bar;
+ *		}
+ *	}
+ *
+ * For nvcc, C++14 or later, compute capability 7.5 or later; for any C++ compiler behind
+ * gpu/emulator/emulator.h. The memory is that of a reel_arena, which the host holds (reel/arena.h).
+ *
+ * Order. Each lane (thread) has a tape of its own: last in, first out, over all kinds of values
+ * together; each pop names the types, or the number of bits, that its push had. Nothing else need
+ * mirror: lanes of a warp may branch, loop, return and call device functions as they like.
+ *
+ * Layout. A warp's tapes share rows of 32 words: lane l owns word l of each row, and has a top of
+ * its own. Lanes that push together and are equally high write one row, in one coalesced access of
+ * 128, 256 or 512 bytes (words of 4, 8 or 16). Lanes that differ in height are right, too, and pay:
+ * a push writes into as many rows as there are heights, in the worst case a sector of 32 bytes for
+ * each lane; the parts of a row meet again in the L2 cache if they are written soon after one
+ * another. A warp has as many slabs as its highest lane needs, so words of lower lanes are idle.
+ * Where a branch makes lanes differ for good, pushing in both arms is cheaper.
+ *
+ * A value takes whole words: with words of 8 bytes a float takes 8, a struct of 20 takes 24. Choose
+ * words of 4 for tapes of floats and indices, of 16 for wide records. Several values in one push
+ * cost one check.
+ *
+ * Faults. A push that finds no slab is counted and forgotten; a pop that mirrors it gives zeros. So
+ * does one that mirrors no push. The kernel goes on, all other tapes are whole, and the host reads
+ * from the arena what happened. A value at the very edge may come back in part, the rest zeros.
+ *
+ * Cost. A push or pop within a slab is inline: an address from the top, a test, a store or load for
+ * each word, a new top. State in registers: the top (1), the lane's column (2), and bits (2; 1 with
+ * words of 4) if they are used. One push in 255 crosses into another slab, which costs a call; if
+ * the warp has none above, one lane takes it for all that are there. No memory is allocated; a lane
+ * waits for another of its warp only, for the moment in which that one takes a slab.
+ *
+ * A warp has one tape in an arena in each launch. A kernel that needs two opens two arenas.
+ */
+#ifndef REEL_DEVICE_CUH
+#define REEL_DEVICE_CUH
+
+#include <string.h>
+#include <type_traits>
+
+#include <reel/device-slab.cuh>
+
+/* ---- Words and rows ---- */
+
+struct alignas(16) reel_device_wide {
+	uint64_t low, high;
+};
+
+template <unsigned Bytes> struct reel_device_word;
+template <> struct reel_device_word<4> {
+	typedef uint32_t type;
+	typedef uint32_t bits;
+};
+template <> struct reel_device_word<8> {
+	typedef uint64_t type;
+	typedef uint64_t bits;
+};
+template <> struct reel_device_word<16> {
+	typedef reel_device_wide type;
+	typedef uint64_t bits;
+};
+
+/* How many words the values take, and how they are laid in words and taken out. */
+template <unsigned Word, class... T> struct reel_device_record;
+
+template <unsigned Word> struct reel_device_record<Word> {
+	static constexpr unsigned rows = 0;
+
+	template <class W> static REEL_DEVICE void pack(W *)
+	{
+	}
+	template <class W> static REEL_DEVICE void unpack(const W *)
+	{
+	}
+};
+
+template <unsigned Word, class First, class... Rest>
+struct reel_device_record<Word, First, Rest...> {
+	static_assert(std::is_trivially_copyable<First>::value,
+		      "a tape holds trivially copyable types only");
+	static constexpr unsigned own_rows = (sizeof(First) + Word - 1) / Word;
+	static constexpr unsigned rows = own_rows + reel_device_record<Word, Rest...>::rows;
+
+	template <class W>
+	static REEL_DEVICE void pack(W *words, const First &first, const Rest &...rest)
+	{
+		words[own_rows - 1] = W();
+		memcpy(words, &first, sizeof first);
+		reel_device_record<Word, Rest...>::pack(words + own_rows, rest...);
+	}
+	template <class W>
+	static REEL_DEVICE void unpack(const W *words, First &first, Rest &...rest)
+	{
+		memcpy(&first, words, sizeof first);
+		reel_device_record<Word, Rest...>::unpack(words + own_rows, rest...);
+	}
+};
+
+/* ---- Bits ---- */
+
+/* A word of bits below a leading one; full when that is in the highest place. */
+template <class Bits> struct reel_device_bits {
+	static constexpr unsigned capacity = sizeof(Bits) * 8 - 1;
+	static constexpr Bits full = (Bits)1 << capacity;
+
+	static REEL_DEVICE unsigned unused(Bits bits)
+	{
+		return sizeof(Bits) == 8 ? (unsigned)__clzll((long long)bits)
+					 : (unsigned)__clz((int)bits);
+	}
+	static REEL_DEVICE Bits low(Bits bits, unsigned n)
+	{
+		return bits & (((Bits)1 << n) - 1);
+	}
+};
+
+/* ---- The tape ---- */
+
+/* Word: bytes of a lane in a row; 4, 8 or 16, and that of the arena. */
+template <unsigned Word = 8> struct reel_device_tape {
+	typedef typename reel_device_word<Word>::type word;
+	typedef typename reel_device_word<Word>::bits bit_word;
+	typedef reel_device_bits<bit_word> packing;
+
+	/* A place on a tape. */
+	struct place {
+		uint32_t top;
+		bit_word bits;
+	};
+
+	/* ---- Opening, and handing over to another kernel ---- */
+
+	/* An empty tape. What this lane had in the arena is overwritten by what it pushes. */
+	REEL_DEVICE void open(const reel_device_arena &arena)
+	{
+		base = arena.base;
+		row_mask = arena.row_mask;
+		column = arena.base + reel_device_lane() * Word;
+		top = REEL_DEVICE_ADRIFT;
+		bits = 1;
+	}
+
+	/*
+	 * Leave the tape in the arena for a later kernel with blocks of as many threads, in which
+	 * the lane of the same block and number resumes it. Each lane that shall be resumed calls
+	 * it, before it returns.
+	 */
+	REEL_DEVICE void save() const
+	{
+		const reel_arena_warp *warp = reel_device_state(base, Word);
+		reel_arena_saved *saved;
+
+		if (!warp)
+			return;
+		saved = reel_device_saved(base, warp);
+		saved->top[reel_device_lane()] = top;
+		saved->bits[reel_device_lane()] = bits;
+		reel_device_store(&reel_device_header(base)->saved_block,
+				  reel_device_block_threads());
+	}
+
+	/* What this lane saved in an earlier kernel; if none, an empty tape and a fault. */
+	REEL_DEVICE void resume(const reel_device_arena &arena)
+	{
+		const reel_arena_warp *warp = reel_device_state(arena.base, Word);
+		const reel_arena_saved *saved;
+
+		open(arena);
+		if (!warp)
+			return;
+		saved = reel_device_saved(base, warp);
+		if (reel_device_load(&reel_device_header(base)->saved_block) !=
+			    reel_device_block_threads() ||
+		    saved->top[reel_device_lane()] == 0)
+			return reel_device_note(base, REEL_DEVICE_RESUME);
+		top = saved->top[reel_device_lane()];
+		bits = (bit_word)saved->bits[reel_device_lane()];
+	}
+
+	/* ---- Values ---- */
+
+	/* Push values of any trivially copyable types, as one record. A lone bool is a bit. */
+	template <class... T> REEL_DEVICE void push(const T &...x)
+	{
+		word words[reel_device_record<Word, T...>::rows];
+
+		reel_device_record<Word, T...>::pack(words, x...);
+		push_words(words);
+	}
+	REEL_DEVICE void push(const bool &bit)
+	{
+		push_bit(bit);
+	}
+
+	/* Pop one value. */
+	template <class T> REEL_DEVICE T pop()
+	{
+		return pop_as(kind<T>());
+	}
+
+	/* Pop a record into its values, in the order that they were pushed in. */
+	template <class First, class... Rest> REEL_DEVICE void pop(First &first, Rest &...rest)
+	{
+		word words[reel_device_record<Word, First, Rest...>::rows];
+
+		pop_words(words);
+		reel_device_record<Word, First, Rest...>::unpack(words, first, rest...);
+	}
+	REEL_DEVICE void pop(bool &bit)
+	{
+		bit = pop_bit();
+	}
+
+	/* The value that is to be popped next. */
+	template <class T> REEL_DEVICE T look()
+	{
+		place here = mark();
+		T value = pop<T>();
+
+		rewind(here);
+		return value;
+	}
+
+	/* ---- Bits ---- */
+
+	/* Bits are packed, 63 (with words of 4 bytes, 31) in a row, in order with all values. */
+	REEL_DEVICE void push_bit(bool bit)
+	{
+		bits = (bit_word)(bits << 1 | (bit_word)bit);
+		if (bits & packing::full)
+			flush_bits();
+	}
+
+	REEL_DEVICE bool pop_bit()
+	{
+		bool bit;
+
+		if (bits == 1)
+			fetch_bits();
+		bit = bits & 1;
+		bits >>= 1;
+		return bit;
+	}
+
+	/* The low n bits of value, 1 <= n <= 31. */
+	REEL_DEVICE void push_bits(uint32_t value, unsigned n)
+	{
+		unsigned room = packing::unused(bits);
+
+		if (n > room) {
+			n -= room;
+			bits = (bit_word)(bits << room | packing::low(value >> n, room));
+			flush_bits();
+		}
+		bits = (bit_word)(bits << n | packing::low(value, n));
+		if (bits & packing::full)
+			flush_bits();
+	}
+
+	REEL_DEVICE uint32_t pop_bits(unsigned n)
+	{
+		unsigned there = packing::capacity - packing::unused(bits);
+		uint32_t value = 0, low = 0;
+
+		if (n > there) {
+			low = (uint32_t)packing::low(bits, there);
+			fetch_bits();
+			n -= there;
+		} else {
+			there = 0;
+		}
+		value = (uint32_t)packing::low(bits, n);
+		bits >>= n;
+		return value << there | low;
+	}
+
+	/* ---- Places ---- */
+
+	REEL_DEVICE place mark() const
+	{
+		return place{top, bits};
+	}
+
+	/*
+	 * Go to a place: down, to drop what was pushed since; or up again after pops, to reverse
+	 * the same stretch once more, if nothing was pushed meanwhile. Constant time.
+	 */
+	REEL_DEVICE void rewind(const place &there)
+	{
+		top = there.top;
+		bits = there.bits;
+	}
+
+	REEL_DEVICE bool is_empty() const
+	{
+		return bits == 1 && reel_device_leave(base, top) == REEL_DEVICE_ADRIFT;
+	}
+
+	/*
+	 * Give back all slabs above those that the warp's lanes need now. `lanes` are those that
+	 * call it, together; the tapes of all others must be empty, and not used meanwhile. Places
+	 * above the present tops end with it.
+	 */
+	REEL_DEVICE void trim(uint32_t lanes = ~0u)
+	{
+		top = reel_device_trim(base, top, lanes, Word);
+	}
+
+	/*
+	 * Reading in the order of the pushes, from a place: next<T>() as often as values were
+	 * pushed since. Bits cannot be read so: they lie above the values that follow them.
+	 */
+	struct reader {
+		unsigned char *base, *column;
+		uint32_t row_mask, top;
+
+		template <class T> REEL_DEVICE T next()
+		{
+			word words[reel_device_record<Word, T>::rows];
+			T value;
+
+			next(words);
+			reel_device_record<Word, T>::unpack(words, value);
+			return value;
+		}
+
+		template <unsigned Rows> REEL_DEVICE void next(word (&words)[Rows])
+		{
+#pragma unroll
+			for (unsigned i = 0; i < Rows; i++) {
+				if ((top & (row_mask | REEL_DEVICE_ADRIFT)) >= row_mask)
+					top = reel_device_ascend(base, top, Word);
+				words[i] = top & REEL_DEVICE_ADRIFT ? word() : *at(column, ++top);
+			}
+		}
+	};
+
+	REEL_DEVICE reader replay(const place &from) const
+	{
+		return reader{base, column, row_mask, from.top};
+	}
+
+	/* ---- Within ---- */
+
+	unsigned char *base, *column;
+	uint32_t row_mask, top;
+	bit_word bits;
+
+	template <class T> struct kind {
+	};
+
+	template <class T> REEL_DEVICE T pop_as(kind<T>)
+	{
+		word words[reel_device_record<Word, T>::rows];
+		T value;
+
+		pop_words(words);
+		reel_device_record<Word, T>::unpack(words, value);
+		return value;
+	}
+	REEL_DEVICE bool pop_as(kind<bool>)
+	{
+		return pop_bit();
+	}
+
+	static REEL_DEVICE word *at(unsigned char *column, uint32_t row)
+	{
+		return (word *)(column + (uint64_t)row * (32 * Word));
+	}
+
+	/* Above the mask, in whichever way, if there is no room for Rows more. */
+	template <unsigned Rows> REEL_DEVICE void push_words(const word (&words)[Rows])
+	{
+		if ((top & (row_mask | REEL_DEVICE_ADRIFT)) + Rows > row_mask)
+			return push_across(words);
+
+		word *first = at(column, top + 1);
+#pragma unroll
+		for (unsigned i = 0; i < Rows; i++)
+			first[i * 32] = words[i];
+		top += Rows;
+	}
+
+	template <unsigned Rows> REEL_DEVICE void push_across(const word (&words)[Rows])
+	{
+#pragma unroll
+		for (unsigned i = 0; i < Rows; i++) {
+			if ((top & (row_mask | REEL_DEVICE_ADRIFT)) >= row_mask)
+				top = reel_device_climb(base, top, Word);
+			if (!(top & REEL_DEVICE_ADRIFT))
+				*at(column, ++top) = words[i];
+		}
+	}
+
+	/* Negative if adrift. */
+	REEL_DEVICE int32_t row() const
+	{
+		return (int32_t)(top & (row_mask | REEL_DEVICE_ADRIFT));
+	}
+
+	template <unsigned Rows> REEL_DEVICE void pop_words(word (&words)[Rows])
+	{
+		if (row() < (int32_t)Rows)
+			return pop_across(words);
+		top -= Rows;
+
+		const word *first = at(column, top + 1);
+#pragma unroll
+		for (unsigned i = 0; i < Rows; i++)
+			words[i] = first[i * 32];
+	}
+
+	template <unsigned Rows> REEL_DEVICE void pop_across(word (&words)[Rows])
+	{
+#pragma unroll
+		for (unsigned i = Rows; i-- > 0;) {
+			bool refused = false;
+
+			if (row() <= 0) {
+				uint64_t below = reel_device_descend(base, top, Word);
+
+				top = (uint32_t)below;
+				refused = below & REEL_DEVICE_ZERO;
+			}
+			words[i] = refused ? word() : *at(column, top--);
+		}
+	}
+
+	REEL_DEVICE void flush_bits()
+	{
+		push(bits);
+		bits = 1;
+	}
+
+	/* A word that was refused is so many zeros. */
+	REEL_DEVICE void fetch_bits()
+	{
+		bits = pop<bit_word>();
+		if (bits == 0)
+			bits = packing::full;
+	}
+};
+
+#endif

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The kernels of the examples compile for a GPU, and no register is spilled. CUDA_ARCHITECTURES: for
+# which, as in "75 80 86 89 90 100 120".
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+[ -n "$NVCC" ] || skip_all 'there is no nvcc'
+[ "$TEST_BRIEF" != yes ] || skip_all 'the kernels are the same in every build'
+
+for architecture in ${CUDA_ARCHITECTURES:-90}; do
+	NVCC=$NVCC "$SOURCE_DIR/gpu/resources.sh" "$architecture" >table 2>messages
+	ok $? "compiled for sm_$architecture: without a spilled register"
+	sed 's/^/#   /' messages
+	known=$(sed -n '/^| [a-z_]/p' "$SOURCE_DIR/gpu/RESOURCES.md" | wc -l)
+	[ "$(grep -c '^| [a-z_]' table)" -eq "$known" ]
+	ok $? "compiled for sm_$architecture: the kernels that gpu/RESOURCES.md lists"
+done
+end
