@@ -1,30 +1,38 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # reel-stress for hours: every ten seconds another seed, and so another choice of all that it draws.
-usage='Usage: stress/soak.sh [--minutes N] [PROGRAM [OPTION]...]
+usage='Usage: stress/soak.sh [--minutes N] [--results FILE] [PROGRAM [OPTION]...]
 
 Run reel-stress with a new seed every ten seconds, for 60 minutes or as long as is said, and stop
 at the first failure, which says how to run it again. PROGRAM: build/main/stress/reel-stress, or
-the one of another build. OPTIONs are its own. $SOAK_SEED: the first seed, else of the clock.'
+the one of another build. OPTIONs are its own. $SOAK_SEED: the first seed, else of the clock.
+FILE: what it came to, for TESTING.md (tests/results/soak.txt).'
 
 refuse() {
 	echo "soak.sh: $1; see stress/soak.sh --help" >&2
 	exit 2
 }
 
-minutes=60
-case $1 in
---help)
-	echo "$usage"
-	exit
-	;;
---minutes)
-	[ "$2" -gt 0 ] 2>/dev/null || refuse '--minutes takes a number above 0'
-	minutes=$2
+minutes=60 results=
+while :; do
+	case $1 in
+	--help)
+		echo "$usage"
+		exit
+		;;
+	--minutes)
+		[ "$2" -gt 0 ] 2>/dev/null || refuse '--minutes takes a number above 0'
+		minutes=$2
+		;;
+	--results)
+		[ -n "$2" ] || refuse '--results takes a file'
+		results=$2
+		;;
+	-*) refuse "$1: no such option" ;;
+	*) break ;;
+	esac
 	shift 2
-	;;
--*) refuse "$1: no such option" ;;
-esac
+done
 program=${1:-$(dirname "$0")/../build/main/stress/reel-stress}
 [ $# -eq 0 ] || shift
 [ -x "$program" ] || refuse "$program is not there: build it first"
@@ -51,3 +59,5 @@ while [ "$(date +%s)" -lt "$end" ]; do
 	seed=$((seed + 1000003))
 done
 echo "# soak: $runs runs, $operations operations, $faults faults as told, no failure"
+[ -z "$results" ] || printf 'minutes %d\nruns %d\noperations %d\nfaults %d\nfailures 0\n' \
+	"$minutes" "$runs" "$operations" "$faults" >"$results"

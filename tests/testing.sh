@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The figures of TESTING.md, from the tree and from what each tool has written to tests/results/.
-usage='Usage: tests/testing.sh [--results DIRECTORY] [--counted BUILD] [--write]
+usage='Usage: tests/testing.sh [--results DIRECTORY] [--write]
 
-Print TESTING.md with its figures made anew; --write puts it in place. --counted has the checks counted
-that the last make check of a build made, and written to tests/results/check.txt. A line of the page that
-has a figure says where it is from, in a comment at its end:
+Print TESTING.md with its figures made anew; --write puts it in place. A line of the page that has a
+figure says where it is from, in a comment at its end:
 
 	<!-- NAME KEY -->     of KEY in tests/results/NAME.txt
 	<!-- count WHAT -->   of the tree: tests, test-lines, library-lines, ...
@@ -21,14 +20,14 @@ refuse() {
 }
 
 source=$(cd "$(dirname "$0")/.." && pwd) || exit
-results=$source/tests/results write= counted=
+results=$source/tests/results write=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--help) echo "$usage" && exit ;;
 	--write) write=yes ;;
-	--results | --counted)
+	--results)
 		[ $# -gt 1 ] || refuse "$1 takes an argument"
-		[ "$1" = --results ] && results=$2 || counted=$2
+		results=$2
 		shift
 		;;
 	*) refuse "$1: no such option" ;;
@@ -44,24 +43,10 @@ lines() {
 		-o -name '*.cpp' -o -name '*.pml' -o -name '*.awk' \) -exec cat {} + | wc -l
 }
 
-# As ./check counts.
-count_checks() {
-	find "$counted" -name '*.trs' -exec cat {} + | awk '
-		/^:test-result: (PASS|XFAIL)/ { passed++ }
-		/^:test-result: (FAIL|XPASS|ERROR)/ { failed++ }
-		/^:test-result: SKIP/ { skipped++ }
-		END { print "passed " passed + 0; print "failed " failed + 0; print "skipped " skipped + 0 }'
-}
-if [ -n "$counted" ]; then
-	[ -f "$counted/config.status" ] || refuse "$counted is no build"
-	counted=$(cd "$counted" && pwd)
-	count_checks >"$results/check.txt"
-fi
-
 # What the tree itself says.
 {
-	tests=$(lines tests stress $([ -d fuzz ] && echo fuzz))
-	library=$(lines include lib omp dropin)
+	tests=$(lines tests stress fuzz)
+	library=$(lines include lib omp dropin gpu/*.[ch])
 	echo "programs $(ls tests/t-*.c | wc -l)"
 	echo "scripts $(ls tests/t-*.sh | wc -l)"
 	echo "test-lines $tests"
