@@ -193,7 +193,8 @@ static reel_loop begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64
 {
 	bool in_region = reel_lane_region(lane) != NULL;
 	reel_loop loop = {.lane = lane, .low = low, .high = high, .kind = dealing.kind,
-			  .noted = dealing.noted, .lanes = in_region ? lane->count : 1};
+			  .noted = dealing.noted, .lanes = in_region ? lane->count : 1,
+			  .at = in_region ? lane->index : 0};
 
 	if (!in_region)
 		loop.kind = REEL_STATIC_LOOP;
@@ -210,7 +211,6 @@ reel_loop reel_loop_begin(reel_lane *lane, reel_dealing dealing, int64_t low, in
 	lane->ahead++;
 	loop.state = loop.kind == REEL_STATIC_LOOP ? COMPUTE : SHARE;
 	lane->shared += loop.state == SHARE;
-	loop.at = reel_lane_region(lane) ? lane->index : 0;
 	return loop;
 }
 
