@@ -23,8 +23,7 @@ struct header {
 _Static_assert(sizeof(struct header) == REEL_HEADER_BYTES, "a header fills the ticket's");
 
 struct checksum {
-	reel_store store;
-	reel_store *below;
+	struct reel_layer layer;
 };
 
 static struct header header_of(const reel_transfer *transfer)
@@ -54,15 +53,15 @@ static void checksum_put(reel_store *store, reel_transfer *transfer)
 	struct header header = header_of(transfer);
 
 	memcpy(transfer->header, &header, sizeof header);
-	reel_store_put(checksum->below, transfer);
+	reel_store_put(checksum->layer.below, transfer);
 }
 
 static void start_get(struct checksum *checksum, reel_transfer *transfer, reel_layer_finish *finish)
 {
 	/* Else a store that brings no header back would pass with one from before. */
 	memset(transfer->header, 0, sizeof transfer->header);
-	reel_transfer_enter(transfer, &checksum->store, finish, NULL);
-	reel_store_get(checksum->below, transfer);
+	reel_transfer_enter(transfer, &checksum->layer.store, finish, NULL);
+	reel_store_get(checksum->layer.below, transfer);
 }
 
 static int finish_second_get(reel_store *store, reel_transfer *transfer, void *own, int error)
@@ -90,17 +89,12 @@ static void checksum_get(reel_store *store, reel_transfer *transfer)
 
 static void checksum_drop(reel_store *store, struct reel_place place)
 {
-	reel_store_drop(((struct checksum *)store)->below, place);
-}
-
-static int checksum_sync(reel_store *store, int64_t timeout_ns)
-{
-	return reel_store_sync(((struct checksum *)store)->below, timeout_ns);
+	reel_store_drop(((struct checksum *)store)->layer.below, place);
 }
 
 static void checksum_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_get_capacity(((struct checksum *)store)->below, capacity);
+	reel_store_get_capacity(((struct checksum *)store)->layer.below, capacity);
 	capacity->verified = true;
 }
 
@@ -108,18 +102,8 @@ static void checksum_close(reel_store *store)
 {
 	struct checksum *checksum = (struct checksum *)store;
 
-	reel_store_close(checksum->below);
+	reel_store_close(checksum->layer.below);
 	free(checksum);
-}
-
-static int checksum_adopt(reel_store *store, void *memory, size_t bytes)
-{
-	return reel_store_adopt(((struct checksum *)store)->below, memory, bytes);
-}
-
-static void checksum_release(reel_store *store, void *memory, size_t bytes)
-{
-	reel_store_release(((struct checksum *)store)->below, memory, bytes);
 }
 
 static const struct reel_store_verbs verbs = {
@@ -127,11 +111,11 @@ static const struct reel_store_verbs verbs = {
 	.put = checksum_put,
 	.get = checksum_get,
 	.drop = checksum_drop,
-	.sync = checksum_sync,
+	.sync = reel_layer_sync,
 	.capacity = checksum_capacity,
 	.close = checksum_close,
-	.adopt = checksum_adopt,
-	.release = checksum_release,
+	.adopt = reel_layer_adopt,
+	.release = reel_layer_release,
 };
 
 /* A ticket has one header: above a store that is verified already, another layer adds nothing. */
@@ -148,9 +132,9 @@ int reel_store_checksum_open(reel_store **store, reel_store *below)
 	checksum = calloc(1, sizeof *checksum);
 	if (!checksum)
 		return reel_store_refuse(-ENOMEM, "no memory for a checksum layer");
-	checksum->store.verbs = &verbs;
-	checksum->below = below;
-	*store = &checksum->store;
+	checksum->layer.store.verbs = &verbs;
+	checksum->layer.below = below;
+	*store = &checksum->layer.store;
 	return 0;
 }
 

@@ -36,8 +36,7 @@ struct buffer {
 };
 
 struct codec {
-	reel_store store;
-	reel_store *below;
+	struct reel_layer layer;
 	struct reel_codec_options options;
 	size_t align;
 	char *memory;
@@ -100,7 +99,7 @@ static bool passes_through(const struct codec *codec, const reel_transfer *trans
 	if (transfer->bytes > codec->options.most_bytes)
 		return true;
 	for (unsigned i = 0; i < transfer->layers; i++)
-		if (transfer->layer[i].layer->verbs == codec->store.verbs)
+		if (transfer->layer[i].layer->verbs == codec->layer.store.verbs)
 			return true;
 	return false;
 }
@@ -143,8 +142,8 @@ static void put_packed(struct codec *codec, reel_transfer *transfer, struct buff
 	buffer->bytes = transfer->bytes;
 	transfer->data = buffer->packed;
 	transfer->bytes = packed_bytes;
-	reel_transfer_enter(transfer, &codec->store, finish_put, buffer);
-	reel_store_put(codec->below, transfer);
+	reel_transfer_enter(transfer, &codec->layer.store, finish_put, buffer);
+	reel_store_put(codec->layer.below, transfer);
 }
 
 static void codec_put(reel_store *store, reel_transfer *transfer)
@@ -159,7 +158,7 @@ static void codec_put(reel_store *store, reel_transfer *transfer)
 	}
 	if (buffer)
 		give(codec, buffer);
-	reel_store_put(codec->below, transfer);
+	reel_store_put(codec->layer.below, transfer);
 }
 
 static int unpack(struct codec *codec, reel_transfer *transfer, size_t packed_bytes)
@@ -197,24 +196,19 @@ static void codec_get(reel_store *store, reel_transfer *transfer)
 		reel_transfer_enter(transfer, store, finish_get, bytes);
 		transfer->bytes = (size_t)transfer->place.bytes;
 	}
-	reel_store_get(codec->below, transfer);
+	reel_store_get(codec->layer.below, transfer);
 }
 
 static void codec_drop(reel_store *store, struct reel_place place)
 {
-	reel_store_drop(((struct codec *)store)->below, place);
-}
-
-static int codec_sync(reel_store *store, int64_t timeout_ns)
-{
-	return reel_store_sync(((struct codec *)store)->below, timeout_ns);
+	reel_store_drop(((struct codec *)store)->layer.below, place);
 }
 
 static void codec_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	struct codec *codec = (struct codec *)store;
 
-	reel_store_get_capacity(codec->below, capacity);
+	reel_store_get_capacity(codec->layer.below, capacity);
 	if (!capacity->most_bytes || capacity->most_bytes > codec->options.most_bytes)
 		capacity->most_bytes = codec->options.most_bytes;
 }
@@ -232,18 +226,8 @@ static void codec_close(reel_store *store)
 {
 	struct codec *codec = (struct codec *)store;
 
-	reel_store_close(codec->below);
+	reel_store_close(codec->layer.below);
 	free_codec(codec);
-}
-
-static int codec_adopt(reel_store *store, void *memory, size_t bytes)
-{
-	return reel_store_adopt(((struct codec *)store)->below, memory, bytes);
-}
-
-static void codec_release(reel_store *store, void *memory, size_t bytes)
-{
-	reel_store_release(((struct codec *)store)->below, memory, bytes);
 }
 
 static const struct reel_store_verbs verbs = {
@@ -251,11 +235,11 @@ static const struct reel_store_verbs verbs = {
 	.put = codec_put,
 	.get = codec_get,
 	.drop = codec_drop,
-	.sync = codec_sync,
+	.sync = reel_layer_sync,
 	.capacity = codec_capacity,
 	.close = codec_close,
-	.adopt = codec_adopt,
-	.release = codec_release,
+	.adopt = reel_layer_adopt,
+	.release = reel_layer_release,
 };
 
 static int complete_options(struct reel_codec_options *options)
@@ -318,8 +302,8 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 	if (!codec)
 		return reel_store_refuse(-ENOMEM, "no memory for a codec");
 	reel_store_get_capacity(below, &capacity);
-	codec->store.verbs = &verbs;
-	codec->below = below;
+	codec->layer.store.verbs = &verbs;
+	codec->layer.below = below;
 	codec->align = capacity.align;
 	codec->options = complete;
 	pthread_mutex_init(&codec->lock, NULL);
@@ -329,7 +313,7 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 		return reel_store_refuse(-ENOMEM, "no memory for %u buffers of %zu bytes",
 					 complete.buffers, complete.most_bytes);
 	}
-	*store = &codec->store;
+	*store = &codec->layer.store;
 	return 0;
 }
 

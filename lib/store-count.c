@@ -7,8 +7,7 @@
 
 /* Counters are relaxed: they order nothing, and have no partner but their readers. */
 struct count {
-	reel_store store;
-	reel_store *below;
+	struct reel_layer layer;
 	_Atomic uint64_t puts, gets, drops;
 	_Atomic uint64_t put_bytes, got_bytes;
 	_Atomic uint64_t failed_puts, failed_gets;
@@ -54,7 +53,7 @@ static void count_put(reel_store *store, reel_transfer *transfer)
 
 	add(&count->puts, 1);
 	reel_transfer_enter(transfer, store, finish_put, NULL);
-	reel_store_put(count->below, transfer);
+	reel_store_put(count->layer.below, transfer);
 }
 
 static void count_get(reel_store *store, reel_transfer *transfer)
@@ -63,7 +62,7 @@ static void count_get(reel_store *store, reel_transfer *transfer)
 
 	add(&count->gets, 1);
 	reel_transfer_enter(transfer, store, finish_get, NULL);
-	reel_store_get(count->below, transfer);
+	reel_store_get(count->layer.below, transfer);
 }
 
 static void count_drop(reel_store *store, struct reel_place place)
@@ -71,35 +70,20 @@ static void count_drop(reel_store *store, struct reel_place place)
 	struct count *count = (struct count *)store;
 
 	add(&count->drops, 1);
-	reel_store_drop(count->below, place);
-}
-
-static int count_sync(reel_store *store, int64_t timeout_ns)
-{
-	return reel_store_sync(((struct count *)store)->below, timeout_ns);
+	reel_store_drop(count->layer.below, place);
 }
 
 static void count_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_get_capacity(((struct count *)store)->below, capacity);
+	reel_store_get_capacity(((struct count *)store)->layer.below, capacity);
 }
 
 static void count_close(reel_store *store)
 {
 	struct count *count = (struct count *)store;
 
-	reel_store_close(count->below);
+	reel_store_close(count->layer.below);
 	free(count);
-}
-
-static int count_adopt(reel_store *store, void *memory, size_t bytes)
-{
-	return reel_store_adopt(((struct count *)store)->below, memory, bytes);
-}
-
-static void count_release(reel_store *store, void *memory, size_t bytes)
-{
-	reel_store_release(((struct count *)store)->below, memory, bytes);
 }
 
 static const struct reel_store_verbs verbs = {
@@ -107,11 +91,11 @@ static const struct reel_store_verbs verbs = {
 	.put = count_put,
 	.get = count_get,
 	.drop = count_drop,
-	.sync = count_sync,
+	.sync = reel_layer_sync,
 	.capacity = count_capacity,
 	.close = count_close,
-	.adopt = count_adopt,
-	.release = count_release,
+	.adopt = reel_layer_adopt,
+	.release = reel_layer_release,
 };
 
 int reel_store_count_open(reel_store **store, reel_store *below)
@@ -120,9 +104,9 @@ int reel_store_count_open(reel_store **store, reel_store *below)
 
 	if (!count)
 		return reel_store_refuse(-ENOMEM, "no memory for a counting layer");
-	count->store.verbs = &verbs;
-	count->below = below;
-	*store = &count->store;
+	count->layer.store.verbs = &verbs;
+	count->layer.below = below;
+	*store = &count->layer.store;
 	return 0;
 }
 

@@ -10,8 +10,7 @@
 
 /* The lock is never held while a store is called or a transfer completes. */
 struct fault {
-	reel_store store;
-	reel_store *below;
+	struct reel_layer layer;
 	pthread_mutex_t lock;
 	uint64_t puts, gets;
 	bool vanished;
@@ -140,7 +139,7 @@ static void put_flipped(struct fault *fault, reel_transfer *transfer, uint64_t b
 	void *data = transfer->data;
 	void *copy;
 
-	reel_store_get_capacity(fault->below, &capacity);
+	reel_store_get_capacity(fault->layer.below, &capacity);
 	if (posix_memalign(&copy, capacity.align > sizeof copy ? capacity.align : sizeof copy,
 			   transfer->bytes)) {
 		reel_transfer_complete(transfer, -ENOMEM);
@@ -149,8 +148,8 @@ static void put_flipped(struct fault *fault, reel_transfer *transfer, uint64_t b
 	memcpy(copy, data, transfer->bytes);
 	flip(transfer->header, copy, transfer->bytes, bit);
 	transfer->data = copy;
-	reel_transfer_enter(transfer, &fault->store, finish_flipped_put, data);
-	reel_store_put(fault->below, transfer);
+	reel_transfer_enter(transfer, &fault->layer.store, finish_flipped_put, data);
+	reel_store_put(fault->layer.below, transfer);
 }
 
 static int finish_misplaced_get(reel_store *store, reel_transfer *transfer, void *own, int error)
@@ -177,8 +176,8 @@ static void get_misplaced(struct fault *fault, reel_transfer *transfer)
 	if (fault->has_first)
 		transfer->place = fault->first;
 	pthread_mutex_unlock(&fault->lock);
-	reel_transfer_enter(transfer, &fault->store, finish_misplaced_get, asked);
-	reel_store_get(fault->below, transfer);
+	reel_transfer_enter(transfer, &fault->layer.store, finish_misplaced_get, asked);
+	reel_store_get(fault->layer.below, transfer);
 }
 
 static void put_by_rule(struct fault *fault, reel_transfer *transfer,
@@ -195,12 +194,12 @@ static void put_by_rule(struct fault *fault, reel_transfer *transfer,
 		put_flipped(fault, transfer, rule->bit);
 		return;
 	case REEL_FAULT_LATE:
-		reel_transfer_enter(transfer, &fault->store, finish_late, NULL);
+		reel_transfer_enter(transfer, &fault->layer.store, finish_late, NULL);
 		break;
 	case REEL_FAULT_MISPLACE:
 		break;
 	}
-	reel_store_put(fault->below, transfer);
+	reel_store_put(fault->layer.below, transfer);
 }
 
 static void get_by_rule(struct fault *fault, reel_transfer *transfer,
@@ -217,13 +216,13 @@ static void get_by_rule(struct fault *fault, reel_transfer *transfer,
 		get_misplaced(fault, transfer);
 		return;
 	case REEL_FAULT_FLIP:
-		reel_transfer_enter(transfer, &fault->store, finish_flipped_get, (void *)rule);
+		reel_transfer_enter(transfer, &fault->layer.store, finish_flipped_get, (void *)rule);
 		break;
 	case REEL_FAULT_LATE:
-		reel_transfer_enter(transfer, &fault->store, finish_late, NULL);
+		reel_transfer_enter(transfer, &fault->layer.store, finish_late, NULL);
 		break;
 	}
-	reel_store_get(fault->below, transfer);
+	reel_store_get(fault->layer.below, transfer);
 }
 
 /* Those that were late come after the transfer that has brought them out: out of order. */
@@ -238,7 +237,7 @@ static void fault_put(reel_store *store, reel_transfer *transfer)
 	if (rule)
 		put_by_rule(fault, transfer, rule);
 	else
-		reel_store_put(fault->below, transfer);
+		reel_store_put(fault->layer.below, transfer);
 	complete_all(late);
 }
 
@@ -251,7 +250,7 @@ static void fault_get(reel_store *store, reel_transfer *transfer)
 	if (rule)
 		get_by_rule(fault, transfer, rule);
 	else
-		reel_store_get(fault->below, transfer);
+		reel_store_get(fault->layer.below, transfer);
 	complete_all(late);
 }
 
@@ -266,8 +265,8 @@ static void fault_drop(reel_store *store, struct reel_place place)
 	pthread_mutex_unlock(&fault->lock);
 	/* It may be what a get that was misplaced reads just now. */
 	if (is_first)
-		reel_store_sync(fault->below, -1);
-	reel_store_drop(fault->below, place);
+		reel_store_sync(fault->layer.below, -1);
+	reel_store_drop(fault->layer.below, place);
 }
 
 /* What was late may start anew when it completes. */
@@ -278,7 +277,7 @@ static int fault_sync(reel_store *store, int64_t timeout_ns)
 	int error;
 
 	do {
-		error = reel_store_sync(fault->below, timeout_ns);
+		error = reel_store_sync(fault->layer.below, timeout_ns);
 		late = take_late(fault);
 		complete_all(late);
 	} while (late && !error);
@@ -288,7 +287,7 @@ static int fault_sync(reel_store *store, int64_t timeout_ns)
 /* Whatever is verified below may be damaged here. */
 static void fault_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_get_capacity(((struct fault *)store)->below, capacity);
+	reel_store_get_capacity(((struct fault *)store)->layer.below, capacity);
 	capacity->verified = false;
 }
 
@@ -296,19 +295,9 @@ static void fault_close(reel_store *store)
 {
 	struct fault *fault = (struct fault *)store;
 
-	reel_store_close(fault->below);
+	reel_store_close(fault->layer.below);
 	pthread_mutex_destroy(&fault->lock);
 	free(fault);
-}
-
-static int fault_adopt(reel_store *store, void *memory, size_t bytes)
-{
-	return reel_store_adopt(((struct fault *)store)->below, memory, bytes);
-}
-
-static void fault_release(reel_store *store, void *memory, size_t bytes)
-{
-	reel_store_release(((struct fault *)store)->below, memory, bytes);
 }
 
 static const struct reel_store_verbs verbs = {
@@ -319,8 +308,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = fault_sync,
 	.capacity = fault_capacity,
 	.close = fault_close,
-	.adopt = fault_adopt,
-	.release = fault_release,
+	.adopt = reel_layer_adopt,
+	.release = reel_layer_release,
 };
 
 int reel_store_fault_open(reel_store **store, reel_store *below,
@@ -330,14 +319,14 @@ int reel_store_fault_open(reel_store **store, reel_store *below,
 
 	if (!fault)
 		return reel_store_refuse(-ENOMEM, "no memory for a layer of faults");
-	fault->store.verbs = &verbs;
-	fault->below = below;
+	fault->layer.store.verbs = &verbs;
+	fault->layer.below = below;
 	pthread_mutex_init(&fault->lock, NULL);
 	fault->count = count;
 	for (size_t i = 0; i < count; i++) {
 		fault->rule[i] = rules[i];
 		fault->misplaces |= rules[i].fault == REEL_FAULT_MISPLACE;
 	}
-	*store = &fault->store;
+	*store = &fault->layer.store;
 	return 0;
 }

@@ -91,3 +91,25 @@ int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer)
 {
 	return start_and_wait(store, transfer, store->verbs->get);
 }
+
+/* ---- Layers ---- */
+
+static reel_store *below(reel_store *store)
+{
+	return ((struct reel_layer *)store)->below;
+}
+
+int reel_layer_sync(reel_store *store, int64_t timeout_ns)
+{
+	return reel_store_sync(below(store), timeout_ns);
+}
+
+int reel_layer_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	return reel_store_adopt(below(store), memory, bytes);
+}
+
+void reel_layer_release(reel_store *store, void *memory, size_t bytes)
+{
+	reel_store_release(below(store), memory, bytes);
+}

@@ -22,6 +22,16 @@
 
 #define REEL_DEFAULT_SLOT_BYTES ((size_t)2 << 20)
 
+/* The beginning of a layer on one store, and verbs of such layers that change nothing. */
+struct reel_layer {
+	reel_store store;
+	reel_store *below;
+};
+
+int reel_layer_sync(reel_store *store, int64_t timeout_ns);
+int reel_layer_adopt(reel_store *store, void *memory, size_t bytes);
+void reel_layer_release(reel_store *store, void *memory, size_t bytes);
+
 /* Take a checksum layer off again: its store is the caller's as before. */
 void reel_store_checksum_leave(reel_store *store);
 
