@@ -45,7 +45,8 @@ TYPE *NAME(reel_adjoint_lane_span)(reel_adjoint *adjoint, unsigned lane, size_t 
 	if (!user)
 		return NULL;
 	touch(adjoint, user, first, n);
-	return (TYPE *)user->copy + first;
+	/* An array without elements has no copy. */
+	return user->copy ? (TYPE *)user->copy + first : NULL;
 }
 
 TYPE NAME(reel_adjoint_lane_take)(reel_adjoint *adjoint, unsigned lane, size_t i)
