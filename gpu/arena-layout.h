@@ -23,7 +23,7 @@ static inline bool arena_is_slab(uint32_t slab_bytes, uint32_t word_bytes)
 /* Of slabs that hold no rows, in an arena of so many in all. */
 static inline uint64_t arena_slabs_before(uint64_t slabs, uint32_t slab_bytes, uint32_t warps)
 {
-	uint64_t bytes = ARENA_HEADER_BYTES + 4 * slabs +
+	uint64_t bytes = ARENA_HEADER_BYTES + slabs * sizeof(struct reel_arena_slab) +
 			 warps * (sizeof(struct reel_arena_warp) + sizeof(struct reel_arena_saved));
 
 	return (bytes + slab_bytes - 1) / slab_bytes;
@@ -60,14 +60,20 @@ static inline bool arena_lay_out(struct reel_arena_header *header, uint64_t byte
 	header->warps = warps;
 	header->warps_offset = ARENA_HEADER_BYTES;
 	header->saved_offset = header->warps_offset + warps * sizeof(struct reel_arena_warp);
-	header->links_offset = header->saved_offset + warps * sizeof(struct reel_arena_saved);
+	header->slabs_offset = header->saved_offset + warps * sizeof(struct reel_arena_saved);
 	return true;
 }
 
-/* The bytes after the header that are zero in an empty arena: states and free list. */
+/* The bytes of the header and the tables behind it. */
+static inline uint64_t arena_tables(const struct reel_arena_header *header)
+{
+	return header->slabs_offset + header->end_slab * (uint64_t)sizeof(struct reel_arena_slab);
+}
+
+/* Those after the header, which are zero in an empty arena. */
 static inline uint64_t arena_zeros(const struct reel_arena_header *header)
 {
-	return header->links_offset + 4 * (uint64_t)header->end_slab - ARENA_HEADER_BYTES;
+	return arena_tables(header) - ARENA_HEADER_BYTES;
 }
 
 #endif

@@ -9,24 +9,10 @@
 #include <stdlib.h>
 
 #include "arena-layout.h"
-#include "driver.h"
+#include "arena-state.h"
+#include "drain.h"
 
 #define SLABS_FOR_A_WARP 8u
-
-struct reel_arena {
-	const struct reel_driver *driver;
-	reel_cu_device device;
-	reel_cu_context context;
-	reel_cu_stream stream; /* for what is not in the order of a caller's stream */
-	reel_cu_address base;
-	uint64_t bytes;
-	uint32_t slab_bytes;
-	uint32_t lanes;
-	struct reel_arena_header empty; /* what is at its start after a reset */
-	/* Where those of the device are copied to. */
-	struct reel_arena_header header;
-	struct reel_arena_warp *warps;
-};
 
 static _Thread_local char problem[256];
 
@@ -35,7 +21,7 @@ const char *reel_arena_problem(void)
 	return problem;
 }
 
-__attribute__((format(printf, 2, 3))) static int fail(int error, const char *format, ...)
+int reel_arena_fail(int error, const char *format, ...)
 {
 	va_list arguments;
 
@@ -45,21 +31,13 @@ __attribute__((format(printf, 2, 3))) static int fail(int error, const char *for
 	return error;
 }
 
-static int fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call)
+int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call)
 {
 	char words[REEL_DRIVER_WORDS];
 
-	return fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s", call,
-		    reel_driver_explain(driver, result, words));
+	return reel_arena_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s", call,
+			       reel_driver_explain(driver, result, words));
 }
-
-/* Return from the function with what a call of the driver returned, if that is an error. */
-#define TRY(driver, call, arguments)                                                               \
-	do {                                                                                       \
-		reel_cu_result outcome = (driver)->call arguments;                                 \
-		if (outcome)                                                                       \
-			return fail_with((driver), outcome, #call);                                \
-	} while (0)
 
 /* ---- The device ---- */
 
@@ -72,15 +50,16 @@ static int find_device(struct reel_arena *arena, int number)
 
 	arena->driver = reel_driver_get(&reason);
 	if (!arena->driver)
-		return fail(-ENODEV, "%s", reason);
+		return reel_arena_fail(-ENODEV, "%s", reason);
 	result = arena->driver->cuInit(0);
 	if (!result)
 		result = arena->driver->cuDeviceGetCount(&count);
 	if (result)
-		return fail(-ENODEV, "no GPU: %s",
-			    reel_driver_explain(arena->driver, result, words));
+		return reel_arena_fail(-ENODEV, "no GPU: %s",
+				       reel_driver_explain(arena->driver, result, words));
 	if (number < 0 || number >= count)
-		return fail(-ENODEV, "no GPU has the number %d: there are %d", number, count);
+		return reel_arena_fail(-ENODEV, "no GPU has the number %d: there are %d", number,
+				       count);
 	TRY(arena->driver, cuDeviceGet, (&arena->device, number));
 	return 0;
 }
@@ -97,19 +76,19 @@ static int count_lanes(struct reel_arena *arena)
 	return 0;
 }
 
-/* What the calls below do is done in the device's context; each is left by leave(). */
-static int enter(struct reel_arena *arena)
+int reel_arena_enter(struct reel_arena *arena)
 {
 	TRY(arena->driver, cuCtxPushCurrent, (arena->context));
 	return 0;
 }
 
-static int leave(struct reel_arena *arena, int error)
+int reel_arena_leave(struct reel_arena *arena, int error)
 {
 	reel_cu_context context;
 	reel_cu_result result = arena->driver->cuCtxPopCurrent(&context);
 
-	return error || !result ? error : fail_with(arena->driver, result, "cuCtxPopCurrent");
+	return error || !result ? error
+				: reel_arena_fail_with(arena->driver, result, "cuCtxPopCurrent");
 }
 
 /* ---- Memory ---- */
@@ -143,22 +122,24 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 	if (!arena_lay_out(&arena->empty, bytes, arena->slab_bytes, before.empty.word_bytes,
 			   warps)) {
 		*arena = before;
-		return fail(-EINVAL,
-			    "an arena of %llu bytes is too small for the state of %u warps and a "
-			    "slab of %u, or has more rows than can be numbered",
-			    (unsigned long long)bytes, (unsigned)warps, (unsigned)arena->slab_bytes);
+		return reel_arena_fail(
+			-EINVAL,
+			"an arena of %llu bytes is too small for the state of %u warps and a "
+			"slab of %u, or has more rows than can be numbered",
+			(unsigned long long)bytes, (unsigned)warps, (unsigned)arena->slab_bytes);
 	}
 	arena->warps = calloc(warps, sizeof *arena->warps);
 	if (!arena->warps) {
 		*arena = before;
-		return fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
+		return reel_arena_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
 	}
 	arena->bytes = bytes;
 	arena->base = 0;
 	error = arena->driver->cuMemAlloc(&arena->base, bytes);
 	if (error)
-		error = fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
-			     "the GPU gives no %llu bytes for an arena", (unsigned long long)bytes);
+		error = reel_arena_fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
+					"the GPU gives no %llu bytes for an arena",
+					(unsigned long long)bytes);
 	else
 		error = clear_and_wait(arena);
 	if (error) {
@@ -205,6 +186,7 @@ static void close_memory(struct reel_arena *arena)
 {
 	if (arena->stream)
 		arena->driver->cuStreamSynchronize(arena->stream);
+	reel_tables_close(arena);
 	if (arena->base)
 		arena->driver->cuMemFree(arena->base);
 	if (arena->stream)
@@ -216,12 +198,12 @@ static int open_context(struct reel_arena *arena, const struct reel_arena_option
 	int error;
 
 	TRY(arena->driver, cuDevicePrimaryCtxRetain, (&arena->context, arena->device));
-	error = enter(arena);
+	error = reel_arena_enter(arena);
 	if (!error) {
 		error = open_memory(arena, options);
 		if (error)
 			close_memory(arena);
-		error = leave(arena, error);
+		error = reel_arena_leave(arena, error);
 	}
 	if (error) {
 		free(arena->warps);
@@ -237,11 +219,12 @@ static int open_arena(struct reel_arena *arena, const struct reel_arena_options 
 	arena->slab_bytes = options->slab_bytes ? options->slab_bytes : ARENA_SLAB_BYTES;
 	arena->empty.word_bytes = options->word_bytes ? options->word_bytes : ARENA_WORD_BYTES;
 	if (!arena_is_slab(arena->slab_bytes, arena->empty.word_bytes))
-		return fail(-EINVAL,
-			    "no arena has slabs of %u bytes and words of %u: words are of 4, 8 or "
-			    "16, and a slab is a power of two of at least %u rows of 32 words",
-			    (unsigned)arena->slab_bytes, (unsigned)arena->empty.word_bytes,
-			    ARENA_LEAST_ROWS);
+		return reel_arena_fail(
+			-EINVAL,
+			"no arena has slabs of %u bytes and words of %u: words are of 4, 8 or "
+			"16, and a slab is a power of two of at least %u rows of 32 words",
+			(unsigned)arena->slab_bytes, (unsigned)arena->empty.word_bytes,
+			ARENA_LEAST_ROWS);
 	error = find_device(arena, options->device);
 	if (!error)
 		error = count_lanes(arena);
@@ -255,7 +238,7 @@ int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *
 
 	*arena = calloc(1, sizeof **arena);
 	if (!*arena)
-		return fail(-ENOMEM, "no host memory for an arena");
+		return reel_arena_fail(-ENOMEM, "no host memory for an arena");
 	error = open_arena(*arena, options ? options : &defaults);
 	if (error) {
 		free(*arena);
@@ -268,9 +251,10 @@ void reel_arena_close(struct reel_arena *arena)
 {
 	if (!arena)
 		return;
-	if (!enter(arena)) {
+	if (!reel_arena_enter(arena)) {
+		reel_drain_close(arena);
 		close_memory(arena);
-		leave(arena, 0);
+		reel_arena_leave(arena, 0);
 	}
 	arena->driver->cuDevicePrimaryCtxRelease(arena->device);
 	free(arena->warps);
@@ -290,11 +274,18 @@ uint32_t reel_arena_lanes(const struct reel_arena *arena)
 	return arena->lanes;
 }
 
+static int empty_it(struct reel_arena *arena, reel_cu_stream stream)
+{
+	int error = clear(arena, stream);
+
+	return error || !arena->drain ? error : reel_drain_reset(arena, stream);
+}
+
 int reel_arena_reset(struct reel_arena *arena, void *stream)
 {
-	int error = enter(arena);
+	int error = reel_arena_enter(arena);
 
-	return error ? error : leave(arena, clear(arena, (reel_cu_stream)stream));
+	return error ? error : reel_arena_leave(arena, empty_it(arena, (reel_cu_stream)stream));
 }
 
 static int start_to_fetch(struct reel_arena *arena, reel_cu_stream stream)
@@ -316,61 +307,102 @@ static int fetch(struct reel_arena *arena, reel_cu_stream stream)
 	int error = start_to_fetch(arena, stream);
 	reel_cu_result result = arena->driver->cuStreamSynchronize(arena->stream);
 
-	return error || !result ? error
-				: fail_with(arena->driver, result, "cuStreamSynchronize");
+	return error || !result
+		       ? error
+		       : reel_arena_fail_with(arena->driver, result, "cuStreamSynchronize");
 }
 
 int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_report *report)
 {
 	const struct reel_arena_header *empty = &arena->empty, *header = &arena->header;
-	int error = enter(arena);
+	int error = reel_arena_enter(arena);
 
 	if (!error)
-		error = leave(arena, fetch(arena, (reel_cu_stream)stream));
+		error = reel_arena_leave(arena, fetch(arena, (reel_cu_stream)stream));
 	if (error)
 		return error;
 	*report = (struct reel_arena_report){
 		.faults = header->faults,
 		.warps = empty->warps,
-		.warps_needed = header->warps_needed > empty->warps ? header->warps_needed
-								    : empty->warps,
+		.warps_needed =
+			header->warps_needed > empty->warps ? header->warps_needed : empty->warps,
 		.slabs = empty->end_slab - empty->first_slab,
 		.bytes = arena->bytes,
 	};
-	for (uint32_t n = 0; n < empty->warps; n++)
+	for (uint32_t n = 0; n < empty->warps; n++) {
 		report->slabs_needed += arena->warps[n].peak;
+		report->slabs_drained += arena->warps[n].drained;
+	}
 	report->bytes_needed =
 		arena_bytes(report->slabs_needed, arena->slab_bytes, report->warps_needed);
 	return 0;
 }
 
+/* A store's slabs are those of the memory that is left. */
+static int grow(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
+{
+	int error = take_memory(arena, bytes, warps);
+
+	return error || !arena->drain ? error : reel_drain_resize(arena);
+}
+
 int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *report)
 {
 	uint64_t bytes = report->bytes_needed > arena->bytes ? report->bytes_needed : arena->bytes;
-	int error = enter(arena);
+	int error = reel_arena_enter(arena);
 
-	return error ? error : leave(arena, take_memory(arena, bytes, report->warps_needed));
+	if (!error)
+		error = reel_arena_leave(arena, grow(arena, bytes, report->warps_needed));
+	arena->stats.grown += !error;
+	return error;
+}
+
+int reel_arena_refuse_faults(uint32_t faults)
+{
+	static const struct {
+		uint32_t fault;
+		const char *words;
+	} said[] = {
+		{REEL_DEVICE_EXHAUSTED, "a push found no free slab; "},
+		{REEL_DEVICE_UNDERFLOW, "a pop mirrors no push; "},
+		{REEL_DEVICE_WORD, "words have another size than the arena's; "},
+		{REEL_DEVICE_WARPS, "a launch had more warps than the arena; "},
+		{REEL_DEVICE_RESUME, "a tape was resumed that was not saved by such a block; "},
+		{REEL_DEVICE_APART, "lanes of a staged tape did not push or pop together; "},
+		{REEL_DEVICE_DRAINED, "a tape came to a slab that is in the store; "},
+	};
+	char words[sizeof problem] = "";
+
+	for (size_t n = 0; n < sizeof said / sizeof *said; n++)
+		if (faults & said[n].fault && strlen(words) + strlen(said[n].words) < sizeof words)
+			strcat(words, said[n].words);
+	return reel_arena_fail(-EPROTO, "a kernel's tapes have faults: %s", words);
 }
 
 int reel_arena_settle(struct reel_arena *arena, void *stream)
 {
-	const uint32_t curable = REEL_DEVICE_EXHAUSTED | REEL_DEVICE_WARPS;
+	const uint32_t curable = REEL_DEVICE_EXHAUSTED | REEL_DEVICE_WARPS | REEL_DEVICE_DRAINED;
 	struct reel_arena_report report;
 	int error = reel_arena_read(arena, stream, &report);
 
-	if (error || report.faults == 0)
+	if (error)
 		return error;
 	/* What is popped after a push that was refused may well look wrong. */
-	if (!(report.faults & curable) || report.faults & REEL_DEVICE_WORD)
-		return fail(-EPROTO, "a kernel's tapes have faults: %s%s%s%s",
-			    report.faults & REEL_DEVICE_UNDERFLOW ? "a pop mirrors no push; " : "",
-			    report.faults & REEL_DEVICE_WORD
-				    ? "words have another size than the arena's; " : "",
-			    report.faults & REEL_DEVICE_RESUME
-				    ? "a tape was resumed that was not saved by such a block; "
-				    : "",
-			    report.faults & REEL_DEVICE_APART
-				    ? "lanes of a staged tape did not push or pop together; " : "");
+	if (report.faults && (!(report.faults & curable) || report.faults & REEL_DEVICE_WORD))
+		return reel_arena_refuse_faults(report.faults);
+	if (arena->drain) {
+		error = reel_arena_enter(arena);
+		return error ? error : reel_arena_leave(arena, reel_drain_settle(arena, &report));
+	}
+	if (!report.faults)
+		return 0;
 	error = reel_arena_grow(arena, &report);
 	return error ? error : 1;
+}
+
+void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stats *stats)
+{
+	*stats = arena->stats;
+	stats->bytes = arena->bytes;
+	stats->slabs = arena->empty.end_slab - arena->empty.first_slab;
 }

@@ -9,7 +9,11 @@ reelinclude_HEADERS += \
 
 noinst_LTLIBRARIES += libreel-arena.la
 libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)
-libreel_arena_la_SOURCES = %D%/arena.c %D%/arena-layout.h
+libreel_arena_la_SOURCES = \
+	%D%/arena.c %D%/arena-layout.h %D%/arena-state.h \
+	%D%/tables.c %D%/tables.h \
+	%D%/drain.c %D%/drain.h \
+	%D%/crates.c %D%/crates.h
 
 emulator_headers = %D%/emulator/emulator.h %D%/arena-layout.h
 device_examples = \
@@ -18,6 +22,7 @@ device_examples = \
 	%D%/examples/example.h \
 	%D%/examples/axpy.h \
 	%D%/examples/checks.h \
+	%D%/examples/heap-store.h \
 	%D%/examples/matmul.h \
 	%D%/examples/montecarlo.h \
 	%D%/examples/nbody.h \
@@ -29,6 +34,7 @@ device_tests = \
 	tests/t-device-tape \
 	tests/t-device-faults \
 	tests/t-device-arena \
+	tests/t-device-drain \
 	tests/t-device-add \
 	tests/t-device-staged
 device_test_objects = $(device_tests:=.o)
@@ -39,7 +45,7 @@ EXTRA_DIST += \
 	%D%/emulator/emulator.cpp \
 	$(emulator_headers) \
 	$(device_examples) \
-	tests/device-support.h \
+	tests/device-support.h tests/fake-support.h \
 	$(device_tests:=.cpp)
 
 # Automake's rules are for C: these objects are made by rules of their own.
@@ -49,7 +55,7 @@ emulator_compile = $(EMULATOR_CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I
 if EMULATOR
 check_PROGRAMS += $(device_tests) tests/t-device-examples
 device_test_libraries = %D%/emulator/emulator.o libreel-arena.la libreel-fake-device.la \
-	libreel-cuda-core.la libreel-tap.la -lstdc++ -lm
+	libreel-cuda-core.la libreel.la libreel-tap.la -lstdc++ -lm
 
 %D%/emulator/emulator.o: %D%/emulator/emulator.cpp $(emulator_headers)
 	@$(MKDIR_P) $(@D)
@@ -58,9 +64,10 @@ tests/t-device-emulator.o: tests/t-device-emulator.cpp
 tests/t-device-tape.o: tests/t-device-tape.cpp
 tests/t-device-faults.o: tests/t-device-faults.cpp
 tests/t-device-arena.o: tests/t-device-arena.cpp
+tests/t-device-drain.o: tests/t-device-drain.cpp
 tests/t-device-add.o: tests/t-device-add.cpp
 tests/t-device-staged.o: tests/t-device-staged.cpp
-$(device_test_objects): tests/device-support.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
+$(device_test_objects): tests/device-support.h tests/fake-support.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(srcdir)/$(@:.o=.cpp)
 tests/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
@@ -75,6 +82,8 @@ tests_t_device_faults_SOURCES =
 tests_t_device_faults_LDADD = tests/t-device-faults.o $(device_test_libraries)
 tests_t_device_arena_SOURCES =
 tests_t_device_arena_LDADD = tests/t-device-arena.o $(device_test_libraries)
+tests_t_device_drain_SOURCES =
+tests_t_device_drain_LDADD = tests/t-device-drain.o $(device_test_libraries)
 tests_t_device_add_SOURCES =
 tests_t_device_add_LDADD = tests/t-device-add.o $(device_test_libraries)
 tests_t_device_staged_SOURCES =

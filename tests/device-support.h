@@ -70,11 +70,12 @@ struct host_arena {
 	/* Walks the free list. */
 	uint32_t free_slabs() const
 	{
-		const uint32_t *links = (const uint32_t *)(memory + header->links_offset);
+		const reel_arena_slab *slab_of =
+			(const reel_arena_slab *)(memory + header->slabs_offset);
 		uint32_t n = 0;
 
 		for (uint32_t slab = (uint32_t)header->free; slab < header->end_slab && n <= slabs();
-		     slab = slab + 1 + links[slab])
+		     slab = slab + 1 + slab_of[slab].next)
 			n++;
 		return n;
 	}

@@ -9,6 +9,7 @@
 #include <reel/device-staged.cuh>
 
 #include "example.h"
+#include "heap-store.h"
 
 namespace checks {
 
@@ -174,6 +175,33 @@ __global__ void staged_reverse(reel_device_arena arena, unsigned rows, unsigned 
 	tape.close();
 }
 
+/* Steps, each a launch that goes on where the one before ended. */
+__global__ void step_forward(reel_device_arena arena, unsigned step)
+{
+	reel_device_tape<> tape;
+
+	if (step == 0)
+		tape.open(arena);
+	else
+		tape.resume(arena);
+	for (unsigned i = 0; i < 18 + GLOBAL_THREAD % 5; i++)
+		tape.push(number(GLOBAL_THREAD, 100 * step + i));
+	tape.save();
+}
+
+__global__ void step_reverse(reel_device_arena arena, unsigned step, unsigned *wrong)
+{
+	reel_device_tape<> tape;
+
+	tape.resume(arena);
+	for (unsigned i = 18 + GLOBAL_THREAD % 5; i-- > 0;)
+		if (tape.pop<uint64_t>() != number(GLOBAL_THREAD, 100 * step + i))
+			atomicAdd(wrong, 1);
+	if (step == 0 && !tape.is_empty())
+		atomicAdd(wrong, 1);
+	tape.save();
+}
+
 inline unsigned warps(const shape &s)
 {
 	return s.blocks * ((s.threads + 31) / 32);
@@ -243,6 +271,30 @@ inline double in_shared_memory(const shape &s)
 		LAUNCH(staged_reverse, s.blocks, s.threads, arena, rows, wrong.data);
 	});
 	return wrong.host()[0];
+}
+
+/* Sixteen steps need 22 slabs a warp, and the arena has eight; the rest is in a store meanwhile. */
+inline double in_a_store(const shape &s)
+{
+	device::array<unsigned> wrong(1);
+	heap_store store;
+	unsigned sum = 0, steps = 16;
+	{
+		device::tapes tapes(warps(s), 4096, 4096 * (9 * warps(s) + 4));
+
+		if (reel_arena_attach(tapes.arena, &store.store))
+			device::stop("the arena takes no store", reel_arena_problem());
+		for (unsigned step = 0; step < steps; step++)
+			tapes.run([&](reel_device_arena arena) {
+				LAUNCH(step_forward, s.blocks, s.threads, arena, step);
+			});
+		for (unsigned step = steps; step-- > 0; sum += wrong.host()[0])
+			tapes.run([&](reel_device_arena arena) {
+				wrong.clear();
+				LAUNCH(step_reverse, s.blocks, s.threads, arena, step, wrong.data);
+			});
+	}
+	return store.puts > 0 && store.gets >= store.puts && store.held == 0 ? sum : 1000 + sum;
 }
 
 } // namespace checks

@@ -34,6 +34,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <reel/store.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -103,19 +105,25 @@ enum {
 	REEL_DEVICE_WORD = 4,
 	/* The launch had more warps than the arena. */
 	REEL_DEVICE_WARPS = 8,
-	/* A tape was resumed that was not saved, or in blocks of another size. */
+	/* A tape was resumed that was not saved, in blocks of another size, or as another kind. */
 	REEL_DEVICE_RESUME = 16,
 	/* Lanes of a staged tape did not push or pop together. */
-	REEL_DEVICE_APART = 32
+	REEL_DEVICE_APART = 32,
+	/* A tape came to a slab that is in the store. */
+	REEL_DEVICE_DRAINED = 64
 };
 
 struct reel_arena_report {
 	uint32_t faults;
 	uint32_t warps, warps_needed;
-	/* Slabs that all warps together wanted at most, those that they were refused included. */
+	/*
+	 * Slabs that all warps together wanted at most, those that they were refused and those in
+	 * the store included.
+	 */
 	uint64_t slabs, slabs_needed;
 	uint64_t bytes, bytes_needed;
-	uint64_t reserved[4];
+	uint64_t slabs_drained; /* in the store */
+	uint64_t reserved[3];
 };
 
 /*
@@ -139,15 +147,95 @@ int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *re
  * needed and empty it.
  *
  * Returns 0 if all went well, 1 if the arena grew and the launches must be repeated; -EPROTO for
- * any other fault, -ENOMEM if the GPU has not as much memory, -EIO if the driver fails.
+ * any other fault, -ENOMEM if the GPU has not as much memory, -EIO if the driver fails; with a
+ * store also what that said.
  */
 int reel_arena_settle(struct reel_arena *arena, void *stream);
+
+/* ---- More tape than the arena holds ---- */
+
+/*
+ * Have slabs that lie deep go to a store between launches, and come back (store.h):
+ *
+ *	reel_arena_attach(arena, store);
+ *	for (step = 0; step < steps; step++)
+ *		do
+ *			forward<<<...>>>(reel_arena_device(arena), step, ...);
+ *		while (reel_arena_settle(arena, stream) > 0);
+ *	for (step = steps; step-- > 0;)
+ *		do
+ *			reverse<<<...>>>(reel_arena_device(arena), step, ...);
+ *		while (reel_arena_settle(arena, stream) > 0);
+ *
+ * where each kernel resumes its tapes and saves them (the first one opens them). The arena stays
+ * as large as it is, which must be enough for what one launch pushes, or pops. It grows only
+ * while it is empty.
+ *
+ * reel_arena_settle() ends a step: the tapes as they are saved then are what counts. A launch that
+ * found no free slab (REEL_DEVICE_EXHAUSTED), or came to a slab that is in the store
+ * (REEL_DEVICE_DRAINED), is undone by it: it has slabs go, or come back, as many as the launch
+ * needed and some more, and returns 1: the launches since the last one that returned 0 are to be
+ * repeated, with the same arguments and data. Those that pop what an earlier step pushed, and then
+ * push, have overwritten it and cannot be repeated; nor can those that trim() after that. Have
+ * what they need there before: reel_arena_drain(), reel_arena_refill().
+ *
+ * Places (mark()) do not last from launch to launch: slabs come back as others.
+ *
+ * The arena owns the store from then on, and closes it. It must be at rest; what is on its tapes
+ * counts as settled. A copy of its tables takes device memory, 16 bytes a slab and 408 a warp, and
+ * 16 MiB or less are pinned on the host.
+ *
+ * Returns 0, or -EBUSY: it has a store; -EINVAL: the store takes no slab at once; -ENOMEM, -EIO.
+ * The store stays the caller's then.
+ */
+int reel_arena_attach(struct reel_arena *arena, reel_store *store);
+
+/*
+ * Between launches: have at least so many slabs free, so that the next launch need not be repeated.
+ * Those above the tops of tapes are free at once; others go to the store: the lowest first, from
+ * all warps so that they keep equally many. The highest of each warp stays. Waits for the stream.
+ * What the launches left counts as settled.
+ *
+ * Returns 0; -ENOMEM: not so many can be free, though all that can be are; what the store said,
+ * when it took none; -EPROTO: the last launch has faults, settle it; -EINVAL: no store; -EIO.
+ */
+int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs);
+
+/*
+ * Between launches: have each warp's `depth` highest slabs on the device, or all that it has. Waits
+ * for the stream, and counts as settled. Returns as reel_arena_drain(); -ENOMEM: there are not so
+ * many free slabs, none has come.
+ */
+int reel_arena_refill(struct reel_arena *arena, void *stream, uint32_t depth);
+
+struct reel_arena_stats {
+	uint64_t bytes, slabs;                  /* now */
+	uint64_t grown;                         /* how often */
+	uint64_t undone;                        /* launches that were to be repeated, by a store */
+	uint64_t drained_bytes, refilled_bytes; /* to the store and back */
+	uint64_t sent_bytes, fetched_bytes;     /* of lanes' tapes, see reel/lane.h */
+	uint64_t reserved[8];
+};
+
+/* Since the arena was opened. No call of the driver. */
+void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stats *stats);
 
 #ifdef __cplusplus
 }
 #endif
 
 /* ---- The memory of an arena, for reel/device.cuh ------------------------------ */
+
+/*
+ * The top of a tape is the number of the row that holds the newest word; row 0 of a slab has none.
+ * With ADRIFT set there is no row: the rest counts the rows refused; none, on an empty tape. With
+ * SUNK the top is so many rows below row 0 of the warp's bottom slab, in the store.
+ */
+#define REEL_DEVICE_ADRIFT 0x80000000u
+#define REEL_DEVICE_SUNK 0xc0000000u
+/* Links to no slab, beside 0. */
+#define REEL_DEVICE_REFUSED 0xffffffffu
+#define REEL_DEVICE_BUSY 0xfffffffeu
 
 /*
  * At the start of an arena. Slabs are numbered from the start, too, so that none has the number 0,
@@ -164,27 +252,33 @@ struct reel_arena_header {
 	uint32_t first_slab, end_slab;
 	uint32_t warps;
 	uint32_t unused;
-	/* A word for each slab: the next free one, less its own number + 1. */
-	uint64_t links_offset;
-	uint64_t warps_offset, saved_offset;
+	uint64_t warps_offset, saved_offset, slabs_offset;
 };
 
-/* A warp's slabs are a chain, shared by its lanes. All zero: none. */
+/*
+ * A warp's slabs are a chain, shared by its lanes. All zero: none. Its lowest ones may be in a
+ * store: `bottom` is the lowest of those that are not.
+ */
 struct reel_arena_warp {
 	uint32_t bottom;
-	uint32_t peak; /* most slabs that it wanted */
+	uint32_t peak;    /* most slabs that it wanted, those in the store included */
+	uint32_t drained; /* that are in the store */
+	uint32_t missed;  /* most of them, from the highest down, that it wanted */
 };
 
 /* Its lanes' tapes that were saved; a top of 0 was not. */
 struct reel_arena_saved {
 	uint32_t top[32];
 	uint64_t bits[32];
+	uint32_t rows; /* of a block, by tapes with stages; else 0 */
+	uint32_t unused;
 };
 
-/* In the first row of each slab. */
+/* Of each slab, by its number; slabs that hold these tables have one, too. */
 struct reel_arena_slab {
 	uint32_t below, above;
 	uint32_t height; /* slabs below it */
+	uint32_t next;   /* in the free list: the next one's number, less its own + 1 */
 };
 
 #endif

@@ -20,15 +20,6 @@
 #include <reel/arena.h>
 #include <reel/device-warp.cuh>
 
-/*
- * The top of a tape is the number of the row that holds the newest word; row 0 of a slab holds its
- * links. With this bit set there is no row: the rest counts the rows refused; none, on an empty
- * tape.
- */
-#define REEL_DEVICE_ADRIFT 0x80000000u
-/* Links to no slab, beside 0. */
-#define REEL_DEVICE_REFUSED 0xffffffffu
-#define REEL_DEVICE_BUSY 0xfffffffeu
 #define REEL_DEVICE_ZERO ((uint64_t)1 << 32) /* beside a top: the row is to be read as zero */
 
 REEL_DEVICE reel_arena_header *reel_device_header(unsigned char *base)
@@ -38,10 +29,7 @@ REEL_DEVICE reel_arena_header *reel_device_header(unsigned char *base)
 
 REEL_DEVICE reel_arena_slab *reel_device_slab(unsigned char *base, uint32_t slab)
 {
-	const reel_arena_header *header = reel_device_header(base);
-
-	return (reel_arena_slab *)(base + ((uint64_t)slab << header->row_shift) * 32 *
-						 header->word_bytes);
+	return (reel_arena_slab *)(base + reel_device_header(base)->slabs_offset) + slab;
 }
 
 REEL_DEVICE void reel_device_note(unsigned char *base, uint32_t fault)
@@ -83,14 +71,13 @@ REEL_DEVICE reel_arena_saved *reel_device_saved(unsigned char *base, const reel_
 REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
 {
 	reel_arena_header *header = reel_device_header(base);
-	uint32_t *links = (uint32_t *)(base + header->links_offset);
 	/* Acquire: pairs with the release in reel_device_give(), for the link. */
 	uint64_t seen = reel_device_acquire(&header->free);
 
 	while ((uint32_t)seen < header->end_slab) {
 		uint32_t slab = (uint32_t)seen;
 		/* Of another's slab if it was taken meanwhile; the swap fails then. */
-		uint32_t next = slab + 1 + reel_device_load(&links[slab]);
+		uint32_t next = slab + 1 + reel_device_load(&reel_device_slab(base, slab)->next);
 		uint64_t old = reel_device_swap_if(&header->free, seen,
 						   ((seen >> 32) + 1) << 32 | next);
 
@@ -104,17 +91,69 @@ REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
 REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
 {
 	reel_arena_header *header = reel_device_header(base);
-	uint32_t *links = (uint32_t *)(base + header->links_offset);
+	uint32_t *next = &reel_device_slab(base, slab)->next;
 	uint64_t seen = reel_device_acquire(&header->free), old;
 
 	for (;;) {
-		reel_device_store(&links[slab], (uint32_t)seen - (slab + 1));
+		reel_device_store(next, (uint32_t)seen - (slab + 1));
 		/* Release: pairs with the acquire in reel_device_take(). */
 		old = reel_device_swap_if(&header->free, seen, ((seen >> 32) + 1) << 32 | slab);
 		if (old == seen)
 			return;
 		seen = old;
 	}
+}
+
+/* ---- Slabs in a store ---- */
+
+/*
+ * A warp whose lowest slabs are in the store goes on above them. A lane that comes to them counts
+ * how far it is below the bottom, up and down, and what it wanted there: the host brings it back
+ * and has the launch repeated.
+ */
+
+REEL_DEVICE bool reel_device_is_sunk(uint32_t top)
+{
+	return top >= REEL_DEVICE_SUNK;
+}
+
+/* The rows of a warp that are in the store: how far below its bottom an empty tape is. */
+REEL_DEVICE uint32_t reel_device_drained(unsigned char *base, const reel_arena_warp *warp)
+{
+	return warp ? warp->drained * reel_device_header(base)->row_mask : 0;
+}
+
+/* The lane wants the row that is so far below the bottom. */
+REEL_DEVICE void reel_device_miss(unsigned char *base, reel_arena_warp *warp, uint32_t depth)
+{
+	uint32_t mask = reel_device_header(base)->row_mask;
+
+	reel_device_note(base, REEL_DEVICE_DRAINED);
+	atomicMax(&warp->missed, (depth + mask - 1) / mask);
+}
+
+/* A row higher: what is pushed there is lost. At the end, below the first row of the bottom. */
+REEL_DEVICE uint32_t reel_device_rise(unsigned char *base, reel_arena_warp *warp, uint32_t top)
+{
+	uint32_t depth = top - REEL_DEVICE_SUNK;
+
+	if (depth == 0)
+		return warp->bottom << reel_device_header(base)->row_shift;
+	reel_device_miss(base, warp, depth);
+	return top - 1;
+}
+
+/* A row lower, which is read as zero. */
+REEL_DEVICE uint64_t reel_device_sink(unsigned char *base, reel_arena_warp *warp, uint32_t top)
+{
+	uint32_t depth = top - REEL_DEVICE_SUNK;
+
+	if (depth >= reel_device_drained(base, warp)) {
+		reel_device_note(base, REEL_DEVICE_UNDERFLOW);
+		return REEL_DEVICE_ZERO | top;
+	}
+	reel_device_miss(base, warp, depth + 1);
+	return REEL_DEVICE_ZERO | (top + 1);
 }
 
 /* ---- Up ---- */
@@ -195,7 +234,7 @@ REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, 
 		reel_device_note(base, REEL_DEVICE_EXHAUSTED);
 		atomicMax(&warp->peak, slabs + count / mask + 1);
 	}
-	return REEL_DEVICE_ADRIFT | (count + 1 < REEL_DEVICE_ADRIFT ? count + 1 : count);
+	return REEL_DEVICE_ADRIFT + count + (REEL_DEVICE_ADRIFT + count + 1 < REEL_DEVICE_SUNK);
 }
 
 /*
@@ -207,8 +246,12 @@ REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, u
 	uint32_t shift = reel_device_header(base)->row_shift;
 	uint32_t slab = top & REEL_DEVICE_ADRIFT ? 0 : top >> shift, above;
 	reel_arena_warp *warp = reel_device_state(base, word_bytes);
+	uint32_t drained = reel_device_drained(base, warp);
 	uint32_t *link;
 
+	if (drained && (reel_device_is_sunk(top) || top == REEL_DEVICE_ADRIFT))
+		return reel_device_rise(base, warp, reel_device_is_sunk(top)
+							    ? top : REEL_DEVICE_SUNK + drained);
 	if (top > REEL_DEVICE_ADRIFT || !warp)
 		return reel_device_refuse(base, top, word_bytes);
 	link = slab ? &reel_device_slab(base, slab)->above : &warp->bottom;
@@ -228,17 +271,20 @@ REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
 					      uint32_t word_bytes)
 {
 	const reel_arena_header *header = reel_device_header(base);
-	reel_arena_warp *warp;
+	reel_arena_warp *warp = reel_device_state(base, word_bytes);
 	uint32_t slab;
 
 	if (!(top & REEL_DEVICE_ADRIFT)) {
 		slab = reel_device_slab(base, top >> header->row_shift)->below;
 		if (slab)
 			return slab << header->row_shift | header->row_mask;
+		if (reel_device_drained(base, warp))
+			return reel_device_sink(base, warp, REEL_DEVICE_SUNK);
+	} else if (reel_device_is_sunk(top)) {
+		return reel_device_sink(base, warp, top);
 	} else if (top > REEL_DEVICE_ADRIFT + 1) {
 		return REEL_DEVICE_ZERO | (top - 1);
 	} else if (top == REEL_DEVICE_ADRIFT + 1) {
-		warp = reel_device_state(base, word_bytes);
 		slab = warp ? reel_device_highest(base, warp) : 0;
 		return REEL_DEVICE_ZERO | (slab ? slab << header->row_shift | header->row_mask
 						: REEL_DEVICE_ADRIFT);
@@ -252,8 +298,11 @@ REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, 
 {
 	uint32_t shift = reel_device_header(base)->row_shift;
 	reel_arena_warp *warp = reel_device_state(base, word_bytes);
-	uint32_t above = 0;
+	uint32_t drained = reel_device_drained(base, warp), above = 0;
 
+	if (drained && (reel_device_is_sunk(top) || top == REEL_DEVICE_ADRIFT))
+		return reel_device_rise(base, warp, reel_device_is_sunk(top)
+							    ? top : REEL_DEVICE_SUNK + drained);
 	if (!(top & REEL_DEVICE_ADRIFT))
 		above = reel_device_acquire(&reel_device_slab(base, top >> shift)->above);
 	else if (top == REEL_DEVICE_ADRIFT && warp)
@@ -267,20 +316,31 @@ REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, 
 REEL_DEVICE uint32_t reel_device_leave(unsigned char *base, uint32_t top)
 {
 	const reel_arena_header *header = reel_device_header(base);
-	uint32_t below;
+	uint32_t below, drained;
 
-	if (top & (header->row_mask | REEL_DEVICE_ADRIFT))
+	if (!reel_device_is_sunk(top) && top & (header->row_mask | REEL_DEVICE_ADRIFT))
 		return top;
-	below = reel_device_slab(base, top >> header->row_shift)->below;
-	return below ? below << header->row_shift | header->row_mask : REEL_DEVICE_ADRIFT;
+	if (!(top & REEL_DEVICE_ADRIFT)) {
+		below = reel_device_slab(base, top >> header->row_shift)->below;
+		if (below)
+			return below << header->row_shift | header->row_mask;
+		top = REEL_DEVICE_SUNK;
+	}
+	drained = reel_device_drained(base, reel_device_state(base, header->word_bytes));
+	return top - REEL_DEVICE_SUNK < drained ? top : REEL_DEVICE_ADRIFT;
 }
 
-/* How many slabs the lane needs; all if it has rows that were refused. */
-REEL_DEVICE uint32_t reel_device_height(unsigned char *base, uint32_t top)
+/* How many slabs on the device the lane needs; all if it has rows that were refused. */
+REEL_DEVICE uint32_t reel_device_height(unsigned char *base, const reel_arena_warp *warp,
+					uint32_t top)
 {
+	/* Above those in the store there is one, always. */
+	uint32_t drained = warp ? warp->drained : 0, least = drained > 0;
+
 	if (top & REEL_DEVICE_ADRIFT)
-		return top == REEL_DEVICE_ADRIFT ? 0 : ~0u;
-	return reel_device_slab(base, top >> reel_device_header(base)->row_shift)->height + 1;
+		return reel_device_is_sunk(top) || top == REEL_DEVICE_ADRIFT ? least : ~0u;
+	return reel_device_slab(base, top >> reel_device_header(base)->row_shift)->height + 1 -
+	       drained;
 }
 
 REEL_DEVICE void reel_device_give_above(unsigned char *base, reel_arena_warp *warp, uint32_t kept)
@@ -307,7 +367,7 @@ REEL_DEVICE_RARE uint32_t reel_device_trim(unsigned char *base, uint32_t top, ui
 	uint32_t height, most = 0;
 
 	top = reel_device_leave(base, top);
-	height = reel_device_height(base, top);
+	height = reel_device_height(base, warp, top);
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
 		uint32_t other = __shfl_sync(lanes, height, reel_device_first_lane(rest));
 

@@ -263,7 +263,7 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 
 /*
  * A block's place is the row below its first; ADRIFT is below all blocks, and ADRIFT + n the place
- * of the n-th that was refused.
+ * of the n-th that was refused. SUNK + n is a place in the store, n rows below the bottom.
  */
 REEL_DEVICE_RARE uint32_t reel_staged_refuse(unsigned char *base, uint32_t refused, uint32_t blocks,
 					     uint32_t word_bytes)
@@ -280,11 +280,46 @@ REEL_DEVICE_RARE uint32_t reel_staged_refuse(unsigned char *base, uint32_t refus
 	return REEL_DEVICE_ADRIFT + refused;
 }
 
+/* Up among the slabs in the store; a block that goes there is lost. */
+REEL_DEVICE uint32_t reel_staged_rise(unsigned char *base, reel_arena_warp *warp, uint32_t place,
+				      uint32_t rows)
+{
+	const reel_arena_header *header = reel_device_header(base);
+	uint32_t drained = reel_device_drained(base, warp), row;
+
+	if (place == REEL_DEVICE_ADRIFT) {
+		place = REEL_DEVICE_SUNK + drained;
+	} else {
+		row = (drained - (place - REEL_DEVICE_SUNK)) % header->row_mask;
+		place -= row + 2 * rows <= header->row_mask ? rows : header->row_mask - row;
+	}
+	if (place == REEL_DEVICE_SUNK)
+		return warp->bottom << header->row_shift;
+	reel_device_miss(base, warp, place - REEL_DEVICE_SUNK);
+	return place;
+}
+
+REEL_DEVICE uint32_t reel_staged_sink(unsigned char *base, const reel_arena_warp *warp,
+				      uint32_t place, uint32_t rows)
+{
+	uint32_t mask = reel_device_header(base)->row_mask;
+	uint32_t height = reel_device_drained(base, warp) - (place - REEL_DEVICE_SUNK);
+
+	if (height == 0)
+		return REEL_DEVICE_ADRIFT;
+	/* Rows that no block fits into are at the end of each slab. */
+	return place + (height % mask ? rows : mask % rows + rows);
+}
+
 REEL_DEVICE_RARE uint32_t reel_staged_above(unsigned char *base, uint32_t place, uint32_t rows,
 					    uint32_t word_bytes)
 {
 	uint32_t mask = reel_device_header(base)->row_mask, top;
+	reel_arena_warp *warp = reel_device_state(base, word_bytes);
 
+	if (reel_device_drained(base, warp) &&
+	    (reel_device_is_sunk(place) || place == REEL_DEVICE_ADRIFT))
+		return reel_staged_rise(base, warp, place, rows);
 	if (place > REEL_DEVICE_ADRIFT)
 		return reel_staged_refuse(base, place - REEL_DEVICE_ADRIFT + 1, mask / rows,
 					  word_bytes);
@@ -300,17 +335,20 @@ REEL_DEVICE_RARE uint32_t reel_staged_below(unsigned char *base, uint32_t place,
 {
 	const reel_arena_header *header = reel_device_header(base);
 	uint32_t last = (header->row_mask / rows - 1) * rows, slab;
+	const reel_arena_warp *warp = reel_device_state(base, word_bytes);
 
+	if (reel_device_is_sunk(place))
+		return reel_staged_sink(base, warp, place, rows);
 	if (place > REEL_DEVICE_ADRIFT + 1)
 		return place - 1;
 	if (place > REEL_DEVICE_ADRIFT) {
-		const reel_arena_warp *warp = reel_device_state(base, word_bytes);
-
 		slab = warp ? reel_device_highest(base, warp) : 0;
 	} else if (place & header->row_mask) {
 		return place - rows;
 	} else {
 		slab = reel_device_slab(base, place >> header->row_shift)->below;
+		if (!slab && reel_device_drained(base, warp))
+			return reel_staged_sink(base, warp, REEL_DEVICE_SUNK, rows);
 	}
 	return slab ? slab << header->row_shift | last : REEL_DEVICE_ADRIFT;
 }
@@ -341,10 +379,11 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		reel_device_tape<Word> saved;
 
 		open(arena, stage);
-		saved.resume(arena);
+		saved.resume_as(arena, Rows);
 		placed = saved.top;
 		if (placed == REEL_DEVICE_ADRIFT)
 			return;
+		note_if_sunk();
 		bring(0);
 		if (on_its_way)
 			mover.wait_until_here(0);
@@ -368,7 +407,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 			if (!(saved.top & REEL_DEVICE_ADRIFT))
 				mover.put(front, address(saved.top));
 		}
-		saved.save();
+		saved.save_as(Rows);
 		close();
 	}
 
@@ -476,6 +515,14 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 			reel_device_note(base, REEL_DEVICE_APART);
 	}
 
+	/* The block at `placed` is wanted now, and not only fetched ahead. */
+	REEL_DEVICE void note_if_sunk() const
+	{
+		if (reel_device_is_sunk(placed))
+			reel_device_miss(base, reel_device_state(base, Word),
+					 placed - REEL_DEVICE_SUNK);
+	}
+
 	/* The front block is full: out with it, and go on in the other. */
 	REEL_DEVICE void up()
 	{
@@ -499,6 +546,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 			reel_device_note(base, REEL_DEVICE_UNDERFLOW);
 			return false;
 		}
+		note_if_sunk();
 		front ^= 1;
 		if (on_its_way)
 			mover.wait_until_here(front);
@@ -510,7 +558,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		return true;
 	}
 
-	/* Start to bring the block at `placed` into buffer b; what was refused is zero. */
+	/* Start to bring the block at `placed` into buffer b; refused, or away, it is zero. */
 	REEL_DEVICE void bring(unsigned b)
 	{
 		if (!(placed & REEL_DEVICE_ADRIFT)) {

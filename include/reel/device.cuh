@@ -170,34 +170,13 @@ template <unsigned Word = 8> struct reel_device_tape {
 	 */
 	REEL_DEVICE void save() const
 	{
-		const reel_arena_warp *warp = reel_device_state(base, Word);
-		reel_arena_saved *saved;
-
-		if (!warp)
-			return;
-		saved = reel_device_saved(base, warp);
-		saved->top[reel_device_lane()] = top;
-		saved->bits[reel_device_lane()] = bits;
-		reel_device_store(&reel_device_header(base)->saved_block,
-				  reel_device_block_threads());
+		save_as(0);
 	}
 
 	/* What this lane saved in an earlier kernel; if none, an empty tape and a fault. */
 	REEL_DEVICE void resume(const reel_device_arena &arena)
 	{
-		const reel_arena_warp *warp = reel_device_state(arena.base, Word);
-		const reel_arena_saved *saved;
-
-		open(arena);
-		if (!warp)
-			return;
-		saved = reel_device_saved(base, warp);
-		if (reel_device_load(&reel_device_header(base)->saved_block) !=
-			    reel_device_block_threads() ||
-		    saved->top[reel_device_lane()] == 0)
-			return reel_device_note(base, REEL_DEVICE_RESUME);
-		top = saved->top[reel_device_lane()];
-		bits = (bit_word)saved->bits[reel_device_lane()];
+		resume_as(arena, 0);
 	}
 
 	/* ---- Values ---- */
@@ -368,6 +347,40 @@ template <unsigned Word = 8> struct reel_device_tape {
 	unsigned char *base, *column;
 	uint32_t row_mask, top;
 	bit_word bits;
+
+	/* Rows: of a block, by tapes with stages. */
+	REEL_DEVICE void save_as(uint32_t rows) const
+	{
+		const reel_arena_warp *warp = reel_device_state(base, Word);
+		reel_arena_saved *saved;
+
+		if (!warp)
+			return;
+		saved = reel_device_saved(base, warp);
+		saved->top[reel_device_lane()] = top;
+		saved->bits[reel_device_lane()] = bits;
+		reel_device_store(&saved->rows, rows);
+		reel_device_store(&reel_device_header(base)->saved_block,
+				  reel_device_block_threads());
+	}
+
+	REEL_DEVICE void resume_as(const reel_device_arena &arena, uint32_t rows)
+	{
+		const reel_arena_warp *warp = reel_device_state(arena.base, Word);
+		const reel_arena_saved *saved;
+
+		open(arena);
+		if (!warp)
+			return;
+		saved = reel_device_saved(base, warp);
+		if (reel_device_load(&reel_device_header(base)->saved_block) !=
+			    reel_device_block_threads() ||
+		    reel_device_load(&saved->rows) != rows ||
+		    saved->top[reel_device_lane()] == 0)
+			return reel_device_note(base, REEL_DEVICE_RESUME);
+		top = saved->top[reel_device_lane()];
+		bits = (bit_word)saved->bits[reel_device_lane()];
+	}
 
 	template <class T> struct kind {
 	};

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena-layout.h"
+#include "arena-state.h"
+
+/* ---- Memory ---- */
+
+static void release(struct reel_arena *arena)
+{
+	struct reel_tables *tables = &arena->tables;
+
+	if (tables->memory)
+		arena->driver->cuMemFreeHost(tables->memory);
+	free(tables->rows);
+	free(tables->chain);
+	memset(tables, 0, sizeof *tables);
+}
+
+static int allocate(struct reel_arena *arena, uint64_t bytes)
+{
+	struct reel_tables *tables = &arena->tables;
+	const struct reel_arena_header *empty = &arena->empty;
+	void *memory = NULL;
+
+	TRY(arena->driver, cuMemHostAlloc, (&memory, bytes, REEL_CU_HOST_ALLOC_PORTABLE));
+	tables->memory = memory;
+	tables->bytes = bytes;
+	tables->header = memory;
+	tables->warp = (void *)(tables->memory + empty->warps_offset);
+	tables->saved = (void *)(tables->memory + empty->saved_offset);
+	tables->slab = (void *)(tables->memory + empty->slabs_offset);
+	tables->rows = malloc(empty->warps * 32 * sizeof *tables->rows);
+	tables->chain = malloc(empty->end_slab * sizeof *tables->chain);
+	if (!tables->rows || !tables->chain)
+		return reel_arena_fail(-ENOMEM, "no host memory for the tables of an arena");
+	return 0;
+}
+
+/*
+ * Those of an arena that has grown since are another size. A wait that failed may have left a copy
+ * of what is there now under way.
+ */
+static int prepare(struct reel_arena *arena)
+{
+	uint64_t bytes = arena_tables(&arena->empty);
+	int error;
+
+	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	if (arena->tables.memory && arena->tables.bytes == bytes)
+		return 0;
+	release(arena);
+	error = allocate(arena, bytes);
+	if (error)
+		release(arena);
+	return error;
+}
+
+void reel_tables_close(struct reel_arena *arena)
+{
+	release(arena);
+}
+
+/* ---- Slabs ---- */
+
+uint32_t reel_tables_take(struct reel_tables *tables)
+{
+	uint64_t *free_list = &tables->header->free;
+	uint32_t slab = (uint32_t)*free_list;
+
+	if (slab >= tables->header->end_slab)
+		return 0;
+	*free_list =
+		((*free_list >> 32) + 1) << 32 | (uint32_t)(slab + 1 + tables->slab[slab].next);
+	tables->free_slabs--;
+	return slab;
+}
+
+void reel_tables_give(struct reel_tables *tables, uint32_t slab)
+{
+	uint64_t *free_list = &tables->header->free;
+
+	tables->slab[slab].next = (uint32_t)*free_list - (slab + 1);
+	*free_list = ((*free_list >> 32) + 1) << 32 | slab;
+	tables->free_slabs++;
+}
+
+static uint32_t count_free(const struct reel_tables *tables)
+{
+	uint32_t slab = (uint32_t)tables->header->free, count = 0;
+
+	for (; slab < tables->header->end_slab; slab += 1 + tables->slab[slab].next)
+		count++;
+	return count;
+}
+
+static bool is_slab(uint32_t link)
+{
+	return link != 0 && link < REEL_DEVICE_BUSY;
+}
+
+uint32_t reel_tables_walk(struct reel_tables *tables, uint32_t warp)
+{
+	uint32_t count = 0;
+
+	for (uint32_t slab = tables->warp[warp].bottom; is_slab(slab);
+	     slab = tables->slab[slab].above)
+		tables->chain[count++] = slab;
+	return count;
+}
+
+uint64_t reel_tables_height(const struct reel_tables *tables, uint64_t rows)
+{
+	return rows / tables->header->row_mask;
+}
+
+/* Above slabs in the store one stays, for the lanes that come up from there. */
+static uint64_t slabs_wanted(const struct reel_tables *tables, uint32_t warp)
+{
+	uint64_t drained = tables->warp[warp].drained, wanted = drained > 0;
+
+	for (const uint64_t *rows = tables->rows + 32 * warp, *end = rows + 32; rows < end;
+	     rows++) {
+		uint64_t height = reel_tables_height(tables, *rows);
+
+		if (*rows < REEL_TABLES_EMPTY && height + 1 > drained + wanted)
+			wanted = height + 1 - drained;
+	}
+	return wanted;
+}
+
+uint32_t reel_tables_trim(struct reel_tables *tables, uint32_t warp)
+{
+	uint64_t wanted = slabs_wanted(tables, warp);
+	uint32_t there = reel_tables_walk(tables, warp);
+
+	if (there <= wanted)
+		return there;
+	for (uint32_t n = there; n > wanted; n--)
+		reel_tables_give(tables, tables->chain[n - 1]);
+	if (wanted)
+		tables->slab[tables->chain[wanted - 1]].above = 0;
+	else
+		tables->warp[warp].bottom = 0;
+	return (uint32_t)wanted;
+}
+
+void reel_tables_drop_bottom(struct reel_tables *tables, uint32_t warp)
+{
+	struct reel_arena_warp *state = &tables->warp[warp];
+	uint32_t slab = state->bottom;
+
+	state->bottom = tables->slab[slab].above;
+	state->drained++;
+	tables->slab[state->bottom].below = 0;
+	reel_tables_give(tables, slab);
+}
+
+void reel_tables_put_bottom(struct reel_tables *tables, uint32_t warp, uint32_t slab)
+{
+	struct reel_arena_warp *state = &tables->warp[warp];
+
+	state->drained--;
+	tables->slab[slab].below = 0;
+	tables->slab[slab].above = state->bottom;
+	tables->slab[slab].height = state->drained;
+	tables->slab[state->bottom].below = slab;
+	state->bottom = slab;
+}
+
+/* ---- Lanes ---- */
+
+static uint64_t rows_below(const struct reel_tables *tables, const struct reel_arena_warp *warp,
+			   uint32_t top)
+{
+	uint64_t mask = tables->header->row_mask;
+
+	if (top == 0)
+		return REEL_TABLES_UNSAVED;
+	if (top >= REEL_DEVICE_SUNK)
+		return warp->drained * mask - (top - REEL_DEVICE_SUNK);
+	if (top & REEL_DEVICE_ADRIFT)
+		return REEL_TABLES_EMPTY;
+	return tables->slab[top >> tables->header->row_shift].height * mask + (top & mask);
+}
+
+/* The row below the first of a slab is the last one of that beneath, if there is none such. */
+static uint32_t top_at(const struct reel_tables *tables, uint32_t drained, uint32_t slabs,
+		       uint64_t rows)
+{
+	uint64_t mask = tables->header->row_mask, height = rows / mask, row = rows % mask;
+
+	if (rows == REEL_TABLES_UNSAVED)
+		return 0;
+	if (rows == REEL_TABLES_EMPTY)
+		return REEL_DEVICE_ADRIFT;
+	if (height < drained)
+		return REEL_DEVICE_SUNK + (uint32_t)(drained * mask - rows);
+	if (height - drained == slabs) {
+		height--;
+		row = mask;
+	}
+	return tables->chain[height - drained] << tables->header->row_shift | (uint32_t)row;
+}
+
+static void measure(struct reel_tables *tables)
+{
+	for (uint32_t n = 0; n < tables->header->warps * 32; n++)
+		tables->rows[n] = rows_below(tables, &tables->warp[n / 32],
+					     tables->saved[n / 32].top[n % 32]);
+}
+
+static void place(struct reel_tables *tables)
+{
+	for (uint32_t n = 0; n < tables->header->warps; n++) {
+		uint32_t slabs = reel_tables_walk(tables, n);
+
+		for (unsigned lane = 0; lane < 32; lane++)
+			tables->saved[n].top[lane] = top_at(tables, tables->warp[n].drained, slabs,
+							    tables->rows[32 * n + lane]);
+	}
+}
+
+/* ---- To and fro ---- */
+
+int reel_tables_load(struct reel_arena *arena, void *stream)
+{
+	struct reel_tables *tables = &arena->tables;
+	int error = prepare(arena);
+
+	if (error)
+		return error;
+	TRY(arena->driver, cuStreamSynchronize, (stream));
+	TRY(arena->driver, cuMemcpyDtoHAsync,
+	    (tables->memory, arena->base, tables->bytes, arena->stream));
+	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	if (tables->header->faults)
+		return reel_arena_refuse_faults(tables->header->faults);
+	tables->free_slabs = count_free(tables);
+	measure(tables);
+	return 0;
+}
+
+int reel_tables_clear(struct reel_arena *arena)
+{
+	struct reel_tables *tables = &arena->tables;
+	int error = prepare(arena);
+
+	if (error)
+		return error;
+	memset(tables->memory, 0, tables->bytes);
+	*tables->header = arena->empty;
+	tables->free_slabs = count_free(tables);
+	measure(tables);
+	return 0;
+}
+
+int reel_tables_store(struct reel_arena *arena)
+{
+	struct reel_tables *tables = &arena->tables;
+
+	place(tables);
+	TRY(arena->driver, cuMemcpyHtoDAsync,
+	    (arena->base, tables->memory, tables->bytes, arena->stream));
+	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	return 0;
+}

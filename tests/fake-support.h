@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* A program on the fake device: its stream, in whose order emulated kernels run. */
+#ifndef TESTS_FAKE_SUPPORT_H
+#define TESTS_FAKE_SUPPORT_H
+
+extern "C" {
+#include "fake-device.h"
+}
+
+struct fake_program {
+	const reel_driver *driver;
+	reel_cu_context context = nullptr;
+	reel_cu_stream stream = nullptr;
+
+	explicit fake_program(uint64_t seed)
+	{
+		fake_options options = {};
+
+		options.seed = seed;
+		options.delay_us = 20;
+		driver = fake_device_open(&options);
+		reel_driver_replace(driver);
+		driver->cuDevicePrimaryCtxRetain(&context, 0);
+		driver->cuCtxPushCurrent(context);
+		driver->cuStreamCreate(&stream, REEL_CU_STREAM_NON_BLOCKING);
+		driver->cuCtxPopCurrent(nullptr);
+	}
+	fake_program(const fake_program &) = delete;
+	fake_program &operator=(const fake_program &) = delete;
+
+	/* `argument` is used until the stream has been waited for. */
+	void launch(reel_cu_host_function kernel, void *argument)
+	{
+		driver->cuCtxPushCurrent(context);
+		driver->cuLaunchHostFunc(stream, kernel, argument);
+		driver->cuCtxPopCurrent(nullptr);
+	}
+
+	/* One of these calls may fail, once. */
+	void wait()
+	{
+		for (bool done = false; !done;) {
+			if (driver->cuCtxPushCurrent(context))
+				continue;
+			done = !driver->cuStreamSynchronize(stream);
+			driver->cuCtxPopCurrent(nullptr);
+		}
+	}
+
+	/* How many objects are left, and copies were used too early or too late. */
+	unsigned end()
+	{
+		unsigned wrong, left;
+
+		wait();
+		driver->cuCtxPushCurrent(context);
+		driver->cuStreamDestroy(stream);
+		driver->cuCtxPopCurrent(nullptr);
+		driver->cuDevicePrimaryCtxRelease(0);
+		wrong = fake_device_wrongs();
+		if (wrong)
+			tap_note("%s", fake_device_wrong());
+		left = fake_device_close();
+		reel_driver_replace(nullptr);
+		return wrong + left;
+	}
+};
+
+#endif
