@@ -1,6 +1,7 @@
 # The tape for kernels: headers, the host's side of its memory, and the emulator that runs kernels here.
 reelinclude_HEADERS += \
 	include/reel/arena.h \
+	include/reel/lane.h \
 	include/reel/device.cuh \
 	include/reel/device-add.cuh \
 	include/reel/device-slab.cuh \
@@ -35,6 +36,7 @@ device_tests = \
 	tests/t-device-faults \
 	tests/t-device-arena \
 	tests/t-device-drain \
+	tests/t-device-lanes \
 	tests/t-device-add \
 	tests/t-device-staged
 device_test_objects = $(device_tests:=.o)
@@ -65,6 +67,7 @@ tests/t-device-tape.o: tests/t-device-tape.cpp
 tests/t-device-faults.o: tests/t-device-faults.cpp
 tests/t-device-arena.o: tests/t-device-arena.cpp
 tests/t-device-drain.o: tests/t-device-drain.cpp
+tests/t-device-lanes.o: tests/t-device-lanes.cpp
 tests/t-device-add.o: tests/t-device-add.cpp
 tests/t-device-staged.o: tests/t-device-staged.cpp
 $(device_test_objects): tests/device-support.h tests/fake-support.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
@@ -84,6 +87,8 @@ tests_t_device_arena_SOURCES =
 tests_t_device_arena_LDADD = tests/t-device-arena.o $(device_test_libraries)
 tests_t_device_drain_SOURCES =
 tests_t_device_drain_LDADD = tests/t-device-drain.o $(device_test_libraries)
+tests_t_device_lanes_SOURCES =
+tests_t_device_lanes_LDADD = tests/t-device-lanes.o $(device_test_libraries)
 tests_t_device_add_SOURCES =
 tests_t_device_add_LDADD = tests/t-device-add.o $(device_test_libraries)
 tests_t_device_staged_SOURCES =

@@ -5,6 +5,7 @@ libreel_cuda_core_la_SOURCES = \
 	%D%/store.c %D%/gpu-store.h \
 	%D%/link.c %D%/link.h \
 	%D%/pinned.c %D%/pinned.h \
+	%D%/lanes.c \
 	%D%/context.c %D%/context.h \
 	%D%/driver.c %D%/driver.h %D%/driver-types.h
 # Of lib/, what libreel keeps to itself.

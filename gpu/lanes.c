@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/* Lanes' tapes between an arena and the host; reel/lane.h is the manual. */
+#include "config.h"
+
+#include <reel/lane.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arena-layout.h"
+#include "arena-state.h"
+#include "drain.h"
+
+/* Of pinned memory for slabs on their way, if one is not larger. */
+#define FRAME_BYTES ((uint32_t)2 << 20)
+
+/* A transfer: the lanes, where their threads are, and a frame for slabs of one warp. */
+struct passage {
+	struct reel_arena *arena;
+	struct reel_lane *lanes;
+	uint32_t count;
+	uint32_t block_threads;
+	uint32_t warps; /* that have such a thread */
+	unsigned char *frame;
+	uint32_t frame_slabs;
+	uint64_t words; /* that have crossed */
+};
+
+/* ---- Where the threads are ---- */
+
+static uint32_t block_warps(const struct passage *passage)
+{
+	return (passage->block_threads + 31) / 32;
+}
+
+static uint32_t count_warps(const struct passage *passage)
+{
+	uint32_t blocks = passage->count / passage->block_threads;
+	uint32_t rest = passage->count % passage->block_threads;
+
+	return blocks * block_warps(passage) + (rest + 31) / 32;
+}
+
+/* NULL: there is no such thread, or the caller has no lane for it. */
+static struct reel_lane *lane_at(const struct passage *passage, uint32_t warp, uint32_t lane)
+{
+	uint32_t block = warp / block_warps(passage);
+	uint32_t thread = warp % block_warps(passage) * 32 + lane;
+	uint32_t number = block * passage->block_threads + thread;
+
+	return thread < passage->block_threads && number < passage->count ? &passage->lanes[number]
+									  : NULL;
+}
+
+/* ---- Columns of a slab ---- */
+
+static unsigned char *word_at(const struct passage *passage, uint32_t slab, uint32_t row,
+			      uint32_t lane)
+{
+	uint64_t rows = ((uint64_t)slab << passage->arena->empty.row_shift) + row;
+
+	return passage->frame + (rows * 32 + lane) * passage->arena->empty.word_bytes;
+}
+
+static void push_column(const struct passage *passage, struct reel_lane *to, uint32_t slab,
+			uint32_t lane, uint32_t rows)
+{
+	for (uint32_t row = 1; row <= rows; row++)
+		reel_lane_push(to, word_at(passage, slab, row, lane), to->word_bytes);
+}
+
+static void pop_column(const struct passage *passage, struct reel_lane *from, uint32_t slab,
+		       uint32_t lane, uint32_t rows)
+{
+	for (uint32_t row = rows; row > 0; row--)
+		reel_lane_pop(from, word_at(passage, slab, row, lane), from->word_bytes);
+}
+
+/* Blocks of a tape with stages leave rows at the end of a slab out. */
+static uint32_t rows_used(const struct reel_tables *tables, uint32_t warp)
+{
+	uint32_t mask = tables->header->row_mask, block = tables->saved[warp].rows;
+
+	return block ? mask / block * block : mask;
+}
+
+static uint64_t words_of(const struct reel_tables *tables, uint32_t warp, uint32_t lane)
+{
+	uint64_t rows = tables->rows[32 * warp + lane], mask = tables->header->row_mask;
+
+	if (rows >= REEL_TABLES_EMPTY)
+		return 0;
+	if (!tables->saved[warp].rows)
+		return rows;
+	return rows / mask * rows_used(tables, warp) + rows % mask + tables->saved[warp].bits[lane];
+}
+
+/* Of those on a lane's tape, the words in a slab with so many slabs below it. */
+static uint32_t words_in(uint64_t words, uint32_t height, uint32_t rows)
+{
+	uint64_t below = (uint64_t)height * rows;
+
+	if (words <= below)
+		return 0;
+	return words - below < rows ? (uint32_t)(words - below) : rows;
+}
+
+/* ---- From the device ---- */
+
+static uint64_t bits_of(const struct reel_tables *tables, uint32_t warp, uint32_t lane)
+{
+	return tables->saved[warp].rows ? 1 : tables->saved[warp].bits[lane];
+}
+
+static int fetch_slabs(const struct passage *passage, uint32_t first, uint32_t end)
+{
+	struct reel_arena *arena = passage->arena;
+
+	for (uint32_t n = first; n < end; n++)
+		TRY(arena->driver, cuMemcpyDtoHAsync,
+		    (word_at(passage, n - first, 0, 0),
+		     arena->base + (uint64_t)arena->tables.chain[n] * arena->slab_bytes,
+		     arena->slab_bytes, arena->stream));
+	return 0;
+}
+
+static int wait_for_device(struct reel_arena *arena, int error)
+{
+	reel_cu_result result = arena->driver->cuStreamSynchronize(arena->stream);
+
+	return error || !result
+		       ? error
+		       : reel_arena_fail_with(arena->driver, result, "cuStreamSynchronize");
+}
+
+static int fetch_warp(struct passage *passage, uint32_t warp)
+{
+	const struct reel_tables *tables = &passage->arena->tables;
+	uint32_t slabs = reel_tables_walk(&passage->arena->tables, warp);
+	uint32_t used = rows_used(tables, warp);
+	int error = 0;
+
+	for (uint32_t first = 0, end; first < slabs && !error; first = end) {
+		end = slabs - first < passage->frame_slabs ? slabs : first + passage->frame_slabs;
+		error = wait_for_device(passage->arena, fetch_slabs(passage, first, end));
+		for (uint32_t lane = 0; lane < 32 && !error; lane++) {
+			struct reel_lane *to = lane_at(passage, warp, lane);
+
+			for (uint32_t n = first; n < end && to; n++) {
+				uint32_t words = words_in(words_of(tables, warp, lane), n, used);
+
+				push_column(passage, to, n - first, lane, words);
+				passage->words += words;
+			}
+		}
+	}
+	return error;
+}
+
+static int check_fetch(const struct passage *passage)
+{
+	const struct reel_tables *tables = &passage->arena->tables;
+
+	for (uint32_t warp = 0; warp < passage->warps; warp++) {
+		if (tables->warp[warp].drained)
+			return reel_arena_fail(-EBUSY, "slabs are in the arena's store: "
+						       "reel_arena_refill() brings them back");
+		for (uint32_t lane = 0; lane < 32; lane++) {
+			if (lane_at(passage, warp, lane) &&
+			    tables->rows[32 * warp + lane] == REEL_TABLES_UNSAVED)
+				return reel_arena_fail(-EINVAL,
+						       "a thread has not saved its tape: "
+						       "lane %u of warp %u",
+						       (unsigned)lane, (unsigned)warp);
+		}
+	}
+	return 0;
+}
+
+static int first_error(const struct passage *passage)
+{
+	for (uint32_t n = 0; n < passage->count; n++) {
+		int error = reel_tape_error(passage->lanes[n].tape);
+
+		if (error)
+			return reel_arena_fail(error, "the tape of lane %u: %s", (unsigned)n,
+					       reel_strerror(error));
+	}
+	return 0;
+}
+
+static int fetch_all(struct passage *passage)
+{
+	int error = 0;
+
+	for (uint32_t warp = 0; warp < passage->warps && !error; warp++)
+		error = fetch_warp(passage, warp);
+	return error ? error : first_error(passage);
+}
+
+/* What was pushed is taken off again if anything fails. */
+static int fetch_or_undo(struct passage *passage)
+{
+	reel_mark *marks = malloc((passage->count + 1) * sizeof *marks);
+	int error;
+
+	if (!marks)
+		return reel_arena_fail(-ENOMEM, "no host memory for marks on the lanes' tapes");
+	for (uint32_t n = 0; n < passage->count; n++)
+		marks[n] = reel_tape_mark(passage->lanes[n].tape);
+	error = fetch_all(passage);
+	for (uint32_t n = 0; n < passage->count; n++) {
+		struct reel_lane *lane = &passage->lanes[n];
+		uint32_t block = n / passage->block_threads, thread = n % passage->block_threads;
+
+		if (error)
+			reel_tape_rewind(lane->tape, marks[n]);
+		else
+			lane->bits =
+				bits_of(&passage->arena->tables,
+					block * block_warps(passage) + thread / 32, thread % 32);
+	}
+	free(marks);
+	return error;
+}
+
+/* ---- To the device ---- */
+
+static uint64_t words_on(const struct reel_lane *lane)
+{
+	return reel_tape_bytes(lane->tape) / (lane->word_bytes == 16 ? 16 : 8);
+}
+
+static uint64_t most_words(const struct passage *passage, uint32_t warp)
+{
+	uint64_t most = 0;
+
+	for (uint32_t n = 0; n < 32; n++) {
+		const struct reel_lane *lane = lane_at(passage, warp, n);
+
+		if (lane && words_on(lane) > most)
+			most = words_on(lane);
+	}
+	return most;
+}
+
+static uint32_t slabs_for(const struct passage *passage, uint64_t words)
+{
+	uint32_t mask = passage->arena->empty.row_mask;
+
+	return (uint32_t)((words + mask - 1) / mask);
+}
+
+static int make_room(struct passage *passage)
+{
+	struct reel_arena *arena = passage->arena;
+	const struct reel_arena_header *empty = &arena->empty;
+	struct reel_arena_report report = {.warps_needed = empty->warps};
+	uint64_t slabs = 0;
+
+	for (uint32_t warp = 0; warp < passage->warps; warp++)
+		slabs += slabs_for(passage, most_words(passage, warp));
+	if (passage->warps > report.warps_needed)
+		report.warps_needed = passage->warps;
+	if (slabs <= empty->end_slab - empty->first_slab && passage->warps <= empty->warps)
+		return 0;
+	report.bytes_needed = arena_bytes(slabs, arena->slab_bytes, report.warps_needed);
+	return reel_arena_grow(arena, &report);
+}
+
+/* A chain for the warp's longest tape; what is in it follows. */
+static uint32_t take_chain(struct passage *passage, uint32_t warp)
+{
+	struct reel_tables *tables = &passage->arena->tables;
+	uint32_t slabs = slabs_for(passage, most_words(passage, warp)), below = 0;
+
+	for (uint32_t n = 0; n < slabs; n++) {
+		uint32_t slab = reel_tables_take(tables);
+
+		tables->slab[slab].below = below;
+		tables->slab[slab].height = n;
+		*(n ? &tables->slab[below].above : &tables->warp[warp].bottom) = slab;
+		below = slab;
+	}
+	tables->warp[warp].peak = slabs;
+	for (uint32_t n = 0; n < 32; n++) {
+		const struct reel_lane *lane = lane_at(passage, warp, n);
+
+		if (!lane)
+			continue;
+		tables->rows[32 * warp + n] = words_on(lane) ? words_on(lane) : REEL_TABLES_EMPTY;
+		tables->saved[warp].bits[n] = lane->bits;
+	}
+	return reel_tables_walk(tables, warp);
+}
+
+static int send_slabs(const struct passage *passage, uint32_t first, uint32_t end)
+{
+	struct reel_arena *arena = passage->arena;
+
+	for (uint32_t n = first; n < end; n++)
+		TRY(arena->driver, cuMemcpyHtoDAsync,
+		    (arena->base + (uint64_t)arena->tables.chain[n] * arena->slab_bytes,
+		     word_at(passage, n - first, 0, 0), arena->slab_bytes, arena->stream));
+	return 0;
+}
+
+/* From the top, as a tape is popped. */
+static int send_warp(struct passage *passage, uint32_t warp)
+{
+	const struct reel_tables *tables = &passage->arena->tables;
+	uint32_t slabs = take_chain(passage, warp), mask = tables->header->row_mask;
+	int error = 0;
+
+	for (uint32_t end = slabs, first; end > 0 && !error; end = first) {
+		first = end < passage->frame_slabs ? 0 : end - passage->frame_slabs;
+		for (uint32_t lane = 0; lane < 32; lane++) {
+			struct reel_lane *from = lane_at(passage, warp, lane);
+
+			for (uint32_t n = end; n-- > first && from;) {
+				uint32_t words = words_in(words_of(tables, warp, lane), n, mask);
+
+				pop_column(passage, from, n - first, lane, words);
+				passage->words += words;
+			}
+		}
+		error = wait_for_device(passage->arena, send_slabs(passage, first, end));
+	}
+	return error;
+}
+
+static int send_all(struct passage *passage)
+{
+	struct reel_arena *arena = passage->arena;
+	int error = reel_tables_clear(arena);
+
+	if (error)
+		return error;
+	arena->tables.header->saved_block = passage->block_threads;
+	for (uint32_t warp = 0; warp < passage->warps && !error; warp++)
+		error = send_warp(passage, warp);
+	if (!error)
+		error = first_error(passage);
+	if (!error)
+		error = reel_tables_store(arena);
+	if (!error && arena->drain)
+		error = wait_for_device(arena, reel_drain_reset(arena, arena->stream));
+	return error;
+}
+
+static int check_send(const struct passage *passage)
+{
+	for (uint32_t n = 0; n < passage->count; n++) {
+		const struct reel_lane *lane = &passage->lanes[n];
+		uint64_t unit = lane->word_bytes == 16 ? 16 : 8;
+
+		if (reel_tape_bytes(lane->tape) % unit)
+			return reel_arena_fail(-EINVAL,
+					       "the tape of lane %u has more on it than words",
+					       (unsigned)n);
+	}
+	return first_error(passage);
+}
+
+/* Held, the tapes can be brought back to where they were. */
+static int send_or_undo(struct passage *passage)
+{
+	uint32_t held = 0;
+	int error = 0;
+
+	for (; held < passage->count && !error; held += !error)
+		error = reel_tape_hold(passage->lanes[held].tape);
+	if (error)
+		reel_arena_fail(error, "the tape of lane %u cannot be held", (unsigned)held);
+	if (!error)
+		error = send_all(passage);
+	for (uint32_t n = 0; n < held; n++) {
+		if (error)
+			reel_tape_replay(passage->lanes[n].tape);
+		reel_tape_release(passage->lanes[n].tape);
+		if (!error)
+			passage->lanes[n].bits = 1;
+	}
+	return error;
+}
+
+/* ---- Both ---- */
+
+static int check_lanes(const struct passage *passage)
+{
+	if (!passage->block_threads || passage->block_threads > 1024)
+		return reel_arena_fail(-EINVAL, "no block has %u threads",
+				       (unsigned)passage->block_threads);
+	for (uint32_t n = 0; n < passage->count; n++)
+		if (passage->lanes[n].word_bytes != passage->arena->empty.word_bytes)
+			return reel_arena_fail(-EINVAL,
+					       "lane %u has words of %u bytes, and the arena of %u",
+					       (unsigned)n, (unsigned)passage->lanes[n].word_bytes,
+					       (unsigned)passage->arena->empty.word_bytes);
+	return 0;
+}
+
+/* `move` with a frame. */
+static int with_frame(struct passage *passage, int (*move)(struct passage *passage))
+{
+	struct reel_arena *arena = passage->arena;
+	void *frame = NULL;
+	int error;
+
+	passage->frame_slabs = FRAME_BYTES / arena->slab_bytes;
+	if (!passage->frame_slabs)
+		passage->frame_slabs = 1;
+	TRY(arena->driver, cuMemHostAlloc,
+	    (&frame, (size_t)passage->frame_slabs * arena->slab_bytes,
+	     REEL_CU_HOST_ALLOC_PORTABLE));
+	/* Rows above the tops go along. */
+	memset(frame, 0, (size_t)passage->frame_slabs * arena->slab_bytes);
+	passage->frame = frame;
+	error = move(passage);
+	/* A wait that failed may have left a copy under way. */
+	if (error)
+		arena->driver->cuStreamSynchronize(arena->stream);
+	arena->driver->cuMemFreeHost(frame);
+	return error;
+}
+
+static int fetch(struct passage *passage, void *stream)
+{
+	struct reel_arena *arena = passage->arena;
+	int error = reel_tables_load(arena, stream);
+
+	if (error)
+		return error;
+	passage->block_threads = arena->tables.header->saved_block;
+	if (!passage->block_threads)
+		return reel_arena_fail(-EINVAL, "no kernel has saved its tapes");
+	error = check_lanes(passage);
+	if (error)
+		return error;
+	passage->warps = count_warps(passage);
+	if (passage->warps > arena->empty.warps)
+		return reel_arena_fail(-EINVAL, "the arena has no %u threads",
+				       (unsigned)passage->count);
+	error = check_fetch(passage);
+	return error ? error : with_frame(passage, fetch_or_undo);
+}
+
+static int send_after(struct passage *passage)
+{
+	int error = check_send(passage);
+
+	if (!error)
+		error = make_room(passage);
+	return error ? error : with_frame(passage, send_or_undo);
+}
+
+static int send(struct passage *passage, void *stream)
+{
+	struct reel_arena *arena = passage->arena;
+	int error = check_lanes(passage);
+
+	if (error)
+		return error;
+	passage->warps = count_warps(passage);
+	error = reel_arena_reset(arena, stream);
+	if (error)
+		return error;
+	TRY(arena->driver, cuStreamSynchronize, (stream));
+	return send_after(passage);
+}
+
+int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_lane *lanes,
+		     uint32_t count)
+{
+	struct passage passage = {.arena = arena, .lanes = lanes, .count = count};
+	int error = reel_arena_enter(arena);
+
+	if (!error)
+		error = reel_arena_leave(arena, fetch(&passage, stream));
+	if (!error)
+		arena->stats.fetched_bytes += passage.words * arena->empty.word_bytes;
+	return error;
+}
+
+int reel_arena_send(struct reel_arena *arena, void *stream, struct reel_lane *lanes, uint32_t count,
+		    uint32_t block_threads)
+{
+	struct passage passage = {
+		.arena = arena, .lanes = lanes, .count = count, .block_threads = block_threads};
+	int error = reel_arena_enter(arena);
+
+	if (!error)
+		error = reel_arena_leave(arena, send(&passage, stream));
+	if (!error)
+		arena->stats.sent_bytes += passage.words * arena->empty.word_bytes;
+	return error;
+}
