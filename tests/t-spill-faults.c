@@ -207,7 +207,7 @@ static const struct kind {
 	bool put;
 	bool persistent;
 	enum sight sight;
-	/* What the tape says, where it says anything. */
+	/* What the tape says, where it says anything; NULL: what the system says of it. */
 	int told;
 	const char *cause;
 } kinds[] = {
@@ -222,25 +222,21 @@ static const struct kind {
 	{"get: misplaced", REEL_FAULT_MISPLACE, 0, false, false, UNSEEN, 0, NULL},
 	{"get: a bit flipped", REEL_FAULT_FLIP, 0, false, false, UNSEEN, 0, NULL},
 
-	{"puts: EIO", REEL_FAULT_ERROR, -EIO, true, true, REFUSED, -EIO, "Input/output error"},
-	{"puts: ENOSPC", REEL_FAULT_ERROR, -ENOSPC, true, true, REFUSED, -ENOSPC,
-	 "No space left on device"},
-	{"puts: EDQUOT", REEL_FAULT_ERROR, -EDQUOT, true, true, REFUSED, -ENOSPC,
-	 "No space left on device"},
-	{"puts: EFBIG", REEL_FAULT_ERROR, -EFBIG, true, true, REFUSED, -EFBIG, "File too large"},
+	{"puts: EIO", REEL_FAULT_ERROR, -EIO, true, true, REFUSED, -EIO, NULL},
+	{"puts: ENOSPC", REEL_FAULT_ERROR, -ENOSPC, true, true, REFUSED, -ENOSPC, NULL},
+	{"puts: EDQUOT", REEL_FAULT_ERROR, -EDQUOT, true, true, REFUSED, -ENOSPC, NULL},
+	{"puts: EFBIG", REEL_FAULT_ERROR, -EFBIG, true, true, REFUSED, -EFBIG, NULL},
 	{"puts: late", REEL_FAULT_LATE, 0, true, true, UNSEEN, 0, NULL},
 	{"puts: a bit flipped", REEL_FAULT_FLIP, 0, true, true, LOST, -EBADMSG,
 	 "it is not what was put there"},
-	{"puts: the store vanishes", REEL_FAULT_VANISH, 0, true, true, LOST, -ENODEV,
-	 "No such device"},
-	{"gets: EIO", REEL_FAULT_ERROR, -EIO, false, true, LOST, -EIO, "Input/output error"},
+	{"puts: the store vanishes", REEL_FAULT_VANISH, 0, true, true, LOST, -ENODEV, NULL},
+	{"gets: EIO", REEL_FAULT_ERROR, -EIO, false, true, LOST, -EIO, NULL},
 	{"gets: late", REEL_FAULT_LATE, 0, false, true, UNSEEN, 0, NULL},
 	{"gets: misplaced", REEL_FAULT_MISPLACE, 0, false, true, LOST, -EBADMSG,
 	 "it is not what was put there"},
 	{"gets: a bit flipped", REEL_FAULT_FLIP, 0, false, true, LOST, -EBADMSG,
 	 "it is not what was put there"},
-	{"gets: the store vanishes", REEL_FAULT_VANISH, 0, false, true, LOST, -ENODEV,
-	 "No such device"},
+	{"gets: the store vanishes", REEL_FAULT_VANISH, 0, false, true, LOST, -ENODEV, NULL},
 };
 
 /* In the header and in the data, another one for each k. */
@@ -257,7 +253,7 @@ static bool says(const char *text)
 /* A checked tape names the place in the program instead of the slab. */
 static bool names_place_and_cause(const struct kind *kind)
 {
-	return seen.error == kind->told && says(kind->cause) &&
+	return seen.error == kind->told && says(kind->cause ? kind->cause : strerror(-kind->told)) &&
 	       (says("the store takes no more") || says("slab ") || says("support.h:") || says("the note of its push"));
 }
 

@@ -83,7 +83,7 @@ static void a_disk_is_full(void)
 	if (!mount_small("small"))
 		_exit(CANNOT);
 	is_int(open_file(&store, "small"), 0, "the store opens");
-	fill_and_come_back(open_pool(options_on(store)), -ENOSPC, "No space left on device");
+	fill_and_come_back(open_pool(options_on(store)), -ENOSPC, strerror(ENOSPC));
 }
 #else
 static void a_disk_is_full(void)
@@ -100,7 +100,7 @@ static void a_file_may_not_grow(void)
 
 	is_int(open_file(&store, "."), 0, "the store opens");
 	LIMIT(RLIMIT_FSIZE, 40 * SLAB);
-	fill_and_come_back(open_pool(options_on(store)), -EFBIG, "File too large");
+	fill_and_come_back(open_pool(options_on(store)), -EFBIG, strerror(EFBIG));
 }
 
 static void there_are_no_descriptors(void)
@@ -110,10 +110,10 @@ static void there_are_no_descriptors(void)
 	is_int(open_file(&first, "."), 0, "the store opens");
 	LIMIT(RLIMIT_NOFILE, 0);
 	is_int(open_file(&store, "."), -EMFILE, "another one does not");
-	ok(strstr(reel_store_problem(), "Too many open files"), "and it is said why: %s",
+	ok(strstr(reel_store_problem(), strerror(EMFILE)), "and it is said why: %s",
 	   reel_store_problem());
 	LIMIT(RLIMIT_FSIZE, 40 * SLAB);
-	fill_and_come_back(open_pool(options_on(first)), -EFBIG, "File too large");
+	fill_and_come_back(open_pool(options_on(first)), -EFBIG, strerror(EFBIG));
 }
 
 #if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
