@@ -99,7 +99,7 @@ static int clear(struct reel_arena *arena, reel_cu_stream stream)
 
 	TRY(driver, cuMemcpyHtoDAsync, (arena->base, &arena->empty, sizeof arena->empty, stream));
 	TRY(driver, cuMemsetD8Async,
-	    (arena->base + ARENA_HEADER_BYTES, 0, arena_zeros(&arena->empty), stream));
+	    (arena->base + ARENA_HEADER_BYTES, 0, (size_t)arena_zeros(&arena->empty), stream));
 	return 0;
 }
 
@@ -128,14 +128,16 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 			"slab of %u, or has more rows than can be numbered",
 			(unsigned long long)bytes, (unsigned)warps, (unsigned)arena->slab_bytes);
 	}
-	arena->warps = calloc(warps, sizeof *arena->warps);
+	/* The driver counts in what addresses the host, too. */
+	arena->warps = bytes <= SIZE_MAX ? calloc(warps, sizeof *arena->warps) : NULL;
 	if (!arena->warps) {
 		*arena = before;
-		return reel_arena_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
+		return reel_arena_fail(-ENOMEM, "no host memory for %u warps, or for %llu bytes",
+				       (unsigned)warps, (unsigned long long)bytes);
 	}
 	arena->bytes = bytes;
 	arena->base = 0;
-	error = arena->driver->cuMemAlloc(&arena->base, bytes);
+	error = arena->driver->cuMemAlloc(&arena->base, (size_t)bytes);
 	if (error)
 		error = reel_arena_fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
 					"the GPU gives no %llu bytes for an arena",

@@ -10,29 +10,31 @@
 #include "arena-state.h"
 
 /* Of a full crate, if a slab is not larger and the store takes as much. */
-#define CRATE_BYTES ((uint64_t)2 << 20)
+#define CRATE_BYTES ((size_t)2 << 20)
 #define FRAMES (2 * REEL_CRATES_HALF)
 
 /* ---- Opening and closing ---- */
 
-static uint64_t transfer_bytes(const struct reel_arena *arena, const struct reel_crates *crates,
+static size_t transfer_bytes(const struct reel_arena *arena, const struct reel_crates *crates,
 			       uint32_t slabs)
 {
-	return ((uint64_t)slabs * arena->slab_bytes + crates->align - 1) & ~(crates->align - 1);
+	return ((size_t)slabs * arena->slab_bytes + crates->align - 1) & ~(crates->align - 1);
 }
 
 int reel_crates_open(struct reel_arena *arena, struct reel_crates *crates, reel_store *store)
 {
 	struct reel_store_capacity capacity;
-	uint64_t most = CRATE_BYTES, bytes;
+	size_t least, most, bytes;
 	void *memory = NULL;
 
 	memset(crates, 0, sizeof *crates);
 	reel_store_get_capacity(store, &capacity);
 	crates->align = capacity.align ? capacity.align : 1;
+	least = transfer_bytes(arena, crates, 1);
+	most = least > CRATE_BYTES ? least : CRATE_BYTES;
 	if (capacity.most_bytes && capacity.most_bytes < most)
 		most = capacity.most_bytes;
-	if (most < transfer_bytes(arena, crates, 1))
+	if (most < least)
 		return reel_arena_fail(-EINVAL,
 				       "the store takes %llu bytes at once, and a slab has %u",
 				       (unsigned long long)most, (unsigned)arena->slab_bytes);

@@ -40,7 +40,7 @@ struct reel_crates {
 	size_t count, room;
 	uint64_t serial;
 	uint32_t slabs; /* of a full crate */
-	uint64_t align; /* of a transfer's bytes */
+	size_t align; /* of a transfer's bytes */
 	unsigned char *memory;
 	struct reel_crate_frame frame[2 * REEL_CRATES_HALF];
 };

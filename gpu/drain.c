@@ -19,7 +19,7 @@
 struct reel_drain {
 	struct reel_crates crates;
 	reel_cu_address settled; /* the tables, as the last settled launch left them */
-	uint64_t settled_bytes;
+	size_t settled_bytes;
 	unsigned tries;
 	/* What the host did came to the device in part: nothing here can be trusted. */
 	bool broken;
@@ -185,7 +185,7 @@ static int drain_slabs(struct reel_arena *arena, uint64_t wanted, bool deep)
 	struct reel_drain *drain = arena->drain;
 	uint32_t warps = warps_of(arena), kept;
 	struct reel_crate_item *items;
-	uint64_t count;
+	size_t count;
 	int error;
 
 	for (uint32_t n = 0; n < warps; n++)
@@ -194,7 +194,7 @@ static int drain_slabs(struct reel_arena *arena, uint64_t wanted, bool deep)
 		for (uint32_t n = 0; n < warps; n++)
 			drain->spare[n] = spare_of(arena, n, true);
 	kept = level_for(drain->spare, warps, wanted);
-	count = count_beyond(drain->spare, warps, kept);
+	count = (size_t)count_beyond(drain->spare, warps, kept);
 	if (count == 0)
 		return 0;
 	items = malloc(count * sizeof *items);
@@ -512,7 +512,7 @@ static int allocate(struct reel_arena *arena)
 	struct reel_drain *drain = arena->drain;
 	uint32_t warps = arena->empty.warps;
 
-	drain->settled_bytes = arena_tables(&arena->empty);
+	drain->settled_bytes = (size_t)arena_tables(&arena->empty);
 	drain->there = calloc(warps, sizeof *drain->there);
 	drain->spare = calloc(warps, sizeof *drain->spare);
 	drain->coming = calloc(warps, sizeof *drain->coming);

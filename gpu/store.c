@@ -11,7 +11,7 @@
 
 #define DEFAULT_SLOT_BYTES ((size_t)2 << 20)
 #define DEFAULT_DEPTH 4
-#define MOST_SLOT_BYTES ((size_t)1 << 32)
+#define MOST_SLOT_BYTES ((uint64_t)1 << 32)
 /* Slots begin where the device copies at full speed. */
 #define SLOT_ALIGN 512
 /* A transfer costs as much as some 500 KB, and a few at once hide that. */
@@ -281,10 +281,12 @@ static const struct reel_store_verbs verbs = {
 
 static int check_options(const struct reel_gpu_store_options *options)
 {
+	const uint64_t slot_bytes = options->slot_bytes;
+
 	if (options->depth > REEL_GPU_MOST_DEPTH)
 		return reel_store_refuse(-EINVAL, "depth is %u; it may be %d at most",
 					 options->depth, REEL_GPU_MOST_DEPTH);
-	if (options->slot_bytes > MOST_SLOT_BYTES)
+	if (slot_bytes > MOST_SLOT_BYTES)
 		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^32 at most",
 					 options->slot_bytes);
 	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)

@@ -23,7 +23,7 @@ static void release(struct reel_arena *arena)
 	memset(tables, 0, sizeof *tables);
 }
 
-static int allocate(struct reel_arena *arena, uint64_t bytes)
+static int allocate(struct reel_arena *arena, size_t bytes)
 {
 	struct reel_tables *tables = &arena->tables;
 	const struct reel_arena_header *empty = &arena->empty;
@@ -36,8 +36,8 @@ static int allocate(struct reel_arena *arena, uint64_t bytes)
 	tables->warp = (void *)(tables->memory + empty->warps_offset);
 	tables->saved = (void *)(tables->memory + empty->saved_offset);
 	tables->slab = (void *)(tables->memory + empty->slabs_offset);
-	tables->rows = malloc(empty->warps * 32 * sizeof *tables->rows);
-	tables->chain = malloc(empty->end_slab * sizeof *tables->chain);
+	tables->rows = malloc(sizeof *tables->rows * 32 * empty->warps);
+	tables->chain = malloc(sizeof *tables->chain * empty->end_slab);
 	if (!tables->rows || !tables->chain)
 		return reel_arena_fail(-ENOMEM, "no host memory for the tables of an arena");
 	return 0;
@@ -49,7 +49,7 @@ static int allocate(struct reel_arena *arena, uint64_t bytes)
  */
 static int prepare(struct reel_arena *arena)
 {
-	uint64_t bytes = arena_tables(&arena->empty);
+	size_t bytes = (size_t)arena_tables(&arena->empty);
 	int error;
 
 	TRY(arena->driver, cuStreamSynchronize, (arena->stream));

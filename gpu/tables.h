@@ -14,7 +14,7 @@
 
 struct reel_tables {
 	unsigned char *memory; /* pinned; what follows points into it */
-	uint64_t bytes;
+	size_t bytes;
 	struct reel_arena_header *header;
 	struct reel_arena_warp *warp;
 	struct reel_arena_saved *saved;

@@ -363,6 +363,14 @@ void refused()
 	is_int(reel_arena_attach(arena, store), 0, "another one does");
 	is_int(reel_arena_attach(arena, store), -EBUSY, "a second one does not");
 	reel_arena_close(arena);
+
+	reel_arena_options large = {};
+	large.slab_bytes = 4 << 20;
+	large.bytes = 16 << 20;
+	large.warps = 1;
+	reel_arena_open(&arena, &large);
+	is_int(reel_arena_attach(arena, memory()), 0, "slabs of more than a crate are one each");
+	reel_arena_close(arena);
 	is_int(program.end(), 0, "nothing is left on the device");
 }
 
