@@ -30,6 +30,11 @@ device_examples = \
 	%D%/examples/reduction.h \
 	%D%/examples/shallow.h \
 	%D%/examples/stencil.h
+# The tsunami's gradient, on a device and on the CPU.
+device_tsunami = \
+	%D%/examples/tsunami.cu \
+	%D%/examples/device.h \
+	examples/tsunami/gpu.cu
 device_tests = \
 	tests/t-device-emulator \
 	tests/t-device-tape \
@@ -47,6 +52,7 @@ EXTRA_DIST += \
 	%D%/emulator/emulator.cpp \
 	$(emulator_headers) \
 	$(device_examples) \
+	$(device_tsunami) \
 	tests/device-support.h tests/fake-support.h \
 	$(device_tests:=.cpp)
 
@@ -55,7 +61,7 @@ emulator_compile = $(EMULATOR_CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I
 	-I$(srcdir)/%D%/emulator $(CPPFLAGS) -std=c++14 -pthread $(EMULATOR_CXXFLAGS) $(CFLAGS) -c -o $@
 
 if EMULATOR
-check_PROGRAMS += $(device_tests) tests/t-device-examples
+check_PROGRAMS += $(device_tests) tests/t-device-examples tests/t-device-tsunami
 device_test_libraries = %D%/emulator/emulator.o libreel-arena.la libreel-fake-device.la \
 	libreel-cuda-core.la libreel.la libreel-tap.la -lstdc++ -lm
 
@@ -76,6 +82,11 @@ $(device_test_objects): tests/device-support.h tests/fake-support.h $(device_exa
 tests/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) -x c++ $(srcdir)/%D%/examples/examples.cu
+tests/t-device-tsunami.o: $(device_tsunami) $(libtsunami_la_SOURCES) $(emulator_headers) \
+		$(reelinclude_HEADERS)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(emulator_compile) $(OPENMP_CFLAGS) -ffp-contract=off \
+		-I$(srcdir)/examples/tsunami -x c++ $(srcdir)/%D%/examples/tsunami.cu
 
 tests_t_device_emulator_SOURCES =
 tests_t_device_emulator_LDADD = tests/t-device-emulator.o $(device_test_libraries)
@@ -95,16 +106,23 @@ tests_t_device_staged_SOURCES =
 tests_t_device_staged_LDADD = tests/t-device-staged.o $(device_test_libraries)
 tests_t_device_examples_SOURCES =
 tests_t_device_examples_LDADD = tests/t-device-examples.o $(device_test_libraries)
+tests_t_device_tsunami_SOURCES =
+tests_t_device_tsunami_LDADD = tests/t-device-tsunami.o libtsunami.la libreel-omp-core.la \
+	$(device_test_libraries) libreel-core.la
+tests_t_device_tsunami_LDFLAGS = $(OPENMP_CFLAGS)
 endif
 
 # Programs for a GPU: `make cuda`, and `make all` if they were asked for.
-cuda_programs = %D%/gpu-examples %D%/gpu-bench
+cuda_programs = %D%/gpu-examples %D%/gpu-bench %D%/gpu-tsunami
 .PHONY: cuda
 if WITH_CUDA
 cuda_compile = $(NVCC) -std=c++14 $(NVCCFLAGS) $(CUDA_GENCODE) -I$(top_srcdir)/include
 cuda_libraries = .libs/libreel-arena.a .libs/libreel-cuda-core.a $(LIBS)
 
-cuda: $(cuda_programs)
+# What the CPU computes, no product and sum as one operation.
+tsunami_compile = $(cuda_compile) -fmad=false -I$(srcdir)/%D% -I$(srcdir)/examples/tsunami
+
+cuda: $(cuda_programs) $(tsunami_gpu)
 %D%/gpu-examples: $(device_examples) $(reelinclude_HEADERS) libreel-arena.la libreel-cuda-core.la
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/%D%/examples/examples.cu $(cuda_libraries)
@@ -112,6 +130,15 @@ cuda: $(cuda_programs)
 		libreel-cuda-core.la
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/%D%/bench/bench.cu $(cuda_libraries)
+%D%/gpu-tsunami: $(device_tsunami) $(libtsunami_la_SOURCES) $(reelinclude_HEADERS) \
+		libtsunami.la libreel-omp-core.la libreel-core.la libreel-arena.la libreel-cuda-core.la
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(tsunami_compile) $(OPENMP_CFLAGS:%=-Xcompiler %) -o $@ \
+		$(srcdir)/%D%/examples/tsunami.cu .libs/libtsunami.a .libs/libreel-omp-core.a \
+		.libs/libreel-core.a $(cuda_libraries) $(LIBURING_LIBS) $(LZ4_LIBS) -lm
+$(tsunami_gpu): $(tsunami_gpu_sources) %D%/examples/device.h $(reelinclude_HEADERS)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(tsunami_compile) -c -o $@ $(srcdir)/examples/tsunami/gpu.cu
 else
 cuda:
 	@echo 'there is no nvcc that builds programs: install CUDA, or configure with NVCC=...' >&2; exit 1
@@ -119,5 +146,5 @@ endif
 if BUILD_CUDA
 all-local: $(cuda_programs)
 endif
-CLEANFILES += $(cuda_programs)
-CLEANFILES += %D%/emulator/emulator.o $(device_test_objects) tests/t-device-examples.o
+CLEANFILES += $(cuda_programs) $(tsunami_gpu)
+CLEANFILES += %D%/emulator/emulator.o $(device_test_objects) tests/t-device-examples.o tests/t-device-tsunami.o

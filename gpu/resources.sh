@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the kernels of the examples take: gpu/resources.sh [ARCHITECTURE...] compiles them and prints
-# a table of registers and stack for each. Fails if a register was spilled, or they do not compile.
+# What the kernels of the examples and of the tsunami take: gpu/resources.sh [ARCHITECTURE...] compiles
+# them and prints a table of registers and stack for each. Fails if a register was spilled, or they do
+# not compile.
 #	gpu/resources.sh >gpu/RESOURCES.md
 source=$(cd "$(dirname "$0")/.." && pwd)
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
@@ -10,22 +11,29 @@ nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 directory=$(mktemp -d) || exit
 trap 'rm -rf "$directory"' EXIT
 
-for architecture; do
+# compile ARCHITECTURE OPTION... FILE
+compile() {
+	architecture=$1
+	shift
 	"$nvcc" -std=c++14 ${NVCCFLAGS:--O3} "-gencode=arch=compute_$architecture,code=sm_$architecture" \
-		-Xptxas -v -I"$source/include" -c -o "$directory/object" \
-		"$source/gpu/examples/examples.cu" >"$directory/said" 2>&1 || {
+		-Xptxas -v -I"$source/include" -c -o "$directory/object" "$@" >"$directory/said" 2>&1 || {
 		cat "$directory/said" >&2
 		exit 1
 	}
 	sed "s/^/$architecture /" "$directory/said" >>"$directory/all"
+}
+
+for architecture; do
+	compile "$architecture" "$source/gpu/examples/examples.cu"
+	compile "$architecture" -fmad=false -I"$source/gpu" "$source/examples/tsunami/gpu.cu"
 done
 
 cat <<END
 # What the kernels take
 
-Registers of each kernel in \`gpu/examples/\`, on each architecture; with + N, N bytes of stack, which
-are the mathematical functions' or calls'. No register is spilled. Compiled by nvcc
-$("$nvcc" --version | sed -n 's/.*release \([^,]*\).*/\1/p') with -O3; made by \`gpu/resources.sh\`.
+Registers of each kernel in \`gpu/examples/\`, and of \`examples/tsunami\`, on each architecture; with
++ N, N bytes of stack, which are the mathematical functions' or calls'. No register is spilled. Compiled
+by nvcc $("$nvcc" --version | sed -n 's/.*release \([^,]*\).*/\1/p') with -O3; made by \`gpu/resources.sh\`.
 
 END
 { c++filt <"$directory/all" 2>/dev/null || cat "$directory/all"; } | awk -v architectures="$*" '

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # On a machine with a GPU: build, check and measure what is for one, within ten minutes. Needs nvcc
-# and a C compiler, no more; the store is built by make and configure, which a release has
-# (make dist), and is left out where they are not.
+# and a C compiler, no more; the store and the tsunami are built by make and configure, which a release
+# has (make dist), and are left out where they are not.
 # Usage: gpu/try.sh [--quick] [DIRECTORY]. Builds below DIRECTORY (build/gpu), writes bench/RESULTS-gpu.md.
 # The last line says how many checks passed and failed.
 set -u
@@ -126,16 +126,20 @@ verdict $measured 'the benchmark'
 [ $measured -eq 0 ] || cat "$directory/bench.err"
 cat "$directory/bench.out"
 
-# ---- The store ----
+# ---- The store, and the tsunami ----
 
 build_store() {
 	mkdir -p "$directory/store" && cd "$directory/store" &&
-		"$source/configure" -q CC="$cc" CFLAGS='-O3 -march=native' --with-pool=c11 --with-cuda=no \
+		"$source/configure" -q CC="$cc" NVCC="$nvcc" CFLAGS='-O3 -march=native' --with-pool=c11 \
 			--with-tsunami=no &&
 		timeout 200 make -j"$(nproc)" tests/t-gpu-device bench/reel-bench
 }
+build_tsunami() {
+	timeout 200 make -C "$directory/store" -j"$(nproc)" gpu/gpu-tsunami \
+		CUDA_GENCODE="-gencode=arch=compute_$capability,code=sm_$capability"
+}
 if [ ! -x configure ] || ! command -v make >/dev/null; then
-	skip "the store: there is no configure, or no make: run this in a release"
+	skip "the store, and the tsunami: there is no configure, or no make: run this in a release"
 elif echo 'store' && attempt 'the store is built' eval '(build_store)'; then
 	(cd "$directory/store" && timeout 100 tests/t-gpu-device) >"$directory/store.out" 2>&1
 	count_points "$directory/store.out" "the store, on $gpu"
@@ -148,6 +152,21 @@ elif echo 'store' && attempt 'the store is built' eval '(build_store)'; then
 		printf '\n## The store\n\n'
 		sed 's/^/\t/' "$directory/store.bench"
 	} >"$directory/store.md"
+
+	echo 'tsunami'
+	if ! make -s -C "$directory/store" -n gpu/gpu-tsunami >/dev/null 2>&1; then
+		skip 'the tsunami: configure found no nvcc that builds for all architectures'
+	elif attempt 'the tsunami is built' build_tsunami; then
+		timeout 150 "$directory/store/gpu/gpu-tsunami" >"$directory/tsunami.out" 2>&1
+		count_points "$directory/tsunami.out" "the tsunami's gradient, on $gpu"
+		grep -q '^1\.\.' "$directory/tsunami.out"
+		verdict $? "the tsunami's checks came to their end"
+		grep ' runs$' "$directory/tsunami.out"
+		{
+			printf "\n## The tsunami's gradient\n\n"
+			sed -n 's/^# \(.* runs\)$/\t\1/p' "$directory/tsunami.out"
+		} >"$directory/tsunami.md"
+	fi
 fi
 
 {
@@ -165,7 +184,9 @@ Medians of seven runs. A copy reads and writes; so do a push and its pop, and ar
 
 END
 	cat "$directory/bench.out"
-	[ -f "$directory/store.md" ] && cat "$directory/store.md"
+	for part in store tsunami; do
+		[ ! -f "$directory/$part.md" ] || cat "$directory/$part.md"
+	done
 } >"$directory/RESULTS-gpu.md"
 cp "$directory/RESULTS-gpu.md" "$results"
 

@@ -1,9 +1,11 @@
 # REEL_WITH_CUDA
 # NVCC and NVCCFLAGS, CUDA_GENCODE; conditional WITH_CUDA: nvcc compiles and links programs for all
-# architectures. They are not part of `make all` unless asked for (conditional BUILD_CUDA).
+# architectures. They are not part of `make all` unless asked for (conditional BUILD_CUDA). CUDA_LIBS:
+# with them $CC links what nvcc compiled.
 AC_DEFUN([REEL_WITH_CUDA],
 [AC_ARG_VAR([NVCC], [CUDA compiler command])
 AC_ARG_VAR([NVCCFLAGS], [flags for the CUDA compiler])
+AC_ARG_VAR([CUDA_LIBS], [libraries for programs with objects of the CUDA compiler])
 AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=check|yes|no],
   [build the programs in gpu/ that need CUDA; check: make cuda can build them @<:@check@:>@])],
   [], [with_cuda=check])
@@ -25,11 +27,31 @@ int main() { nothing<<<1, 1>>>(); return cudaDeviceSynchronize() == cudaSuccess;
       AS_IF([$NVCC -std=c++14 ${CUDA_GENCODE%% -gencode=arch=compute_80*} ${CUDA_GENCODE##*code=sm_100} \
              -o conftest conftest.cu >&AS_MESSAGE_LOG_FD 2>&1],
         [reel_nvcc=yes reel_cuda="yes ($NVCC)"], [reel_cuda="no ($NVCC builds no program)"])
-      rm -f conftest conftest.cu
-      AC_MSG_RESULT([$reel_nvcc])])])
+      AC_MSG_RESULT([$reel_nvcc])
+      AS_IF([test "$reel_nvcc/$with_cuda" = yes/yes], [REEL_FIND_CUDA_LIBS])
+      rm -f conftest conftest.cu])])
 AS_IF([test "$with_cuda/$reel_nvcc" = yes/no], [AC_MSG_ERROR([--with-cuda: $reel_cuda])])
 AM_CONDITIONAL([WITH_CUDA], [test $reel_nvcc = yes])
 AM_CONDITIONAL([BUILD_CUDA], [test "$with_cuda/$reel_nvcc" = yes/yes])])
+
+# REEL_FIND_CUDA_LIBS
+# Those of the toolkit that $NVCC is in, or of the system.
+AC_DEFUN([REEL_FIND_CUDA_LIBS],
+[AC_MSG_CHECKING([how $CC links what $NVCC compiles])
+reel_root=`readlink -f "$NVCC"`
+reel_root=${reel_root%/bin/nvcc}
+reel_linked=
+reel_libraries='-lcudart_static -lpthread -ldl -lrt -lstdc++'
+AS_IF([$NVCC -std=c++14 -c -o conftest.o conftest.cu >&AS_MESSAGE_LOG_FD 2>&1],
+  [for reel_try in ${CUDA_LIBS:+"$CUDA_LIBS"} "$reel_libraries" "-L$reel_root/lib64 $reel_libraries" \
+       "-L$reel_root/lib $reel_libraries"; do
+     AS_IF([$CC $CFLAGS $LDFLAGS -o conftest conftest.o $reel_try >&AS_MESSAGE_LOG_FD 2>&1],
+       [reel_linked=yes CUDA_LIBS=$reel_try; break])
+   done])
+rm -f conftest.o
+AC_MSG_RESULT([${reel_linked:+$CUDA_LIBS}])
+AS_IF([test -z "$reel_linked"],
+  [AC_MSG_ERROR([--with-cuda: $CC links nothing that $NVCC compiled: give CUDA_LIBS])])])
 
 # REEL_CHECK_EMULATOR
 # EMULATOR_CXX, conditional EMULATOR: a C++ compiler whose objects go into programs that $CC links, with

@@ -120,5 +120,25 @@ refuses 'a directory to spill to that is not there' 'spill' --basin idealised --
 refuses 'no thread' 'threads' --basin idealised --threads 0
 refuses 'threads to reverse, and a plan' 'leave it out' --basin idealised --reverse-threads 2 \
 	--checkpoint binomial:5
+refuses 'a device that is none' 'cpu or cuda' --basin idealised --device gpu
+refuses 'a device and threads to reverse' 'leave it out' --basin idealised --device cuda \
+	--reverse-threads 2
+refuses 'a device and threads that look ahead' 'leave it out' --basin idealised --device cuda \
+	--checkpoint binomial:4 --look-ahead
+refuses 'a device and a plan that weighs tapes against states' 'name a planner' --basin idealised \
+	--device cuda --checkpoint auto
+refuses 'a device and tapes in the place of states' 'binomial' --basin idealised --device cuda \
+	--checkpoint mixed:4:2
+# Built without CUDA, or there is no GPU; where there is one the gradient is that of the CPU.
+run --basin idealised --threads 1 --hours 5 --device cuda
+if [ -e out ]; then
+	cmp out-1/gradient.nc out/gradient.nc
+	ok $? 'the gradient of a GPU is bitwise that of one thread'
+else
+	refuses 'a device that is not there' 'with-cuda\|device cpu' --basin idealised --device cuda
+fi
+run --basin idealised --threads 1 --hours 5 --device cpu
+cmp out-1/gradient.nc out/gradient.nc
+ok $? 'the device cpu is what is taken without a name'
 refuses 'a number with a tail' 'hours' --basin idealised --hours 3x
 end

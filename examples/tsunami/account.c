@@ -61,6 +61,20 @@ static void print_memory(const struct checkpointing_use *use, uint64_t full_tape
 	       "the whole tape has %.1f MB\n", (double)use->snapshot_bytes / 1e6,
 	       (double)use->tape_bytes / 1e6, (double)use->resident_bytes / 1e6,
 	       (double)full_tape_bytes / 1e6);
+}
+
+static void print_gpu(const struct checkpointing_use *use, uint64_t full_tape_bytes)
+{
+	printf("Device          %s: at most %.1f MB of tape in %.1f MB of its memory; %llu "
+	       "segment%s recorded again for want of it\n", use->gpu.name,
+	       (double)use->gpu.tape_bytes / 1e6, (double)use->gpu.memory_bytes / 1e6,
+	       (unsigned long long)use->gpu.repeats, plural((int64_t)use->gpu.repeats));
+	printf("Memory          at most %.1f MB of states; the whole tape has %.1f MB\n",
+	       (double)use->snapshot_bytes / 1e6, (double)full_tape_bytes / 1e6);
+}
+
+static void print_disk(const struct checkpointing_use *use)
+{
 	if (use->disk_bytes)
 		printf("Disk            %.1f MB written, %llu wait%s, %.2f s\n",
 		       (double)use->disk_bytes / 1e6, (unsigned long long)use->waits,
@@ -102,7 +116,11 @@ void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes
 {
 	print_plan(&use->layout);
 	print_counts(&use->planned, &use->done);
-	print_memory(use, full_tape_bytes);
+	if (use->gpu.name)
+		print_gpu(use, full_tape_bytes);
+	else
+		print_memory(use, full_tape_bytes);
+	print_disk(use);
 	print_look_ahead(&use->look_ahead);
 	if (use->is_measured) {
 		print_costs(&use->costs);

@@ -11,15 +11,16 @@
 
 #include <math.h>
 
-#include "parallel.h"
+#include "stage.h"
 
 /*
  * Transpose of the last statement of primal_eastward() and of its drag:
  * leaves in adjoint->u what u owes within its own face.
  */
-static void adjoint_eastward(const struct model *model, const double *depth,
-			     const struct state *now, const struct state *next,
-			     struct state *adjoint, struct sensitivities *sensitivities, int j)
+static STAGE void adjoint_eastward(const struct model *model, const double *depth,
+				   const struct state *now, const struct state *next,
+				   struct state *adjoint, struct sensitivities *sensitivities,
+				   int j)
 {
 	const struct grid *grid = model->grid;
 	ptrdiff_t here = grid_row(grid, j), south = grid_row(grid, j - 1);
@@ -35,7 +36,7 @@ static void adjoint_eastward(const struct model *model, const double *depth,
 	double least_square = model->least_speed * model->least_speed;
 
 	VECTOR_LOOP
-	for (int i = 0; i < grid->columns; i++) {
+	EACH_COLUMN (i, grid->columns) {
 		double mean_v = 0.25 * (v[i] + v[i + 1] + v_south[i] + v_south[i + 1]);
 		double speed = sqrt(u[i] * u[i] + mean_v * mean_v + least_square);
 		double face_depth = 0.5 * (h[i] + eta[i] + h[i + 1] + eta[i + 1]);
@@ -53,9 +54,10 @@ static void adjoint_eastward(const struct model *model, const double *depth,
 }
 
 /* The same for primal_northward(). */
-static void adjoint_northward(const struct model *model, const double *depth,
-			      const struct state *now, const struct state *next,
-			      struct state *adjoint, struct sensitivities *sensitivities, int j)
+static STAGE void adjoint_northward(const struct model *model, const double *depth,
+				    const struct state *now, const struct state *next,
+				    struct state *adjoint, struct sensitivities *sensitivities,
+				    int j)
 {
 	const struct grid *grid = model->grid;
 	ptrdiff_t here = grid_row(grid, j), north = grid_row(grid, j + 1);
@@ -73,7 +75,7 @@ static void adjoint_northward(const struct model *model, const double *depth,
 	double least_square = model->least_speed * model->least_speed;
 
 	VECTOR_LOOP
-	for (int i = 0; i < grid->columns; i++) {
+	EACH_COLUMN (i, grid->columns) {
 		double mean_u = 0.25 * (u[i] + u[i - 1] + u_north[i] + u_north[i - 1]);
 		double speed = sqrt(v[i] * v[i] + mean_u * mean_u + least_square);
 		double face_depth = 0.5 * (h[i] + eta[i] + h_north[i] + eta_north[i]);
@@ -90,11 +92,12 @@ static void adjoint_northward(const struct model *model, const double *depth,
 	}
 }
 
-void adjoint_momentum(const struct model *model, const double *depth, const struct state *now,
-		      const struct state *next, struct state *adjoint,
-		      struct sensitivities *sensitivities, int first, int last)
+STAGE void adjoint_momentum(const struct model *model, const double *depth,
+			    const struct state *now, const struct state *next,
+			    struct state *adjoint, struct sensitivities *sensitivities, int first,
+			    int last)
 {
-	for (int j = first; j < last; j++) {
+	EACH_ROW (j, first, last) {
 		adjoint_eastward(model, depth, now, next, adjoint, sensitivities, j);
 		adjoint_northward(model, depth, now, next, adjoint, sensitivities, j);
 	}
@@ -105,14 +108,15 @@ void adjoint_momentum(const struct model *model, const double *depth, const stru
  * of primal_continuity() down to the divergence: leaves in adjoint->elevation
  * dJ/d(eta - dt divergence).
  */
-void adjoint_continuity(const struct model *model, const double *depth, const struct state *now,
-			const struct diagnostics *diagnostics, struct state *adjoint,
-			struct sensitivities *sensitivities, int first, int last)
+STAGE void adjoint_continuity(const struct model *model, const double *depth,
+			      const struct state *now, const struct diagnostics *diagnostics,
+			      struct state *adjoint, struct sensitivities *sensitivities,
+			      int first, int last)
 {
 	const struct grid *grid = model->grid;
 	double dt = model->time_step;
 
-	for (int j = first; j < last; j++) {
+	EACH_ROW (j, first, last) {
 		ptrdiff_t here = grid_row(grid, j);
 		ptrdiff_t north = grid_row(grid, j + 1), south = grid_row(grid, j - 1);
 		const double *h = depth + here, *h_north = depth + north;
@@ -136,7 +140,7 @@ void adjoint_continuity(const struct model *model, const double *depth, const st
 		double per_dx = metric->per_dx, per_dy = grid->per_dy;
 
 		VECTOR_LOOP
-		for (int i = 0; i < grid->columns; i++) {
+		EACH_COLUMN (i, grid->columns) {
 			double depth_corner = 0.25 * (h[i] + eta[i] + h[i + 1] + eta[i + 1] +
 						      h_north[i] + eta_north[i] +
 						      h_north[i + 1] + eta_north[i + 1]);
@@ -163,9 +167,10 @@ void adjoint_continuity(const struct model *model, const double *depth, const st
  * transport_x, and of the kinetic energy, the relative vorticity, the viscous
  * term and the speed in primal_northward().
  */
-static void adjoint_transport_x(const struct model *model, const double *depth,
-				const struct state *now, const struct diagnostics *diagnostics,
-				struct state *adjoint, struct sensitivities *sensitivities, int j)
+static STAGE void adjoint_transport_x(const struct model *model, const double *depth,
+				      const struct state *now,
+				      const struct diagnostics *diagnostics, struct state *adjoint,
+				      struct sensitivities *sensitivities, int j)
 {
 	const struct grid *grid = model->grid;
 	ptrdiff_t here = grid_row(grid, j);
@@ -195,7 +200,7 @@ static void adjoint_transport_x(const struct model *model, const double *depth,
 	double viscosity_y = model->viscosity * per_dy * per_dy;
 
 	VECTOR_LOOP
-	for (int i = 0; i < grid->columns; i++) {
+	EACH_COLUMN (i, grid->columns) {
 		double transport_bar =
 			dt * (per_dx * (divergence_bar[i + 1] - divergence_bar[i]) -
 			      0.25 * (ratio_here * vorticity[i] *
@@ -222,9 +227,10 @@ static void adjoint_transport_x(const struct model *model, const double *depth,
 }
 
 /* The same with respect to v. */
-static void adjoint_transport_y(const struct model *model, const double *depth,
-				const struct state *now, const struct diagnostics *diagnostics,
-				struct state *adjoint, struct sensitivities *sensitivities, int j)
+static STAGE void adjoint_transport_y(const struct model *model, const double *depth,
+				      const struct state *now,
+				      const struct diagnostics *diagnostics, struct state *adjoint,
+				      struct sensitivities *sensitivities, int j)
 {
 	const struct grid *grid = model->grid;
 	ptrdiff_t here = grid_row(grid, j);
@@ -255,7 +261,7 @@ static void adjoint_transport_y(const struct model *model, const double *depth,
 	double viscosity_y = model->viscosity * per_dy * per_dy;
 
 	VECTOR_LOOP
-	for (int i = 0; i < grid->columns; i++) {
+	EACH_COLUMN (i, grid->columns) {
 		double transport_bar =
 			dt * (per_dy * (ratio_north * divergence_north_bar[i] -
 					ratio_here * divergence_bar[i]) +
@@ -281,24 +287,25 @@ static void adjoint_transport_y(const struct model *model, const double *depth,
 	}
 }
 
-void adjoint_transport(const struct model *model, const double *depth, const struct state *now,
-		       const struct diagnostics *diagnostics, struct state *adjoint,
-		       struct sensitivities *sensitivities, int first, int last)
+STAGE void adjoint_transport(const struct model *model, const double *depth,
+			     const struct state *now, const struct diagnostics *diagnostics,
+			     struct state *adjoint, struct sensitivities *sensitivities, int first,
+			     int last)
 {
-	for (int j = first; j < last; j++) {
+	EACH_ROW (j, first, last) {
 		adjoint_transport_x(model, depth, now, diagnostics, adjoint, sensitivities, j);
 		adjoint_transport_y(model, depth, now, diagnostics, adjoint, sensitivities, j);
 	}
 }
 
 /* Transpose of the total depths at faces and corners. */
-void adjoint_depth(const struct model *model, struct state *adjoint,
-		   const struct sensitivities *sensitivities, double *depth_gradient, int first,
-		   int last)
+STAGE void adjoint_depth(const struct model *model, struct state *adjoint,
+			 const struct sensitivities *sensitivities, double *depth_gradient,
+			 int first, int last)
 {
 	const struct grid *grid = model->grid;
 
-	for (int j = first; j < last; j++) {
+	EACH_ROW (j, first, last) {
 		ptrdiff_t here = grid_row(grid, j), south = grid_row(grid, j - 1);
 		const double *face_x_bar = sensitivities->face_depth_x + here;
 		const double *face_y_bar = sensitivities->face_depth_y + here;
@@ -308,7 +315,7 @@ void adjoint_depth(const struct model *model, struct state *adjoint,
 		double *eta_bar = adjoint->elevation + here, *h_bar = depth_gradient + here;
 
 		VECTOR_LOOP
-		for (int i = 0; i < grid->columns; i++) {
+		EACH_COLUMN (i, grid->columns) {
 			double total_depth_bar =
 				0.5 * (face_x_bar[i] + face_x_bar[i - 1] + face_y_bar[i] +
 				       face_y_south_bar[i]) +

@@ -15,9 +15,15 @@
 /* The part of the machine's memory that auto takes where there is no budget. */
 #define MEMORY_PART 0.75
 
+/* Where the tapes of all steps do not fit on the GPU. */
+#define GPU_SCHEME "binomial:16"
+
 struct checkpointing {
 	const struct options *options;
 	const struct model *model;
+	struct scheme scheme;
+	const struct gpu_calls *gpu_calls; /* NULL: threads run the steps */
+	struct gpu *gpu;
 	struct loop loop;
 	struct layout layout;
 	uint64_t budget;         /* of auto also where there is no --budget */
@@ -28,6 +34,8 @@ struct checkpointing {
 	reel_checkpoint *run;
 	struct look_ahead look_ahead; /* of the last reverse sweep */
 	struct state state;
+	const double *depth;
+	void *at; /* the state of the sweeps, here or on the GPU */
 };
 
 static void keep_silent(const reel_tape *tape, int error, const char *message, void *context)
@@ -70,9 +78,54 @@ static void create_layout(struct checkpointing *checkpointing, const struct tape
 	const struct options *options = checkpointing->options;
 	struct layout *layout = &checkpointing->layout;
 
-	*layout = layout_create(&options->scheme, shape, checkpointing->model->steps,
+	*layout = layout_create(&checkpointing->scheme, shape, checkpointing->model->steps,
 				options->segment, options->budget);
 	layout->spills = layout->planner == REEL_STORE_ALL && options->spill && options->budget;
+}
+
+static struct scheme scheme_on_gpu(const struct options *options, int64_t steps, int64_t fitting)
+{
+	if (options->scheme.text)
+		return options->scheme;
+	return scheme_read(steps <= fitting ? reel_planner_name(REEL_STORE_ALL) : GPU_SCHEME);
+}
+
+/* A segment is what is on the GPU's tapes; states are in the memory of the machine. */
+static void create_layout_on_gpu(struct checkpointing *checkpointing)
+{
+	const struct options *options = checkpointing->options;
+	int64_t steps = checkpointing->model->steps, segment = options->segment;
+	int64_t fitting = checkpointing->gpu_calls->fitting_steps(checkpointing->gpu);
+	struct layout *layout = &checkpointing->layout;
+	struct tape_shape shape = {.chunks_in_slab = 1}; /* of no tape here */
+
+	if (fitting < 1)
+		fail("--device cuda: the tapes of one step do not fit there; choose a larger "
+		     "--budget or a coarser --resolution");
+	checkpointing->scheme = scheme_on_gpu(options, steps, fitting);
+	if (checkpointing->scheme.planner == REEL_STORE_ALL)
+		segment = steps;
+	if (!segment)
+		segment = fitting < steps ? fitting : steps;
+	if (segment > fitting)
+		fail("--device cuda: the tapes of %lld steps fit there, not of %lld; choose a "
+		     "larger --budget, %s", (long long)fitting, (long long)segment,
+		     options->segment ? "or a shorter --segment"
+				      : "or --checkpoint " GPU_SCHEME);
+	shape.state_bytes = shape.kept_bytes =
+		checkpointing->gpu_calls->model(checkpointing->gpu).state_bytes;
+	*layout = layout_create(&checkpointing->scheme, &shape, steps, segment, 0);
+	checkpointing->gpu_calls->reserve(checkpointing->gpu, segment);
+}
+
+static void check_disk_on_gpu(const struct options *options)
+{
+	if (options->spill && !scheme_has_disk(&options->scheme))
+		fail("--spill %s: with --device cuda tapes are not spilled; leave it out, or "
+		     "choose --checkpoint hrevolve or two-level", options->spill);
+	if (options->scheme.text && options->scheme.planner == REEL_STORE_ALL && options->segment)
+		fail("--segment: with --device cuda all steps of --checkpoint %s are one segment; "
+		     "leave it out", options->scheme.text);
 }
 
 /* What an option is for, and what it does not go with. */
@@ -82,6 +135,8 @@ static void check_options(const struct options *options)
 	int uses_disk = scheme->automatic || scheme->planner == REEL_STORE_ALL ||
 			scheme_has_disk(scheme);
 
+	if (options->on_gpu)
+		check_disk_on_gpu(options);
 	if (scheme_has_disk(scheme) && !options->spill)
 		fail("--checkpoint %s keeps states on a disk: choose a directory there with "
 		     "--spill", scheme->text);
@@ -112,6 +167,12 @@ static void open_pool(struct checkpointing *checkpointing)
 		fail("no memory for the tape; choose a smaller --budget");
 }
 
+static reel_model model_of_loop(const struct checkpointing *checkpointing)
+{
+	return checkpointing->gpu_calls ? checkpointing->gpu_calls->model(checkpointing->gpu)
+					: loop_model(&checkpointing->loop);
+}
+
 static void open_run(struct checkpointing *checkpointing)
 {
 	const struct layout *layout = &checkpointing->layout;
@@ -122,7 +183,7 @@ static void open_run(struct checkpointing *checkpointing)
 		.gets = MOVING_STATES / 2,
 		.flags = checkpointing->options->audit ? REEL_CHECKPOINT_AUDIT : 0,
 	};
-	reel_model model = loop_model(&checkpointing->loop);
+	reel_model model = model_of_loop(checkpointing);
 	const char *problem;
 
 	if (layout->problem.steps == REEL_UNKNOWN_STEPS)
@@ -133,7 +194,7 @@ static void open_run(struct checkpointing *checkpointing)
 		options.store[1] = open_store(checkpointing->options->spill);
 	problem = reel_checkpoint_problem(checkpointing->plan, &model, &options);
 	if (problem)
-		fail("--checkpoint %s: %s", checkpointing->options->scheme.text, problem);
+		fail("--checkpoint %s: %s", checkpointing->scheme.text, problem);
 	if (reel_checkpoint_open(&checkpointing->run, checkpointing->plan, &model, &options))
 		fail("no memory for a run of %lld steps", (long long)layout->steps);
 }
@@ -150,12 +211,19 @@ struct checkpointing *checkpointing_open(const struct options *options,
 	checkpointing = allocate(1, sizeof(*checkpointing));
 	checkpointing->options = options;
 	checkpointing->model = model;
+	checkpointing->scheme = options->scheme;
 	loop_open(&checkpointing->loop, model, shape.chunk_rows);
-	checkpointing->budget = options->budget;
-	if (options->scheme.automatic)
-		choose(checkpointing, &shape, controls);
-	else
-		create_layout(checkpointing, &shape);
+	if (options->on_gpu) {
+		checkpointing->gpu_calls = gpu_built_in();
+		checkpointing->gpu = checkpointing->gpu_calls->open(model, options->budget);
+		create_layout_on_gpu(checkpointing);
+	} else {
+		checkpointing->budget = options->budget;
+		if (options->scheme.automatic)
+			choose(checkpointing, &shape, controls);
+		else
+			create_layout(checkpointing, &shape);
+	}
 	checkpointing->plan = layout_open_plan(&checkpointing->layout, checkpointing->budget);
 	open_pool(checkpointing);
 	open_run(checkpointing);
@@ -168,36 +236,74 @@ void checkpointing_close(struct checkpointing *checkpointing)
 	reel_checkpoint_close(checkpointing->run);
 	reel_pool_close(checkpointing->pool);
 	reel_plan_close(checkpointing->plan);
+	if (checkpointing->gpu)
+		checkpointing->gpu_calls->close(checkpointing->gpu);
 	loop_close(&checkpointing->loop);
 	state_destroy(&checkpointing->state);
 	free(checkpointing);
 }
 
+/* Where the steps stopped since a cell fell dry; the state is here then. */
+static int64_t dry_step(struct checkpointing *checkpointing)
+{
+	if (checkpointing->gpu)
+		return checkpointing->gpu_calls->dry_step(checkpointing->gpu,
+							  &checkpointing->state);
+	return checkpointing->loop.dry_step;
+}
+
 static void require(struct checkpointing *checkpointing, int error)
 {
-	const struct loop *loop = &checkpointing->loop;
+	int64_t step;
 
 	progress_clear();
 	if (!error)
 		return;
-	if (loop->dry_step >= 0)
-		report_dry(loop->model, loop->depth, &checkpointing->state, (int)loop->dry_step);
-	fail("--checkpoint %s stopped: %s%s", checkpointing->options->scheme.text,
+	step = dry_step(checkpointing);
+	if (step >= 0)
+		report_dry(checkpointing->model, checkpointing->depth, &checkpointing->state,
+			   (int)step);
+	fail("--checkpoint %s stopped: %s%s", checkpointing->scheme.text,
 	     reel_checkpoint_message(checkpointing->run),
 	     error == -EDQUOT ? "; choose a larger --budget" : "");
+}
+
+/* Before a forward sweep, whose state it returns; the context of its callbacks in *context. */
+static void *start(struct checkpointing *checkpointing, const struct controls *controls,
+		   double *gauge, void **context)
+{
+	struct loop *loop = &checkpointing->loop;
+
+	checkpointing->depth = controls->depth;
+	if (checkpointing->gpu) {
+		*context = checkpointing->gpu;
+		return checkpointing->gpu_calls->start(checkpointing->gpu, controls, gauge);
+	}
+	*context = loop;
+	loop->depth = controls->depth;
+	loop->gauge = gauge;
+	loop->known = 0;
+	state_start(checkpointing->model, controls->displacement, &checkpointing->state);
+	return &checkpointing->state;
+}
+
+void checkpointing_primal(struct checkpointing *checkpointing, const struct controls *controls,
+			  double *gauge)
+{
+	reel_model model = model_of_loop(checkpointing);
+	void *context, *state = start(checkpointing, controls, gauge, &context);
+
+	require(checkpointing, model.advance(context, state, 0, checkpointing->model->steps));
 }
 
 void checkpointing_forward(struct checkpointing *checkpointing, const struct controls *controls,
 			   double *gauge)
 {
-	struct loop *loop = &checkpointing->loop;
+	void *context;
 
-	loop->depth = controls->depth;
-	loop->gauge = gauge;
-	loop->known = 0;
-	state_start(checkpointing->model, controls->displacement, &checkpointing->state);
+	checkpointing->at = start(checkpointing, controls, gauge, &context);
 	require(checkpointing,
-		reel_checkpoint_forward(checkpointing->run, loop, &checkpointing->state));
+		reel_checkpoint_forward(checkpointing->run, context, checkpointing->at));
 }
 
 static int reverse(struct checkpointing *checkpointing, struct adjoint *adjoint)
@@ -211,8 +317,8 @@ static int reverse(struct checkpointing *checkpointing, struct adjoint *adjoint)
 				  adjoint, options->threads, &checkpointing->look_ahead);
 }
 
-void checkpointing_reverse(struct checkpointing *checkpointing, const double *weights,
-			   struct controls *gradient)
+static void reverse_here(struct checkpointing *checkpointing, const double *weights,
+			 struct controls *gradient)
 {
 	struct loop *loop = &checkpointing->loop;
 	struct adjoint adjoint = adjoint_create(checkpointing->model->grid);
@@ -223,6 +329,26 @@ void checkpointing_reverse(struct checkpointing *checkpointing, const double *we
 	copy_wet(loop->model, adjoint.state.elevation, gradient->displacement);
 	copy_wet(loop->model, adjoint.depth_gradient, gradient->depth);
 	adjoint_destroy(&adjoint);
+}
+
+static void reverse_on_gpu(struct checkpointing *checkpointing, const double *weights,
+			   struct controls *gradient)
+{
+	const struct gpu_calls *calls = checkpointing->gpu_calls;
+	void *adjoint = calls->turn(checkpointing->gpu, weights);
+
+	require(checkpointing, reel_checkpoint_reverse(checkpointing->run, checkpointing->gpu,
+						       checkpointing->at, adjoint));
+	calls->finish(checkpointing->gpu, gradient);
+}
+
+void checkpointing_reverse(struct checkpointing *checkpointing, const double *weights,
+			   struct controls *gradient)
+{
+	if (checkpointing->gpu)
+		reverse_on_gpu(checkpointing, weights, gradient);
+	else
+		reverse_here(checkpointing, weights, gradient);
 }
 
 static struct counts counts_of(const struct reel_checkpoint_stats *stats)
@@ -240,15 +366,20 @@ struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing)
 {
 	struct reel_checkpoint_stats stats;
 	struct reel_pool_stats pool;
+	struct gpu_use gpu = {0};
 
+	if (checkpointing->gpu)
+		gpu = checkpointing->gpu_calls->use(checkpointing->gpu);
 	reel_checkpoint_get_stats(checkpointing->run, &stats);
 	reel_pool_get_stats(checkpointing->pool, &pool);
 	return (struct checkpointing_use){
+		.scheme = checkpointing->scheme.text,
 		.layout = checkpointing->layout,
 		.planned = layout_count(&checkpointing->layout, checkpointing->plan),
 		.done = counts_of(&stats),
 		.snapshot_bytes = stats.peak_snapshot_bytes,
-		.tape_bytes = stats.peak_tape_bytes,
+		.tape_bytes = checkpointing->gpu ? gpu.tape_bytes : stats.peak_tape_bytes,
+		.gpu = gpu,
 		.resident_bytes = pool.peak_resident_bytes,
 		.disk_bytes = stats.put_bytes + pool.written_bytes,
 		.waits = stats.waits + pool.stalls,

@@ -6,6 +6,7 @@
 #ifndef TSUNAMI_CHECKPOINTING_H
 #define TSUNAMI_CHECKPOINTING_H
 
+#include "gpu.h"
 #include "layout.h"
 #include "look-ahead.h"
 #include "options.h"
@@ -15,6 +16,7 @@ struct checkpointing;
 
 /* The plan, and what carrying it out took. */
 struct checkpointing_use {
+	const char *scheme;      /* its text */
 	struct layout layout;
 	struct counts planned, done;
 	uint64_t snapshot_bytes; /* the most that was in memory */
@@ -24,6 +26,7 @@ struct checkpointing_use {
 	uint64_t waits;
 	double wait_seconds;     /* for the disk */
 	struct look_ahead look_ahead;
+	struct gpu_use gpu;
 	int is_measured;         /* by auto: the costs, and what was chosen by them */
 	struct reel_costs costs;
 	struct reel_choice choice;
@@ -31,12 +34,17 @@ struct checkpointing_use {
 
 /*
  * As the options say. `gauge` and `final` of a sweep are the caller's. auto measures
- * a few steps from the controls first. Ends the program if it cannot be.
+ * a few steps from the controls first. On a GPU without a scheme all steps are on its
+ * tapes, or states are kept if those do not fit. Ends the program if it cannot be.
  */
 struct checkpointing *checkpointing_open(const struct options *options,
 					 const struct model *model,
 					 const struct controls *controls);
 void checkpointing_close(struct checkpointing *checkpointing);
+
+/* Run the steps and keep nothing. */
+void checkpointing_primal(struct checkpointing *checkpointing, const struct controls *controls,
+			  double *gauge);
 
 /* As forward_sweep() and reverse_sweep(); a forward sweep begins anew. */
 void checkpointing_forward(struct checkpointing *checkpointing, const struct controls *controls,

@@ -19,6 +19,8 @@
 
 #include <stddef.h>
 
+#include "stage.h"
+
 struct region {
 	double west, east, south, north; /* degrees, west < east <= west + 360 */
 };
@@ -56,7 +58,7 @@ static inline size_t grid_elements(const struct grid *grid)
 }
 
 /* Where in a field row j begins: field[grid_row(grid, j) + i] is element (j, i). */
-static inline ptrdiff_t grid_row(const struct grid *grid, int j)
+STAGE_HELPER static inline ptrdiff_t grid_row(const struct grid *grid, int j)
 {
 	return ((ptrdiff_t)j + 1) * grid->stride + 1;
 }

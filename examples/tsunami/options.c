@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gpu.h"
 #include "look-ahead.h"
 #include "parallel.h"
 #include "report.h"
@@ -55,9 +56,11 @@ static void print_help(void)
 	     "  --strike DEGREES       of the fault, clockwise from north (default 200)\n"
 	     "  --gauge LAT,LON|NAME   (default Hilo; --gauge help lists the names)\n"
 	     "  --min-depth M          shallower water is deepened to this (default 50)\n"
+	     "  --device cpu|cuda      what runs the steps: threads (default), or a GPU\n"
 	     "  --threads N            (default: as OpenMP does)\n"
 	     "  --reverse-threads N    of the reverse sweep (default: as many)\n"
-	     "  --budget BYTES         memory for the tapes: 512M, 4G (default: no bound)\n"
+	     "  --budget BYTES         memory for the tapes: 512M, 4G (default: no bound; on a\n"
+	     "                         GPU of its memory, three quarters of what is free there)\n"
 	     "  --spill DIR            a directory on a disk for what is above the budget\n"
 	     "  --checkpoint PLANNER   keep some states and run steps again, as planned by one of\n"
 	     "                         those below (default: all steps on tape)\n"
@@ -193,7 +196,8 @@ static void read_gauge(const char *text, struct options *options)
 enum option_code {
 	OPTION_GRID = 256, OPTION_BASIN, OPTION_REGION, OPTION_RESOLUTION, OPTION_HOURS,
 	OPTION_STEPS, OPTION_TIME_STEP, OPTION_EPICENTRE, OPTION_MAGNITUDE, OPTION_STRIKE,
-	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_THREADS, OPTION_REVERSE_THREADS, OPTION_BUDGET, OPTION_SPILL,
+	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_DEVICE, OPTION_THREADS, OPTION_REVERSE_THREADS,
+	OPTION_BUDGET, OPTION_SPILL,
 	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_DISK_BUDGET, OPTION_AUDIT, OPTION_LOOK_AHEAD,
 	OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
@@ -211,6 +215,7 @@ static const struct option long_options[] = {
 	{"strike", required_argument, NULL, OPTION_STRIKE},
 	{"gauge", required_argument, NULL, OPTION_GAUGE},
 	{"min-depth", required_argument, NULL, OPTION_MIN_DEPTH},
+	{"device", required_argument, NULL, OPTION_DEVICE},
 	{"threads", required_argument, NULL, OPTION_THREADS},
 	{"reverse-threads", required_argument, NULL, OPTION_REVERSE_THREADS},
 	{"budget", required_argument, NULL, OPTION_BUDGET},
@@ -237,6 +242,13 @@ static void read_basin(const char *text, struct options *options)
 	if (strcmp(text, "idealised") != 0)
 		fail("--basin %s: the only one is idealised", text);
 	options->idealised = 1;
+}
+
+static int read_device(const char *text)
+{
+	if (strcmp(text, "cpu") != 0 && strcmp(text, "cuda") != 0)
+		fail("--device %s: give cpu or cuda", text);
+	return strcmp(text, "cuda") == 0;
 }
 
 static void read_option(int code, const char *text, struct options *options, struct given *given)
@@ -276,6 +288,7 @@ static void read_option(int code, const char *text, struct options *options, str
 	case OPTION_MIN_DEPTH:
 		options->least_depth = read_number("min-depth", text, 0.1, 5000.0);
 		break;
+	case OPTION_DEVICE: options->on_gpu = read_device(text); break;
 	case OPTION_THREADS:
 		options->threads = read_integer("threads", text, 1, MOST_THREADS);
 		break;
@@ -342,6 +355,28 @@ static void check_checkpointing(const struct options *options)
 		     "their number of states");
 }
 
+/* What is of no meaning on a GPU; then, whether there can be one. */
+static void check_gpu(const struct options *options)
+{
+	if (!options->on_gpu)
+		return;
+	if (options->reverse_threads)
+		fail("--reverse-threads: with --device cuda no thread reverses steps; leave it "
+		     "out");
+	if (options->look_ahead)
+		fail("--look-ahead: with --device cuda all its threads share out each step; leave "
+		     "it out");
+	if (options->scheme.automatic)
+		fail("--checkpoint auto: it weighs tapes against states in one memory, and with "
+		     "--device cuda they are in two; name a planner");
+	if (options->scheme.text && options->scheme.planner == REEL_MIXED)
+		fail("--checkpoint %s: with --device cuda tapes are not where states are and "
+		     "cannot take their place; choose binomial", options->scheme.text);
+	if (!gpu_built_in())
+		fail("--device cuda: this program was built without CUDA; configure "
+		     "--with-cuda=yes on a machine with nvcc, or leave it out");
+}
+
 struct options options_read(int count, char **arguments)
 {
 	struct options options = {
@@ -375,6 +410,7 @@ struct options options_read(int count, char **arguments)
 	if (options.steps && !given.hours)
 		options.hours = 0.0;
 	check_checkpointing(&options);
+	check_gpu(&options);
 	if (!*options.output)
 		fail("--output: give the name of a directory");
 	if (options.idealised)

@@ -21,6 +21,7 @@ struct options {
 	struct earthquake earthquake;
 	struct place gauge;
 	const char *gauge_name; /* NULL: a place without a name */
+	int on_gpu;           /* the steps are run there */
 	int threads;
 	int reverse_threads; /* 0: as many */
 	uint64_t budget;   /* of the tapes in bytes, 0: no bound */

@@ -274,13 +274,18 @@ static void put_checkpointing(FILE *file, const struct results *results)
 {
 	const struct checkpointing_use *use = results->checkpointing;
 
-	put_json_text(file, "checkpoint", results->options->scheme.text);
+	put_json_text(file, "checkpoint", use->scheme);
 	put_json_text(file, "planner", reel_planner_name(use->layout.planner));
 	put_json_count(file, "segment_steps", (uint64_t)use->layout.segment);
 	put_json_count(file, "segments", (uint64_t)use->layout.segments);
 	put_counts(file, "planned_", &use->planned);
 	put_counts(file, "", &use->done);
 	put_json_count(file, "snapshot_bytes", use->snapshot_bytes);
+	if (use->gpu.name) {
+		put_json_text(file, "device", use->gpu.name);
+		put_json_count(file, "device_tape_memory_bytes", use->gpu.memory_bytes);
+		put_json_count(file, "segments_repeated", use->gpu.repeats);
+	}
 	if (use->look_ahead.threads) {
 		put_json_count(file, "look_ahead_threads", (uint64_t)use->look_ahead.threads);
 		put_json_count(file, "recorded_ahead", (uint64_t)use->look_ahead.ahead);

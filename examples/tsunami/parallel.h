@@ -9,17 +9,9 @@
 #include <omp.h>
 #define PARALLEL_REGION _Pragma("omp parallel")
 #define BARRIER _Pragma("omp barrier")
-#define VECTOR_LOOP _Pragma("omp simd")
 #else
 #define PARALLEL_REGION
 #define BARRIER
-#if defined(__clang__)
-#define VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define VECTOR_LOOP _Pragma("GCC ivdep")
-#else
-#define VECTOR_LOOP
-#endif
 #endif
 
 /* The number of the calling thread in its team, from 0. */

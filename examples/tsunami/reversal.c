@@ -9,12 +9,13 @@ struct reversal reversal_open(const struct options *options, const struct model 
 {
 	struct reversal reversal = {
 		.model = model,
+		.on_gpu = options->on_gpu,
 		.threads = options->threads,
 		.reverse_threads = options->reverse_threads ? options->reverse_threads
 							    : options->threads,
 	};
 
-	if (options->scheme.text) {
+	if (options->scheme.text || options->on_gpu) {
 		reversal.checkpointing = checkpointing_open(options, model, controls);
 		return reversal;
 	}
@@ -31,6 +32,20 @@ void reversal_close(struct reversal *reversal)
 	}
 	tapes_close(reversal->tapes);
 	state_destroy(&reversal->final);
+}
+
+/* Threads run it as they run the forward sweep of all steps on tape. */
+void reversal_primal(struct reversal *reversal, const struct controls *controls, double *gauge)
+{
+	struct state final;
+
+	if (reversal->on_gpu) {
+		checkpointing_primal(reversal->checkpointing, controls, gauge);
+		return;
+	}
+	final = state_create(reversal->model->grid);
+	forward_sweep(reversal->model, controls, reversal->threads, NULL, gauge, &final);
+	state_destroy(&final);
 }
 
 void reversal_forward(struct reversal *reversal, const struct controls *controls, double *gauge)

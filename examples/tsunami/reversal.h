@@ -11,6 +11,7 @@
 
 struct reversal {
 	const struct model *model;
+	int on_gpu;
 	int threads;
 	int reverse_threads;
 	struct tapes *tapes;                 /* one of the two */
@@ -23,7 +24,10 @@ struct reversal reversal_open(const struct options *options, const struct model 
 			      const struct controls *controls);
 void reversal_close(struct reversal *reversal);
 
-/* The elevations at the gauge; then, from dJ/d(gauge), dJ/d(controls) in the wet cells. */
+/* The elevations at the gauge, without a tape. */
+void reversal_primal(struct reversal *reversal, const struct controls *controls, double *gauge);
+
+/* The same, with tapes; then, from dJ/d(gauge), dJ/d(controls) in the wet cells. */
 void reversal_forward(struct reversal *reversal, const struct controls *controls, double *gauge);
 void reversal_reverse(struct reversal *reversal, const struct controls *controls,
 		      const double *weights, struct controls *gradient);

@@ -3,14 +3,15 @@
 
 #include <math.h>
 
-#include "parallel.h"
+#include "stage.h"
 
-void primal_transport(const struct model *model, const double *depth, const struct state *now,
-		      struct diagnostics *diagnostics, int first, int last)
+STAGE void primal_transport(const struct model *model, const double *depth,
+			    const struct state *now, struct diagnostics *diagnostics, int first,
+			    int last)
 {
 	const struct grid *grid = model->grid;
 
-	for (int j = first; j < last; j++) {
+	EACH_ROW (j, first, last) {
 		ptrdiff_t here = grid_row(grid, j), north = grid_row(grid, j + 1);
 		const double *h = depth + here, *h_north = depth + north;
 		const double *eta = now->elevation + here, *eta_north = now->elevation + north;
@@ -25,7 +26,7 @@ void primal_transport(const struct model *model, const double *depth, const stru
 		double curl_here = metric->cosine / metric->cosine_north * grid->per_dy;
 
 		VECTOR_LOOP
-		for (int i = 0; i < grid->columns; i++) {
+		EACH_COLUMN (i, grid->columns) {
 			double depth_here = h[i] + eta[i];
 			double depth_east = h[i + 1] + eta[i + 1];
 			double depth_north = h_north[i] + eta_north[i];
@@ -41,13 +42,14 @@ void primal_transport(const struct model *model, const double *depth, const stru
 	}
 }
 
-void primal_continuity(const struct model *model, const struct state *now, struct state *next,
-		       struct diagnostics *diagnostics, int first, int last)
+STAGE void primal_continuity(const struct model *model, const struct state *now,
+			     struct state *next, struct diagnostics *diagnostics, int first,
+			     int last)
 {
 	const struct grid *grid = model->grid;
 	double dt = model->time_step;
 
-	for (int j = first; j < last; j++) {
+	EACH_ROW (j, first, last) {
 		ptrdiff_t here = grid_row(grid, j), south = grid_row(grid, j - 1);
 		const double *eta = now->elevation + here;
 		const double *u = now->u + here;
@@ -64,7 +66,7 @@ void primal_continuity(const struct model *model, const struct state *now, struc
 		double ratio_south = metric[-1].cosine_north / metric->cosine;
 
 		VECTOR_LOOP
-		for (int i = 0; i < grid->columns; i++) {
+		EACH_COLUMN (i, grid->columns) {
 			double divergence = per_dx * (transport_x[i] - transport_x[i - 1]) +
 					    per_dy * (ratio_north * transport_y[i] -
 						      ratio_south * transport_y_south[i]);
@@ -78,9 +80,9 @@ void primal_continuity(const struct model *model, const struct state *now, struc
 	}
 }
 
-static void primal_eastward(const struct model *model, const double *depth,
-			    const struct state *now, struct state *next,
-			    const struct diagnostics *diagnostics, int j)
+static STAGE void primal_eastward(const struct model *model, const double *depth,
+				  const struct state *now, struct state *next,
+				  const struct diagnostics *diagnostics, int j)
 {
 	const struct grid *grid = model->grid;
 	ptrdiff_t here = grid_row(grid, j);
@@ -102,7 +104,7 @@ static void primal_eastward(const struct model *model, const double *depth,
 	double viscosity_y = model->viscosity * grid->per_dy * grid->per_dy;
 
 	VECTOR_LOOP
-	for (int i = 0; i < grid->columns; i++) {
+	EACH_COLUMN (i, grid->columns) {
 		double rotation = 0.25 * (vorticity[i] * (transport_y[i] + transport_y[i + 1]) +
 					  vorticity_south[i] * (transport_y_south[i] +
 								transport_y_south[i + 1]));
@@ -119,9 +121,9 @@ static void primal_eastward(const struct model *model, const double *depth,
 	}
 }
 
-static void primal_northward(const struct model *model, const double *depth,
-			     const struct state *now, struct state *next,
-			     const struct diagnostics *diagnostics, int j)
+static STAGE void primal_northward(const struct model *model, const double *depth,
+				   const struct state *now, struct state *next,
+				   const struct diagnostics *diagnostics, int j)
 {
 	const struct grid *grid = model->grid;
 	ptrdiff_t here = grid_row(grid, j);
@@ -148,7 +150,7 @@ static void primal_northward(const struct model *model, const double *depth,
 	double viscosity_y = model->viscosity * per_dy * per_dy;
 
 	VECTOR_LOOP
-	for (int i = 0; i < grid->columns; i++) {
+	EACH_COLUMN (i, grid->columns) {
 		double rotation = -0.25 * (vorticity[i] * (ratio_here * transport_x[i] +
 							   ratio_north * transport_x_north[i]) +
 					   vorticity[i - 1] *
@@ -167,27 +169,27 @@ static void primal_northward(const struct model *model, const double *depth,
 	}
 }
 
-void primal_momentum(const struct model *model, const double *depth, const struct state *now,
-		     struct state *next, const struct diagnostics *diagnostics, int first,
-		     int last)
+STAGE void primal_momentum(const struct model *model, const double *depth, const struct state *now,
+			   struct state *next, const struct diagnostics *diagnostics, int first,
+			   int last)
 {
-	for (int j = first; j < last; j++) {
+	EACH_ROW (j, first, last) {
 		primal_eastward(model, depth, now, next, diagnostics, j);
 		primal_northward(model, depth, now, next, diagnostics, j);
 	}
 }
 
-int primal_is_wet(const struct model *model, const double *depth, const struct state *now,
-		  int first, int last)
+STAGE int primal_is_wet(const struct model *model, const double *depth, const struct state *now,
+			int first, int last)
 {
 	const struct grid *grid = model->grid;
 	int dry = 0;
 
-	for (int j = first; j < last; j++) {
+	EACH_ROW (j, first, last) {
 		const double *h = depth + grid_row(grid, j);
 		const double *eta = now->elevation + grid_row(grid, j);
 
-		for (int i = 0; i < grid->columns; i++)
+		EACH_COLUMN (i, grid->columns)
 			dry |= !(h[i] + eta[i] > 0.0);
 	}
 	return !dry;

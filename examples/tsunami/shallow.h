@@ -28,10 +28,14 @@
  * out among themselves, with a barrier between stages. It holds for the adjoint
  * too, whose stages gather what its neighbours owe to a row instead of
  * scattering what a row owes to its neighbours: no row is written by two
- * threads, and every sum has one order, whatever the number of threads.
+ * threads, and every sum has one order, whatever the number of threads. Nor is an
+ * element computed from others of its stage, so that a thread of a kernel may have
+ * one alone: on a GPU the stages are kernels (gpu.cu), of the same source.
  */
 #ifndef TSUNAMI_SHALLOW_H
 #define TSUNAMI_SHALLOW_H
+
+#include <stdint.h>
 
 #include "grid.h"
 
@@ -93,6 +97,14 @@ void primal_continuity(const struct model *model, const struct state *now, struc
 void primal_momentum(const struct model *model, const double *depth, const struct state *now,
 		     struct state *next, const struct diagnostics *diagnostics, int first,
 		     int last);
+
+/* The total depth is looked at once in so many steps, and at the end. */
+#define DEPTH_CHECK_INTERVAL 8
+
+static inline int step_is_checked(const struct model *model, int64_t step)
+{
+	return step % DEPTH_CHECK_INTERVAL == 0 || step == model->steps;
+}
 
 /* Whether the total depth is positive in all these rows (a NaN is not). */
 int primal_is_wet(const struct model *model, const double *depth, const struct state *now,

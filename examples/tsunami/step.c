@@ -5,13 +5,10 @@
 
 #include "report.h"
 
-/* The total depth is looked at once in so many steps, and at the end. */
-#define DEPTH_CHECK_INTERVAL 8
-
 int step_is_wet(const struct model *model, const double *depth, const struct state *now,
 		struct rows rows, int64_t step)
 {
-	return (step % DEPTH_CHECK_INTERVAL != 0 && step != model->steps) ||
+	return !step_is_checked(model, step) ||
 	       primal_is_wet(model, depth, now, rows.first, rows.last);
 }
 

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "parallel.h"
+#include "stage.h"
 
 void tangent_transport(const struct model *model, const double *depth, const struct state *now,
 		       const double *d_depth, const struct state *d_now,

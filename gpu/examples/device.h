@@ -2,6 +2,7 @@
 /*
  * What the examples need of a device, twice: by nvcc for a GPU, by a C++ compiler for the emulator.
  * Kernels and what calls them are one source. Of these names only the examples and the tests know.
+ * A program that has words of its own for what ends it defines DEVICE_STOP(what, why) before.
  */
 #ifndef REEL_EXAMPLES_DEVICE_H
 #define REEL_EXAMPLES_DEVICE_H
@@ -30,8 +31,12 @@ namespace device {
 
 [[noreturn]] inline void stop(const char *what, const char *why)
 {
+#ifdef DEVICE_STOP
+	DEVICE_STOP(what, why);
+#else
 	fprintf(stderr, "%s: %s\n", what, why);
 	exit(EXIT_FAILURE);
+#endif
 }
 
 #ifdef __CUDACC__
@@ -93,6 +98,15 @@ inline const char *name()
 	return properties.name;
 }
 
+/* Of its memory. */
+inline size_t unused_bytes()
+{
+	size_t unused, all;
+
+	check(cudaMemGetInfo(&unused, &all), "cudaMemGetInfo");
+	return unused;
+}
+
 #else
 
 inline void *allocate(size_t bytes)
@@ -149,22 +163,45 @@ inline reel_cu_stream &fake_stream()
 	return only;
 }
 
+inline const reel_driver *&fake_driver()
+{
+	static const reel_driver *only;
+
+	return only;
+}
+
 inline void open()
 {
 	static fake_options options;
-	static const reel_driver *driver = fake_device_open(&options);
 	reel_cu_context context;
 
-	reel_driver_replace(driver);
-	driver->cuDevicePrimaryCtxRetain(&context, 0);
-	driver->cuCtxPushCurrent(context);
-	driver->cuStreamCreate(&fake_stream(), REEL_CU_STREAM_NON_BLOCKING);
+	if (fake_driver())
+		return;
+	fake_driver() = fake_device_open(&options);
+	reel_driver_replace(fake_driver());
+	fake_driver()->cuDevicePrimaryCtxRetain(&context, 0);
+	fake_driver()->cuCtxPushCurrent(context);
+	fake_driver()->cuStreamCreate(&fake_stream(), REEL_CU_STREAM_NON_BLOCKING);
 }
 
 inline void close()
 {
 	fake_device_close();
+	fake_driver() = nullptr;
 	reel_driver_replace(nullptr);
+}
+
+inline const char *name()
+{
+	return "an emulated device";
+}
+
+inline size_t unused_bytes()
+{
+	size_t unused, all;
+
+	fake_driver()->cuMemGetInfo(&unused, &all);
+	return unused;
 }
 
 #endif
@@ -232,13 +269,18 @@ struct tapes {
 	tapes(const tapes &) = delete;
 	tapes &operator=(const tapes &) = delete;
 
-	/* Run what launches kernels, again with more memory if it ran out. Returns how often. */
+	/* Run what launches kernels once; returns as reel_arena_settle(). */
+	template <class Launches> int attempt(Launches launches)
+	{
+		launches(reel_arena_device(arena));
+		return reel_arena_settle(arena, stream());
+	}
+
+	/* Run it, again with more memory if it ran out. Returns how often. */
 	template <class Launches> unsigned run(Launches launches)
 	{
 		for (unsigned times = 1;; times++) {
-			launches(reel_arena_device(arena));
-
-			int result = reel_arena_settle(arena, stream());
+			int result = attempt(launches);
 
 			if (result == 0)
 				return times;
