@@ -35,7 +35,7 @@ struct late_store {
 		reel_transfer *transfer;
 		bool get;
 	} pending[LATE_PENDING];
-	unsigned pendings;
+	unsigned pendings, completing;
 	bool closing;
 	pid_t process;
 	uint64_t random;
@@ -97,10 +97,12 @@ static inline void *late_run(void *argument)
 		bool get = late->pending[which].get;
 		late->pending[which] = late->pending[--late->pendings];
 		int error = late_finish(late, transfer, get);
-		pthread_cond_broadcast(&late->changed);
+		late->completing++;
 		pthread_mutex_unlock(&late->lock);
 		reel_transfer_complete(transfer, error);
 		pthread_mutex_lock(&late->lock);
+		late->completing--;
+		pthread_cond_broadcast(&late->changed);
 	}
 	pthread_mutex_unlock(&late->lock);
 	return NULL;
@@ -181,7 +183,7 @@ static inline int late_sync(reel_store *store, int64_t timeout_ns)
 
 	(void)timeout_ns;
 	pthread_mutex_lock(&late->lock);
-	while (late->pendings)
+	while (late->pendings || late->completing)
 		pthread_cond_wait(&late->changed, &late->lock);
 	pthread_mutex_unlock(&late->lock);
 	return 0;
