@@ -45,6 +45,25 @@ int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result
 int reel_arena_enter(struct reel_arena *arena);
 int reel_arena_leave(struct reel_arena *arena, int error);
 
+/* Wait for what is in the arena's own stream. Returns the error, or that of the wait. */
+int reel_arena_wait(struct reel_arena *arena, int error);
+
+/*
+ * Start to copy slabs with these numbers, each `stride` after the one before, to or from places one
+ * after another; number 0 is left out.
+ */
+int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t stride, uint32_t count,
+		    unsigned char *memory, bool to_device);
+
+/*
+ * Where an arena with a store keeps its tables as they were when it was settled last: behind its
+ * slabs.
+ */
+static inline reel_cu_address reel_arena_settled(const struct reel_arena *arena)
+{
+	return arena->base + (arena->bytes + 255) / 256 * 256;
+}
+
 /* -EPROTO, with the faults in words. */
 int reel_arena_refuse_faults(uint32_t faults);
 

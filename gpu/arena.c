@@ -103,13 +103,44 @@ static int clear(struct reel_arena *arena, reel_cu_stream stream)
 	return 0;
 }
 
-static int clear_and_wait(struct reel_arena *arena)
+/* All of it, in the order of the stream. */
+static int empty_it(struct reel_arena *arena, reel_cu_stream stream)
 {
-	int error = clear(arena, arena->stream);
+	int error = clear(arena, stream);
 
-	if (error)
-		return error;
-	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	return error || !arena->drain ? error : reel_drain_keep(arena, stream);
+}
+
+int reel_arena_wait(struct reel_arena *arena, int error)
+{
+	reel_cu_result result = arena->driver->cuStreamSynchronize(arena->stream);
+
+	return error || !result
+		       ? error
+		       : reel_arena_fail_with(arena->driver, result, "cuStreamSynchronize");
+}
+
+/* Slabs that lie side by side are one copy. */
+int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t stride, uint32_t count,
+		    unsigned char *memory, bool to_device)
+{
+	for (uint32_t first = 0, end; first < count; first = end) {
+		uint32_t number = slab[first * stride];
+		reel_cu_address address = arena->base + (uint64_t)number * arena->slab_bytes;
+		unsigned char *place = memory + (size_t)first * arena->slab_bytes;
+		size_t bytes;
+
+		for (end = first + 1;
+		     number && end < count && slab[end * stride] == number + end - first;)
+			end++;
+		bytes = (size_t)(end - first) * arena->slab_bytes;
+		if (number && to_device)
+			TRY(arena->driver, cuMemcpyHtoDAsync,
+			    (address, place, bytes, arena->stream));
+		else if (number)
+			TRY(arena->driver, cuMemcpyDtoHAsync,
+			    (place, address, bytes, arena->stream));
+	}
 	return 0;
 }
 
@@ -137,13 +168,14 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 	}
 	arena->bytes = bytes;
 	arena->base = 0;
-	error = arena->driver->cuMemAlloc(&arena->base, (size_t)bytes);
+	error = arena->driver->cuMemAlloc(
+		&arena->base, (size_t)(reel_arena_settled(arena) + arena_tables(&arena->empty)));
 	if (error)
 		error = reel_arena_fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
 					"the GPU gives no %llu bytes for an arena",
 					(unsigned long long)bytes);
 	else
-		error = clear_and_wait(arena);
+		error = reel_arena_wait(arena, empty_it(arena, arena->stream));
 	if (error) {
 		/* Of two copies one may be under way. */
 		arena->driver->cuStreamSynchronize(arena->stream);
@@ -251,10 +283,13 @@ int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *
 
 void reel_arena_close(struct reel_arena *arena)
 {
+	bool within;
+
 	if (!arena)
 		return;
-	if (!reel_arena_enter(arena)) {
-		reel_drain_close(arena);
+	within = !reel_arena_enter(arena);
+	reel_drain_close(arena, within);
+	if (within) {
 		close_memory(arena);
 		reel_arena_leave(arena, 0);
 	}
@@ -276,18 +311,16 @@ uint32_t reel_arena_lanes(const struct reel_arena *arena)
 	return arena->lanes;
 }
 
-static int empty_it(struct reel_arena *arena, reel_cu_stream stream)
-{
-	int error = clear(arena, stream);
-
-	return error || !arena->drain ? error : reel_drain_reset(arena, stream);
-}
-
 int reel_arena_reset(struct reel_arena *arena, void *stream)
 {
 	int error = reel_arena_enter(arena);
 
-	return error ? error : reel_arena_leave(arena, empty_it(arena, (reel_cu_stream)stream));
+	if (error)
+		return error;
+	error = empty_it(arena, (reel_cu_stream)stream);
+	if (arena->drain)
+		reel_drain_renew(arena, error);
+	return reel_arena_leave(arena, error);
 }
 
 static int start_to_fetch(struct reel_arena *arena, reel_cu_stream stream)
@@ -303,24 +336,15 @@ static int start_to_fetch(struct reel_arena *arena, reel_cu_stream stream)
 	return 0;
 }
 
-/* Waits for the copies if one of them could not be started, too. */
-static int fetch(struct reel_arena *arena, reel_cu_stream stream)
-{
-	int error = start_to_fetch(arena, stream);
-	reel_cu_result result = arena->driver->cuStreamSynchronize(arena->stream);
-
-	return error || !result
-		       ? error
-		       : reel_arena_fail_with(arena->driver, result, "cuStreamSynchronize");
-}
-
 int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_report *report)
 {
 	const struct reel_arena_header *empty = &arena->empty, *header = &arena->header;
 	int error = reel_arena_enter(arena);
 
 	if (!error)
-		error = reel_arena_leave(arena, fetch(arena, (reel_cu_stream)stream));
+		error = reel_arena_leave(
+			arena,
+			reel_arena_wait(arena, start_to_fetch(arena, (reel_cu_stream)stream)));
 	if (error)
 		return error;
 	*report = (struct reel_arena_report){
@@ -340,12 +364,16 @@ int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_re
 	return 0;
 }
 
-/* A store's slabs are those of the memory that is left. */
+/* What the store has is of the memory that is given back. */
 static int grow(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 {
-	int error = take_memory(arena, bytes, warps);
+	int error = arena->drain ? reel_drain_fit(arena, warps) : 0;
 
-	return error || !arena->drain ? error : reel_drain_resize(arena);
+	if (!error)
+		error = take_memory(arena, bytes, warps);
+	if (!error && arena->drain)
+		reel_drain_renew(arena, 0);
+	return error;
 }
 
 int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *report)

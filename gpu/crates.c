@@ -16,7 +16,7 @@
 /* ---- Opening and closing ---- */
 
 static size_t transfer_bytes(const struct reel_arena *arena, const struct reel_crates *crates,
-			       uint32_t slabs)
+			     uint32_t slabs)
 {
 	return ((size_t)slabs * arena->slab_bytes + crates->align - 1) & ~(crates->align - 1);
 }
@@ -66,11 +66,11 @@ void reel_crates_empty(struct reel_crates *crates)
 	crates->count = 0;
 }
 
-void reel_crates_close(struct reel_arena *arena, struct reel_crates *crates)
+void reel_crates_close(struct reel_arena *arena, struct reel_crates *crates, bool within)
 {
 	reel_crates_empty(crates);
 	free(crates->crate);
-	if (crates->memory)
+	if (crates->memory && within)
 		arena->driver->cuMemFreeHost(crates->memory);
 	reel_store_close(crates->store);
 }
@@ -98,38 +98,24 @@ static reel_transfer *prepare(struct reel_arena *arena, struct reel_crates *crat
 	return transfer;
 }
 
-/* Slabs that lie side by side on the device are one copy. */
-static int copy(struct reel_arena *arena, const struct reel_crate *crate, unsigned char *memory,
-		bool to_device)
+/* Between a crate's slabs and its frame. What the driver refuses, or ends with, is remembered. */
+static int copy(struct reel_arena *arena, struct reel_crates *crates,
+		const struct reel_crate *crate, unsigned char *memory, bool to_device)
 {
-	const struct reel_crate_item *items = crate->items;
+	size_t stride = sizeof *crate->items / sizeof(uint32_t);
+	int error = reel_arena_copy(arena, &crate->items[0].slab, stride, crate->slabs, memory,
+				    to_device);
 
-	for (uint32_t first = 0, end; first < crate->slabs; first = end) {
-		reel_cu_address address =
-			arena->base + (uint64_t)items[first].slab * arena->slab_bytes;
-		unsigned char *place = memory + (uint64_t)first * arena->slab_bytes;
-		size_t bytes;
-
-		for (end = first + 1; end < crate->slabs && items[first].slab &&
-				      items[end].slab == items[end - 1].slab + 1;)
-			end++;
-		bytes = (size_t)(end - first) * arena->slab_bytes;
-		if (items[first].slab == 0)
-			continue;
-		if (to_device)
-			TRY(arena->driver, cuMemcpyHtoDAsync,
-			    (address, place, bytes, arena->stream));
-		else
-			TRY(arena->driver, cuMemcpyDtoHAsync,
-			    (place, address, bytes, arena->stream));
-	}
-	return 0;
+	crates->is_lost |= error != 0;
+	return error;
 }
 
-static int wait_for_device(struct reel_arena *arena)
+static int wait_for_device(struct reel_arena *arena, struct reel_crates *crates, int error)
 {
-	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
-	return 0;
+	int waited = reel_arena_wait(arena, error);
+
+	crates->is_lost |= waited && !error;
+	return waited;
 }
 
 /* ---- To the store ---- */
@@ -198,18 +184,16 @@ static int put_crates(struct reel_arena *arena, struct reel_crates *crates, size
 		      size_t *put)
 {
 	size_t done = first;
-	int error = 0, copied = 0;
+	int error = 0;
 
 	while (*put < crates->count && !error) {
 		size_t end = *put + REEL_CRATES_HALF < crates->count ? *put + REEL_CRATES_HALF
 								     : crates->count;
 
-		for (size_t n = *put; n < end && !copied; n++)
-			copied = copy(arena, &crates->crate[n], crates->frame[n % FRAMES].memory,
-				      false);
-		error = wait_for_device(arena);
-		if (copied)
-			error = copied;
+		for (size_t n = *put; n < end && !error; n++)
+			error = copy(arena, crates, &crates->crate[n],
+				     crates->frame[n % FRAMES].memory, false);
+		error = wait_for_device(arena, crates, error);
 		error = finish_puts(crates, done, *put, error);
 		done = *put;
 		for (size_t n = *put; n < end && !error; n++, (*put)++)
@@ -286,7 +270,7 @@ static int copy_in(struct reel_arena *arena, struct reel_crates *crates, size_t 
 						"a slab does not come back from the store: %s",
 						strerror(-error));
 		else
-			error = copy(arena, &crates->crate[at[n]], from->memory, true);
+			error = copy(arena, crates, &crates->crate[at[n]], from->memory, true);
 	}
 	return error;
 }
@@ -295,14 +279,14 @@ int reel_crates_get(struct reel_arena *arena, struct reel_crates *crates)
 {
 	size_t at[2][REEL_CRATES_HALF], next = 0, frame = 0;
 	size_t count = start_gets(arena, crates, &next, frame, at[0]);
-	int error = 0, waited;
+	int error = 0;
 
 	for (unsigned half = 0; count > 0 && !error; half ^= 1) {
 		size_t coming;
 
 		reel_store_sync(crates->store, -1);
 		/* The frames of the other half are read. */
-		error = wait_for_device(arena);
+		error = wait_for_device(arena, crates, 0);
 		if (error)
 			return error;
 		coming = start_gets(arena, crates, &next, frame + REEL_CRATES_HALF, at[half ^ 1]);
@@ -311,8 +295,7 @@ int reel_crates_get(struct reel_arena *arena, struct reel_crates *crates)
 		count = coming;
 	}
 	reel_store_sync(crates->store, -1);
-	waited = wait_for_device(arena);
-	return error ? error : waited;
+	return wait_for_device(arena, crates, error);
 }
 
 void reel_crates_forget(struct reel_crates *crates)

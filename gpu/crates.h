@@ -40,14 +40,16 @@ struct reel_crates {
 	size_t count, room;
 	uint64_t serial;
 	uint32_t slabs; /* of a full crate */
-	size_t align; /* of a transfer's bytes */
+	size_t align;	/* of a transfer's bytes */
+	bool is_lost;	/* the driver failed: a copy may be under way, or have ended in part */
 	unsigned char *memory;
 	struct reel_crate_frame frame[2 * REEL_CRATES_HALF];
 };
 
 /* The store stays the caller's if that fails. 0, -EINVAL, -ENOMEM or -EIO. */
 int reel_crates_open(struct reel_arena *arena, struct reel_crates *crates, reel_store *store);
-void reel_crates_close(struct reel_arena *arena, struct reel_crates *crates);
+/* Within the context, or the pinned memory stays. */
+void reel_crates_close(struct reel_arena *arena, struct reel_crates *crates, bool within);
 
 /*
  * Copy these slabs from the device to the store, in crates as they stand. 0; or an error, and the

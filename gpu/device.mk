@@ -14,6 +14,7 @@ libreel_arena_la_SOURCES = \
 	%D%/arena.c %D%/arena-layout.h %D%/arena-state.h \
 	%D%/tables.c %D%/tables.h \
 	%D%/drain.c %D%/drain.h \
+	%D%/traffic.c %D%/traffic.h \
 	%D%/crates.c %D%/crates.h
 
 emulator_headers = %D%/emulator/emulator.h %D%/arena-layout.h
@@ -42,6 +43,7 @@ device_tests = \
 	tests/t-device-arena \
 	tests/t-device-drain \
 	tests/t-device-lanes \
+	tests/t-device-random \
 	tests/t-device-add \
 	tests/t-device-staged
 device_test_objects = $(device_tests:=.o)
@@ -74,9 +76,10 @@ tests/t-device-faults.o: tests/t-device-faults.cpp
 tests/t-device-arena.o: tests/t-device-arena.cpp
 tests/t-device-drain.o: tests/t-device-drain.cpp
 tests/t-device-lanes.o: tests/t-device-lanes.cpp
+tests/t-device-random.o: tests/t-device-random.cpp
 tests/t-device-add.o: tests/t-device-add.cpp
 tests/t-device-staged.o: tests/t-device-staged.cpp
-$(device_test_objects): tests/device-support.h tests/fake-support.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
+$(device_test_objects): tests/device-support.h tests/fake-support.h tests/late-crates.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(srcdir)/$(@:.o=.cpp)
 tests/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
@@ -96,10 +99,12 @@ tests_t_device_faults_SOURCES =
 tests_t_device_faults_LDADD = tests/t-device-faults.o $(device_test_libraries)
 tests_t_device_arena_SOURCES =
 tests_t_device_arena_LDADD = tests/t-device-arena.o $(device_test_libraries)
-tests_t_device_drain_SOURCES =
+tests_t_device_drain_SOURCES = tests/late-crates.c tests/late-crates.h
 tests_t_device_drain_LDADD = tests/t-device-drain.o $(device_test_libraries)
 tests_t_device_lanes_SOURCES =
 tests_t_device_lanes_LDADD = tests/t-device-lanes.o $(device_test_libraries)
+tests_t_device_random_SOURCES = tests/late-crates.c tests/late-crates.h
+tests_t_device_random_LDADD = tests/t-device-random.o $(device_test_libraries)
 tests_t_device_add_SOURCES =
 tests_t_device_add_LDADD = tests/t-device-add.o $(device_test_libraries)
 tests_t_device_staged_SOURCES =

@@ -9,339 +9,97 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
-#include "crates.h"
+#include "traffic.h"
 
-/* A launch that has a fault after so many tries never ends without one. */
-#define MOST_TRIES 16u
-/* As many rows below a warp's bottom as a top can count. */
-#define MOST_DEPTH ((uint64_t)UINT32_MAX - REEL_DEVICE_SUNK)
+/* A launch that has a fault after so many repetitions never ends without one. */
+#define MOST_TRIES 64u
 
 struct reel_drain {
-	struct reel_crates crates;
-	reel_cu_address settled; /* the tables, as the last settled launch left them */
-	size_t settled_bytes;
+	struct reel_traffic traffic;
 	unsigned tries;
-	/* What the host did came to the device in part: nothing here can be trusted. */
-	bool broken;
-
-	/* Of each warp. */
-	uint32_t *there;  /* slabs on the device */
-	uint32_t *spare;  /* of these, from the lowest up, those that may go */
-	uint32_t *coming; /* slabs that are to come back, from the highest down */
+	/* The driver failed, and the device has part of what was to be there. */
+	bool is_broken;
 };
+
+int reel_drain_check(const struct reel_arena *arena)
+{
+	if (!arena->drain->is_broken)
+		return 0;
+	return reel_arena_fail(-EIO, "the driver failed while an arena was changed: reset it");
+}
 
 /* ---- The tables that launches are undone to ---- */
 
-static int keep_tables(struct reel_arena *arena, reel_cu_stream stream)
+static size_t tables_bytes(const struct reel_arena *arena)
+{
+	return (size_t)arena_tables(&arena->empty);
+}
+
+int reel_drain_keep(struct reel_arena *arena, reel_cu_stream stream)
 {
 	TRY(arena->driver, cuMemcpyDtoDAsync,
-	    (arena->drain->settled, arena->base, arena->drain->settled_bytes, stream));
+	    (reel_arena_settled(arena), arena->base, tables_bytes(arena), stream));
 	return 0;
 }
 
-static int wait_for_device(struct reel_arena *arena)
+static int start_to_undo(struct reel_arena *arena)
 {
-	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	TRY(arena->driver, cuMemcpyDtoDAsync,
+	    (arena->base, reel_arena_settled(arena), tables_bytes(arena), arena->stream));
 	return 0;
 }
 
-static int keep_tables_now(struct reel_arena *arena)
+/* Whether an error of the driver's has left anything in part, nobody knows. */
+static int or_broken(struct reel_arena *arena, int error)
 {
-	int error = keep_tables(arena, arena->stream);
-
-	return error ? error : wait_for_device(arena);
+	arena->drain->is_broken |= error != 0;
+	return error;
 }
 
 static int undo(struct reel_arena *arena)
 {
-	TRY(arena->driver, cuMemcpyDtoDAsync,
-	    (arena->base, arena->drain->settled, arena->drain->settled_bytes, arena->stream));
-	return reel_tables_load(arena, arena->stream);
+	return or_broken(arena, reel_arena_wait(arena, start_to_undo(arena)));
 }
 
-/* What the host has changed counts from now on. */
-static int store_tables(struct reel_arena *arena)
+/* What the host has changed, and moved, is what later launches are undone to. */
+static int write_settled(struct reel_arena *arena)
 {
-	int error = reel_tables_store(arena);
+	struct reel_crates *crates = &arena->drain->traffic.crates;
+	int error = reel_tables_write(arena, reel_arena_settled(arena));
 
+	arena->drain->is_broken |= crates->is_lost;
 	if (!error)
-		error = keep_tables_now(arena);
-	if (error)
-		arena->drain->broken = true;
-	else
-		reel_crates_forget(&arena->drain->crates);
-	return error;
-}
-
-/* ---- Which slabs go ---- */
-
-static uint32_t warps_of(const struct reel_arena *arena)
-{
-	return arena->tables.header->warps;
-}
-
-/* What is above the lanes' tops is free. */
-static void survey(struct reel_arena *arena)
-{
-	for (uint32_t n = 0; n < warps_of(arena); n++) {
-		arena->drain->there[n] = reel_tables_trim(&arena->tables, n);
-		arena->drain->coming[n] = 0;
-	}
-}
-
-/* Below the lowest lane that has a tape; `deep`: below the highest. */
-static uint32_t spare_of(const struct reel_arena *arena, uint32_t warp, bool deep)
-{
-	const struct reel_tables *tables = &arena->tables;
-	uint64_t drained = tables->warp[warp].drained, mask = tables->header->row_mask;
-	uint64_t lowest = drained + arena->drain->there[warp];
-
-	/* One stays, and none goes where others are to come back. */
-	if (lowest < drained + 2 || arena->drain->coming[warp])
-		return 0;
-	lowest--;
-	for (unsigned lane = 0; lane < 32 && !deep; lane++) {
-		uint64_t rows = tables->rows[32 * warp + lane];
-
-		if (rows > 0 && rows < REEL_TABLES_EMPTY && rows / mask < lowest)
-			lowest = rows / mask;
-	}
-	if (lowest * mask > MOST_DEPTH)
-		lowest = MOST_DEPTH / mask;
-	return lowest > drained ? (uint32_t)(lowest - drained) : 0;
-}
-
-/* Of all warps, beyond those that each may keep. */
-static uint64_t count_beyond(const uint32_t *slabs, uint32_t warps, uint32_t kept)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t n = 0; n < warps; n++)
-		sum += slabs[n] > kept ? slabs[n] - kept : 0;
-	return sum;
-}
-
-/* The most that each may keep if so many are to go; 0 if they are too few. */
-static uint32_t level_for(const uint32_t *slabs, uint32_t warps, uint64_t wanted)
-{
-	uint32_t low = 0, high = 0;
-
-	for (uint32_t n = 0; n < warps; n++)
-		high = slabs[n] > high ? slabs[n] : high;
-	while (low < high) {
-		uint32_t middle = low + (high - low + 1) / 2;
-
-		if (count_beyond(slabs, warps, middle) >= wanted)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
-}
-
-/* Lower ones first; of one height as they lie, since most warps took them in turn. */
-static int compare_items(const void *a, const void *b)
-{
-	const struct reel_crate_item *one = a, *other = b;
-
-	if (one->height != other->height)
-		return one->height < other->height ? -1 : 1;
-	return one->slab < other->slab ? -1 : one->slab > other->slab;
-}
-
-static void list_items(struct reel_arena *arena, uint32_t kept, struct reel_crate_item *item)
-{
-	struct reel_tables *tables = &arena->tables;
-	const uint32_t *spare = arena->drain->spare;
-
-	for (uint32_t n = 0; n < warps_of(arena); n++) {
-		if (spare[n] <= kept)
-			continue;
-		reel_tables_walk(tables, n);
-		for (uint32_t i = 0; i < spare[n] - kept; i++)
-			*item++ = (struct reel_crate_item){n, tables->warp[n].drained + i,
-							   tables->chain[i]};
-	}
-}
-
-/* Put them to the store, and have them free. */
-static int drain_items(struct reel_arena *arena, struct reel_crate_item *items, size_t count)
-{
-	int error;
-
-	qsort(items, count, sizeof *items, compare_items);
-	error = reel_crates_put(arena, &arena->drain->crates, items, count);
-	for (size_t n = 0; n < count && !error; n++) {
-		reel_tables_drop_bottom(&arena->tables, items[n].warp);
-		arena->drain->there[items[n].warp]--;
-	}
-	arena->stats.drained_bytes += error ? 0 : (uint64_t)count * arena->slab_bytes;
-	return error;
-}
-
-/* Have so many more slabs free, or as many as can be; `deep`, if need be, what may be used soon. */
-static int drain_slabs(struct reel_arena *arena, uint64_t wanted, bool deep)
-{
-	struct reel_drain *drain = arena->drain;
-	uint32_t warps = warps_of(arena), kept;
-	struct reel_crate_item *items;
-	size_t count;
-	int error;
-
-	for (uint32_t n = 0; n < warps; n++)
-		drain->spare[n] = spare_of(arena, n, false);
-	if (deep && count_beyond(drain->spare, warps, 0) < wanted)
-		for (uint32_t n = 0; n < warps; n++)
-			drain->spare[n] = spare_of(arena, n, true);
-	kept = level_for(drain->spare, warps, wanted);
-	count = (size_t)count_beyond(drain->spare, warps, kept);
-	if (count == 0)
-		return 0;
-	items = malloc(count * sizeof *items);
-	if (!items)
-		return reel_arena_fail(-ENOMEM, "no host memory to list the slabs that are to go");
-	list_items(arena, kept, items);
-	error = drain_items(arena, items, count);
-	free(items);
-	return error;
-}
-
-/* ---- Which slabs come back ---- */
-
-static bool is_coming(const struct reel_arena *arena, const struct reel_crate_item *item)
-{
-	const uint32_t *coming = arena->drain->coming;
-
-	return item->height < UINT32_MAX &&
-	       item->height + coming[item->warp] >= arena->tables.warp[item->warp].drained;
-}
-
-/* Backwards, so that slabs which left one after another do so again. */
-static size_t give_places(struct reel_arena *arena)
-{
-	struct reel_crates *crates = &arena->drain->crates;
-	size_t count = 0;
-
-	for (size_t n = crates->count; n-- > 0;)
-		for (uint32_t i = crates->crate[n].slabs; i-- > 0;)
-			if (is_coming(arena, &crates->crate[n].items[i])) {
-				crates->crate[n].items[i].slab = reel_tables_take(&arena->tables);
-				count++;
-			}
-	return count;
-}
-
-/* The items that have a place; which they keep if `items` is there to list them, or lose. */
-static void list_places(struct reel_arena *arena, struct reel_crate_item *items)
-{
-	struct reel_crates *crates = &arena->drain->crates;
-
-	for (size_t n = 0; n < crates->count; n++)
-		for (uint32_t i = 0; i < crates->crate[n].slabs; i++) {
-			struct reel_crate_item *item = &crates->crate[n].items[i];
-
-			if (!item->slab)
-				continue;
-			if (items) {
-				*items++ = *item;
-			} else {
-				reel_tables_give(&arena->tables, item->slab);
-				item->slab = 0;
-			}
-		}
-}
-
-/* As many as each warp's `coming`; there are as many free. */
-static int bring_slabs(struct reel_arena *arena)
-{
-	size_t count = give_places(arena);
-	struct reel_crate_item *items = malloc((count + 1) * sizeof *items);
-	int error =
-		items ? reel_crates_get(arena, &arena->drain->crates)
-		      : reel_arena_fail(-ENOMEM, "no host memory to list the slabs that come back");
-
-	if (error) {
-		list_places(arena, NULL);
-	} else {
-		list_places(arena, items);
-		qsort(items, count, sizeof *items, compare_items);
-		while (count-- > 0) {
-			reel_tables_put_bottom(&arena->tables, items[count].warp,
-					       items[count].slab);
-			arena->drain->there[items[count].warp]++;
-			arena->stats.refilled_bytes += arena->slab_bytes;
-		}
-	}
-	free(items);
-	return error;
-}
-
-/* Let each warp have `depth` slabs on the device, as far as there are. Returns how many come. */
-static uint64_t plan_depth(struct reel_arena *arena, uint32_t depth, uint32_t *coming)
-{
-	const struct reel_drain *drain = arena->drain;
-	uint64_t sum = 0;
-
-	for (uint32_t n = 0; n < warps_of(arena); n++) {
-		uint32_t drained = arena->tables.warp[n].drained;
-		uint32_t more = depth > drain->there[n] ? depth - drain->there[n] : 0;
-
-		more = more > drained ? drained : more;
-		more = more > drain->coming[n] ? more : drain->coming[n];
-		if (coming)
-			coming[n] = more;
-		sum += more;
-	}
-	return sum;
-}
-
-/* Have so many come back, all in all, that warps have equally many. */
-static void look_ahead(struct reel_arena *arena, uint64_t most)
-{
-	uint32_t low = 0, high = arena->empty.end_slab;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low + 1) / 2;
-
-		if (plan_depth(arena, middle, NULL) <= most)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	plan_depth(arena, low, arena->drain->coming);
+		reel_crates_forget(crates);
+	return or_broken(arena, error);
 }
 
 /* ---- A launch that has to be repeated ---- */
 
-/* A warp's need is known where it was never as high before. */
-static uint64_t count_needed(struct reel_arena *arena)
+/* The slabs of a warp, there and in the store. */
+static uint32_t height_of(const struct reel_arena *arena, uint32_t warp)
 {
-	const struct reel_drain *drain = arena->drain;
-	struct reel_tables *tables = &arena->tables;
+	return arena->tables.warp[warp].drained + arena->drain->traffic.there[warp];
+}
+
+/* A warp's need is known where it was never as high before. */
+static uint64_t count_needed(const struct reel_arena *arena)
+{
 	uint64_t sum = 0;
 
-	for (uint32_t n = 0; n < warps_of(arena); n++) {
-		uint32_t has = tables->warp[n].drained + drain->there[n];
-		uint32_t peak = arena->warps[n].peak;
+	for (uint32_t n = 0; n < arena->empty.warps; n++) {
+		uint32_t peak = arena->warps[n].peak, has = height_of(arena, n);
 
-		if (peak > tables->warp[n].peak && peak > has)
+		if (peak > arena->tables.warp[n].peak && peak > has)
 			sum += peak - has;
-		tables->warp[n].peak = has;
 	}
 	return sum;
 }
 
-static uint64_t count_missed(struct reel_arena *arena)
+/* So that it is known of the next launch. */
+static void lower_peaks(struct reel_arena *arena)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t n = 0; n < warps_of(arena); n++) {
-		uint32_t missed = arena->warps[n].missed, drained = arena->tables.warp[n].drained;
-
-		arena->drain->coming[n] = missed < drained ? missed : drained;
-		sum += arena->drain->coming[n];
-	}
-	return sum;
+	for (uint32_t n = 0; n < arena->empty.warps; n++)
+		arena->tables.warp[n].peak = height_of(arena, n);
 }
 
 static uint64_t count_slabs(const struct reel_arena *arena)
@@ -349,51 +107,88 @@ static uint64_t count_slabs(const struct reel_arena *arena)
 	return arena->empty.end_slab - arena->empty.first_slab;
 }
 
-/* What is done beyond the need saves the next launches from being repeated. */
+static int refuse_small(const struct reel_arena *arena, uint64_t needed)
+{
+	return reel_arena_fail(
+		-ENOMEM,
+		"a launch needs %llu slabs to be free, or to come back from the store, "
+		"and of the arena's %llu no more than %u can be free then",
+		(unsigned long long)needed, (unsigned long long)count_slabs(arena),
+		(unsigned)arena->tables.free_slabs);
+}
+
+/* What is moved beyond the need saves the next launches from being repeated. */
 static int cure(struct reel_arena *arena)
 {
-	uint64_t needed, missed, all, half = count_slabs(arena) / 2;
+	struct reel_traffic *traffic = &arena->drain->traffic;
+	const uint32_t *unused = &arena->tables.free_slabs;
+	uint64_t missed = reel_traffic_miss(arena, traffic, arena->warps);
+	uint64_t needed = missed + count_needed(arena), half = count_slabs(arena) / 2;
 	int error = 0;
 
-	missed = count_missed(arena);
-	needed = count_needed(arena);
-	all = missed + needed;
-	if (all > arena->tables.free_slabs)
-		error = drain_slabs(arena, all - arena->tables.free_slabs, true);
-	if (!error && all > arena->tables.free_slabs)
-		error = reel_arena_fail(
-			-ENOMEM,
-			"a launch needs %llu slabs more than the %llu that it began with, "
-			"and of the arena's %llu no more than %u can be free",
-			(unsigned long long)needed,
-			(unsigned long long)(count_slabs(arena) - arena->tables.free_slabs),
-			(unsigned long long)count_slabs(arena), (unsigned)arena->tables.free_slabs);
+	if (needed > *unused)
+		error = reel_traffic_drain(arena, traffic, needed - *unused, true);
+	if (!error && needed > *unused)
+		error = refuse_small(arena, needed);
 	if (error)
 		return error;
 	if (missed) {
-		look_ahead(arena, missed + (arena->tables.free_slabs - all) / 2);
-		return bring_slabs(arena);
+		reel_traffic_look_ahead(arena, traffic, missed + (*unused - needed) / 2);
+		return reel_traffic_bring(arena, traffic);
 	}
 	/* If the store is full, what was needed is free all the same. */
-	if (half > arena->tables.free_slabs)
-		drain_slabs(arena, half - arena->tables.free_slabs, false);
+	if (half > *unused)
+		reel_traffic_drain(arena, traffic, half - *unused, false);
 	return 0;
 }
 
 static bool is_empty(const struct reel_arena *arena)
 {
-	return arena->drain->crates.count == 0 && arena->tables.free_slabs == count_slabs(arena);
+	return arena->drain->traffic.crates.count == 0 &&
+	       arena->tables.free_slabs == count_slabs(arena);
+}
+
+/* Tapes that have no slabs are saved, too, perhaps with bits. */
+static int grow(struct reel_arena *arena, const struct reel_arena_report *report)
+{
+	uint32_t warps = arena->empty.warps, block = arena->tables.header->saved_block;
+	size_t saved_bytes = warps * sizeof *arena->tables.saved;
+	size_t rows_bytes = 32 * warps * sizeof *arena->tables.rows;
+	void *saved = malloc(saved_bytes), *rows = malloc(rows_bytes);
+	int error = 0;
+
+	if (saved && rows) {
+		memcpy(saved, arena->tables.saved, saved_bytes);
+		memcpy(rows, arena->tables.rows, rows_bytes);
+		error = reel_arena_grow(arena, report);
+	} else {
+		error = reel_arena_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
+	}
+	if (!error) {
+		error = or_broken(arena, reel_tables_clear(arena));
+		if (!error) {
+			memcpy(arena->tables.saved, saved, saved_bytes);
+			memcpy(arena->tables.rows, rows, rows_bytes);
+			arena->tables.header->saved_block = block;
+			error = write_settled(arena);
+		}
+		if (!error)
+			error = undo(arena);
+	}
+	free(saved);
+	free(rows);
+	return error;
 }
 
 static int repeat(struct reel_arena *arena, const struct reel_arena_report *report)
 {
-	int error = undo(arena);
+	int error = reel_tables_read(arena, arena->stream, reel_arena_settled(arena)), written;
 
 	if (error)
 		return error;
-	survey(arena);
+	reel_traffic_survey(arena, &arena->drain->traffic);
 	if (is_empty(arena))
-		return reel_arena_grow(arena, report);
+		return grow(arena, report);
 	if (report->faults & REEL_DEVICE_WARPS)
 		return reel_arena_fail(
 			-EPROTO,
@@ -401,65 +196,93 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 			"room for %u",
 			(unsigned)report->warps_needed, (unsigned)report->warps);
 	error = cure(arena);
-	return error ? error : store_tables(arena);
+	if (!error)
+		lower_peaks(arena);
+	written = write_settled(arena);
+	if (!error)
+		error = written;
+	return error ? error : undo(arena);
 }
 
-static int refuse_broken(void)
+/* The next launch begins from here. */
+static void begin_step(struct reel_drain *drain)
 {
-	return reel_arena_fail(-EIO,
-			       "the arena's tables were changed in part when the driver failed");
+	drain->tries = 0;
+	reel_traffic_forget(&drain->traffic);
 }
 
 int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *report)
 {
 	struct reel_drain *drain = arena->drain;
-	int error;
+	int error = reel_drain_check(arena);
 
-	if (drain->broken)
-		return refuse_broken();
+	if (error)
+		return error;
 	if (!report->faults) {
-		drain->tries = 0;
-		return keep_tables_now(arena);
+		begin_step(drain);
+		return or_broken(arena,
+				 reel_arena_wait(arena, reel_drain_keep(arena, arena->stream)));
 	}
-	if (++drain->tries > MOST_TRIES)
+	if (drain->tries == MOST_TRIES) {
+		begin_step(drain);
 		return reel_arena_fail(-ENOMEM,
-				       "a launch had a fault %u times: the arena is too small",
+				       "a launch was repeated %u times: the arena is too small",
 				       MOST_TRIES);
+	}
 	error = repeat(arena, report);
-	arena->stats.undone += !error;
-	return error ? error : 1;
+	if (error)
+		return error;
+	drain->tries++;
+	arena->stats.undone++;
+	return 1;
 }
 
 /* ---- By the caller's leave ---- */
 
-static int begin(struct reel_arena *arena, void *stream)
+static int check(const struct reel_arena *arena)
 {
-	int error;
-
 	if (!arena->drain)
 		return reel_arena_fail(-EINVAL, "the arena has no store");
-	if (arena->drain->broken)
-		return refuse_broken();
-	error = reel_tables_load(arena, stream);
+	return reel_drain_check(arena);
+}
+
+static int begin(struct reel_arena *arena, void *stream)
+{
+	int error = check(arena);
+
 	if (!error)
-		survey(arena);
-	return error;
+		error = reel_tables_read(arena, stream, arena->base);
+	if (error)
+		return error;
+	begin_step(arena->drain);
+	reel_traffic_survey(arena, &arena->drain->traffic);
+	return 0;
+}
+
+/* Whatever has been moved is written, also after an error. */
+static int end(struct reel_arena *arena, int error)
+{
+	int written = write_settled(arena);
+
+	if (!written)
+		written = undo(arena);
+	return error ? error : written;
 }
 
 static int drain(struct reel_arena *arena, void *stream, uint64_t slabs)
 {
-	int error = begin(arena, stream), stored;
+	const uint32_t *unused = &arena->tables.free_slabs;
+	int error = begin(arena, stream);
 
 	if (error)
 		return error;
-	if (slabs > arena->tables.free_slabs)
-		error = drain_slabs(arena, slabs - arena->tables.free_slabs, true);
-	if (!error && slabs > arena->tables.free_slabs)
-		error = reel_arena_fail(
-			-ENOMEM, "no more than %u of the arena's %llu slabs can be free",
-			(unsigned)arena->tables.free_slabs, (unsigned long long)count_slabs(arena));
-	stored = store_tables(arena);
-	return error ? error : stored;
+	if (slabs > *unused)
+		error = reel_traffic_drain(arena, &arena->drain->traffic, slabs - *unused, true);
+	if (!error && slabs > *unused)
+		error = reel_arena_fail(-ENOMEM,
+					"no more than %u of the arena's %llu slabs can be free",
+					(unsigned)*unused, (unsigned long long)count_slabs(arena));
+	return end(arena, error);
 }
 
 static int refill(struct reel_arena *arena, void *stream, uint32_t depth)
@@ -469,13 +292,25 @@ static int refill(struct reel_arena *arena, void *stream, uint32_t depth)
 
 	if (error)
 		return error;
-	coming = plan_depth(arena, depth, arena->drain->coming);
+	coming = reel_traffic_deepen(arena, &arena->drain->traffic, depth);
 	if (coming > arena->tables.free_slabs)
-		return reel_arena_fail(
+		error = reel_arena_fail(
 			-ENOMEM, "%llu slabs would come back from the store, and %u are free",
 			(unsigned long long)coming, (unsigned)arena->tables.free_slabs);
-	error = bring_slabs(arena);
-	return error ? error : store_tables(arena);
+	else
+		error = reel_traffic_bring(arena, &arena->drain->traffic);
+	return end(arena, error);
+}
+
+static int undo_launches(struct reel_arena *arena, void *stream)
+{
+	int error = check(arena);
+
+	if (error)
+		return error;
+	TRY(arena->driver, cuStreamSynchronize, (stream));
+	begin_step(arena->drain);
+	return undo(arena);
 }
 
 int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs)
@@ -492,55 +327,26 @@ int reel_arena_refill(struct reel_arena *arena, void *stream, uint32_t depth)
 	return error ? error : reel_arena_leave(arena, refill(arena, stream, depth));
 }
 
+int reel_arena_undo(struct reel_arena *arena, void *stream)
+{
+	int error = reel_arena_enter(arena);
+
+	return error ? error : reel_arena_leave(arena, undo_launches(arena, stream));
+}
+
 /* ---- Opening and closing ---- */
 
-static void release(struct reel_arena *arena)
+int reel_drain_fit(struct reel_arena *arena, uint32_t warps)
 {
-	struct reel_drain *drain = arena->drain;
-
-	if (drain->settled)
-		arena->driver->cuMemFree(drain->settled);
-	free(drain->there);
-	free(drain->spare);
-	free(drain->coming);
-	drain->settled = 0;
-	drain->there = drain->spare = drain->coming = NULL;
+	return reel_traffic_fit(&arena->drain->traffic, warps);
 }
 
-static int allocate(struct reel_arena *arena)
+void reel_drain_renew(struct reel_arena *arena, int error)
 {
-	struct reel_drain *drain = arena->drain;
-	uint32_t warps = arena->empty.warps;
-
-	drain->settled_bytes = (size_t)arena_tables(&arena->empty);
-	drain->there = calloc(warps, sizeof *drain->there);
-	drain->spare = calloc(warps, sizeof *drain->spare);
-	drain->coming = calloc(warps, sizeof *drain->coming);
-	if (!drain->there || !drain->spare || !drain->coming)
-		return reel_arena_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
-	TRY(arena->driver, cuMemAlloc, (&drain->settled, drain->settled_bytes));
-	return 0;
-}
-
-int reel_drain_resize(struct reel_arena *arena)
-{
-	int error;
-
-	reel_crates_empty(&arena->drain->crates);
-	release(arena);
-	error = allocate(arena);
-	if (!error)
-		error = keep_tables_now(arena);
-	arena->drain->broken = error;
-	return error;
-}
-
-int reel_drain_reset(struct reel_arena *arena, void *stream)
-{
-	reel_crates_empty(&arena->drain->crates);
-	arena->drain->tries = 0;
-	arena->drain->broken = false;
-	return keep_tables(arena, stream);
+	reel_crates_empty(&arena->drain->traffic.crates);
+	arena->drain->traffic.crates.is_lost = false;
+	arena->drain->is_broken = error != 0;
+	begin_step(arena->drain);
 }
 
 static int attach(struct reel_arena *arena, reel_store *store)
@@ -550,12 +356,12 @@ static int attach(struct reel_arena *arena, reel_store *store)
 	arena->drain = calloc(1, sizeof *arena->drain);
 	if (!arena->drain)
 		return reel_arena_fail(-ENOMEM, "no host memory for an arena's store");
-	error = reel_crates_open(arena, &arena->drain->crates, store);
+	error = reel_traffic_open(arena, &arena->drain->traffic, store);
 	if (!error)
-		error = reel_drain_resize(arena);
+		error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
 	if (error) {
-		arena->drain->crates.store = NULL;
-		reel_drain_close(arena);
+		arena->drain->traffic.crates.store = NULL;
+		reel_drain_close(arena, true);
 	}
 	return error;
 }
@@ -570,13 +376,13 @@ int reel_arena_attach(struct reel_arena *arena, reel_store *store)
 	return error ? error : reel_arena_leave(arena, attach(arena, store));
 }
 
-void reel_drain_close(struct reel_arena *arena)
+void reel_drain_close(struct reel_arena *arena, bool within)
 {
 	if (!arena->drain)
 		return;
-	arena->driver->cuStreamSynchronize(arena->stream);
-	release(arena);
-	reel_crates_close(arena, &arena->drain->crates);
+	if (within)
+		arena->driver->cuStreamSynchronize(arena->stream);
+	reel_traffic_close(arena, &arena->drain->traffic, within);
 	free(arena->drain);
 	arena->drain = NULL;
 }

@@ -112,25 +112,13 @@ static uint64_t bits_of(const struct reel_tables *tables, uint32_t warp, uint32_
 	return tables->saved[warp].rows ? 1 : tables->saved[warp].bits[lane];
 }
 
-static int fetch_slabs(const struct passage *passage, uint32_t first, uint32_t end)
+/* Between the slabs of the warp that was walked last and the frame. */
+static int copy(const struct passage *passage, uint32_t first, uint32_t end, bool to_device)
 {
 	struct reel_arena *arena = passage->arena;
 
-	for (uint32_t n = first; n < end; n++)
-		TRY(arena->driver, cuMemcpyDtoHAsync,
-		    (word_at(passage, n - first, 0, 0),
-		     arena->base + (uint64_t)arena->tables.chain[n] * arena->slab_bytes,
-		     arena->slab_bytes, arena->stream));
-	return 0;
-}
-
-static int wait_for_device(struct reel_arena *arena, int error)
-{
-	reel_cu_result result = arena->driver->cuStreamSynchronize(arena->stream);
-
-	return error || !result
-		       ? error
-		       : reel_arena_fail_with(arena->driver, result, "cuStreamSynchronize");
+	return reel_arena_wait(arena, reel_arena_copy(arena, arena->tables.chain + first, 1,
+						      end - first, passage->frame, to_device));
 }
 
 static int fetch_warp(struct passage *passage, uint32_t warp)
@@ -142,7 +130,7 @@ static int fetch_warp(struct passage *passage, uint32_t warp)
 
 	for (uint32_t first = 0, end; first < slabs && !error; first = end) {
 		end = slabs - first < passage->frame_slabs ? slabs : first + passage->frame_slabs;
-		error = wait_for_device(passage->arena, fetch_slabs(passage, first, end));
+		error = copy(passage, first, end, false);
 		for (uint32_t lane = 0; lane < 32 && !error; lane++) {
 			struct reel_lane *to = lane_at(passage, warp, lane);
 
@@ -272,15 +260,13 @@ static int make_room(struct passage *passage)
 static uint32_t take_chain(struct passage *passage, uint32_t warp)
 {
 	struct reel_tables *tables = &passage->arena->tables;
-	uint32_t slabs = slabs_for(passage, most_words(passage, warp)), below = 0;
+	uint32_t slabs = slabs_for(passage, most_words(passage, warp)), highest = 0;
 
 	for (uint32_t n = 0; n < slabs; n++) {
 		uint32_t slab = reel_tables_take(tables);
 
-		tables->slab[slab].below = below;
-		tables->slab[slab].height = n;
-		*(n ? &tables->slab[below].above : &tables->warp[warp].bottom) = slab;
-		below = slab;
+		reel_tables_put_top(tables, warp, highest, slab);
+		highest = slab;
 	}
 	tables->warp[warp].peak = slabs;
 	for (uint32_t n = 0; n < 32; n++) {
@@ -292,17 +278,6 @@ static uint32_t take_chain(struct passage *passage, uint32_t warp)
 		tables->saved[warp].bits[n] = lane->bits;
 	}
 	return reel_tables_walk(tables, warp);
-}
-
-static int send_slabs(const struct passage *passage, uint32_t first, uint32_t end)
-{
-	struct reel_arena *arena = passage->arena;
-
-	for (uint32_t n = first; n < end; n++)
-		TRY(arena->driver, cuMemcpyHtoDAsync,
-		    (arena->base + (uint64_t)arena->tables.chain[n] * arena->slab_bytes,
-		     word_at(passage, n - first, 0, 0), arena->slab_bytes, arena->stream));
-	return 0;
 }
 
 /* From the top, as a tape is popped. */
@@ -324,8 +299,21 @@ static int send_warp(struct passage *passage, uint32_t warp)
 				passage->words += words;
 			}
 		}
-		error = wait_for_device(passage->arena, send_slabs(passage, first, end));
+		error = copy(passage, first, end, true);
 	}
+	return error;
+}
+
+static int send_tables(struct passage *passage)
+{
+	struct reel_arena *arena = passage->arena;
+	int error = reel_tables_write(arena, arena->base);
+
+	if (!error && arena->drain)
+		error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
+	/* Else both sides might have the tapes. */
+	if (error)
+		reel_arena_wait(arena, reel_arena_reset(arena, arena->stream));
 	return error;
 }
 
@@ -341,11 +329,7 @@ static int send_all(struct passage *passage)
 		error = send_warp(passage, warp);
 	if (!error)
 		error = first_error(passage);
-	if (!error)
-		error = reel_tables_store(arena);
-	if (!error && arena->drain)
-		error = wait_for_device(arena, reel_drain_reset(arena, arena->stream));
-	return error;
+	return error ? error : send_tables(passage);
 }
 
 static int check_send(const struct passage *passage)
@@ -424,10 +408,13 @@ static int with_frame(struct passage *passage, int (*move)(struct passage *passa
 	return error;
 }
 
-static int fetch(struct passage *passage, void *stream)
+static int fetch_lanes(struct passage *passage, void *stream)
 {
 	struct reel_arena *arena = passage->arena;
-	int error = reel_tables_load(arena, stream);
+	int error = arena->drain ? reel_drain_check(arena) : 0;
+
+	if (!error)
+		error = reel_tables_read(arena, stream, arena->base);
 
 	if (error)
 		return error;
@@ -445,38 +432,41 @@ static int fetch(struct passage *passage, void *stream)
 	return error ? error : with_frame(passage, fetch_or_undo);
 }
 
-static int send_after(struct passage *passage)
-{
-	int error = check_send(passage);
-
-	if (!error)
-		error = make_room(passage);
-	return error ? error : with_frame(passage, send_or_undo);
-}
-
-static int send(struct passage *passage, void *stream)
+static int empty_first(struct passage *passage, void *stream)
 {
 	struct reel_arena *arena = passage->arena;
-	int error = check_lanes(passage);
+	int error = reel_arena_reset(arena, stream);
 
-	if (error)
-		return error;
-	passage->warps = count_warps(passage);
-	error = reel_arena_reset(arena, stream);
 	if (error)
 		return error;
 	TRY(arena->driver, cuStreamSynchronize, (stream));
-	return send_after(passage);
+	return make_room(passage);
 }
 
+static int send_lanes(struct passage *passage, void *stream)
+{
+	int error = check_lanes(passage);
+
+	if (!error)
+		error = check_send(passage);
+	if (error)
+		return error;
+	passage->warps = count_warps(passage);
+	error = empty_first(passage, stream);
+	return error ? error : with_frame(passage, send_or_undo);
+}
+
+/* What has crossed has done so, whatever leaving the context comes to. */
 int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_lane *lanes,
 		     uint32_t count)
 {
 	struct passage passage = {.arena = arena, .lanes = lanes, .count = count};
 	int error = reel_arena_enter(arena);
 
-	if (!error)
-		error = reel_arena_leave(arena, fetch(&passage, stream));
+	if (error)
+		return error;
+	error = fetch_lanes(&passage, stream);
+	reel_arena_leave(arena, 0);
 	if (!error)
 		arena->stats.fetched_bytes += passage.words * arena->empty.word_bytes;
 	return error;
@@ -489,8 +479,10 @@ int reel_arena_send(struct reel_arena *arena, void *stream, struct reel_lane *la
 		.arena = arena, .lanes = lanes, .count = count, .block_threads = block_threads};
 	int error = reel_arena_enter(arena);
 
-	if (!error)
-		error = reel_arena_leave(arena, send(&passage, stream));
+	if (error)
+		return error;
+	error = send_lanes(&passage, stream);
+	reel_arena_leave(arena, 0);
 	if (!error)
 		arena->stats.sent_bytes += passage.words * arena->empty.word_bytes;
 	return error;

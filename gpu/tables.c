@@ -115,11 +115,6 @@ uint32_t reel_tables_walk(struct reel_tables *tables, uint32_t warp)
 	return count;
 }
 
-uint64_t reel_tables_height(const struct reel_tables *tables, uint64_t rows)
-{
-	return rows / tables->header->row_mask;
-}
-
 /* Above slabs in the store one stays, for the lanes that come up from there. */
 static uint64_t slabs_wanted(const struct reel_tables *tables, uint32_t warp)
 {
@@ -127,7 +122,7 @@ static uint64_t slabs_wanted(const struct reel_tables *tables, uint32_t warp)
 
 	for (const uint64_t *rows = tables->rows + 32 * warp, *end = rows + 32; rows < end;
 	     rows++) {
-		uint64_t height = reel_tables_height(tables, *rows);
+		uint64_t height = *rows / tables->header->row_mask;
 
 		if (*rows < REEL_TABLES_EMPTY && height + 1 > drained + wanted)
 			wanted = height + 1 - drained;
@@ -174,23 +169,43 @@ void reel_tables_put_bottom(struct reel_tables *tables, uint32_t warp, uint32_t 
 	state->bottom = slab;
 }
 
+void reel_tables_put_top(struct reel_tables *tables, uint32_t warp, uint32_t highest, uint32_t slab)
+{
+	tables->slab[slab].below = highest;
+	tables->slab[slab].above = 0;
+	if (highest) {
+		tables->slab[slab].height = tables->slab[highest].height + 1;
+		tables->slab[highest].above = slab;
+	} else {
+		tables->slab[slab].height = tables->warp[warp].drained;
+		tables->warp[warp].bottom = slab;
+	}
+}
+
 /* ---- Lanes ---- */
 
-static uint64_t rows_below(const struct reel_tables *tables, const struct reel_arena_warp *warp,
-			   uint32_t top)
+/* A tape without stages that is back at its first row is as good as new. */
+static uint64_t rows_below(const struct reel_tables *tables, uint32_t warp, uint32_t lane)
 {
-	uint64_t mask = tables->header->row_mask;
+	const struct reel_arena_saved *saved = &tables->saved[warp];
+	uint64_t mask = tables->header->row_mask, rows;
+	uint32_t top = saved->top[lane];
 
 	if (top == 0)
 		return REEL_TABLES_UNSAVED;
 	if (top >= REEL_DEVICE_SUNK)
-		return warp->drained * mask - (top - REEL_DEVICE_SUNK);
-	if (top & REEL_DEVICE_ADRIFT)
+		rows = tables->warp[warp].drained * mask - (top - REEL_DEVICE_SUNK);
+	else if (top & REEL_DEVICE_ADRIFT)
 		return REEL_TABLES_EMPTY;
-	return tables->slab[top >> tables->header->row_shift].height * mask + (top & mask);
+	else
+		rows = tables->slab[top >> tables->header->row_shift].height * mask + (top & mask);
+	return rows == 0 && !saved->rows ? REEL_TABLES_EMPTY : rows;
 }
 
-/* The row below the first of a slab is the last one of that beneath, if there is none such. */
+/*
+ * The row below the first of a slab is the last one of that beneath, if there is none such. What is
+ * higher was saved by a launch before the last ones that used the warp, and is lost.
+ */
 static uint32_t top_at(const struct reel_tables *tables, uint32_t drained, uint32_t slabs,
 		       uint64_t rows)
 {
@@ -202,18 +217,19 @@ static uint32_t top_at(const struct reel_tables *tables, uint32_t drained, uint3
 		return REEL_DEVICE_ADRIFT;
 	if (height < drained)
 		return REEL_DEVICE_SUNK + (uint32_t)(drained * mask - rows);
-	if (height - drained == slabs) {
+	if (height - drained == slabs && row == 0 && slabs > 0) {
 		height--;
 		row = mask;
 	}
+	if (height - drained >= slabs)
+		return 0;
 	return tables->chain[height - drained] << tables->header->row_shift | (uint32_t)row;
 }
 
 static void measure(struct reel_tables *tables)
 {
 	for (uint32_t n = 0; n < tables->header->warps * 32; n++)
-		tables->rows[n] = rows_below(tables, &tables->warp[n / 32],
-					     tables->saved[n / 32].top[n % 32]);
+		tables->rows[n] = rows_below(tables, n / 32, n % 32);
 }
 
 static void place(struct reel_tables *tables)
@@ -229,17 +245,25 @@ static void place(struct reel_tables *tables)
 
 /* ---- To and fro ---- */
 
-int reel_tables_load(struct reel_arena *arena, void *stream)
+static int start_to_read(struct reel_arena *arena, void *stream, reel_cu_address address)
+{
+	struct reel_tables *tables = &arena->tables;
+
+	TRY(arena->driver, cuStreamSynchronize, (stream));
+	TRY(arena->driver, cuMemcpyDtoHAsync,
+	    (tables->memory, address, tables->bytes, arena->stream));
+	return 0;
+}
+
+int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address)
 {
 	struct reel_tables *tables = &arena->tables;
 	int error = prepare(arena);
 
+	if (!error)
+		error = reel_arena_wait(arena, start_to_read(arena, stream, address));
 	if (error)
 		return error;
-	TRY(arena->driver, cuStreamSynchronize, (stream));
-	TRY(arena->driver, cuMemcpyDtoHAsync,
-	    (tables->memory, arena->base, tables->bytes, arena->stream));
-	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
 	if (tables->header->faults)
 		return reel_arena_refuse_faults(tables->header->faults);
 	tables->free_slabs = count_free(tables);
@@ -261,13 +285,15 @@ int reel_tables_clear(struct reel_arena *arena)
 	return 0;
 }
 
-int reel_tables_store(struct reel_arena *arena)
+static int start_to_write(struct reel_arena *arena, reel_cu_address address)
 {
-	struct reel_tables *tables = &arena->tables;
-
-	place(tables);
 	TRY(arena->driver, cuMemcpyHtoDAsync,
-	    (arena->base, tables->memory, tables->bytes, arena->stream));
-	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	    (address, arena->tables.memory, arena->tables.bytes, arena->stream));
 	return 0;
+}
+
+int reel_tables_write(struct reel_arena *arena, reel_cu_address address)
+{
+	place(&arena->tables);
+	return reel_arena_wait(arena, start_to_write(arena, address));
 }

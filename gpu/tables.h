@@ -8,6 +8,8 @@
 
 #include <reel/arena.h>
 
+#include "driver.h"
+
 /* Instead of the rows of a lane's tape. */
 #define REEL_TABLES_UNSAVED UINT64_MAX
 #define REEL_TABLES_EMPTY (UINT64_MAX - 1)
@@ -30,14 +32,14 @@ struct reel_tables {
 };
 
 /*
- * Of what the launches in the stream have left, once they have ended. Within the context, as all
- * that follows. 0, or -EIO, -ENOMEM; -EPROTO: one of them has a fault that was not settled.
+ * From an address of the device, once the launches in the stream have ended. Within the context, as
+ * all that follows. 0, or -EIO, -ENOMEM; -EPROTO: there is a fault that was not settled.
  */
-int reel_tables_load(struct reel_arena *arena, void *stream);
+int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address);
 /* Of an arena that is to be empty, without a look at the device. */
 int reel_tables_clear(struct reel_arena *arena);
-/* To the device, with the tops of lanes at their rows. */
-int reel_tables_store(struct reel_arena *arena);
+/* With the tops of lanes at their rows. */
+int reel_tables_write(struct reel_arena *arena, reel_cu_address address);
 void reel_tables_close(struct reel_arena *arena);
 
 /* Returns 0 if there is none. */
@@ -48,11 +50,12 @@ void reel_tables_give(struct reel_tables *tables, uint32_t slab);
 uint32_t reel_tables_walk(struct reel_tables *tables, uint32_t warp);
 /* Give back what is above the lanes' tops, and walk. */
 uint32_t reel_tables_trim(struct reel_tables *tables, uint32_t warp);
-/* Of a lane's tape that is not empty: the slabs below that with its top. */
-uint64_t reel_tables_height(const struct reel_tables *tables, uint64_t rows);
 
 /* The lowest slab leaves the warp's chain, for the store, or comes to it from there. */
 void reel_tables_drop_bottom(struct reel_tables *tables, uint32_t warp);
+/* A slab above the highest, which is none if there is none. */
+void reel_tables_put_top(struct reel_tables *tables, uint32_t warp, uint32_t highest,
+			 uint32_t slab);
 void reel_tables_put_bottom(struct reel_tables *tables, uint32_t warp, uint32_t slab);
 
 #endif

@@ -51,8 +51,11 @@ struct reel_device_arena {
 
 /* All zero is the default. */
 struct reel_arena_options {
-	/* Device memory [bytes]; 0: eight slabs for each warp that can be resident, at most half
-	 * of what the device has free. */
+	/*
+	 * Device memory [bytes]; 0: eight slabs for each warp that can be resident, at most half
+	 * of what the device has free. A second copy of the arena's tables, which are 16 bytes
+	 * a slab and 408 a warp, comes to it.
+	 */
 	uint64_t bytes;
 	/* A power of two, at least 8 rows of 32 words; 0: 64 KiB. */
 	uint32_t slab_bytes;
@@ -118,7 +121,7 @@ struct reel_arena_report {
 	uint32_t warps, warps_needed;
 	/*
 	 * Slabs that all warps together wanted at most, those that they were refused and those in
-	 * the store included.
+	 * the store included; with a store, since a launch was undone last.
 	 */
 	uint64_t slabs, slabs_needed;
 	uint64_t bytes, bytes_needed;
@@ -169,7 +172,7 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  *
  * where each kernel resumes its tapes and saves them (the first one opens them). The arena stays
  * as large as it is, which must be enough for what one launch pushes, or pops. It grows only
- * while it is empty.
+ * while no tape has a slab.
  *
  * reel_arena_settle() ends a step: the tapes as they are saved then are what counts. A launch that
  * found no free slab (REEL_DEVICE_EXHAUSTED), or came to a slab that is in the store
@@ -179,16 +182,34 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  * push, have overwritten it and cannot be repeated; nor can those that trim() after that. Have
  * what they need there before: reel_arena_drain(), reel_arena_refill().
  *
+ * When it returns an error nothing is undone yet. Call it again when the reason is gone (a store
+ * that was full), or reel_arena_undo() to go on without those launches. After an error of the
+ * driver only reel_arena_reset() and reel_arena_close() are left.
+ *
+ * What is popped in a launch that will be repeated is zero where its slab is in the store. So a
+ * loop that a popped value ends must end on zeros, too, and 0 must be a valid index.
+ *
+ * A warp's lanes share its slabs, from the highest top down to the lowest one in use: a lane that
+ * stays low and is used again later needs all slabs of its warp above it on the device at once.
+ *
  * Places (mark()) do not last from launch to launch: slabs come back as others.
  *
  * The arena owns the store from then on, and closes it. It must be at rest; what is on its tapes
- * counts as settled. A copy of its tables takes device memory, 16 bytes a slab and 408 a warp, and
- * 16 MiB or less are pinned on the host.
+ * counts as settled. On the host its tables are pinned, 16 bytes a slab and 408 a warp, and eight
+ * frames of 2 MiB, or of a slab if that is larger.
  *
  * Returns 0, or -EBUSY: it has a store; -EINVAL: the store takes no slab at once; -ENOMEM, -EIO.
  * The store stays the caller's then.
  */
 int reel_arena_attach(struct reel_arena *arena, reel_store *store);
+
+/*
+ * Undo the launches since reel_arena_settle() returned 0 or 1 last, or since they counted as
+ * settled: the tapes are as they were saved then. Waits for the stream. For an arena with a store.
+ *
+ * Returns 0, or -EINVAL: there is no store; -EIO.
+ */
+int reel_arena_undo(struct reel_arena *arena, void *stream);
 
 /*
  * Between launches: have at least so many slabs free, so that the next launch need not be repeated.

@@ -123,6 +123,14 @@ REEL_DEVICE uint32_t reel_device_drained(unsigned char *base, const reel_arena_w
 	return warp ? warp->drained * reel_device_header(base)->row_mask : 0;
 }
 
+/* Whether the row above is among those in the store: an empty tape begins there. */
+REEL_DEVICE bool reel_device_is_below(unsigned char *base, const reel_arena_warp *warp,
+				      uint32_t top)
+{
+	return top >= REEL_DEVICE_ADRIFT && reel_device_drained(base, warp) &&
+	       (reel_device_is_sunk(top) || top == REEL_DEVICE_ADRIFT);
+}
+
 /* The lane wants the row that is so far below the bottom. */
 REEL_DEVICE void reel_device_miss(unsigned char *base, reel_arena_warp *warp, uint32_t depth)
 {
@@ -135,11 +143,11 @@ REEL_DEVICE void reel_device_miss(unsigned char *base, reel_arena_warp *warp, ui
 /* A row higher: what is pushed there is lost. At the end, below the first row of the bottom. */
 REEL_DEVICE uint32_t reel_device_rise(unsigned char *base, reel_arena_warp *warp, uint32_t top)
 {
-	uint32_t depth = top - REEL_DEVICE_SUNK;
-
-	if (depth == 0)
+	if (top == REEL_DEVICE_ADRIFT)
+		top = REEL_DEVICE_SUNK + reel_device_drained(base, warp);
+	if (top == REEL_DEVICE_SUNK)
 		return warp->bottom << reel_device_header(base)->row_shift;
-	reel_device_miss(base, warp, depth);
+	reel_device_miss(base, warp, top - REEL_DEVICE_SUNK);
 	return top - 1;
 }
 
@@ -246,12 +254,10 @@ REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, u
 	uint32_t shift = reel_device_header(base)->row_shift;
 	uint32_t slab = top & REEL_DEVICE_ADRIFT ? 0 : top >> shift, above;
 	reel_arena_warp *warp = reel_device_state(base, word_bytes);
-	uint32_t drained = reel_device_drained(base, warp);
 	uint32_t *link;
 
-	if (drained && (reel_device_is_sunk(top) || top == REEL_DEVICE_ADRIFT))
-		return reel_device_rise(base, warp, reel_device_is_sunk(top)
-							    ? top : REEL_DEVICE_SUNK + drained);
+	if (reel_device_is_below(base, warp, top))
+		return reel_device_rise(base, warp, top);
 	if (top > REEL_DEVICE_ADRIFT || !warp)
 		return reel_device_refuse(base, top, word_bytes);
 	link = slab ? &reel_device_slab(base, slab)->above : &warp->bottom;
@@ -298,11 +304,10 @@ REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, 
 {
 	uint32_t shift = reel_device_header(base)->row_shift;
 	reel_arena_warp *warp = reel_device_state(base, word_bytes);
-	uint32_t drained = reel_device_drained(base, warp), above = 0;
+	uint32_t above = 0;
 
-	if (drained && (reel_device_is_sunk(top) || top == REEL_DEVICE_ADRIFT))
-		return reel_device_rise(base, warp, reel_device_is_sunk(top)
-							    ? top : REEL_DEVICE_SUNK + drained);
+	if (reel_device_is_below(base, warp, top))
+		return reel_device_rise(base, warp, top);
 	if (!(top & REEL_DEVICE_ADRIFT))
 		above = reel_device_acquire(&reel_device_slab(base, top >> shift)->above);
 	else if (top == REEL_DEVICE_ADRIFT && warp)

@@ -317,8 +317,7 @@ REEL_DEVICE_RARE uint32_t reel_staged_above(unsigned char *base, uint32_t place,
 	uint32_t mask = reel_device_header(base)->row_mask, top;
 	reel_arena_warp *warp = reel_device_state(base, word_bytes);
 
-	if (reel_device_drained(base, warp) &&
-	    (reel_device_is_sunk(place) || place == REEL_DEVICE_ADRIFT))
+	if (reel_device_is_below(base, warp, place))
 		return reel_staged_rise(base, warp, place, rows);
 	if (place > REEL_DEVICE_ADRIFT)
 		return reel_staged_refuse(base, place - REEL_DEVICE_ADRIFT + 1, mask / rows,

@@ -119,20 +119,30 @@ static inline void reel_lane_push_bit(struct reel_lane *lane, bool bit)
 {
 	lane->bits = lane->bits << 1 | bit;
 	if (lane->bits >> reel_lane_capacity(lane)) {
-		reel_lane_wide word = {0, 0};
+		uint32_t narrow = (uint32_t)lane->bits;
 
-		memcpy(&word, &lane->bits, sizeof lane->bits);
-		reel_lane_push_word(lane, word);
+		if (lane->word_bytes == 4)
+			reel_lane_push(lane, &narrow, sizeof narrow);
+		else
+			reel_lane_push(lane, &lane->bits, sizeof lane->bits);
 		lane->bits = 1;
 	}
 }
 
 static inline bool reel_lane_pop_bit(struct reel_lane *lane)
 {
+	uint32_t narrow = 0;
 	bool bit;
 
-	if (lane->bits == 1)
-		lane->bits = reel_lane_pop_word(lane).low;
+	if (lane->bits == 1 && lane->word_bytes == 4) {
+		reel_lane_pop(lane, &narrow, sizeof narrow);
+		lane->bits = narrow;
+	} else if (lane->bits == 1) {
+		reel_lane_pop(lane, &lane->bits, sizeof lane->bits);
+	}
+	/* A word that a kernel was refused is so many zeros. */
+	if (lane->bits == 0)
+		lane->bits = (uint64_t)1 << reel_lane_capacity(lane);
 	bit = lane->bits & 1;
 	lane->bits >>= 1;
 	return bit;
@@ -162,11 +172,11 @@ static inline uint32_t reel_lane_pop_bits(struct reel_lane *lane, unsigned n)
  * tape, above what that has, and the lane's bits become those of the thread. Tapes with stages
  * (device-staged.cuh) come as well. Waits for the stream. The arena is as it was.
  *
- * Returns 0, or, and all lanes are as they were,
+ * Returns 0, or, and all lanes have what they had,
  *   -EINVAL  a lane has words of another size than the arena; or a thread has not saved its tape
  *   -EBUSY   slabs are in the arena's store: reel_arena_refill() first
  *   -EPROTO  the last launch has faults: settle it
- *   -ENOMEM, -EIO, or the error of a lane's tape
+ *   -ENOMEM, -EIO, or the error of a lane's tape, which sticks
  */
 int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_lane *lanes,
 		     uint32_t count);
@@ -178,8 +188,8 @@ int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_lane *l
  * Waits for the stream.
  *
  * Returns 0, or -EINVAL: a lane has words of another size than the arena, or its tape has something
- * else on it; the error of a tape; -ENOMEM, -EIO. The lanes are as they were then, and the arena
- * is empty.
+ * else on it, or there are no such blocks; the error of a tape: nothing has changed; or -ENOMEM,
+ * -EIO: the lanes are as they were, and the arena is empty.
  */
 int reel_arena_send(struct reel_arena *arena, void *stream, struct reel_lane *lanes, uint32_t count,
 		    uint32_t block_threads);

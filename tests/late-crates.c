@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The late store for tests in C++: it takes two slabs of theirs at once, so that crates are many. */
+#include "late-crates.h"
+
+#include "late-store.h"
+
+static void small_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	late_capacity(store, capacity);
+	capacity->most_bytes = LATE_CRATE_BYTES;
+}
+
+reel_store *late_crates_open(uint64_t seed, unsigned put_fails_every)
+{
+	static struct reel_store_verbs verbs;
+	struct late_store *late = late_open(seed);
+
+	verbs = *late->store.verbs;
+	verbs.capacity = small_capacity;
+	late->store.verbs = &verbs;
+	late_fail(late, put_fails_every);
+	return &late->store;
+}
+
+unsigned late_crates_wrongs(const reel_store *store)
+{
+	return ((const struct late_store *)store)->wrongs;
+}
+
+unsigned late_crates_used(const reel_store *store)
+{
+	return ((const struct late_store *)store)->used;
+}
