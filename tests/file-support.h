@@ -17,7 +17,6 @@
 #define BLOCK 4096
 #define SLOT ((size_t)4 * BLOCK)
 #define TICKETS 8
-#define SECONDS_UNTIL_A_CHILD_HANGS 30
 
 /* The ways in which a file is read and written. */
 static const struct way {
@@ -158,7 +157,7 @@ static inline pid_t fork_with_timeout(void)
 	pid_t child = fork();
 
 	if (child == 0)
-		alarm(SECONDS_UNTIL_A_CHILD_HANGS);
+		alarm(seconds_until_a_child_hangs());
 	return child;
 }
 

@@ -65,6 +65,8 @@ void *suite_allocate(size_t bytes)
 		printf("Bail out! no memory\n");
 		exit(EXIT_FAILURE);
 	}
+	/* All of it may be put, whatever of it is filled in. */
+	memset(memory, 0, bytes);
 	return memory;
 }
 

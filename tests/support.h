@@ -30,6 +30,11 @@ static inline bool is_emulated(void)
 	return emulated && *emulated;
 }
 
+static inline unsigned seconds_until_a_child_hangs(void)
+{
+	return is_emulated() ? 600 : 60;
+}
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The first four slabs of a tape hold 8 words, all others 16. */

@@ -5,8 +5,6 @@
 
 #include "pool-support.h"
 
-#define SECONDS_UNTIL_A_CHILD_HANGS 20
-
 static reel_pool *pool;
 
 /* A child that hangs is ended by the signal, which is a failure. */
@@ -15,7 +13,7 @@ static pid_t fork_with_timeout(void)
 	pid_t child = fork();
 
 	if (child == 0)
-		alarm(SECONDS_UNTIL_A_CHILD_HANGS);
+		alarm(seconds_until_a_child_hangs());
 	return child;
 }
 

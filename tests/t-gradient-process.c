@@ -25,8 +25,6 @@
 #include "pool-support.h"
 #include "process-support.h"
 
-#define SECONDS_UNTIL_A_CHILD_HANGS 60
-
 /* How a child ends beside 0 and by a signal. */
 enum { WRONG = 1, REFUSED = 2 };
 
@@ -43,7 +41,7 @@ static pid_t start(void (*body)(void))
 	fflush(stdout);
 	child = fork();
 	if (child == 0) {
-		alarm(SECONDS_UNTIL_A_CHILD_HANGS);
+		alarm(seconds_until_a_child_hangs());
 		body();
 		_exit(WRONG);
 	}

@@ -22,7 +22,6 @@
 
 #define SLAB ((size_t)16384)
 #define SLAB_WORDS (SLAB / 8)
-#define SECONDS_UNTIL_A_CHILD_HANGS 30
 
 static struct reel_pool_options options_on(reel_store *store)
 {
@@ -71,7 +70,7 @@ static bool mount_small(const char *directory)
 {
 	if (mkdir(directory, 0700) || (unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS)))
 		return false;
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return false;
 	return mount("reel", directory, "tmpfs", 0, "size=1m") == 0;
 }
@@ -182,7 +181,7 @@ static void in_a_child(const char *what, void (*body)(void))
 	tap_case(what);
 	child = fork();
 	if (child == 0) {
-		alarm(SECONDS_UNTIL_A_CHILD_HANGS);
+		alarm(seconds_until_a_child_hangs());
 		body();
 		tap_child_end();
 	}

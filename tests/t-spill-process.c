@@ -20,7 +20,6 @@
 
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
-#define SECONDS_UNTIL_A_CHILD_HANGS 30
 
 /* A sanitizer makes a process slow to start. */
 #if defined(REEL_THREAD_SANITIZER) || defined(REEL_ADDRESS_SANITIZER)
@@ -58,7 +57,7 @@ static pid_t fork_with_timeout(void)
 	pid_t child = fork();
 
 	if (child == 0)
-		alarm(SECONDS_UNTIL_A_CHILD_HANGS);
+		alarm(seconds_until_a_child_hangs());
 	return child;
 }
 

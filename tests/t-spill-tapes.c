@@ -14,8 +14,6 @@
 #include "offload.h"
 #include "pool-support.h"
 
-#define SECONDS_UNTIL_A_CHILD_HANGS 30
-
 /* ---- What is pushed ---- */
 
 struct wide {
@@ -549,7 +547,7 @@ static void giants_and_locked_memory(void)
 	pid_t child = fork();
 
 	if (child == 0) {
-		alarm(SECONDS_UNTIL_A_CHILD_HANGS);
+		alarm(seconds_until_a_child_hangs());
 		if (!mlockall(MCL_CURRENT | MCL_FUTURE))
 			push_a_giant_in_locked_memory();
 		tap_child_end();

@@ -302,6 +302,10 @@ static void open_without_descriptors(void)
 
 	close(next);
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, (rlim_t)next + 1});
+	if (is_emulated() && dup(0) >= 0) {
+		tap_note("the limit does not hold under this emulator");
+		return;
+	}
 	is_int(open_error(&options), -EMFILE, "no descriptor is left");
 	ok(problem_names(strerror(EMFILE)), "the problem is told");
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next + 1, (rlim_t)next + 1});
