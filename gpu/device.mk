@@ -63,7 +63,10 @@ emulator_compile = $(EMULATOR_CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I
 	-I$(srcdir)/%D%/emulator $(CPPFLAGS) -std=c++14 -pthread $(EMULATOR_CXXFLAGS) $(CFLAGS) -c -o $@
 
 if EMULATOR
-check_PROGRAMS += $(device_tests) tests/t-device-examples tests/t-device-tsunami
+check_PROGRAMS += $(device_tests) tests/t-device-examples
+if TEST_TSUNAMI
+check_PROGRAMS += tests/t-device-tsunami
+endif
 device_test_libraries = %D%/emulator/emulator.o libreel-arena.la libreel-fake-device.la \
 	libreel-cuda-core.la libreel.la libreel-tap.la -lstdc++ -lm
 

@@ -63,9 +63,11 @@ AC_DEFUN([REEL_WITH_SQLITE],
 AM_CONDITIONAL([BUILD_SQLITE], [test "$with_sqlite" = yes])])
 
 # REEL_WITH_TSUNAMI
-# Conditional BUILD_TSUNAMI, with the flags of netcdf (its data) and cairo (its pictures).
+# Conditional BUILD_TSUNAMI, with the flags of netcdf (its data) and cairo (its pictures); TEST_TSUNAMI:
+# its model is tested, which needs neither, unless the example is not wanted.
 AC_DEFUN([REEL_WITH_TSUNAMI],
-[REEL_WITH_OPTIONAL([tsunami], [build the tsunami example (netcdf, cairo)],
+[AM_CONDITIONAL([TEST_TSUNAMI], [test "$with_tsunami" != no])
+REEL_WITH_OPTIONAL([tsunami], [build the tsunami example (netcdf, cairo)],
   [PKG_CHECK_MODULES([NETCDF], [netcdf],
     [PKG_CHECK_MODULES([CAIRO], [cairo], [reel_found=yes], [reel_fault=$CAIRO_PKG_ERRORS])],
     [reel_fault=$NETCDF_PKG_ERRORS])])
