@@ -105,8 +105,8 @@ char *reel_arena_carve(struct reel_pool *pool, size_t bytes)
 
 void reel_arena_unmap_all(struct reel_pool *pool)
 {
-	/* Acquire: pairs with the release in reel_arena_carve(). */
-	struct reel_arena *arena = atomic_load_explicit(&pool->arena, memory_order_acquire);
+	/* Relaxed: nobody else uses the pool any more. */
+	struct reel_arena *arena = atomic_load_explicit(&pool->arena, memory_order_relaxed);
 
 	while (arena) {
 		struct reel_arena *previous = arena->previous;

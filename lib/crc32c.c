@@ -200,10 +200,10 @@ WITH_INSTRUCTION static uint32_t by_instruction(uint32_t crc, const unsigned cha
 
 uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes)
 {
+	if (!has_instruction())
+		return reel_crc32c_software(crc, data, bytes);
 	pthread_once(&once, make_tables);
-	if (has_instruction())
-		return ~by_instruction(~crc, data, bytes);
-	return ~by_tables(~crc, data, bytes);
+	return ~by_instruction(~crc, data, bytes);
 }
 
 #else

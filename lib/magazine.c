@@ -17,13 +17,18 @@
 #include "pool.h"
 
 /* Owner only, hence no read-modify-write. */
-static void count(_Atomic uint64_t *counter)
+static uint64_t one_more(_Atomic uint64_t *counter)
 {
 	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
 
 	reel_yield_point();
-	/* Release: pairs with the acquire in count_gives() of pool.c. */
-	atomic_store_explicit(counter, value + 1, memory_order_release);
+	return value + 1;
+}
+
+/* Relaxed: the give of a slab tells of its take, see count_give(). */
+static void count(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, one_more(counter), memory_order_relaxed);
 }
 
 static struct reel_cache *adopt_cache(struct reel_pool *pool)
@@ -252,10 +257,10 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 
 static void count_give(struct reel_pool *pool, struct reel_cache *cache)
 {
+	/* Release, both: pairs with the acquires in count_gives() of pool.c. */
 	if (cache)
-		count(&cache->gives);
+		atomic_store_explicit(&cache->gives, one_more(&cache->gives), memory_order_release);
 	else
-		/* Release: as in count(). */
 		atomic_fetch_add_explicit(&pool->uncached_gives, 1, memory_order_release);
 }
 
@@ -316,13 +321,13 @@ void reel_cache_retire(void *retiring)
 
 /*
  * In the child of a fork. The other threads are gone, perhaps in the middle of
- * a change to their magazines, which are therefore not looked into.
+ * a change to their magazines, which are therefore not looked into. Relaxed: the
+ * copy that fork() made changes no more, and threads to come are started by this one.
  */
 void reel_cache_forget_others(struct reel_pool *pool)
 {
 	struct reel_cache *own = pthread_getspecific(pool->cache_key);
-	/* Acquire: pairs with the release in new_cache(). */
-	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_relaxed);
 
 	for (; cache; cache = cache->next) {
 		unsigned lost = 0;
@@ -335,7 +340,6 @@ void reel_cache_forget_others(struct reel_pool *pool)
 			cache->previous[kind].count = 0;
 		}
 		atomic_fetch_add_explicit(&pool->lost_slabs, lost, memory_order_relaxed);
-		/* Release: pairs with the acquire in adopt_cache(). */
-		atomic_store_explicit(&cache->in_use, false, memory_order_release);
+		atomic_store_explicit(&cache->in_use, false, memory_order_relaxed);
 	}
 }

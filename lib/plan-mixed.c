@@ -106,8 +106,7 @@ static struct choice choose_mixed(const reel_schedule *schedule, int64_t steps, 
 	int64_t split = steps == 1 ? 0 : split_row(plan, memory)[steps];
 
 	if (split == 0)
-		return steps == 1 ? (struct choice){CHOOSE_RECORD, 1, 0}
-				  : record_choice(plan, steps, memory);
+		return record_choice(plan, steps, memory);
 	return held ? (struct choice){CHOOSE_ADVANCE, split, 0}
 		    : (struct choice){CHOOSE_STORE, 0, 0};
 }

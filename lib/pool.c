@@ -85,7 +85,7 @@ const char *reel_pool_options_problem(const struct reel_pool_options *options)
 		return NULL;
 	whole = slab_bytes(options);
 	first = first_slab_bytes(options);
-	if (whole < 64 || whole % 64 || whole > LARGEST_SLAB_BYTES)
+	if (whole % 64 || whole > LARGEST_SLAB_BYTES)
 		return "slab_bytes must be a multiple of 64, from 64 bytes to 1 GiB";
 	if (first % 64 || first > whole || whole % first || whole / first > MOST_FIRST_SLABS)
 		return "first_slab_bytes must be a multiple of 64 that divides slab_bytes into at "
@@ -185,8 +185,8 @@ static void unmap_giants(struct reel_pool *pool)
 
 static void free_caches(struct reel_pool *pool)
 {
-	/* Acquire: pairs with the release in new_cache() of magazine.c. */
-	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+	/* Relaxed: nobody else uses the pool any more. */
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_relaxed);
 
 	while (cache) {
 		struct reel_cache *next = cache->next;
@@ -231,6 +231,7 @@ static uint64_t count_gives(struct reel_pool *pool)
 
 	for (; cache; cache = cache->next)
 		gives += atomic_load_explicit(&cache->gives, memory_order_acquire);
+	reel_yield_point();
 	return gives;
 }
 

@@ -41,7 +41,7 @@ struct reel_cache {
 	/* For REEL_SLAB_FIRST and REEL_SLAB_WHOLE; giants go straight to their list. */
 	struct reel_magazine loaded[REEL_SLAB_GIANT];
 	struct reel_magazine previous[REEL_SLAB_GIANT];
-	/* Written by the owner only, read by reel_pool_get_stats(): relaxed. */
+	/* Written by the owner only, read by reel_pool_get_stats(). */
 	_Atomic uint64_t takes;
 	_Atomic uint64_t gives;
 	_Atomic uint64_t shared_takes;

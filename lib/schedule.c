@@ -225,7 +225,6 @@ static void go_on_from_held(reel_schedule *schedule, reel_action *action)
 		reel_schedule_release(schedule, schedule->levels - 1, action);
 	else
 		advance(schedule, schedule->at + schedule->ahead, action);
-	schedule->ahead = AHEAD_UNKNOWN;
 	schedule->phase = FORWARD;
 }
 

@@ -37,8 +37,9 @@
 /* Each push and pop takes the slow path, where a drop-in library counts them. */
 #define REEL_TAPE_WATCHED 0x20000000u
 
-_Static_assert((REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^ REEL_TAPE_WATCHED) ==
-	       (REEL_TAPE_SILENT | REEL_TAPE_NOTES | REEL_TAPE_DROPIN | REEL_TAPE_WATCHED),
+_Static_assert((REEL_CHECKED ^ REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^
+		REEL_TAPE_WATCHED) == (REEL_CHECKED | REEL_TAPE_SILENT | REEL_TAPE_NOTES |
+				       REEL_TAPE_DROPIN | REEL_TAPE_WATCHED),
 	       "flags differ");
 
 static inline char *reel_window_base(const reel_tape *tape)
