@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "claim.h"
 #include "pool-support.h"
 
 #define MOST_SLABS 64
@@ -353,6 +354,36 @@ static void the_budget_holds_while_threads_race_for_it(void)
 	reel_pool_close(raced);
 }
 
+#define RAISES 100000
+
+static _Atomic uint64_t raised[RAISES];
+static _Atomic unsigned raisers;
+
+/* Two at a time raise the same figure, to 1 and to 2. */
+static void *raise_each(void *number)
+{
+	unsigned raises = is_brief() ? RAISES / 20 : RAISES;
+
+	for (unsigned i = 0; i < raises; i++) {
+		raisers++;
+		for (unsigned spins = 1; raisers < 2 * (i + 1); spins++)
+			if (spins % 1000 == 0)
+				sched_yield();
+		reel_raise(&raised[i], 1 + *(unsigned *)number);
+	}
+	return NULL;
+}
+
+static void the_larger_figure_stays_whoever_comes_first(void)
+{
+	unsigned wrong = 0;
+
+	run_threads(2, raise_each);
+	for (unsigned i = 0; i < RAISES; i++)
+		wrong += raised[i] && raised[i] != 2;
+	is_int(wrong, 0, "of two figures the larger one stays, whoever comes first");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -375,5 +406,6 @@ int main(void)
 	a_small_slab_makes_nothing_else_resident(small_slab());
 	a_small_slab_makes_nothing_else_resident(REEL_HUGE_PAGE + REEL_HUGE_PAGE / 2);
 	the_budget_holds_while_threads_race_for_it();
+	the_larger_figure_stays_whoever_comes_first();
 	return tap_end();
 }

@@ -22,6 +22,10 @@ struct point {
 	float weight;
 };
 
+struct cell {
+	double x;
+};
+
 struct alignas(32) wide {
 	char bytes[96];
 };
@@ -157,6 +161,11 @@ void checked_mode_tells_types_apart()
 	reel_push(&tape, 1L);
 	ok(std::isnan(reel_pop(&tape, double)), "a long popped as a double is a NaN");
 	ok(reel_tape_error(&tape) != 0, "and an error");
+	reel_tape_close(&tape);
+	reel_tape_open(&tape, nullptr, REEL_CHECKED);
+	reel_push(&tape, cell{1.0});
+	ok(reel_pop(&tape, int64_t) == -1 && reel_tape_error(&tape) != 0,
+	   "a struct popped as an integer is an error, too");
 	reel_tape_close(&tape);
 }
 

@@ -3,6 +3,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -203,6 +204,94 @@ static void threads_need_the_first_arena_at_once(void)
 	shared_pool = NULL;
 	is_int(refusal.mapped, before, "arenas that are mapped in vain are unmapped");
 	pthread_barrier_destroy(&start);
+}
+
+static _Atomic bool may_take, has_taken, may_give, has_given;
+static int written;
+
+/* Relaxed, as nothing may order the threads but the pool. */
+static void await(_Atomic bool *event)
+{
+	while (!atomic_load_explicit(event, memory_order_relaxed))
+		sched_yield();
+}
+
+static void allow(_Atomic bool *event)
+{
+	atomic_store_explicit(event, true, memory_order_relaxed);
+}
+
+static void *write_between_take_and_give(void *unused)
+{
+	struct reel_slab *slab;
+
+	(void)unused;
+	await(&may_take);
+	expect(reel_pool_take(shared_pool, REEL_SLAB_WHOLE, 0, &slab) == 0);
+	allow(&has_taken);
+	await(&may_give);
+	written = 1;
+	reel_pool_give(shared_pool, slab);
+	allow(&has_given);
+	return NULL;
+}
+
+static void let_the_other_take(void)
+{
+	allow(&may_take);
+	await(&has_taken);
+}
+
+/* In a build with yield points, between the counting of gives and of takes. */
+static bool takes_while_it_is_counted;
+
+#if REEL_YIELD_POINTS
+bool reel_yield_hook(const char *function, int line);
+
+bool reel_yield_hook(const char *function, int line)
+{
+	(void)line;
+	if (!takes_while_it_is_counted || strcmp(function, "count_gives") != 0)
+		return false;
+	let_the_other_take();
+	return true;
+}
+#endif
+
+/* By that order no give is counted before its take. ThreadSanitizer says if it is not there. */
+static void who_sees_a_give_sees_what_was_before_it(bool cached)
+{
+	pthread_t thread;
+
+	may_take = has_taken = may_give = has_given = false;
+	written = 0;
+	shared_pool = open_pool(small_options());
+	refusal.key = &shared_pool->cache_key;
+	refuse(REFUSE_KEY, !cached, true);
+	pthread_create(&thread, NULL, write_between_take_and_give, NULL);
+	if (takes_while_it_is_counted)
+		stats_of(shared_pool);
+	let_the_other_take();
+	is_int(stats_of(shared_pool).slabs_in_use, 1, "a slab is in use that another thread took");
+	allow(&may_give);
+	await(&has_given);
+	/* It may take a moment until that arrives here. */
+	for (unsigned i = 0; i < 100000 && stats_of(shared_pool).slabs_in_use; i++)
+		sched_yield();
+	ok(!slabs_in_use(shared_pool) && written,
+	   "who sees a give sees what was before it, of a thread %s magazines",
+	   cached ? "with" : "without");
+	pthread_join(thread, NULL);
+	refusal.key = NULL;
+	reel_pool_close(shared_pool);
+	shared_pool = NULL;
+}
+
+static void a_thread_comes_while_takes_are_counted(void)
+{
+	takes_while_it_is_counted = true;
+	who_sees_a_give_sees_what_was_before_it(true);
+	takes_while_it_is_counted = false;
 }
 
 /* The tape has no pool yet; its first slab needs the default one. */
@@ -412,6 +501,9 @@ int main(void)
 	a_choice_says_that_it_has_no_memory();
 	measuring_says_that_it_has_no_memory();
 	threads_need_the_first_arena_at_once();
+	who_sees_a_give_sees_what_was_before_it(true);
+	who_sees_a_give_sees_what_was_before_it(false);
+	a_thread_comes_while_takes_are_counted();
 	the_default_pool_is_wanting();
 	address_space_is_limited();
 	return tap_end();

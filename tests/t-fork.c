@@ -87,6 +87,16 @@ static void *hold_magazines(void *unused)
 	return NULL;
 }
 
+static unsigned slabs_in_magazines(void)
+{
+	unsigned slabs = 0;
+
+	for (struct reel_cache *cache = pool->caches; cache; cache = cache->next)
+		for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_GIANT; kind++)
+			slabs += cache->loaded[kind].count + cache->previous[kind].count;
+	return slabs;
+}
+
 /* The fourth first slab came with the third. */
 static void slabs_of_vanished_threads_are_counted(void)
 {
@@ -102,6 +112,7 @@ static void slabs_of_vanished_threads_are_counted(void)
 		is_int(stats_of(pool).lost_slabs, HELD_WHOLE + HELD_FIRST + 1, "lost slabs");
 		is_int(stats_of(pool).slabs_in_use, 0, "slabs in use");
 		is_int(count_caches(pool, true), 0, "caches that wait for vanished threads");
+		is_int(slabs_in_magazines(), 0, "slabs that their next owners would find there");
 		ok(a_new_tape_works(), "the child opens a new tape");
 		is_int(reel_pool_close(pool), 0, "the child closes the pool");
 		tap_child_end();

@@ -136,6 +136,7 @@ static void a_thread_that_ends_leaves_its_slabs_to_others(void)
 	use_both_kinds(pool);
 	is_int(stats_of(pool).fresh_slabs, 8, "the next thread carves none");
 	is_int(count_caches(pool, false), 1, "and takes over the cache");
+	is_int(count_caches(pool, true), 1, "which nobody else gets meanwhile");
 	is_int(stats_of(pool).takes, 10, "the takes of both are counted");
 	ok(pool_is_whole(pool), "the pool is whole");
 	reel_pool_close(pool);
@@ -272,26 +273,54 @@ static void take_what_is_in_two_places(reel_pool *pool)
 	take_slabs(pool, slab, 2);
 }
 
-static bool is_aborted(void (*act)(reel_pool *pool))
+/* Whether it ends the program, with these words. */
+static bool is_aborted(void (*act)(reel_pool *pool), const char *words)
 {
-	pid_t child = fork();
-	int status;
+	char said[256] = "";
+	size_t length = 0;
+	int channel[2], status;
+	ssize_t bytes;
+	pid_t child;
 
+	if (pipe(channel))
+		abort();
+	child = fork();
 	if (child == 0) {
 		signal(SIGABRT, SIG_DFL);
-		if (!freopen("/dev/null", "w", stderr))
-			_exit(1);
+		dup2(channel[1], STDERR_FILENO);
 		act(open_with_magazines(2));
 		_exit(0);
 	}
+	close(channel[1]);
+	while ((bytes = read(channel[0], said + length, sizeof said - 1 - length)) > 0)
+		length += (size_t)bytes;
+	close(channel[0]);
 	return waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
-	       WTERMSIG(status) == SIGABRT;
+	       WTERMSIG(status) == SIGABRT && strstr(said, words);
 }
 
 static void what_changes_hands_twice_is_found(void)
 {
-	ok(is_aborted(close_a_copy), "a tape of which a copy was closed gives no slab back again");
-	ok(is_aborted(take_what_is_in_two_places), "and one in two magazines is handed out once");
+	ok(is_aborted(close_a_copy, "was given back twice"),
+	   "a tape of which a copy was closed gives no slab back again");
+	ok(is_aborted(take_what_is_in_two_places, "was handed out twice"),
+	   "and one in two magazines is handed out once");
+}
+
+/* Another one may wait for the frame. */
+static void with_a_store_no_thread_keeps_whole_slabs(void)
+{
+	struct reel_pool_options options = small_options();
+	reel_pool *pool;
+
+	options.hard_budget = 16 * small_slab();
+	reel_store_memory_open(&options.store, small_slab());
+	pool = open_pool(options);
+	use_both_kinds(pool);
+	is_int(shared(pool, REEL_SLAB_WHOLE).slabs, 4, "with a store whole slabs go to the shared list");
+	is_int(own_cache(pool)->loaded[REEL_SLAB_FIRST].count, 2, "and first slabs to magazines");
+	is_int(stats_of(pool).shared_takes, 1, "of which one take alone found none");
+	reel_pool_close(pool);
 }
 
 int main(void)
@@ -305,6 +334,7 @@ int main(void)
 	a_slab_may_be_given_by_another_thread_than_took_it();
 	a_tape_may_be_closed_by_a_destructor();
 	a_pool_may_end_before_its_threads();
+	with_a_store_no_thread_keeps_whole_slabs();
 	what_changes_hands_twice_is_found();
 	return tap_end();
 }

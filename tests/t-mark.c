@@ -205,6 +205,25 @@ static void a_mark_on_a_slab_left_is_found(unsigned flags)
 	close_pool(pool, "a slab was left");
 }
 
+/* Where slabs cannot tell, since the values fit into the tape itself: their notes do not. */
+static void a_checked_tape_knows_values_that_were_pushed_anew(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_tape tape = open_tape(pool, REEL_CHECKED);
+	reel_mark mark;
+
+	record_reports();
+	push_words(&tape, 0, INLINE_WORDS);
+	mark = reel_tape_mark(&tape);
+	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "all below a mark is popped");
+	push_words(&tape, 0, INLINE_WORDS);
+	is_int(reel_tape_rewind(&tape, mark), -EINVAL, "and pushed again, which is found");
+	is_int(reel_tape_clear_error(&tape), -EINVAL, "the tape goes on");
+	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "with what is on it now");
+	reel_tape_close(&tape);
+	close_pool(pool, "values were pushed anew");
+}
+
 static void a_mark_above_popped_bits_is_found(unsigned words)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -293,6 +312,22 @@ static void rewinding_brings_the_tape_back_in_step(void)
 	is_int(reel_tape_clear_error(&tape), -EBADMSG, "and the tape goes on");
 	push_words(&tape, 0, 40);
 	is_int(wrong_words(&tape, 0, 40), 0, "from there");
+	reel_tape_close(&tape);
+}
+
+static void a_span_that_was_not_pushed_leaves_the_tape_as_it_is(void)
+{
+	reel_tape tape = {0};
+	reel_mark mark;
+
+	record_reports();
+	push_words(&tape, 0, 5);
+	mark = reel_tape_mark(&tape);
+	push_words(&tape, 5, 8);
+	is_pointer(reel_pop_span(&tape, uint64_t, 9), NULL, "a span of more than there is");
+	is_int(reel_tape_rewind(&tape, mark), 0, "a mark from before it");
+	is_int(reel_tape_clear_error(&tape), -EBADMSG, "the tape is in step again");
+	is_int(wrong_words(&tape, 0, 5), 0, "and goes on from there");
 	reel_tape_close(&tape);
 }
 
@@ -387,8 +422,10 @@ int main(void)
 	a_mark_above_popped_bits_is_found(INLINE_WORDS);
 	a_mark_above_popped_refusals_is_found();
 	rewinding_brings_the_tape_back_in_step();
+	a_span_that_was_not_pushed_leaves_the_tape_as_it_is();
 	marks_and_holds();
 	a_mark_in_a_dropped_branch_is_found();
 	checked_mode_rewinds_values_and_notes_together();
+	a_checked_tape_knows_values_that_were_pushed_anew();
 	return tap_end();
 }

@@ -14,17 +14,41 @@
 #define CELLS 1000
 
 /* Where the head of a packed piece has its members, and ends. */
+#define MAGIC 0x316b6361706c6572u
 #define BYTES_AT 8
 #define PACKED_BYTES_AT 16
 #define ELEMENT_AT 24
 #define HEAD_BYTES 32
 
-static struct reel_pack_space space;
-static unsigned char data[MOST_BYTES + 8], packed[MOST_BYTES], back[MOST_BYTES + 8];
+static size_t whole_pages(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+/* Behind its last byte is a page of no access. */
+static void *guarded(size_t bytes)
+{
+	size_t pages = whole_pages(bytes);
+	char *memory = mmap(NULL, pages + whole_pages(1), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED || mprotect(memory + pages, whole_pages(1), PROT_NONE)) {
+		printf("Bail out! no memory\n");
+		exit(EXIT_FAILURE);
+	}
+	return memory + pages - bytes;
+}
+
+static struct reel_pack_space *space;
+/* Nobody may read beyond it, either. */
+static unsigned char *data;
+static unsigned char packed[MOST_BYTES], back[MOST_BYTES + 8];
 
 static size_t pack(unsigned element, unsigned stride, const void *from, size_t bytes)
 {
-	return reel_pack(&space, element, stride, packed, sizeof packed, from, bytes);
+	return reel_pack(space, element, stride, packed, sizeof packed, from, bytes);
 }
 
 /* ---- Data ---- */
@@ -69,7 +93,7 @@ static double ratio_of(unsigned element, unsigned stride)
 {
 	size_t bytes = pack(element, stride, data, MOST_BYTES);
 
-	if (!bytes || reel_unpack(&space, back, MOST_BYTES, packed, bytes) ||
+	if (!bytes || reel_unpack(space, back, MOST_BYTES, packed, bytes) ||
 	    memcmp(back, data, MOST_BYTES) != 0)
 		return 0;
 	return (double)MOST_BYTES / (double)bytes;
@@ -87,7 +111,9 @@ static void ratios_are_reached(void)
 	ratio_is(ratio_of(8, 0), 1.39, "a field of doubles");
 	ratio_is(ratio_of(8, CELLS), 2.6, "with second differences from step to step");
 	fill_with_ids();
+	ratio_is(ratio_of(1, 0), 2, "bytes as they are");
 	ratio_is(ratio_of(4, 0), 6.1, "32-bit ids");
+	ratio_is(ratio_of(2, 0), 5.6, "and their halves");
 }
 
 static void all_shapes_come_back(void)
@@ -99,12 +125,12 @@ static void all_shapes_come_back(void)
 		unsigned element = i % 3 ? 8 : 1 + (unsigned)i / 3 % 16;
 		unsigned stride = i % 3 == 1 ? 1 + (unsigned)scramble(i) % 3000 : 0;
 		size_t bytes = scramble(i + 1) % (i % 8 ? 20000 : MOST_BYTES);
-		const unsigned char *from = data + i % 8;
+		const unsigned char *from = data + MOST_BYTES - bytes;
 		size_t length = pack(element, stride, from, bytes);
 
 		memset(back, 0xee, bytes + 1);
 		if (length)
-			wrong += reel_unpack(&space, back, bytes, packed, length) ||
+			wrong += reel_unpack(space, back, bytes, packed, length) ||
 				 memcmp(back, from, bytes) != 0 || back[bytes] != 0xee;
 		else
 			wrong += bytes > 4000;
@@ -118,16 +144,16 @@ static void what_does_not_fit_is_not_packed(void)
 	size_t length;
 
 	fill(data, MOST_BYTES, 1);
-	is_int(reel_pack(&space, 8, 0, packed, 99 * 1024, data, 100 * 1024), 0,
+	is_int(reel_pack(space, 8, 0, packed, 99 * 1024, data, 100 * 1024), 0,
 	       "what has no pattern does not fit");
 	fill_with_field(3);
 	length = pack(8, CELLS, data, 300000);
 	for (size_t room = 0; room < 100; room++)
-		wrong += reel_pack(&space, 8, CELLS, packed, room, data, 300000) != 0;
+		wrong += reel_pack(space, 8, CELLS, packed, room, data, 300000) != 0;
 	for (size_t room = length - 100; room < length; room++)
-		wrong += reel_pack(&space, 8, CELLS, packed, room, data, 300000) > room;
+		wrong += reel_pack(space, 8, CELLS, packed, room, data, 300000) > room;
 	is_int(wrong, 0, "no more than the room is used");
-	is_int(reel_pack(&space, 8, CELLS, packed, length, data, 300000), length,
+	is_int(reel_pack(space, 8, CELLS, packed, length, data, 300000), length,
 	       "what fits exactly is packed");
 }
 
@@ -140,30 +166,9 @@ static void a_block_without_pattern_stays(void)
 	length = pack(8, CELLS, data, 4 * REEL_PACK_BLOCK_BYTES);
 	ok(length && length < 3 * REEL_PACK_BLOCK_BYTES,
 	   "blocks around one without pattern are packed");
-	is_int(reel_unpack(&space, back, 4 * REEL_PACK_BLOCK_BYTES, packed, length), 0,
+	is_int(reel_unpack(space, back, 4 * REEL_PACK_BLOCK_BYTES, packed, length), 0,
 	       "it is unpacked");
 	ok(memcmp(back, data, 4 * REEL_PACK_BLOCK_BYTES) == 0, "all come back");
-}
-
-static size_t whole_pages(size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (bytes + page - 1) / page * page;
-}
-
-/* Behind its last byte is a page of no access. */
-static void *guarded(size_t bytes)
-{
-	size_t pages = whole_pages(bytes);
-	char *memory = mmap(NULL, pages + whole_pages(1), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED || mprotect(memory + pages, whole_pages(1), PROT_NONE)) {
-		printf("Bail out! no memory\n");
-		exit(EXIT_FAILURE);
-	}
-	return memory + pages - bytes;
 }
 
 static void free_guarded(void *memory, size_t bytes)
@@ -183,11 +188,49 @@ static void room_is_exact(void)
 	for (size_t room = EXACT - 10; room < EXACT + 10; room++) {
 		unsigned char *exact = guarded(room);
 
-		wrong += reel_pack(&space, 8, 0, exact, room, data, BYTES) !=
+		wrong += reel_pack(space, 8, 0, exact, room, data, BYTES) !=
 			 (room < EXACT ? 0 : EXACT);
 		free_guarded(exact, room);
 	}
 	is_int(wrong, 0, "a block without a pattern fits if there is room for it");
+}
+
+static void nothing_takes_a_head_alone(void)
+{
+	is_int(reel_pack(space, 8, 0, packed, HEAD_BYTES, data, 0), HEAD_BYTES,
+	       "nothing takes a head alone");
+	is_int(reel_unpack(space, back, 0, packed, HEAD_BYTES), 0, "and comes back");
+}
+
+/* Of these LZ4 makes anything from a few bytes more to a few less, none of which is another. */
+static void a_block_is_never_taken_for_another_kind(void)
+{
+	enum { BYTES = 200, MOST = HEAD_BYTES + 4 + BYTES };
+	bool a_byte_shorter = false;
+	unsigned wrong = 0;
+
+	for (size_t run = 4; run < 24; run++) {
+		size_t length;
+
+		fill(data, BYTES, 1);
+		memcpy(data + BYTES / 2, data, run);
+		length = pack(1, 0, data, BYTES);
+		a_byte_shorter |= length == MOST - 1;
+		wrong += length > MOST || reel_unpack(space, back, BYTES, packed, length) ||
+			 memcmp(back, data, BYTES) != 0;
+	}
+	is_int(wrong, 0, "blocks that can hardly be packed come back");
+	ok(a_byte_shorter, "a byte less is good enough");
+}
+
+/* Pieces in a file are read by another version of the library. */
+static void a_piece_begins_as_ever(void)
+{
+	uint64_t magic;
+
+	pack(8, 0, data, 1000);
+	memcpy(&magic, packed, sizeof magic);
+	ok(magic == MAGIC, "a piece begins as in all versions");
 }
 
 /* ---- Damage ---- */
@@ -219,7 +262,7 @@ static void free_piece(struct piece piece)
 
 static int unpack_piece(const struct piece *piece)
 {
-	return reel_unpack(&space, piece->back, DAMAGED_BYTES, piece->packed, piece->length);
+	return reel_unpack(space, piece->back, DAMAGED_BYTES, piece->packed, piece->length);
 }
 
 static int unpack_with_flip(const struct piece *piece, size_t at, unsigned bit)
@@ -295,27 +338,30 @@ static void what_is_cut_or_longer_is_refused(void)
 
 	memcpy(piece.packed, packed, piece.length);
 	for (size_t less = 1; less <= piece.length; less += 1 + less / 16)
-		wrong += reel_unpack(&space, piece.back, DAMAGED_BYTES, piece.packed,
+		wrong += reel_unpack(space, piece.back, DAMAGED_BYTES, piece.packed,
 				     piece.length - less) != -EBADMSG;
 	is_int(wrong, 0, "a piece cut short is refused");
-	is_int(reel_unpack(&space, piece.back, DAMAGED_BYTES, piece.packed, HEAD_BYTES - 1), -EBADMSG,
+	is_int(reel_unpack(space, piece.back, DAMAGED_BYTES, piece.packed, HEAD_BYTES - 1), -EBADMSG,
 	       "so is less than a head");
 	for (uint64_t left = 0; left < 5; left++) {
-		memcpy(packed, piece.packed, piece.length);
-		memcpy(packed + PACKED_BYTES_AT, &left, sizeof left);
-		wrong += reel_unpack(&space, piece.back, DAMAGED_BYTES, packed, piece.length) !=
-			 -EBADMSG;
+		unsigned char *cut = guarded(HEAD_BYTES + (size_t)left);
+
+		memcpy(cut, piece.packed, HEAD_BYTES + (size_t)left);
+		memcpy(cut + PACKED_BYTES_AT, &left, sizeof left);
+		wrong += reel_unpack(space, piece.back, DAMAGED_BYTES, cut,
+				     HEAD_BYTES + (size_t)left) != -EBADMSG;
+		free_guarded(cut, HEAD_BYTES + (size_t)left);
 	}
 	is_int(wrong, 0, "and a head that has less than a block behind it");
 	memcpy(packed, piece.packed, piece.length);
-	is_int(reel_unpack(&space, piece.back, DAMAGED_BYTES - 1, piece.packed, piece.length),
+	is_int(reel_unpack(space, piece.back, DAMAGED_BYTES - 1, piece.packed, piece.length),
 	       -EBADMSG, "a piece of another length is refused");
 	memset(packed + piece.length, 0, 64);
-	is_int(reel_unpack(&space, back, DAMAGED_BYTES, packed, piece.length + 64), 0,
+	is_int(reel_unpack(space, back, DAMAGED_BYTES, packed, piece.length + 64), 0,
 	       "zeros may follow");
 	longer = piece.length - HEAD_BYTES + 8;
 	memcpy(packed + PACKED_BYTES_AT, &longer, sizeof longer);
-	is_int(reel_unpack(&space, back, DAMAGED_BYTES, packed, piece.length + 64), -EBADMSG,
+	is_int(reel_unpack(space, back, DAMAGED_BYTES, packed, piece.length + 64), -EBADMSG,
 	       "but not within the piece");
 	free_piece(piece);
 }
@@ -329,22 +375,67 @@ static void a_short_block_is_refused(void)
 	fill_with_field(3);
 	length = pack(8, 0, data, 1000);
 	memcpy(packed + BYTES_AT, &bytes, sizeof bytes);
-	is_int(reel_unpack(&space, back, bytes, packed, length), -EBADMSG,
+	is_int(reel_unpack(space, back, bytes, packed, length), -EBADMSG,
 	       "a block that is too short is refused");
+}
+
+/* Nothing is read behind what there is of it. */
+static void a_block_without_pattern_is_refused_if_it_is_cut(void)
+{
+	enum { BYTES = 1000 };
+	unsigned wrong = 0;
+	size_t length;
+
+	fill(data, BYTES, 1);
+	length = pack(8, 0, data, BYTES);
+	for (size_t less = 1; less < 10; less++) {
+		unsigned char *cut = guarded(length - less);
+		uint64_t blocks = length - less - HEAD_BYTES;
+
+		memcpy(cut, packed, length - less);
+		memcpy(cut + PACKED_BYTES_AT, &blocks, sizeof blocks);
+		wrong += reel_unpack(space, back, BYTES, cut, length - less) != -EBADMSG;
+		free_guarded(cut, length - less);
+	}
+	is_int(wrong, 0, "a block without a pattern is refused if it is cut");
+}
+
+/* A piece with a block of as many bytes as the error has for its number. */
+static void an_error_is_not_taken_for_a_length(void)
+{
+	enum { BYTES = EBADMSG - 4 };
+	unsigned wrong = 0;
+	size_t packed_bytes;
+
+	fill(data, BYTES, 1);
+	packed_bytes = pack(1, 0, data, BYTES);
+	for (uint32_t length = 0; length < 2 * BYTES; length++) {
+		memcpy(packed + HEAD_BYTES, &length, sizeof length);
+		wrong += reel_unpack(space, back, BYTES, packed, packed_bytes) !=
+			 (length == BYTES ? 0 : -EBADMSG);
+	}
+	is_int(wrong, 0, "no length but the right one is taken");
 }
 
 int main(void)
 {
 	tap_begin();
+	space = guarded(sizeof *space);
+	data = guarded(MOST_BYTES);
 	ratios_are_reached();
 	all_shapes_come_back();
 	what_does_not_fit_is_not_packed();
 	a_block_without_pattern_stays();
 	room_is_exact();
+	nothing_takes_a_head_alone();
+	a_block_is_never_taken_for_another_kind();
+	a_piece_begins_as_ever();
 	any_damage_is_survived();
 	a_damaged_head_is_refused();
 	a_damaged_length_is_refused();
 	what_is_cut_or_longer_is_refused();
 	a_short_block_is_refused();
+	a_block_without_pattern_is_refused_if_it_is_cut();
+	an_error_is_not_taken_for_a_length();
 	return tap_end();
 }

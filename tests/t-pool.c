@@ -31,7 +31,7 @@ static const struct {
 	{"a first slab that divides", {.slab_bytes = 192, .first_slab_bytes = 64}, NULL},
 	{"1024 first slabs", {.slab_bytes = 64 * KIB, .first_slab_bytes = 64}, NULL},
 	{"more than 1024 first slabs",
-	 {.slab_bytes = 128 * KIB, .first_slab_bytes = 64}, "first_slab_bytes"},
+	 {.slab_bytes = 1025 * 64, .first_slab_bytes = 64}, "first_slab_bytes"},
 	{"a first slab that is the slab", {.slab_bytes = 192, .first_slab_bytes = 192}, NULL},
 	{"a first slab that does not divide",
 	 {.slab_bytes = 192, .first_slab_bytes = 128}, "first_slab_bytes"},
@@ -53,7 +53,8 @@ static const struct {
 	{"a magazine above the largest", {.magazine_slabs = 17}, "magazine_slabs"},
 	{"every flag", {.flags = REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES}, NULL},
 	{"an unknown flag", {.flags = 4}, "flags"},
-	{"an option to come", {.reserved = {0, 0, 1}}, "reserved"},
+	{"an option to come", {.reserved = {1}}, "reserved"},
+	{"the last option to come", {.reserved = {0, 0, 1}}, "reserved"},
 };
 
 static bool opens(const struct reel_pool_options *options)
@@ -96,12 +97,15 @@ static void a_store_wants_a_budget_and_its_alignment(void)
 {
 	struct reel_pool_options options = {.slab_bytes = 192};
 	reel_store *store;
+	reel_pool *pool;
 
 	reel_store_memory_open(&store, 192);
 	options.store = store;
 	ok(is_refused(&options, "a store needs a hard_budget"), "a store without a budget");
 	options.hard_budget = 192 * 8;
-	ok(opens(&options), "with one it is opened, and closed by the pool");
+	pool = open_pool(options);
+	is_int(stats_of(pool).soft_budget, 192 * 6, "with one, a quarter of it is for what comes back");
+	is_int(reel_pool_close(pool), 0, "and the pool closes it");
 }
 
 static void defaults_are_those_of_the_manual(void)
@@ -134,6 +138,8 @@ static void first_slabs_divide_slabs_by_default(void)
 	is_int(first_slab_of(128 * KIB), 64 * KIB, "a slab of 128 KiB has first slabs of 64 KiB");
 	is_int(first_slab_of(4 * KIB), 4 * KIB, "a slab below 64 KiB is its own first slab");
 	is_int(first_slab_of(96 * KIB), 96 * KIB, "so is one that 64 KiB does not divide");
+	is_int(first_slab_of(64 * MIB), 64 * KIB, "a slab of 64 MiB has 1024 first slabs");
+	is_int(first_slab_of(GIB), MIB, "and so has a slab of 1 GiB");
 }
 
 static unsigned magazine_of(struct reel_pool_options options)
@@ -151,6 +157,8 @@ static void magazines_are_small_under_a_tight_budget(void)
 	       "a magazine has 16 slabs without a budget");
 	is_int(magazine_of((struct reel_pool_options){.hard_budget = 512 * MIB}), 4,
 	       "4 under a hard budget of 512 MiB");
+	is_int(magazine_of((struct reel_pool_options){.hard_budget = 511 * MIB}), 3,
+	       "3 under less");
 	is_int(magazine_of((struct reel_pool_options){.soft_budget = 512 * MIB}), 4,
 	       "and under such a soft budget");
 	is_int(magazine_of((struct reel_pool_options){.hard_budget = 2 * MIB}), 1,
@@ -158,6 +166,16 @@ static void magazines_are_small_under_a_tight_budget(void)
 	is_int(magazine_of((struct reel_pool_options){.hard_budget = 2 * MIB,
 						      .magazine_slabs = 7}),
 	       7, "and as many as asked for");
+}
+
+static void tapes_higher_than_the_cache_are_written_past_it(void)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	size_t cache = reel_os_cache_bytes(3);
+
+	ok(pool->stream_above == (cache ? cache + cache / 2 : SIZE_MAX),
+	   "the last cache and half as much, if it is known");
+	reel_pool_close(pool);
 }
 
 static void a_pool_in_use_is_not_closed(void)
@@ -471,6 +489,7 @@ int main(void)
 	defaults_are_those_of_the_manual();
 	first_slabs_divide_slabs_by_default();
 	magazines_are_small_under_a_tight_budget();
+	tapes_higher_than_the_cache_are_written_past_it();
 	a_pool_in_use_is_not_closed();
 	no_pool_and_the_default_pool_are_not_closed();
 	pools_end_with_the_thread_keys();

@@ -176,6 +176,7 @@ static void done_is_said_again(void)
 	collect(&schedule, list);
 	is_int(reel_schedule_next(&schedule, &action), 0, "after the end");
 	is_int(action.kind, REEL_DONE, "it is done");
+	is_int(action.first + action.last, 0, "with no steps");
 	reel_plan_close(plan);
 }
 
@@ -284,6 +285,23 @@ static void a_list_of_ones_own_is_a_plan(void)
 	is_found(&broken_problem, count, NULL);
 	is_found(&broken_problem, count - 1, NULL);
 	is_found(&broken_problem, 0, "it ends before all steps have been reversed");
+}
+
+static void a_list_is_walked_from_its_first_action_to_its_last(void)
+{
+	size_t count = sound_list();
+	reel_schedule schedule;
+	reel_action action;
+	unsigned wrong = 0;
+	reel_plan *plan;
+
+	is_int(reel_plan_open_actions(&plan, &broken_problem, list, count), 0, "it is a plan");
+	reel_schedule_begin(&schedule, plan);
+	for (size_t i = 0; i < count; i++)
+		wrong += reel_schedule_next(&schedule, &action) != 0 ||
+			 action.kind != list[i].kind || action.first != list[i].first;
+	is_int(wrong, 0, "a list is walked as it is");
+	reel_plan_close(plan);
 }
 
 static void a_list_for_no_problem_is_refused(void)
@@ -535,6 +553,37 @@ static void bad_problems_are_refused(void)
 	is_refused(REEL_BINOMIAL, bad, "reserved");
 }
 
+/* Recorded, and reversed. */
+static void steps_that_are_all_recorded_are_one_tape(void)
+{
+	struct reel_problem problem = {
+		.steps = 10, .tape_states = 1, .tiers = 1, .tier = {{20, 0, 0}}};
+
+	is_int(checked(REEL_MIXED, &problem, 10).actions, 2,
+	       "mixed: steps that are all recorded are one tape");
+}
+
+static double makespan_of(const struct reel_problem *problem, const reel_plan *plan)
+{
+	struct reel_schedule_report report;
+
+	return reel_plan_check(plan, problem, 10, &report) ? -1 : report.makespan;
+}
+
+static void a_step_costs_one_unless_it_is_said(void)
+{
+	struct reel_problem problem = one_tier(10, 10);
+	reel_plan *plan = open_plan(REEL_STORE_ALL, &problem);
+
+	problem.advance_cost = problem.record_cost = problem.reverse_cost = 0;
+	is_int((int64_t)makespan_of(&problem, plan), 20,
+	       "ten steps are recorded and reversed in the time of twenty");
+	problem.record_cost = 3;
+	problem.reverse_cost = 4;
+	is_int((int64_t)makespan_of(&problem, plan), 70, "or of more");
+	reel_plan_close(plan);
+}
+
 static void names_come_back(void)
 {
 	enum reel_planner found = REEL_PLANNERS;
@@ -757,6 +806,7 @@ int main(void)
 	done_is_said_again();
 	a_copy_continues_as_the_original();
 	a_list_of_ones_own_is_a_plan();
+	a_list_is_walked_from_its_first_action_to_its_last();
 	a_list_for_no_problem_is_refused();
 	store_all_wants_room_for_its_tapes_only();
 	missing_actions_are_found();
@@ -766,6 +816,8 @@ int main(void)
 	loads_and_drops_of_another_slot_are_found();
 	tapes_out_of_order_or_too_large_are_found();
 	bad_problems_are_refused();
+	steps_that_are_all_recorded_are_one_tape();
+	a_step_costs_one_unless_it_is_said();
 	names_come_back();
 	an_end_may_be_learnt_at_any_time();
 	what_is_stored_depends_on_nothing_to_come();

@@ -28,6 +28,7 @@ static void close_all(reel_pool *pool, struct late_store *late, const char *afte
 {
 	reel_offload_settle(pool->offload);
 	is_int(late->used, 0, "the store is empty after %s", after);
+	is_int(pool->offload->clients_in_use, 0, "no tape is served any more after %s", after);
 	ok(pool_is_whole(pool), "every slab is in one list after %s", after);
 	close_pool(pool, after);
 	is_int(late->wrongs, 0, "the store was given nothing wrong by %s", after);
@@ -112,6 +113,24 @@ static void oscillate(unsigned percent_of_window)
 	is_int(wrong_words(&tape, 0, top), 0, "and so does the rest");
 	reel_tape_close(&tape);
 	close_all(pool, late, "an oscillation");
+}
+
+static void slabs_are_asked_for_in_advance(void)
+{
+	struct late_store *late = late_open(14);
+	reel_pool *pool = open_pool(spilling(late, 32, 16));
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t top = 100 * SLAB_WORDS, low = 40 * SLAB_WORDS;
+
+	tap_case("a tape that is popped");
+	push_words(&tape, 0, top);
+	is_int(wrong_words(&tape, low, top), 0, "comes back");
+	reel_offload_settle(pool->offload);
+	is_int(reel_slab_state_of(tape.slab->below), REEL_SLAB_CLEAN,
+	       "its next slab is there before it is popped");
+	is_int(wrong_words(&tape, 0, low), 0, "and so does the rest");
+	reel_tape_close(&tape);
+	close_all(pool, late, "slabs in advance");
 }
 
 static void replays(void)
@@ -201,6 +220,7 @@ static void an_overdraft_is_paid_back(void)
 
 	tap_case("an overdraft");
 	reel_budget_overdraw(pool, 9 * SLAB);
+	is_int(stats_of(pool).peak_resident_bytes, 9 * SLAB, "it was resident");
 	push_words(&tape, 0, 60 * SLAB_WORDS);
 	is_int(reel_tape_error(&tape), -EDQUOT, "the budget is still one");
 	reel_budget_refund(pool, 9 * SLAB);
@@ -441,6 +461,7 @@ int main(void)
 	oscillate(60);
 	oscillate(100);
 	oscillate(200);
+	slabs_are_asked_for_in_advance();
 	replays();
 	rewinds_over_stored_slabs();
 	a_tape_at_rest_makes_room();
