@@ -251,6 +251,24 @@ static void no_schedule_of_two_tiers_is_cheaper(void)
 	is_int(wrong, 0, "two tiers, %u problems", cases);
 }
 
+/* Whether a state is worth its store in the first tier depends on how many may be there. */
+static void no_schedule_of_two_costly_tiers_is_cheaper(void)
+{
+	unsigned wrong = 0, cases = 0;
+
+	for (int64_t slots = 0; slots < 9; slots++)
+		for (unsigned store = 5; store <= 40; store += 5, cases++) {
+			struct reel_problem problem =
+				problem_of(7, 1 + slots % 3, 1 + slots / 3,
+					   (store + 9) / (double)UNIT, 0.5);
+
+			problem.tier[0].store_cost = store / (double)UNIT;
+			problem.tier[0].load_cost = 0.1;
+			wrong += !takes_least_time(REEL_HIERARCHICAL, &problem);
+		}
+	is_int(wrong, 0, "two tiers that cost something, %u problems", cases);
+}
+
 static void no_schedule_of_three_tiers_is_cheaper(void)
 {
 	unsigned wrong = 0, cases = 0;
@@ -314,6 +332,7 @@ int main(void)
 	tap_begin();
 	no_schedule_of_one_tier_is_cheaper();
 	no_schedule_of_two_tiers_is_cheaper();
+	no_schedule_of_two_costly_tiers_is_cheaper();
 	no_schedule_of_three_tiers_is_cheaper();
 	no_schedule_with_an_unlimited_tier_is_cheaper();
 	no_schedule_that_keeps_tapes_has_fewer_advances();

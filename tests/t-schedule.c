@@ -101,6 +101,24 @@ static void limited_last_tiers_make_the_period_longer(void)
 	is_int(wrong, 0, "no more states in the last tier than it has slots");
 }
 
+/* Where storing costs nothing; the last step but one has a state at most, the last one none. */
+static void periods_are_no_longer_than_they_have_to_be(void)
+{
+	unsigned wrong = 0;
+
+	for (int64_t steps = 2; steps <= 60; steps++)
+		for (int64_t slots = 1; slots <= 5; slots++) {
+			struct reel_problem problem = problem_of(steps, 3, slots, 0, 0);
+			int64_t period = 1;
+
+			while ((steps - 2) / period + 1 > slots)
+				period++;
+			wrong += checked(REEL_TWO_LEVEL, &problem, steps).stores[1] !=
+				 (steps - 2) / period + 1;
+		}
+	is_int(wrong, 0, "as many states in the last tier as even gaps allow");
+}
+
 /* ---- Single actions ---- */
 
 static size_t collect(reel_schedule *schedule, reel_action *actions)
@@ -801,6 +819,7 @@ int main(void)
 	many_slots_are_no_trouble();
 	an_unlimited_tier_takes_up_one_slot();
 	limited_last_tiers_make_the_period_longer();
+	periods_are_no_longer_than_they_have_to_be();
 	a_small_schedule_is_as_expected();
 	no_steps_and_one_step_store_nothing();
 	done_is_said_again();
