@@ -4,8 +4,6 @@
 #include <reel/arena.h>
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "arena-layout.h"
@@ -13,31 +11,6 @@
 #include "drain.h"
 
 #define SLABS_FOR_A_WARP 8u
-
-static _Thread_local char problem[256];
-
-const char *reel_arena_problem(void)
-{
-	return problem;
-}
-
-int reel_arena_fail(int error, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(problem, sizeof problem, format, arguments);
-	va_end(arguments);
-	return error;
-}
-
-int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call)
-{
-	char words[REEL_DRIVER_WORDS];
-
-	return reel_arena_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s", call,
-			       reel_driver_explain(driver, result, words));
-}
 
 /* ---- The device ---- */
 
@@ -76,21 +49,6 @@ static int count_lanes(struct reel_arena *arena)
 	return 0;
 }
 
-int reel_arena_enter(struct reel_arena *arena)
-{
-	TRY(arena->driver, cuCtxPushCurrent, (arena->context));
-	return 0;
-}
-
-int reel_arena_leave(struct reel_arena *arena, int error)
-{
-	reel_cu_context context;
-	reel_cu_result result = arena->driver->cuCtxPopCurrent(&context);
-
-	return error || !result ? error
-				: reel_arena_fail_with(arena->driver, result, "cuCtxPopCurrent");
-}
-
 /* ---- Memory ---- */
 
 static int clear(struct reel_arena *arena, reel_cu_stream stream)
@@ -109,39 +67,6 @@ static int empty_it(struct reel_arena *arena, reel_cu_stream stream)
 	int error = clear(arena, stream);
 
 	return error || !arena->drain ? error : reel_drain_keep(arena, stream);
-}
-
-int reel_arena_wait(struct reel_arena *arena, int error)
-{
-	reel_cu_result result = arena->driver->cuStreamSynchronize(arena->stream);
-
-	return error || !result
-		       ? error
-		       : reel_arena_fail_with(arena->driver, result, "cuStreamSynchronize");
-}
-
-/* Slabs that lie side by side are one copy. */
-int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t stride, uint32_t count,
-		    unsigned char *memory, bool to_device)
-{
-	for (uint32_t first = 0, end; first < count; first = end) {
-		uint32_t number = slab[first * stride];
-		reel_cu_address address = arena->base + (uint64_t)number * arena->slab_bytes;
-		unsigned char *place = memory + (size_t)first * arena->slab_bytes;
-		size_t bytes;
-
-		for (end = first + 1;
-		     number && end < count && slab[end * stride] == number + end - first;)
-			end++;
-		bytes = (size_t)(end - first) * arena->slab_bytes;
-		if (number && to_device)
-			TRY(arena->driver, cuMemcpyHtoDAsync,
-			    (address, place, bytes, arena->stream));
-		else if (number)
-			TRY(arena->driver, cuMemcpyDtoHAsync,
-			    (place, address, bytes, arena->stream));
-	}
-	return 0;
 }
 
 /* Take other memory, of these sizes, and empty it. The arena has what it had if that fails. */
@@ -385,28 +310,6 @@ int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *re
 		error = reel_arena_leave(arena, grow(arena, bytes, report->warps_needed));
 	arena->stats.grown += !error;
 	return error;
-}
-
-int reel_arena_refuse_faults(uint32_t faults)
-{
-	static const struct {
-		uint32_t fault;
-		const char *words;
-	} said[] = {
-		{REEL_DEVICE_EXHAUSTED, "a push found no free slab; "},
-		{REEL_DEVICE_UNDERFLOW, "a pop mirrors no push; "},
-		{REEL_DEVICE_WORD, "words have another size than the arena's; "},
-		{REEL_DEVICE_WARPS, "a launch had more warps than the arena; "},
-		{REEL_DEVICE_RESUME, "a tape was resumed that was not saved by such a block; "},
-		{REEL_DEVICE_APART, "lanes of a staged tape did not push or pop together; "},
-		{REEL_DEVICE_DRAINED, "a tape came to a slab that is in the store; "},
-	};
-	char words[sizeof problem] = "";
-
-	for (size_t n = 0; n < sizeof said / sizeof *said; n++)
-		if (faults & said[n].fault && strlen(words) + strlen(said[n].words) < sizeof words)
-			strcat(words, said[n].words);
-	return reel_arena_fail(-EPROTO, "a kernel's tapes have faults: %s", words);
 }
 
 int reel_arena_settle(struct reel_arena *arena, void *stream)

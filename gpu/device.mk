@@ -11,7 +11,7 @@ reelinclude_HEADERS += \
 noinst_LTLIBRARIES += libreel-arena.la
 libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)
 libreel_arena_la_SOURCES = \
-	%D%/arena.c %D%/arena-layout.h %D%/arena-state.h \
+	%D%/arena.c %D%/arena-layout.h %D%/arena-state.c %D%/arena-state.h \
 	%D%/tables.c %D%/tables.h \
 	%D%/drain.c %D%/drain.h \
 	%D%/traffic.c %D%/traffic.h \

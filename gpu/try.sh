@@ -74,14 +74,14 @@ echo 'tape: build'
 printf '#define HAVE_DLOPEN 1\n' >"$directory/config.h"
 build_host() {
 	local file
-	for file in arena tables drain traffic crates driver; do
+	for file in arena arena-state tables drain traffic crates driver; do
 		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -c -o "$directory/$file.o" "gpu/$file.c" ||
 			return
 	done
 }
 build_program() {
 	timeout 200 "$nvcc" -std=c++14 -O3 -lineinfo "-gencode=arch=compute_$capability,code=sm_$capability" -Iinclude \
-		-o "$directory/$1" "$2" "$directory"/{arena,tables,drain,traffic,crates,driver}.o -ldl
+		-o "$directory/$1" "$2" "$directory"/{arena,arena-state,tables,drain,traffic,crates,driver}.o -ldl
 }
 attempt 'the host side compiles' build_host &&
 	attempt 'the examples compile' build_program examples gpu/examples/examples.cu &&
