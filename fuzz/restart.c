@@ -77,18 +77,19 @@ static void make_file(void)
 
 static void put_trailer(void)
 {
-	uint64_t before = size_now - TRAILER_BYTES;
-	uint32_t crc = fuzz_crc32c(0, bytes, before);
+	size_t length = size_now - TRAILER_BYTES;
+	uint64_t before = length;
+	uint32_t crc = fuzz_crc32c(0, bytes, length);
 
-	memcpy(bytes + before, &before, sizeof before);
-	memcpy(bytes + before + sizeof before, &crc, sizeof crc);
-	memcpy(bytes + before + sizeof before + sizeof crc, "leer", 4);
+	memcpy(bytes + length, &before, sizeof before);
+	memcpy(bytes + length + sizeof before, &crc, sizeof crc);
+	memcpy(bytes + length + sizeof before + sizeof crc, "leer", 4);
 }
 
 static void change(struct fuzz_input *input)
 {
 	while (input->left) {
-		size_t at = fuzz_number(input, 2) % (size_now + 1);
+		size_t at = (size_t)fuzz_number(input, 2) % (size_now + 1);
 		unsigned how = fuzz_byte(input), value = fuzz_byte(input);
 
 		if (how >= 250)
@@ -119,7 +120,8 @@ static bool is_sound(void)
 		return false;
 	memcpy(&before, bytes + size_now - TRAILER_BYTES, sizeof before);
 	memcpy(&crc, bytes + size_now - TRAILER_BYTES + sizeof before, sizeof crc);
-	return before == size_now - TRAILER_BYTES && crc == fuzz_crc32c(0, bytes, before) &&
+	return before == size_now - TRAILER_BYTES &&
+	       crc == fuzz_crc32c(0, bytes, size_now - TRAILER_BYTES) &&
 	       !memcmp(bytes + size_now - 4, "leer", 4);
 }
 

@@ -128,7 +128,7 @@ static bool change(struct fuzz_input *input, struct piece *changed, const struct
 
 	*changed = *piece;
 	while (input->left) {
-		size_t at = fuzz_number(input, 2) % (piece->bytes + sizeof piece->header);
+		size_t at = (size_t)fuzz_number(input, 2) % (piece->bytes + sizeof piece->header);
 		unsigned value = fuzz_byte(input);
 
 		if (at < piece->bytes)
@@ -201,7 +201,7 @@ int fuzz_stored(const uint8_t *bytes, size_t size)
 {
 	struct fuzz_input input = {bytes, size};
 	unsigned mode = fuzz_byte(&input);
-	size_t length = 1 + fuzz_number(&input, 2) % (MOST_BYTES - 1);
+	size_t length = 1 + (size_t)fuzz_number(&input, 2) % (MOST_BYTES - 1);
 	reel_store *store = open_stack(mode % 16);
 
 	draw_data(&input, data[0], length);

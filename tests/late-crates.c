@@ -10,6 +10,12 @@ static void small_capacity(reel_store *store, struct reel_store_capacity *capaci
 	capacity->most_bytes = LATE_CRATE_BYTES;
 }
 
+static void close_and_free(reel_store *store)
+{
+	late_close(store);
+	free(store);
+}
+
 reel_store *late_crates_open(uint64_t seed, unsigned put_fails_every)
 {
 	static struct reel_store_verbs verbs;
@@ -17,6 +23,7 @@ reel_store *late_crates_open(uint64_t seed, unsigned put_fails_every)
 
 	verbs = *late->store.verbs;
 	verbs.capacity = small_capacity;
+	verbs.close = close_and_free;
 	late->store.verbs = &verbs;
 	late_fail(late, put_fails_every);
 	return &late->store;

@@ -18,9 +18,10 @@ const unsigned BLOCKS = 2, THREADS = 40, LANES = BLOCKS * THREADS;
 
 /* ---- A sweep for both sides: a template on its tape ---- */
 
+/* Without gaps: what is in those has no value. */
 struct record {
 	double a;
-	int32_t b[3];
+	int32_t b[4];
 };
 
 uint32_t number(unsigned lane, unsigned i)
@@ -41,7 +42,7 @@ template <class Tape> void forward(Tape &tape, unsigned lane)
 		switch (x % 5) {
 		case 0: tape.push((double)x); break;
 		case 1: tape.push((float)(x % 1000), (uint16_t)x); break;
-		case 2: tape.push(record{(double)i, {1, 2, (int32_t)x}}); break;
+		case 2: tape.push(record{(double)i, {1, 2, (int32_t)x, 4}}); break;
 		case 3: tape.push_bits(x, 1 + x % 31); break;
 		default: tape.push(x % 2 == 0);
 		}

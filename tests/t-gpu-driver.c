@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Our declarations of the driver are those of cuda.h, where that is there. */
+/* Our declarations of the driver are those of cuda.h, where that is there. It is for 64 bits. */
 #include <config.h>
 
-#if HAVE_CUDA_H
+#include <stdint.h>
+
+#if HAVE_CUDA_H && UINTPTR_MAX > UINT32_MAX
 
 #include <cuda.h>
 

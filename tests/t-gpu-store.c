@@ -251,8 +251,11 @@ static void memory_is_adopted_by_one_device_at_a_time(void)
 
 static void what_is_absent_is_said(void)
 {
-	struct reel_gpu_store_options bad[] = {{.depth = 65}, {.slot_bytes = (size_t)1 << 33},
-					       {.reserved = {0, 1}}};
+	struct reel_gpu_store_options bad[] = {{.depth = 65}, {.reserved = {0, 1}},
+#if SIZE_MAX > UINT32_MAX
+					       {.slot_bytes = (size_t)1 << 33},
+#endif
+	};
 	struct reel_gpu_device device;
 	reel_store *store;
 	unsigned count = 1;

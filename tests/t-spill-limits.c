@@ -70,7 +70,7 @@ static bool mount_small(const char *directory)
 {
 	if (mkdir(directory, 0700) || (unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS)))
 		return false;
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+	if (mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL))
 		return false;
 	return mount("reel", directory, "tmpfs", 0, "size=1m") == 0;
 }

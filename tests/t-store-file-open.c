@@ -323,7 +323,7 @@ static bool mount_memory(uint64_t bytes)
 
 	snprintf(size, sizeof size, "size=%llu", (unsigned long long)bytes);
 	return !unshare(CLONE_NEWNS) &&
-	       !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) &&
 	       !mount("reel", "disk", "tmpfs", 0, size);
 }
 
