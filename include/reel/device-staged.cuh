@@ -315,15 +315,16 @@ REEL_DEVICE_RARE uint32_t reel_staged_above(unsigned char *base, uint32_t place,
 					    uint32_t word_bytes)
 {
 	uint32_t mask = reel_device_header(base)->row_mask, top;
-	reel_arena_warp *warp = reel_device_state(base, word_bytes);
+	reel_arena_warp *warp;
 
+	if (place < REEL_DEVICE_ADRIFT && (place & mask) + 2 * rows <= mask)
+		return place + rows;
+	warp = reel_device_state(base, word_bytes);
 	if (reel_device_is_below(base, warp, place))
 		return reel_staged_rise(base, warp, place, rows);
 	if (place > REEL_DEVICE_ADRIFT)
 		return reel_staged_refuse(base, place - REEL_DEVICE_ADRIFT + 1, mask / rows,
 					  word_bytes);
-	if (place < REEL_DEVICE_ADRIFT && (place & mask) + 2 * rows <= mask)
-		return place + rows;
 	top = place == REEL_DEVICE_ADRIFT ? place : place | mask;
 	top = reel_device_climb(base, top, word_bytes);
 	return top & REEL_DEVICE_ADRIFT ? REEL_DEVICE_ADRIFT + 1 : top;
@@ -334,16 +335,17 @@ REEL_DEVICE_RARE uint32_t reel_staged_below(unsigned char *base, uint32_t place,
 {
 	const reel_arena_header *header = reel_device_header(base);
 	uint32_t last = (header->row_mask / rows - 1) * rows, slab;
-	const reel_arena_warp *warp = reel_device_state(base, word_bytes);
+	const reel_arena_warp *warp;
 
+	if (place < REEL_DEVICE_ADRIFT && place & header->row_mask)
+		return place - rows;
+	warp = reel_device_state(base, word_bytes);
 	if (reel_device_is_sunk(place))
 		return reel_staged_sink(base, warp, place, rows);
 	if (place > REEL_DEVICE_ADRIFT + 1)
 		return place - 1;
 	if (place > REEL_DEVICE_ADRIFT) {
 		slab = warp ? reel_device_highest(base, warp) : 0;
-	} else if (place & header->row_mask) {
-		return place - rows;
 	} else {
 		slab = reel_device_slab(base, place >> header->row_shift)->below;
 		if (!slab && reel_device_drained(base, warp))
