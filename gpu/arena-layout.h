@@ -64,6 +64,12 @@ static inline bool arena_lay_out(struct reel_arena_header *header, uint64_t byte
 	return true;
 }
 
+/* Those that hold rows. */
+static inline uint32_t arena_slabs(const struct reel_arena_header *header)
+{
+	return header->end_slab - header->first_slab;
+}
+
 /* The bytes of the header and the tables behind it. */
 static inline uint64_t arena_tables(const struct reel_arena_header *header)
 {

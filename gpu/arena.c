@@ -277,7 +277,7 @@ int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_re
 		.warps = empty->warps,
 		.warps_needed =
 			header->warps_needed > empty->warps ? header->warps_needed : empty->warps,
-		.slabs = empty->end_slab - empty->first_slab,
+		.slabs = arena_slabs(empty),
 		.bytes = arena->bytes,
 	};
 	for (uint32_t n = 0; n < empty->warps; n++) {
@@ -337,5 +337,5 @@ void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stat
 {
 	*stats = arena->stats;
 	stats->bytes = arena->bytes;
-	stats->slabs = arena->empty.end_slab - arena->empty.first_slab;
+	stats->slabs = arena_slabs(&arena->empty);
 }

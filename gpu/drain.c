@@ -104,7 +104,7 @@ static void lower_peaks(struct reel_arena *arena)
 
 static uint64_t count_slabs(const struct reel_arena *arena)
 {
-	return arena->empty.end_slab - arena->empty.first_slab;
+	return arena_slabs(&arena->empty);
 }
 
 static int refuse_small(const struct reel_arena *arena, uint64_t needed)

@@ -214,9 +214,15 @@ static int fetch_or_undo(struct passage *passage)
 
 /* ---- To the device ---- */
 
+/* What a word takes on the lane's tape. */
+static uint64_t word_bytes(const struct reel_lane *lane)
+{
+	return lane->word_bytes == 16 ? 16 : 8;
+}
+
 static uint64_t words_on(const struct reel_lane *lane)
 {
-	return reel_tape_bytes(lane->tape) / (lane->word_bytes == 16 ? 16 : 8);
+	return reel_tape_bytes(lane->tape) / word_bytes(lane);
 }
 
 static uint64_t most_words(const struct passage *passage, uint32_t warp)
@@ -250,7 +256,7 @@ static int make_room(struct passage *passage)
 		slabs += slabs_for(passage, most_words(passage, warp));
 	if (passage->warps > report.warps_needed)
 		report.warps_needed = passage->warps;
-	if (slabs <= empty->end_slab - empty->first_slab && passage->warps <= empty->warps)
+	if (slabs <= arena_slabs(empty) && passage->warps <= empty->warps)
 		return 0;
 	report.bytes_needed = arena_bytes(slabs, arena->slab_bytes, report.warps_needed);
 	return reel_arena_grow(arena, &report);
@@ -336,9 +342,8 @@ static int check_send(const struct passage *passage)
 {
 	for (uint32_t n = 0; n < passage->count; n++) {
 		const struct reel_lane *lane = &passage->lanes[n];
-		uint64_t unit = lane->word_bytes == 16 ? 16 : 8;
 
-		if (reel_tape_bytes(lane->tape) % unit)
+		if (reel_tape_bytes(lane->tape) % word_bytes(lane))
 			return reel_arena_fail(-EINVAL,
 					       "the tape of lane %u has more on it than words",
 					       (unsigned)n);
@@ -415,7 +420,6 @@ static int fetch_lanes(struct passage *passage, void *stream)
 
 	if (!error)
 		error = reel_tables_read(arena, stream, arena->base);
-
 	if (error)
 		return error;
 	passage->block_threads = arena->tables.header->saved_block;

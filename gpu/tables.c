@@ -12,7 +12,7 @@
 
 /* ---- Memory ---- */
 
-static void release(struct reel_arena *arena)
+void reel_tables_close(struct reel_arena *arena)
 {
 	struct reel_tables *tables = &arena->tables;
 
@@ -55,16 +55,11 @@ static int prepare(struct reel_arena *arena)
 	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
 	if (arena->tables.memory && arena->tables.bytes == bytes)
 		return 0;
-	release(arena);
+	reel_tables_close(arena);
 	error = allocate(arena, bytes);
 	if (error)
-		release(arena);
+		reel_tables_close(arena);
 	return error;
-}
-
-void reel_tables_close(struct reel_arena *arena)
-{
-	release(arena);
 }
 
 /* ---- Slabs ---- */
