@@ -65,7 +65,7 @@ struct host_arena {
 	}
 	uint32_t slabs() const
 	{
-		return header->end_slab - header->first_slab;
+		return arena_slabs(header);
 	}
 	/* Walks the free list. */
 	uint32_t free_slabs() const

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "fake-support.h"
+
 namespace {
 
 const reel_driver *fake;
@@ -12,31 +14,17 @@ reel_cu_context context;
 
 reel_cu_stream open_stream()
 {
-	reel_cu_stream stream = nullptr;
-
-	fake->cuDevicePrimaryCtxRetain(&context, 0);
-	fake->cuCtxPushCurrent(context);
-	fake->cuStreamCreate(&stream, REEL_CU_STREAM_NON_BLOCKING);
-	fake->cuCtxPopCurrent(nullptr);
-	return stream;
+	return fake_open_stream(fake, &context);
 }
 
 void close_stream(reel_cu_stream stream)
 {
-	fake->cuCtxPushCurrent(context);
-	fake->cuStreamDestroy(stream);
-	fake->cuCtxPopCurrent(nullptr);
-	fake->cuDevicePrimaryCtxRelease(0);
+	fake_close_stream(fake, context, stream);
 }
 
 void open_fake(uint64_t seed)
 {
-	fake_options options = {};
-
-	options.seed = seed;
-	options.delay_us = 20;
-	fake = fake_device_open(&options);
-	reel_driver_replace(fake);
+	fake = fake_open(seed);
 }
 
 void close_fake(const char *after)
@@ -81,9 +69,7 @@ void run(void *argument)
 
 void start(reel_cu_stream stream, launch *l)
 {
-	fake->cuCtxPushCurrent(context);
-	fake->cuLaunchHostFunc(stream, run, l);
-	fake->cuCtxPopCurrent(nullptr);
+	fake_launch(fake, context, stream, run, l);
 }
 
 reel_arena_options small(uint64_t slabs)
