@@ -33,9 +33,12 @@ in_all_environments() {
 
 in_all_environments 'this build' "$BUILD_DIR/tests"
 
+optimise='-O1 -g'
+[ -z "$brief" ] || optimise=-O0
+
 # build_with COMPILER: the programs and libreel-omp, on this build's libreel.
 build_with() {
-	flags="-O1 -g -std=c11 -D_GNU_SOURCE -fopenmp -pthread -I$BUILD_DIR"
+	flags="$optimise -std=c11 -D_GNU_SOURCE -fopenmp -pthread -I$BUILD_DIR"
 	for part in include lib omp tests; do
 		flags="$flags -I$SOURCE_DIR/$part"
 	done
