@@ -1,7 +1,7 @@
 # The tape for kernels: headers, the host's side of its memory, and the emulator that runs kernels here.
 reelinclude_HEADERS += \
 	include/reel/arena.h \
-	include/reel/lane.h \
+	include/reel/host-lane.h \
 	include/reel/device.cuh \
 	include/reel/device-add.cuh \
 	include/reel/device-slab.cuh \

@@ -19,5 +19,10 @@ for path in "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h; do
 	compiles c c11 "$header" $CC
 	compiles c c17 "$header" $CC
 	[ -z "$CXX" ] || compiles c++ c++17 "$header" $CXX
+	printf '#include <%s>\n' "$header" >>all.h
 done
+
+# A program may need any of them.
+compiles c c11 all.h $CC -I.
+[ -z "$CXX" ] || compiles c++ c++17 all.h $CXX -I.
 end

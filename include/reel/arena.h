@@ -234,7 +234,7 @@ struct reel_arena_stats {
 	uint64_t grown;                         /* how often */
 	uint64_t undone;                        /* launches that were to be repeated, by a store */
 	uint64_t drained_bytes, refilled_bytes; /* to the store and back */
-	uint64_t sent_bytes, fetched_bytes;     /* of lanes' tapes, see reel/lane.h */
+	uint64_t sent_bytes, fetched_bytes;     /* of lanes' tapes, see reel/host-lane.h */
 	uint64_t reserved[8];
 };
 
