@@ -10,7 +10,7 @@
 static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
 {
 	reel_tape_drop_spare(tape);
-	if (reel_slab_is_open(slab) || reel_slab_has_copy(slab))
+	if (reel_slab_is_readable(slab))
 		tape->spare = slab;
 	else
 		reel_slab_discard(tape->pool, slab);

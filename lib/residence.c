@@ -273,23 +273,28 @@ void reel_slab_request(reel_tape *tape)
 
 /* ---- Pushing again ---- */
 
-bool reel_slab_has_copy(const struct reel_slab *slab)
+static bool has_copy(enum reel_slab_state state)
 {
-	enum reel_slab_state state = reel_slab_state_of(slab);
-
 	return state == REEL_SLAB_VISITED || state == REEL_SLAB_VISITED_WRITING;
 }
 
-bool reel_slab_is_open(const struct reel_slab *slab)
+bool reel_slab_has_copy(const struct reel_slab *slab)
 {
-	return reel_slab_state_of(slab) == REEL_SLAB_OPEN;
+	return has_copy(reel_slab_state_of(slab));
+}
+
+bool reel_slab_is_readable(const struct reel_slab *slab)
+{
+	enum reel_slab_state state = reel_slab_state_of(slab);
+
+	return state == REEL_SLAB_OPEN || has_copy(state);
 }
 
 bool reel_slab_writable(reel_tape *tape, struct reel_slab *slab)
 {
 	if (reel_slab_move(slab, REEL_SLAB_VISITED, REEL_SLAB_OPEN))
 		count(&tape->pool->offload->stale, 1);
-	return reel_slab_is_open(slab);
+	return reel_slab_state_of(slab) == REEL_SLAB_OPEN;
 }
 
 /* ---- Leaving for good ---- */

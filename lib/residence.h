@@ -23,8 +23,11 @@ void reel_slab_request(reel_tape *tape);
 bool reel_slab_writable(reel_tape *tape, struct reel_slab *slab);
 /* Whether a push on it has to ask reel_slab_writable() first. */
 bool reel_slab_has_copy(const struct reel_slab *slab);
-/* Whether it can be kept for the owner's next push. */
-bool reel_slab_is_open(const struct reel_slab *slab);
+/*
+ * Whether what lies on it can be read now, and until its owner gives it up. One look: while it is
+ * being written it becomes one that is open, or has a copy.
+ */
+bool reel_slab_is_readable(const struct reel_slab *slab);
 /* Give the slab back to the pool, wherever it is. */
 void reel_slab_discard(struct reel_pool *pool, struct reel_slab *slab);
 /* The tape is empty and ends. */

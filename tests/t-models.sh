@@ -80,6 +80,7 @@ for fault in READ_COVERED PUSH_ON_WRITING GIVE_WRITING NO_EVICTING COUNT_LATE UR
 	explore $fault offload $low -DBREAK_$fault
 done
 explore DROP_CLEAN offload $one -DBREAK_DROP_CLEAN
+explore LOOK_TWICE offload $low $failing -DBREAK_LOOK_TWICE
 for fault in NO_OVERDRAFT URGENT_SLEEP; do
 	explore $fault offload $two -DBREAK_$fault
 done
@@ -124,6 +125,7 @@ is_found PUSH_ON_WRITING 'a slab is pushed on while it is put'
 is_found GIVE_WRITING 'a frame is given back while it is put'
 is_found NO_EVICTING 'a frame is taken before its slab is EVICTING'
 is_found DROP_CLEAN 'the copy of a CLEAN slab is dropped'
+is_found LOOK_TWICE 'a slab is left whose put fails between two looks at it'
 is_found COUNT_LATE 'a slab is SEALED before it counts'
 is_found URGENT_STORED 'a slab is waited for that was just being evicted'
 is_found SIGNAL_FIRST 'an owner signals before it says what it waits for'

@@ -547,8 +547,19 @@ inline leave_slab()
 		drop_spare();
 		height--;
 		if
+#ifdef BREAK_LOOK_TWICE
+		:: state[on[height]] == OPEN -> spare = on[height]
+		:: else ->
+			if
+			:: HAS_COPY(on[height]) -> spare = on[height]
+			:: else ->
+				assert(state[on[height]] != OPEN);
+				discard(on[height])
+			fi
+#else
 		:: MAY_READ(on[height]) -> spare = on[height]
 		:: else -> discard(on[height])
+#endif
 		fi;
 		on[height] = 0;
 		value[height] = 0
