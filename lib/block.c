@@ -7,6 +7,7 @@
 #include <reel/block.h>
 
 #include "os.h"
+#include "tape.h"
 
 /* Where the second-level cache is not known: the smallest common one. */
 #define SMALL_CACHE ((size_t)256 << 10)
@@ -40,6 +41,16 @@ static int pop_snapshot(reel_tape *tape, const reel_model *model, void *context,
 		return model->load(context, state, snapshot);
 	memcpy(state, snapshot, model->state_bytes);
 	return 0;
+}
+
+/*
+ * What lies below the records of the last block, whose height on the tape the reverse sweep is not
+ * told. A value that should have been popped is not this word; to who pops too much it is no number.
+ */
+static uint64_t floor_word(const reel_tape *tape)
+{
+	return UINT64_C(0x7ff8000000000000) |
+	       (reel_tape_bytes(tape) + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 13;
 }
 
 static int record(reel_tape *tape, const reel_model *model, void *context, void *state,
@@ -111,7 +122,40 @@ int reel_block_forward(reel_tape *tape, const reel_model *model, void *context, 
 		if (error)
 			return error;
 	}
+	reel_push(tape, floor_word(tape));
 	return record(tape, model, context, state, first, steps);
+}
+
+static int reverse_last_block(reel_tape *tape, const reel_model *model, void *context,
+			      void *adjoint, int64_t first, int64_t steps)
+{
+	int error = reverse(tape, model, context, adjoint, first, steps);
+	uint64_t word;
+
+	if (error)
+		return error;
+	word = reel_pop(tape, uint64_t);
+	error = reel_tape_error(tape);
+	if (error || word == floor_word(tape))
+		return error;
+	return reel_tape_fail_out_of_step(tape, -EBADMSG,
+					  "reverse of steps %lld to %lld pops more or less than "
+					  "record pushed", (long long)first, (long long)steps - 1);
+}
+
+static int replay_block(reel_tape *tape, const reel_model *model, void *context, void *state,
+			void *adjoint, int64_t first, int64_t last)
+{
+	uint64_t before;
+	int error = pop_snapshot(tape, model, context, state);
+
+	if (error)
+		return error;
+	before = reel_tape_bytes(tape);
+	error = record(tape, model, context, state, first, last);
+	if (!error)
+		error = reverse(tape, model, context, adjoint, first, last);
+	return error ? error : reel_tape_check_balance(tape, before, first, last);
 }
 
 int reel_block_reverse(reel_tape *tape, const reel_model *model, void *context, void *state,
@@ -123,14 +167,8 @@ int reel_block_reverse(reel_tape *tape, const reel_model *model, void *context, 
 	if (steps < 1 || block < 1)
 		return -EINVAL;
 	first = (steps - 1) / block * block;
-	error = reverse(tape, model, context, adjoint, first, steps);
-	while (!error && first > 0) {
-		first -= block;
-		error = pop_snapshot(tape, model, context, state);
-		if (!error)
-			error = record(tape, model, context, state, first, first + block);
-		if (!error)
-			error = reverse(tape, model, context, adjoint, first, first + block);
-	}
+	error = reverse_last_block(tape, model, context, adjoint, first, steps);
+	for (; !error && first > 0; first -= block)
+		error = replay_block(tape, model, context, state, adjoint, first - block, first);
 	return error;
 }

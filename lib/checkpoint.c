@@ -127,7 +127,7 @@ static int tape_error(char *message, const reel_tape *tape, const char *what, in
 	if (error)
 		snprintf(message, REEL_CHECKPOINT_MESSAGE,
 			 "the tape failed in %s of steps %lld to %lld: %s", what, (long long)first,
-			 (long long)last - 1, strerror(-error));
+			 (long long)last - 1, reel_strerror(error));
 	return error;
 }
 
@@ -142,6 +142,8 @@ static int run_record(reel_checkpoint *run, void *context, void *state, reel_tap
 	if (error)
 		return error;
 	count(&run->recorded, last - first);
+	if (tape == &run->tape)
+		run->steps_on_tape += last - first;
 	reel_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
 	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
 }
@@ -154,6 +156,9 @@ static int run_reverse(reel_checkpoint *run, void *context, void *adjoint, reel_
 	if (error)
 		return callback(message, error, "reverse", first, last);
 	count(&run->reversed, last - first);
+	/* One REVERSE may be of several records, or of a part of one. */
+	if (tape == &run->tape && (run->steps_on_tape -= last - first) == 0)
+		reel_tape_check_balance(tape, 0, first, last);
 	return tape_error(message, tape, "reverse", first, last);
 }
 
@@ -259,6 +264,15 @@ int reel_checkpoint_attempt(reel_checkpoint *run, const reel_action *action, voi
 	return 0;
 }
 
+int reel_checkpoint_check_balance(reel_checkpoint *run, const reel_action *reversed, reel_tape *tape,
+				  char message[REEL_CHECKPOINT_MESSAGE])
+{
+	int64_t first = step_of(run, reversed->first), last = step_of(run, reversed->last);
+
+	reel_tape_check_balance(tape, 0, first, last);
+	return tape_error(message, tape, "reverse", first, last);
+}
+
 int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
 			      void *state, void *adjoint, reel_tape *tape)
 {
@@ -318,6 +332,7 @@ void reel_run_begin(reel_checkpoint *run)
 	reel_tape_open(&run->tape, run->options.pool, 0);
 	reel_snapshots_empty(&run->snapshots);
 	run->steps = reel_run_steps_at_first(run);
+	run->steps_on_tape = 0;
 	run->actions = 0;
 	run->message[0] = '\0';
 	reel_run_set_counts(run, &nothing);

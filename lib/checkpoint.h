@@ -40,6 +40,7 @@ struct reel_checkpoint {
 	enum reel_run_phase phase;
 	uint64_t actions;       /* that were taken from the schedule */
 	int64_t steps;          /* of the model, or REEL_UNKNOWN_STEPS */
+	int64_t steps_on_tape;  /* recorded on `tape` and not yet reversed */
 	char message[REEL_CHECKPOINT_MESSAGE];
 
 	/* Reading ahead: a schedule that runs before the other one. */

@@ -68,6 +68,19 @@ int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, .
 	return error;
 }
 
+int reel_tape_check_balance(reel_tape *tape, uint64_t before, int64_t first, int64_t last)
+{
+	uint64_t now = reel_tape_bytes(tape);
+	bool left = now > before;
+
+	if (tape->error || now == before)
+		return tape->error;
+	return reel_tape_fail_out_of_step(
+		tape, -EBADMSG, "reverse of steps %lld to %lld popped %llu bytes %s than record pushed",
+		(long long)first, (long long)last - 1,
+		(unsigned long long)(left ? now - before : before - now), left ? "less" : "more");
+}
+
 void reel_tape_give_up(reel_tape *tape, int error, const char *message)
 {
 	reel_tape_fail_out_of_step(tape, error, "%s", message);
@@ -122,7 +135,7 @@ const char *reel_strerror(int error)
 	case -ENODATA:
 		return "pop of an empty tape";
 	case -EBADMSG:
-		return "a pop does not mirror its push";
+		return "a pop does not mirror its push, or a store gave back what was not put there";
 	case -EPERM:
 		return "used by a thread that does not own it";
 	case -EINVAL:

@@ -139,5 +139,11 @@ int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, .
 	__attribute__((format(printf, 3, 4)))
 #endif
 	;
+/*
+ * error.c: when no steps are left that are recorded and not reversed, the tape is as high as it was
+ * before; if not, -EBADMSG sticks. `first` and `last`: the steps reversed last, for the message.
+ * Returns the tape's error.
+ */
+int reel_tape_check_balance(reel_tape *tape, uint64_t before, int64_t first, int64_t last);
 
 #endif

@@ -382,6 +382,8 @@ static int reverse(struct part *part)
 	int error = tree->model->reverse(tree->context, tree->adjoint, step_of(tree, part->first),
 					 step_of(tree, part->last), &part->tape);
 
+	if (!error && !reel_tape_is_empty(&part->tape))
+		reel_tape_give_up(&part->tape, -EBADMSG, "reverse popped less than record pushed");
 	reel_tape_hand_over(&part->tape);
 	if (!error)
 		error = reel_tape_error(&part->tape);

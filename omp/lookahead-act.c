@@ -237,8 +237,13 @@ static int reverse(struct reel_omp_entry *entry)
 	if (error)
 		return error;
 	error = attempt(entry, &entry->action, entry->state, lane->tape, true);
-	if (lane->contents == REEL_OMP_RECORDED)
-		empty_lane(entry->sweep, lane, REEL_OMP_EMPTY);
+	if (lane->contents != REEL_OMP_RECORDED)
+		return error;
+	/* It has the records of one action, and nothing below them. */
+	if (!error)
+		error = reel_checkpoint_check_balance(entry->sweep->run, &entry->action, lane->tape,
+						      entry->message);
+	empty_lane(entry->sweep, lane, REEL_OMP_EMPTY);
 	return error;
 }
 

@@ -29,6 +29,8 @@ struct run {
 	int64_t failing_advance;
 	int64_t failing_record;
 	int64_t failing_reverse;
+	/* The step, counted from 1, whose record pushes what no pop takes; 0: none. */
+	int64_t excess;
 	/* How strongly neighbours act on each other: what an optimisation would change. */
 	double coupling;
 };
@@ -86,6 +88,8 @@ static inline int record(void *context, void *state, int64_t first, int64_t last
 	for (int64_t step = first; step < last; step++) {
 		if (step == run->failing_record)
 			return -ECANCELED;
+		if (step + 1 == run->excess)
+			reel_push(tape, 1.0);
 		push_state(tape, now);
 		primal_step(run, now, step);
 		run->recorded++;

@@ -63,8 +63,8 @@ static void the_tape_holds_snapshots_and_one_block(void)
 	reel_tape tape = {0};
 
 	reel_block_forward(&tape, &copied, &run, &state, 100, 10);
-	is_int(reel_tape_bytes(&tape), (9 + 10) * sizeof(struct state),
-	       "9 snapshots and the records of 10 steps are on the tape");
+	is_int(reel_tape_bytes(&tape), (9 + 10) * sizeof(struct state) + 8,
+	       "9 snapshots, the records of 10 steps and a word below them are on the tape");
 	reel_block_reverse(&tape, &copied, &run, &state, &bar, 100, 10);
 	reel_tape_close(&tape);
 }
@@ -203,6 +203,30 @@ static void an_error_of_record_or_reverse_ends_the_reverse_sweep(void)
 	}
 }
 
+/* In the last block, and in one that is recorded again. */
+static void what_reverse_does_not_pop_is_seen(void)
+{
+	static const int64_t steps_of_a_block[] = {10, 100};
+	unsigned silent = 0;
+
+	for (size_t i = 0; i < COUNT(steps_of_a_block); i++) {
+		for (int64_t step = 1; step <= 100; step++) {
+			struct run run = no_failure;
+			struct state state = start, bar = seed;
+			reel_tape tape = {0};
+
+			run.excess = step;
+			silent += reel_block_forward(&tape, &copied, &run, &state, 100,
+						     steps_of_a_block[i]) != 0;
+			silent += reel_block_reverse(&tape, &copied, &run, &state, &bar, 100,
+						     steps_of_a_block[i]) != -EBADMSG ||
+				  reel_tape_error(&tape) != -EBADMSG;
+			reel_tape_close(&tape);
+		}
+	}
+	is_int(silent, 0, "a value that is left ends the sweep");
+}
+
 static int record_nothing(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
 {
 	(void)context;
@@ -329,6 +353,7 @@ int main(void)
 	bad_numbers_are_refused();
 	an_error_of_advance_ends_the_sweep();
 	an_error_of_record_or_reverse_ends_the_reverse_sweep();
+	what_reverse_does_not_pop_is_seen();
 	the_choice_knows_its_ends();
 	an_error_of_save_or_load_is_returned();
 	an_error_ends_the_choice();

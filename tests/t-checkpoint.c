@@ -305,6 +305,29 @@ static void a_failing_callback(int64_t steps, size_t member, const char *name)
 	reel_plan_close(plan);
 }
 
+/* Whatever the plan, and where several records are on the tape. */
+static void what_reverse_does_not_pop_is_seen(void)
+{
+	tap_case("a value that is left on the tape");
+	for (unsigned planner = 0; planner < REEL_PLANNERS; planner++) {
+		reel_plan *plan = plan_for(planner, 25, 3);
+		reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, NULL);
+		unsigned silent = 0;
+
+		for (int64_t step = 1; step <= 25; step++) {
+			struct run run = no_failure;
+			struct state bar;
+
+			run.excess = step;
+			silent += sweep_both(checkpoint, &run, &bar) != -EBADMSG ||
+				  !strstr(reel_checkpoint_message(checkpoint), "reverse of steps");
+		}
+		is_int(silent, 0, "%s: ends the sweep", reel_planner_name(planner));
+		reel_checkpoint_close(checkpoint);
+		reel_plan_close(plan);
+	}
+}
+
 static void callbacks_fail(void)
 {
 	tap_case("a callback that fails");
@@ -1015,6 +1038,7 @@ int main(void)
 	the_forward_sweep_ends_in_the_last_state();
 	a_callback_stops_a_run();
 	callbacks_fail();
+	what_reverse_does_not_pop_is_seen();
 	a_save_that_fails_leaves_nothing();
 	a_store_that_loses_a_put();
 	a_put_that_fails_costs_memory_only();

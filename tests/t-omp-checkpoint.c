@@ -76,6 +76,8 @@ static int record_field(void *context, void *state, int64_t first, int64_t last,
 			return -EDOM;
 		if (step == shared->stopping_record)
 			return 7;
+		if (step + 1 == shared->run.excess)
+			reel_push(tape, 1.0);
 		push_state(tape, &field->state);
 		reel_push(tape, field->history[(step + 7) % HISTORY]);
 		for (int i = 0; i < ballast(shared, step); i++)
@@ -535,12 +537,13 @@ static void callbacks_fail(enum reel_planner planner, int64_t steps)
 	options.store[tiers_of(planner) - 1] = &late->store;
 	run = open_checkpoint(plan, &plain, &options);
 	for (int64_t step = 0; step < steps; step++) {
-		for (int which = 0; which < 4; which++) {
+		for (int which = 0; which < 5; which++) {
 			shared = no_fault();
 			*(which == 0   ? &shared.run.failing_advance
 			  : which == 1 ? &shared.run.failing_record
 			  : which == 2 ? &shared.run.failing_reverse
-				       : &shared.stopping_record) = step;
+			  : which == 3 ? &shared.stopping_record
+				       : &shared.run.excess) = step + (which == 4);
 			different += !says_the_same(run, &shared, 2 + which % 2, 3);
 		}
 	}
@@ -1245,6 +1248,18 @@ static void the_turn_is_the_programs(void)
 	ok(!memcmp(&bar, &seed, sizeof bar), "which has the adjoint it sets");
 }
 
+static void halves_that_are_left_are_seen(void)
+{
+	struct shared shared = no_fault();
+	struct state bar;
+	unsigned silent = 0;
+
+	for (shared.run.excess = 1; shared.run.excess <= 30; shared.run.excess++)
+		silent += halve((struct reel_omp_halving){.steps = 30, .segment_steps = 4}, &plain, NULL,
+				&shared, &bar, 3, NULL) != -EBADMSG;
+	is_int(silent, 0, "records that are not popped end the sweep");
+}
+
 static int record_lower_and_fail(void *context, void *state, int64_t first, int64_t last,
 				 reel_tape *tape)
 {
@@ -1412,6 +1427,7 @@ int main(void)
 	a_loop_in_a_loop();
 	halving_gives_the_gradient();
 	the_turn_is_the_programs();
+	halves_that_are_left_are_seen();
 	halving_fails_as_one_thread_does();
 	halving_in_tight_memory();
 	what_is_refused();

@@ -71,7 +71,8 @@ int reel_block_forward(reel_tape *tape, const reel_model *model, void *context, 
  * forward sweep pushed. `state` is a buffer to replay in; its contents are lost.
  * `adjoint` is passed to model->reverse.
  *
- * Returns as reel_block_forward(). After an error the tape is as far as it came.
+ * Returns as reel_block_forward(); or -EBADMSG, model->reverse popped more or less than
+ * model->record pushed, which sticks to the tape. After an error the tape is as far as it came.
  */
 int reel_block_reverse(reel_tape *tape, const reel_model *model, void *context, void *state,
 		       void *adjoint, int64_t steps, int64_t block);

@@ -142,7 +142,8 @@ int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state);
  * `state` is a buffer to replay in, as large as a state; its contents are lost.
  *
  * Returns as reel_checkpoint_forward(); what a store said of a snapshot that it cannot
- * give back; or -EINVAL, no forward sweep has come to its end.
+ * give back; -EBADMSG, reverse popped more or less than record pushed; or -EINVAL, no
+ * forward sweep has come to its end.
  */
 int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint);
 
@@ -206,6 +207,14 @@ int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, v
 int reel_checkpoint_attempt(reel_checkpoint *run, const reel_action *action, void *context,
 			    void *state, void *adjoint, reel_tape *tape,
 			    char message[REEL_CHECKPOINT_MESSAGE]);
+
+/*
+ * For those with tapes of their own: after `reversed`, a REVERSE that leaves no steps on the tape
+ * which are recorded and not reversed, see that the tape is empty. A run looks after its own tape.
+ * Returns 0; or the tape's error, which is -EBADMSG if it is not, and says so in `message`.
+ */
+int reel_checkpoint_check_balance(reel_checkpoint *run, const reel_action *reversed,
+				  reel_tape *tape, char message[REEL_CHECKPOINT_MESSAGE]);
 
 /*
  * The run's tape: what the forward sweep recorded is on it, to be reversed first. The
