@@ -59,10 +59,15 @@ static bool push_whole(reel_tape *tape, const char *source, size_t bytes)
 	return false;
 }
 
-void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
-			  const char *site)
+static reel_type array_of(size_t size, enum reel_kind kind)
 {
-	const reel_type type = {"array element", size, 1, REEL_STRUCT};
+	return (reel_type){"array", size, 0, kind};
+}
+
+void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
+			  enum reel_kind kind, const char *site)
+{
+	const reel_type type = array_of(size, kind);
 
 	if (REEL_TOO_MANY(n, size)) {
 		reel_tape_fail(tape, -EOVERFLOW,
@@ -71,8 +76,7 @@ void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t 
 		reel_tape_refuse(tape, (uint64_t)1 << 62);
 		return;
 	}
-	if (reel_tape_takes_pushes(tape) &&
-	    reel_check_push(tape, &type, n, site)) {
+	if (reel_tape_takes_pushes(tape) && reel_check_push(tape, &type, n, site)) {
 		if (push_whole(tape, source, n * size))
 			return;
 		reel_check_undo(tape);
@@ -97,9 +101,10 @@ static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *
 	return true;
 }
 
-void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size, const char *site)
+void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
+			 enum reel_kind kind, const char *site)
 {
-	const reel_type type = {"array element", size, 1, REEL_STRUCT};
+	const reel_type type = array_of(size, kind);
 	bool absurd = REEL_TOO_MANY(n, size);
 	uint64_t bits = absurd ? (uint64_t)1 << 62 : (uint64_t)REEL_ROUND(n * size) * 8;
 

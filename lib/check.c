@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,14 @@ struct note {
 	const char *site;
 	const char *name;
 	uint64_t size;
-	uint64_t kind;
+	/* Of one element of a span or an array. */
+	uint32_t element_size;
+	uint16_t kind;
+	bool is_array;
 };
+
+/* Of a type with its size, in words. */
+#define DESCRIPTION 160
 
 REEL_RECORD(note, struct note);
 
@@ -104,9 +111,19 @@ static bool cannot_note(reel_tape *tape, const char *site)
 	return false;
 }
 
+static struct note note_of(const reel_type *type, size_t n, const char *site)
+{
+	return (struct note){.site = site,
+			     .name = type->name,
+			     .size = (uint64_t)n * type->size,
+			     .element_size = (uint32_t)type->size,
+			     .kind = (uint16_t)type->kind,
+			     .is_array = type->align == 0};
+}
+
 bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
-	struct note note = {site, type->name, (uint64_t)n * type->size, type->kind};
+	struct note note = note_of(type, n, site);
 	reel_tape *entries = reel_check_entries(tape);
 
 	if (!entries)
@@ -125,32 +142,54 @@ void reel_check_undo(reel_tape *tape)
 		(void)reel_pop_record(entries, note);
 }
 
-static bool is_struct(uint64_t kind)
+static bool is_struct(const struct note *note)
 {
-	return kind == REEL_STRUCT || kind == REEL_NAMED_STRUCT;
+	return note->kind == REEL_STRUCT || note->kind == REEL_NAMED_STRUCT;
 }
 
-static bool same_type(const struct note *push, const reel_type *pop)
+/* Elements that are arrays, or what C cannot name, are structs: they may be any type's. */
+static bool same_elements(const struct note *push, const struct note *pop)
 {
+	return is_struct(push) || is_struct(pop) ||
+	       (push->kind == pop->kind && push->element_size == pop->element_size);
+}
+
+static bool same_type(const struct note *push, const struct note *pop)
+{
+	if (push->size != pop->size || push->is_array != pop->is_array)
+		return false;
+	if (push->is_array)
+		return same_elements(push, pop);
 	if (push->kind == REEL_NAMED_STRUCT && pop->kind == REEL_NAMED_STRUCT)
 		return strcmp(push->name, pop->name) == 0;
-	return push->kind == (uint64_t)pop->kind || (is_struct(push->kind) && is_struct(pop->kind));
+	if (is_struct(push) || is_struct(pop))
+		return is_struct(push) && is_struct(pop);
+	return push->kind == pop->kind && push->element_size == pop->element_size;
 }
 
-static bool mirrors(reel_tape *tape, const struct note *push, const reel_type *type, size_t n,
-		    const char *site)
+/* "double (32 bytes)", "array (40 bytes, 4 each)", "bits (3 bits)". */
+static const char *describe(const struct note *note, char text[static DESCRIPTION])
 {
-	uint64_t size = (uint64_t)n * type->size;
-	const char *unit = type->kind == REEL_BITS ? "bits" : "bytes";
-	const char *push_unit = push->kind == REEL_BITS ? "bits" : "bytes";
+	unsigned long long size = note->size, each = note->element_size;
+	const char *unit = note->kind == REEL_BITS ? "bits" : "bytes";
 
-	if (size == push->size && same_type(push, type))
+	if (note->kind == REEL_BITS || each == 1 || size == each)
+		snprintf(text, DESCRIPTION, "%s (%llu %s)", note->name, size, unit);
+	else
+		snprintf(text, DESCRIPTION, "%s (%llu %s, %llu each)", note->name, size, unit, each);
+	return text;
+}
+
+static bool mirrors(reel_tape *tape, const struct note *push, const struct note *pop)
+{
+	char popped[DESCRIPTION], pushed[DESCRIPTION];
+
+	if (same_type(push, pop))
 		return true;
 	reel_tape_fail_out_of_step(tape, -EBADMSG,
-				   "pop of %s (%llu %s) at %s does not mirror the push of %s "
-				   "(%llu %s) at %s",
-				   type->name, (unsigned long long)size, unit, site, push->name,
-				   (unsigned long long)push->size, push_unit, push->site);
+				   "pop of %s at %s does not mirror the push of %s at %s",
+				   describe(pop, popped), pop->site, describe(push, pushed),
+				   push->site);
 	return false;
 }
 
@@ -169,7 +208,7 @@ static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char
 		    bool remove)
 {
 	reel_tape *entries = reel_check_entries(tape);
-	struct note push;
+	struct note push, pop = note_of(type, n, site);
 
 	if (!entries)
 		return true;
@@ -183,7 +222,7 @@ static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char
 	push = remove ? reel_pop_record(entries, note) : reel_look_record(entries, note);
 	if (entries->refused)
 		return notes_are_lost(tape, type, site);
-	return mirrors(tape, &push, type, n, site);
+	return mirrors(tape, &push, &pop);
 }
 
 bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *site)

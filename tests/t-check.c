@@ -142,6 +142,30 @@ static void pop_array(reel_tape *tape)
 	POP(reel_pop_array(tape, array, 5));
 }
 
+static void pop_array_of_floats(reel_tape *tape)
+{
+	float array[8];
+
+	POP(reel_pop_array(tape, array, 8));
+}
+
+static void pop_array_of_longs(reel_tape *tape)
+{
+	int64_t array[4];
+
+	POP(reel_pop_array(tape, array, 4));
+}
+
+static void pop_eight_floats(reel_tape *tape)
+{
+	POP(reel_pop_span(tape, float, 8));
+}
+
+static void push_span_of_four(reel_tape *tape)
+{
+	PUSH(fill(reel_push_span(tape, double, 4), 32, 0));
+}
+
 static void pop_by_cursor(reel_tape *tape)
 {
 	reel_cursor c = reel_pop_cursor(tape);
@@ -175,6 +199,9 @@ static const struct {
 	{push_span, pop_five_floats, "a span popped as another type"},
 	{push_reserved, pop_nine_floats, "a span popped as it was reserved, not committed"},
 	{push_array, pop_array, "an array popped with too many elements"},
+	{push_array, pop_array_of_floats, "an array popped as one of floats, of as many bytes"},
+	{push_array, pop_array_of_longs, "an array popped as one of integers"},
+	{push_span_of_four, pop_eight_floats, "a span popped as one of floats, of as many bytes"},
 	{push_array, pop_four_doubles, "an array popped as a span"},
 	{push_span, pop_array, "a span popped as an array"},
 	{push_by_cursor, pop_double, "a float pushed by cursor popped as a double"},
@@ -340,6 +367,8 @@ typedef struct pair couple;
 
 static void a_type_may_have_several_names(void)
 {
+	static const double rows[2][3] = {{1, 2, 3}, {4, 5, 6}};
+	double popped[6];
 	reel_tape tape;
 
 	reel_tape_open(&tape, NULL, REEL_CHECKED);
@@ -351,7 +380,10 @@ static void a_type_may_have_several_names(void)
 	(void)reel_pop_span(&tape, struct pair, 2);
 	reel_push(&tape, (int64_t)-1);
 	(void)reel_pop(&tape, uint64_t);
+	reel_push_array(&tape, rows, 2);
+	reel_pop_array(&tape, &popped[0], 6);
 	is_int(reel_tape_error(&tape), 0, "by another name it is the same");
+	is_int(memcmp(rows, popped, sizeof popped), 0, "so are an array's rows");
 	reel_tape_close(&tape);
 }
 
@@ -470,6 +502,21 @@ static void a_tape_can_be_handed_over(void)
 	reel_tape_close(&tape);
 }
 
+/* The slab had data of another tape. */
+static void what_was_not_written_does_not_look_like_data(void)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){.slab_bytes = 4096});
+	reel_tape tape = open_tape(pool, 0);
+
+	fill(reel_push_span(&tape, char, 4096), 4096, 1);
+	reel_tape_close(&tape);
+	tape = open_tape(pool, REEL_CHECKED);
+	ok(all_ones(reel_push_span(&tape, char, 4096), 4096),
+	   "a span on a checked tape is all ones until it is written");
+	reel_tape_close(&tape);
+	close_pool(pool, "a span that was not written");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -493,5 +540,6 @@ int main(void)
 	a_wrong_thread_is_found(push_in_a_thread, REEL_CHECKED);
 	a_wrong_thread_is_found(pop_in_a_thread, 0);
 	a_tape_can_be_handed_over();
+	what_was_not_written_does_not_look_like_data();
 	return tap_end();
 }

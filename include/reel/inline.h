@@ -63,7 +63,7 @@ enum reel_kind {
 	REEL_BITS
 };
 
-/* What a record is; `size` and `align` in bytes. */
+/* What a record, or an element, is; `size` and `align` in bytes. Arrays have no alignment: 0. */
 typedef struct reel_type {
 	const char *name;
 	size_t size;
@@ -93,10 +93,11 @@ REEL_COLD void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t
 				  const char *site);
 REEL_COLD void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n,
 				const char *site);
+/* Arrays of elements of so many bytes, of this kind. */
 REEL_COLD void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
-				    const char *site);
+				    enum reel_kind kind, const char *site);
 REEL_COLD void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
-				   const char *site);
+				   enum reel_kind kind, const char *site);
 
 #ifdef __cplusplus
 }
@@ -176,17 +177,24 @@ template <class T> struct reel_kind_of {
 		: std::is_pointer<T>::value			     ? REEL_POINTER
 								     : REEL_STRUCT;
 };
+template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
+{
+	return reel_kind_of<T>::value;
+}
 }
 #define REEL_KIND_OF(type) (reel_kind_of<type>::value)
+#define REEL_KIND_OF_ELEMENTS(array) (reel_kind_of_elements(&*(array)))
 #else
-#define REEL_KIND_OF(type)                                                                         \
-	_Generic(*(type *)0, _Bool : REEL_INTEGER, char : REEL_INTEGER,                            \
+#define REEL_KIND_OF_VALUE(x)                                                                      \
+	_Generic((x), _Bool : REEL_INTEGER, char : REEL_INTEGER,                                   \
 		 signed char : REEL_INTEGER, unsigned char : REEL_INTEGER, short : REEL_INTEGER,   \
 		 unsigned short : REEL_INTEGER, int : REEL_INTEGER, unsigned int : REEL_INTEGER,   \
 		 long : REEL_INTEGER, unsigned long : REEL_INTEGER, long long : REEL_INTEGER,      \
 		 unsigned long long : REEL_INTEGER, float : REEL_FLOATING,                         \
 		 double : REEL_FLOATING, long double : REEL_FLOATING, void * : REEL_POINTER,       \
 		 const void * : REEL_POINTER, default : REEL_STRUCT)
+#define REEL_KIND_OF(type) REEL_KIND_OF_VALUE(*(type *)0)
+#define REEL_KIND_OF_ELEMENTS(array) REEL_KIND_OF_VALUE(*(array))
 #endif
 
 #define REEL_RECORD(name, type)                                                                    \
@@ -424,11 +432,12 @@ REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type
 #define REEL_LARGE_ARRAY ((size_t)32 << 10)
 
 REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, size_t n,
-					   size_t size, const char *site)
+					   size_t size, enum reel_kind kind,
+					   const char *site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) || n * size >= REEL_LARGE_ARRAY ||
 			  reel_above(tape->top, REEL_ROUND(n * size), tape->ceiling))) {
-		reel_push_array_slow(tape, source, n, size, site);
+		reel_push_array_slow(tape, source, n, size, kind, site);
 		return;
 	}
 	memcpy(tape->top, source, n * size);
@@ -436,11 +445,11 @@ REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, 
 }
 
 REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t n, size_t size,
-					  const char *site)
+					  enum reel_kind kind, const char *site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) ||
 			  reel_under(tape->top, REEL_ROUND(n * size), tape->floor))) {
-		reel_pop_array_slow(tape, target, n, size, site);
+		reel_pop_array_slow(tape, target, n, size, kind, site);
 		return;
 	}
 	tape->top -= REEL_ROUND(n * size);
@@ -470,9 +479,11 @@ REEL_ALWAYS_INLINE size_t reel_column_stride(size_t n, size_t size)
 #define reel_commit(tape, type, n)                                                                 \
 	reel_commit_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE)
 #define reel_push_array(tape, source, n)                                                           \
-	reel_push_array_at((tape), (source), (n), sizeof *(source), REEL_HERE)
+	reel_push_array_at((tape), (source), (n), sizeof *(source),                                \
+			   REEL_KIND_OF_ELEMENTS(source), REEL_HERE)
 #define reel_pop_array(tape, target, n)                                                            \
-	reel_pop_array_at((tape), (target), (n), sizeof *(target), REEL_HERE)
+	reel_pop_array_at((tape), (target), (n), sizeof *(target),                                 \
+			  REEL_KIND_OF_ELEMENTS(target), REEL_HERE)
 
 /* ---- Scalars, by type ---- */
 

@@ -31,9 +31,10 @@
  *
  * Errors are sticky: after the first one every push is refused and counted,
  * so a loop needs no test; reel_tape_error() tells at its end. What was pushed
- * before stays and can be popped. A pop that mirrors a refused push, or that
+ * before stays and can be popped, unless the error says that pushes and pops do
+ * not mirror each other any more. A pop that mirrors a refused push, or that
  * mirrors none, gives bytes of all ones (a quiet NaN in every floating-point
- * type, -1 in integers, an invalid pointer), never stale data.
+ * type, -1 in integers, true in bits, an invalid pointer), never stale data.
  *
  * Cost. A push or a pop of a value in the current slab is inline, wait-free and
  * has no atomic operation: a compare, a load or store, and a new top. One that
@@ -45,7 +46,9 @@
  * does not mirror its push, and the first push or pop by a thread that does not
  * own the tape, is reported with both places. Types differ if their sizes do, or
  * if one is an integer, a floating-point number, a pointer or a struct and the
- * other is not, or if they are two types given to REEL_RECORD. It takes some tens of times longer and 32 bytes more a push;
+ * other is not, or if they are two types given to REEL_RECORD; so do the elements
+ * of spans and arrays, but that an array of structs or of rows may be any array of
+ * as many bytes. It takes some tens of times longer and 32 bytes more a push;
  * results are the same.
  *
  * Signals. Nothing here may be called from a signal handler.
@@ -125,11 +128,14 @@ bool reel_tape_is_empty(const reel_tape *tape);
  *   -ENOMEM    a push was refused for want of memory
  *   -EOVERFLOW a span or array of more bytes than can be addressed
  *   -ENODATA   a pop of an empty tape
- *   -EBADMSG   a pop that does not mirror its push
+ *   -EBADMSG   a pop that does not mirror its push, or a slab that is not what was put
+ *              into the pool's store
  *   -EPERM     checked mode: use by a thread that does not own the tape
  *   -EINVAL    a mark that is not on the tape any more, a replay without a hold,
  *              or a bit count above 32
  *   -EBUSY     a rewind to a mark from outside the innermost hold
+ * or what a pool's store said: -ENOSPC, it is full; -EMSGSIZE, the pool's slabs are larger than its
+ * slots; -EIO, or any other of its own. The error handler is told which slab, and why.
  */
 int reel_tape_error(const reel_tape *tape);
 
