@@ -108,7 +108,8 @@ static void explain_alone(const struct reel_costs *costs, struct reel_choice *ch
 			 "there is no other way for so short a loop");
 	else
 		snprintf(choice->reason, sizeof choice->reason,
-			 "no other planner fits the memory: store-all takes %s",
+			 "no other planner fits the memory%s: store-all takes %s",
+			 costs->steps > REEL_MOST_SEGMENTS ? " in as few segments as it is tried with" : "",
 			 amount_of(reel_bytes_of(costs->steps, costs->tape_bytes)).text);
 }
 

@@ -15,7 +15,6 @@
 #include "costs.h"
 #include "plan.h"
 
-#define MOST_SEGMENTS ((int64_t)1000)
 /* Of the binomial planner. */
 #define MOST_FINE_SEGMENTS ((int64_t)1 << 20)
 /* Each length of so short a loop is tried. */
@@ -254,7 +253,7 @@ static void try_binomial(struct search *search, const struct segments *segments)
 			candidate(search, segments, REEL_BINOMIAL, 1, slots);
 
 		attempt(search, &prediction);
-		if (ahead || segments->count > MOST_SEGMENTS)
+		if (ahead || segments->count > REEL_MOST_SEGMENTS)
 			break;
 	}
 }
@@ -462,7 +461,7 @@ static void try_length(struct search *search, int64_t each)
 		if (!divide(search, each, tapes, &segments))
 			break;
 		try_binomial(search, &segments);
-		if (segments.count > MOST_SEGMENTS)
+		if (segments.count > REEL_MOST_SEGMENTS)
 			break;
 		if (tapes == 1)
 			try_mixed(search, &segments);
@@ -518,7 +517,7 @@ static void try_ladder(struct search *search)
 		try_rung(search, length, &last);
 	for (int length = SHORT_SEGMENT; length > 0; length--)
 		try_rung(search, length, &last);
-	try_length(search, reel_segment_count(steps, MOST_SEGMENTS));
+	try_length(search, reel_segment_count(steps, REEL_MOST_SEGMENTS));
 	try_length(search, reel_segment_count(steps, MOST_FINE_SEGMENTS));
 }
 
@@ -537,8 +536,8 @@ static void try_store_all(struct search *search)
 	struct segments segments = {.each = 1, .tapes = 1};
 	struct reel_prediction prediction;
 
-	if (steps > MOST_SEGMENTS)
-		segments.each = reel_segment_count(steps, MOST_SEGMENTS);
+	if (steps > REEL_MOST_SEGMENTS)
+		segments.each = reel_segment_count(steps, REEL_MOST_SEGMENTS);
 	segments.count = reel_segment_count(steps, segments.each);
 	prediction = candidate(search, &segments, REEL_STORE_ALL, 1, 0);
 	if (!reel_predict_store_all(&search->costs, &prediction))

@@ -107,6 +107,30 @@ static void a_byte_less_and_one_step_is_run_again(void)
 	   "it is said why it lost");
 }
 
+/* Tapes of as many steps as in 1,000 segments do not fit; with the disk it is a sixth faster. */
+static void long_loops_use_the_disk(void)
+{
+	struct reel_costs costs = {.steps = 100000,
+				   .advance_seconds = 0.01,
+				   .record_seconds = 0.03,
+				   .reverse_seconds = 0.02,
+				   .state_bytes = 10 << 20,
+				   .tape_bytes = 200 << 20,
+				   .memory_bytes = (uint64_t)16 << 30,
+				   .tiers = 1,
+				   .tier = {{.bytes = (uint64_t)200 << 30,
+					     .write_bandwidth = 1 << 30,
+					     .read_bandwidth = (double)((uint64_t)2 << 30)}}};
+	struct reel_choice choice = choose(&costs);
+
+	ok(choice.best.planner != REEL_BINOMIAL && choice.best.makespan < 6100,
+	   "a loop of many long segments keeps states on the disk: %.0f s", choice.best.makespan);
+	costs.memory_bytes = (uint64_t)1 << 30;
+	choice = choose(&costs);
+	ok(choice.best.planner == REEL_BINOMIAL && says(&choice, "in as few segments as it is tried"),
+	   "where only more segments fit, that is said: %s", choice.reason);
+}
+
 static void a_sweep_that_spills_takes_the_longer_of_two_times(void)
 {
 	struct reel_costs costs = {.steps = 10,
@@ -627,6 +651,7 @@ int main(void)
 	all_tapes_are_kept_where_they_fit();
 	memory_is_touched_once();
 	a_byte_less_and_one_step_is_run_again();
+	long_loops_use_the_disk();
 	a_sweep_that_spills_takes_the_longer_of_two_times();
 	workers_record_ahead_of_the_reverse_chain();
 	transfers_go_on_beside_the_loop();

@@ -93,7 +93,7 @@ const char *reel_costs_problem(const struct reel_costs *costs);
 /*
  * Choose how to reverse the loop in the least time: all tapes in memory; all tapes,
  * spilled; or states in memory and in the slower tiers, by every planner for a known end.
- * Segment lengths are tried from 1,000 segments a loop up, about the length at which
+ * Segment lengths are tried from 2,000 segments a loop up, about the length at which
  * states and tapes take up the least, sqrt(steps state_bytes / tape_bytes), by factors of
  * sqrt(2), and all up to 8 steps; down to 2^20 segments by the binomial planner, which
  * needs no table. Of equal times the one with less memory is taken. A plan's slots and
