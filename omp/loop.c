@@ -50,8 +50,8 @@ static uint64_t how_many(const reel_loop *loop, uint64_t left)
 }
 
 /*
- * Chunks from *first on, so many. False: all are taken; whoever has come to a later loop has
- * seen that. The number of the newest loop is for a lane that is so far behind that the bits
+ * Chunks from *first on, so many. False: all are taken, or a lane has come to a later loop, which
+ * has seen that, or has stopped this one. The number of the newest loop is for a lane that is so far behind that the bits
  * in the word do not tell.
  */
 static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)

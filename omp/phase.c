@@ -104,7 +104,11 @@ static void check_reversed(reel_lane *lane)
 
 	if (lane->tape.error)
 		return;
-	if (height != lane->height)
+	if (lane->ahead)
+		reel_lane_fail(lane, -EBADMSG,
+			       "a loop was begun in a reverse sweep and is not reversed: REEL_FOR_REVERSE "
+			       "or reel_loop_reverse() go through what was recorded");
+	else if (height != lane->height)
 		report_height(lane, height);
 	else if (notes_are_left(lane))
 		reel_lane_fail(lane, -EBADMSG,

@@ -767,6 +767,8 @@ static const struct mistake {
 	{"a noted loop is not reversed", noted_loop, nothing, -EBADMSG, "was not reversed", 0},
 	{"a static loop has other bounds", loop_of_four, loop_of_five_reverse, -EBADMSG,
 	 "other bounds", REEL_CHECKED},
+	{"a loop goes forward in the reverse sweep", loop_of_four, loop_of_four, -EBADMSG,
+	 "REEL_FOR_REVERSE", 0},
 	{"a turn is awaited that was not noted", nothing, await_turn, -EBADMSG, "turn", 0},
 	{"a phase ends in the reverse sweep", nothing, end_phase, -EINVAL, "phase", 0},
 };

@@ -77,7 +77,7 @@
  * the region returns it. A lane for which there was no memory is one that has an error, or is
  * not given out, and a region without memory gives out none: their part of the loops is undone, in
  * the forward sweep, too, so look at what reel_region_end() returns there as well. None of
- * these functions returns NULL. The message names the lane.
+ * these functions returns NULL.
  *
  * Checked mode (REEL_CHECKED, or of the pool, or of the environment), beyond what it does for
  * tapes: the bounds of static loops are noted and compared, and a lane that is used by a
@@ -299,8 +299,10 @@ bool reel_loop_next(reel_loop *loop);
 
 /*
  * Leave the loop before its end; iterations up to `end` - 1 of the present chunk have been
- * done. Chunks that no lane has taken are left to the others. Needed before a break or a
- * return; forward sweep only.
+ * done. Chunks that no lane has taken are left to the others, until a lane that has stopped comes
+ * to the region's next loop that is dynamic or guided, or single: then nobody runs them, and what
+ * is reversed is what was run. Where the others are to run them all, a barrier comes first. Needed
+ * before a break or a return; forward sweep only.
  */
 void reel_loop_stop(reel_loop *loop, int64_t end);
 
