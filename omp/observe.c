@@ -13,13 +13,14 @@ int reel_observe(reel_observer *observer, size_t size)
 
 	if (size != sizeof(reel_event))
 		return -EINVAL;
-	/* Relaxed, all of them: see observe.h. */
+	/* Relaxed: who still sees the old one may call it. */
 	if (!observer) {
 		atomic_store_explicit(&reel_present_observer, NULL, memory_order_relaxed);
 		return 0;
 	}
+	/* Release: pairs with the acquire in observe.h, for what the observer finds prepared. */
 	if (atomic_compare_exchange_strong_explicit(&reel_present_observer, &none, observer,
-						    memory_order_relaxed, memory_order_relaxed))
+						    memory_order_release, memory_order_relaxed))
 		return 0;
 	return none == observer ? 0 : -EBUSY;
 }

@@ -6,7 +6,6 @@
 #include <reel/observe.h>
 #include <stdatomic.h>
 
-/* Relaxed: it points to code, which is there before. */
 extern _Atomic(reel_observer *) reel_present_observer;
 
 #if defined(__GNUC__)
@@ -18,8 +17,9 @@ extern _Atomic(reel_observer *) reel_present_observer;
 /* REEL_OBSERVE(KIND, .member = value, ...) */
 #define REEL_OBSERVE(...)                                                                          \
 	do {                                                                                       \
+		/* Acquire: pairs with the release in reel_observe(). */                           \
 		reel_observer *observer_ =                                                         \
-			atomic_load_explicit(&reel_present_observer, memory_order_relaxed);        \
+			atomic_load_explicit(&reel_present_observer, memory_order_acquire);        \
 		if (REEL_UNLIKELY(observer_ != NULL))                                              \
 			observer_(&(const reel_event){__VA_ARGS__, .caller = REEL_CALLER});        \
 	} while (0)
