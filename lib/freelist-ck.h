@@ -7,7 +7,10 @@
  * - ck_stack_push_mpmc() orders only stores before the push: an own release
  *   fence, so that reads of the slab are ordered, too.
  * - ck_stack_t is aligned to 8 bytes where the swap needs 16: aligned here.
- * - ck_stack_pop_mpmc() does not exist on every machine: configure asks for it.
+ * - ck_stack_pop_mpmc() tries again with what a failed swap returned, which on aarch64 (ldxp
+ *   without its stxp) need not be head and generation of one moment: ck_stack_trypop_mpmc(),
+ *   which reads them again, generation first.
+ * - that does not exist on every machine: configure asks for it.
  */
 #ifndef REEL_LIB_FREELIST_CK_H
 #define REEL_LIB_FREELIST_CK_H
@@ -19,8 +22,8 @@
 
 #include "annotate.h"
 
-#ifndef CK_F_STACK_POP_MPMC
-#error "this Concurrency Kit has no ck_stack_pop_mpmc here: configure --with-pool=c11"
+#ifndef CK_F_STACK_TRYPOP_MPMC
+#error "this Concurrency Kit has no ck_stack_trypop_mpmc here: configure --with-pool=c11"
 #endif
 
 #define REEL_FREELIST_IMPLEMENTATION "ck"
@@ -60,17 +63,18 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 
 static inline struct reel_slab *freelist_pop(struct freelist *list)
 {
-	struct reel_slab *slab;
+	ck_stack_entry_t *entry = NULL;
 
 	reel_yield_point();
 	reel_annotate_ignore_begin();
-	slab = (struct reel_slab *)(void *)ck_stack_pop_mpmc(&list->stack);
+	while (ck_pr_load_ptr(&list->stack.head) && !ck_stack_trypop_mpmc(&list->stack, &entry))
+		ck_pr_stall();
 	reel_annotate_ignore_end();
 	/* Acquire: pairs with the release fence in freelist_push(). */
 	ck_pr_fence_acquire();
-	if (slab)
-		reel_annotate_acquire(slab);
-	return slab;
+	if (entry)
+		reel_annotate_acquire(entry);
+	return (struct reel_slab *)(void *)entry;
 }
 
 #endif

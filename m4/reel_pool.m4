@@ -34,12 +34,12 @@ PKG_CHECK_MODULES([CK], [ck >= 0.7.0],
    reel_saved_cppflags=$CPPFLAGS
    CPPFLAGS="$CPPFLAGS $CK_CFLAGS"
    AC_COMPILE_IFELSE([AC_LANG_SOURCE([[#include <ck_stack.h>
-#ifndef CK_F_STACK_POP_MPMC
+#ifndef CK_F_STACK_TRYPOP_MPMC
 #error "no double-width compare and swap"
 #endif]])],
      [AC_MSG_RESULT([yes])],
      [AC_MSG_RESULT([no])
-      reel_ck_fault="ck $reel_ck_version has no ck_stack_pop_mpmc on $host_cpu"])
+      reel_ck_fault="ck $reel_ck_version has no ck_stack_trypop_mpmc on $host_cpu"])
    CPPFLAGS=$reel_saved_cppflags],
   [reel_ck_fault="no ck >= 0.7.0 found by pkg-config"])
 AS_IF([test -z "$reel_ck_fault"], [$1], [$2])])
