@@ -296,11 +296,17 @@ static void work_off(struct reel_offload *offload)
 /* A store may keep completions until it is called again: after so long it is. */
 #define PATIENCE_MS 1
 
+/* Who gives a frame to the pool does not say so to an owner whose pop waits for one. */
+static bool lacks_a_frame(const struct reel_offload *offload)
+{
+	return offload->starving && offload->stuck;
+}
+
 static void await_work(struct reel_offload *offload)
 {
-	if (!under_way(offload))
+	if (!under_way(offload) && !lacks_a_frame(offload))
 		reel_event_wait(&offload->work);
-	else if (!reel_event_wait_for(&offload->work, PATIENCE_MS))
+	else if (!reel_event_wait_for(&offload->work, PATIENCE_MS) && under_way(offload))
 		reel_store_sync(offload->store, 0);
 }
 

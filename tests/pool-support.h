@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "offload.h"
 #include "os.h"
 #include "pool.h"
 #include "support.h"
@@ -122,7 +123,14 @@ struct idle {
 	uint64_t bytes;
 };
 
-#define ANY_KIND REEL_SLAB_KINDS
+/* In place of a kind: slabs of any, of which none has a frame. */
+#define NO_FRAME REEL_SLAB_KINDS
+
+static inline bool is_idle(const struct reel_slab *slab, enum reel_slab_kind kind)
+{
+	return slab->state == REEL_SLAB_EMPTY &&
+	       (kind == NO_FRAME ? !slab->frame : slab->frame && slab->kind == kind);
+}
 
 /* Only slabs of this kind count. */
 static inline struct idle count_idle(struct reel_pool *pool, struct freelist *list,
@@ -135,8 +143,7 @@ static inline struct idle count_idle(struct reel_pool *pool, struct freelist *li
 		struct reel_slab *slab = chain[idle.chains++];
 
 		for (; slab; slab = chained ? slab->below : NULL) {
-			if (slab->state != REEL_SLAB_EMPTY ||
-			    (kind != ANY_KIND && slab->kind != kind))
+			if (!is_idle(slab, kind))
 				continue;
 			idle.slabs++;
 			idle.bytes += slab->bytes;
@@ -148,6 +155,32 @@ static inline struct idle count_idle(struct reel_pool *pool, struct freelist *li
 	return idle;
 }
 
+/* For a frame. */
+static inline bool somebody_waits(struct reel_offload *offload)
+{
+	bool waiting;
+
+	pthread_mutex_lock(&offload->lock);
+	waiting = offload->waiting > 0;
+	pthread_mutex_unlock(&offload->lock);
+	return waiting;
+}
+
+/* Whether nothing is left of tapes that have gone to the store: no count, no ticket, no copy. */
+static inline bool offload_is_at_rest(struct reel_offload *offload)
+{
+	struct reel_store_capacity capacity = {0};
+	unsigned busy = 0;
+
+	reel_offload_settle(offload);
+	for (size_t i = 0; i < REEL_TICKETS; i++)
+		busy += offload->ticket[i].busy;
+	reel_store_get_capacity(offload->store, &capacity);
+	return !busy && !offload->puts && !offload->gets && !offload->waiting && !offload->sealed &&
+	       !offload->clean && !offload->stale && !offload->clients_in_use &&
+	       !capacity.used_bytes;
+}
+
 /*
  * Whether every slab is in exactly one list, and what is charged is what they
  * hold. For a pool without tapes, that no other living thread has used.
@@ -155,7 +188,9 @@ static inline struct idle count_idle(struct reel_pool *pool, struct freelist *li
 static inline bool pool_is_whole(struct reel_pool *pool)
 {
 	struct reel_pool_stats stats;
-	uint64_t slabs = 0, bytes = 0;
+	uint64_t slabs = 0, bytes = 0, unmovable = 0;
+	/* First: slabs that were left while they were written are on no list until that has ended. */
+	bool at_rest = !pool->offload || offload_is_at_rest(pool->offload);
 
 	/* Above the soft budget, what comes back is given to the system. */
 	reel_pool_flush(pool);
@@ -166,10 +201,18 @@ static inline bool pool_is_whole(struct reel_pool *pool)
 
 		slabs += idle.slabs;
 		bytes += idle.bytes;
+		unmovable += kind != REEL_SLAB_WHOLE ? idle.bytes : 0;
 	}
 	slabs += count_idle(pool, &pool->cold, REEL_SLAB_WHOLE, false).slabs;
-	slabs += count_idle(pool, &pool->bare, ANY_KIND, false).slabs;
-	return stats.slabs_in_use == 0 && slabs == stats.slabs && bytes == stats.resident_bytes;
+	slabs += count_idle(pool, &pool->bare, NO_FRAME, false).slabs;
+	return stats.slabs_in_use == 0 && slabs == stats.slabs && bytes == stats.resident_bytes &&
+	       unmovable == pool->unmovable && at_rest;
+}
+
+static inline void close_pool_at_rest(reel_pool *pool, const char *after)
+{
+	ok(pool_is_whole(pool), "the pool is whole after %s", after);
+	close_pool(pool, after);
 }
 
 #endif

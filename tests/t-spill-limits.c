@@ -6,6 +6,8 @@
 #include <config.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,7 +61,7 @@ static void fill_and_come_back(reel_pool *pool, int error, const char *cause)
 	is_int(wrong_words(&tape, 0, 15 * SLAB_WORDS), 0, "and the tape goes on");
 	is_int(reported.calls, 1, "one error was told");
 	reel_tape_close(&tape);
-	close_pool(pool, "a refusal");
+	close_pool_at_rest(pool, "a refusal");
 }
 
 /* ---- A disk that is full ---- */
@@ -125,6 +127,11 @@ static void address_space_ends(void)
 {
 	_exit(CANNOT);
 }
+
+static void a_pop_waits_for_another_tapes_frame(void)
+{
+	_exit(CANNOT);
+}
 #else
 static void there_is_no_address_space(void)
 {
@@ -169,7 +176,62 @@ static void address_space_ends(void)
 	ok(stats_of(pool).written_bytes > 64 * 64 * SLAB, "by way of the store");
 	is_int(wrong_words(&tape, 0, n), 0, "all comes back");
 	reel_tape_close(&tape);
-	close_pool(pool, "a want of memory");
+	close_pool_at_rest(pool, "a want of memory");
+}
+
+static sem_t limited;
+
+static void *pop_all(void *tape)
+{
+	while (sem_wait(&limited))
+		;
+	is_int(wrong_words(tape, 0, 64 * SLAB_WORDS), 0, "and all comes back");
+	reel_tape_hand_over(tape);
+	return NULL;
+}
+
+/*
+ * The budget is what the tops of other tapes take, none of which can be evicted, and there is no
+ * memory beyond it: the pop waits until one of the others ends.
+ */
+static void a_pop_waits_for_another_tapes_frame(void)
+{
+	struct reel_pool_options options;
+	reel_tape tape, other[7];
+	reel_store *store;
+	reel_pool *pool;
+	pthread_t popper;
+
+	if (is_emulated())
+		_exit(CANNOT);
+	is_int(reel_store_memory_open(&store, UINT64_MAX), 0, "the store opens");
+	options = options_on(store);
+	pool = open_pool(options);
+	tape = open_tape(pool, 0);
+	push_words(&tape, 0, 64 * SLAB_WORDS);
+	for (size_t i = 0; i < COUNT(other); i++) {
+		other[i] = open_tape(pool, 0);
+		push_words(&other[i], 0, INLINE_WORDS + SLAB_WORDS + 1);
+	}
+	reel_offload_settle(pool->offload);
+	reel_tape_hand_over(&tape);
+	sem_init(&limited, 0, 0);
+	pthread_create(&popper, NULL, pop_all, &tape);
+	LIMIT(RLIMIT_AS, 1);
+	while (reel_arena_carve(pool, SLAB))
+		;
+	sem_post(&limited);
+	while (!atomic_load(&tape.client->urgent))
+		usleep(1000);
+	/* The offload thread looks everywhere, and goes to sleep. */
+	usleep(50000);
+	ok(atomic_load(&tape.client->urgent), "the pop waits");
+	reel_tape_close(&other[0]);
+	pthread_join(popper, NULL);
+	for (size_t i = 1; i < COUNT(other); i++)
+		reel_tape_close(&other[i]);
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "a pop that waits");
 }
 #endif
 
@@ -200,5 +262,6 @@ int main(void)
 	in_a_child("no descriptor", there_are_no_descriptors);
 	in_a_child("no address space for a pool", there_is_no_address_space);
 	in_a_child("less address space than the budget", address_space_ends);
+	in_a_child("no address space beyond the budget", a_pop_waits_for_another_tapes_frame);
 	return tap_end();
 }
