@@ -180,9 +180,13 @@ bool reel_spill_evict(struct reel_offload *offload, double farther_than)
 	return true;
 }
 
+/*
+ * Acquire: pairs with the release in reel_supply_pop_warm(). Who sees that a trimmer has taken the
+ * last chain sees reel_pool.trimming, too, and refuses no push for want of that frame.
+ */
 static size_t ready_frames(struct reel_pool *pool)
 {
-	return atomic_load_explicit(&pool->warm_chains, memory_order_relaxed);
+	return atomic_load_explicit(&pool->warm_chains, memory_order_acquire);
 }
 
 /* A part of the room between the budgets, so that a small one is not all spent on this. */

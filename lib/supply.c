@@ -93,17 +93,21 @@ static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 	return 0;
 }
 
-/* Relaxed: the list itself orders the slabs; how many there are is an estimate. */
+/*
+ * The list itself orders the slabs. Release: pairs with the acquire in ready_frames() of spill.c,
+ * whom a chain that is gone must tell of the trimmer who has it.
+ */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool)
 {
 	struct reel_slab *chain = freelist_pop(&pool->warm[REEL_SLAB_WHOLE]);
 
 	reel_yield_point();
 	if (chain)
-		atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_release);
 	return chain;
 }
 
+/* Relaxed: too many for a moment only makes the offload thread look again. */
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain)
 {
 	atomic_fetch_add_explicit(&pool->warm_chains, 1, memory_order_relaxed);

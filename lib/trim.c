@@ -81,6 +81,7 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep)
 	size_t trimmed;
 
 	reel_pool_flush(pool);
+	/* Relaxed: what reel_supply_pop_warm() releases tells of it. */
 	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
 	reel_yield_point();
 	trimmed = trim(pool, keep);
