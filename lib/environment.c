@@ -59,18 +59,20 @@ int reel_parse_bytes(const char *text, size_t *bytes)
 	return 0;
 }
 
+#define UNBOUNDED "; memory for tapes has no bound now"
+
 static const char *budget_problem(const char *text)
 {
 	switch (reel_parse_bytes(text, &options.hard_budget)) {
 	case 0:
 		break;
 	case -ERANGE:
-		return "it is more than can be addressed";
+		return "it is more than can be addressed" UNBOUNDED;
 	default:
-		return "it must be bytes, or a number with K, M, G or T";
+		return "it must be bytes, or a number with K, M, G or T" UNBOUNDED;
 	}
 	if (reel_pool_options_problem(&options))
-		return "it must have room for one slab of 2M";
+		return "it must have room for one slab of 2M" UNBOUNDED;
 	return NULL;
 }
 
@@ -104,8 +106,11 @@ static const char *store_variable(void)
 
 static void refuse_store(const char *problem)
 {
+	char text[512];
+
+	snprintf(text, sizeof text, "%s; nothing is stored now", problem);
 	reel_environment_refuse(store_variable(),
-				store_description ? store_description : spill_directory, problem);
+				store_description ? store_description : spill_directory, text);
 }
 
 static void read_store(void)
@@ -114,7 +119,7 @@ static void read_store(void)
 	store_description = reel_environment("REEL_STORE");
 	if (options.hard_budget || (!spill_directory && !store_description))
 		return;
-	refuse_store("nothing is stored without a budget; set REEL_BUDGET, too");
+	refuse_store("a store needs a budget, set REEL_BUDGET, too");
 	spill_directory = store_description = NULL;
 }
 

@@ -100,10 +100,10 @@ static void choose_alignment(struct reel_file *file, unsigned flags)
 	file->header_bytes = align ? align : REEL_FILE_BLOCK;
 }
 
-static int refuse_memory(const char *directory)
+/* Of what is to be named: where the caller named a directory, the environment is not asked. */
+static const char *remedy(const struct reel_file_options *options)
 {
-	return reel_store_refuse(-EINVAL, "files in " SHOWN " are kept in memory; set "
-					  "REEL_SPILL_DIR to a directory on a disk", directory);
+	return options->directory ? "name" : "set REEL_SPILL_DIR to";
 }
 
 int reel_file_open(struct reel_file *file, const struct reel_file_options *options)
@@ -116,12 +116,13 @@ int reel_file_open(struct reel_file *file, const struct reel_file_options *optio
 						  "to one on a disk");
 	descriptor = open_in(directory);
 	if (descriptor < 0)
-		return reel_store_refuse(descriptor, "no file can be made in " SHOWN ": %s; set "
-						     "REEL_SPILL_DIR to a directory where one can",
-					 directory, strerror(-descriptor));
+		return reel_store_refuse(descriptor, "no file can be made in " SHOWN ": %s; %s a "
+						     "directory where one can",
+					 directory, strerror(-descriptor), remedy(options));
 	if (!(options->flags & REEL_FILE_TMPFS) && reel_os_file_is_in_memory(descriptor)) {
 		reel_os_file_close(descriptor);
-		return refuse_memory(directory);
+		return reel_store_refuse(-EINVAL, "files in " SHOWN " are kept in memory; %s a "
+						  "directory on a disk", directory, remedy(options));
 	}
 	file->descriptor = descriptor;
 	choose_alignment(file, options->flags);

@@ -46,24 +46,19 @@ static size_t soft_budget(const struct reel_pool_options *options)
 	return options->store ? hard - hard / 4 : hard;
 }
 
-static size_t alignment(reel_store *store)
+static const char *store_problem(reel_store *store, size_t bytes)
 {
-	struct reel_store_capacity capacity;
+	struct reel_store_capacity capacity = {0};
 
 	reel_store_get_capacity(store, &capacity);
-	return capacity.align;
-}
-
-static bool names_alignment(reel_store *store)
-{
-	size_t align = alignment(store);
-
-	return align && !(align & (align - 1));
-}
-
-static bool fits_alignment(reel_store *store, size_t bytes)
-{
-	return bytes % alignment(store) == 0;
+	if (!capacity.align || capacity.align & (capacity.align - 1))
+		return "the store's capacity must name an alignment: a power of two, 1 for none";
+	if (bytes % capacity.align)
+		return "slab_bytes must be a multiple of the store's alignment";
+	if (capacity.most_bytes && bytes > capacity.most_bytes)
+		return "slab_bytes must not be more than the store takes at once: a file's "
+		       "slot_bytes, 2 MiB unless reel_file_options says else";
+	return NULL;
 }
 
 static unsigned magazine_slabs(const struct reel_pool_options *options)
@@ -79,6 +74,7 @@ static unsigned magazine_slabs(const struct reel_pool_options *options)
 
 const char *reel_pool_options_problem(const struct reel_pool_options *options)
 {
+	const char *problem;
 	size_t whole, first;
 
 	if (!options)
@@ -100,10 +96,9 @@ const char *reel_pool_options_problem(const struct reel_pool_options *options)
 		return "flags must be made of REEL_POOL_CHECKED and REEL_POOL_SMALL_PAGES";
 	if (options->store && !options->hard_budget)
 		return "a store needs a hard_budget: without one nothing ever goes there";
-	if (options->store && !names_alignment(options->store))
-		return "the store's capacity must name an alignment: a power of two, 1 for none";
-	if (options->store && !fits_alignment(options->store, whole))
-		return "slab_bytes must be a multiple of the store's alignment";
+	problem = options->store ? store_problem(options->store, whole) : NULL;
+	if (problem)
+		return problem;
 	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
 		if (options->reserved[i])
 			return "reserved must be 0: set the options to 0 before setting some";

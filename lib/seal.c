@@ -34,6 +34,11 @@ void reel_tape_drop_spare(reel_tape *tape)
 	tape->spare = NULL;
 }
 
+static const char *need_of_memory(const struct reel_pool *pool)
+{
+	return pool->offload ? ": beside the store it needs room for four slabs of each tape" : "";
+}
+
 static int report_refusal(reel_tape *tape, int error, size_t bytes)
 {
 	if (error != -EDQUOT && error != -ENOMEM)
@@ -44,8 +49,8 @@ static int report_refusal(reel_tape *tape, int error, size_t bytes)
 	if (error == -EDQUOT)
 		return reel_tape_fail(tape, error,
 				      "push refused: %zu bytes more would exceed the hard budget "
-				      "of %zu; raise it (REEL_BUDGET, or hard_budget of the pool)",
-				      bytes, tape->pool->hard_budget);
+				      "of %zu; raise it (REEL_BUDGET, or hard_budget of the pool)%s",
+				      bytes, tape->pool->hard_budget, need_of_memory(tape->pool));
 	return reel_tape_fail(tape, error, "push refused: no memory for a slab of %zu bytes",
 			      bytes);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store in memory that completes nothing until it is told to. */
+/* A store in memory that completes no put until it is told to, and holds gets if it is to. */
 #ifndef HELD_STORE_H
 #define HELD_STORE_H
 
@@ -14,7 +14,9 @@ struct held_store {
 	reel_store store;
 	pthread_mutex_t lock;
 	bool holds;
+	bool holds_gets;
 	reel_transfer *puts;
+	reel_transfer *gets;
 	_Atomic unsigned transfers;
 };
 
@@ -43,9 +45,19 @@ static inline void held_put(reel_store *store, reel_transfer *transfer)
 
 static inline void held_get(reel_store *store, reel_transfer *transfer)
 {
-	(void)store;
+	struct held_store *held = (struct held_store *)store;
+	bool holds;
+
 	memcpy(transfer->data, (void *)(uintptr_t)transfer->place.location, transfer->bytes);
-	reel_transfer_complete(transfer, 0);
+	pthread_mutex_lock(&held->lock);
+	holds = held->holds_gets;
+	if (holds) {
+		transfer->next = held->gets;
+		held->gets = transfer;
+	}
+	pthread_mutex_unlock(&held->lock);
+	if (!holds)
+		reel_transfer_complete(transfer, 0);
 }
 
 static inline void held_drop(reel_store *store, struct reel_place place)
@@ -61,7 +73,7 @@ static inline int held_sync(reel_store *store, int64_t timeout_ns)
 
 	(void)timeout_ns;
 	pthread_mutex_lock(&held->lock);
-	idle = !held->puts;
+	idle = !held->puts && !held->gets;
 	pthread_mutex_unlock(&held->lock);
 	return idle ? 0 : -ETIMEDOUT;
 }
@@ -84,29 +96,67 @@ static inline unsigned held_transfers(struct held_store *held)
 	return held->transfers;
 }
 
-/* Complete all that is held with this error, and hold nothing any more. */
-static inline void held_end(struct held_store *held, int error)
+/* All that is held of these, which are held no more. */
+static inline reel_transfer *held_take(struct held_store *held, bool *holds, reel_transfer **list)
 {
-	reel_transfer *transfer;
+	reel_transfer *transfers;
 
 	pthread_mutex_lock(&held->lock);
-	held->holds = false;
-	transfer = held->puts;
-	held->puts = NULL;
+	*holds = false;
+	transfers = *list;
+	*list = NULL;
 	pthread_mutex_unlock(&held->lock);
+	return transfers;
+}
+
+static inline void held_complete(reel_transfer *transfer, int error)
+{
 	while (transfer) {
 		reel_transfer *next = transfer->next;
 
-		if (error)
-			free((void *)(uintptr_t)transfer->place.location);
 		reel_transfer_complete(transfer, error);
 		transfer = next;
 	}
 }
 
+/* Complete all puts that are held with this error, and hold none any more. */
+static inline void held_end(struct held_store *held, int error)
+{
+	reel_transfer *puts = held_take(held, &held->holds, &held->puts);
+
+	for (reel_transfer *put = puts; put && error; put = put->next)
+		free((void *)(uintptr_t)put->place.location);
+	held_complete(puts, error);
+}
+
 static inline void held_let_go(struct held_store *held)
 {
 	held_end(held, 0);
+}
+
+static inline void held_hold_gets(struct held_store *held)
+{
+	pthread_mutex_lock(&held->lock);
+	held->holds_gets = true;
+	pthread_mutex_unlock(&held->lock);
+}
+
+/* How many gets are held. */
+static inline unsigned held_gets(struct held_store *held)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&held->lock);
+	for (const reel_transfer *transfer = held->gets; transfer; transfer = transfer->next)
+		n++;
+	pthread_mutex_unlock(&held->lock);
+	return n;
+}
+
+/* The same of gets. */
+static inline void held_end_gets(struct held_store *held, int error)
+{
+	held_complete(held_take(held, &held->holds_gets, &held->gets), error);
 }
 
 static inline struct held_store *held_open(void)

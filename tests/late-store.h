@@ -44,6 +44,7 @@ struct late_store {
 	unsigned free_place[LATE_PLACES];
 	unsigned free_places;
 	unsigned put_fails_every;
+	size_t align;
 	/* For the test to read. */
 	_Atomic unsigned puts, gets, used, wrongs;
 };
@@ -191,9 +192,9 @@ static inline int late_sync(reel_store *store, int64_t timeout_ns)
 
 static inline void late_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	(void)store;
 	*capacity = (struct reel_store_capacity){
-		.total_bytes = UINT64_MAX, .align = 1, .best_depth = 4, .verified = true};
+		.total_bytes = UINT64_MAX, .align = ((struct late_store *)store)->align,
+		.best_depth = 4, .verified = true};
 }
 
 /* The struct stays for the test to look at, and is freed by it. */
@@ -223,6 +224,7 @@ static inline struct late_store *late_open(uint64_t seed)
 		abort();
 	late->store.verbs = &verbs;
 	late->random = seed | 1;
+	late->align = 1;
 	late->process = getpid();
 	pthread_mutex_init(&late->lock, NULL);
 	pthread_cond_init(&late->changed, NULL);

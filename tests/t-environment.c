@@ -69,9 +69,9 @@ static void numbers_of_bytes_are_parsed(void)
 	}
 }
 
-#define BYTES "it must be bytes, or a number with K, M, G or T"
-#define ROOM "it must have room for one slab of 2M"
-#define RANGE "it is more than can be addressed"
+#define BYTES "it must be bytes, or a number with K, M, G or T; memory for tapes has no bound now"
+#define ROOM "it must have room for one slab of 2M; memory for tapes has no bound now"
+#define RANGE "it is more than can be addressed; memory for tapes has no bound now"
 #define SWITCH "it must be 0 or 1"
 
 static const struct {
@@ -150,7 +150,7 @@ static void the_default_pool_is_configured_by_the_environment(void)
 	}
 }
 
-#define NO_BUDGET "nothing is stored without a budget; set REEL_BUDGET, too\n"
+#define NO_BUDGET "a store needs a budget, set REEL_BUDGET, too; nothing is stored now\n"
 
 /* Of what is said, the beginning and another part. */
 static const struct {

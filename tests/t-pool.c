@@ -452,6 +452,26 @@ static void giants_are_whole_pages(void)
 	reel_pool_close(pool);
 }
 
+/* The tape's spare slab is as large as the span. */
+static void a_span_of_a_whole_slab_comes_and_goes_without_the_pool(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	reel_tape tape = open_tape(pool, 0);
+	size_t bytes = small_slab();
+	uint64_t takes = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		reel_push(&tape, (uint64_t)i);
+		fill(reel_push_span(&tape, char, bytes), bytes, i);
+		takes = i ? takes : stats_of(pool).takes;
+		ok(is_filled(reel_pop_span(&tape, char, bytes), bytes, i), "a span comes back");
+		is_int(reel_pop(&tape, uint64_t), i, "and what is below it");
+	}
+	is_int(stats_of(pool).takes, takes, "no other slab was taken for it");
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "a span of a whole slab");
+}
+
 /* As if all but a few descriptors were in use. */
 static void descriptors_run_out(void)
 {
@@ -459,6 +479,7 @@ static void descriptors_run_out(void)
 	uint32_t all = (uint32_t)(reel_supply_table_bytes() / sizeof(struct reel_slab));
 	struct reel_slab *slab[3];
 
+	is_int(all, (uint32_t)1 << (sizeof(void *) > 4 ? 20 : 16), "a pool has so many descriptors");
 	atomic_store(&pool->table_used, all - 2);
 	is_int(reel_pool_take(pool, REEL_SLAB_FIRST, 0, &slab[0]), -ENOMEM,
 	       "a frame that cannot be cut up for want of descriptors is refused");
@@ -502,6 +523,7 @@ int main(void)
 	memory_is_in_huge_pages();
 	giants_are_recycled();
 	giants_are_whole_pages();
+	a_span_of_a_whole_slab_comes_and_goes_without_the_pool();
 	descriptors_run_out();
 	the_list_has_a_name();
 	return tap_end();

@@ -4,36 +4,11 @@
 
 #include <errno.h>
 
+#include <sched.h>
 #include <unistd.h>
 
-#include "late-store.h"
-#include "offload.h"
-#include "pool-support.h"
-
-#define SLAB ((size_t)4096)
-#define SLAB_WORDS (SLAB / 8)
-
-static struct reel_pool_options spilling(struct late_store *late, unsigned hard, unsigned soft)
-{
-	return (struct reel_pool_options){
-		.slab_bytes = SLAB,
-		.first_slab_bytes = SLAB / 4,
-		.hard_budget = hard * SLAB,
-		.soft_budget = soft * SLAB,
-		.store = &late->store,
-	};
-}
-
-static void close_all(reel_pool *pool, struct late_store *late, const char *after)
-{
-	reel_offload_settle(pool->offload);
-	is_int(late->used, 0, "the store is empty after %s", after);
-	is_int(pool->offload->clients_in_use, 0, "no tape is served any more after %s", after);
-	ok(pool_is_whole(pool), "every slab is in one list after %s", after);
-	close_pool(pool, after);
-	is_int(late->wrongs, 0, "the store was given nothing wrong by %s", after);
-	free(late);
-}
+#include "held-store.h"
+#include "spill-support.h"
 
 static void all_comes_back(void)
 {
@@ -314,6 +289,27 @@ static void a_full_store_refuses(void)
 	close_all(pool, late, "a full store");
 }
 
+/* First slabs stay in memory: those of four tapes are all of it. */
+static void a_budget_too_small_for_the_tapes_is_named(void)
+{
+	struct late_store *late = late_open(20);
+	reel_pool *pool = open_pool(spilling(late, 4, 2));
+	reel_tape tape[5];
+
+	tap_case("five tapes in the memory of four slabs");
+	record_reports();
+	for (size_t i = 0; i < COUNT(tape); i++) {
+		tape[i] = open_tape(pool, 0);
+		push_words(&tape[i], 0, INLINE_WORDS + SLAB_WORDS);
+	}
+	is_int(reel_tape_error(&tape[4]), -EDQUOT, "the fifth has no room");
+	ok(strstr(reported.message, "four slabs of each tape"), "and what it needs is said: %s",
+	   reported.message);
+	for (size_t i = 0; i < COUNT(tape); i++)
+		reel_tape_close(&tape[i]);
+	close_all(pool, late, "too small a budget");
+}
+
 static void puts_fail_now_and_then(void)
 {
 	struct late_store *late = late_open(9);
@@ -325,6 +321,8 @@ static void puts_fail_now_and_then(void)
 	late_fail(late, 3);
 	push_words(&tape, 0, n);
 	is_int(reel_tape_error(&tape), 0, "is no error of the tape");
+	settle(pool);
+	is_int(stats_of(pool).failed_puts, late->puts / 3, "all that failed are counted");
 	is_int(wrong_words(&tape, 0, n), 0, "all comes back");
 	reel_tape_close(&tape);
 	close_all(pool, late, "failing puts");
@@ -405,7 +403,7 @@ static uint64_t stored_bytes_with(struct reel_layout layout)
 			if (reel_pop(&tape, double) != 1.0 + 0.25 * i + 0.5 * step)
 				ok(false, "it comes back");
 	reel_tape_close(&tape);
-	close_pool(pool, "a layout");
+	close_pool_at_rest(pool, "a layout");
 	return stats.stored_bytes * 1000 / (stats.written_bytes + 1);
 }
 
@@ -450,10 +448,31 @@ static void a_store_names_its_alignment(void)
 	ok(problem && strstr(problem, "alignment: a power of two"), "is refused in words");
 }
 
+static void slots_of_two_pages(reel_store *store, struct reel_store_capacity *capacity)
+{
+	(void)store;
+	*capacity = (struct reel_store_capacity){.align = 4096, .most_bytes = 8192};
+}
+
+static void a_store_takes_a_slab_at_once(void)
+{
+	static const struct reel_store_verbs verbs = {.name = "slots", .capacity = slots_of_two_pages};
+	reel_store store = {&verbs};
+	struct reel_pool_options options = {.hard_budget = 64 << 20, .slab_bytes = 8192, .store = &store};
+	const char *problem;
+
+	tap_case("a store whose slots are smaller than slabs");
+	ok(!reel_pool_options_problem(&options), "a slab may be as large as a slot");
+	options.slab_bytes = 12288;
+	problem = reel_pool_options_problem(&options);
+	ok(problem && strstr(problem, "slot_bytes"), "a larger one is refused, and says what to set");
+}
+
 int main(void)
 {
 	tap_begin();
 	a_store_names_its_alignment();
+	a_store_takes_a_slab_at_once();
 	record_reports();
 	all_comes_back();
 	no_transfer_below_the_soft_budget();
@@ -472,6 +491,7 @@ int main(void)
 	threads_share_the_store(3, 12);
 	threads_share_the_store(8, 32);
 	a_full_store_refuses();
+	a_budget_too_small_for_the_tapes_is_named();
 	puts_fail_now_and_then();
 	a_fork_leaves_the_store_to_the_parent();
 	a_tape_says_how_it_is_laid_out();

@@ -31,12 +31,18 @@ static int error_in(const char *directory)
 	return open_error(&(struct reel_file_options){.directory = directory});
 }
 
-static bool problem_names(const char *what)
+static bool tells_of(const char *what, const char *remedy)
 {
-	if (strstr(reel_store_problem(), what) && strstr(reel_store_problem(), "REEL_SPILL_DIR"))
+	if (strstr(reel_store_problem(), what) && strstr(reel_store_problem(), remedy))
 		return true;
 	tap_note("the problem is: %s", reel_store_problem());
 	return false;
+}
+
+/* Of a directory that the caller named. */
+static bool problem_names(const char *what)
+{
+	return tells_of(what, "name a directory");
 }
 
 static void in_child(void (*body)(void), const char *what)
@@ -55,7 +61,7 @@ static void use_no_directory(void)
 	unsetenv("REEL_SPILL_DIR");
 	unsetenv("TMPDIR");
 	is_int(open_error(NULL), -EINVAL, "no directory is named");
-	ok(problem_names("directory"), "and the remedy is told");
+	ok(tells_of("directory", "REEL_SPILL_DIR"), "and the remedy is told");
 	setenv("TMPDIR", "", 1);
 	is_int(open_error(NULL), -EINVAL, "an empty one is none");
 	is_int(error_in(""), -EINVAL, "nor is an empty option");
@@ -70,7 +76,7 @@ static void use_directories_of_the_environment(void)
 	is_int(open_error(&options), 0, "TMPDIR is used");
 	setenv("REEL_SPILL_DIR", "absent", 1);
 	is_int(open_error(&options), -ENOENT, "REEL_SPILL_DIR is used before it");
-	ok(problem_names("absent"), "it is told which");
+	ok(tells_of("absent", "REEL_SPILL_DIR"), "it is told which");
 	options.directory = ".";
 	is_int(open_error(&options), 0, "and the option before both");
 }

@@ -114,9 +114,11 @@ struct reel_pool_options {
 	/*
 	 * Where slabs go that have no room in memory. Needs a hard_budget, of at least
 	 * four slabs for each tape in use, and slabs that are multiples of the
-	 * store's alignment. First slabs, and spans larger than a slab, stay in
-	 * memory. The pool takes the store over and closes it when it is closed; on
-	 * failure of reel_pool_open() it stays the caller's. NULL: none.
+	 * store's alignment and not larger than it takes at once (for a file: its
+	 * slots, 2 MiB unless reel_file_options.slot_bytes says else). First slabs,
+	 * and spans larger than a slab, stay in memory. The pool takes the store over
+	 * and closes it when it is closed; on failure of reel_pool_open() it stays the
+	 * caller's. NULL: none.
 	 */
 	reel_store *store;
 	/* For options to come: all 0. */
@@ -186,10 +188,12 @@ int reel_pool_close(reel_pool *pool);
  *
  *   REEL_BUDGET=BYTES    the hard budget: a number and optionally K, M, G or T
  *   REEL_SPILL_DIR=DIR   a directory for what has no room within it
- *   REEL_STORE=TEXT      or a store as reel_store_open() describes it, "lz4,file"
+ *   REEL_STORE=TEXT      or a store as reel_store_open() describes it, "memory=2G";
+ *                        "lz4,file" puts its file in REEL_SPILL_DIR or TMPDIR
  *   REEL_CHECKED=1       checked mode for its tapes
  *
- * A value that makes no sense is reported in one line on stderr and ignored.
+ * A value that makes no sense is reported in one line on stderr and ignored: without
+ * a budget memory has no bound, and without a store the budget is all there is.
  * In a set-user-id program the environment is not read.
  *
  * Any thread. NULL if there was no memory for it.

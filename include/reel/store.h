@@ -268,7 +268,10 @@ int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
  */
 int reel_store_open(reel_store **store, const char *description, const char *directory);
 
-/* One line about the last reel_store_*open() that failed in this thread. */
+/*
+ * One line about the last reel_store_*open() that failed in this thread, or what the last
+ * reel_store_open() goes without; "" if it has all that was named.
+ */
 const char *reel_store_problem(void);
 
 /* For those who write stores: set that line. Returns `error`. */

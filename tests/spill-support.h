@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Small pools with a store that ends transfers late, for the tests of the offload thread. */
+#ifndef TESTS_SPILL_SUPPORT_H
+#define TESTS_SPILL_SUPPORT_H
+
+#include "late-store.h"
+#include "offload.h"
+#include "pool-support.h"
+
+#define SLAB ((size_t)4096)
+#define SLAB_WORDS (SLAB / 8)
+
+static inline struct reel_pool_options spilling(struct late_store *late, unsigned hard, unsigned soft)
+{
+	return (struct reel_pool_options){
+		.slab_bytes = SLAB,
+		.first_slab_bytes = SLAB / 4,
+		.hard_budget = hard * SLAB,
+		.soft_budget = soft * SLAB,
+		.store = &late->store,
+	};
+}
+
+static inline void close_all(reel_pool *pool, struct late_store *late, const char *after)
+{
+	reel_offload_settle(pool->offload);
+	is_int(late->used, 0, "the store is empty after %s", after);
+	is_int(pool->offload->clients_in_use, 0, "no tape is served any more after %s", after);
+	close_pool_at_rest(pool, after);
+	is_int(late->wrongs, 0, "the store was given nothing wrong by %s", after);
+	free(late);
+}
+
+/* Twice: the first time may end a look that began before what it should see. */
+static inline void settle(reel_pool *pool)
+{
+	reel_offload_settle(pool->offload);
+	reel_offload_settle(pool->offload);
+}
+
+#endif
