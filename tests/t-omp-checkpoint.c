@@ -345,7 +345,7 @@ static void it_does_what_the_plan_says(void)
 /* Records wait for one another: if the sweep did not make two at a time, it would hang. */
 struct rendezvous {
 	struct shared shared;
-	_Atomic int waiting;
+	_Atomic int come;
 };
 
 static int record_in_company(void *context, void *state, int64_t first, int64_t last,
@@ -354,8 +354,10 @@ static int record_in_company(void *context, void *state, int64_t first, int64_t 
 	struct rendezvous *rendezvous = context;
 
 	if (first >= 4 && first < 8) {
-		atomic_fetch_add(&rendezvous->waiting, 1);
-		while (atomic_load(&rendezvous->waiting) % 2)
+		/* Until its partner has come: who comes after both may be here before it has looked. */
+		int both = (atomic_fetch_add(&rendezvous->come, 1) | 1) + 1;
+
+		while (atomic_load(&rendezvous->come) < both)
 			sched_yield();
 	}
 	return record_field(&rendezvous->shared, state, first, last, tape);
