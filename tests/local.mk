@@ -29,6 +29,9 @@ check_PROGRAMS += \
 	%D%/t-pool \
 	%D%/t-magazine \
 	%D%/t-budget \
+	%D%/t-residence \
+	%D%/t-prefetch \
+	%D%/t-offload \
 	%D%/t-spill \
 	%D%/t-spill-faults \
 	%D%/t-spill-tapes \
@@ -125,6 +128,7 @@ LDADD = libreel-tap.la libreel-core.la -lm
 AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
+	%D%/spill-support.h \
 	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
 	%D%/refusals.h %D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h \
 	%D%/omp-reports.h %D%/gpu-support.h %D%/file-refusals.h %D%/process-support.h

@@ -195,6 +195,7 @@ static void trim_gives_giants_back(void)
 	reel_pool *pool = open_pool(small_options());
 
 	take_and_give(pool, REEL_SLAB_GIANT, 5 * small_slab(), 2);
+	is_int(stats_of(pool).peak_resident_bytes, 10 * small_slab(), "two giants were resident");
 	is_int(reel_pool_trim(pool, 5 * small_slab()), 5 * small_slab(), "one giant is enough");
 	is_int(reel_pool_trim(pool, 0), 5 * small_slab(), "the other one goes, too");
 	is_int(reel_pool_trim(pool, 0), 0, "then there is nothing to give back");
@@ -233,6 +234,41 @@ static void the_soft_budget_gives_back_and_refuses_nothing(void)
 	take_and_give(pool, REEL_SLAB_WHOLE, 0, 6);
 	is_int(stats_of(pool).fresh_slabs, 16 + 1, "below it, slabs stay");
 	is_int(stats_of(pool).trimmed_bytes, 18 * small_slab(), "and are not given back");
+	reel_pool_close(pool);
+}
+
+/* They are room for slabs that come back, where a giant is of no use. */
+static void with_a_store_idle_slabs_stay_above_the_soft_budget(void)
+{
+	struct reel_pool_options options = small_options();
+	reel_pool *pool;
+
+	options.hard_budget = 32 * small_slab();
+	options.soft_budget = 6 * small_slab();
+	if (reel_store_memory_open(&options.store, UINT64_MAX))
+		abort();
+	pool = open_pool(options);
+	take_and_give(pool, REEL_SLAB_WHOLE, 0, 16);
+	is_int(stats_of(pool).resident_bytes, 16 * small_slab(), "with a store idle slabs stay");
+	take_and_give(pool, REEL_SLAB_GIANT, 8 * small_slab(), 1);
+	is_int(stats_of(pool).resident_bytes, 16 * small_slab(), "and a giant goes back");
+	ok(pool_is_whole(pool), "the pool is whole");
+	reel_pool_close(pool);
+}
+
+static void who_takes_one_slab_leaves_the_others_of_its_chain(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	struct reel_slab *one;
+
+	take_and_give(pool, REEL_SLAB_WHOLE, 0, 4);
+	reel_pool_flush(pool);
+	is_int(pool->warm_chains, 2, "four slabs are idle in chains of two");
+	one = reel_supply_take_one(pool);
+	ok(one && !one->below, "one of them is taken");
+	is_int(pool->warm_chains, 2, "the other one of its chain stays");
+	reel_supply_push_warm(pool, one);
+	ok(pool_is_whole(pool), "the pool is whole");
 	reel_pool_close(pool);
 }
 
@@ -399,6 +435,8 @@ int main(void)
 	trim_gives_giants_back();
 	slabs_that_are_no_pages_stay();
 	the_soft_budget_gives_back_and_refuses_nothing();
+	with_a_store_idle_slabs_stay_above_the_soft_budget();
+	who_takes_one_slab_leaves_the_others_of_its_chain();
 	first_slabs_stay_above_the_soft_budget();
 	what_is_charged_is_resident(REEL_SLAB_FIRST, 0, "first");
 	what_is_charged_is_resident(REEL_SLAB_WHOLE, 0, "whole");

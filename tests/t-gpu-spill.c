@@ -150,7 +150,7 @@ static void trimmed_frames_are_released_first(void)
 	is_int(sweep(parts.pool, 5 * small_slab() / 8), 0, "fake device: another sweep");
 	stats = gpu_stats(&parts);
 	is_int(stats.copied_bytes, 0, "fake device: whose frames were pinned anew");
-	close_pool(parts.pool, "a trim");
+	close_pool_at_rest(parts.pool, "a trim");
 	close_fake_after("a trim");
 }
 
@@ -190,7 +190,7 @@ static void a_thread_trims_while_others_spill(void)
 	run_threads(3, sweep_or_trim);
 	is_int(shared.wrong, 0, "fake device: two threads' tapes come back while a third one trims");
 	is_int(gpu_stats(&parts).copied_bytes, 0, "fake device: all frames were pinned anew");
-	close_pool(parts.pool, "trims by another thread");
+	close_pool_at_rest(parts.pool, "trims by another thread");
 	close_fake_after("trims by another thread");
 }
 

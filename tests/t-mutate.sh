@@ -115,4 +115,15 @@ for row in 'run 13' 'killed 4' 'same-code 5' 'explained 1' 'survived 3'; do
 	grep -qx "$row" results
 	ok $? "results: $row"
 done
+row=$(grep ^lib/sample.c results)
+for other in 'lib/sample.c 9 9 9 9 1000 0' 'lib/gone.c 9 9 9 9 0 0'; do
+	echo "$other" >>results
+	mutate --report --results results >report
+	[ "$(grep ^lib/ results)" = "$row" ]
+	ok $? "an earlier row that tried less, or of a file that is gone, falls: $other"
+done
+echo 'lib/sample.c 9 8 7 6 0 0' >results
+mutate --report --results results >report
+grep -qx 'lib/sample.c 9 8 7 6 0 0' results && grep -qx 'run 30' results
+ok $? 'an earlier row that tried more stands, and counts'
 end

@@ -228,7 +228,7 @@ static void forks_amid_spilling(void)
 	work.pool = open_on(file_here(), 24);
 	run_threads(3, sweep_or_fork);
 	is_int(work.wrong, 0, "nor did the parent's other threads get a wrong value");
-	close_pool(work.pool, "forks");
+	close_pool_at_rest(work.pool, "forks");
 }
 
 static void a_child_forks(void)
@@ -253,7 +253,7 @@ static void a_child_forks(void)
 	ok(tap_child_passed(child), "a child of a process that spills forks");
 	is_int(wrong_words(&tape, 0, 20 * SLAB_WORDS), 0, "the parent's tape is right");
 	reel_tape_close(&tape);
-	close_pool(work.pool, "a child's fork");
+	close_pool_at_rest(work.pool, "a child's fork");
 }
 
 /* ---- A fork while somebody waits ---- */
@@ -269,16 +269,6 @@ static void *let_go_later(void *held)
 	sleep_us(20000);
 	held_let_go(held);
 	return NULL;
-}
-
-static bool somebody_waits(struct reel_offload *offload)
-{
-	bool waits;
-
-	pthread_mutex_lock(&offload->lock);
-	waits = offload->waiting > 0;
-	pthread_mutex_unlock(&offload->lock);
-	return waits;
 }
 
 /* The fork waits for the transfers under way, and they are what the push waits for. */
@@ -302,7 +292,7 @@ static void a_fork_while_a_push_waits(void)
 	pthread_join(pusher, NULL);
 	is_int(wrong_words(&tape, 0, 40 * SLAB_WORDS), 0, "the push goes on, all comes back");
 	reel_tape_close(&tape);
-	close_pool(pool, "a fork while a push waits");
+	close_pool_at_rest(pool, "a fork while a push waits");
 }
 
 /* ---- Signals ---- */
@@ -340,7 +330,7 @@ static void signals_interrupt_everything(void)
 	}
 	is_int(reel_tape_error(&tape), 0, "a signal every 100 us is no error");
 	reel_tape_close(&tape);
-	close_pool(work.pool, "signals");
+	close_pool_at_rest(work.pool, "signals");
 	interrupt_every(0);
 	is_int(wrong, 0, "and makes no value wrong");
 	ok(alarms > 0, "there were %d", (int)alarms);

@@ -316,7 +316,7 @@ static void close_all(reel_pool *pool, struct late_store *late, const char *afte
 	reel_offload_settle(pool->offload);
 	is_int(late->used, 0, "the store is empty after %s", after);
 	ok(pool_is_whole(pool), "every slab is in one list after %s", after);
-	close_pool(pool, after);
+	close_pool_at_rest(pool, after);
 	is_int(late->wrongs, 0, "the store was given nothing wrong by %s", after);
 	free(late);
 }
@@ -423,7 +423,7 @@ static void notes_that_are_lost_stay_lost(void)
 	ok(strstr(reported.message, "the note of its push could not be read back"),
 	   "and told again of a pop whose note is lost: %s", reported.message);
 	reel_tape_close(&tape);
-	close_pool(pool, "lost notes");
+	close_pool_at_rest(pool, "lost notes");
 	reel_set_error_handler(note_error, NULL);
 }
 
@@ -458,7 +458,7 @@ static void a_push_that_finds_a_slab_lost_is_refused(void)
 	ok(strstr(reported.message, "could not be read back"), "and told: %s", reported.message);
 	ok(reel_pop(&tape, uint64_t) == UINT64_MAX, "pops give all ones");
 	reel_tape_close(&tape);
-	close_pool(pool, "a push on what is lost");
+	close_pool_at_rest(pool, "a push on what is lost");
 	reel_set_error_handler(note_error, NULL);
 }
 
@@ -619,8 +619,47 @@ static void the_last_descriptor_is_used(void)
 	is_int(wrong_words(&grows, 0, pushed), 0, "and so does the other one");
 	reel_tape_close(&rests);
 	reel_tape_close(&grows);
+	/* Not whole: most of its descriptors have never been there. */
+	ok(offload_is_at_rest(pool->offload), "nothing is left of them in the store");
 	close_pool(pool, "the last descriptor");
 	errors = 0;
+}
+
+/* The budget is all whole slabs, of which one could be cut up. */
+static void no_descriptor_is_left_for_first_slabs(void)
+{
+	enum { SLABS = 12 };
+	struct reel_slab *slab[SLABS];
+	size_t used;
+	reel_store *store;
+	reel_pool *pool;
+	reel_tape tape;
+
+	if (reel_store_memory_open(&store, UINT64_MAX))
+		abort();
+	pool = pool_of(PAGE, SLABS, store);
+	for (unsigned i = 0; i < SLABS; i++)
+		if (reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[i]))
+			abort();
+	for (unsigned i = 0; i < SLABS; i++)
+		reel_pool_give(pool, slab[i]);
+	reel_pool_flush(pool);
+	used = pool->table_used;
+	leave_descriptors(pool, 0);
+	record_reports();
+	tape = open_tape(pool, 0);
+	push_words(&tape, 0, INLINE_WORDS + 1);
+	is_int(reel_tape_error(&tape), -ENOMEM, "a tape without a first slab takes no more");
+	ok(strstr(reported.message, "no memory for a slab"), "and says so: %s", reported.message);
+	(void)reel_pop(&tape, uint64_t);
+	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "what is inside it comes back");
+	reel_tape_clear_error(&tape);
+	pool->table_used = used;
+	push_words(&tape, 0, INLINE_WORDS + 1);
+	is_int(wrong_words(&tape, 0, INLINE_WORDS + 1), 0, "with descriptors a slab is cut up");
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "a tape without a first slab");
+	reel_set_error_handler(note_error, NULL);
 }
 
 int main(void)
@@ -643,5 +682,6 @@ int main(void)
 	giants_and_locked_memory();
 	trimming_does_no_harm();
 	the_last_descriptor_is_used();
+	no_descriptor_is_left_for_first_slabs();
 	return tap_end();
 }

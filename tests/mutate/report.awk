@@ -5,6 +5,7 @@
 
 BEGIN {
 	FS = "\t"
+	columns = split("killed same explained survived untried orders", column, " ")
 	read_explanations()
 	read_current()
 }
@@ -43,54 +44,76 @@ function read_explanations(   row, n, words) {
 }
 
 END {
-	for (key in line)
+	for (key in line) {
+		split(key, f, FS)
+		files[f[1]] = 1
 		if (!(key in verdict)) {
-			split(key, f, FS)
-			untried++
-			orders += f[3] == "order"
+			count[f[1], "untried"]++
+			count[f[1], "orders"] += f[3] == "order"
 		}
+	}
 	for (key in verdict) {
 		split(key, f, FS)
 		what = verdict[key]
 		if (what ~ /^(survived|unreached)$/ &&
 		    ((f[1], f[2], f[5], f[6]) in explained || (f[1], f[2], f[3]) in explained))
 			what = "explained"
-		count[f[1], what]++
-		total[what]++
-		files[f[1]] = 1
+		count[f[1], what == "unreached" ? "survived" : what]++
 		if (what ~ /^(survived|unreached)$/)
 			printf "%s:%d %s: %s, %s\n- %s\n+ %s\n\n", f[1], line[key], f[2], f[3], what, f[5], f[6] | "cat"
 	}
 	close("cat")
-	sorted = "sort"
-	printf "%-30s %7s %7s %9s %9s %9s\n", "", "run", "killed", "same", "explained", "survived"
+	if (results)
+		read_earlier_rows()
+	printf "%-30s %7s %7s %9s %9s %9s\n", "", "killed", "same", "explained", "survived", "not tried"
 	for (file in files)
-		show(file, count[file, "killed"], count[file, "same"], count[file, "explained"],
-			count[file, "survived"] + count[file, "unreached"])
-	close(sorted)
-	sorted = "cat"
-	show("all", total["killed"], total["same"], total["explained"], total["survived"] + total["unreached"])
-	printf "not tried: %d, of them memory orders: %d\n", untried, orders
+		show(file)
+	close("sort")
+	printf "%-30s %7d %7d %9d %9d %9d\n", "all", total["killed"], total["same"], total["explained"],
+		total["survived"], total["untried"]
 	if (results)
 		write_results()
 }
 
 # Mutants that do not compile were not run.
-function show(name, killed, same, reasons, alive) {
-	printf "%-30s %7d %7d %9d %9d %9d\n", name, killed + same + reasons + alive, killed, same, reasons, alive | sorted
+function was_tried(file) {
+	return count[file, "killed"] + count[file, "same"] + count[file, "explained"] + count[file, "survived"]
 }
 
-function write_results(   file) {
-	printf "" > results
-	print "run", total["killed"] + total["same"] + total["explained"] + total["survived"] + total["unreached"] > results
-	print "not-tried", untried + 0 > results
-	print "orders-not-tried", orders + 0 > results
+function show(file,   i) {
+	for (i = 1; i <= columns; i++)
+		total[column[i]] += count[file, column[i]]
+	if (was_tried(file))
+		printf "%-30s %7d %7d %9d %9d %9d\n", file, count[file, "killed"], count[file, "same"],
+			count[file, "explained"], count[file, "survived"], count[file, "untried"] | "sort"
+}
+
+# Verdicts are lost with their directory: of a file's rows that stands which has tried more.
+function read_earlier_rows(   text, f, i) {
+	while ((getline text < results) > 0) {
+		if (split(text, f, " ") != columns + 1 || !(f[1] in files) ||
+		    f[6] + 0 >= count[f[1], "untried"] + 0)
+			continue
+		for (i = 1; i <= columns; i++)
+			count[f[1], column[i]] = f[i + 1]
+	}
+	close(results)
+}
+
+function write_results(   file, i, row) {
+	print "run", total["killed"] + total["same"] + total["explained"] + total["survived"] > results
+	print "not-tried", total["untried"] + 0 > results
+	print "orders-not-tried", total["orders"] + 0 > results
 	print "killed", total["killed"] + 0 > results
 	print "same-code", total["same"] + 0 > results
 	print "explained", total["explained"] + 0 > results
-	print "survived", total["survived"] + total["unreached"] > results
+	print "survived", total["survived"] + 0 > results
 	close(results)
-	for (file in files)
-		print file, count[file, "killed"] + 0, count[file, "same"] + 0, count[file, "explained"] + 0,
-			count[file, "survived"] + count[file, "unreached"] | ("sort >>" results)
+	for (file in files) {
+		row = file
+		for (i = 1; i <= columns; i++)
+			row = row " " count[file, column[i]] + 0
+		if (was_tried(file))
+			print row | ("sort >>" results)
+	}
 }
