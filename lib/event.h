@@ -63,19 +63,28 @@ static inline void reel_event_wait(struct reel_event *event)
 	reel_event_lower(event);
 }
 
+/* By the clock that nobody sets, where there is such a wait: glibc 2.30, not musl. */
+#if HAVE_SEM_CLOCKWAIT
+#define REEL_EVENT_CLOCK CLOCK_MONOTONIC
+#define REEL_EVENT_WAIT_UNTIL(event, end) sem_clockwait(&(event)->count, REEL_EVENT_CLOCK, (end))
+#else
+#define REEL_EVENT_CLOCK CLOCK_REALTIME
+#define REEL_EVENT_WAIT_UNTIL(event, end) sem_timedwait(&(event)->count, (end))
+#endif
+
 /* The same, for so long at most; false: nothing was signalled. */
 static inline bool reel_event_wait_for(struct reel_event *event, uint32_t milliseconds)
 {
 	struct timespec end;
 
-	clock_gettime(CLOCK_REALTIME, &end);
+	clock_gettime(REEL_EVENT_CLOCK, &end);
 	end.tv_sec += (time_t)(milliseconds / 1000);
 	end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
 	if (end.tv_nsec >= 1000000000) {
 		end.tv_sec++;
 		end.tv_nsec -= 1000000000;
 	}
-	while (sem_timedwait(&event->count, &end))
+	while (REEL_EVENT_WAIT_UNTIL(event, &end))
 		if (errno != EINTR)
 			return false;
 	reel_event_lower(event);

@@ -21,7 +21,7 @@ scheduler_ldflags = \
 	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock \
 	-Wl,--wrap=pthread_cond_wait,--wrap=pthread_cond_timedwait \
 	-Wl,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast \
-	-Wl,--wrap=sem_wait,--wrap=sem_timedwait,--wrap=sem_post \
+	-Wl,--wrap=sem_wait,--wrap=sem_timedwait,--wrap=sem_clockwait,--wrap=sem_post \
 	-Wl,--wrap=pthread_barrier_init,--wrap=pthread_barrier_destroy,--wrap=pthread_barrier_wait \
 	-Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sched_yield \
 	-Wl,--wrap=clock_gettime,--wrap=nanosleep

@@ -150,6 +150,17 @@ WRAPPED(int, sem_timedwait, sem_t *semaphore, const struct timespec *until)
 	return take(semaphore, ns_of(until));
 }
 
+#if HAVE_SEM_CLOCKWAIT
+/* There is one clock here. */
+WRAPPED(int, sem_clockwait, sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
+	if (!scheduler_self())
+		return __real_sem_clockwait(semaphore, clock, until);
+	scheduler_step("sem_clockwait", 0);
+	return take(semaphore, ns_of(until));
+}
+#endif
+
 WRAPPED(int, sem_post, sem_t *semaphore)
 {
 	int error;

@@ -29,6 +29,7 @@ check_PROGRAMS += \
 	%D%/t-pool \
 	%D%/t-magazine \
 	%D%/t-budget \
+	%D%/t-event \
 	%D%/t-residence \
 	%D%/t-prefetch \
 	%D%/t-offload \
