@@ -13,8 +13,13 @@
 void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array);
 void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array);
 
-/* Which kind of numbers they are is not compared. */
-#define KIND REEL_STRUCT
+/* Of the elements, for checked tapes. What C cannot name may be any type's. */
+static enum reel_kind kind_of(const CFI_cdesc_t *array)
+{
+	const reel_type *type = reel_fortran_type(array);
+
+	return type ? type->kind : REEL_STRUCT;
+}
 
 /* In place of a note for each piece, checked mode wants one for the whole. */
 static char *whole_copy(const reel_tape *tape, size_t bytes)
@@ -31,7 +36,7 @@ static bool push_pieces(reel_tape *tape, const struct section *section, size_t b
 	for (size_t done = 0; done < bytes && !reel_tape_error(tape); done += size) {
 		size = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
 		reel_fortran_gather(section, done, piece, size);
-		reel_push_array_at(tape, piece, size, 1, KIND, site);
+		reel_push_array_at(tape, piece, size, 1, REEL_STRUCT, site);
 	}
 	return !reel_tape_error(tape);
 }
@@ -46,7 +51,7 @@ static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, co
 	reel_fortran_section(array, &section);
 	if (whole) {
 		reel_fortran_gather(&section, 0, whole, n * size);
-		reel_push_array_at(tape, whole, n, size, KIND, site);
+		reel_push_array_at(tape, whole, n, size, kind_of(array), site);
 		free(whole);
 		return;
 	}
@@ -57,7 +62,7 @@ static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, co
 			return;
 		reel_tape_rewind(tape, before);
 	}
-	reel_push_array_at(tape, array->base_addr, n, size, KIND, site);
+	reel_push_array_at(tape, array->base_addr, n, size, kind_of(array), site);
 }
 
 static void pop_pieces(reel_tape *tape, const struct section *section, size_t bytes,
@@ -69,7 +74,7 @@ static void pop_pieces(reel_tape *tape, const struct section *section, size_t by
 		size_t size = bytes % PIECE_BYTES ? bytes % PIECE_BYTES : PIECE_BYTES;
 
 		bytes -= size;
-		reel_pop_array_at(tape, piece, size, 1, KIND, site);
+		reel_pop_array_at(tape, piece, size, 1, REEL_STRUCT, site);
 		reel_fortran_scatter(section, bytes, piece, size);
 	}
 }
@@ -85,7 +90,7 @@ static void pop_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, con
 		pop_pieces(tape, &section, n * size, site);
 		return;
 	}
-	reel_pop_array_at(tape, whole, n, size, KIND, site);
+	reel_pop_array_at(tape, whole, n, size, kind_of(array), site);
 	reel_fortran_scatter(&section, 0, whole, n * size);
 	free(whole);
 }
@@ -96,7 +101,7 @@ void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array)
 	size_t n = reel_fortran_elements(array);
 
 	if (reel_fortran_is_contiguous(array) || n == 0 || n == SIZE_MAX)
-		reel_push_array_at(tape, array->base_addr, n, array->elem_len, KIND, site);
+		reel_push_array_at(tape, array->base_addr, n, array->elem_len, kind_of(array), site);
 	else
 		push_section(tape, array, n, site);
 }
@@ -107,7 +112,7 @@ void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array)
 	size_t n = reel_fortran_elements(array);
 
 	if (reel_fortran_is_contiguous(array) || n == 0 || n == SIZE_MAX)
-		reel_pop_array_at(tape, array->base_addr, n, array->elem_len, KIND, site);
+		reel_pop_array_at(tape, array->base_addr, n, array->elem_len, kind_of(array), site);
 	else
 		pop_section(tape, array, n, site);
 }

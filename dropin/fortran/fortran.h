@@ -40,6 +40,9 @@ const char *reel_fortran_site(reel_tape *tape, const void *return_address);
 		 ? reel_fortran_site((tape), REEL_RETURN_ADDRESS)                                  \
 		 : "a Fortran call")
 
+/* values.c: of the elements, if it is one that a scalar may have; or NULL. */
+const reel_type *reel_fortran_type(const CFI_cdesc_t *array);
+
 /* section.c: SIZE_MAX for an array of an unknown size (assumed-size). */
 size_t reel_fortran_elements(const CFI_cdesc_t *array);
 /* Whether its elements lie together. One of an unknown size does. */

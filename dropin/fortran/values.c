@@ -120,22 +120,27 @@ static const CFI_type_t codes[] = {CFI_type_int32_t, CFI_type_int64_t, CFI_type_
 				   CFI_type_double, CFI_type_float_Complex,
 				   CFI_type_double_Complex};
 
+const reel_type *reel_fortran_type(const CFI_cdesc_t *array)
+{
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+		if (codes[i] == array->type)
+			return &types[i];
+	return NULL;
+}
+
 void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n);
 void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n)
 {
-	const size_t known = sizeof codes / sizeof *codes;
+	const reel_type *type = reel_fortran_type(span);
 	const char *site = FORTRAN_SITE(tape);
-	size_t type = 0;
 
 	/* What was refused has an error already. */
 	if (!span->base_addr)
 		return;
-	while (type < known && codes[type] != span->type)
-		type++;
-	if (type == known || count(n) > reel_fortran_elements(span))
+	if (!type || count(n) > reel_fortran_elements(span))
 		reel_tape_give_up(tape, -EINVAL,
-				  type == known ? "reel_commit: not a span of reel_reserve"
-						: "reel_commit: more elements than were reserved");
+				  type ? "reel_commit: more elements than were reserved"
+				       : "reel_commit: not a span of reel_reserve");
 	else
-		reel_commit_at(tape, count(n), types[type], site);
+		reel_commit_at(tape, count(n), *type, site);
 }

@@ -211,7 +211,8 @@ contains
   subroutine checked()
     type(reel_tape) :: tape
     real(real64), allocatable :: a(:, :), b(:, :)
-    real(real32) :: r4
+    real(real32) :: r4, r4s(20)
+    integer(int64) :: i8s(10)
     integer :: i
 
     calls = 0
@@ -235,6 +236,18 @@ contains
       'checked: it names both types: '//last_message)
     i = index(last_message, '+0x')
     call ok(i > 0 .and. index(last_message(i + 3:), '+0x') > 0, 'checked: and both places')
+    call reel_tape_close(tape)
+
+    call ok(reel_tape_open(tape, flags=REEL_CHECKED) == 0, 'another one')
+    call reel_push_array(tape, a(1, 1:10))
+    call reel_pop_array(tape, r4s)
+    call ok(reel_tape_error(tape) == -ebadmsg .and. index(last_message, '8 each') > 0, &
+      'checked: ten doubles are not twenty floats: '//last_message)
+    call reel_tape_close(tape)
+    call ok(reel_tape_open(tape, flags=REEL_CHECKED) == 0, 'another one')
+    call reel_push_array(tape, a(1, 1:10))
+    call reel_pop_array(tape, i8s)
+    call ok(reel_tape_error(tape) == -ebadmsg, 'checked: and not ten integers: '//last_message)
     call reel_tape_close(tape)
   end subroutine
 
