@@ -159,6 +159,9 @@ void stress_run(unsigned threads, void (*body)(struct stress_worker *worker, voi
 		pthread_join(thread[i], NULL);
 }
 
+/* Of a child, which the watch does not see: a machine with much to do is no hang. */
+#define LEAST_SECONDS 60
+
 void stress_fork(struct stress_worker *worker, void (*body)(void *context), void *context)
 {
 	pid_t child = fork();
@@ -166,7 +169,8 @@ void stress_fork(struct stress_worker *worker, void (*body)(void *context), void
 
 	if (child == 0) {
 		stress_in_child = true;
-		alarm(stress_options.patience);
+		alarm(stress_options.patience < LEAST_SECONDS ? LEAST_SECONDS
+							      : stress_options.patience);
 		body(context);
 		_exit(0);
 	}

@@ -151,14 +151,4 @@ static inline unsigned open_descriptors(void)
 	return count;
 }
 
-/* A child that hangs is ended by the signal, which is a failure. */
-static inline pid_t fork_with_timeout(void)
-{
-	pid_t child = fork();
-
-	if (child == 0)
-		alarm(seconds_until_a_child_hangs());
-	return child;
-}
-
 #endif

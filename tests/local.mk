@@ -359,7 +359,7 @@ test-programs: $(check_PROGRAMS)
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh
-TEST_TIMEOUT = 240
+TEST_TIMEOUT = 600
 
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 LOG_DRIVER_FLAGS = --merge
@@ -376,10 +376,13 @@ else
 SH_LOG_COMPILER = $(SHELL)
 endif
 
-# The library reads REEL_*: what the user has set is not for the tests. ThreadSanitizer cannot
-# see into an OpenMP runtime that was not built for it. More threads than cores must not spin.
+# The library reads REEL_*, OpenMP's runtimes OMP_* and theirs: what the user has set is not for the
+# tests. ThreadSanitizer cannot see into an OpenMP runtime that was not built for it. More threads
+# than cores must not spin.
 AM_TESTS_ENVIRONMENT = \
-	for name in $$(env | $(SED) -n 's/^\(REEL_[A-Z_]*\)=.*/\1/p'); do unset $$name; done; \
+	for name in $$(env | $(SED) -nE 's/^((REEL|OMP|GOMP|KMP)_[A-Z_]*)=.*/\1/p'); do \
+		unset $$name; \
+	done; \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
 	STATIC_LIBS='$(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)'; \

@@ -4,6 +4,8 @@
 #define TESTS_PROCESS_SUPPORT_H
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,18 +23,42 @@
 			_exit(CANNOT); \
 	} while (0)
 
-/* Other programs' OpenMP runtimes come and go in the shared memory. */
-static inline unsigned names_in(const char *directory)
+/* That begin so: other programs have theirs in the shared memory, and in TMPDIR. */
+static inline unsigned names_like(const char *directory, const char *beginning)
 {
 	DIR *names = opendir(directory);
 	struct dirent *name;
 	unsigned count = 0;
 
 	while (names && (name = readdir(names)))
-		count += strncmp(name->d_name, "__KMP", 5) != 0;
+		count += strncmp(name->d_name, beginning, strlen(beginning)) == 0;
 	if (names)
 		closedir(names);
 	return count;
+}
+
+static inline unsigned names_in(const char *directory)
+{
+	return names_like(directory, "");
+}
+
+/* Where a file has a name until it is unlinked, a kill in between leaves it. */
+static inline bool files_have_no_name(void)
+{
+#ifdef O_TMPFILE
+	int file = open(".", O_TMPFILE | O_RDWR, 0600);
+
+	close(file);
+	return file >= 0;
+#else
+	return false;
+#endif
+}
+
+/* What the library could leave there. */
+static inline unsigned names_shared(void)
+{
+	return names_like("/dev/shm", "reel-spill");
 }
 
 #endif

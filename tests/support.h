@@ -5,9 +5,11 @@
 
 #include <reel.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tap/tap.h"
 
@@ -30,9 +32,18 @@ static inline bool is_emulated(void)
 	return emulated && *emulated;
 }
 
-static inline unsigned seconds_until_a_child_hangs(void)
+/* A child that hangs is ended by the signal, which is a failure. */
+static inline pid_t fork_with_timeout(void)
 {
-	return is_emulated() ? 600 : 60;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		signal(SIGALRM, SIG_DFL);
+		alarm(is_emulated() ? 600 : 150);
+	}
+	return child;
 }
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -390,7 +390,7 @@ static void the_budget_holds_while_threads_race_for_it(void)
 	reel_pool_close(raced);
 }
 
-#define RAISES 100000
+#define RAISES 5000
 
 static _Atomic uint64_t raised[RAISES];
 static _Atomic unsigned raisers;
@@ -398,9 +398,7 @@ static _Atomic unsigned raisers;
 /* Two at a time raise the same figure, to 1 and to 2. */
 static void *raise_each(void *number)
 {
-	unsigned raises = is_brief() ? RAISES / 20 : RAISES;
-
-	for (unsigned i = 0; i < raises; i++) {
+	for (unsigned i = 0; i < RAISES; i++) {
 		raisers++;
 		for (unsigned spins = 1; raisers < 2 * (i + 1); spins++)
 			if (spins % 1000 == 0)

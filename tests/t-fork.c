@@ -7,16 +7,6 @@
 
 static reel_pool *pool;
 
-/* A child that hangs is ended by the signal, which is a failure. */
-static pid_t fork_with_timeout(void)
-{
-	pid_t child = fork();
-
-	if (child == 0)
-		alarm(seconds_until_a_child_hangs());
-	return child;
-}
-
 /* Whether a new tape takes and returns values, on old slabs and on new ones. */
 static bool a_new_tape_works(void)
 {

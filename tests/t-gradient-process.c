@@ -36,12 +36,9 @@ static struct gradient expected;
 /* Threads of OpenMP do not survive a fork: only children run the program. */
 static pid_t start(void (*body)(void))
 {
-	pid_t child;
+	pid_t child = fork_with_timeout();
 
-	fflush(stdout);
-	child = fork();
 	if (child == 0) {
-		alarm(seconds_until_a_child_hangs());
 		body();
 		_exit(WRONG);
 	}
@@ -161,7 +158,7 @@ static unsigned number_in(const char *variable, unsigned otherwise)
 static void processes_are_killed(void)
 {
 	unsigned wanted = number_in("GRADIENT_KILLS", is_brief() ? 5 : 15);
-	unsigned shared = names_in("/dev/shm"), first = number_in("GRADIENT_SEED", 0);
+	unsigned shared = names_shared(), first = number_in("GRADIENT_SEED", 0);
 	int64_t most_ns;
 
 	tap_case("processes that are killed");
@@ -171,8 +168,11 @@ static void processes_are_killed(void)
 		kill_one(first + i, most_ns);
 	is_int(kills.killed, wanted, "so many");
 	is_int(kills.wrong, 0, "those that go on, and those beside them, have the right gradient");
-	is_int(kills.left, 0, "nothing but restart files is left, and those are used up");
-	is_int(names_in("/dev/shm"), shared, "nor is shared memory");
+	if (files_have_no_name())
+		is_int(kills.left, 0, "nothing but restart files is left, and those are used up");
+	else
+		tap_skip(1, "a file has a name here until it is unlinked");
+	is_int(names_shared(), shared, "nor is shared memory");
 	tap_note("kills %u resumed %u torn %u", kills.killed, kills.resumed, kills.torn);
 	rmdir("beside");
 }

@@ -132,15 +132,11 @@ static void test_two_threads_spill(void)
 
 static pid_t start_process(void)
 {
-	pid_t process;
+	pid_t process = fork_with_timeout();
 	bool spilled;
 
-	fflush(stdout);
-	process = fork();
-	if (process == 0) {
-		alarm(120);
+	if (process == 0)
 		_exit(spill_and_reverse(2, &spilled) || !spilled);
-	}
 	return process;
 }
 

@@ -241,9 +241,8 @@ static void in_a_child(const char *what, void (*body)(void))
 	int status;
 
 	tap_case(what);
-	child = fork();
+	child = fork_with_timeout();
 	if (child == 0) {
-		alarm(seconds_until_a_child_hangs());
 		body();
 		tap_child_end();
 	}

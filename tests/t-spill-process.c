@@ -51,16 +51,6 @@ static reel_store *file_here(void)
 	return store;
 }
 
-/* A child that hangs is ended by the signal, which is a failure. */
-static pid_t fork_with_timeout(void)
-{
-	pid_t child = fork();
-
-	if (child == 0)
-		alarm(seconds_until_a_child_hangs());
-	return child;
-}
-
 static void sleep_us(unsigned us)
 {
 	nanosleep(&(struct timespec){.tv_nsec = (long)us * 1000}, NULL);
@@ -82,7 +72,7 @@ static void spill_for_ever(void)
 
 static void a_process_is_killed(void)
 {
-	unsigned names = names_in("."), shared = names_in("/dev/shm"), killed = 0, left = 0;
+	unsigned names = names_in("."), shared = names_shared(), killed = 0, left = 0;
 	const unsigned times = TIMES(50);
 
 	for (unsigned i = 0; i < times; i++) {
@@ -98,8 +88,11 @@ static void a_process_is_killed(void)
 		left += names_in(".") != names;
 	}
 	is_int(killed, times, "a process was killed while it spilled, each time");
-	is_int(left, 0, "and left no file");
-	is_int(names_in("/dev/shm"), shared, "and no shared memory");
+	if (files_have_no_name())
+		is_int(left, 0, "and left no file");
+	else
+		tap_skip(1, "a file has a name here until it is unlinked");
+	is_int(names_shared(), shared, "and no shared memory");
 }
 
 static void a_process_exits(void)

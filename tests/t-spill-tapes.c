@@ -544,10 +544,9 @@ static void push_a_giant_in_locked_memory(void)
 /* Where no memory is given back to the system, none can be had for a giant. */
 static void giants_and_locked_memory(void)
 {
-	pid_t child = fork();
+	pid_t child = fork_with_timeout();
 
 	if (child == 0) {
-		alarm(seconds_until_a_child_hangs());
 		if (!mlockall(MCL_CURRENT | MCL_FUTURE))
 			push_a_giant_in_locked_memory();
 		tap_child_end();

@@ -100,7 +100,7 @@ static void slabs_are_asked_for_in_advance(void)
 	tap_case("a tape that is popped");
 	push_words(&tape, 0, top);
 	is_int(wrong_words(&tape, low, top), 0, "comes back");
-	reel_offload_settle(pool->offload);
+	settle(pool);
 	is_int(reel_slab_state_of(tape.slab->below), REEL_SLAB_CLEAN,
 	       "its next slab is there before it is popped");
 	is_int(wrong_words(&tape, 0, low), 0, "and so does the rest");
@@ -151,6 +151,7 @@ static void rewinds_over_stored_slabs(void)
 	ok(late->gets - gets <= 1, "reads nothing that it drops");
 	is_int(wrong_words(&tape, 5 * SLAB_WORDS, 10 * SLAB_WORDS), 0, "what was below comes back");
 	push_words(&tape, 0, 50 * SLAB_WORDS);
+	settle(pool);
 	gets = late->gets;
 	reel_tape_close(&tape);
 	is_int(late->gets, gets, "closing reads nothing");
