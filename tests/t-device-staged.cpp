@@ -153,6 +153,76 @@ void handed_over()
 	is_int(faults, 0, "without a fault");
 }
 
+/* Down into the lowest block, which is put once more. */
+void lowest_again_kernel(reel_device_arena arena, wrongs *wrong)
+{
+	__shared__ reel_device_stage<5> stages[2];
+	reel_staged_tape<5> tape;
+	unsigned height = 6;
+
+	tape.open(arena, &stages[threadIdx.x / 32]);
+	for (unsigned n = 0; n < height; n++)
+		tape.push(number(n));
+	for (; height > 3; height--)
+		wrong->add(tape.pop<uint64_t>() != number(height - 1));
+	for (; height < 18; height++)
+		tape.push(number(height + 100));
+	for (; height > 3; height--)
+		wrong->add(tape.pop<uint64_t>() != number(height + 99));
+	for (; height > 0; height--)
+		wrong->add(tape.pop<uint64_t>() != number(height - 1));
+	tape.close();
+}
+
+void lowest_again()
+{
+	wrongs wrong;
+
+	for (unsigned seed = 0; seed < 16 * orders(); seed++) {
+		host_arena arena(8, 2);
+
+		emulator::launch(1, 64, [&] { lowest_again_kernel(arena.device(), &wrong); },
+				 order(seed));
+		wrong.add(arena.header->faults != 0);
+	}
+	is_int(wrong.n, 0, "emulated: the lowest block goes out twice, in order");
+}
+
+void add_kernel(reel_device_arena arena, unsigned height, unsigned rows)
+{
+	__shared__ reel_device_stage<5> stages[1];
+	reel_staged_tape<5> tape;
+
+	if (height == 0)
+		tape.open(arena, stages);
+	else
+		tape.resume(arena, stages);
+	for (unsigned n = height; n < height + rows; n++)
+		tape.push(number(n));
+	tape.save();
+}
+
+/* A launch that is undone may change no row that an earlier one has saved. */
+void what_was_saved_stays()
+{
+	enum { KEPT = 11, LANES = 32, SLAB_ROWS = 16 };
+	unsigned changed = 0;
+
+	for (unsigned seed = 0; seed < 16 * orders(); seed++) {
+		host_arena arena(1, 1);
+		uint64_t *rows, before[(KEPT + 1) * LANES];
+
+		emulator::launch(1, LANES, [&] { add_kernel(arena.device(), 0, KEPT); }, order(seed));
+		rows = reinterpret_cast<uint64_t *>(arena.memory) +
+		       arena.header->first_slab * SLAB_ROWS * LANES;
+		memcpy(before, rows, sizeof before);
+		emulator::launch(1, LANES, [&] { add_kernel(arena.device(), KEPT, seed % 3 ? 14 : 40); },
+				 order(seed + 1000));
+		changed += memcmp(before + LANES, rows + LANES, sizeof before - LANES * 8) != 0;
+	}
+	is_int(changed, 0, "emulated: what was saved stays, though memory runs out above it");
+}
+
 void deep_kernel(reel_device_arena arena, unsigned rows, unsigned *zeros, wrongs *wrong)
 {
 	__shared__ reel_device_stage<5> stages[2];
@@ -179,13 +249,17 @@ void exhausted()
 	unsigned zeros = 0, differences = 0;
 
 	/* 103 rows: 20 blocks of 5 have left shared memory, three in each slab of 15 rows. */
-	for (unsigned slabs : {1u, 3u, 13u}) {
-		host_arena arena(slabs, 2);
+	for (unsigned seed = 0; seed < 4 * orders(); seed++) {
+		for (unsigned slabs : {1u, 3u, 13u}) {
+			host_arena arena(slabs, 2);
 
-		emulator::launch(1, 64, [&] { deep_kernel(arena.device(), 103, &zeros, &wrong); },
-				 order(slabs));
-		differences += arena.needed() != 14;
-		differences += arena.header->faults != REEL_DEVICE_EXHAUSTED;
+			emulator::launch(
+				1, 64,
+				[&] { deep_kernel(arena.device(), 103, &zeros, &wrong); },
+				order(3 * seed + slabs));
+			differences += arena.needed() != 14;
+			differences += arena.header->faults != REEL_DEVICE_EXHAUSTED;
+		}
 	}
 	is_int(differences, 0, "emulated: what is needed is exact when memory runs out");
 	is_int(wrong.n, 0, "and pops give what was pushed or zero");
@@ -194,6 +268,39 @@ void exhausted()
 	host_arena enough(14, 2);
 	emulator::launch(1, 64, [&] { deep_kernel(enough.device(), 103, &zeros, &wrong); });
 	is_int(zeros + wrong.n + enough.header->faults, 0, "with as much memory all comes back");
+}
+
+/* A tape after the other, and between them the stage is the program's. */
+void in_turn_kernel(reel_device_arena arena, wrongs *wrong)
+{
+	__shared__ reel_device_stage<5> stages[2];
+	reel_device_stage<5> *stage = &stages[threadIdx.x / 32];
+	reel_staged_tape<5> tape;
+
+	for (unsigned turn = 1; turn < 4; turn++) {
+		tape.open(arena, stage);
+		for (unsigned n = 0; n < 12 * turn; n++)
+			tape.push(number(turn + n));
+		for (unsigned n = 12 * turn; n-- > 0;)
+			wrong->add(tape.pop<uint64_t>() != number(turn + n));
+		tape.close();
+		if (threadIdx.x % 32 == 0)
+			memset(stage, (int)turn, sizeof *stage);
+		__syncwarp(~0u);
+	}
+}
+
+void in_turn()
+{
+	wrongs wrong;
+
+	for (unsigned seed = 0; seed < orders(); seed++) {
+		host_arena arena(40, 2);
+
+		emulator::launch(1, 64, [&] { in_turn_kernel(arena.device(), &wrong); }, order(seed));
+		wrong.add(arena.header->faults != 0);
+	}
+	is_int(wrong.n, 0, "emulated: tapes have a stage in turn");
 }
 
 void misused_kernel(reel_device_arena arena, bool apart, wrongs *wrong)
@@ -239,7 +346,10 @@ int main()
 	random_steps(8, kernel_of_8);
 	random_steps(16, kernel_of_16);
 	handed_over();
+	lowest_again();
+	what_was_saved_stays();
 	exhausted();
+	in_turn();
 	misused();
 	return tap_end();
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <sched.h>
+#include <set>
 #include <sys/mman.h>
 #include <thread>
 #include <ucontext.h>
@@ -84,6 +85,7 @@ struct block {
 	std::vector<lane> lanes;
 	std::vector<char> shared;
 	std::vector<copy> copies;
+	std::set<uint64_t *> barriers; /* of copies, that are open */
 	/* As threads. */
 	std::mutex mutex;
 	std::condition_variable changed;
@@ -612,9 +614,19 @@ uint32_t active(const void *site)
 	return self.found;
 }
 
+/* To the machine a barrier that is there already is no place for another one. */
 void bulk_open(uint64_t *barrier)
 {
+	if (!current->block->barriers.insert(barrier).second)
+		stop("a barrier is opened where there is one");
 	*barrier = 0;
+}
+
+void bulk_close(uint64_t *barrier)
+{
+	if (current->block->barriers.erase(barrier) == 0)
+		stop("a barrier is closed that is not open");
+	memset(barrier, 0xa5, sizeof *barrier);
 }
 
 void bulk_put(void *target, const void *source, size_t bytes)

@@ -89,6 +89,7 @@ void yield();
  * barrier's phase of this parity is over. A block must not end before its copies.
  */
 void bulk_open(uint64_t *barrier);
+void bulk_close(uint64_t *barrier);
 void bulk_put(void *target, const void *source, size_t bytes);
 void bulk_wait_until_read(unsigned rest);
 void bulk_wait_until_written();

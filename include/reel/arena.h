@@ -110,7 +110,7 @@ enum {
 	REEL_DEVICE_WARPS = 8,
 	/* A tape was resumed that was not saved, in blocks of another size, or as another kind. */
 	REEL_DEVICE_RESUME = 16,
-	/* Lanes of a staged tape did not push or pop together. */
+	/* Lanes of a staged tape did not push or pop together: seen if they did not hang. */
 	REEL_DEVICE_APART = 32,
 	/* A tape came to a slab that is in the store. */
 	REEL_DEVICE_DRAINED = 64

@@ -17,9 +17,10 @@
  * words of 8: no row of a slab is left out then. A stage takes 2 x Rows x 32 words.
  *
  * Together: all lanes of a warp (of those the block has) make the same pushes and pops, in the
- * same branch. Lanes that are found apart where a block ends are a fault, REEL_DEVICE_APART; use
- * reel_device_tape for them. close() or save() ends the tape, by all lanes, before the kernel does:
- * shared memory must stay until the copies have ended.
+ * same branch; reel_device_tape is for all others. Lanes that are found apart where a block ends are
+ * a fault, REEL_DEVICE_APART: always under the emulator; on a device such lanes may as well wait for
+ * each other for good. close() or save() ends the tape, by all lanes, before the kernel does: shared
+ * memory must stay until the copies have ended. After it the stage may be used for anything.
  *
  * Otherwise as reel_device_tape: types, order, faults, exact need. No bits, no places. A sweep that
  * goes to and fro across the end of a block copies a block each time.
@@ -45,6 +46,11 @@ REEL_DEVICE void reel_bulk_open(uint64_t *barrier)
 	emulator::bulk_open(barrier);
 }
 
+REEL_DEVICE void reel_bulk_close(uint64_t *barrier)
+{
+	emulator::bulk_close(barrier);
+}
+
 REEL_DEVICE void reel_bulk_fence()
 {
 }
@@ -54,9 +60,9 @@ REEL_DEVICE void reel_bulk_put(void *target, const void *source, uint32_t bytes)
 	emulator::bulk_put(target, source, bytes);
 }
 
-REEL_DEVICE void reel_bulk_wait_until_read()
+template <unsigned Rest> REEL_DEVICE void reel_bulk_wait_until_read()
 {
-	emulator::bulk_wait_until_read(1);
+	emulator::bulk_wait_until_read(Rest);
 }
 
 REEL_DEVICE void reel_bulk_wait_until_written()
@@ -91,6 +97,15 @@ REEL_DEVICE void reel_bulk_open(uint64_t *barrier)
 		     : "memory");
 }
 
+/* What a barrier is in may be used for something else, or for another barrier, only after this. */
+REEL_DEVICE void reel_bulk_close(uint64_t *barrier)
+{
+	asm volatile("mbarrier.inval.shared::cta.b64 [%0];"
+		     :
+		     : "r"(reel_bulk_shared(barrier))
+		     : "memory");
+}
+
 /* Between this thread's loads and stores and the copies that it, or who it syncs with, starts. */
 REEL_DEVICE void reel_bulk_fence()
 {
@@ -108,10 +123,10 @@ REEL_DEVICE void reel_bulk_put(void *target, const void *source, uint32_t bytes)
 		     : "memory");
 }
 
-/* All groups of this thread but the newest. */
-REEL_DEVICE void reel_bulk_wait_until_read()
+/* All groups of this thread but the newest, so many of them. */
+template <unsigned Rest> REEL_DEVICE void reel_bulk_wait_until_read()
 {
-	asm volatile("cp.async.bulk.wait_group.read 1;" : : : "memory");
+	asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(Rest) : "memory");
 }
 
 REEL_DEVICE void reel_bulk_wait_until_written()
@@ -174,6 +189,16 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 		__syncwarp(lanes);
 	}
 
+	/* All copies have come to their end. */
+	REEL_DEVICE void close() const
+	{
+		if (leads()) {
+			reel_bulk_close(&stage->arrived[0]);
+			reel_bulk_close(&stage->arrived[1]);
+		}
+		__syncwarp(lanes);
+	}
+
 	/* Stream block b out. It may be read meanwhile. */
 	REEL_DEVICE void put(unsigned b, unsigned char *target) const
 	{
@@ -184,11 +209,11 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 			reel_bulk_put(target, stage->rows[b], bytes);
 	}
 
-	/* Before a block is written: of the copies out, all but the newest have read theirs. */
-	REEL_DEVICE void wait_until_read() const
+	/* Before a block is written: the copies out have read theirs, but for the newest `Rest`. */
+	template <unsigned Rest> REEL_DEVICE void wait_until_read() const
 	{
 		if (leads())
-			reel_bulk_wait_until_read();
+			reel_bulk_wait_until_read<Rest>();
 		__syncwarp(lanes);
 	}
 
@@ -224,6 +249,10 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 		parity = 0;
 	}
 
+	REEL_DEVICE void close() const
+	{
+	}
+
 	REEL_DEVICE void put(unsigned b, unsigned char *target) const
 	{
 		for (unsigned row = 0; row < Rows; row++)
@@ -231,7 +260,7 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 				stage->rows[b][row][reel_device_lane()];
 	}
 
-	REEL_DEVICE void wait_until_read() const
+	template <unsigned> REEL_DEVICE void wait_until_read() const
 	{
 	}
 
@@ -419,6 +448,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 			mover.wait_until_here(front ^ 1);
 		on_its_way = false;
 		mover.wait_until_written();
+		mover.close();
 	}
 
 	template <class... T> REEL_DEVICE void push(const T &...x)
@@ -527,15 +557,22 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 	/* The front block is full: out with it, and go on in the other. */
 	REEL_DEVICE void up()
 	{
+		bool is_refused;
+
 		note_if_apart();
 		placed = reel_staged_above(base, placed, Rows, Word);
-		if (!(placed & REEL_DEVICE_ADRIFT))
+		is_refused = placed & REEL_DEVICE_ADRIFT;
+		if (!is_refused)
 			mover.put(front, address(placed));
 		front ^= 1;
 		if (on_its_way)
 			mover.wait_until_here(front);
 		on_its_way = false;
-		mover.wait_until_read();
+		/* The newest copy is of the other block, unless there was none. */
+		if (is_refused)
+			mover.template wait_until_read<0>();
+		else
+			mover.template wait_until_read<1>();
 		count = 0;
 	}
 
@@ -559,16 +596,21 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		return true;
 	}
 
-	/* Start to bring the block at `placed` into buffer b; refused, or away, it is zero. */
+	/*
+	 * Start to bring the block at `placed` into buffer b; refused, or away, it is zero. In any case
+	 * what was put is in the arena afterwards: the block in front may be put there again, and
+	 * nothing else orders two copies to one place.
+	 */
 	REEL_DEVICE void bring(unsigned b)
 	{
 		if (!(placed & REEL_DEVICE_ADRIFT)) {
 			mover.get(b, address(placed));
 			on_its_way = true;
-		} else if (placed > REEL_DEVICE_ADRIFT) {
-			mover.wait_until_written();
-			mover.clear(b);
+			return;
 		}
+		mover.wait_until_written();
+		if (placed > REEL_DEVICE_ADRIFT)
+			mover.clear(b);
 	}
 };
 
