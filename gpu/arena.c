@@ -73,6 +73,7 @@ static int empty_it(struct reel_arena *arena, reel_cu_stream stream)
 static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 {
 	struct reel_arena before = *arena;
+	char words[REEL_DRIVER_WORDS];
 	int error;
 
 	if (!arena_lay_out(&arena->empty, bytes, arena->slab_bytes, before.empty.word_bytes,
@@ -97,8 +98,10 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 		&arena->base, (size_t)(reel_arena_settled(arena) + arena_tables(&arena->empty)));
 	if (error)
 		error = reel_arena_fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
-					"the GPU gives no %llu bytes for an arena",
-					(unsigned long long)bytes);
+					"the GPU gives no %llu bytes for an arena: %s",
+					(unsigned long long)bytes,
+					reel_driver_explain(arena->driver, error,
+							    words));
 	else
 		error = reel_arena_wait(arena, empty_it(arena, arena->stream));
 	if (error) {

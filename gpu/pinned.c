@@ -111,6 +111,7 @@ static void unpin(const struct reel_gpu_context *context, void *memory)
 static int note_result(struct reel_pinned *pinned, reel_cu_result result)
 {
 	pinned->refused++;
+	reel_driver_explain(pinned->context->driver, result, pinned->problem);
 	if (result == REEL_CU_HOST_MEMORY_ALREADY_REGISTERED)
 		return -EBUSY;
 	pinned->full = true;
@@ -169,13 +170,15 @@ void reel_pinned_remove(struct reel_pinned *pinned, void *memory)
 		unpin(pinned->context, memory);
 }
 
-size_t reel_pinned_bytes(struct reel_pinned *pinned, uint64_t *refused)
+size_t reel_pinned_bytes(struct reel_pinned *pinned, uint64_t *refused,
+			 char problem[REEL_DRIVER_WORDS])
 {
 	size_t bytes;
 
 	pthread_mutex_lock(&pinned->lock);
 	bytes = pinned->bytes;
 	*refused = pinned->refused;
+	memcpy(problem, pinned->problem, sizeof pinned->problem);
 	pthread_mutex_unlock(&pinned->lock);
 	return bytes;
 }

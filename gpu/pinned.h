@@ -22,6 +22,7 @@ struct reel_pinned {
 	size_t bytes;
 	uint64_t refused;
 	bool full; /* the system pins no more until some is released */
+	char problem[REEL_DRIVER_WORDS]; /* why something was refused last, or "" */
 };
 
 void reel_pinned_open(struct reel_pinned *pinned, struct reel_gpu_context *context);
@@ -34,7 +35,8 @@ int reel_pinned_add(struct reel_pinned *pinned, void *memory, size_t bytes);
 void reel_pinned_remove(struct reel_pinned *pinned, void *memory);
 
 bool reel_pinned_has(struct reel_pinned *pinned, const void *memory, size_t bytes);
-/* How much; and how often more was refused. */
-size_t reel_pinned_bytes(struct reel_pinned *pinned, uint64_t *refused);
+/* How much; how often more was refused, and why that was last. */
+size_t reel_pinned_bytes(struct reel_pinned *pinned, uint64_t *refused,
+			 char problem[REEL_DRIVER_WORDS]);
 
 #endif

@@ -429,11 +429,14 @@ void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats)
 {
 	struct reel_gpu_store *gpu = gpu_of(store);
 	size_t frames = 2 * gpu->depth * gpu->slot_bytes;
+	char problem[REEL_DRIVER_WORDS];
 	uint64_t refused;
-	size_t adopted = reel_pinned_bytes(&gpu->pinned, &refused);
+	size_t adopted = reel_pinned_bytes(&gpu->pinned, &refused, problem);
 
 	pthread_mutex_lock(&gpu->lock);
 	*stats = gpu->stats;
+	if (!*stats->problem)
+		memcpy(stats->problem, problem, sizeof problem);
 	stats->used_bytes = (uint64_t)(gpu->slots - gpu->free_slots) * gpu->slot_bytes;
 	pthread_mutex_unlock(&gpu->lock);
 	stats->total_bytes = (uint64_t)gpu->slots * gpu->slot_bytes;

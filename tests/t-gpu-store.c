@@ -217,6 +217,8 @@ static void what_cannot_be_pinned_is_copied(void)
 	data = suite_allocate(4 * SLOT);
 	is_int(reel_store_adopt(store, data, 4 * SLOT), -ENOMEM, "fake device: four do not");
 	is_int(stats_of(store).refused_adoptions, 1, "which is counted");
+	ok(strstr(stats_of(store).problem, "CUDA_ERROR_OUT_OF_MEMORY"), "with the reason: %s",
+	   stats_of(store).problem);
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: they travel");
 	is_int(stats_of(store).copied_bytes, 2 * SLOT, "as copies");
 	reel_store_close(store);
