@@ -1,18 +1,48 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# On a machine with a GPU: build, check and measure what is for one, within ten minutes. Needs nvcc
-# and a C compiler, no more; the store and the tsunami are built by make and configure, which a release
-# has (make dist), and are left out where they are not.
-# Usage: gpu/try.sh [--quick] [DIRECTORY]. Builds below DIRECTORY (build/gpu), writes bench/RESULTS-gpu.md.
-# The last line says how many checks passed and failed.
+usage='Usage: gpu/try.sh [OPTION]... [DIRECTORY]
+
+On a machine with a GPU: build, check and measure what is for one, within ten minutes. Needs nvcc and a
+C compiler; the store and the tsunami are built by configure and make, which a release has (make dist).
+Builds below DIRECTORY (build/gpu). What was seen is in bench/RESULTS-gpu.md after each part; and in
+$OUT, if that names a directory, beside all that the programs said. The last line says how many checks
+passed and failed.
+
+  --build            build alone, on a machine with nvcc and no GPU: asks for --architecture
+  --run              run what --build has made, there or elsewhere
+  --architecture N   the compute capability without its point, as 90: that of the GPU
+  --seconds N        be done by then, and leave out what does not fit (540)
+  --quick            measure with a tenth of the memory
+  --help             this text'
+
+refuse() {
+	echo "try.sh: $1; see gpu/try.sh --help" >&2
+	exit 2
+}
+
 set -u
-cd "$(dirname "$0")/.." || exit
-source=$PWD
-quick=
-[ "${1-}" = --quick ] && quick=--quick && shift
-directory=${1:-build/gpu}
-mkdir -p "$directory" && directory=$(cd "$directory" && pwd) || exit
-results=bench/RESULTS-gpu.md
+source=$(cd "$(dirname "$0")/.." && pwd) || exit
+builds=yes runs=yes architecture= seconds=540 quick= directory=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--build) runs= ;;
+	--run) builds= ;;
+	--quick) quick=--quick ;;
+	--architecture | --seconds)
+		[ $# -gt 1 ] || refuse "$1 takes a number"
+		[[ $2 =~ ^[1-9][0-9]*$ ]] || refuse "$1: $2 is not a number"
+		[ "$1" = --seconds ] && seconds=$2 || architecture=$2
+		shift
+		;;
+	--help) echo "$usage" && exit ;;
+	-*) refuse "$1: no such option" ;;
+	*) directory=$1 ;;
+	esac
+	shift
+done
+directory=${directory:-$source/build/gpu}
+mkdir -p "$directory" && directory=$(cd "$directory" && pwd) && cd "$source" || exit
+store=$directory/store
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 cc=${CC:-cc}
 passed=0 failed=0 skipped=0
@@ -33,162 +63,266 @@ skip() {
 	printf '  skipped: %s\n' "$1"
 }
 
-# attempt WHAT COMMAND...: its output is in the log, of which the end is shown if it fails.
-attempt() {
-	local what=$1 status
+# within SECONDS COMMAND...: no longer than that, nor than there is time. 124 or 137: it took longer.
+within() {
+	local most=$1 left=$((seconds - SECONDS))
 	shift
-	"$@" >"$directory/log" 2>&1
-	status=$?
-	verdict $status "$what"
-	[ $status -eq 0 ] || tail -n 25 "$directory/log"
-	return $status
+	[ $left -gt 0 ] || return 124
+	timeout -k 5 $((most < left ? most : left)) "$@"
 }
 
-# count_points FILE WHAT: the points of a test program's output.
-count_points() {
-	local good bad
-	good=$(grep -c '^ok' "$1")
-	bad=$(grep -c '^not ok' "$1")
-	passed=$((passed + good)) failed=$((failed + bad))
-	printf '  %s: %d passed, %d failed\n' "$2" "$good" "$bad"
-	[ "$bad" -eq 0 ] || grep -A 3 '^not ok' "$1"
+took_too_long() {
+	[ "$1" -eq 124 ] || [ "$1" -eq 137 ]
 }
 
-command -v nvidia-smi >/dev/null && gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | sed q)
-[ -n "${gpu-}" ] || {
-	echo 'there is no GPU here (nvidia-smi names none)'
-	exit 77
-}
-"$nvcc" --version >/dev/null 2>&1 || {
-	echo 'there is no nvcc: set NVCC'
-	exit 77
-}
-driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | sed q)
-capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sed q | tr -d .)
-toolkit=$("$nvcc" --version | sed -n 's/.*release [^,]*, V//p')
-echo "$gpu, driver $driver, nvcc $toolkit, sm_$capability"
+# ---- Building: each program by itself, all at the same time ----
 
-# ---- The tape for kernels: built here by nvcc and cc alone ----
-
-echo 'tape: build'
-printf '#define HAVE_DLOPEN 1\n' >"$directory/config.h"
-build_host() {
+build_tape() {
 	local file
+	printf '#define HAVE_DLOPEN 1\n' >"$directory/config.h"
 	for file in arena arena-state tables drain traffic crates driver; do
 		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -c -o "$directory/$file.o" "gpu/$file.c" ||
 			return
 	done
 }
+
 build_program() {
-	timeout 200 "$nvcc" -std=c++14 -O3 -lineinfo "-gencode=arch=compute_$capability,code=sm_$capability" -Iinclude \
-		-o "$directory/$1" "$2" "$directory"/{arena,arena-state,tables,drain,traffic,crates,driver}.o -ldl
-}
-attempt 'the host side compiles' build_host &&
-	attempt 'the examples compile' build_program examples gpu/examples/examples.cu &&
-	attempt 'the benchmark compiles' build_program bench gpu/bench/bench.cu || {
-	echo "$passed passed, $failed failed, $skipped skipped"
-	exit 1
+	within 300 "$nvcc" -std=c++14 -O3 -lineinfo $gencode -Iinclude -o "$directory/$1" "$2" \
+		"$directory"/{arena,arena-state,tables,drain,traffic,crates,driver}.o -ldl
 }
 
-echo 'tape: check'
-timeout 120 "$directory/examples" >"$directory/examples.out" 2>&1
-count_points "$directory/examples.out" "the examples, on $gpu"
-grep -q '^1\.\.' "$directory/examples.out"
-verdict $? 'the examples came to their end'
-
-sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
-sanitized=
-for tool in memcheck racecheck; do
-	if [ -z "$sanitizer" ]; then
-		skip "compute-sanitizer $tool is not installed"
-		sanitized="$sanitized $tool not run;"
-		continue
-	fi
-	timeout 150 "$sanitizer" --tool "$tool" --error-exitcode 9 "$directory/examples" >"$directory/$tool.out" 2>&1
-	status=$?
-	if grep -q 'Device not supported' "$directory/$tool.out"; then
-		skip "compute-sanitizer $tool does not work on this machine"
-		sanitized="$sanitized $tool does not work on this machine;"
-	elif [ $status -eq 124 ]; then
-		skip "compute-sanitizer $tool took longer than 150 s"
-		sanitized="$sanitized $tool stopped after 150 s;"
-	else
-		verdict $status "compute-sanitizer $tool"
-		[ $status -eq 0 ] && sanitized="$sanitized $tool clean;" || sanitized="$sanitized $tool complains;"
-		[ $status -eq 0 ] || grep '^=========' "$directory/$tool.out" | sed 25q
-	fi
-done
-
-echo 'tape: measure'
-timeout 200 "$directory/bench" $quick >"$directory/bench.out" 2>"$directory/bench.err"
-measured=$?
-verdict $measured 'the benchmark'
-[ $measured -eq 0 ] || cat "$directory/bench.err"
-cat "$directory/bench.out"
-
-# ---- The store, and the tsunami ----
-
+# With few libraries, and those static: it may run on another machine.
 build_store() {
-	mkdir -p "$directory/store" && cd "$directory/store" &&
-		"$source/configure" -q CC="$cc" NVCC="$nvcc" CFLAGS='-O3 -march=native' --with-pool=c11 \
-			--with-tsunami=no &&
-		timeout 200 make -j"$(nproc)" tests/t-gpu-device bench/reel-bench
+	mkdir -p "$store" && cd "$store" &&
+		within 200 "$source/configure" -q CC="$cc" NVCC="$nvcc" CFLAGS=-O3 --disable-shared --with-pool=c11 \
+			--without-liburing --without-lz4 --without-hwloc --with-tsunami=no &&
+		within 300 make -j"$(nproc)" tests/t-gpu-device bench/reel-bench
 }
+
 build_tsunami() {
-	timeout 200 make -C "$directory/store" -j"$(nproc)" gpu/gpu-tsunami \
-		CUDA_GENCODE="-gencode=arch=compute_$capability,code=sm_$capability"
+	within 300 make -C "$store" gpu/gpu-tsunami CUDA_GENCODE="$gencode"
 }
-if [ ! -x configure ] || ! command -v make >/dev/null; then
-	skip "the store, and the tsunami: there is no configure, or no make: run this in a release"
-elif echo 'store' && attempt 'the store is built' eval '(build_store)'; then
-	(cd "$directory/store" && timeout 100 tests/t-gpu-device) >"$directory/store.out" 2>&1
-	count_points "$directory/store.out" "the store, on $gpu"
-	grep -q '^1\.\.' "$directory/store.out"
-	verdict $? "the store's checks came to their end"
-	(cd "$directory/store" && timeout 150 bench/reel-bench $quick --only '^gpu/') >"$directory/store.bench"
-	verdict $? "the store's benchmark"
-	cat "$directory/store.bench"
-	{
-		printf '\n## The store\n\n'
-		sed 's/^/\t/' "$directory/store.bench"
-	} >"$directory/store.md"
 
-	echo 'tsunami'
-	if ! make -s -C "$directory/store" -n gpu/gpu-tsunami >/dev/null 2>&1; then
-		skip 'the tsunami: configure found no nvcc that builds for all architectures'
-	elif attempt 'the tsunami is built' build_tsunami; then
-		timeout 150 "$directory/store/gpu/gpu-tsunami" >"$directory/tsunami.out" 2>&1
-		count_points "$directory/tsunami.out" "the tsunami's gradient, on $gpu"
-		grep -q '^1\.\.' "$directory/tsunami.out"
-		verdict $? "the tsunami's checks came to their end"
-		grep ' runs$' "$directory/tsunami.out"
-		{
-			printf "\n## The tsunami's gradient\n\n"
-			sed -n 's/^# \(.* runs\)$/\t\1/p' "$directory/tsunami.out"
-		} >"$directory/tsunami.md"
+# begin NAME COMMAND...: in the background, its output in NAME.log.
+begin() {
+	local name=$1
+	shift
+	"$@" >"$directory/$name.log" 2>&1 &
+	building[$name]=$!
+}
+
+# end NAME WHAT: wait for it.
+end() {
+	local status
+	wait "${building[$1]}"
+	status=$?
+	verdict $status "$2"
+	[ $status -eq 0 ] || tail -n 25 "$directory/$1.log"
+	return $status
+}
+
+build() {
+	local -A building
+	gencode="-gencode=arch=compute_$architecture,code=sm_$architecture"
+	rm -f "$directory"/{examples,bench} "$store"/{tests/t-gpu-device,bench/reel-bench,gpu/gpu-tsunami}
+	if [ ! -x configure ] || ! command -v make >/dev/null; then
+		skip 'the store, and the tsunami: there is no configure, or no make: run this in a release'
+	else
+		begin store build_store
 	fi
-fi
+	if ! "$nvcc" --version >/dev/null 2>&1; then
+		skip 'the tape: there is no nvcc: set NVCC'
+	elif build_tape >"$directory/tape.log" 2>&1; then
+		begin examples build_program examples gpu/examples/examples.cu
+		begin bench build_program bench gpu/bench/bench.cu
+		end examples 'the examples compile'
+		end bench 'the benchmark compiles'
+	else
+		verdict 1 "the host's side of the tape compiles"
+		tail -n 25 "$directory/tape.log"
+	fi
+	[ -n "${building[store]-}" ] && end store 'the store is built' || return
+	if make -s -C "$store" -n gpu/gpu-tsunami >"$directory/tsunami.log" 2>&1; then
+		begin tsunami build_tsunami
+		end tsunami 'the tsunami is built'
+	else
+		skip 'the tsunami: configure found no nvcc that builds for all architectures'
+	fi
+}
 
-{
-	cat <<END
+# ---- What was seen ----
+
+# seen NAME: a line for the results, of what the part came to.
+declare -A seen
+
+# part NAME TITLE: what the program said that is for the results.
+part() {
+	printf '\n## %s\n\n%s.\n' "$2" "${seen[$1]-Not run}"
+	[ ! -s "$directory/$1.md" ] || {
+		echo
+		cat "$directory/$1.md"
+	}
+}
+
+write_results() {
+	{
+		cat <<END
 # On a GPU
 
-$gpu, driver $driver, nvcc $toolkit, $(uname -sr), $("$cc" --version | sed q). Written by \`gpu/try.sh\`${quick:+ --quick}.
-
-Of the examples' points $(grep -c '^ok' "$directory/examples.out") ran and passed on this device, $(grep -c '^not ok' "$directory/examples.out") failed.
-compute-sanitizer:${sanitized%;}.
-
-## The tape in kernels
+$gpu, driver $driver, compute capability $capability, $(uname -sr). Written by \`gpu/try.sh\`${quick:+ --quick}.
 
 Medians of seven runs. A copy reads and writes; so do a push and its pop, and are counted so.
-
 END
+		part examples 'The checks, and the examples'
+		part bench 'The tape in kernels'
+		part store 'The store'
+		part store-bench "The store's speed"
+		part tsunami "The tsunami's gradient"
+		part memcheck 'compute-sanitizer memcheck'
+		part racecheck 'compute-sanitizer racecheck'
+	} >"$directory/RESULTS-gpu.md"
+	[ -z "${OUT-}" ] || {
+		cp "$directory/RESULTS-gpu.md" "$OUT"
+		tail -n +1 "$directory"/*.out >"$OUT/said"
+	}
+}
+
+# run NAME SECONDS COMMAND...: its output is in NAME.out, which is shown if it dies.
+run() {
+	local name=$1 most=$2 status
+	shift 2
+	within "$most" "$@" >"$directory/$name.out" 2>&1
+	status=$?
+	if took_too_long $status; then
+		seen[$name]="Stopped: there was no more time"
+	elif [ $status -gt 1 ]; then
+		seen[$name]="It ended with status $status"
+	else
+		seen[$name]='It came to its end'
+	fi
+	[ $status -le 1 ] || tail -n 25 "$directory/$name.out"
+	return $status
+}
+
+# count_points NAME WHAT: of a test program's output.
+count_points() {
+	local good bad
+	good=$(grep -c '^ok' "$directory/$1.out")
+	bad=$(grep -c '^not ok' "$directory/$1.out")
+	passed=$((passed + good)) failed=$((failed + bad))
+	printf '  %s: %d passed, %d failed\n' "$2" "$good" "$bad"
+	[ "$bad" -eq 0 ] || grep -A 3 '^not ok' "$directory/$1.out"
+	seen[$1]="${seen[$1]}: $good passed, $bad failed"
+	grep -q '^1\.\.[1-9]' "$directory/$1.out"
+	verdict $? "$2, came to the end"
+}
+
+# ---- Running ----
+
+# A fault of the device is the end of its process: those that come after it have one each.
+run_examples() {
+	local n all
+	echo 'the examples'
+	run examples 90 "$directory/examples"
+	if [ $? -gt 1 ]; then
+		all=$(within 20 "$directory/examples" 1000000 | sed -n 's/^1\.\.//p')
+		n=$(grep -c -e '^ok' -e '^not ok' "$directory/examples.out")
+		for ((n += 2; n <= ${all:-0}; n++)); do
+			within 20 "$directory/examples" $n 2>&1 | grep -v '^1\.\.' >>"$directory/examples.out"
+		done
+	fi
+	count_points examples "the examples, on $gpu"
+}
+
+measure() {
+	echo 'the tape, measured'
+	run bench 200 "$directory/bench" $quick
+	verdict $? 'the benchmark'
+	cp "$directory/bench.out" "$directory/bench.md"
 	cat "$directory/bench.out"
-	for part in store tsunami; do
-		[ ! -f "$directory/$part.md" ] || cat "$directory/$part.md"
-	done
-} >"$directory/RESULTS-gpu.md"
-cp "$directory/RESULTS-gpu.md" "$results"
+}
+
+run_store() {
+	echo 'the store'
+	run store 100 env -C "$store" tests/t-gpu-device
+	count_points store "the store, on $gpu"
+}
+
+measure_store() {
+	run store-bench 150 env -C "$store" bench/reel-bench $quick --only '^gpu/'
+	verdict $? "the store's benchmark"
+	grep -q '^gpu/' "$directory/store-bench.out"
+	verdict $? 'has figures'
+	sed 's/^/\t/' "$directory/store-bench.out" >"$directory/store-bench.md"
+	cat "$directory/store-bench.out"
+}
+
+run_tsunami() {
+	echo 'the tsunami'
+	run tsunami 150 "$store/gpu/gpu-tsunami"
+	count_points tsunami "the tsunami's gradient, on $gpu"
+	sed -n 's/^# \(.* runs\)$/\t\1/p' "$directory/tsunami.out" | tee "$directory/tsunami.md"
+}
+
+# sanitize TOOL
+sanitize() {
+	local status sanitizer
+	sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+	if [ -z "$sanitizer" ]; then
+		skip "compute-sanitizer $1 is not installed"
+		return
+	fi
+	run "$1" 150 "$sanitizer" --tool "$1" --error-exitcode 9 "$directory/examples"
+	status=$?
+	if grep -q 'Device not supported' "$directory/$1.out"; then
+		seen[$1]='It does not work on this machine'
+		skip "compute-sanitizer $1 does not work on this machine"
+	elif took_too_long $status; then
+		skip "compute-sanitizer $1: there was no more time"
+	else
+		verdict $status "compute-sanitizer $1"
+		[ $status -ne 0 ] || seen[$1]='Clean'
+	fi
+}
+
+# if_built PROGRAM COMMAND...: and then the results have it.
+if_built() {
+	local program=$1
+	shift
+	[ -x "$program" ] || return
+	"$@"
+	write_results
+}
+
+run_all() {
+	rm -f "$directory"/*.md "$directory"/*.out
+	write_results
+	if_built "$directory/examples" run_examples
+	if_built "$store/tests/t-gpu-device" run_store
+	if_built "$directory/bench" measure
+	if_built "$store/bench/reel-bench" measure_store
+	if_built "$store/gpu/gpu-tsunami" run_tsunami
+	if_built "$directory/examples" sanitize memcheck
+	if_built "$directory/examples" sanitize racecheck
+	cp "$directory/RESULTS-gpu.md" bench/RESULTS-gpu.md
+	verdict $? 'bench/RESULTS-gpu.md is written'
+}
+
+query() {
+	nvidia-smi --query-gpu="$1" --format=csv,noheader 2>/dev/null | sed q
+}
+
+gpu=$(query name)
+[ -n "$gpu" ] || [ -z "$runs" ] || {
+	echo 'there is no GPU here (nvidia-smi names none)'
+	exit 77
+}
+driver=$(query driver_version) capability=$(query compute_cap)
+architecture=${architecture:-${capability//./}}
+[ -n "$architecture" ] || refuse 'there is no GPU here: --architecture says what to build for'
+echo "${gpu:-no GPU}${gpu:+, driver $driver}, sm_$architecture"
+[ -z "$builds" ] || build
+[ -z "$runs" ] || run_all
 
 printf '%d passed, %d failed' $passed $failed
 [ $skipped -eq 0 ] || printf ', %d skipped' $skipped

@@ -104,6 +104,7 @@ dist_check_SCRIPTS += \
 	%D%/t-fortran.sh \
 	%D%/t-fuzz.sh \
 	%D%/t-gpu-open.sh \
+	%D%/t-gpu-try.sh \
 	%D%/t-gradients.sh \
 	%D%/t-headers.sh \
 	%D%/t-info.sh \

@@ -279,7 +279,7 @@ struct tapes {
 	/* Run it, again with more memory if it ran out. Returns how often. */
 	template <class Launches> unsigned run(Launches launches)
 	{
-		for (unsigned times = 1;; times++) {
+		for (unsigned times = 1; times <= 100; times++) {
 			int result = attempt(launches);
 
 			if (result == 0)
@@ -287,6 +287,7 @@ struct tapes {
 			if (result < 0)
 				stop("tapes", reel_arena_problem());
 		}
+		stop("tapes", "a hundred launches, and none of them settles");
 	}
 
 	static void *stream()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Check the tape, run the examples and check their gradients against differences of their primals.
- * Compiled by nvcc they run on a GPU; by a C++ compiler, behind the emulator. A line for each, in
- * the Test Anything Protocol, says which.
+ * Check the tape, run the examples and check their gradients against differences of their primals:
+ * all, or that of a number. Compiled by nvcc they run on a GPU; by a C++ compiler, behind the emulator.
+ * A line for each, in the Test Anything Protocol, says which.
  */
 #include "axpy.h"
 #include "checks.h"
@@ -61,16 +61,21 @@ const shape size = {3, 40, 1};
 
 } // namespace
 
-int main()
+int main(int count, char **arguments)
 {
-	int n = 0, failures = 0;
+	int only = count > 1 ? atoi(arguments[1]) : 0, n = 0, failures = 0;
 
+	/* What a fault of the device, or a limit of time, ends has said what it saw. */
+	setvbuf(stdout, nullptr, _IOLBF, 0);
 	device::open();
 	for (const example &each : examples) {
+		if (++n != only && only > 0)
+			continue;
+
 		double error = each.check(size);
 		bool passed = error < each.tolerance;
 
-		printf("%s %d - %s: %s\n", passed ? "ok" : "not ok", ++n, where(), each.what);
+		printf("%s %d - %s: %s\n", passed ? "ok" : "not ok", n, where(), each.what);
 		if (!passed)
 			printf("#   %.2e, which is not below %.0e\n", error, each.tolerance);
 		failures += !passed;

@@ -409,6 +409,7 @@ int main()
 	int most = default_threads();
 #endif
 
+	setvbuf(stdout, nullptr, _IOLBF, 0);
 	request_threads(threads);
 	check_dry();
 #ifdef __CUDACC__
