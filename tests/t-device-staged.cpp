@@ -46,9 +46,13 @@ template <class Tape> bool pop_step(Tape &tape, unsigned n)
 	}
 }
 
+/* Of a launch: which steps it makes. */
+unsigned walk;
+
 unsigned steps_of(unsigned round, unsigned most)
 {
-	return (unsigned)(scramble(blockIdx.x * 100 + threadIdx.x / 32 * 10 + round) % most);
+	return (unsigned)(scramble(walk * 1000 + blockIdx.x * 100 + threadIdx.x / 32 * 10 + round) %
+			  most);
 }
 
 /* To and fro, each warp in its own way. */
@@ -60,7 +64,8 @@ void to_and_fro(reel_device_arena arena, reel_device_stage<Rows, Word> *stages, 
 
 	tape.open(arena, &stages[threadIdx.x / 32]);
 	for (unsigned round = 0; round < 5; round++) {
-		unsigned up = steps_of(2 * round, 40), down = steps_of(2 * round + 1, 40);
+		unsigned most = walk % 2 ? 40 : 2 * Rows;
+		unsigned up = steps_of(2 * round, most), down = steps_of(2 * round + 1, most);
 
 		for (; up > 0; up--)
 			push_step(tape, height++);
@@ -99,9 +104,10 @@ void random_steps(uint32_t word_bytes, void (*kernel)(reel_device_arena, wrongs 
 	wrongs wrong;
 	uint32_t faults = 0;
 
-	for (unsigned n = 0; n < orders() / 3; n++) {
+	for (unsigned n = 0; n < 2 * orders(); n++) {
 		host_arena arena(400, 4, word_bytes);
 
+		walk = n;
 		emulator::launch(2, 50,
 				 [&] { kernel(arena.device(), &wrong); },
 				 order(3 * n + 2));
