@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "held-store.h"
@@ -221,6 +222,109 @@ static void a_round_says_whether_anything_was_done(void)
 	close_pool_at_rest(pool, "rounds");
 }
 
+/* ---- Its figures ---- */
+
+static unsigned wanted_depth;
+
+static void depth_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	late_capacity(store, capacity);
+	capacity->best_depth = wanted_depth;
+}
+
+static void so_many_puts_are_under_way(unsigned wanted, unsigned most)
+{
+	struct late_store *late = late_open(19);
+	struct reel_store_verbs verbs = *late->store.verbs;
+	reel_pool *pool;
+
+	verbs.capacity = depth_capacity;
+	late->store.verbs = &verbs;
+	wanted_depth = wanted;
+	pool = open_pool(spilling(late, 8, 4));
+	is_int(pool->offload->put_depth, most, "a store that wants %u puts at once gets", wanted);
+	close_all(pool, late, "a pool that was not used");
+}
+
+static void stalls_are_counted(void)
+{
+	enum { TEN_MS = 10000000 };
+	struct late_store *late = late_open(20);
+	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	struct timespec first, last;
+	uint64_t now, begun;
+
+	tap_case("a stall");
+	clock_gettime(CLOCK_MONOTONIC, &first);
+	begun = now = reel_offload_now();
+	clock_gettime(CLOCK_MONOTONIC, &last);
+	ok(now >= (uint64_t)first.tv_sec * 1000000000u + (uint64_t)first.tv_nsec &&
+		   now <= (uint64_t)last.tv_sec * 1000000000u + (uint64_t)last.tv_nsec,
+	   "the time is in nanoseconds of the monotonic clock");
+	reel_offload_note_stall(pool->offload, now - TEN_MS);
+	reel_offload_note_stall(pool->offload, now - TEN_MS);
+	now = reel_offload_now();
+	is_int(stats_of(pool).stalls, 2, "two are counted");
+	ok(stats_of(pool).stall_ns >= 2 * TEN_MS &&
+		   stats_of(pool).stall_ns <= 2 * (TEN_MS + now - begun),
+	   "and how long they took, %llu ns", (unsigned long long)stats_of(pool).stall_ns);
+	close_all(pool, late, "stalls");
+}
+
+/* A copy that is dropped makes room: what could not be put before is tried again. */
+static void failures_are_forgotten(void)
+{
+	struct late_store *late = late_open(21);
+	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_tape tape = open_tape(pool, 0);
+	struct reel_offload *offload = pool->offload;
+	struct reel_slab *slab;
+
+	tap_case("failures");
+	push_words(&tape, 0, words_on(20));
+	settle(pool);
+	reel_offload_pause(offload);
+	slab = tape.slab->below->below->below->below;
+	ok(reel_residence_of(offload, slab)->stored, "a slab is in the store");
+	offload->failure = -EIO;
+	offload->tries = 3;
+	reel_offload_drop_copy(offload, tape.slab);
+	is_int(offload->failure, -EIO, "one that has no copy drops none");
+	reel_offload_forget_failures(offload);
+	is_int(offload->failure, 0, "a failure is forgotten");
+	is_int(offload->tries, 0, "and how often it came");
+	reel_offload_resume(offload);
+	is_int(wrong_words(&tape, words_on(10), words_on(20)), 0, "half comes back");
+	settle(pool);
+	reel_offload_pause(offload);
+	push_words(&tape, words_on(10), words_on(10) + 1);
+	offload->failure = -EIO;
+	reel_survey_drop_stale(offload);
+	is_int(offload->failure, 0, "and so it is when a copy is dropped");
+	reel_offload_resume(offload);
+	is_int(wrong_words(&tape, 0, words_on(10) + 1), 0, "all comes back");
+	reel_tape_close(&tape);
+	close_all(pool, late, "failures");
+}
+
+/* In the child of a fork nobody is there who would answer. */
+static void nobody_answers_in_a_child(void)
+{
+	struct late_store *late = late_open(22);
+	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	int error = -ENOMEM;
+
+	tap_case("a child");
+	reel_offload_orphan(pool->offload);
+	ok(!reel_offload_await_frame(pool->offload, false, &error), "does not wait for a frame");
+	is_int(error, -ENOMEM, "the reason stays");
+	is_int(stats_of(pool).stalls, 0, "and it is no stall");
+	pool->offload->orphaned = false;
+	close_all(pool, late, "an orphan");
+}
+
+/* ---- Many waiters ---- */
+
 /* As many tapes wait for a slab as there are tickets; the soft budget is one slab. */
 #define WAITERS REEL_TICKETS
 
@@ -388,6 +492,7 @@ static void a_push_is_refused_after_four_failures(void)
 		n = push_until_refused(&tape, 0);
 		is_int(reel_tape_error(&tape), -ENOSPC, "its error sticks");
 		is_int(closed.puts, 4 * i, "it was asked four times");
+		is_int(stats_of(pool).stalls, i, "while the push waited");
 		(void)reel_pop(&tape, uint64_t);
 		reel_tape_clear_error(&tape);
 		is_int(wrong_words(&tape, 0, n), 0, "what was pushed before comes back");
@@ -460,6 +565,12 @@ int main(void)
 	}
 	a_get_fails_when_its_slab_was_left();
 	a_round_says_whether_anything_was_done();
+	so_many_puts_are_under_way(0, 4);
+	so_many_puts_are_under_way(5, 5);
+	so_many_puts_are_under_way(100, 8);
+	stalls_are_counted();
+	failures_are_forgotten();
+	nobody_answers_in_a_child();
 	tickets_run_out();
 	a_push_is_refused_after_four_failures();
 	who_waits_anew_is_refused_after_four_failures_more();
