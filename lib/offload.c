@@ -81,10 +81,11 @@ void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *tick
 {
 	const struct reel_slab *slab = ticket->slab;
 	const struct reel_client *client = reel_client_of(offload, slab);
+	const struct reel_residence *residence = reel_residence_of(offload, slab);
 
 	ticket->transfer.label = (struct reel_label){
 		.tape = atomic_load_explicit(&client->id, memory_order_relaxed),
-		.serial = slab->serial,
+		.serial = residence->serial,
 		.rank = slab->rank,
 	};
 	ticket->transfer.data = slab->frame;

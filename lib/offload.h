@@ -75,6 +75,7 @@ struct reel_residence {
 	struct reel_layout layout;
 	/* Offload thread, until it has released LOST. */
 	int error;
+	uint64_t serial;        /* of the put that wrote, or is to write, the copy */
 	bool stored;            /* place holds a copy, of what is now there or of what was */
 	size_t stored_bytes;
 	struct reel_place place;
@@ -144,7 +145,8 @@ struct reel_offload {
 
 	/* Offload thread only. */
 	struct reel_ticket ticket[REEL_TICKETS];
-	unsigned puts;
+	uint64_t last_put; /* how many there were */
+	unsigned puts;     /* under way, and gets */
 	unsigned gets;
 	struct reel_candidates farthest_sealed;
 	struct reel_candidates farthest_clean;

@@ -41,6 +41,8 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	struct reel_residence *residence = reel_residence_of(offload, slab);
 	size_t bytes = smaller(align_up(residence->filled, offload->align), slab->bytes);
 
+	/* Another one than of its last copy, whose place it may get: a write that is lost is seen. */
+	residence->serial = ++offload->last_put;
 	reel_offload_prepare(offload, ticket);
 	reel_offload_drop_copy(offload, slab);
 	residence->stored_bytes = bytes;

@@ -429,6 +429,126 @@ static bool packs(void)
 	return true;
 }
 
+/* ---- A disk that loses a write ---- */
+
+/* It says that it is done, and has what was there before: of the same tape, as high on it. */
+struct losing_disk {
+	reel_store store;
+	struct {
+		bool used;
+		struct reel_label label;
+		unsigned char header[REEL_HEADER_BYTES], data[128];
+	} slot[64];
+	unsigned chances, loses_at;
+};
+
+static void losing_put(reel_store *store, reel_transfer *transfer)
+{
+	struct losing_disk *disk = (struct losing_disk *)store;
+	size_t n = 0;
+	bool loses;
+
+	while (disk->slot[n].used)
+		n++;
+	loses = disk->slot[n].label.tape == transfer->label.tape &&
+		disk->slot[n].label.rank == transfer->label.rank &&
+		++disk->chances == disk->loses_at;
+	disk->slot[n].used = true;
+	transfer->place = (struct reel_place){n, transfer->bytes};
+	if (!loses) {
+		disk->slot[n].label = transfer->label;
+		memcpy(disk->slot[n].header, transfer->header, sizeof transfer->header);
+		memcpy(disk->slot[n].data, transfer->data, transfer->bytes);
+	}
+	reel_transfer_complete(transfer, 0);
+}
+
+static void losing_get(reel_store *store, reel_transfer *transfer)
+{
+	struct losing_disk *disk = (struct losing_disk *)store;
+	size_t n = transfer->place.location;
+
+	memcpy(transfer->header, disk->slot[n].header, sizeof transfer->header);
+	memcpy(transfer->data, disk->slot[n].data, transfer->bytes);
+	reel_transfer_complete(transfer, 0);
+}
+
+static void losing_drop(reel_store *store, struct reel_place place)
+{
+	((struct losing_disk *)store)->slot[place.location].used = false;
+}
+
+static int losing_sync(reel_store *store, int64_t timeout_ns)
+{
+	(void)store;
+	(void)timeout_ns;
+	return 0;
+}
+
+static void losing_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	(void)store;
+	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 1};
+}
+
+static void losing_close(reel_store *store)
+{
+	(void)store;
+}
+
+/* To and fro, never the same number twice: slabs are read back, pushed on and put again. */
+static unsigned wrong_after_a_lost_write(unsigned loses_at, unsigned *errors)
+{
+	static const struct reel_store_verbs verbs = {
+		.name = "losing", .put = losing_put, .get = losing_get, .drop = losing_drop,
+		.sync = losing_sync, .capacity = losing_capacity, .close = losing_close};
+	static struct losing_disk disk;
+	static uint64_t pushed[600];
+	struct reel_pool_options options = {
+		.slab_bytes = 128, .hard_budget = 6 * 128, .store = &disk.store};
+	reel_tape tape;
+	reel_pool *pool;
+	size_t n = 0;
+	unsigned wrong = 0;
+
+	memset(&disk, 0, sizeof disk);
+	disk.store.verbs = &verbs;
+	disk.loses_at = loses_at;
+	pool = open_pool(options);
+	tape = open_tape(pool, 0);
+	for (uint64_t round = 1; round < 1000 && disk.chances < loses_at; round++) {
+		size_t low = n > 200 ? n - scramble(round) % 200 : 0;
+		size_t high = low + scramble(round + 5000) % 260;
+
+		for (; n > low; n--)
+			wrong += reel_pop(&tape, uint64_t) != pushed[n - 1];
+		for (; n < high && n < COUNT(pushed); n++) {
+			pushed[n] = round << 32 | n;
+			reel_push(&tape, pushed[n]);
+		}
+	}
+	for (; n > 0; n--) {
+		uint64_t popped = reel_pop(&tape, uint64_t);
+
+		wrong += popped != UINT64_MAX && popped != pushed[n - 1];
+	}
+	*errors += reel_tape_error(&tape) == -EBADMSG;
+	reel_tape_close(&tape);
+	reel_pool_close(pool);
+	return wrong;
+}
+
+static void a_lost_write_is_seen(void)
+{
+	unsigned wrong = 0, errors = 0;
+
+	tap_case("a disk that loses a write");
+	for (unsigned loses_at = 1; loses_at <= 60; loses_at++)
+		wrong += wrong_after_a_lost_write(loses_at, &errors);
+	is_int(wrong, 0, "what comes back is what was pushed, or all ones");
+	ok(errors > 0, "with an error where it was read, in %u of 60 runs", errors);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -445,6 +565,7 @@ int main(void)
 	else
 		tap_skip(1, "built without LZ4");
 	a_tier_falls_over();
+	a_lost_write_is_seen();
 	if (disk_is_there()) {
 		nothing_fails(DISK);
 		everything_fails(DISK, 0, 17);

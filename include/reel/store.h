@@ -56,7 +56,7 @@ typedef struct reel_transfer reel_transfer;
 /* Whose data it is. The checksum layer stores it and compares it on the way back. */
 struct reel_label {
 	uint64_t tape;
-	uint64_t serial; /* which of the slabs that ever stood there */
+	uint64_t serial; /* another one for each put */
 	uint64_t rank;   /* the slab's height on its tape */
 };
 
