@@ -374,14 +374,22 @@ void reel_offload_settle(struct reel_offload *offload)
 	command(offload, REEL_OFFLOAD_SETTLE);
 }
 
+/* A store may fork when it is called: the thread that calls it rests already. */
+static bool is_this_thread(const struct reel_offload *offload)
+{
+	return pthread_equal(offload->thread, pthread_self());
+}
+
 void reel_offload_pause(struct reel_offload *offload)
 {
-	command(offload, REEL_OFFLOAD_PAUSE);
+	if (!is_this_thread(offload))
+		command(offload, REEL_OFFLOAD_PAUSE);
 }
 
 void reel_offload_resume(struct reel_offload *offload)
 {
-	sem_post(&offload->resumed);
+	if (!is_this_thread(offload))
+		sem_post(&offload->resumed);
 }
 
 void reel_offload_orphan(struct reel_offload *offload)

@@ -14,6 +14,7 @@
 
 #include "annotate.h"
 #include "held-store.h"
+#include "late-store.h"
 #include "offload.h"
 #include "pool-support.h"
 #include "process-support.h"
@@ -288,6 +289,42 @@ static void a_fork_while_a_push_waits(void)
 	close_pool_at_rest(pool, "a fork while a push waits");
 }
 
+/* ---- A store that forks ---- */
+
+static void forking_put(reel_store *store, reel_transfer *transfer)
+{
+	pid_t child = fork_with_timeout();
+	int status = 0;
+
+	if (child == 0)
+		_exit(0);
+	waitpid(child, &status, 0);
+	if (status)
+		abort();
+	late_put(store, transfer);
+}
+
+static void a_put_forks(void)
+{
+	struct late_store *late = late_open(31);
+	struct reel_store_verbs verbs = *late->store.verbs;
+	struct reel_pool_options options = {.slab_bytes = SLAB, .hard_budget = 8 * SLAB,
+					    .store = &late->store};
+	reel_pool *pool;
+	reel_tape tape;
+
+	tap_case("a store that has a helper");
+	verbs.put = forking_put;
+	late->store.verbs = &verbs;
+	pool = open_pool(options);
+	tape = open_tape(pool, 0);
+	push_words(&tape, 0, 20 * SLAB_WORDS);
+	is_int(wrong_words(&tape, 0, 20 * SLAB_WORDS), 0, "forks in its puts, and all comes back");
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "a store that forks");
+	free(late);
+}
+
 /* ---- Signals ---- */
 
 static volatile sig_atomic_t alarms;
@@ -356,6 +393,7 @@ int main(void)
 	record_reports();
 	a_child_forks();
 	a_fork_while_a_push_waits();
+	a_put_forks();
 	forks_amid_spilling();
 	pools_are_closed_at_once();
 	signals_interrupt_everything();

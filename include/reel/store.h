@@ -35,6 +35,8 @@
  *
  * A store of your own: make a struct that begins with a reel_store, fill in its
  * verbs, and give it to a pool or to a layer. examples/store-sqlite.c is one.
+ * A verb may fork; a thread of the store's own may not before it has completed
+ * what it is at, since a fork waits for all transfers of pools.
  */
 #ifndef REEL_STORE_H
 #define REEL_STORE_H
