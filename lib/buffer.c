@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "offload.h"
 #include "snapshot.h"
@@ -215,12 +216,24 @@ static void sync_stores(struct reel_snapshots *snapshots)
 	reel_snapshots_unlock(snapshots);
 }
 
+/* In the child of a fork: nobody there completes what was under way. */
+static void give_up(struct reel_buffer *buffer)
+{
+	/* Relaxed, both: there is no other thread. */
+	atomic_store_explicit(&buffer->error, -ECHILD, memory_order_relaxed);
+	atomic_store_explicit(&buffer->moving, 0, memory_order_relaxed);
+}
+
 void reel_buffer_await(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
 {
 	uint64_t since = reel_offload_now();
 
 	if (!reel_buffer_is_moving(buffer))
 		return;
+	if (getpid() != snapshots->owner) {
+		give_up(buffer);
+		return;
+	}
 	while (reel_buffer_is_moving(buffer))
 		if (!reel_event_wait_for(&buffer->arrival, PATIENCE_MS))
 			sync_stores(snapshots);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "store.h"
 
@@ -568,7 +569,8 @@ static void leave_stores(struct reel_snapshots *snapshots, reel_store *const *st
 int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_t bytes,
 			unsigned tiers, reel_store *const *store, unsigned puts, unsigned gets)
 {
-	*snapshots = (struct reel_snapshots){.pool = pool, .bytes = bytes, .tiers = tiers,
+	*snapshots = (struct reel_snapshots){.pool = pool, .owner = getpid(), .bytes = bytes,
+					     .tiers = tiers,
 					     .padded_bytes = bytes ? bytes : 1,
 					     .most_puts = puts, .most_gets = gets};
 	for (unsigned tier = 0; tier < tiers; tier++)

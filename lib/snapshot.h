@@ -17,6 +17,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include <reel/schedule.h>
 #include <reel/store.h>
@@ -68,6 +69,7 @@ struct reel_put {
 
 struct reel_snapshots {
 	reel_pool *pool;
+	pid_t owner;
 	size_t bytes;        /* of a snapshot */
 	size_t padded_bytes; /* the same, as the stores want them */
 	unsigned most_pieces;

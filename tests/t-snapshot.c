@@ -179,6 +179,25 @@ static void the_last_load_lets_go(void)
 	end("loads before puts");
 }
 
+/* What the parent has under way nobody completes in the child. */
+static void a_child_waits_for_nothing(void)
+{
+	pid_t child;
+
+	tap_case("a fork while a snapshot is put");
+	begin(0);
+	is_int(store_one(1, 0), 0, "is stored");
+	child = fork_with_timeout();
+	if (child == 0) {
+		reel_snapshots_empty(&snapshots);
+		is_int(snapshots.memory_bytes, 0, "the child has emptied its slots");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "its child does not wait for it");
+	ok(load_one(1, 0), "the parent has it");
+	end("a fork");
+}
+
 /* ---- A store that knows whether it was asked for the end of its transfers ---- */
 
 static struct {
@@ -254,6 +273,7 @@ int main(void)
 	somebody_gives_a_buffer_back();
 	many_puts_at_once();
 	the_last_load_lets_go();
+	a_child_waits_for_nothing();
 	a_store_is_idle_when_it_is_closed();
 	return tap_end();
 }
