@@ -92,11 +92,32 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 	return REEL_FILE_GO_ON;
 }
 
-/* The lowest free slot is used next: it shall not be one that the disk has just refused. */
+/* No room, no memory, or what was asked: another slot would have met the same. */
+static bool is_of_the_slot(int error)
+{
+	switch (error) {
+	case -ENOSPC:
+	case -EDQUOT:
+	case -EFBIG:
+	case -ENOMEM:
+	case -EINTR:
+	case -EAGAIN:
+	case -EINVAL:
+	case -EFAULT:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/*
+ * The lowest free slot is used next: it shall not be one that the disk has just refused. It has
+ * many errors for that besides -EIO: -ENODATA, -ETIMEDOUT and -EILSEQ among them.
+ */
 static void give_up(struct reel_file *file, uint64_t slot, int error)
 {
-	if (error == -EIO)
-		reel_file_slots_retire(&file->slots);
+	if (is_of_the_slot(error))
+		reel_file_slots_retire(&file->slots, slot);
 	else
 		reel_file_slots_give(&file->slots, slot);
 }

@@ -29,7 +29,7 @@ int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_
 
 void reel_file_slots_close(struct reel_file_slots *slots)
 {
-	free(slots->taken);
+	free(slots->word);
 }
 
 /* Relaxed throughout: written under the lock, and a count that guards no memory. */
@@ -41,28 +41,28 @@ static uint64_t count_of(struct reel_file_slots *slots)
 /* The number of slots, or more: all are taken. */
 static uint64_t lowest_free(struct reel_file_slots *slots)
 {
-	while (slots->full_words < slots->words && !~slots->taken[slots->full_words])
+	while (slots->full_words < slots->words && !~slots->word[slots->full_words].taken)
 		slots->full_words++;
 	if (slots->full_words == slots->words)
 		return slots->words * BITS;
 	return slots->full_words * BITS +
-	       (unsigned)__builtin_ctzll(~slots->taken[slots->full_words]);
+	       (unsigned)__builtin_ctzll(~slots->word[slots->full_words].taken);
 }
 
 static int make_words(struct reel_file_slots *slots, uint64_t count)
 {
 	uint64_t words = (count + BITS - 1) / BITS;
-	uint64_t *taken;
+	struct reel_file_slots_word *word;
 
 	if (words <= slots->words)
 		return 0;
-	if (words > SIZE_MAX / sizeof *taken)
+	if (words > SIZE_MAX / sizeof *word)
 		return -ENOMEM;
-	taken = realloc(slots->taken, (size_t)words * sizeof *taken);
-	if (!taken)
+	word = realloc(slots->word, (size_t)words * sizeof *word);
+	if (!word)
 		return -ENOMEM;
-	memset(taken + slots->words, 0, (size_t)(words - slots->words) * sizeof *taken);
-	slots->taken = taken;
+	memset(word + slots->words, 0, (size_t)(words - slots->words) * sizeof *word);
+	slots->word = word;
 	slots->words = words;
 	return 0;
 }
@@ -111,6 +111,43 @@ static int grow(struct reel_file_slots *slots)
 	}
 }
 
+static uint64_t bit_of(uint64_t slot)
+{
+	return (uint64_t)1 << slot % BITS;
+}
+
+static void set_free(struct reel_file_slots *slots, uint64_t slot)
+{
+	slots->word[slot / BITS].taken &= ~bit_of(slot);
+	if (slot / BITS < slots->full_words)
+		slots->full_words = slot / BITS;
+}
+
+/* In turn, so that a slot that stays bad does not keep the others from being tried. */
+static bool free_a_retired_one(struct reel_file_slots *slots)
+{
+	uint64_t slot;
+
+	if (!reel_file_slots_retired_bytes(slots))
+		return false;
+	do
+		slot = slots->next_again++ % count_of(slots);
+	while (!(slots->word[slot / BITS].retired & bit_of(slot)));
+	slots->word[slot / BITS].retired &= ~bit_of(slot);
+	set_free(slots, slot);
+	/* Relaxed: a count that guards no memory. */
+	atomic_fetch_sub_explicit(&slots->retired, 1, memory_order_relaxed);
+	return true;
+}
+
+/* What the disk could not write once it may write later: better than no room. */
+static int make_room(struct reel_file_slots *slots)
+{
+	int error = grow(slots);
+
+	return wants_room(error) && free_a_retired_one(slots) ? 0 : error;
+}
+
 int reel_file_slots_take(struct reel_file_slots *slots, uint64_t *slot)
 {
 	int error = 0;
@@ -118,11 +155,11 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t *slot)
 	pthread_mutex_lock(&slots->lock);
 	*slot = lowest_free(slots);
 	if (*slot >= count_of(slots)) {
-		error = grow(slots);
+		error = make_room(slots);
 		*slot = lowest_free(slots);
 	}
 	if (!error) {
-		slots->taken[*slot / BITS] |= (uint64_t)1 << *slot % BITS;
+		slots->word[*slot / BITS].taken |= bit_of(*slot);
 		/* Relaxed: a count that guards no memory. */
 		atomic_fetch_add_explicit(&slots->used, 1, memory_order_relaxed);
 	}
@@ -131,21 +168,21 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t *slot)
 }
 
 /* It stays taken. */
-void reel_file_slots_retire(struct reel_file_slots *slots)
+void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot)
 {
-	/* Relaxed: a count that guards no memory. */
+	pthread_mutex_lock(&slots->lock);
+	slots->word[slot / BITS].retired |= bit_of(slot);
+	/* Relaxed: counts that guard no memory. */
+	atomic_fetch_add_explicit(&slots->retired, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&slots->used, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&slots->lock);
 }
 
 void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot)
 {
-	uint64_t bit = (uint64_t)1 << slot % BITS;
-
 	pthread_mutex_lock(&slots->lock);
-	if (slot < count_of(slots) && slots->taken[slot / BITS] & bit) {
-		slots->taken[slot / BITS] &= ~bit;
-		if (slot / BITS < slots->full_words)
-			slots->full_words = slot / BITS;
+	if (slot < count_of(slots) && slots->word[slot / BITS].taken & bit_of(slot)) {
+		set_free(slots, slot);
 		/* Relaxed: a count that guards no memory. */
 		atomic_fetch_sub_explicit(&slots->used, 1, memory_order_relaxed);
 	}

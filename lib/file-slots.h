@@ -12,6 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of 64 slots, a bit each; a slot that is retired is taken, too. */
+struct reel_file_slots_word {
+	uint64_t taken;
+	uint64_t retired;
+};
+
 struct reel_file_slots {
 	pthread_mutex_t lock;
 	int file;
@@ -19,11 +25,13 @@ struct reel_file_slots {
 	uint64_t most;       /* slots that the file may have */
 	uint64_t step;       /* slots by which it grows; less when the disk is nearly full */
 	bool allocates;      /* the file system can allocate room in advance */
-	uint64_t *taken;     /* a bit for each slot, and for some beyond the last */
-	uint64_t words;      /* of taken */
+	struct reel_file_slots_word *word; /* for each slot, and for some beyond the last */
+	uint64_t words;
 	uint64_t full_words; /* so many at the beginning have no free slot */
 	_Atomic uint64_t count;
 	_Atomic uint64_t used;
+	_Atomic uint64_t retired;
+	uint64_t next_again; /* where to look for a retired slot to be tried again */
 };
 
 /* most_bytes is what the file may hold. 0, or -errno. */
@@ -37,13 +45,19 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t *slot);
 /* A slot that is not taken is left alone. */
 void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot);
 
-/* A taken slot that the disk cannot write is never given again, and is no use either. */
-void reel_file_slots_retire(struct reel_file_slots *slots);
+/* A taken slot that the disk could not write: it is tried again only when there is no other. */
+void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot);
 
 static inline uint64_t reel_file_slots_used_bytes(struct reel_file_slots *slots)
 {
 	/* Relaxed: a count that guards no memory. */
 	return atomic_load_explicit(&slots->used, memory_order_relaxed) * slots->slot_bytes;
+}
+
+static inline uint64_t reel_file_slots_retired_bytes(struct reel_file_slots *slots)
+{
+	/* Relaxed: a count that guards no memory. */
+	return atomic_load_explicit(&slots->retired, memory_order_relaxed) * slots->slot_bytes;
 }
 
 /* The size that the file has grown to. */

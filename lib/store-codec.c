@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "os.h"
 #include "pack.h"
@@ -38,6 +39,7 @@ struct buffer {
 struct codec {
 	struct reel_layer layer;
 	struct reel_codec_options options;
+	pid_t owner;
 	size_t align;
 	char *memory;
 	size_t memory_bytes;
@@ -93,6 +95,22 @@ static void give_or_release_spare(struct codec *codec, struct buffer *buffer)
 		give(codec, buffer);
 }
 
+/* In the child of a fork a lock may be held for ever, by a thread that is only in the parent. */
+static bool is_in_child(const struct codec *codec)
+{
+	return getpid() != codec->owner;
+}
+
+/* The store below sees how packed data is aligned, not how the caller's is. */
+static int problem_with(const struct codec *codec, const reel_transfer *transfer)
+{
+	if (is_in_child(codec))
+		return -ECHILD;
+	if (((uintptr_t)transfer->data | transfer->bytes) & (codec->align - 1))
+		return -EINVAL;
+	return 0;
+}
+
 /* Another codec above has packed it already, or will unpack it. */
 static bool passes_through(const struct codec *codec, const reel_transfer *transfer)
 {
@@ -146,9 +164,8 @@ static void put_packed(struct codec *codec, reel_transfer *transfer, struct buff
 	reel_store_put(codec->layer.below, transfer);
 }
 
-static void codec_put(reel_store *store, reel_transfer *transfer)
+static void pack_and_put(struct codec *codec, reel_transfer *transfer)
 {
-	struct codec *codec = (struct codec *)store;
 	struct buffer *buffer = passes_through(codec, transfer) ? NULL : take(codec);
 	size_t packed_bytes = buffer ? pack(codec, buffer, transfer) : 0;
 
@@ -159,6 +176,17 @@ static void codec_put(reel_store *store, reel_transfer *transfer)
 	if (buffer)
 		give(codec, buffer);
 	reel_store_put(codec->layer.below, transfer);
+}
+
+static void codec_put(reel_store *store, reel_transfer *transfer)
+{
+	struct codec *codec = (struct codec *)store;
+	int error = problem_with(codec, transfer);
+
+	if (error)
+		reel_transfer_complete(transfer, error);
+	else
+		pack_and_put(codec, transfer);
 }
 
 static int unpack(struct codec *codec, reel_transfer *transfer, size_t packed_bytes)
@@ -185,9 +213,12 @@ static int finish_get(reel_store *store, reel_transfer *transfer, void *own, int
 static void codec_get(reel_store *store, reel_transfer *transfer)
 {
 	struct codec *codec = (struct codec *)store;
+	int error = problem_with(codec, transfer);
 
-	if (transfer->place.bytes > transfer->bytes) {
-		reel_transfer_complete(transfer, -EBADMSG);
+	if (!error && transfer->place.bytes > transfer->bytes)
+		error = -EBADMSG;
+	if (error) {
+		reel_transfer_complete(transfer, error);
 		return;
 	}
 	if (transfer->place.bytes < transfer->bytes && !passes_through(codec, transfer)) {
@@ -201,7 +232,10 @@ static void codec_get(reel_store *store, reel_transfer *transfer)
 
 static void codec_drop(reel_store *store, struct reel_place place)
 {
-	reel_store_drop(((struct codec *)store)->layer.below, place);
+	struct codec *codec = (struct codec *)store;
+
+	if (!is_in_child(codec))
+		reel_store_drop(codec->layer.below, place);
 }
 
 static void codec_capacity(reel_store *store, struct reel_store_capacity *capacity)
@@ -304,6 +338,7 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 	reel_store_get_capacity(below, &capacity);
 	codec->layer.store.verbs = &verbs;
 	codec->layer.below = below;
+	codec->owner = getpid();
 	codec->align = capacity.align;
 	codec->options = complete;
 	pthread_mutex_init(&codec->lock, NULL);

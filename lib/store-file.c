@@ -83,17 +83,22 @@ static int sync_all(reel_store *store, int64_t timeout_ns)
 	return is_in_child(file) ? 0 : reel_file_queue_wait(&file->queue, timeout_ns);
 }
 
-/* What the file has, and what it may still get. */
+/* What the file has and what it may still get, less what the disk could not write. */
 static uint64_t total_bytes(struct reel_file *file)
 {
 	uint64_t bytes = reel_file_slots_bytes(&file->slots);
 	uint64_t room = reel_os_file_room(file->descriptor);
 	uint64_t limit = reel_os_file_most_bytes();
+	uint64_t retired = reel_file_slots_retired_bytes(&file->slots);
 
 	bytes = room < UINT64_MAX - bytes ? bytes + room : UINT64_MAX;
 	if (bytes > limit)
 		bytes = limit;
-	return bytes < file->most_bytes ? bytes : file->most_bytes;
+	if (bytes > file->most_bytes)
+		bytes = file->most_bytes;
+	if (bytes == UINT64_MAX)
+		return bytes;
+	return bytes > retired ? bytes - retired : 0;
 }
 
 static void capacity(reel_store *store, struct reel_store_capacity *capacity)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Which store a place is in is its location's lowest bit. */
 #define LOCATION_BITS 56
@@ -18,8 +19,15 @@
 struct tier {
 	reel_store store;
 	reel_store *part[2];
+	pid_t owner;
 	pthread_mutex_t second_is_called;
 };
+
+/* A lock that a thread held at a fork is held for ever in the child, which has no such thread. */
+static bool is_in_child(const struct tier *tier)
+{
+	return getpid() != tier->owner;
+}
 
 static void lock(struct tier *tier, unsigned which)
 {
@@ -74,6 +82,10 @@ static void tier_put(reel_store *store, reel_transfer *transfer)
 {
 	struct tier *tier = (struct tier *)store;
 
+	if (is_in_child(tier)) {
+		reel_transfer_complete(transfer, -ECHILD);
+		return;
+	}
 	reel_transfer_enter(transfer, store, finish_first_put, NULL);
 	reel_store_put(tier->part[0], transfer);
 }
@@ -91,6 +103,10 @@ static void tier_get(reel_store *store, reel_transfer *transfer)
 	struct tier *tier = (struct tier *)store;
 	unsigned which = transfer->place.location & 1;
 
+	if (is_in_child(tier)) {
+		reel_transfer_complete(transfer, -ECHILD);
+		return;
+	}
 	transfer->place.location >>= 1;
 	reel_transfer_enter(transfer, store, finish_get, tier->part[which]);
 	lock(tier, which);
@@ -100,10 +116,12 @@ static void tier_get(reel_store *store, reel_transfer *transfer)
 
 static void tier_drop(reel_store *store, struct reel_place place)
 {
+	struct tier *tier = (struct tier *)store;
 	unsigned which = place.location & 1;
 
 	place.location >>= 1;
-	drop_from((struct tier *)store, which, place);
+	if (!is_in_child(tier))
+		drop_from(tier, which, place);
 }
 
 static int64_t now_ns(void)
@@ -147,12 +165,13 @@ static size_t least_limit(size_t first, size_t second)
 static void tier_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	struct tier *tier = (struct tier *)store;
+	unsigned locked = !is_in_child(tier);
 	struct reel_store_capacity first, second;
 
 	reel_store_get_capacity(tier->part[0], &first);
-	lock(tier, 1);
+	lock(tier, locked);
 	reel_store_get_capacity(tier->part[1], &second);
-	unlock(tier, 1);
+	unlock(tier, locked);
 	*capacity = (struct reel_store_capacity){
 		.total_bytes = sum(first.total_bytes, second.total_bytes),
 		.used_bytes = sum(first.used_bytes, second.used_bytes),
@@ -218,6 +237,29 @@ static int make_recursive_lock(pthread_mutex_t *mutex)
 	return error ? -ENOMEM : 0;
 }
 
+static bool is_verified(reel_store *store)
+{
+	struct reel_store_capacity capacity;
+
+	reel_store_get_capacity(store, &capacity);
+	return capacity.verified;
+}
+
+/*
+ * If one of the stores is verified, the other one has to be, too: a checksum above both of them
+ * would write over the header that the first one's own checksum needs below.
+ */
+static int verify_both(struct tier *tier)
+{
+	bool first = is_verified(tier->part[0]);
+	reel_store **other = &tier->part[first ? 1 : 0];
+
+	if (first == is_verified(tier->part[1]))
+		return 0;
+	return reel_store_checksum_open(other, *other);
+}
+
+/* The checksum comes last, so that on failure the stores are as they were. */
 int reel_store_tier_open(reel_store **store, reel_store *first, reel_store *second)
 {
 	struct tier *tier = calloc(1, sizeof *tier);
@@ -227,8 +269,14 @@ int reel_store_tier_open(reel_store **store, reel_store *first, reel_store *seco
 		return reel_store_refuse(-ENOMEM, "no memory for a layer of two stores");
 	}
 	tier->store.verbs = &verbs;
+	tier->owner = getpid();
 	tier->part[0] = first;
 	tier->part[1] = second;
+	if (verify_both(tier)) {
+		pthread_mutex_destroy(&tier->second_is_called);
+		free(tier);
+		return -ENOMEM;
+	}
 	*store = &tier->store;
 	return 0;
 }

@@ -171,9 +171,10 @@ static void a_second_read_heals_below_a_tier(void)
 	reel_store_close(store);
 }
 
-static void a_tier_is_as_good_as_its_worse_store(void)
+static void a_tier_is_verified_if_one_of_its_stores_is(void)
 {
 	reel_store *stores[] = {
+		tier(memory(), memory()),
 		tier(checksum(memory()), memory()),
 		tier(memory(), checksum(memory())),
 		tier(checksum(memory()), checksum(memory())),
@@ -182,7 +183,27 @@ static void a_tier_is_as_good_as_its_worse_store(void)
 
 	for (unsigned i = 0; i < COUNT(stores); i++) {
 		reel_store_get_capacity(stores[i], &capacity);
-		is_int(capacity.verified, i == 2, "a tier is verified if both its stores are");
+		is_int(capacity.verified, i != 0, "a tier is verified if one of its stores is");
+		reel_store_close(stores[i]);
+	}
+}
+
+/* Of two stores one is verified, and the other one reads a bit wrong. */
+static void damage_in_either_store_of_a_tier_is_reported(void)
+{
+	struct reel_fault_rule flip = {
+		.fault = REEL_FAULT_FLIP, .bit = HEADER_BITS, .persistent = true};
+	struct reel_fault_rule full = {
+		.fault = REEL_FAULT_ERROR, .put = true, .error = -ENOSPC, .persistent = true};
+	reel_store *stores[] = {
+		tier(faults(memory(), &flip, 1), checksum(memory())),
+		tier(checksum(faults(memory(), &full, 1)), faults(memory(), &flip, 1)),
+	};
+	struct reel_place place;
+
+	for (unsigned i = 0; i < COUNT(stores); i++) {
+		is_int(put(stores[i], 2, &place), 0, "a piece goes to a store without a checksum");
+		is_int(get(stores[i], 2, place), -EBADMSG, "where damage is reported");
 		reel_store_close(stores[i]);
 	}
 }
@@ -406,6 +427,23 @@ static void late_and_wrong_is_healed_at_sync(void)
 	reel_store_close(store);
 }
 
+/* The store is called again while it is waited for, or it would keep the completion. */
+static void late_transfers_are_waited_for(void)
+{
+	struct reel_fault_rule rules[] = {
+		{.fault = REEL_FAULT_LATE, .put = true, .persistent = true},
+		{.fault = REEL_FAULT_LATE, .persistent = true},
+	};
+	struct reel_fault_rule flip = {.fault = REEL_FAULT_FLIP, .bit = HEADER_BITS};
+	reel_store *store = checksum(faults(faults(memory(), &flip, 1), rules, COUNT(rules)));
+	struct reel_place place;
+
+	is_int(put(store, 1, &place), 0, "a put that is late is waited for");
+	is_int(get(store, 1, place), 0, "so is a get, and its second read");
+	ok(suite_is_filled(data, sizeof data, 1), "which is right");
+	reel_store_close(store);
+}
+
 /* ---- Below a codec ---- */
 
 /* Without a checksum between them the codec need not see it, but must stay within bounds. */
@@ -493,7 +531,8 @@ int main(void)
 	each_bit_counts();
 	a_second_read_heals();
 	a_second_read_heals_below_a_tier();
-	a_tier_is_as_good_as_its_worse_store();
+	a_tier_is_verified_if_one_of_its_stores_is();
+	damage_in_either_store_of_a_tier_is_reported();
 	labels_count();
 	misplaced_pieces_are_reported();
 	stale_pieces_are_reported();
@@ -502,6 +541,7 @@ int main(void)
 	a_store_that_vanishes_stays_away();
 	late_transfers_end_once();
 	late_and_wrong_is_healed_at_sync();
+	late_transfers_are_waited_for();
 	if (HAVE_LZ4) {
 		damage_below_a_codec();
 		gets_need_no_free_buffer();

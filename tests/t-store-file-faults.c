@@ -750,6 +750,73 @@ static void a_slot_that_cannot_be_written_is_not_used_again(void)
 	reel_store_close(store);
 }
 
+/* What a write of slot 0 may be refused with, and the slot that the next put gets. */
+static const struct {
+	int error;
+	const char *name;
+	uint64_t next;
+} refusals[] = {
+	{-ENODATA, "ENODATA", 1}, {-ETIMEDOUT, "ETIMEDOUT", 1}, {-ENOLINK, "ENOLINK", 1},
+	{-EILSEQ, "EILSEQ", 1},   {-ENOSPC, "ENOSPC", 0},       {-EDQUOT, "EDQUOT", 0},
+	{-EFBIG, "EFBIG", 0},     {-ENOMEM, "ENOMEM", 0},       {-EINVAL, "EINVAL", 0},
+	{-EFAULT, "EFAULT", 0},
+};
+
+static enum call call_of_a_write(void)
+{
+	return way->engine == REEL_FILE_IO_URING ? RESULT : WRITE;
+}
+
+/* A disk may say that a place is bad with any of many errors. */
+static void only_errors_of_a_slot_cost_it(void)
+{
+	for (unsigned i = 0; i < COUNT(refusals); i++) {
+		reel_store *store = open_store(options_of(way));
+		struct reel_place place;
+
+		arm(call_of_a_write(), refusals[i].error, 1, false);
+		is_int(put_one(store, 0, &place), refusals[i].error, "%s is told",
+		       refusals[i].name);
+		disarm();
+		is_int(put_one(store, 1, &place), 0, "the next put succeeds");
+		is_int(place.location, refusals[i].next, "%s slot",
+		       refusals[i].next ? "in another" : "in the same");
+		reel_store_close(store);
+	}
+}
+
+/* All slots of a full file are bad: then they are tried in turn, and are good again. */
+static void bad_slots_are_tried_again_before_there_is_no_room(void)
+{
+	enum { SLOTS = 3 };
+	static const uint64_t order[SLOTS] = {1, 2, 0};
+	struct reel_file_options options = options_of(way);
+	reel_store *store = open_store(options);
+	uint64_t slot_bytes = file_of(store)->slots.slot_bytes;
+	struct reel_place place;
+
+	reel_store_close(store);
+	options.most_bytes = SLOTS * slot_bytes;
+	store = open_store(options);
+	arm(call_of_a_write(), -EIO, 1, true);
+	for (unsigned i = 0; i < SLOTS; i++) {
+		is_int(put_one(store, i, &place), -EIO, "a slot that cannot be written");
+		is_int(capacity_of(store).total_bytes, (SLOTS - 1 - i) * slot_bytes,
+		       "is no room any more");
+	}
+	is_int(put_one(store, 0, &place), -EIO, "without another one it is tried again");
+	is_int(capacity_of(store).total_bytes, 0, "and is no room as before");
+	disarm();
+	for (unsigned i = 0; i < SLOTS; i++) {
+		is_int(put_one(store, i, &place), 0, "once it can be written");
+		is_int(place.location, order[i], "each is tried in its turn");
+		is_int(capacity_of(store).total_bytes, (i + 1) * slot_bytes, "and is room again");
+	}
+	is_int(put_one(store, 0, &place), -ENOSPC, "then the file is full");
+	ok(get_one(store, SLOTS - 1, (struct reel_place){0, SLOT}), "and has what was put");
+	reel_store_close(store);
+}
+
 /* What would be written to find out how files are written would raise a signal. */
 static void a_limit_below_a_block_is_met(void)
 {
@@ -780,6 +847,8 @@ int main(void)
 		names_are_refused();
 		the_last_slot_of_a_disk_is_used();
 		a_slot_that_cannot_be_written_is_not_used_again();
+		only_errors_of_a_slot_cost_it();
+		bad_slots_are_tried_again_before_there_is_no_room();
 		a_limit_below_a_block_is_met();
 	}
 	return tap_end();

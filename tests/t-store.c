@@ -3,6 +3,8 @@
 #include <config.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -288,6 +290,13 @@ static reel_store *open_seven_layers(void)
 					    tier(memory(1), checksum(count(array()))))))));
 }
 
+/* The codec is between the header and one of its readers, if the tier had no checksum itself. */
+static reel_store *open_codec_below_a_checksum(void)
+{
+	return checksum(tier(codec(CODEC_OPTIONS(.buffers = 2), checksum(memory(ROOM / 4))),
+			     memory(ROOM)));
+}
+
 static reel_store *open_described(void)
 {
 	return described("memory=1M,lz4,memory=2M,memory=64M", NULL);
@@ -303,6 +312,7 @@ static const struct {
 	{"codec(later(checksum(memory))), one buffer", open_codec_of_one_buffer},
 	{"codec(checksum(memory)), of small pieces", open_codec_of_small_pieces},
 	{"codec(checksum(codec(later(checksum(memory)))))", open_two_codecs},
+	{"checksum(tier(codec(checksum(memory)), memory))", open_codec_below_a_checksum},
 	{"seven layers", open_seven_layers},
 	{"memory=1M,lz4,memory=2M,memory=64M", open_described},
 };
@@ -505,8 +515,11 @@ static void two_stores_take_what_both_take(void)
 	for (int which = 0; which < 2; which++) {
 		one.verified = which;
 		two.verified = !which;
-		ok(!capacity_of_both(one, two).verified, "one alone does not");
+		ok(capacity_of_both(one, two).verified, "one alone gives the other a checksum");
 	}
+	two.verified = false;
+	one.verified = false;
+	ok(!capacity_of_both(one, two).verified, "none of them does not");
 	one.total_bytes = UINT64_MAX - 999;
 	ok(capacity_of_both(one, two).total_bytes == UINT64_MAX, "what is not known is not added");
 	one.total_bytes = UINT64_MAX - 1001;
@@ -562,6 +575,174 @@ static void packed_or_not_is_told_apart(void)
 	free(wanted);
 }
 
+/* Whether it can be packed or not: the store below would see only what cannot. */
+static void what_is_not_aligned_is_refused(void)
+{
+	enum { BYTES = 1024 };
+	unsigned char *data = suite_allocate(BYTES + ARRAY_ALIGN);
+	reel_store *store = codec((struct reel_codec_options){0}, array());
+	reel_transfer good = {.data = data, .bytes = BYTES};
+
+	for (unsigned pattern = 0; pattern < 2; pattern++) {
+		reel_transfer shifted = good, shorter = good;
+
+		if (pattern)
+			suite_fill(data, BYTES, 2);
+		else
+			memset(data, 0, BYTES + ARRAY_ALIGN);
+		is_int(reel_store_put_and_wait(store, &good), 0, "a put that is aligned");
+		ok((good.place.bytes < BYTES) == !pattern, "is packed, if it can be");
+		shifted.data = data + 8;
+		is_int(reel_store_put_and_wait(store, &shifted), -EINVAL, "data not aligned");
+		shorter.bytes = BYTES - 8;
+		is_int(reel_store_put_and_wait(store, &shorter), -EINVAL, "a length not aligned");
+		shifted.place = shorter.place = good.place;
+		is_int(reel_store_get_and_wait(store, &shifted), -EINVAL, "a get to such data");
+		is_int(reel_store_get_and_wait(store, &shorter), -EINVAL, "of such a length");
+		is_int(reel_store_get_and_wait(store, &good), 0, "a get that is aligned");
+		reel_store_drop(store, good.place);
+	}
+	reel_store_close(store);
+	free(data);
+}
+
+/* ---- In the child of a fork ---- */
+
+/* A layer whose puts stay in it until they are told to go on. */
+struct slow_store {
+	reel_store store;
+	reel_store *below;
+	sem_t entered, go_on;
+};
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore))
+		;
+}
+
+static void slow_put(reel_store *store, reel_transfer *transfer)
+{
+	struct slow_store *slow = (struct slow_store *)store;
+
+	sem_post(&slow->entered);
+	wait_for(&slow->go_on);
+	reel_store_put(slow->below, transfer);
+}
+
+static void slow_get(reel_store *store, reel_transfer *transfer)
+{
+	reel_store_get(((struct slow_store *)store)->below, transfer);
+}
+
+static void slow_drop(reel_store *store, struct reel_place place)
+{
+	reel_store_drop(((struct slow_store *)store)->below, place);
+}
+
+static int slow_sync(reel_store *store, int64_t timeout_ns)
+{
+	return reel_store_sync(((struct slow_store *)store)->below, timeout_ns);
+}
+
+static void slow_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	reel_store_get_capacity(((struct slow_store *)store)->below, capacity);
+}
+
+static void slow_close(reel_store *store)
+{
+	reel_store_close(((struct slow_store *)store)->below);
+}
+
+static struct slow_store slow;
+
+static reel_store *open_slow(reel_store *below)
+{
+	static const struct reel_store_verbs verbs = {
+		.name = "slow",
+		.put = slow_put,
+		.get = slow_get,
+		.drop = slow_drop,
+		.sync = slow_sync,
+		.capacity = slow_capacity,
+		.close = slow_close,
+	};
+
+	slow.store.verbs = &verbs;
+	slow.below = below;
+	sem_init(&slow.entered, 0, 0);
+	sem_init(&slow.go_on, 0, 0);
+	return &slow.store;
+}
+
+static reel_transfer forked;
+
+static void *put_and_wait(void *store)
+{
+	reel_store_put_and_wait(store, &forked);
+	return NULL;
+}
+
+static void use_in_child(reel_store *store, reel_transfer transfer)
+{
+	struct reel_store_capacity capacity;
+
+	is_int(reel_store_put_and_wait(store, &transfer), -ECHILD, "a put in the child");
+	is_int(reel_store_get_and_wait(store, &transfer), -ECHILD, "a get in the child");
+	reel_store_drop(store, transfer.place);
+	is_int(reel_store_sync(store, -1), 0, "sync in the child");
+	reel_store_get_capacity(store, &capacity);
+	is_int(capacity.used_bytes, transfer.bytes, "a drop in the child does nothing");
+	reel_store_close(store);
+}
+
+/* The lock of the second store is held by the thread whose put is in it. */
+static void a_tier_is_the_parents(void)
+{
+	static unsigned char data[2][64];
+	reel_transfer transfer = {.data = data[0], .bytes = sizeof data[0]};
+	reel_store *store = tier(memory(1), open_slow(memory(ROOM)));
+	pthread_t thread;
+	pid_t child;
+
+	sem_post(&slow.go_on);
+	is_int(reel_store_put_and_wait(store, &transfer), 0, "a piece in a tier");
+	wait_for(&slow.entered);
+	forked = (reel_transfer){.data = data[1], .bytes = sizeof data[1]};
+	pthread_create(&thread, NULL, put_and_wait, store);
+	wait_for(&slow.entered);
+	child = fork_with_timeout();
+	if (child == 0) {
+		use_in_child(store, transfer);
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "the child of a fork waits for no lock of its parent's");
+	sem_post(&slow.go_on);
+	pthread_join(thread, NULL);
+	is_int(forked.error, 0, "what was under way goes on in the parent");
+	is_int(reel_store_get_and_wait(store, &transfer), 0, "whose store is as it was");
+	reel_store_close(store);
+}
+
+static void a_codec_is_the_parents(void)
+{
+	static unsigned char data[64];
+	reel_transfer transfer = {.data = data, .bytes = sizeof data,
+				  .layout.element = REEL_INCOMPRESSIBLE};
+	reel_store *store = codec((struct reel_codec_options){0}, memory(ROOM));
+	pid_t child;
+
+	is_int(reel_store_put_and_wait(store, &transfer), 0, "a piece behind a codec");
+	child = fork_with_timeout();
+	if (child == 0) {
+		use_in_child(store, transfer);
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "in the child of a fork it is the parent's");
+	reel_store_close(store);
+}
+
 static void bad_options_are_refused(void)
 {
 	static const struct reel_codec_options bad[] = {
@@ -590,8 +771,12 @@ int main(void)
 	two_stores_share_the_time();
 	a_second_checksum_is_the_first();
 	a_header_that_does_not_come_back_is_missed();
-	if (HAVE_LZ4)
+	a_tier_is_the_parents();
+	if (HAVE_LZ4) {
 		packed_or_not_is_told_apart();
+		what_is_not_aligned_is_refused();
+		a_codec_is_the_parents();
+	}
 	bad_options_are_refused();
 	return tap_end();
 }

@@ -348,7 +348,11 @@ struct reel_codec_options {
 int reel_store_codec_open(reel_store **store, reel_store *below,
 			  const struct reel_codec_options *options);
 
-/* Put to the first store, and to the second what the first one refused. 0, or -ENOMEM. */
+/*
+ * Put to the first store, and to the second what the first one refused. If only one of the
+ * two is verified, a checksum is put on the other one, so that the tier is verified, too.
+ * 0, or -ENOMEM.
+ */
 int reel_store_tier_open(reel_store **store, reel_store *first, reel_store *second);
 
 struct reel_store_counts {
