@@ -101,13 +101,19 @@ static void empty_lane(struct reel_omp_sweep *sweep, struct reel_omp_lane *lane,
 		atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
+/* Without the state before it, a tape is not recorded again. */
+static bool can_be_given_up(const struct reel_omp_lane *lane)
+{
+	return lane->contents == REEL_OMP_RECORDED && lane->before.data;
+}
+
 /* Those that were recorded ahead, while this thread is alone. False: there was none. */
 static bool give_up_tapes(struct reel_omp_sweep *sweep)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < sweep->lanes; i++) {
-		if (sweep->lane[i].contents != REEL_OMP_RECORDED)
+		if (!can_be_given_up(&sweep->lane[i]))
 			continue;
 		empty_lane(sweep, &sweep->lane[i], REEL_OMP_MISSING);
 		any = true;

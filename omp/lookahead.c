@@ -106,6 +106,7 @@ static bool prepare(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
 		choose_recorded(sweep, entry);
 	else if (entry->action.kind == REEL_REVERSE)
 		choose_reversed(sweep, entry);
+	sweep->at_first_step |= entry->action.kind == REEL_REVERSE && entry->action.first == 0;
 	choose_uses(sweep, entry);
 	return !sweep->error;
 }
@@ -183,9 +184,15 @@ static void retire(struct reel_omp_sweep *sweep)
 
 /* ---- What a thread does. All under the lock, but for the actions. ---- */
 
+/* To take REEL_DONE removes the restart file: not before all that is left has been done. */
+static bool awaits_the_last(const struct reel_omp_sweep *sweep)
+{
+	return sweep->at_first_step && sweep->oldest < sweep->number;
+}
+
 static bool has_room(const struct reel_omp_sweep *sweep)
 {
-	return !sweep->walking && !sweep->finished && !sweep->error &&
+	return !sweep->walking && !sweep->finished && !sweep->error && !awaits_the_last(sweep) &&
 	       sweep->number - sweep->oldest < sweep->places &&
 	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == REEL_OMP_NONE;
 }

@@ -96,6 +96,7 @@ struct reel_omp_sweep {
 	/* The walking thread's, of which there is one at a time. */
 	reel_action next;
 	bool has_next, finished;
+	bool at_first_step; /* the last REVERSE was taken */
 	struct reel_omp_lane *recorded_lane; /* by the action before, from this state on */
 	int64_t recorded_first;
 	unsigned next_lane, next_state;

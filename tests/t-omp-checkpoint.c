@@ -34,6 +34,9 @@ struct shared {
 	bool saves_fail;
 	/* What has happened, for who waits for it. */
 	_Atomic bool recorded_ahead, tried;
+	/* A state that is not loaded at first; the attempts that are left. */
+	struct field unloadable;
+	_Atomic int refusals;
 	reel_tape glutton;
 	_Atomic int64_t advanced, recorded, reversed, reversing, overlaps;
 	_Atomic int64_t opened, closed;
@@ -609,6 +612,45 @@ static void the_first_error_is_not_the_earliest(void)
 	reel_plan_close(plan);
 }
 
+#define RESTART "omp-restart"
+
+static _Atomic unsigned without_file;
+
+/* Slowly: meanwhile the others have done all that is there to be done. */
+static int reverse_with_file(void *context, void *adjoint, int64_t first, int64_t last,
+			     reel_tape *tape)
+{
+	usleep(2000);
+	atomic_fetch_add(&without_file, access(RESTART, F_OK) != 0);
+	return reverse_field(context, adjoint, first, last, tape);
+}
+
+static void the_restart_file_is_there_to_the_end(void)
+{
+	struct reel_checkpoint_options options = {.restart = RESTART, .restart_seconds = 1e-9,
+						  .adjoint_bytes = sizeof(struct state)};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 12, 12);
+	reel_model model = plain;
+	reel_checkpoint *run;
+
+	tap_case("a restart file");
+	model.reverse = reverse_with_file;
+	run = open_checkpoint(plan, &model, &options);
+	for (int64_t failing = -1; failing <= 1; failing++) {
+		struct shared shared = no_fault();
+		struct state bar;
+
+		shared.run.failing_reverse = failing;
+		is_int(sweep_both(run, &shared, &bar, 3, 4, NULL), failing < 0 ? 0 : -ERANGE,
+		       "of a sweep that fails at step %lld", (long long)failing);
+		is_int(access(RESTART, F_OK) == 0, failing >= 0, "is gone only where none does");
+	}
+	is_int(without_file, 0, "and is there while steps are reversed");
+	unlink(RESTART);
+	reel_checkpoint_close(run);
+	reel_plan_close(plan);
+}
+
 static void a_save_that_has_no_memory(void)
 {
 	struct reel_omp_options options = {.threads = 3, .tapes = 2, .open_state = open_field,
@@ -850,6 +892,50 @@ static void who_has_no_memory_waits(void)
 	model.record = record_to_keep;
 	model.reverse = reverse_after_keeping;
 	a_sweep_pauses(plan, &model, 12, 56, 10);
+	reel_plan_close(plan);
+}
+
+/* Not while the tape of step 3 is being made, and not alone when it has been. */
+static int load_too_late(void *context, void *state, const void *snapshot)
+{
+	struct shared *shared = context;
+
+	if (!memcmp(snapshot, &shared->unloadable, sizeof shared->unloadable) &&
+	    atomic_fetch_sub(&shared->refusals, 1) > 0) {
+		await(&shared->recorded_ahead);
+		return -ENOMEM;
+	}
+	return load_field(context, state, snapshot);
+}
+
+/* Without a budget no state is kept to record from again: no tape is given up for a load. */
+static void a_load_that_has_no_memory(void)
+{
+	struct reel_omp_options options = {.threads = 2, .tapes = 2, .open_state = open_field,
+					   .close_state = close_field};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 6, 6);
+	struct shared shared = no_fault();
+	struct field field = begun();
+	struct reel_omp_stats stats;
+	reel_model model = with_save;
+	struct state bar = seed;
+	reel_checkpoint *run;
+
+	tap_case("a load without memory");
+	model.load = load_too_late;
+	model.record = record_too_late;
+	shared.unloadable = begun();
+	advance_field(&shared, &shared.unloadable, 0, 4);
+	shared.refusals = 2;
+	run = open_checkpoint(plan, &model, NULL);
+	is_int(reel_checkpoint_forward(run, &shared, &field), 0, "forward");
+	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, &options, &stats), -ENOMEM,
+	       "is tried again alone, and ends the sweep");
+	is_int(stats.dropped, 0, "no tape was given up");
+	ok(strstr(reel_checkpoint_message(run), "load of steps 4 to 4"), "the message says so: %s",
+	   reel_checkpoint_message(run));
+	is_int(shared.opened, shared.closed, "all states are closed");
+	reel_checkpoint_close(run);
 	reel_plan_close(plan);
 }
 
@@ -1419,9 +1505,11 @@ int main(void)
 	callbacks_fail(REEL_HIERARCHICAL, 25);
 	callbacks_fail(REEL_MIXED, 20);
 	the_first_error_is_not_the_earliest();
+	the_restart_file_is_there_to_the_end();
 	a_save_that_has_no_memory();
 	faults_of_the_store();
 	who_has_no_memory_waits();
+	a_load_that_has_no_memory();
 	a_store_that_has_no_memory();
 	what_is_wrong_is_reported();
 	memory_is_tight(REEL_BINOMIAL);
