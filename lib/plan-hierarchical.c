@@ -319,8 +319,7 @@ static const char *problem_of_disk_revolve(const struct reel_problem *problem)
 	if (problem->tier[problem->tiers - 1].slots < problem->steps - 1)
 		return "the last tier needs as many slots as there are steps; hierarchical has no "
 		       "such need";
-	if (problem->steps > 1 &&
-	    reel_plan_all_slots(problem) == problem->tier[problem->tiers - 1].slots)
+	if (problem->steps > 1 && !reel_plan_slots_of(problem, problem->tiers - 1))
 		return "no tier but the last has a slot: give one to the first";
 	return problem_of_tiers(problem);
 }

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +47,7 @@ static const struct planner *planner_of(enum reel_planner planner)
 
 static bool is_cost(double cost)
 {
-	return isfinite(cost) && cost >= 0;
+	return cost >= 0 && cost <= REEL_MOST_COST;
 }
 
 static const char *problem_of_one_tier(const struct reel_tier *tier)
@@ -56,7 +55,7 @@ static const char *problem_of_one_tier(const struct reel_tier *tier)
 	if (tier->slots < 0)
 		return "a tier has less than 0 slots";
 	if (!is_cost(tier->store_cost) || !is_cost(tier->load_cost))
-		return "a cost of a tier is below 0 or no number";
+		return "a cost of a tier is below 0, above 1e100 or no number";
 	return NULL;
 }
 
@@ -102,11 +101,13 @@ static const char *problem_of_numbers(const struct reel_problem *problem)
 {
 	if (!is_cost(problem->advance_cost) || !is_cost(problem->record_cost) ||
 	    !is_cost(problem->reverse_cost))
-		return "a cost of a step is below 0 or no number";
+		return "a cost of a step is below 0, above 1e100 or no number";
 	if (problem->tape_states < 0)
 		return "tape_states is below 0";
 	if (problem->period < 0)
 		return "the period is below 0";
+	if (problem->period > REEL_MOST_STEPS)
+		return "the period is above 2^40 steps";
 	return NULL;
 }
 

@@ -18,6 +18,9 @@
 /* Planners that walk through a schedule to make it take a second a hundred million actions. */
 #define REEL_MOST_WALKED_STEPS ((int64_t)100000000)
 
+/* Sums of as many as a plan can have are far from the largest double. */
+#define REEL_MOST_COST 1e100
+
 enum choice_kind {
 	CHOOSE_ADVANCE,
 	CHOOSE_RECORD,
@@ -113,13 +116,19 @@ int reel_online_next(reel_schedule *schedule, reel_action *action);
 void reel_schedule_hold(reel_schedule *schedule, unsigned tier, reel_action *action);
 void reel_schedule_release(reel_schedule *schedule, unsigned level, reel_action *action);
 
-static inline int64_t reel_plan_all_slots(const struct reel_problem *problem)
+/* Of the first `tiers` tiers, all of them limited. */
+static inline int64_t reel_plan_slots_of(const struct reel_problem *problem, unsigned tiers)
 {
 	int64_t slots = 0;
 
-	for (unsigned t = 0; t < problem->tiers; t++)
+	for (unsigned t = 0; t < tiers; t++)
 		slots += problem->tier[t].slots;
 	return slots;
+}
+
+static inline int64_t reel_plan_all_slots(const struct reel_problem *problem)
+{
+	return reel_plan_slots_of(problem, problem->tiers);
 }
 
 #endif

@@ -312,6 +312,13 @@ static void meet_end(struct replay *replay, reel_schedule *schedule, reel_action
 		action->kind = REEL_DONE;
 }
 
+/* One that runs no step has nothing to be replayed; but there has to be such a state. */
+static bool is_empty_advance(const struct replay *replay, const reel_action *action)
+{
+	return action->kind == REEL_ADVANCE && action->first == action->last &&
+	       action->first >= 0 && action->first <= replay->steps;
+}
+
 static void replay_all(struct replay *replay, reel_schedule *schedule)
 {
 	struct reel_schedule_report *report = replay->report;
@@ -320,7 +327,7 @@ static void replay_all(struct replay *replay, reel_schedule *schedule)
 	do {
 		if (reel_schedule_next(schedule, &action) == -EAGAIN)
 			meet_end(replay, schedule, &action);
-		if (action.kind == REEL_ADVANCE && action.first == action.last)
+		if (is_empty_advance(replay, &action))
 			continue;
 		report->wrong = replay_action(replay, &action);
 		if (report->wrong)

@@ -439,6 +439,10 @@ static void ranges_that_cannot_be_are_found(void)
 	count = sound_list();
 	count = put_in(0, count, (reel_action){.kind = REEL_ADVANCE});
 	is_found(&broken_problem, count, NULL);
+	list[0].first = list[0].last = 11;
+	is_found(&broken_problem, count, "there are no such steps");
+	list[0].first = list[0].last = -1;
+	is_found(&broken_problem, count, "there are no such steps");
 	count = sound_list();
 	at = find(REEL_RECORD, 0);
 	list[at].last = list[at].first;
@@ -552,6 +556,11 @@ static void bad_problems_are_refused(void)
 	bad = good;
 	bad.reverse_cost = INFINITY;
 	is_refused(REEL_BINOMIAL, bad, "cost of a step");
+	bad.reverse_cost = 1e101;
+	is_refused(REEL_BINOMIAL, bad, "1e100");
+	bad = good;
+	bad.tier[1].load_cost = 1e308;
+	is_refused(REEL_HIERARCHICAL, bad, "1e100");
 	bad = good;
 	bad.tier[1].load_cost = -1;
 	is_refused(REEL_HIERARCHICAL, bad, "cost of a tier");
@@ -566,9 +575,25 @@ static void bad_problems_are_refused(void)
 	bad = good;
 	bad.period = -1;
 	is_refused(REEL_TWO_LEVEL, bad, "period");
+	bad.period = REEL_MOST_STEPS + 1;
+	is_refused(REEL_TWO_LEVEL, bad, "period");
 	bad = good;
 	bad.reserved[2] = 1;
 	is_refused(REEL_BINOMIAL, bad, "reserved");
+}
+
+static void the_largest_numbers_are_taken(void)
+{
+	struct reel_problem dear = problem_of(30, 3, 3, 1e100, 1e100);
+	struct reel_problem roomy = problem_of(10, 3, INT64_MAX, 1, 1);
+
+	is_int(checked(REEL_HIERARCHICAL, &dear, 30).reversed, 30, "costs of 1e100");
+	dear.tier[1].slots = 30;
+	is_int(checked(REEL_DISK_REVOLVE, &dear, 30).reversed, 30,
+	       "where the last tier has no limit, too");
+	is_int(checked(REEL_DISK_REVOLVE, &roomy, 10).reversed, 10, "as many slots as can be said");
+	roomy.tier[0].slots = 0;
+	is_refused(REEL_DISK_REVOLVE, roomy, "no tier but the last");
 }
 
 /* Recorded, and reversed. */
@@ -835,6 +860,7 @@ int main(void)
 	loads_and_drops_of_another_slot_are_found();
 	tapes_out_of_order_or_too_large_are_found();
 	bad_problems_are_refused();
+	the_largest_numbers_are_taken();
 	steps_that_are_all_recorded_are_one_tape();
 	a_step_costs_one_unless_it_is_said();
 	names_come_back();
