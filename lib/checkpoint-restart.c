@@ -185,15 +185,39 @@ static void note_save(reel_checkpoint *run, int error)
 	run->saved_at = reel_offload_now();
 }
 
-/* A run whose disk is full is worth more than one that ends for it. */
-void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
+/*
+ * Whether all that the run is are snapshots and an adjoint. A tape may hold steps that
+ * pushed nothing. A plan of the caller's own may go on from the working state after a
+ * REVERSE; after a STORE it is in the slot.
+ */
+static bool can_be_saved(const reel_checkpoint *run)
+{
+	reel_schedule later = run->schedule;
+	reel_action action;
+
+	if (!reel_tape_is_empty(&run->tape) || run->steps_on_tape)
+		return false;
+	if (run->plan->planner || run->phase != REEL_RUN_REVERSE)
+		return true;
+	do
+		reel_schedule_next(&later, &action);
+	while (action.kind == REEL_REVERSE || action.kind == REEL_DROP);
+	return action.kind == REEL_LOAD || action.kind == REEL_DONE;
+}
+
+static bool is_due(const reel_checkpoint *run)
 {
 	double seconds = run->options.restart_seconds > 0 ? run->options.restart_seconds : SECONDS;
 
-	if (!run->options.restart || !reel_tape_is_empty(&run->tape) ||
-	    (double)(reel_offload_now() - run->saved_at) < seconds * 1e9)
-		return;
-	note_save(run, write_file(run, adjoint));
+	return run->options.restart &&
+	       (double)(reel_offload_now() - run->saved_at) >= seconds * 1e9;
+}
+
+/* A run whose disk is full is worth more than one that ends for it. */
+void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
+{
+	if (is_due(run) && can_be_saved(run))
+		note_save(run, write_file(run, adjoint));
 }
 
 void reel_restart_remove(const reel_checkpoint *run)

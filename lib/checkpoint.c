@@ -351,6 +351,8 @@ static int begin_forward(reel_checkpoint *run, void *context, void *state)
 	if (run->phase == REEL_RUN_FORWARD)
 		return reel_checkpoint_carry_out(run, &load, context, state, NULL, NULL);
 	reel_run_begin(run);
+	/* Until the first one is written there is none: an earlier sweep had other controls. */
+	reel_restart_remove(run);
 	run->phase = REEL_RUN_FORWARD;
 	return audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
 }
@@ -405,12 +407,19 @@ int reel_checkpoint_resume(reel_checkpoint *run, void *adjoint)
 	return error;
 }
 
+/* What an earlier sweep failed with is not what is wrong now. */
+static int fail_out_of_order(reel_checkpoint *run)
+{
+	run->message[0] = '\0';
+	return reel_run_fail(run, -EINVAL,
+			     "the reverse sweep of a run whose forward sweep has not come to its "
+			     "end: call reel_checkpoint_forward() first");
+}
+
 int reel_checkpoint_next(reel_checkpoint *run, reel_action *action)
 {
 	if (!reel_checkpoint_is_reversing(run))
-		return reel_run_fail(run, -EINVAL,
-				     "the reverse sweep of a run whose forward sweep has not come "
-				     "to its end: call reel_checkpoint_forward() first");
+		return fail_out_of_order(run);
 	take_action(run, action);
 	if (action->kind == REEL_DONE) {
 		reel_restart_remove(run);

@@ -189,6 +189,32 @@ static void it_does_not_begin_anew(void)
 	reel_plan_close(plan);
 }
 
+/* With other controls it is another sweep. */
+static void a_sweep_that_begins_anew_leaves_no_file(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct run failing = no_failure, other = no_failure;
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct state bar = seed, state = start;
+
+	tap_case("a sweep that begins anew");
+	failing.failing_reverse = 10;
+	is_int(begin_or_resume(checkpoint, &failing, &bar), -ECANCELED, "one is stopped before it");
+	is_int(files_here(), 1, "and left its file");
+	reel_checkpoint_close(checkpoint);
+	options.restart_seconds = 600;
+	checkpoint = open_checkpoint(plan, &copied, &options);
+	other.coupling = 0.4;
+	is_int(reel_checkpoint_forward(checkpoint, &other, &state), 0, "it saves nothing");
+	is_int(files_here(), 0, "the file is gone");
+	reel_checkpoint_close(checkpoint);
+	checkpoint = open_checkpoint(plan, &copied, &options);
+	is_int(reel_checkpoint_resume(checkpoint, &bar), -ENOENT, "there is nothing to go on from");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
 static int die(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
 {
 	if (first == 21)
@@ -505,9 +531,11 @@ static void others_are_refused(void)
 	options.restart_seconds = segments.restart_seconds = 0;
 	is_int(resume(other, &options, "another plan"), -EINVAL, "another plan");
 	segments.segment_steps = 2;
+	write_whole(data, bytes);
 	is_int(resume(plan, &segments, "other segments"), -EINVAL, "other segments");
 	segments = options;
 	segments.adjoint_bytes = 8;
+	write_whole(data, bytes);
 	is_int(resume(plan, &segments, "adjoints"), -EINVAL, "another adjoint");
 	forge(data, bytes, 0, 1);
 	is_int(resume(plan, &options, "another version"), -EPROTO, "another version");
@@ -561,6 +589,98 @@ static void a_plan_of_ones_own_goes_on(void)
 	is_int(error[1], 0, "and goes on");
 	unlink(PATH);
 	reel_plan_close(binomial);
+}
+
+static const reel_action load_before_reverse[] = {
+	{.kind = REEL_STORE, .first = 0},
+	{.kind = REEL_ADVANCE, .first = 0, .last = 1},
+	{.kind = REEL_STORE, .first = 1, .slot = 1},
+	{.kind = REEL_ADVANCE, .first = 1, .last = 2},
+	{.kind = REEL_RECORD, .first = 2, .last = 3},
+	{.kind = REEL_LOAD, .first = 1, .slot = 1, .last_use = true},
+	{.kind = REEL_DROP, .first = 1, .slot = 1},
+	{.kind = REEL_REVERSE, .first = 2, .last = 3},
+	{.kind = REEL_RECORD, .first = 1, .last = 2},
+	{.kind = REEL_REVERSE, .first = 1, .last = 2},
+	{.kind = REEL_LOAD, .first = 0, .last_use = true},
+	{.kind = REEL_DROP, .first = 0},
+	{.kind = REEL_RECORD, .first = 0, .last = 1},
+	{.kind = REEL_REVERSE, .first = 0, .last = 1},
+};
+
+/* After its first REVERSE it goes on from a state that was loaded before. */
+static void a_working_state_is_not_lost(void)
+{
+	struct reel_problem problem = {.steps = 3, .tiers = 1, .tier = {{2, 0, 0}}};
+	struct state right = gradient_by_one_tape(no_failure, 3), bar;
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_checkpoint_stats stats;
+	reel_checkpoint *checkpoint;
+	unsigned wrong = 0;
+	reel_plan *plan;
+
+	tap_case("a plan that loads before it reverses");
+	reel_plan_open_actions(&plan, &problem, load_before_reverse, COUNT(load_before_reverse));
+	is_int(reel_plan_check(plan, NULL, 3, &(struct reel_schedule_report){0}), 0, "is right");
+	for (int64_t step = 2; step >= -1; step--) {
+		struct run failing = no_failure, run = no_failure;
+
+		failing.failing_reverse = step;
+		checkpoint = open_checkpoint(plan, &copied, &options);
+		wrong += begin_or_resume(checkpoint, &failing, &bar) != (step < 0 ? 0 : -ECANCELED);
+		reel_checkpoint_get_stats(checkpoint, &stats);
+		reel_checkpoint_close(checkpoint);
+		checkpoint = open_checkpoint(plan, &copied, &options);
+		wrong += begin_or_resume(checkpoint, &run, &bar) != 0;
+		wrong += memcmp(&bar, &right, sizeof bar) != 0;
+		reel_checkpoint_close(checkpoint);
+	}
+	is_int(wrong, 0, "goes on to the right gradient, wherever it is stopped");
+	is_int((int64_t)stats.saves, 4, "it is saved after both STOREs and the other REVERSEs");
+	reel_plan_close(plan);
+}
+
+static int record_nothing(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	(void)tape;
+	return advance(context, state, first, last);
+}
+
+static int reverse_nothing(void *context, void *adjoint, int64_t first, int64_t last,
+			   reel_tape *tape)
+{
+	(void)adjoint;
+	(void)tape;
+	((struct run *)context)->reversed += last - first;
+	return 0;
+}
+
+static void steps_that_push_nothing_are_held(void)
+{
+	static const reel_model model = {.state_bytes = sizeof(struct state), .advance = advance,
+					 .record = record_nothing, .reverse = reverse_nothing};
+	static const reel_action actions[] = {
+		{.kind = REEL_RECORD, .first = 0, .last = 1},
+		{.kind = REEL_RECORD, .first = 1, .last = 2},
+		{.kind = REEL_REVERSE, .first = 1, .last = 2},
+		{.kind = REEL_REVERSE, .first = 0, .last = 1},
+	};
+	struct reel_problem problem = {.steps = 2, .tiers = 1, .tier = {{2, 0, 0}}};
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_checkpoint_stats stats;
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+	struct state bar;
+	reel_plan *plan;
+
+	tap_case("steps that push nothing");
+	reel_plan_open_actions(&plan, &problem, actions, COUNT(actions));
+	checkpoint = open_checkpoint(plan, &model, &options);
+	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "are reversed");
+	reel_checkpoint_get_stats(checkpoint, &stats);
+	is_int((int64_t)stats.saves, 1, "and not saved while some are recorded");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
 }
 
 static void the_limit_of_file_size(void)
@@ -622,6 +742,7 @@ int main(void)
 	tap_begin();
 	every_plan_goes_on();
 	it_does_not_begin_anew();
+	a_sweep_that_begins_anew_leaves_no_file();
 	a_killed_process();
 	a_process_killed_in_a_save();
 	a_sweep_in_pieces_removes_it();
@@ -631,6 +752,8 @@ int main(void)
 	other_steps_are_refused();
 	forged_files();
 	a_plan_of_ones_own_goes_on();
+	a_working_state_is_not_lost();
+	steps_that_push_nothing_are_held();
 	the_limit_of_file_size();
 	a_file_that_cannot_be_written();
 	is_int(files_here(), 0, "no file is left behind");

@@ -81,9 +81,10 @@ struct reel_checkpoint_options {
 	 * anew, beside it with ".new" at its name's end and then renamed, when so many
 	 * seconds (0: 600) have passed, where that can be: after a STORE of the forward
 	 * sweep, and after a REVERSE of the reverse sweep, unless tapes are held
-	 * (REEL_STORE_ALL and REEL_MIXED hold some) or the sweep is in pieces. It has all
-	 * snapshots, and the adjoint_bytes at `adjoint`, which are all that reverse adds to.
-	 * The end of the reverse sweep removes both. One run's at a time, as the name
+	 * (REEL_STORE_ALL and REEL_MIXED hold some), a plan of one's own goes on without a
+	 * LOAD, or the sweep is in pieces. It has all snapshots, and the adjoint_bytes at
+	 * `adjoint`, which are all that reverse adds to. The end of the reverse sweep removes
+	 * both, and so does a forward sweep that begins anew. One run's at a time, as the name
 	 * beside it is; a symbolic link there is replaced. Outlives the run.
 	 */
 	const char *restart;
@@ -179,7 +180,8 @@ void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stat
 /*
  * For those who carry actions out themselves, for example several at a time: the next
  * action of the reverse sweep, REEL_DONE at its end. Snapshots that later actions need
- * begin to be read. Returns 0 or as reel_checkpoint_reverse(). One thread.
+ * begin to be read. REEL_DONE removes the restart file: who does several at a time has done
+ * them all before. Returns 0 or as reel_checkpoint_reverse(). One thread.
  */
 int reel_checkpoint_next(reel_checkpoint *run, reel_action *action);
 
