@@ -28,29 +28,45 @@ static int make_room(reel_checkpoint *run, int64_t states)
 	return 0;
 }
 
+/* What save() leaves as it is: the same each time. */
+static int save_to_scratch(reel_checkpoint *run, void *context, const void *state, int64_t step)
+{
+	int error;
+
+	if (!run->scratch)
+		run->scratch = malloc(run->model.state_bytes + 1);
+	if (!run->scratch)
+		return reel_run_fail(run, -ENOMEM, "no memory to audit a state");
+	memset(run->scratch, 0, run->model.state_bytes);
+	error = run->model.save(context, state, run->scratch);
+	if (error < 0)
+		reel_run_fail(run, error, "save of state %lld for the audit returned %d (%s)",
+			      (long long)step, error, strerror(-error));
+	return error;
+}
+
 /* What is not part of a snapshot is not needed to replay. */
-static int hash_of(reel_checkpoint *run, void *context, const void *state, uint32_t *hash)
+static int hash_of(reel_checkpoint *run, void *context, const void *state, int64_t step,
+		   uint32_t *hash)
 {
 	int error = 0;
 
 	if (run->model.save) {
-		if (!run->scratch)
-			run->scratch = calloc(1, run->model.state_bytes + 1);
-		if (!run->scratch)
-			return reel_run_fail(run, -ENOMEM, "no memory to audit a state");
-		error = run->model.save(context, state, run->scratch);
+		error = save_to_scratch(run, context, state, step);
 		state = run->scratch;
 	}
+	if (error)
+		return error;
 	*hash = reel_crc32c(0, state, run->model.state_bytes);
 	*hash += *hash == 0;
-	return error;
+	return 0;
 }
 
 int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t from,
 		     int64_t step)
 {
 	uint32_t hash = 0;
-	int error = hash_of(run, context, state, &hash);
+	int error = hash_of(run, context, state, step, &hash);
 
 	if (!error)
 		error = make_room(run, step + 1);

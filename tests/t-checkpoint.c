@@ -336,6 +336,23 @@ static void callbacks_fail(void)
 	a_failing_callback(25, offsetof(struct run, failing_reverse), "reverse");
 }
 
+static void a_sweep_out_of_order_says_so(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 20, 3);
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, NULL);
+	struct run run = no_failure;
+	struct state bar, state;
+
+	tap_case("a reverse sweep after one that failed");
+	run.failing_reverse = 5;
+	is_int(sweep_both(checkpoint, &run, &bar), -ECANCELED, "the one before");
+	is_int(reel_checkpoint_reverse(checkpoint, &run, &state, &bar), -EINVAL, "is refused");
+	ok(strstr(reel_checkpoint_message(checkpoint), "forward"), "and the message is of it: %s",
+	   reel_checkpoint_message(checkpoint));
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
 /* On the way forward all goes well. */
 static int save_at_the_second_attempt(void *context, const void *state, void *snapshot)
 {
@@ -779,6 +796,71 @@ static void an_audit_tells_snapshots_from_steps(void)
 	reel_plan_close(plan);
 }
 
+/* Of a snapshot in two places, of which the state says which one is in use. */
+struct places {
+	int64_t used;
+	struct state place[2];
+};
+
+static int save_in_place(void *context, const void *state, void *snapshot)
+{
+	const struct state *now = state;
+	struct places *places = snapshot;
+
+	(void)context;
+	places->used = now->x[0] > 0;
+	places->place[places->used] = *now;
+	return 0;
+}
+
+static int load_from_place(void *context, void *state, const void *snapshot)
+{
+	const struct places *places = snapshot;
+
+	(void)context;
+	memcpy(state, &places->place[places->used], sizeof places->place[0]);
+	return 0;
+}
+
+static void an_audit_sees_what_is_saved_only(void)
+{
+	static const reel_model model = {.state_bytes = sizeof(struct places), .advance = advance,
+					 .record = record, .reverse = reverse,
+					 .save = save_in_place, .load = load_from_place};
+	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 4);
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &model, &options);
+	struct run run = no_failure;
+	struct state bar;
+
+	tap_case("an audit of a save() that leaves some of a snapshot as it is");
+	is_int(sweep_both(checkpoint, &run, &bar), 0, "finds nothing: %s",
+	       reel_checkpoint_message(checkpoint));
+	ok(is_right(&bar, &run, 40), "the gradient is right");
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+static void an_audit_says_that_a_save_failed(void)
+{
+	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 2);
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+	reel_model model = saved;
+	struct state bar;
+
+	tap_case("an audit of a save() that fails");
+	model.save = save_at_the_second_attempt;
+	run.reversed = 1;
+	checkpoint = open_checkpoint(plan, &model, &options);
+	is_int(sweep_both(checkpoint, &run, &bar), -ENOMEM, "ends there");
+	ok(strstr(reel_checkpoint_message(checkpoint), "save of state 0 "), "and says so: %s",
+	   reel_checkpoint_message(checkpoint));
+	reel_checkpoint_close(checkpoint);
+	reel_plan_close(plan);
+}
+
 /* ---- Loops in loops ---- */
 
 REEL_RECORD(state, struct state);
@@ -1038,6 +1120,7 @@ int main(void)
 	the_forward_sweep_ends_in_the_last_state();
 	a_callback_stops_a_run();
 	callbacks_fail();
+	a_sweep_out_of_order_says_so();
 	what_reverse_does_not_pop_is_seen();
 	a_save_that_fails_leaves_nothing();
 	a_store_that_loses_a_put();
@@ -1049,6 +1132,8 @@ int main(void)
 	an_audit_names_the_step();
 	an_audit_names_the_segment();
 	an_audit_tells_snapshots_from_steps();
+	an_audit_sees_what_is_saved_only();
+	an_audit_says_that_a_save_failed();
 	a_loop_in_a_loop();
 	a_large_state_is_put_in_pieces();
 	what_is_refused();
