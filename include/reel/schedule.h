@@ -55,7 +55,7 @@ extern "C" {
 
 struct reel_tier {
 	int64_t slots;
-	/* In the time of one step's advance. */
+	/* In the time of one step's advance; at most 1e100, as all costs. */
 	double store_cost;
 	double load_cost;
 };
@@ -73,7 +73,10 @@ struct reel_problem {
 	 * none. 0: tapes have memory of their own. REEL_MIXED: 0 is 1.
 	 */
 	int64_t tape_states;
-	/* REEL_TWO_LEVEL, REEL_PERIODIC: steps between states of the last tier; 0: chosen. */
+	/*
+	 * REEL_TWO_LEVEL, REEL_PERIODIC: steps between states of the last tier, at most
+	 * REEL_MOST_STEPS; 0: chosen.
+	 */
 	int64_t period;
 	unsigned tiers;
 	struct reel_tier tier[REEL_MOST_TIERS];
