@@ -39,7 +39,10 @@ typedef struct reel_model {
 	/* Reverse steps last - 1 down to first: pop what record pushed. */
 	int (*reverse)(void *context, void *adjoint, int64_t first, int64_t last,
 		       reel_tape *tape);
-	/* Copy the state to a snapshot and back. NULL: by memcpy(). */
+	/*
+	 * Copy the state to a snapshot and back. NULL: by memcpy(). In block replay snapshots
+	 * lie on the tape, aligned to 8 bytes: what wants more is copied by memcpy().
+	 */
 	int (*save)(void *context, const void *state, void *snapshot);
 	int (*load)(void *context, void *state, const void *snapshot);
 } reel_model;
