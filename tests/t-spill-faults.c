@@ -439,7 +439,8 @@ struct losing_disk {
 		struct reel_label label;
 		unsigned char header[REEL_HEADER_BYTES], data[128];
 	} slot[64];
-	unsigned chances, loses_at;
+	_Atomic unsigned chances;
+	unsigned loses_at;
 };
 
 static void losing_put(reel_store *store, reel_transfer *transfer)
