@@ -13,10 +13,10 @@
 void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array);
 void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array);
 
-/* Of the elements, for checked tapes. What C cannot name may be any type's. */
-static enum reel_kind kind_of(const CFI_cdesc_t *array)
+/* Of the elements; only checked tapes compare it. What C cannot name may be any type's. */
+static enum reel_kind kind_of(const reel_tape *tape, const CFI_cdesc_t *array)
 {
-	const reel_type *type = reel_fortran_type(array);
+	const reel_type *type = REEL_UNLIKELY(tape->ledger) ? reel_fortran_type(array) : NULL;
 
 	return type ? type->kind : REEL_STRUCT;
 }
@@ -51,7 +51,7 @@ static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, co
 	reel_fortran_section(array, &section);
 	if (whole) {
 		reel_fortran_gather(&section, 0, whole, n * size);
-		reel_push_array_at(tape, whole, n, size, kind_of(array), site);
+		reel_push_array_at(tape, whole, n, size, kind_of(tape, array), site);
 		free(whole);
 		return;
 	}
@@ -62,7 +62,7 @@ static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, co
 			return;
 		reel_tape_rewind(tape, before);
 	}
-	reel_push_array_at(tape, array->base_addr, n, size, kind_of(array), site);
+	reel_push_array_at(tape, array->base_addr, n, size, kind_of(tape, array), site);
 }
 
 static void pop_pieces(reel_tape *tape, const struct section *section, size_t bytes,
@@ -90,7 +90,7 @@ static void pop_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, con
 		pop_pieces(tape, &section, n * size, site);
 		return;
 	}
-	reel_pop_array_at(tape, whole, n, size, kind_of(array), site);
+	reel_pop_array_at(tape, whole, n, size, kind_of(tape, array), site);
 	reel_fortran_scatter(&section, 0, whole, n * size);
 	free(whole);
 }
@@ -101,7 +101,7 @@ void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array)
 	size_t n = reel_fortran_elements(array);
 
 	if (reel_fortran_is_contiguous(array) || n == 0 || n == SIZE_MAX)
-		reel_push_array_at(tape, array->base_addr, n, array->elem_len, kind_of(array), site);
+		reel_push_array_at(tape, array->base_addr, n, array->elem_len, kind_of(tape, array), site);
 	else
 		push_section(tape, array, n, site);
 }
@@ -112,7 +112,7 @@ void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array)
 	size_t n = reel_fortran_elements(array);
 
 	if (reel_fortran_is_contiguous(array) || n == 0 || n == SIZE_MAX)
-		reel_pop_array_at(tape, array->base_addr, n, array->elem_len, kind_of(array), site);
+		reel_pop_array_at(tape, array->base_addr, n, array->elem_len, kind_of(tape, array), site);
 	else
 		pop_section(tape, array, n, site);
 }
