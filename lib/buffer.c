@@ -8,9 +8,6 @@
 #include "offload.h"
 #include "snapshot.h"
 
-/* A store may keep completions until it is called again: after so long it is. */
-#define PATIENCE_MS 1
-
 void *reel_buffer_data(const struct reel_buffer *buffer)
 {
 	return buffer->slab->frame;
@@ -235,7 +232,7 @@ void reel_buffer_await(struct reel_snapshots *snapshots, struct reel_buffer *buf
 		return;
 	}
 	while (reel_buffer_is_moving(buffer))
-		if (!reel_event_wait_for(&buffer->arrival, PATIENCE_MS))
+		if (!reel_event_wait_for(&buffer->arrival, REEL_PATIENCE_MS))
 			sync_stores(snapshots);
 	reel_snapshots_lock(snapshots);
 	snapshots->waits++;

@@ -294,9 +294,6 @@ static void work_off(struct reel_offload *offload)
 	} while (moved || end_starvation(offload));
 }
 
-/* A store may keep completions until it is called again: after so long it is. */
-#define PATIENCE_MS 1
-
 /* Who gives a frame to the pool does not say so to an owner whose pop waits for one. */
 static bool lacks_a_frame(const struct reel_offload *offload)
 {
@@ -307,7 +304,7 @@ static void await_work(struct reel_offload *offload)
 {
 	if (!under_way(offload) && !lacks_a_frame(offload))
 		reel_event_wait(&offload->work);
-	else if (!reel_event_wait_for(&offload->work, PATIENCE_MS) && under_way(offload))
+	else if (!reel_event_wait_for(&offload->work, REEL_PATIENCE_MS) && under_way(offload))
 		reel_store_sync(offload->store, 0);
 }
 

@@ -77,8 +77,7 @@ static int start_and_wait(reel_store *store, reel_transfer *transfer,
 	transfer->done = signal_end;
 	transfer->context = &end;
 	start(store, transfer);
-	/* A store may keep completions until it is called again. */
-	while (!reel_event_wait_for(&end, 1))
+	while (!reel_event_wait_for(&end, REEL_PATIENCE_MS))
 		reel_store_sync(store, 0);
 	reel_event_close(&end);
 	return transfer->error;
