@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small pools with a store that ends transfers late, for the tests of the offload thread. */
+/* Small pools with a store, of which one ends transfers late, for the tests of the offload thread. */
 #ifndef TESTS_SPILL_SUPPORT_H
 #define TESTS_SPILL_SUPPORT_H
 
@@ -10,14 +10,14 @@
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
 
-static inline struct reel_pool_options spilling(struct late_store *late, unsigned hard, unsigned soft)
+static inline struct reel_pool_options spilling(reel_store *store, unsigned hard, unsigned soft)
 {
 	return (struct reel_pool_options){
 		.slab_bytes = SLAB,
 		.first_slab_bytes = SLAB / 4,
 		.hard_budget = hard * SLAB,
 		.soft_budget = soft * SLAB,
-		.store = &late->store,
+		.store = store,
 	};
 }
 

@@ -24,7 +24,7 @@ static void only_the_soft_budget_is_in_memory_alone(unsigned span_slabs, unsigne
 {
 	enum { SLABS = 12 };
 	struct late_store *late = late_open(15);
-	reel_pool *pool = open_pool(spilling(late, 32, 8));
+	reel_pool *pool = open_pool(spilling(&late->store, 32, 8));
 	reel_tape tape = open_tape(pool, 0), other = open_tape(pool, 0);
 
 	tap_case("a tape above the soft budget");
@@ -65,7 +65,7 @@ static void give_all(reel_pool *pool, struct reel_slab **taken, unsigned n)
 static void frames_are_ready_while_a_tape_grows(unsigned hard, unsigned soft, unsigned ready)
 {
 	struct late_store *late = late_open(16);
-	reel_pool *pool = open_pool(spilling(late, hard, soft));
+	reel_pool *pool = open_pool(spilling(&late->store, hard, soft));
 	reel_tape tape = open_tape(pool, 0);
 	struct reel_slab *before[MOST_TAKEN], *after[MOST_TAKEN];
 	unsigned n, m;
@@ -100,7 +100,7 @@ static void as_much_is_put_as_was_pushed(size_t words, size_t aligned)
 
 	tap_case("slabs that are not full");
 	late->align = 512;
-	pool = open_pool(spilling(late, 8, 4));
+	pool = open_pool(spilling(&late->store, 8, 4));
 	tape = open_tape(pool, 0);
 	for (unsigned i = 0; i < SPANS; i++)
 		fill(reel_push_span(&tape, uint64_t, words), words * 8, i);
@@ -119,9 +119,7 @@ static void as_much_is_put_as_was_pushed(size_t words, size_t aligned)
 static void a_put_ends_after_its_slab_was(bool left, int error)
 {
 	struct held_store *held = held_open();
-	reel_pool *pool = open_pool((struct reel_pool_options){
-		.slab_bytes = SLAB, .first_slab_bytes = SLAB / 4, .hard_budget = 16 * SLAB,
-		.soft_budget = 4 * SLAB, .store = &held->store});
+	reel_pool *pool = open_pool(spilling(&held->store, 16, 4));
 	reel_tape tape = open_tape(pool, 0);
 
 	tap_case("four slabs that are being put");
@@ -151,9 +149,7 @@ static void a_put_ends_after_its_slab_was(bool left, int error)
 static void a_get_fails_when_its_slab_was_left(void)
 {
 	struct held_store *held = held_open();
-	reel_pool *pool = open_pool((struct reel_pool_options){
-		.slab_bytes = SLAB, .first_slab_bytes = SLAB / 4, .hard_budget = 16 * SLAB,
-		.soft_budget = 8 * SLAB, .store = &held->store});
+	reel_pool *pool = open_pool(spilling(&held->store, 16, 8));
 	reel_tape tape = open_tape(pool, 0);
 	unsigned slabs = 40, wrong = 0;
 
@@ -196,9 +192,7 @@ static void rounds_that_evict(reel_pool *pool)
 static void a_round_says_whether_anything_was_done(void)
 {
 	struct held_store *held = held_open();
-	reel_pool *pool = open_pool((struct reel_pool_options){
-		.slab_bytes = SLAB, .first_slab_bytes = SLAB / 4, .hard_budget = 32 * SLAB,
-		.soft_budget = 8 * SLAB, .store = &held->store});
+	reel_pool *pool = open_pool(spilling(&held->store, 32, 8));
 	reel_tape tape = open_tape(pool, 0);
 
 	tap_case("a round");
@@ -241,7 +235,7 @@ static void so_many_puts_are_under_way(unsigned wanted, unsigned most)
 	verbs.capacity = depth_capacity;
 	late->store.verbs = &verbs;
 	wanted_depth = wanted;
-	pool = open_pool(spilling(late, 8, 4));
+	pool = open_pool(spilling(&late->store, 8, 4));
 	is_int(pool->offload->put_depth, most, "a store that wants %u puts at once gets", wanted);
 	close_all(pool, late, "a pool that was not used");
 }
@@ -250,7 +244,7 @@ static void stalls_are_counted(void)
 {
 	enum { TEN_MS = 10000000 };
 	struct late_store *late = late_open(20);
-	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_pool *pool = open_pool(spilling(&late->store, 8, 4));
 	struct timespec first, last;
 	uint64_t now, begun;
 
@@ -275,7 +269,7 @@ static void stalls_are_counted(void)
 static void failures_are_forgotten(void)
 {
 	struct late_store *late = late_open(21);
-	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_pool *pool = open_pool(spilling(&late->store, 8, 4));
 	reel_tape tape = open_tape(pool, 0);
 	struct reel_offload *offload = pool->offload;
 	struct reel_slab *slab;
@@ -311,7 +305,7 @@ static void failures_are_forgotten(void)
 static void nobody_answers_in_a_child(void)
 {
 	struct late_store *late = late_open(22);
-	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_pool *pool = open_pool(spilling(&late->store, 8, 4));
 	int error = -ENOMEM;
 
 	tap_case("a child");
@@ -383,9 +377,7 @@ static void open_waiting(reel_pool *pool)
 static void tickets_run_out(void)
 {
 	struct held_store *held = held_open();
-	reel_pool *pool = open_pool((struct reel_pool_options){
-		.slab_bytes = SLAB, .first_slab_bytes = SLAB / 4, .hard_budget = 100 * SLAB,
-		.soft_budget = SLAB, .store = &held->store});
+	reel_pool *pool = open_pool(spilling(&held->store, 100, 1));
 	reel_tape grows = open_tape(pool, 0);
 	pthread_t popper[COUNT(waiting)];
 	unsigned number[COUNT(waiting)];
@@ -474,9 +466,7 @@ static uint64_t push_until_refused(reel_tape *tape, uint64_t from)
 static reel_pool *open_on_closed(struct closed_store *closed)
 {
 	*closed = (struct closed_store){.store.verbs = &closed_verbs};
-	closed->pool = open_pool((struct reel_pool_options){
-		.slab_bytes = SLAB, .first_slab_bytes = SLAB / 4, .hard_budget = 8 * SLAB,
-		.soft_budget = 8 * SLAB, .store = &closed->store});
+	closed->pool = open_pool(spilling(&closed->store, 8, 8));
 	return closed->pool;
 }
 
@@ -530,7 +520,7 @@ static void who_waits_anew_is_refused_after_four_failures_more(void)
 static void a_slab_that_was_read_is_pushed_on(void)
 {
 	struct late_store *late = late_open(18);
-	reel_pool *pool = open_pool(spilling(late, 16, 8));
+	reel_pool *pool = open_pool(spilling(&late->store, 16, 8));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t n = words_on(20) - 10;
 

@@ -13,7 +13,7 @@
 static void all_comes_back(void)
 {
 	struct late_store *late = late_open(1);
-	reel_pool *pool = open_pool(spilling(late, 16, 8));
+	reel_pool *pool = open_pool(spilling(&late->store, 16, 8));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t n = 200 * SLAB_WORDS;
 
@@ -31,7 +31,7 @@ static void all_comes_back(void)
 static void no_transfer_below_the_soft_budget(void)
 {
 	struct late_store *late = late_open(2);
-	reel_pool *pool = open_pool(spilling(late, 32, 16));
+	reel_pool *pool = open_pool(spilling(&late->store, 32, 16));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t n = 14 * SLAB_WORDS;
 
@@ -51,7 +51,7 @@ static void oscillate(unsigned percent_of_window)
 {
 	enum { HARD = 32, SOFT = 24, WINDOW = HARD };
 	struct late_store *late = late_open(3);
-	reel_pool *pool = open_pool(spilling(late, HARD, SOFT));
+	reel_pool *pool = open_pool(spilling(&late->store, HARD, SOFT));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t top = 100 * SLAB_WORDS;
 	uint64_t low = top - WINDOW * SLAB_WORDS * percent_of_window / 100;
@@ -93,7 +93,7 @@ static void oscillate(unsigned percent_of_window)
 static void slabs_are_asked_for_in_advance(void)
 {
 	struct late_store *late = late_open(14);
-	reel_pool *pool = open_pool(spilling(late, 32, 16));
+	reel_pool *pool = open_pool(spilling(&late->store, 32, 16));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t top = 100 * SLAB_WORDS, low = 40 * SLAB_WORDS;
 
@@ -111,7 +111,7 @@ static void slabs_are_asked_for_in_advance(void)
 static void replays(void)
 {
 	struct late_store *late = late_open(4);
-	reel_pool *pool = open_pool(spilling(late, 12, 6));
+	reel_pool *pool = open_pool(spilling(&late->store, 12, 6));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t n = 60 * SLAB_WORDS;
 	unsigned wrong = 0;
@@ -137,7 +137,7 @@ static void replays(void)
 static void rewinds_over_stored_slabs(void)
 {
 	struct late_store *late = late_open(5);
-	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_pool *pool = open_pool(spilling(&late->store, 8, 4));
 	reel_tape tape = open_tape(pool, 0);
 	unsigned gets;
 	reel_mark mark;
@@ -163,7 +163,7 @@ static void two_spans_stay_readable(bool held)
 {
 	enum { SPAN = 96, SPANS = 150 };
 	struct late_store *late = late_open(12);
-	reel_pool *pool = open_pool(spilling(late, 12, 4));
+	reel_pool *pool = open_pool(spilling(&late->store, 12, 4));
 	reel_tape tape = open_tape(pool, 0), other = open_tape(pool, 0);
 	unsigned wrong = 0;
 
@@ -191,7 +191,7 @@ static void two_spans_stay_readable(bool held)
 static void an_overdraft_is_paid_back(void)
 {
 	struct late_store *late = late_open(13);
-	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_pool *pool = open_pool(spilling(&late->store, 8, 4));
 	reel_tape tape = open_tape(pool, 0);
 
 	tap_case("an overdraft");
@@ -208,7 +208,7 @@ static void an_overdraft_is_paid_back(void)
 static void a_tape_at_rest_makes_room(void)
 {
 	struct late_store *late = late_open(6);
-	reel_pool *pool = open_pool(spilling(late, 16, 16));
+	reel_pool *pool = open_pool(spilling(&late->store, 16, 16));
 	reel_tape rests = open_tape(pool, 0), grows = open_tape(pool, 0);
 
 	tap_case("two tapes of one thread");
@@ -255,7 +255,7 @@ static void threads_share_the_store(unsigned threads, unsigned hard)
 
 	tap_case("several threads");
 	memset(&sweeps, 0, sizeof sweeps);
-	sweeps.pool = open_pool(spilling(late, hard, hard / 2));
+	sweeps.pool = open_pool(spilling(&late->store, hard, hard / 2));
 	run_threads(threads, sweep);
 	for (unsigned i = 0; i < threads; i++) {
 		is_int(sweeps.error[i], 0, "%u threads, %u slabs: no error", threads, hard);
@@ -267,7 +267,7 @@ static void threads_share_the_store(unsigned threads, unsigned hard)
 static void a_full_store_refuses(void)
 {
 	struct late_store *late = late_open(8);
-	reel_pool *pool = open_pool(spilling(late, 8, 4));
+	reel_pool *pool = open_pool(spilling(&late->store, 8, 4));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t pushed, n = 40 * SLAB_WORDS;
 
@@ -294,7 +294,7 @@ static void a_full_store_refuses(void)
 static void a_budget_too_small_for_the_tapes_is_named(void)
 {
 	struct late_store *late = late_open(20);
-	reel_pool *pool = open_pool(spilling(late, 4, 2));
+	reel_pool *pool = open_pool(spilling(&late->store, 4, 2));
 	reel_tape tape[5];
 
 	tap_case("five tapes in the memory of four slabs");
@@ -314,7 +314,7 @@ static void a_budget_too_small_for_the_tapes_is_named(void)
 static void puts_fail_now_and_then(void)
 {
 	struct late_store *late = late_open(9);
-	reel_pool *pool = open_pool(spilling(late, 10, 6));
+	reel_pool *pool = open_pool(spilling(&late->store, 10, 6));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t n = 80 * SLAB_WORDS;
 
@@ -333,7 +333,7 @@ static void puts_fail_now_and_then(void)
 static void go_on_as_a_child(reel_pool *pool, reel_tape *tape, uint64_t n)
 {
 	struct late_store *late = late_open(11);
-	reel_pool *fresh = open_pool(spilling(late, 16, 8));
+	reel_pool *fresh = open_pool(spilling(&late->store, 16, 8));
 	reel_tape other = open_tape(fresh, 0);
 	unsigned wrong = 0;
 
@@ -356,7 +356,7 @@ static void go_on_as_a_child(reel_pool *pool, reel_tape *tape, uint64_t n)
 static void a_fork_leaves_the_store_to_the_parent(void)
 {
 	struct late_store *late = late_open(10);
-	reel_pool *pool = open_pool(spilling(late, 16, 8));
+	reel_pool *pool = open_pool(spilling(&late->store, 16, 8));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t n = 60 * SLAB_WORDS;
 	pid_t child;
