@@ -186,13 +186,17 @@ static void do_single(struct thread *thread)
 	reel_lane *lane = thread->share.lane;
 	uint64_t value = 1000 + (uint64_t)program.phase;
 
-	if (!(program.reverse ? reel_single_reverse : reel_single)(lane))
-		return;
-	program.singles++;
-	if (program.reverse)
-		FUZZ_EXPECT(reel_pop(reel_lane_tape(lane), uint64_t) == value);
-	else
-		reel_push(reel_lane_tape(lane), value);
+	if (program.reverse) {
+		REEL_SINGLE_REVERSE(lane) {
+			program.singles++;
+			FUZZ_EXPECT(reel_pop(reel_lane_tape(lane), uint64_t) == value);
+		}
+	} else {
+		REEL_SINGLE(lane) {
+			program.singles++;
+			reel_push(reel_lane_tape(lane), value);
+		}
+	}
 }
 
 /* ---- Threads ---- */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,12 +28,28 @@ void reel_set_error_handler(reel_error_handler *handler, void *context)
 	error_context = context;
 }
 
+static _Atomic(reel_lane_listener *) lane_listener;
+
+void reel_listen_to_lanes(reel_lane_listener *listener)
+{
+	/* Relaxed: the listener is code, which every thread can see. */
+	atomic_store_explicit(&lane_listener, listener, memory_order_relaxed);
+}
+
+static void tell_lane(reel_tape *tape)
+{
+	/* Relaxed: set by the thread that opened the lane, before the lane was handed to this one. */
+	atomic_load_explicit(&lane_listener, memory_order_relaxed)(tape);
+}
+
 static void fail(reel_tape *tape, int error, const char *format, va_list arguments)
 {
 	char message[512];
 
 	tape->error = error;
 	reel_tape_limits(tape);
+	if (tape->flags & REEL_TAPE_LANE)
+		tell_lane(tape);
 	if (tape->flags & REEL_TAPE_SILENT)
 		return;
 	vsnprintf(message, sizeof message, format, arguments);

@@ -24,6 +24,7 @@ static int open_tapes(reel_lane *lane, reel_pool *pool, unsigned flags)
 {
 	int error = reel_tape_open(&lane->tape, pool, flags);
 
+	lane->tape.flags |= REEL_TAPE_LANE;
 	if (!error)
 		error = reel_tape_open(&lane->notes, pool, 0);
 	lane->notes.flags |= REEL_TAPE_SILENT | REEL_TAPE_NOTES;
@@ -49,6 +50,13 @@ static int hold_as_parent(reel_lane *lane, const reel_lane *parent)
 	return error;
 }
 
+static void lane_failed(reel_tape *tape)
+{
+	reel_lane *lane = (reel_lane *)((char *)tape - offsetof(reel_lane, tape));
+
+	reel_lane_end_waits(lane, tape->error);
+}
+
 reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags)
 {
 	reel_lane *lane = allocate();
@@ -57,6 +65,7 @@ reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags)
 	if (!lane)
 		return NULL;
 	lane->parent = parent;
+	lane->root = parent ? parent->root : lane;
 	lane->count = 1;
 	error = open_tapes(lane, parent ? parent->tape.pool : pool,
 			   parent ? flags_of(parent) : flags);
@@ -72,6 +81,7 @@ int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags)
 {
 	if (flags & ~REEL_CHECKED)
 		return -EINVAL;
+	reel_listen_to_lanes(lane_failed);
 	*lane = reel_lane_new(NULL, pool, flags);
 	if (!*lane)
 		return -ENOMEM;
@@ -87,6 +97,7 @@ static void end_hold(reel_lane *lane)
 	reel_tape_release(&lane->notes);
 	lane->hold = hold->outer;
 	lane->holds--;
+	reel_orders_drop(hold);
 	free(hold);
 }
 
@@ -122,6 +133,7 @@ reel_lane *reel_lane_refusing(void)
 	reel_lane *lane = &refusing;
 
 	if (!lane->tape.error) {
+		lane->root = lane;
 		lane->count = 1;
 		lane->tape.flags = lane->notes.flags = REEL_TAPE_SILENT;
 		reel_tape_give_up(&lane->tape, -ENOMEM, "no memory for a lane");
@@ -196,25 +208,29 @@ int reel_lane_error(const reel_lane *lane)
 	return error;
 }
 
+void reel_lane_end_waits(reel_lane *lane, int error)
+{
+	int32_t none = 0;
+
+	/* Sequentially consistent: pairs with is_over() in wait.c. */
+	if (atomic_compare_exchange_strong_explicit(&lane->root->failed, &none, error,
+						    memory_order_seq_cst, memory_order_seq_cst))
+		reel_omp_wake_all();
+}
+
 void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 {
-	reel_region *region = reel_lane_region(lane);
 	char message[400];
 	va_list arguments;
 	int length = 0;
 
-	if (region) {
+	if (reel_lane_region(lane))
 		length = snprintf(message, sizeof message, "lane %d of %d: ", (int)lane->index,
 				  (int)lane->count);
-		/* Sequentially consistent: pairs with is_over() in wait.c. */
-		atomic_store_explicit(&region->failed, true, memory_order_seq_cst);
-	}
 	va_start(arguments, format);
 	vsnprintf(message + length, sizeof message - (size_t)length, format, arguments);
 	va_end(arguments);
 	reel_tape_give_up(&lane->tape, error, message);
-	if (region)
-		reel_omp_wake_all();
 }
 
 /* ---- Notes ---- */
@@ -308,6 +324,27 @@ static int hold_tapes(reel_lane *lane)
 	return error;
 }
 
+/* A lane in a lane that is held takes part in that hold; the others begin one. */
+static struct reel_lane_hold *top_of(const reel_lane *lane, struct reel_lane_hold *hold)
+{
+	struct reel_lane_hold *outer = lane->parent ? lane->parent->hold : NULL;
+	int32_t holds = lane->parent ? lane->parent->holds : 0;
+
+	if (holds <= lane->holds)
+		return hold;
+	while (--holds > lane->holds)
+		outer = outer->outer;
+	return outer->top;
+}
+
+static uint64_t next_hold(void)
+{
+	static _Atomic uint64_t holds;
+
+	/* Relaxed: a number, and nothing else. */
+	return atomic_fetch_add_explicit(&holds, 1, memory_order_relaxed) + 1;
+}
+
 int reel_lane_hold(reel_lane *lane)
 {
 	struct reel_lane_hold *hold;
@@ -323,7 +360,7 @@ int reel_lane_hold(reel_lane *lane)
 		return error;
 	}
 	*hold = (struct reel_lane_hold){
-		.outer = lane->hold, .phases = lane->phases, .loops = lane->loops, .loop = lane->loop,
+		.outer = lane->hold, .top = top_of(lane, hold), .number = next_hold(), .phases = lane->phases, .loops = lane->loops, .loop = lane->loop,
 		.waits = lane->waits, .tasks_left = lane->tasks_left};
 	lane->hold = hold;
 	lane->holds++;
@@ -345,6 +382,7 @@ int reel_lane_replay(reel_lane *lane)
 	lane->loop = lane->hold->loop;
 	lane->waits = lane->hold->waits;
 	lane->tasks_left = lane->hold->tasks_left;
+	reel_orders_replay(lane->hold);
 	return all_children(lane, reel_lane_replay, reel_tasks_replay);
 }
 
@@ -356,6 +394,7 @@ int reel_lane_release(reel_lane *lane)
 		reel_lane_fail(lane, -EINVAL, "release without a hold: call reel_lane_hold() first");
 		return -EINVAL;
 	}
+	reel_orders_release(lane->hold);
 	end_hold(lane);
 	return all_children(lane, reel_lane_release, reel_tasks_release);
 }

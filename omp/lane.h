@@ -76,7 +76,6 @@ struct reel_region {
 	_Atomic int32_t lanes;
 	bool has_orders;
 	bool refused; /* for want of threads: the lanes are as they were */
-	_Atomic bool failed; /* a lane has: others do not wait for it */
 	_Atomic bool lacks_lane; /* there was no memory for one, at least for a phase */
 
 	int64_t rounds; /* of all regions before it: less than this */
@@ -100,8 +99,24 @@ struct reel_region {
 #define REEL_LANE_BLOCKS 31
 typedef _Atomic(reel_lane *) reel_lane_place;
 
+/* The count of an order when a hold began, to which replay goes back. */
+struct reel_order_count {
+	reel_order *order;
+	uint64_t count;
+	uint64_t outer; /* order->hold before it was this hold's number */
+	struct reel_order_count *next;
+};
+
 struct reel_lane_hold {
 	struct reel_lane_hold *outer;
+	/* The hold of the lane that the program called reel_lane_hold() with: it has the orders. */
+	struct reel_lane_hold *top;
+	uint64_t number; /* of a top, from 1: no other hold of the process has it */
+	/*
+	 * Orders that lanes used in the hold, the newest first. Relaxed: lanes push, and the thread
+	 * that replays or releases reads after their threads have joined.
+	 */
+	_Atomic(struct reel_order_count *) orders;
 	uint64_t phases, loops, loop, waits;
 	int64_t tasks_left;
 };
@@ -148,6 +163,12 @@ struct reel_lane {
 
 	/* Read by threads that come for its lanes. */
 	alignas(REEL_APART) reel_lane *parent;
+	reel_lane *root;
+	/*
+	 * Root only: the first error of a lane in it since its last region began, or 0. Sequentially
+	 * consistent: reel_lane_end_waits() sets it, is_over() in wait.c reads it.
+	 */
+	_Atomic int32_t failed;
 	_Atomic(reel_lane_place *) block[REEL_LANE_BLOCKS];
 };
 
@@ -173,6 +194,12 @@ void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 #endif
 	;
 
+/*
+ * A lane of the root has an error, so it may never take a turn that another lane waits for: all
+ * waits for turns in the root end, and fail with that error.
+ */
+void reel_lane_end_waits(reel_lane *lane, int error);
+
 /* Push a note, or two values. Does nothing after an error. */
 void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t value);
 void reel_lane_note_pair(reel_lane *lane, uint64_t first, uint64_t second);
@@ -193,6 +220,15 @@ reel_lane *reel_lane_child(reel_lane *parent, int32_t index);
 reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
 /* The first one from *index on, which becomes the place behind it; NULL: there is none. */
 reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
+
+/* ---- order.c ---- */
+
+/* Bring all orders that were used in the hold back to their counts of its beginning. */
+void reel_orders_replay(struct reel_lane_hold *hold);
+/* The hold ends by a release: the hold around it takes its counts. */
+void reel_orders_release(struct reel_lane_hold *hold);
+/* Free what a hold keeps of orders, which may be gone. */
+void reel_orders_drop(struct reel_lane_hold *hold);
 
 /* ---- phase.c ---- */
 

@@ -238,6 +238,24 @@ static void reverse_computed(reel_loop *loop)
 	loop->runs = 1;
 }
 
+/*
+ * Whether all loops that the region recorded are reversed, so that this one is none of them. Which
+ * one was not recorded is not known, unless none was.
+ */
+static bool is_one_too_many(reel_lane *lane)
+{
+	const reel_region *region = reel_lane_region(lane);
+
+	if (!region || region->state == REEL_FORWARD || lane->ahead || lane->loop > region->first_loop)
+		return false;
+	if (region->loops)
+		reel_lane_fail(lane, -EBADMSG,
+			       "more loops are reversed than the region's %llu that a lane came to: "
+			       "where all lanes may leave early, ask reel_region_loops()",
+			       (unsigned long long)region->loops);
+	return true;
+}
+
 /* Whether the lane had left the region before it came to this loop. */
 static bool is_unreached(reel_lane *lane)
 {
@@ -248,18 +266,28 @@ static bool is_unreached(reel_lane *lane)
 	return unreached;
 }
 
+static bool end_reverse(reel_loop *loop)
+{
+	loop->state = FINISHED;
+	loop->lane->open_loops--;
+	return false;
+}
+
 reel_loop reel_loop_reverse(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
 {
 	reel_loop loop = begin(lane, dealing, low, high);
 
+	if (is_one_too_many(lane)) {
+		end_reverse(&loop);
+		return loop;
+	}
 	if (is_unreached(lane))
-		loop.state = FINISHED;
+		end_reverse(&loop);
 	else if (loop.noted)
 		reverse_runs(&loop);
 	else
 		reverse_computed(&loop);
 	lane->loop--;
-	lane->open_loops -= loop.state == FINISHED;
 	return loop;
 }
 
@@ -271,13 +299,6 @@ static bool end_forward(reel_loop *loop)
 		note_runs(loop);
 	else
 		note_bounds(loop);
-	loop->state = FINISHED;
-	loop->lane->open_loops--;
-	return false;
-}
-
-static bool end_reverse(reel_loop *loop)
-{
 	loop->state = FINISHED;
 	loop->lane->open_loops--;
 	return false;
@@ -371,25 +392,4 @@ void reel_loop_stop(reel_loop *loop, int64_t end)
 			       (uint64_t)(loop->at - loop->lanes));
 	}
 	end_forward(loop);
-}
-
-/* ---- One lane of all ---- */
-
-static bool take_one(reel_loop loop)
-{
-	bool mine = reel_loop_next(&loop);
-
-	if (mine)
-		reel_loop_next(&loop);
-	return mine;
-}
-
-bool reel_single(reel_lane *lane)
-{
-	return take_one(reel_loop_begin(lane, reel_dynamic(1), 0, 1));
-}
-
-bool reel_single_reverse(reel_lane *lane)
-{
-	return take_one(reel_loop_reverse(lane, reel_dynamic(1), 0, 1));
 }

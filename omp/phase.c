@@ -123,6 +123,8 @@ static void leave(const reel_region *region, reel_lane *lane)
 	else
 		check_reversed(lane);
 	lane->error = reel_lane_error(lane);
+	if (lane->error)
+		reel_lane_end_waits(lane, lane->error);
 	lane->left_phase = true;
 }
 
@@ -150,11 +152,25 @@ uint64_t reel_phase_of(const reel_region *region, int64_t round)
 	return region->first_phase + region->phases - 1 - rounds;
 }
 
+static bool is_one_too_many(const reel_region *region, reel_lane *lane, int64_t round)
+{
+	if (region->state == REEL_FORWARD || round < reel_region_phases(region))
+		return false;
+	reel_lane_fail(lane, -EBADMSG,
+		       "more phases are reversed than the region's %" PRId64 " that a lane came to: "
+		       "where all lanes may leave early, ask reel_region_phases()",
+		       reel_region_phases(region));
+	lane->error = lane->tape.error;
+	return true;
+}
+
 void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round)
 {
 	if (round <= round_of(region, lane))
 		return;
 	reel_phase_leave(region, lane);
+	if (is_one_too_many(region, lane, round))
+		return;
 	if (region->state == REEL_FORWARD)
 		reel_phase_open(lane, reel_phase_of(region, round));
 	else

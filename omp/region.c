@@ -35,6 +35,8 @@ static void come(reel_region *region, reel_lane *lane)
 	lane->has_orders = false;
 	lane->open_loops = lane->turns = 0;
 	lane->shared = lane->ahead = 0;
+	if (lane->tape.error)
+		reel_lane_end_waits(lane, lane->tape.error);
 	if (region->state == REEL_FORWARD)
 		come_forward(region, lane);
 	else
@@ -45,8 +47,7 @@ void reel_region_lacks_lane(reel_region *region)
 {
 	/* Relaxed: it is read after the threads have joined. */
 	atomic_store_explicit(&region->lacks_lane, true, memory_order_relaxed);
-	/* Sequentially consistent: pairs with is_over() in wait.c. */
-	atomic_store_explicit(&region->failed, true, memory_order_seq_cst);
+	reel_lane_end_waits(region->parent, -ENOMEM);
 }
 
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
@@ -114,7 +115,8 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	region->visit++;
 	region->has_orders = region->refused = false;
 	/* Relaxed: the threads that look at them are still to come. */
-	atomic_store_explicit(&region->failed, false, memory_order_relaxed);
+	if (parent == parent->root)
+		atomic_store_explicit(&parent->failed, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
@@ -298,6 +300,11 @@ int reel_region_threads(const reel_region *region, int threads)
 	if (threads < 1)
 		threads = 1;
 	return region->has_orders && threads < lanes ? lanes : threads;
+}
+
+int64_t reel_region_loops(const reel_region *region)
+{
+	return (int64_t)region->loops;
 }
 
 int64_t reel_region_phases(const reel_region *region)

@@ -110,6 +110,11 @@ static void let_go(reel_share *share)
 		lane->in = NULL; /* the lane outlives the region */
 }
 
+void reel_share_leave(reel_share *share)
+{
+	let_go(share);
+}
+
 bool reel_share_next(reel_share *share)
 {
 	int32_t lanes = reel_region_lanes(share->region), index;

@@ -10,8 +10,8 @@
 struct reel_omp_wait {
 	const _Atomic uint64_t *word;
 	uint64_t value;
-	/* A failure that ends it, too; NULL: there is none. */
-	const _Atomic bool *failed;
+	/* An error that ends the wait, too, once it is not 0; NULL: nothing else ends it. */
+	const _Atomic int32_t *failed;
 	/* So often it is looked for before the processor is given up. */
 	unsigned looks;
 };

@@ -151,8 +151,9 @@ static void record_part(struct regions *regions, reel_lane *lane, int phase,
 	for (int l = 0; l < plan->loops; l++)
 		REEL_FOR(lane, int, i, plan->loop[l].low, plan->loop[l].high, plan->loop[l].dealing)
 			run_iteration(regions, lane, phase, l, i);
-	if (plan->single && reel_single(lane))
-		use_value(regions, reel_lane_tape(lane), (uint64_t)phase);
+	if (plan->single)
+		REEL_SINGLE(lane)
+			use_value(regions, reel_lane_tape(lane), (uint64_t)phase);
 	if (plan->ordered) {
 		team_lock(member);
 		reel_order_note(lane, &regions->order);
@@ -168,8 +169,9 @@ static void reverse_part(struct regions *regions, reel_lane *lane, int phase)
 		reel_order_await(lane, &regions->order);
 		reel_order_done(lane, &regions->order);
 	}
-	if (plan->single && reel_single_reverse(lane))
-		use_value(regions, reel_lane_tape(lane), (uint64_t)phase);
+	if (plan->single)
+		REEL_SINGLE_REVERSE(lane)
+			use_value(regions, reel_lane_tape(lane), (uint64_t)phase);
 	for (int l = plan->loops; l-- > 0;)
 		REEL_FOR_REVERSE(lane, int, i, plan->loop[l].low, plan->loop[l].high,
 				 plan->loop[l].dealing)

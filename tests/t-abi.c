@@ -73,7 +73,7 @@ static const struct {
 	{"reel_share", sizeof(reel_share), 48},
 	{"reel_dealing", sizeof(reel_dealing), 16},
 	{"reel_loop", sizeof(reel_loop), 96},
-	{"reel_order", sizeof(reel_order), 8},
+	{"reel_order", sizeof(reel_order), 16},
 	{"reel_reducer", sizeof(reel_reducer), 40},
 	{"reel_dependence", sizeof(reel_dependence), 16},
 	{"reel_adjoint_view", sizeof(reel_adjoint_view), 40},

@@ -5,8 +5,10 @@
 #include "support.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <unistd.h>
 
-#include <reel/region.h>
+#include <reel/task.h>
 
 #include "thread-team.h"
 
@@ -200,7 +202,7 @@ static void phases_forward(const struct member *member)
 				__atomic_fetch_add(&phases.wrong, 1, __ATOMIC_RELAXED);
 			if ((step + reel_lane_index(share.lane)) % 2)
 				reel_push(tape, step);
-			if (reel_single(share.lane))
+			REEL_SINGLE(share.lane)
 				reel_push(tape, -step);
 			__atomic_fetch_add(&phases.level[step + 1], 1, __ATOMIC_RELAXED);
 		}
@@ -220,8 +222,8 @@ static void phases_reverse(const struct member *member)
 
 			if (step < STEPS - 1 && phases.level[step + 2] != 0)
 				wrong++;
-			if (reel_single_reverse(share.lane) && reel_pop(tape, int) != -step)
-				wrong++;
+			REEL_SINGLE_REVERSE(share.lane)
+				wrong += reel_pop(tape, int) != -step;
 			if ((step + reel_lane_index(share.lane)) % 2 && reel_pop(tape, int) != step)
 				wrong++;
 			__atomic_fetch_add(&phases.level[step + 1], -1, __ATOMIC_RELAXED);
@@ -375,9 +377,11 @@ static void test_nested(void)
 static struct {
 	reel_region *region;
 	reel_order order;
+	reel_order inner;
 	int count;
 	int who[3 * TURNS];
 	int wrong;
+	int error[3];
 } orders;
 
 static void orders_forward(const struct member *member)
@@ -443,6 +447,197 @@ static void test_orders(void)
 	reel_lane_close(root);
 }
 
+/* Turns that are noted and dropped leave what is known of the others. */
+static void note_others(reel_lane *root)
+{
+	int who[COUNT(orders.who)];
+
+	memcpy(who, orders.who, sizeof who);
+	orders.count = 0;
+	orders.region = reel_region_begin(root, 3);
+	run_team(3, orders_forward, NULL);
+	is_int(reel_region_end(orders.region), 0, "others are noted, to be dropped");
+	memcpy(orders.who, who, sizeof who);
+}
+
+static int reverse_orders(reel_lane *root)
+{
+	orders.region = reel_region_reverse(root);
+	run_team(3, orders_reverse, NULL);
+	return reel_region_end(orders.region);
+}
+
+/* A hold in a hold; in each, a sweep that is left behind, and turns that are noted and dropped. */
+static void replay_orders(reel_lane *root, int depth)
+{
+	int count = orders.count;
+
+	is_int(reel_lane_hold(root), 0, "held, at depth %d", depth);
+	for (int times = 0; times < 3; times++) {
+		orders.count = count;
+		is_int(reel_lane_replay(root), 0, "replayed");
+		is_int(reverse_orders(root), 0, "its turns are reversed");
+		ok(orders.count == 0 && !orders.wrong, "in exactly the opposite order");
+		if (times == 1 && depth < 2) {
+			orders.count = count;
+			reel_lane_replay(root);
+			replay_orders(root, depth + 1);
+		}
+		note_others(root);
+	}
+	orders.count = count;
+	is_int(reel_lane_replay(root), 0, "replayed");
+	is_int(reel_lane_release(root), 0, "released");
+}
+
+static void test_orders_in_holds(void)
+{
+	reel_lane *root = open_root(NULL);
+
+	tap_case("orders in holds");
+	record_orders(root);
+	reel_region_end(orders.region);
+	is_int(reel_lane_error(root), -EBADMSG, "a region of which nothing was reversed");
+	reel_lane_close(root);
+	root = open_root(NULL);
+	memset(&orders, 0, sizeof orders);
+	orders.region = reel_region_begin(root, 3);
+	run_team(3, orders_forward, NULL);
+	reel_region_end(orders.region);
+	replay_orders(root, 1);
+	is_int(reverse_orders(root), 0, "reversed for good");
+	ok(orders.count == 0 && !orders.wrong, "in exactly the opposite order");
+	is_int(orders.order.count, 0, "the order is as it was");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_hold(root);
+	note_others(root);
+	reel_lane_close(root);
+}
+
+/* ---- A lane that takes no turn ---- */
+
+enum missing { ERROR_IN_REGION, ERROR_BEFORE, SKIPS_TURNS, NESTED_REGION, TASK_FAILS, MISSING };
+
+static const char *const what_is_missing[MISSING] = {
+	"its tape gets an error", "its tape has had an error since the region before",
+	"it leaves its turns out", "its nested region lacks threads", "a task of it has failed"};
+
+static enum missing missing;
+
+/* Lane 0 goes to a barrier without a turn. The others' turns come after lane 0's. */
+static void miss_turns(reel_share *share)
+{
+	reel_region *region;
+	reel_share inner;
+	reel_lane *task;
+
+	switch (missing) {
+	case ERROR_IN_REGION:
+		reel_tape_give_up(reel_lane_tape(share->lane), -EIO, "an error in the region");
+		break;
+	case NESTED_REGION:
+		region = reel_region_reverse(share->lane);
+		inner = reel_share_begin(region, 0, 1);
+		reel_share_next(&inner);
+		reel_region_end(region);
+		break;
+	case TASK_FAILS:
+		reel_task_wait_reverse(share->lane);
+		task = reel_task_reverse(share->lane);
+		reel_tape_give_up(reel_lane_tape(task), -EIO, "an error in a task");
+		break;
+	default:
+		break;
+	}
+	reel_share_leave(share);
+}
+
+static void note_turns(const struct member *member)
+{
+	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+
+	reel_share_next(&share);
+	for (int i = 0; i < 3; i++) {
+		while (__atomic_load_n(&orders.count, __ATOMIC_ACQUIRE) % 3 != member->number)
+			sched_yield();
+		reel_order_note(share.lane, &orders.order);
+		__atomic_fetch_add(&orders.count, 1, __ATOMIC_RELEASE);
+	}
+	if (member->number)
+		return;
+	if (missing == TASK_FAILS) {
+		reel_push(reel_lane_tape(reel_task_begin(share.lane, 0, NULL, 0)), 1.0);
+		reel_task_wait(share.lane);
+	}
+	if (missing == NESTED_REGION) {
+		reel_region *region = reel_region_begin(share.lane, 2);
+		reel_share inner = reel_share_begin(region, 0, 1);
+
+		while (reel_share_next(&inner))
+			reel_order_note(inner.lane, &orders.inner);
+		reel_region_end(region);
+	}
+}
+
+static void await_turns(const struct member *member)
+{
+	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+
+	reel_share_next(&share);
+	if (!member->number)
+		miss_turns(&share);
+	for (int i = 0; member->number && i < 3; i++) {
+		reel_order_await(share.lane, &orders.order);
+		reel_order_done(share.lane, &orders.order);
+	}
+	orders.error[member->number] = reel_lane_error(share.lane);
+	team_barrier(member);
+}
+
+static void give_up_lane(const struct member *member)
+{
+	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+
+	reel_share_next(&share);
+	if (!member->number)
+		reel_tape_give_up(reel_lane_tape(share.lane), -EIO, "an error before the region");
+}
+
+/* An error ends the wait of each lane, so that every thread comes to the barrier. */
+static void test_missing_turns(void)
+{
+	static const int error[MISSING] = {-EIO, -EIO, -EBADMSG, -EDEADLK, -EIO};
+	static const int region_error[MISSING] = {-EIO, -EIO, -EBADMSG, -EDEADLK, -EBADMSG};
+
+	tap_case("a lane that takes no turn");
+	record_reports();
+	alarm(60);
+	for (missing = 0; missing < MISSING; missing++) {
+		reel_lane *root = open_root(NULL);
+
+		memset(&orders, 0, sizeof orders);
+		orders.region = reel_region_begin(root, 3);
+		run_team(3, note_turns, NULL);
+		is_int(reel_region_end(orders.region), 0, "3 lanes note 3 turns each");
+		if (missing == ERROR_BEFORE) {
+			orders.region = reel_region_begin(root, 3);
+			run_team(3, give_up_lane, NULL);
+			reel_region_end(orders.region);
+			orders.region = reel_region_reverse(root);
+			reel_region_end(orders.region);
+		}
+		orders.region = reel_region_reverse(root);
+		run_team(3, await_turns, NULL);
+		is_int(reel_region_end(orders.region), region_error[missing], "%s: nobody waits",
+		       what_is_missing[missing]);
+		for (int i = 1; i < 3; i++)
+			is_int(orders.error[i], error[missing], "lane %d has the error, too", i);
+		reel_lane_close(root);
+	}
+	alarm(0);
+	reel_set_error_handler(NULL, NULL);
+}
+
 /* What a lane pops after that could be another value's. */
 static void test_lost_notes(void)
 {
@@ -464,12 +659,14 @@ static void test_lost_notes(void)
 	reel_share_next(&share);
 	push_words(reel_lane_tape(share.lane), 0, 5);
 	for (int i = 0; i < 1000; i++)
-		reel_single(share.lane);
+		REEL_SINGLE(share.lane)
+			;
 	is_int(reel_region_end(share.region), 0, "notes that are stored");
 	share = reel_share_begin(reel_region_reverse(root), 0, 1);
 	reel_share_next(&share);
 	for (int i = 0; i < 1000 && !reel_lane_error(share.lane); i++)
-		reel_single_reverse(share.lane);
+		REEL_SINGLE_REVERSE(share.lane)
+			;
 	is_int(reel_lane_error(share.lane), -EIO, "and cannot be read back");
 	is_int(reel_tape_error(reel_lane_tape(share.lane)), -EIO, "are an error of the lane's tape");
 	ok(reel_pop(reel_lane_tape(share.lane), uint64_t) == UINT64_MAX, "which pops all ones");
@@ -590,6 +787,53 @@ static void test_short_lanes(void)
 	is_int(reel_region_end(region), 0, "the same code reverses them all");
 	is_int(loop.wrong, 0, "and what was done comes back");
 	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+}
+
+/* What the body of a single notes: an order's turn, a task, a region. */
+static void test_notes_in_single(void)
+{
+	reel_lane *root = open_root(NULL);
+	reel_region *region = reel_region_begin(root, 2);
+	reel_share share = reel_share_begin(region, 0, 1);
+	int wrong = 0, singles = 0;
+
+	tap_case("notes in a single");
+	loop.wrong = 0;
+	memset(&orders, 0, sizeof orders);
+	while (reel_share_next(&share)) {
+		REEL_SINGLE(share.lane) {
+			reel_order_note(share.lane, &orders.order);
+			reel_push(reel_lane_tape(reel_task_begin(share.lane, 7, NULL, 0)), 1.5);
+			reel_task_wait(share.lane);
+			run_inner(share.lane, false);
+		}
+		REEL_SINGLE(share.lane)
+			reel_push(reel_lane_tape(share.lane), 8);
+	}
+	is_int(reel_region_end(region), 0, "a turn, a task and a region are recorded in a single");
+	region = reel_region_reverse(root);
+	for (int thread = 0; thread < 2; thread++) {
+		share = reel_share_begin(region, thread, 2);
+		while (reel_share_next(&share)) {
+			REEL_SINGLE_REVERSE(share.lane)
+				wrong += reel_pop(reel_lane_tape(share.lane), int) != 8;
+			REEL_SINGLE_REVERSE(share.lane) {
+				reel_lane *task;
+
+				run_inner(share.lane, true);
+				reel_task_wait_reverse(share.lane);
+				task = reel_task_reverse(share.lane);
+				wrong += reel_pop(reel_lane_tape(task), double) != 1.5;
+				reel_task_end(task);
+				reel_order_await(share.lane, &orders.order);
+				reel_order_done(share.lane, &orders.order);
+				singles++;
+			}
+		}
+	}
+	is_int(reel_region_end(region), 0, "they are reversed in it");
+	ok(singles == 1 && !wrong && !loop.wrong && reel_lane_is_empty(root), "once, with all values");
 	reel_lane_close(root);
 }
 
@@ -790,6 +1034,55 @@ static void make_mistake(const struct mistake *mistake)
 	reel_lane_close(root);
 }
 
+/* All lanes leave before the last loop, and in the first of two phases. */
+static void test_all_leave_early(void)
+{
+	reel_lane *root = open_root(NULL);
+	reel_share share;
+
+	tap_case("all lanes leave early");
+	for (int extra = 0; extra < 2; extra++) {
+		reel_region *region = reel_region_begin(root, 3);
+
+		share = reel_share_begin(region, 0, 1);
+		while (reel_share_next(&share))
+			stop_at(share.lane, reel_dynamic(1), 5 * reel_lane_index(share.lane));
+		is_int(reel_region_end(region), 0, "in the first of two loops");
+		is_int(reel_region_loops(region), 1, "the region has one loop");
+		region = reel_region_reverse(root);
+		is_int(reel_region_loops(region), 1, "in the reverse sweep, too");
+		record_reports();
+		share = reel_share_begin(region, 0, 1);
+		while (reel_share_next(&share)) {
+			if (extra)
+				REEL_FOR_REVERSE(share.lane, int, i, 0, 32, reel_dynamic(1))
+					;
+			comes_back_from_stop(share.lane, reel_dynamic(1));
+		}
+		is_int(reel_region_end(region), extra ? -EBADMSG : 0,
+		       extra ? "a loop that no lane came to is an error" : "which is reversed");
+	}
+	ok(strstr(reported.message, "reel_region_loops()") != NULL, "with a remedy: %s",
+	   reported.message);
+	reel_lane_close(root);
+	root = open_root(NULL);
+	is_int(run_lanes(reel_region_begin(root, 2), nothing), 0, "before the first of two loops");
+	is_int(run_lanes(reel_region_reverse(root), loop_of_five_reverse), 0, "nothing is reversed");
+	record_reports();
+	is_int(run_lanes(reel_region_begin(root, 2), push_one), 0, "in the first phase");
+	share = reel_share_begin(reel_region_reverse(root), 0, 1);
+	is_int(reel_region_phases(share.region), 1, "the region has one phase");
+	while (reel_share_next(&share))
+		(void)reel_pop(reel_lane_tape(share.lane), double);
+	reel_share_next_phase(&share);
+	reel_share_next(&share);
+	is_int(reel_region_end(share.region), -EBADMSG, "to reverse two is an error");
+	ok(strstr(reported.message, "reel_region_phases()") != NULL, "with a remedy: %s",
+	   reported.message);
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
 static void test_order_with_parent(void)
 {
 	reel_lane *root = open_root(NULL);
@@ -917,10 +1210,14 @@ int main(void)
 	test_barriers();
 	test_nested();
 	test_orders();
+	test_orders_in_holds();
+	test_missing_turns();
 	test_many_notes();
 	test_lost_notes();
 	test_stops();
 	test_short_lanes();
+	test_all_leave_early();
+	test_notes_in_single();
 	test_recomputing();
 	test_replay();
 	test_errors();

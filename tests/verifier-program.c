@@ -39,7 +39,7 @@ static void steps(int lanes)
 			while (reel_share_next(&share)) {
 				REEL_FOR(share.lane, int, i, 0, N, reel_dynamic(4))
 					push(share.lane, x[i]);
-				if (reel_single(share.lane))
+				REEL_SINGLE(share.lane)
 					push(share.lane, step);
 			}
 			reel_share_phase(&share);
@@ -54,7 +54,7 @@ static void steps(int lanes)
 		for (int step = STEPS; step-- > 0;) {
 			reel_share_next_phase(&share);
 			while (reel_share_next(&share)) {
-				if (reel_single_reverse(share.lane))
+				REEL_SINGLE_REVERSE(share.lane)
 					(void)pop(share.lane);
 				REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_dynamic(4))
 					(void)pop(share.lane);

@@ -61,6 +61,7 @@ module reel_omp
   ! The order in which lanes came to a critical section. It stays where it is.
   type, bind(C), public :: reel_order
     integer(c_int64_t), private :: count = 0
+    integer(c_int64_t), private :: hold = 0
   end type
 
   type, bind(C), public :: reel_dependence
@@ -103,8 +104,9 @@ module reel_omp
   public :: reel_lane_error, reel_lane_is_empty, reel_lane_bytes, reel_lane_phase
   public :: reel_lane_hold, reel_lane_replay, reel_lane_release
   public :: reel_region_begin, reel_region_reverse, reel_region_end, reel_region_lanes
-  public :: reel_region_threads, reel_region_phases
-  public :: reel_share_begin, reel_share_next, reel_share_next_phase, reel_share_barrier
+  public :: reel_region_threads, reel_region_phases, reel_region_loops
+  public :: reel_share_begin, reel_share_next, reel_share_leave
+  public :: reel_share_next_phase, reel_share_barrier
   public :: reel_static, reel_dynamic, reel_guided
   public :: reel_loop_begin, reel_loop_reverse, reel_loop_next, reel_loop_stop
   public :: reel_single, reel_single_reverse
@@ -212,6 +214,11 @@ module reel_omp
       integer(c_int), value :: threads
     end function
 
+    integer(c_int64_t) function reel_region_loops(region) bind(C)
+      import
+      type(reel_region), value :: region
+    end function
+
     integer(c_int64_t) function reel_region_phases(region) bind(C)
       import
       type(reel_region), value :: region
@@ -229,6 +236,11 @@ module reel_omp
     end function
 
     subroutine reel_share_barrier(share) bind(C)
+      import
+      type(reel_share), intent(inout) :: share
+    end subroutine
+
+    subroutine reel_share_leave(share) bind(C)
       import
       type(reel_share), intent(inout) :: share
     end subroutine
@@ -267,16 +279,6 @@ module reel_omp
       type(c_loop), intent(inout) :: loop
       integer(c_int64_t), value :: end
     end subroutine
-
-    logical(c_bool) function c_single(lane) bind(C, name="reel_single")
-      import
-      type(reel_lane), value :: lane
-    end function
-
-    logical(c_bool) function c_single_reverse(lane) bind(C, name="reel_single_reverse")
-      import
-      type(reel_lane), value :: lane
-    end function
 
     subroutine reel_order_note(lane, order) bind(C)
       import
@@ -621,16 +623,17 @@ contains
     call c_loop_stop(loop%inner, last + 1)
   end subroutine
 
-  logical function reel_single(lane)
+  ! A loop of one iteration, which one lane does: do while (reel_loop_next(single)).
+  type(reel_loop) function reel_single(lane) result(single)
     type(reel_lane), intent(in) :: lane
 
-    reel_single = c_single(lane)
+    single = loop_begin8(lane, dynamic8(1_c_int64_t), 1_c_int64_t, 1_c_int64_t)
   end function
 
-  logical function reel_single_reverse(lane)
+  type(reel_loop) function reel_single_reverse(lane) result(single)
     type(reel_lane), intent(in) :: lane
 
-    reel_single_reverse = c_single_reverse(lane)
+    single = loop_reverse8(lane, dynamic8(1_c_int64_t), 1_c_int64_t, 1_c_int64_t)
   end function
 
   ! ---- Reductions ----

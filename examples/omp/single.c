@@ -25,7 +25,7 @@ void forward_single(reel_lane *root, double *x, const double *a)
 		reel_share share = reel_share_of(region);
 
 		while (reel_share_next(&share)) {
-			if (reel_single(share.lane)) {
+			REEL_SINGLE(share.lane) {
 				reel_push(reel_lane_tape(share.lane), x[0]);
 				scale = step(x[0], a[0]);
 			}
@@ -64,7 +64,7 @@ int reverse_single(reel_lane *root, double *x_bar, const double *a, double *a_ba
 		}
 		reel_share_phase(&share);
 		while (reel_share_next(&share)) {
-			if (reel_single_reverse(share.lane)) {
+			REEL_SINGLE_REVERSE(share.lane) {
 				double x = reel_pop(reel_lane_tape(share.lane), double);
 				double scale_bar = reel_reduce(share.lane, REEL_SUM, part, LANES);
 

@@ -18,7 +18,7 @@
  * of a minimum or maximum, one number. Neither sweep has an atomic operation.
  *
  * `lane` is the one that does it: the parent, after the region; within a region, after a
- * barrier, one of the lanes, chosen by reel_single() or its index.
+ * barrier, one of the lanes, chosen by REEL_SINGLE() or its index.
  */
 #ifndef REEL_REDUCTION_H
 #define REEL_REDUCTION_H

@@ -210,6 +210,13 @@ reel_share reel_share_begin(reel_region *region, int thread, int threads);
 bool reel_share_next(reel_share *share);
 
 /*
+ * Leave the lane that the thread has. Needed before a barrier of the program's own in the reverse
+ * sweep of a region with orders, unless reel_share_next() was called until it returned false: if
+ * the lane has missed its turns, the others then end with an error and do not wait for them.
+ */
+void reel_share_leave(reel_share *share);
+
+/*
  * Go to the next phase: in the reverse sweep, to the one before. Between the last call of a
  * phase and the first of the next one, all threads pass a barrier. All of them call it
  * equally often, lanes or not.
@@ -230,8 +237,14 @@ void reel_share_barrier(reel_share *share);
  */
 void reel_lane_phase(reel_lane *lane);
 
-/* How many phases the region has; recorded so far, or left to reverse. At least 1. */
+/*
+ * How many phases the region has, recorded so far or in all: at least 1. In the reverse sweep also
+ * how many loops, with those of REEL_SINGLE(), its lanes came to: the lane that came farthest
+ * counts. Where all lanes may have left early, the reverse sweep begins with the last one of so
+ * many; to reverse one more is -EBADMSG.
+ */
 int64_t reel_region_phases(const reel_region *region);
+int64_t reel_region_loops(const reel_region *region);
 
 /* ---- Loops ---------------------------------------------------------------------- */
 
@@ -321,18 +334,26 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
 		for (type i = (type)i##_loop.end, i##_first = (type)i##_loop.first; i-- > i##_first;)
 
 /*
- * True in one lane, the first to come; in the reverse sweep, in the same one. No barrier.
- * Counts as a loop.
+ * REEL_SINGLE(lane) { ... } is done by one lane, the first to come; in the reverse sweep
+ * REEL_SINGLE_REVERSE(lane) { ... } by the same one. No barrier. It is a dynamic loop of one
+ * iteration, so all lanes come to it, and a break or a return needs reel_loop_stop() before it; the
+ * loop is `reel_single`.
  */
-bool reel_single(reel_lane *lane);
-bool reel_single_reverse(reel_lane *lane);
+#define REEL_SINGLE(lane)                                                                          \
+	for (reel_loop reel_single = reel_loop_begin(lane, reel_dynamic(1), 0, 1);                 \
+	     reel_loop_next(&reel_single);)
+
+#define REEL_SINGLE_REVERSE(lane)                                                                  \
+	for (reel_loop reel_single = reel_loop_reverse(lane, reel_dynamic(1), 0, 1);               \
+	     reel_loop_next(&reel_single);)
 
 /* ---- Orders: critical sections, locks, ordered -------------------------------------- */
 
 /*
  * The order in which lanes came to something that only one may do at a time. One for each
- * critical section, or lock; all zero to begin with; it belongs to the program, and stays
- * where it is from the forward sweep to the reverse one.
+ * critical section, or lock, of the lanes of one root; all zero to begin with; it belongs to the
+ * program, and stays where it is from the forward sweep to the reverse one, and to the end of the
+ * holds in which it is used, which replay it, too.
  *
  *	#pragma omp critical                        forward sweep
  *	{
@@ -355,6 +376,7 @@ typedef struct reel_order {
 #else
 	_Atomic uint64_t count;
 #endif
+	uint64_t hold; /* in which the count was last kept; 0: in none */
 } reel_order;
 
 /* Note the lane's turn; inside of the section. 16 bytes. */
@@ -383,6 +405,8 @@ REEL_ALWAYS_INLINE reel_share reel_share_of(reel_region *region)
 REEL_ALWAYS_INLINE void reel_share_phase(reel_share *share)
 {
 #ifdef _OPENMP
+	if (share->lane)
+		reel_share_leave(share);
 	/* Of one thread it could cost a call of the system. */
 	if (share->threads > 1) {
 		_Pragma("omp barrier")

@@ -159,6 +159,13 @@ int reel_tape_clear_error(reel_tape *tape);
  */
 void reel_tape_give_up(reel_tape *tape, int error, const char *message);
 
+/*
+ * For libreel-omp: `listener` is called when an error of a lane's tape begins to stick, by the thread
+ * whose call failed. There is one listener for the process. Any thread.
+ */
+typedef void reel_lane_listener(reel_tape *tape);
+void reel_listen_to_lanes(reel_lane_listener *listener);
+
 /* A few words for an error of this library; for others, what strerror() gives. */
 const char *reel_strerror(int error);
 

@@ -112,7 +112,7 @@ void work_ends(struct task *task, ompt_work_t kind)
 	if (recorded && kind == ompt_work_single_executor)
 		report(ERROR, task->work_at,
 		       "a lane recorded in a single construct: the reverse sweep cannot know which one; "
-		       "use reel_single()");
+		       "use REEL_SINGLE()");
 	else if (recorded && kind == ompt_work_sections)
 		report(ERROR, task->work_at,
 		       "a lane recorded in sections: the reverse sweep cannot know which one; use "
