@@ -32,10 +32,15 @@ static struct reel_client *own_client(reel_tape *tape)
 	return tape->client;
 }
 
-/* What is held above the present top is worth storing, too. */
+/* What is held above the present top is worth storing, too, and all of a slab that a hold keeps. */
 static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 {
-	return slab->holds == tape->holds ? (size_t)reel_window_filled(tape) : slab->bytes;
+	if (slab->holds != tape->holds)
+		return slab->bytes;
+	if (slab == tape->slab)
+		return (size_t)reel_window_filled(tape);
+	return tape->slab && tape->slab->below == slab ? (size_t)tape->slab->below_offset
+						       : slab->bytes;
 }
 
 static void describe(reel_tape *tape, struct reel_client *client, const struct reel_slab *slab)

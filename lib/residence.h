@@ -8,7 +8,7 @@
 
 #include "tape.h"
 
-/* Another slab is put on top of this one. */
+/* Another slab is put on top of this one, the top slab or the one below it. */
 void reel_slab_cover(reel_tape *tape, struct reel_slab *slab);
 /* It is popped through and kept by a hold. */
 void reel_slab_keep(reel_tape *tape, struct reel_slab *slab);

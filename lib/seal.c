@@ -74,14 +74,23 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	return NULL;
 }
 
+/* From here on the frame of the slab that is covered is not the owner's alone. */
+static void cover_below(reel_tape *tape)
+{
+	struct reel_slab *slab = tape->slab;
+
+	if (slab && tape->flags & REEL_TAPE_KEEPS_BELOW)
+		slab = slab->below;
+	if (slab)
+		reel_slab_cover(tape, slab);
+}
+
 static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 {
 	slab->rank = next_rank(tape);
 	slab->below = tape->slab;
 	slab->below_offset = reel_window_filled(tape);
-	/* From here on its frame is not the owner's alone. */
-	if (tape->slab)
-		reel_slab_cover(tape, tape->slab);
+	cover_below(tape);
 	slab->serial = ++tape->serial;
 	slab->holds = tape->holds;
 	tape->below += slab->below_offset;

@@ -37,13 +37,19 @@
 /* The tape of a lane: libreel-omp is told of its errors, besides the error handler. */
 #define REEL_TAPE_LANE 0x08000000u
 
+/*
+ * The span before the one pushed last is read on: the slab below the top one stays the owner's, and in
+ * memory, until another slab is put on both.
+ */
+#define REEL_TAPE_KEEPS_BELOW 0x04000000u
+
 /* Each push and pop takes the slow path, where a drop-in library counts them. */
 #define REEL_TAPE_WATCHED 0x20000000u
 
 _Static_assert((REEL_CHECKED ^ REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^
-		REEL_TAPE_LANE ^ REEL_TAPE_WATCHED) ==
+		REEL_TAPE_LANE ^ REEL_TAPE_KEEPS_BELOW ^ REEL_TAPE_WATCHED) ==
 		       (REEL_CHECKED | REEL_TAPE_SILENT | REEL_TAPE_NOTES | REEL_TAPE_DROPIN |
-			REEL_TAPE_LANE | REEL_TAPE_WATCHED),
+			REEL_TAPE_LANE | REEL_TAPE_KEEPS_BELOW | REEL_TAPE_WATCHED),
 	       "flags differ");
 
 static inline char *reel_window_base(const reel_tape *tape)

@@ -93,6 +93,8 @@ struct reel_region {
 	 */
 	alignas(REEL_APART) _Atomic uint64_t arrivals;
 	_Atomic uint64_t passed;
+	/* The collective span of the barrier passed last: its last thread writes it before `passed`. */
+	const void *span;
 };
 
 /* Lanes of a lane, at places that do not move: block b has 2^b of them. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "observe.h"
+#include "tape.h"
 #include "wait.h"
 #include "yield.h"
 
@@ -143,7 +144,26 @@ void reel_share_next_phase(reel_share *share)
 	next_phase(share);
 }
 
-static void pass_barrier(reel_share *share)
+/* What the last thread that comes to a barrier does for all of them. */
+struct duty {
+	const void *(*act)(reel_tape *tape, const struct duty *duty);
+	const reel_type *type;
+	size_t n;
+	const char *site;
+};
+
+static void do_duty(reel_region *region, const struct duty *duty)
+{
+	reel_tape *tape = &region->parent->tape;
+
+	if (!duty)
+		return;
+	reel_tape_hand_over(tape);
+	region->span = duty->act(tape, duty);
+	reel_tape_hand_over(tape);
+}
+
+static void pass_barrier(reel_share *share, const struct duty *duty)
 {
 	reel_region *region = share->region;
 	uint64_t barrier = ++share->barriers;
@@ -158,17 +178,57 @@ static void pass_barrier(reel_share *share)
 		reel_omp_await(&wait);
 		return;
 	}
+	do_duty(region, duty);
 	/* Sequentially consistent: pairs with reel_omp_await(). */
 	atomic_store_explicit(&region->passed, barrier, memory_order_seq_cst);
 	reel_yield_point();
 	reel_omp_wake(&region->passed);
 }
 
+static void end_phase(reel_share *share, const struct duty *duty)
+{
+	let_go(share);
+	if (share->threads > 1)
+		pass_barrier(share, duty);
+	else
+		do_duty(share->region, duty);
+	next_phase(share);
+}
+
 void reel_share_barrier(reel_share *share)
 {
 	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
-	let_go(share);
-	if (share->threads > 1)
-		pass_barrier(share);
-	next_phase(share);
+	end_phase(share, NULL);
+}
+
+/* ---- Collective spans ---- */
+
+/* The one before it is read on, by all lanes. */
+static const void *push_span(reel_tape *tape, const struct duty *duty)
+{
+	tape->flags |= REEL_TAPE_KEEPS_BELOW;
+	return reel_push_span_slow(tape, duty->type, duty->n, duty->site);
+}
+
+static const void *pop_span(reel_tape *tape, const struct duty *duty)
+{
+	return reel_pop_span_slow(tape, duty->type, duty->n, duty->site);
+}
+
+void *reel_share_push_span_at(reel_share *share, reel_type type, size_t n, const char *site)
+{
+	const struct duty duty = {push_span, &type, n, site};
+
+	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
+	end_phase(share, &duty);
+	return (void *)(uintptr_t)share->region->span;
+}
+
+const void *reel_share_pop_span_at(reel_share *share, reel_type type, size_t n, const char *site)
+{
+	const struct duty duty = {pop_span, &type, n, site};
+
+	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
+	end_phase(share, &duty);
+	return share->region->span;
 }

@@ -702,6 +702,162 @@ static void test_many_notes(void)
 	reel_lane_close(root);
 }
 
+/* ---- Collective spans ---- */
+
+#define STATES 60
+#define WIDTH 300
+
+/* State s is a span of WIDTH numbers, each of which comes from two of state s - 1. */
+static struct {
+	reel_region *region;
+	uint64_t expected[STATES][WIDTH];
+	const uint64_t *edge; /* the state before the region, or the last one */
+	reel_pool *pressed;   /* NULL: its frames are left alone */
+	_Atomic int wrong;
+} spans;
+
+static void expect_states(void)
+{
+	for (uint64_t i = 0; i < WIDTH; i++)
+		spans.expected[0][i] = i * i;
+	for (int s = 1; s < STATES; s++)
+		for (int i = 0; i < WIDTH; i++)
+			spans.expected[s][i] = 3 * spans.expected[s - 1][i] +
+					       spans.expected[s - 1][(i + 7) % WIDTH];
+}
+
+static void see_state(const uint64_t *state, int s)
+{
+	if (!state || memcmp(state, spans.expected[s], sizeof spans.expected[s]))
+		spans.wrong++;
+}
+
+/* Another tape of the pool takes all frames that it can have, and gives them back. */
+static void press(reel_pool *pool)
+{
+	reel_tape tape;
+
+	reel_tape_open(&tape, pool, 0);
+	for (uint64_t i = 0; i < 16 * 512; i++)
+		reel_push(&tape, i);
+	for (uint64_t i = 16 * 512; i-- > 0;)
+		spans.wrong += reel_pop(&tape, uint64_t) != i;
+	reel_tape_close(&tape);
+}
+
+static void fill_states(const struct member *member)
+{
+	int threads = member->team->threads;
+	reel_share share = reel_share_begin(spans.region, member->number, threads);
+	const uint64_t *now = spans.edge;
+
+	for (int s = 1; s < STATES; s++) {
+		uint64_t *next = reel_share_push_span(&share, uint64_t, WIDTH);
+
+		for (int i = member->number; next && i < WIDTH; i += threads)
+			next[i] = 3 * now[i] + now[(i + 7) % WIDTH];
+		if (spans.pressed && member->number == 0 && s % 8 == 1)
+			press(spans.pressed);
+		see_state(now, s - 1);
+		now = next;
+	}
+	while (reel_share_next(&share))
+		reel_push(reel_lane_tape(share.lane), reel_lane_index(share.lane));
+}
+
+static void empty_states(const struct member *member)
+{
+	reel_share share = reel_share_begin(spans.region, member->number, member->team->threads);
+	const uint64_t *later = spans.edge;
+
+	while (reel_share_next(&share))
+		spans.wrong += reel_pop(reel_lane_tape(share.lane), int) !=
+			       reel_lane_index(share.lane);
+	for (int s = STATES - 1; s-- > 0;) {
+		const uint64_t *state = reel_share_pop_span(&share, uint64_t, WIDTH);
+
+		see_state(later, s + 1);
+		see_state(state, s);
+		later = state;
+	}
+}
+
+static int record_states(reel_lane *root, int threads)
+{
+	uint64_t *first;
+
+	spans.region = reel_region_begin(root, 3);
+	first = reel_push_span(reel_lane_tape(root), uint64_t, WIDTH);
+	if (first)
+		memcpy(first, spans.expected[0], sizeof spans.expected[0]);
+	spans.edge = first;
+	run_team(threads, fill_states, NULL);
+	return reel_region_end(spans.region);
+}
+
+static int reverse_states(reel_lane *root, int threads)
+{
+	spans.region = reel_region_reverse(root);
+	spans.edge = reel_pop_span(reel_lane_tape(root), uint64_t, WIDTH);
+	run_team(threads, empty_states, NULL);
+	return reel_region_end(spans.region);
+}
+
+/* One span fills more than half of a slab, so each is on a slab of its own. */
+static void test_spilled_spans(unsigned flags)
+{
+	struct reel_pool_options options = {
+		.slab_bytes = 4096, .first_slab_bytes = 512, .hard_budget = 16 * 4096};
+	struct reel_pool_stats stats;
+	reel_pool *pool;
+	reel_lane *root;
+
+	if (reel_store_memory_open(&options.store, UINT64_MAX))
+		abort();
+	pool = open_pool(options);
+	is_int(reel_lane_open(&root, pool, flags), 0, "a root opens, flags %u", flags);
+	spans.wrong = 0;
+	spans.pressed = pool;
+	for (unsigned i = 0; i < COUNT(teams); i++) {
+		is_int(record_states(root, teams[i]), 0, "%d threads fill them", teams[i]);
+		is_int(reel_lane_hold(root), 0, "held");
+		for (unsigned k = 0; k < 2; k++) {
+			is_int(reel_lane_replay(root), 0, "replayed");
+			is_int(reverse_states(root, teams[k]), 0, "%d read them", teams[k]);
+		}
+		reel_lane_replay(root);
+		reel_lane_release(root);
+		is_int(reverse_states(root, 3), 0, "3 read them at the end");
+	}
+	is_int(spans.wrong, 0, "each state was there, and so was the one next to it");
+	reel_pool_get_stats(pool, &stats);
+	ok(stats.read_bytes > 0, "although they went to the store");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	spans.pressed = NULL;
+	reel_lane_close(root);
+	close_pool(pool, "collective spans");
+}
+
+static void test_collective_spans(void)
+{
+	struct reel_pool_options options = {
+		.slab_bytes = 4096, .first_slab_bytes = 512, .hard_budget = 20 * 4096};
+	reel_pool *pool = open_pool(options);
+	reel_lane *root = open_root(pool);
+
+	tap_case("collective spans");
+	expect_states();
+	test_spilled_spans(0);
+	test_spilled_spans(REEL_CHECKED);
+	record_reports();
+	is_int(record_states(root, 2), -EDQUOT, "refused where there is no room: %s",
+	       reported.message);
+	is_int(reverse_states(root, 2), -EDQUOT, "and nothing is popped for them");
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+	close_pool(pool, "collective spans that are refused");
+}
+
 /* ---- Loops and lanes that are left early ---- */
 
 static void stop_at(reel_lane *lane, reel_dealing dealing, int last)
@@ -1212,6 +1368,7 @@ int main(void)
 	test_orders();
 	test_orders_in_holds();
 	test_missing_turns();
+	test_collective_spans();
 	test_many_notes();
 	test_lost_notes();
 	test_stops();

@@ -31,9 +31,10 @@ module reel_omp
   ! What a thread does in a region; `lane` is the one that it has.
   type, bind(C), public :: reel_share
     type(reel_lane) :: lane
+    integer(c_int32_t) :: thread = 0, threads = 0
     type(c_ptr), private :: region = c_null_ptr
     integer(c_int64_t), private :: round = 0
-    integer(c_int32_t), private :: thread = 0, threads = 0, tried = 0, padding = 0
+    integer(c_int32_t), private :: tried = 0, padding = 0
     integer(c_int64_t), private :: barriers = 0
   end type
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Burgers' equation u_t + u u_x = nu u_xx on a ring of cells. All time steps are in one region,
- * and a barrier ends each of them: a phase. A row of cells is a span on its lane's tape.
+ * Burgers' equation u_t + u u_x = nu u_xx on a ring of cells. All time steps are in one region, and
+ * each is a phase. The cells of a time step are a collective span, which the lanes calculate in place.
  *
  * J = 1/2 sum u^2 / n after the last step; the inputs are the initial state.
  */
@@ -17,13 +17,8 @@
 #define C 0.1
 #define D 0.2
 
-/*
- * Cells of a row at most: a span of 8 KB. A row is gone through in pieces, which vectorise: in the
- * forward sweep they are copied and calculated at once; in the reverse one they go down, as the
- * tape does, so that the processor fetches ahead in one direction.
- */
-#define LONGEST_ROW 1000
-#define PIECE 32
+/* Cells that a thread of the primal takes at a time. */
+#define BLOCK 1000
 
 struct burgers {
 	struct problem problem;
@@ -42,18 +37,6 @@ static void step(const double *restrict u, double *restrict next, int n)
 			  D * (u[i + 1] - 2 * u[i] + u[i - 1]);
 }
 
-static void step_and_keep(const double *u, double *next, double *kept, int n)
-{
-	kept[-1] = u[-1];
-	for (int first = 0; first < n; first += PIECE) {
-		int cells = first + PIECE < n ? PIECE : n - first;
-
-		memcpy(kept + first, u + first, (size_t)cells * sizeof *u);
-		step(u + first, next + first, cells);
-	}
-	kept[n] = u[n];
-}
-
 /* Each cell gathers from the three that it has been used for. */
 static void step_reverse(const double *restrict u, double *restrict bar,
 			 const double *restrict next_bar, int n)
@@ -62,15 +45,6 @@ static void step_reverse(const double *restrict u, double *restrict bar,
 		bar[i] = next_bar[i] * (1 - 2 * D - C * (u[i + 1] - u[i - 1])) +
 			 next_bar[i - 1] * (D - C * u[i - 1]) +
 			 next_bar[i + 1] * (D + C * u[i + 1]);
-}
-
-static void step_reverse_downwards(const double *u, double *bar, const double *next_bar, int n)
-{
-	for (int end = n; end > 0; end -= PIECE) {
-		int first = end > PIECE ? end - PIECE : 0;
-
-		step_reverse(u + first, bar + first, next_bar + first, end - first);
-	}
 }
 
 /* Who has the first cell, or the last one, writes the copy beyond the other end. */
@@ -98,47 +72,46 @@ static void energy_reverse(const double *u, double *bar, int64_t first, int64_t 
 	close_ring(bar, first, end, n);
 }
 
-/* ---- A lane's cells, row by row; after a refused push the lane has an error ---- */
+/* ---- A thread's part of a state. No lane records anything, so it need not be a lane's part ---- */
 
-static int64_t end_of_row(const reel_loop *part, int64_t first)
+static int first_cell(const reel_share *share, int thread, int n)
 {
-	return first + LONGEST_ROW < part->end ? first + LONGEST_ROW : part->end;
+	return (int)((int64_t)n * thread / share->threads);
 }
 
-static void part_forward(reel_tape *tape, const double *u, double *next, const reel_loop *part)
+static void part_forward(const reel_share *share, const double *u, double *next, int n)
 {
-	for (int64_t first = part->first; first < part->end; first += LONGEST_ROW) {
-		int cells = (int)(end_of_row(part, first) - first);
-		double *kept = reel_push_span(tape, double, (size_t)cells + 2);
+	int first = first_cell(share, share->thread, n);
+	int end = first_cell(share, share->thread + 1, n);
 
-		if (kept)
-			step_and_keep(u + first, next + first, kept + 1, cells);
-	}
+	step(u + first, next + first, end - first);
+	close_ring(next, first, end, n);
 }
 
-static void part_reverse(reel_tape *tape, double *bar, const double *next_bar,
-			 const reel_loop *part)
+static void part_reverse(const reel_share *share, const double *u, double *bar,
+			 const double *next_bar, int n)
 {
-	int64_t rows = (part->end - part->first + LONGEST_ROW - 1) / LONGEST_ROW;
+	int first = first_cell(share, share->thread, n);
+	int end = first_cell(share, share->thread + 1, n);
 
-	while (rows-- > 0) {
-		int64_t first = part->first + rows * LONGEST_ROW;
-		int cells = (int)(end_of_row(part, first) - first);
-		const double *kept = reel_pop_span(tape, double, (size_t)cells + 2);
-
-		if (kept)
-			step_reverse_downwards(kept + 1, bar + first, next_bar + first, cells);
-	}
+	step_reverse(u + first, bar + first, next_bar + first, end - first);
+	close_ring(bar, first, end, n);
 }
 
 /* ---- The sweeps ---- */
 
-static void start(const struct burgers *b)
+/* A state has n cells, with those at -1 and n that are the same as at the other end. */
+static double *cells_of(const double *span)
+{
+	return span ? (double *)(uintptr_t)span + 1 : NULL;
+}
+
+static void start(const struct burgers *b, double *u)
 {
 	int n = b->problem.size;
 
-	memcpy(b->now, b->problem.x, (size_t)n * sizeof *b->now);
-	close_ring(b->now, 0, n, n);
+	memcpy(u, b->problem.x, (size_t)n * sizeof *u);
+	close_ring(u, 0, n, n);
 }
 
 static double primal(struct problem *problem, int threads)
@@ -147,15 +120,15 @@ static double primal(struct problem *problem, int threads)
 	int n = problem->size, steps = problem->steps;
 	double sum = 0;
 
-	start(b);
+	start(b, b->now);
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
 	{
 		double *now = b->now, *next = b->next;
 
 		for (int s = 0; s < steps; s++) {
 #pragma omp for schedule(static)
-			for (int first = 0; first < n; first += LONGEST_ROW) {
-				int end = first + LONGEST_ROW < n ? first + LONGEST_ROW : n;
+			for (int first = 0; first < n; first += BLOCK) {
+				int end = first + BLOCK < n ? first + BLOCK : n;
 
 				step(now + first, next + first, end - first);
 				close_ring(next, first, end, n);
@@ -173,34 +146,29 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 {
 	struct burgers *b = (struct burgers *)problem;
 	int n = problem->size, steps = problem->steps;
-	reel_region *region;
+	size_t width = (size_t)n + 2;
+	reel_region *region = reel_region_begin(root, problem->lanes);
+	double *first = cells_of(reel_push_span(reel_lane_tape(root), double, width));
 
-	start(b);
-	region = reel_region_begin(root, problem->lanes);
+	if (first)
+		start(b, first);
 #pragma omp parallel num_threads(threads)
 	{
 		reel_share share = reel_share_of(region);
-		double *now = b->now, *next = b->next;
+		double *u = first, *next;
 
-		for (int s = 0; s < steps; s++) {
-			while (reel_share_next(&share)) {
-				reel_tape *tape = reel_lane_tape(share.lane);
-				reel_loop part = reel_loop_begin(share.lane, reel_static(0), 0, n);
-
-				while (reel_loop_next(&part)) {
-					part_forward(tape, now, next, &part);
-					close_ring(next, part.first, part.end, n);
-				}
-			}
-			reel_share_barrier(&share);
-			swap(&now, &next);
+		for (int s = 0; u && s < steps; s++, u = next) {
+			next = cells_of(reel_share_push_span(&share, double, width));
+			if (next)
+				part_forward(&share, u, next, n);
 		}
-		while (reel_share_next(&share)) {
+		reel_share_barrier(&share);
+		while (u && reel_share_next(&share)) {
 			reel_loop part = reel_loop_begin(share.lane, reel_static(0), 0, n);
 			double sum = 0;
 
 			while (reel_loop_next(&part))
-				sum += energy(now, part.first, part.end, n);
+				sum += energy(u, part.first, part.end, n);
 			b->partial[reel_lane_index(share.lane)] = sum;
 		}
 	}
@@ -213,33 +181,27 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 {
 	struct burgers *b = (struct burgers *)problem;
 	int n = problem->size, steps = problem->steps;
-	const double *last = steps % 2 ? b->next : b->now;
+	size_t width = (size_t)n + 2;
 	reel_region *region = reel_region_reverse(root);
+	const double *last = cells_of(reel_pop_span(reel_lane_tape(root), double, width));
 
 #pragma omp parallel num_threads(threads)
 	{
 		reel_share share = reel_share_of(region);
 		double *bar = b->bar, *next_bar = b->next_bar;
+		const double *u = last;
 
-		while (reel_share_next(&share)) {
+		while (u && reel_share_next(&share)) {
 			reel_loop part = reel_loop_reverse(share.lane, reel_static(0), 0, n);
 
 			while (reel_loop_next(&part))
-				energy_reverse(last, bar, part.first, part.end, n);
+				energy_reverse(u, bar, part.first, part.end, n);
 		}
-		for (int s = steps; s-- > 0;) {
+		for (int s = steps; u && s-- > 0;) {
 			swap(&bar, &next_bar);
-			reel_share_barrier(&share);
-			while (reel_share_next(&share)) {
-				reel_tape *tape = reel_lane_tape(share.lane);
-				reel_loop part =
-					reel_loop_reverse(share.lane, reel_static(0), 0, n);
-
-				while (reel_loop_next(&part)) {
-					part_reverse(tape, bar, next_bar, &part);
-					close_ring(bar, part.first, part.end, n);
-				}
-			}
+			u = cells_of(reel_share_pop_span(&share, double, width));
+			if (u)
+				part_reverse(&share, u, bar, next_bar, n);
 		}
 	}
 	reel_region_end(region);

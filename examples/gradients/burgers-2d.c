@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Burgers' equations on a torus of cells, u_t + u u_x + v u_y = nu (u_xx + u_yy) and the same for
- * v. Each time step is a region; its lanes stay open from one to the next. Lanes are for what is
- * pushed and popped: the loop of the adjoint, which does neither, is a plain one of OpenMP.
+ * v. All time steps are in one region, and each is a phase. A state is a collective span, in which
+ * each thread calculates its rows in place.
  *
  * J = 1/2 sum (u^2 + v^2) / n^2 after the last step; the inputs are the initial state.
  */
@@ -34,9 +34,9 @@ static size_t row_width(int n)
 }
 
 /* Where row j is, -1 and n being the same as at the other end. */
-static double *row_at(double *field, int n, int j)
+static double *row_at(const double *field, int n, int j)
 {
-	return field + (size_t)((j + n) % n) * row_width(n);
+	return (double *)(uintptr_t)field + (size_t)((j + n) % n) * row_width(n);
 }
 
 static double *u_of(double *row)
@@ -92,7 +92,7 @@ static void carry_reverse(const double *restrict south, const double *restrict h
 	}
 }
 
-static void step_row(double *now, double *next, int n, int j)
+static void step_row(const double *now, double *next, int n, int j)
 {
 	double *south = row_at(now, n, j - 1), *here = row_at(now, n, j);
 	double *north = row_at(now, n, j + 1), *row = row_at(next, n, j);
@@ -103,7 +103,7 @@ static void step_row(double *now, double *next, int n, int j)
 	close_ring(row, n);
 }
 
-static void step_row_reverse(double *now, double *bar, double *next_bar, int n, int j)
+static void step_row_reverse(const double *now, double *bar, const double *next_bar, int n, int j)
 {
 	double *south = row_at(now, n, j - 1), *here = row_at(now, n, j);
 	double *north = row_at(now, n, j + 1), *row = row_at(bar, n, j);
@@ -122,12 +122,12 @@ static void step_row_reverse(double *now, double *bar, double *next_bar, int n, 
 
 /* ---- The state ---- */
 
-static void start(const struct burgers *b)
+static void start(const struct burgers *b, double *state)
 {
 	int n = b->problem.size;
 
 	for (int j = 0; j < n; j++) {
-		double *row = row_at(b->now, n, j);
+		double *row = row_at(state, n, j);
 		const double *x = b->problem.x + (size_t)j * (size_t)n;
 
 		memcpy(u_of(row), x, (size_t)n * sizeof *x);
@@ -146,7 +146,7 @@ static void copy_gradient(double *bar, int n, double *gradient)
 	}
 }
 
-static double energy(double *field, int n, int threads)
+static double energy(const double *field, int n, int threads)
 {
 	double sum = 0;
 
@@ -173,7 +173,7 @@ static double primal(struct problem *problem, int threads)
 	struct burgers *b = (struct burgers *)problem;
 	int n = problem->size;
 
-	start(b);
+	start(b, b->now);
 	for (int s = 0; s < problem->steps; s++) {
 #pragma omp parallel for num_threads(threads)
 		for (int j = 0; j < n; j++)
@@ -183,63 +183,67 @@ static double primal(struct problem *problem, int threads)
 	return energy(b->now, n, threads);
 }
 
+/* No lane records anything, so a thread's rows need not be those of a lane. */
+static int first_row(const reel_share *share, int thread, int n)
+{
+	return (int)((int64_t)n * thread / share->threads);
+}
+
 static double forward(struct problem *problem, reel_lane *root, int threads)
 {
 	struct burgers *b = (struct burgers *)problem;
-	int n = problem->size;
+	int n = problem->size, steps = problem->steps;
+	size_t field = row_width(n) * (size_t)n;
+	reel_region *region = reel_region_begin(root, problem->lanes);
+	double *state = reel_push_span(reel_lane_tape(root), double, field);
 
-	start(b);
-	for (int s = 0; s < problem->steps; s++) {
-		reel_region *region = reel_region_begin(root, problem->lanes);
-
+	if (state)
+		start(b, state);
 #pragma omp parallel num_threads(threads)
-		{
-			reel_share share = reel_share_of(region);
+	{
+		reel_share share = reel_share_of(region);
+		double *now = state, *next;
 
-			while (reel_share_next(&share)) {
-				reel_tape *tape = reel_lane_tape(share.lane);
-
-				REEL_FOR(share.lane, int, j, 0, n, reel_static(0)) {
-					reel_push_array(tape, row_at(b->now, n, j), row_width(n));
-					step_row(b->now, b->next, n, j);
-				}
-			}
+		for (int s = 0; now && s < steps; s++, now = next) {
+			next = reel_share_push_span(&share, double, field);
+			for (int j = first_row(&share, share.thread, n);
+			     next && j < first_row(&share, share.thread + 1, n); j++)
+				step_row(now, next, n, j);
 		}
-		reel_region_end(region);
-		swap(&b->now, &b->next);
+#pragma omp barrier
+		if (share.thread == 0)
+			state = now;
 	}
-	return energy(b->now, n, threads);
+	reel_region_end(region);
+	return state ? energy(state, n, threads) : 0;
 }
 
 static void reverse(struct problem *problem, reel_lane *root, int threads, double *gradient)
 {
 	struct burgers *b = (struct burgers *)problem;
-	int n = problem->size;
-	double *state = b->next, *bar = b->bar, *next_bar = b->next_bar;
+	int n = problem->size, steps = problem->steps;
+	size_t field = row_width(n) * (size_t)n;
+	reel_region *region = reel_region_reverse(root);
+	const double *last = reel_pop_span(reel_lane_tape(root), double, field);
 
-	energy_reverse(b->now, bar, n);
-	for (int s = problem->steps; s-- > 0;) {
-		reel_region *region = reel_region_reverse(root);
-
-		swap(&bar, &next_bar);
+	if (last)
+		energy_reverse(last, b->bar, n);
 #pragma omp parallel num_threads(threads)
-		{
-			reel_share share = reel_share_of(region);
+	{
+		reel_share share = reel_share_of(region);
+		double *bar = b->bar, *next_bar = b->next_bar;
+		const double *state = last;
 
-			while (reel_share_next(&share)) {
-				reel_tape *tape = reel_lane_tape(share.lane);
-
-				REEL_FOR_REVERSE(share.lane, int, j, 0, n, reel_static(0))
-					reel_pop_array(tape, row_at(state, n, j), row_width(n));
-			}
-#pragma omp barrier
-#pragma omp for
-			for (int j = 0; j < n; j++)
+		for (int s = steps; state && s-- > 0;) {
+			swap(&bar, &next_bar);
+			state = reel_share_pop_span(&share, double, field);
+			for (int j = first_row(&share, share.thread, n);
+			     state && j < first_row(&share, share.thread + 1, n); j++)
 				step_row_reverse(state, bar, next_bar, n, j);
 		}
-		reel_region_end(region);
 	}
-	copy_gradient(bar, n, gradient);
+	reel_region_end(region);
+	copy_gradient(steps % 2 ? b->next_bar : b->bar, n, gradient);
 }
 
 static double serial(struct problem *problem, double *gradient)
@@ -247,22 +251,20 @@ static double serial(struct problem *problem, double *gradient)
 	struct burgers *b = (struct burgers *)problem;
 	int n = problem->size;
 	size_t field = row_width(n) * (size_t)n;
-	double *bar = b->bar, *next_bar = b->next_bar;
+	double *bar = b->bar, *next_bar = b->next_bar, *state = b->history;
 	double sum;
 
-	start(b);
-	for (int s = 0; s < problem->steps; s++) {
-		memcpy(b->history + (size_t)s * field, b->now, field * sizeof *b->now);
+	start(b, state);
+	for (int s = 0; s < problem->steps; s++, state += field)
 		for (int j = 0; j < n; j++)
-			step_row(b->now, b->next, n, j);
-		swap(&b->now, &b->next);
-	}
-	sum = energy(b->now, n, 1);
-	energy_reverse(b->now, bar, n);
+			step_row(state, state + field, n, j);
+	sum = energy(state, n, 1);
+	energy_reverse(state, bar, n);
 	for (int s = problem->steps; s-- > 0;) {
 		swap(&bar, &next_bar);
+		state -= field;
 		for (int j = 0; j < n; j++)
-			step_row_reverse(b->history + (size_t)s * field, bar, next_bar, n, j);
+			step_row_reverse(state, bar, next_bar, n, j);
 	}
 	copy_gradient(bar, n, gradient);
 	return sum;
@@ -289,7 +291,7 @@ static struct problem *open_burgers(int size, int steps, int lanes)
 	b->next = allocate_doubles(field);
 	b->bar = allocate_doubles(field);
 	b->next_bar = allocate_doubles(field);
-	b->history = allocate_doubles(field * (size_t)steps);
+	b->history = allocate_doubles(field * ((size_t)steps + 1));
 	return &b->problem;
 }
 

@@ -26,7 +26,7 @@ static int help(void)
 	     "Gradients of programs with OpenMP, by Reel; and whether they are right.\n"
 	     "\n"
 	     "  burgers-1d   a time loop within one region, with a barrier in each step\n"
-	     "  burgers-2d   a region in each time step\n"
+	     "  burgers-2d   the same in two dimensions\n"
 	     "  mlp          samples in parallel, with weights that all of them share\n"
 	     "  lorenz       trajectories in a dynamic loop, with rates that all of them share\n"
 	     "  cholesky     a blocked factorisation by tasks with dependences\n"

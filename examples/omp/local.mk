@@ -15,6 +15,7 @@ omp_patterns = \
 	%D%/ordered.c \
 	%D%/parallel.c \
 	%D%/phases.c \
+	%D%/states.c \
 	%D%/private.c \
 	%D%/reduction.c \
 	%D%/replay.c \

@@ -37,6 +37,7 @@ static inline double step_reverse(double x, double a, double result_bar, double 
 	PATTERN(collapse, SAME_BITS)                                                               \
 	PATTERN(simd, SAME_BITS)                                                                   \
 	PATTERN(phases, SAME_BITS)                                                                 \
+	PATTERN(states, SAME_BITS)                                                                 \
 	PATTERN(sections, SAME_BITS)                                                               \
 	PATTERN(single, SAME_BITS)                                                                 \
 	PATTERN(master, SAME_BITS)                                                                 \

@@ -185,14 +185,17 @@ int reel_region_threads(const reel_region *region, int threads);
 
 /* ---- Shares: who takes which lane ----------------------------------------------- */
 
-/* What one thread does in a region; `lane` is the one that it has. */
+/*
+ * What one thread does in a region; `lane` is the one that it has, `thread` and `threads` are those
+ * of reel_share_begin().
+ */
 typedef struct reel_share {
 	reel_lane *lane;
+	int32_t thread;
+	int32_t threads;
 	/* The library's own. */
 	reel_region *region;
 	int64_t round;
-	int32_t thread;
-	int32_t threads;
 	int32_t tried;
 	uint64_t barriers;
 } reel_share;
@@ -230,6 +233,52 @@ void reel_share_next_phase(reel_share *share);
  * OpenMP's it runs no tasks; and it needs no OpenMP.
  */
 void reel_share_barrier(reel_share *share);
+
+/*
+ * Collective spans: an array that all lanes fill in place, each its own part, and read, too. It lies
+ * on the tape of the region's parent, and is spilled, held and replayed like all that is there.
+ *
+ * TYPE *reel_share_push_span(reel_share *share, TYPE, size_t n);
+ * const TYPE *reel_share_pop_span(reel_share *share, TYPE, size_t n);
+ *
+ * Both are called by all threads that have a share, in place of reel_share_barrier(), which they
+ * contain: what was written into the span before is read by all lanes from here on. One thread
+ * pushes a span of n elements, or pops the one pushed last, and all get its address; NULL if it
+ * is refused, or lost: then the parent has an error.
+ *
+ *	region = reel_region_begin(parent, 0);               forward sweep
+ *	first = reel_push_span(reel_lane_tape(parent), double, n);
+ *	in each thread of the team: u = first; each lane fills its part of u
+ *		for (s = 0; s < steps; s++) {
+ *			next = reel_share_push_span(&share, double, n);
+ *			each lane calculates its part of next from u
+ *			u = next;
+ *		}
+ *
+ *	region = reel_region_reverse(parent);                reverse sweep
+ *	last = reel_pop_span(reel_lane_tape(parent), double, n);
+ *	in each thread of the team: u = last; each lane begins its part of the adjoint from u
+ *		for (s = steps; s-- > 0;) {
+ *			u = reel_share_pop_span(&share, double, n);
+ *			each lane calculates its part of the adjoint from u
+ *		}
+ *
+ * The two spans pushed last, or popped last, are there to be read, and the one pushed last to be
+ * written, until the next call. In the region nothing else is pushed on the parent, or popped. Where
+ * the parent's pool has a store, its tape keeps one slab more in memory from the first collective
+ * span on. In checked mode a span on a new slab is all ones until it is written.
+ *
+ * Use them where lanes read what others wrote in the step before, as in a time step of a grid: the
+ * state is calculated where it is kept. Where each lane reads only what it wrote itself, spans on its
+ * own tape need no barrier. Costs one barrier, and a push or a pop by one thread.
+ */
+#define reel_share_push_span(share, type, n)                                                       \
+	((type *)reel_share_push_span_at((share), REEL_TYPE_OF(type), (n), REEL_HERE))
+#define reel_share_pop_span(share, type, n)                                                        \
+	((const type *)reel_share_pop_span_at((share), REEL_TYPE_OF(type), (n), REEL_HERE))
+
+void *reel_share_push_span_at(reel_share *share, reel_type type, size_t n, const char *site);
+const void *reel_share_pop_span_at(reel_share *share, reel_type type, size_t n, const char *site);
 
 /*
  * With one lane per thread, and in the forward sweep only: the lane may stay in a variable,
@@ -298,7 +347,8 @@ typedef struct reel_loop {
 
 /*
  * Begin the lane's part of a loop over low <= i < high. Like loops of OpenMP, one that all
- * lanes of a region come to, in the same order, or none; it has no barrier at its end.
+ * lanes of a region come to, in the same order, or none; it has no barrier at its end, and loops of one
+ * lane do not nest.
  */
 reel_loop reel_loop_begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high);
 /* The same loop in the reverse sweep: the lane's chunks, last to first. */
