@@ -2,7 +2,7 @@
 /*
  * Restart files, and the checked files that they are: any bytes, or the file of a run that was
  * stopped, with changes. What has another checksum is refused; what has the right one and is
- * wrong does no harm.
+ * wrong does no harm. What does not begin as a restart file stays as it is.
  */
 #include <config.h>
 
@@ -108,15 +108,34 @@ static void take_bytes(struct fuzz_input *input)
 	input->left = 0;
 }
 
+/* A regular file: a run refuses the symbolic links below /proc. */
+static const char *write_file(void)
+{
+	static char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof path, "fuzz-restart-%d", (int)getpid());
+	file = fopen(path, "wb");
+	FUZZ_EXPECT(file);
+	FUZZ_EXPECT(fwrite(bytes, 1, size_now, file) == size_now);
+	FUZZ_EXPECT(!fclose(file));
+	return path;
+}
+
 /* ---- What has to come of it ---- */
+
+static bool begins_as_restart_file(void)
+{
+	return size_now >= REEL_CHECKED_MAGIC_BYTES &&
+	       !memcmp(bytes, MAGIC, REEL_CHECKED_MAGIC_BYTES);
+}
 
 static bool is_sound(void)
 {
 	uint64_t before;
 	uint32_t crc;
 
-	if (size_now < REEL_CHECKED_MAGIC_BYTES + TRAILER_BYTES ||
-	    memcmp(bytes, MAGIC, REEL_CHECKED_MAGIC_BYTES))
+	if (size_now < REEL_CHECKED_MAGIC_BYTES + TRAILER_BYTES || !begins_as_restart_file())
 		return false;
 	memcpy(&before, bytes + size_now - TRAILER_BYTES, sizeof before);
 	memcpy(&crc, bytes + size_now - TRAILER_BYTES + sizeof before, sizeof crc);
@@ -143,6 +162,21 @@ static void check_file(const char *path, bool is_whole)
 		FUZZ_EXPECT(!memcmp(data, at, sizeof data));
 	}
 	reel_checked_file_close(&file);
+}
+
+static void expect_refusal(const char *path)
+{
+	struct reel_checkpoint_options options = options_for(path);
+	unsigned char left[MOST_BYTES];
+	reel_checkpoint *run;
+	FILE *file;
+
+	FUZZ_EXPECT(reel_checkpoint_open(&run, plan, &copied, &options) == -EEXIST);
+	file = fopen(path, "rb");
+	FUZZ_EXPECT(file);
+	FUZZ_EXPECT(fread(left, 1, sizeof left, file) == size_now);
+	FUZZ_EXPECT(!memcmp(left, bytes, size_now));
+	fclose(file);
 }
 
 /* After a refusal the run is as if it had just been opened. */
@@ -197,8 +231,12 @@ int fuzz_restart(const uint8_t *data, size_t size)
 		put_trailer();
 	is_whole = is_sound();
 	is_same = size_now == sound_bytes && !memcmp(bytes, sound, size_now);
-	path = fuzz_file(bytes, size_now);
+	path = write_file();
 	check_file(path, is_whole);
-	resume(path, is_whole, is_same);
+	if (begins_as_restart_file())
+		resume(path, is_whole, is_same);
+	else
+		expect_refusal(path);
+	unlink(path);
 	return 0;
 }

@@ -21,6 +21,17 @@ struct trailer {
 
 static const char end_mark[4] = {'l', 'e', 'e', 'r'};
 
+/* -EBADMSG: the file is shorter, or begins otherwise. */
+static int read_magic(struct reel_checked_file *file, const char *magic)
+{
+	char begins[REEL_CHECKED_MAGIC_BYTES];
+	int error = reel_checked_file_read(file, begins, sizeof begins);
+
+	if (error)
+		return error;
+	return memcmp(begins, magic, sizeof begins) ? -EBADMSG : 0;
+}
+
 /* ---- Writing ---- */
 
 static char *name_beside(const char *path)
@@ -33,27 +44,79 @@ static char *name_beside(const char *path)
 	return beside;
 }
 
-/* One name, so that what a killed process has left is found. */
-static int open_beside(struct reel_checked_file *file, const char *path)
+/* 0: the file at `path` begins with the magic, or nothing has this name. */
+static int examine(const char *path, const char *magic, bool may_be_empty)
 {
-	file->beside = name_beside(path);
-	if (!file->beside)
-		return -ENOMEM;
-	reel_os_file_unlink(file->beside);
-	file->file = reel_os_file_open_new(file->beside);
-	if (file->file >= 0)
+	struct reel_checked_file file = {.file = reel_os_file_open_to_read(path)};
+	int error;
+
+	if (file.file == -ENOENT || file.file == -ENOTDIR)
 		return 0;
-	free(file->beside);
-	return file->file;
+	if (file.file < 0)
+		return file.file;
+	error = read_magic(&file, magic);
+	reel_checked_file_close(&file);
+	if (error == -EBADMSG)
+		return may_be_empty && !file.offset ? 0 : -EEXIST;
+	return error;
+}
+
+static int examine_both(const char *path, const char *beside, const char *magic,
+			const char **suffix)
+{
+	int error = examine(path, magic, false);
+
+	*suffix = error ? "" : BESIDE;
+	return error ? error : examine(beside, magic, true);
+}
+
+int reel_checked_file_check(const char *path, const char *magic, const char **suffix)
+{
+	char *beside = name_beside(path);
+	int error;
+
+	*suffix = "";
+	if (!beside)
+		return -ENOMEM;
+	error = examine_both(path, beside, magic, suffix);
+	free(beside);
+	return error;
+}
+
+static int remove_one(const char *path, const char *magic, bool may_be_empty)
+{
+	int error = examine(path, magic, may_be_empty);
+
+	if (!error)
+		error = reel_os_file_unlink(path);
+	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
+}
+
+/* One name, so that what a killed process has left is found. */
+static int open_beside(struct reel_checked_file *file)
+{
+	int error = examine(file->path, file->magic, false);
+
+	if (!error)
+		error = remove_one(file->beside, file->magic, true);
+	if (error)
+		return error;
+	file->file = reel_os_file_open_new(file->beside);
+	return file->file < 0 ? file->file : 0;
 }
 
 int reel_checked_file_create(struct reel_checked_file *file, const char *path, const char *magic)
 {
 	int error;
 
-	*file = (struct reel_checked_file){.path = path};
-	error = open_beside(file, path);
-	if (!error)
+	*file = (struct reel_checked_file){.path = path, .magic = magic,
+					   .beside = name_beside(path)};
+	if (!file->beside)
+		return -ENOMEM;
+	error = open_beside(file);
+	if (error)
+		free(file->beside);
+	else
 		reel_checked_file_write(file, magic, REEL_CHECKED_MAGIC_BYTES);
 	return error;
 }
@@ -97,9 +160,12 @@ static int write_trailer(struct reel_checked_file *file)
 int reel_checked_file_publish(struct reel_checked_file *file)
 {
 	int error = file->error ? file->error : write_trailer(file);
+	const char *suffix;
 
 	if (!error)
 		error = reel_os_file_sync(file->file);
+	if (!error)
+		error = examine_both(file->path, file->beside, file->magic, &suffix);
 	if (!error)
 		error = reel_os_file_rename(file->beside, file->path);
 	if (error) {
@@ -114,18 +180,18 @@ int reel_checked_file_publish(struct reel_checked_file *file)
 void reel_checked_file_abandon(struct reel_checked_file *file)
 {
 	reel_os_file_close(file->file);
-	reel_os_file_unlink(file->beside);
+	remove_one(file->beside, file->magic, true);
 	free(file->beside);
 }
 
-void reel_checked_file_remove(const char *path)
+int reel_checked_file_remove(const char *path, const char *magic)
 {
 	char *beside = name_beside(path);
+	int error = remove_one(path, magic, false);
+	int left = beside ? remove_one(beside, magic, true) : -ENOMEM;
 
-	reel_os_file_unlink(path);
-	if (beside)
-		reel_os_file_unlink(beside);
 	free(beside);
+	return error ? error : left;
 }
 
 /* ---- Reading ---- */
@@ -198,14 +264,13 @@ static const char *judge(const struct reel_checked_file *file, const struct trai
 
 static int verify(struct reel_checked_file *file, const char *magic, const char **wrong)
 {
-	char begins[REEL_CHECKED_MAGIC_BYTES];
 	struct trailer trailer;
 	uint32_t crc;
-	int error = reel_checked_file_read(file, begins, sizeof begins);
+	int error = read_magic(file, magic);
 
-	if (error == -EBADMSG || (!error && memcmp(begins, magic, sizeof begins))) {
+	if (error == -EBADMSG) {
 		*wrong = "is not a file of this kind";
-		return -EBADMSG;
+		return error;
 	}
 	file->offset = 0;
 	if (!error)
@@ -226,6 +291,10 @@ int reel_checked_file_open(struct reel_checked_file *file, const char *path, con
 	*wrong = NULL;
 	*file = (struct reel_checked_file){.path = path};
 	file->file = reel_os_file_open_to_read(path);
+	if (file->file == -EEXIST) {
+		*wrong = "is not a regular file";
+		return -EBADMSG;
+	}
 	if (file->file < 0)
 		return file->file;
 	error = verify(file, magic, wrong);

@@ -73,8 +73,8 @@ static bool holds_together(const reel_plan *plan)
 
 static const struct reel_checkpoint_options no_options;
 
-const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *model,
-				    const struct reel_checkpoint_options *options)
+static const char *problem_with_arguments(const reel_plan *plan, const reel_model *model,
+					  const struct reel_checkpoint_options *options)
 {
 	const char *problem;
 
@@ -90,6 +90,25 @@ const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *mod
 	if (!problem && !holds_together(plan))
 		problem = "the plan's actions do not hold together: reel_plan_check() says where";
 	return problem;
+}
+
+static _Thread_local char restart_problem[512];
+
+static int check_restart(const struct reel_checkpoint_options *options)
+{
+	if (!options || !options->restart)
+		return 0;
+	return reel_restart_check(options->restart, restart_problem, sizeof restart_problem);
+}
+
+const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *model,
+				    const struct reel_checkpoint_options *options)
+{
+	const char *problem = problem_with_arguments(plan, model, options);
+
+	if (problem)
+		return problem;
+	return check_restart(options) ? restart_problem : NULL;
 }
 
 static void complete(struct reel_checkpoint_options *options)
@@ -108,9 +127,13 @@ int reel_checkpoint_open(reel_checkpoint **opened, const reel_plan *plan, const 
 			 const struct reel_checkpoint_options *options)
 {
 	reel_checkpoint *run;
+	int error;
 
-	if (reel_checkpoint_problem(plan, model, options))
+	if (problem_with_arguments(plan, model, options))
 		return -EINVAL;
+	error = check_restart(options);
+	if (error)
+		return error;
 	run = calloc(1, sizeof *run);
 	if (!run)
 		return -ENOMEM;

@@ -171,6 +171,24 @@ void reel_restart_begin(reel_checkpoint *run)
 	run->save_message[0] = '\0';
 }
 
+static const char *explain(int error)
+{
+	return error == -EEXIST ? "a file that is not a restart file has this name, or this name "
+				  "with .new: choose another name" : reel_store_strerror(error);
+}
+
+int reel_restart_check(const char *path, char *message, size_t room)
+{
+	const char *suffix;
+	int error = reel_checked_file_check(path, MAGIC, &suffix);
+
+	if (error)
+		snprintf(message, room, "cannot write restart file '%.300s%s': %s; choose another name",
+			 path, suffix, error == -EEXIST ? "file exists and is not a restart file"
+							: strerror(-error));
+	return error;
+}
+
 static void note_save(reel_checkpoint *run, int error)
 {
 	if (error)
@@ -181,7 +199,7 @@ static void note_save(reel_checkpoint *run, int error)
 	if (error)
 		snprintf(run->save_message, sizeof run->save_message,
 			 "the restart file %s was not written: %s; the sweep went on without it",
-			 run->options.restart, reel_store_strerror(error));
+			 run->options.restart, explain(error));
 	run->saved_at = reel_offload_now();
 }
 
@@ -220,10 +238,15 @@ void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
 		note_save(run, write_file(run, adjoint));
 }
 
-void reel_restart_remove(const reel_checkpoint *run)
+void reel_restart_remove(reel_checkpoint *run)
 {
-	if (run->options.restart)
-		reel_checked_file_remove(run->options.restart);
+	int error = run->options.restart ? reel_checked_file_remove(run->options.restart, MAGIC) : 0;
+
+	/* What has the name of a restart file, and is none, is not missed. */
+	if (error && error != -EEXIST)
+		snprintf(run->save_message, sizeof run->save_message,
+			 "the restart file %s was not removed: %s; remove it before a run resumes "
+			 "from it", run->options.restart, strerror(-error));
 }
 
 /* ---- Reading ---- */

@@ -102,7 +102,9 @@ void reel_audit_end(reel_checkpoint *run);
 /* checkpoint-restart.c: a run is written where all that it is are snapshots and an adjoint. */
 void reel_restart_begin(reel_checkpoint *run);
 void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint);
-void reel_restart_remove(const reel_checkpoint *run);
+void reel_restart_remove(reel_checkpoint *run);
+/* 0; or why a restart file may not be written to `path`: an error, and the message for it. */
+int reel_restart_check(const char *path, char *message, size_t room);
 /* As reel_checkpoint_resume(), of a run that has just been begun. */
 int reel_restart_read(reel_checkpoint *run, void *adjoint);
 

@@ -55,10 +55,20 @@ int reel_os_file_open_new(const char *path)
 	return file >= 0 ? file : -errno;
 }
 
+/*
+ * The open of a FIFO waits for a writer, and the open of a device may act on the device. O_NONBLOCK:
+ * a FIFO that takes the name after the lstat() does not make the open wait.
+ */
 int reel_os_file_open_to_read(const char *path)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	int file;
 
+	if (lstat(path, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -EEXIST;
+	file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	return file >= 0 ? file : -errno;
 }
 

@@ -18,6 +18,7 @@ int reel_os_file_open_nameless(const char *directory);
 int reel_os_file_open_named(char *path);
 /* A new file of this name. -EEXIST: there is something of this name. */
 int reel_os_file_open_new(const char *path);
+/* -EEXIST: what has this name is no regular file, and was not opened. */
 int reel_os_file_open_to_read(const char *path);
 int reel_os_file_unlink(const char *path);
 /* In one directory; both names are on the disk when it returns. */

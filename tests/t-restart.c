@@ -3,6 +3,7 @@
 #include <config.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -36,6 +37,9 @@ static struct {
 	unsigned files, directories, out_of_order;
 } synced;
 
+/* Called between the last write to a restart file and its rename. */
+static void (*before_rename)(void);
+
 /*
  * In place of the system's: a process that ends loses nothing that it has written, so the disk is not
  * waited for. The file is to be whole before it has its name, and then the directory is to know it.
@@ -53,8 +57,19 @@ int fsync(int file)
 	} else {
 		synced.files++;
 		synced.out_of_order += !is_new || what.st_ino != whole.st_ino || !what.st_size;
+		if (before_rename)
+			before_rename();
 	}
 	return 0;
+}
+
+static int unlink_error;
+
+/* In place of the system's, too. */
+int unlink(const char *path)
+{
+	errno = unlink_error;
+	return unlink_error ? -1 : unlinkat(AT_FDCWD, path, 0);
 }
 
 /* Saves wherever it can. */
@@ -427,24 +442,245 @@ static void damage_is_found(void)
 
 	tap_case("a restart file");
 	options.restart_seconds = 0;
-	for (size_t length = 0; length < bytes; length += 1 + length / 8) {
+	for (size_t length = REEL_CHECKED_MAGIC_BYTES; length < bytes; length += 1 + length / 8) {
 		write_whole(data, length);
 		cut += resume(plan, &options, PATH) != -EBADMSG;
 	}
 	is_int(cut, 0, "that is cut off is refused, at any length");
-	for (size_t i = 0; i < bytes; i += 13) {
+	for (size_t i = REEL_CHECKED_MAGIC_BYTES; i < bytes; i += 13) {
 		data[i] ^= 0x10;
 		write_whole(data, bytes);
 		data[i] ^= 0x10;
 		damaged += resume(plan, &options, PATH) != -EBADMSG;
 	}
 	is_int(damaged, 0, "that is damaged is refused, anywhere");
-	write_whole("a letter to a friend, of some length", 36);
-	is_int(resume(plan, &options, "not a file of this kind"), -EBADMSG, "of another kind is, too");
 	write_whole(data, bytes);
 	is_int(resume(plan, &options, NULL), 0, "the whole one is not");
 	unlink(PATH);
 	is_int(resume(plan, &options, "No such file"), -ENOENT, "that is not there is told apart");
+	reel_plan_close(plan);
+}
+
+/* ---- What is not the library's ---- */
+
+static const char letter[] = "a letter to a friend, of some length";
+
+static bool make_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	fputs(text, file);
+	return !fclose(file);
+}
+
+static bool make_letter(const char *path)
+{
+	return make_text(path, letter);
+}
+
+static bool make_short_file(const char *path)
+{
+	return make_text(path, "Reel");
+}
+
+static bool make_empty_file(const char *path)
+{
+	return make_text(path, "");
+}
+
+static bool make_fifo(const char *path)
+{
+	return !mkfifo(path, 0600);
+}
+
+/* /dev/zero: it can be read without end. */
+static bool make_device(const char *path)
+{
+	return !mknod(path, S_IFCHR | 0600, 1 << 8 | 5);
+}
+
+static bool make_directory(const char *path)
+{
+	return !mkdir(path, 0700);
+}
+
+static bool make_link_to_nothing(const char *path)
+{
+	return !symlink("nothing", path);
+}
+
+static bool make_link_to_restart_file(const char *path)
+{
+	return make_text("elsewhere", "ReelRun\n and so on") && !symlink("elsewhere", path);
+}
+
+static const struct {
+	const char *name;
+	bool (*make)(const char *path);
+} foreign[] = {
+	{"a file of another kind", make_letter},
+	{"a file of a few bytes", make_short_file},
+	{"a FIFO", make_fifo},
+	{"a device", make_device},
+	{"a directory", make_directory},
+	{"a symbolic link to nothing", make_link_to_nothing},
+	{"a symbolic link to a restart file", make_link_to_restart_file},
+	/* The last one: with .new at its end it is what a crash leaves. */
+	{"an empty file", make_empty_file},
+};
+
+static bool is_same_file(const char *path, const struct stat *before)
+{
+	struct stat now;
+
+	return !lstat(path, &now) && now.st_ino == before->st_ino && now.st_dev == before->st_dev &&
+	       now.st_mode == before->st_mode && now.st_size == before->st_size &&
+	       now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == before->st_mtim.tv_nsec;
+}
+
+/* Returns whether a run can be opened; the file that is there stays in any case. */
+static int open_beside(const reel_plan *plan, const char *path)
+{
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	const char *problem = reel_checkpoint_problem(plan, &copied, &options);
+	reel_checkpoint *checkpoint = NULL;
+	int error = reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+
+	if (!error)
+		reel_checkpoint_close(checkpoint);
+	else if (!strstr(problem, path) || !strstr(problem, "choose another name"))
+		error = 0;
+	return error;
+}
+
+/* It appears when the run is open: the sweeps do without a restart file. */
+static bool run_beside(const reel_plan *plan, bool (*make)(const char *path), const char *path,
+		       struct stat *made)
+{
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_checkpoint_stats stats;
+	struct state state = start, bar = seed;
+	struct run run = no_failure;
+	bool right;
+	int error;
+
+	make(path);
+	lstat(path, made);
+	error = reel_checkpoint_resume(checkpoint, &bar);
+	right = error == (strcmp(path, PATH) ? -ENOENT : -EBADMSG);
+	error = reel_checkpoint_forward(checkpoint, &run, &state);
+	if (!error)
+		error = reel_checkpoint_reverse(checkpoint, &run, &state, &bar);
+	reel_checkpoint_get_stats(checkpoint, &stats);
+	right &= !error && is_right(&bar) && !stats.saves && stats.failed_saves &&
+		 strstr(reel_checkpoint_message(checkpoint), "choose another name");
+	reel_checkpoint_close(checkpoint);
+	return right;
+}
+
+static void foreign_files_stay(const char *path, size_t kinds)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+
+	for (size_t i = 0; i < kinds; i++) {
+		struct stat before;
+
+		if (!foreign[i].make(path)) {
+			tap_skip(2, "%s cannot be made here", foreign[i].name);
+			continue;
+		}
+		lstat(path, &before);
+		is_int(open_beside(plan, path), -EEXIST, "%s as %s is refused by name",
+		       foreign[i].name, path);
+		ok(is_same_file(path, &before), "and stays as it is");
+		remove(path);
+		ok(run_beside(plan, foreign[i].make, path, &before) && is_same_file(path, &before),
+		   "and so it is if it appears later");
+		remove(path);
+		unlink("elsewhere");
+	}
+	reel_plan_close(plan);
+}
+
+static void only_restart_files_are_touched(void)
+{
+	tap_case("what has the name of a restart file");
+	foreign_files_stay(PATH, COUNT(foreign));
+	foreign_files_stay(PATH ".new", COUNT(foreign) - 1);
+}
+
+static void write_letter(void)
+{
+	unlink(PATH);
+	make_letter(PATH);
+}
+
+static void a_file_that_appears_during_a_save(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_checkpoint_stats stats;
+	struct run run = no_failure;
+	char text[64] = "";
+	struct state bar;
+
+	tap_case("a file that appears while a restart file is written");
+	before_rename = write_letter;
+	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "ends no run");
+	before_rename = NULL;
+	reel_checkpoint_get_stats(checkpoint, &stats);
+	is_int((int64_t)stats.saves, 0, "none was saved");
+	is_int(files_here(), 1, "it alone is left");
+	is_int((int64_t)read_whole(text, sizeof text), sizeof letter - 1, "as long as it was");
+	is_string(text, letter, "as it was");
+	reel_checkpoint_close(checkpoint);
+	unlink(PATH);
+	reel_plan_close(plan);
+}
+
+/* Killed, or without power, before anything was written to it. */
+static void an_empty_file_beside_it_is_replaced(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_checkpoint_stats stats;
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+	struct state bar;
+
+	tap_case("an empty file that a killed process has left beside it");
+	make_empty_file(PATH ".new");
+	checkpoint = open_checkpoint(plan, &copied, &options);
+	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "is no obstacle");
+	reel_checkpoint_get_stats(checkpoint, &stats);
+	is_int((int64_t)stats.failed_saves, 0, "to a save");
+	reel_checkpoint_close(checkpoint);
+	is_int(files_here(), 0, "and is not left");
+	reel_plan_close(plan);
+}
+
+static void a_file_that_cannot_be_removed(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct state state = start, bar = seed;
+	struct run run = no_failure;
+	reel_checkpoint *checkpoint;
+
+	tap_case("a restart file that cannot be removed");
+	checkpoint = open_checkpoint(plan, &copied, &options);
+	reel_checkpoint_forward(checkpoint, &run, &state);
+	unlink_error = EROFS;
+	is_int(reel_checkpoint_reverse(checkpoint, &run, &state, &bar), 0, "ends no run");
+	unlink_error = 0;
+	ok(strstr(reel_checkpoint_message(checkpoint), "was not removed") &&
+		   strstr(reel_checkpoint_message(checkpoint), strerror(EROFS)),
+	   "and the message says why: %s", reel_checkpoint_message(checkpoint));
+	reel_checkpoint_close(checkpoint);
+	unlink(PATH);
 	reel_plan_close(plan);
 }
 
@@ -748,6 +984,10 @@ int main(void)
 	a_sweep_in_pieces_removes_it();
 	an_audit_goes_on();
 	damage_is_found();
+	only_restart_files_are_touched();
+	a_file_that_appears_during_a_save();
+	an_empty_file_beside_it_is_replaced();
+	a_file_that_cannot_be_removed();
 	others_are_refused();
 	other_steps_are_refused();
 	forged_files();

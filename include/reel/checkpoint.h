@@ -85,7 +85,12 @@ struct reel_checkpoint_options {
 	 * LOAD, or the sweep is in pieces. It has all snapshots, and the adjoint_bytes at
 	 * `adjoint`, which are all that reverse adds to. The end of the reverse sweep removes
 	 * both, and so does a forward sweep that begins anew. One run's at a time, as the name
-	 * beside it is; a symbolic link there is replaced. Outlives the run.
+	 * beside it is. Outlives the run.
+	 *
+	 * Only restart files are replaced or removed: regular files that begin as one (and an
+	 * empty one with ".new", which a crash leaves). If anything else has one of the names,
+	 * also a symbolic link, reel_checkpoint_open() refuses it. If it appears later, it stays
+	 * as it is, and the restart file is not written.
 	 */
 	const char *restart;
 	double restart_seconds;
@@ -113,13 +118,17 @@ struct reel_checkpoint_stats {
  * Prepare a run. `plan` outlives it, `model` and `options` are copied. Takes no memory
  * for snapshots yet.
  *
- * Returns 0, -ENOMEM, or -EINVAL: reel_checkpoint_problem() says why. On failure the
- * stores stay the caller's.
+ * Returns 0; -ENOMEM; or, and reel_checkpoint_problem() says why: -EINVAL, an argument is wrong;
+ * -EEXIST, options.restart or the name beside it is that of a file that is not a restart file;
+ * what the system says of these files. On failure the stores stay the caller's.
  */
 int reel_checkpoint_open(reel_checkpoint **run, const reel_plan *plan, const reel_model *model,
 			 const struct reel_checkpoint_options *options);
 
-/* What reel_checkpoint_open() would refuse, in words, or NULL. A constant string. */
+/*
+ * What reel_checkpoint_open() would refuse, in words, or NULL. Valid until this thread's next call
+ * of either. Looks at the files of options.restart.
+ */
 const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *model,
 				    const struct reel_checkpoint_options *options);
 
@@ -168,8 +177,8 @@ int64_t reel_checkpoint_steps(const reel_checkpoint *run);
 
 /*
  * What went wrong, in one line: what the sweep ended with; else why the restart file was
- * not written when it was last due, though the sweep went on; "" if nothing did. Valid
- * until the run's next sweep.
+ * not written when it was last due, or not removed, though the sweep went on; "" if nothing
+ * did. Valid until the run's next sweep.
  */
 const char *reel_checkpoint_message(const reel_checkpoint *run);
 
