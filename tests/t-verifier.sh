@@ -127,6 +127,10 @@ ok $? 'but not at a warning'
 OMP_TOOL_LIBRARIES=$tool REEL_VERIFY=./no/such ./checked barrier 2>stderr
 grep -q 'REEL_VERIFY=./no/such: .*stderr' stderr && grep -q '^reel-verify: error' stderr
 ok $? 'a file that cannot be written is told'
+echo 'results of a month' >found
+OMP_TOOL_LIBRARIES=$tool REEL_VERIFY=found ./checked barrier
+sed -n 1p found | grep -q 'results of a month' && grep -q '^reel-verify: error' found
+ok $? 'what a file has already stays'
 
 # Programs of which nothing can be said.
 cat >alone.c <<'END'

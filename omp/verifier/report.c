@@ -46,9 +46,10 @@ void count_region(void)
 
 /* ---- Where to ---- */
 
+/* Appended: the file may be one of the user's, or that of another process of his program. */
 static FILE *open_file(const char *path)
 {
-	FILE *file = fopen(path, "we");
+	FILE *file = fopen(path, "ae");
 
 	if (!file)
 		fprintf(stderr, "reel-verify: REEL_VERIFY=%s: %s; reports go to stderr\n", path,
