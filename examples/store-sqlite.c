@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store of one's own: pieces of memory become rows of an SQLite database.
- *
- *	store-sqlite [DATABASE]        without a name: a temporary one
+ * A store of one's own: pieces of memory become rows of a temporary SQLite database, which
+ * SQLite removes.
  *
  * Every transfer is complete before put or get returns, so nothing here needs a
  * lock. The pool puts a checksum on top, which finds out if a row comes back changed.
@@ -129,33 +128,32 @@ static const struct reel_store_verbs verbs = {
 	.close = close_store,
 };
 
-static bool prepare(struct sqlite_store *own, const char *name)
+/* The name "" is a database of this process alone: one of the user's may have a table `slab`. */
+static bool prepare(struct sqlite_store *own)
 {
 	static const char set_up[] = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-				     "DROP TABLE IF EXISTS slab;"
 				     "CREATE TABLE slab "
 				     "(location INTEGER PRIMARY KEY, header BLOB, data BLOB)";
 	static const char insert[] = "INSERT INTO slab (header, data) VALUES (?, ?)";
 	static const char select[] = "SELECT header, data FROM slab WHERE location = ?";
 	static const char delete[] = "DELETE FROM slab WHERE location = ?";
 
-	return !sqlite3_open(name, &own->database) &&
+	return !sqlite3_open("", &own->database) &&
 	       !sqlite3_exec(own->database, set_up, NULL, NULL, NULL) &&
 	       !sqlite3_prepare_v2(own->database, insert, -1, &own->insert, NULL) &&
 	       !sqlite3_prepare_v2(own->database, select, -1, &own->select, NULL) &&
 	       !sqlite3_prepare_v2(own->database, delete, -1, &own->delete, NULL);
 }
 
-/* name: "" is a temporary database. */
-static int open_store(reel_store **store, const char *name)
+static int open_store(reel_store **store)
 {
 	struct sqlite_store *own = calloc(1, sizeof *own);
 
 	if (!own)
 		return -ENOMEM;
 	own->store.verbs = &verbs;
-	if (!prepare(own, name)) {
-		fprintf(stderr, "store-sqlite: %s: %s\n", name, sqlite3_errmsg(own->database));
+	if (!prepare(own)) {
+		fprintf(stderr, "store-sqlite: %s\n", sqlite3_errmsg(own->database));
 		close_store(&own->store);
 		return -EIO;
 	}
@@ -178,7 +176,7 @@ static long sweep(reel_pool *pool, long values)
 	return wrong;
 }
 
-int main(int arguments, char **argument)
+int main(void)
 {
 	struct reel_pool_options options = {
 		.hard_budget = (size_t)8 << 20,
@@ -188,7 +186,7 @@ int main(int arguments, char **argument)
 	reel_pool *pool;
 	long wrong;
 
-	if (open_store(&options.store, arguments > 1 ? argument[1] : ""))
+	if (open_store(&options.store))
 		return EXIT_FAILURE;
 	if (reel_pool_open(&pool, &options)) {
 		reel_store_close(options.store);
