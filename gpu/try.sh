@@ -295,7 +295,11 @@ if_built() {
 }
 
 run_all() {
-	rm -f "$directory"/*.md "$directory"/*.out
+	local part
+	# By name: DIRECTORY may have other files of the user.
+	for part in RESULTS-gpu examples bench store store-bench tsunami memcheck racecheck; do
+		rm -f "$directory/$part".{md,out}
+	done
 	write_results
 	if_built "$directory/examples" run_examples
 	if_built "$store/tests/t-gpu-device" run_store

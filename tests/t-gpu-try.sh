@@ -55,6 +55,7 @@ says() {
 
 printf 'echo "========= ERROR SUMMARY: 0 errors"\n' | program bin/compute-sanitizer
 good_programs
+echo 'seen before' | tee built/notes.md built/notes.out built/tsunami.md >built/examples.out
 OUT=$PWD/out try --run built
 ok $? 'all that is built is run'
 has 'Pretended GPU, driver 580.1, compute capability 9.0'
@@ -66,6 +67,9 @@ has 'Clean.'
 says '^15 passed, 0 failed$'
 cmp $results out/RESULTS-gpu.md && grep -q 'ok 3 - example 3' out/said
 ok $? 'OUT has the results, and what was said'
+cat built/notes.md built/notes.out >notes && [ "$(wc -l <notes)" -eq 2 ] &&
+	! grep -q 'seen before' built/tsunami.md built/examples.out
+ok $? 'what an earlier run has left is removed, and no other file'
 
 program built/examples <<'E2'
 case ${1-} in
