@@ -53,7 +53,12 @@ if [ ! -f Makefile ]; then
 		die "configure failed, see $PWD/configure.log"
 fi
 make -j "$(nproc)" fuzz/reel-fuzz fuzz/reel-replay >make.log 2>&1 || die "make failed, see $PWD/make.log"
-[ ${#targets[@]} -gt 0 ] || targets=($(fuzz/reel-replay --list))
+known=$(fuzz/reel-replay --list)
+[ ${#targets[@]} -gt 0 ] || targets=($known)
+# Folders of this name are removed below.
+for target in "${targets[@]}"; do
+	grep -qxF -e "$target" <<<"$known" || die "$target is no target: it may be ${known//$'\n'/, }"
+done
 
 # What was found, and what is distributed.
 corpora() {
