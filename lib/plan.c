@@ -154,6 +154,8 @@ const char *reel_plan_problem(enum reel_planner planner, const struct reel_probl
 
 	if (!of)
 		return "there is no such planner";
+	if (!problem)
+		return "a plan needs a problem";
 	wrong = problem_in_general(of, problem);
 	if (!wrong && of->problem)
 		wrong = of->problem(problem);
@@ -209,7 +211,8 @@ int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 {
 	reel_plan *opened;
 
-	if (problem->steps < 0 || problem->tiers > REEL_MOST_TIERS)
+	if (!problem || (count && !actions) || problem->steps < 0 ||
+	    problem->tiers > REEL_MOST_TIERS)
 		return -EINVAL;
 	opened = new_plan(NULL, problem);
 	if (!opened)

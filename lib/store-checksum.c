@@ -124,6 +124,8 @@ int reel_store_checksum_open(reel_store **store, reel_store *below)
 	struct reel_store_capacity capacity;
 	struct checksum *checksum;
 
+	if (reel_layer_check(below))
+		return -EINVAL;
 	reel_store_get_capacity(below, &capacity);
 	if (capacity.verified) {
 		*store = below;

@@ -325,11 +325,16 @@ static int make_buffers(struct codec *codec)
 int reel_store_codec_open(reel_store **store, reel_store *below,
 			  const struct reel_codec_options *options)
 {
-	struct reel_codec_options complete = *options;
+	struct reel_codec_options complete = {0};
 	struct reel_store_capacity capacity;
 	struct codec *codec;
-	int error = complete_options(&complete);
+	int error;
 
+	if (reel_layer_check(below))
+		return -EINVAL;
+	if (options)
+		complete = *options;
+	error = complete_options(&complete);
 	if (error)
 		return error;
 	codec = calloc(1, sizeof *codec + complete.buffers * sizeof *codec->buffer);

@@ -100,8 +100,11 @@ static const struct reel_store_verbs verbs = {
 
 int reel_store_count_open(reel_store **store, reel_store *below)
 {
-	struct count *count = calloc(1, sizeof *count);
+	struct count *count;
 
+	if (reel_layer_check(below))
+		return -EINVAL;
+	count = calloc(1, sizeof *count);
 	if (!count)
 		return reel_store_refuse(-ENOMEM, "no memory for a counting layer");
 	count->layer.store.verbs = &verbs;

@@ -315,8 +315,13 @@ static const struct reel_store_verbs verbs = {
 int reel_store_fault_open(reel_store **store, reel_store *below,
 			  const struct reel_fault_rule *rules, size_t count)
 {
-	struct fault *fault = calloc(1, sizeof *fault + count * sizeof *rules);
+	struct fault *fault;
 
+	if (reel_layer_check(below))
+		return -EINVAL;
+	if (count && !rules)
+		return reel_store_refuse(-EINVAL, "%zu rules of faults at NULL", count);
+	fault = calloc(1, sizeof *fault + count * sizeof *rules);
 	if (!fault)
 		return reel_store_refuse(-ENOMEM, "no memory for a layer of faults");
 	fault->layer.store.verbs = &verbs;

@@ -262,8 +262,13 @@ static int verify_both(struct tier *tier)
 /* The checksum comes last, so that on failure the stores are as they were. */
 int reel_store_tier_open(reel_store **store, reel_store *first, reel_store *second)
 {
-	struct tier *tier = calloc(1, sizeof *tier);
+	struct tier *tier;
 
+	if (reel_layer_check(first) || reel_layer_check(second))
+		return -EINVAL;
+	if (first == second)
+		return reel_store_refuse(-EINVAL, "a tier of one store twice: each is closed once");
+	tier = calloc(1, sizeof *tier);
 	if (!tier || make_recursive_lock(&tier->second_is_called)) {
 		free(tier);
 		return reel_store_refuse(-ENOMEM, "no memory for a layer of two stores");

@@ -100,6 +100,11 @@ static reel_store *below(reel_store *store)
 	return ((struct reel_layer *)store)->below;
 }
 
+int reel_layer_check(const reel_store *below)
+{
+	return below ? 0 : reel_store_refuse(-EINVAL, "a layer needs a store to stand on, not NULL");
+}
+
 int reel_layer_sync(reel_store *store, int64_t timeout_ns)
 {
 	return reel_store_sync(below(store), timeout_ns);

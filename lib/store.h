@@ -28,6 +28,8 @@ struct reel_layer {
 	reel_store *below;
 };
 
+/* 0, or -EINVAL and its words: a layer stands on a store. */
+int reel_layer_check(const reel_store *below);
 int reel_layer_sync(reel_store *store, int64_t timeout_ns);
 int reel_layer_adopt(reel_store *store, void *memory, size_t bytes);
 void reel_layer_release(reel_store *store, void *memory, size_t bytes);

@@ -331,6 +331,10 @@ static void a_list_for_no_problem_is_refused(void)
 	problem = one_tier(10, 3);
 	problem.tiers = 5;
 	is_int(reel_plan_open_actions(&plan, &problem, list, 0), -EINVAL, "more than 4 tiers");
+	problem.tiers = 1;
+	is_int(reel_plan_open_actions(&plan, NULL, list, 0), -EINVAL, "no problem");
+	is_int(reel_plan_open_actions(&plan, &problem, NULL, 1), -EINVAL, "no list");
+	is_int(reel_plan_open(&plan, REEL_BINOMIAL, NULL), -EINVAL, "no problem for a planner");
 	ok(!plan, "nothing is stored");
 }
 

@@ -758,6 +758,40 @@ static void bad_options_are_refused(void)
 	reel_store_close(below);
 }
 
+static void stores_that_are_missing_are_refused(void)
+{
+	static const struct reel_codec_options defaults;
+	reel_store *store, *one = memory(100);
+
+	is_int(reel_store_checksum_open(&store, NULL), -EINVAL, "a checksum on nothing");
+	is_int(reel_store_count_open(&store, NULL), -EINVAL, "a count of nothing");
+	is_int(reel_store_fault_open(&store, NULL, NULL, 0), -EINVAL, "faults of nothing");
+	is_int(reel_store_fault_open(&store, one, NULL, 1), -EINVAL, "a rule that is not there");
+	is_int(reel_store_codec_open(&store, NULL, &defaults), HAVE_LZ4 ? -EINVAL : -ENOTSUP,
+	       "a codec on nothing");
+	is_int(reel_store_tier_open(&store, one, NULL), -EINVAL, "a tier without its second store");
+	is_int(reel_store_tier_open(&store, NULL, one), -EINVAL, "or without its first one");
+	is_int(reel_store_tier_open(&store, one, one), -EINVAL, "or of one store twice");
+	ok(*reel_store_problem(), "it is said why: %s", reel_store_problem());
+	reel_store_close(one);
+}
+
+static void options_that_are_missing_are_the_defaults(void)
+{
+	reel_store *below = memory(4 << 20), *codec;
+	struct reel_store_capacity capacity;
+
+	is_int(reel_store_codec_open(&codec, below, NULL), HAVE_LZ4 ? 0 : -ENOTSUP,
+	       "a codec without options");
+	if (!HAVE_LZ4) {
+		reel_store_close(below);
+		return;
+	}
+	reel_store_get_capacity(codec, &capacity);
+	is_int(capacity.most_bytes, 2 << 20, "takes 2 MiB at once");
+	reel_store_close(codec);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -778,5 +812,7 @@ int main(void)
 		a_codec_is_the_parents();
 	}
 	bad_options_are_refused();
+	stores_that_are_missing_are_refused();
+	options_that_are_missing_are_the_defaults();
 	return tap_end();
 }

@@ -154,7 +154,8 @@ void reel_plan_close(reel_plan *plan);
 
 /*
  * A plan of the caller's own: `count` actions, which are not copied and outlive it;
- * REEL_DONE follows the last one. 0, -ENOMEM or -EINVAL; reel_plan_check() judges it.
+ * REEL_DONE follows the last one. 0, -ENOMEM, or -EINVAL: there is no problem or no list, or the
+ * problem has steps below 0 or too many tiers. reel_plan_check() judges the list.
  */
 int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 			   const reel_action *actions, size_t count);

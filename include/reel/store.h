@@ -304,7 +304,8 @@ struct reel_file_options {
 /*
  * A file without a name, which nobody else can open and which the system removes
  * when the process ends, however it ends. Past the page cache where the file
- * system allows it. Slots of one size, reused lowest first; the file only grows.
+ * system allows it. Slots of one size, reused lowest first; the file only grows. NULL for
+ * `options` is as all 0.
  *
  * Returns 0, or
  *   -EINVAL   no directory was named, an option is out of range, or the
@@ -320,7 +321,7 @@ int reel_store_memory_open(reel_store **store, uint64_t most_bytes);
 
 /*
  * Layers. Each takes over the stores that it stands on: they are closed with it,
- * and with nobody else. On failure they stay the caller's.
+ * and with nobody else. On failure they stay the caller's. NULL for such a store is -EINVAL.
  */
 
 /*
@@ -342,8 +343,8 @@ struct reel_codec_options {
 };
 
 /*
- * Byte shuffle and LZ4. What does not get smaller is stored as it is.
- * 0, -ENOMEM, -EINVAL, or -ENOTSUP: the library was built without LZ4.
+ * Byte shuffle and LZ4. What does not get smaller is stored as it is. NULL for `options` is as
+ * all 0. 0, -ENOMEM, -EINVAL, or -ENOTSUP: the library was built without LZ4.
  */
 int reel_store_codec_open(reel_store **store, reel_store *below,
 			  const struct reel_codec_options *options);
@@ -351,7 +352,7 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 /*
  * Put to the first store, and to the second what the first one refused. If only one of the
  * two is verified, a checksum is put on the other one, so that the tier is verified, too.
- * 0, or -ENOMEM.
+ * 0, -ENOMEM, or -EINVAL: both are one store.
  */
 int reel_store_tier_open(reel_store **store, reel_store *first, reel_store *second);
 
@@ -382,7 +383,10 @@ struct reel_fault_rule {
 	uint64_t bit;
 };
 
-/* Make transfers fail as the rules say; for tests. The rules are copied. 0, or -ENOMEM. */
+/*
+ * Make transfers fail as the rules say; for tests. The rules are copied. 0, -ENOMEM, or -EINVAL:
+ * `count` rules at NULL.
+ */
 int reel_store_fault_open(reel_store **store, reel_store *below,
 			  const struct reel_fault_rule *rules, size_t count);
 
