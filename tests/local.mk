@@ -100,6 +100,7 @@ dist_check_SCRIPTS += \
 	%D%/t-adstack-process.sh \
 	%D%/t-adstack-programs.sh \
 	%D%/t-bench.sh \
+	%D%/t-configure.sh \
 	%D%/t-cplusplus.sh \
 	%D%/t-fortran.sh \
 	%D%/t-fuzz.sh \
