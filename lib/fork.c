@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fork copies the pools but only one thread. The list of pools is locked
- * across it, so that the child finds the list whole; pools themselves need no
- * lock, since the child's only thread owns them alone. Offload threads are
- * stopped meanwhile: no transfer is under way in memory that is being copied.
+ * The list of pools. A fork copies the pools but only one thread. The list is locked
+ * across it, so that the child finds the list whole, and no thread in the middle of its
+ * end; pools themselves need no lock, since the child's only thread owns them alone.
+ * Offload threads are stopped meanwhile: no transfer is under way in memory that is being
+ * copied. The end of a thread locks the list, too: see reel_cache_retire().
  */
 #include "config.h"
 
@@ -50,6 +51,17 @@ int reel_fork_prepare(void)
 {
 	pthread_once(&once, register_handlers);
 	return -registration;
+}
+
+struct reel_pool *reel_fork_lock_pools(void)
+{
+	pthread_mutex_lock(&pools_lock);
+	return pools;
+}
+
+void reel_fork_unlock_pools(void)
+{
+	pthread_mutex_unlock(&pools_lock);
 }
 
 void reel_fork_watch(struct reel_pool *pool)

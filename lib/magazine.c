@@ -31,22 +31,36 @@ static void count(_Atomic uint64_t *counter)
 	atomic_store_explicit(counter, one_more(counter), memory_order_relaxed);
 }
 
+/* No other thread that runs has this address. */
+static const void *thread_name(void)
+{
+	static _Thread_local char here;
+
+	return &here;
+}
+
 static struct reel_cache *adopt_cache(struct reel_pool *pool)
 {
 	/* Acquire: pairs with the release in new_cache(). */
 	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
 
 	for (; cache; cache = cache->next) {
-		bool in_use = false;
+		const void *nobody = NULL;
 
 		reel_yield_point();
-		/* Acquire: pairs with the release in reel_cache_retire(). */
-		if (atomic_compare_exchange_strong_explicit(&cache->in_use, &in_use, true,
+		/* Acquire: pairs with the release in leave_cache(). */
+		if (atomic_compare_exchange_strong_explicit(&cache->owner, &nobody, thread_name(),
 							    memory_order_acquire,
 							    memory_order_relaxed))
 			return cache;
 	}
 	return NULL;
+}
+
+/* Release: pairs with the acquire in adopt_cache(). Its next thread sees the empty magazines. */
+static void leave_cache(struct reel_cache *cache)
+{
+	atomic_store_explicit(&cache->owner, NULL, memory_order_release);
 }
 
 static struct reel_cache *new_cache(struct reel_pool *pool)
@@ -56,7 +70,7 @@ static struct reel_cache *new_cache(struct reel_pool *pool)
 	if (!cache)
 		return NULL;
 	cache->pool = pool;
-	atomic_store_explicit(&cache->in_use, true, memory_order_relaxed);
+	atomic_store_explicit(&cache->owner, thread_name(), memory_order_relaxed);
 	cache->next = atomic_load_explicit(&pool->caches, memory_order_relaxed);
 	reel_yield_point();
 	/* Release: pairs with the acquire in adopt_cache() and the other readers of the list. */
@@ -77,7 +91,7 @@ static struct reel_cache *own_cache(struct reel_pool *pool)
 	if (!cache)
 		cache = new_cache(pool);
 	if (cache && pthread_setspecific(pool->cache_key, cache)) {
-		reel_cache_retire(cache);
+		leave_cache(cache);
 		return NULL;
 	}
 	return cache;
@@ -309,14 +323,44 @@ void reel_pool_flush(struct reel_pool *pool)
 		flush(cache);
 }
 
+/*
+ * Whether the pool has this cache, and this thread owns it. Relaxed: a thread reads its own name
+ * only where it has stored it.
+ */
+static bool is_own(struct reel_pool *pool, const struct reel_cache *searched)
+{
+	/* Acquire: pairs with the release in new_cache(). */
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+
+	while (cache && cache != searched)
+		cache = cache->next;
+	return cache &&
+	       atomic_load_explicit(&cache->owner, memory_order_relaxed) == thread_name();
+}
+
+/*
+ * A thread ends, and its pool may be closed at any time before and meanwhile: a program does not
+ * know when OpenMP ends a thread, and pthread_key_delete() waits for no destructor. So `retiring`
+ * is an address that is not used before it was found in a pool of the list, which is locked:
+ *
+ *	the thread finds the cache  the pool is closed after the lock is released, with the flush done
+ *	the thread does not         the pool has left the list, and its memory is not touched
+ *	it finds another cache      new memory at the same address, for another thread: `owner`
+ *
+ * The flush under the lock calls no store: a pool with a store has first slabs only in magazines.
+ */
 void reel_cache_retire(void *retiring)
 {
-	struct reel_cache *cache = retiring;
+	struct reel_pool *pool = reel_fork_lock_pools();
 
-	flush(cache);
-	reel_yield_point();
-	/* Release: pairs with the acquire in adopt_cache(). */
-	atomic_store_explicit(&cache->in_use, false, memory_order_release);
+	while (pool && !is_own(pool, retiring))
+		pool = pool->next_pool;
+	if (pool) {
+		flush(retiring);
+		reel_yield_point();
+		leave_cache(retiring);
+	}
+	reel_fork_unlock_pools();
 }
 
 /*
@@ -332,7 +376,7 @@ void reel_cache_forget_others(struct reel_pool *pool)
 	for (; cache; cache = cache->next) {
 		unsigned lost = 0;
 
-		if (cache == own || !atomic_load_explicit(&cache->in_use, memory_order_relaxed))
+		if (cache == own || !atomic_load_explicit(&cache->owner, memory_order_relaxed))
 			continue;
 		for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_GIANT; kind++) {
 			lost += cache->loaded[kind].count + cache->previous[kind].count;
@@ -340,6 +384,6 @@ void reel_cache_forget_others(struct reel_pool *pool)
 			cache->previous[kind].count = 0;
 		}
 		atomic_fetch_add_explicit(&pool->lost_slabs, lost, memory_order_relaxed);
-		atomic_store_explicit(&cache->in_use, false, memory_order_relaxed);
+		atomic_store_explicit(&cache->owner, NULL, memory_order_relaxed);
 	}
 }

@@ -32,12 +32,14 @@ struct reel_magazine {
 
 /*
  * What a thread keeps of a pool. Lives as long as the pool; when its thread
- * ends, the next new thread adopts it.
+ * ends, the next new thread adopts it. A thread may end while the pool is
+ * closed: see reel_cache_retire().
  */
 struct reel_cache {
 	struct reel_pool *pool;
 	struct reel_cache *next;
-	_Atomic bool in_use;
+	/* The thread that has it, see thread_name() of magazine.c; NULL: it is free. */
+	_Atomic(const void *) owner;
 	/* For REEL_SLAB_FIRST and REEL_SLAB_WHOLE; giants go straight to their list. */
 	struct reel_magazine loaded[REEL_SLAB_GIANT];
 	struct reel_magazine previous[REEL_SLAB_GIANT];
@@ -114,7 +116,7 @@ void reel_pool_give_bare(struct reel_pool *pool, struct reel_slab *slab);
 void reel_pool_count_give(struct reel_pool *pool);
 /* Send this thread's magazines to the shared lists. */
 void reel_pool_flush(struct reel_pool *pool);
-/* The destructor of cache_key. */
+/* The destructor of cache_key. Locks the list of pools; `cache` may be gone with its pool. */
 void reel_cache_retire(void *cache);
 void reel_cache_forget_others(struct reel_pool *pool);
 
@@ -171,8 +173,11 @@ void reel_arena_unmap_all(struct reel_pool *pool);
 
 /* fork.c: the handlers, which are installed once; 0 or -ENOMEM. */
 int reel_fork_prepare(void);
-/* Enter and leave the list of pools that a fork looks after. */
+/* Enter and leave the list of pools, which forks and the ends of threads look through. */
 void reel_fork_watch(struct reel_pool *pool);
 void reel_fork_unwatch(struct reel_pool *pool);
+/* Lock the list and return its first pool: none is closed until the list is unlocked. */
+struct reel_pool *reel_fork_lock_pools(void);
+void reel_fork_unlock_pools(void);
 
 #endif

@@ -80,17 +80,25 @@ mutant tag-not-raised "$lists" freelist-c11.h '
 
 mutant cache-adopted-blindly "$ends" magazine.c '
 	/^static struct reel_cache \*adopt_cache/,/^}/ {
-		s/if (atomic_compare_exchange_strong_explicit(.*/in_use = cache->in_use;\
+		s/if (atomic_compare_exchange_strong_explicit(.*/nobody = cache->owner;\
 			reel_yield_point();\
-			cache->in_use = true;\
-			if (!in_use)/
+			cache->owner = thread_name();\
+			if (!nobody)/
 		/memory_order_acquire,$/d
 		/memory_order_relaxed))$/d
 	}'
 
 mutant cache-left-before-its-flush "$ends" magazine.c '
-	/^void reel_cache_retire/,/^}/ s/^	flush(cache);/	cache->in_use = false;\
-		flush(cache);/'
+	/^void reel_cache_retire/,/^}/ s/^		flush(retiring);/		leave_cache(retiring);\
+		flush(retiring);/'
+
+mutant pool-closed-before-the-flush "$ends" magazine.c '
+	/^void reel_cache_retire/,/^}/ {
+		s/^		flush(retiring);/		reel_fork_unlock_pools();\
+		flush(retiring);/
+		s/^	reel_fork_unlock_pools();/	if (!pool)\
+		&/
+	}'
 
 mutant given-twice "$stored" prefetch.c '
 	/^static void read_slab/,/^}/ s/^		return;//'

@@ -7,6 +7,7 @@
  */
 #include <config.h>
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,24 +314,49 @@ static void hand_over(struct hands *hands)
 
 /* ---- Threads and processes ---- */
 
-static void *take_and_end(void *argument)
-{
-	struct hands *hands = argument;
-	reel_tape tape = new_tape();
+/* A thread that ends on two pools, of which its own is closed meanwhile. */
+struct ending {
+	struct hands *hands;
+	reel_pool *own;
+	sem_t has_left;
+};
 
+static void use_pool(struct hands *hands, reel_pool *pool)
+{
+	reel_tape tape;
+
+	reel_tape_open(&tape, pool, 0);
 	descend(hands, &tape, climb(hands, &tape, 0, spans_in_slabs(4)), 0);
 	reel_tape_close(&tape);
-	take(hands);
+}
+
+static void *take_and_end(void *argument)
+{
+	struct ending *ending = argument;
+
+	use_pool(ending->hands, scene.stage.pool);
+	take(ending->hands);
+	use_pool(ending->hands, ending->own);
+	sem_post(&ending->has_left);
 	return NULL;
 }
 
 static void end_threads(struct hands *hands)
 {
+	struct reel_pool_options options = small_options();
+	struct ending ending = {.hands = hands};
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, take_and_end, hands))
+	sem_init(&ending.has_left, 0, 0);
+	if (reel_pool_open(&ending.own, &options) ||
+	    pthread_create(&thread, NULL, take_and_end, &ending))
 		abort();
+	while (sem_wait(&ending.has_left))
+		;
+	if (reel_pool_close(ending.own))
+		stress_fail("a pool is not closed while a thread ends");
 	pthread_join(thread, NULL);
+	sem_destroy(&ending.has_left);
 }
 
 static void use_in_child(void *context)

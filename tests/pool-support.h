@@ -100,7 +100,7 @@ static inline unsigned count_caches(struct reel_pool *pool, bool in_use)
 	unsigned n = 0;
 
 	for (struct reel_cache *cache = pool->caches; cache; cache = cache->next)
-		n += !in_use || cache->in_use;
+		n += !in_use || cache->owner;
 	return n;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "pool-support.h"
+#include "scheduler.h"
 
 #define MOST (4 * REEL_MAGAZINE_SLABS)
 
@@ -248,6 +249,103 @@ static void a_pool_may_end_before_its_threads(void)
 	pthread_barrier_destroy(&meeting);
 }
 
+/* ---- A pool that is closed while its threads end ---- */
+
+/* As a destructor that was called just before the key was deleted. */
+static void *end_late(void *pool)
+{
+	void *cache;
+
+	use_both_kinds(pool);
+	cache = own_cache(pool);
+	pthread_barrier_wait(&meeting);
+	pthread_barrier_wait(&meeting);
+	reel_cache_retire(cache);
+	return NULL;
+}
+
+static void a_thread_may_end_after_its_pool(void)
+{
+	reel_pool *pool = open_with_magazines(2);
+	pthread_t thread;
+
+	pthread_barrier_init(&meeting, NULL, 2);
+	pthread_create(&thread, NULL, end_late, pool);
+	pthread_barrier_wait(&meeting);
+	is_int(reel_pool_close(pool), 0, "a pool closes while a thread ends");
+	pthread_barrier_wait(&meeting);
+	is_int(pthread_join(thread, NULL), 0, "which finds it gone");
+	pthread_barrier_destroy(&meeting);
+}
+
+static void *retire(void *cache)
+{
+	reel_cache_retire(cache);
+	return NULL;
+}
+
+static void a_thread_that_ends_leaves_the_caches_of_others(void)
+{
+	reel_pool *pool = open_with_magazines(2);
+	struct reel_cache *cache;
+
+	use_both_kinds(pool);
+	cache = own_cache(pool);
+	run_thread(retire, cache);
+	is_int(cache->loaded[REEL_SLAB_WHOLE].count, 2,
+	       "memory of a pool that is gone may be a cache of another thread, which keeps its slabs");
+	is_int(count_caches(pool, true), 1, "and its cache");
+	reel_pool_close(pool);
+}
+
+static reel_pool *closing;
+static sem_t has_left;
+
+static void *use_and_end(void *unused)
+{
+	use_both_kinds(closing);
+	sem_post(&has_left);
+	return unused;
+}
+
+static void leave_stuck(const char *why)
+{
+	printf("Bail out! %s\n", why);
+	scheduler_print();
+	exit(EXIT_FAILURE);
+}
+
+/* Not joined before: the program knows that they use the pool no more, and no more than that. */
+static bool closes_while_threads_end(enum schedule schedule, uint64_t seed)
+{
+	pthread_t thread[2];
+	int error;
+
+	scheduler_begin(&(struct scheduler_options){
+		.schedule = schedule, .seed = seed, .stuck = leave_stuck});
+	closing = open_with_magazines(2);
+	for (unsigned i = 0; i < COUNT(thread); i++)
+		pthread_create(&thread[i], NULL, use_and_end, NULL);
+	for (unsigned i = 0; i < COUNT(thread); i++)
+		sem_wait(&has_left);
+	error = reel_pool_close(closing);
+	for (unsigned i = 0; i < COUNT(thread); i++)
+		pthread_join(thread[i], NULL);
+	scheduler_end();
+	return !error;
+}
+
+static void a_pool_may_close_while_its_threads_end(void)
+{
+	unsigned seeds = is_brief() ? 100 : 1000, closed = 0;
+
+	sem_init(&has_left, 0, 0);
+	for (unsigned seed = 0; seed < seeds; seed++)
+		closed += closes_while_threads_end(seed % 2 ? SCHEDULE_PCT : SCHEDULE_RANDOM, seed);
+	sem_destroy(&has_left);
+	is_int(closed, seeds, "a pool closes at any moment of its threads' ends");
+}
+
 /* ---- A slab that changes hands twice ends the program ---- */
 
 static void close_a_copy(reel_pool *pool)
@@ -334,6 +432,9 @@ int main(void)
 	a_slab_may_be_given_by_another_thread_than_took_it();
 	a_tape_may_be_closed_by_a_destructor();
 	a_pool_may_end_before_its_threads();
+	a_thread_may_end_after_its_pool();
+	a_thread_that_ends_leaves_the_caches_of_others();
+	a_pool_may_close_while_its_threads_end();
 	with_a_store_no_thread_keeps_whole_slabs();
 	what_changes_hands_twice_is_found();
 	return tap_end();

@@ -104,7 +104,8 @@ explore HEAD_FIRST pool -DCK -DBREAK_HEAD_FIRST
 for fault in ALL_NO_RAISE ALL_RAISE_FIRST; do
 	explore $fault pool -DTAKE_ALL -DPOPPERS=1 -DBREAK_$fault
 done
-for fault in ADOPT_BLIND RETIRE_FIRST FLUSH_HALF OVERWRITE CHILD_TRUSTS CHILD_FORGETS_OWN; do
+for fault in ADOPT_BLIND RETIRE_FIRST FLUSH_HALF OVERWRITE CHILD_TRUSTS CHILD_FORGETS_OWN \
+	RETIRE_UNLOCKED UNLOCK_FIRST CLOSE_LISTED; do
 	explore $fault magazine -DBREAK_$fault
 done
 wait
@@ -118,7 +119,7 @@ is_right order 'lanes that wait for their turns'
 is_right dispatch 'lanes that take chunks of loops'
 is_right pool 'threads that pop from a list and push again'
 is_right pool-ck 'the same, where the head is two words'
-is_right magazine 'threads with magazines, that end and fork'
+is_right magazine 'threads with magazines, that end and fork, and a pool that is closed meanwhile'
 
 is_found READ_COVERED 'a slab is read after it was covered'
 is_found PUSH_ON_WRITING 'a slab is pushed on while it is put'
@@ -164,6 +165,9 @@ is_found FLUSH_HALF 'one of two magazines is flushed'
 is_found OVERWRITE 'a full magazine is filled'
 is_found CHILD_TRUSTS 'the child of a fork uses magazines of others'
 is_found CHILD_FORGETS_OWN 'the child of a fork forgets its own magazines'
+is_found RETIRE_UNLOCKED 'a thread ends without the lock of the list of pools'
+is_found UNLOCK_FIRST 'a thread that ends lets go of the lock before its flush'
+is_found CLOSE_LISTED 'a pool is freed before it has left the list'
 
 if [ "$MODELS" = full ]; then
 	optimise=1

@@ -20,11 +20,13 @@
  *   reel_pool_get_stats   -      -          -      -
  *   a thread's exit       -      -          -      -      -
  *   fork                  - (2)  - (2)      -      -      - (2)  -
- *   reel_pool_close       X      X          X      X      X      X      X
+ *   reel_pool_close       X      X          X      X      - (3)  X      X
  *
  *   (1) on different tapes of the same pool; one tape belongs to one thread at a
  *       time, and a hand-over is ordered by the caller.
  *   (2) in the parent; for the child see below.
+ *   (3) threads that used the pool may be ending then, or end later: a program does not know
+ *       when OpenMP ends its threads.
  *
  * A tape's calls are, inside: take a slab, give it back, grow; and with a store
  * submit it, complete that, reclaim its frame, prefetch it, drop it. A thread's exit
@@ -39,14 +41,15 @@
  *   a slab taken or given, by magazine  wait-free, after the thread's first call
  *   the same, by the shared lists       lock-free: others go on
  *   a new slab, a giant, a trim         lock-free, but for what the system does
- *   a thread's exit                     lock-free
+ *   a thread's exit                     waits for other threads' exits, and for a fork
  *   reel_pool_get_stats                 wait-free but for new threads; it reads counters
  *   with a store: a push at the budget  waits for a frame: for the store, or for whoever has the
  *                                       last ones in hand; those that need a frame, too, may wait
  *                                       for it, others go on
  *   with a store: a pop of a slab that  waits for the store, and for a frame
  *   is not in memory
- *   reel_pool_close, fork               wait for transfers that are under way
+ *   reel_pool_close, fork               wait for transfers that are under way, and for threads'
+ *                                       exits
  *
  * fork: the child may go on with the tapes that the forking thread owned and
  * open new ones. A tape that another thread was using at that moment is not
@@ -172,9 +175,9 @@ int reel_pool_open(reel_pool **pool, const struct reel_pool_options *options);
 const char *reel_pool_options_problem(const struct reel_pool_options *options);
 
 /*
- * End a pool and unmap all its memory. Every tape on it must have been closed;
- * no other thread may use it any more, and threads that did have been joined or
- * are not just ending. NULL is allowed.
+ * End a pool and unmap all its memory. Every tape on it must have been closed, and
+ * no other thread may use it any more. Threads that did need not have ended: they may
+ * be in the middle of it. NULL is allowed.
  *
  * Returns 0, or
  *   -EBUSY   slabs are still on tapes; nothing was done

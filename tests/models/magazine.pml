@@ -3,11 +3,14 @@
  * A thread's two magazines, its end, and fork (lib/magazine.c, lib/fork.c). Threads adopt a cache,
  * take and give slabs by it, and end: the cache goes to the next one. Each may fork between two of
  * its calls, at any moment of the others' calls: the child has the memory as it is then, and that
- * thread alone, which uses the list, its own magazines, and no other ones.
+ * thread alone, which uses the list, its own magazines, and no other ones. When no thread uses the
+ * pool any more it may be closed, while threads end: the end of a thread looks for the pool in the
+ * list of pools, and keeps that locked.
  *
  * A magazine holds one slab here, and the list is a set: pool.pml has what is inside of it. Checked
  * is that a slab has one owner, that a cache has one user, that the child finds each slab at most
- * once, and those that are the list's or its own; and that all are on the list in the end.
+ * once, and those that are the list's or its own; that all are on the list in the end, unless the
+ * pool was closed; and that nobody touches the memory of a closed pool.
  *
  * BREAK_... are faults, one at a time, each of which the checker has to find.
  */
@@ -34,6 +37,11 @@ byte previous[CACHES];
 bool in_use[CACHES];
 byte users[CACHES];
 byte ended;
+/* Threads that may still take and give. */
+byte using = THREADS;
+bool pools_locked;
+bool pool_listed = true;
+bool pool_freed;
 
 inline adopt()
 {
@@ -77,7 +85,7 @@ inline pop_list(slab)
 
 inline push_list(slab)
 {
-	d_step { assert(!listed[slab] && !owner[slab]); listed[slab] = true }
+	d_step { assert(!pool_freed && !listed[slab] && !owner[slab]); listed[slab] = true }
 }
 
 inline take(slab)
@@ -100,6 +108,7 @@ inline take(slab)
 
 inline unload(magazine)
 {
+	assert(!pool_freed);
 	moving = magazine;
 	magazine = 0;
 	if
@@ -128,29 +137,60 @@ inline give(slab)
 	fi
 }
 
-inline retire()
+inline lock_pools()
+{
+	atomic { !pools_locked -> pools_locked = true }
+}
+
+inline leave_cache()
+{
+	d_step { assert(!pool_freed); users[own]--; in_use[own] = false }
+}
+
+inline flush_and_leave()
 {
 #ifdef BREAK_RETIRE_FIRST
-	d_step { users[own]--; in_use[own] = false }
+	leave_cache();
 #endif
 	unload(previous[own]);
 #ifndef BREAK_FLUSH_HALF
 	unload(loaded[own]);
 #endif
 #ifndef BREAK_RETIRE_FIRST
-	d_step { users[own]--; in_use[own] = false }
+	leave_cache()
+#endif
+}
+
+inline retire()
+{
+#ifndef BREAK_RETIRE_UNLOCKED
+	lock_pools();
+#endif
+	if
+	:: pool_listed ->
+#ifdef BREAK_UNLOCK_FIRST
+		pools_locked = false;
+#endif
+		flush_and_leave()
+	:: else
+	fi;
+#if !defined(BREAK_RETIRE_UNLOCKED) && !defined(BREAK_UNLOCK_FIRST)
+	pools_locked = false
 #endif
 }
 
 #define FINDS(cache, slab) ((loaded[cache] == slab) + (previous[cache] == slab))
 
-/* What the child does is reckoned, and changes nothing here. */
+/*
+ * What the child does is reckoned, and changes nothing here. While the list of pools is locked, a
+ * fork waits: it is one that happens later.
+ */
 inline fork_here()
 {
 	d_step {
 		slab = 1;
 		do
-		:: slab <= SLABS ->
+		:: slab <= SLABS && !pools_locked ->
 			found = listed[slab] + (owner[slab] == me + 1);
 #ifndef BREAK_CHILD_FORGETS_OWN
 			found = found + FINDS(own, slab);
@@ -202,10 +242,24 @@ proctype thread(byte me)
 		fork_here();
 		give(another);
 		give(one);
-		retire();
-		life++
+		life++;
+		using = using - (life == LIVES);
+		retire()
 	:: else -> break
 	od;
+	ended++
+}
+
+proctype closer()
+{
+	using == 0;
+#ifdef BREAK_CLOSE_LISTED
+	pool_freed = true;
+#endif
+	lock_pools();
+	pool_listed = false;
+	pools_locked = false;
+	pool_freed = true;
 	ended++
 }
 
@@ -222,13 +276,17 @@ init {
 		do
 		:: slab < THREADS -> run thread(slab); slab++
 		:: else -> break
-		od
+		od;
+		if
+		:: run closer()
+		:: ended++
+		fi
 	}
-	ended == THREADS;
+	ended == THREADS + 1;
 	d_step {
 		slab = 1;
 		do
-		:: slab <= SLABS -> assert(listed[slab]); slab++
+		:: slab <= SLABS -> assert(pool_freed || listed[slab]); slab++
 		:: else -> break
 		od
 	}
