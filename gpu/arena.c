@@ -8,6 +8,7 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
+#include "cancel.h"
 #include "drain.h"
 
 #define SLABS_FOR_A_WARP 8u
@@ -195,6 +196,7 @@ static int open_arena(struct reel_arena *arena, const struct reel_arena_options 
 
 int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *options)
 {
+	REEL_UNCANCELLED;
 	static const struct reel_arena_options defaults;
 	int error;
 
@@ -211,6 +213,7 @@ int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *
 
 void reel_arena_close(struct reel_arena *arena)
 {
+	REEL_UNCANCELLED;
 	bool within;
 
 	if (!arena)
@@ -241,6 +244,7 @@ uint32_t reel_arena_lanes(const struct reel_arena *arena)
 
 int reel_arena_reset(struct reel_arena *arena, void *stream)
 {
+	REEL_UNCANCELLED;
 	int error = reel_arena_enter(arena);
 
 	if (error)
@@ -266,6 +270,7 @@ static int start_to_fetch(struct reel_arena *arena, reel_cu_stream stream)
 
 int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_report *report)
 {
+	REEL_UNCANCELLED;
 	const struct reel_arena_header *empty = &arena->empty, *header = &arena->header;
 	int error = reel_arena_enter(arena);
 
@@ -306,6 +311,7 @@ static int grow(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 
 int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *report)
 {
+	REEL_UNCANCELLED;
 	uint64_t bytes = report->bytes_needed > arena->bytes ? report->bytes_needed : arena->bytes;
 	int error = reel_arena_enter(arena);
 
@@ -317,6 +323,7 @@ int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *re
 
 int reel_arena_settle(struct reel_arena *arena, void *stream)
 {
+	REEL_UNCANCELLED;
 	const uint32_t curable = REEL_DEVICE_EXHAUSTED | REEL_DEVICE_WARPS | REEL_DEVICE_DRAINED;
 	struct reel_arena_report report;
 	int error = reel_arena_read(arena, stream, &report);

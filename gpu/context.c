@@ -8,6 +8,8 @@
 
 #include <reel/gpu.h>
 
+#include "cancel.h"
+
 int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, const char *what)
 {
 	char words[REEL_DRIVER_WORDS];
@@ -66,6 +68,7 @@ void reel_gpu_context_close(struct reel_gpu_context *context)
 
 int reel_gpu_count(unsigned *count)
 {
+	REEL_UNCANCELLED;
 	const struct reel_driver *driver;
 	int devices = 0;
 	int error = start_driver(&driver, &devices);
@@ -84,6 +87,7 @@ static unsigned attribute(const struct reel_driver *driver, reel_cu_device devic
 
 int reel_gpu_describe(unsigned number, struct reel_gpu_device *device)
 {
+	REEL_UNCANCELLED;
 	const struct reel_driver *driver;
 	reel_cu_result result;
 	reel_cu_device handle;

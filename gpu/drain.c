@@ -9,6 +9,7 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
+#include "cancel.h"
 #include "traffic.h"
 
 /* A launch that has a fault after so many repetitions never ends without one. */
@@ -315,6 +316,7 @@ static int undo_launches(struct reel_arena *arena, void *stream)
 
 int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs)
 {
+	REEL_UNCANCELLED;
 	int error = reel_arena_enter(arena);
 
 	return error ? error : reel_arena_leave(arena, drain(arena, stream, slabs));
@@ -322,6 +324,7 @@ int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs)
 
 int reel_arena_refill(struct reel_arena *arena, void *stream, uint32_t depth)
 {
+	REEL_UNCANCELLED;
 	int error = reel_arena_enter(arena);
 
 	return error ? error : reel_arena_leave(arena, refill(arena, stream, depth));
@@ -329,6 +332,7 @@ int reel_arena_refill(struct reel_arena *arena, void *stream, uint32_t depth)
 
 int reel_arena_undo(struct reel_arena *arena, void *stream)
 {
+	REEL_UNCANCELLED;
 	int error = reel_arena_enter(arena);
 
 	return error ? error : reel_arena_leave(arena, undo_launches(arena, stream));
@@ -368,6 +372,7 @@ static int attach(struct reel_arena *arena, reel_store *store)
 
 int reel_arena_attach(struct reel_arena *arena, reel_store *store)
 {
+	REEL_UNCANCELLED;
 	int error;
 
 	if (arena->drain)

@@ -9,6 +9,7 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
+#include "cancel.h"
 #include "drain.h"
 
 /* Of pinned memory for slabs on their way, if one is not larger. */
@@ -464,6 +465,7 @@ static int send_lanes(struct passage *passage, void *stream)
 int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_lane *lanes,
 		     uint32_t count)
 {
+	REEL_UNCANCELLED;
 	struct passage passage = {.arena = arena, .lanes = lanes, .count = count};
 	int error = reel_arena_enter(arena);
 
@@ -479,6 +481,7 @@ int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_la
 int reel_arena_send(struct reel_arena *arena, void *stream, struct reel_host_lane *lanes,
 		    uint32_t count, uint32_t block_threads)
 {
+	REEL_UNCANCELLED;
 	struct passage passage = {
 		.arena = arena, .lanes = lanes, .count = count, .block_threads = block_threads};
 	int error = reel_arena_enter(arena);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
+#include "cancel.h"
 #include "gpu-store.h"
 
 #include <errno.h>
@@ -133,6 +134,7 @@ void reel_gpu_store_note(struct reel_gpu_store *gpu, const struct reel_gpu_reque
 
 static void gpu_put(reel_store *store, reel_transfer *transfer)
 {
+	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
 	uint64_t location = 0;
 	int error = 0;
@@ -152,6 +154,7 @@ static void gpu_put(reel_store *store, reel_transfer *transfer)
 
 static void gpu_get(reel_store *store, reel_transfer *transfer)
 {
+	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
 	int error = is_in_child(gpu) ? -ECHILD : check_slot(gpu, transfer);
 
@@ -215,6 +218,7 @@ static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity
 
 static int gpu_adopt(reel_store *store, void *memory, size_t bytes)
 {
+	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
 
 	return is_in_child(gpu) ? -ECHILD : reel_pinned_add(&gpu->pinned, memory, bytes);
@@ -222,6 +226,7 @@ static int gpu_adopt(reel_store *store, void *memory, size_t bytes)
 
 static void gpu_release(reel_store *store, void *memory, size_t bytes)
 {
+	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
 
 	(void)bytes;
@@ -247,6 +252,7 @@ static void close_memory(struct reel_gpu_store *gpu)
 /* A lost device frees nothing; what it had ends with the process. */
 static void gpu_close(reel_store *store)
 {
+	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
 	bool in_child = is_in_child(gpu);
 	bool entered = !in_child && !reel_gpu_enter(&gpu->context);
@@ -394,6 +400,7 @@ static int open_in_context(struct reel_gpu_store *gpu, uint64_t bytes)
 
 int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options *options)
 {
+	REEL_UNCANCELLED;
 	static const struct reel_gpu_store_options defaults;
 	struct reel_gpu_store *gpu;
 	size_t slot_bytes;

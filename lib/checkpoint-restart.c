@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "checked-file.h"
 #include "crc32c.h"
 #include "offload.h"
@@ -147,6 +148,7 @@ static void write_run(reel_checkpoint *run, struct reel_checked_file *file)
 
 static int write_file(reel_checkpoint *run, const void *adjoint)
 {
+	REEL_UNCANCELLED;
 	struct reel_checked_file file;
 	uint64_t count;
 	int error = reel_checked_file_create(&file, run->options.restart, MAGIC);
@@ -240,6 +242,7 @@ void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
 
 void reel_restart_remove(reel_checkpoint *run)
 {
+	REEL_UNCANCELLED;
 	int error = run->options.restart ? reel_checked_file_remove(run->options.restart, MAGIC) : 0;
 
 	/* What has the name of a restart file, and is none, is not missed. */
@@ -360,6 +363,7 @@ static int read_file(reel_checkpoint *run, struct reel_checked_file *file, void 
 
 int reel_restart_read(reel_checkpoint *run, void *adjoint)
 {
+	REEL_UNCANCELLED;
 	struct reel_checked_file file;
 	const char *wrong;
 	int error;

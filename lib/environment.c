@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "environment.h"
 #include "pool.h"
 
@@ -29,6 +30,8 @@ const char *reel_environment(const char *name)
 
 void reel_environment_refuse(const char *name, const char *value, const char *remedy)
 {
+	REEL_UNCANCELLED;
+
 	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
 }
 

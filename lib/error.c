@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "tape.h"
 
 static void report_on_stderr(const reel_tape *tape, int error, const char *message, void *context)
 {
+	REEL_UNCANCELLED;
+
 	(void)tape;
 	(void)error;
 	(void)context;

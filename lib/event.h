@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "cancel.h"
 #include "yield.h"
 
 struct reel_event {
@@ -58,6 +59,8 @@ static inline void reel_event_lower(struct reel_event *event)
 /* One thread at a time. */
 static inline void reel_event_wait(struct reel_event *event)
 {
+	REEL_UNCANCELLED;
+
 	while (sem_wait(&event->count) && errno == EINTR)
 		;
 	reel_event_lower(event);
@@ -78,6 +81,7 @@ static inline void reel_event_wait(struct reel_event *event)
 /* The same, for so long at most; false: nothing was signalled. */
 static inline bool reel_event_wait_for(struct reel_event *event, uint32_t milliseconds)
 {
+	REEL_UNCANCELLED;
 	struct timespec end;
 
 	clock_gettime(REEL_EVENT_CLOCK, &end);

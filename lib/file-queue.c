@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "cancel.h"
 #include "file-queue.h"
 
 #define SECOND 1000000000
@@ -118,6 +119,7 @@ static struct timespec after(int64_t timeout_ns)
 
 int reel_file_queue_wait(struct reel_file_queue *queue, int64_t timeout_ns)
 {
+	REEL_UNCANCELLED;
 	struct timespec end = after(timeout_ns > 0 ? timeout_ns : 0);
 	int error = 0;
 

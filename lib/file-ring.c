@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "os-thread.h"
 
 struct ring {
@@ -200,6 +201,7 @@ static int start(struct reel_file *file, unsigned transfers)
 
 static void wake(struct reel_file *file)
 {
+	REEL_UNCANCELLED;
 	struct ring *ring = file->engine_state;
 	uint64_t one = 1;
 

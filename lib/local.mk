@@ -93,6 +93,7 @@ libreel_core_la_SOURCES = \
 	%D%/environment.c %D%/environment.h \
 	%D%/version.c \
 	%D%/annotate.h \
+	%D%/cancel.h \
 	%D%/claim.h \
 	%D%/event.h \
 	%D%/freelist.h \

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "annotate.h"
+#include "cancel.h"
 #include "offload.h"
 #include "os.h"
 #include "pool.h"
@@ -203,6 +204,7 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 
 	if (state == (unsigned)from)
 		return;
+	REEL_UNCANCELLED;
 	fprintf(stderr,
 		"reel: a slab was %s twice: a tape was copied, closed twice or overwritten\n",
 		to == REEL_SLAB_OPEN ? "handed out" : "given back");

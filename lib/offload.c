@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "annotate.h"
+#include "cancel.h"
 #include "os.h"
 #include "os-thread.h"
 
@@ -72,6 +73,8 @@ static void adopt_frame(struct reel_offload *offload, const struct reel_slab *sl
 
 void reel_offload_release_frame(struct reel_offload *offload, const struct reel_slab *slab)
 {
+	REEL_UNCANCELLED;
+
 	if (offload && offload->adopts)
 		reel_store_release(offload->store, slab->frame, slab->bytes);
 }
@@ -150,6 +153,7 @@ void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab)
 
 bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *error)
 {
+	REEL_UNCANCELLED;
 	uint64_t since = reel_offload_now();
 	uint64_t freed, refused;
 	bool refusal;
@@ -356,6 +360,8 @@ static void *run(void *argument)
 /* In the child of a fork nobody is there to obey. */
 static void command(struct reel_offload *offload, enum reel_offload_command command)
 {
+	REEL_UNCANCELLED;
+
 	if (offload->orphaned)
 		return;
 	/* Release: pairs with the acquire in obey(). */

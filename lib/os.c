@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "os.h"
 
 size_t reel_os_page_bytes(void)
@@ -36,6 +37,7 @@ static size_t configured_cache_bytes(unsigned level)
 /* The kernel's list has the data cache first, then the instruction cache, then levels 2, 3. */
 static size_t listed_cache_bytes(unsigned level)
 {
+	REEL_UNCANCELLED;
 	unsigned long kibibytes = 0;
 	char path[80];
 	FILE *file;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cancel.h"
 #include "offload.h"
 #include "os.h"
 #include "pool.h"
@@ -48,6 +49,7 @@ static size_t soft_budget(const struct reel_pool_options *options)
 
 static const char *store_problem(reel_store *store, size_t bytes)
 {
+	REEL_UNCANCELLED;
 	struct reel_store_capacity capacity = {0};
 
 	reel_store_get_capacity(store, &capacity);
@@ -137,6 +139,7 @@ static void initialise_lists(struct reel_pool *pool)
 
 int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 {
+	REEL_UNCANCELLED;
 	static const struct reel_pool_options defaults;
 	struct reel_pool *pool;
 
@@ -193,6 +196,7 @@ static void free_caches(struct reel_pool *pool)
 
 int reel_pool_close(reel_pool *pool)
 {
+	REEL_UNCANCELLED;
 	struct reel_pool_stats stats;
 
 	if (!pool)

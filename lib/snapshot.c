@@ -569,6 +569,8 @@ static void leave_stores(struct reel_snapshots *snapshots, reel_store *const *st
 int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_t bytes,
 			unsigned tiers, reel_store *const *store, unsigned puts, unsigned gets)
 {
+	REEL_UNCANCELLED;
+
 	*snapshots = (struct reel_snapshots){.pool = pool, .owner = getpid(), .bytes = bytes,
 					     .tiers = tiers,
 					     .padded_bytes = bytes ? bytes : 1,
@@ -593,6 +595,8 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
  */
 static void close_stores(struct reel_snapshots *snapshots)
 {
+	REEL_UNCANCELLED;
+
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
 		reel_store *store = snapshots->tier[tier].store;
 

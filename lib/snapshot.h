@@ -22,6 +22,7 @@
 #include <reel/schedule.h>
 #include <reel/store.h>
 
+#include "cancel.h"
 #include "event.h"
 #include "pool.h"
 #include "yield.h"
@@ -78,6 +79,7 @@ struct reel_snapshots {
 
 	/* Guards all below, the slots, and the stores' verbs; never held in a wait. */
 	pthread_mutex_t lock;
+	int cancel_before; /* of the thread that holds it: see cancel.h */
 	struct reel_buffer *unused; /* with memory */
 	struct reel_buffer *bare;
 	unsigned unuseds, most_unuseds; /* none without a store */
@@ -132,12 +134,18 @@ int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned
 
 static inline void reel_snapshots_lock(struct reel_snapshots *snapshots)
 {
+	int before = reel_cancel_disable();
+
 	pthread_mutex_lock(&snapshots->lock);
+	snapshots->cancel_before = before;
 }
 
 static inline void reel_snapshots_unlock(struct reel_snapshots *snapshots)
 {
+	int before = snapshots->cancel_before;
+
 	pthread_mutex_unlock(&snapshots->lock);
+	reel_cancel_restore(&before);
 	/* Between a check and a use that are not under one lock. */
 	reel_yield_point();
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "os-file.h"
 
 #define DEFAULT_THREADS 4
@@ -103,6 +104,7 @@ static uint64_t total_bytes(struct reel_file *file)
 
 static void capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
+	REEL_UNCANCELLED;
 	struct reel_file *file = (struct reel_file *)store;
 
 	*capacity = (struct reel_store_capacity){
@@ -117,6 +119,7 @@ static void capacity(reel_store *store, struct reel_store_capacity *capacity)
 
 static void close_file(reel_store *store)
 {
+	REEL_UNCANCELLED;
 	struct reel_file *file = (struct reel_file *)store;
 
 	if (is_in_child(file)) {
@@ -217,6 +220,7 @@ static int open_parts(struct reel_file *file, const struct reel_file_options *op
 
 int reel_store_file_open(reel_store **store, const struct reel_file_options *options)
 {
+	REEL_UNCANCELLED;
 	static const struct reel_file_options defaults;
 	struct reel_file *file;
 	int error;

@@ -16,6 +16,8 @@
 
 #include <dlfcn.h>
 
+#include "cancel.h"
+
 #define LIBRARY "libreel-cuda.so.0"
 
 typedef int open_function(reel_store **store, const struct reel_gpu_store_options *options);
@@ -67,6 +69,7 @@ static int tell_problem(void *library, int error)
 
 int reel_store_gpu_load(reel_store **store, uint64_t bytes)
 {
+	REEL_UNCANCELLED;
 	struct reel_gpu_store_options options = {.bytes = bytes};
 	void *library = load_library();
 	const char *said = library ? NULL : dlerror();

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cancel.h"
 #include "event.h"
 #include "shuffle.h"
 
@@ -40,6 +41,8 @@ void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_
 	unsigned place = transfer->layers++;
 
 	if (place == REEL_MOST_LAYERS) {
+		REEL_UNCANCELLED;
+
 		fprintf(stderr, "reel: more than %d layers on a store\n", REEL_MOST_LAYERS);
 		abort();
 	}
@@ -71,6 +74,7 @@ static void signal_end(reel_transfer *transfer)
 static int start_and_wait(reel_store *store, reel_transfer *transfer,
 			  void (*start)(reel_store *, reel_transfer *))
 {
+	REEL_UNCANCELLED;
 	struct reel_event end;
 
 	reel_event_open(&end);

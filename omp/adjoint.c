@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "adjoint.h"
+#include "cancel.h"
 
 /* The flags of a copy are to fit into the first cache beside what is added to. */
 #define LEAST_SHIFT 6
@@ -22,6 +23,8 @@
 
 static void report_on_stderr(void *context, const char *message)
 {
+	REEL_UNCANCELLED;
+
 	(void)context;
 	fprintf(stderr, "reel: %s\n", message);
 }

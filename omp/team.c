@@ -3,6 +3,16 @@
 
 #include "team.h"
 
+#include "cancel.h"
+
+/* A thread that ended here would leave the others waiting for what it had begun. */
+static void run(reel_omp_body *body, void *argument)
+{
+	REEL_UNCANCELLED;
+
+	body(argument);
+}
+
 #ifdef _OPENMP
 
 #include <omp.h>
@@ -20,20 +30,22 @@ static void call_in_tasks(int threads, reel_omp_body *body, void *argument)
 	{
 		for (int thread = 1; thread < threads; thread++) {
 #pragma omp task default(none) firstprivate(body, argument)
-			body(argument);
+			run(body, argument);
 		}
-		body(argument);
+		run(body, argument);
 	}
 }
 
 void reel_omp_call(int threads, reel_omp_body *body, void *argument)
 {
+	REEL_UNCANCELLED;
+
 	if (omp_in_parallel()) {
 		call_in_tasks(threads, body, argument);
 		return;
 	}
 #pragma omp parallel num_threads(threads) default(none) shared(body, argument)
-	body(argument);
+	run(body, argument);
 }
 
 #else
@@ -48,7 +60,7 @@ int reel_omp_threads(int threads)
 void reel_omp_call(int threads, reel_omp_body *body, void *argument)
 {
 	for (int thread = 0; thread < threads; thread++)
-		body(argument);
+		run(body, argument);
 }
 
 #endif

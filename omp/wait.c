@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "yield.h"
 
 /* After that, so often the processor is given up before the thread sleeps. */
@@ -66,6 +67,7 @@ static bool is_over(const struct reel_omp_wait *wait)
  */
 static void sleep_until_over(const struct reel_omp_wait *wait)
 {
+	REEL_UNCANCELLED;
 	struct place *place = place_of(wait->word);
 
 	pthread_mutex_lock(&place->lock);
@@ -140,6 +142,8 @@ unsigned reel_omp_looks(int threads)
 	long known = atomic_load_explicit(&processors, memory_order_relaxed);
 
 	if (!known) {
+		REEL_UNCANCELLED;
+
 		known = sysconf(_SC_NPROCESSORS_ONLN);
 		atomic_store_explicit(&processors, known, memory_order_relaxed);
 	}

@@ -39,6 +39,7 @@ check_PROGRAMS += \
 	%D%/t-spill-process \
 	%D%/t-spill-limits \
 	%D%/t-thread \
+	%D%/t-cancel \
 	%D%/t-fork \
 	%D%/t-faults \
 	%D%/t-environment \
@@ -134,7 +135,8 @@ noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-sto
 	%D%/spill-support.h \
 	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
 	%D%/refusals.h %D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h \
-	%D%/omp-reports.h %D%/gpu-support.h %D%/file-refusals.h %D%/process-support.h
+	%D%/omp-reports.h %D%/gpu-support.h %D%/file-refusals.h %D%/process-support.h \
+	%D%/cancel-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h

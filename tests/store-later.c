@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "cancel.h"
+
 #define THREADS 2
 
 struct later {
@@ -113,6 +115,7 @@ static void later_drop(reel_store *store, struct reel_place place)
 
 static int later_sync(reel_store *store, int64_t timeout_ns)
 {
+	REEL_UNCANCELLED;
 	struct later *later = (struct later *)store;
 	int error = 0;
 
@@ -136,6 +139,7 @@ static void later_capacity(reel_store *store, struct reel_store_capacity *capaci
 
 static void later_close(reel_store *store)
 {
+	REEL_UNCANCELLED;
 	struct later *later = (struct later *)store;
 
 	pthread_mutex_lock(&later->lock);

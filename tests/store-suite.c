@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "cancel-support.h"
 #include "support.h"
 
 #define MOST_ALIGN 4096
@@ -28,6 +29,8 @@ struct suite {
 	reel_store *store;
 	struct reel_store_capacity capacity;
 	struct piece piece[PLACES];
+	reel_store *(*open)(void);
+	bool outlasted;
 };
 
 /* ---- Data ---- */
@@ -395,6 +398,33 @@ static void adopting_changes_nothing(struct suite *suite)
 	drop_all(suite);
 }
 
+/* A store of its own, from its opening to its end. */
+static void use_all_verbs(void *argument)
+{
+	struct suite *suite = argument;
+	struct piece *piece = &suite->piece[0];
+	reel_store *store = suite->store;
+
+	suite->store = suite->open();
+	suite->outlasted = suite->store && put(suite, piece, SUITE_MOST_BYTES, 1);
+	if (!suite->store)
+		return;
+	reel_store_adopt(suite->store, piece->data, SUITE_MOST_BYTES);
+	suite->outlasted &= get(suite, piece) && capacity_of(suite).used_bytes;
+	drop(suite, piece);
+	suite->outlasted &= !reel_store_put_and_wait(suite->store, &piece->transfer) &&
+			    !reel_store_get_and_wait(suite->store, &piece->transfer);
+	reel_store_release(suite->store, piece->data, SUITE_MOST_BYTES);
+	reel_store_close(suite->store);
+	suite->store = store;
+}
+
+static void no_verb_is_a_cancellation_point(struct suite *suite)
+{
+	ok(outlasts_cancellation(use_all_verbs, suite) && suite->outlasted,
+	   "%s: no verb is a cancellation point", suite->name);
+}
+
 static void closing_takes_all_with_it(struct suite *suite)
 {
 	bool right = true;
@@ -420,12 +450,13 @@ static void run(struct suite *suite)
 	a_full_store_goes_on(suite);
 	waiting_is_for_one(suite);
 	adopting_changes_nothing(suite);
+	no_verb_is_a_cancellation_point(suite);
 	closing_takes_all_with_it(suite);
 }
 
 void store_suite(const char *name, reel_store *(*open)(void))
 {
-	struct suite suite = {.name = name};
+	struct suite suite = {.name = name, .open = open};
 
 	tap_case(name);
 	suite.store = open();

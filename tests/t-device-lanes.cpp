@@ -10,6 +10,8 @@
 #include <reel/device-staged.cuh>
 #include <reel/host-lane.h>
 
+#include "cancel-support.h"
+#include "cancel-support.h"
 #include "fake-support.h"
 
 namespace {
@@ -431,6 +433,47 @@ void every_call_fails(bool send)
 	is_int(left, 0, "nothing is left on the device");
 }
 
+/* ---- A thread that is cancelled ---- */
+
+struct cancelled_program {
+	fake_program &program;
+	host &h;
+	bool right;
+};
+
+/* The fake device waits where a driver does. */
+void use_arena(void *argument)
+{
+	cancelled_program &c = *static_cast<cancelled_program *>(argument);
+	void *stream = c.program.stream;
+	reel_arena *arena = open_arena(8);
+	reel_arena_report report;
+	reel_store *store = nullptr;
+
+	c.right = !reel_store_memory_open(&store, 1 << 24) && !reel_arena_attach(arena, store) &&
+		  !reel_arena_send(arena, stream, c.h.lane.data(), LANES, THREADS) &&
+		  !reel_arena_drain(arena, stream, 4) && !reel_arena_refill(arena, stream, 4) &&
+		  !reel_arena_read(arena, stream, &report) && !reel_arena_settle(arena, stream) &&
+		  !reel_arena_undo(arena, stream) &&
+		  !reel_arena_fetch(arena, stream, c.h.lane.data(), LANES) &&
+		  !reel_arena_reset(arena, stream) && !reel_arena_settle(arena, stream) &&
+		  !reel_arena_grow(arena, &report);
+	reel_arena_close(arena);
+}
+
+void cancelled_thread()
+{
+	fake_program program(12);
+	host h(8);
+	cancelled_program c = {program, h, false};
+
+	record_here<8>(h);
+	ok(outlasts_cancellation(use_arena, &c), "no function of an arena is a cancellation point");
+	ok(c.right, "each returns 0");
+	is_int(reverse_here<8>(h), 0, "and the tapes come back");
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
 } // namespace
 
 int main()
@@ -451,5 +494,7 @@ int main()
 	tape_with_an_error();
 	every_call_fails(false);
 	every_call_fails(true);
+	tap_case("a thread that is cancelled");
+	cancelled_thread();
 	return tap_end();
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "cancel-support.h"
 #include "crc32c.h"
 #include "gradient-program.h"
 #include "residence.h"
@@ -138,6 +139,32 @@ static void try_variant(const struct variant *variant, const struct gradient *ex
 	       variant->spills ? "spilled" : "in memory");
 }
 
+struct run {
+	struct gradient_options options;
+	struct gradient gradient;
+	struct gradient_report report;
+	int error;
+};
+
+static void run_program(void *argument)
+{
+	struct run *run = argument;
+
+	run->error = gradient_run(&run->options, &run->gradient, &run->report);
+}
+
+/* One thread: to wait for others is a cancellation point in some runtimes of OpenMP. */
+static void a_cancelled_thread_comes_to_the_end(const struct gradient *expected)
+{
+	struct run run = {.options = gradient_defaults()};
+
+	run.options.threads = 1;
+	tap_case("a thread that is cancelled");
+	ok(outlasts_cancellation(run_program, &run), "ends after the program");
+	is_int(run.error, 0, "which runs");
+	ok(!memcmp(&run.gradient, expected, sizeof *expected), "the same gradient");
+}
+
 int main(void)
 {
 	struct gradient_options options = gradient_defaults();
@@ -147,6 +174,7 @@ int main(void)
 	gradient_expected(&options, &expected);
 	for (size_t i = 0; i < COUNT(variants); i++)
 		try_variant(&variants[i], &expected);
+	a_cancelled_thread_comes_to_the_end(&expected);
 	tap_note("gradient %08x in %zu variants", reel_crc32c(0, &expected, sizeof expected),
 		 COUNT(variants));
 	return tap_end();

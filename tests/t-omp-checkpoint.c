@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "annotate.h"
+#include "cancel-support.h"
 #include "late-store.h"
 #include "recurrence.h"
 #include "team.h"
@@ -1150,6 +1151,41 @@ static void more_threads_than_processors(void)
 	reel_plan_close(plan);
 }
 
+/* ---- A thread that is cancelled ---- */
+
+static int reverse_where_threads_end(void *context, void *adjoint, int64_t first, int64_t last,
+				     reel_tape *tape)
+{
+	pthread_testcancel();
+	return reverse_field(context, adjoint, first, last, tape);
+}
+
+struct cancelled_sweep {
+	reel_plan *plan;
+	bool right;
+};
+
+static void sweep_while_cancelled(void *argument)
+{
+	static const reel_model model = {sizeof(struct field), advance_field, record_field,
+					 reverse_where_threads_end, NULL, NULL};
+	struct cancelled_sweep *sweep = argument;
+	reel_checkpoint *run = open_checkpoint(sweep->plan, &model, NULL);
+
+	sweep->right = two_gradients(run, 40, 3, 3);
+	reel_checkpoint_close(run);
+}
+
+static void a_cancelled_thread_ends_after_its_sweep(void)
+{
+	struct cancelled_sweep sweep = {.plan = plan_for(REEL_BINOMIAL, 40, 4)};
+
+	tap_case("a thread that is cancelled");
+	ok(outlasts_cancellation(sweep_while_cancelled, &sweep) && sweep.right,
+	   "ends after its sweep, which gives the gradient");
+	reel_plan_close(sweep.plan);
+}
+
 /* ---- Loops in loops ---- */
 
 REEL_RECORD(field, struct field);
@@ -1517,6 +1553,7 @@ int main(void)
 	checked_tapes_change_hands();
 	sweeps_in_a_team();
 	more_threads_than_processors();
+	a_cancelled_thread_ends_after_its_sweep();
 	a_loop_in_a_loop();
 	halving_gives_the_gradient();
 	the_turn_is_the_programs();

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "environment.h"
 
 /* One a thread; it outlives the thread, for the report. */
@@ -80,6 +81,7 @@ static void report_sites(struct adstack_counts *first)
 /* Newest first on the list; the lowest thread comes first in the report. */
 static void report(void)
 {
+	REEL_UNCANCELLED;
 	/* Acquire: pairs with the release in reel_adstack_is_counting(). */
 	struct adstack_counts *first = atomic_load_explicit(&threads, memory_order_acquire);
 	unsigned last = 0;

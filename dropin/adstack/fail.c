@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cancel.h"
+
 static reel_adstack_handler *handler;
 static void *handler_context;
 
@@ -15,9 +17,16 @@ void reel_adstack_set_handler(reel_adstack_handler *new_handler, void *context)
 	handler_context = context;
 }
 
+static void report(const char *message)
+{
+	REEL_UNCANCELLED;
+
+	fprintf(stderr, "reel: adstack: %s\n", message);
+}
+
 _Noreturn static void end(int error, const char *message)
 {
-	fprintf(stderr, "reel: adstack: %s\n", message);
+	report(message);
 	if (handler)
 		handler(error, message, handler_context);
 	exit(EXIT_FAILURE);

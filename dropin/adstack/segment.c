@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
+
 /* What makes up a stack, of all that a thread has. */
 struct adstack_stack {
 	reel_tape tape;
@@ -180,6 +182,7 @@ void reel_adstack_note_task(void)
 	/* Relaxed: it orders nothing. */
 	if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
 		return;
+	REEL_UNCANCELLED;
 	fprintf(stderr,
 		"reel: adstack: an explicit OpenMP task uses the stack of thread %u; values that "
 		"another task is to pop need a segment: reel_adstack_segment_enter() and _leave() "

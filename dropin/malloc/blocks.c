@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "blocks.h"
+#include "cancel.h"
 #include "claim.h"
 #include "classes.h"
 #include "freelist.h"
@@ -108,6 +109,7 @@ void blocks_open(const struct blocks_settings *settings)
 
 static _Noreturn void stop(const char *message)
 {
+	REEL_UNCANCELLED;
 	ssize_t written = write(STDERR_FILENO, message, strlen(message));
 
 	(void)written;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "blocks.h"
+#include "cancel.h"
 #include "environment.h"
 
 #define LEAST_DEFAULT ((size_t)128 << 10)
@@ -73,6 +74,7 @@ __attribute__((constructor)) static void start(void)
 /* Not by stdio: many programs close stderr in a handler of their own. */
 __attribute__((destructor)) static void report(void)
 {
+	REEL_UNCANCELLED;
 	struct blocks_counts counts;
 	char line[200];
 	ssize_t written;

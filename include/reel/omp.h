@@ -29,6 +29,8 @@
  *   reverse           is called by one thread at a time, in order, from the last step to
  *                     the first, with `context` itself. Adjoints of controls that it adds
  *                     up in `adjoint` or `context` are, bit for bit, those of a serial sweep.
+ *
+ * A thread that is cancelled (pthread_cancel) during a sweep, also in a callback, ends after it.
  */
 #ifndef REEL_OMP_H
 #define REEL_OMP_H

@@ -71,7 +71,8 @@
  *
  * Threads. A region is begun, reversed and ended by the thread that owns the parent. A lane
  * is used by the thread that took it, until that asks for the next one; between phases it may
- * change.
+ * change. A thread that is cancelled in a region never reaches its barrier, and the others wait
+ * there for ever, as at OpenMP's own.
  *
  * Errors stick, as on tapes: a lane with an error pops all ones (quiet NaN), and the end of
  * the region returns it. A lane for which there was no memory is one that has an error, or is

@@ -51,6 +51,14 @@
  * as many bytes. It takes some tens of times longer and 32 bytes more a push;
  * results are the same.
  *
+ * Cancellation (pthread_cancel). No function of Reel is a cancellation point, also where it waits
+ * for a store or for another thread, or reports an error. The request stays pending, and the
+ * thread ends at the next cancellation point of the program; a loop of pushes and pops has none
+ * but pthread_testcancel(). Other threads go on, and may close what the thread leaves. Callbacks
+ * and error handlers are the program's and may be cancellation points, unless several threads run
+ * them (reel/omp.h, reel_tasks_reverse()). A thread must not be cancelled asynchronously
+ * (PTHREAD_CANCEL_ASYNCHRONOUS) in a function of Reel: it would end with locks locked.
+ *
  * Signals. Nothing here may be called from a signal handler.
  */
 #ifndef REEL_TAPE_H

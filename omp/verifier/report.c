@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
+
 struct finding {
 	struct finding *next;
 	const char *format;
@@ -118,6 +120,7 @@ static void print(enum severity severity, const void *at, const char *message)
 
 void report(enum severity severity, const void *at, const char *format, ...)
 {
+	REEL_UNCANCELLED;
 	char message[512];
 	va_list arguments;
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cancellation. A thread that is cancelled (pthread_cancel) ends at its next cancellation point: a
+ * wait, most requests to the system, output. A thread that ended so inside the library would leave
+ * a lock locked, or memory that a transfer still writes to, and other threads would wait for ever.
+ * Therefore no function of the library is a cancellation point. Each function that waits, makes
+ * such a request, or calls a store, begins with
+ *
+ *	REEL_UNCANCELLED;
+ *
+ * which disables cancellation until the function returns. The request stays pending, and the
+ * program meets it at a cancellation point of its own. This nests, and costs some nanoseconds;
+ * no push or pop that is served from memory calls such a function.
+ *
+ * Handlers and callbacks of the program may leave by longjmp(), so they are not called from such
+ * a function, but in the threads of reel_omp_call(), which cannot be left.
+ */
+#ifndef REEL_LIB_CANCEL_H
+#define REEL_LIB_CANCEL_H
+
+#include <pthread.h>
+
+/* A system without cancellation does not define its states. */
+#ifdef PTHREAD_CANCEL_DISABLE
+static inline int reel_cancel_disable(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void reel_cancel_restore(const int *before)
+{
+	int ignored;
+
+	pthread_setcancelstate(*before, &ignored);
+}
+#else
+static inline int reel_cancel_disable(void)
+{
+	return 0;
+}
+
+static inline void reel_cancel_restore(const int *before)
+{
+	(void)before;
+}
+#endif
+
+#define REEL_UNCANCELLED                                                                           \
+	__attribute__((cleanup(reel_cancel_restore), unused)) const int reel_cancel_before =       \
+		reel_cancel_disable()
+
+#endif
