@@ -101,10 +101,16 @@ AS_IF([test -n "$CXX" && $CXX $CPPFLAGS -std=c++14 -c -o conftest.o conftest.cpp
 rm -f conftest.cpp conftest.c conftest.o conftest
 AM_CONDITIONAL([BENCH_CLAD], [test "$reel_cxx" = "yes ($CXX)"])])
 
-# REEL_CHECK_ADSTACK_LTO
-# Conditional ADSTACK_LTO: an archive for optimisation at link time, which works without it, too.
-AC_DEFUN([REEL_CHECK_ADSTACK_LTO],
+# REEL_CHECK_ADSTACK_SCALARS
+# Conditional ADSTACK_SCALARS: programs get their own copy of what they call most of a shared
+# library. Conditional ADSTACK_LTO: an archive of the same for optimisation at link time, which works
+# without it, too.
+AC_DEFUN([REEL_CHECK_ADSTACK_SCALARS],
 [AC_REQUIRE([REEL_ENABLE_SANITIZER])
+AC_REQUIRE([REEL_CHECK_VERSION_SCRIPT])
+REEL_CHECK_CFLAGS([ADSTACK_SCALARS_CFLAGS], [-fPIC -fvisibility=hidden])
+AM_CONDITIONAL([ADSTACK_SCALARS], [test "$enable_shared" = yes \
+  && test "$reel_cv_version_script" = yes])
 REEL_CHECK_CFLAGS([ADSTACK_LTO_CFLAGS], [-ffat-lto-objects])
 AM_CONDITIONAL([ADSTACK_LTO], [test "$enable_static" = yes && test -z "$enable_sanitizer" \
   && test -n "$ADSTACK_LTO_CFLAGS"])])

@@ -2,7 +2,7 @@
 # installcheck.sh SOURCE PKGCONFIGDIR LIBDIR [PACKAGE]
 # Compile and run SOURCE against the installed PACKAGE (reel), in C and, if there is a compiler, in
 # C++; or in Fortran, if it is.
-# CC, CXX, CFLAGS, FC, FCFLAGS, PKG_CONFIG and DESTDIR come from the environment.
+# CC, CXX, CFLAGS, FC, FCFLAGS, NM, PKG_CONFIG and DESTDIR come from the environment.
 set -e
 source=$1
 libdir=$3
@@ -33,6 +33,13 @@ esac
 
 use $CC -std=c11 -x c
 [ -z "$CXX" ] || use $CXX -std=c++17 -x c++
+
+# A call into a shared library costs as much as a push.
+if [ "$package" = reel-adstack ]; then
+	$NM -D --undefined-only "$program" | grep -E ' pushReal8(@|$)' || exit 0
+	echo 'installcheck.sh: -lreel-adstack does not give the program its own pushReal8' >&2
+	exit 1
+fi
 
 # The tape of Clad's gradients, force-included.
 if [ -n "$CXX" ]; then

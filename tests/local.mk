@@ -401,6 +401,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/gpu-open.c %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c %D%/installcheck-cuda.c \
+	%D%/installcheck-adstack.c \
 	%D%/installcheck.f90 %D%/installcheck.sh %D%/verifier-program.c
 installcheck-local:
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
@@ -409,6 +410,9 @@ installcheck-local:
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-cuda.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-cuda
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' NM='$(NM)' \
+	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-adstack.c \
+	  '$(pkgconfigdir)' '$(libdir)' reel-adstack
 if OPENMP
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-omp.c \

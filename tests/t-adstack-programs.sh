@@ -6,6 +6,8 @@
 
 programs=$SOURCE_DIR/tests/adstack-programs
 shared=$BUILD_DIR/.libs/libreel-adstack.so
+scalars=$BUILD_DIR/libreel-adstack-scalars.a
+[ -f "$scalars" ] || scalars=
 static=$BUILD_DIR/.libs/libreel-adstack.a
 flags="$CFLAGS -w -std=gnu11 -O2 -ffp-contract=off -I$programs"
 forced="-include $SOURCE_DIR/dropin/adstack/reel-adstack.h -I$SOURCE_DIR/include"
@@ -39,8 +41,8 @@ each_way() {
 	source=$2
 	shift 2
 	if [ -f "$shared" ]; then
-		builds "$name, shared" $CC $flags "$@" -o "$name-shared" "$source" "$shared" \
-			-Wl,-rpath,"$BUILD_DIR/.libs" -lm &&
+		builds "$name, shared" $CC $flags "$@" -o "$name-shared" "$source" $scalars \
+			"$shared" -Wl,-rpath,"$BUILD_DIR/.libs" -lm &&
 			same "$name: shared library" "$name-shared"
 	fi
 	if [ -f "$static" ]; then
@@ -92,6 +94,13 @@ case " $CFLAGS " in
 	fi
 	;;
 esac
+
+# A call into a shared library costs as much as a push.
+if [ -n "$scalars" ]; then
+	$NM -D --undefined-only stencil-shared |
+		grep -E ' (push|pop)(Real8|Integer4)(@|$)' >called_in_library
+	is_empty called_in_library 'shared library: the program has its own copy of the scalars'
+fi
 
 # What only the header offers.
 library=$shared
@@ -169,12 +178,13 @@ for name in stencil tangent binomial openmp tasks; do
 			"$programs/$name.f90" "$shared" -Wl,-rpath,"$BUILD_DIR/.libs" || continue
 		same "$name.f90${form:+ with $form}: shared library" "f-$name"
 	done
-	[ -f "$static" ] || continue
 	if [ -f "$BUILD_DIR/libreel-adstack-lto.a" ]; then
 		builds "$name.f90, LTO" $fortran $fflags $more -flto -o "f-$name" \
-			"$programs/$name.f90" "$BUILD_DIR/libreel-adstack-lto.a" "$static" \
-			$static_libs -lpthread && same "$name.f90: optimised at link time" "f-$name"
+			"$programs/$name.f90" "$BUILD_DIR/libreel-adstack-lto.a" $library \
+			$static_libs -Wl,-rpath,"$BUILD_DIR/.libs" -lpthread &&
+			same "$name.f90: optimised at link time" "f-$name"
 	fi
+	[ -f "$static" ] || continue
 	builds "$name.f90, static" $fortran $fflags $more -o "f-$name" "$programs/$name.f90" \
 		"$static" $static_libs -lpthread && same "$name.f90: static library" "f-$name" &&
 		same "$name.f90: checked" "f-$name" REEL_CHECKED=1

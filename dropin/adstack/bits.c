@@ -37,10 +37,10 @@ static void push_word(uint32_t word)
 	reel_adstack_tape.top = slot + sizeof word;
 }
 
-void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_type type)
+void reel_adstack_push_bits_from(unsigned value, unsigned n, enum reel_adstack_type type,
+				 const void *from)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];
-	const void *from = reel_adstack_caller(REEL_RETURN_ADDRESS);
 	unsigned count;
 	uint64_t bits;
 
@@ -59,6 +59,11 @@ void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_t
 		reel_adstack_count_push(type, 0, from);
 }
 
+void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_type type)
+{
+	reel_adstack_push_bits_from(value, n, type, REEL_RETURN_ADDRESS);
+}
+
 static unsigned take_bits(unsigned n, enum reel_adstack_type type)
 {
 	unsigned count = reel_adstack_bit_count();
@@ -75,15 +80,18 @@ static unsigned take_bits(unsigned n, enum reel_adstack_type type)
 	return (unsigned)(bits >> count);
 }
 
-unsigned reel_adstack_pop_bits_slow(unsigned n, enum reel_adstack_type type)
+unsigned reel_adstack_pop_bits_from(unsigned n, enum reel_adstack_type type, const void *from)
 {
-	const void *from = reel_adstack_caller(REEL_RETURN_ADDRESS);
-
 	reel_adstack_ready();
 	reel_adstack_check_pop(type, n);
 	if (reel_adstack.counts)
 		reel_adstack_count_pop(type, 0, from);
 	return take_bits(n, type);
+}
+
+unsigned reel_adstack_pop_bits_slow(unsigned n, enum reel_adstack_type type)
+{
+	return reel_adstack_pop_bits_from(n, type, REEL_RETURN_ADDRESS);
 }
 
 unsigned reel_adstack_look_bits(unsigned n, enum reel_adstack_type type)

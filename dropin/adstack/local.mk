@@ -15,6 +15,7 @@ adstack_sources = \
 	%D%/fail.c \
 	%D%/forms.h \
 	%D%/scalars.c \
+	%D%/looks.c \
 	%D%/arrays.c \
 	%D%/tangent.c \
 	%D%/manage.c \
@@ -45,14 +46,29 @@ libreel_adstack_la_DEPENDENCIES = libreel-adstack-core.la %D%/adstack.map
 endif
 EXTRA_DIST += %D%/adstack.map %D%/README.md
 
-# The scalars once more, for optimisation at link time: Fortran has no other way to make them inline.
+# A call into a shared library goes through two tables, which costs as much as a push. So a program
+# that is linked with -lreel-adstack gets its own copy of the scalars: libreel-adstack.so is
+# a linker script that names the archive first.
+scalars_cflags = $(AM_CFLAGS) $(ADSTACK_SCALARS_CFLAGS) -ftls-model=initial-exec
+if ADSTACK_SCALARS
+lib_LIBRARIES += libreel-adstack-scalars.a
+libreel_adstack_scalars_a_SOURCES = %D%/scalars.c %D%/forms.h %D%/stack.h
+libreel_adstack_scalars_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+libreel_adstack_scalars_a_CFLAGS = $(scalars_cflags)
+install-exec-hook:
+	script=$(DESTDIR)$(libdir)/libreel-adstack.so && rm -f $$script && { \
+	  echo '/* GNU ld script: the program gets its own copy of what it calls most. */' && \
+	  sed -n "s/^dlname='\(.*\)'/INPUT ( libreel-adstack-scalars.a \1 )/p" libreel-adstack.la; \
+	} >$$script
+endif
+
+# The same for optimisation at link time: Fortran has no other way to make them inline.
 if ADSTACK_LTO
 adstackltodir = $(libdir)
 adstacklto_DATA = libreel-adstack-lto.a
 libreel-adstack-lto.a: %D%/scalars.c %D%/forms.h %D%/stack.h %D%/reel-adstack.h config.h
-	$(AM_V_CC)$(CC) $(AM_CPPFLAGS) -I$(top_srcdir)/lib $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) \
-		-ftls-model=initial-exec -flto -ffat-lto-objects \
-		-c -o %D%/scalars-lto.o $(srcdir)/%D%/scalars.c
+	$(AM_V_CC)$(CC) $(AM_CPPFLAGS) -I$(top_srcdir)/lib $(CPPFLAGS) $(scalars_cflags) $(CFLAGS) \
+		-flto -ffat-lto-objects -c -o %D%/scalars-lto.o $(srcdir)/%D%/scalars.c
 	$(AM_V_at)rm -f $@ && $(AR) rcs $@ %D%/scalars-lto.o
 endif
 CLEANFILES += libreel-adstack-lto.a %D%/scalars-lto.o

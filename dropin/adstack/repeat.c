@@ -118,7 +118,7 @@ static void begin_look(void)
 	reel_adstack_ready();
 	cover();
 	reel_adstack.looking = true;
-	reel_adstack.reader = NULL;
+	reel_adstack_reader = NULL;
 	reel_adstack_tape.floor = REEL_FALSE_FLOOR;
 }
 

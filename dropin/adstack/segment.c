@@ -43,7 +43,7 @@ static void set_aside(struct adstack_stack *stack)
 	reel_tape_hand_over(&stack->tape);
 	for (struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
 		reel_tape_hand_over(&layer->tape);
-	stack->rest.reader = reel_adstack.reader;
+	stack->rest.reader = reel_adstack_reader;
 	stack->rest.layers = reel_adstack.layers;
 	stack->rest.levels = reel_adstack.levels;
 	stack->rest.base = reel_adstack.base;
@@ -55,7 +55,7 @@ static void set_aside(struct adstack_stack *stack)
 static void take_up(struct adstack_stack *stack)
 {
 	reel_tape_move(reel_adstack_own(), &stack->tape);
-	reel_adstack.reader = stack->rest.reader;
+	reel_adstack_reader = stack->rest.reader;
 	reel_adstack.layers = stack->rest.layers;
 	reel_adstack.levels = stack->rest.levels;
 	reel_adstack.base = stack->rest.base;

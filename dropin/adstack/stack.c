@@ -9,6 +9,7 @@
 
 _Thread_local reel_tape reel_adstack_tape;
 _Thread_local struct adstack reel_adstack;
+_Thread_local struct adstack_layer *reel_adstack_reader;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_end;
@@ -97,7 +98,7 @@ void reel_adstack_reset(void)
 	reel_tape_close(reel_adstack_own());
 	while (reel_adstack.layers)
 		drop_layer();
-	reel_adstack.reader = NULL;
+	reel_adstack_reader = NULL;
 	reel_adstack.levels = 0;
 	reel_adstack.looking = false;
 	reel_adstack.base = 0;
@@ -163,10 +164,9 @@ static void note_height(uint64_t height)
 }
 
 /* The tape reports its errors to reel_adstack_tape_failed(), which does not come back. */
-char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
+char *reel_adstack_push_from(size_t bytes, enum reel_adstack_type type, const void *from)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];
-	const void *from = reel_adstack_caller(REEL_RETURN_ADDRESS);
 	char *slot;
 
 	reel_adstack_ready();
@@ -177,4 +177,9 @@ char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
 	if (reel_adstack.counts)
 		reel_adstack_count_push(type, bytes, from);
 	return slot;
+}
+
+char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
+{
+	return reel_adstack_push_from(bytes, type, REEL_RETURN_ADDRESS);
 }

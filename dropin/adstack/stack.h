@@ -25,7 +25,7 @@
  *	segment.c  stacks that wait for another task
  *	count.c    REEL_STATS; sites.c, the same by places; types.c, what the types are called
  *	fail.c     the end of the program
- *	scalars.c, arrays.c, tangent.c, manage.c, show.c, historical.c: the original's functions
+ *	scalars.c, looks.c, arrays.c, tangent.c, manage.c, show.c: the original's functions
  *	openmp.c, binomial.c, fixedpoint.c, profile.c: what stands beside its stack
  */
 #ifndef REEL_ADSTACK_STACK_H
@@ -53,8 +53,6 @@ struct adstack_layer {
 
 /* What a thread has beside the tape. All zero until its first call. */
 struct adstack {
-	/* The layer that pops read from at once, where the innermost level is open. */
-	struct adstack_layer *reader;
 	struct adstack_layer *layers;
 	/* Levels that are open; a look is none. */
 	unsigned levels;
@@ -73,13 +71,14 @@ struct adstack {
 	struct adstack_profile *profile;
 	/* That the thread entered last and has not left. */
 	reel_adstack_segment *segment;
-	/* Where the call under way came from, if it did not come from user code itself. */
-	const void *from;
 	/* A scalar that was popped in pieces. */
 	char gathered[32];
 };
 
 extern _Thread_local struct adstack reel_adstack __attribute__((tls_model("initial-exec")));
+/* The layer that pops read from at once, where the innermost level is open. */
+extern _Thread_local struct adstack_layer *reel_adstack_reader
+	__attribute__((tls_model("initial-exec")));
 
 /*
  * The thread's tape. The address comes out of an assembly: the linker may replace the addition that
@@ -94,18 +93,6 @@ static inline reel_tape *reel_adstack_own(void)
 	__asm__("" : "+r"(tape));
 #endif
 	return tape;
-}
-
-/*
- * In a function that user code calls, and that the library itself calls for user code: where that
- * is, for which the library left reel_adstack.from.
- */
-static inline const void *reel_adstack_caller(const void *return_address)
-{
-	const void *from = reel_adstack.from;
-
-	reel_adstack.from = NULL;
-	return from ? from : return_address;
 }
 
 /* stack.c: make it ready to push and pop: begun, no look under way. */
@@ -129,6 +116,17 @@ uint64_t reel_adstack_height(void);
 uint64_t reel_adstack_topmost_bytes(void);
 /* malloc() that ends the program where there is none. */
 void *reel_adstack_allocate(size_t bytes, const char *what);
+
+/*
+ * stack.c, take.c, bits.c: the slow paths of scalars.c. They do what the functions of
+ * reel-adstack.h do whose names end with _slow; `from` is where the program called. A pop has
+ * tried reel_adstack_read() before.
+ */
+char *reel_adstack_push_from(size_t bytes, enum reel_adstack_type type, const void *from);
+const char *reel_adstack_pop_from(size_t bytes, enum reel_adstack_type type, const void *from);
+void reel_adstack_push_bits_from(unsigned value, unsigned n, enum reel_adstack_type type,
+				 const void *from);
+unsigned reel_adstack_pop_bits_from(unsigned n, enum reel_adstack_type type, const void *from);
 
 /* take.c: copy the topmost bytes and take them off. */
 void reel_adstack_take(void *target, size_t bytes, enum reel_adstack_type type);
@@ -157,7 +155,7 @@ void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type t
  */
 static inline const char *reel_adstack_read(size_t bytes)
 {
-	struct adstack_layer *reader = reel_adstack.reader;
+	struct adstack_layer *reader = reel_adstack_reader;
 
 	if (!reader || reel_adstack_tape.top != (char *)reel_adstack_tape.first ||
 	    reel_under(reader->tape.top, bytes, reader->tape.floor))

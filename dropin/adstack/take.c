@@ -18,7 +18,7 @@ void reel_adstack_find_reader(void)
 		layer = NULL;
 	while (layer && !reel_tape_bytes(&layer->tape))
 		layer = layer->below;
-	reel_adstack.reader = layer;
+	reel_adstack_reader = layer;
 }
 
 static bool has_notes(const reel_tape *tape)
@@ -125,7 +125,7 @@ void reel_adstack_take(void *target, size_t bytes, enum reel_adstack_type type)
 	reel_adstack_find_reader();
 }
 
-static const char *take_scalar(size_t bytes, enum reel_adstack_type type, const void *from)
+const char *reel_adstack_pop_from(size_t bytes, enum reel_adstack_type type, const void *from)
 {
 	reel_adstack_ready();
 	reel_adstack_check_pop(type, bytes);
@@ -139,6 +139,5 @@ const char *reel_adstack_pop_slow(size_t bytes, enum reel_adstack_type type)
 {
 	const char *slot = reel_adstack_read(bytes);
 
-	return slot ? slot
-		    : take_scalar(bytes, type, reel_adstack_caller(REEL_RETURN_ADDRESS));
+	return slot ? slot : reel_adstack_pop_from(bytes, type, REEL_RETURN_ADDRESS);
 }
