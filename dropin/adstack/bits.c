@@ -27,9 +27,21 @@ static void let_wait(uint64_t bits, unsigned count)
 		reel_adstack_tape.bits |= bits << (64 - count);
 }
 
+/* As for a scalar: where a word fits below the ceiling, the tape asks for nothing else. */
+static bool word_fits(void)
+{
+	return !reel_above(reel_adstack_tape.top, sizeof(uint32_t), reel_adstack_tape.ceiling);
+}
+
+static bool word_lies_on_top(void)
+{
+	return !reel_under(reel_adstack_tape.top, sizeof(uint32_t), reel_adstack_tape.floor);
+}
+
 static void push_word(uint32_t word)
 {
-	char *slot = reel_tape_room(reel_adstack_own(), sizeof word);
+	char *slot = word_fits() ? reel_adstack_tape.top
+				 : reel_tape_room(reel_adstack_own(), sizeof word);
 
 	if (!slot)
 		reel_adstack_fail(reel_adstack_tape.error, "push of 32 bits after an error");
@@ -37,15 +49,35 @@ static void push_word(uint32_t word)
 	reel_adstack_tape.top = slot + sizeof word;
 }
 
-void reel_adstack_push_bits_from(unsigned value, unsigned n, enum reel_adstack_type type,
-				 const void *from)
+static uint32_t pop_word(enum reel_adstack_type type)
+{
+	uint32_t word;
+
+	if (word_lies_on_top()) {
+		reel_adstack_tape.top -= sizeof word;
+		memcpy(&word, reel_adstack_tape.top, sizeof word);
+	} else {
+		reel_adstack_take(&word, sizeof word, type);
+	}
+	return word;
+}
+
+REEL_COLD static void get_ready_to_push(unsigned n, enum reel_adstack_type type)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];
-	unsigned count;
-	uint64_t bits;
 
 	reel_adstack_ready();
 	reel_check_push(reel_adstack_own(), &known->type, n, known->push);
+}
+
+void reel_adstack_push_bits_from(unsigned value, unsigned n, enum reel_adstack_type type,
+				 const void *from)
+{
+	unsigned count;
+	uint64_t bits;
+
+	if (!word_fits())
+		get_ready_to_push(n, type);
 	count = reel_adstack_bit_count();
 	bits = waiting_bits(count) | (uint64_t)(value & ((1u << n) - 1)) << count;
 	count += n;
@@ -68,11 +100,9 @@ static unsigned take_bits(unsigned n, enum reel_adstack_type type)
 {
 	unsigned count = reel_adstack_bit_count();
 	uint64_t bits = waiting_bits(count);
-	uint32_t word;
 
 	if (count < n) {
-		reel_adstack_take(&word, sizeof word, type);
-		bits = bits << REEL_ADSTACK_WORD_BITS | word;
+		bits = bits << REEL_ADSTACK_WORD_BITS | pop_word(type);
 		count += REEL_ADSTACK_WORD_BITS;
 	}
 	count -= n;
@@ -80,12 +110,18 @@ static unsigned take_bits(unsigned n, enum reel_adstack_type type)
 	return (unsigned)(bits >> count);
 }
 
-unsigned reel_adstack_pop_bits_from(unsigned n, enum reel_adstack_type type, const void *from)
+REEL_COLD static void get_ready_to_pop(unsigned n, enum reel_adstack_type type, const void *from)
 {
 	reel_adstack_ready();
 	reel_adstack_check_pop(type, n);
 	if (reel_adstack.counts)
 		reel_adstack_count_pop(type, 0, from);
+}
+
+unsigned reel_adstack_pop_bits_from(unsigned n, enum reel_adstack_type type, const void *from)
+{
+	if (!word_lies_on_top())
+		get_ready_to_pop(n, type, from);
 	return take_bits(n, type);
 }
 
