@@ -48,11 +48,6 @@ struct segments {
 
 /* ---- What costs say ---- */
 
-static bool is_amount(double number)
-{
-	return isfinite(number) && number >= 0;
-}
-
 static bool has_reserved(const uint64_t *reserved, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -63,31 +58,10 @@ static bool has_reserved(const uint64_t *reserved, size_t count)
 
 static const char *problem_of_tier(const struct reel_cost_tier *tier)
 {
-	if (!is_amount(tier->write_bandwidth) || !is_amount(tier->read_bandwidth) ||
-	    !is_amount(tier->latency))
-		return "a bandwidth or latency of a tier is below 0 or no number";
+	if (!reel_is_cost(tier->write_bandwidth) || !reel_is_cost(tier->read_bandwidth) ||
+	    !reel_is_cost(tier->latency))
+		return "a bandwidth or latency of a tier is below 0, above 1e100 or no number";
 	return has_reserved(tier->reserved, 2) ? "a reserved member is not 0" : NULL;
-}
-
-const char *reel_costs_problem(const struct reel_costs *costs)
-{
-	const char *wrong = NULL;
-
-	if (costs->steps < 0)
-		return "the number of steps has to be known: give 0 or more";
-	if (costs->steps > REEL_MOST_STEPS)
-		return "there are more than 2^40 steps: count several as one";
-	if (!is_amount(costs->advance_seconds) || !is_amount(costs->record_seconds) ||
-	    !is_amount(costs->reverse_seconds) || !is_amount(costs->copy_seconds) ||
-	    !is_amount(costs->touch_seconds))
-		return "a time is below 0 or no number";
-	if (costs->tiers > REEL_MOST_TIERS - 1)
-		return "there are more than 3 tiers besides memory";
-	for (unsigned t = 0; t < costs->tiers && !wrong; t++)
-		wrong = problem_of_tier(&costs->tier[t]);
-	if (wrong)
-		return wrong;
-	return has_reserved(costs->reserved, 3) ? "a reserved member is not 0" : NULL;
 }
 
 static double or_else(double number, double other)
@@ -239,6 +213,50 @@ static struct reel_prediction candidate(const struct search *search,
 		problem->tier[t] = costs_of_tier(search, t, problem->advance_cost);
 	problem->tier[0].slots = memory_slots;
 	return prediction;
+}
+
+/*
+ * A plan takes costs within bounds: reel_plan_open() must take all candidates. A candidate's
+ * relative costs are largest with segments of one step, its times with a single segment.
+ * Transfers are those of any size, since tapes are transferred as well as states.
+ */
+static const char *problem_of_plans(const struct reel_costs *costs)
+{
+	struct search search = {.costs = reel_costs_filled(costs)};
+	int64_t steps = costs->steps > 0 ? costs->steps : 1;
+	struct segments extremes[] = {{.each = 1, .count = steps}, {.each = steps, .count = 1}};
+
+	search.costs.state_bytes = UINT64_MAX;
+	for (unsigned e = 0; e < 2; e++) {
+		struct reel_prediction prediction = candidate(&search, &extremes[e], REEL_STORE_ALL,
+							      costs->tiers + 1, 0);
+
+		if (reel_plan_problem(REEL_STORE_ALL, &prediction.problem))
+			return "the times and bandwidths are too far apart: a cost of a plan would "
+			       "be above 1e100";
+	}
+	return NULL;
+}
+
+const char *reel_costs_problem(const struct reel_costs *costs)
+{
+	const char *wrong = NULL;
+
+	if (costs->steps < 0)
+		return "the number of steps has to be known: give 0 or more";
+	if (costs->steps > REEL_MOST_STEPS)
+		return "there are more than 2^40 steps: count several as one";
+	if (!reel_is_cost(costs->advance_seconds) || !reel_is_cost(costs->record_seconds) ||
+	    !reel_is_cost(costs->reverse_seconds) || !reel_is_cost(costs->copy_seconds) ||
+	    !reel_is_cost(costs->touch_seconds))
+		return "a time is below 0, above 1e100 or no number";
+	if (costs->tiers > REEL_MOST_TIERS - 1)
+		return "there are more than 3 tiers besides memory";
+	for (unsigned t = 0; t < costs->tiers && !wrong; t++)
+		wrong = problem_of_tier(&costs->tier[t]);
+	if (!wrong && has_reserved(costs->reserved, 3))
+		wrong = "a reserved member is not 0";
+	return wrong ? wrong : problem_of_plans(costs);
 }
 
 static void try_binomial(struct search *search, const struct segments *segments)

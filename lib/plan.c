@@ -45,16 +45,11 @@ static const struct planner *planner_of(enum reel_planner planner)
 	return (unsigned)planner < REEL_PLANNERS ? planners[planner] : NULL;
 }
 
-static bool is_cost(double cost)
-{
-	return cost >= 0 && cost <= REEL_MOST_COST;
-}
-
 static const char *problem_of_one_tier(const struct reel_tier *tier)
 {
 	if (tier->slots < 0)
 		return "a tier has less than 0 slots";
-	if (!is_cost(tier->store_cost) || !is_cost(tier->load_cost))
+	if (!reel_is_cost(tier->store_cost) || !reel_is_cost(tier->load_cost))
 		return "a cost of a tier is below 0, above 1e100 or no number";
 	return NULL;
 }
@@ -99,8 +94,8 @@ static const char *problem_of_steps(const struct planner *planner, int64_t steps
 
 static const char *problem_of_numbers(const struct reel_problem *problem)
 {
-	if (!is_cost(problem->advance_cost) || !is_cost(problem->record_cost) ||
-	    !is_cost(problem->reverse_cost))
+	if (!reel_is_cost(problem->advance_cost) || !reel_is_cost(problem->record_cost) ||
+	    !reel_is_cost(problem->reverse_cost))
 		return "a cost of a step is below 0, above 1e100 or no number";
 	if (problem->tape_states < 0)
 		return "tape_states is below 0";

@@ -18,8 +18,11 @@
 /* Planners that walk through a schedule to make it take a second a hundred million actions. */
 #define REEL_MOST_WALKED_STEPS ((int64_t)100000000)
 
-/* Sums of as many as a plan can have are far from the largest double. */
-#define REEL_MOST_COST 1e100
+/* Sums of as many as a plan can have are far from the largest double. A NaN is no cost. */
+static inline bool reel_is_cost(double cost)
+{
+	return cost >= 0 && cost <= 1e100;
+}
 
 enum choice_kind {
 	CHOOSE_ADVANCE,

@@ -321,12 +321,71 @@ static void wrong_costs_are_refused(void)
 		{{.steps = 1, .tiers = 1, .tier = {{.latency = -1}}}, "of a tier"},
 		{{.steps = 1, .tiers = 1, .tier = {{.reserved = {0, 1}}}}, "reserved"},
 		{{.steps = 1, .reserved = {0, 0, 1}}, "reserved"},
+		{{.steps = 1, .touch_seconds = 1e101}, "above 1e100"},
+		{{.steps = 1, .advance_seconds = 1e-80, .copy_seconds = 1e30}, "too far apart"},
+		{{.steps = 9, .record_seconds = 0.9e100}, "too far apart"},
+		{{.steps = 1, .tiers = 1, .tier = {{.read_bandwidth = 1e-90}}}, "too far apart"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++)
 		is_int(refused(&cases[i].costs, cases[i].words), -EINVAL, "%s (%zu)",
 		       cases[i].words, i);
 	ok(!reel_costs_problem(&(struct reel_costs){0}), "all zero is right");
+}
+
+/* 0, or any positive double, the small and the large ones as often as those between them. */
+static double any_amount(uint64_t *n)
+{
+	uint64_t bits = scramble((*n)++) & INT64_MAX;
+	double amount;
+
+	memcpy(&amount, &bits, sizeof amount);
+	return bits % 3 ? amount : 0;
+}
+
+static struct reel_costs any_costs(uint64_t n)
+{
+	struct reel_costs costs = {.steps = (int64_t)(scramble(n) % 9), .state_bytes = 10,
+				   .tape_bytes = 100, .memory_bytes = 350, .tiers = 1};
+	double *const amounts[] = {
+		&costs.advance_seconds, &costs.record_seconds, &costs.reverse_seconds,
+		&costs.copy_seconds, &costs.touch_seconds, &costs.tier[0].write_bandwidth,
+		&costs.tier[0].read_bandwidth, &costs.tier[0].latency};
+
+	n *= 10;
+	for (size_t i = 0; i < COUNT(amounts); i++)
+		if (scramble(n++) % 3 == 0)
+			*amounts[i] = any_amount(&n);
+	return costs;
+}
+
+static bool can_be_planned(const struct reel_prediction *prediction)
+{
+	reel_plan *plan;
+	int error = reel_plan_open(&plan, prediction->planner, &prediction->problem);
+
+	if (!error)
+		reel_plan_close(plan);
+	return !error && isfinite(prediction->makespan);
+}
+
+static void what_is_chosen_can_be_planned(void)
+{
+	unsigned chosen = 0, refused_costs = 0, unplanned = 0, most = is_brief() ? 100 : 2000;
+
+	for (uint64_t n = 0; n < most; n++) {
+		struct reel_costs costs = any_costs(n);
+		struct reel_choice choice;
+		int error = reel_costs_choose(&costs, &choice);
+
+		chosen += !error;
+		refused_costs += error == -EINVAL;
+		unplanned += !error && !can_be_planned(&choice.best);
+		unplanned += choice.runner_up.segment_steps && !can_be_planned(&choice.runner_up);
+	}
+	is_int(unplanned, 0, "all plans of %u choices can be opened", chosen);
+	ok(chosen > 20 && refused_costs > 20, "costs for which none can are refused: %u of %u",
+	   refused_costs, most);
 }
 
 static void the_shortest_loops_are_planned(void)
@@ -660,6 +719,7 @@ int main(void)
 	small_states_leave_room_for_tapes();
 	too_little_memory_is_refused_with_the_least_that_would_do();
 	wrong_costs_are_refused();
+	what_is_chosen_can_be_planned();
 	the_shortest_loops_are_planned();
 	more_memory_never_takes_longer();
 	with_slower_tiers_it_is_some_hundredths_at_most();

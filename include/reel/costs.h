@@ -87,7 +87,10 @@ struct reel_choice {
 	uint64_t reserved[4];
 };
 
-/* Say in words why reel_costs_choose() would return -EINVAL, or NULL. A constant string. */
+/*
+ * Say in words why reel_costs_choose() would return -EINVAL, or NULL. A constant string. Numbers
+ * are refused, too, that are so far apart that reel_plan_open() would not take a plan's costs.
+ */
 const char *reel_costs_problem(const struct reel_costs *costs);
 
 /*
