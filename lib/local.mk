@@ -36,6 +36,7 @@ libreel_core_la_SOURCES = \
 	%D%/plan-binomial.c \
 	%D%/plan-mixed.c \
 	%D%/plan-hierarchical.c \
+	%D%/plan-count.c \
 	%D%/plan-periodic.c \
 	%D%/plan-online.c \
 	%D%/checkpoint-open.c \

@@ -10,6 +10,8 @@
  */
 #include "config.h"
 
+#include <string.h>
+
 #include "plan.h"
 
 /*
@@ -103,11 +105,91 @@ static const char *problem_of_first_tier(const struct reel_problem *problem)
 	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more" : NULL;
 }
 
+static void count_binomial(const reel_plan *plan, int64_t steps,
+			   struct reel_schedule_report *report)
+{
+	reel_count_free(plan, 1, steps, plan->problem.tier[0].slots, report);
+}
+
 const struct planner reel_planner_binomial = {
 	.name = "binomial",
 	.problem = problem_of_first_tier,
 	.choose = reel_binomial_choose,
+	.count = count_binomial,
 };
+
+/* ---- Accesses by depth ---- */
+
+/*
+ * beta(s, r) steps store the states at depth d beta(d, r - 1) times and load them
+ * beta(d + 1, r - 1) times. From beta(s, r - 1) steps to beta(s, r) each step adds one load,
+ * from beta(s, r - 1) + beta(s - 1, r - 1) steps on one store as well, at the same depth.
+ *
+ * The depths of the first part are, in their order, sequence(s, r): sequence(s - 1, r), each
+ * depth one deeper, and then sequence(s, r - 1). It has beta(s - 1, r - 1) members, of which
+ * beta(d, r - 2) are d; if s or r is 1, it is a single 0. The depths of the second part are
+ * sequence(s - 1, r + 1), one deeper, from its end to its beginning.
+ */
+
+/* beta(slots, r); the products stay below 2^63 as those above do. */
+static int64_t beta_of(int64_t slots, int64_t r)
+{
+	int64_t few = slots < r ? slots : r, many = slots < r ? r : slots, beta = 1;
+
+	for (int64_t k = 1; k <= few; k++)
+		beta = beta * (many + k) / k;
+	return beta;
+}
+
+/* Adds `each` to counts[d] for each of the first `length` members d of sequence(slots, r). */
+static void add_sequence(int64_t *counts, int64_t slots, int64_t r, int64_t length, int64_t each)
+{
+	while (length > 0 && slots > 1 && r > 1) {
+		int64_t deeper = beta_of(slots - 2, r - 1);
+
+		if (length < deeper) {
+			slots--;
+			counts++;
+			continue;
+		}
+		for (int64_t d = 0; d < slots - 1; d++)
+			counts[d + 1] += each * beta_of(d, r - 2);
+		length -= deeper;
+		r--;
+	}
+	counts[0] += each * length;
+}
+
+static void set_accesses(int64_t slots, int64_t r, struct accesses *accesses)
+{
+	for (int64_t d = 0; d < slots; d++) {
+		accesses->stores[d] = beta_of(d, r - 1);
+		accesses->loads[d] = beta_of(d + 1, r - 1);
+	}
+}
+
+void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses)
+{
+	struct binomial beta;
+
+	memset(accesses, 0, sizeof *accesses);
+	if (steps < 2)
+		return;
+	if (slots == 1) {
+		accesses->stores[0] = 1;
+		accesses->loads[0] = steps - 1;
+		return;
+	}
+	beta = least_repetition(steps, slots);
+	if (steps - beta.too_few < beta_of(slots - 1, beta.r - 1)) {
+		set_accesses(slots, beta.r - 1, accesses);
+		add_sequence(accesses->loads, slots, beta.r, steps - beta.too_few, 1);
+	} else {
+		set_accesses(slots, beta.r, accesses);
+		add_sequence(accesses->stores + 1, slots - 1, beta.r + 1, beta.enough - steps, -1);
+		add_sequence(accesses->loads + 1, slots - 1, beta.r + 1, beta.enough - steps, -1);
+	}
+}
 
 /* ---- The same over the slots of all tiers ---- */
 
@@ -122,42 +204,30 @@ static struct choice choose_multistage(const reel_schedule *schedule, int64_t st
 	return choice;
 }
 
-/* How often states with so many below them are stored and loaded. */
-static void count_accesses(const reel_plan *plan, uint64_t *accesses)
-{
-	reel_schedule schedule;
-	reel_action action;
-
-	reel_schedule_begin(&schedule, plan);
-	do {
-		reel_schedule_next(&schedule, &action);
-		if (action.kind == REEL_STORE || action.kind == REEL_LOAD)
-			accesses[schedule.levels - 1]++;
-	} while (action.kind != REEL_DONE);
-}
-
-/* Of the depths without a tier, the one with the most accesses; of those, the lowest. */
-static unsigned busiest(const uint64_t *accesses, const bool *placed, unsigned depths)
+/* The depth without a tier that has the most accesses, the lowest one of several. */
+static unsigned busiest(const struct accesses *accesses, const bool *placed, unsigned depths)
 {
 	unsigned best = depths;
+	int64_t most = -1;
 
 	for (unsigned d = 0; d < depths; d++)
-		if (!placed[d] && (best == depths || accesses[d] > accesses[best]))
+		if (!placed[d] && accesses->stores[d] + accesses->loads[d] > most) {
 			best = d;
+			most = accesses->stores[d] + accesses->loads[d];
+		}
 	return best;
 }
 
-/* The counting walk needs no tiers: all depths are in the first one as yet. */
 static int compute_multistage(reel_plan *plan)
 {
 	unsigned depths = (unsigned)reel_plan_all_slots(&plan->problem);
-	uint64_t accesses[REEL_MOST_SLOTS] = {0};
+	struct accesses accesses;
 	bool placed[REEL_MOST_SLOTS] = {false};
 
-	count_accesses(plan, accesses);
+	reel_binomial_accesses(plan->problem.steps, depths, &accesses);
 	for (unsigned t = 0; t < plan->problem.tiers; t++)
 		for (int64_t i = 0; i < plan->problem.tier[t].slots; i++) {
-			unsigned depth = busiest(accesses, placed, depths);
+			unsigned depth = busiest(&accesses, placed, depths);
 
 			placed[depth] = true;
 			plan->tier_of_depth[depth] = (uint8_t)t;
@@ -165,11 +235,14 @@ static int compute_multistage(reel_plan *plan)
 	return 0;
 }
 
+static void count_multistage(const reel_plan *plan, int64_t steps,
+			     struct reel_schedule_report *report)
+{
+	reel_count_free(plan, 1, steps, reel_plan_all_slots(&plan->problem), report);
+}
+
 static const char *problem_of_multistage(const struct reel_problem *problem)
 {
-	if (problem->steps > REEL_MOST_WALKED_STEPS)
-		return "multistage walks through its schedule first: group the steps into at most "
-		       "10^8 segments";
 	return reel_plan_all_slots(problem) < 1 ? "no tier has a slot: give one to one of them"
 						: NULL;
 }
@@ -179,4 +252,5 @@ const struct planner reel_planner_multistage = {
 	.problem = problem_of_multistage,
 	.compute = compute_multistage,
 	.choose = choose_multistage,
+	.count = count_multistage,
 };

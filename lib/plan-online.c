@@ -53,6 +53,62 @@ int reel_online_next(reel_schedule *schedule, reel_action *action)
 	return -EAGAIN;
 }
 
+/* ---- Counts ---- */
+
+static void count_action(const reel_schedule *schedule, const reel_action *action,
+			 struct reel_schedule_report *report)
+{
+	if (action->kind == REEL_ADVANCE)
+		report->advances += action->last - action->first;
+	report->stores[0] += action->kind == REEL_STORE;
+	report->actions += action->kind != REEL_ADVANCE || action->last > action->first;
+	if (schedule->in_use[0] > report->peak_slots[0])
+		report->peak_slots[0] = schedule->in_use[0];
+}
+
+/* The sweep has a few actions for each doubling of the stride: it is walked. */
+static void walk_sweep(reel_schedule *schedule, int64_t steps, struct reel_schedule_report *report)
+{
+	reel_action action;
+
+	while (schedule->steps == REEL_UNKNOWN_STEPS) {
+		if (reel_schedule_next(schedule, &action) == -EAGAIN && action.last >= steps) {
+			action.last = steps;
+			reel_schedule_end(schedule, steps, steps);
+		}
+		count_action(schedule, &action, report);
+	}
+}
+
+/* The gap from the topmost state to the end; a state at the end is dropped. */
+static void count_gap(reel_schedule *schedule, struct reel_schedule_report *report)
+{
+	int64_t first = schedule->level[--schedule->levels].first, steps = schedule->end - first;
+	int64_t slots = schedule->plan->problem.tier[0].slots;
+
+	report->actions++;
+	if (steps == 0)
+		return;
+	report->loads[0]++;
+	reel_count_held(schedule->plan, 1, steps, slots - schedule->levels, schedule->levels,
+			report);
+	schedule->end = first;
+}
+
+static void count_online(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
+{
+	reel_schedule schedule;
+
+	if (plan->problem.steps != REEL_UNKNOWN_STEPS) {
+		reel_count_free(plan, 1, steps, plan->problem.tier[0].slots, report);
+		return;
+	}
+	reel_schedule_begin(&schedule, plan);
+	walk_sweep(&schedule, steps, report);
+	while (schedule.levels > 0)
+		count_gap(&schedule, report);
+}
+
 static const char *problem_of_online(const struct reel_problem *problem)
 {
 	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more" : NULL;
@@ -62,5 +118,6 @@ const struct planner reel_planner_online = {
 	.name = "online",
 	.problem = problem_of_online,
 	.choose = reel_binomial_choose,
+	.count = count_online,
 	.unknown_end = true,
 };

@@ -64,8 +64,10 @@ static int compute_period(reel_plan *plan, bool last_gap_has_place)
 	return 0;
 }
 
+/* The state of a gap is held in the last tier, those above it in the first one. */
 static int compute_two_level(reel_plan *plan)
 {
+	plan->tier_of_depth[0] = (uint8_t)(plan->problem.tiers - 1);
 	return compute_period(plan, true);
 }
 
@@ -102,6 +104,74 @@ static struct choice choose_periodic(const reel_schedule *schedule, int64_t step
 	return reel_binomial_choose(schedule, steps, held);
 }
 
+/* ---- Counts ---- */
+
+/* `gaps` gaps of `steps` steps each, whose states are loaded from the last tier. */
+static void count_gaps(const reel_plan *plan, int64_t gaps, int64_t steps,
+		       struct reel_schedule_report *report)
+{
+	int64_t slots = plan->problem.tier[0].slots;
+
+	report->loads[plan->problem.tiers - 1] += gaps;
+	report->actions += gaps;
+	if (plan->planner->last_gap_has_place) {
+		reel_count_held(plan, gaps, steps, slots + 1, 0, report);
+	} else {
+		report->actions += gaps;
+		reel_count_free(plan, gaps, steps, slots, report);
+	}
+}
+
+/* The sweep: a state at each place, and the advances that lead to the next place or to the end. */
+static void count_sweep(const reel_plan *plan, int64_t places, int64_t advances, int64_t steps,
+			struct reel_schedule_report *report)
+{
+	report->stores[plan->problem.tiers - 1] += places;
+	report->advances += steps;
+	report->actions += places + advances;
+}
+
+/* The steps above the last place are reversed from the working state. */
+static void count_known_end(const reel_plan *plan, int64_t steps,
+			    struct reel_schedule_report *report)
+{
+	bool last_has_place = plan->planner->last_gap_has_place;
+	int64_t places = plan->planner->places(plan, steps), slots = plan->problem.tier[0].slots;
+	int64_t gaps = places - (places > 0 && last_has_place), last = steps - gaps * plan->period;
+
+	count_sweep(plan, places, gaps, gaps * plan->period, report);
+	count_gaps(plan, gaps, plan->period, report);
+	if (gaps < places)
+		reel_count_held(plan, 1, last, slots + 1, 0, report);
+	else
+		reel_count_free(plan, 1, last, slots, report);
+	report->peak_slots[plan->problem.tiers - 1] = places;
+}
+
+/* The sweep runs all steps; if there are none, the first state is dropped at once. */
+static void count_unknown_end(const reel_plan *plan, int64_t steps,
+			      struct reel_schedule_report *report)
+{
+	int64_t advances = steps / plan->period + (steps % plan->period != 0);
+	int64_t places = least(advances > 0 ? advances : 1, usable_slots(&plan->problem));
+
+	count_sweep(plan, places, advances, steps, report);
+	count_gaps(plan, places - 1, plan->period, report);
+	if (steps > 0)
+		count_gaps(plan, 1, steps - (places - 1) * plan->period, report);
+	else
+		report->actions++;
+	report->peak_slots[plan->problem.tiers - 1] = places;
+}
+
+static void count_both(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
+{
+	if (plan->problem.steps == REEL_UNKNOWN_STEPS)
+		count_unknown_end(plan, steps, report);
+	else
+		count_known_end(plan, steps, report);
+}
+
 static const char *problem_of_both(const struct reel_problem *problem)
 {
 	if (problem->tiers < 2)
@@ -126,6 +196,7 @@ const struct planner reel_planner_two_level = {
 	.choose = reel_binomial_choose,
 	.place = place,
 	.places = places_of_two_level,
+	.count = count_both,
 	.last_gap_has_place = true,
 	.unlimited_last_tier = true,
 	.unknown_end = true,
@@ -138,6 +209,7 @@ const struct planner reel_planner_periodic = {
 	.choose = choose_periodic,
 	.place = place,
 	.places = places_of_periodic,
+	.count = count_both,
 	.unlimited_last_tier = true,
 	.unknown_end = true,
 };

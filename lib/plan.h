@@ -15,9 +15,6 @@
 /* Of a level: the tape of some steps, not a state. */
 #define TAPE_TIER UINT32_MAX
 
-/* Planners that walk through a schedule to make it take a second a hundred million actions. */
-#define REEL_MOST_WALKED_STEPS ((int64_t)100000000)
-
 /* Sums of as many as a plan can have are far from the largest double. A NaN is no cost. */
 static inline bool reel_is_cost(double cost)
 {
@@ -56,6 +53,11 @@ struct planner {
 	 */
 	int64_t (*place)(const reel_plan *plan, int64_t i);
 	int64_t (*places)(const reel_plan *plan, int64_t steps);
+	/*
+	 * Adds the counts of the whole plan to *report, which is all 0: reel_plan_count().
+	 * NULL: the plan is replayed, which is short since its table is.
+	 */
+	void (*count)(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
 	bool last_gap_has_place;
 	bool uses_table;
 	bool unlimited_last_tier;
@@ -72,7 +74,7 @@ struct reel_plan {
 	int64_t period;
 	/* Where the slots of a tier begin in reel_schedule.used. */
 	unsigned first_slot[REEL_MOST_TIERS];
-	/* REEL_MULTISTAGE: the tier of a state with so many levels below it. */
+	/* The tier of a state with so many levels below it: REEL_MULTISTAGE, REEL_TWO_LEVEL. */
 	uint8_t tier_of_depth[REEL_MOST_SLOTS];
 
 	/*
@@ -107,6 +109,30 @@ int64_t reel_binomial_advances(int64_t steps, int64_t slots);
 int64_t reel_binomial_split(int64_t steps, int64_t slots);
 struct choice reel_binomial_choose(const reel_schedule *schedule, int64_t steps, bool held);
 struct choice reel_binomial_choose_of(int64_t steps, int64_t slots, bool held);
+
+/* The stores and loads of the states that have `depth` states below them. */
+struct accesses {
+	int64_t stores[REEL_MOST_SLOTS];
+	int64_t loads[REEL_MOST_SLOTS];
+};
+
+/* The accesses of a binomial schedule of so many steps with at least one slot. */
+void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses);
+
+/*
+ * plan-count.c: add the counts of `times` binomial reversals of `steps` steps each to *report.
+ * A held reversal begins in a state that is in one of the `slots` slots already, and ends with
+ * its DROP; `below` other slots are in use. A free one stores its first state if it needs it.
+ * report->advances becomes INT64_MAX, and stays so, if it would be more.
+ */
+void reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
+		     int64_t below, struct reel_schedule_report *report);
+void reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
+		     struct reel_schedule_report *report);
+
+/* One worker's time by the costs of the problem. */
+double reel_plan_makespan(const struct reel_problem *problem,
+			  const struct reel_schedule_report *report);
 
 /* The table of the first `tiers` tiers; *times: of 0 to `steps` steps, to be freed; or NULL. */
 int reel_tiers_compute(reel_plan *plan, unsigned tiers, double **times);

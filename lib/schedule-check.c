@@ -112,7 +112,9 @@ static const char *replay_advance(struct replay *replay, const reel_action *acti
 
 	if (wrong)
 		return wrong;
-	replay->report->advances += action->last - action->first;
+	if (__builtin_add_overflow(replay->report->advances, action->last - action->first,
+				   &replay->report->advances))
+		return "more steps are run than can be counted";
 	replay->working = action->last;
 	return NULL;
 }
@@ -336,8 +338,8 @@ static void replay_all(struct replay *replay, reel_schedule *schedule)
 	} while (!report->wrong && action.kind != REEL_DONE);
 }
 
-static double makespan(const struct reel_problem *problem,
-		       const struct reel_schedule_report *report)
+double reel_plan_makespan(const struct reel_problem *problem,
+			  const struct reel_schedule_report *report)
 {
 	double advance = problem->advance_cost > 0 ? problem->advance_cost : 1;
 	double record = problem->record_cost > 0 ? problem->record_cost : 1;
@@ -364,7 +366,7 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
 		return -EINVAL;
 	reel_schedule_begin(&schedule, plan);
 	replay_all(&replay, &schedule);
-	report->makespan = makespan(replay.problem, report);
+	report->makespan = reel_plan_makespan(replay.problem, report);
 	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
 		free(replay.shelf[t].state);
 	free(replay.tape);

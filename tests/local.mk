@@ -16,6 +16,7 @@ check_PROGRAMS += \
 	%D%/t-checkpoint-memory \
 	%D%/t-snapshot \
 	%D%/t-restart \
+	%D%/t-plan-count \
 	%D%/t-plan-tables \
 	%D%/t-plan-search \
 	%D%/t-costs \

@@ -120,6 +120,11 @@ claim 'halving with fewer workers, in blocks' gives 'block_steps=64 blocks=16 pe
 	--reverse-cost 2 --workers 4
 claim 'halving by another rule' gives 'rule=middle peak_checkpoints=4 work=45' --steps 10 \
 	--planner halving --reverse-cost 2 --rule middle
+claim 'the counts of 10^12 steps need no walk' gives 'advances=60318312900290
+	memory_stores=125595622175 actions=4251191244348' --steps 1000000000000 --slots 10
+claim 'nor do those of a periodic plan' gives 'disk_stores=99999999 disk_loads=99999999' \
+	--steps 1000000000000 --slots 3 --disk-slots 1000000000 --planner periodic --period 10000
+claim 'what cannot be counted is refused' refuses 'more slots' --steps 1000000000000 --slots 1
 claim 'no steps are a plan' gives 'steps=0 actions=0' --steps 0 --slots 1
 
 "$reel" plan --steps 3 --slots 1 --actions >out

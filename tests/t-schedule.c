@@ -532,7 +532,6 @@ static void bad_problems_are_refused(void)
 	is_refused(REEL_MIXED, one_tier(10, 0), "no slot");
 	is_refused(REEL_ONLINE, one_tier(REEL_UNKNOWN_STEPS, 0), "no slot");
 	is_refused(REEL_MULTISTAGE, problem_of(10, 0, 0, 0, 0), "no tier has a slot");
-	is_refused(REEL_MULTISTAGE, problem_of((int64_t)1 << 30, 3, 3, 0, 0), "segments");
 	is_refused(REEL_HIERARCHICAL, problem_of(10, 0, 0, 0, 0), "no tier has a slot");
 	is_refused(REEL_HIERARCHICAL, problem_of(10, 3, 3, -1, 0), "cost of a tier");
 	is_refused(REEL_HIERARCHICAL, problem_of(10, 3, 3, NAN, 0), "cost of a tier");

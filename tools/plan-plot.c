@@ -280,7 +280,7 @@ int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t
 {
 	struct reel_schedule_report report;
 	struct drawing drawing = {.problem = problem, .steps = steps};
-	int error = reel_plan_check(plan, NULL, steps, &report);
+	int error = reel_plan_count(plan, steps, &report);
 
 	if (!error && report.actions > MOST_ACTIONS)
 		error = -EFBIG;

@@ -14,8 +14,8 @@ const char plan_help[] =
 	"Usage: reel plan --steps N --slots S [OPTION]...\n"
 	"       reel plan --steps N --costs COSTS --memory SIZE [OPTION]...\n"
 	"\n"
-	"Plans the reversal of a loop of N steps with memory for S of its states, walks\n"
-	"through the plan, checks it, and shows what it takes: one 'name: value' a line.\n"
+	"Plans the reversal of a loop of N steps with memory for S of its states and shows\n"
+	"what it takes: one 'name: value' a line.\n"
 	"Steps are counted in 'advances' where they are run without being recorded.\n"
 	"\n"
 	"  --planner NAME    store-all, binomial, mixed, multistage, two-level,\n"
@@ -160,7 +160,9 @@ static int show_plan(const struct request *request, const reel_plan *plan, int64
 	int error = 0;
 
 	if (!request->actions)
-		error = reel_plan_check(plan, NULL, steps, &report);
+		error = reel_plan_count(plan, steps, &report);
+	if (error == -EOVERFLOW)
+		return plan_refuse("the plan runs more than 2^63 steps", ": give it more slots");
 	if (!error && !request->actions)
 		error = show_counts(request, &report);
 	if (error)

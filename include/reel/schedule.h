@@ -145,9 +145,9 @@ typedef struct reel_schedule {
 
 /*
  * Compute a plan. Returns 0, -ENOMEM, or -EINVAL (reel_plan_problem() says why).
- * Cost: none for the planners with a closed form; a walk for REEL_MULTISTAGE;
- * O(steps^2 slots) for REEL_MIXED, REEL_HIERARCHICAL and REEL_DISK_REVOLVE, slots being
- * those of all tiers with limited ones: group long loops into at most 1,000 segments.
+ * Cost: none for the planners with a closed form; O(steps^2 slots) for REEL_MIXED,
+ * REEL_HIERARCHICAL and REEL_DISK_REVOLVE, slots being those of all tiers with limited
+ * ones: group long loops into at most 1,000 segments.
  */
 int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct reel_problem *problem);
 void reel_plan_close(reel_plan *plan);
@@ -205,10 +205,20 @@ struct reel_schedule_report {
  * is reversed once, from the last to the first, that no slot is left. An unknown end
  * is met in state `steps`, which is of no account otherwise.
  * Returns 0; -EBADMSG, and the report says what is wrong; -EINVAL: an unknown end that
- * is met in a state below 0; or -ENOMEM.
+ * is met in a state below 0; or -ENOMEM. Cost: some tens of nanoseconds an action.
  */
 int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
 		    struct reel_schedule_report *report);
+
+/*
+ * Report the counts of reel_plan_check() without the replay: in closed form, but for planners
+ * that compute a table and for the caller's own actions, which are replayed.
+ * Returns 0; -EINVAL: an unknown end that is met in a state below 0 or above REEL_MOST_STEPS;
+ * -EOVERFLOW: the plan advances by more than INT64_MAX steps, then `advances` is INT64_MAX and
+ * `makespan` has no meaning; or an error of reel_plan_check(). Any thread may call it.
+ * Cost: at most some hundredths of a second, for any number of steps.
+ */
+int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The counts of a plan without a walk through it. A schedule is a sweep and the reversals of gaps,
+ * which are binomial: the accesses to each slot have a closed form, and gaps of one length are
+ * counted once and multiplied. At most REEL_MOST_STEPS steps are reversed, and each load, store
+ * and recording belongs to one of them: only advances can be more than an int64_t holds.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "plan.h"
+
+static void add_advances(int64_t times, int64_t each, struct reel_schedule_report *report)
+{
+	int64_t more;
+
+	if (each == INT64_MAX || __builtin_mul_overflow(times, each, &more) ||
+	    __builtin_add_overflow(report->advances, more, &report->advances))
+		report->advances = INT64_MAX;
+}
+
+static void note_peaks(const reel_plan *plan, int64_t used, int64_t below,
+		       struct reel_schedule_report *report)
+{
+	int64_t in_use[REEL_MOST_TIERS] = {below};
+
+	for (int64_t d = 0; d < used; d++)
+		in_use[plan->tier_of_depth[d]]++;
+	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+		if (in_use[t] > report->peak_slots[t])
+			report->peak_slots[t] = in_use[t];
+}
+
+/* Each step is recorded and reversed, each but the last recorded is advanced to after a load. */
+static void count_steps(int64_t times, int64_t steps, struct reel_schedule_report *report)
+{
+	report->recorded += times * steps;
+	report->reversed += times * steps;
+	report->actions += times * (2 * steps + steps - 1);
+	report->peak_tape_steps = 1;
+}
+
+void reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
+		     int64_t below, struct reel_schedule_report *report)
+{
+	int64_t used = steps - 1 < slots ? steps - 1 : slots;
+	struct accesses accesses;
+
+	if (times == 0)
+		return;
+	reel_binomial_accesses(steps, slots, &accesses);
+	accesses.stores[0] = 0;
+	for (int64_t d = 0; d < used; d++) {
+		unsigned tier = plan->tier_of_depth[d];
+
+		report->stores[tier] += times * accesses.stores[d];
+		report->loads[tier] += times * accesses.loads[d];
+		report->actions += times * (2 * accesses.stores[d] + accesses.loads[d]);
+	}
+	report->actions += times;
+	add_advances(times, reel_binomial_advances(steps, slots), report);
+	count_steps(times, steps, report);
+	note_peaks(plan, used > 1 ? used : 1, below, report);
+}
+
+void reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
+		     struct reel_schedule_report *report)
+{
+	if (times == 0 || steps == 0)
+		return;
+	if (steps == 1) {
+		count_steps(times, 1, report);
+		return;
+	}
+	report->stores[plan->tier_of_depth[0]] += times;
+	report->actions += times;
+	reel_count_held(plan, times, steps, slots, 0, report);
+}
+
+int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
+{
+	if (!plan->planner || !plan->planner->count)
+		return reel_plan_check(plan, NULL, steps, report);
+	memset(report, 0, sizeof *report);
+	if (plan->problem.steps != REEL_UNKNOWN_STEPS)
+		steps = plan->problem.steps;
+	if (steps < 0 || steps > REEL_MOST_STEPS)
+		return -EINVAL;
+	plan->planner->count(plan, steps, report);
+	report->makespan = reel_plan_makespan(&plan->problem, report);
+	return report->advances == INT64_MAX ? -EOVERFLOW : 0;
+}
