@@ -22,6 +22,8 @@
 /* Each period of so few segments, and each number of slots of even fewer. */
 #define FEW_SEGMENTS ((int64_t)32)
 #define VERY_FEW_SEGMENTS ((int64_t)12)
+/* Each number of tapes at once up to this one is tried. */
+#define FEW_TAPES 16
 /* Operations that a table may take: some hundredths of a second. */
 #define MOST_TABLE_WORK 64e6
 #define MOST_MIXED_WORK 4e6
@@ -471,6 +473,21 @@ static bool divide(const struct search *search, int64_t each, unsigned tapes,
 	return segments->count > 1 && (int64_t)tapes <= segments->count;
 }
 
+/*
+ * If the reversals one by one take as long as all work that the workers share, more tapes at once
+ * take up more memory and gain little: the state of a segment is stored and loaded at most once.
+ */
+static bool more_tapes_are_useless(const struct search *search, const struct segments *segments)
+{
+	const struct reel_costs *costs = &search->costs;
+	double steps = (double)costs->steps, chain = steps * costs->reverse_seconds;
+	double touched = (double)segments->tapes * (double)segments->each * (double)costs->tape_bytes;
+	double work = chain + steps * costs->record_seconds + touched * costs->touch_seconds +
+		      2 * (double)segments->count * costs->copy_seconds;
+
+	return segments->tapes >= FEW_TAPES && work <= chain * segments->tapes;
+}
+
 static void try_length(struct search *search, int64_t each)
 {
 	struct segments segments;
@@ -485,6 +502,8 @@ static void try_length(struct search *search, int64_t each)
 			try_mixed(search, &segments);
 		for (unsigned tiers = 2; tiers <= search->costs.tiers + 1; tiers++)
 			try_tiers(search, &segments, tiers);
+		if (more_tapes_are_useless(search, &segments))
+			break;
 	}
 }
 

@@ -186,6 +186,19 @@ static void workers_record_ahead_of_the_reverse_chain(void)
 }
 
 /* Four steps, a state each in the slower tier: stores wait for the buffer, loads do not. */
+static void workers_who_would_wait_are_not_asked_for(void)
+{
+	struct reel_costs costs = {.steps = 2000, .record_seconds = 3, .state_bytes = 1,
+				   .tape_bytes = 10, .memory_bytes = 10000, .workers = 2};
+	struct reel_choice two = choose(&costs), all;
+
+	is_int(two.best.tapes, 2, "recording takes as long as reversing: two tapes at once");
+	costs.workers = UINT16_MAX;
+	all = choose(&costs);
+	ok(all.best.tapes == 2 && close_to(all.best.makespan, two.best.makespan),
+	   "and no more if there are 65,535 workers");
+}
+
 static void transfers_go_on_beside_the_loop(void)
 {
 	struct reel_costs costs = {.steps = 4,
@@ -713,6 +726,7 @@ int main(void)
 	long_loops_use_the_disk();
 	a_sweep_that_spills_takes_the_longer_of_two_times();
 	workers_record_ahead_of_the_reverse_chain();
+	workers_who_would_wait_are_not_asked_for();
 	transfers_go_on_beside_the_loop();
 	the_last_segment_is_shorter();
 	segments_are_as_long_as_the_rule_says();
