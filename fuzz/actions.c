@@ -79,13 +79,20 @@ static void edit(struct fuzz_input *input)
 	}
 }
 
+/* One that runs no step may be anywhere in the loop. */
+static bool is_empty_advance(const struct walk *walk, const reel_action *action)
+{
+	return action->kind == REEL_ADVANCE && action->first == action->last &&
+	       action->first >= 0 && action->first <= walk->steps;
+}
+
 /* Returns whether all can be carried out; if not, the walk's count is the first that cannot. */
 static bool carry_out(struct walk *walk)
 {
 	static const reel_action done = {.kind = REEL_DONE};
 
 	for (size_t i = 0; i < count; i++) {
-		if (actions[i].kind == REEL_ADVANCE && actions[i].first == actions[i].last)
+		if (is_empty_advance(walk, &actions[i]))
 			continue;
 		if (!walk_action(walk, &actions[i]))
 			return false;
