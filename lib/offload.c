@@ -447,15 +447,13 @@ static void stop_thread(struct reel_offload *offload)
 	pthread_join(offload->thread, NULL);
 }
 
-/* What a store does not verify itself, a layer on top of it does. */
 static int use_store(struct reel_offload *offload, reel_store *store)
 {
 	struct reel_store_capacity capacity;
 
-	reel_store_get_capacity(store, &capacity);
-	offload->store = store;
-	if (!capacity.verified && reel_store_checksum_open(&offload->store, store))
+	if (reel_store_checksum_open(&offload->store, store))
 		return -ENOMEM;
+	reel_store_get_capacity(store, &capacity);
 	offload->align = capacity.align;
 	offload->adopts = capacity.adopts;
 	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;

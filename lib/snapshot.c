@@ -533,7 +533,6 @@ static size_t round_up(size_t bytes, size_t align)
 	return (bytes + align - 1) / align * align;
 }
 
-/* What a store does not verify itself, a layer on top of it does. */
 static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store *store)
 {
 	struct reel_snapshot_tier *of = &snapshots->tier[tier];

@@ -118,7 +118,7 @@ static const struct reel_store_verbs verbs = {
 	.release = reel_layer_release,
 };
 
-/* A ticket has one header: above a store that is verified already, another layer adds nothing. */
+/* Decides for pools, snapshots and tiers whether a store gets a checksum. */
 int reel_store_checksum_open(reel_store **store, reel_store *below)
 {
 	struct reel_store_capacity capacity;

@@ -4,6 +4,10 @@
  * free buffer, or if it gets no smaller, it is stored as it is, straight from
  * the data; then place.bytes is the length of the data.
  *
+ * A packed piece begins with the header that the put had. A checksum below the codec
+ * replaces that header by the one of the packed data, and a checksum above the codec
+ * compares it when the data is unpacked.
+ *
  * A get reads what was packed into the data itself. Only when it is there is a
  * buffer needed, for as long as unpacking takes. If puts have them all, it is
  * the spare one, which nobody keeps for longer than that: waiting for it never
@@ -133,11 +137,16 @@ static size_t pack(struct codec *codec, struct buffer *buffer, const reel_transf
 	struct reel_layout layout = layout_of(codec, transfer);
 	size_t packed, padded;
 
-	if (transfer->bytes <= codec->align || reel_layout_problem(layout))
+	if (transfer->bytes <= codec->align + REEL_HEADER_BYTES || reel_layout_problem(layout))
 		return 0;
 	packed = reel_pack(buffer->space, layout.element, layout.stride,
-			   buffer->packed, transfer->bytes - codec->align, transfer->data,
+			   buffer->packed + REEL_HEADER_BYTES,
+			   transfer->bytes - codec->align - REEL_HEADER_BYTES, transfer->data,
 			   transfer->bytes);
+	if (!packed)
+		return 0;
+	memcpy(buffer->packed, transfer->header, REEL_HEADER_BYTES);
+	packed += REEL_HEADER_BYTES;
 	padded = round_up(packed, codec->align);
 	memset(buffer->packed + packed, 0, padded - packed);
 	return padded;
@@ -191,12 +200,16 @@ static void codec_put(reel_store *store, reel_transfer *transfer)
 
 static int unpack(struct codec *codec, reel_transfer *transfer, size_t packed_bytes)
 {
-	struct buffer *buffer = take_or_wait_for_spare(codec);
+	struct buffer *buffer;
 	int error;
 
+	if (packed_bytes < REEL_HEADER_BYTES)
+		return -EBADMSG;
+	buffer = take_or_wait_for_spare(codec);
+	memcpy(transfer->header, transfer->data, REEL_HEADER_BYTES);
 	memcpy(buffer->packed, transfer->data, packed_bytes);
-	error = reel_unpack(buffer->space, transfer->data, transfer->bytes, buffer->packed,
-			    packed_bytes);
+	error = reel_unpack(buffer->space, transfer->data, transfer->bytes,
+			    buffer->packed + REEL_HEADER_BYTES, packed_bytes - REEL_HEADER_BYTES);
 	give_or_release_spare(codec, buffer);
 	return error;
 }

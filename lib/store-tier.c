@@ -246,8 +246,8 @@ static bool is_verified(reel_store *store)
 }
 
 /*
- * If one of the stores is verified, the other one has to be, too: a checksum above both of them
- * would write over the header that the first one's own checksum needs below.
+ * If one of the stores is verified, the other one gets a checksum: one above both of them would
+ * check the data of the first a second time.
  */
 static int verify_both(struct tier *tier)
 {

@@ -266,6 +266,34 @@ static void a_store_is_idle_when_it_is_closed(void)
 	close_pool(memory, "a store that is closed");
 }
 
+/* The checksum of the snapshots is then above the codec, and another one below it. */
+static void a_layer_that_may_damage_stands_on_a_codec(void)
+{
+	static char first[1 << 16];
+	const void *loaded = NULL;
+	void *data;
+	reel_store *codec, *store;
+
+	tap_case("a layer that is not verified, on a store that compresses");
+	if (reel_store_open(&codec, HAVE_LZ4 ? "lz4,memory=1M" : "memory=1M", NULL) ||
+	    reel_store_fault_open(&store, codec, NULL, 0))
+		abort();
+	memory = open_pool(small_options());
+	is_int(reel_snapshots_open(&snapshots, memory, sizeof first, 1, &store, 2, 0), 0,
+	       "has snapshots");
+	for (unsigned slot = 0; slot < 2; slot++) {
+		is_int(reel_snapshot_reserve(&snapshots, 0, slot, slot, &data), 0, "one is stored");
+		memset(data, (int)slot, sizeof first);
+		reel_snapshot_commit(&snapshots, 0, slot);
+	}
+	is_int(reel_snapshot_load(&snapshots, 0, 0, 0, &loaded), 0, "the first one is loaded");
+	is_int(snapshots.got_bytes, sizeof first, "from the store");
+	ok(loaded && !memcmp(loaded, first, sizeof first), "and is as it was");
+	reel_snapshot_release(&snapshots, 0, 0);
+	reel_snapshots_close(&snapshots);
+	close_pool(memory, "a layer that is not verified");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -275,5 +303,6 @@ int main(void)
 	the_last_load_lets_go();
 	a_child_waits_for_nothing();
 	a_store_is_idle_when_it_is_closed();
+	a_layer_that_may_damage_stands_on_a_codec();
 	return tap_end();
 }

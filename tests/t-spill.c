@@ -469,6 +469,34 @@ static void a_store_takes_a_slab_at_once(void)
 	ok(problem && strstr(problem, "slot_bytes"), "a larger one is refused, and says what to set");
 }
 
+/* The pool's checksum is then above the codec, and another one below it. */
+static void a_layer_that_may_damage_stands_on_a_codec(void)
+{
+	struct reel_pool_options options = {.slab_bytes = SLAB, .hard_budget = 8 * SLAB};
+	uint64_t n = 40 * SLAB_WORDS;
+	unsigned wrong = 0;
+	reel_store *codec;
+	reel_tape tape = {0};
+	reel_pool *pool;
+
+	tap_case("a layer that is not verified");
+	if (reel_store_open(&codec, HAVE_LZ4 ? "lz4,memory=64M" : "memory=64M", NULL) ||
+	    reel_store_fault_open(&options.store, codec, NULL, 0))
+		abort();
+	pool = open_pool(options);
+	reel_tape_open(&tape, pool, 0);
+	for (uint64_t i = 0; i < n; i++)
+		reel_push(&tape, i);
+	ok(!HAVE_LZ4 || stats_of(pool).stored_bytes < stats_of(pool).written_bytes,
+	   "stands on a store that compresses");
+	for (uint64_t i = n; i-- > 0;)
+		wrong += reel_pop(&tape, uint64_t) != i;
+	is_int(wrong, 0, "all comes back");
+	is_int(reel_tape_error(&tape), 0, "there is no error");
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "a layer that is not verified");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -496,5 +524,6 @@ int main(void)
 	puts_fail_now_and_then();
 	a_fork_leaves_the_store_to_the_parent();
 	a_tape_says_how_it_is_laid_out();
+	a_layer_that_may_damage_stands_on_a_codec();
 	return tap_end();
 }

@@ -12,6 +12,10 @@
 #define DATA_BITS (8 * PIECE_BYTES)
 #define ROOM ((uint64_t)16 << 20)
 
+/* A piece that a codec makes smaller, of blocks of a file. */
+#define STACK_ALIGN 4096
+#define STACK_BYTES ((size_t)4 * STACK_ALIGN)
+
 static void must(int error)
 {
 	if (error) {
@@ -525,9 +529,178 @@ static void errors_pass_a_codec(void)
 	reel_store_close(store);
 }
 
+/* ---- Every stack ---- */
+
+enum layer { CHECKSUM, CODEC, FAULT, COUNTED, IN_FRONT, BEHIND, LAYERS };
+
+/* A stack of layers, the lowest one first: `number` in a system of LAYERS digits. */
+struct stack {
+	bool on_file;
+	unsigned depth;
+	unsigned number;
+	unsigned faulty; /* the fault layer of this number applies the rule, from 1 on */
+	struct reel_fault_rule rule;
+};
+
+static unsigned layer_of(const struct stack *stack, unsigned place)
+{
+	unsigned number = stack->number;
+
+	while (place--)
+		number /= LAYERS;
+	return number % LAYERS;
+}
+
+static unsigned faults_in(const struct stack *stack)
+{
+	unsigned n = 0;
+
+	for (unsigned place = 0; place < stack->depth; place++)
+		n += layer_of(stack, place) == FAULT;
+	return n;
+}
+
+static reel_store *file(void)
+{
+	struct reel_file_options options = {.directory = ".", .slot_bytes = STACK_BYTES,
+					    .threads = 1, .flags = REEL_FILE_TMPFS};
+	reel_store *store;
+
+	must(reel_store_file_open(&store, &options));
+	return store;
+}
+
+static reel_store *packed(reel_store *below)
+{
+	reel_store *store;
+
+	if (!HAVE_LZ4)
+		return below;
+	must(reel_store_codec_open(&store, below, &(struct reel_codec_options){.buffers = 2}));
+	return store;
+}
+
+static reel_store *counted(reel_store *below)
+{
+	reel_store *store;
+
+	must(reel_store_count_open(&store, below));
+	return store;
+}
+
+static reel_store *full(void)
+{
+	reel_store *store;
+
+	must(reel_store_memory_open(&store, 1));
+	return store;
+}
+
+static reel_store *stand_on(reel_store *below, enum layer layer, bool verified)
+{
+	switch (layer) {
+	case CHECKSUM:
+		return checksum(below);
+	case CODEC:
+		return packed(below);
+	case COUNTED:
+		return counted(below);
+	case IN_FRONT:
+		return tier(below, verified ? checksum(memory()) : memory());
+	default:
+		return tier(full(), below);
+	}
+}
+
+/* As a pool uses it: what is not verified gets a checksum. */
+static reel_store *open_stack(const struct stack *stack, bool verified)
+{
+	reel_store *store = stack->on_file ? file() : memory();
+	unsigned nth = 0;
+
+	for (unsigned place = 0; place < stack->depth; place++) {
+		enum layer layer = layer_of(stack, place);
+
+		if (layer == FAULT)
+			store = faults(store, &stack->rule, ++nth == stack->faulty);
+		else
+			store = stand_on(store, layer, verified);
+	}
+	return checksum(store);
+}
+
+static int put_and_get(reel_store *store)
+{
+	static _Alignas(STACK_ALIGN) unsigned char piece[STACK_BYTES];
+	reel_transfer transfer = {.data = piece, .bytes = sizeof piece, .label = {1, 2, 3}};
+	int error;
+
+	suite_fill(piece, sizeof piece, 1);
+	error = reel_store_put_and_wait(store, &transfer);
+	memset(piece, 0, sizeof piece);
+	if (!error)
+		error = reel_store_get_and_wait(store, &transfer);
+	return error || suite_is_filled(piece, sizeof piece, 1) ? error : 1;
+}
+
+/* A bit of the header may be one that a codec above replaces: then nothing is damaged. */
+static bool is_right(const struct stack *stack, int error)
+{
+	if (!stack->faulty)
+		return !error;
+	return error == -EBADMSG || (stack->rule.bit < HEADER_BITS && !error);
+}
+
+static unsigned wrong_of(const struct stack *stack)
+{
+	unsigned wrong = 0;
+
+	for (unsigned verified = 0; verified < 2; verified++) {
+		reel_store *store = open_stack(stack, verified);
+		int error = put_and_get(store);
+
+		wrong += !is_right(stack, error);
+		if (!is_right(stack, error))
+			tap_note("stack %u of %u layers, fault in number %u, bit %llu: %d",
+				 stack->number, stack->depth, stack->faulty,
+				 (unsigned long long)stack->rule.bit, error);
+		reel_store_close(store);
+	}
+	return wrong;
+}
+
+/* Without a fault, and with a bit read wrong in each fault layer in turn. */
+static unsigned wrong_of_all_faults(struct stack stack)
+{
+	unsigned wrong = wrong_of(&stack), layers = faults_in(&stack);
+
+	stack.rule = (struct reel_fault_rule){.fault = REEL_FAULT_FLIP, .persistent = true};
+	for (stack.faulty = 1; stack.faulty <= layers; stack.faulty++) {
+		stack.rule.bit = scramble(stack.number) % HEADER_BITS;
+		wrong += wrong_of(&stack);
+		stack.rule.bit = HEADER_BITS + scramble(stack.number) % HEADER_BITS;
+		wrong += wrong_of(&stack);
+	}
+	return wrong;
+}
+
+static void every_stack_is_checked(bool on_file, unsigned most_layers)
+{
+	struct stack stack = {.on_file = on_file};
+	unsigned wrong = 0, stacks = 0, numbers = 1;
+
+	for (; stack.depth <= most_layers; stack.depth++, numbers *= LAYERS)
+		for (stack.number = 0; stack.number < numbers; stack.number++, stacks++)
+			wrong += wrong_of_all_faults(stack);
+	is_int(wrong, 0, "%u stacks on %s bring back what was put, or report damage", stacks,
+	       on_file ? "a file" : "memory");
+}
+
 int main(void)
 {
 	tap_begin();
+	every_stack_is_checked(false, is_brief() ? 4 : 5);
+	every_stack_is_checked(true, is_brief() ? 1 : 3);
 	each_bit_counts();
 	a_second_read_heals();
 	a_second_read_heals_below_a_tier();

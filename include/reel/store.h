@@ -114,7 +114,10 @@ struct reel_transfer {
 	/* Set by the store. */
 	int error;
 
-	/* Travels with the data: a leaf stores it and brings it back. One layer's at most. */
+	/*
+	 * Travels with the data: a leaf stores it and brings it back. Each checksum layer replaces
+	 * it, so a layer that changes the data brings back the header that it was given.
+	 */
 	uint64_t header[REEL_HEADER_BYTES / 8];
 
 	/* For the store that the transfer is in. */
@@ -330,8 +333,9 @@ int reel_store_memory_open(reel_store **store, uint64_t most_bytes);
 
 /*
  * Store with each put a header: its label, its length and a CRC-32C of both and
- * of the data. A get that differs is read once more, then it is -EBADMSG.
- * 0, or -ENOMEM.
+ * of the data. A get that differs is read once more, then it is -EBADMSG. If `below`
+ * says that it is verified, *store is `below` itself. A pool does this with its store, a
+ * checkpoint with the stores of its tiers. 0, or -ENOMEM.
  */
 int reel_store_checksum_open(reel_store **store, reel_store *below);
 
