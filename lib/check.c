@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pool.h"
 #include "tape.h"
 
 struct note {
@@ -25,6 +26,8 @@ struct note {
 
 /* Of a type with its size, in words. */
 #define DESCRIPTION 160
+/* Size of the text that says which push was refused; a longer path is cut off. */
+#define REFUSED_PUSH 256
 
 REEL_RECORD(note, struct note);
 
@@ -97,6 +100,7 @@ static bool owns(reel_tape *tape, const char *site)
 static bool cannot_note(reel_tape *tape, const char *site)
 {
 	reel_tape *entries = reel_check_entries(tape);
+	char push[REFUSED_PUSH];
 
 	if (entries->refused == REEL_OUT_OF_STEP) {
 		reel_tape_fail(tape, entries->error,
@@ -106,8 +110,8 @@ static bool cannot_note(reel_tape *tape, const char *site)
 	}
 	entries->refused = 0;
 	reel_tape_limits(entries);
-	reel_tape_fail(tape, entries->error, "push at %s refused: no room to note it: %s", site,
-		       reel_strerror(entries->error));
+	snprintf(push, sizeof push, "push at %s refused, there is no room to note it", site);
+	reel_tape_fail_for_room(tape, entries->error, push, tape->pool->slab_bytes);
 	return false;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "claim.h"
 #include "pool.h"
 #include "residence.h"
 #include "tape.h"
@@ -49,6 +50,7 @@ static bool begin(reel_tape *tape)
 	hold->outer = tape->hold;
 	tape->hold = hold;
 	tape->holds++;
+	reel_raise(&tape->pool->max_holds, tape->holds);
 	reel_tape_limits(tape);
 	return true;
 }

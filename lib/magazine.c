@@ -213,11 +213,13 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 
 /*
  * Giants are few. With a store, no thread keeps whole slabs to itself: under its
- * budget each of them is a frame that another thread may wait for.
+ * budget each of them is a frame that another thread may wait for. Under a tight budget no
+ * thread keeps first slabs either: other threads would split frames for want of them.
  */
 static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
-	return kind == REEL_SLAB_FIRST || (kind == REEL_SLAB_WHOLE && !pool->offload);
+	return (kind == REEL_SLAB_FIRST && pool->magazine_slabs) ||
+	       (kind == REEL_SLAB_WHOLE && !pool->offload);
 }
 
 static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab_kind kind,

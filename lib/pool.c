@@ -63,14 +63,25 @@ static const char *store_problem(reel_store *store, size_t bytes)
 	return NULL;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * With a store, the magazines have first slabs only. Idle ones are a part of the budget that no
+ * store takes, so two full magazines have at most an eighth of a slab.
+ */
 static unsigned magazine_slabs(const struct reel_pool_options *options)
 {
 	size_t share = soft_budget(options) / MAGAZINE_SHARE / 2 / slab_bytes(options);
+	size_t pieces = slab_bytes(options) / first_slab_bytes(options);
 
 	if (options->magazine_slabs)
 		return options->magazine_slabs;
-	if (share > REEL_MAGAZINE_SLABS)
-		return REEL_MAGAZINE_SLABS;
+	share = smaller(share, REEL_MAGAZINE_SLABS);
+	if (options->store)
+		return (unsigned)smaller(share, pieces / 16);
 	return share ? (unsigned)share : 1;
 }
 

@@ -73,13 +73,15 @@ struct reel_pool {
 	size_t first_slab_bytes;
 	/* Arrays that lie higher than this on a tape are written past the cache. */
 	size_t stream_above;
-	unsigned magazine_slabs;
+	unsigned magazine_slabs; /* 0: the pool has no magazines */
 	unsigned flags;
 
 	_Atomic size_t resident;
 	_Atomic uint64_t peak_resident;
 	/* Of that, first slabs and giants, which no store takes. */
 	_Atomic size_t unmovable;
+	/* Maximum number of holds that were open on one tape so far. */
+	_Atomic uint64_t max_holds;
 	/* Threads that are about to give frames back to the system. */
 	_Atomic unsigned trimming;
 	/* The system did not take a frame back: it is locked in memory, or not whole pages. */

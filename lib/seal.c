@@ -6,13 +6,14 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pool.h"
 #include "residence.h"
 #include "tape.h"
 
-/* So many slabs of a tape are small, so that a short tape touches little memory. */
+/* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */
 #define FIRST_SLABS 4
 
 static uint32_t next_rank(const reel_tape *tape)
@@ -20,11 +21,15 @@ static uint32_t next_rank(const reel_tape *tape)
 	return tape->slab ? tape->slab->rank + 1 : 0;
 }
 
+/* A first slab that is as large as the others saves no memory and could not leave it. */
 static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 {
-	if (next_rank(tape) < FIRST_SLABS && bytes <= tape->pool->first_slab_bytes)
+	const struct reel_pool *pool = tape->pool;
+
+	if (next_rank(tape) < FIRST_SLABS && bytes <= pool->first_slab_bytes &&
+	    pool->first_slab_bytes < pool->slab_bytes)
 		return REEL_SLAB_FIRST;
-	return bytes <= tape->pool->slab_bytes ? REEL_SLAB_WHOLE : REEL_SLAB_GIANT;
+	return bytes <= pool->slab_bytes ? REEL_SLAB_WHOLE : REEL_SLAB_GIANT;
 }
 
 void reel_tape_drop_spare(reel_tape *tape)
@@ -34,25 +39,59 @@ void reel_tape_drop_spare(reel_tape *tape)
 	tape->spare = NULL;
 }
 
-static const char *need_of_memory(const struct reel_pool *pool)
+/* Number of slabs that are split into so many first slabs. */
+static uint64_t split_slabs(const struct reel_pool *pool, uint64_t first_slabs)
 {
-	return pool->offload ? ": beside the store it needs room for four slabs of each tape" : "";
+	uint64_t pieces = pool->slab_bytes / pool->first_slab_bytes;
+
+	return pieces == 1 ? 0 : (first_slabs + pieces - 1) / pieces;
 }
 
-static int report_refusal(reel_tape *tape, int error, size_t bytes)
+/*
+ * Number of slabs that a tape on a pool with a store needs in memory. Two of them are the top and
+ * the slab that is put on it, or that was left last. A hold keeps a third one readable. First slabs
+ * stay in memory: up to FIRST_SLABS of the tape and of each hold, whose branch may begin at the
+ * bottom. A slab that was split stays split, so the maximum number of holds so far counts.
+ */
+static uint64_t min_slabs(const reel_tape *tape)
 {
+	/* Relaxed: a number for a message. */
+	uint64_t holds = atomic_load_explicit(&tape->pool->max_holds, memory_order_relaxed);
+	uint64_t tapes = reel_check_entries(tape) ? 2 : 1;
+
+	return tapes * (holds ? 3 : 2) +
+	       split_slabs(tape->pool, tapes * (1 + holds) * FIRST_SLABS);
+}
+
+#define NEED 128
+
+static const char *need_of_memory(const reel_tape *tape, char text[static NEED])
+{
+	text[0] = 0;
+	if (tape->pool->offload)
+		snprintf(text, NEED,
+			 ": beside the store each tape like this one needs room for %llu slabs of "
+			 "%zu bytes",
+			 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes);
+	return text;
+}
+
+int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t bytes)
+{
+	char need[NEED];
+
 	if (error != -EDQUOT && error != -ENOMEM)
 		return reel_tape_fail(tape, error,
-				      "push refused: the hard budget of %zu bytes is used up, and "
-				      "the store takes no more: %s",
-				      tape->pool->hard_budget, reel_store_strerror(error));
+				      "%s: the hard budget of %zu bytes is used up, and the store "
+				      "takes no more: %s",
+				      push, tape->pool->hard_budget, reel_store_strerror(error));
 	if (error == -EDQUOT)
 		return reel_tape_fail(tape, error,
-				      "push refused: %zu bytes more would exceed the hard budget "
-				      "of %zu; raise it (REEL_BUDGET, or hard_budget of the pool)%s",
-				      bytes, tape->pool->hard_budget, need_of_memory(tape->pool));
-	return reel_tape_fail(tape, error, "push refused: no memory for a slab of %zu bytes",
-			      bytes);
+				      "%s: %zu bytes more would exceed the hard budget of %zu; "
+				      "raise it (REEL_BUDGET, or hard_budget of the pool)%s",
+				      push, bytes, tape->pool->hard_budget,
+				      need_of_memory(tape, need));
+	return reel_tape_fail(tape, error, "%s: no memory for a slab of %zu bytes", push, bytes);
 }
 
 static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
@@ -69,8 +108,8 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	error = reel_pool_take(tape->pool, kind, bytes, &slab);
 	if (!error)
 		return slab;
-	report_refusal(tape, error,
-		       kind == REEL_SLAB_GIANT ? bytes : tape->pool->slab_bytes);
+	reel_tape_fail_for_room(tape, error, "push refused",
+				kind == REEL_SLAB_GIANT ? bytes : tape->pool->slab_bytes);
 	return NULL;
 }
 

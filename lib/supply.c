@@ -167,6 +167,7 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 {
 	uint32_t n = (uint32_t)(pool->slab_bytes / pool->first_slab_bytes);
+	uint32_t chain_slabs = pool->magazine_slabs ? pool->magazine_slabs : 1;
 	struct reel_slab *slabs;
 	char *frame;
 	int error = frame_to_split(pool, n, &frame, &slabs);
@@ -175,13 +176,13 @@ static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 		return error;
 	atomic_fetch_add_explicit(&pool->unmovable, pool->slab_bytes, memory_order_relaxed);
 	for (uint32_t i = n; i-- > 0;) {
-		bool ends_chain = i + 1 == n || (i + 1) % pool->magazine_slabs == 0;
+		bool ends_chain = i + 1 == n || (i + 1) % chain_slabs == 0;
 
 		slabs[i].frame = frame + i * pool->first_slab_bytes;
 		slabs[i].bytes = pool->first_slab_bytes;
 		slabs[i].kind = REEL_SLAB_FIRST;
 		slabs[i].below = ends_chain ? NULL : &slabs[i + 1];
-		if (i > 0 && i % pool->magazine_slabs == 0)
+		if (i > 0 && i % chain_slabs == 0)
 			freelist_push(&pool->warm[REEL_SLAB_FIRST], &slabs[i]);
 	}
 	*chain = slabs;

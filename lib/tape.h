@@ -92,6 +92,11 @@ char *reel_tape_room(reel_tape *tape, size_t bytes);
 char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes);
 /* Give the slab that was left last back to the pool. */
 void reel_tape_drop_spare(reel_tape *tape);
+/*
+ * Report a push for which the pool had no `bytes` more. The message begins with `push`, which says
+ * which push was refused; `error` is the reason. Returns error.
+ */
+int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t bytes);
 
 /* pop.c: leave an empty window for the one below; false: there is none. */
 bool reel_tape_step_down(reel_tape *tape);

@@ -39,6 +39,7 @@ check_PROGRAMS += \
 	%D%/t-spill-tapes \
 	%D%/t-spill-process \
 	%D%/t-spill-limits \
+	%D%/t-spill-budget \
 	%D%/t-thread \
 	%D%/t-cancel \
 	%D%/t-fork \

@@ -151,6 +151,14 @@ static unsigned magazine_of(struct reel_pool_options options)
 	return slabs;
 }
 
+static unsigned magazine_beside_a_store(size_t hard_budget)
+{
+	struct reel_pool_options options = {.hard_budget = hard_budget};
+
+	reel_store_memory_open(&options.store, GIB);
+	return magazine_of(options);
+}
+
 static void magazines_are_small_under_a_tight_budget(void)
 {
 	is_int(magazine_of((struct reel_pool_options){0}), 16,
@@ -166,6 +174,8 @@ static void magazines_are_small_under_a_tight_budget(void)
 	is_int(magazine_of((struct reel_pool_options){.hard_budget = 2 * MIB,
 						      .magazine_slabs = 7}),
 	       7, "and as many as asked for");
+	is_int(magazine_beside_a_store(2 * GIB), 2, "2 first slabs of 32 in a slab beside a store");
+	is_int(magazine_beside_a_store(160 * MIB), 0, "and none under 160 MiB");
 }
 
 static void tapes_higher_than_the_cache_are_written_past_it(void)

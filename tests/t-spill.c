@@ -304,8 +304,8 @@ static void a_budget_too_small_for_the_tapes_is_named(void)
 		push_words(&tape[i], 0, INLINE_WORDS + SLAB_WORDS);
 	}
 	is_int(reel_tape_error(&tape[4]), -EDQUOT, "the fifth has no room");
-	ok(strstr(reported.message, "four slabs of each tape"), "and what it needs is said: %s",
-	   reported.message);
+	ok(strstr(reported.message, "needs room for 3 slabs of 4096 bytes"),
+	   "and what it needs is said: %s", reported.message);
 	for (size_t i = 0; i < COUNT(tape); i++)
 		reel_tape_close(&tape[i]);
 	close_all(pool, late, "too small a budget");
@@ -396,10 +396,10 @@ static uint64_t stored_bytes_with(struct reel_layout layout)
 	reel_tape_open(&tape, pool, 0);
 	is_int(reel_tape_set_layout(&tape, layout), 0, "a layout of elements of %u, stride %u",
 	       layout.element, layout.stride);
-	push_field(&tape, 200);
+	push_field(&tape, 1000);
 	stats = stats_of(pool);
 	is_int(stats.written_bytes % SLAB, 0, "whole slabs were written");
-	for (unsigned step = 200; step-- > 0;)
+	for (unsigned step = 1000; step-- > 0;)
 		for (unsigned i = SLAB_WORDS / 4; i-- > 0;)
 			if (reel_pop(&tape, double) != 1.0 + 0.25 * i + 0.5 * step)
 				ok(false, "it comes back");

@@ -107,21 +107,34 @@ struct reel_pool_options {
 	/*
 	 * The first four slabs of a tape, pieces of one slab: divides
 	 * slab_bytes into at most 1024. 0: 64 KiB, more for very large slabs,
-	 * or slab_bytes where that does not divide it.
+	 * or slab_bytes where that does not divide it. If it is slab_bytes, all slabs of a
+	 * tape are alike.
 	 */
 	size_t first_slab_bytes;
-	/* Slabs in a magazine, 1 to 16. 0: 16, less under a tight budget. */
+	/*
+	 * Slabs in a magazine, 1 to 16. 0: 16, less under a tight budget. With a store only
+	 * first slabs are kept in magazines, and under a tight budget none.
+	 */
 	unsigned magazine_slabs;
 	/* REEL_POOL_* */
 	unsigned flags;
 	/*
-	 * Where slabs go that have no room in memory. Needs a hard_budget, of at least
-	 * four slabs for each tape in use, and slabs that are multiples of the
+	 * Where slabs go that have no room in memory. Needs slabs that are multiples of the
 	 * store's alignment and not larger than it takes at once (for a file: its
-	 * slots, 2 MiB unless reel_file_options.slot_bytes says else). First slabs,
-	 * and spans larger than a slab, stay in memory. The pool takes the store over
-	 * and closes it when it is closed; on failure of reel_pool_open() it stays the
-	 * caller's. NULL: none.
+	 * slots, 2 MiB unless reel_file_options.slot_bytes says else), and a hard_budget that
+	 * has room for what stays in memory. For each tape in use this is
+	 *
+	 *   - 2 slabs, or 3 if tapes of the pool are held (reel_tape_hold());
+	 *   - 4 first slabs, and 4 more for each hold, counting the maximum number of holds on
+	 *     one tape; none if first_slab_bytes is slab_bytes;
+	 *   - spans larger than a slab.
+	 *
+	 * By default 32 first slabs fill one slab, so 4 slabs are enough for a tape in up to 7
+	 * holds. A checked tape counts as two tapes; the notes of a lane (reel/region.h) count
+	 * as one tape. If the hard_budget is smaller, a push is refused with a message that
+	 * names the number of slabs that its tape needs, or a pop exceeds the budget. The pool
+	 * takes the store over and closes it when it is closed; on failure of
+	 * reel_pool_open() it stays the caller's. NULL: none.
 	 */
 	reel_store *store;
 	/* For options to come: all 0. */
