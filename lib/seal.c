@@ -49,17 +49,19 @@ static uint64_t split_slabs(const struct reel_pool *pool, uint64_t first_slabs)
 
 /*
  * Number of slabs that a tape on a pool with a store needs in memory. Two of them are the top and
- * the slab that is put on it, or that was left last. A hold keeps a third one readable. First slabs
- * stay in memory: up to FIRST_SLABS of the tape and of each hold, whose branch may begin at the
- * bottom. A slab that was split stays split, so the maximum number of holds so far counts.
+ * the slab that is put on it, or that was left last. A hold keeps one more readable, and so do
+ * collective spans. First slabs stay in memory: up to FIRST_SLABS of the tape and of each hold,
+ * whose branch may begin at the bottom. A slab that was split stays split, so the maximum number
+ * of holds so far counts.
  */
 static uint64_t min_slabs(const reel_tape *tape)
 {
 	/* Relaxed: a number for a message. */
 	uint64_t holds = atomic_load_explicit(&tape->pool->max_holds, memory_order_relaxed);
 	uint64_t tapes = reel_check_entries(tape) ? 2 : 1;
+	uint64_t below = tape->flags & REEL_TAPE_KEEPS_BELOW ? 1 : 0;
 
-	return tapes * (holds ? 3 : 2) +
+	return tapes * (holds ? 3 : 2) + below +
 	       split_slabs(tape->pool, tapes * (1 + holds) * FIRST_SLABS);
 }
 

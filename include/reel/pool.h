@@ -124,7 +124,8 @@ struct reel_pool_options {
 	 * slots, 2 MiB unless reel_file_options.slot_bytes says else), and a hard_budget that
 	 * has room for what stays in memory. For each tape in use this is
 	 *
-	 *   - 2 slabs, or 3 if tapes of the pool are held (reel_tape_hold());
+	 *   - 2 slabs, or 3 if tapes of the pool are held (reel_tape_hold()), and one more for
+	 *     a tape with collective spans (reel/region.h);
 	 *   - 4 first slabs, and 4 more for each hold, counting the maximum number of holds on
 	 *     one tape; none if first_slab_bytes is slab_bytes;
 	 *   - spans larger than a slab.
