@@ -7,6 +7,7 @@
 
 #include "offload.h"
 #include "snapshot.h"
+#include "store.h"
 
 void *reel_buffer_data(const struct reel_buffer *buffer)
 {
@@ -139,7 +140,8 @@ static void finish(reel_transfer *transfer)
 
 	/* Relaxed: the release below orders it. */
 	if (transfer->error)
-		atomic_store_explicit(&buffer->error, transfer->error, memory_order_relaxed);
+		atomic_store_explicit(&buffer->error, reel_store_error(transfer->error),
+				      memory_order_relaxed);
 	/* Release: pairs with the acquire in reel_buffer_is_moving(). */
 	if (atomic_fetch_sub_explicit(&buffer->moving, 1, memory_order_acq_rel) == 1)
 		reel_event_signal(&buffer->arrival);

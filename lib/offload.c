@@ -11,6 +11,7 @@
 #include "cancel.h"
 #include "os.h"
 #include "os-thread.h"
+#include "store.h"
 
 /* Where a store does not say how many puts it wants at once; and how many it gets at most. */
 #define PUT_DEPTH 4
@@ -199,12 +200,6 @@ static bool under_way(const struct reel_offload *offload)
 	return offload->puts || offload->gets;
 }
 
-/* To a tape, -EDQUOT means its pool's budget. */
-static int refusal(const struct reel_offload *offload)
-{
-	return offload->failure == -EDQUOT ? -ENOSPC : offload->failure;
-}
-
 /*
  * A frame that is being given back to the system is nobody's, and counts still; who
  * gives it back signals afterwards. Acquire: pairs with the release in reel_pool_trim().
@@ -244,7 +239,7 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
 	} else if (offload->waiting && offload->asked == offload->asked_before &&
 		   nothing_moves && !trimmed) {
 		offload->refused++;
-		offload->refusal = refusal(offload);
+		offload->refusal = reel_store_error(offload->failure);
 		reel_offload_forget_failures(offload);
 		wake_all(offload);
 	}

@@ -7,6 +7,7 @@
 
 #include "annotate.h"
 #include "offload.h"
+#include "store.h"
 
 /* Tickets that are left to writing, and to those who wait. */
 #define TICKETS_FOR_OTHERS 8
@@ -98,7 +99,7 @@ static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 
 static void lose(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
-	reel_residence_of(offload, slab)->error = error;
+	reel_residence_of(offload, slab)->error = reel_store_error(error);
 	if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_LOST))
 		reel_offload_bury(offload, slab);
 }

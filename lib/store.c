@@ -26,6 +26,25 @@ const char *reel_store_problem(void)
 	return problem;
 }
 
+int reel_store_error(int error)
+{
+	switch (error) {
+	case -EDQUOT:
+		return -ENOSPC;
+	case -EPERM:
+		return -EACCES;
+	case -EBUSY:
+	case -EILSEQ:
+	case -EINVAL:
+	case -ENODATA:
+	case -EOVERFLOW:
+	case -ERANGE:
+		return -EIO;
+	default:
+		return error;
+	}
+}
+
 const char *reel_layout_problem(struct reel_layout layout)
 {
 	if (layout.element < 1 || layout.element > REEL_SHUFFLE_MOST_ELEMENT)

@@ -37,6 +37,12 @@ void reel_layer_release(reel_store *store, void *memory, size_t bytes);
 /* Take a checksum layer off again: its store is the caller's as before. */
 void reel_store_checksum_leave(reel_store *store);
 
+/*
+ * The error of a transfer, as a tape or a run returns it: a code that has a meaning of its own there
+ * (tape.h, checkpoint.h) is replaced. -ENOMEM and -EBADMSG mean the same in both.
+ */
+int reel_store_error(int error);
+
 /* What is wrong with a layout that a codec is to use; NULL: nothing. */
 const char *reel_layout_problem(struct reel_layout layout);
 

@@ -141,7 +141,7 @@ static bool is_store_error(int error)
 	return error == -EIO || error == -ENOSPC || error == -ENODEV;
 }
 
-/* In checked mode the notes of earlier pushes may have been lost; a misplaced get is -EINVAL. */
+/* In checked mode the notes of earlier pushes may have been lost. */
 static bool is_refusal(const struct subject *subject, int error)
 {
 	const struct stress_stage *stage = subject->stage;
@@ -151,7 +151,7 @@ static bool is_refusal(const struct subject *subject, int error)
 	if (error == -ECHILD)
 		return stress_in_child;
 	if (stage->store.loses && stage->draw->flags)
-		return is_store_error(error) || error == -EBADMSG || error == -EINVAL;
+		return is_store_error(error) || error == -EBADMSG;
 	return stage->store.refuses && is_store_error(error);
 }
 

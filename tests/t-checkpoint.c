@@ -482,6 +482,21 @@ static void faults_of_the_store(void)
 	reel_plan_close(plan);
 }
 
+static void codes_of_stores_are_not_those_of_runs(void)
+{
+	static const int codes[][2] = {{-EIO, -EIO}, {-EPERM, -EACCES}, {-EDQUOT, -ENOSPC},
+				       {-EILSEQ, -EIO}, {-EINVAL, -EIO}};
+	struct reel_fault_rule rule = {.fault = REEL_FAULT_ERROR, .persistent = true};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 30, 4);
+	struct state bar;
+
+	for (size_t i = 0; i < COUNT(codes); i++) {
+		rule.error = codes[i][0];
+		is_int(with_a_fault(plan, rule, &bar), codes[i][1], "a store's %s", strerror(-rule.error));
+	}
+	reel_plan_close(plan);
+}
+
 /* Keeps what it is given in places of one size, and loses one put: the old data stays. */
 struct forgetful {
 	reel_store store;
@@ -1126,6 +1141,7 @@ int main(void)
 	a_store_that_loses_a_put();
 	a_put_that_fails_costs_memory_only();
 	faults_of_the_store();
+	codes_of_stores_are_not_those_of_runs();
 	memory_runs_out();
 	buffers_stay_within_the_budget();
 	slow_reads_hold_no_memory_back();

@@ -152,8 +152,8 @@ int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state);
  * `state` is a buffer to replay in, as large as a state; its contents are lost.
  *
  * Returns as reel_checkpoint_forward(); what a store said of a snapshot that it cannot
- * give back; -EBADMSG, reverse popped more or less than record pushed; or -EINVAL, no
- * forward sweep has come to its end.
+ * give back, with the codes that reel_tape_error() has for it; -EBADMSG, reverse popped more
+ * or less than record pushed; or -EINVAL, no forward sweep has come to its end.
  */
 int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint);
 
