@@ -9,6 +9,7 @@
 #define reel_environment_refuse fuzz_environment_refuse
 #define reel_parse_bytes fuzz_parse_bytes
 #define reel_pool_default fuzz_pool_default
+#define reel_pool_open_default fuzz_pool_open_default
 #include "../lib/environment.c"
 
 #include <reel/tape.h>
@@ -65,7 +66,10 @@ static void use_pool(void)
 	reel_pool *pool;
 	int error;
 
-	complete.store = open_store();
+	if (open_store(&complete.store)) {
+		FUZZ_EXPECT(!complete.store && *reel_store_problem());
+		return;
+	}
 	error = reel_pool_open(&pool, &complete);
 	if (error) {
 		FUZZ_EXPECT(error == -ENOMEM || complete.store);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "checkpoint.h"
+#include "environment.h"
 #include "plan.h"
 
 #define PUTS 2
@@ -111,16 +112,15 @@ const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *mod
 	return check_restart(options) ? restart_problem : NULL;
 }
 
-static void complete(struct reel_checkpoint_options *options)
+static int complete(struct reel_checkpoint_options *options)
 {
-	if (!options->pool)
-		options->pool = reel_pool_default();
 	if (!options->segment_steps)
 		options->segment_steps = 1;
 	if (!options->puts)
 		options->puts = PUTS;
 	if (!options->gets)
 		options->gets = GETS;
+	return options->pool ? 0 : reel_pool_open_default(&options->pool);
 }
 
 int reel_checkpoint_open(reel_checkpoint **opened, const reel_plan *plan, const reel_model *model,
@@ -140,13 +140,14 @@ int reel_checkpoint_open(reel_checkpoint **opened, const reel_plan *plan, const 
 	run->plan = plan;
 	run->model = *model;
 	run->options = options ? *options : no_options;
-	complete(&run->options);
-	if (!run->options.pool ||
-	    reel_snapshots_open(&run->snapshots, run->options.pool, model->state_bytes,
-				plan->problem.tiers, run->options.store, run->options.puts,
-				run->options.gets)) {
+	error = complete(&run->options);
+	if (!error)
+		error = reel_snapshots_open(&run->snapshots, run->options.pool, model->state_bytes,
+					    plan->problem.tiers, run->options.store,
+					    run->options.puts, run->options.gets);
+	if (error) {
 		free(run);
-		return -ENOMEM;
+		return error;
 	}
 	reel_run_begin(run);
 	*opened = run;

@@ -107,13 +107,9 @@ static const char *store_variable(void)
 	return store_description ? "REEL_STORE" : "REEL_SPILL_DIR";
 }
 
-static void refuse_store(const char *problem)
+static const char *store_value(void)
 {
-	char text[512];
-
-	snprintf(text, sizeof text, "%s; nothing is stored now", problem);
-	reel_environment_refuse(store_variable(),
-				store_description ? store_description : spill_directory, text);
+	return store_description ? store_description : spill_directory;
 }
 
 static void read_store(void)
@@ -122,7 +118,8 @@ static void read_store(void)
 	store_description = reel_environment("REEL_STORE");
 	if (options.hard_budget || (!spill_directory && !store_description))
 		return;
-	refuse_store("a store needs a budget, set REEL_BUDGET, too");
+	reel_environment_refuse(store_variable(), store_value(),
+				"a store needs a budget, set REEL_BUDGET, too; nothing is stored now");
 	spill_directory = store_description = NULL;
 }
 
@@ -133,50 +130,69 @@ static void read_environment(void)
 	read_store();
 }
 
-/* NULL: there shall be none, or there can be none, which is said once. */
-static reel_store *open_store(void)
+/* Without the store a program would run until its budget is used up, and end there. */
+static int open_store(reel_store **store)
 {
-	reel_store *store;
-
-	if (!spill_directory && !store_description)
-		return NULL;
-	if (!reel_store_open(&store, store_description, spill_directory))
-		return store;
+	*store = NULL;
+	if (!store_value())
+		return 0;
+	/* NULL for the directory: it is REEL_SPILL_DIR, and a problem names this as the remedy. */
+	if (!reel_store_open(store, store_description, NULL))
+		return 0;
 	/* Relaxed: it guards nothing but a line on stderr. */
 	if (!atomic_flag_test_and_set_explicit(&store_refused, memory_order_relaxed))
-		refuse_store(reel_store_problem());
-	return NULL;
+		fprintf(stderr, "reel: %s=%s is refused, and with it the default pool: %s\n",
+			store_variable(), store_value(), reel_store_problem());
+	return -ENXIO;
+}
+
+static int open_pool_and_store(struct reel_pool **pool)
+{
+	struct reel_pool_options complete = options;
+	int error = open_store(&complete.store);
+
+	if (error)
+		return error;
+	error = reel_pool_open(pool, &complete);
+	if (error)
+		reel_store_close(complete.store);
+	return error;
 }
 
 /* Of several threads that come here at once, one is first; the others close theirs. */
-static struct reel_pool *open_default_pool(void)
+static int open_default_pool(struct reel_pool **opened)
 {
-	struct reel_pool_options complete;
 	struct reel_pool *first = NULL;
-	struct reel_pool *pool;
+	int error;
 
 	pthread_once(&once, read_environment);
-	complete = options;
-	complete.store = open_store();
-	if (reel_pool_open(&pool, &complete)) {
-		reel_store_close(complete.store);
-		return atomic_load_explicit(&default_pool, memory_order_acquire);
+	error = open_pool_and_store(opened);
+	if (error) {
+		*opened = atomic_load_explicit(&default_pool, memory_order_acquire);
+		return *opened ? 0 : error;
 	}
-	pool->flags |= REEL_POOL_PERMANENT;
-	/* Release: pairs with the acquires here and in reel_pool_default(). */
-	if (atomic_compare_exchange_strong_explicit(&default_pool, &first, pool,
+	(*opened)->flags |= REEL_POOL_PERMANENT;
+	/* Release: pairs with the acquires here and in reel_pool_open_default(). */
+	if (atomic_compare_exchange_strong_explicit(&default_pool, &first, *opened,
 						    memory_order_release, memory_order_acquire))
-		return pool;
-	pool->flags &= ~REEL_POOL_PERMANENT;
-	reel_pool_close(pool);
-	return first;
+		return 0;
+	(*opened)->flags &= ~REEL_POOL_PERMANENT;
+	reel_pool_close(*opened);
+	*opened = first;
+	return 0;
 }
 
-/* What could not be opened for want of memory is tried again at the next use. */
-reel_pool *reel_pool_default(void)
+/* What could not be opened is tried again at the next use. */
+int reel_pool_open_default(reel_pool **pool)
 {
 	/* Acquire: pairs with the release in open_default_pool(). */
-	struct reel_pool *pool = atomic_load_explicit(&default_pool, memory_order_acquire);
+	*pool = atomic_load_explicit(&default_pool, memory_order_acquire);
+	return *pool ? 0 : open_default_pool(pool);
+}
 
-	return pool ? pool : open_default_pool();
+reel_pool *reel_pool_default(void)
+{
+	reel_pool *pool;
+
+	return reel_pool_open_default(&pool) ? NULL : pool;
 }

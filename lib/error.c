@@ -158,6 +158,8 @@ const char *reel_strerror(int error)
 		return "a pop does not mirror its push, or a store gave back what was not put there";
 	case -EPERM:
 		return "used by a thread that does not own it";
+	case -ENXIO:
+		return "the store that the environment asks for cannot be opened";
 	case -EINVAL:
 		return "invalid argument, or a mark that is not on the tape";
 	case -EBUSY:

@@ -37,6 +37,7 @@ int reel_store_error(int error)
 	case -EILSEQ:
 	case -EINVAL:
 	case -ENODATA:
+	case -ENXIO:
 	case -EOVERFLOW:
 	case -ERANGE:
 		return -EIO;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "environment.h"
 #include "pool.h"
 #include "residence.h"
 #include "store.h"
@@ -13,22 +14,34 @@ _Static_assert(offsetof(struct reel_tape, first) <= 64, "the fast paths use one 
 
 int reel_tape_open(reel_tape *tape, reel_pool *pool, unsigned flags)
 {
+	int error = 0;
+
 	if (flags & ~REEL_CHECKED)
 		return -EINVAL;
 	if (!pool)
-		pool = reel_pool_default();
-	if (!pool)
-		return -ENOMEM;
+		error = reel_pool_open_default(&pool);
+	if (error)
+		return error;
 	*tape = (reel_tape){.pool = pool, .flags = flags};
 	return 0;
 }
 
+static int find_pool(reel_tape *tape)
+{
+	int error = tape->pool ? 0 : reel_pool_open_default(&tape->pool);
+
+	if (error == -ENXIO)
+		return reel_tape_fail(tape, error, "the default pool is refused: %s",
+				      reel_store_problem());
+	return error ? reel_tape_fail(tape, error, "no memory to open the default pool") : 0;
+}
+
 int reel_tape_start(reel_tape *tape)
 {
-	if (!tape->pool)
-		tape->pool = reel_pool_default();
-	if (!tape->pool)
-		return reel_tape_fail(tape, -ENOMEM, "no memory to open the default pool");
+	int error = find_pool(tape);
+
+	if (error)
+		return error;
 	if (tape->pool->flags & REEL_POOL_CHECKED)
 		tape->flags |= REEL_CHECKED;
 	if (reel_check_start(tape))

@@ -16,6 +16,7 @@
 
 #include "environment.h"
 #include "pool-support.h"
+#include "recurrence.h"
 
 static const struct {
 	const char *text;
@@ -150,6 +151,7 @@ static void the_default_pool_is_configured_by_the_environment(void)
 	}
 }
 
+#define REFUSED " is refused, and with it the default pool: "
 #define NO_BUDGET "a store needs a budget, set REEL_BUDGET, too; nothing is stored now\n"
 
 /* Of what is said, the beginning and another part. */
@@ -162,19 +164,50 @@ static const struct {
 	{NULL, NULL, ".", false, "reel: REEL_SPILL_DIR=. is ignored: ", NO_BUDGET},
 	{"0", "file", ".", false, "reel: REEL_STORE=file is ignored: ", NO_BUDGET},
 	{"16M", NULL, NULL, false, "", ""},
-	{"16M", "tape", NULL, false, "reel: REEL_STORE=tape is ignored: ", "tape"},
-	{"16M", "memory", NULL, false, "reel: REEL_STORE=memory is ignored: ", "memory"},
-	{"16M", "file", NULL, false, "reel: REEL_STORE=file is ignored: ", "set REEL_SPILL_DIR"},
-	{"16M", NULL, "none", false, "reel: REEL_SPILL_DIR=none is ignored: ",
+	{"16M", "tape", NULL, false, "reel: REEL_STORE=tape" REFUSED, "tape"},
+	{"16M", "memory", NULL, false, "reel: REEL_STORE=memory" REFUSED, "memory"},
+	{"16M", "file", NULL, false, "reel: REEL_STORE=file" REFUSED, "set REEL_SPILL_DIR"},
+	{"16M", NULL, "none", false, "reel: REEL_SPILL_DIR=none" REFUSED,
 	 "No such file or directory"},
-	{"16M", NULL, "/dev/shm", false, "reel: REEL_SPILL_DIR=/dev/shm is ignored: ",
+	{"16M", NULL, "/dev/shm", false, "reel: REEL_SPILL_DIR=/dev/shm" REFUSED,
+	 "kept in memory; set REEL_SPILL_DIR to a directory on a disk"},
+	{"16M", "file", "/dev/shm", false, "reel: REEL_STORE=file" REFUSED, "kept in memory"},
+	{"16M", "memory=64M,file", "/dev/shm", false, "reel: REEL_STORE=memory=64M,file" REFUSED,
 	 "kept in memory"},
-	{"16M", "file", "/dev/shm", false, "reel: REEL_STORE=file is ignored: ", "kept in memory"},
 	{"16M", "memory=64M", NULL, true, "", ""},
 	{"16M", "memory=64M", "none", true, "", ""},
 	{"16M", NULL, ".", true, "", ""},
 	{"16M", "memory=4M,file", ".", true, "", ""},
 };
+
+static char told[512];
+
+static void keep_message(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)context;
+	snprintf(told, sizeof told, "%s", message);
+}
+
+/* At the first push, and not when the budget is used up. */
+static void refuse_at_the_first_push(const char *remedy)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
+	reel_tape tape = {0}, other;
+	reel_checkpoint *run;
+
+	reel_set_error_handler(keep_message, NULL);
+	is_pointer(reel_pool_default(), NULL, "there is no default pool");
+	is_int(reel_tape_open(&other, NULL, 0), -ENXIO, "no tape can be opened on it");
+	is_int(reel_checkpoint_open(&run, plan, &copied, NULL), -ENXIO, "and no run");
+	reel_push(&tape, 1.0);
+	is_int(reel_tape_error(&tape), -ENXIO, "a tape that is not opened is told");
+	ok(strstr(told, remedy), "with the remedy: %s", told);
+	ok(reel_pop(&tape, double) != reel_pop(&tape, double), "its pops are no numbers");
+	reel_tape_close(&tape);
+	reel_plan_close(plan);
+}
 
 /* A tape that is larger than the budget; the second use of the pool says nothing more. */
 static void spill_by_default(size_t i)
@@ -196,6 +229,10 @@ static void spill_by_default(size_t i)
 	   "what is said on stderr: %s", text);
 	ok(strstr(text, stores[i].also), "with the reason: %s", text);
 	ok(!text[0] || strchr(text, '\n') == text + strlen(text) - 1, "in one line");
+	if (strstr(text, REFUSED)) {
+		refuse_at_the_first_push(stores[i].also);
+		return;
+	}
 	push_words(&tape, 0, n);
 	taken = n - reel_tape_refused(&tape) / 8;
 	is_int(reel_tape_error(&tape), stores[i].budget && *stores[i].budget != '0' &&
@@ -255,12 +292,12 @@ static void a_change_of_the_environment_comes_too_late(void)
 
 #define THREADS 8
 
-static pthread_barrier_t start;
+static pthread_barrier_t barrier;
 static reel_pool *seen[THREADS];
 
 static void *meet_the_default_pool(void *number)
 {
-	pthread_barrier_wait(&start);
+	pthread_barrier_wait(&barrier);
 	seen[*(unsigned *)number] = reel_pool_default();
 	return NULL;
 }
@@ -269,13 +306,13 @@ static void threads_agree_on_the_default_pool(void)
 {
 	bool agree = true;
 
-	pthread_barrier_init(&start, NULL, THREADS);
+	pthread_barrier_init(&barrier, NULL, THREADS);
 	run_threads(THREADS, meet_the_default_pool);
 	for (int i = 0; i < THREADS; i++)
 		agree &= seen[i] && seen[i] == seen[0];
 	ok(agree, "threads that come at once get the same default pool");
 	is_int(reel_pool_close(seen[0]), -EPERM, "which cannot be closed");
-	pthread_barrier_destroy(&start);
+	pthread_barrier_destroy(&barrier);
 }
 
 /* Every thread key is in use, so that no pool can be opened. */

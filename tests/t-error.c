@@ -571,7 +571,7 @@ static void budget_messages_say_what_to_do(void)
 static void errors_have_words(void)
 {
 	static const int errors[] = {0, -EDQUOT, -ENOMEM, -EOVERFLOW, -ENODATA, -EBADMSG,
-				     -EPERM, -EINVAL, -EBUSY};
+				     -EPERM, -EINVAL, -EBUSY, -ENXIO};
 	unsigned same = 0;
 
 	for (size_t i = 0; i < COUNT(errors); i++)

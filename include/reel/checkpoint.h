@@ -118,9 +118,10 @@ struct reel_checkpoint_stats {
  * Prepare a run. `plan` outlives it, `model` and `options` are copied. Takes no memory
  * for snapshots yet.
  *
- * Returns 0; -ENOMEM; or, and reel_checkpoint_problem() says why: -EINVAL, an argument is wrong;
- * -EEXIST, options.restart or the name beside it is that of a file that is not a restart file;
- * what the system says of these files. On failure the stores stay the caller's.
+ * Returns 0; -ENOMEM; -ENXIO, the default pool is refused (pool.h); or, and
+ * reel_checkpoint_problem() says why: -EINVAL, an argument is wrong; -EEXIST, options.restart or
+ * the name beside it is that of a file that is not a restart file; what the system says of these
+ * files. On failure the stores stay the caller's.
  */
 int reel_checkpoint_open(reel_checkpoint **run, const reel_plan *plan, const reel_model *model,
 			 const struct reel_checkpoint_options *options);

@@ -209,11 +209,14 @@ int reel_pool_close(reel_pool *pool);
  *                        "lz4,file" puts its file in REEL_SPILL_DIR or TMPDIR
  *   REEL_CHECKED=1       checked mode for its tapes
  *
- * A value that makes no sense is reported in one line on stderr and ignored: without
- * a budget memory has no bound, and without a store the budget is all there is.
+ * A budget that makes no sense, and a store without a budget, are reported in one line on
+ * stderr and ignored: memory has no bound then. If the store cannot be opened, for example
+ * because files in the directory are kept in memory (tmpfs), the pool is refused: one line on
+ * stderr says why and what to do, and the first push on each of its tapes fails with -ENXIO.
+ * Without that store the program would end later, when its budget is used up.
  * In a set-user-id program the environment is not read.
  *
- * Any thread. NULL if there was no memory for it.
+ * Any thread. NULL if there is no memory for it, or it is refused; the next call tries again.
  */
 reel_pool *reel_pool_default(void);
 

@@ -87,8 +87,8 @@ typedef struct reel_tape reel_tape;
  * Needed only to choose a pool or flags; whatever *tape held is overwritten,
  * not closed. The tape must be closed before the pool. Takes no memory.
  *
- * Returns 0, or -EINVAL for an unknown flag, -ENOMEM if the default pool could
- * not be opened.
+ * Returns 0, or -EINVAL for an unknown flag; if the default pool could not be opened,
+ * -ENOMEM, or -ENXIO for its store (pool.h).
  */
 int reel_tape_open(reel_tape *tape, reel_pool *pool, unsigned flags);
 
@@ -142,6 +142,8 @@ bool reel_tape_is_empty(const reel_tape *tape);
  *   -EINVAL    a mark that is not on the tape any more, a replay without a hold,
  *              or a bit count above 32
  *   -EBUSY     a rewind to a mark from outside the innermost hold
+ *   -ENXIO     the first push, on the default pool: the environment asks for a store that
+ *              cannot be opened (pool.h)
  * or what a pool's store said: -ENOSPC, it is full; -EMSGSIZE, the pool's slabs are larger than its
  * slots; -EIO, or any other of its own. The error handler is told which slab, and why. The codes
  * above are the tape's own, but for -ENOMEM and -EBADMSG: where a store says one of the others, the
