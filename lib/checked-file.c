@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "crc32c.h"
 #include "os-file.h"
 
@@ -72,6 +73,7 @@ static int examine_both(const char *path, const char *beside, const char *magic,
 
 int reel_checked_file_check(const char *path, const char *magic, const char **suffix)
 {
+	REEL_UNCANCELLED;
 	char *beside = name_beside(path);
 	int error;
 
