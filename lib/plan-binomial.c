@@ -131,7 +131,7 @@ const struct planner reel_planner_binomial = {
  * sequence(s - 1, r + 1), one deeper, from its end to its beginning.
  */
 
-/* beta(slots, r); the products stay below 2^63 as those above do. */
+/* beta(slots, r). Products stay below 2^63, as in least_repetition(). */
 static int64_t beta_of(int64_t slots, int64_t r)
 {
 	int64_t few = slots < r ? slots : r, many = slots < r ? r : slots, beta = 1;

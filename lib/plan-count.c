@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counts of a plan without a walk through it. A schedule is a sweep and the reversals of gaps,
- * which are binomial: the accesses to each slot have a closed form, and gaps of one length are
- * counted once and multiplied. At most REEL_MOST_STEPS steps are reversed, and each load, store
- * and recording belongs to one of them: only advances can be more than an int64_t holds.
+ * The counts of a plan without a walk through it. A schedule is a sweep, which stores states, and
+ * the reversals of the gaps between these. A gap's schedule is binomial: how often it stores and
+ * loads the states at each depth has a closed form. Gaps of one length are counted once and
+ * multiplied. At most REEL_MOST_STEPS steps are reversed, and each load, store and recording
+ * belongs to one of them: only advances can be more than an int64_t holds.
  */
 #include "config.h"
 
