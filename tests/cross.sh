@@ -69,7 +69,7 @@ run_tests() {
 	[ -z "${CROSS_TESTS-}" ] || targets=($(printf 'tests/%s.log ' $CROSS_TESTS))
 	[ -z "${emulator[$1]-}" ] || under="${emulator[$1]} -L /usr/${host[$1]}"
 	find "$directory/tests" -name 't-*.trs' -delete -o -name 't-*.log' -delete
-	TEST_BRIEF=yes TEST_EMULATED=${emulator[$1]:+yes} make -C "$directory" -k -j "$jobs" \
+	TEST_EMULATED=${emulator[$1]:+yes} make -C "$directory" -k -j "$jobs" \
 		"${targets[@]}" AM_LOG_FLAGS="-k 5 900 $under" >"$directory/check.log" 2>&1 ||
 		tail -n 5 "$directory/check.log"
 	show_failures "$directory"

@@ -23,7 +23,7 @@ same() {
 		failed=1
 		return
 	}
-	TEST_BRIEF=yes OMP_WAIT_POLICY=passive "$directory/tests/t-gradient" >"$log" 2>&1 || {
+	OMP_WAIT_POLICY=passive "$directory/tests/t-gradient" >"$log" 2>&1 || {
 		grep -v '^ok' "$log"
 		failed=1
 	}

@@ -337,6 +337,11 @@ EXTRA_DIST += %D%/models/dispatch.pml %D%/models/magazine.pml %D%/models/offload
 check-models:
 	$(AM_TESTS_ENVIRONMENT) MODELS=full RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/t-models.sh
 
+# The tests at full length, most of which are short otherwise.
+.PHONY: check-long
+check-long:
+	TEST_LONG=yes $(MAKE) $(AM_MAKEFLAGS) check
+
 # Long forms of tests, each with a short form above. They work in the source directory; FLAGS are
 # theirs, such as --results.
 EXTRA_DIST += %D%/results.sh %D%/kill.sh %D%/faults.sh %D%/equivalence.sh %D%/cross.sh

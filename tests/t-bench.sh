@@ -86,7 +86,7 @@ fi
 
 if grep -q ^clad/ cases; then
 	wanted='^clad/'
-	[ -z "$TEST_BRIEF" ] || wanted='^clad/(cold|one value a tape|branches|heat)$'
+	[ -n "$TEST_LONG" ] || wanted='^clad/(cold|one value a tape|branches|heat)$'
 	"$bench" --quick --only "$wanted" >table 2>err
 	[ $? -eq 0 ] && [ "$(grep -c 'reel custom_tape' table)" -ge "$(grep -cE "$wanted" cases)" ] &&
 		[ ! -s err ]

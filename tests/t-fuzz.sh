@@ -33,9 +33,8 @@ for directory in "$corpus"/*/; do
 done >unknown
 is_empty unknown 'each corpus has a target'
 
-# Each of these takes long: an input of `choose` is a search among many plans.
 mutations=300
-[ -z "$TEST_BRIEF" ] || mutations=20
+[ -z "$TEST_LONG" ] || mutations=3000
 seed=${TEST_SEED:-1}
 while read -r target; do
 	"$replay" --corpus "$corpus" --seed "$seed" --mutations $mutations "$target" >out 2>&1

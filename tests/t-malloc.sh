@@ -44,7 +44,7 @@ cmp seen wanted
 ok $? 'the functions of malloc are exported and nothing else'
 
 seeds=60
-[ -z "$TEST_BRIEF" ] || seeds=15
+[ -n "$TEST_LONG" ] || seeds=15
 holds 'random calls: each block holds what was written to it' ./random "${TEST_SEEDS:-$seeds}"
 holds 'the same with a budget that most idle blocks exceed' \
 	REEL_MALLOC_BUDGET=6M ./random $((seeds / 2))

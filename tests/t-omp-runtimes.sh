@@ -5,8 +5,8 @@
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -x "$BUILD_DIR/tests/t-omp-patterns" ] || skip_all 'built without OpenMP'
-brief=${TEST_BRIEF-}
-export TEST_BRIEF=yes
+long=${TEST_LONG-}
+unset TEST_LONG
 
 # passes WHAT PROGRAM [NAME=VALUE...]
 passes() {
@@ -22,9 +22,9 @@ passes() {
 in_all_environments() {
 	for name in t-omp-patterns t-omp-faults; do
 		passes "$1" "$2/$name" OMP_DYNAMIC=true
-		[ -n "$brief" ] || passes "$1" "$2/$name" OMP_THREAD_LIMIT=2
+		[ -z "$long" ] || passes "$1" "$2/$name" OMP_THREAD_LIMIT=2
 	done
-	[ -z "$brief" ] || return
+	[ -n "$long" ] || return
 	passes "$1" "$2/t-omp-patterns" OMP_THREAD_LIMIT=1
 	passes "$1" "$2/t-omp-patterns" OMP_SCHEDULE=dynamic,3 OMP_PROC_BIND=close
 	passes "$1" "$2/t-omp-patterns" OMP_SCHEDULE=guided OMP_CANCELLATION=true
@@ -34,7 +34,7 @@ in_all_environments() {
 in_all_environments 'this build' "$BUILD_DIR/tests"
 
 optimise='-O1 -g'
-[ -z "$brief" ] || optimise=-O0
+[ -n "$long" ] || optimise=-O0
 
 # build_with COMPILER: the programs and libreel-omp, on this build's libreel.
 build_with() {

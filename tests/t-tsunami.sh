@@ -50,7 +50,7 @@ done
 ok $? 'nothing half written is left'
 
 teams='2 3 8' reverse_teams='1 2 5'
-[ -z "$TEST_BRIEF" ] || teams=8 reverse_teams=2
+[ -n "$TEST_LONG" ] || teams=8 reverse_teams=2
 run --basin idealised --threads 1 --hours 5 && mv out out-1
 for threads in $reverse_teams; do
 	run --basin idealised --threads 3 --reverse-threads $threads --hours 5

@@ -6,7 +6,7 @@ usage='Usage: tests/coverage/coverage.sh [--work DIRECTORY] [--reuse] [--results
 Build with gcc --coverage in DIRECTORY/build (build/coverage/build), run the tests, one at a time,
 and print for each file of lib/, include/reel/, omp/ and dropin/adstack/ how many of its lines were
 reached and of its branches taken. DIRECTORY/unreached lists the others, without those for which
-tests/coverage/unreachable has a reason. $TEST_BRIEF, as in make check.
+tests/coverage/unreachable has a reason. Tests run at full length unless TEST_LONG is empty.
 
   --reuse         count again what the tests of the last run reached; run none
   --only PATTERN  run only tests whose names match; the others count as they last ran
@@ -40,6 +40,8 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$work" && work=$(cd "$work" && pwd) || exit
 build=$work/build
+TEST_LONG=${TEST_LONG-yes}
+export TEST_LONG
 awk=${AWK:-awk}
 CC=${CC:-gcc}
 gcov=${GCOV:-gcov}

@@ -5,7 +5,7 @@ usage='Usage: tests/coverage/mcdc.sh [--work DIRECTORY] [--reuse] [--results FIL
 
 Build with clang-19 -fcoverage-mcdc in DIRECTORY/build (build/coverage-mcdc/build), run the test
 programs, and print for each file of lib/ how many of its branches were taken and of its
-conditions were shown to decide. $TEST_BRIEF, as in make check. DIRECTORY/unshown lists the others.
+conditions were shown to decide. Tests run at full length unless TEST_LONG is empty. DIRECTORY/unshown lists the others.
 Where clang-19 is not there, it says so and ends with status 77.
 
   --reuse         use what the programs of the last run have counted
@@ -39,6 +39,8 @@ for tool in clang-19 llvm-profdata-19 llvm-cov-19; do
 done
 mkdir -p "$work" && work=$(cd "$work" && pwd) || exit
 build=$work/build
+TEST_LONG=${TEST_LONG-yes}
+export TEST_LONG
 awk=${AWK:-awk}
 
 build_all() {

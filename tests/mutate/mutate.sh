@@ -98,7 +98,8 @@ tab=$(printf '\t')
 # As in make check: more threads than processors must not spin.
 OMP_WAIT_POLICY=passive
 TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $TSAN_OPTIONS"
-export OMP_WAIT_POLICY TSAN_OPTIONS
+TEST_LONG=${TEST_LONG-yes}
+export OMP_WAIT_POLICY TSAN_OPTIONS TEST_LONG
 # A mutant may ask for all memory, write without end, or die in any way.
 ulimit -c 0
 ulimit -f 4194304
