@@ -12,8 +12,8 @@
  * program meets it at a cancellation point of its own. This nests, and costs some nanoseconds;
  * no push or pop that is served from memory calls such a function.
  *
- * Handlers and callbacks of the program may leave by longjmp(), so they are not called from such
- * a function, but in the threads of reel_omp_call(), which cannot be left.
+ * A callback or an error handler of the program may leave by longjmp(), which would leave
+ * cancellation disabled. So no such function calls one, except in the threads of reel_omp_call().
  */
 #ifndef REEL_LIB_CANCEL_H
 #define REEL_LIB_CANCEL_H

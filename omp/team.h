@@ -23,7 +23,7 @@ int reel_omp_threads(int threads);
 /*
  * Call body in so many threads at once, this one among them, and return when all calls have:
  * in a team of their own, or, inside of one, as its threads become free, maybe after the
- * others. Nobody is cancelled in a body, nor this thread before all calls have returned.
+ * others. Cancellation is disabled in each body, and in this thread until all calls have returned.
  */
 void reel_omp_call(int threads, reel_omp_body *body, void *argument);
 

@@ -26,9 +26,9 @@
  * transfers on threads of its own has to expect put and get there, too. A done
  * function is short, and takes no lock that its caller holds during a verb.
  *
- * Cancellation. No verb of the stores below is a cancellation point. The library calls a verb of
- * your own with cancellation disabled; a program that calls one itself, in a thread that may be
- * cancelled, disables it, too (pthread_setcancelstate), unless the verb leaves nothing behind.
+ * Cancellation. No verb of the stores below is a cancellation point. Pools, runs and arenas call
+ * verbs of your own with cancellation disabled. A program that calls such a verb itself, or by a
+ * layer, in a thread that may be cancelled, disables it, too (pthread_setcancelstate).
  *
  * Errors. A transfer ends with 0 or a negative errno. A put that failed has
  * stored nothing and its data is as it was. A get that failed has left anything
