@@ -123,12 +123,13 @@ static unsigned smaller(unsigned a, unsigned b)
 }
 
 /*
- * A quarter of the frames, for all tapes together: with more, tapes read each other's
- * slabs out of memory before they are popped.
+ * Half of the frames, for all tapes together: with more, tapes read each other's slabs out of
+ * memory before they are popped. With a quarter of few frames, all slabs that were asked for are
+ * there at once, and the store is idle until the next ones are asked for.
  */
 static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_client *client)
 {
-	size_t share = pool->hard_budget / pool->slab_bytes / 4;
+	size_t share = pool->hard_budget / pool->slab_bytes / 2;
 	unsigned tapes = atomic_load_explicit(&pool->offload->clients_in_use,
 					      memory_order_relaxed);
 

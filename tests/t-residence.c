@@ -13,7 +13,7 @@
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
 
-/* As in residence.c; a quarter of the larger budget is more. */
+/* As in residence.c; half of the larger budget is more. */
 #define MOST_AHEAD 32
 enum { SMALL = 32, LARGE = 160 };
 
@@ -176,7 +176,7 @@ static void what_has_been_asked_for_is_not_asked_for_again(void)
 	taped.tape.client->ahead = SMALL;
 	step_up(&taped);
 	taped.tape.client->descents = 1;
-	ok(asks_for_the_next(&taped, SMALL / 4), "then the others behind it");
+	ok(asks_for_the_next(&taped, SMALL / 2), "then the others behind it");
 	end(&taped, "asking twice");
 }
 
@@ -512,8 +512,8 @@ int main(void)
 	tap_begin();
 	the_next_slabs_are_asked_for();
 	what_has_been_asked_for_is_not_asked_for_again();
-	so_many_are_asked_for_at_most(SMALL, 1, SMALL / 4);
-	so_many_are_asked_for_at_most(SMALL, 2, SMALL / 8);
+	so_many_are_asked_for_at_most(SMALL, 1, SMALL / 2);
+	so_many_are_asked_for_at_most(SMALL, 2, SMALL / 4);
 	so_many_are_asked_for_at_most(LARGE, 1, MOST_AHEAD);
 	so_many_are_asked_for_at_most(SMALL, 2 * SMALL, 1);
 	a_full_ring_takes_no_more();
