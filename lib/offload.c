@@ -280,6 +280,16 @@ static bool tidy(struct reel_offload *offload, size_t most)
 	return true;
 }
 
+static void note_needs(struct reel_offload *offload)
+{
+	bool waits = anybody_waits(offload);
+
+	offload->starving = waits || reel_prefetch_is_urgent(offload);
+	/* Relaxed: this thread reads it in the same round. */
+	if (waits)
+		atomic_store_explicit(&offload->growing, true, memory_order_relaxed);
+}
+
 static void work_off(struct reel_offload *offload)
 {
 	bool moved;
@@ -287,7 +297,7 @@ static void work_off(struct reel_offload *offload)
 	do {
 		moved = collect(offload);
 		moved |= tidy(offload, offload->failure ? 0 : MOST_STALE);
-		offload->starving = anybody_waits(offload) || reel_prefetch_is_urgent(offload);
+		note_needs(offload);
 		moved |= reel_prefetch_round(offload);
 		moved |= reel_spill_round(offload);
 	} while (moved || end_starvation(offload));

@@ -151,6 +151,7 @@ struct reel_offload {
 	struct reel_candidates farthest_sealed;
 	struct reel_candidates farthest_clean;
 	bool starving;          /* somebody waits */
+	bool growth;            /* a push waits, or a slab was covered since the last round */
 	bool stuck;             /* and no frame is there, or can be freed but by a transfer */
 	uint64_t asked_before;  /* who asked later has not been considered yet */
 	int failure;            /* why the last put failed, or 0 */

@@ -13,21 +13,67 @@
 #define MOST_TRIES 4
 /* Frames kept ready while tapes grow, so that a push need not wait for one. */
 #define MOST_READY 4
-
-/* ---- Writing behind ---- */
+/* Number of slabs, in up to three quarters of the frames, that keep a store busy. */
+#define TRANSFER_SLABS 16
 
 static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* How many slabs may be in memory only. */
-static size_t most_sealed(const struct reel_pool *pool)
-{
-	size_t unmovable = atomic_load_explicit(&pool->unmovable, memory_order_relaxed);
+/* ---- Frames for tapes that grow ---- */
 
-	return unmovable < pool->soft_budget ? (pool->soft_budget - unmovable) / pool->slab_bytes
-					     : 0;
+/*
+ * Acquire: pairs with the release in reel_supply_pop_warm(). Who sees that a trimmer has taken the
+ * last chain sees reel_pool.trimming, too, and refuses no push for want of that frame.
+ */
+static size_t ready_frames(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->warm_chains, memory_order_acquire);
+}
+
+/* A part of the room between the budgets, so that a small one is not all spent on this. */
+static size_t wanted_frames(const struct reel_pool *pool)
+{
+	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
+
+	return frames < 1 ? 1 : smaller(frames, MOST_READY);
+}
+
+/* Whether a push has to wait for a frame, or one of the next pushes will have to. */
+static bool lacks_frames(struct reel_offload *offload)
+{
+	return offload->growth && !reel_budget_has_room(offload->pool) &&
+	       ready_frames(offload->pool) < wanted_frames(offload->pool);
+}
+
+/* ---- Writing behind ---- */
+
+/*
+ * Bytes that may be in memory only. Where memory is used up, the room above the soft budget of a
+ * small pool is too small: the store is idle while few slabs are on their way to it, and a frame
+ * comes back to the owner while caches of other processors still have what they read from it.
+ * If both budgets are the same, nothing is written until a push waits.
+ */
+static size_t max_unwritten(struct reel_offload *offload)
+{
+	const struct reel_pool *pool = offload->pool;
+	size_t slabs = pool->hard_budget / pool->slab_bytes;
+
+	if (!lacks_frames(offload) || pool->soft_budget == pool->hard_budget)
+		return pool->soft_budget;
+	return smaller(pool->soft_budget,
+		       (slabs - smaller(slabs - slabs / 4, TRANSFER_SLABS)) * pool->slab_bytes);
+}
+
+/* Number of slabs that may be in memory only. */
+static size_t max_sealed(struct reel_offload *offload)
+{
+	const struct reel_pool *pool = offload->pool;
+	size_t unmovable = atomic_load_explicit(&pool->unmovable, memory_order_relaxed);
+	size_t bytes = max_unwritten(offload);
+
+	return unmovable < bytes ? (bytes - unmovable) / pool->slab_bytes : 0;
 }
 
 static size_t align_up(size_t bytes, size_t align)
@@ -182,32 +228,12 @@ bool reel_spill_evict(struct reel_offload *offload, double farther_than)
 	return true;
 }
 
-/*
- * Acquire: pairs with the release in reel_supply_pop_warm(). Who sees that a trimmer has taken the
- * last chain sees reel_pool.trimming, too, and refuses no push for want of that frame.
- */
-static size_t ready_frames(struct reel_pool *pool)
-{
-	return atomic_load_explicit(&pool->warm_chains, memory_order_acquire);
-}
-
-/* A part of the room between the budgets, so that a small one is not all spent on this. */
-static size_t wanted_frames(const struct reel_pool *pool)
-{
-	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
-
-	return frames < 1 ? 1 : smaller(frames, MOST_READY);
-}
-
 /* Where nobody waits, only what has been written anyway is evicted. */
 static bool keep_frames_ready(struct reel_offload *offload)
 {
-	bool growing = atomic_exchange_explicit(&offload->growing, false, memory_order_relaxed);
 	bool moved = false;
 
-	while (growing && !reel_budget_has_room(offload->pool) &&
-	       ready_frames(offload->pool) < wanted_frames(offload->pool) &&
-	       reel_spill_evict(offload, REEL_ANY_DISTANCE))
+	while (lacks_frames(offload) && reel_spill_evict(offload, REEL_ANY_DISTANCE))
 		moved = true;
 	return moved;
 }
@@ -220,7 +246,7 @@ static bool write_behind(struct reel_offload *offload)
 
 	while (!offload->failure &&
 	       atomic_load_explicit(&offload->sealed, memory_order_relaxed) >
-		       most_sealed(offload->pool) &&
+		       max_sealed(offload) &&
 	       write_farthest(offload))
 		moved = true;
 	return moved;
@@ -254,8 +280,11 @@ static bool relieve(struct reel_offload *offload)
 
 bool reel_spill_round(struct reel_offload *offload)
 {
-	bool moved = write_behind(offload);
+	bool moved;
 
+	/* Relaxed: the event of a covered slab orders what follows from it. */
+	offload->growth = atomic_exchange_explicit(&offload->growing, false, memory_order_relaxed);
+	moved = write_behind(offload);
 	if (offload->starving)
 		moved |= relieve(offload);
 	else

@@ -216,6 +216,30 @@ static void a_round_says_whether_anything_was_done(void)
 	close_pool_at_rest(pool, "rounds");
 }
 
+/* One slab is split for first slabs, 14 slabs are sealed, and the top is the last of 16. */
+static void more_is_written_where_memory_is_used_up(void)
+{
+	struct held_store *held = held_open();
+	reel_pool *pool = open_pool(spilling(&held->store, 16, 12));
+	reel_tape tape = open_tape(pool, 0);
+
+	tap_case("memory that is used up");
+	reel_offload_pause(pool->offload);
+	push_words(&tape, 0, words_on(15));
+	is_int(pool->offload->sealed, 14, "slabs are sealed");
+	pool->offload->growing = false;
+	reel_spill_round(pool->offload);
+	is_int(pool->offload->sealed, 11, "what is above the soft budget is written");
+	pool->offload->growing = true;
+	reel_spill_round(pool->offload);
+	is_int(pool->offload->sealed, 10, "and more while the tape grows");
+	reel_offload_resume(pool->offload);
+	held_let_go(held);
+	is_int(wrong_words(&tape, 0, words_on(15)), 0, "all comes back");
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "memory that is used up");
+}
+
 /* ---- Its figures ---- */
 
 static unsigned wanted_depth;
@@ -555,6 +579,7 @@ int main(void)
 	}
 	a_get_fails_when_its_slab_was_left();
 	a_round_says_whether_anything_was_done();
+	more_is_written_where_memory_is_used_up();
 	so_many_puts_are_under_way(0, 4);
 	so_many_puts_are_under_way(5, 5);
 	so_many_puts_are_under_way(100, 8);

@@ -93,8 +93,10 @@ struct reel_pool_options {
 	 * Without a store: above this the pool gives empty slabs back to the system
 	 * instead of keeping them warm, except the first slabs of tapes and those in
 	 * magazines. With a store: above this, slabs are written behind; a tape that
-	 * stays below it costs no transfer. At most hard_budget. 0: the hard budget,
-	 * or with a store three quarters of it.
+	 * stays below it costs no transfer. When a tape has used up all of the hard budget,
+	 * slabs below this are written, too, as far as 16 slabs, or three quarters of fewer
+	 * slabs, are not in memory alone. At most hard_budget. 0: the hard budget, or with a
+	 * store three quarters of it.
 	 */
 	size_t soft_budget;
 	/*
