@@ -35,6 +35,32 @@ void reel_file_requests_close(struct reel_file *file, struct reel_file_request *
 	free(requests);
 }
 
+/* Sets the pieces to the bytes that are in the part. */
+static void enter_part(struct reel_file *file, struct reel_file_request *request)
+{
+	struct iovec *header = &request->pieces[0], *data = &request->pieces[1];
+	uint64_t room = request->part.units * file->slots.unit_bytes - header->iov_len;
+
+	request->offset = request->part.unit * file->slots.unit_bytes;
+	data->iov_len = request->rest < room ? request->rest : (size_t)room;
+	request->rest -= data->iov_len;
+}
+
+static int choose_slot(struct reel_file *file, struct reel_file_request *request)
+{
+	uint64_t bytes = reel_file_bytes_of(file, request->transfer->bytes);
+	int error;
+
+	if (!request->put) {
+		reel_file_slots_find(&file->slots, request->slot, bytes, &request->part);
+		return 0;
+	}
+	error = reel_file_slots_take(&file->slots, bytes, &request->part);
+	if (!error)
+		request->slot = request->part.unit;
+	return error;
+}
+
 int reel_file_request_begin(struct reel_file *file, struct reel_file_request *request,
 			    reel_transfer *transfer)
 {
@@ -44,17 +70,15 @@ int reel_file_request_begin(struct reel_file *file, struct reel_file_request *re
 	request->failures = 0;
 	request->slot = transfer->place.location;
 	request->put = request->slot == REEL_FILE_NOWHERE;
-	if (request->put) {
-		error = reel_file_slots_take(&file->slots, &request->slot);
-		if (error) {
-			request->slot = REEL_FILE_NOWHERE;
-			return error;
-		}
+	error = choose_slot(file, request);
+	if (error)
+		return error;
+	if (request->put)
 		memcpy(request->header, transfer->header, REEL_HEADER_BYTES);
-	}
-	request->offset = request->slot * file->slots.slot_bytes;
 	request->pieces[0] = (struct iovec){request->header, file->header_bytes};
-	request->pieces[1] = (struct iovec){transfer->data, transfer->bytes};
+	request->pieces[1] = (struct iovec){transfer->data, 0};
+	request->rest = transfer->bytes;
+	enter_part(file, request);
 	return 0;
 }
 
@@ -71,6 +95,18 @@ static void skip(struct reel_file_request *request, size_t bytes)
 	}
 }
 
+/* A get of more than was put there is the caller's mistake. */
+static int next_part(struct reel_file *file, struct reel_file_request *request)
+{
+	if (!request->rest)
+		return 0;
+	if (!request->part.next)
+		return -EINVAL;
+	request->part = *request->part.next;
+	enter_part(file, request);
+	return REEL_FILE_GO_ON;
+}
+
 /* Nothing was read: the file ends before the slot. Nothing was written: no reason is known. */
 int reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
 			      ssize_t result)
@@ -82,8 +118,10 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 		return (int)result;
 	if (result == 0 || moved > left)
 		return -EIO;
-	if (moved == left)
-		return 0;
+	if (moved == left) {
+		skip(request, moved);
+		return next_part(file, request);
+	}
 	/* The next read or write starts at a multiple of the alignment, too. */
 	moved -= moved % file->align;
 	if (!moved && ++request->failures == MOST_FAILURES)
@@ -114,12 +152,14 @@ static bool is_of_the_slot(int error)
  * The lowest free slot is used next: it shall not be one that the disk has just refused. It has
  * many errors for that besides -EIO: -ENODATA, -ETIMEDOUT and -EILSEQ among them.
  */
-static void give_up(struct reel_file *file, uint64_t slot, int error)
+static void give_up(struct reel_file *file, const struct reel_file_request *request, int error)
 {
+	uint64_t bytes = reel_file_bytes_of(file, request->transfer->bytes);
+
 	if (is_of_the_slot(error))
-		reel_file_slots_retire(&file->slots, slot);
+		reel_file_slots_retire(&file->slots, request->slot, bytes);
 	else
-		reel_file_slots_give(&file->slots, slot);
+		reel_file_slots_give(&file->slots, request->slot, bytes);
 }
 
 void reel_file_request_end(struct reel_file *file, struct reel_file_request *request, int error)
@@ -131,7 +171,7 @@ void reel_file_request_end(struct reel_file *file, struct reel_file_request *req
 	if (request->put && !error)
 		transfer->place.location = request->slot;
 	if (request->put && error && request->slot != REEL_FILE_NOWHERE)
-		give_up(file, request->slot, error);
+		give_up(file, request, error);
 	reel_transfer_complete(transfer, error);
 	reel_file_queue_complete(&file->queue);
 }

@@ -12,13 +12,15 @@
 #define REEL_FILE_GO_ON 1
 
 struct reel_file_request {
-	void *header; /* file->header_bytes, aligned so; the request's own */
+	void *header;               /* file->header_bytes, aligned so; the request's own */
 	reel_transfer *transfer;
 	bool put;
 	uint64_t slot;
-	uint64_t offset;        /* in the file, of what is left */
-	struct iovec pieces[2]; /* what is left: of the header's block, and of the data */
-	unsigned failures;      /* so far, that may go away */
+	struct reel_file_part part; /* of the slot, the one that is read or written */
+	uint64_t offset;            /* in the file, of what is left in the part */
+	struct iovec pieces[2];     /* what is left there: of the header's block, and of the data */
+	size_t rest;                /* bytes of data that are in the parts that follow */
+	unsigned failures;          /* so far, that may go away */
 };
 
 /* So many requests, of which none has begun. NULL: no memory. */

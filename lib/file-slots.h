@@ -1,70 +1,96 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a file, all of one size: the lowest free one is taken first, so
- * that the file grows only when all are taken. Any thread. Taking a slot does not
- * allocate memory unless the file grows.
+ * The slots of a file: each holds one put. A slot is the lowest run of free units that is long
+ * enough for its put; the largest slot has some dozens of units. If no run is long enough and
+ * the file cannot grow, the slot has several parts, so a put has a slot as long as enough units
+ * are free. Any thread. Taking a slot does not allocate memory unless the file grows or the
+ * slot has several parts.
  */
 #ifndef REEL_LIB_FILE_SLOTS_H
 #define REEL_LIB_FILE_SLOTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-/* Of 64 slots, a bit each; a slot that is retired is taken, too. */
-struct reel_file_slots_word {
-	uint64_t taken;
-	uint64_t retired;
+#include "file-runs.h"
+
+#define REEL_FILE_BUCKETS 1024
+
+/* A run of units. */
+struct reel_file_part {
+	uint64_t unit;
+	uint64_t units;
+	struct reel_file_part *next;  /* of the same slot, or of the parts that are retired */
+	struct reel_file_part *other; /* another slot of several parts, in the same bucket */
 };
 
 struct reel_file_slots {
 	pthread_mutex_t lock;
 	int file;
-	uint64_t slot_bytes;
-	uint64_t most;       /* slots that the file may have */
-	uint64_t step;       /* slots by which it grows; less when the disk is nearly full */
+	uint64_t slot_bytes; /* of the largest slot; a multiple of unit_bytes */
+	uint64_t unit_bytes;
+	uint64_t most;       /* units that the file may have */
+	uint64_t step;       /* units by which it grows; fewer when the disk is nearly full */
 	bool allocates;      /* the file system can allocate room in advance */
-	struct reel_file_slots_word *word; /* for each slot, and for some beyond the last */
-	uint64_t words;
-	uint64_t full_words; /* so many at the beginning have no free slot */
+	struct reel_file_runs runs;
+	struct reel_file_part *scattered[REEL_FILE_BUCKETS]; /* slots of several parts */
+	struct reel_file_part *retired_parts, **last_retired;
+	/* In units. */
 	_Atomic uint64_t count;
 	_Atomic uint64_t used;
 	_Atomic uint64_t retired;
-	uint64_t next_again; /* where to look for a retired slot to be tried again */
 };
 
-/* most_bytes is what the file may hold. 0, or -errno. */
+/*
+ * The largest slot has slot_bytes, a multiple of block_bytes, to which all parts are aligned.
+ * The file may have most_bytes. 0, or -errno.
+ */
 int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_bytes,
-			 uint64_t most_bytes);
+			 uint64_t block_bytes, uint64_t most_bytes);
 void reel_file_slots_close(struct reel_file_slots *slots);
 
-/* 0, -ENOMEM, -ENOSPC for most_bytes, or what the system said when the file was to grow. */
-int reel_file_slots_take(struct reel_file_slots *slots, uint64_t *slot);
+/*
+ * Take a slot for `bytes`, at most slot_bytes. *part is its first part, whose unit is the slot's
+ * number; part->next are the others, which live until the slot is given or retired.
+ * 0, -ENOMEM, -ENOSPC for most_bytes, or what the system said when the file was to grow.
+ */
+int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
+			 struct reel_file_part *part);
+
+/* The parts of a slot that was taken for `bytes`. */
+void reel_file_slots_find(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes,
+			  struct reel_file_part *part);
 
 /* A slot that is not taken is left alone. */
-void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot);
+void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes);
 
 /* A taken slot that the disk could not write: it is tried again only when there is no other. */
-void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot);
+void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes);
+
+/* Tells whether the file may have such a slot when it has grown. */
+static inline bool reel_file_slots_may_have(const struct reel_file_slots *slots, uint64_t slot,
+					    uint64_t bytes)
+{
+	return slot < slots->most && bytes <= (slots->most - slot) * slots->unit_bytes;
+}
 
 static inline uint64_t reel_file_slots_used_bytes(struct reel_file_slots *slots)
 {
 	/* Relaxed: a count that guards no memory. */
-	return atomic_load_explicit(&slots->used, memory_order_relaxed) * slots->slot_bytes;
+	return atomic_load_explicit(&slots->used, memory_order_relaxed) * slots->unit_bytes;
 }
 
 static inline uint64_t reel_file_slots_retired_bytes(struct reel_file_slots *slots)
 {
 	/* Relaxed: a count that guards no memory. */
-	return atomic_load_explicit(&slots->retired, memory_order_relaxed) * slots->slot_bytes;
+	return atomic_load_explicit(&slots->retired, memory_order_relaxed) * slots->unit_bytes;
 }
 
 /* The size that the file has grown to. */
 static inline uint64_t reel_file_slots_bytes(struct reel_file_slots *slots)
 {
 	/* Relaxed: a count that guards no memory. */
-	return atomic_load_explicit(&slots->count, memory_order_relaxed) * slots->slot_bytes;
+	return atomic_load_explicit(&slots->count, memory_order_relaxed) * slots->unit_bytes;
 }
 
 #endif

@@ -35,34 +35,46 @@ static int move(struct reel_file *file, struct reel_file_request *request)
 	return error;
 }
 
+static int write_back(struct reel_file *file, const struct reel_file_part *part)
+{
+	uint64_t unit_bytes = file->slots.unit_bytes;
+	int error = 0;
+
+	for (; part; part = part->next) {
+		int late_error = reel_os_file_write_back(file->descriptor, part->unit * unit_bytes,
+							 part->units * unit_bytes);
+
+		error = error ? error : late_error;
+	}
+	return error;
+}
+
 /*
  * Through the page cache a put has succeeded when its pages are on the disk: of an
  * error after that nobody would hear. A put that has failed waits for them, too, so
  * that their errors are not told to the next one.
  */
 static int put_buffered(struct reel_file *file, struct reel_file_request *request,
-			uint64_t offset, uint64_t bytes)
+			const struct reel_file_part *part)
 {
 	int error, late_error;
 
 	pthread_mutex_lock(&file->write_back);
 	error = move(file, request);
-	late_error = reel_os_file_write_back(file->descriptor, offset, bytes);
+	late_error = write_back(file, part);
 	pthread_mutex_unlock(&file->write_back);
 	return error ? error : late_error;
 }
 
 static int move_buffered(struct reel_file *file, struct reel_file_request *request)
 {
-	uint64_t offset = request->offset;
-	uint64_t bytes = file->header_bytes + request->transfer->bytes;
-	int error;
+	const struct reel_file_part first = request->part;
+	uint64_t unit_bytes = file->slots.unit_bytes;
+	int error = request->put ? put_buffered(file, request, &first) : move(file, request);
 
-	if (request->put)
-		error = put_buffered(file, request, offset, bytes);
-	else
-		error = move(file, request);
-	reel_os_file_forget(file->descriptor, offset, bytes);
+	for (const struct reel_file_part *part = &first; part; part = part->next)
+		reel_os_file_forget(file->descriptor, part->unit * unit_bytes,
+				    part->units * unit_bytes);
 	return error;
 }
 

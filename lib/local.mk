@@ -82,6 +82,7 @@ libreel_core_la_SOURCES = \
 	%D%/store-gpu.c \
 	%D%/store-file.c %D%/store-file.h \
 	%D%/file-open.c \
+	%D%/file-runs.c %D%/file-runs.h \
 	%D%/file-slots.c %D%/file-slots.h \
 	%D%/file-queue.c %D%/file-queue.h \
 	%D%/file-request.c %D%/file-request.h \

@@ -60,8 +60,9 @@ static void get(reel_store *store, reel_transfer *transfer)
 	struct reel_file *file = (struct reel_file *)store;
 	int error = problem_with(file, transfer);
 
-	if (!error && (transfer->place.location >= file->slots.most ||
-		       transfer->bytes > file->slot_bytes))
+	if (!error && (transfer->bytes > file->slot_bytes ||
+		       !reel_file_slots_may_have(&file->slots, transfer->place.location,
+						 reel_file_bytes_of(file, transfer->bytes))))
 		error = -EINVAL;
 	if (error)
 		reel_transfer_complete(transfer, error);
@@ -74,7 +75,8 @@ static void drop(reel_store *store, struct reel_place place)
 	struct reel_file *file = (struct reel_file *)store;
 
 	if (!is_in_child(file))
-		reel_file_slots_give(&file->slots, place.location);
+		reel_file_slots_give(&file->slots, place.location,
+				     reel_file_bytes_of(file, place.bytes));
 }
 
 static int sync_all(reel_store *store, int64_t timeout_ns)
@@ -186,7 +188,8 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 		return reel_store_refuse(-EFBIG, "a file may have %llu bytes, a slot takes %llu; "
 						 "raise ulimit -f", (unsigned long long)limit,
 					 (unsigned long long)slot_bytes);
-	return reel_file_slots_open(&file->slots, file->descriptor, slot_bytes, file->most_bytes);
+	return reel_file_slots_open(&file->slots, file->descriptor, slot_bytes, file->header_bytes,
+				    file->most_bytes);
 }
 
 /* io_uring sees no errors of the page cache. */

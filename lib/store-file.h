@@ -4,7 +4,8 @@
  *
  *	store-file.c    its verbs
  *	file-open.c     the file: where it is, and how it is read and written
- *	file-slots.c    its slots
+ *	file-slots.c    its slots: each put has one, as large as it needs
+ *	file-runs.c     which units of the file are free
  *	file-queue.c    the transfers that wait
  *	file-request.c  one transfer, which may take several reads or writes
  *	file-threads.c  engine: threads
@@ -49,7 +50,7 @@ struct reel_file {
 	bool direct;         /* past the page cache */
 	size_t align;        /* of data */
 	size_t header_bytes; /* of a slot's first block */
-	size_t slot_bytes;   /* of data */
+	size_t slot_bytes;   /* of data in the largest slot */
 	uint64_t most_bytes;
 	struct reel_file_slots slots;
 	struct reel_file_queue queue;
@@ -64,6 +65,12 @@ struct reel_file {
 
 extern const struct reel_file_engine_verbs reel_file_threads;
 extern const struct reel_file_engine_verbs reel_file_ring;
+
+/* The bytes of a slot for this data. */
+static inline uint64_t reel_file_bytes_of(const struct reel_file *file, uint64_t bytes)
+{
+	return file->header_bytes + bytes;
+}
 
 /* file-open.c: sets descriptor, direct and align. 0, or -errno and a problem told. */
 int reel_file_open(struct reel_file *file, const struct reel_file_options *options);

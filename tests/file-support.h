@@ -50,6 +50,14 @@ static inline struct reel_file *file_of(reel_store *store)
 	return (struct reel_file *)store;
 }
 
+/* The number of the largest slot that begins there, if all below are as large. */
+static inline uint64_t slot_number(reel_store *store, struct reel_place place)
+{
+	const struct reel_file_slots *slots = &file_of(store)->slots;
+
+	return place.location * slots->unit_bytes / slots->slot_bytes;
+}
+
 static inline reel_store *open_store(struct reel_file_options options)
 {
 	reel_store *store = NULL;

@@ -45,6 +45,7 @@ check_PROGRAMS += \
 	%D%/t-fork \
 	%D%/t-faults \
 	%D%/t-environment \
+	%D%/t-file-slots \
 	%D%/t-store-file \
 	%D%/t-store-file-open \
 	%D%/t-store-file-faults \
@@ -316,6 +317,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 %C%_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take
 
+%C%_t_file_slots_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 %C%_t_snapshot_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_pool_take
 
 # Each request to the system for a file, and each result of io_uring.

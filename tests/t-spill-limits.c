@@ -93,6 +93,83 @@ static void a_disk_is_full(void)
 }
 #endif
 
+/* ---- A disk that is smaller than the tape ---- */
+
+#if HAVE_LZ4
+#define LARGE_SLAB (16 * SLAB)
+#define LARGE_WORDS (LARGE_SLAB / 8)
+
+static reel_store *disk_of(unsigned slabs, bool compressed)
+{
+	struct reel_file_options file = {.directory = ".", .slot_bytes = LARGE_SLAB, .threads = 2,
+					 .most_bytes = slabs * LARGE_SLAB, .flags = REEL_FILE_TMPFS};
+	struct reel_codec_options codec = {.most_bytes = LARGE_SLAB};
+	reel_store *store;
+
+	if (reel_store_file_open(&store, &file) || reel_store_checksum_open(&store, store) ||
+	    (compressed && reel_store_codec_open(&store, store, &codec)))
+		abort();
+	return store;
+}
+
+/* Eight of 40 bytes are without any pattern: the codec makes a fifth of them. */
+static uint64_t smooth_word(uint64_t i)
+{
+	return (uint64_t)1 << 60 | (scramble(i) & (i / 4096 % 5 < 3 ? 0xffff : 0xff));
+}
+
+static uint64_t push_smooth_words(reel_tape *tape, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		reel_push(tape, smooth_word(i));
+		if (reel_tape_error(tape)) {
+			(void)reel_pop(tape, uint64_t);
+			return i;
+		}
+	}
+	return n;
+}
+
+/* Returns how many slabs of so many that are pushed have room. */
+static uint64_t slabs_on(reel_store *store, uint64_t slabs)
+{
+	struct reel_pool_options options = options_on(store);
+	uint64_t pushed, wrong = 0;
+	reel_pool *pool;
+	reel_tape tape;
+
+	options.slab_bytes = LARGE_SLAB;
+	options.hard_budget = 16 * LARGE_SLAB;
+	pool = open_pool(options);
+	tape = open_tape(pool, 0);
+	pushed = push_smooth_words(&tape, slabs * LARGE_WORDS);
+	for (uint64_t i = pushed; i-- > 0;)
+		wrong += reel_pop(&tape, uint64_t) != smooth_word(i);
+	is_int(wrong, 0, "what was pushed comes back");
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "a small disk");
+	return pushed / LARGE_WORDS;
+}
+
+static void a_tape_is_larger_than_the_disk(void)
+{
+	uint64_t plain, compressed;
+
+	record_reports();
+	plain = slabs_on(disk_of(50, false), 200);
+	ok(plain > 45 && plain < 70, "a disk of 50 slabs, and memory, have room for %llu",
+	   (unsigned long long)plain);
+	compressed = slabs_on(disk_of(50, true), 200);
+	is_int(compressed, 200, "and for 200 that the codec makes a fifth of");
+	is_int(reported.calls, 1, "only one tape was refused anything");
+}
+#else
+static void a_tape_is_larger_than_the_disk(void)
+{
+	_exit(CANNOT);
+}
+#endif
+
 /* ---- Limits of the process ---- */
 
 static void a_file_may_not_grow(void)
@@ -257,6 +334,7 @@ int main(void)
 {
 	tap_begin();
 	in_a_child("a disk that is full", a_disk_is_full);
+	in_a_child("a disk smaller than the tape", a_tape_is_larger_than_the_disk);
 	in_a_child("a limit of the file's size", a_file_may_not_grow);
 	in_a_child("no descriptor", there_are_no_descriptors);
 	in_a_child("no address space for a pool", there_is_no_address_space);

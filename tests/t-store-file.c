@@ -101,7 +101,7 @@ static void the_lowest_slot_is_first(void)
 	       "a slot that is dropped twice counts once");
 	for (unsigned i = 0; i < COUNT(wanted); i++) {
 		put_one(store, i, &place);
-		is_int(place.location, wanted[i], "the lowest free slot");
+		is_int(slot_number(store, place), wanted[i], "the lowest free slot");
 	}
 	reel_store_close(store);
 }
@@ -201,8 +201,9 @@ static void no_random_sequence_differs(void)
 static void what_cannot_be_is_refused(void)
 {
 	reel_store *store = open_store(options_of(way));
+	const struct reel_file_slots *slots = &file_of(store)->slots;
 	struct reel_place place;
-	uint64_t slots;
+	uint64_t last = slots->most - slots->slot_bytes / slots->unit_bytes;
 
 	prepare_put(0, 1, SLOT);
 	tickets[0].bytes = SLOT + BLOCK;
@@ -214,8 +215,9 @@ static void what_cannot_be_is_refused(void)
 	is_int(reel_store_put_and_wait(store, &tickets[0]), -EINVAL, "data not aligned");
 	prepare_get(0, 1, (struct reel_place){UINT64_MAX, SLOT});
 	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get from nowhere");
-	slots = file_of(store)->slots.most - 1;
-	prepare_get(0, 1, (struct reel_place){slots, SLOT});
+	prepare_get(0, 1, (struct reel_place){last + 1, SLOT});
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get across the last byte");
+	prepare_get(0, 1, (struct reel_place){last, SLOT});
 	is_int(reel_store_get_and_wait(store, &tickets[0]), -EIO, "a get above the file's end");
 	is_int(put_one(store, 1, &place), 0, "after all of that, a put");
 	ok(get_one(store, 1, place), "and a get of it");
@@ -239,6 +241,90 @@ static void no_more_is_stored_than_was_allowed(void)
 	is_int(tickets[0].error, -ENOSPC, "and no more");
 	reel_store_drop(store, place);
 	is_int(put_one(store, 4, &place), 0, "unless one is dropped");
+	reel_store_close(store);
+}
+
+static void a_put_takes_the_room_that_it_needs(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct reel_place place;
+	uint64_t used = 0;
+
+	for (size_t bytes = 0; bytes <= SLOT; bytes += BLOCK) {
+		prepare_put(0, bytes, bytes);
+		reel_store_put_and_wait(store, &tickets[0]);
+		place = tickets[0].place;
+		is_int(capacity_of(store).used_bytes - used, BLOCK + bytes,
+		       "a put of %zu blocks takes those and a header's", bytes / BLOCK);
+		used = capacity_of(store).used_bytes;
+	}
+	reel_store_drop(store, place);
+	is_int(capacity_of(store).used_bytes, used - BLOCK - SLOT, "and gives them back");
+	reel_store_close(store);
+}
+
+enum { SMALL = 31 };
+
+/* A file that is full of small puts, of which each second one is dropped again. */
+static reel_store *open_fragmented(struct reel_place *places)
+{
+	struct reel_file_options options = options_of(way);
+	reel_store *store;
+
+	options.most_bytes = SMALL * 2 * BLOCK;
+	store = open_store(options);
+	for (unsigned i = 0; i < SMALL; i++) {
+		prepare_put(0, i, BLOCK);
+		is_int(reel_store_put_and_wait(store, &tickets[0]), 0, "a small put");
+		places[i] = tickets[0].place;
+	}
+	for (unsigned i = 1; i < SMALL; i += 2)
+		reel_store_drop(store, places[i]);
+	return store;
+}
+
+/* 15 holes of two blocks: six puts of five, and none more. */
+static void no_room_is_lost_between_small_puts(void)
+{
+	struct reel_place small[SMALL], large[6], none;
+	reel_store *store = open_fragmented(small);
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < COUNT(large); i++)
+		is_int(put_one(store, 100 + i, &large[i]), 0, "a put is stored in parts");
+	is_int(put_one(store, 99, &none), -ENOSPC, "until there is no room");
+	for (unsigned i = 0; i < COUNT(large); i++)
+		wrong += !get_one(store, 100 + i, large[i]);
+	for (unsigned i = 0; i < SMALL; i += 2)
+		wrong += !get_one(store, i, small[i]);
+	is_int(wrong, 0, "all of them come back");
+	prepare_get(0, 100, large[0]);
+	tickets[0].bytes = BLOCK;
+	is_int(reel_store_get_and_wait(store, &tickets[0]), 0, "so does a part");
+	reel_store_drop(store, large[3]);
+	reel_store_drop(store, large[3]);
+	is_int(put_one(store, 103, &large[3]), 0, "there is room again after a drop");
+	ok(get_one(store, 103, large[3]), "for what comes back");
+	reel_store_drop(store, large[5]);
+	for (unsigned i = 0; i < SMALL; i += 2)
+		reel_store_drop(store, small[i]);
+	is_int(capacity_of(store).used_bytes, 5 * file_of(store)->slots.slot_bytes,
+	       "what is left are slots of several parts");
+	reel_store_close(store);
+}
+
+/* Nothing is known of a slot in parts beyond its last part. */
+static void a_get_beyond_the_last_part_is_refused(void)
+{
+	struct reel_place small[SMALL], place;
+	reel_store *store = open_fragmented(small);
+
+	prepare_put(0, 1, 2 * BLOCK);
+	is_int(reel_store_put_and_wait(store, &tickets[0]), 0, "a put is stored in parts");
+	place = tickets[0].place;
+	place.bytes = SLOT;
+	prepare_get(0, 1, place);
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get of more is refused");
 	reel_store_close(store);
 }
 
@@ -437,6 +523,9 @@ int main(void)
 		no_random_sequence_differs();
 		what_cannot_be_is_refused();
 		no_more_is_stored_than_was_allowed();
+		a_put_takes_the_room_that_it_needs();
+		no_room_is_lost_between_small_puts();
+		a_get_beyond_the_last_part_is_refused();
 		sync_gives_up_in_time();
 		a_child_only_closes();
 		signals_stay_with_the_program();

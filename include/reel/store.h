@@ -147,6 +147,7 @@ void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_
 /* ---- The verbs ------------------------------------------------------------- */
 
 struct reel_store_capacity {
+	/* What the leaves can hold, and what puts take of it. Behind a codec: compressed data. */
 	uint64_t total_bytes; /* UINT64_MAX: not known */
 	uint64_t used_bytes;
 	size_t align;         /* of data, and of bytes; a power of two */
@@ -311,8 +312,9 @@ struct reel_file_options {
 /*
  * A file without a name, which nobody else can open and which the system removes
  * when the process ends, however it ends. Past the page cache where the file
- * system allows it. Slots of one size, reused lowest first; the file only grows. NULL for
- * `options` is as all 0.
+ * system allows it. A put takes the room that it needs, in units of a block or of at most
+ * a 32nd of slot_bytes, the lowest room first; the file only grows. Where it cannot grow, a put
+ * is stored in several parts if no free room is long enough. NULL for `options` is as all 0.
  *
  * Returns 0, or
  *   -EINVAL   no directory was named, an option is out of range, or the
