@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "spill.h"
 
@@ -38,19 +39,20 @@ static void step(struct field *field)
 	memcpy(field->now, field->after, sizeof field->now);
 }
 
-static void push_field(struct field *field)
+static bool push_field(struct field *field)
 {
 	struct spill_tape *spilled = &field->spilled;
 	double *span = reel_push_span(&spilled->tape, double, POINTS);
 	uint64_t mix = 0;
 
 	if (!span)
-		return;
+		return false;
 	for (size_t i = 0; i < POINTS; i++) {
 		span[i] = field->now[i];
 		mix = bench_mix(mix, span[i]);
 	}
 	spilled->load.mix ^= mix;
+	return true;
 }
 
 static double run(void *context, size_t bytes)
@@ -117,6 +119,77 @@ static void report_bytes(const struct bench_case *named)
 	bench_report(&described, spill_tape_bytes(), "ratio bytes", results);
 }
 
+/* ---- A full disk ---- */
+
+#define DISK_BYTES (100 * MIB)
+#define DISK_BUDGET (32 * MIB)
+
+static reel_store *small_disk(bool compressed)
+{
+	struct reel_file_options file = {.directory = bench_directory(), .most_bytes = DISK_BYTES};
+	struct reel_codec_options codec = {.layout.stride = (unsigned)POINTS};
+	reel_store *store;
+
+	if (reel_store_file_open(&store, &file) || reel_store_checksum_open(&store, store) ||
+	    (compressed && reel_store_codec_open(&store, store, &codec))) {
+		fprintf(stderr, "reel-bench: a small disk: %s\n", reel_store_problem());
+		exit(1);
+	}
+	return store;
+}
+
+static void say_nothing(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)message;
+	(void)context;
+}
+
+/* The last push, which was refused, is popped first. */
+static size_t fill_disk(struct field *field)
+{
+	size_t bytes = 0;
+
+	reel_set_error_handler(say_nothing, NULL);
+	begin_field(field);
+	for (; push_field(field); step(field))
+		bytes += SPILL_SPAN_BYTES;
+	reel_pop_span(&field->spilled.tape, double, POINTS);
+	reel_set_error_handler(NULL, NULL);
+	return bytes;
+}
+
+/* The disk's bytes over those that the tape which fills it has there. */
+static double disk_of_a_byte(bool compressed)
+{
+	static struct field field;
+	struct reel_pool_stats stats;
+	size_t bytes;
+
+	spill_open_on(&field.spilled, small_disk(compressed), DISK_BUDGET);
+	bytes = fill_disk(&field);
+	stats = spill_stats(&field.spilled);
+	spill_run_pop(&field.spilled, bytes);
+	spill_close(&field.spilled);
+	return (double)DISK_BYTES / (double)stats.written_bytes;
+}
+
+static void measure_disk(const struct bench_case *named)
+{
+	struct measure_result results[COUNT_OF(variants) - 1];
+	struct bench_case described = *named;
+
+	for (size_t v = 0; v < COUNT_OF(results); v++) {
+		double part = disk_of_a_byte(v > 0);
+
+		results[v] = (struct measure_result){part, part, part, 0};
+	}
+	described.variants = variants + 1;
+	described.count = COUNT_OF(results);
+	bench_report(&described, DISK_BYTES, "ratio bytes", results);
+}
+
 static bool is_there(void)
 {
 	reel_store *store;
@@ -133,10 +206,16 @@ void spill_codec_cases(void)
 {
 	struct bench_case codec = {.name = "spill/codec", .rounds = spill_rounds()};
 	static const struct bench_case stored = {.name = "spill/codec/bytes"};
+	static const struct bench_case filled = {.name = "spill/codec/disk"};
 	bool is_timed = spill_starts(&codec, 2 * spill_tape_bytes());
 	bool is_counted = spill_starts(&stored, 2 * spill_tape_bytes());
+	bool is_filled = spill_starts(&filled, DISK_BYTES);
 
-	if ((!is_timed && !is_counted) || !is_there())
+	if ((!is_timed && !is_counted && !is_filled) || !is_there())
+		return;
+	if (is_filled)
+		measure_disk(&filled);
+	if (!is_timed && !is_counted)
 		return;
 	open_fields();
 	if (is_timed)

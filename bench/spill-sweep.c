@@ -101,22 +101,28 @@ static void refuse(const char *what, int error)
 	exit(1);
 }
 
-void spill_open(struct spill_tape *spilled, const char *store, size_t budget)
+void spill_open_on(struct spill_tape *spilled, reel_store *store, size_t budget)
 {
-	struct reel_pool_options options = {.slab_bytes = SPILL_SLAB_BYTES};
-	int error = 0;
+	struct reel_pool_options options = {.slab_bytes = SPILL_SLAB_BYTES, .store = store,
+					    .hard_budget = store ? budget : 0};
+	int error;
 
 	*spilled = (struct spill_tape){0};
-	if (store) {
-		options.hard_budget = budget;
-		error = reel_store_open(&options.store, store, bench_directory());
-	}
-	if (!error)
-		error = reel_pool_open(&spilled->pool, &options);
+	error = reel_pool_open(&spilled->pool, &options);
 	if (!error)
 		error = reel_tape_open(&spilled->tape, spilled->pool, 0);
 	if (error)
 		refuse("a pool with a store", error);
+}
+
+void spill_open(struct spill_tape *spilled, const char *store, size_t budget)
+{
+	reel_store *opened = NULL;
+	int error = store ? reel_store_open(&opened, store, bench_directory()) : 0;
+
+	if (error)
+		refuse(store, error);
+	spill_open_on(spilled, opened, budget);
 }
 
 void spill_close(struct spill_tape *spilled)

@@ -38,6 +38,8 @@ struct spill_tape {
 
 /* On a pool of its own, with this store and budget, or with neither; without calculation. */
 void spill_open(struct spill_tape *spilled, const char *store, size_t budget);
+/* The same, on a store that is the pool's from then on, or NULL. */
+void spill_open_on(struct spill_tape *spilled, reel_store *store, size_t budget);
 void spill_close(struct spill_tape *spilled);
 void spill_push(struct spill_tape *spilled, size_t bytes);
 void spill_pop(struct spill_tape *spilled, size_t bytes);
