@@ -21,6 +21,11 @@ ok() {
 	fi
 }
 
+# can_spill: whether files here are on a disk. A spill directory in memory (tmpfs) is refused.
+can_spill() {
+	! df -P . | grep -q '^tmpfs '
+}
+
 # is_empty FILE WHAT...: a check that passes if FILE is empty, and else shows it.
 is_empty() {
 	file=$1
