@@ -185,9 +185,10 @@ int reel_restart_check(const char *path, char *message, size_t room)
 	int error = reel_checked_file_check(path, MAGIC, &suffix);
 
 	if (error)
-		snprintf(message, room, "cannot write restart file '%.300s%s': %s; choose another name",
-			 path, suffix, error == -EEXIST ? "file exists and is not a restart file"
-							: strerror(-error));
+		snprintf(message, room,
+			 "cannot write restart file '%.300s%s': %s; choose another name", path,
+			 suffix, error == -EEXIST ? "file exists and is not a restart file"
+						  : strerror(-error));
 	return error;
 }
 

@@ -119,7 +119,8 @@ static void read_store(void)
 	if (options.hard_budget || (!spill_directory && !store_description))
 		return;
 	reel_environment_refuse(store_variable(), store_value(),
-				"a store needs a budget, set REEL_BUDGET, too; nothing is stored now");
+				"a store needs a budget, set REEL_BUDGET, too; nothing is stored "
+				"now");
 	spill_directory = store_description = NULL;
 }
 

@@ -492,7 +492,8 @@ static void codes_of_stores_are_not_those_of_runs(void)
 
 	for (size_t i = 0; i < COUNT(codes); i++) {
 		rule.error = codes[i][0];
-		is_int(with_a_fault(plan, rule, &bar), codes[i][1], "a store's %s", strerror(-rule.error));
+		is_int(with_a_fault(plan, rule, &bar), codes[i][1], "a store's %s",
+		       strerror(-rule.error));
 	}
 	reel_plan_close(plan);
 }
