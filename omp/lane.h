@@ -121,6 +121,7 @@ struct reel_lane_hold {
 	_Atomic(struct reel_order_count *) orders;
 	uint64_t phases, loops, loop, waits;
 	int64_t tasks_left;
+	struct reel_task *untaken;
 };
 
 struct reel_lane {
@@ -153,6 +154,7 @@ struct reel_lane {
 	int32_t open_loops;
 	int32_t turns; /* that it waited for and has not ended */
 	struct reel_task *made; /* its tasks, the last one first */
+	struct reel_task *untaken; /* of those the first that no reverse sweep has come to */
 	uint64_t waits;         /* how often it has waited for them */
 	int64_t tasks_left;     /* made since the last wait, and not reversed */
 	struct reel_task *task; /* that it is the lane of; NULL: none */
@@ -201,6 +203,14 @@ void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
  * waits for turns in the root end, and fail with that error.
  */
 void reel_lane_end_waits(reel_lane *lane, int error);
+
+/* No lane of a root runs: what failed before ends no wait of its next region or tasks. */
+static inline void reel_lane_forget_failure(reel_lane *lane)
+{
+	/* Relaxed: the threads that look at it are still to come. */
+	if (lane == lane->root)
+		atomic_store_explicit(&lane->failed, 0, memory_order_relaxed);
+}
 
 /* Push a note, or two values. Does nothing after an error. */
 void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t value);

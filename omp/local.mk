@@ -16,6 +16,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/wait.c %D%/wait.h \
 	%D%/reduction.c \
 	%D%/task.c %D%/task.h \
+	%D%/task-add.c \
 	%D%/task-replay.c \
 	%D%/observe.c %D%/observe.h \
 	%D%/lookahead.c %D%/lookahead.h \
@@ -31,8 +32,9 @@ libreel_omp_core_la_SOURCES = \
 	%D%/team.c %D%/team.h
 libreel_omp_unseen = %D%/libreel_omp_core_la-team.lo
 $(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
-# Its loops are to become vector loops, with -O2 too.
-libreel_omp_vectorised = %D%/libreel_omp_core_la-adjoint-reduce.lo
+# Their loops are to become vector loops, with -O2 too.
+libreel_omp_vectorised = %D%/libreel_omp_core_la-adjoint-reduce.lo \
+	%D%/libreel_omp_core_la-task-add.lo
 $(libreel_omp_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
 
 lib_LTLIBRARIES += libreel-omp.la

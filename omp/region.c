@@ -114,9 +114,8 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	region->state = state;
 	region->visit++;
 	region->has_orders = region->refused = false;
+	reel_lane_forget_failure(parent);
 	/* Relaxed: the threads that look at them are still to come. */
-	if (parent == parent->root)
-		atomic_store_explicit(&parent->failed, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);

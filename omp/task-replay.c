@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group is the tasks of one wait. Edges go from a task to those that have to wait for it,
- * which were made before it. A task that may run but whose address another one of its group
- * has, of those that may come in any order, waits for it without a thread. Threads take the
- * task that became ready last; one that waits for its own group, in a body, helps with any.
+ * A group is the tasks of one wait. What they do with one address is a row of runs, in the order of
+ * the reverse sweep: a run is neighbours of one kind, in any order, or a single use. It opens when
+ * all tasks of the run before have ended, and a task may run when all of its runs are open. Of a
+ * run for one at a time, tasks that find the address taken wait for it without a thread. Threads
+ * take the task that became ready last; one that waits for its own group, in a body, helps with
+ * any.
  *
  * One lock for all: a task is longer than what is done under it. A wait for a condition, not
  * for a task of OpenMP: see DESIGN.md, OpenMP gives threads, not order.
@@ -20,9 +22,15 @@
 
 struct job;
 
-struct edge {
-	struct job *to;
-	struct edge *next;
+/* Uses of one address by tasks that need no order among each other. */
+struct run {
+	struct use *use;
+	int64_t uses, left;  /* of tasks that have not ended */
+	struct run *next;    /* opens when nothing is left */
+	bool is_open;        /* from the beginning: the first one of its address */
+	bool one_at_a_time;
+	bool held;           /* by a task of such a run */
+	struct job *blocked; /* ready, but for the one that holds the run */
 };
 
 /* What a task does with one address. */
@@ -30,18 +38,16 @@ struct use {
 	const void *address;
 	struct job *job;
 	enum reel_dependence_kind kind;
-	struct use *lock; /* the first use of the address, whose `held` is for all of them */
-	bool held;
+	struct run *run;
+	struct use *next; /* of the same job */
 };
 
 struct job {
 	struct group *group;
 	struct reel_task *task;
-	struct job *next_ready;
-	struct edge *edges;
+	struct job *next; /* that is ready, or blocked */
 	struct use *use;
-	int uses;
-	int64_t waits; /* for so many */
+	int64_t waits; /* for so many runs to open, and for the group to begin */
 };
 
 struct group {
@@ -50,10 +56,9 @@ struct group {
 	struct crew *crew;
 	struct job *job;
 	struct use *use;
-	struct edge *edge;
-	int64_t jobs, edges;
-	int64_t left;        /* that have not ended */
-	struct job *blocked; /* ready, but for an address that another one has */
+	struct run *run;
+	int64_t jobs, uses, runs;
+	int64_t left; /* jobs that have not ended */
 	bool in_order;
 };
 
@@ -69,96 +74,94 @@ struct crew {
 /* Of the thread, while it works for one. */
 static _Thread_local struct crew *crew_of_thread;
 
-/* ---- Edges ---- */
-
-static bool is_exclusive(const struct group *group, const struct use *use)
-{
-	return use->kind == REEL_TASK_OUT || (group->in_order && use->kind == REEL_TASK_IN);
-}
+/* ---- Runs ---- */
 
 static int by_address(const void *one, const void *other)
 {
-	const struct use *a = *(struct use *const *)one, *b = *(struct use *const *)other;
+	const struct use *a = one, *b = other;
 
 	if (a->address != b->address)
 		return (uintptr_t)a->address < (uintptr_t)b->address ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return a->job < b->job ? -1 : a->job > b->job;
 }
 
-static void add_edge(struct group *group, struct job *from, struct job *to)
+/* A task that gives an address twice, by different kinds, may do anything with it. */
+static void merge_uses(struct group *group)
 {
-	struct edge *edge = &group->edge[group->edges];
+	int64_t uses = 0;
 
-	if (from == to || (from->edges && from->edges->to == to))
-		return;
-	group->edges++;
-	*edge = (struct edge){.to = to, .next = from->edges};
-	from->edges = edge;
-	to->waits++;
-}
+	for (int64_t i = 0; i < group->uses; i++) {
+		struct use use = group->use[i], *last = uses ? &group->use[uses - 1] : NULL;
 
-/*
- * Uses of one address, in the order of the reverse sweep: each exclusive one comes after all
- * since the one before, and those between after that one.
- */
-static void add_edges_of(struct group *group, struct use **use, int64_t uses)
-{
-	int64_t last = -1; /* exclusive */
-
-	for (int64_t i = 0; i < uses; i++) {
-		use[i]->lock = use[0];
-		if (!is_exclusive(group, use[i])) {
-			if (last >= 0)
-				add_edge(group, use[last]->job, use[i]->job);
-			continue;
-		}
-		for (int64_t k = last < 0 ? 0 : last; k < i; k++)
-			if (k > last || last == i - 1)
-				add_edge(group, use[k]->job, use[i]->job);
-		last = i;
+		if (!last || last->job != use.job || last->address != use.address)
+			group->use[uses++] = use;
+		else if (last->kind != use.kind)
+			last->kind = REEL_TASK_OUT;
 	}
+	group->uses = uses;
 }
 
-/* False: no memory. At most two edges for each use. */
-static bool add_edges(struct group *group, int64_t uses)
+/* Among neighbours of that kind. */
+static bool needs_no_order(const struct group *group, enum reel_dependence_kind kind)
 {
-	struct use **sorted = malloc((size_t)(uses + 1) * sizeof *sorted);
+	if (kind == REEL_TASK_IN || kind == REEL_TASK_COMMUTES)
+		return !group->in_order;
+	return kind == REEL_TASK_IN_SHARED || kind == REEL_TASK_IN_ADD;
+}
 
-	group->edge = malloc((size_t)(2 * uses + 1) * sizeof *group->edge);
-	if (!sorted || !group->edge) {
-		free(sorted);
+/* The run of the neighbour before, or a new one. */
+static struct run *run_for(struct group *group, struct use *use)
+{
+	struct run *last = group->runs ? &group->run[group->runs - 1] : NULL;
+	struct run *run = &group->run[group->runs];
+	bool is_first = !last || last->use->address != use->address;
+
+	if (!is_first && last->use->kind == use->kind && needs_no_order(group, use->kind))
+		return last;
+	*run = (struct run){.use = use, .is_open = is_first};
+	run->one_at_a_time = use->kind == REEL_TASK_IN || use->kind == REEL_TASK_COMMUTES;
+	if (!is_first)
+		last->next = run;
+	group->runs++;
+	return run;
+}
+
+static void join_run(struct run *run, struct use *use)
+{
+	run->uses = ++run->left;
+	use->run = run;
+	use->next = use->job->use;
+	use->job->use = use;
+	use->job->waits += !run->is_open;
+}
+
+/* False: no memory. */
+static bool make_runs(struct group *group)
+{
+	group->run = malloc((size_t)(group->uses + 1) * sizeof *group->run);
+	if (!group->run)
 		return false;
-	}
-	for (int64_t i = 0; i < uses; i++)
-		sorted[i] = &group->use[i];
-	qsort(sorted, (size_t)uses, sizeof *sorted, by_address);
-	for (int64_t i = 0, end; i < uses; i = end) {
-		for (end = i + 1; end < uses && sorted[end]->address == sorted[i]->address; end++)
-			;
-		add_edges_of(group, &sorted[i], end - i);
-	}
-	free(sorted);
+	qsort(group->use, (size_t)group->uses, sizeof *group->use, by_address);
+	merge_uses(group);
+	for (int64_t i = 0; i < group->uses; i++)
+		join_run(run_for(group, &group->use[i]), &group->use[i]);
 	return true;
 }
 
 /* ---- Groups ---- */
 
-/* How many uses the jobs have. */
-static int64_t add_jobs(struct group *group, reel_lane *parent)
+static void add_jobs(struct group *group, reel_lane *parent)
 {
-	int64_t uses = 0;
-
 	while (parent->tasks_left > 0) {
 		struct reel_task *task = reel_task_take(parent);
 
 		if (!task)
 			break;
-		group->job[group->jobs++] = (struct job){
-			.group = group, .task = task, .uses = task->dependences};
-		uses += task->dependences;
+		group->job[group->jobs++] =
+			(struct job){.group = group, .task = task, .waits = 1};
+		group->uses += task->dependences;
 	}
 	group->left = group->jobs;
-	return uses;
 }
 
 static void add_uses(struct group *group)
@@ -166,13 +169,12 @@ static void add_uses(struct group *group)
 	struct use *use = group->use;
 
 	for (int64_t k = 0; k < group->jobs; k++) {
-		struct job *job = &group->job[k];
+		const struct reel_task *task = group->job[k].task;
 
-		job->use = use;
-		for (int i = 0; i < job->uses; i++)
-			*use++ = (struct use){.job = job,
-					      .address = job->task->dependence[i].address,
-					      .kind = job->task->dependence[i].kind};
+		for (int i = 0; i < task->dependences; i++)
+			*use++ = (struct use){.job = &group->job[k],
+					      .address = task->dependence[i].address,
+					      .kind = task->dependence[i].kind};
 	}
 }
 
@@ -180,7 +182,7 @@ static void close_group(struct group *group)
 {
 	free(group->job);
 	free(group->use);
-	free(group->edge);
+	free(group->run);
 }
 
 static int no_memory(struct group *group, reel_lane *parent)
@@ -192,83 +194,82 @@ static int no_memory(struct group *group, reel_lane *parent)
 
 static int open_group(struct group *group, reel_lane *parent)
 {
-	int64_t uses;
-
 	group->job = malloc((size_t)(parent->tasks_left + 1) * sizeof *group->job);
 	if (!group->job)
 		return no_memory(group, parent);
-	uses = add_jobs(group, parent);
+	add_jobs(group, parent);
 	if (parent->tasks_left) {
 		close_group(group);
 		return parent->tape.error;
 	}
-	group->use = malloc((size_t)(uses + 1) * sizeof *group->use);
+	group->use = malloc((size_t)(group->uses + 1) * sizeof *group->use);
 	if (!group->use)
 		return no_memory(group, parent);
 	add_uses(group);
-	return add_edges(group, uses) ? 0 : no_memory(group, parent);
+	return make_runs(group) ? 0 : no_memory(group, parent);
 }
 
 /* ---- What is ready. All under the lock. ---- */
 
-static bool locks(const struct use *use)
+/* That a job has which has not ended; NULL: there is none. */
+static struct run *held_run(const struct job *job)
 {
-	return use->kind == REEL_TASK_IN;
+	for (const struct use *use = job->use; use; use = use->next)
+		if (use->run->held)
+			return use->run;
+	return NULL;
 }
 
-static bool may_run(const struct job *job)
-{
-	for (int i = 0; i < job->uses; i++)
-		if (locks(&job->use[i]) && job->use[i].lock->held)
-			return false;
-	return true;
-}
-
-static void hold_addresses(const struct job *job, bool held)
-{
-	for (int i = 0; i < job->uses; i++)
-		if (locks(&job->use[i]))
-			job->use[i].lock->held = held;
-}
-
+/*
+ * The thread that makes jobs ready takes one of them next, so it wakes others for those that
+ * follow the first one.
+ */
 static void make_ready(struct job *job)
 {
 	struct crew *crew = job->group->crew;
+	struct run *held = held_run(job);
+	struct job **list = held ? &held->blocked : &crew->ready;
 
-	if (!may_run(job)) {
-		job->next_ready = job->group->blocked;
-		job->group->blocked = job;
-		return;
-	}
-	hold_addresses(job, true);
-	job->next_ready = crew->ready;
-	crew->ready = job;
-	if (crew->waiters)
+	for (struct use *use = job->use; use && !held; use = use->next)
+		use->run->held = use->run->one_at_a_time;
+	if (!held && crew->ready && crew->waiters)
 		pthread_cond_signal(&crew->changed);
+	job->next = *list;
+	*list = job;
 }
 
-static void try_blocked(struct group *group)
+static void come_nearer(struct job *job)
 {
-	struct job *job = group->blocked;
-
-	group->blocked = NULL;
-	while (job) {
-		struct job *next = job->next_ready;
-
+	if (--job->waits == 0)
 		make_ready(job);
-		job = next;
+}
+
+/* Last to first: the task that becomes ready last is taken first. */
+static void open_run(struct run *run)
+{
+	for (int64_t i = run->uses; i-- > 0;)
+		come_nearer(run->use[i].job);
+}
+
+static void end_use(struct run *run)
+{
+	run->held = false;
+	while (run->blocked && !run->held) {
+		struct job *job = run->blocked;
+
+		run->blocked = job->next;
+		make_ready(job);
 	}
+	if (--run->left == 0 && run->next)
+		open_run(run->next);
 }
 
 static void end_job(struct job *job)
 {
 	struct group *group = job->group;
 
-	hold_addresses(job, false);
-	for (const struct edge *edge = job->edges; edge; edge = edge->next)
-		if (--edge->to->waits == 0)
-			make_ready(edge->to);
-	try_blocked(group);
+	for (const struct use *use = job->use; use; use = use->next)
+		end_use(use->run);
 	if (--group->left == 0)
 		pthread_cond_broadcast(&group->crew->changed);
 }
@@ -279,7 +280,7 @@ static void run(struct crew *crew, struct job *job)
 {
 	reel_lane *lane = job->task->lane;
 
-	crew->ready = job->next_ready;
+	crew->ready = job->next;
 	pthread_mutex_unlock(&crew->lock);
 	reel_tape_hand_over(&lane->tape);
 	job->group->body(job->group->context, lane);
@@ -303,6 +304,9 @@ static void work_for(struct group *group)
 		pthread_cond_wait(&crew->changed, &crew->lock);
 		crew->waiters--;
 	}
+	/* It was counted on to take one. */
+	if (crew->ready && crew->waiters)
+		pthread_cond_signal(&crew->changed);
 	pthread_mutex_unlock(&crew->lock);
 }
 
@@ -323,8 +327,7 @@ static void begin(struct group *group)
 
 	pthread_mutex_lock(&crew->lock);
 	for (int64_t i = group->jobs; i-- > 0;)
-		if (!group->job[i].waits)
-			make_ready(&group->job[i]);
+		come_nearer(&group->job[i]);
 	pthread_mutex_unlock(&crew->lock);
 }
 

@@ -16,8 +16,8 @@
 
 static bool has_ended(const struct reel_task *task)
 {
-	/* Acquire: pairs with the release in reel_task_end(). */
-	return atomic_load_explicit(&task->ended, memory_order_acquire);
+	/* Acquire: pairs with the release in reel_task_let_go(). */
+	return atomic_load_explicit(&task->left, memory_order_acquire) == 0;
 }
 
 static void free_task(reel_lane *parent, struct reel_task *task)
@@ -27,8 +27,21 @@ static void free_task(reel_lane *parent, struct reel_task *task)
 	if (error && task->lane != reel_lane_refusing())
 		reel_lane_fail(parent, error, "a task (label %lld) has failed",
 			       (long long)task->label);
+	reel_adders_close(task);
 	reel_lane_close(task->lane);
 	free(task);
+}
+
+/* Relaxed: no task runs. */
+static void set_left(struct reel_task *task)
+{
+	atomic_store_explicit(&task->left, 1 + task->adders, memory_order_relaxed);
+}
+
+void reel_task_let_go(struct reel_task *task)
+{
+	/* Release: pairs with the acquire in has_ended(), which frees what was used here. */
+	atomic_fetch_sub_explicit(&task->left, 1, memory_order_release);
 }
 
 /* Those that have been reversed, as far as they are on top. */
@@ -112,15 +125,16 @@ static int all(reel_lane *parent, int (*verb)(reel_lane *lane))
 
 int reel_tasks_hold(reel_lane *parent)
 {
+	parent->hold->untaken = parent->untaken;
 	return all(parent, reel_lane_hold);
 }
 
 int reel_tasks_replay(reel_lane *parent)
 {
 	drop_if(parent, was_made_in_hold);
-	/* Relaxed: no task runs. */
-	for (struct reel_task *task = parent->made; task; task = task->below)
-		atomic_store_explicit(&task->ended, false, memory_order_relaxed);
+	parent->untaken = parent->hold->untaken;
+	for (struct reel_task *task = parent->untaken; task; task = task->below)
+		set_left(task);
 	return all(parent, reel_lane_replay);
 }
 
@@ -141,7 +155,8 @@ int reel_tasks_release(reel_lane *parent)
 static struct reel_task *new_task(reel_lane *parent, int64_t label,
 				  const reel_dependence *dependences, int count)
 {
-	struct reel_task *task = malloc(sizeof *task + (size_t)count * sizeof *dependences);
+	size_t bytes = sizeof *dependences + sizeof(struct reel_adder);
+	struct reel_task *task = malloc(sizeof *task + (size_t)count * bytes);
 
 	if (!task)
 		return NULL;
@@ -152,10 +167,11 @@ static struct reel_task *new_task(reel_lane *parent, int64_t label,
 	}
 	task->label = label;
 	task->born = parent->holds;
-	atomic_init(&task->ended, false);
 	task->dependences = count;
 	if (count)
 		memcpy(task->dependence, dependences, (size_t)count * sizeof *dependences);
+	reel_adders_open(task);
+	set_left(task);
 	task->lane->task = task;
 	return task;
 }
@@ -173,7 +189,7 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 		return reel_lane_refusing();
 	}
 	task->below = parent->made;
-	parent->made = task;
+	parent->made = parent->untaken = task;
 	parent->tasks_left++;
 	reel_lane_note(parent, REEL_NOTE_TASK, A_TASK, (uint64_t)(uintptr_t)task);
 	REEL_OBSERVE(REEL_EVENT_TASK_BEGIN, .lane = parent, .task = task->lane,
@@ -203,6 +219,7 @@ void reel_task_wait_reverse(reel_lane *parent)
 	uint64_t tasks;
 
 	REEL_OBSERVE(REEL_EVENT_TASK_WAIT_REVERSE, .lane = parent);
+	reel_lane_forget_failure(parent);
 	drop_ended(parent);
 	if (parent->tasks_left)
 		reel_lane_fail(parent, -EBADMSG,
@@ -211,6 +228,7 @@ void reel_task_wait_reverse(reel_lane *parent)
 	if (reel_lane_take(parent, REEL_NOTE_TASK, A_WAIT(parent->waits), &tasks))
 		parent->tasks_left = (int64_t)tasks;
 	parent->waits--;
+	reel_adders_order(parent);
 }
 
 int64_t reel_tasks_left(const reel_lane *parent)
@@ -220,18 +238,21 @@ int64_t reel_tasks_left(const reel_lane *parent)
 
 struct reel_task *reel_task_take(reel_lane *parent)
 {
-	uint64_t task;
+	struct reel_task *task;
+	uint64_t note;
 
 	drop_ended(parent);
-	if (!reel_lane_take(parent, REEL_NOTE_TASK, A_TASK, &task)) {
+	if (!reel_lane_take(parent, REEL_NOTE_TASK, A_TASK, &note)) {
 		reel_lane_fail(parent, -EBADMSG,
 			       "a task is reversed where none was begun: reverse tasks, loops and "
 			       "regions in the opposite order, and waits with "
 			       "reel_task_wait_reverse()");
 		return NULL;
 	}
+	task = (struct reel_task *)(uintptr_t)note;
 	parent->tasks_left--;
-	return (struct reel_task *)(uintptr_t)task;
+	parent->untaken = task->below;
+	return task;
 }
 
 reel_lane *reel_task_reverse(reel_lane *parent)
@@ -269,6 +290,6 @@ void reel_task_end(reel_lane *lane)
 			       (unsigned long long)reel_lane_note_bytes(lane));
 	if (!lane->holds && !lane->tape.error)
 		give_memory_back(lane);
-	/* Release: pairs with the acquire in has_ended(). */
-	atomic_store_explicit(&task->ended, true, memory_order_release);
+	reel_adders_end(task);
+	reel_task_let_go(task);
 }

@@ -10,13 +10,30 @@
 
 #include "lane.h"
 
+struct reel_addend;
+
+/* What a task adds to the adjoint of one address: task-add.c. */
+struct reel_adder {
+	const void *address;
+	struct reel_task *task;
+	struct reel_adder *next; /* of a task that was made before, whose turn comes after this one */
+	_Atomic unsigned state;
+	struct reel_addend *first, **end; /* kept until its turn comes */
+};
+
 struct reel_task {
 	reel_lane *lane;
 	struct reel_task *below; /* made before it */
 	int64_t label;
 	int32_t born; /* in a hold of this depth; 0: in none */
-	/* It has been reversed. Release in reel_task_end(), acquire by the parent. */
-	_Atomic bool ended;
+	/*
+	 * Until it has been reversed: 1, and 1 for each adder whose turn has not passed. The
+	 * parent may free the task when it is 0. Release in reel_task_let_go(), acquire by the
+	 * parent.
+	 */
+	_Atomic int32_t left;
+	int32_t adders;
+	struct reel_adder *adder; /* behind the dependences */
 	int32_t dependences;
 	reel_dependence dependence[];
 };
@@ -30,5 +47,17 @@ void reel_tasks_close(reel_lane *parent);
 
 /* The same as reel_task_reverse(), or NULL. */
 struct reel_task *reel_task_take(reel_lane *parent);
+/* Lower task->left. The task may be gone afterwards. */
+void reel_task_let_go(struct reel_task *task);
+
+/* ---- task-add.c ---- */
+
+/* Give a new task an adder for each dependence REEL_TASK_IN_ADD. */
+void reel_adders_open(struct reel_task *task);
+void reel_adders_close(struct reel_task *task);
+/* The order of the adders of the tasks that are left to reverse. */
+void reel_adders_order(reel_lane *parent);
+/* The task has ended: what it has kept is added when its turn comes, by any thread. */
+void reel_adders_end(struct reel_task *task);
 
 #endif

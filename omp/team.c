@@ -24,15 +24,40 @@ int reel_omp_threads(int threads)
 	return threads ? threads : omp_get_max_threads();
 }
 
+/* How many calls of this thread have not returned. */
+static _Thread_local int calls;
+
+static void call(reel_omp_body *body, void *argument)
+{
+	calls++;
+	run(body, argument);
+	calls--;
+}
+
+/*
+ * Where a body waits for tasks of its own, OpenMP may run a task of another call in the same
+ * thread. That one would wait for others, and the body that is below it for ever.
+ */
+static void help(reel_omp_body *body, void *argument)
+{
+	if (!calls)
+		call(body, argument);
+}
+
+/*
+ * The caller's own call is a task, too: so a taskwait in the body waits for the body's tasks, and
+ * not for those that are made here, which end after the body.
+ */
 static void call_in_tasks(int threads, reel_omp_body *body, void *argument)
 {
 #pragma omp taskgroup
 	{
 		for (int thread = 1; thread < threads; thread++) {
 #pragma omp task default(none) firstprivate(body, argument)
-			run(body, argument);
+			help(body, argument);
 		}
-		run(body, argument);
+#pragma omp task if (0) default(none) firstprivate(body, argument)
+		call(body, argument);
 	}
 }
 
@@ -45,7 +70,7 @@ void reel_omp_call(int threads, reel_omp_body *body, void *argument)
 		return;
 	}
 #pragma omp parallel num_threads(threads) default(none) shared(body, argument)
-	run(body, argument);
+	call(body, argument);
 }
 
 #else

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -381,6 +382,257 @@ static void test_chain(void)
 	reel_lane_close(root);
 }
 
+/* ---- Bodies that reverse their own tasks by tasks of OpenMP ---- */
+
+enum { PARENTS = 4, CHILDREN = 3 };
+
+static struct {
+	_Atomic int children, wrong;
+} family;
+
+static void push_family(reel_lane *lane, int generations)
+{
+	for (int i = 0; i < (generations > 1 ? PARENTS : CHILDREN); i++) {
+		reel_lane *task = reel_task_begin(lane, i, NULL, 0);
+
+		reel_push(reel_lane_tape(task), i);
+		if (generations > 1)
+			push_family(task, generations - 1);
+	}
+	reel_task_wait(lane);
+}
+
+static void pop_member(reel_lane *task)
+{
+	atomic_fetch_add(&family.wrong, reel_pop(reel_lane_tape(task), int) !=
+					       reel_task_label(task));
+}
+
+static void reverse_children(reel_lane *parent)
+{
+	reel_task_wait_reverse(parent);
+	while (reel_tasks_left(parent)) {
+		reel_lane *task = reel_task_reverse(parent);
+
+#pragma omp task firstprivate(task)
+		{
+			pop_member(task);
+			atomic_fetch_add(&family.children, 1);
+			reel_task_end(task);
+		}
+	}
+}
+
+static void wait_by_taskwait(void *context, reel_lane *task)
+{
+	(void)context;
+	reverse_children(task);
+#pragma omp taskwait
+	pop_member(task);
+}
+
+static void wait_by_taskgroup(void *context, reel_lane *task)
+{
+	(void)context;
+#pragma omp taskgroup
+	reverse_children(task);
+	pop_member(task);
+}
+
+static void reverse_grandchildren(void *context, reel_lane *task)
+{
+	(void)context;
+	reel_tasks_reverse(task, wait_by_taskwait, NULL, 0, 0);
+	pop_member(task);
+}
+
+static bool family_comes_back(reel_task_body *body, int generations, int threads, bool in_region)
+{
+	int children = CHILDREN;
+	reel_lane *root;
+	bool good;
+
+	for (int i = 1; i < generations; i++)
+		children *= PARENTS;
+	memset(&family, 0, sizeof family);
+	reel_lane_open(&root, NULL, 0);
+	push_family(root, generations);
+#pragma omp parallel num_threads(threads) if (in_region)
+#pragma omp master
+	reel_tasks_reverse(root, body, NULL, threads, 0);
+	good = !reel_lane_error(root) && reel_lane_is_empty(root) && !family.wrong &&
+	       family.children == children;
+	reel_lane_close(root);
+	return good;
+}
+
+static void test_tasks_in_bodies(void)
+{
+	const struct {
+		reel_task_body *body;
+		int generations;
+		const char *name;
+	} ways[] = {{wait_by_taskwait, 2, "a taskwait"},
+		    {wait_by_taskgroup, 2, "a taskgroup"},
+		    {reverse_grandchildren, 3, "a taskwait, in bodies within bodies"}};
+	int times = is_brief() ? 5 : 50;
+
+	tap_case("bodies that wait for tasks of OpenMP");
+	for (unsigned i = 0; i < COUNT(ways) * COUNT(teams) * 2; i++) {
+		unsigned way = i / COUNT(teams) % COUNT(ways);
+		bool in_region = i >= COUNT(ways) * COUNT(teams);
+		int good = 0;
+
+		for (int k = 0; k < times; k++)
+			good += family_comes_back(ways[way].body, ways[way].generations,
+						  teams[i % COUNT(teams)], in_region);
+		is_int(good, times, "by %s, and %d threads%s", ways[way].name,
+		       teams[i % COUNT(teams)], in_region ? " of a region" : "");
+	}
+}
+
+/* ---- Two threads that have to work at the same time ---- */
+
+/* Not for ever: a thread that does not come is a failed check. */
+static bool comes(_Atomic int *count, int wanted)
+{
+	for (int i = 0; i < 100000 && atomic_load(count) < wanted; i++)
+		usleep(100);
+	return atomic_load(count) >= wanted;
+}
+
+static struct {
+	_Atomic int arrived, met;
+	double sum;
+} pair;
+
+static void meet(void)
+{
+	atomic_fetch_add(&pair.arrived, 1);
+	atomic_fetch_add(&pair.met, comes(&pair.arrived, 2));
+}
+
+static void add_after_meeting(void *context, reel_lane *task)
+{
+	double value;
+
+	(void)context;
+	meet();
+	value = reel_pop(reel_lane_tape(task), double);
+	reel_task_add(task, &pair, &pair.sum, &value, 1);
+}
+
+static void test_readers_meet(void)
+{
+	const reel_dependence reads = {&pair, REEL_TASK_IN_ADD};
+	reel_lane *root;
+
+	memset(&pair, 0, sizeof pair);
+	reel_lane_open(&root, NULL, REEL_CHECKED);
+	for (int i = 0; i < 2; i++)
+		reel_push(reel_lane_tape(reel_task_begin(root, i, &reads, 1)), i ? 1. : 0x1p-60);
+	reel_task_wait(root);
+	is_int(reel_tasks_reverse(root, add_after_meeting, NULL, 2, REEL_TASKS_IN_ORDER), 0,
+	       "each thread may use the lane of its task");
+	is_int(pair.met, 2, "two tasks that add to one adjoint run at the same time");
+	is_double(pair.sum, 1 + 0x1p-60, "and the sum is that of one thread");
+	reel_lane_close(root);
+}
+
+/* The last task lets the other two begin, when the second thread sleeps. */
+static void meet_after_last(void *context, reel_lane *task)
+{
+	(void)context;
+	if (reel_task_label(task) == 2)
+		usleep(20000);
+	else
+		meet();
+}
+
+static void test_sleeper_wakes(void)
+{
+	reel_lane *root;
+
+	memset(&pair, 0, sizeof pair);
+	reel_lane_open(&root, NULL, 0);
+	for (int i = 0; i < 3; i++)
+		reel_task_begin(root, i,
+				&(reel_dependence){&pair, i < 2 ? REEL_TASK_IN_SHARED
+								: REEL_TASK_OUT}, 1);
+	reel_task_wait(root);
+	reel_tasks_reverse(root, meet_after_last, NULL, 2, 0);
+	is_int(pair.met, 2, "a thread that sleeps wakes up for the second of two tasks");
+	reel_lane_close(root);
+}
+
+/*
+ * A thread in an inner call runs a task of the outer one, whose end lets another task begin just
+ * when the inner call is over. The tasks in the order in which they are to begin: */
+enum { OUTER, HELPER, INNER_FIRST, INNER_SECOND, ENABLER, ENABLED, ROLES };
+
+static struct {
+	_Atomic int begun[ROLES], second_has_ended, enabled_comes;
+} play;
+
+static void play_role(void *context, reel_lane *task)
+{
+	int role = (int)reel_task_label(task);
+
+	atomic_store(&play.begun[role], 1);
+	if (role == OUTER) {
+		reel_tasks_reverse(task, play_role, context, 0, 0);
+		atomic_store(&play.enabled_comes, comes(&play.begun[ENABLED], 1));
+	} else if (role == HELPER) {
+		comes(&play.begun[INNER_FIRST], 1);
+	} else if (role == INNER_FIRST) {
+		comes(&play.begun[INNER_SECOND], 1);
+	} else if (role == INNER_SECOND) {
+		comes(&play.begun[ENABLER], 1);
+		atomic_store(&play.second_has_ended, 1);
+	} else if (role == ENABLER) {
+		comes(&play.second_has_ended, 1);
+		usleep(20000);
+	}
+}
+
+static void test_inner_call_leaves_task(void)
+{
+	const reel_dependence writes = {&play, REEL_TASK_OUT};
+	reel_lane *root, *outer;
+
+	memset(&play, 0, sizeof play);
+	reel_lane_open(&root, NULL, 0);
+	reel_task_begin(root, ENABLED, &writes, 1);
+	reel_task_begin(root, ENABLER, &writes, 1);
+	reel_task_begin(root, HELPER, NULL, 0);
+	outer = reel_task_begin(root, OUTER, NULL, 0);
+	reel_task_begin(outer, INNER_SECOND, NULL, 0);
+	reel_task_begin(outer, INNER_FIRST, NULL, 0);
+	reel_task_wait(outer);
+	reel_task_wait(root);
+	reel_tasks_reverse(root, play_role, NULL, 2, 0);
+	is_int(play.enabled_comes, 1,
+	       "a task that an inner call leaves behind is run by the thread that sleeps");
+	reel_lane_close(root);
+}
+
+static void test_two_at_once(void)
+{
+	int threads = 0;
+
+	tap_case("two threads at the same time");
+	omp_set_dynamic(0);
+#pragma omp parallel num_threads(2) reduction(+ : threads)
+	threads = 1;
+	if (threads < 2) {
+		tap_skip(5, "there is one thread only");
+		return;
+	}
+	test_readers_meet();
+	test_sleeper_wakes();
+	test_inner_call_leaves_task();
+}
+
 int main(void)
 {
 	tap_begin();
@@ -392,5 +644,7 @@ int main(void)
 	test_no_chunk();
 	test_oversubscribed();
 	test_chain();
+	test_tasks_in_bodies();
+	test_two_at_once();
 	return tap_end();
 }

@@ -76,6 +76,30 @@ static void tasks_in_lane(reel_lane *lane)
 		reel_task_wait(lane);
 }
 
+/* The reverses add before their turn, so each addition has to be kept. */
+static void additions_in_lane(reel_lane *lane)
+{
+	const reel_dependence dependence = {&program, REEL_TASK_IN_ADD};
+	double sum = 0, part = 1;
+	reel_lane *task[3];
+
+	for (int i = 0; i < 3 && !program.reverse; i++)
+		reel_task_begin(lane, i, &dependence, 1);
+	if (!program.reverse) {
+		reel_task_wait(lane);
+		return;
+	}
+	reel_task_wait_reverse(lane);
+	for (int i = 0; i < 3; i++)
+		task[i] = reel_task_reverse(lane);
+	for (int i = 3; i-- > 0;) {
+		reel_task_add(task[i], &program, &sum, &part, 1);
+		note_error(reel_lane_error(task[i]));
+		reel_task_end(task[i]);
+	}
+	see(sum, 3);
+}
+
 static void cells_of(reel_lane *lane)
 {
 	reel_tape *tape = reel_lane_tape(lane);
@@ -103,6 +127,8 @@ static void run_lane(reel_lane *lane)
 		region_in_lane(lane);
 	if (index == 1)
 		tasks_in_lane(lane);
+	if (index == 2)
+		additions_in_lane(lane);
 	if (program.reverse)
 		cells_of(lane);
 }

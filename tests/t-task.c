@@ -118,18 +118,25 @@ static void test_tree(void)
 
 /* ---- Dependences ---- */
 
+static void count_task(void *context, reel_lane *task)
+{
+	(void)context;
+	(void)task;
+	atomic_fetch_add(&tree.tasks, 1);
+}
+
 #define CELLS 6
 #define TASKS 300
+#define KINDS (REEL_TASK_COMMUTES + 1)
 
-/* Which task did something last with a cell, and how many do now. */
 static struct {
 	reel_dependence dependence[TASKS][2];
-	_Atomic int readers[CELLS], writers[CELLS], shared[CELLS];
-	int last_writer[CELLS];
+	_Atomic int running[CELLS][KINDS];
+	_Atomic bool ended[TASKS];
 	_Atomic int wrong, ran;
 	bool in_order;
-	int last_of_cell[CELLS];
 	char cell[CELLS];
+	double sum[CELLS];
 } graph;
 
 static unsigned random_below(unsigned below)
@@ -140,64 +147,71 @@ static unsigned random_below(unsigned below)
 	return (state >> 8) % below;
 }
 
+static enum reel_dependence_kind random_kind(void)
+{
+	static const enum reel_dependence_kind kinds[] = {
+		REEL_TASK_IN,	     REEL_TASK_IN,	 REEL_TASK_OUT,	    REEL_TASK_IN_SHARED,
+		REEL_TASK_IN_SHARED, REEL_TASK_COMMUTES, REEL_TASK_COMMUTES, REEL_TASK_IN_ADD,
+		REEL_TASK_IN_ADD,    REEL_TASK_IN_ADD};
+
+	return kinds[random_below(COUNT(kinds))];
+}
+
 static void make_graph(reel_lane *root)
 {
-	static const enum reel_dependence_kind kinds[] = {REEL_TASK_IN, REEL_TASK_IN, REEL_TASK_OUT,
-							  REEL_TASK_IN_SHARED};
-
 	for (int t = 0; t < TASKS; t++) {
 		unsigned a = random_below(CELLS), b = (a + 1 + random_below(CELLS - 1)) % CELLS;
 
-		graph.dependence[t][0] = (reel_dependence){&graph.cell[a], kinds[random_below(4)]};
-		graph.dependence[t][1] = (reel_dependence){&graph.cell[b], kinds[random_below(4)]};
+		graph.dependence[t][0] = (reel_dependence){&graph.cell[a], random_kind()};
+		graph.dependence[t][1] = (reel_dependence){&graph.cell[b], random_kind()};
 		reel_task_begin(root, t, graph.dependence[t], 2);
 	}
 	reel_task_wait(root);
 }
 
-static void claim(int task, const reel_dependence *use)
+static int cell_of(const reel_dependence *use)
 {
-	int cell = (int)((const char *)use->address - graph.cell);
-	int writers, readers, shared;
-
-	if (use->kind == REEL_TASK_OUT) {
-		writers = atomic_fetch_add(&graph.writers[cell], 1);
-		readers = atomic_load(&graph.readers[cell]);
-		shared = atomic_load(&graph.shared[cell]);
-		if (writers || readers || shared || graph.last_writer[cell] <= task)
-			atomic_fetch_add(&graph.wrong, 1);
-		graph.last_writer[cell] = task;
-		return;
-	}
-	if (use->kind == REEL_TASK_IN && atomic_fetch_add(&graph.readers[cell], 1))
-		atomic_fetch_add(&graph.wrong, 1);
-	if (use->kind == REEL_TASK_IN && graph.in_order) {
-		if (graph.last_of_cell[cell] <= task)
-			atomic_fetch_add(&graph.wrong, 1);
-		graph.last_of_cell[cell] = task;
-	}
-	if (use->kind == REEL_TASK_IN_SHARED)
-		atomic_fetch_add(&graph.shared[cell], 1);
-	/* All writers that were made after it have been reversed, and none that was before. */
-	if (atomic_load(&graph.writers[cell]) || graph.last_writer[cell] <= task)
-		atomic_fetch_add(&graph.wrong, 1);
-	for (int t = task + 1; t < TASKS && t < graph.last_writer[cell]; t++)
-		for (int i = 0; i < 2; i++)
-			if (graph.dependence[t][i].address == use->address &&
-			    graph.dependence[t][i].kind == REEL_TASK_OUT)
-				atomic_fetch_add(&graph.wrong, 1);
+	return (int)((const char *)use->address - graph.cell);
 }
 
-static void let_go(const reel_dependence *use)
+static bool is_one_at_a_time(enum reel_dependence_kind kind)
 {
-	int cell = (int)((const char *)use->address - graph.cell);
+	return kind == REEL_TASK_IN || kind == REEL_TASK_COMMUTES;
+}
 
-	if (use->kind == REEL_TASK_OUT)
-		atomic_fetch_sub(&graph.writers[cell], 1);
-	else if (use->kind == REEL_TASK_IN)
-		atomic_fetch_sub(&graph.readers[cell], 1);
-	else
-		atomic_fetch_sub(&graph.shared[cell], 1);
+/* A later task that is no neighbour of the same kind, or that is in order, has to have ended. */
+static bool comes_too_early(int task, const reel_dependence *use)
+{
+	bool in_run = use->kind != REEL_TASK_OUT &&
+		      !(graph.in_order && is_one_at_a_time(use->kind));
+
+	for (int t = task + 1; t < TASKS; t++)
+		for (int i = 0; i < 2; i++) {
+			const reel_dependence *other = &graph.dependence[t][i];
+
+			if (other->address != use->address)
+				continue;
+			in_run &= other->kind == use->kind;
+			if (!in_run && !atomic_load(&graph.ended[t]))
+				return true;
+		}
+	return false;
+}
+
+static double part_of(int task)
+{
+	return 1.0 / (3 + task);
+}
+
+static void claim(reel_lane *lane, int task, const reel_dependence *use)
+{
+	int others = atomic_fetch_add(&graph.running[cell_of(use)][use->kind], 1);
+	double part = part_of(task);
+
+	if (comes_too_early(task, use) || (others && is_one_at_a_time(use->kind)))
+		atomic_fetch_add(&graph.wrong, 1);
+	if (use->kind == REEL_TASK_IN_ADD)
+		reel_task_add(lane, use->address, &graph.sum[cell_of(use)], &part, 1);
 }
 
 static void reverse_node(void *context, reel_lane *task)
@@ -205,13 +219,28 @@ static void reverse_node(void *context, reel_lane *task)
 	int label = (int)reel_task_label(task);
 
 	(void)context;
-	claim(label, &graph.dependence[label][0]);
-	claim(label, &graph.dependence[label][1]);
+	for (int i = 0; i < 2; i++)
+		claim(task, label, &graph.dependence[label][i]);
 	for (volatile unsigned i = 0; i < 200; i++)
 		;
-	let_go(&graph.dependence[label][0]);
-	let_go(&graph.dependence[label][1]);
+	for (int i = 0; i < 2; i++) {
+		const reel_dependence *use = &graph.dependence[label][i];
+
+		atomic_fetch_sub(&graph.running[cell_of(use)][use->kind], 1);
+	}
+	atomic_store(&graph.ended[label], true);
 	atomic_fetch_add(&graph.ran, 1);
+}
+
+static bool has_sums_of_one_thread(void)
+{
+	double sum[CELLS] = {0};
+
+	for (int t = TASKS; t-- > 0;)
+		for (int i = 0; i < 2; i++)
+			if (graph.dependence[t][i].kind == REEL_TASK_IN_ADD)
+				sum[cell_of(&graph.dependence[t][i])] += part_of(t);
+	return memcmp(sum, graph.sum, sizeof sum) == 0;
 }
 
 static void test_graph(void)
@@ -221,28 +250,211 @@ static void test_graph(void)
 	tap_case("dependences");
 	reel_lane_open(&root, NULL, 0);
 	for (unsigned i = 0; i < 5 * COUNT(teams); i++) {
+		int threads = teams[i % COUNT(teams)];
+
 		memset(&graph, 0, sizeof graph);
-		for (int cell = 0; cell < CELLS; cell++)
-			graph.last_writer[cell] = graph.last_of_cell[cell] = TASKS;
 		graph.in_order = i % 2;
 		make_graph(root);
-		reel_tasks_reverse(root, reverse_node, NULL, teams[i % COUNT(teams)],
+		reel_tasks_reverse(root, reverse_node, NULL, threads,
 				   graph.in_order ? REEL_TASKS_IN_ORDER : 0);
 		ok(!graph.wrong && graph.ran == TASKS && reel_lane_is_empty(root),
-		   "%d threads keep to the dependences of %d tasks%s", teams[i % COUNT(teams)],
-		   TASKS, graph.in_order ? ", in order" : "");
+		   "%d threads keep to the dependences of %d tasks%s", threads, TASKS,
+		   graph.in_order ? ", in order" : "");
+		ok(has_sums_of_one_thread(), "and sums have the bits of one thread");
 	}
 	reel_lane_close(root);
 }
 
-/* ---- Replay and errors ---- */
+/* Tasks 0 to 2: x += a[i], in any order. Tasks 3 to 5: y[i - 3] = factor[i - 3] * x. */
+static const double factor[3] = {2, 3, 5};
 
-static void count_task(void *context, reel_lane *task)
+struct commuting {
+	double x_bar, a_bar[3];
+};
+
+static void reverse_commuting(void *context, reel_lane *task)
 {
-	(void)context;
-	(void)task;
-	atomic_fetch_add(&tree.tasks, 1);
+	struct commuting *at = context;
+	int i = (int)reel_task_label(task);
+
+	if (i < 3)
+		at->a_bar[i] += at->x_bar;
+	else
+		at->x_bar += factor[i - 3];
 }
+
+static void test_commuting(void)
+{
+	reel_lane *root;
+
+	tap_case("tasks that commute, before tasks that read");
+	reel_lane_open(&root, NULL, 0);
+	for (unsigned i = 0; i < 2 * COUNT(teams); i++) {
+		struct commuting at = {0};
+
+		for (int k = 0; k < 6; k++)
+			reel_task_begin(root, k,
+					&(reel_dependence){&at, k < 3 ? REEL_TASK_COMMUTES
+								      : REEL_TASK_IN}, 1);
+		reel_task_wait(root);
+		reel_tasks_reverse(root, reverse_commuting, &at, teams[i / 2], i % 2);
+		ok(at.a_bar[0] == 10 && at.a_bar[1] == 10 && at.a_bar[2] == 10,
+		   "are reversed after these, by %d threads%s", teams[i / 2],
+		   i % 2 ? ", in order" : "");
+	}
+	reel_lane_close(root);
+}
+
+static void test_address_twice(void)
+{
+	const enum reel_dependence_kind kinds[] = {REEL_TASK_IN, REEL_TASK_OUT, REEL_TASK_IN_ADD,
+						   REEL_TASK_IN_SHARED, REEL_TASK_COMMUTES};
+	static const char place;
+	reel_lane *root;
+
+	tap_case("an address twice");
+	reel_lane_open(&root, NULL, 0);
+	memset(&tree, 0, sizeof tree);
+	for (unsigned i = 0; i < COUNT(kinds); i++)
+		for (unsigned k = 0; k < COUNT(kinds); k++)
+			reel_task_begin(root, 0, (reel_dependence[]){{&place, kinds[i]},
+								     {&place, kinds[k]}}, 2);
+	reel_task_wait(root);
+	is_int(reel_tasks_reverse(root, count_task, NULL, 2, 0), 0, "is no error");
+	is_int(tree.tasks, COUNT(kinds) * COUNT(kinds), "and every task is reversed");
+	reel_lane_close(root);
+}
+
+/* ---- Additions ---- */
+
+/* In this order their sum is 1; in others it is 0 or 2. */
+static const double parts[3] = {1, -0x1p60, 0x1p60};
+static double sum[2];
+static float float_sum[2];
+
+static reel_lane *record_additions(void)
+{
+	const reel_dependence use[] = {{sum, REEL_TASK_IN_ADD}, {float_sum, REEL_TASK_IN_ADD}};
+	reel_lane *root;
+
+	reel_lane_open(&root, NULL, 0);
+	for (int i = 0; i < 3; i++)
+		reel_task_begin(root, i, use, 2);
+	reel_task_wait(root);
+	return root;
+}
+
+static void take_tasks(reel_lane *root, reel_lane **task)
+{
+	memset(sum, 0, sizeof sum);
+	memset(float_sum, 0, sizeof float_sum);
+	reel_task_wait_reverse(root);
+	for (int i = 3; i-- > 0;)
+		task[i] = reel_task_reverse(root);
+}
+
+static void add_part(reel_lane *task)
+{
+	double part = parts[reel_task_label(task)], values[2] = {part, part};
+	float floats[2] = {(float)part, (float)part};
+
+	reel_task_add(task, sum, sum, values, 2);
+	reel_task_add_float(task, float_sum, float_sum, floats, 2);
+}
+
+static bool sums_are(double expected)
+{
+	return sum[0] == expected && sum[1] == expected && float_sum[0] == (float)expected &&
+	       float_sum[1] == (float)expected;
+}
+
+static void test_additions(void)
+{
+	reel_lane *root = record_additions(), *task[3];
+
+	tap_case("additions");
+	reel_lane_hold(root);
+	for (int times = 0; times < 2; times++) {
+		reel_lane_replay(root);
+		take_tasks(root, task);
+		add_part(task[0]);
+		reel_task_end(task[0]);
+		ok(sums_are(0), "what the last one adds waits for its turn");
+		add_part(task[2]);
+		ok(sums_are(parts[2]), "what the first one adds does not");
+		reel_task_end(task[2]);
+		ok(sums_are(parts[2]), "the turn is the second one's then");
+		add_part(task[1]);
+		ok(sums_are(0), "who adds at once");
+		reel_task_end(task[1]);
+		ok(sums_are(1), "and after it the last one's part is added");
+	}
+	is_int(reel_lane_release(root), 0, "no error");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+}
+
+/* What was added before the turn came is added before what is added afterwards. */
+static void test_turn_between_additions(void)
+{
+	reel_lane *root = record_additions(), *task[3];
+
+	tap_case("the turn comes between two additions");
+	take_tasks(root, task);
+	reel_task_end(task[2]);
+	reel_task_add(task[0], sum, sum, &parts[2], 1);
+	reel_task_add(task[0], sum, sum, &parts[1], 1);
+	reel_task_end(task[1]);
+	is_double(sum[0], 0, "nobody has added yet");
+	reel_task_add(task[0], sum, sum, &parts[0], 1);
+	reel_task_end(task[0]);
+	is_double(sum[0], 1, "three additions of one task keep their order");
+	reel_lane_close(root);
+}
+
+static void test_additions_given_up(void)
+{
+	reel_lane *root = record_additions(), *task[3];
+
+	tap_case("a reverse sweep that is given up");
+	reel_lane_hold(root);
+	take_tasks(root, task);
+	add_part(task[0]);
+	reel_task_end(task[0]);
+	reel_lane_replay(root);
+	take_tasks(root, task);
+	for (int i = 3; i-- > 0;) {
+		add_part(task[i]);
+		reel_task_end(task[i]);
+	}
+	ok(sums_are(1), "adds nothing to the next one");
+	reel_lane_replay(root);
+	take_tasks(root, task);
+	add_part(task[1]);
+	reel_lane_close(root);
+	ok(sums_are(0), "nor after the end of all");
+}
+
+static void test_wrong_additions(void)
+{
+	const reel_dependence use = {sum, REEL_TASK_IN};
+	reel_lane *root, *task;
+
+	tap_case("additions that were not announced");
+	record_reports();
+	reel_lane_open(&root, NULL, 0);
+	task = reel_task_begin(root, 0, &use, 1);
+	sum[0] = 0;
+	reel_task_add(task, sum, sum, &parts[0], 1);
+	is_int(reel_lane_error(task), -EINVAL, "are refused: %s", reported.message);
+	reel_task_add(root, sum, sum, &parts[0], 1);
+	is_int(reel_tape_error(reel_lane_tape(root)), -EINVAL, "and those of a lane that is no task's");
+	ok(sum[0] == 0, "nothing is added");
+	reel_lane_close(root);
+	reel_set_error_handler(NULL, NULL);
+}
+
+/* ---- Replay and errors ---- */
 
 static void test_replay(void)
 {
@@ -343,6 +555,12 @@ int main(void)
 	test_by_hand();
 	test_tree();
 	test_graph();
+	test_commuting();
+	test_address_twice();
+	test_additions();
+	test_turn_between_additions();
+	test_additions_given_up();
+	test_wrong_additions();
 	test_replay();
 	test_replay_of_waits();
 	test_errors();

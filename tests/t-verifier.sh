@@ -55,7 +55,7 @@ if [ -n "$sanitize" ]; then
 	export ASAN_OPTIONS
 fi
 
-for name in right-steps right-lanes right-tasks right-nested; do
+for name in right-steps right-lanes right-tasks right-bodies right-nested; do
 	for way in $ways; do
 		verify $way $name
 		[ $status -eq 0 ] && grep -q '^reel-verify: 0 errors, 0 warnings, 0 notes' summary

@@ -165,6 +165,40 @@ static void right_tasks(void)
 	}
 }
 
+static void reverse_inner_tasks(void *context, reel_lane *task)
+{
+	(void)context;
+	reel_task_wait_reverse(task);
+	while (reel_tasks_left(task)) {
+		reel_lane *inner = reel_task_reverse(task);
+
+#pragma omp task firstprivate(inner)
+		{
+			(void)pop(inner);
+			reel_task_end(inner);
+		}
+	}
+#pragma omp taskwait
+}
+
+/* Bodies with tasks of their own, by a team of Reel's and by the program's. */
+static void right_bodies(void)
+{
+	for (int inside = 0; inside < 2; inside++) {
+		for (int i = 0; i < N; i++) {
+			reel_lane *task = reel_task_begin(root, i, NULL, 0);
+
+			push(reel_task_begin(task, 0, NULL, 0), i);
+			push(reel_task_begin(task, 1, NULL, 0), i);
+			reel_task_wait(task);
+		}
+		reel_task_wait(root);
+#pragma omp parallel num_threads(THREADS) if (inside)
+#pragma omp single
+		reel_tasks_reverse(root, reverse_inner_tasks, NULL, THREADS, 0);
+	}
+}
+
 /* A region in each lane: by a team of its own, and by the thread alone. */
 static void right_nested(void)
 {
@@ -550,6 +584,7 @@ static const struct program {
 	void (*run)(void);
 } programs[] = {
 	{"right-steps", right_steps}, {"right-lanes", right_lanes}, {"right-tasks", right_tasks},
+	{"right-bodies", right_bodies},
 	{"right-nested", right_nested}, {"no-region", no_region}, {"on-parent", on_parent},
 	{"second-team", second_team}, {"size", other_size},
 };

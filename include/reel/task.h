@@ -27,7 +27,7 @@
  * began to make them. Where a task read something, its reverse adds to its adjoint; where one
  * wrote, its reverse reads the adjoint and sets it to zero. So out and inout become inout, and
  * in becomes mutexinoutset, or inout. (libgomp up to 12 runs mutexinoutset tasks one after the
- * other, in order.)
+ * other, in order.) Tasks that add by reel_task_add() run at the same time: in stays in.
  *
  * reel_tasks_reverse() does the same by itself, from dependences that were given to
  * reel_task_begin(): it runs whatever may run, with as many threads as there are.
@@ -52,20 +52,26 @@
 extern "C" {
 #endif
 
-/* What a task did in the forward sweep with what is at an address. */
+/*
+ * What a task did in the forward sweep with what is at an address. Tasks of one kind that follow
+ * each other at an address are reversed as the kind says; tasks of different kinds, in the opposite
+ * order. A task that gives an address twice, by different kinds, has REEL_TASK_INOUT there.
+ */
 enum reel_dependence_kind {
-	/* Read it: its reverse adds to the adjoint, in any order, one at a time. */
+	/* Read it: its reverse adds to the adjoint. In any order, one at a time. */
 	REEL_TASK_IN,
-	/* Wrote, or changed it. */
+	/* Wrote, or changed it. In the opposite order. */
 	REEL_TASK_OUT,
 	REEL_TASK_INOUT = REEL_TASK_OUT,
-	/* Changed it in a way that commutes (mutexinoutset): reversed in any order, one at a time. */
-	REEL_TASK_COMMUTES = REEL_TASK_IN,
 	/*
-	 * Read it, and its reverse only reads, or adds in a way that is safe for many at a time:
-	 * reel/adjoint.h.
+	 * Read it, or added to it, and its reverse only reads the adjoint; or adds to that in a way
+	 * that is safe for many at a time: reel/adjoint.h. At the same time.
 	 */
-	REEL_TASK_IN_SHARED = 2
+	REEL_TASK_IN_SHARED,
+	/* Read it: its reverse adds to the adjoint, by reel_task_add() alone. At the same time. */
+	REEL_TASK_IN_ADD,
+	/* Changed it in a way that commutes (mutexinoutset). In any order, one at a time. */
+	REEL_TASK_COMMUTES
 };
 
 typedef struct reel_dependence {
@@ -110,23 +116,56 @@ int64_t reel_tasks_left(const reel_lane *parent);
  */
 void reel_task_end(reel_lane *task);
 
+/* ---- Additions ---------------------------------------------------------------- */
+
+/*
+ * Add: array[i] += values[i] for each i < n, where `address` is a dependence REEL_TASK_IN_ADD of
+ * the task. Tasks add at the same time, and the sums are, bit for bit, those of one thread that
+ * reverses the tasks in the opposite order: what a task adds before its turn is copied, and
+ * added when the tasks that come before it at this address have ended. No thread waits for that.
+ *
+ *	double left_bar = 0, right_bar = 0;                  the reverse of a task that read
+ *	... left_bar += bar, right_bar -= bar ...            x[b - 1] and x[b + 1]
+ *	reel_task_add(task, &x[b - 1], &x_bar[b - 1], &left_bar, 1);
+ *	reel_task_add(task, &x[b + 1], &x_bar[b + 1], &right_bar, 1);
+ *
+ * `values` is the caller's again at once. `array` has to stay where it is, and nobody else uses
+ * these elements, until all tasks that have this dependence have ended; which tasks that come
+ * after them by dependences, and the end of the wait, do wait for. In a reverse sweep by tasks of
+ * OpenMP, depend(in) is right where the forward sweep has it.
+ *
+ * By the thread that runs the task, before reel_task_end(). An error is the task's: -EINVAL, the
+ * task has no such dependence; -ENOMEM, no memory for the copy. Costs a look at each of
+ * the task's dependences, an atomic operation and n additions; out of turn, an allocation, too.
+ */
+void reel_task_add(reel_lane *task, const void *address, double *array, const double *values,
+		   size_t n);
+void reel_task_add_float(reel_lane *task, const void *address, float *array, const float *values,
+			 size_t n);
+
 /* ---- All at once ---------------------------------------------------------------- */
 
 /* The reverse of one task. */
 typedef void reel_task_body(void *context, reel_lane *task);
 
-/* Of reel_tasks_reverse(): tasks that may come in any order come in that of one thread. */
+/* Of reel_tasks_reverse(): what comes in any order, one at a time, comes in that of one thread. */
 #define REEL_TASKS_IN_ORDER 1u
 
 /*
  * reel_task_wait_reverse(), and reverse all tasks down to the wait before: each one when
  * those after it that it had dependences with have been reversed. Outside of a parallel
  * region with a team of its own (`threads`; 0: as OpenMP chooses), inside with the threads
- * of the team that wait at a barrier or a taskwait. A body may call it for its own
- * tasks: the same threads take those as well.
+ * of the team that wait at a barrier or a taskwait.
+ *
+ * A body may reverse its task's own tasks: by this function, and the same threads take those
+ * as well; or by tasks of OpenMP, which it waits for by a taskwait or a taskgroup. A thread
+ * that finds nothing to do sleeps, and runs no task of OpenMP meanwhile: so a body waits by OpenMP
+ * for its own tasks only, and for nothing that another task does later.
  *
  * With REEL_TASKS_IN_ORDER results are, bit for bit, the same for any number of threads; else
- * adjoints that several tasks add to are rounded in the order in which they came.
+ * adjoints that tasks REEL_TASK_IN add to are rounded in the order in which they came. Tasks
+ * that are kept in order do not run at the same time: where many read the same, REEL_TASK_IN_ADD has
+ * the same bits and needs no order among tasks.
  *
  * Returns 0, or the parent's error.
  *

@@ -223,7 +223,8 @@ void task_uses(struct task *task, reel_lane *lane, const void *at)
 {
 	struct task *implicit = thread_task();
 
-	if (task->implicit || task->undeferred || part_with(task, lane) || is_root(lane))
+	if (task->implicit || task->undeferred || task->has_bodies || part_with(task, lane) ||
+	    is_root(lane))
 		return;
 	if (implicit && part_with(implicit, lane))
 		report(ERROR, at,

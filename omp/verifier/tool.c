@@ -209,6 +209,15 @@ static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoi
 		barrier_ends(task);
 }
 
+static struct task *library_task(const void *at)
+{
+	struct task *task = new_task(false, at);
+
+	if (task)
+		task->has_bodies = true;
+	return task;
+}
+
 static void on_task_create(ompt_data_t *maker, const ompt_frame_t *frame, ompt_data_t *made,
 			   int flags, int has_dependences, const void *at)
 {
@@ -219,7 +228,7 @@ static void on_task_create(ompt_data_t *maker, const ompt_frame_t *frame, ompt_d
 	if (!(flags & ompt_task_explicit))
 		return;
 	if (is_in_library(at))
-		made->ptr = new_task(false, at);
+		made->ptr = library_task(at);
 	else
 		made->ptr = task_is_made(maker ? maker->ptr : NULL, undeferred, at);
 }

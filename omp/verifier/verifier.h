@@ -113,6 +113,7 @@ struct task {
 	const reel_lane *made_in;    /* where it begins tasks */
 	bool running;                /* some may be, that it made */
 	bool undeferred;             /* it runs where it is made, before its maker goes on */
+	bool has_bodies;             /* made by libreel-omp: bodies of several tasks run in it */
 	reel_lane *thread_lane;      /* that the thread had where another task came; its height */
 	uint64_t thread_height;
 	/* sections.c */
