@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions, lanes, loops and orders by two threads, beside what OpenMP does without them; and the
+ * Regions, lanes, loops, orders and tasks by two threads, beside what OpenMP does without them; and the
  * gradients of the examples by one thread and by two. Threads that wait are to sleep
  * (OMP_WAIT_POLICY=passive), or what else runs on the machine is measured too.
  */
 #include "config.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
-#include <reel/region.h>
+#include <reel/task.h>
 
 #include "bench.h"
 #include "example.h"
@@ -220,6 +221,121 @@ static double orders(void *context, size_t n)
 	return sum;
 }
 
+/* ---- Tasks of some 100 microseconds, each of which reads two blocks and writes one ---- */
+
+enum { BLOCKS = 64, WIDTH = 64, PASSES = 90 };
+
+/* How the reverses of the tasks add to the adjoints of what they read. */
+struct reading {
+	int threads;
+	enum reel_dependence_kind kind;
+	unsigned flags;
+	bool by_hand;
+};
+
+static struct reading one_adds = {1, REEL_TASK_IN_ADD, 0, false},
+		      two_in = {2, REEL_TASK_IN, 0, false},
+		      two_in_order = {2, REEL_TASK_IN, REEL_TASKS_IN_ORDER, false},
+		      two_add = {2, REEL_TASK_IN_ADD, 0, false},
+		      two_add_by_hand = {2, REEL_TASK_IN_ADD, 0, true};
+
+static double block_bar[BLOCKS][WIDTH], result_bar[BLOCKS][WIDTH];
+static char block_place[BLOCKS], result_place[BLOCKS];
+
+static void calculate_parts(int block, double *left, double *right)
+{
+	for (int pass = 0; pass < PASSES; pass++)
+		for (int i = 0; i < WIDTH; i++) {
+			double bar = sin(result_bar[block][i] + pass);
+
+			left[i] += bar;
+			right[i] -= cos(bar);
+		}
+}
+
+static void reverse_reads(void *context, reel_lane *task)
+{
+	const struct reading *reading = context;
+	int block = (int)reel_task_label(task), next = (block + 1) % BLOCKS;
+	double left[WIDTH] = {0}, right[WIDTH] = {0};
+
+	calculate_parts(block, left, right);
+	if (reading->kind == REEL_TASK_IN_ADD) {
+		reel_task_add(task, &block_place[block], block_bar[block], left, WIDTH);
+		reel_task_add(task, &block_place[next], block_bar[next], right, WIDTH);
+		return;
+	}
+	for (int i = 0; i < WIDTH; i++) {
+		block_bar[block][i] += left[i];
+		block_bar[next][i] += right[i];
+	}
+}
+
+static void record_reads(reel_lane *root, const struct reading *reading)
+{
+	for (int block = 0; block < BLOCKS; block++) {
+		const reel_dependence use[] = {
+			{&block_place[block], reading->kind},
+			{&block_place[(block + 1) % BLOCKS], reading->kind},
+			{&result_place[block], REEL_TASK_OUT}};
+
+		reel_task_begin(root, block, use, 3);
+	}
+	reel_task_wait(root);
+}
+
+static void reverse_reads_by_hand(reel_lane *root, struct reading *reading)
+{
+	reel_task_wait_reverse(root);
+#pragma omp parallel num_threads(reading->threads)
+#pragma omp master
+	while (reel_tasks_left(root)) {
+		reel_lane *task = reel_task_reverse(root);
+		int block = (int)reel_task_label(task), next = (block + 1) % BLOCKS;
+
+#pragma omp task firstprivate(task) depend(in : block_bar[block][0], block_bar[next][0])           \
+	depend(inout : result_bar[block][0])
+		{
+			reverse_reads(reading, task);
+			reel_task_end(task);
+		}
+	}
+}
+
+/* What the tasks calculate, and no addition. */
+static double parts_alone(void *context, size_t n)
+{
+	const struct reading *reading = context;
+
+#pragma omp parallel for schedule(dynamic) num_threads(reading->threads)
+	for (size_t i = 0; i < n / THOUSAND; i++) {
+		double left[WIDTH] = {0}, right[WIDTH] = {0};
+
+		calculate_parts((int)(i % BLOCKS), left, right);
+		__asm__ volatile("" ::"r"(left), "r"(right) : "memory");
+	}
+	return 0;
+}
+
+static double tasks(void *context, size_t n)
+{
+	struct reading *reading = context;
+	reel_lane *root;
+
+	check(reel_lane_open(&root, NULL, 0));
+	for (size_t i = 0; i < n / THOUSAND; i += BLOCKS) {
+		record_reads(root, reading);
+		if (reading->by_hand)
+			reverse_reads_by_hand(root, reading);
+		else
+			reel_tasks_reverse(root, reverse_reads, reading, reading->threads,
+					   reading->flags);
+	}
+	check(reel_lane_error(root));
+	reel_lane_close(root);
+	return block_bar[0][0];
+}
+
 /* ---- Two tapes: n values on each, up and down, at so many bytes from each other ---- */
 
 #define FAR 4096
@@ -364,6 +480,16 @@ static const struct measure_variant order_variants[] = {
 	{"reel_order, and reversed", orders, NULL, NULL, NULL},
 };
 
+static const struct measure_variant task_variants[] = {
+	{"their parts, one", parts_alone, NULL, NULL, &one_adds},
+	{"their parts, two", parts_alone, NULL, NULL, &two_add},
+	{"one thread", tasks, NULL, NULL, &one_adds},
+	{"two, IN in order", tasks, NULL, NULL, &two_in_order},
+	{"two, IN", tasks, NULL, NULL, &two_in},
+	{"two, IN_ADD", tasks, NULL, NULL, &two_add},
+	{"two, by hand, IN_ADD", tasks, NULL, NULL, &two_add_by_hand},
+};
+
 static const struct measure_variant tape_variants[] = {
 	{"far apart", two_tapes, NULL, NULL, (void *)&far_apart},
 	{"side by side", two_tapes, NULL, NULL, (void *)&side_by_side},
@@ -374,6 +500,7 @@ static const struct bench_case cases[] = {
 	{"omp/regions", region_variants, COUNT_OF(region_variants), 0, {2000000}, 2000000, ROUNDS},
 	{"omp/dynamic", loop_variants, COUNT_OF(loop_variants), 0, {64000}, 64000, ROUNDS},
 	{"omp/orders", order_variants, COUNT_OF(order_variants), 0, {2000000}, 2000000, ROUNDS},
+	{"omp/tasks", task_variants, COUNT_OF(task_variants), 0, {1024000}, 1024000, ROUNDS},
 	{"omp/tapes", tape_variants, COUNT_OF(tape_variants), 0, {1 << 22}, 1 << 22, ROUNDS},
 };
 

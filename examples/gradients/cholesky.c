@@ -21,6 +21,12 @@ enum { WIDTH = 32, ELEMENTS = WIDTH * WIDTH };
 
 enum operation { LOAD, FACTOR, SOLVE, UPDATE, SCORE };
 
+/* How many other blocks it reads. */
+static int parts_of(enum operation operation)
+{
+	return operation == UPDATE ? 2 : operation == SOLVE;
+}
+
 /* With the block that it is about, and those that it reads. */
 struct task {
 	enum operation operation;
@@ -88,7 +94,9 @@ static void solve(const double *l, double *x)
 	}
 }
 
-static void solve_reverse(const double *l, const double *x, double *l_bar, double *x_bar)
+/* What the reverses add to adjoints of other blocks is in a part of its own, zero before. */
+static void solve_reverse(const double *l, const double *x, double *restrict l_bar,
+			  double *restrict x_bar)
 {
 	for (int i = WIDTH - 1; i >= 0; i--) {
 		const double *row = x + i * WIDTH;
@@ -114,8 +122,8 @@ static void update(const double *a, const double *b, double *c)
 				c[i * WIDTH + j] -= a[i * WIDTH + k] * b[j * WIDTH + k];
 }
 
-static void update_reverse(const double *a, const double *b, double *a_bar, double *b_bar,
-			   const double *c_bar)
+static void update_reverse(const double *a, const double *b, double *restrict a_bar,
+			   double *restrict b_bar, const double *c_bar)
 {
 	for (int i = 0; i < WIDTH; i++)
 		for (int j = 0; j < WIDTH; j++)
@@ -174,12 +182,15 @@ static void score(const struct cholesky *c, const struct task *t)
 		c->score[t->block] += weight[k] * l[k];
 }
 
-static void score_reverse(const struct cholesky *c, const struct task *t)
+/* To the adjoint of a block that others add to at the same time; without a task, as it is. */
+static void add_part(const struct cholesky *c, reel_lane *task, int block, const double *part)
 {
-	double *bar = block_of(c->bar, t->block), *weight = block_of(c->weight, t->block);
+	double *bar = block_of(c->bar, block);
 
-	for (int k = 0; k < ELEMENTS; k++)
-		bar[k] += weight[k];
+	if (task)
+		reel_task_add(task, &c->is[block], bar, part, ELEMENTS);
+	for (int k = 0; k < ELEMENTS && !task; k++)
+		bar[k] += part[k];
 }
 
 static void run(const struct cholesky *c, const struct task *t)
@@ -204,10 +215,12 @@ static void run(const struct cholesky *c, const struct task *t)
 	}
 }
 
-static void run_reverse(const struct cholesky *c, const struct task *t)
+static void run_reverse(const struct cholesky *c, const struct task *t, reel_lane *task)
 {
 	double *l = block_of(c->l, t->block), *bar = block_of(c->bar, t->block);
+	double part[2][ELEMENTS];
 
+	memset(part, 0, (size_t)parts_of(t->operation) * sizeof *part);
 	switch (t->operation) {
 	case LOAD:
 		load_reverse(c, t);
@@ -216,15 +229,17 @@ static void run_reverse(const struct cholesky *c, const struct task *t)
 		factor_reverse(l, bar);
 		break;
 	case SOLVE:
-		solve_reverse(block_of(c->l, t->read[0]), l, block_of(c->bar, t->read[0]), bar);
+		solve_reverse(block_of(c->l, t->read[0]), l, part[0], bar);
 		break;
 	case UPDATE:
-		update_reverse(block_of(c->l, t->read[0]), block_of(c->l, t->read[1]),
-			       block_of(c->bar, t->read[0]), block_of(c->bar, t->read[1]), bar);
+		update_reverse(block_of(c->l, t->read[0]), block_of(c->l, t->read[1]), part[0],
+			       part[1], bar);
 		break;
 	case SCORE:
-		score_reverse(c, t);
+		add_part(c, task, t->block, block_of(c->weight, t->block));
 	}
+	for (int r = 0; r < parts_of(t->operation); r++)
+		add_part(c, task, t->read[r], part[r]);
 }
 
 /* ---- All tasks, in the order of the program ---- */
@@ -256,19 +271,19 @@ static void factor_by_tasks(struct cholesky *c, int step)
 
 /*
  * What the reverses do with the adjoints: those of updates read that of the block itself, as
- * many at a time as like to, and add to those of what was read; that of a score adds.
+ * many at a time as like to, and add to those of what was read; that of a score adds, too.
  */
 static int dependences_of(const struct cholesky *c, const struct task *t, reel_dependence *use)
 {
 	static const enum reel_dependence_kind kinds[] = {
 		[LOAD] = REEL_TASK_INOUT, [FACTOR] = REEL_TASK_INOUT, [SOLVE] = REEL_TASK_INOUT,
-		[UPDATE] = REEL_TASK_IN_SHARED, [SCORE] = REEL_TASK_IN};
+		[UPDATE] = REEL_TASK_IN_SHARED, [SCORE] = REEL_TASK_IN_ADD};
 	int count = 0;
 
 	use[count++] = (reel_dependence){&c->is[t->block], kinds[t->operation]};
 	for (int r = 0; r < 2; r++)
 		if (t->read[r] < c->blocks && (r == 0 || t->read[1] != t->read[0]))
-			use[count++] = (reel_dependence){&c->is[t->read[r]], REEL_TASK_IN};
+			use[count++] = (reel_dependence){&c->is[t->read[r]], REEL_TASK_IN_ADD};
 	return count;
 }
 
@@ -319,7 +334,7 @@ static void task_reverse(void *context, reel_lane *task)
 	const struct cholesky *c = context;
 	const struct task *t = &c->task[reel_task_label(task)];
 
-	run_reverse(c, t);
+	run_reverse(c, t, task);
 	if (t->operation == LOAD)
 		reel_pop_array(reel_lane_tape(task), block_of(c->l, t->block), ELEMENTS);
 }
@@ -353,7 +368,7 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 	memcpy(c->l, c->last, problem->n * sizeof *c->l);
 	c->gradient = gradient;
 	memset(gradient, 0, problem->n * sizeof *gradient);
-	reel_tasks_reverse(root, task_reverse, c, threads, REEL_TASKS_IN_ORDER);
+	reel_tasks_reverse(root, task_reverse, c, threads, 0);
 }
 
 static double serial(struct problem *problem, double *gradient)
@@ -376,7 +391,7 @@ static double serial(struct problem *problem, double *gradient)
 	for (int n = c->tasks; n-- > 0;) {
 		const struct task *t = &c->task[n];
 
-		run_reverse(c, t);
+		run_reverse(c, t, NULL);
 		if (t->operation == LOAD) {
 			top -= ELEMENTS;
 			memcpy(block_of(c->l, t->block), top, ELEMENTS * sizeof *top);
