@@ -218,6 +218,14 @@ void reel_lane_end_waits(reel_lane *lane, int error)
 		reel_omp_wake_all();
 }
 
+void reel_lane_forget_failure(reel_lane *lane)
+{
+	/* Relaxed, both: the threads that wait are still to come. */
+	if (lane == lane->root && atomic_load_explicit(&lane->failed, memory_order_relaxed) &&
+	    !reel_lane_error(lane))
+		atomic_store_explicit(&lane->failed, 0, memory_order_relaxed);
+}
+
 void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 {
 	char message[400];

@@ -204,13 +204,11 @@ void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
  */
 void reel_lane_end_waits(reel_lane *lane, int error);
 
-/* No lane of a root runs: what failed before ends no wait of its next region or tasks. */
-static inline void reel_lane_forget_failure(reel_lane *lane)
-{
-	/* Relaxed: the threads that look at it are still to come. */
-	if (lane == lane->root)
-		atomic_store_explicit(&lane->failed, 0, memory_order_relaxed);
-}
+/*
+ * A sweep begins in a root, of which no lane runs. If no lane has an error any more, what failed
+ * before ends no wait. Otherwise it does: the turns of a lane that failed are never taken.
+ */
+void reel_lane_forget_failure(reel_lane *lane);
 
 /* Push a note, or two values. Does nothing after an error. */
 void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t value);
