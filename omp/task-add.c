@@ -105,7 +105,7 @@ static int64_t list_adders(const reel_lane *parent, struct reel_adder **end)
 	struct reel_task *task = parent->untaken;
 	int64_t count = 0;
 
-	for (int64_t left = parent->tasks_left; task && left > 0; task = task->below, left--)
+	for (int64_t left = parent->tasks_left; task && left > 0; task = task->next, left--)
 		for (int32_t i = 0; i < task->adders; i++, count++) {
 			drop_kept(&task->adder[i]);
 			*end = &task->adder[i];

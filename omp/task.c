@@ -133,7 +133,7 @@ int reel_tasks_replay(reel_lane *parent)
 {
 	drop_if(parent, was_made_in_hold);
 	parent->untaken = parent->hold->untaken;
-	for (struct reel_task *task = parent->untaken; task; task = task->below)
+	for (struct reel_task *task = parent->untaken; task; task = task->next)
 		set_left(task);
 	return all(parent, reel_lane_replay);
 }
@@ -189,6 +189,7 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 		return reel_lane_refusing();
 	}
 	task->below = parent->made;
+	task->next = parent->untaken;
 	parent->made = parent->untaken = task;
 	parent->tasks_left++;
 	reel_lane_note(parent, REEL_NOTE_TASK, A_TASK, (uint64_t)(uintptr_t)task);
@@ -251,7 +252,7 @@ struct reel_task *reel_task_take(reel_lane *parent)
 	}
 	task = (struct reel_task *)(uintptr_t)note;
 	parent->tasks_left--;
-	parent->untaken = task->below;
+	parent->untaken = task->next;
 	return task;
 }
 

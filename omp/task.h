@@ -24,6 +24,8 @@ struct reel_adder {
 struct reel_task {
 	reel_lane *lane;
 	struct reel_task *below; /* made before it */
+	/* To be reversed after it: in a hold, those below may have been reversed already. */
+	struct reel_task *next;
 	int64_t label;
 	int32_t born; /* in a hold of this depth; 0: in none */
 	/*

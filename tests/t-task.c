@@ -515,6 +515,57 @@ static void leave_it(void *context, reel_lane *task)
 	(void)task;
 }
 
+/* ---- Tasks made in a hold, above others that were reversed in it ---- */
+
+static double sum_in_hold;
+
+static void add_label(void *context, reel_lane *task)
+{
+	double label = (double)reel_task_label(task);
+
+	(void)context;
+	reel_task_add(task, &sum_in_hold, &sum_in_hold, &label, 1);
+}
+
+/* Tasks first to last - 1, in one wait. */
+static void make_tasks(reel_lane *root, int first, int last)
+{
+	const reel_dependence use = {&sum_in_hold, REEL_TASK_IN_ADD};
+
+	for (int i = first; i < last; i++)
+		reel_task_begin(root, i, &use, 1);
+	reel_task_wait(root);
+}
+
+static bool sums_to(reel_lane *root, double right)
+{
+	sum_in_hold = 0;
+	return reel_tasks_reverse(root, add_label, NULL, 2, 0) == 0 && sum_in_hold == right;
+}
+
+static void test_tasks_made_in_hold(void)
+{
+	reel_lane *root;
+
+	tap_case("tasks made in a hold");
+	reel_lane_open(&root, NULL, 0);
+	make_tasks(root, 1, 4);
+	make_tasks(root, 10, 12);
+	reel_lane_hold(root);
+	ok(sums_to(root, 21), "the later ones are reversed");
+	make_tasks(root, 100, 102);
+	ok(sums_to(root, 201), "so are those made after that");
+	ok(sums_to(root, 6), "and the earlier ones");
+	reel_lane_replay(root);
+	ok(sums_to(root, 21), "replayed, the later ones");
+	make_tasks(root, 100, 101);
+	ok(sums_to(root, 100), "another one");
+	reel_lane_release(root);
+	ok(sums_to(root, 6), "and after the hold the earlier ones");
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
+}
+
 static void test_errors(void)
 {
 	reel_lane *root, *task;
@@ -563,6 +614,7 @@ int main(void)
 	test_wrong_additions();
 	test_replay();
 	test_replay_of_waits();
+	test_tasks_made_in_hold();
 	test_errors();
 	return tap_end();
 }
