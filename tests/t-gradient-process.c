@@ -21,6 +21,10 @@
 #include <unistd.h>
 
 #include "annotate.h"
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "gradient-program.h"
 #include "pool-support.h"
 #include "process-support.h"
@@ -189,6 +193,10 @@ static void limit_file_size(void)
 
 static void limit_descriptors(void)
 {
+#ifdef _OPENMP
+	/* It opens a file when it starts, or ends the program: that is to come before the limit. */
+	omp_get_max_threads();
+#endif
 	LIMIT(RLIMIT_NOFILE, 3 + most);
 	run_and_exit();
 }
