@@ -34,6 +34,9 @@ static const struct {
 	{"tapes", stress_tapes},
 	{"regions", stress_regions},
 	{"tasks", stress_tasks},
+#ifdef STRESS_PROGRAMS
+	{"programs", stress_programs},
+#endif
 };
 
 #define CASES COUNT_OF(cases)
@@ -195,6 +198,7 @@ static int help(void)
 	     "  --directory DIR   for stores in files; else TMPDIR, or /var/tmp\n"
 	     "  --json FILE       write the results, too\n"
 	     "  --pretend WHAT    go wrong on purpose, to see what is said: wrong, hang\n"
+	     "  --show            print the programs of OpenMP that are drawn\n"
 	     "  --list            list the cases, and the pairs that cannot meet, with the reason\n"
 	     "  --help            this text");
 	return 0;
@@ -214,7 +218,7 @@ struct number {
 };
 
 enum { SEED, SECONDS, ROUNDS, OPERATIONS, THREADS, POOL_SLABS, SLAB_BYTES, BUDGET, PATIENCE,
-       NUMBERS, STORE, FAULT_MIX, ONLY, DIRECTORY, JSON, PRETEND, SCHEDULE, LIST, HELP };
+       NUMBERS, STORE, FAULT_MIX, ONLY, DIRECTORY, JSON, PRETEND, SCHEDULE, SHOW, LIST, HELP };
 
 static struct number numbers[NUMBERS] = {
 	[SEED] = {"seed", 0, 9e15, -1},
@@ -312,7 +316,8 @@ static int read_options(int argc, char **argv)
 		{"fault-mix", 1, NULL, FAULT_MIX},   {"only", 1, NULL, ONLY},
 		{"directory", 1, NULL, DIRECTORY},   {"json", 1, NULL, JSON},
 		{"pretend", 1, NULL, PRETEND},	     {"schedule", 1, NULL, SCHEDULE},
-		{"list", 0, NULL, LIST},	     {"help", 0, NULL, HELP},
+		{"show", 0, NULL, SHOW},	     {"list", 0, NULL, LIST},
+		{"help", 0, NULL, HELP},
 		{0}};
 	int option, error = 0;
 
@@ -322,6 +327,8 @@ static int read_options(int argc, char **argv)
 			return -1;
 		if (option == LIST)
 			listing = true;
+		else if (option == SHOW)
+			stress_options.show = true;
 		else if (option == '?')
 			error = refuse(argv[optind - 1],
 				       "no such option, or its argument is missing");
@@ -337,6 +344,18 @@ static int read_options(int argc, char **argv)
 }
 
 /* ---- The program ---- */
+
+#ifdef STRESS_PROGRAMS
+/* OpenMP reads these when a program starts. Threads that wait must not keep processors busy. */
+static void set_environment(char **argv)
+{
+	if (getenv("OMP_CANCELLATION"))
+		return;
+	setenv("OMP_CANCELLATION", "true", 0);
+	setenv("OMP_WAIT_POLICY", "passive", 0);
+	execv("/proc/self/exe", argv);
+}
+#endif
 
 /* The results of cases that ran. */
 static size_t gather(struct stress_result *ran)
@@ -364,6 +383,9 @@ int main(int argc, char **argv)
 	}
 	if (listing)
 		return list();
+#ifdef STRESS_PROGRAMS
+	set_environment(argv);
+#endif
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("# reel-stress --seed %llu, with the list %s\n",
 	       (unsigned long long)stress_options.seed, reel_pool_implementation());
@@ -379,5 +401,8 @@ int main(int argc, char **argv)
 		printf("# %llu steps, %llu hand-overs, trace %016llx\n",
 		       (unsigned long long)scheduled.steps, (unsigned long long)scheduled.changes,
 		       (unsigned long long)scheduled.hash);
+#ifdef STRESS_PROGRAMS
+	stress_print_programs();
+#endif
 	return stress_report(ran, gather(ran)) ? 0 : 1;
 }

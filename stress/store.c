@@ -279,7 +279,8 @@ void stress_stage_close(struct stress_stage *stage)
 	check_losses(stage, faults);
 	check_store(stage);
 	stress_at(self, "looks at the pool's lists", 0);
-	if (!pool_is_whole(stage->pool))
+	if (stage->threads_live_on ? stats_of(stage->pool).slabs_in_use != 0
+				   : !pool_is_whole(stage->pool))
 		stress_fail("the pool is not whole");
 	stress_watch_stage(NULL);
 	stress_faults += faults;

@@ -6,6 +6,7 @@
  *	draw.c         what a round is like: all that a seed chooses
  *	tapes.c        a case: threads and the tapes that they hand to each other
  *	lanes.c        two cases: regions, and trees of tasks
+ *	programs.c     a case: random programs of OpenMP; program.h has its files
  *	pairs.c        a case for each pair of operations that may meet
  *	subject.c      a tape, and what must be on it
  *	store.c        stacks of stores, and faults in them
@@ -48,6 +49,7 @@ struct stress_options {
 	const char *directory;
 	const char *pretend;  /* NULL, or what goes wrong on purpose: "wrong", "hang" */
 	enum schedule schedule;
+	bool show;            /* print each program */
 };
 
 extern struct stress_options stress_options;
@@ -119,6 +121,7 @@ struct stress_stage {
 	reel_pool *pool;
 	struct stress_store store;
 	_Atomic uint64_t lost;    /* tapes that the store has damaged, as told */
+	bool threads_live_on;     /* after the round: what they keep of the pool is theirs */
 };
 
 void stress_stage_open(struct stress_stage *stage, struct stress_draw *draw);
@@ -202,6 +205,9 @@ bool stress_report(struct stress_result *results, size_t count);
 void stress_tapes(struct stress_draw *draw);
 void stress_regions(struct stress_draw *draw);
 void stress_tasks(struct stress_draw *draw);
+void stress_programs(struct stress_draw *draw);
+/* What the programs had, over all rounds. */
+void stress_print_programs(void);
 
 /* The rows of the table of pairs: "pairs/take/give" and so on; NULL: there is none more. */
 const char *stress_pair_name(unsigned row);
