@@ -176,6 +176,19 @@ static struct reel_task *new_task(reel_lane *parent, int64_t label,
 	return task;
 }
 
+/*
+ * The lane that refuses may have been in a region that is gone. If the parent is that lane, it is in
+ * its region still.
+ */
+static reel_lane *refuse(const reel_lane *parent)
+{
+	reel_lane *lane = reel_lane_refusing();
+
+	if (parent != lane)
+		lane->in = NULL;
+	return lane;
+}
+
 reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependence *dependences,
 			   int count)
 {
@@ -186,7 +199,7 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 					      : new_task(parent, label, dependences, count);
 	if (!task) {
 		reel_lane_fail(parent, -ENOMEM, "no memory for the lane of a task");
-		return reel_lane_refusing();
+		return refuse(parent);
 	}
 	task->below = parent->made;
 	task->next = parent->untaken;
@@ -261,7 +274,7 @@ reel_lane *reel_task_reverse(reel_lane *parent)
 	struct reel_task *task = reel_task_take(parent);
 
 	if (!task)
-		return reel_lane_refusing();
+		return refuse(parent);
 	reel_tape_hand_over(&task->lane->tape);
 	REEL_OBSERVE(REEL_EVENT_TASK_REVERSE, .lane = parent, .task = task->lane);
 	return task->lane;
