@@ -616,6 +616,50 @@ static void test_inner_call_leaves_task(void)
 	reel_lane_close(root);
 }
 
+/* ---- A phase ends when its tasks have run, in a team of one thread, too ---- */
+
+static int tasks_after_phase(reel_lane *root, int threads)
+{
+	reel_region *region = reel_region_begin(root, 0);
+	int before = 0, ran = 0;
+
+#pragma omp parallel num_threads(threads) shared(before, ran)
+	{
+		reel_share share = reel_share_of(region);
+
+		if (reel_share_next(&share) && reel_lane_index(share.lane) == 0) {
+			reel_lane *task = reel_task_begin(share.lane, 0, NULL, 0);
+
+#pragma omp task firstprivate(task) shared(ran)
+			{
+				reel_push(reel_lane_tape(task), 1);
+#pragma omp atomic
+				ran++;
+			}
+		}
+		reel_share_phase(&share);
+#pragma omp master
+		{
+#pragma omp atomic read
+			before = ran;
+		}
+	}
+	reel_region_end(region);
+	return before;
+}
+
+static void test_phase_waits_for_tasks(void)
+{
+	tap_case("tasks that are left to the barrier of a phase");
+	for (int threads = 1; threads <= 2; threads++) {
+		reel_lane *root;
+
+		reel_lane_open(&root, NULL, 0);
+		is_int(tasks_after_phase(root, threads), 1, "%d threads: the task has run", threads);
+		reel_lane_close(root);
+	}
+}
+
 static void test_two_at_once(void)
 {
 	int threads = 0;
@@ -645,6 +689,7 @@ int main(void)
 	test_oversubscribed();
 	test_chain();
 	test_tasks_in_bodies();
+	test_phase_waits_for_tasks();
 	test_two_at_once();
 	return tap_end();
 }

@@ -458,10 +458,8 @@ REEL_ALWAYS_INLINE void reel_share_phase(reel_share *share)
 #ifdef _OPENMP
 	if (share->lane)
 		reel_share_leave(share);
-	/* Of one thread it could cost a call of the system. */
-	if (share->threads > 1) {
-		_Pragma("omp barrier")
-	}
+	/* In a team of one thread, too: tasks may still have to run. */
+	_Pragma("omp barrier")
 #endif
 	reel_share_next_phase(share);
 }
