@@ -257,6 +257,8 @@ struct reel_task *reel_task_take(reel_lane *parent)
 
 	drop_ended(parent);
 	if (!reel_lane_take(parent, REEL_NOTE_TASK, A_TASK, &note)) {
+		/* A program that reverses tasks while some are left comes to its end. */
+		parent->tasks_left = 0;
 		reel_lane_fail(parent, -EBADMSG,
 			       "a task is reversed where none was begun: reverse tasks, loops and "
 			       "regions in the opposite order, and waits with "

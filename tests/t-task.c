@@ -597,6 +597,18 @@ static void test_errors(void)
 	is_int(reel_lane_error(root), -EBADMSG, "a wait whose tasks are not reversed: %s",
 	       reported.message);
 	reel_lane_close(root);
+
+	/* The region of a later statement is still above the notes of the tasks. */
+	reel_lane_open(&root, NULL, 0);
+	reel_task_begin(root, 0, NULL, 0);
+	reel_task_wait(root);
+	reel_task_wait_reverse(root);
+	reel_region_end(reel_region_begin(root, 1));
+	reel_task_end(reel_task_reverse(root));
+	is_int(reel_lane_error(root), -EBADMSG, "a task whose note is not the next one: %s",
+	       reported.message);
+	is_int(reel_tasks_left(root), 0, "and no task is left to wait for");
+	reel_lane_close(root);
 	reel_set_error_handler(NULL, NULL);
 }
 

@@ -107,7 +107,7 @@ void reel_task_wait_reverse(reel_lane *parent);
 /* The task to be reversed next. Never NULL; if there is none, the parent has -EBADMSG. */
 reel_lane *reel_task_reverse(reel_lane *parent);
 
-/* How many are left to the wait before. */
+/* How many are left to the wait before. None after an error, so a loop over them ends. */
 int64_t reel_tasks_left(const reel_lane *parent);
 
 /*
