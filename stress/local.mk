@@ -15,18 +15,15 @@ noinst_PROGRAMS += %D%/reel-stress
 %C%_reel_stress_LDADD = libreel-omp-core.la libreel-core.la -lm
 %C%_reel_stress_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(scheduler_ldflags)
 
-# The same with one more case, random programs of OpenMP: `make stress-programs`.
-EXTRA_PROGRAMS += %D%/reel-stress-programs
-%C%_reel_stress_programs_SOURCES = \
-	$(%C%_reel_stress_SOURCES) \
+if OPENMP
+%C%_reel_stress_SOURCES += \
 	%D%/programs.c %D%/program.h \
 	%D%/program-draw.c \
 	%D%/program-statement.c \
 	%D%/program-run.c \
 	%D%/program-tasks.c
-%C%_reel_stress_programs_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -DSTRESS_PROGRAMS
-%C%_reel_stress_programs_LDADD = $(%C%_reel_stress_LDADD)
-%C%_reel_stress_programs_LDFLAGS = $(%C%_reel_stress_LDFLAGS)
+%C%_reel_stress_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+endif
 
 # A program with these runs its threads in a schedule if it wants to.
 scheduler_sources = %D%/scheduler.c %D%/scheduler.h %D%/scheduler-calls.c
@@ -38,10 +35,6 @@ scheduler_ldflags = \
 	-Wl,--wrap=pthread_barrier_init,--wrap=pthread_barrier_destroy,--wrap=pthread_barrier_wait \
 	-Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sched_yield \
 	-Wl,--wrap=clock_gettime,--wrap=nanosleep
-
-.PHONY: stress-programs
-stress-programs: %D%/reel-stress-programs$(EXEEXT)
-	%D%/reel-stress-programs$(EXEEXT) --only '^programs$$' $(STRESS_FLAGS)
 
 .PHONY: stress
 stress: %D%/reel-stress$(EXEEXT)

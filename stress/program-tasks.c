@@ -135,6 +135,8 @@ static reel_lane *begin_task(const struct node *tasks, const struct node *task,
 {
 	reel_dependence dependence[MAX_DEPENDENCES];
 
+	/* Relaxed: a count. */
+	atomic_fetch_add_explicit(&program_counts[TASK], 1, memory_order_relaxed);
 	for (unsigned k = 0; k < task->task.uses; k++)
 		dependence[k] = (reel_dependence){
 			&program_cells.x[object_of(tasks, parent, &task->task.use[k])],

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "omp-reports.h"
 #include "pool-support.h"
 #include "program.h"
 

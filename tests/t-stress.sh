@@ -74,6 +74,18 @@ runs 'each pair of operations, by 2, 3 and 8 threads' --seed "$seed" --seconds 0
 [ "$(grep -o '"rounds": [0-9]*' summary | head -n 1 | tr -dc 0-9)" -eq "$(grep -c '^pairs' cases)" ]
 ok $? 'no row was left out'
 
+# Not in each build: see stress/README.md.
+if grep -qx programs cases; then
+	rounds=2000
+	[ -n "$TEST_LONG" ] || rounds=100
+	"$stress" --seed "$seed" --rounds $rounds --only '^programs$' >out 2>&1
+	ok $? "$rounds random programs of OpenMP have the adjoints of a serial one, seed $seed"
+	sed 's/^/# /' out
+	"$stress" --seed 2 --rounds 1 --only '^programs$' --store none --pool-slabs 0 --pretend wrong >out 2>&1
+	[ $? -eq 1 ] && grep -q '^not ok - programs: an adjoint is wrong' out
+	ok $? 'a wrong adjoint is a failure'
+fi
+
 "$stress" --seed 7 --rounds 3 --only '^tapes$' --store memory=64M --fault-mix get=4,flip=4 \
 	--pool-slabs 24 --threads 2 >out 2>&1
 ok $? 'a round of faults passes'
