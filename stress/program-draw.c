@@ -432,7 +432,10 @@ static void draw_makings(struct scope *scope, struct node *node, bool no_depende
 	scope->by_reel |= node->tasks.making_back == BY_REEL;
 }
 
-/* In libomp 14 a region, or tasks, in an untied task may hang. */
+/*
+ * In libomp 14 a region, or tasks, in an untied task may hang, and a cancelled taskgroup drops the
+ * second half of an untied task that has begun.
+ */
 static bool has_statements_alone(const struct node *list)
 {
 	for (; list; list = list->next)
@@ -465,7 +468,7 @@ static void draw_tasks(struct scope scope, struct node *node)
 		*end = task;
 		end = &task->next;
 	}
-	node->tasks.untied &= has_statements_alone(node->inside);
+	node->tasks.untied &= !node->tasks.may_be_dropped && has_statements_alone(node->inside);
 	node->cells = MAX_OBJECTS + node->tasks.count * node->each;
 }
 
