@@ -14,6 +14,8 @@
 #define YIELDS 80
 /* Some ten microseconds. */
 #define LOOKS 1000
+/* One of so many waits looks as often as at first. */
+#define PROBE 64
 
 /* Threads sleep at one of these places, by the address of what they wait for. */
 #define PLACES 64
@@ -102,23 +104,26 @@ void reel_omp_wake_all(void)
 /*
  * Two threads may have to share a processor, with others idle or not: then looking keeps away
  * the very thread that is waited for. A thread for which all looks were in vain halves them for
- * its next wait, down to few; one that soon sees what it waits for doubles them again.
+ * its next wait, down to few; one that sees what it waits for doubles them again. Looks that have
+ * become few can miss what comes a little later, and would stay few: so now and then a thread looks
+ * as often as at first, and if that is not in vain, it goes on so.
  */
 static bool look(const struct reel_omp_wait *wait)
 {
-	static _Thread_local unsigned halvings;
-	unsigned looks = wait->looks >> halvings;
+	static _Thread_local unsigned halvings, waits;
+	bool probes = ++waits % PROBE == 0;
+	unsigned looks = probes ? wait->looks : wait->looks >> halvings;
 
 	if (looks < REEL_OMP_FEW_LOOKS)
 		looks = REEL_OMP_FEW_LOOKS;
 	for (unsigned i = 0; i < looks; i++) {
 		if (is_over(wait)) {
-			halvings -= halvings && i < REEL_OMP_FEW_LOOKS;
+			halvings -= probes ? halvings : halvings > 0;
 			return true;
 		}
 		relax();
 	}
-	halvings += looks > REEL_OMP_FEW_LOOKS;
+	halvings += !probes && looks > REEL_OMP_FEW_LOOKS;
 	return is_over(wait);
 }
 
