@@ -93,7 +93,7 @@ struct reel_region {
 	 */
 	alignas(REEL_APART) _Atomic uint64_t arrivals;
 	_Atomic uint64_t passed;
-	/* The collective span of the barrier passed last: its last thread writes it before `passed`. */
+	/* The collective span of the barrier passed last: thread 0 writes it before `passed`. */
 	const void *span;
 };
 

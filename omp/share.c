@@ -144,91 +144,120 @@ void reel_share_next_phase(reel_share *share)
 	next_phase(share);
 }
 
-/* What the last thread that comes to a barrier does for all of them. */
-struct duty {
-	const void *(*act)(reel_tape *tape, const struct duty *duty);
-	const reel_type *type;
-	size_t n;
-	const char *site;
-};
-
-static void do_duty(reel_region *region, const struct duty *duty)
+/* True: all threads have come to the barrier. */
+static bool arrive(reel_share *share)
 {
-	reel_tape *tape = &region->parent->tape;
+	_Atomic uint64_t *arrivals = &share->region->arrivals;
 
-	if (!duty)
-		return;
-	reel_tape_hand_over(tape);
-	region->span = duty->act(tape, duty);
-	reel_tape_hand_over(tape);
+	share->barriers++;
+	/*
+	 * Release: what was done before; acquire: what others did, for the last one to come.
+	 * Sequentially consistent: pairs with reel_omp_await() of thread 0.
+	 */
+	return 1 + atomic_fetch_add_explicit(arrivals, 1, memory_order_seq_cst) ==
+	       share->barriers * (uint64_t)share->threads;
 }
 
-static void pass_barrier(reel_share *share, const struct duty *duty)
+static void wait_until(const reel_share *share, const _Atomic uint64_t *word, uint64_t value)
 {
-	reel_region *region = share->region;
-	uint64_t barrier = ++share->barriers;
-	const struct reel_omp_wait wait = {.word = &region->passed, .value = barrier,
-					   .looks = reel_omp_looks(share->threads)};
-	/* Release: what was done before; acquire: what others did, for the last one to come. */
-	uint64_t arrivals =
-		1 + atomic_fetch_add_explicit(&region->arrivals, 1, memory_order_acq_rel);
+	const struct reel_omp_wait wait = {
+		.word = word, .value = value, .looks = reel_omp_looks(share->threads)};
 
 	reel_yield_point();
-	if (arrivals < barrier * (uint64_t)share->threads) {
-		reel_omp_await(&wait);
-		return;
-	}
-	do_duty(region, duty);
+	reel_omp_await(&wait);
+}
+
+/* All have come: let them go on. */
+static void open_barrier(const reel_share *share)
+{
+	reel_region *region = share->region;
+
+	reel_yield_point();
 	/* Sequentially consistent: pairs with reel_omp_await(). */
-	atomic_store_explicit(&region->passed, barrier, memory_order_seq_cst);
+	atomic_store_explicit(&region->passed, share->barriers, memory_order_seq_cst);
 	reel_yield_point();
 	reel_omp_wake(&region->passed);
 }
 
-static void end_phase(reel_share *share, const struct duty *duty)
+static void pass_barrier(reel_share *share)
+{
+	if (arrive(share))
+		open_barrier(share);
+	else
+		wait_until(share, &share->region->passed, share->barriers);
+}
+
+static void end_phase(reel_share *share)
 {
 	let_go(share);
 	if (share->threads > 1)
-		pass_barrier(share, duty);
-	else
-		do_duty(share->region, duty);
+		pass_barrier(share);
 	next_phase(share);
 }
 
 void reel_share_barrier(reel_share *share)
 {
 	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
-	end_phase(share, NULL);
+	end_phase(share);
 }
 
 /* ---- Collective spans ---- */
 
-/* The one before it is read on, by all lanes. */
-static const void *push_span(reel_tape *tape, const struct duty *duty)
+typedef const void *tape_action(reel_tape *tape, const reel_type *type, size_t n, const char *site);
+
+static const void *push_span(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
+	/* The one before it is read on, by all lanes. */
 	tape->flags |= REEL_TAPE_KEEPS_BELOW;
-	return reel_push_span_slow(tape, duty->type, duty->n, duty->site);
+	return reel_push_span_slow(tape, type, n, site);
 }
 
-static const void *pop_span(reel_tape *tape, const struct duty *duty)
+/*
+ * A barrier. Thread 0 pushes or pops when all have come and none reads the spans before any more:
+ * always the same thread, so that the tape stays in its cache.
+ */
+static void lead(reel_share *share, tape_action *act, const reel_type *type, size_t n,
+		 const char *site)
 {
-	return reel_pop_span_slow(tape, duty->type, duty->n, duty->site);
+	reel_region *region = share->region;
+	reel_tape *tape = &region->parent->tape;
+
+	if (!arrive(share))
+		wait_until(share, &region->arrivals, share->barriers * (uint64_t)share->threads);
+	reel_tape_hand_over(tape);
+	region->span = act(tape, type, n, site);
+	reel_tape_hand_over(tape);
+	open_barrier(share);
+}
+
+static void follow(reel_share *share)
+{
+	reel_region *region = share->region;
+
+	if (arrive(share))
+		reel_omp_wake(&region->arrivals);
+	wait_until(share, &region->passed, share->barriers);
+}
+
+static const void *act_together(reel_share *share, tape_action *act, const reel_type *type, size_t n,
+				const char *site)
+{
+	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
+	let_go(share);
+	if (share->thread == 0)
+		lead(share, act, type, n, site);
+	else
+		follow(share);
+	next_phase(share);
+	return share->region->span;
 }
 
 void *reel_share_push_span_at(reel_share *share, reel_type type, size_t n, const char *site)
 {
-	const struct duty duty = {push_span, &type, n, site};
-
-	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
-	end_phase(share, &duty);
-	return (void *)(uintptr_t)share->region->span;
+	return (void *)(uintptr_t)act_together(share, push_span, &type, n, site);
 }
 
 const void *reel_share_pop_span_at(reel_share *share, reel_type type, size_t n, const char *site)
 {
-	const struct duty duty = {pop_span, &type, n, site};
-
-	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = share->region);
-	end_phase(share, &duty);
-	return share->region->span;
+	return act_together(share, reel_pop_span_slow, &type, n, site);
 }

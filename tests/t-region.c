@@ -763,10 +763,13 @@ static void fill_states(const struct member *member)
 	for (int s = 1; s < STATES; s++) {
 		uint64_t *next = reel_share_push_span(&share, uint64_t, WIDTH);
 
+		/* Thread 0 may push the next one before the others read this one. */
+		if (spans.pressed && member->number == threads - 1 && s % 8 == 1) {
+			usleep(1000);
+			press(spans.pressed);
+		}
 		for (int i = member->number; next && i < WIDTH; i += threads)
 			next[i] = 3 * now[i] + now[(i + 7) % WIDTH];
-		if (spans.pressed && member->number == 0 && s % 8 == 1)
-			press(spans.pressed);
 		see_state(now, s - 1);
 		now = next;
 	}

@@ -243,7 +243,7 @@ void reel_share_barrier(reel_share *share);
  * const TYPE *reel_share_pop_span(reel_share *share, TYPE, size_t n);
  *
  * Both are called by all threads that have a share, in place of reel_share_barrier(), which they
- * contain: what was written into the span before is read by all lanes from here on. One thread
+ * contain: what was written into the span before is read by all lanes from here on. Thread 0
  * pushes a span of n elements, or pops the one pushed last, and all get its address; NULL if it
  * is refused, or lost: then the parent has an error.
  *
@@ -271,7 +271,7 @@ void reel_share_barrier(reel_share *share);
  *
  * Use them where lanes read what others wrote in the step before, as in a time step of a grid: the
  * state is calculated where it is kept. Where each lane reads only what it wrote itself, spans on its
- * own tape need no barrier. Costs one barrier, and a push or a pop by one thread.
+ * own tape need no barrier. Costs one barrier, and a push or a pop by thread 0 in it.
  */
 #define reel_share_push_span(share, type, n)                                                       \
 	((type *)reel_share_push_span_at((share), REEL_TYPE_OF(type), (n), REEL_HERE))
