@@ -433,8 +433,8 @@ static void draw_makings(struct scope *scope, struct node *node, bool no_depende
 }
 
 /*
- * In libomp 14 a region, or tasks, in an untied task may hang, and a cancelled taskgroup drops the
- * second half of an untied task that has begun.
+ * In libomp 14 a region, or tasks, in an untied task may hang, and so may an untied task that
+ * commutes; and a cancelled taskgroup drops the second half of an untied task that has begun.
  */
 static bool has_statements_alone(const struct node *list)
 {
@@ -443,6 +443,15 @@ static bool has_statements_alone(const struct node *list)
 		    !has_statements_alone(list->inside))
 			return false;
 	return true;
+}
+
+static bool commutes(const struct node *tasks)
+{
+	for (const struct node *task = tasks->inside; task; task = task->next)
+		for (unsigned k = 0; k < task->task.uses; k++)
+			if (task->task.use[k].access == COMMUTES)
+				return true;
+	return false;
 }
 
 static void draw_tasks(struct scope scope, struct node *node)
@@ -468,7 +477,8 @@ static void draw_tasks(struct scope scope, struct node *node)
 		*end = task;
 		end = &task->next;
 	}
-	node->tasks.untied &= !node->tasks.may_be_dropped && has_statements_alone(node->inside);
+	node->tasks.untied &= !node->tasks.may_be_dropped && !commutes(node) &&
+			      has_statements_alone(node->inside);
 	node->cells = MAX_OBJECTS + node->tasks.count * node->each;
 }
 
