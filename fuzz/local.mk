@@ -23,7 +23,6 @@ fuzz_targets = \
 	tools/kernel-file.c tools/kernel-file.h \
 	tools/plan.c tools/plan.h \
 	tools/plan-costs.c \
-	tools/plan-halving.c \
 	tools/plan-options.c \
 	tools/plan-plot.c \
 	tools/plan-workers.c

@@ -35,7 +35,6 @@ static void check_request(const struct request *request)
 	FUZZ_EXPECT(request->workers >= 0 && request->workers <= UINT16_MAX);
 	FUZZ_EXPECT(!request->plan_option || !request->cost_option);
 	FUZZ_EXPECT((unsigned)request->planner < REEL_PLANNERS);
-	FUZZ_EXPECT((unsigned)request->rule < REEL_HALVING_RULES);
 	FUZZ_EXPECT(request->problem.tier[0].slots >= 0 && request->problem.tier[1].slots >= 0);
 	FUZZ_EXPECT(request->problem.period >= 0 && request->problem.tape_states >= 0);
 	FUZZ_EXPECT(is_cost(request->problem.record_cost));

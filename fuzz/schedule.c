@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Plans of all planners for problems of all kinds: each is carried out, and its checker says what
- * was seen. And halving, whose simulated time is known.
+ * was seen.
  */
 #include <config.h>
 
@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <reel/halving.h>
 
 #include "fuzz.h"
 #include "targets.h"
@@ -152,48 +151,3 @@ int fuzz_schedule(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* ---- Halving ---- */
-
-static int64_t cost_of(int64_t cost)
-{
-	return cost ? cost : 1;
-}
-
-static void check_split(const struct reel_halving *halving, int64_t first, int64_t last)
-{
-	int64_t middle = reel_halving_split(halving, first, last);
-
-	if (last - first < 2) {
-		FUZZ_EXPECT(middle == first);
-		return;
-	}
-	FUZZ_EXPECT(first < middle && middle < last);
-	FUZZ_EXPECT(reel_halving_start(halving, first, middle) >= middle);
-	check_split(halving, first, middle);
-	check_split(halving, middle, last);
-}
-
-int fuzz_halving(const uint8_t *data, size_t size)
-{
-	struct fuzz_input input = {data, size};
-	struct reel_halving halving = {.rule = fuzz_below(&input, REEL_HALVING_RULES),
-				       .advance_cost = (int64_t)fuzz_number(&input, 2),
-				       .record_cost = (int64_t)fuzz_number(&input, 2),
-				       .reverse_cost = (int64_t)fuzz_number(&input, 2)};
-	int64_t steps = fuzz_below(&input, MOST_STEPS), first = (int64_t)fuzz_number(&input, 4);
-	struct reel_halving_report report;
-
-	if (halving.rule == REEL_HALVING_GOLDEN &&
-	    reel_halving_most_steps(&halving, 3) == -EINVAL)
-		halving.rule = REEL_HALVING_MIDDLE;
-	check_split(&halving, first, first + steps);
-	FUZZ_EXPECT(reel_halving_simulate(&halving, steps, &report) == 0);
-	if (!steps)
-		return 0;
-	FUZZ_EXPECT(report.makespan == (steps - 1) * cost_of(halving.advance_cost) +
-					       cost_of(halving.record_cost) +
-					       steps * cost_of(halving.reverse_cost));
-	FUZZ_EXPECT(report.peak_resources <= report.peak_workers + report.peak_checkpoints);
-	FUZZ_EXPECT(report.peak_workers >= 1 && report.work >= report.makespan);
-	return 0;
-}

@@ -10,7 +10,6 @@ const struct fuzz_target fuzz_targets[] = {
 	{"schedule", fuzz_schedule, 64},
 	{"actions", fuzz_actions, 1024},
 	{"choose", fuzz_choose, 160},
-	{"halving", fuzz_halving, 16},
 	{"restart", fuzz_restart, 4096},
 	{"stored", fuzz_stored, 512},
 #if HAVE_LZ4

@@ -8,7 +8,6 @@
  * reel/checkpoint.h
  *                  and a driver that does it
  * reel/costs.h     which of the ways to reverse a loop takes the least time
- * reel/halving.h   several workers that reverse a block of steps with few states
  * reel/pool.h      where tapes get their memory: budgets, recycling, statistics
  * reel/store.h     where slabs go that have no room in memory: files, codecs, your own
  */
@@ -23,6 +22,5 @@
 #include <reel/schedule.h>
 #include <reel/checkpoint.h>
 #include <reel/costs.h>
-#include <reel/halving.h>
 
 #endif

@@ -6,7 +6,6 @@ reelinclude_HEADERS = \
 	include/reel/compiler.h \
 	include/reel/costs.h \
 	include/reel/gpu.h \
-	include/reel/halving.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
 	include/reel/schedule.h \
@@ -52,8 +51,6 @@ libreel_core_la_SOURCES = \
 	%D%/predict.c \
 	%D%/choose.c \
 	%D%/choose-words.c \
-	%D%/halving.c %D%/halving.h \
-	%D%/halving-clock.c \
 	%D%/check.c \
 	%D%/error.c \
 	%D%/residence.c %D%/residence.h \

@@ -22,7 +22,6 @@ libreel_omp_core_la_SOURCES = \
 	%D%/lookahead.c %D%/lookahead.h \
 	%D%/lookahead-act.c \
 	%D%/lookahead-open.c \
-	%D%/halving.c \
 	%D%/buffer.c %D%/buffer.h \
 	%D%/adjoint.c %D%/adjoint.h \
 	%D%/adjoint-lane.c %D%/adjoint-lane.h \

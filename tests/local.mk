@@ -21,7 +21,6 @@ check_PROGRAMS += \
 	%D%/t-plan-search \
 	%D%/t-costs \
 	%D%/t-choose \
-	%D%/t-halving \
 	%D%/t-kernels \
 	%D%/t-scale-model \
 	%D%/t-check \
@@ -171,7 +170,6 @@ store_suite = %D%/store-suite.c %D%/store-suite.h
 %C%_t_pack_CPPFLAGS = $(AM_CPPFLAGS) $(LZ4_CFLAGS)
 
 %C%_t_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
-%C%_t_halving_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
 EXTRA_DIST += \
 	%D%/data/binomial_optimum.csv \
 	%D%/data/diskrevolve_costs.csv \
@@ -180,7 +178,6 @@ EXTRA_DIST += \
 	%D%/data/mixed_sized_optimum.csv \
 	%D%/data/multistage_access_counts.csv \
 	%D%/data/online_costs.csv \
-	%D%/data/parallel_halving.csv \
 	%D%/data/parallel_reversal.csv \
 	%D%/data/parallel_reversal_splits.csv \
 	%D%/data/twolevel_periodic.csv

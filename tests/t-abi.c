@@ -68,8 +68,6 @@ static const struct {
 	{"struct reel_costs", sizeof(struct reel_costs), 248},
 	{"struct reel_prediction", sizeof(struct reel_prediction), 320},
 	{"struct reel_choice", sizeof(struct reel_choice), 928},
-	{"struct reel_halving", sizeof(struct reel_halving), 48},
-	{"struct reel_halving_report", sizeof(struct reel_halving_report), 64},
 	{"reel_share", sizeof(reel_share), 48},
 	{"reel_dealing", sizeof(reel_dealing), 16},
 	{"reel_loop", sizeof(reel_loop), 96},

@@ -404,14 +404,6 @@ static int choose_by_cost(void)
 	return reel_costs_choose(&costs, &choice);
 }
 
-static int simulate_halving(void)
-{
-	struct reel_halving halving = {.reverse_cost = 2};
-	struct reel_halving_report report;
-
-	return reel_halving_simulate(&halving, 10, &report);
-}
-
 static int run_no_steps(void *context, void *state, int64_t first, int64_t last)
 {
 	(void)context;
@@ -457,21 +449,16 @@ static void measuring_says_that_it_has_no_memory(void)
 
 static void a_choice_says_that_it_has_no_memory(void)
 {
-	int (*const uses[])(void) = {choose_by_cost, simulate_halving};
-	static const char *const names[] = {"costs", "halving"};
+	unsigned k = 0;
+	int error;
 
-	for (size_t i = 0; i < COUNT(uses); i++) {
-		unsigned k = 0;
-		int error;
-
-		wrong = false;
-		do {
-			arm(++k, false);
-			error = uses[i]();
-			expect(error == (refusal.refused ? -ENOMEM : 0));
-		} while (refusal.refused);
-		ok(!wrong && k > 2, "%s: memory runs out at each of %u places", names[i], k - 1);
-	}
+	wrong = false;
+	do {
+		arm(++k, false);
+		error = choose_by_cost();
+		expect(error == (refusal.refused ? -ENOMEM : 0));
+	} while (refusal.refused);
+	ok(!wrong && k > 2, "costs: memory runs out at each of %u places", k - 1);
 }
 
 static void a_plan_says_that_it_has_no_memory(void)

@@ -1275,209 +1275,6 @@ static void a_loop_in_a_loop(void)
 	reel_plan_close(plan);
 }
 
-/* ---- Halving ---- */
-
-static int halve(struct reel_omp_halving halving, const reel_model *model, reel_pool *pool,
-		 struct shared *shared, struct state *bar, int threads,
-		 struct reel_omp_halving_stats *stats)
-{
-	struct reel_omp_options options = {.threads = threads, .open_state = open_field,
-					   .close_state = close_field};
-	struct field field = begun();
-
-	if (!model->save)
-		options.open_state = NULL, options.close_state = NULL;
-	*bar = seed;
-	return reel_omp_halving_reverse(&halving, model, pool, shared, &field, bar, &options, stats);
-}
-
-/* Of busy threads and snapshots, at two of each for each time that n can be halved. */
-static int64_t most_resources(int64_t segments)
-{
-	int64_t most = 2;
-
-	for (; segments > 1; segments = (segments + 1) / 2)
-		most += 2;
-	return most;
-}
-
-static void halving_gives_the_gradient(void)
-{
-	unsigned wrong = 0, costly = 0, loops = 0;
-	struct reel_omp_halving_stats stats;
-	struct state bar;
-
-	tap_case("halving");
-	for (int64_t steps = 0; steps <= 66; steps++) {
-		for (int threads = 1; threads <= 8; threads += steps % 11 ? 3 : 1, loops++) {
-			struct reel_omp_halving halving = {.steps = steps, .reverse_cost = 2};
-			struct shared shared = no_fault();
-
-			wrong += halve(halving, &plain, NULL, &shared, &bar, threads, &stats) ||
-				 !is_right(&bar, &shared, steps) || stats.recorded != steps ||
-				 stats.reversed != steps || stats.sweeps != steps;
-			costly += stats.peak_resources > most_resources(steps);
-		}
-	}
-	is_int(wrong, 0, "%u loops of up to 66 steps", loops);
-	is_int(costly, 0, "in twice the logarithm of their length in threads and snapshots");
-	for (int64_t segment = 1; segment <= 9; segment += 4) {
-		struct reel_omp_halving halving = {
-			.steps = 1000, .segment_steps = segment, .record_cost = 1.5};
-		struct shared shared = no_fault();
-
-		is_int(halve(halving, &with_save, NULL, &shared, &bar, 4, &stats), 0,
-		       "1000 steps in segments of %lld", (long long)segment);
-		ok(is_right(&bar, &shared, 1000), "give the gradient");
-		is_int(shared.opened, shared.closed, "all states are closed");
-		ok(stats.peak_resources <= most_resources(1000 / segment + 1) &&
-			   stats.peak_workers <= 4 && stats.peak_states > 2,
-		   "states and workers: %lld and %lld", (long long)stats.peak_states,
-		   (long long)stats.peak_workers);
-	}
-}
-
-/* The objective is the sum of the last state; its derivative is set then. */
-static int turn_around(void *context, const void *state, void *adjoint)
-{
-	const struct field *field = state;
-	struct shared *shared = context;
-	struct state *bar = adjoint;
-
-	atomic_fetch_add(&shared->reversing, atomic_load(&shared->reversed) ? 100 : 0);
-	*bar = seed;
-	bar->x[0] *= field->state.x[3] < 100 ? 1 : 0;
-	return shared->run.failing_reverse == 1000 ? 9 : 0;
-}
-
-static void the_turn_is_the_programs(void)
-{
-	struct reel_omp_halving halving = {.steps = 40, .turn = turn_around};
-	struct reel_omp_options options = {.threads = 3};
-	struct shared shared = no_fault();
-	struct field field = begun(), last = begun();
-	struct state bar = {{0}};
-
-	tap_case("the turn");
-	is_int(reel_omp_halving_reverse(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 0,
-	       "of a loop that is halved");
-	ok(is_right(&bar, &shared, 40), "sets the adjoint");
-	advance_field(&shared, &last, 0, 40);
-	ok(!memcmp(&field, &last, sizeof last), "the state is the last one");
-	shared.run.failing_reverse = 1000;
-	is_int(reel_omp_halving_reverse(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 9,
-	       "may stop it");
-	halving.steps = 0;
-	shared = no_fault();
-	bar = (struct state){{0}};
-	is_int(reel_omp_halving_reverse(&halving, &plain, NULL, &shared, &field, &bar, &options, NULL), 0,
-	       "comes in a loop of no steps, too");
-	ok(!memcmp(&bar, &seed, sizeof bar), "which has the adjoint it sets");
-}
-
-static void halves_that_are_left_are_seen(void)
-{
-	struct shared shared = no_fault();
-	struct state bar;
-	unsigned silent = 0;
-
-	for (shared.run.excess = 1; shared.run.excess <= 30; shared.run.excess++)
-		silent += halve((struct reel_omp_halving){.steps = 30, .segment_steps = 4}, &plain, NULL,
-				&shared, &bar, 3, NULL) != -EBADMSG;
-	is_int(silent, 0, "records that are not popped end the sweep");
-}
-
-static int record_lower_and_fail(void *context, void *state, int64_t first, int64_t last,
-				 reel_tape *tape)
-{
-	struct shared *shared = context;
-
-	(void)state;
-	(void)last;
-	(void)tape;
-	if (first == 7) {
-		await(&shared->tried);
-		usleep(5000);
-		return -EDOM;
-	}
-	atomic_store(&shared->tried, true);
-	return -ECANCELED;
-}
-
-static void halving_fails_as_one_thread_does(void)
-{
-	unsigned different = 0, silent = 0;
-
-	struct reel_omp_halving eager = {.steps = 8, .reverse_cost = 0.01};
-	struct shared failing = no_fault();
-	reel_model model = plain;
-	struct state ignored;
-
-	tap_case("halving with callbacks that fail");
-	model.record = record_lower_and_fail;
-	is_int(halve(eager, &model, NULL, &failing, &ignored, 2, NULL), -EDOM,
-	       "gives the first error in order, though another one was earlier");
-	for (uint64_t random = 0; random < 120; random++) {
-		struct reel_omp_halving halving = {.steps = 21, .reverse_cost = 1.5};
-		int errors[2];
-
-		for (int pass = 0; pass < 2; pass++) {
-			struct shared shared = no_fault();
-			struct state bar;
-
-			shared.run.failing_advance = chosen(4 * random, 21);
-			shared.run.failing_record = chosen(4 * random + 1, 21);
-			shared.run.failing_reverse = chosen(4 * random + 2, 21);
-			shared.stopping_record = chosen(4 * random + 3, 21);
-			errors[pass] = halve(halving, &plain, NULL, &shared, &bar, pass ? 4 : 1,
-					     NULL);
-			silent += !errors[pass] && (shared.run.failing_record >= 0 ||
-						    shared.run.failing_reverse >= 0 ||
-						    shared.stopping_record >= 0);
-		}
-		different += errors[0] != errors[1];
-	}
-	is_int(different, 0, "gives the error of one thread");
-	is_int(silent, 0, "and never none");
-}
-
-/* Several tapes may fail at a time. */
-static void keep_silent(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)message;
-	(void)context;
-}
-
-static void halving_in_tight_memory(void)
-{
-	unsigned refused = 0, wrong = 0, kept = 0;
-
-	tap_case("halving under a budget");
-	reel_set_error_handler(keep_silent, NULL);
-	for (size_t pages = 1; pages < 60; pages++) {
-		struct reel_pool_options tight = {.slab_bytes = PAGE, .first_slab_bytes = 256,
-						  .hard_budget = pages * PAGE};
-		struct reel_omp_halving halving = {.steps = SEGMENTS * SEGMENT,
-						   .segment_steps = SEGMENT};
-		reel_pool *pool = open_pool(tight);
-		struct shared shared = no_fault();
-		struct state bar;
-		int error = halve(halving, &plain, pool, &shared, &bar, 3, NULL);
-
-		refused += error == -EDQUOT || error == -ENOMEM;
-		wrong += error ? error != -EDQUOT && error != -ENOMEM
-			       : !is_right(&bar, &shared, SEGMENTS * SEGMENT);
-		kept += slabs_in_use(pool) != 0;
-		reel_pool_close(pool);
-	}
-	reel_set_error_handler(NULL, NULL);
-	ok(refused > 0 && refused < 59, "is refused where it is too small (%u of 59)", refused);
-	is_int(wrong, 0, "and never wrong");
-	is_int(kept, 0, "all slabs come back");
-}
-
 /* ---- What is refused ---- */
 
 static void what_is_refused(void)
@@ -1489,10 +1286,6 @@ static void what_is_refused(void)
 		{.reserved = {0, 1}},
 	};
 	static const char *const words[] = {"threads", "tapes", "open_state", "reserved"};
-	static const struct reel_omp_halving loops[] = {
-		{.steps = -1}, {.steps = 1, .segment_steps = -1}, {.steps = 1, .record_cost = -1},
-		{.steps = 1, .reserved = {1}}};
-	static const char *const loop_words[] = {"steps", "segment_steps", "costs", "reserved"};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
 	reel_checkpoint *run = open_checkpoint(plan, &plain, NULL);
 	struct shared shared = no_fault();
@@ -1507,14 +1300,6 @@ static void what_is_refused(void)
 		is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, &wrong[i], NULL),
 		       -EINVAL, "a sweep is refused");
 	}
-	for (size_t i = 0; i < COUNT(loops); i++) {
-		const char *problem = reel_omp_halving_problem(&loops[i], &plain, NULL);
-
-		ok(problem && strstr(problem, loop_words[i]), "%s", loop_words[i]);
-		is_int(reel_omp_halving_reverse(&loops[i], &plain, NULL, &shared, &field, &bar, NULL, NULL),
-		       -EINVAL, "a loop is refused");
-	}
-	ok(reel_omp_halving_problem(&loops[1], NULL, NULL), "a model is needed");
 	ok(reel_omp_checkpoint_problem(NULL, NULL), "a run is needed");
 	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, NULL, NULL), -EINVAL,
 	       "a reverse sweep before the forward one");
@@ -1555,11 +1340,6 @@ int main(void)
 	more_threads_than_processors();
 	a_cancelled_thread_ends_after_its_sweep();
 	a_loop_in_a_loop();
-	halving_gives_the_gradient();
-	the_turn_is_the_programs();
-	halves_that_are_left_are_seen();
-	halving_fails_as_one_thread_does();
-	halving_in_tight_memory();
 	what_is_refused();
 	return tap_end();
 }

@@ -72,7 +72,6 @@ static bool is_want_of_memory(int error)
 	return error == -ENOMEM || error == -EDQUOT;
 }
 
-/* What is tested; `run` is halving's none. */
 struct sweep {
 	reel_pool *pool;
 	reel_checkpoint *run;
@@ -88,17 +87,6 @@ static int look_ahead(const struct sweep *sweep, struct state *bar)
 	*bar = seed;
 	return error ? error : reel_omp_checkpoint_reverse(sweep->run, &run, &state, bar, &options,
 							   NULL);
-}
-
-static int halve(const struct sweep *sweep, struct state *bar)
-{
-	struct reel_omp_halving halving = {.steps = STEPS};
-	struct reel_omp_options options = {.threads = THREADS};
-	struct run run = no_failure;
-	struct state state = start;
-
-	*bar = seed;
-	return reel_omp_halving_reverse(&halving, &shared, sweep->pool, &run, &state, bar, &options, NULL);
 }
 
 typedef int sweep_function(const struct sweep *sweep, struct state *bar);
@@ -157,16 +145,6 @@ static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 	reel_plan_close(plan);
 }
 
-static void refuse_in_halving(void)
-{
-	struct sweep sweep = {.pool = open_pool(small_options())};
-
-	tap_case("halving");
-	for (int all = 0; all < 2; all++)
-		refuse_each(&sweep, halve, "halving", all);
-	close_pool(sweep.pool, "refusals");
-}
-
 static void ignore_report(const reel_tape *tape, int error, const char *message, void *context)
 {
 	(void)tape;
@@ -186,6 +164,5 @@ int main(void)
 	refuse_in_look_ahead(REEL_MIXED, 0);
 	refuse_in_look_ahead(REEL_BINOMIAL, 64 * small_slab());
 	refuse_in_look_ahead(REEL_MIXED, 64 * small_slab());
-	refuse_in_halving();
 	return tap_end();
 }

@@ -84,10 +84,6 @@ claim 'a size that is none is refused' refuses 'takes bytes' --steps 9 --memory 
 claim 'a size with too many units is refused' refuses 'takes bytes' --steps 9 --memory 3GG
 claim 'too large a size is refused' refuses 'takes bytes' --steps 9 --memory 9000000T
 claim 'a bandwidth that is none is refused' refuses 'bytes a second' --steps 9 --read-bandwidth x
-claim 'an unknown rule is refused' refuses 'no rule thirds' --steps 9 --rule thirds
-claim 'halving has whole costs' refuses 'whole numbers' --steps 9 --planner halving \
-	--record-cost 0.5
-claim 'halving is not drawn' refuses 'neither' --steps 9 --planner halving --plot out.svg
 "$reel" plan --help >out
 ok $? 'reel plan --help succeeds'
 claim 'and describes --planner' grep -q -e '--planner NAME' out
@@ -112,14 +108,6 @@ claim 'and share it with reversing' gives 'makespan=26' --steps 8 --slots 7 --wo
 	--record-cost 3
 claim 'where states are missing they cannot' gives 'look_ahead=no makespan=27' --steps 8 \
 	--slots 3 --workers 2
-claim 'halving counts' gives 'planner=halving peak_workers=6 peak_checkpoints=10
-	peak_resources=11 work=7932 makespan=3000 blocks=1' --steps 1000 --planner halving \
-	--reverse-cost 2
-claim 'halving with fewer workers, in blocks' gives 'block_steps=64 blocks=16 peak_workers=4
-	block_states=15 work=6940 makespan=3960' --steps 1000 --planner halving \
-	--reverse-cost 2 --workers 4
-claim 'halving by another rule' gives 'rule=middle peak_checkpoints=4 work=45' --steps 10 \
-	--planner halving --reverse-cost 2 --rule middle
 claim 'the counts of 10^12 steps need no walk' gives 'advances=60318312900290
 	memory_stores=125595622175 actions=4251191244348' --steps 1000000000000 --slots 10
 claim 'nor do those of a periodic plan' gives 'disk_stores=99999999 disk_loads=99999999' \
@@ -216,8 +204,6 @@ if python3 -c '' 2>/dev/null; then
 	claim 'the JSON holds the actions of the text' actions_are_json --steps 20 --slots 2 \
 		--disk-slots 2 --write-cost 1 --read-cost 1
 	claim 'the JSON holds the choice' json_holds_the_same_choice $by_cost --memory 999
-	claim 'the JSON holds the counts of halving' json_holds_the_same_counts --steps 100 \
-		--planner halving --workers 2
 	claim 'the picture is XML' python3 -c \
 		'import xml.dom.minidom; xml.dom.minidom.parse("plan.svg")'
 	claim 'those of an unknown end too' actions_are_json --steps 20 --slots 4 --planner online

@@ -11,7 +11,6 @@ bin_PROGRAMS += %D%/reel
 	%D%/openmp.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/plan-costs.c \
-	%D%/plan-halving.c \
 	%D%/plan-options.c \
 	%D%/plan-plot.c \
 	%D%/plan-workers.c \

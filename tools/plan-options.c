@@ -10,7 +10,7 @@
 #include "plan.h"
 #include "verb.h"
 
-enum kind { WHOLE, NUMBER, SIZE, RATE, PLANNER, RULE, STEP_COSTS, PATH };
+enum kind { WHOLE, NUMBER, SIZE, RATE, PLANNER, STEP_COSTS, PATH };
 
 /* A plan is described, or what it is chosen by. */
 enum use { FOR_BOTH, FOR_PLAN, FOR_COSTS };
@@ -37,7 +37,6 @@ static const struct option options[] = {
 	{"--record-cost", NUMBER, FOR_PLAN, AT(problem.record_cost)},
 	{"--reverse-cost", NUMBER, FOR_PLAN, AT(problem.reverse_cost)},
 	{"--planner", PLANNER, FOR_PLAN, 0},
-	{"--rule", RULE, FOR_PLAN, AT(rule)},
 	{"--costs", STEP_COSTS, FOR_COSTS, 0},
 	{"--state-bytes", SIZE, FOR_COSTS, AT(costs.state_bytes)},
 	{"--tape-bytes", SIZE, FOR_COSTS, AT(costs.tape_bytes)},
@@ -134,15 +133,9 @@ static int set_rate(double *rate, const char *name, const char *text)
 static int set_planner(struct request *request, const char *name)
 {
 	request->has_planner = true;
-	request->halving = strcmp(name, "halving") == 0;
-	if (!request->halving && reel_planner_by_name(name, &request->planner))
+	if (reel_planner_by_name(name, &request->planner))
 		return plan_refuse("there is no planner ", name);
 	return 0;
-}
-
-static int set_rule(enum reel_halving_rule *rule, const char *name)
-{
-	return reel_halving_rule_by_name(name, rule) ? plan_refuse("there is no rule ", name) : 0;
 }
 
 /* The member of "record=0.3,..." that the text begins with. */
@@ -192,8 +185,6 @@ static int set_value(struct request *request, const struct option *option, const
 		return set_rate(member, option->name, text);
 	case PLANNER:
 		return set_planner(request, text);
-	case RULE:
-		return set_rule(member, text);
 	case STEP_COSTS:
 		return set_step_costs(request, text);
 	case PATH:
@@ -228,8 +219,6 @@ static int check_request(struct request *request)
 							 "either it or costs");
 	if (request->workers > UINT16_MAX)
 		return plan_refuse("--workers", " takes at most 65535");
-	if (request->halving && (request->actions || request->plot))
-		return plan_refuse("halving", " has neither --actions nor --plot");
 	if (!request->has_planner)
 		request->planner = request->problem.tiers > 1 ? REEL_HIERARCHICAL : REEL_BINOMIAL;
 	request->costs.steps = request->problem.steps;

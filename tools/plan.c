@@ -21,7 +21,7 @@ const char plan_help[] =
 	"  --planner NAME    store-all, binomial, mixed, multistage, two-level,\n"
 	"                    hierarchical, disk-revolve, periodic or online, which is not\n"
 	"                    told N in advance; default: hierarchical with a disk, else\n"
-	"                    binomial. halving: several workers, no state kept for long\n"
+	"                    binomial\n"
 	"  --disk-slots D    room for D states more, on a disk\n"
 	"  --write-cost W    of a state, in the time of a step; default 0\n"
 	"  --read-cost R     the same\n"
@@ -29,9 +29,7 @@ const char plan_help[] =
 	"  --reverse-cost C  the same\n"
 	"  --tape-states K   a step's tape takes up as much memory as K states\n"
 	"  --period P        steps between states on the disk: two-level, periodic\n"
-	"  --rule NAME       where halving splits: power, middle or golden\n"
-	"  --workers P       threads: segments are recorded ahead where each has its state;\n"
-	"                    halving: blocks so long that P are enough\n"
+	"  --workers P       threads: segments are recorded ahead where each has its state\n"
 	"\n"
 	"With costs instead of slots, the way that takes the least time is chosen, and shown\n"
 	"with what it is expected to take and with the runner-up.\n"
@@ -198,5 +196,5 @@ int plan_run(int count, char **words)
 		return status;
 	if (request.cost_option)
 		return plan_by_costs(&request);
-	return request.halving ? plan_by_halving(&request) : plan_by_slots(&request);
+	return plan_by_slots(&request);
 }

@@ -8,13 +8,11 @@
 #include <stdio.h>
 
 #include <reel/costs.h>
-#include <reel/halving.h>
 #include <reel/schedule.h>
 
 struct request {
 	struct reel_problem problem;
 	enum reel_planner planner;
-	enum reel_halving_rule rule;
 	struct reel_costs costs;
 	int64_t workers;
 	const char *plot; /* NULL: none */
@@ -24,7 +22,6 @@ struct request {
 	bool has_planner;
 	bool has_steps;
 	bool has_disk;
-	bool halving;
 	bool json;
 	bool actions;
 };
@@ -47,9 +44,8 @@ struct plan_workers {
 struct plan_workers plan_look_ahead(const struct reel_problem *problem, int64_t workers,
 				    const struct reel_schedule_report *report);
 
-/* The verb's other ways: an exit status. */
+/* The verb's other way: an exit status. */
 int plan_by_costs(const struct request *request);
-int plan_by_halving(const struct request *request);
 
 /* Print the actions if they are asked for, and draw the plan if that is: an exit status. */
 int plan_show_parts(const struct request *request, const reel_plan *plan,

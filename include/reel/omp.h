@@ -4,18 +4,14 @@
  *
  *	cc -fopenmp program.c $(pkg-config --cflags --libs reel-omp)
  *
- * Where states fit into memory, or onto a fast tier, the reverse sweep of any plan is
- * run with look-ahead: while one segment is reversed, other threads replay and record
+ * The reverse sweep of any plan is run with look-ahead: while one segment is reversed, other threads replay and record
  * the ones that come next, each on a tape of its own.
  *
  *	reel_checkpoint_forward(run, &context, &state);
  *	the objective, and its derivative by the last state in adjoint
  *	reel_omp_checkpoint_reverse(run, &context, &state, &adjoint, NULL, NULL);
  *
- * Where they do not, reel_omp_halving_reverse() reverses with twice the binary logarithm of the
- * loop's length in states and about as many threads, at the speed of the reverse chain.
- *
- * Both use threads of OpenMP, and nothing else of it: outside of a parallel region a team
+ * It uses threads of OpenMP, and nothing else of it: outside of a parallel region a team
  * of their own; inside of one, tasks for the team that is there, whose threads take part as
  * soon as they wait at a barrier, and until the sweep ends. A thread that finds nothing to do
  * sleeps. Before and after, the runtime's threads spin: on a machine with other work set
@@ -64,8 +60,7 @@ struct reel_omp_options {
 	void (*close_state)(void *context, void *state);
 	/*
 	 * A context for each state that is replayed in, so that no two threads use the
-	 * same one: tapes + 1 of them. NULL: `context` for all. Only
-	 * reel_omp_checkpoint_reverse().
+	 * same one: tapes + 1 of them. NULL: `context` for all.
 	 */
 	void *const *contexts;
 	/* For options to come: all 0. */
@@ -112,66 +107,6 @@ int reel_omp_checkpoint_reverse(reel_checkpoint *run, void *context, void *state
 /* What it would refuse, in words, or NULL. A constant string. */
 const char *reel_omp_checkpoint_problem(const reel_checkpoint *run,
 					const struct reel_omp_options *options);
-
-/* ---- Halving, without a plan ------------------------------------------------------ */
-
-struct reel_omp_halving {
-	int64_t steps;
-	/* Steps that are recorded and reversed at once; 0: 1. */
-	int64_t segment_steps;
-	/* Of a step, in the time of its advance; 0: 1. They decide when a sweep begins. */
-	double record_cost;
-	double reverse_cost;
-	/*
-	 * Called once, when the last step has been recorded, with the state after it:
-	 * the objective, and its derivative by that state in `adjoint`. As a callback of
-	 * the model. NULL: adjoint is as it should be already.
-	 */
-	int (*turn)(void *context, const void *state, void *adjoint);
-	/* For options to come: all 0. */
-	uint64_t reserved[4];
-};
-
-struct reel_omp_halving_stats {
-	int threads;
-	int64_t advanced, recorded, reversed; /* steps of the model */
-	int64_t sweeps;
-	int64_t peak_states;    /* snapshots and states that are replayed in, at once */
-	int64_t peak_workers;   /* threads with a sweep, or the reverse chain, at once */
-	/*
-	 * Snapshots, and sweeps that have begun and whose segment has not been reversed,
-	 * at once: what a schedule calls checkpoints and processors.
-	 */
-	int64_t peak_resources;
-	uint64_t reserved[4];   /* 0 */
-};
-
-/*
- * Run `steps` steps of a model from `state`, which is the last state then, and reverse
- * them. A range of segments is split in the middle: a thread leaves a snapshot of its
- * beginning and goes on with the upper half, down to one segment, which it records. The
- * lower half is begun later, just so early that it has been recorded when the reverse
- * chain arrives there. With n segments there are about 2 log2(n) snapshots and states,
- * and half of that in threads is needed for the chain never to wait: with fewer it does
- * wait, and the result is the same.
- *
- * Tapes, snapshots and states come from `pool` (NULL: the default one). stats may be NULL.
- *
- * Returns 0; what a callback returned, the tape's error, -EDQUOT or -ENOMEM: of those
- * that occur the one that a serial sweep would come to first; or -EINVAL, which
- * reel_omp_halving_problem() explains.
- *
- * Source: A. Walther, Bounding the number of processors and checkpoints needed in
- * time-minimal parallel reversal schedules, Computing 73 (2004), for the bounds.
- */
-int reel_omp_halving_reverse(const struct reel_omp_halving *halving, const reel_model *model,
-		     reel_pool *pool, void *context, void *state, void *adjoint,
-		     const struct reel_omp_options *options, struct reel_omp_halving_stats *stats);
-
-/* What it would refuse, in words, or NULL. A constant string. */
-const char *reel_omp_halving_problem(const struct reel_omp_halving *halving,
-				     const reel_model *model,
-				     const struct reel_omp_options *options);
 
 #ifdef __cplusplus
 }
