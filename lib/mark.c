@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "residence.h"
 #include "tape.h"
 
 struct reel_position reel_tape_position(const reel_tape *tape)
@@ -101,5 +102,27 @@ int reel_tape_rewind(reel_tape *tape, reel_mark mark)
 	reel_tape_restore(tape, mark.values);
 	if (entries)
 		restore_notes(entries, mark.ledger);
+	return 0;
+}
+
+int reel_tape_window(const reel_tape *tape, uint64_t height, reel_window *window)
+{
+	const struct reel_slab *slab = tape->slab;
+	uint64_t filled = reel_window_filled(tape);
+	uint64_t start = tape->below;
+
+	if (tape->refused == REEL_OUT_OF_STEP)
+		return tape->error;
+	if (height >= start + filled)
+		return -EINVAL;
+	/* The slabs' offsets add up to `below`, so that the lowest window starts at 0. */
+	while (height < start) {
+		filled = slab->below_offset;
+		start -= filled;
+		slab = slab->below;
+	}
+	if (slab && !reel_slab_is_open(slab))
+		return -EBUSY;
+	*window = (reel_window){slab ? slab->frame : (char *)(uintptr_t)tape->first, start, filled};
 	return 0;
 }

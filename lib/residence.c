@@ -296,11 +296,16 @@ bool reel_slab_is_readable(const struct reel_slab *slab)
 	return state == REEL_SLAB_OPEN || has_copy(state);
 }
 
+bool reel_slab_is_open(const struct reel_slab *slab)
+{
+	return reel_slab_state_of(slab) == REEL_SLAB_OPEN;
+}
+
 bool reel_slab_writable(reel_tape *tape, struct reel_slab *slab)
 {
 	if (reel_slab_move(slab, REEL_SLAB_VISITED, REEL_SLAB_OPEN))
 		count(&tape->pool->offload->stale, 1);
-	return reel_slab_state_of(slab) == REEL_SLAB_OPEN;
+	return reel_slab_is_open(slab);
 }
 
 /* ---- Leaving for good ---- */

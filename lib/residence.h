@@ -28,6 +28,8 @@ bool reel_slab_has_copy(const struct reel_slab *slab);
  * being written it becomes one that is open, or has a copy.
  */
 bool reel_slab_is_readable(const struct reel_slab *slab);
+/* Whether what lies on it may be read and changed, until its owner pushes or pops. */
+bool reel_slab_is_open(const struct reel_slab *slab);
 /* Give the slab back to the pool, wherever it is. */
 void reel_slab_discard(struct reel_pool *pool, struct reel_slab *slab);
 /* The tape is empty and ends. */

@@ -50,6 +50,7 @@ static const struct {
 	{"reel_type", sizeof(reel_type), 32},
 	{"reel_cursor", sizeof(reel_cursor), 16},
 	{"reel_mark", sizeof(reel_mark), 112},
+	{"reel_window", sizeof(reel_window), 24},
 	{"struct reel_pool_options", sizeof(struct reel_pool_options), 72},
 	{"struct reel_pool_stats", sizeof(struct reel_pool_stats), 200},
 	{"reel_model", sizeof(reel_model), 48},

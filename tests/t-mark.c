@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks and rewinding. */
+/* Marks and rewinding, and windows on what lies below the top. */
 #include <config.h>
 
 #include <errno.h>
@@ -55,6 +55,123 @@ static void rewinds_go_any_distance(unsigned flags)
 	is_int(wrong, 0, "a rewind drops what was pushed since, and nothing else%s",
 	       flags ? ", in checked mode" : "");
 	close_pool(pool, "rewinds");
+}
+
+/* Number of words of [0, to) that no window of the tape, which holds nothing else, has in its place. */
+static unsigned missed_words(const reel_tape *tape, uint64_t to)
+{
+	reel_window window = {0};
+	unsigned missed = 0;
+
+	for (uint64_t i = 0; i < to; i++) {
+		if (reel_tape_window(tape, i * 8, &window))
+			missed++;
+		else if (window.height > i * 8 || window.height + window.bytes <= i * 8)
+			missed++;
+		else
+			missed += *(uint64_t *)(void *)(window.start + (i * 8 - window.height)) !=
+				  scramble(i);
+	}
+	return missed + (window.height + window.bytes != to * 8) +
+	       (reel_tape_window(tape, to * 8, &window) != -EINVAL);
+}
+
+static void windows_show_all_heights(unsigned flags)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_tape tape = open_tape(pool, flags);
+	unsigned missed = missed_words(&tape, 0);
+
+	for (uint64_t words = 0; words < 200; words++) {
+		push_words(&tape, words, words + 1);
+		missed += missed_words(&tape, words + 1);
+	}
+	for (uint64_t words = 200; words-- > 0;) {
+		missed += reel_pop(&tape, uint64_t) != scramble(words);
+		missed += missed_words(&tape, words);
+	}
+	is_int(missed, 0, "each word below the top is found, and none above it%s",
+	       flags ? ", in checked mode" : "");
+	is_int(reel_tape_error(&tape), 0, "no error sticks");
+	reel_tape_close(&tape);
+	close_pool(pool, "windows");
+}
+
+static void windows_lie_end_to_end(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_tape tape = open_tape(pool, 0);
+	reel_window window = {0};
+	uint64_t height = 0;
+	unsigned windows = 0;
+
+	push_words(&tape, 0, INLINE_WORDS - 1);
+	for (unsigned i = 1; i < 200; i += 7)
+		if (!reel_push_span(&tape, uint64_t, i))
+			abort();
+	while (!reel_tape_window(&tape, height, &window) && window.height == height) {
+		height += window.bytes;
+		windows++;
+	}
+	ok(windows > 8 && height == reel_tape_bytes(&tape), "windows of all sizes lie end to end");
+	reel_tape_close(&tape);
+	close_pool(pool, "windows of all sizes");
+}
+
+static void values_can_be_changed_in_their_window(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_tape tape = open_tape(pool, 0);
+	reel_window window;
+
+	push_words(&tape, 7, 107);
+	for (uint64_t i = 0; i < 100; i++)
+		if (!reel_tape_window(&tape, i * 8, &window))
+			*(uint64_t *)(void *)(window.start + (i * 8 - window.height)) = scramble(i);
+	is_int(wrong_words(&tape, 0, 100), 0, "what is changed in a window is popped");
+	reel_tape_close(&tape);
+	close_pool(pool, "changes in windows");
+}
+
+/* A branch of a hold stands in the middle of what the hold keeps. */
+static void windows_follow_the_branch(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_tape tape = open_tape(pool, 0);
+	unsigned missed = 0;
+
+	push_words(&tape, 0, 50);
+	push_words(&tape, 500, 550);
+	reel_tape_hold(&tape);
+	missed += wrong_words(&tape, 500, 550);
+	missed += missed_words(&tape, 50);
+	push_words(&tape, 50, 200);
+	missed += missed_words(&tape, 200);
+	reel_tape_release(&tape);
+	missed += missed_words(&tape, 200);
+	is_int(missed, 0, "windows are those that the tape stands on now");
+	reel_tape_close(&tape);
+	close_pool(pool, "windows in a hold");
+}
+
+static void a_tape_out_of_step_has_no_windows(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_tape tape = open_tape(pool, 0);
+	reel_window window;
+
+	record_reports();
+	push_words(&tape, 0, 50);
+	reel_push_bit(&tape, true);
+	ok(!reel_tape_window(&tape, 49 * 8, &window), "a bit above a window hides nothing");
+	reel_pop_bit(&tape);
+	reel_pop(&tape, uint64_t);
+	for (unsigned i = 0; i < 50; i++)
+		reel_pop(&tape, uint64_t);
+	is_int(reel_tape_window(&tape, 0, &window), -ENODATA, "a tape popped too far has none");
+	is_int(reported.calls, 1, "which is not told again");
+	reel_tape_close(&tape);
+	close_pool(pool, "pops too many");
 }
 
 static void marks_nest(void)
@@ -416,6 +533,12 @@ int main(void)
 		a_mark_on_a_slab_left_is_found(flags);
 		rewinding_drops_refused_pushes(flags);
 	}
+	windows_show_all_heights(0);
+	windows_show_all_heights(REEL_CHECKED);
+	windows_lie_end_to_end();
+	values_can_be_changed_in_their_window();
+	windows_follow_the_branch();
+	a_tape_out_of_step_has_no_windows();
 	marks_nest();
 	a_rewind_gives_slabs_back();
 	a_mark_above_popped_bits_is_found(0);

@@ -480,6 +480,56 @@ static bool giant_comes_and_goes(reel_tape *tape, size_t words)
 
 #define PAGE ((size_t)4096)
 
+/*
+ * Negates the words of [0, to) that windows show, and counts those that windows refuse. A word of
+ * a slab that the store has or takes would keep its value.
+ */
+static uint64_t negate_words(reel_tape *tape, uint64_t to, bool negated[])
+{
+	reel_window window = {0};
+	uint64_t refused = 0;
+
+	for (uint64_t i = 0; i < to; i++) {
+		uint64_t *word;
+		int error = reel_tape_window(tape, i * 8, &window);
+
+		if (error) {
+			refused += error == -EBUSY;
+			continue;
+		}
+		word = (uint64_t *)(void *)(window.start + (i * 8 - window.height));
+		wrong += *word != (negated[i] ? ~scramble(i) : scramble(i));
+		*word = ~*word;
+		negated[i] = !negated[i];
+	}
+	return refused;
+}
+
+static void windows_show_what_no_store_has(void)
+{
+	enum { WORDS = 40 * 4096 / 8 };
+	static bool negated[WORDS];
+	struct late_store *late = late_open(10);
+	reel_pool *pool = pool_of(PAGE, 12, &late->store);
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t refused;
+
+	wrong = 0;
+	push_words(&tape, 0, WORDS);
+	refused = negate_words(&tape, WORDS, negated);
+	ok(refused > WORDS / 2 && refused < WORDS, "most windows of a spilled tape are refused");
+	ok(negated[0] && negated[WORDS - 1], "but not the lowest one and the top");
+	for (uint64_t i = WORDS; i-- > 0;) {
+		wrong += reel_pop(&tape, uint64_t) != (negated[i] ? ~scramble(i) : scramble(i));
+		if (i % 500 == 0)
+			negate_words(&tape, i, negated);
+	}
+	is_int(wrong, 0, "what was changed in a window is popped, all else as it was pushed");
+	is_int(reel_tape_error(&tape), 0, "without an error");
+	reel_tape_close(&tape);
+	close_all(pool, late, "windows");
+}
+
 static void giants_wait_for_room(void)
 {
 	struct late_store *late = late_open(6);
@@ -676,6 +726,7 @@ int main(void)
 	notes_come_back_from_the_store();
 	notes_that_are_lost_stay_lost();
 	a_push_that_finds_a_slab_lost_is_refused();
+	windows_show_what_no_store_has();
 	giants_wait_for_room();
 	a_giant_of_the_last_page_is_refused();
 	giants_and_locked_memory();

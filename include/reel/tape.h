@@ -362,6 +362,33 @@ reel_mark reel_tape_mark(const reel_tape *tape);
 int reel_tape_rewind(reel_tape *tape, reel_mark mark);
 
 /*
+ * A stretch of a tape that lies in one piece of memory. Heights are what reel_tape_bytes() gives:
+ * the value that was pushed at that height begins there.
+ */
+typedef struct reel_window {
+	char *start;     /* where its lowest byte lies */
+	uint64_t height; /* the height of that byte */
+	uint64_t bytes;  /* number of bytes up to the next window, or to the top */
+} reel_window;
+
+/*
+ * Find the window of the byte at `height`, to read values below the top, or to change them in
+ * place, without popping what is above them. The windows of all heights lie end to end. The caller
+ * has to know at which height his value begins, as he does if all values have one size. Bits that
+ * do not fill a word yet are in no window.
+ *
+ * The window belongs to the tape, and is valid until the next call on it, or until a cursor on it
+ * comes to its limit.
+ *
+ * Returns 0; -EINVAL: the tape is not that high; -EBUSY: the pool has a store, which has or may
+ * take that part of the tape, so only pops can reach it (the buffer inside the struct, the first
+ * slabs and a top slab that was never stored can be reached); or the tape's error, if pops and
+ * pushes do not mirror any more. No error sticks. The owner of the tape. Costs a step for each slab
+ * above the window, and never waits.
+ */
+int reel_tape_window(const reel_tape *tape, uint64_t height, reel_window *window);
+
+/*
  * Replay: reverse the same stretch of a tape several times (fixed-point
  * adjoints, several right-hand sides, a frozen tape).
  *
