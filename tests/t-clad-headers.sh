@@ -13,6 +13,15 @@ compiles() {
 	is_empty messages "$1, C++$2: ${3##*/} compiles by itself without a warning"
 }
 
+# refuses COMPILER CODE MESSAGE: on a tape with a lock the compiler says why it does not take CODE.
+refuses() {
+	echo "void f(clad::custom_tape<double, 64, 1024, true> &values,
+		clad::custom_tape<double[2], 64, 1024, true> &pairs) { (void)values, (void)pairs; $2; }" >refused.cpp
+	! $1 -std=c++17 -I"$SOURCE_DIR/include" -include "$hook" -fsyntax-only refused.cpp 2>messages &&
+		grep -q "$3" messages
+	ok $? "$1: $2 is refused on a tape with a lock"
+}
+
 runs() {
 	compile "$@" && ./$4 >made 2>&1
 	ok $? "$1, C++$2: $4 $5 runs"
@@ -52,6 +61,8 @@ for compiler in $compilers; do
 		runs $compiler $standard "$hook" t-clad-beside -Wpedantic -Wconversion
 		runs $compiler $standard "$SOURCE_DIR/dropin/clad/alone.h" t-clad-alone
 	done
+	refuses $compiler 'clad::back(values) = 1' 'lvalue\|assign'
+	refuses $compiler 'clad::back(pairs)' 'lock tape.mutex()'
 	[ -z "$sanitized" ] || continue
 	for header in bits element fault objects tapes values; do
 		compiles $compiler 14 "$SOURCE_DIR/dropin/clad/$header.h"

@@ -6,10 +6,12 @@
  */
 #include <config.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +22,10 @@ extern "C" {
 }
 
 namespace clad {
-/* By this name Clad prints it. */
-template <class T> using tape = custom_tape<T>;
+/* By this name Clad prints it where its own tape is used, with the parameters of that one. */
+template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
+	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
+using tape = custom_tape<T, SBO_SIZE, SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>;
 } // namespace clad
 
 namespace {
@@ -743,6 +747,185 @@ void throwing_values_are_not_pushed()
 	ok(_t.empty() && pairs.empty(), "and all others come back");
 }
 
+/* ---- Parameters and positions ---- */
+
+template <class Tape> bool deduces()
+{
+	Tape _t = {};
+
+	for (int i = 0; i < 100; i++)
+		clad::push(_t, i);
+	clad::push(_t, clad::back(_t));
+	return clad::pop(_t) == 99 && clad::pop(_t) == 99 && _t[98] == 98 && _t.size() == 99;
+}
+
+template <class Tape> bool deduces_arrays()
+{
+	const double pair[2] = {1, 2};
+	Tape _t = {};
+
+	clad::push(_t, pair);
+	clad::push(_t, pair);
+	clad::pop(_t);
+	return _t[0][1] == 2 && _t.size() == 1;
+}
+
+void parameters_are_taken()
+{
+	static_assert(sizeof(clad::tape<double>) == sizeof(clad::tape<double, 16, 2048>) &&
+			      sizeof(clad::tape<double>) < sizeof(clad::tape<double, 64, 1024, true>),
+		      "only a tape with a lock pays for one");
+	ok((deduces<clad::custom_tape<double, 32>>() &&
+	    deduces<clad::custom_tape<int, 64, 1024>>() &&
+	    deduces<clad::custom_tape<double, 64, 1024, false, true>>() &&
+	    deduces<clad::custom_tape<double, 64, 1024, false, true, true>>() &&
+	    deduces<clad::tape<float, 0, 1, false, false, true>>()),
+	   "sizes and places of Clad's own tape can be named");
+	ok((deduces<clad::custom_tape<double, 64, 1024, true>>() &&
+	    deduces<clad::custom_tape<unsigned long, 1, 2, true, true, true>>()),
+	   "so can a lock");
+	ok((deduces_arrays<clad::custom_tape<double[2], 8, 8, false, true>>() &&
+	    deduces_arrays<clad::custom_tape<float[2], 64, 1024, true>>()),
+	   "and all of it for arrays");
+}
+
+/* Number n of a sequence in which neighbours differ. */
+template <class T> T number(unsigned n)
+{
+	return T(n);
+}
+template <> bool number(unsigned n)
+{
+	return n * 2654435761u >> 31;
+}
+template <> std::string number(unsigned n)
+{
+	return std::to_string(n);
+}
+template <> wide number(unsigned n)
+{
+	return {{double(n), 0, 0}};
+}
+
+template <class Tape, class T> unsigned wrong_at(Tape &_t, const std::vector<T> &model, unsigned n)
+{
+	const std::size_t i = n * std::size_t(2654435761u) % model.size();
+	const Tape &fixed = _t;
+
+	return !(_t[i] == model[i]) + !(fixed[i] == model[i]);
+}
+
+/* Up and down by more than slabs and blocks hold, with other values each time. */
+template <class T> void positions_are_found(const char *what)
+{
+	clad::tape<T> _t = {};
+	const clad::tape<T> &fixed = _t;
+	std::vector<T> model;
+	unsigned wrong = 0, n = 0;
+	std::size_t i = 0;
+
+	for (unsigned top : {90000u, 10u, 50000u, 200u, 70000u}) {
+		while (model.size() < top) {
+			model.push_back(number<T>(n++));
+			clad::push(_t, T(model.back()));
+			if (n % 3 == 0)
+				wrong += wrong_at(_t, model, n);
+		}
+		while (model.size() > top) {
+			wrong += !(clad::pop(_t) == model.back());
+			model.pop_back();
+			if (n++ % 3 == 0)
+				wrong += wrong_at(_t, model, n);
+		}
+	}
+	is_int(wrong, 0, "each position of a tape of %s is found", what);
+	for (auto &&one : _t)
+		wrong += !(one == model[i++]);
+	wrong += i != model.size();
+	ok(!wrong && std::equal(fixed.begin(), fixed.end(), model.begin()),
+	   "loops and algorithms go through it");
+	ok(_t.begin() != _t.end() && ++_t.begin() != _t.begin() && _t.begin()++ == _t.begin() &&
+		   typename clad::tape<T>::iterator(&_t, model.size()) == _t.end(),
+	   "its iterators are where they are");
+}
+
+void values_are_changed_in_place()
+{
+	clad::tape<double> _t = {};
+	clad::tape<std::string> names = {};
+	clad::tape<int[2]> pairs = {};
+	const int pair[2] = {1, 2};
+	unsigned wrong = 0;
+
+	for (int i = 0; i < 100000; i++) {
+		clad::push(_t, i);
+		clad::push(names, std::to_string(i));
+		clad::push(pairs, pair);
+	}
+	for (double &x : _t)
+		x *= 2;
+	for (int i = 0; i < 100000; i += 3) {
+		_t[std::size_t(i)] += _t[0] + 1;
+		names[std::size_t(i)] += "x";
+		pairs[std::size_t(i)][1] = i;
+	}
+	is_double(std::accumulate(_t.begin(), _t.end(), 0.0), 99999.0 * 100000 + 66667,
+		  "all that was added stands on the tape");
+	is_int(names.begin()->size(), 2, "a member of a value is reached");
+	for (int i = 100000; i-- > 0;) {
+		wrong += clad::pop(_t) != 2 * i + (i % 3 == 0) + (i % 3 == 0 && i > 0);
+		wrong += clad::pop(names) != std::to_string(i) + (i % 3 ? "" : "x");
+		wrong += clad::back(pairs)[1] != (i % 3 ? 2 : i);
+		clad::pop(pairs);
+	}
+	is_int(wrong, 0, "what was changed below the top is popped");
+}
+
+template <class T> bool has_no_position_above()
+{
+	clad::tape<T> _t = {};
+	bool right = throws(-ERANGE, [&] { (void)_t[0]; });
+
+	for (unsigned i = 0; i < 20000; i++)
+		clad::push(_t, number<T>(i));
+	right = right && throws(-ERANGE, [&] { (void)_t[20000]; }) &&
+		throws(-ERANGE, [&] { (void)_t[SIZE_MAX / 8 + 2]; }) && _t[100] == number<T>(100);
+	for (unsigned i = 0; i < 19950; i++)
+		clad::pop(_t);
+	return right && throws(-ERANGE, [&] { (void)_t[100]; }) &&
+	       throws(-ERANGE, [&] { (void)_t[50]; }) && _t[49] == number<T>(49);
+}
+
+/* The next tape goes on with what is behind the one that ended, in which a value was found. */
+template <class T> bool has_no_position_of_the_last_one()
+{
+	{
+		clad::tape<T> last = {};
+
+		for (unsigned i = 0; i < 20000; i++)
+			clad::push(last, number<T>(i));
+		if (last[100] != number<T>(100))
+			return false;
+	}
+	clad::tape<T> _t = {};
+
+	clad::push(_t, number<T>(7));
+	return throws(-ERANGE, [&] { (void)_t[100]; }) && _t[0] == number<T>(7);
+}
+
+void positions()
+{
+	positions_are_found<double>("doubles");
+	positions_are_found<wide>("aligned records");
+	positions_are_found<bool>("bools");
+	positions_are_found<std::string>("strings");
+	values_are_changed_in_place();
+	ok(has_no_position_of_the_last_one<double>(), "a tape begins without positions");
+	ok(has_no_position_above<double>() && has_no_position_above<bool>() &&
+		   has_no_position_above<std::string>(),
+	   "a position above the top is a fault");
+}
+
 void forms()
 {
 	loops_are_reversed();
@@ -762,6 +945,8 @@ void forms()
 	throwing_elements_are_not_pushed();
 	throwing_arrays_are_not_pushed();
 	throwing_values_are_not_pushed();
+	parameters_are_taken();
+	positions();
 }
 
 /* ---- Under a budget of 8 MiB without a store ---- */
@@ -868,11 +1053,40 @@ void spilled_tops_can_be_changed()
 	is_int(changed, 4, "where slabs end");
 }
 
+/* Each value is right, or refused; those that are changed come back changed. */
+template <class T> void spilled_positions_are_right_or_refused(std::size_t n)
+{
+	clad::tape<T> _t = {};
+	std::uint64_t refused = 0, wrong = 0;
+
+	for (std::size_t i = 0; i < n; i++)
+		clad::push(_t, number<T>(unsigned(i)));
+	for (std::size_t i = 0; i < n; i += 63)
+		try {
+			wrong += _t[i] != number<T>(unsigned(i));
+		} catch (const reel::tape_fault &fault) {
+			wrong += fault.error() != -EBUSY;
+			refused++;
+		}
+	ok(refused > n / 63 / 2 && refused < n / 63, "what a store has or may take is refused");
+	wrong += _t[0] != number<T>(0) || _t[n - 1] != number<T>(unsigned(n - 1));
+	for (std::size_t i = n; i-- > 0;) {
+		if (i % 1000 == 0)
+			try {
+				wrong += _t[i / 2] != number<T>(unsigned(i / 2));
+			} catch (const reel::tape_fault &) {
+			}
+		wrong += clad::pop(_t) != number<T>(unsigned(i));
+	}
+	is_int(wrong, 0, "all else is what was pushed");
+}
+
 void spill()
 {
 	struct reel_pool_stats stats;
 
 	spilled_tops_can_be_changed();
+	spilled_positions_are_right_or_refused<double>(6000000);
 	ok(product_is_right(3000000), "a spilled gradient is exact");
 	reel_pool_get_stats(reel_pool_default(), &stats);
 	ok(stats.written_bytes > (16u << 20), "the store was used: %llu bytes",

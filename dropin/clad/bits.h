@@ -93,6 +93,23 @@ public:
 		pop();
 	}
 
+	/* A bit has no address: what is below the top is read, and not changed. */
+	bool operator[](std::size_t index) const
+	{
+		const std::size_t count = size();
+		const std::size_t saved = words_ ? 63 * (reel_tape_bytes(words_) / 8) : 0;
+		std::uint64_t word = bits_;
+
+		if (index >= count)
+			fail_at(-ERANGE);
+		if (index + 1 == count)
+			return top_;
+		if (index >= saved)
+			return !(bits_ >> (count - 2 - index) & 1);
+		std::memcpy(&word, find(words_->top, words_, index / 63, 8), 8);
+		return !(word >> (62 - index % 63) & 1);
+	}
+
 	std::size_t size() const
 	{
 		std::size_t count = words_ ? 63 * (reel_tape_bytes(words_) / 8) : 0;
@@ -105,6 +122,13 @@ public:
 	bool empty() const
 	{
 		return bits_ == 0;
+	}
+
+	/* Another thread goes on with the tape. */
+	void hand_over()
+	{
+		if (words_)
+			reel_tape_hand_over(words_);
 	}
 
 private:

@@ -48,13 +48,15 @@
 namespace reel {
 
 /*
- * Thrown by pop() and back() of an empty tape (-ENODATA) and of values that a store lost, and by
- * a push that a store refused. A push that finds no memory, or no more budget, throws
+ * Thrown by pop() and back() of an empty tape (-ENODATA) and of values that a store lost, by
+ * a push that a store refused, and by [] of a position that is not on the tape (-ERANGE) or that a
+ * store has or may take (-EBUSY). A push that finds no memory, or no more budget, throws
  * std::bad_alloc.
  */
 class tape_fault : public std::exception {
 public:
-	explicit tape_fault(int error) noexcept : error_(error)
+	explicit tape_fault(int error, const char *why = nullptr) noexcept
+		: error_(error), why_(why ? why : reel_strerror(error))
 	{
 	}
 
@@ -66,11 +68,12 @@ public:
 
 	const char *what() const noexcept override
 	{
-		return reel_strerror(error_);
+		return why_;
 	}
 
 private:
 	int error_;
+	const char *why_;
 };
 
 inline namespace REEL_CLAD_DIALECT {
@@ -83,18 +86,25 @@ inline int &last_error() noexcept
 	return error;
 }
 
-[[noreturn]] REEL_COLD inline void fail()
+[[noreturn]] REEL_COLD inline void fail(int error, const char *why = nullptr)
 {
-	const int error = last_error();
+	const tape_fault fault(error, why);
 
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
-	if (error == -ENOMEM || error == -EDQUOT)
-		throw std::bad_alloc();
-	throw tape_fault(error);
+	throw fault;
 #else
-	std::fprintf(stderr, "reel: %s\n", reel_strerror(error));
+	std::fprintf(stderr, "reel: %s\n", fault.what());
 	std::abort();
 #endif
+}
+
+[[noreturn]] REEL_COLD inline void fail()
+{
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
+	if (last_error() == -ENOMEM || last_error() == -EDQUOT)
+		throw std::bad_alloc();
+#endif
+	fail(last_error());
 }
 
 /* At the end of what is rare, and in generated code after it: one of the two throws. */
@@ -116,6 +126,18 @@ REEL_CLAD_INLINE void or_fail(const void *done)
 	if (REEL_UNLIKELY(!done))
 		fail();
 #endif
+}
+
+[[noreturn]] REEL_COLD inline void fail_at(int error)
+{
+	const char *why = nullptr;
+
+	if (error == -ERANGE)
+		why = "no value is at this position of the tape";
+	if (error == -EBUSY)
+		why = "the store has, or may take, the value at this position of the tape: "
+		      "pop down to it, or run without a store (REEL_STORE, REEL_SPILL_DIR)";
+	fail(error, why);
 }
 
 [[noreturn]] REEL_COLD inline void fail_empty()

@@ -62,13 +62,19 @@ public:
 		return top;
 	}
 
+	T &operator[](std::size_t index)
+	{
+		return *find(index);
+	}
+
+	const T &operator[](std::size_t index) const
+	{
+		return *find(index);
+	}
+
 	std::size_t size() const
 	{
-		std::size_t below = 0;
-
-		for (const block *b = block_; b && b->below; b = b->below)
-			below += static_cast<std::size_t>(b->below->end - b->below->first);
-		return below + static_cast<std::size_t>(top_ - floor_);
+		return block_ ? block_->before + static_cast<std::size_t>(top_ - floor_) : 0;
 	}
 
 	/* A window is empty only if the tape is. */
@@ -77,14 +83,19 @@ public:
 		return top_ == floor_;
 	}
 
+	void hand_over()
+	{
+	}
+
 private:
 	static constexpr std::size_t first_bytes = 256;
 	static constexpr std::size_t most_bytes = 65536;
 
-	/* All those below the topmost are full. */
+	/* All those below the topmost are full; `before` is the number of elements on them. */
 	struct block {
 		block *below;
 		block *above;
+		std::size_t before;
 		T *first;
 		T *end;
 	};
@@ -110,8 +121,25 @@ private:
 
 		first += -reinterpret_cast<std::uintptr_t>(first) & (alignof(T) - 1);
 		return ::new (static_cast<void *>(memory))
-			block{below, nullptr, reinterpret_cast<T *>(first),
+			block{below, nullptr, before_next(below), reinterpret_cast<T *>(first),
 			      reinterpret_cast<T *>(first) + count};
+	}
+
+	static std::size_t before_next(const block *below)
+	{
+		return below ? below->before + static_cast<std::size_t>(below->end - below->first)
+			     : 0;
+	}
+
+	T *find(std::size_t index) const
+	{
+		const block *window = block_;
+
+		if (index >= size())
+			fail_at(-ERANGE);
+		while (index < window->before)
+			window = window->below;
+		return window->first + (index - window->before);
 	}
 
 	void enter(block *window, T *top)

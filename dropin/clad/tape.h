@@ -24,8 +24,23 @@
  * reel::tape_fault. What was on the tape stays there, and after a refused push it goes on. So it
  * does after an element that throws when it is copied. Without exceptions the program is aborted.
  *
- * References. What push() and back() return is valid until the next call on the same tape,
- * whatever is done with others.
+ * References. What push(), back(), [] and iterators return is valid until the next push or pop on
+ * the same tape, whatever is done with others.
+ *
+ * Parameters. A tape may be named with all that Clad's own takes: custom_tape<T, SBO_SIZE,
+ * SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>, with the same defaults, and so with the fewer
+ * ones of older versions. Only is_multithread means something here; the sizes are those of the
+ * pool, a disk is used if REEL_SPILL_DIR or REEL_STORE names it, and no tape lies on a GPU.
+ *
+ * is_multithread. push(), pop() and back() take a lock that the tape then has, and return copies, so
+ * that a change of the top by back() does not compile. Members take no lock: lock mutex() first.
+ * The threads share one stack and pop each other's values; a gradient needs a tape a thread.
+ *
+ * Positions. t[i], counted from the value pushed first, begin() and end() reach all values below
+ * the top, to be read or changed, of bools only to be read. On a pool with a store they reach what
+ * is on the topmost slab and what never leaves memory; for all else they throw reel::tape_fault
+ * (-EBUSY), since a slab that was written, or that comes and goes, must not be changed. The cost is
+ * a call where t[i] is on another slab than the value found before, and a step for each slab above.
  *
  * Cost. A push of a value is a compare, a store and a new top, which a compiler keeps in registers
  * where the tape is a local variable; a pop is the same. The first push takes a struct reel_tape
@@ -34,6 +49,11 @@
  */
 #ifndef REEL_CLAD_TAPE_H
 #define REEL_CLAD_TAPE_H
+
+#include <pthread.h>
+
+/* For the tags of iterators: <iterator> takes three times as long to compile. */
+#include <array>
 
 #include "bits.h"
 #include "objects.h"
@@ -54,22 +74,175 @@ template <> struct clad_tape<bool> {
 	using type = bool_tape;
 };
 
+/* Of a tape with a lock: any type with these would do for std::lock_guard. */
+class tape_mutex {
+public:
+	constexpr tape_mutex() noexcept = default;
+	tape_mutex(const tape_mutex &) = delete;
+	tape_mutex &operator=(const tape_mutex &) = delete;
+
+	void lock() noexcept
+	{
+		pthread_mutex_lock(&mutex_);
+	}
+
+	bool try_lock() noexcept
+	{
+		return !pthread_mutex_trylock(&mutex_);
+	}
+
+	void unlock() noexcept
+	{
+		pthread_mutex_unlock(&mutex_);
+	}
+
+private:
+	pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+/* What a tape has beside its values: nothing, or a lock. */
+template <bool is_multithread> class tape_lock {
+};
+
+template <> class tape_lock<true> {
+public:
+	tape_mutex &mutex() const noexcept
+	{
+		return mutex_;
+	}
+
+private:
+	mutable tape_mutex mutex_;
+};
+
+/* Holds the lock of a tape while one thread uses it. */
+template <class Tape> class tape_turn {
+public:
+	explicit tape_turn(Tape &tape) : tape_(tape)
+	{
+		tape_.mutex().lock();
+	}
+
+	~tape_turn()
+	{
+		tape_.hand_over();
+		tape_.mutex().unlock();
+	}
+
+	tape_turn(const tape_turn &) = delete;
+	tape_turn &operator=(const tape_turn &) = delete;
+
+private:
+	Tape &tape_;
+};
+
+/*
+ * Goes through a tape from the value pushed first to the top. Of bools it gives copies, so that
+ * it is no forward iterator of the standard.
+ */
+template <class Tape, class T, class Reference> class tape_iterator {
+public:
+	using iterator_category =
+		typename std::conditional<std::is_reference<Reference>::value,
+					  std::forward_iterator_tag, std::input_iterator_tag>::type;
+	using value_type = typename std::remove_const<T>::type;
+	using difference_type = std::ptrdiff_t;
+	using pointer = T *;
+	using reference = Reference;
+
+	tape_iterator() = default;
+
+	tape_iterator(Tape *tape, std::size_t index) : tape_(tape), index_(index)
+	{
+	}
+
+	reference operator*() const
+	{
+		return (*tape_)[index_];
+	}
+
+	pointer operator->() const
+	{
+		return &(*tape_)[index_];
+	}
+
+	tape_iterator &operator++()
+	{
+		++index_;
+		return *this;
+	}
+
+	tape_iterator operator++(int)
+	{
+		return tape_iterator(tape_, index_++);
+	}
+
+	bool operator==(const tape_iterator &other) const
+	{
+		return tape_ == other.tape_ && index_ == other.index_;
+	}
+
+	bool operator!=(const tape_iterator &other) const
+	{
+		return !(*this == other);
+	}
+
+private:
+	Tape *tape_ = nullptr;
+	std::size_t index_ = 0;
+};
+
 } // namespace REEL_CLAD_DIALECT
 } // namespace reel
 
 namespace clad {
 
-/* Its members are those that Clad asks of any tape: emplace_back(), back(), pop_back(). */
-template <class T> class custom_tape : public reel::clad_tape<T>::type {
+/* Its members are those that Clad asks of any tape, and those that Clad's own has beside them. */
+template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
+	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
+class custom_tape : public reel::clad_tape<T>::type,
+		    public reel::tape_lock<is_multithread> {
+	using tape = typename reel::clad_tape<T>::type;
+
 public:
+	using value_type = T;
+	using size_type = std::size_t;
+	using difference_type = std::ptrdiff_t;
+	using pointer = T *;
+	using const_pointer = const T *;
+	using reference = decltype(std::declval<tape &>()[0]);
+	using const_reference = decltype(std::declval<const tape &>()[0]);
+	using iterator = reel::tape_iterator<tape, T, reference>;
+	using const_iterator = reel::tape_iterator<const tape, const T, const_reference>;
+
 	constexpr custom_tape() noexcept
 	{
+	}
+
+	iterator begin()
+	{
+		return iterator(this, 0);
+	}
+
+	const_iterator begin() const
+	{
+		return const_iterator(this, 0);
+	}
+
+	iterator end()
+	{
+		return iterator(this, this->size());
+	}
+
+	const_iterator end() const
+	{
+		return const_iterator(this, this->size());
 	}
 };
 
 /* Puts T(values...) on top and returns it. */
-template <class T, class... Values>
-REEL_CLAD_INLINE T &push(custom_tape<T> &to, Values... values)
+template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu, class... Values>
+REEL_CLAD_INLINE T &push(custom_tape<T, inside, slab, false, disk, gpu> &to, Values... values)
 {
 	return to.emplace_back(static_cast<Values &&>(values)...);
 }
@@ -78,28 +251,82 @@ REEL_CLAD_INLINE T &push(custom_tape<T> &to, Values... values)
  * Puts a copy of an array, or of what a loop goes through, on top, element by element. The source
  * is taken as Clad's own push() for tapes of any type takes it: it would be the better one else.
  */
-template <class T, std::size_t N, class Source>
-REEL_CLAD_INLINE void push(custom_tape<T[N]> &to, Source &&source)
+template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu,
+	  class Source>
+REEL_CLAD_INLINE void push(custom_tape<T[N], inside, slab, false, disk, gpu> &to, Source &&source)
 {
 	to.emplace_back(source);
 }
 
 /* Moves the top out of the tape. */
-template <class T> REEL_CLAD_INLINE T pop(custom_tape<T> &from)
+template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
+REEL_CLAD_INLINE T pop(custom_tape<T, inside, slab, false, disk, gpu> &from)
 {
 	return from.pop();
 }
 
 /* Drops the array on top. */
-template <class T, std::size_t N> REEL_CLAD_INLINE void pop(custom_tape<T[N]> &from)
+template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
+REEL_CLAD_INLINE void pop(custom_tape<T[N], inside, slab, false, disk, gpu> &from)
 {
 	from.pop_back();
 }
 
 /* The top, to be read or changed. */
-template <class T> REEL_CLAD_INLINE T &back(custom_tape<T> &of)
+template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
+REEL_CLAD_INLINE T &back(custom_tape<T, inside, slab, false, disk, gpu> &of)
 {
 	return of.back();
+}
+
+/* The same with a lock. They return copies: another thread may pop what a reference is of. */
+template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu, class... Values>
+T push(custom_tape<T, inside, slab, true, disk, gpu> &to, Values &&...values)
+{
+	reel::tape_turn<custom_tape<T, inside, slab, true, disk, gpu>> turn(to);
+
+	return to.emplace_back(static_cast<Values &&>(values)...);
+}
+
+template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu,
+	  class Source>
+void push(custom_tape<T[N], inside, slab, true, disk, gpu> &to, Source &&source)
+{
+	reel::tape_turn<custom_tape<T[N], inside, slab, true, disk, gpu>> turn(to);
+
+	to.emplace_back(source);
+}
+
+template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
+T pop(custom_tape<T, inside, slab, true, disk, gpu> &from)
+{
+	reel::tape_turn<custom_tape<T, inside, slab, true, disk, gpu>> turn(from);
+
+	return from.pop();
+}
+
+template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
+void pop(custom_tape<T[N], inside, slab, true, disk, gpu> &from)
+{
+	reel::tape_turn<custom_tape<T[N], inside, slab, true, disk, gpu>> turn(from);
+
+	from.pop_back();
+}
+
+template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
+T back(custom_tape<T, inside, slab, true, disk, gpu> &of)
+{
+	reel::tape_turn<custom_tape<T, inside, slab, true, disk, gpu>> turn(of);
+
+	return of.back();
+}
+
+/* Without it Clad's own back() for tapes of any type would do without the lock. */
+template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
+void back(custom_tape<T[N], inside, slab, true, disk, gpu> &)
+{
+	static_assert(N == 0, "an array cannot be returned from a tape with a lock: lock "
+			      "tape.mutex() and use tape.back()");
 }
 
 } // namespace clad

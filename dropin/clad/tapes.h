@@ -19,11 +19,25 @@ inline namespace REEL_CLAD_DIALECT {
  */
 struct lent_tape : reel_tape {
 	char *stale;
+	/*
+	 * The window below the top's in which a value was found last: its values are numbers
+	 * `found_first` and up. Pushes and pops of the cursor cannot come there.
+	 */
+	char *found;
+	std::size_t found_first;
+	std::size_t found_count;
 
 	void put_top(char *cursor) noexcept
 	{
 		if (cursor != stale)
 			top = cursor;
+	}
+
+	/* The same, before a push or a pop that may change what lies where. */
+	void come_back(char *cursor) noexcept
+	{
+		put_top(cursor);
+		found_count = 0;
 	}
 };
 
@@ -109,6 +123,7 @@ REEL_CLAD_APART inline void return_tape(lent_tape *tape) noexcept
 	else
 		tape->top = tape->floor;
 	tape->stale = nullptr;
+	tape->found_count = 0;
 	if (REEL_UNLIKELY(tapes.ended || tapes.count == most_idle_tapes)) {
 		delete tape;
 		return;

@@ -43,7 +43,7 @@ REEL_COLD inline tape_place push_far(char *top, lent_tape *tape, const reel_type
 {
 	char *slot;
 
-	tape->put_top(top);
+	tape->come_back(top);
 	slot = static_cast<char *>(reel_push_slow(tape, type, "clad::push"));
 	if (slot) {
 		tape->stale = nullptr;
@@ -79,7 +79,7 @@ REEL_COLD inline tape_place reserve_far(char *top, lent_tape *tape, const reel_t
 	if (borrowed)
 		tape = borrow_tape();
 	else
-		tape->put_top(top);
+		tape->come_back(top);
 	if (!tape)
 		return {nullptr, nullptr};
 	if (reel_reserve_slow(tape, type, 1, "clad::push"))
@@ -109,7 +109,7 @@ inline tape_place or_throw(tape_place place) REEL_CLAD_NOEXCEPT
 inline bool is_empty(char *top, lent_tape *tape) noexcept
 {
 	if (tape)
-		tape->put_top(top);
+		tape->come_back(top);
 	return !tape || reel_tape_is_empty(tape);
 }
 
@@ -176,6 +176,36 @@ REEL_COLD inline tape_place back_far(char *top, lent_tape *tape, const reel_type
 	return done(tape);
 }
 
+/* Finds value number `index`, all of which have this many bytes. */
+REEL_COLD inline char *find_far(char *top, lent_tape *tape, std::size_t index, std::size_t bytes)
+{
+	reel_window window = {};
+	std::uint64_t height = std::uint64_t{index} * bytes;
+	int error = -ERANGE;
+
+	if (tape) {
+		tape->put_top(top);
+		if (index < reel_tape_bytes(tape) / bytes)
+			error = reel_tape_window(tape, height, &window);
+	}
+	if (error)
+		fail_at(error);
+	/* The top's own window changes with each push and pop. */
+	if (window.height + window.bytes < reel_tape_bytes(tape)) {
+		tape->found = window.start;
+		tape->found_first = static_cast<std::size_t>(window.height / bytes);
+		tape->found_count = static_cast<std::size_t>(window.bytes / bytes);
+	}
+	return window.start + (height - window.height);
+}
+
+inline char *find(char *top, lent_tape *tape, std::size_t index, std::size_t bytes)
+{
+	if (tape && index - tape->found_first < tape->found_count)
+		return tape->found + (index - tape->found_first) * bytes;
+	return find_far(top, tape, index, bytes);
+}
+
 template <class T> class value_tape {
 	static_assert(std::is_trivially_copyable<T>::value, "");
 	static_assert(alignof(T) <= 64, "a slab is aligned to 64 bytes");
@@ -214,6 +244,16 @@ public:
 		return static_cast<T &&>(*take());
 	}
 
+	T &operator[](std::size_t index)
+	{
+		return *at(find(top_, tape_, index, bytes));
+	}
+
+	const T &operator[](std::size_t index) const
+	{
+		return *at(find(top_, tape_, index, bytes));
+	}
+
 	std::size_t size() const
 	{
 		return tape_ ? count(top_, tape_) : 0;
@@ -222,6 +262,13 @@ public:
 	bool empty() const
 	{
 		return size() == 0;
+	}
+
+	/* Another thread goes on with the tape. */
+	void hand_over()
+	{
+		if (tape_)
+			reel_tape_hand_over(tape_);
 	}
 
 private:
