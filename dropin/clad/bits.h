@@ -14,12 +14,11 @@ namespace reel {
 inline namespace REEL_CLAD_DIALECT {
 
 /* Puts a word on the tape, or on a fresh one; returns the tape, or NULL. */
-REEL_COLD inline lent_tape *save_word(lent_tape *words, std::uint64_t word) REEL_CLAD_NOEXCEPT
+REEL_COLD inline lent_tape *save_word(lent_tape *words, std::uint64_t word) noexcept
 {
 	static const reel_type type = {"64 bits", 8, 8, REEL_INTEGER};
 	tape_place place = make_room(words ? words->top : nullptr, words, &type);
 
-	or_throw(place.top);
 	if (!place.top)
 		return nullptr;
 	std::memcpy(place.top, &word, 8);

@@ -3,7 +3,7 @@
  * What a tape does that cannot do what is asked: it throws, and what was on it before is still
  * there. Without exceptions the program ends, with one line on stderr.
  *
- * gcc keeps in memory what lives across a call that may throw, in all of a loop. There, what is
+ * A compiler keeps in memory what lives across a call that may throw, in all of a loop. So what is
  * rare is done by functions that do not throw but return NULL, and only then another one throws.
  */
 #ifndef REEL_CLAD_FAULT_H
@@ -26,23 +26,11 @@
 #define REEL_CLAD_APART
 #endif
 
-/* So that a linker does not take what one compiler made of a function for another one's. */
-#if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS)
-#if defined(__clang__)
-#define REEL_CLAD_DIALECT aborting
-#else
-#define REEL_CLAD_DIALECT aborting_returning
-#endif
-#elif defined(__clang__)
+/* A linker must not take a function that aborts for one that throws. */
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 #define REEL_CLAD_DIALECT throwing
 #else
-#define REEL_CLAD_DIALECT returning
-#endif
-
-#if defined(__clang__)
-#define REEL_CLAD_NOEXCEPT
-#else
-#define REEL_CLAD_NOEXCEPT noexcept
+#define REEL_CLAD_DIALECT aborting
 #endif
 
 namespace reel {
@@ -107,25 +95,11 @@ inline int &last_error() noexcept
 	fail(last_error());
 }
 
-/* At the end of what is rare, and in generated code after it: one of the two throws. */
-REEL_CLAD_INLINE void or_throw(const void *done) REEL_CLAD_NOEXCEPT
-{
-#if defined(__clang__)
-	if (REEL_UNLIKELY(!done))
-		fail();
-#else
-	(void)done;
-#endif
-}
-
+/* In generated code, after what is rare. */
 REEL_CLAD_INLINE void or_fail(const void *done)
 {
-#if defined(__clang__)
-	(void)done;
-#else
 	if (REEL_UNLIKELY(!done))
 		fail();
-#endif
 }
 
 [[noreturn]] REEL_COLD inline void fail_at(int error)

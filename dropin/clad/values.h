@@ -100,12 +100,6 @@ REEL_COLD inline tape_place commit_far(char *top, lent_tape *tape, const reel_ty
 	return not_done(top, tape, last_error());
 }
 
-inline tape_place or_throw(tape_place place) REEL_CLAD_NOEXCEPT
-{
-	or_throw(place.top);
-	return place;
-}
-
 inline bool is_empty(char *top, lent_tape *tape) noexcept
 {
 	if (tape)
@@ -378,10 +372,10 @@ private:
 		T *one;
 
 		if (far)
-			enter(or_throw(reserve_far(top_, tape_, type())));
+			enter(reserve_far(top_, tape_, type()));
 		one = element<T>::construct(aligned(top_), static_cast<Arguments &&>(values)...);
 		if (far)
-			enter(or_throw(commit_far(top_, tape_, type())));
+			enter(commit_far(top_, tape_, type()));
 		else
 			top_ += bytes;
 		return *one;
@@ -398,9 +392,9 @@ private:
 	}
 
 	/* With few arguments, and out of the way: there is one call of each where a push is. */
-	REEL_COLD static tape_place push(char *top, lent_tape *tape) REEL_CLAD_NOEXCEPT
+	REEL_COLD static tape_place push(char *top, lent_tape *tape) noexcept
 	{
-		return or_throw(make_room(top, tape, type()));
+		return make_room(top, tape, type());
 	}
 
 	REEL_COLD static tape_place pop(char *top, lent_tape *tape) noexcept
@@ -408,8 +402,7 @@ private:
 		return pop_far(top, tape, type());
 	}
 
-	REEL_COLD static tape_place push_value(T value, char *top, lent_tape *tape)
-		REEL_CLAD_NOEXCEPT
+	REEL_COLD static tape_place push_value(T value, char *top, lent_tape *tape) noexcept
 	{
 		tape_place place = make_room(top, tape, type());
 
@@ -417,7 +410,7 @@ private:
 			::new (aligned(place.top)) T(value);
 			place.top += bytes;
 		}
-		return or_throw(place);
+		return place;
 	}
 
 	static std::size_t count(char *top, lent_tape *tape)
