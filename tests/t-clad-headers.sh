@@ -16,7 +16,8 @@ compiles() {
 # refuses COMPILER CODE MESSAGE: on a tape with a lock the compiler says why it does not take CODE.
 refuses() {
 	echo "void f(clad::custom_tape<double, 64, 1024, true> &values,
-		clad::custom_tape<double[2], 64, 1024, true> &pairs) { (void)values, (void)pairs; $2; }" >refused.cpp
+		clad::custom_tape<double[2], 64, 1024, true> &pairs)
+		{ (void)values, (void)pairs; $2; }" >refused.cpp
 	! $1 -std=c++17 -I"$SOURCE_DIR/include" -include "$hook" -fsyntax-only refused.cpp 2>messages &&
 		grep -q "$3" messages
 	ok $? "$1: $2 is refused on a tape with a lock"

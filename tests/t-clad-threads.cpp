@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads on tapes of clad::custom_tape: each on its own, on copies of a static tape that are only
- * zero-filled, and on tapes that come from another thread. t-clad-threads N [spill | locked]: N threads.
+ * zero-filled, on tapes that come from another thread, and on one tape with a lock.
+ * t-clad-threads N [spill | locked]: N threads.
  */
 #include <config.h>
 

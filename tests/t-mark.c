@@ -57,7 +57,7 @@ static void rewinds_go_any_distance(unsigned flags)
 	close_pool(pool, "rewinds");
 }
 
-/* Number of words of [0, to) that no window of the tape, which holds nothing else, has in its place. */
+/* Number of words of [0, to) that no window has in its place. The tape holds nothing else. */
 static unsigned missed_words(const reel_tape *tape, uint64_t to)
 {
 	reel_window window = {0};

@@ -28,12 +28,12 @@
  * the same tape, whatever is done with others.
  *
  * Parameters. A tape may be named with all that Clad's own takes: custom_tape<T, SBO_SIZE,
- * SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>, with the same defaults, and so with the fewer
- * ones of older versions. Only is_multithread means something here; the sizes are those of the
- * pool, a disk is used if REEL_SPILL_DIR or REEL_STORE names it, and no tape lies on a GPU.
+ * SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>, with the same defaults, and so with the
+ * fewer ones of older versions. Only is_multithread means something here; the sizes are those of
+ * the pool, a disk is used if REEL_SPILL_DIR or REEL_STORE names it, and no tape lies on a GPU.
  *
- * is_multithread. push(), pop() and back() take a lock that the tape then has, and return copies, so
- * that a change of the top by back() does not compile. Members take no lock: lock mutex() first.
+ * is_multithread. push(), pop() and back() take a lock that the tape then has, and return copies,
+ * so that a change of the top by back() does not compile. Members take no lock: lock mutex() first.
  * The threads share one stack and pop each other's values; a gradient needs a tape a thread.
  *
  * Positions. t[i], counted from the value pushed first, begin() and end() reach all values below
