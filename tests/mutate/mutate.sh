@@ -7,14 +7,14 @@ Each mutant (mutants.awk) is compiled, linked with the tests that reach its line
 them, the test of the same name first, until one fails. Verdicts are added to DIRECTORY/verdicts;
 a run that was stopped goes on where it was, and several runs may share a directory.
 
-  --file FILE       mutants of this file: lib/x.c, lib/x.h, include/reel/inline.h; may be repeated
-  --all             of all files of lib/, and include/reel/inline.h
+  --file FILE       mutants of this file: lib/x.c, lib/x.h, omp/x.c, include/reel/inline.h; may be repeated
+  --all             of all files of lib/, the sources of omp/, and include/reel/inline.h
   --sample N        only N of them, drawn by the seed
   --seed S          (1)
   --operator NAME   only boundary, comparison, condition, logic, arithmetic, sign, constant or statement
   --survivors       those again that survived before, after a test has changed
   --sanitizer thread  wrong memory orders, and tests that are built with ThreadSanitizer
-  --tests "t-a t-b"  build and run these only (those of lib/ alone)
+  --tests "t-a t-b"  build and run these only
   --longest SECONDS  leave tests out that take longer by themselves (10)
   --minutes N       begin no mutant after so long
   --jobs N          so many at a time (2)
@@ -39,7 +39,7 @@ action=run results=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--help) echo "$usage" && exit ;;
-	--all) files=$(cd "$source" && echo lib/*.[ch] include/reel/inline.h) ;;
+	--all) files=$(cd "$source" && echo lib/*.[ch] omp/*.c include/reel/inline.h) ;;
 	--survivors) survivors=yes ;;
 	--report) action=report ;;
 	--file | --sample | --seed | --operator | --sanitizer | --minutes | --longest | --tests | --jobs | --work | --results)
@@ -79,7 +79,7 @@ fi
 verdicts=$work/verdicts
 explanations=$source/tests/mutate/equivalent
 if [ "$action" = report ]; then
-	for file in $(cd "$source" && ls lib/*.[ch] include/reel/inline.h 2>/dev/null); do
+	for file in $(cd "$source" && ls lib/*.[ch] omp/*.c include/reel/inline.h 2>/dev/null); do
 		"$awk" -f "$here/mutants.awk" "$source/$file" | sed "s|^|$file	|"
 	done >"$work/current"
 	"$awk" -v current="$work/current" -v explanations="$explanations" -v results="$results" -f "$here/report.awk" $all_verdicts || exit
@@ -158,9 +158,9 @@ prepare_build() {
 	mv "$work/commands.$$" "$work/commands"
 }
 
-# Which tests of lib/ alone pass here, and how long they run: "TEST MILLISECONDS", the shortest first.
+# Which tests of lib/ and omp/ pass here, and how long they run: "TEST MILLISECONDS", the shortest first.
 prepare_times() {
-	grep "^link" "$work/commands" | grep -v -e -omp-core -e -adstack-core | cut -f 2 | while read -r program; do
+	grep "^link" "$work/commands" | grep -v -e -adstack-core | cut -f 2 | while read -r program; do
 		begun=$(date +%s%N)
 		(cd "$work" && timeout $((longest * 2)) "$work/build/$program") >"$work/log" 2>&1 </dev/null ||
 			{ echo "mutate.sh: $program fails by itself, or is long; it is left out" >&2; continue; }
@@ -211,6 +211,10 @@ copy_sources() {
 		cp "$source"/lib/*.[ch] "$slot/source/lib"
 		cp -R "$source/include" "$slot/source/"
 		cp -R "$source"/tests/*.[ch] "$source/tests/tap" "$slot/source/tests"
+		;;
+	omp/*)
+		mkdir -p "$slot/source/omp"
+		cp "$source/$file" "$source"/omp/*.h "$slot/source/omp"
 		;;
 	*) cp "$source/$file" "$slot/source/$file" ;;
 	esac
