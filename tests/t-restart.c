@@ -793,6 +793,70 @@ static void fill_in(reel_action *to, const reel_action *from, int padding)
 	to->last_use = from->last_use;
 }
 
+/* Where the record of the run, behind the magic, has the number of actions. */
+#define ACTIONS_AT (16 + 32 + sizeof(struct reel_problem) + 5 * sizeof(uint64_t))
+
+/* Between two actions whose working state, or tape, no restart file has. */
+static void another_place_is_refused(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	static char data[1 << 16];
+	size_t bytes = make_file(plan, data, sizeof data);
+
+	tap_case("a restart file of a place that is none to go on from");
+	options.restart_seconds = 0;
+	forge(data, bytes, ACTIONS_AT, 0);
+	is_int(resume(plan, &options, NULL), 0, "the file is good");
+	forge(data, bytes, ACTIONS_AT, 1);
+	is_int(resume(plan, &options, NULL), -EBADMSG, "one action farther on, or back");
+	unlink(PATH);
+	reel_plan_close(plan);
+}
+
+static void bytes_left_over_are_refused(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	static char data[1 << 16];
+	size_t bytes = make_file(plan, data, sizeof data - 8);
+	char *trailer = data + bytes - 16;
+	uint64_t whole = bytes - 16 + 8;
+
+	tap_case("a restart file with more than a run");
+	options.restart_seconds = 0;
+	memmove(trailer + 8, trailer, 16);
+	memset(trailer, 0, 8);
+	memcpy(trailer + 8, &whole, sizeof whole);
+	forge(data, bytes + 8, 0, 0);
+	is_int(resume(plan, &options, NULL), -EBADMSG, "is refused");
+	unlink(PATH);
+	reel_plan_close(plan);
+}
+
+/* A plan with other actions for the same problem, the slots of which are numbered otherwise. */
+static void other_actions_are_refused(const struct reel_problem *problem,
+				      const reel_action *actions, size_t count)
+{
+	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	static reel_action other[1000];
+	static char data[1 << 16];
+	size_t bytes = read_whole(data, sizeof data);
+	reel_plan *plan;
+
+	for (size_t i = 0; i < count; i++) {
+		fill_in(&other[i], &actions[i], 0);
+		if (other[i].kind == REEL_STORE || other[i].kind == REEL_LOAD ||
+		    other[i].kind == REEL_DROP)
+			other[i].slot = 3 - other[i].slot;
+	}
+	options.restart_seconds = 0;
+	is_int(reel_plan_open_actions(&plan, problem, other, count), 0, "other actions");
+	is_int(resume(plan, &options, "another plan"), -EINVAL, "do not go on from its file");
+	reel_plan_close(plan);
+	write_whole(data, bytes);
+}
+
 /* The same plan, whatever lies between the members of its actions. */
 static void a_plan_of_ones_own_goes_on(void)
 {
@@ -814,6 +878,8 @@ static void a_plan_of_ones_own_goes_on(void)
 		reel_schedule_begin(&schedule, binomial);
 		while (!reel_schedule_next(&schedule, &action) && action.kind != REEL_DONE)
 			fill_in(&actions[count++], &action, pass ? 0 : 0xff);
+		if (pass)
+			other_actions_are_refused(&problem, actions, count);
 		reel_plan_open_actions(&plan, &problem, actions, count);
 		checkpoint = open_checkpoint(plan, &copied, &options);
 		run.failing_reverse = pass ? -1 : 25;
@@ -989,6 +1055,8 @@ int main(void)
 	an_empty_file_beside_it_is_replaced();
 	a_file_that_cannot_be_removed();
 	others_are_refused();
+	another_place_is_refused();
+	bytes_left_over_are_refused();
 	other_steps_are_refused();
 	forged_files();
 	a_plan_of_ones_own_goes_on();
