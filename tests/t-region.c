@@ -959,6 +959,40 @@ static void test_short_lanes(void)
 }
 
 /* What the body of a single notes: an order's turn, a task, a region. */
+/* Returns how many chunks the lane gets. */
+static int take_dynamic(reel_lane *lane, int64_t size)
+{
+	reel_loop part = reel_loop_begin(lane, reel_dynamic(1), 0, size);
+	int chunks = 0;
+
+	while (reel_loop_next(&part))
+		chunks++;
+	return chunks;
+}
+
+/*
+ * The word that lanes share has 24 bits of a loop's number. Loops without iterations leave the
+ * word as it is.
+ */
+static void test_lane_far_behind(void)
+{
+	const int64_t step = 1 << 21, loops = 5 * step;
+	reel_lane *root = open_root(NULL);
+	reel_region *region = reel_region_begin(root, 2);
+	reel_share share = reel_share_begin(region, 0, 1);
+	int chunks[2] = {0, 0};
+
+	tap_case("a lane that is far behind");
+	while (reel_share_next(&share))
+		for (int64_t k = 0; k <= (reel_lane_index(share.lane) ? 0 : loops); k++)
+			chunks[reel_lane_index(share.lane)] +=
+				take_dynamic(share.lane, k % step == 0);
+	is_int(reel_region_end(region), 0, "is no error");
+	is_int(chunks[0], 6, "the lane ahead has taken all chunks");
+	is_int(chunks[1], 0, "and the one behind takes none again");
+	reel_lane_close(root);
+}
+
 static void test_notes_in_single(void)
 {
 	reel_lane *root = open_root(NULL);
@@ -1100,6 +1134,29 @@ static void test_replay(void)
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(root);
 	close_pool(pool, "replay");
+}
+
+/* In no region; its note has the number of the loop. */
+static void test_replay_of_loop(void)
+{
+	const reel_dealing noted = {REEL_STATIC_LOOP, 1, 0};
+	reel_lane *root = open_root(NULL);
+
+	tap_case("replay of a loop");
+	REEL_FOR(root, int, i, 0, 3, noted)
+		reel_push(reel_lane_tape(root), i);
+	reel_lane_hold(root);
+	for (int times = 0; times < 2; times++) {
+		int wanted = 2, wrong = 0;
+
+		reel_lane_replay(root);
+		REEL_FOR_REVERSE(root, int, i, 0, 3, noted)
+			wrong += reel_pop(reel_lane_tape(root), int) != wanted-- || i != wanted + 1;
+		ok(!wrong && wanted == -1, "all of it comes back");
+	}
+	reel_lane_release(root);
+	ok(reel_lane_is_empty(root), "nothing is left");
+	reel_lane_close(root);
 }
 
 /* ---- Errors ---- */
@@ -1385,10 +1442,12 @@ int main(void)
 	test_lost_notes();
 	test_stops();
 	test_short_lanes();
+	test_lane_far_behind();
 	test_all_leave_early();
 	test_notes_in_single();
 	test_recomputing();
 	test_replay();
+	test_replay_of_loop();
 	test_errors();
 	return tap_end();
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include <reel/task.h>
@@ -509,6 +510,54 @@ static void test_replay_of_waits(void)
 	reel_lane_close(root);
 }
 
+/* Tasks of a wait that is still to come count as before. */
+static void test_replay_before_wait(void)
+{
+	reel_lane *root;
+
+	tap_case("replay of tasks that were not waited for");
+	reel_lane_open(&root, NULL, 0);
+	for (int i = 0; i < 3; i++)
+		reel_task_begin(root, i, NULL, 0);
+	reel_lane_hold(root);
+	for (int times = 0; times < 2; times++) {
+		reel_lane_replay(root);
+		is_int(reel_tasks_left(root), 3, "all are there");
+		reel_task_end(reel_task_reverse(root));
+	}
+	reel_lane_close(root);
+}
+
+/* ---- Tasks of another thread ---- */
+
+static void *record_checked(void *root)
+{
+	reel_push(reel_lane_tape(reel_task_begin(root, 0, NULL, 0)), 5.0);
+	reel_task_wait(root);
+	return NULL;
+}
+
+static void pop_five(void *context, reel_lane *task)
+{
+	*(double *)context = reel_pop(reel_lane_tape(task), double);
+}
+
+static void test_other_thread(void)
+{
+	reel_lane *root;
+	pthread_t thread;
+	double popped = 0;
+
+	tap_case("checked tasks of another thread");
+	reel_lane_open(&root, NULL, REEL_CHECKED);
+	if (pthread_create(&thread, NULL, record_checked, root))
+		abort();
+	pthread_join(thread, NULL);
+	is_int(reel_tasks_reverse(root, pop_five, &popped, 1, 0), 0, "are reversed");
+	ok(popped == 5.0, "with its values");
+	reel_lane_close(root);
+}
+
 static void leave_it(void *context, reel_lane *task)
 {
 	(void)context;
@@ -626,6 +675,8 @@ int main(void)
 	test_wrong_additions();
 	test_replay();
 	test_replay_of_waits();
+	test_replay_before_wait();
+	test_other_thread();
 	test_tasks_made_in_hold();
 	test_errors();
 	return tap_end();
