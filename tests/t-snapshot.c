@@ -6,6 +6,8 @@
  */
 #include <config.h>
 
+#include <sched.h>
+
 #include "held-store.h"
 #include "pool-support.h"
 #include "snapshot.h"
@@ -151,6 +153,36 @@ static void many_puts_at_once(void)
 	end("many puts");
 }
 
+static void *let_go_when_two_are_held(void *unused)
+{
+	while (held_transfers(held) < 2)
+		sched_yield();
+	held_let_go(held);
+	return unused;
+}
+
+/* Memory for all of them may be there. */
+static void puts_wait_for_others(void)
+{
+	pthread_t thread;
+	void *data;
+
+	tap_case("as many puts as may be under way");
+	begin(0);
+	snapshots.most_puts = 2;
+	is_int(store_one(1, 0), 0, "one is started");
+	if (pthread_create(&thread, NULL, let_go_when_two_are_held, NULL))
+		abort();
+	is_int(store_one(1, 1), 0, "and another one");
+	is_int(reel_snapshot_reserve(&snapshots, 1, 2, 2, &data), 0, "a third is prepared");
+	ok(snapshots.puts < 2, "when one of them has ended");
+	fill(data, BYTES, 2);
+	reel_snapshot_commit(&snapshots, 1, 2);
+	pthread_join(thread, NULL);
+	ok(load_one(1, 0) && load_one(1, 1) && load_one(1, 2), "all can be loaded");
+	end("puts that wait");
+}
+
 /* Which is there to find that its put has ended. */
 static void look_at_puts(void)
 {
@@ -205,6 +237,7 @@ static struct {
 	reel_store *below;
 	bool may_be_busy;
 	unsigned closed_while_busy;
+	unsigned failing_gets; /* that come next, and spoil what they were to bring */
 } watched;
 
 static void watched_put(reel_store *store, reel_transfer *transfer)
@@ -218,7 +251,13 @@ static void watched_get(reel_store *store, reel_transfer *transfer)
 {
 	(void)store;
 	watched.may_be_busy = true;
-	reel_store_get(watched.below, transfer);
+	if (!watched.failing_gets) {
+		reel_store_get(watched.below, transfer);
+		return;
+	}
+	watched.failing_gets--;
+	memset(transfer->data, 0xff, transfer->bytes);
+	reel_transfer_complete(transfer, -EIO);
 }
 
 static void watched_drop(reel_store *store, struct reel_place place)
@@ -247,19 +286,41 @@ static void watched_close(reel_store *store)
 	reel_store_close(watched.below);
 }
 
-static void a_store_is_idle_when_it_is_closed(void)
+static const struct reel_store_verbs watched_verbs = {
+	.name = "watched", .put = watched_put, .get = watched_get, .drop = watched_drop,
+	.sync = watched_sync, .capacity = watched_capacity, .close = watched_close};
+
+/* Tier 0 is the watched store. */
+static void begin_watched(void)
 {
-	static const struct reel_store_verbs verbs = {
-		.name = "watched", .put = watched_put, .get = watched_get,
-		.drop = watched_drop, .sync = watched_sync, .capacity = watched_capacity,
-		.close = watched_close};
 	reel_store *store = &watched.store;
 
-	tap_case("a store");
-	watched.store.verbs = &verbs;
+	watched.store.verbs = &watched_verbs;
 	reel_store_memory_open(&watched.below, 1 << 20);
 	memory = open_pool(small_options());
 	is_int(reel_snapshots_open(&snapshots, memory, BYTES, 1, &store, 2, 2), 0, "has snapshots");
+}
+
+/* It is read twice for a load. */
+static void a_failed_load_leaves_nothing(void)
+{
+	tap_case("a snapshot that cannot be loaded");
+	begin_watched();
+	ok(!store_one(0, 0), "is in the store");
+	reel_snapshot_fetch(&snapshots, 0, 1, 1);
+	watched.failing_gets = 2;
+	ok(!load_one(0, 0), "a load of it fails");
+	is_int(watched.failing_gets, 0, "when it was read twice");
+	is_int(snapshots.memory_bytes, 0, "and keeps no memory");
+	ok(load_one(0, 0), "the next load reads it once more");
+	reel_snapshots_close(&snapshots);
+	close_pool(memory, "a load that failed");
+}
+
+static void a_store_is_idle_when_it_is_closed(void)
+{
+	tap_case("a store");
+	begin_watched();
 	ok(!store_one(0, 0) && load_one(0, 0), "which come and go");
 	reel_snapshots_close(&snapshots);
 	is_int(watched.closed_while_busy, 0, "is asked for the end of all transfers, then closed");
@@ -300,8 +361,10 @@ int main(void)
 	a_put_ends_after_a_refusal();
 	somebody_gives_a_buffer_back();
 	many_puts_at_once();
+	puts_wait_for_others();
 	the_last_load_lets_go();
 	a_child_waits_for_nothing();
+	a_failed_load_leaves_nothing();
 	a_store_is_idle_when_it_is_closed();
 	a_layer_that_may_damage_stands_on_a_codec();
 	return tap_end();
