@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "cancel-support.h"
@@ -270,6 +271,55 @@ static void reports(void)
 	close(hidden);
 }
 
+static void *enter_too_many_layers(void *unused)
+{
+	reel_transfer transfer = {0};
+
+	pthread_cancel(pthread_self());
+	for (int i = 0; i <= REEL_MOST_LAYERS; i++)
+		reel_transfer_enter(&transfer, NULL, NULL, NULL);
+	return unused;
+}
+
+static void a_report_before_the_end(void)
+{
+	pthread_t thread;
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (dup2(open("/dev/null", O_WRONLY), STDERR_FILENO) < 0 ||
+		    pthread_create(&thread, NULL, enter_too_many_layers, NULL))
+			_exit(1);
+		pthread_join(thread, NULL);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
+	   "a thread that is cancelled ends the program where it was to");
+}
+
+/* ---- A store without a pool ---- */
+
+static void put_and_get(void *unused)
+{
+	reel_store *store = tempting_open();
+	char data[64] = {0};
+	reel_transfer transfer = {.data = data, .bytes = sizeof data};
+
+	(void)unused;
+	if (reel_store_put_and_wait(store, &transfer) || reel_store_get_and_wait(store, &transfer))
+		abort();
+	reel_store_close(((struct tempting *)store)->below);
+	free(store);
+}
+
+static void transfers_that_are_waited_for(void)
+{
+	ok(outlasts_cancellation(put_and_get, NULL),
+	   "no transfer that is waited for is a cancellation point");
+}
+
 /* ---- Runs ---- */
 
 #define STEPS 30
@@ -302,6 +352,25 @@ static void run_and_resume(void *unused)
 		abort();
 	reel_checkpoint_close(run);
 	reel_plan_close(plan);
+}
+
+static void ask_for_block(void *unused)
+{
+	struct run counts = no_failure;
+	struct state state = start;
+	reel_tape own;
+
+	(void)unused;
+	reel_tape_open(&own, NULL, 0);
+	if (reel_block_steps(&own, &copied, &counts, &state, 3) != 3)
+		abort();
+	reel_tape_close(&own);
+}
+
+static void blocks(void)
+{
+	ok(outlasts_cancellation(ask_for_block, NULL),
+	   "the choice of a block is no cancellation point");
 }
 
 static void runs(void)
@@ -359,6 +428,9 @@ int main(void)
 	a_waiting_push();
 	a_waiting_pop();
 	reports();
+	a_report_before_the_end();
+	transfers_that_are_waited_for();
+	blocks();
 	runs();
 	a_run_that_is_left();
 	return tap_end();
