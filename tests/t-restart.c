@@ -190,6 +190,7 @@ static void it_does_not_begin_anew(void)
 	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
 	struct run failing = no_failure, rest = no_failure;
 	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_checkpoint_stats stats;
 	struct state bar;
 
 	tap_case("a run that was almost done");
@@ -200,6 +201,8 @@ static void it_does_not_begin_anew(void)
 	is_int(begin_or_resume(checkpoint, &rest, &bar), 0, "goes on");
 	ok(is_right(&bar), "to the right gradient");
 	is_int(rest.advanced + rest.recorded + rest.reversed, 2, "with one step to do");
+	reel_checkpoint_get_stats(checkpoint, &stats);
+	is_int(stats.reversed, STEPS, "and counts what was done before it was stopped");
 	reel_checkpoint_close(checkpoint);
 	reel_plan_close(plan);
 }
