@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "histogram.h"
-#include "pool.h"
+#include "pool/pool.h"
 #include "scale.h"
 
 #define SWEEP SCALE_SWEEP

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "pool.h"
+#include "pool/pool.h"
 #include "scale.h"
 
 static const struct measure_variant places[] = {{.name = "one thread"}, {.name = "two threads"}};

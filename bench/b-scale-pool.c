@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "pool.h"
+#include "pool/pool.h"
 #include "scale.h"
 
 /* Two of the three magazines are kept: each sweep takes one from the list and gives it back. */

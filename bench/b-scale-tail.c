@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "histogram.h"
-#include "pool.h"
+#include "pool/pool.h"
 #include "scale.h"
 
 #define PAIRS 300000

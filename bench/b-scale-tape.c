@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pool.h"
+#include "pool/pool.h"
 #include "scale.h"
 
 const size_t scale_slab_sizes[] = {4 << 10, 32 << 10, 256 << 10, 2 << 20, 0};

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "plot.h"
-#include "pool.h"
+#include "pool/pool.h"
 #include "report.h"
 #include "scale.h"
 

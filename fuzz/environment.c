@@ -10,7 +10,7 @@
 #define reel_parse_bytes fuzz_parse_bytes
 #define reel_pool_default fuzz_pool_default
 #define reel_pool_open_default fuzz_pool_open_default
-#include "../lib/environment.c"
+#include "../lib/tape/environment.c"
 
 #include <reel/tape.h>
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pack.h"
-#include "shuffle.h"
+#include "store/pack.h"
+#include "store/shuffle.h"
 
 #define HEAD_BYTES 32
 

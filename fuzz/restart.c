@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "checked-file.h"
+#include "checkpoint/checked-file.h"
 #include "fuzz.h"
 #include "recurrence.h"
 #include "targets.h"

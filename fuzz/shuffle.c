@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "difference.h"
+#include "store/difference.h"
 #include "fuzz.h"
-#include "shuffle.h"
+#include "store/shuffle.h"
 #include "targets.h"
 
 enum { MOST = 2048 };

@@ -11,7 +11,7 @@
 
 #include <reel/store.h>
 
-#include "environment.h"
+#include "tape/environment.h"
 #include "fuzz.h"
 #include "targets.h"
 

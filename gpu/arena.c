@@ -8,7 +8,7 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
-#include "cancel.h"
+#include "os/cancel.h"
 #include "drain.h"
 
 #define SLABS_FOR_A_WARP 8u

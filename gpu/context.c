@@ -8,7 +8,7 @@
 
 #include <reel/gpu.h>
 
-#include "cancel.h"
+#include "os/cancel.h"
 
 int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, const char *what)
 {

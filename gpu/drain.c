@@ -9,7 +9,7 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
-#include "cancel.h"
+#include "os/cancel.h"
 #include "traffic.h"
 
 /* A launch that has a fault after so many repetitions never ends without one. */

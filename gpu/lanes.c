@@ -9,7 +9,7 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
-#include "cancel.h"
+#include "os/cancel.h"
 #include "drain.h"
 
 /* Of pinned memory for slabs on their way, if one is not larger. */

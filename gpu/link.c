@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gpu-store.h"
-#include "os-thread.h"
+#include "os/os-thread.h"
 
 #define ATTEMPTS 2
 

@@ -25,7 +25,7 @@
 #include <reel/gpu.h>
 
 #include "context.h"
-#include "file-queue.h"
+#include "store/file-queue.h"
 
 #define REEL_GPU_MOST_DEPTH 64
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os.h"
+#include "os/os.h"
 
 void reel_pinned_open(struct reel_pinned *pinned, struct reel_gpu_context *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "cancel.h"
+#include "os/cancel.h"
 #include "gpu-store.h"
 
 #include <errno.h>

@@ -19,93 +19,93 @@ libreel_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(CK_CFLAGS) $(LIB
 	$(LZ4_CFLAGS)
 libreel_core_la_LIBADD = $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
-	%D%/tape.c %D%/tape.h \
-	%D%/push.c \
-	%D%/seal.c \
-	%D%/pop.c \
-	%D%/bits.c \
-	%D%/span.c \
-	%D%/array.c \
-	%D%/mark.c \
-	%D%/hold.c \
-	%D%/block.c \
-	%D%/schedule.c \
-	%D%/schedule-check.c \
-	%D%/plan.c %D%/plan.h \
-	%D%/plan-binomial.c \
-	%D%/plan-mixed.c \
-	%D%/plan-hierarchical.c \
-	%D%/plan-count.c \
-	%D%/plan-periodic.c \
-	%D%/plan-online.c \
-	%D%/checkpoint-open.c \
-	%D%/checkpoint.c %D%/checkpoint.h \
-	%D%/checkpoint-ahead.c \
-	%D%/checkpoint-audit.c \
-	%D%/checkpoint-restart.c \
-	%D%/checked-file.c %D%/checked-file.h \
-	%D%/snapshot.c %D%/snapshot.h \
-	%D%/buffer.c \
-	%D%/costs.c %D%/costs.h \
-	%D%/costs-touch.c \
-	%D%/predict.c \
-	%D%/choose.c \
-	%D%/choose-words.c \
-	%D%/check.c \
-	%D%/error.c \
-	%D%/residence.c %D%/residence.h \
-	%D%/client.c \
-	%D%/survey.c \
-	%D%/spill.c \
-	%D%/prefetch.c \
-	%D%/offload.c %D%/offload.h \
-	%D%/magazine.c \
-	%D%/supply.c \
-	%D%/trim.c \
-	%D%/pool.c %D%/pool.h \
-	%D%/budget.c \
-	%D%/arena.c \
-	%D%/store.c %D%/store.h \
-	%D%/store-open.c \
-	%D%/store-tier.c \
-	%D%/store-codec.c \
-	%D%/shuffle.c %D%/shuffle.h \
-	%D%/difference.c %D%/difference.h \
-	%D%/store-checksum.c \
-	%D%/crc32c.c %D%/crc32c.h \
-	%D%/store-count.c \
-	%D%/store-fault.c \
-	%D%/store-memory.c \
-	%D%/store-gpu.c \
-	%D%/store-file.c %D%/store-file.h \
-	%D%/file-open.c \
-	%D%/file-runs.c %D%/file-runs.h \
-	%D%/file-slots.c %D%/file-slots.h \
-	%D%/file-queue.c %D%/file-queue.h \
-	%D%/file-request.c %D%/file-request.h \
-	%D%/file-threads.c \
-	%D%/file-ring.c \
-	%D%/os.c %D%/os.h \
-	%D%/os-file.c %D%/os-file.h \
-	%D%/os-thread.c %D%/os-thread.h \
-	%D%/fork.c \
-	%D%/environment.c %D%/environment.h \
-	%D%/version.c \
-	%D%/annotate.h \
-	%D%/cancel.h \
-	%D%/claim.h \
-	%D%/event.h \
-	%D%/freelist.h \
-	%D%/freelist-c11.h \
-	%D%/freelist-ck.h \
-	%D%/slab.h \
-	%D%/stream.h \
-	%D%/yield.h
+	%D%/tape/tape.c %D%/tape/tape.h \
+	%D%/tape/push.c \
+	%D%/tape/seal.c \
+	%D%/tape/pop.c \
+	%D%/tape/bits.c \
+	%D%/tape/span.c \
+	%D%/tape/array.c \
+	%D%/tape/mark.c \
+	%D%/tape/hold.c \
+	%D%/tape/block.c \
+	%D%/plan/schedule.c \
+	%D%/plan/schedule-check.c \
+	%D%/plan/plan.c %D%/plan/plan.h \
+	%D%/plan/plan-binomial.c \
+	%D%/plan/plan-mixed.c \
+	%D%/plan/plan-hierarchical.c \
+	%D%/plan/plan-count.c \
+	%D%/plan/plan-periodic.c \
+	%D%/plan/plan-online.c \
+	%D%/checkpoint/checkpoint-open.c \
+	%D%/checkpoint/checkpoint.c %D%/checkpoint/checkpoint.h \
+	%D%/checkpoint/checkpoint-ahead.c \
+	%D%/checkpoint/checkpoint-audit.c \
+	%D%/checkpoint/checkpoint-restart.c \
+	%D%/checkpoint/checked-file.c %D%/checkpoint/checked-file.h \
+	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \
+	%D%/checkpoint/buffer.c \
+	%D%/plan/costs.c %D%/plan/costs.h \
+	%D%/plan/costs-touch.c \
+	%D%/plan/predict.c \
+	%D%/plan/choose.c \
+	%D%/plan/choose-words.c \
+	%D%/tape/check.c \
+	%D%/tape/error.c \
+	%D%/spill/residence.c %D%/spill/residence.h \
+	%D%/spill/client.c \
+	%D%/spill/survey.c \
+	%D%/spill/spill.c \
+	%D%/spill/prefetch.c \
+	%D%/spill/offload.c %D%/spill/offload.h \
+	%D%/pool/magazine.c \
+	%D%/pool/supply.c \
+	%D%/pool/trim.c \
+	%D%/pool/pool.c %D%/pool/pool.h \
+	%D%/pool/budget.c \
+	%D%/pool/arena.c \
+	%D%/store/store.c %D%/store/store.h \
+	%D%/store/store-open.c \
+	%D%/store/store-tier.c \
+	%D%/store/store-codec.c \
+	%D%/store/shuffle.c %D%/store/shuffle.h \
+	%D%/store/difference.c %D%/store/difference.h \
+	%D%/store/store-checksum.c \
+	%D%/store/crc32c.c %D%/store/crc32c.h \
+	%D%/store/store-count.c \
+	%D%/store/store-fault.c \
+	%D%/store/store-memory.c \
+	%D%/store/store-gpu.c \
+	%D%/store/store-file.c %D%/store/store-file.h \
+	%D%/store/file-open.c \
+	%D%/store/file-runs.c %D%/store/file-runs.h \
+	%D%/store/file-slots.c %D%/store/file-slots.h \
+	%D%/store/file-queue.c %D%/store/file-queue.h \
+	%D%/store/file-request.c %D%/store/file-request.h \
+	%D%/store/file-threads.c \
+	%D%/store/file-ring.c \
+	%D%/os/os.c %D%/os/os.h \
+	%D%/os/os-file.c %D%/os/os-file.h \
+	%D%/os/os-thread.c %D%/os/os-thread.h \
+	%D%/pool/fork.c \
+	%D%/tape/environment.c %D%/tape/environment.h \
+	%D%/tape/version.c \
+	%D%/os/annotate.h \
+	%D%/os/cancel.h \
+	%D%/pool/claim.h \
+	%D%/os/event.h \
+	%D%/pool/freelist.h \
+	%D%/pool/freelist-c11.h \
+	%D%/pool/freelist-ck.h \
+	%D%/pool/slab.h \
+	%D%/os/stream.h \
+	%D%/os/yield.h
 if HAVE_LZ4
-libreel_core_la_SOURCES += %D%/pack.c %D%/pack.h
+libreel_core_la_SOURCES += %D%/store/pack.c %D%/store/pack.h
 endif
 # Its loops are to become vector loops, with -O2 too.
-libreel_vectorised = %D%/libreel_core_la-difference.lo
+libreel_vectorised = %D%/store/libreel_core_la-difference.lo
 $(libreel_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
 
 lib_LTLIBRARIES += libreel.la

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "adjoint.h"
-#include "cancel.h"
+#include "os/cancel.h"
 
 /* The flags of a copy are to fit into the first cache beside what is added to. */
 #define LEAST_SHIFT 6

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "tape.h"
+#include "tape/tape.h"
 
 /* One span, at the top of its tape: what is there is never written behind. */
 int reel_omp_buffer_open(struct reel_omp_buffer *buffer, reel_pool *pool, size_t bytes)

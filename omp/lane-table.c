@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "yield.h"
+#include "os/yield.h"
 
 /* Lane i is in the block of the highest bit of i + 1. */
 static unsigned block_of(int32_t index)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "observe.h"
-#include "tape.h"
+#include "tape/tape.h"
 #include "task.h"
 #include "wait.h"
 

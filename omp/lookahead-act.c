@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tape.h"
+#include "tape/tape.h"
 
 /* ---- Pieces of actions ---- */
 

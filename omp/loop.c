@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "yield.h"
+#include "os/yield.h"
 
 /* Static chunks; those that lanes share; runs; after the last one. */
 enum state { COMPUTE, COMPUTE_REVERSE, SHARE, POP, FINISHED };

@@ -8,7 +8,7 @@
 
 #include "observe.h"
 #include "wait.h"
-#include "yield.h"
+#include "os/yield.h"
 
 /* ---- Holds ---- */
 

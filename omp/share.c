@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "observe.h"
-#include "tape.h"
+#include "tape/tape.h"
 #include "wait.h"
-#include "yield.h"
+#include "os/yield.h"
 
 /* Of a region without a number of lanes, its first team makes as many as it has threads. */
 static int32_t lanes_for(reel_region *region, int threads)

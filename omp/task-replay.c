@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "task.h"
 #include "team.h"
 

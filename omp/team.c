@@ -3,7 +3,7 @@
 
 #include "team.h"
 
-#include "cancel.h"
+#include "os/cancel.h"
 
 /* A thread that ended here would leave the others waiting for what it had begun. */
 static void run(reel_omp_body *body, void *argument)

@@ -13,7 +13,7 @@
 
 #include "config.h"
 
-#include "annotate.h"
+#include "os/annotate.h"
 
 typedef void reel_omp_body(void *argument);
 

@@ -7,8 +7,8 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "cancel.h"
-#include "yield.h"
+#include "os/cancel.h"
+#include "os/yield.h"
 
 /* After that, so often the processor is given up before the thread sleeps. */
 #define YIELDS 80

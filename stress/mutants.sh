@@ -15,11 +15,12 @@ objects=
 for object in $OBJECTS; do
 	objects="$objects $BUILD_DIR/$object"
 done
-parts='magazine supply trim pool fork offload spill prefetch residence survey client budget arena'
+parts='pool/magazine pool/supply pool/trim pool/pool pool/fork pool/budget pool/arena spill/offload
+	spill/spill spill/prefetch spill/residence spill/survey spill/client'
 
 compile() {
 	$CC $CFLAGS -w -std=c11 -pthread -DHAVE_CONFIG_H -I"$BUILD_DIR" -I"$SOURCE_DIR/include" \
-		-c "lib/$1.c" -o "$1.o"
+		-Ilib -c "lib/$1.c" -o "${1##*/}.o"
 }
 
 # plant FILE SED-COMMAND: the library with this change; it is an error if nothing is changed.
@@ -75,10 +76,10 @@ stored='pairs/(submit|complete|reclaim|prefetch|drop)/(submit|complete|reclaim|p
 forks='pairs/(submit|complete|reclaim|prefetch|drop)/fork'
 ends='pairs/(exit|take)/exit|tapes'
 
-mutant tag-not-raised "$lists" freelist-c11.h '
+mutant tag-not-raised "$lists" pool/freelist-c11.h '
 	s/tag = .* + FREELIST_INDEX_MASK + 1;/tag = head \& ~FREELIST_INDEX_MASK;/'
 
-mutant cache-adopted-blindly "$ends" magazine.c '
+mutant cache-adopted-blindly "$ends" pool/magazine.c '
 	/^static struct reel_cache \*adopt_cache/,/^}/ {
 		s/if (atomic_compare_exchange_strong_explicit(.*/nobody = cache->owner;\
 			reel_yield_point();\
@@ -88,11 +89,11 @@ mutant cache-adopted-blindly "$ends" magazine.c '
 		/memory_order_relaxed))$/d
 	}'
 
-mutant cache-left-before-its-flush "$ends" magazine.c '
+mutant cache-left-before-its-flush "$ends" pool/magazine.c '
 	/^void reel_cache_retire/,/^}/ s/^		flush(retiring);/		leave_cache(retiring);\
 		flush(retiring);/'
 
-mutant pool-closed-before-the-flush "$ends" magazine.c '
+mutant pool-closed-before-the-flush "$ends" pool/magazine.c '
 	/^void reel_cache_retire/,/^}/ {
 		s/^		flush(retiring);/		reel_fork_unlock_pools();\
 		flush(retiring);/
@@ -100,45 +101,45 @@ mutant pool-closed-before-the-flush "$ends" magazine.c '
 		&/
 	}'
 
-mutant given-twice "$stored" prefetch.c '
+mutant given-twice "$stored" spill/prefetch.c '
 	/^static void read_slab/,/^}/ s/^		return;//'
 
-mutant budget-charged-blindly 'tapes|pairs/grow/grow' claim.h '
+mutant budget-charged-blindly 'tapes|pairs/grow/grow' pool/claim.h '
 	/^static inline bool reel_claim/,/^}/ {
 		s/} while (!atomic_compare.*/*claimed = *first + n; } while (0);/
 		/^	*memory_order_relaxed,$/d
 		/^	*memory_order_relaxed));$/d
 	}'
 
-mutant event-raised-after-its-post "$stored" event.h '
+mutant event-raised-after-its-post "$stored" os/event.h '
 	/^static inline void reel_event_signal/,/^}/ {
 		s/raised = atomic_exchange_explicit.*/raised = event->raised;/
 		s/^		sem_post.*/		sem_post(\&event->count);\
 			event->raised = true;/
 	}'
 
-mutant asleep-after-a-wrong-wake-up "$stored" offload.c '
+mutant asleep-after-a-wrong-wake-up "$stored" spill/offload.c '
 	s/while (\(offload->freed == freed && offload->refused == refused\))/if (\1)/'
 
-mutant urgent-while-evicted "$stored" prefetch.c '
+mutant urgent-while-evicted "$stored" spill/prefetch.c '
 	/^static struct reel_slab \*urgent_slab/,/^}/ {
 		/reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);/d
 		s/^	if (slab)$//
 	}'
 
-mutant read-without-a-look "$stored" prefetch.c '
+mutant read-without-a-look "$stored" spill/prefetch.c '
 	/^static void read_slab/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_READING;\
 	if (0) {/'
 
-mutant evicted-without-a-look "$stored" spill.c '
+mutant evicted-without-a-look "$stored" spill/spill.c '
 	/^bool reel_spill_evict/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_EVICTING;\
 	if (0) {/'
 
-mutant given-while-written "$stored" residence.c '
+mutant given-while-written "$stored" spill/residence.c '
 	/^static enum after_discard take_from/,/^}/ s/^		case REEL_SLAB_SEALED:/&\
 		case REEL_SLAB_WRITING:/'
 
-mutant pause-forgets-what-it-drained "$forks" offload.c '
+mutant pause-forgets-what-it-drained "$forks" spill/offload.c '
 	/^static void rest/,/^}/ s/^	reel_event_signal.*//'
 
 if [ "$RESULTS" = yes ]; then

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "program.h"
 
 #define MAX_NODES 4096

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "stress.h"
 
 _Atomic uint64_t stress_refused, stress_lost, stress_faults;

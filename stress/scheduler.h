@@ -2,7 +2,7 @@
 /*
  * A schedule that a seed decides. Between scheduler_begin() and scheduler_end() the calling
  * thread and all that it starts run one at a time: they hand a token to each other at each
- * yield point (lib/yield.h) and at each call that locks, waits, signals, starts a thread or
+ * yield point (lib/os/yield.h) and at each call that locks, waits, signals, starts a thread or
  * asks for the time, which the linker leads here (scheduler_ldflags in local.mk). What waits
  * is known, so that threads which all wait for each other are found at once; time passes with
  * the steps, and a wait ends by its time when no thread can run, or by chance. A condition

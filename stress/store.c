@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 #include "stress.h"
 

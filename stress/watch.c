@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "offload.h"
+#include "spill/offload.h"
 #include "stress.h"
 
 #define LOOK_EVERY_NS 200000000

@@ -8,9 +8,9 @@
 
 #include <config.h>
 
-#include "file-request.h"
-#include "os-file.h"
-#include "os-thread.h"
+#include "store/file-request.h"
+#include "os/os-file.h"
+#include "os/os-thread.h"
 #include "refusals.h"
 
 #if HAVE_LIBURING

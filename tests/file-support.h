@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store-file.h"
+#include "store/store-file.h"
 #include "support.h"
 
 #define BLOCK 4096

@@ -7,7 +7,7 @@
 #ifndef TESTS_OMP_REPORTS_H
 #define TESTS_OMP_REPORTS_H
 
-#include "annotate.h"
+#include "os/annotate.h"
 
 /* Nothing tells the sanitizer of libgomp's barriers. */
 #if defined(REEL_THREAD_SANITIZER) && !defined(__clang__)

@@ -11,9 +11,9 @@
 
 #include <pthread.h>
 
-#include "offload.h"
-#include "os.h"
-#include "pool.h"
+#include "spill/offload.h"
+#include "os/os.h"
+#include "pool/pool.h"
 #include "support.h"
 
 #define FIRST_SLABS 4

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 
 /* Kinds of requests, to be added. */
 enum {

@@ -4,7 +4,7 @@
 #define TESTS_SPILL_SUPPORT_H
 
 #include "late-store.h"
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 
 #define SLAB ((size_t)4096)

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "cancel.h"
+#include "os/cancel.h"
 
 #define THREADS 2
 

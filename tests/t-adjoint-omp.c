@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 
 #include "adjoint-support.h"
 

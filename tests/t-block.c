@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "os.h"
+#include "os/os.h"
 #include "recurrence.h"
 
 static struct state gradient_by_blocks(const reel_model *model, struct run *run, int64_t steps,

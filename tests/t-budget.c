@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "claim.h"
+#include "pool/claim.h"
 #include "pool-support.h"
 
 #define MOST_SLABS 64

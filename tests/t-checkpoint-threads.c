@@ -10,7 +10,7 @@
 #include "late-store.h"
 #include "pool-support.h"
 #include "recurrence.h"
-#include "snapshot.h"
+#include "checkpoint/snapshot.h"
 
 enum { WORKERS = 4 };
 

@@ -4,7 +4,7 @@
 
 #include "plan-support.h"
 
-#include "costs.h"
+#include "plan/costs.h"
 
 /* The choice; all 0 if there is none. */
 static struct reel_choice choose(const struct reel_costs *costs)

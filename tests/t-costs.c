@@ -9,7 +9,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "pool.h"
+#include "pool/pool.h"
 #include "support.h"
 
 #define RECORDS 3

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <config.h>
 
-#include "crc32c.h"
+#include "store/crc32c.h"
 #include "support.h"
 
 #define MOST_BYTES 70000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <config.h>
 
-#include "difference.h"
+#include "store/difference.h"
 #include "support.h"
 
 #define WORDS 600

@@ -14,7 +14,7 @@
 #include <sys/auxv.h>
 #endif
 
-#include "environment.h"
+#include "tape/environment.h"
 #include "pool-support.h"
 #include "recurrence.h"
 

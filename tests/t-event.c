@@ -20,7 +20,7 @@ static inline int read_clock(clockid_t clock, struct timespec *time)
 }
 
 #define clock_gettime read_clock
-#include "event.h"
+#include "os/event.h"
 #undef clock_gettime
 
 static double seconds_since(const struct timespec *start)

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "file-slots.h"
+#include "store/file-slots.h"
 #include "support.h"
 
 enum { BLOCK = 512, HELD = 400, MAX_UNITS = 3000, OPERATIONS = 2000, DEFAULT_SEEDS = 6 };

@@ -3,7 +3,7 @@
 #include <config.h>
 
 #include "gpu-support.h"
-#include "os.h"
+#include "os/os.h"
 #include "recurrence.h"
 
 enum { STEPS = 40, SLOTS = 3 };

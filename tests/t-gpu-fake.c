@@ -2,7 +2,7 @@
 /* The fake device carries out what it is told to, in order, and sees what may not be done. */
 #include <config.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "gpu-support.h"
 
 /* What is done wrong here on purpose, ThreadSanitizer sees before the fake device does. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "gpu-support.h"
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 
 enum { TAPES = 2, FRAMES = 6, FRAMES_OF_TWO_THREADS = 16 };

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #ifdef _OPENMP
 #include <omp.h>
 #endif

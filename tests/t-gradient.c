@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "cancel-support.h"
-#include "crc32c.h"
+#include "store/crc32c.h"
 #include "gradient-program.h"
-#include "residence.h"
+#include "spill/residence.h"
 #include "support.h"
 
 #define MIB ((size_t)1 << 20)

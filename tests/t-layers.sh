@@ -15,8 +15,8 @@ for file in "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h; do
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/"
 done
 
-for file in "$SOURCE_DIR"/lib/*.c; do
-	included_by "$file" | tr -s ' \\' '\n\n' >included
+for file in "$SOURCE_DIR"/lib/*/*.c; do
+	included_by "$file" -I"$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
 	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
 		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" >higher
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/ and lib/"
@@ -36,7 +36,7 @@ for file in "$SOURCE_DIR"/gpu/*.c; do
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and gpu/"
 done
 
-grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*.[ch] |
-	grep -v '/lib/freelist-ck\.h$' >elsewhere
-is_empty elsewhere "ck_ is mentioned in lib/freelist-ck.h alone"
+grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*/*.[ch] |
+	grep -v '/lib/pool/freelist-ck\.h$' >elsewhere
+is_empty elsewhere "ck_ is mentioned in lib/pool/freelist-ck.h alone"
 end

@@ -6,9 +6,9 @@
 LC_ALL=C
 export LC_ALL
 mutants=$SOURCE_DIR/tests/mutate/mutants.awk
-mkdir -p lib tests/mutate work/build/tests work/build/lib
+mkdir -p lib/part tests/mutate work/build/tests work/build/lib/part
 
-cat >lib/sample.c <<'END'
+cat >lib/part/sample.c <<'END'
 /* At most three, and 5 < 6. */
 #include <stdatomic.h>
 _Atomic int calls;
@@ -32,7 +32,7 @@ int main(void)
 }
 END
 
-awk -f "$mutants" lib/sample.c >list
+awk -f "$mutants" lib/part/sample.c >list
 cut -f 3,4,7 list >seen
 cat >wanted <<'END'
 smaller	constant	int unused = (0 + 1);
@@ -53,8 +53,8 @@ END
 diff wanted seen >difference
 is_empty difference 'comments and strings are left alone, all else is changed once a mutant'
 
-awk -v make=11 -f "$mutants" lib/sample.c >changed
-diff lib/sample.c changed | sed -n '/^>/p' >difference
+awk -v make=11 -f "$mutants" lib/part/sample.c >changed
+diff lib/part/sample.c changed | sed -n '/^>/p' >difference
 [ "$(cat difference)" = "$(printf '> \tif (a <= b && text)')" ]
 ok $? 'a mutant differs in one place'
 
@@ -65,16 +65,16 @@ END
 compile="$compiler $flags -std=c11"
 command -v "$compiler" >compiler || skip_all 'no compiler'
 $compile -c tests/t-sample.c -o work/build/tests/t-sample.o &&
-	$compile -c lib/sample.c -o work/build/lib/sample.o &&
-	ar cr work/build/all.a work/build/lib/sample.o
+	$compile -c lib/part/sample.c -o work/build/lib/part/sample.o &&
+	ar cr work/build/all.a work/build/lib/part/sample.o
 ok $? 'the sample compiles'
-printf 'compile\tlib/sample.o\t%s\t%s\nlink\ttests/t-sample\t%s tests/t-sample.o ./all.a\n' \
-	"$PWD/lib/sample.c" "$compile -O1" "$compile" >work/commands
+printf 'compile\tlib/part/sample.o\t%s\t%s\nlink\ttests/t-sample\t%s tests/t-sample.o ./all.a\n' \
+	"$PWD/lib/part/sample.c" "$compile -O1" "$compile" >work/commands
 echo 't-sample 100' >work/times
-awk '{ print "lib/sample.c", $2, "t-sample" }' list | sort -u >work/by-test
+awk '{ print "lib/part/sample.c", $2, "t-sample" }' list | sort -u >work/by-test
 
 cat >tests/mutate/equivalent <<'END'
-lib/sample.c smaller
+lib/part/sample.c smaller
 - atomic_fetch_add_explicit(&calls, 1, memory_order_release);
 + atomic_fetch_add_explicit(&calls, (1 + 1), memory_order_release);
 Nobody reads the count.
@@ -82,7 +82,7 @@ END
 mutate() {
 	MUTATE_SOURCE=$PWD sh "$SOURCE_DIR/tests/mutate/mutate.sh" --work work "$@"
 }
-mutate --file lib/sample.c >out 2>&1
+mutate --file lib/part/sample.c >out 2>&1
 ok $? 'all are tried'
 cut -f 6,7,8 work/verdicts | sort >seen
 sort >wanted <<'END'
@@ -103,7 +103,7 @@ END
 diff wanted seen >difference
 is_empty difference 'who changes nothing is the same, who fails a test is killed, else one survives'
 
-mutate --file lib/sample.c >out 2>&1
+mutate --file lib/part/sample.c >out 2>&1
 [ "$(head -n 1 out)" = '# 0 mutants to try, seed 1' ]
 ok $? 'none is tried twice'
 mutate --report --results results >report
@@ -113,15 +113,15 @@ for row in 'run 13' 'killed 4' 'same-code 5' 'explained 1' 'survived 3'; do
 	grep -qx "$row" results
 	ok $? "results: $row"
 done
-row=$(grep ^lib/sample.c results)
-for other in 'lib/sample.c 9 9 9 9 1000 0' 'lib/gone.c 9 9 9 9 0 0'; do
+row=$(grep ^lib/part/sample.c results)
+for other in 'lib/part/sample.c 9 9 9 9 1000 0' 'lib/gone.c 9 9 9 9 0 0'; do
 	echo "$other" >>results
 	mutate --report --results results >report
 	[ "$(grep ^lib/ results)" = "$row" ]
 	ok $? "an earlier row that tried less, or of a file that is gone, falls: $other"
 done
-echo 'lib/sample.c 9 8 7 6 0 0' >results
+echo 'lib/part/sample.c 9 8 7 6 0 0' >results
 mutate --report --results results >report
-grep -qx 'lib/sample.c 9 8 7 6 0 0' results && grep -qx 'run 30' results
+grep -qx 'lib/part/sample.c 9 8 7 6 0 0' results && grep -qx 'run 30' results
 ok $? 'an earlier row that tried more stands, and counts'
 end

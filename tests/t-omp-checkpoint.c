@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "cancel-support.h"
 #include "late-store.h"
 #include "recurrence.h"

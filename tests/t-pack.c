@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pack.h"
+#include "store/pack.h"
 #include "support.h"
 
 #define MOST_BYTES ((size_t)1 << 20)

@@ -4,7 +4,7 @@
 
 #include "plan-support.h"
 
-#include "plan.h"
+#include "plan/plan.h"
 
 static bool same_report(const struct reel_schedule_report *a, const struct reel_schedule_report *b)
 {

@@ -5,7 +5,7 @@
 #include "plan-support.h"
 #include "table.h"
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Longer schedules are counted by formula. */
 #define MOST_WALKED 20000

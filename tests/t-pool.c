@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "os.h"
+#include "os/os.h"
 #include "pool-support.h"
 
 #define KIB ((size_t)1 << 10)

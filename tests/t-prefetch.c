@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 
 enum { FRAMES = 16, OTHERS = FRAMES / 2 - 1, SLABS = 4 * FRAMES };

@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 #include "late-store.h"
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
-#include "residence.h"
+#include "spill/residence.h"
 #include "scheduler.h"
 
 #define OTHERS 2

@@ -6,9 +6,9 @@
  */
 #include <config.h>
 
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
-#include "residence.h"
+#include "spill/residence.h"
 
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)

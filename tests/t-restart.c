@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "checked-file.h"
-#include "crc32c.h"
+#include "checkpoint/checked-file.h"
+#include "store/crc32c.h"
 #include "late-store.h"
 #include "recurrence.h"
 

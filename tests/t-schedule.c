@@ -4,7 +4,7 @@
 
 #include "plan-support.h"
 
-#include "plan.h"
+#include "plan/plan.h"
 
 #define MOST_ACTIONS 40000
 

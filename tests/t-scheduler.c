@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "late-store.h"
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 #include "scheduler.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <config.h>
 
-#include "shuffle.h"
+#include "store/shuffle.h"
 #include "support.h"
 
 #define MOST_BYTES 5000

@@ -10,7 +10,7 @@
 
 #include "held-store.h"
 #include "pool-support.h"
-#include "snapshot.h"
+#include "checkpoint/snapshot.h"
 
 enum { TIERS = 2, BYTES = 200 };
 

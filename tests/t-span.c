@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdalign.h>
 
-#include "pool.h"
+#include "pool/pool.h"
 #include "support.h"
 
 struct align16 {

@@ -6,7 +6,7 @@
 #include <config.h>
 
 #include "late-store.h"
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 
 #define SLAB ((size_t)1024)

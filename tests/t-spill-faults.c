@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "held-store.h"
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 #include "store-later.h"
 

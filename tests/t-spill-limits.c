@@ -17,8 +17,8 @@
 #include <sys/mount.h>
 #endif
 
-#include "annotate.h"
-#include "offload.h"
+#include "os/annotate.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 #include "process-support.h"
 

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "held-store.h"
 #include "late-store.h"
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 #include "process-support.h"
 

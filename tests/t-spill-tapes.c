@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "late-store.h"
-#include "offload.h"
+#include "spill/offload.h"
 #include "pool-support.h"
 
 /* ---- What is pushed ---- */

@@ -9,11 +9,11 @@
 #include <dirent.h>
 #include <sys/resource.h>
 
-#include "file-request.h"
+#include "store/file-request.h"
 #include "file-support.h"
-#include "os-file.h"
-#include "os-thread.h"
-#include "os.h"
+#include "os/os-file.h"
+#include "os/os-thread.h"
+#include "os/os.h"
 
 #if HAVE_LIBURING
 #include <liburing.h>

@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "file-support.h"
-#include "os-file.h"
+#include "os/os-file.h"
 
 #define NOBODY 65534
 

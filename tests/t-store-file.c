@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#include "annotate.h"
+#include "os/annotate.h"
 #include "file-support.h"
 
 enum { MANY = 100, KEYS = 40, OPERATIONS = 200, DEFAULT_SEEDS = 10 };

@@ -106,8 +106,8 @@ if [ -f "$shared" ]; then
 	is_empty foreign 'every global name in libreel-cuda begins with reel_'
 	$NM -D --undefined-only "$shared" | grep -E ' cu(da)?[A-Z]' >linked
 	is_empty linked 'libreel-cuda is linked with nothing of CUDA'
-	[ -e "$BUILD_DIR/.libs/$(sed -n 's/^#define LIBRARY "\(.*\)"/\1/p' "$SOURCE_DIR/lib/store-gpu.c")" ]
-	ok $? 'lib/store-gpu.c loads the library that is built'
+	[ -e "$BUILD_DIR/.libs/$(sed -n 's/^#define LIBRARY "\(.*\)"/\1/p' "$SOURCE_DIR/lib/store/store-gpu.c")" ]
+	ok $? 'lib/store/store-gpu.c loads the library that is built'
 fi
 
 # Fortran's own names of what is in the module have the module's name in them.

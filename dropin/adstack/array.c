@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pool.h"
-#include "stream.h"
+#include "pool/pool.h"
+#include "os/stream.h"
 
 static void copy_piece(char *slot, const char *source, size_t bytes)
 {

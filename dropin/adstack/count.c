@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cancel.h"
-#include "environment.h"
+#include "os/cancel.h"
+#include "tape/environment.h"
 
 /* One a thread; it outlives the thread, for the report. */
 struct adstack_counts {

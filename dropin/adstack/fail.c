@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cancel.h"
+#include "os/cancel.h"
 
 static reel_adstack_handler *handler;
 static void *handler_context;

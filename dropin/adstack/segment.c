@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cancel.h"
+#include "os/cancel.h"
 
 /* What makes up a stack, of all that a thread has. */
 struct adstack_stack {

@@ -37,7 +37,7 @@
 #include "reel-adstack.h"
 
 #include "../call-site.h"
-#include "tape.h"
+#include "tape/tape.h"
 
 struct adstack_layer {
 	reel_tape tape;

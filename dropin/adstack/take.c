@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pool.h"
+#include "pool/pool.h"
 
 void reel_adstack_find_reader(void)
 {

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "blocks.h"
-#include "cancel.h"
-#include "claim.h"
+#include "os/cancel.h"
+#include "pool/claim.h"
 #include "classes.h"
-#include "freelist.h"
-#include "os.h"
+#include "pool/freelist.h"
+#include "os/os.h"
 
 #define DESCRIPTORS ((uint32_t)1 << 22)
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "blocks.h"
-#include "os.h"
+#include "os/os.h"
 #include "system.h"
 
 static bool is_power_of_two(size_t number)

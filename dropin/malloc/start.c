@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "blocks.h"
-#include "cancel.h"
-#include "environment.h"
+#include "os/cancel.h"
+#include "tape/environment.h"
 
 #define LEAST_DEFAULT ((size_t)128 << 10)
 /* Below, a block's page for the stagger would be more than the eighth that classes waste. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cancel.h"
+#include "os/cancel.h"
 
 struct finding {
 	struct finding *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread's two magazines, its end, and fork (lib/magazine.c, lib/fork.c). Threads adopt a cache,
+ * A thread's two magazines, its end, and fork (lib/pool/magazine.c, lib/pool/fork.c). Threads adopt a cache,
  * take and give slabs by it, and end: the cache goes to the next one. Each may fork between two of
  * its calls, at any moment of the others' calls: the child has the memory as it is then, and that
  * thread alone, which uses the list, its own magazines, and no other ones. When no thread uses the

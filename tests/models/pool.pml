@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The head of a shared list (lib/freelist.h): poppers that push again what they got, in any order.
+ * The head of a shared list (lib/pool/freelist.h): poppers that push again what they got, in any order.
  * With CK the head and its tag are two words, read one after the other and exchanged together
- * (ck_stack); without, they are one (lib/freelist-c11.h). Checked is that a slab has one owner, and
+ * (ck_stack); without, they are one (lib/pool/freelist-c11.h). Checked is that a slab has one owner, and
  * that all are on the list at the end.
  *
  * TAKE_ALL: one thread takes the whole list at once by a swap and pushes it again, slab by slab.

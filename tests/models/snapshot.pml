@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slot of a tier with a store (lib/snapshot.c, lib/buffer.c): who carries actions out stores a
+ * A slot of a tier with a store (lib/checkpoint/snapshot.c, lib/checkpoint/buffer.c): who carries actions out stores a
  * state, loads it, drops it, and stores the next one; who walks ahead has it fetched; the store
  * completes transfers, or fails them, when it likes. What is atomic here is under the lock there.
  * Checked is that a load sees the state that was stored, that no buffer is used for two things or

@@ -7,7 +7,7 @@ Each mutant (mutants.awk) is compiled, linked with the tests that reach its line
 them, the test of the same name first, until one fails. Verdicts are added to DIRECTORY/verdicts;
 a run that was stopped goes on where it was, and several runs may share a directory.
 
-  --file FILE       mutants of this file: lib/x.c, lib/x.h, omp/x.c, include/reel/inline.h; may be repeated
+  --file FILE       mutants of this file: lib/tape/x.c, lib/tape/x.h, omp/x.c, include/reel/inline.h; may be repeated
   --all             of all files of lib/, the sources of omp/, and include/reel/inline.h
   --sample N        only N of them, drawn by the seed
   --seed S          (1)
@@ -39,7 +39,7 @@ action=run results=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--help) echo "$usage" && exit ;;
-	--all) files=$(cd "$source" && echo lib/*.[ch] omp/*.c include/reel/inline.h) ;;
+	--all) files=$(cd "$source" && echo lib/*/*.[ch] omp/*.c include/reel/inline.h) ;;
 	--survivors) survivors=yes ;;
 	--report) action=report ;;
 	--file | --sample | --seed | --operator | --sanitizer | --minutes | --longest | --tests | --jobs | --work | --results)
@@ -79,7 +79,7 @@ fi
 verdicts=$work/verdicts
 explanations=$source/tests/mutate/equivalent
 if [ "$action" = report ]; then
-	for file in $(cd "$source" && ls lib/*.[ch] omp/*.c include/reel/inline.h 2>/dev/null); do
+	for file in $(cd "$source" && ls lib/*/*.[ch] omp/*.c include/reel/inline.h 2>/dev/null); do
 		"$awk" -f "$here/mutants.awk" "$source/$file" | sed "s|^|$file	|"
 	done >"$work/current"
 	"$awk" -v current="$work/current" -v explanations="$explanations" -v results="$results" -f "$here/report.awk" $all_verdicts || exit
@@ -196,8 +196,9 @@ object() {
 dependents() {
 	case $file in
 	*.c) echo "$file" ;;
-	*) for notes in "$work"/build/lib/.deps/*.P[lo]*; do
-		grep -q "/$file\\([ :\\\\]\\|\$\\)" "$notes" && basename "${notes%.P*}" | sed 's/^.*_la-/lib\//; s/$/.c/'
+	*) for notes in "$work"/build/lib/*/.deps/*.P[lo]*; do
+		grep -q "/$file\\([ :\\\\]\\|\$\\)" "$notes" &&
+			echo "${notes%.P*}" | sed "s|^$work/build/||; s|\\.deps/.*_la-||; s|\$|.c|"
 	done ;;
 	esac
 }
@@ -205,15 +206,14 @@ dependents() {
 # copy_sources: what a change of $file needs, in the same places, below $slot/source.
 copy_sources() {
 	rm -rf "$slot/source" "$slot/objects"
-	mkdir -p "$slot/source/lib" "$slot/source/tests" "$slot/objects" "$slot/tmp"
+	mkdir -p "$slot/source/${file%/*}" "$slot/source/tests" "$slot/objects" "$slot/tmp"
 	case $file in
 	*.h)
-		cp "$source"/lib/*.[ch] "$slot/source/lib"
+		cp -R "$source/lib" "$slot/source/"
 		cp -R "$source/include" "$slot/source/"
 		cp -R "$source"/tests/*.[ch] "$source/tests/tap" "$slot/source/tests"
 		;;
 	omp/*)
-		mkdir -p "$slot/source/omp"
 		cp "$source/$file" "$source"/omp/*.h "$slot/source/omp"
 		;;
 	*) cp "$source/$file" "$slot/source/$file" ;;

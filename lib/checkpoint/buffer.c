@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "spill/offload.h"
+#include "snapshot.h"
+#include "store/store.h"
+
+void *reel_buffer_data(const struct reel_buffer *buffer)
+{
+	return buffer->slab->frame;
+}
+
+static struct reel_buffer *new_buffer(struct reel_snapshots *snapshots)
+{
+	size_t tickets = snapshots->most_pieces * sizeof(reel_transfer);
+	struct reel_buffer *buffer = calloc(1, sizeof *buffer + tickets);
+
+	if (buffer)
+		reel_event_open(&buffer->arrival);
+	return buffer;
+}
+
+/* What goes back to the pool may be given back to the system there. */
+static void release_memory(struct reel_snapshots *snapshots, const struct reel_buffer *buffer)
+{
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		if (snapshots->tier[tier].adopts)
+			reel_store_release(snapshots->tier[tier].store, buffer->slab->frame,
+					   buffer->slab->bytes);
+}
+
+static void free_all(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+{
+	while (buffer) {
+		struct reel_buffer *next = buffer->next;
+
+		if (buffer->slab)
+			reel_pool_give(snapshots->pool, buffer->slab);
+		reel_event_close(&buffer->arrival);
+		free(buffer);
+		buffer = next;
+	}
+}
+
+void reel_buffer_free_all(struct reel_snapshots *snapshots)
+{
+	free_all(snapshots, snapshots->unused);
+	free_all(snapshots, snapshots->bare);
+}
+
+static void push(struct reel_buffer **list, struct reel_buffer *buffer)
+{
+	buffer->next = *list;
+	*list = buffer;
+}
+
+static struct reel_buffer *pop(struct reel_buffer **list)
+{
+	struct reel_buffer *buffer = *list;
+
+	if (buffer)
+		*list = buffer->next;
+	return buffer;
+}
+
+/*
+ * Memory that is not needed for the traffic with the stores is the tapes' as well. The
+ * buffer stays: who completed its last transfer may still be about to signal it.
+ */
+void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+{
+	snapshots->memory_bytes -= snapshots->padded_bytes;
+	snapshots->given++;
+	if (snapshots->unuseds < snapshots->most_unuseds) {
+		snapshots->unuseds++;
+		push(&snapshots->unused, buffer);
+		return;
+	}
+	release_memory(snapshots, buffer);
+	reel_pool_give(snapshots->pool, buffer->slab);
+	buffer->slab = NULL;
+	push(&snapshots->bare, buffer);
+}
+
+/* One with memory before one without. */
+static struct reel_buffer *pop_unused(struct reel_snapshots *snapshots)
+{
+	struct reel_buffer *buffer = pop(&snapshots->unused);
+
+	if (buffer)
+		snapshots->unuseds--;
+	return buffer ? buffer : pop(&snapshots->bare);
+}
+
+static void note_use(struct reel_snapshots *snapshots)
+{
+	snapshots->memory_bytes += snapshots->padded_bytes;
+	if (snapshots->memory_bytes > snapshots->peak_bytes)
+		snapshots->peak_bytes = snapshots->memory_bytes;
+}
+
+static int take_memory(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+{
+	if (buffer->slab)
+		return 0;
+	return reel_pool_take(snapshots->pool, REEL_SLAB_GIANT, snapshots->padded_bytes,
+			      &buffer->slab);
+}
+
+struct reel_buffer *reel_buffer_take(struct reel_snapshots *snapshots, int *error)
+{
+	struct reel_buffer *buffer;
+
+	reel_snapshots_lock(snapshots);
+	buffer = pop_unused(snapshots);
+	reel_snapshots_unlock(snapshots);
+	if (!buffer)
+		buffer = new_buffer(snapshots);
+	*error = buffer ? take_memory(snapshots, buffer) : -ENOMEM;
+	if (!buffer)
+		return NULL;
+	reel_snapshots_lock(snapshots);
+	if (*error)
+		push(&snapshots->bare, buffer);
+	else
+		note_use(snapshots);
+	reel_snapshots_unlock(snapshots);
+	return *error ? NULL : buffer;
+}
+
+/* ---- On their way ---- */
+
+static void finish(reel_transfer *transfer)
+{
+	struct reel_buffer *buffer = transfer->context;
+
+	/* Relaxed: the release below orders it. */
+	if (transfer->error)
+		atomic_store_explicit(&buffer->error, reel_store_error(transfer->error),
+				      memory_order_relaxed);
+	/* Release: pairs with the acquire in reel_buffer_is_moving(). */
+	if (atomic_fetch_sub_explicit(&buffer->moving, 1, memory_order_acq_rel) == 1)
+		reel_event_signal(&buffer->arrival);
+}
+
+bool reel_buffer_is_moving(struct reel_buffer *buffer)
+{
+	/* Acquire: pairs with the release in finish(). */
+	return atomic_load_explicit(&buffer->moving, memory_order_acquire) > 0;
+}
+
+unsigned reel_snapshot_pieces(const struct reel_snapshots *snapshots, unsigned tier)
+{
+	size_t piece = snapshots->tier[tier].piece_bytes;
+
+	return (unsigned)((snapshots->padded_bytes + piece - 1) / piece);
+}
+
+/* The last piece may be a shorter one. */
+static size_t piece_bytes(const struct reel_snapshots *snapshots, unsigned tier, size_t offset)
+{
+	size_t left = snapshots->padded_bytes - offset;
+
+	return left < snapshots->tier[tier].piece_bytes ? left : snapshots->tier[tier].piece_bytes;
+}
+
+static void prepare(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
+		    uint64_t serial, unsigned piece)
+{
+	size_t offset = piece * snapshots->tier[tier].piece_bytes;
+	reel_transfer *transfer = &buffer->transfer[piece];
+
+	transfer->data = (char *)reel_buffer_data(buffer) + offset;
+	transfer->bytes = piece_bytes(snapshots, tier, offset);
+	transfer->label = (struct reel_label){.tape = (uintptr_t)snapshots, .serial = serial,
+					      .rank = piece};
+	transfer->done = finish;
+	transfer->context = buffer;
+}
+
+/* All count as moving before the first one may end. */
+void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
+		       uint64_t serial, const struct reel_place *place)
+{
+	reel_store *store = snapshots->tier[tier].store;
+	unsigned pieces = reel_snapshot_pieces(snapshots, tier);
+
+	if (snapshots->tier[tier].adopts)
+		reel_store_adopt(store, buffer->slab->frame, buffer->slab->bytes);
+	/* Relaxed, both: the store hands the tickets to whom it lets complete them. */
+	atomic_store_explicit(&buffer->error, 0, memory_order_relaxed);
+	atomic_store_explicit(&buffer->moving, pieces, memory_order_relaxed);
+	for (unsigned piece = 0; piece < pieces; piece++) {
+		prepare(snapshots, tier, buffer, serial, piece);
+		if (!place) {
+			reel_store_put(store, &buffer->transfer[piece]);
+		} else {
+			buffer->transfer[piece].place = place[piece];
+			reel_store_get(store, &buffer->transfer[piece]);
+		}
+	}
+}
+
+/* All stores: when another one has used the buffer since, it may be on any way. */
+static void sync_stores(struct reel_snapshots *snapshots)
+{
+	reel_snapshots_lock(snapshots);
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		if (snapshots->tier[tier].store)
+			reel_store_sync(snapshots->tier[tier].store, 0);
+	reel_snapshots_unlock(snapshots);
+}
+
+/* In the child of a fork: nobody there completes what was under way. */
+static void give_up(struct reel_buffer *buffer)
+{
+	/* Relaxed, both: there is no other thread. */
+	atomic_store_explicit(&buffer->error, -ECHILD, memory_order_relaxed);
+	atomic_store_explicit(&buffer->moving, 0, memory_order_relaxed);
+}
+
+void reel_buffer_await(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+{
+	uint64_t since = reel_offload_now();
+
+	if (!reel_buffer_is_moving(buffer))
+		return;
+	if (getpid() != snapshots->owner) {
+		give_up(buffer);
+		return;
+	}
+	while (reel_buffer_is_moving(buffer))
+		if (!reel_event_wait_for(&buffer->arrival, REEL_PATIENCE_MS))
+			sync_stores(snapshots);
+	reel_snapshots_lock(snapshots);
+	snapshots->waits++;
+	snapshots->wait_ns += reel_offload_now() - since;
+	reel_snapshots_unlock(snapshots);
+}

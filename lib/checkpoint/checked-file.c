@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "checked-file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/cancel.h"
+#include "store/crc32c.h"
+#include "os/os-file.h"
+
+#define BESIDE ".new"
+
+struct trailer {
+	uint64_t bytes; /* before the trailer */
+	uint32_t crc;
+	char end[4];
+};
+
+static const char end_mark[4] = {'l', 'e', 'e', 'r'};
+
+/* -EBADMSG: the file is shorter, or begins otherwise. */
+static int read_magic(struct reel_checked_file *file, const char *magic)
+{
+	char begins[REEL_CHECKED_MAGIC_BYTES];
+	int error = reel_checked_file_read(file, begins, sizeof begins);
+
+	if (error)
+		return error;
+	return memcmp(begins, magic, sizeof begins) ? -EBADMSG : 0;
+}
+
+/* ---- Writing ---- */
+
+static char *name_beside(const char *path)
+{
+	size_t bytes = strlen(path) + sizeof BESIDE;
+	char *beside = malloc(bytes);
+
+	if (beside)
+		snprintf(beside, bytes, "%s%s", path, BESIDE);
+	return beside;
+}
+
+/* 0: the file at `path` begins with the magic, or nothing has this name. */
+static int examine(const char *path, const char *magic, bool may_be_empty)
+{
+	struct reel_checked_file file = {.file = reel_os_file_open_to_read(path)};
+	int error;
+
+	if (file.file == -ENOENT || file.file == -ENOTDIR)
+		return 0;
+	if (file.file < 0)
+		return file.file;
+	error = read_magic(&file, magic);
+	reel_checked_file_close(&file);
+	if (error == -EBADMSG)
+		return may_be_empty && !file.offset ? 0 : -EEXIST;
+	return error;
+}
+
+static int examine_both(const char *path, const char *beside, const char *magic,
+			const char **suffix)
+{
+	int error = examine(path, magic, false);
+
+	*suffix = error ? "" : BESIDE;
+	return error ? error : examine(beside, magic, true);
+}
+
+int reel_checked_file_check(const char *path, const char *magic, const char **suffix)
+{
+	REEL_UNCANCELLED;
+	char *beside = name_beside(path);
+	int error;
+
+	*suffix = "";
+	if (!beside)
+		return -ENOMEM;
+	error = examine_both(path, beside, magic, suffix);
+	free(beside);
+	return error;
+}
+
+static int remove_one(const char *path, const char *magic, bool may_be_empty)
+{
+	int error = examine(path, magic, may_be_empty);
+
+	if (!error)
+		error = reel_os_file_unlink(path);
+	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
+}
+
+/* One name, so that what a killed process has left is found. */
+static int open_beside(struct reel_checked_file *file)
+{
+	int error = examine(file->path, file->magic, false);
+
+	if (!error)
+		error = remove_one(file->beside, file->magic, true);
+	if (error)
+		return error;
+	file->file = reel_os_file_open_new(file->beside);
+	return file->file < 0 ? file->file : 0;
+}
+
+int reel_checked_file_create(struct reel_checked_file *file, const char *path, const char *magic)
+{
+	int error;
+
+	*file = (struct reel_checked_file){.path = path, .magic = magic,
+					   .beside = name_beside(path)};
+	if (!file->beside)
+		return -ENOMEM;
+	error = open_beside(file);
+	if (error)
+		free(file->beside);
+	else
+		reel_checked_file_write(file, magic, REEL_CHECKED_MAGIC_BYTES);
+	return error;
+}
+
+/* Above the limit of file size a signal would end the program. */
+static int write_all(struct reel_checked_file *file, const char *data, size_t bytes)
+{
+	if (file->offset + bytes > reel_os_file_most_bytes())
+		return -EFBIG;
+	while (bytes) {
+		struct iovec piece = {(void *)(uintptr_t)data, bytes};
+		ssize_t written = reel_os_file_write(file->file, &piece, 1, file->offset);
+
+		if (written == -EINTR)
+			continue;
+		if (written <= 0)
+			return written ? (int)written : -EIO;
+		data += written;
+		bytes -= (size_t)written;
+		file->offset += (uint64_t)written;
+	}
+	return 0;
+}
+
+void reel_checked_file_write(struct reel_checked_file *file, const void *data, size_t bytes)
+{
+	if (file->error)
+		return;
+	file->crc = reel_crc32c(file->crc, data, bytes);
+	file->error = write_all(file, data, bytes);
+}
+
+static int write_trailer(struct reel_checked_file *file)
+{
+	struct trailer trailer = {.bytes = file->offset, .crc = file->crc};
+
+	memcpy(trailer.end, end_mark, sizeof end_mark);
+	return write_all(file, (const char *)&trailer, sizeof trailer);
+}
+
+int reel_checked_file_publish(struct reel_checked_file *file)
+{
+	int error = file->error ? file->error : write_trailer(file);
+	const char *suffix;
+
+	if (!error)
+		error = reel_os_file_sync(file->file);
+	if (!error)
+		error = examine_both(file->path, file->beside, file->magic, &suffix);
+	if (!error)
+		error = reel_os_file_rename(file->beside, file->path);
+	if (error) {
+		reel_checked_file_abandon(file);
+		return error;
+	}
+	reel_os_file_close(file->file);
+	free(file->beside);
+	return 0;
+}
+
+void reel_checked_file_abandon(struct reel_checked_file *file)
+{
+	reel_os_file_close(file->file);
+	remove_one(file->beside, file->magic, true);
+	free(file->beside);
+}
+
+int reel_checked_file_remove(const char *path, const char *magic)
+{
+	char *beside = name_beside(path);
+	int error = remove_one(path, magic, false);
+	int left = beside ? remove_one(beside, magic, true) : -ENOMEM;
+
+	free(beside);
+	return error ? error : left;
+}
+
+/* ---- Reading ---- */
+
+static int read_some(struct reel_checked_file *file, char *data, size_t bytes, size_t *got)
+{
+	struct iovec piece = {data, bytes};
+	ssize_t read;
+
+	do
+		read = reel_os_file_read(file->file, &piece, 1, file->offset);
+	while (read == -EINTR);
+	if (read < 0)
+		return (int)read;
+	*got = (size_t)read;
+	file->offset += (uint64_t)read;
+	return 0;
+}
+
+int reel_checked_file_read(struct reel_checked_file *file, void *data, size_t bytes)
+{
+	char *at = data;
+
+	while (bytes) {
+		size_t got = 0;
+		int error = read_some(file, at, bytes, &got);
+
+		if (error || !got)
+			return error ? error : -EBADMSG;
+		at += got;
+		bytes -= got;
+	}
+	return 0;
+}
+
+/* All before the trailer, which is held back: it ends what is read last. */
+static int read_through(struct reel_checked_file *file, uint32_t *crc, struct trailer *trailer)
+{
+	char piece[16384 + sizeof *trailer];
+	size_t held = 0, got = 0;
+
+	*crc = 0;
+	do {
+		int error = read_some(file, piece + held, sizeof piece - held, &got);
+
+		if (error)
+			return error;
+		held += got;
+		if (held > sizeof *trailer) {
+			size_t whole = held - sizeof *trailer;
+
+			*crc = reel_crc32c(*crc, piece, whole);
+			memmove(piece, piece + whole, sizeof *trailer);
+			held = sizeof *trailer;
+		}
+	} while (got);
+	memset(trailer, 0, sizeof *trailer);
+	memcpy(trailer, piece, held);
+	return 0;
+}
+
+static const char *judge(const struct reel_checked_file *file, const struct trailer *trailer,
+			 uint32_t crc)
+{
+	if (memcmp(trailer->end, end_mark, sizeof end_mark) ||
+	    trailer->bytes != file->offset - sizeof *trailer)
+		return "is cut off, or was never finished";
+	return trailer->crc == crc ? NULL : "is damaged: its checksum is wrong";
+}
+
+static int verify(struct reel_checked_file *file, const char *magic, const char **wrong)
+{
+	struct trailer trailer;
+	uint32_t crc;
+	int error = read_magic(file, magic);
+
+	if (error == -EBADMSG) {
+		*wrong = "is not a file of this kind";
+		return error;
+	}
+	file->offset = 0;
+	if (!error)
+		error = read_through(file, &crc, &trailer);
+	if (error)
+		return error;
+	*wrong = judge(file, &trailer, crc);
+	file->bytes = trailer.bytes;
+	file->offset = REEL_CHECKED_MAGIC_BYTES;
+	return *wrong ? -EBADMSG : 0;
+}
+
+int reel_checked_file_open(struct reel_checked_file *file, const char *path, const char *magic,
+			   const char **wrong)
+{
+	int error;
+
+	*wrong = NULL;
+	*file = (struct reel_checked_file){.path = path};
+	file->file = reel_os_file_open_to_read(path);
+	if (file->file == -EEXIST) {
+		*wrong = "is not a regular file";
+		return -EBADMSG;
+	}
+	if (file->file < 0)
+		return file->file;
+	error = verify(file, magic, wrong);
+	if (error)
+		reel_checked_file_close(file);
+	return error;
+}
+
+void reel_checked_file_close(struct reel_checked_file *file)
+{
+	reel_os_file_close(file->file);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "checkpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/crc32c.h"
+
+static int make_room(reel_checkpoint *run, int64_t states)
+{
+	int64_t room = run->hash_room ? run->hash_room : 1024;
+	uint32_t *hash;
+
+	if (states <= run->hash_room)
+		return 0;
+	while (room < states)
+		room *= 2;
+	hash = realloc(run->hash, (size_t)room * sizeof *hash);
+	if (!hash)
+		return reel_run_fail(run, -ENOMEM, "no memory for the audit of %lld states",
+				     (long long)room);
+	memset(hash + run->hash_room, 0, (size_t)(room - run->hash_room) * sizeof *hash);
+	run->hash = hash;
+	run->hash_room = room;
+	return 0;
+}
+
+/* What save() leaves as it is: the same each time. */
+static int save_to_scratch(reel_checkpoint *run, void *context, const void *state, int64_t step)
+{
+	int error;
+
+	if (!run->scratch)
+		run->scratch = malloc(run->model.state_bytes + 1);
+	if (!run->scratch)
+		return reel_run_fail(run, -ENOMEM, "no memory to audit a state");
+	memset(run->scratch, 0, run->model.state_bytes);
+	error = run->model.save(context, state, run->scratch);
+	if (error < 0)
+		reel_run_fail(run, error, "save of state %lld for the audit returned %d (%s)",
+			      (long long)step, error, strerror(-error));
+	return error;
+}
+
+/* What is not part of a snapshot is not needed to replay. */
+static int hash_of(reel_checkpoint *run, void *context, const void *state, int64_t step,
+		   uint32_t *hash)
+{
+	int error = 0;
+
+	if (run->model.save) {
+		error = save_to_scratch(run, context, state, step);
+		state = run->scratch;
+	}
+	if (error)
+		return error;
+	*hash = reel_crc32c(0, state, run->model.state_bytes);
+	*hash += *hash == 0;
+	return 0;
+}
+
+int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t from,
+		     int64_t step)
+{
+	uint32_t hash = 0;
+	int error = hash_of(run, context, state, step, &hash);
+
+	if (!error)
+		error = make_room(run, step + 1);
+	if (error)
+		return error;
+	if (!run->hash[step])
+		run->hash[step] = hash;
+	if (run->hash[step] == hash)
+		return 0;
+	run->unlike_step = from;
+	if (from == step)
+		return reel_run_fail(run, -EILSEQ, "state %lld comes back from its snapshot as "
+				     "another one: see to the model's save() and load()",
+				     (long long)step);
+	return reel_run_fail(run, -EILSEQ,
+			     "step %lld does not replay: run again from the same state, it leaves "
+			     "another one than the first time", (long long)from);
+}
+
+void reel_audit_begin(reel_checkpoint *run)
+{
+	if (run->hash)
+		memset(run->hash, 0, (size_t)run->hash_room * sizeof *run->hash);
+	run->unlike_step = -1;
+}
+
+void reel_audit_end(reel_checkpoint *run)
+{
+	free(run->hash);
+	free(run->scratch);
+}

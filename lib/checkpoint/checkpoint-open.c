@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* What a run is opened with, and what is wrong with it. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "checkpoint.h"
+#include "tape/environment.h"
+#include "plan/plan.h"
+
+#define PUTS 2
+#define GETS 2
+
+static const char *problem_with_steps(const reel_plan *plan,
+				      const struct reel_checkpoint_options *options)
+{
+	int64_t segment = options->segment_steps ? options->segment_steps : 1;
+	int64_t planned = plan->problem.steps;
+
+	if (segment < 0 || segment > REEL_MOST_STEPS)
+		return "segment_steps must be from 1 (or 0) to REEL_MOST_STEPS";
+	if (options->steps < 0)
+		return "steps must be 0 or more";
+	if (planned == REEL_UNKNOWN_STEPS)
+		return options->steps    ? "steps must be 0 for a plan of REEL_UNKNOWN_STEPS" :
+		       !options->finished ? "a plan of REEL_UNKNOWN_STEPS needs finished()" :
+					    NULL;
+	if (options->finished)
+		return "finished() is for a plan of REEL_UNKNOWN_STEPS";
+	if (planned > REEL_MOST_STEPS / segment)
+		return "segment_steps times the plan's steps is above REEL_MOST_STEPS";
+	if (options->steps && (options->steps > planned * segment ||
+			       options->steps <= (planned - 1) * segment))
+		return "steps must end in the plan's last segment";
+	return NULL;
+}
+
+static const char *problem_with_stores(const reel_plan *plan,
+				       const struct reel_checkpoint_options *options)
+{
+	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
+		if (options->store[tier] && tier >= plan->problem.tiers)
+			return "a store was given for a tier that the plan does not have";
+		for (unsigned other = 0; other < tier; other++)
+			if (options->store[tier] && options->store[tier] == options->store[other])
+				return "two tiers were given one store: each closes its own";
+	}
+	return NULL;
+}
+
+static const char *problem_with_options(const reel_plan *plan,
+					const struct reel_checkpoint_options *options)
+{
+	const char *problem;
+
+	if (options->flags & ~REEL_CHECKPOINT_AUDIT)
+		return "flags must be made of REEL_CHECKPOINT_AUDIT";
+	if (options->puts > REEL_MOST_PUTS || options->gets > REEL_MOST_PUTS)
+		return "puts and gets must be at most 64";
+	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
+		if (options->reserved[i])
+			return "reserved must be 0: set the options to 0 before setting some";
+	problem = problem_with_stores(plan, options);
+	return problem ? problem : problem_with_steps(plan, options);
+}
+
+static bool holds_together(const reel_plan *plan)
+{
+	struct reel_schedule_report report;
+
+	return plan->planner || !reel_plan_check(plan, NULL, plan->problem.steps, &report);
+}
+
+static const struct reel_checkpoint_options no_options;
+
+static const char *problem_with_arguments(const reel_plan *plan, const reel_model *model,
+					  const struct reel_checkpoint_options *options)
+{
+	const char *problem;
+
+	if (!plan || !model)
+		return "a run needs a plan and a model";
+	if (!model->advance || !model->record || !model->reverse)
+		return "a model needs advance(), record() and reverse()";
+	if (!model->save != !model->load)
+		return "a model has both save() and load(), or neither";
+	if (options && options->restart && !options->adjoint_bytes)
+		return "a restart file needs adjoint_bytes, of what reverse() adds to";
+	problem = problem_with_options(plan, options ? options : &no_options);
+	if (!problem && !holds_together(plan))
+		problem = "the plan's actions do not hold together: reel_plan_check() says where";
+	return problem;
+}
+
+static _Thread_local char restart_problem[512];
+
+static int check_restart(const struct reel_checkpoint_options *options)
+{
+	if (!options || !options->restart)
+		return 0;
+	return reel_restart_check(options->restart, restart_problem, sizeof restart_problem);
+}
+
+const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *model,
+				    const struct reel_checkpoint_options *options)
+{
+	const char *problem = problem_with_arguments(plan, model, options);
+
+	if (problem)
+		return problem;
+	return check_restart(options) ? restart_problem : NULL;
+}
+
+static int complete(struct reel_checkpoint_options *options)
+{
+	if (!options->segment_steps)
+		options->segment_steps = 1;
+	if (!options->puts)
+		options->puts = PUTS;
+	if (!options->gets)
+		options->gets = GETS;
+	return options->pool ? 0 : reel_pool_open_default(&options->pool);
+}
+
+int reel_checkpoint_open(reel_checkpoint **opened, const reel_plan *plan, const reel_model *model,
+			 const struct reel_checkpoint_options *options)
+{
+	reel_checkpoint *run;
+	int error;
+
+	if (problem_with_arguments(plan, model, options))
+		return -EINVAL;
+	error = check_restart(options);
+	if (error)
+		return error;
+	run = calloc(1, sizeof *run);
+	if (!run)
+		return -ENOMEM;
+	run->plan = plan;
+	run->model = *model;
+	run->options = options ? *options : no_options;
+	error = complete(&run->options);
+	if (!error)
+		error = reel_snapshots_open(&run->snapshots, run->options.pool, model->state_bytes,
+					    plan->problem.tiers, run->options.store,
+					    run->options.puts, run->options.gets);
+	if (error) {
+		free(run);
+		return error;
+	}
+	reel_run_begin(run);
+	*opened = run;
+	return 0;
+}
+
+void reel_checkpoint_close(reel_checkpoint *run)
+{
+	if (!run)
+		return;
+	reel_tape_close(&run->tape);
+	reel_snapshots_close(&run->snapshots);
+	reel_audit_end(run);
+	free(run);
+}

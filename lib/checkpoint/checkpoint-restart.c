@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Restart files: what a run is, between two actions that leave nothing but snapshots
+ * and an adjoint. A record of the run, a record and the data of each snapshot, and the
+ * adjoint. Of the machine that wrote it: a record says how it lays out numbers. Where the
+ * run was in its schedule is the number of actions: the plan is walked through to there.
+ */
+#include "config.h"
+
+#include "checkpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "os/cancel.h"
+#include "checked-file.h"
+#include "store/crc32c.h"
+#include "spill/offload.h"
+#include "plan/plan.h"
+#include "tape/tape.h"
+
+#define MAGIC "ReelRun\n"
+#define RECORD_VERSION 1
+#define BYTE_ORDER_MARK 0x01020304u
+#define SECONDS 600
+
+struct run_record {
+	uint32_t version;
+	uint32_t byte_order;
+	uint32_t record_bytes;
+	uint32_t reserved;
+	/* What it belongs to. */
+	char planner[32];
+	struct reel_problem problem;
+	uint64_t actions_crc;
+	int64_t segment_steps;
+	uint64_t state_bytes;
+	uint64_t adjoint_bytes;
+	/* Where it was. */
+	int64_t steps;
+	uint64_t actions;
+	uint64_t snapshots;
+	struct reel_run_counts counts;
+};
+
+struct snapshot_record {
+	uint32_t tier;
+	uint32_t slot;
+	int64_t state;
+};
+
+/* Member by member: what lies between them is to be the same each time. */
+static uint64_t actions_crc(const reel_plan *plan)
+{
+	uint32_t crc = 0;
+
+	for (size_t i = 0; i < plan->action_count; i++) {
+		const reel_action *action = &plan->actions[i];
+		int64_t members[] = {action->kind, action->first, action->last,
+				     action->tier, action->slot,  action->last_use};
+
+		crc = reel_crc32c(crc, members, sizeof members);
+	}
+	return crc;
+}
+
+/* The same. */
+static void describe_problem(const struct reel_problem *problem, struct reel_problem *to)
+{
+	to->steps = problem->steps;
+	to->advance_cost = problem->advance_cost;
+	to->record_cost = problem->record_cost;
+	to->reverse_cost = problem->reverse_cost;
+	to->tape_states = problem->tape_states;
+	to->period = problem->period;
+	to->tiers = problem->tiers;
+	memcpy(to->tier, problem->tier, sizeof to->tier);
+}
+
+/* All but where it is: the same for each run of one program. */
+static void describe(const reel_checkpoint *run, struct run_record *record)
+{
+	memset(record, 0, sizeof *record);
+	record->version = RECORD_VERSION;
+	record->byte_order = BYTE_ORDER_MARK;
+	record->record_bytes = sizeof *record;
+	snprintf(record->planner, sizeof record->planner, "%s",
+		 run->plan->planner ? run->plan->planner->name : "actions");
+	describe_problem(&run->plan->problem, &record->problem);
+	record->actions_crc = actions_crc(run->plan);
+	record->segment_steps = run->options.segment_steps;
+	record->state_bytes = run->model.state_bytes;
+	record->adjoint_bytes = run->options.adjoint_bytes;
+}
+
+/* ---- Writing ---- */
+
+/* For each snapshot in its slot, until one call fails. */
+static int for_all_snapshots(reel_checkpoint *run, struct reel_checked_file *file,
+			     int (*visit)(reel_checkpoint *run, struct reel_checked_file *file,
+					  const struct snapshot_record *record),
+			     uint64_t *count)
+{
+	int error = 0;
+
+	*count = 0;
+	for (uint32_t tier = 0; tier < run->snapshots.tiers; tier++) {
+		for (uint32_t i = 0; i < run->snapshots.tier[tier].slots && !error; i++) {
+			struct snapshot_record record = {tier, i, reel_snapshot_state(
+								&run->snapshots, tier, i)};
+
+			if (record.state < 0)
+				continue;
+			++*count;
+			error = visit ? visit(run, file, &record) : 0;
+		}
+	}
+	return error;
+}
+
+static int write_snapshot(reel_checkpoint *run, struct reel_checked_file *file,
+			  const struct snapshot_record *record)
+{
+	const void *data;
+	int error = reel_snapshot_load(&run->snapshots, record->tier, record->slot, record->state,
+				       &data);
+
+	if (error)
+		return error;
+	reel_checked_file_write(file, record, sizeof *record);
+	reel_checked_file_write(file, data, run->model.state_bytes);
+	reel_snapshot_release(&run->snapshots, record->tier, record->slot);
+	return file->error;
+}
+
+static void write_run(reel_checkpoint *run, struct reel_checked_file *file)
+{
+	struct run_record record;
+
+	describe(run, &record);
+	record.steps = run->steps;
+	record.actions = run->actions;
+	for_all_snapshots(run, NULL, NULL, &record.snapshots);
+	record.counts = reel_run_get_counts(run);
+	reel_checked_file_write(file, &record, sizeof record);
+}
+
+static int write_file(reel_checkpoint *run, const void *adjoint)
+{
+	REEL_UNCANCELLED;
+	struct reel_checked_file file;
+	uint64_t count;
+	int error = reel_checked_file_create(&file, run->options.restart, MAGIC);
+
+	if (error)
+		return error;
+	write_run(run, &file);
+	error = for_all_snapshots(run, &file, write_snapshot, &count);
+	if (error) {
+		reel_checked_file_abandon(&file);
+		return error;
+	}
+	if (run->phase == REEL_RUN_REVERSE)
+		reel_checked_file_write(&file, adjoint, run->options.adjoint_bytes);
+	return reel_checked_file_publish(&file);
+}
+
+void reel_restart_begin(reel_checkpoint *run)
+{
+	run->saved_at = reel_offload_now();
+	run->saves = run->failed_saves = 0;
+	run->save_message[0] = '\0';
+}
+
+static const char *explain(int error)
+{
+	return error == -EEXIST ? "a file that is not a restart file has this name, or this name "
+				  "with .new: choose another name" : reel_store_strerror(error);
+}
+
+int reel_restart_check(const char *path, char *message, size_t room)
+{
+	const char *suffix;
+	int error = reel_checked_file_check(path, MAGIC, &suffix);
+
+	if (error)
+		snprintf(message, room,
+			 "cannot write restart file '%.300s%s': %s; choose another name", path,
+			 suffix, error == -EEXIST ? "file exists and is not a restart file"
+						  : strerror(-error));
+	return error;
+}
+
+static void note_save(reel_checkpoint *run, int error)
+{
+	if (error)
+		run->failed_saves++;
+	else
+		run->saves++;
+	run->save_message[0] = '\0';
+	if (error)
+		snprintf(run->save_message, sizeof run->save_message,
+			 "the restart file %s was not written: %s; the sweep went on without it",
+			 run->options.restart, explain(error));
+	run->saved_at = reel_offload_now();
+}
+
+/*
+ * Whether all that the run is are snapshots and an adjoint. A tape may hold steps that
+ * pushed nothing. A plan of the caller's own may go on from the working state after a
+ * REVERSE; after a STORE it is in the slot.
+ */
+static bool can_be_saved(const reel_checkpoint *run)
+{
+	reel_schedule later = run->schedule;
+	reel_action action;
+
+	if (!reel_tape_is_empty(&run->tape) || run->steps_on_tape)
+		return false;
+	if (run->plan->planner || run->phase != REEL_RUN_REVERSE)
+		return true;
+	do
+		reel_schedule_next(&later, &action);
+	while (action.kind == REEL_REVERSE || action.kind == REEL_DROP);
+	return action.kind == REEL_LOAD || action.kind == REEL_DONE;
+}
+
+static bool is_due(const reel_checkpoint *run)
+{
+	double seconds = run->options.restart_seconds > 0 ? run->options.restart_seconds : SECONDS;
+
+	return run->options.restart &&
+	       (double)(reel_offload_now() - run->saved_at) >= seconds * 1e9;
+}
+
+/* A run whose disk is full is worth more than one that ends for it. */
+void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
+{
+	if (is_due(run) && can_be_saved(run))
+		note_save(run, write_file(run, adjoint));
+}
+
+void reel_restart_remove(reel_checkpoint *run)
+{
+	REEL_UNCANCELLED;
+	int error = run->options.restart ? reel_checked_file_remove(run->options.restart, MAGIC) : 0;
+
+	/* What has the name of a restart file, and is none, is not missed. */
+	if (error && error != -EEXIST)
+		snprintf(run->save_message, sizeof run->save_message,
+			 "the restart file %s was not removed: %s; remove it before a run resumes "
+			 "from it", run->options.restart, strerror(-error));
+}
+
+/* ---- Reading ---- */
+
+static int refuse(reel_checkpoint *run, int error, const char *why)
+{
+	return reel_run_fail(run, error, "%s %s", run->options.restart, why);
+}
+
+static int check_record(reel_checkpoint *run, const struct run_record *record)
+{
+	struct run_record own;
+
+	describe(run, &own);
+	if (record->version != own.version || record->byte_order != own.byte_order ||
+	    record->record_bytes != own.record_bytes)
+		return refuse(run, -EPROTO,
+			      "was written by another version, or on another kind of machine");
+	if (memcmp(record->planner, own.planner, sizeof own.planner) ||
+	    memcmp(&record->problem, &own.problem, sizeof own.problem) ||
+	    record->actions_crc != own.actions_crc)
+		return refuse(run, -EINVAL, "belongs to another plan");
+	if (record->segment_steps != own.segment_steps || record->state_bytes != own.state_bytes ||
+	    record->adjoint_bytes != own.adjoint_bytes ||
+	    (run->steps != REEL_UNKNOWN_STEPS && record->steps != run->steps))
+		return refuse(run, -EINVAL,
+			      "belongs to a run with other segments, steps, states or adjoints");
+	return 0;
+}
+
+static bool has_slot(const reel_checkpoint *run, const struct snapshot_record *record)
+{
+	return record->tier < run->snapshots.tiers && record->state >= 0 &&
+	       record->slot < run->plan->problem.tier[record->tier].slots;
+}
+
+static int read_snapshot(reel_checkpoint *run, struct reel_checked_file *file)
+{
+	struct snapshot_record record;
+	void *data;
+	int error = reel_checked_file_read(file, &record, sizeof record);
+
+	if (!error && !has_slot(run, &record))
+		error = -EBADMSG;
+	if (!error)
+		error = reel_snapshot_reserve(&run->snapshots, record.tier, record.slot,
+					      record.state, &data);
+	if (error)
+		return error;
+	error = reel_checked_file_read(file, data, run->model.state_bytes);
+	reel_snapshot_commit(&run->snapshots, record.tier, record.slot);
+	return error;
+}
+
+/* An ADVANCE of a loop whose end was found in it, if it was. */
+static int meet_end(reel_checkpoint *run, const reel_action *action, int64_t steps)
+{
+	if (steps == REEL_UNKNOWN_STEPS || steps / run->options.segment_steps >= action->last)
+		return 0;
+	return reel_run_end_loop(run, steps);
+}
+
+/* Through the plan to where the run was: a STORE on its way forward, or a REVERSE. */
+static int walk(reel_checkpoint *run, const struct run_record *record)
+{
+	reel_action action = {.kind = REEL_DONE};
+	bool reverses = false;
+
+	for (run->actions = 0; run->actions < record->actions; run->actions++) {
+		bool open = reel_schedule_next(&run->schedule, &action) == -EAGAIN;
+
+		if (action.kind == REEL_DONE || (open && meet_end(run, &action, record->steps)))
+			return -EBADMSG;
+		reverses |= reel_run_turns_after(run, &action);
+	}
+	if (action.kind != (reverses ? REEL_REVERSE : REEL_STORE) || run->steps != record->steps)
+		return -EBADMSG;
+	run->stored = action;
+	run->phase = reverses ? REEL_RUN_REVERSE : REEL_RUN_FORWARD;
+	return 0;
+}
+
+static int read_run(reel_checkpoint *run, struct reel_checked_file *file, void *adjoint,
+		    const struct run_record *record)
+{
+	int error = walk(run, record);
+
+	for (uint64_t i = 0; i < record->snapshots && !error; i++)
+		error = read_snapshot(run, file);
+	if (!error && run->phase == REEL_RUN_REVERSE)
+		error = reel_checked_file_read(file, adjoint, run->options.adjoint_bytes);
+	return !error && file->offset != file->bytes ? -EBADMSG : error;
+}
+
+static int read_file(reel_checkpoint *run, struct reel_checked_file *file, void *adjoint)
+{
+	struct run_record record;
+	int error = reel_checked_file_read(file, &record, sizeof record);
+
+	if (error)
+		return refuse(run, error, "is too short");
+	error = check_record(run, &record);
+	if (error)
+		return error;
+	error = read_run(run, file, adjoint, &record);
+	if (error)
+		return refuse(run, error, reel_store_strerror(error));
+	reel_run_set_counts(run, &record.counts);
+	return 0;
+}
+
+int reel_restart_read(reel_checkpoint *run, void *adjoint)
+{
+	REEL_UNCANCELLED;
+	struct reel_checked_file file;
+	const char *wrong;
+	int error;
+
+	if (!run->options.restart)
+		return reel_run_fail(run, -EINVAL, "options.restart names no file to resume from");
+	error = reel_checked_file_open(&file, run->options.restart, MAGIC, &wrong);
+	if (error)
+		return refuse(run, error, wrong ? wrong : strerror(-error));
+	error = read_file(run, &file, adjoint);
+	reel_checked_file_close(&file);
+	return error;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counters that several threads move. Relaxed, both: they hand out disjoint
+ * pieces or note a figure, and order no other memory.
+ */
+#ifndef REEL_LIB_CLAIM_H
+#define REEL_LIB_CLAIM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/yield.h"
+
+/*
+ * Claim n of the `limit` that there are: their first is *first. False, and
+ * nothing is claimed, if so many are not left, so that a counter never wraps.
+ */
+static inline bool reel_claim(_Atomic size_t *claimed, size_t n, size_t limit, size_t *first)
+{
+	*first = atomic_load_explicit(claimed, memory_order_relaxed);
+	do {
+		if (*first > limit || n > limit - *first)
+			return false;
+		reel_yield_point();
+	} while (!atomic_compare_exchange_weak_explicit(claimed, first, *first + n,
+							memory_order_relaxed,
+							memory_order_relaxed));
+	return true;
+}
+
+/* Let *most be `now`, unless it is more already. */
+static inline void reel_raise(_Atomic uint64_t *most, uint64_t now)
+{
+	uint64_t seen = atomic_load_explicit(most, memory_order_relaxed);
+
+	while (now > seen &&
+	       !atomic_compare_exchange_weak_explicit(most, &seen, now, memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+}
+
+#endif

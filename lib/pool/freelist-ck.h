@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list by Concurrency Kit's ck_stack: head and generation in 16 bytes,
+ * changed by a double-width compare-and-swap. What is guarded against in 0.7.1:
+ *
+ * - ck_stack_batch_pop_mpmc() does not raise the generation: not used.
+ * - ck_stack_push_mpmc() orders only stores before the push: an own release
+ *   fence, so that reads of the slab are ordered, too.
+ * - ck_stack_t is aligned to 8 bytes where the swap needs 16: aligned here.
+ * - ck_stack_pop_mpmc() tries again with what a failed swap returned, which on aarch64 (ldxp
+ *   without its stxp) need not be head and generation of one moment: ck_stack_trypop_mpmc(),
+ *   which reads them again, generation first.
+ * - that does not exist on every machine: configure asks for it.
+ */
+#ifndef REEL_LIB_FREELIST_CK_H
+#define REEL_LIB_FREELIST_CK_H
+
+#include <ck_pr.h>
+#include <ck_stack.h>
+#include <stdalign.h>
+#include <stddef.h>
+
+#include "os/annotate.h"
+
+#ifndef CK_F_STACK_TRYPOP_MPMC
+#error "this Concurrency Kit has no ck_stack_trypop_mpmc here: configure --with-pool=c11"
+#endif
+
+#define REEL_FREELIST_IMPLEMENTATION "ck"
+
+struct freelist {
+	alignas(64) ck_stack_t stack;
+};
+
+_Static_assert(offsetof(struct freelist, stack) % 16 == 0, "the 16-byte swap needs alignment");
+_Static_assert(sizeof(ck_stack_entry_t) == sizeof(void *) &&
+		       offsetof(struct reel_slab, next) == 0,
+	       "a descriptor begins with the list's link");
+
+/*
+ * The exchanges are assembly, which ThreadSanitizer does not see: it is told of
+ * their order, and to ignore the links, which a late popper reads.
+ */
+
+static inline void freelist_init(struct freelist *list, struct reel_slab *table)
+{
+	(void)table;
+	ck_stack_init(&list->stack);
+	/* The generation counts as a pointer, and nothing may be added to a null one. */
+	list->stack.generation = (char *)(uintptr_t)1;
+}
+
+static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
+{
+	reel_annotate_release(slab);
+	/* Release: pairs with the acquire fence in freelist_pop(). */
+	ck_pr_fence_release();
+	reel_yield_point();
+	reel_annotate_ignore_begin();
+	ck_stack_push_mpmc(&list->stack, (ck_stack_entry_t *)(void *)slab);
+	reel_annotate_ignore_end();
+}
+
+static inline struct reel_slab *freelist_pop(struct freelist *list)
+{
+	ck_stack_entry_t *entry = NULL;
+
+	reel_yield_point();
+	reel_annotate_ignore_begin();
+	while (ck_pr_load_ptr(&list->stack.head) && !ck_stack_trypop_mpmc(&list->stack, &entry))
+		ck_pr_stall();
+	reel_annotate_ignore_end();
+	/* Acquire: pairs with the release fence in freelist_push(). */
+	ck_pr_fence_acquire();
+	if (entry)
+		reel_annotate_acquire(entry);
+	return (struct reel_slab *)(void *)entry;
+}
+
+#endif

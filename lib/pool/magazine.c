@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two magazines a thread and kind, after Bonwick and Adams, "Magazines and
+ * Vmem" (USENIX 2001): with two, a thread that takes and gives at the edge of
+ * one does not go to the shared list each time. The slab given last is taken
+ * first, so that the next forward sweep starts on warm memory.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "os/annotate.h"
+#include "os/cancel.h"
+#include "spill/offload.h"
+#include "os/os.h"
+#include "pool.h"
+
+/* Owner only, hence no read-modify-write. */
+static uint64_t one_more(_Atomic uint64_t *counter)
+{
+	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+
+	reel_yield_point();
+	return value + 1;
+}
+
+/* Relaxed: the give of a slab tells of its take, see count_give(). */
+static void count(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, one_more(counter), memory_order_relaxed);
+}
+
+/* No other thread that runs has this address. */
+static const void *thread_name(void)
+{
+	static _Thread_local char here;
+
+	return &here;
+}
+
+static struct reel_cache *adopt_cache(struct reel_pool *pool)
+{
+	/* Acquire: pairs with the release in new_cache(). */
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+
+	for (; cache; cache = cache->next) {
+		const void *nobody = NULL;
+
+		reel_yield_point();
+		/* Acquire: pairs with the release in leave_cache(). */
+		if (atomic_compare_exchange_strong_explicit(&cache->owner, &nobody, thread_name(),
+							    memory_order_acquire,
+							    memory_order_relaxed))
+			return cache;
+	}
+	return NULL;
+}
+
+/* Release: pairs with the acquire in adopt_cache(). Its next thread sees the empty magazines. */
+static void leave_cache(struct reel_cache *cache)
+{
+	atomic_store_explicit(&cache->owner, NULL, memory_order_release);
+}
+
+static struct reel_cache *new_cache(struct reel_pool *pool)
+{
+	struct reel_cache *cache = calloc(1, sizeof *cache);
+
+	if (!cache)
+		return NULL;
+	cache->pool = pool;
+	atomic_store_explicit(&cache->owner, thread_name(), memory_order_relaxed);
+	cache->next = atomic_load_explicit(&pool->caches, memory_order_relaxed);
+	reel_yield_point();
+	/* Release: pairs with the acquire in adopt_cache() and the other readers of the list. */
+	while (!atomic_compare_exchange_weak_explicit(&pool->caches, &cache->next, cache,
+						      memory_order_release, memory_order_relaxed))
+		;
+	return cache;
+}
+
+/* NULL: there is no memory for one, and this thread does without. */
+static struct reel_cache *own_cache(struct reel_pool *pool)
+{
+	struct reel_cache *cache = pthread_getspecific(pool->cache_key);
+
+	if (cache)
+		return cache;
+	cache = adopt_cache(pool);
+	if (!cache)
+		cache = new_cache(pool);
+	if (cache && pthread_setspecific(pool->cache_key, cache)) {
+		leave_cache(cache);
+		return NULL;
+	}
+	return cache;
+}
+
+/* Of one that is not empty. */
+static struct reel_slab *magazine_pop(struct reel_magazine *magazine)
+{
+	return magazine->slab[--magazine->count];
+}
+
+static void magazine_push(struct reel_magazine *magazine, struct reel_slab *slab)
+{
+	magazine->slab[magazine->count++] = slab;
+}
+
+/* Empties a magazine into a chain whose first slab is the one given last. */
+static struct reel_slab *magazine_unload(struct reel_magazine *magazine)
+{
+	struct reel_slab *chain = NULL;
+
+	for (unsigned i = 0; i < magazine->count; i++) {
+		magazine->slab[i]->below = chain;
+		chain = magazine->slab[i];
+	}
+	magazine->count = 0;
+	return chain;
+}
+
+/* Fills an empty magazine so that the chain's first slab is taken first. */
+static void magazine_load(struct reel_magazine *magazine, struct reel_slab *chain)
+{
+	struct reel_slab *slab;
+	unsigned place = 0;
+
+	for (slab = chain; slab; slab = slab->below)
+		magazine->count++;
+	for (slab = chain; slab; slab = slab->below)
+		magazine->slab[magazine->count - ++place] = slab;
+}
+
+static void exchange_magazines(struct reel_cache *cache, enum reel_slab_kind kind)
+{
+	struct reel_magazine loaded = cache->loaded[kind];
+
+	cache->loaded[kind] = cache->previous[kind];
+	cache->previous[kind] = loaded;
+}
+
+static int cache_take(struct reel_cache *cache, enum reel_slab_kind kind, struct reel_slab **taken)
+{
+	struct reel_magazine *loaded = &cache->loaded[kind];
+	struct reel_slab *chain;
+	int error;
+
+	if (!loaded->count && cache->previous[kind].count)
+		exchange_magazines(cache, kind);
+	if (!loaded->count) {
+		error = reel_supply_take(cache->pool, kind, &chain);
+		if (error)
+			return error;
+		magazine_load(loaded, chain);
+		count(&cache->shared_takes);
+	}
+	*taken = magazine_pop(loaded);
+	return 0;
+}
+
+static void cache_give(struct reel_cache *cache, struct reel_slab *slab)
+{
+	enum reel_slab_kind kind = slab->kind;
+	unsigned full = cache->pool->magazine_slabs;
+
+	if (cache->loaded[kind].count >= full) {
+		if (cache->previous[kind].count)
+			reel_supply_give(cache->pool, kind,
+					 magazine_unload(&cache->previous[kind]));
+		exchange_magazines(cache, kind);
+	}
+	magazine_push(&cache->loaded[kind], slab);
+}
+
+static int uncached_take(struct reel_pool *pool, enum reel_slab_kind kind,
+			 struct reel_slab **taken)
+{
+	int error = reel_supply_take(pool, kind, taken);
+
+	if (!error && (*taken)->below)
+		reel_supply_give(pool, kind, (*taken)->below);
+	return error;
+}
+
+static void uncached_give(struct reel_pool *pool, struct reel_slab *slab)
+{
+	slab->below = NULL;
+	reel_supply_give(pool, slab->kind, slab);
+}
+
+/*
+ * Every slab changes hands through here. That it had the state that it must
+ * have had costs a few nanoseconds a slab and finds a tape closed twice, a
+ * copied tape, or a fault of the list before two tapes write to one frame.
+ */
+static void change_state(struct reel_slab *slab, enum reel_slab_state from,
+			 enum reel_slab_state to)
+{
+	/* Relaxed: the lists and the tapes' owners order everything else. */
+	unsigned state = atomic_exchange_explicit(&slab->state, (uint8_t)to, memory_order_relaxed);
+
+	if (state == (unsigned)from)
+		return;
+	REEL_UNCANCELLED;
+	fprintf(stderr,
+		"reel: a slab was %s twice: a tape was copied, closed twice or overwritten\n",
+		to == REEL_SLAB_OPEN ? "handed out" : "given back");
+	abort();
+}
+
+/*
+ * Giants are few. With a store, no thread keeps whole slabs to itself: under its
+ * budget each of them is a frame that another thread may wait for. Under a tight budget no
+ * thread keeps first slabs either: other threads would split frames for want of them.
+ */
+static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
+{
+	return (kind == REEL_SLAB_FIRST && pool->magazine_slabs) ||
+	       (kind == REEL_SLAB_WHOLE && !pool->offload);
+}
+
+static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab_kind kind,
+		size_t bytes, struct reel_slab **taken)
+{
+	if (kind == REEL_SLAB_GIANT)
+		return reel_supply_take_giant(pool, bytes, taken);
+	return cache && has_magazines(pool, kind) ? cache_take(cache, kind, taken)
+						  : uncached_take(pool, kind, taken);
+}
+
+/* It needs memory that other slabs give back to the system: whole pages. */
+static bool giant_may_fit(struct reel_pool *pool, size_t bytes)
+{
+	return reel_supply_giant_bytes(bytes) <= pool->hard_budget &&
+	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
+	       /* Relaxed: it guards nothing. */
+	       !atomic_load_explicit(&pool->frames_stay, memory_order_relaxed);
+}
+
+/* A slab that is stored leaves its frame to this one, also where the system has no more. */
+static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int error)
+{
+	if (!pool->offload)
+		return false;
+	if (error == -ENOMEM)
+		return kind == REEL_SLAB_WHOLE;
+	return error == -EDQUOT && (kind != REEL_SLAB_GIANT || giant_may_fit(pool, bytes));
+}
+
+int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+		   struct reel_slab **taken)
+{
+	struct reel_cache *cache = own_cache(pool);
+	int error;
+
+	do
+		error = take(pool, cache, kind, bytes, taken);
+	while (error && store_helps(pool, kind, bytes, error) &&
+	       reel_offload_await_frame(pool->offload, kind == REEL_SLAB_GIANT, &error));
+	if (error == -EDQUOT)
+		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
+	if (error)
+		return error;
+	if (cache)
+		count(&cache->takes);
+	else
+		atomic_fetch_add_explicit(&pool->uncached_takes, 1, memory_order_relaxed);
+	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_OPEN);
+	reel_annotate_allow((*taken)->frame, (*taken)->bytes);
+	return 0;
+}
+
+static void count_give(struct reel_pool *pool, struct reel_cache *cache)
+{
+	/* Release, both: pairs with the acquires in count_gives() of pool.c. */
+	if (cache)
+		atomic_store_explicit(&cache->gives, one_more(&cache->gives), memory_order_release);
+	else
+		atomic_fetch_add_explicit(&pool->uncached_gives, 1, memory_order_release);
+}
+
+void reel_pool_count_give(struct reel_pool *pool)
+{
+	count_give(pool, own_cache(pool));
+}
+
+void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
+{
+	struct reel_cache *cache = own_cache(pool);
+
+	reel_annotate_forbid(slab->frame, slab->bytes);
+	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
+	count_give(pool, cache);
+	if (cache && has_magazines(pool, slab->kind))
+		cache_give(cache, slab);
+	else
+		uncached_give(pool, slab);
+}
+
+void reel_pool_give_bare(struct reel_pool *pool, struct reel_slab *slab)
+{
+	reel_pool_count_give(pool);
+	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
+	freelist_push(&pool->bare, slab);
+}
+
+static void flush(struct reel_cache *cache)
+{
+	for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_GIANT; kind++) {
+		if (cache->previous[kind].count)
+			reel_supply_give(cache->pool, kind,
+					 magazine_unload(&cache->previous[kind]));
+		if (cache->loaded[kind].count)
+			reel_supply_give(cache->pool, kind,
+					 magazine_unload(&cache->loaded[kind]));
+	}
+}
+
+void reel_pool_flush(struct reel_pool *pool)
+{
+	struct reel_cache *cache = pthread_getspecific(pool->cache_key);
+
+	if (cache)
+		flush(cache);
+}
+
+/*
+ * Whether the pool has this cache, and this thread owns it. Relaxed: a thread reads its own name
+ * only where it has stored it.
+ */
+static bool is_own(struct reel_pool *pool, const struct reel_cache *searched)
+{
+	/* Acquire: pairs with the release in new_cache(). */
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+
+	while (cache && cache != searched)
+		cache = cache->next;
+	return cache &&
+	       atomic_load_explicit(&cache->owner, memory_order_relaxed) == thread_name();
+}
+
+/*
+ * A thread ends, and its pool may be closed at any time before and meanwhile: a program does not
+ * know when OpenMP ends a thread, and pthread_key_delete() waits for no destructor. So `retiring`
+ * is an address that is not used before it was found in a pool of the list, which is locked:
+ *
+ *	the thread finds the cache  the pool is closed after the lock is released, with the flush done
+ *	the thread does not         the pool has left the list, and its memory is not touched
+ *	it finds another cache      new memory at the same address, for another thread: `owner`
+ *
+ * The flush under the lock calls no store: a pool with a store has first slabs only in magazines.
+ */
+void reel_cache_retire(void *retiring)
+{
+	struct reel_pool *pool = reel_fork_lock_pools();
+
+	while (pool && !is_own(pool, retiring))
+		pool = pool->next_pool;
+	if (pool) {
+		flush(retiring);
+		reel_yield_point();
+		leave_cache(retiring);
+	}
+	reel_fork_unlock_pools();
+}
+
+/*
+ * In the child of a fork. The other threads are gone, perhaps in the middle of
+ * a change to their magazines, which are therefore not looked into. Relaxed: the
+ * copy that fork() made changes no more, and threads to come are started by this one.
+ */
+void reel_cache_forget_others(struct reel_pool *pool)
+{
+	struct reel_cache *own = pthread_getspecific(pool->cache_key);
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_relaxed);
+
+	for (; cache; cache = cache->next) {
+		unsigned lost = 0;
+
+		if (cache == own || !atomic_load_explicit(&cache->owner, memory_order_relaxed))
+			continue;
+		for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_GIANT; kind++) {
+			lost += cache->loaded[kind].count + cache->previous[kind].count;
+			cache->loaded[kind].count = 0;
+			cache->previous[kind].count = 0;
+		}
+		atomic_fetch_add_explicit(&pool->lost_slabs, lost, memory_order_relaxed);
+		atomic_store_explicit(&cache->owner, NULL, memory_order_relaxed);
+	}
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/cancel.h"
+#include "spill/offload.h"
+#include "os/os.h"
+#include "pool.h"
+
+#define DEFAULT_SLAB_BYTES ((size_t)2 << 20)
+#define DEFAULT_FIRST_SLAB_BYTES ((size_t)64 << 10)
+#define LARGEST_SLAB_BYTES ((size_t)1 << 30)
+/* So that a few tapes do not use up the pool's descriptors. */
+#define MOST_FIRST_SLABS 1024
+/* Two full magazines of one thread hold at most this part of the soft budget. */
+#define MAGAZINE_SHARE 32
+
+static size_t slab_bytes(const struct reel_pool_options *options)
+{
+	return options->slab_bytes ? options->slab_bytes : DEFAULT_SLAB_BYTES;
+}
+
+static size_t first_slab_bytes(const struct reel_pool_options *options)
+{
+	size_t whole = slab_bytes(options), first = DEFAULT_FIRST_SLAB_BYTES;
+
+	if (options->first_slab_bytes)
+		return options->first_slab_bytes;
+	while (whole / first > MOST_FIRST_SLABS)
+		first *= 2;
+	return whole % first ? whole : first;
+}
+
+static size_t hard_budget(const struct reel_pool_options *options)
+{
+	return options->hard_budget ? options->hard_budget : SIZE_MAX;
+}
+
+static size_t soft_budget(const struct reel_pool_options *options)
+{
+	size_t hard = hard_budget(options);
+
+	if (options->soft_budget)
+		return options->soft_budget;
+	return options->store ? hard - hard / 4 : hard;
+}
+
+static const char *store_problem(reel_store *store, size_t bytes)
+{
+	REEL_UNCANCELLED;
+	struct reel_store_capacity capacity = {0};
+
+	reel_store_get_capacity(store, &capacity);
+	if (!capacity.align || capacity.align & (capacity.align - 1))
+		return "the store's capacity must name an alignment: a power of two, 1 for none";
+	if (bytes % capacity.align)
+		return "slab_bytes must be a multiple of the store's alignment";
+	if (capacity.most_bytes && bytes > capacity.most_bytes)
+		return "slab_bytes must not be more than the store takes at once: a file's "
+		       "slot_bytes, 2 MiB unless reel_file_options says else";
+	return NULL;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * With a store, the magazines have first slabs only. Idle ones are a part of the budget that no
+ * store takes, so two full magazines have at most an eighth of a slab.
+ */
+static unsigned magazine_slabs(const struct reel_pool_options *options)
+{
+	size_t share = soft_budget(options) / MAGAZINE_SHARE / 2 / slab_bytes(options);
+	size_t pieces = slab_bytes(options) / first_slab_bytes(options);
+
+	if (options->magazine_slabs)
+		return options->magazine_slabs;
+	share = smaller(share, REEL_MAGAZINE_SLABS);
+	if (options->store)
+		return (unsigned)smaller(share, pieces / 16);
+	return share ? (unsigned)share : 1;
+}
+
+const char *reel_pool_options_problem(const struct reel_pool_options *options)
+{
+	const char *problem;
+	size_t whole, first;
+
+	if (!options)
+		return NULL;
+	whole = slab_bytes(options);
+	first = first_slab_bytes(options);
+	if (whole % 64 || whole > LARGEST_SLAB_BYTES)
+		return "slab_bytes must be a multiple of 64, from 64 bytes to 1 GiB";
+	if (first % 64 || first > whole || whole % first || whole / first > MOST_FIRST_SLABS)
+		return "first_slab_bytes must be a multiple of 64 that divides slab_bytes into at "
+		       "most 1024";
+	if (options->hard_budget && options->hard_budget < whole)
+		return "hard_budget must have room for one slab (2 MiB unless slab_bytes says else)";
+	if (options->soft_budget > hard_budget(options))
+		return "soft_budget must not be above hard_budget";
+	if (options->magazine_slabs > REEL_MAGAZINE_SLABS)
+		return "magazine_slabs must be at most 16";
+	if (options->flags & ~(REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES))
+		return "flags must be made of REEL_POOL_CHECKED and REEL_POOL_SMALL_PAGES";
+	if (options->store && !options->hard_budget)
+		return "a store needs a hard_budget: without one nothing ever goes there";
+	problem = options->store ? store_problem(options->store, whole) : NULL;
+	if (problem)
+		return problem;
+	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
+		if (options->reserved[i])
+			return "reserved must be 0: set the options to 0 before setting some";
+	return NULL;
+}
+
+/*
+ * Slabs that lie higher on a tape than the last cache is large are in no cache when they are
+ * pushed on. Half as much again, since what is pushed last would still be there for the pops.
+ */
+static size_t stream_above(void)
+{
+	size_t cache = reel_os_cache_bytes(3);
+
+	return cache ? cache + cache / 2 : SIZE_MAX;
+}
+
+static void configure_pool(struct reel_pool *pool, const struct reel_pool_options *options)
+{
+	pool->hard_budget = hard_budget(options);
+	pool->soft_budget = soft_budget(options);
+	pool->slab_bytes = slab_bytes(options);
+	pool->first_slab_bytes = first_slab_bytes(options);
+	pool->stream_above = stream_above();
+	pool->magazine_slabs = magazine_slabs(options);
+	pool->flags = options->flags;
+}
+
+static void initialise_lists(struct reel_pool *pool)
+{
+	for (unsigned kind = 0; kind < REEL_SLAB_KINDS; kind++)
+		freelist_init(&pool->warm[kind], pool->table);
+	freelist_init(&pool->cold, pool->table);
+	freelist_init(&pool->bare, pool->table);
+}
+
+int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
+{
+	REEL_UNCANCELLED;
+	static const struct reel_pool_options defaults;
+	struct reel_pool *pool;
+
+	if (reel_pool_options_problem(options))
+		return -EINVAL;
+	pool = aligned_alloc(_Alignof(struct reel_pool), sizeof *pool);
+	if (!pool)
+		return -ENOMEM;
+	*pool = (struct reel_pool){0};
+	configure_pool(pool, options ? options : &defaults);
+	pool->table = reel_os_map(reel_supply_table_bytes(), 1);
+	if (!pool->table)
+		goto free_pool;
+	initialise_lists(pool);
+	if (pthread_key_create(&pool->cache_key, reel_cache_retire))
+		goto unmap_table;
+	if (reel_fork_prepare())
+		goto delete_key;
+	if (options && options->store && reel_offload_open(pool, options->store))
+		goto delete_key;
+	reel_fork_watch(pool);
+	*opened = pool;
+	return 0;
+
+delete_key:
+	pthread_key_delete(pool->cache_key);
+unmap_table:
+	reel_os_unmap(pool->table, reel_supply_table_bytes());
+free_pool:
+	free(pool);
+	return -ENOMEM;
+}
+
+static void unmap_giants(struct reel_pool *pool)
+{
+	struct reel_slab *slab;
+
+	while ((slab = freelist_pop(&pool->warm[REEL_SLAB_GIANT])))
+		reel_trim_giant(pool, slab);
+}
+
+static void free_caches(struct reel_pool *pool)
+{
+	/* Relaxed: nobody else uses the pool any more. */
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_relaxed);
+
+	while (cache) {
+		struct reel_cache *next = cache->next;
+
+		free(cache);
+		cache = next;
+	}
+}
+
+int reel_pool_close(reel_pool *pool)
+{
+	REEL_UNCANCELLED;
+	struct reel_pool_stats stats;
+
+	if (!pool)
+		return 0;
+	if (pool->flags & REEL_POOL_PERMANENT)
+		return -EPERM;
+	reel_pool_get_stats(pool, &stats);
+	if (stats.slabs_in_use)
+		return -EBUSY;
+	reel_fork_unwatch(pool);
+	reel_offload_close(pool->offload);
+	pthread_key_delete(pool->cache_key);
+	free_caches(pool);
+	unmap_giants(pool);
+	reel_arena_unmap_all(pool);
+	reel_os_unmap(pool->table, reel_supply_table_bytes());
+	free(pool);
+	return 0;
+}
+
+static uint64_t bound(size_t budget)
+{
+	return budget == SIZE_MAX ? UINT64_MAX : budget;
+}
+
+static uint64_t count_gives(struct reel_pool *pool)
+{
+	/* Acquire, here and below: pairs with the releases in magazine.c. */
+	uint64_t gives = atomic_load_explicit(&pool->uncached_gives, memory_order_acquire);
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+
+	for (; cache; cache = cache->next)
+		gives += atomic_load_explicit(&cache->gives, memory_order_acquire);
+	reel_yield_point();
+	return gives;
+}
+
+static void add_takes(struct reel_pool *pool, struct reel_pool_stats *stats)
+{
+	/* Acquire: pairs with the release in new_cache() of magazine.c. */
+	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
+
+	for (; cache; cache = cache->next) {
+		stats->takes += atomic_load_explicit(&cache->takes, memory_order_relaxed);
+		stats->shared_takes +=
+			atomic_load_explicit(&cache->shared_takes, memory_order_relaxed);
+	}
+}
+
+static void add_transfers(struct reel_offload *offload, struct reel_pool_stats *stats)
+{
+	if (!offload)
+		return;
+	stats->stalls = atomic_load_explicit(&offload->stalls, memory_order_relaxed);
+	stats->stall_ns = atomic_load_explicit(&offload->stall_ns, memory_order_relaxed);
+	stats->written_bytes = atomic_load_explicit(&offload->written_bytes, memory_order_relaxed);
+	stats->stored_bytes = atomic_load_explicit(&offload->stored_bytes, memory_order_relaxed);
+	stats->read_bytes = atomic_load_explicit(&offload->read_bytes, memory_order_relaxed);
+	stats->failed_puts = atomic_load_explicit(&offload->failed_puts, memory_order_relaxed);
+	stats->failed_gets = atomic_load_explicit(&offload->failed_gets, memory_order_relaxed);
+}
+
+/* All gives are read before any take, so that none is counted whose take is not. */
+void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
+{
+	uint64_t gives = count_gives(pool);
+	uint64_t uncached = atomic_load_explicit(&pool->uncached_takes, memory_order_relaxed);
+
+	*stats = (struct reel_pool_stats){
+		.hard_budget = bound(pool->hard_budget),
+		.soft_budget = bound(pool->soft_budget),
+		.slab_bytes = pool->slab_bytes,
+		.first_slab_bytes = pool->first_slab_bytes,
+		.resident_bytes = atomic_load_explicit(&pool->resident, memory_order_relaxed),
+		.peak_resident_bytes =
+			atomic_load_explicit(&pool->peak_resident, memory_order_relaxed),
+		.slabs = atomic_load_explicit(&pool->table_used, memory_order_relaxed),
+		.takes = uncached,
+		.shared_takes = uncached,
+		.fresh_slabs = atomic_load_explicit(&pool->fresh_slabs, memory_order_relaxed),
+		.refused = atomic_load_explicit(&pool->refused, memory_order_relaxed),
+		.trimmed_bytes = atomic_load_explicit(&pool->trimmed_bytes, memory_order_relaxed),
+		.lost_slabs = atomic_load_explicit(&pool->lost_slabs, memory_order_relaxed),
+	};
+	add_takes(pool, stats);
+	add_transfers(pool->offload, stats);
+	stats->slabs_in_use = stats->takes - gives;
+}
+
+const char *reel_pool_implementation(void)
+{
+	return REEL_FREELIST_IMPLEMENTATION;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where slabs come from when a thread's magazines are empty: first the warm
+ * list, then frames that had been given back, then fresh ones.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "os/annotate.h"
+#include "claim.h"
+#include "os/os.h"
+#include "pool.h"
+
+/* 64-bit machines reserve 64 MiB of addresses for descriptors: 2 TiB of slabs. */
+#define TABLE_SLABS (sizeof(void *) > 4 ? (uint32_t)1 << 20 : (uint32_t)1 << 16)
+
+size_t reel_supply_table_bytes(void)
+{
+	return TABLE_SLABS * sizeof(struct reel_slab);
+}
+
+static struct reel_slab *new_descriptors(struct reel_pool *pool, uint32_t n)
+{
+	size_t first;
+
+	return reel_claim(&pool->table_used, n, TABLE_SLABS, &first) ? &pool->table[first] : NULL;
+}
+
+/* Descriptors for which there was no frame; NULL: there were none either. */
+static void keep_bare(struct reel_pool *pool, struct reel_slab *slabs, uint32_t n)
+{
+	for (uint32_t i = 0; slabs && i < n; i++)
+		freelist_push(&pool->bare, &slabs[i]);
+}
+
+/*
+ * Make idle memory available for other use before a push is refused. Another
+ * thread may come first to what was given back, hence as long as there is some.
+ */
+static int charge(struct reel_pool *pool, size_t bytes)
+{
+	size_t trimmed;
+
+	do {
+		if (!reel_budget_charge(pool, bytes))
+			return 0;
+		if (bytes > pool->hard_budget)
+			return -EDQUOT;
+		trimmed = reel_pool_trim(pool, pool->hard_budget - bytes);
+	} while (trimmed);
+	return reel_budget_charge(pool, bytes);
+}
+
+/*
+ * With a store, whole slabs change hands as they are: giving their memory back
+ * would cost the faults of getting it again.
+ */
+static int charge_whole(struct reel_pool *pool, size_t bytes)
+{
+	return pool->offload ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
+}
+
+/* A new frame of the pool's slab size, which is charged, with n descriptors for its pieces. */
+static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct reel_slab **slabs)
+{
+	*slabs = new_descriptors(pool, n);
+	*frame = *slabs ? reel_arena_carve(pool, pool->slab_bytes) : NULL;
+	if (!*frame) {
+		keep_bare(pool, *slabs, n);
+		reel_budget_refund(pool, pool->slab_bytes);
+		return -ENOMEM;
+	}
+	reel_budget_note_peak(pool);
+	reel_annotate_forbid(*frame, pool->slab_bytes);
+	atomic_fetch_add_explicit(&pool->fresh_slabs, n, memory_order_relaxed);
+	return 0;
+}
+
+static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
+{
+	char *frame;
+	int error = charge_whole(pool, pool->slab_bytes);
+
+	if (!error)
+		error = fresh_frame(pool, 1, &frame, chain);
+	if (error)
+		return error;
+	(*chain)->frame = frame;
+	(*chain)->bytes = pool->slab_bytes;
+	(*chain)->kind = REEL_SLAB_WHOLE;
+	(*chain)->below = NULL;
+	return 0;
+}
+
+/*
+ * The list itself orders the slabs. Release: pairs with the acquire in ready_frames() of spill.c,
+ * whom a chain that is gone must tell of the trimmer who has it.
+ */
+struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool)
+{
+	struct reel_slab *chain = freelist_pop(&pool->warm[REEL_SLAB_WHOLE]);
+
+	reel_yield_point();
+	if (chain)
+		atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_release);
+	return chain;
+}
+
+/* Relaxed: too many for a moment only makes the offload thread look again. */
+void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain)
+{
+	atomic_fetch_add_explicit(&pool->warm_chains, 1, memory_order_relaxed);
+	freelist_push(&pool->warm[REEL_SLAB_WHOLE], chain);
+}
+
+/* The others of the chain go back. */
+static struct reel_slab *first_of(struct reel_pool *pool, struct reel_slab *chain)
+{
+	if (chain->below)
+		reel_supply_push_warm(pool, chain->below);
+	chain->below = NULL;
+	return chain;
+}
+
+struct reel_slab *reel_supply_take_warm(struct reel_pool *pool)
+{
+	struct reel_slab *chain = reel_supply_pop_warm(pool);
+
+	return chain ? first_of(pool, chain) : NULL;
+}
+
+struct reel_slab *reel_supply_take_one(struct reel_pool *pool)
+{
+	struct reel_slab *chain;
+
+	return reel_supply_take(pool, REEL_SLAB_WHOLE, &chain) ? NULL : first_of(pool, chain);
+}
+
+/* A frame to be split: a fresh one, or with a store that of a whole slab. */
+static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
+			  struct reel_slab **slabs)
+{
+	int error = charge_whole(pool, pool->slab_bytes);
+	struct reel_slab *holder;
+
+	if (!error)
+		return fresh_frame(pool, n, frame, slabs);
+	holder = pool->offload ? reel_supply_take_warm(pool) : NULL;
+	if (!holder)
+		return error;
+	*slabs = new_descriptors(pool, n);
+	if (!*slabs) {
+		reel_supply_push_warm(pool, holder);
+		return -ENOMEM;
+	}
+	*frame = holder->frame;
+	holder->frame = NULL;
+	freelist_push(&pool->bare, holder);
+	return 0;
+}
+
+/*
+ * Splits a frame into first slabs: the lowest ones for the caller, the others,
+ * a magazine at a time, for the shared list.
+ */
+static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
+{
+	uint32_t n = (uint32_t)(pool->slab_bytes / pool->first_slab_bytes);
+	uint32_t chain_slabs = pool->magazine_slabs ? pool->magazine_slabs : 1;
+	struct reel_slab *slabs;
+	char *frame;
+	int error = frame_to_split(pool, n, &frame, &slabs);
+
+	if (error)
+		return error;
+	atomic_fetch_add_explicit(&pool->unmovable, pool->slab_bytes, memory_order_relaxed);
+	for (uint32_t i = n; i-- > 0;) {
+		bool ends_chain = i + 1 == n || (i + 1) % chain_slabs == 0;
+
+		slabs[i].frame = frame + i * pool->first_slab_bytes;
+		slabs[i].bytes = pool->first_slab_bytes;
+		slabs[i].kind = REEL_SLAB_FIRST;
+		slabs[i].below = ends_chain ? NULL : &slabs[i + 1];
+		if (i > 0 && i % chain_slabs == 0)
+			freelist_push(&pool->warm[REEL_SLAB_FIRST], &slabs[i]);
+	}
+	*chain = slabs;
+	return 0;
+}
+
+static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
+{
+	int error = charge_whole(pool, slab->bytes);
+
+	if (error)
+		freelist_push(&pool->cold, slab);
+	else
+		reel_budget_note_peak(pool);
+	return error;
+}
+
+int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
+{
+	*chain = kind == REEL_SLAB_WHOLE ? reel_supply_pop_warm(pool)
+					 : freelist_pop(&pool->warm[kind]);
+	if (*chain)
+		return 0;
+	if (kind == REEL_SLAB_FIRST)
+		return fresh_firsts(pool, chain);
+	*chain = freelist_pop(&pool->cold);
+	if (*chain)
+		return rewarm(pool, *chain);
+	return fresh_whole(pool, chain);
+}
+
+/*
+ * With a store, what is above the soft budget is room for slabs that come back; only
+ * what was overdrawn is given back to the system.
+ */
+static size_t most_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
+{
+	return pool->offload && kind == REEL_SLAB_WHOLE ? pool->hard_budget : pool->soft_budget;
+}
+
+void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
+{
+	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
+		       most_warm(pool, kind);
+
+	if (surplus && kind == REEL_SLAB_GIANT)
+		reel_trim_giant(pool, chain);
+	else if (surplus && kind == REEL_SLAB_WHOLE)
+		reel_trim_chain(pool, chain, most_warm(pool, kind));
+	else if (kind == REEL_SLAB_WHOLE)
+		reel_supply_push_warm(pool, chain);
+	else
+		freelist_push(&pool->warm[kind], chain);
+}
+
+struct reel_slab *reel_supply_take_bare(struct reel_pool *pool)
+{
+	struct reel_slab *slab = freelist_pop(&pool->bare);
+
+	return slab ? slab : new_descriptors(pool, 1);
+}
+
+static int map_giant(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
+{
+	int error = charge(pool, bytes);
+
+	if (error)
+		return error;
+	slab->frame = reel_os_map(bytes, REEL_HUGE_PAGE);
+	if (!slab->frame) {
+		reel_budget_refund(pool, bytes);
+		return -ENOMEM;
+	}
+	if (!(pool->flags & REEL_POOL_SMALL_PAGES))
+		reel_os_want_huge_pages(slab->frame, bytes);
+	reel_budget_note_peak(pool);
+	atomic_fetch_add_explicit(&pool->unmovable, bytes, memory_order_relaxed);
+	slab->bytes = bytes;
+	slab->kind = REEL_SLAB_GIANT;
+	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
+	return 0;
+}
+
+size_t reel_supply_giant_bytes(size_t bytes)
+{
+	size_t page = reel_os_page_bytes();
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+/*
+ * Giants are given back in the reverse order of their taking, so the list's
+ * first one is the right one where a program repeats itself.
+ */
+int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
+{
+	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_GIANT]);
+	int error;
+
+	if (slab && slab->bytes >= bytes) {
+		*taken = slab;
+		return 0;
+	}
+	if (slab)
+		reel_trim_giant(pool, slab);
+	slab = reel_supply_take_bare(pool);
+	if (!slab)
+		return -ENOMEM;
+	error = map_giant(pool, reel_supply_giant_bytes(bytes), slab);
+	if (error)
+		freelist_push(&pool->bare, slab);
+	else
+		*taken = slab;
+	return error;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "os/annotate.h"
+#include "spill/offload.h"
+#include "os/os.h"
+#include "pool.h"
+
+static void count_trimmed(struct reel_pool *pool, size_t bytes)
+{
+	reel_budget_refund(pool, bytes);
+	atomic_fetch_add_explicit(&pool->trimmed_bytes, bytes, memory_order_relaxed);
+}
+
+static bool above(struct reel_pool *pool, size_t keep)
+{
+	return atomic_load_explicit(&pool->resident, memory_order_relaxed) > keep;
+}
+
+static bool drop(struct reel_pool *pool, struct reel_slab *slab)
+{
+	reel_offload_release_frame(pool->offload, slab);
+	if (reel_os_drop(slab->frame, slab->bytes))
+		return true;
+	/* Relaxed: it guards nothing. */
+	atomic_store_explicit(&pool->frames_stay, true, memory_order_relaxed);
+	return false;
+}
+
+size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t keep)
+{
+	size_t trimmed = 0;
+
+	while (chain && above(pool, keep) && drop(pool, chain)) {
+		struct reel_slab *slab = chain;
+
+		chain = slab->below;
+		slab->below = NULL;
+		count_trimmed(pool, slab->bytes);
+		trimmed += slab->bytes;
+		freelist_push(&pool->cold, slab);
+	}
+	if (chain)
+		reel_supply_push_warm(pool, chain);
+	return trimmed;
+}
+
+size_t reel_trim_giant(struct reel_pool *pool, struct reel_slab *slab)
+{
+	size_t trimmed = slab->bytes;
+
+	reel_annotate_allow(slab->frame, slab->bytes);
+	reel_os_unmap(slab->frame, slab->bytes);
+	count_trimmed(pool, slab->bytes);
+	atomic_fetch_sub_explicit(&pool->unmovable, slab->bytes, memory_order_relaxed);
+	slab->frame = NULL;
+	slab->bytes = 0;
+	freelist_push(&pool->bare, slab);
+	return trimmed;
+}
+
+static size_t trim(struct reel_pool *pool, size_t keep)
+{
+	struct reel_slab *idle;
+	size_t trimmed = 0;
+
+	while (above(pool, keep) && (idle = freelist_pop(&pool->warm[REEL_SLAB_GIANT])))
+		trimmed += reel_trim_giant(pool, idle);
+	while (above(pool, keep) && (idle = reel_supply_pop_warm(pool))) {
+		size_t dropped = reel_trim_chain(pool, idle, keep);
+
+		if (!dropped)
+			break;
+		trimmed += dropped;
+	}
+	return trimmed;
+}
+
+size_t reel_pool_trim(reel_pool *pool, size_t keep)
+{
+	size_t trimmed;
+
+	reel_pool_flush(pool);
+	/* Relaxed: what reel_supply_pop_warm() releases tells of it. */
+	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
+	reel_yield_point();
+	trimmed = trim(pool, keep);
+	reel_yield_point();
+	/* Release: pairs with the acquire in is_being_trimmed() of offload.c. */
+	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
+	reel_offload_tell_of_room(pool->offload);
+	return trimmed;
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "offload.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "os/annotate.h"
+#include "os/cancel.h"
+#include "os/os.h"
+#include "os/os-thread.h"
+#include "store/store.h"
+
+/* Where a store does not say how many puts it wants at once; and how many it gets at most. */
+#define PUT_DEPTH 4
+#define MOST_PUTS 8
+
+uint64_t reel_offload_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
+{
+	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
+				  memory_order_relaxed);
+}
+
+/* ---- Tickets ---- */
+
+static void finish(reel_transfer *transfer)
+{
+	struct reel_ticket *ticket = transfer->context;
+	struct reel_offload *offload = ticket->offload;
+
+	reel_yield_point();
+	/* Release: pairs with the acquire in collect(). */
+	atomic_store_explicit(&ticket->finished, true, memory_order_release);
+	reel_event_signal(&offload->work);
+}
+
+struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
+					bool get)
+{
+	struct reel_ticket *ticket = offload->ticket;
+
+	for (; ticket < offload->ticket + REEL_TICKETS; ticket++) {
+		if (ticket->busy)
+			continue;
+		ticket->busy = true;
+		ticket->get = get;
+		ticket->slab = slab;
+		ticket->offload = offload;
+		atomic_store_explicit(&ticket->finished, false, memory_order_relaxed);
+		ticket->transfer.done = finish;
+		ticket->transfer.context = ticket;
+		return ticket;
+	}
+	return NULL;
+}
+
+/* A frame stays adopted while slabs come and go in it: most transfers find it so. */
+static void adopt_frame(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	if (offload->adopts)
+		reel_store_adopt(offload->store, slab->frame, slab->bytes);
+}
+
+void reel_offload_release_frame(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	REEL_UNCANCELLED;
+
+	if (offload && offload->adopts)
+		reel_store_release(offload->store, slab->frame, slab->bytes);
+}
+
+/* The slab's members are the offload thread's to read once it has moved its state. */
+void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	const struct reel_slab *slab = ticket->slab;
+	const struct reel_client *client = reel_client_of(offload, slab);
+	const struct reel_residence *residence = reel_residence_of(offload, slab);
+
+	ticket->transfer.label = (struct reel_label){
+		.tape = atomic_load_explicit(&client->id, memory_order_relaxed),
+		.serial = residence->serial,
+		.rank = slab->rank,
+	};
+	ticket->transfer.data = slab->frame;
+	adopt_frame(offload, slab);
+}
+
+static bool collect(struct reel_offload *offload)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < REEL_TICKETS; i++) {
+		struct reel_ticket *ticket = &offload->ticket[i];
+
+		/* Acquire: pairs with the release in finish(). */
+		if (!ticket->busy ||
+		    !atomic_load_explicit(&ticket->finished, memory_order_acquire))
+			continue;
+		ticket->busy = false;
+		moved = true;
+		if (ticket->get)
+			reel_prefetch_done(offload, ticket);
+		else
+			reel_spill_written(offload, ticket);
+	}
+	return moved;
+}
+
+/* ---- Slabs that are given up ---- */
+
+void reel_offload_forget_failures(struct reel_offload *offload)
+{
+	offload->failure = 0;
+	offload->tries = 0;
+}
+
+void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab)
+{
+	struct reel_residence *residence = reel_residence_of(offload, slab);
+
+	if (!residence->stored)
+		return;
+	residence->stored = false;
+	reel_store_drop(offload->store, residence->place);
+	reel_offload_forget_failures(offload);
+}
+
+void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab)
+{
+	reel_offload_drop_copy(offload, slab);
+	slab->below = NULL;
+	/* Relaxed: the lists release it. */
+	atomic_store_explicit(&slab->state, REEL_SLAB_EMPTY, memory_order_relaxed);
+	if (!slab->frame) {
+		freelist_push(&offload->pool->bare, slab);
+		return;
+	}
+	reel_annotate_forbid(slab->frame, slab->bytes);
+	reel_supply_give(offload->pool, REEL_SLAB_WHOLE, slab);
+}
+
+/* ---- Those who wait for a frame ---- */
+
+bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *error)
+{
+	REEL_UNCANCELLED;
+	uint64_t since = reel_offload_now();
+	uint64_t freed, refused;
+	bool refusal;
+
+	if (offload->orphaned)
+		return false;
+	pthread_mutex_lock(&offload->lock);
+	offload->waiting++;
+	offload->waiting_giants += giant;
+	offload->asked++;
+	freed = offload->freed;
+	refused = offload->refused;
+	reel_event_signal(&offload->work);
+	while (offload->freed == freed && offload->refused == refused)
+		pthread_cond_wait(&offload->answered, &offload->lock);
+	refusal = offload->freed == freed;
+	if (refusal && offload->refusal)
+		*error = offload->refusal;
+	pthread_mutex_unlock(&offload->lock);
+	reel_offload_note_stall(offload, since);
+	return !refusal;
+}
+
+void reel_offload_tell_of_room(struct reel_offload *offload)
+{
+	if (offload)
+		reel_event_signal(&offload->work);
+}
+
+static bool anybody_waits(struct reel_offload *offload)
+{
+	bool waiting;
+
+	pthread_mutex_lock(&offload->lock);
+	waiting = offload->waiting > 0;
+	offload->asked_before = offload->asked;
+	pthread_mutex_unlock(&offload->lock);
+	return waiting;
+}
+
+static bool under_way(const struct reel_offload *offload)
+{
+	return offload->puts || offload->gets;
+}
+
+/*
+ * A frame that is being given back to the system is nobody's, and counts still; who
+ * gives it back signals afterwards. Acquire: pairs with the release in reel_pool_trim().
+ */
+static bool is_being_trimmed(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->trimming, memory_order_acquire) > 0;
+}
+
+/* Relaxed: who is told looks again. */
+static bool frame_is_there(struct reel_offload *offload)
+{
+	struct reel_pool *pool = offload->pool;
+
+	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed))
+		return true;
+	return offload->waiting > offload->waiting_giants && reel_budget_has_room(pool);
+}
+
+static void wake_all(struct reel_offload *offload)
+{
+	offload->waiting = 0;
+	offload->waiting_giants = 0;
+	pthread_cond_broadcast(&offload->answered);
+}
+
+/* Who waits gets a frame, or learns that there will be none; false: neither is so yet. */
+static bool answer(struct reel_offload *offload, bool nothing_moves)
+{
+	bool trimmed = is_being_trimmed(offload->pool);
+	bool answered;
+
+	pthread_mutex_lock(&offload->lock);
+	if (offload->waiting && frame_is_there(offload)) {
+		offload->freed++;
+		wake_all(offload);
+	} else if (offload->waiting && offload->asked == offload->asked_before &&
+		   nothing_moves && !trimmed) {
+		offload->refused++;
+		offload->refusal = reel_store_error(offload->failure);
+		reel_offload_forget_failures(offload);
+		wake_all(offload);
+	}
+	answered = !offload->waiting;
+	pthread_mutex_unlock(&offload->lock);
+	return answered;
+}
+
+/*
+ * Nothing was moved. Returns whether another look is worth it: a frame that was there
+ * may have been taken by somebody else, or be what an owner waits for.
+ */
+static bool end_starvation(struct reel_offload *offload)
+{
+	bool nothing_moves = offload->stuck && !under_way(offload);
+	bool answered;
+
+	if (!offload->starving)
+		return false;
+	if (nothing_moves && reel_prefetch_overdraw(offload))
+		return true;
+	answered = answer(offload, nothing_moves);
+	if (offload->stuck || under_way(offload))
+		return false;
+	return !answered || reel_prefetch_is_urgent(offload);
+}
+
+/* ---- The thread ---- */
+
+/* So many copies may lie in the store for nothing. */
+#define MOST_STALE 32
+
+static bool tidy(struct reel_offload *offload, size_t most)
+{
+	if (atomic_load_explicit(&offload->stale, memory_order_relaxed) <= most)
+		return false;
+	reel_survey_drop_stale(offload);
+	return true;
+}
+
+static void note_needs(struct reel_offload *offload)
+{
+	bool waits = anybody_waits(offload);
+
+	offload->starving = waits || reel_prefetch_is_urgent(offload);
+	/* Relaxed: this thread reads it in the same round. */
+	if (waits)
+		atomic_store_explicit(&offload->growing, true, memory_order_relaxed);
+}
+
+static void work_off(struct reel_offload *offload)
+{
+	bool moved;
+
+	do {
+		moved = collect(offload);
+		moved |= tidy(offload, offload->failure ? 0 : MOST_STALE);
+		note_needs(offload);
+		moved |= reel_prefetch_round(offload);
+		moved |= reel_spill_round(offload);
+	} while (moved || end_starvation(offload));
+}
+
+/* Who gives a frame to the pool does not say so to an owner whose pop waits for one. */
+static bool lacks_a_frame(const struct reel_offload *offload)
+{
+	return offload->starving && offload->stuck;
+}
+
+static void await_work(struct reel_offload *offload)
+{
+	if (!under_way(offload) && !lacks_a_frame(offload))
+		reel_event_wait(&offload->work);
+	else if (!reel_event_wait_for(&offload->work, REEL_PATIENCE_MS) && under_way(offload))
+		reel_store_sync(offload->store, 0);
+}
+
+static void drain(struct reel_offload *offload)
+{
+	while (under_way(offload)) {
+		await_work(offload);
+		collect(offload);
+	}
+}
+
+/* What was drained before, or who came meanwhile, is looked at afterwards. */
+static void rest(struct reel_offload *offload)
+{
+	while (sem_wait(&offload->resumed) && errno == EINTR)
+		;
+	reel_event_signal(&offload->work);
+}
+
+/* Returns what was done. */
+static int obey(struct reel_offload *offload)
+{
+	/* Acquire: pairs with the release in command(). */
+	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
+
+	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && under_way(offload)))
+		return REEL_OFFLOAD_RUN;
+	drain(offload);
+	tidy(offload, 0);
+	reel_yield_point();
+	atomic_store_explicit(&offload->command, REEL_OFFLOAD_RUN, memory_order_relaxed);
+	sem_post(&offload->obeyed);
+	if (command == REEL_OFFLOAD_PAUSE)
+		rest(offload);
+	return command;
+}
+
+static void *run(void *argument)
+{
+	struct reel_offload *offload = argument;
+
+	do {
+		await_work(offload);
+		work_off(offload);
+	} while (obey(offload) != REEL_OFFLOAD_STOP);
+	return NULL;
+}
+
+/* In the child of a fork nobody is there to obey. */
+static void command(struct reel_offload *offload, enum reel_offload_command command)
+{
+	REEL_UNCANCELLED;
+
+	if (offload->orphaned)
+		return;
+	/* Release: pairs with the acquire in obey(). */
+	atomic_store_explicit(&offload->command, command, memory_order_release);
+	reel_yield_point();
+	reel_event_signal(&offload->work);
+	while (sem_wait(&offload->obeyed) && errno == EINTR)
+		;
+}
+
+void reel_offload_settle(struct reel_offload *offload)
+{
+	command(offload, REEL_OFFLOAD_SETTLE);
+}
+
+/* A store may fork when it is called: the thread that calls it rests already. */
+static bool is_this_thread(const struct reel_offload *offload)
+{
+	return pthread_equal(offload->thread, pthread_self());
+}
+
+void reel_offload_pause(struct reel_offload *offload)
+{
+	if (!is_this_thread(offload))
+		command(offload, REEL_OFFLOAD_PAUSE);
+}
+
+void reel_offload_resume(struct reel_offload *offload)
+{
+	if (!is_this_thread(offload))
+		sem_post(&offload->resumed);
+}
+
+void reel_offload_orphan(struct reel_offload *offload)
+{
+	offload->orphaned = true;
+}
+
+/* ---- Beginning and end ---- */
+
+static size_t residence_bytes(void)
+{
+	return reel_supply_table_bytes() / sizeof(struct reel_slab) *
+	       sizeof(struct reel_residence);
+}
+
+/* In the child of a fork, threads that are not there may seem to wait for these. */
+static void close_signals(struct reel_offload *offload)
+{
+	if (offload->orphaned)
+		return;
+	reel_event_close(&offload->work);
+	sem_destroy(&offload->obeyed);
+	sem_destroy(&offload->resumed);
+	pthread_mutex_destroy(&offload->lock);
+	pthread_cond_destroy(&offload->answered);
+}
+
+static void close_parts(struct reel_offload *offload)
+{
+	close_signals(offload);
+	reel_client_free_all(offload);
+	reel_os_unmap(offload->residence, residence_bytes());
+	free(offload);
+}
+
+static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
+{
+	offload->pool = pool;
+	reel_event_open(&offload->work);
+	sem_init(&offload->obeyed, 0, 0);
+	sem_init(&offload->resumed, 0, 0);
+	pthread_mutex_init(&offload->lock, NULL);
+	pthread_cond_init(&offload->answered, NULL);
+	offload->surveyed_at = reel_offload_now();
+}
+
+static void stop_thread(struct reel_offload *offload)
+{
+	if (offload->orphaned)
+		return;
+	command(offload, REEL_OFFLOAD_STOP);
+	pthread_join(offload->thread, NULL);
+}
+
+static int use_store(struct reel_offload *offload, reel_store *store)
+{
+	struct reel_store_capacity capacity;
+
+	if (reel_store_checksum_open(&offload->store, store))
+		return -ENOMEM;
+	reel_store_get_capacity(store, &capacity);
+	offload->align = capacity.align;
+	offload->adopts = capacity.adopts;
+	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;
+	if (offload->put_depth > MOST_PUTS)
+		offload->put_depth = MOST_PUTS;
+	return 0;
+}
+
+static struct reel_offload *allocate(void)
+{
+	struct reel_offload *offload = calloc(1, sizeof *offload);
+
+	if (!offload)
+		return NULL;
+	offload->residence = reel_os_map(residence_bytes(), 1);
+	if (offload->residence)
+		return offload;
+	free(offload);
+	return NULL;
+}
+
+/* The thread looks at the store when it is first signalled. */
+int reel_offload_open(struct reel_pool *pool, reel_store *store)
+{
+	struct reel_offload *offload = allocate();
+
+	if (!offload)
+		return -ENOMEM;
+	open_parts(offload, pool);
+	if (reel_os_thread_start(&offload->thread, run, offload, "reel-offload"))
+		goto no_thread;
+	if (use_store(offload, store))
+		goto no_store;
+	pool->offload = offload;
+	return 0;
+
+no_store:
+	stop_thread(offload);
+no_thread:
+	close_parts(offload);
+	return -ENOMEM;
+}
+
+/* The store goes first, since a thread of its own may still signal its last completion. */
+void reel_offload_close(struct reel_offload *offload)
+{
+	if (!offload)
+		return;
+	stop_thread(offload);
+	reel_store_close(offload->store);
+	close_parts(offload);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Offload: a pool with a store has one thread that decides which slabs are
+ * written behind, evicted and read back, and that alone calls the store.
+ *
+ *	residence.c  the owner's side: a slab is covered, visited, discarded
+ *	client.c     what the offload thread sees of a tape
+ *	survey.c     which slabs are needed last
+ *	spill.c      write behind, evict
+ *	prefetch.c   read back
+ *	offload.c    the thread; those who wait for a frame
+ *
+ * The owner and the offload thread meet in a slab's state alone (slab.h): who
+ * moves it by compare-and-swap owns what the new state gives him. Both sides'
+ * changes release what they wrote and acquire what the other wrote.
+ */
+#ifndef REEL_LIB_OFFLOAD_H
+#define REEL_LIB_OFFLOAD_H
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <reel/store.h>
+
+#include "os/event.h"
+#include "pool/pool.h"
+#include "pool/slab.h"
+#include "os/yield.h"
+
+#define REEL_REQUESTS 64
+#define REEL_TICKETS 24
+#define REEL_SURVEYED 64
+/* How many slabs are asked for in advance at first; doubled whenever the owner had to wait. */
+#define REEL_LEAST_AHEAD 4
+
+/*
+ * A tape, as the offload thread sees it. Lives as long as the pool: a closed
+ * tape's serves the next one.
+ */
+struct reel_client {
+	struct reel_client *next;
+	_Atomic bool in_use;
+	/* Told to the store; never the same for two tapes. */
+	_Atomic uint64_t id;
+	/* Relaxed, for estimates: the rank of the topmost slab, the highest rank, slabs popped. */
+	_Atomic uint32_t top;
+	_Atomic uint32_t highest;
+	_Atomic uint64_t popped;
+
+	/* The owner waits for this slab. */
+	_Atomic(struct reel_slab *) urgent;
+	struct reel_event arrival;
+	/* A ring: slabs that the owner will need, the next one first. */
+	struct reel_slab *request[REEL_REQUESTS];
+	_Atomic uint32_t requested;
+	_Atomic uint32_t served;
+
+	/* Owner only. */
+	unsigned descents; /* slabs popped since one was covered */
+	unsigned ahead;    /* how many slabs are asked for in advance */
+	unsigned in_time;  /* slabs that were there, since the last that was not */
+
+	/* Offload thread only. */
+	uint64_t popped_before;
+	double rate;       /* slabs popped a second, of late */
+};
+
+/* What a slab has beside its descriptor, once it has been covered on a pool with a store. */
+struct reel_residence {
+	/* Owner, before it seals. Atomic since estimates may read them at any time. */
+	_Atomic(struct reel_client *) client;
+	_Atomic uint32_t rank;
+	uint32_t reads;         /* offload thread: attempts to read it */
+	size_t filled;          /* owner: bytes worth storing, and how they are laid out */
+	struct reel_layout layout;
+	/* Offload thread, until it has released LOST. */
+	int error;
+	uint64_t serial;        /* of the put that wrote, or is to write, the copy */
+	bool stored;            /* place holds a copy, of what is now there or of what was */
+	size_t stored_bytes;
+	struct reel_place place;
+};
+
+struct reel_ticket {
+	reel_transfer transfer;
+	struct reel_offload *offload;
+	struct reel_slab *slab;
+	bool busy;
+	bool get;
+	_Atomic bool finished;
+};
+
+/* Slabs in one state, in the order in which they are to be used. */
+struct reel_candidates {
+	unsigned count;
+	unsigned next;
+	struct {
+		struct reel_slab *slab;
+		double remoteness;
+	} of[REEL_SURVEYED];
+};
+
+enum reel_offload_command {
+	REEL_OFFLOAD_RUN,
+	REEL_OFFLOAD_SETTLE,
+	REEL_OFFLOAD_PAUSE,
+	REEL_OFFLOAD_STOP
+};
+
+struct reel_offload {
+	struct reel_pool *pool;
+	reel_store *store;
+	struct reel_residence *residence;
+	size_t align;
+	bool adopts; /* the store is told of frames before their first transfer */
+	unsigned put_depth;
+	pthread_t thread;
+	struct reel_event work;
+	_Atomic int command;
+	sem_t obeyed;
+	sem_t resumed;
+	/* In the child of a fork: there is no thread, and the store is the parent's. */
+	bool orphaned;
+
+	_Atomic(struct reel_client *) clients;
+	_Atomic uint64_t last_client;
+	_Atomic unsigned clients_in_use;
+	/* Slabs that are SEALED, and CLEAN. */
+	_Atomic size_t sealed;
+	_Atomic size_t clean;
+	/* Slabs discarded or pushed on since, of which the store still has a copy. */
+	_Atomic size_t stale;
+	/* Raised when a slab is covered: frames will be needed. */
+	_Atomic bool growing;
+
+	/* Threads that need a frame and have not been answered; under the lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	unsigned waiting;
+	unsigned waiting_giants; /* of these */
+	uint64_t asked;
+	uint64_t freed;
+	uint64_t refused;
+	int refusal;
+
+	/* Offload thread only. */
+	struct reel_ticket ticket[REEL_TICKETS];
+	uint64_t last_put; /* how many there were */
+	unsigned puts;     /* under way, and gets */
+	unsigned gets;
+	struct reel_candidates farthest_sealed;
+	struct reel_candidates farthest_clean;
+	bool starving;          /* somebody waits */
+	bool growth;            /* a push waits, or a slab was covered since the last round */
+	bool stuck;             /* and no frame is there, or can be freed but by a transfer */
+	uint64_t asked_before;  /* who asked later has not been considered yet */
+	int failure;            /* why the last put failed, or 0 */
+	unsigned tries;         /* puts for somebody who waits, since the last that succeeded */
+	uint64_t surveyed_at;
+	uint64_t survey_ns;     /* what the last survey took */
+
+	/* Counters: relaxed, they order nothing. */
+	_Atomic uint64_t written_bytes;
+	_Atomic uint64_t stored_bytes;
+	_Atomic uint64_t read_bytes;
+	_Atomic uint64_t failed_puts;
+	_Atomic uint64_t failed_gets;
+	_Atomic uint64_t stalls;
+	_Atomic uint64_t stall_ns;
+};
+
+static inline struct reel_residence *reel_residence_of(const struct reel_offload *offload,
+						       const struct reel_slab *slab)
+{
+	return &offload->residence[slab - offload->pool->table];
+}
+
+/* Relaxed: an estimate, unless the slab's state is the caller's. */
+static inline struct reel_client *reel_client_of(const struct reel_offload *offload,
+						 const struct reel_slab *slab)
+{
+	return atomic_load_explicit(&reel_residence_of(offload, slab)->client,
+				    memory_order_relaxed);
+}
+
+/*
+ * Move a slab from one state to another. Acquire and release: pairs with itself on
+ * the other side.
+ */
+static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state from,
+				  enum reel_slab_state to)
+{
+	uint8_t expected = (uint8_t)from;
+
+	reel_yield_point();
+	return atomic_compare_exchange_strong_explicit(&slab->state, &expected, (uint8_t)to,
+						       memory_order_acq_rel,
+						       memory_order_acquire);
+}
+
+static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *slab)
+{
+	/* Acquire: pairs with the release in reel_slab_move(). */
+	return (enum reel_slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
+}
+
+/* offload.c: on success the store is the pool's. 0 or -ENOMEM. */
+int reel_offload_open(struct reel_pool *pool, reel_store *store);
+void reel_offload_close(struct reel_offload *offload);
+/*
+ * Wait until a frame may be had, or with `giant` more room than that of one. False:
+ * none can be, *error says why. Any thread but the offload thread.
+ */
+bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *error);
+/* Room was made by somebody else. NULL is allowed. */
+void reel_offload_tell_of_room(struct reel_offload *offload);
+/* Wait until the offload thread has nothing to do. */
+void reel_offload_settle(struct reel_offload *offload);
+/* A frame's memory is about to be given back to the system. Any thread. */
+void reel_offload_release_frame(struct reel_offload *offload, const struct reel_slab *slab);
+/* Stop it with no transfer under way, and let it go on. */
+void reel_offload_pause(struct reel_offload *offload);
+void reel_offload_resume(struct reel_offload *offload);
+/* In the child of a fork. */
+void reel_offload_orphan(struct reel_offload *offload);
+uint64_t reel_offload_now(void);
+/* Somebody has waited since then. */
+void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
+
+/* The following are the offload thread's. */
+
+/* offload.c: a ticket to put or get with; NULL: all are busy. */
+struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
+					bool get);
+/* Of a slab whose state is the offload thread's: its label, and its frame as data. */
+void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket);
+/* Let go of a slab that its tape has left meanwhile. */
+void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab);
+void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab);
+/* The store may take slabs again. */
+void reel_offload_forget_failures(struct reel_offload *offload);
+
+/*
+ * survey.c: of the slabs in this state that a survey found, the one that is needed
+ * last; NULL: there is none that is needed later than in so many seconds.
+ */
+struct reel_slab *reel_survey_next(struct reel_offload *offload, enum reel_slab_state state,
+				   double farther_than);
+/* Drop what the store has of slabs that are not there any more. */
+void reel_survey_drop_stale(struct reel_offload *offload);
+/* Seconds until the slab is needed, by estimate. */
+double reel_survey_remoteness(const struct reel_offload *offload, const struct reel_slab *slab);
+
+#define REEL_ANY_DISTANCE (-1.0)
+
+/* spill.c: whether anything was done. */
+bool reel_spill_round(struct reel_offload *offload);
+/* Free the frame of a stored slab that is needed later than in so many seconds. */
+bool reel_spill_evict(struct reel_offload *offload, double farther_than);
+void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket);
+
+/* Give a slab's frame away; it stays in the store. */
+void reel_spill_unload(struct reel_offload *offload, struct reel_slab *slab,
+		       struct reel_slab *holder, enum reel_slab_state from);
+
+/* prefetch.c */
+bool reel_prefetch_round(struct reel_offload *offload);
+/* Nothing else moves: read a slab that an owner waits for beyond the budget. */
+bool reel_prefetch_overdraw(struct reel_offload *offload);
+void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket);
+/* Whether an owner waits for a slab that has no frame yet. */
+bool reel_prefetch_is_urgent(struct reel_offload *offload);
+/* Whether its owner waits for this slab. */
+bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab);
+
+/* client.c: NULL: no memory. */
+struct reel_client *reel_client_adopt(struct reel_offload *offload);
+void reel_client_release(struct reel_offload *offload, struct reel_client *client);
+void reel_client_free_all(struct reel_offload *offload);
+
+#endif

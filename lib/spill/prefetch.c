@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Read back. Slabs that an owner waits for come first, at any price; those that
+ * owners have asked for in advance follow while there are frames for them.
+ */
+#include "config.h"
+
+#include "os/annotate.h"
+#include "offload.h"
+#include "store/store.h"
+
+/* Tickets that are left to writing, and to those who wait. */
+#define TICKETS_FOR_OTHERS 8
+#define ATTEMPTS 2
+/*
+ * What is asked for in advance takes the frame only of a slab that is needed so many
+ * times later: else slabs that were read in advance would push each other out.
+ */
+#define FARTHER 2
+
+static void start(struct reel_offload *offload, struct reel_slab *slab, struct reel_ticket *ticket)
+{
+	struct reel_residence *residence = reel_residence_of(offload, slab);
+
+	reel_offload_prepare(offload, ticket);
+	ticket->transfer.bytes = residence->stored_bytes;
+	ticket->transfer.place = residence->place;
+	residence->reads++;
+	reel_store_get(offload->store, &ticket->transfer);
+}
+
+static void start_first(struct reel_offload *offload, struct reel_slab *slab,
+			struct reel_ticket *ticket)
+{
+	reel_residence_of(offload, slab)->reads = 0;
+	offload->gets++;
+	start(offload, slab, ticket);
+}
+
+/* The frame's own descriptor becomes a bare one. */
+static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
+		       struct reel_slab *holder)
+{
+	reel_yield_point();
+	slab->frame = holder->frame;
+	holder->frame = NULL;
+	freelist_push(&offload->pool->bare, holder);
+	reel_annotate_allow(slab->frame, slab->bytes);
+}
+
+static struct reel_slab *take_holder(struct reel_offload *offload, double farther_than)
+{
+	struct reel_slab *holder = reel_supply_take_one(offload->pool);
+
+	while (!holder && reel_spill_evict(offload, farther_than))
+		holder = reel_supply_take_warm(offload->pool);
+	return holder;
+}
+
+/* Read a WANTED slab into the holder's frame, which is given back if it is not wanted now. */
+static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
+		      struct reel_slab *holder, struct reel_ticket *ticket)
+{
+	if (!reel_slab_move(slab, REEL_SLAB_WANTED, REEL_SLAB_READING)) {
+		holder->below = NULL;
+		ticket->busy = false;
+		reel_supply_push_warm(offload->pool, holder);
+		return;
+	}
+	give_frame(offload, slab, holder);
+	start_first(offload, slab, ticket);
+}
+
+/* ---- What has been read ---- */
+
+bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab)
+{
+	/* Acquire: pairs with the release in await_arrival() of residence.c. */
+	return atomic_load_explicit(&reel_client_of(offload, slab)->urgent,
+				    memory_order_acquire) == slab;
+}
+
+/*
+ * What was asked for in advance stays in the store, and its frame is of use to others:
+ * its owner has it read again when he comes, and may never come.
+ */
+static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
+{
+	struct reel_slab *holder;
+
+	/* An owner who comes just now finds the slab stored. */
+	if (reel_prefetch_is_awaited(offload, slab))
+		return false;
+	holder = reel_supply_take_bare(offload->pool);
+	if (holder)
+		reel_spill_unload(offload, slab, holder, REEL_SLAB_READING);
+	return holder != NULL;
+}
+
+static void lose(struct reel_offload *offload, struct reel_slab *slab, int error)
+{
+	reel_residence_of(offload, slab)->error = reel_store_error(error);
+	if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_LOST))
+		reel_offload_bury(offload, slab);
+}
+
+static void keep(struct reel_offload *offload, struct reel_slab *slab, size_t bytes)
+{
+	atomic_fetch_add_explicit(&offload->read_bytes, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->clean, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_CLEAN))
+		return;
+	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
+	reel_offload_bury(offload, slab);
+}
+
+static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_ticket *again;
+
+	if (reel_residence_of(offload, ticket->slab)->reads == ATTEMPTS ||
+	    reel_slab_state_of(ticket->slab) == REEL_SLAB_DOOMED)
+		return false;
+	again = reel_offload_ticket(offload, ticket->slab, true);
+	start(offload, ticket->slab, again);
+	return true;
+}
+
+/* The client is looked up first: a slab that is CLEAN may be gone at once. */
+void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_slab *slab = ticket->slab;
+	struct reel_client *client = reel_client_of(offload, slab);
+	int error = ticket->transfer.error;
+
+	if (error) {
+		atomic_fetch_add_explicit(&offload->failed_gets, 1, memory_order_relaxed);
+		if (try_again(offload, ticket))
+			return;
+	}
+	offload->gets--;
+	if (!error)
+		keep(offload, slab, ticket->transfer.bytes);
+	else if (!put_back(offload, slab))
+		lose(offload, slab, error);
+	reel_event_signal(&client->arrival);
+}
+
+/* ---- Rounds ---- */
+
+static struct reel_slab *urgent_slab(struct reel_client *client)
+{
+	/* Acquire: pairs with the release in await_arrival() of residence.c. */
+	struct reel_slab *slab = atomic_load_explicit(&client->urgent, memory_order_acquire);
+
+	/* Its owner may have come while it was being evicted. */
+	if (slab)
+		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);
+	return slab && reel_slab_state_of(slab) == REEL_SLAB_WANTED ? slab : NULL;
+}
+
+static bool read_urgent(struct reel_offload *offload, struct reel_client *client)
+{
+	struct reel_slab *slab = urgent_slab(client);
+	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
+	struct reel_slab *holder;
+
+	if (!ticket)
+		return false;
+	holder = take_holder(offload, REEL_ANY_DISTANCE);
+	if (!holder) {
+		ticket->busy = false;
+		return false;
+	}
+	read_slab(offload, slab, holder, ticket);
+	return true;
+}
+
+/* The frame comes without a descriptor: there may be none. */
+static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *slab)
+{
+	slab->frame = reel_arena_carve(offload->pool, slab->bytes);
+	if (!slab->frame) {
+		if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_WANTED))
+			reel_offload_bury(offload, slab);
+		return false;
+	}
+	reel_budget_overdraw(offload->pool, slab->bytes);
+	return true;
+}
+
+/* A pop is never refused: rather than let it wait for ever, the budget is overdrawn. */
+static bool read_overdrawn(struct reel_offload *offload, struct reel_client *client)
+{
+	struct reel_slab *slab = offload->gets ? NULL : urgent_slab(client);
+	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
+
+	if (!ticket)
+		return false;
+	if (!reel_slab_move(slab, REEL_SLAB_WANTED, REEL_SLAB_READING) ||
+	    !give_fresh_frame(offload, slab)) {
+		ticket->busy = false;
+		return false;
+	}
+	start_first(offload, slab, ticket);
+	return true;
+}
+
+static struct reel_slab *first_request(struct reel_client *client)
+{
+	uint32_t served = atomic_load_explicit(&client->served, memory_order_relaxed);
+
+	/* Acquire: pairs with the release in request() of residence.c. */
+	if (served == atomic_load_explicit(&client->requested, memory_order_acquire))
+		return NULL;
+	return client->request[served % REEL_REQUESTS];
+}
+
+static void drop_request(struct reel_client *client)
+{
+	reel_yield_point();
+	/* Release: pairs with the acquire in requests_open() of residence.c. */
+	atomic_fetch_add_explicit(&client->served, 1, memory_order_release);
+}
+
+/* One that is not WANTED any more was read urgently, or was discarded. */
+static bool read_requested(struct reel_offload *offload, struct reel_client *client)
+{
+	struct reel_slab *slab = first_request(client);
+	struct reel_ticket *ticket;
+	struct reel_slab *holder;
+
+	if (!slab || offload->gets + TICKETS_FOR_OTHERS >= REEL_TICKETS)
+		return false;
+	if (reel_slab_state_of(slab) != REEL_SLAB_WANTED) {
+		drop_request(client);
+		return true;
+	}
+	ticket = reel_offload_ticket(offload, slab, true);
+	if (!ticket)
+		return false;
+	holder = take_holder(offload, FARTHER * reel_survey_remoteness(offload, slab));
+	if (!holder) {
+		ticket->busy = false;
+		return false;
+	}
+	drop_request(client);
+	read_slab(offload, slab, holder, ticket);
+	return true;
+}
+
+static bool for_all_clients(struct reel_offload *offload,
+			    bool (*visit)(struct reel_offload *, struct reel_client *))
+{
+	/* Acquire: pairs with the release in add_client() of client.c. */
+	struct reel_client *client = atomic_load_explicit(&offload->clients, memory_order_acquire);
+	bool moved = false;
+
+	for (; client; client = client->next)
+		moved |= visit(offload, client);
+	return moved;
+}
+
+static bool has_urgent(struct reel_offload *offload, struct reel_client *client)
+{
+	(void)offload;
+	return urgent_slab(client) != NULL;
+}
+
+bool reel_prefetch_is_urgent(struct reel_offload *offload)
+{
+	return for_all_clients(offload, has_urgent);
+}
+
+bool reel_prefetch_overdraw(struct reel_offload *offload)
+{
+	return for_all_clients(offload, read_overdrawn);
+}
+
+/* One slab for each tape in turn, so that none starves another. */
+bool reel_prefetch_round(struct reel_offload *offload)
+{
+	bool moved = for_all_clients(offload, read_urgent);
+
+	if (!offload->starving)
+		moved |= for_all_clients(offload, read_requested);
+	return moved;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Write behind and evict. Above the soft budget the slabs that will be needed
+ * last are put to the store; they stay where they are until their frames are
+ * needed. Frames are then taken from those needed last.
+ */
+#include "config.h"
+
+#include "os/annotate.h"
+#include "offload.h"
+
+/* So many failures, while somebody waits for a frame, are the store's last word. */
+#define MOST_TRIES 4
+/* Frames kept ready while tapes grow, so that a push need not wait for one. */
+#define MOST_READY 4
+/* Number of slabs, in up to three quarters of the frames, that keep a store busy. */
+#define TRANSFER_SLABS 16
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- Frames for tapes that grow ---- */
+
+/*
+ * Acquire: pairs with the release in reel_supply_pop_warm(). Who sees that a trimmer has taken the
+ * last chain sees reel_pool.trimming, too, and refuses no push for want of that frame.
+ */
+static size_t ready_frames(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->warm_chains, memory_order_acquire);
+}
+
+/* A part of the room between the budgets, so that a small one is not all spent on this. */
+static size_t wanted_frames(const struct reel_pool *pool)
+{
+	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
+
+	return frames < 1 ? 1 : smaller(frames, MOST_READY);
+}
+
+/* Whether a push has to wait for a frame, or one of the next pushes will have to. */
+static bool lacks_frames(struct reel_offload *offload)
+{
+	return offload->growth && !reel_budget_has_room(offload->pool) &&
+	       ready_frames(offload->pool) < wanted_frames(offload->pool);
+}
+
+/* ---- Writing behind ---- */
+
+/*
+ * Bytes that may be in memory only. Where memory is used up, the room above the soft budget of a
+ * small pool is too small: the store is idle while few slabs are on their way to it, and a frame
+ * comes back to the owner while caches of other processors still have what they read from it.
+ * If both budgets are the same, nothing is written until a push waits.
+ */
+static size_t max_unwritten(struct reel_offload *offload)
+{
+	const struct reel_pool *pool = offload->pool;
+	size_t slabs = pool->hard_budget / pool->slab_bytes;
+
+	if (!lacks_frames(offload) || pool->soft_budget == pool->hard_budget)
+		return pool->soft_budget;
+	return smaller(pool->soft_budget,
+		       (slabs - smaller(slabs - slabs / 4, TRANSFER_SLABS)) * pool->slab_bytes);
+}
+
+/* Number of slabs that may be in memory only. */
+static size_t max_sealed(struct reel_offload *offload)
+{
+	const struct reel_pool *pool = offload->pool;
+	size_t unmovable = atomic_load_explicit(&pool->unmovable, memory_order_relaxed);
+	size_t bytes = max_unwritten(offload);
+
+	return unmovable < bytes ? (bytes - unmovable) / pool->slab_bytes : 0;
+}
+
+static size_t align_up(size_t bytes, size_t align)
+{
+	return (bytes + align - 1) & ~(align - 1);
+}
+
+static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
+		       struct reel_ticket *ticket)
+{
+	struct reel_residence *residence = reel_residence_of(offload, slab);
+	size_t bytes = smaller(align_up(residence->filled, offload->align), slab->bytes);
+
+	/* Another one than of its last copy, whose place it may get: a write that is lost is seen. */
+	residence->serial = ++offload->last_put;
+	reel_offload_prepare(offload, ticket);
+	reel_offload_drop_copy(offload, slab);
+	residence->stored_bytes = bytes;
+	ticket->transfer.bytes = bytes;
+	ticket->transfer.layout = residence->layout;
+	offload->puts++;
+	reel_store_put(offload->store, &ticket->transfer);
+}
+
+/* False: there is none to write, or no ticket to write it with. */
+static bool write_farthest(struct reel_offload *offload)
+{
+	struct reel_ticket *ticket;
+	struct reel_slab *slab;
+
+	if (offload->puts == offload->put_depth)
+		return false;
+	slab = reel_survey_next(offload, REEL_SLAB_SEALED, REEL_ANY_DISTANCE);
+	if (!slab)
+		return false;
+	ticket = reel_offload_ticket(offload, slab, false);
+	if (!ticket)
+		return false;
+	if (!reel_slab_move(slab, REEL_SLAB_SEALED, REEL_SLAB_WRITING)) {
+		ticket->busy = false;
+		return true;
+	}
+	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
+	write_slab(offload, slab, ticket);
+	return true;
+}
+
+static void note_written(struct reel_offload *offload, struct reel_slab *slab,
+			 const reel_transfer *transfer)
+{
+	struct reel_residence *residence = reel_residence_of(offload, slab);
+
+	reel_yield_point();
+	residence->stored = true;
+	residence->place = transfer->place;
+	reel_offload_forget_failures(offload);
+	atomic_fetch_add_explicit(&offload->written_bytes, transfer->bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->stored_bytes, transfer->place.bytes,
+				  memory_order_relaxed);
+}
+
+static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
+{
+	/* The slab may be CLEAN, and gone, as soon as it is moved. */
+	atomic_fetch_add_explicit(&offload->clean, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_CLEAN))
+		return;
+	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_VISITED))
+		return;
+	if (reel_slab_state_of(slab) == REEL_SLAB_DOOMED)
+		reel_offload_bury(offload, slab);
+	else
+		end_writing(offload, slab);
+}
+
+static void end_failed_writing(struct reel_offload *offload, struct reel_slab *slab)
+{
+	atomic_fetch_add_explicit(&offload->sealed, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_SEALED))
+		return;
+	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_OPEN))
+		return;
+	if (reel_slab_state_of(slab) == REEL_SLAB_DOOMED)
+		reel_offload_bury(offload, slab);
+	else
+		end_failed_writing(offload, slab);
+}
+
+void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_slab *slab = ticket->slab;
+
+	offload->puts--;
+	if (ticket->transfer.error) {
+		offload->failure = ticket->transfer.error;
+		atomic_fetch_add_explicit(&offload->failed_puts, 1, memory_order_relaxed);
+		end_failed_writing(offload, slab);
+	} else {
+		note_written(offload, slab, &ticket->transfer);
+		end_writing(offload, slab);
+	}
+}
+
+/* ---- Evicting ---- */
+
+/* The frame goes on with a descriptor of its own; the slab keeps its place on the tape. */
+static void take_frame(struct reel_slab *slab, struct reel_slab *holder)
+{
+	reel_yield_point();
+	holder->frame = slab->frame;
+	holder->bytes = slab->bytes;
+	holder->kind = REEL_SLAB_WHOLE;
+	holder->below = NULL;
+	slab->frame = NULL;
+	reel_annotate_forbid(holder->frame, holder->bytes);
+}
+
+void reel_spill_unload(struct reel_offload *offload, struct reel_slab *slab,
+		       struct reel_slab *holder, enum reel_slab_state from)
+{
+	take_frame(slab, holder);
+	reel_supply_push_warm(offload->pool, holder);
+	if (!reel_slab_move(slab, from, REEL_SLAB_STORED))
+		reel_offload_bury(offload, slab);
+}
+
+static struct reel_slab *farthest_clean(struct reel_offload *offload, double farther_than)
+{
+	if (!atomic_load_explicit(&offload->clean, memory_order_relaxed))
+		return NULL;
+	return reel_survey_next(offload, REEL_SLAB_CLEAN, farther_than);
+}
+
+bool reel_spill_evict(struct reel_offload *offload, double farther_than)
+{
+	struct reel_slab *slab = farthest_clean(offload, farther_than);
+	struct reel_slab *holder;
+
+	if (!slab)
+		return false;
+	holder = reel_supply_take_bare(offload->pool);
+	if (!holder)
+		return false;
+	if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_EVICTING)) {
+		freelist_push(&offload->pool->bare, holder);
+		return true;
+	}
+	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
+	reel_spill_unload(offload, slab, holder, REEL_SLAB_EVICTING);
+	return true;
+}
+
+/* Where nobody waits, only what has been written anyway is evicted. */
+static bool keep_frames_ready(struct reel_offload *offload)
+{
+	bool moved = false;
+
+	while (lacks_frames(offload) && reel_spill_evict(offload, REEL_ANY_DISTANCE))
+		moved = true;
+	return moved;
+}
+
+/* ---- Both ---- */
+
+static bool write_behind(struct reel_offload *offload)
+{
+	bool moved = false;
+
+	while (!offload->failure &&
+	       atomic_load_explicit(&offload->sealed, memory_order_relaxed) >
+		       max_sealed(offload) &&
+	       write_farthest(offload))
+		moved = true;
+	return moved;
+}
+
+/*
+ * What failed before is tried again, one slab at a time, since the disk may have room
+ * again, or another place that is whole.
+ */
+static bool try_to_write(struct reel_offload *offload)
+{
+	bool moved;
+
+	if (offload->puts || offload->tries == MOST_TRIES ||
+	    !atomic_load_explicit(&offload->sealed, memory_order_relaxed))
+		return false;
+	moved = write_farthest(offload);
+	offload->tries += offload->puts;
+	return moved;
+}
+
+/* Somebody waits for a frame. */
+static bool relieve(struct reel_offload *offload)
+{
+	offload->stuck = false;
+	if (ready_frames(offload->pool))
+		return false;
+	offload->stuck = !reel_spill_evict(offload, REEL_ANY_DISTANCE) && !try_to_write(offload);
+	return !offload->stuck;
+}
+
+bool reel_spill_round(struct reel_offload *offload)
+{
+	bool moved;
+
+	/* Relaxed: the event of a covered slab orders what follows from it. */
+	offload->growth = atomic_exchange_explicit(&offload->growing, false, memory_order_relaxed);
+	moved = write_behind(offload);
+	if (offload->starving)
+		moved |= relieve(offload);
+	else
+		offload->tries = 0;
+	return moved | keep_frames_ready(offload);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* The file of a store: in which directory, without a name, and past the page cache. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tape/environment.h"
+#include "os/os-file.h"
+#include "os/os.h"
+#include "store-file.h"
+
+/* As much of a path as leaves room for the remedy. */
+#define SHOWN "%.100s"
+
+/* Alignments above this are not worth the memory. */
+#define MOST_ALIGN ((size_t)64 << 10)
+
+/* The page cache takes anything; this keeps the data in whole cache lines. */
+#define BUFFERED_ALIGN ((size_t)64)
+
+static const char *directory_of(const struct reel_file_options *options)
+{
+	const char *directory = options->directory;
+
+	if (!directory)
+		directory = reel_environment("REEL_SPILL_DIR");
+	if (!directory)
+		directory = reel_environment("TMPDIR");
+	return directory;
+}
+
+static int open_named(const char *directory)
+{
+	static const char name[] = "/reel-spill-XXXXXX";
+	size_t bytes = strlen(directory) + sizeof name;
+	char *path = malloc(bytes);
+	int file, error;
+
+	if (!path)
+		return -ENOMEM;
+	snprintf(path, bytes, "%s%s", directory, name);
+	file = reel_os_file_open_named(path);
+	error = file < 0 ? file : reel_os_file_unlink(path);
+	free(path);
+	if (file >= 0 && error)
+		reel_os_file_close(file);
+	return error ? error : file;
+}
+
+static int open_in(const char *directory)
+{
+	int file = reel_os_file_open_nameless(directory);
+
+	return file == -EOPNOTSUPP ? open_named(directory) : file;
+}
+
+/* A write above the limit would be answered by a signal. */
+static bool takes_direct_writes(int file, size_t bytes)
+{
+	void *block;
+	ssize_t written;
+
+	if (reel_os_file_most_bytes() < bytes)
+		return false;
+	block = reel_os_map(bytes, bytes);
+	if (!block)
+		return false;
+	written = reel_os_file_write(file, &(struct iovec){block, bytes}, 1, 0);
+	reel_os_unmap(block, bytes);
+	return written == (ssize_t)bytes;
+}
+
+/* The alignment for direct reads and writes; 0: they are not possible. */
+static size_t find_alignment(int file)
+{
+	size_t align = 0;
+	int error = reel_os_file_direct_alignment(file, &align);
+
+	if ((error && error != -EOPNOTSUPP) || (!error && !align) || align > MOST_ALIGN)
+		return 0;
+	if (align < REEL_FILE_BLOCK)
+		align = REEL_FILE_BLOCK;
+	if (reel_os_file_set_direct(file, true))
+		return 0;
+	if (!error || takes_direct_writes(file, align))
+		return align;
+	reel_os_file_set_direct(file, false);
+	return 0;
+}
+
+static void choose_alignment(struct reel_file *file, unsigned flags)
+{
+	size_t align = flags & REEL_FILE_BUFFERED ? 0 : find_alignment(file->descriptor);
+
+	file->direct = align != 0;
+	file->align = align ? align : BUFFERED_ALIGN;
+	file->header_bytes = align ? align : REEL_FILE_BLOCK;
+}
+
+/* Of what is to be named: where the caller named a directory, the environment is not asked. */
+static const char *remedy(const struct reel_file_options *options)
+{
+	return options->directory ? "name" : "set REEL_SPILL_DIR to";
+}
+
+int reel_file_open(struct reel_file *file, const struct reel_file_options *options)
+{
+	const char *directory = directory_of(options);
+	int descriptor;
+
+	if (!directory || !*directory)
+		return reel_store_refuse(-EINVAL, "no directory for the file; set REEL_SPILL_DIR "
+						  "to one on a disk");
+	descriptor = open_in(directory);
+	if (descriptor < 0)
+		return reel_store_refuse(descriptor, "no file can be made in " SHOWN ": %s; %s a "
+						     "directory where one can",
+					 directory, strerror(-descriptor), remedy(options));
+	if (!(options->flags & REEL_FILE_TMPFS) && reel_os_file_is_in_memory(descriptor)) {
+		reel_os_file_close(descriptor);
+		return reel_store_refuse(-EINVAL, "files in " SHOWN " are kept in memory; %s a "
+						  "directory on a disk", directory, remedy(options));
+	}
+	file->descriptor = descriptor;
+	choose_alignment(file, options->flags);
+	return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "os/cancel.h"
+#include "file-queue.h"
+
+#define SECOND 1000000000
+#define MOST_SECONDS 1000000000
+
+/* A wait with a timeout is not to end early or late when somebody sets the clock. */
+static int open_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+	int error = pthread_condattr_init(&attributes);
+
+	if (error)
+		return error;
+	error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	if (!error)
+		error = pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return error;
+}
+
+int reel_file_queue_open(struct reel_file_queue *queue)
+{
+	int error = pthread_mutex_init(&queue->lock, NULL);
+
+	if (!error)
+		error = open_condition(&queue->work);
+	if (!error)
+		error = open_condition(&queue->idle);
+	queue->first = NULL;
+	queue->last = &queue->first;
+	queue->under_way = 0;
+	queue->shut = false;
+	return -error;
+}
+
+void reel_file_queue_close(struct reel_file_queue *queue)
+{
+	pthread_cond_destroy(&queue->idle);
+	pthread_cond_destroy(&queue->work);
+	pthread_mutex_destroy(&queue->lock);
+}
+
+void reel_file_queue_add(struct reel_file_queue *queue, reel_transfer *transfer)
+{
+	transfer->next = NULL;
+	pthread_mutex_lock(&queue->lock);
+	*queue->last = transfer;
+	queue->last = &transfer->next;
+	queue->under_way++;
+	pthread_cond_signal(&queue->work);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+static reel_transfer *take_first(struct reel_file_queue *queue)
+{
+	reel_transfer *transfer = queue->first;
+
+	if (!transfer)
+		return NULL;
+	queue->first = transfer->next;
+	if (!queue->first)
+		queue->last = &queue->first;
+	return transfer;
+}
+
+reel_transfer *reel_file_queue_take(struct reel_file_queue *queue)
+{
+	reel_transfer *transfer;
+
+	pthread_mutex_lock(&queue->lock);
+	while (!queue->first && !queue->shut)
+		pthread_cond_wait(&queue->work, &queue->lock);
+	transfer = take_first(queue);
+	pthread_mutex_unlock(&queue->lock);
+	return transfer;
+}
+
+reel_transfer *reel_file_queue_try(struct reel_file_queue *queue, bool *shut)
+{
+	reel_transfer *transfer;
+
+	pthread_mutex_lock(&queue->lock);
+	transfer = take_first(queue);
+	*shut = queue->shut;
+	pthread_mutex_unlock(&queue->lock);
+	return transfer;
+}
+
+void reel_file_queue_complete(struct reel_file_queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	if (!--queue->under_way)
+		pthread_cond_broadcast(&queue->idle);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* A time_t may have 32 bits: longer than 30 years is for ever. */
+static struct timespec after(int64_t timeout_ns)
+{
+	int64_t seconds = timeout_ns / SECOND;
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	time.tv_sec += (time_t)(seconds < MOST_SECONDS ? seconds : MOST_SECONDS);
+	time.tv_nsec += (long)(timeout_ns % SECOND);
+	if (time.tv_nsec >= SECOND) {
+		time.tv_sec++;
+		time.tv_nsec -= SECOND;
+	}
+	return time;
+}
+
+int reel_file_queue_wait(struct reel_file_queue *queue, int64_t timeout_ns)
+{
+	REEL_UNCANCELLED;
+	struct timespec end = after(timeout_ns > 0 ? timeout_ns : 0);
+	int error = 0;
+
+	pthread_mutex_lock(&queue->lock);
+	while (queue->under_way && !error)
+		error = timeout_ns < 0 ? pthread_cond_wait(&queue->idle, &queue->lock) :
+			pthread_cond_timedwait(&queue->idle, &queue->lock, &end);
+	error = queue->under_way ? -ETIMEDOUT : 0;
+	pthread_mutex_unlock(&queue->lock);
+	return error;
+}
+
+void reel_file_queue_shut(struct reel_file_queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->shut = true;
+	pthread_cond_broadcast(&queue->work);
+	pthread_mutex_unlock(&queue->lock);
+}

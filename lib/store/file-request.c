@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file-request.h"
+#include "os/os.h"
+
+/* A failure that may go away is one that stays, when it has come so often. */
+#define MOST_FAILURES 100
+
+struct reel_file_request *reel_file_requests_open(struct reel_file *file, unsigned count)
+{
+	struct reel_file_request *requests = calloc(count, sizeof *requests);
+	char *headers;
+
+	if (!requests)
+		return NULL;
+	headers = reel_os_map(count * file->header_bytes, file->header_bytes);
+	if (!headers) {
+		free(requests);
+		return NULL;
+	}
+	for (unsigned i = 0; i < count; i++)
+		requests[i].header = headers + i * file->header_bytes;
+	return requests;
+}
+
+void reel_file_requests_close(struct reel_file *file, struct reel_file_request *requests,
+			      unsigned count)
+{
+	reel_os_unmap(requests->header, count * file->header_bytes);
+	free(requests);
+}
+
+/* Sets the pieces to the bytes that are in the part. */
+static void enter_part(struct reel_file *file, struct reel_file_request *request)
+{
+	struct iovec *header = &request->pieces[0], *data = &request->pieces[1];
+	uint64_t room = request->part.units * file->slots.unit_bytes - header->iov_len;
+
+	request->offset = request->part.unit * file->slots.unit_bytes;
+	data->iov_len = request->rest < room ? request->rest : (size_t)room;
+	request->rest -= data->iov_len;
+}
+
+static int choose_slot(struct reel_file *file, struct reel_file_request *request)
+{
+	uint64_t bytes = reel_file_bytes_of(file, request->transfer->bytes);
+	int error;
+
+	if (!request->put) {
+		reel_file_slots_find(&file->slots, request->slot, bytes, &request->part);
+		return 0;
+	}
+	error = reel_file_slots_take(&file->slots, bytes, &request->part);
+	if (!error)
+		request->slot = request->part.unit;
+	return error;
+}
+
+int reel_file_request_begin(struct reel_file *file, struct reel_file_request *request,
+			    reel_transfer *transfer)
+{
+	int error;
+
+	request->transfer = transfer;
+	request->failures = 0;
+	request->slot = transfer->place.location;
+	request->put = request->slot == REEL_FILE_NOWHERE;
+	error = choose_slot(file, request);
+	if (error)
+		return error;
+	if (request->put)
+		memcpy(request->header, transfer->header, REEL_HEADER_BYTES);
+	request->pieces[0] = (struct iovec){request->header, file->header_bytes};
+	request->pieces[1] = (struct iovec){transfer->data, 0};
+	request->rest = transfer->bytes;
+	enter_part(file, request);
+	return 0;
+}
+
+static void skip(struct reel_file_request *request, size_t bytes)
+{
+	request->offset += bytes;
+	for (int i = 0; i < 2; i++) {
+		struct iovec *piece = &request->pieces[i];
+		size_t part = bytes < piece->iov_len ? bytes : piece->iov_len;
+
+		piece->iov_base = (char *)piece->iov_base + part;
+		piece->iov_len -= part;
+		bytes -= part;
+	}
+}
+
+/* A get of more than was put there is the caller's mistake. */
+static int next_part(struct reel_file *file, struct reel_file_request *request)
+{
+	if (!request->rest)
+		return 0;
+	if (!request->part.next)
+		return -EINVAL;
+	request->part = *request->part.next;
+	enter_part(file, request);
+	return REEL_FILE_GO_ON;
+}
+
+/* Nothing was read: the file ends before the slot. Nothing was written: no reason is known. */
+int reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
+			      ssize_t result)
+{
+	size_t left = request->pieces[0].iov_len + request->pieces[1].iov_len;
+	size_t moved = result > 0 ? (size_t)result : 0;
+
+	if (result < 0 && result != -EINTR && result != -EAGAIN)
+		return (int)result;
+	if (result == 0 || moved > left)
+		return -EIO;
+	if (moved == left) {
+		skip(request, moved);
+		return next_part(file, request);
+	}
+	/* The next read or write starts at a multiple of the alignment, too. */
+	moved -= moved % file->align;
+	if (!moved && ++request->failures == MOST_FAILURES)
+		return result < 0 ? (int)result : -EIO;
+	skip(request, moved);
+	return REEL_FILE_GO_ON;
+}
+
+/* No room, no memory, or what was asked: another slot would have met the same. */
+static bool is_of_the_slot(int error)
+{
+	switch (error) {
+	case -ENOSPC:
+	case -EDQUOT:
+	case -EFBIG:
+	case -ENOMEM:
+	case -EINTR:
+	case -EAGAIN:
+	case -EINVAL:
+	case -EFAULT:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/*
+ * The lowest free slot is used next: it shall not be one that the disk has just refused. It has
+ * many errors for that besides -EIO: -ENODATA, -ETIMEDOUT and -EILSEQ among them.
+ */
+static void give_up(struct reel_file *file, const struct reel_file_request *request, int error)
+{
+	uint64_t bytes = reel_file_bytes_of(file, request->transfer->bytes);
+
+	if (is_of_the_slot(error))
+		reel_file_slots_retire(&file->slots, request->slot, bytes);
+	else
+		reel_file_slots_give(&file->slots, request->slot, bytes);
+}
+
+void reel_file_request_end(struct reel_file *file, struct reel_file_request *request, int error)
+{
+	reel_transfer *transfer = request->transfer;
+
+	if (!request->put && !error)
+		memcpy(transfer->header, request->header, REEL_HEADER_BYTES);
+	if (request->put && !error)
+		transfer->place.location = request->slot;
+	if (request->put && error && request->slot != REEL_FILE_NOWHERE)
+		give_up(file, request, error);
+	reel_transfer_complete(transfer, error);
+	reel_file_queue_complete(&file->queue);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engine: io_uring. One thread starts all reads and writes and takes their
+ * results, so that nobody else touches the ring, and what a write may raise in
+ * its thread (SIGXFSZ) is not raised in the program's.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "file-request.h"
+
+#if HAVE_LIBURING
+#include <liburing.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/cancel.h"
+#include "os/os-thread.h"
+
+struct ring {
+	struct reel_file *file;
+	struct io_uring uring;
+	pthread_t thread;
+	int wakeups; /* an eventfd: the queue has something, or was shut */
+	bool watched;
+	bool shut;
+	unsigned count;
+	struct reel_file_request *requests;
+	unsigned idle_count;
+	struct reel_file_request *idle[];
+};
+
+/* The ring has an entry for each request and one for wakeups: there is always one. */
+static void prepare(struct ring *ring, struct reel_file_request *request)
+{
+	struct io_uring_sqe *entry = io_uring_get_sqe(&ring->uring);
+	int file = ring->file->descriptor;
+
+	if (request->put)
+		io_uring_prep_writev(entry, file, request->pieces, 2, request->offset);
+	else
+		io_uring_prep_readv(entry, file, request->pieces, 2, request->offset);
+	io_uring_sqe_set_data(entry, request);
+}
+
+static void watch_wakeups(struct ring *ring)
+{
+	struct io_uring_sqe *entry;
+
+	if (ring->watched)
+		return;
+	entry = io_uring_get_sqe(&ring->uring);
+	io_uring_prep_poll_add(entry, ring->wakeups, POLLIN);
+	io_uring_sqe_set_data(entry, NULL);
+	ring->watched = true;
+}
+
+static void end(struct ring *ring, struct reel_file_request *request, int error)
+{
+	reel_file_request_end(ring->file, request, error);
+	ring->idle[ring->idle_count++] = request;
+}
+
+static void begin(struct ring *ring, reel_transfer *transfer)
+{
+	struct reel_file_request *request = ring->idle[--ring->idle_count];
+	int error = reel_file_request_begin(ring->file, request, transfer);
+
+	if (error)
+		end(ring, request, error);
+	else
+		prepare(ring, request);
+}
+
+static void begin_waiting(struct ring *ring)
+{
+	reel_transfer *transfer;
+
+	while (ring->idle_count &&
+	       (transfer = reel_file_queue_try(&ring->file->queue, &ring->shut)))
+		begin(ring, transfer);
+}
+
+static void take_wakeups(struct ring *ring)
+{
+	uint64_t count;
+
+	ring->watched = false;
+	while (read(ring->wakeups, &count, sizeof count) < 0 && errno == EINTR)
+		;
+}
+
+static void take_results(struct ring *ring)
+{
+	struct io_uring_cqe *result;
+
+	while (!io_uring_peek_cqe(&ring->uring, &result)) {
+		struct reel_file_request *request = io_uring_cqe_get_data(result);
+		int bytes_or_error = result->res, error;
+
+		io_uring_cqe_seen(&ring->uring, result);
+		if (!request) {
+			take_wakeups(ring);
+			continue;
+		}
+		error = reel_file_request_advance(ring->file, request, bytes_or_error);
+		if (error == REEL_FILE_GO_ON)
+			prepare(ring, request);
+		else
+			end(ring, request, error);
+	}
+}
+
+/* What the kernel does not take for want of memory stays in the ring, to be tried again. */
+static void submit_and_wait(struct ring *ring)
+{
+	static const struct timespec moment = {.tv_nsec = 1000000};
+
+	if (io_uring_submit_and_wait(&ring->uring, 1) < 0)
+		nanosleep(&moment, NULL);
+}
+
+static void *run(void *argument)
+{
+	struct ring *ring = argument;
+
+	for (;;) {
+		begin_waiting(ring);
+		if (ring->shut && ring->idle_count == ring->count)
+			return NULL;
+		watch_wakeups(ring);
+		submit_and_wait(ring);
+		take_results(ring);
+	}
+}
+
+static void forget(struct reel_file *file)
+{
+	struct ring *ring = file->engine_state;
+
+	io_uring_queue_exit(&ring->uring);
+	close(ring->wakeups);
+	reel_file_requests_close(file, ring->requests, ring->count);
+	free(ring);
+}
+
+static int open_ring(struct ring *ring)
+{
+	int error;
+
+	ring->wakeups = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ring->wakeups < 0)
+		return -errno;
+	error = io_uring_queue_init(ring->count + 1, &ring->uring, 0);
+	if (error)
+		close(ring->wakeups);
+	return error;
+}
+
+static struct ring *make_ring(struct reel_file *file, unsigned transfers)
+{
+	struct ring *ring = calloc(1, sizeof *ring + transfers * sizeof *ring->idle);
+
+	if (!ring)
+		return NULL;
+	ring->file = file;
+	ring->count = ring->idle_count = transfers;
+	ring->requests = reel_file_requests_open(file, transfers);
+	if (!ring->requests) {
+		free(ring);
+		return NULL;
+	}
+	for (unsigned i = 0; i < transfers; i++)
+		ring->idle[i] = &ring->requests[i];
+	return ring;
+}
+
+static int start(struct reel_file *file, unsigned transfers)
+{
+	struct ring *ring = make_ring(file, transfers);
+	int error;
+
+	if (!ring)
+		return -ENOMEM;
+	error = open_ring(ring);
+	if (error) {
+		reel_file_requests_close(file, ring->requests, transfers);
+		free(ring);
+		return error;
+	}
+	file->engine_state = ring;
+	error = reel_os_thread_start(&ring->thread, run, ring, "reel-file");
+	if (error)
+		forget(file);
+	return error;
+}
+
+static void wake(struct reel_file *file)
+{
+	REEL_UNCANCELLED;
+	struct ring *ring = file->engine_state;
+	uint64_t one = 1;
+
+	while (write(ring->wakeups, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+static void stop(struct reel_file *file)
+{
+	struct ring *ring = file->engine_state;
+
+	pthread_join(ring->thread, NULL);
+	forget(file);
+}
+
+const struct reel_file_engine_verbs reel_file_ring = {
+	.name = "io_uring", .start = start, .wake = wake, .stop = stop, .forget = forget,
+};
+#else
+static int start(struct reel_file *file, unsigned transfers)
+{
+	(void)file;
+	(void)transfers;
+	return -ENOTSUP;
+}
+
+const struct reel_file_engine_verbs reel_file_ring = {.name = "io_uring", .start = start};
+#endif

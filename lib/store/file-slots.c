@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file-slots.h"
+#include "os/os-file.h"
+
+#define GROWTH_BYTES ((uint64_t)256 << 20)
+#define MIN_UNITS_OF_A_SLOT 32
+#define MAX_ATTEMPTS 100
+
+/* The unit divides the largest slot, which therefore takes no more than its bytes. */
+static uint64_t unit_of(uint64_t slot_bytes, uint64_t block_bytes)
+{
+	uint64_t blocks = slot_bytes / block_bytes;
+	uint64_t unit = blocks / MIN_UNITS_OF_A_SLOT;
+
+	while (unit > 1 && blocks % unit)
+		unit--;
+	return unit > 1 ? unit * block_bytes : block_bytes;
+}
+
+int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_bytes,
+			 uint64_t block_bytes, uint64_t most_bytes)
+{
+	memset(slots, 0, sizeof *slots);
+	slots->file = file;
+	slots->slot_bytes = slot_bytes;
+	slots->unit_bytes = unit_of(slot_bytes, block_bytes);
+	slots->most = (most_bytes < INT64_MAX ? most_bytes : INT64_MAX) / slots->unit_bytes;
+	slots->step = GROWTH_BYTES / slots->unit_bytes;
+	slots->allocates = true;
+	slots->last_retired = &slots->retired_parts;
+	reel_file_runs_open(&slots->runs, (uint32_t)(slot_bytes / slots->unit_bytes));
+	return -pthread_mutex_init(&slots->lock, NULL);
+}
+
+static void forget_parts(struct reel_file_part *part)
+{
+	while (part) {
+		struct reel_file_part *next = part->next;
+
+		free(part);
+		part = next;
+	}
+}
+
+void reel_file_slots_close(struct reel_file_slots *slots)
+{
+	for (unsigned bucket = 0; bucket < REEL_FILE_BUCKETS; bucket++) {
+		while (slots->scattered[bucket]) {
+			struct reel_file_part *part = slots->scattered[bucket];
+
+			slots->scattered[bucket] = part->other;
+			forget_parts(part);
+		}
+	}
+	forget_parts(slots->retired_parts);
+	reel_file_runs_close(&slots->runs);
+}
+
+/* ---- Units ---- */
+
+/* Relaxed, here and in count(): written under the lock, and counts that guard no memory. */
+static uint64_t value_of(_Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void count(_Atomic uint64_t *counter, uint64_t more)
+{
+	atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
+}
+
+static uint64_t units_of(const struct reel_file_slots *slots, uint64_t bytes)
+{
+	return bytes / slots->unit_bytes + (bytes % slots->unit_bytes != 0);
+}
+
+static uint64_t free_units(struct reel_file_slots *slots)
+{
+	return value_of(&slots->count) - value_of(&slots->used) - value_of(&slots->retired);
+}
+
+static void take_run(struct reel_file_slots *slots, uint64_t units, struct reel_file_part *part)
+{
+	*part = (struct reel_file_part){
+		.unit = reel_file_runs_find(&slots->runs, (uint32_t)units), .units = units};
+	reel_file_runs_set(&slots->runs, part->unit, units, false);
+	count(&slots->used, units);
+}
+
+static void give_run(struct reel_file_slots *slots, uint64_t unit, uint64_t units)
+{
+	reel_file_runs_set(&slots->runs, unit, units, true);
+	count(&slots->used, -units);
+}
+
+/* ---- Growth ---- */
+
+static int allocate(struct reel_file_slots *slots, uint64_t more)
+{
+	int error = -EINTR;
+
+	if (!slots->allocates)
+		return 0;
+	for (unsigned i = 0; error == -EINTR && i < MAX_ATTEMPTS; i++)
+		error = reel_os_file_allocate(slots->file,
+					      value_of(&slots->count) * slots->unit_bytes,
+					      more * slots->unit_bytes);
+	if (error != -EOPNOTSUPP)
+		return error;
+	slots->allocates = false;
+	return 0;
+}
+
+static int grow_by(struct reel_file_slots *slots, uint64_t more)
+{
+	uint64_t old = value_of(&slots->count);
+	int error = reel_file_runs_reserve(&slots->runs, old + more);
+
+	if (!error)
+		error = allocate(slots, more);
+	if (error)
+		return error;
+	count(&slots->count, more);
+	reel_file_runs_set(&slots->runs, old, more, true);
+	return 0;
+}
+
+static bool wants_room(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
+}
+
+/* Grows by `units` at least, in smaller steps when the disk is nearly full. */
+static int grow(struct reel_file_slots *slots, uint64_t units)
+{
+	uint64_t room = slots->most - value_of(&slots->count);
+
+	if (!room)
+		return -ENOSPC;
+	for (;;) {
+		uint64_t more = slots->step > units ? slots->step : units;
+		int error = grow_by(slots, more < room ? more : room);
+
+		if (!wants_room(error) || more == units)
+			return error;
+		slots->step /= 2;
+	}
+}
+
+/* ---- Slots of several parts ---- */
+
+/* The link of the bucket that points to this slot, or is NULL. */
+static struct reel_file_part **scattered_at(struct reel_file_slots *slots, uint64_t slot)
+{
+	struct reel_file_part **at = &slots->scattered[slot % REEL_FILE_BUCKETS];
+
+	while (*at && (*at)->unit != slot)
+		at = &(*at)->other;
+	return at;
+}
+
+static struct reel_file_part *take_scattered(struct reel_file_slots *slots, uint64_t slot)
+{
+	struct reel_file_part **at = scattered_at(slots, slot);
+	struct reel_file_part *part = *at;
+
+	if (part)
+		*at = part->other;
+	return part;
+}
+
+static void give_parts(struct reel_file_slots *slots, struct reel_file_part *part)
+{
+	for (struct reel_file_part *one = part; one; one = one->next)
+		give_run(slots, one->unit, one->units);
+	forget_parts(part);
+}
+
+/* Takes the longest runs first, so that there are few parts. Requires that many free units. */
+static int scatter(struct reel_file_slots *slots, uint64_t units, struct reel_file_part **first)
+{
+	struct reel_file_part **last = first;
+
+	for (; units; units -= (*last)->units, last = &(*last)->next) {
+		uint64_t longest = reel_file_runs_longest(&slots->runs);
+
+		*last = malloc(sizeof **last);
+		if (!*last) {
+			give_parts(slots, *first);
+			return -ENOMEM;
+		}
+		take_run(slots, units < longest ? units : longest, *last);
+	}
+	return 0;
+}
+
+static int take_parts(struct reel_file_slots *slots, uint64_t units, struct reel_file_part *part)
+{
+	struct reel_file_part *first = NULL, **at;
+	int error = scatter(slots, units, &first);
+
+	if (error)
+		return error;
+	at = scattered_at(slots, first->unit);
+	*at = first;
+	first->other = NULL;
+	*part = *first;
+	return 0;
+}
+
+/* ---- Slots ---- */
+
+/* In turn, so that a part that stays bad does not keep the others from being tried. */
+static bool free_a_retired_part(struct reel_file_slots *slots)
+{
+	struct reel_file_part *part = slots->retired_parts;
+
+	if (!part)
+		return false;
+	slots->retired_parts = part->next;
+	if (!part->next)
+		slots->last_retired = &slots->retired_parts;
+	reel_file_runs_set(&slots->runs, part->unit, part->units, true);
+	count(&slots->retired, -part->units);
+	free(part);
+	return true;
+}
+
+/*
+ * Frees a run of this number of units or, if there can be none, this number of units. What the
+ * disk could not write once it may write later: better than no room.
+ */
+static int make_room(struct reel_file_slots *slots, uint64_t units)
+{
+	while (reel_file_runs_longest(&slots->runs) < units) {
+		uint64_t unused = free_units(slots);
+		int error = grow(slots, unused < units ? units - unused : units);
+
+		if (!error)
+			continue;
+		if (!wants_room(error))
+			return error;
+		if (unused >= units)
+			return 0;
+		if (!free_a_retired_part(slots))
+			return error;
+	}
+	return 0;
+}
+
+int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
+			 struct reel_file_part *part)
+{
+	uint64_t units = units_of(slots, bytes);
+	int error;
+
+	pthread_mutex_lock(&slots->lock);
+	error = make_room(slots, units);
+	if (!error && reel_file_runs_longest(&slots->runs) >= units)
+		take_run(slots, units, part);
+	else if (!error)
+		error = take_parts(slots, units, part);
+	pthread_mutex_unlock(&slots->lock);
+	return error;
+}
+
+void reel_file_slots_find(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes,
+			  struct reel_file_part *part)
+{
+	struct reel_file_part *first;
+
+	pthread_mutex_lock(&slots->lock);
+	first = *scattered_at(slots, slot);
+	*part = first ? *first : (struct reel_file_part){slot, units_of(slots, bytes), NULL, NULL};
+	pthread_mutex_unlock(&slots->lock);
+}
+
+static bool is_taken(struct reel_file_slots *slots, uint64_t slot, uint64_t units)
+{
+	uint64_t all = value_of(&slots->count);
+
+	return slot < all && units <= all - slot &&
+	       reel_file_runs_are_taken(&slots->runs, slot, units);
+}
+
+void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes)
+{
+	uint64_t units = units_of(slots, bytes);
+	struct reel_file_part *part;
+
+	pthread_mutex_lock(&slots->lock);
+	part = take_scattered(slots, slot);
+	if (part)
+		give_parts(slots, part);
+	else if (is_taken(slots, slot, units))
+		give_run(slots, slot, units);
+	pthread_mutex_unlock(&slots->lock);
+}
+
+static struct reel_file_part *new_part(uint64_t unit, uint64_t units)
+{
+	struct reel_file_part *part = malloc(sizeof *part);
+
+	if (part)
+		*part = (struct reel_file_part){unit, units, NULL, NULL};
+	return part;
+}
+
+/* The units stay taken. Without memory to note them the slot is free, and may be tried next. */
+void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes)
+{
+	uint64_t units = units_of(slots, bytes);
+	struct reel_file_part *part;
+
+	pthread_mutex_lock(&slots->lock);
+	part = take_scattered(slots, slot);
+	if (!part)
+		part = new_part(slot, units);
+	if (!part)
+		give_run(slots, slot, units);
+	for (*slots->last_retired = part; part; part = part->next) {
+		count(&slots->used, -part->units);
+		count(&slots->retired, part->units);
+		slots->last_retired = &part->next;
+	}
+	pthread_mutex_unlock(&slots->lock);
+}

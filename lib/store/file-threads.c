@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Engine: threads, each with one transfer at a time. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "file-request.h"
+#include "os/os-file.h"
+#include "os/os-thread.h"
+
+struct worker {
+	struct reel_file *file;
+	struct reel_file_request *request;
+	pthread_t thread;
+};
+
+struct workers {
+	unsigned count; /* that were started */
+	unsigned requests_count;
+	struct reel_file_request *requests;
+	struct worker worker[];
+};
+
+static int move(struct reel_file *file, struct reel_file_request *request)
+{
+	ssize_t (*const read_or_write)(int, const struct iovec *, int, uint64_t) =
+		request->put ? reel_os_file_write : reel_os_file_read;
+	int error;
+
+	do
+		error = reel_file_request_advance(file, request,
+			read_or_write(file->descriptor, request->pieces, 2, request->offset));
+	while (error == REEL_FILE_GO_ON);
+	return error;
+}
+
+static int write_back(struct reel_file *file, const struct reel_file_part *part)
+{
+	uint64_t unit_bytes = file->slots.unit_bytes;
+	int error = 0;
+
+	for (; part; part = part->next) {
+		int late_error = reel_os_file_write_back(file->descriptor, part->unit * unit_bytes,
+							 part->units * unit_bytes);
+
+		error = error ? error : late_error;
+	}
+	return error;
+}
+
+/*
+ * Through the page cache a put has succeeded when its pages are on the disk: of an
+ * error after that nobody would hear. A put that has failed waits for them, too, so
+ * that their errors are not told to the next one.
+ */
+static int put_buffered(struct reel_file *file, struct reel_file_request *request,
+			const struct reel_file_part *part)
+{
+	int error, late_error;
+
+	pthread_mutex_lock(&file->write_back);
+	error = move(file, request);
+	late_error = write_back(file, part);
+	pthread_mutex_unlock(&file->write_back);
+	return error ? error : late_error;
+}
+
+static int move_buffered(struct reel_file *file, struct reel_file_request *request)
+{
+	const struct reel_file_part first = request->part;
+	uint64_t unit_bytes = file->slots.unit_bytes;
+	int error = request->put ? put_buffered(file, request, &first) : move(file, request);
+
+	for (const struct reel_file_part *part = &first; part; part = part->next)
+		reel_os_file_forget(file->descriptor, part->unit * unit_bytes,
+				    part->units * unit_bytes);
+	return error;
+}
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	struct reel_file *file = worker->file;
+	reel_transfer *transfer;
+
+	while ((transfer = reel_file_queue_take(&file->queue))) {
+		int error = reel_file_request_begin(file, worker->request, transfer);
+
+		if (!error)
+			error = file->direct ? move(file, worker->request) :
+				move_buffered(file, worker->request);
+		reel_file_request_end(file, worker->request, error);
+	}
+	return NULL;
+}
+
+/* Fewer threads than were asked for are enough. */
+static int start_threads(struct reel_file *file, struct workers *workers)
+{
+	int error = 0;
+
+	while (!error && workers->count < workers->requests_count) {
+		struct worker *worker = &workers->worker[workers->count];
+
+		worker->file = file;
+		worker->request = &workers->requests[workers->count];
+		error = reel_os_thread_start(&worker->thread, work, worker, "reel-file");
+		workers->count += !error;
+	}
+	return workers->count ? 0 : -ENOMEM;
+}
+
+static void forget(struct reel_file *file)
+{
+	struct workers *workers = file->engine_state;
+
+	reel_file_requests_close(file, workers->requests, workers->requests_count);
+	free(workers);
+}
+
+static int start(struct reel_file *file, unsigned transfers)
+{
+	struct workers *workers = calloc(1, sizeof *workers + transfers * sizeof *workers->worker);
+	int error;
+
+	if (!workers)
+		return -ENOMEM;
+	workers->requests_count = transfers;
+	workers->requests = reel_file_requests_open(file, transfers);
+	if (!workers->requests) {
+		free(workers);
+		return -ENOMEM;
+	}
+	file->engine_state = workers;
+	error = start_threads(file, workers);
+	if (error)
+		forget(file);
+	return error;
+}
+
+static void stop(struct reel_file *file)
+{
+	struct workers *workers = file->engine_state;
+
+	for (unsigned i = 0; i < workers->count; i++)
+		pthread_join(workers->worker[i].thread, NULL);
+	forget(file);
+}
+
+const struct reel_file_engine_verbs reel_file_threads = {
+	.name = "threads", .start = start, .stop = stop, .forget = forget,
+};

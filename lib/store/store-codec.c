@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A put is packed into a buffer, which it keeps until it is complete. Without a
+ * free buffer, or if it gets no smaller, it is stored as it is, straight from
+ * the data; then place.bytes is the length of the data.
+ *
+ * A packed piece begins with the header that the put had. A checksum below the codec
+ * replaces that header by the one of the packed data, and a checksum above the codec
+ * compares it when the data is unpacked.
+ *
+ * A get reads what was packed into the data itself. Only when it is there is a
+ * buffer needed, for as long as unpacking takes. If puts have them all, it is
+ * the spare one, which nobody keeps for longer than that: waiting for it never
+ * is waiting for a completion, so one thread may run all of them.
+ */
+#include "store.h"
+
+#include <errno.h>
+
+#if HAVE_LZ4
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "pack.h"
+#include "shuffle.h"
+
+#define DEFAULT_BUFFERS 16
+#define DEFAULT_ELEMENT 8
+
+struct buffer {
+	struct buffer *next;
+	struct reel_pack_space *space;
+	unsigned char *packed;
+	/* Of the put that has this buffer. */
+	void *data;
+	size_t bytes;
+};
+
+struct codec {
+	struct reel_layer layer;
+	struct reel_codec_options options;
+	pid_t owner;
+	size_t align;
+	char *memory;
+	size_t memory_bytes;
+	/* Guards `unused`; held for a few instructions. */
+	pthread_mutex_t lock;
+	struct buffer *unused;
+	pthread_mutex_t spare_lock;
+	struct buffer spare;
+	struct buffer buffer[];
+};
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+	return (bytes + unit - 1) & ~(unit - 1);
+}
+
+/* The one given last: its memory is still in the cache. */
+static struct buffer *take(struct codec *codec)
+{
+	struct buffer *buffer;
+
+	pthread_mutex_lock(&codec->lock);
+	buffer = codec->unused;
+	if (buffer)
+		codec->unused = buffer->next;
+	pthread_mutex_unlock(&codec->lock);
+	return buffer;
+}
+
+static void give(struct codec *codec, struct buffer *buffer)
+{
+	pthread_mutex_lock(&codec->lock);
+	buffer->next = codec->unused;
+	codec->unused = buffer;
+	pthread_mutex_unlock(&codec->lock);
+}
+
+static struct buffer *take_or_wait_for_spare(struct codec *codec)
+{
+	struct buffer *buffer = take(codec);
+
+	if (buffer)
+		return buffer;
+	pthread_mutex_lock(&codec->spare_lock);
+	return &codec->spare;
+}
+
+static void give_or_release_spare(struct codec *codec, struct buffer *buffer)
+{
+	if (buffer == &codec->spare)
+		pthread_mutex_unlock(&codec->spare_lock);
+	else
+		give(codec, buffer);
+}
+
+/* In the child of a fork a lock may be held for ever, by a thread that is only in the parent. */
+static bool is_in_child(const struct codec *codec)
+{
+	return getpid() != codec->owner;
+}
+
+/* The store below sees how packed data is aligned, not how the caller's is. */
+static int problem_with(const struct codec *codec, const reel_transfer *transfer)
+{
+	if (is_in_child(codec))
+		return -ECHILD;
+	if (((uintptr_t)transfer->data | transfer->bytes) & (codec->align - 1))
+		return -EINVAL;
+	return 0;
+}
+
+/* Another codec above has packed it already, or will unpack it. */
+static bool passes_through(const struct codec *codec, const reel_transfer *transfer)
+{
+	if (transfer->bytes > codec->options.most_bytes)
+		return true;
+	for (unsigned i = 0; i < transfer->layers; i++)
+		if (transfer->layer[i].layer->verbs == codec->layer.store.verbs)
+			return true;
+	return false;
+}
+
+static struct reel_layout layout_of(const struct codec *codec, const reel_transfer *transfer)
+{
+	return transfer->layout.element ? transfer->layout : codec->options.layout;
+}
+
+/* Returns the bytes to store, a multiple of the alignment and less than the data's, or 0. */
+static size_t pack(struct codec *codec, struct buffer *buffer, const reel_transfer *transfer)
+{
+	struct reel_layout layout = layout_of(codec, transfer);
+	size_t packed, padded;
+
+	if (transfer->bytes <= codec->align + REEL_HEADER_BYTES || reel_layout_problem(layout))
+		return 0;
+	packed = reel_pack(buffer->space, layout.element, layout.stride,
+			   buffer->packed + REEL_HEADER_BYTES,
+			   transfer->bytes - codec->align - REEL_HEADER_BYTES, transfer->data,
+			   transfer->bytes);
+	if (!packed)
+		return 0;
+	memcpy(buffer->packed, transfer->header, REEL_HEADER_BYTES);
+	packed += REEL_HEADER_BYTES;
+	padded = round_up(packed, codec->align);
+	memset(buffer->packed + packed, 0, padded - packed);
+	return padded;
+}
+
+static int finish_put(reel_store *store, reel_transfer *transfer, void *own, int error)
+{
+	struct buffer *buffer = own;
+
+	transfer->data = buffer->data;
+	transfer->bytes = buffer->bytes;
+	give((struct codec *)store, buffer);
+	return error;
+}
+
+static void put_packed(struct codec *codec, reel_transfer *transfer, struct buffer *buffer,
+		       size_t packed_bytes)
+{
+	buffer->data = transfer->data;
+	buffer->bytes = transfer->bytes;
+	transfer->data = buffer->packed;
+	transfer->bytes = packed_bytes;
+	reel_transfer_enter(transfer, &codec->layer.store, finish_put, buffer);
+	reel_store_put(codec->layer.below, transfer);
+}
+
+static void pack_and_put(struct codec *codec, reel_transfer *transfer)
+{
+	struct buffer *buffer = passes_through(codec, transfer) ? NULL : take(codec);
+	size_t packed_bytes = buffer ? pack(codec, buffer, transfer) : 0;
+
+	if (packed_bytes) {
+		put_packed(codec, transfer, buffer, packed_bytes);
+		return;
+	}
+	if (buffer)
+		give(codec, buffer);
+	reel_store_put(codec->layer.below, transfer);
+}
+
+static void codec_put(reel_store *store, reel_transfer *transfer)
+{
+	struct codec *codec = (struct codec *)store;
+	int error = problem_with(codec, transfer);
+
+	if (error)
+		reel_transfer_complete(transfer, error);
+	else
+		pack_and_put(codec, transfer);
+}
+
+static int unpack(struct codec *codec, reel_transfer *transfer, size_t packed_bytes)
+{
+	struct buffer *buffer;
+	int error;
+
+	if (packed_bytes < REEL_HEADER_BYTES)
+		return -EBADMSG;
+	buffer = take_or_wait_for_spare(codec);
+	memcpy(transfer->header, transfer->data, REEL_HEADER_BYTES);
+	memcpy(buffer->packed, transfer->data, packed_bytes);
+	error = reel_unpack(buffer->space, transfer->data, transfer->bytes,
+			    buffer->packed + REEL_HEADER_BYTES, packed_bytes - REEL_HEADER_BYTES);
+	give_or_release_spare(codec, buffer);
+	return error;
+}
+
+/* own is no address: it is the length of the data. */
+static int finish_get(reel_store *store, reel_transfer *transfer, void *own, int error)
+{
+	size_t packed_bytes = transfer->bytes;
+
+	transfer->bytes = (uintptr_t)own;
+	return error ? error : unpack((struct codec *)store, transfer, packed_bytes);
+}
+
+static void codec_get(reel_store *store, reel_transfer *transfer)
+{
+	struct codec *codec = (struct codec *)store;
+	int error = problem_with(codec, transfer);
+
+	if (!error && transfer->place.bytes > transfer->bytes)
+		error = -EBADMSG;
+	if (error) {
+		reel_transfer_complete(transfer, error);
+		return;
+	}
+	if (transfer->place.bytes < transfer->bytes && !passes_through(codec, transfer)) {
+		void *bytes = (void *)(uintptr_t)transfer->bytes;
+
+		reel_transfer_enter(transfer, store, finish_get, bytes);
+		transfer->bytes = (size_t)transfer->place.bytes;
+	}
+	reel_store_get(codec->layer.below, transfer);
+}
+
+static void codec_drop(reel_store *store, struct reel_place place)
+{
+	struct codec *codec = (struct codec *)store;
+
+	if (!is_in_child(codec))
+		reel_store_drop(codec->layer.below, place);
+}
+
+static void codec_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	struct codec *codec = (struct codec *)store;
+
+	reel_store_get_capacity(codec->layer.below, capacity);
+	if (!capacity->most_bytes || capacity->most_bytes > codec->options.most_bytes)
+		capacity->most_bytes = codec->options.most_bytes;
+}
+
+static void free_codec(struct codec *codec)
+{
+	if (codec->memory)
+		reel_os_unmap(codec->memory, codec->memory_bytes);
+	pthread_mutex_destroy(&codec->lock);
+	pthread_mutex_destroy(&codec->spare_lock);
+	free(codec);
+}
+
+static void codec_close(reel_store *store)
+{
+	struct codec *codec = (struct codec *)store;
+
+	reel_store_close(codec->layer.below);
+	free_codec(codec);
+}
+
+static const struct reel_store_verbs verbs = {
+	.name = "codec",
+	.put = codec_put,
+	.get = codec_get,
+	.drop = codec_drop,
+	.sync = reel_layer_sync,
+	.capacity = codec_capacity,
+	.close = codec_close,
+	.adopt = reel_layer_adopt,
+	.release = reel_layer_release,
+};
+
+static int complete_options(struct reel_codec_options *options)
+{
+	const char *problem;
+
+	if (!options->most_bytes)
+		options->most_bytes = REEL_DEFAULT_SLOT_BYTES;
+	if (!options->layout.element)
+		options->layout.element = DEFAULT_ELEMENT;
+	if (!options->buffers)
+		options->buffers = DEFAULT_BUFFERS;
+	problem = reel_layout_problem(options->layout);
+	if (problem)
+		return reel_store_refuse(-EINVAL, "elements of %u bytes, stride %u: %s",
+					 options->layout.element, options->layout.stride, problem);
+	if (options->most_bytes > LZ4_MAX_INPUT_SIZE)
+		return reel_store_refuse(-EINVAL, "puts of %zu bytes: most_bytes is at most %d",
+					 options->most_bytes, LZ4_MAX_INPUT_SIZE);
+	return 0;
+}
+
+/* Mapped, not allocated: a buffer takes memory only once it is used. */
+static int make_buffers(struct codec *codec)
+{
+	size_t unit = codec->align > 64 ? codec->align : 64;
+	size_t packed_bytes = round_up(codec->options.most_bytes, unit);
+	size_t each = packed_bytes + round_up(sizeof(struct reel_pack_space), unit);
+	size_t n = codec->options.buffers;
+
+	if (n >= SIZE_MAX / each)
+		return -ENOMEM;
+	codec->memory_bytes = (n + 1) * each;
+	codec->memory = reel_os_map(codec->memory_bytes, unit);
+	if (!codec->memory)
+		return -ENOMEM;
+	for (size_t i = 0; i <= n; i++) {
+		struct buffer *buffer = i < n ? &codec->buffer[i] : &codec->spare;
+		char *memory = codec->memory + i * each;
+
+		buffer->packed = (unsigned char *)memory;
+		buffer->space = (struct reel_pack_space *)(memory + packed_bytes);
+		if (i < n)
+			give(codec, buffer);
+	}
+	return 0;
+}
+
+int reel_store_codec_open(reel_store **store, reel_store *below,
+			  const struct reel_codec_options *options)
+{
+	struct reel_codec_options complete = {0};
+	struct reel_store_capacity capacity;
+	struct codec *codec;
+	int error;
+
+	if (reel_layer_check(below))
+		return -EINVAL;
+	if (options)
+		complete = *options;
+	error = complete_options(&complete);
+	if (error)
+		return error;
+	codec = calloc(1, sizeof *codec + complete.buffers * sizeof *codec->buffer);
+	if (!codec)
+		return reel_store_refuse(-ENOMEM, "no memory for a codec");
+	reel_store_get_capacity(below, &capacity);
+	codec->layer.store.verbs = &verbs;
+	codec->layer.below = below;
+	codec->owner = getpid();
+	codec->align = capacity.align;
+	codec->options = complete;
+	pthread_mutex_init(&codec->lock, NULL);
+	pthread_mutex_init(&codec->spare_lock, NULL);
+	if (make_buffers(codec)) {
+		free_codec(codec);
+		return reel_store_refuse(-ENOMEM, "no memory for %u buffers of %zu bytes",
+					 complete.buffers, complete.most_bytes);
+	}
+	*store = &codec->layer.store;
+	return 0;
+}
+
+#else
+
+int reel_store_codec_open(reel_store **store, reel_store *below,
+			  const struct reel_codec_options *options)
+{
+	(void)store;
+	(void)below;
+	(void)options;
+	return reel_store_refuse(-ENOTSUP, "this library was built without LZ4: "
+					   "install liblz4-dev and configure it anew");
+}
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "store-file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/cancel.h"
+#include "os/os-file.h"
+
+#define DEFAULT_THREADS 4
+#define MOST_THREADS 64
+/* Sums of them with what aligns them have to be sizes still. */
+#define MOST_SLOT_SHIFT (SIZE_MAX > UINT32_MAX ? 40 : 30)
+
+/* A transfer costs as much as some 100 KiB, and a few at once hide that. */
+#define BEST_BYTES ((size_t)1 << 20)
+#define BEST_DEPTH 4
+
+static bool is_in_child(const struct reel_file *file)
+{
+	return getpid() != file->owner;
+}
+
+/* The threads of the file are not in the child of a fork, and its slots are the parent's. */
+static int problem_with(const struct reel_file *file, const reel_transfer *transfer)
+{
+	if (is_in_child(file))
+		return -ECHILD;
+	if (((uintptr_t)transfer->data | transfer->bytes) & (file->align - 1))
+		return -EINVAL;
+	return 0;
+}
+
+static void start(struct reel_file *file, reel_transfer *transfer)
+{
+	reel_file_queue_add(&file->queue, transfer);
+	if (file->engine->wake)
+		file->engine->wake(file);
+}
+
+/* -EMSGSIZE: more than a slot takes. */
+static void put(reel_store *store, reel_transfer *transfer)
+{
+	struct reel_file *file = (struct reel_file *)store;
+	int error = problem_with(file, transfer);
+
+	if (!error && transfer->bytes > file->slot_bytes)
+		error = -EMSGSIZE;
+	transfer->place = (struct reel_place){REEL_FILE_NOWHERE, transfer->bytes};
+	if (error)
+		reel_transfer_complete(transfer, error);
+	else
+		start(file, transfer);
+}
+
+static void get(reel_store *store, reel_transfer *transfer)
+{
+	struct reel_file *file = (struct reel_file *)store;
+	int error = problem_with(file, transfer);
+
+	if (!error && (transfer->bytes > file->slot_bytes ||
+		       !reel_file_slots_may_have(&file->slots, transfer->place.location,
+						 reel_file_bytes_of(file, transfer->bytes))))
+		error = -EINVAL;
+	if (error)
+		reel_transfer_complete(transfer, error);
+	else
+		start(file, transfer);
+}
+
+static void drop(reel_store *store, struct reel_place place)
+{
+	struct reel_file *file = (struct reel_file *)store;
+
+	if (!is_in_child(file))
+		reel_file_slots_give(&file->slots, place.location,
+				     reel_file_bytes_of(file, place.bytes));
+}
+
+static int sync_all(reel_store *store, int64_t timeout_ns)
+{
+	struct reel_file *file = (struct reel_file *)store;
+
+	return is_in_child(file) ? 0 : reel_file_queue_wait(&file->queue, timeout_ns);
+}
+
+/* What the file has and what it may still get, less what the disk could not write. */
+static uint64_t total_bytes(struct reel_file *file)
+{
+	uint64_t bytes = reel_file_slots_bytes(&file->slots);
+	uint64_t room = reel_os_file_room(file->descriptor);
+	uint64_t limit = reel_os_file_most_bytes();
+	uint64_t retired = reel_file_slots_retired_bytes(&file->slots);
+
+	bytes = room < UINT64_MAX - bytes ? bytes + room : UINT64_MAX;
+	if (bytes > limit)
+		bytes = limit;
+	if (bytes > file->most_bytes)
+		bytes = file->most_bytes;
+	if (bytes == UINT64_MAX)
+		return bytes;
+	return bytes > retired ? bytes - retired : 0;
+}
+
+static void capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	REEL_UNCANCELLED;
+	struct reel_file *file = (struct reel_file *)store;
+
+	*capacity = (struct reel_store_capacity){
+		.total_bytes = total_bytes(file),
+		.used_bytes = reel_file_slots_used_bytes(&file->slots),
+		.align = file->align,
+		.best_bytes = BEST_BYTES,
+		.most_bytes = file->slot_bytes,
+		.best_depth = BEST_DEPTH,
+	};
+}
+
+static void close_file(reel_store *store)
+{
+	REEL_UNCANCELLED;
+	struct reel_file *file = (struct reel_file *)store;
+
+	if (is_in_child(file)) {
+		file->engine->forget(file);
+	} else {
+		reel_file_queue_shut(&file->queue);
+		if (file->engine->wake)
+			file->engine->wake(file);
+		file->engine->stop(file);
+		reel_file_queue_close(&file->queue);
+	}
+	reel_file_slots_close(&file->slots);
+	reel_os_file_close(file->descriptor);
+	free(file);
+}
+
+static const struct reel_store_verbs verbs = {
+	.name = "file",
+	.put = put,
+	.get = get,
+	.drop = drop,
+	.sync = sync_all,
+	.capacity = capacity,
+	.close = close_file,
+};
+
+static int check_options(const struct reel_file_options *options)
+{
+	if (options->slot_bytes > (size_t)1 << MOST_SLOT_SHIFT)
+		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^%d at most",
+					 options->slot_bytes, MOST_SLOT_SHIFT);
+	if (options->threads > MOST_THREADS)
+		return reel_store_refuse(-EINVAL, "threads is %u; it may be %d at most",
+					 options->threads, MOST_THREADS);
+	if (options->engine != REEL_FILE_THREADS && options->engine != REEL_FILE_IO_URING)
+		return reel_store_refuse(-EINVAL, "engine is %d, which is none",
+					 (int)options->engine);
+	if (options->flags & ~(REEL_FILE_BUFFERED | REEL_FILE_TMPFS))
+		return reel_store_refuse(-EINVAL, "flags is %#x, and has bits that mean nothing",
+					 options->flags);
+	return 0;
+}
+
+static size_t round_up(size_t bytes, size_t align)
+{
+	return (bytes + align - 1) & ~(align - 1);
+}
+
+/* The slots, once it is known how they are aligned. */
+static int open_slots(struct reel_file *file, const struct reel_file_options *options)
+{
+	size_t bytes = options->slot_bytes ? options->slot_bytes : REEL_DEFAULT_SLOT_BYTES;
+	uint64_t limit = reel_os_file_most_bytes();
+	uint64_t slot_bytes;
+
+	file->slot_bytes = round_up(bytes, file->align);
+	slot_bytes = file->header_bytes + round_up(file->slot_bytes, file->header_bytes);
+	file->most_bytes = options->most_bytes ? options->most_bytes : UINT64_MAX;
+	if (file->most_bytes < slot_bytes)
+		return reel_store_refuse(-EINVAL, "most_bytes is %llu; a slot takes %llu",
+					 (unsigned long long)file->most_bytes,
+					 (unsigned long long)slot_bytes);
+	if (limit < slot_bytes)
+		return reel_store_refuse(-EFBIG, "a file may have %llu bytes, a slot takes %llu; "
+						 "raise ulimit -f", (unsigned long long)limit,
+					 (unsigned long long)slot_bytes);
+	return reel_file_slots_open(&file->slots, file->descriptor, slot_bytes, file->header_bytes,
+				    file->most_bytes);
+}
+
+/* io_uring sees no errors of the page cache. */
+static int start_engine(struct reel_file *file, const struct reel_file_options *options)
+{
+	unsigned transfers = options->threads ? options->threads : DEFAULT_THREADS;
+
+	file->engine = &reel_file_ring;
+	if (options->engine == REEL_FILE_IO_URING && file->direct &&
+	    !file->engine->start(file, transfers))
+		return 0;
+	file->engine = &reel_file_threads;
+	return file->engine->start(file, transfers);
+}
+
+static int open_parts(struct reel_file *file, const struct reel_file_options *options)
+{
+	int error = open_slots(file, options);
+
+	if (error)
+		return error;
+	error = reel_file_queue_open(&file->queue);
+	if (!error)
+		error = -pthread_mutex_init(&file->write_back, NULL);
+	if (!error)
+		error = start_engine(file, options);
+	if (error)
+		reel_file_slots_close(&file->slots);
+	return error ? reel_store_refuse(error, "no memory, or no thread, for the file") : 0;
+}
+
+int reel_store_file_open(reel_store **store, const struct reel_file_options *options)
+{
+	REEL_UNCANCELLED;
+	static const struct reel_file_options defaults;
+	struct reel_file *file;
+	int error;
+
+	if (!options)
+		options = &defaults;
+	error = check_options(options);
+	if (error)
+		return error;
+	file = calloc(1, sizeof *file);
+	if (!file)
+		return reel_store_refuse(-ENOMEM, "no memory for a store");
+	file->store.verbs = &verbs;
+	file->owner = getpid();
+	error = reel_file_open(file, options);
+	if (!error) {
+		error = open_parts(file, options);
+		if (!error) {
+			*store = &file->store;
+			return 0;
+		}
+		reel_os_file_close(file->descriptor);
+	}
+	free(file);
+	return error;
+}

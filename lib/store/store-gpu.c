@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library itself knows no GPU: libreel-cuda is loaded when a description asks for one,
+ * and stays, since it has threads. It is looked for beside this library first, then as the
+ * system looks for libraries.
+ */
+#include "store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <reel/gpu.h>
+
+#if HAVE_DLOPEN
+
+#include <dlfcn.h>
+
+#include "os/cancel.h"
+
+#define LIBRARY "libreel-cuda.so.0"
+
+typedef int open_function(reel_store **store, const struct reel_gpu_store_options *options);
+typedef const char *problem_function(void);
+
+#if HAVE_DLADDR
+static void *load_neighbour(void)
+{
+	Dl_info own;
+	char path[4096];
+	const char *slash;
+	int directory;
+
+	if (!dladdr((void *)(uintptr_t)&reel_store_gpu_load, &own) || !own.dli_fname)
+		return NULL;
+	slash = strrchr(own.dli_fname, '/');
+	directory = slash ? (int)(slash - own.dli_fname) : -1;
+	if (directory < 0 ||
+	    snprintf(path, sizeof path, "%.*s/%s", directory, own.dli_fname, LIBRARY) >=
+		    (int)sizeof path)
+		return NULL;
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+#else
+static void *load_neighbour(void)
+{
+	return NULL;
+}
+#endif
+
+/* A library that is loaded already is not loaded again. */
+static void *load_library(void)
+{
+	void *library = load_neighbour();
+
+	return library ? library : dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Of a program into which libreel is linked, libreel-cuda has another copy with its own line. */
+static int tell_problem(void *library, int error)
+{
+	void *function = dlsym(library, "reel_store_problem");
+	const char *problem = "it does not say why";
+
+	if (function)
+		problem = ((problem_function *)(uintptr_t)function)();
+	return problem == reel_store_problem() ? error : reel_store_refuse(error, "%s", problem);
+}
+
+int reel_store_gpu_load(reel_store **store, uint64_t bytes)
+{
+	REEL_UNCANCELLED;
+	struct reel_gpu_store_options options = {.bytes = bytes};
+	void *library = load_library();
+	const char *said = library ? NULL : dlerror();
+	void *function;
+	int error;
+
+	if (!library)
+		return reel_store_refuse(-ENODEV, "no GPU without libreel-cuda, which is part of "
+						  "Reel; install it: %s", said ? said : LIBRARY);
+	function = dlsym(library, "reel_store_gpu_open");
+	if (!function)
+		return reel_store_refuse(-ENODEV, "no GPU: %s is not of this version of Reel",
+					 LIBRARY);
+	error = ((open_function *)(uintptr_t)function)(store, &options);
+	return error ? tell_problem(library, error) : 0;
+}
+
+#else
+
+int reel_store_gpu_load(reel_store **store, uint64_t bytes)
+{
+	(void)store;
+	(void)bytes;
+	return reel_store_refuse(-ENODEV, "no GPU: this library was built without dlopen()");
+}
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* A stack of stores from its description: all words are read before the first store opens. */
+#include "store.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tape/environment.h"
+
+#define MOST_WORD_BYTES 32
+
+enum kind { FILE_LEAF, MEMORY_LEAF, GPU_LEAF, LZ4_LAYER };
+
+struct word {
+	enum kind kind;
+	size_t value;
+};
+
+/* Each is a layer, but for the last, which has a checksum. */
+struct words {
+	unsigned count;
+	struct word word[REEL_MOST_LAYERS];
+};
+
+static int not_understood(const char *text)
+{
+	return reel_store_refuse(-EINVAL,
+				 "store \"%s\" is not understood: "
+				 "it may be file, memory=BYTES, gpu, gpu=BYTES, lz4 or lz4=STRIDE",
+				 text);
+}
+
+static int read_value(const char *text, const char *value, size_t most, struct word *word)
+{
+	switch (reel_parse_bytes(value, &word->value)) {
+	case 0:
+		break;
+	case -ERANGE:
+		return reel_store_refuse(-EINVAL, "store \"%s\": the number is too large", text);
+	default:
+		return reel_store_refuse(
+			-EINVAL, "store \"%s\": a number must follow =, as in memory=512M", text);
+	}
+	if (word->value == 0 || word->value > most)
+		return reel_store_refuse(-EINVAL, "store \"%s\": the number must be 1 to %zu", text,
+					 most);
+	return 0;
+}
+
+static int read_word(const char *text, struct word *word)
+{
+	if (!strcmp(text, "file")) {
+		word->kind = FILE_LEAF;
+		return 0;
+	}
+	if (!strncmp(text, "memory=", 7)) {
+		word->kind = MEMORY_LEAF;
+		return read_value(text, text + 7, SIZE_MAX, word);
+	}
+	word->kind = GPU_LEAF;
+	if (!strcmp(text, "gpu"))
+		return 0;
+	if (!strncmp(text, "gpu=", 4))
+		return read_value(text, text + 4, SIZE_MAX, word);
+	word->kind = LZ4_LAYER;
+	if (!strcmp(text, "lz4"))
+		return 0;
+	if (!strncmp(text, "lz4=", 4))
+		return read_value(text, text + 4, UINT32_MAX, word);
+	return not_understood(text);
+}
+
+static int read_words(const char *description, struct words *words)
+{
+	const char *end;
+
+	for (;; description = end + 1) {
+		char text[MOST_WORD_BYTES] = "";
+		size_t length = strcspn(description, ",");
+		int error;
+
+		end = description + length;
+		if (words->count == REEL_MOST_LAYERS)
+			return reel_store_refuse(-EINVAL, "more than %d stores on each other",
+						 REEL_MOST_LAYERS);
+		memcpy(text, description, length < sizeof text ? length : sizeof text - 1);
+		if (length >= sizeof text)
+			return not_understood(text);
+		error = read_word(text, &words->word[words->count++]);
+		if (error)
+			return error;
+		if (!*end)
+			break;
+	}
+	if (words->word[words->count - 1].kind == LZ4_LAYER)
+		return reel_store_refuse(-EINVAL, "lz4 is the last word: "
+						  "add what it compresses for, as in lz4,file");
+	return 0;
+}
+
+static int open_bare_leaf(reel_store **leaf, const struct word *word, const char *directory)
+{
+	struct reel_file_options file = {.directory = directory};
+
+	if (word->kind == FILE_LEAF)
+		return reel_store_file_open(leaf, &file);
+	return word->kind == GPU_LEAF ? reel_store_gpu_load(leaf, word->value)
+				      : reel_store_memory_open(leaf, word->value);
+}
+
+static int open_leaf(reel_store **store, const struct word *word, const char *directory)
+{
+	reel_store *leaf;
+	int error = open_bare_leaf(&leaf, word, directory);
+
+	if (error)
+		return error;
+	error = reel_store_checksum_open(store, leaf);
+	if (error)
+		reel_store_close(leaf);
+	return error;
+}
+
+static int open_codec(reel_store **store, const struct word *word, reel_store *below)
+{
+	struct reel_codec_options options = {.layout.stride = (unsigned)word->value};
+
+	return reel_store_codec_open(store, below, &options);
+}
+
+/* A tier that is not there is left out, where another one stands behind it. */
+static bool may_be_absent(const struct word *word, int error)
+{
+	return word->kind == GPU_LEAF && (error == -ENODEV || error == -ENOMEM);
+}
+
+/* In front of what is behind it; what is behind stays the caller's on failure. */
+static int open_word(reel_store **store, const struct word *word, reel_store *behind,
+		     const char *directory)
+{
+	reel_store *leaf;
+	int error;
+
+	if (word->kind == LZ4_LAYER)
+		return open_codec(store, word, behind);
+	error = open_leaf(&leaf, word, directory);
+	if (behind && may_be_absent(word, error)) {
+		*store = behind;
+		return 0;
+	}
+	if (error || !behind) {
+		*store = error ? NULL : leaf;
+		return error;
+	}
+	error = reel_store_tier_open(store, leaf, behind);
+	if (error)
+		reel_store_close(leaf);
+	return error;
+}
+
+int reel_store_open(reel_store **store, const char *description, const char *directory)
+{
+	struct words words = {0};
+	reel_store *behind = NULL;
+	int error;
+
+	reel_store_refuse(0, "%s", "");
+	error = read_words(description ? description : "file", &words);
+
+	for (unsigned i = words.count; i > 0 && !error; i--) {
+		reel_store *opened;
+
+		error = open_word(&opened, &words.word[i - 1], behind, directory);
+		if (!error)
+			behind = opened;
+	}
+	if (error) {
+		reel_store_close(behind);
+		return error;
+	}
+	*store = behind;
+	return 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "store.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "os/cancel.h"
+#include "os/event.h"
+#include "shuffle.h"
+
+static _Thread_local char problem[256];
+
+int reel_store_refuse(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(problem, sizeof problem, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+const char *reel_store_problem(void)
+{
+	return problem;
+}
+
+int reel_store_error(int error)
+{
+	switch (error) {
+	case -EDQUOT:
+		return -ENOSPC;
+	case -EPERM:
+		return -EACCES;
+	case -EBUSY:
+	case -EILSEQ:
+	case -EINVAL:
+	case -ENODATA:
+	case -ENXIO:
+	case -EOVERFLOW:
+	case -ERANGE:
+		return -EIO;
+	default:
+		return error;
+	}
+}
+
+const char *reel_layout_problem(struct reel_layout layout)
+{
+	if (layout.element < 1 || layout.element > REEL_SHUFFLE_MOST_ELEMENT)
+		return "an element has 1 to 16 bytes";
+	if (layout.stride && layout.element != 8)
+		return "with a stride an element has 8 bytes";
+	return NULL;
+}
+
+void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,
+			 void *own)
+{
+	unsigned place = transfer->layers++;
+
+	if (place == REEL_MOST_LAYERS) {
+		REEL_UNCANCELLED;
+
+		fprintf(stderr, "reel: more than %d layers on a store\n", REEL_MOST_LAYERS);
+		abort();
+	}
+	transfer->layer[place].layer = layer;
+	transfer->layer[place].finish = finish;
+	transfer->layer[place].own = own;
+}
+
+/* A layer that restarts the transfer enters it again, and completes it later. */
+void reel_transfer_complete(reel_transfer *transfer, int error)
+{
+	while (transfer->layers) {
+		unsigned place = --transfer->layers;
+
+		error = transfer->layer[place].finish(transfer->layer[place].layer, transfer,
+						      transfer->layer[place].own, error);
+		if (error == REEL_TRANSFER_RESTARTED)
+			return;
+	}
+	transfer->error = error;
+	transfer->done(transfer);
+}
+
+static void signal_end(reel_transfer *transfer)
+{
+	reel_event_signal(transfer->context);
+}
+
+static int start_and_wait(reel_store *store, reel_transfer *transfer,
+			  void (*start)(reel_store *, reel_transfer *))
+{
+	REEL_UNCANCELLED;
+	struct reel_event end;
+
+	reel_event_open(&end);
+	transfer->done = signal_end;
+	transfer->context = &end;
+	start(store, transfer);
+	while (!reel_event_wait_for(&end, REEL_PATIENCE_MS))
+		reel_store_sync(store, 0);
+	reel_event_close(&end);
+	return transfer->error;
+}
+
+int reel_store_put_and_wait(reel_store *store, reel_transfer *transfer)
+{
+	return start_and_wait(store, transfer, store->verbs->put);
+}
+
+int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer)
+{
+	return start_and_wait(store, transfer, store->verbs->get);
+}
+
+/* ---- Layers ---- */
+
+static reel_store *below(reel_store *store)
+{
+	return ((struct reel_layer *)store)->below;
+}
+
+int reel_layer_check(const reel_store *below)
+{
+	return below ? 0 : reel_store_refuse(-EINVAL, "a layer needs a store to stand on, not NULL");
+}
+
+int reel_layer_sync(reel_store *store, int64_t timeout_ns)
+{
+	return reel_store_sync(below(store), timeout_ns);
+}
+
+int reel_layer_adopt(reel_store *store, void *memory, size_t bytes)
+{
+	return reel_store_adopt(below(store), memory, bytes);
+}
+
+void reel_layer_release(reel_store *store, void *memory, size_t bytes)
+{
+	reel_store_release(below(store), memory, bytes);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arrays are copied, and so may be spread over several windows: each takes as
+ * much as it has room for. Popping from the end finds the same pieces again,
+ * since all windows but the first were empty when the array came.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pool/pool.h"
+#include "os/stream.h"
+#include "tape.h"
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t window_room(const reel_tape *tape)
+{
+	return (size_t)(reel_window_end(tape) - tape->top);
+}
+
+static void copy_piece(const reel_tape *tape, char *slot, const char *source, size_t bytes)
+{
+	if (bytes >= REEL_LARGE_ARRAY && reel_tape_bytes(tape) >= tape->pool->stream_above)
+		reel_stream(slot, source, bytes);
+	else
+		memcpy(slot, source, bytes);
+}
+
+static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
+{
+	size_t done = 0;
+
+	while (done < bytes) {
+		char *slot = reel_tape_room(tape, sizeof(uint64_t));
+		size_t piece;
+
+		if (!slot)
+			return false;
+		piece = smaller(window_room(tape), bytes - done);
+		copy_piece(tape, slot, source + done, piece);
+		tape->top = slot + REEL_ROUND(piece);
+		done += piece;
+	}
+	return true;
+}
+
+static bool push_whole(reel_tape *tape, const char *source, size_t bytes)
+{
+	struct reel_position before = reel_tape_place(tape);
+
+	if (push_pieces(tape, source, bytes))
+		return true;
+	reel_tape_restore(tape, before);
+	return false;
+}
+
+static reel_type array_of(size_t size, enum reel_kind kind)
+{
+	return (reel_type){"array", size, 0, kind};
+}
+
+void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
+			  enum reel_kind kind, const char *site)
+{
+	const reel_type type = array_of(size, kind);
+
+	if (REEL_TOO_MANY(n, size)) {
+		reel_tape_fail(tape, -EOVERFLOW,
+			       "array of %zu elements of %zu bytes at %s is too large", n, size,
+			       site);
+		reel_tape_refuse(tape, (uint64_t)1 << 62);
+		return;
+	}
+	if (reel_tape_takes_pushes(tape) && reel_check_push(tape, &type, n, site)) {
+		if (push_whole(tape, source, n * size))
+			return;
+		reel_check_undo(tape);
+	}
+	reel_tape_refuse(tape, (uint64_t)REEL_ROUND(n * size) * 8);
+}
+
+static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *site)
+{
+	size_t left = REEL_ROUND(bytes);
+
+	while (left) {
+		size_t piece;
+
+		if (!reel_tape_topmost(tape, sizeof(uint64_t), site))
+			return false;
+		piece = smaller((size_t)reel_window_filled(tape), left);
+		tape->top -= piece;
+		left -= piece;
+		memcpy(target + left, tape->top, smaller(piece, bytes - left));
+	}
+	return true;
+}
+
+void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
+			 enum reel_kind kind, const char *site)
+{
+	const reel_type type = array_of(size, kind);
+	bool absurd = REEL_TOO_MANY(n, size);
+	uint64_t bits = absurd ? (uint64_t)1 << 62 : (uint64_t)REEL_ROUND(n * size) * 8;
+
+	if (!reel_tape_pops_refused(tape, bits)) {
+		if (absurd)
+			reel_tape_fail_out_of_step(tape, -EBADMSG,
+						   "pop of an array of %zu elements of %zu bytes "
+						   "at %s does not mirror its push", n, size, site);
+		else if (reel_check_pop(tape, &type, n, site) &&
+			 pop_pieces(tape, target, n * size, site))
+			return;
+	}
+	if (n > 0 && !absurd)
+		memset(target, 0xff, n * size);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checked mode: a second tape, the ledger's entries, runs alongside and holds a
+ * note of each push. The false limits send every push and pop through here.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool/pool.h"
+#include "tape.h"
+
+struct note {
+	const char *site;
+	const char *name;
+	uint64_t size;
+	/* Of one element of a span or an array. */
+	uint32_t element_size;
+	uint16_t kind;
+	bool is_array;
+};
+
+/* Of a type with its size, in words. */
+#define DESCRIPTION 160
+/* Size of the text that says which push was refused; a longer path is cut off. */
+#define REFUSED_PUSH 256
+
+REEL_RECORD(note, struct note);
+
+struct reel_ledger {
+	reel_tape entries;
+	pthread_t owner;
+	bool owned;
+	/* Where the owner used the tape last. */
+	const char *last_site;
+};
+
+int reel_check_start(reel_tape *tape)
+{
+	struct reel_ledger *ledger;
+
+	if (!(tape->flags & REEL_CHECKED) || tape->flags & REEL_TAPE_NOTES)
+		return 0;
+	ledger = calloc(1, sizeof *ledger);
+	if (!ledger)
+		return -ENOMEM;
+	ledger->entries.pool = tape->pool;
+	ledger->entries.flags = REEL_TAPE_SILENT | REEL_TAPE_NOTES;
+	tape->ledger = ledger;
+	return 0;
+}
+
+void reel_check_end(reel_tape *tape)
+{
+	if (!tape->ledger)
+		return;
+	reel_tape_close(&tape->ledger->entries);
+	free(tape->ledger);
+}
+
+reel_tape *reel_check_entries(const reel_tape *tape)
+{
+	return tape->ledger ? &tape->ledger->entries : NULL;
+}
+
+void reel_check_hand_over(reel_tape *tape)
+{
+	if (tape->ledger)
+		tape->ledger->owned = false;
+}
+
+void reel_check_clear_error(reel_tape *tape)
+{
+	if (tape->ledger)
+		reel_tape_clear_error(&tape->ledger->entries);
+}
+
+static bool owns(reel_tape *tape, const char *site)
+{
+	struct reel_ledger *ledger = tape->ledger;
+
+	if (ledger->owned && !pthread_equal(ledger->owner, pthread_self())) {
+		reel_tape_fail_out_of_step(tape, -EPERM,
+					   "tape used at %s by a thread that does not own it; its "
+					   "owner used it last at %s (see reel_tape_hand_over)",
+					   site, ledger->last_site);
+		return false;
+	}
+	ledger->owner = pthread_self();
+	ledger->owned = true;
+	ledger->last_site = site;
+	return true;
+}
+
+/* Lost notes stay lost, until a rewind or a replay: else older ones would stand for them. */
+static bool cannot_note(reel_tape *tape, const char *site)
+{
+	reel_tape *entries = reel_check_entries(tape);
+	char push[REFUSED_PUSH];
+
+	if (entries->refused == REEL_OUT_OF_STEP) {
+		reel_tape_fail(tape, entries->error,
+			       "push at %s refused: notes of earlier pushes could not be read back "
+			       "from the store: %s", site, reel_store_strerror(entries->error));
+		return false;
+	}
+	entries->refused = 0;
+	reel_tape_limits(entries);
+	snprintf(push, sizeof push, "push at %s refused, there is no room to note it", site);
+	reel_tape_fail_for_room(tape, entries->error, push, tape->pool->slab_bytes);
+	return false;
+}
+
+static struct note note_of(const reel_type *type, size_t n, const char *site)
+{
+	return (struct note){.site = site,
+			     .name = type->name,
+			     .size = (uint64_t)n * type->size,
+			     .element_size = (uint32_t)type->size,
+			     .kind = (uint16_t)type->kind,
+			     .is_array = type->align == 0};
+}
+
+bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	struct note note = note_of(type, n, site);
+	reel_tape *entries = reel_check_entries(tape);
+
+	if (!entries)
+		return true;
+	if (!owns(tape, site))
+		return false;
+	reel_push_record(entries, note, note);
+	return !entries->error || cannot_note(tape, site);
+}
+
+void reel_check_undo(reel_tape *tape)
+{
+	reel_tape *entries = reel_check_entries(tape);
+
+	if (entries)
+		(void)reel_pop_record(entries, note);
+}
+
+static bool is_struct(const struct note *note)
+{
+	return note->kind == REEL_STRUCT || note->kind == REEL_NAMED_STRUCT;
+}
+
+/* Elements that are arrays, or what C cannot name, are structs: they may be any type's. */
+static bool same_elements(const struct note *push, const struct note *pop)
+{
+	return is_struct(push) || is_struct(pop) ||
+	       (push->kind == pop->kind && push->element_size == pop->element_size);
+}
+
+static bool same_type(const struct note *push, const struct note *pop)
+{
+	if (push->size != pop->size || push->is_array != pop->is_array)
+		return false;
+	if (push->is_array)
+		return same_elements(push, pop);
+	if (push->kind == REEL_NAMED_STRUCT && pop->kind == REEL_NAMED_STRUCT)
+		return strcmp(push->name, pop->name) == 0;
+	if (is_struct(push) || is_struct(pop))
+		return is_struct(push) && is_struct(pop);
+	return push->kind == pop->kind && push->element_size == pop->element_size;
+}
+
+/* "double (32 bytes)", "array (40 bytes, 4 each)", "bits (3 bits)". */
+static const char *describe(const struct note *note, char text[static DESCRIPTION])
+{
+	unsigned long long size = note->size, each = note->element_size;
+	const char *unit = note->kind == REEL_BITS ? "bits" : "bytes";
+
+	if (note->kind == REEL_BITS || each == 1 || size == each)
+		snprintf(text, DESCRIPTION, "%s (%llu %s)", note->name, size, unit);
+	else
+		snprintf(text, DESCRIPTION, "%s (%llu %s, %llu each)", note->name, size, unit, each);
+	return text;
+}
+
+static bool mirrors(reel_tape *tape, const struct note *push, const struct note *pop)
+{
+	char popped[DESCRIPTION], pushed[DESCRIPTION];
+
+	if (same_type(push, pop))
+		return true;
+	reel_tape_fail_out_of_step(tape, -EBADMSG,
+				   "pop of %s at %s does not mirror the push of %s at %s",
+				   describe(pop, popped), pop->site, describe(push, pushed),
+				   push->site);
+	return false;
+}
+
+static bool notes_are_lost(reel_tape *tape, const reel_type *type, const char *site)
+{
+	int error = reel_check_entries(tape)->error;
+
+	reel_tape_fail_out_of_step(tape, error,
+				   "pop of %s at %s: the note of its push could not be read back "
+				   "from the store: %s",
+				   type->name, site, reel_store_strerror(error));
+	return false;
+}
+
+static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char *site,
+		    bool remove)
+{
+	reel_tape *entries = reel_check_entries(tape);
+	struct note push, pop = note_of(type, n, site);
+
+	if (!entries)
+		return true;
+	if (!owns(tape, site))
+		return false;
+	if (reel_tape_is_empty(entries)) {
+		reel_tape_fail_out_of_step(tape, -ENODATA, "pop of %s at %s: the tape is empty",
+					   type->name, site);
+		return false;
+	}
+	push = remove ? reel_pop_record(entries, note) : reel_look_record(entries, note);
+	if (entries->refused)
+		return notes_are_lost(tape, type, site);
+	return mirrors(tape, &push, &pop);
+}
+
+bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	return compare(tape, type, n, site, true);
+}
+
+bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	return compare(tape, type, n, site, false);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* The default pool, and the environment variables that govern it. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/cancel.h"
+#include "environment.h"
+#include "pool/pool.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct reel_pool_options options;
+/* Either makes the default pool one with a store. */
+static const char *spill_directory, *store_description;
+static atomic_flag store_refused = ATOMIC_FLAG_INIT;
+static _Atomic(struct reel_pool *) default_pool;
+
+const char *reel_environment(const char *name)
+{
+#if HAVE_SECURE_GETENV
+	const char *text = secure_getenv(name);
+#else
+	const char *text = getenv(name);
+#endif
+	return text && *text ? text : NULL;
+}
+
+void reel_environment_refuse(const char *name, const char *value, const char *remedy)
+{
+	REEL_UNCANCELLED;
+
+	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
+}
+
+int reel_parse_bytes(const char *text, size_t *bytes)
+{
+	static const char units[] = "KMGT";
+	unsigned long long number;
+	const char *unit;
+	unsigned shift = 0;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno)
+		return -ERANGE;
+	if (*end) {
+		unit = strchr(units, *end);
+		if (!unit || end[1])
+			return -EINVAL;
+		shift = 10 * (unsigned)(unit - units + 1);
+	}
+	/* A size_t may have fewer bits than the shift. */
+	if (number > (uint64_t)SIZE_MAX >> shift)
+		return -ERANGE;
+	*bytes = (size_t)(number << shift);
+	return 0;
+}
+
+#define UNBOUNDED "; memory for tapes has no bound now"
+
+static const char *budget_problem(const char *text)
+{
+	switch (reel_parse_bytes(text, &options.hard_budget)) {
+	case 0:
+		break;
+	case -ERANGE:
+		return "it is more than can be addressed" UNBOUNDED;
+	default:
+		return "it must be bytes, or a number with K, M, G or T" UNBOUNDED;
+	}
+	if (reel_pool_options_problem(&options))
+		return "it must have room for one slab of 2M" UNBOUNDED;
+	return NULL;
+}
+
+static void read_budget(void)
+{
+	const char *text = reel_environment("REEL_BUDGET");
+	const char *problem = text ? budget_problem(text) : NULL;
+
+	if (!problem)
+		return;
+	options.hard_budget = 0;
+	reel_environment_refuse("REEL_BUDGET", text, problem);
+}
+
+static void read_checked(void)
+{
+	const char *text = reel_environment("REEL_CHECKED");
+
+	if (!text || !strcmp(text, "0"))
+		return;
+	if (!strcmp(text, "1"))
+		options.flags |= REEL_POOL_CHECKED;
+	else
+		reel_environment_refuse("REEL_CHECKED", text, "it must be 0 or 1");
+}
+
+static const char *store_variable(void)
+{
+	return store_description ? "REEL_STORE" : "REEL_SPILL_DIR";
+}
+
+static const char *store_value(void)
+{
+	return store_description ? store_description : spill_directory;
+}
+
+static void read_store(void)
+{
+	spill_directory = reel_environment("REEL_SPILL_DIR");
+	store_description = reel_environment("REEL_STORE");
+	if (options.hard_budget || (!spill_directory && !store_description))
+		return;
+	reel_environment_refuse(store_variable(), store_value(),
+				"a store needs a budget, set REEL_BUDGET, too; nothing is stored "
+				"now");
+	spill_directory = store_description = NULL;
+}
+
+static void read_environment(void)
+{
+	read_budget();
+	read_checked();
+	read_store();
+}
+
+/* Without the store a program would run until its budget is used up, and end there. */
+static int open_store(reel_store **store)
+{
+	*store = NULL;
+	if (!store_value())
+		return 0;
+	/* NULL for the directory: it is REEL_SPILL_DIR, and a problem names this as the remedy. */
+	if (!reel_store_open(store, store_description, NULL))
+		return 0;
+	/* Relaxed: it guards nothing but a line on stderr. */
+	if (!atomic_flag_test_and_set_explicit(&store_refused, memory_order_relaxed))
+		fprintf(stderr, "reel: %s=%s is refused, and with it the default pool: %s\n",
+			store_variable(), store_value(), reel_store_problem());
+	return -ENXIO;
+}
+
+static int open_pool_and_store(struct reel_pool **pool)
+{
+	struct reel_pool_options complete = options;
+	int error = open_store(&complete.store);
+
+	if (error)
+		return error;
+	error = reel_pool_open(pool, &complete);
+	if (error)
+		reel_store_close(complete.store);
+	return error;
+}
+
+/* Of several threads that come here at once, one is first; the others close theirs. */
+static int open_default_pool(struct reel_pool **opened)
+{
+	struct reel_pool *first = NULL;
+	int error;
+
+	pthread_once(&once, read_environment);
+	error = open_pool_and_store(opened);
+	if (error) {
+		*opened = atomic_load_explicit(&default_pool, memory_order_acquire);
+		return *opened ? 0 : error;
+	}
+	(*opened)->flags |= REEL_POOL_PERMANENT;
+	/* Release: pairs with the acquires here and in reel_pool_open_default(). */
+	if (atomic_compare_exchange_strong_explicit(&default_pool, &first, *opened,
+						    memory_order_release, memory_order_acquire))
+		return 0;
+	(*opened)->flags &= ~REEL_POOL_PERMANENT;
+	reel_pool_close(*opened);
+	*opened = first;
+	return 0;
+}
+
+/* What could not be opened is tried again at the next use. */
+int reel_pool_open_default(reel_pool **pool)
+{
+	/* Acquire: pairs with the release in open_default_pool(). */
+	*pool = atomic_load_explicit(&default_pool, memory_order_acquire);
+	return *pool ? 0 : open_default_pool(pool);
+}
+
+reel_pool *reel_pool_default(void)
+{
+	reel_pool *pool;
+
+	return reel_pool_open_default(&pool) ? NULL : pool;
+}

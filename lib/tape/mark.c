@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+
+#include "spill/residence.h"
+#include "tape.h"
+
+struct reel_position reel_tape_position(const reel_tape *tape)
+{
+	return (struct reel_position){
+		.slab = tape->slab,
+		.serial = tape->slab ? tape->slab->serial : 0,
+		.offset = reel_window_filled(tape),
+		.below = tape->below,
+		.bits = tape->bits,
+		.refused = tape->refused,
+		.bit_count = tape->bit_count,
+		.holds = tape->holds,
+	};
+}
+
+/*
+ * The place, named in one way only: the bottom of a slab is the place that the
+ * slab stands on. Slabs that are empty come and go without a push or a pop.
+ */
+struct reel_position reel_tape_place(const reel_tape *tape)
+{
+	struct reel_position position = reel_tape_position(tape);
+
+	while (position.slab && position.offset == 0) {
+		position.offset = position.slab->below_offset;
+		position.slab = position.slab->below;
+	}
+	position.serial = position.slab ? position.slab->serial : 0;
+	return position;
+}
+
+reel_mark reel_tape_mark(const reel_tape *tape)
+{
+	const reel_tape *entries = reel_check_entries(tape);
+
+	return (reel_mark){
+		.values = reel_tape_place(tape),
+		.ledger = entries ? reel_tape_place(entries) : (struct reel_position){0},
+	};
+}
+
+static bool on_tape(const reel_tape *tape, struct reel_position position)
+{
+	struct reel_position top = reel_tape_place(tape);
+	const struct reel_slab *slab = top.slab;
+	uint64_t filled = top.offset;
+
+	while (slab != position.slab) {
+		if (!slab)
+			return false;
+		filled = slab->below_offset;
+		slab = slab->below;
+	}
+	if ((slab && slab->serial != position.serial) || position.refused > top.refused)
+		return false;
+	if (slab == top.slab && position.offset == filled)
+		return position.bit_count <= top.bit_count;
+	return position.offset <= filled;
+}
+
+void reel_tape_restore(reel_tape *tape, struct reel_position position)
+{
+	while (tape->slab != position.slab)
+		reel_tape_leave_slab(tape);
+	tape->bits = position.bits;
+	tape->bit_count = position.bit_count;
+	tape->refused = position.refused;
+	if (tape->top)
+		reel_tape_enter(tape, position.offset);
+}
+
+/* Where notes are lost, the tape goes back without them, and its next pop tells. */
+static bool is_noted(const reel_tape *entries, struct reel_position position)
+{
+	return on_tape(entries, position) || entries->refused == REEL_OUT_OF_STEP;
+}
+
+static void restore_notes(reel_tape *entries, struct reel_position position)
+{
+	if (on_tape(entries, position))
+		reel_tape_restore(entries, position);
+}
+
+int reel_tape_rewind(reel_tape *tape, reel_mark mark)
+{
+	reel_tape *entries = reel_check_entries(tape);
+
+	if (mark.values.holds < tape->holds)
+		return reel_tape_fail(tape, -EBUSY,
+				      "rewind to a mark from outside the innermost hold: "
+				      "release the hold first");
+	if (!on_tape(tape, mark.values) || (entries && !is_noted(entries, mark.ledger)))
+		return reel_tape_fail(tape, -EINVAL,
+				      "rewind to a mark below which the tape has been popped");
+	reel_tape_restore(tape, mark.values);
+	if (entries)
+		restore_notes(entries, mark.ledger);
+	return 0;
+}
+
+int reel_tape_window(const reel_tape *tape, uint64_t height, reel_window *window)
+{
+	const struct reel_slab *slab = tape->slab;
+	uint64_t filled = reel_window_filled(tape);
+	uint64_t start = tape->below;
+
+	if (tape->refused == REEL_OUT_OF_STEP)
+		return tape->error;
+	if (height >= start + filled)
+		return -EINVAL;
+	/* The slabs' offsets add up to `below`, so that the lowest window starts at 0. */
+	while (height < start) {
+		filled = slab->below_offset;
+		start -= filled;
+		slab = slab->below;
+	}
+	if (slab && !reel_slab_is_open(slab))
+		return -EBUSY;
+	*window = (reel_window){slab ? slab->frame : (char *)(uintptr_t)tape->first, start, filled};
+	return 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+
+#include "spill/residence.h"
+#include "tape.h"
+
+/* The spare slab is resident, and nobody's but the owner's. */
+static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
+{
+	reel_tape_drop_spare(tape);
+	if (reel_slab_is_readable(slab))
+		tape->spare = slab;
+	else
+		reel_slab_discard(tape->pool, slab);
+}
+
+/*
+ * The slab left is kept as the spare one: its spans stay readable for a while,
+ * and a program that goes up and down at a slab's end does not go to the pool
+ * each time. A slab under a hold stays where it is.
+ */
+void reel_tape_leave_slab(reel_tape *tape)
+{
+	struct reel_slab *left = tape->slab;
+	struct reel_slab *below = left->below;
+
+	tape->below -= left->below_offset;
+	if (left->holds == tape->holds)
+		keep_as_spare(tape, left);
+	else
+		reel_hold_keep(tape, left);
+	tape->slab = below;
+}
+
+static void report_loss(reel_tape *tape, int error)
+{
+	reel_tape_fail_out_of_step(tape, error,
+				   "slab %u of the tape could not be read back from the store: %s; "
+				   "what is on it and below it is lost",
+				   (unsigned)tape->slab->rank, reel_store_strerror(error));
+}
+
+void reel_tape_enter(reel_tape *tape, uint64_t filled)
+{
+	int error = tape->slab ? reel_slab_visit(tape, tape->slab) : 0;
+
+	/* A slab that is lost has no frame, and nothing may be added to a null one. */
+	tape->top = reel_window_base(tape);
+	if (!error)
+		tape->top += filled;
+	reel_tape_limits(tape);
+	if (error)
+		report_loss(tape, error);
+}
+
+bool reel_tape_step_down(reel_tape *tape)
+{
+	uint64_t filled;
+
+	if (!tape->slab)
+		return false;
+	filled = tape->slab->below_offset;
+	reel_tape_leave_slab(tape);
+	reel_tape_enter(tape, filled);
+	reel_slab_request(tape);
+	return true;
+}
+
+char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site)
+{
+	while (reel_window_filled(tape) == 0) {
+		if (!reel_tape_step_down(tape))
+			reel_tape_fail_out_of_step(tape, -ENODATA, "pop at %s: the tape is empty",
+						   site);
+		if (tape->refused)
+			return NULL;
+	}
+	if (reel_window_filled(tape) >= bytes)
+		return tape->top - bytes;
+	reel_tape_fail_out_of_step(tape, -EBADMSG,
+				   "pop of %zu bytes at %s does not mirror its push "
+				   "(REEL_CHECKED=1 names the push)",
+				   bytes, site);
+	return NULL;
+}
+
+bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits)
+{
+	if (!tape->refused)
+		return false;
+	bits += !bits;
+	if (tape->refused != REEL_OUT_OF_STEP)
+		tape->refused = bits <= tape->refused ? tape->refused - bits : REEL_OUT_OF_STEP;
+	reel_tape_limits(tape);
+	return true;
+}
+
+static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+				UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+
+_Static_assert(sizeof ones == REEL_ONES_BYTES, "inline pops load so many at most");
+
+const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *site)
+{
+	size_t bytes = REEL_ROUND(type->size);
+	char *slot = NULL;
+
+	if (!reel_tape_pops_refused(tape, bytes * 8) && reel_check_pop(tape, type, 1, site))
+		slot = reel_tape_topmost(tape, bytes, site);
+	if (!slot)
+		return ones;
+	tape->top = slot;
+	return slot;
+}
+
+const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *site)
+{
+	if (tape->refused || !reel_check_look(tape, type, 1, site))
+		return NULL;
+	return reel_tape_topmost(tape, REEL_ROUND(type->size), site);
+}

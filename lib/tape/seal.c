@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A full window is sealed by putting the next slab on top of it: first the one
+ * that the tape left last, else one from the pool.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pool/pool.h"
+#include "spill/residence.h"
+#include "tape.h"
+
+/* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */
+#define FIRST_SLABS 4
+
+static uint32_t next_rank(const reel_tape *tape)
+{
+	return tape->slab ? tape->slab->rank + 1 : 0;
+}
+
+/* A first slab that is as large as the others saves no memory and could not leave it. */
+static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
+{
+	const struct reel_pool *pool = tape->pool;
+
+	if (next_rank(tape) < FIRST_SLABS && bytes <= pool->first_slab_bytes &&
+	    pool->first_slab_bytes < pool->slab_bytes)
+		return REEL_SLAB_FIRST;
+	return bytes <= pool->slab_bytes ? REEL_SLAB_WHOLE : REEL_SLAB_GIANT;
+}
+
+void reel_tape_drop_spare(reel_tape *tape)
+{
+	if (tape->spare)
+		reel_slab_discard(tape->pool, tape->spare);
+	tape->spare = NULL;
+}
+
+/* Number of slabs that are split into so many first slabs. */
+static uint64_t split_slabs(const struct reel_pool *pool, uint64_t first_slabs)
+{
+	uint64_t pieces = pool->slab_bytes / pool->first_slab_bytes;
+
+	return pieces == 1 ? 0 : (first_slabs + pieces - 1) / pieces;
+}
+
+/*
+ * Number of slabs that a tape on a pool with a store needs in memory. Two of them are the top and
+ * the slab that is put on it, or that was left last. A hold keeps one more readable, and so do
+ * collective spans. First slabs stay in memory: up to FIRST_SLABS of the tape and of each hold,
+ * whose branch may begin at the bottom. A slab that was split stays split, so the maximum number
+ * of holds so far counts.
+ */
+static uint64_t min_slabs(const reel_tape *tape)
+{
+	/* Relaxed: a number for a message. */
+	uint64_t holds = atomic_load_explicit(&tape->pool->max_holds, memory_order_relaxed);
+	uint64_t tapes = reel_check_entries(tape) ? 2 : 1;
+	uint64_t below = tape->flags & REEL_TAPE_KEEPS_BELOW ? 1 : 0;
+
+	return tapes * (holds ? 3 : 2) + below +
+	       split_slabs(tape->pool, tapes * (1 + holds) * FIRST_SLABS);
+}
+
+#define NEED 128
+
+static const char *need_of_memory(const reel_tape *tape, char text[static NEED])
+{
+	text[0] = 0;
+	if (tape->pool->offload)
+		snprintf(text, NEED,
+			 ": beside the store each tape like this one needs room for %llu slabs of "
+			 "%zu bytes",
+			 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes);
+	return text;
+}
+
+int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t bytes)
+{
+	char need[NEED];
+
+	if (error != -EDQUOT && error != -ENOMEM)
+		return reel_tape_fail(tape, error,
+				      "%s: the hard budget of %zu bytes is used up, and the store "
+				      "takes no more: %s",
+				      push, tape->pool->hard_budget, reel_store_strerror(error));
+	if (error == -EDQUOT)
+		return reel_tape_fail(tape, error,
+				      "%s: %zu bytes more would exceed the hard budget of %zu; "
+				      "raise it (REEL_BUDGET, or hard_budget of the pool)%s",
+				      push, bytes, tape->pool->hard_budget,
+				      need_of_memory(tape, need));
+	return reel_tape_fail(tape, error, "%s: no memory for a slab of %zu bytes", push, bytes);
+}
+
+static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
+{
+	enum reel_slab_kind kind = next_kind(tape, bytes);
+	struct reel_slab *slab = tape->spare;
+	int error;
+
+	if (slab && slab->kind == kind && slab->bytes >= bytes && reel_slab_writable(tape, slab)) {
+		tape->spare = NULL;
+		return slab;
+	}
+	reel_tape_drop_spare(tape);
+	error = reel_pool_take(tape->pool, kind, bytes, &slab);
+	if (!error)
+		return slab;
+	reel_tape_fail_for_room(tape, error, "push refused",
+				kind == REEL_SLAB_GIANT ? bytes : tape->pool->slab_bytes);
+	return NULL;
+}
+
+/* From here on the frame of the slab that is covered is not the owner's alone. */
+static void cover_below(reel_tape *tape)
+{
+	struct reel_slab *slab = tape->slab;
+
+	if (slab && tape->flags & REEL_TAPE_KEEPS_BELOW)
+		slab = slab->below;
+	if (slab)
+		reel_slab_cover(tape, slab);
+}
+
+static void put_on_top(reel_tape *tape, struct reel_slab *slab)
+{
+	slab->rank = next_rank(tape);
+	slab->below = tape->slab;
+	slab->below_offset = reel_window_filled(tape);
+	cover_below(tape);
+	slab->serial = ++tape->serial;
+	slab->holds = tape->holds;
+	tape->below += slab->below_offset;
+	tape->slab = slab;
+	tape->top = slab->frame;
+	/* What is read before it is written shall not look like data. */
+	if (tape->ledger)
+		memset(slab->frame, 0xff, slab->bytes);
+	reel_tape_limits(tape);
+}
+
+/* A window of which the store has a copy becomes writable when it is first pushed on. */
+static bool window_serves(reel_tape *tape, size_t bytes)
+{
+	if (reel_window_held(tape) || (size_t)(reel_window_end(tape) - tape->top) < bytes)
+		return false;
+	if (tape->ceiling != REEL_FALSE_CEILING || !tape->slab)
+		return true;
+	if (!reel_slab_writable(tape, tape->slab))
+		return false;
+	reel_tape_limits(tape);
+	return true;
+}
+
+/*
+ * An empty slab is left first: with none in between, a pop leaves one slab at
+ * most, and what the pop before it gave stays readable on the spare. The one below
+ * may be lost.
+ */
+static char *fresh_window(reel_tape *tape, size_t bytes)
+{
+	struct reel_slab *slab;
+
+	while (reel_window_filled(tape) == 0 && reel_tape_step_down(tape))
+		if (tape->refused)
+			return NULL;
+	slab = next_slab(tape, bytes);
+	if (!slab)
+		return NULL;
+	put_on_top(tape, slab);
+	return tape->top;
+}
+
+bool reel_tape_takes_pushes(reel_tape *tape)
+{
+	return !tape->error && (tape->top || !reel_tape_start(tape));
+}
+
+char *reel_tape_room(reel_tape *tape, size_t bytes)
+{
+	if (!reel_tape_takes_pushes(tape))
+		return NULL;
+	return window_serves(tape, bytes) ? tape->top : fresh_window(tape, bytes);
+}
+
+char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes)
+{
+	if (!reel_tape_takes_pushes(tape))
+		return NULL;
+	return tape->slab && window_serves(tape, bytes) ? tape->top : fresh_window(tape, bytes);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "environment.h"
+#include "pool/pool.h"
+#include "spill/residence.h"
+#include "store/store.h"
+#include "tape.h"
+
+_Static_assert(offsetof(struct reel_tape, first) <= 64, "the fast paths use one cache line");
+
+int reel_tape_open(reel_tape *tape, reel_pool *pool, unsigned flags)
+{
+	int error = 0;
+
+	if (flags & ~REEL_CHECKED)
+		return -EINVAL;
+	if (!pool)
+		error = reel_pool_open_default(&pool);
+	if (error)
+		return error;
+	*tape = (reel_tape){.pool = pool, .flags = flags};
+	return 0;
+}
+
+static int find_pool(reel_tape *tape)
+{
+	int error = tape->pool ? 0 : reel_pool_open_default(&tape->pool);
+
+	if (error == -ENXIO)
+		return reel_tape_fail(tape, error, "the default pool is refused: %s",
+				      reel_store_problem());
+	return error ? reel_tape_fail(tape, error, "no memory to open the default pool") : 0;
+}
+
+int reel_tape_start(reel_tape *tape)
+{
+	int error = find_pool(tape);
+
+	if (error)
+		return error;
+	if (tape->pool->flags & REEL_POOL_CHECKED)
+		tape->flags |= REEL_CHECKED;
+	if (reel_check_start(tape))
+		return reel_tape_fail(tape, -ENOMEM, "no memory for checked mode");
+	tape->top = reel_window_base(tape);
+	reel_tape_limits(tape);
+	return 0;
+}
+
+void reel_tape_limits(reel_tape *tape)
+{
+	bool seen = tape->ledger || tape->flags & REEL_TAPE_WATCHED;
+	bool may_push = reel_window_base(tape) && !tape->error && !seen &&
+			!reel_window_held(tape) &&
+			!(tape->slab && reel_slab_has_copy(tape->slab));
+	bool may_pop = !tape->refused && !seen;
+
+	tape->ceiling = may_push ? reel_window_end(tape) : REEL_FALSE_CEILING;
+	tape->floor = may_pop ? reel_window_base(tape) : REEL_FALSE_FLOOR;
+}
+
+/* What a hold keeps may stand on no path from the top: releasing finds it. */
+void reel_tape_close(reel_tape *tape)
+{
+	while (tape->hold)
+		reel_tape_release(tape);
+	while (tape->slab)
+		reel_tape_leave_slab(tape);
+	reel_tape_drop_spare(tape);
+	reel_residence_end(tape);
+	reel_check_end(tape);
+	memset(tape, 0, sizeof *tape);
+}
+
+void reel_tape_move(reel_tape *to, reel_tape *from)
+{
+	uint64_t filled = reel_window_filled(from);
+
+	/* Copied as bytes: the payload in it has types of its own. */
+	memcpy(to, from, sizeof *to);
+	if (to->top) {
+		to->top = reel_window_base(to) + filled;
+		reel_tape_limits(to);
+	}
+	memset(from, 0, sizeof *from);
+}
+
+void reel_tape_hand_over(reel_tape *tape)
+{
+	reel_check_hand_over(tape);
+}
+
+int reel_tape_set_layout(reel_tape *tape, struct reel_layout layout)
+{
+	if (layout.element && layout.element != REEL_INCOMPRESSIBLE &&
+	    reel_layout_problem(layout))
+		return -EINVAL;
+	tape->layout = layout;
+	return 0;
+}
+
+uint64_t reel_tape_bytes(const reel_tape *tape)
+{
+	return tape->below + reel_window_filled(tape);
+}
+
+bool reel_tape_is_empty(const reel_tape *tape)
+{
+	return !reel_tape_bytes(tape) && !tape->bit_count && !tape->refused;
+}
