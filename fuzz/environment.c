@@ -10,7 +10,8 @@
 #define reel_parse_bytes fuzz_parse_bytes
 #define reel_pool_default fuzz_pool_default
 #define reel_pool_open_default fuzz_pool_open_default
-#include "../lib/tape/environment.c"
+#include "../lib/os/environment.c"
+#include "../lib/spill/default-pool.c"
 
 #include <reel/tape.h>
 

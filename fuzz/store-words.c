@@ -11,7 +11,7 @@
 
 #include <reel/store.h>
 
-#include "tape/environment.h"
+#include "os/environment.h"
 #include "fuzz.h"
 #include "targets.h"
 

@@ -28,6 +28,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/array.c \
 	%D%/tape/mark.c \
 	%D%/tape/hold.c \
+	%D%/tape/residence.c %D%/tape/residence.h \
 	%D%/tape/block.c \
 	%D%/plan/schedule.c \
 	%D%/plan/schedule-check.c \
@@ -53,15 +54,16 @@ libreel_core_la_SOURCES = \
 	%D%/plan/choose-words.c \
 	%D%/tape/check.c \
 	%D%/tape/error.c \
-	%D%/spill/residence.c %D%/spill/residence.h \
 	%D%/spill/client.c \
 	%D%/spill/survey.c \
 	%D%/spill/spill.c \
 	%D%/spill/prefetch.c \
 	%D%/spill/offload.c %D%/spill/offload.h \
+	%D%/spill/pool-open.c \
 	%D%/pool/magazine.c \
 	%D%/pool/supply.c \
 	%D%/pool/trim.c \
+	%D%/pool/reclaim.c %D%/pool/reclaim.h \
 	%D%/pool/pool.c %D%/pool/pool.h \
 	%D%/pool/budget.c \
 	%D%/pool/arena.c \
@@ -89,7 +91,8 @@ libreel_core_la_SOURCES = \
 	%D%/os/os-file.c %D%/os/os-file.h \
 	%D%/os/os-thread.c %D%/os/os-thread.h \
 	%D%/pool/fork.c \
-	%D%/tape/environment.c %D%/tape/environment.h \
+	%D%/os/environment.c %D%/os/environment.h \
+	%D%/spill/default-pool.c %D%/spill/default-pool.h \
 	%D%/tape/version.c \
 	%D%/os/annotate.h \
 	%D%/os/cancel.h \
@@ -116,4 +119,6 @@ if HAVE_VERSION_SCRIPT
 libreel_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel.map
 libreel_la_DEPENDENCIES = libreel-core.la %D%/libreel.map
 endif
-EXTRA_DIST += %D%/libreel.map
+EXTRA_DIST += %D%/libreel.map %D%/README.md %D%/os/README.md %D%/store/README.md \
+	%D%/pool/README.md %D%/spill/README.md %D%/tape/README.md %D%/plan/README.md \
+	%D%/checkpoint/README.md

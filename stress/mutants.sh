@@ -15,8 +15,8 @@ objects=
 for object in $OBJECTS; do
 	objects="$objects $BUILD_DIR/$object"
 done
-parts='pool/magazine pool/supply pool/trim pool/pool pool/fork pool/budget pool/arena spill/offload
-	spill/spill spill/prefetch spill/residence spill/survey spill/client'
+parts='pool/magazine pool/supply pool/trim pool/pool pool/fork pool/budget pool/arena pool/reclaim
+	spill/offload spill/spill spill/prefetch spill/survey spill/client spill/pool-open tape/residence'
 
 compile() {
 	$CC $CFLAGS -w -std=c11 -pthread -DHAVE_CONFIG_H -I"$BUILD_DIR" -I"$SOURCE_DIR/include" \
@@ -135,7 +135,7 @@ mutant evicted-without-a-look "$stored" spill/spill.c '
 	/^bool reel_spill_evict/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_EVICTING;\
 	if (0) {/'
 
-mutant given-while-written "$stored" spill/residence.c '
+mutant given-while-written "$stored" tape/residence.c '
 	/^static enum after_discard take_from/,/^}/ s/^		case REEL_SLAB_SEALED:/&\
 		case REEL_SLAB_WRITING:/'
 

@@ -14,7 +14,7 @@
 #include <sys/auxv.h>
 #endif
 
-#include "tape/environment.h"
+#include "os/environment.h"
 #include "pool-support.h"
 #include "recurrence.h"
 

@@ -11,7 +11,7 @@
 #include "cancel-support.h"
 #include "store/crc32c.h"
 #include "gradient-program.h"
-#include "spill/residence.h"
+#include "tape/residence.h"
 #include "support.h"
 
 #define MIB ((size_t)1 << 20)

@@ -8,7 +8,7 @@
 
 #include "spill/offload.h"
 #include "pool-support.h"
-#include "spill/residence.h"
+#include "tape/residence.h"
 
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)

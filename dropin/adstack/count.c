@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "os/cancel.h"
-#include "tape/environment.h"
+#include "os/environment.h"
 
 /* One a thread; it outlives the thread, for the report. */
 struct adstack_counts {

@@ -14,7 +14,7 @@
 
 #include "blocks.h"
 #include "os/cancel.h"
-#include "tape/environment.h"
+#include "os/environment.h"
 
 #define LEAST_DEFAULT ((size_t)128 << 10)
 /* Below, a block's page for the stagger would be more than the eighth that classes waste. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "checkpoint.h"
-#include "tape/environment.h"
+#include "spill/default-pool.h"
 #include "plan/plan.h"
 
 #define PUTS 2

@@ -8,7 +8,6 @@
  */
 #include "config.h"
 
-#include "spill/offload.h"
 #include "pool.h"
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,15 +19,13 @@ static void before_fork(void)
 {
 	pthread_mutex_lock(&pools_lock);
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
-		if (pool->offload)
-			reel_offload_pause(pool->offload);
+		pool->reclaim->pause(pool);
 }
 
 static void after_fork_in_parent(void)
 {
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
-		if (pool->offload)
-			reel_offload_resume(pool->offload);
+		pool->reclaim->resume(pool);
 	pthread_mutex_unlock(&pools_lock);
 }
 
@@ -36,8 +33,7 @@ static void after_fork_in_child(void)
 {
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		reel_cache_forget_others(pool);
-		if (pool->offload)
-			reel_offload_orphan(pool->offload);
+		pool->reclaim->orphan(pool);
 	}
 	pthread_mutex_unlock(&pools_lock);
 }

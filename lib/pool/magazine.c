@@ -13,7 +13,6 @@
 
 #include "os/annotate.h"
 #include "os/cancel.h"
-#include "spill/offload.h"
 #include "os/os.h"
 #include "pool.h"
 
@@ -219,7 +218,7 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
 	return (kind == REEL_SLAB_FIRST && pool->magazine_slabs) ||
-	       (kind == REEL_SLAB_WHOLE && !pool->offload);
+	       (kind == REEL_SLAB_WHOLE && !pool->reclaim->moves_frames);
 }
 
 static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab_kind kind,
@@ -243,7 +242,7 @@ static bool giant_may_fit(struct reel_pool *pool, size_t bytes)
 /* A slab that is stored leaves its frame to this one, also where the system has no more. */
 static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int error)
 {
-	if (!pool->offload)
+	if (!pool->reclaim->moves_frames)
 		return false;
 	if (error == -ENOMEM)
 		return kind == REEL_SLAB_WHOLE;
@@ -259,7 +258,7 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 	do
 		error = take(pool, cache, kind, bytes, taken);
 	while (error && store_helps(pool, kind, bytes, error) &&
-	       reel_offload_await_frame(pool->offload, kind == REEL_SLAB_GIANT, &error));
+	       pool->reclaim->await_frame(pool, kind == REEL_SLAB_GIANT, &error));
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "os/cancel.h"
-#include "spill/offload.h"
 #include "os/os.h"
 #include "pool.h"
 
@@ -148,19 +147,14 @@ static void initialise_lists(struct reel_pool *pool)
 	freelist_init(&pool->bare, pool->table);
 }
 
-int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
+int reel_pool_create(struct reel_pool **created, const struct reel_pool_options *options)
 {
-	REEL_UNCANCELLED;
-	static const struct reel_pool_options defaults;
-	struct reel_pool *pool;
+	struct reel_pool *pool = aligned_alloc(_Alignof(struct reel_pool), sizeof *pool);
 
-	if (reel_pool_options_problem(options))
-		return -EINVAL;
-	pool = aligned_alloc(_Alignof(struct reel_pool), sizeof *pool);
 	if (!pool)
 		return -ENOMEM;
-	*pool = (struct reel_pool){0};
-	configure_pool(pool, options ? options : &defaults);
+	*pool = (struct reel_pool){.reclaim = &reel_reclaim_nothing};
+	configure_pool(pool, options);
 	pool->table = reel_os_map(reel_supply_table_bytes(), 1);
 	if (!pool->table)
 		goto free_pool;
@@ -169,10 +163,7 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 		goto unmap_table;
 	if (reel_fork_prepare())
 		goto delete_key;
-	if (options && options->store && reel_offload_open(pool, options->store))
-		goto delete_key;
-	reel_fork_watch(pool);
-	*opened = pool;
+	*created = pool;
 	return 0;
 
 delete_key:
@@ -205,27 +196,14 @@ static void free_caches(struct reel_pool *pool)
 	}
 }
 
-int reel_pool_close(reel_pool *pool)
+void reel_pool_destroy(struct reel_pool *pool)
 {
-	REEL_UNCANCELLED;
-	struct reel_pool_stats stats;
-
-	if (!pool)
-		return 0;
-	if (pool->flags & REEL_POOL_PERMANENT)
-		return -EPERM;
-	reel_pool_get_stats(pool, &stats);
-	if (stats.slabs_in_use)
-		return -EBUSY;
-	reel_fork_unwatch(pool);
-	reel_offload_close(pool->offload);
 	pthread_key_delete(pool->cache_key);
 	free_caches(pool);
 	unmap_giants(pool);
 	reel_arena_unmap_all(pool);
 	reel_os_unmap(pool->table, reel_supply_table_bytes());
 	free(pool);
-	return 0;
 }
 
 static uint64_t bound(size_t budget)
@@ -257,19 +235,6 @@ static void add_takes(struct reel_pool *pool, struct reel_pool_stats *stats)
 	}
 }
 
-static void add_transfers(struct reel_offload *offload, struct reel_pool_stats *stats)
-{
-	if (!offload)
-		return;
-	stats->stalls = atomic_load_explicit(&offload->stalls, memory_order_relaxed);
-	stats->stall_ns = atomic_load_explicit(&offload->stall_ns, memory_order_relaxed);
-	stats->written_bytes = atomic_load_explicit(&offload->written_bytes, memory_order_relaxed);
-	stats->stored_bytes = atomic_load_explicit(&offload->stored_bytes, memory_order_relaxed);
-	stats->read_bytes = atomic_load_explicit(&offload->read_bytes, memory_order_relaxed);
-	stats->failed_puts = atomic_load_explicit(&offload->failed_puts, memory_order_relaxed);
-	stats->failed_gets = atomic_load_explicit(&offload->failed_gets, memory_order_relaxed);
-}
-
 /* All gives are read before any take, so that none is counted whose take is not. */
 void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 {
@@ -293,7 +258,7 @@ void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 		.lost_slabs = atomic_load_explicit(&pool->lost_slabs, memory_order_relaxed),
 	};
 	add_takes(pool, stats);
-	add_transfers(pool->offload, stats);
+	pool->reclaim->add_stats(pool, stats);
 	stats->slabs_in_use = stats->takes - gives;
 }
 

@@ -7,7 +7,7 @@
  *	trim.c      idle memory given back to the system
  *	budget.c    what may be resident
  *	arena.c     address space that frames are carved from
- *	offload.h   what a store serves: slabs written behind and read back
+ *	reclaim.h   memory that a store takes from tapes
  */
 #ifndef REEL_LIB_POOL_H
 #define REEL_LIB_POOL_H
@@ -18,6 +18,7 @@
 #include <reel/pool.h>
 
 #include "freelist.h"
+#include "reclaim.h"
 
 #define REEL_MAGAZINE_SLABS 16
 
@@ -88,8 +89,9 @@ struct reel_pool {
 	_Atomic bool frames_stay;
 	/* Chains on warm[REEL_SLAB_WHOLE]; an estimate while threads push and pop. */
 	_Atomic size_t warm_chains;
-	/* NULL: the pool has no store. */
-	struct reel_offload *offload;
+	/* How memory comes back from tapes; and what it works with, which is not the pool's. */
+	const struct reel_reclaim *reclaim;
+	struct reel_offload *offload; /* NULL: the pool has no store */
 	/* Counters: relaxed, they order nothing. */
 	_Atomic uint64_t fresh_slabs;
 	_Atomic uint64_t refused;
@@ -102,6 +104,14 @@ struct reel_pool {
 	/* All pools of the process; see fork.c. */
 	struct reel_pool *next_pool;
 };
+
+/*
+ * pool.c: a pool as its options say, but without their store and not in the list of pools yet. Returns
+ * 0 or -ENOMEM. One thread.
+ */
+int reel_pool_create(struct reel_pool **pool, const struct reel_pool_options *options);
+/* Free a pool that no thread uses, that has no slab in use, and whose store is closed. */
+void reel_pool_destroy(struct reel_pool *pool);
 
 /* magazine.c: any thread; wait-free while this thread's magazines serve, else lock-free. */
 

@@ -58,7 +58,7 @@ static int charge(struct reel_pool *pool, size_t bytes)
  */
 static int charge_whole(struct reel_pool *pool, size_t bytes)
 {
-	return pool->offload ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
+	return pool->reclaim->moves_frames ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
 }
 
 /* A new frame of the pool's slab size, which is charged, with n descriptors for its pieces. */
@@ -146,7 +146,7 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 
 	if (!error)
 		return fresh_frame(pool, n, frame, slabs);
-	holder = pool->offload ? reel_supply_take_warm(pool) : NULL;
+	holder = pool->reclaim->moves_frames ? reel_supply_take_warm(pool) : NULL;
 	if (!holder)
 		return error;
 	*slabs = new_descriptors(pool, n);
@@ -220,7 +220,8 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
  */
 static size_t most_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
-	return pool->offload && kind == REEL_SLAB_WHOLE ? pool->hard_budget : pool->soft_budget;
+	return pool->reclaim->moves_frames && kind == REEL_SLAB_WHOLE ? pool->hard_budget
+								      : pool->soft_budget;
 }
 
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)

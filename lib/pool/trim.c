@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "os/annotate.h"
-#include "spill/offload.h"
 #include "os/os.h"
 #include "pool.h"
 
@@ -19,7 +18,7 @@ static bool above(struct reel_pool *pool, size_t keep)
 
 static bool drop(struct reel_pool *pool, struct reel_slab *slab)
 {
-	reel_offload_release_frame(pool->offload, slab);
+	pool->reclaim->release_frame(pool, slab);
 	if (reel_os_drop(slab->frame, slab->bytes))
 		return true;
 	/* Relaxed: it guards nothing. */
@@ -86,8 +85,8 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep)
 	reel_yield_point();
 	trimmed = trim(pool, keep);
 	reel_yield_point();
-	/* Release: pairs with the acquire in is_being_trimmed() of offload.c. */
+	/* Release: pairs with the acquire in is_being_trimmed() of spill/offload.c. */
 	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
-	reel_offload_tell_of_room(pool->offload);
+	pool->reclaim->tell_of_room(pool);
 	return trimmed;
 }

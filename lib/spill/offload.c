@@ -76,7 +76,7 @@ void reel_offload_release_frame(struct reel_offload *offload, const struct reel_
 {
 	REEL_UNCANCELLED;
 
-	if (offload && offload->adopts)
+	if (offload->adopts)
 		reel_store_release(offload->store, slab->frame, slab->bytes);
 }
 
@@ -176,12 +176,6 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *err
 	pthread_mutex_unlock(&offload->lock);
 	reel_offload_note_stall(offload, since);
 	return !refusal;
-}
-
-void reel_offload_tell_of_room(struct reel_offload *offload)
-{
-	if (offload)
-		reel_event_signal(&offload->work);
 }
 
 static bool anybody_waits(struct reel_offload *offload)
@@ -505,8 +499,6 @@ no_thread:
 /* The store goes first, since a thread of its own may still signal its last completion. */
 void reel_offload_close(struct reel_offload *offload)
 {
-	if (!offload)
-		return;
 	stop_thread(offload);
 	reel_store_close(offload->store);
 	close_parts(offload);

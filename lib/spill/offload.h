@@ -3,13 +3,14 @@
  * Offload: a pool with a store has one thread that decides which slabs are
  * written behind, evicted and read back, and that alone calls the store.
  *
- *	residence.c  the owner's side: a slab is covered, visited, discarded
  *	client.c     what the offload thread sees of a tape
  *	survey.c     which slabs are needed last
  *	spill.c      write behind, evict
  *	prefetch.c   read back
  *	offload.c    the thread; those who wait for a frame
+ *	pool-open.c  a pool gets its store and the thread, and loses them
  *
+ * The owner's side, which covers, visits and discards slabs, is tape/residence.c.
  * The owner and the offload thread meet in a slab's state alone (slab.h): who
  * moves it by compare-and-swap owns what the new state gives him. Both sides'
  * changes release what they wrote and acquire what the other wrote.
@@ -212,8 +213,6 @@ void reel_offload_close(struct reel_offload *offload);
  * none can be, *error says why. Any thread but the offload thread.
  */
 bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *error);
-/* Room was made by somebody else. NULL is allowed. */
-void reel_offload_tell_of_room(struct reel_offload *offload);
 /* Wait until the offload thread has nothing to do. */
 void reel_offload_settle(struct reel_offload *offload);
 /* A frame's memory is about to be given back to the system. Any thread. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tape/environment.h"
+#include "os/environment.h"
 #include "os/os-file.h"
 #include "os/os.h"
 #include "store-file.h"

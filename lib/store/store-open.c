@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tape/environment.h"
+#include "os/environment.h"
 
 #define MOST_WORD_BYTES 32
 

@@ -13,7 +13,7 @@
 
 #include "pool/claim.h"
 #include "pool/pool.h"
-#include "spill/residence.h"
+#include "residence.h"
 #include "tape.h"
 
 struct reel_hold {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "spill/residence.h"
+#include "residence.h"
 #include "tape.h"
 
 /* The spare slab is resident, and nobody's but the owner's. */

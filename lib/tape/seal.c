@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "pool/pool.h"
-#include "spill/residence.h"
+#include "residence.h"
 #include "tape.h"
 
 /* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "environment.h"
+#include "spill/default-pool.h"
 #include "pool/pool.h"
-#include "spill/residence.h"
+#include "residence.h"
 #include "store/store.h"
 #include "tape.h"
 

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "offload.h"
+#include "spill/offload.h"
 
 #define MOST_AHEAD 32
 /* So many slabs that were there in time make it one less. */

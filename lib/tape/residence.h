@@ -6,7 +6,7 @@
 #ifndef REEL_LIB_RESIDENCE_H
 #define REEL_LIB_RESIDENCE_H
 
-#include "tape/tape.h"
+#include "tape.h"
 
 /* Another slab is put on top of this one, the top slab or the one below it. */
 void reel_slab_cover(reel_tape *tape, struct reel_slab *slab);

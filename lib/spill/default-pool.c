@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The default pool, and the environment variables that govern it. */
+/*
+ * The default pool, which is opened at its first use as REEL_BUDGET, REEL_CHECKED, REEL_STORE and
+ * REEL_SPILL_DIR say, and lives as long as the process. Any thread.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -7,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/cancel.h"
-#include "environment.h"
+#include "os/environment.h"
+#include "default-pool.h"
 #include "pool/pool.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -17,50 +20,6 @@ static struct reel_pool_options options;
 static const char *spill_directory, *store_description;
 static atomic_flag store_refused = ATOMIC_FLAG_INIT;
 static _Atomic(struct reel_pool *) default_pool;
-
-const char *reel_environment(const char *name)
-{
-#if HAVE_SECURE_GETENV
-	const char *text = secure_getenv(name);
-#else
-	const char *text = getenv(name);
-#endif
-	return text && *text ? text : NULL;
-}
-
-void reel_environment_refuse(const char *name, const char *value, const char *remedy)
-{
-	REEL_UNCANCELLED;
-
-	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
-}
-
-int reel_parse_bytes(const char *text, size_t *bytes)
-{
-	static const char units[] = "KMGT";
-	unsigned long long number;
-	const char *unit;
-	unsigned shift = 0;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno)
-		return -ERANGE;
-	if (*end) {
-		unit = strchr(units, *end);
-		if (!unit || end[1])
-			return -EINVAL;
-		shift = 10 * (unsigned)(unit - units + 1);
-	}
-	/* A size_t may have fewer bits than the shift. */
-	if (number > (uint64_t)SIZE_MAX >> shift)
-		return -ERANGE;
-	*bytes = (size_t)(number << shift);
-	return 0;
-}
 
 #define UNBOUNDED "; memory for tapes has no bound now"
 

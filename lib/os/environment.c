@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Environment variables: may they be trusted, what do they say. Any thread. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cancel.h"
+#include "environment.h"
+
+const char *reel_environment(const char *name)
+{
+#if HAVE_SECURE_GETENV
+	const char *text = secure_getenv(name);
+#else
+	const char *text = getenv(name);
+#endif
+	return text && *text ? text : NULL;
+}
+
+void reel_environment_refuse(const char *name, const char *value, const char *remedy)
+{
+	REEL_UNCANCELLED;
+
+	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
+}
+
+int reel_parse_bytes(const char *text, size_t *bytes)
+{
+	static const char units[] = "KMGT";
+	unsigned long long number;
+	const char *unit;
+	unsigned shift = 0;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno)
+		return -ERANGE;
+	if (*end) {
+		unit = strchr(units, *end);
+		if (!unit || end[1])
+			return -EINVAL;
+		shift = 10 * (unsigned)(unit - units + 1);
+	}
+	/* A size_t may have fewer bits than the shift. */
+	if (number > (uint64_t)SIZE_MAX >> shift)
+		return -ERANGE;
+	*bytes = (size_t)(number << shift);
+	return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Open and close a pool: this is where a pool gets its store, and with it the offload thread. One
+ * thread; nobody else has the pool yet, or uses it any more.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "offload.h"
+#include "os/cancel.h"
+
+/* ---- The pool's table, for the offload thread of its store ---- */
+
+static bool await_frame(struct reel_pool *pool, bool giant, int *error)
+{
+	return reel_offload_await_frame(pool->offload, giant, error);
+}
+
+static void tell_of_room(struct reel_pool *pool)
+{
+	reel_event_signal(&pool->offload->work);
+}
+
+static void release_frame(struct reel_pool *pool, const struct reel_slab *slab)
+{
+	reel_offload_release_frame(pool->offload, slab);
+}
+
+static void pause_transfers(struct reel_pool *pool)
+{
+	reel_offload_pause(pool->offload);
+}
+
+static void resume_transfers(struct reel_pool *pool)
+{
+	reel_offload_resume(pool->offload);
+}
+
+static void orphan(struct reel_pool *pool)
+{
+	reel_offload_orphan(pool->offload);
+}
+
+static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stats)
+{
+	struct reel_offload *offload = pool->offload;
+
+	/* Relaxed: counters. */
+	stats->stalls = atomic_load_explicit(&offload->stalls, memory_order_relaxed);
+	stats->stall_ns = atomic_load_explicit(&offload->stall_ns, memory_order_relaxed);
+	stats->written_bytes = atomic_load_explicit(&offload->written_bytes, memory_order_relaxed);
+	stats->stored_bytes = atomic_load_explicit(&offload->stored_bytes, memory_order_relaxed);
+	stats->read_bytes = atomic_load_explicit(&offload->read_bytes, memory_order_relaxed);
+	stats->failed_puts = atomic_load_explicit(&offload->failed_puts, memory_order_relaxed);
+	stats->failed_gets = atomic_load_explicit(&offload->failed_gets, memory_order_relaxed);
+}
+
+static const struct reel_reclaim by_store = {
+	.moves_frames = true,
+	.await_frame = await_frame,
+	.tell_of_room = tell_of_room,
+	.release_frame = release_frame,
+	.pause = pause_transfers,
+	.resume = resume_transfers,
+	.orphan = orphan,
+	.add_stats = add_stats,
+};
+
+/* ---- Open and close ---- */
+
+static int use_store(struct reel_pool *pool, reel_store *store)
+{
+	int error = reel_offload_open(pool, store);
+
+	if (!error)
+		pool->reclaim = &by_store;
+	return error;
+}
+
+int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
+{
+	REEL_UNCANCELLED;
+	static const struct reel_pool_options defaults;
+	struct reel_pool *pool;
+	int error;
+
+	if (reel_pool_options_problem(options))
+		return -EINVAL;
+	error = reel_pool_create(&pool, options ? options : &defaults);
+	if (error)
+		return error;
+	error = options && options->store ? use_store(pool, options->store) : 0;
+	if (error) {
+		reel_pool_destroy(pool);
+		return error;
+	}
+	reel_fork_watch(pool);
+	*opened = pool;
+	return 0;
+}
+
+int reel_pool_close(reel_pool *pool)
+{
+	REEL_UNCANCELLED;
+	struct reel_pool_stats stats;
+
+	if (!pool)
+		return 0;
+	if (pool->flags & REEL_POOL_PERMANENT)
+		return -EPERM;
+	reel_pool_get_stats(pool, &stats);
+	if (stats.slabs_in_use)
+		return -EBUSY;
+	reel_fork_unwatch(pool);
+	if (pool->offload)
+		reel_offload_close(pool->offload);
+	reel_pool_destroy(pool);
+	return 0;
+}
