@@ -34,7 +34,7 @@ static double run_walk(void *context, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		reel_schedule_next(&walk->schedule, &action);
 		mix ^= action.last;
-		if (action.kind == REEL_DONE)
+		if (action.kind == REEL_ACTION_DONE)
 			reel_schedule_begin(&walk->schedule, walk->plan);
 	}
 	return (double)mix;

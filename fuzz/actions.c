@@ -39,7 +39,7 @@ static void take_plan(enum reel_planner planner, const struct reel_problem *prob
 		return;
 	reel_schedule_begin(&schedule, plan);
 	while (count < MOST_ACTIONS && !reel_schedule_next(&schedule, &action) &&
-	       action.kind != REEL_DONE)
+	       action.kind != REEL_ACTION_DONE)
 		actions[count++] = action;
 	reel_plan_close(plan);
 }
@@ -82,21 +82,21 @@ static void edit(struct fuzz_input *input)
 /* One that runs no step may be anywhere in the loop. */
 static bool is_empty_advance(const struct walk *walk, const reel_action *action)
 {
-	return action->kind == REEL_ADVANCE && action->first == action->last &&
+	return action->kind == REEL_ACTION_ADVANCE && action->first == action->last &&
 	       action->first >= 0 && action->first <= walk->steps;
 }
 
 /* Returns whether all can be carried out; if not, the walk's count is the first that cannot. */
 static bool carry_out(struct walk *walk)
 {
-	static const reel_action done = {.kind = REEL_DONE};
+	static const reel_action done = {.kind = REEL_ACTION_DONE};
 
 	for (size_t i = 0; i < count; i++) {
 		if (is_empty_advance(walk, &actions[i]))
 			continue;
 		if (!walk_action(walk, &actions[i]))
 			return false;
-		if (actions[i].kind == REEL_DONE)
+		if (actions[i].kind == REEL_ACTION_DONE)
 			return true;
 	}
 	return walk_action(walk, &done);

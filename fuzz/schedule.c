@@ -93,14 +93,14 @@ static void carry_out(struct fuzz_input *input, const reel_plan *plan, struct wa
 	do {
 		int error = reel_schedule_next(&schedule, &action);
 
-		FUZZ_EXPECT(error == 0 || (error == -EAGAIN && action.kind == REEL_ADVANCE));
+		FUZZ_EXPECT(error == 0 || (error == -EAGAIN && action.kind == REEL_ACTION_ADVANCE));
 		FUZZ_EXPECT(++count < MOST_ACTIONS);
 		if (error)
 			meet_end(input, &schedule, &action, walk->steps);
-		if (action.kind != REEL_ADVANCE || action.first != action.last)
+		if (action.kind != REEL_ACTION_ADVANCE || action.first != action.last)
 			FUZZ_EXPECT(walk_action(walk, &action));
-	} while (action.kind != REEL_DONE);
-	FUZZ_EXPECT(reel_schedule_next(&schedule, &action) == 0 && action.kind == REEL_DONE);
+	} while (action.kind != REEL_ACTION_DONE);
+	FUZZ_EXPECT(reel_schedule_next(&schedule, &action) == 0 && action.kind == REEL_ACTION_DONE);
 }
 
 static bool same_counts(const struct reel_schedule_report *a, const struct reel_schedule_report *b)

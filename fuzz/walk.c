@@ -139,19 +139,19 @@ static bool is_slot(const struct walk *walk, const reel_action *action)
 static bool carry_out(struct walk *walk, const reel_action *action)
 {
 	switch (action->kind) {
-	case REEL_ADVANCE:
+	case REEL_ACTION_ADVANCE:
 		return advance(walk, action);
-	case REEL_RECORD:
+	case REEL_ACTION_RECORD:
 		return record(walk, action);
-	case REEL_REVERSE:
+	case REEL_ACTION_REVERSE:
 		return reverse(walk, action);
-	case REEL_STORE:
+	case REEL_ACTION_STORE:
 		return is_slot(walk, action) && store(walk, action);
-	case REEL_LOAD:
+	case REEL_ACTION_LOAD:
 		return is_slot(walk, action) && load(walk, action);
-	case REEL_DROP:
+	case REEL_ACTION_DROP:
 		return is_slot(walk, action) && drop(walk, action);
-	case REEL_DONE:
+	case REEL_ACTION_DONE:
 		return !walk->end && !walk->tapes && !walk->helds;
 	}
 	return false;
@@ -160,7 +160,7 @@ static bool carry_out(struct walk *walk, const reel_action *action)
 /* Tapes take up slots of the first tier, but for the step that is recorded last. */
 static bool fits_memory(const struct walk *walk, const reel_action *action)
 {
-	int64_t kept = tape_steps(walk) - (action->kind == REEL_RECORD);
+	int64_t kept = tape_steps(walk) - (action->kind == REEL_ACTION_RECORD);
 
 	if (!walk->problem->tape_states || !walk->problem->tiers || !kept)
 		return true;
@@ -172,11 +172,11 @@ bool walk_action(struct walk *walk, const reel_action *action)
 	bool owes = walk->owes_drop;
 
 	walk->owes_drop = false;
-	if (owes && (action->kind != REEL_DROP || action->tier != walk->loaded.tier ||
+	if (owes && (action->kind != REEL_ACTION_DROP || action->tier != walk->loaded.tier ||
 		     action->slot != walk->loaded.slot))
 		return false;
 	if (!carry_out(walk, action) || !fits_memory(walk, action))
 		return false;
-	walk->report.actions += action->kind != REEL_DONE;
+	walk->report.actions += action->kind != REEL_ACTION_DONE;
 	return true;
 }

@@ -16,7 +16,7 @@ static int attempt(struct reel_omp_entry *entry, const reel_action *action,
 		   const struct reel_omp_state *state, reel_tape *tape, bool aloud)
 {
 	struct reel_omp_sweep *sweep = entry->sweep;
-	bool reverses = action->kind == REEL_REVERSE;
+	bool reverses = action->kind == REEL_ACTION_REVERSE;
 	int error;
 
 	if (tape && !aloud)
@@ -273,13 +273,13 @@ static int copy_snapshot(struct reel_omp_entry *entry)
 static int act(struct reel_omp_entry *entry)
 {
 	switch (entry->action.kind) {
-	case REEL_RECORD:
+	case REEL_ACTION_RECORD:
 		return entry->lane == &entry->sweep->kept ? record_to_keep(entry)
 							  : record_on_lane(entry);
-	case REEL_REVERSE:
+	case REEL_ACTION_REVERSE:
 		return reverse(entry);
-	case REEL_STORE:
-	case REEL_LOAD:
+	case REEL_ACTION_STORE:
+	case REEL_ACTION_LOAD:
 		return copy_snapshot(entry);
 	default:
 		return attempt(entry, &entry->action, entry->state, NULL, true);

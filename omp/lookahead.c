@@ -22,7 +22,7 @@ static bool is_reversed_next(struct reel_omp_sweep *sweep, const reel_action *re
 {
 	sweep->error = take_action(sweep, &sweep->next);
 	sweep->has_next = !sweep->error;
-	return sweep->has_next && sweep->next.kind == REEL_REVERSE &&
+	return sweep->has_next && sweep->next.kind == REEL_ACTION_REVERSE &&
 	       sweep->next.first <= record->first;
 }
 
@@ -67,26 +67,26 @@ static void choose_uses(struct reel_omp_sweep *sweep, struct reel_omp_entry *ent
 	struct reel_omp_thing **uses = entry->uses;
 
 	switch (entry->action.kind) {
-	case REEL_LOAD:
-	case REEL_STORE:
+	case REEL_ACTION_LOAD:
+	case REEL_ACTION_STORE:
 		uses[1] = &entry->state->thing;
 		uses[0] = slot_of(sweep, &entry->action);
 		break;
-	case REEL_DROP:
+	case REEL_ACTION_DROP:
 		uses[0] = slot_of(sweep, &entry->action);
 		break;
-	case REEL_RECORD:
+	case REEL_ACTION_RECORD:
 		uses[1] = &entry->lane->thing;
 		uses[0] = &entry->state->thing;
 		break;
-	case REEL_REVERSE:
+	case REEL_ACTION_REVERSE:
 		uses[1] = &entry->lane->thing;
 		uses[0] = &sweep->reverse_chain;
 		break;
-	case REEL_ADVANCE:
+	case REEL_ACTION_ADVANCE:
 		uses[0] = &entry->state->thing;
 		break;
-	case REEL_DONE:
+	case REEL_ACTION_DONE:
 		break;
 	}
 }
@@ -96,17 +96,17 @@ static bool prepare(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
 {
 	*entry = (struct reel_omp_entry){.sweep = sweep, .number = sweep->number};
 	sweep->error = take_action(sweep, &entry->action);
-	sweep->finished = !sweep->error && entry->action.kind == REEL_DONE;
+	sweep->finished = !sweep->error && entry->action.kind == REEL_ACTION_DONE;
 	if (sweep->error || sweep->finished)
 		return false;
-	if (entry->action.kind == REEL_LOAD)
+	if (entry->action.kind == REEL_ACTION_LOAD)
 		sweep->next_state = (sweep->next_state + 1) % sweep->states;
 	entry->state = &sweep->state[sweep->next_state];
-	if (entry->action.kind == REEL_RECORD)
+	if (entry->action.kind == REEL_ACTION_RECORD)
 		choose_recorded(sweep, entry);
-	else if (entry->action.kind == REEL_REVERSE)
+	else if (entry->action.kind == REEL_ACTION_REVERSE)
 		choose_reversed(sweep, entry);
-	sweep->at_first_step |= entry->action.kind == REEL_REVERSE && entry->action.first == 0;
+	sweep->at_first_step |= entry->action.kind == REEL_ACTION_REVERSE && entry->action.first == 0;
 	choose_uses(sweep, entry);
 	return !sweep->error;
 }
@@ -123,8 +123,8 @@ static void add_ready(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry
 {
 	struct reel_omp_entry **at = &sweep->ready;
 
-	if (entry->action.kind != REEL_REVERSE)
-		while (*at && ((*at)->action.kind == REEL_REVERSE || (*at)->number < entry->number))
+	if (entry->action.kind != REEL_ACTION_REVERSE)
+		while (*at && ((*at)->action.kind == REEL_ACTION_REVERSE || (*at)->number < entry->number))
 			at = &(*at)->next_ready;
 	entry->next_ready = *at;
 	*at = entry;
@@ -184,7 +184,7 @@ static void retire(struct reel_omp_sweep *sweep)
 
 /* ---- What a thread does. All under the lock, but for the actions. ---- */
 
-/* To take REEL_DONE removes the restart file: not before all that is left has been done. */
+/* To take REEL_ACTION_DONE removes the restart file: not before all that is left has been done. */
 static bool awaits_the_last(const struct reel_omp_sweep *sweep)
 {
 	return sweep->at_first_step && sweep->oldest < sweep->number;

@@ -53,17 +53,17 @@ static size_t reverse_gap(reel_action *to, unsigned gap)
 {
 	int64_t first = (int64_t)gap * GAP, middle = first + GAP / 2, last = first + GAP;
 	const reel_action actions[] = {
-		of_slot(REEL_LOAD, 0, gap, first, false),
-		make(REEL_ADVANCE, first, middle),
-		of_slot(REEL_STORE, 1, gap, middle, false),
-		of_slot(REEL_LOAD, 1, gap, middle, false),
-		make(REEL_RECORD, middle, last),
-		make(REEL_REVERSE, middle, last),
-		of_slot(REEL_DROP, 1, gap, middle, false),
-		of_slot(REEL_LOAD, 0, gap, first, true),
-		of_slot(REEL_DROP, 0, gap, first, false),
-		make(REEL_RECORD, first, middle),
-		make(REEL_REVERSE, first, middle),
+		of_slot(REEL_ACTION_LOAD, 0, gap, first, false),
+		make(REEL_ACTION_ADVANCE, first, middle),
+		of_slot(REEL_ACTION_STORE, 1, gap, middle, false),
+		of_slot(REEL_ACTION_LOAD, 1, gap, middle, false),
+		make(REEL_ACTION_RECORD, middle, last),
+		make(REEL_ACTION_REVERSE, middle, last),
+		of_slot(REEL_ACTION_DROP, 1, gap, middle, false),
+		of_slot(REEL_ACTION_LOAD, 0, gap, first, true),
+		of_slot(REEL_ACTION_DROP, 0, gap, first, false),
+		make(REEL_ACTION_RECORD, first, middle),
+		make(REEL_ACTION_REVERSE, first, middle),
 	};
 
 	memcpy(to, actions, sizeof actions);
@@ -79,11 +79,11 @@ static reel_plan *plan_of_gaps(reel_action *actions)
 	reel_plan *plan;
 
 	for (; gap < GAPS - 1; gap++) {
-		actions[count++] = of_slot(REEL_STORE, 0, gap, (int64_t)gap * GAP, false);
-		actions[count++] = make(REEL_ADVANCE, (int64_t)gap * GAP, (int64_t)(gap + 1) * GAP);
+		actions[count++] = of_slot(REEL_ACTION_STORE, 0, gap, (int64_t)gap * GAP, false);
+		actions[count++] = make(REEL_ACTION_ADVANCE, (int64_t)gap * GAP, (int64_t)(gap + 1) * GAP);
 	}
-	actions[count++] = make(REEL_RECORD, (int64_t)gap * GAP, STEPS);
-	actions[count++] = make(REEL_REVERSE, (int64_t)gap * GAP, STEPS);
+	actions[count++] = make(REEL_ACTION_RECORD, (int64_t)gap * GAP, STEPS);
+	actions[count++] = make(REEL_ACTION_REVERSE, (int64_t)gap * GAP, STEPS);
 	while (gap-- > 0)
 		count += reverse_gap(actions + count, gap);
 	if (reel_plan_open_actions(&plan, &problem, actions, count)) {
@@ -130,7 +130,7 @@ static void *work(void *argument)
 
 		for (unsigned i = 0; i < job->actions && !job->error; i++) {
 			job->error = carry_out(sweep, &run, &job->action[i], &state, tape);
-			tape += job->action[i].kind == REEL_RECORD;
+			tape += job->action[i].kind == REEL_ACTION_RECORD;
 		}
 		pthread_mutex_lock(&sweep->lock);
 		job->done = true;
@@ -146,9 +146,9 @@ static bool gather(struct sweep *sweep, struct job *job)
 	reel_action action;
 
 	for (unsigned reverses = 0; reverses < 2;) {
-		if (reel_checkpoint_next(sweep->run, &action) || action.kind == REEL_DONE)
+		if (reel_checkpoint_next(sweep->run, &action) || action.kind == REEL_ACTION_DONE)
 			return false;
-		if (action.kind == REEL_REVERSE)
+		if (action.kind == REEL_ACTION_REVERSE)
 			reverses++;
 		else
 			job->action[job->actions++] = action;
@@ -176,7 +176,7 @@ static int reverse_job(struct sweep *sweep, struct run *run, unsigned which, str
 	pthread_mutex_unlock(&sweep->lock);
 	error = job->error;
 	for (int half = 2; half-- > 0 && !error;) {
-		reel_action action = make(REEL_REVERSE, first + half * (GAP / 2),
+		reel_action action = make(REEL_ACTION_REVERSE, first + half * (GAP / 2),
 					  first + (half + 1) * (GAP / 2));
 
 		error = reel_checkpoint_carry_out(sweep->run, &action, run, NULL, bar,
@@ -203,7 +203,7 @@ static int reverse_side_by_side(struct sweep *sweep, struct run *run, struct sta
 	}
 	if (!error)
 		error = reel_checkpoint_next(sweep->run, &turn);
-	return !error && turn.kind != REEL_DONE ? -EPROTO : error;
+	return !error && turn.kind != REEL_ACTION_DONE ? -EPROTO : error;
 }
 
 static void clear_jobs(struct sweep *sweep, reel_pool *tapes)

@@ -152,14 +152,14 @@ static void it_does_what_the_plan_says(void)
 static void the_forward_sweep_ends_in_the_last_state(void)
 {
 	static const reel_action actions[] = {
-		{.kind = REEL_STORE, .first = 0, .last = 0},
-		{.kind = REEL_ADVANCE, .first = 0, .last = 2},
-		{.kind = REEL_RECORD, .first = 2, .last = 4},
-		{.kind = REEL_LOAD, .first = 0, .last = 0, .last_use = true},
-		{.kind = REEL_DROP, .first = 0, .last = 0},
-		{.kind = REEL_REVERSE, .first = 2, .last = 4},
-		{.kind = REEL_RECORD, .first = 0, .last = 2},
-		{.kind = REEL_REVERSE, .first = 0, .last = 2}};
+		{.kind = REEL_ACTION_STORE, .first = 0, .last = 0},
+		{.kind = REEL_ACTION_ADVANCE, .first = 0, .last = 2},
+		{.kind = REEL_ACTION_RECORD, .first = 2, .last = 4},
+		{.kind = REEL_ACTION_LOAD, .first = 0, .last = 0, .last_use = true},
+		{.kind = REEL_ACTION_DROP, .first = 0, .last = 0},
+		{.kind = REEL_ACTION_REVERSE, .first = 2, .last = 4},
+		{.kind = REEL_ACTION_RECORD, .first = 0, .last = 2},
+		{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 2}};
 	struct reel_problem problem = {.steps = 4, .tiers = 1, .tier = {{1, 0, 0}}};
 	struct state state = start, last = start, replayed, bar = seed;
 	/* Out of the compiler's sight: a sine that it folds may be rounded otherwise. */
@@ -373,10 +373,10 @@ static unsigned stores_tried_twice(reel_checkpoint *checkpoint, struct run *run,
 
 	reel_checkpoint_forward(checkpoint, run, &state);
 	*bar = seed;
-	while (!reel_checkpoint_next(checkpoint, &action) && action.kind != REEL_DONE) {
+	while (!reel_checkpoint_next(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
 		int error = reel_checkpoint_carry_out(checkpoint, &action, run, &state, bar, NULL);
 
-		stores += error == -ENOMEM && action.kind == REEL_STORE;
+		stores += error == -ENOMEM && action.kind == REEL_ACTION_STORE;
 		if (error)
 			error = reel_checkpoint_carry_out(checkpoint, &action, run, &state, bar,
 							  NULL);
@@ -1070,7 +1070,7 @@ static void what_is_refused(void)
 	reel_model half = copied, mute = copied;
 	reel_store *store;
 	reel_plan *wrong;
-	static const reel_action actions[] = {{.kind = REEL_RECORD, .first = 0, .last = 5}};
+	static const reel_action actions[] = {{.kind = REEL_ACTION_RECORD, .first = 0, .last = 5}};
 	struct reel_problem problem = {.steps = 10, .tiers = 1, .tier = {{1, 0, 0}}};
 
 	tap_case("a run");

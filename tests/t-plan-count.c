@@ -245,10 +245,10 @@ static void what_cannot_be_counted_is_refused(void)
 static void a_walk_that_runs_too_many_steps_is_wrong(void)
 {
 	struct reel_problem problem = one_tier(INT64_MAX, 1);
-	reel_action actions[] = {{.kind = REEL_STORE},
-				 {.kind = REEL_ADVANCE, .last = INT64_MAX - 1},
-				 {.kind = REEL_LOAD},
-				 {.kind = REEL_ADVANCE, .last = 2}};
+	reel_action actions[] = {{.kind = REEL_ACTION_STORE},
+				 {.kind = REEL_ACTION_ADVANCE, .last = INT64_MAX - 1},
+				 {.kind = REEL_ACTION_LOAD},
+				 {.kind = REEL_ACTION_ADVANCE, .last = 2}};
 	struct reel_schedule_report report;
 	reel_plan *plan;
 

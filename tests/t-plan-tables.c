@@ -251,10 +251,10 @@ static bool online_row_is_right(const struct table *table)
 			reel_schedule_end(&schedule, steps, steps - 1);
 			stores_on_the_way = stores;
 		}
-		if (action.kind == REEL_ADVANCE)
+		if (action.kind == REEL_ACTION_ADVANCE)
 			advances += action.last - action.first;
-		stores += action.kind == REEL_STORE;
-	} while (action.kind != REEL_DONE);
+		stores += action.kind == REEL_ACTION_STORE;
+	} while (action.kind != REEL_ACTION_DONE);
 	reel_plan_close(plan);
 	return advances == whole(table, "half_reserved_doubling_then_optimal_reverse") &&
 	       stores_on_the_way == whole(table, "half_reserved_stores");

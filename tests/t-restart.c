@@ -337,7 +337,7 @@ static void a_sweep_in_pieces_removes_it(void)
 		error = error ? error : reel_checkpoint_next(checkpoint, &action);
 		error = error ? error : reel_checkpoint_carry_out(checkpoint, &action, &run, &state,
 								  &bar, NULL);
-	} while (!error && action.kind != REEL_DONE);
+	} while (!error && action.kind != REEL_ACTION_DONE);
 	is_int(error, 0, "comes to its end");
 	ok(is_right(&bar), "with the right gradient");
 	is_int(files_here(), 0, "and leaves none");
@@ -849,8 +849,8 @@ static void other_actions_are_refused(const struct reel_problem *problem,
 
 	for (size_t i = 0; i < count; i++) {
 		fill_in(&other[i], &actions[i], 0);
-		if (other[i].kind == REEL_STORE || other[i].kind == REEL_LOAD ||
-		    other[i].kind == REEL_DROP)
+		if (other[i].kind == REEL_ACTION_STORE || other[i].kind == REEL_ACTION_LOAD ||
+		    other[i].kind == REEL_ACTION_DROP)
 			other[i].slot = 3 - other[i].slot;
 	}
 	options.restart_seconds = 0;
@@ -879,7 +879,7 @@ static void a_plan_of_ones_own_goes_on(void)
 		size_t count = 0;
 
 		reel_schedule_begin(&schedule, binomial);
-		while (!reel_schedule_next(&schedule, &action) && action.kind != REEL_DONE)
+		while (!reel_schedule_next(&schedule, &action) && action.kind != REEL_ACTION_DONE)
 			fill_in(&actions[count++], &action, pass ? 0 : 0xff);
 		if (pass)
 			other_actions_are_refused(&problem, actions, count);
@@ -897,20 +897,20 @@ static void a_plan_of_ones_own_goes_on(void)
 }
 
 static const reel_action load_before_reverse[] = {
-	{.kind = REEL_STORE, .first = 0},
-	{.kind = REEL_ADVANCE, .first = 0, .last = 1},
-	{.kind = REEL_STORE, .first = 1, .slot = 1},
-	{.kind = REEL_ADVANCE, .first = 1, .last = 2},
-	{.kind = REEL_RECORD, .first = 2, .last = 3},
-	{.kind = REEL_LOAD, .first = 1, .slot = 1, .last_use = true},
-	{.kind = REEL_DROP, .first = 1, .slot = 1},
-	{.kind = REEL_REVERSE, .first = 2, .last = 3},
-	{.kind = REEL_RECORD, .first = 1, .last = 2},
-	{.kind = REEL_REVERSE, .first = 1, .last = 2},
-	{.kind = REEL_LOAD, .first = 0, .last_use = true},
-	{.kind = REEL_DROP, .first = 0},
-	{.kind = REEL_RECORD, .first = 0, .last = 1},
-	{.kind = REEL_REVERSE, .first = 0, .last = 1},
+	{.kind = REEL_ACTION_STORE, .first = 0},
+	{.kind = REEL_ACTION_ADVANCE, .first = 0, .last = 1},
+	{.kind = REEL_ACTION_STORE, .first = 1, .slot = 1},
+	{.kind = REEL_ACTION_ADVANCE, .first = 1, .last = 2},
+	{.kind = REEL_ACTION_RECORD, .first = 2, .last = 3},
+	{.kind = REEL_ACTION_LOAD, .first = 1, .slot = 1, .last_use = true},
+	{.kind = REEL_ACTION_DROP, .first = 1, .slot = 1},
+	{.kind = REEL_ACTION_REVERSE, .first = 2, .last = 3},
+	{.kind = REEL_ACTION_RECORD, .first = 1, .last = 2},
+	{.kind = REEL_ACTION_REVERSE, .first = 1, .last = 2},
+	{.kind = REEL_ACTION_LOAD, .first = 0, .last_use = true},
+	{.kind = REEL_ACTION_DROP, .first = 0},
+	{.kind = REEL_ACTION_RECORD, .first = 0, .last = 1},
+	{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 1},
 };
 
 /* After its first REVERSE it goes on from a state that was loaded before. */
@@ -965,10 +965,10 @@ static void steps_that_push_nothing_are_held(void)
 	static const reel_model model = {.state_bytes = sizeof(struct state), .advance = advance,
 					 .record = record_nothing, .reverse = reverse_nothing};
 	static const reel_action actions[] = {
-		{.kind = REEL_RECORD, .first = 0, .last = 1},
-		{.kind = REEL_RECORD, .first = 1, .last = 2},
-		{.kind = REEL_REVERSE, .first = 1, .last = 2},
-		{.kind = REEL_REVERSE, .first = 0, .last = 1},
+		{.kind = REEL_ACTION_RECORD, .first = 0, .last = 1},
+		{.kind = REEL_ACTION_RECORD, .first = 1, .last = 2},
+		{.kind = REEL_ACTION_REVERSE, .first = 1, .last = 2},
+		{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 1},
 	};
 	struct reel_problem problem = {.steps = 2, .tiers = 1, .tier = {{2, 0, 0}}};
 	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);

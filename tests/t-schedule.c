@@ -128,7 +128,7 @@ static size_t collect(reel_schedule *schedule, reel_action *actions)
 	do {
 		if (count == MOST_ACTIONS || reel_schedule_next(schedule, &actions[count]))
 			return 0;
-	} while (actions[count++].kind != REEL_DONE);
+	} while (actions[count++].kind != REEL_ACTION_DONE);
 	return count;
 }
 
@@ -148,19 +148,19 @@ static size_t actions_of(enum reel_planner planner, const struct reel_problem *p
 static void a_small_schedule_is_as_expected(void)
 {
 	static const reel_action expected[] = {
-		{.kind = REEL_STORE},
-		{.kind = REEL_ADVANCE, .last = 2},
-		{.kind = REEL_RECORD, .first = 2, .last = 3},
-		{.kind = REEL_REVERSE, .first = 2, .last = 3},
-		{.kind = REEL_LOAD},
-		{.kind = REEL_ADVANCE, .last = 1},
-		{.kind = REEL_RECORD, .first = 1, .last = 2},
-		{.kind = REEL_REVERSE, .first = 1, .last = 2},
-		{.kind = REEL_LOAD, .last_use = true},
-		{.kind = REEL_DROP},
-		{.kind = REEL_RECORD, .last = 1},
-		{.kind = REEL_REVERSE, .last = 1},
-		{.kind = REEL_DONE},
+		{.kind = REEL_ACTION_STORE},
+		{.kind = REEL_ACTION_ADVANCE, .last = 2},
+		{.kind = REEL_ACTION_RECORD, .first = 2, .last = 3},
+		{.kind = REEL_ACTION_REVERSE, .first = 2, .last = 3},
+		{.kind = REEL_ACTION_LOAD},
+		{.kind = REEL_ACTION_ADVANCE, .last = 1},
+		{.kind = REEL_ACTION_RECORD, .first = 1, .last = 2},
+		{.kind = REEL_ACTION_REVERSE, .first = 1, .last = 2},
+		{.kind = REEL_ACTION_LOAD, .last_use = true},
+		{.kind = REEL_ACTION_DROP},
+		{.kind = REEL_ACTION_RECORD, .last = 1},
+		{.kind = REEL_ACTION_REVERSE, .last = 1},
+		{.kind = REEL_ACTION_DONE},
 	};
 	struct reel_problem problem = one_tier(3, 1);
 	unsigned wrong = 0;
@@ -193,7 +193,7 @@ static void done_is_said_again(void)
 	reel_schedule_begin(&schedule, plan);
 	collect(&schedule, list);
 	is_int(reel_schedule_next(&schedule, &action), 0, "after the end");
-	is_int(action.kind, REEL_DONE, "it is done");
+	is_int(action.kind, REEL_ACTION_DONE, "it is done");
 	is_int(action.first + action.last, 0, "with no steps");
 	reel_plan_close(plan);
 }
@@ -367,25 +367,25 @@ static void missing_actions_are_found(void)
 {
 	size_t count = sound_list();
 
-	is_found(&broken_problem, take_out(find(REEL_DROP, 0), count),
+	is_found(&broken_problem, take_out(find(REEL_ACTION_DROP, 0), count),
 		 "the last use of a slot is not followed by its DROP");
 	count = sound_list_that_owes_no_drop();
-	is_found(&broken_problem, take_out(find(REEL_DROP, find(REEL_DROP, 0) + 1), count),
+	is_found(&broken_problem, take_out(find(REEL_ACTION_DROP, find(REEL_ACTION_DROP, 0) + 1), count),
 		 "a state is stored in a slot that is in use");
 	count = sound_list_that_owes_no_drop();
 	is_found(&broken_problem, take_out(count - 4, count), "it ends with a slot in use");
 	count = sound_list();
-	is_found(&broken_problem, take_out(find(REEL_LOAD, 0), count),
+	is_found(&broken_problem, take_out(find(REEL_ACTION_LOAD, 0), count),
 		 "the working state is another one");
 	count = sound_list();
-	is_found(&broken_problem, take_out(find(REEL_REVERSE, 0), count),
+	is_found(&broken_problem, take_out(find(REEL_ACTION_REVERSE, 0), count),
 		 "steps are recorded above the tape of later ones");
 	count = sound_list();
-	count = take_out(find(REEL_REVERSE, 0), count);
-	is_found(&broken_problem, take_out(find(REEL_RECORD, 0), count),
+	count = take_out(find(REEL_ACTION_REVERSE, 0), count);
+	is_found(&broken_problem, take_out(find(REEL_ACTION_RECORD, 0), count),
 		 "steps are reversed before later ones");
 	count = sound_list();
-	is_found(&broken_problem, take_out(find(REEL_RECORD, 0), count),
+	is_found(&broken_problem, take_out(find(REEL_ACTION_RECORD, 0), count),
 		 "steps are reversed that are not recorded");
 	count = sound_list();
 	is_found(&broken_problem, take_out(count - 2, count),
@@ -396,23 +396,23 @@ static void missing_actions_are_found(void)
 
 static void surplus_actions_are_found(void)
 {
-	size_t count = sound_list(), at = find(REEL_REVERSE, 0);
+	size_t count = sound_list(), at = find(REEL_ACTION_REVERSE, 0);
 
 	is_found(&broken_problem, put_in(at, count, list[at]), "steps are reversed twice");
 	count = sound_list();
-	at = find(REEL_DROP, 0);
+	at = find(REEL_ACTION_DROP, 0);
 	is_found(&broken_problem, put_in(at, count, list[at]), "a slot is dropped that is empty");
 	count = sound_list();
-	at = find(REEL_REVERSE, 0) + 1;
-	count = put_in(at, count, (reel_action){.kind = REEL_LOAD});
-	count = put_in(at + 1, count, (reel_action){.kind = REEL_ADVANCE, .last = 9});
-	count = put_in(at + 2, count, (reel_action){.kind = REEL_RECORD, .first = 9, .last = 10});
+	at = find(REEL_ACTION_REVERSE, 0) + 1;
+	count = put_in(at, count, (reel_action){.kind = REEL_ACTION_LOAD});
+	count = put_in(at + 1, count, (reel_action){.kind = REEL_ACTION_ADVANCE, .last = 9});
+	count = put_in(at + 2, count, (reel_action){.kind = REEL_ACTION_RECORD, .first = 9, .last = 10});
 	is_found(&broken_problem, count, "steps are recorded that have been reversed");
 }
 
 static void actions_that_cannot_be_are_found(void)
 {
-	size_t count = sound_list(), at = find(REEL_STORE, 1);
+	size_t count = sound_list(), at = find(REEL_ACTION_STORE, 1);
 
 	list[at].slot = 3;
 	is_found(&broken_problem, count, "there is no such slot");
@@ -421,13 +421,13 @@ static void actions_that_cannot_be_are_found(void)
 	list[at].kind = (enum reel_action_kind)77;
 	is_found(&broken_problem, count, "there is no such action");
 	count = sound_list();
-	list[find(REEL_ADVANCE, 0)].last = 11;
+	list[find(REEL_ACTION_ADVANCE, 0)].last = 11;
 	is_found(&broken_problem, count, "there are no such steps");
 	count = sound_list();
-	list[find(REEL_LOAD, 0)].first++;
+	list[find(REEL_ACTION_LOAD, 0)].first++;
 	is_found(&broken_problem, count, "the slot holds another state");
 	count = sound_list();
-	list[find(REEL_STORE, 1)].first++;
+	list[find(REEL_ACTION_STORE, 1)].first++;
 	is_found(&broken_problem, count, "the working state is another one");
 	count = sound_list();
 	broken_problem.tier[0].slots = 2;
@@ -436,34 +436,34 @@ static void actions_that_cannot_be_are_found(void)
 
 static void ranges_that_cannot_be_are_found(void)
 {
-	size_t count = sound_list(), at = find(REEL_ADVANCE, 0);
+	size_t count = sound_list(), at = find(REEL_ACTION_ADVANCE, 0);
 
 	list[at].first = -1;
 	is_found(&broken_problem, count, "there are no such steps");
 	count = sound_list();
-	count = put_in(0, count, (reel_action){.kind = REEL_ADVANCE});
+	count = put_in(0, count, (reel_action){.kind = REEL_ACTION_ADVANCE});
 	is_found(&broken_problem, count, NULL);
 	list[0].first = list[0].last = 11;
 	is_found(&broken_problem, count, "there are no such steps");
 	list[0].first = list[0].last = -1;
 	is_found(&broken_problem, count, "there are no such steps");
 	count = sound_list();
-	at = find(REEL_RECORD, 0);
+	at = find(REEL_ACTION_RECORD, 0);
 	list[at].last = list[at].first;
 	is_found(&broken_problem, count, "there are no such steps");
 	count = sound_list();
-	at = find(REEL_RECORD, 0);
+	at = find(REEL_ACTION_RECORD, 0);
 	list[at].first--;
 	is_found(&broken_problem, count, "the working state is another one");
 	count = sound_list();
-	at = find(REEL_REVERSE, 0);
+	at = find(REEL_ACTION_REVERSE, 0);
 	list[at].last = 11;
 	is_found(&broken_problem, count, "there are no such steps");
 }
 
 static void loads_and_drops_of_another_slot_are_found(void)
 {
-	size_t count = sound_list(), at = find(REEL_LOAD, 0);
+	size_t count = sound_list(), at = find(REEL_ACTION_LOAD, 0);
 
 	list[at].slot = 3;
 	is_found(&broken_problem, count, "there is no such slot");
@@ -471,17 +471,17 @@ static void loads_and_drops_of_another_slot_are_found(void)
 	is_found(&broken_problem, count, "there is no such tier");
 	for (int other = 0; other < 2; other++) {
 		count = sound_list();
-		at = find(REEL_DROP, 0);
+		at = find(REEL_ACTION_DROP, 0);
 		list[at].tier = (unsigned)other;
 		list[at].slot += 1 - (unsigned)other;
 		is_found(&broken_problem, count,
 			 "the last use of a slot is not followed by its DROP");
 	}
 	count = sound_list_that_owes_no_drop();
-	list[find(REEL_DROP, 0)].first++;
+	list[find(REEL_ACTION_DROP, 0)].first++;
 	is_found(&broken_problem, count, "the slot holds another state");
 	count = sound_list_that_owes_no_drop();
-	list[find(REEL_DROP, 0)].slot = 3;
+	list[find(REEL_ACTION_DROP, 0)].slot = 3;
 	is_found(&broken_problem, count, "there is no such slot");
 }
 
@@ -490,15 +490,15 @@ static void tapes_out_of_order_or_too_large_are_found(void)
 	struct reel_problem problem = one_tier(4, 2);
 	size_t count = 0;
 
-	list[count++] = (reel_action){.kind = REEL_STORE};
-	list[count++] = (reel_action){.kind = REEL_ADVANCE, .last = 2};
-	list[count++] = (reel_action){.kind = REEL_RECORD, .first = 2, .last = 4};
-	list[count++] = (reel_action){.kind = REEL_LOAD};
-	list[count++] = (reel_action){.kind = REEL_RECORD, .last = 2};
+	list[count++] = (reel_action){.kind = REEL_ACTION_STORE};
+	list[count++] = (reel_action){.kind = REEL_ACTION_ADVANCE, .last = 2};
+	list[count++] = (reel_action){.kind = REEL_ACTION_RECORD, .first = 2, .last = 4};
+	list[count++] = (reel_action){.kind = REEL_ACTION_LOAD};
+	list[count++] = (reel_action){.kind = REEL_ACTION_RECORD, .last = 2};
 	is_found(&problem, count, "steps are recorded above the tape of later ones");
-	list[1] = (reel_action){.kind = REEL_RECORD, .last = 2};
-	list[3] = (reel_action){.kind = REEL_REVERSE, .last = 4};
-	list[4] = (reel_action){.kind = REEL_DROP};
+	list[1] = (reel_action){.kind = REEL_ACTION_RECORD, .last = 2};
+	list[3] = (reel_action){.kind = REEL_ACTION_REVERSE, .last = 4};
+	list[4] = (reel_action){.kind = REEL_ACTION_DROP};
 	is_found(&problem, count, NULL);
 	problem.tape_states = 1;
 	is_found(&problem, count, "states and tapes take up more than the slots of the first tier");
@@ -657,9 +657,9 @@ static size_t collect_until(reel_schedule *schedule, int64_t steps, int64_t at)
 			if (reel_schedule_end(schedule, steps, at))
 				return 0;
 		}
-		if (list[count].kind != REEL_ADVANCE || list[count].first < list[count].last)
+		if (list[count].kind != REEL_ACTION_ADVANCE || list[count].first < list[count].last)
 			count++;
-	} while (count < MOST_ACTIONS && list[count - (count > 0)].kind != REEL_DONE);
+	} while (count < MOST_ACTIONS && list[count - (count > 0)].kind != REEL_ACTION_DONE);
 	return count;
 }
 
@@ -725,7 +725,7 @@ static void what_is_stored_depends_on_nothing_to_come(void)
 	collect_until(&schedule, 300, 300);
 	while (same_action(&shorter[same], &list[same]))
 		same++;
-	is_int(list[same].kind == REEL_ADVANCE ? list[same].first : list[same - 1].last, 24,
+	is_int(list[same].kind == REEL_ACTION_ADVANCE ? list[same].first : list[same - 1].last, 24,
 	       "30 and 300 steps begin alike, up to the ADVANCE that meets the first end");
 	reel_plan_close(plan);
 }
@@ -801,7 +801,7 @@ static int64_t walked_advances(int64_t steps, int64_t slots)
 	reel_schedule_begin(&schedule, plan);
 	count = collect_until(&schedule, steps, steps - 1);
 	for (size_t i = 0; i < count; i++)
-		if (list[i].kind == REEL_ADVANCE)
+		if (list[i].kind == REEL_ACTION_ADVANCE)
 			advances += list[i].last - list[i].first;
 	reel_plan_close(plan);
 	return advances;

@@ -58,15 +58,15 @@ static double duration_of(const struct reel_problem *problem, const reel_action 
 	double advance = or_one(problem->advance_cost);
 
 	switch (action->kind) {
-	case REEL_ADVANCE:
+	case REEL_ACTION_ADVANCE:
 		return steps * advance;
-	case REEL_RECORD:
+	case REEL_ACTION_RECORD:
 		return steps * or_one(problem->record_cost);
-	case REEL_REVERSE:
+	case REEL_ACTION_REVERSE:
 		return steps * or_one(problem->reverse_cost);
-	case REEL_STORE:
+	case REEL_ACTION_STORE:
 		return problem->tier[action->tier].store_cost * advance;
-	case REEL_LOAD:
+	case REEL_ACTION_LOAD:
 		return problem->tier[action->tier].load_cost * advance;
 	default:
 		return 0;
@@ -172,7 +172,7 @@ static void put_axes(const struct drawing *drawing)
 
 static void put_line(const struct drawing *drawing, const reel_action *action, double until)
 {
-	bool down = action->kind == REEL_REVERSE;
+	bool down = action->kind == REEL_ACTION_REVERSE;
 
 	fprintf(drawing->file, "<path class=\"%s\" d=\"M%.2f %.2fL%.2f %.2f\"/>\n",
 		kinds[action->kind], across(drawing, drawing->now),
@@ -211,13 +211,13 @@ static int put_action(struct drawing *drawing, const reel_action *action)
 	double until = drawing->now + duration_of(drawing->problem, action);
 	struct kept *kept;
 
-	if (action->kind <= REEL_REVERSE) {
+	if (action->kind <= REEL_ACTION_REVERSE) {
 		put_line(drawing, action, until);
-	} else if (action->kind == REEL_STORE || action->kind == REEL_DROP) {
+	} else if (action->kind == REEL_ACTION_STORE || action->kind == REEL_ACTION_DROP) {
 		kept = slot_of(drawing, action);
 		if (!kept)
 			return -ENOMEM;
-		if (action->kind == REEL_STORE)
+		if (action->kind == REEL_ACTION_STORE)
 			*kept = (struct kept){drawing->now, action->first};
 		else
 			put_bar(drawing, action, kept);
@@ -236,7 +236,7 @@ static int put_plan(struct drawing *drawing, const reel_plan *plan)
 	do {
 		plan_next_action(&schedule, drawing->steps, &action);
 		error = put_action(drawing, &action);
-	} while (!error && action.kind != REEL_DONE);
+	} while (!error && action.kind != REEL_ACTION_DONE);
 	return error;
 }
 

@@ -102,9 +102,9 @@ static void show_action(const reel_action *action, bool json)
 					    "load",    "drop",   "done"};
 	static const char *const tiers[] = {"memory", "disk"};
 	const char *kind = kinds[action->kind];
-	bool of_slot = action->kind >= REEL_STORE && action->kind <= REEL_DROP;
+	bool of_slot = action->kind >= REEL_ACTION_STORE && action->kind <= REEL_ACTION_DROP;
 
-	if (action->kind == REEL_DONE)
+	if (action->kind == REEL_ACTION_DONE)
 		printf(json ? "{\"action\": \"%s\"}\n" : "%s\n", kind);
 	else if (of_slot)
 		printf(json ? "{\"action\": \"%s\", \"state\": %lld, \"tier\": \"%s\", \"slot\": %u}\n"
@@ -123,7 +123,7 @@ void plan_next_action(reel_schedule *schedule, int64_t steps, reel_action *actio
 			action->last = steps;
 			reel_schedule_end(schedule, steps, steps);
 		}
-	while (action->kind == REEL_ADVANCE && action->first == action->last);
+	while (action->kind == REEL_ACTION_ADVANCE && action->first == action->last);
 }
 
 static void show_actions(const reel_plan *plan, int64_t steps, bool json)
@@ -135,7 +135,7 @@ static void show_actions(const reel_plan *plan, int64_t steps, bool json)
 	do {
 		plan_next_action(&schedule, steps, &action);
 		show_action(&action, json);
-	} while (action.kind != REEL_DONE && !ferror(stdout));
+	} while (action.kind != REEL_ACTION_DONE && !ferror(stdout));
 }
 
 int plan_show_parts(const struct request *request, const reel_plan *plan,

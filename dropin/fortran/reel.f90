@@ -203,7 +203,7 @@ module reel
   public :: REEL_STORE_ALL, REEL_BINOMIAL, REEL_MIXED, REEL_MULTISTAGE, REEL_TWO_LEVEL
   public :: REEL_HIERARCHICAL, REEL_DISK_REVOLVE, REEL_PERIODIC, REEL_ONLINE
 
-  ! Kinds of actions. C says REEL_STORE and so on, which in Fortran is the type reel_store.
+  ! Kinds of actions.
   enum, bind(C)
     enumerator :: REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, REEL_ACTION_REVERSE
     enumerator :: REEL_ACTION_STORE, REEL_ACTION_LOAD, REEL_ACTION_DROP, REEL_ACTION_DONE

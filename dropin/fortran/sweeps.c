@@ -132,13 +132,13 @@ static const char *wrong_piece(reel_checkpoint *run, const reel_action *action,
 	size_t least = model->save ? 0 : model->state_bytes;
 
 	switch (action->kind) {
-	case REEL_ADVANCE:
-	case REEL_RECORD:
-	case REEL_STORE:
-	case REEL_LOAD:
+	case REEL_ACTION_ADVANCE:
+	case REEL_ACTION_RECORD:
+	case REEL_ACTION_STORE:
+	case REEL_ACTION_LOAD:
 		return state ? reel_fortran_wrong_argument(state, least)
 			     : "is needed to advance, record, store and load";
-	case REEL_REVERSE:
+	case REEL_ACTION_REVERSE:
 		return adjoint ? reel_fortran_wrong_argument(adjoint, 0) : "is needed to reverse";
 	default:
 		return NULL;
@@ -155,7 +155,7 @@ int reel_fortran_checkpoint_carry_out(reel_checkpoint **run, const reel_action *
 		return refuse(*run, "the context", why);
 	why = wrong_piece(*run, action, state, adjoint);
 	if (why)
-		return refuse(*run, action->kind == REEL_REVERSE ? "the adjoint" : "the state", why);
+		return refuse(*run, action->kind == REEL_ACTION_REVERSE ? "the adjoint" : "the state", why);
 	return reel_checkpoint_carry_out(*run, action, context->base_addr,
 					 state ? state->base_addr : NULL,
 					 adjoint ? adjoint->base_addr : NULL, tape);

@@ -204,13 +204,13 @@ struct content {
 static void carry_out(const struct layout *layout, const reel_action *action,
 		      struct content *content)
 {
-	if (action->kind == REEL_STORE && action->tier == 0)
+	if (action->kind == REEL_ACTION_STORE && action->tier == 0)
 		content->states++;
-	if (action->kind == REEL_DROP && action->tier == 0)
+	if (action->kind == REEL_ACTION_DROP && action->tier == 0)
 		content->states--;
-	if (action->kind == REEL_RECORD)
+	if (action->kind == REEL_ACTION_RECORD)
 		content->steps += steps_of(layout, action);
-	if (action->kind == REEL_REVERSE)
+	if (action->kind == REEL_ACTION_REVERSE)
 		content->steps -= steps_of(layout, action);
 	content->bytes = (double)content->states * (double)layout->shape.kept_bytes +
 			 (double)tape_memory(&layout->shape, content->steps);
@@ -229,7 +229,7 @@ static struct content largest_content(const struct layout *layout, const reel_pl
 		carry_out(layout, &action, &now);
 		if (now.bytes > largest.bytes)
 			largest = now;
-	} while (action.kind != REEL_DONE);
+	} while (action.kind != REEL_ACTION_DONE);
 	return largest;
 }
 
@@ -277,13 +277,13 @@ static void count_action(const struct layout *layout, const reel_action *action,
 	int64_t steps = steps_of(layout, action);
 
 	switch (action->kind) {
-	case REEL_ADVANCE: counts->advanced += steps; break;
-	case REEL_RECORD: counts->recorded += steps; break;
-	case REEL_REVERSE: counts->reversed += steps; break;
-	case REEL_STORE: counts->stores[action->tier]++; break;
-	case REEL_LOAD: counts->loads[action->tier]++; break;
-	case REEL_DROP: break;
-	case REEL_DONE: break;
+	case REEL_ACTION_ADVANCE: counts->advanced += steps; break;
+	case REEL_ACTION_RECORD: counts->recorded += steps; break;
+	case REEL_ACTION_REVERSE: counts->reversed += steps; break;
+	case REEL_ACTION_STORE: counts->stores[action->tier]++; break;
+	case REEL_ACTION_LOAD: counts->loads[action->tier]++; break;
+	case REEL_ACTION_DROP: break;
+	case REEL_ACTION_DONE: break;
 	}
 }
 
@@ -297,6 +297,6 @@ struct counts layout_count(const struct layout *layout, const reel_plan *plan)
 	do {
 		next_action(layout, &schedule, &action);
 		count_action(layout, &action, &counts);
-	} while (action.kind != REEL_DONE);
+	} while (action.kind != REEL_ACTION_DONE);
 	return counts;
 }

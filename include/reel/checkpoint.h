@@ -189,8 +189,8 @@ void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stat
 
 /*
  * For those who carry actions out themselves, for example several at a time: the next
- * action of the reverse sweep, REEL_DONE at its end. Snapshots that later actions need
- * begin to be read. REEL_DONE removes the restart file: who does several at a time has done
+ * action of the reverse sweep, REEL_ACTION_DONE at its end. Snapshots that later actions need
+ * begin to be read. REEL_ACTION_DONE removes the restart file: who does several at a time has done
  * them all before. Returns 0 or as reel_checkpoint_reverse(). One thread.
  */
 int reel_checkpoint_next(reel_checkpoint *run, reel_action *action);

@@ -13,7 +13,7 @@
  *	do {
  *		error = reel_schedule_next(&schedule, &action);
  *		carry it out
- *	} while (!error && action.kind != REEL_DONE);
+ *	} while (!error && action.kind != REEL_ACTION_DONE);
  *	reel_plan_close(plan);
  *
  * The loop has steps 0 to steps - 1; state i is that before step i. There is one
@@ -98,13 +98,13 @@ enum reel_planner {
 };
 
 enum reel_action_kind {
-	REEL_ADVANCE, /* run steps first to last - 1 from state first */
-	REEL_RECORD,  /* the same, and record them */
-	REEL_REVERSE, /* reverse steps last - 1 down to first, which were recorded last */
-	REEL_STORE,   /* copy the working state, which is state first, to a slot */
-	REEL_LOAD,    /* copy a slot, which holds state first, to the working state */
-	REEL_DROP,    /* the slot is not needed any more */
-	REEL_DONE     /* all steps have been reversed and all slots are empty */
+	REEL_ACTION_ADVANCE, /* run steps first to last - 1 from state first */
+	REEL_ACTION_RECORD,  /* the same, and record them */
+	REEL_ACTION_REVERSE, /* reverse steps last - 1 down to first, which were recorded last */
+	REEL_ACTION_STORE,   /* copy the working state, which is state first, to a slot */
+	REEL_ACTION_LOAD,    /* copy a slot, which holds state first, to the working state */
+	REEL_ACTION_DROP,    /* the slot is not needed any more */
+	REEL_ACTION_DONE     /* all steps have been reversed and all slots are empty */
 };
 
 typedef struct reel_action {
@@ -154,8 +154,8 @@ void reel_plan_close(reel_plan *plan);
 
 /*
  * A plan of the caller's own: `count` actions, which are not copied and outlive it;
- * REEL_DONE follows the last one. 0, -ENOMEM, or -EINVAL: there is no problem or no list, or the
- * problem has steps below 0 or too many tiers. reel_plan_check() judges the list.
+ * REEL_ACTION_DONE follows the last one. 0, -ENOMEM, or -EINVAL: there is no problem or no list, or
+ * the problem has steps below 0 or too many tiers. reel_plan_check() judges the list.
  */
 int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 			   const reel_action *actions, size_t count);
@@ -171,7 +171,7 @@ int reel_planner_by_name(const char *name, enum reel_planner *planner);
 void reel_schedule_begin(reel_schedule *schedule, const reel_plan *plan);
 
 /*
- * The next action. After REEL_DONE again REEL_DONE. Returns 0, or -EAGAIN: the loop's
+ * The next action. After REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN: the loop's
  * end is not known; the action is an ADVANCE to where a state may have to be stored,
  * and the caller who learns the end on the way calls reel_schedule_end().
  * Cost: some tens of nanoseconds.

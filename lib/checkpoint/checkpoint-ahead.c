@@ -9,14 +9,14 @@
 
 static bool comes_from_store(const reel_checkpoint *run, const reel_action *action)
 {
-	return action->kind == REEL_LOAD && run->options.store[action->tier];
+	return action->kind == REEL_ACTION_LOAD && run->options.store[action->tier];
 }
 
 /* False: that was the last one, or nobody knows how it goes on. */
 static bool look(reel_checkpoint *run, reel_action *action)
 {
 	return run->looked < run->taken + FARTHEST &&
-	       !reel_schedule_next(&run->ahead, action) && action->kind != REEL_DONE;
+	       !reel_schedule_next(&run->ahead, action) && action->kind != REEL_ACTION_DONE;
 }
 
 static bool has_stores(const reel_checkpoint *run)

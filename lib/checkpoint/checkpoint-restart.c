@@ -222,8 +222,8 @@ static bool can_be_saved(const reel_checkpoint *run)
 		return true;
 	do
 		reel_schedule_next(&later, &action);
-	while (action.kind == REEL_REVERSE || action.kind == REEL_DROP);
-	return action.kind == REEL_LOAD || action.kind == REEL_DONE;
+	while (action.kind == REEL_ACTION_REVERSE || action.kind == REEL_ACTION_DROP);
+	return action.kind == REEL_ACTION_LOAD || action.kind == REEL_ACTION_DONE;
 }
 
 static bool is_due(const reel_checkpoint *run)
@@ -316,17 +316,18 @@ static int meet_end(reel_checkpoint *run, const reel_action *action, int64_t ste
 /* Through the plan to where the run was: a STORE on its way forward, or a REVERSE. */
 static int walk(reel_checkpoint *run, const struct run_record *record)
 {
-	reel_action action = {.kind = REEL_DONE};
+	reel_action action = {.kind = REEL_ACTION_DONE};
 	bool reverses = false;
 
 	for (run->actions = 0; run->actions < record->actions; run->actions++) {
 		bool open = reel_schedule_next(&run->schedule, &action) == -EAGAIN;
 
-		if (action.kind == REEL_DONE || (open && meet_end(run, &action, record->steps)))
+		if (action.kind == REEL_ACTION_DONE || (open && meet_end(run, &action, record->steps)))
 			return -EBADMSG;
 		reverses |= reel_run_turns_after(run, &action);
 	}
-	if (action.kind != (reverses ? REEL_REVERSE : REEL_STORE) || run->steps != record->steps)
+	if (action.kind != (reverses ? REEL_ACTION_REVERSE : REEL_ACTION_STORE) ||
+	    run->steps != record->steps)
 		return -EBADMSG;
 	run->stored = action;
 	run->phase = reverses ? REEL_RUN_REVERSE : REEL_RUN_FORWARD;

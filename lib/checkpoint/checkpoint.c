@@ -246,19 +246,19 @@ int reel_checkpoint_attempt(reel_checkpoint *run, const reel_action *action, voi
 		tape = &run->tape;
 	message[0] = '\0';
 	switch (action->kind) {
-	case REEL_ADVANCE:
+	case REEL_ACTION_ADVANCE:
 		return run_advance(run, context, state, first, last, message);
-	case REEL_RECORD:
+	case REEL_ACTION_RECORD:
 		return run_record(run, context, state, tape, first, last, message);
-	case REEL_REVERSE:
+	case REEL_ACTION_REVERSE:
 		return run_reverse(run, context, adjoint, tape, first, last, message);
-	case REEL_STORE:
+	case REEL_ACTION_STORE:
 		return run_store(run, action, context, state, message);
-	case REEL_LOAD:
+	case REEL_ACTION_LOAD:
 		return run_load(run, action, context, state, message);
-	case REEL_DROP:
+	case REEL_ACTION_DROP:
 		return run_drop(run, action, message);
-	case REEL_DONE:
+	case REEL_ACTION_DONE:
 		break;
 	}
 	return 0;
@@ -347,7 +347,7 @@ static int begin_forward(reel_checkpoint *run, void *context, void *state)
 {
 	reel_action load = run->stored;
 
-	load.kind = REEL_LOAD;
+	load.kind = REEL_ACTION_LOAD;
 	if (run->phase == REEL_RUN_FORWARD)
 		return reel_checkpoint_carry_out(run, &load, context, state, NULL, NULL);
 	reel_run_begin(run);
@@ -359,13 +359,13 @@ static int begin_forward(reel_checkpoint *run, void *context, void *state)
 
 bool reel_run_turns_after(const reel_checkpoint *run, const reel_action *action)
 {
-	return action->kind == REEL_RECORD && action->last == run->schedule.steps;
+	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule.steps;
 }
 
 /* To the last state, whatever the plan does then. A loop of no steps is there at once. */
 static int go_forward(reel_checkpoint *run, void *context, void *state)
 {
-	reel_action action = {.kind = REEL_DONE};
+	reel_action action = {.kind = REEL_ACTION_DONE};
 
 	while (run->schedule.steps != 0 && !reel_run_turns_after(run, &action)) {
 		int error;
@@ -374,7 +374,7 @@ static int go_forward(reel_checkpoint *run, void *context, void *state)
 		error = reel_checkpoint_carry_out(run, &action, context, state, NULL, &run->tape);
 		if (error)
 			return error;
-		if (action.kind == REEL_STORE)
+		if (action.kind == REEL_ACTION_STORE)
 			reel_restart_save_if_due(run, NULL);
 	}
 	run->phase = REEL_RUN_REVERSE;
@@ -421,7 +421,7 @@ int reel_checkpoint_next(reel_checkpoint *run, reel_action *action)
 	if (!reel_checkpoint_is_reversing(run))
 		return fail_out_of_order(run);
 	take_action(run, action);
-	if (action->kind == REEL_DONE) {
+	if (action->kind == REEL_ACTION_DONE) {
 		reel_restart_remove(run);
 		run->phase = REEL_RUN_IDLE;
 	}
@@ -436,7 +436,7 @@ int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, vo
 
 		if (error)
 			return error;
-		if (action.kind == REEL_DONE)
+		if (action.kind == REEL_ACTION_DONE)
 			return 0;
 		error = reel_checkpoint_carry_out(run, &action, context, state, adjoint,
 						  &run->tape);
@@ -444,7 +444,7 @@ int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, vo
 			run->phase = REEL_RUN_IDLE;
 			return error;
 		}
-		if (action.kind == REEL_REVERSE)
+		if (action.kind == REEL_ACTION_REVERSE)
 			reel_restart_save_if_due(run, adjoint);
 	}
 }

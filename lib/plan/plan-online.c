@@ -46,7 +46,7 @@ int reel_online_next(reel_schedule *schedule, reel_action *action)
 		return 0;
 	}
 	next = (schedule->at / schedule->stride + 1) * schedule->stride;
-	action->kind = REEL_ADVANCE;
+	action->kind = REEL_ACTION_ADVANCE;
 	action->first = schedule->at;
 	action->last = next;
 	schedule->at = next;
@@ -58,10 +58,10 @@ int reel_online_next(reel_schedule *schedule, reel_action *action)
 static void count_action(const reel_schedule *schedule, const reel_action *action,
 			 struct reel_schedule_report *report)
 {
-	if (action->kind == REEL_ADVANCE)
+	if (action->kind == REEL_ACTION_ADVANCE)
 		report->advances += action->last - action->first;
-	report->stores[0] += action->kind == REEL_STORE;
-	report->actions += action->kind != REEL_ADVANCE || action->last > action->first;
+	report->stores[0] += action->kind == REEL_ACTION_STORE;
+	report->actions += action->kind != REEL_ACTION_ADVANCE || action->last > action->first;
 	if (schedule->in_use[0] > report->peak_slots[0])
 		report->peak_slots[0] = schedule->in_use[0];
 }

@@ -83,7 +83,7 @@ static int64_t last_store(reel_schedule from, int64_t first, int64_t last, unsig
 
 	for (int64_t i = first; i < last; i++) {
 		reel_schedule_next(&from, &action);
-		if (is_of(&action, REEL_STORE, tier) && action.slot == slot)
+		if (is_of(&action, REEL_ACTION_STORE, tier) && action.slot == slot)
 			stored = i;
 	}
 	return stored;
@@ -100,9 +100,9 @@ static void look_for_load(struct walk *walk, unsigned tier)
 	do {
 		reel_schedule_next(&clock->ahead, &action);
 		clock->ahead_actions++;
-	} while (action.kind != REEL_DONE && !is_of(&action, REEL_LOAD, tier));
+	} while (action.kind != REEL_ACTION_DONE && !is_of(&action, REEL_ACTION_LOAD, tier));
 	clock->readable_after = NEVER;
-	if (action.kind == REEL_DONE)
+	if (action.kind == REEL_ACTION_DONE)
 		return;
 	clock->readable_after = last_store(from, first, clock->ahead_actions, tier, action.slot);
 	if (clock->readable_after == AT_ONCE)
@@ -197,25 +197,25 @@ static void load(struct walk *walk, unsigned tier)
 static void carry_out(struct walk *walk, const reel_action *action)
 {
 	switch (action->kind) {
-	case REEL_ADVANCE:
+	case REEL_ACTION_ADVANCE:
 		advance(walk, steps_of(walk, action));
 		break;
-	case REEL_RECORD:
+	case REEL_ACTION_RECORD:
 		record(walk, steps_of(walk, action));
 		break;
-	case REEL_REVERSE:
+	case REEL_ACTION_REVERSE:
 		reverse(walk, steps_of(walk, action));
 		break;
-	case REEL_STORE:
+	case REEL_ACTION_STORE:
 		store(walk, action->tier);
 		break;
-	case REEL_LOAD:
+	case REEL_ACTION_LOAD:
 		load(walk, action->tier);
 		break;
-	case REEL_DROP:
+	case REEL_ACTION_DROP:
 		walk->slots -= action->tier == 0;
 		break;
-	case REEL_DONE:
+	case REEL_ACTION_DONE:
 		break;
 	}
 }
@@ -236,7 +236,7 @@ static void walk_through(struct walk *walk)
 			if (walk->tier[t].readable_after == walk->actions)
 				read_ahead(walk, t);
 		walk->actions++;
-	} while (action.kind != REEL_DONE);
+	} while (action.kind != REEL_ACTION_DONE);
 }
 
 /* ---- Look-ahead ---- */

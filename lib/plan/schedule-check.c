@@ -252,26 +252,26 @@ static const char *replay_done(const struct replay *replay)
 
 static bool is_drop_of(const reel_action *action, const reel_action *load)
 {
-	return action->kind == REEL_DROP && action->tier == load->tier &&
+	return action->kind == REEL_ACTION_DROP && action->tier == load->tier &&
 	       action->slot == load->slot;
 }
 
 static const char *replay_kind(struct replay *replay, const reel_action *action)
 {
 	switch (action->kind) {
-	case REEL_ADVANCE:
+	case REEL_ACTION_ADVANCE:
 		return replay_advance(replay, action);
-	case REEL_RECORD:
+	case REEL_ACTION_RECORD:
 		return replay_record(replay, action);
-	case REEL_REVERSE:
+	case REEL_ACTION_REVERSE:
 		return replay_reverse(replay, action);
-	case REEL_STORE:
+	case REEL_ACTION_STORE:
 		return replay_store(replay, action);
-	case REEL_LOAD:
+	case REEL_ACTION_LOAD:
 		return replay_load(replay, action);
-	case REEL_DROP:
+	case REEL_ACTION_DROP:
 		return replay_drop(replay, action);
-	case REEL_DONE:
+	case REEL_ACTION_DONE:
 		return replay_done(replay);
 	}
 	return "there is no such action";
@@ -280,7 +280,7 @@ static const char *replay_kind(struct replay *replay, const reel_action *action)
 /* The step recorded last is free while it is about to be reversed. */
 static bool memory_exceeded(const struct replay *replay, const reel_action *action)
 {
-	int64_t kept = replay->tape_steps - (action->kind == REEL_RECORD);
+	int64_t kept = replay->tape_steps - (action->kind == REEL_ACTION_RECORD);
 	int64_t each = replay->problem->tape_states;
 	int64_t free_slots;
 
@@ -311,13 +311,13 @@ static void meet_end(struct replay *replay, reel_schedule *schedule, reel_action
 		return;
 	action->last = replay->steps;
 	if (reel_schedule_end(schedule, replay->steps, replay->steps))
-		action->kind = REEL_DONE;
+		action->kind = REEL_ACTION_DONE;
 }
 
 /* One that runs no step has nothing to be replayed; but there has to be such a state. */
 static bool is_empty_advance(const struct replay *replay, const reel_action *action)
 {
-	return action->kind == REEL_ADVANCE && action->first == action->last &&
+	return action->kind == REEL_ACTION_ADVANCE && action->first == action->last &&
 	       action->first >= 0 && action->first <= replay->steps;
 }
 
@@ -334,8 +334,8 @@ static void replay_all(struct replay *replay, reel_schedule *schedule)
 		report->wrong = replay_action(replay, &action);
 		if (report->wrong)
 			report->wrong_action = report->actions;
-		report->actions += action.kind != REEL_DONE;
-	} while (!report->wrong && action.kind != REEL_DONE);
+		report->actions += action.kind != REEL_ACTION_DONE;
+	} while (!report->wrong && action.kind != REEL_ACTION_DONE);
 }
 
 double reel_plan_makespan(const struct reel_problem *problem,

@@ -41,7 +41,7 @@ static void make_slot(reel_action *action, enum reel_action_kind kind, int64_t s
 
 static void advance(reel_schedule *schedule, int64_t last, reel_action *action)
 {
-	make(action, REEL_ADVANCE, schedule->at, last);
+	make(action, REEL_ACTION_ADVANCE, schedule->at, last);
 	schedule->at = last;
 }
 
@@ -91,14 +91,14 @@ void reel_schedule_hold(reel_schedule *schedule, unsigned tier, reel_action *act
 	unsigned slot = claim_slot(schedule, tier);
 
 	push_level(schedule, schedule->at, schedule->at, tier, slot);
-	make_slot(action, REEL_STORE, schedule->at, tier, slot);
+	make_slot(action, REEL_ACTION_STORE, schedule->at, tier, slot);
 }
 
 void reel_schedule_release(reel_schedule *schedule, unsigned level, reel_action *action)
 {
 	unsigned tier = schedule->level[level].tier, slot = schedule->level[level].slot;
 
-	make_slot(action, REEL_DROP, schedule->level[level].first, tier, slot);
+	make_slot(action, REEL_ACTION_DROP, schedule->level[level].first, tier, slot);
 	if (!tier_has_places(schedule, tier))
 		free_slot(schedule, tier, slot);
 	schedule->levels--;
@@ -134,7 +134,7 @@ static int leave_sweep(reel_schedule *schedule, reel_action *action)
 
 static void store_at_place(reel_schedule *schedule, reel_action *action)
 {
-	make_slot(action, REEL_STORE, schedule->at, schedule->plan->problem.tiers - 1,
+	make_slot(action, REEL_ACTION_STORE, schedule->at, schedule->plan->problem.tiers - 1,
 		  (unsigned)schedule->places++);
 }
 
@@ -183,7 +183,7 @@ static void record(reel_schedule *schedule, int64_t steps, reel_action *action)
 {
 	int64_t first = schedule->at, last = first + steps;
 
-	make(action, REEL_RECORD, first, last);
+	make(action, REEL_ACTION_RECORD, first, last);
 	if (last == schedule->end) {
 		schedule->phase = REVERSE;
 		return;
@@ -230,7 +230,7 @@ static void go_on_from_held(reel_schedule *schedule, reel_action *action)
 
 static void reverse(reel_schedule *schedule, int64_t first, reel_action *action)
 {
-	make(action, REEL_REVERSE, first, schedule->end);
+	make(action, REEL_ACTION_REVERSE, first, schedule->end);
 	schedule->end = first;
 	schedule->phase = RETURN;
 }
@@ -242,7 +242,7 @@ static void load_top(reel_schedule *schedule, reel_action *action)
 	schedule->at = schedule->level[top].first;
 	schedule->phase = HELD;
 	look_ahead(schedule);
-	make_slot(action, REEL_LOAD, schedule->at, schedule->level[top].tier,
+	make_slot(action, REEL_ACTION_LOAD, schedule->at, schedule->level[top].tier,
 		  schedule->level[top].slot);
 	action->last_use = schedule->ahead == AHEAD_DROP;
 }
@@ -255,7 +255,7 @@ static void go_back(reel_schedule *schedule, reel_action *action)
 		adopt_place(schedule);
 	if (schedule->levels == 0) {
 		schedule->phase = DONE;
-		make(action, REEL_DONE, 0, 0);
+		make(action, REEL_ACTION_DONE, 0, 0);
 		return;
 	}
 	top = schedule->levels - 1;
@@ -277,7 +277,7 @@ static void next_of_list(reel_schedule *schedule, reel_action *action)
 	if ((uint64_t)schedule->at < plan->action_count)
 		*action = plan->actions[schedule->at++];
 	else
-		make(action, REEL_DONE, 0, 0);
+		make(action, REEL_ACTION_DONE, 0, 0);
 }
 
 void reel_schedule_begin(reel_schedule *schedule, const reel_plan *plan)
@@ -312,7 +312,7 @@ int reel_schedule_next(reel_schedule *schedule, reel_action *action)
 		go_back(schedule, action);
 		break;
 	case DONE:
-		make(action, REEL_DONE, 0, 0);
+		make(action, REEL_ACTION_DONE, 0, 0);
 		break;
 	}
 	return 0;

@@ -37,13 +37,13 @@ static const int constants[] = {
 	REEL_ONLINE,
 	REEL_UNKNOWN_STEPS,
 	REEL_MOST_TIERS,
-	REEL_ADVANCE,
-	REEL_RECORD,
-	REEL_REVERSE,
-	REEL_STORE,
-	REEL_LOAD,
-	REEL_DROP,
-	REEL_DONE,
+	REEL_ACTION_ADVANCE,
+	REEL_ACTION_RECORD,
+	REEL_ACTION_REVERSE,
+	REEL_ACTION_STORE,
+	REEL_ACTION_LOAD,
+	REEL_ACTION_DROP,
+	REEL_ACTION_DONE,
 };
 
 int constant(int number)
@@ -97,7 +97,7 @@ void fill_pool_stats(struct reel_pool_stats *stats)
 
 void fill_action(reel_action *action)
 {
-	*action = (reel_action){REEL_LOAD, 1, 2, 3, 5, true};
+	*action = (reel_action){REEL_ACTION_LOAD, 1, 2, 3, 5, true};
 }
 
 void fill_costs(struct reel_costs *costs)
