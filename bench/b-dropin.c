@@ -42,8 +42,8 @@ static void scalars(void)
 		ALL_STACKS(real8), {.name = "header, inline", .run = dropin_inline_real8}};
 	static const struct measure_variant controls[] = {
 		ALL_STACKS(control), {.name = "header, inline", .run = dropin_inline_control}};
-	static const size_t sizes[MOST_SIZES] = {10000, 1000000, LARGEST};
-	static const size_t bit_sizes[MOST_SIZES] = {10000, 1000000};
+	static const size_t sizes[MAX_SIZES] = {10000, 1000000, LARGEST};
+	static const size_t bit_sizes[MAX_SIZES] = {10000, 1000000};
 
 	run_stacks("dropin/real8", real8, COUNT_OF(real8), sizes, 1000000);
 	run_stacks("dropin/control1b", controls, COUNT_OF(controls), bit_sizes, 1000000);
@@ -52,7 +52,7 @@ static void scalars(void)
 static void arrays(void)
 {
 	static const struct measure_variant variants[] = {ALL_STACKS(arrays)};
-	static const size_t sizes[MOST_SIZES] = {10000, 1000000, LARGEST};
+	static const size_t sizes[MAX_SIZES] = {10000, 1000000, LARGEST};
 
 	run_stacks("dropin/real8array64", variants, COUNT_OF(variants), sizes, 1000000);
 }
@@ -65,7 +65,7 @@ static void repeat(void)
 		{.name = "static library", .run = dropin_static_repeat,
 		 .before = dropin_static_begin_level, .after = dropin_static_end_level},
 	};
-	static const size_t sizes[MOST_SIZES] = {10000, 1000000};
+	static const size_t sizes[MAX_SIZES] = {10000, 1000000};
 
 	run_stacks("dropin/repeat", variants, COUNT_OF(variants), sizes, 1000000);
 }
@@ -79,7 +79,7 @@ static void stencil(void)
 		{.name = "as the original works", .run = dropin_original_stencil},
 		{.name = "bare bump, out of line", .run = dropin_bump_stencil},
 	};
-	static const size_t sizes[MOST_SIZES] = {1024, 262144};
+	static const size_t sizes[MAX_SIZES] = {1024, 262144};
 
 	run_stacks("dropin/stencil", variants, COUNT_OF(variants), sizes, 1024);
 }

@@ -11,7 +11,7 @@
 #include "bench.h"
 #include "count.h"
 
-#define MOST_VARIANTS 4
+#define MAX_VARIANTS 4
 #define VALUES ((size_t)64)
 #define ROW_VALUES (2 * BENCH_ROW)
 
@@ -231,7 +231,7 @@ static void run_once(const struct measure_variant *variant, size_t n)
 
 static void count(const struct bench_case *one)
 {
-	struct measure_result results[MOST_VARIANTS];
+	struct measure_result results[MAX_VARIANTS];
 
 	if (!bench_starts(one))
 		return;

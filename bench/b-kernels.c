@@ -13,7 +13,7 @@
 #include "bench.h"
 #include "kernels/kernel.h"
 
-#define MOST_VARIANTS 8
+#define MAX_VARIANTS 8
 #define SIZES 2
 
 struct gradient {
@@ -49,8 +49,8 @@ static size_t best_of(const struct measure_variant *variants, size_t count)
 static void measure_kernel(const struct kernel *kernel, enum kernel_size size,
 			   struct bench_case *described)
 {
-	struct measure_variant variants[MOST_VARIANTS];
-	struct gradient gradients[MOST_VARIANTS];
+	struct measure_variant variants[MAX_VARIANTS];
+	struct gradient gradients[MAX_VARIANTS];
 	struct kernel_case one;
 
 	kernel_case_open(&one, kernel, size);

@@ -10,7 +10,7 @@
 #include "bench.h"
 #include "kernels/kernel.h"
 
-#define MOST_VARIANTS 8
+#define MAX_VARIANTS 8
 
 struct most {
 	uint64_t on_tape;
@@ -18,7 +18,7 @@ struct most {
 };
 
 /* The tape is longest between the sweeps, also in a replay: its last block is a whole one. */
-static struct most most_of(struct kernel_case *one, const struct kernel_variant *variant,
+static struct most max_of(struct kernel_case *one, const struct kernel_variant *variant,
 			   size_t slab_bytes)
 {
 	struct reel_pool_options options = {.slab_bytes = slab_bytes};
@@ -43,8 +43,8 @@ static struct most most_of(struct kernel_case *one, const struct kernel_variant 
 static void count_variants(struct bench_case *described, struct kernel_case *one,
 			   bool whole_slabs, size_t slab_bytes)
 {
-	struct measure_variant variants[MOST_VARIANTS];
-	struct measure_result results[MOST_VARIANTS];
+	struct measure_variant variants[MAX_VARIANTS];
+	struct measure_result results[MAX_VARIANTS];
 	const struct kernel_variant *variant = one->kernel->variants;
 	const struct kernel_variant *end = variant + one->kernel->variant_count;
 
@@ -55,7 +55,7 @@ static void count_variants(struct bench_case *described, struct kernel_case *one
 
 		if (variant->storage != ON_TAPE)
 			continue;
-		most = most_of(one, variant, slab_bytes);
+		most = max_of(one, variant, slab_bytes);
 		bytes = (double)(whole_slabs ? most.in_pool : most.on_tape);
 		results[described->count] = (struct measure_result){bytes, bytes, bytes, 0};
 		if (strcmp(variant->name, "best") == 0)

@@ -60,7 +60,7 @@ static double run_adolc(void *context, size_t n)
 /* Copies all inputs, or all their adjoints. Returns how many these are. */
 static size_t in_one_piece(struct pair *pair, bool adjoints, double *target)
 {
-	struct kernel_input inputs[KERNEL_MOST_INPUTS];
+	struct kernel_input inputs[KERNEL_MAX_INPUTS];
 	size_t inputs_count = kernel_inputs(&pair->one, inputs), count = 0;
 
 	for (size_t i = 0; i < inputs_count; i++) {

@@ -112,8 +112,8 @@ static void measure_round(int threads, double samples[OPERATIONS][COUNT_OF(quant
 
 void scale_bench_latency(void)
 {
-	static double samples[MOST_SCALE_ROUNDS][OPERATIONS][COUNT_OF(quantiles)];
-	double rounds[MOST_SCALE_ROUNDS];
+	static double samples[MAX_SCALE_ROUNDS][OPERATIONS][COUNT_OF(quantiles)];
+	double rounds[MAX_SCALE_ROUNDS];
 	struct measure_result results[COUNT_OF(quantiles)];
 
 	for (size_t c = 0; c < scale.threads.count; c++) {

@@ -95,7 +95,7 @@ void scale_bench_pool(void)
 		{.name = "48 slabs, up and down"},
 		{.name = "straight from the list"},
 	};
-	double samples[COUNT_OF(variants)][MOST_SCALE_ROUNDS];
+	double samples[COUNT_OF(variants)][MAX_SCALE_ROUNDS];
 	struct measure_result results[COUNT_OF(variants)];
 
 	for (size_t c = 0; c < scale.threads.count; c++) {
@@ -111,7 +111,7 @@ void scale_bench_pool(void)
 
 double scale_measure_service(int threads)
 {
-	double samples[MOST_SCALE_ROUNDS];
+	double samples[MAX_SCALE_ROUNDS];
 
 	for (unsigned round = 0; round < scale.rounds; round++)
 		samples[round] = time_pairs(BY_LIST, threads) / threads;

@@ -69,7 +69,7 @@ void scale_bench_regions(void)
 		{.name = "recorded and reversed"},
 		{.name = "difference"},
 	};
-	double samples[COUNT_OF(variants)][MOST_SCALE_ROUNDS];
+	double samples[COUNT_OF(variants)][MAX_SCALE_ROUNDS];
 	struct measure_result results[COUNT_OF(variants)];
 
 	for (size_t c = 0; c < scale.threads.count; c++) {

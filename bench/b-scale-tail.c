@@ -196,7 +196,7 @@ static void measure_round(size_t way, int threads, double samples[COUNT_OF(quant
 
 static void measure_way(size_t way, int threads)
 {
-	double samples[COUNT_OF(quantiles)], rounds[COUNT_OF(quantiles)][MOST_SCALE_ROUNDS];
+	double samples[COUNT_OF(quantiles)], rounds[COUNT_OF(quantiles)][MAX_SCALE_ROUNDS];
 	struct measure_result results[COUNT_OF(quantiles)];
 
 	for (unsigned r = 0; r < scale.rounds; r++) {

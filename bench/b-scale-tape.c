@@ -158,7 +158,7 @@ static double time_sweep(int threads, size_t bytes, size_t slab_bytes, unsigned 
 
 double scale_measure_slab(int threads, size_t bytes, size_t slab_bytes, unsigned magazine_slabs)
 {
-	double samples[MOST_SCALE_ROUNDS];
+	double samples[MAX_SCALE_ROUNDS];
 
 	for (unsigned round = 0; round < scale.rounds; round++)
 		samples[round] = time_sweep(threads, bytes, slab_bytes, magazine_slabs) *
@@ -185,7 +185,7 @@ static const struct measure_variant variants[] = {
 static void measure_tapes(int threads, size_t slab_bytes,
 			  struct measure_result results[COUNT_OF(variants)])
 {
-	double samples[COUNT_OF(variants)][MOST_SCALE_ROUNDS];
+	double samples[COUNT_OF(variants)][MAX_SCALE_ROUNDS];
 	double bytes = 2.0 * (double)scale.bytes * threads;
 
 	for (unsigned round = 0; round < scale.rounds; round++) {

@@ -13,7 +13,7 @@
 
 #include "measure.h"
 
-#define MOST_SIZES 8
+#define MAX_SIZES 8
 
 /* The program's name, for messages. */
 extern const char *const bench_program;
@@ -25,7 +25,7 @@ struct bench_case {
 	/* The variant that the others are compared with. */
 	size_t base;
 	/* Ascending, ends with 0; --quick leaves out those above quick_largest. */
-	size_t sizes[MOST_SIZES];
+	size_t sizes[MAX_SIZES];
 	size_t quick_largest;
 	unsigned rounds;
 };

@@ -204,12 +204,12 @@ function clad_figures(   q, n) {
 
 # Of both sweeps and all that is calculated beside them, from least to most nanoseconds a byte:
 # the worst in worst_sweep and worst_quotient.
-function worst_sweep_of(least_work, most_work,   i, q, part) {
+function worst_sweep_of(min_work, max_work,   i, q, part) {
 	worst_quotient = 0
 	for (i = 1; i <= rows; i++) {
 		if (split(field[i, "case"], part, "/") != 3 || part[1] != "spill" ||
 		    part[2] !~ /^(forward|reverse)$/ || field[i, "variant"] != "reel, budget" ||
-		    part[3] < least_work || part[3] > most_work)
+		    part[3] < min_work || part[3] > max_work)
 			continue
 		q = field[i, "median"] / median(field[i, "case"], "compute or transfer")
 		if (q > worst_quotient) {

@@ -11,17 +11,17 @@
 #include "tools/facts.h"
 #include "tools/kernel-file.h"
 
-enum { MOST_CPUS = 8192, MOST_NODES = 1024, PATH_SIZE = 128 };
+enum { MAX_CPUS = 8192, MAX_NODES = 1024, PATH_SIZE = 128 };
 
 static bool list_allowed(struct places *places)
 {
-	size_t bytes = CPU_ALLOC_SIZE(MOST_CPUS);
-	cpu_set_t *set = CPU_ALLOC(MOST_CPUS);
+	size_t bytes = CPU_ALLOC_SIZE(MAX_CPUS);
+	cpu_set_t *set = CPU_ALLOC(MAX_CPUS);
 	bool known = set && sched_getaffinity(0, bytes, set) == 0;
 
 	if (known)
 		places->place = calloc((size_t)CPU_COUNT_S(bytes, set), sizeof *places->place);
-	for (size_t cpu = 0; places->place && cpu < MOST_CPUS; cpu++)
+	for (size_t cpu = 0; places->place && cpu < MAX_CPUS; cpu++)
 		if (CPU_ISSET_S(cpu, bytes, set))
 			places->place[places->count++].cpu = (int)cpu;
 	CPU_FREE(set);
@@ -34,7 +34,7 @@ static int node_of(int cpu)
 {
 	char path[PATH_SIZE];
 
-	for (int node = 0; node < MOST_NODES; node++) {
+	for (int node = 0; node < MAX_NODES; node++) {
 		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/node%d/cpulist", cpu, node);
 		if (kernel_file_list_count(path) != UNKNOWN)
 			return node;
@@ -138,12 +138,12 @@ void places_release(struct places *places)
 
 void places_bind(const struct places *places, int thread)
 {
-	size_t bytes = CPU_ALLOC_SIZE(MOST_CPUS);
+	size_t bytes = CPU_ALLOC_SIZE(MAX_CPUS);
 	cpu_set_t *set;
 
 	if (places->kind == PLACE_NONE || !places->count)
 		return;
-	set = CPU_ALLOC(MOST_CPUS);
+	set = CPU_ALLOC(MAX_CPUS);
 	if (!set)
 		return;
 	CPU_ZERO_S(bytes, set);

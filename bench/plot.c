@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_KERNELS 16
-#define MOST_PANELS 4
-#define MOST_VARIANTS 12
+#define MAX_KERNELS 16
+#define MAX_PANELS 4
+#define MAX_VARIANTS 12
 #define NAME_BYTES 32
 
 #define MARGIN 16.0
@@ -29,7 +29,7 @@
 #define LEGEND_WIDTH 88.0
 
 struct names {
-	char text[MOST_KERNELS][NAME_BYTES];
+	char text[MAX_KERNELS][NAME_BYTES];
 	size_t count;
 };
 
@@ -38,10 +38,10 @@ static const char *title = "Gradient time over primal time";
 static const char *headline =
 	"Time of a gradient over that of its primal; logarithmic, less is better";
 /* Over the primal; 0: not measured. */
-static double times[MOST_KERNELS][MOST_PANELS][MOST_VARIANTS];
+static double times[MAX_KERNELS][MAX_PANELS][MAX_VARIANTS];
 
 /* In the order of the legend. None is too light for white or too dark for black. */
-static const char *const colours[MOST_VARIANTS] = {
+static const char *const colours[MAX_VARIANTS] = {
 	"#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
 	"#8c6d31", "#888888", "#b2182b", "#7570b3", "#66a61e", "#1b9e77",
 };
@@ -70,13 +70,13 @@ void plot_entitle(const char *new_title, const char *line)
 
 static void put_dot_in(size_t kernel, size_t panel, const char *variant, double value)
 {
-	times[kernel][panel][number_of(&variants, MOST_VARIANTS, variant, strlen(variant))] = value;
+	times[kernel][panel][number_of(&variants, MAX_VARIANTS, variant, strlen(variant))] = value;
 }
 
 void plot_dot(const char *row, const char *panel, const char *variant, double value)
 {
-	put_dot_in(number_of(&kernels, MOST_KERNELS, row, strlen(row)),
-		   number_of(&panels, MOST_PANELS, panel, strlen(panel)), variant, value);
+	put_dot_in(number_of(&kernels, MAX_KERNELS, row, strlen(row)),
+		   number_of(&panels, MAX_PANELS, panel, strlen(panel)), variant, value);
 }
 
 static double time_of_primal(const struct bench_case *one, const struct measure_result *results)
@@ -96,8 +96,8 @@ void plot_note(const struct bench_case *one, const struct measure_result *result
 
 	if (strncmp(one->name, prefix, sizeof prefix - 1) || slash < name || primal <= 0)
 		return;
-	kernel = number_of(&kernels, MOST_KERNELS, name, (size_t)(slash - name));
-	panel = number_of(&panels, MOST_PANELS, slash + 1, strlen(slash + 1));
+	kernel = number_of(&kernels, MAX_KERNELS, name, (size_t)(slash - name));
+	panel = number_of(&panels, MAX_PANELS, slash + 1, strlen(slash + 1));
 	for (size_t v = 0; v < one->count; v++) {
 		const char *variant = one->variants[v].name;
 

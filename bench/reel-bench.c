@@ -11,7 +11,7 @@
 #include "bench.h"
 #include "report.h"
 
-#define MOST_VARIANTS 16
+#define MAX_VARIANTS 16
 
 const char *const bench_program = "reel-bench";
 
@@ -103,11 +103,11 @@ void bench_measure(const struct bench_case *one, size_t n, struct measure_result
 
 void bench_run(const struct bench_case *one)
 {
-	struct measure_result results[MOST_VARIANTS];
+	struct measure_result results[MAX_VARIANTS];
 
 	if (!bench_starts(one))
 		return;
-	for (size_t s = 0; s < MOST_SIZES && one->sizes[s]; s++) {
+	for (size_t s = 0; s < MAX_SIZES && one->sizes[s]; s++) {
 		if (options.quick && one->sizes[s] > one->quick_largest)
 			break;
 		bench_measure(one, one->sizes[s], results);

@@ -12,7 +12,7 @@
 #include "report.h"
 #include "scale.h"
 
-enum { MOST_THREADS = 1024 };
+enum { MAX_THREADS = 1024 };
 
 const char *const bench_program = "reel-scale";
 
@@ -101,7 +101,7 @@ static bool read_counts(struct scale_counts *counts, size_t most, const char *te
 	do {
 		long number = strtol(text, &end, 10);
 
-		if (end == text || number < 1 || number > MOST_THREADS || counts->count == most ||
+		if (end == text || number < 1 || number > MAX_THREADS || counts->count == most ||
 		    (counts->count && number <= counts->of[counts->count - 1]))
 			return false;
 		counts->of[counts->count++] = (int)number;
@@ -143,7 +143,7 @@ static bool read_service(double *service, const char *text)
 /* 1, 2, 4, ... up to the processors; all of them; and four times as many. */
 static void set_default_counts(struct scale_counts *counts, int processors)
 {
-	for (int n = 1; n < processors && counts->count < MOST_COUNTS - 2; n *= 2)
+	for (int n = 1; n < processors && counts->count < MAX_COUNTS - 2; n *= 2)
 		counts->of[counts->count++] = n;
 	counts->of[counts->count++] = processors;
 	counts->of[counts->count++] = 4 * processors;
@@ -151,9 +151,9 @@ static void set_default_counts(struct scale_counts *counts, int processors)
 
 static int read_option(int option, enum place_kind *kind)
 {
-	if (option == 't' && !read_counts(&scale.threads, MOST_COUNTS, optarg))
+	if (option == 't' && !read_counts(&scale.threads, MAX_COUNTS, optarg))
 		return refuse(optarg, "--threads takes up to 12 numbers, ascending, as in 1,2,8");
-	if (option == 'P' && !read_counts(&scale.predict, MOST_PREDICTED, optarg))
+	if (option == 'P' && !read_counts(&scale.predict, MAX_PREDICTED, optarg))
 		return refuse(optarg, "--predict takes up to 4 numbers, ascending, as in 64,256");
 	if (option == 'a' && !read_place(kind, optarg))
 		return refuse(optarg, "--place takes compact, scatter or none");
@@ -239,7 +239,7 @@ static void prepare(enum place_kind kind)
 	if (!scale.threads.count)
 		set_default_counts(&scale.threads, scale.processors);
 	if (!scale.predict.count)
-		read_counts(&scale.predict, MOST_PREDICTED, "64,256");
+		read_counts(&scale.predict, MAX_PREDICTED, "64,256");
 	if (scale.quick) {
 		scale.rounds = 3;
 		scale.tries = 1;

@@ -14,11 +14,11 @@
 #include "scale-model.h"
 #include "team.h"
 
-enum { MOST_COUNTS = 12, MOST_PREDICTED = 4, MOST_SCALE_ROUNDS = 31 };
+enum { MAX_COUNTS = 12, MAX_PREDICTED = 4, MAX_SCALE_ROUNDS = 31 };
 
 struct scale_counts {
 	size_t count;
-	int of[MOST_COUNTS];
+	int of[MAX_COUNTS];
 };
 
 struct scale_options {

@@ -126,7 +126,7 @@ static void report_bytes(const struct bench_case *named)
 
 static reel_store *small_disk(bool compressed)
 {
-	struct reel_file_options file = {.directory = bench_directory(), .most_bytes = DISK_BYTES};
+	struct reel_file_options file = {.directory = bench_directory(), .max_bytes = DISK_BYTES};
 	struct reel_codec_options codec = {.layout.stride = (unsigned)POINTS};
 	reel_store *store;
 

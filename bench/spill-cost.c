@@ -38,7 +38,7 @@ static void use_memory(size_t bytes, int ready, int leave)
 }
 
 /* The most that was ever resident, as the system says; 0: it does not say. */
-static double most_resident(pid_t process)
+static double max_resident(pid_t process)
 {
 	char path[64], line[128];
 	unsigned long kilobytes = 0;
@@ -80,7 +80,7 @@ static double resident_of(size_t bytes)
 	int ready, leave;
 	pid_t child = start(bytes, &ready, &leave);
 	char nothing;
-	double most = read(ready, &nothing, 1) == 1 ? most_resident(child) : 0;
+	double most = read(ready, &nothing, 1) == 1 ? max_resident(child) : 0;
 
 	close(leave);
 	close(ready);

@@ -18,7 +18,7 @@
 
 /* What is resident is dropped in so many pieces: one is in use, two are being written. */
 #define WINDOWS 4
-#define MOST_THREADS 4
+#define MAX_THREADS 4
 
 static void fail(const char *what)
 {
@@ -105,7 +105,7 @@ static double transfer(struct spill_plain *plain, bool write, size_t bytes)
 {
 	struct transfers all = {.plain = plain, .write = write,
 				.blocks = (bytes - plain->budget) / SPILL_SLAB_BYTES};
-	pthread_t threads[MOST_THREADS];
+	pthread_t threads[MAX_THREADS];
 	unsigned started = 0;
 
 	while (started + 1 < plain->threads)
@@ -126,7 +126,7 @@ void spill_plain_open(struct spill_plain plain[2], size_t tape_bytes, size_t bud
 		.threads = 1,
 	};
 	plain[1] = plain[0];
-	plain[1].threads = MOST_THREADS;
+	plain[1].threads = MAX_THREADS;
 	transfer(plain, true, tape_bytes);
 }
 

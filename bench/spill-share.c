@@ -10,10 +10,10 @@
 
 /* ---- Several tapes ---- */
 
-#define MOST_TAPES 4
+#define MAX_TAPES 4
 
 struct tapes {
-	struct spill_tape tape[MOST_TAPES];
+	struct spill_tape tape[MAX_TAPES];
 	unsigned count;
 	size_t bytes_each;
 	_Atomic unsigned next;
@@ -33,7 +33,7 @@ static void *use_tape(void *argument)
 static double run_tapes(void *context, size_t bytes)
 {
 	struct tapes *tapes = context;
-	pthread_t threads[MOST_TAPES];
+	pthread_t threads[MAX_TAPES];
 
 	tapes->bytes_each = bytes / tapes->count;
 	atomic_store_explicit(&tapes->next, 0, memory_order_relaxed);

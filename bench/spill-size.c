@@ -52,11 +52,11 @@ static void budget_cases(void)
 #define GROWTH_ROUNDS 3
 #define GROWTH_BUDGET (256 * MIB)
 /* A small tape goes up and down several times, so that its time can be measured. */
-#define LEAST_BYTES (1024 * MIB)
+#define MIN_BYTES (1024 * MIB)
 
 static double time_of_a_byte(struct spill_tape *reel, size_t size)
 {
-	size_t repetitions = size < LEAST_BYTES ? LEAST_BYTES / size : 1;
+	size_t repetitions = size < MIN_BYTES ? MIN_BYTES / size : 1;
 	double start = measure_seconds();
 
 	for (size_t r = 0; r < repetitions; r++)

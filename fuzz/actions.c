@@ -12,9 +12,9 @@
 #include "targets.h"
 #include "walk.h"
 
-enum { MOST_ACTIONS = 600 };
+enum { MAX_ACTIONS = 600 };
 
-static reel_action actions[MOST_ACTIONS];
+static reel_action actions[MAX_ACTIONS];
 static size_t count;
 
 static struct reel_problem draw_problem(struct fuzz_input *input)
@@ -38,7 +38,7 @@ static void take_plan(enum reel_planner planner, const struct reel_problem *prob
 	if (reel_plan_open(&plan, planner, problem))
 		return;
 	reel_schedule_begin(&schedule, plan);
-	while (count < MOST_ACTIONS && !reel_schedule_next(&schedule, &action) &&
+	while (count < MAX_ACTIONS && !reel_schedule_next(&schedule, &action) &&
 	       action.kind != REEL_ACTION_DONE)
 		actions[count++] = action;
 	reel_plan_close(plan);
@@ -62,7 +62,7 @@ static void edit(struct fuzz_input *input)
 	unsigned how = fuzz_below(input, 5);
 	size_t at = fuzz_below(input, (unsigned)count + 1);
 
-	if (how == 0 && count < MOST_ACTIONS) {
+	if (how == 0 && count < MAX_ACTIONS) {
 		memmove(&actions[at + 1], &actions[at], (count - at) * sizeof *actions);
 		actions[at] = draw_action(input);
 		count++;

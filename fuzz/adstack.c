@@ -12,14 +12,14 @@
 #include "fuzz.h"
 #include "targets.h"
 
-enum { STACKS = 3, LEVELS = 4, MOST_BYTES = 1 << 16, MOST_OPERATION = 4096 };
+enum { STACKS = 3, LEVELS = 4, MAX_BYTES = 1 << 16, MAX_OPERATION = 4096 };
 
 /* Bits that wait are in `word`, the oldest lowest. */
 struct plain {
 	size_t count;
 	uint32_t word;
 	unsigned bits;
-	unsigned char byte[MOST_BYTES];
+	unsigned char byte[MAX_BYTES];
 };
 
 struct stack {
@@ -37,7 +37,7 @@ static reel_adstack_segment *segments[STACKS];
 static unsigned within[STACKS], depth;
 static struct fuzz_input *input;
 static reel_pool *pool;
-static unsigned char scratch[MOST_OPERATION + 64];
+static unsigned char scratch[MAX_OPERATION + 64];
 static uint64_t values_drawn;
 
 static struct stack *stack_in_use(void)
@@ -114,8 +114,8 @@ static struct call draw_call(void)
 
 		call.which = fuzz_below(input, COUNT(arrays));
 		call.n = n == 255 ? -1 : (int)(n < 128 ? n % 16 : (n - 127) * 32);
-		if (call.n > 0 && (size_t)call.n * arrays[call.which].element > MOST_OPERATION)
-			call.n = (int)(MOST_OPERATION / arrays[call.which].element);
+		if (call.n > 0 && (size_t)call.n * arrays[call.which].element > MAX_OPERATION)
+			call.n = (int)(MAX_OPERATION / arrays[call.which].element);
 	}
 	return call;
 }
@@ -154,7 +154,7 @@ static void push(void)
 	struct plain *plain = &stack_in_use()->now;
 	struct call call = draw_call();
 
-	if (plain->count + MOST_OPERATION > MOST_BYTES)
+	if (plain->count + MAX_OPERATION > MAX_BYTES)
 		return;
 	end_look();
 	if (call.family == BITS_OF) {
@@ -421,7 +421,7 @@ static void pop_all(void)
 		FUZZ_EXPECT(bit == (int)plain_pop_bit(plain));
 	}
 	while (plain->count) {
-		size_t bytes = plain->count < MOST_OPERATION ? plain->count : MOST_OPERATION;
+		size_t bytes = plain->count < MAX_OPERATION ? plain->count : MAX_OPERATION;
 
 		reel_adstack_pop_bytes(scratch, bytes);
 		plain->count -= bytes;

@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "targets.h"
 
-enum { MOST_STEPS = 24 };
+enum { MAX_STEPS = 24 };
 
 /* Small and large ones; now and then, any bits. */
 static double draw_seconds(struct fuzz_input *input)
@@ -37,7 +37,7 @@ static uint64_t draw_bytes(struct fuzz_input *input)
 static struct reel_costs draw_costs(struct fuzz_input *input)
 {
 	struct reel_costs costs = {
-		.steps = (int64_t)fuzz_below(input, MOST_STEPS + 2) - 1,
+		.steps = (int64_t)fuzz_below(input, MAX_STEPS + 2) - 1,
 		.advance_seconds = draw_seconds(input),
 		.record_seconds = draw_seconds(input),
 		.reverse_seconds = draw_seconds(input),
@@ -50,7 +50,7 @@ static struct reel_costs draw_costs(struct fuzz_input *input)
 		.touch_seconds = draw_seconds(input),
 	};
 
-	for (unsigned t = 0; t < costs.tiers && t < REEL_MOST_TIERS - 1; t++)
+	for (unsigned t = 0; t < costs.tiers && t < REEL_MAX_TIERS - 1; t++)
 		costs.tier[t] = (struct reel_cost_tier){
 			.bytes = draw_bytes(input), .write_bandwidth = draw_seconds(input),
 			.read_bandwidth = draw_seconds(input), .latency = draw_seconds(input)};

@@ -32,5 +32,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!target)
 		target = chosen();
-	return size > target->most_bytes ? 0 : target->run(data, size);
+	return size > target->max_bytes ? 0 : target->run(data, size);
 }

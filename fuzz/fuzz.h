@@ -17,7 +17,7 @@ struct fuzz_target {
 	const char *name;
 	fuzz_run *run;
 	/* Longer inputs find nothing that shorter ones do not. */
-	size_t most_bytes;
+	size_t max_bytes;
 };
 
 /* The last one has no name. */

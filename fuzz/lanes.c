@@ -17,8 +17,8 @@
 #include "targets.h"
 
 enum {
-	MOST_REGIONS = 4, MOST_PHASES = 3, MOST_LOOPS = 3, MOST_THREADS = 5, MOST_LANES = 8,
-	ELEMENTS = 48, MOST_TASKS = 24
+	MAX_REGIONS = 4, MAX_PHASES = 3, MAX_LOOPS = 3, MAX_THREADS = 5, MAX_LANES = 8,
+	ELEMENTS = 48, MAX_TASKS = 24
 };
 
 struct loop_plan {
@@ -30,7 +30,7 @@ struct region_plan {
 	int lanes, threads, threads_back, phases, loops;
 	bool single, nested, reduces;
 	enum reel_reduction reduction;
-	struct loop_plan loop[MOST_LOOPS];
+	struct loop_plan loop[MAX_LOOPS];
 	int tasks;
 };
 
@@ -49,16 +49,16 @@ struct program {
 	struct fuzz_input *input;
 	reel_lane *root;
 	int regions;
-	struct region_plan plan[MOST_REGIONS];
+	struct region_plan plan[MAX_REGIONS];
 	/* Variables that the iterations of each loop change, and what they are at first. */
-	uint64_t x[MOST_LOOPS][ELEMENTS], first[MOST_LOOPS][ELEMENTS];
-	double partial[MOST_LANES];
+	uint64_t x[MAX_LOOPS][ELEMENTS], first[MAX_LOOPS][ELEMENTS];
+	double partial[MAX_LANES];
 	/* Of the region that runs now. */
 	const struct region_plan *now;
 	int phase;
 	bool reverse;
-	struct thread thread[MOST_THREADS];
-	int ran[MOST_LOOPS][ELEMENTS], singles;
+	struct thread thread[MAX_THREADS];
+	int ran[MAX_LOOPS][ELEMENTS], singles;
 };
 
 static struct program program;
@@ -86,16 +86,16 @@ static void draw_region(struct fuzz_input *input, struct region_plan *plan)
 {
 	unsigned code = fuzz_byte(input);
 
-	plan->lanes = (int)fuzz_below(input, MOST_LANES);
-	plan->threads = 1 + (int)fuzz_below(input, MOST_THREADS);
-	plan->threads_back = 1 + (int)fuzz_below(input, MOST_THREADS);
-	plan->phases = 1 + (int)(code % MOST_PHASES);
-	plan->loops = (int)(code / 4 % (MOST_LOOPS + 1));
+	plan->lanes = (int)fuzz_below(input, MAX_LANES);
+	plan->threads = 1 + (int)fuzz_below(input, MAX_THREADS);
+	plan->threads_back = 1 + (int)fuzz_below(input, MAX_THREADS);
+	plan->phases = 1 + (int)(code % MAX_PHASES);
+	plan->loops = (int)(code / 4 % (MAX_LOOPS + 1));
 	plan->single = code & 16;
 	plan->nested = code & 32;
 	plan->reduces = code & 64;
 	plan->reduction = (enum reel_reduction)fuzz_below(input, 4);
-	plan->tasks = code & 128 ? (int)fuzz_below(input, MOST_TASKS) : 0;
+	plan->tasks = code & 128 ? (int)fuzz_below(input, MAX_TASKS) : 0;
 	for (int l = 0; l < plan->loops; l++)
 		draw_loop(input, &plan->loop[l]);
 }
@@ -231,7 +231,7 @@ static void go_on(struct thread *thread)
 /* The n-th of those that have not come to the end of the phase; NULL: all have. */
 static struct thread *choose(int threads, unsigned n)
 {
-	struct thread *working[MOST_THREADS];
+	struct thread *working[MAX_THREADS];
 	unsigned count = 0;
 
 	for (int t = 0; t < threads; t++)
@@ -291,7 +291,7 @@ static double combine(enum reel_reduction kind, double a, double b)
 
 static void draw_partials(int which)
 {
-	for (int i = 0; i < MOST_LANES; i++)
+	for (int i = 0; i < MAX_LANES; i++)
 		program.partial[i] = (double)(scramble((uint64_t)(which * 8 + i)) % 5) - 2;
 }
 
@@ -299,7 +299,7 @@ static double result_without(enum reel_reduction kind, int but)
 {
 	double result = kind == REEL_PRODUCT ? 1 : 0;
 
-	for (int i = 0; i < MOST_LANES; i++)
+	for (int i = 0; i < MAX_LANES; i++)
 		if (i != but)
 			result = combine(kind, result, program.partial[i]);
 	return result;
@@ -312,9 +312,9 @@ static void reduce(int which)
 
 	draw_partials(which);
 	result = program.partial[0];
-	for (int i = 1; i < MOST_LANES; i++)
+	for (int i = 1; i < MAX_LANES; i++)
 		result = combine(kind, result, program.partial[i]);
-	FUZZ_EXPECT(reel_reduce(program.root, kind, program.partial, MOST_LANES) == result);
+	FUZZ_EXPECT(reel_reduce(program.root, kind, program.partial, MAX_LANES) == result);
 }
 
 /* Of a minimum, or maximum, the first of those that are it has all of the adjoint. */
@@ -324,7 +324,7 @@ static double right_bar(enum reel_reduction kind, int i)
 		return 3;
 	if (kind == REEL_PRODUCT)
 		return 3 * result_without(kind, i);
-	for (int k = 0; k < MOST_LANES; k++)
+	for (int k = 0; k < MAX_LANES; k++)
 		if (combine(kind, program.partial[i], program.partial[k]) != program.partial[i] ||
 		    (k < i && program.partial[k] == program.partial[i]))
 			return 0;
@@ -334,11 +334,11 @@ static double right_bar(enum reel_reduction kind, int i)
 static void reverse_reduction(int which)
 {
 	enum reel_reduction kind = program.now->reduction;
-	double bar[MOST_LANES];
+	double bar[MAX_LANES];
 
 	draw_partials(which);
-	reel_reduce_reverse(program.root, kind, 3, bar, MOST_LANES);
-	for (int i = 0; i < MOST_LANES; i++)
+	reel_reduce_reverse(program.root, kind, 3, bar, MAX_LANES);
+	for (int i = 0; i < MAX_LANES; i++)
 		FUZZ_EXPECT(bar[i] == right_bar(kind, i));
 }
 
@@ -410,7 +410,7 @@ static void reverse_all(void)
 
 static void run_program(bool twice)
 {
-	uint64_t last[MOST_LOOPS][ELEMENTS];
+	uint64_t last[MAX_LOOPS][ELEMENTS];
 
 	record_all();
 	memcpy(last, program.x, sizeof last);

@@ -16,7 +16,7 @@
 #define HEAD_BYTES 32
 
 /* Blocks are of 64 KiB. */
-enum { MOST_BYTES = 3 * REEL_PACK_BLOCK_BYTES };
+enum { MAX_BYTES = 3 * REEL_PACK_BLOCK_BYTES };
 
 static struct reel_pack_space space;
 
@@ -27,8 +27,8 @@ static unsigned char *draw_data(struct fuzz_input *input, size_t *bytes)
 	unsigned char *data;
 
 	*bytes = input->left * (1 + repeat);
-	if (*bytes > MOST_BYTES)
-		*bytes = MOST_BYTES;
+	if (*bytes > MAX_BYTES)
+		*bytes = MAX_BYTES;
 	data = fuzz_allocate(*bytes + 1);
 	for (size_t i = 0; i < *bytes; i++)
 		data[i] = (unsigned char)(input->next[i % input->left] + i / input->left * step);
@@ -54,7 +54,7 @@ static void check_unpack(const unsigned char *packed, size_t packed_bytes,
 /* It comes back; also with zeros behind it, and not where there is less room. */
 static void go_and_return(struct fuzz_input *input)
 {
-	unsigned element = 1 + fuzz_below(input, REEL_SHUFFLE_MOST_ELEMENT);
+	unsigned element = 1 + fuzz_below(input, REEL_SHUFFLE_MAX_ELEMENT);
 	unsigned stride = element == 8 ? fuzz_byte(input) : 0;
 	size_t bytes, room, used;
 	unsigned char *data = draw_data(input, &bytes), *packed;
@@ -82,7 +82,7 @@ static void go_and_return(struct fuzz_input *input)
 static void change(struct fuzz_input *input)
 {
 	static unsigned char packed[8192];
-	unsigned element = 1 + fuzz_below(input, REEL_SHUFFLE_MOST_ELEMENT);
+	unsigned element = 1 + fuzz_below(input, REEL_SHUFFLE_MAX_ELEMENT);
 	unsigned repeat = fuzz_below(input, 8), edits = fuzz_below(input, 16);
 	struct fuzz_input rest = *input;
 	size_t bytes, used;

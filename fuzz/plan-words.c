@@ -12,7 +12,7 @@
 #include "fuzz.h"
 #include "targets.h"
 
-enum { MOST_WORDS = 40, MOST_STEPS = 40 };
+enum { MAX_WORDS = 40, MAX_STEPS = 40 };
 
 /* As in the command. */
 int reject_word(const char *verb, const char *word)
@@ -47,8 +47,8 @@ static bool is_short(const struct request *request)
 {
 	const struct reel_problem *problem = &request->problem;
 
-	return problem->steps <= MOST_STEPS && problem->tier[0].slots <= MOST_STEPS &&
-	       problem->tier[1].slots <= 4 * MOST_STEPS;
+	return problem->steps <= MAX_STEPS && problem->tier[0].slots <= MAX_STEPS &&
+	       problem->tier[1].slots <= 4 * MAX_STEPS;
 }
 
 /* Words are lines. */
@@ -56,7 +56,7 @@ static int split(char *text, char **words)
 {
 	int count = 0;
 
-	for (char *word = strtok(text, "\n"); word && count < MOST_WORDS; word = strtok(NULL, "\n"))
+	for (char *word = strtok(text, "\n"); word && count < MAX_WORDS; word = strtok(NULL, "\n"))
 		words[count++] = word;
 	return count;
 }
@@ -64,7 +64,7 @@ static int split(char *text, char **words)
 /* The whole verb, but for drawings, which would be files by any name. */
 static void run_words(char *text)
 {
-	char *words[MOST_WORDS];
+	char *words[MAX_WORDS];
 	int count = split(text, words), status;
 	struct request request;
 

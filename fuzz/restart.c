@@ -17,10 +17,10 @@
 #define MAGIC "ReelRun\n"
 #define TRAILER_BYTES 16
 
-enum { STEPS = 12, SLOTS = 3, STOPPED = 5, MOST_BYTES = 8192 };
+enum { STEPS = 12, SLOTS = 3, STOPPED = 5, MAX_BYTES = 8192 };
 
 /* The sound file, and what is made of it. */
-static unsigned char sound[MOST_BYTES], bytes[MOST_BYTES];
+static unsigned char sound[MAX_BYTES], bytes[MAX_BYTES];
 static size_t sound_bytes, size_now;
 
 static reel_plan *plan;
@@ -68,7 +68,7 @@ static void make_file(void)
 	FUZZ_EXPECT(file);
 	sound_bytes = fread(sound, 1, sizeof sound, file);
 	fclose(file);
-	FUZZ_EXPECT(sound_bytes > TRAILER_BYTES && sound_bytes < MOST_BYTES / 2);
+	FUZZ_EXPECT(sound_bytes > TRAILER_BYTES && sound_bytes < MAX_BYTES / 2);
 	unlink(path);
 	rmdir(directory);
 }
@@ -167,7 +167,7 @@ static void check_file(const char *path, bool is_whole)
 static void expect_refusal(const char *path)
 {
 	struct reel_checkpoint_options options = options_for(path);
-	unsigned char left[MOST_BYTES];
+	unsigned char left[MAX_BYTES];
 	reel_checkpoint *run;
 	FILE *file;
 

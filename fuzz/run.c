@@ -20,9 +20,9 @@
 #include "fuzz.h"
 #include "support.h"
 
-#define MOST_FILES 4096
-#define MOST_BYTES 65536
-#define MOST_PATH 1024
+#define MAX_FILES 4096
+#define MAX_BYTES 65536
+#define MAX_PATH 1024
 #define SECONDS_FOR_ONE 60
 
 static const char usage[] =
@@ -51,7 +51,7 @@ static struct progress {
 	uint64_t mutation; /* 0: the file itself */
 	unsigned file;
 	size_t size;
-	uint8_t data[MOST_BYTES];
+	uint8_t data[MAX_BYTES];
 } *progress;
 
 struct file {
@@ -60,7 +60,7 @@ struct file {
 	size_t size;
 };
 
-static struct file files[MOST_FILES];
+static struct file files[MAX_FILES];
 static unsigned file_count;
 
 /* ---- The corpus ---- */
@@ -75,8 +75,8 @@ static void read_file(const char *path, const char *name)
 		exit(EXIT_FAILURE);
 	}
 	snprintf(file->name, sizeof file->name, "%s", name);
-	file->data = fuzz_allocate(MOST_BYTES);
-	file->size = fread(file->data, 1, MOST_BYTES, stream);
+	file->data = fuzz_allocate(MAX_BYTES);
+	file->size = fread(file->data, 1, MAX_BYTES, stream);
 	file->data = realloc(file->data, file->size + 1);
 	fclose(stream);
 	file_count++;
@@ -95,7 +95,7 @@ static void forget_files(void)
 
 static void read_corpus(const struct fuzz_target *target)
 {
-	char path[MOST_PATH];
+	char path[MAX_PATH];
 	DIR *directory;
 
 	forget_files();
@@ -103,7 +103,7 @@ static void read_corpus(const struct fuzz_target *target)
 	directory = opendir(path);
 	if (!directory)
 		return;
-	for (struct dirent *entry; (entry = readdir(directory)) && file_count < MOST_FILES;) {
+	for (struct dirent *entry; (entry = readdir(directory)) && file_count < MAX_FILES;) {
 		snprintf(path, sizeof path, "%s/%s/%s", options.corpus, target->name,
 			 entry->d_name);
 		if (entry->d_name[0] != '.')
@@ -131,8 +131,8 @@ static void splice(struct random *random, bool insert)
 	size_t at = below(random, progress->size + 1), first = below(random, from->size + 1);
 	size_t bytes = below(random, from->size - first + 1);
 
-	if (bytes > MOST_BYTES - progress->size)
-		bytes = MOST_BYTES - progress->size;
+	if (bytes > MAX_BYTES - progress->size)
+		bytes = MAX_BYTES - progress->size;
 	if (insert) {
 		memmove(progress->data + at + bytes, progress->data + at, progress->size - at);
 		progress->size += bytes;
@@ -198,7 +198,7 @@ static void run_one(const struct fuzz_target *target)
 	memcpy(data, progress->data, progress->size);
 	alarm(SECONDS_FOR_ONE);
 	FUZZ_EXPECT(!options.pretend || progress->mutation != options.pretend);
-	if (progress->size <= target->most_bytes)
+	if (progress->size <= target->max_bytes)
 		target->run(data, progress->size);
 	alarm(0);
 	free(data);
@@ -273,7 +273,7 @@ static void show_end(FILE *said)
 
 static void show_failure(const struct fuzz_target *target, int status, FILE *said)
 {
-	char path[MOST_PATH];
+	char path[MAX_PATH];
 	FILE *left;
 
 	show_end(said);

@@ -14,7 +14,7 @@
 #include "targets.h"
 #include "walk.h"
 
-enum { MOST_STEPS = 300, MOST_TABLE_STEPS = 60, MOST_ACTIONS = 200000 };
+enum { MAX_STEPS = 300, MAX_TABLE_STEPS = 60, MAX_ACTIONS = 200000 };
 
 /* A small number; or, now and then, any. */
 static int64_t draw_whole(struct fuzz_input *input, unsigned bound, bool wild)
@@ -38,7 +38,7 @@ static struct reel_problem draw_problem(struct fuzz_input *input)
 {
 	unsigned wild = fuzz_byte(input);
 	struct reel_problem problem = {
-		.steps = draw_whole(input, MOST_STEPS + 1, wild == 255),
+		.steps = draw_whole(input, MAX_STEPS + 1, wild == 255),
 		.tiers = fuzz_below(input, wild == 254 ? 256 : 3),
 		.tape_states = draw_whole(input, 4, wild == 253),
 		.period = draw_whole(input, 12, wild == 252),
@@ -47,7 +47,7 @@ static struct reel_problem draw_problem(struct fuzz_input *input)
 		.reverse_cost = draw_cost(input, wild == 249),
 	};
 
-	for (unsigned t = 0; t < problem.tiers && t < REEL_MOST_TIERS; t++) {
+	for (unsigned t = 0; t < problem.tiers && t < REEL_MAX_TIERS; t++) {
 		problem.tier[t].slots = draw_whole(input, t ? 40 : 12, wild == 248 + t);
 		problem.tier[t].store_cost = draw_cost(input, wild == 246);
 		problem.tier[t].load_cost = draw_cost(input, wild == 245);
@@ -67,7 +67,7 @@ static bool uses_table(enum reel_planner planner)
 /* Whether it is small enough to be walked through. */
 static bool is_short(enum reel_planner planner, const struct reel_problem *problem)
 {
-	int64_t most = uses_table(planner) ? MOST_TABLE_STEPS : MOST_STEPS;
+	int64_t most = uses_table(planner) ? MAX_TABLE_STEPS : MAX_STEPS;
 
 	return problem->steps <= most;
 }
@@ -94,7 +94,7 @@ static void carry_out(struct fuzz_input *input, const reel_plan *plan, struct wa
 		int error = reel_schedule_next(&schedule, &action);
 
 		FUZZ_EXPECT(error == 0 || (error == -EAGAIN && action.kind == REEL_ACTION_ADVANCE));
-		FUZZ_EXPECT(++count < MOST_ACTIONS);
+		FUZZ_EXPECT(++count < MAX_ACTIONS);
 		if (error)
 			meet_end(input, &schedule, &action, walk->steps);
 		if (action.kind != REEL_ACTION_ADVANCE || action.first != action.last)
@@ -118,7 +118,7 @@ static void run_plan(struct fuzz_input *input, const reel_plan *plan,
 	static struct walk walk;
 	struct reel_schedule_report report, counted;
 	bool unknown = problem->steps == REEL_UNKNOWN_STEPS;
-	int64_t steps = unknown ? fuzz_below(input, MOST_STEPS) : problem->steps;
+	int64_t steps = unknown ? fuzz_below(input, MAX_STEPS) : problem->steps;
 
 	walk_begin(&walk, problem, steps);
 	carry_out(input, plan, &walk);

@@ -69,7 +69,7 @@ static void check_difference(const uint8_t *data, size_t size, size_t stride, si
 int fuzz_shuffle(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = {data, size};
-	unsigned element = 1 + fuzz_below(&input, REEL_SHUFFLE_MOST_ELEMENT);
+	unsigned element = 1 + fuzz_below(&input, REEL_SHUFFLE_MAX_ELEMENT);
 	size_t stride = 1 + fuzz_byte(&input), cut = fuzz_byte(&input);
 
 	check_shuffle(input.next, input.left, element);

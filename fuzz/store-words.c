@@ -65,7 +65,7 @@ static bool is_description(const char *text)
 	for (unsigned words = 1;; words++) {
 		size_t length = strcspn(text, ",");
 
-		if (words > REEL_MOST_LAYERS || !is_word(text, length, !text[length]))
+		if (words > REEL_MAX_LAYERS || !is_word(text, length, !text[length]))
 			return false;
 		if (!text[length])
 			return true;

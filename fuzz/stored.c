@@ -14,11 +14,11 @@
 #include "fuzz.h"
 #include "targets.h"
 
-enum { PIECES = 2, MOST_BYTES = 4096 };
+enum { PIECES = 2, MAX_BYTES = 4096 };
 
 /* What a leaf was given. */
 struct piece {
-	unsigned char data[MOST_BYTES];
+	unsigned char data[MAX_BYTES];
 	uint64_t header[REEL_HEADER_BYTES / 8];
 	size_t bytes;
 };
@@ -38,7 +38,7 @@ static void leaf_put(reel_store *store, reel_transfer *transfer)
 	struct leaf *leaf = (struct leaf *)store;
 	struct piece *piece = &leaf->piece[leaf->puts];
 
-	FUZZ_EXPECT(leaf->puts < PIECES && transfer->bytes <= MOST_BYTES);
+	FUZZ_EXPECT(leaf->puts < PIECES && transfer->bytes <= MAX_BYTES);
 	memcpy(piece->data, transfer->data, transfer->bytes);
 	memcpy(piece->header, transfer->header, sizeof piece->header);
 	piece->bytes = transfer->bytes;
@@ -54,7 +54,7 @@ static void leaf_get(reel_store *store, reel_transfer *transfer)
 	FUZZ_EXPECT(transfer->place.location < leaf->puts);
 	if (leaf->gets++ == 0 || !leaf->heals)
 		piece = &leaf->changed;
-	FUZZ_EXPECT(transfer->bytes <= MOST_BYTES);
+	FUZZ_EXPECT(transfer->bytes <= MAX_BYTES);
 	memcpy(transfer->data, piece->data, transfer->bytes);
 	memcpy(transfer->header, piece->header, sizeof piece->header);
 	reel_transfer_complete(transfer, 0);
@@ -97,7 +97,7 @@ static struct leaf leaf;
 
 static reel_store *open_stack(unsigned kind)
 {
-	struct reel_codec_options options = {.most_bytes = MOST_BYTES, .buffers = 1};
+	struct reel_codec_options options = {.max_bytes = MAX_BYTES, .buffers = 1};
 	reel_store *checksum, *codec;
 
 	leaf.puts = leaf.gets = 0;
@@ -150,7 +150,7 @@ static bool is_forged(const struct piece *changed)
 	       changed->header[REEL_HEADER_BYTES / 8 - 1];
 }
 
-static unsigned char data[PIECES][MOST_BYTES], got[MOST_BYTES];
+static unsigned char data[PIECES][MAX_BYTES], got[MAX_BYTES];
 
 static reel_transfer put(reel_store *store, unsigned which, size_t bytes)
 {
@@ -201,7 +201,7 @@ int fuzz_stored(const uint8_t *bytes, size_t size)
 {
 	struct fuzz_input input = {bytes, size};
 	unsigned mode = fuzz_byte(&input);
-	size_t length = 1 + (size_t)fuzz_number(&input, 2) % (MOST_BYTES - 1);
+	size_t length = 1 + (size_t)fuzz_number(&input, 2) % (MAX_BYTES - 1);
 	reel_store *store = open_stack(mode % 16);
 
 	draw_data(&input, data[0], length);

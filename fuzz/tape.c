@@ -15,7 +15,7 @@
 #include "support.h"
 #include "targets.h"
 
-enum { TAPES = 2, HOLDS = 3, MARKS = 6, MOST_ITEMS = 4096, MOST_BYTES = 1 << 18 };
+enum { TAPES = 2, HOLDS = 3, MARKS = 6, MAX_ITEMS = 4096, MAX_BYTES = 1 << 18 };
 
 struct odd { char bytes[20]; };
 struct large { char bytes[300]; };
@@ -78,8 +78,8 @@ struct place {
 struct model {
 	unsigned count;
 	size_t bytes;
-	struct item item[MOST_ITEMS];
-	unsigned char data[MOST_BYTES];
+	struct item item[MAX_ITEMS];
+	unsigned char data[MAX_BYTES];
 	unsigned marked;
 	/* Marks below are from outside of the innermost hold. */
 	unsigned outside;
@@ -191,7 +191,7 @@ static unsigned draw_count(enum kind kind)
 
 static bool has_room(const struct model *model, size_t bytes)
 {
-	return model->count < MOST_ITEMS && bytes <= MOST_BYTES - model->bytes;
+	return model->count < MAX_ITEMS && bytes <= MAX_BYTES - model->bytes;
 }
 
 static struct item *add_item(struct model *model, enum kind kind, unsigned n, uint64_t height)

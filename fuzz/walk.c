@@ -67,7 +67,7 @@ static bool record(struct walk *walk, const reel_action *action)
 		return false;
 	if (walk->tapes && walk->tape[walk->tapes - 1].last > action->first)
 		return false;
-	FUZZ_EXPECT(walk->tapes < WALK_MOST_TAPES);
+	FUZZ_EXPECT(walk->tapes < WALK_MAX_TAPES);
 	walk->tape[walk->tapes].first = action->first;
 	walk->tape[walk->tapes++].last = action->last;
 	walk->report.recorded += action->last - action->first;
@@ -98,7 +98,7 @@ static bool store(struct walk *walk, const reel_action *action)
 
 	if (find(walk, action) || walk->working != action->first)
 		return false;
-	FUZZ_EXPECT(walk->helds < WALK_MOST_HELD);
+	FUZZ_EXPECT(walk->helds < WALK_MAX_HELD);
 	walk->held[walk->helds++] = (struct walk_held){action->tier, action->slot, action->first};
 	walk->report.stores[action->tier]++;
 	*peak = more(*peak, in_use(walk, action->tier));

@@ -5,7 +5,7 @@
 
 #include <reel/schedule.h>
 
-enum { WALK_MOST_HELD = 2048, WALK_MOST_TAPES = 2048 };
+enum { WALK_MAX_HELD = 2048, WALK_MAX_TAPES = 2048 };
 
 struct walk_held {
 	unsigned tier, slot;
@@ -16,11 +16,11 @@ struct walk {
 	const struct reel_problem *problem;
 	int64_t steps;
 	int64_t working, end;
-	struct walk_held held[WALK_MOST_HELD];
+	struct walk_held held[WALK_MAX_HELD];
 	unsigned helds;
 	struct {
 		int64_t first, last;
-	} tape[WALK_MOST_TAPES];
+	} tape[WALK_MAX_TAPES];
 	unsigned tapes;
 	bool owes_drop;
 	reel_action loaded;

@@ -11,13 +11,13 @@
 #define ARENA_SLAB_BYTES ((uint32_t)64 << 10)
 #define ARENA_WORD_BYTES 8u
 #define ARENA_HEADER_BYTES ((uint64_t)128)
-#define ARENA_LEAST_ROWS 8u
+#define ARENA_MIN_ROWS 8u
 
 static inline bool arena_is_slab(uint32_t slab_bytes, uint32_t word_bytes)
 {
 	return (word_bytes == 4 || word_bytes == 8 || word_bytes == 16) &&
 	       (slab_bytes & (slab_bytes - 1)) == 0 &&
-	       slab_bytes / 32 / word_bytes >= ARENA_LEAST_ROWS;
+	       slab_bytes / 32 / word_bytes >= ARENA_MIN_ROWS;
 }
 
 /* Of slabs that hold no rows, in an arena of so many in all. */

@@ -187,7 +187,7 @@ static int open_arena(struct reel_arena *arena, const struct reel_arena_options 
 			"no arena has slabs of %u bytes and words of %u: words are of 4, 8 or "
 			"16, and a slab is a power of two of at least %u rows of 32 words",
 			(unsigned)arena->slab_bytes, (unsigned)arena->empty.word_bytes,
-			ARENA_LEAST_ROWS);
+			ARENA_MIN_ROWS);
 	error = find_device(arena, options->device);
 	if (!error)
 		error = count_lanes(arena);

@@ -32,8 +32,8 @@ int reel_crates_open(struct reel_arena *arena, struct reel_crates *crates, reel_
 	crates->align = capacity.align ? capacity.align : 1;
 	least = transfer_bytes(arena, crates, 1);
 	most = least > CRATE_BYTES ? least : CRATE_BYTES;
-	if (capacity.most_bytes && capacity.most_bytes < most)
-		most = capacity.most_bytes;
+	if (capacity.max_bytes && capacity.max_bytes < most)
+		most = capacity.max_bytes;
 	if (most < least)
 		return reel_arena_fail(-EINVAL,
 				       "the store takes %llu bytes at once, and a slab has %u",

@@ -13,7 +13,7 @@
 #include "traffic.h"
 
 /* A launch that has a fault after so many repetitions never ends without one. */
-#define MOST_TRIES 64u
+#define MAX_TRIES 64u
 
 struct reel_drain {
 	struct reel_traffic traffic;
@@ -224,11 +224,11 @@ int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *
 		return or_broken(arena,
 				 reel_arena_wait(arena, reel_drain_keep(arena, arena->stream)));
 	}
-	if (drain->tries == MOST_TRIES) {
+	if (drain->tries == MAX_TRIES) {
 		begin_step(drain);
 		return reel_arena_fail(-ENOMEM,
 				       "a launch was repeated %u times: the arena is too small",
-				       MOST_TRIES);
+				       MAX_TRIES);
 	}
 	error = repeat(arena, report);
 	if (error)

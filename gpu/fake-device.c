@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_CALL_NAMES 65536
-#define MOST_POISONED ((size_t)64 << 20)
+#define MAX_CALL_NAMES 65536
+#define MAX_POISONED ((size_t)64 << 20)
 #define NEVER UINT64_MAX
 
 enum { TARGET_POISON = 0xf5, FRESH_POISON = 0xf7, FREED_POISON = 0xfb };
@@ -78,7 +78,7 @@ static struct {
 	unsigned busy; /* threads that copy or look at memory, without the lock */
 
 	uint64_t calls, operations;
-	const char *call_name[MOST_CALL_NAMES];
+	const char *call_name[MAX_CALL_NAMES];
 	uint64_t failing_call, failing_operation;
 	reel_cu_result call_result, operation_result;
 	bool failing_persistently;
@@ -187,7 +187,7 @@ static reel_cu_result enter(const char *name)
 		wrong("%s in a host function", name);
 		result = REEL_CU_NOT_PERMITTED;
 	}
-	if (device.calls < MOST_CALL_NAMES)
+	if (device.calls < MAX_CALL_NAMES)
 		device.call_name[device.calls] = name;
 	if (device.calls++ == device.failing_call) {
 		result = device.call_result;
@@ -428,7 +428,7 @@ static reel_cu_result allocate(enum memory_kind kind, void **start, size_t bytes
 		free(*start);
 		return REEL_CU_OUT_OF_MEMORY;
 	}
-	if (bytes <= MOST_POISONED)
+	if (bytes <= MAX_POISONED)
 		memset(*start, FRESH_POISON, bytes);
 	return 0;
 }
@@ -462,7 +462,7 @@ static reel_cu_result remove_memory(enum memory_kind kind, const void *start)
 			device.used_bytes -= memory->bytes;
 		if (kind != REGISTERED_MEMORY) {
 			memset(memory->start, FREED_POISON,
-			       memory->bytes < MOST_POISONED ? memory->bytes : MOST_POISONED);
+			       memory->bytes < MAX_POISONED ? memory->bytes : MAX_POISONED);
 			free(memory->start);
 		}
 		free(memory);
@@ -1095,7 +1095,7 @@ uint64_t fake_device_calls(void)
 
 const char *fake_device_call_name(uint64_t number)
 {
-	UNDER_LOCK(const char *, number < device.calls && number < MOST_CALL_NAMES
+	UNDER_LOCK(const char *, number < device.calls && number < MAX_CALL_NAMES
 					 ? device.call_name[number] : NULL);
 }
 

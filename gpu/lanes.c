@@ -226,7 +226,7 @@ static uint64_t words_on(const struct reel_host_lane *lane)
 	return reel_tape_bytes(lane->tape) / word_bytes(lane);
 }
 
-static uint64_t most_words(const struct passage *passage, uint32_t warp)
+static uint64_t max_words(const struct passage *passage, uint32_t warp)
 {
 	uint64_t most = 0;
 
@@ -254,7 +254,7 @@ static int make_room(struct passage *passage)
 	uint64_t slabs = 0;
 
 	for (uint32_t warp = 0; warp < passage->warps; warp++)
-		slabs += slabs_for(passage, most_words(passage, warp));
+		slabs += slabs_for(passage, max_words(passage, warp));
 	if (passage->warps > report.warps_needed)
 		report.warps_needed = passage->warps;
 	if (slabs <= arena_slabs(empty) && passage->warps <= empty->warps)
@@ -267,7 +267,7 @@ static int make_room(struct passage *passage)
 static uint32_t take_chain(struct passage *passage, uint32_t warp)
 {
 	struct reel_tables *tables = &passage->arena->tables;
-	uint32_t slabs = slabs_for(passage, most_words(passage, warp)), highest = 0;
+	uint32_t slabs = slabs_for(passage, max_words(passage, warp)), highest = 0;
 
 	for (uint32_t n = 0; n < slabs; n++) {
 		uint32_t slab = reel_tables_take(tables);

@@ -27,7 +27,7 @@
 #include "context.h"
 #include "store/file-queue.h"
 
-#define REEL_GPU_MOST_DEPTH 64
+#define REEL_GPU_MAX_DEPTH 64
 
 struct reel_gpu_request {
 	struct reel_gpu_request *next;
@@ -55,7 +55,7 @@ struct reel_gpu_link {
 	bool ends;
 
 	unsigned depth;
-	struct reel_gpu_request request[REEL_GPU_MOST_DEPTH];
+	struct reel_gpu_request request[REEL_GPU_MAX_DEPTH];
 };
 
 /*

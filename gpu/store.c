@@ -12,7 +12,7 @@
 
 #define DEFAULT_SLOT_BYTES ((size_t)2 << 20)
 #define DEFAULT_DEPTH 4
-#define MOST_SLOT_BYTES ((uint64_t)1 << 32)
+#define MAX_SLOT_BYTES ((uint64_t)1 << 32)
 /* Slots begin where the device copies at full speed. */
 #define SLOT_ALIGN 512
 /* A transfer costs as much as some 500 KB, and a few at once hide that. */
@@ -210,7 +210,7 @@ static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity
 		.used_bytes = used * gpu->slot_bytes,
 		.align = 1,
 		.best_bytes = BEST_BYTES,
-		.most_bytes = gpu->slot_bytes,
+		.max_bytes = gpu->slot_bytes,
 		.best_depth = gpu->depth,
 		.adopts = true,
 	};
@@ -289,10 +289,10 @@ static int check_options(const struct reel_gpu_store_options *options)
 {
 	const uint64_t slot_bytes = options->slot_bytes;
 
-	if (options->depth > REEL_GPU_MOST_DEPTH)
+	if (options->depth > REEL_GPU_MAX_DEPTH)
 		return reel_store_refuse(-EINVAL, "depth is %u; it may be %d at most",
-					 options->depth, REEL_GPU_MOST_DEPTH);
-	if (slot_bytes > MOST_SLOT_BYTES)
+					 options->depth, REEL_GPU_MAX_DEPTH);
+	if (slot_bytes > MAX_SLOT_BYTES)
 		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^32 at most",
 					 options->slot_bytes);
 	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)

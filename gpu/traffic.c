@@ -10,7 +10,7 @@
 #include "arena-state.h"
 
 /* As many rows below a warp's bottom as a top can count. */
-#define MOST_DEPTH ((uint64_t)UINT32_MAX - REEL_DEVICE_SUNK)
+#define MAX_DEPTH ((uint64_t)UINT32_MAX - REEL_DEVICE_SUNK)
 
 /* ---- Opening and closing ---- */
 
@@ -83,8 +83,8 @@ static uint32_t spare_of(const struct reel_arena *arena, const struct reel_traff
 	}
 	if (traffic->wanted[warp] < lowest)
 		lowest = traffic->wanted[warp];
-	if (lowest * mask > MOST_DEPTH)
-		lowest = MOST_DEPTH / mask;
+	if (lowest * mask > MAX_DEPTH)
+		lowest = MAX_DEPTH / mask;
 	return lowest > drained ? (uint32_t)(lowest - drained) : 0;
 }
 

@@ -13,11 +13,11 @@
 #include "os/cancel.h"
 
 /* The flags of a copy are to fit into the first cache beside what is added to. */
-#define LEAST_SHIFT 6
-#define MOST_FLAGS 4096
-#define MOST_BLOCK_BYTES 4096
+#define MIN_SHIFT 6
+#define MAX_FLAGS 4096
+#define MAX_BLOCK_BYTES 4096
 /* What is reduced at once, with or without adds to it. */
-#define MOST_WHOLE_BYTES 32768
+#define MAX_WHOLE_BYTES 32768
 
 /* ---- Errors ---- */
 
@@ -90,13 +90,13 @@ static void lay_out(reel_adjoint *adjoint)
 {
 	size_t flags;
 
-	adjoint->shift = LEAST_SHIFT;
-	while (adjoint->element << adjoint->shift < MOST_BLOCK_BYTES &&
-	       adjoint->n >> adjoint->shift > MOST_FLAGS)
+	adjoint->shift = MIN_SHIFT;
+	while (adjoint->element << adjoint->shift < MAX_BLOCK_BYTES &&
+	       adjoint->n >> adjoint->shift > MAX_FLAGS)
 		adjoint->shift++;
 	adjoint->blocks = adjoint->n >> adjoint->shift;
 	adjoint->blocks += adjoint->n != adjoint->blocks << adjoint->shift;
-	adjoint->whole = adjoint->n * adjoint->element <= MOST_WHOLE_BYTES;
+	adjoint->whole = adjoint->n * adjoint->element <= MAX_WHOLE_BYTES;
 	flags = round_up(adjoint->blocks, ADJOINT_LINE);
 	adjoint->copy_bytes = flags_offset(adjoint) + flags;
 	adjoint->mapped_bytes = reel_adjoint_copy_bytes(adjoint->copy_bytes);
@@ -263,9 +263,9 @@ int reel_adjoint_begin(reel_adjoint *adjoint, unsigned lanes)
 
 	if (adjoint->lanes_begun)
 		return refuse(adjoint, -EBUSY, "the sweep before has not been ended");
-	if (!lanes || lanes > REEL_ADJOINT_MOST_LANES)
+	if (!lanes || lanes > REEL_ADJOINT_MAX_LANES)
 		return refuse(adjoint, -EINVAL,
-			      "a sweep has 1 to REEL_ADJOINT_MOST_LANES lanes");
+			      "a sweep has 1 to REEL_ADJOINT_MAX_LANES lanes");
 	adjoint->refusal = NULL;
 	if (make_lanes(adjoint, lanes))
 		return refuse(adjoint, -ENOMEM, "there is no memory for so many lanes");

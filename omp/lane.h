@@ -43,7 +43,7 @@ enum reel_note_kind {
 #define REEL_NUMBER(number) ((uint64_t)(number) << REEL_KIND_BITS)
 /* A phase's number in its note; above it, how many notes are in the phase. */
 #define REEL_PHASE_BITS 40
-#define REEL_MOST_COUNTED ((uint64_t)1 << (64 - REEL_KIND_BITS - REEL_PHASE_BITS))
+#define REEL_MAX_COUNTED ((uint64_t)1 << (64 - REEL_KIND_BITS - REEL_PHASE_BITS))
 
 /* `key` is a kind and a number; without a key, two values. */
 struct reel_note {

@@ -75,10 +75,10 @@ static int starve(struct reel_omp_entry *entry, int error)
 static unsigned count_tape(struct reel_omp_sweep *sweep)
 {
 	unsigned before = atomic_fetch_add_explicit(&sweep->tapes, 1, memory_order_relaxed);
-	unsigned most = atomic_load_explicit(&sweep->most_tapes, memory_order_relaxed);
+	unsigned most = atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
 
 	while (before + 1 > most &&
-	       !atomic_compare_exchange_weak_explicit(&sweep->most_tapes, &most, before + 1,
+	       !atomic_compare_exchange_weak_explicit(&sweep->max_tapes, &most, before + 1,
 						      memory_order_relaxed, memory_order_relaxed))
 		;
 	return before;

@@ -9,7 +9,7 @@
 #define CALM 32
 
 /* Actions under way: of a plan with few slots, several lead to each record. */
-#define LEAST_PLACES 32
+#define MIN_PLACES 32
 #define PLACES_OF_LANE 12
 
 /* ---- What there is room for ---- */
@@ -152,8 +152,8 @@ static unsigned lanes_wanted(struct reel_omp_sweep *sweep, const struct reel_poo
 
 	if (!wanted)
 		wanted = 2 * (unsigned)reel_omp_threads(sweep->options->threads);
-	if (wanted > REEL_OMP_MOST_TAPES)
-		wanted = REEL_OMP_MOST_TAPES;
+	if (wanted > REEL_OMP_MAX_TAPES)
+		wanted = REEL_OMP_MAX_TAPES;
 	if (pool->hard_budget == UINT64_MAX)
 		return wanted;
 	reel_checkpoint_get_stats(sweep->run, &run);
@@ -167,7 +167,7 @@ static bool allocate(struct reel_omp_sweep *sweep, unsigned lanes)
 {
 	sweep->lane = calloc(lanes, sizeof *sweep->lane);
 	sweep->state = calloc(lanes + 1, sizeof *sweep->state);
-	sweep->places = LEAST_PLACES + (int64_t)lanes * PLACES_OF_LANE;
+	sweep->places = MIN_PLACES + (int64_t)lanes * PLACES_OF_LANE;
 	sweep->window = calloc((size_t)sweep->places, sizeof *sweep->window);
 	return sweep->lane && sweep->state && sweep->window;
 }

@@ -59,7 +59,7 @@ static void choose_reversed(struct reel_omp_sweep *sweep, struct reel_omp_entry 
 
 static struct reel_omp_thing *slot_of(struct reel_omp_sweep *sweep, const reel_action *action)
 {
-	return &sweep->slot[(action->slot * REEL_MOST_TIERS + action->tier) % REEL_OMP_SLOTS];
+	return &sweep->slot[(action->slot * REEL_MAX_TIERS + action->tier) % REEL_OMP_SLOTS];
 }
 
 static void choose_uses(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
@@ -309,8 +309,8 @@ const char *reel_omp_checkpoint_problem(const reel_checkpoint *run,
 		options = &no_options;
 	if (options->threads < 0)
 		return "threads must be at least 1, or 0 for as many as OpenMP chooses";
-	if (options->tapes > REEL_OMP_MOST_TAPES)
-		return "tapes must be at most REEL_OMP_MOST_TAPES";
+	if (options->tapes > REEL_OMP_MAX_TAPES)
+		return "tapes must be at most REEL_OMP_MAX_TAPES";
 	if (!options->open_state != !options->close_state)
 		return "open_state() and close_state() go together";
 	if (model->save && !options->open_state)
@@ -326,7 +326,7 @@ static void get_stats(struct reel_omp_sweep *sweep, struct reel_omp_stats *stats
 	stats->actions = atomic_load_explicit(&sweep->actions, memory_order_relaxed);
 	stats->ahead = atomic_load_explicit(&sweep->ahead, memory_order_relaxed);
 	stats->dropped = atomic_load_explicit(&sweep->dropped, memory_order_relaxed);
-	stats->most_tapes = atomic_load_explicit(&sweep->most_tapes, memory_order_relaxed);
+	stats->max_tapes = atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
 	stats->pauses = sweep->pauses;
 }
 

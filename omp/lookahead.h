@@ -120,7 +120,7 @@ struct reel_omp_sweep {
 	/* Actions of higher numbers are skipped. Relaxed: the lock orders what matters. */
 	_Atomic int64_t stop;
 	/* Relaxed, all: figures that order nothing. */
-	_Atomic unsigned tapes, most_tapes; /* with something on them, or about to */
+	_Atomic unsigned tapes, max_tapes; /* with something on them, or about to */
 	_Atomic unsigned recorded;          /* of these, wholly */
 	_Atomic unsigned limit, cap;        /* lanes in use; and since one had no memory */
 	_Atomic uint64_t tape_bytes;        /* the longest so far */

@@ -29,7 +29,7 @@ static uint64_t chunks_of(const reel_loop *loop)
 /* ---- The word that lanes share: a loop's number, and how many of its chunks are taken ---- */
 
 #define TAKEN_BITS 40
-#define MOST_CHUNKS (((uint64_t)1 << TAKEN_BITS) - 1)
+#define MAX_CHUNKS (((uint64_t)1 << TAKEN_BITS) - 1)
 
 static uint64_t word_of(uint64_t loop, uint64_t taken)
 {
@@ -66,7 +66,7 @@ static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 		return false;
 	do {
 		since = loops_since(word, number);
-		*first = since > 0 ? 0 : word & MOST_CHUNKS;
+		*first = since > 0 ? 0 : word & MAX_CHUNKS;
 		if (since < 0 || *first >= chunks)
 			return false;
 		*many = how_many(loop, chunks - *first);
@@ -183,7 +183,7 @@ static int64_t chunk_size(const reel_loop *loop, reel_dealing dealing)
 	if (dealing.kind == REEL_STATIC_LOOP)
 		return (int64_t)chunk;
 	chunk += !chunk;
-	while (length_of(loop) / chunk >= MOST_CHUNKS)
+	while (length_of(loop) / chunk >= MAX_CHUNKS)
 		chunk *= 2;
 	return (int64_t)chunk;
 }

@@ -28,7 +28,7 @@ static uint64_t notes_in_phase(const reel_lane *lane)
 	uint64_t notes = (reel_tape_bytes(&lane->notes) - lane->note_height) /
 			 sizeof(struct reel_note);
 
-	return notes < REEL_MOST_COUNTED ? notes : REEL_MOST_COUNTED - 1;
+	return notes < REEL_MAX_COUNTED ? notes : REEL_MAX_COUNTED - 1;
 }
 
 static uint64_t phase_number(uint64_t phase, uint64_t notes)
@@ -56,7 +56,7 @@ static void close_phase(reel_lane *lane)
 /* Of more notes than fit into a note, nobody knows. */
 static uint64_t note_height(const reel_lane *lane, uint64_t notes)
 {
-	if (notes == REEL_MOST_COUNTED - 1)
+	if (notes == REEL_MAX_COUNTED - 1)
 		return UNKNOWN_HEIGHT;
 	return reel_tape_bytes(&lane->notes) - notes * sizeof(struct reel_note);
 }

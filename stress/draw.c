@@ -140,7 +140,7 @@ static void draw_pool(struct stress_draw *draw, struct stress_random *random)
 /* Each operation is there or not, and has a weight if it is. */
 static void draw_weights(struct stress_draw *draw, struct stress_random *random)
 {
-	for (unsigned i = 0; i < MOST_WEIGHTS; i++)
+	for (unsigned i = 0; i < MAX_WEIGHTS; i++)
 		draw->weight[i] = stress_one_in(random, 2)
 					  ? (uint8_t)(1 + stress_below(random, 8)) : 0;
 }
@@ -150,7 +150,7 @@ struct stress_draw stress_draw(uint64_t seed)
 	struct stress_random random = {seed << 24};
 	struct stress_draw draw = {.seed = seed};
 
-	draw.threads = 1 + stress_below(&random, MOST_THREADS_DRAWN);
+	draw.threads = 1 + stress_below(&random, MAX_THREADS_DRAWN);
 	if (stress_options.threads)
 		draw.threads = stress_options.threads;
 	draw.tapes = draw.threads + stress_below(&random, 4);

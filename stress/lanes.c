@@ -14,11 +14,11 @@
 #include "support.h"
 #include "thread-team.h"
 
-#define MOST_REGIONS 5
-#define MOST_LOOPS 3
-#define MOST_PHASES 3
-#define MOST_ITERATIONS 80
-#define MOST_TASKS 40
+#define MAX_REGIONS 5
+#define MAX_LOOPS 3
+#define MAX_PHASES 3
+#define MAX_ITERATIONS 80
+#define MAX_TASKS 40
 
 static void watched(int member)
 {
@@ -41,20 +41,20 @@ struct plan {
 	struct {
 		reel_dealing dealing;
 		int low, high;
-	} loop[MOST_LOOPS];
+	} loop[MAX_LOOPS];
 };
 
 struct regions {
 	struct stress_stage stage;
 	struct stress_random random;
 	reel_lane *root;
-	struct plan plan[MOST_REGIONS];
+	struct plan plan[MAX_REGIONS];
 	/* Of the region that runs now. */
 	unsigned which;
 	reel_region *region;
 	bool reverse;
 	reel_order order;
-	_Atomic int ran[MOST_PHASES][MOST_LOOPS][MOST_ITERATIONS];
+	_Atomic int ran[MAX_PHASES][MAX_LOOPS][MAX_ITERATIONS];
 };
 
 static reel_dealing draw_dealing(struct stress_random *random)
@@ -79,8 +79,8 @@ static struct plan draw_plan(struct stress_random *random, unsigned threads, boo
 		.lanes = (int)stress_below(random, 7),
 		.threads = 1 + (int)stress_below(random, threads),
 		.threads_back = 1 + (int)stress_below(random, threads),
-		.phases = 1 + (int)stress_below(random, MOST_PHASES),
-		.loops = (int)stress_below(random, MOST_LOOPS + 1),
+		.phases = 1 + (int)stress_below(random, MAX_PHASES),
+		.loops = (int)stress_below(random, MAX_LOOPS + 1),
 		.nested = stress_one_in(random, 3),
 		.single = stress_one_in(random, 3),
 		.ordered = ordered && stress_one_in(random, 4),
@@ -91,7 +91,7 @@ static struct plan draw_plan(struct stress_random *random, unsigned threads, boo
 	for (int l = 0; l < plan.loops; l++) {
 		plan.loop[l].dealing = draw_dealing(random);
 		plan.loop[l].low = (int)stress_below(random, 100) - 50;
-		plan.loop[l].high = plan.loop[l].low + (int)stress_below(random, MOST_ITERATIONS);
+		plan.loop[l].high = plan.loop[l].low + (int)stress_below(random, MAX_ITERATIONS);
 	}
 	return plan;
 }
@@ -270,7 +270,7 @@ static int reverse_region(struct regions *regions)
 
 static bool reverse_all(struct regions *regions)
 {
-	for (regions->which = MOST_REGIONS; regions->which-- > 0;) {
+	for (regions->which = MAX_REGIONS; regions->which-- > 0;) {
 		int error = reverse_region(regions);
 
 		if (!error)
@@ -289,7 +289,7 @@ static bool reverse_all(struct regions *regions)
 
 static bool record_all(struct regions *regions)
 {
-	for (regions->which = 0; regions->which < MOST_REGIONS; regions->which++) {
+	for (regions->which = 0; regions->which < MAX_REGIONS; regions->which++) {
 		int error = record_region(regions);
 
 		if (!error)
@@ -310,7 +310,7 @@ static void record_and_reverse(struct regions *regions)
 {
 	bool held = stress_one_in(&regions->random, 4);
 
-	for (unsigned i = 0; i < MOST_REGIONS; i++)
+	for (unsigned i = 0; i < MAX_REGIONS; i++)
 		regions->plan[i] = draw_plan(&regions->random, regions->stage.draw->threads, !held);
 	if (!record_all(regions))
 		return;
@@ -353,7 +353,7 @@ struct tasks {
 	struct stress_random random;
 	reel_lane *root;
 	int count;
-	reel_lane *task[MOST_TASKS];
+	reel_lane *task[MAX_TASKS];
 	_Atomic int next;
 	bool reverse;
 };
@@ -444,7 +444,7 @@ static void run_tasks(struct tasks *tasks, bool reverse)
 
 static int record_tasks(struct tasks *tasks)
 {
-	tasks->count = 1 + (int)stress_below(&tasks->random, MOST_TASKS);
+	tasks->count = 1 + (int)stress_below(&tasks->random, MAX_TASKS);
 	for (int i = 0; i < tasks->count; i++)
 		tasks->task[i] = reel_task_begin(tasks->root, 1 + i, NULL, 0);
 	run_tasks(tasks, false);

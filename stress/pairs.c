@@ -16,11 +16,11 @@
 #include "pool-support.h"
 #include "stress.h"
 
-#define MOST_IN_HAND 4
-#define MOST_DESKS 4
+#define MAX_IN_HAND 4
+#define MAX_DESKS 4
 /* A span of this many words is one value: of a seed, first and last. */
 #define SPAN_WORDS 64
-#define MOST_TABLE 4096
+#define MAX_TABLE 4096
 
 /* What operations share. */
 enum {
@@ -56,18 +56,18 @@ static struct {
 	/* No slab is in anybody's hands, so that the store has room for all. */
 	bool only_tapes;
 	/* Who has a slab that is on no tape; by its place in the pool's table. */
-	_Atomic unsigned owner[MOST_TABLE];
+	_Atomic unsigned owner[MAX_TABLE];
 	/* A slab that one thread has taken and another one gives back. */
-	_Atomic(struct reel_slab *) given[MOST_DESKS];
-	struct desk desk[MOST_DESKS];
-	_Atomic(struct desk *) tape_on[MOST_DESKS];
+	_Atomic(struct reel_slab *) given[MAX_DESKS];
+	struct desk desk[MAX_DESKS];
+	_Atomic(struct desk *) tape_on[MAX_DESKS];
 } scene;
 
 /* ---- Slabs by hand ---- */
 
 static _Atomic unsigned *owner_of(const struct reel_slab *slab)
 {
-	return &scene.owner[(size_t)(slab - scene.stage.pool->table) % MOST_TABLE];
+	return &scene.owner[(size_t)(slab - scene.stage.pool->table) % MAX_TABLE];
 }
 
 static struct reel_slab *take_slab(struct hands *hands, enum reel_slab_kind kind, size_t bytes)
@@ -96,11 +96,11 @@ static void give_slab(struct hands *hands, struct reel_slab *slab)
 
 static void take(struct hands *hands)
 {
-	struct reel_slab *slab[MOST_IN_HAND];
+	struct reel_slab *slab[MAX_IN_HAND];
 
-	for (unsigned i = 0; i < MOST_IN_HAND; i++)
+	for (unsigned i = 0; i < MAX_IN_HAND; i++)
 		slab[i] = take_slab(hands, i % 2 ? REEL_SLAB_WHOLE : REEL_SLAB_FIRST, 0);
-	for (unsigned i = 0; i < MOST_IN_HAND; i++)
+	for (unsigned i = 0; i < MAX_IN_HAND; i++)
 		if (slab[i])
 			give_slab(hands, slab[i]);
 }
@@ -108,7 +108,7 @@ static void take(struct hands *hands)
 /* What another thread has taken. */
 static void give(struct hands *hands)
 {
-	for (unsigned i = 0; i < MOST_DESKS; i++) {
+	for (unsigned i = 0; i < MAX_DESKS; i++) {
 		struct reel_slab *slab = take_slab(hands, REEL_SLAB_WHOLE, 0);
 
 		/* Both orders: a slab goes from thread to thread with what is in it. */
@@ -121,7 +121,7 @@ static void give(struct hands *hands)
 /* More slabs than were ever there, and mappings of their own. */
 static void grow(struct hands *hands)
 {
-	struct reel_slab *slab[4 * MOST_IN_HAND];
+	struct reel_slab *slab[4 * MAX_IN_HAND];
 
 	for (unsigned i = 0; i < COUNT_OF(slab); i++)
 		slab[i] = take_slab(hands, i % 8 == 7 ? REEL_SLAB_GIANT : REEL_SLAB_WHOLE,
@@ -294,7 +294,7 @@ static void drop(struct hands *hands)
 static void hand_over(struct hands *hands)
 {
 	struct hands shared = *hands;
-	unsigned at = stress_below(&hands->random, MOST_DESKS);
+	unsigned at = stress_below(&hands->random, MAX_DESKS);
 	struct desk *desk = atomic_exchange_explicit(&scene.tape_on[at], NULL,
 						     memory_order_acquire);
 	uint64_t height;
@@ -545,7 +545,7 @@ static void act_in_turn(struct stress_worker *worker, void *context)
 
 static void lay_out(void)
 {
-	for (unsigned i = 0; i < MOST_DESKS; i++) {
+	for (unsigned i = 0; i < MAX_DESKS; i++) {
 		scene.desk[i] = (struct desk){.tape = new_tape()};
 		scene.tape_on[i] = &scene.desk[i];
 	}
@@ -555,7 +555,7 @@ static void clear_away(void)
 {
 	struct hands hands = {.worker = &stress_workers[0]};
 
-	for (unsigned i = 0; i < MOST_DESKS; i++) {
+	for (unsigned i = 0; i < MAX_DESKS; i++) {
 		struct reel_slab *slab = scene.given[i];
 
 		scene.given[i] = NULL;
@@ -574,7 +574,7 @@ static struct stress_draw draw_for(uint64_t seed, bool stored, unsigned threads)
 	draw.store = stored ? "late" : "none";
 	if (stored) {
 		/* What hands and desks can hold, and four slabs a tape. */
-		draw.pool.hard_budget = (MOST_DESKS * 5 + threads * 10) * small_slab();
+		draw.pool.hard_budget = (MAX_DESKS * 5 + threads * 10) * small_slab();
 		draw.pool.soft_budget = draw.pool.hard_budget / 4;
 	}
 	return draw;

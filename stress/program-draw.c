@@ -346,7 +346,7 @@ static void draw_adjoint(const struct scope *scope, struct node *node)
 	if (options->policy == REEL_ADJOINT_AUTOMATIC && one_in(scope, 2))
 		options->budget = 1;
 	node->region.weights = options->policy != REEL_ADJOINT_OWNER && one_in(scope, 2)
-				       ? FEW_WEIGHTS : MAX_WEIGHTS;
+				       ? FEW_WEIGHTS : MAX_ADJOINT_WEIGHTS;
 }
 
 static void draw_kind_of_region(struct scope *scope, struct node *node)

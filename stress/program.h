@@ -35,7 +35,7 @@
 
 #define MAX_CELLS 8192
 /* Elements of the array of an adjoint object: three for each cell, or a few for all. */
-#define MAX_WEIGHTS (3 * MAX_CELLS)
+#define MAX_ADJOINT_WEIGHTS (3 * MAX_CELLS)
 #define FEW_WEIGHTS 16
 #define MAX_LANES 8
 #define MAX_DEPENDENCES 3
@@ -199,7 +199,7 @@ struct statement {
 struct cells {
 	uint64_t x[MAX_CELLS];
 	uint64_t bar[MAX_CELLS];
-	double weight[MAX_WEIGHTS];
+	double weight[MAX_ADJOINT_WEIGHTS];
 };
 
 extern struct cells program_cells;

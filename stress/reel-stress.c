@@ -17,7 +17,7 @@
 #endif
 
 /* A thread of a team is one more worker than its number; see tests/thread-team.h. */
-#define MOST_THREADS_GIVEN 16
+#define MAX_THREADS_GIVEN 16
 #define DEFAULT_SECONDS 300
 #define DEFAULT_OPERATIONS 1000
 /* Rounds in a schedule are short ones: it is their number that finds something. */
@@ -233,7 +233,7 @@ static struct number numbers[NUMBERS] = {
 	[SECONDS] = {"seconds", 0, 1e7, DEFAULT_SECONDS},
 	[ROUNDS] = {"rounds", 1, 1e12, 0},
 	[OPERATIONS] = {"operations", 1, 1e7, 0},
-	[THREADS] = {"threads", 1, MOST_THREADS_GIVEN, 0},
+	[THREADS] = {"threads", 1, MAX_THREADS_GIVEN, 0},
 	[POOL_SLABS] = {"pool-slabs", 0, 1 << 20, -1},
 	[SLAB_BYTES] = {"slab-bytes", 64, 1 << 30, 0},
 	[BUDGET] = {"budget", 64, 1e15, 0},

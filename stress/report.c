@@ -69,7 +69,7 @@ void stress_note_error(const reel_tape *tape, int error, const char *message, vo
 
 static void print_threads(void)
 {
-	for (unsigned i = 0; i < MOST_WORKERS; i++) {
+	for (unsigned i = 0; i < MAX_WORKERS; i++) {
 		struct stress_worker *worker = &stress_workers[i];
 
 		if (!atomic_load_explicit(&worker->watched, memory_order_relaxed))

@@ -16,7 +16,7 @@
 
 /* One in so many waits for a condition ends for no reason. */
 #define IDLE_WAKE_UPS 8
-#define MOST_BARRIERS 8
+#define MAX_BARRIERS 8
 
 #define WRAPPED(result, name, ...)                                                                 \
 	result __real_##name(__VA_ARGS__);                                                         \
@@ -179,12 +179,12 @@ static struct barrier {
 	const pthread_barrier_t *of;
 	unsigned threads, arrived;
 	uint64_t rounds;
-} barriers[MOST_BARRIERS];
+} barriers[MAX_BARRIERS];
 
 /* NULL asks for a free one. */
 static struct barrier *find_barrier(const pthread_barrier_t *of)
 {
-	for (unsigned i = 0; i < MOST_BARRIERS; i++)
+	for (unsigned i = 0; i < MAX_BARRIERS; i++)
 		if (barriers[i].of == of)
 			return &barriers[i];
 	abort();

@@ -12,15 +12,15 @@
 
 #include "support.h"
 
-#define MOST_THREADS 64
-#define MOST_CHANGES 5
-#define MOST_STEPS 10000000
+#define MAX_THREADS 64
+#define MAX_CHANGES 5
+#define MAX_STEPS 10000000
 /* So long a thread may have to wait that can run, where priorities decide. */
 #define FAIR_STEPS 2000
 /* So many waits in a row that end by their time are an endless wait. */
-#define MOST_TIMEOUTS 1000
+#define MAX_TIMEOUTS 1000
 /* So many steps of others, and no end, for want of one thread that has stopped. */
-#define MOST_STEPS_WITHOUT 20000
+#define MAX_STEPS_WITHOUT 20000
 /* A step takes so long. */
 #define STEP_NS 1000
 #define STEPS_SHOWN 32
@@ -57,12 +57,12 @@ struct scheduler_thread {
 /* All of it is the token holder's. */
 static struct {
 	struct scheduler_options options;
-	struct scheduler_thread thread[MOST_THREADS];
+	struct scheduler_thread thread[MAX_THREADS];
 	unsigned numbers;
 	uint64_t random;
 	unsigned seldom;          /* one in so many steps, at random, another thread goes on */
 	unsigned changes;
-	uint64_t change_at[MOST_CHANGES];
+	uint64_t change_at[MAX_CHANGES];
 	unsigned change_every;    /* 0: there are no more changes */
 	int64_t lowest;
 	uint64_t now_ns;
@@ -110,7 +110,7 @@ static void draw_changes(void)
 	uint64_t within = (uint64_t)8 << draw_below(12);
 
 	scheduler.seldom = 1u << draw_below(6);
-	scheduler.changes = 1 + (unsigned)draw_below(MOST_CHANGES);
+	scheduler.changes = 1 + (unsigned)draw_below(MAX_CHANGES);
 	for (unsigned i = 0; i < scheduler.changes; i++)
 		scheduler.change_at[i] = draw_below(within);
 	if (scheduler_chance(2))
@@ -138,7 +138,7 @@ static unsigned count_threads(bool (*is_one)(const struct scheduler_thread *thre
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < MOST_THREADS; i++)
+	for (unsigned i = 0; i < MAX_THREADS; i++)
 		n += is_one(&scheduler.thread[i]);
 	return n;
 }
@@ -147,7 +147,7 @@ static unsigned count_threads(bool (*is_one)(const struct scheduler_thread *thre
 static struct scheduler_thread *find_thread(bool (*is_one)(const struct scheduler_thread *thread),
 					    uint64_t n)
 {
-	for (unsigned i = 0; i < MOST_THREADS; i++)
+	for (unsigned i = 0; i < MAX_THREADS; i++)
 		if (is_one(&scheduler.thread[i]) && n-- == 0)
 			return &scheduler.thread[i];
 	return NULL;
@@ -164,7 +164,7 @@ static struct scheduler_thread *highest_thread(void)
 {
 	struct scheduler_thread *highest = NULL;
 
-	for (unsigned i = 0; i < MOST_THREADS; i++) {
+	for (unsigned i = 0; i < MAX_THREADS; i++) {
 		struct scheduler_thread *thread = &scheduler.thread[i];
 
 		if (can_run(thread) && (!highest || thread->priority > highest->priority))
@@ -180,7 +180,7 @@ static void fall(struct scheduler_thread *thread)
 
 static bool somebody_starves(void)
 {
-	for (unsigned i = 0; i < MOST_THREADS; i++)
+	for (unsigned i = 0; i < MAX_THREADS; i++)
 		if (can_run(&scheduler.thread[i]) &&
 		    scheduler.trace.steps - scheduler.thread[i].ran_at > FAIR_STEPS)
 			return true;
@@ -226,7 +226,7 @@ static struct scheduler_thread *first_to_time_out(void)
 {
 	struct scheduler_thread *first = NULL;
 
-	for (unsigned i = 0; i < MOST_THREADS; i++) {
+	for (unsigned i = 0; i < MAX_THREADS; i++) {
 		struct scheduler_thread *thread = &scheduler.thread[i];
 
 		if (waits_for_time(thread) &&
@@ -263,7 +263,7 @@ static void unblock(void)
 {
 	struct scheduler_thread *first = first_to_time_out();
 
-	if (first && scheduler.timeouts++ < MOST_TIMEOUTS) {
+	if (first && scheduler.timeouts++ < MAX_TIMEOUTS) {
 		time_out(first);
 		return;
 	}
@@ -325,13 +325,13 @@ static void note_step(const char *function, int line)
 
 static bool is_missed(const struct scheduler_thread *stopped)
 {
-	return stopped && scheduler.trace.steps - stopped->ran_at > MOST_STEPS_WITHOUT;
+	return stopped && scheduler.trace.steps - stopped->ran_at > MAX_STEPS_WITHOUT;
 }
 
 void scheduler_step(const char *function, int line)
 {
 	note_step(function, line);
-	if (scheduler.trace.steps > scheduler.options.most_steps)
+	if (scheduler.trace.steps > scheduler.options.max_steps)
 		get_stuck("there is no end: too many steps");
 	if (scheduler.options.schedule == SCHEDULE_PCT)
 		change_priorities();
@@ -377,7 +377,7 @@ static void wake_one(const void *object)
 	struct scheduler_thread *chosen = NULL;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < MOST_THREADS; i++) {
+	for (unsigned i = 0; i < MAX_THREADS; i++) {
 		struct scheduler_thread *thread = &scheduler.thread[i];
 
 		if (thread->activity == WAITING && thread->object == object &&
@@ -395,7 +395,7 @@ void scheduler_wake(const void *object, bool all)
 		wake_one(object);
 		return;
 	}
-	for (unsigned i = 0; i < MOST_THREADS; i++) {
+	for (unsigned i = 0; i < MAX_THREADS; i++) {
 		struct scheduler_thread *thread = &scheduler.thread[i];
 
 		if (thread->activity != WAITING || thread->object != object)
@@ -414,7 +414,7 @@ uint64_t scheduler_now_ns(void)
 
 static struct scheduler_thread *new_thread(void)
 {
-	for (unsigned i = 0; i < MOST_THREADS; i++) {
+	for (unsigned i = 0; i < MAX_THREADS; i++) {
 		struct scheduler_thread *thread = &scheduler.thread[i];
 
 		if (thread->activity != NONE)
@@ -482,7 +482,7 @@ void scheduler_await_end(uintptr_t id)
 	struct scheduler_thread *thread = scheduler.thread;
 
 	while (thread->activity == NONE || thread->id != id || thread == self)
-		if (++thread == scheduler.thread + MOST_THREADS)
+		if (++thread == scheduler.thread + MAX_THREADS)
 			get_stuck("a thread is joined that is not there");
 	while (thread->activity != ENDED)
 		scheduler_wait(thread, "the end of a thread", SCHEDULER_NEVER);
@@ -510,8 +510,8 @@ void scheduler_begin(const struct scheduler_options *options)
 	pthread_once(&once, prepare);
 	memset(&scheduler, 0, sizeof scheduler);
 	scheduler.options = *options;
-	if (!options->most_steps)
-		scheduler.options.most_steps = MOST_STEPS;
+	if (!options->max_steps)
+		scheduler.options.max_steps = MAX_STEPS;
 	scheduler.random = options->seed << 32;
 	scheduler.now_ns = UINT64_C(1000000000) * 1000000;
 	scheduler.trace.hash = 0xcbf29ce484222325u;
@@ -598,7 +598,7 @@ void scheduler_print(void)
 	if (!steps)
 		return;
 	printf("# step %llu of the schedule\n", (unsigned long long)steps);
-	for (unsigned i = 0; i < MOST_THREADS; i++)
+	for (unsigned i = 0; i < MAX_THREADS; i++)
 		if (is_there(&scheduler.thread[i]))
 			print_thread(&scheduler.thread[i]);
 	printf("# the last steps:");

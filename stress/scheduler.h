@@ -32,7 +32,7 @@ enum schedule {
 struct scheduler_options {
 	enum schedule schedule;
 	uint64_t seed;
-	uint64_t most_steps; /* more are an endless loop; 0: ten millions */
+	uint64_t max_steps; /* more are an endless loop; 0: ten millions */
 	/* What ends the program, once no thread can go on. */
 	void (*stuck)(const char *why);
 };

@@ -75,8 +75,8 @@ struct stress_mix {
 	unsigned one_in[FAULTS];
 };
 
-#define MOST_THREADS_DRAWN 8
-#define MOST_WEIGHTS 32
+#define MAX_THREADS_DRAWN 8
+#define MAX_WEIGHTS 32
 
 struct stress_draw {
 	uint64_t seed;
@@ -88,7 +88,7 @@ struct stress_draw {
 	struct stress_mix mix;
 	uint32_t shapes;          /* which are pushed: bits */
 	uint32_t features;        /* which operations there are: bits */
-	uint8_t weight[MOST_WEIGHTS];
+	uint8_t weight[MAX_WEIGHTS];
 };
 
 /* All that a seed chooses, with what the command line says instead. */
@@ -129,7 +129,7 @@ void stress_stage_close(struct stress_stage *stage);
 
 /* ---- Threads (watch.c) -------------------------------------------------------------- */
 
-#define MOST_WORKERS 34
+#define MAX_WORKERS 34
 
 /* What a thread does, for others to read at any time: relaxed, all of it. */
 struct stress_worker {
@@ -143,7 +143,7 @@ struct stress_worker {
 };
 
 /* Number 0 is the main thread's. */
-extern struct stress_worker stress_workers[MOST_WORKERS];
+extern struct stress_worker stress_workers[MAX_WORKERS];
 
 static inline void stress_at(struct stress_worker *worker, const char *doing, uint64_t place)
 {

@@ -9,10 +9,10 @@
 #include "support.h"
 
 #define NONE_REFUSED UINT64_MAX
-#define MOST_WORDS 64
+#define MAX_WORDS 64
 /* A tape does not grow above so many of its pool's slabs, and so many bytes. */
-#define MOST_SLABS 48
-#define MOST_BYTES ((uint64_t)1 << 20)
+#define MAX_SLABS 48
+#define MAX_BYTES ((uint64_t)1 << 20)
 
 struct record {
 	char bytes[20];
@@ -54,7 +54,7 @@ static unsigned elements_of(const struct subject *subject, enum subject_shape sh
 	case SPAN:
 	case RESERVED:
 	case ARRAY:
-		return n % MOST_WORDS;
+		return n % MAX_WORDS;
 	case WIDE_SPAN:
 		return n % 5;
 	case GIANT:
@@ -218,7 +218,7 @@ static void begin_rise(struct subject *subject)
 {
 	struct subject_state *now = &subject->now;
 
-	if (!now->came_down || now->rises == MOST_RISES)
+	if (!now->came_down || now->rises == MAX_RISES)
 		return;
 	now->rise[now->rises].from = now->height;
 	now->rise[now->rises++].number = ++subject->last_rise;
@@ -227,7 +227,7 @@ static void begin_rise(struct subject *subject)
 
 static void push_bulk(reel_tape *tape, const struct value *value)
 {
-	uint64_t words[MOST_WORDS];
+	uint64_t words[MAX_WORDS];
 	size_t bytes = value->n * sizeof *words;
 	void *span;
 
@@ -301,7 +301,7 @@ static void push(struct subject *subject)
 
 static enum verdict pop_bulk(reel_tape *tape, const struct value *value)
 {
-	uint64_t words[MOST_WORDS];
+	uint64_t words[MAX_WORDS];
 	size_t bytes = value->n * sizeof *words;
 	const void *span;
 
@@ -427,7 +427,7 @@ static bool is_high(const struct subject *subject)
 {
 	uint64_t bytes = reel_tape_bytes(&subject->tape);
 
-	return bytes > MOST_BYTES || bytes > MOST_SLABS * subject->stage->draw->pool.slab_bytes;
+	return bytes > MAX_BYTES || bytes > MAX_SLABS * subject->stage->draw->pool.slab_bytes;
 }
 
 static void push_many(struct subject *subject, struct stress_random *random)
@@ -495,7 +495,7 @@ static void look(struct subject *subject, struct stress_random *random)
 static void mark(struct subject *subject, struct stress_random *random)
 {
 	(void)random;
-	if (subject->marks == MOST_MARKS)
+	if (subject->marks == MAX_MARKS)
 		return;
 	subject->mark[subject->marks].mark = reel_tape_mark(&subject->tape);
 	subject->mark[subject->marks++].height = subject->now.height;
@@ -530,7 +530,7 @@ static void rewind_to_mark(struct subject *subject, struct stress_random *random
 static void hold(struct subject *subject, struct stress_random *random)
 {
 	(void)random;
-	if (subject->holds == MOST_HOLDS)
+	if (subject->holds == MAX_HOLDS)
 		return;
 	must_succeed(subject, reel_tape_hold(&subject->tape), "a hold");
 	subject->held[subject->holds++] = subject->now;
@@ -629,7 +629,7 @@ static const struct {
 	{"closes", drop},	    {"sets the layout", set_layout},
 };
 
-_Static_assert(COUNT_OF(operations) <= MOST_WEIGHTS, "each operation has a weight");
+_Static_assert(COUNT_OF(operations) <= MAX_WEIGHTS, "each operation has a weight");
 
 /* Pushes and pops are always there. */
 static unsigned weight_of(const struct stress_draw *draw, unsigned operation)

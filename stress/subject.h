@@ -14,9 +14,9 @@ enum subject_shape { WORD, CHAR, BIT, BITS, RECORD, WIDE, SPAN, RESERVED, WIDE_S
 
 #define ALL_SHAPES ((1u << SHAPES) - 1)
 
-#define MOST_RISES 16
-#define MOST_HOLDS 3
-#define MOST_MARKS 6
+#define MAX_RISES 16
+#define MAX_HOLDS 3
+#define MAX_MARKS 6
 
 struct subject_state {
 	uint64_t height;          /* how many values are there */
@@ -27,7 +27,7 @@ struct subject_state {
 	struct {
 		uint64_t from;
 		uint64_t number;
-	} rise[MOST_RISES];
+	} rise[MAX_RISES];
 	bool came_down;
 };
 
@@ -38,12 +38,12 @@ struct subject {
 	uint64_t last_rise;
 	uint64_t skew;            /* 0, but where a failure is pretended */
 	struct subject_state now;
-	struct subject_state held[MOST_HOLDS];
+	struct subject_state held[MAX_HOLDS];
 	unsigned holds;
 	struct {
 		reel_mark mark;
 		uint64_t height;
-	} mark[MOST_MARKS];
+	} mark[MAX_MARKS];
 	unsigned marks;
 	unsigned outside;         /* marks below this one are from outside of the innermost hold */
 };

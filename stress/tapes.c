@@ -13,16 +13,16 @@
 /* What a seed may have; the draw's bits. */
 enum { HAND_OVER, TRIM, STATS, FLUSH, THREAD_EXIT, FORK, FEATURES };
 
-#define MOST_TAPES (MOST_WORKERS + 4)
+#define MAX_TAPES (MAX_WORKERS + 4)
 #define FORKS_A_ROUND 4
 
 struct scene {
 	struct stress_stage stage;
-	struct subject subject[MOST_TAPES];
+	struct subject subject[MAX_TAPES];
 	/* NULL: a thread has it. */
-	_Atomic(struct subject *) place[MOST_TAPES];
+	_Atomic(struct subject *) place[MAX_TAPES];
 	_Atomic unsigned forks;
-	_Atomic uint64_t most_takes;
+	_Atomic uint64_t max_takes;
 };
 
 static bool has(const struct scene *scene, unsigned feature)
@@ -48,7 +48,7 @@ static void put_tape(struct scene *scene, unsigned at, struct subject *subject)
 static void read_stats(struct scene *scene)
 {
 	/* Acquire: what was seen by others was before. */
-	uint64_t takes = atomic_load_explicit(&scene->most_takes, memory_order_acquire);
+	uint64_t takes = atomic_load_explicit(&scene->max_takes, memory_order_acquire);
 	struct reel_pool_stats stats = stats_of(scene->stage.pool);
 
 	if (stats.slabs_in_use > stats.takes || stats.takes < takes)
@@ -57,7 +57,7 @@ static void read_stats(struct scene *scene)
 			    (unsigned long long)stats.takes, (unsigned long long)takes);
 	if (!scene->stage.draw->pool.store && stats.resident_bytes > stats.hard_budget)
 		stress_fail("%llu bytes are resident", (unsigned long long)stats.resident_bytes);
-	atomic_compare_exchange_strong_explicit(&scene->most_takes, &takes, stats.takes,
+	atomic_compare_exchange_strong_explicit(&scene->max_takes, &takes, stats.takes,
 						memory_order_release, memory_order_relaxed);
 }
 
@@ -222,7 +222,7 @@ void stress_tapes(struct stress_draw *draw)
 	static struct scene scene;
 
 	scene.forks = 0;
-	scene.most_takes = 0;
+	scene.max_takes = 0;
 	stress_stage_open(&scene.stage, draw);
 	for (unsigned i = 0; i < draw->tapes; i++) {
 		subject_open(&scene.subject[i], &scene.stage, i);

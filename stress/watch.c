@@ -13,7 +13,7 @@
 
 #define LOOK_EVERY_NS 200000000
 
-struct stress_worker stress_workers[MOST_WORKERS];
+struct stress_worker stress_workers[MAX_WORKERS];
 bool stress_in_child;
 
 static struct {
@@ -33,7 +33,7 @@ uint64_t stress_operations(void)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < MOST_WORKERS; i++)
+	for (unsigned i = 0; i < MAX_WORKERS; i++)
 		sum += atomic_load_explicit(&stress_workers[i].operations, memory_order_relaxed);
 	return sum;
 }
@@ -95,12 +95,12 @@ static void *look(void *unused)
 	struct timespec pause = {.tv_nsec = LOOK_EVERY_NS};
 
 	(void)unused;
-	for (unsigned i = 0; i < MOST_WORKERS; i++)
+	for (unsigned i = 0; i < MAX_WORKERS; i++)
 		stress_workers[i].seen_at = reel_offload_now();
 	while (!watch.stop) {
 		nanosleep(&pause, NULL);
 		show_progress();
-		for (unsigned i = 0; i < MOST_WORKERS; i++)
+		for (unsigned i = 0; i < MAX_WORKERS; i++)
 			if (hangs(&stress_workers[i], reel_offload_now()))
 				stress_fail("thread %u hangs", i);
 	}
@@ -147,8 +147,8 @@ static void *run_one(void *argument)
 void stress_run(unsigned threads, void (*body)(struct stress_worker *worker, void *context),
 		void *context)
 {
-	pthread_t thread[MOST_WORKERS];
-	struct run run[MOST_WORKERS];
+	pthread_t thread[MAX_WORKERS];
+	struct run run[MAX_WORKERS];
 
 	for (unsigned i = 1; i <= threads; i++) {
 		run[i] = (struct run){&stress_workers[i], body, context};
@@ -160,7 +160,7 @@ void stress_run(unsigned threads, void (*body)(struct stress_worker *worker, voi
 }
 
 /* Of a child, which the watch does not see: a machine with much to do is no hang. */
-#define LEAST_SECONDS 60
+#define MIN_SECONDS 60
 
 void stress_fork(struct stress_worker *worker, void (*body)(void *context), void *context)
 {
@@ -169,7 +169,7 @@ void stress_fork(struct stress_worker *worker, void (*body)(void *context), void
 
 	if (child == 0) {
 		stress_in_child = true;
-		alarm(stress_options.patience < LEAST_SECONDS ? LEAST_SECONDS
+		alarm(stress_options.patience < MIN_SECONDS ? MIN_SECONDS
 							      : stress_options.patience);
 		body(context);
 		_exit(0);

@@ -9,7 +9,7 @@
 
 #include "support.h"
 
-#define MOST_THREADS 8
+#define MAX_THREADS 8
 
 /* What a lane does; and how the lanes are dealt to threads. */
 typedef void lane_body(reel_adjoint *adjoint, unsigned lane, void *context);
@@ -46,8 +46,8 @@ static inline void *run_reduction(void *argument)
 
 static inline void on_threads(const struct team *team, void *(*run)(void *))
 {
-	struct member members[MOST_THREADS];
-	pthread_t threads[MOST_THREADS];
+	struct member members[MAX_THREADS];
+	pthread_t threads[MAX_THREADS];
 
 	for (unsigned t = 0; t < team->threads; t++) {
 		members[t] = (struct member){team, t};

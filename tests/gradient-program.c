@@ -16,7 +16,7 @@
 #include "../dropin/adstack/reel-adstack.h"
 #include "omp-reports.h"
 
-enum { SEGMENT_STEPS = 40, STATIC_CHUNK = 7, MOST_TOLD = 64 };
+enum { SEGMENT_STEPS = 40, STATIC_CHUNK = 7, MAX_TOLD = 64 };
 
 struct state {
 	double x[GRADIENT_CELLS];
@@ -299,7 +299,7 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 
 static struct {
 	pthread_mutex_t lock;
-	const reel_tape *tape[MOST_TOLD];
+	const reel_tape *tape[MAX_TOLD];
 	unsigned count, twice;
 	char message[REEL_CHECKPOINT_MESSAGE];
 } told = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -309,9 +309,9 @@ static void note_error(const reel_tape *tape, int error, const char *message, vo
 	(void)error;
 	(void)context;
 	pthread_mutex_lock(&told.lock);
-	for (unsigned i = 0; i < told.count && i < MOST_TOLD; i++)
+	for (unsigned i = 0; i < told.count && i < MAX_TOLD; i++)
 		told.twice += told.tape[i] == tape;
-	if (told.count < MOST_TOLD)
+	if (told.count < MAX_TOLD)
 		told.tape[told.count] = tape;
 	if (!told.count++)
 		snprintf(told.message, sizeof told.message, "%s", message);
@@ -365,7 +365,7 @@ static int put_on_top(reel_store **store, int error, reel_store *top)
 static int open_store(struct parts *parts, reel_store **store)
 {
 	const struct gradient_options *options = parts->program.options;
-	struct reel_codec_options codec = {.most_bytes = options->slab_bytes};
+	struct reel_codec_options codec = {.max_bytes = options->slab_bytes};
 	reel_store *top = NULL;
 	int error = open_file(parts, store);
 

@@ -7,7 +7,7 @@
 static void small_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	late_capacity(store, capacity);
-	capacity->most_bytes = LATE_CRATE_BYTES;
+	capacity->max_bytes = LATE_CRATE_BYTES;
 }
 
 static void close_and_free(reel_store *store)

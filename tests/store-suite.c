@@ -9,7 +9,7 @@
 #include "cancel-support.h"
 #include "support.h"
 
-#define MOST_ALIGN 4096
+#define MAX_ALIGN 4096
 #define PLACES 48
 #define OPERATIONS 600
 
@@ -62,7 +62,7 @@ bool suite_is_filled(const void *data, size_t bytes, uint64_t n)
 
 void *suite_allocate(size_t bytes)
 {
-	void *memory = aligned_alloc(MOST_ALIGN, (bytes + MOST_ALIGN - 1) & -(size_t)MOST_ALIGN);
+	void *memory = aligned_alloc(MAX_ALIGN, (bytes + MAX_ALIGN - 1) & -(size_t)MAX_ALIGN);
 
 	if (!memory) {
 		printf("Bail out! no memory\n");
@@ -190,7 +190,7 @@ static struct reel_store_capacity capacity_of(struct suite *suite)
 static size_t some_size(struct suite *suite, uint64_t n)
 {
 	size_t align = suite->capacity.align;
-	size_t units = SUITE_MOST_BYTES / align;
+	size_t units = SUITE_MAX_BYTES / align;
 
 	return align * (1 + (size_t)(scramble(n) % (n % 8 ? (units + 15) / 16 : units)));
 }
@@ -202,7 +202,7 @@ static void its_capacity_makes_sense(struct suite *suite)
 	const struct reel_store_capacity *capacity = &suite->capacity;
 
 	ok(capacity->align && !(capacity->align & (capacity->align - 1)) &&
-		   capacity->align <= MOST_ALIGN,
+		   capacity->align <= MAX_ALIGN,
 	   "%s: alignment %zu is a power of two", suite->name, capacity->align);
 	ok(capacity->used_bytes == 0 && capacity->total_bytes >= SUITE_TOTAL_BYTES &&
 		   capacity->best_bytes > 0 && capacity->best_depth > 0,
@@ -217,8 +217,8 @@ static void all_sizes_come_back(struct suite *suite)
 	struct piece *piece = &suite->piece[0];
 	bool right = true;
 
-	for (size_t units = 1; units <= SUITE_MOST_BYTES / align; units *= 2)
-		for (size_t more = 0; more < 3 && units + more <= SUITE_MOST_BYTES / align; more++)
+	for (size_t units = 1; units <= SUITE_MAX_BYTES / align; units *= 2)
+		for (size_t more = 0; more < 3 && units + more <= SUITE_MAX_BYTES / align; more++)
 			for (uint64_t n = 0; n < 2; n++) {
 				right = put(suite, piece, align * (units + more), units + n) &&
 					get(suite, piece) && right;
@@ -327,7 +327,7 @@ static void used_bytes_rise_and_fall(struct suite *suite)
 
 	is_int(used, 0, "%s: all was dropped, nothing is used", suite->name);
 	for (unsigned i = 0; i < 4; i++) {
-		rises &= put(suite, &suite->piece[i], SUITE_MOST_BYTES, 2 * i);
+		rises &= put(suite, &suite->piece[i], SUITE_MAX_BYTES, 2 * i);
 		rises &= capacity_of(suite).used_bytes > used;
 		used = capacity_of(suite).used_bytes;
 	}
@@ -340,24 +340,24 @@ static void used_bytes_rise_and_fall(struct suite *suite)
 /* Fill a store whose end is within reach until a put fails: it has changed nothing. */
 static void a_full_store_goes_on(struct suite *suite)
 {
-	static struct reel_place places[4 * SUITE_TOTAL_BYTES / SUITE_MOST_BYTES];
+	static struct reel_place places[4 * SUITE_TOTAL_BYTES / SUITE_MAX_BYTES];
 	struct piece *piece = &suite->piece[0];
 	unsigned stored = 0;
 	uint64_t used;
 
 	if (suite->capacity.total_bytes > 3 * SUITE_TOTAL_BYTES)
 		return;
-	while (stored < COUNT(places) && put(suite, piece, SUITE_MOST_BYTES, 2 * stored))
+	while (stored < COUNT(places) && put(suite, piece, SUITE_MAX_BYTES, 2 * stored))
 		places[stored++] = piece->place;
 	used = capacity_of(suite).used_bytes;
-	start_put(suite, piece, SUITE_MOST_BYTES, 2);
+	start_put(suite, piece, SUITE_MAX_BYTES, 2);
 	ok(sync_all(suite) && piece->transfer.error == -ENOSPC && ended_once(piece) &&
-		   ticket_is_whole(piece) && suite_is_filled(piece->data, SUITE_MOST_BYTES, 2) &&
+		   ticket_is_whole(piece) && suite_is_filled(piece->data, SUITE_MAX_BYTES, 2) &&
 		   capacity_of(suite).used_bytes == used,
 	   "%s: a put without room fails, keeps its data and stores nothing", suite->name);
 	while (stored > 0)
 		reel_store_drop(suite->store, places[--stored]);
-	ok(put(suite, piece, SUITE_MOST_BYTES, 4) && get(suite, piece),
+	ok(put(suite, piece, SUITE_MAX_BYTES, 4) && get(suite, piece),
 	   "%s: and there is room again after drops", suite->name);
 	drop_all(suite);
 }
@@ -385,15 +385,15 @@ static void waiting_is_for_one(struct suite *suite)
 static void adopting_changes_nothing(struct suite *suite)
 {
 	struct piece *piece = &suite->piece[0];
-	int error = reel_store_adopt(suite->store, piece->data, SUITE_MOST_BYTES);
-	int again = reel_store_adopt(suite->store, piece->data, SUITE_MOST_BYTES);
-	bool right = put(suite, piece, SUITE_MOST_BYTES, 2) && get(suite, piece);
+	int error = reel_store_adopt(suite->store, piece->data, SUITE_MAX_BYTES);
+	int again = reel_store_adopt(suite->store, piece->data, SUITE_MAX_BYTES);
+	bool right = put(suite, piece, SUITE_MAX_BYTES, 2) && get(suite, piece);
 
 	ok(suite->capacity.adopts || error, "%s: it adopts memory only if it says so", suite->name);
 	is_int(again, error, "%s: memory is adopted again with the same result", suite->name);
 	ok(right, "%s: a piece of it comes back", suite->name);
-	reel_store_release(suite->store, piece->data, SUITE_MOST_BYTES);
-	reel_store_release(suite->store, piece->data, SUITE_MOST_BYTES);
+	reel_store_release(suite->store, piece->data, SUITE_MAX_BYTES);
+	reel_store_release(suite->store, piece->data, SUITE_MAX_BYTES);
 	ok(get(suite, piece), "%s: also when it is released", suite->name);
 	drop_all(suite);
 }
@@ -406,15 +406,15 @@ static void use_all_verbs(void *argument)
 	reel_store *store = suite->store;
 
 	suite->store = suite->open();
-	suite->outlasted = suite->store && put(suite, piece, SUITE_MOST_BYTES, 1);
+	suite->outlasted = suite->store && put(suite, piece, SUITE_MAX_BYTES, 1);
 	if (!suite->store)
 		return;
-	reel_store_adopt(suite->store, piece->data, SUITE_MOST_BYTES);
+	reel_store_adopt(suite->store, piece->data, SUITE_MAX_BYTES);
 	suite->outlasted &= get(suite, piece) && capacity_of(suite).used_bytes;
 	drop(suite, piece);
 	suite->outlasted &= !reel_store_put_and_wait(suite->store, &piece->transfer) &&
 			    !reel_store_get_and_wait(suite->store, &piece->transfer);
-	reel_store_release(suite->store, piece->data, SUITE_MOST_BYTES);
+	reel_store_release(suite->store, piece->data, SUITE_MAX_BYTES);
 	reel_store_close(suite->store);
 	suite->store = store;
 }
@@ -466,7 +466,7 @@ void store_suite(const char *name, reel_store *(*open)(void))
 	}
 	suite.capacity = capacity_of(&suite);
 	for (unsigned i = 0; i < PLACES; i++)
-		suite.piece[i].data = suite_allocate(SUITE_MOST_BYTES);
+		suite.piece[i].data = suite_allocate(SUITE_MAX_BYTES);
 	run(&suite);
 	for (unsigned i = 0; i < PLACES; i++)
 		free(suite.piece[i].data);

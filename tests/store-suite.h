@@ -5,12 +5,12 @@
 
 #include <reel.h>
 
-#define SUITE_MOST_BYTES ((size_t)256 << 10)
+#define SUITE_MAX_BYTES ((size_t)256 << 10)
 #define SUITE_TOTAL_BYTES ((size_t)16 << 20)
 
 /*
  * Run all checks. `open` opens an empty store, which takes puts of up to
- * SUITE_MOST_BYTES and SUITE_TOTAL_BYTES in all; NULL is a failed check.
+ * SUITE_MAX_BYTES and SUITE_TOTAL_BYTES in all; NULL is a failed check.
  */
 void store_suite(const char *name, reel_store *(*open)(void));
 

@@ -598,7 +598,7 @@ static void what_is_refused(void)
 	adjoint = open_adjoint(array, 4, (struct reel_adjoint_options){0});
 	is_int(reel_adjoint_end(adjoint), -EINVAL, "an end without a beginning");
 	is_int(reel_adjoint_begin(adjoint, 0), -EINVAL, "no lanes");
-	is_int(reel_adjoint_begin(adjoint, REEL_ADJOINT_MOST_LANES + 1), -EINVAL, "too many");
+	is_int(reel_adjoint_begin(adjoint, REEL_ADJOINT_MAX_LANES + 1), -EINVAL, "too many");
 	is_int(reel_adjoint_begin(adjoint, 2), 0, "two lanes");
 	is_int(reel_adjoint_begin(adjoint, 2), -EBUSY, "twice");
 	ok(strstr(reel_adjoint_message(adjoint), "ended"), "the message says why");

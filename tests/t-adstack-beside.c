@@ -139,13 +139,13 @@ static void test_nested_dynamic(void)
 
 enum { PUSHSNAP = 1, LOOKSNAP, POPSNAP, ADVANCE, FIRSTTURN, TURN };
 
-enum { MOST_SNAPSHOTS = 1000 };
+enum { MAX_SNAPSHOTS = 1000 };
 
 /* A loop that follows the actions; its state is the number of steps that it is behind. */
 struct loop {
 	int length;
 	int state;
-	int snapshot[MOST_SNAPSHOTS];
+	int snapshot[MAX_SNAPSHOTS];
 	int snapshots;
 	int most;
 	int64_t advances;

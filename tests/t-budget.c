@@ -9,7 +9,7 @@
 #include "pool/claim.h"
 #include "pool-support.h"
 
-#define MOST_SLABS 64
+#define MAX_SLABS 64
 
 static void ignore_errors(const reel_tape *tape, int error, const char *message, void *context)
 {
@@ -106,7 +106,7 @@ static void a_span_above_the_budget_is_refused_at_once(void)
 
 static void take_and_give(reel_pool *pool, enum reel_slab_kind kind, size_t bytes, unsigned n)
 {
-	struct reel_slab *slab[MOST_SLABS];
+	struct reel_slab *slab[MAX_SLABS];
 
 	for (unsigned i = 0; i < n; i++)
 		if (reel_pool_take(pool, kind, bytes, &slab[i]))

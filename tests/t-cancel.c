@@ -276,7 +276,7 @@ static void *enter_too_many_layers(void *unused)
 	reel_transfer transfer = {0};
 
 	pthread_cancel(pthread_self());
-	for (int i = 0; i <= REEL_MOST_LAYERS; i++)
+	for (int i = 0; i <= REEL_MAX_LAYERS; i++)
 		reel_transfer_enter(&transfer, NULL, NULL, NULL);
 	return unused;
 }

@@ -16,7 +16,7 @@ enum { WORKERS = 4 };
 
 /* ---- Strands of a reverse sweep ---- */
 
-enum { GAPS = 24, GAP = 6, STEPS = GAPS * GAP, MOST_ACTIONS = 16 * GAPS };
+enum { GAPS = 24, GAP = 6, STEPS = GAPS * GAP, MAX_ACTIONS = 16 * GAPS };
 
 /* The actions of a gap but its two REVERSEs, which are of the tapes in turn. */
 struct job {
@@ -246,7 +246,7 @@ static int one_sweep(struct sweep *sweep, reel_pool *tapes, struct state *bar)
 /* Two stores, of which one refuses every fifth put; a budget of so many pages, or none. */
 static void strands_side_by_side(size_t pages)
 {
-	static reel_action actions[MOST_ACTIONS];
+	static reel_action actions[MAX_ACTIONS];
 	static struct sweep sweep;
 	struct reel_pool_options budget = small_options();
 	struct late_store *first = late_open(pages + 11), *second = late_open(pages + 12);
@@ -293,7 +293,7 @@ static void small_puts(reel_store *store, struct reel_store_capacity *capacity)
 {
 	(void)store;
 	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 1,
-						 .most_bytes = 64, .best_depth = 4, .verified = true};
+						 .max_bytes = 64, .best_depth = 4, .verified = true};
 }
 
 /* Snapshots go to it in four pieces. */

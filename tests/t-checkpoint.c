@@ -194,9 +194,9 @@ static bool ends_at_37(void *context, const void *state, int64_t step)
 static void a_plan_goes_beyond_all_steps(void)
 {
 	struct reel_problem problem = {.steps = REEL_UNKNOWN_STEPS, .tiers = 2,
-				       .period = REEL_MOST_STEPS,
+				       .period = REEL_MAX_STEPS,
 				       .tier = {{4, 0, 0}, {8, 0.5, 0.5}}};
-	struct reel_checkpoint_options options = {.segment_steps = REEL_MOST_STEPS,
+	struct reel_checkpoint_options options = {.segment_steps = REEL_MAX_STEPS,
 						  .finished = ends_at_37};
 	struct run run = no_failure;
 	reel_checkpoint *checkpoint;
@@ -1094,10 +1094,10 @@ static void what_is_refused(void)
 	refuses(plan, &copied, (struct reel_checkpoint_options){.segment_steps = -1},
 		"segment_steps");
 	refuses(plan, &copied,
-		(struct reel_checkpoint_options){.segment_steps = REEL_MOST_STEPS + 1},
+		(struct reel_checkpoint_options){.segment_steps = REEL_MAX_STEPS + 1},
 		"segment_steps");
 	refuses(plan, &copied,
-		(struct reel_checkpoint_options){.segment_steps = REEL_MOST_STEPS / 10 + 1},
+		(struct reel_checkpoint_options){.segment_steps = REEL_MAX_STEPS / 10 + 1},
 		"times the plan's steps");
 	refuses(plan, &copied, (struct reel_checkpoint_options){.segment_steps = 4, .steps = 41},
 		"last segment");

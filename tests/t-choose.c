@@ -323,12 +323,12 @@ static void wrong_costs_are_refused(void)
 		const char *words;
 	} cases[] = {
 		{{.steps = -1}, "has to be known"},
-		{{.steps = REEL_MOST_STEPS + 1}, "more than 2^40"},
+		{{.steps = REEL_MAX_STEPS + 1}, "more than 2^40"},
 		{{.steps = 1, .advance_seconds = -1}, "a time is below 0"},
 		{{.steps = 1, .record_seconds = NAN}, "a time is below 0"},
 		{{.steps = 1, .reverse_seconds = INFINITY}, "a time is below 0"},
 		{{.steps = 1, .copy_seconds = -1}, "a time is below 0"},
-		{{.steps = 1, .tiers = REEL_MOST_TIERS}, "more than 3 tiers"},
+		{{.steps = 1, .tiers = REEL_MAX_TIERS}, "more than 3 tiers"},
 		{{.steps = 1, .tiers = 1, .tier = {{.write_bandwidth = -1}}}, "of a tier"},
 		{{.steps = 1, .tiers = 1, .tier = {{.read_bandwidth = NAN}}}, "of a tier"},
 		{{.steps = 1, .tiers = 1, .tier = {{.latency = -1}}}, "of a tier"},

@@ -19,7 +19,7 @@ extern "C" {
 
 namespace {
 
-const int most_threads = 8;
+const int max_threads = 8;
 const std::size_t steps = 30000;
 
 template <class Part> void in_threads(int count, Part part)
@@ -80,7 +80,7 @@ unsigned reverse(copies &of, int thread)
 
 void each_on_its_own(int count)
 {
-	unsigned wrong[most_threads] = {};
+	unsigned wrong[max_threads] = {};
 
 	in_threads(count, [&](int t) {
 		for (int sweep = 0; sweep < 3; sweep++) {
@@ -97,8 +97,8 @@ void each_on_its_own(int count)
 /* Forward and reverse sweep are two parallel regions, here even with threads of their own. */
 void zero_filled_copies(int count)
 {
-	copies *all = static_cast<copies *>(std::calloc(most_threads, sizeof *all));
-	unsigned wrong[most_threads] = {};
+	copies *all = static_cast<copies *>(std::calloc(max_threads, sizeof *all));
+	unsigned wrong[max_threads] = {};
 
 	in_threads(count, [&](int t) { forward(all[t], t); });
 	in_threads(count, [&](int t) { wrong[t] = reverse(all[t], t); });
@@ -113,7 +113,7 @@ void zero_filled_copies(int count)
 /* Ends after the tapes that its thread keeps for others. */
 void tapes_end_with_their_thread(int count)
 {
-	std::size_t size[most_threads] = {};
+	std::size_t size[max_threads] = {};
 
 	in_threads(count, [&](int t) {
 		static thread_local copies kept = {};
@@ -128,7 +128,7 @@ void tapes_end_with_their_thread(int count)
 /* More tapes than a thread keeps. */
 void many_tapes(int count)
 {
-	unsigned wrong[most_threads] = {};
+	unsigned wrong[max_threads] = {};
 
 	in_threads(count, [&](int t) {
 		for (int sweep = 0; sweep < 3; sweep++) {
@@ -151,7 +151,7 @@ void many_tapes(int count)
 void spilled_tapes(int count)
 {
 	const std::size_t n = 3000000;
-	unsigned wrong[most_threads] = {};
+	unsigned wrong[max_threads] = {};
 	struct reel_pool_stats stats;
 
 	in_threads(count, [&](int t) {
@@ -182,7 +182,7 @@ void one_tape_with_a_lock(int count)
 	clad::custom_tape<std::string, 8, 8, true> _t1;
 	clad::custom_tape<double[2], 64, 1024, true> _t2;
 	std::vector<double> sums(std::size_t(count), 0.0);
-	unsigned trues[most_threads] = {}, wrong[most_threads] = {};
+	unsigned trues[max_threads] = {}, wrong[max_threads] = {};
 	double sum = 0, true_ones = 0;
 
 	in_threads(count, [&](int t) {
@@ -233,7 +233,7 @@ int main(int, char **argv)
 	int count = argv[1] ? std::atoi(argv[1]) : 2;
 	const std::string subject = argv[1] && argv[2] ? argv[2] : "";
 
-	if (count < 1 || count > most_threads)
+	if (count < 1 || count > max_threads)
 		return 2;
 	tap_begin();
 	if (subject == "spill") {

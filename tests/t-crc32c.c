@@ -4,7 +4,7 @@
 #include "store/crc32c.h"
 #include "support.h"
 
-#define MOST_BYTES 70000
+#define MAX_BYTES 70000
 
 /* Of 1234 and 56789, before anything else has made the tables. */
 static void pieces_are_combined_first_of_all(void)
@@ -51,13 +51,13 @@ static uint32_t by_definition(const unsigned char *data, size_t bytes)
 
 static void all_ways_agree(void)
 {
-	unsigned char *data = malloc(MOST_BYTES + 16);
+	unsigned char *data = malloc(MAX_BYTES + 16);
 	unsigned defined = 0, software = 0, pieces = 0, combined = 0;
 
-	fill(data, MOST_BYTES + 16, 1);
+	fill(data, MAX_BYTES + 16, 1);
 	for (size_t i = 0; i < 3000; i++) {
 		const unsigned char *at = data + scramble(i) % 16;
-		size_t bytes = i < 600 ? i : (size_t)(scramble(i + 1) % MOST_BYTES);
+		size_t bytes = i < 600 ? i : (size_t)(scramble(i + 1) % MAX_BYTES);
 		size_t half = bytes ? (size_t)(scramble(i + 2) % bytes) : 0;
 		uint32_t crc = reel_crc32c(0, at, bytes);
 		uint32_t first = reel_crc32c(0, at, half), second;

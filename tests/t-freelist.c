@@ -11,7 +11,7 @@
 #include "pool-support.h"
 
 #define SLABS 4
-#define MOST_THREADS 8
+#define MAX_THREADS 8
 #define HAND_OVERS_PER_LOOK_AT_THE_CLOCK 64
 #define SECONDS_PER_RACE 0.3
 
@@ -257,6 +257,6 @@ int main(void)
 	a_late_pop_fails_after_the_list_was_emptied();
 	threads_exchange_slabs(2);
 	threads_exchange_slabs(3);
-	threads_exchange_slabs(MOST_THREADS);
+	threads_exchange_slabs(MAX_THREADS);
 	return tap_end();
 }

@@ -22,7 +22,7 @@ static reel_store *open_leaf(uint64_t bytes, size_t slot_bytes)
 
 static reel_store *open_alone(void)
 {
-	return open_leaf(2 * SUITE_TOTAL_BYTES, SUITE_MOST_BYTES);
+	return open_leaf(2 * SUITE_TOTAL_BYTES, SUITE_MAX_BYTES);
 }
 
 static reel_store *open_checked(void)

@@ -73,7 +73,7 @@ static unsigned sweep(reel_pool *pool, uint64_t words)
 static struct {
 	unsigned wrong, wrongs, left, in_gpu, in_memory;
 	uint64_t pageable, copied;
-	size_t most_registered;
+	size_t max_registered;
 } seen;
 
 static void one_seed(uint64_t seed, size_t slab_bytes)
@@ -91,8 +91,8 @@ static void one_seed(uint64_t seed, size_t slab_bytes)
 	seen.copied += stats.copied_bytes;
 	seen.in_gpu += stats.puts > 0;
 	seen.in_memory += stats.failed_puts > 0 || stats.used_bytes > 0;
-	if (fake_device_registered_bytes() > seen.most_registered)
-		seen.most_registered = fake_device_registered_bytes();
+	if (fake_device_registered_bytes() > seen.max_registered)
+		seen.max_registered = fake_device_registered_bytes();
 	seen.wrong += reel_pool_close(parts.pool) != 0;
 	seen.wrongs += fake_device_wrongs();
 	seen.pageable += fake_device_pageable_bytes();
@@ -122,8 +122,8 @@ static void slabs_of_a_page_travel_by_themselves(void)
 {
 	run_seeds(small_slab(), seeds_of_env(is_brief() ? 20 : 200), "slabs that are pinned");
 	is_int(seen.copied, 0, "fake device: none of them was copied");
-	ok(seen.most_registered > 0 && seen.most_registered <= FRAMES * small_slab(),
-	   "fake device: no more was pinned than the budget: %zu bytes", seen.most_registered);
+	ok(seen.max_registered > 0 && seen.max_registered <= FRAMES * small_slab(),
+	   "fake device: no more was pinned than the budget: %zu bytes", seen.max_registered);
 }
 
 static void slabs_of_less_are_copied(void)

@@ -10,7 +10,7 @@
 #include "store-later.h"
 #include "store-suite.h"
 
-#define SLOT SUITE_MOST_BYTES
+#define SLOT SUITE_MAX_BYTES
 #define ROOM (2 * SUITE_TOTAL_BYTES)
 
 static uint64_t seed;
@@ -61,7 +61,7 @@ static reel_store *fault(reel_store *below)
 
 static reel_store *codec(reel_store *below)
 {
-	struct reel_codec_options options = {.most_bytes = SLOT, .buffers = 2};
+	struct reel_codec_options options = {.max_bytes = SLOT, .buffers = 2};
 	reel_store *store;
 
 	return below && !reel_store_codec_open(&store, below, &options) ? store : NULL;

@@ -137,11 +137,11 @@ static struct {
 } kills;
 
 /* It is killed at a time that no state of it can be told from. */
-static void kill_one(unsigned number, int64_t most_ns)
+static void kill_one(unsigned number, int64_t max_ns)
 {
 	pid_t child = start(run_for_ever), beside = start(survive);
 
-	sleep_ns((int64_t)(scramble(number) % (uint64_t)most_ns));
+	sleep_ns((int64_t)(scramble(number) % (uint64_t)max_ns));
 	kill(child, SIGKILL);
 	kills.killed += end_of(child) == -SIGKILL;
 	kills.left += strangers();
@@ -163,13 +163,13 @@ static void processes_are_killed(void)
 {
 	unsigned wanted = number_in("GRADIENT_KILLS", is_brief() ? 5 : 15);
 	unsigned shared = names_shared(), first = number_in("GRADIENT_SEED", 0);
-	int64_t most_ns;
+	int64_t max_ns;
 
 	tap_case("processes that are killed");
 	mkdir("beside", 0700);
-	most_ns = 2 * run_ns();
+	max_ns = 2 * run_ns();
 	for (unsigned i = 0; i < wanted; i++)
-		kill_one(first + i, most_ns);
+		kill_one(first + i, max_ns);
 	is_int(kills.killed, wanted, "so many");
 	is_int(kills.wrong, 0, "those that go on, and those beside them, have the right gradient");
 	if (files_have_no_name())

@@ -20,7 +20,7 @@
 
 #define SAMPLES 12
 #define AGREEMENT 1e-12
-#define MOST_VALUES ((size_t)200000)
+#define MAX_VALUES ((size_t)200000)
 
 /* The step of the differences, small where a minimum or a ReLU may change its branch. */
 static const struct {
@@ -33,9 +33,9 @@ static const struct {
 };
 
 /* The adjoints of all inputs; of the largest input, a direction and where it was. */
-static double reference[MOST_VALUES];
-static double direction[MOST_VALUES];
-static double origin[MOST_VALUES];
+static double reference[MAX_VALUES];
+static double direction[MAX_VALUES];
+static double origin[MAX_VALUES];
 
 static double largest(const double *values, size_t count)
 {
@@ -103,7 +103,7 @@ static double direction_error(struct kernel_case *one, struct kernel_input *inpu
 
 static void test_against_differences(struct kernel_case *one, const char *variant, size_t row)
 {
-	struct kernel_input inputs[KERNEL_MOST_INPUTS];
+	struct kernel_input inputs[KERNEL_MAX_INPUTS];
 	size_t count = kernel_inputs(one, inputs);
 	struct random random = RANDOM_SEED;
 	double h = differences[row].step, tolerance = differences[row].tolerance;
@@ -125,7 +125,7 @@ static void test_against_differences(struct kernel_case *one, const char *varian
 
 static void spoil_adjoints(struct kernel_case *one)
 {
-	struct kernel_input inputs[KERNEL_MOST_INPUTS];
+	struct kernel_input inputs[KERNEL_MAX_INPUTS];
 	size_t count = kernel_inputs(one, inputs);
 
 	for (size_t n = 0; n < count; n++)
@@ -136,7 +136,7 @@ static void spoil_adjoints(struct kernel_case *one)
 /* All adjoints one behind the other. */
 static void keep_adjoints(struct kernel_case *one)
 {
-	struct kernel_input inputs[KERNEL_MOST_INPUTS];
+	struct kernel_input inputs[KERNEL_MAX_INPUTS];
 	size_t count = kernel_inputs(one, inputs), at = 0;
 
 	for (size_t n = 0; n < count; n++) {
@@ -148,7 +148,7 @@ static void keep_adjoints(struct kernel_case *one)
 /* The largest difference from those kept, relative to the largest component of its input. */
 static double disagreement(struct kernel_case *one)
 {
-	struct kernel_input inputs[KERNEL_MOST_INPUTS];
+	struct kernel_input inputs[KERNEL_MAX_INPUTS];
 	size_t count = kernel_inputs(one, inputs), at = 0;
 	double most = 0;
 

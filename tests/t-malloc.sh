@@ -48,7 +48,7 @@ seeds=60
 holds 'random calls: each block holds what was written to it' ./random "${TEST_SEEDS:-$seeds}"
 holds 'the same with a budget that most idle blocks exceed' \
 	REEL_MALLOC_BUDGET=6M ./random $((seeds / 2))
-holds 'the same with smaller blocks' REEL_MALLOC_LEAST=32K ./random $((seeds / 2))
+holds 'the same with smaller blocks' REEL_MALLOC_MIN=32K ./random $((seeds / 2))
 holds 'threads free what others allocated; children of a fork go on; so does exec' \
 	./threads ./edges warm
 
@@ -78,7 +78,7 @@ ok $? "what was served is reported at exit: $(cat stderr)"
 under REEL_MALLOC_STATS=1 REEL_MALLOC_BUDGET=4M ./edges over_budget
 [ "$(counted back)" -ge 40000000 ]
 ok $? "so is what was given back: $(cat stderr)"
-under REEL_MALLOC_STATS=1 REEL_MALLOC_LEAST=3M ./edges warm
+under REEL_MALLOC_STATS=1 REEL_MALLOC_MIN=3M ./edges warm
 [ "$(counted blocks)" -le 1 ]
 ok $? "smaller requests are the system's: $(cat stderr)"
 
@@ -96,7 +96,7 @@ ignores() {
 	ok $? "$(cat stderr)"
 }
 
-name=REEL_MALLOC_LEAST
+name=REEL_MALLOC_MIN
 for value in 64k -1 1K 0 x 128KB; do
 	ignores "$value" 'at least 32K'
 done

@@ -42,14 +42,14 @@ static void only_the_soft_budget_is_in_memory_alone(unsigned span_slabs, unsigne
 	close_all(pool, late, "a tape above the soft budget");
 }
 
-#define MOST_TAKEN 32
+#define MAX_TAKEN 32
 
 /* Take all frames that are ready. Returns how many there were. */
 static unsigned take_ready(reel_pool *pool, struct reel_slab **taken)
 {
 	unsigned n = 0;
 
-	while (n < MOST_TAKEN && pool->warm_chains &&
+	while (n < MAX_TAKEN && pool->warm_chains &&
 	       !reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &taken[n]))
 		n++;
 	return n;
@@ -67,7 +67,7 @@ static void frames_are_ready_while_a_tape_grows(unsigned hard, unsigned soft, un
 	struct late_store *late = late_open(16);
 	reel_pool *pool = open_pool(spilling(&late->store, hard, soft));
 	reel_tape tape = open_tape(pool, 0);
-	struct reel_slab *before[MOST_TAKEN], *after[MOST_TAKEN];
+	struct reel_slab *before[MAX_TAKEN], *after[MAX_TAKEN];
 	unsigned n, m;
 
 	tap_case("frames that are ready");
@@ -173,7 +173,7 @@ static void a_get_fails_when_its_slab_was_left(void)
 static void rounds_that_evict(reel_pool *pool)
 {
 	struct reel_offload *offload = pool->offload;
-	struct reel_slab *taken[2 * MOST_TAKEN];
+	struct reel_slab *taken[2 * MAX_TAKEN];
 	unsigned n = take_ready(pool, taken);
 
 	ok(!reel_spill_round(offload), "a round for nobody does nothing");

@@ -224,7 +224,7 @@ static bool two_gradients(reel_checkpoint *run, int64_t steps, int threads, unsi
 
 /* Both tiers in stores whose transfers end late, or all in memory. */
 static void gradients_of_a_plan(enum reel_planner planner, int64_t steps, bool on_stores,
-				int most_threads, unsigned most_tapes)
+				int max_threads, unsigned max_tapes)
 {
 	reel_plan *plan = plan_for(planner, steps, 4);
 	struct late_store *late[2] = {NULL};
@@ -237,12 +237,12 @@ static void gradients_of_a_plan(enum reel_planner planner, int64_t steps, bool o
 		options.store[tier] = &late[tier]->store;
 	}
 	run = open_checkpoint(plan, &plain, &options);
-	for (int threads = 1; threads <= most_threads; threads++)
-		for (unsigned tapes = 1; tapes <= most_tapes; tapes++, sweeps++)
+	for (int threads = 1; threads <= max_threads; threads++)
+		for (unsigned tapes = 1; tapes <= max_tapes; tapes++, sweeps++)
 			wrong += !two_gradients(run, steps, threads, tapes);
 	is_int(wrong, 0, "%s: %lld steps%s, up to %d threads and %u tapes: %u times two gradients",
 	       reel_planner_name(planner), (long long)steps, on_stores ? " on stores" : "",
-	       most_threads, most_tapes, sweeps);
+	       max_threads, max_tapes, sweeps);
 	reel_checkpoint_close(run);
 	for (int tier = 0; tier < 2; tier++) {
 		if (late[tier])
@@ -338,7 +338,7 @@ static void it_does_what_the_plan_says(void)
 	}
 	is_int(stats.threads, 3, "the threads");
 	is_int(stats.dropped + stats.pauses, 0, "nothing wanted memory");
-	ok(stats.most_tapes >= 1 && stats.most_tapes <= 3, "at most three tapes at once");
+	ok(stats.max_tapes >= 1 && stats.max_tapes <= 3, "at most three tapes at once");
 	is_int(atomic_load(&shared.recorded), 160, "the model has counted the same");
 	reel_checkpoint_close(run);
 	is_int(late->wrongs, 0, "the store was used rightly");
@@ -397,7 +397,7 @@ static void records_are_made_at_the_same_time(void)
 	is_int(reel_omp_checkpoint_reverse(run, &rendezvous, &field, &bar, &options, &stats), 0,
 	       "are made by two threads at once");
 	ok(is_right(&bar, &rendezvous.shared, 12), "the gradient is right");
-	ok(stats.ahead >= 2 && stats.most_tapes == 2, "as the counts say");
+	ok(stats.ahead >= 2 && stats.max_tapes == 2, "as the counts say");
 	reel_checkpoint_close(run);
 	reel_plan_close(plan);
 }
@@ -1146,7 +1146,7 @@ static void more_threads_than_processors(void)
 
 	tap_case("many threads");
 	ok(two_gradients(run, 80, 24, 0), "give the gradient");
-	ok(two_gradients(run, 80, 24, REEL_OMP_MOST_TAPES), "with many tapes, too");
+	ok(two_gradients(run, 80, 24, REEL_OMP_MAX_TAPES), "with many tapes, too");
 	reel_checkpoint_close(run);
 	reel_plan_close(plan);
 }
@@ -1281,7 +1281,7 @@ static void what_is_refused(void)
 {
 	static const struct reel_omp_options wrong[] = {
 		{.threads = -1},
-		{.tapes = REEL_OMP_MOST_TAPES + 1},
+		{.tapes = REEL_OMP_MAX_TAPES + 1},
 		{.open_state = open_field},
 		{.reserved = {0, 1}},
 	};

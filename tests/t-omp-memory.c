@@ -12,7 +12,7 @@
 #include "recurrence.h"
 #include "refusals.h"
 
-enum { STEPS = 16, THREADS = 3, MOST_REQUESTS = 4000 };
+enum { STEPS = 16, THREADS = 3, MAX_REQUESTS = 4000 };
 
 int __real_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 			  struct reel_slab **slab);
@@ -120,8 +120,8 @@ static void refuse_each(const struct sweep *sweep, sweep_function *function, con
 
 		if (!well && !wrong++)
 			tap_note("the first one is request %u", k);
-	} while (requests >= k && k < MOST_REQUESTS);
-	ok(k > 20 && k < MOST_REQUESTS && errors > 0, "%s: %u requests for memory, %u errors",
+	} while (requests >= k && k < MAX_REQUESTS);
+	ok(k > 20 && k < MAX_REQUESTS && errors > 0, "%s: %u requests for memory, %u errors",
 	   name, k, errors);
 	is_int(wrong, 0, "%s: each may be refused%s", name,
 	       all_that_follow ? ", with all that follow" : "");

@@ -10,7 +10,7 @@
 #include "store/pack.h"
 #include "support.h"
 
-#define MOST_BYTES ((size_t)1 << 20)
+#define MAX_BYTES ((size_t)1 << 20)
 #define CELLS 1000
 
 /* Where the head of a packed piece has its members, and ends. */
@@ -44,7 +44,7 @@ static void *guarded(size_t bytes)
 static struct reel_pack_space *space;
 /* Nobody may read beyond it, either. */
 static unsigned char *data;
-static unsigned char packed[MOST_BYTES], back[MOST_BYTES + 8];
+static unsigned char packed[MAX_BYTES], back[MAX_BYTES + 8];
 
 static size_t pack(unsigned element, unsigned stride, const void *from, size_t bytes)
 {
@@ -66,7 +66,7 @@ static void fill_with_field(unsigned modes)
 	}
 	for (;;) {
 		for (unsigned i = 0; i < CELLS; i++, at += sizeof *now) {
-			if (at + sizeof *now > MOST_BYTES)
+			if (at + sizeof *now > MAX_BYTES)
 				return;
 			memcpy(data + at, &now[i], sizeof *now);
 			next[i] = now[i] + 0.25 * (now[(i + 1) % CELLS] - 2 * now[i] +
@@ -79,7 +79,7 @@ static void fill_with_field(unsigned modes)
 /* Identifiers of the arguments of statements: three neighbours, a step ago; some are far. */
 static void fill_with_ids(void)
 {
-	for (uint32_t i = 0; i < MOST_BYTES / 4; i++) {
+	for (uint32_t i = 0; i < MAX_BYTES / 4; i++) {
 		uint32_t cell = i / 3;
 		uint32_t id = scramble(i) % 24 ? cell + i % 3 : (uint32_t)scramble(i + 1) % 65536;
 
@@ -91,12 +91,12 @@ static void fill_with_ids(void)
 
 static double ratio_of(unsigned element, unsigned stride)
 {
-	size_t bytes = pack(element, stride, data, MOST_BYTES);
+	size_t bytes = pack(element, stride, data, MAX_BYTES);
 
-	if (!bytes || reel_unpack(space, back, MOST_BYTES, packed, bytes) ||
-	    memcmp(back, data, MOST_BYTES) != 0)
+	if (!bytes || reel_unpack(space, back, MAX_BYTES, packed, bytes) ||
+	    memcmp(back, data, MAX_BYTES) != 0)
 		return 0;
-	return (double)MOST_BYTES / (double)bytes;
+	return (double)MAX_BYTES / (double)bytes;
 }
 
 static void ratio_is(double ratio, double wanted, const char *what)
@@ -124,8 +124,8 @@ static void all_shapes_come_back(void)
 	for (uint64_t i = 0; i < 400; i++) {
 		unsigned element = i % 3 ? 8 : 1 + (unsigned)i / 3 % 16;
 		unsigned stride = i % 3 == 1 ? 1 + (unsigned)scramble(i) % 3000 : 0;
-		size_t bytes = scramble(i + 1) % (i % 8 ? 20000 : MOST_BYTES);
-		const unsigned char *from = data + MOST_BYTES - bytes;
+		size_t bytes = scramble(i + 1) % (i % 8 ? 20000 : MAX_BYTES);
+		const unsigned char *from = data + MAX_BYTES - bytes;
 		size_t length = pack(element, stride, from, bytes);
 
 		memset(back, 0xee, bytes + 1);
@@ -143,7 +143,7 @@ static void what_does_not_fit_is_not_packed(void)
 	unsigned wrong = 0;
 	size_t length;
 
-	fill(data, MOST_BYTES, 1);
+	fill(data, MAX_BYTES, 1);
 	is_int(reel_pack(space, 8, 0, packed, 99 * 1024, data, 100 * 1024), 0,
 	       "what has no pattern does not fit");
 	fill_with_field(3);
@@ -421,7 +421,7 @@ int main(void)
 {
 	tap_begin();
 	space = guarded(sizeof *space);
-	data = guarded(MOST_BYTES);
+	data = guarded(MAX_BYTES);
 	ratios_are_reached();
 	all_shapes_come_back();
 	what_does_not_fit_is_not_packed();

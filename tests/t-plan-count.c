@@ -78,7 +78,7 @@ static void one_tier_is_counted(enum reel_planner planner)
 	for (int64_t slots = 1; slots <= 12; slots++)
 		for (int64_t steps = 0; steps <= most; steps++)
 			compare_ends(&comparison, one_tier(steps, slots));
-	for (int64_t slots = 13; slots <= REEL_MOST_SLOTS; slots += 27)
+	for (int64_t slots = 13; slots <= REEL_MAX_SLOTS; slots += 27)
 		for (int64_t steps = 0; steps <= 3 * slots; steps += 1 + steps / 8)
 			compare_ends(&comparison, one_tier(steps, slots));
 	are_the_same(&comparison);
@@ -191,12 +191,12 @@ static struct reel_schedule_report counted(enum reel_planner planner,
 /* Known without the code that counts: loads are one less than steps, and so on. */
 static void the_longest_loops_are_counted(void)
 {
-	int64_t steps = REEL_MOST_STEPS;
+	int64_t steps = REEL_MAX_STEPS;
 	struct reel_problem problem = one_tier(steps, 2);
 	struct reel_schedule_report report = counted(REEL_STORE_ALL, &problem, steps);
 
 	ok(report.peak_tape_steps == steps && report.actions == 2, "as one tape");
-	for (int64_t slots = 2; slots <= REEL_MOST_SLOTS; slots *= 2) {
+	for (int64_t slots = 2; slots <= REEL_MAX_SLOTS; slots *= 2) {
 		problem.tier[0].slots = slots;
 		report = counted(REEL_BINOMIAL, &problem, steps);
 		ok(report.loads[0] == steps - 1 && report.reversed == steps &&
@@ -229,7 +229,7 @@ static void what_cannot_be_counted_is_refused(void)
 	is_int(reel_plan_count(plan, 0, &report), -EOVERFLOW, "with one more they cannot be");
 	ok(report.advances == INT64_MAX, "which the number says, too");
 	reel_plan_close(plan);
-	problem = problem_of(REEL_MOST_STEPS, 0, INT64_MAX, 0, 0);
+	problem = problem_of(REEL_MAX_STEPS, 0, INT64_MAX, 0, 0);
 	problem.period = (int64_t)1 << 31;
 	plan = open_plan(REEL_TWO_LEVEL, &problem);
 	is_int(reel_plan_count(plan, 0, &report), -EOVERFLOW, "nor those of many gaps");
@@ -237,7 +237,7 @@ static void what_cannot_be_counted_is_refused(void)
 	problem.steps = REEL_UNKNOWN_STEPS;
 	plan = open_plan(REEL_TWO_LEVEL, &problem);
 	is_int(reel_plan_count(plan, -1, &report), -EINVAL, "an end below 0");
-	is_int(reel_plan_count(plan, REEL_MOST_STEPS + 1, &report), -EINVAL, "or above 2^40");
+	is_int(reel_plan_count(plan, REEL_MAX_STEPS + 1, &report), -EINVAL, "or above 2^40");
 	reel_plan_close(plan);
 }
 

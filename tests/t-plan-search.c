@@ -8,9 +8,9 @@
 
 #include "plan-support.h"
 
-#define MOST_STEPS 8
-#define MOST_SHELVES 3
-#define MOST_COST 4096
+#define MAX_STEPS 8
+#define MAX_SHELVES 3
+#define MAX_COST 4096
 /* What an advance costs, so that a tenth of it is a number. */
 #define UNIT 10
 
@@ -18,9 +18,9 @@
 struct search {
 	unsigned steps;
 	unsigned shelves;
-	unsigned capacity[MOST_SHELVES];
-	unsigned store[MOST_SHELVES];
-	unsigned load[MOST_SHELVES];
+	unsigned capacity[MAX_SHELVES];
+	unsigned store[MAX_SHELVES];
+	unsigned load[MAX_SHELVES];
 	/* Tapes of steps, each as large as so many states, take up the slots of shelf 0. */
 	unsigned tape_states;
 };
@@ -29,7 +29,7 @@ struct search {
 struct place {
 	unsigned working;
 	unsigned left;
-	unsigned kept[MOST_SHELVES];
+	unsigned kept[MAX_SHELVES];
 };
 
 /* The places to look at, by cost; each bucket is a list within `entries`. */
@@ -41,7 +41,7 @@ static struct {
 		int32_t next;
 	} *entries;
 	size_t count, room;
-	int32_t bucket[MOST_COST];
+	int32_t bucket[MAX_COST];
 } queue;
 
 static uint32_t encode(const struct search *search, const struct place *place)
@@ -81,7 +81,7 @@ static void reach(const struct search *search, const struct place *place, unsign
 
 	if (queue.cost[code] <= cost)
 		return;
-	if (cost >= MOST_COST)
+	if (cost >= MAX_COST)
 		abort();
 	if (queue.count == queue.room) {
 		queue.room = queue.room ? 2 * queue.room : 1024;
@@ -169,13 +169,13 @@ static void expand(const struct search *search, uint32_t code, unsigned cost)
 }
 
 /* What all but recording and reversing costs at the least. */
-static unsigned least_cost(const struct search *search)
+static unsigned min_cost(const struct search *search)
 {
 	struct place start = {.left = search->steps};
 
 	open_queue(search);
 	reach(search, &start, 0);
-	for (unsigned cost = 0; cost < MOST_COST; cost++)
+	for (unsigned cost = 0; cost < MAX_COST; cost++)
 		while (queue.bucket[cost] >= 0) {
 			int32_t entry = queue.bucket[cost];
 			uint32_t code = queue.entries[entry].code;
@@ -186,7 +186,7 @@ static unsigned least_cost(const struct search *search)
 			if (queue.cost[code] == cost)
 				expand(search, code, cost);
 		}
-	return MOST_COST;
+	return MAX_COST;
 }
 
 static const unsigned costs[][2] = {{1, 1},   {5, 5},  {20, 20}, {0, 30},
@@ -207,7 +207,7 @@ static struct search search_of(const struct reel_problem *problem)
 static bool takes_least_time(enum reel_planner planner, const struct reel_problem *problem)
 {
 	struct search search = search_of(problem);
-	double least = least_cost(&search) / (double)UNIT + (double)problem->steps;
+	double least = min_cost(&search) / (double)UNIT + (double)problem->steps;
 	double time = checked(planner, problem, problem->steps).makespan;
 
 	if (close_to(time, least))
@@ -221,7 +221,7 @@ static void no_schedule_of_one_tier_is_cheaper(void)
 {
 	unsigned wrong = 0, cases = 0;
 
-	for (int64_t steps = 1; steps <= MOST_STEPS; steps++)
+	for (int64_t steps = 1; steps <= MAX_STEPS; steps++)
 		for (int64_t slots = 1; slots <= 5; slots++, cases++) {
 			struct reel_problem problem = one_tier(steps, slots);
 
@@ -312,7 +312,7 @@ static void no_schedule_that_keeps_tapes_has_fewer_advances(void)
 {
 	unsigned wrong = 0, cases = 0;
 
-	for (int64_t steps = 1; steps <= MOST_STEPS; steps++)
+	for (int64_t steps = 1; steps <= MAX_STEPS; steps++)
 		for (int64_t memory = 1; memory <= 6; memory++)
 			for (int64_t tape = 1; tape <= 4; tape++, cases++) {
 				struct reel_problem problem = one_tier(steps, memory);
@@ -322,7 +322,7 @@ static void no_schedule_that_keeps_tapes_has_fewer_advances(void)
 				search.shelves = 2;
 				search.tape_states = (unsigned)tape;
 				wrong += checked(REEL_MIXED, &problem, steps).advances !=
-					 (int64_t)least_cost(&search) / UNIT;
+					 (int64_t)min_cost(&search) / UNIT;
 			}
 	is_int(wrong, 0, "tapes of several sizes, %u problems", cases);
 }

@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 
 /* Longer schedules are counted by formula. */
-#define MOST_WALKED 20000
+#define MAX_WALKED 20000
 
 /* ---- Binomial ---- */
 
@@ -21,7 +21,7 @@ static bool binomial_row_is_right(const struct table *table)
 
 	if (reel_binomial_advances(steps, slots) != whole(table, "min_advances"))
 		return false;
-	if (steps > MOST_WALKED)
+	if (steps > MAX_WALKED)
 		return true;
 	report = checked(REEL_BINOMIAL, &problem, steps);
 	if (isnan(stores))
@@ -41,11 +41,11 @@ static void binomial_schedules_have_the_least_advances_and_stores(void)
 	close_table(&table, 278, "advances, stores and loads of each row are reproduced");
 	is_int(reel_binomial_advances(100000000, 100), 498659124, "10^8 steps, 100 slots");
 	is_int(reel_binomial_advances(10000000, 2), 29804240404, "10^7 steps, 2 slots");
-	is_int(reel_binomial_advances(REEL_MOST_STEPS, 2), 1086983719266232369, "2^40 steps");
+	is_int(reel_binomial_advances(REEL_MAX_STEPS, 2), 1086983719266232369, "2^40 steps");
 	is_int(reel_binomial_advances((int64_t)1 << 32, 1), 9223372034707292160, "2^32, 1 slot");
 	is_int(reel_binomial_advances(((int64_t)1 << 32) + 1, 1), INT64_MAX,
 	       "a step more, and they cannot be counted");
-	is_int(reel_binomial_advances(REEL_MOST_STEPS, 1), INT64_MAX, "nor those of 2^40 steps");
+	is_int(reel_binomial_advances(REEL_MAX_STEPS, 1), INT64_MAX, "nor those of 2^40 steps");
 }
 
 static void a_schedule_of_a_million_steps_has_the_least_advances(void)

@@ -18,7 +18,7 @@
 
 #define OTHERS 2
 #define TURNS 12
-#define MOST_STEPS 2000
+#define MAX_STEPS 2000
 
 /* What the stopped thread has begun. */
 struct operation {
@@ -281,7 +281,7 @@ static void stop_everywhere(const struct operation *operation, bool push)
 		waited += needed;
 		if (needed)
 			tap_note("others wait for it at %s", place);
-	} while (n < steps && n < MOST_STEPS);
+	} while (n < steps && n < MAX_STEPS);
 	tap_note("%s, %u steps: others went on at %u, waited at %u", operation->name,
 		 (unsigned)steps, went_on, waited);
 	ok(right, "a thread stops inside: %s; nothing is lost", operation->name);

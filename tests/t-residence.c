@@ -14,7 +14,7 @@
 #define SLAB_WORDS (SLAB / 8)
 
 /* As in residence.c; half of the larger budget is more. */
-#define MOST_AHEAD 32
+#define MAX_AHEAD 32
 enum { SMALL = 32, LARGE = 160 };
 
 static reel_pool *spilling(unsigned hard)
@@ -149,17 +149,17 @@ static void the_next_slabs_are_asked_for(void)
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
 	step_up(&taped);
-	taped.tape.client->ahead = REEL_LEAST_AHEAD;
+	taped.tape.client->ahead = REEL_MIN_AHEAD;
 	before = requested(&taped);
 	popped = taped.tape.client->popped;
 	reel_event_lower(&taped.offload->work);
 	step_down(&taped);
 	is_int(requested(&taped), before, "its first step down asks for nothing");
 	ok(!taped.offload->work.raised, "and wakes nobody");
-	ok(asks_for_the_next(&taped, REEL_LEAST_AHEAD),
+	ok(asks_for_the_next(&taped, REEL_MIN_AHEAD),
 	   "the second one asks for those of the next four that are stored, the nearest first");
 	ok(taped.offload->work.raised, "and tells the offload thread");
-	is_int(requested(&taped) - before, REEL_LEAST_AHEAD, "four of them");
+	is_int(requested(&taped) - before, REEL_MIN_AHEAD, "four of them");
 	is_int(taped.tape.client->popped - popped, 2, "two slabs have been popped");
 	end(&taped, "asking");
 }
@@ -187,12 +187,12 @@ static void so_many_are_asked_for_at_most(unsigned hard, unsigned tapes, unsigne
 	tap_case("a bound");
 	begin(&taped, hard, 3 * hard);
 	come_near(&taped);
-	taped.tape.client->ahead = 10 * MOST_AHEAD;
+	taped.tape.client->ahead = 10 * MAX_AHEAD;
 	taped.offload->clients_in_use += tapes - 1;
 	ok(asks_for_the_next(&taped, most), "one of %u tapes in %u slabs asks for %u at most",
 	   tapes, hard, most);
 	taped.offload->clients_in_use -= tapes - 1;
-	taped.tape.client->ahead = MOST_AHEAD;
+	taped.tape.client->ahead = MAX_AHEAD;
 	end(&taped, "a bound");
 }
 
@@ -206,7 +206,7 @@ static void a_full_ring_takes_no_more(void)
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
 	client = taped.tape.client;
-	client->ahead = REEL_LEAST_AHEAD;
+	client->ahead = REEL_MIN_AHEAD;
 	client->served += 3;
 	client->requested += 3 + REEL_REQUESTS;
 	for (unsigned i = 0; i < REEL_REQUESTS; i++)
@@ -225,16 +225,16 @@ static void being_in_time_makes_it_less(void)
 	tap_case("slabs that are there in time");
 	begin(&taped, SMALL, SMALL / 2);
 	client = taped.tape.client;
-	client->ahead = REEL_LEAST_AHEAD + 1;
+	client->ahead = REEL_MIN_AHEAD + 1;
 	client->in_time = 0;
 	for (unsigned i = 0; i < 63; i++)
 		reel_slab_visit(&taped.tape, taped.tape.slab);
-	is_int(client->ahead, REEL_LEAST_AHEAD + 1, "sixty-three of them change nothing");
+	is_int(client->ahead, REEL_MIN_AHEAD + 1, "sixty-three of them change nothing");
 	reel_slab_visit(&taped.tape, taped.tape.slab);
-	is_int(client->ahead, REEL_LEAST_AHEAD, "one more, and one less is asked for");
+	is_int(client->ahead, REEL_MIN_AHEAD, "one more, and one less is asked for");
 	for (unsigned i = 0; i < 1000; i++)
 		reel_slab_visit(&taped.tape, taped.tape.slab);
-	is_int(client->ahead, REEL_LEAST_AHEAD, "but never less than four");
+	is_int(client->ahead, REEL_MIN_AHEAD, "but never less than four");
 	end(&taped, "slabs in time");
 }
 
@@ -514,7 +514,7 @@ int main(void)
 	what_has_been_asked_for_is_not_asked_for_again();
 	so_many_are_asked_for_at_most(SMALL, 1, SMALL / 2);
 	so_many_are_asked_for_at_most(SMALL, 2, SMALL / 4);
-	so_many_are_asked_for_at_most(LARGE, 1, MOST_AHEAD);
+	so_many_are_asked_for_at_most(LARGE, 1, MAX_AHEAD);
 	so_many_are_asked_for_at_most(SMALL, 2 * SMALL, 1);
 	a_full_ring_takes_no_more();
 	being_in_time_makes_it_less();

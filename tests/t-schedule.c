@@ -6,9 +6,9 @@
 
 #include "plan/plan.h"
 
-#define MOST_ACTIONS 40000
+#define MAX_ACTIONS 40000
 
-static reel_action list[MOST_ACTIONS];
+static reel_action list[MAX_ACTIONS];
 
 /* ---- All planners ---- */
 
@@ -126,7 +126,7 @@ static size_t collect(reel_schedule *schedule, reel_action *actions)
 	size_t count = 0;
 
 	do {
-		if (count == MOST_ACTIONS || reel_schedule_next(schedule, &actions[count]))
+		if (count == MAX_ACTIONS || reel_schedule_next(schedule, &actions[count]))
 			return 0;
 	} while (actions[count++].kind != REEL_ACTION_DONE);
 	return count;
@@ -523,12 +523,12 @@ static void bad_problems_are_refused(void)
 
 	is_refused(REEL_PLANNERS, good, "no such planner");
 	is_refused(REEL_BINOMIAL, one_tier(-2, 3), "less than 0 steps");
-	is_refused(REEL_BINOMIAL, one_tier(REEL_MOST_STEPS + 1, 3), "segments");
+	is_refused(REEL_BINOMIAL, one_tier(REEL_MAX_STEPS + 1, 3), "segments");
 	is_refused(REEL_BINOMIAL, one_tier(10, 0), "no slot");
 	is_refused(REEL_BINOMIAL, one_tier(10, 257), "segments");
 	is_refused(REEL_BINOMIAL, one_tier(10, -1), "less than 0 slots");
 	is_refused(REEL_BINOMIAL, one_tier(REEL_UNKNOWN_STEPS, 3), "online");
-	is_refused(REEL_MIXED, one_tier(REEL_MOST_TABLE_STEPS + 1, 3), "segments");
+	is_refused(REEL_MIXED, one_tier(REEL_MAX_TABLE_STEPS + 1, 3), "segments");
 	is_refused(REEL_MIXED, one_tier(10, 0), "no slot");
 	is_refused(REEL_ONLINE, one_tier(REEL_UNKNOWN_STEPS, 0), "no slot");
 	is_refused(REEL_MULTISTAGE, problem_of(10, 0, 0, 0, 0), "no tier has a slot");
@@ -578,7 +578,7 @@ static void bad_problems_are_refused(void)
 	bad = good;
 	bad.period = -1;
 	is_refused(REEL_TWO_LEVEL, bad, "period");
-	bad.period = REEL_MOST_STEPS + 1;
+	bad.period = REEL_MAX_STEPS + 1;
 	is_refused(REEL_TWO_LEVEL, bad, "period");
 	bad = good;
 	bad.reserved[2] = 1;
@@ -659,7 +659,7 @@ static size_t collect_until(reel_schedule *schedule, int64_t steps, int64_t at)
 		}
 		if (list[count].kind != REEL_ACTION_ADVANCE || list[count].first < list[count].last)
 			count++;
-	} while (count < MOST_ACTIONS && list[count - (count > 0)].kind != REEL_ACTION_DONE);
+	} while (count < MAX_ACTIONS && list[count - (count > 0)].kind != REEL_ACTION_DONE);
 	return count;
 }
 
@@ -713,7 +713,7 @@ static void an_end_may_be_learnt_at_any_time(void)
 
 static void what_is_stored_depends_on_nothing_to_come(void)
 {
-	static reel_action shorter[MOST_ACTIONS];
+	static reel_action shorter[MAX_ACTIONS];
 	struct reel_problem problem = one_tier(REEL_UNKNOWN_STEPS, 6);
 	reel_plan *plan = open_plan(REEL_ONLINE, &problem);
 	reel_schedule schedule;
@@ -744,7 +744,7 @@ static void an_end_that_cannot_be_is_refused(void)
 	is_int(reel_schedule_end(&schedule, 9, 7), -EINVAL, "a state passed long ago");
 	is_int(reel_schedule_end(&schedule, 20, 13), -EINVAL, "a state to come");
 	is_int(reel_schedule_end(&schedule, 8, 9), -EINVAL, "fewer steps than were run");
-	is_int(reel_schedule_end(&schedule, REEL_MOST_STEPS + 1, 9), -EINVAL, "too many steps");
+	is_int(reel_schedule_end(&schedule, REEL_MAX_STEPS + 1, 9), -EINVAL, "too many steps");
 	is_int(reel_schedule_end(&schedule, 9, 9), 0, "a good one");
 	is_int(reel_schedule_end(&schedule, 9, 9), -EINVAL, "the same again");
 	is_int(reel_plan_check(plan, NULL, -1, &report), -EINVAL, "a check with less than 0 steps");
@@ -759,7 +759,7 @@ static void an_end_that_cannot_be_is_refused(void)
 
 /* The states that thinning has kept when state `at` is reached, the last one not stored. */
 struct thinning {
-	int64_t state[REEL_MOST_SLOTS];
+	int64_t state[REEL_MAX_SLOTS];
 	int64_t kept;
 	int64_t stride;
 };
@@ -808,12 +808,12 @@ static int64_t walked_advances(int64_t steps, int64_t slots)
 }
 
 /* Walks short loops, and one of `stride` longer ones. */
-static double worst_ratio(int64_t slots, int64_t most_steps, int64_t stride, unsigned *differing)
+static double worst_ratio(int64_t slots, int64_t max_steps, int64_t stride, unsigned *differing)
 {
 	struct thinning thinning = {.stride = 1, .kept = 1};
 	double worst = 1;
 
-	for (int64_t steps = 2; steps <= most_steps; steps++) {
+	for (int64_t steps = 2; steps <= max_steps; steps++) {
 		int64_t advances = online_advances(&thinning, steps, slots);
 		double ratio = (double)(steps + advances) /
 			       (double)(steps + reel_binomial_advances(steps, slots));

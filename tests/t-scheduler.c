@@ -19,7 +19,7 @@
 
 #define STUCK 3
 #define WRONG 4
-#define MOST_SEEDS 500
+#define MAX_SEEDS 500
 
 static const enum schedule schedules[] = {SCHEDULE_RANDOM, SCHEDULE_PCT};
 static const char *const schedule_names[] = {"at random", "by priorities"};
@@ -33,7 +33,7 @@ static void leave_stuck(const char *why)
 static void begin(enum schedule schedule, uint64_t seed)
 {
 	scheduler_begin(&(struct scheduler_options){
-		.schedule = schedule, .seed = seed, .most_steps = 100000, .stuck = leave_stuck});
+		.schedule = schedule, .seed = seed, .max_steps = 100000, .stuck = leave_stuck});
 }
 
 /* ---- A seed's interleaving ---- */
@@ -133,7 +133,7 @@ static void is_found(void (*program)(void), int fault, const char *what)
 		unsigned seed = 0, others = 0;
 		bool found = false, passed = false;
 
-		for (; seed < MOST_SEEDS && !(found && passed); seed++) {
+		for (; seed < MAX_SEEDS && !(found && passed); seed++) {
 			int end = end_of(program, schedules[which], seed);
 
 			found |= end == fault;

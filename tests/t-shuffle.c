@@ -4,11 +4,11 @@
 #include "store/shuffle.h"
 #include "support.h"
 
-#define MOST_BYTES 5000
+#define MAX_BYTES 5000
 #define GUARD 16
 
-static unsigned char data[MOST_BYTES + GUARD], shuffled[MOST_BYTES + 2 * GUARD],
-	back[MOST_BYTES + 2 * GUARD];
+static unsigned char data[MAX_BYTES + GUARD], shuffled[MAX_BYTES + 2 * GUARD],
+	back[MAX_BYTES + 2 * GUARD];
 
 /* As the header says it. */
 static bool is_shuffled(const unsigned char *planes, const unsigned char *elements, size_t bytes,
@@ -47,13 +47,13 @@ int main(void)
 {
 	tap_begin();
 	fill(data, sizeof data, 1);
-	for (unsigned element = 1; element <= REEL_SHUFFLE_MOST_ELEMENT; element++) {
+	for (unsigned element = 1; element <= REEL_SHUFFLE_MAX_ELEMENT; element++) {
 		unsigned wrong = 0;
 
 		for (size_t bytes = 0; bytes < 700; bytes++)
 			wrong += !there_and_back(bytes, element, (unsigned)(bytes % GUARD));
 		for (uint64_t i = 0; i < 200; i++)
-			wrong += !there_and_back((size_t)(scramble(i) % (MOST_BYTES - GUARD)), element,
+			wrong += !there_and_back((size_t)(scramble(i) % (MAX_BYTES - GUARD)), element,
 						 (unsigned)(i % GUARD));
 		is_int(wrong, 0, "elements of %u bytes are shuffled and come back", element);
 	}

@@ -40,16 +40,16 @@ int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t byte
 }
 
 /* Tier 0 is memory, tier 1 a store that holds all back; for so many snapshots, 0: any number. */
-static void begin(unsigned most_snapshots)
+static void begin(unsigned max_snapshots)
 {
 	struct reel_pool_options options = small_options();
 	reel_store *store[TIERS] = {NULL};
 
-	options.hard_budget = most_snapshots * small_slab();
+	options.hard_budget = max_snapshots * small_slab();
 	memory = open_pool(options);
 	held = held_open();
 	store[1] = &held->store;
-	if (reel_snapshots_open(&snapshots, memory, BYTES, TIERS, store, REEL_MOST_PUTS, 2)) {
+	if (reel_snapshots_open(&snapshots, memory, BYTES, TIERS, store, REEL_MAX_PUTS, 2)) {
 		printf("Bail out! no snapshots\n");
 		exit(EXIT_FAILURE);
 	}
@@ -136,20 +136,20 @@ static void many_puts_at_once(void)
 
 	tap_case("as many puts as are listed");
 	begin(0);
-	is_int(failures_to_store(0, REEL_MOST_PUTS - 1), 0, "are started");
+	is_int(failures_to_store(0, REEL_MAX_PUTS - 1), 0, "are started");
 	for (unsigned i = 0; i < 2; i++) {
-		is_int(reel_snapshot_reserve(&snapshots, 1, REEL_MOST_PUTS + i, REEL_MOST_PUTS + i,
+		is_int(reel_snapshot_reserve(&snapshots, 1, REEL_MAX_PUTS + i, REEL_MAX_PUTS + i,
 					     &data[i]),
 		       0, "one more is prepared");
-		fill(data[i], BYTES, REEL_MOST_PUTS + i);
+		fill(data[i], BYTES, REEL_MAX_PUTS + i);
 	}
-	reel_snapshot_commit(&snapshots, 1, REEL_MOST_PUTS);
-	is_int(held_transfers(held), REEL_MOST_PUTS, "the list is full");
+	reel_snapshot_commit(&snapshots, 1, REEL_MAX_PUTS);
+	is_int(held_transfers(held), REEL_MAX_PUTS, "the list is full");
 	held_let_go(held);
-	reel_snapshot_commit(&snapshots, 1, REEL_MOST_PUTS + 1);
-	is_int(held_transfers(held), REEL_MOST_PUTS + 1,
+	reel_snapshot_commit(&snapshots, 1, REEL_MAX_PUTS + 1);
+	is_int(held_transfers(held), REEL_MAX_PUTS + 1,
 	       "when they have ended, it is not, and the next one is put as well");
-	ok(load_one(1, REEL_MOST_PUTS + 1), "and can be loaded");
+	ok(load_one(1, REEL_MAX_PUTS + 1), "and can be loaded");
 	end("many puts");
 }
 
@@ -169,7 +169,7 @@ static void puts_wait_for_others(void)
 
 	tap_case("as many puts as may be under way");
 	begin(0);
-	snapshots.most_puts = 2;
+	snapshots.max_puts = 2;
 	is_int(store_one(1, 0), 0, "one is started");
 	if (pthread_create(&thread, NULL, let_go_when_two_are_held, NULL))
 		abort();

@@ -34,7 +34,7 @@ static size_t slab_bytes(enum leaf leaf)
 static reel_store *file_store(enum leaf leaf)
 {
 	struct reel_file_options options = {
-		.directory = ".", .slot_bytes = 4096, .most_bytes = 16 << 20, .threads = 2,
+		.directory = ".", .slot_bytes = 4096, .max_bytes = 16 << 20, .threads = 2,
 		.engine = leaf == RING ? REEL_FILE_IO_URING : REEL_FILE_THREADS};
 	reel_store *store;
 
@@ -74,7 +74,7 @@ static struct stack open_stack(enum leaf leaf, unsigned flags, const struct reel
 		.first_slab_bytes = slab_bytes(leaf) / 2,
 		.hard_budget = (flags ? 2 : 1) * WINDOW * slab_bytes(leaf),
 	};
-	struct reel_codec_options codec = {.most_bytes = slab_bytes(leaf)};
+	struct reel_codec_options codec = {.max_bytes = slab_bytes(leaf)};
 	struct stack stack;
 	reel_store *store;
 

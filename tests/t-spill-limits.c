@@ -102,8 +102,8 @@ static void a_disk_is_full(void)
 static reel_store *disk_of(unsigned slabs, bool compressed)
 {
 	struct reel_file_options file = {.directory = ".", .slot_bytes = LARGE_SLAB, .threads = 2,
-					 .most_bytes = slabs * LARGE_SLAB, .flags = REEL_FILE_TMPFS};
-	struct reel_codec_options codec = {.most_bytes = LARGE_SLAB};
+					 .max_bytes = slabs * LARGE_SLAB, .flags = REEL_FILE_TMPFS};
+	struct reel_codec_options codec = {.max_bytes = LARGE_SLAB};
 	reel_store *store;
 
 	if (reel_store_file_open(&store, &file) || reel_store_checksum_open(&store, store) ||

@@ -38,12 +38,12 @@ struct entry {
 	uint8_t shape;
 };
 
-#define MOST_ENTRIES 4096
-#define MOST_WORDS 96
+#define MAX_ENTRIES 4096
+#define MAX_WORDS 96
 
 static void push_entry(reel_tape *tape, struct entry entry)
 {
-	uint64_t array[3 * MOST_WORDS], *span;
+	uint64_t array[3 * MAX_WORDS], *span;
 	struct wide *wide;
 
 	switch ((enum shape)entry.shape) {
@@ -102,7 +102,7 @@ static bool pops_wide(reel_tape *tape, struct entry entry)
 
 static bool pops(reel_tape *tape, struct entry entry)
 {
-	uint64_t array[3 * MOST_WORDS];
+	uint64_t array[3 * MAX_WORDS];
 	struct pair pair;
 
 	switch ((enum shape)entry.shape) {
@@ -134,7 +134,7 @@ static bool pops(reel_tape *tape, struct entry entry)
 
 struct actor {
 	reel_tape *tape;
-	struct entry entry[MOST_ENTRIES];
+	struct entry entry[MAX_ENTRIES];
 	unsigned count;
 };
 
@@ -156,9 +156,9 @@ static uint64_t next_random(uint64_t *state)
 
 static void push_at_random(struct actor *actor, uint64_t *random, unsigned n)
 {
-	for (; n && actor->count < MOST_ENTRIES; n--) {
+	for (; n && actor->count < MAX_ENTRIES; n--) {
 		uint64_t seed = next_random(random);
-		struct entry entry = {seed, (uint16_t)(1 + seed % MOST_WORDS),
+		struct entry entry = {seed, (uint16_t)(1 + seed % MAX_WORDS),
 				      (uint8_t)(seed >> 32) % SHAPES};
 
 		push_entry(actor->tape, entry);
@@ -191,7 +191,7 @@ static void replay(struct actor *actor, uint64_t *random, unsigned n)
 	wrong += reel_tape_hold(actor->tape) != 0;
 	pop_some(actor, n);
 	low = actor->count;
-	if (count + n / 4 < MOST_ENTRIES) {
+	if (count + n / 4 < MAX_ENTRIES) {
 		struct actor *branch = calloc(1, sizeof *branch);
 
 		branch->tape = actor->tape;

@@ -452,7 +452,7 @@ static void a_store_names_its_alignment(void)
 static void slots_of_two_pages(reel_store *store, struct reel_store_capacity *capacity)
 {
 	(void)store;
-	*capacity = (struct reel_store_capacity){.align = 4096, .most_bytes = 8192};
+	*capacity = (struct reel_store_capacity){.align = 4096, .max_bytes = 8192};
 }
 
 static void a_store_takes_a_slab_at_once(void)

@@ -684,12 +684,12 @@ static unsigned wrong_of_all_faults(struct stack stack)
 	return wrong;
 }
 
-static void every_stack_is_checked(bool on_file, unsigned most_layers)
+static void every_stack_is_checked(bool on_file, unsigned max_layers)
 {
 	struct stack stack = {.on_file = on_file};
 	unsigned wrong = 0, stacks = 0, numbers = 1;
 
-	for (; stack.depth <= most_layers; stack.depth++, numbers *= LAYERS)
+	for (; stack.depth <= max_layers; stack.depth++, numbers *= LAYERS)
 		for (stack.number = 0; stack.number < numbers; stack.number++, stacks++)
 			wrong += wrong_of_all_faults(stack);
 	is_int(wrong, 0, "%u stacks on %s bring back what was put, or report damage", stacks,

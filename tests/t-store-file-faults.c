@@ -389,7 +389,7 @@ static reel_store *try_to_open(void)
 	reel_store *store = NULL;
 	int error;
 
-	options.most_bytes = 20 * (SLOT + BLOCK);
+	options.max_bytes = 20 * (SLOT + BLOCK);
 	error = reel_store_file_open(&store, &options);
 	if (!error)
 		return store;
@@ -614,12 +614,12 @@ static bool is_of(const struct fault *fault, int error)
 }
 
 /* Slots in parts have so many requests that only some of them fail. */
-enum { MOST_PLACES = 400, PARTS_STEP = 7 };
+enum { MAX_PLACES = 400, PARTS_STEP = 7 };
 
 /* Returns at how many places the fault came. */
 static unsigned sweep(const struct fault *fault, bool all_that_follow)
 {
-	for (unsigned k = 1; k < MOST_PLACES; k += in_parts ? PARTS_STEP : 1) {
+	for (unsigned k = 1; k < MAX_PLACES; k += in_parts ? PARTS_STEP : 1) {
 		memset(&seen, 0, sizeof seen);
 		arm(fault->call, fault->fault, k, all_that_follow);
 		run_armed();
@@ -844,7 +844,7 @@ static void bad_slots_are_tried_again_before_there_is_no_room(void)
 	struct reel_place place;
 
 	reel_store_close(store);
-	options.most_bytes = SLOTS * slot_bytes;
+	options.max_bytes = SLOTS * slot_bytes;
 	store = open_store(options);
 	arm(call_of_a_write(), -EIO, 1, true);
 	for (unsigned i = 0; i < SLOTS; i++) {

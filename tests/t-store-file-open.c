@@ -164,9 +164,9 @@ static void options_are_checked(void)
 	options.flags |= 0x80;
 	is_int(open_error(&options), -EINVAL, "a flag that there is not");
 	options = options_of(&ways[0]);
-	options.most_bytes = SLOT;
+	options.max_bytes = SLOT;
 	is_int(open_error(&options), -EINVAL, "no room for one slot and its header");
-	ok(strstr(reel_store_problem(), "most_bytes"), "it is told that it is that");
+	ok(strstr(reel_store_problem(), "max_bytes"), "it is told that it is that");
 }
 
 static unsigned names_in(const char *directory)

@@ -230,13 +230,13 @@ static void no_more_is_stored_than_was_allowed(void)
 	reel_store *store = open_store(options);
 	struct reel_place place;
 
-	options.most_bytes = 3 * file_of(store)->slots.slot_bytes;
+	options.max_bytes = 3 * file_of(store)->slots.slot_bytes;
 	reel_store_close(store);
 	store = open_store(options);
-	is_int(capacity_of(store).total_bytes, options.most_bytes, "the capacity is most_bytes");
+	is_int(capacity_of(store).total_bytes, options.max_bytes, "the capacity is max_bytes");
 	for (unsigned i = 0; i < 3; i++)
 		put_one(store, i, &place);
-	is_int(tickets[0].error, 0, "as many slots as most_bytes allows");
+	is_int(tickets[0].error, 0, "as many slots as max_bytes allows");
 	reel_store_put_and_wait(store, &tickets[0]);
 	is_int(tickets[0].error, -ENOSPC, "and no more");
 	reel_store_drop(store, place);
@@ -271,7 +271,7 @@ static reel_store *open_fragmented(struct reel_place *places)
 	struct reel_file_options options = options_of(way);
 	reel_store *store;
 
-	options.most_bytes = SMALL * 2 * BLOCK;
+	options.max_bytes = SMALL * 2 * BLOCK;
 	store = open_store(options);
 	for (unsigned i = 0; i < SMALL; i++) {
 		prepare_put(0, i, BLOCK);

@@ -16,11 +16,11 @@
 
 /* Each of these takes over `below`; NULL stays NULL. */
 
-static reel_store *memory(uint64_t most_bytes)
+static reel_store *memory(uint64_t max_bytes)
 {
 	reel_store *store;
 
-	return reel_store_memory_open(&store, most_bytes) ? NULL : store;
+	return reel_store_memory_open(&store, max_bytes) ? NULL : store;
 }
 
 static reel_store *checksum(reel_store *below)
@@ -190,13 +190,13 @@ static reel_store *open_fault(void)
 /* The second one is used by most puts. */
 static reel_store *open_tier(void)
 {
-	return tier(memory(SUITE_MOST_BYTES), memory(ROOM));
+	return tier(memory(SUITE_MAX_BYTES), memory(ROOM));
 }
 
 static reel_store *open_tiers(void)
 {
-	return tier(memory(SUITE_MOST_BYTES / 2),
-		    tier(tier(memory(1), memory(3 * SUITE_MOST_BYTES)), array()));
+	return tier(memory(SUITE_MAX_BYTES / 2),
+		    tier(tier(memory(1), memory(3 * SUITE_MAX_BYTES)), array()));
 }
 
 static reel_store *open_array(void)
@@ -217,12 +217,12 @@ static reel_store *open_later(void)
 /* What the first store refuses comes on its threads to the second one, which has no lock. */
 static reel_store *open_later_tier(void)
 {
-	return tier(store_later_open(checksum(memory(SUITE_MOST_BYTES))), checksum(array()));
+	return tier(store_later_open(checksum(memory(SUITE_MAX_BYTES))), checksum(array()));
 }
 
 static reel_store *open_tier_with_later(void)
 {
-	return tier(memory(SUITE_MOST_BYTES), store_later_open(memory(ROOM)));
+	return tier(memory(SUITE_MAX_BYTES), store_later_open(memory(ROOM)));
 }
 
 static const struct {
@@ -245,7 +245,7 @@ static const struct {
 /* ---- Stacks that compress ---- */
 
 #define CODEC_OPTIONS(...)                                                                         \
-	((struct reel_codec_options){.most_bytes = SUITE_MOST_BYTES, __VA_ARGS__})
+	((struct reel_codec_options){.max_bytes = SUITE_MAX_BYTES, __VA_ARGS__})
 
 static reel_store *open_codec(void)
 {
@@ -271,21 +271,21 @@ static reel_store *open_codec_of_one_buffer(void)
 /* Larger pieces go through as they are. */
 static reel_store *open_codec_of_small_pieces(void)
 {
-	return codec((struct reel_codec_options){.most_bytes = 16384, .layout.element = 3},
+	return codec((struct reel_codec_options){.max_bytes = 16384, .layout.element = 3},
 		     checksum(memory(ROOM)));
 }
 
 /* A codec below another one compresses what that one let pass. */
 static reel_store *open_two_codecs(void)
 {
-	return codec((struct reel_codec_options){.most_bytes = 8192, .buffers = 2},
+	return codec((struct reel_codec_options){.max_bytes = 8192, .buffers = 2},
 		     checksum(codec(CODEC_OPTIONS(.layout.stride = 1),
 				    store_later_open(checksum(memory(ROOM))))));
 }
 
 static reel_store *open_seven_layers(void)
 {
-	return count(tier(memory(SUITE_MOST_BYTES),
+	return count(tier(memory(SUITE_MAX_BYTES),
 			  fault(count(codec(CODEC_OPTIONS(.layout.stride = 3),
 					    tier(memory(1), checksum(count(array()))))))));
 }
@@ -502,9 +502,9 @@ static void two_stores_take_what_both_take(void)
 	struct reel_store_capacity both = capacity_of_both(one, two);
 
 	for (size_t i = 0; i < COUNT(most); i++) {
-		one.most_bytes = most[i][0];
-		two.most_bytes = most[i][1];
-		is_int(capacity_of_both(one, two).most_bytes, most[i][2],
+		one.max_bytes = most[i][0];
+		two.max_bytes = most[i][1];
+		is_int(capacity_of_both(one, two).max_bytes, most[i][2],
 		       "the largest put of %zu and %zu", most[i][0], most[i][1]);
 	}
 	ok(both.total_bytes == 1100 && both.used_bytes == 30, "rooms are added");
@@ -746,7 +746,7 @@ static void a_codec_is_the_parents(void)
 static void bad_options_are_refused(void)
 {
 	static const struct reel_codec_options bad[] = {
-		{.layout.element = 17}, {.layout = {4, 1}}, {.most_bytes = SIZE_MAX}};
+		{.layout.element = 17}, {.layout = {4, 1}}, {.max_bytes = SIZE_MAX}};
 	reel_store *below = memory(100);
 	reel_store *store;
 
@@ -788,7 +788,7 @@ static void options_that_are_missing_are_the_defaults(void)
 		return;
 	}
 	reel_store_get_capacity(codec, &capacity);
-	is_int(capacity.most_bytes, 2 << 20, "takes 2 MiB at once");
+	is_int(capacity.max_bytes, 2 << 20, "takes 2 MiB at once");
 	reel_store_close(codec);
 }
 

@@ -5,7 +5,7 @@
 #include "pool-support.h"
 
 #define THREADS 8
-#define MOST_VALUES 600
+#define MAX_VALUES 600
 
 static reel_pool *pool;
 static _Atomic unsigned wrong_tapes;
@@ -26,7 +26,7 @@ static uint64_t random_below(uint64_t *state, uint64_t bound)
 /* Move the top of the tape to a random height. */
 static void sweep(struct work *work, uint64_t *random)
 {
-	uint64_t height = random_below(random, MOST_VALUES);
+	uint64_t height = random_below(random, MAX_VALUES);
 
 	if (height > work->height)
 		push_values(&work->tape, work->seed, work->height, height - work->height);

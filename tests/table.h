@@ -7,13 +7,13 @@
 
 #include "support.h"
 
-#define MOST_COLUMNS 32
-#define MOST_LINE 1024
+#define MAX_COLUMNS 32
+#define MAX_LINE 1024
 
 struct table {
 	FILE *file;
-	char names[MOST_LINE];
-	char values[MOST_LINE];
+	char names[MAX_LINE];
+	char values[MAX_LINE];
 	unsigned rows;
 	unsigned wrong;
 };
@@ -25,7 +25,7 @@ static inline void open_table(struct table *table, const char *name)
 	*table = (struct table){0};
 	snprintf(path, sizeof path, "%s/%s.csv", TEST_DATA, name);
 	table->file = fopen(path, "r");
-	if (!table->file || !fgets(table->names, MOST_LINE, table->file)) {
+	if (!table->file || !fgets(table->names, MAX_LINE, table->file)) {
 		printf("Bail out! cannot read %s\n", path);
 		exit(EXIT_FAILURE);
 	}
@@ -33,7 +33,7 @@ static inline void open_table(struct table *table, const char *name)
 
 static inline bool next_row(struct table *table)
 {
-	if (!fgets(table->values, MOST_LINE, table->file))
+	if (!fgets(table->values, MAX_LINE, table->file))
 		return false;
 	table->rows++;
 	return true;
@@ -70,7 +70,7 @@ static inline double value(const struct table *table, const char *name)
 	double number;
 
 	while (!is_field(field(table->names, n), name))
-		if (++n == MOST_COLUMNS)
+		if (++n == MAX_COLUMNS)
 			abort();
 	text = field(table->values, n);
 	number = strtod(text, &end);

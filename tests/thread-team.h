@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#define MOST_THREADS 16
+#define MAX_THREADS 16
 
 struct team {
 	int threads;
@@ -51,7 +51,7 @@ static inline void team_unlock(const struct member *member)
 static inline void run_team(int threads, void (*body)(const struct member *member), void *context)
 {
 	struct team team = {.threads = threads, .context = context};
-	struct member member[MOST_THREADS];
+	struct member member[MAX_THREADS];
 
 	pthread_barrier_init(&team.barrier, NULL, (unsigned)threads);
 	pthread_mutex_init(&team.lock, NULL);

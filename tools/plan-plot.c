@@ -21,7 +21,7 @@
 #define BOTTOM 44.0
 #define TICKS 5
 /* Larger pictures are of no use to anyone. */
-#define MOST_ACTIONS 200000
+#define MAX_ACTIONS 200000
 
 struct kept {
 	double since;
@@ -35,15 +35,15 @@ struct drawing {
 	double duration;
 	double now;
 	/* Of the slots that have been named, by tier. */
-	struct kept *slots[REEL_MOST_TIERS];
-	size_t room[REEL_MOST_TIERS];
+	struct kept *slots[REEL_MAX_TIERS];
+	size_t room[REEL_MAX_TIERS];
 };
 
 /* Lines, then bars; each has a class of its own in the style. */
 static const char *const kinds[] = {"advance", "record", "reverse"};
-static const char *const bars[REEL_MOST_TIERS] = {"memory", "disk", "third", "fourth"};
+static const char *const bars[REEL_MAX_TIERS] = {"memory", "disk", "third", "fourth"};
 
-static const char *const kept_in[REEL_MOST_TIERS] = {"kept in memory", "kept on the disk",
+static const char *const kept_in[REEL_MAX_TIERS] = {"kept in memory", "kept on the disk",
 						     "kept in a third tier",
 						     "kept in a fourth tier"};
 
@@ -249,7 +249,7 @@ static int put_picture(struct drawing *drawing, const reel_plan *plan)
 	put_axes(drawing);
 	error = put_plan(drawing, plan);
 	fputs("</svg>\n", drawing->file);
-	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		free(drawing->slots[t]);
 	return error;
 }
@@ -282,7 +282,7 @@ int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t
 	struct drawing drawing = {.problem = problem, .steps = steps};
 	int error = reel_plan_count(plan, steps, &report);
 
-	if (!error && report.actions > MOST_ACTIONS)
+	if (!error && report.actions > MAX_ACTIONS)
 		error = -EFBIG;
 	if (error)
 		return error;

@@ -8,10 +8,10 @@
 
 #include <stddef.h>
 
-#define MOST_COLUMNS 24
+#define MAX_COLUMNS 24
 
 struct columns {
-	void *column[MOST_COLUMNS];
+	void *column[MAX_COLUMNS];
 	size_t count;
 	/* The one block of all columns; NULL: each is a block of its own. */
 	void *block;

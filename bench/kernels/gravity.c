@@ -255,7 +255,7 @@ static double forward_columns(void *data, const struct records *records)
 static void reverse_columns(void *data, const struct records *records)
 {
 	struct gravity *g = data;
-	size_t bytes[MOST_COLUMNS], at;
+	size_t bytes[MAX_COLUMNS], at;
 	const double *dx = column_of(records, 0), *dy = column_of(records, 1);
 	const double *inverse = column_of(records, 2);
 

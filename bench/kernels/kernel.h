@@ -54,7 +54,7 @@ struct kernel_input {
 	size_t count;
 };
 
-#define KERNEL_MOST_INPUTS 16
+#define KERNEL_MAX_INPUTS 16
 
 enum kernel_storage { ON_TAPE, IN_FRESH_COLUMNS, IN_WARM_COLUMNS, IN_PAGE_COLUMNS };
 

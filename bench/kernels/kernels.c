@@ -57,7 +57,7 @@ size_t kernel_inputs(struct kernel_case *one, struct kernel_input *inputs)
 
 static const struct columns *columns_of(struct kernel_case *one, enum kernel_storage storage)
 {
-	size_t bytes[MOST_COLUMNS];
+	size_t bytes[MAX_COLUMNS];
 	size_t count = one->kernel->columns(one->data, bytes);
 
 	if (storage == IN_FRESH_COLUMNS) {
@@ -111,7 +111,7 @@ double kernel_gradient(struct kernel_case *one, const struct kernel_variant *var
 
 size_t kernel_column_bytes(struct kernel_case *one)
 {
-	size_t bytes[MOST_COLUMNS], total = 0;
+	size_t bytes[MAX_COLUMNS], total = 0;
 	size_t count = one->kernel->columns(one->data, bytes);
 
 	for (size_t c = 0; c < count; c++)

@@ -34,7 +34,7 @@ void *memory_block(size_t bytes)
 
 void *memory_take(struct memory *memory, size_t bytes)
 {
-	if (memory->count == MEMORY_MOST_BLOCKS)
+	if (memory->count == MEMORY_MAX_BLOCKS)
 		memory_out();
 	return memory->blocks[memory->count++] = memory_block(bytes);
 }

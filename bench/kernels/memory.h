@@ -5,10 +5,10 @@
 
 #include <stddef.h>
 
-#define MEMORY_MOST_BLOCKS 64
+#define MEMORY_MAX_BLOCKS 64
 
 struct memory {
-	void *blocks[MEMORY_MOST_BLOCKS];
+	void *blocks[MEMORY_MAX_BLOCKS];
 	size_t count;
 };
 

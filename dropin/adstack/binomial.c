@@ -76,7 +76,7 @@ void reel_adstack_sessions_end(void)
 }
 
 /* With s snapshots and every step run r times at most, a loop has C(s + r, s) steps. */
-static int64_t least_repetitions(int64_t length, int64_t snapshots)
+static int64_t min_repetitions(int64_t length, int64_t snapshots)
 {
 	int64_t repetitions = 1;
 	int64_t reach = snapshots + 1;
@@ -99,7 +99,7 @@ static void set_cut(struct adstack_session *session)
 	} else if (free_snapshots == 1) {
 		segment->cut = segment->length - 1;
 	} else {
-		repetitions = least_repetitions(segment->length, free_snapshots);
+		repetitions = min_repetitions(segment->length, free_snapshots);
 		segment->cut = segment->length * repetitions / (repetitions + free_snapshots);
 		if (segment->cut == 0)
 			segment->cut = 1;

@@ -89,7 +89,7 @@ public:
 
 private:
 	static constexpr std::size_t first_bytes = 256;
-	static constexpr std::size_t most_bytes = 65536;
+	static constexpr std::size_t max_bytes = 65536;
 
 	/* All those below the topmost are full; `before` is the number of elements on them. */
 	struct block {
@@ -106,8 +106,8 @@ private:
 
 		if (below)
 			room = static_cast<std::size_t>(below->end - below->first) * 2;
-		if (room > most_bytes / sizeof(T))
-			room = most_bytes / sizeof(T);
+		if (room > max_bytes / sizeof(T))
+			room = max_bytes / sizeof(T);
 		return room ? room : 1;
 	}
 

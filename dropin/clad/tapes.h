@@ -56,7 +56,7 @@ inline idle_tapes &idle() noexcept
 	return tapes;
 }
 
-constexpr int most_idle_tapes = 64;
+constexpr int max_idle_tapes = 64;
 
 struct idle_tapes_end {
 	~idle_tapes_end()
@@ -124,7 +124,7 @@ REEL_CLAD_APART inline void return_tape(lent_tape *tape) noexcept
 		tape->top = tape->floor;
 	tape->stale = nullptr;
 	tape->found_count = 0;
-	if (REEL_UNLIKELY(tapes.ended || tapes.count == most_idle_tapes)) {
+	if (REEL_UNLIKELY(tapes.ended || tapes.count == max_idle_tapes)) {
 		delete tape;
 		return;
 	}

@@ -49,7 +49,7 @@ size_t reel_fortran_elements(const CFI_cdesc_t *array);
 bool reel_fortran_is_contiguous(const CFI_cdesc_t *array);
 
 /* What is wrong with an argument that C gets the address of, in words, or NULL. */
-const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t least_bytes);
+const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_bytes);
 
 /* A section that does not, as runs of bytes that do. */
 struct section {

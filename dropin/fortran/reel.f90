@@ -81,7 +81,7 @@ module reel
     integer(c_int64_t) :: reserved(4) = 0
   end type
 
-  integer, parameter, public :: REEL_MOST_TIERS = 4
+  integer, parameter, public :: REEL_MAX_TIERS = 4
 
   ! reel/schedule.h
   type, bind(C), public :: reel_tier
@@ -98,7 +98,7 @@ module reel
     integer(c_int64_t) :: tape_states = 0
     integer(c_int64_t) :: period = 0
     integer(c_int) :: tiers = 1
-    type(reel_tier) :: tier(REEL_MOST_TIERS)
+    type(reel_tier) :: tier(REEL_MAX_TIERS)
     integer(c_int64_t) :: reserved(3) = 0
   end type
 
@@ -131,7 +131,7 @@ module reel
     integer(c_int64_t) :: memory_bytes = 0
     integer(c_int) :: workers = 0
     integer(c_int) :: tiers = 0
-    type(reel_cost_tier) :: tier(REEL_MOST_TIERS - 1)
+    type(reel_cost_tier) :: tier(REEL_MAX_TIERS - 1)
     real(c_double) :: touch_seconds = 0
     integer(c_int64_t) :: reserved(3) = 0
   end type
@@ -144,8 +144,8 @@ module reel
     type(reel_problem) :: problem
     real(c_double) :: makespan = 0
     integer(c_int64_t) :: peak_memory_bytes = 0
-    integer(c_int64_t) :: written_bytes(REEL_MOST_TIERS) = 0
-    integer(c_int64_t) :: read_bytes(REEL_MOST_TIERS) = 0
+    integer(c_int64_t) :: written_bytes(REEL_MAX_TIERS) = 0
+    integer(c_int64_t) :: read_bytes(REEL_MAX_TIERS) = 0
     integer(c_int64_t) :: advances = 0
     integer(c_int64_t) :: reserved(4) = 0
   end type
@@ -161,7 +161,7 @@ module reel
   ! reel/checkpoint.h
   type, bind(C), public :: reel_checkpoint_options
     type(reel_pool) :: pool
-    type(reel_store) :: store(REEL_MOST_TIERS)
+    type(reel_store) :: store(REEL_MAX_TIERS)
     integer(c_int64_t) :: segment_steps = 0
     integer(c_int64_t) :: steps = 0
     type(c_funptr) :: finished = c_null_funptr
@@ -176,7 +176,7 @@ module reel
 
   type, bind(C), public :: reel_checkpoint_stats
     integer(c_int64_t) :: advanced = 0, recorded = 0, reversed = 0
-    integer(c_int64_t) :: stores(REEL_MOST_TIERS) = 0, loads(REEL_MOST_TIERS) = 0
+    integer(c_int64_t) :: stores(REEL_MAX_TIERS) = 0, loads(REEL_MAX_TIERS) = 0
     integer(c_int64_t) :: put_bytes = 0, got_bytes = 0
     integer(c_int64_t) :: failed_puts = 0
     integer(c_int64_t) :: fetched = 0

@@ -34,13 +34,13 @@ bool reel_fortran_is_contiguous(const CFI_cdesc_t *array)
 }
 
 /* Of one of an unknown size nobody knows whether it is too small. */
-const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t least_bytes)
+const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_bytes)
 {
 	size_t elements = reel_fortran_elements(argument);
 
 	if (!reel_fortran_is_contiguous(argument))
 		return "is not contiguous: pass the whole array, or a copy";
-	if (elements < SIZE_MAX && elements * argument->elem_len < least_bytes)
+	if (elements < SIZE_MAX && elements * argument->elem_len < min_bytes)
 		return "is smaller than the state that the run was opened with";
 	return NULL;
 }

@@ -16,9 +16,9 @@
 #include "os/cancel.h"
 #include "os/environment.h"
 
-#define LEAST_DEFAULT ((size_t)128 << 10)
+#define DEFAULT_MIN ((size_t)128 << 10)
 /* Below, a block's page for the stagger would be more than the eighth that classes waste. */
-#define LEAST_LEAST ((size_t)32 << 10)
+#define SMALLEST_MIN ((size_t)32 << 10)
 
 static bool wants_stats;
 
@@ -64,7 +64,7 @@ __attribute__((constructor)) static void start(void)
 	struct blocks_settings settings = {.memory = memory_bytes()};
 
 	wants_stats = read_switch("REEL_MALLOC_STATS");
-	settings.least = read_bytes("REEL_MALLOC_LEAST", LEAST_LEAST, LEAST_DEFAULT,
+	settings.least = read_bytes("REEL_MALLOC_MIN", SMALLEST_MIN, DEFAULT_MIN,
 				    "it must be at least 32K: bytes, or a number with K, M, G or T");
 	settings.budget = read_bytes("REEL_MALLOC_BUDGET", 0, settings.memory / 2,
 				     "it must be bytes, or a number with K, M, G or T");

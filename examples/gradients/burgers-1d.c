@@ -269,7 +269,7 @@ static void close_burgers(struct problem *problem)
 
 const struct example burgers_1d = {
 	.name = "burgers-1d", .what_size = "cells", .what_steps = "time steps",
-	.size = 1000, .steps = 1000, .most_size = 100000000, .most_steps = 1000000,
+	.size = 1000, .steps = 1000, .max_size = 100000000, .max_steps = 1000000,
 	.same_order = true, .taylor_largest = 0x1p-4,
 	.open = open_burgers, .close = close_burgers, .primal = primal,
 	.forward = forward, .reverse = reverse, .serial = serial,

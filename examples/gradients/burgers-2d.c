@@ -310,7 +310,7 @@ static void close_burgers(struct problem *problem)
 
 const struct example burgers_2d = {
 	.name = "burgers-2d", .what_size = "cells each way", .what_steps = "time steps",
-	.size = 200, .steps = 50, .most_size = 10000, .most_steps = 1000000,
+	.size = 200, .steps = 50, .max_size = 10000, .max_steps = 1000000,
 	.same_order = true, .taylor_largest = 0x1p-4,
 	.open = open_burgers, .close = close_burgers, .primal = primal,
 	.forward = forward, .reverse = reverse, .serial = serial,

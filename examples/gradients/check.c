@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_DIFFERENCE 1e-11
+#define MAX_DIFFERENCE 1e-11
 #define TAYLOR_SIZES 5
 #define TAYLOR_TOLERANCE 0.1
 
@@ -105,7 +105,7 @@ bool check_example(const struct example *example, struct problem *problem, int t
 		   int reverse_threads)
 {
 	double *gradient = allocate_doubles(problem->n);
-	double most = example->same_order || problem->lanes == 1 ? 0 : MOST_DIFFERENCE;
+	double most = example->same_order || problem->lanes == 1 ? 0 : MAX_DIFFERENCE;
 	double objective, distance, order;
 	reel_lane *root;
 	bool same, good;
@@ -117,7 +117,7 @@ bool check_example(const struct example *example, struct problem *problem, int t
 	good = reel_lane_error(root) == 0 && reel_lane_is_empty(root);
 	reel_lane_close(root);
 	good &= fabs(example->primal(problem, threads) - objective) <=
-		MOST_DIFFERENCE * fabs(objective);
+		MAX_DIFFERENCE * fabs(objective);
 	distance = distance_to_serial(example, problem, gradient);
 	order = taylor_order(example, problem, threads, gradient);
 	good &= same && distance <= most && fabs(order - 2) < TAYLOR_TOLERANCE;

@@ -461,7 +461,7 @@ static void close_cholesky(struct problem *problem)
 
 const struct example cholesky = {
 	.name = "cholesky", .what_size = "blocks each way", .what_steps = "ridges",
-	.size = 8, .steps = 4, .most_size = 200, .most_steps = 100,
+	.size = 8, .steps = 4, .max_size = 200, .max_steps = 100,
 	.same_order = true, .taylor_largest = 0x1p-9,
 	.open = open_cholesky, .close = close_cholesky, .primal = primal,
 	.forward = forward, .reverse = reverse, .serial = serial,

@@ -24,7 +24,7 @@ struct example {
 	const char *name;
 	const char *what_size, *what_steps;
 	int size, steps; /* by default */
-	int most_size, most_steps;
+	int max_size, max_steps;
 	/* The serial adjoint adds in the same order: its bits are the same, for any lanes. */
 	bool same_order;
 	double taylor_largest; /* step size */

@@ -13,7 +13,7 @@ static const struct example *const examples[] = {&burgers_1d, &burgers_2d, &mlp,
 
 #define EXAMPLES (sizeof examples / sizeof *examples)
 
-#define MOST_THREADS 1024
+#define MAX_THREADS 1024
 
 /* 0: the example's own, or as many as there are threads. */
 static struct {
@@ -87,8 +87,8 @@ static int read_options(int argc, char **argv)
 		if (!read_number(optarg, number))
 			return refuse(optarg, "give a whole number from 1 on");
 	}
-	if (options.threads > MOST_THREADS || options.reverse_threads > MOST_THREADS ||
-	    options.lanes > MOST_THREADS)
+	if (options.threads > MAX_THREADS || options.reverse_threads > MAX_THREADS ||
+	    options.lanes > MAX_THREADS)
 		return refuse("--threads, --lanes", "at most 1024");
 	return optind < argc ? 0 : refuse("EXAMPLE", "missing: one of them, or all");
 }
@@ -98,10 +98,10 @@ static bool fits(const struct example *example)
 {
 	char most[128];
 
-	if (options.size <= example->most_size && options.steps <= example->most_steps)
+	if (options.size <= example->max_size && options.steps <= example->max_steps)
 		return true;
 	snprintf(most, sizeof most, "--size is at most %d (%s), --steps at most %d (%s)",
-		 example->most_size, example->what_size, example->most_steps, example->what_steps);
+		 example->max_size, example->what_size, example->max_steps, example->what_steps);
 	refuse(example->name, most);
 	return false;
 }

@@ -266,7 +266,7 @@ static void close_lorenz(struct problem *problem)
 
 const struct example lorenz = {
 	.name = "lorenz", .what_size = "trajectories", .what_steps = "time steps",
-	.size = 64, .steps = 1000, .most_size = 1000, .most_steps = 1000000,
+	.size = 64, .steps = 1000, .max_size = 1000, .max_steps = 1000000,
 	.same_order = false, .taylor_largest = 0x1p-10,
 	.open = open_lorenz, .close = close_lorenz, .primal = primal,
 	.forward = forward, .reverse = reverse, .serial = serial,

@@ -16,7 +16,7 @@
 
 #include "example.h"
 
-enum { INPUTS = 64, HIDDEN = 128, CLASSES = 10, MOST_LAYERS = 32, WIDEST = 128 };
+enum { INPUTS = 64, HIDDEN = 128, CLASSES = 10, MAX_LAYERS = 32, WIDEST = 128 };
 
 /* `in` and `out` are widths; the weights of one input are contiguous, biases come last. */
 struct layer {
@@ -27,7 +27,7 @@ struct layer {
 
 struct mlp {
 	struct problem problem;
-	struct layer layer[MOST_LAYERS];
+	struct layer layer[MAX_LAYERS];
 	int layers;
 	size_t activations; /* of a sample */
 	double *sample;     /* INPUTS each */
@@ -144,7 +144,7 @@ static double primal(struct problem *problem, int threads)
 
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : sum)
 	for (int s = 0; s < problem->size; s++) {
-		double kept[MOST_LAYERS * WIDEST];
+		double kept[MAX_LAYERS * WIDEST];
 
 		sum += sample_forward(m, s, kept);
 	}
@@ -274,7 +274,7 @@ static void close_mlp(struct problem *problem)
 
 const struct example mlp = {
 	.name = "mlp", .what_size = "samples", .what_steps = "hidden layers",
-	.size = 64, .steps = 2, .most_size = 10000000, .most_steps = MOST_LAYERS - 1,
+	.size = 64, .steps = 2, .max_size = 10000000, .max_steps = MAX_LAYERS - 1,
 	.same_order = false, .taylor_largest = 0x1p-9,
 	.open = open_mlp, .close = close_mlp, .primal = primal,
 	.forward = forward, .reverse = reverse, .serial = serial,

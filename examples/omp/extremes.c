@@ -53,10 +53,10 @@ int reverse_extremes(reel_lane *root, double *x_bar, const double *a, double *a_
 {
 	double high_bar = reel_pop(reel_lane_tape(root), double) * x_bar[1];
 	double low_bar = reel_pop(reel_lane_tape(root), double) * x_bar[0];
-	double least_bar[LANES], most_bar[LANES];
+	double least_bar[LANES], max_bar[LANES];
 	reel_region *region;
 
-	reel_reduce_reverse(root, REEL_MAX, high_bar, most_bar, LANES);
+	reel_reduce_reverse(root, REEL_MAX, high_bar, max_bar, LANES);
 	reel_reduce_reverse(root, REEL_MIN, low_bar, least_bar, LANES);
 	region = reel_region_reverse(root);
 #pragma omp parallel
@@ -70,7 +70,7 @@ int reverse_extremes(reel_lane *root, double *x_bar, const double *a, double *a_
 			reel_pop_array(tape, at, 2);
 			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
 				x_bar[i] += (i == at[0] ? least_bar[lane] : 0) +
-					    (i == at[1] ? most_bar[lane] : 0);
+					    (i == at[1] ? max_bar[lane] : 0);
 				x_bar[i] = step_reverse(reel_pop(tape, double), a[i], x_bar[i],
 							&a_bar[i]);
 			}

@@ -86,8 +86,8 @@ static void print_look_ahead(const struct look_ahead *use)
 	if (use->threads)
 		printf("Look-ahead      %d thread%s recorded %lld segment%s ahead, on up to %lld "
 		       "tape%s at once\n", use->threads, plural(use->threads),
-		       (long long)use->ahead, plural(use->ahead), (long long)use->most_tapes,
-		       plural(use->most_tapes));
+		       (long long)use->ahead, plural(use->ahead), (long long)use->max_tapes,
+		       plural(use->max_tapes));
 }
 
 static void print_costs(const struct reel_costs *costs)

@@ -33,7 +33,7 @@ static STAGE void adjoint_eastward(const struct model *model, const double *dept
 	double *mean_v_bar = sensitivities->mean_v + here;
 	double *face_depth_bar = sensitivities->face_depth_x + here;
 	double dt = model->time_step, drag = model->drag;
-	double least_square = model->least_speed * model->least_speed;
+	double least_square = model->min_speed * model->min_speed;
 
 	VECTOR_LOOP
 	EACH_COLUMN (i, grid->columns) {
@@ -72,7 +72,7 @@ static STAGE void adjoint_northward(const struct model *model, const double *dep
 	double *mean_u_bar = sensitivities->mean_u + here;
 	double *face_depth_bar = sensitivities->face_depth_y + here;
 	double dt = model->time_step, drag = model->drag;
-	double least_square = model->least_speed * model->least_speed;
+	double least_square = model->min_speed * model->min_speed;
 
 	VECTOR_LOOP
 	EACH_COLUMN (i, grid->columns) {

@@ -67,7 +67,7 @@ static void set_coasts(struct basin *basin)
 }
 
 /* Fill the basin from depths that are negative on land. */
-static struct basin basin_create(struct grid grid, const double *depth, double least_depth)
+static struct basin basin_create(struct grid grid, const double *depth, double min_depth)
 {
 	struct basin basin = {.grid = grid,
 			      .depth = grid_field(&grid),
@@ -77,7 +77,7 @@ static struct basin basin_create(struct grid grid, const double *depth, double l
 			      .sponge = grid_field(&grid)};
 
 	for (size_t k = 0; k < grid_elements(&grid); k++)
-		basin.depth[k] = fmax(depth[k], least_depth);
+		basin.depth[k] = fmax(depth[k], min_depth);
 	for (int j = 0; j < grid.rows; j++)
 		for (int i = 0; i < grid.columns; i++) {
 			ptrdiff_t k = grid_row(&grid, j) + i;
@@ -85,7 +85,7 @@ static struct basin basin_create(struct grid grid, const double *depth, double l
 			if (depth[k] > 0.0) {
 				basin.wet[k] = 1.0;
 				basin.wet_cells++;
-				basin.deepened_cells += depth[k] < least_depth;
+				basin.deepened_cells += depth[k] < min_depth;
 			}
 		}
 	if (!basin.wet_cells)
@@ -96,7 +96,7 @@ static struct basin basin_create(struct grid grid, const double *depth, double l
 	return basin;
 }
 
-struct basin basin_from_relief(struct grid grid, const struct relief *relief, double least_depth)
+struct basin basin_from_relief(struct grid grid, const struct relief *relief, double min_depth)
 {
 	double *depth = grid_field(&grid);
 	struct basin basin;
@@ -106,7 +106,7 @@ struct basin basin_from_relief(struct grid grid, const struct relief *relief, do
 			depth[grid_row(&grid, j) + i] =
 				-relief_mean_height(relief, grid_latitude(&grid, j),
 						    grid_longitude(&grid, i), grid.spacing);
-	basin = basin_create(grid, depth, least_depth);
+	basin = basin_create(grid, depth, min_depth);
 	free(depth);
 	return basin;
 }
@@ -146,7 +146,7 @@ struct place idealised_gauge(struct region region)
 	return place_in(region, 0.70, 0.55);
 }
 
-struct basin basin_idealised(struct grid grid, double least_depth)
+struct basin basin_idealised(struct grid grid, double min_depth)
 {
 	double *depth = grid_field(&grid);
 	struct basin basin;
@@ -155,7 +155,7 @@ struct basin basin_idealised(struct grid grid, double least_depth)
 		for (int i = 0; i < grid.columns; i++)
 			depth[grid_row(&grid, j) + i] =
 				idealised_depth((i + 0.5) / grid.columns, (j + 0.5) / grid.rows);
-	basin = basin_create(grid, depth, least_depth);
+	basin = basin_create(grid, depth, min_depth);
 	free(depth);
 	return basin;
 }

@@ -25,8 +25,8 @@ struct basin {
 };
 
 /* The basin of the real relief, or an idealised one with an island, fitted to the region. */
-struct basin basin_from_relief(struct grid grid, const struct relief *relief, double least_depth);
-struct basin basin_idealised(struct grid grid, double least_depth);
+struct basin basin_from_relief(struct grid grid, const struct relief *relief, double min_depth);
+struct basin basin_idealised(struct grid grid, double min_depth);
 void basin_destroy(struct basin *basin);
 
 /* Where the idealised basin of a region has its default source and gauge. */

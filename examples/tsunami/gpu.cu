@@ -41,8 +41,8 @@ namespace stages {
 #include "adjoint.c"
 } // namespace stages
 
-#ifndef MOST_BLOCK_THREADS
-#define MOST_BLOCK_THREADS 256
+#ifndef MAX_BLOCK_THREADS
+#define MAX_BLOCK_THREADS 256
 #endif
 #define SLAB_BYTES (64 << 10)
 #define WARP 32
@@ -304,7 +304,7 @@ struct gpu {
 	unsigned blocks, threads;
 	double *record_of_gauge;
 	int64_t known; /* steps that have been run before */
-	int64_t dry_step, most_steps;
+	int64_t dry_step, max_steps;
 	uint64_t repeats;
 
 	gpu(const struct model *model, uint64_t tape_bytes);
@@ -328,7 +328,7 @@ struct gpu {
 /* As many threads as a row has columns, or the smallest even part of that. */
 static unsigned threads_for(int columns)
 {
-	int parts = (columns + MOST_BLOCK_THREADS - 1) / MOST_BLOCK_THREADS;
+	int parts = (columns + MAX_BLOCK_THREADS - 1) / MAX_BLOCK_THREADS;
 
 	return (unsigned)(((columns + parts - 1) / parts + WARP - 1) / WARP * WARP);
 }
@@ -337,7 +337,7 @@ gpu::gpu(const struct model *model, uint64_t tape_bytes)
     : host(model), metric((size_t)model->grid->rows + 2), gauge((size_t)model->steps),
       weights((size_t)model->steps), dry(1), all(FIELDS, grid_elements(model->grid)),
       here{*model, *model->grid, nullptr}, tapes(0, SLAB_BYTES, tape_bytes, WORD_BYTES),
-      bound(tape_bytes), record_of_gauge(nullptr), known(0), dry_step(-1), most_steps(0), repeats(0)
+      bound(tape_bytes), record_of_gauge(nullptr), known(0), dry_step(-1), max_steps(0), repeats(0)
 {
 	unsigned most;
 
@@ -455,7 +455,7 @@ static int record_steps(void *context, void *state, int64_t first, int64_t last,
 	if (result < 0)
 		fail("--device cuda: the tapes of %lld steps: %s; choose a shorter --segment, or "
 		     "--checkpoint binomial:16", (long long)(last - first), reel_arena_problem());
-	g.most_steps = std::max(g.most_steps, last - first);
+	g.max_steps = std::max(g.max_steps, last - first);
 	return conclude(g, now, first, last);
 }
 
@@ -620,7 +620,7 @@ static struct gpu_use use(struct gpu *g)
 {
 	uint64_t cells = (uint64_t)g->host->grid->rows * (uint64_t)g->host->grid->columns;
 
-	return {device::name(), cells * sizeof(cell) * (uint64_t)g->most_steps,
+	return {device::name(), cells * sizeof(cell) * (uint64_t)g->max_steps,
 		read_arena(*g).bytes, g->repeats};
 }
 

@@ -17,7 +17,7 @@
 /* Without a measurement: how long a state is on its way to the disk or back, in steps. */
 #define DISK_STEPS 2.0
 /* A planner with a table takes its time for more. */
-#define MOST_TABLE_SEGMENTS 1000
+#define MAX_TABLE_SEGMENTS 1000
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -97,8 +97,8 @@ static int64_t choose_segment(const struct layout *layout, uint64_t budget)
 		return layout->problem.tape_states;
 	if (budget)
 		segment = fitting_segment(layout, budget);
-	else if (has_table(layout->planner) && segment * MOST_TABLE_SEGMENTS < layout->steps)
-		segment = divide_up(layout->steps, MOST_TABLE_SEGMENTS);
+	else if (has_table(layout->planner) && segment * MAX_TABLE_SEGMENTS < layout->steps)
+		segment = divide_up(layout->steps, MAX_TABLE_SEGMENTS);
 	return segment < layout->steps ? segment : layout->steps;
 }
 

@@ -39,7 +39,7 @@ int look_ahead_reverse(reel_checkpoint *run, struct loop *loop, struct state *st
 	struct reel_omp_stats stats;
 	int error = reel_omp_checkpoint_reverse(run, loop, state, adjoint, &options, &stats);
 
-	*use = (struct look_ahead){stats.threads, stats.ahead, stats.most_tapes};
+	*use = (struct look_ahead){stats.threads, stats.ahead, stats.max_tapes};
 	return error;
 }
 

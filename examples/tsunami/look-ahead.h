@@ -13,7 +13,7 @@
 struct look_ahead {
 	int threads;        /* 0: there was none */
 	int64_t ahead;      /* segments that were recorded ahead */
-	int64_t most_tapes; /* at once */
+	int64_t max_tapes; /* at once */
 };
 
 /* Whether the program was built with OpenMP, which it takes. */

@@ -16,7 +16,7 @@
 #include "parallel.h"
 #include "report.h"
 
-#define MOST_THREADS 1024
+#define MAX_THREADS 1024
 #define HIGHEST_LATITUDE 85.0
 
 static const struct region pacific = {115.0, 290.0, -60.0, 62.0};
@@ -267,7 +267,7 @@ static void read_option(int code, const char *text, struct options *options, str
 		options->hours = read_number("hours", text, 0.01, 1000.0);
 		given->hours = 1;
 		break;
-	case OPTION_STEPS: options->steps = read_integer("steps", text, 1, MOST_STEPS); break;
+	case OPTION_STEPS: options->steps = read_integer("steps", text, 1, MAX_STEPS); break;
 	case OPTION_TIME_STEP:
 		options->time_step = read_number("time-step", text, 1e-3, 1e4);
 		break;
@@ -286,20 +286,20 @@ static void read_option(int code, const char *text, struct options *options, str
 		given->gauge = 1;
 		break;
 	case OPTION_MIN_DEPTH:
-		options->least_depth = read_number("min-depth", text, 0.1, 5000.0);
+		options->min_depth = read_number("min-depth", text, 0.1, 5000.0);
 		break;
 	case OPTION_DEVICE: options->on_gpu = read_device(text); break;
 	case OPTION_THREADS:
-		options->threads = read_integer("threads", text, 1, MOST_THREADS);
+		options->threads = read_integer("threads", text, 1, MAX_THREADS);
 		break;
 	case OPTION_REVERSE_THREADS:
-		options->reverse_threads = read_integer("reverse-threads", text, 1, MOST_THREADS);
+		options->reverse_threads = read_integer("reverse-threads", text, 1, MAX_THREADS);
 		break;
 	case OPTION_BUDGET: options->budget = read_bytes("budget", text); break;
 	case OPTION_SPILL: options->spill = text; break;
 	case OPTION_CHECKPOINT: options->scheme = scheme_read(text); break;
 	case OPTION_SEGMENT:
-		options->segment = read_integer("segment", text, 1, MOST_STEPS);
+		options->segment = read_integer("segment", text, 1, MAX_STEPS);
 		break;
 	case OPTION_DISK_BUDGET:
 		options->disk_budget = read_bytes("disk-budget", text);
@@ -386,7 +386,7 @@ struct options options_read(int count, char **arguments)
 		.earthquake = {{38.3, 142.4}, 9.1, 200.0},
 		.gauge = gauges[0].place,
 		.gauge_name = gauges[0].name,
-		.least_depth = 50.0,
+		.min_depth = 50.0,
 		.threads = default_threads(),
 		.output = "tsunami-out",
 	};

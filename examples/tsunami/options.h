@@ -8,7 +8,7 @@
 #include "scheme.h"
 #include "source.h"
 
-#define MOST_STEPS 1000000
+#define MAX_STEPS 1000000
 
 struct options {
 	const char *grid_file; /* NULL: the data package's file for the resolution */
@@ -31,7 +31,7 @@ struct options {
 	uint64_t disk_budget; /* of auto, in bytes, 0: no bound */
 	int audit;
 	int look_ahead;       /* threads record segments, instead of sharing out rows */
-	double least_depth;
+	double min_depth;
 	const char *output;
 	int verify, quiet;
 };

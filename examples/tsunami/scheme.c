@@ -10,15 +10,15 @@
 
 #include "report.h"
 
-#define MOST_NUMBERS 2
-#define MOST_PERIOD 1000000
+#define MAX_NUMBERS 2
+#define MAX_PERIOD 1000000
 
 /* A planner by its name in Reel, or by another that is common; and what its numbers are. */
 static const struct form {
 	const char *name;
 	enum reel_planner planner;
 	const char *numbers; /* behind the name */
-	size_t member[MOST_NUMBERS];
+	size_t member[MAX_NUMBERS];
 	const char *help;
 } forms[] = {
 	{"store-all", REEL_STORE_ALL, "", {0}, "the tape of all steps"},
@@ -68,9 +68,9 @@ static int numbers_of(const struct form *form)
 	return numbers;
 }
 
-static int64_t most_of(size_t member)
+static int64_t max_of(size_t member)
 {
-	return member == offsetof(struct scheme, period) ? MOST_PERIOD : REEL_MOST_SLOTS;
+	return member == offsetof(struct scheme, period) ? MAX_PERIOD : REEL_MAX_SLOTS;
 }
 
 /* Numbers, each behind a colon, to the end; returns whether they were that. */
@@ -84,7 +84,7 @@ static int read_numbers(const struct form *form, const char *text, struct scheme
 			return 0;
 		errno = 0;
 		*number = strtoll(text + 1, &end, 10);
-		if (errno || *number < 1 || *number > most_of(form->member[k]))
+		if (errno || *number < 1 || *number > max_of(form->member[k]))
 			return 0;
 		text = end;
 	}
@@ -107,7 +107,7 @@ struct scheme scheme_read(const char *text)
 		fail("--checkpoint %s: give %s alone, it has no number", text, form->name);
 	if (!read_numbers(form, text + length, &scheme))
 		fail("--checkpoint %s: give %s%s, with whole numbers from 1 on, of states at most "
-		     "%d", text, form->name, form->numbers, REEL_MOST_SLOTS);
+		     "%d", text, form->name, form->numbers, REEL_MAX_SLOTS);
 	scheme.planner = form->planner;
 	return scheme;
 }

@@ -46,7 +46,7 @@ struct model {
 	double time_step;       /* [s] */
 	int steps;
 	double drag;            /* the coefficient C of the quadratic bottom drag */
-	double least_speed;     /* eps, the speed added to that of the drag [m/s] */
+	double min_speed;     /* eps, the speed added to that of the drag [m/s] */
 	double viscosity;       /* nu [m^2/s] */
 	const double *wet;      /* at centres: 1 in water, 0 on land */
 	const double *open_east;  /* at eastern faces: 1 between two wet cells, else 0 */

@@ -130,7 +130,7 @@ static void tangent_eastward(const struct model *model, const double *depth,
 	const double *open = model->open_east + here, *sponge = model->sponge + here;
 	double *d_u_next = d_next->u + here;
 	double dt = model->time_step, drag = model->drag;
-	double least_square = model->least_speed * model->least_speed;
+	double least_square = model->min_speed * model->min_speed;
 	double per_dx = grid->metric[j].per_dx;
 	double viscosity_x = model->viscosity * per_dx * per_dx;
 	double viscosity_y = model->viscosity * grid->per_dy * grid->per_dy;
@@ -193,7 +193,7 @@ static void tangent_northward(const struct model *model, const double *depth,
 	const double *sponge = model->sponge + here, *sponge_north = model->sponge + north;
 	double *d_v_next = d_next->v + here;
 	double dt = model->time_step, drag = model->drag;
-	double least_square = model->least_speed * model->least_speed;
+	double least_square = model->min_speed * model->min_speed;
 	const struct row_metric *metric = &grid->metric[j];
 	double ratio_here = metric->cosine / metric->cosine_north;
 	double ratio_north = metric[1].cosine / metric->cosine_north;

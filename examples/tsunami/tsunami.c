@@ -21,7 +21,7 @@
 
 #define COURANT 0.8
 #define DRAG 2.5e-3        /* of a smooth sea floor */
-#define LEAST_SPEED 1.0e-2 /* [m/s] */
+#define MIN_SPEED 1.0e-2 /* [m/s] */
 #define VISCOSITY 1.0e3    /* [m^2/s] */
 
 static struct basin make_basin(const struct options *options, const char **bathymetry)
@@ -33,14 +33,14 @@ static struct basin make_basin(const struct options *options, const char **bathy
 
 	if (options->idealised) {
 		*bathymetry = "idealised";
-		return basin_idealised(grid, options->least_depth);
+		return basin_idealised(grid, options->min_depth);
 	}
 	if (!path)
 		path = relief_default_path(options->resolution);
 	*bathymetry = path;
 	relief = relief_read(path);
 	relief_require_cover(&relief, grid.region, path);
-	basin = basin_from_relief(grid, &relief, options->least_depth);
+	basin = basin_from_relief(grid, &relief, options->min_depth);
 	relief_destroy(&relief);
 	return basin;
 }
@@ -53,9 +53,9 @@ static void choose_steps(const struct options *options, const struct basin *basi
 
 	model->time_step = options->time_step > 0.0 ? options->time_step : COURANT * longest;
 	model->steps = options->steps;
-	if (!model->steps && seconds / model->time_step > MOST_STEPS)
+	if (!model->steps && seconds / model->time_step > MAX_STEPS)
 		fail("%g hours are more than %d steps of %.4g s: choose fewer --hours or a longer "
-		     "--time-step", options->hours, MOST_STEPS, model->time_step);
+		     "--time-step", options->hours, MAX_STEPS, model->time_step);
 	if (!model->steps)
 		model->steps = (int)ceil(seconds / model->time_step - 1e-9);
 	if (seconds > 0.0)
@@ -91,7 +91,7 @@ static struct model make_model(const struct options *options, const struct basin
 {
 	struct model model = {.grid = &basin->grid,
 			      .drag = DRAG,
-			      .least_speed = LEAST_SPEED,
+			      .min_speed = MIN_SPEED,
 			      .viscosity = VISCOSITY,
 			      .wet = basin->wet,
 			      .open_east = basin->open_east,
@@ -220,7 +220,7 @@ static void print_setting(const struct results *results)
 	printf("Bathymetry      %s\n", results->bathymetry);
 	printf("Grid            %d x %d cells of %g', %ld wet, %ld deepened to %g m\n",
 	       grid->columns, grid->rows, options->resolution, results->basin->wet_cells,
-	       results->basin->deepened_cells, options->least_depth);
+	       results->basin->deepened_cells, options->min_depth);
 	printf("Time            %d steps of %.2f s: %.2f h\n", results->model->steps,
 	       results->model->time_step,
 	       results->model->steps * results->model->time_step / 3600.0);

@@ -62,11 +62,11 @@ __global__ void gradient(reel_device_arena arena, const double *x, unsigned n, d
 		}
 		__syncthreads();
 	}
-	double most_bar = tree[me];
+	double max_bar = tree[me];
 	for (unsigned k = me < n ? (n - me + THREADS - 1) / THREADS : 0; k-- > 0;)
 		if (tape.pop_bit()) {
-			x_bar[me + k * THREADS] += most_bar;
-			most_bar = 0;
+			x_bar[me + k * THREADS] += max_bar;
+			max_bar = 0;
 		}
 }
 

@@ -18,7 +18,7 @@ namespace shallow {
 
 #define GRAVITY 9.81
 #define DRAG 0.5
-#define LEAST_SPEED 0.01
+#define MIN_SPEED 0.01
 #define STEP 0.02    /* [s] */
 #define SPACING 1.0  /* [m] */
 
@@ -69,7 +69,7 @@ struct grid {
 
 REEL_DEVICE double speed(double velocity)
 {
-	return sqrt(velocity * velocity + LEAST_SPEED * LEAST_SPEED);
+	return sqrt(velocity * velocity + MIN_SPEED * MIN_SPEED);
 }
 
 REEL_DEVICE double resistance(double velocity, double face_depth)

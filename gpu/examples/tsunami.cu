@@ -14,7 +14,7 @@
 #endif
 
 #ifndef __CUDACC__
-#define MOST_BLOCK_THREADS 32 /* fewer than a row has columns */
+#define MAX_BLOCK_THREADS 32 /* fewer than a row has columns */
 #endif
 #include "gpu.cu"
 
@@ -142,7 +142,7 @@ setting::setting(struct region region, double minutes, int steps)
 	model.time_step = 0.8 * basin_longest_time_step(&basin);
 	model.steps = steps;
 	model.drag = 2.5e-3;
-	model.least_speed = 1e-2;
+	model.min_speed = 1e-2;
 	model.viscosity = 1e3;
 	model.wet = basin.wet;
 	model.open_east = basin.open_east;

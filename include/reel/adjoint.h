@@ -100,7 +100,7 @@ enum reel_adjoint_policy {
 /* Check mode. */
 #define REEL_ADJOINT_CHECKED 1u
 
-#define REEL_ADJOINT_MOST_LANES 65536u
+#define REEL_ADJOINT_MAX_LANES 65536u
 
 /* The budget, unless another one is asked for. */
 #define REEL_ADJOINT_BUDGET ((size_t)1 << 30)
@@ -198,7 +198,7 @@ int reel_adjoint_close(reel_adjoint *adjoint);
  * Returns 0; or, and nothing has begun, reel_adjoint_message() says why:
  *   -EDQUOT  PRIVATE, whose bits were asked for, and the budget is too small for the copies
  *   -ENOMEM  no memory for copies, under PRIVATE; or none for a list of the lanes
- *   -EINVAL  no lanes, or more than REEL_ADJOINT_MOST_LANES
+ *   -EINVAL  no lanes, or more than REEL_ADJOINT_MAX_LANES
  *   -EBUSY   a sweep has not ended
  */
 int reel_adjoint_begin(reel_adjoint *adjoint, unsigned lanes);

@@ -62,7 +62,7 @@ struct reel_checkpoint_options {
 	/* Of tapes and snapshots; outlives the run. NULL: the default pool. */
 	reel_pool *pool;
 	/* Where each tier keeps its snapshots; NULL: memory. The run closes them. */
-	reel_store *store[REEL_MOST_TIERS];
+	reel_store *store[REEL_MAX_TIERS];
 	/* Steps of the model that are one step of the plan, a segment; 0: 1. */
 	int64_t segment_steps;
 	/* Steps of the model, where the last segment is a shorter one; 0: all are full. */
@@ -102,7 +102,7 @@ struct reel_checkpoint_options {
 /* Since the forward sweep began. Steps are the model's. */
 struct reel_checkpoint_stats {
 	int64_t advanced, recorded, reversed;
-	uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
+	uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 	uint64_t put_bytes, got_bytes; /* to stores and from them */
 	uint64_t failed_puts;          /* snapshots that stayed in memory */
 	uint64_t fetched;              /* loads that found what was read ahead */
@@ -143,7 +143,7 @@ void reel_checkpoint_close(reel_checkpoint *run);
  *
  * Returns 0; what a callback returned; the tape's error (tape.h); -EDQUOT or -ENOMEM,
  * no memory for a snapshot; -ERANGE, a loop of an unknown end has more than
- * REEL_MOST_STEPS; or -EILSEQ (REEL_CHECKPOINT_AUDIT).
+ * REEL_MAX_STEPS; or -EILSEQ (REEL_CHECKPOINT_AUDIT).
  * reel_checkpoint_message() has the details.
  */
 int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state);

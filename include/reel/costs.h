@@ -50,7 +50,7 @@ struct reel_costs {
 	uint64_t memory_bytes;   /* for states and tapes together; 0: no limit */
 	unsigned workers;        /* threads that record and reverse; 0: 1 */
 	unsigned tiers;          /* slower ones, fastest first */
-	struct reel_cost_tier tier[REEL_MOST_TIERS - 1];
+	struct reel_cost_tier tier[REEL_MAX_TIERS - 1];
 	double touch_seconds;    /* to use a byte of memory for the first time; 0: no time */
 	uint64_t reserved[3];    /* 0 */
 };
@@ -72,8 +72,8 @@ struct reel_prediction {
 	struct reel_problem problem;
 	double makespan;                          /* seconds */
 	uint64_t peak_memory_bytes;               /* states, tapes, buffers of transfers */
-	uint64_t written_bytes[REEL_MOST_TIERS];  /* [0]: states copied within memory */
-	uint64_t read_bytes[REEL_MOST_TIERS];
+	uint64_t written_bytes[REEL_MAX_TIERS];  /* [0]: states copied within memory */
+	uint64_t read_bytes[REEL_MAX_TIERS];
 	int64_t advances;                         /* steps run without being recorded */
 	uint64_t reserved[4];
 };

@@ -37,14 +37,14 @@
 extern "C" {
 #endif
 
-#define REEL_OMP_MOST_TAPES 64
+#define REEL_OMP_MAX_TAPES 64
 
 /* All zero, or NULL, is sensible. */
 struct reel_omp_options {
 	/* Of the team, where there is none yet; 0: as OpenMP chooses (OMP_NUM_THREADS). */
 	int threads;
 	/*
-	 * Tapes at once, at most REEL_OMP_MOST_TAPES: the one that is reversed and those
+	 * Tapes at once, at most REEL_OMP_MAX_TAPES: the one that is reversed and those
 	 * that are recorded ahead of it. 0: two for each thread. More of them even out
 	 * segments of different lengths, and take memory.
 	 */
@@ -75,7 +75,7 @@ struct reel_omp_stats {
 	int64_t ahead;          /* records made before the segment above was reversed */
 	int64_t dropped;        /* for want of memory: made again, or made late */
 	int64_t pauses;         /* all waited until what had no memory was done in order */
-	int64_t most_tapes;     /* with something on them, at once */
+	int64_t max_tapes;     /* with something on them, at once */
 	uint64_t reserved[4];   /* 0 */
 };
 

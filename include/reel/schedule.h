@@ -40,16 +40,16 @@
 extern "C" {
 #endif
 
-#define REEL_MOST_TIERS 4
+#define REEL_MAX_TIERS 4
 /*
  * Of all tiers together; of all but the last one, which has no limit, of REEL_TWO_LEVEL,
  * REEL_PERIODIC and REEL_DISK_REVOLVE: one less. A loop that could use more is grouped
  * into segments.
  */
-#define REEL_MOST_SLOTS 256
-#define REEL_MOST_STEPS ((int64_t)1 << 40)
+#define REEL_MAX_SLOTS 256
+#define REEL_MAX_STEPS ((int64_t)1 << 40)
 /* Of REEL_MIXED, REEL_HIERARCHICAL and REEL_DISK_REVOLVE, which compute a table. */
-#define REEL_MOST_TABLE_STEPS ((int64_t)1 << 14)
+#define REEL_MAX_TABLE_STEPS ((int64_t)1 << 14)
 /* steps of a loop whose end is not known when it begins. */
 #define REEL_UNKNOWN_STEPS (-1)
 
@@ -75,11 +75,11 @@ struct reel_problem {
 	int64_t tape_states;
 	/*
 	 * REEL_TWO_LEVEL, REEL_PERIODIC: steps between states of the last tier, at most
-	 * REEL_MOST_STEPS; 0: chosen.
+	 * REEL_MAX_STEPS; 0: chosen.
 	 */
 	int64_t period;
 	unsigned tiers;
-	struct reel_tier tier[REEL_MOST_TIERS];
+	struct reel_tier tier[REEL_MAX_TIERS];
 	/* For options to come: all 0. */
 	uint64_t reserved[3];
 };
@@ -134,12 +134,12 @@ typedef struct reel_schedule {
 		int64_t last;  /* of a tape */
 		uint32_t tier;
 		uint32_t slot;
-	} level[REEL_MOST_SLOTS];
+	} level[REEL_MAX_SLOTS];
 	unsigned levels;
 	unsigned phase;
 	unsigned stale;
-	uint16_t in_use[REEL_MOST_TIERS];
-	uint64_t used[REEL_MOST_SLOTS / 64];
+	uint16_t in_use[REEL_MAX_TIERS];
+	uint64_t used[REEL_MAX_SLOTS / 64];
 	uint64_t reserved[2];
 } reel_schedule;
 
@@ -188,8 +188,8 @@ int reel_schedule_end(reel_schedule *schedule, int64_t steps, int64_t at);
 
 struct reel_schedule_report {
 	int64_t advances, recorded, reversed; /* steps */
-	int64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
-	int64_t peak_slots[REEL_MOST_TIERS];
+	int64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
+	int64_t peak_slots[REEL_MAX_TIERS];
 	int64_t peak_tape_steps;  /* recorded and not reversed */
 	int64_t actions;
 	double makespan;          /* one worker, nothing overlapped */
@@ -213,7 +213,7 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
 /*
  * Report the counts of reel_plan_check() without the replay: in closed form, but for planners
  * that compute a table and for the caller's own actions, which are replayed.
- * Returns 0; -EINVAL: an unknown end that is met in a state below 0 or above REEL_MOST_STEPS;
+ * Returns 0; -EINVAL: an unknown end that is met in a state below 0 or above REEL_MAX_STEPS;
  * -EOVERFLOW: the plan advances by more than INT64_MAX steps, then `advances` is INT64_MAX and
  * `makespan` has no meaning; or an error of reel_plan_check(). Any thread may call it.
  * Cost: at most some hundredths of a second, for any number of steps.

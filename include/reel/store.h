@@ -86,7 +86,7 @@ struct reel_layout {
 #define REEL_INCOMPRESSIBLE UINT32_MAX
 
 #define REEL_HEADER_BYTES 64
-#define REEL_MOST_LAYERS 8
+#define REEL_MAX_LAYERS 8
 
 /* Called when the transfer is complete: transfer->error and, after a put, ->place are set. */
 typedef void reel_transfer_done(reel_transfer *transfer);
@@ -126,7 +126,7 @@ struct reel_transfer {
 		reel_store *layer;
 		reel_layer_finish *finish;
 		void *own;
-	} layer[REEL_MOST_LAYERS];
+	} layer[REEL_MAX_LAYERS];
 	unsigned layers;
 };
 
@@ -138,7 +138,7 @@ void reel_transfer_complete(reel_transfer *transfer, int error);
 
 /*
  * By a layer's put or get, before it hands the transfer to the store below: have
- * `finish` called with `own` when it completes. At most REEL_MOST_LAYERS deep: one
+ * `finish` called with `own` when it completes. At most REEL_MAX_LAYERS deep: one
  * more ends the program.
  */
 void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,
@@ -152,7 +152,7 @@ struct reel_store_capacity {
 	uint64_t used_bytes;
 	size_t align;         /* of data, and of bytes; a power of two */
 	size_t best_bytes;    /* from this size on a transfer runs at full speed */
-	size_t most_bytes;    /* the largest put; 0: any */
+	size_t max_bytes;    /* the largest put; 0: any */
 	unsigned best_depth;  /* and with so many of them under way */
 	bool verified;        /* a get that succeeds is known to be what was put */
 	bool adopts;          /* memory that was adopted travels without a copy */
@@ -303,7 +303,7 @@ enum reel_file_engine {
 struct reel_file_options {
 	const char *directory;        /* NULL: REEL_SPILL_DIR, else TMPDIR */
 	size_t slot_bytes;            /* the largest put; 0: 2 MiB */
-	uint64_t most_bytes;          /* 0: as much as the disk has */
+	uint64_t max_bytes;          /* 0: as much as the disk has */
 	enum reel_file_engine engine;
 	unsigned threads;             /* or transfers in the ring at once; 0: 4 */
 	unsigned flags;
@@ -326,7 +326,7 @@ struct reel_file_options {
 int reel_store_file_open(reel_store **store, const struct reel_file_options *options);
 
 /* Memory, at most so many bytes: a put above that is -ENOSPC. 0, or -ENOMEM. */
-int reel_store_memory_open(reel_store **store, uint64_t most_bytes);
+int reel_store_memory_open(reel_store **store, uint64_t max_bytes);
 
 /*
  * Layers. Each takes over the stores that it stands on: they are closed with it,
@@ -342,7 +342,7 @@ int reel_store_memory_open(reel_store **store, uint64_t most_bytes);
 int reel_store_checksum_open(reel_store **store, reel_store *below);
 
 struct reel_codec_options {
-	size_t most_bytes; /* the largest put; 0: 2 MiB */
+	size_t max_bytes; /* the largest put; 0: 2 MiB */
 	/*
 	 * Of puts that do not say their own. The element (0: 8) is that of the byte
 	 * shuffle. With a stride, second differences are compressed: of a field that

@@ -16,7 +16,7 @@ void *reel_buffer_data(const struct reel_buffer *buffer)
 
 static struct reel_buffer *new_buffer(struct reel_snapshots *snapshots)
 {
-	size_t tickets = snapshots->most_pieces * sizeof(reel_transfer);
+	size_t tickets = snapshots->max_pieces * sizeof(reel_transfer);
 	struct reel_buffer *buffer = calloc(1, sizeof *buffer + tickets);
 
 	if (buffer)
@@ -75,7 +75,7 @@ void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buff
 {
 	snapshots->memory_bytes -= snapshots->padded_bytes;
 	snapshots->given++;
-	if (snapshots->unuseds < snapshots->most_unuseds) {
+	if (snapshots->unuseds < snapshots->max_unuseds) {
 		snapshots->unuseds++;
 		push(&snapshots->unused, buffer);
 		return;

@@ -126,7 +126,7 @@ int reel_checked_file_create(struct reel_checked_file *file, const char *path, c
 /* Above the limit of file size a signal would end the program. */
 static int write_all(struct reel_checked_file *file, const char *data, size_t bytes)
 {
-	if (file->offset + bytes > reel_os_file_most_bytes())
+	if (file->offset + bytes > reel_os_file_max_bytes())
 		return -EFBIG;
 	while (bytes) {
 		struct iovec piece = {(void *)(uintptr_t)data, bytes};

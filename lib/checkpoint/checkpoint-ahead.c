@@ -21,7 +21,7 @@ static bool look(reel_checkpoint *run, reel_action *action)
 
 static bool has_stores(const reel_checkpoint *run)
 {
-	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++)
+	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++)
 		if (run->options.store[tier])
 			return true;
 	return false;

@@ -18,8 +18,8 @@ static const char *problem_with_steps(const reel_plan *plan,
 	int64_t segment = options->segment_steps ? options->segment_steps : 1;
 	int64_t planned = plan->problem.steps;
 
-	if (segment < 0 || segment > REEL_MOST_STEPS)
-		return "segment_steps must be from 1 (or 0) to REEL_MOST_STEPS";
+	if (segment < 0 || segment > REEL_MAX_STEPS)
+		return "segment_steps must be from 1 (or 0) to REEL_MAX_STEPS";
 	if (options->steps < 0)
 		return "steps must be 0 or more";
 	if (planned == REEL_UNKNOWN_STEPS)
@@ -28,8 +28,8 @@ static const char *problem_with_steps(const reel_plan *plan,
 					    NULL;
 	if (options->finished)
 		return "finished() is for a plan of REEL_UNKNOWN_STEPS";
-	if (planned > REEL_MOST_STEPS / segment)
-		return "segment_steps times the plan's steps is above REEL_MOST_STEPS";
+	if (planned > REEL_MAX_STEPS / segment)
+		return "segment_steps times the plan's steps is above REEL_MAX_STEPS";
 	if (options->steps && (options->steps > planned * segment ||
 			       options->steps <= (planned - 1) * segment))
 		return "steps must end in the plan's last segment";
@@ -39,7 +39,7 @@ static const char *problem_with_steps(const reel_plan *plan,
 static const char *problem_with_stores(const reel_plan *plan,
 				       const struct reel_checkpoint_options *options)
 {
-	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
+	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
 		if (options->store[tier] && tier >= plan->problem.tiers)
 			return "a store was given for a tier that the plan does not have";
 		for (unsigned other = 0; other < tier; other++)
@@ -56,7 +56,7 @@ static const char *problem_with_options(const reel_plan *plan,
 
 	if (options->flags & ~REEL_CHECKPOINT_AUDIT)
 		return "flags must be made of REEL_CHECKPOINT_AUDIT";
-	if (options->puts > REEL_MOST_PUTS || options->gets > REEL_MOST_PUTS)
+	if (options->puts > REEL_MAX_PUTS || options->gets > REEL_MAX_PUTS)
 		return "puts and gets must be at most 64";
 	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
 		if (options->reserved[i])

@@ -52,8 +52,8 @@ static bool audits(const reel_checkpoint *run)
  */
 static int64_t step_of(const reel_checkpoint *run, int64_t segment)
 {
-	int64_t step = segment > REEL_MOST_STEPS / run->options.segment_steps ?
-			       REEL_MOST_STEPS + 1 : segment * run->options.segment_steps;
+	int64_t step = segment > REEL_MAX_STEPS / run->options.segment_steps ?
+			       REEL_MAX_STEPS + 1 : segment * run->options.segment_steps;
 
 	return run->steps != REEL_UNKNOWN_STEPS && step > run->steps ? run->steps : step;
 }
@@ -90,7 +90,7 @@ static int advance_to_end(reel_checkpoint *run, void *context, void *state, int6
 
 		if (run->options.finished(context, state, step))
 			return reel_run_end_loop(run, step);
-		if (step == REEL_MOST_STEPS)
+		if (step == REEL_MAX_STEPS)
 			return reel_run_fail(run, -ERANGE, "the loop has more than 2^40 steps");
 		error = advance(run, context, state, step, step + 1, message);
 		if (error)
@@ -297,7 +297,7 @@ struct reel_run_counts reel_run_get_counts(const reel_checkpoint *run)
 	counts.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
 	counts.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
 	counts.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
+	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
 		counts.stores[tier] = atomic_load_explicit(&run->stores[tier],
 							   memory_order_relaxed);
 		counts.loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
@@ -310,7 +310,7 @@ void reel_run_set_counts(reel_checkpoint *run, const struct reel_run_counts *cou
 	atomic_store_explicit(&run->advanced, counts->advanced, memory_order_relaxed);
 	atomic_store_explicit(&run->recorded, counts->recorded, memory_order_relaxed);
 	atomic_store_explicit(&run->reversed, counts->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MOST_TIERS; tier++) {
+	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
 		atomic_store_explicit(&run->stores[tier], counts->stores[tier],
 				      memory_order_relaxed);
 		atomic_store_explicit(&run->loads[tier], counts->loads[tier], memory_order_relaxed);

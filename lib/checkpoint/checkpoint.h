@@ -27,7 +27,7 @@ enum reel_run_phase {
 /* What has been done, in steps of the model. */
 struct reel_run_counts {
 	int64_t advanced, recorded, reversed;
-	uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
+	uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 };
 
 struct reel_checkpoint {
@@ -63,7 +63,7 @@ struct reel_checkpoint {
 
 	/* Relaxed: counters, which order nothing. */
 	_Atomic int64_t advanced, recorded, reversed;
-	_Atomic uint64_t stores[REEL_MOST_TIERS], loads[REEL_MOST_TIERS];
+	_Atomic uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 	_Atomic uint64_t peak_tape_bytes;
 };
 

@@ -33,7 +33,7 @@ static void end_get(struct reel_snapshots *snapshots, struct reel_slot *slot)
 /* Under the lock: it is in the store, too. One that will be loaded soon stays, if it may. */
 static void let_go(struct reel_snapshots *snapshots, struct reel_slot *slot)
 {
-	if (slot->wanted && snapshots->gets < snapshots->most_gets) {
+	if (slot->wanted && snapshots->gets < snapshots->max_gets) {
 		slot->fetched = true;
 		snapshots->gets++;
 	} else {
@@ -257,7 +257,7 @@ int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsig
 	if (error)
 		return error;
 	if (snapshots->tier[tier].store)
-		while (await_puts(snapshots, snapshots->most_puts - 1))
+		while (await_puts(snapshots, snapshots->max_puts - 1))
 			;
 	buffer = demand_buffer(snapshots, &error);
 	if (!buffer) {
@@ -282,7 +282,7 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 	slot = &snapshots->tier[tier].slot[number];
 	slot->in_use = false;
 	end_puts(snapshots);
-	if (snapshots->tier[tier].store && snapshots->puts < REEL_MOST_PUTS) {
+	if (snapshots->tier[tier].store && snapshots->puts < REEL_MAX_PUTS) {
 		snapshots->put[snapshots->puts++] = (struct reel_put){
 			.buffer = slot->buffer, .place = slot->place, .tier = tier, .slot = number};
 		reel_buffer_start(snapshots, tier, slot->buffer, slot->serial, NULL);
@@ -316,7 +316,7 @@ bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsign
 	absent = slot && slot->stored && !slot->buffer;
 	if (slot && !absent)
 		slot->wanted++;
-	room = snapshots->gets < snapshots->most_gets;
+	room = snapshots->gets < snapshots->max_gets;
 	reel_snapshots_unlock(snapshots);
 	if (!absent)
 		return true;
@@ -543,7 +543,7 @@ static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store
 	align = capacity.align ? capacity.align : 1;
 	of->store = store;
 	of->adopts = capacity.adopts;
-	of->piece_bytes = smaller(PIECE_BYTES, capacity.most_bytes ? capacity.most_bytes
+	of->piece_bytes = smaller(PIECE_BYTES, capacity.max_bytes ? capacity.max_bytes
 								   : PIECE_BYTES);
 	of->piece_bytes = round_up(of->piece_bytes, align);
 	snapshots->padded_bytes = round_up(snapshots->padded_bytes, align);
@@ -554,8 +554,8 @@ static void count_pieces(struct reel_snapshots *snapshots)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
 		if (snapshots->tier[tier].store &&
-		    reel_snapshot_pieces(snapshots, tier) > snapshots->most_pieces)
-			snapshots->most_pieces = reel_snapshot_pieces(snapshots, tier);
+		    reel_snapshot_pieces(snapshots, tier) > snapshots->max_pieces)
+			snapshots->max_pieces = reel_snapshot_pieces(snapshots, tier);
 }
 
 static void leave_stores(struct reel_snapshots *snapshots, reel_store *const *store)
@@ -573,7 +573,7 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 	*snapshots = (struct reel_snapshots){.pool = pool, .owner = getpid(), .bytes = bytes,
 					     .tiers = tiers,
 					     .padded_bytes = bytes ? bytes : 1,
-					     .most_puts = puts, .most_gets = gets};
+					     .max_puts = puts, .max_gets = gets};
 	for (unsigned tier = 0; tier < tiers; tier++)
 		snapshots->tier[tier].store = store[tier];
 	for (unsigned tier = 0; tier < tiers; tier++) {
@@ -583,7 +583,7 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 		}
 	}
 	count_pieces(snapshots);
-	snapshots->most_unuseds = snapshots->most_pieces ? puts + gets : 0;
+	snapshots->max_unuseds = snapshots->max_pieces ? puts + gets : 0;
 	pthread_mutex_init(&snapshots->lock, NULL);
 	return 0;
 }

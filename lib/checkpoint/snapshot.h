@@ -27,7 +27,7 @@
 #include "pool/pool.h"
 #include "os/yield.h"
 
-#define REEL_MOST_PUTS 64
+#define REEL_MAX_PUTS 64
 
 /* The memory of one snapshot, and its tickets: a large one is put in pieces. */
 struct reel_buffer {
@@ -73,19 +73,19 @@ struct reel_snapshots {
 	pid_t owner;
 	size_t bytes;        /* of a snapshot */
 	size_t padded_bytes; /* the same, as the stores want them */
-	unsigned most_pieces;
+	unsigned max_pieces;
 	unsigned tiers;
-	struct reel_snapshot_tier tier[REEL_MOST_TIERS];
+	struct reel_snapshot_tier tier[REEL_MAX_TIERS];
 
 	/* Guards all below, the slots, and the stores' verbs; never held in a wait. */
 	pthread_mutex_t lock;
 	int cancel_before; /* of the thread that holds it: see cancel.h */
 	struct reel_buffer *unused; /* with memory */
 	struct reel_buffer *bare;
-	unsigned unuseds, most_unuseds; /* none without a store */
-	struct reel_put put[REEL_MOST_PUTS];
-	unsigned puts, most_puts;
-	unsigned gets, most_gets; /* slots that are fetched */
+	unsigned unuseds, max_unuseds; /* none without a store */
+	struct reel_put put[REEL_MAX_PUTS];
+	unsigned puts, max_puts;
+	unsigned gets, max_gets; /* slots that are fetched */
 	uint64_t serial;
 	uint64_t given; /* how often a buffer was */
 

@@ -148,7 +148,7 @@ uint64_t reel_os_file_room(int file)
 	return (uint64_t)system.f_bavail * system.f_frsize;
 }
 
-uint64_t reel_os_file_most_bytes(void)
+uint64_t reel_os_file_max_bytes(void)
 {
 	struct rlimit limit;
 

@@ -33,7 +33,7 @@ bool reel_os_file_is_in_memory(int file);
 uint64_t reel_os_file_room(int file);
 
 /* The size above which this process may not let a file grow. */
-uint64_t reel_os_file_most_bytes(void);
+uint64_t reel_os_file_max_bytes(void);
 
 /*
  * What memory, lengths and offsets must be multiples of, to go past the page

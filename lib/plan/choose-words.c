@@ -40,7 +40,7 @@ static uint64_t transferred(const struct reel_prediction *prediction)
 {
 	uint64_t bytes = 0;
 
-	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		bytes += prediction->written_bytes[t] + prediction->read_bytes[t];
 	return bytes;
 }
@@ -109,7 +109,7 @@ static void explain_alone(const struct reel_costs *costs, struct reel_choice *ch
 	else
 		snprintf(choice->reason, sizeof choice->reason,
 			 "no other planner fits the memory%s: store-all takes %s",
-			 costs->steps > REEL_MOST_SEGMENTS ? " in as few segments as it is tried with" : "",
+			 costs->steps > REEL_MAX_SEGMENTS ? " in as few segments as it is tried with" : "",
 			 amount_of(reel_bytes_of(costs->steps, costs->tape_bytes)).text);
 }
 

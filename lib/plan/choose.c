@@ -16,7 +16,7 @@
 #include "plan.h"
 
 /* Of the binomial planner. */
-#define MOST_FINE_SEGMENTS ((int64_t)1 << 20)
+#define MAX_FINE_SEGMENTS ((int64_t)1 << 20)
 /* Each length of so short a loop is tried. */
 #define SHORT_LOOP ((int64_t)64)
 /* Each period of so few segments, and each number of slots of even fewer. */
@@ -25,8 +25,8 @@
 /* Each number of tapes at once up to this one is tried. */
 #define FEW_TAPES 16
 /* Operations that a table may take: some hundredths of a second. */
-#define MOST_TABLE_WORK 64e6
-#define MOST_MIXED_WORK 4e6
+#define MAX_TABLE_WORK 64e6
+#define MAX_MIXED_WORK 4e6
 /* Each length up to this one is tried. */
 #define SHORT_SEGMENT 8
 /* Between longer ones: sqrt(2). */
@@ -88,7 +88,7 @@ static uint64_t bytes_moved(const struct reel_prediction *prediction)
 {
 	uint64_t bytes = 0;
 
-	for (unsigned t = 1; t < REEL_MOST_TIERS; t++)
+	for (unsigned t = 1; t < REEL_MAX_TIERS; t++)
 		bytes += prediction->written_bytes[t] + prediction->read_bytes[t];
 	return bytes;
 }
@@ -126,7 +126,7 @@ static void attempt(struct search *search, struct reel_prediction *prediction)
  * No plan with so many slots takes less: every state but the last is loaded, and one is
  * stored, and nothing has fewer advances than a binomial schedule.
  */
-static double least_time(const struct search *search, const struct segments *segments,
+static double min_time(const struct search *search, const struct segments *segments,
 			 int64_t slots)
 {
 	const struct reel_costs *costs = &search->costs;
@@ -145,7 +145,7 @@ static bool is_hopeless(const struct search *search, const struct segments *segm
 {
 	const struct reel_prediction *found = &search->found[planner];
 
-	return found->segment_steps && least_time(search, segments, slots) > found->makespan;
+	return found->segment_steps && min_time(search, segments, slots) > found->makespan;
 }
 
 /* ---- States ---- */
@@ -165,15 +165,15 @@ static int64_t slots_of_tier(const struct search *search, unsigned tier, int64_t
 }
 
 /* More are of no use, or more than a plan can have. */
-static int64_t most_slots(const struct segments *segments)
+static int64_t max_slots(const struct segments *segments)
 {
-	return segments->count - 1 < REEL_MOST_SLOTS ? segments->count - 1 : REEL_MOST_SLOTS;
+	return segments->count - 1 < REEL_MAX_SLOTS ? segments->count - 1 : REEL_MAX_SLOTS;
 }
 
 static int64_t slots_of_memory(const struct search *search, const struct segments *segments,
 			       uint64_t buffers)
 {
-	return slots_in(segments->room - buffers, search->costs.state_bytes, most_slots(segments));
+	return slots_in(segments->room - buffers, search->costs.state_bytes, max_slots(segments));
 }
 
 static struct reel_tier costs_of_tier(const struct search *search, unsigned tier, double unit)
@@ -246,13 +246,13 @@ const char *reel_costs_problem(const struct reel_costs *costs)
 
 	if (costs->steps < 0)
 		return "the number of steps has to be known: give 0 or more";
-	if (costs->steps > REEL_MOST_STEPS)
+	if (costs->steps > REEL_MAX_STEPS)
 		return "there are more than 2^40 steps: count several as one";
 	if (!reel_is_cost(costs->advance_seconds) || !reel_is_cost(costs->record_seconds) ||
 	    !reel_is_cost(costs->reverse_seconds) || !reel_is_cost(costs->copy_seconds) ||
 	    !reel_is_cost(costs->touch_seconds))
 		return "a time is below 0, above 1e100 or no number";
-	if (costs->tiers > REEL_MOST_TIERS - 1)
+	if (costs->tiers > REEL_MAX_TIERS - 1)
 		return "there are more than 3 tiers besides memory";
 	for (unsigned t = 0; t < costs->tiers && !wrong; t++)
 		wrong = problem_of_tier(&costs->tier[t]);
@@ -273,7 +273,7 @@ static void try_binomial(struct search *search, const struct segments *segments)
 			candidate(search, segments, REEL_BINOMIAL, 1, slots);
 
 		attempt(search, &prediction);
-		if (ahead || segments->count > REEL_MOST_SEGMENTS)
+		if (ahead || segments->count > REEL_MAX_SEGMENTS)
 			break;
 	}
 }
@@ -327,8 +327,8 @@ static uint64_t mixed_room(const struct search *search, const struct segments *s
 static void try_mixed(struct search *search, const struct segments *segments)
 {
 	double work = (double)segments->count * (double)segments->count / 2;
-	int64_t most = work * REEL_MOST_SLOTS > MOST_MIXED_WORK ? (int64_t)(MOST_MIXED_WORK / work)
-								: REEL_MOST_SLOTS;
+	int64_t most = work * REEL_MAX_SLOTS > MAX_MIXED_WORK ? (int64_t)(MAX_MIXED_WORK / work)
+								: REEL_MAX_SLOTS;
 	uint64_t slot = search->costs.state_bytes ? search->costs.state_bytes : 1;
 	uint64_t room = mixed_room(search, segments);
 
@@ -347,12 +347,12 @@ static void try_mixed(struct search *search, const struct segments *segments)
 /* ---- Slower tiers ---- */
 
 /* So that a table is computed in time; of the tiers whose slots are in it. */
-static int64_t most_table_slots(const struct segments *segments)
+static int64_t max_table_slots(const struct segments *segments)
 {
 	double rows = (double)segments->count * (double)segments->count / 2;
-	int64_t most = most_slots(segments);
+	int64_t most = max_slots(segments);
 
-	return rows * (double)most > MOST_TABLE_WORK ? (int64_t)(MOST_TABLE_WORK / rows) : most;
+	return rows * (double)most > MAX_TABLE_WORK ? (int64_t)(MAX_TABLE_WORK / rows) : most;
 }
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -364,8 +364,8 @@ static int64_t lesser(int64_t a, int64_t b)
 static void try_all_slots(struct search *search, const struct segments *segments,
 			  enum reel_planner planner, unsigned tiers, int64_t memory_slots)
 {
-	int64_t most = planner == REEL_HIERARCHICAL ? most_table_slots(segments)
-						    : most_slots(segments);
+	int64_t most = planner == REEL_HIERARCHICAL ? max_table_slots(segments)
+						    : max_slots(segments);
 	int64_t all = lesser(memory_slots, most);
 	struct reel_prediction prediction = candidate(search, segments, planner, tiers, all);
 
@@ -387,12 +387,12 @@ static void try_last_tier(struct search *search, const struct segments *segments
 			  enum reel_planner planner, unsigned tiers, int64_t memory_slots,
 			  int64_t period)
 {
-	int64_t most = planner == REEL_DISK_REVOLVE ? most_table_slots(segments)
-						    : most_slots(segments);
+	int64_t most = planner == REEL_DISK_REVOLVE ? max_table_slots(segments)
+						    : max_slots(segments);
 	int64_t slots = slots_of_tier(search, tiers - 1, segments->count);
 	struct reel_prediction prediction =
 		candidate(search, segments, planner, tiers,
-			  lesser(lesser(memory_slots, most), REEL_MOST_SLOTS - 1));
+			  lesser(lesser(memory_slots, most), REEL_MAX_SLOTS - 1));
 
 	prediction.problem.tier[tiers - 1].slots = slots;
 	prediction.problem.period = period;
@@ -496,7 +496,7 @@ static void try_length(struct search *search, int64_t each)
 		if (!divide(search, each, tapes, &segments))
 			break;
 		try_binomial(search, &segments);
-		if (segments.count > REEL_MOST_SEGMENTS)
+		if (segments.count > REEL_MAX_SEGMENTS)
 			break;
 		if (tapes == 1)
 			try_mixed(search, &segments);
@@ -537,7 +537,7 @@ static void try_rung(struct search *search, double length, int64_t *last)
 	int64_t steps = search->costs.steps;
 	int64_t each = length < (double)steps ? (int64_t)(length + 0.5) : steps;
 
-	if (each >= reel_segment_count(steps, MOST_FINE_SEGMENTS) && each < steps && each != *last)
+	if (each >= reel_segment_count(steps, MAX_FINE_SEGMENTS) && each < steps && each != *last)
 		try_length(search, each);
 	*last = each;
 }
@@ -554,8 +554,8 @@ static void try_ladder(struct search *search)
 		try_rung(search, length, &last);
 	for (int length = SHORT_SEGMENT; length > 0; length--)
 		try_rung(search, length, &last);
-	try_length(search, reel_segment_count(steps, REEL_MOST_SEGMENTS));
-	try_length(search, reel_segment_count(steps, MOST_FINE_SEGMENTS));
+	try_length(search, reel_segment_count(steps, REEL_MAX_SEGMENTS));
+	try_length(search, reel_segment_count(steps, MAX_FINE_SEGMENTS));
 }
 
 static void try_all_lengths(struct search *search)
@@ -573,8 +573,8 @@ static void try_store_all(struct search *search)
 	struct segments segments = {.each = 1, .tapes = 1};
 	struct reel_prediction prediction;
 
-	if (steps > REEL_MOST_SEGMENTS)
-		segments.each = reel_segment_count(steps, REEL_MOST_SEGMENTS);
+	if (steps > REEL_MAX_SEGMENTS)
+		segments.each = reel_segment_count(steps, REEL_MAX_SEGMENTS);
 	segments.count = reel_segment_count(steps, segments.each);
 	prediction = candidate(search, &segments, REEL_STORE_ALL, 1, 0);
 	if (!reel_predict_store_all(&search->costs, &prediction))
@@ -597,7 +597,7 @@ static const struct reel_prediction *best_but(const struct search *search,
 }
 
 /* Two steps' tapes, and what the tiers have no room for. */
-static uint64_t least_to_spill(const struct reel_costs *costs)
+static uint64_t min_to_spill(const struct reel_costs *costs)
 {
 	uint64_t least = reel_bytes_of(2, costs->tape_bytes);
 	uint64_t rest = reel_bytes_of(costs->steps, costs->tape_bytes);
@@ -614,10 +614,10 @@ static uint64_t least_to_spill(const struct reel_costs *costs)
 static int refuse(const struct search *search, struct reel_choice *choice)
 {
 	const struct reel_costs *costs = &search->costs;
-	int64_t each = reel_segment_count(costs->steps, MOST_FINE_SEGMENTS);
+	int64_t each = reel_segment_count(costs->steps, MAX_FINE_SEGMENTS);
 	uint64_t tape = reel_bytes_of(each, costs->tape_bytes);
 	uint64_t all = reel_bytes_of(costs->steps, costs->tape_bytes);
-	uint64_t spilling = least_to_spill(costs), least;
+	uint64_t spilling = min_to_spill(costs), least;
 
 	least = tape > UINT64_MAX - costs->state_bytes ? UINT64_MAX : tape + costs->state_bytes;
 	least = all < least ? all : least;

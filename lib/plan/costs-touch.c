@@ -14,7 +14,7 @@
 
 #define SAMPLE_BYTES ((uint64_t)64 << 20)
 #define SAMPLE_SECONDS 20e-3
-#define MOST_PIECE_BYTES ((uint64_t)1 << 16)
+#define MAX_PIECE_BYTES ((uint64_t)1 << 16)
 
 static uint64_t lesser(uint64_t a, uint64_t b)
 {
@@ -23,12 +23,12 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 
 /* Up to so many, for so many seconds; returns how many, and *seconds. */
 static uint64_t push_pieces(reel_tape *tape, size_t piece_bytes, uint64_t most,
-			    double most_seconds, double *seconds)
+			    double max_seconds, double *seconds)
 {
 	double begin = reel_costs_clock();
 	uint64_t pieces = 0;
 
-	for (*seconds = 0; pieces < most && *seconds < most_seconds; pieces++) {
+	for (*seconds = 0; pieces < most && *seconds < max_seconds; pieces++) {
 		char *piece = reel_push_span(tape, char, piece_bytes);
 
 		if (!piece)
@@ -89,7 +89,7 @@ int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, doubl
 	if (error)
 		return error;
 	reel_pool_get_stats(pool, &stats);
-	piece_bytes = (size_t)lesser(stats.slab_bytes, MOST_PIECE_BYTES);
+	piece_bytes = (size_t)lesser(stats.slab_bytes, MAX_PIECE_BYTES);
 	error = measure(pool, piece_bytes, bytes / piece_bytes, seconds);
 	reel_pool_close(pool);
 	return error;

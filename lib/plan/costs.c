@@ -16,7 +16,7 @@
 #define SAMPLE_BYTES ((uint64_t)16 << 20)
 #define LONG_SECONDS 8e-3
 /* Repetitions of samples that stay short since the loop has few steps. */
-#define MOST_REPETITIONS 100000
+#define MAX_REPETITIONS 100000
 
 struct trial {
 	reel_tape *tape;
@@ -158,7 +158,7 @@ static int find_length(struct trial *trial)
 	while (!(error = run(trial, &sample)) && is_too_short(trial, &sample)) {
 		if (may_be_twice_as_long(trial))
 			trial->steps *= 2;
-		else if (trial->repetitions < MOST_REPETITIONS)
+		else if (trial->repetitions < MAX_REPETITIONS)
 			trial->repetitions *= 2;
 		else
 			break;

@@ -8,7 +8,7 @@
 #include <reel/costs.h>
 
 /* All planners but the binomial one need tables or walks, and are tried with no more segments. */
-#define REEL_MOST_SEGMENTS ((int64_t)2000)
+#define REEL_MAX_SEGMENTS ((int64_t)2000)
 
 /* The same costs with what 0 stands for; memory without limit stays 0. */
 struct reel_costs reel_costs_filled(const struct reel_costs *costs);

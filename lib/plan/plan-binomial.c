@@ -16,7 +16,7 @@
 
 /*
  * beta(slots, r) and beta(slots, r - 1), r being the least that is enough. Products stay
- * below 2^63 for up to REEL_MOST_STEPS steps and two slots or more.
+ * below 2^63 for up to REEL_MAX_STEPS steps and two slots or more.
  */
 struct binomial {
 	int64_t r;
@@ -24,7 +24,7 @@ struct binomial {
 	int64_t too_few;
 };
 
-static struct binomial least_repetition(int64_t steps, int64_t slots)
+static struct binomial min_repetition(int64_t steps, int64_t slots)
 {
 	struct binomial beta = {0, 1, 0};
 
@@ -52,7 +52,7 @@ int64_t reel_binomial_advances(int64_t steps, int64_t slots)
 		return 0;
 	if (slots == 1)
 		return advances_of_one_slot(steps);
-	beta = least_repetition(steps, slots);
+	beta = min_repetition(steps, slots);
 	return beta.r * steps - beta.enough * beta.r / (slots + 1);
 }
 
@@ -69,7 +69,7 @@ int64_t reel_binomial_split(int64_t steps, int64_t slots)
 
 	if (slots == 1 || steps == 2)
 		return steps - 1;
-	beta = least_repetition(steps, slots);
+	beta = min_repetition(steps, slots);
 	r = beta.r;
 	above = less_a_slot(beta.too_few, slots, r - 1);
 	margin = less_a_slot(above, slots - 1, r - 1);
@@ -131,7 +131,7 @@ const struct planner reel_planner_binomial = {
  * sequence(s - 1, r + 1), one deeper, from its end to its beginning.
  */
 
-/* beta(slots, r). Products stay below 2^63, as in least_repetition(). */
+/* beta(slots, r). Products stay below 2^63, as in min_repetition(). */
 static int64_t beta_of(int64_t slots, int64_t r)
 {
 	int64_t few = slots < r ? slots : r, many = slots < r ? r : slots, beta = 1;
@@ -180,7 +180,7 @@ void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *acces
 		accesses->loads[0] = steps - 1;
 		return;
 	}
-	beta = least_repetition(steps, slots);
+	beta = min_repetition(steps, slots);
 	if (steps - beta.too_few < beta_of(slots - 1, beta.r - 1)) {
 		set_accesses(slots, beta.r - 1, accesses);
 		add_sequence(accesses->loads, slots, beta.r, steps - beta.too_few, 1);
@@ -222,7 +222,7 @@ static int compute_multistage(reel_plan *plan)
 {
 	unsigned depths = (unsigned)reel_plan_all_slots(&plan->problem);
 	struct accesses accesses;
-	bool placed[REEL_MOST_SLOTS] = {false};
+	bool placed[REEL_MAX_SLOTS] = {false};
 
 	reel_binomial_accesses(plan->problem.steps, depths, &accesses);
 	for (unsigned t = 0; t < plan->problem.tiers; t++)

@@ -3,7 +3,7 @@
  * The counts of a plan without a walk through it. A schedule is a sweep, which stores states, and
  * the reversals of the gaps between these. A gap's schedule is binomial: how often it stores and
  * loads the states at each depth has a closed form. Gaps of one length are counted once and
- * multiplied. At most REEL_MOST_STEPS steps are reversed, and each load, store and recording
+ * multiplied. At most REEL_MAX_STEPS steps are reversed, and each load, store and recording
  * belongs to one of them: only advances can be more than an int64_t holds.
  */
 #include "config.h"
@@ -25,11 +25,11 @@ static void add_advances(int64_t times, int64_t each, struct reel_schedule_repor
 static void note_peaks(const reel_plan *plan, int64_t used, int64_t below,
 		       struct reel_schedule_report *report)
 {
-	int64_t in_use[REEL_MOST_TIERS] = {below};
+	int64_t in_use[REEL_MAX_TIERS] = {below};
 
 	for (int64_t d = 0; d < used; d++)
 		in_use[plan->tier_of_depth[d]]++;
-	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		if (in_use[t] > report->peak_slots[t])
 			report->peak_slots[t] = in_use[t];
 }
@@ -87,7 +87,7 @@ int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_r
 	memset(report, 0, sizeof *report);
 	if (plan->problem.steps != REEL_UNKNOWN_STEPS)
 		steps = plan->problem.steps;
-	if (steps < 0 || steps > REEL_MOST_STEPS)
+	if (steps < 0 || steps > REEL_MAX_STEPS)
 		return -EINVAL;
 	plan->planner->count(plan, steps, report);
 	report->makespan = reel_plan_makespan(&plan->problem, report);

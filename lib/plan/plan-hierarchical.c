@@ -77,7 +77,7 @@ static void swap_rows(double **a, double **b)
  * The time of a held state and its split, 0 where a move takes no longer. Of equal splits
  * the last one is taken: the states are further apart, and fewer.
  */
-static double least_split(const struct times *times, double load, int64_t steps, int32_t *split)
+static double min_split(const struct times *times, double load, int64_t steps, int32_t *split)
 {
 	double best = INFINITY;
 	int64_t at = 0;
@@ -107,7 +107,7 @@ static void fill_row(const reel_plan *plan, struct times *times, unsigned tier, 
 	for (int64_t l = 2; l <= times->steps; l++) {
 		double here;
 
-		times->held[l] = least_split(times, costs->load_cost, l, &split[l]);
+		times->held[l] = min_split(times, costs->load_cost, l, &split[l]);
 		here = costs->store_cost + times->held[l];
 		times->free[l] = here < times->faster[l] ? here : times->faster[l];
 		if (here < times->faster[l])

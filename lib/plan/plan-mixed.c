@@ -33,7 +33,7 @@ static int32_t *split_row(const reel_plan *plan, int64_t memory)
 }
 
 /* `row` is that of the same memory, `fewer` that of one state less, `kept` of a tape less. */
-static int64_t least_runs(const int64_t *row, const int64_t *fewer, const int64_t *kept,
+static int64_t min_runs(const int64_t *row, const int64_t *fewer, const int64_t *kept,
 			  int64_t steps, int32_t *split)
 {
 	int64_t best = kept ? 1 + kept[steps - 1] : IMPOSSIBLE;
@@ -63,7 +63,7 @@ static void fill_runs(const reel_plan *plan, int64_t *runs)
 
 		row[1] = 1;
 		for (int64_t l = 2; l < length; l++)
-			row[l] = least_runs(row, row - length, kept, l, &split[l]);
+			row[l] = min_runs(row, row - length, kept, l, &split[l]);
 	}
 }
 

@@ -11,7 +11,7 @@
 
 #include "plan.h"
 
-#define MOST_CHOSEN_PERIOD ((int64_t)1 << 24)
+#define MAX_CHOSEN_PERIOD ((int64_t)1 << 24)
 
 static const struct reel_tier *last_tier(const struct reel_problem *problem)
 {
@@ -40,7 +40,7 @@ static int64_t cheapest_period(const struct reel_problem *problem)
 	int64_t period = 1;
 	double next = 1;
 
-	for (int64_t t = 1; next <= cost && period < MOST_CHOSEN_PERIOD; t++) {
+	for (int64_t t = 1; next <= cost && period < MAX_CHOSEN_PERIOD; t++) {
 		period = period * (slots + t) / t;
 		next = next * (double)(slots + 1 + t) / (double)t;
 	}

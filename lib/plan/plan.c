@@ -74,7 +74,7 @@ static const char *problem_of_slots(const struct planner *planner,
 	int64_t slots = planner->unlimited_last_tier;
 
 	for (unsigned t = 0; t < tiers; t++) {
-		if (problem->tier[t].slots > REEL_MOST_SLOTS - slots)
+		if (problem->tier[t].slots > REEL_MAX_SLOTS - slots)
 			return planner->unlimited_last_tier
 				       ? "there are more than 255 slots besides the last tier's: "
 					 "group the steps into segments"
@@ -93,9 +93,9 @@ static const char *problem_of_steps(const struct planner *planner, int64_t steps
 					      "and periodic do without";
 	if (steps < 0)
 		return "there are less than 0 steps";
-	if (steps > REEL_MOST_STEPS)
+	if (steps > REEL_MAX_STEPS)
 		return "there are more than 2^40 steps: group them into segments";
-	if (planner->uses_table && steps > REEL_MOST_TABLE_STEPS)
+	if (planner->uses_table && steps > REEL_MAX_TABLE_STEPS)
 		return "there are more than 16,384 steps, too many for a table: group them into "
 		       "segments";
 	return NULL;
@@ -110,7 +110,7 @@ static const char *problem_of_numbers(const struct reel_problem *problem)
 		return "tape_states is below 0";
 	if (problem->period < 0)
 		return "the period is below 0";
-	if (problem->period > REEL_MOST_STEPS)
+	if (problem->period > REEL_MAX_STEPS)
 		return "the period is above 2^40 steps";
 	return NULL;
 }
@@ -120,7 +120,7 @@ static const char *problem_of_tiers(const struct planner *planner,
 {
 	const char *wrong = NULL;
 
-	if (problem->tiers > REEL_MOST_TIERS)
+	if (problem->tiers > REEL_MAX_TIERS)
 		return "there are more than 4 tiers";
 	if (problem->tiers < 1)
 		return planner == &store_all ? NULL : "there is no tier: give one, with its slots";
@@ -216,7 +216,7 @@ int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 	reel_plan *opened;
 
 	if (!problem || (count && !actions) || problem->steps < 0 ||
-	    problem->tiers > REEL_MOST_TIERS)
+	    problem->tiers > REEL_MAX_TIERS)
 		return -EINVAL;
 	opened = new_plan(NULL, problem);
 	if (!opened)

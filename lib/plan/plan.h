@@ -73,9 +73,9 @@ struct reel_plan {
 
 	int64_t period;
 	/* Where the slots of a tier begin in reel_schedule.used. */
-	unsigned first_slot[REEL_MOST_TIERS];
+	unsigned first_slot[REEL_MAX_TIERS];
 	/* The tier of a state with so many levels below it: REEL_MULTISTAGE, REEL_TWO_LEVEL. */
-	uint8_t tier_of_depth[REEL_MOST_SLOTS];
+	uint8_t tier_of_depth[REEL_MAX_SLOTS];
 
 	/*
 	 * Tables, rows of steps + 1 entries. REEL_MIXED: a row for each unit of memory.
@@ -85,8 +85,8 @@ struct reel_plan {
 	int32_t *split;
 	uint8_t *store_tier;
 	unsigned table_tiers;
-	unsigned first_row[REEL_MOST_TIERS];
-	int64_t table_slots[REEL_MOST_TIERS];
+	unsigned first_row[REEL_MAX_TIERS];
+	int64_t table_slots[REEL_MAX_TIERS];
 	/* REEL_DISK_REVOLVE. */
 	int64_t *place;
 	int64_t place_count;
@@ -112,8 +112,8 @@ struct choice reel_binomial_choose_of(int64_t steps, int64_t slots, bool held);
 
 /* The stores and loads of the states that have `depth` states below them. */
 struct accesses {
-	int64_t stores[REEL_MOST_SLOTS];
-	int64_t loads[REEL_MOST_SLOTS];
+	int64_t stores[REEL_MAX_SLOTS];
+	int64_t loads[REEL_MAX_SLOTS];
 };
 
 /* The accesses of a binomial schedule of so many steps with at least one slot. */

@@ -37,9 +37,9 @@ struct walk {
 	int64_t actions;
 	int64_t advances_before_record;
 	int64_t loads;
-	int64_t slots, most_slots;           /* of memory, in use */
-	int64_t tape_steps, most_tape_steps; /* recorded and not reversed */
-	struct tier_clock tier[REEL_MOST_TIERS];
+	int64_t slots, max_slots;           /* of memory, in use */
+	int64_t tape_steps, max_tape_steps; /* recorded and not reversed */
+	struct tier_clock tier[REEL_MAX_TIERS];
 };
 
 /* ---- Transfers ---- */
@@ -151,7 +151,7 @@ static void record(struct walk *walk, int64_t steps)
 	}
 	walk->now += (double)steps * walk->costs->record_seconds;
 	walk->tape_steps += steps;
-	touch(walk, &walk->most_tape_steps, walk->tape_steps, walk->costs->tape_bytes);
+	touch(walk, &walk->max_tape_steps, walk->tape_steps, walk->costs->tape_bytes);
 	note_memory(walk);
 }
 
@@ -172,7 +172,7 @@ static void store(struct walk *walk, unsigned tier)
 	walk->prediction->written_bytes[tier] += costs->state_bytes;
 	if (tier == 0) {
 		walk->slots++;
-		touch(walk, &walk->most_slots, walk->slots, costs->state_bytes);
+		touch(walk, &walk->max_slots, walk->slots, costs->state_bytes);
 		note_memory(walk);
 	} else {
 		const struct reel_cost_tier *to = &costs->tier[tier - 1];

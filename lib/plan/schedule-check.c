@@ -28,7 +28,7 @@ struct replay {
 	int64_t steps;
 	int64_t working;
 	int64_t end; /* the steps from here on have been reversed */
-	struct shelf shelf[REEL_MOST_TIERS];
+	struct shelf shelf[REEL_MAX_TIERS];
 	struct tape_range *tape;
 	uint64_t tapes, tape_room;
 	int64_t tape_steps;
@@ -187,7 +187,7 @@ static const char *replay_reverse(struct replay *replay, const reel_action *acti
 
 static const char *replay_store(struct replay *replay, const reel_action *action)
 {
-	int64_t *peak = &replay->report->peak_slots[action->tier % REEL_MOST_TIERS];
+	int64_t *peak = &replay->report->peak_slots[action->tier % REEL_MAX_TIERS];
 	const char *wrong;
 	int64_t *slot = slot_of(replay, action, &wrong);
 
@@ -244,7 +244,7 @@ static const char *replay_done(const struct replay *replay)
 		return "it ends with a tape that has not been reversed";
 	if (replay->end > 0)
 		return "it ends before all steps have been reversed";
-	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		if (replay->shelf[t].in_use)
 			return "it ends with a slot in use";
 	return NULL;
@@ -367,7 +367,7 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
 	reel_schedule_begin(&schedule, plan);
 	replay_all(&replay, &schedule);
 	report->makespan = reel_plan_makespan(replay.problem, report);
-	for (unsigned t = 0; t < REEL_MOST_TIERS; t++)
+	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		free(replay.shelf[t].state);
 	free(replay.tape);
 	if (replay.out_of_memory)

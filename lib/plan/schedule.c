@@ -322,7 +322,7 @@ int reel_schedule_end(reel_schedule *schedule, int64_t steps, int64_t at)
 {
 	if (schedule->steps != REEL_UNKNOWN_STEPS || !schedule->plan->planner)
 		return -EINVAL;
-	if (at < schedule->passed || at > schedule->at || steps < at || steps > REEL_MOST_STEPS)
+	if (at < schedule->passed || at > schedule->at || steps < at || steps > REEL_MAX_STEPS)
 		return -EINVAL;
 	schedule->steps = steps;
 	schedule->end = steps;

@@ -12,7 +12,7 @@
 #define DEFAULT_FIRST_SLAB_BYTES ((size_t)64 << 10)
 #define LARGEST_SLAB_BYTES ((size_t)1 << 30)
 /* So that a few tapes do not use up the pool's descriptors. */
-#define MOST_FIRST_SLABS 1024
+#define MAX_FIRST_SLABS 1024
 /* Two full magazines of one thread hold at most this part of the soft budget. */
 #define MAGAZINE_SHARE 32
 
@@ -27,7 +27,7 @@ static size_t first_slab_bytes(const struct reel_pool_options *options)
 
 	if (options->first_slab_bytes)
 		return options->first_slab_bytes;
-	while (whole / first > MOST_FIRST_SLABS)
+	while (whole / first > MAX_FIRST_SLABS)
 		first *= 2;
 	return whole % first ? whole : first;
 }
@@ -56,7 +56,7 @@ static const char *store_problem(reel_store *store, size_t bytes)
 		return "the store's capacity must name an alignment: a power of two, 1 for none";
 	if (bytes % capacity.align)
 		return "slab_bytes must be a multiple of the store's alignment";
-	if (capacity.most_bytes && bytes > capacity.most_bytes)
+	if (capacity.max_bytes && bytes > capacity.max_bytes)
 		return "slab_bytes must not be more than the store takes at once: a file's "
 		       "slot_bytes, 2 MiB unless reel_file_options says else";
 	return NULL;
@@ -95,7 +95,7 @@ const char *reel_pool_options_problem(const struct reel_pool_options *options)
 	first = first_slab_bytes(options);
 	if (whole % 64 || whole > LARGEST_SLAB_BYTES)
 		return "slab_bytes must be a multiple of 64, from 64 bytes to 1 GiB";
-	if (first % 64 || first > whole || whole % first || whole / first > MOST_FIRST_SLABS)
+	if (first % 64 || first > whole || whole % first || whole / first > MAX_FIRST_SLABS)
 		return "first_slab_bytes must be a multiple of 64 that divides slab_bytes into at "
 		       "most 1024";
 	if (options->hard_budget && options->hard_budget < whole)

@@ -218,7 +218,7 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
  * With a store, what is above the soft budget is room for slabs that come back; only
  * what was overdrawn is given back to the system.
  */
-static size_t most_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
+static size_t max_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
 	return pool->reclaim->moves_frames && kind == REEL_SLAB_WHOLE ? pool->hard_budget
 								      : pool->soft_budget;
@@ -227,12 +227,12 @@ static size_t most_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
 {
 	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
-		       most_warm(pool, kind);
+		       max_warm(pool, kind);
 
 	if (surplus && kind == REEL_SLAB_GIANT)
 		reel_trim_giant(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
-		reel_trim_chain(pool, chain, most_warm(pool, kind));
+		reel_trim_chain(pool, chain, max_warm(pool, kind));
 	else if (kind == REEL_SLAB_WHOLE)
 		reel_supply_push_warm(pool, chain);
 	else

@@ -51,7 +51,7 @@ struct reel_client *reel_client_adopt(struct reel_offload *offload)
 	/* Relaxed, here and below: how many share the frames is an estimate. */
 	atomic_fetch_add_explicit(&offload->clients_in_use, 1, memory_order_relaxed);
 	client->descents = 0;
-	client->ahead = REEL_LEAST_AHEAD;
+	client->ahead = REEL_MIN_AHEAD;
 	client->in_time = 0;
 	atomic_store_explicit(&client->highest, 0, memory_order_relaxed);
 	atomic_store_explicit(&client->id,

@@ -15,7 +15,7 @@
 
 /* Where a store does not say how many puts it wants at once; and how many it gets at most. */
 #define PUT_DEPTH 4
-#define MOST_PUTS 8
+#define MAX_PUTS 8
 
 uint64_t reel_offload_now(void)
 {
@@ -264,7 +264,7 @@ static bool end_starvation(struct reel_offload *offload)
 /* ---- The thread ---- */
 
 /* So many copies may lie in the store for nothing. */
-#define MOST_STALE 32
+#define MAX_STALE 32
 
 static bool tidy(struct reel_offload *offload, size_t most)
 {
@@ -290,7 +290,7 @@ static void work_off(struct reel_offload *offload)
 
 	do {
 		moved = collect(offload);
-		moved |= tidy(offload, offload->failure ? 0 : MOST_STALE);
+		moved |= tidy(offload, offload->failure ? 0 : MAX_STALE);
 		note_needs(offload);
 		moved |= reel_prefetch_round(offload);
 		moved |= reel_spill_round(offload);
@@ -456,8 +456,8 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 	offload->align = capacity.align;
 	offload->adopts = capacity.adopts;
 	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;
-	if (offload->put_depth > MOST_PUTS)
-		offload->put_depth = MOST_PUTS;
+	if (offload->put_depth > MAX_PUTS)
+		offload->put_depth = MAX_PUTS;
 	return 0;
 }
 

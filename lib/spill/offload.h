@@ -32,7 +32,7 @@
 #define REEL_TICKETS 24
 #define REEL_SURVEYED 64
 /* How many slabs are asked for in advance at first; doubled whenever the owner had to wait. */
-#define REEL_LEAST_AHEAD 4
+#define REEL_MIN_AHEAD 4
 
 /*
  * A tape, as the offload thread sees it. Lives as long as the pool: a closed

@@ -10,9 +10,9 @@
 #include "offload.h"
 
 /* So many failures, while somebody waits for a frame, are the store's last word. */
-#define MOST_TRIES 4
+#define MAX_TRIES 4
 /* Frames kept ready while tapes grow, so that a push need not wait for one. */
-#define MOST_READY 4
+#define MAX_READY 4
 /* Number of slabs, in up to three quarters of the frames, that keep a store busy. */
 #define TRANSFER_SLABS 16
 
@@ -37,7 +37,7 @@ static size_t wanted_frames(const struct reel_pool *pool)
 {
 	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
 
-	return frames < 1 ? 1 : smaller(frames, MOST_READY);
+	return frames < 1 ? 1 : smaller(frames, MAX_READY);
 }
 
 /* Whether a push has to wait for a frame, or one of the next pushes will have to. */
@@ -260,7 +260,7 @@ static bool try_to_write(struct reel_offload *offload)
 {
 	bool moved;
 
-	if (offload->puts || offload->tries == MOST_TRIES ||
+	if (offload->puts || offload->tries == MAX_TRIES ||
 	    !atomic_load_explicit(&offload->sealed, memory_order_relaxed))
 		return false;
 	moved = write_farthest(offload);

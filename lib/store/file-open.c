@@ -16,7 +16,7 @@
 #define SHOWN "%.100s"
 
 /* Alignments above this are not worth the memory. */
-#define MOST_ALIGN ((size_t)64 << 10)
+#define MAX_ALIGN ((size_t)64 << 10)
 
 /* The page cache takes anything; this keeps the data in whole cache lines. */
 #define BUFFERED_ALIGN ((size_t)64)
@@ -63,7 +63,7 @@ static bool takes_direct_writes(int file, size_t bytes)
 	void *block;
 	ssize_t written;
 
-	if (reel_os_file_most_bytes() < bytes)
+	if (reel_os_file_max_bytes() < bytes)
 		return false;
 	block = reel_os_map(bytes, bytes);
 	if (!block)
@@ -79,7 +79,7 @@ static size_t find_alignment(int file)
 	size_t align = 0;
 	int error = reel_os_file_direct_alignment(file, &align);
 
-	if ((error && error != -EOPNOTSUPP) || (!error && !align) || align > MOST_ALIGN)
+	if ((error && error != -EOPNOTSUPP) || (!error && !align) || align > MAX_ALIGN)
 		return 0;
 	if (align < REEL_FILE_BLOCK)
 		align = REEL_FILE_BLOCK;

@@ -8,7 +8,7 @@
 #include "file-queue.h"
 
 #define SECOND 1000000000
-#define MOST_SECONDS 1000000000
+#define MAX_SECONDS 1000000000
 
 /* A wait with a timeout is not to end early or late when somebody sets the clock. */
 static int open_condition(pthread_cond_t *condition)
@@ -108,7 +108,7 @@ static struct timespec after(int64_t timeout_ns)
 	struct timespec time;
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_sec += (time_t)(seconds < MOST_SECONDS ? seconds : MOST_SECONDS);
+	time.tv_sec += (time_t)(seconds < MAX_SECONDS ? seconds : MAX_SECONDS);
 	time.tv_nsec += (long)(timeout_ns % SECOND);
 	if (time.tv_nsec >= SECOND) {
 		time.tv_sec++;

@@ -9,7 +9,7 @@
 #include "os/os.h"
 
 /* A failure that may go away is one that stays, when it has come so often. */
-#define MOST_FAILURES 100
+#define MAX_FAILURES 100
 
 struct reel_file_request *reel_file_requests_open(struct reel_file *file, unsigned count)
 {
@@ -124,7 +124,7 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 	}
 	/* The next read or write starts at a multiple of the alignment, too. */
 	moved -= moved % file->align;
-	if (!moved && ++request->failures == MOST_FAILURES)
+	if (!moved && ++request->failures == MAX_FAILURES)
 		return result < 0 ? (int)result : -EIO;
 	skip(request, moved);
 	return REEL_FILE_GO_ON;

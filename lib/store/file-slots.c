@@ -24,13 +24,13 @@ static uint64_t unit_of(uint64_t slot_bytes, uint64_t block_bytes)
 }
 
 int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_bytes,
-			 uint64_t block_bytes, uint64_t most_bytes)
+			 uint64_t block_bytes, uint64_t max_bytes)
 {
 	memset(slots, 0, sizeof *slots);
 	slots->file = file;
 	slots->slot_bytes = slot_bytes;
 	slots->unit_bytes = unit_of(slot_bytes, block_bytes);
-	slots->most = (most_bytes < INT64_MAX ? most_bytes : INT64_MAX) / slots->unit_bytes;
+	slots->most = (max_bytes < INT64_MAX ? max_bytes : INT64_MAX) / slots->unit_bytes;
 	slots->step = GROWTH_BYTES / slots->unit_bytes;
 	slots->allocates = true;
 	slots->last_retired = &slots->retired_parts;

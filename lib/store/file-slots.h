@@ -43,16 +43,16 @@ struct reel_file_slots {
 
 /*
  * The largest slot has slot_bytes, a multiple of block_bytes, to which all parts are aligned.
- * The file may have most_bytes. 0, or -errno.
+ * The file may have max_bytes. 0, or -errno.
  */
 int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_bytes,
-			 uint64_t block_bytes, uint64_t most_bytes);
+			 uint64_t block_bytes, uint64_t max_bytes);
 void reel_file_slots_close(struct reel_file_slots *slots);
 
 /*
  * Take a slot for `bytes`, at most slot_bytes. *part is its first part, whose unit is the slot's
  * number; part->next are the others, which live until the slot is given or retired.
- * 0, -ENOMEM, -ENOSPC for most_bytes, or what the system said when the file was to grow.
+ * 0, -ENOMEM, -ENOSPC for max_bytes, or what the system said when the file was to grow.
  */
 int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 			 struct reel_file_part *part);

@@ -136,7 +136,7 @@ static bool is_sound(const struct head *head, size_t bytes, size_t packed_bytes)
 {
 	return head->magic == MAGIC && head->bytes == bytes &&
 	       head->packed_bytes <= packed_bytes - sizeof *head && head->element >= 1 &&
-	       head->element <= REEL_SHUFFLE_MOST_ELEMENT &&
+	       head->element <= REEL_SHUFFLE_MAX_ELEMENT &&
 	       (head->stride == 0 || head->element == 8);
 }
 

@@ -64,7 +64,7 @@ __attribute__((always_inline)) static inline void
 rotate_batch(unsigned char *to, size_t to_stride, const unsigned char *from, size_t from_stride,
 	     unsigned element, unsigned rounds)
 {
-	vector now[REEL_SHUFFLE_MOST_ELEMENT], next[REEL_SHUFFLE_MOST_ELEMENT];
+	vector now[REEL_SHUFFLE_MAX_ELEMENT], next[REEL_SHUFFLE_MAX_ELEMENT];
 
 	UNROLL for (unsigned v = 0; v < element; v++)
 		now[v] = load(from + v * from_stride);

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#define REEL_SHUFFLE_MOST_ELEMENT 16
+#define REEL_SHUFFLE_MAX_ELEMENT 16
 
 void reel_shuffle(void *to, const void *from, size_t bytes, unsigned element);
 void reel_unshuffle(void *to, const void *from, size_t bytes, unsigned element);

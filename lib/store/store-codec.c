@@ -118,7 +118,7 @@ static int problem_with(const struct codec *codec, const reel_transfer *transfer
 /* Another codec above has packed it already, or will unpack it. */
 static bool passes_through(const struct codec *codec, const reel_transfer *transfer)
 {
-	if (transfer->bytes > codec->options.most_bytes)
+	if (transfer->bytes > codec->options.max_bytes)
 		return true;
 	for (unsigned i = 0; i < transfer->layers; i++)
 		if (transfer->layer[i].layer->verbs == codec->layer.store.verbs)
@@ -256,8 +256,8 @@ static void codec_capacity(reel_store *store, struct reel_store_capacity *capaci
 	struct codec *codec = (struct codec *)store;
 
 	reel_store_get_capacity(codec->layer.below, capacity);
-	if (!capacity->most_bytes || capacity->most_bytes > codec->options.most_bytes)
-		capacity->most_bytes = codec->options.most_bytes;
+	if (!capacity->max_bytes || capacity->max_bytes > codec->options.max_bytes)
+		capacity->max_bytes = codec->options.max_bytes;
 }
 
 static void free_codec(struct codec *codec)
@@ -293,8 +293,8 @@ static int complete_options(struct reel_codec_options *options)
 {
 	const char *problem;
 
-	if (!options->most_bytes)
-		options->most_bytes = REEL_DEFAULT_SLOT_BYTES;
+	if (!options->max_bytes)
+		options->max_bytes = REEL_DEFAULT_SLOT_BYTES;
 	if (!options->layout.element)
 		options->layout.element = DEFAULT_ELEMENT;
 	if (!options->buffers)
@@ -303,9 +303,9 @@ static int complete_options(struct reel_codec_options *options)
 	if (problem)
 		return reel_store_refuse(-EINVAL, "elements of %u bytes, stride %u: %s",
 					 options->layout.element, options->layout.stride, problem);
-	if (options->most_bytes > LZ4_MAX_INPUT_SIZE)
-		return reel_store_refuse(-EINVAL, "puts of %zu bytes: most_bytes is at most %d",
-					 options->most_bytes, LZ4_MAX_INPUT_SIZE);
+	if (options->max_bytes > LZ4_MAX_INPUT_SIZE)
+		return reel_store_refuse(-EINVAL, "puts of %zu bytes: max_bytes is at most %d",
+					 options->max_bytes, LZ4_MAX_INPUT_SIZE);
 	return 0;
 }
 
@@ -313,7 +313,7 @@ static int complete_options(struct reel_codec_options *options)
 static int make_buffers(struct codec *codec)
 {
 	size_t unit = codec->align > 64 ? codec->align : 64;
-	size_t packed_bytes = round_up(codec->options.most_bytes, unit);
+	size_t packed_bytes = round_up(codec->options.max_bytes, unit);
 	size_t each = packed_bytes + round_up(sizeof(struct reel_pack_space), unit);
 	size_t n = codec->options.buffers;
 
@@ -364,7 +364,7 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 	if (make_buffers(codec)) {
 		free_codec(codec);
 		return reel_store_refuse(-ENOMEM, "no memory for %u buffers of %zu bytes",
-					 complete.buffers, complete.most_bytes);
+					 complete.buffers, complete.max_bytes);
 	}
 	*store = &codec->layer.store;
 	return 0;

@@ -10,9 +10,9 @@
 #include "os/os-file.h"
 
 #define DEFAULT_THREADS 4
-#define MOST_THREADS 64
+#define MAX_THREADS 64
 /* Sums of them with what aligns them have to be sizes still. */
-#define MOST_SLOT_SHIFT (SIZE_MAX > UINT32_MAX ? 40 : 30)
+#define MAX_SLOT_SHIFT (SIZE_MAX > UINT32_MAX ? 40 : 30)
 
 /* A transfer costs as much as some 100 KiB, and a few at once hide that. */
 #define BEST_BYTES ((size_t)1 << 20)
@@ -91,14 +91,14 @@ static uint64_t total_bytes(struct reel_file *file)
 {
 	uint64_t bytes = reel_file_slots_bytes(&file->slots);
 	uint64_t room = reel_os_file_room(file->descriptor);
-	uint64_t limit = reel_os_file_most_bytes();
+	uint64_t limit = reel_os_file_max_bytes();
 	uint64_t retired = reel_file_slots_retired_bytes(&file->slots);
 
 	bytes = room < UINT64_MAX - bytes ? bytes + room : UINT64_MAX;
 	if (bytes > limit)
 		bytes = limit;
-	if (bytes > file->most_bytes)
-		bytes = file->most_bytes;
+	if (bytes > file->max_bytes)
+		bytes = file->max_bytes;
 	if (bytes == UINT64_MAX)
 		return bytes;
 	return bytes > retired ? bytes - retired : 0;
@@ -114,7 +114,7 @@ static void capacity(reel_store *store, struct reel_store_capacity *capacity)
 		.used_bytes = reel_file_slots_used_bytes(&file->slots),
 		.align = file->align,
 		.best_bytes = BEST_BYTES,
-		.most_bytes = file->slot_bytes,
+		.max_bytes = file->slot_bytes,
 		.best_depth = BEST_DEPTH,
 	};
 }
@@ -150,12 +150,12 @@ static const struct reel_store_verbs verbs = {
 
 static int check_options(const struct reel_file_options *options)
 {
-	if (options->slot_bytes > (size_t)1 << MOST_SLOT_SHIFT)
+	if (options->slot_bytes > (size_t)1 << MAX_SLOT_SHIFT)
 		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^%d at most",
-					 options->slot_bytes, MOST_SLOT_SHIFT);
-	if (options->threads > MOST_THREADS)
+					 options->slot_bytes, MAX_SLOT_SHIFT);
+	if (options->threads > MAX_THREADS)
 		return reel_store_refuse(-EINVAL, "threads is %u; it may be %d at most",
-					 options->threads, MOST_THREADS);
+					 options->threads, MAX_THREADS);
 	if (options->engine != REEL_FILE_THREADS && options->engine != REEL_FILE_IO_URING)
 		return reel_store_refuse(-EINVAL, "engine is %d, which is none",
 					 (int)options->engine);
@@ -174,22 +174,22 @@ static size_t round_up(size_t bytes, size_t align)
 static int open_slots(struct reel_file *file, const struct reel_file_options *options)
 {
 	size_t bytes = options->slot_bytes ? options->slot_bytes : REEL_DEFAULT_SLOT_BYTES;
-	uint64_t limit = reel_os_file_most_bytes();
+	uint64_t limit = reel_os_file_max_bytes();
 	uint64_t slot_bytes;
 
 	file->slot_bytes = round_up(bytes, file->align);
 	slot_bytes = file->header_bytes + round_up(file->slot_bytes, file->header_bytes);
-	file->most_bytes = options->most_bytes ? options->most_bytes : UINT64_MAX;
-	if (file->most_bytes < slot_bytes)
-		return reel_store_refuse(-EINVAL, "most_bytes is %llu; a slot takes %llu",
-					 (unsigned long long)file->most_bytes,
+	file->max_bytes = options->max_bytes ? options->max_bytes : UINT64_MAX;
+	if (file->max_bytes < slot_bytes)
+		return reel_store_refuse(-EINVAL, "max_bytes is %llu; a slot takes %llu",
+					 (unsigned long long)file->max_bytes,
 					 (unsigned long long)slot_bytes);
 	if (limit < slot_bytes)
 		return reel_store_refuse(-EFBIG, "a file may have %llu bytes, a slot takes %llu; "
 						 "raise ulimit -f", (unsigned long long)limit,
 					 (unsigned long long)slot_bytes);
 	return reel_file_slots_open(&file->slots, file->descriptor, slot_bytes, file->header_bytes,
-				    file->most_bytes);
+				    file->max_bytes);
 }
 
 /* io_uring sees no errors of the page cache. */

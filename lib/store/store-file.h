@@ -51,7 +51,7 @@ struct reel_file {
 	size_t align;        /* of data */
 	size_t header_bytes; /* of a slot's first block */
 	size_t slot_bytes;   /* of data in the largest slot */
-	uint64_t most_bytes;
+	uint64_t max_bytes;
 	struct reel_file_slots slots;
 	struct reel_file_queue queue;
 	const struct reel_file_engine_verbs *engine;

@@ -21,7 +21,7 @@ struct piece {
 
 struct memory {
 	reel_store store;
-	uint64_t most_bytes;
+	uint64_t max_bytes;
 	uint64_t used_bytes;
 	struct piece *pieces;
 };
@@ -54,7 +54,7 @@ static int keep(struct memory *memory, reel_transfer *transfer)
 {
 	struct piece *piece;
 
-	if (transfer->bytes > memory->most_bytes - memory->used_bytes)
+	if (transfer->bytes > memory->max_bytes - memory->used_bytes)
 		return -ENOSPC;
 	piece = malloc(sizeof *piece + transfer->bytes);
 	if (!piece)
@@ -109,7 +109,7 @@ static void memory_capacity(reel_store *store, struct reel_store_capacity *capac
 	const struct memory *memory = (struct memory *)store;
 
 	*capacity = (struct reel_store_capacity){
-		.total_bytes = memory->most_bytes,
+		.total_bytes = memory->max_bytes,
 		.used_bytes = memory->used_bytes,
 		.align = 1,
 		.best_bytes = BEST_BYTES,
@@ -140,14 +140,14 @@ static const struct reel_store_verbs verbs = {
 	.close = memory_close,
 };
 
-int reel_store_memory_open(reel_store **store, uint64_t most_bytes)
+int reel_store_memory_open(reel_store **store, uint64_t max_bytes)
 {
 	struct memory *memory = calloc(1, sizeof *memory);
 
 	if (!memory)
 		return reel_store_refuse(-ENOMEM, "no memory for a store in memory");
 	memory->store.verbs = &verbs;
-	memory->most_bytes = most_bytes;
+	memory->max_bytes = max_bytes;
 	*store = &memory->store;
 	return 0;
 }

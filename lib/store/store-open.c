@@ -7,7 +7,7 @@
 
 #include "os/environment.h"
 
-#define MOST_WORD_BYTES 32
+#define MAX_WORD_BYTES 32
 
 enum kind { FILE_LEAF, MEMORY_LEAF, GPU_LEAF, LZ4_LAYER };
 
@@ -19,7 +19,7 @@ struct word {
 /* Each is a layer, but for the last, which has a checksum. */
 struct words {
 	unsigned count;
-	struct word word[REEL_MOST_LAYERS];
+	struct word word[REEL_MAX_LAYERS];
 };
 
 static int not_understood(const char *text)
@@ -75,14 +75,14 @@ static int read_words(const char *description, struct words *words)
 	const char *end;
 
 	for (;; description = end + 1) {
-		char text[MOST_WORD_BYTES] = "";
+		char text[MAX_WORD_BYTES] = "";
 		size_t length = strcspn(description, ",");
 		int error;
 
 		end = description + length;
-		if (words->count == REEL_MOST_LAYERS)
+		if (words->count == REEL_MAX_LAYERS)
 			return reel_store_refuse(-EINVAL, "more than %d stores on each other",
-						 REEL_MOST_LAYERS);
+						 REEL_MAX_LAYERS);
 		memcpy(text, description, length < sizeof text ? length : sizeof text - 1);
 		if (length >= sizeof text)
 			return not_understood(text);

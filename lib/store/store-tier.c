@@ -9,7 +9,7 @@
 
 /* Which store a place is in is its location's lowest bit. */
 #define LOCATION_BITS 56
-#define MOST_LOCATION_BELOW (((uint64_t)1 << (LOCATION_BITS - 1)) - 1)
+#define MAX_LOCATION_BELOW (((uint64_t)1 << (LOCATION_BITS - 1)) - 1)
 
 /*
  * A put that falls over to the second store does so on a thread of the first
@@ -50,7 +50,7 @@ static void drop_from(struct tier *tier, unsigned which, struct reel_place place
 
 static int mark(struct tier *tier, unsigned which, reel_transfer *transfer)
 {
-	if (transfer->place.location > MOST_LOCATION_BELOW) {
+	if (transfer->place.location > MAX_LOCATION_BELOW) {
 		drop_from(tier, which, transfer->place);
 		return -EOVERFLOW;
 	}
@@ -157,7 +157,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
 #define MORE(a, b) ((a) > (b) ? (a) : (b))
 
 /* 0 is no limit. What the second store cannot take has nowhere to go from the first. */
-static size_t least_limit(size_t first, size_t second)
+static size_t min_limit(size_t first, size_t second)
 {
 	return first && (!second || first < second) ? first : second;
 }
@@ -177,7 +177,7 @@ static void tier_capacity(reel_store *store, struct reel_store_capacity *capacit
 		.used_bytes = sum(first.used_bytes, second.used_bytes),
 		.align = MORE(first.align, second.align),
 		.best_bytes = MORE(first.best_bytes, second.best_bytes),
-		.most_bytes = least_limit(first.most_bytes, second.most_bytes),
+		.max_bytes = min_limit(first.max_bytes, second.max_bytes),
 		.best_depth = MORE(first.best_depth, second.best_depth),
 		.verified = first.verified && second.verified,
 		.adopts = first.adopts || second.adopts,

@@ -48,7 +48,7 @@ int reel_store_error(int error)
 
 const char *reel_layout_problem(struct reel_layout layout)
 {
-	if (layout.element < 1 || layout.element > REEL_SHUFFLE_MOST_ELEMENT)
+	if (layout.element < 1 || layout.element > REEL_SHUFFLE_MAX_ELEMENT)
 		return "an element has 1 to 16 bytes";
 	if (layout.stride && layout.element != 8)
 		return "with a stride an element has 8 bytes";
@@ -60,10 +60,10 @@ void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_
 {
 	unsigned place = transfer->layers++;
 
-	if (place == REEL_MOST_LAYERS) {
+	if (place == REEL_MAX_LAYERS) {
 		REEL_UNCANCELLED;
 
-		fprintf(stderr, "reel: more than %d layers on a store\n", REEL_MOST_LAYERS);
+		fprintf(stderr, "reel: more than %d layers on a store\n", REEL_MAX_LAYERS);
 		abort();
 	}
 	transfer->layer[place].layer = layer;

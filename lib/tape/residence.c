@@ -7,7 +7,7 @@
 
 #include "spill/offload.h"
 
-#define MOST_AHEAD 32
+#define MAX_AHEAD 32
 /* So many slabs that were there in time make it one less. */
 #define SLABS_IN_TIME 64
 
@@ -134,7 +134,7 @@ static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_clie
 					      memory_order_relaxed);
 
 	share /= tapes ? tapes : 1;
-	return smaller(client->ahead, share < 1 ? 1 : share > MOST_AHEAD ? MOST_AHEAD
+	return smaller(client->ahead, share < 1 ? 1 : share > MAX_AHEAD ? MAX_AHEAD
 									   : (unsigned)share);
 }
 
@@ -144,7 +144,7 @@ static void note_stall(reel_tape *tape, uint64_t since)
 
 	reel_offload_note_stall(tape->pool->offload, since);
 	client->in_time = 0;
-	client->ahead = smaller(2 * client->ahead, MOST_AHEAD);
+	client->ahead = smaller(2 * client->ahead, MAX_AHEAD);
 }
 
 static bool is_away(enum reel_slab_state state)
@@ -206,7 +206,7 @@ static bool try_visit(struct reel_offload *offload, struct reel_slab *slab)
 static void note_visit(struct reel_client *client, const struct reel_slab *slab)
 {
 	atomic_store_explicit(&client->top, slab->rank, memory_order_relaxed);
-	if (++client->in_time % SLABS_IN_TIME == 0 && client->ahead > REEL_LEAST_AHEAD)
+	if (++client->in_time % SLABS_IN_TIME == 0 && client->ahead > REEL_MIN_AHEAD)
 		client->ahead--;
 }
 

@@ -30,7 +30,7 @@ static size_t element_bytes(const reel_type *type, size_t n)
 }
 
 /* Tops are multiples of 8, so padding and the word together fill `align` bytes at most. */
-static size_t most_bytes(const reel_type *type, size_t n)
+static size_t max_bytes(const reel_type *type, size_t n)
 {
 	return element_bytes(type, n) + (over_aligned(type) ? type->align : 0);
 }
@@ -54,8 +54,8 @@ static uint64_t refused_bits(const reel_type *type, size_t n)
 static char *room(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
 	if (!too_many(type, n))
-		return over_aligned(type) ? reel_tape_room_on_slab(tape, most_bytes(type, n))
-					  : reel_tape_room(tape, most_bytes(type, n));
+		return over_aligned(type) ? reel_tape_room_on_slab(tape, max_bytes(type, n))
+					  : reel_tape_room(tape, max_bytes(type, n));
 	reel_tape_fail(tape, -EOVERFLOW, "span of %zu elements of %zu bytes at %s is too large", n,
 		       type->size, site);
 	return NULL;

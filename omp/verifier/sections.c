@@ -7,7 +7,7 @@ void section_begins(struct task *task, ompt_wait_id_t id, const void *at)
 {
 	reel_lane *lane = recording_lane(task);
 
-	if (task->sections < MOST_SECTIONS)
+	if (task->sections < MAX_SECTIONS)
 		task->section[task->sections] = (struct section){
 			.id = id, .at = at, .height = lane ? height_of(task, lane) : 0};
 	task->sections++;
@@ -44,7 +44,7 @@ static void check_section(struct task *task, const struct section *section, ompt
 /* Locks need not be given back in order: what is above moves down. */
 void section_ends(struct task *task, ompt_mutex_t kind, ompt_wait_id_t id)
 {
-	int held = task->sections < MOST_SECTIONS ? task->sections : MOST_SECTIONS;
+	int held = task->sections < MAX_SECTIONS ? task->sections : MAX_SECTIONS;
 	int i = held;
 
 	while (i-- > 0 && task->section[i].id != id)
@@ -67,7 +67,7 @@ void order_noted(struct task *task, const reel_event *event)
 		report(WARNING, event->caller,
 		       "reel_order_note() outside of a critical section, a lock or ordered: nothing "
 		       "says who is first");
-	else if (task->sections <= MOST_SECTIONS)
+	else if (task->sections <= MAX_SECTIONS)
 		task->section[task->sections - 1].noted = true;
 }
 

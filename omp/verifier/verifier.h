@@ -80,7 +80,7 @@ struct part {
 	uint64_t parallel;       /* where the task's inner parallel region began */
 };
 
-#define MOST_SECTIONS 8
+#define MAX_SECTIONS 8
 
 struct section {
 	ompt_wait_id_t id;
@@ -117,7 +117,7 @@ struct task {
 	reel_lane *thread_lane;      /* that the thread had where another task came; its height */
 	uint64_t thread_height;
 	/* sections.c */
-	struct section section[MOST_SECTIONS];
+	struct section section[MAX_SECTIONS];
 	int sections;
 	const void *work_at;
 	uint64_t work;

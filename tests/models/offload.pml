@@ -70,7 +70,7 @@
 #define TOGETHER atomic
 #endif
 #define PUT_DEPTH 1
-#define MOST_FAILURES 2
+#define MAX_FAILURES 2
 #define ATTEMPTS 2
 
 #define NONE 15
@@ -862,7 +862,7 @@ inline written(t)
 		if
 		:: failed ->
 			failure = true;
-			failures = (failures < MOST_FAILURES -> failures + 1 : failures);
+			failures = (failures < MAX_FAILURES -> failures + 1 : failures);
 			copy[t] = 0;
 			end_writing(t, SEALED, sealed, OPEN)
 		:: else ->
@@ -1026,7 +1026,7 @@ inline evict()
 	}
 }
 
-#define IS_STUCK (!puts && (failures == MOST_FAILURES || !sealed))
+#define IS_STUCK (!puts && (failures == MAX_FAILURES || !sealed))
 
 inline write_farthest()
 {

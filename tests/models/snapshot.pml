@@ -18,7 +18,7 @@
 #ifndef FETCHES
 #define FETCHES 2
 #endif
-#define MOST_GETS 1
+#define MAX_GETS 1
 /* A put that has been started may outlive its slot's state: one for each. */
 #define PUTS STATES
 
@@ -73,7 +73,7 @@ inline end_get()
 inline let_go()
 {
 	if
-	:: wanted && gets < MOST_GETS ->
+	:: wanted && gets < MAX_GETS ->
 		fetched = true;
 		gets++
 	:: else ->
@@ -362,7 +362,7 @@ active proctype walker()
 			:: slot_state == state && slot_buffer != 0 -> wanted = true
 			:: else
 			fi;
-			room = gets < MOST_GETS
+			room = gets < MAX_GETS
 		}
 		if
 		:: is_wanted && room ->
