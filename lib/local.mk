@@ -91,6 +91,7 @@ libreel_core_la_SOURCES = \
 	%D%/os/os-file.c %D%/os/os-file.h \
 	%D%/os/os-thread.c %D%/os/os-thread.h \
 	%D%/pool/fork.c \
+	%D%/os/assert.c %D%/os/assert.h \
 	%D%/os/environment.c %D%/os/environment.h \
 	%D%/spill/default-pool.c %D%/spill/default-pool.h \
 	%D%/tape/version.c \
@@ -101,7 +102,7 @@ libreel_core_la_SOURCES = \
 	%D%/pool/freelist.h \
 	%D%/pool/freelist-c11.h \
 	%D%/pool/freelist-ck.h \
-	%D%/pool/slab.h \
+	%D%/pool/slab.c %D%/pool/slab.h \
 	%D%/os/stream.h \
 	%D%/os/yield.h
 if HAVE_LZ4

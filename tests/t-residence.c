@@ -355,11 +355,19 @@ static struct {
 	_Atomic unsigned met; /* transfers during which the owner came */
 } play;
 
+/* An eviction never fails, so the library has no way back from it. */
+static bool undo(struct reel_slab *slab)
+{
+	uint8_t state = (uint8_t)play.to;
+
+	return atomic_compare_exchange_strong(&slab->state, &state, (uint8_t)play.from);
+}
+
 static void end_transfer(struct reel_slab *slab)
 {
 	for (;;) {
 		++*play.counter;
-		if (reel_slab_move(slab, play.to, play.from))
+		if (undo(slab))
 			return;
 		--*play.counter;
 		play.met++;
@@ -463,9 +471,12 @@ static struct reel_slab *slab_in(reel_pool *pool, enum reel_slab_state state)
 
 	if (reel_pool_take(pool, REEL_SLAB_WHOLE, SLAB, &slab))
 		abort();
-	if (state == REEL_SLAB_WANTED)
+	if (state == REEL_SLAB_WANTED) {
+		/* As if it could not be read. */
+		slab->state = REEL_SLAB_READING;
 		reel_spill_unload(pool->offload, slab, reel_supply_take_bare(pool),
-				  REEL_SLAB_OPEN);
+				  REEL_SLAB_READING);
+	}
 	++*play.counter;
 	slab->state = (uint8_t)state;
 	return slab;

@@ -21,8 +21,12 @@ void reel_budget_overdraw(struct reel_pool *pool, size_t bytes)
 
 void reel_budget_refund(struct reel_pool *pool, size_t bytes)
 {
+	size_t before;
+
 	reel_yield_point();
-	atomic_fetch_sub_explicit(&pool->resident, bytes, memory_order_relaxed);
+	before = atomic_fetch_sub_explicit(&pool->resident, bytes, memory_order_relaxed);
+	REEL_ASSERT(before >= bytes);
+	(void)before;
 }
 
 void reel_budget_note_peak(struct reel_pool *pool)

@@ -100,11 +100,13 @@ static struct reel_cache *own_cache(struct reel_pool *pool)
 /* Of one that is not empty. */
 static struct reel_slab *magazine_pop(struct reel_magazine *magazine)
 {
+	REEL_ASSERT(magazine->count > 0);
 	return magazine->slab[--magazine->count];
 }
 
 static void magazine_push(struct reel_magazine *magazine, struct reel_slab *slab)
 {
+	REEL_ASSERT(magazine->count < REEL_MAGAZINE_SLABS);
 	magazine->slab[magazine->count++] = slab;
 }
 
@@ -198,6 +200,7 @@ static void uncached_give(struct reel_pool *pool, struct reel_slab *slab)
 static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 			 enum reel_slab_state to)
 {
+	REEL_ASSERT(reel_slab_may_become(from, to));
 	/* Relaxed: the lists and the tapes' owners order everything else. */
 	unsigned state = atomic_exchange_explicit(&slab->state, (uint8_t)to, memory_order_relaxed);
 

@@ -5,32 +5,43 @@
  * touch descriptors only.
  *
  * Without a store a slab is EMPTY or OPEN. With one, the tape's owner and the
- * pool's offload thread hand it to and fro by its state:
+ * pool's offload thread hand it to and fro by its state. No other change is allowed:
  *
- *	from               to                 by
- *	EMPTY              OPEN               owner    reel_pool_take
- *	OPEN               EMPTY              owner    reel_pool_give
- *	OPEN               SEALED             owner    reel_slab_cover
- *	SEALED             OPEN               owner    reel_slab_visit
- *	SEALED             WRITING            offload  reel_spill_write
- *	WRITING            CLEAN, SEALED      offload  reel_spill_written (put, or failed)
- *	WRITING            VISITED_WRITING    owner    reel_slab_visit
- *	VISITED_WRITING    VISITED, OPEN      offload  reel_spill_written (put, or failed)
- *	VISITED_WRITING    WRITING            owner    reel_slab_cover
- *	CLEAN              VISITED            owner    reel_slab_visit
- *	VISITED            CLEAN              owner    reel_slab_cover
- *	VISITED            OPEN               owner    reel_slab_writable
- *	CLEAN              EVICTING, STORED   offload  reel_spill_evict
- *	STORED             WANTED             owner    reel_slab_visit, reel_slab_request
- *	                                      offload  urgent_slab (its owner waits)
- *	WANTED             READING            offload  reel_prefetch_read
- *	READING            CLEAN, LOST        offload  reel_prefetch_done
- *	                   STORED             offload  reel_prefetch_done (read in advance, and failed)
- *	                   WANTED             offload  reel_prefetch_overdraw (no memory for it)
- *	all that are the offload thread's to end: WRITING, VISITED_WRITING, EVICTING, READING
- *	                   DOOMED             owner    reel_slab_discard
- *	DOOMED             EMPTY              offload  reel_offload_bury
- *	the others         EMPTY              owner    reel_slab_discard
+ *	from             to               by       in
+ *	EMPTY            OPEN             owner    reel_pool_take
+ *	OPEN             EMPTY            owner    reel_pool_give
+ *	OPEN             SEALED           owner    reel_slab_cover
+ *	SEALED           OPEN             owner    reel_slab_visit, reel_slab_discard
+ *	SEALED           WRITING          offload  reel_spill_round
+ *	WRITING          CLEAN            offload  reel_spill_written
+ *	WRITING          SEALED           offload  reel_spill_written (the put failed)
+ *	WRITING          VISITED_WRITING  owner    reel_slab_visit
+ *	WRITING          DOOMED           owner    reel_slab_discard
+ *	VISITED_WRITING  VISITED          offload  reel_spill_written
+ *	VISITED_WRITING  OPEN             offload  reel_spill_written (the put failed)
+ *	VISITED_WRITING  WRITING          owner    reel_slab_cover
+ *	VISITED_WRITING  DOOMED           owner    reel_slab_discard
+ *	CLEAN            VISITED          owner    reel_slab_visit
+ *	CLEAN            EVICTING         offload  reel_spill_evict
+ *	CLEAN            OPEN             owner    reel_slab_discard
+ *	VISITED          CLEAN            owner    reel_slab_cover
+ *	VISITED          OPEN             owner    reel_slab_writable, reel_slab_discard
+ *	EVICTING         STORED           offload  reel_spill_unload
+ *	EVICTING         DOOMED           owner    reel_slab_discard
+ *	EVICTING         LOST             owner    reel_slab_visit (in the child of a fork)
+ *	STORED           WANTED           both     reel_slab_request, reel_slab_visit, reel_prefetch_round
+ *	STORED           OPEN             owner    reel_slab_discard
+ *	STORED           LOST             owner    reel_slab_visit (in the child of a fork)
+ *	WANTED           READING          offload  reel_prefetch_round
+ *	WANTED           OPEN             owner    reel_slab_discard
+ *	WANTED           LOST             owner    reel_slab_visit (in the child of a fork)
+ *	READING          CLEAN            offload  reel_prefetch_done
+ *	READING          LOST             offload  reel_prefetch_done, reel_slab_visit (in the child of a fork)
+ *	READING          STORED           offload  reel_prefetch_done (read ahead, and failed)
+ *	READING          WANTED           offload  reel_prefetch_round (no memory for it)
+ *	READING          DOOMED           owner    reel_slab_discard
+ *	LOST             OPEN             owner    reel_slab_discard
+ *	DOOMED           EMPTY            offload  reel_offload_bury
  *
  * An empty slab belongs to a magazine, to a shared list or to the thread that
  * is moving it between them; every other one belongs to a tape.
@@ -39,10 +50,12 @@
 #define REEL_LIB_SLAB_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config.h"
+#include "os/assert.h"
+#include "os/yield.h"
 
 enum reel_slab_state {
 	REEL_SLAB_EMPTY,
@@ -57,7 +70,8 @@ enum reel_slab_state {
 	REEL_SLAB_WANTED,          /* the same, and its owner needs it soon */
 	REEL_SLAB_READING,         /* being got */
 	REEL_SLAB_LOST,            /* the store could not give it back */
-	REEL_SLAB_DOOMED           /* left by its tape while the offload thread had it */
+	REEL_SLAB_DOOMED,          /* left by its tape while the offload thread had it */
+	REEL_SLAB_STATES
 };
 
 /* How a slab gets its frame; each kind has lists of its own. */
@@ -93,6 +107,37 @@ struct reel_slab {
 	_Atomic uint8_t state;
 	uint8_t kind;
 };
+
+/* Whether the table above has this change. */
+bool reel_slab_may_become(enum reel_slab_state from, enum reel_slab_state to);
+
+static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *slab)
+{
+	/* Acquire: pairs with the release in reel_slab_move(). */
+	return (enum reel_slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
+}
+
+/*
+ * Move a slab that two threads may move from one state to another; false: the other one was first.
+ * Acquire and release: pairs with itself on the other side.
+ */
+static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state from,
+				  enum reel_slab_state to)
+{
+	uint8_t expected = (uint8_t)from;
+
+	REEL_ASSERT(reel_slab_may_become(from, to));
+	reel_yield_point();
+	return atomic_compare_exchange_strong_explicit(&slab->state, &expected, (uint8_t)to,
+						       memory_order_acq_rel, memory_order_acquire);
+}
+
+/* The same for a slab that nobody else moves. Relaxed: what hands it on next releases it. */
+static inline void reel_slab_become(struct reel_slab *slab, enum reel_slab_state to)
+{
+	REEL_ASSERT(reel_slab_may_become(reel_slab_state_of(slab), to));
+	atomic_store_explicit(&slab->state, (uint8_t)to, memory_order_relaxed);
+}
 
 _Static_assert(sizeof(struct reel_slab) <= 64, "a descriptor fills at most one cache line");
 

@@ -140,8 +140,7 @@ void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab)
 {
 	reel_offload_drop_copy(offload, slab);
 	slab->below = NULL;
-	/* Relaxed: the lists release it. */
-	atomic_store_explicit(&slab->state, REEL_SLAB_EMPTY, memory_order_relaxed);
+	reel_slab_become(slab, REEL_SLAB_EMPTY);
 	if (!slab->frame) {
 		freelist_push(&offload->pool->bare, slab);
 		return;

@@ -184,27 +184,6 @@ static inline struct reel_client *reel_client_of(const struct reel_offload *offl
 				    memory_order_relaxed);
 }
 
-/*
- * Move a slab from one state to another. Acquire and release: pairs with itself on
- * the other side.
- */
-static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state from,
-				  enum reel_slab_state to)
-{
-	uint8_t expected = (uint8_t)from;
-
-	reel_yield_point();
-	return atomic_compare_exchange_strong_explicit(&slab->state, &expected, (uint8_t)to,
-						       memory_order_acq_rel,
-						       memory_order_acquire);
-}
-
-static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *slab)
-{
-	/* Acquire: pairs with the release in reel_slab_move(). */
-	return (enum reel_slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
-}
-
 /* offload.c: on success the store is the pool's. 0 or -ENOMEM. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
 void reel_offload_close(struct reel_offload *offload);

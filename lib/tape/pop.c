@@ -42,8 +42,23 @@ static void report_loss(reel_tape *tape, int error)
 				   (unsigned)tape->slab->rank, reel_store_strerror(error));
 }
 
+/* A walk over all slabs at each step down would take too long on high tapes. */
+#define MAX_WALK 256
+
+static bool height_is_right(const reel_tape *tape)
+{
+	uint64_t below = 0;
+
+	if (tape->slab && tape->slab->rank > MAX_WALK)
+		return true;
+	for (const struct reel_slab *slab = tape->slab; slab; slab = slab->below)
+		below += slab->below_offset;
+	return below == tape->below;
+}
+
 void reel_tape_enter(reel_tape *tape, uint64_t filled)
 {
+	REEL_ASSERT_EXPENSIVE(height_is_right(tape));
 	int error = tape->slab ? reel_slab_visit(tape, tape->slab) : 0;
 
 	/* A slab that is lost has no frame, and nothing may be added to a null one. */

@@ -175,7 +175,7 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 static void give_up(reel_tape *tape, struct reel_slab *slab)
 {
 	reel_residence_of(tape->pool->offload, slab)->error = -ECHILD;
-	atomic_store_explicit(&slab->state, REEL_SLAB_LOST, memory_order_relaxed);
+	reel_slab_become(slab, REEL_SLAB_LOST);
 }
 
 static bool try_visit(struct reel_offload *offload, struct reel_slab *slab)

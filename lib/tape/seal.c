@@ -128,6 +128,7 @@ static void cover_below(reel_tape *tape)
 
 static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 {
+	REEL_ASSERT(reel_slab_is_open(slab) && slab != tape->slab && slab != tape->spare);
 	slab->rank = next_rank(tape);
 	slab->below = tape->slab;
 	slab->below_offset = reel_window_filled(tape);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Which states of a slab may follow each other. */
+#include "config.h"
+
+#include "slab.h"
+
+#define TO(state) (1u << REEL_SLAB_##state)
+
+/* The table at the head of slab.h; t-slab compares the two. */
+static const uint16_t next_states[] = {
+	[REEL_SLAB_EMPTY] = TO(OPEN),
+	[REEL_SLAB_OPEN] = TO(EMPTY) | TO(SEALED),
+	[REEL_SLAB_SEALED] = TO(OPEN) | TO(WRITING),
+	[REEL_SLAB_WRITING] = TO(CLEAN) | TO(SEALED) | TO(VISITED_WRITING) | TO(DOOMED),
+	[REEL_SLAB_VISITED_WRITING] = TO(VISITED) | TO(OPEN) | TO(WRITING) | TO(DOOMED),
+	[REEL_SLAB_CLEAN] = TO(VISITED) | TO(EVICTING) | TO(OPEN),
+	[REEL_SLAB_VISITED] = TO(CLEAN) | TO(OPEN),
+	[REEL_SLAB_EVICTING] = TO(STORED) | TO(DOOMED) | TO(LOST),
+	[REEL_SLAB_STORED] = TO(WANTED) | TO(OPEN) | TO(LOST),
+	[REEL_SLAB_WANTED] = TO(READING) | TO(OPEN) | TO(LOST),
+	[REEL_SLAB_READING] = TO(CLEAN) | TO(LOST) | TO(STORED) | TO(WANTED) | TO(DOOMED),
+	[REEL_SLAB_LOST] = TO(OPEN),
+	[REEL_SLAB_DOOMED] = TO(EMPTY),
+};
+
+_Static_assert(sizeof next_states / sizeof *next_states == REEL_SLAB_STATES,
+	       "each state has a row");
+
+bool reel_slab_may_become(enum reel_slab_state from, enum reel_slab_state to)
+{
+	return next_states[from] >> to & 1;
+}
