@@ -28,7 +28,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/array.c \
 	%D%/tape/mark.c \
 	%D%/tape/hold.c \
-	%D%/tape/residence.c %D%/tape/residence.h \
+	%D%/tape/slab-owner.c %D%/tape/slab-owner.h \
 	%D%/tape/block.c \
 	%D%/plan/schedule.c \
 	%D%/plan/schedule-check.c \
@@ -54,8 +54,8 @@ libreel_core_la_SOURCES = \
 	%D%/plan/choose-words.c \
 	%D%/tape/check.c \
 	%D%/tape/error.c \
-	%D%/spill/client.c \
-	%D%/spill/survey.c \
+	%D%/spill/tape-io.c \
+	%D%/spill/victim.c \
 	%D%/spill/spill.c \
 	%D%/spill/prefetch.c \
 	%D%/spill/offload.c %D%/spill/offload.h \

@@ -16,7 +16,8 @@ for object in $OBJECTS; do
 	objects="$objects $BUILD_DIR/$object"
 done
 parts='pool/magazine pool/supply pool/trim pool/pool pool/fork pool/budget pool/arena pool/reclaim
-	spill/offload spill/spill spill/prefetch spill/survey spill/client spill/pool-open tape/residence'
+	spill/offload spill/spill spill/prefetch spill/victim spill/tape-io spill/pool-open
+	tape/slab-owner'
 
 compile() {
 	$CC $CFLAGS -w -std=c11 -pthread -DHAVE_CONFIG_H -I"$BUILD_DIR" -I"$SOURCE_DIR/include" \
@@ -123,7 +124,7 @@ mutant asleep-after-a-wrong-wake-up "$stored" spill/offload.c '
 
 mutant urgent-while-evicted "$stored" spill/prefetch.c '
 	/^static struct reel_slab \*urgent_slab/,/^}/ {
-		/reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);/d
+		/reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);/d
 		s/^	if (slab)$//
 	}'
 
@@ -135,8 +136,8 @@ mutant evicted-without-a-look "$stored" spill/spill.c '
 	/^bool reel_spill_evict/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_EVICTING;\
 	if (0) {/'
 
-mutant given-while-written "$stored" tape/residence.c '
-	/^static enum after_discard take_from/,/^}/ s/^		case REEL_SLAB_SEALED:/&\
+mutant given-while-written "$stored" tape/slab-owner.c '
+	/^static enum after_free take_from/,/^}/ s/^		case REEL_SLAB_DIRTY:/&\
 		case REEL_SLAB_WRITING:/'
 
 mutant pause-forgets-what-it-drained "$forks" spill/offload.c '

@@ -177,7 +177,7 @@ static inline bool offload_is_at_rest(struct reel_offload *offload)
 		busy += offload->ticket[i].busy;
 	reel_store_get_capacity(offload->store, &capacity);
 	return !busy && !offload->puts && !offload->gets && !offload->waiting && !offload->sealed &&
-	       !offload->clean && !offload->stale && !offload->clients_in_use &&
+	       !offload->clean && !offload->stale && !offload->tape_ios_in_use &&
 	       !capacity.used_bytes;
 }
 

@@ -11,7 +11,7 @@
 #include "cancel-support.h"
 #include "store/crc32c.h"
 #include "gradient-program.h"
-#include "tape/residence.h"
+#include "tape/slab-owner.h"
 #include "support.h"
 
 #define MIB ((size_t)1 << 20)
@@ -19,13 +19,13 @@
 /* Reading ahead has no switch but this. */
 static bool reads_ahead = true;
 
-void __real_reel_slab_request(reel_tape *tape);
-void __wrap_reel_slab_request(reel_tape *tape);
+void __real_reel_slab_read_ahead(reel_tape *tape);
+void __wrap_reel_slab_read_ahead(reel_tape *tape);
 
-void __wrap_reel_slab_request(reel_tape *tape)
+void __wrap_reel_slab_read_ahead(reel_tape *tape)
 {
 	if (reads_ahead)
-		__real_reel_slab_request(tape);
+		__real_reel_slab_read_ahead(tape);
 }
 
 static void all_on(struct gradient_options *options)

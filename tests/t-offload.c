@@ -127,14 +127,14 @@ static void a_put_ends_after_its_slab_was(bool left, int error)
 	while (held_transfers(held) < 4)
 		sched_yield();
 	is_int(wrong_words(&tape, words_on(4) - 1, words_on(9)), 0, "the last of them can be popped");
-	is_int(reel_slab_state_of(tape.slab), REEL_SLAB_VISITED_WRITING, "while it is put");
+	is_int(reel_slab_state_of(tape.slab), REEL_SLAB_PINNED_WRITING, "while it is put");
 	if (left)
 		reel_tape_close(&tape);
 	held_end(held, error);
 	settle(pool);
 	is_int(stats_of(pool).failed_puts, error ? 4 : 0, "the puts ended with error %d", error);
 	if (!left) {
-		is_int(reel_slab_state_of(tape.slab), error ? REEL_SLAB_OPEN : REEL_SLAB_VISITED,
+		is_int(reel_slab_state_of(tape.slab), error ? REEL_SLAB_OPEN : REEL_SLAB_PINNED,
 		       "it is %s", error ? "in memory alone" : "in the store, too");
 		is_int(pool->offload->sealed, error ? 3 : 0, "and so are those below it");
 		is_int(pool->offload->clean, error ? 0 : 3, "nothing else is counted");
@@ -158,7 +158,7 @@ static void a_get_fails_when_its_slab_was_left(void)
 	push_words(&tape, 0, words_on(slabs) - 1);
 	settle(pool);
 	held_hold_gets(held);
-	for (; reel_slab_state_of(tape.slab->below->below) != REEL_SLAB_WANTED &&
+	for (; reel_slab_state_of(tape.slab->below->below) != REEL_SLAB_READ_QUEUED &&
 	       reel_slab_state_of(tape.slab->below->below) != REEL_SLAB_READING; slabs--)
 		wrong += wrong_words(&tape, words_on(slabs - 1) - 1, words_on(slabs) - 1);
 	while (!held_gets(held))
@@ -303,7 +303,7 @@ static void failures_are_forgotten(void)
 	settle(pool);
 	reel_offload_pause(offload);
 	slab = tape.slab->below->below->below->below;
-	ok(reel_residence_of(offload, slab)->stored, "a slab is in the store");
+	ok(reel_slab_io_of(offload, slab)->stored, "a slab is in the store");
 	offload->failure = -EIO;
 	offload->tries = 3;
 	reel_offload_drop_copy(offload, tape.slab);
@@ -317,7 +317,7 @@ static void failures_are_forgotten(void)
 	reel_offload_pause(offload);
 	push_words(&tape, words_on(10), words_on(10) + 1);
 	offload->failure = -EIO;
-	reel_survey_drop_stale(offload);
+	reel_victim_drop_stale(offload);
 	is_int(offload->failure, 0, "and so it is when a copy is dropped");
 	reel_offload_resume(offload);
 	is_int(wrong_words(&tape, 0, words_on(10) + 1), 0, "all comes back");
@@ -378,8 +378,8 @@ static unsigned count_waiters(struct reel_offload *offload)
 {
 	unsigned n = 0;
 
-	for (struct reel_client *client = offload->clients; client; client = client->next)
-		n += client->urgent != NULL;
+	for (struct reel_tape_io *tape_io = offload->tape_ios; tape_io; tape_io = tape_io->next)
+		n += tape_io->urgent != NULL;
 	return n;
 }
 
@@ -393,7 +393,7 @@ static void open_waiting(reel_pool *pool)
 	}
 	settle(pool);
 	reel_offload_pause(pool->offload);
-	while (reel_spill_evict(pool->offload, REEL_ANY_DISTANCE))
+	while (reel_spill_evict(pool->offload, REEL_MIN_DISTANCE))
 		;
 }
 
@@ -552,7 +552,7 @@ static void a_slab_that_was_read_is_pushed_on(void)
 	push_words(&tape, 0, words_on(60));
 	is_int(wrong_words(&tape, n, words_on(60)), 0, "comes back");
 	settle(pool);
-	is_int(reel_slab_state_of(tape.slab), REEL_SLAB_VISITED, "and is in the store, too");
+	is_int(reel_slab_state_of(tape.slab), REEL_SLAB_PINNED, "and is in the store, too");
 	ok(tape.ceiling == REEL_FALSE_CEILING, "pushes take the slow path");
 	push_words(&tape, n, n + 1);
 	is_int(reel_slab_state_of(tape.slab), REEL_SLAB_OPEN, "after one it is in memory alone");

@@ -204,7 +204,7 @@ static void a_push_is_not_refused_while_a_pop_reads(void)
 	gate.holds = true;
 	pops = start(pop_one_slab, &popper);
 	pushes = start(push_one_slab, &pusher);
-	while (!popper.tape.client->urgent || !somebody_waits(pool->offload))
+	while (!popper.tape.tape_io->urgent || !somebody_waits(pool->offload))
 		sched_yield();
 	reel_offload_resume(pool->offload);
 	while (!gate.syncs)
@@ -237,10 +237,10 @@ static unsigned slabs_in(const reel_pool *pool, enum reel_slab_state state)
 /* What it asks for is read only when the offload thread goes on. */
 static uint64_t pop_until_it_asks(reel_tape *tape, uint64_t n)
 {
-	const struct reel_client *client = tape->client;
-	uint32_t before = client->requested;
+	const struct reel_tape_io *tape_io = tape->tape_io;
+	uint32_t before = tape_io->requested;
 
-	while (client->requested == before)
+	while (tape_io->requested == before)
 		if (!pop_values(tape, 1, --n, 1))
 			ok(false, "what is in memory comes back");
 	return n;
@@ -260,7 +260,7 @@ static void what_cannot_be_read_in_advance_stays_in_the_store(void)
 	reel_offload_pause(pool->offload);
 	stored = slabs_in(pool, REEL_SLAB_STORED);
 	n = pop_until_it_asks(&tape, n);
-	ok(slabs_in(pool, REEL_SLAB_WANTED) > 0, "slabs are wanted");
+	ok(slabs_in(pool, REEL_SLAB_READ_QUEUED) > 0, "slabs are wanted");
 	gate.fails = true;
 	reel_offload_resume(pool->offload);
 	reel_offload_settle(pool->offload);

@@ -13,7 +13,7 @@
 #include "late-store.h"
 #include "spill/offload.h"
 #include "pool-support.h"
-#include "tape/residence.h"
+#include "tape/slab-owner.h"
 #include "scheduler.h"
 
 #define OTHERS 2

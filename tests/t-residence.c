@@ -8,7 +8,7 @@
 
 #include "spill/offload.h"
 #include "pool-support.h"
-#include "tape/residence.h"
+#include "tape/slab-owner.h"
 
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
@@ -107,20 +107,20 @@ static unsigned distance_of_stored(const reel_tape *tape)
 /* So that the first one that is stored is the second one below the top. */
 static void come_near(struct taped *taped)
 {
-	taped->tape.client->ahead = 0;
+	taped->tape.tape_io->ahead = 0;
 	while (distance_of_stored(&taped->tape) > 2)
 		step_down(taped);
 }
 
 static uint32_t requested(const struct taped *taped)
 {
-	return taped->tape.client->requested;
+	return taped->tape.tape_io->requested;
 }
 
 /* Step down. What is asked for then: of the next so many below, those that only the store had. */
 static bool asks_for_the_next(struct taped *taped, unsigned ahead)
 {
-	struct reel_client *client = taped->tape.client;
+	struct reel_tape_io *tape_io = taped->tape.tape_io;
 	struct reel_slab *top = taped->tape.slab->below, *asked[LARGE];
 	uint32_t before = requested(taped), n = 0;
 	bool behind_is_stored = reel_slab_state_of(lower(top, ahead + 1)) == REEL_SLAB_STORED;
@@ -133,8 +133,8 @@ static bool asks_for_the_next(struct taped *taped, unsigned ahead)
 	    reel_slab_state_of(lower(top, ahead + 1)) != REEL_SLAB_STORED)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (client->request[(before + i) % REEL_REQUESTS] != asked[i] ||
-		    reel_slab_state_of(asked[i]) != REEL_SLAB_WANTED)
+		if (tape_io->request[(before + i) % REEL_REQUESTS] != asked[i] ||
+		    reel_slab_state_of(asked[i]) != REEL_SLAB_READ_QUEUED)
 			return false;
 	return true;
 }
@@ -149,9 +149,9 @@ static void the_next_slabs_are_asked_for(void)
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
 	step_up(&taped);
-	taped.tape.client->ahead = REEL_MIN_AHEAD;
+	taped.tape.tape_io->ahead = REEL_MIN_AHEAD;
 	before = requested(&taped);
-	popped = taped.tape.client->popped;
+	popped = taped.tape.tape_io->popped;
 	reel_event_lower(&taped.offload->work);
 	step_down(&taped);
 	is_int(requested(&taped), before, "its first step down asks for nothing");
@@ -160,7 +160,7 @@ static void the_next_slabs_are_asked_for(void)
 	   "the second one asks for those of the next four that are stored, the nearest first");
 	ok(taped.offload->work.raised, "and tells the offload thread");
 	is_int(requested(&taped) - before, REEL_MIN_AHEAD, "four of them");
-	is_int(taped.tape.client->popped - popped, 2, "two slabs have been popped");
+	is_int(taped.tape.tape_io->popped - popped, 2, "two slabs have been popped");
 	end(&taped, "asking");
 }
 
@@ -171,11 +171,11 @@ static void what_has_been_asked_for_is_not_asked_for_again(void)
 	tap_case("a slab that is wanted");
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
-	taped.tape.client->ahead = 1;
+	taped.tape.tape_io->ahead = 1;
 	ok(asks_for_the_next(&taped, 1), "one slab is asked for");
-	taped.tape.client->ahead = SMALL;
+	taped.tape.tape_io->ahead = SMALL;
 	step_up(&taped);
-	taped.tape.client->descents = 1;
+	taped.tape.tape_io->descents = 1;
 	ok(asks_for_the_next(&taped, SMALL / 2), "then the others behind it");
 	end(&taped, "asking twice");
 }
@@ -187,12 +187,12 @@ static void so_many_are_asked_for_at_most(unsigned hard, unsigned tapes, unsigne
 	tap_case("a bound");
 	begin(&taped, hard, 3 * hard);
 	come_near(&taped);
-	taped.tape.client->ahead = 10 * MAX_AHEAD;
-	taped.offload->clients_in_use += tapes - 1;
+	taped.tape.tape_io->ahead = 10 * MAX_AHEAD;
+	taped.offload->tape_ios_in_use += tapes - 1;
 	ok(asks_for_the_next(&taped, most), "one of %u tapes in %u slabs asks for %u at most",
 	   tapes, hard, most);
-	taped.offload->clients_in_use -= tapes - 1;
-	taped.tape.client->ahead = MAX_AHEAD;
+	taped.offload->tape_ios_in_use -= tapes - 1;
+	taped.tape.tape_io->ahead = MAX_AHEAD;
 	end(&taped, "a bound");
 }
 
@@ -200,19 +200,19 @@ static void so_many_are_asked_for_at_most(unsigned hard, unsigned tapes, unsigne
 static void a_full_ring_takes_no_more(void)
 {
 	struct taped taped;
-	struct reel_client *client;
+	struct reel_tape_io *tape_io;
 
 	tap_case("a ring that is full");
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
-	client = taped.tape.client;
-	client->ahead = REEL_MIN_AHEAD;
-	client->served += 3;
-	client->requested += 3 + REEL_REQUESTS;
+	tape_io = taped.tape.tape_io;
+	tape_io->ahead = REEL_MIN_AHEAD;
+	tape_io->served += 3;
+	tape_io->requested += 3 + REEL_REQUESTS;
 	for (unsigned i = 0; i < REEL_REQUESTS; i++)
-		client->request[i] = taped.tape.slab;
+		tape_io->request[i] = taped.tape.slab;
 	step_down(&taped);
-	is_int(requested(&taped) - client->served, REEL_REQUESTS, "nothing is asked for");
+	is_int(requested(&taped) - tape_io->served, REEL_REQUESTS, "nothing is asked for");
 	ok(distance_of_stored(&taped.tape) == 1, "and nothing is said to be wanted");
 	end(&taped, "a full ring");
 }
@@ -220,21 +220,21 @@ static void a_full_ring_takes_no_more(void)
 static void being_in_time_makes_it_less(void)
 {
 	struct taped taped;
-	struct reel_client *client;
+	struct reel_tape_io *tape_io;
 
 	tap_case("slabs that are there in time");
 	begin(&taped, SMALL, SMALL / 2);
-	client = taped.tape.client;
-	client->ahead = REEL_MIN_AHEAD + 1;
-	client->in_time = 0;
+	tape_io = taped.tape.tape_io;
+	tape_io->ahead = REEL_MIN_AHEAD + 1;
+	tape_io->in_time = 0;
 	for (unsigned i = 0; i < 63; i++)
-		reel_slab_visit(&taped.tape, taped.tape.slab);
-	is_int(client->ahead, REEL_MIN_AHEAD + 1, "sixty-three of them change nothing");
-	reel_slab_visit(&taped.tape, taped.tape.slab);
-	is_int(client->ahead, REEL_MIN_AHEAD, "one more, and one less is asked for");
+		reel_slab_acquire(&taped.tape, taped.tape.slab);
+	is_int(tape_io->ahead, REEL_MIN_AHEAD + 1, "sixty-three of them change nothing");
+	reel_slab_acquire(&taped.tape, taped.tape.slab);
+	is_int(tape_io->ahead, REEL_MIN_AHEAD, "one more, and one less is asked for");
 	for (unsigned i = 0; i < 1000; i++)
-		reel_slab_visit(&taped.tape, taped.tape.slab);
-	is_int(client->ahead, REEL_MIN_AHEAD, "but never less than four");
+		reel_slab_acquire(&taped.tape, taped.tape.slab);
+	is_int(tape_io->ahead, REEL_MIN_AHEAD, "but never less than four");
 	end(&taped, "slabs in time");
 }
 
@@ -246,7 +246,7 @@ struct counts {
 
 static bool is_out_of_date(enum reel_slab_state state)
 {
-	return state == REEL_SLAB_EMPTY || state == REEL_SLAB_OPEN || state == REEL_SLAB_SEALED;
+	return state == REEL_SLAB_EMPTY || state == REEL_SLAB_OPEN || state == REEL_SLAB_DIRTY;
 }
 
 static struct counts count_slabs(const struct reel_offload *offload)
@@ -256,11 +256,11 @@ static struct counts count_slabs(const struct reel_offload *offload)
 	for (uint32_t i = 0; i < offload->pool->table_used; i++) {
 		enum reel_slab_state state = reel_slab_state_of(&offload->pool->table[i]);
 
-		counts.sealed += state == REEL_SLAB_SEALED;
+		counts.sealed += state == REEL_SLAB_DIRTY;
 		counts.clean += state == REEL_SLAB_CLEAN;
 		counts.stored += state == REEL_SLAB_STORED;
-		counts.wanted += state == REEL_SLAB_WANTED;
-		counts.stale += offload->residence[i].stored && is_out_of_date(state);
+		counts.wanted += state == REEL_SLAB_READ_QUEUED;
+		counts.stale += offload->slab_io[i].stored && is_out_of_date(state);
 	}
 	return counts;
 }
@@ -299,8 +299,8 @@ static void counts_are_those_of_the_slabs(void)
 	pause_offload(taped.offload);
 	counts_agree(&taped, "a pause");
 
-	step_down_to(&taped, REEL_SLAB_VISITED);
-	is_int(reel_slab_state_of(taped.tape.slab), REEL_SLAB_VISITED, "a slab has a copy");
+	step_down_to(&taped, REEL_SLAB_PINNED);
+	is_int(reel_slab_state_of(taped.tape.slab), REEL_SLAB_PINNED, "a slab has a copy");
 	counts_agree(&taped, "popping on it");
 	push_words(&taped.tape, taped.words, taped.words + 1);
 	taped.words++;
@@ -313,7 +313,7 @@ static void counts_are_those_of_the_slabs(void)
 	step_up(&taped);
 	counts_agree(&taped, "going up again");
 	come_near(&taped);
-	taped.tape.client->ahead = 1;
+	taped.tape.tape_io->ahead = 1;
 	ok(asks_for_the_next(&taped, 1), "one slab is asked for");
 	counts = count_slabs(taped.offload);
 	ok(counts.stored && counts.wanted, "there are slabs without a frame");
@@ -371,11 +371,11 @@ static void end_transfer(struct reel_slab *slab)
 			return;
 		--*play.counter;
 		play.met++;
-		if (reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_OPEN))
+		if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_OPEN))
 			return;
-		if (reel_slab_state_of(slab) != REEL_SLAB_DOOMED)
+		if (reel_slab_state_of(slab) != REEL_SLAB_FREE_PENDING)
 			continue;
-		reel_offload_bury(play.offload, slab);
+		reel_offload_free_deferred(play.offload, slab);
 		return;
 	}
 }
@@ -445,17 +445,17 @@ static void a_visit_finds_a_slab_that_is_written_or_not(void)
 	begin(&taped, SMALL, SMALL / 4);
 	slab = taped.tape.slab->below;
 	stalls = stats_of(taped.pool).stalls;
-	player = begin_play(taped.offload, REEL_SLAB_SEALED, REEL_SLAB_WRITING,
+	player = begin_play(taped.offload, REEL_SLAB_DIRTY, REEL_SLAB_WRITING,
 			    &taped.offload->sealed);
 	play.slab = slab;
 	for (unsigned i = 0; goes_on(i); i++) {
 		enum reel_slab_state state;
 
 		await_player(slab);
-		reel_slab_visit(&taped.tape, slab);
+		reel_slab_acquire(&taped.tape, slab);
 		state = reel_slab_state_of(slab);
-		wrong += state != REEL_SLAB_OPEN && state != REEL_SLAB_VISITED_WRITING;
-		reel_slab_cover(&taped.tape, slab);
+		wrong += state != REEL_SLAB_OPEN && state != REEL_SLAB_PINNED_WRITING;
+		reel_slab_seal(&taped.tape, slab);
 	}
 	end_play(player);
 	is_int(wrong, 0, "is its owner's whenever it is visited");
@@ -471,7 +471,7 @@ static struct reel_slab *slab_in(reel_pool *pool, enum reel_slab_state state)
 
 	if (reel_pool_take(pool, REEL_SLAB_WHOLE, SLAB, &slab))
 		abort();
-	if (state == REEL_SLAB_WANTED) {
+	if (state == REEL_SLAB_READ_QUEUED) {
 		/* As if it could not be read. */
 		slab->state = REEL_SLAB_READING;
 		reel_spill_unload(pool->offload, slab, reel_supply_take_bare(pool),
@@ -487,7 +487,7 @@ static _Atomic size_t uncounted;
 static _Atomic size_t *counter_of(struct reel_offload *offload, enum reel_slab_state state)
 {
 	switch (state) {
-	case REEL_SLAB_SEALED:
+	case REEL_SLAB_DIRTY:
 		return &offload->sealed;
 	case REEL_SLAB_CLEAN:
 		return &offload->clean;
@@ -510,7 +510,7 @@ static void what_is_discarded_meanwhile_goes_back_once(enum reel_slab_state from
 
 		play.slab = slab;
 		await_player(slab);
-		reel_slab_discard(pool, slab);
+		reel_slab_free(pool, slab);
 	}
 	end_play(player);
 	reel_offload_resume(pool->offload);
@@ -532,11 +532,11 @@ int main(void)
 	counts_are_those_of_the_slabs();
 	a_tape_that_ends_leaves_no_count();
 	a_visit_finds_a_slab_that_is_written_or_not();
-	what_is_discarded_meanwhile_goes_back_once(REEL_SLAB_SEALED, REEL_SLAB_WRITING,
+	what_is_discarded_meanwhile_goes_back_once(REEL_SLAB_DIRTY, REEL_SLAB_WRITING,
 						   "a slab that is put");
 	what_is_discarded_meanwhile_goes_back_once(REEL_SLAB_CLEAN, REEL_SLAB_EVICTING,
 						   "a slab that is evicted");
-	what_is_discarded_meanwhile_goes_back_once(REEL_SLAB_WANTED, REEL_SLAB_READING,
+	what_is_discarded_meanwhile_goes_back_once(REEL_SLAB_READ_QUEUED, REEL_SLAB_READING,
 						   "a slab that is got");
 	return tap_end();
 }

@@ -11,8 +11,8 @@
 #include "support.h"
 
 static const char *const names[REEL_SLAB_STATES] = {
-	"EMPTY", "OPEN", "SEALED", "WRITING", "VISITED_WRITING", "CLEAN", "VISITED",
-	"EVICTING", "STORED", "WANTED", "READING", "LOST", "DOOMED"};
+	"EMPTY", "OPEN", "DIRTY", "WRITING", "PINNED_WRITING", "CLEAN", "PINNED",
+	"EVICTING", "STORED", "READ_QUEUED", "READING", "LOST", "FREE_PENDING"};
 
 static bool documented[REEL_SLAB_STATES][REEL_SLAB_STATES];
 

@@ -10,38 +10,38 @@
  *	from             to               by       in
  *	EMPTY            OPEN             owner    reel_pool_take
  *	OPEN             EMPTY            owner    reel_pool_give
- *	OPEN             SEALED           owner    reel_slab_cover
- *	SEALED           OPEN             owner    reel_slab_visit, reel_slab_discard
- *	SEALED           WRITING          offload  reel_spill_round
+ *	OPEN             DIRTY            owner    reel_slab_seal
+ *	DIRTY            OPEN             owner    reel_slab_acquire, reel_slab_free
+ *	DIRTY            WRITING          offload  reel_spill_round
  *	WRITING          CLEAN            offload  reel_spill_written
- *	WRITING          SEALED           offload  reel_spill_written (the put failed)
- *	WRITING          VISITED_WRITING  owner    reel_slab_visit
- *	WRITING          DOOMED           owner    reel_slab_discard
- *	VISITED_WRITING  VISITED          offload  reel_spill_written
- *	VISITED_WRITING  OPEN             offload  reel_spill_written (the put failed)
- *	VISITED_WRITING  WRITING          owner    reel_slab_cover
- *	VISITED_WRITING  DOOMED           owner    reel_slab_discard
- *	CLEAN            VISITED          owner    reel_slab_visit
+ *	WRITING          DIRTY            offload  reel_spill_written (the put failed)
+ *	WRITING          PINNED_WRITING   owner    reel_slab_acquire
+ *	WRITING          FREE_PENDING     owner    reel_slab_free
+ *	PINNED_WRITING   PINNED           offload  reel_spill_written
+ *	PINNED_WRITING   OPEN             offload  reel_spill_written (the put failed)
+ *	PINNED_WRITING   WRITING          owner    reel_slab_seal
+ *	PINNED_WRITING   FREE_PENDING     owner    reel_slab_free
+ *	CLEAN            PINNED           owner    reel_slab_acquire
  *	CLEAN            EVICTING         offload  reel_spill_evict
- *	CLEAN            OPEN             owner    reel_slab_discard
- *	VISITED          CLEAN            owner    reel_slab_cover
- *	VISITED          OPEN             owner    reel_slab_writable, reel_slab_discard
+ *	CLEAN            OPEN             owner    reel_slab_free
+ *	PINNED           CLEAN            owner    reel_slab_seal
+ *	PINNED           OPEN             owner    reel_slab_make_writable, reel_slab_free
  *	EVICTING         STORED           offload  reel_spill_unload
- *	EVICTING         DOOMED           owner    reel_slab_discard
- *	EVICTING         LOST             owner    reel_slab_visit (in the child of a fork)
- *	STORED           WANTED           both     reel_slab_request, reel_slab_visit, reel_prefetch_round
- *	STORED           OPEN             owner    reel_slab_discard
- *	STORED           LOST             owner    reel_slab_visit (in the child of a fork)
- *	WANTED           READING          offload  reel_prefetch_round
- *	WANTED           OPEN             owner    reel_slab_discard
- *	WANTED           LOST             owner    reel_slab_visit (in the child of a fork)
+ *	EVICTING         FREE_PENDING     owner    reel_slab_free
+ *	EVICTING         LOST             owner    reel_slab_acquire (in the child of a fork)
+ *	STORED           READ_QUEUED      both     reel_slab_read_ahead, reel_prefetch_round
+ *	STORED           OPEN             owner    reel_slab_free
+ *	STORED           LOST             owner    reel_slab_acquire (in the child of a fork)
+ *	READ_QUEUED      READING          offload  reel_prefetch_round
+ *	READ_QUEUED      OPEN             owner    reel_slab_free
+ *	READ_QUEUED      LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READING          CLEAN            offload  reel_prefetch_done
- *	READING          LOST             offload  reel_prefetch_done, reel_slab_visit (in the child of a fork)
+ *	READING          LOST             offload  reel_prefetch_done
  *	READING          STORED           offload  reel_prefetch_done (read ahead, and failed)
- *	READING          WANTED           offload  reel_prefetch_round (no memory for it)
- *	READING          DOOMED           owner    reel_slab_discard
- *	LOST             OPEN             owner    reel_slab_discard
- *	DOOMED           EMPTY            offload  reel_offload_bury
+ *	READING          READ_QUEUED      offload  reel_prefetch_round (no memory for it)
+ *	READING          FREE_PENDING     owner    reel_slab_free
+ *	LOST             OPEN             owner    reel_slab_free
+ *	FREE_PENDING     EMPTY            offload  reel_offload_free_deferred
  *
  * An empty slab belongs to a magazine, to a shared list or to the thread that
  * is moving it between them; every other one belongs to a tape.
@@ -60,17 +60,17 @@
 enum reel_slab_state {
 	REEL_SLAB_EMPTY,
 	REEL_SLAB_OPEN,            /* its owner pushes and pops here, or keeps it as spare */
-	REEL_SLAB_SEALED,          /* covered by another slab; in memory only */
+	REEL_SLAB_DIRTY,           /* covered by another slab; in memory only */
 	REEL_SLAB_WRITING,         /* being put; can be read */
-	REEL_SLAB_VISITED_WRITING, /* the same, and its owner pops here */
+	REEL_SLAB_PINNED_WRITING,  /* the same, and its owner pops here */
 	REEL_SLAB_CLEAN,           /* in memory and in the store */
-	REEL_SLAB_VISITED,         /* the same, and its owner pops here */
+	REEL_SLAB_PINNED,          /* the same, and its owner pops here */
 	REEL_SLAB_EVICTING,        /* losing its frame */
 	REEL_SLAB_STORED,          /* in the store only: without a frame */
-	REEL_SLAB_WANTED,          /* the same, and its owner needs it soon */
+	REEL_SLAB_READ_QUEUED,     /* the same, and its owner needs it soon */
 	REEL_SLAB_READING,         /* being got */
 	REEL_SLAB_LOST,            /* the store could not give it back */
-	REEL_SLAB_DOOMED,          /* left by its tape while the offload thread had it */
+	REEL_SLAB_FREE_PENDING,    /* left by its tape while the offload thread had it */
 	REEL_SLAB_STATES
 };
 

@@ -84,12 +84,12 @@ void reel_offload_release_frame(struct reel_offload *offload, const struct reel_
 void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	const struct reel_slab *slab = ticket->slab;
-	const struct reel_client *client = reel_client_of(offload, slab);
-	const struct reel_residence *residence = reel_residence_of(offload, slab);
+	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
+	const struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
 	ticket->transfer.label = (struct reel_label){
-		.tape = atomic_load_explicit(&client->id, memory_order_relaxed),
-		.serial = residence->serial,
+		.tape = atomic_load_explicit(&tape_io->id, memory_order_relaxed),
+		.serial = slab_io->serial,
 		.rank = slab->rank,
 	};
 	ticket->transfer.data = slab->frame;
@@ -127,16 +127,16 @@ void reel_offload_forget_failures(struct reel_offload *offload)
 
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab)
 {
-	struct reel_residence *residence = reel_residence_of(offload, slab);
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
-	if (!residence->stored)
+	if (!slab_io->stored)
 		return;
-	residence->stored = false;
-	reel_store_drop(offload->store, residence->place);
+	slab_io->stored = false;
+	reel_store_drop(offload->store, slab_io->place);
 	reel_offload_forget_failures(offload);
 }
 
-void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab)
+void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab)
 {
 	reel_offload_drop_copy(offload, slab);
 	slab->below = NULL;
@@ -269,7 +269,7 @@ static bool tidy(struct reel_offload *offload, size_t most)
 {
 	if (atomic_load_explicit(&offload->stale, memory_order_relaxed) <= most)
 		return false;
-	reel_survey_drop_stale(offload);
+	reel_victim_drop_stale(offload);
 	return true;
 }
 
@@ -400,10 +400,10 @@ void reel_offload_orphan(struct reel_offload *offload)
 
 /* ---- Beginning and end ---- */
 
-static size_t residence_bytes(void)
+static size_t slab_io_bytes(void)
 {
 	return reel_supply_table_bytes() / sizeof(struct reel_slab) *
-	       sizeof(struct reel_residence);
+	       sizeof(struct reel_slab_io);
 }
 
 /* In the child of a fork, threads that are not there may seem to wait for these. */
@@ -421,8 +421,8 @@ static void close_signals(struct reel_offload *offload)
 static void close_parts(struct reel_offload *offload)
 {
 	close_signals(offload);
-	reel_client_free_all(offload);
-	reel_os_unmap(offload->residence, residence_bytes());
+	reel_tape_io_free_all(offload);
+	reel_os_unmap(offload->slab_io, slab_io_bytes());
 	free(offload);
 }
 
@@ -434,7 +434,7 @@ static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 	sem_init(&offload->resumed, 0, 0);
 	pthread_mutex_init(&offload->lock, NULL);
 	pthread_cond_init(&offload->answered, NULL);
-	offload->surveyed_at = reel_offload_now();
+	offload->ranked_at = reel_offload_now();
 }
 
 static void stop_thread(struct reel_offload *offload)
@@ -466,8 +466,8 @@ static struct reel_offload *allocate(void)
 
 	if (!offload)
 		return NULL;
-	offload->residence = reel_os_map(residence_bytes(), 1);
-	if (offload->residence)
+	offload->slab_io = reel_os_map(slab_io_bytes(), 1);
+	if (offload->slab_io)
 		return offload;
 	free(offload);
 	return NULL;

@@ -3,14 +3,14 @@
  * Offload: a pool with a store has one thread that decides which slabs are
  * written behind, evicted and read back, and that alone calls the store.
  *
- *	client.c     what the offload thread sees of a tape
- *	survey.c     which slabs are needed last
+ *	tape-io.c     what the offload thread sees of a tape
+ *	victim.c     which slabs are needed last
  *	spill.c      write behind, evict
  *	prefetch.c   read back
  *	offload.c    the thread; those who wait for a frame
  *	pool-open.c  a pool gets its store and the thread, and loses them
  *
- * The owner's side, which covers, visits and discards slabs, is tape/residence.c.
+ * The owner's side, which seals, acquires and frees slabs, is tape/slab-owner.c.
  * The owner and the offload thread meet in a slab's state alone (slab.h): who
  * moves it by compare-and-swap owns what the new state gives him. Both sides'
  * changes release what they wrote and acquire what the other wrote.
@@ -30,7 +30,7 @@
 
 #define REEL_REQUESTS 64
 #define REEL_TICKETS 24
-#define REEL_SURVEYED 64
+#define REEL_MAX_VICTIMS 64
 /* How many slabs are asked for in advance at first; doubled whenever the owner had to wait. */
 #define REEL_MIN_AHEAD 4
 
@@ -38,8 +38,8 @@
  * A tape, as the offload thread sees it. Lives as long as the pool: a closed
  * tape's serves the next one.
  */
-struct reel_client {
-	struct reel_client *next;
+struct reel_tape_io {
+	struct reel_tape_io *next;
 	_Atomic bool in_use;
 	/* Told to the store; never the same for two tapes. */
 	_Atomic uint64_t id;
@@ -57,7 +57,7 @@ struct reel_client {
 	_Atomic uint32_t served;
 
 	/* Owner only. */
-	unsigned descents; /* slabs popped since one was covered */
+	unsigned descents; /* slabs popped since one was sealed */
 	unsigned ahead;    /* how many slabs are asked for in advance */
 	unsigned in_time;  /* slabs that were there, since the last that was not */
 
@@ -66,10 +66,10 @@ struct reel_client {
 	double rate;       /* slabs popped a second, of late */
 };
 
-/* What a slab has beside its descriptor, once it has been covered on a pool with a store. */
-struct reel_residence {
+/* What a slab has beside its descriptor, once it has been sealed on a pool with a store. */
+struct reel_slab_io {
 	/* Owner, before it seals. Atomic since estimates may read them at any time. */
-	_Atomic(struct reel_client *) client;
+	_Atomic(struct reel_tape_io *) tape_io;
 	_Atomic uint32_t rank;
 	uint32_t reads;         /* offload thread: attempts to read it */
 	size_t filled;          /* owner: bytes worth storing, and how they are laid out */
@@ -92,13 +92,13 @@ struct reel_ticket {
 };
 
 /* Slabs in one state, in the order in which they are to be used. */
-struct reel_candidates {
+struct reel_victims {
 	unsigned count;
 	unsigned next;
 	struct {
 		struct reel_slab *slab;
-		double remoteness;
-	} of[REEL_SURVEYED];
+		double reuse_distance;
+	} of[REEL_MAX_VICTIMS];
 };
 
 enum reel_offload_command {
@@ -111,7 +111,7 @@ enum reel_offload_command {
 struct reel_offload {
 	struct reel_pool *pool;
 	reel_store *store;
-	struct reel_residence *residence;
+	struct reel_slab_io *slab_io;
 	size_t align;
 	bool adopts; /* the store is told of frames before their first transfer */
 	unsigned put_depth;
@@ -123,15 +123,15 @@ struct reel_offload {
 	/* In the child of a fork: there is no thread, and the store is the parent's. */
 	bool orphaned;
 
-	_Atomic(struct reel_client *) clients;
-	_Atomic uint64_t last_client;
-	_Atomic unsigned clients_in_use;
-	/* Slabs that are SEALED, and CLEAN. */
+	_Atomic(struct reel_tape_io *) tape_ios;
+	_Atomic uint64_t last_tape_id;
+	_Atomic unsigned tape_ios_in_use;
+	/* Slabs that are DIRTY, and CLEAN. */
 	_Atomic size_t sealed;
 	_Atomic size_t clean;
 	/* Slabs discarded or pushed on since, of which the store still has a copy. */
 	_Atomic size_t stale;
-	/* Raised when a slab is covered: frames will be needed. */
+	/* Raised when a slab is sealed: frames will be needed. */
 	_Atomic bool growing;
 
 	/* Threads that need a frame and have not been answered; under the lock. */
@@ -149,16 +149,16 @@ struct reel_offload {
 	uint64_t last_put; /* how many there were */
 	unsigned puts;     /* under way, and gets */
 	unsigned gets;
-	struct reel_candidates farthest_sealed;
-	struct reel_candidates farthest_clean;
+	struct reel_victims dirty_victims;
+	struct reel_victims clean_victims;
 	bool starving;          /* somebody waits */
-	bool growth;            /* a push waits, or a slab was covered since the last round */
+	bool growth;            /* a push waits, or a slab was sealed since the last round */
 	bool stuck;             /* and no frame is there, or can be freed but by a transfer */
 	uint64_t asked_before;  /* who asked later has not been considered yet */
 	int failure;            /* why the last put failed, or 0 */
 	unsigned tries;         /* puts for somebody who waits, since the last that succeeded */
-	uint64_t surveyed_at;
-	uint64_t survey_ns;     /* what the last survey took */
+	uint64_t ranked_at;
+	uint64_t ranking_ns;     /* what the last ranking took */
 
 	/* Counters: relaxed, they order nothing. */
 	_Atomic uint64_t written_bytes;
@@ -170,17 +170,17 @@ struct reel_offload {
 	_Atomic uint64_t stall_ns;
 };
 
-static inline struct reel_residence *reel_residence_of(const struct reel_offload *offload,
+static inline struct reel_slab_io *reel_slab_io_of(const struct reel_offload *offload,
 						       const struct reel_slab *slab)
 {
-	return &offload->residence[slab - offload->pool->table];
+	return &offload->slab_io[slab - offload->pool->table];
 }
 
 /* Relaxed: an estimate, unless the slab's state is the caller's. */
-static inline struct reel_client *reel_client_of(const struct reel_offload *offload,
+static inline struct reel_tape_io *reel_tape_io_of(const struct reel_offload *offload,
 						 const struct reel_slab *slab)
 {
-	return atomic_load_explicit(&reel_residence_of(offload, slab)->client,
+	return atomic_load_explicit(&reel_slab_io_of(offload, slab)->tape_io,
 				    memory_order_relaxed);
 }
 
@@ -213,28 +213,28 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 /* Of a slab whose state is the offload thread's: its label, and its frame as data. */
 void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Let go of a slab that its tape has left meanwhile. */
-void reel_offload_bury(struct reel_offload *offload, struct reel_slab *slab);
+void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab);
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab);
 /* The store may take slabs again. */
 void reel_offload_forget_failures(struct reel_offload *offload);
 
 /*
- * survey.c: of the slabs in this state that a survey found, the one that is needed
+ * victim.c: of the slabs in this state that a ranking found, the one that is needed
  * last; NULL: there is none that is needed later than in so many seconds.
  */
-struct reel_slab *reel_survey_next(struct reel_offload *offload, enum reel_slab_state state,
-				   double farther_than);
+struct reel_slab *reel_victim_next(struct reel_offload *offload, enum reel_slab_state state,
+				   double min_distance);
 /* Drop what the store has of slabs that are not there any more. */
-void reel_survey_drop_stale(struct reel_offload *offload);
+void reel_victim_drop_stale(struct reel_offload *offload);
 /* Seconds until the slab is needed, by estimate. */
-double reel_survey_remoteness(const struct reel_offload *offload, const struct reel_slab *slab);
+double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab);
 
-#define REEL_ANY_DISTANCE (-1.0)
+#define REEL_MIN_DISTANCE (-1.0)
 
 /* spill.c: whether anything was done. */
 bool reel_spill_round(struct reel_offload *offload);
 /* Free the frame of a stored slab that is needed later than in so many seconds. */
-bool reel_spill_evict(struct reel_offload *offload, double farther_than);
+bool reel_spill_evict(struct reel_offload *offload, double min_distance);
 void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket);
 
 /* Give a slab's frame away; it stays in the store. */
@@ -251,9 +251,9 @@ bool reel_prefetch_is_urgent(struct reel_offload *offload);
 /* Whether its owner waits for this slab. */
 bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab);
 
-/* client.c: NULL: no memory. */
-struct reel_client *reel_client_adopt(struct reel_offload *offload);
-void reel_client_release(struct reel_offload *offload, struct reel_client *client);
-void reel_client_free_all(struct reel_offload *offload);
+/* tape-io.c: NULL: no memory. */
+struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload);
+void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io);
+void reel_tape_io_free_all(struct reel_offload *offload);
 
 #endif

@@ -20,19 +20,19 @@
 
 static void start(struct reel_offload *offload, struct reel_slab *slab, struct reel_ticket *ticket)
 {
-	struct reel_residence *residence = reel_residence_of(offload, slab);
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
 	reel_offload_prepare(offload, ticket);
-	ticket->transfer.bytes = residence->stored_bytes;
-	ticket->transfer.place = residence->place;
-	residence->reads++;
+	ticket->transfer.bytes = slab_io->stored_bytes;
+	ticket->transfer.place = slab_io->place;
+	slab_io->reads++;
 	reel_store_get(offload->store, &ticket->transfer);
 }
 
 static void start_first(struct reel_offload *offload, struct reel_slab *slab,
 			struct reel_ticket *ticket)
 {
-	reel_residence_of(offload, slab)->reads = 0;
+	reel_slab_io_of(offload, slab)->reads = 0;
 	offload->gets++;
 	start(offload, slab, ticket);
 }
@@ -48,20 +48,20 @@ static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 	reel_annotate_allow(slab->frame, slab->bytes);
 }
 
-static struct reel_slab *take_holder(struct reel_offload *offload, double farther_than)
+static struct reel_slab *take_holder(struct reel_offload *offload, double min_distance)
 {
 	struct reel_slab *holder = reel_supply_take_one(offload->pool);
 
-	while (!holder && reel_spill_evict(offload, farther_than))
+	while (!holder && reel_spill_evict(offload, min_distance))
 		holder = reel_supply_take_warm(offload->pool);
 	return holder;
 }
 
-/* Read a WANTED slab into the holder's frame, which is given back if it is not wanted now. */
+/* Read a READ_QUEUED slab into the holder's frame, which is given back if it is not wanted now. */
 static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *holder, struct reel_ticket *ticket)
 {
-	if (!reel_slab_move(slab, REEL_SLAB_WANTED, REEL_SLAB_READING)) {
+	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING)) {
 		holder->below = NULL;
 		ticket->busy = false;
 		reel_supply_push_warm(offload->pool, holder);
@@ -75,8 +75,8 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 
 bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab)
 {
-	/* Acquire: pairs with the release in await_arrival() of residence.c. */
-	return atomic_load_explicit(&reel_client_of(offload, slab)->urgent,
+	/* Acquire: pairs with the release in await_arrival() of slab-owner.c. */
+	return atomic_load_explicit(&reel_tape_io_of(offload, slab)->urgent,
 				    memory_order_acquire) == slab;
 }
 
@@ -99,9 +99,9 @@ static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 
 static void lose(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
-	reel_residence_of(offload, slab)->error = reel_store_error(error);
+	reel_slab_io_of(offload, slab)->error = reel_store_error(error);
 	if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_LOST))
-		reel_offload_bury(offload, slab);
+		reel_offload_free_deferred(offload, slab);
 }
 
 static void keep(struct reel_offload *offload, struct reel_slab *slab, size_t bytes)
@@ -111,26 +111,26 @@ static void keep(struct reel_offload *offload, struct reel_slab *slab, size_t by
 	if (reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_CLEAN))
 		return;
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
-	reel_offload_bury(offload, slab);
+	reel_offload_free_deferred(offload, slab);
 }
 
 static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_ticket *again;
 
-	if (reel_residence_of(offload, ticket->slab)->reads == ATTEMPTS ||
-	    reel_slab_state_of(ticket->slab) == REEL_SLAB_DOOMED)
+	if (reel_slab_io_of(offload, ticket->slab)->reads == ATTEMPTS ||
+	    reel_slab_state_of(ticket->slab) == REEL_SLAB_FREE_PENDING)
 		return false;
 	again = reel_offload_ticket(offload, ticket->slab, true);
 	start(offload, ticket->slab, again);
 	return true;
 }
 
-/* The client is looked up first: a slab that is CLEAN may be gone at once. */
+/* The tape's record is looked up first: a slab that is CLEAN may be gone at once. */
 void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
-	struct reel_client *client = reel_client_of(offload, slab);
+	struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
 	int error = ticket->transfer.error;
 
 	if (error) {
@@ -143,31 +143,31 @@ void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket
 		keep(offload, slab, ticket->transfer.bytes);
 	else if (!put_back(offload, slab))
 		lose(offload, slab, error);
-	reel_event_signal(&client->arrival);
+	reel_event_signal(&tape_io->arrival);
 }
 
 /* ---- Rounds ---- */
 
-static struct reel_slab *urgent_slab(struct reel_client *client)
+static struct reel_slab *urgent_slab(struct reel_tape_io *tape_io)
 {
-	/* Acquire: pairs with the release in await_arrival() of residence.c. */
-	struct reel_slab *slab = atomic_load_explicit(&client->urgent, memory_order_acquire);
+	/* Acquire: pairs with the release in await_arrival() of slab-owner.c. */
+	struct reel_slab *slab = atomic_load_explicit(&tape_io->urgent, memory_order_acquire);
 
 	/* Its owner may have come while it was being evicted. */
 	if (slab)
-		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);
-	return slab && reel_slab_state_of(slab) == REEL_SLAB_WANTED ? slab : NULL;
+		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
+	return slab && reel_slab_state_of(slab) == REEL_SLAB_READ_QUEUED ? slab : NULL;
 }
 
-static bool read_urgent(struct reel_offload *offload, struct reel_client *client)
+static bool read_urgent(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
-	struct reel_slab *slab = urgent_slab(client);
+	struct reel_slab *slab = urgent_slab(tape_io);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
 	struct reel_slab *holder;
 
 	if (!ticket)
 		return false;
-	holder = take_holder(offload, REEL_ANY_DISTANCE);
+	holder = take_holder(offload, REEL_MIN_DISTANCE);
 	if (!holder) {
 		ticket->busy = false;
 		return false;
@@ -181,8 +181,8 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 {
 	slab->frame = reel_arena_carve(offload->pool, slab->bytes);
 	if (!slab->frame) {
-		if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_WANTED))
-			reel_offload_bury(offload, slab);
+		if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_READ_QUEUED))
+			reel_offload_free_deferred(offload, slab);
 		return false;
 	}
 	reel_budget_overdraw(offload->pool, slab->bytes);
@@ -190,14 +190,14 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 }
 
 /* A pop is never refused: rather than let it wait for ever, the budget is overdrawn. */
-static bool read_overdrawn(struct reel_offload *offload, struct reel_client *client)
+static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
-	struct reel_slab *slab = offload->gets ? NULL : urgent_slab(client);
+	struct reel_slab *slab = offload->gets ? NULL : urgent_slab(tape_io);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
 
 	if (!ticket)
 		return false;
-	if (!reel_slab_move(slab, REEL_SLAB_WANTED, REEL_SLAB_READING) ||
+	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING) ||
 	    !give_fresh_frame(offload, slab)) {
 		ticket->busy = false;
 		return false;
@@ -206,83 +206,84 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_client *cli
 	return true;
 }
 
-static struct reel_slab *first_request(struct reel_client *client)
+static struct reel_slab *first_request(struct reel_tape_io *tape_io)
 {
-	uint32_t served = atomic_load_explicit(&client->served, memory_order_relaxed);
+	uint32_t served = atomic_load_explicit(&tape_io->served, memory_order_relaxed);
 
-	/* Acquire: pairs with the release in request() of residence.c. */
-	if (served == atomic_load_explicit(&client->requested, memory_order_acquire))
+	/* Acquire: pairs with the release in request() of slab-owner.c. */
+	if (served == atomic_load_explicit(&tape_io->requested, memory_order_acquire))
 		return NULL;
-	return client->request[served % REEL_REQUESTS];
+	return tape_io->request[served % REEL_REQUESTS];
 }
 
-static void drop_request(struct reel_client *client)
+static void drop_request(struct reel_tape_io *tape_io)
 {
 	reel_yield_point();
-	/* Release: pairs with the acquire in requests_open() of residence.c. */
-	atomic_fetch_add_explicit(&client->served, 1, memory_order_release);
+	/* Release: pairs with the acquire in requests_open() of slab-owner.c. */
+	atomic_fetch_add_explicit(&tape_io->served, 1, memory_order_release);
 }
 
-/* One that is not WANTED any more was read urgently, or was discarded. */
-static bool read_requested(struct reel_offload *offload, struct reel_client *client)
+/* One that is not READ_QUEUED any more was read urgently, or was discarded. */
+static bool read_requested(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
-	struct reel_slab *slab = first_request(client);
+	struct reel_slab *slab = first_request(tape_io);
 	struct reel_ticket *ticket;
 	struct reel_slab *holder;
 
 	if (!slab || offload->gets + TICKETS_FOR_OTHERS >= REEL_TICKETS)
 		return false;
-	if (reel_slab_state_of(slab) != REEL_SLAB_WANTED) {
-		drop_request(client);
+	if (reel_slab_state_of(slab) != REEL_SLAB_READ_QUEUED) {
+		drop_request(tape_io);
 		return true;
 	}
 	ticket = reel_offload_ticket(offload, slab, true);
 	if (!ticket)
 		return false;
-	holder = take_holder(offload, FARTHER * reel_survey_remoteness(offload, slab));
+	holder = take_holder(offload, FARTHER * reel_reuse_distance(offload, slab));
 	if (!holder) {
 		ticket->busy = false;
 		return false;
 	}
-	drop_request(client);
+	drop_request(tape_io);
 	read_slab(offload, slab, holder, ticket);
 	return true;
 }
 
-static bool for_all_clients(struct reel_offload *offload,
-			    bool (*visit)(struct reel_offload *, struct reel_client *))
+static bool for_all_tape_ios(struct reel_offload *offload,
+			    bool (*visit)(struct reel_offload *, struct reel_tape_io *))
 {
-	/* Acquire: pairs with the release in add_client() of client.c. */
-	struct reel_client *client = atomic_load_explicit(&offload->clients, memory_order_acquire);
+	/* Acquire: pairs with the release in add_tape_io() of tape-io.c. */
+	struct reel_tape_io *tape_io =
+		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
 	bool moved = false;
 
-	for (; client; client = client->next)
-		moved |= visit(offload, client);
+	for (; tape_io; tape_io = tape_io->next)
+		moved |= visit(offload, tape_io);
 	return moved;
 }
 
-static bool has_urgent(struct reel_offload *offload, struct reel_client *client)
+static bool has_urgent(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	(void)offload;
-	return urgent_slab(client) != NULL;
+	return urgent_slab(tape_io) != NULL;
 }
 
 bool reel_prefetch_is_urgent(struct reel_offload *offload)
 {
-	return for_all_clients(offload, has_urgent);
+	return for_all_tape_ios(offload, has_urgent);
 }
 
 bool reel_prefetch_overdraw(struct reel_offload *offload)
 {
-	return for_all_clients(offload, read_overdrawn);
+	return for_all_tape_ios(offload, read_overdrawn);
 }
 
 /* One slab for each tape in turn, so that none starves another. */
 bool reel_prefetch_round(struct reel_offload *offload)
 {
-	bool moved = for_all_clients(offload, read_urgent);
+	bool moved = for_all_tape_ios(offload, read_urgent);
 
 	if (!offload->starving)
-		moved |= for_all_clients(offload, read_requested);
+		moved |= for_all_tape_ios(offload, read_requested);
 	return moved;
 }

@@ -55,7 +55,7 @@ static bool lacks_frames(struct reel_offload *offload)
  * comes back to the owner while caches of other processors still have what they read from it.
  * If both budgets are the same, nothing is written until a push waits.
  */
-static size_t max_unwritten(struct reel_offload *offload)
+static size_t max_dirty_bytes(struct reel_offload *offload)
 {
 	const struct reel_pool *pool = offload->pool;
 	size_t slabs = pool->hard_budget / pool->slab_bytes;
@@ -67,11 +67,11 @@ static size_t max_unwritten(struct reel_offload *offload)
 }
 
 /* Number of slabs that may be in memory only. */
-static size_t max_sealed(struct reel_offload *offload)
+static size_t max_dirty(struct reel_offload *offload)
 {
 	const struct reel_pool *pool = offload->pool;
 	size_t unmovable = atomic_load_explicit(&pool->unmovable, memory_order_relaxed);
-	size_t bytes = max_unwritten(offload);
+	size_t bytes = max_dirty_bytes(offload);
 
 	return unmovable < bytes ? (bytes - unmovable) / pool->slab_bytes : 0;
 }
@@ -84,16 +84,16 @@ static size_t align_up(size_t bytes, size_t align)
 static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 		       struct reel_ticket *ticket)
 {
-	struct reel_residence *residence = reel_residence_of(offload, slab);
-	size_t bytes = smaller(align_up(residence->filled, offload->align), slab->bytes);
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+	size_t bytes = smaller(align_up(slab_io->filled, offload->align), slab->bytes);
 
 	/* Another one than of its last copy, whose place it may get: a write that is lost is seen. */
-	residence->serial = ++offload->last_put;
+	slab_io->serial = ++offload->last_put;
 	reel_offload_prepare(offload, ticket);
 	reel_offload_drop_copy(offload, slab);
-	residence->stored_bytes = bytes;
+	slab_io->stored_bytes = bytes;
 	ticket->transfer.bytes = bytes;
-	ticket->transfer.layout = residence->layout;
+	ticket->transfer.layout = slab_io->layout;
 	offload->puts++;
 	reel_store_put(offload->store, &ticket->transfer);
 }
@@ -106,13 +106,13 @@ static bool write_farthest(struct reel_offload *offload)
 
 	if (offload->puts == offload->put_depth)
 		return false;
-	slab = reel_survey_next(offload, REEL_SLAB_SEALED, REEL_ANY_DISTANCE);
+	slab = reel_victim_next(offload, REEL_SLAB_DIRTY, REEL_MIN_DISTANCE);
 	if (!slab)
 		return false;
 	ticket = reel_offload_ticket(offload, slab, false);
 	if (!ticket)
 		return false;
-	if (!reel_slab_move(slab, REEL_SLAB_SEALED, REEL_SLAB_WRITING)) {
+	if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_WRITING)) {
 		ticket->busy = false;
 		return true;
 	}
@@ -124,11 +124,11 @@ static bool write_farthest(struct reel_offload *offload)
 static void note_written(struct reel_offload *offload, struct reel_slab *slab,
 			 const reel_transfer *transfer)
 {
-	struct reel_residence *residence = reel_residence_of(offload, slab);
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
 	reel_yield_point();
-	residence->stored = true;
-	residence->place = transfer->place;
+	slab_io->stored = true;
+	slab_io->place = transfer->place;
 	reel_offload_forget_failures(offload);
 	atomic_fetch_add_explicit(&offload->written_bytes, transfer->bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&offload->stored_bytes, transfer->place.bytes,
@@ -142,26 +142,26 @@ static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_CLEAN))
 		return;
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_VISITED))
+	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_PINNED))
 		return;
-	if (reel_slab_state_of(slab) == REEL_SLAB_DOOMED)
-		reel_offload_bury(offload, slab);
+	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
+		reel_offload_free_deferred(offload, slab);
 	else
 		end_writing(offload, slab);
 }
 
-static void end_failed_writing(struct reel_offload *offload, struct reel_slab *slab)
+static void end_failed_write(struct reel_offload *offload, struct reel_slab *slab)
 {
 	atomic_fetch_add_explicit(&offload->sealed, 1, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_SEALED))
+	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_DIRTY))
 		return;
 	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_OPEN))
+	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_OPEN))
 		return;
-	if (reel_slab_state_of(slab) == REEL_SLAB_DOOMED)
-		reel_offload_bury(offload, slab);
+	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
+		reel_offload_free_deferred(offload, slab);
 	else
-		end_failed_writing(offload, slab);
+		end_failed_write(offload, slab);
 }
 
 void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket)
@@ -172,7 +172,7 @@ void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket
 	if (ticket->transfer.error) {
 		offload->failure = ticket->transfer.error;
 		atomic_fetch_add_explicit(&offload->failed_puts, 1, memory_order_relaxed);
-		end_failed_writing(offload, slab);
+		end_failed_write(offload, slab);
 	} else {
 		note_written(offload, slab, &ticket->transfer);
 		end_writing(offload, slab);
@@ -199,19 +199,19 @@ void reel_spill_unload(struct reel_offload *offload, struct reel_slab *slab,
 	take_frame(slab, holder);
 	reel_supply_push_warm(offload->pool, holder);
 	if (!reel_slab_move(slab, from, REEL_SLAB_STORED))
-		reel_offload_bury(offload, slab);
+		reel_offload_free_deferred(offload, slab);
 }
 
-static struct reel_slab *farthest_clean(struct reel_offload *offload, double farther_than)
+static struct reel_slab *clean_victims(struct reel_offload *offload, double min_distance)
 {
 	if (!atomic_load_explicit(&offload->clean, memory_order_relaxed))
 		return NULL;
-	return reel_survey_next(offload, REEL_SLAB_CLEAN, farther_than);
+	return reel_victim_next(offload, REEL_SLAB_CLEAN, min_distance);
 }
 
-bool reel_spill_evict(struct reel_offload *offload, double farther_than)
+bool reel_spill_evict(struct reel_offload *offload, double min_distance)
 {
-	struct reel_slab *slab = farthest_clean(offload, farther_than);
+	struct reel_slab *slab = clean_victims(offload, min_distance);
 	struct reel_slab *holder;
 
 	if (!slab)
@@ -233,7 +233,7 @@ static bool keep_frames_ready(struct reel_offload *offload)
 {
 	bool moved = false;
 
-	while (lacks_frames(offload) && reel_spill_evict(offload, REEL_ANY_DISTANCE))
+	while (lacks_frames(offload) && reel_spill_evict(offload, REEL_MIN_DISTANCE))
 		moved = true;
 	return moved;
 }
@@ -246,7 +246,7 @@ static bool write_behind(struct reel_offload *offload)
 
 	while (!offload->failure &&
 	       atomic_load_explicit(&offload->sealed, memory_order_relaxed) >
-		       max_sealed(offload) &&
+		       max_dirty(offload) &&
 	       write_farthest(offload))
 		moved = true;
 	return moved;
@@ -274,7 +274,7 @@ static bool relieve(struct reel_offload *offload)
 	offload->stuck = false;
 	if (ready_frames(offload->pool))
 		return false;
-	offload->stuck = !reel_spill_evict(offload, REEL_ANY_DISTANCE) && !try_to_write(offload);
+	offload->stuck = !reel_spill_evict(offload, REEL_MIN_DISTANCE) && !try_to_write(offload);
 	return !offload->stuck;
 }
 

@@ -13,7 +13,7 @@
 
 #include "pool/claim.h"
 #include "pool/pool.h"
-#include "residence.h"
+#include "slab-owner.h"
 #include "tape.h"
 
 struct reel_hold {
@@ -27,7 +27,7 @@ struct reel_hold {
 static void let_go(reel_tape *tape)
 {
 	if (tape->hold && tape->hold->left)
-		reel_slab_keep(tape, tape->hold->left);
+		reel_slab_retain(tape, tape->hold->left);
 	if (tape->hold)
 		tape->hold->left = NULL;
 }
@@ -68,7 +68,7 @@ static void go_back(reel_tape *tape)
 	leave_branches(tape);
 	let_go(tape);
 	if (tape->slab && tape->slab != at->slab)
-		reel_slab_keep(tape, tape->slab);
+		reel_slab_retain(tape, tape->slab);
 	tape->slab = at->slab;
 	tape->below = at->below;
 	tape->bits = at->bits;
@@ -98,7 +98,7 @@ static void give_popped(reel_tape *tape, struct reel_slab *meeting)
 	while (slab != meeting && slab->holds == tape->holds - 1) {
 		struct reel_slab *below = slab->below;
 
-		reel_slab_discard(tape->pool, slab);
+		reel_slab_free(tape->pool, slab);
 		slab = below;
 	}
 }

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "residence.h"
+#include "slab-owner.h"
 #include "tape.h"
 
 struct reel_position reel_tape_position(const reel_tape *tape)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "residence.h"
+#include "slab-owner.h"
 #include "tape.h"
 
 /* The spare slab is resident, and nobody's but the owner's. */
@@ -13,7 +13,7 @@ static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
 	if (reel_slab_is_readable(slab))
 		tape->spare = slab;
 	else
-		reel_slab_discard(tape->pool, slab);
+		reel_slab_free(tape->pool, slab);
 }
 
 /*
@@ -59,7 +59,7 @@ static bool height_is_right(const reel_tape *tape)
 void reel_tape_enter(reel_tape *tape, uint64_t filled)
 {
 	REEL_ASSERT_EXPENSIVE(height_is_right(tape));
-	int error = tape->slab ? reel_slab_visit(tape, tape->slab) : 0;
+	int error = tape->slab ? reel_slab_acquire(tape, tape->slab) : 0;
 
 	/* A slab that is lost has no frame, and nothing may be added to a null one. */
 	tape->top = reel_window_base(tape);
@@ -79,7 +79,7 @@ bool reel_tape_step_down(reel_tape *tape)
 	filled = tape->slab->below_offset;
 	reel_tape_leave_slab(tape);
 	reel_tape_enter(tape, filled);
-	reel_slab_request(tape);
+	reel_slab_read_ahead(tape);
 	return true;
 }
 

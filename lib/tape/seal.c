@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "pool/pool.h"
-#include "residence.h"
+#include "slab-owner.h"
 #include "tape.h"
 
 /* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */
@@ -35,7 +35,7 @@ static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 void reel_tape_drop_spare(reel_tape *tape)
 {
 	if (tape->spare)
-		reel_slab_discard(tape->pool, tape->spare);
+		reel_slab_free(tape->pool, tape->spare);
 	tape->spare = NULL;
 }
 
@@ -102,7 +102,8 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	struct reel_slab *slab = tape->spare;
 	int error;
 
-	if (slab && slab->kind == kind && slab->bytes >= bytes && reel_slab_writable(tape, slab)) {
+	if (slab && slab->kind == kind && slab->bytes >= bytes &&
+	    reel_slab_make_writable(tape, slab)) {
 		tape->spare = NULL;
 		return slab;
 	}
@@ -123,7 +124,7 @@ static void cover_below(reel_tape *tape)
 	if (slab && tape->flags & REEL_TAPE_KEEPS_BELOW)
 		slab = slab->below;
 	if (slab)
-		reel_slab_cover(tape, slab);
+		reel_slab_seal(tape, slab);
 }
 
 static void put_on_top(reel_tape *tape, struct reel_slab *slab)
@@ -151,7 +152,7 @@ static bool window_serves(reel_tape *tape, size_t bytes)
 		return false;
 	if (tape->ceiling != REEL_FALSE_CEILING || !tape->slab)
 		return true;
-	if (!reel_slab_writable(tape, tape->slab))
+	if (!reel_slab_make_writable(tape, tape->slab))
 		return false;
 	reel_tape_limits(tape);
 	return true;

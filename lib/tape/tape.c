@@ -6,7 +6,7 @@
 
 #include "spill/default-pool.h"
 #include "pool/pool.h"
-#include "residence.h"
+#include "slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
 
@@ -71,7 +71,7 @@ void reel_tape_close(reel_tape *tape)
 	while (tape->slab)
 		reel_tape_leave_slab(tape);
 	reel_tape_drop_spare(tape);
-	reel_residence_end(tape);
+	reel_tape_io_end(tape);
 	reel_check_end(tape);
 	memset(tape, 0, sizeof *tape);
 }

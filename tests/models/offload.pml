@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tapes on a pool with a store: the states of lib/pool/slab.h, moved by the tapes' owners
- * (lib/tape/residence.c, seal.c, pop.c, magazine.c) and by the offload thread (offload.c, spill.c,
+ * (lib/tape/slab-owner.c, seal.c, pop.c, magazine.c) and by the offload thread (offload.c, spill.c,
  * prefetch.c), under a budget of a few frames, with a store that completes each transfer at any
  * later time. Names are those of the C code; a step here is one access to what is shared there.
  *
@@ -10,7 +10,7 @@
  *	what lies in a frame is what its tape pushed last, whenever the owner looks
  *	no frame is given away while the store has it
  *	a put's data stays as it is; a get finds its copy, and no copy is dropped that counts
- *	the counters of SEALED and CLEAN are never too small, and 0 at the end
+ *	the counters of DIRTY and CLEAN are never too small, and 0 at the end
  *	a push is refused only when the offload thread has looked everywhere since it asked
  *	at the end all frames and slabs are back, and the store is empty
  *
@@ -81,17 +81,17 @@
 /* enum reel_slab_state */
 #define EMPTY 0
 #define OPEN 1
-#define SEALED 2
+#define DIRTY 2
 #define WRITING 3
-#define VISITED_WRITING 4
+#define PINNED_WRITING 4
 #define CLEAN 5
-#define VISITED 6
+#define PINNED 6
 #define EVICTING 7
 #define STORED 8
-#define WANTED 9
+#define READ_QUEUED 9
 #define READING 10
 #define LOST 11
-#define DOOMED 12
+#define FREE_PENDING 12
 
 byte state[SLABS];
 /* 1 + which, or 0: none. */
@@ -269,28 +269,28 @@ inline discard(t)
 #ifdef BREAK_GIVE_WRITING
 			:: was == WRITING -> state[t] = OPEN
 #endif
-			:: was == WRITING || was == VISITED_WRITING || was == EVICTING ||
+			:: was == WRITING || was == PINNED_WRITING || was == EVICTING ||
 			   was == READING ->
-				state[t] = DOOMED;
+				state[t] = FREE_PENDING;
 				was = EMPTY
 			:: else ->
-				assert(was != EMPTY && was != DOOMED);
+				assert(was != EMPTY && was != FREE_PENDING);
 				state[t] = OPEN
 			fi
 		}
 		if
-		:: was == SEALED -> decrement(sealed)
+		:: was == DIRTY -> decrement(sealed)
 		:: was == CLEAN -> decrement(clean)
 		:: else
 		fi;
 		if
-		:: was == CLEAN || was == VISITED || was == LOST || was == STORED ||
-		   was == WANTED ->
+		:: was == CLEAN || was == PINNED || was == LOST || was == STORED ||
+		   was == READ_QUEUED ->
 			stale = true
 		:: else
 		fi;
 		if
-		:: was == STORED || was == WANTED -> give_bare(t)
+		:: was == STORED || was == READ_QUEUED -> give_bare(t)
 		:: was == EMPTY
 		:: else -> give(t)
 		fi;
@@ -299,7 +299,7 @@ inline discard(t)
 	}
 }
 
-#define HAS_COPY(t) (state[t] == VISITED || state[t] == VISITED_WRITING)
+#define HAS_COPY(t) (state[t] == PINNED || state[t] == PINNED_WRITING)
 #define MAY_READ(t) (state[t] == OPEN || HAS_COPY(t))
 
 inline read(t, expected)
@@ -327,18 +327,18 @@ inline writable(t)
 		d_step {
 			was = state[t];
 			if
-			:: was == VISITED -> state[t] = OPEN
+			:: was == PINNED -> state[t] = OPEN
 			:: else
 			fi
 		}
 		if
-		:: was == VISITED -> stale = true
+		:: was == PINNED -> stale = true
 		:: else
 		fi;
 #ifdef BREAK_PUSH_ON_WRITING
 		ok = true;
 		if
-		:: state[t] == VISITED_WRITING ->
+		:: state[t] == PINNED_WRITING ->
 			pushes++;
 			value[height - 1] = 1 + me * PUSHES + pushes;
 			content[frame[t]] = value[height - 1];
@@ -372,22 +372,22 @@ inline cover(t)
 		:: d_step {
 				was = state[t];
 				if
-				:: was == VISITED_WRITING -> state[t] = WRITING
+				:: was == PINNED_WRITING -> state[t] = WRITING
 #ifdef BREAK_COUNT_LATE
-				:: was == OPEN -> state[t] = SEALED
+				:: was == OPEN -> state[t] = DIRTY
 #else
 				:: was == OPEN -> sealed++
 #endif
-				:: was == VISITED -> clean++
+				:: was == PINNED -> clean++
 				:: else
 				fi
 			};
 			if
-			:: was == VISITED -> state[t] = CLEAN
+			:: was == PINNED -> state[t] = CLEAN
 #ifdef BREAK_COUNT_LATE
 			:: was == OPEN -> sealed++
 #else
-			:: was == OPEN -> state[t] = SEALED
+			:: was == OPEN -> state[t] = DIRTY
 #endif
 			:: else
 			fi;
@@ -482,7 +482,7 @@ inline put_on_top()
 	}
 }
 
-#define IS_AWAY(t) (state[t] == EVICTING || state[t] == STORED || state[t] == WANTED || \
+#define IS_AWAY(t) (state[t] == EVICTING || state[t] == STORED || state[t] == READ_QUEUED || \
 		    state[t] == READING)
 
 inline await_arrival(t)
@@ -492,7 +492,7 @@ inline await_arrival(t)
 		TOGETHER {
 			d_step {
 				if
-				:: state[t] == STORED -> state[t] = WANTED
+				:: state[t] == STORED -> state[t] = READ_QUEUED
 				:: else
 				fi
 			}
@@ -518,22 +518,22 @@ inline visit(t)
 	:: TOGETHER {
 			d_step {
 				was = state[t];
-				assert(was != EMPTY && was != DOOMED);
+				assert(was != EMPTY && was != FREE_PENDING);
 				if
-				:: was == SEALED -> state[t] = OPEN
-				:: was == WRITING -> state[t] = VISITED_WRITING
-				:: was == CLEAN -> state[t] = VISITED
+				:: was == DIRTY -> state[t] = OPEN
+				:: was == WRITING -> state[t] = PINNED_WRITING
+				:: was == CLEAN -> state[t] = PINNED
 				:: else
 				fi
 			}
 			if
-			:: was == SEALED -> decrement(sealed)
+			:: was == DIRTY -> decrement(sealed)
 			:: was == CLEAN -> decrement(clean)
 			:: else
 			fi
 		};
 		if
-		:: was == EVICTING || was == STORED || was == WANTED || was == READING ->
+		:: was == EVICTING || was == STORED || was == READ_QUEUED || was == READING ->
 			await_arrival(t)
 		:: else -> break
 		fi
@@ -574,7 +574,7 @@ inline request_below()
 			d_step {
 				ok = state[on[height - 2]] == STORED && nfull(request[me]);
 				if
-				:: ok -> state[on[height - 2]] = WANTED
+				:: ok -> state[on[height - 2]] = READ_QUEUED
 				:: else
 				fi
 			};
@@ -764,8 +764,8 @@ inline move(t, from, to)
 }
 
 /* Whether the slab's copy is the only one, or is kept instead of another put. */
-#define COPY_COUNTS(t) (state[t] == CLEAN || state[t] == VISITED || state[t] == EVICTING || \
-			state[t] == STORED || state[t] == WANTED || state[t] == READING)
+#define COPY_COUNTS(t) (state[t] == CLEAN || state[t] == PINNED || state[t] == EVICTING || \
+			state[t] == STORED || state[t] == READ_QUEUED || state[t] == READING)
 
 inline drop_copy(t)
 {
@@ -783,9 +783,9 @@ inline drop_copy(t)
 }
 
 #ifdef BREAK_DROP_CLEAN
-#define IS_STALE(t) (state[t] <= SEALED || state[t] == LOST || state[t] == CLEAN)
+#define IS_STALE(t) (state[t] <= DIRTY || state[t] == LOST || state[t] == CLEAN)
 #else
-#define IS_STALE(t) (state[t] <= SEALED || state[t] == LOST)
+#define IS_STALE(t) (state[t] <= DIRTY || state[t] == LOST)
 #endif
 
 inline drop_stale()
@@ -809,7 +809,7 @@ inline bury(t)
 	TOGETHER {
 		drop_copy(t);
 		d_step {
-			assert(state[t] == DOOMED);
+			assert(state[t] == FREE_PENDING);
 			f = frame[t];
 			frame[t] = 0;
 			state[t] = EMPTY;
@@ -841,13 +841,13 @@ inline end_writing(t, away, counter, visited)
 		:: else
 		fi;
 		decrement(counter);
-		move(t, VISITED_WRITING, visited);
+		move(t, PINNED_WRITING, visited);
 		if
 		:: ok -> break
 		:: else
 		fi;
 		if
-		:: state[t] == DOOMED ->
+		:: state[t] == FREE_PENDING ->
 			bury(t);
 			break
 		:: else
@@ -864,12 +864,12 @@ inline written(t)
 			failure = true;
 			failures = (failures < MAX_FAILURES -> failures + 1 : failures);
 			copy[t] = 0;
-			end_writing(t, SEALED, sealed, OPEN)
+			end_writing(t, DIRTY, sealed, OPEN)
 		:: else ->
 			stored[t] = true;
 			failure = false;
 			failures = 0;
-			end_writing(t, CLEAN, clean, VISITED)
+			end_writing(t, CLEAN, clean, PINNED)
 		fi
 	}
 }
@@ -885,13 +885,13 @@ inline start_get(t)
 	}
 }
 
-/* The client is looked up first: a slab that is CLEAN may be gone at once. */
+/* The tape's record is looked up first: a slab that is CLEAN may be gone at once. */
 inline got(t)
 {
 	TOGETHER {
 		get[t] = false;
 		if
-		:: failed && reads[t] < ATTEMPTS && state[t] != DOOMED -> start_get(t)
+		:: failed && reads[t] < ATTEMPTS && state[t] != FREE_PENDING -> start_get(t)
 		:: else ->
 			gets--;
 			c = client[t];
@@ -952,12 +952,12 @@ inline find_urgent(c)
 		d_step {
 			if
 #ifndef BREAK_URGENT_STORED
-			:: s != NONE && state[s] == STORED -> state[s] = WANTED
+			:: s != NONE && state[s] == STORED -> state[s] = READ_QUEUED
 #endif
 			:: else
 			fi;
 			if
-			:: s != NONE && state[s] != WANTED -> s = NONE
+			:: s != NONE && state[s] != READ_QUEUED -> s = NONE
 			:: else
 			fi
 		}
@@ -1033,13 +1033,13 @@ inline write_farthest()
 	TOGETHER {
 		did = false;
 		if
-		:: puts < PUT_DEPTH -> survey(SEALED)
+		:: puts < PUT_DEPTH -> survey(DIRTY)
 		:: else -> s = NONE
 		fi;
 		if
 		:: s != NONE ->
 			did = true;
-			move(s, SEALED, WRITING);
+			move(s, DIRTY, WRITING);
 			if
 			:: ok ->
 				decrement(sealed);
@@ -1081,7 +1081,7 @@ inline read_slab()
 {
 	TOGETHER {
 		moved = true;
-		move(s, WANTED, READING);
+		move(s, READ_QUEUED, READING);
 		if
 		:: ok ->
 			frame[s] = f;
@@ -1137,7 +1137,7 @@ inline read_requested()
 		:: request[c]?[s] ->
 			request[c]?<s>;
 			if
-			:: state[s] != WANTED ->
+			:: state[s] != READ_QUEUED ->
 				request[c]?s;
 				moved = true
 			:: else ->
@@ -1162,7 +1162,7 @@ inline look_for_waiters()
 	d_step {
 		c = 0;
 		do
-		:: c < SLABS -> so_many = so_many + (state[c] == SEALED); c++
+		:: c < SLABS -> so_many = so_many + (state[c] == DIRTY); c++
 		:: else -> break
 		od;
 		assert(sealed >= so_many);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "residence.h"
+#include "slab-owner.h"
 
 #include <errno.h>
 
@@ -25,11 +25,11 @@ static void count(_Atomic size_t *counter, size_t change)
 
 /* ---- Covering ---- */
 
-static struct reel_client *own_client(reel_tape *tape)
+static struct reel_tape_io *own_tape_io(reel_tape *tape)
 {
-	if (!tape->client)
-		tape->client = reel_client_adopt(tape->pool->offload);
-	return tape->client;
+	if (!tape->tape_io)
+		tape->tape_io = reel_tape_io_take(tape->pool->offload);
+	return tape->tape_io;
 }
 
 /* What is held above the present top is worth storing, too, and all of a slab that a hold keeps. */
@@ -43,32 +43,32 @@ static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 						       : slab->bytes;
 }
 
-static void describe(reel_tape *tape, struct reel_client *client, const struct reel_slab *slab)
+static void describe(reel_tape *tape, struct reel_tape_io *tape_io, const struct reel_slab *slab)
 {
-	struct reel_residence *residence = reel_residence_of(tape->pool->offload, slab);
+	struct reel_slab_io *slab_io = reel_slab_io_of(tape->pool->offload, slab);
 
 	/* Relaxed: the change of state releases them; estimates may be off. */
-	atomic_store_explicit(&residence->client, client, memory_order_relaxed);
-	atomic_store_explicit(&residence->rank, slab->rank, memory_order_relaxed);
-	if (slab->rank > atomic_load_explicit(&client->highest, memory_order_relaxed))
-		atomic_store_explicit(&client->highest, slab->rank, memory_order_relaxed);
+	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_relaxed);
+	atomic_store_explicit(&slab_io->rank, slab->rank, memory_order_relaxed);
+	if (slab->rank > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
+		atomic_store_explicit(&tape_io->highest, slab->rank, memory_order_relaxed);
 }
 
-static bool try_leave_in_place(reel_tape *tape, struct reel_slab *slab)
+static bool try_seal(reel_tape *tape, struct reel_slab *slab)
 {
 	struct reel_offload *offload = tape->pool->offload;
 
 	switch (reel_slab_state_of(slab)) {
 	case REEL_SLAB_OPEN:
-		reel_residence_of(offload, slab)->filled = worth_storing(tape, slab);
-		reel_residence_of(offload, slab)->layout = tape->layout;
+		reel_slab_io_of(offload, slab)->filled = worth_storing(tape, slab);
+		reel_slab_io_of(offload, slab)->layout = tape->layout;
 		count(&offload->sealed, 1);
-		return reel_slab_move(slab, REEL_SLAB_OPEN, REEL_SLAB_SEALED);
-	case REEL_SLAB_VISITED:
+		return reel_slab_move(slab, REEL_SLAB_OPEN, REEL_SLAB_DIRTY);
+	case REEL_SLAB_PINNED:
 		count(&offload->clean, 1);
-		return reel_slab_move(slab, REEL_SLAB_VISITED, REEL_SLAB_CLEAN);
-	case REEL_SLAB_VISITED_WRITING:
-		return reel_slab_move(slab, REEL_SLAB_VISITED_WRITING, REEL_SLAB_WRITING);
+		return reel_slab_move(slab, REEL_SLAB_PINNED, REEL_SLAB_CLEAN);
+	case REEL_SLAB_PINNED_WRITING:
+		return reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_WRITING);
 	default:
 		return true;
 	}
@@ -86,32 +86,32 @@ static void tell_of_growth(struct reel_pool *pool)
 }
 
 /* NULL: it stays open. */
-static struct reel_client *leave_in_place(reel_tape *tape, struct reel_slab *slab)
+static struct reel_tape_io *seal_in_place(reel_tape *tape, struct reel_slab *slab)
 {
-	struct reel_client *client = resides(tape->pool, slab) ? own_client(tape) : NULL;
+	struct reel_tape_io *tape_io = resides(tape->pool, slab) ? own_tape_io(tape) : NULL;
 
-	if (!client)
+	if (!tape_io)
 		return NULL;
-	describe(tape, client, slab);
+	describe(tape, tape_io, slab);
 	/* The offload thread may just have ended its writing. */
-	while (!try_leave_in_place(tape, slab))
+	while (!try_seal(tape, slab))
 		;
-	return client;
+	return tape_io;
 }
 
-void reel_slab_keep(reel_tape *tape, struct reel_slab *slab)
+void reel_slab_retain(reel_tape *tape, struct reel_slab *slab)
 {
-	leave_in_place(tape, slab);
+	seal_in_place(tape, slab);
 }
 
-void reel_slab_cover(reel_tape *tape, struct reel_slab *slab)
+void reel_slab_seal(reel_tape *tape, struct reel_slab *slab)
 {
-	struct reel_client *client = leave_in_place(tape, slab);
+	struct reel_tape_io *tape_io = seal_in_place(tape, slab);
 
-	if (!client)
+	if (!tape_io)
 		return;
-	atomic_store_explicit(&client->top, slab->rank + 1, memory_order_relaxed);
-	client->descents = 0;
+	atomic_store_explicit(&tape_io->top, slab->rank + 1, memory_order_relaxed);
+	tape_io->descents = 0;
 	tell_of_growth(tape->pool);
 }
 
@@ -127,75 +127,75 @@ static unsigned smaller(unsigned a, unsigned b)
  * memory before they are popped. With a quarter of few frames, all slabs that were asked for are
  * there at once, and the store is idle until the next ones are asked for.
  */
-static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_client *client)
+static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_tape_io *tape_io)
 {
 	size_t share = pool->hard_budget / pool->slab_bytes / 2;
-	unsigned tapes = atomic_load_explicit(&pool->offload->clients_in_use,
+	unsigned tapes = atomic_load_explicit(&pool->offload->tape_ios_in_use,
 					      memory_order_relaxed);
 
 	share /= tapes ? tapes : 1;
-	return smaller(client->ahead, share < 1 ? 1 : share > MAX_AHEAD ? MAX_AHEAD
+	return smaller(tape_io->ahead, share < 1 ? 1 : share > MAX_AHEAD ? MAX_AHEAD
 									   : (unsigned)share);
 }
 
 static void note_stall(reel_tape *tape, uint64_t since)
 {
-	struct reel_client *client = tape->client;
+	struct reel_tape_io *tape_io = tape->tape_io;
 
 	reel_offload_note_stall(tape->pool->offload, since);
-	client->in_time = 0;
-	client->ahead = smaller(2 * client->ahead, MAX_AHEAD);
+	tape_io->in_time = 0;
+	tape_io->ahead = smaller(2 * tape_io->ahead, MAX_AHEAD);
 }
 
 static bool is_away(enum reel_slab_state state)
 {
 	return state == REEL_SLAB_EVICTING || state == REEL_SLAB_STORED ||
-	       state == REEL_SLAB_WANTED || state == REEL_SLAB_READING;
+	       state == REEL_SLAB_READ_QUEUED || state == REEL_SLAB_READING;
 }
 
 static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 {
 	struct reel_offload *offload = tape->pool->offload;
-	struct reel_client *client = tape->client;
+	struct reel_tape_io *tape_io = tape->tape_io;
 	uint64_t since = reel_offload_now();
 
 	while (is_away(reel_slab_state_of(slab))) {
-		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED);
+		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
 		reel_yield_point();
 		/* Release: pairs with the acquires of `urgent` in prefetch.c. */
-		atomic_store_explicit(&client->urgent, slab, memory_order_release);
+		atomic_store_explicit(&tape_io->urgent, slab, memory_order_release);
 		reel_event_signal(&offload->work);
-		reel_event_wait(&client->arrival);
+		reel_event_wait(&tape_io->arrival);
 	}
-	atomic_store_explicit(&client->urgent, NULL, memory_order_relaxed);
+	atomic_store_explicit(&tape_io->urgent, NULL, memory_order_relaxed);
 	note_stall(tape, since);
 }
 
 /* In the child of a fork nobody can bring the slab back: it is lost, and has no frame. */
 static void give_up(reel_tape *tape, struct reel_slab *slab)
 {
-	reel_residence_of(tape->pool->offload, slab)->error = -ECHILD;
+	reel_slab_io_of(tape->pool->offload, slab)->error = -ECHILD;
 	reel_slab_become(slab, REEL_SLAB_LOST);
 }
 
-static bool try_visit(struct reel_offload *offload, struct reel_slab *slab)
+static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 {
 	switch (reel_slab_state_of(slab)) {
-	case REEL_SLAB_SEALED:
-		if (!reel_slab_move(slab, REEL_SLAB_SEALED, REEL_SLAB_OPEN))
+	case REEL_SLAB_DIRTY:
+		if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_OPEN))
 			return false;
 		count(&offload->sealed, (size_t)-1);
 		return true;
 	case REEL_SLAB_WRITING:
-		return reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_VISITED_WRITING);
+		return reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_PINNED_WRITING);
 	case REEL_SLAB_CLEAN:
-		if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_VISITED))
+		if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_PINNED))
 			return false;
 		count(&offload->clean, (size_t)-1);
 		return true;
 	case REEL_SLAB_OPEN:
-	case REEL_SLAB_VISITED:
-	case REEL_SLAB_VISITED_WRITING:
+	case REEL_SLAB_PINNED:
+	case REEL_SLAB_PINNED_WRITING:
 	case REEL_SLAB_LOST:
 		return true;
 	default:
@@ -203,20 +203,20 @@ static bool try_visit(struct reel_offload *offload, struct reel_slab *slab)
 	}
 }
 
-static void note_visit(struct reel_client *client, const struct reel_slab *slab)
+static void note_acquire(struct reel_tape_io *tape_io, const struct reel_slab *slab)
 {
-	atomic_store_explicit(&client->top, slab->rank, memory_order_relaxed);
-	if (++client->in_time % SLABS_IN_TIME == 0 && client->ahead > REEL_MIN_AHEAD)
-		client->ahead--;
+	atomic_store_explicit(&tape_io->top, slab->rank, memory_order_relaxed);
+	if (++tape_io->in_time % SLABS_IN_TIME == 0 && tape_io->ahead > REEL_MIN_AHEAD)
+		tape_io->ahead--;
 }
 
-int reel_slab_visit(reel_tape *tape, struct reel_slab *slab)
+int reel_slab_acquire(reel_tape *tape, struct reel_slab *slab)
 {
 	struct reel_offload *offload = tape->pool->offload;
 
 	if (!resides(tape->pool, slab))
 		return 0;
-	while (!try_visit(offload, slab)) {
+	while (!try_acquire(offload, slab)) {
 		if (!is_away(reel_slab_state_of(slab)))
 			continue;
 		if (offload->orphaned)
@@ -224,56 +224,56 @@ int reel_slab_visit(reel_tape *tape, struct reel_slab *slab)
 		else
 			await_arrival(tape, slab);
 	}
-	if (tape->client)
-		note_visit(tape->client, slab);
+	if (tape->tape_io)
+		note_acquire(tape->tape_io, slab);
 	return reel_slab_state_of(slab) == REEL_SLAB_LOST
-		       ? reel_residence_of(offload, slab)->error
+		       ? reel_slab_io_of(offload, slab)->error
 		       : 0;
 }
 
 /* ---- Asking in advance ---- */
 
-static uint32_t requests_open(const struct reel_client *client)
+static uint32_t requests_open(const struct reel_tape_io *tape_io)
 {
 	/* Acquire: pairs with the release in drop_request() of prefetch.c, whose place is free. */
-	return atomic_load_explicit(&client->requested, memory_order_relaxed) -
-	       atomic_load_explicit(&client->served, memory_order_acquire);
+	return atomic_load_explicit(&tape_io->requested, memory_order_relaxed) -
+	       atomic_load_explicit(&tape_io->served, memory_order_acquire);
 }
 
-static void request(struct reel_client *client, struct reel_slab *slab)
+static void request(struct reel_tape_io *tape_io, struct reel_slab *slab)
 {
-	uint32_t place = atomic_load_explicit(&client->requested, memory_order_relaxed);
+	uint32_t place = atomic_load_explicit(&tape_io->requested, memory_order_relaxed);
 
-	client->request[place % REEL_REQUESTS] = slab;
+	tape_io->request[place % REEL_REQUESTS] = slab;
 	reel_yield_point();
 	/* Release: pairs with the acquire in first_request() of prefetch.c. */
-	atomic_store_explicit(&client->requested, place + 1, memory_order_release);
+	atomic_store_explicit(&tape_io->requested, place + 1, memory_order_release);
 }
 
 /* One whole slab must have been popped first: a short way back asks for nothing. */
-void reel_slab_request(reel_tape *tape)
+void reel_slab_read_ahead(reel_tape *tape)
 {
-	struct reel_client *client = tape->client;
+	struct reel_tape_io *tape_io = tape->tape_io;
 	struct reel_slab *slab;
 	unsigned ahead;
 
-	if (!client || tape->pool->offload->orphaned)
+	if (!tape_io || tape->pool->offload->orphaned)
 		return;
-	atomic_fetch_add_explicit(&client->popped, 1, memory_order_relaxed);
-	if (client->descents++ == 0 || !tape->slab)
+	atomic_fetch_add_explicit(&tape_io->popped, 1, memory_order_relaxed);
+	if (tape_io->descents++ == 0 || !tape->slab)
 		return;
 	slab = tape->slab->below;
-	ahead = slabs_ahead(tape->pool, client);
+	ahead = slabs_ahead(tape->pool, tape_io);
 	for (unsigned i = 0; i < ahead && slab; i++, slab = slab->below) {
-		if (requests_open(client) == REEL_REQUESTS)
+		if (requests_open(tape_io) == REEL_REQUESTS)
 			break;
 		if (!resides(tape->pool, slab) ||
-		    !reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_WANTED))
+		    !reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED))
 			continue;
-		request(client, slab);
+		request(tape_io, slab);
 	}
 	/* What was asked for earlier may have waited for the frame that was left just now. */
-	if (requests_open(client))
+	if (requests_open(tape_io))
 		reel_event_signal(&tape->pool->offload->work);
 }
 
@@ -281,7 +281,7 @@ void reel_slab_request(reel_tape *tape)
 
 static bool has_copy(enum reel_slab_state state)
 {
-	return state == REEL_SLAB_VISITED || state == REEL_SLAB_VISITED_WRITING;
+	return state == REEL_SLAB_PINNED || state == REEL_SLAB_PINNED_WRITING;
 }
 
 bool reel_slab_has_copy(const struct reel_slab *slab)
@@ -301,18 +301,18 @@ bool reel_slab_is_open(const struct reel_slab *slab)
 	return reel_slab_state_of(slab) == REEL_SLAB_OPEN;
 }
 
-bool reel_slab_writable(reel_tape *tape, struct reel_slab *slab)
+bool reel_slab_make_writable(reel_tape *tape, struct reel_slab *slab)
 {
-	if (reel_slab_move(slab, REEL_SLAB_VISITED, REEL_SLAB_OPEN))
+	if (reel_slab_move(slab, REEL_SLAB_PINNED, REEL_SLAB_OPEN))
 		count(&tape->pool->offload->stale, 1);
 	return reel_slab_is_open(slab);
 }
 
 /* ---- Leaving for good ---- */
 
-enum after_discard { GIVE, GIVE_BARE, LEAVE };
+enum after_free { GIVE, GIVE_BARE, LEAVE };
 
-static enum after_discard take_from(struct reel_offload *offload, struct reel_slab *slab)
+static enum after_free take_from(struct reel_offload *offload, struct reel_slab *slab)
 {
 	for (;;) {
 		enum reel_slab_state state = reel_slab_state_of(slab);
@@ -321,13 +321,13 @@ static enum after_discard take_from(struct reel_offload *offload, struct reel_sl
 		case REEL_SLAB_EMPTY:
 		case REEL_SLAB_OPEN:
 			return GIVE;
-		case REEL_SLAB_SEALED:
+		case REEL_SLAB_DIRTY:
 			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
 				continue;
 			count(&offload->sealed, (size_t)-1);
 			return GIVE;
 		case REEL_SLAB_CLEAN:
-		case REEL_SLAB_VISITED:
+		case REEL_SLAB_PINNED:
 		case REEL_SLAB_LOST:
 			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
 				continue;
@@ -336,19 +336,19 @@ static enum after_discard take_from(struct reel_offload *offload, struct reel_sl
 			count(&offload->stale, 1);
 			return slab->frame ? GIVE : GIVE_BARE;
 		case REEL_SLAB_STORED:
-		case REEL_SLAB_WANTED:
+		case REEL_SLAB_READ_QUEUED:
 			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
 				continue;
 			count(&offload->stale, 1);
 			return GIVE_BARE;
 		default:
-			if (reel_slab_move(slab, state, REEL_SLAB_DOOMED))
+			if (reel_slab_move(slab, state, REEL_SLAB_FREE_PENDING))
 				return LEAVE;
 		}
 	}
 }
 
-void reel_slab_discard(struct reel_pool *pool, struct reel_slab *slab)
+void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
 {
 	switch (resides(pool, slab) ? take_from(pool->offload, slab) : GIVE) {
 	case GIVE:
@@ -363,11 +363,11 @@ void reel_slab_discard(struct reel_pool *pool, struct reel_slab *slab)
 	}
 }
 
-void reel_residence_end(reel_tape *tape)
+void reel_tape_io_end(reel_tape *tape)
 {
-	if (!tape->client)
+	if (!tape->tape_io)
 		return;
 	reel_event_signal(&tape->pool->offload->work);
-	reel_client_release(tape->pool->offload, tape->client);
-	tape->client = NULL;
+	reel_tape_io_give(tape->pool->offload, tape->tape_io);
+	tape->tape_io = NULL;
 }
