@@ -219,11 +219,11 @@ static unsigned first_wrong(void)
 
 static void reverse(void)
 {
-	const struct program_trace *trace = &run.stack.trace[run.stack.count - 1];
+	const struct program_trace *trace;
 
 	if (!run.stack.count)
 		return;
-	run.stack.count--;
+	trace = &run.stack.trace[--run.stack.count];
 	memcpy(oracle.bar, program_cells.bar, sizeof oracle.bar);
 	memcpy(oracle.weight, program_cells.weight, sizeof oracle.weight);
 	run_item(trace->item, true);
