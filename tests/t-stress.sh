@@ -76,14 +76,19 @@ ok $? 'no row was left out'
 
 # Not in each build: see stress/README.md.
 if grep -qx programs cases; then
+	# libgomp forgets a task of a team that was cancelled.
+	echo 'leak:libgomp' >leaks
+	export LSAN_OPTIONS="suppressions=$PWD/leaks:print_suppressions=0"
 	rounds=2000
 	[ -n "$TEST_LONG" ] || rounds=100
 	"$stress" --seed "$seed" --rounds $rounds --only '^programs$' >out 2>&1
 	ok $? "$rounds random programs of OpenMP have the adjoints of a serial one, seed $seed"
 	sed 's/^/# /' out
-	"$stress" --seed 2 --rounds 1 --only '^programs$' --store none --pool-slabs 0 --pretend wrong >out 2>&1
+	"$stress" --seed 2 --rounds 1 --only '^programs$' --store none --pool-slabs 0 \
+		--pretend wrong >out 2>&1
 	[ $? -eq 1 ] && grep -q '^not ok - programs: an adjoint is wrong' out
 	ok $? 'a wrong adjoint is a failure'
+	unset LSAN_OPTIONS
 fi
 
 "$stress" --seed 7 --rounds 3 --only '^tapes$' --store memory=64M --fault-mix get=4,flip=4 \
