@@ -114,6 +114,7 @@ dist_check_SCRIPTS += \
 	%D%/t-headers.sh \
 	%D%/t-info.sh \
 	%D%/t-layers.sh \
+	%D%/t-names.sh \
 	%D%/t-models.sh \
 	%D%/t-mutate.sh \
 	%D%/t-omp-page.sh \

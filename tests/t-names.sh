@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Each function and each file that a comment or a document names is there.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+cd "$SOURCE_DIR" || exit
+work=$OLDPWD
+find include lib omp gpu dropin tools \( -name '*.c' -o -name '*.h' -o -name '*.cuh' -o -name '*.cu' \) -print |
+	sort >"$work/sources"
+set -- DESIGN.md HACKING.md GLOSSARY.md README.md lib/README.md lib/*/README.md omp/README.md \
+	gpu/README.md stress/README.md
+
+# Without comments: what is code. Directives stay.
+while read -r file; do
+	cat "$file"
+done <"$work/sources" >"$work/text"
+$CC -fpreprocessed -dD -E -P -x c "$work/text" 2>"$work/messages" |
+	grep -oE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$work/identifiers"
+[ "$(wc -l <"$work/identifiers")" -gt 5000 ]
+ok $? 'there are identifiers'
+
+cat "$work/text" "$@" | grep -ohE '\<reel_[a-z0-9_]+\(\)' | sed 's/()//' | sort -u >"$work/named"
+[ "$(wc -l <"$work/named")" -gt 100 ]
+ok $? "$(wc -l <"$work/named") functions are named with ()"
+# Names that are put together: reel_adjoint_add() and reel_adjoint_add_float(), for one.
+sed -n 's/^.*\<\(reel_[a-z0-9_]*\)##.*$/\1/p' "$work/text" | sort -u >"$work/made"
+sort -u "$work/identifiers" "$work/made" >"$work/known"
+comm -23 "$work/named" "$work/known" >"$work/unknown"
+is_empty "$work/unknown" 'each of them is there'
+
+# The last column of the table of states.
+sed -n 's/^ \*	[A-Z_]* *[A-Z_]* *\(owner\|offload\|both\) *\(.*\)$/\2/p' lib/pool/slab.h |
+	grep -oE 'reel_[a-z_]+' | sort -u | comm -23 - "$work/known" >"$work/unknown"
+is_empty "$work/unknown" 'the table of states of a slab names functions that are there'
+
+# Of those that are not there, some belong to the system, and some to the reader.
+find . -path ./build -prune -o -type f -print | sed 's|.*/||' | sort -u >"$work/files"
+sed -n 's/^[^"]*include <\(.*\)>.*/\1/p' "$work/text" | sed 's|.*/||' | sort -u >"$work/system"
+printf '%s\n' config.h cuda.h magic.h file.c gradient.c program.c x.c >"$work/examples"
+sort -u "$work/files" "$work/system" "$work/examples" >"$work/known"
+cat "$work/text" "$@" | grep -ohE '\<[a-z0-9-]+(/[a-z0-9-]+)*\.(c|h|cuh|cu|pml)\>' | sed 's|.*/||' | sort -u |
+	comm -23 - "$work/known" >"$work/unknown"
+is_empty "$work/unknown" 'so is each file'
+end
