@@ -188,7 +188,7 @@ static void check(reel_store *store, unsigned mode, struct fuzz_input *input, si
 	leaf.heals = mode & 64 && leaf.piece[0].bytes == leaf.piece[misplaced].bytes;
 	if (is_forged(&leaf.changed) && changed && !misplaced)
 		return;
-	label.rank += other_label;
+	label.slab_index += other_label;
 	error = get(store, &transfer, label);
 	if (other_label || (changed && !leaf.heals))
 		FUZZ_EXPECT(error == -EBADMSG);

@@ -56,8 +56,8 @@ libreel_core_la_SOURCES = \
 	%D%/tape/error.c \
 	%D%/spill/tape-io.c \
 	%D%/spill/victim.c \
-	%D%/spill/spill.c \
-	%D%/spill/prefetch.c \
+	%D%/spill/write-back.c \
+	%D%/spill/read-ahead.c \
 	%D%/spill/offload.c %D%/spill/offload.h \
 	%D%/spill/pool-open.c \
 	%D%/pool/magazine.c \
@@ -66,7 +66,7 @@ libreel_core_la_SOURCES = \
 	%D%/pool/reclaim.c %D%/pool/reclaim.h \
 	%D%/pool/pool.c %D%/pool/pool.h \
 	%D%/pool/budget.c \
-	%D%/pool/arena.c \
+	%D%/pool/mapping.c \
 	%D%/store/store.c %D%/store/store.h \
 	%D%/store/store-open.c \
 	%D%/store/store-tier.c \
@@ -97,7 +97,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/version.c \
 	%D%/os/annotate.h \
 	%D%/os/cancel.h \
-	%D%/pool/claim.h \
+	%D%/os/counter.h \
 	%D%/os/event.h \
 	%D%/pool/freelist.h \
 	%D%/pool/freelist-c11.h \

@@ -102,11 +102,11 @@ mutant pool-closed-before-the-flush "$ends" pool/magazine.c '
 		&/
 	}'
 
-mutant given-twice "$stored" spill/prefetch.c '
+mutant given-twice "$stored" spill/read-ahead.c '
 	/^static void read_slab/,/^}/ s/^		return;//'
 
-mutant budget-charged-blindly 'tapes|pairs/grow/grow' pool/claim.h '
-	/^static inline bool reel_claim/,/^}/ {
+mutant budget-charged-blindly 'tapes|pairs/grow/grow' os/counter.h '
+	/^static inline bool reel_counter_claim/,/^}/ {
 		s/} while (!atomic_compare.*/*claimed = *first + n; } while (0);/
 		/^	*memory_order_relaxed,$/d
 		/^	*memory_order_relaxed));$/d
@@ -122,18 +122,18 @@ mutant event-raised-after-its-post "$stored" os/event.h '
 mutant asleep-after-a-wrong-wake-up "$stored" spill/offload.c '
 	s/while (\(offload->freed == freed && offload->refused == refused\))/if (\1)/'
 
-mutant urgent-while-evicted "$stored" spill/prefetch.c '
-	/^static struct reel_slab \*urgent_slab/,/^}/ {
+mutant urgent-while-evicted "$stored" spill/read-ahead.c '
+	/^static struct reel_slab \*awaited_slab/,/^}/ {
 		/reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);/d
 		s/^	if (slab)$//
 	}'
 
-mutant read-without-a-look "$stored" spill/prefetch.c '
+mutant read-without-a-look "$stored" spill/read-ahead.c '
 	/^static void read_slab/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_READING;\
 	if (0) {/'
 
-mutant evicted-without-a-look "$stored" spill/spill.c '
-	/^bool reel_spill_evict/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_EVICTING;\
+mutant evicted-without-a-look "$stored" spill/write-back.c '
+	/^bool reel_evict/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_EVICTING;\
 	if (0) {/'
 
 mutant given-while-written "$stored" tape/slab-owner.c '

@@ -124,7 +124,7 @@ static void grow(struct hands *hands)
 	struct reel_slab *slab[4 * MAX_IN_HAND];
 
 	for (unsigned i = 0; i < COUNT_OF(slab); i++)
-		slab[i] = take_slab(hands, i % 8 == 7 ? REEL_SLAB_GIANT : REEL_SLAB_WHOLE,
+		slab[i] = take_slab(hands, i % 8 == 7 ? REEL_SLAB_LARGE : REEL_SLAB_WHOLE,
 				    3 * small_slab());
 	for (unsigned i = 0; i < COUNT_OF(slab); i++)
 		if (slab[i])

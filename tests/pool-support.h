@@ -188,7 +188,7 @@ static inline bool offload_is_at_rest(struct reel_offload *offload)
 static inline bool pool_is_whole(struct reel_pool *pool)
 {
 	struct reel_pool_stats stats;
-	uint64_t slabs = 0, bytes = 0, unmovable = 0;
+	uint64_t slabs = 0, bytes = 0, unspillable = 0;
 	/* First: slabs that were left while they were written are on no list until that has ended. */
 	bool at_rest = !pool->offload || offload_is_at_rest(pool->offload);
 
@@ -196,17 +196,17 @@ static inline bool pool_is_whole(struct reel_pool *pool)
 	reel_pool_flush(pool);
 	stats = stats_of(pool);
 	for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_KINDS; kind++) {
-		bool chained = kind != REEL_SLAB_GIANT;
+		bool chained = kind != REEL_SLAB_LARGE;
 		struct idle idle = count_idle(pool, &pool->warm[kind], kind, chained);
 
 		slabs += idle.slabs;
 		bytes += idle.bytes;
-		unmovable += kind != REEL_SLAB_WHOLE ? idle.bytes : 0;
+		unspillable += kind != REEL_SLAB_WHOLE ? idle.bytes : 0;
 	}
 	slabs += count_idle(pool, &pool->cold, REEL_SLAB_WHOLE, false).slabs;
-	slabs += count_idle(pool, &pool->bare, NO_FRAME, false).slabs;
+	slabs += count_idle(pool, &pool->frameless, NO_FRAME, false).slabs;
 	return stats.slabs_in_use == 0 && slabs == stats.slabs && bytes == stats.resident_bytes &&
-	       unmovable == pool->unmovable && at_rest;
+	       unspillable == pool->unspillable && at_rest;
 }
 
 static inline void close_pool_at_rest(reel_pool *pool, const char *after)

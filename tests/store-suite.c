@@ -96,7 +96,7 @@ static void prepare(struct piece *piece, size_t bytes, uint64_t n)
 	piece->n = n;
 	transfer->data = piece->data;
 	transfer->bytes = bytes;
-	transfer->label = (struct reel_label){.tape = n, .serial = n + 1, .rank = n + 2};
+	transfer->label = (struct reel_label){.tape = n, .serial = n + 1, .slab_index = n + 2};
 	transfer->done = note_end;
 	transfer->context = piece;
 	atomic_store_explicit(&piece->ends, 0, memory_order_relaxed);
@@ -127,7 +127,7 @@ static bool ticket_is_whole(const struct piece *piece)
 
 	return transfer->data == piece->data && transfer->bytes == piece->bytes &&
 	       transfer->label.tape == piece->n && transfer->label.serial == piece->n + 1 &&
-	       transfer->label.rank == piece->n + 2 && transfer->context == piece &&
+	       transfer->label.slab_index == piece->n + 2 && transfer->context == piece &&
 	       transfer->layers == 0;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "pool/claim.h"
+#include "os/counter.h"
 #include "pool-support.h"
 
 #define MAX_SLABS 64
@@ -95,10 +95,10 @@ static void a_span_above_the_budget_is_refused_at_once(void)
 	reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab);
 	reel_pool_give(pool, slab);
 	resident = stats_of(pool).resident_bytes;
-	is_int(reel_pool_take(pool, REEL_SLAB_GIANT, 4 * small_slab() + 1, &slab), -EDQUOT,
+	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 4 * small_slab() + 1, &slab), -EDQUOT,
 	       "what no giving back could make room for is refused");
 	is_int(stats_of(pool).resident_bytes, resident, "and costs no idle memory");
-	is_int(reel_pool_take(pool, REEL_SLAB_GIANT, 4 * small_slab(), &slab), 0,
+	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 4 * small_slab(), &slab), 0,
 	       "what is all of the budget is taken");
 	reel_pool_give(pool, slab);
 	reel_pool_close(pool);
@@ -143,7 +143,7 @@ static void slabs_that_were_given_back_are_used_again(void)
 	is_int(stats_of(pool).fresh_slabs, 4, "a slab without memory gets it again");
 	is_int(stats_of(pool).resident_bytes, 4 * small_slab(), "which is charged again");
 	reel_pool_trim(pool, 0);
-	reel_pool_take(pool, REEL_SLAB_GIANT, 4 * small_slab(), &slab);
+	reel_pool_take(pool, REEL_SLAB_LARGE, 4 * small_slab(), &slab);
 	for (int i = 0; i < 3; i++) {
 		struct reel_slab *none;
 
@@ -194,7 +194,7 @@ static void trim_gives_giants_back(void)
 {
 	reel_pool *pool = open_pool(small_options());
 
-	take_and_give(pool, REEL_SLAB_GIANT, 5 * small_slab(), 2);
+	take_and_give(pool, REEL_SLAB_LARGE, 5 * small_slab(), 2);
 	is_int(stats_of(pool).peak_resident_bytes, 10 * small_slab(), "two giants were resident");
 	is_int(reel_pool_trim(pool, 5 * small_slab()), 5 * small_slab(), "one giant is enough");
 	is_int(reel_pool_trim(pool, 0), 5 * small_slab(), "the other one goes, too");
@@ -229,7 +229,7 @@ static void the_soft_budget_gives_back_and_refuses_nothing(void)
 	take_and_give(pool, REEL_SLAB_WHOLE, 0, 16);
 	is_int(stats_of(pool).peak_resident_bytes, 16 * small_slab(), "a soft budget refuses none");
 	is_int(stats_of(pool).resident_bytes, 6 * small_slab(), "idle slabs above it go back");
-	take_and_give(pool, REEL_SLAB_GIANT, 8 * small_slab(), 1);
+	take_and_give(pool, REEL_SLAB_LARGE, 8 * small_slab(), 1);
 	is_int(stats_of(pool).resident_bytes, 6 * small_slab(), "so does a giant");
 	take_and_give(pool, REEL_SLAB_WHOLE, 0, 6);
 	is_int(stats_of(pool).fresh_slabs, 16 + 1, "below it, slabs stay");
@@ -237,7 +237,7 @@ static void the_soft_budget_gives_back_and_refuses_nothing(void)
 	reel_pool_close(pool);
 }
 
-/* They are room for slabs that come back, where a giant is of no use. */
+/* They are room for slabs that come back, where a large slab is of no use. */
 static void with_a_store_idle_slabs_stay_above_the_soft_budget(void)
 {
 	struct reel_pool_options options = small_options();
@@ -250,7 +250,7 @@ static void with_a_store_idle_slabs_stay_above_the_soft_budget(void)
 	pool = open_pool(options);
 	take_and_give(pool, REEL_SLAB_WHOLE, 0, 16);
 	is_int(stats_of(pool).resident_bytes, 16 * small_slab(), "with a store idle slabs stay");
-	take_and_give(pool, REEL_SLAB_GIANT, 8 * small_slab(), 1);
+	take_and_give(pool, REEL_SLAB_LARGE, 8 * small_slab(), 1);
 	is_int(stats_of(pool).resident_bytes, 16 * small_slab(), "and a giant goes back");
 	ok(pool_is_whole(pool), "the pool is whole");
 	reel_pool_close(pool);
@@ -403,7 +403,7 @@ static void *raise_each(void *number)
 		for (unsigned spins = 1; raisers < 2 * (i + 1); spins++)
 			if (spins % 1000 == 0)
 				sched_yield();
-		reel_raise(&raised[i], 1 + *(unsigned *)number);
+		reel_counter_raise(&raised[i], 1 + *(unsigned *)number);
 	}
 	return NULL;
 }
@@ -425,8 +425,8 @@ int main(void)
 	the_hard_budget_is_exact();
 	a_refused_tape_goes_on_after_it_was_popped();
 	a_span_above_the_budget_is_refused_at_once();
-	idle_memory_makes_room(REEL_SLAB_GIANT, REEL_SLAB_WHOLE, "an idle giant");
-	idle_memory_makes_room(REEL_SLAB_WHOLE, REEL_SLAB_GIANT, "an idle slab");
+	idle_memory_makes_room(REEL_SLAB_LARGE, REEL_SLAB_WHOLE, "an idle giant");
+	idle_memory_makes_room(REEL_SLAB_WHOLE, REEL_SLAB_LARGE, "an idle slab");
 	idle_memory_makes_room(REEL_SLAB_WHOLE, REEL_SLAB_FIRST, "an idle slab, for first ones,");
 	slabs_that_were_given_back_are_used_again();
 	trim_gives_back_down_to_what_is_kept();
@@ -438,7 +438,7 @@ int main(void)
 	first_slabs_stay_above_the_soft_budget();
 	what_is_charged_is_resident(REEL_SLAB_FIRST, 0, "first");
 	what_is_charged_is_resident(REEL_SLAB_WHOLE, 0, "whole");
-	what_is_charged_is_resident(REEL_SLAB_GIANT, 10 * small_slab() + 1, "giant");
+	what_is_charged_is_resident(REEL_SLAB_LARGE, 10 * small_slab() + 1, "giant");
 	a_small_slab_makes_nothing_else_resident(small_slab());
 	a_small_slab_makes_nothing_else_resident(REEL_HUGE_PAGE + REEL_HUGE_PAGE / 2);
 	the_budget_holds_while_threads_race_for_it();

@@ -132,15 +132,15 @@ static void use_pool(void *open_store)
 {
 	reel_store *(*const *open)(void) = open_store;
 	reel_pool *own = open_spilling((*open)());
-	struct reel_slab *giant;
+	struct reel_slab *large;
 	pid_t child;
 
 	do
 		use_tape(own);
 	while (!stats_of(own).stalls);
-	if (reel_pool_take(own, REEL_SLAB_GIANT, 2 * small_slab(), &giant))
+	if (reel_pool_take(own, REEL_SLAB_LARGE, 2 * small_slab(), &large))
 		abort();
-	reel_pool_give(own, giant);
+	reel_pool_give(own, large);
 	reel_offload_settle(own->offload);
 	reel_pool_trim(own, 0);
 	child = fork();

@@ -94,18 +94,18 @@ static void use_tape(reel_pool *pool, unsigned flags)
 	uint64_t some, more;
 	uint64_t copy[ARRAY];
 	reel_tape tape;
-	bool giant, whole;
+	bool large, whole;
 
 	expect(reel_tape_open(&tape, pool, flags) == 0);
 	some = push_some(&tape, 1, n);
-	giant = push_giant(&tape, n);
+	large = push_giant(&tape, n);
 	reel_push_array(&tape, array, ARRAY);
 	whole = !reel_tape_error(&tape);
 	more = push_some(&tape, 2, n);
 	pop_twice(&tape, 2, n, more);
 	reel_pop_array(&tape, copy, ARRAY);
 	expect(copy[2] == (whole ? array[2] : UINT64_MAX));
-	pop_giant(&tape, n, giant);
+	pop_giant(&tape, n, large);
 	pop_some(&tape, 1, n, some);
 	expect(reel_tape_is_empty(&tape));
 	reel_tape_close(&tape);

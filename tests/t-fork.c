@@ -82,7 +82,7 @@ static unsigned slabs_in_magazines(void)
 	unsigned slabs = 0;
 
 	for (struct reel_cache *cache = pool->caches; cache; cache = cache->next)
-		for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_GIANT; kind++)
+		for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_LARGE; kind++)
 			slabs += cache->loaded[kind].count + cache->previous[kind].count;
 	return slabs;
 }

@@ -69,7 +69,7 @@ static void every_head_in_a_pool_is_aligned(void)
 	ok(offsetof(struct reel_pool, warm) % 16 == 0, "so are the warm ones in a pool");
 	ok(sizeof(struct freelist) % 16 == 0, "each of them");
 	ok(offsetof(struct reel_pool, cold) % 16 == 0, "the cold one");
-	ok(offsetof(struct reel_pool, bare) % 16 == 0, "and the bare one");
+	ok(offsetof(struct reel_pool, frameless) % 16 == 0, "and the frameless one");
 }
 
 /* A pop between its load and its exchange. */

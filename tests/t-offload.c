@@ -176,16 +176,16 @@ static void rounds_that_evict(reel_pool *pool)
 	struct reel_slab *taken[2 * MAX_TAKEN];
 	unsigned n = take_ready(pool, taken);
 
-	ok(!reel_spill_round(offload), "a round for nobody does nothing");
-	offload->growing = true;
-	ok(reel_spill_round(offload), "one that makes frames ready says so");
+	ok(!reel_write_round(offload), "a round for nobody does nothing");
+	offload->growth_hint = true;
+	ok(reel_write_round(offload), "one that makes frames ready says so");
 	n += take_ready(pool, taken + n);
-	offload->starving = true;
-	ok(reel_spill_round(offload), "one that frees a frame for who waits says so");
+	offload->has_waiters = true;
+	ok(reel_write_round(offload), "one that frees a frame for who waits says so");
 	is_int(pool->warm_chains, 1, "it is one frame");
-	offload->stuck = true;
-	ok(!reel_spill_round(offload), "where a frame is ready there is nothing to do");
-	ok(!offload->stuck, "and it is not stuck");
+	offload->lacks_frame = true;
+	ok(!reel_write_round(offload), "where a frame is ready there is nothing to do");
+	ok(!offload->lacks_frame, "and it is not stuck");
 	give_all(pool, taken, n);
 }
 
@@ -199,12 +199,12 @@ static void a_round_says_whether_anything_was_done(void)
 	reel_offload_pause(pool->offload);
 	/* An owner counts his slab before he seals it. */
 	pool->offload->sealed += 9;
-	ok(!reel_spill_round(pool->offload), "that finds nothing sealed does nothing");
+	ok(!reel_write_round(pool->offload), "that finds nothing sealed does nothing");
 	pool->offload->sealed -= 9;
 	push_words(&tape, 0, words_on(31));
-	ok(reel_spill_round(pool->offload), "that puts slabs says so");
+	ok(reel_write_round(pool->offload), "that puts slabs says so");
 	is_int(held_transfers(held), 4, "and puts as many as the store wants at once");
-	ok(!reel_spill_round(pool->offload), "the next one has to wait");
+	ok(!reel_write_round(pool->offload), "the next one has to wait");
 	reel_offload_resume(pool->offload);
 	held_let_go(held);
 	settle(pool);
@@ -227,11 +227,11 @@ static void more_is_written_where_memory_is_used_up(void)
 	reel_offload_pause(pool->offload);
 	push_words(&tape, 0, words_on(15));
 	is_int(pool->offload->sealed, 14, "slabs are sealed");
-	pool->offload->growing = false;
-	reel_spill_round(pool->offload);
+	pool->offload->growth_hint = false;
+	reel_write_round(pool->offload);
 	is_int(pool->offload->sealed, 11, "what is above the soft budget is written");
-	pool->offload->growing = true;
-	reel_spill_round(pool->offload);
+	pool->offload->growth_hint = true;
+	reel_write_round(pool->offload);
 	is_int(pool->offload->sealed, 10, "and more while the tape grows");
 	reel_offload_resume(pool->offload);
 	held_let_go(held);
@@ -305,12 +305,12 @@ static void failures_are_forgotten(void)
 	slab = tape.slab->below->below->below->below;
 	ok(reel_slab_io_of(offload, slab)->stored, "a slab is in the store");
 	offload->failure = -EIO;
-	offload->tries = 3;
+	offload->failed_puts_in_row = 3;
 	reel_offload_drop_copy(offload, tape.slab);
 	is_int(offload->failure, -EIO, "one that has no copy drops none");
 	reel_offload_forget_failures(offload);
 	is_int(offload->failure, 0, "a failure is forgotten");
-	is_int(offload->tries, 0, "and how often it came");
+	is_int(offload->failed_puts_in_row, 0, "and how often it came");
 	reel_offload_resume(offload);
 	is_int(wrong_words(&tape, words_on(10), words_on(20)), 0, "half comes back");
 	settle(pool);
@@ -379,7 +379,7 @@ static unsigned count_waiters(struct reel_offload *offload)
 	unsigned n = 0;
 
 	for (struct reel_tape_io *tape_io = offload->tape_ios; tape_io; tape_io = tape_io->next)
-		n += tape_io->urgent != NULL;
+		n += tape_io->awaited != NULL;
 	return n;
 }
 
@@ -393,7 +393,7 @@ static void open_waiting(reel_pool *pool)
 	}
 	settle(pool);
 	reel_offload_pause(pool->offload);
-	while (reel_spill_evict(pool->offload, REEL_MIN_DISTANCE))
+	while (reel_evict(pool->offload, REEL_MIN_DISTANCE))
 		;
 }
 

@@ -262,7 +262,7 @@ static void counters_are_exact(void)
 	reel_pool_close(pool);
 }
 
-/* Small slabs, whole slabs and a giant, all written to. */
+/* Small slabs, whole slabs and a large slab, all written to. */
 static void gradient(reel_pool *pool, uint64_t n)
 {
 	reel_tape tape;
@@ -416,18 +416,18 @@ static void memory_is_in_huge_pages(void)
 		return;
 	}
 	ok(asks_for_huge_pages(large, REEL_SLAB_WHOLE), "a slab is a huge page");
-	ok(asks_for_huge_pages(large, REEL_SLAB_GIANT), "a giant has huge pages");
+	ok(asks_for_huge_pages(large, REEL_SLAB_LARGE), "a giant has huge pages");
 	ok(!asks_for_huge_pages(small, REEL_SLAB_WHOLE), "a slab has not if it is not to");
-	ok(!asks_for_huge_pages(small, REEL_SLAB_GIANT), "nor has a giant");
+	ok(!asks_for_huge_pages(small, REEL_SLAB_LARGE), "nor has a giant");
 }
 
-/* Takes a giant of so many pages and gives it back. Returns how large it was. */
+/* Takes a large slab of so many pages and gives it back. Returns how large it was. */
 static uint64_t use_giant(reel_pool *pool, size_t pages)
 {
 	struct reel_slab *slab;
 	uint64_t bytes;
 
-	reel_pool_take(pool, REEL_SLAB_GIANT, pages * small_slab(), &slab);
+	reel_pool_take(pool, REEL_SLAB_LARGE, pages * small_slab(), &slab);
 	bytes = slab->bytes;
 	reel_pool_give(pool, slab);
 	return bytes / small_slab();
@@ -454,7 +454,7 @@ static void giants_are_whole_pages(void)
 	reel_pool *pool = open_pool(small_options());
 	struct reel_slab *slab;
 
-	reel_pool_take(pool, REEL_SLAB_GIANT, 3 * small_slab() + 1, &slab);
+	reel_pool_take(pool, REEL_SLAB_LARGE, 3 * small_slab() + 1, &slab);
 	is_int(slab->bytes, 4 * small_slab(), "a giant is rounded up to a page");
 	is_int(stats_of(pool).resident_bytes, 4 * small_slab(), "which is what it is charged");
 	memset(slab->frame, 1, slab->bytes);
@@ -494,10 +494,9 @@ static void descriptors_run_out(void)
 	is_int(reel_pool_take(pool, REEL_SLAB_FIRST, 0, &slab[0]), -ENOMEM,
 	       "a frame that cannot be cut up for want of descriptors is refused");
 	reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[0]);
-	is_int(reel_pool_take(pool, REEL_SLAB_GIANT, 1, &slab[1]), 0,
-	       "the last descriptor serves");
+	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 1, &slab[1]), 0, "the last descriptor serves");
 	is_int(reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[2]), -ENOMEM, "there is no other");
-	is_int(reel_pool_take(pool, REEL_SLAB_GIANT, 1, &slab[2]), -ENOMEM, "for giants neither");
+	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 1, &slab[2]), -ENOMEM, "for giants neither");
 	is_int(stats_of(pool).resident_bytes, 2 * small_slab(), "refused slabs are not charged");
 	is_int(stats_of(pool).refused, 0, "a want of memory is no refusal by the budget");
 	reel_pool_give(pool, slab[0]);
@@ -528,7 +527,7 @@ int main(void)
 	a_warm_gradient_takes_no_new_memory();
 	the_slab_given_last_is_taken_first(REEL_SLAB_FIRST, "first");
 	the_slab_given_last_is_taken_first(REEL_SLAB_WHOLE, "whole");
-	the_slab_given_last_is_taken_first(REEL_SLAB_GIANT, "giant");
+	the_slab_given_last_is_taken_first(REEL_SLAB_LARGE, "giant");
 	fresh_slabs_ascend();
 	memory_is_in_huge_pages();
 	giants_are_recycled();

@@ -204,7 +204,7 @@ static void a_push_is_not_refused_while_a_pop_reads(void)
 	gate.holds = true;
 	pops = start(pop_one_slab, &popper);
 	pushes = start(push_one_slab, &pusher);
-	while (!popper.tape.tape_io->urgent || !somebody_waits(pool->offload))
+	while (!popper.tape.tape_io->awaited || !somebody_waits(pool->offload))
 		sched_yield();
 	reel_offload_resume(pool->offload);
 	while (!gate.syncs)

@@ -81,10 +81,10 @@ static void trim(void)
 
 static void use_giant(void)
 {
-	struct reel_slab *giant;
+	struct reel_slab *large;
 
-	if (!reel_pool_take(pool, REEL_SLAB_GIANT, 3 * small_slab(), &giant))
-		reel_pool_give(pool, giant);
+	if (!reel_pool_take(pool, REEL_SLAB_LARGE, 3 * small_slab(), &large))
+		reel_pool_give(pool, large);
 }
 
 static void read_stats(void)

@@ -175,7 +175,7 @@ static void what_has_been_asked_for_is_not_asked_for_again(void)
 	ok(asks_for_the_next(&taped, 1), "one slab is asked for");
 	taped.tape.tape_io->ahead = SMALL;
 	step_up(&taped);
-	taped.tape.tape_io->descents = 1;
+	taped.tape.tape_io->slabs_popped_in_row = 1;
 	ok(asks_for_the_next(&taped, SMALL / 2), "then the others behind it");
 	end(&taped, "asking twice");
 }
@@ -226,7 +226,7 @@ static void being_in_time_makes_it_less(void)
 	begin(&taped, SMALL, SMALL / 2);
 	tape_io = taped.tape.tape_io;
 	tape_io->ahead = REEL_MIN_AHEAD + 1;
-	tape_io->in_time = 0;
+	tape_io->hits_in_row = 0;
 	for (unsigned i = 0; i < 63; i++)
 		reel_slab_acquire(&taped.tape, taped.tape.slab);
 	is_int(tape_io->ahead, REEL_MIN_AHEAD + 1, "sixty-three of them change nothing");
@@ -474,8 +474,8 @@ static struct reel_slab *slab_in(reel_pool *pool, enum reel_slab_state state)
 	if (state == REEL_SLAB_READ_QUEUED) {
 		/* As if it could not be read. */
 		slab->state = REEL_SLAB_READING;
-		reel_spill_unload(pool->offload, slab, reel_supply_take_bare(pool),
-				  REEL_SLAB_READING);
+		reel_evict_frame(pool->offload, slab, reel_supply_take_frameless(pool),
+				 REEL_SLAB_READING);
 	}
 	++*play.counter;
 	slab->state = (uint8_t)state;

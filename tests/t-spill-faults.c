@@ -454,7 +454,7 @@ static void losing_put(reel_store *store, reel_transfer *transfer)
 	while (disk->slot[n].used)
 		n++;
 	loses = disk->slot[n].label.tape == transfer->label.tape &&
-		disk->slot[n].label.rank == transfer->label.rank &&
+		disk->slot[n].label.slab_index == transfer->label.slab_index &&
 		++disk->chances == disk->loses_at;
 	disk->slot[n].used = true;
 	transfer->place = (struct reel_place){n, transfer->bytes};

@@ -295,14 +295,14 @@ static void a_pop_waits_for_another_tapes_frame(void)
 	sem_init(&limited, 0, 0);
 	pthread_create(&popper, NULL, pop_all, &tape);
 	LIMIT(RLIMIT_AS, 1);
-	while (reel_arena_carve(pool, SLAB))
+	while (reel_mapping_carve(pool, SLAB))
 		;
 	sem_post(&limited);
-	while (!atomic_load(&tape.tape_io->urgent))
+	while (!atomic_load(&tape.tape_io->awaited))
 		usleep(1000);
 	/* The offload thread looks everywhere, and goes to sleep. */
 	usleep(50000);
-	ok(atomic_load(&tape.tape_io->urgent), "the pop waits");
+	ok(atomic_load(&tape.tape_io->awaited), "the pop waits");
 	reel_tape_close(&other[0]);
 	pthread_join(popper, NULL);
 	for (size_t i = 1; i < COUNT(other); i++)

@@ -552,7 +552,7 @@ static void giants_wait_for_room(void)
 	reel_set_error_handler(note_error, NULL);
 }
 
-/* The giant fits; the pages that it needs do not. */
+/* The large slab fits; the pages that it needs do not. */
 static void a_giant_of_the_last_page_is_refused(void)
 {
 	struct late_store *late = late_open(7);
@@ -591,7 +591,7 @@ static void push_a_giant_in_locked_memory(void)
 	close_all(pool, late, "a giant in locked memory");
 }
 
-/* Where no memory is given back to the system, none can be had for a giant. */
+/* Where no memory is given back to the system, none can be had for a large slab. */
 static void giants_and_locked_memory(void)
 {
 	pid_t child = fork_with_timeout();

@@ -70,7 +70,7 @@ static reel_transfer ticket(uint64_t n)
 {
 	return (reel_transfer){.data = data,
 			       .bytes = sizeof data,
-			       .label = {.tape = 7, .serial = n, .rank = n / 2}};
+			       .label = {.tape = 7, .serial = n, .slab_index = n / 2}};
 }
 
 static int put(reel_store *store, uint64_t n, struct reel_place *place)
@@ -225,7 +225,7 @@ static void labels_count(void)
 		transfer = ticket(2);
 		transfer.label.tape += i == 1;
 		transfer.label.serial += i == 2;
-		transfer.label.rank += i == 3;
+		transfer.label.slab_index += i == 3;
 		transfer.place = place;
 		wrong += reel_store_get_and_wait(store, &transfer) != (i ? -EBADMSG : 0);
 	}

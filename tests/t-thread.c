@@ -164,7 +164,7 @@ static void *sweep_giants(void *number)
 	return NULL;
 }
 
-static void giants(void)
+static void large_slabs(void)
 {
 	tap_case("spans larger than a slab");
 	open_tiny_pool();
@@ -220,7 +220,7 @@ int main(void)
 	tapes_of_their_own();
 	tapes_that_change_hands();
 	threads_that_exit();
-	giants();
+	large_slabs();
 	trimming_and_looking_meanwhile();
 	return tap_end();
 }

@@ -46,7 +46,7 @@ static void show_size(int label)
 static void show_layer(const reel_tape *tape, const char *what)
 {
 	printf("  %s: %llu bytes on %u slabs\n", what, (unsigned long long)reel_tape_bytes(tape),
-	       tape->slab ? (unsigned)tape->slab->rank + 1 : 0);
+	       tape->slab ? (unsigned)tape->slab->slab_index + 1 : 0);
 }
 
 static void show_stack(const char *place)
@@ -112,7 +112,7 @@ static int top_block(void)
 {
 	if (!reel_tape_bytes(reel_adstack_own()))
 		return 0;
-	return reel_adstack_tape.slab ? (int)reel_adstack_tape.slab->rank + 2 : 1;
+	return reel_adstack_tape.slab ? (int)reel_adstack_tape.slab->slab_index + 2 : 1;
 }
 
 static int top_offset(void)

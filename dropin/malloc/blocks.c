@@ -7,7 +7,7 @@
 
 #include "blocks.h"
 #include "os/cancel.h"
-#include "pool/claim.h"
+#include "os/counter.h"
 #include "classes.h"
 #include "pool/freelist.h"
 #include "os/os.h"
@@ -176,7 +176,7 @@ static void charge(size_t bytes)
 	do
 		now = atomic_load_explicit(&resident, memory_order_relaxed);
 	while (now > ceiling && drop_largest());
-	reel_raise(&peak, now);
+	reel_counter_raise(&peak, now);
 }
 
 /* Huge pages are asked for as far as addresses are used; the kernel would search all the rest. */
@@ -185,7 +185,7 @@ static char *carve(size_t bytes)
 	size_t range = atomic_load_explicit(&blocks_range.bytes, memory_order_relaxed);
 	size_t at, first;
 
-	if (!reel_claim(&carved, bytes, range, &at))
+	if (!reel_counter_claim(&carved, bytes, range, &at))
 		return NULL;
 	first = at & ~(REEL_HUGE_PAGE - 1);
 	reel_os_want_huge_pages(blocks_range.start + first,
@@ -197,7 +197,7 @@ static struct reel_slab *new_descriptor(void)
 {
 	size_t place;
 
-	return reel_claim(&table_used, 1, DESCRIPTORS, &place) ? &table[place] : NULL;
+	return reel_counter_claim(&table_used, 1, DESCRIPTORS, &place) ? &table[place] : NULL;
 }
 
 static struct reel_slab *fresh(unsigned class)

@@ -62,8 +62,8 @@ typedef struct reel_transfer reel_transfer;
 /* Whose data it is. The checksum layer stores it and compares it on the way back. */
 struct reel_label {
 	uint64_t tape;
-	uint64_t serial; /* another one for each put */
-	uint64_t rank;   /* the slab's height on its tape */
+	uint64_t serial;     /* another one for each put */
+	uint64_t slab_index; /* the slab's height on its tape */
 };
 
 /* Where a put went; opaque to all but the store. A leaf sets both. */

@@ -49,7 +49,7 @@ static void free_all(struct reel_snapshots *snapshots, struct reel_buffer *buffe
 void reel_buffer_free_all(struct reel_snapshots *snapshots)
 {
 	free_all(snapshots, snapshots->unused);
-	free_all(snapshots, snapshots->bare);
+	free_all(snapshots, snapshots->frameless);
 }
 
 static void push(struct reel_buffer **list, struct reel_buffer *buffer)
@@ -83,7 +83,7 @@ void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buff
 	release_memory(snapshots, buffer);
 	reel_pool_give(snapshots->pool, buffer->slab);
 	buffer->slab = NULL;
-	push(&snapshots->bare, buffer);
+	push(&snapshots->frameless, buffer);
 }
 
 /* One with memory before one without. */
@@ -93,7 +93,7 @@ static struct reel_buffer *pop_unused(struct reel_snapshots *snapshots)
 
 	if (buffer)
 		snapshots->unuseds--;
-	return buffer ? buffer : pop(&snapshots->bare);
+	return buffer ? buffer : pop(&snapshots->frameless);
 }
 
 static void note_use(struct reel_snapshots *snapshots)
@@ -107,7 +107,7 @@ static int take_memory(struct reel_snapshots *snapshots, struct reel_buffer *buf
 {
 	if (buffer->slab)
 		return 0;
-	return reel_pool_take(snapshots->pool, REEL_SLAB_GIANT, snapshots->padded_bytes,
+	return reel_pool_take(snapshots->pool, REEL_SLAB_LARGE, snapshots->padded_bytes,
 			      &buffer->slab);
 }
 
@@ -125,7 +125,7 @@ struct reel_buffer *reel_buffer_take(struct reel_snapshots *snapshots, int *erro
 		return NULL;
 	reel_snapshots_lock(snapshots);
 	if (*error)
-		push(&snapshots->bare, buffer);
+		push(&snapshots->frameless, buffer);
 	else
 		note_use(snapshots);
 	reel_snapshots_unlock(snapshots);
@@ -176,8 +176,8 @@ static void prepare(struct reel_snapshots *snapshots, unsigned tier, struct reel
 
 	transfer->data = (char *)reel_buffer_data(buffer) + offset;
 	transfer->bytes = piece_bytes(snapshots, tier, offset);
-	transfer->label = (struct reel_label){.tape = (uintptr_t)snapshots, .serial = serial,
-					      .rank = piece};
+	transfer->label = (struct reel_label){
+		.tape = (uintptr_t)snapshots, .serial = serial, .slab_index = piece};
 	transfer->done = finish;
 	transfer->context = buffer;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pool/claim.h"
+#include "os/counter.h"
 #include "plan/plan.h"
 #include "tape/tape.h"
 
@@ -144,7 +144,7 @@ static int run_record(reel_checkpoint *run, void *context, void *state, reel_tap
 	count(&run->recorded, last - first);
 	if (tape == &run->tape)
 		run->steps_on_tape += last - first;
-	reel_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
+	reel_counter_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
 	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
 }
 

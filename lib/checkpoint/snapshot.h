@@ -81,7 +81,7 @@ struct reel_snapshots {
 	pthread_mutex_t lock;
 	int cancel_before; /* of the thread that holds it: see cancel.h */
 	struct reel_buffer *unused; /* with memory */
-	struct reel_buffer *bare;
+	struct reel_buffer *frameless;
 	unsigned unuseds, max_unuseds; /* none without a store */
 	struct reel_put put[REEL_MAX_PUTS];
 	unsigned puts, max_puts;

@@ -3,14 +3,14 @@
 
 #include <errno.h>
 
-#include "claim.h"
+#include "os/counter.h"
 #include "pool.h"
 
 int reel_budget_charge(struct reel_pool *pool, size_t bytes)
 {
 	size_t before;
 
-	return reel_claim(&pool->resident, bytes, pool->hard_budget, &before) ? 0 : -EDQUOT;
+	return reel_counter_claim(&pool->resident, bytes, pool->hard_budget, &before) ? 0 : -EDQUOT;
 }
 
 void reel_budget_overdraw(struct reel_pool *pool, size_t bytes)
@@ -31,6 +31,6 @@ void reel_budget_refund(struct reel_pool *pool, size_t bytes)
 
 void reel_budget_note_peak(struct reel_pool *pool)
 {
-	reel_raise(&pool->peak_resident,
-		   atomic_load_explicit(&pool->resident, memory_order_relaxed));
+	reel_counter_raise(&pool->peak_resident,
+			   atomic_load_explicit(&pool->resident, memory_order_relaxed));
 }

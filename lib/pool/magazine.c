@@ -227,19 +227,19 @@ static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind
 static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab_kind kind,
 		size_t bytes, struct reel_slab **taken)
 {
-	if (kind == REEL_SLAB_GIANT)
-		return reel_supply_take_giant(pool, bytes, taken);
+	if (kind == REEL_SLAB_LARGE)
+		return reel_supply_take_large(pool, bytes, taken);
 	return cache && has_magazines(pool, kind) ? cache_take(cache, kind, taken)
 						  : uncached_take(pool, kind, taken);
 }
 
 /* It needs memory that other slabs give back to the system: whole pages. */
-static bool giant_may_fit(struct reel_pool *pool, size_t bytes)
+static bool large_may_fit(struct reel_pool *pool, size_t bytes)
 {
-	return reel_supply_giant_bytes(bytes) <= pool->hard_budget &&
+	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
 	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
 	       /* Relaxed: it guards nothing. */
-	       !atomic_load_explicit(&pool->frames_stay, memory_order_relaxed);
+	       !atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed);
 }
 
 /* A slab that is stored leaves its frame to this one, also where the system has no more. */
@@ -249,7 +249,7 @@ static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t
 		return false;
 	if (error == -ENOMEM)
 		return kind == REEL_SLAB_WHOLE;
-	return error == -EDQUOT && (kind != REEL_SLAB_GIANT || giant_may_fit(pool, bytes));
+	return error == -EDQUOT && (kind != REEL_SLAB_LARGE || large_may_fit(pool, bytes));
 }
 
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
@@ -261,7 +261,7 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 	do
 		error = take(pool, cache, kind, bytes, taken);
 	while (error && store_helps(pool, kind, bytes, error) &&
-	       pool->reclaim->await_frame(pool, kind == REEL_SLAB_GIANT, &error));
+	       pool->reclaim->await_frame(pool, kind == REEL_SLAB_LARGE, &error));
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)
@@ -302,16 +302,16 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 		uncached_give(pool, slab);
 }
 
-void reel_pool_give_bare(struct reel_pool *pool, struct reel_slab *slab)
+void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab)
 {
 	reel_pool_count_give(pool);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
-	freelist_push(&pool->bare, slab);
+	freelist_push(&pool->frameless, slab);
 }
 
 static void flush(struct reel_cache *cache)
 {
-	for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_GIANT; kind++) {
+	for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_LARGE; kind++) {
 		if (cache->previous[kind].count)
 			reel_supply_give(cache->pool, kind,
 					 magazine_unload(&cache->previous[kind]));
@@ -384,7 +384,7 @@ void reel_cache_forget_others(struct reel_pool *pool)
 
 		if (cache == own || !atomic_load_explicit(&cache->owner, memory_order_relaxed))
 			continue;
-		for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_GIANT; kind++) {
+		for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_LARGE; kind++) {
 			lost += cache->loaded[kind].count + cache->previous[kind].count;
 			cache->loaded[kind].count = 0;
 			cache->previous[kind].count = 0;

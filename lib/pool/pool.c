@@ -144,7 +144,7 @@ static void initialise_lists(struct reel_pool *pool)
 	for (unsigned kind = 0; kind < REEL_SLAB_KINDS; kind++)
 		freelist_init(&pool->warm[kind], pool->table);
 	freelist_init(&pool->cold, pool->table);
-	freelist_init(&pool->bare, pool->table);
+	freelist_init(&pool->frameless, pool->table);
 }
 
 int reel_pool_create(struct reel_pool **created, const struct reel_pool_options *options)
@@ -175,12 +175,12 @@ free_pool:
 	return -ENOMEM;
 }
 
-static void unmap_giants(struct reel_pool *pool)
+static void unmap_large(struct reel_pool *pool)
 {
 	struct reel_slab *slab;
 
-	while ((slab = freelist_pop(&pool->warm[REEL_SLAB_GIANT])))
-		reel_trim_giant(pool, slab);
+	while ((slab = freelist_pop(&pool->warm[REEL_SLAB_LARGE])))
+		reel_trim_large(pool, slab);
 }
 
 static void free_caches(struct reel_pool *pool)
@@ -200,8 +200,8 @@ void reel_pool_destroy(struct reel_pool *pool)
 {
 	pthread_key_delete(pool->cache_key);
 	free_caches(pool);
-	unmap_giants(pool);
-	reel_arena_unmap_all(pool);
+	unmap_large(pool);
+	reel_mapping_unmap_all(pool);
 	reel_os_unmap(pool->table, reel_supply_table_bytes());
 	free(pool);
 }

@@ -6,7 +6,7 @@
  *	supply.c    what fills and empties magazines: shared lists, fresh frames
  *	trim.c      idle memory given back to the system
  *	budget.c    what may be resident
- *	arena.c     address space that frames are carved from
+ *	mapping.c     address space that frames are carved from
  *	reclaim.h   memory that a store takes from tapes
  */
 #ifndef REEL_LIB_POOL_H
@@ -41,16 +41,16 @@ struct reel_cache {
 	struct reel_cache *next;
 	/* The thread that has it, see thread_name() of magazine.c; NULL: it is free. */
 	_Atomic(const void *) owner;
-	/* For REEL_SLAB_FIRST and REEL_SLAB_WHOLE; giants go straight to their list. */
-	struct reel_magazine loaded[REEL_SLAB_GIANT];
-	struct reel_magazine previous[REEL_SLAB_GIANT];
+	/* For REEL_SLAB_FIRST and REEL_SLAB_WHOLE; large slabs go straight to their list. */
+	struct reel_magazine loaded[REEL_SLAB_LARGE];
+	struct reel_magazine previous[REEL_SLAB_LARGE];
 	/* Written by the owner only, read by reel_pool_get_stats(). */
 	_Atomic uint64_t takes;
 	_Atomic uint64_t gives;
 	_Atomic uint64_t shared_takes;
 };
 
-struct reel_arena;
+struct reel_mapping;
 struct reel_offload;
 
 struct reel_pool {
@@ -58,13 +58,13 @@ struct reel_pool {
 	struct freelist warm[REEL_SLAB_KINDS];
 	/* Whole slabs whose frames were given back to the system. */
 	struct freelist cold;
-	/* Descriptors without a frame, left over from giants. */
-	struct freelist bare;
+	/* Descriptors without a frame, left over from large slabs. */
+	struct freelist frameless;
 
 	struct reel_slab *table;
 	_Atomic size_t table_used;
 
-	_Atomic(struct reel_arena *) arena;
+	_Atomic(struct reel_mapping *) mapping;
 	_Atomic(struct reel_cache *) caches;
 	pthread_key_t cache_key;
 
@@ -79,14 +79,14 @@ struct reel_pool {
 
 	_Atomic size_t resident;
 	_Atomic uint64_t peak_resident;
-	/* Of that, first slabs and giants, which no store takes. */
-	_Atomic size_t unmovable;
+	/* Of that, first slabs and large slabs, which no store takes. */
+	_Atomic size_t unspillable;
 	/* Maximum number of holds that were open on one tape so far. */
 	_Atomic uint64_t max_holds;
 	/* Threads that are about to give frames back to the system. */
 	_Atomic unsigned trimming;
 	/* The system did not take a frame back: it is locked in memory, or not whole pages. */
-	_Atomic bool frames_stay;
+	_Atomic bool frames_are_locked;
 	/* Chains on warm[REEL_SLAB_WHOLE]; an estimate while threads push and pop. */
 	_Atomic size_t warm_chains;
 	/* How memory comes back from tapes; and what it works with, which is not the pool's. */
@@ -116,14 +116,14 @@ void reel_pool_destroy(struct reel_pool *pool);
 /* magazine.c: any thread; wait-free while this thread's magazines serve, else lock-free. */
 
 /*
- * Take an empty slab of this kind (a giant: of at least `bytes`). Returns 0,
+ * Take an empty slab of this kind (a large slab: of at least `bytes`). Returns 0,
  * -EDQUOT at the hard budget, or -ENOMEM.
  */
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken);
 void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab);
 /* The same for a slab that has no frame. */
-void reel_pool_give_bare(struct reel_pool *pool, struct reel_slab *slab);
+void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab);
 /* Count the giving of a slab that somebody else will give. */
 void reel_pool_count_give(struct reel_pool *pool);
 /* Send this thread's magazines to the shared lists. */
@@ -140,11 +140,11 @@ void reel_cache_forget_others(struct reel_pool *pool);
  */
 int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain);
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain);
-/* What a giant of so many bytes takes. */
-size_t reel_supply_giant_bytes(size_t bytes);
-int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
+/* What a large slab of so many bytes takes. */
+size_t reel_supply_large_bytes(size_t bytes);
+int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
 /* A descriptor without a frame; NULL: the pool has as many slabs as it can have. */
-struct reel_slab *reel_supply_take_bare(struct reel_pool *pool);
+struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool);
 /* A chain of whole slabs, from the warm list and back to it. NULL: it is empty. */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool);
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain);
@@ -160,7 +160,7 @@ size_t reel_supply_table_bytes(void);
  * frames cannot be given back, or need not, since at most `keep` bytes are resident.
  */
 size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t keep);
-size_t reel_trim_giant(struct reel_pool *pool, struct reel_slab *slab);
+size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab);
 
 /* budget.c: any thread, lock-free. */
 
@@ -179,9 +179,9 @@ void reel_budget_refund(struct reel_pool *pool, size_t bytes);
 /* What was charged last has become memory. */
 void reel_budget_note_peak(struct reel_pool *pool);
 
-/* arena.c: any thread, lock-free but for system calls. NULL: no memory. */
-char *reel_arena_carve(struct reel_pool *pool, size_t bytes);
-void reel_arena_unmap_all(struct reel_pool *pool);
+/* mapping.c: any thread, lock-free but for system calls. NULL: no memory. */
+char *reel_mapping_carve(struct reel_pool *pool, size_t bytes);
+void reel_mapping_unmap_all(struct reel_pool *pool);
 
 /* fork.c: the handlers, which are installed once; 0 or -ENOMEM. */
 int reel_fork_prepare(void);

@@ -4,10 +4,10 @@
 
 #include "reclaim.h"
 
-static bool await_no_frame(struct reel_pool *pool, bool giant, int *error)
+static bool await_no_frame(struct reel_pool *pool, bool is_large, int *error)
 {
 	(void)pool;
-	(void)giant;
+	(void)is_large;
 	(void)error;
 	return false;
 }
@@ -31,7 +31,7 @@ static void add_nothing(const struct reel_pool *pool, struct reel_pool_stats *st
 
 const struct reel_reclaim reel_reclaim_nothing = {
 	.await_frame = await_no_frame,
-	.tell_of_room = do_nothing,
+	.wake = do_nothing,
 	.release_frame = release_nothing,
 	.pause = do_nothing,
 	.resume = do_nothing,

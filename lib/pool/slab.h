@@ -12,33 +12,33 @@
  *	OPEN             EMPTY            owner    reel_pool_give
  *	OPEN             DIRTY            owner    reel_slab_seal
  *	DIRTY            OPEN             owner    reel_slab_acquire, reel_slab_free
- *	DIRTY            WRITING          offload  reel_spill_round
- *	WRITING          CLEAN            offload  reel_spill_written
- *	WRITING          DIRTY            offload  reel_spill_written (the put failed)
+ *	DIRTY            WRITING          offload  reel_write_round
+ *	WRITING          CLEAN            offload  reel_write_done
+ *	WRITING          DIRTY            offload  reel_write_done (the put failed)
  *	WRITING          PINNED_WRITING   owner    reel_slab_acquire
  *	WRITING          FREE_PENDING     owner    reel_slab_free
- *	PINNED_WRITING   PINNED           offload  reel_spill_written
- *	PINNED_WRITING   OPEN             offload  reel_spill_written (the put failed)
+ *	PINNED_WRITING   PINNED           offload  reel_write_done
+ *	PINNED_WRITING   OPEN             offload  reel_write_done (the put failed)
  *	PINNED_WRITING   WRITING          owner    reel_slab_seal
  *	PINNED_WRITING   FREE_PENDING     owner    reel_slab_free
  *	CLEAN            PINNED           owner    reel_slab_acquire
- *	CLEAN            EVICTING         offload  reel_spill_evict
+ *	CLEAN            EVICTING         offload  reel_evict
  *	CLEAN            OPEN             owner    reel_slab_free
  *	PINNED           CLEAN            owner    reel_slab_seal
  *	PINNED           OPEN             owner    reel_slab_make_writable, reel_slab_free
- *	EVICTING         STORED           offload  reel_spill_unload
+ *	EVICTING         STORED           offload  reel_evict_frame
  *	EVICTING         FREE_PENDING     owner    reel_slab_free
  *	EVICTING         LOST             owner    reel_slab_acquire (in the child of a fork)
- *	STORED           READ_QUEUED      both     reel_slab_read_ahead, reel_prefetch_round
+ *	STORED           READ_QUEUED      both     reel_slab_read_ahead, reel_read_round
  *	STORED           OPEN             owner    reel_slab_free
  *	STORED           LOST             owner    reel_slab_acquire (in the child of a fork)
- *	READ_QUEUED      READING          offload  reel_prefetch_round
+ *	READ_QUEUED      READING          offload  reel_read_round
  *	READ_QUEUED      OPEN             owner    reel_slab_free
  *	READ_QUEUED      LOST             owner    reel_slab_acquire (in the child of a fork)
- *	READING          CLEAN            offload  reel_prefetch_done
- *	READING          LOST             offload  reel_prefetch_done
- *	READING          STORED           offload  reel_prefetch_done (read ahead, and failed)
- *	READING          READ_QUEUED      offload  reel_prefetch_round (no memory for it)
+ *	READING          CLEAN            offload  reel_read_done
+ *	READING          LOST             offload  reel_read_done
+ *	READING          STORED           offload  reel_read_done (read ahead, and failed)
+ *	READING          READ_QUEUED      offload  reel_read_round (no memory for it)
  *	READING          FREE_PENDING     owner    reel_slab_free
  *	LOST             OPEN             owner    reel_slab_free
  *	FREE_PENDING     EMPTY            offload  reel_offload_free_deferred
@@ -76,9 +76,9 @@ enum reel_slab_state {
 
 /* How a slab gets its frame; each kind has lists of its own. */
 enum reel_slab_kind {
-	REEL_SLAB_FIRST,  /* a piece of a frame, for the first slabs of a tape */
-	REEL_SLAB_WHOLE,  /* a frame of the pool's slab size */
-	REEL_SLAB_GIANT,  /* a mapping of its own, for a span larger than that */
+	REEL_SLAB_FIRST, /* a piece of a frame, for the first slabs of a tape */
+	REEL_SLAB_WHOLE, /* a frame of the pool's slab size */
+	REEL_SLAB_LARGE, /* a mapping of its own, for a span larger than that */
 	REEL_SLAB_KINDS
 };
 
@@ -103,7 +103,7 @@ struct reel_slab {
 	/* How many holds were open when it was put on the tape. */
 	uint32_t holds;
 	/* Its height on the tape; the first slab's is 0. */
-	uint32_t rank;
+	uint32_t slab_index;
 	_Atomic uint8_t state;
 	uint8_t kind;
 };

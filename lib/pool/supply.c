@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "os/annotate.h"
-#include "claim.h"
+#include "os/counter.h"
 #include "os/os.h"
 #include "pool.h"
 
@@ -24,14 +24,15 @@ static struct reel_slab *new_descriptors(struct reel_pool *pool, uint32_t n)
 {
 	size_t first;
 
-	return reel_claim(&pool->table_used, n, TABLE_SLABS, &first) ? &pool->table[first] : NULL;
+	return reel_counter_claim(&pool->table_used, n, TABLE_SLABS, &first) ? &pool->table[first]
+									     : NULL;
 }
 
 /* Descriptors for which there was no frame; NULL: there were none either. */
-static void keep_bare(struct reel_pool *pool, struct reel_slab *slabs, uint32_t n)
+static void keep_frameless(struct reel_pool *pool, struct reel_slab *slabs, uint32_t n)
 {
 	for (uint32_t i = 0; slabs && i < n; i++)
-		freelist_push(&pool->bare, &slabs[i]);
+		freelist_push(&pool->frameless, &slabs[i]);
 }
 
 /*
@@ -65,9 +66,9 @@ static int charge_whole(struct reel_pool *pool, size_t bytes)
 static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct reel_slab **slabs)
 {
 	*slabs = new_descriptors(pool, n);
-	*frame = *slabs ? reel_arena_carve(pool, pool->slab_bytes) : NULL;
+	*frame = *slabs ? reel_mapping_carve(pool, pool->slab_bytes) : NULL;
 	if (!*frame) {
-		keep_bare(pool, *slabs, n);
+		keep_frameless(pool, *slabs, n);
 		reel_budget_refund(pool, pool->slab_bytes);
 		return -ENOMEM;
 	}
@@ -94,7 +95,7 @@ static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 }
 
 /*
- * The list itself orders the slabs. Release: pairs with the acquire in ready_frames() of spill.c,
+ * The list itself orders the slabs. Release: pairs with the acquire in ready_frames() of write-back.c,
  * whom a chain that is gone must tell of the trimmer who has it.
  */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool)
@@ -142,21 +143,21 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 			  struct reel_slab **slabs)
 {
 	int error = charge_whole(pool, pool->slab_bytes);
-	struct reel_slab *holder;
+	struct reel_slab *carrier;
 
 	if (!error)
 		return fresh_frame(pool, n, frame, slabs);
-	holder = pool->reclaim->moves_frames ? reel_supply_take_warm(pool) : NULL;
-	if (!holder)
+	carrier = pool->reclaim->moves_frames ? reel_supply_take_warm(pool) : NULL;
+	if (!carrier)
 		return error;
 	*slabs = new_descriptors(pool, n);
 	if (!*slabs) {
-		reel_supply_push_warm(pool, holder);
+		reel_supply_push_warm(pool, carrier);
 		return -ENOMEM;
 	}
-	*frame = holder->frame;
-	holder->frame = NULL;
-	freelist_push(&pool->bare, holder);
+	*frame = carrier->frame;
+	carrier->frame = NULL;
+	freelist_push(&pool->frameless, carrier);
 	return 0;
 }
 
@@ -174,7 +175,7 @@ static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 
 	if (error)
 		return error;
-	atomic_fetch_add_explicit(&pool->unmovable, pool->slab_bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&pool->unspillable, pool->slab_bytes, memory_order_relaxed);
 	for (uint32_t i = n; i-- > 0;) {
 		bool ends_chain = i + 1 == n || (i + 1) % chain_slabs == 0;
 
@@ -229,8 +230,8 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
 		       max_warm(pool, kind);
 
-	if (surplus && kind == REEL_SLAB_GIANT)
-		reel_trim_giant(pool, chain);
+	if (surplus && kind == REEL_SLAB_LARGE)
+		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
 		reel_trim_chain(pool, chain, max_warm(pool, kind));
 	else if (kind == REEL_SLAB_WHOLE)
@@ -239,14 +240,14 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 		freelist_push(&pool->warm[kind], chain);
 }
 
-struct reel_slab *reel_supply_take_bare(struct reel_pool *pool)
+struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool)
 {
-	struct reel_slab *slab = freelist_pop(&pool->bare);
+	struct reel_slab *slab = freelist_pop(&pool->frameless);
 
 	return slab ? slab : new_descriptors(pool, 1);
 }
 
-static int map_giant(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
+static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
 	int error = charge(pool, bytes);
 
@@ -260,14 +261,14 @@ static int map_giant(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 	if (!(pool->flags & REEL_POOL_SMALL_PAGES))
 		reel_os_want_huge_pages(slab->frame, bytes);
 	reel_budget_note_peak(pool);
-	atomic_fetch_add_explicit(&pool->unmovable, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&pool->unspillable, bytes, memory_order_relaxed);
 	slab->bytes = bytes;
-	slab->kind = REEL_SLAB_GIANT;
+	slab->kind = REEL_SLAB_LARGE;
 	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
 	return 0;
 }
 
-size_t reel_supply_giant_bytes(size_t bytes)
+size_t reel_supply_large_bytes(size_t bytes)
 {
 	size_t page = reel_os_page_bytes();
 
@@ -278,9 +279,9 @@ size_t reel_supply_giant_bytes(size_t bytes)
  * Giants are given back in the reverse order of their taking, so the list's
  * first one is the right one where a program repeats itself.
  */
-int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
+int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {
-	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_GIANT]);
+	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_LARGE]);
 	int error;
 
 	if (slab && slab->bytes >= bytes) {
@@ -288,13 +289,13 @@ int reel_supply_take_giant(struct reel_pool *pool, size_t bytes, struct reel_sla
 		return 0;
 	}
 	if (slab)
-		reel_trim_giant(pool, slab);
-	slab = reel_supply_take_bare(pool);
+		reel_trim_large(pool, slab);
+	slab = reel_supply_take_frameless(pool);
 	if (!slab)
 		return -ENOMEM;
-	error = map_giant(pool, reel_supply_giant_bytes(bytes), slab);
+	error = map_large(pool, reel_supply_large_bytes(bytes), slab);
 	if (error)
-		freelist_push(&pool->bare, slab);
+		freelist_push(&pool->frameless, slab);
 	else
 		*taken = slab;
 	return error;

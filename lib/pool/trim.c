@@ -22,7 +22,7 @@ static bool drop(struct reel_pool *pool, struct reel_slab *slab)
 	if (reel_os_drop(slab->frame, slab->bytes))
 		return true;
 	/* Relaxed: it guards nothing. */
-	atomic_store_explicit(&pool->frames_stay, true, memory_order_relaxed);
+	atomic_store_explicit(&pool->frames_are_locked, true, memory_order_relaxed);
 	return false;
 }
 
@@ -44,17 +44,17 @@ size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t k
 	return trimmed;
 }
 
-size_t reel_trim_giant(struct reel_pool *pool, struct reel_slab *slab)
+size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 {
 	size_t trimmed = slab->bytes;
 
 	reel_annotate_allow(slab->frame, slab->bytes);
 	reel_os_unmap(slab->frame, slab->bytes);
 	count_trimmed(pool, slab->bytes);
-	atomic_fetch_sub_explicit(&pool->unmovable, slab->bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&pool->unspillable, slab->bytes, memory_order_relaxed);
 	slab->frame = NULL;
 	slab->bytes = 0;
-	freelist_push(&pool->bare, slab);
+	freelist_push(&pool->frameless, slab);
 	return trimmed;
 }
 
@@ -63,8 +63,8 @@ static size_t trim(struct reel_pool *pool, size_t keep)
 	struct reel_slab *idle;
 	size_t trimmed = 0;
 
-	while (above(pool, keep) && (idle = freelist_pop(&pool->warm[REEL_SLAB_GIANT])))
-		trimmed += reel_trim_giant(pool, idle);
+	while (above(pool, keep) && (idle = freelist_pop(&pool->warm[REEL_SLAB_LARGE])))
+		trimmed += reel_trim_large(pool, idle);
 	while (above(pool, keep) && (idle = reel_supply_pop_warm(pool))) {
 		size_t dropped = reel_trim_chain(pool, idle, keep);
 
@@ -87,6 +87,6 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep)
 	reel_yield_point();
 	/* Release: pairs with the acquire in is_being_trimmed() of spill/offload.c. */
 	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
-	pool->reclaim->tell_of_room(pool);
+	pool->reclaim->wake(pool);
 	return trimmed;
 }

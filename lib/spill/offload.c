@@ -72,7 +72,7 @@ static void adopt_frame(struct reel_offload *offload, const struct reel_slab *sl
 		reel_store_adopt(offload->store, slab->frame, slab->bytes);
 }
 
-void reel_offload_release_frame(struct reel_offload *offload, const struct reel_slab *slab)
+void reel_offload_unregister_frame(struct reel_offload *offload, const struct reel_slab *slab)
 {
 	REEL_UNCANCELLED;
 
@@ -90,7 +90,7 @@ void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *tick
 	ticket->transfer.label = (struct reel_label){
 		.tape = atomic_load_explicit(&tape_io->id, memory_order_relaxed),
 		.serial = slab_io->serial,
-		.rank = slab->rank,
+		.slab_index = slab->slab_index,
 	};
 	ticket->transfer.data = slab->frame;
 	adopt_frame(offload, slab);
@@ -110,9 +110,9 @@ static bool collect(struct reel_offload *offload)
 		ticket->busy = false;
 		moved = true;
 		if (ticket->get)
-			reel_prefetch_done(offload, ticket);
+			reel_read_done(offload, ticket);
 		else
-			reel_spill_written(offload, ticket);
+			reel_write_done(offload, ticket);
 	}
 	return moved;
 }
@@ -122,7 +122,7 @@ static bool collect(struct reel_offload *offload)
 void reel_offload_forget_failures(struct reel_offload *offload)
 {
 	offload->failure = 0;
-	offload->tries = 0;
+	offload->failed_puts_in_row = 0;
 }
 
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab)
@@ -142,7 +142,7 @@ void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *
 	slab->below = NULL;
 	reel_slab_become(slab, REEL_SLAB_EMPTY);
 	if (!slab->frame) {
-		freelist_push(&offload->pool->bare, slab);
+		freelist_push(&offload->pool->frameless, slab);
 		return;
 	}
 	reel_annotate_forbid(slab->frame, slab->bytes);
@@ -151,7 +151,7 @@ void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *
 
 /* ---- Those who wait for a frame ---- */
 
-bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *error)
+bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *error)
 {
 	REEL_UNCANCELLED;
 	uint64_t since = reel_offload_now();
@@ -162,7 +162,7 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *err
 		return false;
 	pthread_mutex_lock(&offload->lock);
 	offload->waiting++;
-	offload->waiting_giants += giant;
+	offload->waiting_large += is_large;
 	offload->asked++;
 	freed = offload->freed;
 	refused = offload->refused;
@@ -209,13 +209,13 @@ static bool frame_is_there(struct reel_offload *offload)
 
 	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed))
 		return true;
-	return offload->waiting > offload->waiting_giants && reel_budget_has_room(pool);
+	return offload->waiting > offload->waiting_large && reel_budget_has_room(pool);
 }
 
 static void wake_all(struct reel_offload *offload)
 {
 	offload->waiting = 0;
-	offload->waiting_giants = 0;
+	offload->waiting_large = 0;
 	pthread_cond_broadcast(&offload->answered);
 }
 
@@ -245,19 +245,19 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
  * Nothing was moved. Returns whether another look is worth it: a frame that was there
  * may have been taken by somebody else, or be what an owner waits for.
  */
-static bool end_starvation(struct reel_offload *offload)
+static bool answer_waiters(struct reel_offload *offload)
 {
-	bool nothing_moves = offload->stuck && !under_way(offload);
+	bool nothing_moves = offload->lacks_frame && !under_way(offload);
 	bool answered;
 
-	if (!offload->starving)
+	if (!offload->has_waiters)
 		return false;
-	if (nothing_moves && reel_prefetch_overdraw(offload))
+	if (nothing_moves && reel_read_overdrawn(offload))
 		return true;
 	answered = answer(offload, nothing_moves);
-	if (offload->stuck || under_way(offload))
+	if (offload->lacks_frame || under_way(offload))
 		return false;
-	return !answered || reel_prefetch_is_urgent(offload);
+	return !answered || reel_read_is_awaited(offload);
 }
 
 /* ---- The thread ---- */
@@ -277,10 +277,10 @@ static void note_needs(struct reel_offload *offload)
 {
 	bool waits = anybody_waits(offload);
 
-	offload->starving = waits || reel_prefetch_is_urgent(offload);
+	offload->has_waiters = waits || reel_read_is_awaited(offload);
 	/* Relaxed: this thread reads it in the same round. */
 	if (waits)
-		atomic_store_explicit(&offload->growing, true, memory_order_relaxed);
+		atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
 }
 
 static void work_off(struct reel_offload *offload)
@@ -291,20 +291,20 @@ static void work_off(struct reel_offload *offload)
 		moved = collect(offload);
 		moved |= tidy(offload, offload->failure ? 0 : MAX_STALE);
 		note_needs(offload);
-		moved |= reel_prefetch_round(offload);
-		moved |= reel_spill_round(offload);
-	} while (moved || end_starvation(offload));
+		moved |= reel_read_round(offload);
+		moved |= reel_write_round(offload);
+	} while (moved || answer_waiters(offload));
 }
 
 /* Who gives a frame to the pool does not say so to an owner whose pop waits for one. */
-static bool lacks_a_frame(const struct reel_offload *offload)
+static bool waits_for_frame(const struct reel_offload *offload)
 {
-	return offload->starving && offload->stuck;
+	return offload->has_waiters && offload->lacks_frame;
 }
 
 static void await_work(struct reel_offload *offload)
 {
-	if (!under_way(offload) && !lacks_a_frame(offload))
+	if (!under_way(offload) && !waits_for_frame(offload))
 		reel_event_wait(&offload->work);
 	else if (!reel_event_wait_for(&offload->work, REEL_PATIENCE_MS) && under_way(offload))
 		reel_store_sync(offload->store, 0);

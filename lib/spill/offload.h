@@ -5,8 +5,8 @@
  *
  *	tape-io.c     what the offload thread sees of a tape
  *	victim.c     which slabs are needed last
- *	spill.c      write behind, evict
- *	prefetch.c   read back
+ *	write-back.c      write behind, evict
+ *	read-ahead.c   read back
  *	offload.c    the thread; those who wait for a frame
  *	pool-open.c  a pool gets its store and the thread, and loses them
  *
@@ -43,13 +43,13 @@ struct reel_tape_io {
 	_Atomic bool in_use;
 	/* Told to the store; never the same for two tapes. */
 	_Atomic uint64_t id;
-	/* Relaxed, for estimates: the rank of the topmost slab, the highest rank, slabs popped. */
+	/* Relaxed, for estimates: index of the topmost slab, the highest index, slabs popped. */
 	_Atomic uint32_t top;
 	_Atomic uint32_t highest;
 	_Atomic uint64_t popped;
 
 	/* The owner waits for this slab. */
-	_Atomic(struct reel_slab *) urgent;
+	_Atomic(struct reel_slab *) awaited;
 	struct reel_event arrival;
 	/* A ring: slabs that the owner will need, the next one first. */
 	struct reel_slab *request[REEL_REQUESTS];
@@ -57,9 +57,9 @@ struct reel_tape_io {
 	_Atomic uint32_t served;
 
 	/* Owner only. */
-	unsigned descents; /* slabs popped since one was sealed */
-	unsigned ahead;    /* how many slabs are asked for in advance */
-	unsigned in_time;  /* slabs that were there, since the last that was not */
+	unsigned slabs_popped_in_row; /* slabs popped since one was sealed */
+	unsigned ahead;               /* how many slabs are asked for in advance */
+	unsigned hits_in_row;         /* slabs that were there, since the last that was not */
 
 	/* Offload thread only. */
 	uint64_t popped_before;
@@ -70,7 +70,7 @@ struct reel_tape_io {
 struct reel_slab_io {
 	/* Owner, before it seals. Atomic since estimates may read them at any time. */
 	_Atomic(struct reel_tape_io *) tape_io;
-	_Atomic uint32_t rank;
+	_Atomic uint32_t slab_index;
 	uint32_t reads;         /* offload thread: attempts to read it */
 	size_t filled;          /* owner: bytes worth storing, and how they are laid out */
 	struct reel_layout layout;
@@ -132,13 +132,13 @@ struct reel_offload {
 	/* Slabs discarded or pushed on since, of which the store still has a copy. */
 	_Atomic size_t stale;
 	/* Raised when a slab is sealed: frames will be needed. */
-	_Atomic bool growing;
+	_Atomic bool growth_hint;
 
 	/* Threads that need a frame and have not been answered; under the lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	unsigned waiting;
-	unsigned waiting_giants; /* of these */
+	unsigned waiting_large; /* of these */
 	uint64_t asked;
 	uint64_t freed;
 	uint64_t refused;
@@ -151,12 +151,13 @@ struct reel_offload {
 	unsigned gets;
 	struct reel_victims dirty_victims;
 	struct reel_victims clean_victims;
-	bool starving;          /* somebody waits */
-	bool growth;            /* a push waits, or a slab was sealed since the last round */
-	bool stuck;             /* and no frame is there, or can be freed but by a transfer */
-	uint64_t asked_before;  /* who asked later has not been considered yet */
-	int failure;            /* why the last put failed, or 0 */
-	unsigned tries;         /* puts for somebody who waits, since the last that succeeded */
+	bool has_waiters;      /* somebody waits */
+	bool frames_needed;    /* a push waits, or a slab was sealed since the last round */
+	bool lacks_frame;      /* and no frame is there, or can be freed but by a transfer */
+	uint64_t asked_before; /* who asked later has not been considered yet */
+	int failure;           /* why the last put failed, or 0 */
+	/* Puts for somebody who waits, since the last that succeeded. */
+	unsigned failed_puts_in_row;
 	uint64_t ranked_at;
 	uint64_t ranking_ns;     /* what the last ranking took */
 
@@ -188,14 +189,14 @@ static inline struct reel_tape_io *reel_tape_io_of(const struct reel_offload *of
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
 void reel_offload_close(struct reel_offload *offload);
 /*
- * Wait until a frame may be had, or with `giant` more room than that of one. False:
+ * Wait until a frame may be had, or with `is_large` more room than that of one. False:
  * none can be, *error says why. Any thread but the offload thread.
  */
-bool reel_offload_await_frame(struct reel_offload *offload, bool giant, int *error);
+bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *error);
 /* Wait until the offload thread has nothing to do. */
 void reel_offload_settle(struct reel_offload *offload);
 /* A frame's memory is about to be given back to the system. Any thread. */
-void reel_offload_release_frame(struct reel_offload *offload, const struct reel_slab *slab);
+void reel_offload_unregister_frame(struct reel_offload *offload, const struct reel_slab *slab);
 /* Stop it with no transfer under way, and let it go on. */
 void reel_offload_pause(struct reel_offload *offload);
 void reel_offload_resume(struct reel_offload *offload);
@@ -231,25 +232,25 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 
 #define REEL_MIN_DISTANCE (-1.0)
 
-/* spill.c: whether anything was done. */
-bool reel_spill_round(struct reel_offload *offload);
+/* write-back.c: whether anything was done. */
+bool reel_write_round(struct reel_offload *offload);
 /* Free the frame of a stored slab that is needed later than in so many seconds. */
-bool reel_spill_evict(struct reel_offload *offload, double min_distance);
-void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket);
+bool reel_evict(struct reel_offload *offload, double min_distance);
+void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket);
 
 /* Give a slab's frame away; it stays in the store. */
-void reel_spill_unload(struct reel_offload *offload, struct reel_slab *slab,
-		       struct reel_slab *holder, enum reel_slab_state from);
+void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
+		      struct reel_slab *carrier, enum reel_slab_state from);
 
-/* prefetch.c */
-bool reel_prefetch_round(struct reel_offload *offload);
+/* read-ahead.c */
+bool reel_read_round(struct reel_offload *offload);
 /* Nothing else moves: read a slab that an owner waits for beyond the budget. */
-bool reel_prefetch_overdraw(struct reel_offload *offload);
-void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket);
+bool reel_read_overdrawn(struct reel_offload *offload);
+void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Whether an owner waits for a slab that has no frame yet. */
-bool reel_prefetch_is_urgent(struct reel_offload *offload);
+bool reel_read_is_awaited(struct reel_offload *offload);
 /* Whether its owner waits for this slab. */
-bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab);
+bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct reel_slab *slab);
 
 /* tape-io.c: NULL: no memory. */
 struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload);

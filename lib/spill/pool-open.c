@@ -12,19 +12,19 @@
 
 /* ---- The pool's table, for the offload thread of its store ---- */
 
-static bool await_frame(struct reel_pool *pool, bool giant, int *error)
+static bool await_frame(struct reel_pool *pool, bool is_large, int *error)
 {
-	return reel_offload_await_frame(pool->offload, giant, error);
+	return reel_offload_await_frame(pool->offload, is_large, error);
 }
 
-static void tell_of_room(struct reel_pool *pool)
+static void wake(struct reel_pool *pool)
 {
 	reel_event_signal(&pool->offload->work);
 }
 
 static void release_frame(struct reel_pool *pool, const struct reel_slab *slab)
 {
-	reel_offload_release_frame(pool->offload, slab);
+	reel_offload_unregister_frame(pool->offload, slab);
 }
 
 static void pause_transfers(struct reel_pool *pool)
@@ -59,7 +59,7 @@ static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stat
 static const struct reel_reclaim by_store = {
 	.moves_frames = true,
 	.await_frame = await_frame,
-	.tell_of_room = tell_of_room,
+	.wake = wake,
 	.release_frame = release_frame,
 	.pause = pause_transfers,
 	.resume = resume_transfers,

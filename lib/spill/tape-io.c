@@ -51,9 +51,9 @@ struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
 		return NULL;
 	/* Relaxed, here and below: how many share the frames is an estimate. */
 	atomic_fetch_add_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
-	tape_io->descents = 0;
+	tape_io->slabs_popped_in_row = 0;
 	tape_io->ahead = REEL_MIN_AHEAD;
-	tape_io->in_time = 0;
+	tape_io->hits_in_row = 0;
 	atomic_store_explicit(&tape_io->highest, 0, memory_order_relaxed);
 	atomic_store_explicit(&tape_io->id,
 			      1 + atomic_fetch_add_explicit(&offload->last_tape_id, 1,

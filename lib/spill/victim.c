@@ -22,12 +22,14 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 {
 	/* Relaxed, all: an estimate, of a slab that may be another tape's by now. */
 	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
-	uint32_t rank = atomic_load_explicit(&reel_slab_io_of(offload, slab)->rank,
-					     memory_order_relaxed);
+	uint32_t slab_index = atomic_load_explicit(&reel_slab_io_of(offload, slab)->slab_index,
+						   memory_order_relaxed);
 	uint32_t top = atomic_load_explicit(&tape_io->top, memory_order_relaxed);
 	uint32_t highest = atomic_load_explicit(&tape_io->highest, memory_order_relaxed);
-	double depth = rank <= top ? top - rank
-				   : (double)top + (highest > rank ? highest - rank : 0) + 1;
+	double depth =
+		slab_index <= top
+			? top - slab_index
+			: (double)top + (highest > slab_index ? highest - slab_index : 0) + 1;
 
 	return depth / (tape_io->rate + 1);
 }
@@ -117,7 +119,7 @@ static struct reel_slab *next_of(struct reel_offload *offload, struct reel_victi
 
 		if (reel_slab_state_of(slab) == state &&
 		    reel_reuse_distance(offload, slab) > min_distance &&
-		    !reel_prefetch_is_awaited(offload, slab))
+		    !reel_read_is_awaited_for(offload, slab))
 			return slab;
 	}
 	return NULL;

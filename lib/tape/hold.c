@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pool/claim.h"
+#include "os/counter.h"
 #include "pool/pool.h"
 #include "slab-owner.h"
 #include "tape.h"
@@ -50,7 +50,7 @@ static bool begin(reel_tape *tape)
 	hold->outer = tape->hold;
 	tape->hold = hold;
 	tape->holds++;
-	reel_raise(&tape->pool->max_holds, tape->holds);
+	reel_counter_raise(&tape->pool->max_holds, tape->holds);
 	reel_tape_limits(tape);
 	return true;
 }

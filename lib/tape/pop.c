@@ -39,7 +39,7 @@ static void report_loss(reel_tape *tape, int error)
 	reel_tape_fail_out_of_step(tape, error,
 				   "slab %u of the tape could not be read back from the store: %s; "
 				   "what is on it and below it is lost",
-				   (unsigned)tape->slab->rank, reel_store_strerror(error));
+				   (unsigned)tape->slab->slab_index, reel_store_strerror(error));
 }
 
 /* A walk over all slabs at each step down would take too long on high tapes. */
@@ -49,7 +49,7 @@ static bool height_is_right(const reel_tape *tape)
 {
 	uint64_t below = 0;
 
-	if (tape->slab && tape->slab->rank > MAX_WALK)
+	if (tape->slab && tape->slab->slab_index > MAX_WALK)
 		return true;
 	for (const struct reel_slab *slab = tape->slab; slab; slab = slab->below)
 		below += slab->below_offset;

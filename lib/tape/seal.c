@@ -16,9 +16,9 @@
 /* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */
 #define FIRST_SLABS 4
 
-static uint32_t next_rank(const reel_tape *tape)
+static uint32_t next_slab_index(const reel_tape *tape)
 {
-	return tape->slab ? tape->slab->rank + 1 : 0;
+	return tape->slab ? tape->slab->slab_index + 1 : 0;
 }
 
 /* A first slab that is as large as the others saves no memory and could not leave it. */
@@ -26,10 +26,10 @@ static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 {
 	const struct reel_pool *pool = tape->pool;
 
-	if (next_rank(tape) < FIRST_SLABS && bytes <= pool->first_slab_bytes &&
+	if (next_slab_index(tape) < FIRST_SLABS && bytes <= pool->first_slab_bytes &&
 	    pool->first_slab_bytes < pool->slab_bytes)
 		return REEL_SLAB_FIRST;
-	return bytes <= pool->slab_bytes ? REEL_SLAB_WHOLE : REEL_SLAB_GIANT;
+	return bytes <= pool->slab_bytes ? REEL_SLAB_WHOLE : REEL_SLAB_LARGE;
 }
 
 void reel_tape_drop_spare(reel_tape *tape)
@@ -112,7 +112,7 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	if (!error)
 		return slab;
 	reel_tape_fail_for_room(tape, error, "push refused",
-				kind == REEL_SLAB_GIANT ? bytes : tape->pool->slab_bytes);
+				kind == REEL_SLAB_LARGE ? bytes : tape->pool->slab_bytes);
 	return NULL;
 }
 
@@ -130,7 +130,7 @@ static void cover_below(reel_tape *tape)
 static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_is_open(slab) && slab != tape->slab && slab != tape->spare);
-	slab->rank = next_rank(tape);
+	slab->slab_index = next_slab_index(tape);
 	slab->below = tape->slab;
 	slab->below_offset = reel_window_filled(tape);
 	cover_below(tape);

@@ -11,7 +11,7 @@
 /* So many slabs that were there in time make it one less. */
 #define SLABS_IN_TIME 64
 
-/* First slabs and giants stay in memory. */
+/* First slabs and large slabs stay in memory. */
 static bool resides(const struct reel_pool *pool, const struct reel_slab *slab)
 {
 	return pool->offload && slab->kind == REEL_SLAB_WHOLE;
@@ -49,9 +49,9 @@ static void describe(reel_tape *tape, struct reel_tape_io *tape_io, const struct
 
 	/* Relaxed: the change of state releases them; estimates may be off. */
 	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_relaxed);
-	atomic_store_explicit(&slab_io->rank, slab->rank, memory_order_relaxed);
-	if (slab->rank > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
-		atomic_store_explicit(&tape_io->highest, slab->rank, memory_order_relaxed);
+	atomic_store_explicit(&slab_io->slab_index, slab->slab_index, memory_order_relaxed);
+	if (slab->slab_index > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
+		atomic_store_explicit(&tape_io->highest, slab->slab_index, memory_order_relaxed);
 }
 
 static bool try_seal(reel_tape *tape, struct reel_slab *slab)
@@ -81,7 +81,7 @@ static void tell_of_growth(struct reel_pool *pool)
 	/* Relaxed, both: a hint, and the event orders what follows from it. */
 	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
 		return;
-	atomic_store_explicit(&offload->growing, true, memory_order_relaxed);
+	atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
 	reel_event_signal(&offload->work);
 }
 
@@ -110,8 +110,8 @@ void reel_slab_seal(reel_tape *tape, struct reel_slab *slab)
 
 	if (!tape_io)
 		return;
-	atomic_store_explicit(&tape_io->top, slab->rank + 1, memory_order_relaxed);
-	tape_io->descents = 0;
+	atomic_store_explicit(&tape_io->top, slab->slab_index + 1, memory_order_relaxed);
+	tape_io->slabs_popped_in_row = 0;
 	tell_of_growth(tape->pool);
 }
 
@@ -143,7 +143,7 @@ static void note_stall(reel_tape *tape, uint64_t since)
 	struct reel_tape_io *tape_io = tape->tape_io;
 
 	reel_offload_note_stall(tape->pool->offload, since);
-	tape_io->in_time = 0;
+	tape_io->hits_in_row = 0;
 	tape_io->ahead = smaller(2 * tape_io->ahead, MAX_AHEAD);
 }
 
@@ -162,12 +162,12 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 	while (is_away(reel_slab_state_of(slab))) {
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
 		reel_yield_point();
-		/* Release: pairs with the acquires of `urgent` in prefetch.c. */
-		atomic_store_explicit(&tape_io->urgent, slab, memory_order_release);
+		/* Release: pairs with the acquires of `awaited` in read-ahead.c. */
+		atomic_store_explicit(&tape_io->awaited, slab, memory_order_release);
 		reel_event_signal(&offload->work);
 		reel_event_wait(&tape_io->arrival);
 	}
-	atomic_store_explicit(&tape_io->urgent, NULL, memory_order_relaxed);
+	atomic_store_explicit(&tape_io->awaited, NULL, memory_order_relaxed);
 	note_stall(tape, since);
 }
 
@@ -205,8 +205,8 @@ static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 
 static void note_acquire(struct reel_tape_io *tape_io, const struct reel_slab *slab)
 {
-	atomic_store_explicit(&tape_io->top, slab->rank, memory_order_relaxed);
-	if (++tape_io->in_time % SLABS_IN_TIME == 0 && tape_io->ahead > REEL_MIN_AHEAD)
+	atomic_store_explicit(&tape_io->top, slab->slab_index, memory_order_relaxed);
+	if (++tape_io->hits_in_row % SLABS_IN_TIME == 0 && tape_io->ahead > REEL_MIN_AHEAD)
 		tape_io->ahead--;
 }
 
@@ -235,7 +235,7 @@ int reel_slab_acquire(reel_tape *tape, struct reel_slab *slab)
 
 static uint32_t requests_open(const struct reel_tape_io *tape_io)
 {
-	/* Acquire: pairs with the release in drop_request() of prefetch.c, whose place is free. */
+	/* Acquire: pairs with the release in drop_request() of read-ahead.c, whose place is free. */
 	return atomic_load_explicit(&tape_io->requested, memory_order_relaxed) -
 	       atomic_load_explicit(&tape_io->served, memory_order_acquire);
 }
@@ -246,7 +246,7 @@ static void request(struct reel_tape_io *tape_io, struct reel_slab *slab)
 
 	tape_io->request[place % REEL_REQUESTS] = slab;
 	reel_yield_point();
-	/* Release: pairs with the acquire in first_request() of prefetch.c. */
+	/* Release: pairs with the acquire in first_request() of read-ahead.c. */
 	atomic_store_explicit(&tape_io->requested, place + 1, memory_order_release);
 }
 
@@ -260,7 +260,7 @@ void reel_slab_read_ahead(reel_tape *tape)
 	if (!tape_io || tape->pool->offload->orphaned)
 		return;
 	atomic_fetch_add_explicit(&tape_io->popped, 1, memory_order_relaxed);
-	if (tape_io->descents++ == 0 || !tape->slab)
+	if (tape_io->slabs_popped_in_row++ == 0 || !tape->slab)
 		return;
 	slab = tape->slab->below;
 	ahead = slabs_ahead(tape->pool, tape_io);
@@ -310,7 +310,7 @@ bool reel_slab_make_writable(reel_tape *tape, struct reel_slab *slab)
 
 /* ---- Leaving for good ---- */
 
-enum after_free { GIVE, GIVE_BARE, LEAVE };
+enum after_free { GIVE, GIVE_FRAMELESS, LEAVE };
 
 static enum after_free take_from(struct reel_offload *offload, struct reel_slab *slab)
 {
@@ -334,13 +334,13 @@ static enum after_free take_from(struct reel_offload *offload, struct reel_slab 
 			if (state == REEL_SLAB_CLEAN)
 				count(&offload->clean, (size_t)-1);
 			count(&offload->stale, 1);
-			return slab->frame ? GIVE : GIVE_BARE;
+			return slab->frame ? GIVE : GIVE_FRAMELESS;
 		case REEL_SLAB_STORED:
 		case REEL_SLAB_READ_QUEUED:
 			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
 				continue;
 			count(&offload->stale, 1);
-			return GIVE_BARE;
+			return GIVE_FRAMELESS;
 		default:
 			if (reel_slab_move(slab, state, REEL_SLAB_FREE_PENDING))
 				return LEAVE;
@@ -354,8 +354,8 @@ void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
 	case GIVE:
 		reel_pool_give(pool, slab);
 		break;
-	case GIVE_BARE:
-		reel_pool_give_bare(pool, slab);
+	case GIVE_FRAMELESS:
+		reel_pool_give_frameless(pool, slab);
 		break;
 	case LEAVE:
 		reel_pool_count_give(pool);

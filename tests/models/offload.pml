@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tapes on a pool with a store: the states of lib/pool/slab.h, moved by the tapes' owners
- * (lib/tape/slab-owner.c, seal.c, pop.c, magazine.c) and by the offload thread (offload.c, spill.c,
- * prefetch.c), under a budget of a few frames, with a store that completes each transfer at any
+ * (lib/tape/slab-owner.c, seal.c, pop.c, magazine.c) and by the offload thread (offload.c, write-back.c,
+ * read-ahead.c), under a budget of a few frames, with a store that completes each transfer at any
  * later time. Names are those of the C code; a step here is one access to what is shared there.
  *
  * Checked, besides deadlock:
@@ -124,7 +124,7 @@ byte copy[SLABS];
 bool raised[OWNERS + 1];
 byte count[OWNERS + 1];
 
-byte urgent[OWNERS] = NONE;
+byte awaited[OWNERS] = NONE;
 /* The ring holds as many as there are slabs below a top. */
 chan request[OWNERS] = [HEIGHT] of { byte };
 
@@ -498,9 +498,9 @@ inline await_arrival(t)
 			}
 #ifdef BREAK_SIGNAL_FIRST
 			signal(WORK);
-			urgent[me] = t;
+			awaited[me] = t;
 #else
-			urgent[me] = t;
+			awaited[me] = t;
 			signal(WORK);
 #endif
 			skip
@@ -509,7 +509,7 @@ inline await_arrival(t)
 		LOWER_LATE(me)
 	:: else -> break
 	od;
-	urgent[me] = NONE
+	awaited[me] = NONE
 }
 
 inline visit(t)
@@ -718,9 +718,9 @@ end:
 /* ---- The offload thread ---- */
 
 #if OWNERS > 1
-#define AWAITED(slab) (urgent[0] == slab || urgent[1] == slab)
+#define AWAITED(slab) (awaited[0] == slab || awaited[1] == slab)
 #else
-#define AWAITED(slab) (urgent[0] == slab)
+#define AWAITED(slab) (awaited[0] == slab)
 #endif
 #define FOUND(slab) (state[slab] == wanted && !(wanted == CLEAN && AWAITED(slab)))
 
@@ -948,7 +948,7 @@ inline collect()
 inline find_urgent(c)
 {
 	TOGETHER {
-		s = urgent[c];
+		s = awaited[c];
 		d_step {
 			if
 #ifndef BREAK_URGENT_STORED
@@ -1059,7 +1059,7 @@ inline write_farthest()
 }
 
 /* f: a frame to read into, or 0. */
-inline take_holder()
+inline take_carrier()
 {
 	take_frame_from_pool(f);
 	do
@@ -1093,7 +1093,7 @@ inline read_slab()
 	}
 }
 
-inline read_urgent()
+inline read_awaited()
 {
 	c = 0;
 	do
@@ -1102,7 +1102,7 @@ inline read_urgent()
 			find_urgent(c);
 			if
 			:: s != NONE ->
-				take_holder();
+				take_carrier();
 #ifndef BREAK_NO_OVERDRAFT
 				if
 				:: !f && !gets && IS_STUCK ->
@@ -1141,7 +1141,7 @@ inline read_requested()
 				request[c]?s;
 				moved = true
 			:: else ->
-				take_holder();
+				take_carrier();
 				if
 				:: f ->
 					request[c]?s;
@@ -1175,9 +1175,9 @@ inline look_for_waiters()
 		assert(clean >= so_many);
 		so_many = 0;
 		c = 0;
-		starving = false;
+		has_waiters = false;
 		do
-		:: c < OWNERS -> starving = starving || waiting[c]; c++
+		:: c < OWNERS -> has_waiters = has_waiters || waiting[c]; c++
 		:: else -> break
 		od;
 		c = 0;
@@ -1267,11 +1267,11 @@ inline work_off()
 			fi;
 			look_for_waiters();
 			is_urgent();
-			starving = starving || urgently
+			has_waiters = has_waiters || urgently
 		};
-		read_urgent();
+		read_awaited();
 		if
-		:: AHEAD && !starving -> read_requested()
+		:: AHEAD && !has_waiters -> read_requested()
 		:: else
 		fi;
 		if
@@ -1279,7 +1279,7 @@ inline work_off()
 		:: true
 		fi;
 		if
-		:: starving -> relieve()
+		:: has_waiters -> relieve()
 		:: else
 		fi;
 		if
@@ -1307,7 +1307,7 @@ inline work_off()
 		:: else
 		fi
 	od;
-	starving = false;
+	has_waiters = false;
 	urgently = false;
 	did = false;
 	s = 0;
@@ -1321,7 +1321,7 @@ active proctype offload()
 	byte s, f, c, wanted, so_many;
 	byte puts, gets, failures;
 	byte reads[SLABS];
-	bool ok, did, moved, failed, failure, starving, urgently, ready, looked, told, from_list;
+	bool ok, did, moved, failed, failure, has_waiters, urgently, ready, looked, told, from_list;
 
 	do
 	:: stopped -> break

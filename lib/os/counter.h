@@ -3,8 +3,8 @@
  * Counters that several threads move. Relaxed, both: they hand out disjoint
  * pieces or note a figure, and order no other memory.
  */
-#ifndef REEL_LIB_CLAIM_H
-#define REEL_LIB_CLAIM_H
+#ifndef REEL_LIB_COUNTER_H
+#define REEL_LIB_COUNTER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,7 +17,8 @@
  * Claim n of the `limit` that there are: their first is *first. False, and
  * nothing is claimed, if so many are not left, so that a counter never wraps.
  */
-static inline bool reel_claim(_Atomic size_t *claimed, size_t n, size_t limit, size_t *first)
+static inline bool reel_counter_claim(_Atomic size_t *claimed, size_t n, size_t limit,
+				      size_t *first)
 {
 	*first = atomic_load_explicit(claimed, memory_order_relaxed);
 	do {
@@ -31,7 +32,7 @@ static inline bool reel_claim(_Atomic size_t *claimed, size_t n, size_t limit, s
 }
 
 /* Let *most be `now`, unless it is more already. */
-static inline void reel_raise(_Atomic uint64_t *most, uint64_t now)
+static inline void reel_counter_raise(_Atomic uint64_t *most, uint64_t now)
 {
 	uint64_t seen = atomic_load_explicit(most, memory_order_relaxed);
 

@@ -43,7 +43,7 @@ static size_t wanted_frames(const struct reel_pool *pool)
 /* Whether a push has to wait for a frame, or one of the next pushes will have to. */
 static bool lacks_frames(struct reel_offload *offload)
 {
-	return offload->growth && !reel_budget_has_room(offload->pool) &&
+	return offload->frames_needed && !reel_budget_has_room(offload->pool) &&
 	       ready_frames(offload->pool) < wanted_frames(offload->pool);
 }
 
@@ -70,10 +70,10 @@ static size_t max_dirty_bytes(struct reel_offload *offload)
 static size_t max_dirty(struct reel_offload *offload)
 {
 	const struct reel_pool *pool = offload->pool;
-	size_t unmovable = atomic_load_explicit(&pool->unmovable, memory_order_relaxed);
+	size_t unspillable = atomic_load_explicit(&pool->unspillable, memory_order_relaxed);
 	size_t bytes = max_dirty_bytes(offload);
 
-	return unmovable < bytes ? (bytes - unmovable) / pool->slab_bytes : 0;
+	return unspillable < bytes ? (bytes - unspillable) / pool->slab_bytes : 0;
 }
 
 static size_t align_up(size_t bytes, size_t align)
@@ -164,7 +164,7 @@ static void end_failed_write(struct reel_offload *offload, struct reel_slab *sla
 		end_failed_write(offload, slab);
 }
 
-void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket)
+void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
 
@@ -182,22 +182,22 @@ void reel_spill_written(struct reel_offload *offload, struct reel_ticket *ticket
 /* ---- Evicting ---- */
 
 /* The frame goes on with a descriptor of its own; the slab keeps its place on the tape. */
-static void take_frame(struct reel_slab *slab, struct reel_slab *holder)
+static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 {
 	reel_yield_point();
-	holder->frame = slab->frame;
-	holder->bytes = slab->bytes;
-	holder->kind = REEL_SLAB_WHOLE;
-	holder->below = NULL;
+	carrier->frame = slab->frame;
+	carrier->bytes = slab->bytes;
+	carrier->kind = REEL_SLAB_WHOLE;
+	carrier->below = NULL;
 	slab->frame = NULL;
-	reel_annotate_forbid(holder->frame, holder->bytes);
+	reel_annotate_forbid(carrier->frame, carrier->bytes);
 }
 
-void reel_spill_unload(struct reel_offload *offload, struct reel_slab *slab,
-		       struct reel_slab *holder, enum reel_slab_state from)
+void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
+		      struct reel_slab *carrier, enum reel_slab_state from)
 {
-	take_frame(slab, holder);
-	reel_supply_push_warm(offload->pool, holder);
+	take_frame(slab, carrier);
+	reel_supply_push_warm(offload->pool, carrier);
 	if (!reel_slab_move(slab, from, REEL_SLAB_STORED))
 		reel_offload_free_deferred(offload, slab);
 }
@@ -209,22 +209,22 @@ static struct reel_slab *clean_victims(struct reel_offload *offload, double min_
 	return reel_victim_next(offload, REEL_SLAB_CLEAN, min_distance);
 }
 
-bool reel_spill_evict(struct reel_offload *offload, double min_distance)
+bool reel_evict(struct reel_offload *offload, double min_distance)
 {
 	struct reel_slab *slab = clean_victims(offload, min_distance);
-	struct reel_slab *holder;
+	struct reel_slab *carrier;
 
 	if (!slab)
 		return false;
-	holder = reel_supply_take_bare(offload->pool);
-	if (!holder)
+	carrier = reel_supply_take_frameless(offload->pool);
+	if (!carrier)
 		return false;
 	if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_EVICTING)) {
-		freelist_push(&offload->pool->bare, holder);
+		freelist_push(&offload->pool->frameless, carrier);
 		return true;
 	}
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
-	reel_spill_unload(offload, slab, holder, REEL_SLAB_EVICTING);
+	reel_evict_frame(offload, slab, carrier, REEL_SLAB_EVICTING);
 	return true;
 }
 
@@ -233,7 +233,7 @@ static bool keep_frames_ready(struct reel_offload *offload)
 {
 	bool moved = false;
 
-	while (lacks_frames(offload) && reel_spill_evict(offload, REEL_MIN_DISTANCE))
+	while (lacks_frames(offload) && reel_evict(offload, REEL_MIN_DISTANCE))
 		moved = true;
 	return moved;
 }
@@ -260,34 +260,35 @@ static bool try_to_write(struct reel_offload *offload)
 {
 	bool moved;
 
-	if (offload->puts || offload->tries == MAX_TRIES ||
+	if (offload->puts || offload->failed_puts_in_row == MAX_TRIES ||
 	    !atomic_load_explicit(&offload->sealed, memory_order_relaxed))
 		return false;
 	moved = write_farthest(offload);
-	offload->tries += offload->puts;
+	offload->failed_puts_in_row += offload->puts;
 	return moved;
 }
 
 /* Somebody waits for a frame. */
 static bool relieve(struct reel_offload *offload)
 {
-	offload->stuck = false;
+	offload->lacks_frame = false;
 	if (ready_frames(offload->pool))
 		return false;
-	offload->stuck = !reel_spill_evict(offload, REEL_MIN_DISTANCE) && !try_to_write(offload);
-	return !offload->stuck;
+	offload->lacks_frame = !reel_evict(offload, REEL_MIN_DISTANCE) && !try_to_write(offload);
+	return !offload->lacks_frame;
 }
 
-bool reel_spill_round(struct reel_offload *offload)
+bool reel_write_round(struct reel_offload *offload)
 {
 	bool moved;
 
 	/* Relaxed: the event of a covered slab orders what follows from it. */
-	offload->growth = atomic_exchange_explicit(&offload->growing, false, memory_order_relaxed);
+	offload->frames_needed =
+		atomic_exchange_explicit(&offload->growth_hint, false, memory_order_relaxed);
 	moved = write_behind(offload);
-	if (offload->starving)
+	if (offload->has_waiters)
 		moved |= relieve(offload);
 	else
-		offload->tries = 0;
+		offload->failed_puts_in_row = 0;
 	return moved | keep_frames_ready(offload);
 }

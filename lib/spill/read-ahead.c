@@ -37,46 +37,46 @@ static void start_first(struct reel_offload *offload, struct reel_slab *slab,
 	start(offload, slab, ticket);
 }
 
-/* The frame's own descriptor becomes a bare one. */
+/* The frame's own descriptor becomes a frameless one. */
 static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
-		       struct reel_slab *holder)
+		       struct reel_slab *carrier)
 {
 	reel_yield_point();
-	slab->frame = holder->frame;
-	holder->frame = NULL;
-	freelist_push(&offload->pool->bare, holder);
+	slab->frame = carrier->frame;
+	carrier->frame = NULL;
+	freelist_push(&offload->pool->frameless, carrier);
 	reel_annotate_allow(slab->frame, slab->bytes);
 }
 
-static struct reel_slab *take_holder(struct reel_offload *offload, double min_distance)
+static struct reel_slab *take_carrier(struct reel_offload *offload, double min_distance)
 {
-	struct reel_slab *holder = reel_supply_take_one(offload->pool);
+	struct reel_slab *carrier = reel_supply_take_one(offload->pool);
 
-	while (!holder && reel_spill_evict(offload, min_distance))
-		holder = reel_supply_take_warm(offload->pool);
-	return holder;
+	while (!carrier && reel_evict(offload, min_distance))
+		carrier = reel_supply_take_warm(offload->pool);
+	return carrier;
 }
 
-/* Read a READ_QUEUED slab into the holder's frame, which is given back if it is not wanted now. */
+/* Read a READ_QUEUED slab into the carrier's frame, which is given back if it is not wanted now. */
 static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
-		      struct reel_slab *holder, struct reel_ticket *ticket)
+		      struct reel_slab *carrier, struct reel_ticket *ticket)
 {
 	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING)) {
-		holder->below = NULL;
+		carrier->below = NULL;
 		ticket->busy = false;
-		reel_supply_push_warm(offload->pool, holder);
+		reel_supply_push_warm(offload->pool, carrier);
 		return;
 	}
-	give_frame(offload, slab, holder);
+	give_frame(offload, slab, carrier);
 	start_first(offload, slab, ticket);
 }
 
 /* ---- What has been read ---- */
 
-bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct reel_slab *slab)
+bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct reel_slab *slab)
 {
 	/* Acquire: pairs with the release in await_arrival() of slab-owner.c. */
-	return atomic_load_explicit(&reel_tape_io_of(offload, slab)->urgent,
+	return atomic_load_explicit(&reel_tape_io_of(offload, slab)->awaited,
 				    memory_order_acquire) == slab;
 }
 
@@ -86,15 +86,15 @@ bool reel_prefetch_is_awaited(const struct reel_offload *offload, const struct r
  */
 static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 {
-	struct reel_slab *holder;
+	struct reel_slab *carrier;
 
 	/* An owner who comes just now finds the slab stored. */
-	if (reel_prefetch_is_awaited(offload, slab))
+	if (reel_read_is_awaited_for(offload, slab))
 		return false;
-	holder = reel_supply_take_bare(offload->pool);
-	if (holder)
-		reel_spill_unload(offload, slab, holder, REEL_SLAB_READING);
-	return holder != NULL;
+	carrier = reel_supply_take_frameless(offload->pool);
+	if (carrier)
+		reel_evict_frame(offload, slab, carrier, REEL_SLAB_READING);
+	return carrier != NULL;
 }
 
 static void lose(struct reel_offload *offload, struct reel_slab *slab, int error)
@@ -127,7 +127,7 @@ static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 }
 
 /* The tape's record is looked up first: a slab that is CLEAN may be gone at once. */
-void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket)
+void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
 	struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
@@ -148,10 +148,10 @@ void reel_prefetch_done(struct reel_offload *offload, struct reel_ticket *ticket
 
 /* ---- Rounds ---- */
 
-static struct reel_slab *urgent_slab(struct reel_tape_io *tape_io)
+static struct reel_slab *awaited_slab(struct reel_tape_io *tape_io)
 {
 	/* Acquire: pairs with the release in await_arrival() of slab-owner.c. */
-	struct reel_slab *slab = atomic_load_explicit(&tape_io->urgent, memory_order_acquire);
+	struct reel_slab *slab = atomic_load_explicit(&tape_io->awaited, memory_order_acquire);
 
 	/* Its owner may have come while it was being evicted. */
 	if (slab)
@@ -159,27 +159,27 @@ static struct reel_slab *urgent_slab(struct reel_tape_io *tape_io)
 	return slab && reel_slab_state_of(slab) == REEL_SLAB_READ_QUEUED ? slab : NULL;
 }
 
-static bool read_urgent(struct reel_offload *offload, struct reel_tape_io *tape_io)
+static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
-	struct reel_slab *slab = urgent_slab(tape_io);
+	struct reel_slab *slab = awaited_slab(tape_io);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
-	struct reel_slab *holder;
+	struct reel_slab *carrier;
 
 	if (!ticket)
 		return false;
-	holder = take_holder(offload, REEL_MIN_DISTANCE);
-	if (!holder) {
+	carrier = take_carrier(offload, REEL_MIN_DISTANCE);
+	if (!carrier) {
 		ticket->busy = false;
 		return false;
 	}
-	read_slab(offload, slab, holder, ticket);
+	read_slab(offload, slab, carrier, ticket);
 	return true;
 }
 
 /* The frame comes without a descriptor: there may be none. */
 static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *slab)
 {
-	slab->frame = reel_arena_carve(offload->pool, slab->bytes);
+	slab->frame = reel_mapping_carve(offload->pool, slab->bytes);
 	if (!slab->frame) {
 		if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_READ_QUEUED))
 			reel_offload_free_deferred(offload, slab);
@@ -192,7 +192,7 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 /* A pop is never refused: rather than let it wait for ever, the budget is overdrawn. */
 static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
-	struct reel_slab *slab = offload->gets ? NULL : urgent_slab(tape_io);
+	struct reel_slab *slab = offload->gets ? NULL : awaited_slab(tape_io);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
 
 	if (!ticket)
@@ -228,7 +228,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 {
 	struct reel_slab *slab = first_request(tape_io);
 	struct reel_ticket *ticket;
-	struct reel_slab *holder;
+	struct reel_slab *carrier;
 
 	if (!slab || offload->gets + TICKETS_FOR_OTHERS >= REEL_TICKETS)
 		return false;
@@ -239,13 +239,13 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 	ticket = reel_offload_ticket(offload, slab, true);
 	if (!ticket)
 		return false;
-	holder = take_holder(offload, FARTHER * reel_reuse_distance(offload, slab));
-	if (!holder) {
+	carrier = take_carrier(offload, FARTHER * reel_reuse_distance(offload, slab));
+	if (!carrier) {
 		ticket->busy = false;
 		return false;
 	}
 	drop_request(tape_io);
-	read_slab(offload, slab, holder, ticket);
+	read_slab(offload, slab, carrier, ticket);
 	return true;
 }
 
@@ -262,28 +262,28 @@ static bool for_all_tape_ios(struct reel_offload *offload,
 	return moved;
 }
 
-static bool has_urgent(struct reel_offload *offload, struct reel_tape_io *tape_io)
+static bool has_awaited(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	(void)offload;
-	return urgent_slab(tape_io) != NULL;
+	return awaited_slab(tape_io) != NULL;
 }
 
-bool reel_prefetch_is_urgent(struct reel_offload *offload)
+bool reel_read_is_awaited(struct reel_offload *offload)
 {
-	return for_all_tape_ios(offload, has_urgent);
+	return for_all_tape_ios(offload, has_awaited);
 }
 
-bool reel_prefetch_overdraw(struct reel_offload *offload)
+bool reel_read_overdrawn(struct reel_offload *offload)
 {
 	return for_all_tape_ios(offload, read_overdrawn);
 }
 
 /* One slab for each tape in turn, so that none starves another. */
-bool reel_prefetch_round(struct reel_offload *offload)
+bool reel_read_round(struct reel_offload *offload)
 {
-	bool moved = for_all_tape_ios(offload, read_urgent);
+	bool moved = for_all_tape_ios(offload, read_awaited);
 
-	if (!offload->starving)
+	if (!offload->has_waiters)
 		moved |= for_all_tape_ios(offload, read_requested);
 	return moved;
 }
