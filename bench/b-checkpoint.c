@@ -38,7 +38,7 @@ static void wait_get(reel_store *store, reel_transfer *transfer)
 	reel_store_sync(below, -1);
 }
 
-static void wait_drop(reel_store *store, struct reel_place place)
+static void wait_drop(reel_store *store, struct reel_extent place)
 {
 	reel_store_drop(((struct waiting *)store)->below, place);
 }

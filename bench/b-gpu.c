@@ -98,13 +98,13 @@ static double plain_both(void *unused, size_t n)
 
 struct ticket {
 	reel_transfer transfer;
-	struct reel_place *place; /* of a put: where it is noted */
+	struct reel_extent *extent; /* of a put: where it is noted */
 	_Atomic bool busy;
 };
 
 struct stored {
 	reel_store *store;
-	struct reel_place *place;
+	struct reel_extent *extent;
 	size_t pieces; /* that are there */
 	struct ticket ticket[TICKETS];
 	sem_t unused;
@@ -116,8 +116,8 @@ static void end_transfer(reel_transfer *transfer)
 	struct ticket *ticket = (struct ticket *)transfer;
 
 	need(!transfer->error, "a transfer");
-	if (ticket->place)
-		*ticket->place = transfer->place;
+	if (ticket->extent)
+		*ticket->extent = transfer->extent;
 	/* Release: pairs with the acquire in next_ticket(). */
 	atomic_store_explicit(&ticket->busy, false, memory_order_release);
 	sem_post(&stored->unused);
@@ -133,7 +133,7 @@ static struct ticket *next_ticket(struct stored *stored, size_t i)
 	while (atomic_load_explicit(&ticket->busy, memory_order_acquire))
 		ticket++;
 	atomic_store_explicit(&ticket->busy, true, memory_order_relaxed);
-	ticket->place = NULL;
+	ticket->extent = NULL;
 	ticket->transfer.data = piece_at(i);
 	ticket->transfer.bytes = PIECE;
 	ticket->transfer.done = end_transfer;
@@ -148,7 +148,7 @@ static double store_out(void *argument, size_t n)
 	for (size_t i = 0; i < n / PIECE; i++) {
 		struct ticket *ticket = next_ticket(stored, i);
 
-		ticket->place = &stored->place[i];
+		ticket->extent = &stored->extent[i];
 		reel_store_put(stored->store, &ticket->transfer);
 	}
 	reel_store_sync(stored->store, -1);
@@ -163,7 +163,7 @@ static double store_back(void *argument, size_t n)
 	for (size_t i = n / PIECE; i-- > 0;) {
 		struct ticket *ticket = next_ticket(stored, i);
 
-		ticket->transfer.place = stored->place[i];
+		ticket->transfer.extent = stored->extent[i];
 		reel_store_get(stored->store, &ticket->transfer);
 	}
 	reel_store_sync(stored->store, -1);
@@ -181,7 +181,7 @@ static void forget(void *argument, size_t n)
 
 	(void)n;
 	while (stored->pieces > 0)
-		reel_store_drop(stored->store, stored->place[--stored->pieces]);
+		reel_store_drop(stored->store, stored->extent[--stored->pieces]);
 }
 
 static void fill(void *argument, size_t n)
@@ -189,11 +189,11 @@ static void fill(void *argument, size_t n)
 	store_out(argument, n);
 }
 
-/* Pools adopt slab by slab, as is done here. */
+/* Pools register slab by slab, as is done here. */
 static void adopt_pieces(struct stored *stored)
 {
 	for (size_t at = 0; at < WINDOW; at += PIECE)
-		need(!reel_store_adopt(stored->store, window + at, PIECE), "pinning");
+		need(!reel_store_register(stored->store, window + at, PIECE), "pinning");
 }
 
 static bool open_stored(struct stored *stored, size_t bytes, bool checked)
@@ -206,8 +206,8 @@ static bool open_stored(struct stored *stored, size_t bytes, bool checked)
 	stored->store = leaf;
 	if (checked)
 		need(!reel_store_checksum_open(&stored->store, leaf), "a checksum layer");
-	stored->place = calloc(bytes / PIECE, sizeof *stored->place);
-	need(stored->place, "memory");
+	stored->extent = calloc(bytes / PIECE, sizeof *stored->extent);
+	need(stored->extent, "memory");
 	sem_init(&stored->unused, 0, TICKETS);
 	return true;
 }
@@ -215,7 +215,7 @@ static bool open_stored(struct stored *stored, size_t bytes, bool checked)
 static void close_stored(struct stored *stored)
 {
 	reel_store_close(stored->store);
-	free(stored->place);
+	free(stored->extent);
 	sem_destroy(&stored->unused);
 }
 

@@ -133,7 +133,7 @@ static double nanoseconds_of_others(void)
 static void keep_nothing(reel_store *store, reel_transfer *transfer)
 {
 	(void)store;
-	transfer->place = (struct reel_place){0, transfer->bytes};
+	transfer->extent = (struct reel_extent){0, transfer->bytes};
 	reel_transfer_complete(transfer, 0);
 }
 

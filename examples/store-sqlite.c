@@ -47,8 +47,8 @@ static void put(reel_store *store, reel_transfer *transfer)
 	sqlite3_reset(insert);
 	sqlite3_clear_bindings(insert);
 	if (status == SQLITE_DONE) {
-		transfer->place.location = (uint64_t)sqlite3_last_insert_rowid(own->database);
-		transfer->place.bytes = transfer->bytes;
+		transfer->extent.location = (uint64_t)sqlite3_last_insert_rowid(own->database);
+		transfer->extent.bytes = transfer->bytes;
 		own->used_bytes += transfer->bytes;
 	} else {
 		error = error_of(status);
@@ -72,21 +72,21 @@ static void get(reel_store *store, reel_transfer *transfer)
 	sqlite3_stmt *select = ((struct sqlite_store *)store)->select;
 	int status, error;
 
-	sqlite3_bind_int64(select, 1, (sqlite3_int64)transfer->place.location);
+	sqlite3_bind_int64(select, 1, (sqlite3_int64)transfer->extent.location);
 	status = sqlite3_step(select);
 	error = status == SQLITE_ROW ? read_row(select, transfer) : error_of(status);
 	sqlite3_reset(select);
 	reel_transfer_complete(transfer, error);
 }
 
-static void drop(reel_store *store, struct reel_place place)
+static void drop(reel_store *store, struct reel_extent extent)
 {
 	struct sqlite_store *own = (struct sqlite_store *)store;
 
-	sqlite3_bind_int64(own->delete, 1, (sqlite3_int64)place.location);
+	sqlite3_bind_int64(own->delete, 1, (sqlite3_int64)extent.location);
 	sqlite3_step(own->delete);
 	sqlite3_reset(own->delete);
-	own->used_bytes -= place.bytes;
+	own->used_bytes -= extent.bytes;
 }
 
 static int sync_transfers(reel_store *store, int64_t timeout_ns)

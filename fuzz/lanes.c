@@ -278,11 +278,11 @@ static void run_team(reel_region *region, int threads)
 static double combine(enum reel_reduction kind, double a, double b)
 {
 	switch (kind) {
-	case REEL_SUM:
+	case REEL_REDUCE_SUM:
 		return a + b;
-	case REEL_PRODUCT:
+	case REEL_REDUCE_PRODUCT:
 		return a * b;
-	case REEL_MIN:
+	case REEL_REDUCE_MIN:
 		return b < a ? b : a;
 	default:
 		return b > a ? b : a;
@@ -297,7 +297,7 @@ static void draw_partials(int which)
 
 static double result_without(enum reel_reduction kind, int but)
 {
-	double result = kind == REEL_PRODUCT ? 1 : 0;
+	double result = kind == REEL_REDUCE_PRODUCT ? 1 : 0;
 
 	for (int i = 0; i < MAX_LANES; i++)
 		if (i != but)
@@ -320,9 +320,9 @@ static void reduce(int which)
 /* Of a minimum, or maximum, the first of those that are it has all of the adjoint. */
 static double right_bar(enum reel_reduction kind, int i)
 {
-	if (kind == REEL_SUM)
+	if (kind == REEL_REDUCE_SUM)
 		return 3;
-	if (kind == REEL_PRODUCT)
+	if (kind == REEL_REDUCE_PRODUCT)
 		return 3 * result_without(kind, i);
 	for (int k = 0; k < MAX_LANES; k++)
 		if (combine(kind, program.partial[i], program.partial[k]) != program.partial[i] ||

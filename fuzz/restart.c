@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "checkpoint/checked-file.h"
+#include "checkpoint/restart-file.h"
 #include "fuzz.h"
 #include "recurrence.h"
 #include "targets.h"
@@ -102,9 +102,9 @@ static void change(struct fuzz_input *input)
 static void take_bytes(struct fuzz_input *input)
 {
 	size_now = input->left;
-	memcpy(bytes, MAGIC, REEL_CHECKED_MAGIC_BYTES);
-	memcpy(bytes + REEL_CHECKED_MAGIC_BYTES, input->next, size_now);
-	size_now += REEL_CHECKED_MAGIC_BYTES;
+	memcpy(bytes, MAGIC, REEL_RESTART_MAGIC_BYTES);
+	memcpy(bytes + REEL_RESTART_MAGIC_BYTES, input->next, size_now);
+	size_now += REEL_RESTART_MAGIC_BYTES;
 	input->left = 0;
 }
 
@@ -126,8 +126,8 @@ static const char *write_file(void)
 
 static bool begins_as_restart_file(void)
 {
-	return size_now >= REEL_CHECKED_MAGIC_BYTES &&
-	       !memcmp(bytes, MAGIC, REEL_CHECKED_MAGIC_BYTES);
+	return size_now >= REEL_RESTART_MAGIC_BYTES &&
+	       !memcmp(bytes, MAGIC, REEL_RESTART_MAGIC_BYTES);
 }
 
 static bool is_sound(void)
@@ -135,7 +135,7 @@ static bool is_sound(void)
 	uint64_t before;
 	uint32_t crc;
 
-	if (size_now < REEL_CHECKED_MAGIC_BYTES + TRAILER_BYTES || !begins_as_restart_file())
+	if (size_now < REEL_RESTART_MAGIC_BYTES + TRAILER_BYTES || !begins_as_restart_file())
 		return false;
 	memcpy(&before, bytes + size_now - TRAILER_BYTES, sizeof before);
 	memcpy(&crc, bytes + size_now - TRAILER_BYTES + sizeof before, sizeof crc);
@@ -146,22 +146,22 @@ static bool is_sound(void)
 
 static void check_file(const char *path, bool is_whole)
 {
-	struct reel_checked_file file;
+	struct reel_restart_file file;
 	unsigned char data[64];
 	const char *wrong;
-	int error = reel_checked_file_open(&file, path, MAGIC, &wrong);
+	int error = reel_restart_file_open(&file, path, MAGIC, &wrong);
 
 	FUZZ_EXPECT(error == (is_whole ? 0 : -EBADMSG));
 	FUZZ_EXPECT(!wrong == is_whole);
 	if (error)
 		return;
 	FUZZ_EXPECT(file.bytes == size_now - TRAILER_BYTES);
-	for (const unsigned char *at = bytes + REEL_CHECKED_MAGIC_BYTES;
+	for (const unsigned char *at = bytes + REEL_RESTART_MAGIC_BYTES;
 	     at + sizeof data <= bytes + size_now; at += sizeof data) {
-		FUZZ_EXPECT(!reel_checked_file_read(&file, data, sizeof data));
+		FUZZ_EXPECT(!reel_restart_file_read(&file, data, sizeof data));
 		FUZZ_EXPECT(!memcmp(data, at, sizeof data));
 	}
-	reel_checked_file_close(&file);
+	reel_restart_file_close(&file);
 }
 
 static void expect_refusal(const char *path)

@@ -102,7 +102,7 @@ static void use(reel_store *store)
 		FUZZ_EXPECT(!reel_store_get_and_wait(store, &put[i]));
 		FUZZ_EXPECT(i + 1 < PUTS || !memcmp(got, data, bytes));
 		FUZZ_EXPECT(got[0] == 0 && (i == 0 || got[i] == i));
-		reel_store_drop(store, put[i].place);
+		reel_store_drop(store, put[i].extent);
 	}
 	free(data);
 	free(got);

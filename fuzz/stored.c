@@ -42,16 +42,16 @@ static void leaf_put(reel_store *store, reel_transfer *transfer)
 	memcpy(piece->data, transfer->data, transfer->bytes);
 	memcpy(piece->header, transfer->header, sizeof piece->header);
 	piece->bytes = transfer->bytes;
-	transfer->place = (struct reel_place){leaf->puts++, transfer->bytes};
+	transfer->extent = (struct reel_extent){leaf->puts++, transfer->bytes};
 	reel_transfer_complete(transfer, 0);
 }
 
 static void leaf_get(reel_store *store, reel_transfer *transfer)
 {
 	struct leaf *leaf = (struct leaf *)store;
-	const struct piece *piece = &leaf->piece[transfer->place.location];
+	const struct piece *piece = &leaf->piece[transfer->extent.location];
 
-	FUZZ_EXPECT(transfer->place.location < leaf->puts);
+	FUZZ_EXPECT(transfer->extent.location < leaf->puts);
 	if (leaf->gets++ == 0 || !leaf->heals)
 		piece = &leaf->changed;
 	FUZZ_EXPECT(transfer->bytes <= MAX_BYTES);
@@ -60,9 +60,9 @@ static void leaf_get(reel_store *store, reel_transfer *transfer)
 	reel_transfer_complete(transfer, 0);
 }
 
-static void leaf_drop(reel_store *store, struct reel_place place)
+static void leaf_drop(reel_store *store, struct reel_extent extent)
 {
-	(void)store, (void)place;
+	(void)store, (void)extent;
 }
 
 static int leaf_sync(reel_store *store, int64_t timeout_ns)
@@ -164,14 +164,14 @@ static reel_transfer put(reel_store *store, unsigned which, size_t bytes)
 static int get(reel_store *store, const reel_transfer *from, struct reel_label label)
 {
 	reel_transfer transfer = {
-		.data = got, .bytes = from->bytes, .place = from->place, .label = label};
+		.data = got, .bytes = from->bytes, .extent = from->extent, .label = label};
 	int error;
 
 	memset(got, 0x5a, sizeof got);
 	leaf.gets = 0;
 	error = reel_store_get_and_wait(store, &transfer);
 	FUZZ_EXPECT(transfer.data == got && transfer.bytes == from->bytes);
-	FUZZ_EXPECT(transfer.place.location == from->place.location);
+	FUZZ_EXPECT(transfer.extent.location == from->extent.location);
 	return error;
 }
 

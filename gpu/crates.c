@@ -54,7 +54,7 @@ int reel_crates_open(struct reel_arena *arena, struct reel_crates *crates, reel_
 
 static void drop_crate(struct reel_crates *crates, struct reel_crate *crate)
 {
-	reel_store_drop(crates->store, crate->place);
+	reel_store_drop(crates->store, crate->extent);
 	free(crate->items);
 	crate->items = NULL;
 }
@@ -167,9 +167,9 @@ static int finish_puts(struct reel_crates *crates, size_t first, size_t end, int
 		const reel_transfer *transfer = &crates->frame[n % FRAMES].transfer;
 		struct reel_crate *crate = &crates->crate[n];
 
-		crate->place = transfer->place;
+		crate->extent = transfer->extent;
 		memcpy(crate->header, transfer->header, sizeof crate->header);
-		/* It has no place then. */
+		/* It has no extent then. */
 		if (transfer->error)
 			crate->left = 0;
 		if (transfer->error && !error)
@@ -216,7 +216,7 @@ int reel_crates_put(struct reel_arena *arena, struct reel_crates *crates,
 		for (uint32_t i = 0; i < crate->slabs; i++)
 			crate->items[i].slab = 0;
 		if (error && n < put && crate->left)
-			reel_store_drop(crates->store, crate->place);
+			reel_store_drop(crates->store, crate->extent);
 		if (error)
 			free(crate->items);
 	}
@@ -249,7 +249,7 @@ static size_t start_gets(struct reel_arena *arena, struct reel_crates *crates, s
 			continue;
 		at[count] = *next;
 		transfer = prepare(arena, crates, frame + count++, crate);
-		transfer->place = crate->place;
+		transfer->extent = crate->extent;
 		memcpy(transfer->header, crate->header, sizeof crate->header);
 		reel_store_get(crates->store, transfer);
 	}

@@ -21,7 +21,7 @@ struct reel_crate_item {
 };
 
 struct reel_crate {
-	struct reel_place place;
+	struct reel_extent extent;
 	uint64_t header[REEL_HEADER_BYTES / 8];
 	uint64_t serial;
 	struct reel_crate_item *items;

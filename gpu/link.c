@@ -47,7 +47,7 @@ static void start(struct reel_gpu_link *link, struct reel_gpu_request *request)
 {
 	const reel_transfer *transfer = request->transfer;
 
-	request->address = reel_gpu_store_address(link->store, transfer->place.location);
+	request->address = reel_gpu_store_address(link->store, transfer->extent.location);
 	request->uses_frame =
 		!reel_pinned_has(&link->store->pinned, transfer->data, transfer->bytes);
 	if (request->uses_frame && link->to_device)
@@ -68,7 +68,7 @@ static struct reel_gpu_request *match(struct reel_gpu_link *link)
 	pthread_mutex_lock(&link->lock);
 	request = link->unused;
 	if (request) {
-		request->transfer = reel_file_queue_try(&link->queue, &shut);
+		request->transfer = reel_transfer_queue_try(&link->queue, &shut);
 		if (request->transfer)
 			link->unused = request->next;
 		else
@@ -101,7 +101,7 @@ static void dispatch(struct reel_gpu_link *link)
 
 void reel_gpu_link_add(struct reel_gpu_link *link, reel_transfer *transfer)
 {
-	reel_file_queue_add(&link->queue, transfer);
+	reel_transfer_queue_add(&link->queue, transfer);
 	dispatch(link);
 }
 
@@ -165,7 +165,7 @@ static void finish(struct reel_gpu_link *link, struct reel_gpu_request *request,
 	give_back(link, request);
 	dispatch(link);
 	reel_transfer_complete(transfer, error);
-	reel_file_queue_complete(&link->queue);
+	reel_transfer_queue_complete(&link->queue);
 }
 
 /* Where the context cannot be entered, no event can be waited for, and none will come. */
@@ -235,7 +235,7 @@ static void close_stream(struct reel_gpu_link *link)
 
 static int start_thread(struct reel_gpu_link *link)
 {
-	int error = reel_file_queue_open(&link->queue);
+	int error = reel_transfer_queue_open(&link->queue);
 
 	if (!error)
 		error = reel_os_thread_start(&link->thread, complete, link,
@@ -270,7 +270,7 @@ void reel_gpu_link_close(struct reel_gpu_link *link)
 	pthread_mutex_unlock(&link->lock);
 	pthread_join(link->thread, NULL);
 	close_stream(link);
-	reel_file_queue_close(&link->queue);
+	reel_transfer_queue_close(&link->queue);
 	pthread_mutex_destroy(&link->lock);
 	pthread_cond_destroy(&link->work);
 }

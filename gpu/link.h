@@ -25,7 +25,7 @@
 #include <reel/gpu.h>
 
 #include "context.h"
-#include "store/file-queue.h"
+#include "store/transfer-queue.h"
 
 #define REEL_GPU_MAX_DEPTH 64
 
@@ -45,7 +45,7 @@ struct reel_gpu_link {
 	bool to_device;
 	reel_cu_stream stream;
 	pthread_t thread;
-	struct reel_file_queue queue;
+	struct reel_transfer_queue queue;
 
 	/* Guards what follows. */
 	pthread_mutex_t lock;

@@ -9,7 +9,7 @@ libreel_cuda_core_la_SOURCES = \
 	%D%/context.c %D%/context.h \
 	%D%/driver.c %D%/driver.h %D%/driver-types.h
 # Of lib/, what libreel keeps to itself.
-libreel_cuda_core_la_SOURCES += lib/store/file-queue.c lib/os/os.c lib/os/os-thread.c
+libreel_cuda_core_la_SOURCES += lib/store/transfer-queue.c lib/os/os.c lib/os/os-thread.c
 
 lib_LTLIBRARIES += libreel-cuda.la
 libreel_cuda_la_SOURCES =

@@ -65,7 +65,7 @@ static void give_slot(struct reel_gpu_store *gpu, uint64_t location)
 
 static int check_slot(struct reel_gpu_store *gpu, const reel_transfer *transfer)
 {
-	uint64_t location = transfer->place.location;
+	uint64_t location = transfer->extent.location;
 	int error = 0;
 
 	pthread_mutex_lock(&gpu->lock);
@@ -123,11 +123,11 @@ void reel_gpu_store_note(struct reel_gpu_store *gpu, const struct reel_gpu_reque
 	else
 		gpu->stats.failed_gets++;
 	if (!error && !put)
-		memcpy(transfer->header, gpu->slot[transfer->place.location].header,
+		memcpy(transfer->header, gpu->slot[transfer->extent.location].header,
 		       sizeof transfer->header);
 	pthread_mutex_unlock(&gpu->lock);
 	if (error && put)
-		give_slot(gpu, transfer->place.location);
+		give_slot(gpu, transfer->extent.location);
 }
 
 /* ---- Verbs ---- */
@@ -145,7 +145,7 @@ static void gpu_put(reel_store *store, reel_transfer *transfer)
 		error = transfer->bytes ? -EMSGSIZE : -EINVAL;
 	else
 		error = take_slot(gpu, transfer, &location);
-	transfer->place = (struct reel_place){location, transfer->bytes};
+	transfer->extent = (struct reel_extent){location, transfer->bytes};
 	if (error)
 		reel_transfer_complete(transfer, error);
 	else
@@ -164,12 +164,12 @@ static void gpu_get(reel_store *store, reel_transfer *transfer)
 		reel_gpu_link_add(&gpu->in, transfer);
 }
 
-static void gpu_drop(reel_store *store, struct reel_place place)
+static void gpu_drop(reel_store *store, struct reel_extent extent)
 {
 	struct reel_gpu_store *gpu = gpu_of(store);
 
 	if (!is_in_child(gpu))
-		give_slot(gpu, place.location);
+		give_slot(gpu, extent.location);
 }
 
 static int64_t now_ns(void)
@@ -184,13 +184,13 @@ static int gpu_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct reel_gpu_store *gpu = gpu_of(store);
 	int64_t end = timeout_ns < 0 ? 0 : now_ns() + timeout_ns;
-	int error = is_in_child(gpu) ? 0 : reel_file_queue_wait(&gpu->out.queue, timeout_ns);
+	int error = is_in_child(gpu) ? 0 : reel_transfer_queue_wait(&gpu->out.queue, timeout_ns);
 
 	if (is_in_child(gpu) || error)
 		return error;
 	if (timeout_ns > 0)
 		timeout_ns = end > now_ns() ? end - now_ns() : 0;
-	return reel_file_queue_wait(&gpu->in.queue, timeout_ns);
+	return reel_transfer_queue_wait(&gpu->in.queue, timeout_ns);
 }
 
 static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity)
@@ -212,11 +212,11 @@ static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity
 		.best_bytes = BEST_BYTES,
 		.max_bytes = gpu->slot_bytes,
 		.best_depth = gpu->depth,
-		.adopts = true,
+		.registers = true,
 	};
 }
 
-static int gpu_adopt(reel_store *store, void *memory, size_t bytes)
+static int gpu_register(reel_store *store, void *memory, size_t bytes)
 {
 	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
@@ -224,7 +224,7 @@ static int gpu_adopt(reel_store *store, void *memory, size_t bytes)
 	return is_in_child(gpu) ? -ECHILD : reel_pinned_add(&gpu->pinned, memory, bytes);
 }
 
-static void gpu_release(reel_store *store, void *memory, size_t bytes)
+static void gpu_unregister(reel_store *store, void *memory, size_t bytes)
 {
 	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
@@ -281,8 +281,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = gpu_sync,
 	.capacity = gpu_capacity,
 	.close = gpu_close,
-	.adopt = gpu_adopt,
-	.release = gpu_release,
+	.register_memory = gpu_register,
+	.unregister_memory = gpu_unregister,
 };
 
 static int check_options(const struct reel_gpu_store_options *options)

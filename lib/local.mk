@@ -41,17 +41,17 @@ libreel_core_la_SOURCES = \
 	%D%/plan/plan-online.c \
 	%D%/checkpoint/checkpoint-open.c \
 	%D%/checkpoint/checkpoint.c %D%/checkpoint/checkpoint.h \
-	%D%/checkpoint/checkpoint-ahead.c \
+	%D%/checkpoint/checkpoint-read-ahead.c \
 	%D%/checkpoint/checkpoint-audit.c \
 	%D%/checkpoint/checkpoint-restart.c \
-	%D%/checkpoint/checked-file.c %D%/checkpoint/checked-file.h \
+	%D%/checkpoint/restart-file.c %D%/checkpoint/restart-file.h \
 	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \
-	%D%/checkpoint/buffer.c \
+	%D%/checkpoint/snapshot-buffer.c \
 	%D%/plan/costs.c %D%/plan/costs.h \
-	%D%/plan/costs-touch.c \
+	%D%/plan/costs-memory.c \
 	%D%/plan/predict.c \
 	%D%/plan/choose.c \
-	%D%/plan/choose-words.c \
+	%D%/plan/choose-reason.c \
 	%D%/tape/check.c \
 	%D%/tape/error.c \
 	%D%/spill/tape-io.c \
@@ -69,7 +69,7 @@ libreel_core_la_SOURCES = \
 	%D%/pool/mapping.c \
 	%D%/store/store.c %D%/store/store.h \
 	%D%/store/store-open.c \
-	%D%/store/store-tier.c \
+	%D%/store/store-overflow.c \
 	%D%/store/store-codec.c \
 	%D%/store/shuffle.c %D%/store/shuffle.h \
 	%D%/store/difference.c %D%/store/difference.h \
@@ -83,7 +83,7 @@ libreel_core_la_SOURCES = \
 	%D%/store/file-open.c \
 	%D%/store/file-runs.c %D%/store/file-runs.h \
 	%D%/store/file-slots.c %D%/store/file-slots.h \
-	%D%/store/file-queue.c %D%/store/file-queue.h \
+	%D%/store/transfer-queue.c %D%/store/transfer-queue.h \
 	%D%/store/file-request.c %D%/store/file-request.h \
 	%D%/store/file-threads.c \
 	%D%/store/file-ring.c \

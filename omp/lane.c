@@ -272,7 +272,7 @@ static void report_loss(reel_lane *lane)
 			       reel_strerror(lane->notes.error));
 }
 
-/* What a store could not bring back is a note that nobody asks for: all ones. */
+/* What a store could not pin_and_start_read back is a note that nobody asks for: all ones. */
 struct reel_note reel_lane_top(reel_lane *lane)
 {
 	struct reel_note note = {~(uint64_t)0, 0};

@@ -251,7 +251,7 @@ void reel_phase_reopen(reel_lane *lane, uint64_t phase);
  * next: another one, or the one that ends the region.
  */
 void reel_phase_leave(const reel_region *region, reel_lane *lane);
-/* Which phase a round is, in the region's direction; and bring a lane to it. */
+/* Which phase a round is, in the region's direction; and pin_and_start_read a lane to it. */
 uint64_t reel_phase_of(const reel_region *region, int64_t round);
 void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round);
 

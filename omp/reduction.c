@@ -45,11 +45,11 @@ double reel_reduce(reel_lane *lane, enum reel_reduction kind, const double *part
 	reel_tape *tape = reel_lane_tape(lane);
 	int found;
 
-	if (kind == REEL_SUM)
+	if (kind == REEL_REDUCE_SUM)
 		return sum(partial, n);
-	if (kind == REEL_PRODUCT)
+	if (kind == REEL_REDUCE_PRODUCT)
 		return product(tape, partial, n);
-	found = extreme(partial, n, kind == REEL_MAX ? 1 : -1);
+	found = extreme(partial, n, kind == REEL_REDUCE_MAX ? 1 : -1);
 	reel_push(tape, found);
 	return partial[found];
 }
@@ -94,9 +94,9 @@ static void extreme_reverse(reel_tape *tape, double result_bar, double *partial_
 void reel_reduce_reverse(reel_lane *lane, enum reel_reduction kind, double result_bar,
 			 double *partial_bar, int n)
 {
-	if (kind == REEL_SUM)
+	if (kind == REEL_REDUCE_SUM)
 		fill(partial_bar, n, result_bar);
-	else if (kind == REEL_PRODUCT)
+	else if (kind == REEL_REDUCE_PRODUCT)
 		product_reverse(reel_lane_tape(lane), result_bar, partial_bar, n);
 	else
 		extreme_reverse(reel_lane_tape(lane), result_bar, partial_bar, n);

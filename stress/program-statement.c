@@ -403,9 +403,10 @@ static double serial_reduction(enum reel_reduction kind, const double *operand, 
 	double result = operand[0];
 
 	for (unsigned i = 1; i < n; i++)
-		result = kind == REEL_SUM ? result + operand[i]
-			 : kind == REEL_PRODUCT ? result * operand[i]
-			 : kind == REEL_MIN ? fmin(result, operand[i]) : fmax(result, operand[i]);
+		result = kind == REEL_REDUCE_SUM       ? result + operand[i]
+			 : kind == REEL_REDUCE_PRODUCT ? result * operand[i]
+			 : kind == REEL_REDUCE_MIN     ? fmin(result, operand[i])
+						       : fmax(result, operand[i]);
 	return result;
 }
 
@@ -455,9 +456,9 @@ static double serial_reduction_reverse(const struct statement *statement, const 
 	unsigned n = statement->right;
 	double product = result_bar, result;
 
-	if (statement->kind == REEL_SUM)
+	if (statement->kind == REEL_REDUCE_SUM)
 		return result_bar;
-	if (statement->kind == REEL_PRODUCT) {
+	if (statement->kind == REEL_REDUCE_PRODUCT) {
 		for (unsigned i = 0; i < n; i++)
 			product *= i == k ? 1 : operand[i];
 		return product;

@@ -135,8 +135,9 @@ static int add_layers(struct stress_store *stack, const char *text, size_t lengt
 			error = reel_store_codec_open(&stack->store, stack->store, &codec);
 		} else {
 			error = reel_store_open(&first, "memory=64K", NULL);
-			error = error ? error : reel_store_tier_open(&stack->store, first,
-								     stack->store);
+			error = error ? error
+				      : reel_store_overflow_open(&stack->store, first,
+								 stack->store);
 		}
 		if (error)
 			return error;

@@ -51,11 +51,11 @@ static inline struct reel_file *file_of(reel_store *store)
 }
 
 /* The number of the largest slot that begins there, if all below are as large. */
-static inline uint64_t slot_number(reel_store *store, struct reel_place place)
+static inline uint64_t slot_number(reel_store *store, struct reel_extent extent)
 {
 	const struct reel_file_slots *slots = &file_of(store)->slots;
 
-	return place.location * slots->unit_bytes / slots->slot_bytes;
+	return extent.location * slots->unit_bytes / slots->slot_bytes;
 }
 
 static inline reel_store *open_store(struct reel_file_options options)
@@ -110,15 +110,15 @@ static inline void prepare_put(unsigned i, uint64_t seed, size_t bytes)
 }
 
 /* The data is overwritten first, so that what comes back was read. */
-static inline void prepare_get(unsigned i, uint64_t seed, struct reel_place place)
+static inline void prepare_get(unsigned i, uint64_t seed, struct reel_extent extent)
 {
 	reel_transfer *ticket = &tickets[i];
 
 	memset(ticket, 0, sizeof *ticket);
 	memset(data[i], 0xa5, SLOT);
 	ticket->data = data[i];
-	ticket->bytes = (size_t)place.bytes;
-	ticket->place = place;
+	ticket->bytes = (size_t)extent.bytes;
+	ticket->extent = extent;
 	ticket->done = nothing;
 	seeds[i] = seed;
 }
@@ -135,17 +135,17 @@ static inline bool came_back(unsigned i)
 }
 
 /* With ticket 0. Returns the error. */
-static inline int put_one(reel_store *store, uint64_t seed, struct reel_place *place)
+static inline int put_one(reel_store *store, uint64_t seed, struct reel_extent *extent)
 {
 	prepare_put(0, seed, SLOT);
 	reel_store_put_and_wait(store, &tickets[0]);
-	*place = tickets[0].place;
+	*extent = tickets[0].extent;
 	return tickets[0].error;
 }
 
-static inline bool get_one(reel_store *store, uint64_t seed, struct reel_place place)
+static inline bool get_one(reel_store *store, uint64_t seed, struct reel_extent extent)
 {
-	prepare_get(0, seed, place);
+	prepare_get(0, seed, extent);
 	reel_store_get_and_wait(store, &tickets[0]);
 	return came_back(0);
 }

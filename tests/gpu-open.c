@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Open the store that is described, keep a piece in it, and print its topmost layer, whether
- * it adopts memory, and what reel_store_problem() says; or the error.
+ * it registers memory, and what reel_store_problem() says; or the error.
  */
 #include <reel.h>
 
@@ -17,7 +17,7 @@ static bool keeps(reel_store *store)
 	memset(data, 42, sizeof data);
 	if (reel_store_put_and_wait(store, &put))
 		return false;
-	get.place = put.place;
+	get.extent = put.extent;
 	return !reel_store_get_and_wait(store, &get) && !memcmp(data, back, sizeof data);
 }
 
@@ -32,7 +32,7 @@ int main(int count, char **words)
 		return 1;
 	}
 	reel_store_get_capacity(store, &capacity);
-	printf("%s %s %s: %s\n", store->verbs->name, capacity.adopts ? "adopts" : "copies",
+	printf("%s %s %s: %s\n", store->verbs->name, capacity.registers ? "registers" : "copies",
 	       keeps(store) ? "keeps" : "loses", reel_store_problem());
 	reel_store_close(store);
 	return 0;

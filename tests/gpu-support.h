@@ -58,7 +58,7 @@ static inline reel_store *before_memory(reel_store *first)
 		abort();
 	if (!first)
 		return second;
-	if (reel_store_tier_open(&store, first, second))
+	if (reel_store_overflow_open(&store, first, second))
 		abort();
 	return store;
 }

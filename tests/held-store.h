@@ -29,8 +29,8 @@ static inline void held_put(reel_store *store, reel_transfer *transfer)
 	if (!copy)
 		abort();
 	memcpy(copy, transfer->data, transfer->bytes);
-	transfer->place.location = (uintptr_t)copy;
-	transfer->place.bytes = transfer->bytes;
+	transfer->extent.location = (uintptr_t)copy;
+	transfer->extent.bytes = transfer->bytes;
 	pthread_mutex_lock(&held->lock);
 	holds = held->holds;
 	if (holds) {
@@ -48,7 +48,7 @@ static inline void held_get(reel_store *store, reel_transfer *transfer)
 	struct held_store *held = (struct held_store *)store;
 	bool holds;
 
-	memcpy(transfer->data, (void *)(uintptr_t)transfer->place.location, transfer->bytes);
+	memcpy(transfer->data, (void *)(uintptr_t)transfer->extent.location, transfer->bytes);
 	pthread_mutex_lock(&held->lock);
 	holds = held->holds_gets;
 	if (holds) {
@@ -60,10 +60,10 @@ static inline void held_get(reel_store *store, reel_transfer *transfer)
 		reel_transfer_complete(transfer, 0);
 }
 
-static inline void held_drop(reel_store *store, struct reel_place place)
+static inline void held_drop(reel_store *store, struct reel_extent extent)
 {
 	(void)store;
-	free((void *)(uintptr_t)place.location);
+	free((void *)(uintptr_t)extent.location);
 }
 
 static inline int held_sync(reel_store *store, int64_t timeout_ns)
@@ -125,7 +125,7 @@ static inline void held_end(struct held_store *held, int error)
 	reel_transfer *puts = held_take(held, &held->holds, &held->puts);
 
 	for (reel_transfer *put = puts; put && error; put = put->next)
-		free((void *)(uintptr_t)put->place.location);
+		free((void *)(uintptr_t)put->extent.location);
 	held_complete(puts, error);
 }
 

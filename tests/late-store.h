@@ -2,7 +2,7 @@
 /*
  * A store in memory that completes its transfers late, in any order, on a thread
  * of its own, and sees what it may not be given: a slab that changes while it is
- * put, a place that it has not, two transfers of one place.
+ * put, an extent that it has not, two transfers of one extent.
  */
 #ifndef LATE_STORE_H
 #define LATE_STORE_H
@@ -16,9 +16,9 @@
 
 #include <reel/store.h>
 
-enum { LATE_PLACES = 1 << 16, LATE_PENDING = 64 };
+enum { LATE_EXTENTS = 1 << 16, LATE_PENDING = 64 };
 
-struct late_place {
+struct late_extent {
 	void *copy;
 	uint64_t header[REEL_HEADER_BYTES / 8];
 	size_t bytes;
@@ -39,10 +39,10 @@ struct late_store {
 	bool closing;
 	pid_t process;
 	uint64_t random;
-	struct late_place place[LATE_PLACES];
-	unsigned places;
-	unsigned free_place[LATE_PLACES];
-	unsigned free_places;
+	struct late_extent extent[LATE_EXTENTS];
+	unsigned extents;
+	unsigned free_extent[LATE_EXTENTS];
+	unsigned free_extents;
 	unsigned put_fails_every;
 	size_t align;
 	/* For the test to read. */
@@ -59,21 +59,21 @@ static inline uint64_t late_random(struct late_store *late)
 
 static inline int late_finish(struct late_store *late, reel_transfer *transfer, bool get)
 {
-	struct late_place *place = &late->place[transfer->place.location];
+	struct late_extent *extent = &late->extent[transfer->extent.location];
 
-	place->under_way = false;
+	extent->under_way = false;
 	if (get) {
-		memcpy(transfer->data, place->copy, place->bytes);
-		memcpy(transfer->header, place->header, sizeof place->header);
-		late->wrongs += place->bytes != transfer->bytes;
+		memcpy(transfer->data, extent->copy, extent->bytes);
+		memcpy(transfer->header, extent->header, sizeof extent->header);
+		late->wrongs += extent->bytes != transfer->bytes;
 		return 0;
 	}
-	late->wrongs += memcmp(place->copy, transfer->data, place->bytes) != 0;
-	if (!place->fails)
+	late->wrongs += memcmp(extent->copy, transfer->data, extent->bytes) != 0;
+	if (!extent->fails)
 		return 0;
-	free(place->copy);
-	place->copy = NULL;
-	late->free_place[late->free_places++] = (unsigned)transfer->place.location;
+	free(extent->copy);
+	extent->copy = NULL;
+	late->free_extent[late->free_extents++] = (unsigned)transfer->extent.location;
 	late->used--;
 	return -28; /* -ENOSPC */
 }
@@ -124,19 +124,19 @@ static inline void late_put(reel_store *store, reel_transfer *transfer)
 	unsigned at;
 
 	pthread_mutex_lock(&late->lock);
-	at = late->free_places ? late->free_place[--late->free_places] : late->places++;
-	if (at >= LATE_PLACES)
+	at = late->free_extents ? late->free_extent[--late->free_extents] : late->extents++;
+	if (at >= LATE_EXTENTS)
 		abort();
-	late->place[at].copy = malloc(transfer->bytes);
-	late->place[at].bytes = transfer->bytes;
-	memcpy(late->place[at].copy, transfer->data, transfer->bytes);
-	memcpy(late->place[at].header, transfer->header, sizeof transfer->header);
-	late->wrongs += late->place[at].under_way;
-	late->place[at].under_way = true;
-	transfer->place.location = at;
-	transfer->place.bytes = transfer->bytes;
+	late->extent[at].copy = malloc(transfer->bytes);
+	late->extent[at].bytes = transfer->bytes;
+	memcpy(late->extent[at].copy, transfer->data, transfer->bytes);
+	memcpy(late->extent[at].header, transfer->header, sizeof transfer->header);
+	late->wrongs += late->extent[at].under_way;
+	late->extent[at].under_way = true;
+	transfer->extent.location = at;
+	transfer->extent.bytes = transfer->bytes;
 	late->puts++;
-	late->place[at].fails = late->put_fails_every && late->puts % late->put_fails_every == 0;
+	late->extent[at].fails = late->put_fails_every && late->puts % late->put_fails_every == 0;
 	late->used++;
 	late_add(late, transfer, false);
 	pthread_mutex_unlock(&late->lock);
@@ -145,11 +145,11 @@ static inline void late_put(reel_store *store, reel_transfer *transfer)
 static inline void late_get(reel_store *store, reel_transfer *transfer)
 {
 	struct late_store *late = (struct late_store *)store;
-	struct late_place *place = &late->place[transfer->place.location];
+	struct late_extent *extent = &late->extent[transfer->extent.location];
 
 	pthread_mutex_lock(&late->lock);
-	late->wrongs += place->under_way || !place->copy;
-	place->under_way = true;
+	late->wrongs += extent->under_way || !extent->copy;
+	extent->under_way = true;
 	/* What is read too early is not what was put. */
 	memset(transfer->data, 0x5a, transfer->bytes);
 	late->gets++;
@@ -157,15 +157,16 @@ static inline void late_get(reel_store *store, reel_transfer *transfer)
 	pthread_mutex_unlock(&late->lock);
 }
 
-static inline void late_drop(reel_store *store, struct reel_place place)
+static inline void late_drop(reel_store *store, struct reel_extent extent)
 {
 	struct late_store *late = (struct late_store *)store;
 
 	pthread_mutex_lock(&late->lock);
-	late->wrongs += late->place[place.location].under_way || !late->place[place.location].copy;
-	free(late->place[place.location].copy);
-	late->place[place.location].copy = NULL;
-	late->free_place[late->free_places++] = (unsigned)place.location;
+	late->wrongs +=
+		late->extent[extent.location].under_way || !late->extent[extent.location].copy;
+	free(late->extent[extent.location].copy);
+	late->extent[extent.location].copy = NULL;
+	late->free_extent[late->free_extents++] = (unsigned)extent.location;
 	late->used--;
 	pthread_mutex_unlock(&late->lock);
 }
@@ -209,8 +210,8 @@ static inline void late_close(reel_store *store)
 	pthread_cond_broadcast(&late->changed);
 	pthread_mutex_unlock(&late->lock);
 	pthread_join(late->thread, NULL);
-	for (unsigned i = 0; i < late->places; i++)
-		free(late->place[i].copy);
+	for (unsigned i = 0; i < late->extents; i++)
+		free(late->extent[i].copy);
 }
 
 static inline struct late_store *late_open(uint64_t seed)

@@ -104,7 +104,7 @@ static void later_get(reel_store *store, reel_transfer *transfer)
 	start(later, &later->gets, transfer);
 }
 
-static void later_drop(reel_store *store, struct reel_place place)
+static void later_drop(reel_store *store, struct reel_extent place)
 {
 	struct later *later = (struct later *)store;
 

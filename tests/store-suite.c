@@ -16,7 +16,7 @@
 /* A piece, and the ticket that it travels with. */
 struct piece {
 	reel_transfer transfer;
-	struct reel_place place;
+	struct reel_extent extent;
 	uint64_t n;
 	size_t bytes;
 	unsigned char *data;
@@ -116,7 +116,7 @@ static void start_get(struct suite *suite, struct piece *piece)
 	prepare(piece, piece->bytes, piece->n);
 	memset(piece->data, 0xa5, piece->bytes);
 	memset(piece->transfer.header, 0xa5, sizeof piece->transfer.header);
-	piece->transfer.place = piece->place;
+	piece->transfer.extent = piece->extent;
 	reel_store_get(suite->store, &piece->transfer);
 }
 
@@ -133,19 +133,19 @@ static bool ticket_is_whole(const struct piece *piece)
 
 static bool put_went_well(struct piece *piece)
 {
-	piece->place = piece->transfer.place;
+	piece->extent = piece->transfer.extent;
 	piece->is_stored = piece->transfer.error == 0;
 	return piece->is_stored && ended_once(piece) && ticket_is_whole(piece) &&
 	       suite_is_filled(piece->data, piece->bytes, piece->n) &&
-	       piece->place.location >> 56 == 0 && piece->place.bytes > 0 &&
-	       piece->place.bytes <= piece->bytes;
+	       piece->extent.location >> 56 == 0 && piece->extent.bytes > 0 &&
+	       piece->extent.bytes <= piece->bytes;
 }
 
 static bool get_went_well(struct piece *piece)
 {
 	return piece->transfer.error == 0 && ended_once(piece) && ticket_is_whole(piece) &&
-	       piece->transfer.place.location == piece->place.location &&
-	       piece->transfer.place.bytes == piece->place.bytes &&
+	       piece->transfer.extent.location == piece->extent.location &&
+	       piece->transfer.extent.bytes == piece->extent.bytes &&
 	       suite_is_filled(piece->data, piece->bytes, piece->n);
 }
 
@@ -169,7 +169,7 @@ static bool get(struct suite *suite, struct piece *piece)
 static void drop(struct suite *suite, struct piece *piece)
 {
 	if (piece->is_stored)
-		reel_store_drop(suite->store, piece->place);
+		reel_store_drop(suite->store, piece->extent);
 	piece->is_stored = false;
 }
 
@@ -240,7 +240,7 @@ static void the_header_travels(struct suite *suite)
 	drop_all(suite);
 }
 
-static void many_places_are_kept_apart(struct suite *suite)
+static void many_extents_are_kept_apart(struct suite *suite)
 {
 	bool right = true;
 
@@ -256,7 +256,7 @@ static void many_places_are_kept_apart(struct suite *suite)
 		right &= put(suite, &suite->piece[i], some_size(suite, i + 1), i + PLACES);
 	for (unsigned i = 0; i < PLACES; i++)
 		right &= get(suite, &suite->piece[i]) && get(suite, &suite->piece[i]);
-	ok(right, "%s: many places are kept apart, after some were dropped and put anew, too",
+	ok(right, "%s: many extents are kept apart, after some were dropped and put anew, too",
 	   suite->name);
 	drop_all(suite);
 }
@@ -340,15 +340,15 @@ static void used_bytes_rise_and_fall(struct suite *suite)
 /* Fill a store whose end is within reach until a put fails: it has changed nothing. */
 static void a_full_store_goes_on(struct suite *suite)
 {
-	static struct reel_place places[4 * SUITE_TOTAL_BYTES / SUITE_MAX_BYTES];
+	static struct reel_extent extents[4 * SUITE_TOTAL_BYTES / SUITE_MAX_BYTES];
 	struct piece *piece = &suite->piece[0];
 	unsigned stored = 0;
 	uint64_t used;
 
 	if (suite->capacity.total_bytes > 3 * SUITE_TOTAL_BYTES)
 		return;
-	while (stored < COUNT(places) && put(suite, piece, SUITE_MAX_BYTES, 2 * stored))
-		places[stored++] = piece->place;
+	while (stored < COUNT(extents) && put(suite, piece, SUITE_MAX_BYTES, 2 * stored))
+		extents[stored++] = piece->extent;
 	used = capacity_of(suite).used_bytes;
 	start_put(suite, piece, SUITE_MAX_BYTES, 2);
 	ok(sync_all(suite) && piece->transfer.error == -ENOSPC && ended_once(piece) &&
@@ -356,7 +356,7 @@ static void a_full_store_goes_on(struct suite *suite)
 		   capacity_of(suite).used_bytes == used,
 	   "%s: a put without room fails, keeps its data and stores nothing", suite->name);
 	while (stored > 0)
-		reel_store_drop(suite->store, places[--stored]);
+		reel_store_drop(suite->store, extents[--stored]);
 	ok(put(suite, piece, SUITE_MAX_BYTES, 4) && get(suite, piece),
 	   "%s: and there is room again after drops", suite->name);
 	drop_all(suite);
@@ -376,7 +376,7 @@ static void waiting_is_for_one(struct suite *suite)
 		error = reel_store_get_and_wait(suite->store, transfer);
 	ok(!error && suite_is_filled(piece->data, piece->bytes, 3),
 	   "%s: put and get, each waited for", suite->name);
-	reel_store_drop(suite->store, transfer->place);
+	reel_store_drop(suite->store, transfer->extent);
 	ok(sync_all(suite) && reel_store_sync(suite->store, 0) == 0,
 	   "%s: an idle store is in sync at once", suite->name);
 }
@@ -385,15 +385,16 @@ static void waiting_is_for_one(struct suite *suite)
 static void adopting_changes_nothing(struct suite *suite)
 {
 	struct piece *piece = &suite->piece[0];
-	int error = reel_store_adopt(suite->store, piece->data, SUITE_MAX_BYTES);
-	int again = reel_store_adopt(suite->store, piece->data, SUITE_MAX_BYTES);
+	int error = reel_store_register(suite->store, piece->data, SUITE_MAX_BYTES);
+	int again = reel_store_register(suite->store, piece->data, SUITE_MAX_BYTES);
 	bool right = put(suite, piece, SUITE_MAX_BYTES, 2) && get(suite, piece);
 
-	ok(suite->capacity.adopts || error, "%s: it adopts memory only if it says so", suite->name);
+	ok(suite->capacity.registers || error, "%s: it registers memory only if it says so",
+	   suite->name);
 	is_int(again, error, "%s: memory is adopted again with the same result", suite->name);
 	ok(right, "%s: a piece of it comes back", suite->name);
-	reel_store_release(suite->store, piece->data, SUITE_MAX_BYTES);
-	reel_store_release(suite->store, piece->data, SUITE_MAX_BYTES);
+	reel_store_unregister(suite->store, piece->data, SUITE_MAX_BYTES);
+	reel_store_unregister(suite->store, piece->data, SUITE_MAX_BYTES);
 	ok(get(suite, piece), "%s: also when it is released", suite->name);
 	drop_all(suite);
 }
@@ -409,12 +410,12 @@ static void use_all_verbs(void *argument)
 	suite->outlasted = suite->store && put(suite, piece, SUITE_MAX_BYTES, 1);
 	if (!suite->store)
 		return;
-	reel_store_adopt(suite->store, piece->data, SUITE_MAX_BYTES);
+	reel_store_register(suite->store, piece->data, SUITE_MAX_BYTES);
 	suite->outlasted &= get(suite, piece) && capacity_of(suite).used_bytes;
 	drop(suite, piece);
 	suite->outlasted &= !reel_store_put_and_wait(suite->store, &piece->transfer) &&
 			    !reel_store_get_and_wait(suite->store, &piece->transfer);
-	reel_store_release(suite->store, piece->data, SUITE_MAX_BYTES);
+	reel_store_unregister(suite->store, piece->data, SUITE_MAX_BYTES);
 	reel_store_close(suite->store);
 	suite->store = store;
 }
@@ -442,7 +443,7 @@ static void run(struct suite *suite)
 	its_capacity_makes_sense(suite);
 	all_sizes_come_back(suite);
 	the_header_travels(suite);
-	many_places_are_kept_apart(suite);
+	many_extents_are_kept_apart(suite);
 	several_are_under_way_at_once(suite);
 	puts_and_gets_mix(suite);
 	a_random_sequence_agrees_with_a_model(suite);

@@ -43,7 +43,7 @@ static void tempting_get(reel_store *store, reel_transfer *transfer)
 	reel_store_get(below(store), transfer);
 }
 
-static void tempting_drop(reel_store *store, struct reel_place place)
+static void tempting_drop(reel_store *store, struct reel_extent place)
 {
 	reel_store_drop(below(store), place);
 }
@@ -56,7 +56,7 @@ static int tempting_sync(reel_store *store, int64_t timeout_ns)
 static void tempting_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	reel_store_get_capacity(below(store), capacity);
-	capacity->adopts = true;
+	capacity->registers = true;
 }
 
 static void tempting_close(reel_store *store)
@@ -65,7 +65,7 @@ static void tempting_close(reel_store *store)
 	free(store);
 }
 
-static int tempting_adopt(reel_store *store, void *memory, size_t bytes)
+static int tempting_register(reel_store *store, void *memory, size_t bytes)
 {
 	(void)memory;
 	(void)bytes;
@@ -73,7 +73,7 @@ static int tempting_adopt(reel_store *store, void *memory, size_t bytes)
 	return 0;
 }
 
-static void tempting_release(reel_store *store, void *memory, size_t bytes)
+static void tempting_unregister(reel_store *store, void *memory, size_t bytes)
 {
 	(void)memory;
 	(void)bytes;
@@ -82,10 +82,15 @@ static void tempting_release(reel_store *store, void *memory, size_t bytes)
 
 static reel_store *tempting_open(void)
 {
-	static const struct reel_store_verbs verbs = {
-		.name = "tempting", .put = tempting_put, .get = tempting_get,
-		.drop = tempting_drop, .sync = tempting_sync, .capacity = tempting_capacity,
-		.close = tempting_close, .adopt = tempting_adopt, .release = tempting_release};
+	static const struct reel_store_verbs verbs = {.name = "tempting",
+						      .put = tempting_put,
+						      .get = tempting_get,
+						      .drop = tempting_drop,
+						      .sync = tempting_sync,
+						      .capacity = tempting_capacity,
+						      .close = tempting_close,
+						      .register_memory = tempting_register,
+						      .unregister_memory = tempting_unregister};
 	struct tempting *tempting = calloc(1, sizeof *tempting);
 
 	if (!tempting || reel_store_memory_open(&tempting->below, UINT64_MAX))

@@ -330,10 +330,10 @@ static bool load_one(const struct held *held)
 	const void *data;
 	bool right;
 
-	if (reel_snapshot_load(&snapshots, held->tier, held->slot, held->slot, &data))
+	if (reel_snapshot_pin(&snapshots, held->tier, held->slot, held->slot, &data))
 		return false;
 	right = is_filled(data, BYTES, held->contents);
-	reel_snapshot_release(&snapshots, held->tier, held->slot);
+	reel_snapshot_unpin(&snapshots, held->tier, held->slot);
 	return right;
 }
 
@@ -376,7 +376,7 @@ static void *read_ahead(void *argument)
 		uint64_t random = scramble(round);
 		unsigned slot = (unsigned)(random >> 8) % (WORKERS * SLOTS);
 
-		reel_snapshot_fetch(&snapshots, random % TIERS, slot, slot);
+		reel_snapshot_read_ahead(&snapshots, random % TIERS, slot, slot);
 		if (random >> 16 & 1)
 			sched_yield();
 	}

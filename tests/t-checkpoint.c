@@ -505,7 +505,7 @@ struct forgetful {
 		uint64_t header[REEL_HEADER_BYTES / 8];
 		char data[sizeof(struct state)];
 		bool used;
-	} place[16];
+	} extent[16];
 	int64_t puts, lost;
 };
 
@@ -514,13 +514,13 @@ static void forgetful_put(reel_store *store, reel_transfer *transfer)
 	struct forgetful *forgetful = (struct forgetful *)store;
 	unsigned at = 0;
 
-	while (forgetful->place[at].used)
+	while (forgetful->extent[at].used)
 		at++;
-	forgetful->place[at].used = true;
-	transfer->place = (struct reel_place){at, transfer->bytes};
+	forgetful->extent[at].used = true;
+	transfer->extent = (struct reel_extent){at, transfer->bytes};
 	if (forgetful->puts++ != forgetful->lost) {
-		memcpy(forgetful->place[at].header, transfer->header, sizeof transfer->header);
-		memcpy(forgetful->place[at].data, transfer->data, transfer->bytes);
+		memcpy(forgetful->extent[at].header, transfer->header, sizeof transfer->header);
+		memcpy(forgetful->extent[at].data, transfer->data, transfer->bytes);
 	}
 	reel_transfer_complete(transfer, 0);
 }
@@ -528,16 +528,16 @@ static void forgetful_put(reel_store *store, reel_transfer *transfer)
 static void forgetful_get(reel_store *store, reel_transfer *transfer)
 {
 	struct forgetful *forgetful = (struct forgetful *)store;
-	uint64_t at = transfer->place.location;
+	uint64_t at = transfer->extent.location;
 
-	memcpy(transfer->header, forgetful->place[at].header, sizeof transfer->header);
-	memcpy(transfer->data, forgetful->place[at].data, transfer->bytes);
+	memcpy(transfer->header, forgetful->extent[at].header, sizeof transfer->header);
+	memcpy(transfer->data, forgetful->extent[at].data, transfer->bytes);
 	reel_transfer_complete(transfer, 0);
 }
 
-static void forgetful_drop(reel_store *store, struct reel_place place)
+static void forgetful_drop(reel_store *store, struct reel_extent extent)
 {
-	((struct forgetful *)store)->place[place.location].used = false;
+	((struct forgetful *)store)->extent[extent.location].used = false;
 }
 
 static int forgetful_sync(reel_store *store, int64_t timeout_ns)
@@ -815,7 +815,7 @@ static void an_audit_tells_snapshots_from_steps(void)
 /* Of a snapshot in two places, of which the state says which one is in use. */
 struct places {
 	int64_t used;
-	struct state place[2];
+	struct state extent[2];
 };
 
 static int save_in_place(void *context, const void *state, void *snapshot)
@@ -825,7 +825,7 @@ static int save_in_place(void *context, const void *state, void *snapshot)
 
 	(void)context;
 	places->used = now->x[0] > 0;
-	places->place[places->used] = *now;
+	places->extent[places->used] = *now;
 	return 0;
 }
 
@@ -834,7 +834,7 @@ static int load_from_place(void *context, void *state, const void *snapshot)
 	const struct places *places = snapshot;
 
 	(void)context;
-	memcpy(state, &places->place[places->used], sizeof places->place[0]);
+	memcpy(state, &places->extent[places->used], sizeof places->extent[0]);
 	return 0;
 }
 
@@ -1108,7 +1108,8 @@ static void what_is_refused(void)
 	refuses(plan, &copied, (struct reel_checkpoint_options){.finished = ends_at_37},
 		"finished()");
 	reel_store_memory_open(&store, 4096);
-	refuses(plan, &copied, (struct reel_checkpoint_options){.store = {NULL, store}}, "tier");
+	refuses(plan, &copied, (struct reel_checkpoint_options){.store = {NULL, store}},
+		"overflow");
 	refuses(two, &copied, (struct reel_checkpoint_options){.store = {store, store}},
 		"one store");
 	reel_store_close(store);

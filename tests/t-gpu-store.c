@@ -49,7 +49,7 @@ static reel_store *tier(reel_store *first, reel_store *second)
 {
 	reel_store *store;
 
-	return first && second && !reel_store_tier_open(&store, first, second) ? store : NULL;
+	return first && second && !reel_store_overflow_open(&store, first, second) ? store : NULL;
 }
 
 static reel_store *fault(reel_store *below)
@@ -154,7 +154,7 @@ static int there_and_back(reel_store *store, unsigned char *data, size_t bytes)
 		return error;
 	memset(data, 0, bytes);
 	error = reel_store_get_and_wait(store, &transfer);
-	reel_store_drop(store, transfer.place);
+	reel_store_drop(store, transfer.extent);
 	if (!error && !suite_is_filled(data, bytes, 2))
 		return -EBADMSG;
 	return error;
@@ -180,24 +180,26 @@ static void adopted_memory_is_not_copied(void)
 	leaf = gpu(ROOM, 0);
 	store = buried(leaf);
 	reel_store_get_capacity(store, &capacity);
-	ok(capacity.adopts, "fake device: a stack with a GPU in it says that it adopts memory");
+	ok(capacity.registers,
+	   "fake device: a stack with a GPU in it says that it registers memory");
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: memory that is not adopted");
 	is_int(stats_of(leaf).copied_bytes, 2 * SLOT, "is copied, to and fro");
-	is_int(reel_store_adopt(store, data, SLOT), 0, "fake device: memory is adopted");
-	is_int(reel_store_adopt(store, data, SLOT), 0, "also a second time");
+	is_int(reel_store_register(store, data, SLOT), 0, "fake device: memory is adopted");
+	is_int(reel_store_register(store, data, SLOT), 0, "also a second time");
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: it travels");
 	is_int(there_and_back(store, data + 4096, SLOT / 2), 0, "and pieces of it do");
 	is_int(stats_of(leaf).copied_bytes, 2 * SLOT, "without a copy");
 	is_int(there_and_back(store, data + SLOT, SLOT / 2), 0, "its neighbour travels");
 	is_int(stats_of(leaf).copied_bytes, 3 * SLOT, "and is copied");
 	is_int(fake_device_registered_bytes(), SLOT, "fake device: so much is pinned");
-	reel_store_release(store, data, SLOT);
-	reel_store_release(store, data + SLOT, SLOT);
+	reel_store_unregister(store, data, SLOT);
+	reel_store_unregister(store, data + SLOT, SLOT);
 	is_int(fake_device_registered_bytes(), 0, "fake device: and nothing when it is released");
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: released memory travels");
 	is_int(stats_of(leaf).copied_bytes, 5 * SLOT, "as a copy");
-	ok(reel_store_adopt(store, data + 1, SLOT), "what is not whole pages is not adopted");
-	is_int(reel_store_adopt(store, data + SLOT, SLOT), 0, "fake device: what is left adopted");
+	ok(reel_store_register(store, data + 1, SLOT), "what is not whole pages is not adopted");
+	is_int(reel_store_register(store, data + SLOT, SLOT), 0,
+	       "fake device: what is left adopted");
 	reel_store_close(store);
 	is_int(fake_device_registered_bytes(), 0, "fake device: is released with the store");
 	close_fake_after("adopting");
@@ -211,11 +213,12 @@ static void what_cannot_be_pinned_is_copied(void)
 
 	open_fake((struct fake_options){.pinned_bytes = 9 * SLOT});
 	store = gpu(ROOM, 4);
-	ok(store && reel_store_adopt(store, data, SLOT) == 0, "fake device: a slot's worth fits");
-	reel_store_release(store, data, SLOT);
+	ok(store && reel_store_register(store, data, SLOT) == 0,
+	   "fake device: a slot's worth fits");
+	reel_store_unregister(store, data, SLOT);
 	free(data);
 	data = suite_allocate(4 * SLOT);
-	is_int(reel_store_adopt(store, data, 4 * SLOT), -ENOMEM, "fake device: four do not");
+	is_int(reel_store_register(store, data, 4 * SLOT), -ENOMEM, "fake device: four do not");
 	is_int(stats_of(store).refused_adoptions, 1, "which is counted");
 	ok(strstr(stats_of(store).problem, "CUDA_ERROR_OUT_OF_MEMORY"), "with the reason: %s",
 	   stats_of(store).problem);
@@ -239,11 +242,13 @@ static void memory_is_adopted_by_one_device_at_a_time(void)
 	open_fake((struct fake_options){.devices = 2});
 	first = gpu(ROOM, 1);
 	second = gpu(ROOM, 1);
-	is_int(reel_store_adopt(first, data, SLOT), 0, "fake device: one store adopts memory");
-	is_int(reel_store_adopt(second, data, SLOT), -EBUSY, "fake device: another one does not");
+	is_int(reel_store_register(first, data, SLOT), 0,
+	       "fake device: one store registers memory");
+	is_int(reel_store_register(second, data, SLOT), -EBUSY,
+	       "fake device: another one does not");
 	reel_store_close(first);
 	is_int(there_and_back(second, data, SLOT), 0, "and copies it");
-	is_int(reel_store_adopt(second, data, SLOT), 0, "until the first one is closed");
+	is_int(reel_store_register(second, data, SLOT), 0, "until the first one is closed");
 	reel_store_close(second);
 	close_fake_after("two stores");
 	free(data);
@@ -304,12 +309,12 @@ static void slots_are_used_again_last_first(void)
 		transfer[i] = (reel_transfer){.data = data, .bytes = SLOT};
 		reel_store_put_and_wait(store, &transfer[i]);
 	}
-	ok(transfer[0].place.location == 0 && transfer[2].place.location == 2,
+	ok(transfer[0].extent.location == 0 && transfer[2].extent.location == 2,
 	   "fake device: slots are taken from the lowest on");
-	reel_store_drop(store, transfer[0].place);
-	reel_store_drop(store, transfer[2].place);
+	reel_store_drop(store, transfer[0].extent);
+	reel_store_drop(store, transfer[2].extent);
 	reel_store_put_and_wait(store, &transfer[2]);
-	is_int(transfer[2].place.location, 2, "fake device: the slot given last is the next one");
+	is_int(transfer[2].extent.location, 2, "fake device: the slot given last is the next one");
 	transfer[1].bytes = SLOT / 2;
 	is_int(reel_store_get_and_wait(store, &transfer[1]), -EINVAL,
 	       "a get of another length is refused");
@@ -331,18 +336,18 @@ static void a_child_leaves_the_device_alone(void)
 
 	open_fake((struct fake_options){0});
 	store = gpu(ROOM, 0);
-	reel_store_adopt(store, data, SLOT);
+	reel_store_register(store, data, SLOT);
 	reel_store_put_and_wait(store, &transfer);
 	fflush(stdout);
 	child = fork();
 	if (child == 0) {
 		bool right = reel_store_get_and_wait(store, &transfer) == -ECHILD &&
 			     reel_store_put_and_wait(store, &transfer) == -ECHILD &&
-			     reel_store_adopt(store, data, SLOT) == -ECHILD &&
+			     reel_store_register(store, data, SLOT) == -ECHILD &&
 			     reel_store_sync(store, -1) == 0;
 
-		reel_store_release(store, data, SLOT);
-		reel_store_drop(store, transfer.place);
+		reel_store_unregister(store, data, SLOT);
+		reel_store_drop(store, transfer.extent);
 		reel_store_close(store);
 		_exit(!right);
 	}

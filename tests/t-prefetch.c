@@ -45,7 +45,7 @@ static void gate_get(reel_store *store, reel_transfer *transfer)
 		reel_store_get(gate->below, transfer);
 }
 
-static void gate_drop(reel_store *store, struct reel_place place)
+static void gate_drop(reel_store *store, struct reel_extent place)
 {
 	reel_store_drop(gate_of(store)->below, place);
 }

@@ -39,7 +39,7 @@ static void test_products(void)
 
 	tap_case("products");
 	for (int n = 1; n <= MOST; n++) {
-		double result = reduce_and_reverse(REEL_PRODUCT, factors, bar, n);
+		double result = reduce_and_reverse(REEL_REDUCE_PRODUCT, factors, bar, n);
 		bool good = result == product_without(factors, n, -1);
 
 		for (int i = 0; i < n; i++)
@@ -58,7 +58,7 @@ static void test_sums(void)
 	/* Some processors round to a double only what goes to memory. */
 	for (int i = 0; i < 4; i++)
 		sum += parts[i];
-	is_double(reduce_and_reverse(REEL_SUM, parts, bar, 4), sum, "are added in order");
+	is_double(reduce_and_reverse(REEL_REDUCE_SUM, parts, bar, 4), sum, "are added in order");
 	ok(bar[0] == 3 && bar[1] == 3 && bar[2] == 3 && bar[3] == 3, "each has the adjoint");
 	ok(reel_lane_is_empty(root), "nothing is recorded");
 }
@@ -69,13 +69,14 @@ static void test_extremes(void)
 	double bar[5];
 
 	tap_case("minimum and maximum");
-	is_double(reduce_and_reverse(REEL_MIN, parts, bar, 5), -2, "the minimum");
+	is_double(reduce_and_reverse(REEL_REDUCE_MIN, parts, bar, 5), -2, "the minimum");
 	ok(bar[0] == 0 && bar[1] == 3 && bar[3] == 0, "the first of two has the adjoint");
-	is_double(reduce_and_reverse(REEL_MAX, parts, bar, 5), 7, "the maximum");
+	is_double(reduce_and_reverse(REEL_REDUCE_MAX, parts, bar, 5), 7, "the maximum");
 	ok(bar[2] == 3 && bar[4] == 0 && bar[1] == 0, "the first of two has the adjoint");
-	ok(isnan(reduce_and_reverse(REEL_MAX, with_nan, bar, 3)) && bar[1] == 3 && bar[2] == 0,
+	ok(isnan(reduce_and_reverse(REEL_REDUCE_MAX, with_nan, bar, 3)) && bar[1] == 3 &&
+		   bar[2] == 0,
 	   "a NaN is the maximum");
-	ok(isnan(reduce_and_reverse(REEL_MIN, with_nan, bar, 3)), "and the minimum");
+	ok(isnan(reduce_and_reverse(REEL_REDUCE_MIN, with_nan, bar, 3)), "and the minimum");
 }
 
 /* log(exp(a) + exp(b)), as a pair of a maximum and a sum. */
@@ -155,9 +156,9 @@ static void test_refused(void)
 	record_reports();
 	reel_tape_give_up(reel_lane_tape(root), -5, "a fault");
 	is_int(reported.error, -5, "an error of a layer is reported: %s", reported.message);
-	reduce_and_reverse(REEL_PRODUCT, parts, bar, 3);
+	reduce_and_reverse(REEL_REDUCE_PRODUCT, parts, bar, 3);
 	ok(isnan(bar[0]) && isnan(bar[2]), "of a product");
-	reduce_and_reverse(REEL_MAX, parts, bar, 3);
+	reduce_and_reverse(REEL_REDUCE_MAX, parts, bar, 3);
 	ok(isnan(bar[0]) && isnan(bar[2]), "of a maximum");
 	reel_set_error_handler(NULL, NULL);
 }

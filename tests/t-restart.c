@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "checkpoint/checked-file.h"
+#include "checkpoint/restart-file.h"
 #include "store/crc32c.h"
 #include "late-store.h"
 #include "recurrence.h"
@@ -445,12 +445,12 @@ static void damage_is_found(void)
 
 	tap_case("a restart file");
 	options.restart_seconds = 0;
-	for (size_t length = REEL_CHECKED_MAGIC_BYTES; length < bytes; length += 1 + length / 8) {
+	for (size_t length = REEL_RESTART_MAGIC_BYTES; length < bytes; length += 1 + length / 8) {
 		write_whole(data, length);
 		cut += resume(plan, &options, PATH) != -EBADMSG;
 	}
 	is_int(cut, 0, "that is cut off is refused, at any length");
-	for (size_t i = REEL_CHECKED_MAGIC_BYTES; i < bytes; i += 13) {
+	for (size_t i = REEL_RESTART_MAGIC_BYTES; i < bytes; i += 13) {
 		data[i] ^= 0x10;
 		write_whole(data, bytes);
 		data[i] ^= 0x10;
@@ -693,11 +693,11 @@ static void forge(char *data, size_t bytes, size_t at, char change)
 	size_t whole = bytes - 16;
 	uint32_t crc;
 
-	data[REEL_CHECKED_MAGIC_BYTES + at] ^= change;
+	data[REEL_RESTART_MAGIC_BYTES + at] ^= change;
 	crc = reel_crc32c(0, data, whole);
 	memcpy(data + whole + sizeof(uint64_t), &crc, sizeof crc);
 	write_whole(data, bytes);
-	data[REEL_CHECKED_MAGIC_BYTES + at] ^= change;
+	data[REEL_RESTART_MAGIC_BYTES + at] ^= change;
 }
 
 /* The last segment is a shorter one. */
@@ -730,8 +730,8 @@ static void forged_files(void)
 	static char data[1 << 16];
 	size_t bytes = make_file(plan, data, sizeof data);
 	/* Magic, run, then a record and a state for each snapshot, adjoint, trailer. */
-	size_t end = bytes - REEL_CHECKED_MAGIC_BYTES - 16 - sizeof(struct state) -
-		     sizeof(struct state);
+	size_t end =
+		bytes - REEL_RESTART_MAGIC_BYTES - 16 - sizeof(struct state) - sizeof(struct state);
 	unsigned wrong = 0, refused = 0;
 
 	tap_case("a forged file");

@@ -79,10 +79,10 @@ static bool load_one(unsigned tier, unsigned slot)
 	const void *data;
 	bool right;
 
-	if (reel_snapshot_load(&snapshots, tier, slot, slot, &data))
+	if (reel_snapshot_pin(&snapshots, tier, slot, slot, &data))
 		return false;
 	right = is_filled(data, BYTES, slot);
-	reel_snapshot_release(&snapshots, tier, slot);
+	reel_snapshot_unpin(&snapshots, tier, slot);
 	return right;
 }
 
@@ -186,7 +186,7 @@ static void puts_wait_for_others(void)
 /* Which is there to find that its put has ended. */
 static void look_at_puts(void)
 {
-	reel_snapshot_fetch(&snapshots, 0, 0, 0);
+	reel_snapshot_read_ahead(&snapshots, 0, 0, 0);
 }
 
 static void the_last_load_lets_go(void)
@@ -194,7 +194,8 @@ static void the_last_load_lets_go(void)
 	tap_case("a snapshot that is loaded before it has been put");
 	begin(0);
 	is_int(store_one(1, 0), 0, "is stored");
-	ok(reel_snapshot_fetch(&snapshots, 1, 0, 0) && reel_snapshot_fetch(&snapshots, 1, 0, 0),
+	ok(reel_snapshot_read_ahead(&snapshots, 1, 0, 0) &&
+		   reel_snapshot_read_ahead(&snapshots, 1, 0, 0),
 	   "two loads of it are to come");
 	ok(load_one(1, 0), "the first one");
 	held_let_go(held);
@@ -204,7 +205,8 @@ static void the_last_load_lets_go(void)
 	is_int(snapshots.gets + snapshots.memory_bytes, 0, "then its memory is free");
 	held->holds = true;
 	is_int(store_one(1, 1), 0, "of another one");
-	ok(reel_snapshot_fetch(&snapshots, 1, 1, 1) && load_one(1, 1), "the last load comes first");
+	ok(reel_snapshot_read_ahead(&snapshots, 1, 1, 1) && load_one(1, 1),
+	   "the last load comes first");
 	held_let_go(held);
 	look_at_puts();
 	is_int(snapshots.gets + snapshots.memory_bytes, 0, "its memory is free after the put");
@@ -237,7 +239,7 @@ static struct {
 	reel_store *below;
 	bool may_be_busy;
 	unsigned closed_while_busy;
-	unsigned failing_gets; /* that come next, and spoil what they were to bring */
+	unsigned failing_gets; /* that come next, and spoil what they were to pin_and_start_read */
 } watched;
 
 static void watched_put(reel_store *store, reel_transfer *transfer)
@@ -260,7 +262,7 @@ static void watched_get(reel_store *store, reel_transfer *transfer)
 	reel_transfer_complete(transfer, -EIO);
 }
 
-static void watched_drop(reel_store *store, struct reel_place place)
+static void watched_drop(reel_store *store, struct reel_extent place)
 {
 	(void)store;
 	reel_store_drop(watched.below, place);
@@ -307,7 +309,7 @@ static void a_failed_load_leaves_nothing(void)
 	tap_case("a snapshot that cannot be loaded");
 	begin_watched();
 	ok(!store_one(0, 0), "is in the store");
-	reel_snapshot_fetch(&snapshots, 0, 1, 1);
+	reel_snapshot_read_ahead(&snapshots, 0, 1, 1);
 	watched.failing_gets = 2;
 	ok(!load_one(0, 0), "a load of it fails");
 	is_int(watched.failing_gets, 0, "when it was read twice");
@@ -347,10 +349,10 @@ static void a_layer_that_may_damage_stands_on_a_codec(void)
 		memset(data, (int)slot, sizeof first);
 		reel_snapshot_commit(&snapshots, 0, slot);
 	}
-	is_int(reel_snapshot_load(&snapshots, 0, 0, 0, &loaded), 0, "the first one is loaded");
+	is_int(reel_snapshot_pin(&snapshots, 0, 0, 0, &loaded), 0, "the first one is loaded");
 	is_int(snapshots.got_bytes, sizeof first, "from the store");
 	ok(loaded && !memcmp(loaded, first, sizeof first), "and is as it was");
-	reel_snapshot_release(&snapshots, 0, 0);
+	reel_snapshot_unpin(&snapshots, 0, 0);
 	reel_snapshots_close(&snapshots);
 	close_pool(memory, "a layer that is not verified");
 }

@@ -81,7 +81,7 @@ static struct stack open_stack(enum leaf leaf, unsigned flags, const struct reel
 	if (reel_store_count_open(&stack.count, faulty(leaf_store(leaf), rule)))
 		abort();
 	store = stack.count;
-	if (leaf == TIER && reel_store_tier_open(&store, stack.count, leaf_store(MEMORY)))
+	if (leaf == TIER && reel_store_overflow_open(&store, stack.count, leaf_store(MEMORY)))
 		abort();
 	if (leaf == PACKED && reel_store_codec_open(&store, stack.count, &codec))
 		abort();
@@ -457,7 +457,7 @@ static void losing_put(reel_store *store, reel_transfer *transfer)
 		disk->slot[n].label.slab_index == transfer->label.slab_index &&
 		++disk->chances == disk->loses_at;
 	disk->slot[n].used = true;
-	transfer->place = (struct reel_place){n, transfer->bytes};
+	transfer->extent = (struct reel_extent){n, transfer->bytes};
 	if (!loses) {
 		disk->slot[n].label = transfer->label;
 		memcpy(disk->slot[n].header, transfer->header, sizeof transfer->header);
@@ -469,16 +469,16 @@ static void losing_put(reel_store *store, reel_transfer *transfer)
 static void losing_get(reel_store *store, reel_transfer *transfer)
 {
 	struct losing_disk *disk = (struct losing_disk *)store;
-	size_t n = transfer->place.location;
+	size_t n = transfer->extent.location;
 
 	memcpy(transfer->header, disk->slot[n].header, sizeof transfer->header);
 	memcpy(transfer->data, disk->slot[n].data, transfer->bytes);
 	reel_transfer_complete(transfer, 0);
 }
 
-static void losing_drop(reel_store *store, struct reel_place place)
+static void losing_drop(reel_store *store, struct reel_extent extent)
 {
-	((struct losing_disk *)store)->slot[place.location].used = false;
+	((struct losing_disk *)store)->slot[extent.location].used = false;
 }
 
 static int losing_sync(reel_store *store, int64_t timeout_ns)

@@ -52,7 +52,7 @@ static reel_store *tier(reel_store *first, reel_store *second)
 {
 	reel_store *store;
 
-	must(reel_store_tier_open(&store, first, second));
+	must(reel_store_overflow_open(&store, first, second));
 	return store;
 }
 
@@ -73,27 +73,27 @@ static reel_transfer ticket(uint64_t n)
 			       .label = {.tape = 7, .serial = n, .slab_index = n / 2}};
 }
 
-static int put(reel_store *store, uint64_t n, struct reel_place *place)
+static int put(reel_store *store, uint64_t n, struct reel_extent *extent)
 {
 	reel_transfer transfer = ticket(n);
 	int error;
 
 	suite_fill(data, sizeof data, n);
 	error = reel_store_put_and_wait(store, &transfer);
-	*place = transfer.place;
+	*extent = transfer.extent;
 	return error;
 }
 
 /* 1: the ticket is not as it was. */
-static int get(reel_store *store, uint64_t n, struct reel_place place)
+static int get(reel_store *store, uint64_t n, struct reel_extent extent)
 {
 	reel_transfer transfer = ticket(n);
 	int error;
 
 	memset(data, 0, sizeof data);
-	transfer.place = place;
+	transfer.extent = extent;
 	error = reel_store_get_and_wait(store, &transfer);
-	if (transfer.place.location != place.location || transfer.place.bytes != place.bytes ||
+	if (transfer.extent.location != extent.location || transfer.extent.bytes != extent.bytes ||
 	    transfer.data != data || transfer.bytes != sizeof data)
 		return 1;
 	return error;
@@ -103,13 +103,13 @@ static int get(reel_store *store, uint64_t n, struct reel_place place)
 static int verdict(struct reel_fault_rule rule)
 {
 	reel_store *store = checked(rule);
-	struct reel_place place;
-	int error = put(store, 2, &place);
+	struct reel_extent extent;
+	int error = put(store, 2, &extent);
 
 	if (!error && !suite_is_filled(data, sizeof data, 2))
 		error = 1;
 	if (!error) {
-		error = get(store, 2, place);
+		error = get(store, 2, extent);
 		if (!error && !suite_is_filled(data, sizeof data, 2))
 			error = 1;
 	}
@@ -151,12 +151,12 @@ static void a_second_read_heals(void)
 	struct reel_fault_rule once = {.fault = REEL_FAULT_FLIP, .bit = HEADER_BITS + 77};
 	struct reel_fault_rule both[] = {once, {.fault = REEL_FAULT_ERROR, .error = -EIO, .at = 1}};
 	reel_store *store = checksum(faults(memory(), both, 2));
-	struct reel_place place;
+	struct reel_extent extent;
 
 	is_int(verdict(once), 0, "a bit that is read wrong once is healed by a second read");
-	is_int(put(store, 2, &place), 0, "of another piece");
-	is_int(get(store, 2, place), -EIO, "the second read fails, and that is the error");
-	is_int(get(store, 2, place), 0, "the next get is good");
+	is_int(put(store, 2, &extent), 0, "of another piece");
+	is_int(get(store, 2, extent), -EIO, "the second read fails, and that is the error");
+	is_int(get(store, 2, extent), 0, "the next get is good");
 	reel_store_close(store);
 }
 
@@ -165,13 +165,13 @@ static void a_second_read_heals_below_a_tier(void)
 {
 	struct reel_fault_rule flip = {.fault = REEL_FAULT_FLIP, .bit = HEADER_BITS};
 	reel_store *first, *store;
-	struct reel_place place;
+	struct reel_extent extent;
 
 	must(reel_store_memory_open(&first, 1));
 	store = tier(first, faults(memory(), &flip, 1));
 	store = checksum(store);
-	is_int(put(store, 2, &place), 0, "a piece goes to the second store of a tier");
-	is_int(get(store, 2, place), 0, "a second read heals it");
+	is_int(put(store, 2, &extent), 0, "a piece goes to the second store of a tier");
+	is_int(get(store, 2, extent), 0, "a second read heals it");
 	reel_store_close(store);
 }
 
@@ -203,11 +203,11 @@ static void damage_in_either_store_of_a_tier_is_reported(void)
 		tier(faults(memory(), &flip, 1), checksum(memory())),
 		tier(checksum(faults(memory(), &full, 1)), faults(memory(), &flip, 1)),
 	};
-	struct reel_place place;
+	struct reel_extent extent;
 
 	for (unsigned i = 0; i < COUNT(stores); i++) {
-		is_int(put(stores[i], 2, &place), 0, "a piece goes to a store without a checksum");
-		is_int(get(stores[i], 2, place), -EBADMSG, "where damage is reported");
+		is_int(put(stores[i], 2, &extent), 0, "a piece goes to a store without a checksum");
+		is_int(get(stores[i], 2, extent), -EBADMSG, "where damage is reported");
 		reel_store_close(stores[i]);
 	}
 }
@@ -217,16 +217,16 @@ static void labels_count(void)
 {
 	reel_store *store = checksum(memory());
 	reel_transfer transfer = ticket(2);
-	struct reel_place place;
+	struct reel_extent extent;
 	unsigned wrong = 0;
 
-	wrong += put(store, 2, &place) != 0;
+	wrong += put(store, 2, &extent) != 0;
 	for (unsigned i = 0; i < 4; i++) {
 		transfer = ticket(2);
 		transfer.label.tape += i == 1;
 		transfer.label.serial += i == 2;
 		transfer.label.slab_index += i == 3;
-		transfer.place = place;
+		transfer.extent = extent;
 		wrong += reel_store_get_and_wait(store, &transfer) != (i ? -EBADMSG : 0);
 	}
 	is_int(wrong, 0, "a piece with another label is reported");
@@ -237,17 +237,17 @@ static void misplaced_pieces_are_reported(void)
 {
 	struct reel_fault_rule rule = {.fault = REEL_FAULT_MISPLACE, .persistent = true};
 	reel_store *store = checked(rule);
-	struct reel_place place[3];
+	struct reel_extent extent[3];
 	unsigned wrong = 0;
 
 	for (uint64_t n = 0; n < 3; n++)
-		wrong += put(store, n, &place[n]) != 0;
+		wrong += put(store, n, &extent[n]) != 0;
 	is_int(wrong, 0, "three pieces are put");
-	is_int(get(store, 0, place[0]), 0, "the first one is where it was put");
-	is_int(get(store, 1, place[1]), -EBADMSG, "in the second one's place it is reported");
-	is_int(get(store, 2, place[2]), -EBADMSG, "and in the third one's");
-	reel_store_drop(store, place[0]);
-	is_int(get(store, 2, place[2]), 0, "it is not read any more once it is dropped");
+	is_int(get(store, 0, extent[0]), 0, "the first one is where it was put");
+	is_int(get(store, 1, extent[1]), -EBADMSG, "in the second one's place it is reported");
+	is_int(get(store, 2, extent[2]), -EBADMSG, "and in the third one's");
+	reel_store_drop(store, extent[0]);
+	is_int(get(store, 2, extent[2]), 0, "it is not read any more once it is dropped");
 	reel_store_close(store);
 }
 
@@ -255,7 +255,7 @@ static void misplaced_pieces_are_reported(void)
 static void stale_pieces_are_reported(void)
 {
 	reel_store *store = checksum(memory());
-	struct reel_place older, newer;
+	struct reel_extent older, newer;
 
 	is_int(put(store, 4, &older) | put(store, 5, &newer), 0, "two pieces are put");
 	is_int(get(store, 5, older), -EBADMSG, "the older one is reported");
@@ -274,25 +274,25 @@ struct outcome {
 static struct outcome scenario(reel_store *store)
 {
 	struct outcome outcome = {0};
-	struct reel_place place[PIECES];
+	struct reel_extent extent[PIECES];
 	bool stored[PIECES];
 	struct reel_store_capacity capacity;
 
 	for (uint64_t n = 0; n < PIECES; n++) {
-		int error = put(store, n, &place[n]);
+		int error = put(store, n, &extent[n]);
 
 		stored[n] = !error;
 		outcome.failed_puts += error == -EIO;
 		outcome.wrong += (error && error != -EIO) || !suite_is_filled(data, sizeof data, n);
 	}
 	for (uint64_t n = PIECES; n-- > 0;) {
-		int error = stored[n] ? get(store, n, place[n]) : 0;
+		int error = stored[n] ? get(store, n, extent[n]) : 0;
 
 		outcome.failed_gets += error == -EIO;
 		if (stored[n] && error != -EIO)
 			outcome.wrong += error || !suite_is_filled(data, sizeof data, n);
 		if (stored[n])
-			reel_store_drop(store, place[n]);
+			reel_store_drop(store, extent[n]);
 	}
 	reel_store_get_capacity(store, &capacity);
 	outcome.wrong += capacity.used_bytes != 0;
@@ -343,9 +343,9 @@ static void the_second_error_is_reported(void)
 	struct reel_fault_rule full = {.put = true, .error = -ENOSPC, .persistent = true};
 	struct reel_fault_rule broken = {.put = true, .error = -EIO, .persistent = true};
 	reel_store *store = tier(checked(full), checked(broken));
-	struct reel_place place;
+	struct reel_extent extent;
 
-	is_int(put(store, 1, &place), -EIO, "if both stores refuse, the second one's error is it");
+	is_int(put(store, 1, &extent), -EIO, "if both stores refuse, the second one's error is it");
 	ok(suite_is_filled(data, sizeof data, 1), "and the data is as it was");
 	reel_store_close(store);
 }
@@ -354,17 +354,17 @@ static void a_store_that_vanishes_stays_away(void)
 {
 	struct reel_fault_rule rule = {.fault = REEL_FAULT_VANISH, .put = true, .at = 2};
 	reel_store *store = tier(checked(rule), checksum(memory()));
-	struct reel_place place[4];
+	struct reel_extent extent[4];
 	unsigned wrong = 0;
 
 	for (uint64_t n = 0; n < 4; n++)
-		wrong += put(store, n, &place[n]) != 0;
+		wrong += put(store, n, &extent[n]) != 0;
 	is_int(wrong, 0, "when a store vanishes, all goes to the second one");
 	for (uint64_t n = 0; n < 4; n++)
-		wrong += get(store, n, place[n]) != (n < 2 ? -ENODEV : 0);
+		wrong += get(store, n, extent[n]) != (n < 2 ? -ENODEV : 0);
 	is_int(wrong, 0, "what it had is gone, what came later is there");
 	for (uint64_t n = 0; n < 4; n++)
-		reel_store_drop(store, place[n]);
+		reel_store_drop(store, extent[n]);
 	reel_store_close(store);
 }
 
@@ -440,10 +440,10 @@ static void late_transfers_are_waited_for(void)
 	};
 	struct reel_fault_rule flip = {.fault = REEL_FAULT_FLIP, .bit = HEADER_BITS};
 	reel_store *store = checksum(faults(faults(memory(), &flip, 1), rules, COUNT(rules)));
-	struct reel_place place;
+	struct reel_extent extent;
 
-	is_int(put(store, 1, &place), 0, "a put that is late is waited for");
-	is_int(get(store, 1, place), 0, "so is a get, and its second read");
+	is_int(put(store, 1, &extent), 0, "a put that is late is waited for");
+	is_int(get(store, 1, extent), 0, "so is a get, and its second read");
 	ok(suite_is_filled(data, sizeof data, 1), "which is right");
 	reel_store_close(store);
 }
@@ -458,16 +458,16 @@ static void damage_below_a_codec(void)
 	for (unsigned i = 0; i < 1000; i++) {
 		struct reel_fault_rule rule = {.fault = REEL_FAULT_FLIP, .persistent = true};
 		reel_store *store, *below;
-		struct reel_place place;
+		struct reel_extent extent;
 		int error;
 
 		rule.bit = HEADER_BITS + scramble(i) % 2048;
 		below = faults(memory(), &rule, 1);
 		must(reel_store_codec_open(&store, below,
 					   &(struct reel_codec_options){.buffers = 1}));
-		error = put(store, 1, &place);
-		wrong += error || place.bytes >= PIECE_BYTES;
-		error = get(store, 1, place);
+		error = put(store, 1, &extent);
+		wrong += error || extent.bytes >= PIECE_BYTES;
+		error = get(store, 1, extent);
 		wrong += error && error != -EBADMSG;
 		reel_store_close(store);
 	}
@@ -480,14 +480,14 @@ static void gets_need_no_free_buffer(void)
 	struct reel_fault_rule late = {.fault = REEL_FAULT_LATE, .put = true, .at = 1,
 				       .persistent = true};
 	reel_store *store;
-	struct reel_place place;
+	struct reel_extent extent;
 	reel_transfer transfer[3];
 	unsigned ends = 0, wrong = 0;
 	unsigned char *more = suite_allocate(PIECE_BYTES);
 
 	must(reel_store_codec_open(&store, faults(memory(), &late, 1),
 				   &(struct reel_codec_options){.buffers = 1}));
-	is_int(put(store, 1, &place), 0, "a piece is put");
+	is_int(put(store, 1, &extent), 0, "a piece is put");
 	suite_fill(more, PIECE_BYTES, 3);
 	for (unsigned i = 0; i < COUNT(transfer); i++) {
 		transfer[i] = ticket(i);
@@ -496,9 +496,9 @@ static void gets_need_no_free_buffer(void)
 		transfer[i].context = &ends;
 		reel_store_put(store, &transfer[i]);
 		wrong += ends != i;
-		wrong += get(store, 1, place) || !suite_is_filled(data, sizeof data, 1);
+		wrong += get(store, 1, extent) || !suite_is_filled(data, sizeof data, 1);
 		wrong += ends != i + 1 || transfer[i].error ||
-			 transfer[i].place.bytes >= PIECE_BYTES;
+			 transfer[i].extent.bytes >= PIECE_BYTES;
 	}
 	is_int(wrong, 0, "it is unpacked while puts have all buffers");
 	reel_store_close(store);
@@ -512,20 +512,20 @@ static void errors_pass_a_codec(void)
 		{.fault = REEL_FAULT_ERROR, .error = -EIO},
 	};
 	reel_store *store;
-	struct reel_place place;
+	struct reel_extent extent;
 
 	must(reel_store_codec_open(&store, faults(memory(), rules, 2),
 				   &(struct reel_codec_options){.buffers = 1}));
-	is_int(put(store, 1, &place), -EIO, "a codec passes on that a put failed");
-	is_int(put(store, 1, &place), 0, "its buffer is free for the next one");
-	ok(place.bytes < PIECE_BYTES, "which is packed");
-	is_int(get(store, 1, place), -EIO, "it passes on that a get failed");
-	is_int(get(store, 1, place), 0, "the next one succeeds");
+	is_int(put(store, 1, &extent), -EIO, "a codec passes on that a put failed");
+	is_int(put(store, 1, &extent), 0, "its buffer is free for the next one");
+	ok(extent.bytes < PIECE_BYTES, "which is packed");
+	is_int(get(store, 1, extent), -EIO, "it passes on that a get failed");
+	is_int(get(store, 1, extent), 0, "the next one succeeds");
 	ok(suite_is_filled(data, sizeof data, 1), "and is right");
-	place.bytes = 8;
-	is_int(get(store, 1, place), -EINVAL, "a place of another length is refused below");
-	place.bytes = PIECE_BYTES + 8;
-	is_int(get(store, 1, place), -EBADMSG, "a place longer than the data is refused");
+	extent.bytes = 8;
+	is_int(get(store, 1, extent), -EINVAL, "a place of another length is refused below");
+	extent.bytes = PIECE_BYTES + 8;
+	is_int(get(store, 1, extent), -EBADMSG, "a place longer than the data is refused");
 	reel_store_close(store);
 }
 
@@ -542,11 +542,11 @@ struct stack {
 	struct reel_fault_rule rule;
 };
 
-static unsigned layer_of(const struct stack *stack, unsigned place)
+static unsigned layer_of(const struct stack *stack, unsigned extent)
 {
 	unsigned number = stack->number;
 
-	while (place--)
+	while (extent--)
 		number /= LAYERS;
 	return number % LAYERS;
 }
@@ -555,8 +555,8 @@ static unsigned faults_in(const struct stack *stack)
 {
 	unsigned n = 0;
 
-	for (unsigned place = 0; place < stack->depth; place++)
-		n += layer_of(stack, place) == FAULT;
+	for (unsigned extent = 0; extent < stack->depth; extent++)
+		n += layer_of(stack, extent) == FAULT;
 	return n;
 }
 
@@ -618,8 +618,8 @@ static reel_store *open_stack(const struct stack *stack, bool verified)
 	reel_store *store = stack->on_file ? file() : memory();
 	unsigned nth = 0;
 
-	for (unsigned place = 0; place < stack->depth; place++) {
-		enum layer layer = layer_of(stack, place);
+	for (unsigned extent = 0; extent < stack->depth; extent++) {
+		enum layer layer = layer_of(stack, extent);
 
 		if (layer == FAULT)
 			store = faults(store, &stack->rule, ++nth == stack->faulty);
@@ -692,8 +692,8 @@ static void every_stack_is_checked(bool on_file, unsigned max_layers)
 	for (; stack.depth <= max_layers; stack.depth++, numbers *= LAYERS)
 		for (stack.number = 0; stack.number < numbers; stack.number++, stacks++)
 			wrong += wrong_of_all_faults(stack);
-	is_int(wrong, 0, "%u stacks on %s bring back what was put, or report damage", stacks,
-	       on_file ? "a file" : "memory");
+	is_int(wrong, 0, "%u stacks on %s pin_and_start_read back what was put, or report damage",
+	       stacks, on_file ? "a file" : "memory");
 }
 
 int main(void)

@@ -409,7 +409,7 @@ static void note_failure(unsigned *count, int error)
 }
 
 /* Returns which puts have succeeded, a bit each. */
-static unsigned put_some(reel_store *store, struct reel_place *places)
+static unsigned put_some(reel_store *store, struct reel_extent *places)
 {
 	unsigned succeeded = 0;
 
@@ -419,7 +419,7 @@ static unsigned put_some(reel_store *store, struct reel_place *places)
 	}
 	expect(reel_store_sync(store, -1) == 0);
 	for (unsigned i = 0; i < PUTS; i++) {
-		places[i] = tickets[i].place;
+		places[i] = tickets[i].extent;
 		note_failure(&seen.failed_puts, tickets[i].error);
 		succeeded |= (unsigned)!tickets[i].error << i;
 		for (size_t k = 0; k < SLOT / sizeof(uint64_t); k++)
@@ -430,7 +430,7 @@ static unsigned put_some(reel_store *store, struct reel_place *places)
 }
 
 /* What succeeds is right. */
-static void get_some(reel_store *store, const struct reel_place *places, unsigned which)
+static void get_some(reel_store *store, const struct reel_extent *places, unsigned which)
 {
 	for (unsigned i = 0; i < PUTS; i++) {
 		if (!(which & 1u << i))
@@ -448,11 +448,11 @@ static void get_some(reel_store *store, const struct reel_place *places, unsigne
 }
 
 /* After the faults the store works, what it took is all there, and no slot is lost. */
-static void use_without_faults(reel_store *store, const struct reel_place *places, unsigned which)
+static void use_without_faults(reel_store *store, const struct reel_extent *places, unsigned which)
 {
 	uint64_t slot_bytes = file_of(store)->slots.slot_bytes;
 	uint64_t others = bytes_between_parts(store);
-	struct reel_place place;
+	struct reel_extent extent;
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < PUTS; i++) {
@@ -462,9 +462,9 @@ static void use_without_faults(reel_store *store, const struct reel_place *place
 		kept++;
 	}
 	expect(capacity_of(store).used_bytes == others + kept * slot_bytes);
-	expect(put_one(store, 100, &place) == 0);
-	expect(get_one(store, 100, place));
-	reel_store_drop(store, place);
+	expect(put_one(store, 100, &extent) == 0);
+	expect(get_one(store, 100, extent));
+	reel_store_drop(store, extent);
 	for (unsigned i = 0; i < PUTS; i++)
 		if (which & 1u << i)
 			reel_store_drop(store, places[i]);
@@ -473,7 +473,7 @@ static void use_without_faults(reel_store *store, const struct reel_place *place
 
 static void run_armed(void)
 {
-	struct reel_place places[PUTS];
+	struct reel_extent places[PUTS];
 	unsigned descriptors = open_descriptors();
 	size_t before = mapped;
 	reel_store *store = try_to_open();
@@ -764,16 +764,16 @@ static void the_last_slot_of_a_disk_is_used(void)
 {
 	enum { SLOTS = 37 };
 	reel_store *store = open_store(options_of(way));
-	struct reel_place place;
+	struct reel_extent extent;
 	unsigned n = 0;
 
 	lacks.bytes = SLOTS * file_of(store)->slots.slot_bytes;
-	while (!put_one(store, n, &place) && n <= SLOTS)
+	while (!put_one(store, n, &extent) && n <= SLOTS)
 		n++;
 	is_int(n, SLOTS, "every slot that a disk has room for is used");
 	is_int(tickets[0].error, -ENOSPC, "and then it is full");
 	lacks.bytes *= 2;
-	is_int(put_one(store, n, &place), 0, "until it has room again");
+	is_int(put_one(store, n, &extent), 0, "until it has room again");
 	reel_store_close(store);
 	memset(&lacks, 0, sizeof lacks);
 }
@@ -783,18 +783,18 @@ static void a_slot_that_cannot_be_written_is_not_used_again(void)
 {
 	bool ring = way->engine == REEL_FILE_IO_URING;
 	reel_store *store = open_store(options_of(way));
-	struct reel_place place;
+	struct reel_extent extent;
 
 	memset(&seen, 0, sizeof seen);
 	arm(ring ? RESULT : WRITE, -EIO, 1, false);
-	is_int(put_one(store, 0, &place), -EIO, "a slot that cannot be written is an error");
+	is_int(put_one(store, 0, &extent), -EIO, "a slot that cannot be written is an error");
 	disarm();
 	is_int(capacity_of(store).used_bytes, 0, "and counts as unused");
-	is_int(put_one(store, 1, &place), 0, "the next put succeeds");
-	is_int(slot_number(store, place), 1, "in another slot");
-	reel_store_drop(store, place);
-	is_int(put_one(store, 2, &place), 0, "a put that succeeded");
-	is_int(slot_number(store, place), 1, "leaves its slot for the next");
+	is_int(put_one(store, 1, &extent), 0, "the next put succeeds");
+	is_int(slot_number(store, extent), 1, "in another slot");
+	reel_store_drop(store, extent);
+	is_int(put_one(store, 2, &extent), 0, "a put that succeeded");
+	is_int(slot_number(store, extent), 1, "leaves its slot for the next");
 	reel_store_close(store);
 }
 
@@ -820,14 +820,14 @@ static void only_errors_of_a_slot_cost_it(void)
 {
 	for (unsigned i = 0; i < COUNT(refusals); i++) {
 		reel_store *store = open_store(options_of(way));
-		struct reel_place place;
+		struct reel_extent extent;
 
 		arm(call_of_a_write(), refusals[i].error, 1, false);
-		is_int(put_one(store, 0, &place), refusals[i].error, "%s is told",
+		is_int(put_one(store, 0, &extent), refusals[i].error, "%s is told",
 		       refusals[i].name);
 		disarm();
-		is_int(put_one(store, 1, &place), 0, "the next put succeeds");
-		is_int(slot_number(store, place), refusals[i].next, "%s slot",
+		is_int(put_one(store, 1, &extent), 0, "the next put succeeds");
+		is_int(slot_number(store, extent), refusals[i].next, "%s slot",
 		       refusals[i].next ? "in another" : "in the same");
 		reel_store_close(store);
 	}
@@ -841,27 +841,27 @@ static void bad_slots_are_tried_again_before_there_is_no_room(void)
 	struct reel_file_options options = options_of(way);
 	reel_store *store = open_store(options);
 	uint64_t slot_bytes = file_of(store)->slots.slot_bytes;
-	struct reel_place place;
+	struct reel_extent extent;
 
 	reel_store_close(store);
 	options.max_bytes = SLOTS * slot_bytes;
 	store = open_store(options);
 	arm(call_of_a_write(), -EIO, 1, true);
 	for (unsigned i = 0; i < SLOTS; i++) {
-		is_int(put_one(store, i, &place), -EIO, "a slot that cannot be written");
+		is_int(put_one(store, i, &extent), -EIO, "a slot that cannot be written");
 		is_int(capacity_of(store).total_bytes, (SLOTS - 1 - i) * slot_bytes,
 		       "is no room any more");
 	}
-	is_int(put_one(store, 0, &place), -EIO, "without another one it is tried again");
+	is_int(put_one(store, 0, &extent), -EIO, "without another one it is tried again");
 	is_int(capacity_of(store).total_bytes, 0, "and is no room as before");
 	disarm();
 	for (unsigned i = 0; i < SLOTS; i++) {
-		is_int(put_one(store, i, &place), 0, "once it can be written");
-		is_int(slot_number(store, place), order[i], "each is tried in its turn");
+		is_int(put_one(store, i, &extent), 0, "once it can be written");
+		is_int(slot_number(store, extent), order[i], "each is tried in its turn");
 		is_int(capacity_of(store).total_bytes, (i + 1) * slot_bytes, "and is room again");
 	}
-	is_int(put_one(store, 0, &place), -ENOSPC, "then the file is full");
-	ok(get_one(store, SLOTS - 1, (struct reel_place){0, SLOT}), "and has what was put");
+	is_int(put_one(store, 0, &extent), -ENOSPC, "then the file is full");
+	ok(get_one(store, SLOTS - 1, (struct reel_extent){0, SLOT}), "and has what was put");
 	reel_store_close(store);
 }
 

@@ -130,7 +130,7 @@ static void memory_is_no_disk(void)
 	const char *directory = memory_directory();
 	struct reel_file_options options = {.directory = directory, .slot_bytes = SLOT};
 	unsigned descriptors = open_descriptors();
-	struct reel_place place;
+	struct reel_extent place;
 	reel_store *store;
 
 	if (!directory) {
@@ -184,7 +184,7 @@ static unsigned names_in(const char *directory)
 static void the_file_is_ours_alone(void)
 {
 	struct reel_file_options options = options_of(&ways[0]);
-	struct reel_place place;
+	struct reel_extent place;
 	struct stat status;
 	reel_store *store;
 	int descriptor;
@@ -208,7 +208,7 @@ static void the_file_is_ours_alone(void)
 static void spill_for_ever(int told)
 {
 	struct reel_file_options options = options_of(&ways[0]);
-	struct reel_place place;
+	struct reel_extent place;
 	reel_store *store;
 
 	options.directory = "ours";
@@ -240,7 +240,7 @@ static void nothing_is_left_by_a_kill(void)
 }
 
 /* Returns how many puts succeeded before one failed. */
-static unsigned fill_up(reel_store *store, struct reel_place *places, unsigned most, int *error)
+static unsigned fill_up(reel_store *store, struct reel_extent *places, unsigned most, int *error)
 {
 	unsigned n = 0;
 
@@ -250,7 +250,7 @@ static unsigned fill_up(reel_store *store, struct reel_place *places, unsigned m
 	return n;
 }
 
-static unsigned wrong_of(reel_store *store, const struct reel_place *places, unsigned n)
+static unsigned wrong_of(reel_store *store, const struct reel_extent *places, unsigned n)
 {
 	unsigned wrong = 0;
 
@@ -265,7 +265,7 @@ static const struct way *way;
 
 static void expect_full(reel_store *store, uint64_t bytes, int wanted)
 {
-	static struct reel_place places[MOST];
+	static struct reel_extent places[MOST];
 	uint64_t slot_bytes = file_of(store)->slots.slot_bytes;
 	int error;
 	unsigned n = fill_up(store, places, MOST, &error);
@@ -302,7 +302,7 @@ static void fill_to_the_limit_of_a_file(void)
 static void open_without_descriptors(void)
 {
 	struct reel_file_options options = options_of(way);
-	struct reel_place place;
+	struct reel_extent place;
 	reel_store *store;
 	int next = dup(0);
 

@@ -14,7 +14,7 @@ enum { MANY = 100, KEYS = 40, OPERATIONS = 200, DEFAULT_SEEDS = 10 };
 
 static const struct way *way;
 
-static void put_many(reel_store *store, struct reel_place *places)
+static void put_many(reel_store *store, struct reel_extent *places)
 {
 	for (unsigned first = 0; first < MANY; first += TICKETS) {
 		unsigned n = MANY - first < TICKETS ? MANY - first : TICKETS;
@@ -25,12 +25,12 @@ static void put_many(reel_store *store, struct reel_place *places)
 		}
 		reel_store_sync(store, -1);
 		for (unsigned i = 0; i < n; i++)
-			places[first + i] = tickets[i].place;
+			places[first + i] = tickets[i].extent;
 	}
 }
 
 /* In descending order. Returns how many were wrong. */
-static unsigned get_many(reel_store *store, const struct reel_place *places)
+static unsigned get_many(reel_store *store, const struct reel_extent *places)
 {
 	unsigned wrong = 0;
 
@@ -60,7 +60,7 @@ static uint64_t size_of(reel_store *store)
 static void slots_are_used_again(void)
 {
 	reel_store *store = open_store(options_of(way));
-	struct reel_place places[MANY];
+	struct reel_extent places[MANY];
 	unsigned wrong = 0;
 	uint64_t size = 0;
 
@@ -85,7 +85,7 @@ static void the_lowest_slot_is_first(void)
 	static const unsigned dropped[] = {70, 2, 65, 9};
 	static const unsigned wanted[] = {2, 9, 65, 70, MANY};
 	reel_store *store = open_store(options_of(way));
-	struct reel_place places[MANY], place;
+	struct reel_extent places[MANY], extent;
 
 	put_many(store, places);
 	for (unsigned i = 0; i < MANY; i++)
@@ -100,8 +100,8 @@ static void the_lowest_slot_is_first(void)
 	       (MANY - COUNT(dropped)) * file_of(store)->slots.slot_bytes,
 	       "a slot that is dropped twice counts once");
 	for (unsigned i = 0; i < COUNT(wanted); i++) {
-		put_one(store, i, &place);
-		is_int(slot_number(store, place), wanted[i], "the lowest free slot");
+		put_one(store, i, &extent);
+		is_int(slot_number(store, extent), wanted[i], "the lowest free slot");
 	}
 	reel_store_close(store);
 }
@@ -111,7 +111,7 @@ static struct key {
 	bool stored;
 	bool under_way;
 	uint64_t seed;
-	struct reel_place place;
+	struct reel_extent extent;
 } keys[KEYS];
 
 static unsigned key_of[TICKETS];
@@ -129,7 +129,7 @@ static unsigned end_all(reel_store *store)
 			wrong += !came_back(i);
 		else
 			wrong += tickets[i].error != 0;
-		key->place = tickets[i].place;
+		key->extent = tickets[i].extent;
 		key->stored = true;
 		key->under_way = false;
 	}
@@ -145,7 +145,7 @@ static void start_one(reel_store *store, unsigned k, uint64_t random)
 	key_of[i] = k;
 	key->under_way = true;
 	if (key->stored) {
-		prepare_get(i, key->seed, key->place);
+		prepare_get(i, key->seed, key->extent);
 		reel_store_get(store, &tickets[i]);
 		return;
 	}
@@ -166,7 +166,7 @@ static unsigned run_sequence(reel_store *store, uint64_t seed)
 		if (started == TICKETS || keys[k].under_way || random >> 60 == 0)
 			wrong += end_all(store);
 		if (keys[k].stored && random >> 62 == 1) {
-			reel_store_drop(store, keys[k].place);
+			reel_store_drop(store, keys[k].extent);
 			keys[k].stored = false;
 		} else {
 			start_one(store, k, random >> 8 & 0xffffff);
@@ -175,7 +175,7 @@ static unsigned run_sequence(reel_store *store, uint64_t seed)
 	wrong += end_all(store);
 	for (unsigned k = 0; k < KEYS; k++)
 		if (keys[k].stored)
-			reel_store_drop(store, keys[k].place);
+			reel_store_drop(store, keys[k].extent);
 	return wrong;
 }
 
@@ -202,7 +202,7 @@ static void what_cannot_be_is_refused(void)
 {
 	reel_store *store = open_store(options_of(way));
 	const struct reel_file_slots *slots = &file_of(store)->slots;
-	struct reel_place place;
+	struct reel_extent extent;
 	uint64_t last = slots->most - slots->slot_bytes / slots->unit_bytes;
 
 	prepare_put(0, 1, SLOT);
@@ -213,14 +213,14 @@ static void what_cannot_be_is_refused(void)
 	tickets[0].bytes = BLOCK;
 	tickets[0].data = data[0] + 8;
 	is_int(reel_store_put_and_wait(store, &tickets[0]), -EINVAL, "data not aligned");
-	prepare_get(0, 1, (struct reel_place){UINT64_MAX, SLOT});
+	prepare_get(0, 1, (struct reel_extent){UINT64_MAX, SLOT});
 	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get from nowhere");
-	prepare_get(0, 1, (struct reel_place){last + 1, SLOT});
+	prepare_get(0, 1, (struct reel_extent){last + 1, SLOT});
 	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get across the last byte");
-	prepare_get(0, 1, (struct reel_place){last, SLOT});
+	prepare_get(0, 1, (struct reel_extent){last, SLOT});
 	is_int(reel_store_get_and_wait(store, &tickets[0]), -EIO, "a get above the file's end");
-	is_int(put_one(store, 1, &place), 0, "after all of that, a put");
-	ok(get_one(store, 1, place), "and a get of it");
+	is_int(put_one(store, 1, &extent), 0, "after all of that, a put");
+	ok(get_one(store, 1, extent), "and a get of it");
 	reel_store_close(store);
 }
 
@@ -228,37 +228,37 @@ static void no_more_is_stored_than_was_allowed(void)
 {
 	struct reel_file_options options = options_of(way);
 	reel_store *store = open_store(options);
-	struct reel_place place;
+	struct reel_extent extent;
 
 	options.max_bytes = 3 * file_of(store)->slots.slot_bytes;
 	reel_store_close(store);
 	store = open_store(options);
 	is_int(capacity_of(store).total_bytes, options.max_bytes, "the capacity is max_bytes");
 	for (unsigned i = 0; i < 3; i++)
-		put_one(store, i, &place);
+		put_one(store, i, &extent);
 	is_int(tickets[0].error, 0, "as many slots as max_bytes allows");
 	reel_store_put_and_wait(store, &tickets[0]);
 	is_int(tickets[0].error, -ENOSPC, "and no more");
-	reel_store_drop(store, place);
-	is_int(put_one(store, 4, &place), 0, "unless one is dropped");
+	reel_store_drop(store, extent);
+	is_int(put_one(store, 4, &extent), 0, "unless one is dropped");
 	reel_store_close(store);
 }
 
 static void a_put_takes_the_room_that_it_needs(void)
 {
 	reel_store *store = open_store(options_of(way));
-	struct reel_place place;
+	struct reel_extent extent;
 	uint64_t used = 0;
 
 	for (size_t bytes = 0; bytes <= SLOT; bytes += BLOCK) {
 		prepare_put(0, bytes, bytes);
 		reel_store_put_and_wait(store, &tickets[0]);
-		place = tickets[0].place;
+		extent = tickets[0].extent;
 		is_int(capacity_of(store).used_bytes - used, BLOCK + bytes,
 		       "a put of %zu blocks takes those and a header's", bytes / BLOCK);
 		used = capacity_of(store).used_bytes;
 	}
-	reel_store_drop(store, place);
+	reel_store_drop(store, extent);
 	is_int(capacity_of(store).used_bytes, used - BLOCK - SLOT, "and gives them back");
 	reel_store_close(store);
 }
@@ -266,7 +266,7 @@ static void a_put_takes_the_room_that_it_needs(void)
 enum { SMALL = 31 };
 
 /* A file that is full of small puts, of which each second one is dropped again. */
-static reel_store *open_fragmented(struct reel_place *places)
+static reel_store *open_fragmented(struct reel_extent *places)
 {
 	struct reel_file_options options = options_of(way);
 	reel_store *store;
@@ -276,7 +276,7 @@ static reel_store *open_fragmented(struct reel_place *places)
 	for (unsigned i = 0; i < SMALL; i++) {
 		prepare_put(0, i, BLOCK);
 		is_int(reel_store_put_and_wait(store, &tickets[0]), 0, "a small put");
-		places[i] = tickets[0].place;
+		places[i] = tickets[0].extent;
 	}
 	for (unsigned i = 1; i < SMALL; i += 2)
 		reel_store_drop(store, places[i]);
@@ -286,7 +286,7 @@ static reel_store *open_fragmented(struct reel_place *places)
 /* 15 holes of two blocks: six puts of five, and none more. */
 static void no_room_is_lost_between_small_puts(void)
 {
-	struct reel_place small[SMALL], large[6], none;
+	struct reel_extent small[SMALL], large[6], none;
 	reel_store *store = open_fragmented(small);
 	unsigned wrong = 0;
 
@@ -316,14 +316,14 @@ static void no_room_is_lost_between_small_puts(void)
 /* Nothing is known of a slot in parts beyond its last part. */
 static void a_get_beyond_the_last_part_is_refused(void)
 {
-	struct reel_place small[SMALL], place;
+	struct reel_extent small[SMALL], extent;
 	reel_store *store = open_fragmented(small);
 
 	prepare_put(0, 1, 2 * BLOCK);
 	is_int(reel_store_put_and_wait(store, &tickets[0]), 0, "a put is stored in parts");
-	place = tickets[0].place;
-	place.bytes = SLOT;
-	prepare_get(0, 1, place);
+	extent = tickets[0].extent;
+	extent.bytes = SLOT;
+	prepare_get(0, 1, extent);
 	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get of more is refused");
 	reel_store_close(store);
 }
@@ -359,14 +359,14 @@ static void sync_gives_up_in_time(void)
 	sem_destroy(&go_on);
 }
 
-static void use_in_child(reel_store *store, struct reel_place place)
+static void use_in_child(reel_store *store, struct reel_extent extent)
 {
-	struct reel_place none;
+	struct reel_extent none;
 
 	is_int(put_one(store, 2, &none), -ECHILD, "a put in the child");
-	prepare_get(0, 1, place);
+	prepare_get(0, 1, extent);
 	is_int(reel_store_get_and_wait(store, &tickets[0]), -ECHILD, "a get in the child");
-	reel_store_drop(store, place);
+	reel_store_drop(store, extent);
 	is_int(reel_store_sync(store, -1), 0, "sync in the child");
 	capacity_of(store);
 	reel_store_close(store);
@@ -375,8 +375,8 @@ static void use_in_child(reel_store *store, struct reel_place place)
 	if (is_emulated())
 		return;
 	store = open_store(options_of(way));
-	is_int(put_one(store, 3, &place), 0, "a store of the child's own");
-	ok(get_one(store, 3, place), "works");
+	is_int(put_one(store, 3, &extent), 0, "a store of the child's own");
+	ok(get_one(store, 3, extent), "works");
 	reel_store_close(store);
 #endif
 }
@@ -384,22 +384,22 @@ static void use_in_child(reel_store *store, struct reel_place place)
 static void a_child_only_closes(void)
 {
 	reel_store *store = open_store(options_of(way));
-	struct reel_place place;
+	struct reel_extent extent;
 	pid_t child;
 
 	sem_init(&go_on, 0, 0);
-	put_one(store, 1, &place);
+	put_one(store, 1, &extent);
 	hold_up_one_put(store);
 	child = fork_with_timeout();
 	if (child == 0) {
-		use_in_child(store, place);
+		use_in_child(store, extent);
 		tap_child_end();
 	}
 	ok(tap_child_passed(child), "the child of a fork closes the store, and opens its own");
 	sem_post(&go_on);
 	reel_store_sync(store, -1);
 	is_int(tickets[0].error, 0, "what was under way goes on in the parent");
-	ok(get_one(store, 1, place), "whose store is as it was");
+	ok(get_one(store, 1, extent), "whose store is as it was");
 	reel_store_close(store);
 	sem_destroy(&go_on);
 }
@@ -463,10 +463,10 @@ static void a_completion_starts_the_transfer_anew(void)
 {
 	reel_store *store = open_store(options_of(way));
 	struct twice twice = {store, 3};
-	struct reel_place place;
+	struct reel_extent extent;
 
-	put_one(store, 1, &place);
-	prepare_get(0, 1, place);
+	put_one(store, 1, &extent);
+	prepare_get(0, 1, extent);
 	reel_transfer_enter(&tickets[0], store, read_again, &twice);
 	reel_store_get(store, &tickets[0]);
 	is_int(reel_store_sync(store, -1), 0, "sync waits for all of it");
@@ -480,9 +480,9 @@ static void stores_come_and_go(void)
 
 	for (unsigned i = 0; i < 30; i++) {
 		reel_store *store = open_store(options_of(way));
-		struct reel_place place;
+		struct reel_extent extent;
 
-		wrong += put_one(store, i, &place) != 0 || !get_one(store, i, place);
+		wrong += put_one(store, i, &extent) != 0 || !get_one(store, i, extent);
 		reel_store_close(store);
 	}
 	is_int(wrong, 0, "a store may be closed as soon as its last transfer is done");

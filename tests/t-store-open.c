@@ -19,12 +19,12 @@ static const struct {
 #if SIZE_MAX > UINT32_MAX
 	{"memory=1T", "checksum", false},
 #endif
-	{"memory=1M,memory=2M", "tier", false},
-	{"memory=1M,memory=2M,memory=3M,memory=4M,memory=5M,memory=6M,memory=7M,memory=8M", "tier",
-	 false},
+	{"memory=1M,memory=2M", "overflow", false},
+	{"memory=1M,memory=2M,memory=3M,memory=4M,memory=5M,memory=6M,memory=7M,memory=8M",
+	 "overflow", false},
 	{"lz4,memory=1M", "codec", true},
 	{"lz4=1000,memory=1M", "codec", true},
-	{"memory=1M,lz4,memory=2G", "tier", true},
+	{"memory=1M,lz4,memory=2G", "overflow", true},
 	{"lz4,lz4=3,memory=2G", "codec", true},
 	{"lz4,memory=1M,memory=1M", "codec", true},
 };
@@ -141,7 +141,7 @@ static void memory_goes_first(void)
 	is_int(capacity.total_bytes, (8 + 64) << 10, "they have the room of both");
 	for (unsigned i = 0; i < 18; i++) {
 		failed += reel_store_put_and_wait(store, &transfer) != 0;
-		in_second += transfer.place.location % 2;
+		in_second += transfer.extent.location % 2;
 		if (i == 1)
 			is_int(in_second, 0, "the first two pieces are in the first one");
 	}

@@ -51,11 +51,11 @@ static reel_store *fault(reel_store *below)
 	return below && !reel_store_fault_open(&store, below, NULL, 0) ? store : NULL;
 }
 
-static reel_store *tier(reel_store *first, reel_store *second)
+static reel_store *overflow(reel_store *first, reel_store *second)
 {
 	reel_store *store;
 
-	return first && second && !reel_store_tier_open(&store, first, second) ? store : NULL;
+	return first && second && !reel_store_overflow_open(&store, first, second) ? store : NULL;
 }
 
 static reel_store *described(const char *description, const char *directory)
@@ -76,7 +76,7 @@ struct array_store {
 	struct {
 		void *data;
 		uint64_t header[REEL_HEADER_BYTES / 8];
-	} place[256];
+	} extent[256];
 };
 
 static void array_put(reel_store *store, reel_transfer *transfer)
@@ -85,38 +85,38 @@ static void array_put(reel_store *store, reel_transfer *transfer)
 	bool aligned = !((uintptr_t)transfer->data % ARRAY_ALIGN || transfer->bytes % ARRAY_ALIGN);
 	size_t i = 0;
 
-	while (i < COUNT(array->place) && array->place[i].data)
+	while (i < COUNT(array->extent) && array->extent[i].data)
 		i++;
-	if (!aligned || i == COUNT(array->place)) {
+	if (!aligned || i == COUNT(array->extent)) {
 		reel_transfer_complete(transfer, aligned ? -ENOSPC : -EINVAL);
 		return;
 	}
-	array->place[i].data = suite_allocate(transfer->bytes);
-	memcpy(array->place[i].data, transfer->data, transfer->bytes);
-	memcpy(array->place[i].header, transfer->header, sizeof transfer->header);
+	array->extent[i].data = suite_allocate(transfer->bytes);
+	memcpy(array->extent[i].data, transfer->data, transfer->bytes);
+	memcpy(array->extent[i].header, transfer->header, sizeof transfer->header);
 	array->used_bytes += transfer->bytes;
-	transfer->place = (struct reel_place){i, transfer->bytes};
+	transfer->extent = (struct reel_extent){i, transfer->bytes};
 	reel_transfer_complete(transfer, 0);
 }
 
 static void array_get(reel_store *store, reel_transfer *transfer)
 {
 	struct array_store *array = (struct array_store *)store;
-	size_t i = (size_t)transfer->place.location;
+	size_t i = (size_t)transfer->extent.location;
 
-	memcpy(transfer->data, array->place[i].data, transfer->bytes);
+	memcpy(transfer->data, array->extent[i].data, transfer->bytes);
 	if (!array->forgets_headers)
-		memcpy(transfer->header, array->place[i].header, sizeof transfer->header);
+		memcpy(transfer->header, array->extent[i].header, sizeof transfer->header);
 	reel_transfer_complete(transfer, 0);
 }
 
-static void array_drop(reel_store *store, struct reel_place place)
+static void array_drop(reel_store *store, struct reel_extent extent)
 {
 	struct array_store *array = (struct array_store *)store;
 
-	free(array->place[place.location].data);
-	array->place[place.location].data = NULL;
-	array->used_bytes -= place.bytes;
+	free(array->extent[extent.location].data);
+	array->extent[extent.location].data = NULL;
+	array->used_bytes -= extent.bytes;
 }
 
 static int array_sync(reel_store *store, int64_t timeout_ns)
@@ -141,8 +141,8 @@ static void array_close(reel_store *store)
 {
 	struct array_store *array = (struct array_store *)store;
 
-	for (size_t i = 0; i < COUNT(array->place); i++)
-		free(array->place[i].data);
+	for (size_t i = 0; i < COUNT(array->extent); i++)
+		free(array->extent[i].data);
 	free(array);
 }
 
@@ -188,15 +188,15 @@ static reel_store *open_fault(void)
 }
 
 /* The second one is used by most puts. */
-static reel_store *open_tier(void)
+static reel_store *open_overflow(void)
 {
-	return tier(memory(SUITE_MAX_BYTES), memory(ROOM));
+	return overflow(memory(SUITE_MAX_BYTES), memory(ROOM));
 }
 
-static reel_store *open_tiers(void)
+static reel_store *open_overflows(void)
 {
-	return tier(memory(SUITE_MAX_BYTES / 2),
-		    tier(tier(memory(1), memory(3 * SUITE_MAX_BYTES)), array()));
+	return overflow(memory(SUITE_MAX_BYTES / 2),
+			overflow(overflow(memory(1), memory(3 * SUITE_MAX_BYTES)), array()));
 }
 
 static reel_store *open_array(void)
@@ -215,14 +215,14 @@ static reel_store *open_later(void)
 }
 
 /* What the first store refuses comes on its threads to the second one, which has no lock. */
-static reel_store *open_later_tier(void)
+static reel_store *open_later_overflow(void)
 {
-	return tier(store_later_open(checksum(memory(SUITE_MAX_BYTES))), checksum(array()));
+	return overflow(store_later_open(checksum(memory(SUITE_MAX_BYTES))), checksum(array()));
 }
 
-static reel_store *open_tier_with_later(void)
+static reel_store *open_overflow_with_later(void)
 {
-	return tier(memory(SUITE_MAX_BYTES), store_later_open(memory(ROOM)));
+	return overflow(memory(SUITE_MAX_BYTES), store_later_open(memory(ROOM)));
 }
 
 static const struct {
@@ -233,13 +233,13 @@ static const struct {
 	{"checksum(memory)", open_checksum},
 	{"count(memory)", open_count},
 	{"fault(memory)", open_fault},
-	{"tier(memory, memory)", open_tier},
-	{"tier(memory, tier(tier(memory, memory), array))", open_tiers},
+	{"overflow(memory, memory)", open_overflow},
+	{"overflow(memory, overflow(overflow(memory, memory), array))", open_overflows},
 	{"array", open_array},
 	{"checksum(array)", open_checked_array},
 	{"later(memory)", open_later},
-	{"tier(later(checksum(memory)), checksum(array))", open_later_tier},
-	{"tier(memory, later(memory))", open_tier_with_later},
+	{"overflow(later(checksum(memory)), checksum(array))", open_later_overflow},
+	{"overflow(memory, later(memory))", open_overflow_with_later},
 };
 
 /* ---- Stacks that compress ---- */
@@ -285,16 +285,16 @@ static reel_store *open_two_codecs(void)
 
 static reel_store *open_seven_layers(void)
 {
-	return count(tier(memory(SUITE_MAX_BYTES),
-			  fault(count(codec(CODEC_OPTIONS(.layout.stride = 3),
-					    tier(memory(1), checksum(count(array()))))))));
+	return count(overflow(memory(SUITE_MAX_BYTES),
+			      fault(count(codec(CODEC_OPTIONS(.layout.stride = 3),
+						overflow(memory(1), checksum(count(array()))))))));
 }
 
-/* The codec is between the header and one of its readers, if the tier had no checksum itself. */
+/* The codec is between the header and one of its readers, if the overflow store had no checksum itself. */
 static reel_store *open_codec_below_a_checksum(void)
 {
-	return checksum(tier(codec(CODEC_OPTIONS(.buffers = 2), checksum(memory(ROOM / 4))),
-			     memory(ROOM)));
+	return checksum(overflow(codec(CODEC_OPTIONS(.buffers = 2), checksum(memory(ROOM / 4))),
+				 memory(ROOM)));
 }
 
 static reel_store *open_described(void)
@@ -312,7 +312,7 @@ static const struct {
 	{"codec(later(checksum(memory))), one buffer", open_codec_of_one_buffer},
 	{"codec(checksum(memory)), of small pieces", open_codec_of_small_pieces},
 	{"codec(checksum(codec(later(checksum(memory)))))", open_two_codecs},
-	{"checksum(tier(codec(checksum(memory)), memory))", open_codec_below_a_checksum},
+	{"checksum(overflow(codec(checksum(memory)), memory))", open_codec_below_a_checksum},
 	{"seven layers", open_seven_layers},
 	{"memory=1M,lz4,memory=2M,memory=64M", open_described},
 };
@@ -391,7 +391,7 @@ static void counts_are_right(void)
 	reel_store_get_and_wait(store, &transfer);
 	transfer.bytes = 64;
 	reel_store_get_and_wait(store, &transfer);
-	reel_store_drop(store, transfer.place);
+	reel_store_drop(store, transfer.extent);
 	reel_store_get_counts(store, &counts);
 	ok(counts.puts == 2 && counts.gets == 3 && counts.drops == 1 && counts.put_bytes == 128 &&
 		   counts.got_bytes == 256 && counts.failed_puts == 1 && counts.failed_gets == 1,
@@ -486,7 +486,7 @@ static struct reel_store_capacity capacity_of_both(struct reel_store_capacity fi
 {
 	struct stated_store parts[2] = {stated(first), stated(second)};
 	struct reel_store_capacity capacity;
-	reel_store *store = tier(&parts[0].store, &parts[1].store);
+	reel_store *store = overflow(&parts[0].store, &parts[1].store);
 
 	reel_store_get_capacity(store, &capacity);
 	reel_store_close(store);
@@ -508,7 +508,7 @@ static void two_stores_take_what_both_take(void)
 		       "the largest put of %zu and %zu", most[i][0], most[i][1]);
 	}
 	ok(both.total_bytes == 1100 && both.used_bytes == 30, "rooms are added");
-	ok(both.adopts, "memory is adopted if one of them does");
+	ok(both.registers, "memory is adopted if one of them does");
 	ok(both.align == 64 && both.best_bytes == 4096 && both.best_depth == 4,
 	   "and needs are those of the one that needs more");
 	ok(both.verified, "two that verify do so together");
@@ -529,7 +529,7 @@ static void two_stores_take_what_both_take(void)
 static void two_stores_share_the_time(void)
 {
 	struct stated_store first = stated((struct reel_store_capacity){0}), second = first;
-	reel_store *store = tier(&first.store, &second.store);
+	reel_store *store = overflow(&first.store, &second.store);
 
 	second.error = -ETIMEDOUT;
 	is_int(reel_store_sync(store, -1), -ETIMEDOUT, "the error of the second is returned");
@@ -562,11 +562,11 @@ static void packed_or_not_is_told_apart(void)
 		memset(wanted, 0, zeros);
 		memcpy(data, wanted, BYTES);
 		wrong += reel_store_put_and_wait(store, &transfer) != 0;
-		packed += transfer.place.bytes < BYTES;
-		whole += transfer.place.bytes == BYTES;
+		packed += transfer.extent.bytes < BYTES;
+		whole += transfer.extent.bytes == BYTES;
 		memset(data, 0xa5, BYTES);
 		wrong += reel_store_get_and_wait(store, &transfer) || memcmp(data, wanted, BYTES);
-		reel_store_drop(store, transfer.place);
+		reel_store_drop(store, transfer.extent);
 	}
 	is_int(wrong, 0, "pieces that hardly get smaller come back");
 	ok(packed && whole, "%u of them packed, %u as they were", packed, whole);
@@ -591,16 +591,16 @@ static void what_is_not_aligned_is_refused(void)
 		else
 			memset(data, 0, BYTES + ARRAY_ALIGN);
 		is_int(reel_store_put_and_wait(store, &good), 0, "a put that is aligned");
-		ok((good.place.bytes < BYTES) == !pattern, "is packed, if it can be");
+		ok((good.extent.bytes < BYTES) == !pattern, "is packed, if it can be");
 		shifted.data = data + 8;
 		is_int(reel_store_put_and_wait(store, &shifted), -EINVAL, "data not aligned");
 		shorter.bytes = BYTES - 8;
 		is_int(reel_store_put_and_wait(store, &shorter), -EINVAL, "a length not aligned");
-		shifted.place = shorter.place = good.place;
+		shifted.extent = shorter.extent = good.extent;
 		is_int(reel_store_get_and_wait(store, &shifted), -EINVAL, "a get to such data");
 		is_int(reel_store_get_and_wait(store, &shorter), -EINVAL, "of such a length");
 		is_int(reel_store_get_and_wait(store, &good), 0, "a get that is aligned");
-		reel_store_drop(store, good.place);
+		reel_store_drop(store, good.extent);
 	}
 	reel_store_close(store);
 	free(data);
@@ -635,9 +635,9 @@ static void slow_get(reel_store *store, reel_transfer *transfer)
 	reel_store_get(((struct slow_store *)store)->below, transfer);
 }
 
-static void slow_drop(reel_store *store, struct reel_place place)
+static void slow_drop(reel_store *store, struct reel_extent extent)
 {
-	reel_store_drop(((struct slow_store *)store)->below, place);
+	reel_store_drop(((struct slow_store *)store)->below, extent);
 }
 
 static int slow_sync(reel_store *store, int64_t timeout_ns)
@@ -690,7 +690,7 @@ static void use_in_child(reel_store *store, reel_transfer transfer)
 
 	is_int(reel_store_put_and_wait(store, &transfer), -ECHILD, "a put in the child");
 	is_int(reel_store_get_and_wait(store, &transfer), -ECHILD, "a get in the child");
-	reel_store_drop(store, transfer.place);
+	reel_store_drop(store, transfer.extent);
 	is_int(reel_store_sync(store, -1), 0, "sync in the child");
 	reel_store_get_capacity(store, &capacity);
 	is_int(capacity.used_bytes, transfer.bytes, "a drop in the child does nothing");
@@ -702,12 +702,12 @@ static void a_tier_is_the_parents(void)
 {
 	static unsigned char data[2][64];
 	reel_transfer transfer = {.data = data[0], .bytes = sizeof data[0]};
-	reel_store *store = tier(memory(1), open_slow(memory(ROOM)));
+	reel_store *store = overflow(memory(1), open_slow(memory(ROOM)));
 	pthread_t thread;
 	pid_t child;
 
 	sem_post(&slow.go_on);
-	is_int(reel_store_put_and_wait(store, &transfer), 0, "a piece in a tier");
+	is_int(reel_store_put_and_wait(store, &transfer), 0, "a piece in an overflow store");
 	wait_for(&slow.entered);
 	forked = (reel_transfer){.data = data[1], .bytes = sizeof data[1]};
 	pthread_create(&thread, NULL, put_and_wait, store);
@@ -769,9 +769,10 @@ static void stores_that_are_missing_are_refused(void)
 	is_int(reel_store_fault_open(&store, one, NULL, 1), -EINVAL, "a rule that is not there");
 	is_int(reel_store_codec_open(&store, NULL, &defaults), HAVE_LZ4 ? -EINVAL : -ENOTSUP,
 	       "a codec on nothing");
-	is_int(reel_store_tier_open(&store, one, NULL), -EINVAL, "a tier without its second store");
-	is_int(reel_store_tier_open(&store, NULL, one), -EINVAL, "or without its first one");
-	is_int(reel_store_tier_open(&store, one, one), -EINVAL, "or of one store twice");
+	is_int(reel_store_overflow_open(&store, one, NULL), -EINVAL,
+	       "an overflow store without its second store");
+	is_int(reel_store_overflow_open(&store, NULL, one), -EINVAL, "or without its first one");
+	is_int(reel_store_overflow_open(&store, one, one), -EINVAL, "or of one store twice");
 	ok(*reel_store_problem(), "it is said why: %s", reel_store_problem());
 	reel_store_close(one);
 }

@@ -83,9 +83,9 @@ module reel_omp
   integer(c_int32_t), parameter :: static_loop = 0, dynamic_loop = 1, guided_loop = 2
 
   enum, bind(C)
-    enumerator :: REEL_SUM, REEL_PRODUCT, REEL_MIN, REEL_MAX
+    enumerator :: REEL_REDUCE_SUM, REEL_REDUCE_PRODUCT, REEL_REDUCE_MIN, REEL_REDUCE_MAX
   end enum
-  public :: REEL_SUM, REEL_PRODUCT, REEL_MIN, REEL_MAX
+  public :: REEL_REDUCE_SUM, REEL_REDUCE_PRODUCT, REEL_REDUCE_MIN, REEL_REDUCE_MAX
 
   ! What a task did with what is at an address: changed it, read it, or read it where its
   ! reverse adds to a reel_adjoint.

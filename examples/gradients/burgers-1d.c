@@ -173,7 +173,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 		}
 	}
 	reel_region_end(region);
-	return reel_reduce(root, REEL_SUM, b->partial, problem->lanes);
+	return reel_reduce(root, REEL_REDUCE_SUM, b->partial, problem->lanes);
 }
 
 /* The adjoint of a sum is that of its parts, so there is nothing to do for the reduction. */

@@ -173,7 +173,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 		}
 	}
 	reel_region_end(region);
-	return reel_reduce(root, REEL_SUM, l->partial, problem->lanes);
+	return reel_reduce(root, REEL_REDUCE_SUM, l->partial, problem->lanes);
 }
 
 static void reverse(struct problem *problem, reel_lane *root, int threads, double *gradient)

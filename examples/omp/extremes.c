@@ -41,8 +41,8 @@ void forward_extremes(reel_lane *root, double *x, const double *a)
 		}
 	}
 	reel_region_end(region);
-	low = exp(reel_reduce(root, REEL_MIN, least, LANES));
-	high = exp(reel_reduce(root, REEL_MAX, most, LANES));
+	low = exp(reel_reduce(root, REEL_REDUCE_MIN, least, LANES));
+	high = exp(reel_reduce(root, REEL_REDUCE_MAX, most, LANES));
 	reel_push(reel_lane_tape(root), low);
 	reel_push(reel_lane_tape(root), high);
 	x[0] += low;
@@ -56,8 +56,8 @@ int reverse_extremes(reel_lane *root, double *x_bar, const double *a, double *a_
 	double least_bar[LANES], max_bar[LANES];
 	reel_region *region;
 
-	reel_reduce_reverse(root, REEL_MAX, high_bar, max_bar, LANES);
-	reel_reduce_reverse(root, REEL_MIN, low_bar, least_bar, LANES);
+	reel_reduce_reverse(root, REEL_REDUCE_MAX, high_bar, max_bar, LANES);
+	reel_reduce_reverse(root, REEL_REDUCE_MIN, low_bar, least_bar, LANES);
 	region = reel_region_reverse(root);
 #pragma omp parallel
 	{

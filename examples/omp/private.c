@@ -73,7 +73,7 @@ int reverse_private(reel_lane *root, double *x_bar, const double *a, double *a_b
 		}
 	}
 	error = reel_region_end(region);
-	scale_bar = reel_reduce(root, REEL_SUM, part, LANES);
+	scale_bar = reel_reduce(root, REEL_REDUCE_SUM, part, LANES);
 	second = reel_pop(reel_lane_tape(root), double);
 	first = reel_pop(reel_lane_tape(root), double);
 	x_bar[0] += second * scale_bar;

@@ -38,8 +38,8 @@ void forward_reduction(reel_lane *root, double *x, const double *a)
 		}
 	}
 	reel_region_end(region);
-	x[0] = reel_reduce(root, REEL_SUM, sum, LANES);
-	x[1] = reel_reduce(root, REEL_PRODUCT, product, LANES);
+	x[0] = reel_reduce(root, REEL_REDUCE_SUM, sum, LANES);
+	x[1] = reel_reduce(root, REEL_REDUCE_PRODUCT, product, LANES);
 }
 
 int reverse_reduction(reel_lane *root, double *x_bar, const double *a, double *a_bar)
@@ -47,8 +47,8 @@ int reverse_reduction(reel_lane *root, double *x_bar, const double *a, double *a
 	double sum_bar[LANES], product_bar[LANES];
 	reel_region *region;
 
-	reel_reduce_reverse(root, REEL_PRODUCT, x_bar[1], product_bar, LANES);
-	reel_reduce_reverse(root, REEL_SUM, x_bar[0], sum_bar, LANES);
+	reel_reduce_reverse(root, REEL_REDUCE_PRODUCT, x_bar[1], product_bar, LANES);
+	reel_reduce_reverse(root, REEL_REDUCE_SUM, x_bar[0], sum_bar, LANES);
 	x_bar[0] = x_bar[1] = 0;
 	region = reel_region_reverse(root);
 #pragma omp parallel

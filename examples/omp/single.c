@@ -66,7 +66,8 @@ int reverse_single(reel_lane *root, double *x_bar, const double *a, double *a_ba
 		while (reel_share_next(&share)) {
 			REEL_SINGLE_REVERSE(share.lane) {
 				double x = reel_pop(reel_lane_tape(share.lane), double);
-				double scale_bar = reel_reduce(share.lane, REEL_SUM, part, LANES);
+				double scale_bar =
+					reel_reduce(share.lane, REEL_REDUCE_SUM, part, LANES);
 
 				x_bar[0] += step_reverse(x, a[0], scale_bar, &a_bar[0]);
 			}

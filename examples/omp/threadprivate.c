@@ -68,6 +68,6 @@ int reverse_threadprivate(reel_lane *root, double *x_bar, const double *a, doubl
 		}
 	}
 	error = reel_region_end(region);
-	a_bar[0] += reel_reduce(root, REEL_SUM, scale_bar, LANES); /* of copyin */
+	a_bar[0] += reel_reduce(root, REEL_REDUCE_SUM, scale_bar, LANES); /* of copyin */
 	return error;
 }

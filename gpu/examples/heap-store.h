@@ -25,13 +25,14 @@ struct heap_store {
 			of(store)->puts++;
 			of(store)->held++;
 		}
-		transfer->place.location = (uint64_t)(uintptr_t)copy;
-		transfer->place.bytes = transfer->bytes;
+		transfer->extent.location = (uint64_t)(uintptr_t)copy;
+		transfer->extent.bytes = transfer->bytes;
 		finish(transfer, copy ? 0 : -ENOMEM);
 	}
 	static void get(reel_store *store, reel_transfer *transfer)
 	{
-		memcpy(transfer->data, (void *)(uintptr_t)transfer->place.location, transfer->bytes);
+		memcpy(transfer->data, (void *)(uintptr_t)transfer->extent.location,
+		       transfer->bytes);
 		of(store)->gets++;
 		finish(transfer, 0);
 	}
@@ -41,9 +42,9 @@ struct heap_store {
 		transfer->error = error;
 		transfer->done(transfer);
 	}
-	static void drop(reel_store *store, reel_place place)
+	static void drop(reel_store *store, reel_extent extent)
 	{
-		free((void *)(uintptr_t)place.location);
+		free((void *)(uintptr_t)extent.location);
 		of(store)->held--;
 	}
 	static int sync(reel_store *, int64_t)

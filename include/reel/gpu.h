@@ -56,7 +56,7 @@ struct reel_gpu_store_options {
  * for each transfer that may be under way, and as many pinned buffers of the size of a
  * slot (twice `depth` in all).
  *
- * Memory that the store may adopt, as that of pools is, is pinned when it is first put or
+ * Memory that is registered with the store, as that of pools is, is pinned when it is first put or
  * got; from then on it travels to the device and back by itself. All other memory is
  * copied to or from one of the pinned buffers.
  *

@@ -4,9 +4,9 @@
  *
  *	partial[reel_lane_index(lane)] = what the lane has found       in the lanes
  *
- *	s = reel_reduce(root, REEL_SUM, partial, lanes);               after the region
+ *	s = reel_reduce(root, REEL_REDUCE_SUM, partial, lanes);               after the region
  *
- *	reel_reduce_reverse(root, REEL_SUM, s_bar, partial_bar, lanes);     before it is reversed
+ *	reel_reduce_reverse(root, REEL_REDUCE_SUM, s_bar, partial_bar, lanes);     before it is reversed
  *
  *	s_bar of the lane is partial_bar[reel_lane_index(lane)]        in the lanes
  *
@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-enum reel_reduction { REEL_SUM, REEL_PRODUCT, REEL_MIN, REEL_MAX };
+enum reel_reduction { REEL_REDUCE_SUM, REEL_REDUCE_PRODUCT, REEL_REDUCE_MIN, REEL_REDUCE_MAX };
 
 /*
  * Combine n partial results; n is at least 1. Of several equal ones the first is the minimum,

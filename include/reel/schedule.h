@@ -127,7 +127,7 @@ typedef struct reel_schedule {
 	int64_t passed; /* where the last ADVANCE with an unknown end began */
 	int64_t ahead;
 	int64_t stride;
-	int64_t places;
+	int64_t sites;
 	int64_t tape_steps;
 	struct {
 		int64_t first; /* a state in a slot, or the first step of a tape */

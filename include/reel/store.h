@@ -11,7 +11,7 @@
  *
  * A store keeps pieces of memory: put one, get it back, drop it. Leaves keep
  * them somewhere (a file, memory, what you write); layers stand on another
- * store and change what goes through (checksum, codec, tier, fault, count).
+ * store and change what goes through (checksum, codec, overflow, fault, count).
  *
  * Transfers. put and get start a transfer, described by a ticket that belongs to
  * the caller, and may return before it is complete. The store completes each
@@ -67,8 +67,8 @@ struct reel_label {
 };
 
 /* Where a put went; opaque to all but the store. A leaf sets both. */
-struct reel_place {
-	uint64_t location; /* below 2^56, below a tier half of that */
+struct reel_extent {
+	uint64_t location; /* below 2^56, below an overflow store half of that */
 	uint64_t bytes;    /* that the leaf was given: less than the data's behind a codec */
 };
 
@@ -88,7 +88,7 @@ struct reel_layout {
 #define REEL_HEADER_BYTES 64
 #define REEL_MAX_LAYERS 8
 
-/* Called when the transfer is complete: transfer->error and, after a put, ->place are set. */
+/* Called when the transfer is complete: transfer->error and, after a put, ->extent are set. */
 typedef void reel_transfer_done(reel_transfer *transfer);
 
 /*
@@ -103,9 +103,9 @@ typedef int reel_layer_finish(reel_store *layer, reel_transfer *transfer, void *
 /* A ticket. All zero before it is first used; used again as often as one likes. */
 struct reel_transfer {
 	/* Set by the caller; a layer that changes them sets them back. */
-	void *data;              /* aligned as the store's capacity says */
-	size_t bytes;            /* a multiple of that alignment; get: as was put */
-	struct reel_place place; /* get: from the put; put: set by the store */
+	void *data;                /* aligned as the store's capacity says */
+	size_t bytes;              /* a multiple of that alignment; get: as was put */
+	struct reel_extent extent; /* get: from the put; put: set by the store */
 	struct reel_label label;
 	struct reel_layout layout; /* put */
 	reel_transfer_done *done;
@@ -150,22 +150,22 @@ struct reel_store_capacity {
 	/* What the leaves can hold, and what puts take of it. Behind a codec: compressed data. */
 	uint64_t total_bytes; /* UINT64_MAX: not known */
 	uint64_t used_bytes;
-	size_t align;         /* of data, and of bytes; a power of two */
-	size_t best_bytes;    /* from this size on a transfer runs at full speed */
+	size_t align;        /* of data, and of bytes; a power of two */
+	size_t best_bytes;   /* from this size on a transfer runs at full speed */
 	size_t max_bytes;    /* the largest put; 0: any */
-	unsigned best_depth;  /* and with so many of them under way */
-	bool verified;        /* a get that succeeds is known to be what was put */
-	bool adopts;          /* memory that was adopted travels without a copy */
+	unsigned best_depth; /* and with so many of them under way */
+	bool verified;       /* a get that succeeds is known to be what was put */
+	bool registers;      /* memory that was adopted travels without a copy */
 };
 
 struct reel_store_verbs {
 	const char *name;
-	/* Store data and header; sets transfer->place before it completes. */
+	/* Store data and header; sets transfer->extent before it completes. */
 	void (*put)(reel_store *store, reel_transfer *transfer);
-	/* Bring back what was put to transfer->place, transfer->bytes of it. */
+	/* Bring back what was put to transfer->extent, transfer->bytes of it. */
 	void (*get)(reel_store *store, reel_transfer *transfer);
-	/* Forget what was put there. No transfer of this place is under way. Cannot fail. */
-	void (*drop)(reel_store *store, struct reel_place place);
+	/* Forget what was put there. No transfer of this extent is under way. Cannot fail. */
+	void (*drop)(reel_store *store, struct reel_extent extent);
 	/*
 	 * Wait until all transfers are complete: 0, or -ETIMEDOUT. Negative: for ever.
 	 * A transfer counts as complete when reel_transfer_complete() has returned.
@@ -179,17 +179,17 @@ struct reel_store_verbs {
 	void (*close)(reel_store *store);
 	/*
 	 * Both may be NULL; a layer passes them on. Any thread, also while other verbs are
-	 * called. Adopt: this memory, whole pages, stays where it is until it is released
+	 * called. Register: this memory, whole pages, stays where it is until it is unregistered
 	 * or the store is closed, so a device's store can have the system hold it in
-	 * place. 0, also if it was adopted before, or a negative errno: transfers of it go
+	 * place. 0, also if it was registered before, or a negative errno: transfers of it go
 	 * as well without.
 	 */
-	int (*adopt)(reel_store *store, void *memory, size_t bytes);
+	int (*register_memory)(reel_store *store, void *memory, size_t bytes);
 	/*
 	 * Before such memory is given back to the system, in the pieces in which it was
-	 * adopted. No transfer of it is under way. What was not adopted is left alone.
+	 * registered. No transfer of it is under way. What was not registered is left alone.
 	 */
-	void (*release)(reel_store *store, void *memory, size_t bytes);
+	void (*unregister_memory)(reel_store *store, void *memory, size_t bytes);
 };
 
 /* The beginning of every store. */
@@ -209,9 +209,9 @@ static inline void reel_store_get(reel_store *store, reel_transfer *transfer)
 	store->verbs->get(store, transfer);
 }
 
-static inline void reel_store_drop(reel_store *store, struct reel_place place)
+static inline void reel_store_drop(reel_store *store, struct reel_extent extent)
 {
-	store->verbs->drop(store, place);
+	store->verbs->drop(store, extent);
 }
 
 static inline int reel_store_sync(reel_store *store, int64_t timeout_ns)
@@ -224,16 +224,17 @@ static inline void reel_store_get_capacity(reel_store *store, struct reel_store_
 	store->verbs->capacity(store, capacity);
 }
 
-/* As the verb; -ENOTSUP: the store adopts no memory. */
-static inline int reel_store_adopt(reel_store *store, void *memory, size_t bytes)
+/* As the verb; -ENOTSUP: the store registers no memory. */
+static inline int reel_store_register(reel_store *store, void *memory, size_t bytes)
 {
-	return store->verbs->adopt ? store->verbs->adopt(store, memory, bytes) : -ENOTSUP;
+	return store->verbs->register_memory ? store->verbs->register_memory(store, memory, bytes)
+					     : -ENOTSUP;
 }
 
-static inline void reel_store_release(reel_store *store, void *memory, size_t bytes)
+static inline void reel_store_unregister(reel_store *store, void *memory, size_t bytes)
 {
-	if (store->verbs->release)
-		store->verbs->release(store, memory, bytes);
+	if (store->verbs->unregister_memory)
+		store->verbs->unregister_memory(store, memory, bytes);
 }
 
 /* NULL is allowed. */
@@ -361,10 +362,10 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 
 /*
  * Put to the first store, and to the second what the first one refused. If only one of the
- * two is verified, a checksum is put on the other one, so that the tier is verified, too.
+ * two is verified, a checksum is put on the other one, so that the overflow store is verified, too.
  * 0, -ENOMEM, or -EINVAL: both are one store.
  */
-int reel_store_tier_open(reel_store **store, reel_store *first, reel_store *second);
+int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second);
 
 struct reel_store_counts {
 	uint64_t puts, gets, drops;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "os/cancel.h"
-#include "checked-file.h"
+#include "restart-file.h"
 #include "store/crc32c.h"
 #include "spill/offload.h"
 #include "plan/plan.h"
@@ -97,8 +97,8 @@ static void describe(const reel_checkpoint *run, struct run_record *record)
 /* ---- Writing ---- */
 
 /* For each snapshot in its slot, until one call fails. */
-static int for_all_snapshots(reel_checkpoint *run, struct reel_checked_file *file,
-			     int (*visit)(reel_checkpoint *run, struct reel_checked_file *file,
+static int for_all_snapshots(reel_checkpoint *run, struct reel_restart_file *file,
+			     int (*visit)(reel_checkpoint *run, struct reel_restart_file *file,
 					  const struct snapshot_record *record),
 			     uint64_t *count)
 {
@@ -119,22 +119,22 @@ static int for_all_snapshots(reel_checkpoint *run, struct reel_checked_file *fil
 	return error;
 }
 
-static int write_snapshot(reel_checkpoint *run, struct reel_checked_file *file,
+static int write_snapshot(reel_checkpoint *run, struct reel_restart_file *file,
 			  const struct snapshot_record *record)
 {
 	const void *data;
-	int error = reel_snapshot_load(&run->snapshots, record->tier, record->slot, record->state,
-				       &data);
+	int error = reel_snapshot_pin(&run->snapshots, record->tier, record->slot, record->state,
+				      &data);
 
 	if (error)
 		return error;
-	reel_checked_file_write(file, record, sizeof *record);
-	reel_checked_file_write(file, data, run->model.state_bytes);
-	reel_snapshot_release(&run->snapshots, record->tier, record->slot);
+	reel_restart_file_write(file, record, sizeof *record);
+	reel_restart_file_write(file, data, run->model.state_bytes);
+	reel_snapshot_unpin(&run->snapshots, record->tier, record->slot);
 	return file->error;
 }
 
-static void write_run(reel_checkpoint *run, struct reel_checked_file *file)
+static void write_run(reel_checkpoint *run, struct reel_restart_file *file)
 {
 	struct run_record record;
 
@@ -143,27 +143,27 @@ static void write_run(reel_checkpoint *run, struct reel_checked_file *file)
 	record.actions = run->actions;
 	for_all_snapshots(run, NULL, NULL, &record.snapshots);
 	record.counts = reel_run_get_counts(run);
-	reel_checked_file_write(file, &record, sizeof record);
+	reel_restart_file_write(file, &record, sizeof record);
 }
 
 static int write_file(reel_checkpoint *run, const void *adjoint)
 {
 	REEL_UNCANCELLED;
-	struct reel_checked_file file;
+	struct reel_restart_file file;
 	uint64_t count;
-	int error = reel_checked_file_create(&file, run->options.restart, MAGIC);
+	int error = reel_restart_file_create(&file, run->options.restart, MAGIC);
 
 	if (error)
 		return error;
 	write_run(run, &file);
 	error = for_all_snapshots(run, &file, write_snapshot, &count);
 	if (error) {
-		reel_checked_file_abandon(&file);
+		reel_restart_file_abandon(&file);
 		return error;
 	}
 	if (run->phase == REEL_RUN_REVERSE)
-		reel_checked_file_write(&file, adjoint, run->options.adjoint_bytes);
-	return reel_checked_file_publish(&file);
+		reel_restart_file_write(&file, adjoint, run->options.adjoint_bytes);
+	return reel_restart_file_publish(&file);
 }
 
 void reel_restart_begin(reel_checkpoint *run)
@@ -182,7 +182,7 @@ static const char *explain(int error)
 int reel_restart_check(const char *path, char *message, size_t room)
 {
 	const char *suffix;
-	int error = reel_checked_file_check(path, MAGIC, &suffix);
+	int error = reel_restart_file_check(path, MAGIC, &suffix);
 
 	if (error)
 		snprintf(message, room,
@@ -244,7 +244,8 @@ void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
 void reel_restart_remove(reel_checkpoint *run)
 {
 	REEL_UNCANCELLED;
-	int error = run->options.restart ? reel_checked_file_remove(run->options.restart, MAGIC) : 0;
+	int error =
+		run->options.restart ? reel_restart_file_remove(run->options.restart, MAGIC) : 0;
 
 	/* What has the name of a restart file, and is none, is not missed. */
 	if (error && error != -EEXIST)
@@ -287,11 +288,11 @@ static bool has_slot(const reel_checkpoint *run, const struct snapshot_record *r
 	       record->slot < run->plan->problem.tier[record->tier].slots;
 }
 
-static int read_snapshot(reel_checkpoint *run, struct reel_checked_file *file)
+static int read_snapshot(reel_checkpoint *run, struct reel_restart_file *file)
 {
 	struct snapshot_record record;
 	void *data;
-	int error = reel_checked_file_read(file, &record, sizeof record);
+	int error = reel_restart_file_read(file, &record, sizeof record);
 
 	if (!error && !has_slot(run, &record))
 		error = -EBADMSG;
@@ -300,7 +301,7 @@ static int read_snapshot(reel_checkpoint *run, struct reel_checked_file *file)
 					      record.state, &data);
 	if (error)
 		return error;
-	error = reel_checked_file_read(file, data, run->model.state_bytes);
+	error = reel_restart_file_read(file, data, run->model.state_bytes);
 	reel_snapshot_commit(&run->snapshots, record.tier, record.slot);
 	return error;
 }
@@ -334,7 +335,7 @@ static int walk(reel_checkpoint *run, const struct run_record *record)
 	return 0;
 }
 
-static int read_run(reel_checkpoint *run, struct reel_checked_file *file, void *adjoint,
+static int read_run(reel_checkpoint *run, struct reel_restart_file *file, void *adjoint,
 		    const struct run_record *record)
 {
 	int error = walk(run, record);
@@ -342,14 +343,14 @@ static int read_run(reel_checkpoint *run, struct reel_checked_file *file, void *
 	for (uint64_t i = 0; i < record->snapshots && !error; i++)
 		error = read_snapshot(run, file);
 	if (!error && run->phase == REEL_RUN_REVERSE)
-		error = reel_checked_file_read(file, adjoint, run->options.adjoint_bytes);
+		error = reel_restart_file_read(file, adjoint, run->options.adjoint_bytes);
 	return !error && file->offset != file->bytes ? -EBADMSG : error;
 }
 
-static int read_file(reel_checkpoint *run, struct reel_checked_file *file, void *adjoint)
+static int read_file(reel_checkpoint *run, struct reel_restart_file *file, void *adjoint)
 {
 	struct run_record record;
-	int error = reel_checked_file_read(file, &record, sizeof record);
+	int error = reel_restart_file_read(file, &record, sizeof record);
 
 	if (error)
 		return refuse(run, error, "is too short");
@@ -366,16 +367,16 @@ static int read_file(reel_checkpoint *run, struct reel_checked_file *file, void 
 int reel_restart_read(reel_checkpoint *run, void *adjoint)
 {
 	REEL_UNCANCELLED;
-	struct reel_checked_file file;
+	struct reel_restart_file file;
 	const char *wrong;
 	int error;
 
 	if (!run->options.restart)
 		return reel_run_fail(run, -EINVAL, "options.restart names no file to resume from");
-	error = reel_checked_file_open(&file, run->options.restart, MAGIC, &wrong);
+	error = reel_restart_file_open(&file, run->options.restart, MAGIC, &wrong);
 	if (error)
 		return refuse(run, error, wrong ? wrong : strerror(-error));
 	error = read_file(run, &file, adjoint);
-	reel_checked_file_close(&file);
+	reel_restart_file_close(&file);
 	return error;
 }

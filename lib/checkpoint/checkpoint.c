@@ -214,13 +214,13 @@ static int run_load(reel_checkpoint *run, const reel_action *action, void *conte
 {
 	int64_t step = step_of(run, action->first);
 	const void *data;
-	int error = reel_snapshot_load(&run->snapshots, action->tier, action->slot, action->first,
-				       &data);
+	int error = reel_snapshot_pin(&run->snapshots, action->tier, action->slot, action->first,
+				      &data);
 
 	if (error)
 		return fail_snapshot(run, error, "load", action, message);
 	error = load(run, context, state, data);
-	reel_snapshot_release(&run->snapshots, action->tier, action->slot);
+	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
 	if (error)
 		return callback(message, error, "load", step, step + 1);
 	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);

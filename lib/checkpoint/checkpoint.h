@@ -4,12 +4,12 @@
  *
  *	checkpoint-open.c   what a run is opened with
  *	checkpoint.c        the sweeps: actions carried out one after the other
- *	checkpoint-ahead.c  a copy of the schedule that says what to read in advance
+ *	checkpoint-read-ahead.c  a copy of the schedule that says what to read in advance
  *	checkpoint-audit.c  whether steps replay
  *	checkpoint-restart.c
  *	                    what a run that was killed is resumed from
  *	snapshot.c          where the states are
- *	buffer.c            their memory, and their way to the stores and back
+ *	snapshot-buffer.c            their memory, and their way to the stores and back
  */
 #ifndef REEL_LIB_CHECKPOINT_H
 #define REEL_LIB_CHECKPOINT_H
@@ -86,7 +86,7 @@ int reel_run_end_loop(reel_checkpoint *run, int64_t step);
 /* Whether the forward sweep ends with this action. */
 bool reel_run_turns_after(const reel_checkpoint *run, const reel_action *action);
 
-/* checkpoint-ahead.c: from the run's present place on; and the next action was taken. */
+/* checkpoint-read-ahead.c: from the run's present place on; and the next action was taken. */
 void reel_ahead_begin(reel_checkpoint *run);
 void reel_ahead_follow(reel_checkpoint *run);
 

@@ -31,22 +31,23 @@ static void end_get(struct reel_snapshots *snapshots, struct reel_slot *slot)
 }
 
 /* Under the lock: it is in the store, too. One that will be loaded soon stays, if it may. */
-static void let_go(struct reel_snapshots *snapshots, struct reel_slot *slot)
+static void keep_or_give_buffer(struct reel_snapshots *snapshots, struct reel_slot *slot)
 {
-	if (slot->wanted && snapshots->gets < snapshots->max_gets) {
+	if (slot->announced_loads && snapshots->gets < snapshots->max_gets) {
 		slot->fetched = true;
 		snapshots->gets++;
 	} else {
-		reel_buffer_give(snapshots, slot->buffer);
+		reel_snapshot_buffer_give(snapshots, slot->buffer);
 		slot->buffer = NULL;
 	}
 }
 
 /* Under the lock: those pieces that the store has. */
-static void drop_places(struct reel_snapshots *snapshots, unsigned tier, struct reel_place *place)
+static void drop_extents(struct reel_snapshots *snapshots, unsigned tier,
+			 struct reel_extent *extent)
 {
 	for (unsigned piece = 0; piece < reel_snapshot_pieces(snapshots, tier); piece++)
-		reel_store_drop(snapshots->tier[tier].store, place[piece]);
+		reel_store_drop(snapshots->tier[tier].store, extent[piece]);
 }
 
 static void drop_pieces_of_failed_put(struct reel_snapshots *snapshots, const struct reel_put *put)
@@ -54,13 +55,13 @@ static void drop_pieces_of_failed_put(struct reel_snapshots *snapshots, const st
 	for (unsigned piece = 0; piece < reel_snapshot_pieces(snapshots, put->tier); piece++)
 		if (!put->buffer->transfer[piece].error)
 			reel_store_drop(snapshots->tier[put->tier].store,
-					put->buffer->transfer[piece].place);
+					put->buffer->transfer[piece].extent);
 }
 
-static void note_places(struct reel_snapshots *snapshots, const struct reel_put *put)
+static void note_extents(struct reel_snapshots *snapshots, const struct reel_put *put)
 {
 	for (unsigned piece = 0; piece < reel_snapshot_pieces(snapshots, put->tier); piece++)
-		put->place[piece] = put->buffer->transfer[piece].place;
+		put->extent[piece] = put->buffer->transfer[piece].extent;
 }
 
 /* Under the lock. */
@@ -73,18 +74,18 @@ static void end_put(struct reel_snapshots *snapshots, const struct reel_put *put
 		snapshots->failed_puts++;
 		drop_pieces_of_failed_put(snapshots, put);
 	} else {
-		note_places(snapshots, put);
+		note_extents(snapshots, put);
 		snapshots->put_bytes += snapshots->padded_bytes;
 	}
 	if (put->dropped) {
 		if (!failed)
-			drop_places(snapshots, put->tier, put->place);
-		free(put->place);
-		reel_buffer_give(snapshots, put->buffer);
+			drop_extents(snapshots, put->tier, put->extent);
+		free(put->extent);
+		reel_snapshot_buffer_give(snapshots, put->buffer);
 	} else if (!failed) {
 		slot->stored = true;
-		if (!slot->in_use)
-			let_go(snapshots, slot);
+		if (!slot->pinned)
+			keep_or_give_buffer(snapshots, slot);
 	}
 }
 
@@ -94,7 +95,7 @@ static void end_puts(struct reel_snapshots *snapshots)
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < snapshots->puts; i++) {
-		if (reel_buffer_is_moving(snapshots->put[i].buffer))
+		if (reel_snapshot_buffer_is_moving(snapshots->put[i].buffer))
 			snapshots->put[left++] = snapshots->put[i];
 		else
 			end_put(snapshots, &snapshots->put[i]);
@@ -115,7 +116,7 @@ static bool await_puts(struct reel_snapshots *snapshots, unsigned most)
 	reel_snapshots_unlock(snapshots);
 	if (!waits)
 		return false;
-	reel_buffer_await(snapshots, put.buffer);
+	reel_snapshot_buffer_await(snapshots, put.buffer);
 	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	reel_snapshots_unlock(snapshots);
@@ -127,7 +128,7 @@ static bool await_puts(struct reel_snapshots *snapshots, unsigned most)
 /* Under the lock. NULL: no memory. */
 static struct reel_slot *slot_at(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
-	struct reel_snapshot_tier *of = &snapshots->tier[tier];
+	struct reel_snapshot_store *of = &snapshots->tier[tier];
 	unsigned slots = of->slots ? of->slots : 16;
 	struct reel_slot *slot;
 
@@ -149,10 +150,10 @@ static struct reel_slot *slot_at(struct reel_snapshots *snapshots, unsigned tier
 }
 
 /* Under the lock. NULL: the slot holds something else. */
-static struct reel_slot *holder_of(struct reel_snapshots *snapshots, unsigned tier,
-				   unsigned number, int64_t state)
+static struct reel_slot *slot_of(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+				 int64_t state)
 {
-	struct reel_snapshot_tier *of = &snapshots->tier[tier];
+	struct reel_snapshot_store *of = &snapshots->tier[tier];
 
 	return number < of->slots && of->slot[number].state == state ? &of->slot[number] : NULL;
 }
@@ -166,10 +167,10 @@ static struct reel_slot *find_fetched(struct reel_snapshots *snapshots)
 		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++) {
 			struct reel_slot *slot = &snapshots->tier[tier].slot[i];
 
-			if (!slot->fetched || slot->in_use)
+			if (!slot->fetched || slot->pinned)
 				continue;
 			found = slot;
-			if (!reel_buffer_is_moving(slot->buffer))
+			if (!reel_snapshot_buffer_is_moving(slot->buffer))
 				return found;
 		}
 	}
@@ -177,23 +178,23 @@ static struct reel_slot *find_fetched(struct reel_snapshots *snapshots)
 }
 
 /* What was read ahead can be read again. False: there is none. */
-static bool give_up_fetched(struct reel_snapshots *snapshots)
+static bool drop_read_ahead(struct reel_snapshots *snapshots)
 {
-	struct reel_buffer *moving = NULL;
+	struct reel_snapshot_buffer *moving = NULL;
 	struct reel_slot *slot;
 
 	reel_snapshots_lock(snapshots);
 	slot = find_fetched(snapshots);
-	if (slot && reel_buffer_is_moving(slot->buffer)) {
+	if (slot && reel_snapshot_buffer_is_moving(slot->buffer)) {
 		moving = slot->buffer;
 	} else if (slot) {
 		end_get(snapshots, slot);
-		reel_buffer_give(snapshots, slot->buffer);
+		reel_snapshot_buffer_give(snapshots, slot->buffer);
 		slot->buffer = NULL;
 	}
 	reel_snapshots_unlock(snapshots);
 	if (moving)
-		reel_buffer_await(snapshots, moving);
+		reel_snapshot_buffer_await(snapshots, moving);
 	return slot != NULL;
 }
 
@@ -211,15 +212,15 @@ static uint64_t count_given(struct reel_snapshots *snapshots)
  * A buffer by all means: those of puts and of what was read ahead become free. One that
  * anybody gave back since it was asked for, a put that has just ended among them, may do.
  */
-static struct reel_buffer *demand_buffer(struct reel_snapshots *snapshots, int *error)
+static struct reel_snapshot_buffer *demand_buffer(struct reel_snapshots *snapshots, int *error)
 {
-	struct reel_buffer *buffer;
+	struct reel_snapshot_buffer *buffer;
 	uint64_t given;
 
 	do {
 		given = count_given(snapshots);
-		buffer = reel_buffer_take(snapshots, error);
-	} while (!buffer && (await_puts(snapshots, 0) || give_up_fetched(snapshots) ||
+		buffer = reel_snapshot_buffer_take(snapshots, error);
+	} while (!buffer && (await_puts(snapshots, 0) || drop_read_ahead(snapshots) ||
 			     count_given(snapshots) != given));
 	return buffer;
 }
@@ -234,8 +235,8 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 	reel_snapshots_lock(snapshots);
 	slot = slot_at(snapshots, tier, number);
 	if (slot && slot->state == EMPTY && snapshots->tier[tier].store)
-		slot->place = calloc(reel_snapshot_pieces(snapshots, tier), sizeof *slot->place);
-	if (!slot || (snapshots->tier[tier].store && slot->state == EMPTY && !slot->place))
+		slot->extent = calloc(reel_snapshot_pieces(snapshots, tier), sizeof *slot->extent);
+	if (!slot || (snapshots->tier[tier].store && slot->state == EMPTY && !slot->extent))
 		error = -ENOMEM;
 	else if (slot->state != EMPTY)
 		error = -EBADMSG;
@@ -250,7 +251,7 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 			  int64_t state, void **data)
 {
-	struct reel_buffer *buffer;
+	struct reel_snapshot_buffer *buffer;
 	struct reel_slot *slot;
 	int error = claim(snapshots, tier, number, state);
 
@@ -267,9 +268,9 @@ int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsig
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
 	slot->buffer = buffer;
-	slot->in_use = true;
+	slot->pinned = true;
 	reel_snapshots_unlock(snapshots);
-	*data = reel_buffer_data(buffer);
+	*data = reel_snapshot_buffer_data(buffer);
 	return 0;
 }
 
@@ -280,12 +281,14 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	slot->in_use = false;
+	slot->pinned = false;
 	end_puts(snapshots);
 	if (snapshots->tier[tier].store && snapshots->puts < REEL_MAX_PUTS) {
-		snapshots->put[snapshots->puts++] = (struct reel_put){
-			.buffer = slot->buffer, .place = slot->place, .tier = tier, .slot = number};
-		reel_buffer_start(snapshots, tier, slot->buffer, slot->serial, NULL);
+		snapshots->put[snapshots->puts++] = (struct reel_put){.buffer = slot->buffer,
+								      .extent = slot->extent,
+								      .tier = tier,
+								      .slot = number};
+		reel_snapshot_buffer_start(snapshots, tier, slot->buffer, slot->serial, NULL);
 	}
 	reel_snapshots_unlock(snapshots);
 }
@@ -294,62 +297,62 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 
 /* Under the lock. */
 static void start_get(struct reel_snapshots *snapshots, unsigned tier, struct reel_slot *slot,
-		      struct reel_buffer *buffer)
+		      struct reel_snapshot_buffer *buffer)
 {
 	slot->buffer = buffer;
 	slot->fetched = slot->reading = true;
 	snapshots->gets++;
-	reel_buffer_start(snapshots, tier, buffer, slot->serial, slot->place);
+	reel_snapshot_buffer_start(snapshots, tier, buffer, slot->serial, slot->extent);
 }
 
-bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-			 int64_t state)
+bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+			      int64_t state)
 {
 	struct reel_slot *slot;
-	struct reel_buffer *buffer;
+	struct reel_snapshot_buffer *buffer;
 	bool absent, room;
 	int error;
 
 	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
-	slot = holder_of(snapshots, tier, number, state);
+	slot = slot_of(snapshots, tier, number, state);
 	absent = slot && slot->stored && !slot->buffer;
 	if (slot && !absent)
-		slot->wanted++;
+		slot->announced_loads++;
 	room = snapshots->gets < snapshots->max_gets;
 	reel_snapshots_unlock(snapshots);
 	if (!absent)
 		return true;
-	buffer = room ? reel_buffer_take(snapshots, &error) : NULL;
+	buffer = room ? reel_snapshot_buffer_take(snapshots, &error) : NULL;
 	if (!buffer)
 		return false;
 	reel_snapshots_lock(snapshots);
-	slot = holder_of(snapshots, tier, number, state);
+	slot = slot_of(snapshots, tier, number, state);
 	if (slot && slot->stored && !slot->buffer)
 		start_get(snapshots, tier, slot, buffer);
 	else
-		reel_buffer_give(snapshots, buffer);
+		reel_snapshot_buffer_give(snapshots, buffer);
 	if (slot)
-		slot->wanted++;
+		slot->announced_loads++;
 	reel_snapshots_unlock(snapshots);
 	return true;
 }
 
 /* Make sure that the slot has a buffer, which may still be on its way. */
-static int bring(struct reel_snapshots *snapshots, unsigned tier, unsigned number, int64_t state,
-		 struct reel_buffer **buffer, bool *on_its_way)
+static int pin_and_start_read(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+			      int64_t state, struct reel_snapshot_buffer **buffer, bool *on_its_way)
 {
-	struct reel_buffer *fresh = NULL;
+	struct reel_snapshot_buffer *fresh = NULL;
 	struct reel_slot *slot;
 	bool there;
 	int error = 0;
 
 	reel_snapshots_lock(snapshots);
-	slot = holder_of(snapshots, tier, number, state);
+	slot = slot_of(snapshots, tier, number, state);
 	there = slot && slot->buffer;
 	if (slot) {
-		slot->in_use = true;
-		slot->wanted -= slot->wanted > 0;
+		slot->pinned = true;
+		slot->announced_loads -= slot->announced_loads > 0;
 	}
 	reel_snapshots_unlock(snapshots);
 	if (!slot)
@@ -362,10 +365,10 @@ static int bring(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 		start_get(snapshots, tier, slot, fresh);
 	} else {
 		if (fresh)
-			reel_buffer_give(snapshots, fresh);
+			reel_snapshot_buffer_give(snapshots, fresh);
 		snapshots->fetched += slot->fetched;
 	}
-	slot->in_use = slot->buffer != NULL;
+	slot->pinned = slot->buffer != NULL;
 	*buffer = slot->buffer;
 	*on_its_way = slot->reading;
 	if (!slot->reading)
@@ -375,24 +378,24 @@ static int bring(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 }
 
 /* Without the lock: until what is on its way has come, or has failed. */
-static int await_get(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+static int await_get(struct reel_snapshots *snapshots, struct reel_snapshot_buffer *buffer)
 {
-	reel_buffer_await(snapshots, buffer);
+	reel_snapshot_buffer_await(snapshots, buffer);
 	return atomic_load_explicit(&buffer->error, memory_order_relaxed);
 }
 
 /* Under the lock: what came is not the snapshot, and no load to come may find it. */
-static void forget_failed(struct reel_snapshots *snapshots, struct reel_slot *slot)
+static void forget_failed_read(struct reel_snapshots *snapshots, struct reel_slot *slot)
 {
-	reel_buffer_give(snapshots, slot->buffer);
+	reel_snapshot_buffer_give(snapshots, slot->buffer);
 	slot->buffer = NULL;
-	slot->in_use = false;
-	slot->wanted = 0;
+	slot->pinned = false;
+	slot->announced_loads = 0;
 }
 
 /* One that fails is read once more: the fault may be on the way, not in the store. */
 static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-			struct reel_buffer *buffer)
+			struct reel_snapshot_buffer *buffer)
 {
 	int error = await_get(snapshots, buffer);
 	struct reel_slot *slot;
@@ -400,7 +403,7 @@ static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigne
 	if (error) {
 		reel_snapshots_lock(snapshots);
 		slot = &snapshots->tier[tier].slot[number];
-		reel_buffer_start(snapshots, tier, buffer, slot->serial, slot->place);
+		reel_snapshot_buffer_start(snapshots, tier, buffer, slot->serial, slot->extent);
 		reel_snapshots_unlock(snapshots);
 		error = await_get(snapshots, buffer);
 	}
@@ -408,44 +411,44 @@ static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigne
 	slot = &snapshots->tier[tier].slot[number];
 	end_get(snapshots, slot);
 	if (error)
-		forget_failed(snapshots, slot);
+		forget_failed_read(snapshots, slot);
 	else
 		snapshots->got_bytes += snapshots->padded_bytes;
 	reel_snapshots_unlock(snapshots);
 	return error;
 }
 
-int reel_snapshot_load(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-		       int64_t state, const void **data)
+int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+		      int64_t state, const void **data)
 {
-	struct reel_buffer *buffer;
+	struct reel_snapshot_buffer *buffer;
 	bool on_its_way;
-	int error = bring(snapshots, tier, number, state, &buffer, &on_its_way);
+	int error = pin_and_start_read(snapshots, tier, number, state, &buffer, &on_its_way);
 
 	if (error)
 		return error;
 	if (on_its_way)
 		error = complete_get(snapshots, tier, number, buffer);
 	if (!error)
-		*data = reel_buffer_data(buffer);
+		*data = reel_snapshot_buffer_data(buffer);
 	return error;
 }
 
-void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+void reel_snapshot_unpin(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
 	struct reel_slot *slot;
 
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	slot->in_use = false;
+	slot->pinned = false;
 	if (slot->stored)
-		let_go(snapshots, slot);
+		keep_or_give_buffer(snapshots, slot);
 	reel_snapshots_unlock(snapshots);
 }
 
 int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
-	struct reel_snapshot_tier *of = &snapshots->tier[tier];
+	struct reel_snapshot_store *of = &snapshots->tier[tier];
 	int64_t state;
 
 	reel_snapshots_lock(snapshots);
@@ -457,7 +460,7 @@ int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, uns
 /* ---- Dropping ---- */
 
 /* Under the lock. Its put is under way, or has ended since: whose place and buffer are then. */
-static bool leave_to_put(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+static bool hand_to_put(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
 	for (unsigned i = 0; i < snapshots->puts; i++) {
 		struct reel_put *put = &snapshots->put[i];
@@ -476,38 +479,38 @@ static void empty(struct reel_snapshots *snapshots, unsigned tier, unsigned numb
 	struct reel_slot *slot = &snapshots->tier[tier].slot[number];
 
 	end_get(snapshots, slot);
-	if (!leave_to_put(snapshots, tier, number)) {
+	if (!hand_to_put(snapshots, tier, number)) {
 		if (slot->buffer)
-			reel_buffer_give(snapshots, slot->buffer);
+			reel_snapshot_buffer_give(snapshots, slot->buffer);
 		if (slot->stored)
-			drop_places(snapshots, tier, slot->place);
-		free(slot->place);
+			drop_extents(snapshots, tier, slot->extent);
+		free(slot->extent);
 	}
 	*slot = (struct reel_slot){.state = EMPTY};
 }
 
 /* Under the lock: the buffer that it is being read to; NULL: it is not. */
-static struct reel_buffer *reading_of(const struct reel_slot *slot)
+static struct reel_snapshot_buffer *reading_of(const struct reel_slot *slot)
 {
-	return slot->reading && reel_buffer_is_moving(slot->buffer) ? slot->buffer : NULL;
+	return slot->reading && reel_snapshot_buffer_is_moving(slot->buffer) ? slot->buffer : NULL;
 }
 
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		       int64_t state)
 {
-	struct reel_buffer *reading;
+	struct reel_snapshot_buffer *reading;
 	struct reel_slot *slot;
 
 	do {
 		reel_snapshots_lock(snapshots);
 		end_puts(snapshots);
-		slot = holder_of(snapshots, tier, number, state);
+		slot = slot_of(snapshots, tier, number, state);
 		reading = slot ? reading_of(slot) : NULL;
 		if (slot && !reading)
 			empty(snapshots, tier, number);
 		reel_snapshots_unlock(snapshots);
 		if (reading)
-			reel_buffer_await(snapshots, reading);
+			reel_snapshot_buffer_await(snapshots, reading);
 	} while (reading);
 	return slot ? 0 : -EBADMSG;
 }
@@ -535,14 +538,14 @@ static size_t round_up(size_t bytes, size_t align)
 
 static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store *store)
 {
-	struct reel_snapshot_tier *of = &snapshots->tier[tier];
+	struct reel_snapshot_store *of = &snapshots->tier[tier];
 	struct reel_store_capacity capacity;
 	size_t align;
 
 	reel_store_get_capacity(store, &capacity);
 	align = capacity.align ? capacity.align : 1;
 	of->store = store;
-	of->adopts = capacity.adopts;
+	of->registers = capacity.registers;
 	of->piece_bytes = smaller(PIECE_BYTES, capacity.max_bytes ? capacity.max_bytes
 								   : PIECE_BYTES);
 	of->piece_bytes = round_up(of->piece_bytes, align);
@@ -583,7 +586,7 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 		}
 	}
 	count_pieces(snapshots);
-	snapshots->max_unuseds = snapshots->max_pieces ? puts + gets : 0;
+	snapshots->max_idle_buffers = snapshots->max_pieces ? puts + gets : 0;
 	pthread_mutex_init(&snapshots->lock, NULL);
 	return 0;
 }
@@ -609,7 +612,7 @@ void reel_snapshots_close(struct reel_snapshots *snapshots)
 {
 	reel_snapshots_empty(snapshots);
 	close_stores(snapshots);
-	reel_buffer_free_all(snapshots);
+	reel_snapshot_buffer_free_all(snapshots);
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
 		free(snapshots->tier[tier].slot);
 	pthread_mutex_destroy(&snapshots->lock);

@@ -30,8 +30,8 @@
 #define REEL_MAX_PUTS 64
 
 /* The memory of one snapshot, and its tickets: a large one is put in pieces. */
-struct reel_buffer {
-	struct reel_buffer *next;
+struct reel_snapshot_buffer {
+	struct reel_snapshot_buffer *next;
 	struct reel_slab *slab;
 	struct reel_event arrival;
 	_Atomic unsigned moving; /* transfers that are not complete */
@@ -40,20 +40,20 @@ struct reel_buffer {
 };
 
 struct reel_slot {
-	int64_t state;              /* -1: the slot is empty */
-	uint64_t serial;            /* which of all that were ever stored */
-	struct reel_buffer *buffer; /* NULL: the snapshot is in the store only */
-	struct reel_place *place;   /* of each piece */
-	unsigned wanted;            /* loads that are to come: it need not leave memory */
+	int64_t state;                       /* -1: the slot is empty */
+	uint64_t serial;                     /* which of all that were ever stored */
+	struct reel_snapshot_buffer *buffer; /* NULL: the snapshot is in the store only */
+	struct reel_extent *extent;          /* of each piece */
+	unsigned announced_loads;            /* loads that are to come: it need not leave memory */
 	bool stored;
-	bool fetched;               /* in memory ahead of its load */
-	bool reading;               /* it is on its way, or has come and was not looked at */
-	bool in_use;                /* between load and release, or reserve and commit */
+	bool fetched; /* in memory ahead of its load */
+	bool reading; /* it is on its way, or has come and was not looked at */
+	bool pinned;  /* between load and release, or reserve and commit */
 };
 
-struct reel_snapshot_tier {
+struct reel_snapshot_store {
 	reel_store *store; /* NULL: memory */
-	bool adopts;       /* the store is told of buffers before their first transfer */
+	bool registers;    /* the store is told of buffers before their first transfer */
 	size_t piece_bytes;
 	struct reel_slot *slot;
 	unsigned slots;
@@ -61,8 +61,8 @@ struct reel_snapshot_tier {
 
 /* A put that has been started; its slot may have been dropped since. */
 struct reel_put {
-	struct reel_buffer *buffer;
-	struct reel_place *place;
+	struct reel_snapshot_buffer *buffer;
+	struct reel_extent *extent;
 	unsigned tier;
 	unsigned slot;
 	bool dropped;
@@ -75,14 +75,14 @@ struct reel_snapshots {
 	size_t padded_bytes; /* the same, as the stores want them */
 	unsigned max_pieces;
 	unsigned tiers;
-	struct reel_snapshot_tier tier[REEL_MAX_TIERS];
+	struct reel_snapshot_store tier[REEL_MAX_TIERS];
 
 	/* Guards all below, the slots, and the stores' verbs; never held in a wait. */
 	pthread_mutex_t lock;
-	int cancel_before; /* of the thread that holds it: see cancel.h */
-	struct reel_buffer *unused; /* with memory */
-	struct reel_buffer *frameless;
-	unsigned unuseds, max_unuseds; /* none without a store */
+	int cancel_before;                   /* of the thread that holds it: see cancel.h */
+	struct reel_snapshot_buffer *unused; /* with memory */
+	struct reel_snapshot_buffer *frameless;
+	unsigned idle_buffers, max_idle_buffers; /* none without a store */
 	struct reel_put put[REEL_MAX_PUTS];
 	unsigned puts, max_puts;
 	unsigned gets, max_gets; /* slots that are fetched */
@@ -112,16 +112,16 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
  * The snapshot of state `state`; and let go of it. 0, the store's error, -EDQUOT or
  * -ENOMEM; -EBADMSG: the slot does not hold this state.
  */
-int reel_snapshot_load(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
-		       int64_t state, const void **data);
-void reel_snapshot_release(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
+int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned slot, int64_t state,
+		      const void **data);
+void reel_snapshot_unpin(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
 
 /*
  * A load of it is to come: begin to read it, or keep it when it is let go of. False: there
  * is no buffer for it now. True too where it is not there.
  */
-bool reel_snapshot_fetch(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
-			 int64_t state);
+bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
+			      int64_t state);
 
 /* The state that the slot holds, or -1. */
 int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
@@ -130,7 +130,7 @@ int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, uns
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
 		       int64_t state);
 
-/* ---- buffer.c: buffers, and their way to the stores and back ---- */
+/* ---- snapshot-buffer.c: buffers, and their way to the stores and back ---- */
 
 static inline void reel_snapshots_lock(struct reel_snapshots *snapshots)
 {
@@ -151,20 +151,24 @@ static inline void reel_snapshots_unlock(struct reel_snapshots *snapshots)
 }
 
 /* Without the lock: the pool may have to write slabs behind first. NULL: *error says why. */
-struct reel_buffer *reel_buffer_take(struct reel_snapshots *snapshots, int *error);
-void *reel_buffer_data(const struct reel_buffer *buffer);
+struct reel_snapshot_buffer *reel_snapshot_buffer_take(struct reel_snapshots *snapshots,
+						       int *error);
+void *reel_snapshot_buffer_data(const struct reel_snapshot_buffer *buffer);
 
 /* Under the lock. */
-void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buffer);
+void reel_snapshot_buffer_give(struct reel_snapshots *snapshots,
+			       struct reel_snapshot_buffer *buffer);
 /* At the end, of those that have been given. */
-void reel_buffer_free_all(struct reel_snapshots *snapshots);
+void reel_snapshot_buffer_free_all(struct reel_snapshots *snapshots);
 
 /* Under the lock: put it, or get it from where its pieces are; NULL: put. */
-void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
-		       uint64_t serial, const struct reel_place *place);
-bool reel_buffer_is_moving(struct reel_buffer *buffer);
+void reel_snapshot_buffer_start(struct reel_snapshots *snapshots, unsigned tier,
+				struct reel_snapshot_buffer *buffer, uint64_t serial,
+				const struct reel_extent *extent);
+bool reel_snapshot_buffer_is_moving(struct reel_snapshot_buffer *buffer);
 /* Without the lock: until it is not. */
-void reel_buffer_await(struct reel_snapshots *snapshots, struct reel_buffer *buffer);
+void reel_snapshot_buffer_await(struct reel_snapshots *snapshots,
+				struct reel_snapshot_buffer *buffer);
 
 /* In how many pieces a snapshot is in this tier's store. */
 unsigned reel_snapshot_pieces(const struct reel_snapshots *snapshots, unsigned tier);

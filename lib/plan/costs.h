@@ -25,7 +25,7 @@ int reel_predict(const struct reel_costs *costs, struct reel_prediction *predict
 int reel_predict_store_all(const struct reel_costs *costs, struct reel_prediction *prediction);
 
 /*
- * costs-touch.c: touch_seconds of a pool like the tape's, with a part of so much memory, 0: any.
+ * costs-memory.c: touch_seconds of a pool like the tape's, with a part of so much memory, 0: any.
  * 0, or the error of the first push.
  */
 int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, double *seconds);

@@ -81,23 +81,23 @@ int64_t reel_binomial_split(int64_t steps, int64_t slots)
 	return steps - above - margin;
 }
 
-struct choice reel_binomial_choose_of(int64_t steps, int64_t slots, bool held)
+struct decision reel_binomial_decide_of(int64_t steps, int64_t slots, bool held)
 {
 	if (steps == 1)
-		return (struct choice){CHOOSE_RECORD, 1, 0};
+		return (struct decision){DECIDE_RECORD, 1, 0};
 	if (held)
-		return (struct choice){CHOOSE_ADVANCE, reel_binomial_split(steps, slots), 0};
+		return (struct decision){DECIDE_ADVANCE, reel_binomial_split(steps, slots), 0};
 	if (slots > 0)
-		return (struct choice){CHOOSE_STORE, 0, 0};
+		return (struct decision){DECIDE_STORE, 0, 0};
 	/* A state below serves for the steps that are passed. */
-	return (struct choice){CHOOSE_ADVANCE, steps - 1, 0};
+	return (struct decision){DECIDE_ADVANCE, steps - 1, 0};
 }
 
-struct choice reel_binomial_choose(const reel_schedule *schedule, int64_t steps, bool held)
+struct decision reel_binomial_decide(const reel_schedule *schedule, int64_t steps, bool held)
 {
 	int64_t slots = schedule->plan->problem.tier[0].slots - schedule->in_use[0] + held;
 
-	return reel_binomial_choose_of(steps, slots, held);
+	return reel_binomial_decide_of(steps, slots, held);
 }
 
 static const char *problem_of_first_tier(const struct reel_problem *problem)
@@ -114,7 +114,7 @@ static void count_binomial(const reel_plan *plan, int64_t steps,
 const struct planner reel_planner_binomial = {
 	.name = "binomial",
 	.problem = problem_of_first_tier,
-	.choose = reel_binomial_choose,
+	.decide = reel_binomial_decide,
 	.count = count_binomial,
 };
 
@@ -193,15 +193,15 @@ void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *acces
 
 /* ---- The same over the slots of all tiers ---- */
 
-static struct choice choose_multistage(const reel_schedule *schedule, int64_t steps, bool held)
+static struct decision choose_multistage(const reel_schedule *schedule, int64_t steps, bool held)
 {
 	const reel_plan *plan = schedule->plan;
 	int64_t slots = reel_plan_all_slots(&plan->problem) - schedule->levels + held;
-	struct choice choice = reel_binomial_choose_of(steps, slots, held);
+	struct decision decision = reel_binomial_decide_of(steps, slots, held);
 
-	if (choice.kind == CHOOSE_STORE)
-		choice.tier = plan->tier_of_depth[schedule->levels];
-	return choice;
+	if (decision.kind == DECIDE_STORE)
+		decision.tier = plan->tier_of_depth[schedule->levels];
+	return decision;
 }
 
 /* The depth without a tier that has the most accesses, the lowest one of several. */
@@ -251,6 +251,6 @@ const struct planner reel_planner_multistage = {
 	.name = "multistage",
 	.problem = problem_of_multistage,
 	.compute = compute_multistage,
-	.choose = choose_multistage,
+	.decide = choose_multistage,
 	.count = count_multistage,
 };

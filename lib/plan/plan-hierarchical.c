@@ -185,31 +185,31 @@ static unsigned open_tier(const reel_schedule *schedule)
 	return top < last ? top : last;
 }
 
-static struct choice choose_of_held(const reel_schedule *schedule, int64_t steps)
+static struct decision choose_of_held(const reel_schedule *schedule, int64_t steps)
 {
 	const reel_plan *plan = schedule->plan;
 	unsigned tier = schedule->level[schedule->levels - 1].tier;
 	int64_t split, slots;
 
 	if (tier >= plan->table_tiers)
-		return (struct choice){CHOOSE_MOVE, 0, 0};
+		return (struct decision){DECIDE_MOVE, 0, 0};
 	slots = plan->table_slots[tier] - schedule->in_use[tier] + 1;
 	split = split_row(plan, tier, slots)[steps];
-	return (struct choice){split ? CHOOSE_ADVANCE : CHOOSE_MOVE, split, 0};
+	return (struct decision){split ? DECIDE_ADVANCE : DECIDE_MOVE, split, 0};
 }
 
-struct choice reel_tiers_choose(const reel_schedule *schedule, int64_t steps, bool held)
+struct decision reel_tiers_decide(const reel_schedule *schedule, int64_t steps, bool held)
 {
 	const reel_plan *plan = schedule->plan;
 	unsigned tier;
 
 	if (steps == 1)
-		return (struct choice){CHOOSE_RECORD, 1, 0};
+		return (struct decision){DECIDE_RECORD, 1, 0};
 	if (held)
 		return choose_of_held(schedule, steps);
 	tier = open_tier(schedule);
 	tier = tier_row(plan, tier, plan->table_slots[tier] - schedule->in_use[tier])[steps];
-	return (struct choice){CHOOSE_STORE, 0, tier};
+	return (struct decision){DECIDE_STORE, 0, tier};
 }
 
 static int compute_hierarchical(reel_plan *plan)
@@ -241,7 +241,7 @@ const struct planner reel_planner_hierarchical = {
 	.name = "hierarchical",
 	.problem = problem_of_hierarchical,
 	.compute = compute_hierarchical,
-	.choose = reel_tiers_choose,
+	.decide = reel_tiers_decide,
 	.uses_table = true,
 };
 
@@ -270,14 +270,14 @@ static void fill_disk(const struct reel_tier *tier, const double *times, double 
 	}
 }
 
-static void lay_places(reel_plan *plan, const int32_t *gaps)
+static void lay_sites(reel_plan *plan, const int32_t *gaps)
 {
 	int64_t at = 0, count = 0;
 
 	for (int64_t gap; (gap = gaps[plan->problem.steps - at]); at += gap)
-		plan->place[count++] = at;
-	plan->place[count] = at;
-	plan->place_count = count;
+		plan->site[count++] = at;
+	plan->site[count] = at;
+	plan->site_count = count;
 }
 
 static int compute_disk_revolve(reel_plan *plan)
@@ -288,12 +288,12 @@ static int compute_disk_revolve(reel_plan *plan)
 	int32_t *gaps = calloc(length, sizeof *gaps);
 	int error = disk && gaps ? reel_tiers_compute(plan, last, &times) : -ENOMEM;
 
-	plan->place = calloc(length, sizeof *plan->place);
-	if (!plan->place)
+	plan->site = calloc(length, sizeof *plan->site);
+	if (!plan->site)
 		error = -ENOMEM;
 	if (!error) {
 		fill_disk(&plan->problem.tier[last], times, disk, gaps, plan->problem.steps);
-		lay_places(plan, gaps);
+		lay_sites(plan, gaps);
 	}
 	free(times);
 	free(disk);
@@ -301,15 +301,15 @@ static int compute_disk_revolve(reel_plan *plan)
 	return error;
 }
 
-static int64_t place(const reel_plan *plan, int64_t i)
+static int64_t site(const reel_plan *plan, int64_t i)
 {
-	return plan->place[i < plan->place_count ? i : plan->place_count];
+	return plan->site[i < plan->site_count ? i : plan->site_count];
 }
 
-static int64_t places(const reel_plan *plan, int64_t steps)
+static int64_t sites(const reel_plan *plan, int64_t steps)
 {
 	(void)steps;
-	return plan->place_count;
+	return plan->site_count;
 }
 
 static const char *problem_of_disk_revolve(const struct reel_problem *problem)
@@ -328,9 +328,9 @@ const struct planner reel_planner_disk_revolve = {
 	.name = "disk-revolve",
 	.problem = problem_of_disk_revolve,
 	.compute = compute_disk_revolve,
-	.choose = reel_tiers_choose,
-	.place = place,
-	.places = places,
+	.decide = reel_tiers_decide,
+	.site = site,
+	.sites = sites,
 	.uses_table = true,
 	.unlimited_last_tier = true,
 };

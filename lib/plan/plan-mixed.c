@@ -87,7 +87,7 @@ static int compute_mixed(reel_plan *plan)
 }
 
 /* Steps that are recorded for good one after another, and the last one of all, are one tape. */
-static struct choice record_choice(const reel_plan *plan, int64_t steps, int64_t memory)
+static struct decision record_choice(const reel_plan *plan, int64_t steps, int64_t memory)
 {
 	int64_t recorded = 1;
 
@@ -95,10 +95,10 @@ static struct choice record_choice(const reel_plan *plan, int64_t steps, int64_t
 				    !split_row(plan, memory - recorded * plan->problem.tape_states)
 					     [steps - recorded]))
 		recorded++;
-	return (struct choice){CHOOSE_RECORD, recorded, 0};
+	return (struct decision){DECIDE_RECORD, recorded, 0};
 }
 
-static struct choice choose_mixed(const reel_schedule *schedule, int64_t steps, bool held)
+static struct decision choose_mixed(const reel_schedule *schedule, int64_t steps, bool held)
 {
 	const reel_plan *plan = schedule->plan;
 	int64_t memory = plan->problem.tier[0].slots - schedule->in_use[0] + held -
@@ -107,8 +107,8 @@ static struct choice choose_mixed(const reel_schedule *schedule, int64_t steps, 
 
 	if (split == 0)
 		return record_choice(plan, steps, memory);
-	return held ? (struct choice){CHOOSE_ADVANCE, split, 0}
-		    : (struct choice){CHOOSE_STORE, 0, 0};
+	return held ? (struct decision){DECIDE_ADVANCE, split, 0}
+		    : (struct decision){DECIDE_STORE, 0, 0};
 }
 
 static const char *problem_of_mixed(const struct reel_problem *problem)
@@ -120,6 +120,6 @@ const struct planner reel_planner_mixed = {
 	.name = "mixed",
 	.problem = problem_of_mixed,
 	.compute = compute_mixed,
-	.choose = choose_mixed,
+	.decide = choose_mixed,
 	.uses_table = true,
 };

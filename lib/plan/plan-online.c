@@ -16,7 +16,7 @@ static bool drop_stale(reel_schedule *schedule, reel_action *action)
 {
 	for (; schedule->stale < schedule->levels; schedule->stale++)
 		if (schedule->level[schedule->stale].first % schedule->stride) {
-			reel_schedule_release(schedule, schedule->stale, action);
+			reel_schedule_pop_level(schedule, schedule->stale, action);
 			return true;
 		}
 	return false;
@@ -42,7 +42,7 @@ int reel_online_next(reel_schedule *schedule, reel_action *action)
 	if (drop_stale(schedule, action))
 		return 0;
 	if (wants_working_state(schedule)) {
-		reel_schedule_hold(schedule, 0, action);
+		reel_schedule_push_level(schedule, 0, action);
 		return 0;
 	}
 	next = (schedule->at / schedule->stride + 1) * schedule->stride;
@@ -117,7 +117,7 @@ static const char *problem_of_online(const struct reel_problem *problem)
 const struct planner reel_planner_online = {
 	.name = "online",
 	.problem = problem_of_online,
-	.choose = reel_binomial_choose,
+	.decide = reel_binomial_decide,
 	.count = count_online,
 	.unknown_end = true,
 };

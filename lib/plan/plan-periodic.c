@@ -53,10 +53,10 @@ static int64_t gaps_before_last(int64_t steps, int64_t period)
 	return steps < 2 ? 0 : (steps - 2) / period;
 }
 
-static int compute_period(reel_plan *plan, bool last_gap_has_place)
+static int compute_period(reel_plan *plan, bool last_gap_has_site)
 {
 	const struct reel_problem *problem = &plan->problem;
-	int64_t gaps = usable_slots(problem) + !last_gap_has_place;
+	int64_t gaps = usable_slots(problem) + !last_gap_has_site;
 
 	plan->period = problem->period ? problem->period : cheapest_period(problem);
 	if (!problem->period && gaps_before_last(problem->steps, plan->period) >= gaps)
@@ -76,7 +76,7 @@ static int compute_periodic(reel_plan *plan)
 	return compute_period(plan, false);
 }
 
-static int64_t place(const reel_plan *plan, int64_t i)
+static int64_t site(const reel_plan *plan, int64_t i)
 {
 	return i * plan->period;
 }
@@ -97,11 +97,11 @@ static int64_t places_of_periodic(const reel_plan *plan, int64_t steps)
 	return least(gaps_before_last(steps, plan->period), usable_slots(&plan->problem));
 }
 
-static struct choice choose_periodic(const reel_schedule *schedule, int64_t steps, bool held)
+static struct decision choose_periodic(const reel_schedule *schedule, int64_t steps, bool held)
 {
 	if (held && schedule->in_use[0] == 0)
-		return (struct choice){CHOOSE_MOVE, 0, 0};
-	return reel_binomial_choose(schedule, steps, held);
+		return (struct decision){DECIDE_MOVE, 0, 0};
+	return reel_binomial_decide(schedule, steps, held);
 }
 
 /* ---- Counts ---- */
@@ -114,7 +114,7 @@ static void count_gaps(const reel_plan *plan, int64_t gaps, int64_t steps,
 
 	report->loads[plan->problem.tiers - 1] += gaps;
 	report->actions += gaps;
-	if (plan->planner->last_gap_has_place) {
+	if (plan->planner->last_gap_has_site) {
 		reel_count_held(plan, gaps, steps, slots + 1, 0, report);
 	} else {
 		report->actions += gaps;
@@ -122,30 +122,30 @@ static void count_gaps(const reel_plan *plan, int64_t gaps, int64_t steps,
 	}
 }
 
-/* The sweep: a state at each place, and the advances that lead to the next place or to the end. */
-static void count_sweep(const reel_plan *plan, int64_t places, int64_t advances, int64_t steps,
+/* The sweep: a state at each site, and the advances that lead to the next site or to the end. */
+static void count_sweep(const reel_plan *plan, int64_t sites, int64_t advances, int64_t steps,
 			struct reel_schedule_report *report)
 {
-	report->stores[plan->problem.tiers - 1] += places;
+	report->stores[plan->problem.tiers - 1] += sites;
 	report->advances += steps;
-	report->actions += places + advances;
+	report->actions += sites + advances;
 }
 
-/* The steps above the last place are reversed from the working state. */
+/* The steps above the last site are reversed from the working state. */
 static void count_known_end(const reel_plan *plan, int64_t steps,
 			    struct reel_schedule_report *report)
 {
-	bool last_has_place = plan->planner->last_gap_has_place;
-	int64_t places = plan->planner->places(plan, steps), slots = plan->problem.tier[0].slots;
-	int64_t gaps = places - (places > 0 && last_has_place), last = steps - gaps * plan->period;
+	bool last_has_site = plan->planner->last_gap_has_site;
+	int64_t sites = plan->planner->sites(plan, steps), slots = plan->problem.tier[0].slots;
+	int64_t gaps = sites - (sites > 0 && last_has_site), last = steps - gaps * plan->period;
 
-	count_sweep(plan, places, gaps, gaps * plan->period, report);
+	count_sweep(plan, sites, gaps, gaps * plan->period, report);
 	count_gaps(plan, gaps, plan->period, report);
-	if (gaps < places)
+	if (gaps < sites)
 		reel_count_held(plan, 1, last, slots + 1, 0, report);
 	else
 		reel_count_free(plan, 1, last, slots, report);
-	report->peak_slots[plan->problem.tiers - 1] = places;
+	report->peak_slots[plan->problem.tiers - 1] = sites;
 }
 
 /* The sweep runs all steps; if there are none, the first state is dropped at once. */
@@ -153,15 +153,15 @@ static void count_unknown_end(const reel_plan *plan, int64_t steps,
 			      struct reel_schedule_report *report)
 {
 	int64_t advances = steps / plan->period + (steps % plan->period != 0);
-	int64_t places = least(advances > 0 ? advances : 1, usable_slots(&plan->problem));
+	int64_t sites = least(advances > 0 ? advances : 1, usable_slots(&plan->problem));
 
-	count_sweep(plan, places, advances, steps, report);
-	count_gaps(plan, places - 1, plan->period, report);
+	count_sweep(plan, sites, advances, steps, report);
+	count_gaps(plan, sites - 1, plan->period, report);
 	if (steps > 0)
-		count_gaps(plan, 1, steps - (places - 1) * plan->period, report);
+		count_gaps(plan, 1, steps - (sites - 1) * plan->period, report);
 	else
 		report->actions++;
-	report->peak_slots[plan->problem.tiers - 1] = places;
+	report->peak_slots[plan->problem.tiers - 1] = sites;
 }
 
 static void count_both(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
@@ -193,11 +193,11 @@ const struct planner reel_planner_two_level = {
 	.problem = problem_of_both,
 	.compute = compute_two_level,
 	/* The state of the gap, when it is held, is one more slot. */
-	.choose = reel_binomial_choose,
-	.place = place,
-	.places = places_of_two_level,
+	.decide = reel_binomial_decide,
+	.site = site,
+	.sites = places_of_two_level,
 	.count = count_both,
-	.last_gap_has_place = true,
+	.last_gap_has_site = true,
 	.unlimited_last_tier = true,
 	.unknown_end = true,
 };
@@ -206,9 +206,9 @@ const struct planner reel_planner_periodic = {
 	.name = "periodic",
 	.problem = problem_of_periodic,
 	.compute = compute_periodic,
-	.choose = choose_periodic,
-	.place = place,
-	.places = places_of_periodic,
+	.decide = choose_periodic,
+	.site = site,
+	.sites = places_of_periodic,
 	.count = count_both,
 	.unlimited_last_tier = true,
 	.unknown_end = true,

@@ -7,11 +7,11 @@
 
 #include "plan.h"
 
-static struct choice choose_store_all(const reel_schedule *schedule, int64_t steps, bool held)
+static struct decision choose_store_all(const reel_schedule *schedule, int64_t steps, bool held)
 {
 	(void)schedule;
 	(void)held;
-	return (struct choice){CHOOSE_RECORD, steps, 0};
+	return (struct decision){DECIDE_RECORD, steps, 0};
 }
 
 static const char *problem_of_store_all(const struct reel_problem *problem)
@@ -33,7 +33,7 @@ static void count_store_all(const reel_plan *plan, int64_t steps,
 static const struct planner store_all = {
 	.name = "store-all",
 	.problem = problem_of_store_all,
-	.choose = choose_store_all,
+	.decide = choose_store_all,
 	.count = count_store_all,
 };
 
@@ -233,7 +233,7 @@ void reel_plan_close(reel_plan *plan)
 		return;
 	free(plan->split);
 	free(plan->store_tier);
-	free(plan->place);
+	free(plan->site);
 	free(plan);
 }
 

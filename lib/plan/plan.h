@@ -21,16 +21,16 @@ static inline bool reel_is_cost(double cost)
 	return cost >= 0 && cost <= 1e100;
 }
 
-enum choice_kind {
-	CHOOSE_ADVANCE,
-	CHOOSE_RECORD,
-	CHOOSE_STORE,
+enum decision_kind {
+	DECIDE_ADVANCE,
+	DECIDE_RECORD,
+	DECIDE_STORE,
 	/* Of a state that is held: it is not read again from its slot. */
-	CHOOSE_MOVE
+	DECIDE_MOVE
 };
 
-struct choice {
-	enum choice_kind kind;
+struct decision {
+	enum decision_kind kind;
 	int64_t steps;
 	unsigned tier;
 };
@@ -45,20 +45,20 @@ struct planner {
 	 * What to do with the working state, from which `steps` steps are to be reversed;
 	 * `held`: the topmost level holds it.
 	 */
-	struct choice (*choose)(const reel_schedule *schedule, int64_t steps, bool held);
+	struct decision (*decide)(const reel_schedule *schedule, int64_t steps, bool held);
 	/*
-	 * Planners that lay states down in the last tier on the way, at places that are
-	 * known without a level: the i-th place, and how many there are if the loop has
+	 * Planners that lay states down in the last tier on the way, at sites that are
+	 * known without a level: the i-th site, and how many there are if the loop has
 	 * so many steps. NULL: none.
 	 */
-	int64_t (*place)(const reel_plan *plan, int64_t i);
-	int64_t (*places)(const reel_plan *plan, int64_t steps);
+	int64_t (*site)(const reel_plan *plan, int64_t i);
+	int64_t (*sites)(const reel_plan *plan, int64_t steps);
 	/*
 	 * Adds the counts of the whole plan to *report, which is all 0: reel_plan_count().
 	 * NULL: the plan is replayed, which is short since its table is.
 	 */
 	void (*count)(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
-	bool last_gap_has_place;
+	bool last_gap_has_site;
 	bool uses_table;
 	bool unlimited_last_tier;
 	bool unknown_end;
@@ -88,8 +88,8 @@ struct reel_plan {
 	unsigned first_row[REEL_MAX_TIERS];
 	int64_t table_slots[REEL_MAX_TIERS];
 	/* REEL_DISK_REVOLVE. */
-	int64_t *place;
-	int64_t place_count;
+	int64_t *site;
+	int64_t site_count;
 };
 
 extern const struct planner reel_planner_binomial;
@@ -107,8 +107,8 @@ extern const struct planner reel_planner_online;
  */
 int64_t reel_binomial_advances(int64_t steps, int64_t slots);
 int64_t reel_binomial_split(int64_t steps, int64_t slots);
-struct choice reel_binomial_choose(const reel_schedule *schedule, int64_t steps, bool held);
-struct choice reel_binomial_choose_of(int64_t steps, int64_t slots, bool held);
+struct decision reel_binomial_decide(const reel_schedule *schedule, int64_t steps, bool held);
+struct decision reel_binomial_decide_of(int64_t steps, int64_t slots, bool held);
 
 /* The stores and loads of the states that have `depth` states below them. */
 struct accesses {
@@ -136,14 +136,14 @@ double reel_plan_makespan(const struct reel_problem *problem,
 
 /* The table of the first `tiers` tiers; *times: of 0 to `steps` steps, to be freed; or NULL. */
 int reel_tiers_compute(reel_plan *plan, unsigned tiers, double **times);
-struct choice reel_tiers_choose(const reel_schedule *schedule, int64_t steps, bool held);
+struct decision reel_tiers_decide(const reel_schedule *schedule, int64_t steps, bool held);
 
 /* The next action before the loop's end is known: which states online thinning keeps. */
 int reel_online_next(reel_schedule *schedule, reel_action *action);
 
 /* lib/plan/schedule.c: a level more, its slot being claimed; a level less. */
-void reel_schedule_hold(reel_schedule *schedule, unsigned tier, reel_action *action);
-void reel_schedule_release(reel_schedule *schedule, unsigned level, reel_action *action);
+void reel_schedule_push_level(reel_schedule *schedule, unsigned tier, reel_action *action);
+void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_action *action);
 
 /* Of the first `tiers` tiers, all of them limited. */
 static inline int64_t reel_plan_slots_of(const struct reel_problem *problem, unsigned tiers)

@@ -78,15 +78,15 @@ static void push_level(reel_schedule *schedule, int64_t first, int64_t last, uns
 	schedule->level[level].slot = slot;
 }
 
-/* Slots at places are counted by schedule->places, not claimed. */
-static bool tier_has_places(const reel_schedule *schedule, unsigned tier)
+/* Slots at sites are counted by schedule->sites, not claimed. */
+static bool tier_has_sites(const reel_schedule *schedule, unsigned tier)
 {
 	const reel_plan *plan = schedule->plan;
 
-	return plan->planner->place && tier == plan->problem.tiers - 1;
+	return plan->planner->site && tier == plan->problem.tiers - 1;
 }
 
-void reel_schedule_hold(reel_schedule *schedule, unsigned tier, reel_action *action)
+void reel_schedule_push_level(reel_schedule *schedule, unsigned tier, reel_action *action)
 {
 	unsigned slot = claim_slot(schedule, tier);
 
@@ -94,25 +94,25 @@ void reel_schedule_hold(reel_schedule *schedule, unsigned tier, reel_action *act
 	make_slot(action, REEL_ACTION_STORE, schedule->at, tier, slot);
 }
 
-void reel_schedule_release(reel_schedule *schedule, unsigned level, reel_action *action)
+void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_action *action)
 {
 	unsigned tier = schedule->level[level].tier, slot = schedule->level[level].slot;
 
 	make_slot(action, REEL_ACTION_DROP, schedule->level[level].first, tier, slot);
-	if (!tier_has_places(schedule, tier))
+	if (!tier_has_sites(schedule, tier))
 		free_slot(schedule, tier, slot);
 	schedule->levels--;
 	memmove(&schedule->level[level], &schedule->level[level + 1],
 		(schedule->levels - level) * sizeof schedule->level[0]);
 }
 
-/* The last state at a place becomes a level: what is above it is reversed from it. */
+/* The last state at a site becomes a level: what is above it is reversed from it. */
 static void adopt_place(reel_schedule *schedule)
 {
 	const reel_plan *plan = schedule->plan;
-	int64_t place = plan->planner->place(plan, --schedule->places);
+	int64_t site = plan->planner->site(plan, --schedule->sites);
 
-	push_level(schedule, place, place, plan->problem.tiers - 1, (unsigned)schedule->places);
+	push_level(schedule, site, site, plan->problem.tiers - 1, (unsigned)schedule->sites);
 }
 
 static bool top_holds_working_state(const reel_schedule *schedule)
@@ -123,7 +123,7 @@ static bool top_holds_working_state(const reel_schedule *schedule)
 
 static int leave_sweep(reel_schedule *schedule, reel_action *action)
 {
-	if (schedule->places > 0)
+	if (schedule->sites > 0)
 		adopt_place(schedule);
 	if (schedule->at >= schedule->end)
 		schedule->phase = RETURN;
@@ -132,36 +132,36 @@ static int leave_sweep(reel_schedule *schedule, reel_action *action)
 	return reel_schedule_next(schedule, action);
 }
 
-static void store_at_place(reel_schedule *schedule, reel_action *action)
+static void store_at_site(reel_schedule *schedule, reel_action *action)
 {
 	make_slot(action, REEL_ACTION_STORE, schedule->at, schedule->plan->problem.tiers - 1,
-		  (unsigned)schedule->places++);
+		  (unsigned)schedule->sites++);
 }
 
-/* The end is not known: to the next place or, where slots are used up, on and on. */
-static int sweep_on(reel_schedule *schedule, bool more_slots, int64_t place, reel_action *action)
+/* The end is not known: to the next site or, where slots are used up, on and on. */
+static int sweep_on(reel_schedule *schedule, bool more_slots, int64_t site, reel_action *action)
 {
-	advance(schedule, more_slots ? place : schedule->at + schedule->plan->period, action);
+	advance(schedule, more_slots ? site : schedule->at + schedule->plan->period, action);
 	return -EAGAIN;
 }
 
-static int sweep_places(reel_schedule *schedule, reel_action *action)
+static int sweep_sites(reel_schedule *schedule, reel_action *action)
 {
 	const reel_plan *plan = schedule->plan;
 	const struct planner *planner = plan->planner;
-	int64_t count = planner->places(plan, schedule->steps);
-	int64_t place = planner->place(plan, schedule->places);
-	bool more = schedule->places < count;
+	int64_t count = planner->sites(plan, schedule->steps);
+	int64_t site = planner->site(plan, schedule->sites);
+	bool more = schedule->sites < count;
 
-	if (more && schedule->at == place) {
-		store_at_place(schedule, action);
+	if (more && schedule->at == site) {
+		store_at_site(schedule, action);
 		return 0;
 	}
 	if (schedule->steps == REEL_UNKNOWN_STEPS)
-		return sweep_on(schedule, more, place, action);
-	if (more || (schedule->places == count && !planner->last_gap_has_place &&
-		     schedule->at < place)) {
-		advance(schedule, place, action);
+		return sweep_on(schedule, more, site, action);
+	if (more ||
+	    (schedule->sites == count && !planner->last_gap_has_site && schedule->at < site)) {
+		advance(schedule, site, action);
 		return 0;
 	}
 	return leave_sweep(schedule, action);
@@ -174,8 +174,8 @@ static int sweep(reel_schedule *schedule, reel_action *action)
 	schedule->passed = schedule->at;
 	if (!unknown && schedule->at >= schedule->end)
 		return leave_sweep(schedule, action);
-	if (schedule->plan->planner->place)
-		return sweep_places(schedule, action);
+	if (schedule->plan->planner->site)
+		return sweep_sites(schedule, action);
 	return unknown ? reel_online_next(schedule, action) : leave_sweep(schedule, action);
 }
 
@@ -196,25 +196,25 @@ static void record(reel_schedule *schedule, int64_t steps, reel_action *action)
 static void go_forward(reel_schedule *schedule, reel_action *action)
 {
 	int64_t steps = schedule->end - schedule->at;
-	struct choice choice = schedule->plan->planner->choose(schedule, steps, false);
+	struct decision decision = schedule->plan->planner->decide(schedule, steps, false);
 
-	if (choice.kind == CHOOSE_RECORD) {
-		record(schedule, choice.steps, action);
-	} else if (choice.kind == CHOOSE_STORE) {
-		reel_schedule_hold(schedule, choice.tier, action);
+	if (decision.kind == DECIDE_RECORD) {
+		record(schedule, decision.steps, action);
+	} else if (decision.kind == DECIDE_STORE) {
+		reel_schedule_push_level(schedule, decision.tier, action);
 		schedule->phase = HELD;
 		schedule->ahead = AHEAD_UNKNOWN;
 	} else {
-		advance(schedule, schedule->at + choice.steps, action);
+		advance(schedule, schedule->at + decision.steps, action);
 	}
 }
 
 static void look_ahead(reel_schedule *schedule)
 {
 	int64_t steps = schedule->end - schedule->at;
-	struct choice choice = schedule->plan->planner->choose(schedule, steps, true);
+	struct decision decision = schedule->plan->planner->decide(schedule, steps, true);
 
-	schedule->ahead = choice.kind == CHOOSE_ADVANCE ? choice.steps : AHEAD_DROP;
+	schedule->ahead = decision.kind == DECIDE_ADVANCE ? decision.steps : AHEAD_DROP;
 }
 
 static void go_on_from_held(reel_schedule *schedule, reel_action *action)
@@ -222,7 +222,7 @@ static void go_on_from_held(reel_schedule *schedule, reel_action *action)
 	if (schedule->ahead == AHEAD_UNKNOWN)
 		look_ahead(schedule);
 	if (schedule->ahead == AHEAD_DROP)
-		reel_schedule_release(schedule, schedule->levels - 1, action);
+		reel_schedule_pop_level(schedule, schedule->levels - 1, action);
 	else
 		advance(schedule, schedule->at + schedule->ahead, action);
 	schedule->phase = FORWARD;
@@ -251,7 +251,7 @@ static void go_back(reel_schedule *schedule, reel_action *action)
 {
 	unsigned top;
 
-	if (schedule->levels == 0 && schedule->places > 0)
+	if (schedule->levels == 0 && schedule->sites > 0)
 		adopt_place(schedule);
 	if (schedule->levels == 0) {
 		schedule->phase = DONE;
@@ -264,7 +264,7 @@ static void go_back(reel_schedule *schedule, reel_action *action)
 		schedule->tape_steps -= schedule->level[top].last - schedule->level[top].first;
 		reverse(schedule, schedule->level[top].first, action);
 	} else if (schedule->level[top].first >= schedule->end) {
-		reel_schedule_release(schedule, top, action);
+		reel_schedule_pop_level(schedule, top, action);
 	} else {
 		load_top(schedule, action);
 	}

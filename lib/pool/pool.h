@@ -33,7 +33,7 @@ struct reel_magazine {
 
 /*
  * What a thread keeps of a pool. Lives as long as the pool; when its thread
- * ends, the next new thread adopts it. A thread may end while the pool is
+ * ends, the next new thread registers it. A thread may end while the pool is
  * closed: see reel_cache_retire().
  */
 struct reel_cache {

@@ -66,18 +66,18 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 }
 
 /* A frame stays adopted while slabs come and go in it: most transfers find it so. */
-static void adopt_frame(struct reel_offload *offload, const struct reel_slab *slab)
+static void register_frame(struct reel_offload *offload, const struct reel_slab *slab)
 {
-	if (offload->adopts)
-		reel_store_adopt(offload->store, slab->frame, slab->bytes);
+	if (offload->registers)
+		reel_store_register(offload->store, slab->frame, slab->bytes);
 }
 
 void reel_offload_unregister_frame(struct reel_offload *offload, const struct reel_slab *slab)
 {
 	REEL_UNCANCELLED;
 
-	if (offload->adopts)
-		reel_store_release(offload->store, slab->frame, slab->bytes);
+	if (offload->registers)
+		reel_store_unregister(offload->store, slab->frame, slab->bytes);
 }
 
 /* The slab's members are the offload thread's to read once it has moved its state. */
@@ -93,7 +93,7 @@ void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *tick
 		.slab_index = slab->slab_index,
 	};
 	ticket->transfer.data = slab->frame;
-	adopt_frame(offload, slab);
+	register_frame(offload, slab);
 }
 
 static bool collect(struct reel_offload *offload)
@@ -132,7 +132,7 @@ void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab
 	if (!slab_io->stored)
 		return;
 	slab_io->stored = false;
-	reel_store_drop(offload->store, slab_io->place);
+	reel_store_drop(offload->store, slab_io->extent);
 	reel_offload_forget_failures(offload);
 }
 
@@ -453,7 +453,7 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 		return -ENOMEM;
 	reel_store_get_capacity(store, &capacity);
 	offload->align = capacity.align;
-	offload->adopts = capacity.adopts;
+	offload->registers = capacity.registers;
 	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;
 	if (offload->put_depth > MAX_PUTS)
 		offload->put_depth = MAX_PUTS;

@@ -76,10 +76,10 @@ struct reel_slab_io {
 	struct reel_layout layout;
 	/* Offload thread, until it has released LOST. */
 	int error;
-	uint64_t serial;        /* of the put that wrote, or is to write, the copy */
-	bool stored;            /* place holds a copy, of what is now there or of what was */
+	uint64_t serial; /* of the put that wrote, or is to write, the copy */
+	bool stored;     /* extent holds a copy, of what is now there or of what was */
 	size_t stored_bytes;
-	struct reel_place place;
+	struct reel_extent extent;
 };
 
 struct reel_ticket {
@@ -113,7 +113,7 @@ struct reel_offload {
 	reel_store *store;
 	struct reel_slab_io *slab_io;
 	size_t align;
-	bool adopts; /* the store is told of frames before their first transfer */
+	bool registers; /* the store is told of frames before their first transfer */
 	unsigned put_depth;
 	pthread_t thread;
 	struct reel_event work;

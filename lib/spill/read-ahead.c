@@ -24,7 +24,7 @@ static void start(struct reel_offload *offload, struct reel_slab *slab, struct r
 
 	reel_offload_prepare(offload, ticket);
 	ticket->transfer.bytes = slab_io->stored_bytes;
-	ticket->transfer.place = slab_io->place;
+	ticket->transfer.extent = slab_io->extent;
 	slab_io->reads++;
 	reel_store_get(offload->store, &ticket->transfer);
 }

@@ -55,19 +55,19 @@ static void measure_rates(struct reel_offload *offload, uint64_t now)
 /* Insert it at its place; the nearest of too many falls out. */
 static void note(struct reel_victims *found, struct reel_slab *slab, double reuse_distance)
 {
-	unsigned place = found->count;
+	unsigned extent = found->count;
 
-	if (place == REEL_MAX_VICTIMS) {
-		if (reuse_distance <= found->of[place - 1].reuse_distance)
+	if (extent == REEL_MAX_VICTIMS) {
+		if (reuse_distance <= found->of[extent - 1].reuse_distance)
 			return;
-		place--;
+		extent--;
 	} else {
 		found->count++;
 	}
-	for (; place > 0 && found->of[place - 1].reuse_distance < reuse_distance; place--)
-		found->of[place] = found->of[place - 1];
-	found->of[place].slab = slab;
-	found->of[place].reuse_distance = reuse_distance;
+	for (; extent > 0 && found->of[extent - 1].reuse_distance < reuse_distance; extent--)
+		found->of[extent] = found->of[extent - 1];
+	found->of[extent].slab = slab;
+	found->of[extent].reuse_distance = reuse_distance;
 }
 
 static void look_at(struct reel_offload *offload, struct reel_slab *slab)

@@ -87,7 +87,7 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 	size_t bytes = smaller(align_up(slab_io->filled, offload->align), slab->bytes);
 
-	/* Another one than of its last copy, whose place it may get: a write that is lost is seen. */
+	/* Another one than of its last copy, whose extent it may get: a write that is lost is seen. */
 	slab_io->serial = ++offload->last_put;
 	reel_offload_prepare(offload, ticket);
 	reel_offload_drop_copy(offload, slab);
@@ -128,10 +128,10 @@ static void note_written(struct reel_offload *offload, struct reel_slab *slab,
 
 	reel_yield_point();
 	slab_io->stored = true;
-	slab_io->place = transfer->place;
+	slab_io->extent = transfer->extent;
 	reel_offload_forget_failures(offload);
 	atomic_fetch_add_explicit(&offload->written_bytes, transfer->bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&offload->stored_bytes, transfer->place.bytes,
+	atomic_fetch_add_explicit(&offload->stored_bytes, transfer->extent.bytes,
 				  memory_order_relaxed);
 }
 
@@ -254,7 +254,7 @@ static bool write_behind(struct reel_offload *offload)
 
 /*
  * What failed before is tried again, one slab at a time, since the disk may have room
- * again, or another place that is whole.
+ * again, or another extent that is whole.
  */
 static bool try_to_write(struct reel_offload *offload)
 {

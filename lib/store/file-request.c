@@ -68,7 +68,7 @@ int reel_file_request_begin(struct reel_file *file, struct reel_file_request *re
 
 	request->transfer = transfer;
 	request->failures = 0;
-	request->slot = transfer->place.location;
+	request->slot = transfer->extent.location;
 	request->put = request->slot == REEL_FILE_NOWHERE;
 	error = choose_slot(file, request);
 	if (error)
@@ -169,9 +169,9 @@ void reel_file_request_end(struct reel_file *file, struct reel_file_request *req
 	if (!request->put && !error)
 		memcpy(transfer->header, request->header, REEL_HEADER_BYTES);
 	if (request->put && !error)
-		transfer->place.location = request->slot;
+		transfer->extent.location = request->slot;
 	if (request->put && error && request->slot != REEL_FILE_NOWHERE)
 		give_up(file, request, error);
 	reel_transfer_complete(transfer, error);
-	reel_file_queue_complete(&file->queue);
+	reel_transfer_queue_complete(&file->queue);
 }

@@ -81,7 +81,7 @@ static void begin_waiting(struct ring *ring)
 	reel_transfer *transfer;
 
 	while (ring->idle_count &&
-	       (transfer = reel_file_queue_try(&ring->file->queue, &ring->shut)))
+	       (transfer = reel_transfer_queue_try(&ring->file->queue, &ring->shut)))
 		begin(ring, transfer);
 }
 

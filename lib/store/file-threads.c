@@ -84,7 +84,7 @@ static void *work(void *argument)
 	struct reel_file *file = worker->file;
 	reel_transfer *transfer;
 
-	while ((transfer = reel_file_queue_take(&file->queue))) {
+	while ((transfer = reel_transfer_queue_take(&file->queue))) {
 		int error = reel_file_request_begin(file, worker->request, transfer);
 
 		if (!error)

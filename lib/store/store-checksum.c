@@ -87,9 +87,9 @@ static void checksum_get(reel_store *store, reel_transfer *transfer)
 	start_get((struct checksum *)store, transfer, finish_get);
 }
 
-static void checksum_drop(reel_store *store, struct reel_place place)
+static void checksum_drop(reel_store *store, struct reel_extent extent)
 {
-	reel_store_drop(((struct checksum *)store)->layer.below, place);
+	reel_store_drop(((struct checksum *)store)->layer.below, extent);
 }
 
 static void checksum_capacity(reel_store *store, struct reel_store_capacity *capacity)
@@ -114,8 +114,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = reel_layer_sync,
 	.capacity = checksum_capacity,
 	.close = checksum_close,
-	.adopt = reel_layer_adopt,
-	.release = reel_layer_release,
+	.register_memory = reel_layer_register,
+	.unregister_memory = reel_layer_unregister,
 };
 
 /* Decides for pools, snapshots and tiers whether a store gets a checksum. */

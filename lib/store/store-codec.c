@@ -2,7 +2,7 @@
 /*
  * A put is packed into a buffer, which it keeps until it is complete. Without a
  * free buffer, or if it gets no smaller, it is stored as it is, straight from
- * the data; then place.bytes is the length of the data.
+ * the data; then extent.bytes is the length of the data.
  *
  * A packed piece begins with the header that the put had. A checksum below the codec
  * replaces that header by the one of the packed data, and a checksum above the codec
@@ -228,27 +228,27 @@ static void codec_get(reel_store *store, reel_transfer *transfer)
 	struct codec *codec = (struct codec *)store;
 	int error = problem_with(codec, transfer);
 
-	if (!error && transfer->place.bytes > transfer->bytes)
+	if (!error && transfer->extent.bytes > transfer->bytes)
 		error = -EBADMSG;
 	if (error) {
 		reel_transfer_complete(transfer, error);
 		return;
 	}
-	if (transfer->place.bytes < transfer->bytes && !passes_through(codec, transfer)) {
+	if (transfer->extent.bytes < transfer->bytes && !passes_through(codec, transfer)) {
 		void *bytes = (void *)(uintptr_t)transfer->bytes;
 
 		reel_transfer_enter(transfer, store, finish_get, bytes);
-		transfer->bytes = (size_t)transfer->place.bytes;
+		transfer->bytes = (size_t)transfer->extent.bytes;
 	}
 	reel_store_get(codec->layer.below, transfer);
 }
 
-static void codec_drop(reel_store *store, struct reel_place place)
+static void codec_drop(reel_store *store, struct reel_extent extent)
 {
 	struct codec *codec = (struct codec *)store;
 
 	if (!is_in_child(codec))
-		reel_store_drop(codec->layer.below, place);
+		reel_store_drop(codec->layer.below, extent);
 }
 
 static void codec_capacity(reel_store *store, struct reel_store_capacity *capacity)
@@ -285,8 +285,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = reel_layer_sync,
 	.capacity = codec_capacity,
 	.close = codec_close,
-	.adopt = reel_layer_adopt,
-	.release = reel_layer_release,
+	.register_memory = reel_layer_register,
+	.unregister_memory = reel_layer_unregister,
 };
 
 static int complete_options(struct reel_codec_options *options)

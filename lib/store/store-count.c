@@ -65,12 +65,12 @@ static void count_get(reel_store *store, reel_transfer *transfer)
 	reel_store_get(count->layer.below, transfer);
 }
 
-static void count_drop(reel_store *store, struct reel_place place)
+static void count_drop(reel_store *store, struct reel_extent extent)
 {
 	struct count *count = (struct count *)store;
 
 	add(&count->drops, 1);
-	reel_store_drop(count->layer.below, place);
+	reel_store_drop(count->layer.below, extent);
 }
 
 static void count_capacity(reel_store *store, struct reel_store_capacity *capacity)
@@ -94,8 +94,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = reel_layer_sync,
 	.capacity = count_capacity,
 	.close = count_close,
-	.adopt = reel_layer_adopt,
-	.release = reel_layer_release,
+	.register_memory = reel_layer_register,
+	.unregister_memory = reel_layer_unregister,
 };
 
 int reel_store_count_open(reel_store **store, reel_store *below)

@@ -17,7 +17,7 @@ struct fault {
 	/* Where a put went that is not dropped, for gets that are misplaced. */
 	bool misplaces;
 	bool has_first;
-	struct reel_place first;
+	struct reel_extent first;
 	/* Over, with the error that stands in them, and not yet said to be. */
 	reel_transfer *late;
 	size_t count;
@@ -69,12 +69,12 @@ static void complete_all(reel_transfer *late)
 	}
 }
 
-static void note_first(struct fault *fault, struct reel_place place)
+static void note_first(struct fault *fault, struct reel_extent extent)
 {
 	pthread_mutex_lock(&fault->lock);
 	if (!fault->has_first) {
 		fault->has_first = true;
-		fault->first = place;
+		fault->first = extent;
 	}
 	pthread_mutex_unlock(&fault->lock);
 }
@@ -96,7 +96,7 @@ static int finish_put(reel_store *store, reel_transfer *transfer, void *own, int
 {
 	(void)own;
 	if (!error)
-		note_first((struct fault *)store, transfer->place);
+		note_first((struct fault *)store, transfer->extent);
 	return error;
 }
 
@@ -154,10 +154,10 @@ static void put_flipped(struct fault *fault, reel_transfer *transfer, uint64_t b
 
 static int finish_misplaced_get(reel_store *store, reel_transfer *transfer, void *own, int error)
 {
-	struct reel_place *asked = own;
+	struct reel_extent *asked = own;
 
 	(void)store;
-	transfer->place = *asked;
+	transfer->extent = *asked;
 	free(asked);
 	/* What is there may be of another length, which is no mistake of the caller's. */
 	return error == -EINVAL ? -EBADMSG : error;
@@ -165,16 +165,16 @@ static int finish_misplaced_get(reel_store *store, reel_transfer *transfer, void
 
 static void get_misplaced(struct fault *fault, reel_transfer *transfer)
 {
-	struct reel_place *asked = malloc(sizeof *asked);
+	struct reel_extent *asked = malloc(sizeof *asked);
 
 	if (!asked) {
 		reel_transfer_complete(transfer, -ENOMEM);
 		return;
 	}
-	*asked = transfer->place;
+	*asked = transfer->extent;
 	pthread_mutex_lock(&fault->lock);
 	if (fault->has_first)
-		transfer->place = fault->first;
+		transfer->extent = fault->first;
 	pthread_mutex_unlock(&fault->lock);
 	reel_transfer_enter(transfer, &fault->layer.store, finish_misplaced_get, asked);
 	reel_store_get(fault->layer.below, transfer);
@@ -254,19 +254,19 @@ static void fault_get(reel_store *store, reel_transfer *transfer)
 	complete_all(late);
 }
 
-static void fault_drop(reel_store *store, struct reel_place place)
+static void fault_drop(reel_store *store, struct reel_extent extent)
 {
 	struct fault *fault = (struct fault *)store;
 	bool is_first;
 
 	pthread_mutex_lock(&fault->lock);
-	is_first = fault->has_first && fault->first.location == place.location;
+	is_first = fault->has_first && fault->first.location == extent.location;
 	fault->has_first &= !is_first;
 	pthread_mutex_unlock(&fault->lock);
 	/* It may be what a get that was misplaced reads just now. */
 	if (is_first)
 		reel_store_sync(fault->layer.below, -1);
-	reel_store_drop(fault->layer.below, place);
+	reel_store_drop(fault->layer.below, extent);
 }
 
 /* What was late may start anew when it completes. */
@@ -308,8 +308,8 @@ static const struct reel_store_verbs verbs = {
 	.sync = fault_sync,
 	.capacity = fault_capacity,
 	.close = fault_close,
-	.adopt = reel_layer_adopt,
-	.release = reel_layer_release,
+	.register_memory = reel_layer_register,
+	.unregister_memory = reel_layer_unregister,
 };
 
 int reel_store_fault_open(reel_store **store, reel_store *below,

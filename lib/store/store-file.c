@@ -35,7 +35,7 @@ static int problem_with(const struct reel_file *file, const reel_transfer *trans
 
 static void start(struct reel_file *file, reel_transfer *transfer)
 {
-	reel_file_queue_add(&file->queue, transfer);
+	reel_transfer_queue_add(&file->queue, transfer);
 	if (file->engine->wake)
 		file->engine->wake(file);
 }
@@ -48,7 +48,7 @@ static void put(reel_store *store, reel_transfer *transfer)
 
 	if (!error && transfer->bytes > file->slot_bytes)
 		error = -EMSGSIZE;
-	transfer->place = (struct reel_place){REEL_FILE_NOWHERE, transfer->bytes};
+	transfer->extent = (struct reel_extent){REEL_FILE_NOWHERE, transfer->bytes};
 	if (error)
 		reel_transfer_complete(transfer, error);
 	else
@@ -61,7 +61,7 @@ static void get(reel_store *store, reel_transfer *transfer)
 	int error = problem_with(file, transfer);
 
 	if (!error && (transfer->bytes > file->slot_bytes ||
-		       !reel_file_slots_may_have(&file->slots, transfer->place.location,
+		       !reel_file_slots_may_have(&file->slots, transfer->extent.location,
 						 reel_file_bytes_of(file, transfer->bytes))))
 		error = -EINVAL;
 	if (error)
@@ -70,20 +70,20 @@ static void get(reel_store *store, reel_transfer *transfer)
 		start(file, transfer);
 }
 
-static void drop(reel_store *store, struct reel_place place)
+static void drop(reel_store *store, struct reel_extent extent)
 {
 	struct reel_file *file = (struct reel_file *)store;
 
 	if (!is_in_child(file))
-		reel_file_slots_give(&file->slots, place.location,
-				     reel_file_bytes_of(file, place.bytes));
+		reel_file_slots_give(&file->slots, extent.location,
+				     reel_file_bytes_of(file, extent.bytes));
 }
 
 static int sync_all(reel_store *store, int64_t timeout_ns)
 {
 	struct reel_file *file = (struct reel_file *)store;
 
-	return is_in_child(file) ? 0 : reel_file_queue_wait(&file->queue, timeout_ns);
+	return is_in_child(file) ? 0 : reel_transfer_queue_wait(&file->queue, timeout_ns);
 }
 
 /* What the file has and what it may still get, less what the disk could not write. */
@@ -127,11 +127,11 @@ static void close_file(reel_store *store)
 	if (is_in_child(file)) {
 		file->engine->forget(file);
 	} else {
-		reel_file_queue_shut(&file->queue);
+		reel_transfer_queue_shut(&file->queue);
 		if (file->engine->wake)
 			file->engine->wake(file);
 		file->engine->stop(file);
-		reel_file_queue_close(&file->queue);
+		reel_transfer_queue_close(&file->queue);
 	}
 	reel_file_slots_close(&file->slots);
 	reel_os_file_close(file->descriptor);
@@ -211,7 +211,7 @@ static int open_parts(struct reel_file *file, const struct reel_file_options *op
 
 	if (error)
 		return error;
-	error = reel_file_queue_open(&file->queue);
+	error = reel_transfer_queue_open(&file->queue);
 	if (!error)
 		error = -pthread_mutex_init(&file->write_back, NULL);
 	if (!error)

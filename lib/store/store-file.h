@@ -6,7 +6,7 @@
  *	file-open.c     the file: where it is, and how it is read and written
  *	file-slots.c    its slots: each put has one, as large as it needs
  *	file-runs.c     which units of the file are free
- *	file-queue.c    the transfers that wait
+ *	transfer-queue.c    the transfers that wait
  *	file-request.c  one transfer, which may take several reads or writes
  *	file-threads.c  engine: threads
  *	file-ring.c     engine: io_uring
@@ -16,11 +16,11 @@
 #ifndef REEL_LIB_STORE_FILE_H
 #define REEL_LIB_STORE_FILE_H
 
-#include "file-queue.h"
+#include "transfer-queue.h"
 #include "file-slots.h"
 #include "store.h"
 
-/* A place in the file that no slot has: that of a put which has none yet. */
+/* An extent that no slot of the file has: that of a put which has none yet. */
 #define REEL_FILE_NOWHERE UINT64_MAX
 
 /*
@@ -53,7 +53,7 @@ struct reel_file {
 	size_t slot_bytes;   /* of data in the largest slot */
 	uint64_t max_bytes;
 	struct reel_file_slots slots;
-	struct reel_file_queue queue;
+	struct reel_transfer_queue queue;
 	const struct reel_file_engine_verbs *engine;
 	void *engine_state;
 	/*

@@ -64,8 +64,8 @@ static int keep(struct memory *memory, reel_transfer *transfer)
 	piece->bytes = transfer->bytes;
 	link_piece(memory, piece);
 	memory->used_bytes += piece->bytes;
-	transfer->place.location = (uintptr_t)piece / UNIT;
-	transfer->place.bytes = transfer->bytes;
+	transfer->extent.location = (uintptr_t)piece / UNIT;
+	transfer->extent.bytes = transfer->bytes;
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static void memory_put(reel_store *store, reel_transfer *transfer)
 
 static void memory_get(reel_store *store, reel_transfer *transfer)
 {
-	const struct piece *piece = at(transfer->place.location);
+	const struct piece *piece = at(transfer->extent.location);
 	int error = transfer->bytes == piece->bytes ? 0 : -EINVAL;
 
 	(void)store;
@@ -87,10 +87,10 @@ static void memory_get(reel_store *store, reel_transfer *transfer)
 	reel_transfer_complete(transfer, error);
 }
 
-static void memory_drop(reel_store *store, struct reel_place place)
+static void memory_drop(reel_store *store, struct reel_extent extent)
 {
 	struct memory *memory = (struct memory *)store;
-	struct piece *piece = at(place.location);
+	struct piece *piece = at(extent.location);
 
 	unlink_piece(memory, piece);
 	memory->used_bytes -= piece->bytes;

@@ -128,7 +128,7 @@ static int open_codec(reel_store **store, const struct word *word, reel_store *b
 	return reel_store_codec_open(store, below, &options);
 }
 
-/* A tier that is not there is left out, where another one stands behind it. */
+/* A store that is not there is left out, where another one stands behind it. */
 static bool may_be_absent(const struct word *word, int error)
 {
 	return word->kind == GPU_LEAF && (error == -ENODEV || error == -ENOMEM);
@@ -152,7 +152,7 @@ static int open_word(reel_store **store, const struct word *word, reel_store *be
 		*store = error ? NULL : leaf;
 		return error;
 	}
-	error = reel_store_tier_open(store, leaf, behind);
+	error = reel_store_overflow_open(store, leaf, behind);
 	if (error)
 		reel_store_close(leaf);
 	return error;

@@ -58,27 +58,27 @@ const char *reel_layout_problem(struct reel_layout layout)
 void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,
 			 void *own)
 {
-	unsigned place = transfer->layers++;
+	unsigned extent = transfer->layers++;
 
-	if (place == REEL_MAX_LAYERS) {
+	if (extent == REEL_MAX_LAYERS) {
 		REEL_UNCANCELLED;
 
 		fprintf(stderr, "reel: more than %d layers on a store\n", REEL_MAX_LAYERS);
 		abort();
 	}
-	transfer->layer[place].layer = layer;
-	transfer->layer[place].finish = finish;
-	transfer->layer[place].own = own;
+	transfer->layer[extent].layer = layer;
+	transfer->layer[extent].finish = finish;
+	transfer->layer[extent].own = own;
 }
 
 /* A layer that restarts the transfer enters it again, and completes it later. */
 void reel_transfer_complete(reel_transfer *transfer, int error)
 {
 	while (transfer->layers) {
-		unsigned place = --transfer->layers;
+		unsigned extent = --transfer->layers;
 
-		error = transfer->layer[place].finish(transfer->layer[place].layer, transfer,
-						      transfer->layer[place].own, error);
+		error = transfer->layer[extent].finish(transfer->layer[extent].layer, transfer,
+						       transfer->layer[extent].own, error);
 		if (error == REEL_TRANSFER_RESTARTED)
 			return;
 	}
@@ -134,12 +134,12 @@ int reel_layer_sync(reel_store *store, int64_t timeout_ns)
 	return reel_store_sync(below(store), timeout_ns);
 }
 
-int reel_layer_adopt(reel_store *store, void *memory, size_t bytes)
+int reel_layer_register(reel_store *store, void *memory, size_t bytes)
 {
-	return reel_store_adopt(below(store), memory, bytes);
+	return reel_store_register(below(store), memory, bytes);
 }
 
-void reel_layer_release(reel_store *store, void *memory, size_t bytes)
+void reel_layer_unregister(reel_store *store, void *memory, size_t bytes)
 {
-	reel_store_release(below(store), memory, bytes);
+	reel_store_unregister(below(store), memory, bytes);
 }

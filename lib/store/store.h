@@ -9,7 +9,7 @@
  *	store-gpu.c      leaf: a GPU's memory, from libreel-cuda
  *	store-checksum.c layer: a header, and a CRC of all
  *	store-codec.c    layer: compression
- *	store-tier.c     layer: two stores, one after the other
+ *	store-overflow.c     layer: two stores, one after the other
  *	store-count.c    layer: what goes through
  *	store-fault.c    layer: what may go wrong
  */
@@ -31,8 +31,8 @@ struct reel_layer {
 /* 0, or -EINVAL and its words: a layer stands on a store. */
 int reel_layer_check(const reel_store *below);
 int reel_layer_sync(reel_store *store, int64_t timeout_ns);
-int reel_layer_adopt(reel_store *store, void *memory, size_t bytes);
-void reel_layer_release(reel_store *store, void *memory, size_t bytes);
+int reel_layer_register(reel_store *store, void *memory, size_t bytes);
+void reel_layer_unregister(reel_store *store, void *memory, size_t bytes);
 
 /* Take a checksum layer off again: its store is the caller's as before. */
 void reel_store_checksum_leave(reel_store *store);

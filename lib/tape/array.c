@@ -51,7 +51,7 @@ static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
 
 static bool push_whole(reel_tape *tape, const char *source, size_t bytes)
 {
-	struct reel_position before = reel_tape_place(tape);
+	struct reel_position before = reel_tape_return_position(tape);
 
 	if (push_pieces(tape, source, bytes))
 		return true;

@@ -120,7 +120,7 @@ int reel_tape_clear_error(reel_tape *tape)
 {
 	int error = tape->error;
 
-	if (tape->refused || reel_hold_keeps_refused(tape))
+	if (tape->refused || reel_hold_retains_refused(tape))
 		return -EBUSY;
 	tape->error = 0;
 	reel_check_clear_error(tape);

@@ -32,7 +32,7 @@ static void let_go(reel_tape *tape)
 		tape->hold->left = NULL;
 }
 
-void reel_hold_keep(reel_tape *tape, struct reel_slab *slab)
+void reel_hold_retain(reel_tape *tape, struct reel_slab *slab)
 {
 	let_go(tape);
 	tape->hold->left = slab;
@@ -115,7 +115,7 @@ static void end(reel_tape *tape)
 	reel_tape_limits(tape);
 }
 
-bool reel_hold_keeps_refused(const reel_tape *tape)
+bool reel_hold_retains_refused(const reel_tape *tape)
 {
 	const struct reel_hold *hold = tape->hold;
 

@@ -24,7 +24,7 @@ struct reel_position reel_tape_position(const reel_tape *tape)
  * The place, named in one way only: the bottom of a slab is the place that the
  * slab stands on. Slabs that are empty come and go without a push or a pop.
  */
-struct reel_position reel_tape_place(const reel_tape *tape)
+struct reel_position reel_tape_return_position(const reel_tape *tape)
 {
 	struct reel_position position = reel_tape_position(tape);
 
@@ -41,14 +41,14 @@ reel_mark reel_tape_mark(const reel_tape *tape)
 	const reel_tape *entries = reel_check_entries(tape);
 
 	return (reel_mark){
-		.values = reel_tape_place(tape),
-		.ledger = entries ? reel_tape_place(entries) : (struct reel_position){0},
+		.values = reel_tape_return_position(tape),
+		.ledger = entries ? reel_tape_return_position(entries) : (struct reel_position){0},
 	};
 }
 
 static bool on_tape(const reel_tape *tape, struct reel_position position)
 {
-	struct reel_position top = reel_tape_place(tape);
+	struct reel_position top = reel_tape_return_position(tape);
 	const struct reel_slab *slab = top.slab;
 	uint64_t filled = top.offset;
 

@@ -30,7 +30,7 @@ void reel_tape_leave_slab(reel_tape *tape)
 	if (left->holds == tape->holds)
 		keep_as_spare(tape, left);
 	else
-		reel_hold_keep(tape, left);
+		reel_hold_retain(tape, left);
 	tape->slab = below;
 }
 

@@ -171,7 +171,7 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 	note_stall(tape, since);
 }
 
-/* In the child of a fork nobody can bring the slab back: it is lost, and has no frame. */
+/* In the child of a fork nobody can pin_and_start_read the slab back: it is lost, and has no frame. */
 static void give_up(reel_tape *tape, struct reel_slab *slab)
 {
 	reel_slab_io_of(tape->pool->offload, slab)->error = -ECHILD;
@@ -242,12 +242,12 @@ static uint32_t requests_open(const struct reel_tape_io *tape_io)
 
 static void request(struct reel_tape_io *tape_io, struct reel_slab *slab)
 {
-	uint32_t place = atomic_load_explicit(&tape_io->requested, memory_order_relaxed);
+	uint32_t extent = atomic_load_explicit(&tape_io->requested, memory_order_relaxed);
 
-	tape_io->request[place % REEL_REQUESTS] = slab;
+	tape_io->request[extent % REEL_REQUESTS] = slab;
 	reel_yield_point();
 	/* Release: pairs with the acquire in first_request() of read-ahead.c. */
-	atomic_store_explicit(&tape_io->requested, place + 1, memory_order_release);
+	atomic_store_explicit(&tape_io->requested, extent + 1, memory_order_release);
 }
 
 /* One whole slab must have been popped first: a short way back asks for nothing. */

@@ -114,14 +114,14 @@ bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits);
 
 /* mark.c: the present top; and the same as one of the places that a tape goes back to. */
 struct reel_position reel_tape_position(const reel_tape *tape);
-struct reel_position reel_tape_place(const reel_tape *tape);
+struct reel_position reel_tape_return_position(const reel_tape *tape);
 /* Go back to a place known to be on the tape, without its notes. */
 void reel_tape_restore(reel_tape *tape, struct reel_position position);
 
 /* hold.c: the hold keeps a slab that was popped through, readable for one pop more. */
-void reel_hold_keep(reel_tape *tape, struct reel_slab *slab);
+void reel_hold_retain(reel_tape *tape, struct reel_slab *slab);
 /* Whether a replay brings refused pushes back. */
-bool reel_hold_keeps_refused(const reel_tape *tape);
+bool reel_hold_retains_refused(const reel_tape *tape);
 
 /* check.c. All are no-ops (and true) on a tape that is not checked. */
 int reel_check_start(reel_tape *tape);

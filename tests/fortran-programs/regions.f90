@@ -109,10 +109,10 @@ contains
     end do
     !$omp end parallel
     call ok(reel_region_end(region) == 0, 'a region is recorded')
-    result = reel_reduce(root, REEL_SUM, partial)
+    result = reel_reduce(root, REEL_REDUCE_SUM, partial)
     call ok(abs(result - primal(x)) < 1d-10 * result, 'the primal result')
 
-    call reel_reduce_reverse(root, REEL_SUM, 1d0, partial_bar)
+    call reel_reduce_reverse(root, REEL_REDUCE_SUM, 1d0, partial_bar)
     a_bar = 0
     x_bar = 0
     error = reel_adjoint_open(adjoint, a_bar)

@@ -1290,7 +1290,7 @@ inline work_off()
 		/*
 		 * Sleep only if what is waited for is on its way, or a transfer that will make room
 		 * for it. The C code goes round until there is something to do, which an owner is
-		 * about to bring about; here the rounds that do nothing are left out.
+		 * about to pin_and_start_read about; here the rounds that do nothing are left out.
 		 */
 		if
 		:: !moved && !puts && !gets ->

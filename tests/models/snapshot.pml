@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slot of a tier with a store (lib/checkpoint/snapshot.c, lib/checkpoint/buffer.c): who carries actions out stores a
+ * A slot of a tier with a store (lib/checkpoint/snapshot.c, lib/checkpoint/snapshot-buffer.c): who carries actions out stores a
  * state, loads it, drops it, and stores the next one; who walks ahead has it fetched; the store
  * completes transfers, or fails them, when it likes. What is atomic here is under the lock there.
  * Checked is that a load sees the state that was stored, that no buffer is used for two things or
@@ -70,7 +70,7 @@ inline end_get()
 	reading = false
 }
 
-inline let_go()
+inline keep_or_give_buffer()
 {
 	if
 	:: wanted && gets < MAX_GETS ->
@@ -97,7 +97,7 @@ inline end_put(put)
 #else
 		:: false
 #endif
-		:: else -> let_go()
+		:: else -> keep_or_give_buffer()
 		fi
 	:: else
 	fi;
@@ -232,7 +232,7 @@ inline load(state)
 			:: failed[buffer] ->
 #ifdef BREAK_KEEP_FAILED
 				in_use = false;
-				let_go();
+				keep_or_give_buffer();
 #else
 				give(buffer);
 				slot_buffer = 0;
@@ -251,7 +251,7 @@ inline load(state)
 		atomic {
 			in_use = false;
 			if
-			:: stored -> let_go()
+			:: stored -> keep_or_give_buffer()
 			:: else
 			fi
 		}
@@ -259,7 +259,7 @@ inline load(state)
 	fi
 }
 
-inline leave_to_put(state)
+inline hand_to_put(state)
 {
 	left = false;
 	if
@@ -275,7 +275,7 @@ inline leave_to_put(state)
 inline empty_slot(state)
 {
 	end_get();
-	leave_to_put(state);
+	hand_to_put(state);
 	if
 	:: !left ->
 		if

@@ -13,7 +13,7 @@
 
 #include <reel/store.h>
 
-struct reel_file_queue {
+struct reel_transfer_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* one was added, or the queue was shut */
 	pthread_cond_t idle; /* none is under way */
@@ -23,24 +23,24 @@ struct reel_file_queue {
 };
 
 /* 0, or -errno. */
-int reel_file_queue_open(struct reel_file_queue *queue);
-void reel_file_queue_close(struct reel_file_queue *queue);
+int reel_transfer_queue_open(struct reel_transfer_queue *queue);
+void reel_transfer_queue_close(struct reel_transfer_queue *queue);
 
-void reel_file_queue_add(struct reel_file_queue *queue, reel_transfer *transfer);
+void reel_transfer_queue_add(struct reel_transfer_queue *queue, reel_transfer *transfer);
 
 /* Waits for one. NULL: the queue is empty and shut. */
-reel_transfer *reel_file_queue_take(struct reel_file_queue *queue);
+reel_transfer *reel_transfer_queue_take(struct reel_transfer_queue *queue);
 
 /* NULL: the queue is empty; *shut says whether it stays so. */
-reel_transfer *reel_file_queue_try(struct reel_file_queue *queue, bool *shut);
+reel_transfer *reel_transfer_queue_try(struct reel_transfer_queue *queue, bool *shut);
 
 /* A transfer that was taken is complete. */
-void reel_file_queue_complete(struct reel_file_queue *queue);
+void reel_transfer_queue_complete(struct reel_transfer_queue *queue);
 
 /* Wait until none is under way. 0, or -ETIMEDOUT; negative: for ever. */
-int reel_file_queue_wait(struct reel_file_queue *queue, int64_t timeout_ns);
+int reel_transfer_queue_wait(struct reel_transfer_queue *queue, int64_t timeout_ns);
 
 /* None is added any more. */
-void reel_file_queue_shut(struct reel_file_queue *queue);
+void reel_transfer_queue_shut(struct reel_transfer_queue *queue);
 
 #endif

@@ -44,8 +44,8 @@ void reel_ahead_follow(reel_checkpoint *run)
 		reel_action action;
 
 		if (run->wants && run->looked > run->taken &&
-		    !reel_snapshot_fetch(&run->snapshots, run->wanted.tier, run->wanted.slot,
-					 run->wanted.first))
+		    !reel_snapshot_read_ahead(&run->snapshots, run->wanted.tier, run->wanted.slot,
+					      run->wanted.first))
 			return;
 		run->wants = false;
 		if (!look(run, &action))

@@ -9,15 +9,15 @@
 #include "snapshot.h"
 #include "store/store.h"
 
-void *reel_buffer_data(const struct reel_buffer *buffer)
+void *reel_snapshot_buffer_data(const struct reel_snapshot_buffer *buffer)
 {
 	return buffer->slab->frame;
 }
 
-static struct reel_buffer *new_buffer(struct reel_snapshots *snapshots)
+static struct reel_snapshot_buffer *new_buffer(struct reel_snapshots *snapshots)
 {
 	size_t tickets = snapshots->max_pieces * sizeof(reel_transfer);
-	struct reel_buffer *buffer = calloc(1, sizeof *buffer + tickets);
+	struct reel_snapshot_buffer *buffer = calloc(1, sizeof *buffer + tickets);
 
 	if (buffer)
 		reel_event_open(&buffer->arrival);
@@ -25,18 +25,19 @@ static struct reel_buffer *new_buffer(struct reel_snapshots *snapshots)
 }
 
 /* What goes back to the pool may be given back to the system there. */
-static void release_memory(struct reel_snapshots *snapshots, const struct reel_buffer *buffer)
+static void release_memory(struct reel_snapshots *snapshots,
+			   const struct reel_snapshot_buffer *buffer)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
-		if (snapshots->tier[tier].adopts)
-			reel_store_release(snapshots->tier[tier].store, buffer->slab->frame,
-					   buffer->slab->bytes);
+		if (snapshots->tier[tier].registers)
+			reel_store_unregister(snapshots->tier[tier].store, buffer->slab->frame,
+					      buffer->slab->bytes);
 }
 
-static void free_all(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+static void free_all(struct reel_snapshots *snapshots, struct reel_snapshot_buffer *buffer)
 {
 	while (buffer) {
-		struct reel_buffer *next = buffer->next;
+		struct reel_snapshot_buffer *next = buffer->next;
 
 		if (buffer->slab)
 			reel_pool_give(snapshots->pool, buffer->slab);
@@ -46,21 +47,21 @@ static void free_all(struct reel_snapshots *snapshots, struct reel_buffer *buffe
 	}
 }
 
-void reel_buffer_free_all(struct reel_snapshots *snapshots)
+void reel_snapshot_buffer_free_all(struct reel_snapshots *snapshots)
 {
 	free_all(snapshots, snapshots->unused);
 	free_all(snapshots, snapshots->frameless);
 }
 
-static void push(struct reel_buffer **list, struct reel_buffer *buffer)
+static void push(struct reel_snapshot_buffer **list, struct reel_snapshot_buffer *buffer)
 {
 	buffer->next = *list;
 	*list = buffer;
 }
 
-static struct reel_buffer *pop(struct reel_buffer **list)
+static struct reel_snapshot_buffer *pop(struct reel_snapshot_buffer **list)
 {
-	struct reel_buffer *buffer = *list;
+	struct reel_snapshot_buffer *buffer = *list;
 
 	if (buffer)
 		*list = buffer->next;
@@ -71,12 +72,13 @@ static struct reel_buffer *pop(struct reel_buffer **list)
  * Memory that is not needed for the traffic with the stores is the tapes' as well. The
  * buffer stays: who completed its last transfer may still be about to signal it.
  */
-void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+void reel_snapshot_buffer_give(struct reel_snapshots *snapshots,
+			       struct reel_snapshot_buffer *buffer)
 {
 	snapshots->memory_bytes -= snapshots->padded_bytes;
 	snapshots->given++;
-	if (snapshots->unuseds < snapshots->max_unuseds) {
-		snapshots->unuseds++;
+	if (snapshots->idle_buffers < snapshots->max_idle_buffers) {
+		snapshots->idle_buffers++;
 		push(&snapshots->unused, buffer);
 		return;
 	}
@@ -87,12 +89,12 @@ void reel_buffer_give(struct reel_snapshots *snapshots, struct reel_buffer *buff
 }
 
 /* One with memory before one without. */
-static struct reel_buffer *pop_unused(struct reel_snapshots *snapshots)
+static struct reel_snapshot_buffer *pop_unused(struct reel_snapshots *snapshots)
 {
-	struct reel_buffer *buffer = pop(&snapshots->unused);
+	struct reel_snapshot_buffer *buffer = pop(&snapshots->unused);
 
 	if (buffer)
-		snapshots->unuseds--;
+		snapshots->idle_buffers--;
 	return buffer ? buffer : pop(&snapshots->frameless);
 }
 
@@ -103,7 +105,7 @@ static void note_use(struct reel_snapshots *snapshots)
 		snapshots->peak_bytes = snapshots->memory_bytes;
 }
 
-static int take_memory(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+static int take_memory(struct reel_snapshots *snapshots, struct reel_snapshot_buffer *buffer)
 {
 	if (buffer->slab)
 		return 0;
@@ -111,9 +113,9 @@ static int take_memory(struct reel_snapshots *snapshots, struct reel_buffer *buf
 			      &buffer->slab);
 }
 
-struct reel_buffer *reel_buffer_take(struct reel_snapshots *snapshots, int *error)
+struct reel_snapshot_buffer *reel_snapshot_buffer_take(struct reel_snapshots *snapshots, int *error)
 {
-	struct reel_buffer *buffer;
+	struct reel_snapshot_buffer *buffer;
 
 	reel_snapshots_lock(snapshots);
 	buffer = pop_unused(snapshots);
@@ -136,18 +138,18 @@ struct reel_buffer *reel_buffer_take(struct reel_snapshots *snapshots, int *erro
 
 static void finish(reel_transfer *transfer)
 {
-	struct reel_buffer *buffer = transfer->context;
+	struct reel_snapshot_buffer *buffer = transfer->context;
 
 	/* Relaxed: the release below orders it. */
 	if (transfer->error)
 		atomic_store_explicit(&buffer->error, reel_store_error(transfer->error),
 				      memory_order_relaxed);
-	/* Release: pairs with the acquire in reel_buffer_is_moving(). */
+	/* Release: pairs with the acquire in reel_snapshot_buffer_is_moving(). */
 	if (atomic_fetch_sub_explicit(&buffer->moving, 1, memory_order_acq_rel) == 1)
 		reel_event_signal(&buffer->arrival);
 }
 
-bool reel_buffer_is_moving(struct reel_buffer *buffer)
+bool reel_snapshot_buffer_is_moving(struct reel_snapshot_buffer *buffer)
 {
 	/* Acquire: pairs with the release in finish(). */
 	return atomic_load_explicit(&buffer->moving, memory_order_acquire) > 0;
@@ -168,13 +170,13 @@ static size_t piece_bytes(const struct reel_snapshots *snapshots, unsigned tier,
 	return left < snapshots->tier[tier].piece_bytes ? left : snapshots->tier[tier].piece_bytes;
 }
 
-static void prepare(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
-		    uint64_t serial, unsigned piece)
+static void prepare(struct reel_snapshots *snapshots, unsigned tier,
+		    struct reel_snapshot_buffer *buffer, uint64_t serial, unsigned piece)
 {
 	size_t offset = piece * snapshots->tier[tier].piece_bytes;
 	reel_transfer *transfer = &buffer->transfer[piece];
 
-	transfer->data = (char *)reel_buffer_data(buffer) + offset;
+	transfer->data = (char *)reel_snapshot_buffer_data(buffer) + offset;
 	transfer->bytes = piece_bytes(snapshots, tier, offset);
 	transfer->label = (struct reel_label){
 		.tape = (uintptr_t)snapshots, .serial = serial, .slab_index = piece};
@@ -183,23 +185,24 @@ static void prepare(struct reel_snapshots *snapshots, unsigned tier, struct reel
 }
 
 /* All count as moving before the first one may end. */
-void reel_buffer_start(struct reel_snapshots *snapshots, unsigned tier, struct reel_buffer *buffer,
-		       uint64_t serial, const struct reel_place *place)
+void reel_snapshot_buffer_start(struct reel_snapshots *snapshots, unsigned tier,
+				struct reel_snapshot_buffer *buffer, uint64_t serial,
+				const struct reel_extent *extent)
 {
 	reel_store *store = snapshots->tier[tier].store;
 	unsigned pieces = reel_snapshot_pieces(snapshots, tier);
 
-	if (snapshots->tier[tier].adopts)
-		reel_store_adopt(store, buffer->slab->frame, buffer->slab->bytes);
+	if (snapshots->tier[tier].registers)
+		reel_store_register(store, buffer->slab->frame, buffer->slab->bytes);
 	/* Relaxed, both: the store hands the tickets to whom it lets complete them. */
 	atomic_store_explicit(&buffer->error, 0, memory_order_relaxed);
 	atomic_store_explicit(&buffer->moving, pieces, memory_order_relaxed);
 	for (unsigned piece = 0; piece < pieces; piece++) {
 		prepare(snapshots, tier, buffer, serial, piece);
-		if (!place) {
+		if (!extent) {
 			reel_store_put(store, &buffer->transfer[piece]);
 		} else {
-			buffer->transfer[piece].place = place[piece];
+			buffer->transfer[piece].extent = extent[piece];
 			reel_store_get(store, &buffer->transfer[piece]);
 		}
 	}
@@ -216,24 +219,25 @@ static void sync_stores(struct reel_snapshots *snapshots)
 }
 
 /* In the child of a fork: nobody there completes what was under way. */
-static void give_up(struct reel_buffer *buffer)
+static void give_up(struct reel_snapshot_buffer *buffer)
 {
 	/* Relaxed, both: there is no other thread. */
 	atomic_store_explicit(&buffer->error, -ECHILD, memory_order_relaxed);
 	atomic_store_explicit(&buffer->moving, 0, memory_order_relaxed);
 }
 
-void reel_buffer_await(struct reel_snapshots *snapshots, struct reel_buffer *buffer)
+void reel_snapshot_buffer_await(struct reel_snapshots *snapshots,
+				struct reel_snapshot_buffer *buffer)
 {
 	uint64_t since = reel_offload_now();
 
-	if (!reel_buffer_is_moving(buffer))
+	if (!reel_snapshot_buffer_is_moving(buffer))
 		return;
 	if (getpid() != snapshots->owner) {
 		give_up(buffer);
 		return;
 	}
-	while (reel_buffer_is_moving(buffer))
+	while (reel_snapshot_buffer_is_moving(buffer))
 		if (!reel_event_wait_for(&buffer->arrival, REEL_PATIENCE_MS))
 			sync_stores(snapshots);
 	reel_snapshots_lock(snapshots);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "checked-file.h"
+#include "restart-file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@ struct trailer {
 static const char end_mark[4] = {'l', 'e', 'e', 'r'};
 
 /* -EBADMSG: the file is shorter, or begins otherwise. */
-static int read_magic(struct reel_checked_file *file, const char *magic)
+static int read_magic(struct reel_restart_file *file, const char *magic)
 {
-	char begins[REEL_CHECKED_MAGIC_BYTES];
-	int error = reel_checked_file_read(file, begins, sizeof begins);
+	char begins[REEL_RESTART_MAGIC_BYTES];
+	int error = reel_restart_file_read(file, begins, sizeof begins);
 
 	if (error)
 		return error;
@@ -48,7 +48,7 @@ static char *name_beside(const char *path)
 /* 0: the file at `path` begins with the magic, or nothing has this name. */
 static int examine(const char *path, const char *magic, bool may_be_empty)
 {
-	struct reel_checked_file file = {.file = reel_os_file_open_to_read(path)};
+	struct reel_restart_file file = {.file = reel_os_file_open_to_read(path)};
 	int error;
 
 	if (file.file == -ENOENT || file.file == -ENOTDIR)
@@ -56,7 +56,7 @@ static int examine(const char *path, const char *magic, bool may_be_empty)
 	if (file.file < 0)
 		return file.file;
 	error = read_magic(&file, magic);
-	reel_checked_file_close(&file);
+	reel_restart_file_close(&file);
 	if (error == -EBADMSG)
 		return may_be_empty && !file.offset ? 0 : -EEXIST;
 	return error;
@@ -71,7 +71,7 @@ static int examine_both(const char *path, const char *beside, const char *magic,
 	return error ? error : examine(beside, magic, true);
 }
 
-int reel_checked_file_check(const char *path, const char *magic, const char **suffix)
+int reel_restart_file_check(const char *path, const char *magic, const char **suffix)
 {
 	REEL_UNCANCELLED;
 	char *beside = name_beside(path);
@@ -95,7 +95,7 @@ static int remove_one(const char *path, const char *magic, bool may_be_empty)
 }
 
 /* One name, so that what a killed process has left is found. */
-static int open_beside(struct reel_checked_file *file)
+static int open_beside(struct reel_restart_file *file)
 {
 	int error = examine(file->path, file->magic, false);
 
@@ -107,24 +107,24 @@ static int open_beside(struct reel_checked_file *file)
 	return file->file < 0 ? file->file : 0;
 }
 
-int reel_checked_file_create(struct reel_checked_file *file, const char *path, const char *magic)
+int reel_restart_file_create(struct reel_restart_file *file, const char *path, const char *magic)
 {
 	int error;
 
-	*file = (struct reel_checked_file){.path = path, .magic = magic,
-					   .beside = name_beside(path)};
+	*file = (struct reel_restart_file){
+		.path = path, .magic = magic, .beside = name_beside(path)};
 	if (!file->beside)
 		return -ENOMEM;
 	error = open_beside(file);
 	if (error)
 		free(file->beside);
 	else
-		reel_checked_file_write(file, magic, REEL_CHECKED_MAGIC_BYTES);
+		reel_restart_file_write(file, magic, REEL_RESTART_MAGIC_BYTES);
 	return error;
 }
 
 /* Above the limit of file size a signal would end the program. */
-static int write_all(struct reel_checked_file *file, const char *data, size_t bytes)
+static int write_all(struct reel_restart_file *file, const char *data, size_t bytes)
 {
 	if (file->offset + bytes > reel_os_file_max_bytes())
 		return -EFBIG;
@@ -143,7 +143,7 @@ static int write_all(struct reel_checked_file *file, const char *data, size_t by
 	return 0;
 }
 
-void reel_checked_file_write(struct reel_checked_file *file, const void *data, size_t bytes)
+void reel_restart_file_write(struct reel_restart_file *file, const void *data, size_t bytes)
 {
 	if (file->error)
 		return;
@@ -151,7 +151,7 @@ void reel_checked_file_write(struct reel_checked_file *file, const void *data, s
 	file->error = write_all(file, data, bytes);
 }
 
-static int write_trailer(struct reel_checked_file *file)
+static int write_trailer(struct reel_restart_file *file)
 {
 	struct trailer trailer = {.bytes = file->offset, .crc = file->crc};
 
@@ -159,7 +159,7 @@ static int write_trailer(struct reel_checked_file *file)
 	return write_all(file, (const char *)&trailer, sizeof trailer);
 }
 
-int reel_checked_file_publish(struct reel_checked_file *file)
+int reel_restart_file_publish(struct reel_restart_file *file)
 {
 	int error = file->error ? file->error : write_trailer(file);
 	const char *suffix;
@@ -171,7 +171,7 @@ int reel_checked_file_publish(struct reel_checked_file *file)
 	if (!error)
 		error = reel_os_file_rename(file->beside, file->path);
 	if (error) {
-		reel_checked_file_abandon(file);
+		reel_restart_file_abandon(file);
 		return error;
 	}
 	reel_os_file_close(file->file);
@@ -179,14 +179,14 @@ int reel_checked_file_publish(struct reel_checked_file *file)
 	return 0;
 }
 
-void reel_checked_file_abandon(struct reel_checked_file *file)
+void reel_restart_file_abandon(struct reel_restart_file *file)
 {
 	reel_os_file_close(file->file);
 	remove_one(file->beside, file->magic, true);
 	free(file->beside);
 }
 
-int reel_checked_file_remove(const char *path, const char *magic)
+int reel_restart_file_remove(const char *path, const char *magic)
 {
 	char *beside = name_beside(path);
 	int error = remove_one(path, magic, false);
@@ -198,7 +198,7 @@ int reel_checked_file_remove(const char *path, const char *magic)
 
 /* ---- Reading ---- */
 
-static int read_some(struct reel_checked_file *file, char *data, size_t bytes, size_t *got)
+static int read_some(struct reel_restart_file *file, char *data, size_t bytes, size_t *got)
 {
 	struct iovec piece = {data, bytes};
 	ssize_t read;
@@ -213,7 +213,7 @@ static int read_some(struct reel_checked_file *file, char *data, size_t bytes, s
 	return 0;
 }
 
-int reel_checked_file_read(struct reel_checked_file *file, void *data, size_t bytes)
+int reel_restart_file_read(struct reel_restart_file *file, void *data, size_t bytes)
 {
 	char *at = data;
 
@@ -230,7 +230,7 @@ int reel_checked_file_read(struct reel_checked_file *file, void *data, size_t by
 }
 
 /* All before the trailer, which is held back: it ends what is read last. */
-static int read_through(struct reel_checked_file *file, uint32_t *crc, struct trailer *trailer)
+static int read_through(struct reel_restart_file *file, uint32_t *crc, struct trailer *trailer)
 {
 	char piece[16384 + sizeof *trailer];
 	size_t held = 0, got = 0;
@@ -255,7 +255,7 @@ static int read_through(struct reel_checked_file *file, uint32_t *crc, struct tr
 	return 0;
 }
 
-static const char *judge(const struct reel_checked_file *file, const struct trailer *trailer,
+static const char *judge(const struct reel_restart_file *file, const struct trailer *trailer,
 			 uint32_t crc)
 {
 	if (memcmp(trailer->end, end_mark, sizeof end_mark) ||
@@ -264,7 +264,7 @@ static const char *judge(const struct reel_checked_file *file, const struct trai
 	return trailer->crc == crc ? NULL : "is damaged: its checksum is wrong";
 }
 
-static int verify(struct reel_checked_file *file, const char *magic, const char **wrong)
+static int verify(struct reel_restart_file *file, const char *magic, const char **wrong)
 {
 	struct trailer trailer;
 	uint32_t crc;
@@ -281,17 +281,17 @@ static int verify(struct reel_checked_file *file, const char *magic, const char 
 		return error;
 	*wrong = judge(file, &trailer, crc);
 	file->bytes = trailer.bytes;
-	file->offset = REEL_CHECKED_MAGIC_BYTES;
+	file->offset = REEL_RESTART_MAGIC_BYTES;
 	return *wrong ? -EBADMSG : 0;
 }
 
-int reel_checked_file_open(struct reel_checked_file *file, const char *path, const char *magic,
+int reel_restart_file_open(struct reel_restart_file *file, const char *path, const char *magic,
 			   const char **wrong)
 {
 	int error;
 
 	*wrong = NULL;
-	*file = (struct reel_checked_file){.path = path};
+	*file = (struct reel_restart_file){.path = path};
 	file->file = reel_os_file_open_to_read(path);
 	if (file->file == -EEXIST) {
 		*wrong = "is not a regular file";
@@ -301,11 +301,11 @@ int reel_checked_file_open(struct reel_checked_file *file, const char *path, con
 		return file->file;
 	error = verify(file, magic, wrong);
 	if (error)
-		reel_checked_file_close(file);
+		reel_restart_file_close(file);
 	return error;
 }
 
-void reel_checked_file_close(struct reel_checked_file *file)
+void reel_restart_file_close(struct reel_restart_file *file)
 {
 	reel_os_file_close(file->file);
 }

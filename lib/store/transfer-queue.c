@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "os/cancel.h"
-#include "file-queue.h"
+#include "transfer-queue.h"
 
 #define SECOND 1000000000
 #define MAX_SECONDS 1000000000
@@ -25,7 +25,7 @@ static int open_condition(pthread_cond_t *condition)
 	return error;
 }
 
-int reel_file_queue_open(struct reel_file_queue *queue)
+int reel_transfer_queue_open(struct reel_transfer_queue *queue)
 {
 	int error = pthread_mutex_init(&queue->lock, NULL);
 
@@ -40,14 +40,14 @@ int reel_file_queue_open(struct reel_file_queue *queue)
 	return -error;
 }
 
-void reel_file_queue_close(struct reel_file_queue *queue)
+void reel_transfer_queue_close(struct reel_transfer_queue *queue)
 {
 	pthread_cond_destroy(&queue->idle);
 	pthread_cond_destroy(&queue->work);
 	pthread_mutex_destroy(&queue->lock);
 }
 
-void reel_file_queue_add(struct reel_file_queue *queue, reel_transfer *transfer)
+void reel_transfer_queue_add(struct reel_transfer_queue *queue, reel_transfer *transfer)
 {
 	transfer->next = NULL;
 	pthread_mutex_lock(&queue->lock);
@@ -58,7 +58,7 @@ void reel_file_queue_add(struct reel_file_queue *queue, reel_transfer *transfer)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-static reel_transfer *take_first(struct reel_file_queue *queue)
+static reel_transfer *take_first(struct reel_transfer_queue *queue)
 {
 	reel_transfer *transfer = queue->first;
 
@@ -70,7 +70,7 @@ static reel_transfer *take_first(struct reel_file_queue *queue)
 	return transfer;
 }
 
-reel_transfer *reel_file_queue_take(struct reel_file_queue *queue)
+reel_transfer *reel_transfer_queue_take(struct reel_transfer_queue *queue)
 {
 	reel_transfer *transfer;
 
@@ -82,7 +82,7 @@ reel_transfer *reel_file_queue_take(struct reel_file_queue *queue)
 	return transfer;
 }
 
-reel_transfer *reel_file_queue_try(struct reel_file_queue *queue, bool *shut)
+reel_transfer *reel_transfer_queue_try(struct reel_transfer_queue *queue, bool *shut)
 {
 	reel_transfer *transfer;
 
@@ -93,7 +93,7 @@ reel_transfer *reel_file_queue_try(struct reel_file_queue *queue, bool *shut)
 	return transfer;
 }
 
-void reel_file_queue_complete(struct reel_file_queue *queue)
+void reel_transfer_queue_complete(struct reel_transfer_queue *queue)
 {
 	pthread_mutex_lock(&queue->lock);
 	if (!--queue->under_way)
@@ -117,7 +117,7 @@ static struct timespec after(int64_t timeout_ns)
 	return time;
 }
 
-int reel_file_queue_wait(struct reel_file_queue *queue, int64_t timeout_ns)
+int reel_transfer_queue_wait(struct reel_transfer_queue *queue, int64_t timeout_ns)
 {
 	REEL_UNCANCELLED;
 	struct timespec end = after(timeout_ns > 0 ? timeout_ns : 0);
@@ -132,7 +132,7 @@ int reel_file_queue_wait(struct reel_file_queue *queue, int64_t timeout_ns)
 	return error;
 }
 
-void reel_file_queue_shut(struct reel_file_queue *queue)
+void reel_transfer_queue_shut(struct reel_transfer_queue *queue)
 {
 	pthread_mutex_lock(&queue->lock);
 	queue->shut = true;

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include "store.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Which store an extent is in is its location's lowest bit. */
+#define LOCATION_BITS 56
+#define MAX_LOCATION_BELOW (((uint64_t)1 << (LOCATION_BITS - 1)) - 1)
+
+/*
+ * A put that falls over to the second store does so on a thread of the first
+ * one, which may not come between two verbs of the caller's. The lock is
+ * recursive since a transfer may be over, and start anew, within a verb.
+ */
+struct overflow {
+	reel_store store;
+	reel_store *part[2];
+	pid_t owner;
+	pthread_mutex_t second_store_lock;
+};
+
+/* A lock that a thread held at a fork is held for ever in the child, which has no such thread. */
+static bool is_in_child(const struct overflow *overflow)
+{
+	return getpid() != overflow->owner;
+}
+
+static void lock(struct overflow *overflow, unsigned which)
+{
+	if (which)
+		pthread_mutex_lock(&overflow->second_store_lock);
+}
+
+static void unlock(struct overflow *overflow, unsigned which)
+{
+	if (which)
+		pthread_mutex_unlock(&overflow->second_store_lock);
+}
+
+static void drop_from(struct overflow *overflow, unsigned which, struct reel_extent extent)
+{
+	lock(overflow, which);
+	reel_store_drop(overflow->part[which], extent);
+	unlock(overflow, which);
+}
+
+static int mark(struct overflow *overflow, unsigned which, reel_transfer *transfer)
+{
+	if (transfer->extent.location > MAX_LOCATION_BELOW) {
+		drop_from(overflow, which, transfer->extent);
+		return -EOVERFLOW;
+	}
+	transfer->extent.location = transfer->extent.location << 1 | which;
+	return 0;
+}
+
+static int finish_second_put(reel_store *store, reel_transfer *transfer, void *own, int error)
+{
+	(void)own;
+	return error ? error : mark((struct overflow *)store, 1, transfer);
+}
+
+static int finish_first_put(reel_store *store, reel_transfer *transfer, void *own, int error)
+{
+	struct overflow *overflow = (struct overflow *)store;
+
+	(void)own;
+	if (!error)
+		return mark(overflow, 0, transfer);
+	lock(overflow, 1);
+	reel_transfer_enter(transfer, store, finish_second_put, NULL);
+	reel_store_put(overflow->part[1], transfer);
+	unlock(overflow, 1);
+	return REEL_TRANSFER_RESTARTED;
+}
+
+static void overflow_put(reel_store *store, reel_transfer *transfer)
+{
+	struct overflow *overflow = (struct overflow *)store;
+
+	if (is_in_child(overflow)) {
+		reel_transfer_complete(transfer, -ECHILD);
+		return;
+	}
+	reel_transfer_enter(transfer, store, finish_first_put, NULL);
+	reel_store_put(overflow->part[0], transfer);
+}
+
+static int finish_get(reel_store *store, reel_transfer *transfer, void *own, int error)
+{
+	struct overflow *overflow = (struct overflow *)store;
+
+	transfer->extent.location = transfer->extent.location << 1 | (own == overflow->part[1]);
+	return error;
+}
+
+static void overflow_get(reel_store *store, reel_transfer *transfer)
+{
+	struct overflow *overflow = (struct overflow *)store;
+	unsigned which = transfer->extent.location & 1;
+
+	if (is_in_child(overflow)) {
+		reel_transfer_complete(transfer, -ECHILD);
+		return;
+	}
+	transfer->extent.location >>= 1;
+	reel_transfer_enter(transfer, store, finish_get, overflow->part[which]);
+	lock(overflow, which);
+	reel_store_get(overflow->part[which], transfer);
+	unlock(overflow, which);
+}
+
+static void overflow_drop(reel_store *store, struct reel_extent extent)
+{
+	struct overflow *overflow = (struct overflow *)store;
+	unsigned which = extent.location & 1;
+
+	extent.location >>= 1;
+	if (!is_in_child(overflow))
+		drop_from(overflow, which, extent);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The first one first: what it refuses in the meantime goes to the second. */
+static int overflow_sync(reel_store *store, int64_t timeout_ns)
+{
+	struct overflow *overflow = (struct overflow *)store;
+	int64_t start = now_ns();
+	int error = reel_store_sync(overflow->part[0], timeout_ns);
+
+	if (error)
+		return error;
+	if (timeout_ns >= 0) {
+		int64_t elapsed = now_ns() - start;
+
+		timeout_ns = elapsed < timeout_ns ? timeout_ns - elapsed : 0;
+	}
+	return reel_store_sync(overflow->part[1], timeout_ns);
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+#define MORE(a, b) ((a) > (b) ? (a) : (b))
+
+/* 0 is no limit. What the second store cannot take has nowhere to go from the first. */
+static size_t min_limit(size_t first, size_t second)
+{
+	return first && (!second || first < second) ? first : second;
+}
+
+static void overflow_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	struct overflow *overflow = (struct overflow *)store;
+	unsigned locked = !is_in_child(overflow);
+	struct reel_store_capacity first, second;
+
+	reel_store_get_capacity(overflow->part[0], &first);
+	lock(overflow, locked);
+	reel_store_get_capacity(overflow->part[1], &second);
+	unlock(overflow, locked);
+	*capacity = (struct reel_store_capacity){
+		.total_bytes = sum(first.total_bytes, second.total_bytes),
+		.used_bytes = sum(first.used_bytes, second.used_bytes),
+		.align = MORE(first.align, second.align),
+		.best_bytes = MORE(first.best_bytes, second.best_bytes),
+		.max_bytes = min_limit(first.max_bytes, second.max_bytes),
+		.best_depth = MORE(first.best_depth, second.best_depth),
+		.verified = first.verified && second.verified,
+		.registers = first.registers || second.registers,
+	};
+}
+
+/* Each may hold what goes there. */
+static int overflow_register(reel_store *store, void *memory, size_t bytes)
+{
+	struct overflow *overflow = (struct overflow *)store;
+	int first = reel_store_register(overflow->part[0], memory, bytes);
+	int second = reel_store_register(overflow->part[1], memory, bytes);
+
+	return first ? second : 0;
+}
+
+static void overflow_unregister(reel_store *store, void *memory, size_t bytes)
+{
+	struct overflow *overflow = (struct overflow *)store;
+
+	reel_store_unregister(overflow->part[0], memory, bytes);
+	reel_store_unregister(overflow->part[1], memory, bytes);
+}
+
+static void overflow_close(reel_store *store)
+{
+	struct overflow *overflow = (struct overflow *)store;
+
+	reel_store_close(overflow->part[0]);
+	reel_store_close(overflow->part[1]);
+	pthread_mutex_destroy(&overflow->second_store_lock);
+	free(overflow);
+}
+
+static const struct reel_store_verbs verbs = {
+	.name = "overflow",
+	.put = overflow_put,
+	.get = overflow_get,
+	.drop = overflow_drop,
+	.sync = overflow_sync,
+	.capacity = overflow_capacity,
+	.close = overflow_close,
+	.register_memory = overflow_register,
+	.unregister_memory = overflow_unregister,
+};
+
+static int make_recursive_lock(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attributes;
+	int error;
+
+	if (pthread_mutexattr_init(&attributes))
+		return -ENOMEM;
+	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+	error = pthread_mutex_init(mutex, &attributes);
+	pthread_mutexattr_destroy(&attributes);
+	return error ? -ENOMEM : 0;
+}
+
+static bool is_verified(reel_store *store)
+{
+	struct reel_store_capacity capacity;
+
+	reel_store_get_capacity(store, &capacity);
+	return capacity.verified;
+}
+
+/*
+ * If one of the stores is verified, the other one gets a checksum: one above both of them would
+ * check the data of the first a second time.
+ */
+static int verify_both(struct overflow *overflow)
+{
+	bool first = is_verified(overflow->part[0]);
+	reel_store **other = &overflow->part[first ? 1 : 0];
+
+	if (first == is_verified(overflow->part[1]))
+		return 0;
+	return reel_store_checksum_open(other, *other);
+}
+
+/* The checksum comes last, so that on failure the stores are as they were. */
+int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second)
+{
+	struct overflow *overflow;
+
+	if (reel_layer_check(first) || reel_layer_check(second))
+		return -EINVAL;
+	if (first == second)
+		return reel_store_refuse(
+			-EINVAL, "an overflow store of one store twice: each is closed once");
+	overflow = calloc(1, sizeof *overflow);
+	if (!overflow || make_recursive_lock(&overflow->second_store_lock)) {
+		free(overflow);
+		return reel_store_refuse(-ENOMEM, "no memory for a layer of two stores");
+	}
+	overflow->store.verbs = &verbs;
+	overflow->owner = getpid();
+	overflow->part[0] = first;
+	overflow->part[1] = second;
+	if (verify_both(overflow)) {
+		pthread_mutex_destroy(&overflow->second_store_lock);
+		free(overflow);
+		return -ENOMEM;
+	}
+	*store = &overflow->store;
+	return 0;
+}
