@@ -114,7 +114,7 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 
 struct loop {
 	reel_plan *plan;
-	reel_checkpoint *run;
+	reel_run *run;
 	double *state;
 	double *bar;
 };
@@ -127,8 +127,8 @@ static double run_loop(void *context, size_t n)
 		loop->state[i] = bench_value(i) - 1;
 		loop->bar[i] = 1;
 	}
-	if (reel_checkpoint_forward(loop->run, NULL, loop->state) ||
-	    reel_checkpoint_reverse(loop->run, NULL, loop->state, loop->bar))
+	if (reel_run_forward(loop->run, NULL, loop->state) ||
+	    reel_run_reverse(loop->run, NULL, loop->state, loop->bar))
 		abort();
 	return loop->bar[n % STATE];
 }
@@ -139,18 +139,18 @@ static void open_loop(struct loop *loop, reel_store *store)
 					 .record = record, .reverse = reverse};
 	struct reel_problem problem = {.steps = STEPS, .period = PERIOD, .tiers = 2,
 				       .tier = {{.slots = 2}, {.slots = STEPS}}};
-	struct reel_checkpoint_options options = {.store = {NULL, store}};
+	struct reel_run_options options = {.store = {NULL, store}};
 
 	loop->state = bench_memory(STATE * sizeof(double));
 	loop->bar = bench_memory(STATE * sizeof(double));
 	if (reel_plan_open(&loop->plan, REEL_TWO_LEVEL, &problem) ||
-	    reel_checkpoint_open(&loop->run, loop->plan, &model, &options))
+	    reel_run_open(&loop->run, loop->plan, &model, &options))
 		abort();
 }
 
 static void close_loop(struct loop *loop)
 {
-	reel_checkpoint_close(loop->run);
+	reel_run_close(loop->run);
 	reel_plan_close(loop->plan);
 	bench_memory_free(loop->state, STATE * sizeof(double));
 	bench_memory_free(loop->bar, STATE * sizeof(double));

@@ -24,7 +24,7 @@ struct line {
 struct loop {
 	unsigned tapes; /* 0: serial */
 	reel_plan *plan;
-	reel_checkpoint *run;
+	reel_run *run;
 	struct line *state, *adjoint;
 };
 
@@ -90,10 +90,10 @@ static void open_loop(struct loop *loop, size_t n)
 	int64_t segments = (int64_t)(n / NUMBERS / SEGMENT);
 	struct reel_problem problem = {
 		.steps = segments, .tiers = 1, .tier = {{segments, 0, 0}}};
-	struct reel_checkpoint_options options = {.segment_steps = SEGMENT};
+	struct reel_run_options options = {.segment_steps = SEGMENT};
 
 	if (reel_plan_open(&loop->plan, REEL_BINOMIAL, &problem) ||
-	    reel_checkpoint_open(&loop->run, loop->plan, &model, &options))
+	    reel_run_open(&loop->run, loop->plan, &model, &options))
 		abort();
 }
 
@@ -107,7 +107,7 @@ static void go_forward(void *context, size_t n)
 		loop->state->x[i] = bench_value((size_t)i);
 		loop->adjoint->x[i] = 1;
 	}
-	if (reel_checkpoint_forward(loop->run, NULL, loop->state))
+	if (reel_run_forward(loop->run, NULL, loop->state))
 		abort();
 }
 
@@ -119,10 +119,10 @@ static double go_back(void *context, size_t n)
 
 	(void)n;
 	if (loop->tapes)
-		error = reel_omp_checkpoint_reverse(loop->run, NULL, loop->state, loop->adjoint,
-						    &options, NULL);
+		error = reel_omp_run_reverse(loop->run, NULL, loop->state, loop->adjoint, &options,
+					     NULL);
 	else
-		error = reel_checkpoint_reverse(loop->run, NULL, loop->state, loop->adjoint);
+		error = reel_run_reverse(loop->run, NULL, loop->state, loop->adjoint);
 	if (error)
 		abort();
 	return loop->adjoint->x[1];
@@ -133,7 +133,7 @@ static void close_loop(void *context, size_t n)
 	struct loop *loop = context;
 
 	(void)n;
-	reel_checkpoint_close(loop->run);
+	reel_run_close(loop->run);
 	reel_plan_close(loop->plan);
 	loop->run = NULL;
 }

@@ -72,11 +72,11 @@ static double regions(void *context, size_t n)
 
 #pragma omp parallel num_threads(team->threads)
 		{
-			reel_share share = reel_share_of(region);
+			reel_worker worker = reel_worker_of(region);
 
-			while (reel_share_next(&share))
+			while (reel_worker_next(&worker))
 				for (int k = 0; k < team->values; k++)
-					reel_push(reel_lane_tape(share.lane), 1.0);
+					reel_push(reel_lane_tape(worker.lane), 1.0);
 		}
 		reel_region_end(region);
 	}
@@ -85,11 +85,11 @@ static double regions(void *context, size_t n)
 
 #pragma omp parallel num_threads(team->threads)
 		{
-			reel_share share = reel_share_of(region);
+			reel_worker worker = reel_worker_of(region);
 
-			while (reel_share_next(&share))
+			while (reel_worker_next(&worker))
 				for (int k = 0; k < team->values; k++)
-					(void)reel_pop(reel_lane_tape(share.lane), double);
+					(void)reel_pop(reel_lane_tape(worker.lane), double);
 		}
 		reel_region_end(region);
 	}
@@ -123,11 +123,11 @@ static reel_lane *record_loops(size_t n)
 	region = reel_region_begin(root, 2);
 #pragma omp parallel num_threads(2)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
+		while (reel_worker_next(&worker))
 			for (size_t loop = 0; loop < n / CHUNKS; loop++)
-				REEL_FOR(share.lane, int, i, 0, CHUNKS, reel_dynamic(1))
+				REEL_FOR(worker.lane, int, i, 0, CHUNKS, reel_dynamic(1))
 					__asm__ volatile("" ::: "memory");
 	}
 	check(reel_region_end(region));
@@ -149,11 +149,11 @@ static double reel_loops_reversed(void *context, size_t n)
 	(void)context;
 #pragma omp parallel num_threads(2)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
+		while (reel_worker_next(&worker))
 			for (size_t loop = 0; loop < n / CHUNKS; loop++)
-				REEL_FOR_REVERSE(share.lane, int, i, 0, CHUNKS, reel_dynamic(1))
+				REEL_FOR_REVERSE(worker.lane, int, i, 0, CHUNKS, reel_dynamic(1))
 					__asm__ volatile("" ::: "memory");
 	}
 	check(reel_region_end(region));
@@ -180,7 +180,7 @@ static double critical_sections(void *context, size_t n)
 
 static double orders(void *context, size_t n)
 {
-	reel_order order = {0};
+	reel_ordered order = {0};
 	reel_region *region;
 	reel_lane *root;
 	double sum = 0;
@@ -190,13 +190,13 @@ static double orders(void *context, size_t n)
 	region = reel_region_begin(root, 2);
 #pragma omp parallel num_threads(2)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
+		while (reel_worker_next(&worker)) {
 			for (size_t i = 0; i < n / THOUSAND / 2; i++) {
 #pragma omp critical(bench_section)
 				{
-					reel_order_note(share.lane, &order);
+					reel_ordered_note(worker.lane, &order);
 					sum += 1;
 				}
 			}
@@ -206,13 +206,13 @@ static double orders(void *context, size_t n)
 	region = reel_region_reverse(root);
 #pragma omp parallel num_threads(reel_region_threads(region, 2))
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
+		while (reel_worker_next(&worker)) {
 			for (size_t i = 0; i < n / THOUSAND / 2; i++) {
-				reel_order_await(share.lane, &order);
+				reel_ordered_await(worker.lane, &order);
 				sum -= 1;
-				reel_order_done(share.lane, &order);
+				reel_ordered_done(worker.lane, &order);
 			}
 		}
 	}
@@ -385,10 +385,10 @@ static double two_lanes(void *context, size_t n)
 	region = reel_region_begin(root, 2);
 #pragma omp parallel num_threads(2)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
-			up_and_down(reel_lane_tape(share.lane), n);
+		while (reel_worker_next(&worker))
+			up_and_down(reel_lane_tape(worker.lane), n);
 	}
 	check(reel_region_end(region));
 	reel_lane_close(root);
@@ -477,7 +477,7 @@ static const struct measure_variant loop_variants[] = {
 
 static const struct measure_variant order_variants[] = {
 	{"critical, twice", critical_sections, NULL, NULL, NULL},
-	{"reel_order, and reversed", orders, NULL, NULL, NULL},
+	{"reel_ordered, and reversed", orders, NULL, NULL, NULL},
 };
 
 static const struct measure_variant task_variants[] = {

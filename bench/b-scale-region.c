@@ -31,9 +31,9 @@ static void visit_lanes(reel_region *region, int threads)
 {
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
+		while (reel_worker_next(&worker))
 			;
 	}
 }

@@ -22,7 +22,7 @@ enum {
 };
 
 struct loop_plan {
-	reel_dealing dealing;
+	reel_chunking chunking;
 	int low, high;
 };
 
@@ -38,7 +38,7 @@ struct region_plan {
 enum stage { TO_TAKE_LANE, IN_LOOPS, TO_DO_SINGLE, AT_PHASE_END };
 
 struct thread {
-	reel_share share;
+	reel_worker worker;
 	enum stage stage;
 	int loop;
 	bool in_loop;
@@ -75,9 +75,9 @@ static void draw_loop(struct fuzz_input *input, struct loop_plan *loop)
 {
 	unsigned code = fuzz_byte(input), range = fuzz_byte(input);
 
-	loop->dealing = (reel_dealing){.kind = (int32_t)(code % 3),
-				       .noted = code % 3 != REEL_STATIC_LOOP || code & 64,
-				       .chunk = code / 3 % 7};
+	loop->chunking = (reel_chunking){.kind = (int32_t)(code % 3),
+					 .noted = code % 3 != REEL_STATIC_LOOP || code & 64,
+					 .chunk = code / 3 % 7};
 	loop->low = (int)(range % 16);
 	loop->high = loop->low + (int)(range / 16) * 2;
 }
@@ -107,15 +107,15 @@ static void run_nested(reel_lane *lane, uint64_t value)
 {
 	reel_region *inner = program.reverse ? reel_region_reverse(lane)
 					     : reel_region_begin(lane, 2);
-	reel_share share = reel_share_begin(inner, 0, 1);
+	reel_worker worker = reel_worker_begin(inner, 0, 1);
 
-	while (reel_share_next(&share)) {
-		uint64_t own = value ^ (uint64_t)reel_lane_index(share.lane);
+	while (reel_worker_next(&worker)) {
+		uint64_t own = value ^ (uint64_t)reel_lane_index(worker.lane);
 
 		if (program.reverse)
-			FUZZ_EXPECT(reel_pop(reel_lane_tape(share.lane), uint64_t) == own);
+			FUZZ_EXPECT(reel_pop(reel_lane_tape(worker.lane), uint64_t) == own);
 		else
-			reel_push(reel_lane_tape(share.lane), own);
+			reel_push(reel_lane_tape(worker.lane), own);
 	}
 	FUZZ_EXPECT(reel_region_end(inner) == 0);
 }
@@ -153,7 +153,7 @@ static void reverse_iteration(reel_lane *lane, int loop, int i)
 
 static void run_chunk(struct thread *thread, int loop)
 {
-	reel_lane *lane = thread->share.lane;
+	reel_lane *lane = thread->worker.lane;
 
 	if (program.reverse)
 		for (int64_t i = thread->at.end; i-- > thread->at.first;)
@@ -171,7 +171,7 @@ static void go_on_with_loop(struct thread *thread)
 
 	if (!thread->in_loop) {
 		thread->at = (program.reverse ? reel_loop_reverse : reel_loop_begin)(
-			thread->share.lane, plan->dealing, plan->low, plan->high);
+			thread->worker.lane, plan->chunking, plan->low, plan->high);
 		thread->in_loop = true;
 	} else if (reel_loop_next(&thread->at)) {
 		run_chunk(thread, loop);
@@ -183,7 +183,7 @@ static void go_on_with_loop(struct thread *thread)
 
 static void do_single(struct thread *thread)
 {
-	reel_lane *lane = thread->share.lane;
+	reel_lane *lane = thread->worker.lane;
 	uint64_t value = 1000 + (uint64_t)program.phase;
 
 	if (program.reverse) {
@@ -207,7 +207,7 @@ static void go_on(struct thread *thread)
 	switch (thread->stage) {
 	case TO_TAKE_LANE:
 		thread->loop = 0;
-		if (!reel_share_next(&thread->share))
+		if (!reel_worker_next(&thread->worker))
 			thread->stage = AT_PHASE_END;
 		else
 			thread->stage = program.reverse ? TO_DO_SINGLE : IN_LOOPS;
@@ -261,12 +261,13 @@ static void run_team(reel_region *region, int threads)
 	int phases = program.now->phases;
 
 	for (int t = 0; t < threads; t++)
-		program.thread[t] = (struct thread){.share = reel_share_begin(region, t, threads)};
+		program.thread[t] =
+			(struct thread){.worker = reel_worker_begin(region, t, threads)};
 	for (int p = 0; p < phases; p++) {
 		program.phase = program.reverse ? phases - 1 - p : p;
 		run_phase(threads);
 		for (int t = 0; t < threads && p < phases - 1; t++) {
-			reel_share_next_phase(&program.thread[t].share);
+			reel_worker_next_phase(&program.thread[t].worker);
 			program.thread[t].stage = TO_TAKE_LANE;
 		}
 	}

@@ -25,34 +25,33 @@ static size_t sound_bytes, size_now;
 
 static reel_plan *plan;
 
-static struct reel_checkpoint_options options_for(const char *path)
+static struct reel_run_options options_for(const char *path)
 {
-	return (struct reel_checkpoint_options){.restart = path,
-						.adjoint_bytes = sizeof(struct state)};
+	return (struct reel_run_options){.restart = path, .adjoint_bytes = sizeof(struct state)};
 }
 
 /* ---- The sound file ---- */
 
-static int go_on(reel_checkpoint *run, struct run *context, struct state *bar)
+static int go_on(reel_run *run, struct run *context, struct state *bar)
 {
 	struct state state = start;
 	int error = 0;
 
-	if (!reel_checkpoint_is_reversing(run)) {
-		error = reel_checkpoint_forward(run, context, &state);
+	if (!reel_run_is_reversing(run)) {
+		error = reel_run_forward(run, context, &state);
 		*bar = seed;
 	}
-	return error ? error : reel_checkpoint_reverse(run, context, &state, bar);
+	return error ? error : reel_run_reverse(run, context, &state, bar);
 }
 
 /* Of a run that saves wherever it can, and stops in its reverse sweep. */
 static void make_file(void)
 {
 	char directory[] = "fuzz-restart-XXXXXX", path[sizeof directory + 8];
-	struct reel_checkpoint_options options;
+	struct reel_run_options options;
 	struct run context = no_failure;
 	struct state bar;
-	reel_checkpoint *run;
+	reel_run *run;
 	FILE *file;
 
 	FUZZ_EXPECT(mkdtemp(directory));
@@ -63,7 +62,7 @@ static void make_file(void)
 	run = open_checkpoint(plan, &copied, &options);
 	context.failing_reverse = STOPPED;
 	FUZZ_EXPECT(go_on(run, &context, &bar) == -ECANCELED);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	file = fopen(path, "rb");
 	FUZZ_EXPECT(file);
 	sound_bytes = fread(sound, 1, sizeof sound, file);
@@ -166,12 +165,12 @@ static void check_file(const char *path, bool is_whole)
 
 static void expect_refusal(const char *path)
 {
-	struct reel_checkpoint_options options = options_for(path);
+	struct reel_run_options options = options_for(path);
 	unsigned char left[MAX_BYTES];
-	reel_checkpoint *run;
+	reel_run *run;
 	FILE *file;
 
-	FUZZ_EXPECT(reel_checkpoint_open(&run, plan, &copied, &options) == -EEXIST);
+	FUZZ_EXPECT(reel_run_open(&run, plan, &copied, &options) == -EEXIST);
 	file = fopen(path, "rb");
 	FUZZ_EXPECT(file);
 	FUZZ_EXPECT(fread(left, 1, sizeof left, file) == size_now);
@@ -180,12 +179,12 @@ static void expect_refusal(const char *path)
 }
 
 /* After a refusal the run is as if it had just been opened. */
-static void run_whole(reel_checkpoint *run)
+static void run_whole(reel_run *run)
 {
 	struct state right = gradient_by_one_tape(no_failure, STEPS), bar;
 	struct run context = no_failure;
 
-	FUZZ_EXPECT(!reel_checkpoint_is_reversing(run));
+	FUZZ_EXPECT(!reel_run_is_reversing(run));
 	FUZZ_EXPECT(!go_on(run, &context, &bar));
 	FUZZ_EXPECT(!memcmp(&bar, &right, sizeof right));
 }
@@ -193,15 +192,15 @@ static void run_whole(reel_checkpoint *run)
 /* A forged file may go on to anything, or end in an error; but it ends. */
 static void resume(const char *path, bool is_whole, bool is_same)
 {
-	struct reel_checkpoint_options options = options_for(path);
-	reel_checkpoint *run = open_checkpoint(plan, &copied, &options);
+	struct reel_run_options options = options_for(path);
+	reel_run *run = open_checkpoint(plan, &copied, &options);
 	struct state right = gradient_by_one_tape(no_failure, STEPS), bar = seed;
 	struct run context = no_failure;
-	int error = reel_checkpoint_resume(run, &bar);
+	int error = reel_run_resume(run, &bar);
 
 	FUZZ_EXPECT(is_whole || error == -EBADMSG);
 	FUZZ_EXPECT(!is_same || !error);
-	FUZZ_EXPECT(!error == !*reel_checkpoint_message(run));
+	FUZZ_EXPECT(!error == !*reel_run_message(run));
 	if (error) {
 		run_whole(run);
 	} else {
@@ -209,7 +208,7 @@ static void resume(const char *path, bool is_whole, bool is_same)
 		FUZZ_EXPECT(!is_same || (!error && !memcmp(&bar, &right, sizeof right)));
 		FUZZ_EXPECT(context.recorded <= STEPS && context.reversed <= STEPS);
 	}
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 }
 
 int fuzz_restart(const uint8_t *data, size_t size)

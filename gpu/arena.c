@@ -237,7 +237,7 @@ struct reel_device_arena reel_arena_device(const struct reel_arena *arena)
 					  arena->empty.row_mask, arena->empty.word_bytes};
 }
 
-uint32_t reel_arena_lanes(const struct reel_arena *arena)
+uint32_t reel_arena_threads(const struct reel_arena *arena)
 {
 	return arena->lanes;
 }

@@ -1,7 +1,7 @@
 # The tape for kernels: headers, the host's side of its memory, and the emulator that runs kernels here.
 reelinclude_HEADERS += \
 	include/reel/arena.h \
-	include/reel/host-lane.h \
+	include/reel/host-tape.h \
 	include/reel/device.cuh \
 	include/reel/device-add.cuh \
 	include/reel/device-slab.cuh \
@@ -14,8 +14,8 @@ libreel_arena_la_SOURCES = \
 	%D%/arena.c %D%/arena-layout.h %D%/arena-state.c %D%/arena-state.h \
 	%D%/tables.c %D%/tables.h \
 	%D%/drain.c %D%/drain.h \
-	%D%/traffic.c %D%/traffic.h \
-	%D%/crates.c %D%/crates.h
+	%D%/policy.c %D%/policy.h \
+	%D%/batches.c %D%/batches.h
 
 emulator_headers = %D%/emulator/emulator.h %D%/arena-layout.h
 device_examples = \
@@ -82,7 +82,7 @@ tests/t-device-lanes.o: tests/t-device-lanes.cpp
 tests/t-device-random.o: tests/t-device-random.cpp
 tests/t-device-add.o: tests/t-device-add.cpp
 tests/t-device-staged.o: tests/t-device-staged.cpp
-$(device_test_objects): tests/device-support.h tests/fake-support.h tests/late-crates.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
+$(device_test_objects): tests/device-support.h tests/fake-support.h tests/late-batches.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(srcdir)/$(@:.o=.cpp)
 tests/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
@@ -102,11 +102,11 @@ tests_t_device_faults_SOURCES =
 tests_t_device_faults_LDADD = tests/t-device-faults.o $(device_test_libraries)
 tests_t_device_arena_SOURCES =
 tests_t_device_arena_LDADD = tests/t-device-arena.o $(device_test_libraries)
-tests_t_device_drain_SOURCES = tests/late-crates.c tests/late-crates.h
+tests_t_device_drain_SOURCES = tests/late-batches.c tests/late-batches.h
 tests_t_device_drain_LDADD = tests/t-device-drain.o $(device_test_libraries)
 tests_t_device_lanes_SOURCES =
 tests_t_device_lanes_LDADD = tests/t-device-lanes.o $(device_test_libraries)
-tests_t_device_random_SOURCES = tests/late-crates.c tests/late-crates.h
+tests_t_device_random_SOURCES = tests/late-batches.c tests/late-batches.h
 tests_t_device_random_LDADD = tests/t-device-random.o $(device_test_libraries)
 tests_t_device_add_SOURCES =
 tests_t_device_add_LDADD = tests/t-device-add.o $(device_test_libraries)

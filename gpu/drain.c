@@ -10,13 +10,13 @@
 #include "arena-layout.h"
 #include "arena-state.h"
 #include "os/cancel.h"
-#include "traffic.h"
+#include "spill-policy.h"
 
 /* A launch that has a fault after so many repetitions never ends without one. */
 #define MAX_TRIES 64u
 
 struct reel_drain {
-	struct reel_traffic traffic;
+	struct reel_spill_policy policy;
 	unsigned tries;
 	/* The driver failed, and the device has part of what was to be there. */
 	bool is_broken;
@@ -65,12 +65,12 @@ static int undo(struct reel_arena *arena)
 /* What the host has changed, and moved, is what later launches are undone to. */
 static int write_settled(struct reel_arena *arena)
 {
-	struct reel_crates *crates = &arena->drain->traffic.crates;
+	struct reel_batches *batches = &arena->drain->policy.batches;
 	int error = reel_tables_write(arena, reel_arena_settled(arena));
 
-	arena->drain->is_broken |= crates->is_lost;
+	arena->drain->is_broken |= batches->is_lost;
 	if (!error)
-		reel_crates_forget(crates);
+		reel_batches_forget(batches);
 	return or_broken(arena, error);
 }
 
@@ -79,7 +79,7 @@ static int write_settled(struct reel_arena *arena)
 /* The slabs of a warp, there and in the store. */
 static uint32_t height_of(const struct reel_arena *arena, uint32_t warp)
 {
-	return arena->tables.warp[warp].drained + arena->drain->traffic.there[warp];
+	return arena->tables.warp[warp].drained + arena->drain->policy.there[warp];
 }
 
 /* A warp's need is known where it was never as high before. */
@@ -121,31 +121,31 @@ static int refuse_small(const struct reel_arena *arena, uint64_t needed)
 /* What is moved beyond the need saves the next launches from being repeated. */
 static int cure(struct reel_arena *arena)
 {
-	struct reel_traffic *traffic = &arena->drain->traffic;
+	struct reel_spill_policy *policy = &arena->drain->policy;
 	const uint32_t *unused = &arena->tables.free_slabs;
-	uint64_t missed = reel_traffic_miss(arena, traffic, arena->warps);
+	uint64_t missed = reel_spill_policy_miss(arena, policy, arena->warps);
 	uint64_t needed = missed + count_needed(arena), half = count_slabs(arena) / 2;
 	int error = 0;
 
 	if (needed > *unused)
-		error = reel_traffic_drain(arena, traffic, needed - *unused, true);
+		error = reel_spill_policy_write(arena, policy, needed - *unused, true);
 	if (!error && needed > *unused)
 		error = refuse_small(arena, needed);
 	if (error)
 		return error;
 	if (missed) {
-		reel_traffic_look_ahead(arena, traffic, missed + (*unused - needed) / 2);
-		return reel_traffic_bring(arena, traffic);
+		reel_spill_policy_look_ahead(arena, policy, missed + (*unused - needed) / 2);
+		return reel_spill_policy_read(arena, policy);
 	}
 	/* If the store is full, what was needed is free all the same. */
 	if (half > *unused)
-		reel_traffic_drain(arena, traffic, half - *unused, false);
+		reel_spill_policy_write(arena, policy, half - *unused, false);
 	return 0;
 }
 
 static bool is_empty(const struct reel_arena *arena)
 {
-	return arena->drain->traffic.crates.count == 0 &&
+	return arena->drain->policy.batches.count == 0 &&
 	       arena->tables.free_slabs == count_slabs(arena);
 }
 
@@ -187,7 +187,7 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 
 	if (error)
 		return error;
-	reel_traffic_survey(arena, &arena->drain->traffic);
+	reel_spill_policy_rank(arena, &arena->drain->policy);
 	if (is_empty(arena))
 		return grow(arena, report);
 	if (report->faults & REEL_DEVICE_WARPS)
@@ -209,7 +209,7 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 static void begin_step(struct reel_drain *drain)
 {
 	drain->tries = 0;
-	reel_traffic_forget(&drain->traffic);
+	reel_spill_policy_forget(&drain->policy);
 }
 
 int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *report)
@@ -256,7 +256,7 @@ static int begin(struct reel_arena *arena, void *stream)
 	if (error)
 		return error;
 	begin_step(arena->drain);
-	reel_traffic_survey(arena, &arena->drain->traffic);
+	reel_spill_policy_rank(arena, &arena->drain->policy);
 	return 0;
 }
 
@@ -278,7 +278,8 @@ static int drain(struct reel_arena *arena, void *stream, uint64_t slabs)
 	if (error)
 		return error;
 	if (slabs > *unused)
-		error = reel_traffic_drain(arena, &arena->drain->traffic, slabs - *unused, true);
+		error = reel_spill_policy_write(arena, &arena->drain->policy, slabs - *unused,
+						true);
 	if (!error && slabs > *unused)
 		error = reel_arena_fail(-ENOMEM,
 					"no more than %u of the arena's %llu slabs can be free",
@@ -293,13 +294,13 @@ static int refill(struct reel_arena *arena, void *stream, uint32_t depth)
 
 	if (error)
 		return error;
-	coming = reel_traffic_deepen(arena, &arena->drain->traffic, depth);
+	coming = reel_spill_policy_deepen(arena, &arena->drain->policy, depth);
 	if (coming > arena->tables.free_slabs)
 		error = reel_arena_fail(
 			-ENOMEM, "%llu slabs would come back from the store, and %u are free",
 			(unsigned long long)coming, (unsigned)arena->tables.free_slabs);
 	else
-		error = reel_traffic_bring(arena, &arena->drain->traffic);
+		error = reel_spill_policy_read(arena, &arena->drain->policy);
 	return end(arena, error);
 }
 
@@ -342,13 +343,13 @@ int reel_arena_undo(struct reel_arena *arena, void *stream)
 
 int reel_drain_fit(struct reel_arena *arena, uint32_t warps)
 {
-	return reel_traffic_fit(&arena->drain->traffic, warps);
+	return reel_spill_policy_fit(&arena->drain->policy, warps);
 }
 
 void reel_drain_renew(struct reel_arena *arena, int error)
 {
-	reel_crates_empty(&arena->drain->traffic.crates);
-	arena->drain->traffic.crates.is_lost = false;
+	reel_batches_empty(&arena->drain->policy.batches);
+	arena->drain->policy.batches.is_lost = false;
 	arena->drain->is_broken = error != 0;
 	begin_step(arena->drain);
 }
@@ -360,11 +361,11 @@ static int attach(struct reel_arena *arena, reel_store *store)
 	arena->drain = calloc(1, sizeof *arena->drain);
 	if (!arena->drain)
 		return reel_arena_fail(-ENOMEM, "no host memory for an arena's store");
-	error = reel_traffic_open(arena, &arena->drain->traffic, store);
+	error = reel_spill_policy_open(arena, &arena->drain->policy, store);
 	if (!error)
 		error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
 	if (error) {
-		arena->drain->traffic.crates.store = NULL;
+		arena->drain->policy.batches.store = NULL;
 		reel_drain_close(arena, true);
 	}
 	return error;
@@ -387,7 +388,7 @@ void reel_drain_close(struct reel_arena *arena, bool within)
 		return;
 	if (within)
 		arena->driver->cuStreamSynchronize(arena->stream);
-	reel_traffic_close(arena, &arena->drain->traffic, within);
+	reel_spill_policy_close(arena, &arena->drain->policy, within);
 	free(arena->drain);
 	arena->drain = NULL;
 }

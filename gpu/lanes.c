@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes' tapes between an arena and the host; reel/host-lane.h is the manual. */
+/* Lanes' tapes between an arena and the host; reel/host-tape.h is the manual. */
 #include "config.h"
 
-#include <reel/host-lane.h>
+#include <reel/host-tape.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 /* A transfer: the lanes, where their threads are, and a frame for slabs of one warp. */
 struct passage {
 	struct reel_arena *arena;
-	struct reel_host_lane *lanes;
+	struct reel_host_tape *lanes;
 	uint32_t count;
 	uint32_t block_threads;
 	uint32_t warps; /* that have such a thread */
@@ -43,7 +43,7 @@ static uint32_t count_warps(const struct passage *passage)
 }
 
 /* NULL: there is no such thread, or the caller has no lane for it. */
-static struct reel_host_lane *lane_at(const struct passage *passage, uint32_t warp, uint32_t lane)
+static struct reel_host_tape *lane_at(const struct passage *passage, uint32_t warp, uint32_t lane)
 {
 	uint32_t block = warp / block_warps(passage);
 	uint32_t thread = warp % block_warps(passage) * 32 + lane;
@@ -63,18 +63,18 @@ static unsigned char *word_at(const struct passage *passage, uint32_t slab, uint
 	return passage->frame + (rows * 32 + lane) * passage->arena->empty.word_bytes;
 }
 
-static void push_column(const struct passage *passage, struct reel_host_lane *to, uint32_t slab,
+static void push_column(const struct passage *passage, struct reel_host_tape *to, uint32_t slab,
 			uint32_t lane, uint32_t rows)
 {
 	for (uint32_t row = 1; row <= rows; row++)
-		reel_host_lane_push(to, word_at(passage, slab, row, lane), to->word_bytes);
+		reel_host_tape_push(to, word_at(passage, slab, row, lane), to->word_bytes);
 }
 
-static void pop_column(const struct passage *passage, struct reel_host_lane *from, uint32_t slab,
+static void pop_column(const struct passage *passage, struct reel_host_tape *from, uint32_t slab,
 		       uint32_t lane, uint32_t rows)
 {
 	for (uint32_t row = rows; row > 0; row--)
-		reel_host_lane_pop(from, word_at(passage, slab, row, lane), from->word_bytes);
+		reel_host_tape_pop(from, word_at(passage, slab, row, lane), from->word_bytes);
 }
 
 /* Blocks of a tape with stages leave rows at the end of a slab out. */
@@ -133,7 +133,7 @@ static int fetch_warp(struct passage *passage, uint32_t warp)
 		end = slabs - first < passage->frame_slabs ? slabs : first + passage->frame_slabs;
 		error = copy(passage, first, end, false);
 		for (uint32_t lane = 0; lane < 32 && !error; lane++) {
-			struct reel_host_lane *to = lane_at(passage, warp, lane);
+			struct reel_host_tape *to = lane_at(passage, warp, lane);
 
 			for (uint32_t n = first; n < end && to; n++) {
 				uint32_t words = words_in(words_of(tables, warp, lane), n, used);
@@ -199,7 +199,7 @@ static int fetch_or_undo(struct passage *passage)
 		marks[n] = reel_tape_mark(passage->lanes[n].tape);
 	error = fetch_all(passage);
 	for (uint32_t n = 0; n < passage->count; n++) {
-		struct reel_host_lane *lane = &passage->lanes[n];
+		struct reel_host_tape *lane = &passage->lanes[n];
 		uint32_t block = n / passage->block_threads, thread = n % passage->block_threads;
 
 		if (error)
@@ -216,12 +216,12 @@ static int fetch_or_undo(struct passage *passage)
 /* ---- To the device ---- */
 
 /* What a word takes on the lane's tape. */
-static uint64_t word_bytes(const struct reel_host_lane *lane)
+static uint64_t word_bytes(const struct reel_host_tape *lane)
 {
 	return lane->word_bytes == 16 ? 16 : 8;
 }
 
-static uint64_t words_on(const struct reel_host_lane *lane)
+static uint64_t words_on(const struct reel_host_tape *lane)
 {
 	return reel_tape_bytes(lane->tape) / word_bytes(lane);
 }
@@ -231,7 +231,7 @@ static uint64_t max_words(const struct passage *passage, uint32_t warp)
 	uint64_t most = 0;
 
 	for (uint32_t n = 0; n < 32; n++) {
-		const struct reel_host_lane *lane = lane_at(passage, warp, n);
+		const struct reel_host_tape *lane = lane_at(passage, warp, n);
 
 		if (lane && words_on(lane) > most)
 			most = words_on(lane);
@@ -277,7 +277,7 @@ static uint32_t take_chain(struct passage *passage, uint32_t warp)
 	}
 	tables->warp[warp].peak = slabs;
 	for (uint32_t n = 0; n < 32; n++) {
-		const struct reel_host_lane *lane = lane_at(passage, warp, n);
+		const struct reel_host_tape *lane = lane_at(passage, warp, n);
 
 		if (!lane)
 			continue;
@@ -297,7 +297,7 @@ static int send_warp(struct passage *passage, uint32_t warp)
 	for (uint32_t end = slabs, first; end > 0 && !error; end = first) {
 		first = end < passage->frame_slabs ? 0 : end - passage->frame_slabs;
 		for (uint32_t lane = 0; lane < 32; lane++) {
-			struct reel_host_lane *from = lane_at(passage, warp, lane);
+			struct reel_host_tape *from = lane_at(passage, warp, lane);
 
 			for (uint32_t n = end; n-- > first && from;) {
 				uint32_t words = words_in(words_of(tables, warp, lane), n, mask);
@@ -342,7 +342,7 @@ static int send_all(struct passage *passage)
 static int check_send(const struct passage *passage)
 {
 	for (uint32_t n = 0; n < passage->count; n++) {
-		const struct reel_host_lane *lane = &passage->lanes[n];
+		const struct reel_host_tape *lane = &passage->lanes[n];
 
 		if (reel_tape_bytes(lane->tape) % word_bytes(lane))
 			return reel_arena_fail(-EINVAL,
@@ -462,7 +462,7 @@ static int send_lanes(struct passage *passage, void *stream)
 }
 
 /* What has crossed has done so, whatever leaving the context comes to. */
-int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_lane *lanes,
+int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_tape *lanes,
 		     uint32_t count)
 {
 	REEL_UNCANCELLED;
@@ -478,7 +478,7 @@ int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_la
 	return error;
 }
 
-int reel_arena_send(struct reel_arena *arena, void *stream, struct reel_host_lane *lanes,
+int reel_arena_send(struct reel_arena *arena, void *stream, struct reel_host_tape *lanes,
 		    uint32_t count, uint32_t block_threads)
 {
 	REEL_UNCANCELLED;

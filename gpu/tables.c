@@ -188,9 +188,9 @@ static uint64_t rows_below(const struct reel_tables *tables, uint32_t warp, uint
 
 	if (top == 0)
 		return REEL_TABLES_UNSAVED;
-	if (top >= REEL_DEVICE_SUNK)
-		rows = tables->warp[warp].drained * mask - (top - REEL_DEVICE_SUNK);
-	else if (top & REEL_DEVICE_ADRIFT)
+	if (top >= REEL_DEVICE_TOP_SPILLED)
+		rows = tables->warp[warp].drained * mask - (top - REEL_DEVICE_TOP_SPILLED);
+	else if (top & REEL_DEVICE_TOP_NONE)
 		return REEL_TABLES_EMPTY;
 	else
 		rows = tables->slab[top >> tables->header->row_shift].height * mask + (top & mask);
@@ -209,9 +209,9 @@ static uint32_t top_at(const struct reel_tables *tables, uint32_t drained, uint3
 	if (rows == REEL_TABLES_UNSAVED)
 		return 0;
 	if (rows == REEL_TABLES_EMPTY)
-		return REEL_DEVICE_ADRIFT;
+		return REEL_DEVICE_TOP_NONE;
 	if (height < drained)
-		return REEL_DEVICE_SUNK + (uint32_t)(drained * mask - rows);
+		return REEL_DEVICE_TOP_SPILLED + (uint32_t)(drained * mask - rows);
 	if (height - drained == slabs && row == 0 && slabs > 0) {
 		height--;
 		row = mask;

@@ -80,7 +80,7 @@ took_too_long() {
 build_tape() {
 	local file
 	printf '#define HAVE_DLOPEN 1\n' >"$directory/config.h"
-	for file in arena arena-state tables drain traffic crates driver; do
+	for file in arena arena-state tables drain policy batches driver; do
 		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -c -o "$directory/$file.o" "gpu/$file.c" ||
 			return
 	done
@@ -88,7 +88,7 @@ build_tape() {
 
 build_program() {
 	within 300 "$nvcc" -std=c++14 -O3 -lineinfo $gencode -Iinclude -o "$directory/$1" "$2" \
-		"$directory"/{arena,arena-state,tables,drain,traffic,crates,driver}.o -ldl
+		"$directory"/{arena,arena-state,tables,drain,policy,batches,driver}.o -ldl
 }
 
 # With few libraries, and those static: it may run on another machine.

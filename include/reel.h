@@ -5,7 +5,7 @@
  * reel/tape.h      push, pop, records, bits, spans, marks, errors: start here
  * reel/block.h     long loops reversed block by block, in the cache
  * reel/schedule.h  what to store and what to run again of a loop that is longer still
- * reel/checkpoint.h
+ * reel/run.h
  *                  and a driver that does it
  * reel/costs.h     which of the ways to reverse a loop takes the least time
  * reel/pool.h      where tapes get their memory: budgets, recycling, statistics
@@ -20,7 +20,7 @@
 #include <reel/tape.h>
 #include <reel/block.h>
 #include <reel/schedule.h>
-#include <reel/checkpoint.h>
+#include <reel/run.h>
 #include <reel/costs.h>
 
 #endif

@@ -2,7 +2,7 @@ include_HEADERS = include/reel.h
 reelincludedir = $(includedir)/reel
 reelinclude_HEADERS = \
 	include/reel/block.h \
-	include/reel/checkpoint.h \
+	include/reel/run.h \
 	include/reel/compiler.h \
 	include/reel/costs.h \
 	include/reel/gpu.h \
@@ -39,11 +39,11 @@ libreel_core_la_SOURCES = \
 	%D%/plan/plan-count.c \
 	%D%/plan/plan-periodic.c \
 	%D%/plan/plan-online.c \
-	%D%/checkpoint/checkpoint-open.c \
-	%D%/checkpoint/checkpoint.c %D%/checkpoint/checkpoint.h \
-	%D%/checkpoint/checkpoint-read-ahead.c \
-	%D%/checkpoint/checkpoint-audit.c \
-	%D%/checkpoint/checkpoint-restart.c \
+	%D%/checkpoint/run-open.c \
+	%D%/checkpoint/run.c %D%/checkpoint/run.h \
+	%D%/checkpoint/run-read-ahead.c \
+	%D%/checkpoint/run-audit.c \
+	%D%/checkpoint/run-restart.c \
 	%D%/checkpoint/restart-file.c %D%/checkpoint/restart-file.h \
 	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \
 	%D%/checkpoint/snapshot-buffer.c \

@@ -20,12 +20,12 @@ static uint32_t place_in(int32_t index, unsigned block)
 }
 
 /* Threads of a team may come for lanes of one block at the same time. */
-static reel_lane_place *block_at(reel_lane *parent, unsigned block)
+static reel_lane_slot *block_at(reel_lane *parent, unsigned block)
 {
-	_Atomic(reel_lane_place *) *at = &parent->block[block];
+	_Atomic(reel_lane_slot *) *at = &parent->block[block];
 	/* Acquire: pairs with the release below. */
-	reel_lane_place *there = atomic_load_explicit(at, memory_order_acquire);
-	reel_lane_place *fresh;
+	reel_lane_slot *there = atomic_load_explicit(at, memory_order_acquire);
+	reel_lane_slot *fresh;
 
 	if (there)
 		return there;
@@ -45,7 +45,7 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index)
 {
 	unsigned block = block_of(index);
 	/* Acquire: pairs with the release in block_at(). */
-	reel_lane_place *places = atomic_load_explicit(&parent->block[block], memory_order_acquire);
+	reel_lane_slot *places = atomic_load_explicit(&parent->block[block], memory_order_acquire);
 
 	/* Acquire: pairs with the release in reel_lane_child(). */
 	return places ? atomic_load_explicit(&places[place_in(index, block)], memory_order_acquire)
@@ -57,7 +57,7 @@ static int32_t first_of(unsigned block)
 	return (int32_t)(((uint32_t)1 << block) - 1);
 }
 
-static reel_lane *next_in(reel_lane_place *places, unsigned block, int32_t *index)
+static reel_lane *next_in(reel_lane_slot *places, unsigned block, int32_t *index)
 {
 	reel_lane *lane = NULL;
 
@@ -77,8 +77,8 @@ reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index)
 		return NULL;
 	for (unsigned block = block_of(*index); !lane && block < REEL_LANE_BLOCKS; block++) {
 		/* Acquire: pairs with the release in block_at(). */
-		reel_lane_place *places = atomic_load_explicit(&parent->block[block],
-							       memory_order_acquire);
+		reel_lane_slot *places =
+			atomic_load_explicit(&parent->block[block], memory_order_acquire);
 
 		if (places)
 			lane = next_in(places, block, index);
@@ -93,7 +93,7 @@ reel_lane *reel_lane_child(reel_lane *parent, int32_t index)
 {
 	reel_lane *lane = reel_lane_find(parent, index), *there = NULL;
 	unsigned block = block_of(index);
-	reel_lane_place *places;
+	reel_lane_slot *places;
 
 	if (lane)
 		return lane;

@@ -33,7 +33,7 @@ static int open_tapes(reel_lane *lane, reel_pool *pool, unsigned flags)
 
 static reel_lane *allocate(void)
 {
-	reel_lane *lane = aligned_alloc(REEL_APART, sizeof *lane);
+	reel_lane *lane = aligned_alloc(REEL_CACHE_SPACING, sizeof *lane);
 
 	if (lane)
 		memset(lane, 0, sizeof *lane);
@@ -97,7 +97,7 @@ static void end_hold(reel_lane *lane)
 	reel_tape_release(&lane->notes);
 	lane->hold = hold->outer;
 	lane->holds--;
-	reel_orders_drop(hold);
+	reel_ordered_drop(hold);
 	free(hold);
 }
 
@@ -127,7 +127,7 @@ void reel_lane_close(reel_lane *lane)
 	free(lane);
 }
 
-reel_lane *reel_lane_refusing(void)
+reel_lane *reel_lane_refuse_all(void)
 {
 	static _Thread_local reel_lane refusing;
 	reel_lane *lane = &refusing;
@@ -390,7 +390,7 @@ int reel_lane_replay(reel_lane *lane)
 	lane->loop = lane->hold->loop;
 	lane->waits = lane->hold->waits;
 	lane->tasks_left = lane->hold->tasks_left;
-	reel_orders_replay(lane->hold);
+	reel_ordered_replay(lane->hold);
 	return all_children(lane, reel_lane_replay, reel_tasks_replay);
 }
 
@@ -402,7 +402,7 @@ int reel_lane_release(reel_lane *lane)
 		reel_lane_fail(lane, -EINVAL, "release without a hold: call reel_lane_hold() first");
 		return -EINVAL;
 	}
-	reel_orders_release(lane->hold);
+	reel_ordered_release(lane->hold);
 	end_hold(lane);
 	return all_children(lane, reel_lane_release, reel_tasks_release);
 }

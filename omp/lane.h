@@ -8,7 +8,7 @@
  *	lane-table.c  the lanes of a lane
  *	region.c  regions: what a lane is part of
  *	phase.c   what a lane records between two barriers
- *	share.c   which thread takes which lane
+ *	worker.c   which thread takes which lane
  *	loop.c    loops: chunks, runs
  *	order.c   who was first in a critical section; wait.c, waiting for that
  *	task.c    tasks: lanes that are made one by one
@@ -26,17 +26,17 @@
 #include <reel/region.h>
 
 /* Two cache lines: the second is fetched with the first. */
-#define REEL_APART 128
+#define REEL_CACHE_SPACING 128
 
 enum reel_note_kind {
-	REEL_NOTE_PHASE,  /* of a phase, with the number of notes in it: where its values began */
-	REEL_NOTE_CUT,    /* of a static loop: the chunk in which it was left is below */
-	REEL_NOTE_RUNS,   /* of a noted loop: how many runs are below */
-	REEL_NOTE_BOUNDS, /* of a static loop, in checked mode */
-	REEL_NOTE_REGION, /* of so many lanes: how many phases; a pair is below */
-	REEL_NOTE_SHORT,  /* of the last loop: how many the lane did not come to */
-	REEL_NOTE_TURN,   /* which turn: of which order */
-	REEL_NOTE_TASK    /* a task, or a wait for so many: task.c */
+	REEL_NOTE_PHASE,   /* of a phase, with the number of notes in it: where its values began */
+	REEL_NOTE_STOPPED, /* of a static loop: the chunk in which it was left is below */
+	REEL_NOTE_RUNS,    /* of a noted loop: how many runs are below */
+	REEL_NOTE_BOUNDS,  /* of a static loop, in checked mode */
+	REEL_NOTE_REGION,  /* of so many lanes: how many phases; a pair is below */
+	REEL_NOTE_UNREACHED, /* of the last loop: how many the lane did not come to */
+	REEL_NOTE_TURN,      /* which turn: of which order */
+	REEL_NOTE_TASK       /* a task, or a wait for so many: task.c */
 };
 
 #define REEL_KIND_BITS 3
@@ -74,7 +74,7 @@ struct reel_region {
 	enum reel_region_state state;
 	/* 0: a team has still to come. Relaxed: all threads set it to the same. */
 	_Atomic int32_t lanes;
-	bool has_orders;
+	bool has_ordered;
 	bool refused; /* for want of threads: the lanes are as they were */
 	_Atomic bool lacks_lane; /* there was no memory for one, at least for a phase */
 
@@ -84,14 +84,14 @@ struct reel_region {
 	 * Which of the loops that lanes share is the present one, and how many of its chunks
 	 * are taken. Relaxed: iterations of different lanes are not ordered by it.
 	 */
-	alignas(REEL_APART) _Atomic uint64_t dispatch;
+	alignas(REEL_CACHE_SPACING) _Atomic uint64_t dispatch;
 	_Atomic uint64_t newest;
 
 	/*
 	 * How often a thread came to a barrier, and how many barriers all have passed. Acquire
-	 * and release, in share.c: what each thread did before is seen by all after it.
+	 * and release, in worker.c: what each thread did before is seen by all after it.
 	 */
-	alignas(REEL_APART) _Atomic uint64_t arrivals;
+	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrivals;
 	_Atomic uint64_t passed;
 	/* The collective span of the barrier passed last: thread 0 writes it before `passed`. */
 	const void *span;
@@ -99,14 +99,14 @@ struct reel_region {
 
 /* Lanes of a lane, at places that do not move: block b has 2^b of them. */
 #define REEL_LANE_BLOCKS 31
-typedef _Atomic(reel_lane *) reel_lane_place;
+typedef _Atomic(reel_lane *) reel_lane_slot;
 
 /* The count of an order when a hold began, to which replay goes back. */
-struct reel_order_count {
-	reel_order *order;
+struct reel_ordered_count {
+	reel_ordered *order;
 	uint64_t count;
 	uint64_t outer; /* order->hold before it was this hold's number */
-	struct reel_order_count *next;
+	struct reel_ordered_count *next;
 };
 
 struct reel_lane_hold {
@@ -118,10 +118,10 @@ struct reel_lane_hold {
 	 * Orders that lanes used in the hold, the newest first. Relaxed: lanes push, and the thread
 	 * that replays or releases reads after their threads have joined.
 	 */
-	_Atomic(struct reel_order_count *) orders;
+	_Atomic(struct reel_ordered_count *) orders;
 	uint64_t phases, loops, loop, waits;
 	int64_t tasks_left;
-	struct reel_task *untaken;
+	struct reel_task *unreversed_task;
 };
 
 struct reel_lane {
@@ -141,23 +141,24 @@ struct reel_lane {
 	_Atomic int64_t taken;
 	int32_t error; /* when it left its phase */
 	bool left_phase;
-	bool has_orders;
+	bool has_ordered;
 	int32_t index, count;
 
 	/* The lane's own thread's. */
-	alignas(REEL_APART / 2) reel_tape tape;
+	alignas(REEL_CACHE_SPACING / 2) reel_tape tape;
 	reel_tape notes;
 	uint64_t height, note_height; /* where the phase began */
 	uint64_t shared;    /* loops that lanes share, begun in this region in either sweep */
 	uint64_t unreached; /* reverse sweep: loops ahead that it had not come to */
 	uint64_t ahead;     /* loops that were begun since and are not reversed */
 	int32_t open_loops;
-	int32_t turns; /* that it waited for and has not ended */
+	int32_t turns;          /* that it waited for and has not ended */
 	struct reel_task *made; /* its tasks, the last one first */
-	struct reel_task *untaken; /* of those the first that no reverse sweep has come to */
-	uint64_t waits;         /* how often it has waited for them */
-	int64_t tasks_left;     /* made since the last wait, and not reversed */
-	struct reel_task *task; /* that it is the lane of; NULL: none */
+	struct reel_task
+		*unreversed_task; /* of those the first that no reverse sweep has come to */
+	uint64_t waits;           /* how often it has waited for them */
+	int64_t tasks_left;       /* made since the last wait, and not reversed */
+	struct reel_task *task;   /* that it is the lane of; NULL: none */
 	struct reel_lane_hold *hold;
 	int32_t holds;
 
@@ -166,14 +167,14 @@ struct reel_lane {
 	reel_region *region;
 
 	/* Read by threads that come for its lanes. */
-	alignas(REEL_APART) reel_lane *parent;
+	alignas(REEL_CACHE_SPACING) reel_lane *parent;
 	reel_lane *root;
 	/*
 	 * Root only: the first error of a lane in it since its last region began, or 0. Sequentially
 	 * consistent: reel_lane_end_waits() sets it, is_over() in wait.c reads it.
 	 */
 	_Atomic int32_t failed;
-	_Atomic(reel_lane_place *) block[REEL_LANE_BLOCKS];
+	_Atomic(reel_lane_slot *) block[REEL_LANE_BLOCKS];
 };
 
 /* The region that it is in now; NULL: none. */
@@ -189,7 +190,7 @@ static inline reel_region *reel_lane_region(const reel_lane *lane)
 /* NULL: no memory. */
 reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags);
 /* Of the calling thread: one that has an error, of no region; it refuses what is pushed. */
-reel_lane *reel_lane_refusing(void);
+reel_lane *reel_lane_refuse_all(void);
 
 /* Make an error stick: pops give all ones from now on. */
 void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
@@ -234,11 +235,11 @@ reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
 /* ---- order.c ---- */
 
 /* Bring all orders that were used in the hold back to their counts of its beginning. */
-void reel_orders_replay(struct reel_lane_hold *hold);
+void reel_ordered_replay(struct reel_lane_hold *hold);
 /* The hold ends by a release: the hold around it takes its counts. */
-void reel_orders_release(struct reel_lane_hold *hold);
+void reel_ordered_release(struct reel_lane_hold *hold);
 /* Free what a hold keeps of orders, which may be gone. */
-void reel_orders_drop(struct reel_lane_hold *hold);
+void reel_ordered_drop(struct reel_lane_hold *hold);
 
 /* ---- phase.c ---- */
 
@@ -258,7 +259,7 @@ void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round)
 /* ---- region.c ---- */
 
 /* There is no memory for one of its lanes: an error of the region. */
-void reel_region_lacks_lane(reel_region *region);
+void reel_region_note_no_memory(reel_region *region);
 
 /* A lane for the thread that takes it, in its phase of this round. */
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);

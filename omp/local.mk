@@ -10,7 +10,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/lane-table.c \
 	%D%/region.c \
 	%D%/phase.c \
-	%D%/share.c \
+	%D%/worker.c \
 	%D%/loop.c \
 	%D%/order.c \
 	%D%/wait.c %D%/wait.h \
@@ -22,7 +22,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/lookahead.c %D%/lookahead.h \
 	%D%/lookahead-act.c \
 	%D%/lookahead-open.c \
-	%D%/buffer.c %D%/buffer.h \
+	%D%/lookahead-buffer.c %D%/lookahead-buffer.h \
 	%D%/adjoint.c %D%/adjoint.h \
 	%D%/adjoint-lane.c %D%/adjoint-lane.h \
 	%D%/adjoint-reduce.c \

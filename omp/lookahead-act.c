@@ -12,18 +12,18 @@
 /* ---- Pieces of actions ---- */
 
 /* With `aloud`, a tape that fails reports it: nothing is left to be tried. */
-static int attempt(struct reel_omp_entry *entry, const reel_action *action,
-		   const struct reel_omp_state *state, reel_tape *tape, bool aloud)
+static int attempt(struct ahead_action *entry, const reel_action *action,
+		   const struct ahead_state *state, reel_tape *tape, bool aloud)
 {
-	struct reel_omp_sweep *sweep = entry->sweep;
+	struct ahead_sweep *sweep = entry->sweep;
 	bool reverses = action->kind == REEL_ACTION_REVERSE;
 	int error;
 
 	if (tape && !aloud)
 		tape->flags |= REEL_TAPE_SILENT;
-	error = reel_checkpoint_attempt(sweep->run, action,
-					reverses ? sweep->context : state->context, state->data,
-					reverses ? sweep->adjoint : NULL, tape, entry->message);
+	error = reel_run_attempt(sweep->run, action, reverses ? sweep->context : state->context,
+				 state->data, reverses ? sweep->adjoint : NULL, tape,
+				 entry->message);
 	if (tape) {
 		tape->flags &= ~REEL_TAPE_SILENT;
 		reel_tape_hand_over(tape);
@@ -31,7 +31,7 @@ static int attempt(struct reel_omp_entry *entry, const reel_action *action,
 	return error;
 }
 
-static int fail_copy(struct reel_omp_entry *entry, int error, const char *what)
+static int fail_copy(struct ahead_action *entry, int error, const char *what)
 {
 	if (error < 0)
 		snprintf(entry->message, sizeof entry->message,
@@ -40,39 +40,41 @@ static int fail_copy(struct reel_omp_entry *entry, int error, const char *what)
 	return error;
 }
 
-static int keep_state(struct reel_omp_entry *entry, struct reel_omp_lane *lane,
-		      const struct reel_omp_state *state)
+static int keep_state(struct ahead_action *entry, struct ahead_tape *ahead_tape,
+		      const struct ahead_state *state)
 {
 	const reel_model *model = entry->sweep->model;
 
 	if (model->save)
-		return fail_copy(entry, model->save(state->context, state->data, lane->before.data),
+		return fail_copy(entry,
+				 model->save(state->context, state->data, ahead_tape->before.data),
 				 "save");
-	memcpy(lane->before.data, state->data, model->state_bytes);
+	memcpy(ahead_tape->before.data, state->data, model->state_bytes);
 	return 0;
 }
 
-static int bring_back_state(struct reel_omp_entry *entry, const struct reel_omp_lane *lane,
-			    struct reel_omp_state *state)
+static int bring_back_state(struct ahead_action *entry, const struct ahead_tape *ahead_tape,
+			    struct ahead_state *state)
 {
 	const reel_model *model = entry->sweep->model;
 
 	if (model->load)
-		return fail_copy(entry, model->load(state->context, state->data, lane->before.data),
+		return fail_copy(entry,
+				 model->load(state->context, state->data, ahead_tape->before.data),
 				 "load");
-	memcpy(state->data, lane->before.data, model->state_bytes);
+	memcpy(state->data, ahead_tape->before.data, model->state_bytes);
 	return 0;
 }
 
-static int starve(struct reel_omp_entry *entry, int error)
+static int starve(struct ahead_action *entry, int error)
 {
-	entry->starved = true;
+	entry->had_no_memory = true;
 	return error;
 }
 
 /* ---- Tapes that are counted ---- */
 
-static unsigned count_tape(struct reel_omp_sweep *sweep)
+static unsigned count_tape(struct ahead_sweep *sweep)
 {
 	unsigned before = atomic_fetch_add_explicit(&sweep->tapes, 1, memory_order_relaxed);
 	unsigned most = atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
@@ -84,38 +86,38 @@ static unsigned count_tape(struct reel_omp_sweep *sweep)
 	return before;
 }
 
-static void uncount_tape(struct reel_omp_sweep *sweep)
+static void uncount_tape(struct ahead_sweep *sweep)
 {
 	atomic_fetch_sub_explicit(&sweep->tapes, 1, memory_order_relaxed);
 }
 
-static void empty_lane(struct reel_omp_sweep *sweep, struct reel_omp_lane *lane,
-		       enum reel_omp_contents contents)
+static void empty_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape,
+		       enum ahead_contents contents)
 {
-	reel_tape_close(lane->tape);
+	reel_tape_close(ahead_tape->tape);
 	uncount_tape(sweep);
-	if (lane->contents == REEL_OMP_RECORDED)
+	if (ahead_tape->contents == AHEAD_RECORDED)
 		atomic_fetch_sub_explicit(&sweep->recorded, 1, memory_order_relaxed);
-	lane->contents = contents;
-	if (contents == REEL_OMP_MISSING)
+	ahead_tape->contents = contents;
+	if (contents == AHEAD_MISSING)
 		atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
 /* Without the state before it, a tape is not recorded again. */
-static bool can_be_given_up(const struct reel_omp_lane *lane)
+static bool can_be_given_up(const struct ahead_tape *ahead_tape)
 {
-	return lane->contents == REEL_OMP_RECORDED && lane->before.data;
+	return ahead_tape->contents == AHEAD_RECORDED && ahead_tape->before.data;
 }
 
 /* Those that were recorded ahead, while this thread is alone. False: there was none. */
-static bool give_up_tapes(struct reel_omp_sweep *sweep)
+static bool give_up_tapes(struct ahead_sweep *sweep)
 {
 	bool any = false;
 
-	for (unsigned i = 0; i < sweep->lanes; i++) {
-		if (!can_be_given_up(&sweep->lane[i]))
+	for (unsigned i = 0; i < sweep->ahead_tapes; i++) {
+		if (!can_be_given_up(&sweep->ahead_tape[i]))
 			continue;
-		empty_lane(sweep, &sweep->lane[i], REEL_OMP_MISSING);
+		empty_tape(sweep, &sweep->ahead_tape[i], AHEAD_MISSING);
 		any = true;
 	}
 	return any;
@@ -124,53 +126,53 @@ static bool give_up_tapes(struct reel_omp_sweep *sweep)
 /* ---- Records ---- */
 
 /* The tape is counted; it is no more if this fails. */
-static int record(struct reel_omp_entry *entry, struct reel_omp_lane *lane,
-		  const struct reel_omp_state *state, bool aloud, bool *tape_failed)
+static int record(struct ahead_action *entry, struct ahead_tape *ahead_tape,
+		  const struct ahead_state *state, bool aloud, bool *tape_failed)
 {
-	struct reel_omp_sweep *sweep = entry->sweep;
+	struct ahead_sweep *sweep = entry->sweep;
 	int error;
 
-	reel_tape_open(lane->tape, reel_checkpoint_pool(sweep->run), 0);
-	error = attempt(entry, &lane->record, state, lane->tape, aloud);
-	*tape_failed = error && reel_tape_error(lane->tape);
+	reel_tape_open(ahead_tape->tape, reel_run_pool(sweep->run), 0);
+	error = attempt(entry, &ahead_tape->record, state, ahead_tape->tape, aloud);
+	*tape_failed = error && reel_tape_error(ahead_tape->tape);
 	if (error) {
-		empty_lane(sweep, lane, REEL_OMP_EMPTY);
+		empty_tape(sweep, ahead_tape, AHEAD_EMPTY);
 		return error;
 	}
-	lane->contents = REEL_OMP_RECORDED;
+	ahead_tape->contents = AHEAD_RECORDED;
 	atomic_fetch_add_explicit(&sweep->recorded, 1, memory_order_relaxed);
-	reel_omp_note_record(sweep, lane->tape);
+	reel_omp_note_record(sweep, ahead_tape->tape);
 	return 0;
 }
 
-static void leave_missing(struct reel_omp_sweep *sweep, struct reel_omp_lane *lane)
+static void leave_missing(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape)
 {
-	lane->contents = REEL_OMP_MISSING;
+	ahead_tape->contents = AHEAD_MISSING;
 	atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-static int record_on_lane(struct reel_omp_entry *entry)
+static int record_on_tape(struct ahead_action *entry)
 {
-	struct reel_omp_sweep *sweep = entry->sweep;
-	struct reel_omp_lane *lane = entry->lane;
-	bool can_wait = lane->before.data, tape_failed;
-	int error = can_wait ? keep_state(entry, lane, entry->state) : 0;
+	struct ahead_sweep *sweep = entry->sweep;
+	struct ahead_tape *ahead_tape = entry->ahead_tape;
+	bool can_wait = ahead_tape->before.data, tape_failed;
+	int error = can_wait ? keep_state(entry, ahead_tape, entry->state) : 0;
 	unsigned others;
 
 	if (error)
 		return error;
-	lane->record = entry->action;
+	ahead_tape->record = entry->action;
 	others = count_tape(sweep);
 	if (can_wait && (sweep->alone || others >= atomic_load_explicit(&sweep->limit,
 									memory_order_relaxed))) {
 		uncount_tape(sweep);
-		leave_missing(sweep, lane);
+		leave_missing(sweep, ahead_tape);
 		return 0;
 	}
-	error = record(entry, lane, entry->state, !can_wait, &tape_failed);
+	error = record(entry, ahead_tape, entry->state, !can_wait, &tape_failed);
 	if (can_wait && tape_failed) {
 		reel_omp_note_refusal(sweep, others);
-		leave_missing(sweep, lane);
+		leave_missing(sweep, ahead_tape);
 		return 0;
 	}
 	if (!error && others)
@@ -179,52 +181,52 @@ static int record_on_lane(struct reel_omp_entry *entry)
 }
 
 /* What the plan keeps: in order, so that it can go on one tape. */
-static int record_to_keep(struct reel_omp_entry *entry)
+static int record_to_keep(struct ahead_action *entry)
 {
-	struct reel_omp_lane *lane = entry->lane;
-	reel_mark mark = reel_tape_mark(lane->tape);
+	struct ahead_tape *ahead_tape = entry->ahead_tape;
+	reel_mark mark = reel_tape_mark(ahead_tape->tape);
 	int error, other_error;
 
-	if (!lane->before.data)
-		return attempt(entry, &entry->action, entry->state, lane->tape, true);
-	error = keep_state(entry, lane, entry->state);
+	if (!ahead_tape->before.data)
+		return attempt(entry, &entry->action, entry->state, ahead_tape->tape, true);
+	error = keep_state(entry, ahead_tape, entry->state);
 	if (error)
 		return error;
-	error = attempt(entry, &entry->action, entry->state, lane->tape, false);
-	if (!error || !reel_tape_error(lane->tape))
+	error = attempt(entry, &entry->action, entry->state, ahead_tape->tape, false);
+	if (!error || !reel_tape_error(ahead_tape->tape))
 		return error;
-	reel_tape_rewind(lane->tape, mark);
-	reel_tape_clear_error(lane->tape);
-	other_error = bring_back_state(entry, lane, entry->state);
+	reel_tape_rewind(ahead_tape->tape, mark);
+	reel_tape_clear_error(ahead_tape->tape);
+	other_error = bring_back_state(entry, ahead_tape, entry->state);
 	if (other_error)
 		return other_error;
 	if (!entry->sweep->alone)
 		return starve(entry, error);
 	give_up_tapes(entry->sweep);
-	return attempt(entry, &entry->action, entry->state, lane->tape, true);
+	return attempt(entry, &entry->action, entry->state, ahead_tape->tape, true);
 }
 
-static int record_again_from(struct reel_omp_entry *entry, bool aloud, bool *tape_failed)
+static int record_again_from(struct ahead_action *entry, bool aloud, bool *tape_failed)
 {
-	struct reel_omp_sweep *sweep = entry->sweep;
-	int error = bring_back_state(entry, entry->lane, &sweep->spare);
+	struct ahead_sweep *sweep = entry->sweep;
+	int error = bring_back_state(entry, entry->ahead_tape, &sweep->spare);
 
 	*tape_failed = false;
 	if (error)
 		return error;
 	count_tape(sweep);
-	return record(entry, entry->lane, &sweep->spare, aloud, tape_failed);
+	return record(entry, entry->ahead_tape, &sweep->spare, aloud, tape_failed);
 }
 
 /* It is next in line: if there is no memory now, those after it have to give theirs up. */
-static int record_again(struct reel_omp_entry *entry)
+static int record_again(struct ahead_action *entry)
 {
 	bool tape_failed;
 	int error = record_again_from(entry, false, &tape_failed);
 
 	if (!tape_failed)
 		return error;
-	entry->lane->contents = REEL_OMP_MISSING;
+	entry->ahead_tape->contents = AHEAD_MISSING;
 	if (!entry->sweep->alone)
 		return starve(entry, error);
 	give_up_tapes(entry->sweep);
@@ -233,23 +235,23 @@ static int record_again(struct reel_omp_entry *entry)
 
 /* ---- Actions ---- */
 
-static int reverse(struct reel_omp_entry *entry)
+static int reverse(struct ahead_action *entry)
 {
-	struct reel_omp_lane *lane = entry->lane;
+	struct ahead_tape *ahead_tape = entry->ahead_tape;
 	int error = 0;
 
-	if (lane->contents == REEL_OMP_MISSING)
+	if (ahead_tape->contents == AHEAD_MISSING)
 		error = record_again(entry);
 	if (error)
 		return error;
-	error = attempt(entry, &entry->action, entry->state, lane->tape, true);
-	if (lane->contents != REEL_OMP_RECORDED)
+	error = attempt(entry, &entry->action, entry->state, ahead_tape->tape, true);
+	if (ahead_tape->contents != AHEAD_RECORDED)
 		return error;
 	/* It has the records of one action, and nothing below them. */
 	if (!error)
-		error = reel_checkpoint_check_balance(entry->sweep->run, &entry->action, lane->tape,
-						      entry->message);
-	empty_lane(entry->sweep, lane, REEL_OMP_EMPTY);
+		error = reel_run_check_balance(entry->sweep->run, &entry->action, ahead_tape->tape,
+					       entry->message);
+	empty_tape(entry->sweep, ahead_tape, AHEAD_EMPTY);
 	return error;
 }
 
@@ -258,7 +260,7 @@ static bool is_want_of_memory(int error)
 	return error == -EDQUOT || error == -ENOMEM;
 }
 
-static int copy_snapshot(struct reel_omp_entry *entry)
+static int copy_snapshot(struct ahead_action *entry)
 {
 	int error = attempt(entry, &entry->action, entry->state, NULL, true);
 
@@ -270,12 +272,12 @@ static int copy_snapshot(struct reel_omp_entry *entry)
 		       attempt(entry, &entry->action, entry->state, NULL, true) : error;
 }
 
-static int act(struct reel_omp_entry *entry)
+static int act(struct ahead_action *entry)
 {
 	switch (entry->action.kind) {
 	case REEL_ACTION_RECORD:
-		return entry->lane == &entry->sweep->kept ? record_to_keep(entry)
-							  : record_on_lane(entry);
+		return entry->ahead_tape == &entry->sweep->kept ? record_to_keep(entry)
+								: record_on_tape(entry);
 	case REEL_ACTION_REVERSE:
 		return reverse(entry);
 	case REEL_ACTION_STORE:
@@ -287,7 +289,7 @@ static int act(struct reel_omp_entry *entry)
 }
 
 /* All with lower numbers go on: one of them may be what a serial sweep fails at. */
-static void stop_at(struct reel_omp_sweep *sweep, int64_t number)
+static void stop_at(struct ahead_sweep *sweep, int64_t number)
 {
 	int64_t stop = atomic_load_explicit(&sweep->stop, memory_order_relaxed);
 
@@ -297,9 +299,9 @@ static void stop_at(struct reel_omp_sweep *sweep, int64_t number)
 		;
 }
 
-bool reel_omp_carry_out(struct reel_omp_entry *entry)
+bool reel_omp_carry_out(struct ahead_action *entry)
 {
-	struct reel_omp_sweep *sweep = entry->sweep;
+	struct ahead_sweep *sweep = entry->sweep;
 	int error;
 
 	if (entry->number > atomic_load_explicit(&sweep->stop, memory_order_relaxed))
@@ -309,7 +311,7 @@ bool reel_omp_carry_out(struct reel_omp_entry *entry)
 		atomic_fetch_add_explicit(&sweep->actions, 1, memory_order_relaxed);
 		return true;
 	}
-	if (sweep->alone || !entry->starved)
+	if (sweep->alone || !entry->had_no_memory)
 		entry->error = error;
 	stop_at(sweep, entry->number);
 	return false;

@@ -45,7 +45,7 @@ static unsigned tapes_in(uint64_t room, uint64_t bytes, unsigned most)
 	return tapes < 1 ? 1 : tapes < most ? (unsigned)tapes : most;
 }
 
-static uint64_t raise_bytes(struct reel_omp_sweep *sweep, uint64_t bytes)
+static uint64_t raise_bytes(struct ahead_sweep *sweep, uint64_t bytes)
 {
 	uint64_t most = atomic_load_explicit(&sweep->tape_bytes, memory_order_relaxed);
 
@@ -57,7 +57,7 @@ static uint64_t raise_bytes(struct reel_omp_sweep *sweep, uint64_t bytes)
 }
 
 /* Those that are being recorded now are in neither figure: rather too few than too many. */
-void reel_omp_note_record(struct reel_omp_sweep *sweep, const reel_tape *tape)
+void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape)
 {
 	int64_t records = atomic_fetch_add_explicit(&sweep->records, 1, memory_order_relaxed);
 	unsigned cap = atomic_load_explicit(&sweep->cap, memory_order_relaxed);
@@ -66,16 +66,16 @@ void reel_omp_note_record(struct reel_omp_sweep *sweep, const reel_tape *tape)
 
 	if (!sweep->kept.before.data)
 		return;
-	if (records % CALM == CALM - 1 && cap < sweep->lanes)
+	if (records % CALM == CALM - 1 && cap < sweep->ahead_tapes)
 		atomic_store_explicit(&sweep->cap, ++cap, memory_order_relaxed);
-	reel_pool_get_stats(reel_checkpoint_pool(sweep->run), &stats);
+	reel_pool_get_stats(reel_run_pool(sweep->run), &stats);
 	bytes = bytes_of_tape(&stats, raise_bytes(sweep, reel_tape_bytes(tape)));
 	ours = bytes * atomic_load_explicit(&sweep->recorded, memory_order_relaxed);
 	atomic_store_explicit(&sweep->limit, tapes_in(bytes_left(&stats) + ours, bytes, cap),
 			      memory_order_relaxed);
 }
 
-void reel_omp_note_refusal(struct reel_omp_sweep *sweep, unsigned others)
+void reel_omp_note_refusal(struct ahead_sweep *sweep, unsigned others)
 {
 	unsigned cap = others ? others : 1;
 
@@ -85,69 +85,70 @@ void reel_omp_note_refusal(struct reel_omp_sweep *sweep, unsigned others)
 
 /* ---- States ---- */
 
-static bool open_state(struct reel_omp_sweep *sweep, struct reel_omp_state *state, unsigned number)
+static bool open_state(struct ahead_sweep *sweep, struct ahead_state *state, unsigned number)
 {
 	const struct reel_omp_options *options = sweep->options;
 
 	state->context = options->contexts ? options->contexts[number] : sweep->context;
 	if (options->open_state) {
 		state->data = options->open_state(sweep->context);
-	} else if (!reel_omp_buffer_open(&state->memory, reel_checkpoint_pool(sweep->run),
-					 sweep->model->state_bytes)) {
+	} else if (!reel_ahead_buffer_open(&state->memory, reel_run_pool(sweep->run),
+					   sweep->model->state_bytes)) {
 		state->data = state->memory.data;
 	}
 	return state->data;
 }
 
-static void close_state(struct reel_omp_sweep *sweep, struct reel_omp_state *state)
+static void close_state(struct ahead_sweep *sweep, struct ahead_state *state)
 {
 	if (state->memory.data)
-		reel_omp_buffer_close(&state->memory);
+		reel_ahead_buffer_close(&state->memory);
 	else if (state->data)
 		sweep->options->close_state(sweep->context, state->data);
 }
 
 /* ---- Lanes ---- */
 
-static bool open_lane(struct reel_omp_sweep *sweep, struct reel_omp_lane *lane, bool has_budget)
+static bool open_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape, bool has_budget)
 {
-	lane->tape = &lane->own;
-	return !has_budget || !reel_omp_buffer_open(&lane->before, reel_checkpoint_pool(sweep->run),
-						    sweep->model->state_bytes);
+	ahead_tape->tape = &ahead_tape->own;
+	return !has_budget ||
+	       !reel_ahead_buffer_open(&ahead_tape->before, reel_run_pool(sweep->run),
+				       sweep->model->state_bytes);
 }
 
-static void close_lane(struct reel_omp_lane *lane)
+static void close_tape(struct ahead_tape *ahead_tape)
 {
-	reel_tape_close(&lane->own);
-	if (lane->before.data)
-		reel_omp_buffer_close(&lane->before);
+	reel_tape_close(&ahead_tape->own);
+	if (ahead_tape->before.data)
+		reel_ahead_buffer_close(&ahead_tape->before);
 }
 
 /* Each has a state of its own; one more is there before the first of them. */
-static void open_lanes(struct reel_omp_sweep *sweep, unsigned wanted, bool has_budget)
+static void open_tapes(struct ahead_sweep *sweep, unsigned wanted, bool has_budget)
 {
 	if (!open_state(sweep, &sweep->state[0], 0))
 		return;
 	sweep->states = 1;
-	while (sweep->lanes < wanted) {
-		struct reel_omp_lane *lane = &sweep->lane[sweep->lanes];
+	while (sweep->ahead_tapes < wanted) {
+		struct ahead_tape *ahead_tape = &sweep->ahead_tape[sweep->ahead_tapes];
 
-		if (!open_lane(sweep, lane, has_budget))
+		if (!open_tape(sweep, ahead_tape, has_budget))
 			return;
 		if (!open_state(sweep, &sweep->state[sweep->states], sweep->states)) {
-			close_lane(lane);
+			close_tape(ahead_tape);
 			return;
 		}
-		sweep->lanes++;
+		sweep->ahead_tapes++;
 		sweep->states++;
 	}
 }
 
 /* Two for each thread, unless the budget is for fewer of what the forward sweep recorded. */
-static unsigned lanes_wanted(struct reel_omp_sweep *sweep, const struct reel_pool_stats *pool)
+static unsigned tapes_wanted(struct ahead_sweep *sweep, const struct reel_pool_stats *pool)
 {
 	unsigned wanted = sweep->options->tapes;
-	struct reel_checkpoint_stats run;
+	struct reel_run_stats run;
 	uint64_t state, bytes;
 
 	if (!wanted)
@@ -156,61 +157,61 @@ static unsigned lanes_wanted(struct reel_omp_sweep *sweep, const struct reel_poo
 		wanted = REEL_OMP_MAX_TAPES;
 	if (pool->hard_budget == UINT64_MAX)
 		return wanted;
-	reel_checkpoint_get_stats(sweep->run, &run);
+	reel_run_get_stats(sweep->run, &run);
 	raise_bytes(sweep, run.peak_tape_bytes);
 	state = bytes_of_tape(pool, sweep->model->state_bytes);
 	bytes = bytes_of_tape(pool, run.peak_tape_bytes) + 2 * state;
 	return tapes_in(bytes_left(pool), bytes, wanted);
 }
 
-static bool allocate(struct reel_omp_sweep *sweep, unsigned lanes)
+static bool allocate(struct ahead_sweep *sweep, unsigned ahead_tapes)
 {
-	sweep->lane = calloc(lanes, sizeof *sweep->lane);
-	sweep->state = calloc(lanes + 1, sizeof *sweep->state);
-	sweep->places = MIN_PLACES + (int64_t)lanes * PLACES_OF_LANE;
+	sweep->ahead_tape = calloc(ahead_tapes, sizeof *sweep->ahead_tape);
+	sweep->state = calloc(ahead_tapes + 1, sizeof *sweep->state);
+	sweep->places = MIN_PLACES + (int64_t)ahead_tapes * PLACES_OF_LANE;
 	sweep->window = calloc((size_t)sweep->places, sizeof *sweep->window);
-	return sweep->lane && sweep->state && sweep->window;
+	return sweep->ahead_tape && sweep->state && sweep->window;
 }
 
-static void release(struct reel_omp_sweep *sweep)
+static void release(struct ahead_sweep *sweep)
 {
-	for (unsigned i = 0; i < sweep->lanes; i++)
-		close_lane(&sweep->lane[i]);
+	for (unsigned i = 0; i < sweep->ahead_tapes; i++)
+		close_tape(&sweep->ahead_tape[i]);
 	for (unsigned i = 0; i < sweep->states; i++)
 		close_state(sweep, &sweep->state[i]);
-	close_lane(&sweep->kept);
-	free(sweep->lane);
+	close_tape(&sweep->kept);
+	free(sweep->ahead_tape);
 	free(sweep->state);
 	free(sweep->window);
 }
 
-bool reel_omp_sweep_open(struct reel_omp_sweep *sweep, void *state)
+bool reel_omp_sweep_open(struct ahead_sweep *sweep, void *state)
 {
 	struct reel_pool_stats pool;
 	unsigned wanted, fewest = sweep->options->tapes == 1 ? 1 : 2;
 	bool has_budget;
 
-	sweep->model = reel_checkpoint_model(sweep->run);
-	reel_pool_get_stats(reel_checkpoint_pool(sweep->run), &pool);
+	sweep->model = reel_run_model(sweep->run);
+	reel_pool_get_stats(reel_run_pool(sweep->run), &pool);
 	has_budget = pool.hard_budget != UINT64_MAX;
-	wanted = lanes_wanted(sweep, &pool);
-	sweep->spare = (struct reel_omp_state){.data = state, .context = sweep->context};
-	if (allocate(sweep, wanted) && open_lane(sweep, &sweep->kept, has_budget))
-		open_lanes(sweep, wanted, has_budget);
-	if (sweep->lanes < fewest) {
+	wanted = tapes_wanted(sweep, &pool);
+	sweep->spare = (struct ahead_state){.data = state, .context = sweep->context};
+	if (allocate(sweep, wanted) && open_tape(sweep, &sweep->kept, has_budget))
+		open_tapes(sweep, wanted, has_budget);
+	if (sweep->ahead_tapes < fewest) {
 		release(sweep);
 		return false;
 	}
-	sweep->kept.tape = reel_checkpoint_tape(sweep->run);
+	sweep->kept.tape = reel_run_tape(sweep->run);
 	reel_tape_hand_over(sweep->kept.tape);
-	sweep->limit = sweep->cap = sweep->lanes;
-	sweep->stop = REEL_OMP_NONE;
+	sweep->limit = sweep->cap = sweep->ahead_tapes;
+	sweep->stop = AHEAD_NONE;
 	pthread_mutex_init(&sweep->lock, NULL);
 	pthread_cond_init(&sweep->changed, NULL);
 	return true;
 }
 
-void reel_omp_sweep_close(struct reel_omp_sweep *sweep)
+void reel_omp_sweep_close(struct ahead_sweep *sweep)
 {
 	release(sweep);
 	pthread_cond_destroy(&sweep->changed);

@@ -8,17 +8,17 @@
 
 /* ---- Which state, which lane ---- */
 
-static int take_action(struct reel_omp_sweep *sweep, reel_action *action)
+static int take_action(struct ahead_sweep *sweep, reel_action *action)
 {
 	if (!sweep->has_next)
-		return reel_checkpoint_next(sweep->run, action);
+		return reel_run_next(sweep->run, action);
 	*action = sweep->next;
 	sweep->has_next = false;
 	return 0;
 }
 
 /* Whether what is recorded is reversed at once, so that it can have a lane of its own. */
-static bool is_reversed_next(struct reel_omp_sweep *sweep, const reel_action *record)
+static bool is_reversed_next(struct ahead_sweep *sweep, const reel_action *record)
 {
 	sweep->error = take_action(sweep, &sweep->next);
 	sweep->has_next = !sweep->error;
@@ -27,64 +27,64 @@ static bool is_reversed_next(struct reel_omp_sweep *sweep, const reel_action *re
 }
 
 /* With less memory than there was, fewer lanes are used in turn. */
-static struct reel_omp_lane *next_lane(struct reel_omp_sweep *sweep)
+static struct ahead_tape *next_tape(struct ahead_sweep *sweep)
 {
-	sweep->next_lane++;
-	sweep->next_lane %= atomic_load_explicit(&sweep->limit, memory_order_relaxed);
-	return &sweep->lane[sweep->next_lane];
+	sweep->next_tape++;
+	sweep->next_tape %= atomic_load_explicit(&sweep->limit, memory_order_relaxed);
+	return &sweep->ahead_tape[sweep->next_tape];
 }
 
-static void choose_recorded(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+static void choose_recorded(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
-	entry->lane = &sweep->kept;
+	entry->ahead_tape = &sweep->kept;
 	if (!is_reversed_next(sweep, &entry->action))
 		return;
-	entry->lane = sweep->recorded_lane = next_lane(sweep);
+	entry->ahead_tape = sweep->recorded_tape = next_tape(sweep);
 	sweep->recorded_first = entry->action.first;
 }
 
 /* What the plan kept below the lane's tape becomes an action of its own. */
-static void choose_reversed(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+static void choose_reversed(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
 	reel_action *action = &entry->action;
 
-	entry->lane = sweep->recorded_lane ? sweep->recorded_lane : &sweep->kept;
-	if (sweep->recorded_lane && action->first < sweep->recorded_first) {
+	entry->ahead_tape = sweep->recorded_tape ? sweep->recorded_tape : &sweep->kept;
+	if (sweep->recorded_tape && action->first < sweep->recorded_first) {
 		sweep->next = *action;
 		sweep->next.last = action->first = sweep->recorded_first;
 		sweep->has_next = true;
 	}
-	sweep->recorded_lane = NULL;
+	sweep->recorded_tape = NULL;
 }
 
-static struct reel_omp_thing *slot_of(struct reel_omp_sweep *sweep, const reel_action *action)
+static struct ahead_resource *slot_of(struct ahead_sweep *sweep, const reel_action *action)
 {
-	return &sweep->slot[(action->slot * REEL_MAX_TIERS + action->tier) % REEL_OMP_SLOTS];
+	return &sweep->slot[(action->slot * REEL_MAX_TIERS + action->tier) % AHEAD_SLOTS];
 }
 
-static void choose_uses(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+static void choose_uses(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
-	struct reel_omp_thing **uses = entry->uses;
+	struct ahead_resource **uses = entry->uses;
 
 	switch (entry->action.kind) {
 	case REEL_ACTION_LOAD:
 	case REEL_ACTION_STORE:
-		uses[1] = &entry->state->thing;
+		uses[1] = &entry->state->resource;
 		uses[0] = slot_of(sweep, &entry->action);
 		break;
 	case REEL_ACTION_DROP:
 		uses[0] = slot_of(sweep, &entry->action);
 		break;
 	case REEL_ACTION_RECORD:
-		uses[1] = &entry->lane->thing;
-		uses[0] = &entry->state->thing;
+		uses[1] = &entry->ahead_tape->resource;
+		uses[0] = &entry->state->resource;
 		break;
 	case REEL_ACTION_REVERSE:
-		uses[1] = &entry->lane->thing;
+		uses[1] = &entry->ahead_tape->resource;
 		uses[0] = &sweep->reverse_chain;
 		break;
 	case REEL_ACTION_ADVANCE:
-		uses[0] = &entry->state->thing;
+		uses[0] = &entry->state->resource;
 		break;
 	case REEL_ACTION_DONE:
 		break;
@@ -92,9 +92,9 @@ static void choose_uses(struct reel_omp_sweep *sweep, struct reel_omp_entry *ent
 }
 
 /* The next action, in `entry`. False: there is none, or sweep->error says why. */
-static bool prepare(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+static bool prepare(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
-	*entry = (struct reel_omp_entry){.sweep = sweep, .number = sweep->number};
+	*entry = (struct ahead_action){.sweep = sweep, .number = sweep->number};
 	sweep->error = take_action(sweep, &entry->action);
 	sweep->finished = !sweep->error && entry->action.kind == REEL_ACTION_DONE;
 	if (sweep->error || sweep->finished)
@@ -113,15 +113,15 @@ static bool prepare(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
 
 /* ---- What waits for what. All under the lock. ---- */
 
-static struct reel_omp_entry *entry_at(struct reel_omp_sweep *sweep, int64_t number)
+static struct ahead_action *entry_at(struct ahead_sweep *sweep, int64_t number)
 {
 	return &sweep->window[number % sweep->places];
 }
 
 /* In order of numbers, but the reverse chain first: all else only serves it. */
-static void add_ready(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+static void add_ready(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
-	struct reel_omp_entry **at = &sweep->ready;
+	struct ahead_action **at = &sweep->ready;
 
 	if (entry->action.kind != REEL_ACTION_REVERSE)
 		while (*at && ((*at)->action.kind == REEL_ACTION_REVERSE || (*at)->number < entry->number))
@@ -130,9 +130,9 @@ static void add_ready(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry
 	*at = entry;
 }
 
-static struct reel_omp_entry *take_ready(struct reel_omp_sweep *sweep)
+static struct ahead_action *take_ready(struct ahead_sweep *sweep)
 {
-	struct reel_omp_entry *entry = sweep->ready;
+	struct ahead_action *entry = sweep->ready;
 
 	if (entry)
 		sweep->ready = entry->next_ready;
@@ -140,18 +140,18 @@ static struct reel_omp_entry *take_ready(struct reel_omp_sweep *sweep)
 }
 
 /* This thread takes the first one itself. */
-static void wake_others(struct reel_omp_sweep *sweep)
+static void wake_others(struct ahead_sweep *sweep)
 {
-	struct reel_omp_entry *entry = sweep->ready;
+	struct ahead_action *entry = sweep->ready;
 
 	while (entry && (entry = entry->next_ready))
 		pthread_cond_signal(&sweep->changed);
 }
 
-static void wait_for_others(struct reel_omp_entry *entry)
+static void wait_for_others(struct ahead_action *entry)
 {
 	for (unsigned i = 0; i < 2 && entry->uses[i]; i++) {
-		struct reel_omp_entry *last = entry->uses[i]->last;
+		struct ahead_action *last = entry->uses[i]->last;
 
 		entry->uses[i]->last = entry;
 		if (!last)
@@ -163,10 +163,10 @@ static void wait_for_others(struct reel_omp_entry *entry)
 		add_ready(entry->sweep, entry);
 }
 
-static void let_others_go(struct reel_omp_entry *entry)
+static void let_others_go(struct ahead_action *entry)
 {
 	for (unsigned i = 0; i < 2 && entry->uses[i]; i++) {
-		struct reel_omp_entry *next = entry->next_user[i];
+		struct ahead_action *next = entry->next_user[i];
 
 		if (!next)
 			entry->uses[i]->last = NULL;
@@ -176,7 +176,7 @@ static void let_others_go(struct reel_omp_entry *entry)
 }
 
 /* Those that were skipped, or have failed, stay in the window. */
-static void retire(struct reel_omp_sweep *sweep)
+static void retire(struct ahead_sweep *sweep)
 {
 	while (sweep->oldest < sweep->number && entry_at(sweep, sweep->oldest)->done)
 		sweep->oldest++;
@@ -185,23 +185,23 @@ static void retire(struct reel_omp_sweep *sweep)
 /* ---- What a thread does. All under the lock, but for the actions. ---- */
 
 /* To take REEL_ACTION_DONE removes the restart file: not before all that is left has been done. */
-static bool awaits_the_last(const struct reel_omp_sweep *sweep)
+static bool awaits_the_last(const struct ahead_sweep *sweep)
 {
 	return sweep->at_first_step && sweep->oldest < sweep->number;
 }
 
-static bool has_room(const struct reel_omp_sweep *sweep)
+static bool has_room(const struct ahead_sweep *sweep)
 {
 	return !sweep->walking && !sweep->finished && !sweep->error && !awaits_the_last(sweep) &&
 	       sweep->number - sweep->oldest < sweep->places &&
-	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == REEL_OMP_NONE;
+	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == AHEAD_NONE;
 }
 
 /* To read a snapshot in advance, the plan may have to wait for memory: not under the lock. */
-static void walk(struct reel_omp_sweep *sweep)
+static void walk(struct ahead_sweep *sweep)
 {
 	while (has_room(sweep)) {
-		struct reel_omp_entry *entry = entry_at(sweep, sweep->number);
+		struct ahead_action *entry = entry_at(sweep, sweep->number);
 		bool more;
 
 		sweep->walking = true;
@@ -216,7 +216,7 @@ static void walk(struct reel_omp_sweep *sweep)
 	}
 }
 
-static void run(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
+static void run(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
 	bool done;
 
@@ -234,31 +234,31 @@ static void run(struct reel_omp_sweep *sweep, struct reel_omp_entry *entry)
 }
 
 /* In order, what has been left undone. Its error is the first in that order. */
-static int catch_up(struct reel_omp_sweep *sweep)
+static int catch_up(struct ahead_sweep *sweep)
 {
 	int error = 0;
 
 	for (; sweep->oldest < sweep->number && !error; sweep->oldest++) {
-		struct reel_omp_entry *entry = entry_at(sweep, sweep->oldest);
+		struct ahead_action *entry = entry_at(sweep, sweep->oldest);
 
-		sweep->pauses += entry->starved;
+		sweep->pauses += entry->had_no_memory;
 		if (!entry->done && !entry->error)
 			reel_omp_carry_out(entry);
 		error = entry->error;
 		if (error)
-			reel_checkpoint_give_up(sweep->run, entry->message);
+			reel_run_give_up(sweep->run, entry->message);
 	}
 	return error;
 }
 
 /* No action is running, and none is ready: it is the end, or a pause. */
-static void go_on_alone(struct reel_omp_sweep *sweep)
+static void go_on_alone(struct ahead_sweep *sweep)
 {
 	int error;
 
 	sweep->running++;
 	sweep->alone = true;
-	atomic_store_explicit(&sweep->stop, REEL_OMP_NONE, memory_order_relaxed);
+	atomic_store_explicit(&sweep->stop, AHEAD_NONE, memory_order_relaxed);
 	pthread_mutex_unlock(&sweep->lock);
 	error = catch_up(sweep);
 	pthread_mutex_lock(&sweep->lock);
@@ -276,12 +276,12 @@ static void go_on_alone(struct reel_omp_sweep *sweep)
 /* Who waits waits for an action that runs, and for nothing else: there is always one that does. */
 static void work(void *argument)
 {
-	struct reel_omp_sweep *sweep = argument;
+	struct ahead_sweep *sweep = argument;
 
 	reel_annotate_acquire(sweep);
 	pthread_mutex_lock(&sweep->lock);
 	while (!sweep->over) {
-		struct reel_omp_entry *entry = take_ready(sweep);
+		struct ahead_action *entry = take_ready(sweep);
 
 		if (entry)
 			run(sweep, entry);
@@ -297,14 +297,13 @@ static void work(void *argument)
 
 static const struct reel_omp_options no_options;
 
-const char *reel_omp_checkpoint_problem(const reel_checkpoint *run,
-					const struct reel_omp_options *options)
+const char *reel_omp_run_problem(const reel_run *run, const struct reel_omp_options *options)
 {
 	const reel_model *model;
 
 	if (!run)
 		return "a sweep needs a run";
-	model = reel_checkpoint_model(run);
+	model = reel_run_model(run);
 	if (!options)
 		options = &no_options;
 	if (options->threads < 0)
@@ -321,7 +320,7 @@ const char *reel_omp_checkpoint_problem(const reel_checkpoint *run,
 	return NULL;
 }
 
-static void get_stats(struct reel_omp_sweep *sweep, struct reel_omp_stats *stats)
+static void get_stats(struct ahead_sweep *sweep, struct reel_omp_stats *stats)
 {
 	stats->actions = atomic_load_explicit(&sweep->actions, memory_order_relaxed);
 	stats->ahead = atomic_load_explicit(&sweep->ahead, memory_order_relaxed);
@@ -330,23 +329,23 @@ static void get_stats(struct reel_omp_sweep *sweep, struct reel_omp_stats *stats
 	stats->pauses = sweep->pauses;
 }
 
-static int look_ahead(reel_checkpoint *run, void *context, void *state, void *adjoint,
+static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 		      const struct reel_omp_options *options, struct reel_omp_stats *stats)
 {
-	struct reel_omp_sweep *sweep = calloc(1, sizeof *sweep);
+	struct ahead_sweep *sweep = calloc(1, sizeof *sweep);
 	int error;
 
 	if (!sweep)
-		return reel_checkpoint_reverse(run, context, state, adjoint);
-	*sweep = (struct reel_omp_sweep){
+		return reel_run_reverse(run, context, state, adjoint);
+	*sweep = (struct ahead_sweep){
 		.run = run, .context = context, .adjoint = adjoint, .options = options};
 	if (!reel_omp_sweep_open(sweep, state)) {
 		free(sweep);
-		return reel_checkpoint_reverse(run, context, state, adjoint);
+		return reel_run_reverse(run, context, state, adjoint);
 	}
 	/* No more threads than lanes, and one that replays for the next of them. */
-	if (stats->threads > (int)sweep->lanes + 1)
-		stats->threads = (int)sweep->lanes + 1;
+	if (stats->threads > (int)sweep->ahead_tapes + 1)
+		stats->threads = (int)sweep->ahead_tapes + 1;
 	reel_annotate_release(sweep);
 	reel_omp_call(stats->threads, work, sweep);
 	pthread_mutex_lock(&sweep->lock);
@@ -358,9 +357,8 @@ static int look_ahead(reel_checkpoint *run, void *context, void *state, void *ad
 	return error;
 }
 
-int reel_omp_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint,
-				const struct reel_omp_options *options,
-				struct reel_omp_stats *stats)
+int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoint,
+			 const struct reel_omp_options *options, struct reel_omp_stats *stats)
 {
 	struct reel_omp_stats ignored;
 
@@ -369,10 +367,10 @@ int reel_omp_checkpoint_reverse(reel_checkpoint *run, void *context, void *state
 	if (!stats)
 		stats = &ignored;
 	*stats = (struct reel_omp_stats){.threads = reel_omp_threads(options->threads)};
-	if (reel_omp_checkpoint_problem(run, options))
+	if (reel_omp_run_problem(run, options))
 		return -EINVAL;
-	if (stats->threads == 1 || !reel_checkpoint_is_reversing(run) ||
-	    reel_checkpoint_flags(run) & REEL_CHECKPOINT_AUDIT)
-		return reel_checkpoint_reverse(run, context, state, adjoint);
+	if (stats->threads == 1 || !reel_run_is_reversing(run) ||
+	    reel_run_flags(run) & REEL_RUN_AUDIT)
+		return reel_run_reverse(run, context, state, adjoint);
 	return look_ahead(run, context, state, adjoint, options, stats);
 }

@@ -24,92 +24,92 @@
 
 #include <reel/omp.h>
 
-#include "buffer.h"
+#include "lookahead-buffer.h"
 #include "team.h"
 
 /* Several slots may be one of these: they wait for each other, then. */
-#define REEL_OMP_SLOTS 512
+#define AHEAD_SLOTS 512
 
-#define REEL_OMP_NONE INT64_MAX
+#define AHEAD_NONE INT64_MAX
 
 /* Used by one action at a time, in their order. */
-struct reel_omp_thing {
-	struct reel_omp_entry *last; /* to use it; NULL: nobody is left */
+struct ahead_resource {
+	struct ahead_action *last; /* to use it; NULL: nobody is left */
 };
 
-struct reel_omp_state {
+struct ahead_state {
 	void *data;
 	void *context;
-	struct reel_omp_buffer memory; /* closed: the program's */
-	struct reel_omp_thing thing;
+	struct reel_ahead_buffer memory; /* closed: the program's */
+	struct ahead_resource resource;
 };
 
-enum reel_omp_contents {
-	REEL_OMP_EMPTY,
-	REEL_OMP_RECORDED,
-	REEL_OMP_MISSING /* there was no memory: is recorded when it is reversed */
+enum ahead_contents {
+	AHEAD_EMPTY,
+	AHEAD_RECORDED,
+	AHEAD_MISSING /* there was no memory: is recorded when it is reversed */
 };
 
 /* A tape, and what it takes to record it again. */
-struct reel_omp_lane {
+struct ahead_tape {
 	reel_tape *tape;
 	reel_tape own;
-	enum reel_omp_contents contents;
+	enum ahead_contents contents;
 	reel_action record;
-	struct reel_omp_buffer before; /* the state before it; closed: it is never dropped */
-	struct reel_omp_thing thing;
+	struct reel_ahead_buffer before; /* the state before it; closed: it is never dropped */
+	struct ahead_resource resource;
 };
 
-struct reel_omp_entry {
-	struct reel_omp_sweep *sweep;
+struct ahead_action {
+	struct ahead_sweep *sweep;
 	int64_t number;
 	reel_action action;
-	struct reel_omp_state *state;
-	struct reel_omp_lane *lane;
+	struct ahead_state *state;
+	struct ahead_tape *ahead_tape;
 	bool done;
-	bool starved; /* there was no memory for it: may be tried again */
+	bool had_no_memory; /* there was no memory for it: may be tried again */
 	int error;
-	char message[REEL_CHECKPOINT_MESSAGE];
+	char message[REEL_RUN_MESSAGE];
 	/* Under the lock: what it uses, and the next one to do so. */
-	struct reel_omp_thing *uses[2];
-	struct reel_omp_entry *next_user[2];
+	struct ahead_resource *uses[2];
+	struct ahead_action *next_user[2];
 	unsigned waits;
-	struct reel_omp_entry *next_ready;
+	struct ahead_action *next_ready;
 };
 
-struct reel_omp_sweep {
-	reel_checkpoint *run;
+struct ahead_sweep {
+	reel_run *run;
 	const reel_model *model;
 	const struct reel_omp_options *options;
 	void *context;
 	void *adjoint;
 
-	struct reel_omp_state *state;
+	struct ahead_state *state;
 	unsigned states;
 	/* The caller's, to record again in; the reverse chain's. */
-	struct reel_omp_state spare;
-	struct reel_omp_lane *lane;
-	unsigned lanes;
+	struct ahead_state spare;
+	struct ahead_tape *ahead_tape;
+	unsigned ahead_tapes;
 	/* For tapes that the plan keeps while it makes others: the run's own. */
-	struct reel_omp_lane kept;
+	struct ahead_tape kept;
 
 	/* The walking thread's, of which there is one at a time. */
 	reel_action next;
 	bool has_next, finished;
-	bool at_first_step; /* the last REVERSE was taken */
-	struct reel_omp_lane *recorded_lane; /* by the action before, from this state on */
+	bool at_first_step;               /* the last REVERSE was taken */
+	struct ahead_tape *recorded_tape; /* by the action before, from this state on */
 	int64_t recorded_first;
-	unsigned next_lane, next_state;
+	unsigned next_tape, next_state;
 	int error; /* of the walk itself */
 
 	/* Guards all of this, and what entries say of waiting. */
 	pthread_mutex_t lock;
-	struct reel_omp_entry *window;
+	struct ahead_action *window;
 	int64_t places;
 	int64_t number, oldest; /* oldest: all before are done */
 	bool walking;
-	struct reel_omp_thing slot[REEL_OMP_SLOTS], reverse_chain;
-	struct reel_omp_entry *ready;
+	struct ahead_resource slot[AHEAD_SLOTS], reverse_chain;
+	struct ahead_action *ready;
 	int running;
 	bool over;
 	pthread_cond_t changed; /* something is ready, or it is over */
@@ -131,13 +131,13 @@ struct reel_omp_sweep {
  * lookahead-open.c. False: there is no memory to look ahead, nothing was taken, and a serial
  * sweep may do.
  */
-bool reel_omp_sweep_open(struct reel_omp_sweep *sweep, void *state);
-void reel_omp_sweep_close(struct reel_omp_sweep *sweep);
+bool reel_omp_sweep_open(struct ahead_sweep *sweep, void *state);
+void reel_omp_sweep_close(struct ahead_sweep *sweep);
 /* A record has been made, or had no memory beside so many others: how many at once now. */
-void reel_omp_note_record(struct reel_omp_sweep *sweep, const reel_tape *tape);
-void reel_omp_note_refusal(struct reel_omp_sweep *sweep, unsigned others);
+void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape);
+void reel_omp_note_refusal(struct ahead_sweep *sweep, unsigned others);
 
 /* lookahead-act.c: whether the action was carried out. If not, the entry says why, or it is skipped. */
-bool reel_omp_carry_out(struct reel_omp_entry *entry);
+bool reel_omp_carry_out(struct ahead_action *entry);
 
 #endif

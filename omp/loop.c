@@ -176,11 +176,11 @@ static void check_bounds(const reel_loop *loop)
 
 /* ---- Beginning ---- */
 
-static int64_t chunk_size(const reel_loop *loop, reel_dealing dealing)
+static int64_t chunk_size(const reel_loop *loop, reel_chunking chunking)
 {
-	uint64_t chunk = dealing.chunk > 0 ? (uint64_t)dealing.chunk : 0;
+	uint64_t chunk = chunking.chunk > 0 ? (uint64_t)chunking.chunk : 0;
 
-	if (dealing.kind == REEL_STATIC_LOOP)
+	if (chunking.kind == REEL_STATIC_LOOP)
 		return (int64_t)chunk;
 	chunk += !chunk;
 	while (length_of(loop) / chunk >= MAX_CHUNKS)
@@ -189,23 +189,27 @@ static int64_t chunk_size(const reel_loop *loop, reel_dealing dealing)
 }
 
 /* What is in no region has one lane, and all of the loop. */
-static reel_loop begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
+static reel_loop begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high)
 {
 	bool in_region = reel_lane_region(lane) != NULL;
-	reel_loop loop = {.lane = lane, .low = low, .high = high, .kind = dealing.kind,
-			  .noted = dealing.noted, .lanes = in_region ? lane->count : 1,
+	reel_loop loop = {.lane = lane,
+			  .low = low,
+			  .high = high,
+			  .kind = chunking.kind,
+			  .noted = chunking.noted,
+			  .lanes = in_region ? lane->count : 1,
 			  .at = in_region ? lane->index : 0};
 
 	if (!in_region)
 		loop.kind = REEL_STATIC_LOOP;
-	loop.chunk = in_region ? chunk_size(&loop, dealing) : 0;
+	loop.chunk = in_region ? chunk_size(&loop, chunking) : 0;
 	lane->open_loops++;
 	return loop;
 }
 
-reel_loop reel_loop_begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
+reel_loop reel_loop_begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high)
 {
-	reel_loop loop = begin(lane, dealing, low, high);
+	reel_loop loop = begin(lane, chunking, low, high);
 
 	lane->loop++;
 	lane->ahead++;
@@ -231,7 +235,7 @@ static void reverse_computed(reel_loop *loop)
 	check_bounds(loop);
 	loop->state = COMPUTE_REVERSE;
 	loop->at = last_computed(loop);
-	if (!reel_lane_take(loop->lane, REEL_NOTE_CUT, loop->lane->loop, &at))
+	if (!reel_lane_take(loop->lane, REEL_NOTE_STOPPED, loop->lane->loop, &at))
 		return;
 	loop->at = (int64_t)at;
 	loop->run_end = (int64_t)reel_lane_pop(loop->lane).value;
@@ -273,9 +277,9 @@ static bool end_reverse(reel_loop *loop)
 	return false;
 }
 
-reel_loop reel_loop_reverse(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high)
+reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high)
 {
-	reel_loop loop = begin(lane, dealing, low, high);
+	reel_loop loop = begin(lane, chunking, low, high);
 
 	if (is_one_too_many(lane)) {
 		end_reverse(&loop);
@@ -315,7 +319,7 @@ static bool compute(reel_loop *loop)
 	return loop->end > loop->first || compute(loop);
 }
 
-static bool share(reel_loop *loop)
+static bool worker(reel_loop *loop)
 {
 	uint64_t first, many;
 
@@ -359,7 +363,7 @@ bool reel_loop_next(reel_loop *loop)
 	case COMPUTE_REVERSE:
 		return compute_reverse(loop);
 	case SHARE:
-		return share(loop);
+		return worker(loop);
 	case POP:
 		return pop(loop);
 	case FINISHED:
@@ -388,7 +392,7 @@ void reel_loop_stop(reel_loop *loop, int64_t end)
 	loop->run_end = end;
 	if (!loop->noted) {
 		reel_lane_note_pair(loop->lane, (uint64_t)loop->first, (uint64_t)end);
-		reel_lane_note(loop->lane, REEL_NOTE_CUT, loop->lane->loop,
+		reel_lane_note(loop->lane, REEL_NOTE_STOPPED, loop->lane->loop,
 			       (uint64_t)(loop->at - loop->lanes));
 	}
 	end_forward(loop);

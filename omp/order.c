@@ -12,7 +12,7 @@
 
 /* ---- Holds ---- */
 
-static void add_count(struct reel_lane_hold *hold, struct reel_order_count *count)
+static void add_count(struct reel_lane_hold *hold, struct reel_ordered_count *count)
 {
 	/* Relaxed, here and below: see struct reel_lane_hold. */
 	count->next = atomic_load_explicit(&hold->orders, memory_order_relaxed);
@@ -25,10 +25,10 @@ static void add_count(struct reel_lane_hold *hold, struct reel_order_count *coun
  * Before the first change of an order in a hold: keep its count. The lane is in the program's
  * section, or has its turn, so no other lane looks at the order now.
  */
-static void keep_count(reel_lane *lane, reel_order *order)
+static void keep_count(reel_lane *lane, reel_ordered *order)
 {
 	struct reel_lane_hold *hold = lane->hold ? lane->hold->top : NULL;
-	struct reel_order_count *count;
+	struct reel_ordered_count *count;
 
 	if (!hold || order->hold == hold->number)
 		return;
@@ -38,21 +38,23 @@ static void keep_count(reel_lane *lane, reel_order *order)
 		return;
 	}
 	/* Relaxed: whoever changed the count was in the section, or had a turn, before this lane. */
-	*count = (struct reel_order_count){
-		.order = order, .outer = order->hold,
+	*count = (struct reel_ordered_count){
+		.order = order,
+		.outer = order->hold,
 		.count = atomic_load_explicit(&order->count, memory_order_relaxed)};
 	order->hold = hold->number;
 	add_count(hold, count);
 }
 
-static struct reel_order_count *take_counts(struct reel_lane_hold *hold)
+static struct reel_ordered_count *take_counts(struct reel_lane_hold *hold)
 {
 	return atomic_exchange_explicit(&hold->orders, NULL, memory_order_relaxed);
 }
 
-void reel_orders_replay(struct reel_lane_hold *hold)
+void reel_ordered_replay(struct reel_lane_hold *hold)
 {
-	struct reel_order_count *count = atomic_load_explicit(&hold->orders, memory_order_relaxed);
+	struct reel_ordered_count *count =
+		atomic_load_explicit(&hold->orders, memory_order_relaxed);
 
 	for (; count; count = count->next)
 		/* Relaxed: no lane runs. */
@@ -60,10 +62,10 @@ void reel_orders_replay(struct reel_lane_hold *hold)
 }
 
 /* An order that the outer hold has not kept has not changed between the beginnings of both. */
-void reel_orders_release(struct reel_lane_hold *hold)
+void reel_ordered_release(struct reel_lane_hold *hold)
 {
 	struct reel_lane_hold *outer = hold->outer ? hold->outer->top : NULL;
-	struct reel_order_count *count = take_counts(hold), *next;
+	struct reel_ordered_count *count = take_counts(hold), *next;
 
 	for (; count; count = next) {
 		next = count->next;
@@ -77,9 +79,9 @@ void reel_orders_release(struct reel_lane_hold *hold)
 	}
 }
 
-void reel_orders_drop(struct reel_lane_hold *hold)
+void reel_ordered_drop(struct reel_lane_hold *hold)
 {
-	struct reel_order_count *count = take_counts(hold), *next;
+	struct reel_ordered_count *count = take_counts(hold), *next;
 
 	for (; count; count = next) {
 		next = count->next;
@@ -89,19 +91,19 @@ void reel_orders_drop(struct reel_lane_hold *hold)
 
 /* ---- Turns ---- */
 
-void reel_order_note(reel_lane *lane, reel_order *order)
+void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 {
 	uint64_t turn;
 
 	keep_count(lane, order);
 	/* Relaxed: the program's own section orders it. */
 	turn = atomic_fetch_add_explicit(&order->count, 1, memory_order_relaxed);
-	REEL_OBSERVE(REEL_EVENT_ORDER_NOTE, .lane = lane);
-	lane->has_orders = true;
+	REEL_OBSERVE(REEL_EVENT_ORDERED_NOTE, .lane = lane);
+	lane->has_ordered = true;
 	reel_lane_note(lane, REEL_NOTE_TURN, turn, (uint64_t)(uintptr_t)order);
 }
 
-void reel_order_await(reel_lane *lane, reel_order *order)
+void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 {
 	struct reel_note top = reel_lane_top(lane);
 	struct reel_omp_wait wait = {.word = &order->count,
@@ -109,7 +111,7 @@ void reel_order_await(reel_lane *lane, reel_order *order)
 				     .failed = &lane->root->failed,
 				     .looks = REEL_OMP_FEW_LOOKS};
 
-	REEL_OBSERVE(REEL_EVENT_ORDER_AWAIT, .lane = lane);
+	REEL_OBSERVE(REEL_EVENT_ORDERED_AWAIT, .lane = lane);
 	if (reel_note_kind(top) != REEL_NOTE_TURN || top.value != (uint64_t)(uintptr_t)order) {
 		reel_lane_fail(lane, -EBADMSG,
 			       "it waits for a turn in an order that it did not note last");
@@ -126,7 +128,7 @@ void reel_order_await(reel_lane *lane, reel_order *order)
 	lane->turns++;
 }
 
-void reel_order_done(reel_lane *lane, reel_order *order)
+void reel_ordered_done(reel_lane *lane, reel_ordered *order)
 {
 	if (!lane->turns)
 		return;

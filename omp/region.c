@@ -22,7 +22,7 @@ static void come_back(reel_region *region, reel_lane *lane)
 {
 	lane->loop = region->first_loop + region->loops;
 	lane->unreached = 0;
-	reel_lane_take(lane, REEL_NOTE_SHORT, lane->loop, &lane->unreached);
+	reel_lane_take(lane, REEL_NOTE_UNREACHED, lane->loop, &lane->unreached);
 	reel_phase_reopen(lane, reel_phase_of(region, 0));
 }
 
@@ -32,7 +32,7 @@ static void come(reel_region *region, reel_lane *lane)
 	lane->visit = region->visit;
 	/* Relaxed: this thread has set it, or has seen it set. */
 	lane->count = atomic_load_explicit(&region->lanes, memory_order_relaxed);
-	lane->has_orders = false;
+	lane->has_ordered = false;
 	lane->open_loops = lane->turns = 0;
 	lane->shared = lane->ahead = 0;
 	if (lane->tape.error)
@@ -43,7 +43,7 @@ static void come(reel_region *region, reel_lane *lane)
 		come_back(region, lane);
 }
 
-void reel_region_lacks_lane(reel_region *region)
+void reel_region_note_no_memory(reel_region *region)
 {
 	/* Relaxed: it is read after the threads have joined. */
 	atomic_store_explicit(&region->lacks_lane, true, memory_order_relaxed);
@@ -55,8 +55,8 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 	reel_lane *lane = reel_lane_child(region->parent, index);
 
 	if (!lane) {
-		reel_region_lacks_lane(region);
-		lane = reel_lane_refusing();
+		reel_region_note_no_memory(region);
+		lane = reel_lane_refuse_all();
 		lane->index = index;
 	}
 	reel_tape_hand_over(&lane->tape);
@@ -81,7 +81,7 @@ static reel_region *region_of(reel_lane *parent)
 
 	if (region)
 		return region;
-	region = aligned_alloc(REEL_APART, sizeof *region);
+	region = aligned_alloc(REEL_CACHE_SPACING, sizeof *region);
 	if (!region)
 		return NULL;
 	memset(region, 0, sizeof *region);
@@ -95,7 +95,7 @@ static reel_region *dead_region(void)
 {
 	static _Thread_local reel_region region;
 
-	region.parent = reel_lane_refusing();
+	region.parent = reel_lane_refuse_all();
 	region.state = REEL_DEAD;
 	clear_barriers(&region);
 	return &region;
@@ -103,7 +103,7 @@ static reel_region *dead_region(void)
 
 static reel_region *start(reel_lane *parent, enum reel_region_state state, const char *what)
 {
-	reel_region *region = parent == reel_lane_refusing() ? NULL : region_of(parent);
+	reel_region *region = parent == reel_lane_refuse_all() ? NULL : region_of(parent);
 
 	if (!region) {
 		reel_lane_fail(parent, -ENOMEM, "no memory for a region");
@@ -113,7 +113,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 		reel_lane_fail(parent, -EINVAL, "a region is %s in one that has not ended", what);
 	region->state = state;
 	region->visit++;
-	region->has_orders = region->refused = false;
+	region->has_ordered = region->refused = false;
 	reel_lane_forget_failure(parent);
 	/* Relaxed: the threads that look at them are still to come. */
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
@@ -149,7 +149,7 @@ static void note_region(reel_region *region, int32_t lanes)
 	reel_lane_note_pair(region->parent, region->loops,
 			    reel_lane_height(&region->parent->tape));
 	reel_lane_note(region->parent, REEL_NOTE_REGION,
-		       (uint64_t)lanes | (region->has_orders ? ORDERS_FLAG : 0), region->phases);
+		       (uint64_t)lanes | (region->has_ordered ? ORDERS_FLAG : 0), region->phases);
 }
 
 static bool take_region(reel_region *region)
@@ -173,7 +173,7 @@ static bool take_region(reel_region *region)
 			       reel_lane_height(&parent->tape) / 64, pair.value / 64);
 		return false;
 	}
-	region->has_orders = (number & ORDERS_FLAG) != 0;
+	region->has_ordered = (number & ORDERS_FLAG) != 0;
 	atomic_store_explicit(&region->lanes, (int32_t)(number & (ORDERS_FLAG - 1)),
 			      memory_order_relaxed);
 	region->phases = top.value;
@@ -204,7 +204,7 @@ static reel_lane *lane_at_end(reel_region *region, int32_t index)
 
 	if (!lane || lane->in != region || lane->visit != region->visit)
 		lane = reel_region_enter(region, index, 0);
-	return lane != reel_lane_refusing() ? lane : NULL;
+	return lane != reel_lane_refuse_all() ? lane : NULL;
 }
 
 static void measure_forward(reel_region *region, reel_lane *lane)
@@ -220,7 +220,7 @@ static void measure_forward(reel_region *region, reel_lane *lane)
 		region->phases = phases;
 	if (loops > region->loops)
 		region->loops = loops;
-	region->has_orders |= lane->has_orders;
+	region->has_ordered |= lane->has_ordered;
 }
 
 static int end_lane(reel_region *region, reel_lane *lane)
@@ -235,7 +235,7 @@ static int end_lane(reel_region *region, reel_lane *lane)
 		reel_phase_go_to(region, lane, (int64_t)region->phases - 1);
 		reel_phase_leave(region, lane);
 	} else if (lane->loop != last) {
-		reel_lane_note(lane, REEL_NOTE_SHORT, last, last - lane->loop);
+		reel_lane_note(lane, REEL_NOTE_UNREACHED, last, last - lane->loop);
 		lane->error = reel_lane_error(lane);
 	}
 	return lane->error;
@@ -298,7 +298,7 @@ int reel_region_threads(const reel_region *region, int threads)
 
 	if (threads < 1)
 		threads = 1;
-	return region->has_orders && threads < lanes ? lanes : threads;
+	return region->has_ordered && threads < lanes ? lanes : threads;
 }
 
 int64_t reel_region_loops(const reel_region *region)

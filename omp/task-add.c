@@ -102,7 +102,7 @@ static struct reel_adder *sort(struct reel_adder *list, int64_t count)
 /* In the order of the reverse sweep. Returns how many there are. */
 static int64_t list_adders(const reel_lane *parent, struct reel_adder **end)
 {
-	struct reel_task *task = parent->untaken;
+	struct reel_task *task = parent->unreversed_task;
 	int64_t count = 0;
 
 	for (int64_t left = parent->tasks_left; task && left > 0; task = task->next, left--)

@@ -24,7 +24,7 @@ static void free_task(reel_lane *parent, struct reel_task *task)
 {
 	int error = reel_lane_error(task->lane);
 
-	if (error && task->lane != reel_lane_refusing())
+	if (error && task->lane != reel_lane_refuse_all())
 		reel_lane_fail(parent, error, "a task (label %lld) has failed",
 			       (long long)task->label);
 	reel_adders_close(task);
@@ -125,15 +125,15 @@ static int all(reel_lane *parent, int (*verb)(reel_lane *lane))
 
 int reel_tasks_hold(reel_lane *parent)
 {
-	parent->hold->untaken = parent->untaken;
+	parent->hold->unreversed_task = parent->unreversed_task;
 	return all(parent, reel_lane_hold);
 }
 
 int reel_tasks_replay(reel_lane *parent)
 {
 	drop_if(parent, was_made_in_hold);
-	parent->untaken = parent->hold->untaken;
-	for (struct reel_task *task = parent->untaken; task; task = task->next)
+	parent->unreversed_task = parent->hold->unreversed_task;
+	for (struct reel_task *task = parent->unreversed_task; task; task = task->next)
 		set_left(task);
 	return all(parent, reel_lane_replay);
 }
@@ -182,7 +182,7 @@ static struct reel_task *new_task(reel_lane *parent, int64_t label,
  */
 static reel_lane *refuse(const reel_lane *parent)
 {
-	reel_lane *lane = reel_lane_refusing();
+	reel_lane *lane = reel_lane_refuse_all();
 
 	if (parent != lane)
 		lane->in = NULL;
@@ -195,15 +195,15 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 	struct reel_task *task;
 
 	drop_ended(parent);
-	task = parent == reel_lane_refusing() ? NULL
-					      : new_task(parent, label, dependences, count);
+	task = parent == reel_lane_refuse_all() ? NULL
+						: new_task(parent, label, dependences, count);
 	if (!task) {
 		reel_lane_fail(parent, -ENOMEM, "no memory for the lane of a task");
 		return refuse(parent);
 	}
 	task->below = parent->made;
-	task->next = parent->untaken;
-	parent->made = parent->untaken = task;
+	task->next = parent->unreversed_task;
+	parent->made = parent->unreversed_task = task;
 	parent->tasks_left++;
 	reel_lane_note(parent, REEL_NOTE_TASK, A_TASK, (uint64_t)(uintptr_t)task);
 	REEL_OBSERVE(REEL_EVENT_TASK_BEGIN, .lane = parent, .task = task->lane,
@@ -267,7 +267,7 @@ struct reel_task *reel_task_take(reel_lane *parent)
 	}
 	task = (struct reel_task *)(uintptr_t)note;
 	parent->tasks_left--;
-	parent->untaken = task->next;
+	parent->unreversed_task = task->next;
 	return task;
 }
 

@@ -39,7 +39,7 @@ struct plan {
 	int loops;
 	bool nested, single, ordered;
 	struct {
-		reel_dealing dealing;
+		reel_chunking chunking;
 		int low, high;
 	} loop[MAX_LOOPS];
 };
@@ -53,11 +53,11 @@ struct regions {
 	unsigned which;
 	reel_region *region;
 	bool reverse;
-	reel_order order;
+	reel_ordered order;
 	_Atomic int ran[MAX_PHASES][MAX_LOOPS][MAX_ITERATIONS];
 };
 
-static reel_dealing draw_dealing(struct stress_random *random)
+static reel_chunking draw_dealing(struct stress_random *random)
 {
 	int64_t chunk = stress_below(random, 12);
 
@@ -69,7 +69,7 @@ static reel_dealing draw_dealing(struct stress_random *random)
 	case 2:
 		return reel_guided(chunk);
 	default:
-		return (reel_dealing){REEL_STATIC_LOOP, 1, chunk};
+		return (reel_chunking){REEL_STATIC_LOOP, 1, chunk};
 	}
 }
 
@@ -89,7 +89,7 @@ static struct plan draw_plan(struct stress_random *random, unsigned threads, boo
 	if (plan.ordered)
 		plan.lanes = 0;
 	for (int l = 0; l < plan.loops; l++) {
-		plan.loop[l].dealing = draw_dealing(random);
+		plan.loop[l].chunking = draw_dealing(random);
 		plan.loop[l].low = (int)stress_below(random, 100) - 50;
 		plan.loop[l].high = plan.loop[l].low + (int)stress_below(random, MAX_ITERATIONS);
 	}
@@ -118,11 +118,11 @@ static void run_nested(struct regions *regions, reel_lane *lane, uint64_t value)
 {
 	reel_region *inner = regions->reverse ? reel_region_reverse(lane)
 					      : reel_region_begin(lane, 2);
-	reel_share share = reel_share_begin(inner, 0, 1);
+	reel_worker worker = reel_worker_begin(inner, 0, 1);
 
-	while (reel_share_next(&share))
-		use_value(regions, reel_lane_tape(share.lane),
-			  value ^ (uint64_t)reel_lane_index(share.lane));
+	while (reel_worker_next(&worker))
+		use_value(regions, reel_lane_tape(worker.lane),
+			  value ^ (uint64_t)reel_lane_index(worker.lane));
 	reel_region_end(inner);
 }
 
@@ -149,14 +149,15 @@ static void record_part(struct regions *regions, reel_lane *lane, int phase,
 	const struct plan *plan = &regions->plan[regions->which];
 
 	for (int l = 0; l < plan->loops; l++)
-		REEL_FOR(lane, int, i, plan->loop[l].low, plan->loop[l].high, plan->loop[l].dealing)
+		REEL_FOR(lane, int, i, plan->loop[l].low, plan->loop[l].high,
+			 plan->loop[l].chunking)
 			run_iteration(regions, lane, phase, l, i);
 	if (plan->single)
 		REEL_SINGLE(lane)
 			use_value(regions, reel_lane_tape(lane), (uint64_t)phase);
 	if (plan->ordered) {
 		team_lock(member);
-		reel_order_note(lane, &regions->order);
+		reel_ordered_note(lane, &regions->order);
 		team_unlock(member);
 	}
 }
@@ -166,30 +167,30 @@ static void reverse_part(struct regions *regions, reel_lane *lane, int phase)
 	const struct plan *plan = &regions->plan[regions->which];
 
 	if (plan->ordered) {
-		reel_order_await(lane, &regions->order);
-		reel_order_done(lane, &regions->order);
+		reel_ordered_await(lane, &regions->order);
+		reel_ordered_done(lane, &regions->order);
 	}
 	if (plan->single)
 		REEL_SINGLE_REVERSE(lane)
 			use_value(regions, reel_lane_tape(lane), (uint64_t)phase);
 	for (int l = plan->loops; l-- > 0;)
 		REEL_FOR_REVERSE(lane, int, i, plan->loop[l].low, plan->loop[l].high,
-				 plan->loop[l].dealing)
+				 plan->loop[l].chunking)
 			run_iteration(regions, lane, phase, l, i);
 }
 
-static void run_phase(struct regions *regions, reel_share *share, int phase,
+static void run_phase(struct regions *regions, reel_worker *worker, int phase,
 		      const struct member *member)
 {
 	struct stress_worker *self = &stress_workers[member->number + 1];
 
-	while (reel_share_next(share)) {
+	while (reel_worker_next(worker)) {
 		stress_at(self, regions->reverse ? "reverses a lane" : "records a lane",
-			  (uint64_t)reel_lane_index(share->lane));
+			  (uint64_t)reel_lane_index(worker->lane));
 		if (regions->reverse)
-			reverse_part(regions, share->lane, phase);
+			reverse_part(regions, worker->lane, phase);
 		else
-			record_part(regions, share->lane, phase, member);
+			record_part(regions, worker->lane, phase, member);
 	}
 	stress_at(self, "waits for its team", (uint64_t)phase);
 }
@@ -198,16 +199,16 @@ static void run_region_of(const struct member *member)
 {
 	struct regions *regions = member->team->context;
 	int phases = regions->plan[regions->which].phases;
-	reel_share share = reel_share_begin(regions->region, member->number,
-					    member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(regions->region, member->number, member->team->threads);
 
 	watched(member->number);
 	for (int p = 0; p < phases; p++) {
-		run_phase(regions, &share, regions->reverse ? phases - 1 - p : p, member);
+		run_phase(regions, &worker, regions->reverse ? phases - 1 - p : p, member);
 		if (p == phases - 1)
 			break;
 		team_barrier(member);
-		reel_share_next_phase(&share);
+		reel_worker_next_phase(&worker);
 	}
 	unwatched(member->number);
 }

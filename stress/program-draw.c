@@ -92,7 +92,7 @@ static bool may_note_orders(const struct scope *scope)
 static void add_orders(const struct scope *scope)
 {
 	(void)scope;
-	program->has_orders = true;
+	program->has_ordered = true;
 }
 
 static struct node *draw_serial(struct scope scope);
@@ -101,7 +101,7 @@ static void draw_tasks(struct scope scope, struct node *node);
 
 /* ---- Loops ---- */
 
-static reel_dealing draw_dealing(const struct scope *scope)
+static reel_chunking draw_dealing(const struct scope *scope)
 {
 	int64_t chunk = one_in(scope, 2) ? below(scope, 3) : below(scope, 10);
 
@@ -111,7 +111,7 @@ static reel_dealing draw_dealing(const struct scope *scope)
 	case 1:
 		return reel_guided(chunk);
 	case 2:
-		return (reel_dealing){REEL_STATIC_LOOP, 1, chunk};
+		return (reel_chunking){REEL_STATIC_LOOP, 1, chunk};
 	default:
 		return reel_dynamic(chunk);
 	}
@@ -155,12 +155,12 @@ static void draw_loop(struct scope scope, struct node *node)
 {
 	node->loop.iterations = one_in(&scope, 10) ? 0 : 1 + below(&scope, least(scope.room, 24));
 	node->loop.low = (int64_t)below(&scope, 40) - 20;
-	node->loop.dealing = draw_dealing(&scope);
+	node->loop.chunking = draw_dealing(&scope);
 	node->loop.runtime = one_in(&scope, 5);
 	if (may_stop(&scope, node) && one_in(&scope, 4))
 		draw_stop(&scope, node);
 	if (node->construct == ORDERED)
-		program->has_orders = true;
+		program->has_ordered = true;
 	scope.in_loop = true;
 	draw_inside(scope, node, node->loop.iterations);
 }
@@ -508,9 +508,9 @@ void program_draw(struct program *drawn, const struct stress_draw *draw)
 
 static void print_loop(const struct node *node)
 {
-	printf(" from %" PRId64 ", %u iterations, dealing %d of %" PRId64 "%s%s", node->loop.low,
-	       node->loop.iterations, node->loop.dealing.kind, node->loop.dealing.chunk,
-	       node->loop.dealing.noted ? " noted" : "", node->loop.runtime ? " runtime" : "");
+	printf(" from %" PRId64 ", %u iterations, chunking %d of %" PRId64 "%s%s", node->loop.low,
+	       node->loop.iterations, node->loop.chunking.kind, node->loop.chunking.chunk,
+	       node->loop.chunking.noted ? " noted" : "", node->loop.runtime ? " runtime" : "");
 	if (node->loop.stops)
 		printf(", stops at %u%s%s", node->loop.stop,
 		       node->loop.stops_all ? " with all others" : "",
@@ -519,7 +519,7 @@ static void print_loop(const struct node *node)
 
 static void print_region(const struct node *node)
 {
-	static const char *const barriers[BARRIERS] = {"share", "Reel's", "OpenMP's"};
+	static const char *const barriers[BARRIERS] = {"worker", "Reel's", "OpenMP's"};
 
 	printf(" of %d lanes, %u phases%s%s, up to %d threads, barriers %s and %s", node->region.lanes,
 	       node->region.phases, node->region.bound ? ", bound" : "", node->region.may_leave ? ", left early" : "",

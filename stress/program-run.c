@@ -80,7 +80,7 @@ static void reverse_statement(const struct node *node, const struct place *place
 
 static void record_turn(const struct place *place, const struct statement *statement)
 {
-	reel_order_note(place->lane, &program_order[statement->to]);
+	reel_ordered_note(place->lane, &program_order[statement->to]);
 	program_record_statement(place, statement);
 }
 
@@ -104,9 +104,9 @@ static void reverse_critical(const struct node *node, const struct place *place)
 {
 	struct statement statement = program_statement(node, place);
 
-	reel_order_await(place->lane, &program_order[statement.to]);
+	reel_ordered_await(place->lane, &program_order[statement.to]);
 	program_reverse_statement(place, &statement);
-	reel_order_done(place->lane, &program_order[statement.to]);
+	reel_ordered_done(place->lane, &program_order[statement.to]);
 }
 
 /* ---- Loops ---- */
@@ -125,9 +125,9 @@ static void reverse_iteration(const struct node *node, const struct place *place
 	program_reverse(node->inside, &part);
 }
 
-static reel_dealing dealing_of(const struct node *node)
+static reel_chunking dealing_of(const struct node *node)
 {
-	return node->loop.runtime ? reel_runtime() : node->loop.dealing;
+	return node->loop.runtime ? reel_runtime() : node->loop.chunking;
 }
 
 static int64_t high_of(const struct node *node)
@@ -283,9 +283,9 @@ static void reverse_ordered(const struct node *node, const struct place *place)
 		if (i >= node->loop.iterations)
 			return;
 		statement = ordered_statement(node, place, i);
-		reel_order_await(place->lane, &program_order[statement.to]);
+		reel_ordered_await(place->lane, &program_order[statement.to]);
 		program_reverse_statement(place, &statement);
-		reel_order_done(place->lane, &program_order[statement.to]);
+		reel_ordered_done(place->lane, &program_order[statement.to]);
 		reverse_iteration(node, place, node->loop.low + i);
 	}
 }
@@ -349,18 +349,18 @@ static void reverse_omp_single(const struct node *node, const struct place *plac
 
 /* ---- Regions ---- */
 
-static void pass_barrier(reel_share *share, enum barrier barrier)
+static void pass_barrier(reel_worker *worker, enum barrier barrier)
 {
 	switch (barrier) {
 	case SHARE_PHASE:
-		reel_share_phase(share);
+		reel_worker_phase(worker);
 		break;
 	case REEL_BARRIER:
-		reel_share_barrier(share);
+		reel_worker_barrier(worker);
 		break;
 	default: {
 #pragma omp barrier
-		reel_share_next_phase(share);
+		reel_worker_next_phase(worker);
 	}
 	}
 }
@@ -385,19 +385,19 @@ static void record_lane(const struct place *outer, struct team *team, reel_lane 
 		*left = !program_record(phase_of(team->node, phase)->inside, &place);
 }
 
-static void record_with_shares(reel_region *region, struct team *team, const struct place *outer)
+static void record_with_workers(reel_region *region, struct team *team, const struct place *outer)
 {
 	unsigned phases = team->node->region.phases;
 
 #pragma omp parallel num_threads(program_threads(team->node, team->node->region.max_threads))
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 		for (unsigned p = 0; p < phases; p++) {
-			while (reel_share_next(&share))
-				record_lane(outer, team, share.lane, p);
+			while (reel_worker_next(&worker))
+				record_lane(outer, team, worker.lane, p);
 			if (p + 1 < phases)
-				pass_barrier(&share, team->node->region.barrier);
+				pass_barrier(&worker, team->node->region.barrier);
 		}
 	}
 }
@@ -423,13 +423,13 @@ static void record_bound(reel_region *region, struct team *team, const struct pl
 
 #pragma omp parallel num_threads(program_threads(node, node->region.max_threads))
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		if (reel_share_next(&share)) {
+		if (reel_worker_next(&worker)) {
 			for (unsigned p = 0; p < node->region.phases; p++) {
 				if (p)
-					reel_lane_phase(share.lane);
-				record_lane(outer, team, share.lane, p);
+					reel_lane_phase(worker.lane);
+				record_lane(outer, team, worker.lane, p);
 				if (p + 1 == node->region.phases)
 					break;
 #pragma omp cancel parallel if (cancels(node, p))
@@ -463,7 +463,7 @@ static bool record_region(const struct node *node, const struct place *place)
 	if (node->region.bound)
 		record_bound(region, &team, place);
 	else
-		record_with_shares(region, &team, place);
+		record_with_workers(region, &team, place);
 	reel_region_end(region);
 	return true;
 }
@@ -541,14 +541,14 @@ static void reverse_region(const struct node *node, const struct place *place)
 	begin_adjoint(&team, region);
 #pragma omp parallel num_threads(threads_back(node, region))
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 		for (unsigned p = phases; p-- > 0;) {
-			while (reel_share_next(&share))
-				reverse_lane(place, &team, share.lane, p);
+			while (reel_worker_next(&worker))
+				reverse_lane(place, &team, worker.lane, p);
 			if (!p)
 				break;
-			pass_barrier(&share, node->region.barrier_back);
+			pass_barrier(&worker, node->region.barrier_back);
 			if (team.adjoint)
 				reel_adjoint_phase(team.adjoint, (int)p);
 		}

@@ -10,7 +10,7 @@
 #include "support.h"
 
 struct cells program_cells;
-reel_order program_order[MAX_CELLS];
+reel_ordered program_order[MAX_CELLS];
 
 /* ---- The statement of a node ---- */
 

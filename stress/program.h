@@ -97,9 +97,9 @@ struct node {
 		struct {
 			int64_t low;
 			unsigned iterations;
-			unsigned stop;       /* where reel_loop_stop() or a cancel comes */
-			reel_dealing dealing;
-			bool runtime;        /* the dealing is reel_runtime() */
+			unsigned stop; /* where reel_loop_stop() or a cancel comes */
+			reel_chunking chunking;
+			bool runtime; /* the chunking is reel_runtime() */
 			bool stops;
 			bool stops_all;      /* the other lanes stop when they see it */
 			bool leaves;         /* a lane that stops leaves the region */
@@ -146,7 +146,7 @@ struct program {
 	struct node *item[MAX_ITEMS];
 	unsigned cells;
 	unsigned objects;    /* of adjoints */
-	bool has_orders;
+	bool has_ordered;
 	bool lacks_threads;
 };
 
@@ -203,7 +203,7 @@ struct cells {
 };
 
 extern struct cells program_cells;
-extern reel_order program_order[MAX_CELLS];
+extern reel_ordered program_order[MAX_CELLS];
 
 /* The statement of a node, at a place. */
 struct statement program_statement(const struct node *node, const struct place *place);

@@ -183,10 +183,10 @@ static int push_by_lanes(const struct program *program)
 #pragma omp parallel num_threads(program->options->threads)
 #endif
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
-			push_cells(program, share.lane);
+		while (reel_worker_next(&worker))
+			push_cells(program, worker.lane);
 	}
 	return reel_region_end(region);
 }
@@ -199,10 +199,10 @@ static int pop_by_lanes(const struct program *program, double *x, bool *positive
 #pragma omp parallel num_threads(program->options->threads)
 #endif
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
-			pop_cells(program, share.lane, x, positive);
+		while (reel_worker_next(&worker))
+			pop_cells(program, worker.lane, x, positive);
 	}
 	return reel_region_end(region);
 }
@@ -301,7 +301,7 @@ static struct {
 	pthread_mutex_t lock;
 	const reel_tape *tape[MAX_TOLD];
 	unsigned count, twice;
-	char message[REEL_CHECKPOINT_MESSAGE];
+	char message[REEL_RUN_MESSAGE];
 } told = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void note_error(const reel_tape *tape, int error, const char *message, void *context)
@@ -334,7 +334,7 @@ struct parts {
 	reel_pool *pool;
 	reel_store *store; /* not yet the run's */
 	reel_plan *plan;
-	reel_checkpoint *run;
+	reel_run *run;
 	const char *problem;
 };
 
@@ -404,12 +404,12 @@ static int open_run(struct parts *parts)
 	const struct gradient_options *options = parts->program.options;
 	struct reel_problem problem = {.steps = options->segments, .tiers = 2,
 				       .tier = {{1, 0, 0}, {2, 0.5, 0.5}}};
-	struct reel_checkpoint_options run = {.pool = parts->pool,
-					      .segment_steps = SEGMENT_STEPS,
-					      .gets = options->gets,
-					      .restart = options->restart,
-					      .restart_seconds = 1e-9,
-					      .adjoint_bytes = sizeof(struct gradient)};
+	struct reel_run_options run = {.pool = parts->pool,
+				       .segment_steps = SEGMENT_STEPS,
+				       .gets = options->gets,
+				       .restart = options->restart,
+				       .restart_seconds = 1e-9,
+				       .adjoint_bytes = sizeof(struct gradient)};
 	int error = reel_plan_open(&parts->plan, REEL_HIERARCHICAL, &problem);
 
 	if (!error)
@@ -417,7 +417,7 @@ static int open_run(struct parts *parts)
 	if (error)
 		return error;
 	run.store[1] = parts->store;
-	error = reel_checkpoint_open(&parts->run, parts->plan, &model, &run);
+	error = reel_run_open(&parts->run, parts->plan, &model, &run);
 	if (!error)
 		parts->store = NULL;
 	return error;
@@ -437,7 +437,7 @@ static int close_parts(struct parts *parts)
 {
 	if (parts->program.options->adstack)
 		reel_adstack_reset();
-	reel_checkpoint_close(parts->run);
+	reel_run_close(parts->run);
 	reel_store_close(parts->store);
 	reel_plan_close(parts->plan);
 	reel_lane_close(parts->program.root);
@@ -450,23 +450,21 @@ static int sweep(struct parts *parts, struct gradient *gradient, bool *resumed)
 	int error;
 
 	begin_state(&state);
-	error = parts->program.options->restart ? reel_checkpoint_resume(parts->run, gradient)
-						: -ENOENT;
+	error = parts->program.options->restart ? reel_run_resume(parts->run, gradient) : -ENOENT;
 	*resumed = !error;
 	if (error && error != -ENOENT)
 		return error;
 	error = 0;
-	if (!reel_checkpoint_is_reversing(parts->run)) {
-		error = reel_checkpoint_forward(parts->run, &parts->program, &state);
+	if (!reel_run_is_reversing(parts->run)) {
+		error = reel_run_forward(parts->run, &parts->program, &state);
 		begin_adjoint(gradient);
 	}
-	return error ? error
-		     : reel_checkpoint_reverse(parts->run, &parts->program, &state, gradient);
+	return error ? error : reel_run_reverse(parts->run, &parts->program, &state, gradient);
 }
 
 static void describe(const struct parts *parts, struct gradient_report *report)
 {
-	struct reel_checkpoint_stats run;
+	struct reel_run_stats run;
 	struct reel_pool_stats pool;
 
 	if (parts->pool) {
@@ -476,11 +474,10 @@ static void describe(const struct parts *parts, struct gradient_report *report)
 	}
 	if (!parts->run)
 		return;
-	reel_checkpoint_get_stats(parts->run, &run);
+	reel_run_get_stats(parts->run, &run);
 	report->saves = run.saves;
 	report->failed_saves = run.failed_saves;
-	snprintf(report->message, sizeof report->message, "%s",
-		 reel_checkpoint_message(parts->run));
+	snprintf(report->message, sizeof report->message, "%s", reel_run_message(parts->run));
 }
 
 /* A part that could not be opened is told of by its own functions. */

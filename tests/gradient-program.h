@@ -8,7 +8,7 @@
 #ifndef TESTS_GRADIENT_PROGRAM_H
 #define TESTS_GRADIENT_PROGRAM_H
 
-#include <reel/checkpoint.h>
+#include <reel/run.h>
 #include <reel/region.h>
 
 enum { GRADIENT_CELLS = 192, GRADIENT_LANES = 2, GRADIENT_THREADS = 2 };
@@ -38,7 +38,7 @@ struct gradient_options gradient_defaults(void);
 
 /* What a run says beside its gradient. */
 struct gradient_report {
-	char message[REEL_CHECKPOINT_MESSAGE];
+	char message[REEL_RUN_MESSAGE];
 	unsigned told;       /* errors of tapes */
 	unsigned told_twice; /* of one tape, more than once */
 	uint64_t written_bytes, read_bytes;

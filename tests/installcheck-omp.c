@@ -42,10 +42,10 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 static int gradient(double *serial, double *parallel)
 {
 	struct reel_problem problem = {0};
-	struct reel_checkpoint_options options = {0};
+	struct reel_run_options options = {0};
 	struct reel_omp_options omp = {0};
 	reel_model model = {sizeof(double), advance, record, reverse, NULL, NULL};
-	reel_checkpoint *run;
+	reel_run *run;
 	reel_plan *plan;
 	double x = 1.0;
 	int error;
@@ -56,18 +56,18 @@ static int gradient(double *serial, double *parallel)
 	options.segment_steps = 100;
 	omp.threads = 2;
 	if (reel_plan_open(&plan, REEL_BINOMIAL, &problem) ||
-	    reel_checkpoint_open(&run, plan, &model, &options))
+	    reel_run_open(&run, plan, &model, &options))
 		return -1;
 	*serial = *parallel = 1.0;
-	error = reel_checkpoint_forward(run, NULL, &x);
+	error = reel_run_forward(run, NULL, &x);
 	if (!error)
-		error = reel_checkpoint_reverse(run, NULL, &x, serial);
+		error = reel_run_reverse(run, NULL, &x, serial);
 	x = 1.0;
 	if (!error)
-		error = reel_checkpoint_forward(run, NULL, &x);
+		error = reel_run_forward(run, NULL, &x);
 	if (!error)
-		error = reel_omp_checkpoint_reverse(run, NULL, &x, parallel, &omp, NULL);
-	reel_checkpoint_close(run);
+		error = reel_omp_run_reverse(run, NULL, &x, parallel, &omp, NULL);
+	reel_run_close(run);
 	reel_plan_close(plan);
 	return error;
 }

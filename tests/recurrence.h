@@ -172,13 +172,13 @@ static inline reel_plan *plan_for(enum reel_planner planner, int64_t steps, int6
 	return plan;
 }
 
-static inline reel_checkpoint *open_checkpoint(const reel_plan *plan, const reel_model *model,
-					       const struct reel_checkpoint_options *options)
+static inline reel_run *open_checkpoint(const reel_plan *plan, const reel_model *model,
+					const struct reel_run_options *options)
 {
-	reel_checkpoint *run;
+	reel_run *run;
 
-	if (reel_checkpoint_open(&run, plan, model, options)) {
-		printf("Bail out! %s\n", reel_checkpoint_problem(plan, model, options));
+	if (reel_run_open(&run, plan, model, options)) {
+		printf("Bail out! %s\n", reel_run_problem(plan, model, options));
 		exit(EXIT_FAILURE);
 	}
 	return run;

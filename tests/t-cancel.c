@@ -329,8 +329,8 @@ static void transfers_that_are_waited_for(void)
 
 #define STEPS 30
 
-static reel_checkpoint *open_run(const reel_plan *plan, const reel_model *model,
-				 struct reel_checkpoint_options options)
+static reel_run *open_run(const reel_plan *plan, const reel_model *model,
+			  struct reel_run_options options)
 {
 	options.store[1] = tempting_open();
 	return open_checkpoint(plan, model, &options);
@@ -338,24 +338,24 @@ static reel_checkpoint *open_run(const reel_plan *plan, const reel_model *model,
 
 static void run_and_resume(void *unused)
 {
-	struct reel_checkpoint_options options = {
-		.restart = "restart", .restart_seconds = 1e-9,
-		.adjoint_bytes = sizeof(struct state)};
+	struct reel_run_options options = {.restart = "restart",
+					   .restart_seconds = 1e-9,
+					   .adjoint_bytes = sizeof(struct state)};
 	struct run counts = no_failure;
 	struct state state = start, bar = seed;
 	reel_plan *plan = plan_for(REEL_MULTISTAGE, STEPS, 2);
-	reel_checkpoint *run = open_run(plan, &copied, options);
+	reel_run *run = open_run(plan, &copied, options);
 
 	(void)unused;
-	if (reel_checkpoint_forward(run, &counts, &state))
+	if (reel_run_forward(run, &counts, &state))
 		abort();
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	run = open_run(plan, &copied, options);
 	state = start;
-	if (reel_checkpoint_resume(run, &bar) || reel_checkpoint_forward(run, &counts, &state) ||
-	    reel_checkpoint_reverse(run, &counts, &state, &bar))
+	if (reel_run_resume(run, &bar) || reel_run_forward(run, &counts, &state) ||
+	    reel_run_reverse(run, &counts, &state, &bar))
 		abort();
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -403,25 +403,25 @@ static void *run_until_cancelled(void *run)
 	struct run counts = no_failure;
 	struct state state = start, bar = seed;
 
-	reel_checkpoint_forward(run, &counts, &state);
-	reel_checkpoint_reverse(run, &counts, &state, &bar);
+	reel_run_forward(run, &counts, &state);
+	reel_run_reverse(run, &counts, &state, &bar);
 	return NULL;
 }
 
 static void a_run_that_is_left(void)
 {
 	reel_plan *plan = plan_for(REEL_MULTISTAGE, STEPS, 2);
-	reel_checkpoint *run;
+	reel_run *run;
 	pthread_t thread;
 	void *result;
 
 	pool = open_pool(small_options());
-	run = open_run(plan, &ending, (struct reel_checkpoint_options){.pool = pool});
+	run = open_run(plan, &ending, (struct reel_run_options){.pool = pool});
 	if (pthread_create(&thread, NULL, run_until_cancelled, run))
 		abort();
 	pthread_join(thread, &result);
 	ok(result == PTHREAD_CANCELED, "a thread may be cancelled in a model's callback");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 	close_pool_at_rest(pool, "a run that a cancelled thread has left");
 }

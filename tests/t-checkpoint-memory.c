@@ -17,16 +17,18 @@ struct parts {
 	reel_pool *pool;
 	reel_plan *plan;
 	reel_store *store[2];
-	reel_checkpoint *run;
+	reel_run *run;
 };
 
 static int open_run(struct parts *parts, unsigned flags)
 {
 	struct reel_problem problem = {.steps = STEPS, .tiers = 2,
 				       .tier = {{2, 0, 0}, {3, 0.5, 0.5}}};
-	struct reel_checkpoint_options options = {.pool = parts->pool, .flags = flags,
-						  .restart = PATH, .restart_seconds = 1e-9,
-						  .adjoint_bytes = sizeof(struct state)};
+	struct reel_run_options options = {.pool = parts->pool,
+					   .flags = flags,
+					   .restart = PATH,
+					   .restart_seconds = 1e-9,
+					   .adjoint_bytes = sizeof(struct state)};
 	int error = reel_plan_open(&parts->plan, REEL_HIERARCHICAL, &problem);
 
 	for (int i = 0; i < 2 && !error; i++)
@@ -35,7 +37,7 @@ static int open_run(struct parts *parts, unsigned flags)
 		return error;
 	options.store[0] = parts->store[0];
 	options.store[1] = parts->store[1];
-	error = reel_checkpoint_open(&parts->run, parts->plan, &saved, &options);
+	error = reel_run_open(&parts->run, parts->plan, &saved, &options);
 	/* They are the run's from now on. */
 	if (!error)
 		parts->store[0] = parts->store[1] = NULL;
@@ -44,27 +46,27 @@ static int open_run(struct parts *parts, unsigned flags)
 
 static void close_parts(struct parts *parts)
 {
-	reel_checkpoint_close(parts->run);
+	reel_run_close(parts->run);
 	reel_store_close(parts->store[0]);
 	reel_store_close(parts->store[1]);
 	reel_plan_close(parts->plan);
 }
 
-static int sweep_both(reel_checkpoint *run, struct run *counts, struct state *bar)
+static int sweep_both(reel_run *run, struct run *counts, struct state *bar)
 {
 	struct state state = start;
 	int error = 0;
 
-	if (!reel_checkpoint_is_reversing(run)) {
-		error = reel_checkpoint_forward(run, counts, &state);
+	if (!reel_run_is_reversing(run)) {
+		error = reel_run_forward(run, counts, &state);
 		*bar = seed;
 	}
-	return error ? error : reel_checkpoint_reverse(run, counts, &state, bar);
+	return error ? error : reel_run_reverse(run, counts, &state, bar);
 }
 
 static int resume_and_sweep(struct parts *parts, struct run *counts, struct state *bar)
 {
-	int error = reel_checkpoint_resume(parts->run, bar);
+	int error = reel_run_resume(parts->run, bar);
 
 	if (error && error != -ENOENT)
 		return error;
@@ -151,7 +153,7 @@ int main(void)
 		tap_case("a run");
 		refuse_each(false, 0, all);
 		tap_case("a run with an audit");
-		refuse_each(false, REEL_CHECKPOINT_AUDIT, all);
+		refuse_each(false, REEL_RUN_AUDIT, all);
 		tap_case("a run that is resumed");
 		refuse_each(true, 0, all);
 	}

@@ -28,7 +28,7 @@ struct job {
 };
 
 struct sweep {
-	reel_checkpoint *run;
+	reel_run *run;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct job job[GAPS];
@@ -112,8 +112,7 @@ static int carry_out(struct sweep *sweep, struct run *run, const reel_action *ac
 {
 	int error;
 
-	while ((error = reel_checkpoint_carry_out(sweep->run, action, run, state, NULL, tape)) ==
-	       -EDQUOT)
+	while ((error = reel_run_carry_out(sweep->run, action, run, state, NULL, tape)) == -EDQUOT)
 		sched_yield();
 	return error;
 }
@@ -146,7 +145,7 @@ static bool gather(struct sweep *sweep, struct job *job)
 	reel_action action;
 
 	for (unsigned reverses = 0; reverses < 2;) {
-		if (reel_checkpoint_next(sweep->run, &action) || action.kind == REEL_ACTION_DONE)
+		if (reel_run_next(sweep->run, &action) || action.kind == REEL_ACTION_DONE)
 			return false;
 		if (action.kind == REEL_ACTION_REVERSE)
 			reverses++;
@@ -179,8 +178,8 @@ static int reverse_job(struct sweep *sweep, struct run *run, unsigned which, str
 		reel_action action = make(REEL_ACTION_REVERSE, first + half * (GAP / 2),
 					  first + (half + 1) * (GAP / 2));
 
-		error = reel_checkpoint_carry_out(sweep->run, &action, run, NULL, bar,
-						  &job->tape[1 - half]);
+		error = reel_run_carry_out(sweep->run, &action, run, NULL, bar,
+					   &job->tape[1 - half]);
 	}
 	return error;
 }
@@ -190,10 +189,10 @@ static int reverse_side_by_side(struct sweep *sweep, struct run *run, struct sta
 {
 	reel_action turn;
 	unsigned given = 0, reversed = 0;
-	int error = reel_checkpoint_next(sweep->run, &turn);
+	int error = reel_run_next(sweep->run, &turn);
 
 	if (!error)
-		error = reel_checkpoint_carry_out(sweep->run, &turn, run, NULL, bar, NULL);
+		error = reel_run_carry_out(sweep->run, &turn, run, NULL, bar, NULL);
 	while (!error && reversed < GAPS - 1) {
 		while (given < GAPS - 1 && given < reversed + 2 * WORKERS) {
 			error = gather(sweep, &sweep->job[given++]) ? error : -EPROTO;
@@ -202,7 +201,7 @@ static int reverse_side_by_side(struct sweep *sweep, struct run *run, struct sta
 		error = error ? error : reverse_job(sweep, run, reversed++, bar);
 	}
 	if (!error)
-		error = reel_checkpoint_next(sweep->run, &turn);
+		error = reel_run_next(sweep->run, &turn);
 	return !error && turn.kind != REEL_ACTION_DONE ? -EPROTO : error;
 }
 
@@ -225,7 +224,7 @@ static int one_sweep(struct sweep *sweep, reel_pool *tapes, struct state *bar)
 	int error;
 
 	clear_jobs(sweep, tapes);
-	error = reel_checkpoint_forward(sweep->run, &run, &state);
+	error = reel_run_forward(sweep->run, &run, &state);
 	for (int i = 0; i < WORKERS; i++)
 		pthread_create(&thread[i], NULL, work, sweep);
 	if (!error)
@@ -250,7 +249,7 @@ static void strands_side_by_side(size_t pages)
 	static struct sweep sweep;
 	struct reel_pool_options budget = small_options();
 	struct late_store *first = late_open(pages + 11), *second = late_open(pages + 12);
-	struct reel_checkpoint_options options = {.store = {&first->store, &second->store}};
+	struct reel_run_options options = {.store = {&first->store, &second->store}};
 	struct state right = gradient_by_one_tape(no_failure, STEPS);
 	reel_pool *tapes = open_pool(small_options());
 	reel_plan *plan = plan_of_gaps(actions);
@@ -262,7 +261,7 @@ static void strands_side_by_side(size_t pages)
 	options.pool = open_pool(budget);
 	pthread_mutex_init(&sweep.lock, NULL);
 	pthread_cond_init(&sweep.changed, NULL);
-	is_int(reel_checkpoint_open(&sweep.run, plan, &copied, &options), 0, "have a run");
+	is_int(reel_run_open(&sweep.run, plan, &copied, &options), 0, "have a run");
 	for (int pass = 0; pass < 20; pass++) {
 		struct state bar = seed;
 		int error = one_sweep(&sweep, tapes, &bar);
@@ -272,7 +271,7 @@ static void strands_side_by_side(size_t pages)
 	}
 	is_int(errors, 0, "run side by side");
 	is_int(wrong, 0, "to the right gradient");
-	reel_checkpoint_close(sweep.run);
+	reel_run_close(sweep.run);
 	is_int(first->wrongs + second->wrongs + first->used + second->used, 0,
 	       "the stores were used rightly");
 	reel_plan_close(plan);

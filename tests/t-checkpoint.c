@@ -20,11 +20,11 @@ static reel_store *late_store(uint64_t random)
 }
 
 /* Ends a run. Whether its stores were used rightly. */
-static bool end_run(reel_checkpoint *checkpoint)
+static bool end_run(reel_run *checkpoint)
 {
 	bool rightly = true;
 
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	for (unsigned i = 0; i < COUNT(lates); i++) {
 		rightly = rightly && (!lates[i] || (!lates[i]->wrongs && !lates[i]->used));
 		free(lates[i]);
@@ -43,17 +43,17 @@ static bool is_right(const struct state *bar, const struct run *run, int64_t ste
 }
 
 /* Both sweeps. The first error, or what a callback stopped with. */
-static int sweep_both(reel_checkpoint *checkpoint, struct run *run, struct state *bar)
+static int sweep_both(reel_run *checkpoint, struct run *run, struct state *bar)
 {
 	struct state state = start;
-	int error = reel_checkpoint_forward(checkpoint, run, &state);
+	int error = reel_run_forward(checkpoint, run, &state);
 
 	*bar = seed;
-	return error ? error : reel_checkpoint_reverse(checkpoint, run, &state, bar);
+	return error ? error : reel_run_reverse(checkpoint, run, &state, bar);
 }
 
-static void lay_out_tiers(struct reel_checkpoint_options *options, enum tiers tiers,
-			  unsigned plan_tiers, uint64_t random)
+static void lay_out_tiers(struct reel_run_options *options, enum tiers tiers, unsigned plan_tiers,
+			  uint64_t random)
 {
 	if (tiers == ON_TWO_STORES || (tiers == ON_A_STORE && plan_tiers == 1))
 		options->store[0] = late_store(random);
@@ -66,9 +66,9 @@ static void one_gradient(enum reel_planner planner, int64_t steps, int64_t slots
 {
 	int64_t segments = (steps + segment - 1) / segment;
 	reel_plan *plan = plan_for(planner, segments, slots);
-	struct reel_checkpoint_options options = {.segment_steps = segment, .steps = steps,
-						  .flags = flags};
-	reel_checkpoint *checkpoint;
+	struct reel_run_options options = {
+		.segment_steps = segment, .steps = steps, .flags = flags};
+	reel_run *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
 	bool both = true;
@@ -76,10 +76,10 @@ static void one_gradient(enum reel_planner planner, int64_t steps, int64_t slots
 	lay_out_tiers(&options, tiers, tiers_of(planner), (uint64_t)(steps + slots));
 	checkpoint = open_checkpoint(plan, &saved, &options);
 	for (int pass = 0; pass < 2; pass++) {
-		struct reel_checkpoint_stats stats;
+		struct reel_run_stats stats;
 
 		both = both && !sweep_both(checkpoint, &run, &bar) && is_right(&bar, &run, steps);
-		reel_checkpoint_get_stats(checkpoint, &stats);
+		reel_run_get_stats(checkpoint, &stats);
 		both = both && stats.reversed == steps && stats.recorded == steps &&
 		       stats.unlike_step == -1;
 		run.coupling *= 1.5;
@@ -101,23 +101,23 @@ static void every_plan_gives_the_gradient(void)
 			for (unsigned tiers = IN_MEMORY; tiers <= ON_TWO_STORES; tiers++)
 				for (int64_t segment = 1; segment <= 7; segment += 3)
 					one_gradient(planner, lengths[i], 4, segment, tiers, 0);
-	one_gradient(REEL_BINOMIAL, 60, 4, 1, ON_A_STORE, REEL_CHECKPOINT_AUDIT);
-	one_gradient(REEL_HIERARCHICAL, 60, 3, 7, ON_TWO_STORES, REEL_CHECKPOINT_AUDIT);
+	one_gradient(REEL_BINOMIAL, 60, 4, 1, ON_A_STORE, REEL_RUN_AUDIT);
+	one_gradient(REEL_HIERARCHICAL, 60, 3, 7, ON_TWO_STORES, REEL_RUN_AUDIT);
 }
 
 static void no_steps_are_none(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 0, 3);
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("a loop of no steps");
-	is_int(reel_checkpoint_open(&checkpoint, plan, &copied, NULL), 0, "has a run");
+	is_int(reel_run_open(&checkpoint, plan, &copied, NULL), 0, "has a run");
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "which runs");
 	ok(!memcmp(&bar, &seed, sizeof bar), "the adjoint is as it was");
 	is_int(run.advanced + run.recorded + run.reversed, 0, "no step was run");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -125,17 +125,17 @@ static void it_does_what_the_plan_says(void)
 {
 	reel_plan *plan = plan_for(REEL_MULTISTAGE, 50, 4);
 	struct reel_schedule_report report;
-	struct reel_checkpoint_stats stats;
-	struct reel_checkpoint_options options = {.store = {NULL, late_store(5)}};
-	reel_checkpoint *checkpoint;
+	struct reel_run_stats stats;
+	struct reel_run_options options = {.store = {NULL, late_store(5)}};
+	reel_run *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("a run's counts");
 	reel_plan_check(plan, NULL, 50, &report);
-	reel_checkpoint_open(&checkpoint, plan, &saved, &options);
+	reel_run_open(&checkpoint, plan, &saved, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "it runs");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	is_int(stats.advanced, report.advances, "advances");
 	is_int(run.advanced, report.advances, "as the model counts them");
 	for (unsigned tier = 0; tier < 2; tier++) {
@@ -165,19 +165,19 @@ static void the_forward_sweep_ends_in_the_last_state(void)
 	/* Out of the compiler's sight: a sine that it folds may be rounded otherwise. */
 	int (*volatile run_steps)(void *, void *, int64_t, int64_t) = advance;
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	reel_plan *plan;
 
 	tap_case("a plan of one's own");
 	reel_plan_open_actions(&plan, &problem, actions, COUNT(actions));
 	run_steps(&run, &last, 0, 4);
-	is_int(reel_checkpoint_open(&checkpoint, plan, &copied, NULL), 0, "has a run");
-	is_int(reel_checkpoint_forward(checkpoint, &run, &state), 0, "goes forward");
+	is_int(reel_run_open(&checkpoint, plan, &copied, NULL), 0, "has a run");
+	is_int(reel_run_forward(checkpoint, &run, &state), 0, "goes forward");
 	ok(!memcmp(&state, &last, sizeof last), "to the last state");
 	replayed = state;
-	is_int(reel_checkpoint_reverse(checkpoint, &run, &replayed, &bar), 0, "and back");
+	is_int(reel_run_reverse(checkpoint, &run, &replayed, &bar), 0, "and back");
 	ok(is_right(&bar, &run, 4), "with the gradient");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -196,19 +196,18 @@ static void a_plan_goes_beyond_all_steps(void)
 	struct reel_problem problem = {.steps = REEL_UNKNOWN_STEPS, .tiers = 2,
 				       .period = REEL_MAX_STEPS,
 				       .tier = {{4, 0, 0}, {8, 0.5, 0.5}}};
-	struct reel_checkpoint_options options = {.segment_steps = REEL_MAX_STEPS,
-						  .finished = ends_at_37};
+	struct reel_run_options options = {.segment_steps = REEL_MAX_STEPS, .finished = ends_at_37};
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct state bar;
 	reel_plan *plan;
 
 	tap_case("a plan to far beyond the end");
 	is_int(reel_plan_open(&plan, REEL_PERIODIC, &problem), 0, "is a plan");
-	is_int(reel_checkpoint_open(&checkpoint, plan, &copied, &options), 0, "and has a run");
+	is_int(reel_run_open(&checkpoint, plan, &copied, &options), 0, "and has a run");
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "it runs");
 	ok(is_right(&bar, &run, 37), "and gives the gradient");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -224,10 +223,9 @@ static void an_end_is_found_on_the_way(enum reel_planner planner, int64_t segmen
 {
 	struct reel_problem problem = {.steps = REEL_UNKNOWN_STEPS, .tiers = 1, .period = 3,
 				       .tier = {{4, 0, 0}, {8, 0.5, 0.5}}};
-	struct reel_checkpoint_options options = {.segment_steps = segment,
-						  .finished = ends_at_37};
+	struct reel_run_options options = {.segment_steps = segment, .finished = ends_at_37};
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct state bar;
 	reel_plan *plan;
 
@@ -235,19 +233,19 @@ static void an_end_is_found_on_the_way(enum reel_planner planner, int64_t segmen
 	problem.tiers = planner == REEL_ONLINE ? 1 : 2;
 	is_int(reel_plan_open(&plan, planner, &problem), 0, "%s has a plan",
 	       reel_planner_name(planner));
-	is_int(reel_checkpoint_open(&checkpoint, plan, &copied, &options), 0, "and a run");
-	is_int(reel_checkpoint_steps(checkpoint), REEL_UNKNOWN_STEPS, "the end is not known");
+	is_int(reel_run_open(&checkpoint, plan, &copied, &options), 0, "and a run");
+	is_int(reel_run_steps(checkpoint), REEL_UNKNOWN_STEPS, "the end is not known");
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "it runs");
-	is_int(reel_checkpoint_steps(checkpoint), 37, "then it is");
+	is_int(reel_run_steps(checkpoint), 37, "then it is");
 	ok(is_right(&bar, &run, 37), "its gradient, in segments of %lld", (long long)segment);
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "it runs again");
 	ok(is_right(&bar, &run, 37), "with the same gradient");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	options.finished = ends_at_once;
-	reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+	reel_run_open(&checkpoint, plan, &copied, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "it may end before its first step");
-	is_int(reel_checkpoint_steps(checkpoint), 0, "then it has none");
-	reel_checkpoint_close(checkpoint);
+	is_int(reel_run_steps(checkpoint), 0, "then it has none");
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -262,18 +260,18 @@ static void a_callback_stops_a_run(void)
 {
 	reel_model model = copied;
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 4);
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("a callback");
 	model.advance = stop_at_20;
-	reel_checkpoint_open(&checkpoint, plan, &model, NULL);
+	reel_run_open(&checkpoint, plan, &model, NULL);
 	is_int(sweep_both(checkpoint, &run, &bar), 7, "may stop a sweep early");
-	is_string(reel_checkpoint_message(checkpoint), "", "which is no error");
-	is_int(reel_checkpoint_reverse(checkpoint, &run, &bar, &bar), -EINVAL,
+	is_string(reel_run_message(checkpoint), "", "which is no error");
+	is_int(reel_run_reverse(checkpoint, &run, &bar, &bar), -EINVAL,
 	       "there is no reverse sweep then");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -281,11 +279,11 @@ static void a_callback_stops_a_run(void)
 static void a_failing_callback(int64_t steps, size_t member, const char *name)
 {
 	reel_plan *plan = plan_for(REEL_HIERARCHICAL, steps, 3);
-	struct reel_checkpoint_options options = {.store = {NULL, late_store(9)}};
-	reel_checkpoint *checkpoint;
+	struct reel_run_options options = {.store = {NULL, late_store(9)}};
+	reel_run *checkpoint;
 	unsigned silent = 0, wrong = 0, nameless = 0;
 
-	reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+	reel_run_open(&checkpoint, plan, &copied, &options);
 	for (int64_t step = 0; step < steps; step++) {
 		struct run run = no_failure;
 		struct state bar;
@@ -294,7 +292,7 @@ static void a_failing_callback(int64_t steps, size_t member, const char *name)
 		*(int64_t *)((char *)&run + member) = step;
 		error = sweep_both(checkpoint, &run, &bar);
 		silent += error != -ECANCELED && !(error == 0 && step == steps - 1);
-		nameless += error && !strstr(reel_checkpoint_message(checkpoint), name);
+		nameless += error && !strstr(reel_run_message(checkpoint), name);
 		run = no_failure;
 		wrong += sweep_both(checkpoint, &run, &bar) != 0 || !is_right(&bar, &run, steps);
 	}
@@ -311,7 +309,7 @@ static void what_reverse_does_not_pop_is_seen(void)
 	tap_case("a value that is left on the tape");
 	for (unsigned planner = 0; planner < REEL_PLANNERS; planner++) {
 		reel_plan *plan = plan_for(planner, 25, 3);
-		reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, NULL);
+		reel_run *checkpoint = open_checkpoint(plan, &copied, NULL);
 		unsigned silent = 0;
 
 		for (int64_t step = 1; step <= 25; step++) {
@@ -320,10 +318,10 @@ static void what_reverse_does_not_pop_is_seen(void)
 
 			run.excess = step;
 			silent += sweep_both(checkpoint, &run, &bar) != -EBADMSG ||
-				  !strstr(reel_checkpoint_message(checkpoint), "reverse of steps");
+				  !strstr(reel_run_message(checkpoint), "reverse of steps");
 		}
 		is_int(silent, 0, "%s: ends the sweep", reel_planner_name(planner));
-		reel_checkpoint_close(checkpoint);
+		reel_run_close(checkpoint);
 		reel_plan_close(plan);
 	}
 }
@@ -339,17 +337,17 @@ static void callbacks_fail(void)
 static void a_sweep_out_of_order_says_so(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 20, 3);
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, NULL);
+	reel_run *checkpoint = open_checkpoint(plan, &copied, NULL);
 	struct run run = no_failure;
 	struct state bar, state;
 
 	tap_case("a reverse sweep after one that failed");
 	run.failing_reverse = 5;
 	is_int(sweep_both(checkpoint, &run, &bar), -ECANCELED, "the one before");
-	is_int(reel_checkpoint_reverse(checkpoint, &run, &state, &bar), -EINVAL, "is refused");
-	ok(strstr(reel_checkpoint_message(checkpoint), "forward"), "and the message is of it: %s",
-	   reel_checkpoint_message(checkpoint));
-	reel_checkpoint_close(checkpoint);
+	is_int(reel_run_reverse(checkpoint, &run, &state, &bar), -EINVAL, "is refused");
+	ok(strstr(reel_run_message(checkpoint), "forward"), "and the message is of it: %s",
+	   reel_run_message(checkpoint));
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -365,21 +363,20 @@ static int save_at_the_second_attempt(void *context, const void *state, void *sn
 }
 
 /* Both sweeps, of which the reverse one tries what failed again. How many STOREs that was. */
-static unsigned stores_tried_twice(reel_checkpoint *checkpoint, struct run *run, struct state *bar)
+static unsigned stores_tried_twice(reel_run *checkpoint, struct run *run, struct state *bar)
 {
 	struct state state = start;
 	reel_action action;
 	unsigned stores = 0;
 
-	reel_checkpoint_forward(checkpoint, run, &state);
+	reel_run_forward(checkpoint, run, &state);
 	*bar = seed;
-	while (!reel_checkpoint_next(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
-		int error = reel_checkpoint_carry_out(checkpoint, &action, run, &state, bar, NULL);
+	while (!reel_run_next(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
+		int error = reel_run_carry_out(checkpoint, &action, run, &state, bar, NULL);
 
 		stores += error == -ENOMEM && action.kind == REEL_ACTION_STORE;
 		if (error)
-			error = reel_checkpoint_carry_out(checkpoint, &action, run, &state, bar,
-							  NULL);
+			error = reel_run_carry_out(checkpoint, &action, run, &state, bar, NULL);
 		if (error)
 			return 0;
 	}
@@ -389,35 +386,35 @@ static unsigned stores_tried_twice(reel_checkpoint *checkpoint, struct run *run,
 static void a_save_that_fails_leaves_nothing(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 20, 3);
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	reel_model model = saved;
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("a save() that fails");
 	model.save = save_at_the_second_attempt;
-	reel_checkpoint_open(&checkpoint, plan, &model, NULL);
+	reel_run_open(&checkpoint, plan, &model, NULL);
 	ok(stores_tried_twice(checkpoint, &run, &bar) > 0, "may be called for again");
 	ok(is_right(&bar, &run, 20), "the gradient is right");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
 static void a_put_that_fails_costs_memory_only(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 60, 6);
-	struct reel_checkpoint_options options = {.store = {late_store(3)}};
-	struct reel_checkpoint_stats stats;
-	reel_checkpoint *checkpoint;
+	struct reel_run_options options = {.store = {late_store(3)}};
+	struct reel_run_stats stats;
+	reel_run *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("a store of which every second put fails");
 	late_fail(lates[0], 2);
-	reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+	reel_run_open(&checkpoint, plan, &copied, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "is no error");
 	ok(is_right(&bar, &run, 60), "the gradient is right");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	ok(stats.failed_puts > 0, "the failures are counted");
 	ok(end_run(checkpoint), "the store was used rightly");
 	reel_plan_close(plan);
@@ -426,20 +423,20 @@ static void a_put_that_fails_costs_memory_only(void)
 /* Faults at transfer number `at`, of puts or gets. Returns the run's error. */
 static int with_a_fault(reel_plan *plan, struct reel_fault_rule rule, struct state *bar)
 {
-	struct reel_checkpoint_options options = {0};
+	struct reel_run_options options = {0};
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	reel_store *memory;
 	int error;
 
 	if (reel_store_memory_open(&memory, 1 << 20) ||
 	    reel_store_fault_open(&options.store[0], memory, &rule, 1) ||
-	    reel_checkpoint_open(&checkpoint, plan, &copied, &options)) {
+	    reel_run_open(&checkpoint, plan, &copied, &options)) {
 		printf("Bail out! no run on a faulty store\n");
 		exit(EXIT_FAILURE);
 	}
 	error = sweep_both(checkpoint, &run, bar);
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	return error;
 }
 
@@ -574,13 +571,13 @@ static void a_store_that_loses_a_put(void)
 	tap_case("a store that keeps old data for new");
 	for (int64_t lost = 0; lost < puts; lost++) {
 		struct forgetful forgetful = {.store = {&forgetful_verbs}, .lost = -1};
-		struct reel_checkpoint_options options = {.store = {&forgetful.store}};
+		struct reel_run_options options = {.store = {&forgetful.store}};
 		struct run run = no_failure;
-		reel_checkpoint *checkpoint;
+		reel_run *checkpoint;
 		struct state bar;
 		int error;
 
-		reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+		reel_run_open(&checkpoint, plan, &copied, &options);
 		wrong += sweep_both(checkpoint, &run, &bar) != 0;
 		puts = forgetful.puts;
 		forgetful.lost = forgetful.puts + lost;
@@ -588,7 +585,7 @@ static void a_store_that_loses_a_put(void)
 		error = sweep_both(checkpoint, &run, &bar);
 		found += error == -EBADMSG;
 		wrong += !error && !is_right(&bar, &run, 8);
-		reel_checkpoint_close(checkpoint);
+		reel_run_close(checkpoint);
 	}
 	is_int(wrong, 0, "never gives a wrong gradient");
 	ok(found > 0, "it is found out (%u of %lld puts)", found, (long long)puts);
@@ -608,19 +605,19 @@ static void memory_runs_out(void)
 						  .hard_budget = pages * page};
 		reel_pool *pool = open_pool(tight);
 		reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 12);
-		struct reel_checkpoint_options options = {.pool = pool};
-		reel_checkpoint *checkpoint;
+		struct reel_run_options options = {.pool = pool};
+		reel_run *checkpoint;
 		struct run run = no_failure;
 		struct state bar;
 		int error;
 
 		reel_set_error_handler(record_report, NULL);
-		reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+		reel_run_open(&checkpoint, plan, &copied, &options);
 		error = sweep_both(checkpoint, &run, &bar);
 		refused += error == -EDQUOT || error == -ENOMEM;
 		failed += error && error != -EDQUOT && error != -ENOMEM;
 		wrong += !error && !is_right(&bar, &run, 40);
-		reel_checkpoint_close(checkpoint);
+		reel_run_close(checkpoint);
 		reel_plan_close(plan);
 		wrong += slabs_in_use(pool) != 0;
 		reel_pool_close(pool);
@@ -638,18 +635,18 @@ static void buffers_stay_within_the_budget(void)
 					  .hard_budget = 5 * page};
 	reel_pool *pool = open_pool(tight);
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 60, 20);
-	struct reel_checkpoint_options options = {.pool = pool, .store = {late_store(77)}, .gets = 8,
-						  .puts = 8};
-	struct reel_checkpoint_stats stats;
-	reel_checkpoint *checkpoint;
+	struct reel_run_options options = {
+		.pool = pool, .store = {late_store(77)}, .gets = 8, .puts = 8};
+	struct reel_run_stats stats;
+	reel_run *checkpoint;
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("twenty snapshots in a store, with memory for four");
-	reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+	reel_run_open(&checkpoint, plan, &copied, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "are no error");
 	ok(is_right(&bar, &run, 60), "the gradient is right");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	ok(stats.peak_snapshot_bytes <= 4 * page, "the memory sufficed");
 	ok(stats.fetched > 0, "some were read ahead");
 	ok(end_run(checkpoint), "the store was used rightly");
@@ -670,8 +667,8 @@ static void slow_reads_hold_no_memory_back(void)
 						  .hard_budget = pages * page};
 		reel_pool *pool = open_pool(tight);
 		reel_plan *plan = plan_for(REEL_BINOMIAL, 60, 6);
-		struct reel_checkpoint_options options = {.pool = pool, .gets = 4};
-		reel_checkpoint *checkpoint;
+		struct reel_run_options options = {.pool = pool, .gets = 4};
+		reel_run *checkpoint;
 		struct run run = no_failure;
 		reel_store *memory;
 		struct state bar;
@@ -679,11 +676,11 @@ static void slow_reads_hold_no_memory_back(void)
 
 		reel_store_memory_open(&memory, 1 << 20);
 		reel_store_fault_open(&options.store[0], memory, &late, 1);
-		reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+		reel_run_open(&checkpoint, plan, &copied, &options);
 		error = sweep_both(checkpoint, &run, &bar);
 		failed += error != 0;
 		wrong += !error && !is_right(&bar, &run, 60);
-		reel_checkpoint_close(checkpoint);
+		reel_run_close(checkpoint);
 		reel_plan_close(plan);
 		reel_pool_close(pool);
 	}
@@ -734,28 +731,28 @@ static void an_audit_names_the_step(void)
 	static const reel_model model = {.state_bytes = sizeof(struct state),
 					 .advance = unsteady_advance, .record = unsteady_record,
 					 .reverse = unsteady_reverse};
-	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT};
+	struct reel_run_options options = {.flags = REEL_RUN_AUDIT};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 4);
 	struct unsteady unsteady = {.run = no_failure, .at = 13};
-	struct reel_checkpoint_stats stats;
+	struct reel_run_stats stats;
 	struct state state = start, bar = seed;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 
 	tap_case("an audit");
-	reel_checkpoint_open(&checkpoint, plan, &model, &options);
-	is_int(reel_checkpoint_forward(checkpoint, &unsteady, &state), 0, "goes forward");
-	is_int(reel_checkpoint_reverse(checkpoint, &unsteady, &state, &bar), -EILSEQ,
+	reel_run_open(&checkpoint, plan, &model, &options);
+	is_int(reel_run_forward(checkpoint, &unsteady, &state), 0, "goes forward");
+	is_int(reel_run_reverse(checkpoint, &unsteady, &state, &bar), -EILSEQ,
 	       "ends where a step does not replay");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	is_int(stats.unlike_step, 13, "and names it");
-	ok(strstr(reel_checkpoint_message(checkpoint), "step 13 "), "in words, too");
+	ok(strstr(reel_run_message(checkpoint), "step 13 "), "in words, too");
 	unsteady = (struct unsteady){.run = no_failure, .at = -1};
 	state = start;
 	bar = seed;
-	is_int(reel_checkpoint_forward(checkpoint, &unsteady, &state) +
-		       reel_checkpoint_reverse(checkpoint, &unsteady, &state, &bar),
+	is_int(reel_run_forward(checkpoint, &unsteady, &state) +
+		       reel_run_reverse(checkpoint, &unsteady, &state, &bar),
 	       0, "finds nothing where all is steady");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -765,23 +762,22 @@ static void an_audit_names_the_segment(void)
 	static const reel_model model = {.state_bytes = sizeof(struct state),
 					 .advance = unsteady_advance, .record = unsteady_record,
 					 .reverse = unsteady_reverse};
-	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT,
-						  .segment_steps = 5};
+	struct reel_run_options options = {.flags = REEL_RUN_AUDIT, .segment_steps = 5};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 2, 1);
 	struct unsteady unsteady = {.run = no_failure, .at = -1};
-	struct reel_checkpoint_stats stats;
+	struct reel_run_stats stats;
 	struct state state = start, bar = seed;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 
 	tap_case("an audit of segments");
-	reel_checkpoint_open(&checkpoint, plan, &model, &options);
-	is_int(reel_checkpoint_forward(checkpoint, &unsteady, &state), 0, "goes forward");
+	reel_run_open(&checkpoint, plan, &model, &options);
+	is_int(reel_run_forward(checkpoint, &unsteady, &state), 0, "goes forward");
 	unsteady.run.coupling = 0.5;
-	is_int(reel_checkpoint_reverse(checkpoint, &unsteady, &state, &bar), -EILSEQ,
+	is_int(reel_run_reverse(checkpoint, &unsteady, &state, &bar), -EILSEQ,
 	       "ends where steps do not replay");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	is_int(stats.unlike_step, 0, "and names the first of them");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -795,20 +791,20 @@ static int load_with_a_slip(void *context, void *state, const void *snapshot)
 
 static void an_audit_tells_snapshots_from_steps(void)
 {
-	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT};
+	struct reel_run_options options = {.flags = REEL_RUN_AUDIT};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 2);
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	reel_model model = saved;
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("an audit of a load() that does not give back what was saved");
 	model.load = load_with_a_slip;
-	reel_checkpoint_open(&checkpoint, plan, &model, &options);
+	reel_run_open(&checkpoint, plan, &model, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), -EILSEQ, "ends there");
-	ok(strstr(reel_checkpoint_message(checkpoint), "snapshot"), "and says so: %s",
-	   reel_checkpoint_message(checkpoint));
-	reel_checkpoint_close(checkpoint);
+	ok(strstr(reel_run_message(checkpoint), "snapshot"), "and says so: %s",
+	   reel_run_message(checkpoint));
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -843,26 +839,26 @@ static void an_audit_sees_what_is_saved_only(void)
 	static const reel_model model = {.state_bytes = sizeof(struct places), .advance = advance,
 					 .record = record, .reverse = reverse,
 					 .save = save_in_place, .load = load_from_place};
-	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT};
+	struct reel_run_options options = {.flags = REEL_RUN_AUDIT};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 4);
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &model, &options);
+	reel_run *checkpoint = open_checkpoint(plan, &model, &options);
 	struct run run = no_failure;
 	struct state bar;
 
 	tap_case("an audit of a save() that leaves some of a snapshot as it is");
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "finds nothing: %s",
-	       reel_checkpoint_message(checkpoint));
+	       reel_run_message(checkpoint));
 	ok(is_right(&bar, &run, 40), "the gradient is right");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
 static void an_audit_says_that_a_save_failed(void)
 {
-	struct reel_checkpoint_options options = {.flags = REEL_CHECKPOINT_AUDIT};
+	struct reel_run_options options = {.flags = REEL_RUN_AUDIT};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 2);
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	reel_model model = saved;
 	struct state bar;
 
@@ -871,9 +867,9 @@ static void an_audit_says_that_a_save_failed(void)
 	run.reversed = 1;
 	checkpoint = open_checkpoint(plan, &model, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), -ENOMEM, "ends there");
-	ok(strstr(reel_checkpoint_message(checkpoint), "save of state 0 "), "and says so: %s",
-	   reel_checkpoint_message(checkpoint));
-	reel_checkpoint_close(checkpoint);
+	ok(strstr(reel_run_message(checkpoint), "save of state 0 "), "and says so: %s",
+	   reel_run_message(checkpoint));
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -915,15 +911,15 @@ static int reverse_outer(void *context, void *adjoint, int64_t first, int64_t la
 
 	for (int64_t step = last; step-- > first && !error;) {
 		struct state state = reel_pop_record(tape, state);
-		reel_checkpoint *checkpoint;
+		reel_run *checkpoint;
 
-		error = reel_checkpoint_open(&checkpoint, outer->plan, &copied, NULL);
+		error = reel_run_open(&checkpoint, outer->plan, &copied, NULL);
 		if (error)
 			return error;
-		error = reel_checkpoint_forward(checkpoint, &outer->inner, &state);
+		error = reel_run_forward(checkpoint, &outer->inner, &state);
 		if (!error)
-			error = reel_checkpoint_reverse(checkpoint, &outer->inner, &state, adjoint);
-		reel_checkpoint_close(checkpoint);
+			error = reel_run_reverse(checkpoint, &outer->inner, &state, adjoint);
+		reel_run_close(checkpoint);
 	}
 	return error;
 }
@@ -951,15 +947,15 @@ static void a_loop_in_a_loop(void)
 	struct outer outer = {no_failure, plan_for(REEL_BINOMIAL, INNER_STEPS, 2)};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 9, 3);
 	struct state state = start, bar = seed, right = nested_gradient_by_one_tape();
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 
 	tap_case("a loop in a loop");
-	reel_checkpoint_open(&checkpoint, plan, &model, NULL);
-	is_int(reel_checkpoint_forward(checkpoint, &outer, &state) +
-		       reel_checkpoint_reverse(checkpoint, &outer, &state, &bar),
+	reel_run_open(&checkpoint, plan, &model, NULL);
+	is_int(reel_run_forward(checkpoint, &outer, &state) +
+		       reel_run_reverse(checkpoint, &outer, &state, &bar),
 	       0, "runs");
 	ok(!memcmp(&bar, &right, sizeof bar), "and gives the gradient");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(outer.plan);
 	reel_plan_close(plan);
 }
@@ -1022,8 +1018,8 @@ static void a_large_state_is_put_in_pieces(void)
 	struct field *state = malloc(sizeof *state), *bar = malloc(sizeof *bar);
 	struct field *right = malloc(sizeof *right);
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 6, 2);
-	struct reel_checkpoint_options options = {0};
-	reel_checkpoint *checkpoint;
+	struct reel_run_options options = {0};
+	reel_run *checkpoint;
 	reel_tape tape = {0};
 
 	tap_case("a snapshot of several pieces");
@@ -1036,14 +1032,14 @@ static void a_large_state_is_put_in_pieces(void)
 	reel_tape_close(&tape);
 	is_int(reel_store_open(&options.store[0], HAVE_LZ4 ? "lz4,memory=64M" : "memory=64M", NULL), 0,
 	       "a store");
-	is_int(reel_checkpoint_open(&checkpoint, plan, &model, &options), 0, "has a run");
+	is_int(reel_run_open(&checkpoint, plan, &model, &options), 0, "has a run");
 	begin_field(state);
 	begin_field(bar);
-	is_int(reel_checkpoint_forward(checkpoint, NULL, state) +
-		       reel_checkpoint_reverse(checkpoint, NULL, state, bar),
+	is_int(reel_run_forward(checkpoint, NULL, state) +
+		       reel_run_reverse(checkpoint, NULL, state, bar),
 	       0, "runs");
 	ok(!memcmp(bar, right, sizeof *bar), "and gives the gradient");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 	free(state);
 	free(bar);
@@ -1052,14 +1048,14 @@ static void a_large_state_is_put_in_pieces(void)
 
 /* ---- What is refused ---- */
 
-static void refuses(const reel_plan *plan, const reel_model *model,
-		    struct reel_checkpoint_options options, const char *why)
+static void refuses(const reel_plan *plan, const reel_model *model, struct reel_run_options options,
+		    const char *why)
 {
-	const char *problem = reel_checkpoint_problem(plan, model, &options);
-	reel_checkpoint *checkpoint;
+	const char *problem = reel_run_problem(plan, model, &options);
+	reel_run *checkpoint;
 
 	ok(problem && strstr(problem, why), "%s: %s", why, problem ? problem : "(nothing)");
-	is_int(reel_checkpoint_open(&checkpoint, plan, model, &options), -EINVAL, "is refused");
+	is_int(reel_run_open(&checkpoint, plan, model, &options), -EINVAL, "is refused");
 }
 
 static void what_is_refused(void)
@@ -1076,47 +1072,40 @@ static void what_is_refused(void)
 	tap_case("a run");
 	half.save = save;
 	mute.record = NULL;
-	refuses(NULL, &copied, (struct reel_checkpoint_options){0}, "plan");
-	refuses(plan, NULL, (struct reel_checkpoint_options){0}, "model");
-	refuses(plan, &half, (struct reel_checkpoint_options){0}, "save()");
-	refuses(plan, &mute, (struct reel_checkpoint_options){0}, "record()");
+	refuses(NULL, &copied, (struct reel_run_options){0}, "plan");
+	refuses(plan, NULL, (struct reel_run_options){0}, "model");
+	refuses(plan, &half, (struct reel_run_options){0}, "save()");
+	refuses(plan, &mute, (struct reel_run_options){0}, "record()");
 	mute = copied;
 	mute.advance = NULL;
-	refuses(plan, &mute, (struct reel_checkpoint_options){0}, "advance()");
+	refuses(plan, &mute, (struct reel_run_options){0}, "advance()");
 	mute = copied;
 	mute.reverse = NULL;
-	refuses(plan, &mute, (struct reel_checkpoint_options){0}, "reverse()");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.flags = 64}, "flags");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.puts = 65}, "puts");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.gets = 65}, "gets");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.restart = "file"}, "adjoint_bytes");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.reserved = {1}}, "reserved");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.segment_steps = -1},
+	refuses(plan, &mute, (struct reel_run_options){0}, "reverse()");
+	refuses(plan, &copied, (struct reel_run_options){.flags = 64}, "flags");
+	refuses(plan, &copied, (struct reel_run_options){.puts = 65}, "puts");
+	refuses(plan, &copied, (struct reel_run_options){.gets = 65}, "gets");
+	refuses(plan, &copied, (struct reel_run_options){.restart = "file"}, "adjoint_bytes");
+	refuses(plan, &copied, (struct reel_run_options){.reserved = {1}}, "reserved");
+	refuses(plan, &copied, (struct reel_run_options){.segment_steps = -1}, "segment_steps");
+	refuses(plan, &copied, (struct reel_run_options){.segment_steps = REEL_MAX_STEPS + 1},
 		"segment_steps");
-	refuses(plan, &copied,
-		(struct reel_checkpoint_options){.segment_steps = REEL_MAX_STEPS + 1},
-		"segment_steps");
-	refuses(plan, &copied,
-		(struct reel_checkpoint_options){.segment_steps = REEL_MAX_STEPS / 10 + 1},
+	refuses(plan, &copied, (struct reel_run_options){.segment_steps = REEL_MAX_STEPS / 10 + 1},
 		"times the plan's steps");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.segment_steps = 4, .steps = 41},
+	refuses(plan, &copied, (struct reel_run_options){.segment_steps = 4, .steps = 41},
 		"last segment");
-	refuses(unknown, &copied, (struct reel_checkpoint_options){.steps = 10}, "steps must be 0");
-	refuses(unknown, &copied, (struct reel_checkpoint_options){0}, "finished()");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.segment_steps = 4, .steps = 36},
+	refuses(unknown, &copied, (struct reel_run_options){.steps = 10}, "steps must be 0");
+	refuses(unknown, &copied, (struct reel_run_options){0}, "finished()");
+	refuses(plan, &copied, (struct reel_run_options){.segment_steps = 4, .steps = 36},
 		"last segment");
-	refuses(plan, &copied, (struct reel_checkpoint_options){.finished = ends_at_37},
-		"finished()");
+	refuses(plan, &copied, (struct reel_run_options){.finished = ends_at_37}, "finished()");
 	reel_store_memory_open(&store, 4096);
-	refuses(plan, &copied, (struct reel_checkpoint_options){.store = {NULL, store}},
-		"overflow");
-	refuses(two, &copied, (struct reel_checkpoint_options){.store = {store, store}},
-		"one store");
+	refuses(plan, &copied, (struct reel_run_options){.store = {NULL, store}}, "overflow");
+	refuses(two, &copied, (struct reel_run_options){.store = {store, store}}, "one store");
 	reel_store_close(store);
-	refuses(none, &copied, (struct reel_checkpoint_options){.segment_steps = 5, .steps = -3},
-		"steps");
+	refuses(none, &copied, (struct reel_run_options){.segment_steps = 5, .steps = -3}, "steps");
 	reel_plan_open_actions(&wrong, &problem, actions, COUNT(actions));
-	refuses(wrong, &copied, (struct reel_checkpoint_options){0}, "reel_plan_check()");
+	refuses(wrong, &copied, (struct reel_run_options){0}, "reel_plan_check()");
 	reel_plan_close(wrong);
 	reel_plan_close(unknown);
 	reel_plan_close(none);

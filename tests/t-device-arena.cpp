@@ -160,7 +160,8 @@ void sized()
 	fake->cuDeviceGetAttribute(&processors, REEL_CU_MULTIPROCESSORS, 0);
 	fake->cuDeviceGetAttribute(&threads, REEL_CU_THREADS_PER_MULTIPROCESSOR, 0);
 	is_int(reel_arena_open(&arena, NULL), 0, "an arena opens by default");
-	is_int(reel_arena_lanes(arena), processors * threads, "sized by the lanes that are resident");
+	is_int(reel_arena_threads(arena), processors * threads,
+	       "sized by the lanes that are resident");
 	reel_arena_close(arena);
 	reel_arena_close(NULL);
 	options.word_bytes = 12;

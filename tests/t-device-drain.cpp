@@ -11,7 +11,7 @@
 #include <reel/gpu.h>
 
 #include "fake-support.h"
-#include "late-crates.h"
+#include "late-batches.h"
 
 namespace {
 
@@ -183,8 +183,8 @@ void there_and_back(shape how, bool staged, uint64_t slabs, const char *name)
 
 	for (unsigned seed = 0; seed < orders() / 3 + 1; seed++) {
 		fake_program program(seed);
-		/* In one crate at once, or in many that come when they come. */
-		reel_store *store = seed % 2 ? memory() : late_crates_open(seed + 1, 0);
+		/* In one batch at once, or in many that come when they come. */
+		reel_store *store = seed % 2 ? memory() : late_batches_open(seed + 1, 0);
 		sweeps s = {program, open_arena(slabs, store), how, staged, {}};
 
 		failed += s.forward(0, STEPS) != 0;
@@ -196,7 +196,7 @@ void there_and_back(shape how, bool staged, uint64_t slabs, const char *name)
 		if (failed)
 			tap_note("%s", reel_arena_problem());
 		if (seed % 2 == 0)
-			failed += late_crates_wrongs(store) + late_crates_used(store);
+			failed += late_batches_wrongs(store) + late_batches_used(store);
 		reel_arena_close(s.arena);
 		failed += program.end() != 0;
 	}
@@ -305,7 +305,7 @@ void read_kernel(const step &s)
 	unsigned lane = global_thread();
 
 	tape.resume(s.arena);
-	auto reader = tape.replay({REEL_DEVICE_ADRIFT, 1});
+	auto reader = tape.replay({REEL_DEVICE_TOP_NONE, 1});
 	for (step at = s; at.number < STEPS; at.number++)
 		for (unsigned i = 0; i < words_of(at, lane); i++)
 			s.wrong->add(reader.next<uint64_t>() != word_of(at, lane, i));
@@ -383,7 +383,7 @@ void refused()
 	large.bytes = 16 << 20;
 	large.warps = 1;
 	reel_arena_open(&arena, &large);
-	is_int(reel_arena_attach(arena, memory()), 0, "slabs of more than a crate are one each");
+	is_int(reel_arena_attach(arena, memory()), 0, "slabs of more than a batch are one each");
 	reel_arena_close(arena);
 	is_int(program.end(), 0, "nothing is left on the device");
 }

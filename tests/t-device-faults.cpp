@@ -110,7 +110,7 @@ void underflow_kernel(reel_device_arena arena, wrongs *wrong, bool used)
 		wrong->add(tape.pop<int>() != 0);
 		wrong->add(tape.pop_bit());
 	}
-	tape.rewind(typename reel_device_tape<>::place{REEL_DEVICE_ADRIFT, 1});
+	tape.rewind(typename reel_device_tape<>::place{REEL_DEVICE_TOP_NONE, 1});
 	tape.push(2.5);
 	wrong->add(tape.pop<double>() != 2.5);
 }

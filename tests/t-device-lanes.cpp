@@ -8,7 +8,7 @@
 #include <functional>
 
 #include <reel/device-staged.cuh>
-#include <reel/host-lane.h>
+#include <reel/host-tape.h>
 
 #include "cancel-support.h"
 #include "cancel-support.h"
@@ -87,13 +87,13 @@ template <class Tape> unsigned reverse(Tape &tape, unsigned lane)
 /* The host's tapes. */
 struct host {
 	std::vector<reel_tape> tape = std::vector<reel_tape>(LANES);
-	std::vector<reel_host_lane> lane = std::vector<reel_host_lane>(LANES);
+	std::vector<reel_host_tape> lane = std::vector<reel_host_tape>(LANES);
 
 	explicit host(uint32_t word_bytes, reel_pool *pool = nullptr)
 	{
 		for (unsigned n = 0; n < LANES; n++) {
 			reel_tape_open(&tape[n], pool, 0);
-			reel_host_lane_open(&lane[n], &tape[n], word_bytes);
+			reel_host_tape_open(&lane[n], &tape[n], word_bytes);
 		}
 	}
 	~host()
@@ -166,7 +166,7 @@ template <unsigned Word> unsigned reverse_there(fake_program &program, reel_aren
 template <unsigned Word> void record_here(host &h)
 {
 	for (unsigned n = 0; n < LANES; n++) {
-		reel_host_lane_tape<Word> tape(&h.tape[n]);
+		reel_host_tape_of<Word> tape(&h.tape[n]);
 
 		forward(tape, n);
 		h.lane[n] = tape.lane;
@@ -178,7 +178,7 @@ template <unsigned Word> unsigned reverse_here(host &h)
 	unsigned wrong = 0;
 
 	for (unsigned n = 0; n < LANES; n++) {
-		reel_host_lane_tape<Word> tape(h.lane[n]);
+		reel_host_tape_of<Word> tape(h.lane[n]);
 
 		wrong += reverse(tape, n);
 	}
@@ -203,7 +203,7 @@ template <unsigned Word> void to_the_host()
 	ok(stats.fetched_bytes > 1000, "%llu bytes", (unsigned long long)stats.fetched_bytes);
 	is_int(reel_arena_fetch(arena, program.stream, again.lane.data(), LANES / 3), 0,
 	       "fewer lanes than threads come as well");
-	reel_host_lane_tape<Word> last(again.lane[LANES / 3 - 1]);
+	reel_host_tape_of<Word> last(again.lane[LANES / 3 - 1]);
 	is_int(reverse(last, LANES / 3 - 1), 0, "as they are");
 	ok(reel_tape_is_empty(&again.tape[LANES / 3]), "and no others");
 	is_int(reverse_there<Word>(program, arena), 0, "the kernel has its tapes still");
@@ -386,7 +386,8 @@ bool has_tapes(fake_program &program, reel_arena *arena)
 	launch(program, [=, &lanes] {
 		const reel_arena_warp *warp = reel_device_state(device.base, 8);
 
-		lanes.add(warp && reel_device_saved(device.base, warp)->top[reel_device_lane()]);
+		lanes.add(warp &&
+			  reel_device_saved(device.base, warp)->top[reel_device_warp_index()]);
 	});
 	return lanes.n > 0;
 }

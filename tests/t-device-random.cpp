@@ -14,7 +14,7 @@
 #include <reel/device-staged.cuh>
 
 #include "fake-support.h"
-#include "late-crates.h"
+#include "late-batches.h"
 
 namespace {
 
@@ -106,7 +106,7 @@ struct program {
 
 	program(uint64_t seed, bool are_staged)
 	    : device(seed), random{seed}, staged(are_staged),
-	      store(late_crates_open(seed + 1, random.below(2) ? 0 : 20 + random.below(30)))
+	      store(late_batches_open(seed + 1, random.below(2) ? 0 : 20 + random.below(30)))
 	{
 		reel_arena_options options = {};
 
@@ -251,8 +251,8 @@ void one_seed(uint64_t seed, bool staged, totals *sum)
 	before = p.refused;
 	p.reverse_all();
 	if (p.refused == before && !p.failures)
-		p.failures += late_crates_used(p.store) > 0;
-	p.failures += late_crates_wrongs(p.store);
+		p.failures += late_batches_used(p.store) > 0;
+	p.failures += late_batches_wrongs(p.store);
 	reel_arena_get_stats(p.arena, &stats);
 	reel_arena_close(p.arena);
 	p.failures += p.device.end();

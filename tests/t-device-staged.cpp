@@ -336,9 +336,10 @@ void misused()
 
 		emulator::launch(1, 32, [&] { misused_kernel(arena.device(), apart, &wrong); });
 		is_int(arena.header->faults,
-		       REEL_DEVICE_UNDERFLOW | (apart ? REEL_DEVICE_APART : 0),
-		       "emulated: %s a fault", apart ? "lanes that do not push and pop together are"
-						     : "a pop that mirrors no push is");
+		       REEL_DEVICE_UNDERFLOW | (apart ? REEL_DEVICE_DIVERGED : 0),
+		       "emulated: %s a fault",
+		       apart ? "lanes that do not push and pop together are"
+			     : "a pop that mirrors no push is");
 	}
 	is_int(wrong.n, 0, "and such pops give zero");
 }

@@ -195,12 +195,12 @@ static void refuse_at_the_first_push(const char *remedy)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
 	reel_tape tape = {0}, other;
-	reel_checkpoint *run;
+	reel_run *run;
 
 	reel_set_error_handler(keep_message, NULL);
 	is_pointer(reel_pool_default(), NULL, "there is no default pool");
 	is_int(reel_tape_open(&other, NULL, 0), -ENXIO, "no tape can be opened on it");
-	is_int(reel_checkpoint_open(&run, plan, &copied, NULL), -ENXIO, "and no run");
+	is_int(reel_run_open(&run, plan, &copied, NULL), -ENXIO, "and no run");
 	reel_push(&tape, 1.0);
 	is_int(reel_tape_error(&tape), -ENXIO, "a tape that is not opened is told");
 	ok(strstr(told, remedy), "with the remedy: %s", told);

@@ -15,14 +15,14 @@ static size_t registered_bytes;
 
 /* Tier 0 is memory, tier 1 the GPU, with another store behind it for what it refuses. */
 static bool gradient_is_right(uint64_t random, enum reel_planner planner, uint64_t slots,
-			      enum behind behind, struct reel_checkpoint_stats *of_run)
+			      enum behind behind, struct reel_run_stats *of_run)
 {
-	struct reel_checkpoint_options options = {.puts = 2, .gets = 2};
+	struct reel_run_options options = {.puts = 2, .gets = 2};
 	struct state state = start, bar = seed, wanted;
 	struct run counts = no_failure;
 	reel_plan *plan = plan_for(planner, STEPS, SLOTS);
 	reel_store *leaf;
-	reel_checkpoint *run;
+	reel_run *run;
 	bool right;
 
 	open_fake((struct fake_options){.seed = random});
@@ -31,12 +31,12 @@ static bool gradient_is_right(uint64_t random, enum reel_planner planner, uint64
 		options.store[1] = before_memory(options.store[1]);
 	wanted = gradient_by_one_tape(no_failure, STEPS);
 	run = open_checkpoint(plan, &copied, &options);
-	right = !reel_checkpoint_forward(run, &counts, &state) &&
-		!reel_checkpoint_reverse(run, &counts, &state, &bar);
-	reel_checkpoint_get_stats(run, of_run);
+	right = !reel_run_forward(run, &counts, &state) &&
+		!reel_run_reverse(run, &counts, &state, &bar);
+	reel_run_get_stats(run, of_run);
 	reel_gpu_get_stats(leaf, &stats);
 	registered_bytes = fake_device_registered_bytes();
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 	right &= !memcmp(&bar, &wanted, sizeof bar);
 	right &= !fake_device_wrongs() && !fake_device_pageable_bytes();
@@ -46,7 +46,7 @@ static bool gradient_is_right(uint64_t random, enum reel_planner planner, uint64
 static void tiers_on_the_device(enum reel_planner planner)
 {
 	unsigned seeds = is_brief() ? 5 : 40, wrong = 0;
-	struct reel_checkpoint_stats of_run;
+	struct reel_run_stats of_run;
 	uint64_t copied_bytes = 0, gets = 0;
 
 	for (unsigned random = 0; random < seeds; random++) {
@@ -63,7 +63,7 @@ static void tiers_on_the_device(enum reel_planner planner)
 
 static void what_it_has_no_room_for_goes_on(void)
 {
-	struct reel_checkpoint_stats of_run;
+	struct reel_run_stats of_run;
 
 	ok(gradient_is_right(7, REEL_HIERARCHICAL, 2, MEMORY, &of_run),
 	   "fake device: with room for two snapshots the others go to the next store");
@@ -75,7 +75,7 @@ static void what_it_has_no_room_for_goes_on(void)
 /* Their memory goes back to the pool, and from there to the system perhaps. */
 static void memory_of_snapshots_is_released(void)
 {
-	struct reel_checkpoint_stats of_run;
+	struct reel_run_stats of_run;
 	bool right = gradient_is_right(8, REEL_MULTISTAGE, 1, NOTHING, &of_run);
 
 	ok(right && of_run.failed_puts > 3,

@@ -31,38 +31,48 @@ static reel_lane *root;
 static void forward(void)
 {
 	reel_region *region = reel_region_begin(root, 1);
-	reel_share share = reel_share_begin(region, 0, 1);
-	static reel_order order;
+	reel_worker worker = reel_worker_begin(region, 0, 1);
+	static reel_ordered order;
 
-	reel_share_next(&share);
-	reel_order_note(share.lane, &order);
-	reel_lane_phase(share.lane);
-	reel_share_next_phase(&share);
+	reel_worker_next(&worker);
+	reel_ordered_note(worker.lane, &order);
+	reel_lane_phase(worker.lane);
+	reel_worker_next_phase(&worker);
 	reel_region_end(region);
 	reel_task_begin(root, 7, &(reel_dependence){&order, REEL_TASK_IN}, 1);
 	reel_task_wait(root);
 	reel_task_wait_reverse(root);
 	reel_task_end(reel_task_reverse(root));
 	region = reel_region_reverse(root);
-	share = reel_share_begin(region, 0, 1);
-	reel_share_barrier(&share);
-	reel_share_next(&share);
-	reel_order_await(share.lane, &order);
-	reel_order_done(share.lane, &order);
+	worker = reel_worker_begin(region, 0, 1);
+	reel_worker_barrier(&worker);
+	reel_worker_next(&worker);
+	reel_ordered_await(worker.lane, &order);
+	reel_ordered_done(worker.lane, &order);
 	reel_region_end(region);
 }
 
 static const enum reel_event_kind wanted[] = {
-	REEL_EVENT_LANE_OPEN,     REEL_EVENT_REGION_BEGIN,
-	REEL_EVENT_SHARE,         REEL_EVENT_NEXT,
-	REEL_EVENT_ORDER_NOTE,    REEL_EVENT_LANE_PHASE,
-	REEL_EVENT_NEXT_PHASE,    REEL_EVENT_REGION_END,
-	REEL_EVENT_TASK_BEGIN,    REEL_EVENT_TASK_WAIT,
-	REEL_EVENT_TASK_WAIT_REVERSE, REEL_EVENT_TASK_REVERSE,
-	REEL_EVENT_TASK_END,      REEL_EVENT_REGION_REVERSE,
-	REEL_EVENT_SHARE,         REEL_EVENT_BARRIER,
-	REEL_EVENT_NEXT,          REEL_EVENT_ORDER_AWAIT,
-	REEL_EVENT_REGION_END,    REEL_EVENT_LANE_CLOSE,
+	REEL_EVENT_LANE_OPEN,
+	REEL_EVENT_REGION_BEGIN,
+	REEL_EVENT_WORKER_BEGIN,
+	REEL_EVENT_NEXT,
+	REEL_EVENT_ORDERED_NOTE,
+	REEL_EVENT_LANE_PHASE,
+	REEL_EVENT_NEXT_PHASE,
+	REEL_EVENT_REGION_END,
+	REEL_EVENT_TASK_BEGIN,
+	REEL_EVENT_TASK_WAIT,
+	REEL_EVENT_TASK_WAIT_REVERSE,
+	REEL_EVENT_TASK_REVERSE,
+	REEL_EVENT_TASK_END,
+	REEL_EVENT_REGION_REVERSE,
+	REEL_EVENT_WORKER_BEGIN,
+	REEL_EVENT_BARRIER,
+	REEL_EVENT_NEXT,
+	REEL_EVENT_ORDERED_AWAIT,
+	REEL_EVENT_REGION_END,
+	REEL_EVENT_LANE_CLOSE,
 };
 
 static bool is_complete(const reel_event *event)
@@ -77,7 +87,7 @@ static bool is_complete(const reel_event *event)
 	case REEL_EVENT_REGION_REVERSE:
 	case REEL_EVENT_REGION_END:
 		return event->region && event->lane == root;
-	case REEL_EVENT_SHARE:
+	case REEL_EVENT_WORKER_BEGIN:
 		return event->region && event->thread == 0 && event->threads == 1;
 	case REEL_EVENT_NEXT:
 		return event->region && event->lane && event->lane != root;
@@ -85,8 +95,8 @@ static bool is_complete(const reel_event *event)
 	case REEL_EVENT_BARRIER:
 		return event->region;
 	case REEL_EVENT_LANE_PHASE:
-	case REEL_EVENT_ORDER_NOTE:
-	case REEL_EVENT_ORDER_AWAIT:
+	case REEL_EVENT_ORDERED_NOTE:
+	case REEL_EVENT_ORDERED_AWAIT:
 		return event->lane && event->lane != root;
 	case REEL_EVENT_TASK_BEGIN:
 		return event->lane == root && event->task && event->dependences && event->count == 1;

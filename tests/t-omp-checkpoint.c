@@ -190,22 +190,22 @@ static bool is_right(const struct state *bar, const struct shared *shared, int64
 /* ---- Runs ---- */
 
 /* threads 0: the serial reverse sweep. */
-static int sweep_both(reel_checkpoint *run, struct shared *shared, struct state *bar, int threads,
+static int sweep_both(reel_run *run, struct shared *shared, struct state *bar, int threads,
 		      unsigned tapes, struct reel_omp_stats *stats)
 {
 	struct reel_omp_options options = {.threads = threads, .tapes = tapes};
 	struct field field = begun();
-	int error = reel_checkpoint_forward(run, shared, &field);
+	int error = reel_run_forward(run, shared, &field);
 
 	*bar = seed;
 	if (error)
 		return error;
 	if (threads == 0)
-		return reel_checkpoint_reverse(run, shared, &field, bar);
-	return reel_omp_checkpoint_reverse(run, shared, &field, bar, &options, stats);
+		return reel_run_reverse(run, shared, &field, bar);
+	return reel_omp_run_reverse(run, shared, &field, bar, &options, stats);
 }
 
-static bool two_gradients(reel_checkpoint *run, int64_t steps, int threads, unsigned tapes)
+static bool two_gradients(reel_run *run, int64_t steps, int threads, unsigned tapes)
 {
 	struct shared shared = no_fault();
 	bool right = true;
@@ -228,9 +228,9 @@ static void gradients_of_a_plan(enum reel_planner planner, int64_t steps, bool o
 {
 	reel_plan *plan = plan_for(planner, steps, 4);
 	struct late_store *late[2] = {NULL};
-	struct reel_checkpoint_options options = {0};
+	struct reel_run_options options = {0};
 	unsigned wrong = 0, sweeps = 0;
-	reel_checkpoint *run;
+	reel_run *run;
 
 	for (int tier = 0; on_stores && tier < (int)tiers_of(planner); tier++) {
 		late[tier] = late_open((uint64_t)(steps + tier));
@@ -243,7 +243,7 @@ static void gradients_of_a_plan(enum reel_planner planner, int64_t steps, bool o
 	is_int(wrong, 0, "%s: %lld steps%s, up to %d threads and %u tapes: %u times two gradients",
 	       reel_planner_name(planner), (long long)steps, on_stores ? " on stores" : "",
 	       max_threads, max_tapes, sweeps);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	for (int tier = 0; tier < 2; tier++) {
 		if (late[tier])
 			ok(!late[tier]->wrongs && !late[tier]->used, "the store was used rightly");
@@ -297,8 +297,8 @@ static const reel_action mixed_ranges[] = {
 static void any_plan_will_do(void)
 {
 	struct reel_problem problem = {.steps = 12, .tiers = 1, .tier = {{2, 0, 0}}};
-	struct reel_checkpoint_options options = {.segment_steps = 5};
-	reel_checkpoint *run;
+	struct reel_run_options options = {.segment_steps = 5};
+	reel_run *run;
 	reel_plan *plan;
 	unsigned wrong = 0;
 
@@ -309,7 +309,7 @@ static void any_plan_will_do(void)
 		for (unsigned tapes = 1; tapes <= 4; tapes++)
 			wrong += !two_gradients(run, 60, threads, tapes);
 	is_int(wrong, 0, "gives the gradient");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -317,18 +317,18 @@ static void it_does_what_the_plan_says(void)
 {
 	reel_plan *plan = plan_for(REEL_MULTISTAGE, 80, 4);
 	struct late_store *late = late_open(5);
-	struct reel_checkpoint_options options = {.store = {NULL, &late->store}};
-	struct reel_checkpoint_stats serial, parallel;
+	struct reel_run_options options = {.store = {NULL, &late->store}};
+	struct reel_run_stats serial, parallel;
 	struct shared shared = no_fault();
 	struct reel_omp_stats stats;
 	struct state bar;
-	reel_checkpoint *run = open_checkpoint(plan, &plain, &options);
+	reel_run *run = open_checkpoint(plan, &plain, &options);
 
 	tap_case("the counts of a sweep");
 	is_int(sweep_both(run, &shared, &bar, 0, 0, NULL), 0, "one thread");
-	reel_checkpoint_get_stats(run, &serial);
+	reel_run_get_stats(run, &serial);
 	is_int(sweep_both(run, &shared, &bar, 3, 3, &stats), 0, "three threads");
-	reel_checkpoint_get_stats(run, &parallel);
+	reel_run_get_stats(run, &parallel);
 	is_int(parallel.advanced, serial.advanced, "advances");
 	is_int(parallel.recorded, 80, "records");
 	is_int(parallel.reversed, 80, "reversals");
@@ -340,7 +340,7 @@ static void it_does_what_the_plan_says(void)
 	is_int(stats.dropped + stats.pauses, 0, "nothing wanted memory");
 	ok(stats.max_tapes >= 1 && stats.max_tapes <= 3, "at most three tapes at once");
 	is_int(atomic_load(&shared.recorded), 160, "the model has counted the same");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	is_int(late->wrongs, 0, "the store was used rightly");
 	free(late);
 	reel_plan_close(plan);
@@ -387,18 +387,18 @@ static void records_are_made_at_the_same_time(void)
 	struct reel_omp_options options = {.threads = 2, .tapes = 2};
 	struct rendezvous rendezvous = {.shared = no_fault()};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 12, 12);
-	reel_checkpoint *run = open_checkpoint(plan, &model, NULL);
+	reel_run *run = open_checkpoint(plan, &model, NULL);
 	struct field field = begun();
 	struct reel_omp_stats stats;
 	struct state bar = seed;
 
 	tap_case("records that wait for each other");
-	is_int(reel_checkpoint_forward(run, &rendezvous, &field), 0, "forward");
-	is_int(reel_omp_checkpoint_reverse(run, &rendezvous, &field, &bar, &options, &stats), 0,
+	is_int(reel_run_forward(run, &rendezvous, &field), 0, "forward");
+	is_int(reel_omp_run_reverse(run, &rendezvous, &field, &bar, &options, &stats), 0,
 	       "are made by two threads at once");
 	ok(is_right(&bar, &rendezvous.shared, 12), "the gradient is right");
 	ok(stats.ahead >= 2 && stats.max_tapes == 2, "as the counts say");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -415,21 +415,21 @@ static void the_program_makes_states(void)
 	struct reel_omp_options options = {.threads = 3, .tapes = 2, .open_state = open_field,
 					   .close_state = close_field};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 50, 4);
-	reel_checkpoint *run = open_checkpoint(plan, &with_save, NULL);
+	reel_run *run = open_checkpoint(plan, &with_save, NULL);
 	struct shared shared = no_fault();
 	struct field field = begun();
 	struct state bar = seed;
 
 	tap_case("a model that saves and loads");
-	is_int(reel_checkpoint_forward(run, &shared, &field), 0, "forward");
-	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, NULL, NULL), -EINVAL,
+	is_int(reel_run_forward(run, &shared, &field), 0, "forward");
+	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, NULL, NULL), -EINVAL,
 	       "has to make its states itself");
-	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, &options, NULL), 0,
+	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &options, NULL), 0,
 	       "is reversed in those it makes");
 	ok(is_right(&bar, &shared, 50), "the gradient is right");
 	is_int(shared.opened, 3, "one state more than tapes");
 	is_int(shared.closed, 3, "all were closed");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -472,7 +472,7 @@ static void each_state_has_a_context(void)
 	void *contexts[4] = {&of_state[0], &of_state[1], &of_state[2], &of_state[3]};
 	struct reel_omp_options options = {.threads = 4, .tapes = 3, .contexts = contexts};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 60, 4);
-	reel_checkpoint *run = open_checkpoint(plan, &model, NULL);
+	reel_run *run = open_checkpoint(plan, &model, NULL);
 	struct run serial = no_failure;
 	struct shared shared = no_fault();
 	struct field field = begun();
@@ -480,8 +480,8 @@ static void each_state_has_a_context(void)
 	int64_t recorded = 0;
 
 	tap_case("contexts");
-	is_int(reel_checkpoint_forward(run, &serial, &field), 0, "forward");
-	is_int(reel_omp_checkpoint_reverse(run, &serial, &field, &bar, &options, NULL), 0,
+	is_int(reel_run_forward(run, &serial, &field), 0, "forward");
+	is_int(reel_omp_run_reverse(run, &serial, &field, &bar, &options, NULL), 0,
 	       "one for each state");
 	ok(is_right(&bar, &shared, 60), "the gradient is right");
 	for (int i = 0; i < 4; i++) {
@@ -490,18 +490,18 @@ static void each_state_has_a_context(void)
 	}
 	is_int(recorded + serial.recorded, 60, "their records are all there are");
 	is_int(serial.reversed, 60, "the reversals are the context's");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
 /* ---- Failures ---- */
 
 /* What a serial sweep says, with the same faults, is what this one says. */
-static bool says_the_same(reel_checkpoint *run, struct shared *faults, int threads, unsigned tapes)
+static bool says_the_same(reel_run *run, struct shared *faults, int threads, unsigned tapes)
 {
 	struct shared shared = no_fault();
 	struct field field = begun();
-	char message[2][REEL_CHECKPOINT_MESSAGE];
+	char message[2][REEL_RUN_MESSAGE];
 	struct state bar;
 	int error[2];
 
@@ -512,15 +512,15 @@ static bool says_the_same(reel_checkpoint *run, struct shared *faults, int threa
 		shared.stopping_record = -1;
 		field = begun();
 		bar = seed;
-		if (reel_checkpoint_forward(run, &shared, &field))
+		if (reel_run_forward(run, &shared, &field))
 			return false;
 		shared.run = faults->run;
 		shared.stopping_record = faults->stopping_record;
-		error[pass] = pass ? reel_omp_checkpoint_reverse(run, &shared, &field, &bar,
-								 &options, NULL)
-				   : reel_checkpoint_reverse(run, &shared, &field, &bar);
-		snprintf(message[pass], sizeof message[pass], "%s", reel_checkpoint_message(run));
-		if (reel_checkpoint_is_reversing(run))
+		error[pass] =
+			pass ? reel_omp_run_reverse(run, &shared, &field, &bar, &options, NULL)
+			     : reel_run_reverse(run, &shared, &field, &bar);
+		snprintf(message[pass], sizeof message[pass], "%s", reel_run_message(run));
+		if (reel_run_is_reversing(run))
 			return false;
 	}
 	return error[0] == error[1] && !strcmp(message[0], message[1]);
@@ -535,10 +535,10 @@ static void callbacks_fail(enum reel_planner planner, int64_t steps)
 {
 	reel_plan *plan = plan_for(planner, steps, 3);
 	struct late_store *late = late_open(9);
-	struct reel_checkpoint_options options = {0};
+	struct reel_run_options options = {0};
 	struct shared shared = no_fault();
 	unsigned different = 0, again = 0;
-	reel_checkpoint *run;
+	reel_run *run;
 
 	options.store[tiers_of(planner) - 1] = &late->store;
 	run = open_checkpoint(plan, &plain, &options);
@@ -566,7 +566,7 @@ static void callbacks_fail(enum reel_planner planner, int64_t steps)
 	}
 	is_int(different, 0, "%s: of several, it is the first one", reel_planner_name(planner));
 	is_int(again, 0, "%s: the sweeps after it are right", reel_planner_name(planner));
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	is_int(late->wrongs, 0, "the store was used rightly");
 	free(late);
 	reel_plan_close(plan);
@@ -598,18 +598,18 @@ static void the_first_error_is_not_the_earliest(void)
 	struct field field = begun();
 	struct state bar = seed;
 	reel_model model = plain;
-	reel_checkpoint *run;
+	reel_run *run;
 
 	model.record = record_and_fail;
 	run = open_checkpoint(plan, &model, NULL);
 	record_reports();
-	is_int(reel_checkpoint_forward(run, &shared, &field), 0, "forward");
-	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, &options, NULL), -EDOM,
+	is_int(reel_run_forward(run, &shared, &field), 0, "forward");
+	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &options, NULL), -EDOM,
 	       "of two, it is the first in order, though the other one was earlier");
 	is_int(shared.reversed, 1, "what was not recorded is not reversed");
 	is_int(reported.calls, 0, "and no tape has anything to report");
 	reel_set_error_handler(NULL, NULL);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -628,11 +628,11 @@ static int reverse_with_file(void *context, void *adjoint, int64_t first, int64_
 
 static void the_restart_file_is_there_to_the_end(void)
 {
-	struct reel_checkpoint_options options = {.restart = RESTART, .restart_seconds = 1e-9,
-						  .adjoint_bytes = sizeof(struct state)};
+	struct reel_run_options options = {
+		.restart = RESTART, .restart_seconds = 1e-9, .adjoint_bytes = sizeof(struct state)};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 12, 12);
 	reel_model model = plain;
-	reel_checkpoint *run;
+	reel_run *run;
 
 	tap_case("a restart file");
 	model.reverse = reverse_with_file;
@@ -648,7 +648,7 @@ static void the_restart_file_is_there_to_the_end(void)
 	}
 	is_int(without_file, 0, "and is there while steps are reversed");
 	unlink(RESTART);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -657,18 +657,17 @@ static void a_save_that_has_no_memory(void)
 	struct reel_omp_options options = {.threads = 3, .tapes = 2, .open_state = open_field,
 					   .close_state = close_field};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 3);
-	reel_checkpoint *run = open_checkpoint(plan, &with_save, NULL);
+	reel_run *run = open_checkpoint(plan, &with_save, NULL);
 	struct shared shared = no_fault();
 	struct field field = begun();
 	struct state bar = seed;
 
-	is_int(reel_checkpoint_forward(run, &shared, &field), 0, "forward");
+	is_int(reel_run_forward(run, &shared, &field), 0, "forward");
 	shared.saves_fail = true;
-	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, &options, NULL), -ENOMEM,
+	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &options, NULL), -ENOMEM,
 	       "a save may have no memory of its own");
-	ok(strstr(reel_checkpoint_message(run), "save"), "the message says so: %s",
-	   reel_checkpoint_message(run));
-	reel_checkpoint_close(run);
+	ok(strstr(reel_run_message(run), "save"), "the message says so: %s", reel_run_message(run));
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -690,9 +689,9 @@ static void faults_of_the_store(void)
 
 		for (uint64_t at = 0; at < 16; at++) {
 			struct reel_fault_rule rule = kinds[kind / 2];
-			struct reel_checkpoint_options options = {0};
+			struct reel_run_options options = {0};
 			struct shared shared = no_fault();
-			reel_checkpoint *run;
+			reel_run *run;
 			reel_store *memory;
 			struct state bar;
 
@@ -708,7 +707,7 @@ static void faults_of_the_store(void)
 				errors++;
 			else
 				wrong += !is_right(&bar, &shared, 30);
-			reel_checkpoint_close(run);
+			reel_run_close(run);
 		}
 		is_int(wrong, 0, "kind %zu%s never gives a wrong gradient (%u errors)", kind / 2,
 		       kind % 2 ? ", persistent," : "", errors);
@@ -731,8 +730,8 @@ static void in_so_many_pages(const reel_plan *plan, size_t pages, int threads, u
 	struct reel_pool_options tight = {.slab_bytes = PAGE, .first_slab_bytes = 256,
 					  .hard_budget = pages * PAGE};
 	reel_pool *pool = open_pool(tight);
-	struct reel_checkpoint_options options = {.pool = pool, .segment_steps = SEGMENT};
-	reel_checkpoint *run = open_checkpoint(plan, &plain, &options);
+	struct reel_run_options options = {.pool = pool, .segment_steps = SEGMENT};
+	reel_run *run = open_checkpoint(plan, &plain, &options);
 	struct shared shared = no_fault();
 	struct reel_omp_stats stats = {0};
 	struct state bar;
@@ -753,10 +752,10 @@ static void in_so_many_pages(const reel_plan *plan, size_t pages, int threads, u
 	seen->loud += reported.calls > (error ? 1 : 0);
 	seen->wrong += !error && !is_right(&bar, &shared, SEGMENTS * SEGMENT);
 	if (!error)
-		seen->wrong += reel_checkpoint_message(run)[0] != '\0';
+		seen->wrong += reel_run_message(run)[0] != '\0';
 	else
-		seen->wrong += reel_checkpoint_message(run)[0] == '\0';
-	reel_checkpoint_close(run);
+		seen->wrong += reel_run_message(run)[0] == '\0';
+	reel_run_close(run);
 	seen->kept += slabs_in_use(pool) != 0;
 	reel_pool_close(pool);
 }
@@ -835,8 +834,8 @@ static void a_sweep_pauses(const reel_plan *plan, const reel_model *model, int64
 	struct reel_pool_options tight = {.slab_bytes = PAGE, .first_slab_bytes = 256,
 					  .hard_budget = pages * PAGE};
 	reel_pool *pool = open_pool(tight);
-	struct reel_checkpoint_options options = {.pool = pool};
-	reel_checkpoint *run = open_checkpoint(plan, model, &options);
+	struct reel_run_options options = {.pool = pool};
+	reel_run *run = open_checkpoint(plan, model, &options);
 	struct shared shared = no_fault();
 	struct reel_omp_stats stats;
 	struct state bar;
@@ -850,7 +849,7 @@ static void a_sweep_pauses(const reel_plan *plan, const reel_model *model, int64
 	ok(stats.pauses > 0, "what had no memory was done alone");
 	is_int(reported.calls, 0, "nothing was reported");
 	reel_set_error_handler(NULL, NULL);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	close_pool(pool, "pauses");
 }
 
@@ -920,7 +919,7 @@ static void a_load_that_has_no_memory(void)
 	struct reel_omp_stats stats;
 	reel_model model = with_save;
 	struct state bar = seed;
-	reel_checkpoint *run;
+	reel_run *run;
 
 	tap_case("a load without memory");
 	model.load = load_too_late;
@@ -929,14 +928,14 @@ static void a_load_that_has_no_memory(void)
 	advance_field(&shared, &shared.unloadable, 0, 4);
 	shared.refusals = 2;
 	run = open_checkpoint(plan, &model, NULL);
-	is_int(reel_checkpoint_forward(run, &shared, &field), 0, "forward");
-	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, &options, &stats), -ENOMEM,
+	is_int(reel_run_forward(run, &shared, &field), 0, "forward");
+	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &options, &stats), -ENOMEM,
 	       "is tried again alone, and ends the sweep");
 	is_int(stats.dropped, 0, "no tape was given up");
-	ok(strstr(reel_checkpoint_message(run), "load of steps 4 to 4"), "the message says so: %s",
-	   reel_checkpoint_message(run));
+	ok(strstr(reel_run_message(run), "load of steps 4 to 4"), "the message says so: %s",
+	   reel_run_message(run));
 	is_int(shared.opened, shared.closed, "all states are closed");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -1020,11 +1019,11 @@ static void a_store_that_has_no_memory(void)
 	struct reel_pool_options tight = {.slab_bytes = PAGE, .first_slab_bytes = 256,
 					  .hard_budget = 100 * PAGE};
 	reel_pool *pool = open_pool(tight);
-	struct reel_checkpoint_options options = {.pool = pool};
+	struct reel_run_options options = {.pool = pool};
 	struct shared shared = no_fault();
 	struct reel_omp_stats stats;
 	reel_model model = plain;
-	reel_checkpoint *run;
+	reel_run *run;
 	struct state bar;
 	reel_plan *plan;
 
@@ -1043,7 +1042,7 @@ static void a_store_that_has_no_memory(void)
 	ok(stats.pauses > 0 && stats.dropped > 0, "tapes were given up for it");
 	is_int(reported.calls, 1, "nothing was reported but what took up the memory");
 	reel_set_error_handler(NULL, NULL);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 	close_pool(pool, "a store without memory");
 }
@@ -1060,11 +1059,11 @@ static void what_is_wrong_is_reported(void)
 {
 	struct reel_pool_options roomy = {.hard_budget = 64 << 20, .slab_bytes = 1 << 16};
 	reel_pool *pool = open_pool(roomy);
-	struct reel_checkpoint_options options = {.pool = pool};
+	struct reel_run_options options = {.pool = pool};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 12, 12);
 	struct shared shared = no_fault();
 	reel_model model = plain;
-	reel_checkpoint *run;
+	reel_run *run;
 	struct state bar;
 
 	tap_case("a pop that mirrors no push");
@@ -1074,7 +1073,7 @@ static void what_is_wrong_is_reported(void)
 	is_int(sweep_both(run, &shared, &bar, 3, 3, NULL), -ENODATA, "ends the sweep");
 	is_int(reported.calls, 1, "and is reported, though the tape was silent before");
 	reel_set_error_handler(NULL, NULL);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 	close_pool(pool, "an error");
 }
@@ -1084,16 +1083,16 @@ static void checked_tapes_change_hands(void)
 	struct reel_pool_options checked = {.flags = REEL_POOL_CHECKED, .hard_budget = 64 << 20,
 					    .slab_bytes = 1 << 16};
 	reel_pool *pool = open_pool(checked);
-	struct reel_checkpoint_options options = {.pool = pool};
+	struct reel_run_options options = {.pool = pool};
 	reel_plan *plan = plan_for(REEL_MIXED, 60, 6);
-	reel_checkpoint *run = open_checkpoint(plan, &plain, &options);
+	reel_run *run = open_checkpoint(plan, &plain, &options);
 
 	tap_case("checked mode");
 	record_reports();
 	ok(two_gradients(run, 60, 4, 3), "gives the gradient");
 	is_int(reported.calls, 0, "and has nothing to report");
 	reel_set_error_handler(NULL, NULL);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 	close_pool(pool, "checked sweeps");
 }
@@ -1115,10 +1114,10 @@ static void do_jobs(void *argument)
 
 	reel_annotate_acquire(jobs);
 	while (atomic_fetch_add(&jobs->next, 1) < jobs->jobs) {
-		reel_checkpoint *run = open_checkpoint(jobs->plan, &plain, NULL);
+		reel_run *run = open_checkpoint(jobs->plan, &plain, NULL);
 
 		atomic_fetch_add(&jobs->right, two_gradients(run, 40, 2, 3));
-		reel_checkpoint_close(run);
+		reel_run_close(run);
 	}
 	reel_annotate_release(jobs);
 }
@@ -1142,12 +1141,12 @@ static void sweeps_in_a_team(void)
 static void more_threads_than_processors(void)
 {
 	reel_plan *plan = plan_for(REEL_HIERARCHICAL, 80, 4);
-	reel_checkpoint *run = open_checkpoint(plan, &plain, NULL);
+	reel_run *run = open_checkpoint(plan, &plain, NULL);
 
 	tap_case("many threads");
 	ok(two_gradients(run, 80, 24, 0), "give the gradient");
 	ok(two_gradients(run, 80, 24, REEL_OMP_MAX_TAPES), "with many tapes, too");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -1170,10 +1169,10 @@ static void sweep_while_cancelled(void *argument)
 	static const reel_model model = {sizeof(struct field), advance_field, record_field,
 					 reverse_where_threads_end, NULL, NULL};
 	struct cancelled_sweep *sweep = argument;
-	reel_checkpoint *run = open_checkpoint(sweep->plan, &model, NULL);
+	reel_run *run = open_checkpoint(sweep->plan, &model, NULL);
 
 	sweep->right = two_gradients(run, 40, 3, 3);
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 }
 
 static void a_cancelled_thread_ends_after_its_sweep(void)
@@ -1224,16 +1223,16 @@ static int reverse_outer(void *context, void *adjoint, int64_t first, int64_t la
 
 	for (int64_t step = last; step-- > first && !error;) {
 		struct field field = reel_pop_record(tape, field);
-		reel_checkpoint *run;
+		reel_run *run;
 
-		error = reel_checkpoint_open(&run, outer->plan, &plain, NULL);
+		error = reel_run_open(&run, outer->plan, &plain, NULL);
 		if (error)
 			return error;
-		error = reel_checkpoint_forward(run, &outer->inner, &field);
+		error = reel_run_forward(run, &outer->inner, &field);
 		if (!error)
-			error = reel_omp_checkpoint_reverse(run, &outer->inner, &field, adjoint,
-							    &options, NULL);
-		reel_checkpoint_close(run);
+			error = reel_omp_run_reverse(run, &outer->inner, &field, adjoint, &options,
+						     NULL);
+		reel_run_close(run);
 	}
 	return error;
 }
@@ -1261,16 +1260,16 @@ static void a_loop_in_a_loop(void)
 	struct reel_omp_options options = {.threads = 3, .tapes = 2};
 	struct outer outer = {no_fault(), plan_for(REEL_BINOMIAL, INNER_STEPS, 3)};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 9, 3);
-	reel_checkpoint *run = open_checkpoint(plan, &model, NULL);
+	reel_run *run = open_checkpoint(plan, &model, NULL);
 	struct field field = begun();
 	struct state bar = seed, right = nested_gradient_by_one_tape();
 
 	tap_case("a loop in a loop");
-	is_int(reel_checkpoint_forward(run, &outer, &field), 0, "forward");
-	is_int(reel_omp_checkpoint_reverse(run, &outer, &field, &bar, &options, NULL), 0,
+	is_int(reel_run_forward(run, &outer, &field), 0, "forward");
+	is_int(reel_omp_run_reverse(run, &outer, &field, &bar, &options, NULL), 0,
 	       "both by several threads");
 	ok(!memcmp(&bar, &right, sizeof bar), "give the gradient");
-	reel_checkpoint_close(run);
+	reel_run_close(run);
 	reel_plan_close(outer.plan);
 	reel_plan_close(plan);
 }
@@ -1287,24 +1286,24 @@ static void what_is_refused(void)
 	};
 	static const char *const words[] = {"threads", "tapes", "open_state", "reserved"};
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
-	reel_checkpoint *run = open_checkpoint(plan, &plain, NULL);
+	reel_run *run = open_checkpoint(plan, &plain, NULL);
 	struct shared shared = no_fault();
 	struct field field = begun();
 	struct state bar = seed;
 
 	tap_case("what is refused");
 	for (size_t i = 0; i < COUNT(wrong); i++) {
-		const char *problem = reel_omp_checkpoint_problem(run, &wrong[i]);
+		const char *problem = reel_omp_run_problem(run, &wrong[i]);
 
 		ok(problem && strstr(problem, words[i]), "%s", words[i]);
-		is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, &wrong[i], NULL),
-		       -EINVAL, "a sweep is refused");
+		is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &wrong[i], NULL), -EINVAL,
+		       "a sweep is refused");
 	}
-	ok(reel_omp_checkpoint_problem(NULL, NULL), "a run is needed");
-	is_int(reel_omp_checkpoint_reverse(run, &shared, &field, &bar, NULL, NULL), -EINVAL,
+	ok(reel_omp_run_problem(NULL, NULL), "a run is needed");
+	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, NULL, NULL), -EINVAL,
 	       "a reverse sweep before the forward one");
-	ok(strstr(reel_checkpoint_message(run), "forward"), "the message says so");
-	reel_checkpoint_close(run);
+	ok(strstr(reel_run_message(run), "forward"), "the message says so");
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 

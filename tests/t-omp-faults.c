@@ -29,12 +29,12 @@ static void push_lanes(reel_lane *root, int lanes, int pushes)
 
 #pragma omp parallel num_threads(2)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			uint64_t own = (uint64_t)reel_lane_index(share.lane) << 32;
+		while (reel_worker_next(&worker)) {
+			uint64_t own = (uint64_t)reel_lane_index(worker.lane) << 32;
 
-			push_words(reel_lane_tape(share.lane), own, own + (uint64_t)pushes);
+			push_words(reel_lane_tape(worker.lane), own, own + (uint64_t)pushes);
 		}
 	}
 	reel_region_end(region);
@@ -48,12 +48,12 @@ static int wrong_in_lanes(reel_lane *root, int threads, int pushes)
 
 #pragma omp parallel num_threads(threads) reduction(+ : wrong)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			uint64_t own = (uint64_t)reel_lane_index(share.lane) << 32;
+		while (reel_worker_next(&worker)) {
+			uint64_t own = (uint64_t)reel_lane_index(worker.lane) << 32;
 
-			wrong += wrong_words(reel_lane_tape(share.lane), own,
+			wrong += wrong_words(reel_lane_tape(worker.lane), own,
 					     own + (uint64_t)pushes);
 		}
 	}
@@ -162,37 +162,37 @@ static void test_two_processes(void)
 
 /* ---- A lane that gets no chunk ---- */
 
-static void push_below_a_loop(reel_region *region, reel_dealing dealing)
+static void push_below_a_loop(reel_region *region, reel_chunking chunking)
 {
 #pragma omp parallel num_threads(2)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 
-			reel_push(tape, 77 + reel_lane_index(share.lane));
-			REEL_FOR(share.lane, int, i, 0, 1, dealing)
-				reel_push(tape, i);
+			reel_push(tape, 77 + reel_lane_index(worker.lane));
+			REEL_FOR(worker.lane, int, i, 0, 1, chunking)
+			reel_push(tape, i);
 		}
 	}
 	reel_region_end(region);
 }
 
-static int lost_below_a_loop(reel_region *region, reel_dealing dealing, int threads)
+static int lost_below_a_loop(reel_region *region, reel_chunking chunking, int threads)
 {
 	int lost = 0, iterations = 0;
 
 #pragma omp parallel num_threads(threads) reduction(+ : lost, iterations)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 
-			REEL_FOR_REVERSE(share.lane, int, i, 0, 1, dealing)
-				iterations += reel_pop(tape, int) == i;
-			lost += reel_pop(tape, int) != 77 + reel_lane_index(share.lane);
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, 1, chunking)
+			iterations += reel_pop(tape, int) == i;
+			lost += reel_pop(tape, int) != 77 + reel_lane_index(worker.lane);
 		}
 	}
 	return reel_region_end(region) ? -1 : lost + (iterations != 1);
@@ -200,8 +200,8 @@ static int lost_below_a_loop(reel_region *region, reel_dealing dealing, int thre
 
 static void test_no_chunk(void)
 {
-	const reel_dealing dealings[] = {reel_static(0), reel_static(1), reel_dynamic(1),
-					 reel_guided(1), reel_runtime()};
+	const reel_chunking dealings[] = {reel_static(0), reel_static(1), reel_dynamic(1),
+					  reel_guided(1), reel_runtime()};
 	static const char *const names[] = {"static", "static, 1", "dynamic", "guided", "runtime"};
 	reel_lane *root;
 
@@ -227,12 +227,12 @@ static void push_steps(reel_region *region, int threads, int steps)
 {
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 		for (int step = 0; step < steps; step++) {
-			while (reel_share_next(&share))
-				reel_push(reel_lane_tape(share.lane), step);
-			reel_share_phase(&share);
+			while (reel_worker_next(&worker))
+				reel_push(reel_lane_tape(worker.lane), step);
+			reel_worker_phase(&worker);
 		}
 	}
 	reel_region_end(region);
@@ -244,12 +244,12 @@ static int wrong_steps(reel_region *region, int threads, int steps)
 
 #pragma omp parallel num_threads(threads) reduction(+ : wrong, popped)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 		for (int step = steps; step-- > 0;) {
-			reel_share_phase(&share);
-			while (reel_share_next(&share)) {
-				wrong += reel_pop(reel_lane_tape(share.lane), int) != step;
+			reel_worker_phase(&worker);
+			while (reel_worker_next(&worker)) {
+				wrong += reel_pop(reel_lane_tape(worker.lane), int) != step;
 				popped++;
 			}
 		}
@@ -625,10 +625,10 @@ static int tasks_after_phase(reel_lane *root, int threads)
 
 #pragma omp parallel num_threads(threads) shared(before, ran)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		if (reel_share_next(&share) && reel_lane_index(share.lane) == 0) {
-			reel_lane *task = reel_task_begin(share.lane, 0, NULL, 0);
+		if (reel_worker_next(&worker) && reel_lane_index(worker.lane) == 0) {
+			reel_lane *task = reel_task_begin(worker.lane, 0, NULL, 0);
 
 #pragma omp task firstprivate(task) shared(ran)
 			{
@@ -637,7 +637,7 @@ static int tasks_after_phase(reel_lane *root, int threads)
 				ran++;
 			}
 		}
-		reel_share_phase(&share);
+		reel_worker_phase(&worker);
 #pragma omp master
 		{
 #pragma omp atomic read

@@ -74,7 +74,7 @@ static bool is_want_of_memory(int error)
 
 struct sweep {
 	reel_pool *pool;
-	reel_checkpoint *run;
+	reel_run *run;
 };
 
 static int look_ahead(const struct sweep *sweep, struct state *bar)
@@ -82,11 +82,10 @@ static int look_ahead(const struct sweep *sweep, struct state *bar)
 	struct reel_omp_options options = {.threads = THREADS, .tapes = THREADS};
 	struct run run = no_failure;
 	struct state state = start;
-	int error = reel_checkpoint_forward(sweep->run, &run, &state);
+	int error = reel_run_forward(sweep->run, &run, &state);
 
 	*bar = seed;
-	return error ? error : reel_omp_checkpoint_reverse(sweep->run, &run, &state, bar, &options,
-							   NULL);
+	return error ? error : reel_omp_run_reverse(sweep->run, &run, &state, bar, &options, NULL);
 }
 
 typedef int sweep_function(const struct sweep *sweep, struct state *bar);
@@ -130,7 +129,7 @@ static void refuse_each(const struct sweep *sweep, sweep_function *function, con
 static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 {
 	struct reel_pool_options small = small_options();
-	struct reel_checkpoint_options options = {0};
+	struct reel_run_options options = {0};
 	reel_plan *plan = plan_for(planner, STEPS, 4);
 	struct sweep sweep;
 
@@ -140,7 +139,7 @@ static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 	sweep.run = open_checkpoint(plan, &shared, &options);
 	for (int all = 0; all < 2; all++)
 		refuse_each(&sweep, look_ahead, reel_planner_name(planner), all);
-	reel_checkpoint_close(sweep.run);
+	reel_run_close(sweep.run);
 	close_pool(sweep.pool, "refusals");
 	reel_plan_close(plan);
 }

@@ -43,13 +43,13 @@ static void region_in_lane(reel_lane *lane)
 {
 	reel_region *region = program.reverse ? reel_region_reverse(lane)
 					      : reel_region_begin(lane, 2);
-	reel_share share = reel_share_begin(region, 0, 1);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
 
-	while (reel_share_next(&share)) {
+	while (reel_worker_next(&worker)) {
 		if (program.reverse)
-			see(reel_pop(reel_lane_tape(share.lane), double), 0.25);
+			see(reel_pop(reel_lane_tape(worker.lane), double), 0.25);
 		else
-			reel_push(reel_lane_tape(share.lane), 0.25);
+			reel_push(reel_lane_tape(worker.lane), 0.25);
 	}
 	note_error(reel_region_end(region));
 }
@@ -135,15 +135,16 @@ static void run_lane(reel_lane *lane)
 
 static void body(const struct member *member)
 {
-	reel_share share = reel_share_begin(program.region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(program.region, member->number, member->team->threads);
 
 	for (int phase = 0; phase < 2; phase++) {
 		if (phase > 0) {
 			team_barrier(member);
-			reel_share_next_phase(&share);
+			reel_worker_next_phase(&worker);
 		}
-		while (reel_share_next(&share))
-			run_lane(share.lane);
+		while (reel_worker_next(&worker))
+			run_lane(worker.lane);
 	}
 }
 

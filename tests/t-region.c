@@ -29,7 +29,7 @@ static reel_lane *open_root(reel_pool *pool)
 /* A loop that all lanes share: each iteration pushes its number, and how often it ran. */
 static struct {
 	reel_region *region;
-	reel_dealing dealing;
+	reel_chunking chunking;
 	int low, high;
 	int runs[MOST];
 	int wrong;
@@ -38,11 +38,12 @@ static struct {
 
 static void loop_forward(const struct member *member)
 {
-	reel_share share = reel_share_begin(loop.region, member->number, member->team->threads);
+	reel_worker worker = reel_worker_begin(loop.region, member->number, member->team->threads);
 
-	while (reel_share_next(&share)) {
-		REEL_FOR(share.lane, int, i, loop.low, loop.high, loop.dealing) {
-			reel_push(reel_lane_tape(share.lane), i);
+	while (reel_worker_next(&worker)) {
+		REEL_FOR(worker.lane, int, i, loop.low, loop.high, loop.chunking)
+		{
+			reel_push(reel_lane_tape(worker.lane), i);
 			__atomic_fetch_add(&loop.runs[i - loop.low], 1, __ATOMIC_RELAXED);
 		}
 	}
@@ -50,11 +51,12 @@ static void loop_forward(const struct member *member)
 
 static void loop_reverse(const struct member *member)
 {
-	reel_share share = reel_share_begin(loop.region, member->number, member->team->threads);
+	reel_worker worker = reel_worker_begin(loop.region, member->number, member->team->threads);
 
-	while (reel_share_next(&share)) {
-		REEL_FOR_REVERSE(share.lane, int, i, loop.low, loop.high, loop.dealing) {
-			if (reel_pop(reel_lane_tape(share.lane), int) != i)
+	while (reel_worker_next(&worker)) {
+		REEL_FOR_REVERSE(worker.lane, int, i, loop.low, loop.high, loop.chunking)
+		{
+			if (reel_pop(reel_lane_tape(worker.lane), int) != i)
 				__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
 			__atomic_fetch_add(&loop.runs[i - loop.low], -1, __ATOMIC_RELAXED);
 		}
@@ -85,15 +87,15 @@ static bool loop_comes_back(reel_lane *root, int lanes, int threads, int threads
 	return good && reel_lane_is_empty(root);
 }
 
-static const reel_dealing *dealings(int chunk)
+static const reel_chunking *dealings(int chunk)
 {
-	static reel_dealing dealing[4];
+	static reel_chunking chunking[4];
 
-	dealing[0] = reel_static(chunk);
-	dealing[1] = reel_dynamic(chunk);
-	dealing[2] = reel_guided(chunk);
-	dealing[3] = (reel_dealing){REEL_STATIC_LOOP, 1, chunk};
-	return dealing;
+	chunking[0] = reel_static(chunk);
+	chunking[1] = reel_dynamic(chunk);
+	chunking[2] = reel_guided(chunk);
+	chunking[3] = (reel_chunking){REEL_STATIC_LOOP, 1, chunk};
+	return chunking;
 }
 
 static void test_loops(void)
@@ -111,7 +113,7 @@ static void test_loops(void)
 			loop.low = -3;
 			loop.high = loop.low + sizes[n];
 			for (int chunk = 0; chunk <= sizes[n] + 1; chunk++) {
-				loop.dealing = dealings(chunk)[kind];
+				loop.chunking = dealings(chunk)[kind];
 				for (int lanes = 0; lanes < 5; lanes++)
 					good &= loop_comes_back(root, lanes, 1 + chunk % 3,
 								teams[(chunk + lanes) % 4]);
@@ -128,24 +130,24 @@ static void test_loops(void)
 
 static void take_none(const struct member *member)
 {
-	reel_share share = reel_share_begin(loop.region, member->number, member->team->threads);
+	reel_worker worker = reel_worker_begin(loop.region, member->number, member->team->threads);
 
-	while (reel_share_next(&share)) {
-		REEL_FOR(share.lane, int, i, 0, 0, reel_dynamic(1))
-			reel_push(reel_lane_tape(share.lane), i);
-		REEL_FOR(share.lane, int, i, 0, 100, reel_static(0))
-			(void)i;
+	while (reel_worker_next(&worker)) {
+		REEL_FOR(worker.lane, int, i, 0, 0, reel_dynamic(1))
+		reel_push(reel_lane_tape(worker.lane), i);
+		REEL_FOR(worker.lane, int, i, 0, 100, reel_static(0))
+		(void)i;
 	}
 }
 
 /* Lane 0 takes all. */
 static void take_all(const struct member *member)
 {
-	reel_share share = reel_share_begin(loop.region, member->number, 1);
+	reel_worker worker = reel_worker_begin(loop.region, member->number, 1);
 
-	if (member->number == 0 && reel_share_next(&share))
-		REEL_FOR(share.lane, int, i, 0, 1000, reel_dynamic(10))
-			(void)i;
+	if (member->number == 0 && reel_worker_next(&worker))
+		REEL_FOR(worker.lane, int, i, 0, 1000, reel_dynamic(10))
+	(void)i;
 }
 
 static void test_notes(void)
@@ -176,55 +178,58 @@ static struct {
 	reel_region *region;
 	int level[STEPS + 1];
 	int wrong;
-	bool own_barrier; /* reel_share_barrier() */
+	bool own_barrier; /* reel_worker_barrier() */
 } phases;
 
-static void go_on(const struct member *member, reel_share *share)
+static void go_on(const struct member *member, reel_worker *worker)
 {
 	if (phases.own_barrier) {
-		reel_share_barrier(share);
+		reel_worker_barrier(worker);
 		return;
 	}
 	team_barrier(member);
-	reel_share_next_phase(share);
+	reel_worker_next_phase(worker);
 }
 
 /* Step s reads what all lanes wrote in step s - 1. */
 static void phases_forward(const struct member *member)
 {
-	reel_share share = reel_share_begin(phases.region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(phases.region, member->number, member->team->threads);
 
 	for (int step = 0; step < STEPS; step++) {
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 
-			if (step > 0 && phases.level[step] != reel_lane_count(share.lane))
+			if (step > 0 && phases.level[step] != reel_lane_count(worker.lane))
 				__atomic_fetch_add(&phases.wrong, 1, __ATOMIC_RELAXED);
-			if ((step + reel_lane_index(share.lane)) % 2)
+			if ((step + reel_lane_index(worker.lane)) % 2)
 				reel_push(tape, step);
-			REEL_SINGLE(share.lane)
+			REEL_SINGLE (worker.lane)
 				reel_push(tape, -step);
 			__atomic_fetch_add(&phases.level[step + 1], 1, __ATOMIC_RELAXED);
 		}
-		go_on(member, &share);
+		go_on(member, &worker);
 	}
 }
 
 static void phases_reverse(const struct member *member)
 {
-	reel_share share = reel_share_begin(phases.region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(phases.region, member->number, member->team->threads);
 
 	for (int step = STEPS; step-- > 0;) {
-		go_on(member, &share);
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		go_on(member, &worker);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			int wrong = 0;
 
 			if (step < STEPS - 1 && phases.level[step + 2] != 0)
 				wrong++;
-			REEL_SINGLE_REVERSE(share.lane)
-				wrong += reel_pop(tape, int) != -step;
-			if ((step + reel_lane_index(share.lane)) % 2 && reel_pop(tape, int) != step)
+			REEL_SINGLE_REVERSE(worker.lane)
+			wrong += reel_pop(tape, int) != -step;
+			if ((step + reel_lane_index(worker.lane)) % 2 &&
+			    reel_pop(tape, int) != step)
 				wrong++;
 			__atomic_fetch_add(&phases.level[step + 1], -1, __ATOMIC_RELAXED);
 			__atomic_fetch_add(&phases.wrong, wrong, __ATOMIC_RELAXED);
@@ -273,14 +278,14 @@ static struct {
 static void pass_barriers(const struct member *member)
 {
 	int threads = member->team->threads;
-	reel_share share = reel_share_begin(barriers.region, member->number, threads);
+	reel_worker worker = reel_worker_begin(barriers.region, member->number, threads);
 
 	for (int i = 0; i < BARRIERS; i++) {
 		barriers.done[member->number][0] = i;
-		reel_share_barrier(&share);
+		reel_worker_barrier(&worker);
 		for (int other = 0; other < threads; other++)
 			barriers.wrong += barriers.done[other][0] != i;
-		reel_share_barrier(&share);
+		reel_worker_barrier(&worker);
 	}
 }
 
@@ -306,14 +311,14 @@ static reel_region *outer;
 static void run_inner(reel_lane *lane, bool reverse)
 {
 	reel_region *inner = reverse ? reel_region_reverse(lane) : reel_region_begin(lane, 2);
-	reel_share share = reel_share_begin(inner, 0, 1);
+	reel_worker worker = reel_worker_begin(inner, 0, 1);
 
-	while (reel_share_next(&share)) {
-		int id = 10 * reel_lane_index(lane) + reel_lane_index(share.lane);
+	while (reel_worker_next(&worker)) {
+		int id = 10 * reel_lane_index(lane) + reel_lane_index(worker.lane);
 
 		if (!reverse)
-			reel_push(reel_lane_tape(share.lane), id);
-		else if (reel_pop(reel_lane_tape(share.lane), int) != id)
+			reel_push(reel_lane_tape(worker.lane), id);
+		else if (reel_pop(reel_lane_tape(worker.lane), int) != id)
 			__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
 	}
 	if (reel_region_end(inner))
@@ -322,24 +327,26 @@ static void run_inner(reel_lane *lane, bool reverse)
 
 static void nested_forward(const struct member *member)
 {
-	reel_share share = reel_share_begin(outer, member->number, member->team->threads);
+	reel_worker worker = reel_worker_begin(outer, member->number, member->team->threads);
 
-	while (reel_share_next(&share)) {
-		REEL_FOR(share.lane, int, i, 0, 6, reel_dynamic(1)) {
-			reel_push(reel_lane_tape(share.lane), i);
-			run_inner(share.lane, false);
+	while (reel_worker_next(&worker)) {
+		REEL_FOR(worker.lane, int, i, 0, 6, reel_dynamic(1))
+		{
+			reel_push(reel_lane_tape(worker.lane), i);
+			run_inner(worker.lane, false);
 		}
 	}
 }
 
 static void nested_reverse(const struct member *member)
 {
-	reel_share share = reel_share_begin(outer, member->number, member->team->threads);
+	reel_worker worker = reel_worker_begin(outer, member->number, member->team->threads);
 
-	while (reel_share_next(&share)) {
-		REEL_FOR_REVERSE(share.lane, int, i, 0, 6, reel_dynamic(1)) {
-			run_inner(share.lane, true);
-			if (reel_pop(reel_lane_tape(share.lane), int) != i)
+	while (reel_worker_next(&worker)) {
+		REEL_FOR_REVERSE(worker.lane, int, i, 0, 6, reel_dynamic(1))
+		{
+			run_inner(worker.lane, true);
+			if (reel_pop(reel_lane_tape(worker.lane), int) != i)
 				__atomic_fetch_add(&loop.wrong, 1, __ATOMIC_RELAXED);
 		}
 	}
@@ -376,8 +383,8 @@ static void test_nested(void)
 
 static struct {
 	reel_region *region;
-	reel_order order;
-	reel_order inner;
+	reel_ordered order;
+	reel_ordered inner;
 	int count;
 	int who[3 * TURNS];
 	int wrong;
@@ -386,12 +393,13 @@ static struct {
 
 static void orders_forward(const struct member *member)
 {
-	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(orders.region, member->number, member->team->threads);
 
-	while (reel_share_next(&share)) {
+	while (reel_worker_next(&worker)) {
 		for (int i = 0; i < TURNS; i++) {
 			team_lock(member);
-			reel_order_note(share.lane, &orders.order);
+			reel_ordered_note(worker.lane, &orders.order);
 			orders.who[orders.count++] = member->number;
 			team_unlock(member);
 		}
@@ -400,13 +408,14 @@ static void orders_forward(const struct member *member)
 
 static void orders_reverse(const struct member *member)
 {
-	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(orders.region, member->number, member->team->threads);
 
-	while (reel_share_next(&share)) {
+	while (reel_worker_next(&worker)) {
 		for (int i = 0; i < TURNS; i++) {
-			reel_order_await(share.lane, &orders.order);
-			orders.wrong += orders.who[--orders.count] != reel_lane_index(share.lane);
-			reel_order_done(share.lane, &orders.order);
+			reel_ordered_await(worker.lane, &orders.order);
+			orders.wrong += orders.who[--orders.count] != reel_lane_index(worker.lane);
+			reel_ordered_done(worker.lane, &orders.order);
 		}
 	}
 }
@@ -525,82 +534,85 @@ static const char *const what_is_missing[MISSING] = {
 static enum missing missing;
 
 /* Lane 0 goes to a barrier without a turn. The others' turns come after lane 0's. */
-static void miss_turns(reel_share *share)
+static void miss_turns(reel_worker *worker)
 {
 	reel_region *region;
-	reel_share inner;
+	reel_worker inner;
 	reel_lane *task;
 
 	switch (missing) {
 	case ERROR_IN_REGION:
-		reel_tape_give_up(reel_lane_tape(share->lane), -EIO, "an error in the region");
+		reel_tape_give_up(reel_lane_tape(worker->lane), -EIO, "an error in the region");
 		break;
 	case NESTED_REGION:
-		region = reel_region_reverse(share->lane);
-		inner = reel_share_begin(region, 0, 1);
-		reel_share_next(&inner);
+		region = reel_region_reverse(worker->lane);
+		inner = reel_worker_begin(region, 0, 1);
+		reel_worker_next(&inner);
 		reel_region_end(region);
 		break;
 	case TASK_FAILS:
-		reel_task_wait_reverse(share->lane);
-		task = reel_task_reverse(share->lane);
+		reel_task_wait_reverse(worker->lane);
+		task = reel_task_reverse(worker->lane);
 		reel_tape_give_up(reel_lane_tape(task), -EIO, "an error in a task");
 		break;
 	default:
 		break;
 	}
-	reel_share_leave(share);
+	reel_worker_leave(worker);
 }
 
 static void note_turns(const struct member *member)
 {
-	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(orders.region, member->number, member->team->threads);
 
-	reel_share_next(&share);
+	reel_worker_next(&worker);
 	for (int i = 0; i < 3; i++) {
 		while (__atomic_load_n(&orders.count, __ATOMIC_ACQUIRE) % 3 != member->number)
 			sched_yield();
-		reel_order_note(share.lane, &orders.order);
+		reel_ordered_note(worker.lane, &orders.order);
 		__atomic_fetch_add(&orders.count, 1, __ATOMIC_RELEASE);
 	}
 	if (member->number)
 		return;
 	if (missing == TASK_FAILS) {
-		reel_push(reel_lane_tape(reel_task_begin(share.lane, 0, NULL, 0)), 1.0);
-		reel_task_wait(share.lane);
+		reel_push(reel_lane_tape(reel_task_begin(worker.lane, 0, NULL, 0)), 1.0);
+		reel_task_wait(worker.lane);
 	}
 	if (missing == NESTED_REGION) {
-		reel_region *region = reel_region_begin(share.lane, 2);
-		reel_share inner = reel_share_begin(region, 0, 1);
+		reel_region *region = reel_region_begin(worker.lane, 2);
+		reel_worker inner = reel_worker_begin(region, 0, 1);
 
-		while (reel_share_next(&inner))
-			reel_order_note(inner.lane, &orders.inner);
+		while (reel_worker_next(&inner))
+			reel_ordered_note(inner.lane, &orders.inner);
 		reel_region_end(region);
 	}
 }
 
 static void await_turns(const struct member *member)
 {
-	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(orders.region, member->number, member->team->threads);
 
-	reel_share_next(&share);
+	reel_worker_next(&worker);
 	if (!member->number)
-		miss_turns(&share);
+		miss_turns(&worker);
 	for (int i = 0; member->number && i < 3; i++) {
-		reel_order_await(share.lane, &orders.order);
-		reel_order_done(share.lane, &orders.order);
+		reel_ordered_await(worker.lane, &orders.order);
+		reel_ordered_done(worker.lane, &orders.order);
 	}
-	orders.error[member->number] = reel_lane_error(share.lane);
+	orders.error[member->number] = reel_lane_error(worker.lane);
 	team_barrier(member);
 }
 
 static void give_up_lane(const struct member *member)
 {
-	reel_share share = reel_share_begin(orders.region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(orders.region, member->number, member->team->threads);
 
-	reel_share_next(&share);
+	reel_worker_next(&worker);
 	if (!member->number)
-		reel_tape_give_up(reel_lane_tape(share.lane), -EIO, "an error before the region");
+		reel_tape_give_up(reel_lane_tape(worker.lane), -EIO, "an error before the region");
 }
 
 /* Several lanes report their errors at the same time. */
@@ -655,7 +667,7 @@ static void test_lost_notes(void)
 	struct reel_pool_options options = tiny_budget(16);
 	reel_pool *pool;
 	reel_lane *root;
-	reel_share share;
+	reel_worker worker;
 
 	tap_case("lost notes");
 	record_reports();
@@ -664,22 +676,22 @@ static void test_lost_notes(void)
 		abort();
 	pool = open_pool(options);
 	root = open_root(pool);
-	share = reel_share_begin(reel_region_begin(root, 1), 0, 1);
-	reel_share_next(&share);
-	push_words(reel_lane_tape(share.lane), 0, 5);
+	worker = reel_worker_begin(reel_region_begin(root, 1), 0, 1);
+	reel_worker_next(&worker);
+	push_words(reel_lane_tape(worker.lane), 0, 5);
 	for (int i = 0; i < 1000; i++)
-		REEL_SINGLE(share.lane)
+		REEL_SINGLE (worker.lane)
 			;
-	is_int(reel_region_end(share.region), 0, "notes that are stored");
-	share = reel_share_begin(reel_region_reverse(root), 0, 1);
-	reel_share_next(&share);
-	for (int i = 0; i < 1000 && !reel_lane_error(share.lane); i++)
-		REEL_SINGLE_REVERSE(share.lane)
-			;
-	is_int(reel_lane_error(share.lane), -EIO, "and cannot be read back");
-	is_int(reel_tape_error(reel_lane_tape(share.lane)), -EIO, "are an error of the lane's tape");
-	ok(reel_pop(reel_lane_tape(share.lane), uint64_t) == UINT64_MAX, "which pops all ones");
-	is_int(reel_region_end(share.region), -EIO, "the region ends with it");
+	is_int(reel_region_end(worker.region), 0, "notes that are stored");
+	worker = reel_worker_begin(reel_region_reverse(root), 0, 1);
+	reel_worker_next(&worker);
+	for (int i = 0; i < 1000 && !reel_lane_error(worker.lane); i++)
+		REEL_SINGLE_REVERSE(worker.lane);
+	is_int(reel_lane_error(worker.lane), -EIO, "and cannot be read back");
+	is_int(reel_tape_error(reel_lane_tape(worker.lane)), -EIO,
+	       "are an error of the lane's tape");
+	ok(reel_pop(reel_lane_tape(worker.lane), uint64_t) == UINT64_MAX, "which pops all ones");
+	is_int(reel_region_end(worker.region), -EIO, "the region ends with it");
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(root);
 	close_pool(pool, "lost notes");
@@ -691,20 +703,20 @@ static void test_many_notes(void)
 	int many = (1 << 21) + 1000;
 	reel_lane *root = open_root(NULL);
 	reel_region *region = reel_region_begin(root, 1);
-	reel_share share = reel_share_begin(region, 0, 1);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
 
 	tap_case("many notes");
 	memset(&orders, 0, sizeof orders);
-	reel_share_next(&share);
+	reel_worker_next(&worker);
 	for (int i = 0; i < many; i++)
-		reel_order_note(share.lane, &orders.order);
+		reel_ordered_note(worker.lane, &orders.order);
 	is_int(reel_region_end(region), 0, "%d turns are noted", many);
 	region = reel_region_reverse(root);
-	share = reel_share_begin(region, 0, 1);
-	reel_share_next(&share);
+	worker = reel_worker_begin(region, 0, 1);
+	reel_worker_next(&worker);
 	for (int i = 0; i < many; i++) {
-		reel_order_await(share.lane, &orders.order);
-		reel_order_done(share.lane, &orders.order);
+		reel_ordered_await(worker.lane, &orders.order);
+		reel_ordered_done(worker.lane, &orders.order);
 	}
 	is_int(reel_region_end(region), 0, "and reversed");
 	ok(reel_lane_is_empty(root), "nothing is left");
@@ -757,11 +769,11 @@ static void press(reel_pool *pool)
 static void fill_states(const struct member *member)
 {
 	int threads = member->team->threads;
-	reel_share share = reel_share_begin(spans.region, member->number, threads);
+	reel_worker worker = reel_worker_begin(spans.region, member->number, threads);
 	const uint64_t *now = spans.edge;
 
 	for (int s = 1; s < STATES; s++) {
-		uint64_t *next = reel_share_push_span(&share, uint64_t, WIDTH);
+		uint64_t *next = reel_worker_push_span(&worker, uint64_t, WIDTH);
 
 		/* Thread 0 may push the next one before the others read this one. */
 		if (spans.pressed && member->number == threads - 1 && s % 8 == 1) {
@@ -773,20 +785,20 @@ static void fill_states(const struct member *member)
 		see_state(now, s - 1);
 		now = next;
 	}
-	while (reel_share_next(&share))
-		reel_push(reel_lane_tape(share.lane), reel_lane_index(share.lane));
+	while (reel_worker_next(&worker))
+		reel_push(reel_lane_tape(worker.lane), reel_lane_index(worker.lane));
 }
 
 static void empty_states(const struct member *member)
 {
-	reel_share share = reel_share_begin(spans.region, member->number, member->team->threads);
+	reel_worker worker = reel_worker_begin(spans.region, member->number, member->team->threads);
 	const uint64_t *later = spans.edge;
 
-	while (reel_share_next(&share))
-		spans.wrong += reel_pop(reel_lane_tape(share.lane), int) !=
-			       reel_lane_index(share.lane);
+	while (reel_worker_next(&worker))
+		spans.wrong +=
+			reel_pop(reel_lane_tape(worker.lane), int) != reel_lane_index(worker.lane);
 	for (int s = STATES - 1; s-- > 0;) {
-		const uint64_t *state = reel_share_pop_span(&share, uint64_t, WIDTH);
+		const uint64_t *state = reel_worker_pop_span(&worker, uint64_t, WIDTH);
 
 		see_state(later, s + 1);
 		see_state(state, s);
@@ -872,9 +884,9 @@ static void test_collective_spans(void)
 
 /* ---- Loops and lanes that are left early ---- */
 
-static void stop_at(reel_lane *lane, reel_dealing dealing, int last)
+static void stop_at(reel_lane *lane, reel_chunking chunking, int last)
 {
-	reel_loop part = reel_loop_begin(lane, dealing, 0, 32);
+	reel_loop part = reel_loop_begin(lane, chunking, 0, 32);
 
 	while (reel_loop_next(&part)) {
 		for (int64_t i = part.first; i < part.end; i++) {
@@ -887,12 +899,12 @@ static void stop_at(reel_lane *lane, reel_dealing dealing, int last)
 	}
 }
 
-static bool comes_back_from_stop(reel_lane *lane, reel_dealing dealing)
+static bool comes_back_from_stop(reel_lane *lane, reel_chunking chunking)
 {
 	bool good = true;
 
-	REEL_FOR_REVERSE(lane, int, i, 0, 32, dealing)
-		good &= reel_pop(reel_lane_tape(lane), int) == i;
+	REEL_FOR_REVERSE(lane, int, i, 0, 32, chunking)
+	good &= reel_pop(reel_lane_tape(lane), int) == i;
 	return good && reel_tape_is_empty(reel_lane_tape(lane));
 }
 
@@ -904,17 +916,17 @@ static void test_stops(void)
 	tap_case("loops that are left");
 	for (int kind = 0; kind < 4; kind++) {
 		for (int last = 0; last <= 32; last++) {
-			reel_dealing dealing = dealings(last % 5)[kind];
+			reel_chunking chunking = dealings(last % 5)[kind];
 			reel_region *region = reel_region_begin(root, 2);
-			reel_share share = reel_share_begin(region, 0, 1);
+			reel_worker worker = reel_worker_begin(region, 0, 1);
 
-			while (reel_share_next(&share))
-				stop_at(share.lane, dealing, last);
+			while (reel_worker_next(&worker))
+				stop_at(worker.lane, chunking, last);
 			wrong += reel_region_end(region) != 0;
 			region = reel_region_reverse(root);
-			share = reel_share_begin(region, 0, 1);
-			while (reel_share_next(&share))
-				wrong += !comes_back_from_stop(share.lane, dealing);
+			worker = reel_worker_begin(region, 0, 1);
+			while (reel_worker_next(&worker))
+				wrong += !comes_back_from_stop(worker.lane, chunking);
 			wrong += reel_region_end(region) != 0 || !reel_lane_is_empty(root);
 		}
 	}
@@ -940,18 +952,18 @@ static void test_short_lanes(void)
 {
 	reel_lane *root = open_root(NULL);
 	reel_region *region = reel_region_begin(root, 3);
-	reel_share share = reel_share_begin(region, 0, 1);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
 
 	tap_case("lanes that leave early");
 	loop.wrong = 0;
-	while (reel_share_next(&share))
-		if (reel_lane_index(share.lane) < 2)
-			run_short(share.lane, reel_lane_index(share.lane) == 1 ? 1 : 3, false);
+	while (reel_worker_next(&worker))
+		if (reel_lane_index(worker.lane) < 2)
+			run_short(worker.lane, reel_lane_index(worker.lane) == 1 ? 1 : 3, false);
 	is_int(reel_region_end(region), 0, "of three loops one lane did one, and one lane none");
 	region = reel_region_reverse(root);
-	share = reel_share_begin(region, 0, 1);
-	while (reel_share_next(&share))
-		run_short(share.lane, 3, true);
+	worker = reel_worker_begin(region, 0, 1);
+	while (reel_worker_next(&worker))
+		run_short(worker.lane, 3, true);
 	is_int(reel_region_end(region), 0, "the same code reverses them all");
 	is_int(loop.wrong, 0, "and what was done comes back");
 	ok(reel_lane_is_empty(root), "nothing is left");
@@ -979,14 +991,14 @@ static void test_lane_far_behind(void)
 	const int64_t step = 1 << 21, loops = 5 * step;
 	reel_lane *root = open_root(NULL);
 	reel_region *region = reel_region_begin(root, 2);
-	reel_share share = reel_share_begin(region, 0, 1);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
 	int chunks[2] = {0, 0};
 
 	tap_case("a lane that is far behind");
-	while (reel_share_next(&share))
-		for (int64_t k = 0; k <= (reel_lane_index(share.lane) ? 0 : loops); k++)
-			chunks[reel_lane_index(share.lane)] +=
-				take_dynamic(share.lane, k % step == 0);
+	while (reel_worker_next(&worker))
+		for (int64_t k = 0; k <= (reel_lane_index(worker.lane) ? 0 : loops); k++)
+			chunks[reel_lane_index(worker.lane)] +=
+				take_dynamic(worker.lane, k % step == 0);
 	is_int(reel_region_end(region), 0, "is no error");
 	is_int(chunks[0], 6, "the lane ahead has taken all chunks");
 	is_int(chunks[1], 0, "and the one behind takes none again");
@@ -997,39 +1009,40 @@ static void test_notes_in_single(void)
 {
 	reel_lane *root = open_root(NULL);
 	reel_region *region = reel_region_begin(root, 2);
-	reel_share share = reel_share_begin(region, 0, 1);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
 	int wrong = 0, singles = 0;
 
 	tap_case("notes in a single");
 	loop.wrong = 0;
 	memset(&orders, 0, sizeof orders);
-	while (reel_share_next(&share)) {
-		REEL_SINGLE(share.lane) {
-			reel_order_note(share.lane, &orders.order);
-			reel_push(reel_lane_tape(reel_task_begin(share.lane, 7, NULL, 0)), 1.5);
-			reel_task_wait(share.lane);
-			run_inner(share.lane, false);
+	while (reel_worker_next(&worker)) {
+		REEL_SINGLE (worker.lane) {
+			reel_ordered_note(worker.lane, &orders.order);
+			reel_push(reel_lane_tape(reel_task_begin(worker.lane, 7, NULL, 0)), 1.5);
+			reel_task_wait(worker.lane);
+			run_inner(worker.lane, false);
 		}
-		REEL_SINGLE(share.lane)
-			reel_push(reel_lane_tape(share.lane), 8);
+		REEL_SINGLE (worker.lane)
+			reel_push(reel_lane_tape(worker.lane), 8);
 	}
 	is_int(reel_region_end(region), 0, "a turn, a task and a region are recorded in a single");
 	region = reel_region_reverse(root);
 	for (int thread = 0; thread < 2; thread++) {
-		share = reel_share_begin(region, thread, 2);
-		while (reel_share_next(&share)) {
-			REEL_SINGLE_REVERSE(share.lane)
-				wrong += reel_pop(reel_lane_tape(share.lane), int) != 8;
-			REEL_SINGLE_REVERSE(share.lane) {
+		worker = reel_worker_begin(region, thread, 2);
+		while (reel_worker_next(&worker)) {
+			REEL_SINGLE_REVERSE(worker.lane)
+			wrong += reel_pop(reel_lane_tape(worker.lane), int) != 8;
+			REEL_SINGLE_REVERSE(worker.lane)
+			{
 				reel_lane *task;
 
-				run_inner(share.lane, true);
-				reel_task_wait_reverse(share.lane);
-				task = reel_task_reverse(share.lane);
+				run_inner(worker.lane, true);
+				reel_task_wait_reverse(worker.lane);
+				task = reel_task_reverse(worker.lane);
 				wrong += reel_pop(reel_lane_tape(task), double) != 1.5;
 				reel_task_end(task);
-				reel_order_await(share.lane, &orders.order);
-				reel_order_done(share.lane, &orders.order);
+				reel_ordered_await(worker.lane, &orders.order);
+				reel_ordered_done(worker.lane, &orders.order);
 				singles++;
 			}
 		}
@@ -1063,22 +1076,22 @@ static void recompute_in_lane(reel_lane *lane)
 
 static void recompute(const struct member *member)
 {
-	reel_share share = reel_share_begin(loop.region, member->number, member->team->threads);
+	reel_worker worker = reel_worker_begin(loop.region, member->number, member->team->threads);
 
-	while (reel_share_next(&share))
-		recompute_in_lane(share.lane);
+	while (reel_worker_next(&worker))
+		recompute_in_lane(worker.lane);
 }
 
 static void test_recomputing(void)
 {
 	reel_lane *root = open_root(NULL);
-	reel_share share;
+	reel_worker worker;
 
 	tap_case("recomputing");
 	loop.region = reel_region_begin(root, 2);
-	share = reel_share_begin(loop.region, 0, 1);
-	while (reel_share_next(&share))
-		run_short(share.lane, reel_lane_index(share.lane) ? 1 : 3, false);
+	worker = reel_worker_begin(loop.region, 0, 1);
+	while (reel_worker_next(&worker))
+		run_short(worker.lane, reel_lane_index(worker.lane) ? 1 : 3, false);
 	is_int(reel_region_end(loop.region), 0, "three loops, of which a lane did one");
 	for (int i = 0; i < MOST; i++)
 		loop.runs[i] = 0;
@@ -1105,7 +1118,7 @@ static void test_replay(void)
 	tap_case("replay");
 	loop.low = 0;
 	loop.high = 32;
-	loop.dealing = reel_dynamic(3);
+	loop.chunking = reel_dynamic(3);
 	memset(loop.runs, 0, sizeof loop.runs);
 	loop.wrong = 0;
 	loop.region = reel_region_begin(root, 3);
@@ -1139,7 +1152,7 @@ static void test_replay(void)
 /* In no region; its note has the number of the loop. */
 static void test_replay_of_loop(void)
 {
-	const reel_dealing noted = {REEL_STATIC_LOOP, 1, 0};
+	const reel_chunking noted = {REEL_STATIC_LOOP, 1, 0};
 	reel_lane *root = open_root(NULL);
 
 	tap_case("replay of a loop");
@@ -1204,8 +1217,8 @@ static void loop_of_five_reverse(reel_lane *lane)
 
 static void await_turn(reel_lane *lane)
 {
-	reel_order_await(lane, &orders.order);
-	reel_order_done(lane, &orders.order);
+	reel_ordered_await(lane, &orders.order);
+	reel_ordered_done(lane, &orders.order);
 }
 
 static void end_phase(reel_lane *lane)
@@ -1215,10 +1228,10 @@ static void end_phase(reel_lane *lane)
 
 static int run_lanes(reel_region *region, void (*body)(reel_lane *lane))
 {
-	reel_share share = reel_share_begin(region, 0, 1);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
 
-	while (reel_share_next(&share))
-		body(share.lane);
+	while (reel_worker_next(&worker))
+		body(worker.lane);
 	return reel_region_end(region);
 }
 
@@ -1263,26 +1276,25 @@ static void make_mistake(const struct mistake *mistake)
 static void test_all_leave_early(void)
 {
 	reel_lane *root = open_root(NULL);
-	reel_share share;
+	reel_worker worker;
 
 	tap_case("all lanes leave early");
 	for (int extra = 0; extra < 2; extra++) {
 		reel_region *region = reel_region_begin(root, 3);
 
-		share = reel_share_begin(region, 0, 1);
-		while (reel_share_next(&share))
-			stop_at(share.lane, reel_dynamic(1), 5 * reel_lane_index(share.lane));
+		worker = reel_worker_begin(region, 0, 1);
+		while (reel_worker_next(&worker))
+			stop_at(worker.lane, reel_dynamic(1), 5 * reel_lane_index(worker.lane));
 		is_int(reel_region_end(region), 0, "in the first of two loops");
 		is_int(reel_region_loops(region), 1, "the region has one loop");
 		region = reel_region_reverse(root);
 		is_int(reel_region_loops(region), 1, "in the reverse sweep, too");
 		record_reports();
-		share = reel_share_begin(region, 0, 1);
-		while (reel_share_next(&share)) {
+		worker = reel_worker_begin(region, 0, 1);
+		while (reel_worker_next(&worker)) {
 			if (extra)
-				REEL_FOR_REVERSE(share.lane, int, i, 0, 32, reel_dynamic(1))
-					;
-			comes_back_from_stop(share.lane, reel_dynamic(1));
+				REEL_FOR_REVERSE(worker.lane, int, i, 0, 32, reel_dynamic(1));
+			comes_back_from_stop(worker.lane, reel_dynamic(1));
 		}
 		is_int(reel_region_end(region), extra ? -EBADMSG : 0,
 		       extra ? "a loop that no lane came to is an error" : "which is reversed");
@@ -1295,13 +1307,13 @@ static void test_all_leave_early(void)
 	is_int(run_lanes(reel_region_reverse(root), loop_of_five_reverse), 0, "nothing is reversed");
 	record_reports();
 	is_int(run_lanes(reel_region_begin(root, 2), push_one), 0, "in the first phase");
-	share = reel_share_begin(reel_region_reverse(root), 0, 1);
-	is_int(reel_region_phases(share.region), 1, "the region has one phase");
-	while (reel_share_next(&share))
-		(void)reel_pop(reel_lane_tape(share.lane), double);
-	reel_share_next_phase(&share);
-	reel_share_next(&share);
-	is_int(reel_region_end(share.region), -EBADMSG, "to reverse two is an error");
+	worker = reel_worker_begin(reel_region_reverse(root), 0, 1);
+	is_int(reel_region_phases(worker.region), 1, "the region has one phase");
+	while (reel_worker_next(&worker))
+		(void)reel_pop(reel_lane_tape(worker.lane), double);
+	reel_worker_next_phase(&worker);
+	reel_worker_next(&worker);
+	is_int(reel_region_end(worker.region), -EBADMSG, "to reverse two is an error");
 	ok(strstr(reported.message, "reel_region_phases()") != NULL, "with a remedy: %s",
 	   reported.message);
 	reel_set_error_handler(NULL, NULL);
@@ -1344,16 +1356,16 @@ static void push_there(const struct member *member)
 static void test_other_thread(void)
 {
 	reel_region *region;
-	reel_share share;
+	reel_worker worker;
 	reel_lane *root;
 
 	reel_lane_open(&root, NULL, REEL_CHECKED);
 	record_reports();
 	region = reel_region_begin(root, 2);
-	share = reel_share_begin(region, 0, 2);
-	reel_share_next(&share);
-	of_other_thread = share.lane;
-	reel_push(reel_lane_tape(share.lane), 1.0);
+	worker = reel_worker_begin(region, 0, 2);
+	reel_worker_next(&worker);
+	of_other_thread = worker.lane;
+	reel_push(reel_lane_tape(worker.lane), 1.0);
 	run_team(2, push_there, NULL);
 	is_int(reel_region_end(region), -EPERM, "checked: another thread pushes on a lane");
 	ok(strstr(reported.message, "its owner used it last at") != NULL, "both places are told: %s",
@@ -1367,23 +1379,23 @@ static void test_what_is_skipped(void)
 {
 	reel_lane *root = open_root(NULL);
 	reel_region *region = reel_region_begin(root, 1);
-	reel_share share = reel_share_begin(region, 0, 1);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
 
 	record_reports();
 	for (int phase = 0; phase < 3; phase++) {
-		reel_share_next(&share);
-		push_one(share.lane);
-		reel_share_next_phase(&share);
+		reel_worker_next(&worker);
+		push_one(worker.lane);
+		reel_worker_next_phase(&worker);
 	}
 	reel_region_end(region);
 	region = reel_region_reverse(root);
-	share = reel_share_begin(region, 0, 1);
-	reel_share_next_phase(&share);
-	reel_share_next(&share);
-	(void)reel_pop(reel_lane_tape(share.lane), double);
-	reel_share_next_phase(&share);
-	reel_share_next_phase(&share);
-	reel_share_next(&share);
+	worker = reel_worker_begin(region, 0, 1);
+	reel_worker_next_phase(&worker);
+	reel_worker_next(&worker);
+	(void)reel_pop(reel_lane_tape(worker.lane), double);
+	reel_worker_next_phase(&worker);
+	reel_worker_next_phase(&worker);
+	reel_worker_next(&worker);
 	is_int(reel_region_end(region), -EBADMSG, "a phase is skipped: %s", reported.message);
 	reel_lane_close(root);
 	root = open_root(NULL);
@@ -1402,12 +1414,12 @@ static void test_refused_notes(void)
 	reel_pool *pool = open_pool(options);
 	reel_lane *root = open_root(pool);
 	reel_region *region = reel_region_begin(root, 2);
-	reel_share share = reel_share_begin(region, 0, 1);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
 
 	record_reports();
-	while (reel_share_next(&share))
+	while (reel_worker_next(&worker))
 		for (int i = 0; i < 100; i++)
-			noted_loop(share.lane);
+			noted_loop(worker.lane);
 	is_int(reel_region_end(region), -EDQUOT, "notes are refused: %s", reported.message);
 	ok(reel_pop(reel_lane_tape(root), double) != 0, "what is popped is no data");
 	reel_set_error_handler(NULL, NULL);

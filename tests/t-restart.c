@@ -73,27 +73,27 @@ int unlink(const char *path)
 }
 
 /* Saves wherever it can. */
-static struct reel_checkpoint_options eager(enum reel_planner planner)
+static struct reel_run_options eager(enum reel_planner planner)
 {
-	return (struct reel_checkpoint_options){
-		.restart = PATH, .restart_seconds = 1e-9, .adjoint_bytes = sizeof(struct state),
-		.finished = planner == REEL_ONLINE ? ends : NULL};
+	return (struct reel_run_options){.restart = PATH,
+					 .restart_seconds = 1e-9,
+					 .adjoint_bytes = sizeof(struct state),
+					 .finished = planner == REEL_ONLINE ? ends : NULL};
 }
 
 /* What a program does that can be resumed. */
-static int begin_or_resume(reel_checkpoint *checkpoint, struct run *run, struct state *bar)
+static int begin_or_resume(reel_run *checkpoint, struct run *run, struct state *bar)
 {
 	struct state state = start;
-	int error = reel_checkpoint_resume(checkpoint, bar);
+	int error = reel_run_resume(checkpoint, bar);
 
 	if (error && error != -ENOENT)
 		return error;
-	if (!reel_checkpoint_is_reversing(checkpoint)) {
-		error = reel_checkpoint_forward(checkpoint, run, &state);
+	if (!reel_run_is_reversing(checkpoint)) {
+		error = reel_run_forward(checkpoint, run, &state);
 		*bar = seed;
 	}
-	return error && error != -ENOENT ? error
-					 : reel_checkpoint_reverse(checkpoint, run, &state, bar);
+	return error && error != -ENOENT ? error : reel_run_reverse(checkpoint, run, &state, bar);
 }
 
 static bool is_right(const struct state *bar)
@@ -127,7 +127,7 @@ static void stop_and_go_on(enum reel_planner planner, size_t member, int64_t ste
 			   struct outcome *outcome)
 {
 	reel_plan *plan = plan_of(planner);
-	struct reel_checkpoint_options options = eager(planner);
+	struct reel_run_options options = eager(planner);
 	struct run failing = no_failure, whole = no_failure;
 	struct state bar = {{0}};
 	bool stopped = false;
@@ -135,7 +135,7 @@ static void stop_and_go_on(enum reel_planner planner, size_t member, int64_t ste
 	*(int64_t *)((char *)&failing + member) = step;
 	for (int pass = 0; pass < 2; pass++) {
 		struct late_store *late = on_stores ? late_open((uint64_t)step + 1) : NULL;
-		reel_checkpoint *checkpoint;
+		reel_run *checkpoint;
 		int error;
 
 		options.store[0] = late ? &late->store : NULL;
@@ -145,7 +145,7 @@ static void stop_and_go_on(enum reel_planner planner, size_t member, int64_t ste
 			stopped = error != 0;
 		if (pass || !error)
 			outcome->wrong += error != 0 || !is_right(&bar);
-		reel_checkpoint_close(checkpoint);
+		reel_run_close(checkpoint);
 		free(late);
 		if (!pass) {
 			outcome->saved += files_here() > 0;
@@ -187,23 +187,23 @@ static void every_plan_goes_on(void)
 static void it_does_not_begin_anew(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	struct run failing = no_failure, rest = no_failure;
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
-	struct reel_checkpoint_stats stats;
+	reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_run_stats stats;
 	struct state bar;
 
 	tap_case("a run that was almost done");
 	failing.failing_reverse = 0;
 	is_int(begin_or_resume(checkpoint, &failing, &bar), -ECANCELED, "is stopped");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	checkpoint = open_checkpoint(plan, &copied, &options);
 	is_int(begin_or_resume(checkpoint, &rest, &bar), 0, "goes on");
 	ok(is_right(&bar), "to the right gradient");
 	is_int(rest.advanced + rest.recorded + rest.reversed, 2, "with one step to do");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	is_int(stats.reversed, STEPS, "and counts what was done before it was stopped");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -211,25 +211,25 @@ static void it_does_not_begin_anew(void)
 static void a_sweep_that_begins_anew_leaves_no_file(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	struct run failing = no_failure, other = no_failure;
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
+	reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
 	struct state bar = seed, state = start;
 
 	tap_case("a sweep that begins anew");
 	failing.failing_reverse = 10;
 	is_int(begin_or_resume(checkpoint, &failing, &bar), -ECANCELED, "one is stopped before it");
 	is_int(files_here(), 1, "and left its file");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	options.restart_seconds = 600;
 	checkpoint = open_checkpoint(plan, &copied, &options);
 	other.coupling = 0.4;
-	is_int(reel_checkpoint_forward(checkpoint, &other, &state), 0, "it saves nothing");
+	is_int(reel_run_forward(checkpoint, &other, &state), 0, "it saves nothing");
 	is_int(files_here(), 0, "the file is gone");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	checkpoint = open_checkpoint(plan, &copied, &options);
-	is_int(reel_checkpoint_resume(checkpoint, &bar), -ENOENT, "there is nothing to go on from");
-	reel_checkpoint_close(checkpoint);
+	is_int(reel_run_resume(checkpoint, &bar), -ENOENT, "there is nothing to go on from");
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -243,10 +243,10 @@ static int die(void *context, void *adjoint, int64_t first, int64_t last, reel_t
 static void a_killed_process(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	reel_model model = copied;
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct state bar;
 	int status = 0;
 	pid_t child;
@@ -255,7 +255,7 @@ static void a_killed_process(void)
 	child = fork();
 	if (!child) {
 		model.reverse = die;
-		reel_checkpoint_open(&checkpoint, plan, &model, &options);
+		reel_run_open(&checkpoint, plan, &model, &options);
 		begin_or_resume(checkpoint, &run, &bar);
 		_exit(0);
 	}
@@ -266,7 +266,7 @@ static void a_killed_process(void)
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "another one goes on");
 	ok(is_right(&bar), "to the right gradient");
 	is_int(run.reversed, 22, "from where it was");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -280,7 +280,7 @@ static void dying_get(reel_store *store, reel_transfer *transfer)
 /* Killed while it writes its second file, for which the first snapshot is read. */
 static void die_in_a_save(const reel_plan *plan)
 {
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	struct late_store *late = late_open(7);
 	struct reel_store_verbs dying = *late->store.verbs;
 	struct run run = no_failure;
@@ -296,9 +296,9 @@ static void die_in_a_save(const reel_plan *plan)
 static void a_process_killed_in_a_save(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct state bar;
 	int status = 0;
 	pid_t child = fork();
@@ -314,15 +314,15 @@ static void a_process_killed_in_a_save(void)
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "another one goes on");
 	ok(is_right(&bar), "to the right gradient");
 	is_int(files_here(), 0, "and leaves none");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
 static void a_sweep_in_pieces_removes_it(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
 	struct state state = start, bar = seed;
 	struct run run = no_failure;
 	reel_action action;
@@ -330,20 +330,20 @@ static void a_sweep_in_pieces_removes_it(void)
 
 	tap_case("a sweep in pieces");
 	memset(&synced, 0, sizeof synced);
-	error = reel_checkpoint_forward(checkpoint, &run, &state);
+	error = reel_run_forward(checkpoint, &run, &state);
 	is_int(files_here(), 1, "begins with the file of the forward sweep");
 	ok(synced.files > 0, "which was written to the disk");
 	do {
-		error = error ? error : reel_checkpoint_next(checkpoint, &action);
-		error = error ? error : reel_checkpoint_carry_out(checkpoint, &action, &run, &state,
-								  &bar, NULL);
+		error = error ? error : reel_run_next(checkpoint, &action);
+		error = error ? error
+			      : reel_run_carry_out(checkpoint, &action, &run, &state, &bar, NULL);
 	} while (!error && action.kind != REEL_ACTION_DONE);
 	is_int(error, 0, "comes to its end");
 	ok(is_right(&bar), "with the right gradient");
 	is_int(files_here(), 0, "and leaves none");
 	is_int(synced.directories, synced.files, "all that was written got its name on the disk");
 	is_int(synced.out_of_order, 0, "and not before it was whole");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -361,23 +361,23 @@ static int load_with_a_slip(void *context, void *state, const void *snapshot)
 static void an_audit_goes_on(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	struct run failing = no_failure, run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	reel_model model = saved;
 	struct state bar;
 
 	tap_case("an audit of a run that goes on");
-	options.flags = REEL_CHECKPOINT_AUDIT;
+	options.flags = REEL_RUN_AUDIT;
 	failing.failing_reverse = 30;
-	reel_checkpoint_open(&checkpoint, plan, &model, &options);
+	reel_run_open(&checkpoint, plan, &model, &options);
 	is_int(begin_or_resume(checkpoint, &failing, &bar), -ECANCELED, "it is stopped");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	model.load = load_with_a_slip;
-	reel_checkpoint_open(&checkpoint, plan, &model, &options);
+	reel_run_open(&checkpoint, plan, &model, &options);
 	is_int(begin_or_resume(checkpoint, &run, &bar), -EILSEQ,
 	       "what it sees twice since then is compared");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	unlink(PATH);
 	reel_plan_close(plan);
 }
@@ -404,41 +404,40 @@ static void write_whole(const char *data, size_t bytes)
 /* The file of a run that was stopped in its reverse sweep. */
 static size_t make_file(const reel_plan *plan, char *data, size_t room)
 {
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
 	struct run failing = no_failure;
 	struct state bar;
 
 	failing.failing_reverse = 17;
 	begin_or_resume(checkpoint, &failing, &bar);
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	return read_whole(data, room);
 }
 
-static int resume(const reel_plan *plan, const struct reel_checkpoint_options *options,
-		  const char *names)
+static int resume(const reel_plan *plan, const struct reel_run_options *options, const char *names)
 {
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, options);
+	reel_run *checkpoint = open_checkpoint(plan, &copied, options);
 	struct state bar = seed;
-	int error = reel_checkpoint_resume(checkpoint, &bar);
+	int error = reel_run_resume(checkpoint, &bar);
 	struct run run = no_failure;
 
-	if (names && !strstr(reel_checkpoint_message(checkpoint), names))
-		tap_note("%s", reel_checkpoint_message(checkpoint));
-	if (names && !strstr(reel_checkpoint_message(checkpoint), names))
+	if (names && !strstr(reel_run_message(checkpoint), names))
+		tap_note("%s", reel_run_message(checkpoint));
+	if (names && !strstr(reel_run_message(checkpoint), names))
 		error = 0;
 	/* After a refusal the run is as if it had just been opened. */
-	if (error && (reel_checkpoint_is_reversing(checkpoint) ||
-		      reel_checkpoint_forward(checkpoint, &run, &(struct state){{0}})))
+	if (error && (reel_run_is_reversing(checkpoint) ||
+		      reel_run_forward(checkpoint, &run, &(struct state){{0}})))
 		error = 0;
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	return error;
 }
 
 static void damage_is_found(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	static char data[1 << 16];
 	size_t bytes = make_file(plan, data, sizeof data);
 	unsigned cut = 0, damaged = 0;
@@ -545,13 +544,13 @@ static bool is_same_file(const char *path, const struct stat *before)
 /* Returns whether a run can be opened; the file that is there stays in any case. */
 static int open_beside(const reel_plan *plan, const char *path)
 {
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	const char *problem = reel_checkpoint_problem(plan, &copied, &options);
-	reel_checkpoint *checkpoint = NULL;
-	int error = reel_checkpoint_open(&checkpoint, plan, &copied, &options);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	const char *problem = reel_run_problem(plan, &copied, &options);
+	reel_run *checkpoint = NULL;
+	int error = reel_run_open(&checkpoint, plan, &copied, &options);
 
 	if (!error)
-		reel_checkpoint_close(checkpoint);
+		reel_run_close(checkpoint);
 	else if (!strstr(problem, path) || !strstr(problem, "choose another name"))
 		error = 0;
 	return error;
@@ -561,9 +560,9 @@ static int open_beside(const reel_plan *plan, const char *path)
 static bool run_beside(const reel_plan *plan, bool (*make)(const char *path), const char *path,
 		       struct stat *made)
 {
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
-	struct reel_checkpoint_stats stats;
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_run_stats stats;
 	struct state state = start, bar = seed;
 	struct run run = no_failure;
 	bool right;
@@ -571,15 +570,15 @@ static bool run_beside(const reel_plan *plan, bool (*make)(const char *path), co
 
 	make(path);
 	lstat(path, made);
-	error = reel_checkpoint_resume(checkpoint, &bar);
+	error = reel_run_resume(checkpoint, &bar);
 	right = error == (strcmp(path, PATH) ? -ENOENT : -EBADMSG);
-	error = reel_checkpoint_forward(checkpoint, &run, &state);
+	error = reel_run_forward(checkpoint, &run, &state);
 	if (!error)
-		error = reel_checkpoint_reverse(checkpoint, &run, &state, &bar);
-	reel_checkpoint_get_stats(checkpoint, &stats);
+		error = reel_run_reverse(checkpoint, &run, &state, &bar);
+	reel_run_get_stats(checkpoint, &stats);
 	right &= !error && is_right(&bar) && !stats.saves && stats.failed_saves &&
-		 strstr(reel_checkpoint_message(checkpoint), "choose another name");
-	reel_checkpoint_close(checkpoint);
+		 strstr(reel_run_message(checkpoint), "choose another name");
+	reel_run_close(checkpoint);
 	return right;
 }
 
@@ -623,9 +622,9 @@ static void write_letter(void)
 static void a_file_that_appears_during_a_save(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
-	struct reel_checkpoint_stats stats;
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_run_stats stats;
 	struct run run = no_failure;
 	char text[64] = "";
 	struct state bar;
@@ -634,12 +633,12 @@ static void a_file_that_appears_during_a_save(void)
 	before_rename = write_letter;
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "ends no run");
 	before_rename = NULL;
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	is_int((int64_t)stats.saves, 0, "none was saved");
 	is_int(files_here(), 1, "it alone is left");
 	is_int((int64_t)read_whole(text, sizeof text), sizeof letter - 1, "as long as it was");
 	is_string(text, letter, "as it was");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	unlink(PATH);
 	reel_plan_close(plan);
 }
@@ -648,19 +647,19 @@ static void a_file_that_appears_during_a_save(void)
 static void an_empty_file_beside_it_is_replaced(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	struct reel_checkpoint_stats stats;
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	struct reel_run_stats stats;
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct state bar;
 
 	tap_case("an empty file that a killed process has left beside it");
 	make_empty_file(PATH ".new");
 	checkpoint = open_checkpoint(plan, &copied, &options);
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "is no obstacle");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	is_int((int64_t)stats.failed_saves, 0, "to a save");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	is_int(files_here(), 0, "and is not left");
 	reel_plan_close(plan);
 }
@@ -668,21 +667,21 @@ static void an_empty_file_beside_it_is_replaced(void)
 static void a_file_that_cannot_be_removed(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	struct state state = start, bar = seed;
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 
 	tap_case("a restart file that cannot be removed");
 	checkpoint = open_checkpoint(plan, &copied, &options);
-	reel_checkpoint_forward(checkpoint, &run, &state);
+	reel_run_forward(checkpoint, &run, &state);
 	unlink_error = EROFS;
-	is_int(reel_checkpoint_reverse(checkpoint, &run, &state, &bar), 0, "ends no run");
+	is_int(reel_run_reverse(checkpoint, &run, &state, &bar), 0, "ends no run");
 	unlink_error = 0;
-	ok(strstr(reel_checkpoint_message(checkpoint), "was not removed") &&
-		   strstr(reel_checkpoint_message(checkpoint), strerror(EROFS)),
-	   "and the message says why: %s", reel_checkpoint_message(checkpoint));
-	reel_checkpoint_close(checkpoint);
+	ok(strstr(reel_run_message(checkpoint), "was not removed") &&
+		   strstr(reel_run_message(checkpoint), strerror(EROFS)),
+	   "and the message says why: %s", reel_run_message(checkpoint));
+	reel_run_close(checkpoint);
 	unlink(PATH);
 	reel_plan_close(plan);
 }
@@ -704,9 +703,9 @@ static void forge(char *data, size_t bytes, size_t at, char change)
 static void other_steps_are_refused(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	struct run failing = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct state bar;
 
 	tap_case("a restart file of a longer loop");
@@ -714,7 +713,7 @@ static void other_steps_are_refused(void)
 	checkpoint = open_checkpoint(plan, &copied, &options);
 	failing.failing_reverse = 17;
 	begin_or_resume(checkpoint, &failing, &bar);
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	options.steps = 2 * STEPS - 1;
 	is_int(resume(plan, &options, "steps"), -EINVAL, "is refused");
 	unlink(PATH);
@@ -726,7 +725,7 @@ static void forged_files(void)
 {
 	static const char changes[] = {1, 2, 16, (char)0x80, (char)0xff};
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	static char data[1 << 16];
 	size_t bytes = make_file(plan, data, sizeof data);
 	/* Magic, run, then a record and a state for each snapshot, adjoint, trailer. */
@@ -738,19 +737,19 @@ static void forged_files(void)
 	options.restart_seconds = 0;
 	for (size_t i = 0; i < COUNT(changes) * end; i++) {
 		struct run run = no_failure;
-		reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
+		reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
 		struct state bar = seed, state;
 		int error;
 
 		forge(data, bytes, i / COUNT(changes), changes[i % COUNT(changes)]);
-		error = reel_checkpoint_resume(checkpoint, &bar);
+		error = reel_run_resume(checkpoint, &bar);
 		refused += error != 0;
-		wrong += error && reel_checkpoint_is_reversing(checkpoint);
-		if (!error && reel_checkpoint_is_reversing(checkpoint))
-			reel_checkpoint_reverse(checkpoint, &run, &state, &bar);
+		wrong += error && reel_run_is_reversing(checkpoint);
+		if (!error && reel_run_is_reversing(checkpoint))
+			reel_run_reverse(checkpoint, &run, &state, &bar);
 		else if (!error)
-			reel_checkpoint_forward(checkpoint, &run, &state);
-		reel_checkpoint_close(checkpoint);
+			reel_run_forward(checkpoint, &run, &state);
+		reel_run_close(checkpoint);
 	}
 	is_int(wrong, 0, "does no harm");
 	ok(refused > end * COUNT(changes) / 2, "it is refused most of the time (%u of %zu)", refused,
@@ -762,7 +761,7 @@ static void forged_files(void)
 static void others_are_refused(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL), *other = plan_of(REEL_MULTISTAGE);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL), segments = options;
+	struct reel_run_options options = eager(REEL_BINOMIAL), segments = options;
 	static char data[1 << 16];
 	size_t bytes = make_file(plan, data, sizeof data);
 
@@ -803,7 +802,7 @@ static void fill_in(reel_action *to, const reel_action *from, int padding)
 static void another_place_is_refused(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	static char data[1 << 16];
 	size_t bytes = make_file(plan, data, sizeof data);
 
@@ -820,7 +819,7 @@ static void another_place_is_refused(void)
 static void bytes_left_over_are_refused(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	static char data[1 << 16];
 	size_t bytes = make_file(plan, data, sizeof data - 8);
 	char *trailer = data + bytes - 16;
@@ -841,7 +840,7 @@ static void bytes_left_over_are_refused(void)
 static void other_actions_are_refused(const struct reel_problem *problem,
 				      const reel_action *actions, size_t count)
 {
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	static reel_action other[1000];
 	static char data[1 << 16];
 	size_t bytes = read_whole(data, sizeof data);
@@ -864,7 +863,7 @@ static void other_actions_are_refused(const struct reel_problem *problem,
 static void a_plan_of_ones_own_goes_on(void)
 {
 	reel_plan *binomial = plan_of(REEL_BINOMIAL), *plan;
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	struct reel_problem problem = {.steps = STEPS, .tiers = 1, .tier = {{4, 0, 0}}};
 	static reel_action actions[1000];
 	int error[2];
@@ -872,7 +871,7 @@ static void a_plan_of_ones_own_goes_on(void)
 	tap_case("a plan of one's own");
 	for (int pass = 0; pass < 2; pass++) {
 		struct run run = no_failure;
-		reel_checkpoint *checkpoint;
+		reel_run *checkpoint;
 		reel_schedule schedule;
 		reel_action action;
 		struct state bar;
@@ -887,7 +886,7 @@ static void a_plan_of_ones_own_goes_on(void)
 		checkpoint = open_checkpoint(plan, &copied, &options);
 		run.failing_reverse = pass ? -1 : 25;
 		error[pass] = begin_or_resume(checkpoint, &run, &bar);
-		reel_checkpoint_close(checkpoint);
+		reel_run_close(checkpoint);
 		reel_plan_close(plan);
 	}
 	is_int(error[0], -ECANCELED, "is stopped");
@@ -918,9 +917,9 @@ static void a_working_state_is_not_lost(void)
 {
 	struct reel_problem problem = {.steps = 3, .tiers = 1, .tier = {{2, 0, 0}}};
 	struct state right = gradient_by_one_tape(no_failure, 3), bar;
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	struct reel_checkpoint_stats stats;
-	reel_checkpoint *checkpoint;
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	struct reel_run_stats stats;
+	reel_run *checkpoint;
 	unsigned wrong = 0;
 	reel_plan *plan;
 
@@ -933,12 +932,12 @@ static void a_working_state_is_not_lost(void)
 		failing.failing_reverse = step;
 		checkpoint = open_checkpoint(plan, &copied, &options);
 		wrong += begin_or_resume(checkpoint, &failing, &bar) != (step < 0 ? 0 : -ECANCELED);
-		reel_checkpoint_get_stats(checkpoint, &stats);
-		reel_checkpoint_close(checkpoint);
+		reel_run_get_stats(checkpoint, &stats);
+		reel_run_close(checkpoint);
 		checkpoint = open_checkpoint(plan, &copied, &options);
 		wrong += begin_or_resume(checkpoint, &run, &bar) != 0;
 		wrong += memcmp(&bar, &right, sizeof bar) != 0;
-		reel_checkpoint_close(checkpoint);
+		reel_run_close(checkpoint);
 	}
 	is_int(wrong, 0, "goes on to the right gradient, wherever it is stopped");
 	is_int((int64_t)stats.saves, 4, "it is saved after both STOREs and the other REVERSEs");
@@ -971,10 +970,10 @@ static void steps_that_push_nothing_are_held(void)
 		{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 1},
 	};
 	struct reel_problem problem = {.steps = 2, .tiers = 1, .tier = {{2, 0, 0}}};
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	struct reel_checkpoint_stats stats;
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	struct reel_run_stats stats;
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct state bar;
 	reel_plan *plan;
 
@@ -982,16 +981,16 @@ static void steps_that_push_nothing_are_held(void)
 	reel_plan_open_actions(&plan, &problem, actions, COUNT(actions));
 	checkpoint = open_checkpoint(plan, &model, &options);
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "are reversed");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	is_int((int64_t)stats.saves, 1, "and not saved while some are recorded");
-	reel_checkpoint_close(checkpoint);
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
 static void the_limit_of_file_size(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
 	int status = 0;
 	pid_t child;
 
@@ -999,15 +998,15 @@ static void the_limit_of_file_size(void)
 	child = fork();
 	if (!child) {
 		struct rlimit limit = {100, 100};
-		reel_checkpoint *checkpoint = open_checkpoint(plan, &copied, &options);
-		struct reel_checkpoint_stats stats;
+		reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
+		struct reel_run_stats stats;
 		struct run run = no_failure;
 		struct state bar;
 		int error;
 
 		setrlimit(RLIMIT_FSIZE, &limit);
 		error = begin_or_resume(checkpoint, &run, &bar);
-		reel_checkpoint_get_stats(checkpoint, &stats);
+		reel_run_get_stats(checkpoint, &stats);
 		_exit(error || !is_right(&bar) || !stats.failed_saves || files_here());
 	}
 	waitpid(child, &status, 0);
@@ -1018,10 +1017,10 @@ static void the_limit_of_file_size(void)
 static void a_file_that_cannot_be_written(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
-	struct reel_checkpoint_options options = eager(REEL_BINOMIAL);
-	struct reel_checkpoint_stats stats;
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	struct reel_run_stats stats;
 	struct run run = no_failure;
-	reel_checkpoint *checkpoint;
+	reel_run *checkpoint;
 	struct state bar;
 
 	tap_case("a restart file that cannot be written");
@@ -1029,16 +1028,16 @@ static void a_file_that_cannot_be_written(void)
 	checkpoint = open_checkpoint(plan, &copied, &options);
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "ends no run");
 	ok(is_right(&bar), "its gradient is right");
-	reel_checkpoint_get_stats(checkpoint, &stats);
+	reel_run_get_stats(checkpoint, &stats);
 	is_int(stats.saves, 0, "none was saved");
 	ok(stats.failed_saves > 0, "that is counted");
-	ok(strstr(reel_checkpoint_message(checkpoint), options.restart) &&
-		   strstr(reel_checkpoint_message(checkpoint), strerror(ENOENT)),
-	   "and the message says why: %s", reel_checkpoint_message(checkpoint));
+	ok(strstr(reel_run_message(checkpoint), options.restart) &&
+		   strstr(reel_run_message(checkpoint), strerror(ENOENT)),
+	   "and the message says why: %s", reel_run_message(checkpoint));
 	run.failing_reverse = 3;
 	is_int(begin_or_resume(checkpoint, &run, &bar), -ECANCELED, "a callback that fails, too");
-	ok(strstr(reel_checkpoint_message(checkpoint), "reverse"), "is what the message is of");
-	reel_checkpoint_close(checkpoint);
+	ok(strstr(reel_run_message(checkpoint), "reverse"), "is what the message is of");
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 

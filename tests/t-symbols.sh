@@ -88,12 +88,12 @@ fi
 
 shared=$BUILD_DIR/.libs/libreel-cuda.so
 if [ -f "$shared" ]; then
-	for header in gpu arena host-lane; do
+	for header in gpu arena host-tape; do
 		declared_in reel/$header.h reel/$header.h >declared.$header
 		test -s declared.$header
 		ok $? "reel/$header.h declares functions"
 	done
-	sort -u declared.gpu declared.arena declared.host-lane >declared
+	sort -u declared.gpu declared.arena declared.host-tape >declared
 	mapped_in gpu/libreel-cuda.map >mapped
 	diff declared mapped >difference
 	is_empty difference 'gpu/libreel-cuda.map lists what is declared'

@@ -33,31 +33,31 @@ static void steps(int lanes)
 
 #pragma omp parallel num_threads(THREADS)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 		for (int step = 0; step < STEPS; step++) {
-			while (reel_share_next(&share)) {
-				REEL_FOR(share.lane, int, i, 0, N, reel_dynamic(4))
-					push(share.lane, x[i]);
-				REEL_SINGLE(share.lane)
-					push(share.lane, step);
+			while (reel_worker_next(&worker)) {
+				REEL_FOR(worker.lane, int, i, 0, N, reel_dynamic(4))
+				push(worker.lane, x[i]);
+				REEL_SINGLE (worker.lane)
+					push(worker.lane, step);
 			}
-			reel_share_phase(&share);
+			reel_worker_phase(&worker);
 		}
 	}
 	reel_region_end(region);
 	region = reel_region_reverse(root);
 #pragma omp parallel num_threads(THREADS)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 		for (int step = STEPS; step-- > 0;) {
-			reel_share_next_phase(&share);
-			while (reel_share_next(&share)) {
-				REEL_SINGLE_REVERSE(share.lane)
-					(void)pop(share.lane);
-				REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_dynamic(4))
-					(void)pop(share.lane);
+			reel_worker_next_phase(&worker);
+			while (reel_worker_next(&worker)) {
+				REEL_SINGLE_REVERSE(worker.lane)
+				(void)pop(worker.lane);
+				REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_dynamic(4))
+				(void)pop(worker.lane);
 			}
 #pragma omp barrier
 		}
@@ -75,14 +75,14 @@ static void right_steps(void)
 /* Where nothing is recorded, OpenMP may do what it likes. */
 static void right_lanes(void)
 {
-	static reel_order order;
+	static reel_ordered order;
 	reel_region *region = reel_region_begin(root, 0);
 	double sum = 0;
 
 #pragma omp parallel num_threads(THREADS)
 	{
-		reel_share share = reel_share_of(region);
-		reel_lane *lane = reel_share_next(&share) ? share.lane : NULL;
+		reel_worker worker = reel_worker_of(region);
+		reel_lane *lane = reel_worker_next(&worker) ? worker.lane : NULL;
 
 #pragma omp barrier
 #pragma omp for schedule(dynamic)
@@ -95,7 +95,7 @@ static void right_lanes(void)
 		sum = 1;
 #pragma omp critical
 		{
-			reel_order_note(lane, &order);
+			reel_ordered_note(lane, &order);
 			push(lane, sum);
 			sum = sum * 2;
 		}
@@ -104,16 +104,16 @@ static void right_lanes(void)
 	region = reel_region_reverse(root);
 #pragma omp parallel num_threads(reel_region_threads(region, 1))
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_order_await(share.lane, &order);
-			(void)pop(share.lane);
-			reel_order_done(share.lane, &order);
+		while (reel_worker_next(&worker)) {
+			reel_ordered_await(worker.lane, &order);
+			(void)pop(worker.lane);
+			reel_ordered_done(worker.lane, &order);
 		}
-		reel_share_phase(&share);
-		while (reel_share_next(&share))
-			(void)pop(share.lane);
+		reel_worker_phase(&worker);
+		while (reel_worker_next(&worker))
+			(void)pop(worker.lane);
 	}
 	reel_region_end(region);
 }
@@ -207,23 +207,23 @@ static void right_nested(void)
 	omp_set_max_active_levels(2);
 #pragma omp parallel num_threads(THREADS)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_region *inner = reel_region_begin(share.lane, 0);
-			reel_share own;
+		while (reel_worker_next(&worker)) {
+			reel_region *inner = reel_region_begin(worker.lane, 0);
+			reel_worker own;
 
 #pragma omp parallel num_threads(THREADS)
 			{
-				reel_share part = reel_share_of(inner);
+				reel_worker part = reel_worker_of(inner);
 
-				while (reel_share_next(&part))
+				while (reel_worker_next(&part))
 					push(part.lane, 1);
 			}
 			reel_region_end(inner);
-			inner = reel_region_begin(share.lane, 2);
-			own = reel_share_begin(inner, 0, 1);
-			while (reel_share_next(&own))
+			inner = reel_region_begin(worker.lane, 2);
+			own = reel_worker_begin(inner, 0, 1);
+			while (reel_worker_next(&own))
 				push(own.lane, 2);
 			reel_region_end(inner);
 		}
@@ -233,31 +233,31 @@ static void right_nested(void)
 
 /* ---- Mistakes: what a thread does with its lane, in a region for a team ---- */
 
-static void region_of(void (*body)(reel_share *share, reel_lane *lane), int lanes)
+static void region_of(void (*body)(reel_worker *worker, reel_lane *lane), int lanes)
 {
 	reel_region *region = reel_region_begin(root, lanes);
 
 #pragma omp parallel num_threads(THREADS)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		if (reel_share_next(&share))
-			body(&share, share.lane);
+		if (reel_worker_next(&worker))
+			body(&worker, worker.lane);
 	}
 	reel_region_end(region);
 }
 
-static void barrier(reel_share *share, reel_lane *lane)
+static void barrier(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 	push(lane, 1);
 #pragma omp barrier /* at: barrier */
 	push(lane, 2);
 }
 
-static void implicit_barrier(reel_share *share, reel_lane *lane)
+static void implicit_barrier(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 	push(lane, 1);
 #pragma omp for /* at: implicit-barrier */
 	for (int i = 0; i < N; i++)
@@ -265,63 +265,63 @@ static void implicit_barrier(reel_share *share, reel_lane *lane)
 	push(lane, 2);
 }
 
-static void barrier_and_next(reel_share *share, reel_lane *lane)
+static void barrier_and_next(reel_worker *worker, reel_lane *lane)
 {
 	push(lane, 1);
-	while (reel_share_next(share))
+	while (reel_worker_next(worker))
 		;
 #pragma omp barrier /* at: barrier-and-next */
-	while (reel_share_next(share))
-		push(share->lane, 2);
+	while (reel_worker_next(worker))
+		push(worker->lane, 2);
 }
 
-static void few_threads(reel_share *share, reel_lane *lane)
+static void few_threads(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 	push(lane, 1);
 #pragma omp barrier /* at: few-threads */
 }
 
-static void phase(reel_share *share, reel_lane *lane)
+static void phase(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 	push(lane, 1);
 	reel_lane_phase(lane); /* at: phase */
 }
 
-static void share_phase(reel_share *share, reel_lane *lane)
+static void worker_phase(reel_worker *worker, reel_lane *lane)
 {
 	push(lane, 1);
-	reel_share_next_phase(share); /* at: share-phase */
-	reel_share_next(share);
+	reel_worker_next_phase(worker); /* at: worker-phase */
+	reel_worker_next(worker);
 }
 
-static void loop_dynamic(reel_share *share, reel_lane *lane)
+static void loop_dynamic(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 #pragma omp for schedule(dynamic) nowait /* at: dynamic */
 	for (int i = 0; i < N; i++)
 		push(lane, i);
 }
 
-static void loop_static(reel_share *share, reel_lane *lane)
+static void loop_static(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 #pragma omp for schedule(static) nowait /* at: static */
 	for (int i = 0; i < N; i++)
 		push(lane, i);
 }
 
-static void single(reel_share *share, reel_lane *lane)
+static void single(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 #pragma omp single nowait /* at: single */
 	push(lane, 1);
 }
 
-static void sections(reel_share *share, reel_lane *lane)
+static void sections(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 #pragma omp sections nowait /* at: sections */
 	{
 #pragma omp section
@@ -331,26 +331,26 @@ static void sections(reel_share *share, reel_lane *lane)
 	}
 }
 
-static void critical(reel_share *share, reel_lane *lane)
+static void critical(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 #pragma omp critical /* at: critical */
 	push(lane, 1);
 }
 
-static void commuting(reel_share *share, reel_lane *lane)
+static void commuting(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 	push(lane, 1);
 #pragma omp critical /* at: commuting */
 	x[0] += 1;
 }
 
-static void lock(reel_share *share, reel_lane *lane)
+static void lock(reel_worker *worker, reel_lane *lane)
 {
 	static omp_lock_t a_lock;
 
-	(void)share;
+	(void)worker;
 #pragma omp single
 	omp_init_lock(&a_lock);
 	omp_set_lock(&a_lock); /* at: lock */
@@ -358,31 +358,31 @@ static void lock(reel_share *share, reel_lane *lane)
 	omp_unset_lock(&a_lock);
 }
 
-static void order(reel_share *share, reel_lane *lane)
+static void order(reel_worker *worker, reel_lane *lane)
 {
-	static reel_order an_order;
+	static reel_ordered an_order;
 
-	(void)share;
-	reel_order_note(lane, &an_order); /* at: order */
+	(void)worker;
+	reel_ordered_note(lane, &an_order); /* at: order */
 }
 
-static void await(reel_share *share, reel_lane *lane)
+static void await(reel_worker *worker, reel_lane *lane)
 {
-	static reel_order an_order;
+	static reel_ordered an_order;
 
-	(void)share;
+	(void)worker;
 #pragma omp critical
 	{
-		reel_order_note(lane, &an_order);
-		reel_order_await(lane, &an_order); /* at: await */
+		reel_ordered_note(lane, &an_order);
+		reel_ordered_await(lane, &an_order); /* at: await */
 	}
 }
 
-static void task_lane(reel_share *share, reel_lane *lane)
+static void task_lane(reel_worker *worker, reel_lane *lane)
 {
 	static _Atomic int ended;
 
-	(void)share;
+	(void)worker;
 	if (reel_lane_index(lane) == 0) {
 #pragma omp task firstprivate(lane) /* at: task-lane */
 		push(lane, 2);
@@ -400,11 +400,11 @@ static reel_lane *present_lane(void)
 	return lane_of_thread;
 }
 
-static void task_migrates(reel_share *share, reel_lane *lane)
+static void task_migrates(reel_worker *worker, reel_lane *lane)
 {
 	reel_lane *task = reel_task_begin(lane, 0, NULL, 0);
 
-	(void)share;
+	(void)worker;
 	lane_of_thread = lane;
 #pragma omp task untied firstprivate(task)
 	{
@@ -416,12 +416,12 @@ static void task_migrates(reel_share *share, reel_lane *lane)
 	reel_task_wait(lane);
 }
 
-static void other_lane(reel_share *share, reel_lane *lane)
+static void other_lane(reel_worker *worker, reel_lane *lane)
 {
 	static reel_lane *first[THREADS];
 	reel_lane **before = &first[reel_lane_index(lane)], *task;
 
-	(void)share;
+	(void)worker;
 	for (int i = 0; i < 2; i++) {
 		task = reel_task_begin(lane, i, NULL, 0);
 #pragma omp task firstprivate(task, i, before)
@@ -437,9 +437,9 @@ static void other_lane(reel_share *share, reel_lane *lane)
 	}
 }
 
-static void taskwait(reel_share *share, reel_lane *lane)
+static void taskwait(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 	for (int i = 0; i < 2; i++) {
 		reel_lane *task = reel_task_begin(lane, i, NULL, 0);
 
@@ -450,44 +450,44 @@ static void taskwait(reel_share *share, reel_lane *lane)
 	reel_task_wait(lane);
 }
 
-static void wait_early(reel_share *share, reel_lane *lane)
+static void wait_early(reel_worker *worker, reel_lane *lane)
 {
 	reel_lane *task = reel_task_begin(lane, 0, NULL, 0);
 
-	(void)share;
+	(void)worker;
 #pragma omp task firstprivate(task)
 	push(task, 1);
 	reel_task_wait(lane); /* at: wait-early */
 #pragma omp taskwait
 }
 
-static void depend(reel_share *share, reel_lane *lane)
+static void depend(reel_worker *worker, reel_lane *lane)
 {
 	reel_dependence dependence = {&x[0], REEL_TASK_IN};
 	reel_lane *task = reel_task_begin(lane, 0, &dependence, 1);
 
-	(void)share;
+	(void)worker;
 #pragma omp task firstprivate(task) depend(in : x[0]) depend(out : x[1]) /* at: depend */
 	push(task, 1);
 #pragma omp taskwait
 	reel_task_wait(lane);
 }
 
-static void depend_kind(reel_share *share, reel_lane *lane)
+static void depend_kind(reel_worker *worker, reel_lane *lane)
 {
 	reel_dependence dependence = {&x[0], REEL_TASK_IN};
 	reel_lane *task = reel_task_begin(lane, 0, &dependence, 1);
 
-	(void)share;
+	(void)worker;
 #pragma omp task firstprivate(task) depend(out : x[0]) /* at: depend-kind */
 	push(task, 1);
 #pragma omp taskwait
 	reel_task_wait(lane);
 }
 
-static void cancelled(reel_share *share, reel_lane *lane)
+static void cancelled(reel_worker *worker, reel_lane *lane)
 {
-	(void)share;
+	(void)worker;
 	push(lane, 1);
 #pragma omp for
 	for (int i = 0; i < N; i++) {
@@ -497,7 +497,7 @@ static void cancelled(reel_share *share, reel_lane *lane)
 
 static const struct body {
 	const char *name;
-	void (*body)(reel_share *share, reel_lane *lane);
+	void (*body)(reel_worker *worker, reel_lane *lane);
 	int lanes;
 } bodies[] = {
 	{"barrier", barrier, 0},
@@ -505,7 +505,7 @@ static const struct body {
 	{"barrier-and-next", barrier_and_next, 0},
 	{"few-threads", few_threads, 2 * THREADS},
 	{"phase", phase, 0},
-	{"share-phase", share_phase, 0},
+	{"worker-phase", worker_phase, 0},
 	{"dynamic", loop_dynamic, 0},
 	{"static", loop_static, 0},
 	{"single", single, 0},
@@ -540,11 +540,11 @@ static void on_parent(void)
 
 #pragma omp parallel num_threads(THREADS) /* at: on-parent */
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 #pragma omp single
 		push(root, 1);
-		reel_share_next(&share);
+		reel_worker_next(&worker);
 	}
 	reel_region_end(region);
 }
@@ -556,10 +556,10 @@ static void second_team(void)
 	for (int i = 0; i < 2; i++) {
 #pragma omp parallel num_threads(THREADS)
 		{
-			reel_share share = reel_share_of(region); /* at: second-team */
+			reel_worker worker = reel_worker_of(region); /* at: second-team */
 
-			while (reel_share_next(&share))
-				push(share.lane, 1);
+			while (reel_worker_next(&worker))
+				push(worker.lane, 1);
 		}
 	}
 	reel_region_end(region);
@@ -571,10 +571,11 @@ static void other_size(void)
 
 #pragma omp parallel num_threads(THREADS)
 	{
-		reel_share share = reel_share_begin(region, omp_get_thread_num(), 4); /* at: size */
+		reel_worker worker =
+			reel_worker_begin(region, omp_get_thread_num(), 4); /* at: size */
 
-		while (reel_share_next(&share))
-			push(share.lane, 1);
+		while (reel_worker_next(&worker))
+			push(worker.lane, 1);
 	}
 	reel_region_end(region);
 }

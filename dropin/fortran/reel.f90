@@ -45,7 +45,7 @@ module reel
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  type, bind(C), public :: reel_checkpoint
+  type, bind(C), public :: reel_run
     type(c_ptr) :: handle = c_null_ptr
   end type
 
@@ -158,8 +158,8 @@ module reel
     integer(c_int64_t) :: reserved(4) = 0
   end type
 
-  ! reel/checkpoint.h
-  type, bind(C), public :: reel_checkpoint_options
+  ! reel/run.h
+  type, bind(C), public :: reel_run_options
     type(reel_pool) :: pool
     type(reel_store) :: store(REEL_MAX_TIERS)
     integer(c_int64_t) :: segment_steps = 0
@@ -174,7 +174,7 @@ module reel
     integer(c_int64_t) :: reserved(3) = 0
   end type
 
-  type, bind(C), public :: reel_checkpoint_stats
+  type, bind(C), public :: reel_run_stats
     integer(c_int64_t) :: advanced = 0, recorded = 0, reversed = 0
     integer(c_int64_t) :: stores(REEL_MAX_TIERS) = 0, loads(REEL_MAX_TIERS) = 0
     integer(c_int64_t) :: put_bytes = 0, got_bytes = 0
@@ -192,7 +192,7 @@ module reel
   integer(c_int), parameter, public :: REEL_CHECKED = 1
   integer(c_int), parameter, public :: REEL_POOL_CHECKED = 1
   integer(c_int), parameter, public :: REEL_POOL_SMALL_PAGES = 2
-  integer(c_int), parameter, public :: REEL_CHECKPOINT_AUDIT = 1
+  integer(c_int), parameter, public :: REEL_RUN_AUDIT = 1
   integer(c_int64_t), parameter, public :: REEL_UNKNOWN_STEPS = -1
 
   ! Planners.
@@ -227,12 +227,12 @@ module reel
   public :: reel_pool_default, reel_pool_get_stats
   public :: reel_store_open, reel_store_problem
   public :: reel_plan_open, reel_plan_problem, reel_plan_close
-  public :: reel_checkpoint_open, reel_checkpoint_problem, reel_checkpoint_close
-  public :: reel_checkpoint_forward, reel_checkpoint_reverse, reel_checkpoint_resume
-  public :: reel_checkpoint_is_reversing, reel_checkpoint_steps, reel_checkpoint_message
-  public :: reel_checkpoint_get_stats
-  public :: reel_checkpoint_next, reel_checkpoint_carry_out, reel_checkpoint_tape
-  public :: reel_checkpoint_give_up
+  public :: reel_run_open, reel_run_problem, reel_run_close
+  public :: reel_run_forward, reel_run_reverse, reel_run_resume
+  public :: reel_run_is_reversing, reel_run_steps, reel_run_message
+  public :: reel_run_get_stats
+  public :: reel_run_next, reel_run_carry_out, reel_run_tape
+  public :: reel_run_give_up
   public :: reel_block_steps, reel_block_forward, reel_block_reverse
   public :: reel_costs_measure, reel_costs_choose, reel_costs_problem, reel_choice_reason
 
@@ -593,29 +593,29 @@ module reel
   ! ---- Checkpointing ----
 
   ! With states that are copied; and with those that save and load pack into snapshots.
-  interface reel_checkpoint_open
-    integer(c_int) function checkpoint_open(run, plan, state, advance, record, reverse, options) &
-      bind(C, name="reel_fortran_checkpoint_open")
+  interface reel_run_open
+    integer(c_int) function run_open(run, plan, state, advance, record, reverse, options) &
+      bind(C, name="reel_fortran_run_open")
       import
-      type(reel_checkpoint), intent(inout) :: run
+      type(reel_run), intent(inout) :: run
       type(reel_plan), intent(in) :: plan
       type(*), intent(in) :: state(..)
       type(c_funptr), value :: advance, record, reverse
-      type(reel_checkpoint_options), intent(in), optional :: options
+      type(reel_run_options), intent(in), optional :: options
     end function
 
-    integer(c_int) function checkpoint_open_packed(run, plan, state, advance, record, reverse, &
-      save, load, options) bind(C, name="reel_fortran_checkpoint_open_packed")
+    integer(c_int) function run_open_packed(run, plan, state, advance, record, reverse, &
+      save, load, options) bind(C, name="reel_fortran_run_open_packed")
       import
-      type(reel_checkpoint), intent(inout) :: run
+      type(reel_run), intent(inout) :: run
       type(reel_plan), intent(in) :: plan
       type(*), intent(in) :: state(..)
       type(c_funptr), value :: advance, record, reverse, save, load
-      type(reel_checkpoint_options), intent(in), optional :: options
+      type(reel_run_options), intent(in), optional :: options
     end function
   end interface
 
-  interface reel_checkpoint_problem
+  interface reel_run_problem
     procedure problem_plain, problem_packed
   end interface
 
@@ -638,91 +638,91 @@ module reel
       type(reel_problem), intent(in) :: problem
     end function
 
-    integer(c_int) function reel_checkpoint_forward(run, context, state) &
-      bind(C, name="reel_fortran_checkpoint_forward")
+    integer(c_int) function reel_run_forward(run, context, state) &
+      bind(C, name="reel_fortran_run_forward")
       import
-      type(reel_checkpoint), intent(in) :: run
+      type(reel_run), intent(in) :: run
       type(*) :: context(..)
       type(*), intent(inout) :: state(..)
     end function
 
-    integer(c_int) function reel_checkpoint_reverse(run, context, state, adjoint) &
-      bind(C, name="reel_fortran_checkpoint_reverse")
+    integer(c_int) function reel_run_reverse(run, context, state, adjoint) &
+      bind(C, name="reel_fortran_run_reverse")
       import
-      type(reel_checkpoint), intent(in) :: run
+      type(reel_run), intent(in) :: run
       type(*) :: context(..)
       type(*), intent(inout) :: state(..), adjoint(..)
     end function
 
-    integer(c_int) function reel_checkpoint_resume(run, adjoint) &
-      bind(C, name="reel_fortran_checkpoint_resume")
+    integer(c_int) function reel_run_resume(run, adjoint) &
+      bind(C, name="reel_fortran_run_resume")
       import
-      type(reel_checkpoint), intent(in) :: run
+      type(reel_run), intent(in) :: run
       type(*), intent(inout) :: adjoint(..)
     end function
 
-    type(c_ptr) function checkpoint_problem(plan, state, advance, record, reverse, save, load, &
-      options) bind(C, name="reel_fortran_checkpoint_problem")
+    type(c_ptr) function run_problem(plan, state, advance, record, reverse, save, load, &
+      options) bind(C, name="reel_fortran_run_problem")
       import
       type(reel_plan), intent(in) :: plan
       type(*), intent(in) :: state(..)
       type(c_funptr), value :: advance, record, reverse, save, load
-      type(reel_checkpoint_options), intent(in), optional :: options
+      type(reel_run_options), intent(in), optional :: options
     end function
 
-    subroutine checkpoint_close(run) bind(C, name="reel_checkpoint_close")
+    subroutine run_close(run) bind(C, name="reel_run_close")
       import
       type(c_ptr), value :: run
     end subroutine
 
-    logical(c_bool) function checkpoint_is_reversing(run) &
-      bind(C, name="reel_checkpoint_is_reversing")
+    logical(c_bool) function run_is_reversing(run) &
+      bind(C, name="reel_run_is_reversing")
       import
       type(c_ptr), value :: run
     end function
 
-    integer(c_int64_t) function checkpoint_steps(run) bind(C, name="reel_checkpoint_steps")
+    integer(c_int64_t) function run_steps(run) bind(C, name="reel_run_steps")
       import
       type(c_ptr), value :: run
     end function
 
-    type(c_ptr) function checkpoint_message(run) bind(C, name="reel_checkpoint_message")
+    type(c_ptr) function run_message(run) bind(C, name="reel_run_message")
       import
       type(c_ptr), value :: run
     end function
 
-    integer(c_int) function checkpoint_next(run, action) bind(C, name="reel_checkpoint_next")
+    integer(c_int) function run_next(run, action) bind(C, name="reel_run_next")
       import
       type(c_ptr), value :: run
       type(reel_action), intent(inout) :: action
     end function
 
     ! What an action does not use may be left out; without a tape it is the run's.
-    integer(c_int) function reel_checkpoint_carry_out(run, action, context, state, adjoint, tape) &
-      bind(C, name="reel_fortran_checkpoint_carry_out")
+    integer(c_int) function reel_run_carry_out(run, action, context, state, adjoint, tape) &
+      bind(C, name="reel_fortran_run_carry_out")
       import
-      type(reel_checkpoint), intent(in) :: run
+      type(reel_run), intent(in) :: run
       type(reel_action), intent(in) :: action
       type(*) :: context(..)
       type(*), intent(inout), optional :: state(..), adjoint(..)
       type(reel_tape), intent(inout), optional :: tape
     end function
 
-    type(c_ptr) function checkpoint_tape(run) bind(C, name="reel_checkpoint_tape")
+    type(c_ptr) function run_tape(run) bind(C, name="reel_run_tape")
       import
       type(c_ptr), value :: run
     end function
 
-    subroutine checkpoint_give_up(run, message) bind(C, name="reel_checkpoint_give_up")
+    subroutine run_give_up(run, message) bind(C, name="reel_run_give_up")
       import
       type(c_ptr), value :: run
       character(kind=c_char), intent(in) :: message(*)
     end subroutine
 
-    subroutine checkpoint_get_stats(run, stats) bind(C, name="reel_checkpoint_get_stats")
+    subroutine run_get_stats(run, stats) bind(C, name="reel_run_get_stats")
       import
       type(c_ptr), value :: run
-      type(reel_checkpoint_stats), intent(inout) :: stats
+      type(reel_run_stats), intent(inout) :: stats
     end subroutine
   end interface
 
@@ -1388,10 +1388,10 @@ contains
     type(reel_plan), intent(in) :: plan
     type(*), intent(in) :: state(..)
     type(c_funptr), value :: advance, record, reverse
-    type(reel_checkpoint_options), intent(in), optional :: options
+    type(reel_run_options), intent(in), optional :: options
     character(:), allocatable :: text
 
-    text = from_c(checkpoint_problem(plan, state, advance, record, reverse, c_null_funptr, &
+    text = from_c(run_problem(plan, state, advance, record, reverse, c_null_funptr, &
       c_null_funptr, options))
   end function
 
@@ -1399,65 +1399,65 @@ contains
     type(reel_plan), intent(in) :: plan
     type(*), intent(in) :: state(..)
     type(c_funptr), value :: advance, record, reverse, save, load
-    type(reel_checkpoint_options), intent(in), optional :: options
+    type(reel_run_options), intent(in), optional :: options
     character(:), allocatable :: text
 
-    text = from_c(checkpoint_problem(plan, state, advance, record, reverse, save, load, options))
+    text = from_c(run_problem(plan, state, advance, record, reverse, save, load, options))
   end function
 
-  subroutine reel_checkpoint_close(run)
-    type(reel_checkpoint), intent(inout) :: run
+  subroutine reel_run_close(run)
+    type(reel_run), intent(inout) :: run
 
-    call checkpoint_close(run%handle)
+    call run_close(run%handle)
     run%handle = c_null_ptr
   end subroutine
 
-  logical function reel_checkpoint_is_reversing(run) result(reversing)
-    type(reel_checkpoint), intent(in) :: run
+  logical function reel_run_is_reversing(run) result(reversing)
+    type(reel_run), intent(in) :: run
 
-    reversing = checkpoint_is_reversing(run%handle)
+    reversing = run_is_reversing(run%handle)
   end function
 
-  integer(c_int64_t) function reel_checkpoint_steps(run) result(steps)
-    type(reel_checkpoint), intent(in) :: run
+  integer(c_int64_t) function reel_run_steps(run) result(steps)
+    type(reel_run), intent(in) :: run
 
-    steps = checkpoint_steps(run%handle)
+    steps = run_steps(run%handle)
   end function
 
-  function reel_checkpoint_message(run) result(text)
-    type(reel_checkpoint), intent(in) :: run
+  function reel_run_message(run) result(text)
+    type(reel_run), intent(in) :: run
     character(:), allocatable :: text
 
-    text = from_c(checkpoint_message(run%handle))
+    text = from_c(run_message(run%handle))
   end function
 
-  subroutine reel_checkpoint_get_stats(run, stats)
-    type(reel_checkpoint), intent(in) :: run
-    type(reel_checkpoint_stats), intent(inout) :: stats
+  subroutine reel_run_get_stats(run, stats)
+    type(reel_run), intent(in) :: run
+    type(reel_run_stats), intent(inout) :: stats
 
-    call checkpoint_get_stats(run%handle, stats)
+    call run_get_stats(run%handle, stats)
   end subroutine
 
   ! The next action of the reverse sweep.
-  integer function reel_checkpoint_next(run, action) result(error)
-    type(reel_checkpoint), intent(in) :: run
+  integer function reel_run_next(run, action) result(error)
+    type(reel_run), intent(in) :: run
     type(reel_action), intent(inout) :: action
 
-    error = checkpoint_next(run%handle, action)
+    error = run_next(run%handle, action)
   end function
 
-  function reel_checkpoint_tape(run) result(tape)
-    type(reel_checkpoint), intent(in) :: run
+  function reel_run_tape(run) result(tape)
+    type(reel_run), intent(in) :: run
     type(reel_tape), pointer :: tape
 
-    call c_f_pointer(checkpoint_tape(run%handle), tape)
+    call c_f_pointer(run_tape(run%handle), tape)
   end function
 
-  subroutine reel_checkpoint_give_up(run, message)
-    type(reel_checkpoint), intent(in) :: run
+  subroutine reel_run_give_up(run, message)
+    type(reel_run), intent(in) :: run
     character(*), intent(in) :: message
 
-    call checkpoint_give_up(run%handle, trim(message)//c_null_char)
+    call run_give_up(run%handle, trim(message)//c_null_char)
   end subroutine
 
   function reel_costs_problem(costs) result(text)

@@ -29,7 +29,7 @@ module reel_omp
   end type
 
   ! What a thread does in a region; `lane` is the one that it has.
-  type, bind(C), public :: reel_share
+  type, bind(C), public :: reel_worker
     type(reel_lane) :: lane
     integer(c_int32_t) :: thread = 0, threads = 0
     type(c_ptr), private :: region = c_null_ptr
@@ -39,7 +39,7 @@ module reel_omp
   end type
 
   ! How iterations are dealt to lanes.
-  type, bind(C), public :: reel_dealing
+  type, bind(C), public :: reel_chunking
     integer(c_int32_t) :: kind = 0
     integer(c_int32_t) :: noted = 0
     integer(c_int64_t) :: chunk = 0
@@ -60,7 +60,7 @@ module reel_omp
   end type
 
   ! The order in which lanes came to a critical section. It stays where it is.
-  type, bind(C), public :: reel_order
+  type, bind(C), public :: reel_ordered
     integer(c_int64_t), private :: count = 0
     integer(c_int64_t), private :: hold = 0
   end type
@@ -106,12 +106,12 @@ module reel_omp
   public :: reel_lane_hold, reel_lane_replay, reel_lane_release
   public :: reel_region_begin, reel_region_reverse, reel_region_end, reel_region_lanes
   public :: reel_region_threads, reel_region_phases, reel_region_loops
-  public :: reel_share_begin, reel_share_next, reel_share_leave
-  public :: reel_share_next_phase, reel_share_barrier
+  public :: reel_worker_begin, reel_worker_next, reel_worker_leave
+  public :: reel_worker_next_phase, reel_worker_barrier
   public :: reel_static, reel_dynamic, reel_guided
   public :: reel_loop_begin, reel_loop_reverse, reel_loop_next, reel_loop_stop
   public :: reel_single, reel_single_reverse
-  public :: reel_order_note, reel_order_await, reel_order_done
+  public :: reel_ordered_note, reel_ordered_await, reel_ordered_done
   public :: reel_reduce, reel_reduce_reverse
   public :: reel_task_begin, reel_task_label, reel_task_wait, reel_task_wait_reverse
   public :: reel_task_reverse, reel_tasks_left, reel_task_end, reel_tasks_reverse
@@ -185,7 +185,7 @@ module reel_omp
     end function
   end interface
 
-  ! ---- Regions and shares ----
+  ! ---- Regions and workers ----
 
   interface
     type(c_ptr) function c_region_begin(parent, lanes) bind(C, name="reel_region_begin")
@@ -225,48 +225,48 @@ module reel_omp
       type(reel_region), value :: region
     end function
 
-    type(reel_share) function reel_share_begin(region, thread, threads) bind(C)
+    type(reel_worker) function reel_worker_begin(region, thread, threads) bind(C)
       import
       type(reel_region), value :: region
       integer(c_int), value :: thread, threads
     end function
 
-    logical(c_bool) function c_share_next(share) bind(C, name="reel_share_next")
+    logical(c_bool) function c_worker_next(worker) bind(C, name="reel_worker_next")
       import
-      type(reel_share), intent(inout) :: share
+      type(reel_worker), intent(inout) :: worker
     end function
 
-    subroutine reel_share_barrier(share) bind(C)
+    subroutine reel_worker_barrier(worker) bind(C)
       import
-      type(reel_share), intent(inout) :: share
+      type(reel_worker), intent(inout) :: worker
     end subroutine
 
-    subroutine reel_share_leave(share) bind(C)
+    subroutine reel_worker_leave(worker) bind(C)
       import
-      type(reel_share), intent(inout) :: share
+      type(reel_worker), intent(inout) :: worker
     end subroutine
 
-    subroutine reel_share_next_phase(share) bind(C)
+    subroutine reel_worker_next_phase(worker) bind(C)
       import
-      type(reel_share), intent(inout) :: share
+      type(reel_worker), intent(inout) :: worker
     end subroutine
   end interface
 
   ! ---- Loops and orders ----
 
   interface
-    type(c_loop) function c_loop_begin(lane, dealing, low, high) bind(C, name="reel_loop_begin")
+    type(c_loop) function c_loop_begin(lane, chunking, low, high) bind(C, name="reel_loop_begin")
       import
       type(reel_lane), value :: lane
-      type(reel_dealing), value :: dealing
+      type(reel_chunking), value :: chunking
       integer(c_int64_t), value :: low, high
     end function
 
-    type(c_loop) function c_loop_reverse(lane, dealing, low, high) &
+    type(c_loop) function c_loop_reverse(lane, chunking, low, high) &
       bind(C, name="reel_loop_reverse")
       import
       type(reel_lane), value :: lane
-      type(reel_dealing), value :: dealing
+      type(reel_chunking), value :: chunking
       integer(c_int64_t), value :: low, high
     end function
 
@@ -281,22 +281,22 @@ module reel_omp
       integer(c_int64_t), value :: end
     end subroutine
 
-    subroutine reel_order_note(lane, order) bind(C)
+    subroutine reel_ordered_note(lane, order) bind(C)
       import
       type(reel_lane), value :: lane
-      type(reel_order), intent(inout) :: order
+      type(reel_ordered), intent(inout) :: order
     end subroutine
 
-    subroutine reel_order_await(lane, order) bind(C)
+    subroutine reel_ordered_await(lane, order) bind(C)
       import
       type(reel_lane), value :: lane
-      type(reel_order), intent(inout) :: order
+      type(reel_ordered), intent(inout) :: order
     end subroutine
 
-    subroutine reel_order_done(lane, order) bind(C)
+    subroutine reel_ordered_done(lane, order) bind(C)
       import
       type(reel_lane), value :: lane
-      type(reel_order), intent(inout) :: order
+      type(reel_ordered), intent(inout) :: order
     end subroutine
   end interface
 
@@ -509,7 +509,7 @@ contains
     reel_lane_is_empty = c_lane_is_empty(lane)
   end function
 
-  ! ---- Regions and shares ----
+  ! ---- Regions and workers ----
 
   type(reel_region) function reel_region_begin(parent, lanes) result(region)
     type(reel_lane), intent(in) :: parent
@@ -527,85 +527,85 @@ contains
     region%handle = c_region_reverse(parent)
   end function
 
-  logical function reel_share_next(share)
-    type(reel_share), intent(inout) :: share
+  logical function reel_worker_next(worker)
+    type(reel_worker), intent(inout) :: worker
 
-    reel_share_next = c_share_next(share)
+    reel_worker_next = c_worker_next(worker)
   end function
 
   ! ---- Loops ----
 
-  pure type(reel_dealing) function static0()
-    static0 = reel_dealing(static_loop, 0, 0)
+  pure type(reel_chunking) function static0()
+    static0 = reel_chunking(static_loop, 0, 0)
   end function
 
-  pure type(reel_dealing) function static4(chunk)
+  pure type(reel_chunking) function static4(chunk)
     integer(c_int32_t), intent(in) :: chunk
 
-    static4 = reel_dealing(static_loop, 0, int(chunk, c_int64_t))
+    static4 = reel_chunking(static_loop, 0, int(chunk, c_int64_t))
   end function
 
-  pure type(reel_dealing) function static8(chunk)
+  pure type(reel_chunking) function static8(chunk)
     integer(c_int64_t), intent(in) :: chunk
 
-    static8 = reel_dealing(static_loop, 0, chunk)
+    static8 = reel_chunking(static_loop, 0, chunk)
   end function
 
-  pure type(reel_dealing) function dynamic4(chunk)
+  pure type(reel_chunking) function dynamic4(chunk)
     integer(c_int32_t), intent(in) :: chunk
 
-    dynamic4 = reel_dealing(dynamic_loop, 1, int(chunk, c_int64_t))
+    dynamic4 = reel_chunking(dynamic_loop, 1, int(chunk, c_int64_t))
   end function
 
-  pure type(reel_dealing) function dynamic8(chunk)
+  pure type(reel_chunking) function dynamic8(chunk)
     integer(c_int64_t), intent(in) :: chunk
 
-    dynamic8 = reel_dealing(dynamic_loop, 1, chunk)
+    dynamic8 = reel_chunking(dynamic_loop, 1, chunk)
   end function
 
-  pure type(reel_dealing) function guided4(chunk)
+  pure type(reel_chunking) function guided4(chunk)
     integer(c_int32_t), intent(in) :: chunk
 
-    guided4 = reel_dealing(guided_loop, 1, int(chunk, c_int64_t))
+    guided4 = reel_chunking(guided_loop, 1, int(chunk, c_int64_t))
   end function
 
-  pure type(reel_dealing) function guided8(chunk)
+  pure type(reel_chunking) function guided8(chunk)
     integer(c_int64_t), intent(in) :: chunk
 
-    guided8 = reel_dealing(guided_loop, 1, chunk)
+    guided8 = reel_chunking(guided_loop, 1, chunk)
   end function
 
   ! Iterations low to high, both included, as in a do loop.
-  type(reel_loop) function loop_begin8(lane, dealing, low, high) result(loop)
+  type(reel_loop) function loop_begin8(lane, chunking, low, high) result(loop)
     type(reel_lane), intent(in) :: lane
-    type(reel_dealing), intent(in) :: dealing
+    type(reel_chunking), intent(in) :: chunking
     integer(c_int64_t), intent(in) :: low, high
 
-    loop%inner = c_loop_begin(lane, dealing, low, high + 1)
+    loop%inner = c_loop_begin(lane, chunking, low, high + 1)
   end function
 
-  type(reel_loop) function loop_begin4(lane, dealing, low, high) result(loop)
+  type(reel_loop) function loop_begin4(lane, chunking, low, high) result(loop)
     type(reel_lane), intent(in) :: lane
-    type(reel_dealing), intent(in) :: dealing
+    type(reel_chunking), intent(in) :: chunking
     integer(c_int32_t), intent(in) :: low, high
 
-    loop = loop_begin8(lane, dealing, int(low, c_int64_t), int(high, c_int64_t))
+    loop = loop_begin8(lane, chunking, int(low, c_int64_t), int(high, c_int64_t))
   end function
 
-  type(reel_loop) function loop_reverse8(lane, dealing, low, high) result(loop)
+  type(reel_loop) function loop_reverse8(lane, chunking, low, high) result(loop)
     type(reel_lane), intent(in) :: lane
-    type(reel_dealing), intent(in) :: dealing
+    type(reel_chunking), intent(in) :: chunking
     integer(c_int64_t), intent(in) :: low, high
 
-    loop%inner = c_loop_reverse(lane, dealing, low, high + 1)
+    loop%inner = c_loop_reverse(lane, chunking, low, high + 1)
   end function
 
-  type(reel_loop) function loop_reverse4(lane, dealing, low, high) result(loop)
+  type(reel_loop) function loop_reverse4(lane, chunking, low, high) result(loop)
     type(reel_lane), intent(in) :: lane
-    type(reel_dealing), intent(in) :: dealing
+    type(reel_chunking), intent(in) :: chunking
     integer(c_int32_t), intent(in) :: low, high
 
-    loop = loop_reverse8(lane, dealing, int(low, c_int64_t), int(high, c_int64_t))
+    loop = loop_reverse8(lane, chunking, int(low, c_int64_t), int(high, c_int64_t))
   end function
 
   logical function reel_loop_next(loop)

@@ -12,28 +12,24 @@ typedef int reverse_steps(void *context, void *adjoint, int64_t first, int64_t l
 typedef int save_state(void *context, const void *state, void *snapshot);
 typedef int load_state(void *context, void *state, const void *snapshot);
 
-int reel_fortran_checkpoint_open(reel_checkpoint **run, const reel_plan *const *plan,
+int reel_fortran_run_open(reel_run **run, const reel_plan *const *plan, const CFI_cdesc_t *state,
+			  advance_steps *advance, record_steps *record, reverse_steps *reverse,
+			  const struct reel_run_options *options);
+int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
 				 const CFI_cdesc_t *state, advance_steps *advance,
-				 record_steps *record, reverse_steps *reverse,
-				 const struct reel_checkpoint_options *options);
-int reel_fortran_checkpoint_open_packed(reel_checkpoint **run, const reel_plan *const *plan,
-					const CFI_cdesc_t *state, advance_steps *advance,
-					record_steps *record, reverse_steps *reverse,
-					save_state *save, load_state *load,
-					const struct reel_checkpoint_options *options);
-const char *reel_fortran_checkpoint_problem(const reel_plan *const *plan, const CFI_cdesc_t *state,
-					    advance_steps *advance, record_steps *record,
-					    reverse_steps *reverse, save_state *save,
-					    load_state *load,
-					    const struct reel_checkpoint_options *options);
-int reel_fortran_checkpoint_forward(reel_checkpoint **run, const CFI_cdesc_t *context,
-				    const CFI_cdesc_t *state);
-int reel_fortran_checkpoint_reverse(reel_checkpoint **run, const CFI_cdesc_t *context,
-				    const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint);
-int reel_fortran_checkpoint_resume(reel_checkpoint **run, const CFI_cdesc_t *adjoint);
-int reel_fortran_checkpoint_carry_out(reel_checkpoint **run, const reel_action *action,
-				      const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-				      const CFI_cdesc_t *adjoint, reel_tape *tape);
+				 record_steps *record, reverse_steps *reverse, save_state *save,
+				 load_state *load, const struct reel_run_options *options);
+const char *reel_fortran_run_problem(const reel_plan *const *plan, const CFI_cdesc_t *state,
+				     advance_steps *advance, record_steps *record,
+				     reverse_steps *reverse, save_state *save, load_state *load,
+				     const struct reel_run_options *options);
+int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state);
+int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+			     const CFI_cdesc_t *adjoint);
+int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *adjoint);
+int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
+			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+			       const CFI_cdesc_t *adjoint, reel_tape *tape);
 
 static size_t bytes_of(const CFI_cdesc_t *variable)
 {
@@ -42,49 +38,46 @@ static size_t bytes_of(const CFI_cdesc_t *variable)
 	return elements < SIZE_MAX ? elements * variable->elem_len : 0;
 }
 
-int reel_fortran_checkpoint_open(reel_checkpoint **run, const reel_plan *const *plan,
+int reel_fortran_run_open(reel_run **run, const reel_plan *const *plan, const CFI_cdesc_t *state,
+			  advance_steps *advance, record_steps *record, reverse_steps *reverse,
+			  const struct reel_run_options *options)
+{
+	return reel_fortran_run_open_packed(run, plan, state, advance, record, reverse, NULL, NULL,
+					    options);
+}
+
+int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
 				 const CFI_cdesc_t *state, advance_steps *advance,
-				 record_steps *record, reverse_steps *reverse,
-				 const struct reel_checkpoint_options *options)
-{
-	return reel_fortran_checkpoint_open_packed(run, plan, state, advance, record, reverse, NULL,
-						   NULL, options);
-}
-
-int reel_fortran_checkpoint_open_packed(reel_checkpoint **run, const reel_plan *const *plan,
-					const CFI_cdesc_t *state, advance_steps *advance,
-					record_steps *record, reverse_steps *reverse,
-					save_state *save, load_state *load,
-					const struct reel_checkpoint_options *options)
+				 record_steps *record, reverse_steps *reverse, save_state *save,
+				 load_state *load, const struct reel_run_options *options)
 {
 	const reel_model model = {bytes_of(state), advance, record, reverse, save, load};
 
-	return reel_checkpoint_open(run, *plan, &model, options);
+	return reel_run_open(run, *plan, &model, options);
 }
 
-const char *reel_fortran_checkpoint_problem(const reel_plan *const *plan, const CFI_cdesc_t *state,
-					    advance_steps *advance, record_steps *record,
-					    reverse_steps *reverse, save_state *save,
-					    load_state *load,
-					    const struct reel_checkpoint_options *options)
+const char *reel_fortran_run_problem(const reel_plan *const *plan, const CFI_cdesc_t *state,
+				     advance_steps *advance, record_steps *record,
+				     reverse_steps *reverse, save_state *save, load_state *load,
+				     const struct reel_run_options *options)
 {
 	const reel_model model = {bytes_of(state), advance, record, reverse, save, load};
 
-	return reel_checkpoint_problem(*plan, &model, options);
+	return reel_run_problem(*plan, &model, options);
 }
 
-static int refuse(reel_checkpoint *run, const char *what, const char *why)
+static int refuse(reel_run *run, const char *what, const char *why)
 {
-	char message[REEL_CHECKPOINT_MESSAGE];
+	char message[REEL_RUN_MESSAGE];
 
 	snprintf(message, sizeof message, "%s %s", what, why);
-	reel_checkpoint_give_up(run, message);
+	reel_run_give_up(run, message);
 	return -EINVAL;
 }
 
-static int check(reel_checkpoint *run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)
+static int check(reel_run *run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)
 {
-	const reel_model *model = reel_checkpoint_model(run);
+	const reel_model *model = reel_run_model(run);
 	const char *why = reel_fortran_wrong_argument(context, 0);
 
 	if (why)
@@ -93,17 +86,15 @@ static int check(reel_checkpoint *run, const CFI_cdesc_t *context, const CFI_cde
 	return why ? refuse(run, "the state", why) : 0;
 }
 
-int reel_fortran_checkpoint_forward(reel_checkpoint **run, const CFI_cdesc_t *context,
-				    const CFI_cdesc_t *state)
+int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)
 {
 	int error = check(*run, context, state);
 
-	return error ? error
-		     : reel_checkpoint_forward(*run, context->base_addr, state->base_addr);
+	return error ? error : reel_run_forward(*run, context->base_addr, state->base_addr);
 }
 
-int reel_fortran_checkpoint_reverse(reel_checkpoint **run, const CFI_cdesc_t *context,
-				    const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint)
+int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+			     const CFI_cdesc_t *adjoint)
 {
 	int error = check(*run, context, state);
 	const char *why = error ? NULL : reel_fortran_wrong_argument(adjoint, 0);
@@ -111,24 +102,24 @@ int reel_fortran_checkpoint_reverse(reel_checkpoint **run, const CFI_cdesc_t *co
 	if (why)
 		error = refuse(*run, "the adjoint", why);
 	return error ? error
-		     : reel_checkpoint_reverse(*run, context->base_addr, state->base_addr,
-					       adjoint->base_addr);
+		     : reel_run_reverse(*run, context->base_addr, state->base_addr,
+					adjoint->base_addr);
 }
 
-int reel_fortran_checkpoint_resume(reel_checkpoint **run, const CFI_cdesc_t *adjoint)
+int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *adjoint)
 {
 	const char *why = reel_fortran_wrong_argument(adjoint, 0);
 
 	if (why)
 		return refuse(*run, "the adjoint", why);
-	return reel_checkpoint_resume(*run, adjoint->base_addr);
+	return reel_run_resume(*run, adjoint->base_addr);
 }
 
 /* Arguments that were left out are NULL. */
-static const char *wrong_piece(reel_checkpoint *run, const reel_action *action,
-			       const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint)
+static const char *wrong_piece(reel_run *run, const reel_action *action, const CFI_cdesc_t *state,
+			       const CFI_cdesc_t *adjoint)
 {
-	const reel_model *model = reel_checkpoint_model(run);
+	const reel_model *model = reel_run_model(run);
 	size_t least = model->save ? 0 : model->state_bytes;
 
 	switch (action->kind) {
@@ -145,9 +136,9 @@ static const char *wrong_piece(reel_checkpoint *run, const reel_action *action,
 	}
 }
 
-int reel_fortran_checkpoint_carry_out(reel_checkpoint **run, const reel_action *action,
-				      const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-				      const CFI_cdesc_t *adjoint, reel_tape *tape)
+int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
+			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+			       const CFI_cdesc_t *adjoint, reel_tape *tape)
 {
 	const char *why = reel_fortran_wrong_argument(context, 0);
 
@@ -156,7 +147,6 @@ int reel_fortran_checkpoint_carry_out(reel_checkpoint **run, const reel_action *
 	why = wrong_piece(*run, action, state, adjoint);
 	if (why)
 		return refuse(*run, action->kind == REEL_ACTION_REVERSE ? "the adjoint" : "the state", why);
-	return reel_checkpoint_carry_out(*run, action, context->base_addr,
-					 state ? state->base_addr : NULL,
-					 adjoint ? adjoint->base_addr : NULL, tape);
+	return reel_run_carry_out(*run, action, context->base_addr, state ? state->base_addr : NULL,
+				  adjoint ? adjoint->base_addr : NULL, tape);
 }

@@ -74,25 +74,25 @@ static void energy_reverse(const double *u, double *bar, int64_t first, int64_t 
 
 /* ---- A thread's part of a state. No lane records anything, so it need not be a lane's part ---- */
 
-static int first_cell(const reel_share *share, int thread, int n)
+static int first_cell(const reel_worker *worker, int thread, int n)
 {
-	return (int)((int64_t)n * thread / share->threads);
+	return (int)((int64_t)n * thread / worker->threads);
 }
 
-static void part_forward(const reel_share *share, const double *u, double *next, int n)
+static void part_forward(const reel_worker *worker, const double *u, double *next, int n)
 {
-	int first = first_cell(share, share->thread, n);
-	int end = first_cell(share, share->thread + 1, n);
+	int first = first_cell(worker, worker->thread, n);
+	int end = first_cell(worker, worker->thread + 1, n);
 
 	step(u + first, next + first, end - first);
 	close_ring(next, first, end, n);
 }
 
-static void part_reverse(const reel_share *share, const double *u, double *bar,
+static void part_reverse(const reel_worker *worker, const double *u, double *bar,
 			 const double *next_bar, int n)
 {
-	int first = first_cell(share, share->thread, n);
-	int end = first_cell(share, share->thread + 1, n);
+	int first = first_cell(worker, worker->thread, n);
+	int end = first_cell(worker, worker->thread + 1, n);
 
 	step_reverse(u + first, bar + first, next_bar + first, end - first);
 	close_ring(bar, first, end, n);
@@ -154,22 +154,22 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 		start(b, first);
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 		double *u = first, *next;
 
 		for (int s = 0; u && s < steps; s++, u = next) {
-			next = cells_of(reel_share_push_span(&share, double, width));
+			next = cells_of(reel_worker_push_span(&worker, double, width));
 			if (next)
-				part_forward(&share, u, next, n);
+				part_forward(&worker, u, next, n);
 		}
-		reel_share_barrier(&share);
-		while (u && reel_share_next(&share)) {
-			reel_loop part = reel_loop_begin(share.lane, reel_static(0), 0, n);
+		reel_worker_barrier(&worker);
+		while (u && reel_worker_next(&worker)) {
+			reel_loop part = reel_loop_begin(worker.lane, reel_static(0), 0, n);
 			double sum = 0;
 
 			while (reel_loop_next(&part))
 				sum += energy(u, part.first, part.end, n);
-			b->partial[reel_lane_index(share.lane)] = sum;
+			b->partial[reel_lane_index(worker.lane)] = sum;
 		}
 	}
 	reel_region_end(region);
@@ -187,21 +187,21 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 		double *bar = b->bar, *next_bar = b->next_bar;
 		const double *u = last;
 
-		while (u && reel_share_next(&share)) {
-			reel_loop part = reel_loop_reverse(share.lane, reel_static(0), 0, n);
+		while (u && reel_worker_next(&worker)) {
+			reel_loop part = reel_loop_reverse(worker.lane, reel_static(0), 0, n);
 
 			while (reel_loop_next(&part))
 				energy_reverse(u, bar, part.first, part.end, n);
 		}
 		for (int s = steps; u && s-- > 0;) {
 			swap(&bar, &next_bar);
-			u = cells_of(reel_share_pop_span(&share, double, width));
+			u = cells_of(reel_worker_pop_span(&worker, double, width));
 			if (u)
-				part_reverse(&share, u, bar, next_bar, n);
+				part_reverse(&worker, u, bar, next_bar, n);
 		}
 	}
 	reel_region_end(region);

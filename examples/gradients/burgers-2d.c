@@ -184,9 +184,9 @@ static double primal(struct problem *problem, int threads)
 }
 
 /* No lane records anything, so a thread's rows need not be those of a lane. */
-static int first_row(const reel_share *share, int thread, int n)
+static int first_row(const reel_worker *worker, int thread, int n)
 {
-	return (int)((int64_t)n * thread / share->threads);
+	return (int)((int64_t)n * thread / worker->threads);
 }
 
 static double forward(struct problem *problem, reel_lane *root, int threads)
@@ -201,17 +201,17 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 		start(b, state);
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 		double *now = state, *next;
 
 		for (int s = 0; now && s < steps; s++, now = next) {
-			next = reel_share_push_span(&share, double, field);
-			for (int j = first_row(&share, share.thread, n);
-			     next && j < first_row(&share, share.thread + 1, n); j++)
+			next = reel_worker_push_span(&worker, double, field);
+			for (int j = first_row(&worker, worker.thread, n);
+			     next && j < first_row(&worker, worker.thread + 1, n); j++)
 				step_row(now, next, n, j);
 		}
 #pragma omp barrier
-		if (share.thread == 0)
+		if (worker.thread == 0)
 			state = now;
 	}
 	reel_region_end(region);
@@ -230,15 +230,15 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 		energy_reverse(last, b->bar, n);
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 		double *bar = b->bar, *next_bar = b->next_bar;
 		const double *state = last;
 
 		for (int s = steps; state && s-- > 0;) {
 			swap(&bar, &next_bar);
-			state = reel_share_pop_span(&share, double, field);
-			for (int j = first_row(&share, share.thread, n);
-			     state && j < first_row(&share, share.thread + 1, n); j++)
+			state = reel_worker_pop_span(&worker, double, field);
+			for (int j = first_row(&worker, worker.thread, n);
+			     state && j < first_row(&worker, worker.thread + 1, n); j++)
 				step_row_reverse(state, bar, next_bar, n, j);
 		}
 	}

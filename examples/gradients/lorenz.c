@@ -161,15 +161,15 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			double sum = 0;
 
-			REEL_FOR(share.lane, int, t, 0, problem->size, reel_dynamic(1))
-				sum += trajectory_forward(problem, tape, t);
-			l->partial[reel_lane_index(share.lane)] = sum;
+			REEL_FOR(worker.lane, int, t, 0, problem->size, reel_dynamic(1))
+			sum += trajectory_forward(problem, tape, t);
+			l->partial[reel_lane_index(worker.lane)] = sum;
 		}
 	}
 	reel_region_end(region);
@@ -185,16 +185,16 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 	reel_adjoint_begin(l->rates_bar, (unsigned)problem->lanes);
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			reel_adjoint_view view = reel_adjoint_lane(
-				l->rates_bar, (unsigned)reel_lane_index(share.lane));
+				l->rates_bar, (unsigned)reel_lane_index(worker.lane));
 			double *rates_bar = reel_adjoint_span(&view, 0, 3);
 
-			REEL_FOR_REVERSE(share.lane, int, t, 0, problem->size, reel_dynamic(1))
-				trajectory_reverse(problem, tape, t, gradient, rates_bar);
+			REEL_FOR_REVERSE(worker.lane, int, t, 0, problem->size, reel_dynamic(1))
+			trajectory_reverse(problem, tape, t, gradient, rates_bar);
 		}
 		reel_adjoint_omp_reduce(l->rates_bar);
 	}

@@ -158,19 +158,20 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			double sum = 0;
 
-			REEL_FOR(share.lane, int, s, 0, problem->size, reel_static(0)) {
+			REEL_FOR(worker.lane, int, s, 0, problem->size, reel_static(0))
+			{
 				double *kept = reel_push_span(tape, double, m->activations);
 
 				if (kept)
 					sum += sample_forward(m, s, kept);
 			}
-			m->partial[reel_lane_index(share.lane)] = sum;
+			m->partial[reel_lane_index(worker.lane)] = sum;
 		}
 	}
 	reel_region_end(region);
@@ -186,15 +187,16 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 	reel_adjoint_begin(m->bar, (unsigned)problem->lanes);
 #pragma omp parallel num_threads(threads)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			reel_adjoint_view view =
-				reel_adjoint_lane(m->bar, (unsigned)reel_lane_index(share.lane));
+				reel_adjoint_lane(m->bar, (unsigned)reel_lane_index(worker.lane));
 			double *bar = reel_adjoint_span(&view, 0, problem->n);
 
-			REEL_FOR_REVERSE(share.lane, int, s, 0, problem->size, reel_static(0)) {
+			REEL_FOR_REVERSE(worker.lane, int, s, 0, problem->size, reel_static(0))
+			{
 				const double *kept = reel_pop_span(tape, double, m->activations);
 
 				if (kept)

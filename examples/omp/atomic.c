@@ -23,11 +23,12 @@ void forward_atomic(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR(share.lane, int, i, 0, N, reel_dynamic(4)) {
-				reel_push(reel_lane_tape(share.lane), x[i]);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_dynamic(4))
+			{
+				reel_push(reel_lane_tape(worker.lane), x[i]);
 #pragma omp atomic
 				bin[i % BINS] += step(x[i], a[i]);
 			}
@@ -50,11 +51,12 @@ int reverse_atomic(reel_lane *root, double *x_bar, const double *a, double *a_ba
 	}
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_dynamic(4)) {
-				double x = reel_pop(reel_lane_tape(share.lane), double);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_dynamic(4))
+			{
+				double x = reel_pop(reel_lane_tape(worker.lane), double);
 
 				x_bar[i] += step_reverse(x, a[i], bin_bar[i % BINS], &a_bar[i]);
 			}

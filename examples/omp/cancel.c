@@ -55,10 +55,10 @@ void forward_cancel(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
-			forward_lane(share.lane, x, a, &over);
+		while (reel_worker_next(&worker))
+			forward_lane(worker.lane, x, a, &over);
 	}
 	reel_region_end(region);
 }
@@ -70,11 +70,12 @@ int reverse_cancel(reel_lane *root, double *x_bar, const double *a, double *a_ba
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_dynamic(2)) {
-				double x = reel_pop(reel_lane_tape(share.lane), double);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_dynamic(2))
+			{
+				double x = reel_pop(reel_lane_tape(worker.lane), double);
 
 				x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
 			}

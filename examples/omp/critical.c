@@ -15,7 +15,7 @@ void primal_critical(double *x, const double *a)
 	x[0] += product;
 }
 
-static reel_order product_order;
+static reel_ordered product_order;
 
 void forward_critical(reel_lane *root, double *x, const double *a)
 {
@@ -24,19 +24,20 @@ void forward_critical(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 
-			REEL_FOR(share.lane, int, i, 0, N, reel_dynamic(4)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_dynamic(4))
+			{
 				double factor = 1 + step(x[i], a[i]) / N;
 
 				reel_push(tape, x[i]);
 				reel_push(tape, factor);
 #pragma omp critical(product)
 				{
-					reel_order_note(share.lane, &product_order);
+					reel_ordered_note(worker.lane, &product_order);
 					reel_push(tape, product);
 					product *= factor;
 				}
@@ -56,20 +57,21 @@ int reverse_critical(reel_lane *root, double *x_bar, const double *a, double *a_
 	omp_set_dynamic(0);
 #pragma omp parallel num_threads(reel_region_threads(region, omp_get_max_threads()))
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_dynamic(4)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_dynamic(4))
+			{
 				double product, factor, factor_bar;
 
-				reel_order_await(share.lane, &product_order);
+				reel_ordered_await(worker.lane, &product_order);
 				product = reel_pop(tape, double);
 				factor = reel_pop(tape, double);
 				factor_bar = product * product_bar;
 				product_bar *= factor;
-				reel_order_done(share.lane, &product_order);
+				reel_ordered_done(worker.lane, &product_order);
 				x_bar[i] += step_reverse(reel_pop(tape, double), a[i],
 							 factor_bar / N, &a_bar[i]);
 			}

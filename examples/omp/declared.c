@@ -59,18 +59,19 @@ void forward_declared(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			struct pair p = {1, 0};
 
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				reel_push(tape, x[i]);
 				reel_push_record(tape, pair, p);
 				p = times(p, (struct pair){x[i], step(x[i], a[i])});
 			}
-			part[reel_lane_index(share.lane)] = p;
+			part[reel_lane_index(worker.lane)] = p;
 		}
 	}
 	reel_region_end(region);
@@ -89,13 +90,14 @@ int reverse_declared(reel_lane *root, double *x_bar, const double *a, double *a_
 	region = reel_region_reverse(root);
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
-			struct pair p_bar = part_bar[reel_lane_index(share.lane)];
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
+			struct pair p_bar = part_bar[reel_lane_index(worker.lane)];
 
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				struct pair p = reel_pop_record(tape, pair);
 				double x_i = reel_pop(tape, double);
 				struct pair bar = times_reverse(p, p_bar);

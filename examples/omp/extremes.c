@@ -23,21 +23,22 @@ void forward_extremes(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			int at[2] = {-1, -1};
 
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				reel_push(tape, x[i]);
 				x[i] = step(x[i], a[i]);
 				at[0] = at[0] < 0 || x[i] < x[at[0]] ? i : at[0];
 				at[1] = at[1] < 0 || x[i] > x[at[1]] ? i : at[1];
 			}
 			reel_push_array(tape, at, 2);
-			least[reel_lane_index(share.lane)] = at[0] < 0 ? INFINITY : x[at[0]];
-			most[reel_lane_index(share.lane)] = at[1] < 0 ? -INFINITY : x[at[1]];
+			least[reel_lane_index(worker.lane)] = at[0] < 0 ? INFINITY : x[at[0]];
+			most[reel_lane_index(worker.lane)] = at[1] < 0 ? -INFINITY : x[at[1]];
 		}
 	}
 	reel_region_end(region);
@@ -61,14 +62,15 @@ int reverse_extremes(reel_lane *root, double *x_bar, const double *a, double *a_
 	region = reel_region_reverse(root);
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
-			int lane = reel_lane_index(share.lane), at[2];
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
+			int lane = reel_lane_index(worker.lane), at[2];
 
 			reel_pop_array(tape, at, 2);
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				x_bar[i] += (i == at[0] ? least_bar[lane] : 0) +
 					    (i == at[1] ? max_bar[lane] : 0);
 				x_bar[i] = step_reverse(reel_pop(tape, double), a[i], x_bar[i],

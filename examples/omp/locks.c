@@ -33,7 +33,7 @@ void primal_locks(double *x, const double *a)
 		x[bin] += product[bin];
 }
 
-static reel_order order[BINS];
+static reel_ordered order[BINS];
 
 void forward_locks(reel_lane *root, double *x, const double *a)
 {
@@ -43,17 +43,18 @@ void forward_locks(reel_lane *root, double *x, const double *a)
 	open_locks();
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(1)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(1))
+			{
 				int bin = i % BINS;
 
 				reel_push(tape, x[i]);
 				omp_set_lock(&lock[bin]);
-				reel_order_note(share.lane, &order[bin]);
+				reel_ordered_note(worker.lane, &order[bin]);
 				reel_push(tape, product[bin]);
 				product[bin] *= a[i] * x[i];
 				omp_unset_lock(&lock[bin]);
@@ -74,20 +75,21 @@ int reverse_locks(reel_lane *root, double *x_bar, const double *a, double *a_bar
 	omp_set_dynamic(0);
 #pragma omp parallel num_threads(reel_region_threads(region, omp_get_max_threads()))
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(1)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(1))
+			{
 				double x, factor_bar;
 				int bin = i % BINS;
 
-				reel_order_await(share.lane, &order[bin]);
+				reel_ordered_await(worker.lane, &order[bin]);
 				factor_bar = reel_pop(tape, double) * product_bar[bin];
 				x = reel_pop(tape, double);
 				product_bar[bin] *= a[i] * x;
-				reel_order_done(share.lane, &order[bin]);
+				reel_ordered_done(worker.lane, &order[bin]);
 				x_bar[i] += a[i] * factor_bar;
 				a_bar[i] += x * factor_bar;
 			}

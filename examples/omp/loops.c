@@ -23,17 +23,18 @@ void primal_loops(double *x, const double *a)
 		x[i] = step(x[i], a[i]);
 }
 
-static void forward_loop(reel_lane *root, double *x, const double *a, reel_dealing dealing)
+static void forward_loop(reel_lane *root, double *x, const double *a, reel_chunking chunking)
 {
 	reel_region *region = reel_region_begin(root, 0);
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR(share.lane, int, i, 0, N, dealing) {
-				reel_push(reel_lane_tape(share.lane), x[i]);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR(worker.lane, int, i, 0, N, chunking)
+			{
+				reel_push(reel_lane_tape(worker.lane), x[i]);
 				x[i] = step(x[i], a[i]);
 			}
 		}
@@ -52,17 +53,18 @@ void forward_loops(reel_lane *root, double *x, const double *a)
 }
 
 static int reverse_loop(reel_lane *root, double *x_bar, const double *a, double *a_bar,
-			reel_dealing dealing)
+			reel_chunking chunking)
 {
 	reel_region *region = reel_region_reverse(root);
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, dealing) {
-				double x = reel_pop(reel_lane_tape(share.lane), double);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, chunking)
+			{
+				double x = reel_pop(reel_lane_tape(worker.lane), double);
 
 				x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
 			}

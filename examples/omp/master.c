@@ -19,19 +19,20 @@ void forward_master(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
-				reel_push(reel_lane_tape(share.lane), x[i]);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			{
+				reel_push(reel_lane_tape(worker.lane), x[i]);
 				x[i] = step(x[i], a[i]);
 			}
 		}
-		reel_share_phase(&share);
-		while (reel_share_next(&share)) {
-			if (reel_lane_index(share.lane) == 0) {
-				reel_push(reel_lane_tape(share.lane), x[0]);
-				reel_push(reel_lane_tape(share.lane), x[N - 1]);
+		reel_worker_phase(&worker);
+		while (reel_worker_next(&worker)) {
+			if (reel_lane_index(worker.lane) == 0) {
+				reel_push(reel_lane_tape(worker.lane), x[0]);
+				reel_push(reel_lane_tape(worker.lane), x[N - 1]);
 				x[0] *= x[N - 1];
 			}
 		}
@@ -45,21 +46,22 @@ int reverse_master(reel_lane *root, double *x_bar, const double *a, double *a_ba
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			if (reel_lane_index(share.lane) == 0) {
-				double last = reel_pop(reel_lane_tape(share.lane), double);
-				double first = reel_pop(reel_lane_tape(share.lane), double);
+		while (reel_worker_next(&worker)) {
+			if (reel_lane_index(worker.lane) == 0) {
+				double last = reel_pop(reel_lane_tape(worker.lane), double);
+				double first = reel_pop(reel_lane_tape(worker.lane), double);
 
 				x_bar[N - 1] += first * x_bar[0];
 				x_bar[0] *= last;
 			}
 		}
-		reel_share_phase(&share);
-		while (reel_share_next(&share)) {
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
-				double x = reel_pop(reel_lane_tape(share.lane), double);
+		reel_worker_phase(&worker);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			{
+				double x = reel_pop(reel_lane_tape(worker.lane), double);
 
 				x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
 			}

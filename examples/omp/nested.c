@@ -19,11 +19,12 @@ static void forward_inner(reel_lane *lane, double *x, const double *a, int first
 
 #pragma omp parallel num_threads(2)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR(share.lane, int, i, first, first + BLOCK, reel_static(0)) {
-				reel_push(reel_lane_tape(share.lane), x[i]);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR(worker.lane, int, i, first, first + BLOCK, reel_static(0))
+			{
+				reel_push(reel_lane_tape(worker.lane), x[i]);
 				x[i] = step(x[i], a[i]);
 			}
 		}
@@ -37,11 +38,11 @@ void forward_nested(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel num_threads(2)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
-			REEL_FOR(share.lane, int, block, 0, BLOCKS, reel_dynamic(1))
-				forward_inner(share.lane, x, a, BLOCK * block);
+		while (reel_worker_next(&worker))
+			REEL_FOR(worker.lane, int, block, 0, BLOCKS, reel_dynamic(1))
+		forward_inner(worker.lane, x, a, BLOCK * block);
 	}
 	reel_region_end(region);
 }
@@ -52,11 +53,12 @@ static void reverse_inner(reel_lane *lane, double *x_bar, const double *a, doubl
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR_REVERSE(share.lane, int, i, first, first + BLOCK, reel_static(0)) {
-				double x = reel_pop(reel_lane_tape(share.lane), double);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, first, first + BLOCK, reel_static(0))
+			{
+				double x = reel_pop(reel_lane_tape(worker.lane), double);
 
 				x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
 			}
@@ -71,11 +73,11 @@ int reverse_nested(reel_lane *root, double *x_bar, const double *a, double *a_ba
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share))
-			REEL_FOR_REVERSE(share.lane, int, block, 0, BLOCKS, reel_dynamic(1))
-				reverse_inner(share.lane, x_bar, a, a_bar, BLOCK * block);
+		while (reel_worker_next(&worker))
+			REEL_FOR_REVERSE(worker.lane, int, block, 0, BLOCKS, reel_dynamic(1))
+		reverse_inner(worker.lane, x_bar, a, a_bar, BLOCK * block);
 	}
 	return reel_region_end(region);
 }

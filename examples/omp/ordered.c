@@ -14,7 +14,7 @@ void primal_ordered(double *x, const double *a)
 	}
 }
 
-static reel_order turns;
+static reel_ordered turns;
 
 /* OpenMP's own loop: each lane keeps which iterations it had. */
 void forward_ordered(reel_lane *root, double *x, const double *a)
@@ -24,10 +24,10 @@ void forward_ordered(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		if (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		if (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			int count = 0;
 
 #pragma omp for ordered schedule(dynamic)
@@ -37,7 +37,7 @@ void forward_ordered(reel_lane *root, double *x, const double *a)
 				reel_push(tape, x[i]);
 #pragma omp ordered
 				{
-					reel_order_note(share.lane, &turns);
+					reel_ordered_note(worker.lane, &turns);
 					reel_push(tape, s + y);
 					x[i] = s = sin(s + y);
 				}
@@ -58,19 +58,19 @@ int reverse_ordered(reel_lane *root, double *x_bar, const double *a, double *a_b
 	omp_set_dynamic(0);
 #pragma omp parallel num_threads(reel_region_threads(region, omp_get_max_threads()))
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 
 			for (int count = reel_pop(tape, int); count > 0; count--) {
 				int i = reel_pop(tape, int);
 				double y_bar;
 
-				reel_order_await(share.lane, &turns);
+				reel_ordered_await(worker.lane, &turns);
 				y_bar = cos(reel_pop(tape, double)) * (s_bar + x_bar[i]);
 				s_bar = y_bar;
-				reel_order_done(share.lane, &turns);
+				reel_ordered_done(worker.lane, &turns);
 				x_bar[i] = step_reverse(reel_pop(tape, double), a[i], y_bar,
 							&a_bar[i]);
 			}

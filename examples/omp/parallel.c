@@ -18,13 +18,14 @@ void forward_parallel(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			int lane = reel_lane_index(share.lane), lanes = reel_lane_count(share.lane);
+		while (reel_worker_next(&worker)) {
+			int lane = reel_lane_index(worker.lane),
+			    lanes = reel_lane_count(worker.lane);
 
 			for (int i = N * lane / lanes; i < N * (lane + 1) / lanes; i++) {
-				reel_push(reel_lane_tape(share.lane), x[i]);
+				reel_push(reel_lane_tape(worker.lane), x[i]);
 				x[i] = step(x[i], a[i]);
 			}
 		}
@@ -38,13 +39,14 @@ int reverse_parallel(reel_lane *root, double *x_bar, const double *a, double *a_
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			int lane = reel_lane_index(share.lane), lanes = reel_lane_count(share.lane);
+		while (reel_worker_next(&worker)) {
+			int lane = reel_lane_index(worker.lane),
+			    lanes = reel_lane_count(worker.lane);
 
 			for (int i = N * (lane + 1) / lanes; i-- > N * lane / lanes;) {
-				double x = reel_pop(reel_lane_tape(share.lane), double);
+				double x = reel_pop(reel_lane_tape(worker.lane), double);
 
 				x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
 			}

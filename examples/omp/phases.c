@@ -23,20 +23,21 @@ void forward_phases(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 		for (int t = 0; t < STEPS; t++) {
-			while (reel_share_next(&share))
-				REEL_FOR(share.lane, int, i, 0, N, reel_static(0))
-					u[i] = x[(i + N - 1) % N] + x[(i + 1) % N];
-			reel_share_phase(&share);
-			while (reel_share_next(&share)) {
-				REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
-					reel_push(reel_lane_tape(share.lane), u[i]);
+			while (reel_worker_next(&worker))
+				REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			u[i] = x[(i + N - 1) % N] + x[(i + 1) % N];
+			reel_worker_phase(&worker);
+			while (reel_worker_next(&worker)) {
+				REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+				{
+					reel_push(reel_lane_tape(worker.lane), u[i]);
 					x[i] = step(u[i], a[i]);
 				}
 			}
-			reel_share_phase(&share);
+			reel_worker_phase(&worker);
 		}
 	}
 	reel_region_end(region);
@@ -49,21 +50,22 @@ int reverse_phases(reel_lane *root, double *x_bar, const double *a, double *a_ba
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
 		for (int t = STEPS; t-- > 0;) {
-			reel_share_phase(&share);
-			while (reel_share_next(&share)) {
-				REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
-					double u = reel_pop(reel_lane_tape(share.lane), double);
+			reel_worker_phase(&worker);
+			while (reel_worker_next(&worker)) {
+				REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+				{
+					double u = reel_pop(reel_lane_tape(worker.lane), double);
 
 					u_bar[i] = step_reverse(u, a[i], x_bar[i], &a_bar[i]);
 				}
 			}
-			reel_share_phase(&share);
-			while (reel_share_next(&share))
-				REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0))
-					x_bar[i] = u_bar[(i + 1) % N] + u_bar[(i + N - 1) % N];
+			reel_worker_phase(&worker);
+			while (reel_worker_next(&worker))
+				REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			x_bar[i] = u_bar[(i + 1) % N] + u_bar[(i + N - 1) % N];
 		}
 	}
 	return reel_region_end(region);

@@ -23,16 +23,17 @@ void forward_private(reel_lane *root, double *x, const double *a)
 	region = reel_region_begin(root, LANES);
 #pragma omp parallel firstprivate(scale)
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
-				reel_push(reel_lane_tape(share.lane), x[i]);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			{
+				reel_push(reel_lane_tape(worker.lane), x[i]);
 				x[i] = step(x[i], a[i] * scale);
 				if (i == N - 1)
 					last = x[i];
 			}
-			reel_push(reel_lane_tape(share.lane), scale);
+			reel_push(reel_lane_tape(worker.lane), scale);
 		}
 	}
 	reel_region_end(region);
@@ -53,14 +54,15 @@ int reverse_private(reel_lane *root, double *x_bar, const double *a, double *a_b
 	x_bar[0] *= last;
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			double scale = reel_pop(reel_lane_tape(share.lane), double);
+		while (reel_worker_next(&worker)) {
+			double scale = reel_pop(reel_lane_tape(worker.lane), double);
 			double product_bar, bar = 0;
 
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
-				double x = reel_pop(reel_lane_tape(share.lane), double);
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			{
+				double x = reel_pop(reel_lane_tape(worker.lane), double);
 
 				if (i == N - 1)
 					x_bar[i] += last_bar;
@@ -69,7 +71,7 @@ int reverse_private(reel_lane *root, double *x_bar, const double *a, double *a_b
 				a_bar[i] += scale * product_bar;
 				bar += a[i] * product_bar;
 			}
-			part[reel_lane_index(share.lane)] = bar;
+			part[reel_lane_index(worker.lane)] = bar;
 		}
 	}
 	error = reel_region_end(region);

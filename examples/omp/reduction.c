@@ -21,20 +21,21 @@ void forward_reduction(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			double s = 0, p = 1;
 
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				reel_push(tape, x[i]);
 				reel_push(tape, p);
 				s += step(x[i], a[i]);
 				p *= x[i];
 			}
-			sum[reel_lane_index(share.lane)] = s;
-			product[reel_lane_index(share.lane)] = p;
+			sum[reel_lane_index(worker.lane)] = s;
+			product[reel_lane_index(worker.lane)] = p;
 		}
 	}
 	reel_region_end(region);
@@ -53,14 +54,15 @@ int reverse_reduction(reel_lane *root, double *x_bar, const double *a, double *a
 	region = reel_region_reverse(root);
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
-			double s_bar = sum_bar[reel_lane_index(share.lane)];
-			double p_bar = product_bar[reel_lane_index(share.lane)];
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
+			double s_bar = sum_bar[reel_lane_index(worker.lane)];
+			double p_bar = product_bar[reel_lane_index(worker.lane)];
 
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				double p = reel_pop(tape, double), x_i = reel_pop(tape, double);
 
 				x_bar[i] += p * p_bar + step_reverse(x_i, a[i], s_bar, &a_bar[i]);

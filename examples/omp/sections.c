@@ -20,12 +20,13 @@ void forward_sections(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR(share.lane, int, section, 0, 2, reel_dynamic(1)) {
+		while (reel_worker_next(&worker)) {
+			REEL_FOR(worker.lane, int, section, 0, 2, reel_dynamic(1))
+			{
 				for (int i = section * N / 2; i < (section + 1) * N / 2; i++) {
-					reel_push(reel_lane_tape(share.lane), x[i]);
+					reel_push(reel_lane_tape(worker.lane), x[i]);
 					x[i] = section == 0 ? step(x[i], a[i]) : x[i] * x[i];
 				}
 			}
@@ -40,12 +41,13 @@ int reverse_sections(reel_lane *root, double *x_bar, const double *a, double *a_
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR_REVERSE(share.lane, int, section, 0, 2, reel_dynamic(1)) {
+		while (reel_worker_next(&worker)) {
+			REEL_FOR_REVERSE(worker.lane, int, section, 0, 2, reel_dynamic(1))
+			{
 				for (int i = (section + 1) * N / 2; i-- > section * N / 2;) {
-					double x = reel_pop(reel_lane_tape(share.lane), double);
+					double x = reel_pop(reel_lane_tape(worker.lane), double);
 
 					x_bar[i] = section == 0 ? step_reverse(x, a[i], x_bar[i],
 									       &a_bar[i])

@@ -16,11 +16,12 @@ void forward_shared(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
-				reel_push(reel_lane_tape(share.lane), x[i]);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			{
+				reel_push(reel_lane_tape(worker.lane), x[i]);
 				x[i] = step(x[i], a[i % PARAMETERS]);
 			}
 		}
@@ -34,11 +35,12 @@ int reverse_shared(reel_lane *root, double *x_bar, const double *a, double *a_ba
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
-				double x = reel_pop(reel_lane_tape(share.lane), double), part = 0;
+		while (reel_worker_next(&worker)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			{
+				double x = reel_pop(reel_lane_tape(worker.lane), double), part = 0;
 
 				x_bar[i] = step_reverse(x, a[i % PARAMETERS], x_bar[i], &part);
 #pragma omp atomic

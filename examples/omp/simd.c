@@ -14,14 +14,14 @@ void forward_simd(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_loop loop = reel_loop_begin(share.lane, reel_static(0), 0, N);
+		while (reel_worker_next(&worker)) {
+			reel_loop loop = reel_loop_begin(worker.lane, reel_static(0), 0, N);
 
 			while (reel_loop_next(&loop)) {
 				int first = (int)loop.first, count = (int)(loop.end - loop.first);
-				double *saved = reel_push_span(reel_lane_tape(share.lane), double,
+				double *saved = reel_push_span(reel_lane_tape(worker.lane), double,
 							       (size_t)count);
 
 				if (saved)
@@ -41,14 +41,14 @@ int reverse_simd(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_loop loop = reel_loop_reverse(share.lane, reel_static(0), 0, N);
+		while (reel_worker_next(&worker)) {
+			reel_loop loop = reel_loop_reverse(worker.lane, reel_static(0), 0, N);
 
 			while (reel_loop_next(&loop)) {
 				int first = (int)loop.first, count = (int)(loop.end - loop.first);
-				const double *x = reel_pop_span(reel_lane_tape(share.lane), double,
+				const double *x = reel_pop_span(reel_lane_tape(worker.lane), double,
 								(size_t)count);
 
 				if (!x) /* an error, which the end of the region returns */

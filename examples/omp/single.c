@@ -22,21 +22,22 @@ void forward_single(reel_lane *root, double *x, const double *a)
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			REEL_SINGLE(share.lane) {
-				reel_push(reel_lane_tape(share.lane), x[0]);
+		while (reel_worker_next(&worker)) {
+			REEL_SINGLE (worker.lane) {
+				reel_push(reel_lane_tape(worker.lane), x[0]);
 				scale = step(x[0], a[0]);
 			}
 		}
-		reel_share_phase(&share);
-		while (reel_share_next(&share)) {
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
-				reel_push(reel_lane_tape(share.lane), x[i]);
+		reel_worker_phase(&worker);
+		while (reel_worker_next(&worker)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			{
+				reel_push(reel_lane_tape(worker.lane), x[i]);
 				x[i] *= scale;
 			}
-			reel_push(reel_lane_tape(share.lane), scale);
+			reel_push(reel_lane_tape(worker.lane), scale);
 		}
 	}
 	reel_region_end(region);
@@ -50,24 +51,26 @@ int reverse_single(reel_lane *root, double *x_bar, const double *a, double *a_ba
 
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
 			double scale = reel_pop(tape, double), scale_bar = 0;
 
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				scale_bar += reel_pop(tape, double) * x_bar[i];
 				x_bar[i] *= scale;
 			}
-			part[reel_lane_index(share.lane)] = scale_bar;
+			part[reel_lane_index(worker.lane)] = scale_bar;
 		}
-		reel_share_phase(&share);
-		while (reel_share_next(&share)) {
-			REEL_SINGLE_REVERSE(share.lane) {
-				double x = reel_pop(reel_lane_tape(share.lane), double);
+		reel_worker_phase(&worker);
+		while (reel_worker_next(&worker)) {
+			REEL_SINGLE_REVERSE(worker.lane)
+			{
+				double x = reel_pop(reel_lane_tape(worker.lane), double);
 				double scale_bar =
-					reel_reduce(share.lane, REEL_REDUCE_SUM, part, LANES);
+					reel_reduce(worker.lane, REEL_REDUCE_SUM, part, LANES);
 
 				x_bar[0] += step_reverse(x, a[0], scale_bar, &a_bar[0]);
 			}

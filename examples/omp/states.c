@@ -30,19 +30,19 @@ void forward_states(reel_lane *root, double *x, const double *a)
 		memcpy(first, x, N * sizeof *x);
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 		double *u = first;
 
 		for (int t = 0; u && t < STEPS; t++) {
 			double *next = x;
 
 			if (t < STEPS - 1)
-				next = reel_share_push_span(&share, double, N);
+				next = reel_worker_push_span(&worker, double, N);
 			else
-				reel_share_barrier(&share);
-			while (next && reel_share_next(&share))
-				REEL_FOR(share.lane, int, i, 0, N, reel_static(0))
-					next[i] = step(around(u, i), a[i]);
+				reel_worker_barrier(&worker);
+			while (next && reel_worker_next(&worker))
+				REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			next[i] = step(around(u, i), a[i]);
 			u = next;
 		}
 	}
@@ -66,22 +66,23 @@ int reverse_states(reel_lane *root, double *x_bar, const double *a, double *a_ba
 	memcpy(bar[0], x_bar, sizeof bar[0]);
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 		const double *u = last;
 
 		for (int t = 0; u && t < STEPS; t++) {
 			const double *now = bar[t % 2];
 			double *before = bar[(t + 1) % 2];
 
-			while (reel_share_next(&share)) {
-				REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
+			while (reel_worker_next(&worker)) {
+				REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+				{
 					a_bar[i] += sin(around(u, i)) * now[i];
 					before[i] = from(u, a, now, (i + 1) % N) +
 						    from(u, a, now, (i + N - 1) % N);
 				}
 			}
 			if (t < STEPS - 1)
-				u = reel_share_pop_span(&share, double, N);
+				u = reel_worker_pop_span(&worker, double, N);
 		}
 	}
 	memcpy(x_bar, bar[STEPS % 2], sizeof bar[0]);

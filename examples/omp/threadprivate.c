@@ -27,15 +27,16 @@ void forward_threadprivate(reel_lane *root, double *x, const double *a)
 		scale_of[lane] = a[0];
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
-			double *own = &scale_of[reel_lane_index(share.lane)];
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
+			double *own = &scale_of[reel_lane_index(worker.lane)];
 
 			reel_push(tape, *own);
 			*own *= *own;
-			REEL_FOR(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				reel_push(tape, x[i]);
 				x[i] *= *own;
 			}
@@ -53,18 +54,19 @@ int reverse_threadprivate(reel_lane *root, double *x_bar, const double *a, doubl
 	(void)a;
 #pragma omp parallel
 	{
-		reel_share share = reel_share_of(region);
+		reel_worker worker = reel_worker_of(region);
 
-		while (reel_share_next(&share)) {
-			reel_tape *tape = reel_lane_tape(share.lane);
-			double *own = &scale_of[reel_lane_index(share.lane)], bar = 0;
+		while (reel_worker_next(&worker)) {
+			reel_tape *tape = reel_lane_tape(worker.lane);
+			double *own = &scale_of[reel_lane_index(worker.lane)], bar = 0;
 
-			REEL_FOR_REVERSE(share.lane, int, i, 0, N, reel_static(0)) {
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
+			{
 				bar += reel_pop(tape, double) * x_bar[i];
 				x_bar[i] *= *own;
 			}
 			*own = reel_pop(tape, double);
-			scale_bar[reel_lane_index(share.lane)] = 2 * *own * bar;
+			scale_bar[reel_lane_index(worker.lane)] = 2 * *own * bar;
 		}
 	}
 	error = reel_region_end(region);

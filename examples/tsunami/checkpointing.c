@@ -31,7 +31,7 @@ struct checkpointing {
 	struct reel_choice choice;
 	reel_plan *plan;
 	reel_pool *pool;
-	reel_checkpoint *run;
+	reel_run *run;
 	struct look_ahead look_ahead; /* of the last reverse sweep */
 	struct state state;
 	const double *depth;
@@ -176,12 +176,12 @@ static reel_model model_of_loop(const struct checkpointing *checkpointing)
 static void open_run(struct checkpointing *checkpointing)
 {
 	const struct layout *layout = &checkpointing->layout;
-	struct reel_checkpoint_options options = {
+	struct reel_run_options options = {
 		.pool = checkpointing->pool,
 		.segment_steps = layout->segment,
 		.puts = MOVING_STATES / 2,
 		.gets = MOVING_STATES / 2,
-		.flags = checkpointing->options->audit ? REEL_CHECKPOINT_AUDIT : 0,
+		.flags = checkpointing->options->audit ? REEL_RUN_AUDIT : 0,
 	};
 	reel_model model = model_of_loop(checkpointing);
 	const char *problem;
@@ -192,10 +192,10 @@ static void open_run(struct checkpointing *checkpointing)
 		options.steps = layout->steps;
 	if (layout->has_disk)
 		options.store[1] = open_store(checkpointing->options->spill);
-	problem = reel_checkpoint_problem(checkpointing->plan, &model, &options);
+	problem = reel_run_problem(checkpointing->plan, &model, &options);
 	if (problem)
 		fail("--checkpoint %s: %s", checkpointing->scheme.text, problem);
-	if (reel_checkpoint_open(&checkpointing->run, checkpointing->plan, &model, &options))
+	if (reel_run_open(&checkpointing->run, checkpointing->plan, &model, &options))
 		fail("no memory for a run of %lld steps", (long long)layout->steps);
 }
 
@@ -233,7 +233,7 @@ struct checkpointing *checkpointing_open(const struct options *options,
 
 void checkpointing_close(struct checkpointing *checkpointing)
 {
-	reel_checkpoint_close(checkpointing->run);
+	reel_run_close(checkpointing->run);
 	reel_pool_close(checkpointing->pool);
 	reel_plan_close(checkpointing->plan);
 	if (checkpointing->gpu)
@@ -264,7 +264,7 @@ static void require(struct checkpointing *checkpointing, int error)
 		report_dry(checkpointing->model, checkpointing->depth, &checkpointing->state,
 			   (int)step);
 	fail("--checkpoint %s stopped: %s%s", checkpointing->scheme.text,
-	     reel_checkpoint_message(checkpointing->run),
+	     reel_run_message(checkpointing->run),
 	     error == -EDQUOT ? "; choose a larger --budget" : "");
 }
 
@@ -302,8 +302,7 @@ void checkpointing_forward(struct checkpointing *checkpointing, const struct con
 	void *context;
 
 	checkpointing->at = start(checkpointing, controls, gauge, &context);
-	require(checkpointing,
-		reel_checkpoint_forward(checkpointing->run, context, checkpointing->at));
+	require(checkpointing, reel_run_forward(checkpointing->run, context, checkpointing->at));
 }
 
 static int reverse(struct checkpointing *checkpointing, struct adjoint *adjoint)
@@ -311,8 +310,8 @@ static int reverse(struct checkpointing *checkpointing, struct adjoint *adjoint)
 	const struct options *options = checkpointing->options;
 
 	if (!options->look_ahead)
-		return reel_checkpoint_reverse(checkpointing->run, &checkpointing->loop,
-					       &checkpointing->state, adjoint);
+		return reel_run_reverse(checkpointing->run, &checkpointing->loop,
+					&checkpointing->state, adjoint);
 	return look_ahead_reverse(checkpointing->run, &checkpointing->loop, &checkpointing->state,
 				  adjoint, options->threads, &checkpointing->look_ahead);
 }
@@ -337,8 +336,8 @@ static void reverse_on_gpu(struct checkpointing *checkpointing, const double *we
 	const struct gpu_calls *calls = checkpointing->gpu_calls;
 	void *adjoint = calls->turn(checkpointing->gpu, weights);
 
-	require(checkpointing, reel_checkpoint_reverse(checkpointing->run, checkpointing->gpu,
-						       checkpointing->at, adjoint));
+	require(checkpointing, reel_run_reverse(checkpointing->run, checkpointing->gpu,
+						checkpointing->at, adjoint));
 	calls->finish(checkpointing->gpu, gradient);
 }
 
@@ -351,7 +350,7 @@ void checkpointing_reverse(struct checkpointing *checkpointing, const double *we
 		reverse_here(checkpointing, weights, gradient);
 }
 
-static struct counts counts_of(const struct reel_checkpoint_stats *stats)
+static struct counts counts_of(const struct reel_run_stats *stats)
 {
 	return (struct counts){
 		.advanced = stats->advanced,
@@ -364,13 +363,13 @@ static struct counts counts_of(const struct reel_checkpoint_stats *stats)
 
 struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing)
 {
-	struct reel_checkpoint_stats stats;
+	struct reel_run_stats stats;
 	struct reel_pool_stats pool;
 	struct gpu_use gpu = {0};
 
 	if (checkpointing->gpu)
 		gpu = checkpointing->gpu_calls->use(checkpointing->gpu);
-	reel_checkpoint_get_stats(checkpointing->run, &stats);
+	reel_run_get_stats(checkpointing->run, &stats);
 	reel_pool_get_stats(checkpointing->pool, &pool);
 	return (struct checkpointing_use){
 		.scheme = checkpointing->scheme.text,

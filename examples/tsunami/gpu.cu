@@ -358,7 +358,7 @@ gpu::gpu(const struct model *model, uint64_t tape_bytes)
 	depth_gradient = all.take();
 
 	threads = threads_for(model->grid->columns);
-	most = reel_arena_lanes(tapes.arena) / threads;
+	most = reel_arena_threads(tapes.arena) / threads;
 	blocks = std::min((unsigned)model->grid->rows, std::max(most, 1u));
 }
 

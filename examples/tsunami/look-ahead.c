@@ -31,13 +31,13 @@ int look_ahead_is_there(void)
 }
 
 /* In the team of the sweep the regions of the callbacks are of one thread each. */
-int look_ahead_reverse(reel_checkpoint *run, struct loop *loop, struct state *state,
+int look_ahead_reverse(reel_run *run, struct loop *loop, struct state *state,
 		       struct adjoint *adjoint, int threads, struct look_ahead *use)
 {
 	struct reel_omp_options options = {
 		.threads = threads, .open_state = open_state, .close_state = close_state};
 	struct reel_omp_stats stats;
-	int error = reel_omp_checkpoint_reverse(run, loop, state, adjoint, &options, &stats);
+	int error = reel_omp_run_reverse(run, loop, state, adjoint, &options, &stats);
 
 	*use = (struct look_ahead){stats.threads, stats.ahead, stats.max_tapes};
 	return error;
@@ -50,12 +50,12 @@ int look_ahead_is_there(void)
 	return 0;
 }
 
-int look_ahead_reverse(reel_checkpoint *run, struct loop *loop, struct state *state,
+int look_ahead_reverse(reel_run *run, struct loop *loop, struct state *state,
 		       struct adjoint *adjoint, int threads, struct look_ahead *use)
 {
 	(void)threads;
 	*use = (struct look_ahead){0};
-	return reel_checkpoint_reverse(run, loop, state, adjoint);
+	return reel_run_reverse(run, loop, state, adjoint);
 }
 
 #endif

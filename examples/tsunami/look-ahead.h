@@ -6,7 +6,7 @@
 #ifndef TSUNAMI_LOOK_AHEAD_H
 #define TSUNAMI_LOOK_AHEAD_H
 
-#include <reel/checkpoint.h>
+#include <reel/run.h>
 
 #include "loop.h"
 
@@ -19,8 +19,8 @@ struct look_ahead {
 /* Whether the program was built with OpenMP, which it takes. */
 int look_ahead_is_there(void);
 
-/* As reel_checkpoint_reverse(). */
-int look_ahead_reverse(reel_checkpoint *run, struct loop *loop, struct state *state,
+/* As reel_run_reverse(). */
+int look_ahead_reverse(reel_run *run, struct loop *loop, struct state *state,
 		       struct adjoint *adjoint, int threads, struct look_ahead *use);
 
 #endif

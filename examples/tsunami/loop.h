@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-#include <reel/checkpoint.h>
+#include <reel/run.h>
 
 #include "shallow.h"
 
@@ -44,7 +44,7 @@ void loop_close(struct loop *loop);
 /* The callbacks: `state` is a struct state, `adjoint` a struct adjoint. */
 reel_model loop_model(const struct loop *loop);
 
-/* For reel_checkpoint_options.finished: whether the loop ends before `step`. */
+/* For reel_run_options.finished: whether the loop ends before `step`. */
 bool loop_is_finished(void *loop, const void *state, int64_t step);
 
 struct adjoint adjoint_create(const struct grid *grid);

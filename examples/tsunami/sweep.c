@@ -18,27 +18,27 @@
 enum trouble { NO_TROUBLE, FELL_DRY, TAPE_TROUBLE };
 
 /* A thread's rows, and what went wrong in them. */
-struct share {
+struct worker {
 	struct rows rows;
 	enum trouble trouble;
 	int tape_error;
 	int step;
 };
 
-static struct share *share_out(int rows, int threads)
+static struct worker *share_out(int rows, int threads)
 {
-	struct share *shares = allocate((size_t)threads, sizeof(*shares));
+	struct worker *workers = allocate((size_t)threads, sizeof(*workers));
 
 	for (int t = 0; t < threads; t++)
-		shares[t].rows = rows_of_thread(rows, t, threads);
-	return shares;
+		workers[t].rows = rows_of_thread(rows, t, threads);
+	return workers;
 }
 
-static const struct share *first_in_trouble(const struct share *shares, int threads)
+static const struct worker *first_in_trouble(const struct worker *workers, int threads)
 {
 	for (int t = 0; t < threads; t++)
-		if (shares[t].trouble != NO_TROUBLE)
-			return &shares[t];
+		if (workers[t].trouble != NO_TROUBLE)
+			return &workers[t];
 	return NULL;
 }
 
@@ -54,11 +54,11 @@ static _Noreturn void report_tape(const struct model *model, int threads, int er
 }
 
 static void look_for_trouble(const struct model *model, const double *depth,
-			     const struct state *now, struct share *share, int step)
+			     const struct state *now, struct worker *worker, int step)
 {
-	if (!step_is_wet(model, depth, now, share->rows, step)) {
-		share->trouble = FELL_DRY;
-		share->step = step;
+	if (!step_is_wet(model, depth, now, worker->rows, step)) {
+		worker->trouble = FELL_DRY;
+		worker->step = step;
 	}
 }
 
@@ -67,43 +67,43 @@ static struct rows rows_of_lane(const struct model *model, const reel_lane *lane
 	return rows_of_thread(model->grid->rows, reel_lane_index(lane), reel_lane_count(lane));
 }
 
-static void note_tape_error(struct share *share, int error)
+static void note_tape_error(struct worker *worker, int error)
 {
 	if (!error)
 		return;
-	share->trouble = TAPE_TROUBLE;
-	share->tape_error = error;
+	worker->trouble = TAPE_TROUBLE;
+	worker->tape_error = error;
 }
 
 /* The rows of the lanes that the thread takes in this step; in the forward sweep its own. */
-static void push_rows(const struct model *model, reel_share *lanes, const struct state *now,
-		      struct share *share)
+static void push_rows(const struct model *model, reel_worker *lanes, const struct state *now,
+		      struct worker *worker)
 {
-	while (reel_share_next(lanes)) {
+	while (reel_worker_next(lanes)) {
 		struct rows rows = rows_of_lane(model, lanes->lane);
 
 		for (int j = rows.first; j < rows.last; j++) {
 			ptrdiff_t here = grid_row(model->grid, j);
 
-			note_tape_error(share, tapes_push_row(lanes->lane, model->grid->columns,
-							      now->elevation + here, now->u + here,
-							      now->v + here));
+			note_tape_error(worker, tapes_push_row(lanes->lane, model->grid->columns,
+							       now->elevation + here, now->u + here,
+							       now->v + here));
 		}
 	}
 }
 
-static void pop_rows(const struct model *model, reel_share *lanes, struct state *now,
-		     struct share *share)
+static void pop_rows(const struct model *model, reel_worker *lanes, struct state *now,
+		     struct worker *worker)
 {
-	while (reel_share_next(lanes)) {
+	while (reel_worker_next(lanes)) {
 		struct rows rows = rows_of_lane(model, lanes->lane);
 
 		for (int j = rows.last; j-- > rows.first;) {
 			ptrdiff_t here = grid_row(model->grid, j);
 
-			note_tape_error(share, tapes_pop_row(lanes->lane, model->grid->columns,
-							     now->elevation + here, now->u + here,
-							     now->v + here));
+			note_tape_error(worker, tapes_pop_row(lanes->lane, model->grid->columns,
+							      now->elevation + here, now->u + here,
+							      now->v + here));
 		}
 	}
 }
@@ -114,33 +114,33 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 	const struct grid *grid = model->grid;
 	const double *depth = controls->depth;
 	ptrdiff_t gauge_place = grid_row(grid, model->gauge_row) + model->gauge_column;
-	struct share *shares = share_out(grid->rows, threads);
+	struct worker *workers = share_out(grid->rows, threads);
 	struct state start = state_create(grid), other = state_create(grid);
 	struct diagnostics diagnostics = diagnostics_create(grid);
 	reel_region *region = tapes ? tapes_begin(tapes) : NULL;
-	const struct share *stopped;
+	const struct worker *stopped;
 
 	state_start(model, controls->displacement, &start);
 	PARALLEL_REGION
 	{
 		int thread = thread_number();
-		struct share *share = &shares[thread];
+		struct worker *worker = &workers[thread];
 		struct state now = start, next = other;
-		reel_share lanes;
+		reel_worker lanes;
 
 		if (tapes)
-			lanes = reel_share_of(region);
+			lanes = reel_worker_of(region);
 		for (int step = 0; step <= model->steps; step++) {
-			look_for_trouble(model, depth, &now, share, step);
+			look_for_trouble(model, depth, &now, worker, step);
 			if (tapes && step < model->steps)
-				push_rows(model, &lanes, &now, share);
+				push_rows(model, &lanes, &now, worker);
 			BARRIER
-			if (step == model->steps || first_in_trouble(shares, threads))
+			if (step == model->steps || first_in_trouble(workers, threads))
 				break;
 			if (tapes)
-				reel_share_next_phase(&lanes);
-			primal_step(model, depth, &now, &next, &diagnostics, share->rows);
-			if (rows_hold(share->rows, model->gauge_row))
+				reel_worker_next_phase(&lanes);
+			primal_step(model, depth, &now, &next, &diagnostics, worker->rows);
+			if (rows_hold(worker->rows, model->gauge_row))
 				gauge[step] = next.elevation[gauge_place];
 			state_swap(&now, &next);
 			if (thread == 0)
@@ -153,8 +153,8 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 		}
 	}
 	progress_clear();
-	note_tape_error(&shares[0], tapes ? reel_region_end(region) : 0);
-	stopped = first_in_trouble(shares, threads);
+	note_tape_error(&workers[0], tapes ? reel_region_end(region) : 0);
+	stopped = first_in_trouble(workers, threads);
 	if (stopped && stopped->trouble == TAPE_TROUBLE)
 		report_tape(model, threads, stopped->tape_error);
 	if (stopped)
@@ -163,7 +163,7 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 	state_destroy(&start);
 	state_destroy(&other);
 	diagnostics_destroy(&diagnostics);
-	free(shares);
+	free(workers);
 }
 
 void reverse_sweep(const struct model *model, const double *depth, int threads,
@@ -172,39 +172,39 @@ void reverse_sweep(const struct model *model, const double *depth, int threads,
 {
 	const struct grid *grid = model->grid;
 	ptrdiff_t gauge_place = grid_row(grid, model->gauge_row) + model->gauge_column;
-	struct share *shares = share_out(grid->rows, threads);
+	struct worker *workers = share_out(grid->rows, threads);
 	struct state adjoint = state_create(grid), other = state_create(grid);
 	struct diagnostics diagnostics = diagnostics_create(grid);
 	struct sensitivities sensitivities = sensitivities_create(grid);
 	double *depth_gradient = grid_field(grid);
 	reel_region *region = tapes_reverse(tapes);
-	const struct share *stopped;
+	const struct worker *stopped;
 
 	PARALLEL_REGION
 	{
 		int thread = thread_number();
-		struct share *share = &shares[thread];
+		struct worker *worker = &workers[thread];
 		struct state now = other, next = *final;
-		reel_share lanes = reel_share_of(region);
+		reel_worker lanes = reel_worker_of(region);
 
 		for (int step = model->steps; step-- > 0;) {
-			reel_share_phase(&lanes);
-			pop_rows(model, &lanes, &now, share);
-			if (rows_hold(share->rows, model->gauge_row))
+			reel_worker_phase(&lanes);
+			pop_rows(model, &lanes, &now, worker);
+			if (rows_hold(worker->rows, model->gauge_row))
 				adjoint.elevation[gauge_place] += weights[step];
 			BARRIER
-			if (first_in_trouble(shares, threads))
+			if (first_in_trouble(workers, threads))
 				break;
 			adjoint_step(model, depth, &now, &next, &adjoint, &diagnostics,
-				     &sensitivities, depth_gradient, share->rows);
+				     &sensitivities, depth_gradient, worker->rows);
 			state_swap(&now, &next);
 			if (thread == 0)
 				progress_show("reverse sweep", model->steps - step, model->steps);
 		}
 	}
 	progress_clear();
-	note_tape_error(&shares[0], reel_region_end(region));
-	stopped = first_in_trouble(shares, threads);
+	note_tape_error(&workers[0], reel_region_end(region));
+	stopped = first_in_trouble(workers, threads);
 	if (stopped)
 		report_tape(model, threads, stopped->tape_error);
 	copy_wet(model, adjoint.elevation, gradient->displacement);
@@ -214,7 +214,7 @@ void reverse_sweep(const struct model *model, const double *depth, int threads,
 	diagnostics_destroy(&diagnostics);
 	sensitivities_destroy(&sensitivities);
 	free(depth_gradient);
-	free(shares);
+	free(workers);
 }
 
 void tangent_sweep(const struct model *model, const struct controls *controls,
@@ -223,7 +223,7 @@ void tangent_sweep(const struct model *model, const struct controls *controls,
 	const struct grid *grid = model->grid;
 	const double *depth = controls->depth, *d_depth = direction->depth;
 	ptrdiff_t gauge_place = grid_row(grid, model->gauge_row) + model->gauge_column;
-	struct share *shares = share_out(grid->rows, threads);
+	struct worker *workers = share_out(grid->rows, threads);
 	struct state start = state_create(grid), other = state_create(grid);
 	struct state d_start = state_create(grid), d_other = state_create(grid);
 	struct diagnostics diagnostics = diagnostics_create(grid);
@@ -234,8 +234,8 @@ void tangent_sweep(const struct model *model, const struct controls *controls,
 	PARALLEL_REGION
 	{
 		int thread = thread_number();
-		struct share *share = &shares[thread];
-		int first = share->rows.first, last = share->rows.last;
+		struct worker *worker = &workers[thread];
+		int first = worker->rows.first, last = worker->rows.last;
 		struct state now = start, next = other, d_now = d_start, d_next = d_other;
 
 		for (int step = 0; step < model->steps; step++) {
@@ -251,7 +251,7 @@ void tangent_sweep(const struct model *model, const struct controls *controls,
 			primal_momentum(model, depth, &now, &next, &diagnostics, first, last);
 			tangent_momentum(model, depth, &now, &next, &diagnostics, d_depth, &d_now,
 					 &d_next, &d_diagnostics, first, last);
-			if (rows_hold(share->rows, model->gauge_row))
+			if (rows_hold(worker->rows, model->gauge_row))
 				d_gauge[step] = d_next.elevation[gauge_place];
 			state_swap(&now, &next);
 			state_swap(&d_now, &d_next);
@@ -266,5 +266,5 @@ void tangent_sweep(const struct model *model, const struct controls *controls,
 	state_destroy(&d_other);
 	diagnostics_destroy(&diagnostics);
 	diagnostics_destroy(&d_diagnostics);
-	free(shares);
+	free(workers);
 }

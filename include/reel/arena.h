@@ -15,7 +15,7 @@
  *
  * Size it by the lanes that are resident at a time (multiprocessors x threads of one), and write
  * kernels that stride over the grid: a tape for each element of a large grid does not fit, and is
- * not needed. reel_arena_lanes() is that number.
+ * not needed. reel_arena_threads() is that number.
  *
  * A kernel that finds no free slab goes on: it notes a fault, and counts what it would have pushed.
  * reel_arena_read() tells how many slabs the launch needed, and reel_arena_settle() makes the arena
@@ -87,7 +87,7 @@ const char *reel_arena_problem(void);
 struct reel_device_arena reel_arena_device(const struct reel_arena *arena);
 
 /* How many lanes the GPU holds at a time: the most threads that a launch should have. */
-uint32_t reel_arena_lanes(const struct reel_arena *arena);
+uint32_t reel_arena_threads(const struct reel_arena *arena);
 
 /*
  * Empty all tapes and give their slabs back, forget faults. In the order of the stream, which is a
@@ -111,7 +111,7 @@ enum {
 	/* A tape was resumed that was not saved, in blocks of another size, or as another kind. */
 	REEL_DEVICE_RESUME = 16,
 	/* Lanes of a staged tape did not push or pop together: seen if they did not hang. */
-	REEL_DEVICE_APART = 32,
+	REEL_DEVICE_DIVERGED = 32,
 	/* A tape came to a slab that is in the store. */
 	REEL_DEVICE_DRAINED = 64
 };
@@ -234,7 +234,7 @@ struct reel_arena_stats {
 	uint64_t grown;                         /* how often */
 	uint64_t undone;                        /* launches that were to be repeated, by a store */
 	uint64_t drained_bytes, refilled_bytes; /* to the store and back */
-	uint64_t sent_bytes, fetched_bytes;     /* of lanes' tapes, see reel/host-lane.h */
+	uint64_t sent_bytes, fetched_bytes;     /* of lanes' tapes, see reel/host-tape.h */
 	uint64_t reserved[8];
 };
 
@@ -249,11 +249,11 @@ void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stat
 
 /*
  * The top of a tape is the number of the row that holds the newest word; row 0 of a slab has none.
- * With ADRIFT set there is no row: the rest counts the rows refused; none, on an empty tape. With
- * SUNK the top is so many rows below row 0 of the warp's bottom slab, in the store.
+ * With TOP_NONE set there is no row: the rest counts the rows refused; none, on an empty tape. With
+ * TOP_SPILLED the top is so many rows below row 0 of the warp's bottom slab, in the store.
  */
-#define REEL_DEVICE_ADRIFT 0x80000000u
-#define REEL_DEVICE_SUNK 0xc0000000u
+#define REEL_DEVICE_TOP_NONE 0x80000000u
+#define REEL_DEVICE_TOP_SPILLED 0xc0000000u
 /* Links to no slab, beside 0. */
 #define REEL_DEVICE_REFUSED 0xffffffffu
 #define REEL_DEVICE_BUSY 0xfffffffeu

@@ -36,13 +36,13 @@
 /* The sum over the lanes in `lanes`, which call it together; valid in the first of them. A tree. */
 template <class T> REEL_DEVICE T reel_sum_lanes(uint32_t lanes, T x)
 {
-	uint32_t lane = reel_device_lane();
+	uint32_t lane = reel_device_warp_index();
 	uint32_t above = lanes & ~1u << lane;
 	uint32_t rank = (uint32_t)__popc(lanes & ((1u << lane) - 1));
 
 	/* Every second one of those left hands what it has to the one below it, and is done. */
 	while (__any_sync(lanes, above != 0)) {
-		uint32_t next = above ? (uint32_t)reel_device_first_lane(above) : lane;
+		uint32_t next = above ? (uint32_t)reel_device_first_active(above) : lane;
 		T other = __shfl_sync(lanes, x, (int)next);
 
 		if (above)

@@ -112,9 +112,9 @@ REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
  * and has the launch repeated.
  */
 
-REEL_DEVICE bool reel_device_is_sunk(uint32_t top)
+REEL_DEVICE bool reel_device_top_is_spilled(uint32_t top)
 {
-	return top >= REEL_DEVICE_SUNK;
+	return top >= REEL_DEVICE_TOP_SPILLED;
 }
 
 /* The rows of a warp that are in the store: how far below its bottom an empty tape is. */
@@ -127,8 +127,8 @@ REEL_DEVICE uint32_t reel_device_drained(unsigned char *base, const reel_arena_w
 REEL_DEVICE bool reel_device_is_below(unsigned char *base, const reel_arena_warp *warp,
 				      uint32_t top)
 {
-	return top >= REEL_DEVICE_ADRIFT && reel_device_drained(base, warp) &&
-	       (reel_device_is_sunk(top) || top == REEL_DEVICE_ADRIFT);
+	return top >= REEL_DEVICE_TOP_NONE && reel_device_drained(base, warp) &&
+	       (reel_device_top_is_spilled(top) || top == REEL_DEVICE_TOP_NONE);
 }
 
 /* The lane wants the row that is so far below the bottom. */
@@ -141,20 +141,20 @@ REEL_DEVICE void reel_device_miss(unsigned char *base, reel_arena_warp *warp, ui
 }
 
 /* A row higher: what is pushed there is lost. At the end, below the first row of the bottom. */
-REEL_DEVICE uint32_t reel_device_rise(unsigned char *base, reel_arena_warp *warp, uint32_t top)
+REEL_DEVICE uint32_t reel_device_restore_top(unsigned char *base, reel_arena_warp *warp, uint32_t top)
 {
-	if (top == REEL_DEVICE_ADRIFT)
-		top = REEL_DEVICE_SUNK + reel_device_drained(base, warp);
-	if (top == REEL_DEVICE_SUNK)
+	if (top == REEL_DEVICE_TOP_NONE)
+		top = REEL_DEVICE_TOP_SPILLED + reel_device_drained(base, warp);
+	if (top == REEL_DEVICE_TOP_SPILLED)
 		return warp->bottom << reel_device_header(base)->row_shift;
-	reel_device_miss(base, warp, top - REEL_DEVICE_SUNK);
+	reel_device_miss(base, warp, top - REEL_DEVICE_TOP_SPILLED);
 	return top - 1;
 }
 
 /* A row lower, which is read as zero. */
-REEL_DEVICE uint64_t reel_device_sink(unsigned char *base, reel_arena_warp *warp, uint32_t top)
+REEL_DEVICE uint64_t reel_device_spill_top(unsigned char *base, reel_arena_warp *warp, uint32_t top)
 {
-	uint32_t depth = top - REEL_DEVICE_SUNK;
+	uint32_t depth = top - REEL_DEVICE_TOP_SPILLED;
 
 	if (depth >= reel_device_drained(base, warp)) {
 		reel_device_note(base, REEL_DEVICE_UNDERFLOW);
@@ -208,7 +208,7 @@ REEL_DEVICE uint32_t reel_device_extend_together(unsigned char *base, reel_arena
 		slab = reel_device_extend(base, warp, link, below);
 	/* For the others, to whom the slab's header is handed without a look at the link. */
 	__syncwarp(together);
-	return __shfl_sync(together, slab, reel_device_first_lane(together));
+	return __shfl_sync(together, slab, reel_device_first_active(together));
 }
 
 REEL_DEVICE bool reel_device_is_slab(uint32_t link)
@@ -232,7 +232,7 @@ REEL_DEVICE uint32_t reel_device_highest(unsigned char *base, const reel_arena_w
 REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, uint32_t word_bytes)
 {
 	uint32_t mask = reel_device_header(base)->row_mask;
-	uint32_t count = top & REEL_DEVICE_ADRIFT ? top & ~REEL_DEVICE_ADRIFT : 0;
+	uint32_t count = top & REEL_DEVICE_TOP_NONE ? top & ~REEL_DEVICE_TOP_NONE : 0;
 	reel_arena_warp *warp;
 
 	if (count % mask == 0 && (warp = reel_device_state(base, word_bytes)) != nullptr) {
@@ -242,7 +242,7 @@ REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, 
 		reel_device_note(base, REEL_DEVICE_EXHAUSTED);
 		atomicMax(&warp->peak, slabs + count / mask + 1);
 	}
-	return REEL_DEVICE_ADRIFT + count + (REEL_DEVICE_ADRIFT + count + 1 < REEL_DEVICE_SUNK);
+	return REEL_DEVICE_TOP_NONE + count + (REEL_DEVICE_TOP_NONE + count + 1 < REEL_DEVICE_TOP_SPILLED);
 }
 
 /*
@@ -252,13 +252,13 @@ REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, 
 REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, uint32_t word_bytes)
 {
 	uint32_t shift = reel_device_header(base)->row_shift;
-	uint32_t slab = top & REEL_DEVICE_ADRIFT ? 0 : top >> shift, above;
+	uint32_t slab = top & REEL_DEVICE_TOP_NONE ? 0 : top >> shift, above;
 	reel_arena_warp *warp = reel_device_state(base, word_bytes);
 	uint32_t *link;
 
 	if (reel_device_is_below(base, warp, top))
-		return reel_device_rise(base, warp, top);
-	if (top > REEL_DEVICE_ADRIFT || !warp)
+		return reel_device_restore_top(base, warp, top);
+	if (top > REEL_DEVICE_TOP_NONE || !warp)
 		return reel_device_refuse(base, top, word_bytes);
 	link = slab ? &reel_device_slab(base, slab)->above : &warp->bottom;
 	/* Acquire: pairs with the release in reel_device_extend(). */
@@ -272,7 +272,7 @@ REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, u
 
 /* ---- Down ---- */
 
-/* From an empty slab, or adrift: the top at the row below, or ZERO and where to stay. */
+/* From an empty slab, or with no top: the top at the row below, or ZERO and where to stay. */
 REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
 					      uint32_t word_bytes)
 {
@@ -280,26 +280,26 @@ REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
 	reel_arena_warp *warp = reel_device_state(base, word_bytes);
 	uint32_t slab;
 
-	if (!(top & REEL_DEVICE_ADRIFT)) {
+	if (!(top & REEL_DEVICE_TOP_NONE)) {
 		slab = reel_device_slab(base, top >> header->row_shift)->below;
 		if (slab)
 			return slab << header->row_shift | header->row_mask;
 		if (reel_device_drained(base, warp))
-			return reel_device_sink(base, warp, REEL_DEVICE_SUNK);
-	} else if (reel_device_is_sunk(top)) {
-		return reel_device_sink(base, warp, top);
-	} else if (top > REEL_DEVICE_ADRIFT + 1) {
+			return reel_device_spill_top(base, warp, REEL_DEVICE_TOP_SPILLED);
+	} else if (reel_device_top_is_spilled(top)) {
+		return reel_device_spill_top(base, warp, top);
+	} else if (top > REEL_DEVICE_TOP_NONE + 1) {
 		return REEL_DEVICE_ZERO | (top - 1);
-	} else if (top == REEL_DEVICE_ADRIFT + 1) {
+	} else if (top == REEL_DEVICE_TOP_NONE + 1) {
 		slab = warp ? reel_device_highest(base, warp) : 0;
 		return REEL_DEVICE_ZERO | (slab ? slab << header->row_shift | header->row_mask
-						: REEL_DEVICE_ADRIFT);
+						: REEL_DEVICE_TOP_NONE);
 	}
 	reel_device_note(base, REEL_DEVICE_UNDERFLOW);
 	return REEL_DEVICE_ZERO | top;
 }
 
-/* Reading upwards: the top below the first row of the slab above, or ADRIFT. */
+/* Reading upwards: the top below the first row of the slab above, or TOP_NONE. */
 REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, uint32_t word_bytes)
 {
 	uint32_t shift = reel_device_header(base)->row_shift;
@@ -307,12 +307,12 @@ REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, 
 	uint32_t above = 0;
 
 	if (reel_device_is_below(base, warp, top))
-		return reel_device_rise(base, warp, top);
-	if (!(top & REEL_DEVICE_ADRIFT))
+		return reel_device_restore_top(base, warp, top);
+	if (!(top & REEL_DEVICE_TOP_NONE))
 		above = reel_device_acquire(&reel_device_slab(base, top >> shift)->above);
-	else if (top == REEL_DEVICE_ADRIFT && warp)
+	else if (top == REEL_DEVICE_TOP_NONE && warp)
 		above = reel_device_acquire(&warp->bottom);
-	return reel_device_is_slab(above) ? above << shift : REEL_DEVICE_ADRIFT + 1;
+	return reel_device_is_slab(above) ? above << shift : REEL_DEVICE_TOP_NONE + 1;
 }
 
 /* ---- Giving back ---- */
@@ -323,16 +323,16 @@ REEL_DEVICE uint32_t reel_device_leave(unsigned char *base, uint32_t top)
 	const reel_arena_header *header = reel_device_header(base);
 	uint32_t below, drained;
 
-	if (!reel_device_is_sunk(top) && top & (header->row_mask | REEL_DEVICE_ADRIFT))
+	if (!reel_device_top_is_spilled(top) && top & (header->row_mask | REEL_DEVICE_TOP_NONE))
 		return top;
-	if (!(top & REEL_DEVICE_ADRIFT)) {
+	if (!(top & REEL_DEVICE_TOP_NONE)) {
 		below = reel_device_slab(base, top >> header->row_shift)->below;
 		if (below)
 			return below << header->row_shift | header->row_mask;
-		top = REEL_DEVICE_SUNK;
+		top = REEL_DEVICE_TOP_SPILLED;
 	}
 	drained = reel_device_drained(base, reel_device_state(base, header->word_bytes));
-	return top - REEL_DEVICE_SUNK < drained ? top : REEL_DEVICE_ADRIFT;
+	return top - REEL_DEVICE_TOP_SPILLED < drained ? top : REEL_DEVICE_TOP_NONE;
 }
 
 /* How many slabs on the device the lane needs; all if it has rows that were refused. */
@@ -342,8 +342,8 @@ REEL_DEVICE uint32_t reel_device_height(unsigned char *base, const reel_arena_wa
 	/* Above those in the store there is one, always. */
 	uint32_t drained = warp ? warp->drained : 0, least = drained > 0;
 
-	if (top & REEL_DEVICE_ADRIFT)
-		return reel_device_is_sunk(top) || top == REEL_DEVICE_ADRIFT ? least : ~0u;
+	if (top & REEL_DEVICE_TOP_NONE)
+		return reel_device_top_is_spilled(top) || top == REEL_DEVICE_TOP_NONE ? least : ~0u;
 	return reel_device_slab(base, top >> reel_device_header(base)->row_shift)->height + 1 -
 	       drained;
 }
@@ -374,7 +374,7 @@ REEL_DEVICE_RARE uint32_t reel_device_trim(unsigned char *base, uint32_t top, ui
 	top = reel_device_leave(base, top);
 	height = reel_device_height(base, warp, top);
 	for (uint32_t rest = lanes; rest; rest &= rest - 1) {
-		uint32_t other = __shfl_sync(lanes, height, reel_device_first_lane(rest));
+		uint32_t other = __shfl_sync(lanes, height, reel_device_first_active(rest));
 
 		most = other > most ? other : most;
 	}

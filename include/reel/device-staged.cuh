@@ -18,7 +18,7 @@
  *
  * Together: all lanes of a warp (of those the block has) make the same pushes and pops, in the
  * same branch; reel_device_tape is for all others. Lanes that are found apart where a block ends are
- * a fault, REEL_DEVICE_APART: always under the emulator; on a device such lanes may as well wait for
+ * a fault, REEL_DEVICE_DIVERGED: always under the emulator; on a device such lanes may as well wait for
  * each other for good. close() or save() ends the tape, by all lanes, before the kernel does: shared
  * memory must stay until the copies have ended. After it the stage may be used for anything.
  *
@@ -256,8 +256,8 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 	REEL_DEVICE void put(unsigned b, unsigned char *target) const
 	{
 		for (unsigned row = 0; row < Rows; row++)
-			((word *)target)[row * 32 + reel_device_lane()] =
-				stage->rows[b][row][reel_device_lane()];
+			((word *)target)[row * 32 + reel_device_warp_index()] =
+				stage->rows[b][row][reel_device_warp_index()];
 	}
 
 	template <unsigned> REEL_DEVICE void wait_until_read() const
@@ -271,8 +271,8 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 	REEL_DEVICE void get(unsigned b, const unsigned char *source) const
 	{
 		for (unsigned row = 0; row < Rows; row++)
-			stage->rows[b][row][reel_device_lane()] =
-				((const word *)source)[row * 32 + reel_device_lane()];
+			stage->rows[b][row][reel_device_warp_index()] =
+				((const word *)source)[row * 32 + reel_device_warp_index()];
 	}
 
 	REEL_DEVICE void wait_until_here(unsigned)
@@ -284,15 +284,15 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 	REEL_DEVICE void clear(unsigned b) const
 	{
 		for (unsigned row = 0; row < Rows; row++)
-			stage->rows[b][row][reel_device_lane()] = word();
+			stage->rows[b][row][reel_device_warp_index()] = word();
 	}
 };
 
 /* ---- Places of blocks ---- */
 
 /*
- * A block's place is the row below its first; ADRIFT is below all blocks, and ADRIFT + n the place
- * of the n-th that was refused. SUNK + n is a place in the store, n rows below the bottom.
+ * A block's place is the row below its first; TOP_NONE is below all blocks, and TOP_NONE + n the place
+ * of the n-th that was refused. TOP_SPILLED + n is a row in the store, n rows below the bottom.
  */
 REEL_DEVICE_RARE uint32_t reel_staged_refuse(unsigned char *base, uint32_t refused, uint32_t blocks,
 					     uint32_t word_bytes)
@@ -306,7 +306,7 @@ REEL_DEVICE_RARE uint32_t reel_staged_refuse(unsigned char *base, uint32_t refus
 		reel_device_note(base, REEL_DEVICE_EXHAUSTED);
 		atomicMax(&warp->peak, slabs + (refused - 1) / blocks + 1);
 	}
-	return REEL_DEVICE_ADRIFT + refused;
+	return REEL_DEVICE_TOP_NONE + refused;
 }
 
 /* Up among the slabs in the store; a block that goes there is lost. */
@@ -316,15 +316,15 @@ REEL_DEVICE uint32_t reel_staged_rise(unsigned char *base, reel_arena_warp *warp
 	const reel_arena_header *header = reel_device_header(base);
 	uint32_t drained = reel_device_drained(base, warp), row;
 
-	if (place == REEL_DEVICE_ADRIFT) {
-		place = REEL_DEVICE_SUNK + drained;
+	if (place == REEL_DEVICE_TOP_NONE) {
+		place = REEL_DEVICE_TOP_SPILLED + drained;
 	} else {
-		row = (drained - (place - REEL_DEVICE_SUNK)) % header->row_mask;
+		row = (drained - (place - REEL_DEVICE_TOP_SPILLED)) % header->row_mask;
 		place -= row + 2 * rows <= header->row_mask ? rows : header->row_mask - row;
 	}
-	if (place == REEL_DEVICE_SUNK)
+	if (place == REEL_DEVICE_TOP_SPILLED)
 		return warp->bottom << header->row_shift;
-	reel_device_miss(base, warp, place - REEL_DEVICE_SUNK);
+	reel_device_miss(base, warp, place - REEL_DEVICE_TOP_SPILLED);
 	return place;
 }
 
@@ -332,10 +332,10 @@ REEL_DEVICE uint32_t reel_staged_sink(unsigned char *base, const reel_arena_warp
 				      uint32_t place, uint32_t rows)
 {
 	uint32_t mask = reel_device_header(base)->row_mask;
-	uint32_t height = reel_device_drained(base, warp) - (place - REEL_DEVICE_SUNK);
+	uint32_t height = reel_device_drained(base, warp) - (place - REEL_DEVICE_TOP_SPILLED);
 
 	if (height == 0)
-		return REEL_DEVICE_ADRIFT;
+		return REEL_DEVICE_TOP_NONE;
 	/* Rows that no block fits into are at the end of each slab. */
 	return place + (height % mask ? rows : mask % rows + rows);
 }
@@ -346,17 +346,17 @@ REEL_DEVICE_RARE uint32_t reel_staged_above(unsigned char *base, uint32_t place,
 	uint32_t mask = reel_device_header(base)->row_mask, top;
 	reel_arena_warp *warp;
 
-	if (place < REEL_DEVICE_ADRIFT && (place & mask) + 2 * rows <= mask)
+	if (place < REEL_DEVICE_TOP_NONE && (place & mask) + 2 * rows <= mask)
 		return place + rows;
 	warp = reel_device_state(base, word_bytes);
 	if (reel_device_is_below(base, warp, place))
 		return reel_staged_rise(base, warp, place, rows);
-	if (place > REEL_DEVICE_ADRIFT)
-		return reel_staged_refuse(base, place - REEL_DEVICE_ADRIFT + 1, mask / rows,
+	if (place > REEL_DEVICE_TOP_NONE)
+		return reel_staged_refuse(base, place - REEL_DEVICE_TOP_NONE + 1, mask / rows,
 					  word_bytes);
-	top = place == REEL_DEVICE_ADRIFT ? place : place | mask;
+	top = place == REEL_DEVICE_TOP_NONE ? place : place | mask;
 	top = reel_device_climb(base, top, word_bytes);
-	return top & REEL_DEVICE_ADRIFT ? REEL_DEVICE_ADRIFT + 1 : top;
+	return top & REEL_DEVICE_TOP_NONE ? REEL_DEVICE_TOP_NONE + 1 : top;
 }
 
 REEL_DEVICE_RARE uint32_t reel_staged_below(unsigned char *base, uint32_t place, uint32_t rows,
@@ -366,21 +366,21 @@ REEL_DEVICE_RARE uint32_t reel_staged_below(unsigned char *base, uint32_t place,
 	uint32_t last = (header->row_mask / rows - 1) * rows, slab;
 	const reel_arena_warp *warp;
 
-	if (place < REEL_DEVICE_ADRIFT && place & header->row_mask)
+	if (place < REEL_DEVICE_TOP_NONE && place & header->row_mask)
 		return place - rows;
 	warp = reel_device_state(base, word_bytes);
-	if (reel_device_is_sunk(place))
+	if (reel_device_top_is_spilled(place))
 		return reel_staged_sink(base, warp, place, rows);
-	if (place > REEL_DEVICE_ADRIFT + 1)
+	if (place > REEL_DEVICE_TOP_NONE + 1)
 		return place - 1;
-	if (place > REEL_DEVICE_ADRIFT) {
+	if (place > REEL_DEVICE_TOP_NONE) {
 		slab = warp ? reel_device_highest(base, warp) : 0;
 	} else {
 		slab = reel_device_slab(base, place >> header->row_shift)->below;
 		if (!slab && reel_device_drained(base, warp))
-			return reel_staged_sink(base, warp, REEL_DEVICE_SUNK, rows);
+			return reel_staged_sink(base, warp, REEL_DEVICE_TOP_SPILLED, rows);
 	}
-	return slab ? slab << header->row_shift | last : REEL_DEVICE_ADRIFT;
+	return slab ? slab << header->row_shift | last : REEL_DEVICE_TOP_NONE;
 }
 
 /* ---- The tape ---- */
@@ -396,7 +396,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		mover.stage = stage;
 		mover.lanes = rest < 32 ? (1u << rest) - 1 : ~0u;
 		mover.open();
-		placed = REEL_DEVICE_ADRIFT;
+		placed = REEL_DEVICE_TOP_NONE;
 		count = 0;
 		front = 0;
 		on_its_way = false;
@@ -411,9 +411,9 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		open(arena, stage);
 		saved.resume_as(arena, Rows);
 		placed = saved.top;
-		if (placed == REEL_DEVICE_ADRIFT)
+		if (placed == REEL_DEVICE_TOP_NONE)
 			return;
-		note_if_sunk();
+		note_if_spilled();
 		bring(0);
 		if (on_its_way)
 			mover.wait_until_here(0);
@@ -434,7 +434,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		if (count > 0) {
 			saved.top = reel_staged_above(base, placed, Rows, Word);
 			saved.bits = (typename reel_device_word<Word>::bits)count;
-			if (!(saved.top & REEL_DEVICE_ADRIFT))
+			if (!(saved.top & REEL_DEVICE_TOP_NONE))
 				mover.put(front, address(saved.top));
 		}
 		saved.save_as(Rows);
@@ -479,7 +479,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 
 	REEL_DEVICE bool is_empty() const
 	{
-		return count == 0 && placed == REEL_DEVICE_ADRIFT;
+		return count == 0 && placed == REEL_DEVICE_TOP_NONE;
 	}
 
 	/* ---- Within ---- */
@@ -498,7 +498,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 
 	REEL_DEVICE word &at(uint32_t row)
 	{
-		return mover.stage->rows[front][row][reel_device_lane()];
+		return mover.stage->rows[front][row][reel_device_warp_index()];
 	}
 
 	template <unsigned N> REEL_DEVICE void push_words(const word (&words)[N])
@@ -543,15 +543,15 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 	REEL_DEVICE void note_if_apart() const
 	{
 		if (__match_any_sync(mover.lanes, placed + 2 * count + front) != mover.lanes)
-			reel_device_note(base, REEL_DEVICE_APART);
+			reel_device_note(base, REEL_DEVICE_DIVERGED);
 	}
 
 	/* The block at `placed` is wanted now, and not only fetched ahead. */
-	REEL_DEVICE void note_if_sunk() const
+	REEL_DEVICE void note_if_spilled() const
 	{
-		if (reel_device_is_sunk(placed))
+		if (reel_device_top_is_spilled(placed))
 			reel_device_miss(base, reel_device_state(base, Word),
-					 placed - REEL_DEVICE_SUNK);
+					 placed - REEL_DEVICE_TOP_SPILLED);
 	}
 
 	/* The front block is full: out with it, and go on in the other. */
@@ -561,7 +561,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 
 		note_if_apart();
 		placed = reel_staged_above(base, placed, Rows, Word);
-		is_refused = placed & REEL_DEVICE_ADRIFT;
+		is_refused = placed & REEL_DEVICE_TOP_NONE;
 		if (!is_refused)
 			mover.put(front, address(placed));
 		front ^= 1;
@@ -580,11 +580,11 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 	REEL_DEVICE bool down()
 	{
 		note_if_apart();
-		if (placed == REEL_DEVICE_ADRIFT) {
+		if (placed == REEL_DEVICE_TOP_NONE) {
 			reel_device_note(base, REEL_DEVICE_UNDERFLOW);
 			return false;
 		}
-		note_if_sunk();
+		note_if_spilled();
 		front ^= 1;
 		if (on_its_way)
 			mover.wait_until_here(front);
@@ -603,13 +603,13 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 	 */
 	REEL_DEVICE void bring(unsigned b)
 	{
-		if (!(placed & REEL_DEVICE_ADRIFT)) {
+		if (!(placed & REEL_DEVICE_TOP_NONE)) {
 			mover.get(b, address(placed));
 			on_its_way = true;
 			return;
 		}
 		mover.wait_until_written();
-		if (placed > REEL_DEVICE_ADRIFT)
+		if (placed > REEL_DEVICE_TOP_NONE)
 			mover.clear(b);
 	}
 };

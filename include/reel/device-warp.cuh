@@ -30,7 +30,7 @@ REEL_DEVICE uint32_t reel_device_block_threads()
 	return blockDim.x * blockDim.y * blockDim.z;
 }
 
-REEL_DEVICE uint32_t reel_device_lane()
+REEL_DEVICE uint32_t reel_device_warp_index()
 {
 	return reel_device_thread() % 32;
 }
@@ -53,14 +53,14 @@ REEL_DEVICE uint32_t reel_device_warps()
 	return gridDim.x * gridDim.y * gridDim.z * reel_device_block_warps();
 }
 
-REEL_DEVICE int reel_device_first_lane(uint32_t lanes)
+REEL_DEVICE int reel_device_first_active(uint32_t lanes)
 {
 	return __ffs((int)lanes) - 1;
 }
 
 REEL_DEVICE bool reel_device_is_first(uint32_t lanes)
 {
-	return (int)reel_device_lane() == reel_device_first_lane(lanes);
+	return (int)reel_device_warp_index() == reel_device_first_active(lanes);
 }
 
 #ifdef REEL_EMULATOR

@@ -158,8 +158,8 @@ template <unsigned Word = 8> struct reel_device_tape {
 	{
 		base = arena.base;
 		row_mask = arena.row_mask;
-		column = arena.base + reel_device_lane() * Word;
-		top = REEL_DEVICE_ADRIFT;
+		column = arena.base + reel_device_warp_index() * Word;
+		top = REEL_DEVICE_TOP_NONE;
 		bits = 1;
 	}
 
@@ -295,7 +295,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 
 	REEL_DEVICE bool is_empty() const
 	{
-		return bits == 1 && reel_device_leave(base, top) == REEL_DEVICE_ADRIFT;
+		return bits == 1 && reel_device_leave(base, top) == REEL_DEVICE_TOP_NONE;
 	}
 
 	/*
@@ -330,9 +330,9 @@ template <unsigned Word = 8> struct reel_device_tape {
 		{
 #pragma unroll
 			for (unsigned i = 0; i < Rows; i++) {
-				if ((top & (row_mask | REEL_DEVICE_ADRIFT)) >= row_mask)
+				if ((top & (row_mask | REEL_DEVICE_TOP_NONE)) >= row_mask)
 					top = reel_device_ascend(base, top, Word);
-				words[i] = top & REEL_DEVICE_ADRIFT ? word() : *at(column, ++top);
+				words[i] = top & REEL_DEVICE_TOP_NONE ? word() : *at(column, ++top);
 			}
 		}
 	};
@@ -357,8 +357,8 @@ template <unsigned Word = 8> struct reel_device_tape {
 		if (!warp)
 			return;
 		saved = reel_device_saved(base, warp);
-		saved->top[reel_device_lane()] = top;
-		saved->bits[reel_device_lane()] = bits;
+		saved->top[reel_device_warp_index()] = top;
+		saved->bits[reel_device_warp_index()] = bits;
 		reel_device_store(&saved->rows, rows);
 		reel_device_store(&reel_device_header(base)->saved_block,
 				  reel_device_block_threads());
@@ -376,10 +376,10 @@ template <unsigned Word = 8> struct reel_device_tape {
 		if (reel_device_load(&reel_device_header(base)->saved_block) !=
 			    reel_device_block_threads() ||
 		    reel_device_load(&saved->rows) != rows ||
-		    saved->top[reel_device_lane()] == 0)
+		    saved->top[reel_device_warp_index()] == 0)
 			return reel_device_note(base, REEL_DEVICE_RESUME);
-		top = saved->top[reel_device_lane()];
-		bits = (bit_word)saved->bits[reel_device_lane()];
+		top = saved->top[reel_device_warp_index()];
+		bits = (bit_word)saved->bits[reel_device_warp_index()];
 	}
 
 	template <class T> struct kind {
@@ -407,7 +407,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 	/* Above the mask, in whichever way, if there is no room for Rows more. */
 	template <unsigned Rows> REEL_DEVICE void push_words(const word (&words)[Rows])
 	{
-		if ((top & (row_mask | REEL_DEVICE_ADRIFT)) + Rows > row_mask)
+		if ((top & (row_mask | REEL_DEVICE_TOP_NONE)) + Rows > row_mask)
 			return push_across(words);
 
 		word *first = at(column, top + 1);
@@ -421,17 +421,17 @@ template <unsigned Word = 8> struct reel_device_tape {
 	{
 #pragma unroll
 		for (unsigned i = 0; i < Rows; i++) {
-			if ((top & (row_mask | REEL_DEVICE_ADRIFT)) >= row_mask)
+			if ((top & (row_mask | REEL_DEVICE_TOP_NONE)) >= row_mask)
 				top = reel_device_climb(base, top, Word);
-			if (!(top & REEL_DEVICE_ADRIFT))
+			if (!(top & REEL_DEVICE_TOP_NONE))
 				*at(column, ++top) = words[i];
 		}
 	}
 
-	/* Negative if adrift. */
+	/* Negative if there is no top. */
 	REEL_DEVICE int32_t row() const
 	{
-		return (int32_t)(top & (row_mask | REEL_DEVICE_ADRIFT));
+		return (int32_t)(top & (row_mask | REEL_DEVICE_TOP_NONE));
 	}
 
 	template <unsigned Rows> REEL_DEVICE void pop_words(word (&words)[Rows])

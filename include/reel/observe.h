@@ -2,7 +2,7 @@
 /*
  * What a program tells libreel-omp, for tools that look on: a verifier, a profiler.
  *
- * One observer hears of regions, shares, phases, tasks and orders, in the thread that calls,
+ * One observer hears of regions, workers, phases, tasks and ordered sections, in the thread that calls,
  * before or after the library has done it, as said below; of pushes, pops and loops it hears
  * nothing. It may call what only reads (reel_lane_index(), reel_tape_bytes(), ...) on a lane
  * that the calling thread has.
@@ -20,23 +20,23 @@ extern "C" {
 
 /* The function, and what of an event it sets besides `caller`. */
 enum reel_event_kind {
-	REEL_EVENT_LANE_OPEN = 1,     /* reel_lane_open(), after: lane */
-	REEL_EVENT_LANE_CLOSE,        /* reel_lane_close() of a root, before: lane */
-	REEL_EVENT_REGION_BEGIN,      /* reel_region_begin(), after: region, lane: its parent */
-	REEL_EVENT_REGION_REVERSE,    /* reel_region_reverse(), after: region, lane: its parent */
-	REEL_EVENT_REGION_END,        /* reel_region_end(), before: region, lane: its parent */
-	REEL_EVENT_SHARE,             /* reel_share_begin(), after: region, thread, threads */
-	REEL_EVENT_NEXT,              /* reel_share_next(), after: region, lane: taken, or NULL */
-	REEL_EVENT_NEXT_PHASE,        /* reel_share_next_phase(), before: region */
-	REEL_EVENT_LANE_PHASE,        /* reel_lane_phase(), before: lane */
-	REEL_EVENT_TASK_BEGIN,        /* reel_task_begin(), after: lane: parent, task, dependences */
-	REEL_EVENT_TASK_WAIT,         /* reel_task_wait(), before: lane: parent */
+	REEL_EVENT_LANE_OPEN = 1,  /* reel_lane_open(), after: lane */
+	REEL_EVENT_LANE_CLOSE,     /* reel_lane_close() of a root, before: lane */
+	REEL_EVENT_REGION_BEGIN,   /* reel_region_begin(), after: region, lane: its parent */
+	REEL_EVENT_REGION_REVERSE, /* reel_region_reverse(), after: region, lane: its parent */
+	REEL_EVENT_REGION_END,     /* reel_region_end(), before: region, lane: its parent */
+	REEL_EVENT_WORKER_BEGIN,   /* reel_worker_begin(), after: region, thread, threads */
+	REEL_EVENT_NEXT,           /* reel_worker_next(), after: region, lane: taken, or NULL */
+	REEL_EVENT_NEXT_PHASE,     /* reel_worker_next_phase(), before: region */
+	REEL_EVENT_LANE_PHASE,     /* reel_lane_phase(), before: lane */
+	REEL_EVENT_TASK_BEGIN,     /* reel_task_begin(), after: lane: parent, task, dependences */
+	REEL_EVENT_TASK_WAIT,      /* reel_task_wait(), before: lane: parent */
 	REEL_EVENT_TASK_WAIT_REVERSE, /* reel_task_wait_reverse(), before: lane: parent */
 	REEL_EVENT_TASK_REVERSE,      /* reel_task_reverse(), after: lane: parent, task */
 	REEL_EVENT_TASK_END,          /* reel_task_end(), before: task */
-	REEL_EVENT_ORDER_NOTE,        /* reel_order_note(), before: lane */
-	REEL_EVENT_ORDER_AWAIT,       /* reel_order_await(), before: lane */
-	REEL_EVENT_BARRIER            /* reel_share_barrier(), before: region */
+	REEL_EVENT_ORDERED_NOTE,      /* reel_ordered_note(), before: lane */
+	REEL_EVENT_ORDERED_AWAIT,     /* reel_ordered_await(), before: lane */
+	REEL_EVENT_BARRIER            /* reel_worker_barrier(), before: region */
 };
 
 typedef struct reel_event {

@@ -7,9 +7,9 @@
  * The reverse sweep of any plan is run with look-ahead: while one segment is reversed, other threads replay and record
  * the ones that come next, each on a tape of its own.
  *
- *	reel_checkpoint_forward(run, &context, &state);
+ *	reel_run_forward(run, &context, &state);
  *	the objective, and its derivative by the last state in adjoint
- *	reel_omp_checkpoint_reverse(run, &context, &state, &adjoint, NULL, NULL);
+ *	reel_omp_run_reverse(run, &context, &state, &adjoint, NULL, NULL);
  *
  * It uses threads of OpenMP, and nothing else of it: outside of a parallel region a team
  * of their own; inside of one, tasks for the team that is there, whose threads take part as
@@ -17,7 +17,7 @@
  * sleeps. Before and after, the runtime's threads spin: on a machine with other work set
  * OMP_WAIT_POLICY=passive.
  *
- * What the model has to keep to, beyond checkpoint.h:
+ * What the model has to keep to, beyond run.h:
  *
  *   advance, record,  are called by several threads at a time, each with a state and a
  *   save, load        tape of its own. What they change must be in the state: `context`
@@ -31,7 +31,7 @@
 #ifndef REEL_OMP_H
 #define REEL_OMP_H
 
-#include <reel/checkpoint.h>
+#include <reel/run.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,7 +80,7 @@ struct reel_omp_stats {
 };
 
 /*
- * reel_checkpoint_reverse(), by several threads: the same actions, of which those that
+ * reel_run_reverse(), by several threads: the same actions, of which those that
  * do not depend on each other run at the same time, and the same gradient to the last
  * bit, whatever the threads, tapes, tiers and plan.
  *
@@ -91,22 +91,20 @@ struct reel_omp_stats {
  * again, the state before it is kept, which is one state more for each tape. If it has
  * no room for any, the sweep is serial; if it has hardly any, what is refused here may
  * still have room in a serial sweep. It is serial on one thread, too, and with
- * REEL_CHECKPOINT_AUDIT. A plan that keeps several tapes at a time (REEL_MIXED) records
+ * REEL_RUN_AUDIT. A plan that keeps several tapes at a time (REEL_MIXED) records
  * those in order.
  *
  * stats may be NULL.
  *
- * Returns as reel_checkpoint_reverse(). An error, or what a callback stops the sweep
+ * Returns as reel_run_reverse(). An error, or what a callback stops the sweep
  * with, is the first in the order of actions, whoever came to it first; later ones may
- * have been begun, and are given up. -EINVAL: reel_omp_checkpoint_problem() says why.
+ * have been begun, and are given up. -EINVAL: reel_omp_run_problem() says why.
  */
-int reel_omp_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint,
-				const struct reel_omp_options *options,
-				struct reel_omp_stats *stats);
+int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoint,
+			 const struct reel_omp_options *options, struct reel_omp_stats *stats);
 
 /* What it would refuse, in words, or NULL. A constant string. */
-const char *reel_omp_checkpoint_problem(const reel_checkpoint *run,
-					const struct reel_omp_options *options);
+const char *reel_omp_run_problem(const reel_run *run, const struct reel_omp_options *options);
 
 #ifdef __cplusplus
 }

@@ -13,12 +13,12 @@
  *	region = reel_region_begin(root, 0);                 forward sweep
  *	#pragma omp parallel
  *	{
- *		reel_share share = reel_share_of(region);
+ *		reel_worker worker = reel_worker_of(region);
  *
- *		while (reel_share_next(&share)) {
- *			reel_tape *tape = reel_lane_tape(share.lane);
+ *		while (reel_worker_next(&worker)) {
+ *			reel_tape *tape = reel_lane_tape(worker.lane);
  *
- *			REEL_FOR(share.lane, int, i, 0, n, reel_dynamic(16)) {
+ *			REEL_FOR(worker.lane, int, i, 0, n, reel_dynamic(16)) {
  *				reel_push(tape, x[i]);
  *				x[i] = sin(x[i]) * a[i];
  *			}
@@ -29,12 +29,12 @@
  *	region = reel_region_reverse(root);                  reverse sweep
  *	#pragma omp parallel
  *	{
- *		reel_share share = reel_share_of(region);
+ *		reel_worker worker = reel_worker_of(region);
  *
- *		while (reel_share_next(&share)) {
- *			reel_tape *tape = reel_lane_tape(share.lane);
+ *		while (reel_worker_next(&worker)) {
+ *			reel_tape *tape = reel_lane_tape(worker.lane);
  *
- *			REEL_FOR_REVERSE(share.lane, int, i, 0, n, reel_dynamic(16)) {
+ *			REEL_FOR_REVERSE(worker.lane, int, i, 0, n, reel_dynamic(16)) {
  *				double x_i = reel_pop(tape, double);
  *
  *				a_bar[i] += sin(x_i) * x_bar[i];
@@ -66,7 +66,7 @@
  * records nothing is empty.
  *
  * Nothing here needs an OpenMP runtime: threads are numbers that the program gives.
- * reel_share_of(), reel_share_phase() and reel_runtime() ask OpenMP for them, inline, in the
+ * reel_worker_of(), reel_worker_phase() and reel_runtime() ask OpenMP for them, inline, in the
  * program; they are for one thread where it is compiled without OpenMP.
  *
  * Threads. A region is begun, reversed and ended by the thread that owns the parent. A lane
@@ -127,7 +127,7 @@ int reel_lane_count(const reel_lane *lane);
  * The sticky error of the lane, or of the first of its lanes that has one; 0. What a tape
  * has, and
  *   -EBADMSG   what is reversed does not mirror what was recorded
- *   -EDEADLK   a region with orders, with fewer threads than lanes: see reel_order
+ *   -EDEADLK   a region with orders, with fewer threads than lanes: see reel_ordered
  *   -EINVAL    a region, loop or phase out of place
  * Costs a look at each lane.
  */
@@ -188,9 +188,9 @@ int reel_region_threads(const reel_region *region, int threads);
 
 /*
  * What one thread does in a region; `lane` is the one that it has, `thread` and `threads` are those
- * of reel_share_begin().
+ * of reel_worker_begin().
  */
-typedef struct reel_share {
+typedef struct reel_worker {
 	reel_lane *lane;
 	int32_t thread;
 	int32_t threads;
@@ -199,50 +199,50 @@ typedef struct reel_share {
 	int64_t round;
 	int32_t tried;
 	uint64_t barriers;
-} reel_share;
+} reel_worker;
 
 /*
- * The share of thread `thread` of `threads`. All threads of a team say the same number, and
- * each has one share in a region.
+ * The worker of thread `thread` of `threads`. All threads of a team say the same number, and
+ * each is one worker of a region.
  */
-reel_share reel_share_begin(reel_region *region, int thread, int threads);
+reel_worker reel_worker_begin(reel_region *region, int thread, int threads);
 
 /*
- * Take the next lane of this phase: share->lane. False: all are taken. With as many threads
+ * Take the next lane of this phase: worker->lane. False: all are taken. With as many threads
  * as lanes, or more, thread i takes lane i. Costs an atomic operation for each lane.
  */
-bool reel_share_next(reel_share *share);
+bool reel_worker_next(reel_worker *worker);
 
 /*
  * Leave the lane that the thread has. Needed before a barrier of the program's own in the reverse
- * sweep of a region with orders, unless reel_share_next() was called until it returned false: if
+ * sweep of a region with orders, unless reel_worker_next() was called until it returned false: if
  * the lane has missed its turns, the others then end with an error and do not wait for them.
  */
-void reel_share_leave(reel_share *share);
+void reel_worker_leave(reel_worker *worker);
 
 /*
  * Go to the next phase: in the reverse sweep, to the one before. Between the last call of a
  * phase and the first of the next one, all threads pass a barrier. All of them call it
  * equally often, lanes or not.
  */
-void reel_share_next_phase(reel_share *share);
+void reel_worker_next_phase(reel_worker *worker);
 
 /*
- * A barrier of Reel's own for all threads that have a share, and the next phase. It looks for
+ * A barrier of Reel's own for all workers, and the next phase. It looks for
  * the others for some microseconds, where each thread has a processor, then gives the processor
  * up, then sleeps: fast between short phases, whatever OMP_WAIT_POLICY says. Unlike one of
  * OpenMP's it runs no tasks; and it needs no OpenMP.
  */
-void reel_share_barrier(reel_share *share);
+void reel_worker_barrier(reel_worker *worker);
 
 /*
  * Collective spans: an array that all lanes fill in place, each its own part, and read, too. It lies
  * on the tape of the region's parent, and is spilled, held and replayed like all that is there.
  *
- * TYPE *reel_share_push_span(reel_share *share, TYPE, size_t n);
- * const TYPE *reel_share_pop_span(reel_share *share, TYPE, size_t n);
+ * TYPE *reel_worker_push_span(reel_worker *worker, TYPE, size_t n);
+ * const TYPE *reel_worker_pop_span(reel_worker *worker, TYPE, size_t n);
  *
- * Both are called by all threads that have a share, in place of reel_share_barrier(), which they
+ * Both are called by all threads that have a worker, in place of reel_worker_barrier(), which they
  * contain: what was written into the span before is read by all lanes from here on. Thread 0
  * pushes a span of n elements, or pops the one pushed last, and all get its address; NULL if it
  * is refused, or lost: then the parent has an error.
@@ -251,7 +251,7 @@ void reel_share_barrier(reel_share *share);
  *	first = reel_push_span(reel_lane_tape(parent), double, n);
  *	in each thread of the team: u = first; each lane fills its part of u
  *		for (s = 0; s < steps; s++) {
- *			next = reel_share_push_span(&share, double, n);
+ *			next = reel_worker_push_span(&worker, double, n);
  *			each lane calculates its part of next from u
  *			u = next;
  *		}
@@ -260,7 +260,7 @@ void reel_share_barrier(reel_share *share);
  *	last = reel_pop_span(reel_lane_tape(parent), double, n);
  *	in each thread of the team: u = last; each lane begins its part of the adjoint from u
  *		for (s = steps; s-- > 0;) {
- *			u = reel_share_pop_span(&share, double, n);
+ *			u = reel_worker_pop_span(&worker, double, n);
  *			each lane calculates its part of the adjoint from u
  *		}
  *
@@ -273,13 +273,14 @@ void reel_share_barrier(reel_share *share);
  * state is calculated where it is kept. Where each lane reads only what it wrote itself, spans on its
  * own tape need no barrier. Costs one barrier, and a push or a pop by thread 0 in it.
  */
-#define reel_share_push_span(share, type, n)                                                       \
-	((type *)reel_share_push_span_at((share), REEL_TYPE_OF(type), (n), REEL_HERE))
-#define reel_share_pop_span(share, type, n)                                                        \
-	((const type *)reel_share_pop_span_at((share), REEL_TYPE_OF(type), (n), REEL_HERE))
+#define reel_worker_push_span(worker, type, n) \
+	((type *)reel_worker_push_span_at((worker), REEL_TYPE_OF(type), (n), REEL_HERE))
+#define reel_worker_pop_span(worker, type, n) \
+	((const type *)reel_worker_pop_span_at((worker), REEL_TYPE_OF(type), (n), REEL_HERE))
 
-void *reel_share_push_span_at(reel_share *share, reel_type type, size_t n, const char *site);
-const void *reel_share_pop_span_at(reel_share *share, reel_type type, size_t n, const char *site);
+void *reel_worker_push_span_at(reel_worker *worker, reel_type type, size_t n, const char *site);
+const void *reel_worker_pop_span_at(reel_worker *worker, reel_type type, size_t n,
+				    const char *site);
 
 /*
  * With one lane per thread, and in the forward sweep only: the lane may stay in a variable,
@@ -301,35 +302,35 @@ int64_t reel_region_loops(const reel_region *region);
 enum reel_loop_kind { REEL_STATIC_LOOP, REEL_DYNAMIC_LOOP, REEL_GUIDED_LOOP };
 
 /* How iterations are dealt to lanes. */
-typedef struct reel_dealing {
+typedef struct reel_chunking {
 	int32_t kind;
 	int32_t noted; /* even if its bounds could be computed again */
 	int64_t chunk;
-} reel_dealing;
+} reel_chunking;
 
 /*
  * static: blocks of equal size, or chunks in turn, if chunk is above 0. dynamic: chunks to
  * who comes first; guided: at first larger ones. A chunk of 0 is 1 there.
  */
-REEL_ALWAYS_INLINE reel_dealing reel_static(int64_t chunk)
+REEL_ALWAYS_INLINE reel_chunking reel_static(int64_t chunk)
 {
-	reel_dealing dealing = {REEL_STATIC_LOOP, 0, chunk};
+	reel_chunking chunking = {REEL_STATIC_LOOP, 0, chunk};
 
-	return dealing;
+	return chunking;
 }
 
-REEL_ALWAYS_INLINE reel_dealing reel_dynamic(int64_t chunk)
+REEL_ALWAYS_INLINE reel_chunking reel_dynamic(int64_t chunk)
 {
-	reel_dealing dealing = {REEL_DYNAMIC_LOOP, 1, chunk};
+	reel_chunking chunking = {REEL_DYNAMIC_LOOP, 1, chunk};
 
-	return dealing;
+	return chunking;
 }
 
-REEL_ALWAYS_INLINE reel_dealing reel_guided(int64_t chunk)
+REEL_ALWAYS_INLINE reel_chunking reel_guided(int64_t chunk)
 {
-	reel_dealing dealing = {REEL_GUIDED_LOOP, 1, chunk};
+	reel_chunking chunking = {REEL_GUIDED_LOOP, 1, chunk};
 
-	return dealing;
+	return chunking;
 }
 
 /* A loop over first <= i < end, and the lane's present chunk of it. */
@@ -351,9 +352,9 @@ typedef struct reel_loop {
  * lanes of a region come to, in the same order, or none; it has no barrier at its end, and loops of one
  * lane do not nest.
  */
-reel_loop reel_loop_begin(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high);
+reel_loop reel_loop_begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high);
 /* The same loop in the reverse sweep: the lane's chunks, last to first. */
-reel_loop reel_loop_reverse(reel_lane *lane, reel_dealing dealing, int64_t low, int64_t high);
+reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high);
 
 /*
  * The lane's next chunk, in loop->first and loop->end; false: there is none. A dynamic chunk
@@ -374,15 +375,16 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
  * The same as one statement: i goes through the lane's iterations, and in the reverse sweep
  * through the same ones backwards. `continue` is allowed; for break see reel_loop_stop().
  */
-#define REEL_FOR(lane, type, i, low, high, dealing)                                                \
-	for (reel_loop i##_loop = reel_loop_begin(lane, dealing, low, high);                       \
-	     reel_loop_next(&i##_loop);)                                                           \
+#define REEL_FOR(lane, type, i, low, high, chunking)                          \
+	for (reel_loop i##_loop = reel_loop_begin(lane, chunking, low, high); \
+	     reel_loop_next(&i##_loop);)                                      \
 		for (type i = (type)i##_loop.first, i##_end = (type)i##_loop.end; i < i##_end; i++)
 
-#define REEL_FOR_REVERSE(lane, type, i, low, high, dealing)                                        \
-	for (reel_loop i##_loop = reel_loop_reverse(lane, dealing, low, high);                     \
-	     reel_loop_next(&i##_loop);)                                                           \
-		for (type i = (type)i##_loop.end, i##_first = (type)i##_loop.first; i-- > i##_first;)
+#define REEL_FOR_REVERSE(lane, type, i, low, high, chunking)                        \
+	for (reel_loop i##_loop = reel_loop_reverse(lane, chunking, low, high);     \
+	     reel_loop_next(&i##_loop);)                                            \
+		for (type i = (type)i##_loop.end, i##_first = (type)i##_loop.first; \
+		     i-- > i##_first;)
 
 /*
  * REEL_SINGLE(lane) { ... } is done by one lane, the first to come; in the reverse sweep
@@ -408,78 +410,78 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
  *
  *	#pragma omp critical                        forward sweep
  *	{
- *		reel_order_note(lane, &order);
+ *		reel_ordered_note(lane, &order);
  *		...
  *	}
  *
- *	reel_order_await(lane, &order);             reverse sweep, without a critical section
+ *	reel_ordered_await(lane, &order);             reverse sweep, without a critical section
  *	...
- *	reel_order_done(lane, &order);
+ *	reel_ordered_done(lane, &order);
  *
  * The reverse sweep waits for its turn, so each lane of the region needs a thread: use
  * num_threads(reel_region_threads(region, ...)), and omp_set_dynamic(0), or else OpenMP may give
  * fewer. Then the region gives out no lane, and its parent has the error -EDEADLK, for good.
  * Sections whose adjoints commute need no order: a critical section does in both sweeps.
  */
-typedef struct reel_order {
+typedef struct reel_ordered {
 #ifdef __cplusplus
 	uint64_t count;
 #else
 	_Atomic uint64_t count;
 #endif
 	uint64_t hold; /* in which the count was last kept; 0: in none */
-} reel_order;
+} reel_ordered;
 
 /* Note the lane's turn; inside of the section. 16 bytes. */
-void reel_order_note(reel_lane *lane, reel_order *order);
+void reel_ordered_note(reel_lane *lane, reel_ordered *order);
 
 /*
  * Wait until all later turns have been reversed; and let the turn before begin. A thread that
  * waits gives up the processor soon, then sleeps.
  */
-void reel_order_await(reel_lane *lane, reel_order *order);
-void reel_order_done(reel_lane *lane, reel_order *order);
+void reel_ordered_await(reel_lane *lane, reel_ordered *order);
+void reel_ordered_done(reel_lane *lane, reel_ordered *order);
 
 /* ---- With OpenMP ------------------------------------------------------------------ */
 
-/* The share of the calling thread in its team. */
-REEL_ALWAYS_INLINE reel_share reel_share_of(reel_region *region)
+/* The calling thread as a worker of its team. */
+REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
 {
 #ifdef _OPENMP
-	return reel_share_begin(region, omp_get_thread_num(), omp_get_num_threads());
+	return reel_worker_begin(region, omp_get_thread_num(), omp_get_num_threads());
 #else
-	return reel_share_begin(region, 0, 1);
+	return reel_worker_begin(region, 0, 1);
 #endif
 }
 
 /* OpenMP's barrier, and the next phase, for each thread of the team. */
-REEL_ALWAYS_INLINE void reel_share_phase(reel_share *share)
+REEL_ALWAYS_INLINE void reel_worker_phase(reel_worker *worker)
 {
 #ifdef _OPENMP
-	if (share->lane)
-		reel_share_leave(share);
+	if (worker->lane)
+		reel_worker_leave(worker);
 	/* In a team of one thread, too: tasks may still have to run. */
 	_Pragma("omp barrier")
 #endif
-	reel_share_next_phase(share);
+		reel_worker_next_phase(worker);
 }
 
 /* As OMP_SCHEDULE says. It is noted: the reverse sweep does not ask again. */
-REEL_ALWAYS_INLINE reel_dealing reel_runtime(void)
+REEL_ALWAYS_INLINE reel_chunking reel_runtime(void)
 {
-	reel_dealing dealing = {REEL_STATIC_LOOP, 1, 0};
+	reel_chunking chunking = {REEL_STATIC_LOOP, 1, 0};
 #ifdef _OPENMP
 	omp_sched_t kind;
 	int chunk;
 
 	omp_get_schedule(&kind, &chunk);
-	dealing.chunk = chunk > 0 ? chunk : 0;
+	chunking.chunk = chunk > 0 ? chunk : 0;
 	if (((unsigned)kind & 0xff) == (unsigned)omp_sched_dynamic)
-		dealing.kind = REEL_DYNAMIC_LOOP;
+		chunking.kind = REEL_DYNAMIC_LOOP;
 	else if (((unsigned)kind & 0xff) == (unsigned)omp_sched_guided)
-		dealing.kind = REEL_GUIDED_LOOP;
+		chunking.kind = REEL_GUIDED_LOOP;
 #endif
-	return dealing;
+	return chunking;
 }
 
 #ifdef __cplusplus

@@ -39,7 +39,7 @@ void reel_store_checksum_leave(reel_store *store);
 
 /*
  * The error of a transfer, as a tape or a run returns it: a code that has a meaning of its own there
- * (tape.h, checkpoint.h) is replaced. -ENOMEM and -EBADMSG mean the same in both.
+ * (tape.h, run.h) is replaced. -ENOMEM and -EBADMSG mean the same in both.
  */
 int reel_store_error(int error);
 

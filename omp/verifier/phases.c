@@ -55,9 +55,9 @@ static void check_team(const struct task *task, struct region *region, const ree
 
 	if (event->thread != task->index || event->threads != task->threads)
 		report(WARNING, event->caller,
-		       "a share for thread %d of %d, in thread %d of a team of %d: use "
-		       "reel_share_of()", (int)event->thread, (int)event->threads, task->index,
-		       task->threads);
+		       "a worker for thread %d of %d, in thread %d of a team of %d: use "
+		       "reel_worker_of()",
+		       (int)event->thread, (int)event->threads, task->index, task->threads);
 	/* Relaxed: a number, that belongs to no other data. */
 	if (!atomic_compare_exchange_strong_explicit(&region->team, &none, task->team,
 						     memory_order_relaxed, memory_order_relaxed) &&
@@ -67,7 +67,7 @@ static void check_team(const struct task *task, struct region *region, const ree
 		       "another parallel region; end the region, and begin one for each of them");
 }
 
-void share_begins(struct task *task, const reel_event *event)
+void worker_begins(struct task *task, const reel_event *event)
 {
 	struct region *region = find_region(event->region);
 	struct part *part;
@@ -78,7 +78,7 @@ void share_begins(struct task *task, const reel_event *event)
 		check_team(thread_task(), region, event);
 	if (part_of(task, region)) {
 		report(ERROR, event->caller,
-		       "a thread has a second share in a region: its lanes are given out by one");
+		       "a thread is a second worker of a region: its lanes are given out by one");
 		return;
 	}
 	part = calloc(1, sizeof *part);
@@ -136,7 +136,8 @@ static void check_barrier(const struct task *task, struct part *part)
 		return;
 	report(ERROR, part->barrier_at,
 	       "a barrier without a phase: what lanes recorded before it and after it would be "
-	       "reversed together; call reel_share_phase(), or reel_lane_phase() after the barrier");
+	       "reversed together; call reel_worker_phase(), or reel_lane_phase() after the "
+	       "barrier");
 	part->barrier_at = NULL;
 }
 
@@ -144,9 +145,10 @@ static void check_lane_at_barrier(const struct part *part, const void *at)
 {
 	if (part->lane && part->threads < reel_lane_count(part->lane))
 		report(ERROR, at,
-		       "a barrier while threads have lanes, by %d threads for %d lanes: other lanes "
+		       "a barrier while threads have lanes, by %d threads for %d lanes: other "
+		       "lanes "
 		       "have not come to it; give all lanes back first, as in "
-		       "while (reel_share_next(&share)) { ... } reel_share_phase(&share)",
+		       "while (reel_worker_next(&worker)) { ... } reel_worker_phase(&worker)",
 		       (int)part->threads, reel_lane_count(part->lane));
 }
 
@@ -180,7 +182,7 @@ void barrier_ends(struct task *task)
 
 /* ---- Lanes ---- */
 
-void share_next(struct task *task, const reel_event *event)
+void worker_next(struct task *task, const reel_event *event)
 {
 	struct region *region = find_region(event->region);
 	struct part *part = region ? part_of(task, region) : NULL;
@@ -192,11 +194,11 @@ void share_next(struct task *task, const reel_event *event)
 	if (part->phase_at && part->asked && is_shared(task, part))
 		report(ERROR, part->phase_at,
 		       "a phase without a barrier: lanes of the next phase are taken while others "
-		       "may be in the last one; call reel_share_phase()");
+		       "may be in the last one; call reel_worker_phase()");
 	if (!part->phase_at && part->exhausted && part->barrier_at && is_shared(task, part))
 		report(ERROR, part->barrier_at,
 		       "a barrier without a phase: all lanes of the phase have been taken, and "
-		       "reel_share_next() after the barrier gives none; call reel_share_phase()");
+		       "reel_worker_next() after the barrier gives none; call reel_worker_phase()");
 	part->lane = event->lane;
 	part->begin = event->lane ? height_of(task, event->lane) : 0;
 	part->exhausted = !event->lane;
@@ -204,7 +206,7 @@ void share_next(struct task *task, const reel_event *event)
 	part->phase_at = part->barrier_at = NULL;
 }
 
-void share_phase(struct task *task, const reel_event *event)
+void worker_phase(struct task *task, const reel_event *event)
 {
 	struct region *region = find_region(event->region);
 	struct part *part = region ? part_of(task, region) : NULL;

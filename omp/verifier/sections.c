@@ -33,12 +33,14 @@ static void check_section(struct task *task, const struct section *section, ompt
 		return;
 	if (height_of(task, lane) != section->height)
 		report(WARNING, section->at,
-		       "a %s in which a lane recorded, without reel_order_note(): unless its adjoints "
+		       "a %s in which a lane recorded, without reel_ordered_note(): unless its "
+		       "adjoints "
 		       "commute, the reverse sweep has to come to it in the opposite order",
 		       name_of(kind));
 	else
 		report(NOTE, section->at,
-		       "a %s without reel_order_note(): its adjoints have to commute", name_of(kind));
+		       "a %s without reel_ordered_note(): its adjoints have to commute",
+		       name_of(kind));
 }
 
 /* Locks need not be given back in order: what is above moves down. */
@@ -65,7 +67,8 @@ void order_noted(struct task *task, const reel_event *event)
 	task->calls++;
 	if (!task->sections)
 		report(WARNING, event->caller,
-		       "reel_order_note() outside of a critical section, a lock or ordered: nothing "
+		       "reel_ordered_note() outside of a critical section, a lock or ordered: "
+		       "nothing "
 		       "says who is first");
 	else if (task->sections <= MAX_SECTIONS)
 		task->section[task->sections - 1].noted = true;
@@ -76,7 +79,8 @@ void order_awaited(struct task *task, const reel_event *event)
 	task_uses(task, event->lane, event->caller);
 	if (task->sections)
 		report(ERROR, event->caller,
-		       "reel_order_await() within a critical section, or with a lock: who comes before "
+		       "reel_ordered_await() within a critical section, or with a lock: who comes "
+		       "before "
 		       "may be kept out by it for ever; the reverse sweep needs none");
 }
 
@@ -166,8 +170,10 @@ static void check_height(const struct task *task, const struct lane *known, uint
 		       "the region");
 	else
 		report(ERROR, task->parallel_at,
-		       "a team recorded on a lane without a region: call reel_region_begin() before "
-		       "the parallel region, or reel_region_reverse(), and use the lanes of its shares");
+		       "a team recorded on a lane without a region: call reel_region_begin() "
+		       "before "
+		       "the parallel region, or reel_region_reverse(), and use the lanes of its "
+		       "workers");
 }
 
 static void check_root(struct task *task, struct lane *root)

@@ -55,19 +55,19 @@ static void hear(struct task *task, const reel_event *event)
 	case REEL_EVENT_REGION_END:
 		region_ends(task, event);
 		break;
-	case REEL_EVENT_SHARE:
-		share_begins(task, event);
+	case REEL_EVENT_WORKER_BEGIN:
+		worker_begins(task, event);
 		break;
 	case REEL_EVENT_NEXT:
-		share_next(task, event);
+		worker_next(task, event);
 		break;
 	case REEL_EVENT_BARRIER:
 		barrier_begins(task, event->caller);
 		barrier_ends(task);
-		share_phase(task, event);
+		worker_phase(task, event);
 		break;
 	case REEL_EVENT_NEXT_PHASE:
-		share_phase(task, event);
+		worker_phase(task, event);
 		break;
 	case REEL_EVENT_LANE_PHASE:
 		lane_phase(task, event);
@@ -87,10 +87,10 @@ static void hear(struct task *task, const reel_event *event)
 	case REEL_EVENT_TASK_END:
 		forget_lane(event->task);
 		break;
-	case REEL_EVENT_ORDER_NOTE:
+	case REEL_EVENT_ORDERED_NOTE:
 		order_noted(task, event);
 		break;
-	case REEL_EVENT_ORDER_AWAIT:
+	case REEL_EVENT_ORDERED_AWAIT:
 		order_awaited(task, event);
 		break;
 	}

@@ -7,7 +7,7 @@
  *
  *	tool.c      both streams come in; beginning and end
  *	state.c     tasks; lanes and regions by their addresses
- *	phases.c    shares, barriers and phases, teams
+ *	phases.c    workers, barriers and phases, teams
  *	tasks.c     tasks and waits, dependences, whose lane a task uses
  *	sections.c  critical sections, worksharing, what a parallel region does to lanes outside
  *	report.c    each finding once, and the summary; source.c  where in the program
@@ -62,7 +62,7 @@ struct lane {
 	const void *waited_at;   /* a taskwait after those, not told to Reel yet */
 };
 
-/* A task's share of a region. */
+/* A task as a worker of a region. */
 struct part {
 	struct part *outer;
 	struct region *region;
@@ -143,7 +143,7 @@ void add_root(const reel_lane *lane, uint64_t opened_by);
 /* Call for all roots that the task has opened. */
 void each_root(struct task *task, void (*function)(struct task *task, struct lane *root));
 
-/* The task's innermost share in a region that has not ended; of a region; with a lane. */
+/* The task's innermost worker of a region that has not ended; of a region; with a lane. */
 struct part *present_part(struct task *task);
 struct part *part_of(struct task *task, const struct region *region);
 struct part *part_with(struct task *task, const reel_lane *lane);
@@ -157,9 +157,9 @@ reel_lane *recording_lane(struct task *task);
 
 void region_begins(struct task *task, const reel_event *event, bool forward);
 void region_ends(struct task *task, const reel_event *event);
-void share_begins(struct task *task, const reel_event *event);
-void share_next(struct task *task, const reel_event *event);
-void share_phase(struct task *task, const reel_event *event);
+void worker_begins(struct task *task, const reel_event *event);
+void worker_next(struct task *task, const reel_event *event);
+void worker_phase(struct task *task, const reel_event *event);
 void lane_phase(struct task *task, const reel_event *event);
 void barrier_begins(struct task *task, const void *at);
 void barrier_ends(struct task *task);

@@ -7,8 +7,8 @@ static const size_t sizes[] = {
 	sizeof(reel_mark),
 	sizeof(struct reel_pool_options),
 	sizeof(struct reel_problem),
-	sizeof(struct reel_checkpoint_options),
-	sizeof(struct reel_checkpoint_stats),
+	sizeof(struct reel_run_options),
+	sizeof(struct reel_run_stats),
 	sizeof(reel_model),
 	sizeof(struct reel_pool_stats),
 	sizeof(reel_action),
@@ -22,27 +22,13 @@ size_t bytes_of(int number)
 }
 
 static const int constants[] = {
-	REEL_CHECKED,
-	REEL_POOL_CHECKED,
-	REEL_POOL_SMALL_PAGES,
-	REEL_CHECKPOINT_AUDIT,
-	REEL_STORE_ALL,
-	REEL_BINOMIAL,
-	REEL_MIXED,
-	REEL_MULTISTAGE,
-	REEL_TWO_LEVEL,
-	REEL_HIERARCHICAL,
-	REEL_DISK_REVOLVE,
-	REEL_PERIODIC,
-	REEL_ONLINE,
-	REEL_UNKNOWN_STEPS,
-	REEL_MAX_TIERS,
-	REEL_ACTION_ADVANCE,
-	REEL_ACTION_RECORD,
-	REEL_ACTION_REVERSE,
-	REEL_ACTION_STORE,
-	REEL_ACTION_LOAD,
-	REEL_ACTION_DROP,
+	REEL_CHECKED,        REEL_POOL_CHECKED,  REEL_POOL_SMALL_PAGES,
+	REEL_RUN_AUDIT,      REEL_STORE_ALL,     REEL_BINOMIAL,
+	REEL_MIXED,          REEL_MULTISTAGE,    REEL_TWO_LEVEL,
+	REEL_HIERARCHICAL,   REEL_DISK_REVOLVE,  REEL_PERIODIC,
+	REEL_ONLINE,         REEL_UNKNOWN_STEPS, REEL_MAX_TIERS,
+	REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, REEL_ACTION_REVERSE,
+	REEL_ACTION_STORE,   REEL_ACTION_LOAD,   REEL_ACTION_DROP,
 	REEL_ACTION_DONE,
 };
 
@@ -65,9 +51,9 @@ void fill_problem(struct reel_problem *problem)
 					 {20, 21, 22}};
 }
 
-void fill_options(struct reel_checkpoint_options *options)
+void fill_options(struct reel_run_options *options)
 {
-	*options = (struct reel_checkpoint_options){
+	*options = (struct reel_run_options){
 		.pool = POINTER(1),
 		.store = {POINTER(2), POINTER(3), POINTER(4), POINTER(5)},
 		.segment_steps = 6,
@@ -82,11 +68,11 @@ void fill_options(struct reel_checkpoint_options *options)
 		.reserved = {15, 16, 17}};
 }
 
-void fill_stats(struct reel_checkpoint_stats *stats)
+void fill_stats(struct reel_run_stats *stats)
 {
-	*stats = (struct reel_checkpoint_stats){1,  2,  3, {4, 5, 6, 7}, {8, 9, 10, 11},
-						12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
-						{23, 24}};
+	*stats = (struct reel_run_stats){
+		1,  2,  3,  {4, 5, 6, 7}, {8, 9, 10, 11}, 12, 13, 14, 15, 16, 17, 18,
+		19, 20, 21, 22,           {23, 24}};
 }
 
 void fill_pool_stats(struct reel_pool_stats *stats)

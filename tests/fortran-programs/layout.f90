@@ -19,12 +19,12 @@ program layout
 
     subroutine fill_options(options) bind(C)
       import
-      type(reel_checkpoint_options), intent(out) :: options
+      type(reel_run_options), intent(out) :: options
     end subroutine
 
     subroutine fill_stats(stats) bind(C)
       import
-      type(reel_checkpoint_stats), intent(out) :: stats
+      type(reel_run_stats), intent(out) :: stats
     end subroutine
 
     subroutine fill_pool_stats(stats) bind(C)
@@ -67,8 +67,8 @@ program layout
   type(reel_mark) :: mark
   type(reel_pool_options) :: pool
   type(reel_problem) :: problem
-  type(reel_checkpoint_options) :: options
-  type(reel_checkpoint_stats) :: stats
+  type(reel_run_options) :: options
+  type(reel_run_stats) :: stats
   type(reel_layout) :: elements
   type(reel_model) :: model
   type(reel_pool_stats) :: pool_stats
@@ -81,8 +81,8 @@ program layout
   call ok(c_sizeof(mark) == bytes_of(1), 'reel_mark')
   call ok(c_sizeof(pool) == bytes_of(2), 'reel_pool_options')
   call ok(c_sizeof(problem) == bytes_of(3), 'reel_problem')
-  call ok(c_sizeof(options) == bytes_of(4), 'reel_checkpoint_options')
-  call ok(c_sizeof(stats) == bytes_of(5), 'reel_checkpoint_stats')
+  call ok(c_sizeof(options) == bytes_of(4), 'reel_run_options')
+  call ok(c_sizeof(stats) == bytes_of(5), 'reel_run_stats')
 
   call ok(c_sizeof(model) == bytes_of(6), 'reel_model')
   call ok(c_sizeof(pool_stats) == bytes_of(7), 'reel_pool_stats')
@@ -111,7 +111,7 @@ program layout
     all([(transfer(options%store(i)%handle, 0_c_size_t), i=1, 4)] == [2, 3, 4, 5]) .and. &
     options%segment_steps == 6 .and. options%steps == 7 .and. &
     transfer(options%finished, 0_c_size_t) == 8 .and. options%puts == 9 .and. &
-    options%gets == 10 .and. options%flags == 11, 'members of reel_checkpoint_options')
+    options%gets == 10 .and. options%flags == 11, 'members of reel_run_options')
   call ok(transfer(options%restart, 0_c_size_t) == 12 .and. options%restart_seconds == 13 .and. &
     options%adjoint_bytes == 14 .and. all(options%reserved == [15, 16, 17]), 'and the last of them')
 
@@ -120,7 +120,7 @@ program layout
     stats%put_bytes, stats%got_bytes, stats%failed_puts, stats%fetched, stats%waits, &
     stats%wait_ns, stats%peak_snapshot_bytes, stats%peak_tape_bytes, stats%unlike_step, &
     stats%saves, stats%failed_saves, stats%reserved] == [(i, i=1, 24)]), &
-    'members of reel_checkpoint_stats')
+    'members of reel_run_stats')
 
   call fill_layout(elements)
   call ok(elements%element == 1 .and. elements%stride == 2, 'members of reel_layout')
@@ -163,7 +163,7 @@ program layout
     choice%reserved(4) == 17, 'members of reel_choice')
 
   call ok(all([(constant(i), i=0, 12)] == [REEL_CHECKED, REEL_POOL_CHECKED, &
-    REEL_POOL_SMALL_PAGES, REEL_CHECKPOINT_AUDIT, REEL_STORE_ALL, REEL_BINOMIAL, REEL_MIXED, &
+    REEL_POOL_SMALL_PAGES, REEL_RUN_AUDIT, REEL_STORE_ALL, REEL_BINOMIAL, REEL_MIXED, &
     REEL_MULTISTAGE, REEL_TWO_LEVEL, REEL_HIERARCHICAL, REEL_DISK_REVOLVE, REEL_PERIODIC, &
     REEL_ONLINE]), 'constants')
   call ok(constant(13) == REEL_UNKNOWN_STEPS .and. constant(14) == REEL_MAX_TIERS, &

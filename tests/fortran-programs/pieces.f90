@@ -160,23 +160,23 @@ contains
 
   subroutine run_choice(best)
     type(reel_prediction), intent(in) :: best
-    type(reel_checkpoint_options) :: options
+    type(reel_run_options) :: options
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
+    type(reel_run) :: run
     real(c_double) :: x(cells), bar(cells, 2)
     integer :: error
 
     options%segment_steps = best%segment_steps
     options%steps = steps
     if (reel_plan_open(plan, best%planner, best%problem) /= 0) error stop
-    if (reel_checkpoint_open(run, plan, x, c_funloc(advance), c_funloc(record), &
+    if (reel_run_open(run, plan, x, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse), options) /= 0) error stop
     call begin(x)
-    if (reel_checkpoint_forward(run, a, x) /= 0) error stop
+    if (reel_run_forward(run, a, x) /= 0) error stop
     call seed(bar)
-    error = reel_checkpoint_reverse(run, a, x, bar)
+    error = reel_run_reverse(run, a, x, bar)
     call ok(error == 0 .and. all(bar == wanted), 'and gives the gradient of one tape')
-    call reel_checkpoint_close(run)
+    call reel_run_close(run)
     call reel_plan_close(plan)
   end subroutine
 
@@ -184,7 +184,7 @@ contains
   subroutine actions()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
+    type(reel_run) :: run
     type(reel_action) :: action
     type(reel_tape) :: tape
     real(c_double) :: x(cells), bar(cells, 2)
@@ -194,34 +194,34 @@ contains
     problem%steps = steps
     problem%tier(1)%slots = 8
     if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
-    if (reel_checkpoint_open(run, plan, x, c_funloc(advance), c_funloc(record), &
+    if (reel_run_open(run, plan, x, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse)) /= 0) error stop
     call begin(x)
-    if (reel_checkpoint_forward(run, a, x) /= 0) error stop
-    call ok(.not. reel_tape_is_empty(reel_checkpoint_tape(run)), &
+    if (reel_run_forward(run, a, x) /= 0) error stop
+    call ok(.not. reel_tape_is_empty(reel_run_tape(run)), &
       'what the forward sweep recorded is on the tape of the run')
     call seed(bar)
     reversed = 0
     forward_from = steps
     do
-      error = reel_checkpoint_next(run, action)
+      error = reel_run_next(run, action)
       if (error /= 0 .or. action%kind == REEL_ACTION_DONE) exit
       select case (action%kind)
       case (REEL_ACTION_REVERSE)
         reversed = reversed + 1
         if (reversed == 1) then
-          error = reel_checkpoint_carry_out(run, action, a, adjoint=bar)
+          error = reel_run_carry_out(run, action, a, adjoint=bar)
         else
-          error = reel_checkpoint_carry_out(run, action, a, adjoint=bar, tape=tape)
+          error = reel_run_carry_out(run, action, a, adjoint=bar, tape=tape)
         end if
         if (action%last /= forward_from) error = 1
         forward_from = action%first
       case (REEL_ACTION_RECORD)
-        error = reel_checkpoint_carry_out(run, action, a, x, tape=tape)
+        error = reel_run_carry_out(run, action, a, x, tape=tape)
       case (REEL_ACTION_DROP)
-        error = reel_checkpoint_carry_out(run, action, a)
+        error = reel_run_carry_out(run, action, a)
       case default
-        error = reel_checkpoint_carry_out(run, action, a, x)
+        error = reel_run_carry_out(run, action, a, x)
       end select
       if (error /= 0) exit
     end do
@@ -230,18 +230,18 @@ contains
     call reel_tape_close(tape)
 
     call begin(x)
-    if (reel_checkpoint_forward(run, a, x) /= 0) error stop
-    error = reel_checkpoint_next(run, action)
-    if (error == 0) error = reel_checkpoint_carry_out(run, action, a, x)
+    if (reel_run_forward(run, a, x) /= 0) error stop
+    error = reel_run_next(run, action)
+    if (error == 0) error = reel_run_carry_out(run, action, a, x)
     call ok(error == -22 .and. action%kind == REEL_ACTION_REVERSE .and. index( &
-      reel_checkpoint_message(run), 'the adjoint is needed') == 1, &
-      'an adjoint that is left out is missed: '//reel_checkpoint_message(run))
+      reel_run_message(run), 'the adjoint is needed') == 1, &
+      'an adjoint that is left out is missed: '//reel_run_message(run))
     call begin(x)
-    if (reel_checkpoint_forward(run, a, x) /= 0) error stop
-    call reel_checkpoint_give_up(run, 'the program has seen enough')
-    call ok(.not. reel_checkpoint_is_reversing(run) .and. &
-      reel_checkpoint_message(run) == 'the program has seen enough', 'a sweep is given up')
-    call reel_checkpoint_close(run)
+    if (reel_run_forward(run, a, x) /= 0) error stop
+    call reel_run_give_up(run, 'the program has seen enough')
+    call ok(.not. reel_run_is_reversing(run) .and. &
+      reel_run_message(run) == 'the program has seen enough', 'a sweep is given up')
+    call reel_run_close(run)
     call reel_plan_close(plan)
   end subroutine
 

@@ -73,7 +73,7 @@ contains
     real(c_double) :: x(n), y(n), x_bar(n), result, partial(3), partial_bar(3), step
     real(c_double), target :: a_bar(0:n + 1)
     type(reel_region) :: region
-    type(reel_share) :: share
+    type(reel_worker) :: worker
     type(reel_loop) :: loop
     type(reel_tape), pointer :: tape
     type(reel_adjoint) :: adjoint
@@ -83,13 +83,13 @@ contains
     x = [(0.5d0 + 0.001d0 * i, i = 1, n)]
     y = x
     region = reel_region_begin(root, 3)
-    !$omp parallel num_threads(threads) private(share, loop, tape, k, i, lane)
-    share = reel_share_begin(region, number_of_thread(), size_of_team())
+    !$omp parallel num_threads(threads) private(worker, loop, tape, k, i, lane)
+    worker = reel_worker_begin(region, number_of_thread(), size_of_team())
     do k = 1, steps
-      do while (reel_share_next(share))
-        tape => reel_lane_tape(share%lane)
-        if (k == 1) partial(reel_lane_index(share%lane) + 1) = 0
-        loop = reel_loop_begin(share%lane, reel_dynamic(10), 1, n)
+      do while (reel_worker_next(worker))
+        tape => reel_lane_tape(worker%lane)
+        if (k == 1) partial(reel_lane_index(worker%lane) + 1) = 0
+        loop = reel_loop_begin(worker%lane, reel_dynamic(10), 1, n)
         do while (reel_loop_next(loop))
           call reel_push_array(tape, y(loop%first:loop%last))
           do i = loop%first, loop%last
@@ -98,11 +98,11 @@ contains
         end do
       end do
       !$omp barrier
-      call reel_share_next_phase(share)
+      call reel_worker_next_phase(worker)
     end do
-    do while (reel_share_next(share))
-      lane = reel_lane_index(share%lane) + 1
-      loop = reel_loop_begin(share%lane, reel_static(), 1, n)
+    do while (reel_worker_next(worker))
+      lane = reel_lane_index(worker%lane) + 1
+      loop = reel_loop_begin(worker%lane, reel_static(), 1, n)
       do while (reel_loop_next(loop))
         partial(lane) = sum(y(loop%first:loop%last))
       end do
@@ -118,23 +118,23 @@ contains
     error = reel_adjoint_open(adjoint, a_bar)
     error = reel_adjoint_begin(adjoint, 3)
     region = reel_region_reverse(root)
-    !$omp parallel num_threads(threads_back) private(share, loop, tape, k, i, lane, error)
-    share = reel_share_begin(region, number_of_thread(), size_of_team())
-    do while (reel_share_next(share))
-      lane = reel_lane_index(share%lane) + 1
-      loop = reel_loop_reverse(share%lane, reel_static(), 1, n)
+    !$omp parallel num_threads(threads_back) private(worker, loop, tape, k, i, lane, error)
+    worker = reel_worker_begin(region, number_of_thread(), size_of_team())
+    do while (reel_worker_next(worker))
+      lane = reel_lane_index(worker%lane) + 1
+      loop = reel_loop_reverse(worker%lane, reel_static(), 1, n)
       do while (reel_loop_next(loop))
         x_bar(loop%first:loop%last) = x_bar(loop%first:loop%last) + partial_bar(lane)
       end do
     end do
     do k = steps, 1, -1
       !$omp barrier
-      call reel_share_next_phase(share)
-      do while (reel_share_next(share))
-        tape => reel_lane_tape(share%lane)
-        loop = reel_loop_reverse(share%lane, reel_dynamic(10), 1, n)
+      call reel_worker_next_phase(worker)
+      do while (reel_worker_next(worker))
+        tape => reel_lane_tape(worker%lane)
+        loop = reel_loop_reverse(worker%lane, reel_dynamic(10), 1, n)
         do while (reel_loop_next(loop))
-          call reverse_chunks(tape, adjoint, reel_lane_index(share%lane), loop, x_bar)
+          call reverse_chunks(tape, adjoint, reel_lane_index(worker%lane), loop, x_bar)
         end do
       end do
     end do
@@ -184,22 +184,22 @@ contains
   ! Turns in a critical section are reversed in the exact opposite order.
   subroutine turns
     integer, parameter :: each = 50
-    type(reel_order) :: order
+    type(reel_ordered) :: order
     type(reel_region) :: region
-    type(reel_share) :: share
+    type(reel_worker) :: worker
     integer :: who(4 * each), came, back, i, wrong
 
     came = 0
     wrong = 0
     region = reel_region_begin(root, 4)
-    !$omp parallel num_threads(4) private(share, i)
-    share = reel_share_begin(region, number_of_thread(), size_of_team())
-    do while (reel_share_next(share))
+    !$omp parallel num_threads(4) private(worker, i)
+    worker = reel_worker_begin(region, number_of_thread(), size_of_team())
+    do while (reel_worker_next(worker))
       do i = 1, each
         !$omp critical
-        call reel_order_note(share%lane, order)
+        call reel_ordered_note(worker%lane, order)
         came = came + 1
-        who(came) = reel_lane_index(share%lane)
+        who(came) = reel_lane_index(worker%lane)
         !$omp end critical
       end do
     end do
@@ -207,14 +207,14 @@ contains
     call ok(reel_region_end(region) == 0, 'turns are noted')
     back = came
     region = reel_region_reverse(root)
-    !$omp parallel num_threads(reel_region_threads(region, 1)) private(share, i)
-    share = reel_share_begin(region, number_of_thread(), size_of_team())
-    do while (reel_share_next(share))
+    !$omp parallel num_threads(reel_region_threads(region, 1)) private(worker, i)
+    worker = reel_worker_begin(region, number_of_thread(), size_of_team())
+    do while (reel_worker_next(worker))
       do i = 1, each
-        call reel_order_await(share%lane, order)
-        if (who(back) /= reel_lane_index(share%lane)) wrong = wrong + 1
+        call reel_ordered_await(worker%lane, order)
+        if (who(back) /= reel_lane_index(worker%lane)) wrong = wrong + 1
         back = back - 1
-        call reel_order_done(share%lane, order)
+        call reel_ordered_done(worker%lane, order)
       end do
     end do
     !$omp end parallel

@@ -173,26 +173,26 @@ contains
 
   ! Both sweeps of a run, which is closed then.
   subroutine sweep(run, what)
-    type(reel_checkpoint), intent(inout) :: run
+    type(reel_run), intent(inout) :: run
     character(*), intent(in) :: what
-    type(reel_checkpoint_stats) :: stats
+    type(reel_run_stats) :: stats
     type(field) :: u
     type(gradient) :: bar
     integer :: error
 
     call first_state(u)
-    error = reel_checkpoint_forward(run, c, u)
-    call ok(error == 0 .and. reel_checkpoint_is_reversing(run) .and. u%step == steps, &
+    error = reel_run_forward(run, c, u)
+    call ok(error == 0 .and. reel_run_is_reversing(run) .and. u%step == steps, &
       what//': the forward sweep comes to the end')
     call seed(u, bar)
-    error = reel_checkpoint_reverse(run, c, u, bar)
-    call ok(error == 0 .and. reel_checkpoint_message(run) == '', &
-      what//': the reverse sweep, too'//reel_checkpoint_message(run))
+    error = reel_run_reverse(run, c, u, bar)
+    call ok(error == 0 .and. reel_run_message(run) == '', &
+      what//': the reverse sweep, too'//reel_run_message(run))
     call ok(equal(bar), what//': the gradient is that of one tape')
-    call reel_checkpoint_get_stats(run, stats)
-    call ok(stats%reversed == steps .and. reel_checkpoint_steps(run) == steps, &
+    call reel_run_get_stats(run, stats)
+    call ok(stats%reversed == steps .and. reel_run_steps(run) == steps, &
       what//': each step was reversed once')
-    call reel_checkpoint_close(run)
+    call reel_run_close(run)
     call ok(.not. c_associated(run%handle), what//': the run is closed')
   end subroutine
 
@@ -202,13 +202,13 @@ contains
     integer, intent(in) :: slots
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
+    type(reel_run) :: run
     type(field) :: u
 
     problem%steps = steps
     problem%tier(1)%slots = slots
     call ok(reel_plan_open(plan, kind, problem) == 0, name//': a plan is opened')
-    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+    call ok(reel_run_open(run, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse)) == 0, name//': a run is opened')
     c%advanced = 0
     call sweep(run, name)
@@ -219,8 +219,8 @@ contains
   subroutine tiers()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
-    type(reel_checkpoint_options) :: options
+    type(reel_run) :: run
+    type(reel_run_options) :: options
     type(field) :: u
 
     problem%steps = steps
@@ -229,7 +229,7 @@ contains
     problem%tier(2) = reel_tier(20, 2.0_c_double, 3.0_c_double)
     call ok(reel_store_open(options%store(2), 'file', '.') == 0, 'tiers: a store is opened')
     call ok(reel_plan_open(plan, REEL_MULTISTAGE, problem) == 0, 'tiers: a plan is opened')
-    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+    call ok(reel_run_open(run, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse), options) == 0, 'tiers: a run is opened')
     call sweep(run, 'tiers')
     call reel_plan_close(plan)
@@ -238,17 +238,17 @@ contains
   subroutine segments()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
-    type(reel_checkpoint_options) :: options
+    type(reel_run) :: run
+    type(reel_run_options) :: options
     type(field) :: u
 
     problem%steps = 63
     problem%tier(1)%slots = 4
     options%segment_steps = 8
     options%steps = steps
-    options%flags = REEL_CHECKPOINT_AUDIT
+    options%flags = REEL_RUN_AUDIT
     call ok(reel_plan_open(plan, REEL_BINOMIAL, problem) == 0, 'segments: a plan is opened')
-    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+    call ok(reel_run_open(run, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse), options) == 0, 'segments: a run is opened')
     call sweep(run, 'segments, audited')
     call reel_plan_close(plan)
@@ -257,13 +257,13 @@ contains
   subroutine own_snapshots()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
+    type(reel_run) :: run
     type(field) :: u
 
     problem%steps = steps
     problem%tier(1)%slots = 6
     call ok(reel_plan_open(plan, REEL_BINOMIAL, problem) == 0, 'save and load: a plan is opened')
-    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+    call ok(reel_run_open(run, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse), c_funloc(save), c_funloc(load)) == 0, &
       'save and load: a run is opened')
     call sweep(run, 'save and load')
@@ -273,15 +273,15 @@ contains
   subroutine unknown_end()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
-    type(reel_checkpoint_options) :: options
+    type(reel_run) :: run
+    type(reel_run_options) :: options
     type(field) :: u
 
     problem%steps = REEL_UNKNOWN_STEPS
     problem%tier(1)%slots = 6
     options%finished = c_funloc(finished)
     call ok(reel_plan_open(plan, REEL_ONLINE, problem) == 0, 'unknown end: a plan is opened')
-    call ok(reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+    call ok(reel_run_open(run, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse), options) == 0, 'unknown end: a run is opened')
     call sweep(run, 'unknown end')
     call reel_plan_close(plan)
@@ -290,17 +290,17 @@ contains
   subroutine stopped()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
+    type(reel_run) :: run
     type(field) :: u
 
     problem%steps = steps
     problem%tier(1)%slots = 6
     if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
-    if (reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+    if (reel_run_open(run, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse)) /= 0) error stop
     call first_state(u)
     c%stop_at = 100
-    call ok(reel_checkpoint_forward(run, c, u) == 7, 'what a callback returns ends the sweep')
+    call ok(reel_run_forward(run, c, u) == 7, 'what a callback returns ends the sweep')
     c%stop_at = -1
     call sweep(run, 'after that')
     call reel_plan_close(plan)
@@ -311,8 +311,8 @@ contains
     character(kind=c_char), target :: name(8)
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run, again
-    type(reel_checkpoint_options) :: options
+    type(reel_run) :: run, again
+    type(reel_run_options) :: options
     type(field) :: u
     type(gradient) :: bar
     integer :: error
@@ -324,24 +324,24 @@ contains
     options%restart_seconds = 1e-9_c_double
     options%adjoint_bytes = c_sizeof(bar)
     if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
-    if (reel_checkpoint_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+    if (reel_run_open(run, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse), options) /= 0) error stop
-    if (reel_checkpoint_open(again, plan, u, c_funloc(advance), c_funloc(record), &
+    if (reel_run_open(again, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse), options) /= 0) error stop
-    call ok(reel_checkpoint_resume(again, bar) == -2, 'there is nothing to resume yet')
+    call ok(reel_run_resume(again, bar) == -2, 'there is nothing to resume yet')
     call first_state(u)
-    if (reel_checkpoint_forward(run, c, u) /= 0) error stop
+    if (reel_run_forward(run, c, u) /= 0) error stop
     call seed(u, bar)
     c%stop_at = 200
-    call ok(reel_checkpoint_reverse(run, c, u, bar) == 7, 'a reverse sweep is stopped')
+    call ok(reel_run_reverse(run, c, u, bar) == 7, 'a reverse sweep is stopped')
     c%stop_at = -1
     bar%x = 0
-    error = reel_checkpoint_resume(again, bar)
-    call ok(error == 0 .and. reel_checkpoint_is_reversing(again), 'another run takes it up')
-    error = reel_checkpoint_reverse(again, c, u, bar)
+    error = reel_run_resume(again, bar)
+    call ok(error == 0 .and. reel_run_is_reversing(again), 'another run takes it up')
+    error = reel_run_reverse(again, c, u, bar)
     call ok(error == 0 .and. equal(bar), 'and gives the same gradient')
-    call reel_checkpoint_close(run)
-    call reel_checkpoint_close(again)
+    call reel_run_close(run)
+    call reel_run_close(again)
     call reel_plan_close(plan)
   end subroutine
 
@@ -349,7 +349,7 @@ contains
   subroutine real_states()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
+    type(reel_run) :: run
     real(c_double) :: x(3), bar(3), factor
     integer :: error
 
@@ -359,13 +359,13 @@ contains
     x = [1, 2, 3]
     bar = 1
     if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
-    call ok(reel_checkpoint_open(run, plan, x, c_funloc(grow), c_funloc(record_growth), &
+    call ok(reel_run_open(run, plan, x, c_funloc(grow), c_funloc(record_growth), &
       c_funloc(reverse_growth)) == 0, 'a run over an array is opened')
-    error = reel_checkpoint_forward(run, factor, x)
+    error = reel_run_forward(run, factor, x)
     call ok(error == 0 .and. all(abs(x / [1, 2, 3] - factor**20) < 1e-9), 'its forward sweep')
-    error = reel_checkpoint_reverse(run, factor, x, bar)
+    error = reel_run_reverse(run, factor, x, bar)
     call ok(error == 0 .and. all(abs(bar - factor**20) < 1e-9), 'its reverse sweep')
-    call reel_checkpoint_close(run)
+    call reel_run_close(run)
     call reel_plan_close(plan)
   end subroutine
 
@@ -403,8 +403,8 @@ contains
   subroutine refused()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
-    type(reel_checkpoint) :: run
-    type(reel_checkpoint_options) :: options
+    type(reel_run) :: run
+    type(reel_run_options) :: options
     real(c_double) :: small(3), wide(2, 100)
     integer :: error
 
@@ -415,24 +415,24 @@ contains
     problem%tier(1)%slots = 3
     if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
     options%flags = 64
-    call ok(reel_checkpoint_open(run, plan, small, c_funloc(grow), c_funloc(record_growth), &
+    call ok(reel_run_open(run, plan, small, c_funloc(grow), c_funloc(record_growth), &
       c_funloc(reverse_growth), options) == -22, 'a run with an unknown flag is refused')
-    call ok(reel_checkpoint_problem(plan, small, c_funloc(grow), c_funloc(record_growth), &
+    call ok(reel_run_problem(plan, small, c_funloc(grow), c_funloc(record_growth), &
       c_funloc(reverse_growth), options) /= '', 'which is said: '// &
-      reel_checkpoint_problem(plan, small, c_funloc(grow), c_funloc(record_growth), &
+      reel_run_problem(plan, small, c_funloc(grow), c_funloc(record_growth), &
       c_funloc(reverse_growth), options))
-    if (reel_checkpoint_open(run, plan, small, c_funloc(grow), c_funloc(record_growth), &
+    if (reel_run_open(run, plan, small, c_funloc(grow), c_funloc(record_growth), &
       c_funloc(reverse_growth)) /= 0) error stop
-    error = reel_checkpoint_forward(run, 1.5_c_double, small(1:2))
-    call ok(error == -22 .and. index(reel_checkpoint_message(run), 'the state is smaller') == 1, &
-      'a state that is too small is refused: '//reel_checkpoint_message(run))
+    error = reel_run_forward(run, 1.5_c_double, small(1:2))
+    call ok(error == -22 .and. index(reel_run_message(run), 'the state is smaller') == 1, &
+      'a state that is too small is refused: '//reel_run_message(run))
     small = 1
-    call ok(reel_checkpoint_forward(run, 1.5_c_double, small) == 0, 'one that is large enough is not')
-    error = reel_checkpoint_forward(run, 1.5_c_double, wide(1, :))
+    call ok(reel_run_forward(run, 1.5_c_double, small) == 0, 'one that is large enough is not')
+    error = reel_run_forward(run, 1.5_c_double, wide(1, :))
     call ok(error == -22 .and. &
-      index(reel_checkpoint_message(run), 'the state is not contiguous') == 1, &
-      'a section as a state is refused: '//reel_checkpoint_message(run))
-    call reel_checkpoint_close(run)
+      index(reel_run_message(run), 'the state is not contiguous') == 1, &
+      'a section as a state is refused: '//reel_run_message(run))
+    call reel_run_close(run)
     call reel_plan_close(plan)
   end subroutine
 end program

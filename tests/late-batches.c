@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The late store for tests in C++: it takes two slabs of theirs at once, so that crates are many. */
-#include "late-crates.h"
+/* The late store for tests in C++: it takes two slabs of theirs at once, so that batches are many. */
+#include "late-batches.h"
 
 #include "late-store.h"
 
@@ -16,7 +16,7 @@ static void close_and_free(reel_store *store)
 	free(store);
 }
 
-reel_store *late_crates_open(uint64_t seed, unsigned put_fails_every)
+reel_store *late_batches_open(uint64_t seed, unsigned put_fails_every)
 {
 	static struct reel_store_verbs verbs;
 	struct late_store *late = late_open(seed);
@@ -29,12 +29,12 @@ reel_store *late_crates_open(uint64_t seed, unsigned put_fails_every)
 	return &late->store;
 }
 
-unsigned late_crates_wrongs(const reel_store *store)
+unsigned late_batches_wrongs(const reel_store *store)
 {
 	return ((const struct late_store *)store)->wrongs;
 }
 
-unsigned late_crates_used(const reel_store *store)
+unsigned late_batches_used(const reel_store *store)
 {
 	return ((const struct late_store *)store)->used;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "checkpoint.h"
+#include "run.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "store/crc32c.h"
 
-static int make_room(reel_checkpoint *run, int64_t states)
+static int make_room(reel_run *run, int64_t states)
 {
 	int64_t room = run->hash_room ? run->hash_room : 1024;
 	uint32_t *hash;
@@ -29,7 +29,7 @@ static int make_room(reel_checkpoint *run, int64_t states)
 }
 
 /* What save() leaves as it is: the same each time. */
-static int save_to_scratch(reel_checkpoint *run, void *context, const void *state, int64_t step)
+static int save_to_scratch(reel_run *run, void *context, const void *state, int64_t step)
 {
 	int error;
 
@@ -46,8 +46,7 @@ static int save_to_scratch(reel_checkpoint *run, void *context, const void *stat
 }
 
 /* What is not part of a snapshot is not needed to replay. */
-static int hash_of(reel_checkpoint *run, void *context, const void *state, int64_t step,
-		   uint32_t *hash)
+static int hash_of(reel_run *run, void *context, const void *state, int64_t step, uint32_t *hash)
 {
 	int error = 0;
 
@@ -62,8 +61,7 @@ static int hash_of(reel_checkpoint *run, void *context, const void *state, int64
 	return 0;
 }
 
-int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int64_t from,
-		     int64_t step)
+int reel_audit_state(reel_run *run, void *context, const void *state, int64_t from, int64_t step)
 {
 	uint32_t hash = 0;
 	int error = hash_of(run, context, state, step, &hash);
@@ -86,14 +84,14 @@ int reel_audit_state(reel_checkpoint *run, void *context, const void *state, int
 			     "another one than the first time", (long long)from);
 }
 
-void reel_audit_begin(reel_checkpoint *run)
+void reel_audit_begin(reel_run *run)
 {
 	if (run->hash)
 		memset(run->hash, 0, (size_t)run->hash_room * sizeof *run->hash);
 	run->unlike_step = -1;
 }
 
-void reel_audit_end(reel_checkpoint *run)
+void reel_audit_end(reel_run *run)
 {
 	free(run->hash);
 	free(run->scratch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_LATE_CRATES_H
-#define TESTS_LATE_CRATES_H
+#ifndef TESTS_LATE_BATCHES_H
+#define TESTS_LATE_BATCHES_H
 
 #include <reel/store.h>
 
@@ -11,11 +11,11 @@ extern "C" {
 #endif
 
 /* Every so many puts fail with -ENOSPC; 0: none does. */
-reel_store *late_crates_open(uint64_t seed, unsigned put_fails_every);
+reel_store *late_batches_open(uint64_t seed, unsigned put_fails_every);
 /* What the store was given that it may not be given. */
-unsigned late_crates_wrongs(const reel_store *store);
+unsigned late_batches_wrongs(const reel_store *store);
 /* Places that are in use. */
-unsigned late_crates_used(const reel_store *store);
+unsigned late_batches_used(const reel_store *store);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "buffer.h"
+#include "lookahead-buffer.h"
 
 #include <stddef.h>
 
 #include "tape/tape.h"
 
 /* One span, at the top of its tape: what is there is never written behind. */
-int reel_omp_buffer_open(struct reel_omp_buffer *buffer, reel_pool *pool, size_t bytes)
+int reel_ahead_buffer_open(struct reel_ahead_buffer *buffer, reel_pool *pool, size_t bytes)
 {
 	size_t count = bytes / sizeof(max_align_t) + 1;
 	int error = reel_tape_open(&buffer->memory, pool, 0);
@@ -25,7 +25,7 @@ int reel_omp_buffer_open(struct reel_omp_buffer *buffer, reel_pool *pool, size_t
 	return error;
 }
 
-void reel_omp_buffer_close(struct reel_omp_buffer *buffer)
+void reel_ahead_buffer_close(struct reel_ahead_buffer *buffer)
 {
 	reel_tape_close(&buffer->memory);
 	buffer->data = NULL;

@@ -5,15 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "checkpoint.h"
+#include "run.h"
 #include "spill/default-pool.h"
 #include "plan/plan.h"
 
 #define PUTS 2
 #define GETS 2
 
-static const char *problem_with_steps(const reel_plan *plan,
-				      const struct reel_checkpoint_options *options)
+static const char *problem_with_steps(const reel_plan *plan, const struct reel_run_options *options)
 {
 	int64_t segment = options->segment_steps ? options->segment_steps : 1;
 	int64_t planned = plan->problem.steps;
@@ -37,7 +36,7 @@ static const char *problem_with_steps(const reel_plan *plan,
 }
 
 static const char *problem_with_stores(const reel_plan *plan,
-				       const struct reel_checkpoint_options *options)
+				       const struct reel_run_options *options)
 {
 	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
 		if (options->store[tier] && tier >= plan->problem.tiers)
@@ -50,12 +49,12 @@ static const char *problem_with_stores(const reel_plan *plan,
 }
 
 static const char *problem_with_options(const reel_plan *plan,
-					const struct reel_checkpoint_options *options)
+					const struct reel_run_options *options)
 {
 	const char *problem;
 
-	if (options->flags & ~REEL_CHECKPOINT_AUDIT)
-		return "flags must be made of REEL_CHECKPOINT_AUDIT";
+	if (options->flags & ~REEL_RUN_AUDIT)
+		return "flags must be made of REEL_RUN_AUDIT";
 	if (options->puts > REEL_MAX_PUTS || options->gets > REEL_MAX_PUTS)
 		return "puts and gets must be at most 64";
 	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
@@ -72,10 +71,10 @@ static bool holds_together(const reel_plan *plan)
 	return plan->planner || !reel_plan_check(plan, NULL, plan->problem.steps, &report);
 }
 
-static const struct reel_checkpoint_options no_options;
+static const struct reel_run_options no_options;
 
 static const char *problem_with_arguments(const reel_plan *plan, const reel_model *model,
-					  const struct reel_checkpoint_options *options)
+					  const struct reel_run_options *options)
 {
 	const char *problem;
 
@@ -95,15 +94,15 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 
 static _Thread_local char restart_problem[512];
 
-static int check_restart(const struct reel_checkpoint_options *options)
+static int check_restart(const struct reel_run_options *options)
 {
 	if (!options || !options->restart)
 		return 0;
 	return reel_restart_check(options->restart, restart_problem, sizeof restart_problem);
 }
 
-const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *model,
-				    const struct reel_checkpoint_options *options)
+const char *reel_run_problem(const reel_plan *plan, const reel_model *model,
+			     const struct reel_run_options *options)
 {
 	const char *problem = problem_with_arguments(plan, model, options);
 
@@ -112,7 +111,7 @@ const char *reel_checkpoint_problem(const reel_plan *plan, const reel_model *mod
 	return check_restart(options) ? restart_problem : NULL;
 }
 
-static int complete(struct reel_checkpoint_options *options)
+static int complete(struct reel_run_options *options)
 {
 	if (!options->segment_steps)
 		options->segment_steps = 1;
@@ -123,10 +122,10 @@ static int complete(struct reel_checkpoint_options *options)
 	return options->pool ? 0 : reel_pool_open_default(&options->pool);
 }
 
-int reel_checkpoint_open(reel_checkpoint **opened, const reel_plan *plan, const reel_model *model,
-			 const struct reel_checkpoint_options *options)
+int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *model,
+		  const struct reel_run_options *options)
 {
-	reel_checkpoint *run;
+	reel_run *run;
 	int error;
 
 	if (problem_with_arguments(plan, model, options))
@@ -154,7 +153,7 @@ int reel_checkpoint_open(reel_checkpoint **opened, const reel_plan *plan, const 
 	return 0;
 }
 
-void reel_checkpoint_close(reel_checkpoint *run)
+void reel_run_close(reel_run *run)
 {
 	if (!run)
 		return;

@@ -5,13 +5,13 @@
 
 #include <reel/tape.h>
 
-struct reel_omp_buffer {
+struct reel_ahead_buffer {
 	reel_tape memory;
 	void *data; /* NULL: closed */
 };
 
 /* 0, -EDQUOT or -ENOMEM, of which nobody is told. Must not be moved while it is open. */
-int reel_omp_buffer_open(struct reel_omp_buffer *buffer, reel_pool *pool, size_t bytes);
-void reel_omp_buffer_close(struct reel_omp_buffer *buffer);
+int reel_ahead_buffer_open(struct reel_ahead_buffer *buffer, reel_pool *pool, size_t bytes);
+void reel_ahead_buffer_close(struct reel_ahead_buffer *buffer);
 
 #endif

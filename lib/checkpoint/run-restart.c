@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "checkpoint.h"
+#include "run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void describe_problem(const struct reel_problem *problem, struct reel_pro
 }
 
 /* All but where it is: the same for each run of one program. */
-static void describe(const reel_checkpoint *run, struct run_record *record)
+static void describe(const reel_run *run, struct run_record *record)
 {
 	memset(record, 0, sizeof *record);
 	record->version = RECORD_VERSION;
@@ -97,8 +97,8 @@ static void describe(const reel_checkpoint *run, struct run_record *record)
 /* ---- Writing ---- */
 
 /* For each snapshot in its slot, until one call fails. */
-static int for_all_snapshots(reel_checkpoint *run, struct reel_restart_file *file,
-			     int (*visit)(reel_checkpoint *run, struct reel_restart_file *file,
+static int for_all_snapshots(reel_run *run, struct reel_restart_file *file,
+			     int (*visit)(reel_run *run, struct reel_restart_file *file,
 					  const struct snapshot_record *record),
 			     uint64_t *count)
 {
@@ -119,7 +119,7 @@ static int for_all_snapshots(reel_checkpoint *run, struct reel_restart_file *fil
 	return error;
 }
 
-static int write_snapshot(reel_checkpoint *run, struct reel_restart_file *file,
+static int write_snapshot(reel_run *run, struct reel_restart_file *file,
 			  const struct snapshot_record *record)
 {
 	const void *data;
@@ -134,7 +134,7 @@ static int write_snapshot(reel_checkpoint *run, struct reel_restart_file *file,
 	return file->error;
 }
 
-static void write_run(reel_checkpoint *run, struct reel_restart_file *file)
+static void write_run(reel_run *run, struct reel_restart_file *file)
 {
 	struct run_record record;
 
@@ -146,7 +146,7 @@ static void write_run(reel_checkpoint *run, struct reel_restart_file *file)
 	reel_restart_file_write(file, &record, sizeof record);
 }
 
-static int write_file(reel_checkpoint *run, const void *adjoint)
+static int write_file(reel_run *run, const void *adjoint)
 {
 	REEL_UNCANCELLED;
 	struct reel_restart_file file;
@@ -166,7 +166,7 @@ static int write_file(reel_checkpoint *run, const void *adjoint)
 	return reel_restart_file_publish(&file);
 }
 
-void reel_restart_begin(reel_checkpoint *run)
+void reel_restart_begin(reel_run *run)
 {
 	run->saved_at = reel_offload_now();
 	run->saves = run->failed_saves = 0;
@@ -192,7 +192,7 @@ int reel_restart_check(const char *path, char *message, size_t room)
 	return error;
 }
 
-static void note_save(reel_checkpoint *run, int error)
+static void note_save(reel_run *run, int error)
 {
 	if (error)
 		run->failed_saves++;
@@ -211,7 +211,7 @@ static void note_save(reel_checkpoint *run, int error)
  * pushed nothing. A plan of the caller's own may go on from the working state after a
  * REVERSE; after a STORE it is in the slot.
  */
-static bool can_be_saved(const reel_checkpoint *run)
+static bool can_be_saved(const reel_run *run)
 {
 	reel_schedule later = run->schedule;
 	reel_action action;
@@ -226,7 +226,7 @@ static bool can_be_saved(const reel_checkpoint *run)
 	return action.kind == REEL_ACTION_LOAD || action.kind == REEL_ACTION_DONE;
 }
 
-static bool is_due(const reel_checkpoint *run)
+static bool is_due(const reel_run *run)
 {
 	double seconds = run->options.restart_seconds > 0 ? run->options.restart_seconds : SECONDS;
 
@@ -235,13 +235,13 @@ static bool is_due(const reel_checkpoint *run)
 }
 
 /* A run whose disk is full is worth more than one that ends for it. */
-void reel_restart_save_if_due(reel_checkpoint *run, const void *adjoint)
+void reel_restart_save_if_due(reel_run *run, const void *adjoint)
 {
 	if (is_due(run) && can_be_saved(run))
 		note_save(run, write_file(run, adjoint));
 }
 
-void reel_restart_remove(reel_checkpoint *run)
+void reel_restart_remove(reel_run *run)
 {
 	REEL_UNCANCELLED;
 	int error =
@@ -256,12 +256,12 @@ void reel_restart_remove(reel_checkpoint *run)
 
 /* ---- Reading ---- */
 
-static int refuse(reel_checkpoint *run, int error, const char *why)
+static int refuse(reel_run *run, int error, const char *why)
 {
 	return reel_run_fail(run, error, "%s %s", run->options.restart, why);
 }
 
-static int check_record(reel_checkpoint *run, const struct run_record *record)
+static int check_record(reel_run *run, const struct run_record *record)
 {
 	struct run_record own;
 
@@ -282,13 +282,13 @@ static int check_record(reel_checkpoint *run, const struct run_record *record)
 	return 0;
 }
 
-static bool has_slot(const reel_checkpoint *run, const struct snapshot_record *record)
+static bool has_slot(const reel_run *run, const struct snapshot_record *record)
 {
 	return record->tier < run->snapshots.tiers && record->state >= 0 &&
 	       record->slot < run->plan->problem.tier[record->tier].slots;
 }
 
-static int read_snapshot(reel_checkpoint *run, struct reel_restart_file *file)
+static int read_snapshot(reel_run *run, struct reel_restart_file *file)
 {
 	struct snapshot_record record;
 	void *data;
@@ -307,7 +307,7 @@ static int read_snapshot(reel_checkpoint *run, struct reel_restart_file *file)
 }
 
 /* An ADVANCE of a loop whose end was found in it, if it was. */
-static int meet_end(reel_checkpoint *run, const reel_action *action, int64_t steps)
+static int meet_end(reel_run *run, const reel_action *action, int64_t steps)
 {
 	if (steps == REEL_UNKNOWN_STEPS || steps / run->options.segment_steps >= action->last)
 		return 0;
@@ -315,7 +315,7 @@ static int meet_end(reel_checkpoint *run, const reel_action *action, int64_t ste
 }
 
 /* Through the plan to where the run was: a STORE on its way forward, or a REVERSE. */
-static int walk(reel_checkpoint *run, const struct run_record *record)
+static int walk(reel_run *run, const struct run_record *record)
 {
 	reel_action action = {.kind = REEL_ACTION_DONE};
 	bool reverses = false;
@@ -335,7 +335,7 @@ static int walk(reel_checkpoint *run, const struct run_record *record)
 	return 0;
 }
 
-static int read_run(reel_checkpoint *run, struct reel_restart_file *file, void *adjoint,
+static int read_run(reel_run *run, struct reel_restart_file *file, void *adjoint,
 		    const struct run_record *record)
 {
 	int error = walk(run, record);
@@ -347,7 +347,7 @@ static int read_run(reel_checkpoint *run, struct reel_restart_file *file, void *
 	return !error && file->offset != file->bytes ? -EBADMSG : error;
 }
 
-static int read_file(reel_checkpoint *run, struct reel_restart_file *file, void *adjoint)
+static int read_file(reel_run *run, struct reel_restart_file *file, void *adjoint)
 {
 	struct run_record record;
 	int error = reel_restart_file_read(file, &record, sizeof record);
@@ -364,7 +364,7 @@ static int read_file(reel_checkpoint *run, struct reel_restart_file *file, void 
 	return 0;
 }
 
-int reel_restart_read(reel_checkpoint *run, void *adjoint)
+int reel_restart_read(reel_run *run, void *adjoint)
 {
 	REEL_UNCANCELLED;
 	struct reel_restart_file file;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "checkpoint.h"
+#include "run.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "plan/plan.h"
 #include "tape/tape.h"
 
-int reel_run_fail(reel_checkpoint *run, int error, const char *format, ...)
+int reel_run_fail(reel_run *run, int error, const char *format, ...)
 {
 	va_list arguments;
 
@@ -30,9 +30,8 @@ int reel_run_fail(reel_checkpoint *run, int error, const char *format, ...)
 static int callback(char *message, int error, const char *what, int64_t first, int64_t last)
 {
 	if (error < 0)
-		snprintf(message, REEL_CHECKPOINT_MESSAGE,
-			 "%s of steps %lld to %lld returned %d (%s)", what, (long long)first,
-			 (long long)last - 1, error, strerror(-error));
+		snprintf(message, REEL_RUN_MESSAGE, "%s of steps %lld to %lld returned %d (%s)",
+			 what, (long long)first, (long long)last - 1, error, strerror(-error));
 	return error;
 }
 
@@ -41,16 +40,16 @@ static void count(_Atomic int64_t *counter, int64_t steps)
 	atomic_fetch_add_explicit(counter, steps, memory_order_relaxed);
 }
 
-static bool audits(const reel_checkpoint *run)
+static bool audits(const reel_run *run)
 {
-	return run->options.flags & REEL_CHECKPOINT_AUDIT;
+	return run->options.flags & REEL_RUN_AUDIT;
 }
 
 /*
  * The model's step at which a step of the plan begins. A loop without a known end may be
  * planned to where it cannot come.
  */
-static int64_t step_of(const reel_checkpoint *run, int64_t segment)
+static int64_t step_of(const reel_run *run, int64_t segment)
 {
 	int64_t step = segment > REEL_MAX_STEPS / run->options.segment_steps ?
 			       REEL_MAX_STEPS + 1 : segment * run->options.segment_steps;
@@ -60,7 +59,7 @@ static int64_t step_of(const reel_checkpoint *run, int64_t segment)
 
 /* ---- Running steps ---- */
 
-static int advance(reel_checkpoint *run, void *context, void *state, int64_t first, int64_t last,
+static int advance(reel_run *run, void *context, void *state, int64_t first, int64_t last,
 		   char *message)
 {
 	int error = run->model.advance(context, state, first, last);
@@ -71,7 +70,7 @@ static int advance(reel_checkpoint *run, void *context, void *state, int64_t fir
 	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
 }
 
-int reel_run_end_loop(reel_checkpoint *run, int64_t step)
+int reel_run_end_loop(reel_run *run, int64_t step)
 {
 	int64_t segments = (step + run->options.segment_steps - 1) / run->options.segment_steps;
 
@@ -82,8 +81,8 @@ int reel_run_end_loop(reel_checkpoint *run, int64_t step)
 	return 0;
 }
 
-static int advance_to_end(reel_checkpoint *run, void *context, void *state, int64_t first,
-			  int64_t last, char *message)
+static int advance_to_end(reel_run *run, void *context, void *state, int64_t first, int64_t last,
+			  char *message)
 {
 	for (int64_t step = first; step < last; step++) {
 		int error;
@@ -99,7 +98,7 @@ static int advance_to_end(reel_checkpoint *run, void *context, void *state, int6
 	return 0;
 }
 
-static int advance_step_by_step(reel_checkpoint *run, void *context, void *state, int64_t first,
+static int advance_step_by_step(reel_run *run, void *context, void *state, int64_t first,
 				int64_t last, char *message)
 {
 	int error = 0;
@@ -109,8 +108,8 @@ static int advance_step_by_step(reel_checkpoint *run, void *context, void *state
 	return error;
 }
 
-static int run_advance(reel_checkpoint *run, void *context, void *state, int64_t first,
-		       int64_t last, char *message)
+static int run_advance(reel_run *run, void *context, void *state, int64_t first, int64_t last,
+		       char *message)
 {
 	if (run->steps == REEL_UNKNOWN_STEPS)
 		return advance_to_end(run, context, state, first, last, message);
@@ -125,14 +124,14 @@ static int tape_error(char *message, const reel_tape *tape, const char *what, in
 	int error = reel_tape_error(tape);
 
 	if (error)
-		snprintf(message, REEL_CHECKPOINT_MESSAGE,
+		snprintf(message, REEL_RUN_MESSAGE,
 			 "the tape failed in %s of steps %lld to %lld: %s", what, (long long)first,
 			 (long long)last - 1, reel_strerror(error));
 	return error;
 }
 
-static int run_record(reel_checkpoint *run, void *context, void *state, reel_tape *tape,
-		      int64_t first, int64_t last, char *message)
+static int run_record(reel_run *run, void *context, void *state, reel_tape *tape, int64_t first,
+		      int64_t last, char *message)
 {
 	int error = run->model.record(context, state, first, last, tape);
 
@@ -148,8 +147,8 @@ static int run_record(reel_checkpoint *run, void *context, void *state, reel_tap
 	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
 }
 
-static int run_reverse(reel_checkpoint *run, void *context, void *adjoint, reel_tape *tape,
-		       int64_t first, int64_t last, char *message)
+static int run_reverse(reel_run *run, void *context, void *adjoint, reel_tape *tape, int64_t first,
+		       int64_t last, char *message)
 {
 	int error = run->model.reverse(context, adjoint, first, last, tape);
 
@@ -164,16 +163,16 @@ static int run_reverse(reel_checkpoint *run, void *context, void *adjoint, reel_
 
 /* ---- Snapshots ---- */
 
-static int fail_snapshot(const reel_checkpoint *run, int error, const char *what,
+static int fail_snapshot(const reel_run *run, int error, const char *what,
 			 const reel_action *action, char *message)
 {
-	snprintf(message, REEL_CHECKPOINT_MESSAGE, "%s of state %lld, slot %u of tier %u: %s", what,
+	snprintf(message, REEL_RUN_MESSAGE, "%s of state %lld, slot %u of tier %u: %s", what,
 		 (long long)step_of(run, action->first), action->slot, action->tier,
 		 reel_store_strerror(error));
 	return error;
 }
 
-static int save(const reel_checkpoint *run, void *context, const void *state, void *snapshot)
+static int save(const reel_run *run, void *context, const void *state, void *snapshot)
 {
 	if (run->model.save)
 		return run->model.save(context, state, snapshot);
@@ -181,7 +180,7 @@ static int save(const reel_checkpoint *run, void *context, const void *state, vo
 	return 0;
 }
 
-static int load(const reel_checkpoint *run, void *context, void *state, const void *snapshot)
+static int load(const reel_run *run, void *context, void *state, const void *snapshot)
 {
 	if (run->model.load)
 		return run->model.load(context, state, snapshot);
@@ -189,8 +188,8 @@ static int load(const reel_checkpoint *run, void *context, void *state, const vo
 	return 0;
 }
 
-static int run_store(reel_checkpoint *run, const reel_action *action, void *context,
-		     const void *state, char *message)
+static int run_store(reel_run *run, const reel_action *action, void *context, const void *state,
+		     char *message)
 {
 	int64_t step = step_of(run, action->first);
 	void *data;
@@ -209,7 +208,7 @@ static int run_store(reel_checkpoint *run, const reel_action *action, void *cont
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
 
-static int run_load(reel_checkpoint *run, const reel_action *action, void *context, void *state,
+static int run_load(reel_run *run, const reel_action *action, void *context, void *state,
 		    char *message)
 {
 	int64_t step = step_of(run, action->first);
@@ -227,7 +226,7 @@ static int run_load(reel_checkpoint *run, const reel_action *action, void *conte
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
 
-static int run_drop(reel_checkpoint *run, const reel_action *action, char *message)
+static int run_drop(reel_run *run, const reel_action *action, char *message)
 {
 	int error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
 
@@ -236,9 +235,8 @@ static int run_drop(reel_checkpoint *run, const reel_action *action, char *messa
 
 /* ---- Sweeps ---- */
 
-int reel_checkpoint_attempt(reel_checkpoint *run, const reel_action *action, void *context,
-			    void *state, void *adjoint, reel_tape *tape,
-			    char message[REEL_CHECKPOINT_MESSAGE])
+int reel_run_attempt(reel_run *run, const reel_action *action, void *context, void *state,
+		     void *adjoint, reel_tape *tape, char message[REEL_RUN_MESSAGE])
 {
 	int64_t first = step_of(run, action->first), last = step_of(run, action->last);
 
@@ -264,8 +262,8 @@ int reel_checkpoint_attempt(reel_checkpoint *run, const reel_action *action, voi
 	return 0;
 }
 
-int reel_checkpoint_check_balance(reel_checkpoint *run, const reel_action *reversed, reel_tape *tape,
-				  char message[REEL_CHECKPOINT_MESSAGE])
+int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape,
+			   char message[REEL_RUN_MESSAGE])
 {
 	int64_t first = step_of(run, reversed->first), last = step_of(run, reversed->last);
 
@@ -273,24 +271,24 @@ int reel_checkpoint_check_balance(reel_checkpoint *run, const reel_action *rever
 	return tape_error(message, tape, "reverse", first, last);
 }
 
-int reel_checkpoint_carry_out(reel_checkpoint *run, const reel_action *action, void *context,
-			      void *state, void *adjoint, reel_tape *tape)
+int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
+		       void *adjoint, reel_tape *tape)
 {
-	char message[REEL_CHECKPOINT_MESSAGE];
-	int error = reel_checkpoint_attempt(run, action, context, state, adjoint, tape, message);
+	char message[REEL_RUN_MESSAGE];
+	int error = reel_run_attempt(run, action, context, state, adjoint, tape, message);
 
 	return message[0] ? reel_run_fail(run, error, "%s", message) : error;
 }
 
-static void take_action(reel_checkpoint *run, reel_action *action)
+static void take_action(reel_run *run, reel_action *action)
 {
-	/* -EAGAIN says what reel_checkpoint.steps says, too. */
+	/* -EAGAIN says what reel_run.steps says, too. */
 	reel_schedule_next(&run->schedule, action);
 	run->actions++;
 	reel_ahead_follow(run);
 }
 
-struct reel_run_counts reel_run_get_counts(const reel_checkpoint *run)
+struct reel_run_counts reel_run_get_counts(const reel_run *run)
 {
 	struct reel_run_counts counts;
 
@@ -305,7 +303,7 @@ struct reel_run_counts reel_run_get_counts(const reel_checkpoint *run)
 	return counts;
 }
 
-void reel_run_set_counts(reel_checkpoint *run, const struct reel_run_counts *counts)
+void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts)
 {
 	atomic_store_explicit(&run->advanced, counts->advanced, memory_order_relaxed);
 	atomic_store_explicit(&run->recorded, counts->recorded, memory_order_relaxed);
@@ -319,14 +317,14 @@ void reel_run_set_counts(reel_checkpoint *run, const struct reel_run_counts *cou
 
 static const struct reel_run_counts nothing;
 
-int64_t reel_run_steps_at_first(const reel_checkpoint *run)
+int64_t reel_run_steps_at_first(const reel_run *run)
 {
 	if (run->options.steps || run->plan->problem.steps == REEL_UNKNOWN_STEPS)
 		return run->options.steps ? run->options.steps : REEL_UNKNOWN_STEPS;
 	return run->plan->problem.steps * run->options.segment_steps;
 }
 
-void reel_run_begin(reel_checkpoint *run)
+void reel_run_begin(reel_run *run)
 {
 	reel_tape_close(&run->tape);
 	reel_tape_open(&run->tape, run->options.pool, 0);
@@ -343,13 +341,13 @@ void reel_run_begin(reel_checkpoint *run)
 	reel_ahead_begin(run);
 }
 
-static int begin_forward(reel_checkpoint *run, void *context, void *state)
+static int begin_forward(reel_run *run, void *context, void *state)
 {
 	reel_action load = run->stored;
 
 	load.kind = REEL_ACTION_LOAD;
 	if (run->phase == REEL_RUN_FORWARD)
-		return reel_checkpoint_carry_out(run, &load, context, state, NULL, NULL);
+		return reel_run_carry_out(run, &load, context, state, NULL, NULL);
 	reel_run_begin(run);
 	/* Until the first one is written there is none: an earlier sweep had other controls. */
 	reel_restart_remove(run);
@@ -357,13 +355,13 @@ static int begin_forward(reel_checkpoint *run, void *context, void *state)
 	return audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
 }
 
-bool reel_run_turns_after(const reel_checkpoint *run, const reel_action *action)
+bool reel_run_turns_after(const reel_run *run, const reel_action *action)
 {
 	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule.steps;
 }
 
 /* To the last state, whatever the plan does then. A loop of no steps is there at once. */
-static int go_forward(reel_checkpoint *run, void *context, void *state)
+static int go_forward(reel_run *run, void *context, void *state)
 {
 	reel_action action = {.kind = REEL_ACTION_DONE};
 
@@ -371,7 +369,7 @@ static int go_forward(reel_checkpoint *run, void *context, void *state)
 		int error;
 
 		take_action(run, &action);
-		error = reel_checkpoint_carry_out(run, &action, context, state, NULL, &run->tape);
+		error = reel_run_carry_out(run, &action, context, state, NULL, &run->tape);
 		if (error)
 			return error;
 		if (action.kind == REEL_ACTION_STORE)
@@ -381,7 +379,7 @@ static int go_forward(reel_checkpoint *run, void *context, void *state)
 	return 0;
 }
 
-int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state)
+int reel_run_forward(reel_run *run, void *context, void *state)
 {
 	int error = begin_forward(run, context, state);
 
@@ -392,7 +390,7 @@ int reel_checkpoint_forward(reel_checkpoint *run, void *context, void *state)
 	return error;
 }
 
-int reel_checkpoint_resume(reel_checkpoint *run, void *adjoint)
+int reel_run_resume(reel_run *run, void *adjoint)
 {
 	int error;
 
@@ -408,17 +406,17 @@ int reel_checkpoint_resume(reel_checkpoint *run, void *adjoint)
 }
 
 /* What an earlier sweep failed with is not what is wrong now. */
-static int fail_out_of_order(reel_checkpoint *run)
+static int fail_out_of_order(reel_run *run)
 {
 	run->message[0] = '\0';
 	return reel_run_fail(run, -EINVAL,
 			     "the reverse sweep of a run whose forward sweep has not come to its "
-			     "end: call reel_checkpoint_forward() first");
+			     "end: call reel_run_forward() first");
 }
 
-int reel_checkpoint_next(reel_checkpoint *run, reel_action *action)
+int reel_run_next(reel_run *run, reel_action *action)
 {
-	if (!reel_checkpoint_is_reversing(run))
+	if (!reel_run_is_reversing(run))
 		return fail_out_of_order(run);
 	take_action(run, action);
 	if (action->kind == REEL_ACTION_DONE) {
@@ -428,18 +426,17 @@ int reel_checkpoint_next(reel_checkpoint *run, reel_action *action)
 	return 0;
 }
 
-int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, void *adjoint)
+int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 {
 	for (;;) {
 		reel_action action;
-		int error = reel_checkpoint_next(run, &action);
+		int error = reel_run_next(run, &action);
 
 		if (error)
 			return error;
 		if (action.kind == REEL_ACTION_DONE)
 			return 0;
-		error = reel_checkpoint_carry_out(run, &action, context, state, adjoint,
-						  &run->tape);
+		error = reel_run_carry_out(run, &action, context, state, adjoint, &run->tape);
 		if (error) {
 			run->phase = REEL_RUN_IDLE;
 			return error;
@@ -449,60 +446,60 @@ int reel_checkpoint_reverse(reel_checkpoint *run, void *context, void *state, vo
 	}
 }
 
-void reel_checkpoint_give_up(reel_checkpoint *run, const char *message)
+void reel_run_give_up(reel_run *run, const char *message)
 {
 	run->phase = REEL_RUN_IDLE;
 	reel_run_fail(run, 0, "%s", message);
 }
 
-bool reel_checkpoint_is_reversing(const reel_checkpoint *run)
+bool reel_run_is_reversing(const reel_run *run)
 {
 	return run->phase == REEL_RUN_REVERSE;
 }
 
 /* ---- What a run knows ---- */
 
-int64_t reel_checkpoint_steps(const reel_checkpoint *run)
+int64_t reel_run_steps(const reel_run *run)
 {
 	return run->steps;
 }
 
-const char *reel_checkpoint_message(const reel_checkpoint *run)
+const char *reel_run_message(const reel_run *run)
 {
 	return run->message[0] ? run->message : run->save_message;
 }
 
-const reel_model *reel_checkpoint_model(const reel_checkpoint *run)
+const reel_model *reel_run_model(const reel_run *run)
 {
 	return &run->model;
 }
 
-reel_pool *reel_checkpoint_pool(const reel_checkpoint *run)
+reel_pool *reel_run_pool(const reel_run *run)
 {
 	return run->options.pool;
 }
 
-unsigned reel_checkpoint_flags(const reel_checkpoint *run)
+unsigned reel_run_flags(const reel_run *run)
 {
 	return run->options.flags;
 }
 
-reel_tape *reel_checkpoint_tape(reel_checkpoint *run)
+reel_tape *reel_run_tape(reel_run *run)
 {
 	return &run->tape;
 }
 
-void reel_checkpoint_get_stats(reel_checkpoint *run, struct reel_checkpoint_stats *stats)
+void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
 {
 	struct reel_snapshots *snapshots = &run->snapshots;
 	struct reel_run_counts counts = reel_run_get_counts(run);
 
-	*stats = (struct reel_checkpoint_stats){
+	*stats = (struct reel_run_stats){
 		.advanced = counts.advanced,
 		.recorded = counts.recorded,
 		.reversed = counts.reversed,
-		.peak_tape_bytes = atomic_load_explicit(&run->peak_tape_bytes,
-							memory_order_relaxed),
+		.peak_tape_bytes =
+			atomic_load_explicit(&run->peak_tape_bytes, memory_order_relaxed),
 		.unlike_step = run->unlike_step,
 		.saves = run->saves,
 		.failed_saves = run->failed_saves,

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "spill-policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena-state.h"
+
+/* As many rows below a warp's bottom as a top can count. */
+#define MAX_DEPTH ((uint64_t)UINT32_MAX - REEL_DEVICE_TOP_SPILLED)
+
+/* ---- Opening and closing ---- */
+
+int reel_spill_policy_open(struct reel_arena *arena, struct reel_spill_policy *policy,
+			   reel_store *store)
+{
+	int error = reel_spill_policy_fit(policy, arena->empty.warps);
+
+	return error ? error : reel_batches_open(arena, &policy->batches, store);
+}
+
+int reel_spill_policy_fit(struct reel_spill_policy *policy, uint32_t warps)
+{
+	uint32_t *memory;
+
+	if (warps <= policy->warps)
+		return 0;
+	memory = calloc(warps, 4 * sizeof *memory);
+	if (!memory)
+		return reel_arena_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
+	free(policy->there);
+	policy->warps = warps;
+	policy->there = memory;
+	policy->spare = memory + warps;
+	policy->coming = memory + 2 * (size_t)warps;
+	policy->wanted = memory + 3 * (size_t)warps;
+	reel_spill_policy_forget(policy);
+	return 0;
+}
+
+void reel_spill_policy_close(struct reel_arena *arena, struct reel_spill_policy *policy,
+			     bool within)
+{
+	reel_batches_close(arena, &policy->batches, within);
+	free(policy->there);
+}
+
+static uint32_t warps_of(const struct reel_arena *arena)
+{
+	return arena->empty.warps;
+}
+
+void reel_spill_policy_rank(struct reel_arena *arena, struct reel_spill_policy *policy)
+{
+	for (uint32_t n = 0; n < warps_of(arena); n++) {
+		policy->there[n] = reel_tables_trim(&arena->tables, n);
+		policy->coming[n] = 0;
+	}
+}
+
+void reel_spill_policy_forget(struct reel_spill_policy *policy)
+{
+	memset(policy->wanted, 0xff, policy->warps * sizeof *policy->wanted);
+}
+
+/* ---- Which slabs go ---- */
+
+/* One stays, for the lanes at the top. */
+static uint32_t spare_of(const struct reel_arena *arena, const struct reel_spill_policy *policy,
+			 uint32_t warp, bool deep)
+{
+	const struct reel_tables *tables = &arena->tables;
+	uint64_t drained = tables->warp[warp].drained, mask = tables->header->row_mask;
+	uint64_t lowest = drained + policy->there[warp];
+
+	lowest -= lowest > drained;
+	for (unsigned lane = 0; lane < 32 && !deep; lane++) {
+		uint64_t rows = tables->rows[32 * warp + lane];
+
+		if (rows < REEL_TABLES_EMPTY && rows / mask < lowest)
+			lowest = rows / mask;
+	}
+	if (policy->wanted[warp] < lowest)
+		lowest = policy->wanted[warp];
+	if (lowest * mask > MAX_DEPTH)
+		lowest = MAX_DEPTH / mask;
+	return lowest > drained ? (uint32_t)(lowest - drained) : 0;
+}
+
+/* Of all warps, beyond those that each may keep. */
+static uint64_t count_beyond(const uint32_t *slabs, uint32_t warps, uint32_t kept)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t n = 0; n < warps; n++)
+		sum += slabs[n] > kept ? slabs[n] - kept : 0;
+	return sum;
+}
+
+/* The most that each may keep if so many are to go; 0 if they are too few. */
+static uint32_t level_for(const uint32_t *slabs, uint32_t warps, uint64_t wanted)
+{
+	uint32_t low = 0, high = 0;
+
+	for (uint32_t n = 0; n < warps; n++)
+		high = slabs[n] > high ? slabs[n] : high;
+	while (low < high) {
+		uint32_t middle = low + (high - low + 1) / 2;
+
+		if (count_beyond(slabs, warps, middle) >= wanted)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+/* Lower ones first; of one height as they lie, since most warps took them in turn. */
+static int compare_items(const void *a, const void *b)
+{
+	const struct reel_batch_item *one = a, *other = b;
+
+	if (one->height != other->height)
+		return one->height < other->height ? -1 : 1;
+	return one->slab < other->slab ? -1 : one->slab > other->slab;
+}
+
+static void list_items(struct reel_arena *arena, const struct reel_spill_policy *policy,
+		       uint32_t kept, struct reel_batch_item *item)
+{
+	struct reel_tables *tables = &arena->tables;
+
+	for (uint32_t n = 0; n < warps_of(arena); n++) {
+		if (policy->spare[n] <= kept)
+			continue;
+		reel_tables_walk(tables, n);
+		for (uint32_t i = 0; i < policy->spare[n] - kept; i++)
+			*item++ = (struct reel_batch_item){n, tables->warp[n].drained + i,
+							   tables->chain[i]};
+	}
+}
+
+/* Put them to the store, and have them free. */
+static int drain_items(struct reel_arena *arena, struct reel_spill_policy *policy,
+		       struct reel_batch_item *items, size_t count)
+{
+	int error;
+
+	qsort(items, count, sizeof *items, compare_items);
+	error = reel_batches_put(arena, &policy->batches, items, count);
+	for (size_t n = 0; n < count && !error; n++) {
+		reel_tables_drop_bottom(&arena->tables, items[n].warp);
+		policy->there[items[n].warp]--;
+	}
+	arena->stats.drained_bytes += error ? 0 : (uint64_t)count * arena->slab_bytes;
+	return error;
+}
+
+int reel_spill_policy_write(struct reel_arena *arena, struct reel_spill_policy *policy,
+			    uint64_t slabs, bool deep)
+{
+	struct reel_batch_item *items;
+	uint32_t kept;
+	size_t count;
+	int error;
+
+	for (uint32_t n = 0; n < warps_of(arena); n++)
+		policy->spare[n] = spare_of(arena, policy, n, false);
+	if (deep && count_beyond(policy->spare, warps_of(arena), 0) < slabs)
+		for (uint32_t n = 0; n < warps_of(arena); n++)
+			policy->spare[n] = spare_of(arena, policy, n, true);
+	kept = level_for(policy->spare, warps_of(arena), slabs);
+	count = (size_t)count_beyond(policy->spare, warps_of(arena), kept);
+	if (count == 0)
+		return 0;
+	items = malloc(count * sizeof *items);
+	if (!items)
+		return reel_arena_fail(-ENOMEM, "no host memory to list the slabs that are to go");
+	list_items(arena, policy, kept, items);
+	error = drain_items(arena, policy, items, count);
+	free(items);
+	return error;
+}
+
+/* ---- Which slabs come back ---- */
+
+uint64_t reel_spill_policy_miss(struct reel_arena *arena, struct reel_spill_policy *policy,
+				const struct reel_arena_warp *launch)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t n = 0; n < warps_of(arena); n++) {
+		/* Of the launch: what is in the store may be other slabs since. */
+		uint32_t drained = arena->tables.warp[n].drained, lowest = launch[n].drained;
+
+		lowest -= launch[n].missed < lowest ? launch[n].missed : lowest;
+		if (launch[n].missed && lowest < policy->wanted[n])
+			policy->wanted[n] = lowest;
+		policy->coming[n] = policy->wanted[n] < drained ? drained - policy->wanted[n] : 0;
+		sum += policy->coming[n];
+	}
+	return sum;
+}
+
+static uint32_t coming_for(const struct reel_arena *arena, const struct reel_spill_policy *policy,
+			   uint32_t warp, uint32_t depth)
+{
+	uint32_t drained = arena->tables.warp[warp].drained, there = policy->there[warp];
+	uint32_t coming = depth > there ? depth - there : 0;
+
+	coming = coming < drained ? coming : drained;
+	return coming > policy->coming[warp] ? coming : policy->coming[warp];
+}
+
+uint64_t reel_spill_policy_deepen(struct reel_arena *arena, struct reel_spill_policy *policy,
+				  uint32_t depth)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t n = 0; n < warps_of(arena); n++)
+		sum += policy->coming[n] = coming_for(arena, policy, n, depth);
+	return sum;
+}
+
+void reel_spill_policy_look_ahead(struct reel_arena *arena, struct reel_spill_policy *policy,
+				  uint64_t most)
+{
+	uint32_t low = 0, high = arena->empty.end_slab;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low + 1) / 2;
+		uint64_t sum = 0;
+
+		for (uint32_t n = 0; n < warps_of(arena); n++)
+			sum += coming_for(arena, policy, n, middle);
+		if (sum <= most)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	reel_spill_policy_deepen(arena, policy, low);
+}
+
+static bool is_coming(const struct reel_arena *arena, const struct reel_spill_policy *policy,
+		      const struct reel_batch_item *item)
+{
+	return item->height < UINT32_MAX &&
+	       item->height + policy->coming[item->warp] >= arena->tables.warp[item->warp].drained;
+}
+
+/* Backwards, so that slabs which left one after another do so again. */
+static size_t give_places(struct reel_arena *arena, struct reel_spill_policy *policy)
+{
+	struct reel_batches *batches = &policy->batches;
+	size_t count = 0;
+
+	for (size_t n = batches->count; n-- > 0;)
+		for (uint32_t i = batches->batch[n].slabs; i-- > 0;)
+			if (is_coming(arena, policy, &batches->batch[n].items[i])) {
+				batches->batch[n].items[i].slab = reel_tables_take(&arena->tables);
+				count++;
+			}
+	return count;
+}
+
+static void revoke_places(struct reel_arena *arena, struct reel_spill_policy *policy)
+{
+	struct reel_batches *batches = &policy->batches;
+
+	for (size_t n = 0; n < batches->count; n++)
+		for (uint32_t i = 0; i < batches->batch[n].slabs; i++) {
+			struct reel_batch_item *item = &batches->batch[n].items[i];
+
+			if (item->slab)
+				reel_tables_give(&arena->tables, item->slab);
+			item->slab = 0;
+		}
+}
+
+static void list_places(const struct reel_batches *batches, struct reel_batch_item *items)
+{
+	for (size_t n = 0; n < batches->count; n++)
+		for (uint32_t i = 0; i < batches->batch[n].slabs; i++)
+			if (batches->batch[n].items[i].slab)
+				*items++ = batches->batch[n].items[i];
+}
+
+/* Each warp's from the highest down. */
+static void link_items(struct reel_arena *arena, struct reel_spill_policy *policy,
+		       struct reel_batch_item *items, size_t count)
+{
+	list_places(&policy->batches, items);
+	qsort(items, count, sizeof *items, compare_items);
+	arena->stats.refilled_bytes += (uint64_t)count * arena->slab_bytes;
+	while (count-- > 0) {
+		reel_tables_put_bottom(&arena->tables, items[count].warp, items[count].slab);
+		policy->there[items[count].warp]++;
+	}
+}
+
+int reel_spill_policy_read(struct reel_arena *arena, struct reel_spill_policy *policy)
+{
+	size_t count = give_places(arena, policy);
+	struct reel_batch_item *items = malloc((count + 1) * sizeof *items);
+	int error = items ? reel_batches_get(arena, &policy->batches)
+			  : reel_arena_fail(-ENOMEM, "no host memory to list slabs");
+
+	if (error)
+		revoke_places(arena, policy);
+	else
+		link_items(arena, policy, items, count);
+	free(items);
+	return error;
+}
