@@ -14,7 +14,7 @@ libreel_arena_la_SOURCES = \
 	%D%/arena.c %D%/arena-layout.h %D%/arena-state.c %D%/arena-state.h \
 	%D%/tables.c %D%/tables.h \
 	%D%/drain.c %D%/drain.h \
-	%D%/policy.c %D%/policy.h \
+	%D%/spill-policy.c %D%/spill-policy.h \
 	%D%/batches.c %D%/batches.h
 
 emulator_headers = %D%/emulator/emulator.h %D%/arena-layout.h
