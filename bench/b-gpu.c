@@ -15,7 +15,7 @@
 #include <reel/gpu.h>
 
 #include "bench.h"
-#include "context.h"
+#include "gpu/driver/context.h"
 
 #define PIECE ((size_t)2 << 20)
 /* Host memory that pieces come from and go to, in turns: it is in no cache. */

@@ -2,14 +2,13 @@
 noinst_LTLIBRARIES += libreel-cuda-core.la
 libreel_cuda_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)
 libreel_cuda_core_la_SOURCES = \
-	%D%/store.c %D%/gpu-store.h \
-	%D%/link.c %D%/link.h \
-	%D%/pinned.c %D%/pinned.h \
-	%D%/lanes.c \
-	%D%/context.c %D%/context.h \
-	%D%/driver.c %D%/driver.h %D%/driver-types.h
-# Of lib/, what libreel keeps to itself.
-libreel_cuda_core_la_SOURCES += lib/store/transfer-queue.c lib/os/os.c lib/os/os-thread.c
+	%D%/store/gpu-store.c %D%/store/gpu-store.h \
+	%D%/store/copy-stream.c %D%/store/copy-stream.h \
+	%D%/driver/pinned.c %D%/driver/pinned.h \
+	%D%/tape/host-tape.c \
+	%D%/driver/context.c %D%/driver/context.h \
+	%D%/driver/driver.c %D%/driver/driver.h %D%/driver/driver-types.h
+libreel_cuda_core_la_LIBADD = libreel-os.la
 
 lib_LTLIBRARIES += libreel-cuda.la
 libreel_cuda_la_SOURCES =
@@ -19,15 +18,34 @@ if HAVE_VERSION_SCRIPT
 libreel_cuda_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-cuda.map
 libreel_cuda_la_DEPENDENCIES = libreel-arena.la libreel-cuda-core.la libreel.la %D%/libreel-cuda.map
 endif
-EXTRA_DIST += %D%/README.md %D%/libreel-cuda.map
+EXTRA_DIST += %D%/README.md %D%/tape/README.md %D%/try.sh %D%/libreel-cuda.map
+
+# The tape for kernels: headers, and the host's side of its memory.
+reelinclude_HEADERS += \
+	include/reel/arena.h \
+	include/reel/host-tape.h \
+	include/reel/device.cuh \
+	include/reel/device-add.cuh \
+	include/reel/device-slab.cuh \
+	include/reel/device-staged.cuh \
+	include/reel/device-warp.cuh
+
+noinst_LTLIBRARIES += libreel-arena.la
+libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)
+libreel_arena_la_SOURCES = \
+	%D%/tape/device-arena.c %D%/tape/arena-layout.h %D%/tape/arena-state.c %D%/tape/arena-state.h \
+	%D%/tape/tables.c %D%/tape/tables.h \
+	%D%/tape/drain.c %D%/tape/drain.h \
+	%D%/tape/spill-policy.c %D%/tape/spill-policy.h \
+	%D%/tape/batches.c %D%/tape/batches.h
 
 # A device for tests, over host memory; and the same as a driver's library.
 noinst_LTLIBRARIES += libreel-fake-device.la
-libreel_fake_device_la_SOURCES = %D%/fake-device.c %D%/fake-device.h
+libreel_fake_device_la_SOURCES = tests/helpers/fake-device.c tests/helpers/fake-device.h
 # The tests give it the name of the driver's.
 if SHARED_LIBRARIES
 check_LTLIBRARIES += libreel-fake-driver.la
-libreel_fake_driver_la_SOURCES = %D%/fake-device.c %D%/fake-device.h
+libreel_fake_driver_la_SOURCES = tests/helpers/fake-device.c tests/helpers/fake-device.h
 libreel_fake_driver_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_DRIVER_LIBRARY=1
 libreel_fake_driver_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 endif

@@ -80,15 +80,15 @@ took_too_long() {
 build_tape() {
 	local file
 	printf '#define HAVE_DLOPEN 1\n' >"$directory/config.h"
-	for file in arena arena-state tables drain policy batches driver; do
-		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -c -o "$directory/$file.o" "gpu/$file.c" ||
-			return
+	for file in tape/{device-arena,arena-state,tables,drain,spill-policy,batches} driver/driver; do
+		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -I. \
+			-c -o "$directory/${file#*/}.o" "gpu/$file.c" || return
 	done
 }
 
 build_program() {
 	within 300 "$nvcc" -std=c++14 -O3 -lineinfo $gencode -Iinclude -o "$directory/$1" "$2" \
-		"$directory"/{arena,arena-state,tables,drain,policy,batches,driver}.o -ldl
+		"$directory"/{device-arena,arena-state,tables,drain,spill-policy,batches,driver}.o -ldl
 }
 
 # With few libraries, and those static: it may run on another machine.
@@ -100,7 +100,7 @@ build_store() {
 }
 
 build_tsunami() {
-	within 300 make -C "$store" gpu/gpu-tsunami CUDA_GENCODE="$gencode"
+	within 300 make -C "$store" examples/gpu/gpu-tsunami CUDA_GENCODE="$gencode"
 }
 
 # begin NAME COMMAND...: in the background, its output in NAME.log.
@@ -124,7 +124,7 @@ end() {
 build() {
 	local -A building
 	gencode="-gencode=arch=compute_$architecture,code=sm_$architecture"
-	rm -f "$directory"/{examples,bench} "$store"/{tests/t-gpu-device,bench/reel-bench,gpu/gpu-tsunami}
+	rm -f "$directory"/{examples,bench} "$store"/{tests/t-gpu-device,bench/reel-bench,examples/gpu/gpu-tsunami}
 	if [ ! -x configure ] || ! command -v make >/dev/null; then
 		skip 'the store, and the tsunami: there is no configure, or no make: run this in a release'
 	else
@@ -133,8 +133,8 @@ build() {
 	if ! "$nvcc" --version >/dev/null 2>&1; then
 		skip 'the tape: there is no nvcc: set NVCC'
 	elif build_tape >"$directory/tape.log" 2>&1; then
-		begin examples build_program examples gpu/examples/examples.cu
-		begin bench build_program bench gpu/bench/bench.cu
+		begin examples build_program examples examples/gpu/examples.cu
+		begin bench build_program bench bench/device.cu
 		end examples 'the examples compile'
 		end bench 'the benchmark compiles'
 	else
@@ -142,7 +142,7 @@ build() {
 		tail -n 25 "$directory/tape.log"
 	fi
 	[ -n "${building[store]-}" ] && end store 'the store is built' || return
-	if make -s -C "$store" -n gpu/gpu-tsunami >"$directory/tsunami.log" 2>&1; then
+	if make -s -C "$store" -n examples/gpu/gpu-tsunami >"$directory/tsunami.log" 2>&1; then
 		begin tsunami build_tsunami
 		end tsunami 'the tsunami is built'
 	else
@@ -259,7 +259,7 @@ measure_store() {
 
 run_tsunami() {
 	echo 'the tsunami'
-	run tsunami 150 "$store/gpu/gpu-tsunami"
+	run tsunami 150 "$store/examples/gpu/gpu-tsunami"
 	count_points tsunami "the tsunami's gradient, on $gpu"
 	sed -n 's/^# \(.* runs\)$/\t\1/p' "$directory/tsunami.out" | tee "$directory/tsunami.md"
 }
@@ -305,7 +305,7 @@ run_all() {
 	if_built "$store/tests/t-gpu-device" run_store
 	if_built "$directory/bench" measure
 	if_built "$store/bench/reel-bench" measure_store
-	if_built "$store/gpu/gpu-tsunami" run_tsunami
+	if_built "$store/examples/gpu/gpu-tsunami" run_tsunami
 	if_built "$directory/examples" sanitize memcheck
 	if_built "$directory/examples" sanitize racecheck
 	cp "$directory/RESULTS-gpu.md" bench/RESULTS-gpu.md

@@ -13,11 +13,19 @@ reelinclude_HEADERS = \
 	include/reel/tape.h \
 	include/reel/version.h
 
+# What libreel-cuda needs of lib/, too: hidden in both libraries.
+noinst_LTLIBRARIES += libreel-os.la
+libreel_os_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)
+libreel_os_la_SOURCES = \
+	%D%/os/os.c %D%/os/os.h \
+	%D%/os/os-thread.c %D%/os/os-thread.h \
+	%D%/store/transfer-queue.c %D%/store/transfer-queue.h
+
 # In the order in which a value travels. Unit tests link this, and so reach hidden symbols.
 noinst_LTLIBRARIES += libreel-core.la
 libreel_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(CK_CFLAGS) $(LIBURING_CFLAGS) \
 	$(LZ4_CFLAGS)
-libreel_core_la_LIBADD = $(LIBURING_LIBS) $(LZ4_LIBS)
+libreel_core_la_LIBADD = libreel-os.la $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
 	%D%/tape/tape.c %D%/tape/tape.h \
 	%D%/tape/push.c \
@@ -83,13 +91,10 @@ libreel_core_la_SOURCES = \
 	%D%/store/file-open.c \
 	%D%/store/file-runs.c %D%/store/file-runs.h \
 	%D%/store/file-slots.c %D%/store/file-slots.h \
-	%D%/store/transfer-queue.c %D%/store/transfer-queue.h \
 	%D%/store/file-request.c %D%/store/file-request.h \
 	%D%/store/file-threads.c \
 	%D%/store/file-ring.c \
-	%D%/os/os.c %D%/os/os.h \
 	%D%/os/os-file.c %D%/os/os-file.h \
-	%D%/os/os-thread.c %D%/os/os-thread.h \
 	%D%/pool/fork.c \
 	%D%/os/assert.c %D%/os/assert.h \
 	%D%/os/environment.c %D%/os/environment.h \

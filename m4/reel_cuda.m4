@@ -55,7 +55,7 @@ AS_IF([test -z "$reel_linked"],
 
 # REEL_CHECK_EMULATOR
 # EMULATOR_CXX, conditional EMULATOR: a C++ compiler whose objects go into programs that $CC links, with
-# its sanitizer; kernels are compiled by it for the emulator of gpu/emulator/.
+# its sanitizer; kernels are compiled by it for the emulator of tests/helpers/.
 AC_DEFUN([REEL_CHECK_EMULATOR],
 [AC_REQUIRE([REEL_ENABLE_SANITIZER])
 AC_SUBST([EMULATOR_CXX])

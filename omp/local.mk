@@ -6,34 +6,34 @@ reelinclude_HEADERS += include/reel/omp.h include/reel/adjoint.h include/reel/ob
 noinst_LTLIBRARIES += libreel-omp-core.la
 libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(OPENMP_CFLAGS)
 libreel_omp_core_la_SOURCES = \
-	%D%/lane.c %D%/lane.h \
-	%D%/lane-table.c \
-	%D%/region.c \
-	%D%/phase.c \
-	%D%/worker.c \
-	%D%/loop.c \
-	%D%/order.c \
-	%D%/wait.c %D%/wait.h \
-	%D%/reduction.c \
-	%D%/task.c %D%/task.h \
-	%D%/task-add.c \
-	%D%/task-replay.c \
-	%D%/observe.c %D%/observe.h \
-	%D%/lookahead.c %D%/lookahead.h \
-	%D%/lookahead-act.c \
-	%D%/lookahead-open.c \
-	%D%/lookahead-buffer.c %D%/lookahead-buffer.h \
-	%D%/adjoint.c %D%/adjoint.h \
-	%D%/adjoint-lane.c %D%/adjoint-lane.h \
-	%D%/adjoint-reduce.c \
-	%D%/adjoint-check.c \
-	%D%/adjoint-copy.c \
-	%D%/team.c %D%/team.h
-libreel_omp_unseen = %D%/libreel_omp_core_la-team.lo
+	%D%/region/lane.c %D%/region/lane.h \
+	%D%/region/lane-table.c \
+	%D%/region/region.c \
+	%D%/region/phase.c \
+	%D%/region/worker.c \
+	%D%/region/loop.c \
+	%D%/region/ordered.c \
+	%D%/region/wait.c %D%/region/wait.h \
+	%D%/region/reduction.c \
+	%D%/region/task.c %D%/region/task.h \
+	%D%/region/task-add.c \
+	%D%/region/task-replay.c \
+	%D%/region/observe.c %D%/region/observe.h \
+	%D%/lookahead/lookahead.c %D%/lookahead/lookahead.h \
+	%D%/lookahead/lookahead-act.c \
+	%D%/lookahead/lookahead-open.c \
+	%D%/lookahead/lookahead-buffer.c %D%/lookahead/lookahead-buffer.h \
+	%D%/adjoint/adjoint.c %D%/adjoint/adjoint.h \
+	%D%/adjoint/adjoint-lane.c %D%/adjoint/adjoint-lane.h \
+	%D%/adjoint/adjoint-reduce.c \
+	%D%/adjoint/adjoint-check.c \
+	%D%/adjoint/adjoint-copy.c \
+	%D%/runtime/team.c %D%/runtime/team.h
+libreel_omp_unseen = %D%/runtime/libreel_omp_core_la-team.lo
 $(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
 # Their loops are to become vector loops, with -O2 too.
-libreel_omp_vectorised = %D%/libreel_omp_core_la-adjoint-reduce.lo \
-	%D%/libreel_omp_core_la-task-add.lo
+libreel_omp_vectorised = %D%/adjoint/libreel_omp_core_la-adjoint-reduce.lo \
+	%D%/region/libreel_omp_core_la-task-add.lo
 $(libreel_omp_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
 
 lib_LTLIBRARIES += libreel-omp.la

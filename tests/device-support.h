@@ -3,15 +3,15 @@
 #ifndef TESTS_DEVICE_SUPPORT_H
 #define TESTS_DEVICE_SUPPORT_H
 
-#include "emulator.h"
+#include "helpers/emulator.h"
 
 #include <reel/device.cuh>
 
 #include <cstdlib>
 #include <vector>
 
-#include "arena-layout.h"
-#include "examples/example.h"
+#include "gpu/tape/arena-layout.h"
+#include "../examples/gpu/example.h"
 
 #define _Noreturn [[noreturn]]
 extern "C" {

@@ -4,7 +4,7 @@
 #define TESTS_FAKE_SUPPORT_H
 
 extern "C" {
-#include "fake-device.h"
+#include "helpers/fake-device.h"
 }
 
 inline const reel_driver *fake_open(uint64_t seed)

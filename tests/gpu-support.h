@@ -5,7 +5,7 @@
 
 #include <reel/gpu.h>
 
-#include "fake-device.h"
+#include "helpers/fake-device.h"
 #include "support.h"
 
 static inline void open_fake(struct fake_options options)

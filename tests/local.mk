@@ -129,7 +129,7 @@ dist_check_SCRIPTS += \
 	%D%/t-verifier.sh
 
 # Shared by all, so that a line above is enough.
-AM_CPPFLAGS += -I$(top_srcdir)/tests -I$(top_srcdir)/lib
+AM_CPPFLAGS += -I$(top_srcdir) -I$(top_srcdir)/tests -I$(top_srcdir)/lib
 LDADD = libreel-tap.la libreel-core.la -lm
 
 # The program is linked as it will be installed: without libtool's wrapper script around it.

@@ -1100,7 +1100,7 @@ static void what_is_refused(void)
 		"last segment");
 	refuses(plan, &copied, (struct reel_run_options){.finished = ends_at_37}, "finished()");
 	reel_store_memory_open(&store, 4096);
-	refuses(plan, &copied, (struct reel_run_options){.store = {NULL, store}}, "overflow");
+	refuses(plan, &copied, (struct reel_run_options){.store = {NULL, store}}, "tier");
 	refuses(two, &copied, (struct reel_run_options){.store = {store, store}}, "one store");
 	reel_store_close(store);
 	refuses(none, &copied, (struct reel_run_options){.segment_steps = 5, .steps = -3}, "steps");

@@ -8,11 +8,11 @@
 [ -n "$TEST_LONG" ] || skip_all 'the kernels are the same in every build'
 
 for architecture in ${CUDA_ARCHITECTURES:-90}; do
-	NVCC=$NVCC "$SOURCE_DIR/gpu/resources.sh" "$architecture" >table 2>messages
+	NVCC=$NVCC "$SOURCE_DIR/examples/gpu/resources.sh" "$architecture" >table 2>messages
 	ok $? "compiled for sm_$architecture: without a spilled register"
 	sed 's/^/#   /' messages
-	known=$(sed -n '/^| [a-z_]/p' "$SOURCE_DIR/gpu/RESOURCES.md" | wc -l)
+	known=$(sed -n '/^| [a-z_]/p' "$SOURCE_DIR/examples/gpu/RESOURCES.md" | wc -l)
 	[ "$(grep -c '^| [a-z_]' table)" -eq "$known" ]
-	ok $? "compiled for sm_$architecture: the kernels that gpu/RESOURCES.md lists"
+	ok $? "compiled for sm_$architecture: the kernels that examples/gpu/RESOURCES.md lists"
 done
 end

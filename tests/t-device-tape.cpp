@@ -2,7 +2,7 @@
 /* The tape in kernels, run on the emulator: whatever lanes do apart, each gets back what it pushed. */
 #include "device-support.h"
 
-#include "examples/checks.h"
+#include "../examples/gpu/checks.h"
 
 namespace {
 

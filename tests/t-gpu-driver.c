@@ -8,7 +8,7 @@
 
 #include <cuda.h>
 
-#include "driver-types.h"
+#include "gpu/driver/driver-types.h"
 
 #define SAME(ours, theirs)                                                                         \
 	_Static_assert(sizeof(ours) == sizeof(theirs) && _Alignof(ours) == _Alignof(theirs),       \
@@ -64,7 +64,7 @@ EQUAL(REEL_CU_HOST_REGISTER_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE);
 #define reel_cu_event CUevent
 #define reel_cu_host_function CUhostFn
 
-#include "driver.h"
+#include "gpu/driver/driver.h"
 
 #include "tap/tap.h"
 

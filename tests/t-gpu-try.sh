@@ -33,7 +33,7 @@ good_programs() {
 	echo 'echo "| a row | 1 ms | |"' | program built/bench
 	printf 'echo "ok 1 - the store"\necho 1..1\n' | program built/store/tests/t-gpu-device
 	echo 'echo "gpu/out 1 2 3"' | program built/store/bench/reel-bench
-	printf 'echo "ok 1 - wave"\necho "# 7 runs"\necho 1..1\n' | program built/store/gpu/gpu-tsunami
+	printf 'echo "ok 1 - wave"\necho "# 7 runs"\necho 1..1\n' | program built/store/examples/gpu/gpu-tsunami
 }
 
 # try OPTION...
@@ -100,7 +100,7 @@ ok $? 'a store that cannot be tried is a failure'
 says "FAILED: the store, on Pretended GPU, came to the end"
 says 'FAILED: has figures'
 
-rm -f built/bench built/store/gpu/gpu-tsunami
+rm -f built/bench built/store/examples/gpu/gpu-tsunami
 good_examples
 try --run built
 has 'Not run.'

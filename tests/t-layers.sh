@@ -22,32 +22,40 @@ for file in "$SOURCE_DIR"/lib/*/*.c; do
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/ and lib/"
 done
 
-for file in "$SOURCE_DIR"/omp/*.c; do
-	included_by "$file" -I"$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
+for file in "$SOURCE_DIR"/omp/*/*.c; do
+	included_by "$file" "-I$SOURCE_DIR -I$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
 	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
 		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/omp/" >higher
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and omp/"
 done
 
-for file in "$SOURCE_DIR"/gpu/*.c; do
-	included_by "$file" -I"$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
+for file in "$SOURCE_DIR"/gpu/*/*.c; do
+	included_by "$file" "-I$SOURCE_DIR -I$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
 	grep -e 'cannot be read' -e "^$SOURCE_DIR/" -e cuda.h -e cuda_runtime included |
 		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/gpu/" >higher
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and gpu/"
 done
 
-# The folders of lib/, the lowest first: see lib/README.md.
-order='os store pool spill tape plan checkpoint'
-ls -d "$SOURCE_DIR"/lib/*/ | sed 's|/$||; s|.*/||' | sort >folders
-echo $order | tr ' ' '\n' | sort | diff - folders >unknown
-is_empty unknown 'the folders of lib/ are those that have an order'
-lower=
-for folder in $order; do
-	lower="$lower $folder"
-	grep -n '#include "[a-z]*/' "$SOURCE_DIR/lib/$folder"/*.[ch] |
-		grep -v -E "#include \"($(echo $lower | tr ' ' '|'))/" >higher
-	is_empty higher "lib/$folder/ includes nothing from a folder above it"
-done
+# floors PARENT PREFIX FLOOR...: each floor is folders of PARENT, which include each their own files
+# and those of lower floors, by names that begin with PREFIX. The lowest floor comes first.
+floors() {
+	parent=$1 prefix=$2 lower=
+	shift 2
+	ls -d "$SOURCE_DIR/$parent"/*/ | sed 's|/$||; s|.*/||' | sort >folders
+	echo "$@" | tr ' ' '\n' | sort | diff - folders >unknown
+	is_empty unknown "the folders of $parent/ are those that have an order"
+	for floor; do
+		for folder in $floor; do
+			grep -n "#include \"$prefix[a-z]*/" "$SOURCE_DIR/$parent/$folder"/*.[ch] |
+				grep -v -E "#include \"$prefix($folder$lower)/" >higher
+			is_empty higher "$parent/$folder/ includes only itself and lower floors"
+		done
+		lower="$lower|$(echo $floor | tr ' ' '|')"
+	done
+}
+floors lib '' os store pool spill tape plan checkpoint
+floors omp omp/ runtime 'region adjoint lookahead verifier'
+floors gpu gpu/ driver 'store tape'
 
 # stand_alone FOLDER: what its files include by name lies beside them, in include/ or in lib/.
 stand_alone() {

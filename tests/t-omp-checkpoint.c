@@ -14,7 +14,7 @@
 #include "cancel-support.h"
 #include "late-store.h"
 #include "recurrence.h"
-#include "team.h"
+#include "omp/runtime/team.h"
 
 /* ---- A model that several threads may run ---- */
 

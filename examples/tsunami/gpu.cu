@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One source for nvcc and for the emulator (gpu/emulator/). Rows are dealt to the blocks of a
+ * One source for nvcc and for the emulator (tests/helpers/). Rows are dealt to the blocks of a
  * launch, the columns of a row to the threads of its block, so that a thread has the same cells in
  * all kernels and pops what it pushed. Each kernel gathers and writes its own cells: the gradient is
  * the same to the last bit in any order of threads, and that of the stages on the CPU where neither
@@ -16,7 +16,7 @@
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 #else
-#include "emulator.h"
+#include "helpers/emulator.h"
 #endif
 
 #define STAGE __device__
@@ -34,7 +34,7 @@ extern "C" {
 }
 
 #define DEVICE_STOP(what, why) fail("--device cuda: %s: %s; --device cpu does without", what, why)
-#include "examples/device.h"
+#include "../gpu/device.h"
 
 namespace stages {
 #include "shallow.c"

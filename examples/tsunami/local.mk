@@ -35,7 +35,7 @@ if OPENMP
 libtsunami_la_CPPFLAGS += -DLOOK_AHEAD=1
 endif
 
-# Of kernels: gpu/device.mk has the rules for their objects.
+# Of kernels: examples/gpu/device.mk has the rules for their objects.
 tsunami_gpu = %D%/gpu.o
 tsunami_gpu_sources = \
 	%D%/gpu.cu %D%/gpu.h \

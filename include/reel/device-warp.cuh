@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What reel/device.cuh needs of the machine: where a thread is, and loads and stores that other
- * lanes see in order. Under the emulator of gpu/emulator/ the same in C++.
+ * lanes see in order. Under the emulator of tests/helpers/ the same in C++.
  */
 #ifndef REEL_DEVICE_WARP_CUH
 #define REEL_DEVICE_WARP_CUH
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #if !defined(__CUDACC__) && !defined(REEL_EMULATOR)
-#error "reel/device.cuh is for nvcc; without it, include gpu/emulator/emulator.h first"
+#error "reel/device.cuh is for nvcc; without it, include tests/helpers/emulator.h first"
 #endif
 
 #define REEL_DEVICE __device__ __forceinline__

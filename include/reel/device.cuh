@@ -25,7 +25,7 @@
  *	}
  *
  * For nvcc, C++14 or later, compute capability 7.5 or later; for any C++ compiler behind
- * gpu/emulator/emulator.h. The memory is that of a reel_arena, which the host holds (reel/arena.h).
+ * tests/helpers/emulator.h. The memory is that of a reel_arena, which the host holds (reel/arena.h).
  *
  * Order. Each lane (thread) has a tape of its own: last in, first out, over all kinds of values
  * together; each pop names the types, or the number of bits, that its push had. Nothing else need

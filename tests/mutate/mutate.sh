@@ -39,7 +39,7 @@ action=run results=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--help) echo "$usage" && exit ;;
-	--all) files=$(cd "$source" && echo lib/*/*.[ch] omp/*.c include/reel/inline.h) ;;
+	--all) files=$(cd "$source" && echo lib/*/*.[ch] omp/[!v]*/*.c include/reel/inline.h) ;;
 	--survivors) survivors=yes ;;
 	--report) action=report ;;
 	--file | --sample | --seed | --operator | --sanitizer | --minutes | --longest | --tests | --jobs | --work | --results)
@@ -79,7 +79,7 @@ fi
 verdicts=$work/verdicts
 explanations=$source/tests/mutate/equivalent
 if [ "$action" = report ]; then
-	for file in $(cd "$source" && ls lib/*/*.[ch] omp/*.c include/reel/inline.h 2>/dev/null); do
+	for file in $(cd "$source" && ls lib/*/*.[ch] omp/[!v]*/*.c include/reel/inline.h 2>/dev/null); do
 		"$awk" -f "$here/mutants.awk" "$source/$file" | sed "s|^|$file	|"
 	done >"$work/current"
 	"$awk" -v current="$work/current" -v explanations="$explanations" -v results="$results" -f "$here/report.awk" $all_verdicts || exit
@@ -214,7 +214,7 @@ copy_sources() {
 		cp -R "$source"/tests/*.[ch] "$source/tests/tap" "$slot/source/tests"
 		;;
 	omp/*)
-		cp "$source/$file" "$source"/omp/*.h "$slot/source/omp"
+		cp -R "$source/omp" "$slot/source/"
 		;;
 	*) cp "$source/$file" "$slot/source/$file" ;;
 	esac

@@ -8,7 +8,7 @@
 
 #include <reel/arena.h>
 
-#include "driver.h"
+#include "gpu/driver/driver.h"
 
 /* Instead of the rows of a lane's tape. */
 #define REEL_TABLES_UNSAVED UINT64_MAX

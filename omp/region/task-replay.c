@@ -18,7 +18,7 @@
 
 #include "os/annotate.h"
 #include "task.h"
-#include "team.h"
+#include "omp/runtime/team.h"
 
 struct job;
 

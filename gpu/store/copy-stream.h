@@ -24,7 +24,7 @@
 
 #include <reel/gpu.h>
 
-#include "context.h"
+#include "gpu/driver/context.h"
 #include "store/transfer-queue.h"
 
 #define REEL_GPU_MAX_DEPTH 64

@@ -5,7 +5,7 @@
 
 #include <reel/arena.h>
 
-#include "driver.h"
+#include "gpu/driver/driver.h"
 #include "tables.h"
 
 struct reel_drain;

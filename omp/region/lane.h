@@ -10,7 +10,7 @@
  *	phase.c   what a lane records between two barriers
  *	worker.c   which thread takes which lane
  *	loop.c    loops: chunks, runs
- *	order.c   who was first in a critical section; wait.c, waiting for that
+ *	ordered.c who was first in a critical section; wait.c, waiting for that
  *	task.c    tasks: lanes that are made one by one
  *
  * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward
@@ -232,7 +232,7 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
 /* The first one from *index on, which becomes the place behind it; NULL: there is none. */
 reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
 
-/* ---- order.c ---- */
+/* ---- ordered.c ---- */
 
 /* Bring all orders that were used in the hold back to their counts of its beginning. */
 void reel_ordered_replay(struct reel_lane_hold *hold);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "link.h"
+#include "copy-stream.h"
 
 #include <errno.h>
 #include <string.h>

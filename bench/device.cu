@@ -7,8 +7,8 @@
 
 #include <reel/device-staged.cuh>
 
-#include "../examples/montecarlo.h"
-#include "../examples/stencil.h"
+#include "../examples/gpu/montecarlo.h"
+#include "../examples/gpu/stencil.h"
 
 namespace {
 

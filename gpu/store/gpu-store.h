@@ -5,8 +5,8 @@
 
 #include <sys/types.h>
 
-#include "link.h"
-#include "pinned.h"
+#include "copy-stream.h"
+#include "gpu/driver/pinned.h"
 
 struct reel_gpu_slot {
 	uint64_t header[REEL_HEADER_BYTES / 8];

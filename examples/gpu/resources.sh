@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the kernels of the examples and of the tsunami take: gpu/resources.sh [ARCHITECTURE...] compiles
+# What the kernels of the examples and of the tsunami take: examples/gpu/resources.sh [ARCHITECTURE...] compiles
 # them and prints a table of registers and stack for each. Fails if a register was spilled, or they do
 # not compile.
-#	gpu/resources.sh >gpu/RESOURCES.md
+#	examples/gpu/resources.sh >examples/gpu/RESOURCES.md
 source=$(cd "$(dirname "$0")/.." && pwd)
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 [ $# -gt 0 ] || set -- 75 80 86 89 90 100 120
@@ -24,16 +24,16 @@ compile() {
 }
 
 for architecture; do
-	compile "$architecture" "$source/gpu/examples/examples.cu"
+	compile "$architecture" "$source/examples/gpu/examples.cu"
 	compile "$architecture" -fmad=false -I"$source/gpu" "$source/examples/tsunami/gpu.cu"
 done
 
 cat <<END
 # What the kernels take
 
-Registers of each kernel in \`gpu/examples/\`, and of \`examples/tsunami\`, on each architecture; with
+Registers of each kernel in \`examples/gpu/\`, and of \`examples/tsunami\`, on each architecture; with
 + N, N bytes of stack, which are the mathematical functions' or calls'. No register is spilled. Compiled
-by nvcc $("$nvcc" --version | sed -n 's/.*release \([^,]*\).*/\1/p') with -O3; made by \`gpu/resources.sh\`.
+by nvcc $("$nvcc" --version | sed -n 's/.*release \([^,]*\).*/\1/p') with -O3; made by \`examples/gpu/resources.sh\`.
 
 END
 { c++filt <"$directory/all" 2>/dev/null || cat "$directory/all"; } | awk -v architectures="$*" '

@@ -25,7 +25,7 @@
 #include <reel/omp.h>
 
 #include "lookahead-buffer.h"
-#include "team.h"
+#include "omp/runtime/team.h"
 
 /* Several slots may be one of these: they wait for each other, then. */
 #define AHEAD_SLOTS 512

@@ -1,40 +1,22 @@
-# The tape for kernels: headers, the host's side of its memory, and the emulator that runs kernels here.
-reelinclude_HEADERS += \
-	include/reel/arena.h \
-	include/reel/host-tape.h \
-	include/reel/device.cuh \
-	include/reel/device-add.cuh \
-	include/reel/device-slab.cuh \
-	include/reel/device-staged.cuh \
-	include/reel/device-warp.cuh
-
-noinst_LTLIBRARIES += libreel-arena.la
-libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)
-libreel_arena_la_SOURCES = \
-	%D%/arena.c %D%/arena-layout.h %D%/arena-state.c %D%/arena-state.h \
-	%D%/tables.c %D%/tables.h \
-	%D%/drain.c %D%/drain.h \
-	%D%/spill-policy.c %D%/spill-policy.h \
-	%D%/batches.c %D%/batches.h
-
-emulator_headers = %D%/emulator/emulator.h %D%/arena-layout.h
+# Kernels: what runs on the emulator in tests, and the programs for a GPU.
+emulator_headers = tests/helpers/emulator.h gpu/tape/arena-layout.h
 device_examples = \
-	%D%/examples/examples.cu \
-	%D%/examples/device.h \
-	%D%/examples/example.h \
-	%D%/examples/axpy.h \
-	%D%/examples/checks.h \
-	%D%/examples/heap-store.h \
-	%D%/examples/matmul.h \
-	%D%/examples/montecarlo.h \
-	%D%/examples/nbody.h \
-	%D%/examples/reduction.h \
-	%D%/examples/shallow.h \
-	%D%/examples/stencil.h
+	%D%/examples.cu \
+	%D%/device.h \
+	%D%/example.h \
+	%D%/axpy.h \
+	%D%/checks.h \
+	%D%/heap-store.h \
+	%D%/matmul.h \
+	%D%/montecarlo.h \
+	%D%/nbody.h \
+	%D%/reduction.h \
+	%D%/shallow.h \
+	%D%/stencil.h
 # The tsunami's gradient, on a device and on the CPU.
 device_tsunami = \
-	%D%/examples/tsunami.cu \
-	%D%/examples/device.h \
+	%D%/tsunami.cu \
+	%D%/device.h \
 	examples/tsunami/gpu.cu
 device_tests = \
 	tests/t-device-emulator \
@@ -49,9 +31,9 @@ device_tests = \
 device_test_objects = $(device_tests:=.o)
 dist_check_SCRIPTS += tests/t-device-resources.sh
 EXTRA_DIST += \
-	%D%/DEVICE.md %D%/RESOURCES.md %D%/resources.sh \
-	%D%/bench/bench.cu %D%/try.sh \
-	%D%/emulator/emulator.cpp \
+	%D%/RESOURCES.md %D%/resources.sh \
+	bench/device.cu \
+	tests/helpers/emulator.cpp \
 	$(emulator_headers) \
 	$(device_examples) \
 	$(device_tsunami) \
@@ -60,19 +42,19 @@ EXTRA_DIST += \
 
 # Automake's rules are for C: these objects are made by rules of their own.
 emulator_compile = $(EMULATOR_CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I$(srcdir)/%D% \
-	-I$(srcdir)/%D%/emulator $(CPPFLAGS) -std=c++14 -pthread $(EMULATOR_CXXFLAGS) $(CFLAGS) -c -o $@
+	-I$(srcdir)/tests/helpers $(CPPFLAGS) -std=c++14 -pthread $(EMULATOR_CXXFLAGS) $(CFLAGS) -c -o $@
 
 if EMULATOR
 check_PROGRAMS += $(device_tests) tests/t-device-examples
 if TEST_TSUNAMI
 check_PROGRAMS += tests/t-device-tsunami
 endif
-device_test_libraries = %D%/emulator/emulator.o libreel-arena.la libreel-fake-device.la \
+device_test_libraries = tests/helpers/emulator.o libreel-arena.la libreel-fake-device.la \
 	libreel-cuda-core.la libreel.la libreel-tap.la -lstdc++ -lm
 
-%D%/emulator/emulator.o: %D%/emulator/emulator.cpp $(emulator_headers)
+tests/helpers/emulator.o: tests/helpers/emulator.cpp $(emulator_headers)
 	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(emulator_compile) $(srcdir)/%D%/emulator/emulator.cpp
+	$(AM_V_GEN)$(emulator_compile) $(srcdir)/tests/helpers/emulator.cpp
 tests/t-device-emulator.o: tests/t-device-emulator.cpp
 tests/t-device-tape.o: tests/t-device-tape.cpp
 tests/t-device-faults.o: tests/t-device-faults.cpp
@@ -87,12 +69,12 @@ $(device_test_objects): tests/device-support.h tests/fake-support.h tests/late-b
 	$(AM_V_GEN)$(emulator_compile) $(srcdir)/$(@:.o=.cpp)
 tests/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(emulator_compile) -x c++ $(srcdir)/%D%/examples/examples.cu
+	$(AM_V_GEN)$(emulator_compile) -x c++ $(srcdir)/%D%/examples.cu
 tests/t-device-tsunami.o: $(device_tsunami) $(libtsunami_la_SOURCES) $(emulator_headers) \
 		$(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(OPENMP_CFLAGS) -ffp-contract=off \
-		-I$(srcdir)/examples/tsunami -x c++ $(srcdir)/%D%/examples/tsunami.cu
+		-I$(srcdir)/examples/tsunami -x c++ $(srcdir)/%D%/tsunami.cu
 
 tests_t_device_emulator_SOURCES =
 tests_t_device_emulator_LDADD = tests/t-device-emulator.o $(device_test_libraries)
@@ -133,18 +115,18 @@ tsunami_compile = $(cuda_compile) -fmad=false -I$(srcdir)/%D% -I$(srcdir)/exampl
 cuda: $(cuda_programs) $(tsunami_gpu)
 %D%/gpu-examples: $(device_examples) $(reelinclude_HEADERS) libreel-arena.la libreel-cuda-core.la
 	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/%D%/examples/examples.cu $(cuda_libraries)
-%D%/gpu-bench: %D%/bench/bench.cu $(device_examples) $(reelinclude_HEADERS) libreel-arena.la \
+	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/%D%/examples.cu $(cuda_libraries)
+%D%/gpu-bench: bench/device.cu $(device_examples) $(reelinclude_HEADERS) libreel-arena.la \
 		libreel-cuda-core.la
 	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/%D%/bench/bench.cu $(cuda_libraries)
+	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/bench/device.cu $(cuda_libraries)
 %D%/gpu-tsunami: $(device_tsunami) $(libtsunami_la_SOURCES) $(reelinclude_HEADERS) \
 		libtsunami.la libreel-omp-core.la libreel-core.la libreel-arena.la libreel-cuda-core.la
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(tsunami_compile) $(OPENMP_CFLAGS:%=-Xcompiler %) -o $@ \
-		$(srcdir)/%D%/examples/tsunami.cu .libs/libtsunami.a .libs/libreel-omp-core.a \
+		$(srcdir)/%D%/tsunami.cu .libs/libtsunami.a .libs/libreel-omp-core.a \
 		.libs/libreel-core.a $(cuda_libraries) $(LIBURING_LIBS) $(LZ4_LIBS) -lm
-$(tsunami_gpu): $(tsunami_gpu_sources) %D%/examples/device.h $(reelinclude_HEADERS)
+$(tsunami_gpu): $(tsunami_gpu_sources) %D%/device.h $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(tsunami_compile) -c -o $@ $(srcdir)/examples/tsunami/gpu.cu
 else
@@ -155,4 +137,4 @@ if BUILD_CUDA
 all-local: $(cuda_programs)
 endif
 CLEANFILES += $(cuda_programs) $(tsunami_gpu)
-CLEANFILES += %D%/emulator/emulator.o $(device_test_objects) tests/t-device-examples.o tests/t-device-tsunami.o
+CLEANFILES += tests/helpers/emulator.o $(device_test_objects) tests/t-device-examples.o tests/t-device-tsunami.o

@@ -11,7 +11,7 @@
 #ifndef REEL_GPU_DRAIN_H
 #define REEL_GPU_DRAIN_H
 
-#include "driver.h"
+#include "gpu/driver/driver.h"
 
 struct reel_arena;
 struct reel_arena_report;

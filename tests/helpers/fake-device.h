@@ -21,7 +21,7 @@
 #ifndef REEL_GPU_FAKE_DEVICE_H
 #define REEL_GPU_FAKE_DEVICE_H
 
-#include "driver.h"
+#include "gpu/driver/driver.h"
 
 /* All zero is sensible. */
 struct fake_options {

@@ -16,10 +16,10 @@
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 #else
-#include "emulator.h"
+#include "helpers/emulator.h"
 
 extern "C" {
-#include "fake-device.h"
+#include "helpers/fake-device.h"
 }
 #endif
 

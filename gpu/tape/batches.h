@@ -8,7 +8,7 @@
 
 #include <reel/store.h>
 
-#include "driver.h"
+#include "gpu/driver/driver.h"
 
 struct reel_arena;
 
