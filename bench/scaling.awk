@@ -194,7 +194,7 @@ function checks(   s, c, name, p, m, worst, q) {
 	print "slab travels between threads, with those of 16, where Z is from, fewer do: the larger the"
 	print "slab, the more lines come out of another cache. And two threads that do nothing but take"
 	print "and give do it several times in a row before the line moves, which makes S too good."
-	print "`tests/t-scale-model.c` checks the analysis itself, against cases reckoned by hand.\n"
+	print "`tests/tools/t-scale-model.c` checks the analysis itself, against cases reckoned by hand.\n"
 }
 
 function cycle(think, service, threads,   n, queue, time) {

@@ -1,4 +1,4 @@
-# For ./check, ./demo and tests/cross.sh, sourced in the source directory: from a fresh clone on a bare
+# For ./check, ./demo and tests/long/cross.sh, sourced in the source directory: from a fresh clone on a bare
 # Debian to a configured build, doing only what is not done yet; and what its tests came to.
 
 export DEBIAN_FRONTEND=noninteractive

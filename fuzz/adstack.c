@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <setjmp.h>
 
-#include "adstack-support.h"
+#include "helpers/adstack-support.h"
 #include "fuzz.h"
 #include "targets.h"
 

@@ -13,7 +13,7 @@
 #include <reel/task.h>
 
 #include "fuzz.h"
-#include "support.h"
+#include "helpers/support.h"
 #include "targets.h"
 
 enum {

@@ -1,4 +1,4 @@
-# Targets for fuzzers, in one program. reel-replay runs them without one: tests/t-fuzz.sh.
+# Targets for fuzzers, in one program. reel-replay runs them without one: tests/tools/t-fuzz.sh.
 fuzz_targets = \
 	%D%/fuzz.c %D%/fuzz.h \
 	%D%/targets.c %D%/targets.h \

@@ -11,7 +11,7 @@
 
 #include "checkpoint/restart-file.h"
 #include "fuzz.h"
-#include "recurrence.h"
+#include "helpers/recurrence.h"
 #include "targets.h"
 
 #define MAGIC "ReelRun\n"

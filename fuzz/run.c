@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "support.h"
+#include "helpers/support.h"
 
 #define MAX_FILES 4096
 #define MAX_BYTES 65536

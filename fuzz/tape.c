@@ -11,8 +11,8 @@
 #include <stdalign.h>
 
 #include "fuzz.h"
-#include "late-store.h"
-#include "support.h"
+#include "helpers/late-store.h"
+#include "helpers/support.h"
 #include "targets.h"
 
 enum { TAPES = 2, HOLDS = 3, MARKS = 6, MAX_ITEMS = 4096, MAX_BYTES = 1 << 18 };

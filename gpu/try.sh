@@ -96,7 +96,7 @@ build_store() {
 	mkdir -p "$store" && cd "$store" &&
 		within 200 "$source/configure" -q CC="$cc" NVCC="$nvcc" CFLAGS=-O3 --disable-shared --with-pool=c11 \
 			--without-liburing --without-lz4 --without-hwloc --with-tsunami=no &&
-		within 300 make -j"$(nproc)" tests/t-gpu-device bench/reel-bench
+		within 300 make -j"$(nproc)" tests/gpu/t-gpu-device bench/reel-bench
 }
 
 build_tsunami() {
@@ -124,7 +124,7 @@ end() {
 build() {
 	local -A building
 	gencode="-gencode=arch=compute_$architecture,code=sm_$architecture"
-	rm -f "$directory"/{examples,bench} "$store"/{tests/t-gpu-device,bench/reel-bench,examples/gpu/gpu-tsunami}
+	rm -f "$directory"/{examples,bench} "$store"/{tests/gpu/t-gpu-device,bench/reel-bench,examples/gpu/gpu-tsunami}
 	if [ ! -x configure ] || ! command -v make >/dev/null; then
 		skip 'the store, and the tsunami: there is no configure, or no make: run this in a release'
 	else
@@ -244,7 +244,7 @@ measure() {
 
 run_store() {
 	echo 'the store'
-	run store 100 env -C "$store" tests/t-gpu-device
+	run store 100 env -C "$store" tests/gpu/t-gpu-device
 	count_points store "the store, on $gpu"
 }
 
@@ -302,7 +302,7 @@ run_all() {
 	done
 	write_results
 	if_built "$directory/examples" run_examples
-	if_built "$store/tests/t-gpu-device" run_store
+	if_built "$store/tests/gpu/t-gpu-device" run_store
 	if_built "$directory/bench" measure
 	if_built "$store/bench/reel-bench" measure_store
 	if_built "$store/examples/gpu/gpu-tsunami" run_tsunami

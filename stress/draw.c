@@ -7,7 +7,7 @@
 
 #include "stress.h"
 #include "subject.h"
-#include "support.h"
+#include "helpers/support.h"
 
 uint64_t stress_number(struct stress_random *random)
 {

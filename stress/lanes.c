@@ -11,8 +11,8 @@
 #include <reel/task.h>
 
 #include "stress.h"
-#include "support.h"
-#include "thread-team.h"
+#include "helpers/support.h"
+#include "helpers/thread-team.h"
 
 #define MAX_REGIONS 5
 #define MAX_LOOPS 3

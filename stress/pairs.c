@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "spill/offload.h"
-#include "pool-support.h"
+#include "helpers/pool-support.h"
 #include "stress.h"
 
 #define MAX_IN_HAND 4

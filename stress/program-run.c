@@ -2,7 +2,7 @@
 #include <config.h>
 
 #include "program.h"
-#include "support.h"
+#include "helpers/support.h"
 
 unsigned program_sweep;
 unsigned program_max_threads;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "program.h"
-#include "support.h"
+#include "helpers/support.h"
 
 struct cells program_cells;
 reel_ordered program_order[MAX_CELLS];

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "program.h"
-#include "support.h"
+#include "helpers/support.h"
 
 /* clang 14 warns of what it makes of a taskloop. */
 #ifdef __clang__

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pool-support.h"
+#include "helpers/pool-support.h"
 #include "program.h"
 
 #define MAX_TRACES 24

@@ -17,7 +17,7 @@
 #define HAS_PROGRAMS 1
 #endif
 
-/* A thread of a team is one more worker than its number; see tests/thread-team.h. */
+/* A thread of a team is one more worker than its number; see tests/helpers/thread-team.h. */
 #define MAX_THREADS_GIVEN 16
 #define DEFAULT_SECONDS 300
 #define DEFAULT_OPERATIONS 1000

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support.h"
+#include "helpers/support.h"
 
 #define MAX_THREADS 64
 #define MAX_CHANGES 5

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "spill/offload.h"
-#include "pool-support.h"
+#include "helpers/pool-support.h"
 #include "stress.h"
 
 /* So many transfers of a round may fail; those after them do not. */

@@ -24,7 +24,7 @@
 
 #include <reel.h>
 
-#include "late-store.h"
+#include "helpers/late-store.h"
 #include "scheduler.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "subject.h"
-#include "support.h"
+#include "helpers/support.h"
 
 #define NONE_REFUSED UINT64_MAX
 #define MAX_WORDS 64

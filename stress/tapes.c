@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pool-support.h"
+#include "helpers/pool-support.h"
 #include "stress.h"
 #include "subject.h"
 

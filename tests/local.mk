@@ -1,132 +1,132 @@
-# A test is one line here: tests/t-NAME.c, linked with the convenience library, where it
+# A test is one line here: tests/FOLDER/t-NAME.c, linked with the convenience library, where it
 # reaches hidden symbols.
 check_PROGRAMS += \
-	%D%/t-abi \
-	%D%/t-tape \
-	%D%/t-values \
-	%D%/t-bits \
-	%D%/t-span \
-	%D%/t-cursor \
-	%D%/t-mark \
-	%D%/t-hold \
-	%D%/t-block \
-	%D%/t-schedule \
-	%D%/t-checkpoint \
-	%D%/t-checkpoint-threads \
-	%D%/t-checkpoint-memory \
-	%D%/t-snapshot \
-	%D%/t-restart \
-	%D%/t-plan-count \
-	%D%/t-plan-tables \
-	%D%/t-plan-search \
-	%D%/t-costs \
-	%D%/t-choose \
-	%D%/t-kernels \
-	%D%/t-scale-model \
-	%D%/t-check \
-	%D%/t-error \
-	%D%/t-random \
-	%D%/t-pool \
-	%D%/t-magazine \
-	%D%/t-budget \
-	%D%/t-event \
-	%D%/t-slab \
-	%D%/t-residence \
-	%D%/t-prefetch \
-	%D%/t-offload \
-	%D%/t-spill \
-	%D%/t-spill-faults \
-	%D%/t-spill-tapes \
-	%D%/t-spill-process \
-	%D%/t-spill-limits \
-	%D%/t-spill-budget \
-	%D%/t-thread \
-	%D%/t-cancel \
-	%D%/t-fork \
-	%D%/t-faults \
-	%D%/t-environment \
-	%D%/t-file-slots \
-	%D%/t-store-file \
-	%D%/t-store-file-open \
-	%D%/t-store-file-faults \
-	%D%/t-store \
-	%D%/t-store-fault \
-	%D%/t-store-open \
-	%D%/t-gpu-driver \
-	%D%/t-gpu-fake \
-	%D%/t-gpu-store \
-	%D%/t-gpu-spill \
-	%D%/t-gpu-faults \
-	%D%/t-gpu-checkpoint \
-	%D%/t-gpu-device \
-	%D%/t-crc32c \
-	%D%/t-shuffle \
-	%D%/t-difference \
-	%D%/t-freelist-c11 \
-	%D%/t-scheduler \
-	%D%/t-progress \
-	%D%/t-version \
-	%D%/t-adstack \
-	%D%/t-adstack-beside \
-	%D%/t-adstack-random \
-	%D%/t-adstack-segments
+	%D%/tape/t-abi \
+	%D%/tape/t-tape \
+	%D%/tape/t-values \
+	%D%/tape/t-bits \
+	%D%/tape/t-span \
+	%D%/tape/t-cursor \
+	%D%/tape/t-mark \
+	%D%/tape/t-hold \
+	%D%/tape/t-block \
+	%D%/plan/t-schedule \
+	%D%/checkpoint/t-checkpoint \
+	%D%/checkpoint/t-checkpoint-threads \
+	%D%/checkpoint/t-checkpoint-memory \
+	%D%/checkpoint/t-snapshot \
+	%D%/checkpoint/t-restart \
+	%D%/plan/t-plan-count \
+	%D%/plan/t-plan-tables \
+	%D%/plan/t-plan-search \
+	%D%/plan/t-costs \
+	%D%/plan/t-choose \
+	%D%/whole/t-kernels \
+	%D%/tools/t-scale-model \
+	%D%/tape/t-check \
+	%D%/tape/t-error \
+	%D%/tape/t-random \
+	%D%/pool/t-pool \
+	%D%/pool/t-magazine \
+	%D%/pool/t-budget \
+	%D%/os/t-event \
+	%D%/pool/t-slab \
+	%D%/spill/t-residence \
+	%D%/spill/t-prefetch \
+	%D%/spill/t-offload \
+	%D%/spill/t-spill \
+	%D%/spill/t-spill-faults \
+	%D%/spill/t-spill-tapes \
+	%D%/spill/t-spill-process \
+	%D%/spill/t-spill-limits \
+	%D%/spill/t-spill-budget \
+	%D%/pool/t-thread \
+	%D%/os/t-cancel \
+	%D%/pool/t-fork \
+	%D%/whole/t-faults \
+	%D%/os/t-environment \
+	%D%/store/t-file-slots \
+	%D%/store/t-store-file \
+	%D%/store/t-store-file-open \
+	%D%/store/t-store-file-faults \
+	%D%/store/t-store \
+	%D%/store/t-store-fault \
+	%D%/store/t-store-open \
+	%D%/gpu/t-gpu-driver \
+	%D%/gpu/t-gpu-fake \
+	%D%/gpu/t-gpu-store \
+	%D%/gpu/t-gpu-spill \
+	%D%/gpu/t-gpu-faults \
+	%D%/gpu/t-gpu-checkpoint \
+	%D%/gpu/t-gpu-device \
+	%D%/store/t-crc32c \
+	%D%/store/t-shuffle \
+	%D%/store/t-difference \
+	%D%/pool/t-freelist-c11 \
+	%D%/tools/t-scheduler \
+	%D%/spill/t-progress \
+	%D%/tape/t-version \
+	%D%/dropin/t-adstack \
+	%D%/dropin/t-adstack-beside \
+	%D%/dropin/t-adstack-random \
+	%D%/dropin/t-adstack-segments
 
 if POOL_CK
-check_PROGRAMS += %D%/t-freelist-ck
+check_PROGRAMS += %D%/pool/t-freelist-ck
 endif
 if HAVE_LZ4
-check_PROGRAMS += %D%/t-pack
+check_PROGRAMS += %D%/store/t-pack
 endif
 
 if OPENMP
 check_PROGRAMS += \
-	%D%/t-omp-checkpoint \
-	%D%/t-omp-memory \
-	%D%/t-omp-faults \
-	%D%/t-omp-patterns \
-	%D%/t-adjoint-omp
+	%D%/omp/t-omp-checkpoint \
+	%D%/omp/t-omp-memory \
+	%D%/omp/t-omp-faults \
+	%D%/omp/t-omp-patterns \
+	%D%/omp/t-adjoint-omp
 endif
 check_PROGRAMS += \
-	%D%/t-adjoint \
-	%D%/t-adjoint-check \
-	%D%/t-adjoint-faults \
-	%D%/t-region \
-	%D%/t-task \
-	%D%/t-reduction \
-	%D%/t-region-faults \
-	%D%/t-observe \
-	%D%/t-gradient \
-	%D%/t-gradient-faults \
-	%D%/t-gradient-process
+	%D%/omp/t-adjoint \
+	%D%/omp/t-adjoint-check \
+	%D%/omp/t-adjoint-faults \
+	%D%/omp/t-region \
+	%D%/omp/t-task \
+	%D%/omp/t-reduction \
+	%D%/omp/t-region-faults \
+	%D%/omp/t-observe \
+	%D%/whole/t-gradient \
+	%D%/whole/t-gradient-faults \
+	%D%/whole/t-gradient-process
 
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
-	%D%/t-adstack-process.sh \
-	%D%/t-adstack-programs.sh \
-	%D%/t-bench.sh \
-	%D%/t-configure.sh \
-	%D%/t-cplusplus.sh \
-	%D%/t-fortran.sh \
-	%D%/t-fuzz.sh \
-	%D%/t-gpu-open.sh \
-	%D%/t-gpu-try.sh \
-	%D%/t-gradients.sh \
-	%D%/t-headers.sh \
-	%D%/t-info.sh \
-	%D%/t-layers.sh \
-	%D%/t-names.sh \
-	%D%/t-models.sh \
-	%D%/t-mutate.sh \
-	%D%/t-omp-page.sh \
-	%D%/t-omp-runtimes.sh \
-	%D%/t-plan.sh \
-	%D%/t-readme.sh \
-	%D%/t-scale.sh \
-	%D%/t-stress.sh \
-	%D%/t-symbols.sh \
-	%D%/t-tsunami.sh \
-	%D%/t-tsunami-checkpoint.sh \
-	%D%/t-verifier.sh
+	%D%/dropin/t-adstack-process.sh \
+	%D%/dropin/t-adstack-programs.sh \
+	%D%/tools/t-bench.sh \
+	%D%/source/t-configure.sh \
+	%D%/tape/t-cplusplus.sh \
+	%D%/dropin/t-fortran.sh \
+	%D%/tools/t-fuzz.sh \
+	%D%/gpu/t-gpu-open.sh \
+	%D%/gpu/t-gpu-try.sh \
+	%D%/whole/t-gradients.sh \
+	%D%/source/t-headers.sh \
+	%D%/tools/t-info.sh \
+	%D%/source/t-layers.sh \
+	%D%/source/t-names.sh \
+	%D%/source/t-models.sh \
+	%D%/tools/t-mutate.sh \
+	%D%/source/t-omp-page.sh \
+	%D%/omp/t-omp-runtimes.sh \
+	%D%/tools/t-plan.sh \
+	%D%/source/t-readme.sh \
+	%D%/tools/t-scale.sh \
+	%D%/tools/t-stress.sh \
+	%D%/source/t-symbols.sh \
+	%D%/whole/t-tsunami.sh \
+	%D%/whole/t-tsunami-checkpoint.sh \
+	%D%/omp/t-verifier.sh
 
 # Shared by all, so that a line above is enough.
 AM_CPPFLAGS += -I$(top_srcdir) -I$(top_srcdir)/tests -I$(top_srcdir)/lib
@@ -135,43 +135,43 @@ LDADD = libreel-tap.la libreel-core.la -lm
 # The program is linked as it will be installed: without libtool's wrapper script around it.
 AM_LDFLAGS = -no-install
 
-noinst_HEADERS += %D%/support.h %D%/pool-support.h %D%/late-store.h %D%/held-store.h \
-	%D%/spill-support.h \
-	%D%/file-support.h %D%/plan-support.h %D%/table.h %D%/recurrence.h \
-	%D%/refusals.h %D%/adstack-support.h %D%/adjoint-support.h %D%/thread-team.h \
-	%D%/omp-reports.h %D%/gpu-support.h %D%/file-refusals.h %D%/process-support.h \
-	%D%/cancel-support.h
+noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/late-store.h %D%/helpers/held-store.h \
+	%D%/helpers/spill-support.h \
+	%D%/helpers/file-support.h %D%/helpers/plan-support.h %D%/helpers/table.h %D%/helpers/recurrence.h \
+	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \
+	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
+	%D%/helpers/cancel-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 
-%C%_t_store_SOURCES = %D%/t-store.c $(store_suite) %D%/store-later.c %D%/store-later.h
-%C%_t_spill_faults_SOURCES = %D%/t-spill-faults.c %D%/store-later.c %D%/store-later.h
-%C%_t_store_fault_SOURCES = %D%/t-store-fault.c $(store_suite)
-%C%_t_store_open_SOURCES = %D%/t-store-open.c $(store_suite)
+%C%_store_t_store_SOURCES = %D%/store/t-store.c $(store_suite) %D%/helpers/store-later.c %D%/helpers/store-later.h
+%C%_spill_t_spill_faults_SOURCES = %D%/spill/t-spill-faults.c %D%/helpers/store-later.c %D%/helpers/store-later.h
+%C%_store_t_store_fault_SOURCES = %D%/store/t-store-fault.c $(store_suite)
+%C%_store_t_store_open_SOURCES = %D%/store/t-store-open.c $(store_suite)
 
 # On the fake device, which results say in their names.
 gpu_test_libraries = libreel-tap.la libreel-cuda-core.la libreel-fake-device.la libreel-core.la -lm
 gpu_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/gpu
-%C%_t_gpu_driver_CPPFLAGS = $(gpu_test_cppflags) $(CUDA_HEADER_CPPFLAGS)
-%C%_t_gpu_fake_CPPFLAGS = $(gpu_test_cppflags)
-%C%_t_gpu_fake_LDADD = $(gpu_test_libraries)
-%C%_t_gpu_spill_CPPFLAGS = $(gpu_test_cppflags)
-%C%_t_gpu_spill_LDADD = $(gpu_test_libraries)
-%C%_t_gpu_faults_CPPFLAGS = $(gpu_test_cppflags)
-%C%_t_gpu_faults_LDADD = $(gpu_test_libraries)
-%C%_t_gpu_device_SOURCES = %D%/t-gpu-device.c $(store_suite)
-%C%_t_gpu_device_LDADD = $(gpu_test_libraries)
-%C%_t_gpu_checkpoint_CPPFLAGS = $(gpu_test_cppflags)
-%C%_t_gpu_checkpoint_LDADD = $(gpu_test_libraries)
-%C%_t_gpu_store_CPPFLAGS = $(gpu_test_cppflags)
-%C%_t_gpu_store_LDADD = $(gpu_test_libraries)
-%C%_t_gpu_store_SOURCES = %D%/t-gpu-store.c $(store_suite) %D%/store-later.c %D%/store-later.h
+%C%_gpu_t_gpu_driver_CPPFLAGS = $(gpu_test_cppflags) $(CUDA_HEADER_CPPFLAGS)
+%C%_gpu_t_gpu_fake_CPPFLAGS = $(gpu_test_cppflags)
+%C%_gpu_t_gpu_fake_LDADD = $(gpu_test_libraries)
+%C%_gpu_t_gpu_spill_CPPFLAGS = $(gpu_test_cppflags)
+%C%_gpu_t_gpu_spill_LDADD = $(gpu_test_libraries)
+%C%_gpu_t_gpu_faults_CPPFLAGS = $(gpu_test_cppflags)
+%C%_gpu_t_gpu_faults_LDADD = $(gpu_test_libraries)
+%C%_gpu_t_gpu_device_SOURCES = %D%/gpu/t-gpu-device.c $(store_suite)
+%C%_gpu_t_gpu_device_LDADD = $(gpu_test_libraries)
+%C%_gpu_t_gpu_checkpoint_CPPFLAGS = $(gpu_test_cppflags)
+%C%_gpu_t_gpu_checkpoint_LDADD = $(gpu_test_libraries)
+%C%_gpu_t_gpu_store_CPPFLAGS = $(gpu_test_cppflags)
+%C%_gpu_t_gpu_store_LDADD = $(gpu_test_libraries)
+%C%_gpu_t_gpu_store_SOURCES = %D%/gpu/t-gpu-store.c $(store_suite) %D%/helpers/store-later.c %D%/helpers/store-later.h
 
-store_suite = %D%/store-suite.c %D%/store-suite.h
-%C%_t_pack_CPPFLAGS = $(AM_CPPFLAGS) $(LZ4_CFLAGS)
+store_suite = %D%/helpers/store-suite.c %D%/helpers/store-suite.h
+%C%_store_t_pack_CPPFLAGS = $(AM_CPPFLAGS) $(LZ4_CFLAGS)
 
-%C%_t_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
+%C%_plan_t_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
 EXTRA_DIST += \
 	%D%/data/binomial_optimum.csv \
 	%D%/data/diskrevolve_costs.csv \
@@ -184,72 +184,72 @@ EXTRA_DIST += \
 	%D%/data/parallel_reversal_splits.csv \
 	%D%/data/twolevel_periodic.csv
 
-%C%_t_omp_checkpoint_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/omp
-%C%_t_omp_checkpoint_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_omp_checkpoint_LDADD = $(omp_test_libraries)
+%C%_omp_t_omp_checkpoint_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/omp
+%C%_omp_t_omp_checkpoint_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_omp_checkpoint_LDADD = $(omp_test_libraries)
 
 omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
-%C%_t_region_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_region_faults_LDADD = $(omp_test_libraries)
-%C%_t_region_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
-%C%_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_observe_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_region_LDADD = $(omp_test_libraries)
-%C%_t_reduction_LDADD = $(omp_test_libraries)
-%C%_t_task_LDADD = $(omp_test_libraries)
-%C%_t_observe_LDADD = $(omp_test_libraries)
+%C%_omp_t_region_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_region_faults_LDADD = $(omp_test_libraries)
+%C%_omp_t_region_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
+%C%_omp_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_observe_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_region_LDADD = $(omp_test_libraries)
+%C%_omp_t_reduction_LDADD = $(omp_test_libraries)
+%C%_omp_t_task_LDADD = $(omp_test_libraries)
+%C%_omp_t_observe_LDADD = $(omp_test_libraries)
 
-%C%_t_adjoint_LDADD = $(omp_test_libraries)
-%C%_t_adjoint_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
-%C%_t_adjoint_check_LDADD = $(omp_test_libraries)
-%C%_t_adjoint_check_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
-%C%_t_adjoint_omp_LDADD = $(omp_test_libraries)
-%C%_t_adjoint_omp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_adjoint_faults_LDADD = $(omp_test_libraries)
-%C%_t_adjoint_faults_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(refusals_ldflags)
-%C%_t_omp_memory_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_omp_memory_LDADD = $(omp_test_libraries)
-%C%_t_omp_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_omp_faults_LDADD = $(omp_test_libraries)
-%C%_t_omp_patterns_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_omp_patterns_SOURCES = %D%/t-omp-patterns.c $(omp_patterns)
-%C%_t_omp_patterns_LDADD = $(omp_test_libraries)
+%C%_omp_t_adjoint_LDADD = $(omp_test_libraries)
+%C%_omp_t_adjoint_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_adjoint_check_LDADD = $(omp_test_libraries)
+%C%_omp_t_adjoint_check_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_adjoint_omp_LDADD = $(omp_test_libraries)
+%C%_omp_t_adjoint_omp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_adjoint_faults_LDADD = $(omp_test_libraries)
+%C%_omp_t_adjoint_faults_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(refusals_ldflags)
+%C%_omp_t_omp_memory_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_omp_memory_LDADD = $(omp_test_libraries)
+%C%_omp_t_omp_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_omp_faults_LDADD = $(omp_test_libraries)
+%C%_omp_t_omp_patterns_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_omp_patterns_SOURCES = %D%/omp/t-omp-patterns.c $(omp_patterns)
+%C%_omp_t_omp_patterns_LDADD = $(omp_test_libraries)
 
-%C%_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
-%C%_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
+%C%_whole_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
+%C%_whole_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
 
 # A whole program, with all parts.
-gradient_program = %D%/gradient-program.c %D%/gradient-program.h
+gradient_program = %D%/helpers/gradient-program.c %D%/helpers/gradient-program.h
 gradient_libraries = libreel-tap.la libreel-omp-core.la libreel-adstack-core.la -lm
-%C%_t_gradient_SOURCES = %D%/t-gradient.c $(gradient_program)
-%C%_t_gradient_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_gradient_LDADD = $(gradient_libraries)
-%C%_t_slab_CPPFLAGS = $(AM_CPPFLAGS) -DSLAB_HEADER='"$(abs_top_srcdir)/lib/pool/slab.h"'
-%C%_t_gradient_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_slab_read_ahead
-%C%_t_gradient_process_SOURCES = %D%/t-gradient-process.c $(gradient_program)
-%C%_t_gradient_process_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_t_gradient_process_LDADD = $(gradient_libraries)
-%C%_t_gradient_faults_SOURCES = %D%/t-gradient-faults.c $(gradient_program)
-%C%_t_gradient_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(LIBURING_CFLAGS)
-%C%_t_gradient_faults_LDADD = $(gradient_libraries)
-%C%_t_gradient_faults_LDFLAGS = $(AM_LDFLAGS) $(file_refusals_ldflags)
+%C%_whole_t_gradient_SOURCES = %D%/whole/t-gradient.c $(gradient_program)
+%C%_whole_t_gradient_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_whole_t_gradient_LDADD = $(gradient_libraries)
+%C%_pool_t_slab_CPPFLAGS = $(AM_CPPFLAGS) -DSLAB_HEADER='"$(abs_top_srcdir)/lib/pool/slab.h"'
+%C%_whole_t_gradient_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_slab_read_ahead
+%C%_whole_t_gradient_process_SOURCES = %D%/whole/t-gradient-process.c $(gradient_program)
+%C%_whole_t_gradient_process_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_whole_t_gradient_process_LDADD = $(gradient_libraries)
+%C%_whole_t_gradient_faults_SOURCES = %D%/whole/t-gradient-faults.c $(gradient_program)
+%C%_whole_t_gradient_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(LIBURING_CFLAGS)
+%C%_whole_t_gradient_faults_LDADD = $(gradient_libraries)
+%C%_whole_t_gradient_faults_LDFLAGS = $(AM_LDFLAGS) $(file_refusals_ldflags)
 
 # What reel-scale reckons with.
-%C%_t_scale_model_SOURCES = %D%/t-scale-model.c bench/scale-model.c bench/histogram.c \
+%C%_tools_t_scale_model_SOURCES = %D%/tools/t-scale-model.c bench/scale-model.c bench/histogram.c \
 	bench/place.c bench/place-hwloc.c tools/kernel-file.c
-%C%_t_scale_model_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -I$(top_srcdir)/bench
-%C%_t_scale_model_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
-%C%_t_scale_model_LDADD = libreel-tap.la $(HWLOC_LIBS) -lm
+%C%_tools_t_scale_model_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -I$(top_srcdir)/bench
+%C%_tools_t_scale_model_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
+%C%_tools_t_scale_model_LDADD = libreel-tap.la $(HWLOC_LIBS) -lm
 
 # The stack of Tapenade's adjoints, with its hidden functions.
 adstack_test_libraries = libreel-tap.la libreel-adstack-core.la -lm
-%C%_t_adstack_random_LDADD = $(adstack_test_libraries)
-%C%_t_adstack_segments_LDADD = $(adstack_test_libraries)
-%C%_t_adstack_LDADD = $(adstack_test_libraries)
-%C%_t_adstack_beside_LDADD = $(adstack_test_libraries)
-%C%_t_adstack_beside_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
+%C%_dropin_t_adstack_random_LDADD = $(adstack_test_libraries)
+%C%_dropin_t_adstack_segments_LDADD = $(adstack_test_libraries)
+%C%_dropin_t_adstack_LDADD = $(adstack_test_libraries)
+%C%_dropin_t_adstack_beside_LDADD = $(adstack_test_libraries)
+%C%_dropin_t_adstack_beside_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
 
 EXTRA_DIST += \
 	%D%/adstack-programs/adStack.h \
@@ -282,24 +282,24 @@ EXTRA_DIST += \
 	%D%/fortran-programs/values.f90
 
 # One source, once per lock-free list; the yield points find in milliseconds what would take hours.
-%C%_t_freelist_c11_SOURCES = %D%/t-freelist.c
-%C%_t_freelist_c11_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_POOL_CK=0 -DREEL_YIELD_POINTS=1
-%C%_t_freelist_ck_SOURCES = %D%/t-freelist.c
-%C%_t_freelist_ck_CPPFLAGS = $(AM_CPPFLAGS) $(CK_CFLAGS) -DREEL_POOL_CK=1 -DREEL_YIELD_POINTS=1
+%C%_pool_t_freelist_c11_SOURCES = %D%/pool/t-freelist.c
+%C%_pool_t_freelist_c11_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_POOL_CK=0 -DREEL_YIELD_POINTS=1
+%C%_pool_t_freelist_ck_SOURCES = %D%/pool/t-freelist.c
+%C%_pool_t_freelist_ck_CPPFLAGS = $(AM_CPPFLAGS) $(CK_CFLAGS) -DREEL_POOL_CK=1 -DREEL_YIELD_POINTS=1
 
 # Threads in a schedule.
-%C%_t_scheduler_SOURCES = %D%/t-scheduler.c $(scheduler_sources)
-%C%_t_scheduler_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
-%C%_t_scheduler_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
-%C%_t_magazine_SOURCES = %D%/t-magazine.c $(scheduler_sources)
-%C%_t_magazine_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
-%C%_t_magazine_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
-%C%_t_progress_SOURCES = %D%/t-progress.c $(scheduler_sources)
-%C%_t_progress_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
-%C%_t_progress_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
+%C%_tools_t_scheduler_SOURCES = %D%/tools/t-scheduler.c $(scheduler_sources)
+%C%_tools_t_scheduler_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
+%C%_tools_t_scheduler_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
+%C%_pool_t_magazine_SOURCES = %D%/pool/t-magazine.c $(scheduler_sources)
+%C%_pool_t_magazine_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
+%C%_pool_t_magazine_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
+%C%_spill_t_progress_SOURCES = %D%/spill/t-progress.c $(scheduler_sources)
+%C%_spill_t_progress_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
+%C%_spill_t_progress_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
 
 # A clock that the test sets.
-%C%_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=reel_supply_take
+%C%_plan_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=reel_supply_take
 
 # What the system refuses on demand, as refusals.h and file-refusals.h say: the program stands
 # between the library, linked into it, and the system.
@@ -313,15 +313,15 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_file_rename,--wrap=reel_os_file_unlink \
 	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
 	-Wl,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
-%C%_t_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
-%C%_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
-%C%_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take
+%C%_whole_t_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
+%C%_checkpoint_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
+%C%_omp_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take
 
-%C%_t_file_slots_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
-%C%_t_snapshot_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_pool_take
+%C%_store_t_file_slots_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
+%C%_checkpoint_t_snapshot_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_pool_take
 
 # Each request to the system for a file, and each result of io_uring.
-%C%_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \
+%C%_store_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=reel_os_file_open_nameless,--wrap=reel_os_file_open_named \
 	-Wl,--wrap=reel_os_file_unlink,--wrap=reel_os_file_direct_alignment \
 	-Wl,--wrap=reel_os_file_set_direct,--wrap=reel_os_file_allocate \
@@ -337,7 +337,7 @@ EXTRA_DIST += %D%/models/dispatch.pml %D%/models/magazine.pml %D%/models/offload
 	%D%/models/order.pml %D%/models/pool.pml %D%/models/snapshot.pml %D%/models/wake.pml
 .PHONY: check-models
 check-models:
-	$(AM_TESTS_ENVIRONMENT) MODELS=full RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/t-models.sh
+	$(AM_TESTS_ENVIRONMENT) MODELS=full RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/source/t-models.sh
 
 # The tests at full length, most of which are short otherwise.
 .PHONY: check-long
@@ -346,16 +346,16 @@ check-long:
 
 # Long forms of tests, each with a short form above. They work in the source directory; FLAGS are
 # theirs, such as --results.
-EXTRA_DIST += %D%/results.sh %D%/kill.sh %D%/faults.sh %D%/equivalence.sh %D%/cross.sh
+EXTRA_DIST += %D%/results.sh %D%/long/kill.sh %D%/long/faults.sh %D%/long/equivalence.sh %D%/long/cross.sh
 .PHONY: kill check-faults check-equivalence check-cross
-kill: %D%/t-gradient-process$(EXEEXT)
-	BUILD_DIR='$(abs_top_builddir)' $(srcdir)/%D%/kill.sh $(FLAGS)
-check-faults: %D%/t-gradient-faults$(EXEEXT) %D%/t-gradient-process$(EXEEXT)
-	BUILD_DIR='$(abs_top_builddir)' $(srcdir)/%D%/faults.sh $(FLAGS)
+kill: %D%/whole/t-gradient-process$(EXEEXT)
+	BUILD_DIR='$(abs_top_builddir)' $(srcdir)/%D%/long/kill.sh $(FLAGS)
+check-faults: %D%/whole/t-gradient-faults$(EXEEXT) %D%/whole/t-gradient-process$(EXEEXT)
+	BUILD_DIR='$(abs_top_builddir)' $(srcdir)/%D%/long/faults.sh $(FLAGS)
 check-equivalence:
-	$(srcdir)/%D%/equivalence.sh $(FLAGS)
+	$(srcdir)/%D%/long/equivalence.sh $(FLAGS)
 check-cross:
-	$(srcdir)/%D%/cross.sh $(FLAGS)
+	$(srcdir)/%D%/long/cross.sh $(FLAGS)
 
 # Which lines and branches of the library the tests reach: by gcov, and conditions by clang 19.
 EXTRA_DIST += %D%/coverage/coverage.sh %D%/coverage/mcdc.sh %D%/coverage/rows.awk \
@@ -409,26 +409,26 @@ AM_TESTS_ENVIRONMENT = \
 	export SOURCE_DIR BUILD_DIR TSUNAMI GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
-EXTRA_DIST += %D%/gpu-open.c %D%/t-cplusplus.cc %D%/tap/tap.sh %D%/installcheck.c %D%/installcheck-omp.c %D%/installcheck-cuda.c \
-	%D%/installcheck-adstack.c \
-	%D%/installcheck.f90 %D%/installcheck.sh %D%/verifier-program.c
+EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/install/installcheck.c %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
+	%D%/install/installcheck-adstack.c \
+	%D%/install/installcheck.f90 %D%/install/installcheck.sh %D%/omp/verifier-program.c
 installcheck-local:
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
-	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck.c \
+	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck.c \
 	  '$(pkgconfigdir)' '$(libdir)'
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
-	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-cuda.c \
+	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-cuda.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-cuda
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' NM='$(NM)' \
-	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-adstack.c \
+	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-adstack.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-adstack
 if OPENMP
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
-	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck-omp.c \
+	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-omp.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-omp
 endif
 if FORTRAN
 	FC='$(FC)' FCFLAGS='$(FCFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
-	  $(SHELL) $(srcdir)/%D%/installcheck.sh $(srcdir)/%D%/installcheck.f90 \
+	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck.f90 \
 	  '$(pkgconfigdir)' '$(libdir)' reel-fortran
 endif

@@ -47,8 +47,8 @@ lines() {
 {
 	tests=$(lines tests stress fuzz)
 	library=$(lines include lib omp dropin gpu/*.[ch])
-	echo "programs $(ls tests/t-*.c | wc -l)"
-	echo "scripts $(ls tests/t-*.sh | wc -l)"
+	echo "programs $(ls tests/*/t-*.c | wc -l)"
+	echo "scripts $(ls tests/*/t-*.sh | wc -l)"
 	echo "test-lines $tests"
 	echo "library-lines $library"
 	echo "ratio $(awk "BEGIN { printf \"%.2f\", $tests / $library }")"

@@ -10,14 +10,14 @@ reelclad_HEADERS = \
 	%D%/tapes.h \
 	%D%/values.h
 
-dist_check_SCRIPTS += tests/t-clad.sh tests/t-clad-headers.sh tests/t-clad-threads.sh
+dist_check_SCRIPTS += tests/dropin/t-clad.sh tests/dropin/t-clad-headers.sh tests/dropin/t-clad-threads.sh
 EXTRA_DIST += \
 	%D%/README.md \
-	tests/clad.sh \
-	tests/t-clad.cpp \
-	tests/t-clad-alone.cpp \
-	tests/t-clad-beside.cpp \
-	tests/t-clad-frame.cpp \
-	tests/t-clad-openmp.cpp \
-	tests/t-clad-size.cpp \
-	tests/t-clad-threads.cpp
+	tests/helpers/clad.sh \
+	tests/dropin/t-clad.cpp \
+	tests/dropin/t-clad-alone.cpp \
+	tests/dropin/t-clad-beside.cpp \
+	tests/dropin/t-clad-frame.cpp \
+	tests/dropin/t-clad-openmp.cpp \
+	tests/dropin/t-clad-size.cpp \
+	tests/dropin/t-clad-threads.cpp

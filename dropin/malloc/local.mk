@@ -16,10 +16,10 @@ libreel_malloc_la_LDFLAGS = -module -avoid-version -shared -no-undefined $(NO_UN
 	'^((m|c|re|v|pv|aligned_)alloc|reallocarray|free|(posix_)?memalign|malloc_usable_size)$$'
 endif
 
-dist_check_SCRIPTS += tests/t-malloc.sh
+dist_check_SCRIPTS += tests/dropin/t-malloc.sh
 EXTRA_DIST += \
 	%D%/README.md \
-	tests/t-malloc-blocks.c \
-	tests/t-malloc-edges.c \
-	tests/t-malloc-random.c \
-	tests/t-malloc-threads.c
+	tests/dropin/t-malloc-blocks.c \
+	tests/dropin/t-malloc-edges.c \
+	tests/dropin/t-malloc-random.c \
+	tests/dropin/t-malloc-threads.c

@@ -19,17 +19,17 @@ device_tsunami = \
 	%D%/device.h \
 	examples/tsunami/gpu.cu
 device_tests = \
-	tests/t-device-emulator \
-	tests/t-device-tape \
-	tests/t-device-faults \
-	tests/t-device-arena \
-	tests/t-device-drain \
-	tests/t-device-lanes \
-	tests/t-device-random \
-	tests/t-device-add \
-	tests/t-device-staged
+	tests/gpu/t-device-emulator \
+	tests/gpu/t-device-tape \
+	tests/gpu/t-device-faults \
+	tests/gpu/t-device-arena \
+	tests/gpu/t-device-drain \
+	tests/gpu/t-device-lanes \
+	tests/gpu/t-device-random \
+	tests/gpu/t-device-add \
+	tests/gpu/t-device-staged
 device_test_objects = $(device_tests:=.o)
-dist_check_SCRIPTS += tests/t-device-resources.sh
+dist_check_SCRIPTS += tests/gpu/t-device-resources.sh
 EXTRA_DIST += \
 	%D%/RESOURCES.md %D%/resources.sh \
 	bench/device.cu \
@@ -37,7 +37,7 @@ EXTRA_DIST += \
 	$(emulator_headers) \
 	$(device_examples) \
 	$(device_tsunami) \
-	tests/device-support.h tests/fake-support.h \
+	tests/helpers/device-support.h tests/helpers/fake-support.h \
 	$(device_tests:=.cpp)
 
 # Automake's rules are for C: these objects are made by rules of their own.
@@ -45,9 +45,9 @@ emulator_compile = $(EMULATOR_CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I
 	-I$(srcdir)/tests/helpers $(CPPFLAGS) -std=c++14 -pthread $(EMULATOR_CXXFLAGS) $(CFLAGS) -c -o $@
 
 if EMULATOR
-check_PROGRAMS += $(device_tests) tests/t-device-examples
+check_PROGRAMS += $(device_tests) tests/gpu/t-device-examples
 if TEST_TSUNAMI
-check_PROGRAMS += tests/t-device-tsunami
+check_PROGRAMS += tests/gpu/t-device-tsunami
 endif
 device_test_libraries = tests/helpers/emulator.o libreel-arena.la libreel-fake-device.la \
 	libreel-cuda-core.la libreel.la libreel-tap.la -lstdc++ -lm
@@ -55,51 +55,51 @@ device_test_libraries = tests/helpers/emulator.o libreel-arena.la libreel-fake-d
 tests/helpers/emulator.o: tests/helpers/emulator.cpp $(emulator_headers)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(srcdir)/tests/helpers/emulator.cpp
-tests/t-device-emulator.o: tests/t-device-emulator.cpp
-tests/t-device-tape.o: tests/t-device-tape.cpp
-tests/t-device-faults.o: tests/t-device-faults.cpp
-tests/t-device-arena.o: tests/t-device-arena.cpp
-tests/t-device-drain.o: tests/t-device-drain.cpp
-tests/t-device-lanes.o: tests/t-device-lanes.cpp
-tests/t-device-random.o: tests/t-device-random.cpp
-tests/t-device-add.o: tests/t-device-add.cpp
-tests/t-device-staged.o: tests/t-device-staged.cpp
-$(device_test_objects): tests/device-support.h tests/fake-support.h tests/late-batches.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
+tests/gpu/t-device-emulator.o: tests/gpu/t-device-emulator.cpp
+tests/gpu/t-device-tape.o: tests/gpu/t-device-tape.cpp
+tests/gpu/t-device-faults.o: tests/gpu/t-device-faults.cpp
+tests/gpu/t-device-arena.o: tests/gpu/t-device-arena.cpp
+tests/gpu/t-device-drain.o: tests/gpu/t-device-drain.cpp
+tests/gpu/t-device-lanes.o: tests/gpu/t-device-lanes.cpp
+tests/gpu/t-device-random.o: tests/gpu/t-device-random.cpp
+tests/gpu/t-device-add.o: tests/gpu/t-device-add.cpp
+tests/gpu/t-device-staged.o: tests/gpu/t-device-staged.cpp
+$(device_test_objects): tests/helpers/device-support.h tests/helpers/fake-support.h tests/helpers/late-batches.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(srcdir)/$(@:.o=.cpp)
-tests/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
+tests/gpu/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) -x c++ $(srcdir)/%D%/examples.cu
-tests/t-device-tsunami.o: $(device_tsunami) $(libtsunami_la_SOURCES) $(emulator_headers) \
+tests/gpu/t-device-tsunami.o: $(device_tsunami) $(libtsunami_la_SOURCES) $(emulator_headers) \
 		$(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(OPENMP_CFLAGS) -ffp-contract=off \
 		-I$(srcdir)/examples/tsunami -x c++ $(srcdir)/%D%/tsunami.cu
 
-tests_t_device_emulator_SOURCES =
-tests_t_device_emulator_LDADD = tests/t-device-emulator.o $(device_test_libraries)
-tests_t_device_tape_SOURCES =
-tests_t_device_tape_LDADD = tests/t-device-tape.o $(device_test_libraries)
-tests_t_device_faults_SOURCES =
-tests_t_device_faults_LDADD = tests/t-device-faults.o $(device_test_libraries)
-tests_t_device_arena_SOURCES =
-tests_t_device_arena_LDADD = tests/t-device-arena.o $(device_test_libraries)
-tests_t_device_drain_SOURCES = tests/late-batches.c tests/late-batches.h
-tests_t_device_drain_LDADD = tests/t-device-drain.o $(device_test_libraries)
-tests_t_device_lanes_SOURCES =
-tests_t_device_lanes_LDADD = tests/t-device-lanes.o $(device_test_libraries)
-tests_t_device_random_SOURCES = tests/late-batches.c tests/late-batches.h
-tests_t_device_random_LDADD = tests/t-device-random.o $(device_test_libraries)
-tests_t_device_add_SOURCES =
-tests_t_device_add_LDADD = tests/t-device-add.o $(device_test_libraries)
-tests_t_device_staged_SOURCES =
-tests_t_device_staged_LDADD = tests/t-device-staged.o $(device_test_libraries)
-tests_t_device_examples_SOURCES =
-tests_t_device_examples_LDADD = tests/t-device-examples.o $(device_test_libraries)
-tests_t_device_tsunami_SOURCES =
-tests_t_device_tsunami_LDADD = tests/t-device-tsunami.o libtsunami.la libreel-omp-core.la \
+tests_gpu_t_device_emulator_SOURCES =
+tests_gpu_t_device_emulator_LDADD = tests/gpu/t-device-emulator.o $(device_test_libraries)
+tests_gpu_t_device_tape_SOURCES =
+tests_gpu_t_device_tape_LDADD = tests/gpu/t-device-tape.o $(device_test_libraries)
+tests_gpu_t_device_faults_SOURCES =
+tests_gpu_t_device_faults_LDADD = tests/gpu/t-device-faults.o $(device_test_libraries)
+tests_gpu_t_device_arena_SOURCES =
+tests_gpu_t_device_arena_LDADD = tests/gpu/t-device-arena.o $(device_test_libraries)
+tests_gpu_t_device_drain_SOURCES = tests/helpers/late-batches.c tests/helpers/late-batches.h
+tests_gpu_t_device_drain_LDADD = tests/gpu/t-device-drain.o $(device_test_libraries)
+tests_gpu_t_device_lanes_SOURCES =
+tests_gpu_t_device_lanes_LDADD = tests/gpu/t-device-lanes.o $(device_test_libraries)
+tests_gpu_t_device_random_SOURCES = tests/helpers/late-batches.c tests/helpers/late-batches.h
+tests_gpu_t_device_random_LDADD = tests/gpu/t-device-random.o $(device_test_libraries)
+tests_gpu_t_device_add_SOURCES =
+tests_gpu_t_device_add_LDADD = tests/gpu/t-device-add.o $(device_test_libraries)
+tests_gpu_t_device_staged_SOURCES =
+tests_gpu_t_device_staged_LDADD = tests/gpu/t-device-staged.o $(device_test_libraries)
+tests_gpu_t_device_examples_SOURCES =
+tests_gpu_t_device_examples_LDADD = tests/gpu/t-device-examples.o $(device_test_libraries)
+tests_gpu_t_device_tsunami_SOURCES =
+tests_gpu_t_device_tsunami_LDADD = tests/gpu/t-device-tsunami.o libtsunami.la libreel-omp-core.la \
 	$(device_test_libraries) libreel-core.la
-tests_t_device_tsunami_LDFLAGS = $(OPENMP_CFLAGS)
+tests_gpu_t_device_tsunami_LDFLAGS = $(OPENMP_CFLAGS)
 endif
 
 # Programs for a GPU: `make cuda`, and `make all` if they were asked for.
@@ -137,4 +137,4 @@ if BUILD_CUDA
 all-local: $(cuda_programs)
 endif
 CLEANFILES += $(cuda_programs) $(tsunami_gpu)
-CLEANFILES += tests/helpers/emulator.o $(device_test_objects) tests/t-device-examples.o tests/t-device-tsunami.o
+CLEANFILES += tests/helpers/emulator.o $(device_test_objects) tests/gpu/t-device-examples.o tests/gpu/t-device-tsunami.o

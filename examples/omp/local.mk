@@ -1,4 +1,4 @@
-# Patterns of OpenMP: tests/t-omp-patterns runs them, omp/PATTERNS.md shows them.
+# Patterns of OpenMP: tests/omp/t-omp-patterns runs them, omp/PATTERNS.md shows them.
 omp_patterns = \
 	%D%/atomic.c \
 	%D%/cancel.c \

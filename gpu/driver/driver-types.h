@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The types of CUDA's driver, as its binary interface has them on 64-bit machines: so
- * none of its headers is needed. tests/t-gpu-driver.c compares them with cuda.h.
+ * none of its headers is needed. tests/gpu/t-gpu-driver.c compares them with cuda.h.
  */
 #ifndef REEL_GPU_DRIVER_TYPES_H
 #define REEL_GPU_DRIVER_TYPES_H

@@ -35,7 +35,7 @@
  * they cannot. A pool's budget stays as it was opened.
  *
  * Who waits for whom, if a thread is stopped in the middle of a call (each row holds at every
- * place in the call where another thread may come between; tests/t-progress.c):
+ * place in the call where another thread may come between; tests/spill/t-progress.c):
  *
  *   push and pop with room              wait-free: nobody else is asked
  *   a slab taken or given, by magazine  wait-free, after the thread's first call

@@ -48,8 +48,8 @@ gcov=${GCOV:-gcov}
 command -v "$gcov" >/dev/null || refuse "$gcov is not there: install gcc, or set GCOV"
 
 # Tests that run what is installed or linked otherwise are left out: they cannot be instrumented.
-scripts='tests/t-adstack-process.sh tests/t-adstack-programs.sh tests/t-info.sh tests/t-plan.sh
-	tests/t-stress.sh'
+scripts='tests/dropin/t-adstack-process.sh tests/dropin/t-adstack-programs.sh tests/tools/t-info.sh tests/tools/t-plan.sh
+	tests/tools/t-stress.sh'
 
 build_all() {
 	mkdir -p "$build"
@@ -85,7 +85,7 @@ run() {
 }
 
 run_all() {
-	for program in "$build"/tests/t-*; do
+	for program in "$build"/tests/*/t-*; do
 		name=${program##*/}
 		case $name in *.*) continue ;; esac
 		echo "$name" | grep -q -E -e "$only" || continue

@@ -53,7 +53,7 @@ build_all() {
 }
 
 programs() {
-	for program in "$build"/tests/t-*; do
+	for program in "$build"/tests/*/t-*; do
 		case ${program##*/} in *.*) ;; *) echo "$program" ;; esac
 	done
 }

@@ -127,7 +127,7 @@ read_commands() {
 			sub(/ -c( |$)/, " ")
 			print "compile\t" object "\t" file "\t" $0
 		}
-		/ -o tests\/t-[^ ]+ / && !/ -c / {
+		/ -o tests\/([a-z]+\/)?t-[^ ]+ / && !/ -c / {
 			for (i = 1; i <= NF; i++)
 				if ($i == "-o")
 					program = $(i + 1)
@@ -148,7 +148,9 @@ prepare_build() {
 		fi
 	) >"$work/configure.log" 2>&1 || refuse "configure failed: $work/configure.log"
 	programs=test-programs
-	[ -z "$tests" ] || programs=$(printf "tests/%s " $tests)
+	[ -z "$tests" ] || programs=$(for test in $tests; do
+		grep -o "%D%/[a-z]*/$test\>" "$source/tests/local.mk" | sed 's|%D%|tests|' | sort -u
+	done)
 	make -C "$work/build" V=1 -j "$jobs" $programs >>"$work/make.log" 2>&1 ||
 		refuse "make failed: $work/make.log"
 	# Of several commands for one thing the last one counts.
@@ -211,7 +213,7 @@ copy_sources() {
 	*.h)
 		cp -R "$source/lib" "$slot/source/"
 		cp -R "$source/include" "$slot/source/"
-		cp -R "$source"/tests/*.[ch] "$source/tests/tap" "$slot/source/tests"
+		cp -R "$source/tests" "$slot/source/"
 		;;
 	omp/*)
 		cp -R "$source/omp" "$slot/source/"
@@ -238,7 +240,7 @@ test_object() {
 	original=$(echo "$link" | tr ' ' '\n' | grep '^tests/.*\.o$' | head -n 1)
 	command=$("$awk" -F '\t' -v o="$original" '$1 == "compile" && $2 == o { print $3 "\t" $4; exit }' "$work/commands")
 	test_source=${command%%"$tab"*}
-	grep -q "/$file\\([ :\\\\]\\|\$\\)" "$work/build/tests/.deps/$(basename "${original%.o}").Po" || return 0
+	grep -q "/$file\\([ :\\\\]\\|\$\\)" "$work/build/${original%/*}/.deps/$(basename "${original%.o}").Po" || return 0
 	(cd "$slot/source" && eval "$(own_first "${command#*"$tab"}") -w \
 		-c '${test_source#"$source/"}' -o '$slot/test.o'" 2>"$slot/messages") || return
 	echo "$original"
@@ -246,7 +248,7 @@ test_object() {
 
 # Whether the test notices: 0 if it does, 1 if not, 2 if it cannot be built.
 notices() {
-	link=$("$awk" -F '\t' -v program="tests/$1" '$1 == "link" && $2 == program { print $3; exit }' "$work/commands")
+	link=$("$awk" -F '\t' -v program="/$1" '$1 == "link" && $2 ~ program "$" { print $3; exit }' "$work/commands")
 	case $file in
 	*.h)
 		original=$(test_object "$1") || return 2
@@ -378,7 +380,7 @@ worker() {
 			claim "$key" || continue
 			if [ "$file" != "$previous" ]; then
 				sources=$(dependents)
-				in_tests=$(grep -l "/$file\\([ :\\\\]\\|\$\\)" "$work"/build/tests/.deps/*.Po 2>/dev/null)
+				in_tests=$(grep -l "/$file\\([ :\\\\]\\|\$\\)" "$work"/build/tests/*/.deps/*.Po 2>/dev/null)
 				base_objects
 				copy_sources
 				previous=$file

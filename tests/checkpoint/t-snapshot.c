@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Snapshots, when another thread comes at the worst moment: what it does is done where
+ * memory has been refused, or while a store holds back what it was given.
+ * Linked with --wrap=reel_pool_take.
+ */
+#include <config.h>
+
+#include <sched.h>
+
+#include "helpers/held-store.h"
+#include "helpers/pool-support.h"
+#include "checkpoint/snapshot.h"
+
+enum { TIERS = 2, BYTES = 200 };
+
+static struct reel_snapshots snapshots;
+static struct held_store *held;
+static reel_pool *memory;
+
+/* What happens next when the pool has refused memory, once. */
+static void (*after_refusal)(void);
+
+int __real_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+			  struct reel_slab **slab);
+int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+			  struct reel_slab **slab);
+
+int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+			  struct reel_slab **slab)
+{
+	int error = __real_reel_pool_take(pool, kind, bytes, slab);
+	void (*happens)(void) = error ? after_refusal : NULL;
+
+	if (happens) {
+		after_refusal = NULL;
+		happens();
+	}
+	return error;
+}
+
+/* Tier 0 is memory, tier 1 a store that holds all back; for so many snapshots, 0: any number. */
+static void begin(unsigned max_snapshots)
+{
+	struct reel_pool_options options = small_options();
+	reel_store *store[TIERS] = {NULL};
+
+	options.hard_budget = max_snapshots * small_slab();
+	memory = open_pool(options);
+	held = held_open();
+	store[1] = &held->store;
+	if (reel_snapshots_open(&snapshots, memory, BYTES, TIERS, store, REEL_MAX_PUTS, 2)) {
+		printf("Bail out! no snapshots\n");
+		exit(EXIT_FAILURE);
+	}
+}
+
+static void end(const char *after)
+{
+	held_let_go(held);
+	reel_snapshots_close(&snapshots);
+	close_pool(memory, after);
+}
+
+static int store_one(unsigned tier, unsigned slot)
+{
+	void *data;
+	int error = reel_snapshot_reserve(&snapshots, tier, slot, slot, &data);
+
+	if (error)
+		return error;
+	fill(data, BYTES, slot);
+	reel_snapshot_commit(&snapshots, tier, slot);
+	return 0;
+}
+
+static bool load_one(unsigned tier, unsigned slot)
+{
+	const void *data;
+	bool right;
+
+	if (reel_snapshot_pin(&snapshots, tier, slot, slot, &data))
+		return false;
+	right = is_filled(data, BYTES, slot);
+	reel_snapshot_unpin(&snapshots, tier, slot);
+	return right;
+}
+
+static void end_the_put(void)
+{
+	held_let_go(held);
+}
+
+static void a_put_ends_after_a_refusal(void)
+{
+	tap_case("a put that ends when memory has just been refused");
+	begin(1);
+	is_int(store_one(1, 0), 0, "is started");
+	after_refusal = end_the_put;
+	is_int(store_one(1, 1), 0, "its memory is taken for the next snapshot");
+	ok(!after_refusal, "which had been refused");
+	ok(load_one(1, 0) && load_one(1, 1), "both are as they were stored");
+	end("a put that ends");
+}
+
+static void drop_the_first(void)
+{
+	reel_snapshot_drop(&snapshots, 0, 0, 0);
+}
+
+static void somebody_gives_a_buffer_back(void)
+{
+	tap_case("a buffer that another thread gives back when memory has just been refused");
+	begin(1);
+	is_int(store_one(0, 0), 0, "a snapshot in memory");
+	after_refusal = drop_the_first;
+	is_int(store_one(0, 1), 0, "makes room for the next one");
+	ok(!after_refusal, "which had been refused");
+	is_int(store_one(0, 2), -EDQUOT, "if nobody gives one back there is none");
+	end("a buffer given back");
+}
+
+static unsigned failures_to_store(unsigned first, unsigned last)
+{
+	unsigned failures = 0;
+
+	for (unsigned slot = first; slot < last; slot++)
+		failures += store_one(1, slot) != 0;
+	return failures;
+}
+
+/* Their memory was reserved by many threads at once. */
+static void many_puts_at_once(void)
+{
+	void *data[2];
+
+	tap_case("as many puts as are listed");
+	begin(0);
+	is_int(failures_to_store(0, REEL_MAX_PUTS - 1), 0, "are started");
+	for (unsigned i = 0; i < 2; i++) {
+		is_int(reel_snapshot_reserve(&snapshots, 1, REEL_MAX_PUTS + i, REEL_MAX_PUTS + i,
+					     &data[i]),
+		       0, "one more is prepared");
+		fill(data[i], BYTES, REEL_MAX_PUTS + i);
+	}
+	reel_snapshot_commit(&snapshots, 1, REEL_MAX_PUTS);
+	is_int(held_transfers(held), REEL_MAX_PUTS, "the list is full");
+	held_let_go(held);
+	reel_snapshot_commit(&snapshots, 1, REEL_MAX_PUTS + 1);
+	is_int(held_transfers(held), REEL_MAX_PUTS + 1,
+	       "when they have ended, it is not, and the next one is put as well");
+	ok(load_one(1, REEL_MAX_PUTS + 1), "and can be loaded");
+	end("many puts");
+}
+
+static void *let_go_when_two_are_held(void *unused)
+{
+	while (held_transfers(held) < 2)
+		sched_yield();
+	held_let_go(held);
+	return unused;
+}
+
+/* Memory for all of them may be there. */
+static void puts_wait_for_others(void)
+{
+	pthread_t thread;
+	void *data;
+
+	tap_case("as many puts as may be under way");
+	begin(0);
+	snapshots.max_puts = 2;
+	is_int(store_one(1, 0), 0, "one is started");
+	if (pthread_create(&thread, NULL, let_go_when_two_are_held, NULL))
+		abort();
+	is_int(store_one(1, 1), 0, "and another one");
+	is_int(reel_snapshot_reserve(&snapshots, 1, 2, 2, &data), 0, "a third is prepared");
+	ok(snapshots.puts < 2, "when one of them has ended");
+	fill(data, BYTES, 2);
+	reel_snapshot_commit(&snapshots, 1, 2);
+	pthread_join(thread, NULL);
+	ok(load_one(1, 0) && load_one(1, 1) && load_one(1, 2), "all can be loaded");
+	end("puts that wait");
+}
+
+/* Which is there to find that its put has ended. */
+static void look_at_puts(void)
+{
+	reel_snapshot_read_ahead(&snapshots, 0, 0, 0);
+}
+
+static void the_last_load_lets_go(void)
+{
+	tap_case("a snapshot that is loaded before it has been put");
+	begin(0);
+	is_int(store_one(1, 0), 0, "is stored");
+	ok(reel_snapshot_read_ahead(&snapshots, 1, 0, 0) &&
+		   reel_snapshot_read_ahead(&snapshots, 1, 0, 0),
+	   "two loads of it are to come");
+	ok(load_one(1, 0), "the first one");
+	held_let_go(held);
+	look_at_puts();
+	is_int(snapshots.gets, 1, "when it has been put it stays in memory for the second one");
+	ok(load_one(1, 0), "the second one");
+	is_int(snapshots.gets + snapshots.memory_bytes, 0, "then its memory is free");
+	held->holds = true;
+	is_int(store_one(1, 1), 0, "of another one");
+	ok(reel_snapshot_read_ahead(&snapshots, 1, 1, 1) && load_one(1, 1),
+	   "the last load comes first");
+	held_let_go(held);
+	look_at_puts();
+	is_int(snapshots.gets + snapshots.memory_bytes, 0, "its memory is free after the put");
+	end("loads before puts");
+}
+
+/* What the parent has under way nobody completes in the child. */
+static void a_child_waits_for_nothing(void)
+{
+	pid_t child;
+
+	tap_case("a fork while a snapshot is put");
+	begin(0);
+	is_int(store_one(1, 0), 0, "is stored");
+	child = fork_with_timeout();
+	if (child == 0) {
+		reel_snapshots_empty(&snapshots);
+		is_int(snapshots.memory_bytes, 0, "the child has emptied its slots");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "its child does not wait for it");
+	ok(load_one(1, 0), "the parent has it");
+	end("a fork");
+}
+
+/* ---- A store that knows whether it was asked for the end of its transfers ---- */
+
+static struct {
+	reel_store store;
+	reel_store *below;
+	bool may_be_busy;
+	unsigned closed_while_busy;
+	unsigned failing_gets; /* that come next, and spoil what they were to pin_and_start_read */
+} watched;
+
+static void watched_put(reel_store *store, reel_transfer *transfer)
+{
+	(void)store;
+	watched.may_be_busy = true;
+	reel_store_put(watched.below, transfer);
+}
+
+static void watched_get(reel_store *store, reel_transfer *transfer)
+{
+	(void)store;
+	watched.may_be_busy = true;
+	if (!watched.failing_gets) {
+		reel_store_get(watched.below, transfer);
+		return;
+	}
+	watched.failing_gets--;
+	memset(transfer->data, 0xff, transfer->bytes);
+	reel_transfer_complete(transfer, -EIO);
+}
+
+static void watched_drop(reel_store *store, struct reel_extent place)
+{
+	(void)store;
+	reel_store_drop(watched.below, place);
+}
+
+static int watched_sync(reel_store *store, int64_t timeout_ns)
+{
+	(void)store;
+	watched.may_be_busy = watched.may_be_busy && timeout_ns >= 0;
+	return reel_store_sync(watched.below, timeout_ns);
+}
+
+static void watched_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	(void)store;
+	reel_store_get_capacity(watched.below, capacity);
+}
+
+static void watched_close(reel_store *store)
+{
+	(void)store;
+	watched.closed_while_busy += watched.may_be_busy;
+	reel_store_close(watched.below);
+}
+
+static const struct reel_store_verbs watched_verbs = {
+	.name = "watched", .put = watched_put, .get = watched_get, .drop = watched_drop,
+	.sync = watched_sync, .capacity = watched_capacity, .close = watched_close};
+
+/* Tier 0 is the watched store. */
+static void begin_watched(void)
+{
+	reel_store *store = &watched.store;
+
+	watched.store.verbs = &watched_verbs;
+	reel_store_memory_open(&watched.below, 1 << 20);
+	memory = open_pool(small_options());
+	is_int(reel_snapshots_open(&snapshots, memory, BYTES, 1, &store, 2, 2), 0, "has snapshots");
+}
+
+/* It is read twice for a load. */
+static void a_failed_load_leaves_nothing(void)
+{
+	tap_case("a snapshot that cannot be loaded");
+	begin_watched();
+	ok(!store_one(0, 0), "is in the store");
+	reel_snapshot_read_ahead(&snapshots, 0, 1, 1);
+	watched.failing_gets = 2;
+	ok(!load_one(0, 0), "a load of it fails");
+	is_int(watched.failing_gets, 0, "when it was read twice");
+	is_int(snapshots.memory_bytes, 0, "and keeps no memory");
+	ok(load_one(0, 0), "the next load reads it once more");
+	reel_snapshots_close(&snapshots);
+	close_pool(memory, "a load that failed");
+}
+
+static void a_store_is_idle_when_it_is_closed(void)
+{
+	tap_case("a store");
+	begin_watched();
+	ok(!store_one(0, 0) && load_one(0, 0), "which come and go");
+	reel_snapshots_close(&snapshots);
+	is_int(watched.closed_while_busy, 0, "is asked for the end of all transfers, then closed");
+	close_pool(memory, "a store that is closed");
+}
+
+/* The checksum of the snapshots is then above the codec, and another one below it. */
+static void a_layer_that_may_damage_stands_on_a_codec(void)
+{
+	static char first[1 << 16];
+	const void *loaded = NULL;
+	void *data;
+	reel_store *codec, *store;
+
+	tap_case("a layer that is not verified, on a store that compresses");
+	if (reel_store_open(&codec, HAVE_LZ4 ? "lz4,memory=1M" : "memory=1M", NULL) ||
+	    reel_store_fault_open(&store, codec, NULL, 0))
+		abort();
+	memory = open_pool(small_options());
+	is_int(reel_snapshots_open(&snapshots, memory, sizeof first, 1, &store, 2, 0), 0,
+	       "has snapshots");
+	for (unsigned slot = 0; slot < 2; slot++) {
+		is_int(reel_snapshot_reserve(&snapshots, 0, slot, slot, &data), 0, "one is stored");
+		memset(data, (int)slot, sizeof first);
+		reel_snapshot_commit(&snapshots, 0, slot);
+	}
+	is_int(reel_snapshot_pin(&snapshots, 0, 0, 0, &loaded), 0, "the first one is loaded");
+	is_int(snapshots.got_bytes, sizeof first, "from the store");
+	ok(loaded && !memcmp(loaded, first, sizeof first), "and is as it was");
+	reel_snapshot_unpin(&snapshots, 0, 0);
+	reel_snapshots_close(&snapshots);
+	close_pool(memory, "a layer that is not verified");
+}
+
+int main(void)
+{
+	tap_begin();
+	a_put_ends_after_a_refusal();
+	somebody_gives_a_buffer_back();
+	many_puts_at_once();
+	puts_wait_for_others();
+	the_last_load_lets_go();
+	a_child_waits_for_nothing();
+	a_failed_load_leaves_nothing();
+	a_store_is_idle_when_it_is_closed();
+	a_layer_that_may_damage_stands_on_a_codec();
+	return tap_end();
+}

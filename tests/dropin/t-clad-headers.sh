@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The headers of dropin/clad: by themselves, beside what Clad declares, without Clad; and how much
+# code and stack they take.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/helpers/clad.sh"
+
+# compiles COMPILER STANDARD HEADER
+compiles() {
+	echo '#include HEADER' >alone.cpp
+	$1 -std=c++$2 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Werror \
+		-DHEADER="\"$3\"" -I"$SOURCE_DIR/include" -fsyntax-only alone.cpp 2>messages
+	is_empty messages "$1, C++$2: ${3##*/} compiles by itself without a warning"
+}
+
+# refuses COMPILER CODE MESSAGE: on a tape with a lock the compiler says why it does not take CODE.
+refuses() {
+	echo "void f(clad::custom_tape<double, 64, 1024, true> &values,
+		clad::custom_tape<double[2], 64, 1024, true> &pairs)
+		{ (void)values, (void)pairs; $2; }" >refused.cpp
+	! $1 -std=c++17 -I"$SOURCE_DIR/include" -include "$hook" -fsyntax-only refused.cpp 2>messages &&
+		grep -q "$3" messages
+	ok $? "$1: $2 is refused on a tape with a lock"
+}
+
+runs() {
+	compile "$@" && ./$4 >made 2>&1
+	ok $? "$1, C++$2: $4 $5 runs"
+	sed 's/^/#   /' messages
+}
+
+# code_of COMPILER TYPE OPTION...: bytes of code in `many` less those in `few`.
+code_of() {
+	code_compiler=$1 code_type=$2
+	shift 2
+	$code_compiler -std=c++14 -O2 -I"$SOURCE_DIR/include" -include "$hook" \
+		-DTYPE="$code_type" "$@" -c -o size.o "$tests/dropin/t-clad-size.cpp" || return
+	$NM -P -t d -C size.o | awk '
+		/^(few|many)\(/ { bytes[substr($0, 1, 3)] += $NF }
+		END { print bytes["man"] - bytes["few"] }'
+}
+
+# is_small COMPILER TYPE REGISTER: the kind of register that takes a value of the type.
+is_small() {
+	pushes=$(code_of $1 "$2" -DPUSH)
+	takes=$(code_of $1 "$2" "-DTAKE=\"$3\"")
+	[ "$takes" -gt 0 ] && [ "$pushes" -gt "$takes" ] && [ $((pushes - takes)) -le $((20 * 60)) ]
+	ok $? "$1: a push of $2 is at most 60 bytes of code: $(((pushes - takes) / 20))"
+}
+
+# frame_of COMPILER OPTION: the bytes of stack of a function with 19 tapes.
+frame_of() {
+	$1 -std=c++14 -O2 -fstack-usage -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/bench" \
+		-include "$hook" $2 -c -o frame.o "$tests/dropin/t-clad-frame.cpp" 2>messages &&
+		awk '/gradient/ { print $(NF - 1) }' frame.su
+}
+
+for compiler in $compilers; do
+	for standard in $standards; do
+		compiles $compiler $standard "$hook"
+		compiles $compiler $standard "$SOURCE_DIR/dropin/clad/alone.h"
+		runs $compiler $standard "$hook" t-clad-beside -Wpedantic -Wconversion
+		runs $compiler $standard "$SOURCE_DIR/dropin/clad/alone.h" t-clad-alone
+	done
+	refuses $compiler 'clad::back(values) = 1' 'lvalue\|assign'
+	refuses $compiler 'clad::back(pairs)' 'lock tape.mutex()'
+	[ -z "$sanitized" ] || continue
+	for header in bits element fault objects tapes values; do
+		compiles $compiler 14 "$SOURCE_DIR/dropin/clad/$header.h"
+	done
+	runs $compiler 14 "$hook" t-clad-beside -fno-exceptions
+	frame=$(frame_of $compiler)
+	other=$(frame_of $compiler -DSLABS)
+	[ "$frame" -gt 0 ] && [ "$frame" -le "$other" ]
+	ok $? "$compiler: the frame of 19 tapes is no larger than on Clad's own: $frame, $other"
+	case $(uname -m) in
+	x86_64)
+		is_small $compiler double x
+		is_small $compiler 'unsigned long' r
+		is_small $compiler pointer r
+		;;
+	*) skip "$compiler: code is counted on x86-64" ;;
+	esac
+done
+end

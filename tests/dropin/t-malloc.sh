@@ -1,0 +1,161 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The arena for others: programs that know nothing of it run under it and recycle their memory.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+library=$BUILD_DIR/.libs/libreel-malloc.so
+case " $CFLAGS " in *' -fsanitize'*) skip_all 'a sanitizer has a malloc of its own' ;; esac
+[ -f "$library" ] || skip_all 'the library is not built'
+
+for program in random threads edges; do
+	$CC $CFLAGS -w -std=c11 -fno-builtin -pthread -o $program \
+		"$SOURCE_DIR/tests/dropin/t-malloc-$program.c" || exit 1
+done
+
+# under [NAME=VALUE...] COMMAND...: runs it with the library; its messages are in stderr.
+under() {
+	env LD_PRELOAD="$library" "$@" 2>stderr
+}
+
+# holds WHAT COMMAND...
+holds() {
+	what=$1
+	shift
+	under "$@" >stdout
+	ok $? "$what"
+	sed 's/^/#   /' stderr
+}
+
+# counted NAME: the number before or after NAME in the line of REEL_MALLOC_STATS.
+counted() {
+	awk -v name="$1" '/^reel: malloc:/ { for (i = 3; i <= NF; i++) if ($i == name || $i == name ",")
+		print $(i - 1) ~ /^[0-9]+$/ ? $(i - 1) : $(i + 1) }' stderr
+}
+
+$CC $CFLAGS $CK_CFLAGS -w -std=c11 -pthread -I"$BUILD_DIR" -I"$SOURCE_DIR/include" \
+	-I"$SOURCE_DIR/lib" -I"$SOURCE_DIR/dropin/malloc" -o blocks \
+	"$SOURCE_DIR/tests/dropin/t-malloc-blocks.c" "$SOURCE_DIR/dropin/malloc/blocks.c" \
+	"$BUILD_DIR/.libs/libreel-core.a" || exit 1
+
+$NM -P -D "$library" | awk '$2 == "T" { print $1 }' | sort | tr '\n' ' ' >seen
+echo 'aligned_alloc calloc free malloc malloc_usable_size memalign posix_memalign' \
+	'pvalloc realloc reallocarray valloc ' | tr -d '\n' >wanted
+cmp seen wanted
+ok $? 'the functions of malloc are exported and nothing else'
+
+seeds=60
+[ -n "$TEST_LONG" ] || seeds=15
+holds 'random calls: each block holds what was written to it' ./random "${TEST_SEEDS:-$seeds}"
+holds 'the same with a budget that most idle blocks exceed' \
+	REEL_MALLOC_BUDGET=6M ./random $((seeds / 2))
+holds 'the same with smaller blocks' REEL_MALLOC_MIN=32K ./random $((seeds / 2))
+holds 'threads free what others allocated; children of a fork go on; so does exec' \
+	./threads ./edges warm
+
+for name in zero overflow alignment cleared growth warm staggered; do
+	holds "a program that allocates before main and at exit: $name" ./edges $name
+done
+if ./edges warm; then
+	skip 'without the library: this system recycles by itself'
+else
+	ok 0 'without the library the second gradient faults'
+fi
+holds 'calloc clears what it need not, and no less, over the budget' \
+	REEL_MALLOC_BUDGET=1M ./edges cleared
+holds 'over the budget, memory is given back' REEL_MALLOC_BUDGET=4M ./edges over_budget
+holds 'what cannot be given back stays, and free keeps errno' \
+	REEL_MALLOC_BUDGET=4M ./edges locked
+
+for name in short exhausted threads; do
+	./blocks $name
+	ok $? "blocks by themselves: $name"
+done
+
+under REEL_MALLOC_STATS=1 ./edges warm
+[ "$(counted blocks)" -ge 27 ] && [ "$(counted recycled)" -ge 18 ] &&
+	[ "$(counted peak)" -ge 18874368 ] && [ "$(counted back)" -eq 0 ]
+ok $? "what was served is reported at exit: $(cat stderr)"
+under REEL_MALLOC_STATS=1 REEL_MALLOC_BUDGET=4M ./edges over_budget
+[ "$(counted back)" -ge 40000000 ]
+ok $? "so is what was given back: $(cat stderr)"
+under REEL_MALLOC_STATS=1 REEL_MALLOC_MIN=3M ./edges warm
+[ "$(counted blocks)" -le 1 ]
+ok $? "smaller requests are the system's: $(cat stderr)"
+
+for name in freed_twice freed_inside; do
+	under ./edges $name
+	[ $? -gt 128 ] && [ "$(grep -c '^reel: .* freed before' stderr)" -eq 1 ]
+	ok $? "a fault of the program ends it in one line: $name"
+done
+
+# ignores VALUE REMEDY: of the variable NAME.
+ignores() {
+	under "$name=$1" ./edges warm
+	[ $? -eq 0 ] && [ "$(wc -l <stderr)" -eq 1 ] &&
+		grep -q "^reel: $name=$1 is ignored: .*$2" stderr
+	ok $? "$(cat stderr)"
+}
+
+name=REEL_MALLOC_MIN
+for value in 64k -1 1K 0 x 128KB; do
+	ignores "$value" 'at least 32K'
+done
+ignores 99999999T addressed
+name=REEL_MALLOC_BUDGET
+for value in all 1.5G ' 1'; do
+	ignores "$value" 'bytes, or a number'
+done
+name=REEL_MALLOC_STATS
+ignores yes '0 or 1'
+for name in LEAST BUDGET STATS; do
+	under REEL_MALLOC_$name= ./edges warm
+	is_empty stderr "an empty REEL_MALLOC_$name is none"
+done
+
+if (ulimit -v 4000000) 2>/dev/null; then
+	(
+		ulimit -v 4000000
+		under REEL_MALLOC_STATS=1 ./random 5
+	)
+	[ $? -eq 0 ] && [ "$(counted blocks)" -eq 0 ]
+	ok $? "without addresses to reserve all memory is the system's: $(cat stderr)"
+else
+	skip 'addresses cannot be limited here'
+fi
+
+# same WHAT COMMAND...: it does under the library what it does without.
+same() {
+	what=$1
+	shift
+	"$@" >wanted 2>wanted-stderr
+	wanted=$?
+	under "$@" >seen
+	[ $? -eq $wanted ] && cmp wanted seen && cmp wanted-stderr stderr
+	ok $? "$what"
+}
+
+awk 'BEGIN { for (i = 0; i < 300000; i++) print i * 7919 % 300007, i }' >numbers
+same 'ls lists a tree' ls -R "$SOURCE_DIR/include"
+same 'sort sorts a file of some megabytes' sort -n numbers
+same 'sort does so in pieces, in several threads' sort --parallel=4 -S 3M numbers
+same 'awk counts in a large table' awk '{ seen[$1 % 5003]++ } END { print length(seen) }' numbers
+cat >unit.c <<'END'
+#include <stdio.h>
+int main(void) { puts("unchanged"); return 0; }
+END
+same 'the compiler compiles' $CC -O2 -S -o - unit.c
+if command -v python3 >/dev/null 2>&1 && python3 -c '' 2>/dev/null; then
+	same 'python3 grows large lists' python3 -c '
+numbers = []
+for i in range(600000):
+    numbers.append(i * i)
+text = bytearray()
+for i in range(300):
+    text += bytes([i % 251]) * 10007
+copies = [numbers[i:] for i in range(0, 5)]
+del numbers
+print(sum(map(sum, copies)), sum(text), len(text))'
+else
+	skip 'python3 is not here'
+fi
+end

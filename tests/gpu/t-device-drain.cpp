@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: MIT */
+/* Slabs of tapes in kernels that go to a store between launches; emulated, on the fake device. */
+#define REEL_EMULATOR_BULK 1
+#include "helpers/device-support.h"
+
+#include <cerrno>
+#include <cstdio>
+
+#include <reel/device-staged.cuh>
+
+#include <reel/gpu.h>
+
+#include "helpers/fake-support.h"
+#include "helpers/late-batches.h"
+
+namespace {
+
+const unsigned BLOCKS = 3, THREADS = 40, STEPS = 12;
+
+/* ---- Kernels: a step pushes, or pops, so many words on each lane ---- */
+
+enum shape {
+	EVEN,   /* all lanes alike */
+	UNEVEN, /* each lane as it is */
+	MORE,   /* and more in each step */
+	APART   /* half of the lanes push in few steps only */
+};
+
+struct step {
+	reel_device_arena arena;
+	shape how;
+	unsigned number;
+	bool reverse;
+	wrongs *wrong;
+	bool staged;
+};
+
+unsigned words_of(const step &s, unsigned lane)
+{
+	switch (s.how) {
+	case EVEN: return 20 + s.number % 3;
+	case UNEVEN: return 14 + (unsigned)(scramble(lane * 100 + s.number) % 8);
+	case MORE: return 40 + 40 * s.number;
+	default: return lane % 2 && s.number != 0 && s.number != 4 ? 0 : 23;
+	}
+}
+
+uint64_t word_of(const step &s, unsigned lane, unsigned i)
+{
+	return scramble(lane + 1000 * s.number + 1000000 * i) | 1;
+}
+
+template <class Tape> void sweep(const step &s, Tape &tape)
+{
+	unsigned lane = global_thread(), words = words_of(s, lane);
+
+	for (unsigned i = 0; i < words && !s.reverse; i++)
+		tape.push(word_of(s, lane, i));
+	for (unsigned i = words; i-- > 0 && s.reverse;)
+		s.wrong->add(tape.template pop<uint64_t>() != word_of(s, lane, i));
+}
+
+void plain_kernel(const step &s)
+{
+	reel_device_tape<> tape;
+
+	if (s.number == 0 && !s.reverse)
+		tape.open(s.arena);
+	else
+		tape.resume(s.arena);
+	if (!s.reverse && words_of(s, global_thread()) % 2)
+		tape.push_bit(s.number % 3 == 0);
+	sweep(s, tape);
+	if (s.reverse && words_of(s, global_thread()) % 2)
+		s.wrong->add(tape.pop_bit() != (s.number % 3 == 0));
+	if (s.reverse && s.number == 0)
+		s.wrong->add(!tape.is_empty());
+	tape.save();
+}
+
+/* Four rows a block: of a slab's fifteen, three are left out. */
+void staged_kernel(const step &s)
+{
+	__shared__ reel_device_stage<4> stages[2];
+	reel_staged_tape<4> tape;
+
+	if (s.number == 0 && !s.reverse)
+		tape.open(s.arena, &stages[threadIdx.x / 32]);
+	else
+		tape.resume(s.arena, &stages[threadIdx.x / 32]);
+	sweep(s, tape);
+	if (s.reverse && s.number == 0)
+		s.wrong->add(!tape.is_empty());
+	tape.save();
+}
+
+void run(void *argument)
+{
+	const step *s = static_cast<const step *>(argument);
+
+	emulator::launch(BLOCKS, THREADS, [&] {
+		if (s->staged)
+			staged_kernel(*s);
+		else
+			plain_kernel(*s);
+	});
+}
+
+/* ---- A gradient's launches ---- */
+
+struct sweeps {
+	fake_program &program;
+	reel_arena *arena;
+	shape how;
+	bool staged;
+	wrongs wrong;
+
+	/* One launch until it is settled; what it popped before that does not count. */
+	int settle(unsigned number, bool reverse)
+	{
+		int outcome;
+
+		do {
+			step s = {reel_arena_device(arena), how, number, reverse, &wrong, staged};
+			unsigned before = wrong.n;
+
+			program.launch(run, &s);
+			outcome = reel_arena_settle(arena, program.stream);
+			/* The call may have failed before it waited. */
+			program.wait();
+			if (outcome > 0)
+				wrong.n = before;
+		} while (outcome > 0);
+		return outcome;
+	}
+	int forward(unsigned from, unsigned to)
+	{
+		int error = 0;
+
+		for (unsigned n = from; n < to && !error; n++)
+			error = settle(n, false);
+		return error;
+	}
+	int reverse(unsigned from, unsigned to)
+	{
+		int error = 0;
+
+		for (unsigned n = to; n-- > from && !error;)
+			error = settle(n, true);
+		return error;
+	}
+};
+
+reel_arena *open_arena(uint64_t slabs, reel_store *store)
+{
+	reel_arena_options options = {};
+	reel_arena *arena;
+
+	options.slab_bytes = 16 * 32 * 8;
+	options.warps = 2 * BLOCKS;
+	options.bytes = arena_bytes(slabs, options.slab_bytes, options.warps);
+	if (reel_arena_open(&arena, &options) || (store && reel_arena_attach(arena, store))) {
+		printf("Bail out! %s\n", reel_arena_problem());
+		exit(EXIT_FAILURE);
+	}
+	return arena;
+}
+
+reel_store *memory(uint64_t bytes = (uint64_t)1 << 30)
+{
+	reel_store *leaf, *store;
+
+	reel_store_memory_open(&leaf, bytes);
+	reel_store_checksum_open(&store, leaf);
+	return store;
+}
+
+/* All of it has 60 to 120 slabs; the arena has 24, of which a launch needs up to 18. */
+void there_and_back(shape how, bool staged, uint64_t slabs, const char *name)
+{
+	unsigned failed = 0, drained = 0, grown = 0, wrong = 0;
+	reel_arena_stats stats;
+
+	for (unsigned seed = 0; seed < orders() / 3 + 1; seed++) {
+		fake_program program(seed);
+		/* In one batch at once, or in many that come when they come. */
+		reel_store *store = seed % 2 ? memory() : late_batches_open(seed + 1, 0);
+		sweeps s = {program, open_arena(slabs, store), how, staged, {}};
+
+		failed += s.forward(0, STEPS) != 0;
+		failed += s.reverse(0, STEPS) != 0;
+		reel_arena_get_stats(s.arena, &stats);
+		drained += stats.drained_bytes > 0 && stats.drained_bytes == stats.refilled_bytes;
+		grown += stats.grown > 0;
+		wrong += s.wrong.n;
+		if (failed)
+			tap_note("%s", reel_arena_problem());
+		if (seed % 2 == 0)
+			failed += late_batches_wrongs(store) + late_batches_used(store);
+		reel_arena_close(s.arena);
+		failed += program.end() != 0;
+	}
+	is_int(failed, 0, "emulated: %s: steps forward and back in an arena a fraction as large", name);
+	is_int(wrong, 0, "every value comes back");
+	ok(drained > 0 && grown == 0, "by way of the store: the arena does not grow");
+}
+
+/* What is needed is there before each launch: none is undone. */
+void ahead()
+{
+	fake_program program(7);
+	sweeps s = {program, open_arena(24, memory()), EVEN, false, {}};
+	reel_arena_stats stats;
+	int error = 0;
+
+	for (unsigned n = 0; n < STEPS && !error; n++) {
+		error = reel_arena_drain(s.arena, program.stream, 18);
+		if (!error)
+			error = s.settle(n, false);
+	}
+	for (unsigned n = STEPS; n-- > 0 && !error;) {
+		error = reel_arena_refill(s.arena, program.stream, 3);
+		if (!error)
+			error = s.settle(n, true);
+	}
+	is_int(error, 0, "emulated: slabs go before each step, and come before each reverse step: %s",
+	       reel_arena_problem());
+	is_int(s.wrong.n, 0, "every value comes back");
+	reel_arena_get_stats(s.arena, &stats);
+	is_int(stats.undone, 0, "and no launch is undone");
+	is_int(reel_arena_drain(s.arena, program.stream, 25), -ENOMEM, "more than there are cannot be free: %s",
+	       reel_arena_problem());
+	reel_arena_close(s.arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+/* ---- Down and up again in one launch; what is pushed is what was popped, so it can be repeated ---- */
+
+template <class Tape> void fro(const step &s, Tape &tape)
+{
+	step at = s;
+
+	at.reverse = true;
+	for (at.number = STEPS; at.number-- > STEPS - 4;)
+		sweep(at, tape);
+	at.reverse = false;
+	for (at.number = STEPS - 4; at.number < STEPS; at.number++)
+		sweep(at, tape);
+	tape.save();
+}
+
+void plain_fro(const step &s)
+{
+	reel_device_tape<> tape;
+
+	tape.resume(s.arena);
+	fro(s, tape);
+}
+
+void staged_fro(const step &s)
+{
+	__shared__ reel_device_stage<4> stages[2];
+	reel_staged_tape<4> tape;
+
+	tape.resume(s.arena, &stages[threadIdx.x / 32]);
+	fro(s, tape);
+}
+
+template <void (*Kernel)(const step &)> void run_alone(void *argument)
+{
+	const step *s = static_cast<const step *>(argument);
+
+	emulator::launch(BLOCKS, THREADS, [&] { Kernel(*s); });
+}
+
+void down_and_up(bool staged)
+{
+	fake_program program(15 + staged);
+	sweeps s = {program, open_arena(150, memory()), EVEN, staged, {}};
+	wrongs wrong;
+	step there = {reel_arena_device(s.arena), EVEN, 0, false, &wrong, staged};
+	unsigned undone = 0;
+
+	s.forward(0, STEPS);
+	is_int(reel_arena_drain(s.arena, program.stream, 144), 0, "each warp keeps one slab");
+	for (int outcome = 1; outcome > 0; undone++) {
+		wrong.n = 0;
+		program.launch(staged ? run_alone<staged_fro> : run_alone<plain_fro>, &there);
+		outcome = reel_arena_settle(s.arena, program.stream);
+	}
+	is_int(undone, 2, "emulated: %s tapes go down to slabs that are away, and up again: a second launch",
+	       staged ? "staged" : "plain");
+	is_int(wrong.n, 0, "finds them there");
+	is_int(s.reverse(0, STEPS), 0, "and all is reversed");
+	is_int(s.wrong.n, 0, "value by value");
+	reel_arena_close(s.arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+/* ---- Reading upwards, and giving slabs back, in a warp that has some in the store ---- */
+
+void read_kernel(const step &s)
+{
+	reel_device_tape<> tape;
+	unsigned lane = global_thread();
+
+	tape.resume(s.arena);
+	auto reader = tape.replay({REEL_DEVICE_TOP_NONE, 1});
+	for (step at = s; at.number < STEPS; at.number++)
+		for (unsigned i = 0; i < words_of(at, lane); i++)
+			s.wrong->add(reader.next<uint64_t>() != word_of(at, lane, i));
+}
+
+/* Its last steps are popped: what they were on is given back by the warp itself. */
+void trim_kernel(const step &s)
+{
+	reel_device_tape<> tape;
+	step at = s;
+
+	tape.resume(s.arena);
+	at.reverse = true;
+	for (at.number = STEPS; at.number-- > STEPS - 3;) {
+		sweep(at, tape);
+		if (words_of(at, global_thread()) % 2)
+			tape.pop_bit();
+	}
+	tape.trim(THREADS % 32 && threadIdx.x >= 32 ? (1u << THREADS % 32) - 1 : ~0u);
+	s.wrong->add(tape.is_empty());
+	tape.save();
+}
+
+void read_upwards()
+{
+	fake_program program(8);
+	sweeps s = {program, open_arena(150, memory()), EVEN, false, {}};
+	wrongs wrong;
+	step reading = {reel_arena_device(s.arena), EVEN, 0, false, &wrong, false};
+	reel_arena_report report;
+
+	is_int(s.forward(0, STEPS), 0, "emulated: steps");
+	is_int(reel_arena_drain(s.arena, program.stream, 140), 0, "most slabs go to the store");
+	program.launch(run_alone<read_kernel>, &reading);
+	is_int(reel_arena_read(s.arena, program.stream, &report), 0, "a kernel reads from the lowest on");
+	is_int(report.faults, REEL_DEVICE_DRAINED, "and finds that it is in the store");
+	ok(wrong.n > 0 && report.slabs_drained > 60, "which is %llu slabs",
+	   (unsigned long long)report.slabs_drained);
+	is_int(reel_arena_settle(s.arena, program.stream), 1, "it is to be repeated");
+	wrong.n = 0;
+	program.launch(run_alone<read_kernel>, &reading);
+	is_int(reel_arena_settle(s.arena, program.stream), 0, "and reads them all then");
+	is_int(wrong.n, 0, "as they were pushed");
+	is_int(reel_arena_drain(s.arena, program.stream, 100), 0, "some go once more");
+	program.launch(run_alone<trim_kernel>, &reading);
+	is_int(reel_arena_settle(s.arena, program.stream), 0, "emulated: warps give back what they have above");
+	is_int(s.forward(STEPS - 3, STEPS), 0, "and take others");
+	is_int(s.reverse(0, STEPS), 0, "all is reversed");
+	is_int(wrong.n + s.wrong.n, 0, "value by value");
+	reel_arena_close(s.arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+/* ---- Limits ---- */
+
+void refused()
+{
+	fake_program program(9);
+	reel_arena *arena = open_arena(24, nullptr);
+	reel_store *store = memory(), *small;
+
+	is_int(reel_arena_drain(arena, program.stream, 1), -EINVAL, "no store: %s", reel_arena_problem());
+	is_int(reel_arena_refill(arena, program.stream, 1), -EINVAL, "nor can slabs come from there");
+	reel_gpu_store_options options = {};
+	options.slot_bytes = 2048;
+	is_int(reel_store_gpu_open(&small, &options), 0, "a store of small slots");
+	is_int(reel_arena_attach(arena, small), -EINVAL, "does not do: %s", reel_arena_problem());
+	reel_store_close(small);
+	is_int(reel_arena_attach(arena, store), 0, "another one does");
+	is_int(reel_arena_attach(arena, store), -EBUSY, "a second one does not");
+	reel_arena_close(arena);
+
+	reel_arena_options large = {};
+	large.slab_bytes = 4 << 20;
+	large.bytes = 16 << 20;
+	large.warps = 1;
+	reel_arena_open(&arena, &large);
+	is_int(reel_arena_attach(arena, memory()), 0, "slabs of more than a batch are one each");
+	reel_arena_close(arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+/* More than the arena has in one launch: it grows if it is empty, and else says so. */
+void too_much()
+{
+	fake_program program(10);
+	sweeps s = {program, open_arena(6, memory()), MORE, false, {}};
+	reel_arena_stats stats;
+
+	is_int(s.settle(0, false), 0, "emulated: an empty arena grows to what a launch needs");
+	reel_arena_get_stats(s.arena, &stats);
+	is_int(stats.grown, 1, "once");
+	is_int(s.settle(1, false), -ENOMEM, "one that is not empty does not: %s", reel_arena_problem());
+	is_int(reel_arena_settle(s.arena, program.stream), -ENOMEM, "however often it is asked");
+	is_int(reel_arena_drain(s.arena, program.stream, 1), -EPROTO, "nothing else is done meanwhile: %s",
+	       reel_arena_problem());
+	is_int(reel_arena_undo(s.arena, program.stream), 0, "until that launch is undone");
+	s.how = EVEN;
+	is_int(s.forward(1, STEPS), 0, "then smaller steps go on");
+	is_int(s.reverse(1, STEPS), 0, "and are reversed");
+	s.how = MORE;
+	is_int(s.settle(0, true), 0, "down to the first");
+	is_int(s.wrong.n, 0, "value by value");
+	is_int(reel_arena_reset(s.arena, program.stream), 0, "it is emptied");
+	is_int(s.settle(0, false), 0, "and used again");
+	reel_arena_close(s.arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+/* Bits, and tapes that are empty, take no slab; they outlive the arena's growing. */
+void bits_kernel(const step &s)
+{
+	reel_device_tape<> tape;
+	unsigned words = s.number == 0 ? 0 : 60;
+
+	if (s.number == 0)
+		tape.open(s.arena);
+	else
+		tape.resume(s.arena);
+	if (s.reverse) {
+		for (unsigned i = words; i-- > 0;)
+			s.wrong->add(tape.pop<uint64_t>() != word_of(s, global_thread(), i));
+		s.wrong->add(tape.pop_bits(2) != global_thread() % 4);
+		s.wrong->add(!tape.is_empty());
+	} else if (s.number == 0) {
+		tape.push_bits(global_thread(), 2);
+	}
+	for (unsigned i = 0; i < words && !s.reverse; i++)
+		tape.push(word_of(s, global_thread(), i));
+	tape.save();
+}
+
+int settle_alone(fake_program &program, reel_arena *arena, step s)
+{
+	int outcome;
+
+	do {
+		s.arena = reel_arena_device(arena);
+		s.wrong->n = 0;
+		program.launch(run_alone<bits_kernel>, &s);
+		outcome = reel_arena_settle(arena, program.stream);
+		program.wait();
+	} while (outcome > 0);
+	return outcome;
+}
+
+void grown_with_bits()
+{
+	fake_program program(18);
+	reel_arena *arena = open_arena(6, memory());
+	wrongs wrong;
+	step s = {reel_arena_device(arena), EVEN, 0, false, &wrong, false};
+
+	is_int(settle_alone(program, arena, s), 0, "emulated: two bits on each tape");
+	s.number = 1;
+	is_int(settle_alone(program, arena, s), 0, "and more than the arena has, which grows");
+	s.reverse = true;
+	is_int(settle_alone(program, arena, s), 0, "all is reversed");
+	is_int(wrong.n, 0, "the bits, too");
+	reel_arena_close(arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+/* The device has no memory to grow into: the arena is as it was. */
+void cannot_grow()
+{
+	fake_program program(19);
+	reel_arena *arena = open_arena(6, memory());
+	wrongs wrong;
+	step s = {reel_arena_device(arena), EVEN, 0, false, &wrong, false};
+	reel_arena_report report;
+	reel_device_arena before;
+
+	is_int(settle_alone(program, arena, s), 0, "emulated: two bits on each tape");
+	before = reel_arena_device(arena);
+	reel_arena_read(arena, program.stream, &report);
+	report.bytes_needed = (uint64_t)1 << 33;
+	is_int(reel_arena_grow(arena, &report), -ENOMEM, "an arena cannot grow: %s", reel_arena_problem());
+	ok(before.base == reel_arena_device(arena).base, "its memory is what it was");
+	s.number = 1;
+	is_int(settle_alone(program, arena, s), 0, "it goes on, and grows by less");
+	s.reverse = true;
+	is_int(settle_alone(program, arena, s), 0, "all is reversed");
+	is_int(wrong.n, 0, "value by value");
+	reel_arena_close(arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+void reset_with_slabs_away()
+{
+	fake_program program(11);
+	reel_store *store = memory();
+	sweeps s = {program, open_arena(24, store), EVEN, false, {}};
+	reel_store_capacity capacity;
+
+	is_int(s.forward(0, STEPS), 0, "emulated: steps");
+	reel_store_get_capacity(store, &capacity);
+	ok(capacity.used_bytes > 0, "the store has slabs");
+	is_int(reel_arena_reset(s.arena, program.stream), 0, "the arena is emptied");
+	reel_store_get_capacity(store, &capacity);
+	is_int(capacity.used_bytes, 0, "and so is the store");
+	is_int(s.forward(0, STEPS), 0, "all begins anew");
+	is_int(s.reverse(0, STEPS), 0, "and is reversed");
+	is_int(s.wrong.n, 0, "value by value");
+	reel_store_get_capacity(store, &capacity);
+	is_int(capacity.used_bytes, 0, "in the end the store is empty");
+	reel_arena_close(s.arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+/* ---- Faults ---- */
+
+reel_store *failing(bool put, uint64_t at, bool persistent, int error)
+{
+	reel_store *leaf, *store;
+	reel_fault_rule rule = {};
+
+	rule.fault = REEL_FAULT_ERROR;
+	rule.put = put;
+	rule.at = at;
+	rule.persistent = persistent;
+	rule.error = error;
+	reel_store_memory_open(&leaf, (uint64_t)1 << 30);
+	reel_store_fault_open(&store, leaf, &rule, 1);
+	return store;
+}
+
+/* A store that takes nothing any more: what was settled stays, and can be reversed. */
+void full_store()
+{
+	fake_program program(12);
+	sweeps s = {program, open_arena(24, failing(true, 2, true, -ENOSPC)), EVEN, false, {}};
+	unsigned steps = 0;
+	int error;
+
+	while ((error = s.settle(steps, false)) == 0)
+		steps++;
+	is_int(error, -ENOSPC, "emulated: the store is full: %s", reel_arena_problem());
+	ok(steps > 2 && steps < STEPS, "after %u steps", steps);
+	for (unsigned n = 0; n < 100; n++)
+		error = reel_arena_settle(s.arena, program.stream);
+	is_int(error, -ENOSPC, "it stays full");
+	is_int(reel_arena_undo(s.arena, program.stream), 0, "the last step is undone, of those");
+	is_int(s.reverse(0, steps), 0, "which are reversed");
+	is_int(s.wrong.n, 0, "value by value");
+	reel_arena_close(s.arena);
+	is_int(program.end(), 0, "nothing is left on the device");
+}
+
+/* A put or a get that fails once: settling is tried once more. */
+void failing_once(bool put)
+{
+	unsigned told = 0, wrong = 0, left = 0;
+
+	for (uint64_t at = 0; at < 6; at++) {
+		fake_program program(13 + at);
+		sweeps s = {program, open_arena(24, failing(put, at, false, -EIO)), EVEN, false, {}};
+
+		for (unsigned n = 0; n < 2 * STEPS; n++) {
+			unsigned number = n < STEPS ? n : 2 * STEPS - 1 - n, before = s.wrong.n;
+			int error = s.settle(number, n >= STEPS);
+
+			if (error == -EIO) {
+				told++;
+				s.wrong.n = before;
+				error = reel_arena_settle(s.arena, program.stream);
+				if (error > 0)
+					error = s.settle(number, n >= STEPS);
+			}
+			if (error)
+				tap_note("step %u: %d, %s", n, error, reel_arena_problem());
+			left += error != 0;
+		}
+		wrong += s.wrong.n;
+		reel_arena_close(s.arena);
+		left += program.end();
+	}
+	ok(told >= 3 && told <= 6, "emulated: %s that fails is told of, %u times",
+	   put ? "a put" : "a get", told);
+	is_int(left, 0, "and the next time all is well");
+	is_int(wrong, 0, "value by value");
+}
+
+/* Every call of the driver fails once: either it is told, or nothing is wrong. */
+void every_call_fails()
+{
+	uint64_t first, calls, stride = is_brief() ? 29 : 11;
+	unsigned silent = 0, told = 0, left = 0;
+
+	for (uint64_t n = 0, end = 1; n < end; n += stride) {
+		fake_program program(14);
+		reel_arena *arena = open_arena(24, nullptr);
+		reel_store *store = memory();
+		sweeps s = {program, arena, EVEN, false, {}};
+		int error;
+
+		first = fake_device_calls();
+		if (n > 0)
+			fake_device_fail_call(first + n - 1, REEL_CU_UNKNOWN, false);
+		error = reel_arena_attach(arena, store);
+		if (error)
+			reel_store_close(store);
+		for (unsigned i = 0; i < STEPS && !error; i++)
+			error = s.settle(i, false);
+		for (unsigned i = STEPS; i-- > 0 && !error;)
+			error = s.settle(i, true);
+		calls = fake_device_calls() - first;
+		if (n == 0)
+			end = calls;
+		const char *name = n > 0 ? fake_device_call_name(first + n - 1) : "";
+		/* The test's own calls; what leaving the context comes to, the next call finds out. */
+		bool harmless = strstr(name, "LaunchHostFunc") || strstr(name, "CtxP");
+		told += error != 0;
+		if (!error && s.wrong.n && !harmless) {
+			silent++;
+			tap_note("call %llu, %s, fails unseen", (unsigned long long)n, name);
+		}
+		fake_device_stop_failing();
+		reel_arena_close(arena);
+		unsigned objects = program.end();
+		if (objects && !harmless && !strstr(name, "Free"))
+			left++;
+	}
+	is_int(silent, 0, "no call that fails leads to wrong values");
+	ok(told > 10, "%u of them are told of", told);
+	is_int(left, 0, "and nothing is left on the device");
+}
+
+} // namespace
+
+int main()
+{
+	tap_begin();
+	tap_case("steps");
+	there_and_back(EVEN, false, 24, "lanes alike");
+	there_and_back(UNEVEN, false, 30, "lanes that differ");
+	there_and_back(APART, false, 60, "lanes that stay low");
+	there_and_back(EVEN, true, 24, "staged tapes");
+	ahead();
+	tap_case("other ways through a tape");
+	down_and_up(false);
+	down_and_up(true);
+	read_upwards();
+	tap_case("limits");
+	refused();
+	too_much();
+	grown_with_bits();
+	cannot_grow();
+	reset_with_slabs_away();
+	tap_case("faults");
+	full_store();
+	failing_once(true);
+	failing_once(false);
+	every_call_fails();
+	return tap_end();
+}

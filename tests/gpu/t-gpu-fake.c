@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* The fake device carries out what it is told to, in order, and sees what may not be done. */
+#include <config.h>
+
+#include "os/annotate.h"
+#include "helpers/gpu-support.h"
+
+/* What is done wrong here on purpose, ThreadSanitizer sees before the fake device does. */
+#ifdef REEL_THREAD_SANITIZER
+#define MAY_RACE false
+#else
+#define MAY_RACE true
+#endif
+
+enum { BYTES = 1 << 16 };
+
+static const struct reel_driver *driver;
+static reel_cu_stream stream, other;
+static reel_cu_event event, second;
+static reel_cu_address memory;
+static unsigned char *from, *to;
+
+static bool begin(struct fake_options options)
+{
+	reel_cu_context context;
+	void *pinned[2];
+
+	driver = fake_device_open(&options);
+	if (driver->cuInit(0) || driver->cuDevicePrimaryCtxRetain(&context, 0) ||
+	    driver->cuCtxPushCurrent(context) || driver->cuStreamCreate(&stream, 0) ||
+	    driver->cuStreamCreate(&other, 0) || driver->cuEventCreate(&event, 0) ||
+	    driver->cuEventCreate(&second, 0) || driver->cuMemAlloc(&memory, BYTES) ||
+	    driver->cuMemHostAlloc(&pinned[0], BYTES, 0) ||
+	    driver->cuMemHostAlloc(&pinned[1], BYTES, 0))
+		return false;
+	from = pinned[0];
+	to = pinned[1];
+	fill(from, BYTES, options.seed);
+	return true;
+}
+
+static unsigned end(void)
+{
+	driver->cuStreamSynchronize(stream);
+	driver->cuStreamSynchronize(other);
+	driver->cuMemFree(memory);
+	driver->cuMemFreeHost(from);
+	driver->cuMemFreeHost(to);
+	driver->cuStreamDestroy(stream);
+	driver->cuStreamDestroy(other);
+	driver->cuEventDestroy(event);
+	driver->cuEventDestroy(second);
+	driver->cuCtxPopCurrent(NULL);
+	driver->cuDevicePrimaryCtxRelease(0);
+	return fake_device_close();
+}
+
+/* Out on one stream, back on the other, which waits for an event of the first. */
+static bool travels(bool waits)
+{
+	driver->cuMemcpyHtoDAsync(memory, from, BYTES, stream);
+	driver->cuEventRecord(event, stream);
+	if (waits)
+		driver->cuStreamWaitEvent(other, event, 0);
+	driver->cuMemcpyDtoHAsync(to, memory, BYTES, other);
+	driver->cuEventRecord(second, other);
+	driver->cuEventSynchronize(second);
+	return memcmp(from, to, BYTES) == 0;
+}
+
+static void events_order_streams(void)
+{
+	unsigned seeds = is_brief() ? 50 : 400, wrong = 0, unordered = 0, wrongs = 0, left = 0;
+
+	for (uint64_t seed = 0; seed < seeds; seed++) {
+		if (!begin((struct fake_options){.seed = seed}))
+			wrong++;
+		wrong += !travels(true);
+		wrongs += fake_device_wrongs();
+		left += end();
+		if (!MAY_RACE)
+			continue;
+		begin((struct fake_options){.seed = seed});
+		unordered += !travels(false);
+		end();
+	}
+	is_int(wrong, 0, "fake device: what an event orders comes in order, of %u seeds", seeds);
+	is_int(wrongs, 0, "fake device: and is no fault");
+	is_int(left, 0, "fake device: all that was made was freed");
+	ok(unordered > 0 || !MAY_RACE, "fake device: what none orders came too early %u times", unordered);
+}
+
+static void a_target_is_poisoned_until_its_event(void)
+{
+	unsigned seeds = is_brief() ? 50 : 400, early = 0;
+
+	for (uint64_t seed = 0; seed < seeds; seed++) {
+		begin((struct fake_options){.seed = seed, .delay_us = 100});
+		travels(true);
+		driver->cuMemcpyDtoHAsync(to, memory, BYTES, stream);
+		early += driver->cuStreamQuery(stream) == REEL_CU_NOT_READY && to[0] == 0xf5 &&
+			 to[BYTES - 1] == 0xf5;
+		end();
+	}
+	ok(early > 0, "fake device: who looks too early sees poison, %u times of %u", early,
+	   seeds);
+}
+
+/* Each leaves one fault. */
+
+static void the_source_changes(void)
+{
+	driver->cuMemcpyHtoDAsync(memory, from, BYTES, stream);
+	from[7] ^= 1;
+	driver->cuEventRecord(event, stream);
+	driver->cuEventSynchronize(event);
+}
+
+static void the_target_is_written(void)
+{
+	driver->cuMemcpyDtoHAsync(to, memory, BYTES, stream);
+	while (driver->cuStreamQuery(stream))
+		;
+	to[7] ^= 1;
+	driver->cuEventRecord(event, stream);
+	driver->cuEventSynchronize(event);
+}
+
+static void the_memory_is_too_short(void)
+{
+	driver->cuMemcpyHtoDAsync(memory + 1, from, BYTES, stream);
+}
+
+static void call_the_driver(void *argument)
+{
+	(void)argument;
+	driver->cuStreamQuery(stream);
+}
+
+static void a_host_function_calls_the_driver(void)
+{
+	driver->cuLaunchHostFunc(stream, call_the_driver, NULL);
+	driver->cuStreamSynchronize(stream);
+}
+
+static void a_handle_is_none(void)
+{
+	driver->cuEventRecord((reel_cu_event)(void *)stream, stream);
+}
+
+static void memory_is_freed_twice(void)
+{
+	reel_cu_address short_lived;
+
+	driver->cuMemAlloc(&short_lived, BYTES);
+	driver->cuMemFree(short_lived);
+	driver->cuMemFree(short_lived);
+}
+
+static void let_go(void *argument)
+{
+	while (!*(_Atomic bool *)argument)
+		;
+}
+
+static void memory_is_unregistered_too_early(void)
+{
+	void *registered = aligned_alloc(4096, BYTES);
+	_Atomic bool goes_on = false;
+
+	memset(registered, 0, BYTES);
+	driver->cuMemHostRegister(registered, BYTES, 0);
+	driver->cuLaunchHostFunc(stream, let_go, &goes_on);
+	driver->cuMemcpyHtoDAsync(memory, registered, BYTES, stream);
+	driver->cuMemHostUnregister(registered);
+	goes_on = true;
+	driver->cuStreamSynchronize(stream);
+	free(registered);
+}
+
+static const struct {
+	const char *what;
+	void (*does)(void);
+	bool races;
+} faults[] = {
+	{"a source that changes under way", the_source_changes, true},
+	{"a target that is written before its event", the_target_is_written, true},
+	{"a copy beyond the memory's end", the_memory_is_too_short, false},
+	{"a driver call in a host function", a_host_function_calls_the_driver, false},
+	{"a handle that is none", a_handle_is_none, false},
+	{"memory that is freed twice", memory_is_freed_twice, false},
+	{"memory that is unregistered under way", memory_is_unregistered_too_early, false},
+};
+
+static void it_sees_each_fault(void)
+{
+	for (size_t i = 0; i < COUNT(faults); i++) {
+		if (faults[i].races && !MAY_RACE)
+			continue;
+		begin((struct fake_options){.seed = i});
+		faults[i].does();
+		is_int(fake_device_wrongs(), 1, "fake device: it sees %s", faults[i].what);
+		end();
+	}
+}
+
+static void it_counts_pageable_copies(void)
+{
+	static unsigned char pageable[BYTES];
+
+	begin((struct fake_options){0});
+	driver->cuMemcpyHtoDAsync(memory, pageable, 100, stream);
+	driver->cuMemcpyHtoDAsync(memory, from, BYTES, stream);
+	is_int(fake_device_pageable_bytes(), 100, "fake device: it counts copies of pageable memory");
+	driver->cuStreamSynchronize(stream);
+	end();
+}
+
+static void a_lost_device_moves_nothing(void)
+{
+	begin((struct fake_options){0});
+	memset(to, 1, BYTES);
+	fake_device_fail_operation(fake_device_operations() + 1, REEL_CU_ILLEGAL_ADDRESS);
+	driver->cuMemcpyHtoDAsync(memory, from, BYTES, stream);
+	driver->cuMemcpyDtoHAsync(to, memory, BYTES, stream);
+	driver->cuEventRecord(event, stream);
+	is_int(driver->cuEventSynchronize(event), REEL_CU_ILLEGAL_ADDRESS,
+	       "fake device: an operation that fails loses it");
+	is_int(driver->cuMemAlloc(&memory, 1), REEL_CU_ILLEGAL_ADDRESS, "fake device: for good");
+	ok(memcmp(from, to, BYTES) != 0, "fake device: and what follows is not carried out");
+	fake_device_close();
+	begin((struct fake_options){0});
+	fake_device_fail_call(fake_device_calls() + 1, REEL_CU_UNKNOWN, false);
+	ok(!driver->cuStreamQuery(stream) && driver->cuStreamQuery(stream) == REEL_CU_UNKNOWN &&
+		   !driver->cuStreamQuery(stream),
+	   "fake device: one call fails, as asked for");
+	is_string(fake_device_call_name(fake_device_calls() - 1), "cuStreamQuery",
+		  "fake device: calls have names");
+	end();
+}
+
+int main(void)
+{
+	tap_begin();
+	events_order_streams();
+	if (MAY_RACE)
+		a_target_is_poisoned_until_its_event();
+	it_sees_each_fault();
+	it_counts_pageable_copies();
+	a_lost_device_moves_nothing();
+	return tap_end();
+}

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The word gpu of a store's description, as programs find libreel-cuda and it the driver: with a
+# driver's library that is a fake, is none, or is too old.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+libraries=$BUILD_DIR/.libs
+fake=$libraries/libreel-fake-driver.so
+[ -f "$libraries/libreel-cuda.so" ] && [ -f "$fake" ] ||
+	skip_all 'there is no shared library to load'
+
+include="-I$SOURCE_DIR/include"
+$CC $CFLAGS -std=c11 $include -o shared "$SOURCE_DIR/tests/gpu/gpu-open.c" -L"$libraries" \
+	-Wl,-rpath,"$libraries" -lreel >messages 2>&1
+is_empty messages 'a program that is linked with libreel alone'
+
+mkdir fake none old alone
+ln -s "$fake" fake/libcuda.so.1
+echo 'no library' >none/libcuda.so.1
+echo 'int cuInit(unsigned flags) { return (int)flags; }' >old.c
+$CC $CFLAGS -w -shared -fPIC -o old/libcuda.so.1 old.c
+cp "$libraries/libreel.so.0" alone
+
+# says DRIVER DESCRIPTION PATTERN WHAT: what the program prints with this driver has the pattern.
+says() {
+	LD_LIBRARY_PATH=$1 ./shared "$2" >said 2>&1
+	grep -q -e "$3" said
+	ok $? "$4"
+	sed 's/^/#   /' said
+}
+
+says fake gpu=4M,memory=8M '^overflow registers keeps: $' 'fake device: a stack with an overflow store on it opens'
+says fake gpu=4M '^checksum registers keeps: $' 'fake device: so does one that is nothing else'
+FAKE_DEVICES=0
+export FAKE_DEVICES
+says fake gpu=4M,memory=8M '^checksum copies keeps: .*CUDA_ERROR_NO_DEVICE' \
+	'fake device: without a device the next store is used, and it is said why'
+says fake gpu=4M '^error No such device: .*CUDA_ERROR_NO_DEVICE' 'or there is none'
+unset FAKE_DEVICES
+says fake gpu=64T,memory=8M '^checksum copies keeps: .*CUDA_ERROR_OUT_OF_MEMORY' \
+	'fake device: without so much memory, too'
+says fake gpu=64T '^error Cannot allocate memory: .*CUDA_ERROR_OUT_OF_MEMORY' 'or there is none'
+says none gpu=4M,memory=8M '^checksum copies keeps: no GPU: no NVIDIA driver: .*libcuda' \
+	'a driver that cannot be loaded is said to be none'
+says old gpu=4M,memory=8M '^checksum copies keeps: no GPU: libcuda.* has no cu.*newer' \
+	'a driver without a function that is needed is said to be too old'
+
+# Not beside libreel, and not where the system looks.
+if [ -n "$LD_LIBRARY_PATH" ] || ldconfig -p 2>/dev/null | grep -q libreel-cuda; then
+	skip 'libreel-cuda may be found elsewhere'
+else
+	$CC $CFLAGS -std=c11 $include -o lonely "$SOURCE_DIR/tests/gpu/gpu-open.c" -L"$libraries" \
+		-Wl,-rpath,"$PWD/alone" -lreel
+	./lonely gpu=4M,memory=8M >said 2>&1
+	grep -q '^checksum copies keeps: .*libreel-cuda.*install it' said
+	ok $? 'where libreel-cuda is not installed, it is said how to have a GPU'
+	sed 's/^/#   /' said
+fi
+
+# The program has a libreel of its own then, libreel-cuda another one.
+if [ -f "$libraries/libreel-core.a" ]; then
+	$CC $CFLAGS -std=c11 $include -o static "$SOURCE_DIR/tests/gpu/gpu-open.c" \
+		"$libraries/libreel-core.a" $STATIC_LIBS -pthread -lm >messages 2>&1
+	is_empty messages 'a program into which libreel is linked'
+	LD_LIBRARY_PATH=fake:$libraries ./static gpu=4M,memory=8M >said 2>&1
+	grep -q '^overflow registers keeps: $' said
+	ok $? 'fake device: it finds libreel-cuda where the system looks'
+	LD_LIBRARY_PATH=none:$libraries ./static gpu=4M >said 2>&1
+	grep -q '^error No such device: no GPU: no NVIDIA driver' said
+	ok $? 'and says what that says'
+	sed 's/^/#   /' said
+fi
+
+LD_LIBRARY_PATH=fake:$libraries "$BUILD_DIR/tools/reel" info >said
+grep -q '^gpu_name: *fake device 0$' said
+ok $? 'fake device: reel info names it'
+LD_LIBRARY_PATH=none:$libraries "$BUILD_DIR/tools/reel" info >said
+grep -q '^gpu_problem: *no GPU: no NVIDIA driver' said
+ok $? 'and says why there is none'
+end

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# faults.sh [--results]: each request that a whole program makes of the system fails, once and then
+# for ever (tests/whole/t-gradient-faults.c); then libfiu (Debian: fiu-utils) makes calls of a program
+# fail at random that is as it was built. The programs are those of $BUILD_DIR (build/main).
+# $FAULTS_RUNS: gradients for each call of libfiu, 200.
+cd "$(dirname "$0")/.." || exit
+. tests/results.sh
+
+build=$(cd "${BUILD_DIR:-build/main}" && pwd) || exit
+runs=${FAULTS_RUNS:-200}
+failed=0
+log=$(mktemp) || exit
+directory=$(mktemp -d) || exit
+trap 'rm -rf "$log" "$directory"' EXIT
+OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY
+
+# sum_of WORD: of the numbers before it in the log.
+sum_of() {
+	sed -n "s/^ok .* \([0-9]*\) $1.*/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+GRADIENT_FAULTS=all "$build/tests/whole/t-gradient-faults" >"$log" 2>&1 || {
+	failed=1
+	grep -v '^ok' "$log"
+}
+result sweeps "$(grep -c '^ok .* places' "$log")"
+result sweep_places "$(sum_of places)"
+result sweep_errors "$(sum_of errors)"
+
+# under_libfiu PROBABILITY CALL...
+under_libfiu() {
+	probability=$1
+	shift
+	for call; do
+		(cd "$directory" && GRADIENT_RUNS=$runs timeout 300 fiu-run -x \
+			-c "enable_random name=$call,probability=$probability" \
+			"$build/tests/whole/t-gradient-process") >"$log" 2>&1 || {
+			failed=1
+			echo "not ok - libfiu: $call"
+			tail -n 5 "$log"
+		}
+		name=$(echo "$call" | sed 's|^[a-z]*/||; s|[^a-z]|_|g')
+		result "libfiu_${name}_runs" "$(sed -n 's/^# runs \([0-9]*\) .*/\1/p' "$log")"
+		result "libfiu_${name}_errors" "$(sed -n 's/^# runs .* errors \([0-9]*\)$/\1/p' "$log")"
+	done
+}
+
+if command -v fiu-run >/dev/null; then
+	under_libfiu 0.02 posix/io/rw/pwritev posix/io/rw/pwritev/reduce posix/io/rw/preadv \
+		posix/io/rw/preadv/reduce posix/mm/mmap posix/mm/munmap posix/mm/madvise \
+		posix/io/sync/fsync posix/io/oc/open posix/io/dir/rename posix/io/dir/unlink
+	under_libfiu 0.002 libc/mm/malloc libc/mm/calloc libc/mm/realloc
+else
+	echo '# libfiu is skipped: there is no fiu-run (Debian: fiu-utils)'
+fi
+result faults_failed $failed
+write_results
+exit $failed

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory runs out at every place of a sweep by several threads where it can (refusals.h),
+ * and the pool's budget: a sweep ends with the right gradient, or with an error that says
+ * so; nothing is kept, and the next one is right.
+ */
+#include <config.h>
+
+#include <reel/omp.h>
+
+#include "helpers/pool-support.h"
+#include "helpers/recurrence.h"
+#include "helpers/refusals.h"
+
+enum { STEPS = 16, THREADS = 3, MAX_REQUESTS = 4000 };
+
+int __real_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+			  struct reel_slab **slab);
+int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+			  struct reel_slab **slab);
+
+int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+			  struct reel_slab **slab)
+{
+	return is_refused(REFUSE_MEMORY) ? -EDQUOT : __real_reel_pool_take(pool, kind, bytes, slab);
+}
+
+/* A model for several threads at a time: its context is only read. A step fills some slabs. */
+enum { BALLAST = 1000 };
+
+static int advance_shared(void *context, void *state, int64_t first, int64_t last)
+{
+	for (int64_t step = first; step < last; step++)
+		primal_step(context, state, step);
+	return 0;
+}
+
+static int record_shared(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	for (int64_t step = first; step < last; step++) {
+		push_state(tape, state);
+		for (int i = 0; i < BALLAST; i++)
+			reel_push(tape, (double)i);
+		primal_step(context, state, step);
+	}
+	return 0;
+}
+
+static int reverse_shared(void *context, void *adjoint, int64_t first, int64_t last,
+			  reel_tape *tape)
+{
+	for (int64_t step = last; step-- > first;) {
+		for (int i = 0; i < BALLAST; i++)
+			(void)reel_pop(tape, double);
+		reverse_step(context, adjoint, step, tape);
+	}
+	return 0;
+}
+
+static const reel_model shared = {.state_bytes = sizeof(struct state), .advance = advance_shared,
+				  .record = record_shared, .reverse = reverse_shared};
+
+static bool is_right(const struct state *bar)
+{
+	struct state right = gradient_by_one_tape(no_failure, STEPS);
+
+	return !memcmp(bar, &right, sizeof right);
+}
+
+static bool is_want_of_memory(int error)
+{
+	return error == -ENOMEM || error == -EDQUOT;
+}
+
+struct sweep {
+	reel_pool *pool;
+	reel_run *run;
+};
+
+static int look_ahead(const struct sweep *sweep, struct state *bar)
+{
+	struct reel_omp_options options = {.threads = THREADS, .tapes = THREADS};
+	struct run run = no_failure;
+	struct state state = start;
+	int error = reel_run_forward(sweep->run, &run, &state);
+
+	*bar = seed;
+	return error ? error : reel_omp_run_reverse(sweep->run, &run, &state, bar, &options, NULL);
+}
+
+typedef int sweep_function(const struct sweep *sweep, struct state *bar);
+
+/* Whether all went well with the k-th request refused, and after it. */
+static bool one_refusal(const struct sweep *sweep, sweep_function *function, unsigned k,
+			bool all_that_follow, unsigned *requests, unsigned *errors)
+{
+	struct state bar;
+	bool well;
+	int error;
+
+	/* Frames that are kept for the next one would need no memory. */
+	reel_pool_trim(sweep->pool, 0);
+	refuse_from(k, all_that_follow);
+	error = function(sweep, &bar);
+	*requests = stop_refusing();
+	*errors += error != 0;
+	well = error ? is_want_of_memory(error) : is_right(&bar);
+	return !function(sweep, &bar) && is_right(&bar) && well;
+}
+
+/* How many requests there are depends on how threads meet. */
+static void refuse_each(const struct sweep *sweep, sweep_function *function, const char *name,
+			bool all_that_follow)
+{
+	unsigned wrong = 0, errors = 0, k = 0, requests;
+
+	do {
+		bool well = one_refusal(sweep, function, ++k, all_that_follow, &requests, &errors);
+
+		if (!well && !wrong++)
+			tap_note("the first one is request %u", k);
+	} while (requests >= k && k < MAX_REQUESTS);
+	ok(k > 20 && k < MAX_REQUESTS && errors > 0, "%s: %u requests for memory, %u errors",
+	   name, k, errors);
+	is_int(wrong, 0, "%s: each may be refused%s", name,
+	       all_that_follow ? ", with all that follow" : "");
+}
+
+static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
+{
+	struct reel_pool_options small = small_options();
+	struct reel_run_options options = {0};
+	reel_plan *plan = plan_for(planner, STEPS, 4);
+	struct sweep sweep;
+
+	tap_case(budget ? "looking ahead, within a budget" : "looking ahead");
+	small.hard_budget = budget;
+	options.pool = sweep.pool = open_pool(small);
+	sweep.run = open_checkpoint(plan, &shared, &options);
+	for (int all = 0; all < 2; all++)
+		refuse_each(&sweep, look_ahead, reel_planner_name(planner), all);
+	reel_run_close(sweep.run);
+	close_pool(sweep.pool, "refusals");
+	reel_plan_close(plan);
+}
+
+static void ignore_report(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)message;
+	(void)context;
+}
+
+int main(void)
+{
+	/* There are more threads than processors; libomp's own tool knows no threads of ours. */
+	setenv("OMP_WAIT_POLICY", "passive", 1);
+	setenv("OMP_TOOL", "disabled", 1);
+	tap_begin();
+	reel_set_error_handler(ignore_report, NULL);
+	refuse_in_look_ahead(REEL_BINOMIAL, 0);
+	refuse_in_look_ahead(REEL_MIXED, 0);
+	refuse_in_look_ahead(REEL_BINOMIAL, 64 * small_slab());
+	refuse_in_look_ahead(REEL_MIXED, 64 * small_slab());
+	return tap_end();
+}

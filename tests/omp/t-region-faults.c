@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Regions and tasks where memory runs out, as refusals.h says. What comes back is right, or
+ * there is an error.
+ */
+#include "config.h"
+
+#include "helpers/support.h"
+
+#include <reel/task.h>
+
+#include "helpers/refusals.h"
+#include "helpers/thread-team.h"
+
+/* ---- A program: two phases, a region in a lane, tasks in another ---- */
+
+#define LANES 3
+#define CELLS 20
+
+static struct {
+	reel_region *region;
+	bool reverse;
+	_Atomic int iterations;
+	_Atomic int wrong;
+	_Atomic int error;
+} program;
+
+static void see(double popped, double pushed)
+{
+	if (popped != pushed)
+		program.wrong++;
+}
+
+/* The first one. */
+static void note_error(int error)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&program.error, &none, error);
+}
+
+static void region_in_lane(reel_lane *lane)
+{
+	reel_region *region = program.reverse ? reel_region_reverse(lane)
+					      : reel_region_begin(lane, 2);
+	reel_worker worker = reel_worker_begin(region, 0, 1);
+
+	while (reel_worker_next(&worker)) {
+		if (program.reverse)
+			see(reel_pop(reel_lane_tape(worker.lane), double), 0.25);
+		else
+			reel_push(reel_lane_tape(worker.lane), 0.25);
+	}
+	note_error(reel_region_end(region));
+}
+
+static void reverse_task(void *context, reel_lane *task)
+{
+	(void)context;
+	see(reel_pop(reel_lane_tape(task), double), (double)reel_task_label(task));
+}
+
+static void tasks_in_lane(reel_lane *lane)
+{
+	static const char cell;
+	const reel_dependence dependence = {&cell, REEL_TASK_IN};
+
+	for (int i = 0; i < 3 && !program.reverse; i++) {
+		reel_lane *task = reel_task_begin(lane, i, &dependence, 1);
+
+		reel_push(reel_lane_tape(task), (double)i);
+	}
+	if (program.reverse)
+		note_error(reel_tasks_reverse(lane, reverse_task, NULL, 1, 0));
+	else
+		reel_task_wait(lane);
+}
+
+/* The reverses add before their turn, so each addition has to be kept. */
+static void additions_in_lane(reel_lane *lane)
+{
+	const reel_dependence dependence = {&program, REEL_TASK_IN_ADD};
+	double sum = 0, part = 1;
+	reel_lane *task[3];
+
+	for (int i = 0; i < 3 && !program.reverse; i++)
+		reel_task_begin(lane, i, &dependence, 1);
+	if (!program.reverse) {
+		reel_task_wait(lane);
+		return;
+	}
+	reel_task_wait_reverse(lane);
+	for (int i = 0; i < 3; i++)
+		task[i] = reel_task_reverse(lane);
+	for (int i = 3; i-- > 0;) {
+		reel_task_add(task[i], &program, &sum, &part, 1);
+		note_error(reel_lane_error(task[i]));
+		reel_task_end(task[i]);
+	}
+	see(sum, 3);
+}
+
+static void cells_of(reel_lane *lane)
+{
+	reel_tape *tape = reel_lane_tape(lane);
+
+	if (program.reverse) {
+		REEL_FOR_REVERSE(lane, int, i, 0, CELLS, reel_dynamic(1)) {
+			see(reel_pop(tape, double), i);
+			program.iterations--;
+		}
+		return;
+	}
+	REEL_FOR(lane, int, i, 0, CELLS, reel_dynamic(1)) {
+		reel_push(tape, (double)i);
+		program.iterations++;
+	}
+}
+
+static void run_lane(reel_lane *lane)
+{
+	int index = reel_lane_index(lane);
+
+	if (!program.reverse)
+		cells_of(lane);
+	if (index == 0)
+		region_in_lane(lane);
+	if (index == 1)
+		tasks_in_lane(lane);
+	if (index == 2)
+		additions_in_lane(lane);
+	if (program.reverse)
+		cells_of(lane);
+}
+
+static void body(const struct member *member)
+{
+	reel_worker worker =
+		reel_worker_begin(program.region, member->number, member->team->threads);
+
+	for (int phase = 0; phase < 2; phase++) {
+		if (phase > 0) {
+			team_barrier(member);
+			reel_worker_next_phase(&worker);
+		}
+		while (reel_worker_next(&worker))
+			run_lane(worker.lane);
+	}
+}
+
+/* The error of all, or 0. Every iteration is done once, whatever is refused. */
+static int run_program(reel_pool *pool, int threads)
+{
+	reel_lane *root;
+	int error = reel_lane_open(&root, pool, 0);
+
+	memset(&program, 0, sizeof program);
+	if (error)
+		return error;
+	program.region = reel_region_begin(root, LANES);
+	run_team(threads, body, NULL);
+	note_error(reel_region_end(program.region));
+	if (!program.error && program.iterations != 2 * CELLS)
+		program.wrong++;
+	note_error(reel_lane_hold(root));
+	note_error(reel_lane_replay(root));
+	program.reverse = true;
+	program.region = reel_region_reverse(root);
+	run_team(threads, body, NULL);
+	note_error(reel_region_end(program.region));
+	note_error(reel_lane_release(root));
+	note_error(reel_lane_error(root));
+	if (!program.error && (program.iterations || !reel_lane_is_empty(root)))
+		program.wrong++;
+	reel_lane_close(root);
+	return program.error;
+}
+
+static void sweep(reel_pool *pool, bool all_that_follow)
+{
+	unsigned errors = 0, silent = 0, odd = 0, requests, k = 0;
+
+	do {
+		int error;
+
+		refuse_from(++k, all_that_follow);
+		error = run_program(pool, 1);
+		requests = stop_refusing();
+		errors += error != 0;
+		odd += error && error != -ENOMEM;
+		silent += !error && program.wrong;
+	} while (requests >= k);
+	ok(k > 20, "memory is asked for %u times", k - 1);
+	ok(errors > k / 2, "of which %u give an error", errors);
+	is_int(odd, 0, "that says there is no memory");
+	is_int(silent, 0, "and none a wrong value without one");
+}
+
+int main(void)
+{
+	reel_pool *pool;
+
+	tap_begin();
+	pool = open_pool(TINY);
+	record_reports();
+	is_int(run_program(pool, 1), 0, "with memory it runs");
+	is_int(program.wrong, 0, "and all comes back");
+	for (int persistent = 0; persistent < 2; persistent++) {
+		tap_case(persistent ? "all requests from one on" : "one request");
+		sweep(pool, persistent);
+		is_int(run_program(pool, 2), 0, "the next run has no error");
+		is_int(program.wrong, 0, "and all comes back");
+	}
+	reel_set_error_handler(NULL, NULL);
+	close_pool(pool, "faults");
+	return tap_end();
+}

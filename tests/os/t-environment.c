@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* The default pool is opened once in a process, so each case is a child of its own. */
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
+
+#include "os/environment.h"
+#include "helpers/pool-support.h"
+#include "helpers/recurrence.h"
+
+static const struct {
+	const char *text;
+	int error;
+	size_t bytes;
+} parsed[] = {
+	{"0", 0, 0},
+	{"1", 0, 1},
+	{"4096", 0, 4096},
+	{"007", 0, 7},
+	{"3K", 0, (size_t)3 << 10},
+	{"512M", 0, (size_t)512 << 20},
+#if SIZE_MAX > UINT32_MAX
+	{"4G", 0, (size_t)4 << 30},
+	{"2T", 0, (size_t)2 << 40},
+	{"16777215T", 0, SIZE_MAX - (((size_t)1 << 40) - 1)},
+	{"16777216T", -ERANGE, 0},
+	{"18446744073709551615", 0, SIZE_MAX},
+#else
+	{"3G", 0, (size_t)3 << 30},
+	{"4G", -ERANGE, 0},
+	{"1T", -ERANGE, 0},
+	{"4294967295", 0, SIZE_MAX},
+	{"18446744073709551615", -ERANGE, 0},
+#endif
+	{"18446744073709551616", -ERANGE, 0},
+	{"99999999999999999999K", -ERANGE, 0},
+	{"", -EINVAL, 0},
+	{" 1", -EINVAL, 0},
+	{"-1", -EINVAL, 0},
+	{"+1", -EINVAL, 0},
+	{"K", -EINVAL, 0},
+	{"1k", -EINVAL, 0},
+	{"1KK", -EINVAL, 0},
+	{"1KB", -EINVAL, 0},
+	{"1 K", -EINVAL, 0},
+	{"1.5G", -EINVAL, 0},
+	{"0x10", -EINVAL, 0},
+	{"all", -EINVAL, 0},
+};
+
+static void numbers_of_bytes_are_parsed(void)
+{
+	for (size_t i = 0; i < sizeof parsed / sizeof *parsed; i++) {
+		size_t bytes = 12345;
+		int error = reel_parse_bytes(parsed[i].text, &bytes);
+
+		ok(error == parsed[i].error && bytes == (error ? 12345 : parsed[i].bytes),
+		   "\"%s\" is %zu bytes or error %d", parsed[i].text, parsed[i].bytes,
+		   parsed[i].error);
+	}
+}
+
+#define BYTES "it must be bytes, or a number with K, M, G or T; memory for tapes has no bound now"
+#define ROOM "it must have room for one slab of 2M; memory for tapes has no bound now"
+#define RANGE "it is more than can be addressed; memory for tapes has no bound now"
+#define SWITCH "it must be 0 or 1"
+
+static const struct {
+	const char *budget;
+	const char *checked;
+	uint64_t hard_budget;
+	unsigned flags;
+	const char *said;
+} cases[] = {
+	{NULL, NULL, UINT64_MAX, 0, ""},
+	{"", "", UINT64_MAX, 0, ""},
+	{"0", "0", UINT64_MAX, 0, ""},
+	{"2M", NULL, (uint64_t)2 << 20, 0, ""},
+	{"2097152", "1", (uint64_t)2 << 20, REEL_POOL_CHECKED, ""},
+#if SIZE_MAX > UINT32_MAX
+	{"2T", NULL, (uint64_t)2 << 40, 0, ""},
+#else
+	{"4G", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=4G is ignored: " RANGE "\n"},
+#endif
+	{NULL, "1", UINT64_MAX, REEL_POOL_CHECKED, ""},
+	{"2097151", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=2097151 is ignored: " ROOM "\n"},
+	{"1M", "1", UINT64_MAX, REEL_POOL_CHECKED, "reel: REEL_BUDGET=1M is ignored: " ROOM "\n"},
+	{"4 GB", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=4 GB is ignored: " BYTES "\n"},
+	{"-4G", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=-4G is ignored: " BYTES "\n"},
+	{"99999999T", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=99999999T is ignored: " RANGE "\n"},
+	{"3G", "yes", (uint64_t)3 << 30, 0, "reel: REEL_CHECKED=yes is ignored: " SWITCH "\n"},
+	{"no", "2", UINT64_MAX, 0,
+	 "reel: REEL_BUDGET=no is ignored: " BYTES "\n"
+	 "reel: REEL_CHECKED=2 is ignored: " SWITCH "\n"},
+};
+
+static void set_variable(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+static void said_on_stderr(char *text, size_t size, int file)
+{
+	ssize_t length = pread(file, text, size - 1, 0);
+
+	text[length > 0 ? length : 0] = '\0';
+}
+
+static void use_default_pool(size_t i)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char text[512];
+	reel_pool *pool;
+
+	set_variable("REEL_BUDGET", cases[i].budget);
+	set_variable("REEL_CHECKED", cases[i].checked);
+	dup2(file, STDERR_FILENO);
+	pool = reel_pool_default();
+	reel_pool_default();
+	said_on_stderr(text, sizeof text, file);
+	is_string(text, cases[i].said, "what is said on stderr");
+	is_int(stats_of(pool).hard_budget, cases[i].hard_budget, "the hard budget");
+	is_int(pool->flags & REEL_POOL_CHECKED, cases[i].flags, "checked mode");
+}
+
+static void the_default_pool_is_configured_by_the_environment(void)
+{
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			use_default_pool(i);
+			tap_child_end();
+		}
+		ok(tap_child_passed(child), "REEL_BUDGET=%s REEL_CHECKED=%s",
+		   cases[i].budget ? cases[i].budget : "(none)",
+		   cases[i].checked ? cases[i].checked : "(none)");
+	}
+}
+
+#define REFUSED " is refused, and with it the default pool: "
+#define NO_BUDGET "a store needs a budget, set REEL_BUDGET, too; nothing is stored now\n"
+
+/* Of what is said, the beginning and another part. */
+static const struct {
+	const char *budget, *store, *directory;
+	bool stores;
+	const char *said, *also;
+} stores[] = {
+	{NULL, "memory=64M", NULL, false, "reel: REEL_STORE=memory=64M is ignored: ", NO_BUDGET},
+	{NULL, NULL, ".", false, "reel: REEL_SPILL_DIR=. is ignored: ", NO_BUDGET},
+	{"0", "file", ".", false, "reel: REEL_STORE=file is ignored: ", NO_BUDGET},
+	{"16M", NULL, NULL, false, "", ""},
+	{"16M", "tape", NULL, false, "reel: REEL_STORE=tape" REFUSED, "tape"},
+	{"16M", "memory", NULL, false, "reel: REEL_STORE=memory" REFUSED, "memory"},
+	{"16M", "file", NULL, false, "reel: REEL_STORE=file" REFUSED, "set REEL_SPILL_DIR"},
+	{"16M", NULL, "none", false, "reel: REEL_SPILL_DIR=none" REFUSED,
+	 "No such file or directory"},
+	{"16M", NULL, "/dev/shm", false, "reel: REEL_SPILL_DIR=/dev/shm" REFUSED,
+	 "kept in memory; set REEL_SPILL_DIR to a directory on a disk"},
+	{"16M", "file", "/dev/shm", false, "reel: REEL_STORE=file" REFUSED, "kept in memory"},
+	{"16M", "memory=64M,file", "/dev/shm", false, "reel: REEL_STORE=memory=64M,file" REFUSED,
+	 "kept in memory"},
+	{"16M", "memory=64M", NULL, true, "", ""},
+	{"16M", "memory=64M", "none", true, "", ""},
+	{"16M", NULL, ".", true, "", ""},
+	{"16M", "memory=4M,file", ".", true, "", ""},
+};
+
+static char told[512];
+
+static void keep_message(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)context;
+	snprintf(told, sizeof told, "%s", message);
+}
+
+/* At the first push, and not when the budget is used up. */
+static void refuse_at_the_first_push(const char *remedy)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
+	reel_tape tape = {0}, other;
+	reel_run *run;
+
+	reel_set_error_handler(keep_message, NULL);
+	is_pointer(reel_pool_default(), NULL, "there is no default pool");
+	is_int(reel_tape_open(&other, NULL, 0), -ENXIO, "no tape can be opened on it");
+	is_int(reel_run_open(&run, plan, &copied, NULL), -ENXIO, "and no run");
+	reel_push(&tape, 1.0);
+	is_int(reel_tape_error(&tape), -ENXIO, "a tape that is not opened is told");
+	ok(strstr(told, remedy), "with the remedy: %s", told);
+	ok(reel_pop(&tape, double) != reel_pop(&tape, double), "its pops are no numbers");
+	reel_tape_close(&tape);
+	reel_plan_close(plan);
+}
+
+/* A tape that is larger than the budget; the second use of the pool says nothing more. */
+static void spill_by_default(size_t i)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	uint64_t n = ((size_t)40 << 20) / 8, taken;
+	reel_tape tape = {0};
+	char text[512];
+
+	unsetenv("TMPDIR");
+	set_variable("REEL_BUDGET", stores[i].budget);
+	set_variable("REEL_STORE", stores[i].store);
+	set_variable("REEL_SPILL_DIR", stores[i].directory);
+	dup2(file, STDERR_FILENO);
+	reel_pool_default();
+	reel_pool_default();
+	said_on_stderr(text, sizeof text, file);
+	ok(stores[i].said[0] ? strncmp(text, stores[i].said, strlen(stores[i].said)) == 0 : !text[0],
+	   "what is said on stderr: %s", text);
+	ok(strstr(text, stores[i].also), "with the reason: %s", text);
+	ok(!text[0] || strchr(text, '\n') == text + strlen(text) - 1, "in one line");
+	if (strstr(text, REFUSED)) {
+		refuse_at_the_first_push(stores[i].also);
+		return;
+	}
+	push_words(&tape, 0, n);
+	taken = n - reel_tape_refused(&tape) / 8;
+	is_int(reel_tape_error(&tape), stores[i].budget && *stores[i].budget != '0' &&
+	       !stores[i].stores ? -EDQUOT : 0, "the error of a tape above the budget");
+	while (reel_tape_refused(&tape))
+		(void)reel_pop(&tape, uint64_t);
+	is_int(wrong_words(&tape, 0, taken), 0, "what was taken comes back");
+	is_int(stats_of(reel_pool_default()).written_bytes > 0, stores[i].stores, "it is stored");
+	reel_tape_close(&tape);
+}
+
+static bool keeps_files_in_memory(const char *directory)
+{
+	reel_store *store;
+
+	if (reel_store_file_open(&store, &(struct reel_file_options){.directory = directory}))
+		return true;
+	reel_store_close(store);
+	return false;
+}
+
+static void the_default_pool_spills(void)
+{
+	bool here = !keeps_files_in_memory("."), there = keeps_files_in_memory("/dev/shm");
+
+	for (size_t i = 0; i < COUNT(stores); i++) {
+		const char *directory = stores[i].directory ? stores[i].directory : "";
+		pid_t child;
+
+		if ((!strcmp(directory, ".") && !here) || (*directory == '/' && !there)) {
+			tap_skip(1, "files in %s are not where they should be", directory);
+			continue;
+		}
+		child = fork();
+		if (child == 0) {
+			spill_by_default(i);
+			tap_child_end();
+		}
+		ok(tap_child_passed(child), "REEL_BUDGET=%s REEL_STORE=%s REEL_SPILL_DIR=%s",
+		   stores[i].budget ? stores[i].budget : "(none)",
+		   stores[i].store ? stores[i].store : "(none)", *directory ? directory : "(none)");
+	}
+}
+
+static void a_change_of_the_environment_comes_too_late(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		reel_pool_default();
+		setenv("REEL_BUDGET", "2M", 1);
+		is_int(stats_of(reel_pool_default()).hard_budget, UINT64_MAX, "the first budget");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "the environment is read at the first use only");
+}
+
+#define THREADS 8
+
+static pthread_barrier_t barrier;
+static reel_pool *seen[THREADS];
+
+static void *meet_the_default_pool(void *number)
+{
+	pthread_barrier_wait(&barrier);
+	seen[*(unsigned *)number] = reel_pool_default();
+	return NULL;
+}
+
+static void threads_agree_on_the_default_pool(void)
+{
+	bool agree = true;
+
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	run_threads(THREADS, meet_the_default_pool);
+	for (int i = 0; i < THREADS; i++)
+		agree &= seen[i] && seen[i] == seen[0];
+	ok(agree, "threads that come at once get the same default pool");
+	is_int(reel_pool_close(seen[0]), -EPERM, "which cannot be closed");
+	pthread_barrier_destroy(&barrier);
+}
+
+/* Every thread key is in use, so that no pool can be opened. */
+static void the_default_pool_is_tried_again(void)
+{
+	static pthread_key_t key[2 * PTHREAD_KEYS_MAX];
+	pid_t child = fork();
+	int n = 0;
+
+	if (child == 0) {
+		while (!pthread_key_create(&key[n], NULL))
+			n++;
+		is_pointer(reel_pool_default(), NULL, "there is none for want of a thread key");
+		pthread_key_delete(key[0]);
+		ok(reel_pool_default(), "there is one when a key is free");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "a default pool that could not be opened is tried again");
+}
+
+#ifdef __linux__
+#define CANNOT 77
+
+/* As another user than who started it. */
+static int look_as_another_user(void)
+{
+	if (!getauxval(AT_SECURE))
+		return CANNOT;
+	return stats_of(reel_pool_default()).hard_budget != UINT64_MAX ||
+	       reel_pool_default()->offload;
+}
+
+static bool copy_program(const char *path)
+{
+	static char buffer[1 << 16];
+	int from = open("/proc/self/exe", O_RDONLY), to = open(path, O_WRONLY | O_CREAT, 0700);
+	ssize_t bytes = -1;
+
+	while (from >= 0 && to >= 0 && (bytes = read(from, buffer, sizeof buffer)) > 0)
+		if (write(to, buffer, (size_t)bytes) != bytes)
+			return false;
+	return bytes == 0 && !fchown(to, 65534, 65534) && !fchmod(to, 04755) && !close(to);
+}
+
+static void a_set_user_id_program_ignores_the_environment(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		setenv("REEL_BUDGET", "16M", 1);
+		setenv("REEL_STORE", "memory=16M", 1);
+		if (copy_program("secure"))
+			execl("./secure", "secure", "as-another-user", (char *)NULL);
+		_exit(CANNOT);
+	}
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
+		tap_skip(1, "no program can be made that runs as another user");
+	else
+		is_int(status, 0, "a set-user-id program does not look at the environment");
+}
+#else
+static int look_as_another_user(void)
+{
+	return 0;
+}
+
+static void a_set_user_id_program_ignores_the_environment(void)
+{
+	tap_skip(1, "it is not known how a program is told that it is one");
+}
+#endif
+
+/* The last one opens the default pool of this process. */
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "as-another-user"))
+		_exit(look_as_another_user());
+	tap_begin();
+	numbers_of_bytes_are_parsed();
+	the_default_pool_is_configured_by_the_environment();
+	the_default_pool_spills();
+	a_set_user_id_program_ignores_the_environment();
+	a_change_of_the_environment_comes_too_late();
+	the_default_pool_is_tried_again();
+	threads_agree_on_the_default_pool();
+	return tap_end();
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measuring a loop's costs, by a clock of the test's own: it stands still but where a
+ * callback says what it takes.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <math.h>
+#include <time.h>
+
+#include "pool/pool.h"
+#include "helpers/support.h"
+
+#define RECORDS 3
+
+static int64_t nanoseconds;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	(void)clock;
+	now->tv_sec = (time_t)(nanoseconds / 1000000000);
+	now->tv_nsec = (long)(nanoseconds % 1000000000);
+	return 0;
+}
+
+/* Of memory that a pool takes from the system; 0 but in one test. */
+static int64_t nanoseconds_of_kilobyte;
+static uint64_t fresh_bytes;
+
+int __real_reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind,
+			    struct reel_slab **chain);
+int __wrap_reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind,
+			    struct reel_slab **chain);
+int __wrap_reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind,
+			    struct reel_slab **chain)
+{
+	struct reel_pool_stats before, after;
+	uint64_t bytes;
+	int error;
+
+	reel_pool_get_stats(pool, &before);
+	error = __real_reel_supply_take(pool, kind, chain);
+	reel_pool_get_stats(pool, &after);
+	bytes = (after.fresh_slabs - before.fresh_slabs) * after.slab_bytes;
+	fresh_bytes += bytes;
+	nanoseconds += nanoseconds_of_kilobyte * (int64_t)(bytes >> 10);
+	return error;
+}
+
+struct state {
+	double x;
+	int64_t step;
+};
+
+struct run {
+	/* What a step takes; each third call takes a thousand times as long. */
+	int64_t advance, record, reverse, save, load;
+	int64_t calls;
+	int64_t failing_call; /* 0: none */
+	int64_t last_step;    /* the highest that was run */
+	int64_t recorded;     /* at the most at a time */
+	bool pops_too_little;
+	bool out_of_step;     /* a range was run from another state */
+};
+
+static int take(struct run *run, int64_t time, int64_t steps)
+{
+	run->calls++;
+	nanoseconds += time * steps * (run->calls % 30 == 0 ? 1000 : 1);
+	return run->calls == run->failing_call ? -ECANCELED : 0;
+}
+
+static int run_steps(struct run *run, struct state *state, int64_t first, int64_t last)
+{
+	run->out_of_step = run->out_of_step || state->step != first;
+	if (last > run->last_step)
+		run->last_step = last;
+	state->step = last;
+	state->x += (double)(last - first);
+	return 0;
+}
+
+static int advance(void *context, void *state, int64_t first, int64_t last)
+{
+	struct run *run = context;
+
+	run_steps(run, state, first, last);
+	return take(run, run->advance, last - first);
+}
+
+static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct run *run = context;
+
+	run_steps(run, state, first, last);
+	for (int64_t i = 0; i < RECORDS * (last - first); i++)
+		reel_push(tape, (uint64_t)i);
+	if (last - first > run->recorded)
+		run->recorded = last - first;
+	return take(run, run->record, last - first);
+}
+
+static int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct run *run = context;
+
+	*(double *)adjoint += 1;
+	for (int64_t i = run->pops_too_little; i < RECORDS * (last - first); i++)
+		reel_pop(tape, uint64_t);
+	return take(run, run->reverse, last - first);
+}
+
+static int save(void *context, const void *state, void *snapshot)
+{
+	struct run *run = context;
+
+	memcpy(snapshot, state, sizeof(struct state));
+	return take(run, run->save, 1);
+}
+
+static int load(void *context, void *state, const void *snapshot)
+{
+	struct run *run = context;
+
+	memcpy(state, snapshot, sizeof(struct state));
+	return take(run, run->load, 1);
+}
+
+static const reel_model saved = {sizeof(struct state), advance, record, reverse, save, load};
+static const reel_model copied = {sizeof(struct state), advance, record, reverse, NULL, NULL};
+static const struct run usual = {
+	.advance = 3000, .record = 5000, .reverse = 7000, .save = 400, .load = 600};
+static const struct state start = {0.5, 0};
+
+struct outcome {
+	int error;
+	struct reel_costs costs;
+	struct state state;
+	double adjoint;
+	uint64_t wrong_words;
+	uint64_t bytes;
+};
+
+/* On a tape that holds some words; `adjoint` false: none is given. */
+static struct outcome measure(struct run *run, const reel_model *model, struct reel_costs costs,
+			      bool adjoint)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	reel_tape tape = open_tape(pool, 0);
+	struct outcome outcome = {.costs = costs, .state = start};
+	uint64_t before;
+
+	push_words(&tape, 0, 10);
+	before = reel_tape_bytes(&tape);
+	outcome.error = reel_costs_measure(&outcome.costs, &tape, model, run, &outcome.state,
+					   adjoint ? &outcome.adjoint : NULL);
+	outcome.bytes = reel_tape_bytes(&tape) - before;
+	outcome.wrong_words = outcome.bytes ? 10 : wrong_words(&tape, 0, 10);
+	reel_tape_close(&tape);
+	reel_pool_close(pool);
+	return outcome;
+}
+
+static bool is_seconds(double seen, double nanoseconds_wanted)
+{
+	return fabs(seen * 1e9 - nanoseconds_wanted) < 1e-6 * nanoseconds_wanted;
+}
+
+static bool is_as_before(const struct outcome *outcome)
+{
+	return outcome->state.x == start.x && outcome->state.step == start.step &&
+	       outcome->bytes == 0 && outcome->wrong_words == 0;
+}
+
+static void the_costs_are_what_the_callbacks_take(void)
+{
+	struct run run = usual;
+	struct outcome outcome = measure(&run, &saved, (struct reel_costs){.steps = 1000}, true);
+
+	is_int(outcome.error, 0, "measured");
+	ok(is_seconds(outcome.costs.advance_seconds, 3000), "an advance (%g s)",
+	   outcome.costs.advance_seconds);
+	ok(is_seconds(outcome.costs.record_seconds, 5000), "a recording (%g s)",
+	   outcome.costs.record_seconds);
+	ok(is_seconds(outcome.costs.reverse_seconds, 7000), "a reversal (%g s)",
+	   outcome.costs.reverse_seconds);
+	ok(is_seconds(outcome.costs.copy_seconds, 500), "half of a store and a load (%g s)",
+	   outcome.costs.copy_seconds);
+	is_int(outcome.costs.state_bytes, sizeof(struct state), "a state");
+	is_int(outcome.costs.tape_bytes, 8 * RECORDS, "the tape of a step");
+	is_int(outcome.costs.steps, 1000, "the steps are the caller's");
+	ok(is_as_before(&outcome), "state and tape are as they were");
+	ok(!run.out_of_step, "steps are run from their state");
+	ok(run.recorded * run.advance > 500000, "%lld steps are run at a time: a millisecond",
+	   (long long)run.recorded);
+	ok(outcome.adjoint > 0, "the adjoint is used");
+}
+
+static void without_an_adjoint_reversing_is_not_measured(void)
+{
+	struct run run = usual;
+	struct reel_costs costs = {.steps = 1000, .reverse_seconds = 42};
+	struct outcome outcome = measure(&run, &copied, costs, false);
+
+	is_int(outcome.error, 0, "measured without an adjoint");
+	ok(outcome.costs.reverse_seconds == 42, "reverse_seconds is the caller's");
+	ok(is_seconds(outcome.costs.record_seconds, 5000), "a recording is measured");
+	ok(is_as_before(&outcome), "state and tape are as they were");
+	ok(outcome.costs.copy_seconds == 0, "a plain copy takes no time by this clock");
+}
+
+static void loop_and_memory_limit_what_is_run(void)
+{
+	struct run run = usual;
+	struct outcome outcome = measure(&run, &saved, (struct reel_costs){.steps = 5}, true);
+
+	is_int(outcome.error, 0, "a loop of five steps");
+	ok(run.last_step <= 5, "no step is run that the loop has not");
+	ok(is_seconds(outcome.costs.advance_seconds, 3000), "and the time is that of a step");
+	run = usual;
+	outcome = measure(&run, &saved,
+			  (struct reel_costs){.steps = 1000, .memory_bytes = 100 * 8 * RECORDS},
+			  true);
+	is_int(outcome.error, 0, "memory for a hundred tapes");
+	ok(run.recorded > 20 && run.recorded <= 50, "half of it is used (%lld)",
+	   (long long)run.recorded);
+	run = (struct run){0};
+	outcome = measure(&run, &saved, (struct reel_costs){.steps = 1}, true);
+	is_int(outcome.error, 0, "a step that takes no time does not go on for ever");
+	ok(outcome.costs.advance_seconds == 0, "and takes none");
+}
+
+static void short_steps_are_run_until_their_tape_leaves_the_caches(void)
+{
+	struct reel_costs loop = {.steps = 1 << 24};
+	struct run run = usual;
+
+	is_int(measure(&run, &copied, loop, true).error, 0, "steps of 5 us");
+	ok(run.recorded * run.record >= 8000000 && run.recorded * run.record < 32000000,
+	   "are run for 8 ms or a little longer: %lld", (long long)run.recorded);
+	run = usual;
+	run.advance = run.record = run.reverse = 2;
+	is_int(measure(&run, &copied, loop, true).error, 0, "steps of 2 ns");
+	ok(run.recorded * RECORDS * 8 >= 16 << 20 && run.recorded * RECORDS * 8 < 32 << 20,
+	   "are run for 16 MiB of tape: %lld", (long long)run.recorded);
+}
+
+/* A MB of new memory takes a millisecond: twenty are enough to know. */
+static void new_memory_takes_time(void)
+{
+	struct run run = usual;
+	struct outcome outcome;
+
+	nanoseconds_of_kilobyte = 1000;
+	fresh_bytes = 0;
+	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10}, true);
+	is_int(outcome.error, 0, "where memory that is new takes time");
+	ok(fabs(outcome.costs.touch_seconds * 1e9 - 1000.0 / 1024) < 0.2,
+	   "a byte takes about a nanosecond (%g)", outcome.costs.touch_seconds * 1e9);
+	/* Two magazines of the pool that is measured on, and not 64 MiB besides. */
+	ok(fresh_bytes < (uint64_t)100 << 20, "no more is taken than it needs to know (%g MiB)",
+	   (double)fresh_bytes / 0x1p20);
+	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10, .memory_bytes = 1 << 22},
+			  true);
+	ok(outcome.costs.touch_seconds > 0, "a megabyte of four is enough, too");
+	nanoseconds_of_kilobyte = 0;
+	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10}, true);
+	ok(outcome.costs.touch_seconds == 0, "else a byte takes none");
+}
+
+/* But for the very last call, after which nothing is left to do but to load the state. */
+static void errors_of_callbacks_end_it(void)
+{
+	unsigned wrong = 0;
+	int64_t calls;
+
+	for (calls = 1;; calls++) {
+		struct run run = usual;
+		struct outcome outcome;
+
+		run.advance = 400000;
+		run.failing_call = calls;
+		outcome = measure(&run, &saved, (struct reel_costs){.steps = 10}, true);
+		if (run.calls < calls)
+			break;
+		wrong += outcome.error != -ECANCELED || outcome.costs.advance_seconds != 0 ||
+			 outcome.costs.state_bytes != 0 || !is_as_before(&outcome);
+	}
+	is_int(wrong, 0, "each of %lld calls fails", (long long)calls - 1);
+	ok(calls > 50, "there are many");
+}
+
+static void what_cannot_be_measured_is_refused(void)
+{
+	struct run run = usual;
+	struct outcome outcome = measure(&run, &saved, (struct reel_costs){.steps = 0}, true);
+
+	is_int(outcome.error, -EINVAL, "no steps");
+	is_int(run.calls, 0, "nothing is called");
+	run.pops_too_little = true;
+	outcome = measure(&run, &saved, (struct reel_costs){.steps = 10}, true);
+	is_int(outcome.error, -EBADMSG, "a reversal that leaves a value on the tape");
+	ok(is_as_before(&outcome), "the tape is as it was, though");
+}
+
+int main(void)
+{
+	tap_begin();
+	the_costs_are_what_the_callbacks_take();
+	without_an_adjoint_reversing_is_not_measured();
+	loop_and_memory_limit_what_is_run();
+	short_steps_are_run_until_their_tape_leaves_the_caches();
+	new_memory_takes_time();
+	errors_of_callbacks_end_it();
+	what_cannot_be_measured_is_refused();
+	return tap_end();
+}

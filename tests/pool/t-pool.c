@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "helpers/pool-support.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define GIB ((size_t)1 << 30)
+
+static const struct {
+	const char *what;
+	struct reel_pool_options options;
+	/* The option that is out of range. */
+	const char *refused;
+} judged[] = {
+	{"no option", {0}, NULL},
+	{"the smallest slab", {.slab_bytes = 64}, NULL},
+	{"a slab below the smallest", {.slab_bytes = 32}, "slab_bytes"},
+	{"a slab that is no multiple of 64", {.slab_bytes = 4096 + 32}, "slab_bytes"},
+	{"the largest slab", {.slab_bytes = GIB}, NULL},
+	{"a slab above the largest", {.slab_bytes = GIB + 64}, "slab_bytes"},
+	{"a first slab that divides", {.slab_bytes = 192, .first_slab_bytes = 64}, NULL},
+	{"1024 first slabs", {.slab_bytes = 64 * KIB, .first_slab_bytes = 64}, NULL},
+	{"more than 1024 first slabs",
+	 {.slab_bytes = 1025 * 64, .first_slab_bytes = 64}, "first_slab_bytes"},
+	{"a first slab that is the slab", {.slab_bytes = 192, .first_slab_bytes = 192}, NULL},
+	{"a first slab that does not divide",
+	 {.slab_bytes = 192, .first_slab_bytes = 128}, "first_slab_bytes"},
+	{"a first slab that is no multiple of 64",
+	 {.slab_bytes = 192, .first_slab_bytes = 96}, "first_slab_bytes"},
+	{"a first slab above the slab",
+	 {.slab_bytes = 192, .first_slab_bytes = 384}, "first_slab_bytes"},
+	{"a budget of one slab", {.hard_budget = 4096, .slab_bytes = 4096}, NULL},
+	{"a budget below one slab", {.hard_budget = 4095, .slab_bytes = 4096}, "hard_budget"},
+	{"a budget of one slab by default", {.hard_budget = 2 * MIB}, NULL},
+	{"a budget below the default slab", {.hard_budget = 2 * MIB - 1}, "hard_budget"},
+	{"a soft budget that is the hard one",
+	 {.hard_budget = 4 * MIB, .soft_budget = 4 * MIB}, NULL},
+	{"a soft budget above the hard one",
+	 {.hard_budget = 4 * MIB, .soft_budget = 4 * MIB + 1}, "soft_budget"},
+	{"a soft budget alone", {.soft_budget = 1}, NULL},
+	{"the smallest magazine", {.magazine_slabs = 1}, NULL},
+	{"the largest magazine", {.magazine_slabs = 16}, NULL},
+	{"a magazine above the largest", {.magazine_slabs = 17}, "magazine_slabs"},
+	{"every flag", {.flags = REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES}, NULL},
+	{"an unknown flag", {.flags = 4}, "flags"},
+	{"an option to come", {.reserved = {1}}, "reserved"},
+	{"the last option to come", {.reserved = {0, 0, 1}}, "reserved"},
+};
+
+static bool opens(const struct reel_pool_options *options)
+{
+	reel_pool *pool = NULL;
+
+	return reel_pool_open(&pool, options) == 0 && reel_pool_close(pool) == 0;
+}
+
+static bool is_refused(const struct reel_pool_options *options, const char *name)
+{
+	const char *problem = reel_pool_options_problem(options);
+	reel_pool *unchanged = (reel_pool *)(void *)&unchanged;
+	reel_pool *pool = unchanged;
+
+	return problem && strncmp(problem, name, strlen(name)) == 0 &&
+	       reel_pool_open(&pool, options) == -EINVAL && pool == unchanged;
+}
+
+static void options_are_judged(void)
+{
+	for (size_t i = 0; i < sizeof judged / sizeof *judged; i++)
+		if (judged[i].refused)
+			ok(is_refused(&judged[i].options, judged[i].refused),
+			   "%s: %s is refused and named", judged[i].what, judged[i].refused);
+		else
+			ok(!reel_pool_options_problem(&judged[i].options) &&
+				   opens(&judged[i].options),
+			   "%s: a pool opens and closes", judged[i].what);
+	ok(!reel_pool_options_problem(NULL) && opens(NULL), "no options at all are the defaults");
+}
+
+static void no_more_is_mapped_than_there_are_addresses(void)
+{
+	ok(!reel_os_map(SIZE_MAX, 0), "the bytes of all addresses, rounded to pages");
+	ok(!reel_os_map(SIZE_MAX - 2 * MIB, 4 * MIB), "and what does not fit when it is aligned");
+}
+
+static void a_store_wants_a_budget_and_its_alignment(void)
+{
+	struct reel_pool_options options = {.slab_bytes = 192};
+	reel_store *store;
+	reel_pool *pool;
+
+	reel_store_memory_open(&store, 192);
+	options.store = store;
+	ok(is_refused(&options, "a store needs a hard_budget"), "a store without a budget");
+	options.hard_budget = 192 * 8;
+	pool = open_pool(options);
+	is_int(stats_of(pool).soft_budget, 192 * 6, "with one, a quarter of it is for what comes back");
+	is_int(reel_pool_close(pool), 0, "and the pool closes it");
+}
+
+static void defaults_are_those_of_the_manual(void)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	struct reel_pool_stats stats = stats_of(pool);
+	struct reel_pool_stats wanted = {
+		.hard_budget = UINT64_MAX,
+		.soft_budget = UINT64_MAX,
+		.slab_bytes = 2 * MIB,
+		.first_slab_bytes = 64 * KIB,
+	};
+
+	ok(memcmp(&stats, &wanted, sizeof stats) == 0,
+	   "a new pool has no bounds, slabs of 2 MiB, first slabs of 64 KiB, and nothing else");
+	reel_pool_close(pool);
+}
+
+static uint64_t first_slab_of(size_t slab_bytes)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){.slab_bytes = slab_bytes});
+	uint64_t bytes = stats_of(pool).first_slab_bytes;
+
+	reel_pool_close(pool);
+	return bytes;
+}
+
+static void first_slabs_divide_slabs_by_default(void)
+{
+	is_int(first_slab_of(128 * KIB), 64 * KIB, "a slab of 128 KiB has first slabs of 64 KiB");
+	is_int(first_slab_of(4 * KIB), 4 * KIB, "a slab below 64 KiB is its own first slab");
+	is_int(first_slab_of(96 * KIB), 96 * KIB, "so is one that 64 KiB does not divide");
+	is_int(first_slab_of(64 * MIB), 64 * KIB, "a slab of 64 MiB has 1024 first slabs");
+	is_int(first_slab_of(GIB), MIB, "and so has a slab of 1 GiB");
+}
+
+static unsigned magazine_of(struct reel_pool_options options)
+{
+	reel_pool *pool = open_pool(options);
+	unsigned slabs = pool->magazine_slabs;
+
+	reel_pool_close(pool);
+	return slabs;
+}
+
+static unsigned magazine_beside_a_store(size_t hard_budget)
+{
+	struct reel_pool_options options = {.hard_budget = hard_budget};
+
+	reel_store_memory_open(&options.store, GIB);
+	return magazine_of(options);
+}
+
+static void magazines_are_small_under_a_tight_budget(void)
+{
+	is_int(magazine_of((struct reel_pool_options){0}), 16,
+	       "a magazine has 16 slabs without a budget");
+	is_int(magazine_of((struct reel_pool_options){.hard_budget = 512 * MIB}), 4,
+	       "4 under a hard budget of 512 MiB");
+	is_int(magazine_of((struct reel_pool_options){.hard_budget = 511 * MIB}), 3,
+	       "3 under less");
+	is_int(magazine_of((struct reel_pool_options){.soft_budget = 512 * MIB}), 4,
+	       "and under such a soft budget");
+	is_int(magazine_of((struct reel_pool_options){.hard_budget = 2 * MIB}), 1,
+	       "one under a budget of one slab");
+	is_int(magazine_of((struct reel_pool_options){.hard_budget = 2 * MIB,
+						      .magazine_slabs = 7}),
+	       7, "and as many as asked for");
+	is_int(magazine_beside_a_store(2 * GIB), 2, "2 first slabs of 32 in a slab beside a store");
+	is_int(magazine_beside_a_store(160 * MIB), 0, "and none under 160 MiB");
+}
+
+static void tapes_higher_than_the_cache_are_written_past_it(void)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	size_t cache = reel_os_cache_bytes(3);
+
+	ok(pool->stream_above == (cache ? cache + cache / 2 : SIZE_MAX),
+	   "the last cache and half as much, if it is known");
+	reel_pool_close(pool);
+}
+
+static void a_pool_in_use_is_not_closed(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	uint64_t n = values_in(pool, 2);
+	reel_tape tape;
+
+	reel_tape_open(&tape, pool, 0);
+	push_values(&tape, 1, 0, n);
+	is_int(reel_pool_close(pool), -EBUSY, "a pool with slabs on a tape is busy");
+	push_values(&tape, 1, n, n);
+	ok(pop_values(&tape, 1, 0, 2 * n), "its tape goes on as if nothing had been tried");
+	reel_tape_close(&tape);
+	is_int(reel_pool_close(pool), 0, "it closes after its tape");
+}
+
+static void no_pool_and_the_default_pool_are_not_closed(void)
+{
+	reel_pool *pool = reel_pool_default();
+
+	is_int(reel_pool_close(NULL), 0, "closing no pool is no error");
+	is_pointer(reel_pool_default(), pool, "the default pool is always the same");
+	is_int(reel_pool_close(pool), -EPERM, "it cannot be closed");
+}
+
+static void pools_end_with_the_thread_keys(void)
+{
+	static reel_pool *pool[2 * PTHREAD_KEYS_MAX + 1];
+	int error = 0;
+	unsigned n = 0;
+	size_t before;
+
+	for (; n < 2 * PTHREAD_KEYS_MAX && !error; n++)
+		error = reel_pool_open(&pool[n], NULL);
+	is_int(error, -ENOMEM, "a pool without a thread key does not open");
+	before = address_space();
+	for (int i = 0; i < 4; i++)
+		error = reel_pool_open(&pool[n], NULL);
+	ok(address_space() < before + reel_supply_table_bytes(), "it leaves nothing mapped");
+	for (unsigned i = 0; i + 1 < n; i++)
+		error = reel_pool_close(pool[i]) ? 0 : error;
+	is_int(error, -ENOMEM, "the pools before it close");
+	ok(opens(NULL), "and the next one opens");
+}
+
+/* Six slabs: four first ones, cut from one frame, and two whole ones. */
+static void counters_are_exact(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	uint64_t n = values_in(pool, 2);
+	reel_tape tape;
+	struct reel_pool_stats stats;
+
+	reel_tape_open(&tape, pool, 0);
+	push_values(&tape, 1, 0, n);
+	stats = stats_of(pool);
+	is_int(stats.takes, 6, "takes are counted");
+	is_int(stats.slabs_in_use, 6, "so are slabs in use");
+	is_int(stats.slabs, 6, "slabs that exist");
+	is_int(stats.fresh_slabs, 6, "slabs carved");
+	is_int(stats.shared_takes, 4, "takes past the magazines: a pair of first slabs at once");
+	is_int(stats.resident_bytes, 3 * small_slab(), "bytes, by the frame");
+	pop_values(&tape, 1, 0, n);
+	reel_tape_close(&tape);
+	stats = stats_of(pool);
+	is_int(stats.slabs_in_use, 0, "nothing is in use at the end");
+	is_int(stats.takes, 6, "giving back is no take");
+	is_int(stats.resident_bytes, 3 * small_slab(), "what is idle stays resident");
+	is_int(stats.peak_resident_bytes, 3 * small_slab(), "the peak is what was used");
+	is_int(stats.refused + stats.trimmed_bytes + stats.lost_slabs, 0,
+	       "nothing was refused, trimmed or lost");
+	ok(pool_is_whole(pool), "the pool is whole");
+	reel_pool_close(pool);
+}
+
+/* Small slabs, whole slabs and a large slab, all written to. */
+static void gradient(reel_pool *pool, uint64_t n)
+{
+	reel_tape tape;
+
+	reel_tape_open(&tape, pool, 0);
+	push_values(&tape, 1, 0, n);
+	memset(reel_push_span(&tape, char, 3 * MIB), 1, 3 * MIB);
+	reel_pop_span(&tape, char, 3 * MIB);
+	pop_values(&tape, 1, 0, n);
+	reel_tape_close(&tape);
+}
+
+static long page_faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* A sanitizer may fault for itself now and then, hence the best of some gradients. */
+static long fewest_page_faults(reel_pool *pool, uint64_t n)
+{
+	long fewest = LONG_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		long before = page_faults();
+
+		gradient(pool, n);
+		if (page_faults() - before < fewest)
+			fewest = page_faults() - before;
+	}
+	return fewest;
+}
+
+static void a_warm_gradient_takes_no_new_memory(void)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	uint64_t n = values_in(pool, 2);
+	uint64_t fresh;
+
+	gradient(pool, n);
+	fresh = stats_of(pool).fresh_slabs;
+	is_int(fewest_page_faults(pool, n), 0, "a warm gradient takes no page fault");
+	is_int(stats_of(pool).fresh_slabs, fresh, "and carves no slab");
+	reel_pool_close(pool);
+}
+
+#define MANY 40
+
+/* Forty slabs: both magazines of two, and the shared list. */
+static void the_slab_given_last_is_taken_first(enum reel_slab_kind kind, const char *name)
+{
+	reel_pool *pool = open_pool(small_options());
+	struct reel_slab *given[MANY], *taken[MANY];
+	bool reversed = true;
+
+	for (int i = 0; i < MANY; i++)
+		reel_pool_take(pool, kind, small_slab(), &given[i]);
+	for (int i = 0; i < MANY; i++)
+		reel_pool_give(pool, given[i]);
+	for (int i = MANY; i-- > 0;) {
+		reel_pool_take(pool, kind, small_slab(), &taken[i]);
+		reversed &= taken[i] == given[i];
+	}
+	ok(reversed, "the %s slab given last is taken first", name);
+	for (int i = 0; i < MANY; i++)
+		reel_pool_give(pool, taken[i]);
+	reel_pool_close(pool);
+}
+
+/* Three to a magazine, four to a frame. */
+static void fresh_slabs_ascend(void)
+{
+	struct reel_pool_options options = small_options();
+	struct reel_slab *slab[MANY];
+	bool ascend = true;
+	reel_pool *pool;
+
+	options.magazine_slabs = 3;
+	pool = open_pool(options);
+	for (int i = 0; i < MANY; i++) {
+		reel_pool_take(pool, REEL_SLAB_FIRST, 0, &slab[i]);
+		ascend &= i == 0 || slab[i]->frame == slab[i - 1]->frame + slab[i - 1]->bytes;
+	}
+	ok(ascend, "fresh slabs are one ascending stream");
+	for (int i = 0; i < MANY; i++)
+		reel_pool_give(pool, slab[i]);
+	ok(pool_is_whole(pool), "the pool is whole");
+	reel_pool_close(pool);
+}
+
+/* Whether the kernel was asked for huge pages at this address. */
+static bool huge_pages_wanted(const char *address)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	bool here = false, wanted = false;
+	char line[512];
+
+	while (file && !wanted && fgets(line, sizeof line, file)) {
+		uintptr_t start, end;
+
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) == 2)
+			here = start <= (uintptr_t)address && (uintptr_t)address < end;
+		wanted = here && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg");
+	}
+	if (file)
+		fclose(file);
+	return wanted;
+}
+
+/* And whether it says so, which an emulator need not do. */
+#if REEL_HUGE_PAGES && defined(MADV_HUGEPAGE)
+static bool huge_pages_are_told(void)
+{
+	void *memory = reel_os_map(2 * MIB, 2 * MIB);
+	bool told;
+
+	madvise(memory, 2 * MIB, MADV_HUGEPAGE);
+	told = huge_pages_wanted(memory);
+	reel_os_unmap(memory, 2 * MIB);
+	return told;
+}
+#else
+static bool huge_pages_are_told(void)
+{
+	return false;
+}
+#endif
+
+static bool asks_for_huge_pages(struct reel_pool_options options, enum reel_slab_kind kind)
+{
+	reel_pool *pool = open_pool(options);
+	struct reel_slab *slab;
+	bool asks;
+
+	reel_pool_take(pool, kind, 3 * MIB, &slab);
+	asks = huge_pages_wanted(slab->frame) && (uintptr_t)slab->frame % (2 * MIB) == 0;
+	reel_pool_give(pool, slab);
+	reel_pool_close(pool);
+	return asks;
+}
+
+static void memory_is_in_huge_pages(void)
+{
+	struct reel_pool_options small = {.flags = REEL_POOL_SMALL_PAGES};
+	struct reel_pool_options large = {.hard_budget = 64 * MIB};
+
+	if (!huge_pages_are_told()) {
+		tap_skip(4, "no huge pages here, or none that are told of");
+		return;
+	}
+	ok(asks_for_huge_pages(large, REEL_SLAB_WHOLE), "a slab is a huge page");
+	ok(asks_for_huge_pages(large, REEL_SLAB_LARGE), "a giant has huge pages");
+	ok(!asks_for_huge_pages(small, REEL_SLAB_WHOLE), "a slab has not if it is not to");
+	ok(!asks_for_huge_pages(small, REEL_SLAB_LARGE), "nor has a giant");
+}
+
+/* Takes a large slab of so many pages and gives it back. Returns how large it was. */
+static uint64_t use_giant(reel_pool *pool, size_t pages)
+{
+	struct reel_slab *slab;
+	uint64_t bytes;
+
+	reel_pool_take(pool, REEL_SLAB_LARGE, pages * small_slab(), &slab);
+	bytes = slab->bytes;
+	reel_pool_give(pool, slab);
+	return bytes / small_slab();
+}
+
+static void giants_are_recycled(void)
+{
+	reel_pool *pool = open_pool(small_options());
+
+	use_giant(pool, 5);
+	is_int(use_giant(pool, 5), 5, "a giant serves again");
+	is_int(use_giant(pool, 3), 5, "and serves where a smaller one would do");
+	is_int(stats_of(pool).fresh_slabs, 1, "without another one");
+	is_int(use_giant(pool, 9), 9, "a larger one takes its place");
+	is_int(stats_of(pool).resident_bytes, 9 * small_slab(), "and the smaller one is unmapped");
+	is_int(stats_of(pool).trimmed_bytes, 5 * small_slab(), "which counts as trimmed");
+	ok(pool_is_whole(pool), "the pool is whole");
+	is_int(stats_of(pool).slabs, 1, "one descriptor served all");
+	reel_pool_close(pool);
+}
+
+static void giants_are_whole_pages(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	struct reel_slab *slab;
+
+	reel_pool_take(pool, REEL_SLAB_LARGE, 3 * small_slab() + 1, &slab);
+	is_int(slab->bytes, 4 * small_slab(), "a giant is rounded up to a page");
+	is_int(stats_of(pool).resident_bytes, 4 * small_slab(), "which is what it is charged");
+	memset(slab->frame, 1, slab->bytes);
+	reel_pool_give(pool, slab);
+	reel_pool_close(pool);
+}
+
+/* The tape's spare slab is as large as the span. */
+static void a_span_of_a_whole_slab_comes_and_goes_without_the_pool(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	reel_tape tape = open_tape(pool, 0);
+	size_t bytes = small_slab();
+	uint64_t takes = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		reel_push(&tape, (uint64_t)i);
+		fill(reel_push_span(&tape, char, bytes), bytes, i);
+		takes = i ? takes : stats_of(pool).takes;
+		ok(is_filled(reel_pop_span(&tape, char, bytes), bytes, i), "a span comes back");
+		is_int(reel_pop(&tape, uint64_t), i, "and what is below it");
+	}
+	is_int(stats_of(pool).takes, takes, "no other slab was taken for it");
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "a span of a whole slab");
+}
+
+/* As if all but a few descriptors were in use. */
+static void descriptors_run_out(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	uint32_t all = (uint32_t)(reel_supply_table_bytes() / sizeof(struct reel_slab));
+	struct reel_slab *slab[3];
+
+	is_int(all, (uint32_t)1 << (sizeof(void *) > 4 ? 20 : 16), "a pool has so many descriptors");
+	atomic_store(&pool->table_used, all - 2);
+	is_int(reel_pool_take(pool, REEL_SLAB_FIRST, 0, &slab[0]), -ENOMEM,
+	       "a frame that cannot be cut up for want of descriptors is refused");
+	reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[0]);
+	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 1, &slab[1]), 0, "the last descriptor serves");
+	is_int(reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[2]), -ENOMEM, "there is no other");
+	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 1, &slab[2]), -ENOMEM, "for giants neither");
+	is_int(stats_of(pool).resident_bytes, 2 * small_slab(), "refused slabs are not charged");
+	is_int(stats_of(pool).refused, 0, "a want of memory is no refusal by the budget");
+	reel_pool_give(pool, slab[0]);
+	reel_pool_give(pool, slab[1]);
+	is_int(reel_pool_close(pool), 0, "the pool closes");
+}
+
+static void the_list_has_a_name(void)
+{
+	is_string(reel_pool_implementation(), REEL_POOL_CK ? "ck" : "c11",
+		  "the library names its list");
+}
+
+int main(void)
+{
+	tap_begin();
+	options_are_judged();
+	no_more_is_mapped_than_there_are_addresses();
+	a_store_wants_a_budget_and_its_alignment();
+	defaults_are_those_of_the_manual();
+	first_slabs_divide_slabs_by_default();
+	magazines_are_small_under_a_tight_budget();
+	tapes_higher_than_the_cache_are_written_past_it();
+	a_pool_in_use_is_not_closed();
+	no_pool_and_the_default_pool_are_not_closed();
+	pools_end_with_the_thread_keys();
+	counters_are_exact();
+	a_warm_gradient_takes_no_new_memory();
+	the_slab_given_last_is_taken_first(REEL_SLAB_FIRST, "first");
+	the_slab_given_last_is_taken_first(REEL_SLAB_WHOLE, "whole");
+	the_slab_given_last_is_taken_first(REEL_SLAB_LARGE, "giant");
+	fresh_slabs_ascend();
+	memory_is_in_huge_pages();
+	giants_are_recycled();
+	giants_are_whole_pages();
+	a_span_of_a_whole_slab_comes_and_goes_without_the_pool();
+	descriptors_run_out();
+	the_list_has_a_name();
+	return tap_end();
+}

@@ -1,0 +1,904 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each request to the system fails, in each way that it can: the k-th of its
+ * kind, for k = 1, 2, ... until the program makes fewer, first that one alone,
+ * then with all that follow. Linked with --wrap for each function below.
+ */
+#include <config.h>
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+#include "store/file-request.h"
+#include "helpers/file-support.h"
+#include "os/os-file.h"
+#include "os/os-thread.h"
+#include "os/os.h"
+
+#if HAVE_LIBURING
+#include <liburing.h>
+#include <sys/eventfd.h>
+#endif
+
+enum call {
+	OPEN_NAMELESS, OPEN_NAMED, UNLINK, ALIGNMENT, SET_DIRECT, ALLOCATE, WRITE, READ, WRITE_BACK,
+	MAP, MEMORY, THREAD, EVENTFD, RING, SUBMIT, RESULT
+};
+
+/* Instead of an errno: how much of a read or write is done, and what is said of it. */
+enum {
+	NOTHING = 1,  /* the end of the file */
+	ONE_BLOCK,    /* as many bytes as a block has */
+	ODD_BYTES,    /* and some more, which is no multiple of anything */
+	FEW_BYTES     /* less than any alignment */
+};
+
+static struct {
+	enum call call;
+	/* -errno, or one of the above. */
+	int fault;
+	/* 0: none fails. */
+	_Atomic unsigned first;
+	bool all_that_follow;
+	_Atomic unsigned requests;
+	_Atomic unsigned failed;
+} plan;
+
+/* What the machine lacks. */
+static struct {
+	bool nameless;
+	bool alignment;
+	bool direct;
+	bool direct_writes;
+	bool allocate;
+	bool ring;
+	/* Of the disk; 0: what there is. */
+	uint64_t bytes;
+} lacks;
+
+/* Returns 0, or what the plan has for this request. */
+static int fault_of(enum call call)
+{
+	unsigned first = plan.first, request;
+
+	if (!first || call != plan.call)
+		return 0;
+	request = 1 + plan.requests++;
+	if (request < first || (request > first && !plan.all_that_follow))
+		return 0;
+	plan.failed++;
+	return plan.fault;
+}
+
+static _Atomic size_t mapped;
+
+int __real_reel_os_file_open_nameless(const char *directory);
+int __real_reel_os_file_open_named(char *path);
+int __real_reel_os_file_unlink(const char *path);
+int __real_reel_os_file_direct_alignment(int file, size_t *alignment);
+int __real_reel_os_file_set_direct(int file, bool direct);
+int __real_reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes);
+ssize_t __real_reel_os_file_write(int file, const struct iovec *pieces, int count, uint64_t offset);
+ssize_t __real_reel_os_file_read(int file, const struct iovec *pieces, int count, uint64_t offset);
+int __real_reel_os_file_write_back(int file, uint64_t offset, uint64_t bytes);
+void *__real_reel_os_map(size_t bytes, size_t alignment);
+void __real_reel_os_unmap(void *address, size_t bytes);
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+int __real_reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
+				const char *name);
+int __real_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
+				     ssize_t result);
+
+int __wrap_reel_os_file_open_nameless(const char *directory);
+int __wrap_reel_os_file_open_named(char *path);
+int __wrap_reel_os_file_unlink(const char *path);
+int __wrap_reel_os_file_direct_alignment(int file, size_t *alignment);
+int __wrap_reel_os_file_set_direct(int file, bool direct);
+int __wrap_reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes);
+ssize_t __wrap_reel_os_file_write(int file, const struct iovec *pieces, int count, uint64_t offset);
+ssize_t __wrap_reel_os_file_read(int file, const struct iovec *pieces, int count, uint64_t offset);
+int __wrap_reel_os_file_write_back(int file, uint64_t offset, uint64_t bytes);
+void *__wrap_reel_os_map(size_t bytes, size_t alignment);
+void __wrap_reel_os_unmap(void *address, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+int __wrap_reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
+				const char *name);
+int __wrap_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
+				     ssize_t result);
+
+int __wrap_reel_os_file_open_nameless(const char *directory)
+{
+	int error = lacks.nameless ? -EOPNOTSUPP : fault_of(OPEN_NAMELESS);
+
+	return error ? error : __real_reel_os_file_open_nameless(directory);
+}
+
+int __wrap_reel_os_file_open_named(char *path)
+{
+	int error = fault_of(OPEN_NAMED);
+
+	return error ? error : __real_reel_os_file_open_named(path);
+}
+
+/* A name that cannot be removed is removed all the same, or the next test would find it. */
+int __wrap_reel_os_file_unlink(const char *path)
+{
+	int error = fault_of(UNLINK);
+
+	__real_reel_os_file_unlink(path);
+	return error;
+}
+
+int __wrap_reel_os_file_direct_alignment(int file, size_t *alignment)
+{
+	int error = lacks.alignment ? -EOPNOTSUPP : fault_of(ALIGNMENT);
+
+	return error ? error : __real_reel_os_file_direct_alignment(file, alignment);
+}
+
+int __wrap_reel_os_file_set_direct(int file, bool direct)
+{
+	int error = lacks.direct ? -EINVAL : fault_of(SET_DIRECT);
+
+	return error ? error : __real_reel_os_file_set_direct(file, direct);
+}
+
+int __wrap_reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes)
+{
+	int error = lacks.allocate ? -EOPNOTSUPP : fault_of(ALLOCATE);
+
+	if (!error && lacks.bytes && offset + bytes > lacks.bytes)
+		error = -ENOSPC;
+	return error ? error : __real_reel_os_file_allocate(file, offset, bytes);
+}
+
+static size_t bytes_of(const struct iovec *pieces)
+{
+	return pieces[0].iov_len + pieces[1].iov_len;
+}
+
+typedef ssize_t read_or_write(int file, const struct iovec *pieces, int count, uint64_t offset);
+
+/* The first block only. What is said beyond that was not done. */
+static ssize_t do_part(read_or_write *body, int fault, int file, const struct iovec *pieces,
+		       uint64_t offset)
+{
+	const struct iovec *piece = pieces[0].iov_len ? pieces : pieces + 1;
+
+	if (fault < 0)
+		return fault;
+	if (fault == NOTHING)
+		return 0;
+	if (fault == FEW_BYTES)
+		return 40;
+	if (body(file, &(struct iovec){piece->iov_base, BLOCK}, 1, offset) != BLOCK)
+		return -EPROTO;
+	if (fault == ODD_BYTES && bytes_of(pieces) > BLOCK)
+		return BLOCK + 40;
+	return BLOCK;
+}
+
+ssize_t __wrap_reel_os_file_write(int file, const struct iovec *pieces, int count, uint64_t offset)
+{
+	int fault;
+
+	if (count == 1)
+		return lacks.direct_writes ? -EINVAL :
+		       __real_reel_os_file_write(file, pieces, count, offset);
+	fault = fault_of(WRITE);
+	return fault ? do_part(__real_reel_os_file_write, fault, file, pieces, offset) :
+	       __real_reel_os_file_write(file, pieces, count, offset);
+}
+
+ssize_t __wrap_reel_os_file_read(int file, const struct iovec *pieces, int count, uint64_t offset)
+{
+	int fault = fault_of(READ);
+
+	return fault ? do_part(__real_reel_os_file_read, fault, file, pieces, offset) :
+	       __real_reel_os_file_read(file, pieces, count, offset);
+}
+
+int __wrap_reel_os_file_write_back(int file, uint64_t offset, uint64_t bytes)
+{
+	int error = fault_of(WRITE_BACK);
+
+	return error ? error : __real_reel_os_file_write_back(file, offset, bytes);
+}
+
+void *__wrap_reel_os_map(size_t bytes, size_t alignment)
+{
+	void *memory = fault_of(MAP) ? NULL : __real_reel_os_map(bytes, alignment);
+
+	if (memory)
+		mapped += bytes;
+	return memory;
+}
+
+void __wrap_reel_os_unmap(void *address, size_t bytes)
+{
+	mapped -= bytes;
+	__real_reel_os_unmap(address, bytes);
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+	return fault_of(MEMORY) ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	return fault_of(MEMORY) ? NULL : __real_calloc(n, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+	return fault_of(MEMORY) ? NULL : __real_realloc(memory, bytes);
+}
+
+int __wrap_reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
+				const char *name)
+{
+	int error = fault_of(THREAD);
+
+	return error ? error : __real_reel_os_thread_start(thread, body, argument, name);
+}
+
+/* All but the first block is as if the kernel had not come so far. */
+static void undo_rest(struct reel_file *file, const struct reel_file_request *request)
+{
+	static _Alignas(BLOCK) const char garbage[SLOT + BLOCK];
+	size_t rest = bytes_of(request->pieces) - BLOCK;
+
+	if (!rest)
+		return;
+	if (request->put) {
+		if (pwrite(file->descriptor, garbage, rest, (off_t)request->offset + BLOCK) < 0)
+			abort();
+	} else if (request->pieces[0].iov_len) {
+		memset(request->pieces[1].iov_base, 0, request->pieces[1].iov_len);
+	} else {
+		memset((char *)request->pieces[1].iov_base + BLOCK, 0, rest);
+	}
+}
+
+static ssize_t pretend(struct reel_file *file, const struct reel_file_request *request, int fault)
+{
+	if (fault < 0)
+		return fault;
+	if (fault == NOTHING)
+		return 0;
+	if (fault == FEW_BYTES)
+		return 40;
+	undo_rest(file, request);
+	return fault == ODD_BYTES && bytes_of(request->pieces) > BLOCK ? BLOCK + 40 : BLOCK;
+}
+
+int __wrap_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
+				     ssize_t result)
+{
+	int fault = result > 0 ? fault_of(RESULT) : 0;
+
+	if (fault)
+		result = pretend(file, request, fault);
+	return __real_reel_file_request_advance(file, request, result);
+}
+
+#if HAVE_LIBURING
+int __real_eventfd(unsigned count, int flags);
+int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int __real_io_uring_submit_and_wait(struct io_uring *ring, unsigned wait_for);
+
+int __wrap_eventfd(unsigned count, int flags);
+int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned wait_for);
+
+int __wrap_eventfd(unsigned count, int flags)
+{
+	errno = -fault_of(EVENTFD);
+	return errno ? -1 : __real_eventfd(count, flags);
+}
+
+int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
+{
+	int error = lacks.ring ? -EPERM : fault_of(RING);
+
+	return error ? error : __real_io_uring_queue_init(entries, ring, flags);
+}
+
+int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned wait_for)
+{
+	int error = fault_of(SUBMIT);
+
+	return error ? error : __real_io_uring_submit_and_wait(ring, wait_for);
+}
+#endif
+
+static const struct way *way;
+
+static void arm(enum call call, int fault, unsigned first, bool all_that_follow)
+{
+	plan.call = call;
+	plan.fault = fault;
+	plan.all_that_follow = all_that_follow;
+	plan.requests = plan.failed = 0;
+	plan.first = first;
+}
+
+static void disarm(void)
+{
+	plan.first = 0;
+}
+
+/* What a run has seen; everything that must not be is counted as wrong. */
+static struct {
+	unsigned wrong;
+	unsigned failed_opens, failed_puts, failed_gets;
+	int error; /* of the last that failed */
+} seen;
+
+static void expect(bool condition)
+{
+	seen.wrong += !condition;
+}
+
+enum { PUTS = 6 };
+
+/* The file has no run of two free units, so that each put is stored in parts. */
+static bool in_parts;
+
+static uint64_t bytes_between_parts(reel_store *store)
+{
+	const struct reel_file_slots *slots = &file_of(store)->slots;
+
+	return in_parts ? slots->most / 2 * slots->unit_bytes : 0;
+}
+
+static void fragment(reel_store *store)
+{
+	struct reel_file_slots *slots = &file_of(store)->slots;
+	unsigned first = plan.first;
+	struct reel_file_part part;
+
+	plan.first = 0;
+	for (uint64_t unit = 0; in_parts && unit < slots->most; unit++)
+		expect(!reel_file_slots_take(slots, slots->unit_bytes, &part));
+	for (uint64_t unit = 1; in_parts && unit < slots->most; unit += 2)
+		reel_file_slots_give(slots, unit, slots->unit_bytes);
+	plan.first = first;
+}
+
+static unsigned names_here(void)
+{
+	DIR *entries = opendir(".");
+	struct dirent *entry;
+	unsigned names = 0;
+
+	while ((entry = readdir(entries)))
+		names += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+	closedir(entries);
+	return names;
+}
+
+static reel_store *try_to_open(void)
+{
+	struct reel_file_options options = options_of(way);
+	reel_store *store = NULL;
+	int error;
+
+	options.max_bytes = 20 * (SLOT + BLOCK);
+	error = reel_store_file_open(&store, &options);
+	if (!error)
+		return store;
+	seen.failed_opens++;
+	seen.error = error;
+	expect(error == plan.fault || error == -ENOMEM);
+	expect(*reel_store_problem());
+	return NULL;
+}
+
+static void note_failure(unsigned *count, int error)
+{
+	if (error) {
+		++*count;
+		seen.error = error;
+	}
+}
+
+/* Returns which puts have succeeded, a bit each. */
+static unsigned put_some(reel_store *store, struct reel_extent *places)
+{
+	unsigned succeeded = 0;
+
+	for (unsigned i = 0; i < PUTS; i++) {
+		prepare_put(i, i, SLOT);
+		reel_store_put(store, &tickets[i]);
+	}
+	expect(reel_store_sync(store, -1) == 0);
+	for (unsigned i = 0; i < PUTS; i++) {
+		places[i] = tickets[i].extent;
+		note_failure(&seen.failed_puts, tickets[i].error);
+		succeeded |= (unsigned)!tickets[i].error << i;
+		for (size_t k = 0; k < SLOT / sizeof(uint64_t); k++)
+			if (((uint64_t *)data[i])[k] != scramble(((uint64_t)i << 32) + k))
+				expect(false);
+	}
+	return succeeded;
+}
+
+/* What succeeds is right. */
+static void get_some(reel_store *store, const struct reel_extent *places, unsigned which)
+{
+	for (unsigned i = 0; i < PUTS; i++) {
+		if (!(which & 1u << i))
+			continue;
+		prepare_get(i, i, places[i]);
+		reel_store_get(store, &tickets[i]);
+	}
+	expect(reel_store_sync(store, -1) == 0);
+	for (unsigned i = 0; i < PUTS; i++) {
+		if (!(which & 1u << i))
+			continue;
+		note_failure(&seen.failed_gets, tickets[i].error);
+		expect(tickets[i].error || came_back(i));
+	}
+}
+
+/* After the faults the store works, what it took is all there, and no slot is lost. */
+static void use_without_faults(reel_store *store, const struct reel_extent *places, unsigned which)
+{
+	uint64_t slot_bytes = file_of(store)->slots.slot_bytes;
+	uint64_t others = bytes_between_parts(store);
+	struct reel_extent extent;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < PUTS; i++) {
+		if (!(which & 1u << i))
+			continue;
+		expect(get_one(store, i, places[i]));
+		kept++;
+	}
+	expect(capacity_of(store).used_bytes == others + kept * slot_bytes);
+	expect(put_one(store, 100, &extent) == 0);
+	expect(get_one(store, 100, extent));
+	reel_store_drop(store, extent);
+	for (unsigned i = 0; i < PUTS; i++)
+		if (which & 1u << i)
+			reel_store_drop(store, places[i]);
+	expect(capacity_of(store).used_bytes == others);
+}
+
+static void run_armed(void)
+{
+	struct reel_extent places[PUTS];
+	unsigned descriptors = open_descriptors();
+	size_t before = mapped;
+	reel_store *store = try_to_open();
+	unsigned which;
+
+	if (store) {
+		fragment(store);
+		which = put_some(store, places);
+		get_some(store, places, which);
+		disarm();
+		use_without_faults(store, places, which);
+		reel_store_close(store);
+	}
+	disarm();
+	expect(names_here() == 0);
+	expect(open_descriptors() == descriptors);
+	expect(mapped == before);
+}
+
+/* What must come of it when one request fails so. */
+enum outcome {
+	HEALED,      /* nothing is seen of it */
+	ONE_PUT,     /* one put fails, with this error */
+	ONE_GET,
+	NO_OPEN,     /* the store does not open */
+	NO_OPEN_OR_HEALED,
+	OPEN_OR_PUT, /* either of them, with -ENOMEM */
+	OPEN_HEALED  /* fails if it is the first, else nothing is seen of it */
+};
+
+static void check_outcome(enum outcome outcome, int error, unsigned k)
+{
+	unsigned opens = 0, puts = 0, gets = 0;
+
+	switch (outcome) {
+	case HEALED:
+		break;
+	case ONE_PUT:
+		puts = 1;
+		break;
+	case ONE_GET:
+		gets = 1;
+		break;
+	case NO_OPEN:
+		opens = 1;
+		break;
+	case NO_OPEN_OR_HEALED:
+		opens = !!seen.failed_opens;
+		break;
+	case OPEN_OR_PUT:
+		opens = seen.failed_opens;
+		puts = seen.failed_opens <= 1 ? !seen.failed_opens : UINT32_MAX;
+		break;
+	case OPEN_HEALED:
+		opens = k == 1;
+		break;
+	}
+	expect(seen.failed_opens == opens && seen.failed_puts == puts && seen.failed_gets == gets);
+	if (opens + puts + gets)
+		expect(seen.error == error);
+}
+
+static const struct fault {
+	enum call call;
+	const char *name;
+	int fault;
+	enum outcome once; /* what comes of it when it comes once */
+	int error;
+	bool for_ever;     /* whether it may come for ever: else the program waits */
+} faults[] = {
+	{OPEN_NAMELESS, "open: EACCES", -EACCES, NO_OPEN, -EACCES, true},
+	{OPEN_NAMELESS, "open: EOPNOTSUPP", -EOPNOTSUPP, HEALED, 0, true},
+	{ALIGNMENT, "statx: EIO", -EIO, HEALED, 0, true},
+	{SET_DIRECT, "fcntl: EINVAL", -EINVAL, HEALED, 0, true},
+	{ALLOCATE, "fallocate: EINTR", -EINTR, HEALED, 0, true},
+	{ALLOCATE, "fallocate: ENOSPC", -ENOSPC, HEALED, 0, true},
+	{ALLOCATE, "fallocate: EFBIG", -EFBIG, HEALED, 0, true},
+	{ALLOCATE, "fallocate: EDQUOT", -EDQUOT, HEALED, 0, true},
+	{ALLOCATE, "fallocate: EOPNOTSUPP", -EOPNOTSUPP, HEALED, 0, true},
+	{ALLOCATE, "fallocate: EIO", -EIO, ONE_PUT, -EIO, true},
+	{WRITE, "write: EIO", -EIO, ONE_PUT, -EIO, true},
+	{WRITE, "write: ENOSPC", -ENOSPC, ONE_PUT, -ENOSPC, true},
+	{WRITE, "write: EDQUOT", -EDQUOT, ONE_PUT, -EDQUOT, true},
+	{WRITE, "write: EINTR", -EINTR, HEALED, 0, true},
+	{WRITE, "write: EAGAIN", -EAGAIN, HEALED, 0, true},
+	{WRITE, "write: nothing", NOTHING, ONE_PUT, -EIO, true},
+	{WRITE, "write: one block", ONE_BLOCK, HEALED, 0, true},
+	{WRITE, "write: odd bytes", ODD_BYTES, HEALED, 0, true},
+	{WRITE, "write: few bytes", FEW_BYTES, HEALED, 0, true},
+	{READ, "read: EIO", -EIO, ONE_GET, -EIO, true},
+	{READ, "read: EINTR", -EINTR, HEALED, 0, true},
+	{READ, "read: EAGAIN", -EAGAIN, HEALED, 0, true},
+	{READ, "read: end of file", NOTHING, ONE_GET, -EIO, true},
+	{READ, "read: one block", ONE_BLOCK, HEALED, 0, true},
+	{READ, "read: odd bytes", ODD_BYTES, HEALED, 0, true},
+	{READ, "read: few bytes", FEW_BYTES, HEALED, 0, true},
+	{WRITE_BACK, "write back: EIO", -EIO, ONE_PUT, -EIO, true},
+	{WRITE_BACK, "write back: ENOSPC", -ENOSPC, ONE_PUT, -ENOSPC, true},
+	{RESULT, "result: ENOSPC", -ENOSPC, ONE_PUT, -ENOSPC, true},
+	{RESULT, "result: EINTR", -EINTR, HEALED, 0, true},
+	{RESULT, "result: EAGAIN", -EAGAIN, HEALED, 0, true},
+	{RESULT, "result: one block", ONE_BLOCK, HEALED, 0, true},
+	{RESULT, "result: odd bytes", ODD_BYTES, HEALED, 0, true},
+	{RESULT, "result: few bytes", FEW_BYTES, HEALED, 0, true},
+	{MAP, "mmap: ENOMEM", -ENOMEM, NO_OPEN_OR_HEALED, -ENOMEM, true},
+	{MEMORY, "malloc: ENOMEM", -ENOMEM, OPEN_OR_PUT, -ENOMEM, true},
+	{THREAD, "thread: EAGAIN", -EAGAIN, OPEN_HEALED, -ENOMEM, true},
+	{EVENTFD, "eventfd: EMFILE", -EMFILE, HEALED, 0, true},
+	{RING, "io_uring: EPERM", -EPERM, HEALED, 0, true},
+	{SUBMIT, "submit: EINTR", -EINTR, HEALED, 0, false},
+	{SUBMIT, "submit: EAGAIN", -EAGAIN, HEALED, 0, false},
+	{SUBMIT, "submit: EBUSY", -EBUSY, HEALED, 0, false},
+};
+
+/* A thread or memory for the ring that is not there is there for the other engine. */
+static bool falls_back(const struct fault *fault)
+{
+	return way->engine == REEL_FILE_IO_URING &&
+	       (fault->call == THREAD || fault->call == MAP || fault->call == MEMORY);
+}
+
+/* A result that is an error, of a read: the fault does not know which it is. */
+static enum outcome outcome_of(const struct fault *fault)
+{
+	if (fault->call == RESULT && fault->once == ONE_PUT && seen.failed_gets)
+		return ONE_GET;
+	return fault->once;
+}
+
+/* Whether this error, or none, may come of a fault that does not cease. */
+static bool is_of(const struct fault *fault, int error)
+{
+	if (fault->fault == ONE_BLOCK || fault->fault == ODD_BYTES)
+		return !error;
+	if (fault->fault > 0)
+		return !error || error == -EIO;
+	return !error || error == fault->fault || error == -ENOMEM;
+}
+
+/* Slots in parts have so many requests that only some of them fail. */
+enum { MAX_PLACES = 400, PARTS_STEP = 7 };
+
+/* Returns at how many places the fault came. */
+static unsigned sweep(const struct fault *fault, bool all_that_follow)
+{
+	for (unsigned k = 1; k < MAX_PLACES; k += in_parts ? PARTS_STEP : 1) {
+		memset(&seen, 0, sizeof seen);
+		arm(fault->call, fault->fault, k, all_that_follow);
+		run_armed();
+		if (!plan.failed)
+			return k - 1;
+		if (!all_that_follow && !falls_back(fault))
+			check_outcome(outcome_of(fault), fault->error, k);
+		else
+			expect(is_of(fault, seen.error));
+		if (seen.wrong) {
+			tap_note("%s, request %u%s", fault->name, k,
+				 all_that_follow ? " and all that follow" : "");
+			return 0;
+		}
+	}
+	tap_note("%s: comes for ever", fault->name);
+	return 0;
+}
+
+/* Requests that this way does not make. */
+static bool is_made(enum call call)
+{
+	bool ring = way->engine == REEL_FILE_IO_URING;
+	bool buffered = way->flags & REEL_FILE_BUFFERED;
+
+	switch (call) {
+	case EVENTFD:
+	case RING:
+	case SUBMIT:
+	case RESULT:
+		return ring;
+	case WRITE:
+	case READ:
+		return !ring;
+	case WRITE_BACK:
+		return buffered;
+	case ALIGNMENT:
+	case SET_DIRECT:
+		return !buffered;
+	default:
+		return true;
+	}
+}
+
+static void every_request_fails(void)
+{
+	for (const struct fault *fault = faults; fault < faults + COUNT(faults); fault++) {
+		unsigned places;
+
+		if (!is_made(fault->call))
+			continue;
+		places = sweep(fault, false);
+		ok(places, "%s, once, at %u places", fault->name, places);
+		if (!fault->for_ever)
+			continue;
+		places = sweep(fault, true);
+		ok(places, "%s, and for ever after, at %u places", fault->name, places);
+	}
+}
+
+static bool is_of_parts(enum call call)
+{
+	return call == WRITE || call == READ || call == WRITE_BACK || call == RESULT ||
+	       call == MEMORY;
+}
+
+static void requests_of_parts_fail(void)
+{
+	in_parts = true;
+	for (const struct fault *fault = faults; fault < faults + COUNT(faults); fault++) {
+		unsigned places;
+
+		if (!is_made(fault->call) || !is_of_parts(fault->call) ||
+		    (is_brief() && fault > faults && fault[-1].call == fault->call))
+			continue;
+		places = sweep(fault, false);
+		ok(places > PUTS, "%s, in parts of slots, up to place %u", fault->name, places);
+	}
+	in_parts = false;
+}
+
+#ifndef O_DIRECT
+#define O_DIRECT 0
+#endif
+
+static bool is_direct(const struct reel_file *file)
+{
+	return fcntl(file->descriptor, F_GETFL) & O_DIRECT;
+}
+
+static void expect_healthy(const char *what, bool direct)
+{
+	reel_store *store;
+
+	memset(&seen, 0, sizeof seen);
+	disarm();
+	store = try_to_open();
+	ok(store && file_of(store)->direct == direct && is_direct(file_of(store)) == direct,
+	   "%s: the store opens, %s the page cache", what,
+	   direct ? "past" : "through");
+	reel_store_close(store);
+	run_armed();
+	ok(!seen.wrong && !seen.failed_opens && !seen.failed_puts && !seen.failed_gets,
+	   "%s: and works", what);
+	memset(&lacks, 0, sizeof lacks);
+}
+
+static void it_does_without(void)
+{
+	bool direct = !(way->flags & REEL_FILE_BUFFERED);
+
+	lacks.nameless = true;
+	expect_healthy("without nameless files", direct);
+	lacks.alignment = true;
+	expect_healthy("without the alignment being told", direct);
+	lacks.direct = true;
+	expect_healthy("without O_DIRECT", false);
+	lacks.alignment = lacks.direct_writes = true;
+	expect_healthy("without direct writes, though O_DIRECT is taken", false);
+	lacks.allocate = true;
+	expect_healthy("without fallocate", direct);
+	lacks.ring = true;
+	expect_healthy("without io_uring", direct);
+}
+
+static void names_are_refused(void)
+{
+	static const struct fault named[] = {
+		{OPEN_NAMED, "mkostemp: EROFS", -EROFS, NO_OPEN, -EROFS, true},
+		{UNLINK, "unlink: EPERM", -EPERM, NO_OPEN, -EPERM, true},
+	};
+
+	for (unsigned i = 0; i < COUNT(named); i++) {
+		lacks.nameless = true;
+		ok(sweep(&named[i], false) == 1, "%s", named[i].name);
+	}
+	memset(&lacks, 0, sizeof lacks);
+}
+
+/* The file grows by less and less, so that the last slot of the disk is used. */
+static void the_last_slot_of_a_disk_is_used(void)
+{
+	enum { SLOTS = 37 };
+	reel_store *store = open_store(options_of(way));
+	struct reel_extent extent;
+	unsigned n = 0;
+
+	lacks.bytes = SLOTS * file_of(store)->slots.slot_bytes;
+	while (!put_one(store, n, &extent) && n <= SLOTS)
+		n++;
+	is_int(n, SLOTS, "every slot that a disk has room for is used");
+	is_int(tickets[0].error, -ENOSPC, "and then it is full");
+	lacks.bytes *= 2;
+	is_int(put_one(store, n, &extent), 0, "until it has room again");
+	reel_store_close(store);
+	memset(&lacks, 0, sizeof lacks);
+}
+
+/* The lowest free slot is used first, but not one that has just failed. */
+static void a_slot_that_cannot_be_written_is_not_used_again(void)
+{
+	bool ring = way->engine == REEL_FILE_IO_URING;
+	reel_store *store = open_store(options_of(way));
+	struct reel_extent extent;
+
+	memset(&seen, 0, sizeof seen);
+	arm(ring ? RESULT : WRITE, -EIO, 1, false);
+	is_int(put_one(store, 0, &extent), -EIO, "a slot that cannot be written is an error");
+	disarm();
+	is_int(capacity_of(store).used_bytes, 0, "and counts as unused");
+	is_int(put_one(store, 1, &extent), 0, "the next put succeeds");
+	is_int(slot_number(store, extent), 1, "in another slot");
+	reel_store_drop(store, extent);
+	is_int(put_one(store, 2, &extent), 0, "a put that succeeded");
+	is_int(slot_number(store, extent), 1, "leaves its slot for the next");
+	reel_store_close(store);
+}
+
+/* What a write of slot 0 may be refused with, and the slot that the next put gets. */
+static const struct {
+	int error;
+	const char *name;
+	uint64_t next;
+} refusals[] = {
+	{-ENODATA, "ENODATA", 1}, {-ETIMEDOUT, "ETIMEDOUT", 1}, {-ENOLINK, "ENOLINK", 1},
+	{-EILSEQ, "EILSEQ", 1},   {-ENOSPC, "ENOSPC", 0},       {-EDQUOT, "EDQUOT", 0},
+	{-EFBIG, "EFBIG", 0},     {-ENOMEM, "ENOMEM", 0},       {-EINVAL, "EINVAL", 0},
+	{-EFAULT, "EFAULT", 0},
+};
+
+static enum call call_of_a_write(void)
+{
+	return way->engine == REEL_FILE_IO_URING ? RESULT : WRITE;
+}
+
+/* A disk may say that a place is bad with any of many errors. */
+static void only_errors_of_a_slot_cost_it(void)
+{
+	for (unsigned i = 0; i < COUNT(refusals); i++) {
+		reel_store *store = open_store(options_of(way));
+		struct reel_extent extent;
+
+		arm(call_of_a_write(), refusals[i].error, 1, false);
+		is_int(put_one(store, 0, &extent), refusals[i].error, "%s is told",
+		       refusals[i].name);
+		disarm();
+		is_int(put_one(store, 1, &extent), 0, "the next put succeeds");
+		is_int(slot_number(store, extent), refusals[i].next, "%s slot",
+		       refusals[i].next ? "in another" : "in the same");
+		reel_store_close(store);
+	}
+}
+
+/* All slots of a full file are bad: then they are tried in turn, and are good again. */
+static void bad_slots_are_tried_again_before_there_is_no_room(void)
+{
+	enum { SLOTS = 3 };
+	static const uint64_t order[SLOTS] = {1, 2, 0};
+	struct reel_file_options options = options_of(way);
+	reel_store *store = open_store(options);
+	uint64_t slot_bytes = file_of(store)->slots.slot_bytes;
+	struct reel_extent extent;
+
+	reel_store_close(store);
+	options.max_bytes = SLOTS * slot_bytes;
+	store = open_store(options);
+	arm(call_of_a_write(), -EIO, 1, true);
+	for (unsigned i = 0; i < SLOTS; i++) {
+		is_int(put_one(store, i, &extent), -EIO, "a slot that cannot be written");
+		is_int(capacity_of(store).total_bytes, (SLOTS - 1 - i) * slot_bytes,
+		       "is no room any more");
+	}
+	is_int(put_one(store, 0, &extent), -EIO, "without another one it is tried again");
+	is_int(capacity_of(store).total_bytes, 0, "and is no room as before");
+	disarm();
+	for (unsigned i = 0; i < SLOTS; i++) {
+		is_int(put_one(store, i, &extent), 0, "once it can be written");
+		is_int(slot_number(store, extent), order[i], "each is tried in its turn");
+		is_int(capacity_of(store).total_bytes, (i + 1) * slot_bytes, "and is room again");
+	}
+	is_int(put_one(store, 0, &extent), -ENOSPC, "then the file is full");
+	ok(get_one(store, SLOTS - 1, (struct reel_extent){0, SLOT}), "and has what was put");
+	reel_store_close(store);
+}
+
+/* What would be written to find out how files are written would raise a signal. */
+static void a_limit_below_a_block_is_met(void)
+{
+	struct reel_file_options options = options_of(way);
+	reel_store *store;
+	pid_t child = fork_with_timeout();
+
+	if (child == 0) {
+		lacks.alignment = true;
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 0, .rlim_max = 0});
+		is_int(reel_store_file_open(&store, &options), -EFBIG, "the error");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "a limit of the file's size below a block is an error");
+}
+
+int main(void)
+{
+	tap_begin();
+	for (way = ways; way < ways + COUNT(ways); way++) {
+		tap_case(way->name);
+		if (!way_is_there(way)) {
+			tap_skip(1, "files here cannot be used by %s", way->name);
+			continue;
+		}
+		every_request_fails();
+		requests_of_parts_fail();
+		it_does_without();
+		names_are_refused();
+		the_last_slot_of_a_disk_is_used();
+		a_slot_that_cannot_be_written_is_not_used_again();
+		only_errors_of_a_slot_cost_it();
+		bad_slots_are_tried_again_before_there_is_no_room();
+		a_limit_below_a_block_is_met();
+	}
+	return tap_end();
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/* TEST_SEEDS=N: so many random sequences in each of the file's ways. */
+#include <config.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "os/annotate.h"
+#include "helpers/file-support.h"
+
+enum { MANY = 100, KEYS = 40, OPERATIONS = 200, DEFAULT_SEEDS = 10 };
+
+static const struct way *way;
+
+static void put_many(reel_store *store, struct reel_extent *places)
+{
+	for (unsigned first = 0; first < MANY; first += TICKETS) {
+		unsigned n = MANY - first < TICKETS ? MANY - first : TICKETS;
+
+		for (unsigned i = 0; i < n; i++) {
+			prepare_put(i, first + i, SLOT);
+			reel_store_put(store, &tickets[i]);
+		}
+		reel_store_sync(store, -1);
+		for (unsigned i = 0; i < n; i++)
+			places[first + i] = tickets[i].extent;
+	}
+}
+
+/* In descending order. Returns how many were wrong. */
+static unsigned get_many(reel_store *store, const struct reel_extent *places)
+{
+	unsigned wrong = 0;
+
+	for (unsigned end = MANY; end > 0;) {
+		unsigned n = end < TICKETS ? end : TICKETS;
+
+		end -= n;
+		for (unsigned i = 0; i < n; i++) {
+			prepare_get(i, end + i, places[end + i]);
+			reel_store_get(store, &tickets[i]);
+		}
+		reel_store_sync(store, -1);
+		for (unsigned i = 0; i < n; i++)
+			wrong += !came_back(i);
+	}
+	return wrong;
+}
+
+static uint64_t size_of(reel_store *store)
+{
+	struct stat status;
+
+	fstat(file_of(store)->descriptor, &status);
+	return (uint64_t)status.st_size;
+}
+
+static void slots_are_used_again(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct reel_extent places[MANY];
+	unsigned wrong = 0;
+	uint64_t size = 0;
+
+	for (unsigned cycle = 0; cycle < 4; cycle++) {
+		put_many(store, places);
+		wrong += get_many(store, places);
+		is_int(capacity_of(store).used_bytes, MANY * file_of(store)->slots.slot_bytes,
+		       "all slots are counted");
+		if (cycle == 0)
+			size = size_of(store);
+		for (unsigned i = 0; i < MANY; i++)
+			reel_store_drop(store, places[i]);
+	}
+	is_int(wrong, 0, "%d transfers at once come back as they were", MANY);
+	is_int(size_of(store), size, "the file does not grow when there are free slots");
+	is_int(capacity_of(store).used_bytes, 0, "nothing is used when all was dropped");
+	reel_store_close(store);
+}
+
+static void the_lowest_slot_is_first(void)
+{
+	static const unsigned dropped[] = {70, 2, 65, 9};
+	static const unsigned wanted[] = {2, 9, 65, 70, MANY};
+	reel_store *store = open_store(options_of(way));
+	struct reel_extent places[MANY], extent;
+
+	put_many(store, places);
+	for (unsigned i = 0; i < MANY; i++)
+		reel_store_drop(store, places[i]);
+	for (unsigned i = 0; i < MANY; i++)
+		put_one(store, i, &places[i]);
+	for (unsigned i = 0; i < COUNT(dropped); i++) {
+		reel_store_drop(store, places[dropped[i]]);
+		reel_store_drop(store, places[dropped[i]]);
+	}
+	is_int(capacity_of(store).used_bytes,
+	       (MANY - COUNT(dropped)) * file_of(store)->slots.slot_bytes,
+	       "a slot that is dropped twice counts once");
+	for (unsigned i = 0; i < COUNT(wanted); i++) {
+		put_one(store, i, &extent);
+		is_int(slot_number(store, extent), wanted[i], "the lowest free slot");
+	}
+	reel_store_close(store);
+}
+
+/* What the model knows of a key. */
+static struct key {
+	bool stored;
+	bool under_way;
+	uint64_t seed;
+	struct reel_extent extent;
+} keys[KEYS];
+
+static unsigned key_of[TICKETS];
+static unsigned started;
+
+/* Returns how many transfers were wrong. */
+static unsigned end_all(reel_store *store)
+{
+	unsigned wrong = reel_store_sync(store, -1) != 0;
+
+	for (unsigned i = 0; i < started; i++) {
+		struct key *key = &keys[key_of[i]];
+
+		if (key->stored)
+			wrong += !came_back(i);
+		else
+			wrong += tickets[i].error != 0;
+		key->extent = tickets[i].extent;
+		key->stored = true;
+		key->under_way = false;
+	}
+	started = 0;
+	return wrong;
+}
+
+static void start_one(reel_store *store, unsigned k, uint64_t random)
+{
+	struct key *key = &keys[k];
+	unsigned i = started++;
+
+	key_of[i] = k;
+	key->under_way = true;
+	if (key->stored) {
+		prepare_get(i, key->seed, key->extent);
+		reel_store_get(store, &tickets[i]);
+		return;
+	}
+	key->seed = random;
+	prepare_put(i, random, (size_t)(random % (SLOT / BLOCK + 1)) * BLOCK);
+	reel_store_put(store, &tickets[i]);
+}
+
+static unsigned run_sequence(reel_store *store, uint64_t seed)
+{
+	unsigned wrong = 0;
+
+	memset(keys, 0, sizeof keys);
+	for (uint64_t n = 0; n < OPERATIONS; n++) {
+		uint64_t random = scramble(seed << 32 | n);
+		unsigned k = (unsigned)(random % KEYS);
+
+		if (started == TICKETS || keys[k].under_way || random >> 60 == 0)
+			wrong += end_all(store);
+		if (keys[k].stored && random >> 62 == 1) {
+			reel_store_drop(store, keys[k].extent);
+			keys[k].stored = false;
+		} else {
+			start_one(store, k, random >> 8 & 0xffffff);
+		}
+	}
+	wrong += end_all(store);
+	for (unsigned k = 0; k < KEYS; k++)
+		if (keys[k].stored)
+			reel_store_drop(store, keys[k].extent);
+	return wrong;
+}
+
+static void no_random_sequence_differs(void)
+{
+	const char *text = getenv("TEST_SEEDS");
+	uint64_t n = text ? strtoull(text, NULL, 10) : DEFAULT_SEEDS;
+	reel_store *store = open_store(options_of(way));
+	unsigned wrong = 0;
+
+	for (uint64_t seed = 0; seed < n; seed++) {
+		unsigned more = run_sequence(store, seed);
+
+		if (more)
+			tap_note("seed %llu: %u are wrong", (unsigned long long)seed, more);
+		wrong += more;
+	}
+	is_int(wrong, 0, "%llu random sequences are as the model says", (unsigned long long)n);
+	is_int(capacity_of(store).used_bytes, 0, "and leave nothing");
+	reel_store_close(store);
+}
+
+static void what_cannot_be_is_refused(void)
+{
+	reel_store *store = open_store(options_of(way));
+	const struct reel_file_slots *slots = &file_of(store)->slots;
+	struct reel_extent extent;
+	uint64_t last = slots->most - slots->slot_bytes / slots->unit_bytes;
+
+	prepare_put(0, 1, SLOT);
+	tickets[0].bytes = SLOT + BLOCK;
+	is_int(reel_store_put_and_wait(store, &tickets[0]), -EMSGSIZE, "a put above a slot");
+	tickets[0].bytes = SLOT - 8;
+	is_int(reel_store_put_and_wait(store, &tickets[0]), -EINVAL, "a length not aligned");
+	tickets[0].bytes = BLOCK;
+	tickets[0].data = data[0] + 8;
+	is_int(reel_store_put_and_wait(store, &tickets[0]), -EINVAL, "data not aligned");
+	prepare_get(0, 1, (struct reel_extent){UINT64_MAX, SLOT});
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get from nowhere");
+	prepare_get(0, 1, (struct reel_extent){last + 1, SLOT});
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get across the last byte");
+	prepare_get(0, 1, (struct reel_extent){last, SLOT});
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -EIO, "a get above the file's end");
+	is_int(put_one(store, 1, &extent), 0, "after all of that, a put");
+	ok(get_one(store, 1, extent), "and a get of it");
+	reel_store_close(store);
+}
+
+static void no_more_is_stored_than_was_allowed(void)
+{
+	struct reel_file_options options = options_of(way);
+	reel_store *store = open_store(options);
+	struct reel_extent extent;
+
+	options.max_bytes = 3 * file_of(store)->slots.slot_bytes;
+	reel_store_close(store);
+	store = open_store(options);
+	is_int(capacity_of(store).total_bytes, options.max_bytes, "the capacity is max_bytes");
+	for (unsigned i = 0; i < 3; i++)
+		put_one(store, i, &extent);
+	is_int(tickets[0].error, 0, "as many slots as max_bytes allows");
+	reel_store_put_and_wait(store, &tickets[0]);
+	is_int(tickets[0].error, -ENOSPC, "and no more");
+	reel_store_drop(store, extent);
+	is_int(put_one(store, 4, &extent), 0, "unless one is dropped");
+	reel_store_close(store);
+}
+
+static void a_put_takes_the_room_that_it_needs(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct reel_extent extent;
+	uint64_t used = 0;
+
+	for (size_t bytes = 0; bytes <= SLOT; bytes += BLOCK) {
+		prepare_put(0, bytes, bytes);
+		reel_store_put_and_wait(store, &tickets[0]);
+		extent = tickets[0].extent;
+		is_int(capacity_of(store).used_bytes - used, BLOCK + bytes,
+		       "a put of %zu blocks takes those and a header's", bytes / BLOCK);
+		used = capacity_of(store).used_bytes;
+	}
+	reel_store_drop(store, extent);
+	is_int(capacity_of(store).used_bytes, used - BLOCK - SLOT, "and gives them back");
+	reel_store_close(store);
+}
+
+enum { SMALL = 31 };
+
+/* A file that is full of small puts, of which each second one is dropped again. */
+static reel_store *open_fragmented(struct reel_extent *places)
+{
+	struct reel_file_options options = options_of(way);
+	reel_store *store;
+
+	options.max_bytes = SMALL * 2 * BLOCK;
+	store = open_store(options);
+	for (unsigned i = 0; i < SMALL; i++) {
+		prepare_put(0, i, BLOCK);
+		is_int(reel_store_put_and_wait(store, &tickets[0]), 0, "a small put");
+		places[i] = tickets[0].extent;
+	}
+	for (unsigned i = 1; i < SMALL; i += 2)
+		reel_store_drop(store, places[i]);
+	return store;
+}
+
+/* 15 holes of two blocks: six puts of five, and none more. */
+static void no_room_is_lost_between_small_puts(void)
+{
+	struct reel_extent small[SMALL], large[6], none;
+	reel_store *store = open_fragmented(small);
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < COUNT(large); i++)
+		is_int(put_one(store, 100 + i, &large[i]), 0, "a put is stored in parts");
+	is_int(put_one(store, 99, &none), -ENOSPC, "until there is no room");
+	for (unsigned i = 0; i < COUNT(large); i++)
+		wrong += !get_one(store, 100 + i, large[i]);
+	for (unsigned i = 0; i < SMALL; i += 2)
+		wrong += !get_one(store, i, small[i]);
+	is_int(wrong, 0, "all of them come back");
+	prepare_get(0, 100, large[0]);
+	tickets[0].bytes = BLOCK;
+	is_int(reel_store_get_and_wait(store, &tickets[0]), 0, "so does a part");
+	reel_store_drop(store, large[3]);
+	reel_store_drop(store, large[3]);
+	is_int(put_one(store, 103, &large[3]), 0, "there is room again after a drop");
+	ok(get_one(store, 103, large[3]), "for what comes back");
+	reel_store_drop(store, large[5]);
+	for (unsigned i = 0; i < SMALL; i += 2)
+		reel_store_drop(store, small[i]);
+	is_int(capacity_of(store).used_bytes, 5 * file_of(store)->slots.slot_bytes,
+	       "what is left are slots of several parts");
+	reel_store_close(store);
+}
+
+/* Nothing is known of a slot in parts beyond its last part. */
+static void a_get_beyond_the_last_part_is_refused(void)
+{
+	struct reel_extent small[SMALL], extent;
+	reel_store *store = open_fragmented(small);
+
+	prepare_put(0, 1, 2 * BLOCK);
+	is_int(reel_store_put_and_wait(store, &tickets[0]), 0, "a put is stored in parts");
+	extent = tickets[0].extent;
+	extent.bytes = SLOT;
+	prepare_get(0, 1, extent);
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -EINVAL, "a get of more is refused");
+	reel_store_close(store);
+}
+
+static sem_t go_on;
+
+static void wait_to_go_on(reel_transfer *transfer)
+{
+	(void)transfer;
+	while (sem_wait(&go_on))
+		;
+}
+
+static void hold_up_one_put(reel_store *store)
+{
+	prepare_put(0, 1, SLOT);
+	tickets[0].done = wait_to_go_on;
+	reel_store_put(store, &tickets[0]);
+}
+
+static void sync_gives_up_in_time(void)
+{
+	reel_store *store = open_store(options_of(way));
+
+	sem_init(&go_on, 0, 0);
+	is_int(reel_store_sync(store, 0), 0, "sync of nothing");
+	hold_up_one_put(store);
+	is_int(reel_store_sync(store, 0), -ETIMEDOUT, "sync without waiting");
+	is_int(reel_store_sync(store, 1500000), -ETIMEDOUT, "sync for a while");
+	sem_post(&go_on);
+	is_int(reel_store_sync(store, -1), 0, "sync without an end");
+	reel_store_close(store);
+	sem_destroy(&go_on);
+}
+
+static void use_in_child(reel_store *store, struct reel_extent extent)
+{
+	struct reel_extent none;
+
+	is_int(put_one(store, 2, &none), -ECHILD, "a put in the child");
+	prepare_get(0, 1, extent);
+	is_int(reel_store_get_and_wait(store, &tickets[0]), -ECHILD, "a get in the child");
+	reel_store_drop(store, extent);
+	is_int(reel_store_sync(store, -1), 0, "sync in the child");
+	capacity_of(store);
+	reel_store_close(store);
+	/* ThreadSanitizer lets no thread begin in a child of a program with threads. */
+#ifndef REEL_THREAD_SANITIZER
+	if (is_emulated())
+		return;
+	store = open_store(options_of(way));
+	is_int(put_one(store, 3, &extent), 0, "a store of the child's own");
+	ok(get_one(store, 3, extent), "works");
+	reel_store_close(store);
+#endif
+}
+
+static void a_child_only_closes(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct reel_extent extent;
+	pid_t child;
+
+	sem_init(&go_on, 0, 0);
+	put_one(store, 1, &extent);
+	hold_up_one_put(store);
+	child = fork_with_timeout();
+	if (child == 0) {
+		use_in_child(store, extent);
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "the child of a fork closes the store, and opens its own");
+	sem_post(&go_on);
+	reel_store_sync(store, -1);
+	is_int(tickets[0].error, 0, "what was under way goes on in the parent");
+	ok(get_one(store, 1, extent), "whose store is as it was");
+	reel_store_close(store);
+	sem_destroy(&go_on);
+}
+
+static pthread_t main_thread;
+static _Atomic unsigned signals_here, signals_elsewhere;
+
+static void count_signal(int number)
+{
+	(void)number;
+	if (pthread_equal(pthread_self(), main_thread))
+		signals_here++;
+	else
+		signals_elsewhere++;
+}
+
+/* The handler interrupts system calls: there is no SA_RESTART. */
+static void signals_stay_with_the_program(void)
+{
+	struct sigaction action = {.sa_handler = count_signal}, before;
+	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	reel_store *store = open_store(options_of(way));
+	unsigned wrong = 0;
+
+	main_thread = pthread_self();
+	signals_here = signals_elsewhere = 0;
+	sigaction(SIGALRM, &action, &before);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (uint64_t seed = 0; seed < 3 || !signals_here; seed++)
+		wrong += run_sequence(store, seed);
+	setitimer(ITIMER_REAL, &never, NULL);
+	/* One that is under way would end the program. */
+	signal(SIGALRM, SIG_IGN);
+	usleep(10000);
+	sigaction(SIGALRM, &before, NULL);
+	is_int(wrong, 0, "signals disturb no transfer");
+	is_int(signals_elsewhere, 0, "and none is handled in a thread of the store");
+	reel_store_close(store);
+}
+
+/* A layer that reads everything twice. */
+struct twice {
+	reel_store *below;
+	unsigned again;
+};
+
+static int read_again(reel_store *layer, reel_transfer *transfer, void *own, int error)
+{
+	struct twice *twice = own;
+
+	if (!twice->again)
+		return error;
+	twice->again--;
+	memset(transfer->data, 0xa5, transfer->bytes);
+	reel_transfer_enter(transfer, layer, read_again, twice);
+	reel_store_get(twice->below, transfer);
+	return REEL_TRANSFER_RESTARTED;
+}
+
+static void a_completion_starts_the_transfer_anew(void)
+{
+	reel_store *store = open_store(options_of(way));
+	struct twice twice = {store, 3};
+	struct reel_extent extent;
+
+	put_one(store, 1, &extent);
+	prepare_get(0, 1, extent);
+	reel_transfer_enter(&tickets[0], store, read_again, &twice);
+	reel_store_get(store, &tickets[0]);
+	is_int(reel_store_sync(store, -1), 0, "sync waits for all of it");
+	ok(came_back(0) && !twice.again, "a get that is started anew where it ended");
+	reel_store_close(store);
+}
+
+static void stores_come_and_go(void)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < 30; i++) {
+		reel_store *store = open_store(options_of(way));
+		struct reel_extent extent;
+
+		wrong += put_one(store, i, &extent) != 0 || !get_one(store, i, extent);
+		reel_store_close(store);
+	}
+	is_int(wrong, 0, "a store may be closed as soon as its last transfer is done");
+}
+
+static _Atomic unsigned done;
+
+static void count_done(reel_transfer *transfer)
+{
+	done += !transfer->error;
+}
+
+static void close_waits(void)
+{
+	reel_store *store = open_store(options_of(way));
+
+	done = 0;
+	for (unsigned i = 0; i < TICKETS; i++) {
+		prepare_put(i, i, SLOT);
+		tickets[i].done = count_done;
+		reel_store_put(store, &tickets[i]);
+	}
+	reel_store_close(store);
+	is_int(done, TICKETS, "what is under way ends before the store does");
+}
+
+int main(void)
+{
+	tap_begin();
+	for (way = ways; way < ways + COUNT(ways); way++) {
+		tap_case(way->name);
+		if (!way_is_there(way)) {
+			tap_skip(1, "files here cannot be used by %s", way->name);
+			continue;
+		}
+		slots_are_used_again();
+		the_lowest_slot_is_first();
+		no_random_sequence_differs();
+		what_cannot_be_is_refused();
+		no_more_is_stored_than_was_allowed();
+		a_put_takes_the_room_that_it_needs();
+		no_room_is_lost_between_small_puts();
+		a_get_beyond_the_last_part_is_refused();
+		sync_gives_up_in_time();
+		a_child_only_closes();
+		signals_stay_with_the_program();
+		a_completion_starts_the_transfer_anew();
+		stores_come_and_go();
+		close_waits();
+	}
+	return tap_end();
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each request that a whole program makes of the system fails, kind by kind: once, and then
+ * with all that follow. It ends with the right gradient, or with an error that is told once
+ * and has a name; nothing leaks; and the next run is right. GRADIENT_FAULTS=all: each request,
+ * else some of them.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "helpers/file-refusals.h"
+#include "helpers/gradient-program.h"
+#include "helpers/process-support.h"
+#include "helpers/support.h"
+
+/* A kind of request, and what is said to it. */
+static const struct fault {
+	const char *name;
+	unsigned kinds;
+	int error;
+	enum reel_file_engine engine;
+	bool for_ever; /* or once only: it is one that is tried again */
+	bool restart;  /* with a restart file, for which each run waits */
+} faults[] = {
+	{"memory", REFUSE_MEMORY, -ENOMEM, REEL_FILE_IO_URING, true, true},
+	{"mmap", REFUSE_MAPPING, -ENOMEM, REEL_FILE_IO_URING, true, false},
+	{"munmap", REFUSE_UNMAPPING, -ENOMEM, REEL_FILE_THREADS, true, false},
+	{"madvise", REFUSE_ADVICE, -ENOMEM, REEL_FILE_THREADS, true, false},
+	{"thread", REFUSE_THREAD, -ENOMEM, REEL_FILE_THREADS, true, false},
+	{"open: EMFILE", REFUSE_OPEN, -EMFILE, REEL_FILE_THREADS, true, true},
+	{"fallocate: ENOSPC", REFUSE_ALLOCATION, -ENOSPC, REEL_FILE_THREADS, true, false},
+	{"write: ENOSPC", REFUSE_WRITE, -ENOSPC, REEL_FILE_THREADS, true, true},
+	{"write: EIO", REFUSE_WRITE, -EIO, REEL_FILE_IO_URING, true, false},
+	{"write: EINTR", REFUSE_WRITE, -EINTR, REEL_FILE_THREADS, false, false},
+	{"read: EIO", REFUSE_READ, -EIO, REEL_FILE_THREADS, true, false},
+	{"read: EIO, io_uring", REFUSE_READ, -EIO, REEL_FILE_IO_URING, true, false},
+	{"read: EINTR", REFUSE_READ, -EINTR, REEL_FILE_THREADS, false, false},
+	{"fsync: EIO", REFUSE_SYNC, -EIO, REEL_FILE_THREADS, true, true},
+	{"rename, unlink: EROFS", REFUSE_NAME, -EROFS, REEL_FILE_THREADS, true, true},
+	{"io_uring: EPERM", REFUSE_RING, -EPERM, REEL_FILE_IO_URING, true, false},
+	{"submit: EAGAIN", REFUSE_SUBMIT, -EAGAIN, REEL_FILE_IO_URING, false, false},
+};
+
+static struct gradient_options options;
+static struct gradient expected;
+
+static bool is_right(const struct gradient *gradient)
+{
+	return !memcmp(gradient, &expected, sizeof expected);
+}
+
+/* ---- What may not be left ---- */
+
+struct holdings {
+	size_t mapped;
+	unsigned descriptors;
+	unsigned names;
+};
+
+static struct holdings holdings_now(void)
+{
+	return (struct holdings){refusal.mapped, names_in("/proc/self/fd"), names_in(".")};
+}
+
+static bool are_equal(struct holdings a, struct holdings b)
+{
+	return a.mapped == b.mapped && a.descriptors == b.descriptors && a.names == b.names;
+}
+
+/* ---- The sweep ---- */
+
+/* What a run may end with when this is refused. A budget does what memory does. */
+static bool may_end_with(const struct fault *fault, int error)
+{
+	return !error || error == fault->error || error == -ENOMEM || error == -EDQUOT ||
+	       (fault->kinds == REFUSE_OPEN && error == -ENOENT);
+}
+
+/* NULL, or what is wrong with a run that ended so. */
+static const char *wrong_with(const struct fault *fault, int error,
+			      const struct gradient *gradient,
+			      const struct gradient_report *report)
+{
+	if (!may_end_with(fault, error))
+		return "its error is not the one that was made";
+	if (!error && !is_right(gradient))
+		return "its gradient is wrong, without an error";
+	if (error && !*report->message)
+		return "its error has no words";
+	if (report->told_twice)
+		return "an error was told twice";
+	return NULL;
+}
+
+/* The same after it, with nothing refused. */
+static const char *wrong_with_next(struct holdings before)
+{
+	struct gradient_report report;
+	struct gradient gradient;
+	int error = gradient_run(&options, &gradient, &report);
+
+	if (error)
+		return "the next run has an error";
+	if (!is_right(&gradient))
+		return "the next run's gradient is wrong";
+	if (report.told)
+		return "the next run tells of an error";
+	return are_equal(holdings_now(), before) ? NULL : "something is left";
+}
+
+/* Returns whether there was such a request. */
+static bool one_fault(const struct fault *fault, unsigned k, bool all_that_follow,
+		      unsigned *errors, unsigned *wrongs)
+{
+	struct holdings before = holdings_now();
+	struct gradient_report report;
+	struct gradient gradient;
+	const char *wrong, *next;
+	int error;
+
+	file_refusal = fault->error;
+	refuse(fault->kinds, k, all_that_follow);
+	error = gradient_run(&options, &gradient, &report);
+	stop_refusing();
+	if (!refusal.refused)
+		return false;
+	*errors += error != 0;
+	wrong = wrong_with(fault, error, &gradient, &report);
+	next = wrong_with_next(before);
+	if (wrong || next)
+		tap_note("request %u%s: error %d (%s): %s", k,
+			 all_that_follow ? " and all that follow" : "", error, report.message,
+			 wrong ? wrong : next);
+	*wrongs += wrong || next;
+	return true;
+}
+
+/* The first ones, and later ones farther and farther apart. */
+static unsigned next_place(unsigned k)
+{
+	const char *all = getenv("GRADIENT_FAULTS");
+
+	if (all && !strcmp(all, "all"))
+		return k + 1;
+	return k + 1 + (is_brief() ? 4 * k : 2 * k);
+}
+
+static void sweep(const struct fault *fault, bool all_that_follow)
+{
+	/* By builds and kernels without huge pages, and without io_uring. */
+	bool may_be_unused = fault->kinds & (REFUSE_ADVICE | REFUSE_RING | REFUSE_SUBMIT);
+	unsigned errors = 0, wrongs = 0, places = 0;
+
+	options.engine = fault->engine;
+	options.restart = fault->restart ? "restart" : NULL;
+	for (unsigned k = 1; one_fault(fault, k, all_that_follow, &errors, &wrongs);
+	     k = next_place(k))
+		places++;
+	is_int(places ? wrongs : !may_be_unused, 0, "%s%s: %u places, %u errors", fault->name,
+	       all_that_follow ? ", and all that follow" : "", places, errors);
+}
+
+static void the_program_uses_everything(void)
+{
+	struct gradient_report report;
+	struct gradient gradient;
+
+	tap_case("the program");
+	is_int(gradient_run(&options, &gradient, &report), 0, "runs");
+	ok(is_right(&gradient), "gives the gradient that arrays give");
+	ok(report.written_bytes && report.read_bytes, "spills %llu bytes and reads %llu",
+	   (unsigned long long)report.written_bytes, (unsigned long long)report.read_bytes);
+	ok(report.saves && !report.failed_saves, "and writes its restart file");
+}
+
+int main(void)
+{
+	tap_begin();
+	options = gradient_defaults();
+	gradient_expected(&options, &expected);
+	the_program_uses_everything();
+	for (size_t i = 0; i < COUNT(faults); i++) {
+		tap_case(faults[i].name);
+		sweep(&faults[i], false);
+		if (faults[i].for_ever)
+			sweep(&faults[i], true);
+	}
+	return tap_end();
+}
