@@ -108,12 +108,3 @@ void scale_bench_pool(void)
 			     "ns/pair", results);
 	}
 }
-
-double scale_measure_service(int threads)
-{
-	double samples[MAX_SCALE_ROUNDS];
-
-	for (unsigned round = 0; round < scale.rounds; round++)
-		samples[round] = time_pairs(BY_LIST, threads) / threads;
-	return scale_summary(samples, scale.rounds).median;
-}

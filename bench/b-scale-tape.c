@@ -156,16 +156,6 @@ static double time_sweep(int threads, size_t bytes, size_t slab_bytes, unsigned 
 	return 1e9 * seconds / (double)sweeps.repetitions;
 }
 
-double scale_measure_slab(int threads, size_t bytes, size_t slab_bytes, unsigned magazine_slabs)
-{
-	double samples[MAX_SCALE_ROUNDS];
-
-	for (unsigned round = 0; round < scale.rounds; round++)
-		samples[round] = time_sweep(threads, bytes, slab_bytes, magazine_slabs) *
-				 (double)slab_bytes / (double)bytes;
-	return scale_summary(samples, scale.rounds).median;
-}
-
 const char *scale_size_text(size_t bytes, char text[16])
 {
 	static const char units[] = " KMG";

@@ -53,13 +53,11 @@ noinst_PROGRAMS += %D%/reel-scale
 	%D%/place-hwloc.c \
 	%D%/team.c %D%/team.h \
 	%D%/histogram.c %D%/histogram.h \
-	%D%/scale-model.c %D%/scale-model.h \
 	%D%/b-scale-pool.c \
 	%D%/b-scale-latency.c \
 	%D%/b-scale-tail.c \
 	%D%/b-scale-tape.c \
 	%D%/b-scale-region.c \
-	%D%/b-scale-model.c \
 	tools/kernel-file.c tools/kernel-file.h tools/facts.h
 %C%_reel_scale_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 %C%_reel_scale_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)

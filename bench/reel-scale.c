@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How tapes, their pool and parallel regions scale with threads; and a model of it. */
+/* How tapes, their pool and parallel regions scale with threads. */
 #include "config.h"
 
 #include <getopt.h>
@@ -60,11 +60,6 @@ struct measure_result scale_summary(double *samples, unsigned rounds)
 	qsort(samples, rounds, sizeof *samples, by_size);
 	return (struct measure_result){
 		.median = samples[rounds / 2], .least = samples[0], .most = samples[rounds - 1]};
-}
-
-struct measure_result scale_exact(double value)
-{
-	return (struct measure_result){.median = value, .least = value, .most = value};
 }
 
 void scale_report(const char *name, const struct measure_variant *variants, size_t count,
@@ -132,14 +127,6 @@ static bool read_bytes(size_t *bytes, const char *text)
 	return end != text && *end == '\0' && number >= 2 && number <= 4096 && number % 2 == 0;
 }
 
-static bool read_service(double *service, const char *text)
-{
-	char *end;
-
-	*service = strtod(text, &end);
-	return end != text && *end == '\0' && *service > 0 && *service < 1e9;
-}
-
 /* 1, 2, 4, ... up to the processors; all of them; and four times as many. */
 static void set_default_counts(struct scale_counts *counts, int processors)
 {
@@ -153,14 +140,10 @@ static int read_option(int option, enum place_kind *kind)
 {
 	if (option == 't' && !read_counts(&scale.threads, MAX_COUNTS, optarg))
 		return refuse(optarg, "--threads takes up to 12 numbers, ascending, as in 1,2,8");
-	if (option == 'P' && !read_counts(&scale.predict, MAX_PREDICTED, optarg))
-		return refuse(optarg, "--predict takes up to 4 numbers, ascending, as in 64,256");
 	if (option == 'a' && !read_place(kind, optarg))
 		return refuse(optarg, "--place takes compact, scatter or none");
 	if (option == 'm' && !read_bytes(&scale.bytes, optarg))
 		return refuse(optarg, "--mebibytes takes an even number up to 4096");
-	if (option == 's' && !read_service(&scale.service, optarg))
-		return refuse(optarg, "--service takes nanoseconds, as in 400");
 	if (option == 'q')
 		scale.quick = true;
 	if (option == 'j')
@@ -173,10 +156,8 @@ static int read_option(int option, enum place_kind *kind)
 static int read_options(int argc, char **argv, enum place_kind *kind)
 {
 	static const struct option names[] = {{"threads", required_argument, NULL, 't'},
-					      {"predict", required_argument, NULL, 'P'},
 					      {"place", required_argument, NULL, 'a'},
 					      {"mebibytes", required_argument, NULL, 'm'},
-					      {"service", required_argument, NULL, 's'},
 					      {"quick", no_argument, NULL, 'q'},
 					      {"json", required_argument, NULL, 'j'},
 					      {"plot", required_argument, NULL, 'p'},
@@ -200,20 +181,16 @@ static int read_options(int argc, char **argv, enum place_kind *kind)
 static int help(void)
 {
 	puts("Usage: reel-scale [OPTION]...\n"
-	     "Measure how tapes, their pool and parallel regions scale with threads, and compare\n"
-	     "it with a model of the pool's shared list; n is the number of threads. GB/s are of\n"
-	     "all threads together, times are those of one thread. bench/SCALING.md explains the\n"
-	     "model and the cases.\n"
+	     "Measure how tapes, their pool and parallel regions scale with threads;\n"
+	     "n is the number of threads. GB/s are of all threads together, times are those of one\n"
+	     "thread. bench/SCALING.md explains the cases.\n"
 	     "\n"
 	     "  --threads LIST    numbers of threads, such as 1,2,8; more than processors are\n"
 	     "                    allowed. Else 1, 2, 4, ..., all processors, and four times those\n"
-	     "  --predict LIST    predict so many threads, each with a processor; else 64,256\n"
 	     "  --place compact   bind threads to processors, neighbours first (this is done if\n"
 	     "                    nothing is said); scatter: as far apart as can be, by NUMA nodes\n"
 	     "                    in turn; none: wherever the system puts them\n"
 	     "  --mebibytes N     of the tape of each thread; else 8\n"
-	     "  --service NS      predict for a list that takes so long for a chain, instead of as\n"
-	     "                    measured: another machine's\n"
 	     "  --quick           little of each: a few seconds for a few threads\n"
 	     "  --json FILE       write one JSON object a line for each result, too\n"
 	     "  --plot FILE       draw the speed-ups, too, as SVG\n"
@@ -238,16 +215,13 @@ static void prepare(enum place_kind kind)
 	scale.processors = known ? (int)scale.places.count : 1;
 	if (!scale.threads.count)
 		set_default_counts(&scale.threads, scale.processors);
-	if (!scale.predict.count)
-		read_counts(&scale.predict, MAX_PREDICTED, "64,256");
 	if (scale.quick) {
 		scale.rounds = 3;
 		scale.tries = 1;
 		scale.bytes = 2 << 20;
 	}
 	plot_entitle("Speed-up by threads",
-		     "Speed-up over one thread, logarithmic, more is better; the rows below those "
-		     "measured are predicted");
+		     "Speed-up over one thread, logarithmic, more is better");
 }
 
 static void describe(void)
@@ -281,8 +255,6 @@ int main(int argc, char **argv)
 	scale_bench_tails();
 	scale_bench_tapes();
 	scale_bench_regions();
-	scale_check_model();
-	scale_show_predictions();
 	places_release(&scale.places);
 	return report_close() ? 0 : 1;
 }

@@ -11,10 +11,9 @@
 
 #include "bench.h"
 #include "place.h"
-#include "scale-model.h"
 #include "team.h"
 
-enum { MAX_COUNTS = 12, MAX_PREDICTED = 4, MAX_SCALE_ROUNDS = 31 };
+enum { MAX_COUNTS = 12, MAX_SCALE_ROUNDS = 31 };
 
 struct scale_counts {
 	size_t count;
@@ -23,11 +22,9 @@ struct scale_counts {
 
 struct scale_options {
 	struct scale_counts threads; /* ascending */
-	struct scale_counts predict;
 	struct places places;
 	int processors;
 	size_t bytes;                /* on the tape of each thread */
-	double service;              /* for predictions; 0: as measured */
 	bool quick;
 	unsigned rounds;
 	int tries;                   /* of a disturbed round, at most */
@@ -46,8 +43,6 @@ reel_pool *scale_pool(size_t slab_bytes, unsigned magazine_slabs, int threads);
 
 /* One result from what the rounds have measured; sorts them. */
 struct measure_result scale_summary(double *samples, unsigned rounds);
-/* A result that is one number. */
-struct measure_result scale_exact(double value);
 /* A row for each result; the variants need names only. */
 void scale_report(const char *name, const struct measure_variant *variants, size_t count,
 		  int threads, const char *unit, const struct measure_result *results);
@@ -57,7 +52,6 @@ void scale_plot(int threads, const char *slab, const char *variant, double speed
 
 /* b-scale-pool.c: a pair is one take and one give, ns; by all threads together, of one chain. */
 void scale_bench_pool(void);
-double scale_measure_service(int threads);
 
 /* b-scale-latency.c */
 void scale_bench_latency(void);
@@ -69,17 +63,8 @@ void scale_bench_tails(void);
 extern const size_t scale_slab_sizes[];
 const char *scale_size_text(size_t bytes, char text[16]);
 void scale_bench_tapes(void);
-/*
- * Nanoseconds that one thread of so many takes for a slab, up and down, on a tape of so many
- * bytes; the median.
- */
-double scale_measure_slab(int threads, size_t bytes, size_t slab_bytes, unsigned magazine_slabs);
 
 /* b-scale-region.c */
 void scale_bench_regions(void);
-
-/* b-scale-model.c */
-void scale_check_model(void);
-void scale_show_predictions(void);
 
 #endif

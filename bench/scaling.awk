@@ -135,135 +135,17 @@ function regions() {
 	print ""
 }
 
-function model() {
-	print "## The model\n"
-	print "A closed queueing network. P threads think, each by itself: they fill and drain the 16"
-	print "slabs of a chain, which takes Z. Then each needs the one server, the head of the shared"
-	print "list, for a chain's take and give, S. Exact mean value analysis (Reiser and Lavenberg,"
-	print "J. ACM 27, 1980) builds up from one thread, for n = 1 ... P:\n"
-	print "\tR(n) = S (1 + Q(n - 1))     who comes finds those whom n - 1 have at the server"
-	print "\tX(n) = n / (Z + R(n))       chains in a unit of time"
-	print "\tQ(n) = X(n) R(n)            Q(0) = 0\n"
-	print "U = X S is how busy the list is, 16 X / P slabs are what a thread gets through, X(P) / X(1)"
-	print "is the speed-up. The list is full at about (Z + S) / S threads. Z grows with the slabs, S"
-	print "does not: so does that number. `bench/scale-model.c` is all of it.\n"
-	print "One thread has other constants than several, whose list and slabs come out of another"
-	print "one's cache; both are measured. More threads than processors: who does not run waits for a"
-	print "processor, not for the list, which nobody holds. So as many customers as processors, and a"
-	print "cycle longer by threads / processors.\n"
-}
-
-function constants(   s, z) {
-	print "### Constants\n"
-	print "S: one thread takes a chain from the list and gives it back, over and over; and two do, at"
-	print "the same time. Z: a tape up and down with magazines of 16, less what the model says of S.\n"
-	print "| nanoseconds | one thread | one of two |\n|---|---|---|"
-	print "| S, a chain | " number(median("scale/constant/service", "one thread", 2)) " | " \
-		number(median("scale/constant/service", "two threads", 2)) " |"
-	find_sizes("scale/predict/")
-	for (s = 1; s <= sizes; s++) {
-		z = "scale/constant/think/" size_of[s]
-		print "| Z / 16, a slab of " size_text(size_of[s]) " | " \
-			number(median(z, "one thread", 2)) " | " \
-			number(median(z, "two threads", 2)) " |"
-	}
-	print ""
-}
-
-function checks(   s, c, name, p, m, worst, q) {
-	print "## How it was checked\n"
-	print "On tiny slabs and with magazines of one slab, so that every slab goes to the list and the"
-	print "list matters. The constants are from other runs: Z from tapes with magazines of 16, S from"
-	print "the bare list. More threads than processors are oversubscribed. Nanoseconds a slab, up and"
-	print "down, of one thread.\n"
-	print "| slab | threads | measured | predicted | predicted / measured |\n|---|---|---|---|---|"
-	find_sizes("scale/check/")
-	find_counts("scale/check/" size_of[1])
-	for (s = 1; s <= sizes; s++)
-		for (c = 1; c <= counts; c++) {
-			name = "scale/check/" size_of[s]
-			m = median(name, "measured", count_of[c])
-			p = median(name, "predicted", count_of[c])
-			q = p > m ? p / m : m / p
-			worst = q > worst ? q : worst
-			printf "| %s | %d | %.4g | %.4g | %.2f |\n", size_text(size_of[s]),
-				count_of[c], m, p, p / m
-		}
-	printf "\nThe worst is off by a factor of %.2g: good for the order of magnitude, not for a digit.\n", worst
-	print "Two things that the model does not have show here. With magazines of one slab nearly every"
-	print "slab travels between threads, with those of 16, where Z is from, fewer do: the larger the"
-	print "slab, the more lines come out of another cache. And two threads that do nothing but take"
-	print "and give do it several times in a row before the line moves, which makes S too good."
-	print "`tests/tools/t-scale-model.c` checks the analysis itself, against cases reckoned by hand.\n"
-}
-
-function cycle(think, service, threads,   n, queue, time) {
-	for (n = 1; n <= threads; n++) {
-		time = think + service * (1 + queue)
-		queue = n / time * service * (1 + queue)
-	}
-	return time
-}
-
-function predictions(   s, c, name, think, service, alone, ours, dear) {
-	print "## Predictions\n"
-	print "Threads beyond those that were measured, a processor each. `full at` is (Z + S) / S. The"
-	print "last column is the speed-up if the list takes four times as long, as among sockets. Where the"
-	print "list is idle, what the speed-up is short of the threads is the quotient of the two Z above:"
-	print "caches, bandwidth and other programs, not the list.\n"
-	print "| threads | slabs | ns a slab | list busy | speed-up | full at | speed-up, 4 S |"
-	print "|---|---|---|---|---|---|---|"
-	find_sizes("scale/predict/")
-	service = median("scale/constant/service", "two threads", 2)
-	find_counts("scale/predict/" size_of[1])
-	for (s = 1; s <= sizes; s++)
-		for (c = 1; c <= counts; c++) {
-			name = size_of[s]
-			if (((("scale/tape/" name), "a tape each", count_of[c]) in medians))
-				continue
-			think = 16 * median("scale/constant/think/" name, "two threads", 2)
-			alone = 16 * median("scale/predict/" name, "predicted", 1)
-			dear = cycle(think, 4 * service, count_of[c])
-			printf "| %d | %s | %.0f | %.0f %% | %s | %.0f | %s |\n", count_of[c],
-				size_text(name),
-				median("scale/predict/" name, "predicted", count_of[c]),
-				100 * median("scale/utilisation/" name, "predicted", count_of[c]),
-				number(median("scale/speed-up/" name, "predicted", count_of[c])),
-				(think + service) / service,
-				alone ? number(count_of[c] * alone / dear) : "-"
-		}
-	print ""
-}
-
-function limits() {
-	print "## Where the model cannot hold\n"
-	print "- **Distance.** S is that of two processors that `--place` chose. Between sockets a line"
-	print "  takes several times as long, so that S does: run with `--place scatter`, or say"
-	print "  `--service`. And a swap that fails is tried again, so S grows with the number of those"
-	print "  that try at once; beyond two it is taken as constant, which is too good for a busy list."
-	print "- **Slabs that travel.** The list hands a thread the slabs that another one left, out of"
-	print "  that one's cache. With two threads half of them are such; with 256 nearly all are. That"
-	print "  is in Z, as measured with two: too good for more threads, most of all for small slabs."
-	print "- **Preemption.** Who loses its processor between load and swap makes nobody wait, but"
-	print "  comes back to a swap that fails; and the quantiles above p99.9 are the scheduler's."
-	print "- **Bandwidth of memory.** Thinking is taken to be free of others. Tapes that lie in memory"
-	print "  share its bandwidth, which ends the speed-up of large slabs long before the list does:"
-	print "  that of arrays, above, says when."
-	print "- **Fresh memory and budgets.** Nothing here is mapped, given back or waited for."
-}
-
 END {
 	print "# Scaling with threads\n"
-	print "What `reel-scale` measures, a model of what threads lose to each other at the pool's shared"
-	print "list, and what it says of 64 and 256 threads. Regenerate, on any machine, with\n"
+	print "What `reel-scale` measures. Regenerate, on any machine, with\n"
 	print "\tmake bench-scale BENCH_FLAGS='--json scale.json --plot scale.svg'"
 	print "\t../../bench/scaling.sh . scale.json >../../bench/SCALING.md\n"
 	print "The program takes 1, 2, 4, ... threads up to the processors, and four times those, or"
 	print "`--threads LIST`; binds them side by side or apart (`--place compact`, `scatter`, `none`; by"
-	print "hwloc, or by what the kernel says); and draws speed-ups beside the model's.\n"
+	print "hwloc, or by what the kernel says); and draws speed-ups.\n"
 	print machine
 	print "Other programs on the same processors change all of it, contention first; the program runs"
 	print "a disturbed round again, up to three times, and takes medians. Factors below 1.5 between two"
 	print "runs on a machine that is not idle mean nothing.\n"
-	figures(); pools(); tapes(); regions(); model(); constants(); checks(); predictions(); limits()
+	figures(); pools(); tapes(); regions()
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# SCALING.md from a run of reel-scale: the model, its constants, what it says, and the checks.
+# SCALING.md from a run of reel-scale.
 # Of several runs the last one is in the tables; the others say how much runs differ.
 # Usage: bench/scaling.sh BUILD-DIRECTORY RESULTS.json... >bench/SCALING.md
 set -eu

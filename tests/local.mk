@@ -22,7 +22,6 @@ check_PROGRAMS += \
 	%D%/plan/t-costs \
 	%D%/plan/t-choose \
 	%D%/whole/t-kernels \
-	%D%/tools/t-scale-model \
 	%D%/tape/t-check \
 	%D%/tape/t-error \
 	%D%/tape/t-random \
@@ -235,13 +234,6 @@ gradient_libraries = libreel-tap.la libreel-omp-core.la libreel-adstack-core.la 
 %C%_whole_t_gradient_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(LIBURING_CFLAGS)
 %C%_whole_t_gradient_faults_LDADD = $(gradient_libraries)
 %C%_whole_t_gradient_faults_LDFLAGS = $(AM_LDFLAGS) $(file_refusals_ldflags)
-
-# What reel-scale reckons with.
-%C%_tools_t_scale_model_SOURCES = %D%/tools/t-scale-model.c bench/scale-model.c bench/histogram.c \
-	bench/place.c bench/place-hwloc.c tools/kernel-file.c
-%C%_tools_t_scale_model_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) -I$(top_srcdir)/bench
-%C%_tools_t_scale_model_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
-%C%_tools_t_scale_model_LDADD = libreel-tap.la $(HWLOC_LIBS) -lm
 
 # The stack of Tapenade's adjoints, with its hidden functions.
 adstack_test_libraries = libreel-tap.la libreel-adstack-core.la -lm
