@@ -11,7 +11,7 @@
 
 #include <reel/adjoint.h>
 
-#include "bench.h"
+#include "common/bench.h"
 
 #define LANES 2
 #define ADDS ((size_t)1 << 20)

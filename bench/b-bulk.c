@@ -2,7 +2,7 @@
 /* Spans of 512 doubles against one array, in the second-level cache and far above the last. */
 #include "config.h"
 
-#include "bench.h"
+#include "common/bench.h"
 
 #define IN_CACHE ((size_t)32 << 10)
 #define LARGE ((size_t)64 << 20)

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "bench.h"
+#include "common/bench.h"
 
 /* Doubles; a snapshot is 8 MiB. */
 #define STATE ((size_t)1 << 20)

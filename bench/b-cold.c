@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "bench.h"
+#include "common/bench.h"
 
 #define LARGE ((size_t)100000000)
 #define QUICK ((size_t)10000000)

@@ -2,7 +2,7 @@
 /* What the machine itself takes to write a large array and to read it downwards. */
 #include "config.h"
 
-#include "bench.h"
+#include "common/bench.h"
 
 #define LARGE ((size_t)64 << 20)
 

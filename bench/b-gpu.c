@@ -14,7 +14,7 @@
 
 #include <reel/gpu.h>
 
-#include "bench.h"
+#include "common/bench.h"
 #include "gpu/driver/context.h"
 
 #define PIECE ((size_t)2 << 20)

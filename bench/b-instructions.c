@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "bench.h"
-#include "count.h"
+#include "common/bench.h"
+#include "common/count.h"
 
 #define MAX_VARIANTS 4
 #define VALUES ((size_t)64)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench.h"
+#include "common/bench.h"
 #include "kernels/kernel.h"
 
 #define MAX_VARIANTS 8

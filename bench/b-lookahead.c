@@ -10,7 +10,7 @@
 
 #include <reel/omp.h>
 
-#include "bench.h"
+#include "common/bench.h"
 
 #define NUMBERS 4096
 #define STEPS 3200

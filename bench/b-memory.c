@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "bench.h"
+#include "common/bench.h"
 #include "kernels/kernel.h"
 
 #define MAX_VARIANTS 8

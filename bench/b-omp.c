@@ -14,7 +14,7 @@
 
 #include <reel/task.h>
 
-#include "bench.h"
+#include "common/bench.h"
 #include "example.h"
 
 #define ROUNDS 9

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "bench.h"
+#include "common/bench.h"
 
 #define SEGMENTS 1000
 

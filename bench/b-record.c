@@ -2,7 +2,7 @@
 /* Records of four doubles in a loop, through a cursor, against a bare bump pointer. */
 #include "config.h"
 
-#include "bench.h"
+#include "common/bench.h"
 
 struct spring {
 	double x, y, length, force;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "common/bench.h"
 
 #define LARGEST ((size_t)100000000)
 #define SLAB_VALUES 1024

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "bench.h"
+#include "common/bench.h"
 
 #define THREADS 2
 #define LARGE ((size_t)32 << 20)

@@ -4,13 +4,13 @@ include bench/kernels/local.mk
 noinst_PROGRAMS += %D%/reel-bench
 %C%_reel_bench_SOURCES = \
 	%D%/reel-bench.c \
-	%D%/bench.h \
-	%D%/memory.c \
-	%D%/measure.c %D%/measure.h \
-	%D%/sweeps.c \
-	%D%/count.c %D%/count.h \
-	%D%/report.c %D%/report.h \
-	%D%/plot.c %D%/plot.h \
+	%D%/common/bench.h \
+	%D%/common/memory.c \
+	%D%/common/measure.c %D%/common/measure.h \
+	%D%/common/sweeps.c \
+	%D%/common/count.c %D%/common/count.h \
+	%D%/common/report.c %D%/common/report.h \
+	%D%/common/plot.c %D%/common/plot.h \
 	%D%/b-floor.c \
 	%D%/b-bulk.c \
 	%D%/b-record.c \
@@ -18,20 +18,20 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/b-cold.c \
 	%D%/b-threads.c \
 	%D%/b-kernels.c \
-	%D%/b-peer.c %D%/adolc.h \
+	%D%/peers/b-peer.c %D%/peers/adolc.h \
 	%D%/b-memory.c \
-	%D%/b-spill.c %D%/spill.h \
-	%D%/spill-sweep.c \
-	%D%/spill-peers.c \
-	%D%/spill-share.c \
-	%D%/spill-size.c \
-	%D%/spill-cost.c \
-	%D%/spill-codec.c \
+	%D%/spill/b-spill.c %D%/spill/spill.h \
+	%D%/spill/spill-sweep.c \
+	%D%/spill/spill-peers.c \
+	%D%/spill/spill-share.c \
+	%D%/spill/spill-size.c \
+	%D%/spill/spill-cost.c \
+	%D%/spill/spill-codec.c \
 	%D%/b-gpu.c \
 	%D%/b-plan.c \
 	%D%/b-checkpoint.c \
 	%D%/b-instructions.c
-%C%_reel_bench_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples/gradients -I$(top_srcdir)/gpu
+%C%_reel_bench_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench -I$(top_srcdir)/examples/gradients
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
 %C%_reel_bench_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
 # Loops begin lines of the cache: one that lies across two may take twice as long.
@@ -43,23 +43,23 @@ $(%C%_reel_bench_OBJECTS): CFLAGS += -O3 -falign-loops=64
 # Threads: with hidden functions, since slabs are taken and given without a tape, too.
 noinst_PROGRAMS += %D%/reel-scale
 %C%_reel_scale_SOURCES = \
-	%D%/reel-scale.c \
-	%D%/bench.h %D%/scale.h \
-	%D%/memory.c \
-	%D%/measure.c %D%/measure.h \
-	%D%/report.c %D%/report.h \
-	%D%/plot.c %D%/plot.h \
-	%D%/place.c %D%/place.h \
-	%D%/place-hwloc.c \
-	%D%/team.c %D%/team.h \
-	%D%/histogram.c %D%/histogram.h \
-	%D%/b-scale-pool.c \
-	%D%/b-scale-latency.c \
-	%D%/b-scale-tail.c \
-	%D%/b-scale-tape.c \
-	%D%/b-scale-region.c \
+	%D%/scale/reel-scale.c \
+	%D%/common/bench.h %D%/scale/scale.h \
+	%D%/common/memory.c \
+	%D%/common/measure.c %D%/common/measure.h \
+	%D%/common/report.c %D%/common/report.h \
+	%D%/common/plot.c %D%/common/plot.h \
+	%D%/common/place.c %D%/common/place.h \
+	%D%/common/place-hwloc.c \
+	%D%/common/team.c %D%/common/team.h \
+	%D%/common/histogram.c %D%/common/histogram.h \
+	%D%/scale/b-scale-pool.c \
+	%D%/scale/b-scale-latency.c \
+	%D%/scale/b-scale-tail.c \
+	%D%/scale/b-scale-tape.c \
+	%D%/scale/b-scale-region.c \
 	tools/kernel-file.c tools/kernel-file.h tools/facts.h
-%C%_reel_scale_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+%C%_reel_scale_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_reel_scale_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
 $(%C%_reel_scale_OBJECTS): CFLAGS += -O3
 %C%_reel_scale_LDADD = $(scale_omp) libreel-core.la $(HWLOC_LIBS) -lm
@@ -68,19 +68,19 @@ $(%C%_reel_scale_OBJECTS): CFLAGS += -O3
 noinst_PROGRAMS += %D%/reel-bench-dropin
 %C%_reel_bench_dropin_SOURCES = \
 	%D%/reel-bench.c \
-	%D%/bench.h \
-	%D%/memory.c \
-	%D%/measure.c %D%/measure.h \
-	%D%/report.c %D%/report.h \
-	%D%/plot.c %D%/plot.h \
-	%D%/b-dropin.c %D%/dropin.h \
-	%D%/dropin-sweeps.h %D%/dropin-calls.h \
-	%D%/dropin-static.c \
-	%D%/dropin-shared.c \
-	%D%/dropin-inline.c \
-	%D%/dropin-bump.c %D%/dropin-bump-sweeps.c \
-	%D%/dropin-original.c %D%/dropin-original-sweeps.c
-%C%_reel_bench_dropin_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_BENCH_DROPIN=1 \
+	%D%/common/bench.h \
+	%D%/common/memory.c \
+	%D%/common/measure.c %D%/common/measure.h \
+	%D%/common/report.c %D%/common/report.h \
+	%D%/common/plot.c %D%/common/plot.h \
+	%D%/dropin/b-dropin.c %D%/dropin/dropin.h \
+	%D%/dropin/dropin-sweeps.h %D%/dropin/dropin-calls.h \
+	%D%/dropin/dropin-static.c \
+	%D%/dropin/dropin-shared.c \
+	%D%/dropin/dropin-inline.c \
+	%D%/dropin/dropin-bump.c %D%/dropin/dropin-bump-sweeps.c \
+	%D%/dropin/dropin-original.c %D%/dropin/dropin-original-sweeps.c
+%C%_reel_bench_dropin_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench -DREEL_BENCH_DROPIN=1 \
 	-DDROPIN_LIBRARY='"$(abs_top_builddir)/.libs/libreel-adstack.so"'
 %C%_reel_bench_dropin_LDADD = libreel-adstack-core.la -ldl -lm
 
@@ -96,17 +96,17 @@ endif
 if BENCH_ADOLC
 ADOLC_OBJECT = %D%/adolc.o
 ADOLC_LIBS = -ladolc -lstdc++
-%D%/adolc.o: %D%/adolc.cpp %D%/adolc.h
-	$(AM_V_GEN)$(CXX) $(CPPFLAGS) -O3 $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/adolc.cpp
+%D%/adolc.o: %D%/peers/adolc.cpp %D%/peers/adolc.h
+	$(AM_V_GEN)$(CXX) $(CPPFLAGS) -O3 $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/peers/adolc.cpp
 endif
 if BENCH_CLAD
 CLAD_OBJECT = %D%/b-clad.o
 CLAD_LIBS = -lstdc++
-%D%/b-clad.o: %D%/b-clad.cpp %D%/clad-cursors.h %D%/clad-slabs.h %D%/bench.h \
+%D%/b-clad.o: %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h %D%/common/bench.h \
 		$(reelclad_HEADERS) $(reelinclude_HEADERS)
 	$(AM_V_GEN)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I$(top_srcdir)/dropin $(CPPFLAGS) \
 	  -I$(srcdir)/%D% -std=c++17 -O3 -falign-loops=64 -falign-jumps=64 \
-	  -Wno-ignored-optimization-argument $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/b-clad.cpp
+	  -Wno-ignored-optimization-argument $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/peers/b-clad.cpp
 endif
 CLEANFILES += %D%/adolc.o %D%/b-clad.o
 
@@ -125,7 +125,7 @@ bench-instructions: %D%/reel-bench$(EXEEXT)
 	%D%/reel-bench$(EXEEXT) --only '^instructions/'
 
 EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/figures.awk %D%/tables.awk %D%/RESULTS.md \
-	%D%/adolc.cpp \
-	%D%/b-clad.cpp %D%/clad-cursors.h %D%/clad-slabs.h \
+	%D%/peers/adolc.cpp \
+	%D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
 	%D%/kernels.svg \
-	%D%/scaling.sh %D%/scaling.awk %D%/SCALING.md %D%/scaling.svg
+	%D%/scale/scaling.sh %D%/scale/scaling.awk %D%/SCALING.md %D%/scaling.svg

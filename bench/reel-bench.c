@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "report.h"
+#include "common/bench.h"
+#include "common/report.h"
 
 #define MAX_VARIANTS 16
 

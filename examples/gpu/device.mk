@@ -17,7 +17,7 @@ device_examples = \
 device_tsunami = \
 	%D%/tsunami.cu \
 	%D%/device.h \
-	examples/tsunami/gpu.cu
+	examples/tsunami/gradient/gpu.cu
 device_tests = \
 	tests/gpu/t-device-emulator \
 	tests/gpu/t-device-tape \
@@ -128,7 +128,7 @@ cuda: $(cuda_programs) $(tsunami_gpu)
 		.libs/libreel-core.a $(cuda_libraries) $(LIBURING_LIBS) $(LZ4_LIBS) -lm
 $(tsunami_gpu): $(tsunami_gpu_sources) %D%/device.h $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(tsunami_compile) -c -o $@ $(srcdir)/examples/tsunami/gpu.cu
+	$(AM_V_GEN)$(tsunami_compile) -c -o $@ $(srcdir)/examples/tsunami/gradient/gpu.cu
 else
 cuda:
 	@echo 'there is no nvcc that builds programs: install CUDA, or configure with NVCC=...' >&2; exit 1

@@ -25,7 +25,7 @@ compile() {
 
 for architecture; do
 	compile "$architecture" "$source/examples/gpu/examples.cu"
-	compile "$architecture" -fmad=false -I"$source/gpu" "$source/examples/tsunami/gpu.cu"
+	compile "$architecture" -fmad=false -I"$source/gpu" "$source/examples/tsunami/gradient/gpu.cu"
 done
 
 cat <<END

@@ -16,19 +16,19 @@
 #ifndef __CUDACC__
 #define MAX_BLOCK_THREADS 32 /* fewer than a row has columns */
 #endif
-#include "gpu.cu"
+#include "gradient/gpu.cu"
 
 /* In C a function may have the name of a struct. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
-#include "basin.h"
-#include "objective.h"
-#include "options.h"
-#include "parallel.h"
-#include "reversal.h"
-#include "sweep.h"
-#include "verify.h"
+#include "model/basin.h"
+#include "gradient/objective.h"
+#include "program/options.h"
+#include "gradient/parallel.h"
+#include "gradient/reversal.h"
+#include "gradient/sweep.h"
+#include "program/verify.h"
 }
 #pragma GCC diagnostic pop
 

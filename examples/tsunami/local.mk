@@ -1,36 +1,36 @@
 # What needs neither netcdf nor cairo: for the program, and for what checks the gradient on a GPU.
 EXTRA_LTLIBRARIES += libtsunami.la
 libtsunami_la_SOURCES = \
-	%D%/options.c %D%/options.h \
-	%D%/grid.c %D%/grid.h \
-	%D%/bathymetry.c %D%/bathymetry.h \
-	%D%/basin.c %D%/basin.h \
-	%D%/source.c %D%/source.h \
-	%D%/shallow.c %D%/shallow.h \
-	%D%/stage.h \
-	%D%/tangent.c \
-	%D%/adjoint.c \
-	%D%/fields.c \
-	%D%/step.c %D%/step.h \
-	%D%/sweep.c %D%/sweep.h \
-	%D%/loop.c %D%/loop.h \
-	%D%/gpu.h \
-	%D%/scheme.c %D%/scheme.h \
-	%D%/layout.c %D%/layout.h \
-	%D%/measure.c %D%/measure.h \
-	%D%/checkpointing.c %D%/checkpointing.h \
-	%D%/look-ahead.c %D%/look-ahead.h \
-	%D%/reversal.c %D%/reversal.h \
-	%D%/tapes.c %D%/tapes.h \
-	%D%/objective.c %D%/objective.h \
-	%D%/verify.c %D%/verify.h \
-	%D%/progress.c %D%/progress.h \
-	%D%/report.c %D%/report.h \
-	%D%/parallel.h
+	%D%/program/options.c %D%/program/options.h \
+	%D%/model/grid.c %D%/model/grid.h \
+	%D%/model/bathymetry.c %D%/model/bathymetry.h \
+	%D%/model/basin.c %D%/model/basin.h \
+	%D%/model/source.c %D%/model/source.h \
+	%D%/model/shallow.c %D%/model/shallow.h \
+	%D%/model/stage.h \
+	%D%/gradient/tangent.c \
+	%D%/gradient/adjoint.c \
+	%D%/model/fields.c \
+	%D%/model/step.c %D%/model/step.h \
+	%D%/gradient/sweep.c %D%/gradient/sweep.h \
+	%D%/gradient/loop.c %D%/gradient/loop.h \
+	%D%/gradient/gpu.h \
+	%D%/model/scheme.c %D%/model/scheme.h \
+	%D%/model/layout.c %D%/model/layout.h \
+	%D%/program/measure.c %D%/program/measure.h \
+	%D%/gradient/checkpointing.c %D%/gradient/checkpointing.h \
+	%D%/gradient/look-ahead.c %D%/gradient/look-ahead.h \
+	%D%/gradient/reversal.c %D%/gradient/reversal.h \
+	%D%/gradient/tapes.c %D%/gradient/tapes.h \
+	%D%/gradient/objective.c %D%/gradient/objective.h \
+	%D%/program/verify.c %D%/program/verify.h \
+	%D%/program/progress.c %D%/program/progress.h \
+	%D%/model/report.c %D%/model/report.h \
+	%D%/gradient/parallel.h
 # Without errno the loops with a square root vectorise too. Where a product and a sum are one operation
 # no two compilers agree on which.
 libtsunami_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno -ffp-contract=off
-libtsunami_la_CPPFLAGS = $(AM_CPPFLAGS)
+libtsunami_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D%
 if OPENMP
 libtsunami_la_CPPFLAGS += -DLOOK_AHEAD=1
 endif
@@ -38,30 +38,30 @@ endif
 # Of kernels: examples/gpu/device.mk has the rules for their objects.
 tsunami_gpu = %D%/gpu.o
 tsunami_gpu_sources = \
-	%D%/gpu.cu %D%/gpu.h \
-	%D%/shallow.c %D%/shallow.h \
-	%D%/adjoint.c %D%/stage.h %D%/grid.h
+	%D%/gradient/gpu.cu %D%/gradient/gpu.h \
+	%D%/model/shallow.c %D%/model/shallow.h \
+	%D%/gradient/adjoint.c %D%/model/stage.h %D%/model/grid.h
 
 if BUILD_TSUNAMI
 noinst_PROGRAMS += examples/tsunami/tsunami
 tsunami_program = $(abs_top_builddir)/examples/tsunami/tsunami
 examples_tsunami_tsunami_SOURCES = \
-	%D%/tsunami.c \
-	%D%/relief.c \
-	%D%/account.c %D%/account.h \
-	%D%/picture.c %D%/picture.h \
-	%D%/map.c %D%/map.h \
-	%D%/chart.c %D%/chart.h \
-	%D%/output.c %D%/output.h
-examples_tsunami_tsunami_CPPFLAGS = $(AM_CPPFLAGS) $(NETCDF_CFLAGS) $(CAIRO_CFLAGS)
+	%D%/program/tsunami.c \
+	%D%/model/relief.c \
+	%D%/program/account.c %D%/program/account.h \
+	%D%/picture/picture.c %D%/picture/picture.h \
+	%D%/picture/map.c %D%/picture/map.h \
+	%D%/picture/chart.c %D%/picture/chart.h \
+	%D%/program/output.c %D%/program/output.h
+examples_tsunami_tsunami_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% $(NETCDF_CFLAGS) $(CAIRO_CFLAGS)
 examples_tsunami_tsunami_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 examples_tsunami_tsunami_LDADD = libtsunami.la
 if BUILD_CUDA
 examples_tsunami_tsunami_LDADD += $(tsunami_gpu) libreel-arena.la libreel-cuda-core.la $(CUDA_LIBS)
 else
-examples_tsunami_tsunami_SOURCES += %D%/no-gpu.c
+examples_tsunami_tsunami_SOURCES += %D%/gradient/no-gpu.c
 endif
 examples_tsunami_tsunami_LDADD += libreel-omp.la libreel.la $(NETCDF_LIBS) $(CAIRO_LIBS) -lm
 endif
-EXTRA_DIST += %D%/README.md %D%/gpu.cu
+EXTRA_DIST += %D%/README.md %D%/gradient/gpu.cu
 CLEANFILES += libtsunami.la

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A gradient with 19 tapes: for the stack that it takes, and the time that it takes to compile. */
 #if defined(SLABS)
-#include "clad-slabs.h"
+#include "peers/clad-slabs.h"
 template <class T> using tape = slabs::slab_tape<T>;
 #else
 template <class T> using tape = clad::custom_tape<T>;

@@ -59,7 +59,7 @@ for words in 'Speed-up by threads' '3 threads' 'slabs of 2M' tape array; do
 	ok $? "the plot has $words"
 done
 
-"$SOURCE_DIR/bench/scaling.sh" "$BUILD_DIR" results >scaling.md
+"$SOURCE_DIR/bench/scale/scaling.sh" "$BUILD_DIR" results >scaling.md
 [ $? -eq 0 ] && grep -q '^## Tapes up and down' scaling.md
 ok $? 'SCALING.md is made from results'
 end

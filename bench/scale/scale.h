@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What reel-scale measures, at each number of threads that it is asked for; b-scale-NAME.c is
+ * a subject. Rows are those of reel-bench: a case, a variant, n, which is the number of
+ * threads, and the median, least and most of the rounds.
+ */
+#ifndef REEL_BENCH_SCALE_H
+#define REEL_BENCH_SCALE_H
+
+#include <reel.h>
+
+#include "common/bench.h"
+#include "common/place.h"
+#include "common/team.h"
+
+enum { MAX_COUNTS = 12, MAX_SCALE_ROUNDS = 31 };
+
+struct scale_counts {
+	size_t count;
+	int of[MAX_COUNTS];
+};
+
+struct scale_options {
+	struct scale_counts threads; /* ascending */
+	struct places places;
+	int processors;
+	size_t bytes;                /* on the tape of each thread */
+	bool quick;
+	unsigned rounds;
+	int tries;                   /* of a disturbed round, at most */
+};
+
+extern struct scale_options scale;
+
+/* Up and down by so many slabs, three magazines, a thread goes to the shared list once each way. */
+#define SCALE_SWEEP 48
+
+/*
+ * A pool of slabs of one size, the first ones of a tape, too; magazine_slabs as for
+ * reel_pool_open(). Its list has SCALE_SWEEP slabs for each thread.
+ */
+reel_pool *scale_pool(size_t slab_bytes, unsigned magazine_slabs, int threads);
+
+/* One result from what the rounds have measured; sorts them. */
+struct measure_result scale_summary(double *samples, unsigned rounds);
+/* A row for each result; the variants need names only. */
+void scale_report(const char *name, const struct measure_variant *variants, size_t count,
+		  int threads, const char *unit, const struct measure_result *results);
+
+/* A point of the plot: the speed-up with so many threads. */
+void scale_plot(int threads, const char *slab, const char *variant, double speed_up);
+
+/* b-scale-pool.c: a pair is one take and one give, ns; by all threads together, of one chain. */
+void scale_bench_pool(void);
+
+/* b-scale-latency.c */
+void scale_bench_latency(void);
+
+/* b-scale-tail.c */
+void scale_bench_tails(void);
+
+/* b-scale-tape.c: slabs of these sizes; ends with 0. */
+extern const size_t scale_slab_sizes[];
+const char *scale_size_text(size_t bytes, char text[16]);
+void scale_bench_tapes(void);
+
+/* b-scale-region.c */
+void scale_bench_regions(void);
+
+#endif

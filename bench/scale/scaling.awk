@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+# After rows.awk: what reel-scale measured, in words and tables; `machine` says on what.
+
+function median(name, variant, n) {
+	return (name, variant, n) in medians ? medians[name, variant, n] : 0
+}
+
+function number(x) { return x ? sprintf(x < 1000 ? "%.3g" : "%.0f", x) : "-" }
+
+function size_text(size) {
+	sub("K", " KiB", size)
+	sub("M", " MiB", size)
+	return size ~ /B/ ? size : size " B"
+}
+
+# The numbers of threads of a case, and the sizes at the end of cases, in the order of the rows.
+function find_counts(name,   i, n, shown) {
+	counts = 0
+	for (i = 1; i <= rows; i++) {
+		n = field[i, "n"]
+		if (field[i, "case"] == name && !shown[n]++)
+			count_of[++counts] = n
+	}
+}
+
+function find_sizes(start,   i, name, shown) {
+	sizes = 0
+	for (i = 1; i <= rows; i++) {
+		name = field[i, "case"]
+		if (index(name, start) == 1 && !shown[name]++)
+			size_of[++sizes] = substr(name, length(start) + 1)
+	}
+}
+
+function head(first,   c, line, rule) {
+	line = "| " first
+	rule = "|---"
+	for (c = 1; c <= counts; c++) {
+		line = line " | " count_of[c]
+		rule = rule "|---"
+	}
+	print line " |\n" rule "|"
+}
+
+function row(words, name, variant,   c, line) {
+	line = "| " words
+	for (c = 1; c <= counts; c++)
+		line = line " | " number(median(name, variant, count_of[c]))
+	print line " |"
+}
+
+# ---- The tables ----
+
+# The median of the rounds, and the most that a round of any run had.
+function figure(what, asked, n, name, variant,   i, most, measured) {
+	measured = median(name, variant, n)
+	for (i = 1; i <= rows; i++)
+		if (field[i, "case"] == name && field[i, "variant"] == variant &&
+		    field[i, "n"] == n && field[i, "max"] > most + 0)
+			most = field[i, "max"] + 0
+	print "| " what " | " n " | " asked " ns | " number(measured) " ns | " number(most) " ns | " \
+		(!measured ? "not measured" : measured > asked ? "no" : most > asked ? \
+			"yes, but not in all rounds" : "yes") " |"
+}
+
+function figures() {
+	print "## Figures asked\n\n| what | threads | asked | measured | worst round of all runs | reached |"
+	print "|---|---|---|---|---|---|"
+	figure("p99.9 of a slab's take", 2000, 8, "scale/latency/take", "p99.9")
+	figure("a slab's take and give, in a magazine", 10, 2, "scale/pool/pair",
+		"one slab, in a magazine")
+	figure("the same, 48 slabs up and down, a third of them by the list", 10, 2,
+		"scale/pool/pair", "48 slabs, up and down")
+	print "\nEach take and each give asks for the thread's magazines (pthread_getspecific), and changes the slab's"
+	print "state by an atomic exchange, which finds slabs given twice: without that a pair in a magazine takes a"
+	print "tenth less. A take that loads a magazine walks along its chain, 16 descriptors, one after the other, that may lie in another processor's cache. That is"
+	print "most of p99.9, which therefore grows with the distance of the processors.\n"
+}
+
+# One take and one give, where locks would serve, too.
+function tails(   q, quantiles, ways, w, v) {
+	print "\nOne take and one give together, and of lists that a lock protects, in the same run.\n"
+	head("take and give")
+	q = split("p50 p99.9 p99.99 p99.999 worst", quantiles, " ")
+	split("magazines list mutex spinlock", ways, " ")
+	for (w = 1; w <= 4; w++)
+		for (v = 1; v <= q; v++)
+			row(ways[w] ", " quantiles[v], "scale/tail/" ways[w], quantiles[v])
+}
+
+function pools(   q, quantiles, variants, v) {
+	print "## Slabs taken and given\n\nA pair, nanoseconds of one thread, by the number of threads.\n"
+	find_counts("scale/pool/pair")
+	head("pair")
+	split("one slab, in a magazine;48 slabs, up and down;straight from the list", variants, ";")
+	for (v = 1; v <= 3; v++)
+		row(variants[v], "scale/pool/pair", variants[v])
+	print "\nSingle takes and gives, nanoseconds, with the clock's own time in them. What is above"
+	print "p99.9 with more threads than processors is the scheduler's.\n"
+	head("quantile")
+	q = split("p50 p99 p99.9 p99.999 worst", quantiles, " ")
+	for (v = 1; v <= q; v++)
+		row("take, " quantiles[v], "scale/latency/take", quantiles[v])
+	for (v = 1; v <= q; v++)
+		row("take from the list, " quantiles[v], "scale/latency/list-take", quantiles[v])
+	for (v = 1; v <= q; v++)
+		row("the clock, " quantiles[v], "scale/latency/clock", quantiles[v])
+	tails()
+	print ""
+}
+
+function tapes(   s) {
+	print "## Tapes up and down\n\nGB/s written and read, all threads together, by their number."
+	print "An array each is the first row of a size. A tape of 36 slabs or less stays in its"
+	print "thread's magazines.\n"
+	find_sizes("scale/tape/")
+	find_counts("scale/tape/" size_of[1])
+	head("slabs")
+	for (s = 1; s <= sizes; s++) {
+		row(size_text(size_of[s]) ", arrays", "scale/tape/" size_of[s], "an array each")
+		row(size_text(size_of[s]) ", tapes", "scale/tape/" size_of[s], "a tape each")
+	}
+	print ""
+}
+
+function regions() {
+	find_counts("scale/region/empty")
+	if (!counts)
+		return
+	print "## Parallel regions in which nothing happens\n\nNanoseconds, by the number of threads.\n"
+	head("regions")
+	row("two parallel regions", "scale/region/empty", "two parallel regions")
+	row("one, recorded and reversed", "scale/region/empty", "recorded and reversed")
+	row("what recording and reversing adds", "scale/region/empty", "difference")
+	print ""
+}
+
+END {
+	print "# Scaling with threads\n"
+	print "What `reel-scale` measures. Regenerate, on any machine, with\n"
+	print "\tmake bench-scale BENCH_FLAGS='--json scale.json --plot scale.svg'"
+	print "\t../../bench/scale/scaling.sh . scale.json >../../bench/SCALING.md\n"
+	print "The program takes 1, 2, 4, ... threads up to the processors, and four times those, or"
+	print "`--threads LIST`; binds them side by side or apart (`--place compact`, `scatter`, `none`; by"
+	print "hwloc, or by what the kernel says); and draws speed-ups.\n"
+	print machine
+	print "Other programs on the same processors change all of it, contention first; the program runs"
+	print "a disturbed round again, up to three times, and takes medians. Factors below 1.5 between two"
+	print "runs on a machine that is not idle mean nothing.\n"
+	figures(); pools(); tapes(); regions()
+}

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# SCALING.md from a run of reel-scale.
+# Of several runs the last one is in the tables; the others say how much runs differ.
+# Usage: bench/scale/scaling.sh BUILD-DIRECTORY RESULTS.json... >bench/SCALING.md
+set -eu
+build=$1
+shift
+here=$(dirname "$0")
+
+fact() {
+	"$build/tools/reel" info | sed -n "s/^$1: *//p"
+}
+
+machine="Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact cpus_allowed) processors,
+NUMA nodes $(fact numa_nodes), L2 $(fact l2_bytes), L3 $(fact l3_bytes). Compiler $(fact compiler), pool list $(fact pool_implementation)."
+
+awk -v machine="$machine" -f "$here/rows.awk" -f "$here/scaling.awk" "$@"

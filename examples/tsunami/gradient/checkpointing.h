@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gradient with memory for a few states, or as --checkpoint says: a plan, carried out
+ * on the loop over the steps.
+ */
+#ifndef TSUNAMI_CHECKPOINTING_H
+#define TSUNAMI_CHECKPOINTING_H
+
+#include "gpu.h"
+#include "model/layout.h"
+#include "look-ahead.h"
+#include "program/options.h"
+#include "model/shallow.h"
+
+struct checkpointing;
+
+/* The plan, and what carrying it out took. */
+struct checkpointing_use {
+	const char *scheme;      /* its text */
+	struct layout layout;
+	struct counts planned, done;
+	uint64_t snapshot_bytes; /* the most that was in memory */
+	uint64_t tape_bytes;     /* the most that was on the tape */
+	uint64_t resident_bytes; /* the most that both took, idle memory included */
+	uint64_t disk_bytes;     /* written to the disk */
+	uint64_t waits;
+	double wait_seconds;     /* for the disk */
+	struct look_ahead look_ahead;
+	struct gpu_use gpu;
+	int is_measured;         /* by auto: the costs, and what was chosen by them */
+	struct reel_costs costs;
+	struct reel_choice choice;
+};
+
+/*
+ * As the options say. `gauge` and `final` of a sweep are the caller's. auto measures
+ * a few steps from the controls first. On a GPU without a scheme all steps are on its
+ * tapes, or states are kept if those do not fit. Ends the program if it cannot be.
+ */
+struct checkpointing *checkpointing_open(const struct options *options,
+					 const struct model *model,
+					 const struct controls *controls);
+void checkpointing_close(struct checkpointing *checkpointing);
+
+/* Run the steps and keep nothing. */
+void checkpointing_primal(struct checkpointing *checkpointing, const struct controls *controls,
+			  double *gauge);
+
+/* As forward_sweep() and reverse_sweep(); a forward sweep begins anew. */
+void checkpointing_forward(struct checkpointing *checkpointing, const struct controls *controls,
+			   double *gauge);
+void checkpointing_reverse(struct checkpointing *checkpointing, const double *weights,
+			   struct controls *gradient);
+
+/* Of the sweeps that were run last. */
+struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "measure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <reel.h>
+
+#include "model/report.h"
+#include "model/step.h"
+
+#define DISK_BYTES ((size_t)16 << 20)
+#define PIECE_BYTES ((size_t)1 << 20)
+#define PIECES (DISK_BYTES / PIECE_BYTES)
+
+/* The library has put the state back: run to the dry cell again, and report it. */
+static _Noreturn void stop_dry(struct loop *loop, struct state *state)
+{
+	loop_model(loop).advance(loop, state, 0, loop->dry_step);
+	report_dry(loop->model, loop->depth, state, (int)loop->dry_step);
+}
+
+static void measure_steps(struct loop *loop, const double *displacement, reel_pool *pool,
+			  struct reel_costs *costs)
+{
+	reel_model model = loop_model(loop);
+	struct state state = state_create(loop->model->grid);
+	struct adjoint adjoint = adjoint_create(loop->model->grid);
+	reel_tape tape;
+	int error;
+
+	reel_tape_open(&tape, pool, 0);
+	state_start(loop->model, displacement, &state);
+	error = reel_costs_measure(costs, &tape, &model, loop, &state, &adjoint);
+	if (error && loop->dry_step >= 0)
+		stop_dry(loop, &state);
+	if (error)
+		fail("the first steps cannot be measured: %s; choose a larger --budget",
+		     reel_strerror(error));
+	reel_tape_close(&tape);
+	adjoint_destroy(&adjoint);
+	state_destroy(&state);
+}
+
+/* Whatever the gauge would record is of no account. */
+static void measure_loop(struct loop *loop, const double *displacement, reel_pool *pool,
+			 struct reel_costs *costs)
+{
+	double *gauge = allocate((size_t)costs->steps, sizeof(double));
+	double *weights = allocate((size_t)costs->steps, sizeof(double));
+
+	loop->gauge = gauge;
+	loop->weights = weights;
+	measure_steps(loop, displacement, pool, costs);
+	free(gauge);
+	free(weights);
+}
+
+static void time_transfers(reel_store *store, char *data, struct reel_cost_tier *disk)
+{
+	reel_transfer transfer[PIECES] = {0};
+	double start = wall_time();
+
+	for (size_t k = 0; k < PIECES; k++) {
+		transfer[k].data = data + k * PIECE_BYTES;
+		transfer[k].bytes = PIECE_BYTES;
+		reel_store_put_and_wait(store, &transfer[k]);
+	}
+	disk->write_bandwidth = (double)DISK_BYTES / (wall_time() - start);
+	start = wall_time();
+	for (size_t k = 0; k < PIECES; k++)
+		if (!transfer[k].error)
+			reel_store_get_and_wait(store, &transfer[k]);
+	disk->read_bandwidth = (double)DISK_BYTES / (wall_time() - start);
+}
+
+static void measure_disk(const char *directory, struct reel_cost_tier *disk)
+{
+	reel_store *store;
+	void *data;
+
+	if (reel_store_open(&store, "file", directory))
+		fail("--spill %s: %s", directory, reel_store_problem());
+	if (posix_memalign(&data, PIECE_BYTES, DISK_BYTES))
+		fail("no memory to measure the disk");
+	memset(data, 1, DISK_BYTES);
+	time_transfers(store, data, disk);
+	free(data);
+	reel_store_close(store);
+}
+
+struct reel_costs measure_costs(struct loop *loop, const struct tape_shape *shape,
+				const double *displacement, uint64_t memory, const char *spill,
+				uint64_t disk_bytes)
+{
+	struct reel_pool_options options = {.hard_budget = memory,
+					    .slab_bytes = shape->slab_bytes};
+	struct reel_costs costs = {.steps = loop->model->steps};
+	reel_pool *pool;
+
+	layout_bound(shape, memory, &costs);
+	if (reel_pool_open(&pool, &options))
+		fail("no memory to measure the first steps");
+	measure_loop(loop, displacement, pool, &costs);
+	reel_pool_close(pool);
+	/* States and tapes take up more than has been pushed. */
+	layout_bound(shape, memory, &costs);
+	/* Where there is so little memory, all tapes on the disk could be chosen in vain. */
+	if (spill && memory >= SLABS_TO_SPILL * shape->slab_bytes) {
+		costs.tiers = 1;
+		costs.tier[0].bytes = disk_bytes;
+		measure_disk(spill, &costs.tier[0]);
+	}
+	return costs;
+}
