@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "spill/offload.h"
 #include "stress.h"
 
@@ -26,7 +27,7 @@ static struct {
 
 double stress_seconds(void)
 {
-	return 1e-9 * (double)(reel_offload_now() - watch.began);
+	return 1e-9 * (double)(reel_clock_ns() - watch.began);
 }
 
 uint64_t stress_operations(void)
@@ -96,12 +97,12 @@ static void *look(void *unused)
 
 	(void)unused;
 	for (unsigned i = 0; i < MAX_WORKERS; i++)
-		stress_workers[i].seen_at = reel_offload_now();
+		stress_workers[i].seen_at = reel_clock_ns();
 	while (!watch.stop) {
 		nanosleep(&pause, NULL);
 		show_progress();
 		for (unsigned i = 0; i < MAX_WORKERS; i++)
-			if (hangs(&stress_workers[i], reel_offload_now()))
+			if (hangs(&stress_workers[i], reel_clock_ns()))
 				stress_fail("thread %u hangs", i);
 	}
 	return NULL;
@@ -109,7 +110,7 @@ static void *look(void *unused)
 
 void stress_watch_begin(void)
 {
-	watch.began = reel_offload_now();
+	watch.began = reel_clock_ns();
 	if (stress_options.schedule != SCHEDULE_FREE)
 		return;
 	if (pthread_create(&watch.thread, NULL, look, NULL))

@@ -15,4 +15,4 @@ fact() {
 machine="Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact cpus_allowed) processors,
 NUMA nodes $(fact numa_nodes), L2 $(fact l2_bytes), L3 $(fact l3_bytes). Compiler $(fact compiler), pool list $(fact pool_implementation)."
 
-awk -v machine="$machine" -f "$here/rows.awk" -f "$here/scaling.awk" "$@"
+awk -v machine="$machine" -f "$here/../rows.awk" -f "$here/scaling.awk" "$@"

@@ -5,15 +5,11 @@
  * was popped, unless something was pushed over it, which nobody can tell.
  */
 #include "forms.h"
+#include "os/integer.h"
 
 #include <errno.h>
 
 enum { PIECE_BYTES = 4096 };
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static _Noreturn void fail(uint64_t location, const char *why)
 {
@@ -41,9 +37,9 @@ static void go_down(uint64_t location)
 	uint64_t height = reel_adstack_height();
 
 	while (height > location) {
-		uint64_t piece = least(height - location, reel_adstack_topmost_bytes());
+		uint64_t piece = reel_min_u64(height - location, reel_adstack_topmost_bytes());
 
-		reel_adstack_take(dropped, (size_t)least(piece, PIECE_BYTES), REEL_ADSTACK_Bytes);
+		reel_adstack_take(dropped, (size_t)reel_min_u64(piece, PIECE_BYTES), REEL_ADSTACK_Bytes);
 		height = reel_adstack_height();
 	}
 	if (height < location)

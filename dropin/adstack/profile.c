@@ -16,6 +16,8 @@
  * and the turn of D moves by `more`, too. Each thread has figures of its own.
  */
 #include "forms.h"
+#include "os/clock.h"
+#include "os/integer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -85,14 +87,6 @@ static struct adstack_profile *profile(void)
 	return profile;
 }
 
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* Grow an array to more elements, which are zero. */
 static void *grown(void *old, size_t count, size_t wanted, size_t size)
 {
@@ -152,7 +146,7 @@ static void write_snapshot(const char *callee, const char *file, unsigned line)
 
 	call->site = site;
 	call->previous = frame->calls;
-	call->began = now();
+	call->began = reel_clock_ns();
 	frame->calls = call;
 }
 
@@ -175,12 +169,12 @@ static void end_advance(const char *callee, const char *file, unsigned line)
 {
 	struct call *call = present_call(callee, file, line);
 
-	call->nanoseconds = now() - call->began;
+	call->nanoseconds = reel_clock_ns() - call->began;
 }
 
 static void read_snapshot(const char *callee, const char *file, unsigned line)
 {
-	present_call(callee, file, line)->began = now();
+	present_call(callee, file, line)->began = reel_clock_ns();
 }
 
 static void begin_reverse(const char *callee, const char *file, unsigned line)
@@ -188,7 +182,7 @@ static void begin_reverse(const char *callee, const char *file, unsigned line)
 	struct call *call = present_call(callee, file, line);
 	struct frame *frame = reel_adstack_allocate(sizeof *frame, "the profile");
 
-	call->nanoseconds += now() - call->began;
+	call->nanoseconds += reel_clock_ns() - call->began;
 	profile()->sites[call->site].calls++;
 	frame->caller = profile()->frame;
 	profile()->frame = frame;
@@ -205,22 +199,17 @@ static void turn(void)
 	frame->turn = height;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* The figures of a call that has ended, without its site's or another's checkpoint. */
 static void join(struct frame *caller, const struct call *call, struct frame *ended, size_t site)
 {
 	struct change *change = change_of(caller, site);
 	const struct change *inner = change_of(ended, site);
 	int64_t more = site == call->site ? ended->turn + inner->turn - call->snapshot : 0;
-	int64_t peak = larger(caller->peak + change->peak + more, ended->peak + inner->peak);
+	int64_t peak = reel_max_i64(caller->peak + change->peak + more, ended->peak + inner->peak);
 
 	change->nanoseconds += inner->nanoseconds + (site == call->site ? call->nanoseconds : 0);
 	change->turn += more;
-	change->peak = peak - larger(caller->peak, ended->peak);
+	change->peak = peak - reel_max_i64(caller->peak, ended->peak);
 }
 
 static void drop_levels(struct frame *frame)
@@ -298,7 +287,7 @@ static void end_reverse(const char *callee, const char *file, unsigned line)
 	present_call(callee, file, line);
 	for (size_t site = 0; site < profile()->count; site++)
 		join(caller, caller->calls, ended, site);
-	caller->peak = larger(caller->peak, ended->peak);
+	caller->peak = reel_max_i64(caller->peak, ended->peak);
 	take_call(caller);
 	drop_frame(ended);
 }

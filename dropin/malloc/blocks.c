@@ -9,6 +9,7 @@
 #include "os/cancel.h"
 #include "os/counter.h"
 #include "classes.h"
+#include "os/integer.h"
 #include "pool/freelist.h"
 #include "os/os.h"
 
@@ -55,15 +56,10 @@ static _Atomic uint64_t served;
 static _Atomic uint64_t recycled;
 static _Atomic uint64_t given_back;
 
-static size_t round_up(size_t bytes, size_t multiple)
-{
-	return (bytes + multiple - 1) & ~(multiple - 1);
-}
-
 /* One page more than the class has, for the stagger. */
 static size_t frame_bytes(const struct reel_slab *block)
 {
-	return round_up(block->bytes, page) + page;
+	return reel_round_up(block->bytes, page) + page;
 }
 
 static bool reserve(size_t bytes)
@@ -189,7 +185,7 @@ static char *carve(size_t bytes)
 		return NULL;
 	first = at & ~(REEL_HUGE_PAGE - 1);
 	reel_os_want_huge_pages(blocks_range.start + first,
-				round_up(at + bytes, REEL_HUGE_PAGE) - first);
+				reel_round_up(at + bytes, REEL_HUGE_PAGE) - first);
 	return blocks_range.start + at;
 }
 

@@ -3,6 +3,9 @@
 
 #include "os/cancel.h"
 #include "gpu-store.h"
+#include "os/clock.h"
+#include "os/integer.h"
+#include "os/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +29,7 @@ static struct reel_gpu_store *gpu_of(reel_store *store)
 /* The driver and the threads are not in the child of a fork. */
 static bool is_in_child(const struct reel_gpu_store *gpu)
 {
-	return getpid() != gpu->owner;
+	return reel_process_is_child(gpu->owner);
 }
 
 /* ---- Slots ---- */
@@ -172,24 +175,16 @@ static void gpu_drop(reel_store *store, struct reel_extent extent)
 		give_slot(gpu, extent.location);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static int gpu_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct reel_gpu_store *gpu = gpu_of(store);
-	int64_t end = timeout_ns < 0 ? 0 : now_ns() + timeout_ns;
+	int64_t end = timeout_ns < 0 ? 0 : (int64_t)reel_clock_ns() + timeout_ns;
 	int error = is_in_child(gpu) ? 0 : reel_transfer_queue_wait(&gpu->out.queue, timeout_ns);
 
 	if (is_in_child(gpu) || error)
 		return error;
 	if (timeout_ns > 0)
-		timeout_ns = end > now_ns() ? end - now_ns() : 0;
+		timeout_ns = end > (int64_t)reel_clock_ns() ? end - (int64_t)reel_clock_ns() : 0;
 	return reel_transfer_queue_wait(&gpu->in.queue, timeout_ns);
 }
 
@@ -287,6 +282,7 @@ static const struct reel_store_verbs verbs = {
 
 static int check_options(const struct reel_gpu_store_options *options)
 {
+	const char *problem;
 	const uint64_t slot_bytes = options->slot_bytes;
 
 	if (options->depth > REEL_GPU_MAX_DEPTH)
@@ -295,11 +291,8 @@ static int check_options(const struct reel_gpu_store_options *options)
 	if (slot_bytes > MAX_SLOT_BYTES)
 		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^32 at most",
 					 options->slot_bytes);
-	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
-		if (options->reserved[i])
-			return reel_store_refuse(-EINVAL, "reserved must be 0: set the options to "
-							  "0 before setting some");
-	return 0;
+	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
+	return problem ? reel_store_refuse(-EINVAL, "%s", problem) : 0;
 }
 
 static int count_slots(struct reel_gpu_store *gpu, uint64_t bytes)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "os/integer.h"
 #include "run.h"
 #include "spill/default-pool.h"
 #include "plan/plan.h"
@@ -57,9 +58,9 @@ static const char *problem_with_options(const reel_plan *plan,
 		return "flags must be made of REEL_RUN_AUDIT";
 	if (options->puts > REEL_MAX_PUTS || options->gets > REEL_MAX_PUTS)
 		return "puts and gets must be at most 64";
-	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
-		if (options->reserved[i])
-			return "reserved must be 0: set the options to 0 before setting some";
+	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
+	if (problem)
+		return problem;
 	problem = problem_with_stores(plan, options);
 	return problem ? problem : problem_with_steps(plan, options);
 }

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "os/clock.h"
 #include "run.h"
 
 #include <errno.h>
@@ -168,7 +169,7 @@ static int write_file(reel_run *run, const void *adjoint)
 
 void reel_restart_begin(reel_run *run)
 {
-	run->saved_at = reel_offload_now();
+	run->saved_at = reel_clock_ns();
 	run->saves = run->failed_saves = 0;
 	run->save_message[0] = '\0';
 }
@@ -203,7 +204,7 @@ static void note_save(reel_run *run, int error)
 		snprintf(run->save_message, sizeof run->save_message,
 			 "the restart file %s was not written: %s; the sweep went on without it",
 			 run->options.restart, explain(error));
-	run->saved_at = reel_offload_now();
+	run->saved_at = reel_clock_ns();
 }
 
 /*
@@ -231,7 +232,7 @@ static bool is_due(const reel_run *run)
 	double seconds = run->options.restart_seconds > 0 ? run->options.restart_seconds : SECONDS;
 
 	return run->options.restart &&
-	       (double)(reel_offload_now() - run->saved_at) >= seconds * 1e9;
+	       (double)(reel_clock_ns() - run->saved_at) >= seconds * 1e9;
 }
 
 /* A run whose disk is full is worth more than one that ends for it. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+#include "os/process.h"
 #include "spill/offload.h"
 #include "snapshot.h"
 #include "store/store.h"
@@ -229,11 +231,11 @@ static void give_up(struct reel_snapshot_buffer *buffer)
 void reel_snapshot_buffer_await(struct reel_snapshots *snapshots,
 				struct reel_snapshot_buffer *buffer)
 {
-	uint64_t since = reel_offload_now();
+	uint64_t since = reel_clock_ns();
 
 	if (!reel_snapshot_buffer_is_moving(buffer))
 		return;
-	if (getpid() != snapshots->owner) {
+	if (reel_process_is_child(snapshots->owner)) {
 		give_up(buffer);
 		return;
 	}
@@ -242,6 +244,6 @@ void reel_snapshot_buffer_await(struct reel_snapshots *snapshots,
 			sync_stores(snapshots);
 	reel_snapshots_lock(snapshots);
 	snapshots->waits++;
-	snapshots->wait_ns += reel_offload_now() - since;
+	snapshots->wait_ns += reel_clock_ns() - since;
 	reel_snapshots_unlock(snapshots);
 }

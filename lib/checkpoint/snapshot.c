@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
+#include "os/integer.h"
 #include "snapshot.h"
 
 #include <errno.h>
@@ -14,11 +15,6 @@
 /* Larger snapshots are put in pieces, which a store can move side by side. */
 #define PIECE_BYTES ((size_t)2 << 20)
 #define EMPTY (-1)
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* ---- Puts ---- */
 
@@ -531,11 +527,6 @@ void reel_snapshots_empty(struct reel_snapshots *snapshots)
 
 /* ---- Beginning and end ---- */
 
-static size_t round_up(size_t bytes, size_t align)
-{
-	return (bytes + align - 1) / align * align;
-}
-
 static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store *store)
 {
 	struct reel_snapshot_store *of = &snapshots->tier[tier];
@@ -546,10 +537,10 @@ static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store
 	align = capacity.align ? capacity.align : 1;
 	of->store = store;
 	of->registers = capacity.registers;
-	of->piece_bytes = smaller(PIECE_BYTES, capacity.max_bytes ? capacity.max_bytes
+	of->piece_bytes = reel_min_size(PIECE_BYTES, capacity.max_bytes ? capacity.max_bytes
 								   : PIECE_BYTES);
-	of->piece_bytes = round_up(of->piece_bytes, align);
-	snapshots->padded_bytes = round_up(snapshots->padded_bytes, align);
+	of->piece_bytes = reel_round_up(of->piece_bytes, align);
+	snapshots->padded_bytes = reel_round_up(snapshots->padded_bytes, align);
 	return reel_store_checksum_open(&of->store, store);
 }
 

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "cancel.h"
+#include "clock.h"
 #include "yield.h"
 
 struct reel_event {
@@ -82,15 +83,8 @@ static inline void reel_event_wait(struct reel_event *event)
 static inline bool reel_event_wait_for(struct reel_event *event, uint32_t milliseconds)
 {
 	REEL_UNCANCELLED;
-	struct timespec end;
+	struct timespec end = reel_clock_after(REEL_EVENT_CLOCK, (int64_t)milliseconds * 1000000);
 
-	clock_gettime(REEL_EVENT_CLOCK, &end);
-	end.tv_sec += (time_t)(milliseconds / 1000);
-	end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-	if (end.tv_nsec >= 1000000000) {
-		end.tv_sec++;
-		end.tv_nsec -= 1000000000;
-	}
 	while (REEL_EVENT_WAIT_UNTIL(event, &end))
 		if (errno != EINTR)
 			return false;

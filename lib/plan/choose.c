@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "costs.h"
+#include "os/integer.h"
 #include "plan.h"
 
 /* Of the binomial planner. */
@@ -50,20 +51,12 @@ struct segments {
 
 /* ---- What costs say ---- */
 
-static bool has_reserved(const uint64_t *reserved, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (reserved[i])
-			return true;
-	return false;
-}
-
 static const char *problem_of_tier(const struct reel_cost_tier *tier)
 {
 	if (!reel_is_cost(tier->write_bandwidth) || !reel_is_cost(tier->read_bandwidth) ||
 	    !reel_is_cost(tier->latency))
 		return "a bandwidth or latency of a tier is below 0, above 1e100 or no number";
-	return has_reserved(tier->reserved, 2) ? "a reserved member is not 0" : NULL;
+	return reel_reserved_problem(tier->reserved, sizeof tier->reserved);
 }
 
 static double or_else(double number, double other)
@@ -256,8 +249,8 @@ const char *reel_costs_problem(const struct reel_costs *costs)
 		return "there are more than 3 tiers besides memory";
 	for (unsigned t = 0; t < costs->tiers && !wrong; t++)
 		wrong = problem_of_tier(&costs->tier[t]);
-	if (!wrong && has_reserved(costs->reserved, 3))
-		wrong = "a reserved member is not 0";
+	if (!wrong)
+		wrong = reel_reserved_problem(costs->reserved, sizeof costs->reserved);
 	return wrong ? wrong : problem_of_plans(costs);
 }
 
@@ -355,18 +348,13 @@ static int64_t max_table_slots(const struct segments *segments)
 	return rows * (double)most > MAX_TABLE_WORK ? (int64_t)(MAX_TABLE_WORK / rows) : most;
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* A limited number of slots of all tiers together, the fastest first. */
 static void try_all_slots(struct search *search, const struct segments *segments,
 			  enum reel_planner planner, unsigned tiers, int64_t memory_slots)
 {
 	int64_t most = planner == REEL_HIERARCHICAL ? max_table_slots(segments)
 						    : max_slots(segments);
-	int64_t all = lesser(memory_slots, most);
+	int64_t all = reel_min_i64(memory_slots, most);
 	struct reel_prediction prediction = candidate(search, segments, planner, tiers, all);
 
 	for (unsigned t = 1; t < tiers; t++) {
@@ -392,7 +380,7 @@ static void try_last_tier(struct search *search, const struct segments *segments
 	int64_t slots = slots_of_tier(search, tiers - 1, segments->count);
 	struct reel_prediction prediction =
 		candidate(search, segments, planner, tiers,
-			  lesser(lesser(memory_slots, most), REEL_MAX_SLOTS - 1));
+			  reel_min_i64(reel_min_i64(memory_slots, most), REEL_MAX_SLOTS - 1));
 
 	prediction.problem.tier[tiers - 1].slots = slots;
 	prediction.problem.period = period;

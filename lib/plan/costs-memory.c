@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "costs.h"
+#include "os/clock.h"
+#include "os/integer.h"
 #include "pool/pool.h"
 #include "tape/tape.h"
 
@@ -16,16 +18,11 @@
 #define SAMPLE_SECONDS 20e-3
 #define MAX_PIECE_BYTES ((uint64_t)1 << 16)
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Up to so many, for so many seconds; returns how many, and *seconds. */
 static uint64_t push_pieces(reel_tape *tape, size_t piece_bytes, uint64_t most,
 			    double max_seconds, double *seconds)
 {
-	double begin = reel_costs_clock();
+	double begin = reel_clock_seconds();
 	uint64_t pieces = 0;
 
 	for (*seconds = 0; pieces < most && *seconds < max_seconds; pieces++) {
@@ -34,7 +31,7 @@ static uint64_t push_pieces(reel_tape *tape, size_t piece_bytes, uint64_t most,
 		if (!piece)
 			break;
 		memset(piece, 1, piece_bytes);
-		*seconds = reel_costs_clock() - begin;
+		*seconds = reel_clock_seconds() - begin;
 	}
 	return pieces;
 }
@@ -80,7 +77,7 @@ static struct reel_pool_options options_like(reel_pool *pool)
 int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, double *seconds)
 {
 	struct reel_pool_options options = options_like(tape->pool);
-	uint64_t bytes = memory_bytes ? lesser(memory_bytes / 4, SAMPLE_BYTES) : SAMPLE_BYTES;
+	uint64_t bytes = memory_bytes ? reel_min_u64(memory_bytes / 4, SAMPLE_BYTES) : SAMPLE_BYTES;
 	struct reel_pool_stats stats;
 	size_t piece_bytes;
 	reel_pool *pool;
@@ -89,7 +86,7 @@ int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, doubl
 	if (error)
 		return error;
 	reel_pool_get_stats(pool, &stats);
-	piece_bytes = (size_t)lesser(stats.slab_bytes, MAX_PIECE_BYTES);
+	piece_bytes = (size_t)reel_min_u64(stats.slab_bytes, MAX_PIECE_BYTES);
 	error = measure(pool, piece_bytes, bytes / piece_bytes, seconds);
 	reel_pool_close(pool);
 	return error;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "costs.h"
+#include "os/clock.h"
 
 /* Rounds whose median is taken, after one that warms up. */
 #define ROUNDS 7
@@ -62,33 +63,33 @@ static int load(const struct trial *trial)
 
 static int time_advance(const struct trial *trial, double *seconds)
 {
-	double begin = reel_costs_clock();
+	double begin = reel_clock_seconds();
 	int error = trial->model->advance(trial->context, trial->state, 0, trial->steps);
 
-	*seconds += reel_costs_clock() - begin;
+	*seconds += reel_clock_seconds() - begin;
 	return error;
 }
 
 static int time_record(struct trial *trial, double *seconds)
 {
-	double begin = reel_costs_clock();
+	double begin = reel_clock_seconds();
 	int error = trial->model->record(trial->context, trial->state, 0, trial->steps,
 					 trial->tape);
 
-	*seconds += reel_costs_clock() - begin;
+	*seconds += reel_clock_seconds() - begin;
 	trial->tape_bytes = reel_tape_bytes(trial->tape) - trial->bytes_before;
 	return error ? error : reel_tape_error(trial->tape);
 }
 
 static int time_reverse(const struct trial *trial, double *seconds)
 {
-	double begin = reel_costs_clock();
+	double begin = reel_clock_seconds();
 	int error;
 
 	if (!trial->adjoint)
 		return reel_tape_rewind(trial->tape, trial->before);
 	error = trial->model->reverse(trial->context, trial->adjoint, 0, trial->steps, trial->tape);
-	*seconds += reel_costs_clock() - begin;
+	*seconds += reel_clock_seconds() - begin;
 	if (!error)
 		error = reel_tape_error(trial->tape);
 	if (error)
@@ -99,12 +100,12 @@ static int time_reverse(const struct trial *trial, double *seconds)
 /* Loading goes back to state 0. */
 static int time_copies(const struct trial *trial, double *seconds)
 {
-	double begin = reel_costs_clock();
+	double begin = reel_clock_seconds();
 	int error = save(trial, trial->scratch);
 
 	if (!error)
 		error = load(trial);
-	*seconds += (reel_costs_clock() - begin) / 2;
+	*seconds += (reel_clock_seconds() - begin) / 2;
 	return error;
 }
 

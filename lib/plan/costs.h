@@ -7,6 +7,7 @@
 
 #include <reel/costs.h>
 
+
 /* All planners but the binomial one need tables or walks, and are tried with no more segments. */
 #define REEL_MAX_SEGMENTS ((int64_t)2000)
 
@@ -46,14 +47,6 @@ static inline uint64_t reel_bytes_of(int64_t count, uint64_t each)
 static inline int64_t reel_segment_count(int64_t steps, int64_t segment_steps)
 {
 	return steps / segment_steps + (steps % segment_steps != 0);
-}
-
-static inline double reel_costs_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Buffers of a state that a slower tier has, one for writing and one for reading. */

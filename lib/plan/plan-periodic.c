@@ -9,6 +9,7 @@
  */
 #include "config.h"
 
+#include "os/integer.h"
 #include "plan.h"
 
 #define MAX_CHOSEN_PERIOD ((int64_t)1 << 24)
@@ -18,15 +19,10 @@ static const struct reel_tier *last_tier(const struct reel_problem *problem)
 	return &problem->tier[problem->tiers - 1];
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Slots of the last tier that can be numbered. */
 static int64_t usable_slots(const struct reel_problem *problem)
 {
-	return least(last_tier(problem)->slots, UINT32_MAX);
+	return reel_min_i64(last_tier(problem)->slots, UINT32_MAX);
 }
 
 /*
@@ -87,14 +83,14 @@ static int64_t places_of_two_level(const reel_plan *plan, int64_t steps)
 		return usable_slots(&plan->problem);
 	if (steps < 2)
 		return 0;
-	return least(gaps_before_last(steps, plan->period) + 1, usable_slots(&plan->problem));
+	return reel_min_i64(gaps_before_last(steps, plan->period) + 1, usable_slots(&plan->problem));
 }
 
 static int64_t places_of_periodic(const reel_plan *plan, int64_t steps)
 {
 	if (steps == REEL_UNKNOWN_STEPS)
 		return usable_slots(&plan->problem);
-	return least(gaps_before_last(steps, plan->period), usable_slots(&plan->problem));
+	return reel_min_i64(gaps_before_last(steps, plan->period), usable_slots(&plan->problem));
 }
 
 static struct decision choose_periodic(const reel_schedule *schedule, int64_t steps, bool held)
@@ -153,7 +149,7 @@ static void count_unknown_end(const reel_plan *plan, int64_t steps,
 			      struct reel_schedule_report *report)
 {
 	int64_t advances = steps / plan->period + (steps % plan->period != 0);
-	int64_t sites = least(advances > 0 ? advances : 1, usable_slots(&plan->problem));
+	int64_t sites = reel_min_i64(advances > 0 ? advances : 1, usable_slots(&plan->problem));
 
 	count_sweep(plan, sites, advances, steps, report);
 	count_gaps(plan, sites - 1, plan->period, report);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/integer.h"
 #include "plan.h"
 
 static struct decision choose_store_all(const reel_schedule *schedule, int64_t steps, bool held)
@@ -133,10 +134,7 @@ static const char *problem_of_tiers(const struct planner *planner,
 
 static const char *problem_of_reserved(const struct reel_problem *problem)
 {
-	for (size_t i = 0; i < sizeof problem->reserved / sizeof *problem->reserved; i++)
-		if (problem->reserved[i])
-			return "a reserved member is not 0";
-	return NULL;
+	return reel_reserved_problem(problem->reserved, sizeof problem->reserved);
 }
 
 static const char *problem_in_general(const struct planner *planner,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "os/cancel.h"
+#include "os/integer.h"
 #include "os/os.h"
 #include "pool.h"
 
@@ -62,11 +63,6 @@ static const char *store_problem(reel_store *store, size_t bytes)
 	return NULL;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * With a store, the magazines have first slabs only. Idle ones are a part of the budget that no
  * store takes, so two full magazines have at most an eighth of a slab.
@@ -78,9 +74,9 @@ static unsigned magazine_slabs(const struct reel_pool_options *options)
 
 	if (options->magazine_slabs)
 		return options->magazine_slabs;
-	share = smaller(share, REEL_MAGAZINE_SLABS);
+	share = reel_min_size(share, REEL_MAGAZINE_SLABS);
 	if (options->store)
-		return (unsigned)smaller(share, pieces / 16);
+		return (unsigned)reel_min_size(share, pieces / 16);
 	return share ? (unsigned)share : 1;
 }
 
@@ -111,10 +107,7 @@ const char *reel_pool_options_problem(const struct reel_pool_options *options)
 	problem = options->store ? store_problem(options->store, whole) : NULL;
 	if (problem)
 		return problem;
-	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
-		if (options->reserved[i])
-			return "reserved must be 0: set the options to 0 before setting some";
-	return NULL;
+	return reel_reserved_problem(options->reserved, sizeof options->reserved);
 }
 
 /*

@@ -9,6 +9,7 @@
 
 #include "os/annotate.h"
 #include "os/cancel.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/os-thread.h"
 #include "store/store.h"
@@ -17,18 +18,10 @@
 #define PUT_DEPTH 4
 #define MAX_PUTS 8
 
-uint64_t reel_offload_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
 {
 	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&offload->stall_ns, reel_offload_now() - since,
+	atomic_fetch_add_explicit(&offload->stall_ns, reel_clock_ns() - since,
 				  memory_order_relaxed);
 }
 
@@ -154,7 +147,7 @@ void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *
 bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *error)
 {
 	REEL_UNCANCELLED;
-	uint64_t since = reel_offload_now();
+	uint64_t since = reel_clock_ns();
 	uint64_t freed, refused;
 	bool refusal;
 
@@ -434,7 +427,7 @@ static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 	sem_init(&offload->resumed, 0, 0);
 	pthread_mutex_init(&offload->lock, NULL);
 	pthread_cond_init(&offload->answered, NULL);
-	offload->ranked_at = reel_offload_now();
+	offload->ranked_at = reel_clock_ns();
 }
 
 static void stop_thread(struct reel_offload *offload)

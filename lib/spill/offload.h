@@ -202,7 +202,6 @@ void reel_offload_pause(struct reel_offload *offload);
 void reel_offload_resume(struct reel_offload *offload);
 /* In the child of a fork. */
 void reel_offload_orphan(struct reel_offload *offload);
-uint64_t reel_offload_now(void);
 /* Somebody has waited since then. */
 void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
 

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "offload.h"
+#include "os/clock.h"
 
 /* One in so many parts. */
 #define RANKING_SHARE 16
@@ -88,14 +89,14 @@ static size_t slabs_in_table(struct reel_offload *offload)
 static void rank_victims(struct reel_offload *offload)
 {
 	size_t slabs = slabs_in_table(offload);
-	uint64_t began = reel_offload_now();
+	uint64_t began = reel_clock_ns();
 
 	measure_rates(offload, began);
 	offload->dirty_victims.count = offload->dirty_victims.next = 0;
 	offload->clean_victims.count = offload->clean_victims.next = 0;
 	for (size_t i = 0; i < slabs; i++)
 		look_at(offload, &offload->pool->table[i]);
-	offload->ranking_ns = reel_offload_now() - began;
+	offload->ranking_ns = reel_clock_ns() - began;
 }
 
 /*
@@ -104,7 +105,7 @@ static void rank_victims(struct reel_offload *offload)
  */
 static bool ranking_is_due(const struct reel_offload *offload)
 {
-	return reel_offload_now() - offload->ranked_at > RANKING_SHARE * offload->ranking_ns;
+	return reel_clock_ns() - offload->ranked_at > RANKING_SHARE * offload->ranking_ns;
 }
 
 /*

@@ -8,6 +8,7 @@
 
 #include "os/annotate.h"
 #include "offload.h"
+#include "os/integer.h"
 
 /* So many failures, while somebody waits for a frame, are the store's last word. */
 #define MAX_TRIES 4
@@ -15,11 +16,6 @@
 #define MAX_READY 4
 /* Number of slabs, in up to three quarters of the frames, that keep a store busy. */
 #define TRANSFER_SLABS 16
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* ---- Frames for tapes that grow ---- */
 
@@ -37,7 +33,7 @@ static size_t wanted_frames(const struct reel_pool *pool)
 {
 	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
 
-	return frames < 1 ? 1 : smaller(frames, MAX_READY);
+	return frames < 1 ? 1 : reel_min_size(frames, MAX_READY);
 }
 
 /* Whether a push has to wait for a frame, or one of the next pushes will have to. */
@@ -62,8 +58,8 @@ static size_t max_dirty_bytes(struct reel_offload *offload)
 
 	if (!lacks_frames(offload) || pool->soft_budget == pool->hard_budget)
 		return pool->soft_budget;
-	return smaller(pool->soft_budget,
-		       (slabs - smaller(slabs - slabs / 4, TRANSFER_SLABS)) * pool->slab_bytes);
+	return reel_min_size(pool->soft_budget,
+		       (slabs - reel_min_size(slabs - slabs / 4, TRANSFER_SLABS)) * pool->slab_bytes);
 }
 
 /* Number of slabs that may be in memory only. */
@@ -76,16 +72,11 @@ static size_t max_dirty(struct reel_offload *offload)
 	return unspillable < bytes ? (bytes - unspillable) / pool->slab_bytes : 0;
 }
 
-static size_t align_up(size_t bytes, size_t align)
-{
-	return (bytes + align - 1) & ~(align - 1);
-}
-
 static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 		       struct reel_ticket *ticket)
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
-	size_t bytes = smaller(align_up(slab_io->filled, offload->align), slab->bytes);
+	size_t bytes = reel_min_size(reel_round_up(slab_io->filled, offload->align), slab->bytes);
 
 	/* Another one than of its last copy, whose extent it may get: a write that is lost is seen. */
 	slab_io->serial = ++offload->last_put;

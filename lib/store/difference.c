@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "difference.h"
+#include "os/integer.h"
 
 static inline uint64_t load(const unsigned char *words, size_t i)
 {
@@ -29,11 +30,6 @@ static inline uint64_t undo_zigzag(uint64_t word)
 	return word >> 1 ^ -(word & 1);
 }
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* What is added to a difference to get word i back. */
 static inline uint64_t expected(const unsigned char *words, size_t i, size_t stride)
 {
@@ -47,9 +43,9 @@ void reel_difference(void *to, const void *words, size_t first, size_t n, size_t
 	size_t end = first + n;
 	size_t i = first;
 
-	for (; i < least(end, stride); i++)
+	for (; i < reel_min_size(end, stride); i++)
 		store(out, i - first, load(from, i));
-	for (; i < least(end, 2 * stride); i++)
+	for (; i < reel_min_size(end, 2 * stride); i++)
 		store(out, i - first, zigzag(load(from, i) - load(from, i - stride)));
 	for (; i < end; i++)
 		store(out, i - first, zigzag(load(from, i) - expected(from, i, stride)));
@@ -68,11 +64,11 @@ void reel_undo_difference(void *words, size_t first, size_t n, size_t stride)
 {
 	unsigned char *at = words;
 	size_t end = first + n;
-	size_t i = first < stride ? least(end, stride) : first;
+	size_t i = first < stride ? reel_min_size(end, stride) : first;
 
-	for (; i < least(end, 2 * stride); i++)
+	for (; i < reel_min_size(end, 2 * stride); i++)
 		store(at, i, undo_zigzag(load(at, i)) + load(at, i - stride));
-	for (; i < end; i += least(end - i, stride))
+	for (; i < end; i += reel_min_size(end - i, stride))
 		undo_run(at + 8 * i, at + 8 * (i - stride), at + 8 * (i - 2 * stride),
-			 least(end - i, stride));
+			 reel_min_size(end - i, stride));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "file-runs.h"
+#include "os/integer.h"
 
 #define BITS 64
 
@@ -18,11 +19,6 @@ void reel_file_runs_close(struct reel_file_runs *runs)
 {
 	free(runs->free);
 	free(runs->node);
-}
-
-static uint32_t least(uint64_t a, uint64_t b)
-{
-	return (uint32_t)(a < b ? a : b);
 }
 
 static uint32_t longest_in(uint64_t bits)
@@ -40,9 +36,9 @@ static struct reel_file_run run_of_word(const struct reel_file_runs *runs, uint6
 	bool all = !~bits;
 
 	return (struct reel_file_run){
-		.first = least(all ? BITS : (unsigned)__builtin_ctzll(~bits), runs->max_run),
-		.last = least(all ? BITS : (unsigned)__builtin_clzll(~bits), runs->max_run),
-		.longest = least(all ? BITS : longest_in(bits), runs->max_run),
+		.first = (uint32_t)reel_min_u64(all ? BITS : (unsigned)__builtin_ctzll(~bits), runs->max_run),
+		.last = (uint32_t)reel_min_u64(all ? BITS : (unsigned)__builtin_clzll(~bits), runs->max_run),
+		.longest = (uint32_t)reel_min_u64(all ? BITS : longest_in(bits), runs->max_run),
 	};
 }
 
@@ -50,7 +46,7 @@ static struct reel_file_run run_of_word(const struct reel_file_runs *runs, uint6
 static void join(struct reel_file_runs *runs, uint64_t node, uint64_t half)
 {
 	const struct reel_file_run *low = &runs->node[2 * node], *high = low + 1;
-	uint32_t across = least((uint64_t)low->last + high->first, runs->max_run);
+	uint32_t across = (uint32_t)reel_min_u64((uint64_t)low->last + high->first, runs->max_run);
 	uint32_t longest = low->longest > high->longest ? low->longest : high->longest;
 
 	runs->node[node] = (struct reel_file_run){

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "difference.h"
+#include "os/integer.h"
 #include "pack.h"
 #include "shuffle.h"
 
@@ -27,11 +28,6 @@ struct head {
 static size_t block_bytes(unsigned element)
 {
 	return REEL_PACK_BLOCK_BYTES - REEL_PACK_BLOCK_BYTES % element;
-}
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 /* The block [at, at + bytes) of data as LZ4 gets it. */
@@ -62,7 +58,7 @@ static size_t pack_block(struct reel_pack_space *space, const struct head *head,
 	if (room <= sizeof length)
 		return 0;
 	room -= sizeof length;
-	most = (int)least(room, bytes - 1);
+	most = (int)reel_min_size(room, bytes - 1);
 	length = (uint32_t)LZ4_compress_fast_extState(
 		&space->lz4, filter(space, head, data, at, bytes),
 		(char *)to + sizeof length, (int)bytes, most, 1);
@@ -87,7 +83,7 @@ size_t reel_pack(struct reel_pack_space *space, unsigned element, unsigned strid
 		return 0;
 	for (size_t at = 0; at < bytes; at += block_bytes(element)) {
 		size_t length = pack_block(space, &head, to + used, room - used, data, at,
-					   least(bytes - at, block_bytes(element)));
+					   reel_min_size(bytes - at, block_bytes(element)));
 
 		if (!length)
 			return 0;
@@ -156,7 +152,7 @@ int reel_unpack(struct reel_pack_space *space, void *data, size_t bytes, const v
 	end = sizeof head + head.packed_bytes;
 	for (size_t at = 0; at < bytes; at += block_bytes(head.element)) {
 		int64_t length = unpack_block(space, &head, data, at,
-					      least(bytes - at, block_bytes(head.element)),
+					      reel_min_size(bytes - at, block_bytes(head.element)),
 					      from + used, end - used);
 
 		if (length < 0)

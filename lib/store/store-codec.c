@@ -24,6 +24,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/integer.h"
+#include "os/process.h"
 #include "os/os.h"
 #include "pack.h"
 #include "shuffle.h"
@@ -54,11 +56,6 @@ struct codec {
 	struct buffer spare;
 	struct buffer buffer[];
 };
-
-static size_t round_up(size_t bytes, size_t unit)
-{
-	return (bytes + unit - 1) & ~(unit - 1);
-}
 
 /* The one given last: its memory is still in the cache. */
 static struct buffer *take(struct codec *codec)
@@ -102,7 +99,7 @@ static void give_or_release_spare(struct codec *codec, struct buffer *buffer)
 /* In the child of a fork a lock may be held for ever, by a thread that is only in the parent. */
 static bool is_in_child(const struct codec *codec)
 {
-	return getpid() != codec->owner;
+	return reel_process_is_child(codec->owner);
 }
 
 /* The store below sees how packed data is aligned, not how the caller's is. */
@@ -147,7 +144,7 @@ static size_t pack(struct codec *codec, struct buffer *buffer, const reel_transf
 		return 0;
 	memcpy(buffer->packed, transfer->header, REEL_HEADER_BYTES);
 	packed += REEL_HEADER_BYTES;
-	padded = round_up(packed, codec->align);
+	padded = reel_round_up(packed, codec->align);
 	memset(buffer->packed + packed, 0, padded - packed);
 	return padded;
 }
@@ -313,8 +310,8 @@ static int complete_options(struct reel_codec_options *options)
 static int make_buffers(struct codec *codec)
 {
 	size_t unit = codec->align > 64 ? codec->align : 64;
-	size_t packed_bytes = round_up(codec->options.max_bytes, unit);
-	size_t each = packed_bytes + round_up(sizeof(struct reel_pack_space), unit);
+	size_t packed_bytes = reel_round_up(codec->options.max_bytes, unit);
+	size_t each = packed_bytes + reel_round_up(sizeof(struct reel_pack_space), unit);
 	size_t n = codec->options.buffers;
 
 	if (n >= SIZE_MAX / each)

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "os/cancel.h"
+#include "os/integer.h"
 #include "os/os-file.h"
+#include "os/process.h"
 
 #define DEFAULT_THREADS 4
 #define MAX_THREADS 64
@@ -20,7 +22,7 @@
 
 static bool is_in_child(const struct reel_file *file)
 {
-	return getpid() != file->owner;
+	return reel_process_is_child(file->owner);
 }
 
 /* The threads of the file are not in the child of a fork, and its slots are the parent's. */
@@ -165,11 +167,6 @@ static int check_options(const struct reel_file_options *options)
 	return 0;
 }
 
-static size_t round_up(size_t bytes, size_t align)
-{
-	return (bytes + align - 1) & ~(align - 1);
-}
-
 /* The slots, once it is known how they are aligned. */
 static int open_slots(struct reel_file *file, const struct reel_file_options *options)
 {
@@ -177,8 +174,8 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 	uint64_t limit = reel_os_file_max_bytes();
 	uint64_t slot_bytes;
 
-	file->slot_bytes = round_up(bytes, file->align);
-	slot_bytes = file->header_bytes + round_up(file->slot_bytes, file->header_bytes);
+	file->slot_bytes = reel_round_up(bytes, file->align);
+	slot_bytes = file->header_bytes + reel_round_up(file->slot_bytes, file->header_bytes);
 	file->max_bytes = options->max_bytes ? options->max_bytes : UINT64_MAX;
 	if (file->max_bytes < slot_bytes)
 		return reel_store_refuse(-EINVAL, "max_bytes is %llu; a slot takes %llu",

@@ -7,6 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+#include "os/process.h"
+
 /* Which store an extent is in is its location's lowest bit. */
 #define LOCATION_BITS 56
 #define MAX_LOCATION_BELOW (((uint64_t)1 << (LOCATION_BITS - 1)) - 1)
@@ -26,7 +29,7 @@ struct overflow {
 /* A lock that a thread held at a fork is held for ever in the child, which has no such thread. */
 static bool is_in_child(const struct overflow *overflow)
 {
-	return getpid() != overflow->owner;
+	return reel_process_is_child(overflow->owner);
 }
 
 static void lock(struct overflow *overflow, unsigned which)
@@ -124,25 +127,17 @@ static void overflow_drop(reel_store *store, struct reel_extent extent)
 		drop_from(overflow, which, extent);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* The first one first: what it refuses in the meantime goes to the second. */
 static int overflow_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct overflow *overflow = (struct overflow *)store;
-	int64_t start = now_ns();
+	int64_t start = (int64_t)reel_clock_ns();
 	int error = reel_store_sync(overflow->part[0], timeout_ns);
 
 	if (error)
 		return error;
 	if (timeout_ns >= 0) {
-		int64_t elapsed = now_ns() - start;
+		int64_t elapsed = (int64_t)reel_clock_ns() - start;
 
 		timeout_ns = elapsed < timeout_ns ? timeout_ns - elapsed : 0;
 	}

@@ -5,10 +5,9 @@
 #include <time.h>
 
 #include "os/cancel.h"
+#include "os/clock.h"
 #include "transfer-queue.h"
 
-#define SECOND 1000000000
-#define MAX_SECONDS 1000000000
 
 /* A wait with a timeout is not to end early or late when somebody sets the clock. */
 static int open_condition(pthread_cond_t *condition)
@@ -101,26 +100,10 @@ void reel_transfer_queue_complete(struct reel_transfer_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* A time_t may have 32 bits: longer than 30 years is for ever. */
-static struct timespec after(int64_t timeout_ns)
-{
-	int64_t seconds = timeout_ns / SECOND;
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_sec += (time_t)(seconds < MAX_SECONDS ? seconds : MAX_SECONDS);
-	time.tv_nsec += (long)(timeout_ns % SECOND);
-	if (time.tv_nsec >= SECOND) {
-		time.tv_sec++;
-		time.tv_nsec -= SECOND;
-	}
-	return time;
-}
-
 int reel_transfer_queue_wait(struct reel_transfer_queue *queue, int64_t timeout_ns)
 {
 	REEL_UNCANCELLED;
-	struct timespec end = after(timeout_ns > 0 ? timeout_ns : 0);
+	struct timespec end = reel_clock_after(CLOCK_MONOTONIC, timeout_ns > 0 ? timeout_ns : 0);
 	int error = 0;
 
 	pthread_mutex_lock(&queue->lock);

@@ -9,14 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "os/integer.h"
 #include "pool/pool.h"
 #include "os/stream.h"
 #include "tape.h"
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 static size_t window_room(const reel_tape *tape)
 {
@@ -41,7 +37,7 @@ static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
 
 		if (!slot)
 			return false;
-		piece = smaller(window_room(tape), bytes - done);
+		piece = reel_min_size(window_room(tape), bytes - done);
 		copy_piece(tape, slot, source + done, piece);
 		tape->top = slot + REEL_ROUND(piece);
 		done += piece;
@@ -93,10 +89,10 @@ static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *
 
 		if (!reel_tape_topmost(tape, sizeof(uint64_t), site))
 			return false;
-		piece = smaller((size_t)reel_window_filled(tape), left);
+		piece = reel_min_size((size_t)reel_window_filled(tape), left);
 		tape->top -= piece;
 		left -= piece;
-		memcpy(target + left, tape->top, smaller(piece, bytes - left));
+		memcpy(target + left, tape->top, reel_min_size(piece, bytes - left));
 	}
 	return true;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
+#include "os/clock.h"
+#include "os/integer.h"
 #include "slab-owner.h"
 
 #include <errno.h>
@@ -117,11 +119,6 @@ void reel_slab_seal(reel_tape *tape, struct reel_slab *slab)
 
 /* ---- Visiting ---- */
 
-static unsigned smaller(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * Half of the frames, for all tapes together: with more, tapes read each other's slabs out of
  * memory before they are popped. With a quarter of few frames, all slabs that were asked for are
@@ -134,7 +131,7 @@ static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_tape
 					      memory_order_relaxed);
 
 	share /= tapes ? tapes : 1;
-	return smaller(tape_io->ahead, share < 1 ? 1 : share > MAX_AHEAD ? MAX_AHEAD
+	return (unsigned)reel_min_size(tape_io->ahead, share < 1 ? 1 : share > MAX_AHEAD ? MAX_AHEAD
 									   : (unsigned)share);
 }
 
@@ -144,7 +141,7 @@ static void note_stall(reel_tape *tape, uint64_t since)
 
 	reel_offload_note_stall(tape->pool->offload, since);
 	tape_io->hits_in_row = 0;
-	tape_io->ahead = smaller(2 * tape_io->ahead, MAX_AHEAD);
+	tape_io->ahead = (unsigned)reel_min_size(2 * tape_io->ahead, MAX_AHEAD);
 }
 
 static bool is_away(enum reel_slab_state state)
@@ -157,7 +154,7 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 {
 	struct reel_offload *offload = tape->pool->offload;
 	struct reel_tape_io *tape_io = tape->tape_io;
-	uint64_t since = reel_offload_now();
+	uint64_t since = reel_clock_ns();
 
 	while (is_away(reel_slab_state_of(slab))) {
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);

@@ -11,6 +11,7 @@
 
 #include "adjoint.h"
 #include "os/cancel.h"
+#include "os/integer.h"
 
 /* The flags of a copy are to fit into the first cache beside what is added to. */
 #define MIN_SHIFT 6
@@ -69,21 +70,13 @@ const char *reel_adjoint_options_problem(const struct reel_adjoint_options *opti
 		return "policy must be REEL_ADJOINT_AUTOMATIC, OWNER, PRIVATE or ATOMIC";
 	if (options->flags & ~REEL_ADJOINT_CHECKED)
 		return "flags must be 0 or REEL_ADJOINT_CHECKED";
-	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
-		if (options->reserved[i])
-			return "reserved must be 0: set the options to 0 before setting some";
-	return NULL;
-}
-
-static size_t round_up(size_t bytes, size_t unit)
-{
-	return (bytes + unit - 1) / unit * unit;
+	return reel_reserved_problem(options->reserved, sizeof options->reserved);
 }
 
 /* The flags lie behind the elements of whole blocks, in whole lines. */
 static size_t flags_offset(const reel_adjoint *adjoint)
 {
-	return round_up((adjoint->blocks << adjoint->shift) * adjoint->element, ADJOINT_LINE);
+	return reel_round_up((adjoint->blocks << adjoint->shift) * adjoint->element, ADJOINT_LINE);
 }
 
 static void lay_out(reel_adjoint *adjoint)
@@ -97,7 +90,7 @@ static void lay_out(reel_adjoint *adjoint)
 	adjoint->blocks = adjoint->n >> adjoint->shift;
 	adjoint->blocks += adjoint->n != adjoint->blocks << adjoint->shift;
 	adjoint->whole = adjoint->n * adjoint->element <= MAX_WHOLE_BYTES;
-	flags = round_up(adjoint->blocks, ADJOINT_LINE);
+	flags = reel_round_up(adjoint->blocks, ADJOINT_LINE);
 	adjoint->copy_bytes = flags_offset(adjoint) + flags;
 	adjoint->mapped_bytes = reel_adjoint_copy_bytes(adjoint->copy_bytes);
 }

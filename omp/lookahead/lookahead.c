@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "lookahead.h"
+#include "os/integer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -314,10 +315,7 @@ const char *reel_omp_run_problem(const reel_run *run, const struct reel_omp_opti
 		return "open_state() and close_state() go together";
 	if (model->save && !options->open_state)
 		return "a model with save() and load() needs open_state() and close_state()";
-	for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
-		if (options->reserved[i])
-			return "reserved must be 0: set the options to 0 before setting some";
-	return NULL;
+	return reel_reserved_problem(options->reserved, sizeof options->reserved);
 }
 
 static void get_stats(struct ahead_sweep *sweep, struct reel_omp_stats *stats)

@@ -10,6 +10,7 @@
 
 #include "helpers/held-store.h"
 #include "helpers/spill-support.h"
+#include "os/clock.h"
 
 /* ---- How much the offload thread does ---- */
 
@@ -274,14 +275,14 @@ static void stalls_are_counted(void)
 
 	tap_case("a stall");
 	clock_gettime(CLOCK_MONOTONIC, &first);
-	begun = now = reel_offload_now();
+	begun = now = reel_clock_ns();
 	clock_gettime(CLOCK_MONOTONIC, &last);
 	ok(now >= (uint64_t)first.tv_sec * 1000000000u + (uint64_t)first.tv_nsec &&
 		   now <= (uint64_t)last.tv_sec * 1000000000u + (uint64_t)last.tv_nsec,
 	   "the time is in nanoseconds of the monotonic clock");
 	reel_offload_note_stall(pool->offload, now - TEN_MS);
 	reel_offload_note_stall(pool->offload, now - TEN_MS);
-	now = reel_offload_now();
+	now = reel_clock_ns();
 	is_int(stats_of(pool).stalls, 2, "two are counted");
 	ok(stats_of(pool).stall_ns >= 2 * TEN_MS &&
 		   stats_of(pool).stall_ns <= 2 * (TEN_MS + now - begun),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* The one clock of the library: it never goes back, and only differences of its times mean anything. */
+#ifndef REEL_LIB_CLOCK_H
+#define REEL_LIB_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define REEL_SECOND_NS 1000000000
+
+static inline uint64_t reel_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * REEL_SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static inline double reel_clock_seconds(void)
+{
+	return 1e-9 * (double)reel_clock_ns();
+}
+
+/*
+ * The time, by `clock`, at which a wait of `ns` nanoseconds ends; ns >= 0. A time_t may have 32
+ * bits, so a wait of more than 30 years ends after 30 years.
+ */
+static inline struct timespec reel_clock_after(clockid_t clock, int64_t ns)
+{
+	const int64_t max_seconds = 1000000000;
+	int64_t seconds = ns / REEL_SECOND_NS;
+	struct timespec end;
+
+	clock_gettime(clock, &end);
+	end.tv_sec += (time_t)(seconds < max_seconds ? seconds : max_seconds);
+	end.tv_nsec += (long)(ns % REEL_SECOND_NS);
+	if (end.tv_nsec >= REEL_SECOND_NS) {
+		end.tv_sec++;
+		end.tv_nsec -= REEL_SECOND_NS;
+	}
+	return end;
+}
+
+#endif

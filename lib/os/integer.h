@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Small calculations with integers that C leaves to everybody. */
+#ifndef REEL_LIB_INTEGER_H
+#define REEL_LIB_INTEGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static inline size_t reel_min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t reel_min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t reel_min_i64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t reel_max_i64(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The next multiple of `unit`, which need not be a power of two. */
+static inline size_t reel_round_up(size_t n, size_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/*
+ * What is wrong with the reserved members of a struct of options, `bytes` in all, or NULL. A program
+ * that sets one was written for a later version, and what it asks for is not there.
+ */
+static inline const char *reel_reserved_problem(const void *reserved, size_t bytes)
+{
+	const unsigned char *byte = reserved;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (byte[i])
+			return "reserved must be 0: set the options to 0 before setting some";
+	return NULL;
+}
+
+#endif
