@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 
+#include <reel/extend.h>
+#include <reel/plan.h>
+
 #include "common/bench.h"
 
 /* Doubles; a snapshot is 8 MiB. */

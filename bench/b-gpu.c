@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include <reel/gpu.h>
+#include <reel/extend.h>
 
 #include "common/bench.h"
 #include "gpu/driver/context.h"

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include <reel/plan.h>
+
 #include "common/bench.h"
 
 #define SEGMENTS 1000

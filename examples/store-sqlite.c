@@ -7,6 +7,8 @@
  * lock. The pool puts a checksum on top, which finds out if a row comes back changed.
  */
 #include <reel.h>
+#include <reel/extend.h>
+#include <reel/plan.h>
 #include <sqlite3.h>
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <reel/costs.h>
+#include <reel/plan.h>
 
 #include "fuzz.h"
 #include "targets.h"

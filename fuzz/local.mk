@@ -26,7 +26,7 @@ fuzz_targets = \
 	tools/plan-options.c \
 	tools/plan-plot.c \
 	tools/plan-workers.c
-fuzz_libraries = libreel-adstack-core.la libreel-omp-core.la libreel-core.la -lm
+fuzz_libraries = libreel-adstack-core.la libreel-omp-core.la libreel-test-stores.la libreel-core.la -lm
 
 noinst_PROGRAMS += %D%/reel-replay
 %C%_reel_replay_SOURCES = %D%/run.c $(fuzz_targets)

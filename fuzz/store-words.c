@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 #include "os/environment.h"
 #include "fuzz.h"

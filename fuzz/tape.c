@@ -14,6 +14,7 @@
 #include "helpers/late-store.h"
 #include "helpers/support.h"
 #include "targets.h"
+#include "helpers/store-fault.h"
 
 enum { TAPES = 2, HOLDS = 3, MARKS = 6, MAX_ITEMS = 4096, MAX_BYTES = 1 << 18 };
 

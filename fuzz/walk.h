@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Who carries out a schedule by the words of reel/schedule.h alone: what its checker must say. */
+/* Who carries out a schedule by the words of reel/plan.h alone: what its checker must say. */
 #ifndef FUZZ_WALK_H
 #define FUZZ_WALK_H
 
-#include <reel/schedule.h>
+#include <reel/plan.h>
 
 enum { WALK_MAX_HELD = 2048, WALK_MAX_TAPES = 2048 };
 

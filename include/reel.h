@@ -2,14 +2,18 @@
 /*
  * Reel: the tape for reverse-mode automatic differentiation.
  *
- * reel/tape.h      push, pop, records, bits, spans, marks, errors: start here
- * reel/block.h     long loops reversed block by block, in the cache
- * reel/schedule.h  what to store and what to run again of a loop that is longer still
- * reel/run.h
- *                  and a driver that does it
- * reel/costs.h     which of the ways to reverse a loop takes the least time
- * reel/pool.h      where tapes get their memory: budgets, recycling, statistics
- * reel/store.h     where slabs go that have no room in memory: files, codecs, your own
+ * reel/tape.h   push, pop, records, bits, spans, marks, errors: start here
+ * reel/block.h  long loops reversed block by block, in the cache
+ * reel/run.h    loops that are longer still, with memory for a few of their states
+ * reel/pool.h   where tapes get their memory: budgets, recycling, statistics
+ * reel/store.h  where slabs go that have no room in memory: disk, compressed memory, GPU
+ *
+ * Included only where they are needed:
+ *
+ * reel/plan.h    plans and their costs; sweeps whose actions the program carries out itself
+ * reel/omp.h     OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
+ * reel/gpu.h     stores and tapes on a GPU: arena.h, host-tape.h, device.cuh (-lreel-cuda)
+ * reel/extend.h  stores and layers of your own
  */
 #ifndef REEL_H
 #define REEL_H
@@ -19,8 +23,6 @@
 #include <reel/store.h>
 #include <reel/tape.h>
 #include <reel/block.h>
-#include <reel/schedule.h>
 #include <reel/run.h>
-#include <reel/costs.h>
 
 #endif

@@ -4,11 +4,11 @@ reelinclude_HEADERS = \
 	include/reel/block.h \
 	include/reel/run.h \
 	include/reel/compiler.h \
-	include/reel/costs.h \
+	include/reel/plan.h \
 	include/reel/gpu.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
-	include/reel/schedule.h \
+	include/reel/plan.h \
 	include/reel/store.h \
 	include/reel/tape.h \
 	include/reel/version.h
@@ -27,7 +27,7 @@ libreel_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(CK_CFLAGS) $(LIB
 	$(LZ4_CFLAGS)
 libreel_core_la_LIBADD = libreel-os.la $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
-	%D%/tape/tape.c %D%/tape/tape.h \
+	%D%/tape/tape.c %D%/tape/tape.h %D%/tape/lane-listener.h \
 	%D%/tape/push.c \
 	%D%/tape/seal.c \
 	%D%/tape/pop.c \
@@ -48,7 +48,7 @@ libreel_core_la_SOURCES = \
 	%D%/plan/plan-periodic.c \
 	%D%/plan/plan-online.c \
 	%D%/checkpoint/run-open.c \
-	%D%/checkpoint/run.c %D%/checkpoint/run.h \
+	%D%/checkpoint/run.c %D%/checkpoint/run.h %D%/checkpoint/run-attempt.h \
 	%D%/checkpoint/run-read-ahead.c \
 	%D%/checkpoint/run-audit.c \
 	%D%/checkpoint/run-restart.c \
@@ -83,8 +83,6 @@ libreel_core_la_SOURCES = \
 	%D%/store/difference.c %D%/store/difference.h \
 	%D%/store/store-checksum.c \
 	%D%/store/crc32c.c %D%/store/crc32c.h \
-	%D%/store/store-count.c \
-	%D%/store/store-fault.c \
 	%D%/store/store-memory.c \
 	%D%/store/store-gpu.c \
 	%D%/store/store-file.c %D%/store/store-file.h \

@@ -12,7 +12,7 @@ noinst_PROGRAMS += %D%/reel-stress
 	%D%/watch.c \
 	$(scheduler_sources) \
 	%D%/report.c
-%C%_reel_stress_LDADD = libreel-omp-core.la libreel-core.la -lm
+%C%_reel_stress_LDADD = libreel-omp-core.la libreel-test-stores.la libreel-core.la -lm
 %C%_reel_stress_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(scheduler_ldflags)
 
 if OPENMP

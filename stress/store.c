@@ -9,6 +9,8 @@
 #include "spill/offload.h"
 #include "helpers/pool-support.h"
 #include "stress.h"
+#include "helpers/store-count.h"
+#include "helpers/store-fault.h"
 
 /* So many transfers of a round may fail; those after them do not. */
 #define TRANSFERS_WITH_FAULTS 2048

@@ -26,6 +26,7 @@
 
 #include "helpers/late-store.h"
 #include "scheduler.h"
+#include "helpers/store-fault.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 

@@ -129,7 +129,7 @@ dist_check_SCRIPTS += \
 
 # Shared by all, so that a line above is enough.
 AM_CPPFLAGS += -I$(top_srcdir) -I$(top_srcdir)/tests -I$(top_srcdir)/lib
-LDADD = libreel-tap.la libreel-core.la -lm
+LDADD = libreel-tap.la libreel-test-stores.la libreel-core.la -lm
 
 # The program is linked as it will be installed: without libtool's wrapper script around it.
 AM_LDFLAGS = -no-install
@@ -144,13 +144,20 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 
+# Layers on stores that count, and that make transfers fail: of what the library has hidden, they
+# call what layers share, so they are linked before it.
+noinst_LTLIBRARIES += libreel-test-stores.la
+libreel_test_stores_la_SOURCES = \
+	%D%/helpers/store-count.c %D%/helpers/store-count.h \
+	%D%/helpers/store-fault.c %D%/helpers/store-fault.h
+
 %C%_store_t_store_SOURCES = %D%/store/t-store.c $(store_suite) %D%/helpers/store-later.c %D%/helpers/store-later.h
 %C%_spill_t_spill_faults_SOURCES = %D%/spill/t-spill-faults.c %D%/helpers/store-later.c %D%/helpers/store-later.h
 %C%_store_t_store_fault_SOURCES = %D%/store/t-store-fault.c $(store_suite)
 %C%_store_t_store_open_SOURCES = %D%/store/t-store-open.c $(store_suite)
 
 # On the fake device, which results say in their names.
-gpu_test_libraries = libreel-tap.la libreel-cuda-core.la libreel-fake-device.la libreel-core.la -lm
+gpu_test_libraries = libreel-tap.la libreel-cuda-core.la libreel-fake-device.la libreel-test-stores.la libreel-core.la -lm
 gpu_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/gpu
 %C%_gpu_t_gpu_driver_CPPFLAGS = $(gpu_test_cppflags) $(CUDA_HEADER_CPPFLAGS)
 %C%_gpu_t_gpu_fake_CPPFLAGS = $(gpu_test_cppflags)
@@ -187,7 +194,7 @@ EXTRA_DIST += \
 %C%_omp_t_omp_checkpoint_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_omp_checkpoint_LDADD = $(omp_test_libraries)
 
-omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
+omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la libreel-core.la -lm
 %C%_omp_t_region_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_region_faults_LDADD = $(omp_test_libraries)
 %C%_omp_t_region_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
@@ -217,7 +224,7 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-core.la -lm
 %C%_omp_t_omp_patterns_LDADD = $(omp_test_libraries)
 
 %C%_whole_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
-%C%_whole_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-core.la -lm
+%C%_whole_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-test-stores.la libreel-core.la -lm
 
 # A whole program, with all parts.
 gradient_program = %D%/helpers/gradient-program.c %D%/helpers/gradient-program.h

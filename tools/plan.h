@@ -7,8 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <reel/costs.h>
-#include <reel/schedule.h>
+#include <reel/plan.h>
 
 struct request {
 	struct reel_problem problem;

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <reel/extend.h>
+#include <reel/plan.h>
+
 #include "spill.h"
 
 /* What diffuses slowly, and is smooth in place and time. */

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <reel/extend.h>
+
 #include "spill.h"
 
 /* ---- Resident memory ---- */

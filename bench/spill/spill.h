@@ -6,6 +6,8 @@
 #ifndef REEL_BENCH_SPILL_H
 #define REEL_BENCH_SPILL_H
 
+#include <reel/plan.h>
+
 #include "common/bench.h"
 
 #define MIB ((size_t)1 << 20)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Block replay and the measuring of costs: states, adjoints and contexts of any type. */
+#include <reel/extend.h>
+#include <reel/plan.h>
+
 #include "fortran.h"
 
 #include <errno.h>

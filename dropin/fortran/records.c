@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of any type in one piece: what REEL_RECORD() makes for C, whose records these are. */
+#include <reel/extend.h>
+#include <reel/plan.h>
+
 #include "fortran.h"
 
 #include <errno.h>

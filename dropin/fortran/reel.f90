@@ -83,7 +83,7 @@ module reel
 
   integer, parameter, public :: REEL_MAX_TIERS = 4
 
-  ! reel/schedule.h
+  ! reel/plan.h
   type, bind(C), public :: reel_tier
     integer(c_int64_t) :: slots = 0
     real(c_double) :: store_cost = 0
@@ -111,7 +111,7 @@ module reel
     logical(c_bool) :: last_use = .false.
   end type
 
-  ! reel/costs.h
+  ! reel/plan.h
   type, bind(C), public :: reel_cost_tier
     integer(c_int64_t) :: bytes = 0
     real(c_double) :: write_bandwidth = 0

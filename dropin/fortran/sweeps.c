@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checkpointing: states, adjoints and contexts are variables of any type. */
+#include "checkpoint/run-attempt.h"
 #include "fortran.h"
 
 #include <errno.h>

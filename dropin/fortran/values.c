@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Scalars, bits and spans: the inline functions of the headers, by Fortran's names of types. */
+#include <reel/extend.h>
+#include <reel/plan.h>
+
 #include "fortran.h"
 
 #include <complex.h>

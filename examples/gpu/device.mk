@@ -50,7 +50,7 @@ if TEST_TSUNAMI
 check_PROGRAMS += tests/gpu/t-device-tsunami
 endif
 device_test_libraries = tests/helpers/emulator.o libreel-arena.la libreel-fake-device.la \
-	libreel-cuda-core.la libreel.la libreel-tap.la -lstdc++ -lm
+	libreel-cuda-core.la libreel-test-stores.la libreel-core.la libreel-tap.la -lstdc++ -lm
 
 tests/helpers/emulator.o: tests/helpers/emulator.cpp $(emulator_headers)
 	@$(MKDIR_P) $(@D)
@@ -98,7 +98,7 @@ tests_gpu_t_device_examples_SOURCES =
 tests_gpu_t_device_examples_LDADD = tests/gpu/t-device-examples.o $(device_test_libraries)
 tests_gpu_t_device_tsunami_SOURCES =
 tests_gpu_t_device_tsunami_LDADD = tests/gpu/t-device-tsunami.o libtsunami.la libreel-omp-core.la \
-	$(device_test_libraries) libreel-core.la
+	$(device_test_libraries)
 tests_gpu_t_device_tsunami_LDFLAGS = $(OPENMP_CFLAGS)
 endif
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 struct heap_store {
 	reel_store store;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <reel/gpu.h>
+#include <reel/extend.h>
 
 #include "os/cancel.h"
 

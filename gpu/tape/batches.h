@@ -6,7 +6,7 @@
 #ifndef REEL_GPU_BATCHES_H
 #define REEL_GPU_BATCHES_H
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 #include "gpu/driver/driver.h"
 

@@ -17,6 +17,9 @@
 #ifndef REEL_GPU_H
 #define REEL_GPU_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <reel/store.h>
 
 #ifdef __cplusplus

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checkpointing: a long loop is reversed with memory for a few of its states, as a
- * plan says (schedule.h). A run owns the loop, its tape and its snapshots; the
+ * plan says. A run owns the loop, its tape and its snapshots; the
  * program gives callbacks over a state that is an argument (block.h).
  *
+ *	struct reel_problem problem = {.steps = 1000, .tiers = 1, .tier = {{.slots = 10}}};
+ *	reel_plan *plan;
  *	reel_model model = {.state_bytes = sizeof state, .advance = advance,
  *			    .record = record, .reverse = reverse};
  *	reel_run *run;
  *
+ *	error = reel_plan_open(&plan, REEL_BINOMIAL, &problem);
  *	error = reel_run_open(&run, plan, &model, NULL);
  *	error = reel_run_forward(run, &context, &state);
  *	the objective, and its derivative by the last state in adjoint
  *	error = reel_run_reverse(run, &context, &state, &adjoint);
  *	reel_run_close(run);
+ *	reel_plan_close(plan);
  *
  * The forward sweep is the plan's first one: no step is run for it alone. After the
  * reverse sweep the run may begin again, with other controls in `context`.
@@ -38,14 +42,80 @@
 #define REEL_RUN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <reel/block.h>
-#include <reel/schedule.h>
 #include <reel/store.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- Plans ------------------------------------------------------------------- */
+
+#define REEL_MAX_TIERS 4
+/* steps of a loop whose end is not known when it begins. */
+#define REEL_UNKNOWN_STEPS (-1)
+
+struct reel_tier {
+	int64_t slots;
+	/* In the time of one step's advance; at most 1e100, as all costs. */
+	double store_cost;
+	double load_cost;
+};
+
+/* All zero but for steps, tiers and slots is a sensible problem. */
+struct reel_problem {
+	int64_t steps;
+	/* Relative to each other; 0: 1. */
+	double advance_cost;
+	double record_cost;
+	double reverse_cost;
+	/*
+	 * The memory of one step's tape, in states of the first tier, where tapes take
+	 * up its slots; but the step recorded last is reversed at once and takes up
+	 * none. 0: tapes have memory of their own. REEL_MIXED: 0 is 1.
+	 */
+	int64_t tape_states;
+	/*
+	 * REEL_TWO_LEVEL, REEL_PERIODIC: steps between states of the last tier, at most
+	 * REEL_MAX_STEPS; 0: chosen.
+	 */
+	int64_t period;
+	unsigned tiers;
+	struct reel_tier tier[REEL_MAX_TIERS];
+	/* For options to come: all 0. */
+	uint64_t reserved[3];
+};
+
+enum reel_planner {
+	REEL_STORE_ALL,    /* record all steps, then reverse them */
+	REEL_BINOMIAL,     /* least advances, then least stores; the first tier (Revolve) */
+	REEL_MIXED,        /* keeps tapes of steps where that is better than states */
+	REEL_MULTISTAGE,   /* binomial over all tiers' slots; the busiest in the first tier */
+	REEL_TWO_LEVEL,    /* a state each period in the last tier, binomial in between */
+	REEL_HIERARCHICAL, /* least time with the tiers' costs (H-Revolve) */
+	REEL_DISK_REVOLVE, /* the same; the last tier is unlimited, each state read once */
+	REEL_PERIODIC,     /* the same with even gaps, for an unknown end too */
+	REEL_ONLINE,       /* for an unknown end: thinning, then the optimum in each gap */
+	REEL_PLANNERS
+};
+
+typedef struct reel_plan reel_plan;
+
+/*
+ * Compute a plan. Returns 0, -ENOMEM, or -EINVAL (reel_plan_problem() says why).
+ * Cost: none for the planners with a closed form; O(steps^2 slots) for REEL_MIXED,
+ * REEL_HIERARCHICAL and REEL_DISK_REVOLVE, slots being those of all tiers with limited
+ * ones: group long loops into at most 1,000 segments.
+ */
+int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct reel_problem *problem);
+void reel_plan_close(reel_plan *plan);
+
+/* Say in words what reel_plan_open() would refuse, or NULL. A constant string. */
+const char *reel_plan_problem(enum reel_planner planner, const struct reel_problem *problem);
+
+/* ---- Runs -------------------------------------------------------------------- */
 
 typedef struct reel_run reel_run;
 
@@ -184,62 +254,6 @@ int64_t reel_run_steps(const reel_run *run);
 const char *reel_run_message(const reel_run *run);
 
 void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats);
-
-/* ---- A sweep in pieces ------------------------------------------------------- */
-
-/*
- * For those who carry actions out themselves, for example several at a time: the next
- * action of the reverse sweep, REEL_ACTION_DONE at its end. Snapshots that later actions need
- * begin to be read. REEL_ACTION_DONE removes the restart file: who does several at a time has done
- * them all before. Returns 0 or as reel_run_reverse(). One thread.
- */
-int reel_run_next(reel_run *run, reel_action *action);
-
-/*
- * Carry an action out, on this state, adjoint and tape; those that it does not use may
- * be NULL. A tape that is NULL is the run's own: what the forward sweep recorded is on it,
- * so a REVERSE of steps that the reverse sweep has not recorded takes that one. Any
- * thread, at the same time as others, as long as what depends on each other is done in
- * the order of reel_run_next(): actions on one slot, one state, one tape, one
- * adjoint. Not with REEL_RUN_AUDIT.
- *
- * Returns as reel_run_reverse(). A STORE or LOAD that failed was not carried
- * out; after -EDQUOT or -ENOMEM it may be tried again, since what is done at the same time
- * gives memory back: it is final when nothing else is under way.
- */
-int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
-		       void *adjoint, reel_tape *tape);
-
-#define REEL_RUN_MESSAGE 256
-
-/*
- * The same; what goes wrong is written to `message` instead of the run's message: for
- * those who may try again, or who report what comes first in the order of actions.
- */
-int reel_run_attempt(reel_run *run, const reel_action *action, void *context, void *state,
-		     void *adjoint, reel_tape *tape, char message[REEL_RUN_MESSAGE]);
-
-/*
- * For those with tapes of their own: after `reversed`, a REVERSE that leaves no steps on the tape
- * which are recorded and not reversed, see that the tape is empty. A run looks after its own tape.
- * Returns 0; or the tape's error, which is -EBADMSG if it is not, and says so in `message`.
- */
-int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape,
-			   char message[REEL_RUN_MESSAGE]);
-
-/*
- * The run's tape: what the forward sweep recorded is on it, to be reversed first. The
- * run's own; nothing may use it meanwhile.
- */
-reel_tape *reel_run_tape(reel_run *run);
-
-/* A sweep in pieces ends here, with this message: a forward sweep comes next. */
-void reel_run_give_up(reel_run *run, const char *message);
-
-/* What it was opened with; the default pool by its address. */
-const reel_model *reel_run_model(const reel_run *run);
-reel_pool *reel_run_pool(const reel_run *run);
-unsigned reel_run_flags(const reel_run *run);
 
 #ifdef __cplusplus
 }

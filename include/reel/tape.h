@@ -113,8 +113,21 @@ void reel_tape_move(reel_tape *to, reel_tape *from);
 void reel_tape_hand_over(reel_tape *tape);
 
 /*
+ * How data is laid out, for a codec: elements of so many bytes, 1 to 16, of which
+ * those that are `stride` elements apart resemble each other (elements of 8 bytes;
+ * 0: none do). An element of 0 bytes: as the codec was opened; of
+ * REEL_INCOMPRESSIBLE: it is not worth trying.
+ */
+struct reel_layout {
+	uint32_t element;
+	uint32_t stride;
+};
+
+#define REEL_INCOMPRESSIBLE UINT32_MAX
+
+/*
  * Say how what is pushed from now on is laid out, for a store that compresses:
- * see struct reel_layout of reel/store.h. {0} is what the store was opened with;
+ * see struct reel_layout. {0} is what the store was opened with;
  * {REEL_INCOMPRESSIBLE} is stored as it is. A slab has the layout that was set
  * when the next one was put on top of it.
  *
@@ -163,20 +176,6 @@ uint64_t reel_tape_refused(const reel_tape *tape);
  * been popped or rewound: the tape would then be out of step.
  */
 int reel_tape_clear_error(reel_tape *tape);
-
-/*
- * For layers on top of a tape, which have found that what is popped would be wrong: make
- * `error`, a negative number, stick and report `message`, one line that names the cause,
- * unless an error sticks already. Until a rewind or a close all pops give all ones.
- */
-void reel_tape_give_up(reel_tape *tape, int error, const char *message);
-
-/*
- * For libreel-omp: `listener` is called when an error of a lane's tape begins to stick, by the thread
- * whose call failed. There is one listener for the process. Any thread.
- */
-typedef void reel_lane_listener(reel_tape *tape);
-void reel_listen_to_lanes(reel_lane_listener *listener);
 
 /* A few words for an error of this library; for others, what strerror() gives. */
 const char *reel_strerror(int error);
@@ -237,7 +236,6 @@ void reel_set_error_handler(reel_error_handler *handler, void *context);
  *
  * void reel_push_bit(reel_tape *tape, bool bit);
  * bool reel_pop_bit(reel_tape *tape);
- * bool reel_look_bit(reel_tape *tape);
  *
  * One bit: which way a branch went.
  *

@@ -15,7 +15,9 @@
 #define REEL_LIB_RUN_H
 
 #include <reel/run.h>
+#include <reel/plan.h>
 
+#include "run-attempt.h"
 #include "snapshot.h"
 
 enum reel_run_phase {

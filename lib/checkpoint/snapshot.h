@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include <reel/schedule.h>
-#include <reel/store.h>
+#include <reel/plan.h>
+#include <reel/extend.h>
 
 #include "os/cancel.h"
 #include "os/event.h"

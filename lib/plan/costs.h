@@ -5,8 +5,7 @@
 
 #include <time.h>
 
-#include <reel/costs.h>
-
+#include <reel/plan.h>
 
 /* All planners but the binomial one need tables or walks, and are tried with no more segments. */
 #define REEL_MAX_SEGMENTS ((int64_t)2000)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <reel/schedule.h>
+#include <reel/plan.h>
 
 /* Of a level: the tape of some steps, not a state. */
 #define TAPE_TIER UINT32_MAX

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <reel/extend.h>
+
 #include "os/cancel.h"
 #include "os/integer.h"
 #include "os/os.h"

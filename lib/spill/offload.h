@@ -21,7 +21,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 #include "os/event.h"
 #include "pool/pool.h"

@@ -143,3 +143,9 @@ void reel_layer_unregister(reel_store *store, void *memory, size_t bytes)
 {
 	reel_store_unregister(below(store), memory, bytes);
 }
+
+void reel_store_close(reel_store *store)
+{
+	if (store)
+		store->verbs->close(store);
+}

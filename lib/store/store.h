@@ -18,7 +18,7 @@
 
 #include "config.h"
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 #define REEL_DEFAULT_SLOT_BYTES ((size_t)2 << 20)
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 struct reel_transfer_queue {
 	pthread_mutex_t lock;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lane-listener.h"
 #include "os/cancel.h"
 #include "tape.h"
 

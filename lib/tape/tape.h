@@ -20,6 +20,7 @@
 #include "config.h"
 
 #include <reel/tape.h>
+#include <reel/extend.h>
 
 #include "pool/slab.h"
 

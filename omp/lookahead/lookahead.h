@@ -24,6 +24,7 @@
 
 #include <reel/omp.h>
 
+#include "checkpoint/run-attempt.h"
 #include "lookahead-buffer.h"
 #include "omp/runtime/team.h"
 

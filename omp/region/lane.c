@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
+#include "tape/lane-listener.h"
 #include "lane.h"
 
 #include <errno.h>

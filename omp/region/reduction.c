@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <reel/reduction.h>
+#include <reel/extend.h>
+#include <reel/plan.h>
 
 #include <errno.h>
 #include <math.h>

@@ -7,6 +7,7 @@
 
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
+#include "helpers/store-fault.h"
 
 /* The late stores of the present run; their memory is the test's. */
 static struct late_store *lates[2];

@@ -11,6 +11,7 @@
 #include "helpers/held-store.h"
 #include "helpers/pool-support.h"
 #include "checkpoint/snapshot.h"
+#include "helpers/store-fault.h"
 
 enum { TIERS = 2, BYTES = 200 };
 

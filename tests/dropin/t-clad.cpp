@@ -18,6 +18,8 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
+#include <reel/plan.h>
+
 #include "tap/tap.h"
 }
 

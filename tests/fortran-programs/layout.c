@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The other side of layout.f90. */
 #include <reel.h>
+#include <reel/plan.h>
 
 static const size_t sizes[] = {
 	sizeof(reel_tape),

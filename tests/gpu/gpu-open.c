@@ -4,6 +4,7 @@
  * it registers memory, and what reel_store_problem() says; or the error.
  */
 #include <reel.h>
+#include <reel/extend.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 
 #include "helpers/fake-support.h"
 #include "helpers/late-batches.h"
+#include "helpers/store-fault.h"
 
 namespace {
 

@@ -9,6 +9,8 @@
 
 #include <reel/device-staged.cuh>
 #include <reel/host-tape.h>
+#include <reel/extend.h>
+#include <reel/plan.h>
 
 #include "helpers/cancel-support.h"
 #include "helpers/cancel-support.h"

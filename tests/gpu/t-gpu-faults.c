@@ -12,6 +12,7 @@
 
 #include "helpers/gpu-support.h"
 #include "helpers/pool-support.h"
+#include "helpers/store-fault.h"
 
 enum { FRAMES = 5, SLABS = 16 };
 

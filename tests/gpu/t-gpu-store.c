@@ -9,6 +9,8 @@
 #include "helpers/gpu-support.h"
 #include "helpers/store-later.h"
 #include "helpers/store-suite.h"
+#include "helpers/store-count.h"
+#include "helpers/store-fault.h"
 
 #define SLOT SUITE_MAX_BYTES
 #define ROOM (2 * SUITE_TOTAL_BYTES)

@@ -7,6 +7,7 @@
 
 #include "fake-device.h"
 #include "support.h"
+#include "helpers/store-fault.h"
 
 static inline void open_fake(struct fake_options options)
 {

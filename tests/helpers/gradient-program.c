@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include <reel.h>
+#include <reel/extend.h>
+#include <reel/plan.h>
 
 #include "../../dropin/adstack/reel-adstack.h"
 #include "omp-reports.h"

@@ -8,8 +8,11 @@
 #ifndef TESTS_GRADIENT_PROGRAM_H
 #define TESTS_GRADIENT_PROGRAM_H
 
-#include <reel/run.h>
+#include <reel/extend.h>
 #include <reel/region.h>
+#include <reel/run.h>
+
+#include "checkpoint/run-attempt.h"
 
 enum { GRADIENT_CELLS = 192, GRADIENT_LANES = 2, GRADIENT_THREADS = 2 };
 

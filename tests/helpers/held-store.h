@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 struct held_store {
 	reel_store store;

@@ -2,7 +2,7 @@
 #ifndef TESTS_LATE_BATCHES_H
 #define TESTS_LATE_BATCHES_H
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 #define LATE_CRATE_BYTES 8192
 

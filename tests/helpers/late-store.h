@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <reel/store.h>
+#include <reel/extend.h>
 
 enum { LATE_EXTENTS = 1 << 16, LATE_PENDING = 64 };
 

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <math.h>
 
+#include <reel/plan.h>
+
 #include "support.h"
 
 #define UNLIMITED ((int64_t)1 << 20)

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <reel/plan.h>
+
 #include "support.h"
 
 #define LENGTH 5

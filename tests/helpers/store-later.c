@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <config.h>
 
+#include <reel/extend.h>
+
 #include "store-later.h"
 
 #include <errno.h>

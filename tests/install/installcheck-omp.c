@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A checkpointed gradient of nested sines by an installed libreel-omp, in C and in C++. */
 #include <reel/omp.h>
+#include <reel/plan.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
  * C++. Also compiled outside of the tree, so it includes nothing of it.
  */
 #include <reel.h>
+#include <reel/plan.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -6,15 +6,19 @@
 #include <config.h>
 
 #include <reel/omp.h>
+#include <reel/extend.h>
+#include <reel/plan.h>
 
 #include <sched.h>
 #include <unistd.h>
 
 #include "os/annotate.h"
+#include "checkpoint/run-attempt.h"
 #include "helpers/cancel-support.h"
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
 #include "omp/runtime/team.h"
+#include "helpers/store-fault.h"
 
 /* ---- A model that several threads may run ---- */
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <reel/store.h>
+#include <reel/extend.h>
 #include <reel/task.h>
 
 #define SLAB ((size_t)4096)

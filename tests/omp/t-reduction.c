@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include <reel/reduction.h>
+#include <reel/extend.h>
 
 #define MOST 9
 

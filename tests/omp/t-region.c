@@ -11,6 +11,7 @@
 #include <reel/task.h>
 
 #include "helpers/thread-team.h"
+#include "helpers/store-fault.h"
 
 static const int teams[] = {1, 2, 3, 5};
 

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <time.h>
 
+#include <reel/plan.h>
+
 #include "pool/pool.h"
 #include "helpers/support.h"
 

@@ -2,6 +2,8 @@
 /* The planners against tables of optima and of other programs' counts: every row. */
 #include <config.h>
 
+#include <reel/plan.h>
+
 #include "helpers/plan-support.h"
 #include "helpers/table.h"
 

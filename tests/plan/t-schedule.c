@@ -2,6 +2,8 @@
 /* The iterator and the checker: every planner, short loops, copies, unknown ends. */
 #include <config.h>
 
+#include <reel/plan.h>
+
 #include "helpers/plan-support.h"
 
 #include "plan/plan.h"

@@ -12,6 +12,8 @@
 #include "spill/offload.h"
 #include "helpers/pool-support.h"
 #include "helpers/store-later.h"
+#include "helpers/store-count.h"
+#include "helpers/store-fault.h"
 
 /* ---- The store, with a fault in it ---- */
 

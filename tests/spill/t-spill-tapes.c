@@ -13,6 +13,7 @@
 #include "helpers/late-store.h"
 #include "spill/offload.h"
 #include "helpers/pool-support.h"
+#include "helpers/store-fault.h"
 
 /* ---- What is pushed ---- */
 

@@ -9,6 +9,7 @@
 
 #include "helpers/held-store.h"
 #include "helpers/spill-support.h"
+#include "helpers/store-fault.h"
 
 static void all_comes_back(void)
 {

@@ -6,6 +6,8 @@
 
 #include "helpers/store-suite.h"
 #include "helpers/support.h"
+#include "helpers/store-count.h"
+#include "helpers/store-fault.h"
 
 #define PIECE_BYTES 4096
 #define HEADER_BITS 512

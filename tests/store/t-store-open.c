@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <reel/extend.h>
+
 #include "helpers/store-suite.h"
 #include "helpers/support.h"
 

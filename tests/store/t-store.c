@@ -11,6 +11,8 @@
 #include "helpers/store-later.h"
 #include "helpers/store-suite.h"
 #include "helpers/support.h"
+#include "helpers/store-count.h"
+#include "helpers/store-fault.h"
 
 #define ROOM (2 * SUITE_TOTAL_BYTES)
 

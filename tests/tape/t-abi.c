@@ -12,6 +12,8 @@
 #include <reel/observe.h>
 #include <reel/reduction.h>
 #include <reel/task.h>
+#include <reel/extend.h>
+#include <reel/plan.h>
 
 #include "tap/tap.h"
 

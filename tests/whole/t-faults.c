@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <reel/plan.h>
+
 #include "helpers/pool-support.h"
 #include "helpers/refusals.h"
 

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <reel/extend.h>
+
 #include "os/annotate.h"
 #ifdef _OPENMP
 #include <omp.h>

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include <reel/costs.h>
+#include <reel/plan.h>
 
 #include "grid.h"
 #include "scheme.h"

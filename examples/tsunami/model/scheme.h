@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include <reel/schedule.h>
+#include <reel/plan.h>
 
 struct scheme {
 	const char *text;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include <reel.h>
+#include <reel/extend.h>
+#include <reel/plan.h>
 
 #include "model/report.h"
 #include "model/step.h"

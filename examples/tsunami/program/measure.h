@@ -5,7 +5,7 @@
 #ifndef TSUNAMI_MEASURE_H
 #define TSUNAMI_MEASURE_H
 
-#include <reel/costs.h>
+#include <reel/plan.h>
 
 #include "model/layout.h"
 #include "gradient/loop.h"

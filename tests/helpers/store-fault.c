@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "store.h"
+#include "store/store.h"
+
+#include "helpers/store-fault.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "store.h"
+#include "store/store.h"
+
+#include "helpers/store-count.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For authors of stores and layers, and for those who open stores one by one.
+ *
+ * A store keeps pieces of memory: put one, get it back, drop it. Leaves keep
+ * them somewhere (a file, memory, what you write); layers stand on another
+ * store and change what goes through (checksum, codec, overflow, fault, count).
+ *
+ * Transfers. put and get start a transfer, described by a ticket that belongs to
+ * the caller, and may return before it is complete. The store completes each
+ * transfer exactly once, with reel_transfer_complete(), on any thread, also
+ * before put or get returns. Until then the ticket and its data belong to the
+ * store; put's data may be read by others meanwhile, get's data by nobody.
+ *
+ * Threads. The verbs of one store are called by one thread at a time. Completions
+ * come on any thread, and a layer may start a transfer anew in one (a second
+ * reading, a second store). So a simple store, which completes every transfer as
+ * the last thing it does before it returns, needs no lock; one that completes
+ * transfers on threads of its own has to expect put and get there, too. A done
+ * function is short, and takes no lock that its caller holds during a verb.
+ *
+ * Cancellation. No verb of the stores below is a cancellation point. Pools, runs and arenas call
+ * verbs of your own with cancellation disabled. A program that calls such a verb itself, or by a
+ * layer, in a thread that may be cancelled, disables it, too (pthread_setcancelstate).
+ *
+ * Errors. A transfer ends with 0 or a negative errno. A put that failed has
+ * stored nothing and its data is as it was. A get that failed has left anything
+ * in its data. Errors belong to transfers: the store goes on, the next one may
+ * succeed. Of all stores: -EINVAL, data or bytes are not aligned as the store
+ * says; -EMSGSIZE, more bytes than it takes at once; -ENOSPC and its like, no
+ * room; -ECHILD, in the child of a fork the store is the parent's.
+ *
+ * A store of your own: make a struct that begins with a reel_store, fill in its
+ * verbs, and give it to a pool or to a layer. examples/store-sqlite.c is one.
+ * A verb may fork; a thread of the store's own may not before it has completed
+ * what it is at, since a fork waits for all transfers of pools.
+ */
+#ifndef REEL_EXTEND_H
+#define REEL_EXTEND_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <reel/store.h>
+#include <reel/tape.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_transfer reel_transfer;
+
+/* ---- Transfers ------------------------------------------------------------ */
+
+/* Whose data it is. The checksum layer stores it and compares it on the way back. */
+struct reel_label {
+	uint64_t tape;
+	uint64_t serial;     /* another one for each put */
+	uint64_t slab_index; /* the slab's height on its tape */
+};
+
+/* Where a put went; opaque to all but the store. A leaf sets both. */
+struct reel_extent {
+	uint64_t location; /* below 2^56, below an overflow store half of that */
+	uint64_t bytes;    /* that the leaf was given: less than the data's behind a codec */
+};
+
+#define REEL_HEADER_BYTES 64
+#define REEL_MAX_LAYERS 8
+
+/* Called when the transfer is complete: transfer->error and, after a put, ->extent are set. */
+typedef void reel_transfer_done(reel_transfer *transfer);
+
+/*
+ * Called in turn, the lowest layer first, when a transfer completes with
+ * `error`. Returns the error to go on with, or REEL_TRANSFER_RESTARTED if it has
+ * started the transfer anew in a store below.
+ */
+typedef int reel_layer_finish(reel_store *layer, reel_transfer *transfer, void *own, int error);
+
+#define REEL_TRANSFER_RESTARTED 1
+
+/* A ticket. All zero before it is first used; used again as often as one likes. */
+struct reel_transfer {
+	/* Set by the caller; a layer that changes them sets them back. */
+	void *data;                /* aligned as the store's capacity says */
+	size_t bytes;              /* a multiple of that alignment; get: as was put */
+	struct reel_extent extent; /* get: from the put; put: set by the store */
+	struct reel_label label;
+	struct reel_layout layout; /* put */
+	reel_transfer_done *done;
+	void *context; /* the caller's */
+
+	/* Set by the store. */
+	int error;
+
+	/*
+	 * Travels with the data: a leaf stores it and brings it back. Each checksum layer replaces
+	 * it, so a layer that changes the data brings back the header that it was given.
+	 */
+	uint64_t header[REEL_HEADER_BYTES / 8];
+
+	/* For the store that the transfer is in. */
+	reel_transfer *next;
+	struct {
+		reel_store *layer;
+		reel_layer_finish *finish;
+		void *own;
+	} layer[REEL_MAX_LAYERS];
+	unsigned layers;
+};
+
+/*
+ * By the store: this transfer is over, with 0 or a negative errno. Runs the
+ * layers' finish functions and the caller's done function.
+ */
+void reel_transfer_complete(reel_transfer *transfer, int error);
+
+/*
+ * By a layer's put or get, before it hands the transfer to the store below: have
+ * `finish` called with `own` when it completes. At most REEL_MAX_LAYERS deep: one
+ * more ends the program.
+ */
+void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,
+			 void *own);
+
+/* ---- The verbs ------------------------------------------------------------- */
+
+struct reel_store_capacity {
+	/* What the leaves can hold, and what puts take of it. Behind a codec: compressed data. */
+	uint64_t total_bytes; /* UINT64_MAX: not known */
+	uint64_t used_bytes;
+	size_t align;        /* of data, and of bytes; a power of two */
+	size_t best_bytes;   /* from this size on a transfer runs at full speed */
+	size_t max_bytes;    /* the largest put; 0: any */
+	unsigned best_depth; /* and with so many of them under way */
+	bool verified;       /* a get that succeeds is known to be what was put */
+	bool registers;      /* memory that was adopted travels without a copy */
+};
+
+struct reel_store_verbs {
+	const char *name;
+	/* Store data and header; sets transfer->extent before it completes. */
+	void (*put)(reel_store *store, reel_transfer *transfer);
+	/* Bring back what was put to transfer->extent, transfer->bytes of it. */
+	void (*get)(reel_store *store, reel_transfer *transfer);
+	/* Forget what was put there. No transfer of this extent is under way. Cannot fail. */
+	void (*drop)(reel_store *store, struct reel_extent extent);
+	/*
+	 * Wait until all transfers are complete: 0, or -ETIMEDOUT. Negative: for ever.
+	 * A transfer counts as complete when reel_transfer_complete() has returned.
+	 */
+	int (*sync)(reel_store *store, int64_t timeout_ns);
+	void (*capacity)(reel_store *store, struct reel_store_capacity *capacity);
+	/*
+	 * End the store, and those below it; what it holds is gone. No transfer is
+	 * under way. In the child of a fork it frees memory only.
+	 */
+	void (*close)(reel_store *store);
+	/*
+	 * Both may be NULL; a layer passes them on. Any thread, also while other verbs are
+	 * called. Register: this memory, whole pages, stays where it is until it is unregistered
+	 * or the store is closed, so a device's store can have the system hold it in
+	 * place. 0, also if it was registered before, or a negative errno: transfers of it go
+	 * as well without.
+	 */
+	int (*register_memory)(reel_store *store, void *memory, size_t bytes);
+	/*
+	 * Before such memory is given back to the system, in the pieces in which it was
+	 * registered. No transfer of it is under way. What was not registered is left alone.
+	 */
+	void (*unregister_memory)(reel_store *store, void *memory, size_t bytes);
+};
+
+/* The beginning of every store. */
+struct reel_store {
+	const struct reel_store_verbs *verbs;
+};
+
+/* ---- Calling a store --------------------------------------------------------- */
+
+static inline void reel_store_put(reel_store *store, reel_transfer *transfer)
+{
+	store->verbs->put(store, transfer);
+}
+
+static inline void reel_store_get(reel_store *store, reel_transfer *transfer)
+{
+	store->verbs->get(store, transfer);
+}
+
+static inline void reel_store_drop(reel_store *store, struct reel_extent extent)
+{
+	store->verbs->drop(store, extent);
+}
+
+static inline int reel_store_sync(reel_store *store, int64_t timeout_ns)
+{
+	return store->verbs->sync(store, timeout_ns);
+}
+
+static inline void reel_store_get_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	store->verbs->capacity(store, capacity);
+}
+
+/* As the verb; -ENOTSUP: the store registers no memory. */
+static inline int reel_store_register(reel_store *store, void *memory, size_t bytes)
+{
+	return store->verbs->register_memory ? store->verbs->register_memory(store, memory, bytes)
+					     : -ENOTSUP;
+}
+
+static inline void reel_store_unregister(reel_store *store, void *memory, size_t bytes)
+{
+	if (store->verbs->unregister_memory)
+		store->verbs->unregister_memory(store, memory, bytes);
+}
+
+/*
+ * Put or get and wait for the end: returns transfer->error. Uses the ticket's
+ * done and context itself.
+ */
+int reel_store_put_and_wait(reel_store *store, reel_transfer *transfer);
+int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
+
+/* ---- Stores one by one ------------------------------------------------------ */
+
+/* For those who write stores: set that line. Returns `error`. */
+int reel_store_refuse(int error, const char *format, ...)
+#if defined(__GNUC__)
+	__attribute__((format(printf, 2, 3)))
+#endif
+	;
+
+/* Flags of reel_store_file_open(). */
+#define REEL_FILE_BUFFERED 1u /* through the page cache, though the file could do without */
+#define REEL_FILE_TMPFS 2u    /* also where files are kept in memory */
+
+enum reel_file_engine {
+	REEL_FILE_THREADS,
+	REEL_FILE_IO_URING, /* where the kernel allows it, else threads */
+};
+
+struct reel_file_options {
+	const char *directory; /* NULL: REEL_SPILL_DIR, else TMPDIR */
+	size_t slot_bytes;     /* the largest put; 0: 2 MiB */
+	uint64_t max_bytes;    /* 0: as much as the disk has */
+	enum reel_file_engine engine;
+	unsigned threads; /* or transfers in the ring at once; 0: 4 */
+	unsigned flags;
+};
+
+/*
+ * A file without a name, which nobody else can open and which the system removes
+ * when the process ends, however it ends. Past the page cache where the file
+ * system allows it. A put takes the room that it needs, in units of a block or of at most
+ * a 32nd of slot_bytes, the lowest room first; the file only grows. Where it cannot grow, a put
+ * is stored in several parts if no free room is long enough. NULL for `options` is as all 0.
+ *
+ * Returns 0, or
+ *   -EINVAL   no directory was named, an option is out of range, or the
+ *             directory is in memory (without REEL_FILE_TMPFS)
+ *   -EFBIG    the limit of file size has no room for one slot
+ *   -ENOMEM   no memory, or no thread could be started
+ *   another   what the system said of the directory
+ */
+int reel_store_file_open(reel_store **store, const struct reel_file_options *options);
+
+/* Memory, at most so many bytes: a put above that is -ENOSPC. 0, or -ENOMEM. */
+int reel_store_memory_open(reel_store **store, uint64_t max_bytes);
+
+/*
+ * Layers. Each takes over the stores that it stands on: they are closed with it,
+ * and with nobody else. On failure they stay the caller's. NULL for such a store is -EINVAL.
+ */
+
+/*
+ * Store with each put a header: its label, its length and a CRC-32C of both and
+ * of the data. A get that differs is read once more, then it is -EBADMSG. If `below`
+ * says that it is verified, *store is `below` itself. A pool does this with its store, a
+ * checkpoint with the stores of its tiers. 0, or -ENOMEM.
+ */
+int reel_store_checksum_open(reel_store **store, reel_store *below);
+
+struct reel_codec_options {
+	size_t max_bytes; /* the largest put; 0: 2 MiB */
+	/*
+	 * Of puts that do not say their own. The element (0: 8) is that of the byte
+	 * shuffle. With a stride, second differences are compressed: of a field that
+	 * is taped once a step, for example.
+	 */
+	struct reel_layout layout;
+	unsigned buffers; /* transfers under way that one buffer each serves; 0: 16 */
+};
+
+/*
+ * Byte shuffle and LZ4. What does not get smaller is stored as it is. NULL for `options` is as
+ * all 0. 0, -ENOMEM, -EINVAL, or -ENOTSUP: the library was built without LZ4.
+ */
+int reel_store_codec_open(reel_store **store, reel_store *below,
+			  const struct reel_codec_options *options);
+
+/*
+ * Put to the first store, and to the second what the first one refused. If only one of the
+ * two is verified, a checksum is put on the other one, so that the overflow store is verified, too.
+ * 0, -ENOMEM, or -EINVAL: both are one store.
+ */
+int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second);
+
+/* ---- Layers on tapes --------------------------------------------------------- */
+
+/*
+ * For layers on top of a tape, which have found that what is popped would be wrong: make
+ * `error`, a negative number, stick and report `message`, one line that names the cause,
+ * unless an error sticks already. Until a rewind or a close all pops give all ones.
+ */
+void reel_tape_give_up(reel_tape *tape, int error, const char *message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

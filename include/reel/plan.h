@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Schedules: what to run, record, reverse, store and load, and when, so that a
+ * long loop is reversed with memory for a few of its states.
+ *
+ *	struct reel_problem problem = {.steps = 1000, .tiers = 1, .tier = {{.slots = 10}}};
+ *	reel_plan *plan;
+ *	reel_schedule schedule;
+ *	reel_action action;
+ *
+ *	error = reel_plan_open(&plan, REEL_BINOMIAL, &problem);
+ *	reel_schedule_begin(&schedule, plan);
+ *	do {
+ *		error = reel_schedule_next(&schedule, &action);
+ *		carry it out
+ *	} while (!error && action.kind != REEL_ACTION_DONE);
+ *	reel_plan_close(plan);
+ *
+ * The loop has steps 0 to steps - 1; state i is that before step i. There is one
+ * working state, at first state 0, and slots that hold copies of states, in
+ * tiers: memory, then slower ones. Recording a step needs its state in the working
+ * state and leaves a tape, which reversing takes away. A plan holds what was
+ * computed for a problem; a schedule walks through it: integers only, no allocation,
+ * no system call, and a copy of the struct is a schedule of its own, so that one
+ * can look ahead.
+ *
+ * Slots count the one that holds state 0.
+ *
+ * Threads. A plan is read only once it is open: any number of threads may walk
+ * through it, each with its own schedule.
+ */
+#ifndef REEL_PLAN_H
+#define REEL_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <reel/run.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Of all tiers together; of all but the last one, which has no limit, of REEL_TWO_LEVEL,
+ * REEL_PERIODIC and REEL_DISK_REVOLVE: one less. A loop that could use more is grouped
+ * into segments.
+ */
+#define REEL_MAX_SLOTS 256
+#define REEL_MAX_STEPS ((int64_t)1 << 40)
+/* Of REEL_MIXED, REEL_HIERARCHICAL and REEL_DISK_REVOLVE, which compute a table. */
+#define REEL_MAX_TABLE_STEPS ((int64_t)1 << 14)
+
+enum reel_action_kind {
+	REEL_ACTION_ADVANCE, /* run steps first to last - 1 from state first */
+	REEL_ACTION_RECORD,  /* the same, and record them */
+	REEL_ACTION_REVERSE, /* reverse steps last - 1 down to first, which were recorded last */
+	REEL_ACTION_STORE,   /* copy the working state, which is state first, to a slot */
+	REEL_ACTION_LOAD,    /* copy a slot, which holds state first, to the working state */
+	REEL_ACTION_DROP,    /* the slot is not needed any more */
+	REEL_ACTION_DONE     /* all steps have been reversed and all slots are empty */
+};
+
+typedef struct reel_action {
+	enum reel_action_kind kind;
+	int64_t first;
+	int64_t last;
+	unsigned tier;
+	unsigned slot; /* 0 to the tier's slots - 1 */
+	bool last_use; /* of a LOAD: the DROP of this slot is the next action */
+} reel_action;
+
+/* A walk through a plan. Copied by assignment; its members are the library's own. */
+typedef struct reel_schedule {
+	const reel_plan *plan;
+	int64_t steps;
+	int64_t at;     /* the working state */
+	int64_t end;    /* the steps from here on have been reversed */
+	int64_t passed; /* where the last ADVANCE with an unknown end began */
+	int64_t ahead;
+	int64_t stride;
+	int64_t sites;
+	int64_t tape_steps;
+	struct {
+		int64_t first; /* a state in a slot, or the first step of a tape */
+		int64_t last;  /* of a tape */
+		uint32_t tier;
+		uint32_t slot;
+	} level[REEL_MAX_SLOTS];
+	unsigned levels;
+	unsigned phase;
+	unsigned stale;
+	uint16_t in_use[REEL_MAX_TIERS];
+	uint64_t used[REEL_MAX_SLOTS / 64];
+	uint64_t reserved[2];
+} reel_schedule;
+
+/*
+ * A plan of the caller's own: `count` actions, which are not copied and outlive it;
+ * REEL_ACTION_DONE follows the last one. 0, -ENOMEM, or -EINVAL: there is no problem or no list, or
+ * the problem has steps below 0 or too many tiers. reel_plan_check() judges the list.
+ */
+int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
+			   const reel_action *actions, size_t count);
+
+/* "binomial" and so on; and the reverse: 0 or -EINVAL. */
+const char *reel_planner_name(enum reel_planner planner);
+int reel_planner_by_name(const char *name, enum reel_planner *planner);
+
+/* Begin a walk at the plan's first action. */
+void reel_schedule_begin(reel_schedule *schedule, const reel_plan *plan);
+
+/*
+ * The next action. After REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN: the loop's
+ * end is not known; the action is an ADVANCE to where a state may have to be stored,
+ * and the caller who learns the end on the way calls reel_schedule_end().
+ * Cost: some tens of nanoseconds.
+ */
+int reel_schedule_next(reel_schedule *schedule, reel_action *action);
+
+/*
+ * The loop ends after `steps` steps, and the working state is state `at`: one that
+ * the last ADVANCE has passed or come to. Who knows that a step is the last before he
+ * runs it saves that run: at = steps - 1.
+ * 0, or -EINVAL: the end is known, or the numbers cannot be.
+ */
+int reel_schedule_end(reel_schedule *schedule, int64_t steps, int64_t at);
+
+struct reel_schedule_report {
+	int64_t advances, recorded, reversed; /* steps */
+	int64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
+	int64_t peak_slots[REEL_MAX_TIERS];
+	int64_t peak_tape_steps; /* recorded and not reversed */
+	int64_t actions;
+	double makespan; /* one worker, nothing overlapped */
+	/* Where it is wrong: the action's number and what is wrong with it; NULL: nothing. */
+	int64_t wrong_action;
+	const char *wrong;
+	uint64_t reserved[4]; /* 0 */
+};
+
+/*
+ * Replay a plan from its first action to its last, against the capacities of `problem`
+ * (NULL: those it was made for): order of steps, what each slot holds, that each step
+ * is reversed once, from the last to the first, that no slot is left. An unknown end
+ * is met in state `steps`, which is of no account otherwise.
+ * Returns 0; -EBADMSG, and the report says what is wrong; -EINVAL: an unknown end that
+ * is met in a state below 0; or -ENOMEM. Cost: some tens of nanoseconds an action.
+ */
+int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
+		    struct reel_schedule_report *report);
+
+/*
+ * Report the counts of reel_plan_check() without the replay: in closed form, but for planners
+ * that compute a table and for the caller's own actions, which are replayed.
+ * Returns 0; -EINVAL: an unknown end that is met in a state below 0 or above REEL_MAX_STEPS;
+ * -EOVERFLOW: the plan advances by more than INT64_MAX steps, then `advances` is INT64_MAX and
+ * `makespan` has no meaning; or an error of reel_plan_check(). Any thread may call it.
+ * Cost: at most some hundredths of a second, for any number of steps.
+ */
+int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
+
+/* ---- A sweep in pieces ------------------------------------------------------- */
+
+/*
+ * For those who carry actions out themselves, for example several at a time: the next
+ * action of the reverse sweep, REEL_ACTION_DONE at its end. Snapshots that later actions need
+ * begin to be read. REEL_ACTION_DONE removes the restart file: who does several at a time has done
+ * them all before. Returns 0 or as reel_run_reverse(). One thread.
+ */
+int reel_run_next(reel_run *run, reel_action *action);
+
+/*
+ * Carry an action out, on this state, adjoint and tape; those that it does not use may
+ * be NULL. A tape that is NULL is the run's own: what the forward sweep recorded is on it,
+ * so a REVERSE of steps that the reverse sweep has not recorded takes that one. Any
+ * thread, at the same time as others, as long as what depends on each other is done in
+ * the order of reel_run_next(): actions on one slot, one state, one tape, one
+ * adjoint. Not with REEL_RUN_AUDIT.
+ *
+ * Returns as reel_run_reverse(). A STORE or LOAD that failed was not carried
+ * out; after -EDQUOT or -ENOMEM it may be tried again, since what is done at the same time
+ * gives memory back: it is final when nothing else is under way.
+ */
+int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
+		       void *adjoint, reel_tape *tape);
+
+/*
+ * The run's tape: what the forward sweep recorded is on it, to be reversed first. The
+ * run's own; nothing may use it meanwhile.
+ */
+reel_tape *reel_run_tape(reel_run *run);
+
+/* A sweep in pieces ends here, with this message: a forward sweep comes next. */
+void reel_run_give_up(reel_run *run, const char *message);
+
+/* ---- Which way to reverse takes the least time ------------------------------ */
+
+/* Memory slower than the first tier, which is memory itself. */
+struct reel_cost_tier {
+	uint64_t bytes;         /* 0: no limit */
+	double write_bandwidth; /* bytes a second; 0: writing takes no time */
+	double read_bandwidth;  /* the same */
+	double latency;         /* seconds that a transfer takes besides */
+	uint64_t reserved[2];   /* 0 */
+};
+
+struct reel_costs {
+	int64_t steps;
+	double advance_seconds; /* to run a step; 0: 1, so that times are in steps */
+	double record_seconds;  /* to run and record it; 0: as advance_seconds */
+	double reverse_seconds; /* 0: as record_seconds */
+	double copy_seconds;    /* to store a state in memory, or to load it; 0: no time */
+	uint64_t state_bytes;
+	uint64_t tape_bytes;   /* of one step */
+	uint64_t memory_bytes; /* for states and tapes together; 0: no limit */
+	unsigned workers;      /* threads that record and reverse; 0: 1 */
+	unsigned tiers;        /* slower ones, fastest first */
+	struct reel_cost_tier tier[REEL_MAX_TIERS - 1];
+	double touch_seconds; /* to use a byte of memory for the first time; 0: no time */
+	uint64_t reserved[3]; /* 0 */
+};
+
+/* One way to reverse the loop, and what it is expected to take. */
+struct reel_prediction {
+	enum reel_planner planner;
+	/* Segments whose tapes exist at once: 1 + those recorded ahead of the reverse chain. */
+	unsigned tapes;
+	/* REEL_STORE_ALL: tapes are spilled to the slower tiers by the pool. */
+	bool spills;
+	/* 0: there is no such way. */
+	int64_t segment_steps;
+	/*
+	 * Its steps are segments, its costs seconds; its tiers are memory and the slower
+	 * ones in their order. Of REEL_MIXED a slot may be larger than a state, to be of the
+	 * order of a tape; peak_memory_bytes is of true states.
+	 */
+	struct reel_problem problem;
+	double makespan;                        /* seconds */
+	uint64_t peak_memory_bytes;             /* states, tapes, buffers of transfers */
+	uint64_t written_bytes[REEL_MAX_TIERS]; /* [0]: states copied within memory */
+	uint64_t read_bytes[REEL_MAX_TIERS];
+	int64_t advances; /* steps run without being recorded */
+	uint64_t reserved[4];
+};
+
+struct reel_choice {
+	struct reel_prediction best;
+	/* The best of those that take another planner, or spill where best does not. */
+	struct reel_prediction runner_up;
+	/* Why the runner-up lost; after -ENOSPC or -EINVAL what is wrong, and the remedy. */
+	char reason[256];
+	uint64_t reserved[4];
+};
+
+/*
+ * Say in words why reel_costs_choose() would return -EINVAL, or NULL. A constant string. Numbers
+ * are refused, too, that are so far apart that reel_plan_open() would not take a plan's costs.
+ */
+const char *reel_costs_problem(const struct reel_costs *costs);
+
+/*
+ * Choose how to reverse the loop in the least time: all tapes in memory; all tapes,
+ * spilled; or states in memory and in the slower tiers, by every planner for a known end.
+ * Segment lengths are tried from 2,000 segments a loop up, about the length at which
+ * states and tapes take up the least, sqrt(steps state_bytes / tape_bytes), by factors of
+ * sqrt(2), and all up to 8 steps; down to 2^20 segments by the binomial planner, which
+ * needs no table. Of equal times the one with less memory is taken. A plan's slots and
+ * tapes all fit the memory at once, though it may never use all of them together.
+ *
+ * Predictions come from a walk through the very plan, with a clock:
+ *   - a store or load takes copy_seconds of the loop's time, in any tier;
+ *   - what grows beyond the most that tapes, or states, took up before takes touch_seconds
+ *     a byte: the system has to find and clear the memory;
+ *   - a slower tier has one buffer of a state for writing and one for reading, which are
+ *     part of the memory, and does one transfer at a time. A store waits for the buffer,
+ *     a load for its state; a state is read as soon as the one before has been taken;
+ *   - a sweep that spills takes the longer of computing and of transferring what memory
+ *     has no room for;
+ *   - where the state of each segment is kept, and memory is for more tapes, workers
+ *     record segments ahead: the reverse phase takes the longer of all reversals one by
+ *     one, all work shared by as many workers as there are tapes, and all reads; and the
+ *     recording of a segment in advance.
+ * More memory does not make the makespan longer if there are no slower tiers, and
+ * copy_seconds and touch_seconds are 0; else it may by some hundredths, as transfers happen
+ * to overlap.
+ *
+ * Returns 0; -ENOSPC: nothing fits the memory, and choice->reason says how much would do;
+ * -EINVAL: reel_costs_problem() says why; or -ENOMEM. Nothing stays allocated.
+ * Cost: some tenths of a second at the most; up to a second with several slower tiers.
+ */
+int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice);
+
+/*
+ * Measure the loop's first steps: fills in advance_seconds, record_seconds,
+ * reverse_seconds, copy_seconds, touch_seconds, state_bytes and tape_bytes; needs
+ * costs->steps, at least 1. Steps 0, 1, ... are run from `state`, as many at a time as make
+ * up a millisecond, and 16 MiB of tape, which leave the caches, unless it takes above 8 ms
+ * to record them; and as leave the memory half empty. They are run from the start again,
+ * several times; the medians are taken.
+ *
+ * Then memory of a pool like the tape's, up to 64 MiB or a quarter of memory_bytes, is
+ * filled for the first and for a second time, 20 ms each: touch_seconds is the difference.
+ * It is 0 where there is no memory for that. A virtual machine whose host finds it memory
+ * only when it is used may take longer for memory that it has never used.
+ *
+ * `state` is state 0 and is as it was afterwards, and so is the tape. `adjoint` is passed
+ * to model->reverse: a scratch one, whose contents are lost, like what the model adds up
+ * in its context. NULL: reversing is not measured, reverse_seconds stays as it was.
+ *
+ * Returns 0, a callback's error, the tape's error, -EINVAL for steps below 1, -EBADMSG if
+ * reversing does not pop what recording has pushed, or -ENOMEM; then costs is as it was,
+ * and so are state and tape, but for a tape that is in error itself.
+ * Cost: up to half a second, more where a step takes more than a millisecond.
+ */
+int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_model *model,
+		       void *context, void *state, void *adjoint);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
