@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The slots of snapshots: store, load, read ahead and drop. The threads that carry actions out run
+ * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots, and
+ * slot_move() alone changes the phase of a slot, by the table in snapshot.h. A slot has a buffer in
+ * MEMORY, PUTTING, READING, READY and LOADED; `snapshots->gets` counts the slots in READING and
+ * READY. The functions wait for transfers only without the lock, and look the slot up again after
+ * the wait.
+ */
 #include "config.h"
 
 #include "os/integer.h"
@@ -12,42 +20,101 @@
 
 #include "store/store.h"
 
-/* Larger snapshots are put in pieces, which a store can move side by side. */
+/* Size of a piece: a store transfers the pieces of a larger snapshot in parallel. */
 #define PIECE_BYTES ((size_t)2 << 20)
-#define EMPTY (-1)
+#define NO_STATE (-1)
+
+/* ---- Phases ---- */
+
+#define TO(phase) (1u << REEL_SLOT_##phase)
+
+/* The table of snapshot.h: the phases that may follow each phase. */
+static const uint8_t next_phases[REEL_SLOT_PHASES] = {
+	[REEL_SLOT_EMPTY] = TO(RESERVED),
+	[REEL_SLOT_RESERVED] = TO(MEMORY) | TO(PUTTING) | TO(EMPTY),
+	[REEL_SLOT_MEMORY] = TO(EMPTY),
+	[REEL_SLOT_PUTTING] = TO(MEMORY) | TO(STORED) | TO(READY) | TO(LOADED) | TO(EMPTY),
+	[REEL_SLOT_STORED] = TO(READING) | TO(EMPTY),
+	[REEL_SLOT_READING] = TO(LOADED) | TO(STORED) | TO(EMPTY),
+	[REEL_SLOT_READY] = TO(LOADED) | TO(STORED) | TO(EMPTY),
+	[REEL_SLOT_LOADED] = TO(STORED) | TO(READY) | TO(EMPTY),
+};
+
+static bool is_in(const struct reel_slot *slot, unsigned phases)
+{
+	return 1u << slot->phase & phases;
+}
+
+static bool is_in_store(const struct reel_slot *slot)
+{
+	return is_in(slot, TO(STORED) | TO(READING) | TO(READY) | TO(LOADED));
+}
+
+static bool counts_as_get(const struct reel_slot *slot)
+{
+	return is_in(slot, TO(READING) | TO(READY));
+}
+
+static bool has_right_buffer(const struct reel_slot *slot)
+{
+	if (is_in(slot, TO(RESERVED)))
+		return true;
+	return !slot->buffer == is_in(slot, TO(EMPTY) | TO(STORED));
+}
+
+static bool has_right_pin(const struct reel_slot *slot)
+{
+	return slot->pinned ? !is_in(slot, TO(RESERVED) | TO(READY)) : !is_in(slot, TO(LOADED));
+}
+
+/*
+ * Changes the phase of the slot and counts the gets. The caller sets `slot->buffer` and
+ * `slot->pinned` before. Requires `snapshots->lock`.
+ */
+static void slot_move(struct reel_snapshots *snapshots, struct reel_slot *slot,
+		      enum reel_slot_phase to)
+{
+	REEL_ASSERT(reel_snapshots_are_locked(snapshots));
+	REEL_ASSERT(next_phases[slot->phase] >> to & 1);
+	REEL_ASSERT(!counts_as_get(slot) || snapshots->gets > 0);
+	snapshots->gets -= counts_as_get(slot);
+	slot->phase = to;
+	snapshots->gets += counts_as_get(slot);
+	REEL_ASSERT(has_right_buffer(slot) && has_right_pin(slot));
+}
 
 /* ---- Puts ---- */
 
-/* Under the lock: it is ahead of a load no more. */
-static void end_get(struct reel_snapshots *snapshots, struct reel_slot *slot)
-{
-	if (slot->fetched)
-		snapshots->gets--;
-	slot->fetched = slot->reading = false;
-}
-
-/* Under the lock: it is in the store, too. One that will be loaded soon stays, if it may. */
+/*
+ * Moves the slot, which is in the store and in its buffer, to READY or STORED. It keeps the buffer
+ * if a load is announced and fewer than `max_gets` buffers are kept or read. Requires
+ * `snapshots->lock`.
+ */
 static void keep_or_give_buffer(struct reel_snapshots *snapshots, struct reel_slot *slot)
 {
+	REEL_ASSERT(is_in(slot, TO(PUTTING) | TO(LOADED)) && !slot->pinned);
 	if (slot->announced_loads && snapshots->gets < snapshots->max_gets) {
-		slot->fetched = true;
-		snapshots->gets++;
+		slot_move(snapshots, slot, REEL_SLOT_READY);
 	} else {
 		reel_snapshot_buffer_give(snapshots, slot->buffer);
 		slot->buffer = NULL;
+		slot_move(snapshots, slot, REEL_SLOT_STORED);
 	}
 }
 
-/* Under the lock: those pieces that the store has. */
+/* Drops all pieces of a snapshot from the store. Requires `snapshots->lock`. */
 static void drop_extents(struct reel_snapshots *snapshots, unsigned tier,
 			 struct reel_extent *extent)
 {
+	REEL_ASSERT(extent && snapshots->tier[tier].store);
 	for (unsigned piece = 0; piece < reel_snapshot_pieces(snapshots, tier); piece++)
 		reel_store_drop(snapshots->tier[tier].store, extent[piece]);
 }
 
+/* Drops the pieces that the store took before another piece failed. */
 static void drop_pieces_of_failed_put(struct reel_snapshots *snapshots, const struct reel_put *put)
 {
+	REEL_ASSERT(!reel_snapshot_buffer_is_moving(put->buffer));
 	for (unsigned piece = 0; piece < reel_snapshot_pieces(snapshots, put->tier); piece++)
 		if (!put->buffer->transfer[piece].error)
 			reel_store_drop(snapshots->tier[put->tier].store,
@@ -60,12 +127,18 @@ static void note_extents(struct reel_snapshots *snapshots, const struct reel_put
 		put->extent[piece] = put->buffer->transfer[piece].extent;
 }
 
-/* Under the lock. */
+/*
+ * Takes the result of a put whose transfers have ended. If the slot was dropped since, the put owns
+ * the extents and the buffer, and the slot may hold another state. Requires `snapshots->lock`.
+ */
 static void end_put(struct reel_snapshots *snapshots, const struct reel_put *put)
 {
 	struct reel_slot *slot = &snapshots->tier[put->tier].slot[put->slot];
+	/* Relaxed is enough: reel_snapshot_buffer_is_moving() has acquired finish() before. */
 	bool failed = atomic_load_explicit(&put->buffer->error, memory_order_relaxed) != 0;
 
+	REEL_ASSERT(put->dropped || slot->phase == REEL_SLOT_PUTTING);
+	REEL_ASSERT(put->dropped == (slot->buffer != put->buffer));
 	if (failed) {
 		snapshots->failed_puts++;
 		drop_pieces_of_failed_put(snapshots, put);
@@ -78,18 +151,21 @@ static void end_put(struct reel_snapshots *snapshots, const struct reel_put *put
 			drop_extents(snapshots, put->tier, put->extent);
 		free(put->extent);
 		reel_snapshot_buffer_give(snapshots, put->buffer);
-	} else if (!failed) {
-		slot->stored = true;
-		if (!slot->pinned)
-			keep_or_give_buffer(snapshots, slot);
+	} else if (failed) {
+		slot_move(snapshots, slot, REEL_SLOT_MEMORY);
+	} else if (slot->pinned) {
+		slot_move(snapshots, slot, REEL_SLOT_LOADED);
+	} else {
+		keep_or_give_buffer(snapshots, slot);
 	}
 }
 
-/* Under the lock: what has been put frees its buffer. */
+/* Takes the results of all puts that have ended, and keeps the others. Requires the lock. */
 static void end_puts(struct reel_snapshots *snapshots)
 {
 	unsigned left = 0;
 
+	REEL_ASSERT(reel_snapshots_are_locked(snapshots));
 	for (unsigned i = 0; i < snapshots->puts; i++) {
 		if (reel_snapshot_buffer_is_moving(snapshots->put[i].buffer))
 			snapshots->put[left++] = snapshots->put[i];
@@ -99,7 +175,7 @@ static void end_puts(struct reel_snapshots *snapshots)
 	snapshots->puts = left;
 }
 
-/* Wait for the put that was started first, if there are more than so many. */
+/* Waits for the oldest put if more than `most` puts are under way; returns whether it waited. */
 static bool await_puts(struct reel_snapshots *snapshots, unsigned most)
 {
 	struct reel_put put;
@@ -121,7 +197,11 @@ static bool await_puts(struct reel_snapshots *snapshots, unsigned most)
 
 /* ---- Slots ---- */
 
-/* Under the lock. NULL: no memory. */
+/*
+ * Returns slot `number` and enlarges the array if it is shorter; NULL: no memory. Pointers to
+ * slots are valid until the lock is released, since the array may move. Requires
+ * `snapshots->lock`.
+ */
 static struct reel_slot *slot_at(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
 	struct reel_snapshot_store *of = &snapshots->tier[tier];
@@ -139,31 +219,48 @@ static struct reel_slot *slot_at(struct reel_snapshots *snapshots, unsigned tier
 		return NULL;
 	memset(slot + of->slots, 0, (slots - of->slots) * sizeof *slot);
 	for (unsigned i = of->slots; i < slots; i++)
-		slot[i].state = EMPTY;
+		slot[i].state = NO_STATE;
 	of->slot = slot;
 	of->slots = slots;
+	REEL_ASSERT(slot[number].phase == REEL_SLOT_EMPTY);
 	return &slot[number];
 }
 
-/* Under the lock. NULL: the slot holds something else. */
+/* Returns the slot, or NULL if it does not hold state `state`. Requires `snapshots->lock`. */
 static struct reel_slot *slot_of(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 				 int64_t state)
 {
 	struct reel_snapshot_store *of = &snapshots->tier[tier];
 
+	REEL_ASSERT(tier < snapshots->tiers && state != NO_STATE);
 	return number < of->slots && of->slot[number].state == state ? &of->slot[number] : NULL;
 }
 
-/* Under the lock: one that nobody looks at; rather one that has come. */
-static struct reel_slot *find_fetched(struct reel_snapshots *snapshots)
+/* Number of slots in READING or READY. */
+static unsigned count_gets(const struct reel_snapshots *snapshots)
+{
+	unsigned gets = 0;
+
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++)
+			gets += counts_as_get(&snapshots->tier[tier].slot[i]);
+	return gets;
+}
+
+/*
+ * Finds a slot that was read ahead and is not pinned. It prefers a slot whose transfer has ended,
+ * so that the caller need not wait. Requires `snapshots->lock`.
+ */
+static struct reel_slot *find_read_ahead(struct reel_snapshots *snapshots)
 {
 	struct reel_slot *found = NULL;
 
+	REEL_ASSERT_EXPENSIVE(count_gets(snapshots) == snapshots->gets);
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
 		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++) {
 			struct reel_slot *slot = &snapshots->tier[tier].slot[i];
 
-			if (!slot->fetched || slot->pinned)
+			if (!counts_as_get(slot) || slot->pinned)
 				continue;
 			found = slot;
 			if (!reel_snapshot_buffer_is_moving(slot->buffer))
@@ -173,20 +270,23 @@ static struct reel_slot *find_fetched(struct reel_snapshots *snapshots)
 	return found;
 }
 
-/* What was read ahead can be read again. False: there is none. */
+/*
+ * Gives up the buffer of one slot that was read ahead: the load can read it again. If all such
+ * slots are still read, it waits for one of them instead. Returns false if there is none.
+ */
 static bool drop_read_ahead(struct reel_snapshots *snapshots)
 {
 	struct reel_snapshot_buffer *moving = NULL;
 	struct reel_slot *slot;
 
 	reel_snapshots_lock(snapshots);
-	slot = find_fetched(snapshots);
+	slot = find_read_ahead(snapshots);
 	if (slot && reel_snapshot_buffer_is_moving(slot->buffer)) {
 		moving = slot->buffer;
 	} else if (slot) {
-		end_get(snapshots, slot);
 		reel_snapshot_buffer_give(snapshots, slot->buffer);
 		slot->buffer = NULL;
+		slot_move(snapshots, slot, REEL_SLOT_STORED);
 	}
 	reel_snapshots_unlock(snapshots);
 	if (moving)
@@ -205,8 +305,9 @@ static uint64_t count_given(struct reel_snapshots *snapshots)
 }
 
 /*
- * A buffer by all means: those of puts and of what was read ahead become free. One that
- * anybody gave back since it was asked for, a put that has just ended among them, may do.
+ * Takes a buffer. If the pool refuses, it waits for puts, gives up buffers that were read ahead,
+ * and tries again. It also tries again if a thread gave a buffer back after the refusal, which does
+ * not take that buffer into account. Returns NULL and sets *error if none of this helps.
  */
 static struct reel_snapshot_buffer *demand_buffer(struct reel_snapshots *snapshots, int *error)
 {
@@ -218,11 +319,13 @@ static struct reel_snapshot_buffer *demand_buffer(struct reel_snapshots *snapsho
 		buffer = reel_snapshot_buffer_take(snapshots, error);
 	} while (!buffer && (await_puts(snapshots, 0) || drop_read_ahead(snapshots) ||
 			     count_given(snapshots) != given));
+	REEL_ASSERT(!buffer == (*error != 0));
 	return buffer;
 }
 
 /* ---- Storing ---- */
 
+/* Gives the empty slot to state `state`. Returns 0, -ENOMEM or -EBADMSG. */
 static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned number, int64_t state)
 {
 	struct reel_slot *slot;
@@ -230,15 +333,18 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 
 	reel_snapshots_lock(snapshots);
 	slot = slot_at(snapshots, tier, number);
-	if (slot && slot->state == EMPTY && snapshots->tier[tier].store)
+	REEL_ASSERT(!slot || (slot->phase == REEL_SLOT_EMPTY) == (slot->state == NO_STATE));
+	if (slot && slot->phase == REEL_SLOT_EMPTY && snapshots->tier[tier].store)
 		slot->extent = calloc(reel_snapshot_pieces(snapshots, tier), sizeof *slot->extent);
-	if (!slot || (snapshots->tier[tier].store && slot->state == EMPTY && !slot->extent))
+	if (!slot ||
+	    (snapshots->tier[tier].store && slot->phase == REEL_SLOT_EMPTY && !slot->extent))
 		error = -ENOMEM;
-	else if (slot->state != EMPTY)
+	else if (slot->phase != REEL_SLOT_EMPTY)
 		error = -EBADMSG;
 	if (!error) {
 		slot->state = state;
 		slot->serial = ++snapshots->serial;
+		slot_move(snapshots, slot, REEL_SLOT_RESERVED);
 	}
 	reel_snapshots_unlock(snapshots);
 	return error;
@@ -263,41 +369,42 @@ int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsig
 	}
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
+	REEL_ASSERT(slot->phase == REEL_SLOT_RESERVED && !slot->buffer);
 	slot->buffer = buffer;
-	slot->pinned = true;
 	reel_snapshots_unlock(snapshots);
 	*data = reel_snapshot_buffer_data(buffer);
 	return 0;
 }
 
-/* Where many threads store at once, the list of puts may be full: it stays in memory. */
+/* If many threads store at once, the list of puts may be full: the snapshot stays in memory. */
 void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
 	struct reel_slot *slot;
 
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	slot->pinned = false;
 	end_puts(snapshots);
 	if (snapshots->tier[tier].store && snapshots->puts < REEL_MAX_PUTS) {
+		slot_move(snapshots, slot, REEL_SLOT_PUTTING);
 		snapshots->put[snapshots->puts++] = (struct reel_put){.buffer = slot->buffer,
 								      .extent = slot->extent,
 								      .tier = tier,
 								      .slot = number};
 		reel_snapshot_buffer_start(snapshots, tier, slot->buffer, slot->serial, NULL);
+	} else {
+		slot_move(snapshots, slot, REEL_SLOT_MEMORY);
 	}
 	reel_snapshots_unlock(snapshots);
 }
 
 /* ---- Loading ---- */
 
-/* Under the lock. */
+/* Starts to read the slot, which is in the store only. Requires `snapshots->lock`. */
 static void start_get(struct reel_snapshots *snapshots, unsigned tier, struct reel_slot *slot,
 		      struct reel_snapshot_buffer *buffer)
 {
 	slot->buffer = buffer;
-	slot->fetched = slot->reading = true;
-	snapshots->gets++;
+	slot_move(snapshots, slot, REEL_SLOT_READING);
 	reel_snapshot_buffer_start(snapshots, tier, buffer, slot->serial, slot->extent);
 }
 
@@ -312,7 +419,7 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	slot = slot_of(snapshots, tier, number, state);
-	absent = slot && slot->stored && !slot->buffer;
+	absent = slot && slot->phase == REEL_SLOT_STORED;
 	if (slot && !absent)
 		slot->announced_loads++;
 	room = snapshots->gets < snapshots->max_gets;
@@ -324,7 +431,7 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 		return false;
 	reel_snapshots_lock(snapshots);
 	slot = slot_of(snapshots, tier, number, state);
-	if (slot && slot->stored && !slot->buffer)
+	if (slot && slot->phase == REEL_SLOT_STORED)
 		start_get(snapshots, tier, slot, buffer);
 	else
 		reel_snapshot_buffer_give(snapshots, buffer);
@@ -334,7 +441,11 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 	return true;
 }
 
-/* Make sure that the slot has a buffer, which may still be on its way. */
+/*
+ * Pins the slot and makes sure that it has a buffer: starts to read it if it is in the store only.
+ * Between the two locked parts another thread may end the put of the slot or read it ahead, but the
+ * pin keeps the buffer that is there. *on_its_way: a read was started whose result was not checked.
+ */
 static int pin_and_start_read(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 			      int64_t state, struct reel_snapshot_buffer **buffer, bool *on_its_way)
 {
@@ -362,34 +473,43 @@ static int pin_and_start_read(struct reel_snapshots *snapshots, unsigned tier, u
 	} else {
 		if (fresh)
 			reel_snapshot_buffer_give(snapshots, fresh);
-		snapshots->fetched += slot->fetched;
+		snapshots->fetched += counts_as_get(slot);
 	}
+	REEL_ASSERT(slot->buffer || (error && slot->phase == REEL_SLOT_STORED));
 	slot->pinned = slot->buffer != NULL;
 	*buffer = slot->buffer;
-	*on_its_way = slot->reading;
-	if (!slot->reading)
-		end_get(snapshots, slot);
+	*on_its_way = slot->phase == REEL_SLOT_READING;
+	if (slot->phase == REEL_SLOT_READY)
+		slot_move(snapshots, slot, REEL_SLOT_LOADED);
 	reel_snapshots_unlock(snapshots);
 	return *buffer ? 0 : error;
 }
 
-/* Without the lock: until what is on its way has come, or has failed. */
+/* Waits until the get of the buffer has ended and returns its error. Does not hold the lock. */
 static int await_get(struct reel_snapshots *snapshots, struct reel_snapshot_buffer *buffer)
 {
 	reel_snapshot_buffer_await(snapshots, buffer);
+	/* Relaxed is enough: reel_snapshot_buffer_await() has acquired finish(). */
 	return atomic_load_explicit(&buffer->error, memory_order_relaxed);
 }
 
-/* Under the lock: what came is not the snapshot, and no load to come may find it. */
+/*
+ * Takes the buffer, which does not hold the snapshot, from the slot, so that a later load reads the
+ * store again. Requires `snapshots->lock`.
+ */
 static void forget_failed_read(struct reel_snapshots *snapshots, struct reel_slot *slot)
 {
 	reel_snapshot_buffer_give(snapshots, slot->buffer);
 	slot->buffer = NULL;
 	slot->pinned = false;
 	slot->announced_loads = 0;
+	slot_move(snapshots, slot, REEL_SLOT_STORED);
 }
 
-/* One that fails is read once more: the fault may be on the way, not in the store. */
+/*
+ * Waits for the get of the slot and takes its result. If the get fails, it is tried once more: the
+ * bytes in the store may be right although the transfer damaged them.
+ */
 static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 			struct reel_snapshot_buffer *buffer)
 {
@@ -405,11 +525,13 @@ static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigne
 	}
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	end_get(snapshots, slot);
-	if (error)
+	REEL_ASSERT(slot->phase == REEL_SLOT_READING && slot->buffer == buffer);
+	if (error) {
 		forget_failed_read(snapshots, slot);
-	else
+	} else {
+		slot_move(snapshots, slot, REEL_SLOT_LOADED);
 		snapshots->got_bytes += snapshots->padded_bytes;
+	}
 	reel_snapshots_unlock(snapshots);
 	return error;
 }
@@ -436,8 +558,9 @@ void reel_snapshot_unpin(struct reel_snapshots *snapshots, unsigned tier, unsign
 
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
+	REEL_ASSERT(slot->pinned && is_in(slot, TO(MEMORY) | TO(PUTTING) | TO(LOADED)));
 	slot->pinned = false;
-	if (slot->stored)
+	if (slot->phase == REEL_SLOT_LOADED)
 		keep_or_give_buffer(snapshots, slot);
 	reel_snapshots_unlock(snapshots);
 }
@@ -448,14 +571,17 @@ int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, uns
 	int64_t state;
 
 	reel_snapshots_lock(snapshots);
-	state = number < of->slots ? of->slot[number].state : EMPTY;
+	state = number < of->slots ? of->slot[number].state : NO_STATE;
 	reel_snapshots_unlock(snapshots);
 	return state;
 }
 
 /* ---- Dropping ---- */
 
-/* Under the lock. Its put is under way, or has ended since: whose place and buffer are then. */
+/*
+ * Hands the buffer and the extents of the slot to its put, which frees them when it ends. Returns
+ * false if the slot has no put. Requires `snapshots->lock`.
+ */
 static bool hand_to_put(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
 	for (unsigned i = 0; i < snapshots->puts; i++) {
@@ -469,26 +595,35 @@ static bool hand_to_put(struct reel_snapshots *snapshots, unsigned tier, unsigne
 	return false;
 }
 
-/* Under the lock. */
+/* Returns the buffer that a get of the slot fills at this moment, or NULL. Requires the lock. */
+static struct reel_snapshot_buffer *reading_of(const struct reel_slot *slot)
+{
+	return slot->phase == REEL_SLOT_READING && reel_snapshot_buffer_is_moving(slot->buffer) ?
+		       slot->buffer : NULL;
+}
+
+/*
+ * Empties the slot in any phase: the thread of a callback may be cancelled while its slot is
+ * RESERVED or pinned. Requires `snapshots->lock`.
+ */
 static void empty(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
 	struct reel_slot *slot = &snapshots->tier[tier].slot[number];
+	bool has_put = hand_to_put(snapshots, tier, number);
 
-	end_get(snapshots, slot);
-	if (!hand_to_put(snapshots, tier, number)) {
+	REEL_ASSERT(has_put == (slot->phase == REEL_SLOT_PUTTING));
+	REEL_ASSERT(!reading_of(slot));
+	if (!has_put) {
 		if (slot->buffer)
 			reel_snapshot_buffer_give(snapshots, slot->buffer);
-		if (slot->stored)
+		if (is_in_store(slot))
 			drop_extents(snapshots, tier, slot->extent);
 		free(slot->extent);
 	}
-	*slot = (struct reel_slot){.state = EMPTY};
-}
-
-/* Under the lock: the buffer that it is being read to; NULL: it is not. */
-static struct reel_snapshot_buffer *reading_of(const struct reel_slot *slot)
-{
-	return slot->reading && reel_snapshot_buffer_is_moving(slot->buffer) ? slot->buffer : NULL;
+	slot->buffer = NULL;
+	slot->pinned = false;
+	slot_move(snapshots, slot, REEL_SLOT_EMPTY);
+	*slot = (struct reel_slot){.state = NO_STATE};
 }
 
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
@@ -515,11 +650,13 @@ void reel_snapshots_empty(struct reel_snapshots *snapshots)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
 		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++)
-			if (snapshots->tier[tier].slot[i].state != EMPTY)
+			if (snapshots->tier[tier].slot[i].phase != REEL_SLOT_EMPTY)
 				reel_snapshot_drop(snapshots, tier, i,
 						   snapshots->tier[tier].slot[i].state);
 	while (await_puts(snapshots, 0))
 		;
+	REEL_ASSERT_EXPENSIVE(count_gets(snapshots) == 0);
+	REEL_ASSERT(!snapshots->puts && !snapshots->gets && !snapshots->memory_bytes);
 	snapshots->put_bytes = snapshots->got_bytes = snapshots->failed_puts = 0;
 	snapshots->fetched = snapshots->waits = snapshots->wait_ns = 0;
 	snapshots->peak_bytes = 0;
@@ -527,6 +664,7 @@ void reel_snapshots_empty(struct reel_snapshots *snapshots)
 
 /* ---- Beginning and end ---- */
 
+/* Takes the store's sizes and puts a checksum on the store. 0 or -ENOMEM. */
 static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store *store)
 {
 	struct reel_snapshot_store *of = &snapshots->tier[tier];
@@ -541,9 +679,11 @@ static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store
 								   : PIECE_BYTES);
 	of->piece_bytes = reel_round_up(of->piece_bytes, align);
 	snapshots->padded_bytes = reel_round_up(snapshots->padded_bytes, align);
+	REEL_ASSERT(of->piece_bytes > 0);
 	return reel_store_checksum_open(&of->store, store);
 }
 
+/* Sets the number of tickets of a buffer, when `padded_bytes` suits all stores. */
 static void count_pieces(struct reel_snapshots *snapshots)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
@@ -552,6 +692,7 @@ static void count_pieces(struct reel_snapshots *snapshots)
 			snapshots->max_pieces = reel_snapshot_pieces(snapshots, tier);
 }
 
+/* Takes the checksums off again, so that a caller whose open failed still owns its stores. */
 static void leave_stores(struct reel_snapshots *snapshots, reel_store *const *store)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
@@ -583,8 +724,8 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 }
 
 /*
- * Who completed a transfer may still be about to signal: it is under way until he is done,
- * and the stores know when. Nothing is lost by it: all places have been dropped.
+ * Closes the stores. Each store is synced first, until all its threads have returned from finish():
+ * one of them may still be about to signal a buffer, which is freed next.
  */
 static void close_stores(struct reel_snapshots *snapshots)
 {
