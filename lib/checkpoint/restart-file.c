@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Writes and reads restart files. The thread that owns the run runs these functions. A file is
+ * the magic, the data of the caller and a trailer. A file under PATH is complete, since it is
+ * renamed only after a sync. A file without the magic is never removed or replaced.
+ */
 #include "config.h"
 
 #include "restart-file.h"
@@ -8,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "store/crc32c.h"
 #include "os/os-file.h"
@@ -15,19 +21,21 @@
 #define BESIDE ".new"
 
 struct trailer {
-	uint64_t bytes; /* before the trailer */
+	uint64_t bytes; /* length of the file before the trailer */
 	uint32_t crc;
 	char end[4];
 };
 
 static const char end_mark[4] = {'l', 'e', 'e', 'r'};
 
-/* -EBADMSG: the file is shorter, or begins otherwise. */
+/* Returns -EBADMSG if the file is shorter than the magic or begins with other bytes. */
 static int read_magic(struct reel_restart_file *file, const char *magic)
 {
 	char begins[REEL_RESTART_MAGIC_BYTES];
 	int error = reel_restart_file_read(file, begins, sizeof begins);
 
+	REEL_ASSERT(strlen(magic) == REEL_RESTART_MAGIC_BYTES);
+	REEL_ASSERT(error || file->offset == REEL_RESTART_MAGIC_BYTES);
 	if (error)
 		return error;
 	return memcmp(begins, magic, sizeof begins) ? -EBADMSG : 0;
@@ -45,7 +53,7 @@ static char *name_beside(const char *path)
 	return beside;
 }
 
-/* 0: the file at `path` begins with the magic, or nothing has this name. */
+/* Returns 0 if the file at `path` begins with the magic or nothing has this name. */
 static int examine(const char *path, const char *magic, bool may_be_empty)
 {
 	struct reel_restart_file file = {.file = reel_os_file_open_to_read(path)};
@@ -57,6 +65,7 @@ static int examine(const char *path, const char *magic, bool may_be_empty)
 		return file.file;
 	error = read_magic(&file, magic);
 	reel_restart_file_close(&file);
+	REEL_ASSERT(file.offset <= REEL_RESTART_MAGIC_BYTES);
 	if (error == -EBADMSG)
 		return may_be_empty && !file.offset ? 0 : -EEXIST;
 	return error;
@@ -67,6 +76,7 @@ static int examine_both(const char *path, const char *beside, const char *magic,
 {
 	int error = examine(path, magic, false);
 
+	REEL_ASSERT(strlen(beside) == strlen(path) + strlen(BESIDE));
 	*suffix = error ? "" : BESIDE;
 	return error ? error : examine(beside, magic, true);
 }
@@ -94,11 +104,15 @@ static int remove_one(const char *path, const char *magic, bool may_be_empty)
 	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
 }
 
-/* One name, so that what a killed process has left is found. */
+/*
+ * Creates PATH.new. The name is always the same, so that a later process finds and removes the file
+ * of a killed one.
+ */
 static int open_beside(struct reel_restart_file *file)
 {
 	int error = examine(file->path, file->magic, false);
 
+	REEL_ASSERT(file->beside && !file->offset && !file->error);
 	if (!error)
 		error = remove_one(file->beside, file->magic, true);
 	if (error)
@@ -123,7 +137,10 @@ int reel_restart_file_create(struct reel_restart_file *file, const char *path, c
 	return error;
 }
 
-/* Above the limit of file size a signal would end the program. */
+/*
+ * Writes `bytes` bytes at the end. It fails above the limit of file size (RLIMIT_FSIZE), where the
+ * system would send a signal that ends the program.
+ */
 static int write_all(struct reel_restart_file *file, const char *data, size_t bytes)
 {
 	if (file->offset + bytes > reel_os_file_max_bytes())
@@ -147,6 +164,7 @@ void reel_restart_file_write(struct reel_restart_file *file, const void *data, s
 {
 	if (file->error)
 		return;
+	REEL_ASSERT(bytes == 0 || data);
 	file->crc = reel_crc32c(file->crc, data, bytes);
 	file->error = write_all(file, data, bytes);
 }
@@ -155,6 +173,7 @@ static int write_trailer(struct reel_restart_file *file)
 {
 	struct trailer trailer = {.bytes = file->offset, .crc = file->crc};
 
+	REEL_ASSERT(file->offset >= REEL_RESTART_MAGIC_BYTES);
 	memcpy(trailer.end, end_mark, sizeof end_mark);
 	return write_all(file, (const char *)&trailer, sizeof trailer);
 }
@@ -174,6 +193,7 @@ int reel_restart_file_publish(struct reel_restart_file *file)
 		reel_restart_file_abandon(file);
 		return error;
 	}
+	REEL_ASSERT(!file->error);
 	reel_os_file_close(file->file);
 	free(file->beside);
 	return 0;
@@ -181,6 +201,7 @@ int reel_restart_file_publish(struct reel_restart_file *file)
 
 void reel_restart_file_abandon(struct reel_restart_file *file)
 {
+	REEL_ASSERT(file->beside && file->file >= 0);
 	reel_os_file_close(file->file);
 	remove_one(file->beside, file->magic, true);
 	free(file->beside);
@@ -229,7 +250,10 @@ int reel_restart_file_read(struct reel_restart_file *file, void *data, size_t by
 	return 0;
 }
 
-/* All before the trailer, which is held back: it ends what is read last. */
+/*
+ * Reads the whole file and computes the CRC of all bytes but the trailer. The last bytes read are
+ * held back, since they are the trailer if nothing follows.
+ */
 static int read_through(struct reel_restart_file *file, uint32_t *crc, struct trailer *trailer)
 {
 	char piece[16384 + sizeof *trailer];
@@ -250,6 +274,7 @@ static int read_through(struct reel_restart_file *file, uint32_t *crc, struct tr
 			held = sizeof *trailer;
 		}
 	} while (got);
+	REEL_ASSERT(held <= sizeof *trailer);
 	memset(trailer, 0, sizeof *trailer);
 	memcpy(trailer, piece, held);
 	return 0;
@@ -282,6 +307,7 @@ static int verify(struct reel_restart_file *file, const char *magic, const char 
 	*wrong = judge(file, &trailer, crc);
 	file->bytes = trailer.bytes;
 	file->offset = REEL_RESTART_MAGIC_BYTES;
+	REEL_ASSERT(*wrong || file->bytes >= REEL_RESTART_MAGIC_BYTES);
 	return *wrong ? -EBADMSG : 0;
 }
 

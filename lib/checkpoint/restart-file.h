@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file that is whole or not there: written beside its place, as PATH.new, with a length
- * and a CRC-32C at its end, and renamed when it is on the disk. Read only after both have
- * been found right. Readable by its user alone.
+ * A restart file, which is complete or does not exist. It is written as PATH.new, with its length
+ * and a CRC-32C at the end, and renamed to PATH when it is on the disk. A reader gets data only
+ * after the length and the CRC were found right. Only the user who wrote the file can read it.
  *
- * A name that the user has given may be that of a file of his. So only a regular file that begins
- * with the magic is removed or replaced, and an empty PATH.new, which a crash right after its
- * creation leaves. All functions look again before they do so.
+ * The user may give the name of a file of another kind by mistake. So a function removes or
+ * replaces a file only if it is a regular file that begins with the magic, or if it is an empty
+ * PATH.new, which a crash leaves right after the creation. Each function checks this right before
+ * it does so.
  */
 #ifndef REEL_LIB_CHECKED_FILE_H
 #define REEL_LIB_CHECKED_FILE_H
@@ -17,45 +18,48 @@
 struct reel_restart_file {
 	int file;
 	uint64_t offset;
-	uint64_t bytes; /* reading: of what was written */
-	uint32_t crc;
-	int error;      /* writing: the first one */
-	char *beside;
+	uint64_t bytes; /* reading: length without the trailer */
+	uint32_t crc;   /* writing: CRC-32C of the first `offset` bytes */
+	int error;      /* writing: error of the first write that failed, or 0 */
+	char *beside;   /* writing: PATH.new */
 	const char *path, *magic;
 };
 
-/* What every such file begins with, so that a foreign one is known. */
+/* Size of the magic, the first bytes of each restart file. */
 #define REEL_RESTART_MAGIC_BYTES 8
 
 /*
- * Whether such a file may be written to `path`: both names are unused or those of such files.
- * 0; -EEXIST, another file has one of the names; -ENOMEM; or what the system says. On failure
- * `path` with *suffix, "" or ".new", is the name of the file that is in the way.
+ * Checks whether a restart file may be written to `path`: each of the two names is unused or
+ * names a restart file. Returns 0; -EEXIST: a file of another kind has one of the names; -ENOMEM;
+ * or the error of the system. On failure `path` followed by *suffix, "" or ".new", names this
+ * file.
  */
 int reel_restart_file_check(const char *path, const char *magic, const char **suffix);
 
 /*
- * `path` and `magic` outlive the file. 0, -ENOMEM, -EEXIST as above (create and publish), or what
- * the system says.
+ * Create a restart file and write to it. `path` and `magic` outlive the struct. create and
+ * publish return 0, -ENOMEM, -EEXIST as above, or the error of the system. A write that fails is
+ * reported by publish.
  */
 int reel_restart_file_create(struct reel_restart_file *file, const char *path, const char *magic);
 void reel_restart_file_write(struct reel_restart_file *file, const void *data, size_t bytes);
-/* Put it in its place; or on failure, which is the first of all writes, nowhere. */
+/* Completes the file and renames it to its path. Returns the first error; then it is removed. */
 int reel_restart_file_publish(struct reel_restart_file *file);
+/* Removes the file that is being written. */
 void reel_restart_file_abandon(struct reel_restart_file *file);
 /*
- * The file, and what a process has left beside it that was killed while it wrote. 0, also if there
- * is none; or the first error.
+ * Removes the file and PATH.new, which a process leaves that is killed while it writes. Returns 0,
+ * also if neither exists; or the first error.
  */
 int reel_restart_file_remove(const char *path, const char *magic);
 
 /*
- * 0; what the system says; or -EBADMSG, and *wrong says in words what is wrong with it:
- * "is not ...".
+ * Opens a restart file and checks it. Returns 0; the error of the system; or -EBADMSG, and *wrong
+ * says in words what is wrong with the file: "is not ...".
  */
 int reel_restart_file_open(struct reel_restart_file *file, const char *path, const char *magic,
 			   const char **wrong);
-/* 0, what the system says, or -EBADMSG: it is shorter. */
+/* Reads the next `bytes` bytes. Returns 0, the error of the system, or -EBADMSG at the end. */
 int reel_restart_file_read(struct reel_restart_file *file, void *data, size_t bytes);
 void reel_restart_file_close(struct reel_restart_file *file);
 

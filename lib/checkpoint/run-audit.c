@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The audit of a run (REEL_RUN_AUDIT): keeps a hash of each state when the run first reaches it and
+ * compares it when the run reaches the state again. The thread that carries an action out runs these
+ * functions; only one thread at a time carries out actions of an audited run. A hash of 0 means that
+ * the state was not seen: a resumed run has not seen the states before its restart file.
+ */
 #include "config.h"
 
 #include "run.h"
@@ -14,6 +20,7 @@ static int make_room(reel_run *run, int64_t states)
 	int64_t room = run->hash_room ? run->hash_room : 1024;
 	uint32_t *hash;
 
+	REEL_ASSERT(states > 0 && states <= REEL_MAX_STEPS + 1);
 	if (states <= run->hash_room)
 		return 0;
 	while (room < states)
@@ -28,7 +35,10 @@ static int make_room(reel_run *run, int64_t states)
 	return 0;
 }
 
-/* What save() leaves as it is: the same each time. */
+/*
+ * Saves the state to `run->scratch`. The memory is cleared first, since save() may leave parts of
+ * it as they are, and these parts must not change the hash.
+ */
 static int save_to_scratch(reel_run *run, void *context, const void *state, int64_t step)
 {
 	int error;
@@ -45,7 +55,10 @@ static int save_to_scratch(reel_run *run, void *context, const void *state, int6
 	return error;
 }
 
-/* What is not part of a snapshot is not needed to replay. */
+/*
+ * Hashes the snapshot of the state, not the state: the parts that save() leaves out may differ,
+ * since a replay does not need them.
+ */
 static int hash_of(reel_run *run, void *context, const void *state, int64_t step, uint32_t *hash)
 {
 	int error = 0;
@@ -58,6 +71,7 @@ static int hash_of(reel_run *run, void *context, const void *state, int64_t step
 		return error;
 	*hash = reel_crc32c(0, state, run->model.state_bytes);
 	*hash += *hash == 0;
+	REEL_ASSERT(*hash);
 	return 0;
 }
 
@@ -70,6 +84,7 @@ int reel_audit_state(reel_run *run, void *context, const void *state, int64_t fr
 		error = make_room(run, step + 1);
 	if (error)
 		return error;
+	REEL_ASSERT(from >= 0 && from <= step && step < run->hash_room);
 	if (!run->hash[step])
 		run->hash[step] = hash;
 	if (run->hash[step] == hash)
@@ -86,6 +101,7 @@ int reel_audit_state(reel_run *run, void *context, const void *state, int64_t fr
 
 void reel_audit_begin(reel_run *run)
 {
+	REEL_ASSERT(!run->hash == !run->hash_room);
 	if (run->hash)
 		memset(run->hash, 0, (size_t)run->hash_room * sizeof *run->hash);
 	run->unlike_step = -1;

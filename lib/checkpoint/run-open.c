@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run is opened with, and what is wrong with it. */
+/*
+ * Opens and closes runs. One thread opens a run, and one closes it when no thread uses it. All
+ * arguments are checked before anything is allocated, and reel_run_problem() says in words what
+ * reel_run_open() refuses. On failure the caller still owns its stores. An open run has
+ * options.segment_steps, puts and gets above 0 and a pool.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -10,6 +15,7 @@
 #include "spill/default-pool.h"
 #include "plan/plan.h"
 
+/* Maximum numbers of snapshots under way to stores and from stores, if the options are 0. */
 #define PUTS 2
 #define GETS 2
 
@@ -65,6 +71,7 @@ static const char *problem_with_options(const reel_plan *plan,
 	return problem ? problem : problem_with_steps(plan, options);
 }
 
+/* The plan of a planner is right; a list of the caller's own actions is replayed. */
 static bool holds_together(const reel_plan *plan)
 {
 	struct reel_schedule_report report;
@@ -112,6 +119,7 @@ const char *reel_run_problem(const reel_plan *plan, const reel_model *model,
 	return check_restart(options) ? restart_problem : NULL;
 }
 
+/* Replaces each 0 of the options by what it stands for. Opens the default pool if none is given. */
 static int complete(struct reel_run_options *options)
 {
 	if (!options->segment_steps)
@@ -134,6 +142,7 @@ int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *mo
 	error = check_restart(options);
 	if (error)
 		return error;
+	REEL_ASSERT(!model->save == !model->load);
 	run = calloc(1, sizeof *run);
 	if (!run)
 		return -ENOMEM;
@@ -149,6 +158,9 @@ int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *mo
 		free(run);
 		return error;
 	}
+	REEL_ASSERT(run->options.segment_steps > 0 && run->options.pool);
+	REEL_ASSERT(run->options.puts > 0 && run->options.puts <= REEL_MAX_PUTS);
+	REEL_ASSERT(run->phase == REEL_RUN_IDLE);
 	reel_run_begin(run);
 	*opened = run;
 	return 0;
@@ -160,6 +172,7 @@ void reel_run_close(reel_run *run)
 		return;
 	reel_tape_close(&run->tape);
 	reel_snapshots_close(&run->snapshots);
+	REEL_ASSERT(!run->snapshots.puts && !run->snapshots.memory_bytes);
 	reel_audit_end(run);
 	free(run);
 }

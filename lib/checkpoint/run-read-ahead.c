@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Reads snapshots from stores before their LOAD. `run->ahead` is a copy of the schedule that walks
+ * ahead of it. Each LOAD from a store that it comes to is announced to the snapshots. If no buffer
+ * is free for the LOAD, the walk stays there and tries again when the next action is taken. The
+ * thread that owns the run runs these functions. The walk is at most FARTHEST actions ahead.
+ */
 #include "config.h"
 
 #include "run.h"
 
-/* So many actions are looked at for each one that is taken, so that both stay even. */
+/* Number of actions looked at for each action that is taken: more than 1, to get ahead. */
 #define LOOK 4
+/* Maximum number of actions by which the walk is ahead of the schedule. */
 #define FARTHEST 4096
 
 static bool comes_from_store(const reel_run *run, const reel_action *action)
@@ -12,7 +19,10 @@ static bool comes_from_store(const reel_run *run, const reel_action *action)
 	return action->kind == REEL_ACTION_LOAD && run->options.store[action->tier];
 }
 
-/* False: that was the last one, or nobody knows how it goes on. */
+/*
+ * Takes the next action of the walk. Returns false if the walk is at its end, is FARTHEST actions
+ * ahead, or cannot go on while the end of the loop is unknown.
+ */
 static bool look(reel_run *run, reel_action *action)
 {
 	return run->looked < run->taken + FARTHEST &&
@@ -29,17 +39,24 @@ static bool has_stores(const reel_run *run)
 
 void reel_ahead_begin(reel_run *run)
 {
+	REEL_ASSERT(run->schedule.plan == run->plan);
 	run->ahead = run->schedule;
 	run->taken = run->looked = 0;
 	run->wants = false;
 }
 
-/* A snapshot that has not been stored yet is left to its LOAD: it may still be on its way. */
+/*
+ * Announces a LOAD only while it lies ahead of the schedule: a LOAD that was taken reads its
+ * snapshot itself. So does the LOAD of a snapshot that is not stored yet when the walk comes to
+ * it.
+ */
 void reel_ahead_follow(reel_run *run)
 {
 	if (!has_stores(run) || run->schedule.steps == REEL_UNKNOWN_STEPS)
 		return;
 	run->taken++;
+	REEL_ASSERT(!run->wants || run->wanted.kind == REEL_ACTION_LOAD);
+	REEL_ASSERT(run->looked < run->taken + FARTHEST);
 	for (unsigned i = 0; i < LOOK; i++) {
 		reel_action action;
 

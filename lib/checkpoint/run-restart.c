@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Restart files: what a run is, between two actions that leave nothing but snapshots
- * and an adjoint. A record of the run, a record and the data of each snapshot, and the
- * adjoint. Of the machine that wrote it: a record says how it lays out numbers. Where the
- * run was in its schedule is the number of actions: the plan is walked through to there.
+ * Saves a run to a restart file and resumes it. The thread that owns the run runs these
+ * functions. A run is saved between two actions where it consists of snapshots and an adjoint
+ * only. The file is a record of the run, a record and the data of each snapshot, and the adjoint.
+ * Its numbers are laid out as on the machine that wrote it, and the first record says how. It
+ * holds the number of actions that the run has taken: a run that resumes takes as many actions
+ * from the plan without carrying them out.
  */
 #include "config.h"
 
@@ -24,6 +26,7 @@
 #define MAGIC "ReelRun\n"
 #define RECORD_VERSION 1
 #define BYTE_ORDER_MARK 0x01020304u
+/* Default of options.restart_seconds. */
 #define SECONDS 600
 
 struct run_record {
@@ -31,14 +34,14 @@ struct run_record {
 	uint32_t byte_order;
 	uint32_t record_bytes;
 	uint32_t reserved;
-	/* What it belongs to. */
+	/* The plan, the model and the options: equal in the run that resumes. */
 	char planner[32];
 	struct reel_problem problem;
 	uint64_t actions_crc;
 	int64_t segment_steps;
 	uint64_t state_bytes;
 	uint64_t adjoint_bytes;
-	/* Where it was. */
+	/* The position of the run. */
 	int64_t steps;
 	uint64_t actions;
 	uint64_t snapshots;
@@ -51,11 +54,12 @@ struct snapshot_record {
 	int64_t state;
 };
 
-/* Member by member: what lies between them is to be the same each time. */
+/* Computes a CRC of the members, since the padding between them has any value. */
 static uint64_t actions_crc(const reel_plan *plan)
 {
 	uint32_t crc = 0;
 
+	REEL_ASSERT(!plan->planner || !plan->action_count);
 	for (size_t i = 0; i < plan->action_count; i++) {
 		const reel_action *action = &plan->actions[i];
 		int64_t members[] = {action->kind, action->first, action->last,
@@ -66,7 +70,7 @@ static uint64_t actions_crc(const reel_plan *plan)
 	return crc;
 }
 
-/* The same. */
+/* Copies member by member, so that the padding of *to stays 0. */
 static void describe_problem(const struct reel_problem *problem, struct reel_problem *to)
 {
 	to->steps = problem->steps;
@@ -79,7 +83,7 @@ static void describe_problem(const struct reel_problem *problem, struct reel_pro
 	memcpy(to->tier, problem->tier, sizeof to->tier);
 }
 
-/* All but where it is: the same for each run of one program. */
+/* Fills in all but the position of the run: equal in a run that may resume. */
 static void describe(const reel_run *run, struct run_record *record)
 {
 	memset(record, 0, sizeof *record);
@@ -93,11 +97,15 @@ static void describe(const reel_run *run, struct run_record *record)
 	record->segment_steps = run->options.segment_steps;
 	record->state_bytes = run->model.state_bytes;
 	record->adjoint_bytes = run->options.adjoint_bytes;
+	REEL_ASSERT(record->segment_steps > 0 && record->planner[0]);
 }
 
 /* ---- Writing ---- */
 
-/* For each snapshot in its slot, until one call fails. */
+/*
+ * Calls `visit` for each slot that holds a snapshot, until a call fails; NULL: counts them only.
+ * *count is the number of calls.
+ */
 static int for_all_snapshots(reel_run *run, struct reel_restart_file *file,
 			     int (*visit)(reel_run *run, struct reel_restart_file *file,
 					  const struct snapshot_record *record),
@@ -156,6 +164,7 @@ static int write_file(reel_run *run, const void *adjoint)
 
 	if (error)
 		return error;
+	REEL_ASSERT(run->phase != REEL_RUN_IDLE);
 	write_run(run, &file);
 	error = for_all_snapshots(run, &file, write_snapshot, &count);
 	if (error) {
@@ -176,6 +185,7 @@ void reel_restart_begin(reel_run *run)
 
 static const char *explain(int error)
 {
+	REEL_ASSERT(error < 0);
 	return error == -EEXIST ? "a file that is not a restart file has this name, or this name "
 				  "with .new: choose another name" : reel_store_strerror(error);
 }
@@ -195,6 +205,7 @@ int reel_restart_check(const char *path, char *message, size_t room)
 
 static void note_save(reel_run *run, int error)
 {
+	REEL_ASSERT(run->options.restart && run->saved_at <= reel_clock_ns());
 	if (error)
 		run->failed_saves++;
 	else
@@ -208,15 +219,17 @@ static void note_save(reel_run *run, int error)
 }
 
 /*
- * Whether all that the run is are snapshots and an adjoint. A tape may hold steps that
- * pushed nothing. A plan of the caller's own may go on from the working state after a
- * REVERSE; after a STORE it is in the slot.
+ * Whether the run consists of snapshots and an adjoint only. No recorded step may be left; the tape
+ * can be empty although steps are recorded, since a step may push nothing. After a STORE the slot
+ * holds the working state. After a REVERSE a planner's next action does not use the working state,
+ * but a list of the caller's own actions may use it.
  */
 static bool can_be_saved(const reel_run *run)
 {
 	reel_schedule later = run->schedule;
 	reel_action action;
 
+	REEL_ASSERT(run->phase != REEL_RUN_IDLE && run->actions > 0);
 	if (!reel_tape_is_empty(&run->tape) || run->steps_on_tape)
 		return false;
 	if (run->plan->planner || run->phase != REEL_RUN_REVERSE)
@@ -235,7 +248,7 @@ static bool is_due(const reel_run *run)
 	       (double)(reel_clock_ns() - run->saved_at) >= seconds * 1e9;
 }
 
-/* A run whose disk is full is worth more than one that ends for it. */
+/* A restart file that cannot be written does not end the sweep: the message says why. */
 void reel_restart_save_if_due(reel_run *run, const void *adjoint)
 {
 	if (is_due(run) && can_be_saved(run))
@@ -248,7 +261,7 @@ void reel_restart_remove(reel_run *run)
 	int error =
 		run->options.restart ? reel_restart_file_remove(run->options.restart, MAGIC) : 0;
 
-	/* What has the name of a restart file, and is none, is not missed. */
+	/* A file of another kind stays: no run resumes from it. */
 	if (error && error != -EEXIST)
 		snprintf(run->save_message, sizeof run->save_message,
 			 "the restart file %s was not removed: %s; remove it before a run resumes "
@@ -259,6 +272,7 @@ void reel_restart_remove(reel_run *run)
 
 static int refuse(reel_run *run, int error, const char *why)
 {
+	REEL_ASSERT(error < 0 && why);
 	return reel_run_fail(run, error, "%s %s", run->options.restart, why);
 }
 
@@ -285,6 +299,7 @@ static int check_record(reel_run *run, const struct run_record *record)
 
 static bool has_slot(const reel_run *run, const struct snapshot_record *record)
 {
+	REEL_ASSERT(run->snapshots.tiers == run->plan->problem.tiers);
 	return record->tier < run->snapshots.tiers && record->state >= 0 &&
 	       record->slot < run->plan->problem.tier[record->tier].slots;
 }
@@ -302,20 +317,28 @@ static int read_snapshot(reel_run *run, struct reel_restart_file *file)
 					      record.state, &data);
 	if (error)
 		return error;
+	REEL_ASSERT(reel_snapshot_state(&run->snapshots, record.tier, record.slot) == record.state);
 	error = reel_restart_file_read(file, data, run->model.state_bytes);
 	reel_snapshot_commit(&run->snapshots, record.tier, record.slot);
 	return error;
 }
 
-/* An ADVANCE of a loop whose end was found in it, if it was. */
+/*
+ * Ends the loop in this ADVANCE if the saved run found the end there. Otherwise the walk would not
+ * know the end of the loop.
+ */
 static int meet_end(reel_run *run, const reel_action *action, int64_t steps)
 {
+	REEL_ASSERT(action->kind == REEL_ACTION_ADVANCE);
 	if (steps == REEL_UNKNOWN_STEPS || steps / run->options.segment_steps >= action->last)
 		return 0;
 	return reel_run_end_loop(run, steps);
 }
 
-/* Through the plan to where the run was: a STORE on its way forward, or a REVERSE. */
+/*
+ * Takes the actions that the saved run had taken, and enters its phase. The last one is a STORE
+ * of the forward sweep or a REVERSE of the reverse sweep; otherwise the file is wrong.
+ */
 static int walk(reel_run *run, const struct run_record *record)
 {
 	reel_action action = {.kind = REEL_ACTION_DONE};
@@ -331,8 +354,9 @@ static int walk(reel_run *run, const struct run_record *record)
 	if (action.kind != (reverses ? REEL_ACTION_REVERSE : REEL_ACTION_STORE) ||
 	    run->steps != record->steps)
 		return -EBADMSG;
+	REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS || !reverses);
 	run->stored = action;
-	run->phase = reverses ? REEL_RUN_REVERSE : REEL_RUN_FORWARD;
+	reel_run_enter(run, reverses ? REEL_RUN_REVERSE : REEL_RUN_FORWARD);
 	return 0;
 }
 
@@ -341,6 +365,7 @@ static int read_run(reel_run *run, struct reel_restart_file *file, void *adjoint
 {
 	int error = walk(run, record);
 
+	REEL_ASSERT(error || run->actions == record->actions);
 	for (uint64_t i = 0; i < record->snapshots && !error; i++)
 		error = read_snapshot(run, file);
 	if (!error && run->phase == REEL_RUN_REVERSE)
@@ -358,6 +383,7 @@ static int read_file(reel_run *run, struct reel_restart_file *file, void *adjoin
 	error = check_record(run, &record);
 	if (error)
 		return error;
+	REEL_ASSERT(run->phase == REEL_RUN_IDLE && !run->snapshots.memory_bytes);
 	error = read_run(run, file, adjoint, &record);
 	if (error)
 		return refuse(run, error, reel_store_strerror(error));

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The sweeps of a run. The thread that owns the run takes actions from the schedule. It carries
+ * them out itself, or other threads do so by reel_run_attempt() and reel_run_carry_out(). Members
+ * that several threads change are atomic or guarded by `snapshots.lock`. reel_run_enter() alone
+ * changes the phase. Each error of a callback ends the sweep and is returned.
+ */
 #include "config.h"
 
 #include "run.h"
@@ -13,6 +19,22 @@
 #include "plan/plan.h"
 #include "tape/tape.h"
 
+#define TO(phase) (1u << REEL_RUN_##phase)
+
+/* The table of run.h: the phases that may follow each phase. */
+static const uint8_t next_phases[REEL_RUN_PHASES] = {
+	[REEL_RUN_IDLE] = TO(IDLE) | TO(FORWARD) | TO(REVERSE),
+	[REEL_RUN_FORWARD] = TO(IDLE) | TO(REVERSE),
+	[REEL_RUN_REVERSE] = TO(IDLE) | TO(FORWARD),
+};
+
+void reel_run_enter(reel_run *run, enum reel_run_phase phase)
+{
+	REEL_ASSERT(next_phases[run->phase] >> phase & 1);
+	REEL_ASSERT(phase != REEL_RUN_REVERSE || run->schedule.steps != REEL_UNKNOWN_STEPS);
+	run->phase = phase;
+}
+
 int reel_run_fail(reel_run *run, int error, const char *format, ...)
 {
 	va_list arguments;
@@ -26,9 +48,10 @@ int reel_run_fail(reel_run *run, int error, const char *format, ...)
 	return error;
 }
 
-/* Above 0 is no failure: the callback stops the sweep. */
+/* Describes the error of a callback. A value above 0 is no failure: it stops the sweep early. */
 static int callback(char *message, int error, const char *what, int64_t first, int64_t last)
 {
+	REEL_ASSERT(error && first <= last);
 	if (error < 0)
 		snprintf(message, REEL_RUN_MESSAGE, "%s of steps %lld to %lld returned %d (%s)",
 			 what, (long long)first, (long long)last - 1, error, strerror(-error));
@@ -37,6 +60,8 @@ static int callback(char *message, int error, const char *what, int64_t first, i
 
 static void count(_Atomic int64_t *counter, int64_t steps)
 {
+	REEL_ASSERT(steps >= 0);
+	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(counter, steps, memory_order_relaxed);
 }
 
@@ -46,14 +71,16 @@ static bool audits(const reel_run *run)
 }
 
 /*
- * The model's step at which a step of the plan begins. A loop without a known end may be
- * planned to where it cannot come.
+ * Converts a step of the plan to the step of the model at which it begins. A plan of an unknown end
+ * may name steps above REEL_MAX_STEPS: all of them become REEL_MAX_STEPS + 1, so that the product
+ * does not overflow.
  */
 static int64_t step_of(const reel_run *run, int64_t segment)
 {
 	int64_t step = segment > REEL_MAX_STEPS / run->options.segment_steps ?
 			       REEL_MAX_STEPS + 1 : segment * run->options.segment_steps;
 
+	REEL_ASSERT(run->options.segment_steps > 0);
 	return run->steps != REEL_UNKNOWN_STEPS && step > run->steps ? run->steps : step;
 }
 
@@ -74,8 +101,10 @@ int reel_run_end_loop(reel_run *run, int64_t step)
 {
 	int64_t segments = (step + run->options.segment_steps - 1) / run->options.segment_steps;
 
+	REEL_ASSERT(step >= 0 && run->steps == REEL_UNKNOWN_STEPS);
 	if (reel_schedule_end(&run->schedule, segments, segments))
 		return -ERANGE;
+	REEL_ASSERT(run->schedule.steps == segments);
 	run->steps = step;
 	reel_ahead_begin(run);
 	return 0;
@@ -84,6 +113,7 @@ int reel_run_end_loop(reel_run *run, int64_t step)
 static int advance_to_end(reel_run *run, void *context, void *state, int64_t first, int64_t last,
 			  char *message)
 {
+	REEL_ASSERT(run->options.finished);
 	for (int64_t step = first; step < last; step++) {
 		int error;
 
@@ -98,6 +128,7 @@ static int advance_to_end(reel_run *run, void *context, void *state, int64_t fir
 	return 0;
 }
 
+/* The audit looks at each state, so that it names the first step that does not replay. */
 static int advance_step_by_step(reel_run *run, void *context, void *state, int64_t first,
 				int64_t last, char *message)
 {
@@ -155,7 +186,10 @@ static int run_reverse(reel_run *run, void *context, void *adjoint, reel_tape *t
 	if (error)
 		return callback(message, error, "reverse", first, last);
 	count(&run->reversed, last - first);
-	/* One REVERSE may be of several records, or of a part of one. */
+	/*
+	 * One REVERSE may undo several RECORDs or a part of one. So the tape is known to be empty
+	 * only when no recorded step is left on it.
+	 */
 	if (tape == &run->tape && (run->steps_on_tape -= last - first) == 0)
 		reel_tape_check_balance(tape, 0, first, last);
 	return tape_error(message, tape, "reverse", first, last);
@@ -166,6 +200,7 @@ static int run_reverse(reel_run *run, void *context, void *adjoint, reel_tape *t
 static int fail_snapshot(const reel_run *run, int error, const char *what,
 			 const reel_action *action, char *message)
 {
+	REEL_ASSERT(error < 0);
 	snprintf(message, REEL_RUN_MESSAGE, "%s of state %lld, slot %u of tier %u: %s", what,
 		 (long long)step_of(run, action->first), action->slot, action->tier,
 		 reel_store_strerror(error));
@@ -174,6 +209,7 @@ static int fail_snapshot(const reel_run *run, int error, const char *what,
 
 static int save(const reel_run *run, void *context, const void *state, void *snapshot)
 {
+	REEL_ASSERT(!run->model.save == !run->model.load);
 	if (run->model.save)
 		return run->model.save(context, state, snapshot);
 	memcpy(snapshot, state, run->model.state_bytes);
@@ -204,6 +240,7 @@ static int run_store(reel_run *run, const reel_action *action, void *context, co
 		return callback(message, error, "save", step, step + 1);
 	}
 	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
+	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
@@ -222,6 +259,7 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
 	if (error)
 		return callback(message, error, "load", step, step + 1);
+	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
@@ -282,8 +320,11 @@ int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, 
 
 static void take_action(reel_run *run, reel_action *action)
 {
-	/* -EAGAIN says what reel_run.steps says, too. */
+	/* The result -EAGAIN needs no care: `run->steps` says that the end is unknown, too. */
 	reel_schedule_next(&run->schedule, action);
+	REEL_ASSERT(action->kind > REEL_ACTION_REVERSE || action->first <= action->last);
+	REEL_ASSERT(action->kind < REEL_ACTION_STORE || action->kind == REEL_ACTION_DONE ||
+		    action->tier < run->snapshots.tiers);
 	run->actions++;
 	reel_ahead_follow(run);
 }
@@ -292,6 +333,7 @@ struct reel_run_counts reel_run_get_counts(const reel_run *run)
 {
 	struct reel_run_counts counts;
 
+	/* Relaxed is enough, for all: counters, which order nothing. */
 	counts.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
 	counts.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
 	counts.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed);
@@ -305,6 +347,7 @@ struct reel_run_counts reel_run_get_counts(const reel_run *run)
 
 void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts)
 {
+	/* Relaxed, all: no other thread carries actions out now. */
 	atomic_store_explicit(&run->advanced, counts->advanced, memory_order_relaxed);
 	atomic_store_explicit(&run->recorded, counts->recorded, memory_order_relaxed);
 	atomic_store_explicit(&run->reversed, counts->reversed, memory_order_relaxed);
@@ -321,6 +364,7 @@ int64_t reel_run_steps_at_first(const reel_run *run)
 {
 	if (run->options.steps || run->plan->problem.steps == REEL_UNKNOWN_STEPS)
 		return run->options.steps ? run->options.steps : REEL_UNKNOWN_STEPS;
+	REEL_ASSERT(run->plan->problem.steps <= REEL_MAX_STEPS / run->options.segment_steps);
 	return run->plan->problem.steps * run->options.segment_steps;
 }
 
@@ -334,24 +378,31 @@ void reel_run_begin(reel_run *run)
 	run->actions = 0;
 	run->message[0] = '\0';
 	reel_run_set_counts(run, &nothing);
+	/* Relaxed: no other thread carries actions out now. */
 	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
 	reel_audit_begin(run);
 	reel_restart_begin(run);
 	reel_schedule_begin(&run->schedule, run->plan);
 	reel_ahead_begin(run);
+	REEL_ASSERT(run->steps == REEL_UNKNOWN_STEPS ||
+		    step_of(run, run->schedule.steps) == run->steps);
 }
 
 static int begin_forward(reel_run *run, void *context, void *state)
 {
 	reel_action load = run->stored;
 
+	/* The run was resumed in its forward sweep: the slot of its last STORE has the state. */
 	load.kind = REEL_ACTION_LOAD;
-	if (run->phase == REEL_RUN_FORWARD)
+	if (run->phase == REEL_RUN_FORWARD) {
+		REEL_ASSERT(run->stored.kind == REEL_ACTION_STORE);
 		return reel_run_carry_out(run, &load, context, state, NULL, NULL);
+	}
 	reel_run_begin(run);
-	/* Until the first one is written there is none: an earlier sweep had other controls. */
+	REEL_ASSERT(!run->actions && !run->steps_on_tape && !run->message[0]);
+	/* A restart file of an earlier sweep would resume a loop with other controls. */
 	reel_restart_remove(run);
-	run->phase = REEL_RUN_FORWARD;
+	reel_run_enter(run, REEL_RUN_FORWARD);
 	return audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
 }
 
@@ -360,7 +411,7 @@ bool reel_run_turns_after(const reel_run *run, const reel_action *action)
 	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule.steps;
 }
 
-/* To the last state, whatever the plan does then. A loop of no steps is there at once. */
+/* Carries actions out up to the last state. A loop of no steps has no such action. */
 static int go_forward(reel_run *run, void *context, void *state)
 {
 	reel_action action = {.kind = REEL_ACTION_DONE};
@@ -369,13 +420,15 @@ static int go_forward(reel_run *run, void *context, void *state)
 		int error;
 
 		take_action(run, &action);
+		REEL_ASSERT(action.kind != REEL_ACTION_DONE);
 		error = reel_run_carry_out(run, &action, context, state, NULL, &run->tape);
 		if (error)
 			return error;
 		if (action.kind == REEL_ACTION_STORE)
 			reel_restart_save_if_due(run, NULL);
 	}
-	run->phase = REEL_RUN_REVERSE;
+	REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS);
+	reel_run_enter(run, REEL_RUN_REVERSE);
 	return 0;
 }
 
@@ -386,7 +439,7 @@ int reel_run_forward(reel_run *run, void *context, void *state)
 	if (!error)
 		error = go_forward(run, context, state);
 	if (error)
-		run->phase = REEL_RUN_IDLE;
+		reel_run_enter(run, REEL_RUN_IDLE);
 	return error;
 }
 
@@ -395,17 +448,17 @@ int reel_run_resume(reel_run *run, void *adjoint)
 	int error;
 
 	reel_run_begin(run);
-	run->phase = REEL_RUN_IDLE;
+	reel_run_enter(run, REEL_RUN_IDLE);
 	error = reel_restart_read(run, adjoint);
 	if (error) {
 		reel_snapshots_empty(&run->snapshots);
-		run->phase = REEL_RUN_IDLE;
+		reel_run_enter(run, REEL_RUN_IDLE);
 	}
 	reel_ahead_begin(run);
 	return error;
 }
 
-/* What an earlier sweep failed with is not what is wrong now. */
+/* Replaces the message of an earlier sweep, which reel_run_fail() would keep. */
 static int fail_out_of_order(reel_run *run)
 {
 	run->message[0] = '\0';
@@ -419,9 +472,10 @@ int reel_run_next(reel_run *run, reel_action *action)
 	if (!reel_run_is_reversing(run))
 		return fail_out_of_order(run);
 	take_action(run, action);
+	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || action->last <= run->schedule.steps);
 	if (action->kind == REEL_ACTION_DONE) {
 		reel_restart_remove(run);
-		run->phase = REEL_RUN_IDLE;
+		reel_run_enter(run, REEL_RUN_IDLE);
 	}
 	return 0;
 }
@@ -438,9 +492,10 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 			return 0;
 		error = reel_run_carry_out(run, &action, context, state, adjoint, &run->tape);
 		if (error) {
-			run->phase = REEL_RUN_IDLE;
+			reel_run_enter(run, REEL_RUN_IDLE);
 			return error;
 		}
+		REEL_ASSERT(run->steps_on_tape >= 0);
 		if (action.kind == REEL_ACTION_REVERSE)
 			reel_restart_save_if_due(run, adjoint);
 	}
@@ -448,7 +503,7 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 
 void reel_run_give_up(reel_run *run, const char *message)
 {
-	run->phase = REEL_RUN_IDLE;
+	reel_run_enter(run, REEL_RUN_IDLE);
 	reel_run_fail(run, 0, "%s", message);
 }
 
@@ -457,7 +512,7 @@ bool reel_run_is_reversing(const reel_run *run)
 	return run->phase == REEL_RUN_REVERSE;
 }
 
-/* ---- What a run knows ---- */
+/* ---- Queries ---- */
 
 int64_t reel_run_steps(const reel_run *run)
 {
@@ -498,6 +553,7 @@ void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
 		.advanced = counts.advanced,
 		.recorded = counts.recorded,
 		.reversed = counts.reversed,
+		/* Relaxed is enough: a counter, which orders nothing. */
 		.peak_tape_bytes =
 			atomic_load_explicit(&run->peak_tape_bytes, memory_order_relaxed),
 		.unlike_step = run->unlike_step,

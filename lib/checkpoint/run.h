@@ -2,14 +2,16 @@
 /*
  * A run of a plan over a model.
  *
- *	run-open.c   what a run is opened with
- *	run.c        the sweeps: actions carried out one after the other
- *	run-read-ahead.c  a copy of the schedule that says what to read in advance
- *	run-audit.c  whether steps replay
- *	run-restart.c
- *	                    what a run that was killed is resumed from
- *	snapshot.c          where the states are
- *	snapshot-buffer.c            their memory, and their way to the stores and back
+ *	run-open.c         checks and completes the options of a run
+ *	run.c              the sweeps: carries actions out one after the other
+ *	run-read-ahead.c   walks ahead of the sweep and starts reads
+ *	run-audit.c        compares a state with the state of an earlier replay
+ *	run-restart.c      writes and reads what a killed run is resumed from
+ *	snapshot.c         slots of snapshots
+ *	snapshot-buffer.c  memory of snapshots, and their transfers
+ *
+ * One thread at a time uses a run, but several threads may carry its actions out at the same time
+ * (reel_run_attempt()). These threads share the snapshots, the counters and `message`.
  */
 #ifndef REEL_LIB_RUN_H
 #define REEL_LIB_RUN_H
@@ -20,13 +22,25 @@
 #include "run-attempt.h"
 #include "snapshot.h"
 
+/*
+ * reel_run_enter() changes the phase:
+ *
+ *	from       to         in
+ *	any        IDLE       reel_run_resume, reel_run_give_up, a sweep that failed
+ *	IDLE       FORWARD    reel_run_forward, walk (resumed in a forward sweep)
+ *	REVERSE    FORWARD    reel_run_forward (begins anew)
+ *	IDLE       REVERSE    walk (resumed in a reverse sweep)
+ *	FORWARD    REVERSE    reel_run_forward, at the last state
+ *	REVERSE    IDLE       reel_run_next, at the last action
+ */
 enum reel_run_phase {
-	REEL_RUN_IDLE,    /* no sweep has begun, or one has failed, or all is reversed */
-	REEL_RUN_FORWARD, /* resumed there: only reel_run_forward() can go on */
-	REEL_RUN_REVERSE  /* the forward sweep has come to its end */
+	REEL_RUN_IDLE,    /* no sweep has begun, or a sweep failed, or all steps are reversed */
+	REEL_RUN_FORWARD, /* in a forward sweep; between calls: resumed there */
+	REEL_RUN_REVERSE, /* the forward sweep has ended, and the reverse sweep has not */
+	REEL_RUN_PHASES
 };
 
-/* What has been done, in steps of the model. */
+/* Numbers of steps of the model, and of stores and loads of each tier. */
 struct reel_run_counts {
 	int64_t advanced, recorded, reversed;
 	uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
@@ -40,73 +54,77 @@ struct reel_run {
 	struct reel_snapshots snapshots;
 	reel_schedule schedule;
 	enum reel_run_phase phase;
-	uint64_t actions;       /* that were taken from the schedule */
-	int64_t steps;          /* of the model, or REEL_UNKNOWN_STEPS */
-	int64_t steps_on_tape;  /* recorded on `tape` and not yet reversed */
+	uint64_t actions;       /* number of actions taken from the schedule */
+	int64_t steps;          /* number of steps of the model, or REEL_UNKNOWN_STEPS */
+	int64_t steps_on_tape;  /* number of steps recorded on `tape` and not yet reversed */
 	char message[REEL_RUN_MESSAGE];
 
-	/* Reading ahead: a schedule that runs before the other one. */
+	/* Reading ahead: a copy of `schedule` that is up to some thousand actions ahead of it. */
 	reel_schedule ahead;
-	reel_action wanted;     /* the LOAD that it stands at */
-	uint64_t taken, looked; /* actions */
+	reel_action wanted;     /* if `wants`: the LOAD of `ahead` that no read was started for */
+	uint64_t taken, looked; /* number of actions taken from `schedule`, and from `ahead` */
 	bool wants;
 
-	/* Audit: a hash of each state, 0: not known yet; a run that is resumed has gaps. */
+	/* Audit: a hash of each state; 0: the run has not seen this state. */
 	uint32_t *hash;
-	int64_t hash_room;
-	int64_t unlike_step;
-	void *scratch;
+	int64_t hash_room;      /* number of entries of `hash` */
+	int64_t unlike_step;    /* first step that does not replay, or -1 */
+	void *scratch;          /* a snapshot that is hashed */
 
 	/* Restart files. */
-	uint64_t saved_at;
-	reel_action stored;    /* resumed in a forward sweep: the working state is in this slot */
+	uint64_t saved_at;     /* time of the last restart file, in ns */
+	reel_action stored;    /* resumed in a forward sweep: the STORE of the working state */
 	uint64_t saves, failed_saves;
-	char save_message[REEL_RUN_MESSAGE]; /* of the last one, if it failed */
+	char save_message[REEL_RUN_MESSAGE]; /* why the last restart file was not written, or "" */
 
-	/* Relaxed: counters, which order nothing. */
+	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
 	_Atomic int64_t advanced, recorded, reversed;
 	_Atomic uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 	_Atomic uint64_t peak_tape_bytes;
 };
 
-/* Note what went wrong, in words, if nothing did before; returns error. */
+/* Sets the message of the run unless an earlier failure has set it. Returns `error`. */
 int reel_run_fail(reel_run *run, int error, const char *format, ...)
 #if defined(__GNUC__)
 	__attribute__((format(printf, 3, 4)))
 #endif
 	;
 
-/* run.c: no other thread counts meanwhile when they are set. */
+/* run.c: no other thread carries actions out while reel_run_set_counts() runs. */
 struct reel_run_counts reel_run_get_counts(const reel_run *run);
 void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts);
-/* Forget all that was done. */
+/* Changes the phase by the table above. */
+void reel_run_enter(reel_run *run, enum reel_run_phase phase);
+/* Sets the run back to the beginning of the plan, without snapshots and with an empty tape. */
 void reel_run_begin(reel_run *run);
-/* The steps that are known when a run begins. */
+/* Number of steps of the model when a run begins, or REEL_UNKNOWN_STEPS. */
 int64_t reel_run_steps_at_first(const reel_run *run);
-/* The loop ends before step `step`, which the last ADVANCE has come to. 0, or -ERANGE. */
+/* Notes that the loop ends in state `step`, which the last ADVANCE has reached. 0 or -ERANGE. */
 int reel_run_end_loop(reel_run *run, int64_t step);
 /* Whether the forward sweep ends with this action. */
 bool reel_run_turns_after(const reel_run *run, const reel_action *action);
 
-/* run-read-ahead.c: from the run's present place on; and the next action was taken. */
+/* run-read-ahead.c: begins at the next action of `run->schedule`. */
 void reel_ahead_begin(reel_run *run);
+/* Looks some actions further after an action was taken from `run->schedule`. */
 void reel_ahead_follow(reel_run *run);
 
 /*
- * run-audit.c: this is state `step`, come to from state `from` in one call.
- * 0, -EILSEQ or -ENOMEM.
+ * run-audit.c: compares state `step` with what it was before, if the run has seen it before. A
+ * callback has led from state `from` to it; `from` is `step` if the state was stored or loaded.
+ * Returns 0, -EILSEQ or -ENOMEM.
  */
 int reel_audit_state(reel_run *run, void *context, const void *state, int64_t from, int64_t step);
 void reel_audit_begin(reel_run *run);
 void reel_audit_end(reel_run *run);
 
-/* run-restart.c: a run is written where all that it is are snapshots and an adjoint. */
+/* run-restart.c: a run can be saved when it consists of snapshots and an adjoint only. */
 void reel_restart_begin(reel_run *run);
 void reel_restart_save_if_due(reel_run *run, const void *adjoint);
 void reel_restart_remove(reel_run *run);
-/* 0; or why a restart file may not be written to `path`: an error, and the message for it. */
+/* Returns 0 if a restart file may be written to `path`, or an error and a message. */
 int reel_restart_check(const char *path, char *message, size_t room);
-/* As reel_run_resume(), of a run that has just been begun. */
+/* Reads the restart file into a run that has just begun; returns as reel_run_resume(). */
 int reel_restart_read(reel_run *run, void *adjoint);
 
 #endif

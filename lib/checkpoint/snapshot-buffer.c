@@ -33,10 +33,7 @@ static struct reel_snapshot_buffer *new_buffer(struct reel_snapshots *snapshots)
 	return buffer;
 }
 
-/*
- * Unregisters the memory of the buffer. Otherwise a store would keep an address that the pool may
- * unmap.
- */
+/* Otherwise a store would keep a registered address that the pool may unmap. */
 static void release_memory(struct reel_snapshots *snapshots,
 			   const struct reel_snapshot_buffer *buffer)
 {
@@ -143,7 +140,6 @@ static void note_use(struct reel_snapshots *snapshots)
 		snapshots->peak_bytes = snapshots->memory_bytes;
 }
 
-/* Gives the buffer memory if it has none. The pool may wait. */
 static int take_memory(struct reel_snapshots *snapshots, struct reel_snapshot_buffer *buffer)
 {
 	if (buffer->slab) {
@@ -177,7 +173,6 @@ struct reel_snapshot_buffer *reel_snapshot_buffer_take(struct reel_snapshots *sn
 
 /* ---- Transfers ---- */
 
-/* The store calls this function when the transfer of a piece ends, on any thread. */
 static void finish(reel_transfer *transfer)
 {
 	struct reel_snapshot_buffer *buffer = transfer->context;

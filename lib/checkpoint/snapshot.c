@@ -2,10 +2,9 @@
 /*
  * The slots of snapshots: store, load, read ahead and drop. The threads that carry actions out run
  * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots, and
- * slot_move() alone changes the phase of a slot, by the table in snapshot.h. A slot has a buffer in
- * MEMORY, PUTTING, READING, READY and LOADED; `snapshots->gets` counts the slots in READING and
- * READY. The functions wait for transfers only without the lock, and look the slot up again after
- * the wait.
+ * slot_move() alone changes the phase of a slot. A slot has a buffer in MEMORY, PUTTING, READING,
+ * READY and LOADED; `snapshots->gets` counts the slots in READING and READY. No function waits for
+ * a transfer while it holds the lock.
  */
 #include "config.h"
 
@@ -86,9 +85,8 @@ static void slot_move(struct reel_snapshots *snapshots, struct reel_slot *slot,
 /* ---- Puts ---- */
 
 /*
- * Moves the slot, which is in the store and in its buffer, to READY or STORED. It keeps the buffer
- * if a load is announced and fewer than `max_gets` buffers are kept or read. Requires
- * `snapshots->lock`.
+ * Moves the slot to READY if a load is announced and fewer than `max_gets` buffers are kept or read,
+ * else to STORED. Requires `snapshots->lock`.
  */
 static void keep_or_give_buffer(struct reel_snapshots *snapshots, struct reel_slot *slot)
 {
@@ -102,7 +100,6 @@ static void keep_or_give_buffer(struct reel_snapshots *snapshots, struct reel_sl
 	}
 }
 
-/* Drops all pieces of a snapshot from the store. Requires `snapshots->lock`. */
 static void drop_extents(struct reel_snapshots *snapshots, unsigned tier,
 			 struct reel_extent *extent)
 {
@@ -198,9 +195,8 @@ static bool await_puts(struct reel_snapshots *snapshots, unsigned most)
 /* ---- Slots ---- */
 
 /*
- * Returns slot `number` and enlarges the array if it is shorter; NULL: no memory. Pointers to
- * slots are valid until the lock is released, since the array may move. Requires
- * `snapshots->lock`.
+ * Returns slot `number`, or NULL: no memory. The array may move, so pointers to slots are valid
+ * until the lock is released.
  */
 static struct reel_slot *slot_at(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
 {
@@ -236,7 +232,6 @@ static struct reel_slot *slot_of(struct reel_snapshots *snapshots, unsigned tier
 	return number < of->slots && of->slot[number].state == state ? &of->slot[number] : NULL;
 }
 
-/* Number of slots in READING or READY. */
 static unsigned count_gets(const struct reel_snapshots *snapshots)
 {
 	unsigned gets = 0;
@@ -325,7 +320,6 @@ static struct reel_snapshot_buffer *demand_buffer(struct reel_snapshots *snapsho
 
 /* ---- Storing ---- */
 
-/* Gives the empty slot to state `state`. Returns 0, -ENOMEM or -EBADMSG. */
 static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned number, int64_t state)
 {
 	struct reel_slot *slot;
@@ -399,7 +393,6 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 
 /* ---- Loading ---- */
 
-/* Starts to read the slot, which is in the store only. Requires `snapshots->lock`. */
 static void start_get(struct reel_snapshots *snapshots, unsigned tier, struct reel_slot *slot,
 		      struct reel_snapshot_buffer *buffer)
 {
@@ -442,9 +435,9 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 }
 
 /*
- * Pins the slot and makes sure that it has a buffer: starts to read it if it is in the store only.
- * Between the two locked parts another thread may end the put of the slot or read it ahead, but the
- * pin keeps the buffer that is there. *on_its_way: a read was started whose result was not checked.
+ * Pins the slot and starts to read it if it is in the store only. Between the two locked parts
+ * another thread may end the put of the slot or read it ahead, but the pin keeps a buffer that is
+ * there. *on_its_way: a read was started whose result was not checked.
  */
 static int pin_and_start_read(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 			      int64_t state, struct reel_snapshot_buffer **buffer, bool *on_its_way)
@@ -485,7 +478,6 @@ static int pin_and_start_read(struct reel_snapshots *snapshots, unsigned tier, u
 	return *buffer ? 0 : error;
 }
 
-/* Waits until the get of the buffer has ended and returns its error. Does not hold the lock. */
 static int await_get(struct reel_snapshots *snapshots, struct reel_snapshot_buffer *buffer)
 {
 	reel_snapshot_buffer_await(snapshots, buffer);
@@ -664,7 +656,6 @@ void reel_snapshots_empty(struct reel_snapshots *snapshots)
 
 /* ---- Beginning and end ---- */
 
-/* Takes the store's sizes and puts a checksum on the store. 0 or -ENOMEM. */
 static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store *store)
 {
 	struct reel_snapshot_store *of = &snapshots->tier[tier];
@@ -683,7 +674,6 @@ static int use_store(struct reel_snapshots *snapshots, unsigned tier, reel_store
 	return reel_store_checksum_open(&of->store, store);
 }
 
-/* Sets the number of tickets of a buffer, when `padded_bytes` suits all stores. */
 static void count_pieces(struct reel_snapshots *snapshots)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
