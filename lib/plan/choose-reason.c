@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a choice says of itself: why the runner-up lost, or how much memory would do. */
+/*
+ * The words of a choice: why the runner-up lost, or how much memory is needed. The functions
+ * write to choice->reason and change nothing else. Any thread may run them.
+ */
 #include "config.h"
 
 #include <inttypes.h>
@@ -20,6 +23,7 @@ static struct amount amount_of(uint64_t bytes)
 
 	for (; size >= 1024 && unit < 6; unit++)
 		size /= 1024;
+	REEL_ASSERT(size < 1024);
 	snprintf(amount.text, sizeof amount.text, "%.4g %s", size, units[unit]);
 	return amount;
 }
@@ -29,7 +33,7 @@ static const char *name_of(const struct reel_prediction *prediction)
 	return prediction->spills ? "store-all, spilled," : reel_planner_name(prediction->planner);
 }
 
-/* Of one worker, were transfers and copies to take no time. */
+/* Time of one worker without transfers and copies. */
 static double computing(const struct reel_costs *costs, const struct reel_prediction *prediction)
 {
 	return (double)costs->steps * (costs->record_seconds + costs->reverse_seconds) +
@@ -69,7 +73,7 @@ static double touching(const struct reel_costs *costs, const struct reel_predict
 	return (double)prediction->peak_memory_bytes * costs->touch_seconds;
 }
 
-/* What accounts for at least half of the time by which the runner-up is slower. */
+/* Names the cause of at least half of the time by which the runner-up is slower, if there is. */
 static void explain_slower(const struct reel_costs *costs, struct reel_choice *choice)
 {
 	const struct reel_prediction *best = &choice->best, *other = &choice->runner_up;
@@ -83,6 +87,7 @@ static void explain_slower(const struct reel_costs *costs, struct reel_choice *c
 	char *end = choice->reason + length;
 	size_t room = sizeof choice->reason - (size_t)length;
 
+	REEL_ASSERT(length > 0 && (size_t)length < sizeof choice->reason);
 	if (2 * again >= slower)
 		snprintf(end, room,
 			 "it runs %" PRId64 " steps without recording them, not %" PRId64,
@@ -115,6 +120,7 @@ static void explain_alone(const struct reel_costs *costs, struct reel_choice *ch
 
 void reel_choice_explain(const struct reel_costs *costs, struct reel_choice *choice)
 {
+	REEL_ASSERT(choice->best.segment_steps > 0);
 	if (!choice->runner_up.segment_steps)
 		explain_alone(costs, choice);
 	else if (choice->runner_up.makespan - choice->best.makespan <=
@@ -126,6 +132,7 @@ void reel_choice_explain(const struct reel_costs *costs, struct reel_choice *cho
 
 void reel_choice_refuse(const struct reel_costs *costs, uint64_t least, struct reel_choice *choice)
 {
+	REEL_ASSERT(costs->memory_bytes > 0 && least > costs->memory_bytes);
 	snprintf(choice->reason, sizeof choice->reason,
 		 "no plan fits %s of memory: with tapes of %s a step and states of %s at least "
 		 "%s are needed (%" PRIu64 " bytes)",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The choice by cost: all segment lengths of a ladder, all planners that suit, each with
- * what the memory holds, and the least time that a walk through its plan predicts. What
- * cannot be better than what has been found is passed over by a bound from the number of
- * advances that no plan goes below.
+ * Chooses a plan by cost. It tries segments of several lengths and all planners that suit, each
+ * with as many slots as memory holds, and takes the plan with the least time that reel_predict()
+ * predicts. It skips a plan whose lower bound of the time is above the time of a plan of the same
+ * planner that was found. All data belong to the call: any thread may run these functions. The
+ * choice never takes more memory than the costs allow.
  */
 #include "config.h"
 
@@ -16,24 +17,24 @@
 #include "os/integer.h"
 #include "plan.h"
 
-/* Of the binomial planner. */
+/* Maximum number of segments for the binomial planner. */
 #define MAX_FINE_SEGMENTS ((int64_t)1 << 20)
-/* Each length of so short a loop is tried. */
+/* In a loop of at most so many steps each length of segments is tried. */
 #define SHORT_LOOP ((int64_t)64)
-/* Each period of so few segments, and each number of slots of even fewer. */
+/* With at most FEW_SEGMENTS each period is tried, with VERY_FEW_SEGMENTS each number of slots. */
 #define FEW_SEGMENTS ((int64_t)32)
 #define VERY_FEW_SEGMENTS ((int64_t)12)
-/* Each number of tapes at once up to this one is tried. */
+/* Each number of tapes up to this one is tried. */
 #define FEW_TAPES 16
-/* Operations that a table may take: some hundredths of a second. */
+/* Maximum number of operations that compute a table: some hundredths of a second. */
 #define MAX_TABLE_WORK 64e6
 #define MAX_MIXED_WORK 4e6
-/* Each length up to this one is tried. */
+/* Each length of segments up to this one is tried. */
 #define SHORT_SEGMENT 8
-/* Between longer ones: sqrt(2). */
+/* Ratio of a longer length to the one before: sqrt(2). */
 #define RUNG 1.4142135623730951
 
-/* The planners, and store-all that spills. */
+/* A way is a planner, or store-all with tapes that are spilled. */
 enum { WAY_SPILL = REEL_PLANNERS, WAYS };
 
 struct search {
@@ -43,13 +44,13 @@ struct search {
 };
 
 struct segments {
-	int64_t each;
-	int64_t count;
-	unsigned tapes;
-	uint64_t room; /* for states and the buffers of transfers */
+	int64_t each;   /* number of steps of a segment */
+	int64_t count;  /* number of segments */
+	unsigned tapes; /* number of tapes at the same time */
+	uint64_t room;  /* bytes left for states and the buffers of transfers */
 };
 
-/* ---- What costs say ---- */
+/* ---- Costs ---- */
 
 static const char *problem_of_tier(const struct reel_cost_tier *tier)
 {
@@ -72,6 +73,7 @@ struct reel_costs reel_costs_filled(const struct reel_costs *costs)
 	filled.record_seconds = or_else(costs->record_seconds, filled.advance_seconds);
 	filled.reverse_seconds = or_else(costs->reverse_seconds, filled.record_seconds);
 	filled.workers = costs->workers ? costs->workers : 1;
+	REEL_ASSERT(filled.advance_seconds > 0 && filled.reverse_seconds > 0);
 	return filled;
 }
 
@@ -86,6 +88,7 @@ static uint64_t bytes_moved(const struct reel_prediction *prediction)
 	return bytes;
 }
 
+/* Whether `a` is better: faster, or as fast with less memory, or with fewer transfers, too. */
 static bool is_better(const struct reel_prediction *a, const struct reel_prediction *b)
 {
 	if (!b->segment_steps)
@@ -102,6 +105,9 @@ static void offer(struct search *search, const struct reel_prediction *predictio
 	struct reel_prediction *found =
 		&search->found[prediction->spills ? WAY_SPILL : (int)prediction->planner];
 
+	REEL_ASSERT(prediction->segment_steps > 0 && prediction->makespan >= 0);
+	REEL_ASSERT(!search->costs.memory_bytes ||
+		    prediction->peak_memory_bytes <= search->costs.memory_bytes);
 	if (is_better(prediction, found))
 		*found = *prediction;
 }
@@ -110,14 +116,15 @@ static void attempt(struct search *search, struct reel_prediction *prediction)
 {
 	int error = reel_predict(&search->costs, prediction);
 
+	REEL_ASSERT(error != -ENOSPC);
 	if (!error)
 		offer(search, prediction);
 	search->out_of_memory = search->out_of_memory || error == -ENOMEM;
 }
 
 /*
- * No plan with so many slots takes less: every state but the last is loaded, and one is
- * stored, and nothing has fewer advances than a binomial schedule.
+ * Returns a lower bound of the time of all plans with `slots` slots: each state but the last is
+ * loaded, at least one is stored, and no plan has fewer advances than a binomial schedule.
  */
 static double min_time(const struct search *search, const struct segments *segments,
 			 int64_t slots)
@@ -128,11 +135,13 @@ static double min_time(const struct search *search, const struct segments *segme
 		     (double)segments->count * costs->copy_seconds;
 	int64_t advances = reel_binomial_advances(segments->count, slots > 0 ? slots : 1);
 
+	REEL_ASSERT(advances >= 0);
 	if (segments->tapes > 1)
 		all = all / segments->tapes > chain ? all / segments->tapes : chain;
 	return all + (double)advances * (double)segments->each * costs->advance_seconds;
 }
 
+/* Whether no plan of this planner with `slots` slots can be faster than the one found. */
 static bool is_hopeless(const struct search *search, const struct segments *segments,
 			int64_t slots, enum reel_planner planner)
 {
@@ -143,8 +152,10 @@ static bool is_hopeless(const struct search *search, const struct segments *segm
 
 /* ---- States ---- */
 
+/* Number of states in `bytes` bytes, at most `most`. */
 static int64_t slots_in(uint64_t bytes, uint64_t state_bytes, int64_t most)
 {
+	REEL_ASSERT(most >= 0);
 	if (!state_bytes || bytes / state_bytes >= (uint64_t)most)
 		return most;
 	return (int64_t)(bytes / state_bytes);
@@ -154,10 +165,11 @@ static int64_t slots_of_tier(const struct search *search, unsigned tier, int64_t
 {
 	uint64_t bytes = search->costs.tier[tier - 1].bytes;
 
+	REEL_ASSERT(tier > 0 && tier <= search->costs.tiers);
 	return slots_in(bytes ? bytes : UINT64_MAX, search->costs.state_bytes, most);
 }
 
-/* More are of no use, or more than a plan can have. */
+/* Maximum number of slots: more are never used, or a plan cannot have them. */
 static int64_t max_slots(const struct segments *segments)
 {
 	return segments->count - 1 < REEL_MAX_SLOTS ? segments->count - 1 : REEL_MAX_SLOTS;
@@ -166,15 +178,18 @@ static int64_t max_slots(const struct segments *segments)
 static int64_t slots_of_memory(const struct search *search, const struct segments *segments,
 			       uint64_t buffers)
 {
+	REEL_ASSERT(buffers <= segments->room);
 	return slots_in(segments->room - buffers, search->costs.state_bytes, max_slots(segments));
 }
 
+/* Returns the costs of a tier in units of `unit` seconds. */
 static struct reel_tier costs_of_tier(const struct search *search, unsigned tier, double unit)
 {
 	const struct reel_costs *costs = &search->costs;
 	double bytes = (double)costs->state_bytes;
 	struct reel_tier of = {0, costs->copy_seconds / unit, costs->copy_seconds / unit};
 
+	REEL_ASSERT(unit > 0);
 	if (tier > 0) {
 		const struct reel_cost_tier *slow = &costs->tier[tier - 1];
 
@@ -188,7 +203,7 @@ static struct reel_tier costs_of_tier(const struct search *search, unsigned tier
 	return of;
 }
 
-/* Without slots but for those of memory. */
+/* Returns a prediction to be made, whose slower tiers have no slots yet. */
 static struct reel_prediction candidate(const struct search *search,
 					const struct segments *segments, enum reel_planner planner,
 					unsigned tiers, int64_t memory_slots)
@@ -199,6 +214,8 @@ static struct reel_prediction candidate(const struct search *search,
 					     .segment_steps = segments->each};
 	struct reel_problem *problem = &prediction.problem;
 
+	REEL_ASSERT(tiers > 0 && tiers <= search->costs.tiers + 1);
+	REEL_ASSERT(memory_slots >= 0 && memory_slots <= REEL_MAX_SLOTS);
 	problem->steps = segments->count;
 	problem->advance_cost = each * search->costs.advance_seconds;
 	problem->record_cost = each * search->costs.record_seconds;
@@ -211,9 +228,9 @@ static struct reel_prediction candidate(const struct search *search,
 }
 
 /*
- * A plan takes costs within bounds: reel_plan_open() must take all candidates. A candidate's
- * relative costs are largest with segments of one step, its times with a single segment.
- * Transfers are those of any size, since tapes are transferred as well as states.
+ * Checks that the costs of all candidates are within the bounds of reel_plan_open(). The relative
+ * costs of a candidate are largest with segments of one step, its times with a single segment.
+ * The largest state stands for transfers of any size, since tapes are transferred, too.
  */
 static const char *problem_of_plans(const struct reel_costs *costs)
 {
@@ -273,7 +290,7 @@ static void try_binomial(struct search *search, const struct segments *segments)
 
 /* ---- States and tapes ---- */
 
-/* Slots of so many bytes, the tape of a segment taking up several. */
+/* Tries REEL_MIXED with `slots` slots of `slot_bytes` bytes; a tape takes up one or more slots. */
 static void try_mixed_slots(struct search *search, const struct segments *segments,
 			    uint64_t slot_bytes, int64_t slots)
 {
@@ -283,12 +300,13 @@ static void try_mixed_slots(struct search *search, const struct segments *segmen
 
 	if (each <= slots && (each < 1 || (uint64_t)each * slot_bytes < tape))
 		each++;
+	REEL_ASSERT(slots > 0 && each > 0);
 	prediction.problem.tape_states = each;
 	if (each <= slots)
 		attempt(search, &prediction);
 }
 
-/* Of the segments that are not recorded for good each is run once more. */
+/* Like is_hopeless(): each segment whose tape memory does not hold is run once more. */
 static bool mixed_is_hopeless(const struct search *search, const struct segments *segments)
 {
 	const struct reel_prediction *found = &search->found[REEL_MIXED];
@@ -301,7 +319,7 @@ static bool mixed_is_hopeless(const struct search *search, const struct segments
 	return found->segment_steps && least > found->makespan;
 }
 
-/* Of all segments' states and tapes; more memory is of no use. */
+/* Number of bytes that states and tapes can use: at most those of all segments. */
 static uint64_t mixed_room(const struct search *search, const struct segments *segments)
 {
 	const struct reel_costs *costs = &search->costs;
@@ -314,8 +332,9 @@ static uint64_t mixed_room(const struct search *search, const struct segments *s
 }
 
 /*
- * The tapes of segments are larger than states, mostly: slots larger than a state, by
- * powers of 2, let the table reach over as many tapes as there is room for.
+ * Tries REEL_MIXED with slots of the size of a state and of 2, 4, 8, ... states. Most tapes are
+ * larger than a state, and the number of slots is limited: with larger slots the plan can use all
+ * memory.
  */
 static void try_mixed(struct search *search, const struct segments *segments)
 {
@@ -328,6 +347,7 @@ static void try_mixed(struct search *search, const struct segments *segments)
 	for (bool all = false; !all && room / slot > 0; slot *= 2) {
 		int64_t slots = slots_in(room, slot, most);
 
+		REEL_ASSERT(slot > 0);
 		if (mixed_is_hopeless(search, segments))
 			break;
 		all = slots < most || slot > UINT64_MAX / 2;
@@ -339,7 +359,7 @@ static void try_mixed(struct search *search, const struct segments *segments)
 
 /* ---- Slower tiers ---- */
 
-/* So that a table is computed in time; of the tiers whose slots are in it. */
+/* Maximum number of slots in a table, so that computing it takes at most MAX_TABLE_WORK. */
 static int64_t max_table_slots(const struct segments *segments)
 {
 	double rows = (double)segments->count * (double)segments->count / 2;
@@ -348,7 +368,7 @@ static int64_t max_table_slots(const struct segments *segments)
 	return rows * (double)most > MAX_TABLE_WORK ? (int64_t)(MAX_TABLE_WORK / rows) : most;
 }
 
-/* A limited number of slots of all tiers together, the fastest first. */
+/* Tries a planner with limited slots in all tiers; the fastest tiers get slots first. */
 static void try_all_slots(struct search *search, const struct segments *segments,
 			  enum reel_planner planner, unsigned tiers, int64_t memory_slots)
 {
@@ -363,6 +383,7 @@ static void try_all_slots(struct search *search, const struct segments *segments
 		prediction.problem.tier[t].slots = slots;
 		all += slots;
 	}
+	REEL_ASSERT(all <= most);
 	if (prediction.problem.tier[tiers - 1].slots < 1 ||
 	    (segments->tapes > 1 && all < segments->count - 1))
 		return;
@@ -370,7 +391,7 @@ static void try_all_slots(struct search *search, const struct segments *segments
 		attempt(search, &prediction);
 }
 
-/* The last tier has a slot for each segment, or for each period, as far as it goes. */
+/* Tries a planner whose last tier has a slot for each segment or period, as far as it has room. */
 static void try_last_tier(struct search *search, const struct segments *segments,
 			  enum reel_planner planner, unsigned tiers, int64_t memory_slots,
 			  int64_t period)
@@ -382,13 +403,14 @@ static void try_last_tier(struct search *search, const struct segments *segments
 		candidate(search, segments, planner, tiers,
 			  reel_min_i64(reel_min_i64(memory_slots, most), REEL_MAX_SLOTS - 1));
 
+	REEL_ASSERT(tiers > 1 && period >= 0);
 	prediction.problem.tier[tiers - 1].slots = slots;
 	prediction.problem.period = period;
 	if (slots > 0 && !is_hopeless(search, segments, segments->count, planner))
 		attempt(search, &prediction);
 }
 
-/* Segments that are run while a state is written: as often as the tier can take one. */
+/* Number of segments that are advanced while the tier writes a state: the shortest period. */
 static int64_t write_period(const struct search *search, const struct segments *segments,
 			    unsigned tier)
 {
@@ -397,6 +419,7 @@ static int64_t write_period(const struct search *search, const struct segments *
 	int64_t period = cost < (double)segments->count ? (int64_t)cost : segments->count;
 
 	period += (double)period < cost;
+	REEL_ASSERT((double)period >= cost || period > segments->count);
 	return period > 1 ? period : 1;
 }
 
@@ -408,7 +431,10 @@ static void try_period(struct search *search, const struct segments *segments, u
 		try_last_tier(search, segments, REEL_PERIODIC, tiers, slots, period);
 }
 
-/* That of 0 is chosen by the costs; others are powers of 2, or all of few segments. */
+/*
+ * Tries the planners with a period: 0, for which the planner chooses one, powers of 2, or each
+ * period if there are few segments.
+ */
 static void try_periods(struct search *search, const struct segments *segments, unsigned tiers,
 			int64_t slots)
 {
@@ -424,7 +450,7 @@ static void try_periods(struct search *search, const struct segments *segments, 
 		try_period(search, segments, tiers, slots, period);
 }
 
-/* Memory and the slower tiers up to the one before `tiers`, each with its buffers. */
+/* Tries all planners with the first `tiers` tiers; each slower tier has buffers in memory. */
 static void try_tiers(struct search *search, const struct segments *segments, unsigned tiers)
 {
 	uint64_t buffers = reel_bytes_of(TRANSFER_BUFFERS * ((int64_t)tiers - 1),
@@ -443,6 +469,10 @@ static void try_tiers(struct search *search, const struct segments *segments, un
 
 /* ---- Segments ---- */
 
+/*
+ * Divides the loop into segments of `each` steps. Returns false if memory does not hold the
+ * tapes, or if there are fewer segments than tapes or only one.
+ */
 static bool divide(const struct search *search, int64_t each, unsigned tapes,
 		   struct segments *segments)
 {
@@ -454,6 +484,7 @@ static bool divide(const struct search *search, int64_t each, unsigned tapes,
 				      .count = reel_segment_count(costs->steps, each),
 				      .tapes = tapes,
 				      .room = UINT64_MAX};
+	REEL_ASSERT(each > 0 && each <= costs->steps && tapes > 0);
 	if (costs->memory_bytes && bytes > costs->memory_bytes)
 		return false;
 	if (costs->memory_bytes)
@@ -462,8 +493,8 @@ static bool divide(const struct search *search, int64_t each, unsigned tapes,
 }
 
 /*
- * If the reversals one by one take as long as all work that the workers share, more tapes at once
- * take up more memory and gain little: the state of a segment is stored and loaded at most once.
+ * Whether more tapes gain little: all reversals, one after the other, take as long as a worker's
+ * part of all work. The work counts one store and one load of the state of each segment.
  */
 static bool more_tapes_are_useless(const struct search *search, const struct segments *segments)
 {
@@ -478,6 +509,7 @@ static bool more_tapes_are_useless(const struct search *search, const struct seg
 
 static void try_length(struct search *search, int64_t each)
 {
+	REEL_ASSERT(search->costs.workers > 0);
 	struct segments segments;
 
 	for (unsigned tapes = 1; tapes <= search->costs.workers; tapes++) {
@@ -495,7 +527,7 @@ static void try_length(struct search *search, int64_t each)
 	}
 }
 
-/* Without the mathematics library; of numbers of at least 1. */
+/* Computes the square root of a number of at least 1, without the mathematics library. */
 static double square_root(double square)
 {
 	double root = square, better = (root + 1) / 2;
@@ -504,10 +536,11 @@ static double square_root(double square)
 		root = better;
 		better = (root + square / root) / 2;
 	}
+	REEL_ASSERT(root >= 1 && fabs(root * root - square) <= 1e-9 * square);
 	return root;
 }
 
-/* Where states and the tape of a segment take up the least memory together. */
+/* Returns the length of segments for which all states and a tape take up the least memory. */
 static double rule_length(const struct reel_costs *costs)
 {
 	double steps = (double)costs->steps;
@@ -519,12 +552,13 @@ static double rule_length(const struct reel_costs *costs)
 	return square > 1 ? square_root(square) : 1;
 }
 
-/* `last` is the length tried before, to be passed over. */
+/* Tries a length, rounded to steps, unless it is *last, the length before. */
 static void try_rung(struct search *search, double length, int64_t *last)
 {
 	int64_t steps = search->costs.steps;
 	int64_t each = length < (double)steps ? (int64_t)(length + 0.5) : steps;
 
+	REEL_ASSERT(each > 0 && each <= steps);
 	if (each >= reel_segment_count(steps, MAX_FINE_SEGMENTS) && each < steps && each != *last)
 		try_length(search, each);
 	*last = each;
@@ -535,6 +569,7 @@ static void try_ladder(struct search *search)
 	int64_t steps = search->costs.steps, last = 0;
 	double rule = rule_length(&search->costs);
 
+	REEL_ASSERT(rule >= 1 && rule <= (double)steps);
 	for (double length = rule; length < (double)steps; length *= RUNG)
 		if (length > SHORT_SEGMENT)
 			try_rung(search, length, &last);
@@ -571,6 +606,7 @@ static void try_store_all(struct search *search)
 
 /* ---- The choice ---- */
 
+/* Returns the best prediction except `but`; segment_steps is 0 if there is none. */
 static const struct reel_prediction *best_but(const struct search *search,
 					      const struct reel_prediction *but)
 {
@@ -584,7 +620,7 @@ static const struct reel_prediction *best_but(const struct search *search,
 	return best;
 }
 
-/* Two steps' tapes, and what the tiers have no room for. */
+/* Minimum memory to spill: two tapes of a step, and the tapes that the tiers have no room for. */
 static uint64_t min_to_spill(const struct reel_costs *costs)
 {
 	uint64_t least = reel_bytes_of(2, costs->tape_bytes);
@@ -598,7 +634,10 @@ static uint64_t min_to_spill(const struct reel_costs *costs)
 	return rest > least ? rest : least;
 }
 
-/* The least memory: for a state and the tape of a segment, for all tapes, or to spill them. */
+/*
+ * Says how much memory is needed. That is the least of three: a state and the tape of a segment,
+ * all tapes, or the memory to spill them.
+ */
 static int refuse(const struct search *search, struct reel_choice *choice)
 {
 	const struct reel_costs *costs = &search->costs;
@@ -622,6 +661,8 @@ static int conclude(const struct search *search, struct reel_choice *choice)
 		return -ENOMEM;
 	if (!best->segment_steps)
 		return refuse(search, choice);
+	REEL_ASSERT(best->problem.steps == reel_segment_count(search->costs.steps,
+							      best->segment_steps));
 	choice->best = *best;
 	choice->runner_up = *best_but(search, best);
 	reel_choice_explain(&search->costs, choice);
@@ -643,6 +684,7 @@ int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice
 	if (!search)
 		return -ENOMEM;
 	search->costs = reel_costs_filled(costs);
+	REEL_ASSERT(!reel_costs_problem(&search->costs));
 	try_store_all(search);
 	try_all_lengths(search);
 	error = conclude(search, choice);

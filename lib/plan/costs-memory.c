@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it takes to use memory for the first time, which the system has to find and clear:
- * pieces are pushed on a tape of a new pool, popped, and pushed once more, when the pool
- * has the memory already.
+ * Measures the time to use memory for the first time, when the system has to find and clear it.
+ * Pieces are pushed on a tape of a new pool, popped, and pushed again: the second time the pool
+ * has the memory already, so the difference is the cost. The caller's thread runs all of it. The
+ * pool is closed at the end.
  */
 #include "config.h"
 
@@ -18,7 +19,10 @@
 #define SAMPLE_SECONDS 20e-3
 #define MAX_PIECE_BYTES ((uint64_t)1 << 16)
 
-/* Up to so many, for so many seconds; returns how many, and *seconds. */
+/*
+ * Pushes at most `most` pieces in about `max_seconds` seconds. Returns the number of pieces and
+ * sets *seconds to the time.
+ */
 static uint64_t push_pieces(reel_tape *tape, size_t piece_bytes, uint64_t most,
 			    double max_seconds, double *seconds)
 {
@@ -33,6 +37,7 @@ static uint64_t push_pieces(reel_tape *tape, size_t piece_bytes, uint64_t most,
 		memset(piece, 1, piece_bytes);
 		*seconds = reel_clock_seconds() - begin;
 	}
+	REEL_ASSERT(pieces <= most && *seconds >= 0);
 	return pieces;
 }
 
@@ -73,7 +78,10 @@ static struct reel_pool_options options_like(reel_pool *pool)
 	return options;
 }
 
-/* No more is taken than is used; under a budget a pool takes its memory in smaller pages. */
+/*
+ * The new pool takes no more memory than is used, since its magazines are small. It has the slab
+ * size and the budget of the tape's pool: a pool with a budget takes its memory in smaller pages.
+ */
 int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, double *seconds)
 {
 	struct reel_pool_options options = options_like(tape->pool);
@@ -87,6 +95,7 @@ int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, doubl
 		return error;
 	reel_pool_get_stats(pool, &stats);
 	piece_bytes = (size_t)reel_min_u64(stats.slab_bytes, MAX_PIECE_BYTES);
+	REEL_ASSERT(piece_bytes > 0);
 	error = measure(pool, piece_bytes, bytes / piece_bytes, seconds);
 	reel_pool_close(pool);
 	return error;

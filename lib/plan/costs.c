@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loop's steps take, measured by running some of them. */
+/*
+ * Measures the costs of a loop: runs some steps of the model from state 0 and takes the median of
+ * the times. The caller's thread runs all of it, since the clock would also count other threads
+ * that share the processor. Afterwards the state is state 0 again and the tape is as it was, also
+ * after an error unless the tape failed.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -9,14 +14,17 @@
 #include "costs.h"
 #include "os/clock.h"
 
-/* Rounds whose median is taken, after one that warms up. */
+/* Number of rounds whose median is taken, after the rounds that find the length. */
 #define ROUNDS 7
-/* A sample: far above what reading the clock takes. */
+/* Minimum time of a sample: reading the clock takes far less. */
 #define SAMPLE_SECONDS 1e-3
-/* And with a tape that leaves the caches, as long segments' do, unless that takes too long. */
+/*
+ * The tape of a sample should be larger than the caches, as the tapes of long segments are,
+ * unless a sample would take longer than LONG_SECONDS.
+ */
 #define SAMPLE_BYTES ((uint64_t)16 << 20)
 #define LONG_SECONDS 8e-3
-/* Repetitions of samples that stay short since the loop has few steps. */
+/* Maximum number of repetitions of a sample that is short since the loop has few steps. */
 #define MAX_REPETITIONS 100000
 
 struct trial {
@@ -25,20 +33,20 @@ struct trial {
 	void *context;
 	void *state;
 	void *adjoint;
-	void *snapshot;  /* of state 0 */
-	void *scratch;   /* a snapshot that is timed */
+	void *snapshot;  /* a snapshot of state 0 */
+	void *scratch;   /* memory for the snapshots that are timed */
 	reel_mark before;
 	uint64_t bytes_before;
-	int64_t most;      /* steps that can be run */
-	uint64_t memory;   /* that their tape may take up; 0: no limit */
-	int64_t steps;     /* run at a time */
+	int64_t most;      /* number of steps of the loop */
+	uint64_t memory;   /* bytes that the tape may take up; 0: no limit */
+	int64_t steps;     /* number of steps run at a time */
 	int64_t repetitions;
-	uint64_t tape_bytes; /* of them */
+	uint64_t tape_bytes; /* size of the tape of `steps` steps */
 };
 
 enum part { ADVANCE, RECORD, REVERSE, COPY, PARTS };
 
-/* Seconds that repeated runs of trial->steps steps take, and as many copies. */
+/* Seconds that `repetitions` runs of `steps` steps take, and as many copies of a state. */
 struct sample {
 	double seconds[PARTS];
 };
@@ -77,6 +85,7 @@ static int time_record(struct trial *trial, double *seconds)
 					 trial->tape);
 
 	*seconds += reel_clock_seconds() - begin;
+	REEL_ASSERT(error || reel_tape_bytes(trial->tape) >= trial->bytes_before);
 	trial->tape_bytes = reel_tape_bytes(trial->tape) - trial->bytes_before;
 	return error ? error : reel_tape_error(trial->tape);
 }
@@ -97,7 +106,7 @@ static int time_reverse(const struct trial *trial, double *seconds)
 	return reel_tape_bytes(trial->tape) == trial->bytes_before ? 0 : -EBADMSG;
 }
 
-/* Loading goes back to state 0. */
+/* Times a save and a load. The load makes the state state 0 again. */
 static int time_copies(const struct trial *trial, double *seconds)
 {
 	double begin = reel_clock_seconds();
@@ -113,6 +122,7 @@ static int run_once(struct trial *trial, struct sample *sample)
 {
 	int error = time_advance(trial, &sample->seconds[ADVANCE]);
 
+	REEL_ASSERT(trial->steps > 0 && trial->steps <= trial->most);
 	if (!error)
 		error = time_copies(trial, &sample->seconds[COPY]);
 	if (!error)
@@ -126,6 +136,7 @@ static int run(struct trial *trial, struct sample *sample)
 {
 	int error = 0;
 
+	REEL_ASSERT(trial->repetitions > 0);
 	*sample = (struct sample){0};
 	for (int64_t i = 0; i < trial->repetitions && !error; i++)
 		error = run_once(trial, sample);
@@ -134,7 +145,7 @@ static int run(struct trial *trial, struct sample *sample)
 
 /* ---- How many steps ---- */
 
-/* Half of the memory is empty still. */
+/* Whether the loop has twice as many steps, and their tape leaves half of the memory empty. */
 static bool may_be_twice_as_long(const struct trial *trial)
 {
 	if (trial->steps > trial->most / 2)
@@ -149,7 +160,7 @@ static bool is_too_short(const struct trial *trial, const struct sample *sample)
 		may_be_twice_as_long(trial));
 }
 
-/* Longer runs while they are short, then more of them. */
+/* Doubles the number of steps while a sample is too short, and then the repetitions. */
 static int find_length(struct trial *trial)
 {
 	struct sample sample;
@@ -183,6 +194,7 @@ static double median(const struct sample *samples, enum part part)
 	for (size_t i = 0; i < ROUNDS; i++)
 		sorted[i] = samples[i].seconds[part];
 	qsort(sorted, ROUNDS, sizeof *sorted, compare_numbers);
+	REEL_ASSERT(sorted[0] >= 0 && sorted[0] <= sorted[ROUNDS / 2]);
 	return sorted[ROUNDS / 2];
 }
 
@@ -198,6 +210,7 @@ static void keep(struct reel_costs *costs, const struct trial *trial, const stru
 	costs->copy_seconds = median(samples, COPY) / runs;
 	costs->state_bytes = trial->model->state_bytes;
 	costs->tape_bytes = trial->tape_bytes / each + (trial->tape_bytes % each != 0);
+	REEL_ASSERT(reel_bytes_of(trial->steps, costs->tape_bytes) >= trial->tape_bytes);
 }
 
 static int measure(struct trial *trial, struct reel_costs *costs)
@@ -212,7 +225,7 @@ static int measure(struct trial *trial, struct reel_costs *costs)
 	return error;
 }
 
-/* After an error the tape and the state are as far as they came. */
+/* After an error, takes the recorded steps off the tape and loads state 0. Returns `error`. */
 static int put_back(struct trial *trial, int error)
 {
 	if (error && !reel_tape_error(trial->tape) &&
@@ -248,6 +261,7 @@ int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_mod
 	if (!error)
 		error = reel_costs_measure_touch(tape, costs->memory_bytes,
 						 &measured.touch_seconds);
+	REEL_ASSERT(error || reel_tape_bytes(tape) == trial.bytes_before);
 	if (!error)
 		*costs = measured;
 	free(trial.snapshot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the choice by cost is made of: predictions, and words for them. */
+/* The parts of the choice by cost: predictions, their measurement, and the words of a choice. */
 #ifndef REEL_LIB_COSTS_H
 #define REEL_LIB_COSTS_H
 
@@ -7,32 +7,37 @@
 
 #include <reel/plan.h>
 
-/* All planners but the binomial one need tables or walks, and are tried with no more segments. */
+#include "os/assert.h"
+
+/* Maximum number of segments for all planners but the binomial one, which needs no long table. */
 #define REEL_MAX_SEGMENTS ((int64_t)2000)
 
-/* The same costs with what 0 stands for; memory without limit stays 0. */
+/* Returns the costs with each 0 replaced by its default; memory_bytes 0, no limit, stays 0. */
 struct reel_costs reel_costs_filled(const struct reel_costs *costs);
 
 /*
- * What a way takes whose planner, tapes, segment_steps and problem are set: the rest is
- * filled in. `costs` are filled ones. 0; -EINVAL if the planner refuses the problem;
- * -ENOTSUP if more tapes than one are asked for and not each segment's state is kept, or there
- * are fewer segments; -ENOMEM.
+ * Predicts what a plan takes. The caller sets the planner, tapes, segment_steps and problem of
+ * *prediction, and reel_predict() sets the rest. `costs` come from reel_costs_filled(). Returns
+ * 0; -EINVAL: the planner refuses the problem; -ENOTSUP: more than one tape is asked for, but not
+ * the state of each segment is kept, or there are fewer segments than tapes; -ENOMEM.
  */
 int reel_predict(const struct reel_costs *costs, struct reel_prediction *prediction);
 
-/* The same for all tapes, spilled by what memory has no room for; -ENOSPC. */
+/*
+ * The same for a sweep that records all steps and spills the tapes that memory has no room for.
+ * Returns 0; or -ENOSPC: the tiers have no room for them.
+ */
 int reel_predict_store_all(const struct reel_costs *costs, struct reel_prediction *prediction);
 
 /*
- * costs-memory.c: touch_seconds of a pool like the tape's, with a part of so much memory, 0: any.
- * 0, or the error of the first push.
+ * costs-memory.c: measures touch_seconds on a new pool like the pool of `tape`. It uses at most a
+ * part of `memory_bytes` bytes; 0: no limit. Returns 0 or the error of the first push.
  */
 int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, double *seconds);
 
-/* Why the runner-up lost, or that there is none, to choice->reason. */
+/* Writes to choice->reason why the runner-up lost, or that there is none. */
 void reel_choice_explain(const struct reel_costs *costs, struct reel_choice *choice);
-/* That nothing fits, where `least` bytes would do. */
+/* Writes to choice->reason that no plan fits, and that at least `least` bytes are needed. */
 void reel_choice_refuse(const struct reel_costs *costs, uint64_t least,
 			struct reel_choice *choice);
 
@@ -48,7 +53,7 @@ static inline int64_t reel_segment_count(int64_t steps, int64_t segment_steps)
 	return steps / segment_steps + (steps % segment_steps != 0);
 }
 
-/* Buffers of a state that a slower tier has, one for writing and one for reading. */
+/* Number of buffers of a slower tier: one state is written while one is read. */
 #define TRANSFER_BUFFERS 2
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Binomial schedules, in closed form (Griewank and Walther 2000, Algorithm 799).
+ * Binomial schedules in closed form (Griewank and Walther 2000, Algorithm 799), and the planner
+ * that uses the slots of all tiers for one such schedule. The functions calculate; any thread
+ * runs them.
  *
- * With s slots, the first one holding the first state, and no step run more than r
- * times without being recorded, beta(s, r) = C(s + r, s) steps can be reversed. Of
- * `steps` steps, r being the least number that is enough, those below the split have
- * the s slots again and those above it s - 1. The advances are least for splits in a
- * whole interval; the split taken is the one that has the fewest stores as well.
+ * beta(s, r) = C(s + r, s) is the number of steps that can be reversed with s slots, the first of
+ * which holds the first state, if no step is run more than r times without being recorded. To
+ * reverse more steps than beta(s, r - 1) and at most beta(s, r), a schedule advances to a split:
+ * the steps above it are reversed with s - 1 slots, those below it with s slots. The number of
+ * advances is least for all splits in an interval; the split taken has the least number of
+ * stores, too.
  */
 #include "config.h"
 
@@ -14,29 +17,29 @@
 
 #include "plan.h"
 
-/*
- * beta(slots, r) and beta(slots, r - 1), r being the least that is enough. Products stay
- * below 2^63 for up to REEL_MAX_STEPS steps and two slots or more.
- */
+/* For the least r with steps <= beta(slots, r). */
 struct binomial {
 	int64_t r;
-	int64_t enough;
-	int64_t too_few;
+	int64_t enough;  /* beta(slots, r) */
+	int64_t too_few; /* beta(slots, r - 1) */
 };
 
+/* For REEL_MAX_STEPS steps and at least two slots the products stay below 2^63. */
 static struct binomial min_repetition(int64_t steps, int64_t slots)
 {
 	struct binomial beta = {0, 1, 0};
 
+	REEL_ASSERT(slots >= 2 && steps > 0 && steps <= REEL_MAX_STEPS);
 	while (beta.enough < steps) {
 		beta.r++;
 		beta.too_few = beta.enough;
 		beta.enough = beta.enough * (slots + beta.r) / beta.r;
 	}
+	REEL_ASSERT(beta.too_few < steps && steps <= beta.enough);
 	return beta;
 }
 
-/* From the first state to each of the others: above 2^32 steps, more than can be counted. */
+/* Each other state is advanced to from the first: above 2^32 steps the sum overflows. */
 static int64_t advances_of_one_slot(int64_t steps)
 {
 	if (steps > (int64_t)1 << 32)
@@ -53,12 +56,14 @@ int64_t reel_binomial_advances(int64_t steps, int64_t slots)
 	if (slots == 1)
 		return advances_of_one_slot(steps);
 	beta = min_repetition(steps, slots);
+	REEL_ASSERT(beta.enough * beta.r % (slots + 1) == 0);
 	return beta.r * steps - beta.enough * beta.r / (slots + 1);
 }
 
-/* beta(slots - 1, r) of beta(slots, r). */
+/* Returns beta(slots - 1, r), given `beta` = beta(slots, r). */
 static int64_t less_a_slot(int64_t beta, int64_t slots, int64_t r)
 {
+	REEL_ASSERT(beta * slots % (slots + r) == 0);
 	return beta * slots / (slots + r);
 }
 
@@ -67,6 +72,7 @@ int64_t reel_binomial_split(int64_t steps, int64_t slots)
 	struct binomial beta;
 	int64_t r, above, margin, low;
 
+	REEL_ASSERT(steps >= 2 && slots >= 1);
 	if (slots == 1 || steps == 2)
 		return steps - 1;
 	beta = min_repetition(steps, slots);
@@ -78,18 +84,20 @@ int64_t reel_binomial_split(int64_t steps, int64_t slots)
 	low = less_a_slot(less_a_slot(beta.enough, slots, r), slots - 1, r);
 	if (steps >= beta.enough - less_a_slot(low, slots - 2, r))
 		return beta.too_few;
+	REEL_ASSERT(steps - above - margin > 0 && above + margin > 0);
 	return steps - above - margin;
 }
 
 struct decision reel_binomial_decide_of(int64_t steps, int64_t slots, bool held)
 {
+	REEL_ASSERT(steps > 0 && slots >= held);
 	if (steps == 1)
 		return (struct decision){DECIDE_RECORD, 1, 0};
 	if (held)
 		return (struct decision){DECIDE_ADVANCE, reel_binomial_split(steps, slots), 0};
 	if (slots > 0)
 		return (struct decision){DECIDE_STORE, 0, 0};
-	/* A state below serves for the steps that are passed. */
+	/* Without a free slot, the steps that are passed are later advanced from a state below. */
 	return (struct decision){DECIDE_ADVANCE, steps - 1, 0};
 }
 
@@ -121,21 +129,23 @@ const struct planner reel_planner_binomial = {
 /* ---- Accesses by depth ---- */
 
 /*
- * beta(s, r) steps store the states at depth d beta(d, r - 1) times and load them
- * beta(d + 1, r - 1) times. From beta(s, r - 1) steps to beta(s, r) each step adds one load,
- * from beta(s, r - 1) + beta(s - 1, r - 1) steps on one store as well, at the same depth.
+ * The depth of a state is the number of states held below it. A schedule of beta(s, r) steps stores
+ * states at depth d beta(d, r - 1) times and loads them beta(d + 1, r - 1) times. Between
+ * beta(s, r - 1) and beta(s, r) steps each further step adds one load; each step above
+ * beta(s, r - 1) + beta(s - 1, r - 1) steps adds one store at the same depth, too.
  *
- * The depths of the first part are, in their order, sequence(s, r): sequence(s - 1, r), each
- * depth one deeper, and then sequence(s, r - 1). It has beta(s - 1, r - 1) members, of which
- * beta(d, r - 2) are d; if s or r is 1, it is a single 0. The depths of the second part are
- * sequence(s - 1, r + 1), one deeper, from its end to its beginning.
+ * The depths of the loads up to this number are the sequence(s, r), which has beta(s - 1, r - 1)
+ * members. It is sequence(s - 1, r), with 1 added to each member, followed by sequence(s, r - 1);
+ * if s or r is 1, it is a single 0. beta(d, r - 2) of its members are d. The depths above this
+ * number are sequence(s - 1, r + 1), with 1 added to each member, from its end to its beginning.
  */
 
-/* beta(slots, r). Products stay below 2^63, as in min_repetition(). */
+/* Returns beta(slots, r). The products stay below 2^63, as in min_repetition(). */
 static int64_t beta_of(int64_t slots, int64_t r)
 {
 	int64_t few = slots < r ? slots : r, many = slots < r ? r : slots, beta = 1;
 
+	REEL_ASSERT(few >= 0);
 	for (int64_t k = 1; k <= few; k++)
 		beta = beta * (many + k) / k;
 	return beta;
@@ -157,6 +167,7 @@ static void add_sequence(int64_t *counts, int64_t slots, int64_t r, int64_t leng
 		length -= deeper;
 		r--;
 	}
+	REEL_ASSERT(length >= 0 && slots >= 1);
 	counts[0] += each * length;
 }
 
@@ -166,6 +177,15 @@ static void set_accesses(int64_t slots, int64_t r, struct accesses *accesses)
 		accesses->stores[d] = beta_of(d, r - 1);
 		accesses->loads[d] = beta_of(d + 1, r - 1);
 	}
+}
+
+static int64_t sum_of(const int64_t *counts, int64_t depths)
+{
+	int64_t sum = 0;
+
+	for (int64_t d = 0; d < depths; d++)
+		sum += counts[d];
+	return sum;
 }
 
 void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses)
@@ -189,9 +209,12 @@ void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *acces
 		add_sequence(accesses->stores + 1, slots - 1, beta.r + 1, beta.enough - steps, -1);
 		add_sequence(accesses->loads + 1, slots - 1, beta.r + 1, beta.enough - steps, -1);
 	}
+	/* The last step is recorded in the forward sweep, each other step after one LOAD. */
+	REEL_ASSERT_EXPENSIVE(sum_of(accesses->loads, slots) == steps - 1);
+	REEL_ASSERT_EXPENSIVE(sum_of(accesses->stores, slots) <= steps - 1);
 }
 
-/* ---- The same over the slots of all tiers ---- */
+/* ---- One binomial schedule over the slots of all tiers ---- */
 
 static struct decision choose_multistage(const reel_schedule *schedule, int64_t steps, bool held)
 {
@@ -199,12 +222,13 @@ static struct decision choose_multistage(const reel_schedule *schedule, int64_t 
 	int64_t slots = reel_plan_all_slots(&plan->problem) - schedule->levels + held;
 	struct decision decision = reel_binomial_decide_of(steps, slots, held);
 
+	REEL_ASSERT(slots >= 0);
 	if (decision.kind == DECIDE_STORE)
 		decision.tier = plan->tier_of_depth[schedule->levels];
 	return decision;
 }
 
-/* The depth without a tier that has the most accesses, the lowest one of several. */
+/* Returns the depth with the most accesses among those without a tier; the lowest of equal ones. */
 static unsigned busiest(const struct accesses *accesses, const bool *placed, unsigned depths)
 {
 	unsigned best = depths;
@@ -229,6 +253,7 @@ static int compute_multistage(reel_plan *plan)
 		for (int64_t i = 0; i < plan->problem.tier[t].slots; i++) {
 			unsigned depth = busiest(&accesses, placed, depths);
 
+			REEL_ASSERT(depth < depths);
 			placed[depth] = true;
 			plan->tier_of_depth[depth] = (uint8_t)t;
 		}

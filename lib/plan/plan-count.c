@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counts of a plan without a walk through it. A schedule is a sweep, which stores states, and
- * the reversals of the gaps between these. A gap's schedule is binomial: how often it stores and
- * loads the states at each depth has a closed form. Gaps of one length are counted once and
- * multiplied. At most REEL_MAX_STEPS steps are reversed, and each load, store and recording
- * belongs to one of them: only advances can be more than an int64_t holds.
+ * The counts of a plan without a walk through it, which any thread may ask for. A schedule is a
+ * forward sweep, which stores states, and the reversals of the gaps between these states. The
+ * schedule of a gap is binomial, so its stores and loads at each depth have a closed form. Gaps
+ * of equal length are counted once and multiplied. At most REEL_MAX_STEPS steps are reversed, and
+ * each load, store and recording belongs to one of these steps: only the number of advances can
+ * exceed an int64_t.
  */
 #include "config.h"
 
@@ -17,6 +18,7 @@ static void add_advances(int64_t times, int64_t each, struct reel_schedule_repor
 {
 	int64_t more;
 
+	REEL_ASSERT(times >= 0 && each >= 0 && report->advances >= 0);
 	if (each == INT64_MAX || __builtin_mul_overflow(times, each, &more) ||
 	    __builtin_add_overflow(report->advances, more, &report->advances))
 		report->advances = INT64_MAX;
@@ -29,12 +31,14 @@ static void note_peaks(const reel_plan *plan, int64_t used, int64_t below,
 
 	for (int64_t d = 0; d < used; d++)
 		in_use[plan->tier_of_depth[d]]++;
+	for (unsigned t = 0; t < plan->problem.tiers; t++)
+		REEL_ASSERT(in_use[t] <= plan->problem.tier[t].slots);
 	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		if (in_use[t] > report->peak_slots[t])
 			report->peak_slots[t] = in_use[t];
 }
 
-/* Each step is recorded and reversed, each but the last recorded is advanced to after a load. */
+/* Counts a RECORD and a REVERSE of each step, and an ADVANCE to each step but the last. */
 static void count_steps(int64_t times, int64_t steps, struct reel_schedule_report *report)
 {
 	report->recorded += times * steps;
@@ -51,6 +55,7 @@ void reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_
 
 	if (times == 0)
 		return;
+	REEL_ASSERT(times > 0 && steps > 0 && slots > 0 && below >= 0);
 	reel_binomial_accesses(steps, slots, &accesses);
 	accesses.stores[0] = 0;
 	for (int64_t d = 0; d < used; d++) {
@@ -90,6 +95,7 @@ int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_r
 	if (steps < 0 || steps > REEL_MAX_STEPS)
 		return -EINVAL;
 	plan->planner->count(plan, steps, report);
+	REEL_ASSERT(report->recorded == steps && report->reversed == steps);
 	report->makespan = reel_plan_makespan(&plan->problem, report);
 	return report->advances == INT64_MAX ? -EOVERFLOW : 0;
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The least time for tiers that differ in what storing and loading costs: H-Revolve
- * (Herrmann and Pallez 2020), and Disk-Revolve (Aupy, Herrmann, Hovland and Robert 2016)
- * for a last tier without limit.
+ * Plans with the least time for tiers that differ in the costs of storing and loading: H-Revolve
+ * (Herrmann and Pallez 2020), and Disk-Revolve (Aupy, Herrmann, Hovland and Robert 2016) for an
+ * unlimited last tier. The table is computed when the plan is opened and only read afterwards.
  *
- * While a state is held in a tier, those above it are in the same tier or in faster
- * ones. So the table needs, for a tier k with m free slots, all faster tiers being free:
+ * While a state is held in a tier, the states above it are in the same tier or in faster tiers. So
+ * the table needs one row for each tier k and each number m of free slots of this tier, while all
+ * slots of the faster tiers are free:
  *
  *	free(k, m, l) = min(free(k - 1, all, l), store(k) + held(k, m, l))
  *	held(k, m, l) = min(free(k - 1, all, l),
  *			    min over j of j + free(k, m - 1, l - j) + load(k) + held(k, m, j))
  *
- * the time, but for recording and reversing, of l steps from the working state; m counts
- * the slot that holds it. free(k - 1, all, l) within held() is the state's move to a
- * faster tier; its slot is given up. One step takes none; more without a slot cannot be.
+ * Both are the time of l steps from the working state, without recording and reversing; in held()
+ * m counts the slot that holds this state. free(k - 1, all, l) within held() means that the state
+ * gives up its slot and moves to a faster tier. The time of one step is 0, and the time of more
+ * steps without a slot is infinite.
  */
 #include "config.h"
 
@@ -24,9 +26,10 @@
 
 #include "plan.h"
 
+/* Entry of `store_tier` for steps that cannot be reversed, since there is no slot. */
 #define NO_TIER UINT8_MAX
 
-/* Times of 0 to `steps` steps. */
+/* Rows of the times of 0 to `steps` steps. */
 struct times {
 	double *faster; /* free(k - 1, all, l) */
 	double *fewer;  /* free(k, m - 1, l) */
@@ -43,11 +46,13 @@ static int64_t row_length(const reel_plan *plan)
 
 static int32_t *split_row(const reel_plan *plan, unsigned tier, int64_t slots)
 {
+	REEL_ASSERT(tier < plan->table_tiers && slots >= 0 && slots <= plan->table_slots[tier]);
 	return plan->split + (plan->first_row[tier] + slots) * row_length(plan);
 }
 
 static uint8_t *tier_row(const reel_plan *plan, unsigned tier, int64_t slots)
 {
+	REEL_ASSERT(tier < plan->table_tiers && slots >= 0 && slots <= plan->table_slots[tier]);
 	return plan->store_tier + (plan->first_row[tier] + slots) * row_length(plan);
 }
 
@@ -74,8 +79,8 @@ static void swap_rows(double **a, double **b)
 }
 
 /*
- * The time of a held state and its split, 0 where a move takes no longer. Of equal splits
- * the last one is taken: the states are further apart, and fewer.
+ * Returns the time of a held state and sets *split, to 0 if a move to a faster tier takes no
+ * longer. Of equal splits it takes the last one, which keeps fewer states.
  */
 static double min_split(const struct times *times, double load, int64_t steps, int32_t *split)
 {
@@ -88,6 +93,7 @@ static double min_split(const struct times *times, double load, int64_t steps, i
 		at = time <= best ? j : at;
 		best = time <= best ? time : best;
 	}
+	REEL_ASSERT(at < steps && (at > 0 || best == (double)INFINITY));
 	if (best < times->faster[steps]) {
 		*split = (int32_t)at;
 		return best;
@@ -96,7 +102,7 @@ static double min_split(const struct times *times, double load, int64_t steps, i
 	return times->faster[steps];
 }
 
-/* The rows of a tier with so many free slots, in times->held and times->free. */
+/* Computes the rows of a tier with `slots` free slots, in times->held and times->free. */
 static void fill_row(const reel_plan *plan, struct times *times, unsigned tier, int64_t slots)
 {
 	const struct reel_tier *costs = &plan->problem.tier[tier];
@@ -114,6 +120,8 @@ static void fill_row(const reel_plan *plan, struct times *times, unsigned tier, 
 			stored[l] = (uint8_t)tier;
 		else
 			stored[l] = faster ? faster[l] : NO_TIER;
+		/* More slots never cost more. */
+		REEL_ASSERT(times->free[l] <= times->fewer[l] && times->held[l] <= times->free[l]);
 	}
 }
 
@@ -132,6 +140,7 @@ static void fill_row_without_slots(const reel_plan *plan, struct times *times, u
 static void fill_tier(const reel_plan *plan, struct times *times, unsigned tier)
 {
 	fill_row_without_slots(plan, times, tier);
+	REEL_ASSERT(times->steps == plan->problem.steps);
 	for (int64_t slots = 1; slots <= plan->table_slots[tier]; slots++) {
 		fill_row(plan, times, tier, slots);
 		swap_rows(&times->fewer, &times->free);
@@ -139,7 +148,10 @@ static void fill_tier(const reel_plan *plan, struct times *times, unsigned tier)
 	swap_rows(&times->faster, &times->fewer);
 }
 
-/* More slots than steps are of no use. */
+/*
+ * Numbers the rows of the table and returns how many there are. A tier has at most as many rows as
+ * there are steps, since more slots are never used.
+ */
 static size_t lay_out_rows(reel_plan *plan, unsigned tiers)
 {
 	unsigned rows = 0;
@@ -166,6 +178,7 @@ int reel_tiers_compute(reel_plan *plan, unsigned tiers, double **least)
 		return -ENOMEM;
 	for (unsigned t = 0; t < tiers; t++)
 		fill_tier(plan, &times, t);
+	REEL_ASSERT(times.faster[plan->problem.steps > 0] == 0);
 	if (least) {
 		memmove(times.memory, times.faster,
 			(size_t)row_length(plan) * sizeof *times.memory);
@@ -176,7 +189,7 @@ int reel_tiers_compute(reel_plan *plan, unsigned tiers, double **least)
 	return 0;
 }
 
-/* The slowest tier that is open to the states above the topmost level. */
+/* Returns the slowest tier in which states above the topmost level may be stored. */
 static unsigned open_tier(const reel_schedule *schedule)
 {
 	unsigned last = schedule->plan->table_tiers - 1;
@@ -195,6 +208,7 @@ static struct decision choose_of_held(const reel_schedule *schedule, int64_t ste
 		return (struct decision){DECIDE_MOVE, 0, 0};
 	slots = plan->table_slots[tier] - schedule->in_use[tier] + 1;
 	split = split_row(plan, tier, slots)[steps];
+	REEL_ASSERT(split >= 0 && split < steps);
 	return (struct decision){split ? DECIDE_ADVANCE : DECIDE_MOVE, split, 0};
 }
 
@@ -209,6 +223,7 @@ struct decision reel_tiers_decide(const reel_schedule *schedule, int64_t steps, 
 		return choose_of_held(schedule, steps);
 	tier = open_tier(schedule);
 	tier = tier_row(plan, tier, plan->table_slots[tier] - schedule->in_use[tier])[steps];
+	REEL_ASSERT(tier != NO_TIER && schedule->in_use[tier] < plan->table_slots[tier]);
 	return (struct decision){DECIDE_STORE, 0, tier};
 }
 
@@ -245,11 +260,11 @@ const struct planner reel_planner_hierarchical = {
 	.uses_table = true,
 };
 
-/* ---- A last tier without limit ---- */
+/* ---- An unlimited last tier ---- */
 
 /*
- * disk(l) = min(free(l), min over j of store + j + disk(l - j) + load + free(j)): the
- * state is stored for the first j steps, which are reversed in the faster tiers.
+ * disk(l) = min(free(l), min over j of store + j + disk(l - j) + load + free(j)): the state is
+ * stored in the last tier, and the first j steps are reversed from it in the faster tiers.
  */
 static void fill_disk(const struct reel_tier *tier, const double *times, double *disk,
 		      int32_t *gaps, int64_t steps)
@@ -267,15 +282,18 @@ static void fill_disk(const struct reel_tier *tier, const double *times, double 
 		}
 		disk[l] = best < times[l] ? best : times[l];
 		gaps[l] = best < times[l] ? (int32_t)at : 0;
+		REEL_ASSERT(gaps[l] >= 0 && gaps[l] < l);
 	}
 }
 
+/* Sets the sites of the plan from the best first gap of each number of steps. */
 static void lay_sites(reel_plan *plan, const int32_t *gaps)
 {
 	int64_t at = 0, count = 0;
 
 	for (int64_t gap; (gap = gaps[plan->problem.steps - at]); at += gap)
 		plan->site[count++] = at;
+	REEL_ASSERT(at <= plan->problem.steps && count <= plan->problem.steps);
 	plan->site[count] = at;
 	plan->site_count = count;
 }
@@ -303,11 +321,13 @@ static int compute_disk_revolve(reel_plan *plan)
 
 static int64_t site(const reel_plan *plan, int64_t i)
 {
+	REEL_ASSERT(i >= 0 && plan->site);
 	return plan->site[i < plan->site_count ? i : plan->site_count];
 }
 
 static int64_t sites(const reel_plan *plan, int64_t steps)
 {
+	REEL_ASSERT(steps == plan->problem.steps);
 	(void)steps;
 	return plan->site_count;
 }

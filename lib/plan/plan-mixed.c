@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tapes where they are better than states (Maddison 2024; with tapes of k states each).
+ * Plans that keep tapes of steps where these are better than states (Maddison 2024, here with
+ * tapes as large as k states). The table is computed when the plan is opened and only read
+ * afterwards.
  *
- * The forward runs of l steps from the working state, with memory for m states, are
+ * The number of forward runs of l steps from the working state, with memory for m states, is
  *
  *	runs(l, m) = min(1 + runs(l - 1, m - k),
  *			 min over i of i + runs(i, m) + runs(l - i, m - 1))
  *
- * the first step being recorded for good, or the state being stored and the steps from i
- * on being reversed first. runs(1, m) = 1: a step that is reversed at once takes up no
- * memory. More steps need some.
+ * In the first case the first step is recorded and its tape kept. In the second case the state is
+ * stored, and the steps from i on are reversed first. runs(1, m) = 1, since the tape of a step
+ * that is reversed at once takes up no memory. More steps without memory are impossible.
  */
 #include "config.h"
 
@@ -18,7 +20,7 @@
 
 #include "plan.h"
 
-/* A sum of two of them is a number still. */
+/* A sum of two of them does not overflow. */
 #define IMPOSSIBLE (INT64_MAX / 4)
 
 static int64_t row_length(const reel_plan *plan)
@@ -26,13 +28,17 @@ static int64_t row_length(const reel_plan *plan)
 	return plan->problem.steps + 1;
 }
 
-/* plan->split: where to split, or 0: record the first step for good. */
+/* Row of plan->split: where to split; 0: record the first step and keep its tape. */
 static int32_t *split_row(const reel_plan *plan, int64_t memory)
 {
+	REEL_ASSERT(memory >= 0 && memory <= plan->problem.tier[0].slots);
 	return plan->split + memory * row_length(plan);
 }
 
-/* `row` is that of the same memory, `fewer` that of one state less, `kept` of a tape less. */
+/*
+ * Returns the least number of runs and sets *split. `row` is the row of the same memory, `fewer`
+ * the row of one state less, `kept` the row of one tape less, or NULL if no tape fits.
+ */
 static int64_t min_runs(const int64_t *row, const int64_t *fewer, const int64_t *kept,
 			  int64_t steps, int32_t *split)
 {
@@ -62,8 +68,11 @@ static void fill_runs(const reel_plan *plan, int64_t *runs)
 		int32_t *split = split_row(plan, m);
 
 		row[1] = 1;
-		for (int64_t l = 2; l < length; l++)
+		for (int64_t l = 2; l < length; l++) {
 			row[l] = min_runs(row, row - length, kept, l, &split[l]);
+			/* More memory never costs more. */
+			REEL_ASSERT(row[l] < IMPOSSIBLE && row[l] <= (row - length)[l]);
+		}
 	}
 }
 
@@ -86,7 +95,10 @@ static int compute_mixed(reel_plan *plan)
 	return 0;
 }
 
-/* Steps that are recorded for good one after another, and the last one of all, are one tape. */
+/*
+ * Records as many steps as are recorded one after another, in one tape: steps whose tapes are
+ * kept, and the last step of all.
+ */
 static struct decision record_choice(const reel_plan *plan, int64_t steps, int64_t memory)
 {
 	int64_t recorded = 1;
@@ -95,6 +107,7 @@ static struct decision record_choice(const reel_plan *plan, int64_t steps, int64
 				    !split_row(plan, memory - recorded * plan->problem.tape_states)
 					     [steps - recorded]))
 		recorded++;
+	REEL_ASSERT(recorded <= steps);
 	return (struct decision){DECIDE_RECORD, recorded, 0};
 }
 
@@ -105,6 +118,7 @@ static struct decision choose_mixed(const reel_schedule *schedule, int64_t steps
 			 plan->problem.tape_states * schedule->tape_steps;
 	int64_t split = steps == 1 ? 0 : split_row(plan, memory)[steps];
 
+	REEL_ASSERT(memory >= 0 && split < steps);
 	if (split == 0)
 		return record_choice(plan, steps, memory);
 	return held ? (struct decision){DECIDE_ADVANCE, split, 0}

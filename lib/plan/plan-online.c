@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop whose end is not known. Until it is, half of the slots hold the states whose
- * number is a multiple of a stride, which doubles when they are full: what is stored
- * depends on nothing that comes later. Then each gap is reversed by the binomial schedule
- * of the slots that are free by then. For 4 to 64 slots and up to 20,000 steps that is at
- * most 1.36 times the forward steps of a loop whose end is known.
+ * Plans of a loop whose end is unknown. While it is unknown, half of the slots hold the states
+ * whose number is a multiple of a stride. When these slots are full, the stride doubles and every
+ * other state is dropped. When the end is known, each gap between two states is reversed by a
+ * binomial schedule with the slots that are free then. For 4 to 64 slots and up to 20,000 steps
+ * this takes at most 1.36 times the forward steps of a loop whose end is known.
  */
 #include "config.h"
 
@@ -12,6 +12,7 @@
 
 #include "plan.h"
 
+/* Drops the next state that is no multiple of the stride; false: there is none. */
 static bool drop_stale(reel_schedule *schedule, reel_action *action)
 {
 	for (; schedule->stale < schedule->levels; schedule->stale++)
@@ -26,6 +27,7 @@ static bool wants_working_state(const reel_schedule *schedule)
 {
 	unsigned levels = schedule->levels;
 
+	REEL_ASSERT(levels == 0 || schedule->level[levels - 1].first <= schedule->at);
 	return schedule->at % schedule->stride == 0 &&
 	       (levels == 0 || schedule->level[levels - 1].first != schedule->at);
 }
@@ -35,6 +37,8 @@ int reel_online_next(reel_schedule *schedule, reel_action *action)
 	int64_t kept = (schedule->plan->problem.tier[0].slots + 1) / 2;
 	int64_t next;
 
+	REEL_ASSERT(kept > 0 && schedule->in_use[0] <= kept);
+	REEL_ASSERT((schedule->stride & (schedule->stride - 1)) == 0);
 	if (wants_working_state(schedule) && schedule->in_use[0] == kept) {
 		schedule->stride *= 2;
 		schedule->stale = 0;
@@ -66,7 +70,7 @@ static void count_action(const reel_schedule *schedule, const reel_action *actio
 		report->peak_slots[0] = schedule->in_use[0];
 }
 
-/* The sweep has a few actions for each doubling of the stride: it is walked. */
+/* Counts the forward sweep by a walk, which takes a few actions for each doubling of the stride. */
 static void walk_sweep(reel_schedule *schedule, int64_t steps, struct reel_schedule_report *report)
 {
 	reel_action action;
@@ -80,12 +84,13 @@ static void walk_sweep(reel_schedule *schedule, int64_t steps, struct reel_sched
 	}
 }
 
-/* The gap from the topmost state to the end; a state at the end is dropped. */
+/* Counts the gap from the topmost state to the end. A state at the end is only dropped. */
 static void count_gap(reel_schedule *schedule, struct reel_schedule_report *report)
 {
 	int64_t first = schedule->level[--schedule->levels].first, steps = schedule->end - first;
 	int64_t slots = schedule->plan->problem.tier[0].slots;
 
+	REEL_ASSERT(steps >= 0 && schedule->levels < slots);
 	report->actions++;
 	if (steps == 0)
 		return;
@@ -107,6 +112,7 @@ static void count_online(const reel_plan *plan, int64_t steps, struct reel_sched
 	walk_sweep(&schedule, steps, report);
 	while (schedule.levels > 0)
 		count_gap(&schedule, report);
+	REEL_ASSERT(schedule.end == 0);
 }
 
 static const char *problem_of_online(const struct reel_problem *problem)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Even gaps: a state each period in the last tier, binomial schedules in between.
+ * Plans with even gaps: the last tier holds a state each period, and each gap is reversed by a
+ * binomial schedule. Any thread may run the functions; a plan is not changed when it is open.
  *
- * Two-level schedules read the state of a gap as often as its binomial schedule asks
- * for it. Periodic ones read it once, and then have the first tier alone: the period of
- * Disk-Revolve (Aupy, Herrmann, Hovland and Robert 2016), to which the gaps between the
- * states of an unlimited last tier tend.
+ * A two-level plan keeps the state of a gap in the last tier and loads it as often as the
+ * binomial schedule asks for it. A periodic plan loads it once and then uses the first tier only.
+ * The period is that of Disk-Revolve (Aupy, Herrmann, Hovland and Robert 2016): the limit of its
+ * gaps in a long loop.
  */
 #include "config.h"
 
 #include "os/integer.h"
 #include "plan.h"
 
+/* Bound of the chosen period: with very high costs the formula would overflow. */
 #define MAX_CHOSEN_PERIOD ((int64_t)1 << 24)
 
 static const struct reel_tier *last_tier(const struct reel_problem *problem)
@@ -19,15 +21,15 @@ static const struct reel_tier *last_tier(const struct reel_problem *problem)
 	return &problem->tier[problem->tiers - 1];
 }
 
-/* Slots of the last tier that can be numbered. */
+/* Number of slots of the last tier that the member `slot` of an action can name. */
 static int64_t usable_slots(const struct reel_problem *problem)
 {
 	return reel_min_i64(last_tier(problem)->slots, UINT32_MAX);
 }
 
 /*
- * C(c + t, t) for the first t with C(c + 1 + t, t) above what it costs to store and load
- * a state, c being the slots of the first tier.
+ * Returns C(c + t, t) for the first t for which C(c + 1 + t, t) is above the cost of storing and
+ * loading a state; c is the number of slots of the first tier.
  */
 static int64_t cheapest_period(const struct reel_problem *problem)
 {
@@ -40,10 +42,11 @@ static int64_t cheapest_period(const struct reel_problem *problem)
 		period = period * (slots + t) / t;
 		next = next * (double)(slots + 1 + t) / (double)t;
 	}
+	REEL_ASSERT(period > 0);
 	return period;
 }
 
-/* All gaps but the last have a state of their own; the last one has room for a step more. */
+/* Number of gaps before the last one, which may be one step longer than a period. */
 static int64_t gaps_before_last(int64_t steps, int64_t period)
 {
 	return steps < 2 ? 0 : (steps - 2) / period;
@@ -54,13 +57,15 @@ static int compute_period(reel_plan *plan, bool last_gap_has_site)
 	const struct reel_problem *problem = &plan->problem;
 	int64_t gaps = usable_slots(problem) + !last_gap_has_site;
 
+	REEL_ASSERT(gaps > 0);
 	plan->period = problem->period ? problem->period : cheapest_period(problem);
 	if (!problem->period && gaps_before_last(problem->steps, plan->period) >= gaps)
 		plan->period = (problem->steps - 2) / gaps + 1;
+	REEL_ASSERT(problem->period || gaps_before_last(problem->steps, plan->period) < gaps);
 	return 0;
 }
 
-/* The state of a gap is held in the last tier, those above it in the first one. */
+/* The state at the beginning of a gap is in the last tier, the states above it in the first. */
 static int compute_two_level(reel_plan *plan)
 {
 	plan->tier_of_depth[0] = (uint8_t)(plan->problem.tiers - 1);
@@ -74,6 +79,7 @@ static int compute_periodic(reel_plan *plan)
 
 static int64_t site(const reel_plan *plan, int64_t i)
 {
+	REEL_ASSERT(i >= 0 && i <= INT64_MAX / plan->period);
 	return i * plan->period;
 }
 
@@ -95,6 +101,7 @@ static int64_t places_of_periodic(const reel_plan *plan, int64_t steps)
 
 static struct decision choose_periodic(const reel_schedule *schedule, int64_t steps, bool held)
 {
+	REEL_ASSERT(schedule->plan->period > 0);
 	if (held && schedule->in_use[0] == 0)
 		return (struct decision){DECIDE_MOVE, 0, 0};
 	return reel_binomial_decide(schedule, steps, held);
@@ -102,12 +109,13 @@ static struct decision choose_periodic(const reel_schedule *schedule, int64_t st
 
 /* ---- Counts ---- */
 
-/* `gaps` gaps of `steps` steps each, whose states are loaded from the last tier. */
+/* Counts `gaps` gaps of `steps` steps each whose states are loaded from the last tier. */
 static void count_gaps(const reel_plan *plan, int64_t gaps, int64_t steps,
 		       struct reel_schedule_report *report)
 {
 	int64_t slots = plan->problem.tier[0].slots;
 
+	REEL_ASSERT(gaps >= 0 && (gaps == 0 || steps > 0));
 	report->loads[plan->problem.tiers - 1] += gaps;
 	report->actions += gaps;
 	if (plan->planner->last_gap_has_site) {
@@ -118,7 +126,7 @@ static void count_gaps(const reel_plan *plan, int64_t gaps, int64_t steps,
 	}
 }
 
-/* The sweep: a state at each site, and the advances that lead to the next site or to the end. */
+/* Counts the forward sweep: `sites` stores, and `advances` actions that run `steps` steps. */
 static void count_sweep(const reel_plan *plan, int64_t sites, int64_t advances, int64_t steps,
 			struct reel_schedule_report *report)
 {
@@ -127,7 +135,7 @@ static void count_sweep(const reel_plan *plan, int64_t sites, int64_t advances, 
 	report->actions += sites + advances;
 }
 
-/* The steps above the last site are reversed from the working state. */
+/* The last gap needs no load: it is reversed from the working state. */
 static void count_known_end(const reel_plan *plan, int64_t steps,
 			    struct reel_schedule_report *report)
 {
@@ -135,6 +143,7 @@ static void count_known_end(const reel_plan *plan, int64_t steps,
 	int64_t sites = plan->planner->sites(plan, steps), slots = plan->problem.tier[0].slots;
 	int64_t gaps = sites - (sites > 0 && last_has_site), last = steps - gaps * plan->period;
 
+	REEL_ASSERT(gaps >= 0 && last >= 0);
 	count_sweep(plan, sites, gaps, gaps * plan->period, report);
 	count_gaps(plan, gaps, plan->period, report);
 	if (gaps < sites)
@@ -144,13 +153,14 @@ static void count_known_end(const reel_plan *plan, int64_t steps,
 	report->peak_slots[plan->problem.tiers - 1] = sites;
 }
 
-/* The sweep runs all steps; if there are none, the first state is dropped at once. */
+/* The forward sweep runs all steps. If there are none, the first state is only dropped. */
 static void count_unknown_end(const reel_plan *plan, int64_t steps,
 			      struct reel_schedule_report *report)
 {
 	int64_t advances = steps / plan->period + (steps % plan->period != 0);
 	int64_t sites = reel_min_i64(advances > 0 ? advances : 1, usable_slots(&plan->problem));
 
+	REEL_ASSERT(sites > 0 && (sites - 1) * plan->period <= steps);
 	count_sweep(plan, sites, advances, steps, report);
 	count_gaps(plan, sites - 1, plan->period, report);
 	if (steps > 0)
@@ -188,7 +198,7 @@ const struct planner reel_planner_two_level = {
 	.name = "two-level",
 	.problem = problem_of_both,
 	.compute = compute_two_level,
-	/* The state of the gap, when it is held, is one more slot. */
+	/* The slot of the held state is in the last tier and counts as one more slot. */
 	.decide = reel_binomial_decide,
 	.site = site,
 	.sites = places_of_two_level,

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Opens plans: checks a problem, chooses the planner by its number, and lets it compute its
+ * table. Also has the planner that records all steps. Any thread may run these functions, each on
+ * its own plan. A plan that is open has costs above 0 and is not changed any more.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -10,6 +15,7 @@
 
 static struct decision choose_store_all(const reel_schedule *schedule, int64_t steps, bool held)
 {
+	REEL_ASSERT(!held && steps == schedule->steps);
 	(void)schedule;
 	(void)held;
 	return (struct decision){DECIDE_RECORD, steps, 0};
@@ -50,8 +56,17 @@ static const struct planner *const planners[REEL_PLANNERS] = {
 	[REEL_ONLINE] = &reel_planner_online,
 };
 
+static bool all_planners_are_there(void)
+{
+	for (int p = 0; p < REEL_PLANNERS; p++)
+		if (!planners[p])
+			return false;
+	return true;
+}
+
 static const struct planner *planner_of(enum reel_planner planner)
 {
+	REEL_ASSERT_EXPENSIVE(all_planners_are_there());
 	return (unsigned)planner < REEL_PLANNERS ? planners[planner] : NULL;
 }
 
@@ -65,8 +80,8 @@ static const char *problem_of_one_tier(const struct reel_tier *tier)
 }
 
 /*
- * The slots that the iterator keeps track of one by one. Of those of an unlimited tier it
- * keeps track of one, at a time.
+ * Checks the number of slots. A schedule has a level for each slot that is in use, and one more
+ * level for all slots of an unlimited last tier.
  */
 static const char *problem_of_slots(const struct planner *planner,
 				    const struct reel_problem *problem)
@@ -154,6 +169,7 @@ const char *reel_plan_problem(enum reel_planner planner, const struct reel_probl
 	const struct planner *of = planner_of(planner);
 	const char *wrong;
 
+	REEL_ASSERT(!of || (of->name && of->decide && !of->site == !of->sites));
 	if (!of)
 		return "there is no such planner";
 	if (!problem)
@@ -176,6 +192,7 @@ static reel_plan *new_plan(const struct planner *planner, const struct reel_prob
 
 	if (!plan)
 		return NULL;
+	REEL_ASSERT(problem->tiers <= REEL_MAX_TIERS);
 	plan->planner = planner;
 	plan->problem = *problem;
 	plan->problem.advance_cost = or_one(problem->advance_cost);
@@ -185,6 +202,7 @@ static reel_plan *new_plan(const struct planner *planner, const struct reel_prob
 		plan->first_slot[t] = slots;
 		slots += (unsigned)problem->tier[t].slots;
 	}
+	REEL_ASSERT(reel_is_cost(plan->problem.advance_cost) || !planner);
 	return plan;
 }
 
@@ -199,8 +217,11 @@ int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct ree
 	opened = new_plan(of, problem);
 	if (!opened)
 		return -ENOMEM;
+	REEL_ASSERT(problem->steps != REEL_UNKNOWN_STEPS || of->unknown_end);
 	if (of->compute)
 		error = of->compute(opened);
+	REEL_ASSERT(error || !of->uses_table || opened->split);
+	REEL_ASSERT(error || !of->site || opened->period > 0 || opened->site);
 	if (error)
 		reel_plan_close(opened);
 	else
@@ -219,6 +240,7 @@ int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 	opened = new_plan(NULL, problem);
 	if (!opened)
 		return -ENOMEM;
+	REEL_ASSERT(!opened->planner);
 	opened->actions = actions;
 	opened->action_count = count;
 	*plan = opened;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a plan holds, and what its planner decides. lib/plan/schedule.c walks: it keeps the
- * states that are held as levels, the earliest lowest, and asks the planner what to
- * do with the working state.
+ * The contents of a plan and the interface of planners. schedule.c walks through a plan: it keeps
+ * a stack of levels, which are the states in slots and the tapes of recorded steps, the earliest
+ * lowest. For each working state it asks the planner for a decision.
  */
 #ifndef REEL_LIB_PLAN_H
 #define REEL_LIB_PLAN_H
@@ -12,10 +12,12 @@
 
 #include <reel/plan.h>
 
-/* Of a level: the tape of some steps, not a state. */
+#include "os/assert.h"
+
+/* Tier of a level that is the tape of some steps and not a state in a slot. */
 #define TAPE_TIER UINT32_MAX
 
-/* Sums of as many as a plan can have are far from the largest double. A NaN is no cost. */
+/* Whether `cost` is valid. A sum of all costs of a plan stays finite; a NaN is not valid. */
 static inline bool reel_is_cost(double cost)
 {
 	return cost >= 0 && cost <= 1e100;
@@ -25,69 +27,69 @@ enum decision_kind {
 	DECIDE_ADVANCE,
 	DECIDE_RECORD,
 	DECIDE_STORE,
-	/* Of a state that is held: it is not read again from its slot. */
-	DECIDE_MOVE
+	DECIDE_MOVE /* drop the slot of the working state: no later action loads it from there */
 };
 
 struct decision {
 	enum decision_kind kind;
-	int64_t steps;
-	unsigned tier;
+	int64_t steps; /* ADVANCE, RECORD: number of steps, at least 1 */
+	unsigned tier; /* STORE: tier to store the working state in */
 };
 
 struct planner {
 	const char *name;
-	/* What is wrong with a problem that is right in general; NULL: nothing. */
+	/* Says what this planner refuses in a problem that is right in general, or NULL. */
 	const char *(*problem)(const struct reel_problem *problem);
-	/* NULL: nothing is computed in advance. */
+	/* Computes the table or the period; NULL: the planner needs neither. 0 or -ENOMEM. */
 	int (*compute)(reel_plan *plan);
 	/*
-	 * What to do with the working state, from which `steps` steps are to be reversed;
-	 * `held`: the topmost level holds it.
+	 * Decides what to do with the working state, from which `steps` steps remain to be
+	 * reversed. `held`: the topmost level holds this state.
 	 */
 	struct decision (*decide)(const reel_schedule *schedule, int64_t steps, bool held);
 	/*
-	 * Planners that lay states down in the last tier on the way, at sites that are
-	 * known without a level: the i-th site, and how many there are if the loop has
-	 * so many steps. NULL: none.
+	 * A site is a state that the first forward sweep stores in the last tier, without a level.
+	 * site() returns the i-th site, sites() the number of sites of a loop of `steps` steps.
+	 * NULL: the planner has no sites.
 	 */
 	int64_t (*site)(const reel_plan *plan, int64_t i);
 	int64_t (*sites)(const reel_plan *plan, int64_t steps);
 	/*
-	 * Adds the counts of the whole plan to *report, which is all 0: reel_plan_count().
-	 * NULL: the plan is replayed, which is short since its table is.
+	 * Adds the counts of the whole plan to *report, which is all 0, for reel_plan_count().
+	 * NULL: the plan is replayed instead, which takes little time for a plan with a table.
 	 */
 	void (*count)(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
-	bool last_gap_has_site;
-	bool uses_table;
-	bool unlimited_last_tier;
-	bool unknown_end;
+	bool last_gap_has_site;   /* the last gap begins at a site, not at the working state */
+	bool uses_table;          /* limited to REEL_MAX_TABLE_STEPS steps */
+	bool unlimited_last_tier; /* the slots of the last tier are not claimed one by one */
+	bool unknown_end;         /* plans loops of REEL_UNKNOWN_STEPS */
 };
 
 struct reel_plan {
-	/* NULL: the caller's actions. */
+	/* NULL: the plan is the list of the caller's own actions. */
 	const struct planner *planner;
 	struct reel_problem problem;
 	const reel_action *actions;
 	size_t action_count;
 
-	int64_t period;
-	/* Where the slots of a tier begin in reel_schedule.used. */
+	int64_t period; /* steps between two sites */
+	/* Number of the first bit of each tier in reel_schedule.used. */
 	unsigned first_slot[REEL_MAX_TIERS];
-	/* The tier of a state with so many levels below it: REEL_MULTISTAGE, REEL_TWO_LEVEL. */
+	/* REEL_MULTISTAGE, REEL_TWO_LEVEL: tier of a state by the number of levels below it. */
 	uint8_t tier_of_depth[REEL_MAX_SLOTS];
 
 	/*
-	 * Tables, rows of steps + 1 entries. REEL_MIXED: a row for each unit of memory.
-	 * Tiers: for each tier and its free slots where a held state's steps are split
-	 * (0: it moves to a faster tier), and the tier in which a state is stored.
+	 * Tables with rows of steps + 1 entries. REEL_MIXED has a row of `split` for each unit of
+	 * memory. The planners of tiers have a row of both for each tier and number of free slots:
+	 * `split` is where the steps above a held state are split (0: the state moves to a faster
+	 * tier), `store_tier` the tier in which the working state is stored.
 	 */
 	int32_t *split;
 	uint8_t *store_tier;
 	unsigned table_tiers;
 	unsigned first_row[REEL_MAX_TIERS];
 	int64_t table_slots[REEL_MAX_TIERS];
-	/* REEL_DISK_REVOLVE. */
+	/* REEL_DISK_REVOLVE: the sites, and one more entry, where the last gap ends. */
 	int64_t *site;
 	int64_t site_count;
 };
@@ -102,50 +104,55 @@ extern const struct planner reel_planner_periodic;
 extern const struct planner reel_planner_online;
 
 /*
- * The advances that reverse so many steps with so many slots, INT64_MAX if they are more
- * (which they can be with one slot only); and where they are split.
+ * reel_binomial_advances() returns the least number of advances that reverse `steps` steps with
+ * `slots` slots. It returns INT64_MAX for larger numbers, which only one slot leads to.
+ * reel_binomial_split() returns the number of steps to advance from the held first state.
  */
 int64_t reel_binomial_advances(int64_t steps, int64_t slots);
 int64_t reel_binomial_split(int64_t steps, int64_t slots);
 struct decision reel_binomial_decide(const reel_schedule *schedule, int64_t steps, bool held);
 struct decision reel_binomial_decide_of(int64_t steps, int64_t slots, bool held);
 
-/* The stores and loads of the states that have `depth` states below them. */
+/* Numbers of stores and loads of states, by the number of states held below them. */
 struct accesses {
 	int64_t stores[REEL_MAX_SLOTS];
 	int64_t loads[REEL_MAX_SLOTS];
 };
 
-/* The accesses of a binomial schedule of so many steps with at least one slot. */
+/* Counts the accesses of a binomial schedule of `steps` steps with `slots` slots, at least 1. */
 void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses);
 
 /*
- * plan-count.c: add the counts of `times` binomial reversals of `steps` steps each to *report.
- * A held reversal begins in a state that is in one of the `slots` slots already, and ends with
- * its DROP; `below` other slots are in use. A free one stores its first state if it needs it.
- * report->advances becomes INT64_MAX, and stays so, if it would be more.
+ * plan-count.c: adds the counts of `times` binomial reversals of `steps` steps each to *report.
+ * A held reversal begins in a state that is in one of the `slots` slots already, and ends with the
+ * DROP of this state; `below` other slots are in use. A free reversal begins in the working state,
+ * which it stores if there are more steps than one. report->advances stays at INT64_MAX once the
+ * number is larger.
  */
 void reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
 		     int64_t below, struct reel_schedule_report *report);
 void reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
 		     struct reel_schedule_report *report);
 
-/* One worker's time by the costs of the problem. */
+/* Returns the time that one worker takes by the costs of the problem. */
 double reel_plan_makespan(const struct reel_problem *problem,
 			  const struct reel_schedule_report *report);
 
-/* The table of the first `tiers` tiers; *times: of 0 to `steps` steps, to be freed; or NULL. */
+/*
+ * Computes the table of the first `tiers` tiers. Unless `times` is NULL, *times becomes an array of
+ * the least times of 0 to plan->problem.steps steps, which the caller frees. 0 or -ENOMEM.
+ */
 int reel_tiers_compute(reel_plan *plan, unsigned tiers, double **times);
 struct decision reel_tiers_decide(const reel_schedule *schedule, int64_t steps, bool held);
 
-/* The next action before the loop's end is known: which states online thinning keeps. */
+/* plan-online.c: the next action while the end of the loop is unknown. */
 int reel_online_next(reel_schedule *schedule, reel_action *action);
 
-/* lib/plan/schedule.c: a level more, its slot being claimed; a level less. */
+/* schedule.c: claims a slot for the working state and pushes a level; removes a level. */
 void reel_schedule_push_level(reel_schedule *schedule, unsigned tier, reel_action *action);
 void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_action *action);
 
-/* Of the first `tiers` tiers, all of them limited. */
+/* Number of slots of the first `tiers` tiers, all of which are limited. */
 static inline int64_t reel_plan_slots_of(const struct reel_problem *problem, unsigned tiers)
 {
 	int64_t slots = 0;

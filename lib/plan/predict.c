@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A walk through a plan with a clock. The loop's own time goes on with every action; each
- * slower tier has a time up to which its transfers keep it busy. What is to be read next
- * from a tier is known from a schedule that walks ahead, and is read once the buffer is
- * free and the state has been stored.
+ * Predicts the time and the memory of a plan by a walk through its actions with a clock.
+ * walk->now is the time of the loop, and each slower tier has a time until which transfers keep
+ * it busy. No time goes back. For each slower tier a second schedule walks ahead to the next LOAD
+ * from it. The state of this LOAD is read as soon as the buffer for reading is free and the state
+ * has been stored. All data belong to the call: any thread may run these functions.
  */
 #include "config.h"
 
@@ -13,19 +14,18 @@
 
 #include "costs.h"
 
+/* Values of tier_clock.readable_after besides the number of an action. */
 #define AT_ONCE (-1)
 #define NEVER INT64_MAX
 
 struct tier_clock {
-	double busy_until;
-	double busy_seconds;
-	double written_at; /* the buffer for writing is free */
-	double read_at;    /* the state read ahead is there */
-	/* The action after which the next state can be read. */
-	int64_t readable_after;
-	/* Walks ahead to the next LOAD from this tier. */
-	reel_schedule ahead;
-	int64_t ahead_actions;
+	double busy_until;      /* time at which the last transfer ends */
+	double busy_seconds;    /* time that all transfers take together */
+	double written_at;      /* time from which the buffer for writing is free */
+	double read_at;         /* time from which the state that was read ahead is in memory */
+	int64_t readable_after; /* number of the action after which the next state can be read */
+	reel_schedule ahead;    /* stands behind the next LOAD from this tier */
+	int64_t ahead_actions;  /* number of actions taken from `ahead` */
 };
 
 struct walk {
@@ -33,12 +33,12 @@ struct walk {
 	struct reel_prediction *prediction;
 	reel_schedule schedule;
 	double now;
-	double first_record; /* when it began; below 0: not yet */
+	double first_record; /* time at which the first RECORD began; below 0: not yet */
 	int64_t actions;
 	int64_t advances_before_record;
 	int64_t loads;
-	int64_t slots, max_slots;           /* of memory, in use */
-	int64_t tape_steps, max_tape_steps; /* recorded and not reversed */
+	int64_t slots, max_slots;           /* number of slots of memory in use */
+	int64_t tape_steps, max_tape_steps; /* number of steps recorded and not reversed */
 	struct tier_clock tier[REEL_MAX_TIERS];
 };
 
@@ -49,8 +49,10 @@ static double transfer_seconds(const struct reel_cost_tier *tier, uint64_t bytes
 	return tier->latency + (bandwidth > 0 ? (double)bytes / bandwidth : 0);
 }
 
+/* Starts a transfer when the tier is free, and returns when it ends. */
 static double transfer(struct tier_clock *clock, double now, double seconds)
 {
+	REEL_ASSERT(now >= 0 && seconds >= 0);
 	if (clock->busy_until < now)
 		clock->busy_until = now;
 	clock->busy_until += seconds;
@@ -64,6 +66,7 @@ static void read_ahead(struct walk *walk, unsigned tier)
 	struct tier_clock *clock = &walk->tier[tier];
 	uint64_t bytes = walk->costs->state_bytes;
 
+	REEL_ASSERT(tier > 0 && clock->ahead_actions > walk->actions);
 	clock->readable_after = NEVER;
 	clock->read_at = transfer(clock, walk->now,
 				  transfer_seconds(costs, bytes, costs->read_bandwidth));
@@ -74,7 +77,10 @@ static bool is_of(const reel_action *action, enum reel_action_kind kind, unsigne
 	return action->kind == kind && action->tier == tier;
 }
 
-/* The action up to which the slot is stored, between the two; AT_ONCE: before them. */
+/*
+ * Returns the number of the last action from `first` to `last` - 1 that stores a state in the slot;
+ * AT_ONCE: there is none, so the state was stored before.
+ */
 static int64_t last_store(reel_schedule from, int64_t first, int64_t last, unsigned tier,
 			  unsigned slot)
 {
@@ -89,7 +95,7 @@ static int64_t last_store(reel_schedule from, int64_t first, int64_t last, unsig
 	return stored;
 }
 
-/* Find the next LOAD from the tier, and read its state if it has been stored. */
+/* Finds the next LOAD from the tier and reads its state at once if it has been stored. */
 static void look_for_load(struct walk *walk, unsigned tier)
 {
 	struct tier_clock *clock = &walk->tier[tier];
@@ -97,6 +103,7 @@ static void look_for_load(struct walk *walk, unsigned tier)
 	int64_t first = clock->ahead_actions;
 	reel_action action;
 
+	REEL_ASSERT(first >= walk->actions);
 	do {
 		reel_schedule_next(&clock->ahead, &action);
 		clock->ahead_actions++;
@@ -116,6 +123,7 @@ static int64_t steps_of(const struct walk *walk, const reel_action *action)
 	int64_t each = walk->prediction->segment_steps, all = walk->costs->steps;
 	int64_t last = action->last * each;
 
+	REEL_ASSERT(action->first * each <= all);
 	return (last < all ? last : all) - action->first * each;
 }
 
@@ -128,7 +136,10 @@ static void note_memory(struct walk *walk)
 		walk->prediction->peak_memory_bytes = bytes;
 }
 
-/* So many things of so many bytes are in memory: those more than ever before touch it. */
+/*
+ * Adds the time to touch memory for the first time, when `now` things of `each` bytes are in memory
+ * and *most is the largest number before.
+ */
 static void touch(struct walk *walk, int64_t *most, int64_t now, uint64_t each)
 {
 	if (now <= *most)
@@ -159,6 +170,7 @@ static void reverse(struct walk *walk, int64_t steps)
 {
 	walk->now += (double)steps * walk->costs->reverse_seconds;
 	walk->tape_steps -= steps;
+	REEL_ASSERT(walk->tape_steps >= 0);
 }
 
 static void store(struct walk *walk, unsigned tier)
@@ -166,6 +178,7 @@ static void store(struct walk *walk, unsigned tier)
 	const struct reel_costs *costs = walk->costs;
 	struct tier_clock *clock = &walk->tier[tier];
 
+	REEL_ASSERT(tier <= costs->tiers);
 	if (walk->now < clock->written_at)
 		walk->now = clock->written_at;
 	walk->now += costs->copy_seconds;
@@ -185,6 +198,8 @@ static void store(struct walk *walk, unsigned tier)
 
 static void load(struct walk *walk, unsigned tier)
 {
+	REEL_ASSERT(tier == 0 || walk->tier[tier].readable_after == NEVER);
+	REEL_ASSERT(tier == 0 || walk->tier[tier].ahead_actions == walk->actions + 1);
 	if (walk->now < walk->tier[tier].read_at)
 		walk->now = walk->tier[tier].read_at;
 	walk->now += walk->costs->copy_seconds;
@@ -214,6 +229,7 @@ static void carry_out(struct walk *walk, const reel_action *action)
 		break;
 	case REEL_ACTION_DROP:
 		walk->slots -= action->tier == 0;
+		REEL_ASSERT(walk->slots >= 0);
 		break;
 	case REEL_ACTION_DONE:
 		break;
@@ -237,6 +253,7 @@ static void walk_through(struct walk *walk)
 				read_ahead(walk, t);
 		walk->actions++;
 	} while (action.kind != REEL_ACTION_DONE);
+	REEL_ASSERT(walk->slots == 0 && walk->tape_steps == 0);
 }
 
 /* ---- Look-ahead ---- */
@@ -246,7 +263,7 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
-/* The tapes of all workers; the walk has seen one. */
+/* Returns the bytes of the tapes of all workers but one, whose tape the walk has counted. */
 static uint64_t look_ahead_tapes(const struct walk *walk)
 {
 	int64_t each = walk->prediction->segment_steps;
@@ -254,10 +271,14 @@ static uint64_t look_ahead_tapes(const struct walk *walk)
 
 	if (steps > walk->costs->steps - each)
 		steps = walk->costs->steps - each;
+	REEL_ASSERT(steps >= 0);
 	return reel_bytes_of(steps, walk->costs->tape_bytes);
 }
 
-/* The reverse phase with as many workers as tapes; the walk has told the rest. */
+/*
+ * Returns the time with as many workers as tapes. The forward sweep takes as long as in the walk;
+ * the workers share the reverse sweep, in which the reversals run one after the other.
+ */
 static double look_ahead_makespan(const struct walk *walk)
 {
 	const struct reel_costs *costs = walk->costs;
@@ -270,6 +291,7 @@ static double look_ahead_makespan(const struct walk *walk)
 	double segment = (double)walk->prediction->segment_steps * costs->record_seconds;
 	double makespan = walk->first_record + segment + larger(chain, shared);
 
+	REEL_ASSERT(walk->first_record >= 0);
 	for (unsigned t = 1; t < walk->prediction->problem.tiers; t++)
 		makespan = larger(makespan, walk->tier[t].busy_seconds);
 	return makespan < walk->now ? makespan : walk->now;
@@ -279,6 +301,7 @@ static int conclude(const struct walk *walk)
 {
 	struct reel_prediction *prediction = walk->prediction;
 
+	REEL_ASSERT(walk->now >= 0 && walk->advances_before_record <= prediction->advances);
 	prediction->makespan = walk->now;
 	for (unsigned t = 1; t < prediction->problem.tiers; t++)
 		if (prediction->written_bytes[t])
@@ -301,6 +324,7 @@ int reel_predict(const struct reel_costs *costs, struct reel_prediction *predict
 	reel_plan *plan;
 	int error = reel_plan_open(&plan, prediction->planner, &prediction->problem);
 
+	REEL_ASSERT(prediction->segment_steps > 0 && prediction->tapes > 0);
 	if (error)
 		return error;
 	walk = calloc(1, sizeof *walk);
@@ -319,7 +343,10 @@ int reel_predict(const struct reel_costs *costs, struct reel_prediction *predict
 
 /* ---- All tapes ---- */
 
-/* What memory has no room for goes to the tiers in their order; what is left then. */
+/*
+ * Spills `bytes` bytes to the tiers, the fastest first, and adds the times to *write and *read.
+ * Returns the number of bytes for which no tier has room.
+ */
 static uint64_t spill(const struct reel_costs *costs, uint64_t bytes, double *write, double *read,
 		      struct reel_prediction *prediction)
 {
@@ -330,6 +357,7 @@ static uint64_t spill(const struct reel_costs *costs, uint64_t bytes, double *wr
 		*write += transfer_seconds(tier, part, tier->write_bandwidth);
 		*read += transfer_seconds(tier, part, tier->read_bandwidth);
 		prediction->written_bytes[t + 1] = prediction->read_bytes[t + 1] = part;
+		REEL_ASSERT(part <= bytes);
 		bytes -= part;
 	}
 	return bytes;
@@ -342,13 +370,14 @@ int reel_predict_store_all(const struct reel_costs *costs, struct reel_predictio
 
 	prediction->peak_memory_bytes = all;
 	if (memory && all > memory) {
-		/* A step's tape is on its way while the next one is used. */
+		/* Memory holds two tapes of a step: one is transferred while the other is used. */
 		if (all == UINT64_MAX || memory / 2 < costs->tape_bytes ||
 		    spill(costs, all - memory, &write, &read, prediction))
 			return -ENOSPC;
 		prediction->spills = true;
 		prediction->peak_memory_bytes = memory;
 	}
+	REEL_ASSERT(!memory || prediction->peak_memory_bytes <= memory);
 	touches = (double)prediction->peak_memory_bytes * costs->touch_seconds;
 	prediction->makespan = larger(steps * costs->record_seconds + touches, write) +
 			       larger(steps * costs->reverse_seconds, read);

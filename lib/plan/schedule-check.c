@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The replay of a schedule: it knows the rules and nothing of how schedules are made. */
+/*
+ * Checks a plan: replays its actions by the rules of schedule.h, without running any step. It
+ * does not know how planners work, so that it judges them and the caller's own actions alike. All
+ * data of a replay belong to the call. A wrong action is reported in words and never asserted.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -10,11 +14,11 @@
 
 #define NO_STATE (-1)
 
-/* The states in the slots of a tier, as far as slots have been named. */
+/* The slots of a tier, up to the highest one that an action has named. */
 struct shelf {
-	int64_t *state;
+	int64_t *state; /* number of the state in each slot, or NO_STATE */
 	uint64_t count;
-	int64_t in_use;
+	int64_t in_use; /* number of slots that hold a state */
 };
 
 struct tape_range {
@@ -26,19 +30,18 @@ struct replay {
 	const struct reel_problem *problem;
 	struct reel_schedule_report *report;
 	int64_t steps;
-	int64_t working;
-	int64_t end; /* the steps from here on have been reversed */
+	int64_t working; /* number of the working state */
+	int64_t end;     /* first of the steps that have been reversed */
 	struct shelf shelf[REEL_MAX_TIERS];
 	struct tape_range *tape;
 	uint64_t tapes, tape_room;
 	int64_t tape_steps;
-	/* The LOAD before was a slot's last use. */
-	bool owes_drop;
-	reel_action loaded;
+	bool owes_drop;     /* the action before was `loaded`, the last use of its slot */
+	reel_action loaded; /* the last LOAD */
 	bool out_of_memory;
 };
 
-/* At least `count` elements of `size` bytes at *array, which has room for *room. */
+/* Makes room for `count` elements of `size` bytes at *array, which has room for *room. */
 static bool make_room(void **array, uint64_t *room, uint64_t count, size_t size)
 {
 	uint64_t wanted = *room ? *room : 16;
@@ -51,6 +54,7 @@ static bool make_room(void **array, uint64_t *room, uint64_t count, size_t size)
 	grown = wanted > SIZE_MAX / size ? NULL : realloc(*array, (size_t)wanted * size);
 	if (!grown)
 		return false;
+	REEL_ASSERT(wanted >= count);
 	*array = grown;
 	*room = wanted;
 	return true;
@@ -71,7 +75,7 @@ static bool grow_shelf(struct replay *replay, struct shelf *shelf, uint64_t coun
 	return true;
 }
 
-/* The slot of an action; NULL: there is none, and *wrong says why. */
+/* Returns the slot of an action; NULL: it does not exist, and *wrong says why. */
 static int64_t *slot_of(struct replay *replay, const reel_action *action, const char **wrong)
 {
 	struct shelf *shelf;
@@ -87,6 +91,7 @@ static int64_t *slot_of(struct replay *replay, const reel_action *action, const 
 	if (!grow_shelf(replay, shelf, (uint64_t)action->slot + 1))
 		return NULL;
 	*wrong = NULL;
+	REEL_ASSERT(action->slot < shelf->count);
 	return &shelf->state[action->slot];
 }
 
@@ -132,6 +137,7 @@ static void push_tape(struct replay *replay, int64_t first, int64_t last)
 	replay->tape_room = room;
 	replay->tape[replay->tapes++] = (struct tape_range){first, last};
 	replay->tape_steps += last - first;
+	REEL_ASSERT(replay->tapes <= replay->tape_room && replay->tape_steps <= replay->steps);
 	if (replay->tape_steps > replay->report->peak_tape_steps)
 		replay->report->peak_tape_steps = replay->tape_steps;
 }
@@ -152,7 +158,7 @@ static const char *replay_record(struct replay *replay, const reel_action *actio
 	return replay->out_of_memory ? "there is no memory to replay it" : NULL;
 }
 
-/* The tapes of steps first to end - 1 are taken off; NULL, or what is wrong. */
+/* Takes the steps from `first` to replay->end off the tapes. Returns NULL or what is wrong. */
 static const char *pop_tapes(struct replay *replay, int64_t first)
 {
 	while (replay->end > first) {
@@ -164,6 +170,7 @@ static const char *pop_tapes(struct replay *replay, int64_t first)
 		top = &replay->tape[replay->tapes - 1];
 		from = top->first > first ? top->first : first;
 		replay->tape_steps -= top->last - from;
+		REEL_ASSERT(from < replay->end && replay->tape_steps >= 0);
 		top->last = replay->end = from;
 		if (top->first == top->last)
 			replay->tapes--;
@@ -235,11 +242,13 @@ static const char *replay_drop(struct replay *replay, const reel_action *action)
 		return "the slot holds another state";
 	*slot = NO_STATE;
 	replay->shelf[action->tier].in_use--;
+	REEL_ASSERT(replay->shelf[action->tier].in_use >= 0);
 	return NULL;
 }
 
 static const char *replay_done(const struct replay *replay)
 {
+	REEL_ASSERT(!replay->tapes == !replay->tape_steps);
 	if (replay->tapes)
 		return "it ends with a tape that has not been reversed";
 	if (replay->end > 0)
@@ -277,7 +286,7 @@ static const char *replay_kind(struct replay *replay, const reel_action *action)
 	return "there is no such action";
 }
 
-/* The step recorded last is free while it is about to be reversed. */
+/* After a RECORD the tape of its last step takes up no memory, since it is reversed at once. */
 static bool memory_exceeded(const struct replay *replay, const reel_action *action)
 {
 	int64_t kept = replay->tape_steps - (action->kind == REEL_ACTION_RECORD);
@@ -286,6 +295,7 @@ static bool memory_exceeded(const struct replay *replay, const reel_action *acti
 
 	if (!each || !kept || !replay->problem->tiers)
 		return false;
+	REEL_ASSERT(kept > 0);
 	free_slots = replay->problem->tier[0].slots - replay->shelf[0].in_use;
 	return kept > free_slots / each;
 }
@@ -304,17 +314,18 @@ static const char *replay_action(struct replay *replay, const reel_action *actio
 	return wrong;
 }
 
-/* An ADVANCE while the end is not known, which is met where the caller says. */
+/* Ends a loop of an unknown end in the ADVANCE that passes the state replay->steps. */
 static void meet_end(struct replay *replay, reel_schedule *schedule, reel_action *action)
 {
 	if (action->last < replay->steps)
 		return;
+	REEL_ASSERT(action->kind == REEL_ACTION_ADVANCE && action->first <= replay->steps);
 	action->last = replay->steps;
 	if (reel_schedule_end(schedule, replay->steps, replay->steps))
 		action->kind = REEL_ACTION_DONE;
 }
 
-/* One that runs no step has nothing to be replayed; but there has to be such a state. */
+/* An ADVANCE without steps, which is passed over; but its state has to exist. */
 static bool is_empty_advance(const struct replay *replay, const reel_action *action)
 {
 	return action->kind == REEL_ACTION_ADVANCE && action->first == action->last &&
@@ -336,6 +347,8 @@ static void replay_all(struct replay *replay, reel_schedule *schedule)
 			report->wrong_action = report->actions;
 		report->actions += action.kind != REEL_ACTION_DONE;
 	} while (!report->wrong && action.kind != REEL_ACTION_DONE);
+	REEL_ASSERT(report->wrong || replay->out_of_memory ||
+		    report->recorded >= report->reversed);
 }
 
 double reel_plan_makespan(const struct reel_problem *problem,

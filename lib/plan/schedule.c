@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk through a plan. All schedules are one recursion: from the working state the
- * steps up to `end` are reversed by storing the state, advancing, reversing what is
- * above and then, from the state loaded again, what is below. The levels are its stack.
+ * The walk through a plan. All schedules are one recursion: to reverse the steps from the working
+ * state to `end`, store the state, advance to a later one, reverse the steps from there, load the
+ * state, and reverse the steps below. The levels are the stack of this recursion, in the order of
+ * their states. A schedule belongs to one thread and the plan is only read. The bits of `used`, the
+ * numbers in `in_use` and the levels agree after each action.
  */
 #include "config.h"
 
@@ -11,21 +13,72 @@
 
 #include "plan.h"
 
+/*
+ * enter() changes the phase, by this table:
+ *
+ *	from       to                      in
+ *	SWEEP      FORWARD, HELD, RETURN   leave_sweep
+ *	FORWARD    HELD                    go_forward (STORE)
+ *	FORWARD    REVERSE                 record (up to the end)
+ *	HELD       FORWARD                 go_on_from_held
+ *	REVERSE    RETURN                  reverse
+ *	RETURN     RETURN                  reverse (a tape of earlier steps)
+ *	RETURN     HELD                    load_top
+ *	RETURN     DONE                    go_back
+ */
 enum phase {
-	SWEEP,   /* states are laid down on the way up, before the recursion */
-	FORWARD, /* the working state is not held */
-	HELD,    /* it is, by the topmost level */
-	REVERSE, /* steps at to end have just been recorded */
-	RETURN,  /* the working state serves no more */
+	SWEEP,   /* the first forward sweep stores states at sites, before the recursion */
+	FORWARD, /* no level holds the working state */
+	HELD,    /* the topmost level holds the working state */
+	REVERSE, /* the steps `at` to `end` were just recorded */
+	RETURN,  /* the working state is not needed any more */
 	DONE
 };
 
-/* schedule->ahead: the choice for the state that is held is known. */
+#define PHASES (DONE + 1)
+#define TO(phase) (1u << (phase))
+
+static const uint8_t next_phases[PHASES] = {
+	[SWEEP] = TO(FORWARD) | TO(HELD) | TO(RETURN),
+	[FORWARD] = TO(HELD) | TO(REVERSE),
+	[HELD] = TO(FORWARD),
+	[REVERSE] = TO(RETURN),
+	[RETURN] = TO(RETURN) | TO(HELD) | TO(DONE),
+};
+
+/* Values of schedule->ahead besides a number of steps to advance from the held state. */
 #define AHEAD_UNKNOWN 0
 #define AHEAD_DROP (-1)
 
+static bool top_holds_working_state(const reel_schedule *schedule)
+{
+	return schedule->levels > 0 &&
+	       schedule->level[schedule->levels - 1].first == schedule->at;
+}
+
+static void enter(reel_schedule *schedule, enum phase phase)
+{
+	REEL_ASSERT(next_phases[schedule->phase] >> phase & 1);
+	REEL_ASSERT(phase != HELD || top_holds_working_state(schedule));
+	REEL_ASSERT(phase == SWEEP || schedule->steps != REEL_UNKNOWN_STEPS);
+	schedule->phase = phase;
+}
+
+/* Whether the bits of `used` and the numbers in `in_use` agree. */
+static bool slots_agree(const reel_schedule *schedule)
+{
+	int used = 0;
+
+	for (unsigned word = 0; word < REEL_MAX_SLOTS / 64; word++)
+		used += __builtin_popcountll(schedule->used[word]);
+	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++)
+		used -= schedule->in_use[tier];
+	return used == 0;
+}
+
 static void make(reel_action *action, enum reel_action_kind kind, int64_t first, int64_t last)
 {
+	REEL_ASSERT(first >= 0 && first <= last);
 	action->kind = kind;
 	action->first = first;
 	action->last = last;
@@ -41,21 +94,26 @@ static void make_slot(reel_action *action, enum reel_action_kind kind, int64_t s
 
 static void advance(reel_schedule *schedule, int64_t last, reel_action *action)
 {
+	REEL_ASSERT(last > schedule->at);
 	make(action, REEL_ACTION_ADVANCE, schedule->at, last);
 	schedule->at = last;
 }
 
+/* Claims the first slot of the tier that is not in use; the planner stores only if there is one. */
 static unsigned claim_slot(reel_schedule *schedule, unsigned tier)
 {
 	unsigned first = schedule->plan->first_slot[tier], word = first / 64;
 	uint64_t unused = ~schedule->used[word] & UINT64_MAX << first % 64;
 	unsigned bit;
 
+	REEL_ASSERT(tier < schedule->plan->problem.tiers);
+	REEL_ASSERT(schedule->in_use[tier] < schedule->plan->problem.tier[tier].slots);
 	while (!unused)
 		unused = ~schedule->used[++word];
 	bit = word * 64 + (unsigned)__builtin_ctzll(unused);
 	schedule->used[word] |= (uint64_t)1 << bit % 64;
 	schedule->in_use[tier]++;
+	REEL_ASSERT(bit - first < schedule->plan->problem.tier[tier].slots);
 	return bit - first;
 }
 
@@ -63,6 +121,7 @@ static void free_slot(reel_schedule *schedule, unsigned tier, unsigned slot)
 {
 	unsigned bit = schedule->plan->first_slot[tier] + slot;
 
+	REEL_ASSERT(schedule->used[bit / 64] >> bit % 64 & 1 && schedule->in_use[tier] > 0);
 	schedule->used[bit / 64] &= ~((uint64_t)1 << bit % 64);
 	schedule->in_use[tier]--;
 }
@@ -72,13 +131,15 @@ static void push_level(reel_schedule *schedule, int64_t first, int64_t last, uns
 {
 	unsigned level = schedule->levels++;
 
+	REEL_ASSERT(level < REEL_MAX_SLOTS && first <= last);
+	REEL_ASSERT(level == 0 || schedule->level[level - 1].last <= first);
 	schedule->level[level].first = first;
 	schedule->level[level].last = last;
 	schedule->level[level].tier = tier;
 	schedule->level[level].slot = slot;
 }
 
-/* Slots at sites are counted by schedule->sites, not claimed. */
+/* Slots at sites are not claimed: schedule->sites counts them. */
 static bool tier_has_sites(const reel_schedule *schedule, unsigned tier)
 {
 	const reel_plan *plan = schedule->plan;
@@ -98,6 +159,7 @@ void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_actio
 {
 	unsigned tier = schedule->level[level].tier, slot = schedule->level[level].slot;
 
+	REEL_ASSERT(level < schedule->levels && tier != TAPE_TIER);
 	make_slot(action, REEL_ACTION_DROP, schedule->level[level].first, tier, slot);
 	if (!tier_has_sites(schedule, tier))
 		free_slot(schedule, tier, slot);
@@ -106,19 +168,14 @@ void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_actio
 		(schedule->levels - level) * sizeof schedule->level[0]);
 }
 
-/* The last state at a site becomes a level: what is above it is reversed from it. */
+/* Makes a level of the last site, from which the steps above it are reversed next. */
 static void adopt_place(reel_schedule *schedule)
 {
 	const reel_plan *plan = schedule->plan;
 	int64_t site = plan->planner->site(plan, --schedule->sites);
 
+	REEL_ASSERT(schedule->levels == 0 && site <= schedule->end);
 	push_level(schedule, site, site, plan->problem.tiers - 1, (unsigned)schedule->sites);
-}
-
-static bool top_holds_working_state(const reel_schedule *schedule)
-{
-	return schedule->levels > 0 &&
-	       schedule->level[schedule->levels - 1].first == schedule->at;
 }
 
 static int leave_sweep(reel_schedule *schedule, reel_action *action)
@@ -126,9 +183,9 @@ static int leave_sweep(reel_schedule *schedule, reel_action *action)
 	if (schedule->sites > 0)
 		adopt_place(schedule);
 	if (schedule->at >= schedule->end)
-		schedule->phase = RETURN;
+		enter(schedule, RETURN);
 	else
-		schedule->phase = top_holds_working_state(schedule) ? HELD : FORWARD;
+		enter(schedule, top_holds_working_state(schedule) ? HELD : FORWARD);
 	return reel_schedule_next(schedule, action);
 }
 
@@ -138,7 +195,10 @@ static void store_at_site(reel_schedule *schedule, reel_action *action)
 		  (unsigned)schedule->sites++);
 }
 
-/* The end is not known: to the next site or, where slots are used up, on and on. */
+/*
+ * Advances while the end is unknown: to the next site, or by a period if no slot is left for one.
+ * The result -EAGAIN tells the caller that the loop may end on the way.
+ */
 static int sweep_on(reel_schedule *schedule, bool more_slots, int64_t site, reel_action *action)
 {
 	advance(schedule, more_slots ? site : schedule->at + schedule->plan->period, action);
@@ -183,9 +243,10 @@ static void record(reel_schedule *schedule, int64_t steps, reel_action *action)
 {
 	int64_t first = schedule->at, last = first + steps;
 
+	REEL_ASSERT(steps > 0 && last <= schedule->end);
 	make(action, REEL_ACTION_RECORD, first, last);
 	if (last == schedule->end) {
-		schedule->phase = REVERSE;
+		enter(schedule, REVERSE);
 		return;
 	}
 	push_level(schedule, first, last, TAPE_TIER, 0);
@@ -198,41 +259,49 @@ static void go_forward(reel_schedule *schedule, reel_action *action)
 	int64_t steps = schedule->end - schedule->at;
 	struct decision decision = schedule->plan->planner->decide(schedule, steps, false);
 
+	REEL_ASSERT(steps > 0 && decision.kind != DECIDE_MOVE);
+	REEL_ASSERT(decision.kind != DECIDE_ADVANCE || decision.steps < steps);
 	if (decision.kind == DECIDE_RECORD) {
 		record(schedule, decision.steps, action);
 	} else if (decision.kind == DECIDE_STORE) {
 		reel_schedule_push_level(schedule, decision.tier, action);
-		schedule->phase = HELD;
+		enter(schedule, HELD);
 		schedule->ahead = AHEAD_UNKNOWN;
 	} else {
 		advance(schedule, schedule->at + decision.steps, action);
 	}
 }
 
+/* Decides what follows for the held state, so that its LOAD can say whether it is the last use. */
 static void look_ahead(reel_schedule *schedule)
 {
 	int64_t steps = schedule->end - schedule->at;
 	struct decision decision = schedule->plan->planner->decide(schedule, steps, true);
 
+	REEL_ASSERT(steps > 0 && decision.kind != DECIDE_STORE);
+	REEL_ASSERT(decision.kind != DECIDE_ADVANCE ||
+		    (decision.steps > 0 && decision.steps < steps));
 	schedule->ahead = decision.kind == DECIDE_ADVANCE ? decision.steps : AHEAD_DROP;
 }
 
 static void go_on_from_held(reel_schedule *schedule, reel_action *action)
 {
+	REEL_ASSERT(top_holds_working_state(schedule));
 	if (schedule->ahead == AHEAD_UNKNOWN)
 		look_ahead(schedule);
 	if (schedule->ahead == AHEAD_DROP)
 		reel_schedule_pop_level(schedule, schedule->levels - 1, action);
 	else
 		advance(schedule, schedule->at + schedule->ahead, action);
-	schedule->phase = FORWARD;
+	enter(schedule, FORWARD);
 }
 
 static void reverse(reel_schedule *schedule, int64_t first, reel_action *action)
 {
+	REEL_ASSERT(first < schedule->end);
 	make(action, REEL_ACTION_REVERSE, first, schedule->end);
 	schedule->end = first;
-	schedule->phase = RETURN;
+	enter(schedule, RETURN);
 }
 
 static void load_top(reel_schedule *schedule, reel_action *action)
@@ -240,7 +309,7 @@ static void load_top(reel_schedule *schedule, reel_action *action)
 	unsigned top = schedule->levels - 1;
 
 	schedule->at = schedule->level[top].first;
-	schedule->phase = HELD;
+	enter(schedule, HELD);
 	look_ahead(schedule);
 	make_slot(action, REEL_ACTION_LOAD, schedule->at, schedule->level[top].tier,
 		  schedule->level[top].slot);
@@ -254,13 +323,15 @@ static void go_back(reel_schedule *schedule, reel_action *action)
 	if (schedule->levels == 0 && schedule->sites > 0)
 		adopt_place(schedule);
 	if (schedule->levels == 0) {
-		schedule->phase = DONE;
+		REEL_ASSERT(schedule->end == 0 && schedule->tape_steps == 0);
+		enter(schedule, DONE);
 		make(action, REEL_ACTION_DONE, 0, 0);
 		return;
 	}
 	top = schedule->levels - 1;
 	if (schedule->level[top].tier == TAPE_TIER) {
 		schedule->levels--;
+		REEL_ASSERT(schedule->level[top].last == schedule->end);
 		schedule->tape_steps -= schedule->level[top].last - schedule->level[top].first;
 		reverse(schedule, schedule->level[top].first, action);
 	} else if (schedule->level[top].first >= schedule->end) {
@@ -274,6 +345,7 @@ static void next_of_list(reel_schedule *schedule, reel_action *action)
 {
 	const reel_plan *plan = schedule->plan;
 
+	REEL_ASSERT((uint64_t)schedule->at <= plan->action_count);
 	if ((uint64_t)schedule->at < plan->action_count)
 		*action = plan->actions[schedule->at++];
 	else
@@ -296,6 +368,7 @@ int reel_schedule_next(reel_schedule *schedule, reel_action *action)
 		next_of_list(schedule, action);
 		return 0;
 	}
+	REEL_ASSERT(slots_agree(schedule));
 	switch ((enum phase)schedule->phase) {
 	case SWEEP:
 		return sweep(schedule, action);
