@@ -4,7 +4,7 @@ reelinclude_HEADERS = \
 	include/reel/block.h \
 	include/reel/run.h \
 	include/reel/compiler.h \
-	include/reel/plan.h \
+	include/reel/extend.h \
 	include/reel/gpu.h \
 	include/reel/inline.h \
 	include/reel/pool.h \

@@ -31,7 +31,7 @@ in_all_environments() {
 	passes "$1" "$2/t-omp-patterns" OMP_SCHEDULE=static,5 REEL_CHECKED=1
 }
 
-in_all_environments 'this build' "$BUILD_DIR/tests"
+in_all_environments 'this build' "$BUILD_DIR/tests/omp"
 
 optimise='-O1 -g'
 [ -n "$long" ] || optimise=-O0
