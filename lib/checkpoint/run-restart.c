@@ -356,7 +356,7 @@ static int walk(reel_run *run, const struct run_record *record)
 		return -EBADMSG;
 	REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS || !reverses);
 	run->stored = action;
-	reel_run_enter(run, reverses ? REEL_RUN_REVERSE : REEL_RUN_FORWARD);
+	reel_run_enter(run, reverses ? REEL_RUN_REVERSE : REEL_RUN_RESUMED);
 	return 0;
 }
 

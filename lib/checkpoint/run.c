@@ -23,8 +23,9 @@
 
 /* The table of run.h: the phases that may follow each phase. */
 static const uint8_t next_phases[REEL_RUN_PHASES] = {
-	[REEL_RUN_IDLE] = TO(IDLE) | TO(FORWARD) | TO(REVERSE),
-	[REEL_RUN_FORWARD] = TO(IDLE) | TO(REVERSE),
+	[REEL_RUN_IDLE] = TO(IDLE) | TO(RESUMED) | TO(FORWARD) | TO(REVERSE),
+	[REEL_RUN_RESUMED] = TO(IDLE) | TO(FORWARD),
+	[REEL_RUN_FORWARD] = TO(IDLE) | TO(FORWARD) | TO(REVERSE),
 	[REEL_RUN_REVERSE] = TO(IDLE) | TO(FORWARD),
 };
 
@@ -394,8 +395,9 @@ static int begin_forward(reel_run *run, void *context, void *state)
 
 	/* The run was resumed in its forward sweep: the slot of its last STORE has the state. */
 	load.kind = REEL_ACTION_LOAD;
-	if (run->phase == REEL_RUN_FORWARD) {
+	if (run->phase == REEL_RUN_RESUMED) {
 		REEL_ASSERT(run->stored.kind == REEL_ACTION_STORE);
+		reel_run_enter(run, REEL_RUN_FORWARD);
 		return reel_run_carry_out(run, &load, context, state, NULL, NULL);
 	}
 	reel_run_begin(run);

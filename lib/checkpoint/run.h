@@ -27,15 +27,16 @@
  *
  *	from       to         in
  *	any        IDLE       reel_run_resume, reel_run_give_up, a sweep that failed
- *	IDLE       FORWARD    reel_run_forward, walk (resumed in a forward sweep)
- *	REVERSE    FORWARD    reel_run_forward (begins anew)
+ *	IDLE       RESUMED    walk, in a forward sweep
+ *	any        FORWARD    reel_run_forward; after FORWARD if control left a callback by longjmp()
  *	IDLE       REVERSE    walk (resumed in a reverse sweep)
  *	FORWARD    REVERSE    reel_run_forward, at the last state
  *	REVERSE    IDLE       reel_run_next, at the last action
  */
 enum reel_run_phase {
 	REEL_RUN_IDLE,    /* no sweep has begun, or a sweep failed, or all steps are reversed */
-	REEL_RUN_FORWARD, /* in a forward sweep; between calls: resumed there */
+	REEL_RUN_RESUMED, /* resumed in a forward sweep, which the next call goes on with */
+	REEL_RUN_FORWARD, /* in a forward sweep */
 	REEL_RUN_REVERSE, /* the forward sweep has ended, and the reverse sweep has not */
 	REEL_RUN_PHASES
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks a plan: replays its actions by the rules of schedule.h, without running any step. It
+ * Checks a plan: replays its actions by the rules of plan.h, without running any step. It
  * does not know how planners work, so that it judges them and the caller's own actions alike. All
  * data of a replay belong to the call. A wrong action is reported in words and never asserted.
  */

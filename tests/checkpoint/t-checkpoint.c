@@ -5,6 +5,8 @@
  */
 #include <config.h>
 
+#include <setjmp.h>
+
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
 #include "helpers/store-fault.h"
@@ -272,6 +274,40 @@ static void a_callback_stops_a_run(void)
 	is_string(reel_run_message(checkpoint), "", "which is no error");
 	is_int(reel_run_reverse(checkpoint, &run, &bar, &bar), -EINVAL,
 	       "there is no reverse sweep then");
+	reel_run_close(checkpoint);
+	reel_plan_close(plan);
+}
+
+static jmp_buf out_of_the_callback;
+static bool leaves;
+
+static int leave_at_20(void *context, void *state, int64_t first, int64_t last)
+{
+	if (leaves && last > 20)
+		longjmp(out_of_the_callback, 1);
+	return advance(context, state, first, last);
+}
+
+/* As an exception of C++ leaves it: the next forward sweep begins anew. */
+static void a_callback_is_left_by_a_jump(void)
+{
+	static struct run run;
+	static struct state state, bar;
+	reel_model model = copied;
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 4);
+	reel_run *checkpoint;
+
+	model.advance = leave_at_20;
+	checkpoint = open_checkpoint(plan, &model, NULL);
+	run = no_failure;
+	state = start;
+	leaves = true;
+	if (!setjmp(out_of_the_callback))
+		reel_run_forward(checkpoint, &run, &state);
+	ok(leaves, "is left by a jump");
+	leaves = false;
+	is_int(sweep_both(checkpoint, &run, &bar), 0, "both sweeps go well after that");
+	ok(is_right(&bar, &run, 40), "and give the gradient");
 	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
@@ -1126,6 +1162,7 @@ int main(void)
 	a_plan_goes_beyond_all_steps();
 	the_forward_sweep_ends_in_the_last_state();
 	a_callback_stops_a_run();
+	a_callback_is_left_by_a_jump();
 	callbacks_fail();
 	a_sweep_out_of_order_says_so();
 	what_reverse_does_not_pop_is_seen();
