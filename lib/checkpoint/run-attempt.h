@@ -11,8 +11,8 @@
 #define REEL_RUN_MESSAGE 256
 
 /*
- * As reel_run_carry_out(), but what goes wrong is written to `message` instead of the run's message: for
- * those who may try again, or who report what comes first in the order of actions.
+ * As reel_run_carry_out(), but what goes wrong is written to `message` instead of the run's
+ * message: for those who may try again, or who report what comes first in the order of actions.
  */
 int reel_run_attempt(reel_run *run, const reel_action *action, void *context, void *state,
 		     void *adjoint, reel_tape *tape, char message[REEL_RUN_MESSAGE]);

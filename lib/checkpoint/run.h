@@ -28,7 +28,7 @@
  *	from       to         in
  *	any        IDLE       reel_run_resume, reel_run_give_up, a sweep that failed
  *	IDLE       RESUMED    walk, in a forward sweep
- *	any        FORWARD    reel_run_forward; after FORWARD if control left a callback by longjmp()
+ *	any        FORWARD    reel_run_forward; from FORWARD if a callback was left by longjmp()
  *	IDLE       REVERSE    walk (resumed in a reverse sweep)
  *	FORWARD    REVERSE    reel_run_forward, at the last state
  *	REVERSE    IDLE       reel_run_next, at the last action

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one clock of the library: it never goes back, and only differences of its times mean anything. */
+/* The one clock of the library: it never goes back, and only differences of its times mean much. */
 #ifndef REEL_LIB_CLOCK_H
 #define REEL_LIB_CLOCK_H
 
