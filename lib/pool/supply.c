@@ -155,6 +155,7 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 		reel_supply_push_warm(pool, carrier);
 		return -ENOMEM;
 	}
+	REEL_ASSERT(carrier->frame && !carrier->below);
 	*frame = carrier->frame;
 	carrier->frame = NULL;
 	freelist_push(&pool->frameless, carrier);

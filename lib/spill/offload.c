@@ -27,14 +27,34 @@ void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
 
 /* ---- Tickets ---- */
 
+/* The table of offload.h: a bit for each state that may come before. */
+static const unsigned char before_ticket_state[] = {
+	[REEL_TICKET_FREE] = 1u << REEL_TICKET_STARTED | 1u << REEL_TICKET_FINISHED,
+	[REEL_TICKET_STARTED] = 1u << REEL_TICKET_FREE,
+	[REEL_TICKET_FINISHED] = 1u << REEL_TICKET_STARTED,
+};
+
+void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state)
+{
+	/*
+	 * Release: whoever loads FINISHED in collect(), with acquire, then sees what the store has
+	 * written to the transfer.
+	 */
+	enum reel_ticket_state before =
+		atomic_exchange_explicit(&ticket->state, state, memory_order_release);
+
+	REEL_ASSERT(before_ticket_state[state] >> before & 1);
+	(void)before;
+	(void)before_ticket_state;
+}
+
 static void finish(reel_transfer *transfer)
 {
 	struct reel_ticket *ticket = transfer->context;
 	struct reel_offload *offload = ticket->offload;
 
 	reel_yield_point();
-	/* Release: pairs with the acquire in collect(). */
-	atomic_store_explicit(&ticket->finished, true, memory_order_release);
+	reel_ticket_enter(ticket, REEL_TICKET_FINISHED);
 	reel_event_signal(&offload->work);
 }
 
@@ -44,13 +64,13 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 	struct reel_ticket *ticket = offload->ticket;
 
 	for (; ticket < offload->ticket + REEL_TICKETS; ticket++) {
-		if (ticket->busy)
+		/* Relaxed: only this thread starts tickets and frees them. */
+		if (atomic_load_explicit(&ticket->state, memory_order_relaxed) != REEL_TICKET_FREE)
 			continue;
-		ticket->busy = true;
+		reel_ticket_enter(ticket, REEL_TICKET_STARTED);
 		ticket->get = get;
 		ticket->slab = slab;
 		ticket->offload = offload;
-		atomic_store_explicit(&ticket->finished, false, memory_order_relaxed);
 		ticket->transfer.done = finish;
 		ticket->transfer.context = ticket;
 		return ticket;
@@ -96,11 +116,11 @@ static bool collect(struct reel_offload *offload)
 	for (unsigned i = 0; i < REEL_TICKETS; i++) {
 		struct reel_ticket *ticket = &offload->ticket[i];
 
-		/* Acquire: pairs with the release in finish(). */
-		if (!ticket->busy ||
-		    !atomic_load_explicit(&ticket->finished, memory_order_acquire))
+		/* Acquire: pairs with the release in reel_ticket_enter(), called by finish(). */
+		if (atomic_load_explicit(&ticket->state, memory_order_acquire) !=
+		    REEL_TICKET_FINISHED)
 			continue;
-		ticket->busy = false;
+		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		moved = true;
 		if (ticket->get)
 			reel_read_done(offload, ticket);

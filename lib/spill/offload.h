@@ -82,13 +82,24 @@ struct reel_slab_io {
 	struct reel_extent extent;
 };
 
+/*
+ * reel_ticket_enter() changes the state of a ticket:
+ *
+ *	from       to         by
+ *	FREE       STARTED    offload thread, which then starts the transfer
+ *	STARTED    FINISHED   the thread of the store that completes the transfer
+ *	FINISHED   FREE       offload thread, which sees to the slab then
+ *	STARTED    FREE       offload thread, if there was nothing to transfer
+ */
+enum reel_ticket_state { REEL_TICKET_FREE, REEL_TICKET_STARTED, REEL_TICKET_FINISHED };
+
+/* One transfer that may be under way. Offload thread only, but for `state`. */
 struct reel_ticket {
 	reel_transfer transfer;
 	struct reel_offload *offload;
 	struct reel_slab *slab;
-	bool busy;
 	bool get;
-	_Atomic bool finished;
+	_Atomic(enum reel_ticket_state) state;
 };
 
 /* Slabs in one state, in the order in which they are to be used. */
@@ -207,7 +218,9 @@ void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
 
 /* The following are the offload thread's. */
 
-/* offload.c: a ticket to put or get with; NULL: all are busy. */
+/* offload.c */
+void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state);
+/* A ticket to put or get with, which is STARTED; NULL: none is free. */
 struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
 					bool get);
 /* Of a slab whose state is the offload thread's: its label, and its frame as data. */

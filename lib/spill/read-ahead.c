@@ -63,7 +63,7 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 {
 	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING)) {
 		carrier->below = NULL;
-		ticket->busy = false;
+		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		reel_supply_push_warm(offload->pool, carrier);
 		return;
 	}
@@ -169,7 +169,7 @@ static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape
 		return false;
 	carrier = take_carrier(offload, REEL_MIN_DISTANCE);
 	if (!carrier) {
-		ticket->busy = false;
+		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return false;
 	}
 	read_slab(offload, slab, carrier, ticket);
@@ -199,7 +199,7 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *ta
 		return false;
 	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING) ||
 	    !give_fresh_frame(offload, slab)) {
-		ticket->busy = false;
+		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return false;
 	}
 	start_first(offload, slab, ticket);
@@ -241,7 +241,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 		return false;
 	carrier = take_carrier(offload, FARTHER * reel_reuse_distance(offload, slab));
 	if (!carrier) {
-		ticket->busy = false;
+		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return false;
 	}
 	drop_request(tape_io);

@@ -79,12 +79,14 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	size_t bytes = reel_min_size(reel_round_up(slab_io->filled, offload->align), slab->bytes);
 
 	/* Another one than of its last copy, whose extent it may get: a write that is lost is seen. */
+	REEL_ASSERT(slab->frame && slab_io->filled <= slab->bytes);
 	slab_io->serial = ++offload->last_put;
 	reel_offload_prepare(offload, ticket);
 	reel_offload_drop_copy(offload, slab);
 	slab_io->stored_bytes = bytes;
 	ticket->transfer.bytes = bytes;
 	ticket->transfer.layout = slab_io->layout;
+	REEL_ASSERT(offload->puts < offload->put_depth && bytes % offload->align == 0);
 	offload->puts++;
 	reel_store_put(offload->store, &ticket->transfer);
 }
@@ -104,7 +106,7 @@ static bool write_farthest(struct reel_offload *offload)
 	if (!ticket)
 		return false;
 	if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_WRITING)) {
-		ticket->busy = false;
+		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return true;
 	}
 	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);

@@ -174,7 +174,7 @@ static inline bool offload_is_at_rest(struct reel_offload *offload)
 
 	reel_offload_settle(offload);
 	for (size_t i = 0; i < REEL_TICKETS; i++)
-		busy += offload->ticket[i].busy;
+		busy += offload->ticket[i].state != REEL_TICKET_FREE;
 	reel_store_get_capacity(offload->store, &capacity);
 	return !busy && !offload->puts && !offload->gets && !offload->waiting && !offload->sealed &&
 	       !offload->clean && !offload->stale && !offload->tape_ios_in_use &&
