@@ -236,7 +236,7 @@ static void measure_case(const struct bench_case *described, size_t bytes,
 		struct measure_result of_pair[2];
 		struct bench_case one = *described;
 
-		need(open_stored(&stored, bytes, v == CHECKED), reel_store_problem());
+		need(open_stored(&stored, bytes, v == CHECKED), reel_error_text(0));
 		if (v != COPIED)
 			adopt_pieces(&stored);
 		pair[1].context = &stored;
@@ -303,7 +303,7 @@ void bench_gpu(void)
 	}
 	if (reel_gpu_describe(0, &device) || reel_gpu_context_open(&context, 0)) {
 		fprintf(stderr, "%s: gpu/ is left out: not measured, no device: %s\n",
-			bench_program, reel_store_problem());
+			bench_program, reel_error_text(0));
 		return;
 	}
 	fprintf(stderr, "%s: gpu/ on %s\n", bench_program, device.name);

@@ -283,7 +283,7 @@ void measure_stencil(clock_of_the_device &clock, unsigned n, unsigned steps)
 	});
 
 	if (reel_arena_settle(tapes.arena, nullptr) != 0)
-		device::stop("stencil", reel_arena_problem());
+		device::stop("stencil", reel_error_text(0));
 	row("stencil, primal", primal * 1e3, "ms", 0, true);
 	row("stencil, gradient", gradient * 1e3, "ms", 0, true);
 	row("... gradient over primal", gradient / primal, "", 3.5, false);

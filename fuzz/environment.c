@@ -50,7 +50,7 @@ static void check_options(void)
 		budget = 0;
 	FUZZ_EXPECT(options.hard_budget == budget);
 	FUZZ_EXPECT(options.flags == (is_checked ? REEL_POOL_CHECKED : 0));
-	FUZZ_EXPECT(!reel_pool_options_problem(&options));
+	FUZZ_EXPECT(!reel_pool_problem(&options));
 	if (!budget) {
 		FUZZ_EXPECT(!store_description && !spill_directory);
 		return;
@@ -68,7 +68,7 @@ static void use_pool(void)
 	int error;
 
 	if (open_store(&complete.store)) {
-		FUZZ_EXPECT(!complete.store && *reel_store_problem());
+		FUZZ_EXPECT(!complete.store && *reel_error_text(0));
 		return;
 	}
 	error = reel_pool_open(&pool, &complete);

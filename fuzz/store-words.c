@@ -122,7 +122,7 @@ static void check_description(const char *text, const char *directory)
 			    ((error == -ENOENT || error == -EINVAL) && strstr(text, "file")));
 	}
 	if (error) {
-		FUZZ_EXPECT(*reel_store_problem());
+		FUZZ_EXPECT(*reel_error_text(0));
 		return;
 	}
 	use(store);

@@ -15,6 +15,7 @@
 #include "helpers/support.h"
 #include "targets.h"
 #include "helpers/store-fault.h"
+#include "pool/pool.h"
 
 enum { TAPES = 2, HOLDS = 3, MARKS = 6, MAX_ITEMS = 4096, MAX_BYTES = 1 << 18 };
 
@@ -929,7 +930,7 @@ static bool open_pool_and_tapes(void)
 	struct reel_pool_options options = draw_pool();
 
 	if (reel_pool_open(&pool, &options)) {
-		FUZZ_EXPECT(reel_pool_options_problem(&options) || options.store);
+		FUZZ_EXPECT(reel_pool_problem(&options) || options.store);
 		reel_store_close(options.store);
 		close_late();
 		return false;

@@ -7,6 +7,7 @@
  * reel/run.h    loops that are longer still, with memory for a few of their states
  * reel/pool.h   where tapes get their memory: budgets, recycling, statistics
  * reel/store.h  where slabs go that have no room in memory: disk, compressed memory, GPU
+ * reel/error.h  what a function returns that fails, and the text of the failure
  *
  * Included only where they are needed:
  *
@@ -19,6 +20,7 @@
 #define REEL_H
 
 #include <reel/version.h>
+#include <reel/error.h>
 #include <reel/pool.h>
 #include <reel/store.h>
 #include <reel/tape.h>

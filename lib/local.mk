@@ -4,6 +4,7 @@ reelinclude_HEADERS = \
 	include/reel/block.h \
 	include/reel/run.h \
 	include/reel/compiler.h \
+	include/reel/error.h \
 	include/reel/extend.h \
 	include/reel/gpu.h \
 	include/reel/inline.h \
@@ -27,6 +28,7 @@ libreel_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(CK_CFLAGS) $(LIB
 	$(LZ4_CFLAGS)
 libreel_core_la_LIBADD = libreel-os.la $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
+	%D%/os/error.c %D%/os/error.h \
 	%D%/tape/tape.c %D%/tape/tape.h %D%/tape/lane-listener.h \
 	%D%/tape/push.c \
 	%D%/tape/seal.c \
@@ -48,7 +50,7 @@ libreel_core_la_SOURCES = \
 	%D%/plan/plan-periodic.c \
 	%D%/plan/plan-online.c \
 	%D%/checkpoint/run-open.c \
-	%D%/checkpoint/run.c %D%/checkpoint/run.h %D%/checkpoint/run-attempt.h \
+	%D%/checkpoint/run.c %D%/checkpoint/run.h %D%/checkpoint/run-lookahead.h \
 	%D%/checkpoint/run-read-ahead.c \
 	%D%/checkpoint/run-audit.c \
 	%D%/checkpoint/run-restart.c \

@@ -496,7 +496,7 @@ static void begin_adjoint(struct team *team, const reel_region *region)
 					   &node->region.adjoint))
 		stress_fail("an adjoint object does not open");
 	if (reel_adjoint_begin(*adjoint, lanes > 0 ? (unsigned)lanes : 1))
-		stress_fail("adjoints: %s", reel_adjoint_message(*adjoint));
+		stress_fail("adjoints: %s", reel_error_text(0));
 	team->adjoint = *adjoint;
 }
 
@@ -504,7 +504,7 @@ static void begin_adjoint(struct team *team, const reel_region *region)
 static void end_adjoint(const struct team *team)
 {
 	if (team->adjoint && reel_adjoint_end(team->adjoint) && !program_error)
-		stress_fail("adjoints: %s", reel_adjoint_message(team->adjoint));
+		stress_fail("adjoints: %s", reel_error_text(0));
 }
 
 void program_end(void)

@@ -66,7 +66,7 @@ static bool goes_on(const char *doing)
 	int told = program_error, error = reel_lane_error(run.root);
 
 	if (told && !is_allowed(told))
-		stress_fail("a program is %s: error %d (%s)", doing, told, reel_strerror(told));
+		stress_fail("a program is %s: error %d (%s)", doing, told, reel_error_text(told));
 	if (!told != !error)
 		stress_fail("a program is %s: the root has error %d, and %d was told", doing, error,
 			    told);

@@ -183,7 +183,7 @@ static void open_described(struct stress_store *stack, struct stress_draw *draw)
 	if (!try_to_open(stack, draw))
 		return;
 	if (stress_options.store) {
-		fprintf(stderr, "reel-stress: --store %s: %s\n", draw->store, reel_store_problem());
+		fprintf(stderr, "reel-stress: --store %s: %s\n", draw->store, reel_error_text(0));
 		exit(2);
 	}
 	free(stack->rules);
@@ -230,16 +230,13 @@ void stress_store_open(struct stress_store *stack, struct stress_draw *draw)
 
 void stress_stage_open(struct stress_stage *stage, struct stress_draw *draw)
 {
-	const char *problem;
-
 	*stage = (struct stress_stage){.draw = draw};
 	stress_store_open(&stage->store, draw);
 	draw->pool.store = stage->store.store;
-	problem = reel_pool_options_problem(&draw->pool);
-	if (problem)
-		fprintf(stderr, "reel-stress: %s\n", problem);
-	if (problem || reel_pool_open(&stage->pool, &draw->pool))
+	if (reel_pool_open(&stage->pool, &draw->pool)) {
+		fprintf(stderr, "reel-stress: %s\n", reel_error_text(0));
 		exit(2);
+	}
 	stress_watch_stage(stage);
 }
 

@@ -32,7 +32,7 @@ void add_gpu_facts(struct facts *facts)
 	if (!error)
 		error = reel_gpu_describe(0, &device);
 	if (error)
-		facts_add_text(facts, "gpu_problem", reel_store_problem());
+		facts_add_text(facts, "gpu_problem", reel_error_text(0));
 	else
 		add_device(facts, &device);
 }

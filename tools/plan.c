@@ -170,16 +170,16 @@ static int show_plan(const struct request *request, const reel_plan *plan, int64
 
 static int plan_by_slots(struct request *request)
 {
-	const char *wrong = reel_plan_problem(request->planner, &request->problem);
 	int64_t steps = request->problem.steps;
 	reel_plan *plan;
 	int error, status;
 
-	if (wrong)
-		return plan_refuse(wrong, "");
-	if (request->planner == REEL_ONLINE)
+	/* Numbers of steps that other planners refuse are refused here, too. */
+	if (request->planner == REEL_ONLINE && steps >= 0 && steps <= REEL_MAX_STEPS)
 		request->problem.steps = REEL_UNKNOWN_STEPS;
 	error = reel_plan_open(&plan, request->planner, &request->problem);
+	if (error == -EINVAL)
+		return plan_refuse(reel_error_text(error), "");
 	if (error)
 		return plan_status(error);
 	status = show_plan(request, plan, steps);

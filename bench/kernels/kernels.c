@@ -121,6 +121,6 @@ size_t kernel_column_bytes(struct kernel_case *one)
 
 _Noreturn void kernel_refused(const reel_tape *tape, const char *site)
 {
-	fprintf(stderr, "kernels: %s at %s\n", reel_strerror(reel_tape_error(tape)), site);
+	fprintf(stderr, "kernels: %s at %s\n", reel_error_text(reel_tape_error(tape)), site);
 	exit(1);
 }

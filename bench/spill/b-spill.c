@@ -47,9 +47,8 @@ static bool is_on_a_disk(void)
 	if (answer)
 		reel_store_close(store);
 	else
-		fprintf(stderr,
-			"reel-bench: spill/ is left out: %s; choose another --directory\n",
-			reel_store_problem());
+		fprintf(stderr, "reel-bench: spill/ is left out: %s; choose another --directory\n",
+			reel_error_text(0));
 	return answer;
 }
 

@@ -135,7 +135,7 @@ static reel_store *small_disk(bool compressed)
 
 	if (reel_store_file_open(&store, &file) || reel_store_checksum_open(&store, store) ||
 	    (compressed && reel_store_codec_open(&store, store, &codec))) {
-		fprintf(stderr, "reel-bench: a small disk: %s\n", reel_store_problem());
+		fprintf(stderr, "reel-bench: a small disk: %s\n", reel_error_text(0));
 		exit(1);
 	}
 	return store;
@@ -201,7 +201,7 @@ static bool is_there(void)
 	if (!error)
 		reel_store_close(store);
 	else
-		fprintf(stderr, "reel-bench: spill/codec is left out: %s\n", reel_store_problem());
+		fprintf(stderr, "reel-bench: spill/codec is left out: %s\n", reel_error_text(0));
 	return !error;
 }
 

@@ -97,7 +97,7 @@ struct measure_result spill_summary(double *values, size_t count)
 
 static void refuse(const char *what, int error)
 {
-	fprintf(stderr, "reel-bench: %s: %s\n", what, reel_strerror(error));
+	fprintf(stderr, "reel-bench: %s: %s\n", what, reel_error_text(error));
 	exit(1);
 }
 

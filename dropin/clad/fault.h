@@ -43,9 +43,9 @@ namespace reel {
  */
 class tape_fault : public std::exception {
 public:
-	explicit tape_fault(int error, const char *why = nullptr) noexcept
-		: error_(error), why_(why ? why : reel_strerror(error))
-	{
+  explicit tape_fault(int error, const char *why = nullptr) noexcept
+      : error_(error), why_(why ? why : reel_error_text(error))
+  {
 	}
 
 	/* A negative errno, as reel_tape_error() has it. */

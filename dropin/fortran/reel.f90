@@ -214,7 +214,7 @@ module reel
   public :: reel_tape_open, reel_tape_close, reel_tape_move, reel_tape_hand_over
   public :: reel_tape_set_layout, reel_tape_bytes, reel_tape_is_empty
   public :: reel_tape_error, reel_tape_refused, reel_tape_clear_error
-  public :: reel_strerror, reel_set_error_handler, reel_error_handler
+  public :: reel_error_text, reel_set_error_handler, reel_error_handler
   public :: reel_push, reel_pop, reel_look
   public :: reel_push_bits, reel_pop_bits
   public :: reel_push_array, reel_pop_array
@@ -223,18 +223,18 @@ module reel
   public :: reel_reserve, reel_commit
   public :: reel_tape_mark, reel_tape_rewind
   public :: reel_tape_hold, reel_tape_replay, reel_tape_release
-  public :: reel_pool_open, reel_pool_problem, reel_pool_close, reel_pool_trim
+  public :: reel_pool_open, reel_pool_close, reel_pool_trim
   public :: reel_pool_default, reel_pool_get_stats
-  public :: reel_store_open, reel_store_problem
-  public :: reel_plan_open, reel_plan_problem, reel_plan_close
-  public :: reel_run_open, reel_run_problem, reel_run_close
+  public :: reel_store_open
+  public :: reel_plan_open, reel_plan_close
+  public :: reel_run_open, reel_run_close
   public :: reel_run_forward, reel_run_reverse, reel_run_resume
-  public :: reel_run_is_reversing, reel_run_steps, reel_run_message
+  public :: reel_run_is_reversing, reel_run_steps
   public :: reel_run_get_stats
   public :: reel_run_next, reel_run_carry_out, reel_run_tape
   public :: reel_run_give_up
   public :: reel_block_steps, reel_block_forward, reel_block_reverse
-  public :: reel_costs_measure, reel_costs_choose, reel_costs_problem, reel_choice_reason
+  public :: reel_costs_measure, reel_costs_choose, reel_choice_reason
 
   ! ---- Tapes ----
 
@@ -573,11 +573,6 @@ module reel
       type(reel_pool_stats), intent(inout) :: stats
     end subroutine
 
-    type(c_ptr) function pool_problem(options) bind(C, name="reel_pool_options_problem")
-      import
-      type(reel_pool_options), intent(in) :: options
-    end function
-
     integer(c_int) function store_open(store, description, directory) &
       bind(C, name="reel_store_open")
       import
@@ -585,9 +580,6 @@ module reel
       character(kind=c_char), intent(in), optional :: description(*), directory(*)
     end function
 
-    type(c_ptr) function store_problem() bind(C, name="reel_store_problem")
-      import
-    end function
   end interface
 
   ! ---- Checkpointing ----
@@ -615,10 +607,6 @@ module reel
     end function
   end interface
 
-  interface reel_run_problem
-    procedure problem_plain, problem_packed
-  end interface
-
   interface
     integer(c_int) function reel_plan_open(plan, planner, problem) bind(C)
       import
@@ -631,12 +619,6 @@ module reel
       import
       type(c_ptr), value :: plan
     end subroutine
-
-    type(c_ptr) function plan_problem(planner, problem) bind(C, name="reel_plan_problem")
-      import
-      integer(c_int), value :: planner
-      type(reel_problem), intent(in) :: problem
-    end function
 
     integer(c_int) function reel_run_forward(run, context, state) &
       bind(C, name="reel_fortran_run_forward")
@@ -661,15 +643,6 @@ module reel
       type(*), intent(inout) :: adjoint(..)
     end function
 
-    type(c_ptr) function run_problem(plan, state, advance, record, reverse, save, load, &
-      options) bind(C, name="reel_fortran_run_problem")
-      import
-      type(reel_plan), intent(in) :: plan
-      type(*), intent(in) :: state(..)
-      type(c_funptr), value :: advance, record, reverse, save, load
-      type(reel_run_options), intent(in), optional :: options
-    end function
-
     subroutine run_close(run) bind(C, name="reel_run_close")
       import
       type(c_ptr), value :: run
@@ -682,11 +655,6 @@ module reel
     end function
 
     integer(c_int64_t) function run_steps(run) bind(C, name="reel_run_steps")
-      import
-      type(c_ptr), value :: run
-    end function
-
-    type(c_ptr) function run_message(run) bind(C, name="reel_run_message")
       import
       type(c_ptr), value :: run
     end function
@@ -713,10 +681,9 @@ module reel
       type(c_ptr), value :: run
     end function
 
-    subroutine run_give_up(run, message) bind(C, name="reel_run_give_up")
+    subroutine run_give_up(run) bind(C, name="reel_run_give_up")
       import
       type(c_ptr), value :: run
-      character(kind=c_char), intent(in) :: message(*)
     end subroutine
 
     subroutine run_get_stats(run, stats) bind(C, name="reel_run_get_stats")
@@ -776,10 +743,6 @@ module reel
       type(reel_choice), intent(inout) :: choice
     end function
 
-    type(c_ptr) function costs_problem(costs) bind(C, name="reel_costs_problem")
-      import
-      type(reel_costs), intent(in) :: costs
-    end function
   end interface
 
   ! ---- Errors ----
@@ -801,7 +764,7 @@ module reel
       integer(c_int), value :: flags
     end function
 
-    type(c_ptr) function error_text(error) bind(C, name="reel_strerror")
+    type(c_ptr) function error_text(error) bind(C, name="reel_error_text")
       import
       integer(c_int), value :: error
     end function
@@ -860,7 +823,7 @@ contains
     end do
   end function
 
-  function reel_strerror(error) result(text)
+  function reel_error_text(error) result(text)
     integer, intent(in) :: error
     character(:), allocatable :: text
 
@@ -1339,13 +1302,6 @@ contains
     bytes = pool_trim(pool%handle, keep)
   end function
 
-  function reel_pool_problem(options) result(text)
-    type(reel_pool_options), intent(in) :: options
-    character(:), allocatable :: text
-
-    text = from_c(pool_problem(options))
-  end function
-
   integer function reel_store_open(store, description, directory) result(error)
     type(reel_store), intent(inout) :: store
     character(*), intent(in), optional :: description, directory
@@ -1361,12 +1317,6 @@ contains
     end if
   end function
 
-  function reel_store_problem() result(text)
-    character(:), allocatable :: text
-
-    text = from_c(store_problem())
-  end function
-
   ! ---- Checkpointing ----
 
   subroutine reel_plan_close(plan)
@@ -1375,35 +1325,6 @@ contains
     call plan_close(plan%handle)
     plan%handle = c_null_ptr
   end subroutine
-
-  function reel_plan_problem(planner, problem) result(text)
-    integer(c_int), intent(in) :: planner
-    type(reel_problem), intent(in) :: problem
-    character(:), allocatable :: text
-
-    text = from_c(plan_problem(planner, problem))
-  end function
-
-  function problem_plain(plan, state, advance, record, reverse, options) result(text)
-    type(reel_plan), intent(in) :: plan
-    type(*), intent(in) :: state(..)
-    type(c_funptr), value :: advance, record, reverse
-    type(reel_run_options), intent(in), optional :: options
-    character(:), allocatable :: text
-
-    text = from_c(run_problem(plan, state, advance, record, reverse, c_null_funptr, &
-      c_null_funptr, options))
-  end function
-
-  function problem_packed(plan, state, advance, record, reverse, save, load, options) result(text)
-    type(reel_plan), intent(in) :: plan
-    type(*), intent(in) :: state(..)
-    type(c_funptr), value :: advance, record, reverse, save, load
-    type(reel_run_options), intent(in), optional :: options
-    character(:), allocatable :: text
-
-    text = from_c(run_problem(plan, state, advance, record, reverse, save, load, options))
-  end function
 
   subroutine reel_run_close(run)
     type(reel_run), intent(inout) :: run
@@ -1422,13 +1343,6 @@ contains
     type(reel_run), intent(in) :: run
 
     steps = run_steps(run%handle)
-  end function
-
-  function reel_run_message(run) result(text)
-    type(reel_run), intent(in) :: run
-    character(:), allocatable :: text
-
-    text = from_c(run_message(run%handle))
   end function
 
   subroutine reel_run_get_stats(run, stats)
@@ -1453,19 +1367,11 @@ contains
     call c_f_pointer(run_tape(run%handle), tape)
   end function
 
-  subroutine reel_run_give_up(run, message)
+  subroutine reel_run_give_up(run)
     type(reel_run), intent(in) :: run
-    character(*), intent(in) :: message
 
-    call run_give_up(run%handle, trim(message)//c_null_char)
+    call run_give_up(run%handle)
   end subroutine
-
-  function reel_costs_problem(costs) result(text)
-    type(reel_costs), intent(in) :: costs
-    character(:), allocatable :: text
-
-    text = from_c(costs_problem(costs))
-  end function
 
   function reel_choice_reason(choice) result(text)
     type(reel_choice), intent(in), target :: choice

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Checkpointing: states, adjoints and contexts are variables of any type. */
-#include "checkpoint/run-attempt.h"
+#include "checkpoint/run-lookahead.h"
 #include "fortran.h"
 
+#include <reel/extend.h>
+
 #include <errno.h>
-#include <stdio.h>
 
 typedef int advance_steps(void *context, void *state, int64_t first, int64_t last);
 typedef int record_steps(void *context, void *state, int64_t first, int64_t last, reel_tape *tape);
@@ -20,10 +21,6 @@ int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
 				 const CFI_cdesc_t *state, advance_steps *advance,
 				 record_steps *record, reverse_steps *reverse, save_state *save,
 				 load_state *load, const struct reel_run_options *options);
-const char *reel_fortran_run_problem(const reel_plan *const *plan, const CFI_cdesc_t *state,
-				     advance_steps *advance, record_steps *record,
-				     reverse_steps *reverse, save_state *save, load_state *load,
-				     const struct reel_run_options *options);
 int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state);
 int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			     const CFI_cdesc_t *adjoint);
@@ -57,23 +54,10 @@ int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
 	return reel_run_open(run, *plan, &model, options);
 }
 
-const char *reel_fortran_run_problem(const reel_plan *const *plan, const CFI_cdesc_t *state,
-				     advance_steps *advance, record_steps *record,
-				     reverse_steps *reverse, save_state *save, load_state *load,
-				     const struct reel_run_options *options)
-{
-	const reel_model model = {bytes_of(state), advance, record, reverse, save, load};
-
-	return reel_run_problem(*plan, &model, options);
-}
-
 static int refuse(reel_run *run, const char *what, const char *why)
 {
-	char message[REEL_RUN_MESSAGE];
-
-	snprintf(message, sizeof message, "%s %s", what, why);
-	reel_run_give_up(run, message);
-	return -EINVAL;
+	reel_run_give_up(run);
+	return reel_fail(-EINVAL, "%s %s", what, why);
 }
 
 static int check(reel_run *run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)

@@ -283,7 +283,7 @@ inline double in_a_store(const shape &s)
 		device::tapes tapes(warps(s), 4096, 4096 * (9 * warps(s) + 4));
 
 		if (reel_arena_attach(tapes.arena, &store.store))
-			device::stop("the arena takes no store", reel_arena_problem());
+			device::stop("the arena takes no store", reel_error_text(0));
 		for (unsigned step = 0; step < steps; step++)
 			tapes.run([&](reel_device_arena arena) {
 				LAUNCH(step_forward, s.blocks, s.threads, arena, step);

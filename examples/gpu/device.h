@@ -260,7 +260,7 @@ struct tapes {
 		options.bytes = bytes;
 		options.word_bytes = word_bytes;
 		if (reel_arena_open(&arena, &options))
-			stop("no arena", reel_arena_problem());
+			stop("no arena", reel_error_text(0));
 	}
 	~tapes()
 	{
@@ -285,7 +285,7 @@ struct tapes {
 			if (result == 0)
 				return times;
 			if (result < 0)
-				stop("tapes", reel_arena_problem());
+				stop("tapes", reel_error_text(0));
 		}
 		stop("tapes", "a hundred launches, and none of them settles");
 	}

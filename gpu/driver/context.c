@@ -15,8 +15,8 @@ int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, con
 {
 	char words[REEL_DRIVER_WORDS];
 
-	return reel_store_refuse(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -ENODEV, "%s: %s",
-				 what, reel_driver_explain(driver, result, words));
+	return reel_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -ENODEV, "%s: %s", what,
+			 reel_driver_explain(driver, result, words));
 }
 
 /* Where libcuda is there without a device, cuInit() says so. */
@@ -27,13 +27,13 @@ static int start_driver(const struct reel_driver **driver, int *devices)
 
 	*driver = reel_driver_get(&problem);
 	if (!*driver)
-		return reel_store_refuse(-ENODEV, "no GPU: %s", problem);
+		return reel_fail(-ENODEV, "no GPU: %s", problem);
 	result = (*driver)->cuInit(0);
 	if (!result)
 		result = (*driver)->cuDeviceGetCount(devices);
 	if (result)
 		return reel_gpu_refuse(*driver, result, "no GPU");
-	return *devices > 0 ? 0 : reel_store_refuse(-ENODEV, "no GPU: the driver knows of none");
+	return *devices > 0 ? 0 : reel_fail(-ENODEV, "no GPU: the driver knows of none");
 }
 
 static int find_device(const struct reel_driver **driver, unsigned number, reel_cu_device *device)
@@ -45,8 +45,8 @@ static int find_device(const struct reel_driver **driver, unsigned number, reel_
 	if (error)
 		return error;
 	if (number >= (unsigned)devices)
-		return reel_store_refuse(-ENODEV, "no GPU %u: there are %d, numbered from 0",
-					 number, devices);
+		return reel_fail(-ENODEV, "no GPU %u: there are %d, numbered from 0", number,
+				 devices);
 	result = (*driver)->cuDeviceGet(device, (int)number);
 	return result ? reel_gpu_refuse(*driver, result, "the GPU cannot be used") : 0;
 }

@@ -11,7 +11,7 @@ struct reel_gpu_context {
 	reel_cu_context context;
 };
 
-/* 0, or -ENODEV and the like, with the reason in reel_store_problem(). */
+/* Returns 0, or an error such as -ENODEV, and leaves its text. */
 int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number);
 void reel_gpu_context_close(struct reel_gpu_context *context);
 

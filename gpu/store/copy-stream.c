@@ -240,8 +240,7 @@ static int start_thread(struct reel_gpu_link *link)
 	if (!error)
 		error = reel_os_thread_start(&link->thread, complete, link,
 					     link->to_device ? "reel-gpu-out" : "reel-gpu-in");
-	return error ? reel_store_refuse(-ENOMEM, "no memory, or no thread, for a store on the GPU")
-		     : 0;
+	return error ? reel_fail(-ENOMEM, "no memory, or no thread, for a store on the GPU") : 0;
 }
 
 int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_store *store, bool to_device,

@@ -60,7 +60,7 @@ struct reel_gpu_link {
 
 /*
  * Within the context. `frames`: depth times slot_bytes of pinned memory. 0, or the error
- * of reel_store_gpu_open(), which is said in reel_store_problem().
+ * of reel_store_gpu_open(), whose text it leaves.
  */
 int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_store *store, bool to_device,
 		       char *frames);

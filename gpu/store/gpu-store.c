@@ -286,13 +286,13 @@ static int check_options(const struct reel_gpu_store_options *options)
 	const uint64_t slot_bytes = options->slot_bytes;
 
 	if (options->depth > REEL_GPU_MAX_DEPTH)
-		return reel_store_refuse(-EINVAL, "depth is %u; it may be %d at most",
-					 options->depth, REEL_GPU_MAX_DEPTH);
+		return reel_fail(-EINVAL, "depth is %u; it may be %d at most", options->depth,
+				 REEL_GPU_MAX_DEPTH);
 	if (slot_bytes > MAX_SLOT_BYTES)
-		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^32 at most",
-					 options->slot_bytes);
+		return reel_fail(-EINVAL, "slot_bytes is %zu; it may be 2^32 at most",
+				 options->slot_bytes);
 	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
-	return problem ? reel_store_refuse(-EINVAL, "%s", problem) : 0;
+	return problem ? reel_fail(-EINVAL, "%s", problem) : 0;
 }
 
 static int count_slots(struct reel_gpu_store *gpu, uint64_t bytes)
@@ -308,8 +308,10 @@ static int count_slots(struct reel_gpu_store *gpu, uint64_t bytes)
 		return reel_gpu_refuse(gpu->context.driver, result, "the GPU's memory");
 	bytes /= gpu->slot_bytes;
 	if (!bytes)
-		return reel_store_refuse(-ENOMEM, "memory of the GPU for a store: a slot takes "
-						  "%zu bytes", gpu->slot_bytes);
+		return reel_fail(-ENOMEM,
+				 "memory of the GPU for a store: a slot takes "
+				 "%zu bytes",
+				 gpu->slot_bytes);
 	gpu->slots = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 	return 0;
 }
@@ -320,8 +322,8 @@ static int make_slots(struct reel_gpu_store *gpu)
 	gpu->slot = calloc(gpu->slots, sizeof *gpu->slot);
 	gpu->free_slot = calloc(gpu->slots, sizeof *gpu->free_slot);
 	if (!gpu->slot || !gpu->free_slot)
-		return reel_store_refuse(-ENOMEM, "no memory for %lu slots on the GPU",
-					 (unsigned long)gpu->slots);
+		return reel_fail(-ENOMEM, "no memory for %lu slots on the GPU",
+				 (unsigned long)gpu->slots);
 	while (gpu->free_slots < gpu->slots) {
 		gpu->free_slot[gpu->free_slots] = gpu->slots - 1 - gpu->free_slots;
 		gpu->free_slots++;
@@ -406,7 +408,7 @@ int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options 
 		return error;
 	gpu = calloc(1, sizeof *gpu);
 	if (!gpu)
-		return reel_store_refuse(-ENOMEM, "no memory for a store");
+		return reel_fail(-ENOMEM, "no memory for a store");
 	slot_bytes = options->slot_bytes ? options->slot_bytes : DEFAULT_SLOT_BYTES;
 	gpu->store.verbs = &verbs;
 	gpu->owner = getpid();

@@ -4,33 +4,15 @@
 #include "arena-state.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static _Thread_local char problem[256];
-
-const char *reel_arena_problem(void)
-{
-	return problem;
-}
-
-int reel_arena_fail(int error, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(problem, sizeof problem, format, arguments);
-	va_end(arguments);
-	return error;
-}
 
 int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call)
 {
 	char words[REEL_DRIVER_WORDS];
 
-	return reel_arena_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s", call,
-			       reel_driver_explain(driver, result, words));
+	return reel_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s", call,
+			 reel_driver_explain(driver, result, words));
 }
 
 int reel_arena_refuse_faults(uint32_t faults)
@@ -47,12 +29,12 @@ int reel_arena_refuse_faults(uint32_t faults)
 		{REEL_DEVICE_DIVERGED, "lanes of a staged tape did not push or pop together; "},
 		{REEL_DEVICE_DRAINED, "a tape came to a slab that is in the store; "},
 	};
-	char words[sizeof problem] = "";
+	char words[256] = "";
 
 	for (size_t n = 0; n < sizeof said / sizeof *said; n++)
 		if (faults & said[n].fault && strlen(words) + strlen(said[n].words) < sizeof words)
 			strcat(words, said[n].words);
-	return reel_arena_fail(-EPROTO, "a kernel's tapes have faults: %s", words);
+	return reel_fail(-EPROTO, "a kernel's tapes have faults: %s", words);
 }
 
 /* ---- The device ---- */

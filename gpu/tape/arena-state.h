@@ -6,6 +6,7 @@
 #include <reel/arena.h>
 
 #include "gpu/driver/driver.h"
+#include "os/error.h"
 #include "tables.h"
 
 struct reel_drain;
@@ -29,8 +30,7 @@ struct reel_arena {
 	struct reel_arena_stats stats;
 };
 
-/* Set the line of reel_arena_problem(); returns the error. */
-int reel_arena_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Leaves the text of a call of the driver that failed, and returns the error. */
 int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call);
 
 /* Return from the function with what a call of the driver returned, if that is an error. */

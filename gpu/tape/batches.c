@@ -35,9 +35,8 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 	if (capacity.max_bytes && capacity.max_bytes < most)
 		most = capacity.max_bytes;
 	if (most < least)
-		return reel_arena_fail(-EINVAL,
-				       "the store takes %llu bytes at once, and a slab has %u",
-				       (unsigned long long)most, (unsigned)arena->slab_bytes);
+		return reel_fail(-EINVAL, "the store takes %llu bytes at once, and a slab has %u",
+				 (unsigned long long)most, (unsigned)arena->slab_bytes);
 	batches->slabs = (uint32_t)(most / arena->slab_bytes);
 	while (transfer_bytes(arena, batches, batches->slabs) > most)
 		batches->slabs--;
@@ -153,8 +152,8 @@ static int make_batches(struct reel_batches *batches, const struct reel_batch_it
 		size_t slabs = count - first < batches->slabs ? count - first : batches->slabs;
 
 		if (make_batch(batches, items + first, (uint32_t)slabs))
-			return reel_arena_fail(-ENOMEM,
-					       "no host memory to note which slabs the store has");
+			return reel_fail(-ENOMEM,
+					 "no host memory to note which slabs the store has");
 	}
 	return 0;
 }
@@ -173,8 +172,8 @@ static int finish_puts(struct reel_batches *batches, size_t first, size_t end, i
 		if (transfer->error)
 			batch->left = 0;
 		if (transfer->error && !error)
-			error = reel_arena_fail(transfer->error, "the store takes no slab: %s",
-						strerror(-transfer->error));
+			error = reel_fail(transfer->error, "the store takes no slab: %s",
+					  strerror(-transfer->error));
 	}
 	return error;
 }
@@ -268,9 +267,8 @@ static int copy_in(struct reel_arena *arena, struct reel_batches *batches, size_
 
 		error = from->transfer.error;
 		if (error)
-			error = reel_arena_fail(error,
-						"a slab does not come back from the store: %s",
-						strerror(-error));
+			error = reel_fail(error, "a slab does not come back from the store: %s",
+					  strerror(-error));
 		else
 			error = copy(arena, batches, &batches->batch[at[n]], from->memory, true);
 	}

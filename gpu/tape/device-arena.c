@@ -24,16 +24,15 @@ static int find_device(struct reel_arena *arena, int number)
 
 	arena->driver = reel_driver_get(&reason);
 	if (!arena->driver)
-		return reel_arena_fail(-ENODEV, "%s", reason);
+		return reel_fail(-ENODEV, "%s", reason);
 	result = arena->driver->cuInit(0);
 	if (!result)
 		result = arena->driver->cuDeviceGetCount(&count);
 	if (result)
-		return reel_arena_fail(-ENODEV, "no GPU: %s",
-				       reel_driver_explain(arena->driver, result, words));
+		return reel_fail(-ENODEV, "no GPU: %s",
+				 reel_driver_explain(arena->driver, result, words));
 	if (number < 0 || number >= count)
-		return reel_arena_fail(-ENODEV, "no GPU has the number %d: there are %d", number,
-				       count);
+		return reel_fail(-ENODEV, "no GPU has the number %d: there are %d", number, count);
 	TRY(arena->driver, cuDeviceGet, (&arena->device, number));
 	return 0;
 }
@@ -80,7 +79,7 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 	if (!arena_lay_out(&arena->empty, bytes, arena->slab_bytes, before.empty.word_bytes,
 			   warps)) {
 		*arena = before;
-		return reel_arena_fail(
+		return reel_fail(
 			-EINVAL,
 			"an arena of %llu bytes is too small for the state of %u warps and a "
 			"slab of %u, or has more rows than can be numbered",
@@ -90,19 +89,18 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 	arena->warps = bytes <= SIZE_MAX ? calloc(warps, sizeof *arena->warps) : NULL;
 	if (!arena->warps) {
 		*arena = before;
-		return reel_arena_fail(-ENOMEM, "no host memory for %u warps, or for %llu bytes",
-				       (unsigned)warps, (unsigned long long)bytes);
+		return reel_fail(-ENOMEM, "no host memory for %u warps, or for %llu bytes",
+				 (unsigned)warps, (unsigned long long)bytes);
 	}
 	arena->bytes = bytes;
 	arena->base = 0;
 	error = arena->driver->cuMemAlloc(
 		&arena->base, (size_t)(reel_arena_settled(arena) + arena_tables(&arena->empty)));
 	if (error)
-		error = reel_arena_fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
-					"the GPU gives no %llu bytes for an arena: %s",
-					(unsigned long long)bytes,
-					reel_driver_explain(arena->driver, error,
-							    words));
+		error = reel_fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
+				  "the GPU gives no %llu bytes for an arena: %s",
+				  (unsigned long long)bytes,
+				  reel_driver_explain(arena->driver, error, words));
 	else
 		error = reel_arena_wait(arena, empty_it(arena, arena->stream));
 	if (error) {
@@ -182,7 +180,7 @@ static int open_arena(struct reel_arena *arena, const struct reel_arena_options 
 	arena->slab_bytes = options->slab_bytes ? options->slab_bytes : ARENA_SLAB_BYTES;
 	arena->empty.word_bytes = options->word_bytes ? options->word_bytes : ARENA_WORD_BYTES;
 	if (!arena_is_slab(arena->slab_bytes, arena->empty.word_bytes))
-		return reel_arena_fail(
+		return reel_fail(
 			-EINVAL,
 			"no arena has slabs of %u bytes and words of %u: words are of 4, 8 or "
 			"16, and a slab is a power of two of at least %u rows of 32 words",
@@ -202,7 +200,7 @@ int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *
 
 	*arena = calloc(1, sizeof **arena);
 	if (!*arena)
-		return reel_arena_fail(-ENOMEM, "no host memory for an arena");
+		return reel_fail(-ENOMEM, "no host memory for an arena");
 	error = open_arena(*arena, options ? options : &defaults);
 	if (error) {
 		free(*arena);

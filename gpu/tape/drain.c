@@ -26,7 +26,7 @@ int reel_drain_check(const struct reel_arena *arena)
 {
 	if (!arena->drain->is_broken)
 		return 0;
-	return reel_arena_fail(-EIO, "the driver failed while an arena was changed: reset it");
+	return reel_fail(-EIO, "the driver failed while an arena was changed: reset it");
 }
 
 /* ---- The tables that launches are undone to ---- */
@@ -110,12 +110,11 @@ static uint64_t count_slabs(const struct reel_arena *arena)
 
 static int refuse_small(const struct reel_arena *arena, uint64_t needed)
 {
-	return reel_arena_fail(
-		-ENOMEM,
-		"a launch needs %llu slabs to be free, or to come back from the store, "
-		"and of the arena's %llu no more than %u can be free then",
-		(unsigned long long)needed, (unsigned long long)count_slabs(arena),
-		(unsigned)arena->tables.free_slabs);
+	return reel_fail(-ENOMEM,
+			 "a launch needs %llu slabs to be free, or to come back from the store, "
+			 "and of the arena's %llu no more than %u can be free then",
+			 (unsigned long long)needed, (unsigned long long)count_slabs(arena),
+			 (unsigned)arena->tables.free_slabs);
 }
 
 /* What is moved beyond the need saves the next launches from being repeated. */
@@ -163,7 +162,7 @@ static int grow(struct reel_arena *arena, const struct reel_arena_report *report
 		memcpy(rows, arena->tables.rows, rows_bytes);
 		error = reel_arena_grow(arena, report);
 	} else {
-		error = reel_arena_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
+		error = reel_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
 	}
 	if (!error) {
 		error = or_broken(arena, reel_tables_clear(arena));
@@ -191,11 +190,10 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 	if (is_empty(arena))
 		return grow(arena, report);
 	if (report->faults & REEL_DEVICE_WARPS)
-		return reel_arena_fail(
-			-EPROTO,
-			"a launch has %u warps, and the arena, which is not empty, has "
-			"room for %u",
-			(unsigned)report->warps_needed, (unsigned)report->warps);
+		return reel_fail(-EPROTO,
+				 "a launch has %u warps, and the arena, which is not empty, has "
+				 "room for %u",
+				 (unsigned)report->warps_needed, (unsigned)report->warps);
 	error = cure(arena);
 	if (!error)
 		lower_peaks(arena);
@@ -226,9 +224,8 @@ int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *
 	}
 	if (drain->tries == MAX_TRIES) {
 		begin_step(drain);
-		return reel_arena_fail(-ENOMEM,
-				       "a launch was repeated %u times: the arena is too small",
-				       MAX_TRIES);
+		return reel_fail(-ENOMEM, "a launch was repeated %u times: the arena is too small",
+				 MAX_TRIES);
 	}
 	error = repeat(arena, report);
 	if (error)
@@ -243,7 +240,7 @@ int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *
 static int check(const struct reel_arena *arena)
 {
 	if (!arena->drain)
-		return reel_arena_fail(-EINVAL, "the arena has no store");
+		return reel_fail(-EINVAL, "the arena has no store");
 	return reel_drain_check(arena);
 }
 
@@ -281,9 +278,8 @@ static int drain(struct reel_arena *arena, void *stream, uint64_t slabs)
 		error = reel_spill_policy_write(arena, &arena->drain->policy, slabs - *unused,
 						true);
 	if (!error && slabs > *unused)
-		error = reel_arena_fail(-ENOMEM,
-					"no more than %u of the arena's %llu slabs can be free",
-					(unsigned)*unused, (unsigned long long)count_slabs(arena));
+		error = reel_fail(-ENOMEM, "no more than %u of the arena's %llu slabs can be free",
+				  (unsigned)*unused, (unsigned long long)count_slabs(arena));
 	return end(arena, error);
 }
 
@@ -296,9 +292,9 @@ static int refill(struct reel_arena *arena, void *stream, uint32_t depth)
 		return error;
 	coming = reel_spill_policy_deepen(arena, &arena->drain->policy, depth);
 	if (coming > arena->tables.free_slabs)
-		error = reel_arena_fail(
-			-ENOMEM, "%llu slabs would come back from the store, and %u are free",
-			(unsigned long long)coming, (unsigned)arena->tables.free_slabs);
+		error = reel_fail(-ENOMEM,
+				  "%llu slabs would come back from the store, and %u are free",
+				  (unsigned long long)coming, (unsigned)arena->tables.free_slabs);
 	else
 		error = reel_spill_policy_read(arena, &arena->drain->policy);
 	return end(arena, error);
@@ -360,7 +356,7 @@ static int attach(struct reel_arena *arena, reel_store *store)
 
 	arena->drain = calloc(1, sizeof *arena->drain);
 	if (!arena->drain)
-		return reel_arena_fail(-ENOMEM, "no host memory for an arena's store");
+		return reel_fail(-ENOMEM, "no host memory for an arena's store");
 	error = reel_spill_policy_open(arena, &arena->drain->policy, store);
 	if (!error)
 		error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
@@ -377,7 +373,7 @@ int reel_arena_attach(struct reel_arena *arena, reel_store *store)
 	int error;
 
 	if (arena->drain)
-		return reel_arena_fail(-EBUSY, "the arena has a store");
+		return reel_fail(-EBUSY, "the arena has a store");
 	error = reel_arena_enter(arena);
 	return error ? error : reel_arena_leave(arena, attach(arena, store));
 }

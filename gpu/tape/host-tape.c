@@ -152,15 +152,15 @@ static int check_fetch(const struct passage *passage)
 
 	for (uint32_t warp = 0; warp < passage->warps; warp++) {
 		if (tables->warp[warp].drained)
-			return reel_arena_fail(-EBUSY, "slabs are in the arena's store: "
-						       "reel_arena_refill() brings them back");
+			return reel_fail(-EBUSY, "slabs are in the arena's store: "
+						 "reel_arena_refill() brings them back");
 		for (uint32_t lane = 0; lane < 32; lane++) {
 			if (lane_at(passage, warp, lane) &&
 			    tables->rows[32 * warp + lane] == REEL_TABLES_UNSAVED)
-				return reel_arena_fail(-EINVAL,
-						       "a thread has not saved its tape: "
-						       "lane %u of warp %u",
-						       (unsigned)lane, (unsigned)warp);
+				return reel_fail(-EINVAL,
+						 "a thread has not saved its tape: "
+						 "lane %u of warp %u",
+						 (unsigned)lane, (unsigned)warp);
 		}
 	}
 	return 0;
@@ -172,8 +172,8 @@ static int first_error(const struct passage *passage)
 		int error = reel_tape_error(passage->lanes[n].tape);
 
 		if (error)
-			return reel_arena_fail(error, "the tape of lane %u: %s", (unsigned)n,
-					       reel_strerror(error));
+			return reel_fail(error, "the tape of lane %u: %s", (unsigned)n,
+					 reel_strerror(error));
 	}
 	return 0;
 }
@@ -194,7 +194,7 @@ static int fetch_or_undo(struct passage *passage)
 	int error;
 
 	if (!marks)
-		return reel_arena_fail(-ENOMEM, "no host memory for marks on the lanes' tapes");
+		return reel_fail(-ENOMEM, "no host memory for marks on the lanes' tapes");
 	for (uint32_t n = 0; n < passage->count; n++)
 		marks[n] = reel_tape_mark(passage->lanes[n].tape);
 	error = fetch_all(passage);
@@ -345,9 +345,8 @@ static int check_send(const struct passage *passage)
 		const struct reel_host_tape *lane = &passage->lanes[n];
 
 		if (reel_tape_bytes(lane->tape) % word_bytes(lane))
-			return reel_arena_fail(-EINVAL,
-					       "the tape of lane %u has more on it than words",
-					       (unsigned)n);
+			return reel_fail(-EINVAL, "the tape of lane %u has more on it than words",
+					 (unsigned)n);
 	}
 	return first_error(passage);
 }
@@ -361,7 +360,7 @@ static int send_or_undo(struct passage *passage)
 	for (; held < passage->count && !error; held += !error)
 		error = reel_tape_hold(passage->lanes[held].tape);
 	if (error)
-		reel_arena_fail(error, "the tape of lane %u cannot be held", (unsigned)held);
+		reel_fail(error, "the tape of lane %u cannot be held", (unsigned)held);
 	if (!error)
 		error = send_all(passage);
 	for (uint32_t n = 0; n < held; n++) {
@@ -379,14 +378,14 @@ static int send_or_undo(struct passage *passage)
 static int check_lanes(const struct passage *passage)
 {
 	if (!passage->block_threads || passage->block_threads > 1024)
-		return reel_arena_fail(-EINVAL, "no block has %u threads",
-				       (unsigned)passage->block_threads);
+		return reel_fail(-EINVAL, "no block has %u threads",
+				 (unsigned)passage->block_threads);
 	for (uint32_t n = 0; n < passage->count; n++)
 		if (passage->lanes[n].word_bytes != passage->arena->empty.word_bytes)
-			return reel_arena_fail(-EINVAL,
-					       "lane %u has words of %u bytes, and the arena of %u",
-					       (unsigned)n, (unsigned)passage->lanes[n].word_bytes,
-					       (unsigned)passage->arena->empty.word_bytes);
+			return reel_fail(-EINVAL,
+					 "lane %u has words of %u bytes, and the arena of %u",
+					 (unsigned)n, (unsigned)passage->lanes[n].word_bytes,
+					 (unsigned)passage->arena->empty.word_bytes);
 	return 0;
 }
 
@@ -425,14 +424,13 @@ static int fetch_lanes(struct passage *passage, void *stream)
 		return error;
 	passage->block_threads = arena->tables.header->saved_block;
 	if (!passage->block_threads)
-		return reel_arena_fail(-EINVAL, "no kernel has saved its tapes");
+		return reel_fail(-EINVAL, "no kernel has saved its tapes");
 	error = check_lanes(passage);
 	if (error)
 		return error;
 	passage->warps = count_warps(passage);
 	if (passage->warps > arena->empty.warps)
-		return reel_arena_fail(-EINVAL, "the arena has no %u threads",
-				       (unsigned)passage->count);
+		return reel_fail(-EINVAL, "the arena has no %u threads", (unsigned)passage->count);
 	error = check_fetch(passage);
 	return error ? error : with_frame(passage, fetch_or_undo);
 }

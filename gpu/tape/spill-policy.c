@@ -30,7 +30,7 @@ int reel_spill_policy_fit(struct reel_spill_policy *policy, uint32_t warps)
 		return 0;
 	memory = calloc(warps, 4 * sizeof *memory);
 	if (!memory)
-		return reel_arena_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
+		return reel_fail(-ENOMEM, "no host memory for %u warps", (unsigned)warps);
 	free(policy->there);
 	policy->warps = warps;
 	policy->there = memory;
@@ -178,7 +178,7 @@ int reel_spill_policy_write(struct reel_arena *arena, struct reel_spill_policy *
 		return 0;
 	items = malloc(count * sizeof *items);
 	if (!items)
-		return reel_arena_fail(-ENOMEM, "no host memory to list the slabs that are to go");
+		return reel_fail(-ENOMEM, "no host memory to list the slabs that are to go");
 	list_items(arena, policy, kept, items);
 	error = drain_items(arena, policy, items, count);
 	free(items);
@@ -306,7 +306,7 @@ int reel_spill_policy_read(struct reel_arena *arena, struct reel_spill_policy *p
 	size_t count = give_places(arena, policy);
 	struct reel_batch_item *items = malloc((count + 1) * sizeof *items);
 	int error = items ? reel_batches_get(arena, &policy->batches)
-			  : reel_arena_fail(-ENOMEM, "no host memory to list slabs");
+			  : reel_fail(-ENOMEM, "no host memory to list slabs");
 
 	if (error)
 		revoke_places(arena, policy);

@@ -39,7 +39,7 @@ static int allocate(struct reel_arena *arena, size_t bytes)
 	tables->rows = malloc(sizeof *tables->rows * 32 * empty->warps);
 	tables->chain = malloc(sizeof *tables->chain * empty->end_slab);
 	if (!tables->rows || !tables->chain)
-		return reel_arena_fail(-ENOMEM, "no host memory for the tables of an arena");
+		return reel_fail(-ENOMEM, "no host memory for the tables of an arena");
 	return 0;
 }
 

@@ -62,12 +62,11 @@
  * used, and some 10 ns an add.
  *
  * Threads.
- *   open, close, begin, end, trim     one thread, while no other one uses the object
+ *   open, close, begin, end           one thread, while no other one uses the object
  *   lane, add, take, span, add_span   any thread; one at a time for a lane
  *   reduce                            several threads, each with a part of its own, and no
  *                                     lane adds meanwhile
- *   phase, get_stats, get_conflict,   any thread, at any time
- *   message
+ *   phase, get_stats, get_conflict    any thread, at any time
  * The order between them is made by the program: a barrier, or the start and the join of
  * threads, lies between begin and adds, between adds and reduce, between reduce and end.
  */
@@ -83,6 +82,7 @@
 #endif
 
 #include <reel/compiler.h>
+#include <reel/error.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -117,9 +117,6 @@ struct reel_adjoint_options {
 	size_t budget;
 	/* For messages; the first 63 bytes are kept. NULL: "adjoint". */
 	const char *name;
-	/* Called once, by the thread that meets the first error. NULL: a line on stderr. */
-	void (*report)(void *context, const char *message);
-	void *report_context;
 	/* For options to come: all 0. */
 	uint64_t reserved[4];
 };
@@ -174,8 +171,8 @@ typedef struct reel_adjoint_view_float {
  * is until the close. It is never cleared: sums are added to what is in it. Elements
  * next to it that other threads use share its first or last cache line, unless it is aligned.
  *
- * Returns 0, -ENOMEM, or -EINVAL: reel_adjoint_options_problem() says why, or `array` is
- * NULL and n is not 0, or no array has so many elements. *adjoint is unchanged then.
+ * Returns 0, -ENOMEM, or -EINVAL: an option is out of its range, or `array` is NULL and n is not
+ * 0, or no array has so many elements. *adjoint is unchanged then.
  *
  * Cost: some allocations; in check mode a mapping of 8 n bytes.
  */
@@ -183,9 +180,6 @@ int reel_adjoint_open(reel_adjoint **adjoint, double *array, size_t n,
 		      const struct reel_adjoint_options *options);
 int reel_adjoint_open_float(reel_adjoint **adjoint, float *array, size_t n,
 			    const struct reel_adjoint_options *options);
-
-/* What open would refuse, in words, or NULL. A constant string. */
-const char *reel_adjoint_options_problem(const struct reel_adjoint_options *options);
 
 /* Return the copies to the system. NULL is allowed. 0, or -EBUSY: a sweep has not ended. */
 int reel_adjoint_close(reel_adjoint *adjoint);
@@ -195,7 +189,7 @@ int reel_adjoint_close(reel_adjoint *adjoint);
  * Under PRIVATE, lanes beyond those of earlier sweeps get a mapping each, of which no page is
  * touched yet: the thread that first adds to a page places it, which takes some microseconds.
  *
- * Returns 0; or, and nothing has begun, reel_adjoint_message() says why:
+ * Returns 0; or, and nothing has begun:
  *   -EDQUOT  PRIVATE, whose bits were asked for, and the budget is too small for the copies
  *   -ENOMEM  no memory for copies, under PRIVATE; or none for a list of the lanes
  *   -EINVAL  no lanes, or more than REEL_ADJOINT_MAX_LANES
@@ -226,16 +220,13 @@ int reel_adjoint_reduce(reel_adjoint *adjoint, unsigned part, unsigned parts);
  * End a sweep. What has not been reduced yet is, by this thread. Copies are kept.
  *
  * Returns 0; -EINVAL: none has begun; or the first error there was, as long as the object is
- * open (reel_adjoint_message() has it in words):
+ * open. The thread that met it has reported it to the error handler (reel/error.h):
  *   -EADDRINUSE  check mode refuted OWNER
  *   -ERANGE      check mode met an index out of range; what it should add is dropped
  *   -EINVAL      a lane that does not exist, or not of that type; a span under ATOMIC; a take
  *                under PRIVATE or ATOMIC
  */
 int reel_adjoint_end(reel_adjoint *adjoint);
-
-/* Give the copies back to the system, between sweeps. Returns the bytes of their addresses. */
-size_t reel_adjoint_trim(reel_adjoint *adjoint);
 
 void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_stats *stats);
 
@@ -244,12 +235,6 @@ void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_sta
  * in *conflict. Under OWNER it is an error, too; under the others it says that OWNER would not do.
  */
 bool reel_adjoint_get_conflict(const reel_adjoint *adjoint, struct reel_adjoint_conflict *conflict);
-
-/*
- * The first error, else why the last reel_adjoint_begin() was refused, or took ATOMIC, else "".
- * Valid until the close or the next begin.
- */
-const char *reel_adjoint_message(const reel_adjoint *adjoint);
 
 /* ---- A lane, out of line ------------------------------------------------------- */
 

@@ -72,16 +72,12 @@ struct reel_arena_options {
  * Take the memory. NULL options are the defaults.
  *
  * Returns 0, or -EINVAL for options that cannot be, -ENODEV if there is no driver, or no such GPU,
- * -ENOMEM if it has not as much memory free, -EIO if the driver fails. reel_arena_problem() says
- * more.
+ * -ENOMEM if it has not as much memory free, -EIO if the driver fails.
  */
 int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *options);
 
 /* Give the memory back. No stream may still use it. NULL is allowed. */
 void reel_arena_close(struct reel_arena *arena);
-
-/* One line about the last call of this thread that failed. */
-const char *reel_arena_problem(void);
 
 /* What a kernel is to be given. Changes when the arena grows. */
 struct reel_device_arena reel_arena_device(const struct reel_arena *arena);

@@ -228,8 +228,11 @@ int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
 
 /* ---- Stores one by one ------------------------------------------------------ */
 
-/* For those who write stores: set that line. Returns `error`. */
-int reel_store_refuse(int error, const char *format, ...)
+/*
+ * Leaves the text that reel_error_text(error) returns in this thread until the next failure. For
+ * functions that open stores, and others that fail. Returns `error`.
+ */
+int reel_fail(int error, const char *format, ...)
 #if defined(__GNUC__)
 	__attribute__((format(printf, 2, 3)))
 #endif

@@ -39,7 +39,7 @@ struct reel_gpu_device {
 /*
  * How many devices there are, and what one is, numbered from 0 as the driver does
  * (CUDA_VISIBLE_DEVICES rules). Any thread. 0, or -ENODEV: there is no driver, or no
- * such device; reel_store_problem() says why. The first call loads the driver.
+ * such device. The first call loads the driver.
  */
 int reel_gpu_count(unsigned *count);
 int reel_gpu_describe(unsigned number, struct reel_gpu_device *device);
@@ -67,7 +67,7 @@ struct reel_gpu_store_options {
  * driver's. When the driver reports that the device is lost, every transfer from then on
  * is -ENODEV; reel_gpu_get_stats() has the reason. A transfer that fails alone is -EIO.
  *
- * Returns 0, or, with the reason in reel_store_problem(),
+ * Returns 0, or
  *   -ENODEV  there is no driver, no such device, or it does not work
  *   -ENOMEM  the device has not so much memory, or none can be pinned, or no thread
  *   -EINVAL  an option is out of range

@@ -98,13 +98,10 @@ struct reel_omp_stats {
  *
  * Returns as reel_run_reverse(). An error, or what a callback stops the sweep
  * with, is the first in the order of actions, whoever came to it first; later ones may
- * have been begun, and are given up. -EINVAL: reel_omp_run_problem() says why.
+ * have been begun, and are given up. -EINVAL: an argument is wrong.
  */
 int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoint,
 			 const struct reel_omp_options *options, struct reel_omp_stats *stats);
-
-/* What it would refuse, in words, or NULL. A constant string. */
-const char *reel_omp_run_problem(const reel_run *run, const struct reel_omp_options *options);
 
 #ifdef __cplusplus
 }

@@ -192,8 +192,8 @@ int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, 
  */
 reel_tape *reel_run_tape(reel_run *run);
 
-/* A sweep in pieces ends here, with this message: a forward sweep comes next. */
-void reel_run_give_up(reel_run *run, const char *message);
+/* Ends a sweep in pieces before its last action. A forward sweep comes next. */
+void reel_run_give_up(reel_run *run);
 
 /* ---- Which way to reverse takes the least time ------------------------------ */
 
@@ -255,12 +255,6 @@ struct reel_choice {
 };
 
 /*
- * Say in words why reel_costs_choose() would return -EINVAL, or NULL. A constant string. Numbers
- * are refused, too, that are so far apart that reel_plan_open() would not take a plan's costs.
- */
-const char *reel_costs_problem(const struct reel_costs *costs);
-
-/*
  * Choose how to reverse the loop in the least time: all tapes in memory; all tapes,
  * spilled; or states in memory and in the slower tiers, by every planner for a known end.
  * Segment lengths are tried from 2,000 segments a loop up, about the length at which
@@ -287,7 +281,8 @@ const char *reel_costs_problem(const struct reel_costs *costs);
  * to overlap.
  *
  * Returns 0; -ENOSPC: nothing fits the memory, and choice->reason says how much would do;
- * -EINVAL: reel_costs_problem() says why; or -ENOMEM. Nothing stays allocated.
+ * -EINVAL: a number is out of its range, or numbers are so far apart that reel_plan_open() would
+ * not take a plan's costs; or -ENOMEM. Nothing stays allocated.
  * Cost: some tenths of a second at the most; up to a second with several slower tiers.
  */
 int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice);

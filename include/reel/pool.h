@@ -176,19 +176,12 @@ struct reel_pool_stats {
  * belongs to the caller, who ends it with reel_pool_close().
  *
  * Returns 0, or
- *   -EINVAL  an option is out of its range (the text of reel_pool_options_problem()
- *            names it); *pool is unchanged
+ *   -EINVAL  an option is out of its range; *pool is unchanged
  *   -ENOMEM  no memory, or no thread key is left
  *
  * Cost: some mappings of address space; memory is taken when tapes need it.
  */
 int reel_pool_open(reel_pool **pool, const struct reel_pool_options *options);
-
-/*
- * Say in words which option reel_pool_open() would refuse and what would do,
- * or return NULL if all are in range. Any thread; a constant string.
- */
-const char *reel_pool_options_problem(const struct reel_pool_options *options);
 
 /*
  * End a pool and unmap all its memory. Every tape on it must have been closed, and

@@ -104,16 +104,13 @@ enum reel_planner {
 typedef struct reel_plan reel_plan;
 
 /*
- * Compute a plan. Returns 0, -ENOMEM, or -EINVAL (reel_plan_problem() says why).
+ * Compute a plan. Returns 0, -ENOMEM, or -EINVAL.
  * Cost: none for the planners with a closed form; O(steps^2 slots) for REEL_MIXED,
  * REEL_HIERARCHICAL and REEL_DISK_REVOLVE, slots being those of all tiers with limited
  * ones: group long loops into at most 1,000 segments.
  */
 int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct reel_problem *problem);
 void reel_plan_close(reel_plan *plan);
-
-/* Say in words what reel_plan_open() would refuse, or NULL. A constant string. */
-const char *reel_plan_problem(enum reel_planner planner, const struct reel_problem *problem);
 
 /* ---- Runs -------------------------------------------------------------------- */
 
@@ -180,7 +177,7 @@ struct reel_run_stats {
 	uint64_t peak_snapshot_bytes;  /* in memory, buffers included */
 	uint64_t peak_tape_bytes;
 	int64_t unlike_step;          /* REEL_RUN_AUDIT: does not replay; or -1 */
-	uint64_t saves, failed_saves; /* restart files; reel_run_message() says why */
+	uint64_t saves, failed_saves; /* restart files */
 	uint64_t reserved[2];         /* 0 */
 };
 
@@ -188,20 +185,12 @@ struct reel_run_stats {
  * Prepare a run. `plan` outlives it, `model` and `options` are copied. Takes no memory
  * for snapshots yet.
  *
- * Returns 0; -ENOMEM; -ENXIO, the default pool is refused (pool.h); or, and
- * reel_run_problem() says why: -EINVAL, an argument is wrong; -EEXIST, options.restart or
- * the name beside it is that of a file that is not a restart file; what the system says of these
- * files. On failure the stores stay the caller's.
+ * Returns 0; -ENOMEM; -ENXIO, the default pool is refused (pool.h); -EINVAL, an argument is wrong;
+ * -EEXIST, options.restart or the name beside it is that of a file that is not a restart file; what
+ * the system says of these files. On failure the stores stay the caller's.
  */
 int reel_run_open(reel_run **run, const reel_plan *plan, const reel_model *model,
 		  const struct reel_run_options *options);
-
-/*
- * What reel_run_open() would refuse, in words, or NULL. Valid until this thread's next call
- * of either. Looks at the files of options.restart.
- */
-const char *reel_run_problem(const reel_plan *plan, const reel_model *model,
-			     const struct reel_run_options *options);
 
 /* NULL is allowed. What is in the run's stores is gone. */
 void reel_run_close(reel_run *run);
@@ -214,7 +203,6 @@ void reel_run_close(reel_run *run);
  * Returns 0; what a callback returned; the tape's error (tape.h); -EDQUOT or -ENOMEM,
  * no memory for a snapshot; -ERANGE, a loop of an unknown end has more than
  * REEL_MAX_STEPS; or -EILSEQ (REEL_RUN_AUDIT).
- * reel_run_message() has the details.
  */
 int reel_run_forward(reel_run *run, void *context, void *state);
 
@@ -245,13 +233,6 @@ bool reel_run_is_reversing(const reel_run *run);
 
 /* The steps of the model; REEL_UNKNOWN_STEPS while nobody knows. */
 int64_t reel_run_steps(const reel_run *run);
-
-/*
- * What went wrong, in one line: what the sweep ended with; else why the restart file was
- * not written when it was last due, or not removed, though the sweep went on; "" if nothing
- * did. Valid until the run's next sweep.
- */
-const char *reel_run_message(const reel_run *run);
 
 void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats);
 

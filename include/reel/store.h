@@ -15,6 +15,8 @@
 #ifndef REEL_STORE_H
 #define REEL_STORE_H
 
+#include <reel/error.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,22 +38,16 @@ typedef struct reel_store reel_store;
  * compressed memory. Each leaf gets a checksum. NULL is "file".
  *
  * "gpu=4G,memory=2G,file" goes without the first one where there is no GPU, or it has not
- * so much memory: that is no error, and reel_store_problem() says why; "" when all that
- * was named is there. Where gpu is the last leaf, it is one.
+ * so much memory: that is no error, and reel_error_text(0) says why. Where gpu is the last
+ * leaf, it is one.
  *
  * directory: NULL is REEL_SPILL_DIR, else TMPDIR, from the environment.
  *
  * Returns 0, or as the stores below, or
- *   -EINVAL  the description is not understood; reel_store_problem() says where
+ *   -EINVAL  the description is not understood
  *   -ENOTSUP a layer that this library was built without
  */
 int reel_store_open(reel_store **store, const char *description, const char *directory);
-
-/*
- * One line about the last reel_store_*open() that failed in this thread, or what the last
- * reel_store_open() goes without; "" if it has all that was named.
- */
-const char *reel_store_problem(void);
 
 /* Close a store that nobody took; what it holds is gone. NULL is allowed. */
 void reel_store_close(reel_store *store);

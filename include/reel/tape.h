@@ -177,23 +177,6 @@ uint64_t reel_tape_refused(const reel_tape *tape);
  */
 int reel_tape_clear_error(reel_tape *tape);
 
-/* A few words for an error of this library; for others, what strerror() gives. */
-const char *reel_strerror(int error);
-
-/*
- * Called once per tape and error, by the thread whose call failed. `message` is
- * one line without a newline, valid during the call. The handler may not
- * use the tape other than to read its error.
- */
-typedef void reel_error_handler(const reel_tape *tape, int error, const char *message,
-				void *context);
-
-/*
- * Install a handler for the process; NULL brings back the default, which writes
- * the message to stderr. Install it before threads use tapes.
- */
-void reel_set_error_handler(reel_error_handler *handler, void *context);
-
 /* ---- Values --------------------------------------------------------------- */
 
 /*

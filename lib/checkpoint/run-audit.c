@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "os/error.h"
 #include "run.h"
 
 #include <errno.h>
@@ -27,8 +28,8 @@ static int make_room(reel_run *run, int64_t states)
 		room *= 2;
 	hash = realloc(run->hash, (size_t)room * sizeof *hash);
 	if (!hash)
-		return reel_run_fail(run, -ENOMEM, "no memory for the audit of %lld states",
-				     (long long)room);
+		return reel_fail(-ENOMEM, "no memory for the audit of %lld states",
+				 (long long)room);
 	memset(hash + run->hash_room, 0, (size_t)(room - run->hash_room) * sizeof *hash);
 	run->hash = hash;
 	run->hash_room = room;
@@ -46,12 +47,12 @@ static int save_to_scratch(reel_run *run, void *context, const void *state, int6
 	if (!run->scratch)
 		run->scratch = malloc(run->model.state_bytes + 1);
 	if (!run->scratch)
-		return reel_run_fail(run, -ENOMEM, "no memory to audit a state");
+		return reel_fail(-ENOMEM, "no memory to audit a state");
 	memset(run->scratch, 0, run->model.state_bytes);
 	error = run->model.save(context, state, run->scratch);
 	if (error < 0)
-		reel_run_fail(run, error, "save of state %lld for the audit returned %d (%s)",
-			      (long long)step, error, strerror(-error));
+		reel_fail(error, "save of state %lld for the audit returned %d (%s)",
+			  (long long)step, error, strerror(-error));
 	return error;
 }
 
@@ -91,12 +92,14 @@ int reel_audit_state(reel_run *run, void *context, const void *state, int64_t fr
 		return 0;
 	run->unlike_step = from;
 	if (from == step)
-		return reel_run_fail(run, -EILSEQ, "state %lld comes back from its snapshot as "
-				     "another one: see to the model's save() and load()",
-				     (long long)step);
-	return reel_run_fail(run, -EILSEQ,
-			     "step %lld does not replay: run again from the same state, it leaves "
-			     "another one than the first time", (long long)from);
+		return reel_fail(-EILSEQ,
+				 "state %lld comes back from its snapshot as "
+				 "another one: see to the model's save() and load()",
+				 (long long)step);
+	return reel_fail(-EILSEQ,
+			 "step %lld does not replay: run again from the same state, it leaves "
+			 "another one than the first time",
+			 (long long)from);
 }
 
 void reel_audit_begin(reel_run *run)

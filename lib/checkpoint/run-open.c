@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opens and closes runs. One thread opens a run, and one closes it when no thread uses it. All
- * arguments are checked before anything is allocated, and reel_run_problem() says in words what
- * reel_run_open() refuses. On failure the caller still owns its stores. An open run has
- * options.segment_steps, puts and gets above 0 and a pool.
+ * arguments are checked before anything is allocated. On failure the caller still owns its stores.
+ * An open run has options.segment_steps, puts and gets above 0 and a pool.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "os/error.h"
 #include "os/integer.h"
 #include "run.h"
 #include "spill/default-pool.h"
@@ -100,25 +100,6 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 	return problem;
 }
 
-static _Thread_local char restart_problem[512];
-
-static int check_restart(const struct reel_run_options *options)
-{
-	if (!options || !options->restart)
-		return 0;
-	return reel_restart_check(options->restart, restart_problem, sizeof restart_problem);
-}
-
-const char *reel_run_problem(const reel_plan *plan, const reel_model *model,
-			     const struct reel_run_options *options)
-{
-	const char *problem = problem_with_arguments(plan, model, options);
-
-	if (problem)
-		return problem;
-	return check_restart(options) ? restart_problem : NULL;
-}
-
 /* Replaces each 0 of the options by what it stands for. Opens the default pool if none is given. */
 static int complete(struct reel_run_options *options)
 {
@@ -134,18 +115,20 @@ static int complete(struct reel_run_options *options)
 int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *model,
 		  const struct reel_run_options *options)
 {
+	const char *problem = problem_with_arguments(plan, model, options);
 	reel_run *run;
-	int error;
+	int error = 0;
 
-	if (problem_with_arguments(plan, model, options))
-		return -EINVAL;
-	error = check_restart(options);
+	if (problem)
+		return reel_fail(-EINVAL, "%s", problem);
+	if (options && options->restart)
+		error = reel_restart_check(options->restart);
 	if (error)
 		return error;
 	REEL_ASSERT(!model->save == !model->load);
 	run = calloc(1, sizeof *run);
 	if (!run)
-		return -ENOMEM;
+		return reel_fail(-ENOMEM, "no memory for a run");
 	run->plan = plan;
 	run->model = *model;
 	run->options = options ? *options : no_options;

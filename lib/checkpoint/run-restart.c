@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "os/clock.h"
+#include "os/error.h"
 #include "run.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include "store/crc32c.h"
 #include "spill/offload.h"
 #include "plan/plan.h"
+#include "store/store.h"
 #include "tape/tape.h"
 
 #define MAGIC "ReelRun\n"
@@ -180,7 +182,7 @@ void reel_restart_begin(reel_run *run)
 {
 	run->saved_at = reel_clock_ns();
 	run->saves = run->failed_saves = 0;
-	run->save_message[0] = '\0';
+	run->save_failed = false;
 }
 
 static const char *explain(int error)
@@ -190,17 +192,27 @@ static const char *explain(int error)
 				  "with .new: choose another name" : reel_store_strerror(error);
 }
 
-int reel_restart_check(const char *path, char *message, size_t room)
+int reel_restart_check(const char *path)
 {
 	const char *suffix;
 	int error = reel_restart_file_check(path, MAGIC, &suffix);
 
-	if (error)
-		snprintf(message, room,
-			 "cannot write restart file '%.300s%s': %s; choose another name", path,
-			 suffix, error == -EEXIST ? "file exists and is not a restart file"
-						  : strerror(-error));
-	return error;
+	return error ? reel_fail(error,
+				 "cannot write restart file '%.300s%s': %s; choose another name",
+				 path, suffix,
+				 error == -EEXIST ? "file exists and is not a restart file"
+						  : strerror(-error))
+		     : 0;
+}
+
+/* Reports a restart file that failed although the sweep goes on. */
+static void report(const reel_run *run, int error, const char *what, const char *consequence)
+{
+	char message[512];
+
+	snprintf(message, sizeof message, "the restart file %.300s was not %s: %s; %s",
+		 run->options.restart, what, explain(error), consequence);
+	reel_report(NULL, error, message);
 }
 
 static void note_save(reel_run *run, int error)
@@ -210,11 +222,9 @@ static void note_save(reel_run *run, int error)
 		run->failed_saves++;
 	else
 		run->saves++;
-	run->save_message[0] = '\0';
-	if (error)
-		snprintf(run->save_message, sizeof run->save_message,
-			 "the restart file %s was not written: %s; the sweep went on without it",
-			 run->options.restart, explain(error));
+	if (error && !run->save_failed)
+		report(run, error, "written", "the sweep goes on without it");
+	run->save_failed = error;
 	run->saved_at = reel_clock_ns();
 }
 
@@ -248,7 +258,10 @@ static bool is_due(const reel_run *run)
 	       (double)(reel_clock_ns() - run->saved_at) >= seconds * 1e9;
 }
 
-/* A restart file that cannot be written does not end the sweep: the message says why. */
+/*
+ * A restart file that cannot be written does not end the sweep. Of several such files in a row the
+ * first is reported.
+ */
 void reel_restart_save_if_due(reel_run *run, const void *adjoint)
 {
 	if (is_due(run) && can_be_saved(run))
@@ -263,9 +276,7 @@ void reel_restart_remove(reel_run *run)
 
 	/* A file of another kind stays: no run resumes from it. */
 	if (error && error != -EEXIST)
-		snprintf(run->save_message, sizeof run->save_message,
-			 "the restart file %s was not removed: %s; remove it before a run resumes "
-			 "from it", run->options.restart, strerror(-error));
+		report(run, error, "removed", "remove it before a run resumes from it");
 }
 
 /* ---- Reading ---- */
@@ -273,7 +284,7 @@ void reel_restart_remove(reel_run *run)
 static int refuse(reel_run *run, int error, const char *why)
 {
 	REEL_ASSERT(error < 0 && why);
-	return reel_run_fail(run, error, "%s %s", run->options.restart, why);
+	return reel_fail(error, "%s %s", run->options.restart, why);
 }
 
 static int check_record(reel_run *run, const struct run_record *record)
@@ -399,7 +410,7 @@ int reel_restart_read(reel_run *run, void *adjoint)
 	int error;
 
 	if (!run->options.restart)
-		return reel_run_fail(run, -EINVAL, "options.restart names no file to resume from");
+		return reel_fail(-EINVAL, "options.restart names no file to resume from");
 	error = reel_restart_file_open(&file, run->options.restart, MAGIC, &wrong);
 	if (error)
 		return refuse(run, error, wrong ? wrong : strerror(-error));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sweeps of a run. The thread that owns the run takes actions from the schedule. It carries
- * them out itself, or other threads do so by reel_run_attempt() and reel_run_carry_out(). Members
+ * them out itself, or other threads do so by reel_run_carry_out(). Members
  * that several threads change are atomic or guarded by `snapshots.lock`. reel_run_enter() alone
  * changes the phase. Each error of a callback ends the sweep and is returned.
  */
@@ -16,7 +16,9 @@
 #include <string.h>
 
 #include "os/counter.h"
+#include "os/error.h"
 #include "plan/plan.h"
+#include "store/store.h"
 #include "tape/tape.h"
 
 #define TO(phase) (1u << REEL_RUN_##phase)
@@ -36,27 +38,14 @@ void reel_run_enter(reel_run *run, enum reel_run_phase phase)
 	run->phase = phase;
 }
 
-int reel_run_fail(reel_run *run, int error, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	pthread_mutex_lock(&run->snapshots.lock);
-	if (!run->message[0])
-		vsnprintf(run->message, sizeof run->message, format, arguments);
-	pthread_mutex_unlock(&run->snapshots.lock);
-	va_end(arguments);
-	return error;
-}
-
 /* Describes the error of a callback. A value above 0 is no failure: it stops the sweep early. */
-static int callback(char *message, int error, const char *what, int64_t first, int64_t last)
+static int callback(int error, const char *what, int64_t first, int64_t last)
 {
 	REEL_ASSERT(error && first <= last);
-	if (error < 0)
-		snprintf(message, REEL_RUN_MESSAGE, "%s of steps %lld to %lld returned %d (%s)",
-			 what, (long long)first, (long long)last - 1, error, strerror(-error));
-	return error;
+	return error > 0
+		       ? error
+		       : reel_fail(error, "%s of steps %lld to %lld returned %d (%s)", what,
+				   (long long)first, (long long)last - 1, error, strerror(-error));
 }
 
 static void count(_Atomic int64_t *counter, int64_t steps)
@@ -87,13 +76,12 @@ static int64_t step_of(const reel_run *run, int64_t segment)
 
 /* ---- Running steps ---- */
 
-static int advance(reel_run *run, void *context, void *state, int64_t first, int64_t last,
-		   char *message)
+static int advance(reel_run *run, void *context, void *state, int64_t first, int64_t last)
 {
 	int error = run->model.advance(context, state, first, last);
 
 	if (error)
-		return callback(message, error, "advance", first, last);
+		return callback(error, "advance", first, last);
 	count(&run->advanced, last - first);
 	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
 }
@@ -111,8 +99,7 @@ int reel_run_end_loop(reel_run *run, int64_t step)
 	return 0;
 }
 
-static int advance_to_end(reel_run *run, void *context, void *state, int64_t first, int64_t last,
-			  char *message)
+static int advance_to_end(reel_run *run, void *context, void *state, int64_t first, int64_t last)
 {
 	REEL_ASSERT(run->options.finished);
 	for (int64_t step = first; step < last; step++) {
@@ -121,8 +108,8 @@ static int advance_to_end(reel_run *run, void *context, void *state, int64_t fir
 		if (run->options.finished(context, state, step))
 			return reel_run_end_loop(run, step);
 		if (step == REEL_MAX_STEPS)
-			return reel_run_fail(run, -ERANGE, "the loop has more than 2^40 steps");
-		error = advance(run, context, state, step, step + 1, message);
+			return reel_fail(-ERANGE, "the loop has more than 2^40 steps");
+		error = advance(run, context, state, step, step + 1);
 		if (error)
 			return error;
 	}
@@ -131,45 +118,41 @@ static int advance_to_end(reel_run *run, void *context, void *state, int64_t fir
 
 /* The audit looks at each state, so that it names the first step that does not replay. */
 static int advance_step_by_step(reel_run *run, void *context, void *state, int64_t first,
-				int64_t last, char *message)
+				int64_t last)
 {
 	int error = 0;
 
 	for (int64_t step = first; step < last && !error; step++)
-		error = advance(run, context, state, step, step + 1, message);
+		error = advance(run, context, state, step, step + 1);
 	return error;
 }
 
-static int run_advance(reel_run *run, void *context, void *state, int64_t first, int64_t last,
-		       char *message)
+static int run_advance(reel_run *run, void *context, void *state, int64_t first, int64_t last)
 {
 	if (run->steps == REEL_UNKNOWN_STEPS)
-		return advance_to_end(run, context, state, first, last, message);
+		return advance_to_end(run, context, state, first, last);
 	if (audits(run))
-		return advance_step_by_step(run, context, state, first, last, message);
-	return advance(run, context, state, first, last, message);
+		return advance_step_by_step(run, context, state, first, last);
+	return advance(run, context, state, first, last);
 }
 
-static int tape_error(char *message, const reel_tape *tape, const char *what, int64_t first,
-		      int64_t last)
+static int tape_error(const reel_tape *tape, const char *what, int64_t first, int64_t last)
 {
 	int error = reel_tape_error(tape);
 
-	if (error)
-		snprintf(message, REEL_RUN_MESSAGE,
-			 "the tape failed in %s of steps %lld to %lld: %s", what, (long long)first,
-			 (long long)last - 1, reel_strerror(error));
-	return error;
+	return error ? reel_fail(error, "the tape failed in %s of steps %lld to %lld: %s", what,
+				 (long long)first, (long long)last - 1, reel_strerror(error))
+		     : 0;
 }
 
 static int run_record(reel_run *run, void *context, void *state, reel_tape *tape, int64_t first,
-		      int64_t last, char *message)
+		      int64_t last)
 {
 	int error = run->model.record(context, state, first, last, tape);
 
 	if (error)
-		return callback(message, error, "record", first, last);
-	error = tape_error(message, tape, "record", first, last);
+		return callback(error, "record", first, last);
+	error = tape_error(tape, "record", first, last);
 	if (error)
 		return error;
 	count(&run->recorded, last - first);
@@ -180,12 +163,12 @@ static int run_record(reel_run *run, void *context, void *state, reel_tape *tape
 }
 
 static int run_reverse(reel_run *run, void *context, void *adjoint, reel_tape *tape, int64_t first,
-		       int64_t last, char *message)
+		       int64_t last)
 {
 	int error = run->model.reverse(context, adjoint, first, last, tape);
 
 	if (error)
-		return callback(message, error, "reverse", first, last);
+		return callback(error, "reverse", first, last);
 	count(&run->reversed, last - first);
 	/*
 	 * One REVERSE may undo several RECORDs or a part of one. So the tape is known to be empty
@@ -193,19 +176,18 @@ static int run_reverse(reel_run *run, void *context, void *adjoint, reel_tape *t
 	 */
 	if (tape == &run->tape && (run->steps_on_tape -= last - first) == 0)
 		reel_tape_check_balance(tape, 0, first, last);
-	return tape_error(message, tape, "reverse", first, last);
+	return tape_error(tape, "reverse", first, last);
 }
 
 /* ---- Snapshots ---- */
 
 static int fail_snapshot(const reel_run *run, int error, const char *what,
-			 const reel_action *action, char *message)
+			 const reel_action *action)
 {
 	REEL_ASSERT(error < 0);
-	snprintf(message, REEL_RUN_MESSAGE, "%s of state %lld, slot %u of tier %u: %s", what,
-		 (long long)step_of(run, action->first), action->slot, action->tier,
-		 reel_store_strerror(error));
-	return error;
+	return reel_fail(error, "%s of state %lld, slot %u of tier %u: %s", what,
+			 (long long)step_of(run, action->first), action->slot, action->tier,
+			 reel_store_strerror(error));
 }
 
 static int save(const reel_run *run, void *context, const void *state, void *snapshot)
@@ -225,8 +207,7 @@ static int load(const reel_run *run, void *context, void *state, const void *sna
 	return 0;
 }
 
-static int run_store(reel_run *run, const reel_action *action, void *context, const void *state,
-		     char *message)
+static int run_store(reel_run *run, const reel_action *action, void *context, const void *state)
 {
 	int64_t step = step_of(run, action->first);
 	void *data;
@@ -234,11 +215,11 @@ static int run_store(reel_run *run, const reel_action *action, void *context, co
 					  action->first, &data);
 
 	if (error)
-		return fail_snapshot(run, error, "store", action, message);
+		return fail_snapshot(run, error, "store", action);
 	error = save(run, context, state, data);
 	if (error) {
 		reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
-		return callback(message, error, "save", step, step + 1);
+		return callback(error, "save", step, step + 1);
 	}
 	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
 	/* Relaxed is enough: a counter, which orders nothing. */
@@ -246,8 +227,7 @@ static int run_store(reel_run *run, const reel_action *action, void *context, co
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
 
-static int run_load(reel_run *run, const reel_action *action, void *context, void *state,
-		    char *message)
+static int run_load(reel_run *run, const reel_action *action, void *context, void *state)
 {
 	int64_t step = step_of(run, action->first);
 	const void *data;
@@ -255,68 +235,57 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 				      &data);
 
 	if (error)
-		return fail_snapshot(run, error, "load", action, message);
+		return fail_snapshot(run, error, "load", action);
 	error = load(run, context, state, data);
 	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
 	if (error)
-		return callback(message, error, "load", step, step + 1);
+		return callback(error, "load", step, step + 1);
 	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
 	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
 }
 
-static int run_drop(reel_run *run, const reel_action *action, char *message)
+static int run_drop(reel_run *run, const reel_action *action)
 {
 	int error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
 
-	return error ? fail_snapshot(run, error, "drop", action, message) : 0;
+	return error ? fail_snapshot(run, error, "drop", action) : 0;
 }
 
 /* ---- Sweeps ---- */
 
-int reel_run_attempt(reel_run *run, const reel_action *action, void *context, void *state,
-		     void *adjoint, reel_tape *tape, char message[REEL_RUN_MESSAGE])
+int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
+		       void *adjoint, reel_tape *tape)
 {
 	int64_t first = step_of(run, action->first), last = step_of(run, action->last);
 
 	if (!tape)
 		tape = &run->tape;
-	message[0] = '\0';
 	switch (action->kind) {
 	case REEL_ACTION_ADVANCE:
-		return run_advance(run, context, state, first, last, message);
+		return run_advance(run, context, state, first, last);
 	case REEL_ACTION_RECORD:
-		return run_record(run, context, state, tape, first, last, message);
+		return run_record(run, context, state, tape, first, last);
 	case REEL_ACTION_REVERSE:
-		return run_reverse(run, context, adjoint, tape, first, last, message);
+		return run_reverse(run, context, adjoint, tape, first, last);
 	case REEL_ACTION_STORE:
-		return run_store(run, action, context, state, message);
+		return run_store(run, action, context, state);
 	case REEL_ACTION_LOAD:
-		return run_load(run, action, context, state, message);
+		return run_load(run, action, context, state);
 	case REEL_ACTION_DROP:
-		return run_drop(run, action, message);
+		return run_drop(run, action);
 	case REEL_ACTION_DONE:
 		break;
 	}
 	return 0;
 }
 
-int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape,
-			   char message[REEL_RUN_MESSAGE])
+int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape)
 {
 	int64_t first = step_of(run, reversed->first), last = step_of(run, reversed->last);
 
 	reel_tape_check_balance(tape, 0, first, last);
-	return tape_error(message, tape, "reverse", first, last);
-}
-
-int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
-		       void *adjoint, reel_tape *tape)
-{
-	char message[REEL_RUN_MESSAGE];
-	int error = reel_run_attempt(run, action, context, state, adjoint, tape, message);
-
-	return message[0] ? reel_run_fail(run, error, "%s", message) : error;
+	return tape_error(tape, "reverse", first, last);
 }
 
 static void take_action(reel_run *run, reel_action *action)
@@ -377,7 +346,6 @@ void reel_run_begin(reel_run *run)
 	run->steps = reel_run_steps_at_first(run);
 	run->steps_on_tape = 0;
 	run->actions = 0;
-	run->message[0] = '\0';
 	reel_run_set_counts(run, &nothing);
 	/* Relaxed: no other thread carries actions out now. */
 	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
@@ -401,7 +369,7 @@ static int begin_forward(reel_run *run, void *context, void *state)
 		return reel_run_carry_out(run, &load, context, state, NULL, NULL);
 	}
 	reel_run_begin(run);
-	REEL_ASSERT(!run->actions && !run->steps_on_tape && !run->message[0]);
+	REEL_ASSERT(!run->actions && !run->steps_on_tape);
 	/* A restart file of an earlier sweep would resume a loop with other controls. */
 	reel_restart_remove(run);
 	reel_run_enter(run, REEL_RUN_FORWARD);
@@ -460,19 +428,11 @@ int reel_run_resume(reel_run *run, void *adjoint)
 	return error;
 }
 
-/* Replaces the message of an earlier sweep, which reel_run_fail() would keep. */
-static int fail_out_of_order(reel_run *run)
-{
-	run->message[0] = '\0';
-	return reel_run_fail(run, -EINVAL,
-			     "the reverse sweep of a run whose forward sweep has not come to its "
-			     "end: call reel_run_forward() first");
-}
-
 int reel_run_next(reel_run *run, reel_action *action)
 {
 	if (!reel_run_is_reversing(run))
-		return fail_out_of_order(run);
+		return reel_fail(-EINVAL, "the reverse sweep of a run whose forward sweep has not "
+					  "come to its end: call reel_run_forward() first");
 	take_action(run, action);
 	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || action->last <= run->schedule.steps);
 	if (action->kind == REEL_ACTION_DONE) {
@@ -503,10 +463,9 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 	}
 }
 
-void reel_run_give_up(reel_run *run, const char *message)
+void reel_run_give_up(reel_run *run)
 {
 	reel_run_enter(run, REEL_RUN_IDLE);
-	reel_run_fail(run, 0, "%s", message);
 }
 
 bool reel_run_is_reversing(const reel_run *run)
@@ -519,11 +478,6 @@ bool reel_run_is_reversing(const reel_run *run)
 int64_t reel_run_steps(const reel_run *run)
 {
 	return run->steps;
-}
-
-const char *reel_run_message(const reel_run *run)
-{
-	return run->message[0] ? run->message : run->save_message;
 }
 
 const reel_model *reel_run_model(const reel_run *run)

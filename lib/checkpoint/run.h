@@ -11,7 +11,7 @@
  *	snapshot-buffer.c  memory of snapshots, and their transfers
  *
  * One thread at a time uses a run, but several threads may carry its actions out at the same time
- * (reel_run_attempt()). These threads share the snapshots, the counters and `message`.
+ * (reel_run_carry_out()). These threads share the snapshots and the counters.
  */
 #ifndef REEL_LIB_RUN_H
 #define REEL_LIB_RUN_H
@@ -19,7 +19,7 @@
 #include <reel/run.h>
 #include <reel/plan.h>
 
-#include "run-attempt.h"
+#include "run-lookahead.h"
 #include "snapshot.h"
 
 /*
@@ -58,7 +58,6 @@ struct reel_run {
 	uint64_t actions;       /* number of actions taken from the schedule */
 	int64_t steps;          /* number of steps of the model, or REEL_UNKNOWN_STEPS */
 	int64_t steps_on_tape;  /* number of steps recorded on `tape` and not yet reversed */
-	char message[REEL_RUN_MESSAGE];
 
 	/* Reading ahead: a copy of `schedule` that is up to some thousand actions ahead of it. */
 	reel_schedule ahead;
@@ -76,20 +75,13 @@ struct reel_run {
 	uint64_t saved_at;     /* time of the last restart file, in ns */
 	reel_action stored;    /* resumed in a forward sweep: the STORE of the working state */
 	uint64_t saves, failed_saves;
-	char save_message[REEL_RUN_MESSAGE]; /* why the last restart file was not written, or "" */
+	bool save_failed; /* the last restart file was not written, and this was reported */
 
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
 	_Atomic int64_t advanced, recorded, reversed;
 	_Atomic uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 	_Atomic uint64_t peak_tape_bytes;
 };
-
-/* Sets the message of the run unless an earlier failure has set it. Returns `error`. */
-int reel_run_fail(reel_run *run, int error, const char *format, ...)
-#if defined(__GNUC__)
-	__attribute__((format(printf, 3, 4)))
-#endif
-	;
 
 /* run.c: no other thread carries actions out while reel_run_set_counts() runs. */
 struct reel_run_counts reel_run_get_counts(const reel_run *run);
@@ -123,8 +115,8 @@ void reel_audit_end(reel_run *run);
 void reel_restart_begin(reel_run *run);
 void reel_restart_save_if_due(reel_run *run, const void *adjoint);
 void reel_restart_remove(reel_run *run);
-/* Returns 0 if a restart file may be written to `path`, or an error and a message. */
-int reel_restart_check(const char *path, char *message, size_t room);
+/* Returns 0 if a restart file may be written to `path`, or an error. */
+int reel_restart_check(const char *path);
 /* Reads the restart file into a run that has just begun; returns as reel_run_resume(). */
 int reel_restart_read(reel_run *run, void *adjoint);
 

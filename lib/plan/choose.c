@@ -14,10 +14,12 @@
 #include <string.h>
 
 #include "costs.h"
+#include "os/error.h"
 #include "os/integer.h"
 #include "plan.h"
 
 /* Maximum number of segments for the binomial planner. */
+#define NO_MEMORY "no memory to choose a plan"
 #define MAX_FINE_SEGMENTS ((int64_t)1 << 20)
 /* In a loop of at most so many steps each length of segments is tried. */
 #define SHORT_LOOP ((int64_t)64)
@@ -250,7 +252,7 @@ static const char *problem_of_plans(const struct reel_costs *costs)
 	return NULL;
 }
 
-const char *reel_costs_problem(const struct reel_costs *costs)
+static const char *problem_of_costs(const struct reel_costs *costs)
 {
 	const char *wrong = NULL;
 
@@ -650,7 +652,7 @@ static int refuse(const struct search *search, struct reel_choice *choice)
 	least = all < least ? all : least;
 	least = spilling < least ? spilling : least;
 	reel_choice_refuse(costs, least, choice);
-	return -ENOSPC;
+	return reel_fail(-ENOSPC, "%s", choice->reason);
 }
 
 static int conclude(const struct search *search, struct reel_choice *choice)
@@ -658,7 +660,7 @@ static int conclude(const struct search *search, struct reel_choice *choice)
 	const struct reel_prediction *best = best_but(search, NULL);
 
 	if (search->out_of_memory)
-		return -ENOMEM;
+		return reel_fail(-ENOMEM, NO_MEMORY);
 	if (!best->segment_steps)
 		return refuse(search, choice);
 	REEL_ASSERT(best->problem.steps == reel_segment_count(search->costs.steps,
@@ -671,20 +673,20 @@ static int conclude(const struct search *search, struct reel_choice *choice)
 
 int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice)
 {
-	const char *wrong = reel_costs_problem(costs);
+	const char *wrong = problem_of_costs(costs);
 	struct search *search;
 	int error;
 
 	memset(choice, 0, sizeof *choice);
 	if (wrong) {
 		strncpy(choice->reason, wrong, sizeof choice->reason - 1);
-		return -EINVAL;
+		return reel_fail(-EINVAL, "%s", wrong);
 	}
 	search = calloc(1, sizeof *search);
 	if (!search)
-		return -ENOMEM;
+		return reel_fail(-ENOMEM, NO_MEMORY);
 	search->costs = reel_costs_filled(costs);
-	REEL_ASSERT(!reel_costs_problem(&search->costs));
+	REEL_ASSERT(!problem_of_costs(&search->costs));
 	try_store_all(search);
 	try_all_lengths(search);
 	error = conclude(search, choice);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/error.h"
 #include "os/integer.h"
 #include "plan.h"
 
@@ -180,6 +181,8 @@ const char *reel_plan_problem(enum reel_planner planner, const struct reel_probl
 	return wrong;
 }
 
+#define NO_MEMORY "no memory for a plan"
+
 static double or_one(double cost)
 {
 	return cost > 0 ? cost : 1;
@@ -209,24 +212,26 @@ static reel_plan *new_plan(const struct planner *planner, const struct reel_prob
 int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct reel_problem *problem)
 {
 	const struct planner *of = planner_of(planner);
+	const char *wrong = reel_plan_problem(planner, problem);
 	reel_plan *opened;
 	int error = 0;
 
-	if (reel_plan_problem(planner, problem))
-		return -EINVAL;
+	if (wrong)
+		return reel_fail(-EINVAL, "%s", wrong);
 	opened = new_plan(of, problem);
 	if (!opened)
-		return -ENOMEM;
+		return reel_fail(-ENOMEM, NO_MEMORY);
 	REEL_ASSERT(problem->steps != REEL_UNKNOWN_STEPS || of->unknown_end);
 	if (of->compute)
 		error = of->compute(opened);
 	REEL_ASSERT(error || !of->uses_table || opened->split);
 	REEL_ASSERT(error || !of->site || opened->period > 0 || opened->site);
-	if (error)
+	if (error) {
 		reel_plan_close(opened);
-	else
-		*plan = opened;
-	return error;
+		return reel_fail(error, NO_MEMORY);
+	}
+	*plan = opened;
+	return 0;
 }
 
 int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
@@ -236,10 +241,12 @@ int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 
 	if (!problem || (count && !actions) || problem->steps < 0 ||
 	    problem->tiers > REEL_MAX_TIERS)
-		return -EINVAL;
+		return reel_fail(-EINVAL,
+				 "a plan of actions needs a problem of 0 or more steps and "
+				 "at most 4 tiers, and a list");
 	opened = new_plan(NULL, problem);
 	if (!opened)
-		return -ENOMEM;
+		return reel_fail(-ENOMEM, NO_MEMORY);
 	REEL_ASSERT(!opened->planner);
 	opened->actions = actions;
 	opened->action_count = count;

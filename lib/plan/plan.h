@@ -145,6 +145,9 @@ double reel_plan_makespan(const struct reel_problem *problem,
 int reel_tiers_compute(reel_plan *plan, unsigned tiers, double **times);
 struct decision reel_tiers_decide(const reel_schedule *schedule, int64_t steps, bool held);
 
+/* plan.c: what reel_plan_open() would refuse, and what to do; NULL if it would not. */
+const char *reel_plan_problem(enum reel_planner planner, const struct reel_problem *problem);
+
 /* plan-online.c: the next action while the end of the loop is unknown. */
 int reel_online_next(reel_schedule *schedule, reel_action *action);
 

@@ -82,7 +82,7 @@ static unsigned magazine_slabs(const struct reel_pool_options *options)
 	return share ? (unsigned)share : 1;
 }
 
-const char *reel_pool_options_problem(const struct reel_pool_options *options)
+const char *reel_pool_problem(const struct reel_pool_options *options)
 {
 	const char *problem;
 	size_t whole, first;

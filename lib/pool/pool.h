@@ -105,6 +105,8 @@ struct reel_pool {
 	struct reel_pool *next_pool;
 };
 
+/* pool.c: what is wrong with the options, and what to do; NULL if nothing is. */
+const char *reel_pool_problem(const struct reel_pool_options *options);
 /*
  * pool.c: a pool as its options say, but without their store and not in the list of pools yet. Returns
  * 0 or -ENOMEM. One thread.

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "os/environment.h"
+#include "os/error.h"
 #include "default-pool.h"
 #include "pool/pool.h"
 
@@ -33,7 +34,7 @@ static const char *budget_problem(const char *text)
 	default:
 		return "it must be bytes, or a number with K, M, G or T" UNBOUNDED;
 	}
-	if (reel_pool_options_problem(&options))
+	if (reel_pool_problem(&options))
 		return "it must have room for one slab of 2M" UNBOUNDED;
 	return NULL;
 }
@@ -93,17 +94,22 @@ static void read_environment(void)
 /* Without the store a program would run until its budget is used up, and end there. */
 static int open_store(reel_store **store)
 {
+	const char *why;
+	int error;
+
 	*store = NULL;
 	if (!store_value())
 		return 0;
 	/* NULL for the directory: it is REEL_SPILL_DIR, and a problem names this as the remedy. */
-	if (!reel_store_open(store, store_description, NULL))
+	error = reel_store_open(store, store_description, NULL);
+	if (!error)
 		return 0;
+	why = reel_error_text(error);
 	/* Relaxed: it guards nothing but a line on stderr. */
 	if (!atomic_flag_test_and_set_explicit(&store_refused, memory_order_relaxed))
 		fprintf(stderr, "reel: %s=%s is refused, and with it the default pool: %s\n",
-			store_variable(), store_value(), reel_store_problem());
-	return -ENXIO;
+			store_variable(), store_value(), why);
+	return reel_fail(-ENXIO, "%s", why);
 }
 
 static int open_pool_and_store(struct reel_pool **pool)

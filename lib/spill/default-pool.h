@@ -6,7 +6,7 @@
 
 /*
  * As reel_pool_default(). 0; -ENOMEM; or -ENXIO: the store that the environment asks for cannot be
- * opened, and reel_store_problem() says why. On failure *pool is NULL.
+ * opened, and reel_error_text() says why. On failure *pool is NULL.
  */
 int reel_pool_open_default(reel_pool **pool);
 

@@ -9,6 +9,7 @@
 
 #include "offload.h"
 #include "os/cancel.h"
+#include "os/error.h"
 
 /* ---- The pool's table, for the offload thread of its store ---- */
 
@@ -82,19 +83,20 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 {
 	REEL_UNCANCELLED;
 	static const struct reel_pool_options defaults;
+	const char *problem = reel_pool_problem(options);
 	struct reel_pool *pool;
 	int error;
 
-	if (reel_pool_options_problem(options))
-		return -EINVAL;
+	if (problem)
+		return reel_fail(-EINVAL, "%s", problem);
 	error = reel_pool_create(&pool, options ? options : &defaults);
-	if (error)
-		return error;
-	error = options && options->store ? use_store(pool, options->store) : 0;
-	if (error) {
-		reel_pool_destroy(pool);
-		return error;
+	if (!error && options && options->store) {
+		error = use_store(pool, options->store);
+		if (error)
+			reel_pool_destroy(pool);
 	}
+	if (error)
+		return reel_fail(error, "no memory for a pool");
 	reel_fork_watch(pool);
 	*opened = pool;
 	return 0;

@@ -112,17 +112,20 @@ int reel_file_open(struct reel_file *file, const struct reel_file_options *optio
 	int descriptor;
 
 	if (!directory || !*directory)
-		return reel_store_refuse(-EINVAL, "no directory for the file; set REEL_SPILL_DIR "
-						  "to one on a disk");
+		return reel_fail(-EINVAL, "no directory for the file; set REEL_SPILL_DIR "
+					  "to one on a disk");
 	descriptor = open_in(directory);
 	if (descriptor < 0)
-		return reel_store_refuse(descriptor, "no file can be made in " SHOWN ": %s; %s a "
-						     "directory where one can",
-					 directory, strerror(-descriptor), remedy(options));
+		return reel_fail(descriptor,
+				 "no file can be made in " SHOWN ": %s; %s a "
+				 "directory where one can",
+				 directory, strerror(-descriptor), remedy(options));
 	if (!(options->flags & REEL_FILE_TMPFS) && reel_os_file_is_in_memory(descriptor)) {
 		reel_os_file_close(descriptor);
-		return reel_store_refuse(-EINVAL, "files in " SHOWN " are kept in memory; %s a "
-						  "directory on a disk", directory, remedy(options));
+		return reel_fail(-EINVAL,
+				 "files in " SHOWN " are kept in memory; %s a "
+				 "directory on a disk",
+				 directory, remedy(options));
 	}
 	file->descriptor = descriptor;
 	choose_alignment(file, options->flags);

@@ -133,7 +133,7 @@ int reel_store_checksum_open(reel_store **store, reel_store *below)
 	}
 	checksum = calloc(1, sizeof *checksum);
 	if (!checksum)
-		return reel_store_refuse(-ENOMEM, "no memory for a checksum layer");
+		return reel_fail(-ENOMEM, "no memory for a checksum layer");
 	checksum->layer.store.verbs = &verbs;
 	checksum->layer.below = below;
 	*store = &checksum->layer.store;

@@ -298,11 +298,11 @@ static int complete_options(struct reel_codec_options *options)
 		options->buffers = DEFAULT_BUFFERS;
 	problem = reel_layout_problem(options->layout);
 	if (problem)
-		return reel_store_refuse(-EINVAL, "elements of %u bytes, stride %u: %s",
-					 options->layout.element, options->layout.stride, problem);
+		return reel_fail(-EINVAL, "elements of %u bytes, stride %u: %s",
+				 options->layout.element, options->layout.stride, problem);
 	if (options->max_bytes > LZ4_MAX_INPUT_SIZE)
-		return reel_store_refuse(-EINVAL, "puts of %zu bytes: max_bytes is at most %d",
-					 options->max_bytes, LZ4_MAX_INPUT_SIZE);
+		return reel_fail(-EINVAL, "puts of %zu bytes: max_bytes is at most %d",
+				 options->max_bytes, LZ4_MAX_INPUT_SIZE);
 	return 0;
 }
 
@@ -349,7 +349,7 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 		return error;
 	codec = calloc(1, sizeof *codec + complete.buffers * sizeof *codec->buffer);
 	if (!codec)
-		return reel_store_refuse(-ENOMEM, "no memory for a codec");
+		return reel_fail(-ENOMEM, "no memory for a codec");
 	reel_store_get_capacity(below, &capacity);
 	codec->layer.store.verbs = &verbs;
 	codec->layer.below = below;
@@ -360,8 +360,8 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 	pthread_mutex_init(&codec->spare_lock, NULL);
 	if (make_buffers(codec)) {
 		free_codec(codec);
-		return reel_store_refuse(-ENOMEM, "no memory for %u buffers of %zu bytes",
-					 complete.buffers, complete.max_bytes);
+		return reel_fail(-ENOMEM, "no memory for %u buffers of %zu bytes", complete.buffers,
+				 complete.max_bytes);
 	}
 	*store = &codec->layer.store;
 	return 0;
@@ -375,8 +375,8 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 	(void)store;
 	(void)below;
 	(void)options;
-	return reel_store_refuse(-ENOTSUP, "this library was built without LZ4: "
-					   "install liblz4-dev and configure it anew");
+	return reel_fail(-ENOTSUP, "this library was built without LZ4: "
+				   "install liblz4-dev and configure it anew");
 }
 
 #endif

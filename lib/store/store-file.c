@@ -153,17 +153,16 @@ static const struct reel_store_verbs verbs = {
 static int check_options(const struct reel_file_options *options)
 {
 	if (options->slot_bytes > (size_t)1 << MAX_SLOT_SHIFT)
-		return reel_store_refuse(-EINVAL, "slot_bytes is %zu; it may be 2^%d at most",
-					 options->slot_bytes, MAX_SLOT_SHIFT);
+		return reel_fail(-EINVAL, "slot_bytes is %zu; it may be 2^%d at most",
+				 options->slot_bytes, MAX_SLOT_SHIFT);
 	if (options->threads > MAX_THREADS)
-		return reel_store_refuse(-EINVAL, "threads is %u; it may be %d at most",
-					 options->threads, MAX_THREADS);
+		return reel_fail(-EINVAL, "threads is %u; it may be %d at most", options->threads,
+				 MAX_THREADS);
 	if (options->engine != REEL_FILE_THREADS && options->engine != REEL_FILE_IO_URING)
-		return reel_store_refuse(-EINVAL, "engine is %d, which is none",
-					 (int)options->engine);
+		return reel_fail(-EINVAL, "engine is %d, which is none", (int)options->engine);
 	if (options->flags & ~(REEL_FILE_BUFFERED | REEL_FILE_TMPFS))
-		return reel_store_refuse(-EINVAL, "flags is %#x, and has bits that mean nothing",
-					 options->flags);
+		return reel_fail(-EINVAL, "flags is %#x, and has bits that mean nothing",
+				 options->flags);
 	return 0;
 }
 
@@ -178,13 +177,14 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 	slot_bytes = file->header_bytes + reel_round_up(file->slot_bytes, file->header_bytes);
 	file->max_bytes = options->max_bytes ? options->max_bytes : UINT64_MAX;
 	if (file->max_bytes < slot_bytes)
-		return reel_store_refuse(-EINVAL, "max_bytes is %llu; a slot takes %llu",
-					 (unsigned long long)file->max_bytes,
-					 (unsigned long long)slot_bytes);
+		return reel_fail(-EINVAL, "max_bytes is %llu; a slot takes %llu",
+				 (unsigned long long)file->max_bytes,
+				 (unsigned long long)slot_bytes);
 	if (limit < slot_bytes)
-		return reel_store_refuse(-EFBIG, "a file may have %llu bytes, a slot takes %llu; "
-						 "raise ulimit -f", (unsigned long long)limit,
-					 (unsigned long long)slot_bytes);
+		return reel_fail(-EFBIG,
+				 "a file may have %llu bytes, a slot takes %llu; "
+				 "raise ulimit -f",
+				 (unsigned long long)limit, (unsigned long long)slot_bytes);
 	return reel_file_slots_open(&file->slots, file->descriptor, slot_bytes, file->header_bytes,
 				    file->max_bytes);
 }
@@ -215,7 +215,7 @@ static int open_parts(struct reel_file *file, const struct reel_file_options *op
 		error = start_engine(file, options);
 	if (error)
 		reel_file_slots_close(&file->slots);
-	return error ? reel_store_refuse(error, "no memory, or no thread, for the file") : 0;
+	return error ? reel_fail(error, "no memory, or no thread, for the file") : 0;
 }
 
 int reel_store_file_open(reel_store **store, const struct reel_file_options *options)
@@ -232,7 +232,7 @@ int reel_store_file_open(reel_store **store, const struct reel_file_options *opt
 		return error;
 	file = calloc(1, sizeof *file);
 	if (!file)
-		return reel_store_refuse(-ENOMEM, "no memory for a store");
+		return reel_fail(-ENOMEM, "no memory for a store");
 	file->store.verbs = &verbs;
 	file->owner = getpid();
 	error = reel_file_open(file, options);

@@ -21,9 +21,9 @@
 #define LIBRARY "libreel-cuda.so.0"
 
 typedef int open_function(reel_store **store, const struct reel_gpu_store_options *options);
-typedef const char *problem_function(void);
+typedef const char *text_function(int error);
 
-#if HAVE_DLADDR
+	#if HAVE_DLADDR
 static void *load_neighbour(void)
 {
 	Dl_info own;
@@ -56,15 +56,18 @@ static void *load_library(void)
 	return library ? library : dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Of a program into which libreel is linked, libreel-cuda has another copy with its own line. */
-static int tell_problem(void *library, int error)
+/*
+ * If libreel is linked into the program, libreel-cuda has loaded a second copy of it, with texts of
+ * its own.
+ */
+static int copy_text(void *library, int error)
 {
-	void *function = dlsym(library, "reel_store_problem");
-	const char *problem = "it does not say why";
+	void *function = dlsym(library, "reel_error_text");
+	const char *text = "it does not say why";
 
 	if (function)
-		problem = ((problem_function *)(uintptr_t)function)();
-	return problem == reel_store_problem() ? error : reel_store_refuse(error, "%s", problem);
+		text = ((text_function *)(uintptr_t)function)(error);
+	return reel_fail(error, "%s", text);
 }
 
 int reel_store_gpu_load(reel_store **store, uint64_t bytes)
@@ -77,14 +80,15 @@ int reel_store_gpu_load(reel_store **store, uint64_t bytes)
 	int error;
 
 	if (!library)
-		return reel_store_refuse(-ENODEV, "no GPU without libreel-cuda, which is part of "
-						  "Reel; install it: %s", said ? said : LIBRARY);
+		return reel_fail(-ENODEV,
+				 "no GPU without libreel-cuda, which is part of "
+				 "Reel; install it: %s",
+				 said ? said : LIBRARY);
 	function = dlsym(library, "reel_store_gpu_open");
 	if (!function)
-		return reel_store_refuse(-ENODEV, "no GPU: %s is not of this version of Reel",
-					 LIBRARY);
+		return reel_fail(-ENODEV, "no GPU: %s is not of this version of Reel", LIBRARY);
 	error = ((open_function *)(uintptr_t)function)(store, &options);
-	return error ? tell_problem(library, error) : 0;
+	return error ? copy_text(library, error) : 0;
 }
 
 #else
@@ -93,7 +97,7 @@ int reel_store_gpu_load(reel_store **store, uint64_t bytes)
 {
 	(void)store;
 	(void)bytes;
-	return reel_store_refuse(-ENODEV, "no GPU: this library was built without dlopen()");
+	return reel_fail(-ENODEV, "no GPU: this library was built without dlopen()");
 }
 
 #endif

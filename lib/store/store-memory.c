@@ -145,7 +145,7 @@ int reel_store_memory_open(reel_store **store, uint64_t max_bytes)
 	struct memory *memory = calloc(1, sizeof *memory);
 
 	if (!memory)
-		return reel_store_refuse(-ENOMEM, "no memory for a store in memory");
+		return reel_fail(-ENOMEM, "no memory for a store in memory");
 	memory->store.verbs = &verbs;
 	memory->max_bytes = max_bytes;
 	*store = &memory->store;

@@ -24,10 +24,10 @@ struct words {
 
 static int not_understood(const char *text)
 {
-	return reel_store_refuse(-EINVAL,
-				 "store \"%s\" is not understood: "
-				 "it may be file, memory=BYTES, gpu, gpu=BYTES, lz4 or lz4=STRIDE",
-				 text);
+	return reel_fail(-EINVAL,
+			 "store \"%s\" is not understood: "
+			 "it may be file, memory=BYTES, gpu, gpu=BYTES, lz4 or lz4=STRIDE",
+			 text);
 }
 
 static int read_value(const char *text, const char *value, size_t most, struct word *word)
@@ -36,14 +36,13 @@ static int read_value(const char *text, const char *value, size_t most, struct w
 	case 0:
 		break;
 	case -ERANGE:
-		return reel_store_refuse(-EINVAL, "store \"%s\": the number is too large", text);
+		return reel_fail(-EINVAL, "store \"%s\": the number is too large", text);
 	default:
-		return reel_store_refuse(
-			-EINVAL, "store \"%s\": a number must follow =, as in memory=512M", text);
+		return reel_fail(-EINVAL, "store \"%s\": a number must follow =, as in memory=512M",
+				 text);
 	}
 	if (word->value == 0 || word->value > most)
-		return reel_store_refuse(-EINVAL, "store \"%s\": the number must be 1 to %zu", text,
-					 most);
+		return reel_fail(-EINVAL, "store \"%s\": the number must be 1 to %zu", text, most);
 	return 0;
 }
 
@@ -81,8 +80,8 @@ static int read_words(const char *description, struct words *words)
 
 		end = description + length;
 		if (words->count == REEL_MAX_LAYERS)
-			return reel_store_refuse(-EINVAL, "more than %d stores on each other",
-						 REEL_MAX_LAYERS);
+			return reel_fail(-EINVAL, "more than %d stores on each other",
+					 REEL_MAX_LAYERS);
 		memcpy(text, description, length < sizeof text ? length : sizeof text - 1);
 		if (length >= sizeof text)
 			return not_understood(text);
@@ -93,8 +92,8 @@ static int read_words(const char *description, struct words *words)
 			break;
 	}
 	if (words->word[words->count - 1].kind == LZ4_LAYER)
-		return reel_store_refuse(-EINVAL, "lz4 is the last word: "
-						  "add what it compresses for, as in lz4,file");
+		return reel_fail(-EINVAL, "lz4 is the last word: "
+					  "add what it compresses for, as in lz4,file");
 	return 0;
 }
 
@@ -164,7 +163,7 @@ int reel_store_open(reel_store **store, const char *description, const char *dir
 	reel_store *behind = NULL;
 	int error;
 
-	reel_store_refuse(0, "%s", "");
+	reel_fail(0, "%s", "");
 	error = read_words(description ? description : "file", &words);
 
 	for (unsigned i = words.count; i > 0 && !error; i--) {

@@ -262,12 +262,12 @@ int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *
 	if (reel_layer_check(first) || reel_layer_check(second))
 		return -EINVAL;
 	if (first == second)
-		return reel_store_refuse(
-			-EINVAL, "an overflow store of one store twice: each is closed once");
+		return reel_fail(-EINVAL,
+				 "an overflow store of one store twice: each is closed once");
 	overflow = calloc(1, sizeof *overflow);
 	if (!overflow || make_recursive_lock(&overflow->second_store_lock)) {
 		free(overflow);
-		return reel_store_refuse(-ENOMEM, "no memory for a layer of two stores");
+		return reel_fail(-ENOMEM, "no memory for a layer of two stores");
 	}
 	overflow->store.verbs = &verbs;
 	overflow->owner = getpid();

@@ -1,30 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "store.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "os/cancel.h"
 #include "os/event.h"
 #include "shuffle.h"
-
-static _Thread_local char problem[256];
-
-int reel_store_refuse(int error, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(problem, sizeof problem, format, arguments);
-	va_end(arguments);
-	return error;
-}
-
-const char *reel_store_problem(void)
-{
-	return problem;
-}
 
 int reel_store_error(int error)
 {
@@ -43,6 +26,18 @@ int reel_store_error(int error)
 		return -EIO;
 	default:
 		return error;
+	}
+}
+
+const char *reel_store_strerror(int error)
+{
+	switch (error) {
+	case -EBADMSG:
+		return "it is not what was put there";
+	case -ECHILD:
+		return "in the child of a fork the store is its parent's";
+	default:
+		return strerror(-error);
 	}
 }
 
@@ -126,7 +121,7 @@ static reel_store *below(reel_store *store)
 
 int reel_layer_check(const reel_store *below)
 {
-	return below ? 0 : reel_store_refuse(-EINVAL, "a layer needs a store to stand on, not NULL");
+	return below ? 0 : reel_fail(-EINVAL, "a layer needs a store to stand on, not NULL");
 }
 
 int reel_layer_sync(reel_store *store, int64_t timeout_ns)

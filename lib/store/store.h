@@ -43,6 +43,9 @@ void reel_store_checksum_leave(reel_store *store);
  */
 int reel_store_error(int error);
 
+/* What an error of a store or of a file means. */
+const char *reel_store_strerror(int error);
+
 /* What is wrong with a layout that a codec is to use; NULL: nothing. */
 const char *reel_layout_problem(struct reel_layout layout);
 

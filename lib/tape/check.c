@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "pool/pool.h"
+#include "store/store.h"
 #include "tape.h"
 
 struct note {

@@ -8,29 +8,10 @@
 #include <string.h>
 
 #include "lane-listener.h"
-#include "os/cancel.h"
+#include "os/error.h"
 #include "tape.h"
 
-static void report_on_stderr(const reel_tape *tape, int error, const char *message, void *context)
-{
-	REEL_UNCANCELLED;
-
-	(void)tape;
-	(void)error;
-	(void)context;
-	fprintf(stderr, "reel: %s\n", message);
-}
-
-static reel_error_handler *error_handler = report_on_stderr;
-static void *error_context;
-
 reel_error_handler *reel_dropin_error_handler;
-
-void reel_set_error_handler(reel_error_handler *handler, void *context)
-{
-	error_handler = handler ? handler : report_on_stderr;
-	error_context = context;
-}
 
 static _Atomic(reel_lane_listener *) lane_listener;
 
@@ -60,7 +41,7 @@ static void fail(reel_tape *tape, int error, const char *format, va_list argumen
 	if (tape->flags & REEL_TAPE_DROPIN)
 		reel_dropin_error_handler(tape, error, message, NULL);
 	else
-		error_handler(tape, error, message, error_context);
+		reel_report(tape, error, message);
 }
 
 int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
@@ -128,44 +109,4 @@ int reel_tape_clear_error(reel_tape *tape)
 	if (tape->top)
 		reel_tape_limits(tape);
 	return error;
-}
-
-const char *reel_store_strerror(int error)
-{
-	switch (error) {
-	case -EBADMSG:
-		return "it is not what was put there";
-	case -ECHILD:
-		return "in the child of a fork the store is its parent's";
-	default:
-		return strerror(-error);
-	}
-}
-
-const char *reel_strerror(int error)
-{
-	switch (error) {
-	case 0:
-		return "no error";
-	case -EDQUOT:
-		return "the pool's hard budget is used up";
-	case -ENOMEM:
-		return "out of memory";
-	case -EOVERFLOW:
-		return "more bytes than can be addressed";
-	case -ENODATA:
-		return "pop of an empty tape";
-	case -EBADMSG:
-		return "a pop does not mirror its push, or a store gave back what was not put there";
-	case -EPERM:
-		return "used by a thread that does not own it";
-	case -ENXIO:
-		return "the store that the environment asks for cannot be opened";
-	case -EINVAL:
-		return "invalid argument, or a mark that is not on the tape";
-	case -EBUSY:
-		return "still in use";
-	default:
-		return strerror(error < 0 ? -error : error);
-	}
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "slab-owner.h"
+#include "store/store.h"
 #include "tape.h"
 
 /* The spare slab is resident, and nobody's but the owner's. */

@@ -11,6 +11,7 @@
 
 #include "pool/pool.h"
 #include "slab-owner.h"
+#include "store/store.h"
 #include "tape.h"
 
 /* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "os/error.h"
 #include "spill/default-pool.h"
 #include "pool/pool.h"
 #include "slab-owner.h"
@@ -32,7 +33,7 @@ static int find_pool(reel_tape *tape)
 
 	if (error == -ENXIO)
 		return reel_tape_fail(tape, error, "the default pool is refused: %s",
-				      reel_store_problem());
+				      reel_error_text(error));
 	return error ? reel_tape_fail(tape, error, "no memory to open the default pool") : 0;
 }
 

@@ -141,8 +141,6 @@ reel_tape *reel_check_entries(const reel_tape *tape);
 
 /* error.c: who hears of the errors of a REEL_TAPE_DROPIN; set before there is one. */
 extern reel_error_handler *reel_dropin_error_handler;
-/* error.c: what an error means that comes from a store. */
-const char *reel_store_strerror(int error);
 /* error.c: make `error` stick, unless one does already, and report it. Returns error. */
 int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
 #if defined(__GNUC__)

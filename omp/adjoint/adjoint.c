@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "adjoint.h"
-#include "os/cancel.h"
+#include "os/error.h"
 #include "os/integer.h"
 
 /* The flags of a copy are to fit into the first cache beside what is added to. */
@@ -19,16 +19,9 @@
 #define MAX_BLOCK_BYTES 4096
 /* What is reduced at once, with or without adds to it. */
 #define MAX_WHOLE_BYTES 32768
+#define NO_MEMORY "no memory for an adjoint array"
 
 /* ---- Errors ---- */
-
-static void report_on_stderr(void *context, const char *message)
-{
-	REEL_UNCANCELLED;
-
-	(void)context;
-	fprintf(stderr, "reel: %s\n", message);
-}
 
 void reel_adjoint_fail(reel_adjoint *adjoint, int error, const char *format, ...)
 {
@@ -42,7 +35,7 @@ void reel_adjoint_fail(reel_adjoint *adjoint, int error, const char *format, ...
 	va_end(arguments);
 	/* Release: pairs with the acquire in error_of(). */
 	atomic_store_explicit(&adjoint->error, error, memory_order_release);
-	adjoint->report(adjoint->report_context, adjoint->message);
+	reel_report(NULL, error, adjoint->message);
 }
 
 static int error_of(const reel_adjoint *adjoint)
@@ -51,18 +44,11 @@ static int error_of(const reel_adjoint *adjoint)
 	return atomic_load_explicit(&adjoint->error, memory_order_acquire);
 }
 
-const char *reel_adjoint_message(const reel_adjoint *adjoint)
-{
-	if (error_of(adjoint))
-		return adjoint->message;
-	return adjoint->refusal ? adjoint->refusal : "";
-}
-
 /* ---- Open and close ---- */
 
 static const struct reel_adjoint_options no_options;
 
-const char *reel_adjoint_options_problem(const struct reel_adjoint_options *options)
+static const char *problem_of(const struct reel_adjoint_options *options)
 {
 	if (!options)
 		return NULL;
@@ -121,8 +107,6 @@ static void set_options(reel_adjoint *adjoint, const struct reel_adjoint_options
 	adjoint->asked = options->policy;
 	adjoint->flags = options->flags;
 	adjoint->budget = options->budget ? options->budget : REEL_ADJOINT_BUDGET;
-	adjoint->report = options->report ? options->report : report_on_stderr;
-	adjoint->report_context = options->report_context;
 	snprintf(adjoint->name, sizeof adjoint->name, "%s",
 		 options->name ? options->name : "adjoint");
 }
@@ -130,13 +114,16 @@ static void set_options(reel_adjoint *adjoint, const struct reel_adjoint_options
 static int open_array(reel_adjoint **opened, void *array, size_t n, size_t element,
 		      const struct reel_adjoint_options *options)
 {
+	const char *problem = problem_of(options);
 	reel_adjoint *adjoint;
 
-	if (reel_adjoint_options_problem(options) || (n && !array) || n > PTRDIFF_MAX / element)
-		return -EINVAL;
+	if (!problem && ((n && !array) || n > PTRDIFF_MAX / element))
+		problem = "an array of n elements needs an address, and less than 2^63 bytes";
+	if (problem)
+		return reel_fail(-EINVAL, "%s", problem);
 	adjoint = calloc(1, sizeof *adjoint);
 	if (!adjoint)
-		return -ENOMEM;
+		return reel_fail(-ENOMEM, NO_MEMORY);
 	adjoint->array = array;
 	adjoint->n = n;
 	adjoint->element = element;
@@ -145,7 +132,7 @@ static int open_array(reel_adjoint **opened, void *array, size_t n, size_t eleme
 	set_view(adjoint, &adjoint->nobody, UINT_MAX, REEL_ADJOINT_AUTOMATIC);
 	if (reel_adjoint_asked_to_check(adjoint->flags) && reel_adjoint_check_open(adjoint)) {
 		free(adjoint);
-		return -ENOMEM;
+		return reel_fail(-ENOMEM, NO_MEMORY);
 	}
 	*opened = adjoint;
 	return 0;
@@ -168,8 +155,10 @@ int reel_adjoint_close(reel_adjoint *adjoint)
 	if (!adjoint)
 		return 0;
 	if (adjoint->lanes_begun)
-		return -EBUSY;
-	reel_adjoint_trim(adjoint);
+		return reel_fail(-EBUSY,
+				 "a sweep has not been ended: call reel_adjoint_end() first");
+	for (unsigned l = 0; l < adjoint->lanes_made; l++)
+		reel_adjoint_copy_unmap(&adjoint->lanes[l].kept);
 	reel_adjoint_check_close(adjoint);
 	free(adjoint->lanes);
 	free(adjoint);
@@ -177,12 +166,6 @@ int reel_adjoint_close(reel_adjoint *adjoint)
 }
 
 /* ---- Copies ---- */
-
-static int refuse(reel_adjoint *adjoint, int error, const char *why)
-{
-	adjoint->refusal = why;
-	return error;
-}
 
 /* Lanes that there have been keep what they have. */
 static int make_lanes(reel_adjoint *adjoint, unsigned count)
@@ -206,14 +189,14 @@ static int make_lanes(reel_adjoint *adjoint, unsigned count)
 static int make_copies(reel_adjoint *adjoint, unsigned lanes)
 {
 	if (adjoint->mapped_bytes && adjoint->budget / adjoint->mapped_bytes < lanes - 1)
-		return refuse(adjoint, -EDQUOT,
-			      "the copies of the lanes exceed the budget: raise it, or have "
-			      "fewer lanes");
+		return reel_fail(-EDQUOT,
+				 "the copies of the lanes exceed the budget: raise it, or have "
+				 "fewer lanes");
 	for (unsigned l = 1; l < lanes && adjoint->n; l++)
 		if (!adjoint->lanes[l].kept.mapping &&
 		    reel_adjoint_copy_map(&adjoint->lanes[l].kept, adjoint->copy_bytes))
-			return refuse(adjoint, -ENOMEM,
-				      "the system has no memory for the copies of the lanes");
+			return reel_fail(-ENOMEM,
+					 "the system has no memory for the copies of the lanes");
 	return 0;
 }
 
@@ -255,13 +238,11 @@ int reel_adjoint_begin(reel_adjoint *adjoint, unsigned lanes)
 	int error;
 
 	if (adjoint->lanes_begun)
-		return refuse(adjoint, -EBUSY, "the sweep before has not been ended");
+		return reel_fail(-EBUSY, "the sweep before has not been ended");
 	if (!lanes || lanes > REEL_ADJOINT_MAX_LANES)
-		return refuse(adjoint, -EINVAL,
-			      "a sweep has 1 to REEL_ADJOINT_MAX_LANES lanes");
-	adjoint->refusal = NULL;
+		return reel_fail(-EINVAL, "a sweep has 1 to REEL_ADJOINT_MAX_LANES lanes");
 	if (make_lanes(adjoint, lanes))
-		return refuse(adjoint, -ENOMEM, "there is no memory for so many lanes");
+		return reel_fail(-ENOMEM, "there is no memory for so many lanes");
 	error = choose_policy(adjoint, lanes);
 	if (error)
 		return error;
@@ -275,22 +256,14 @@ int reel_adjoint_begin(reel_adjoint *adjoint, unsigned lanes)
 
 int reel_adjoint_end(reel_adjoint *adjoint)
 {
+	int error;
+
 	if (!adjoint->lanes_begun)
-		return -EINVAL;
+		return reel_fail(-EINVAL, "no sweep has begun: call reel_adjoint_begin() first");
 	reel_adjoint_reduce_part(adjoint, 0, 1);
 	adjoint->lanes_begun = 0;
-	return error_of(adjoint);
-}
-
-size_t reel_adjoint_trim(reel_adjoint *adjoint)
-{
-	size_t bytes = 0;
-
-	for (unsigned l = 0; l < adjoint->lanes_made && !adjoint->lanes_begun; l++) {
-		bytes += adjoint->lanes[l].kept.bytes;
-		reel_adjoint_copy_unmap(&adjoint->lanes[l].kept);
-	}
-	return bytes;
+	error = error_of(adjoint);
+	return error ? reel_fail(error, "%s", adjoint->message) : 0;
 }
 
 void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_stats *stats)

@@ -47,18 +47,15 @@ struct reel_adjoint {
 	size_t copy_bytes;   /* elements and flags */
 	size_t mapped_bytes; /* what these take of the budget */
 	size_t budget;
-	void (*report)(void *context, const char *message);
-	void *report_context;
 	char name[64];
 	/* Of a lane that does not exist: adds through it are refused. */
 	struct adjoint_lane nobody;
 
-	/* Changed by begin, end and trim: no other thread uses the object then. */
+	/* Changed by begin and end: no other thread uses the object then. */
 	struct adjoint_lane *lanes;
 	unsigned lanes_made, lanes_begun;
 	enum reel_adjoint_policy policy;
 	uint64_t sweeps, refused;
-	const char *refusal;
 
 	/* Check mode: who used an element last. NULL: it is off. */
 	_Atomic uint64_t *users;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "os/error.h"
 #include "tape/tape.h"
 
 /* ---- Pieces of actions ---- */
@@ -21,9 +22,8 @@ static int attempt(struct ahead_action *entry, const reel_action *action,
 
 	if (tape && !aloud)
 		tape->flags |= REEL_TAPE_SILENT;
-	error = reel_run_attempt(sweep->run, action, reverses ? sweep->context : state->context,
-				 state->data, reverses ? sweep->adjoint : NULL, tape,
-				 entry->message);
+	error = reel_run_carry_out(sweep->run, action, reverses ? sweep->context : state->context,
+				   state->data, reverses ? sweep->adjoint : NULL, tape);
 	if (tape) {
 		tape->flags &= ~REEL_TAPE_SILENT;
 		reel_tape_hand_over(tape);
@@ -31,13 +31,11 @@ static int attempt(struct ahead_action *entry, const reel_action *action,
 	return error;
 }
 
-static int fail_copy(struct ahead_action *entry, int error, const char *what)
+static int fail_copy(int error, const char *what)
 {
-	if (error < 0)
-		snprintf(entry->message, sizeof entry->message,
-			 "%s of a state to record from again returned %d (%s)", what, error,
-			 strerror(-error));
-	return error;
+	return error >= 0 ? error
+			  : reel_fail(error, "%s of a state to record from again returned %d (%s)",
+				      what, error, strerror(-error));
 }
 
 static int keep_state(struct ahead_action *entry, struct ahead_tape *ahead_tape,
@@ -46,8 +44,7 @@ static int keep_state(struct ahead_action *entry, struct ahead_tape *ahead_tape,
 	const reel_model *model = entry->sweep->model;
 
 	if (model->save)
-		return fail_copy(entry,
-				 model->save(state->context, state->data, ahead_tape->before.data),
+		return fail_copy(model->save(state->context, state->data, ahead_tape->before.data),
 				 "save");
 	memcpy(ahead_tape->before.data, state->data, model->state_bytes);
 	return 0;
@@ -59,8 +56,7 @@ static int bring_back_state(struct ahead_action *entry, const struct ahead_tape 
 	const reel_model *model = entry->sweep->model;
 
 	if (model->load)
-		return fail_copy(entry,
-				 model->load(state->context, state->data, ahead_tape->before.data),
+		return fail_copy(model->load(state->context, state->data, ahead_tape->before.data),
 				 "load");
 	memcpy(state->data, ahead_tape->before.data, model->state_bytes);
 	return 0;
@@ -249,8 +245,7 @@ static int reverse(struct ahead_action *entry)
 		return error;
 	/* It has the records of one action, and nothing below them. */
 	if (!error)
-		error = reel_run_check_balance(entry->sweep->run, &entry->action, ahead_tape->tape,
-					       entry->message);
+		error = reel_run_check_balance(entry->sweep->run, &entry->action, ahead_tape->tape);
 	empty_tape(entry->sweep, ahead_tape, AHEAD_EMPTY);
 	return error;
 }
@@ -311,8 +306,10 @@ bool reel_omp_carry_out(struct ahead_action *entry)
 		atomic_fetch_add_explicit(&sweep->actions, 1, memory_order_relaxed);
 		return true;
 	}
-	if (sweep->alone || !entry->had_no_memory)
+	if (sweep->alone || !entry->had_no_memory) {
 		entry->error = error;
+		snprintf(entry->text, sizeof entry->text, "%s", reel_error_text(error));
+	}
 	stop_at(sweep, entry->number);
 	return false;
 }

@@ -2,20 +2,28 @@
 #include "config.h"
 
 #include "lookahead.h"
+#include "os/error.h"
 #include "os/integer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Which state, which lane ---- */
 
 static int take_action(struct ahead_sweep *sweep, reel_action *action)
 {
-	if (!sweep->has_next)
-		return reel_run_next(sweep->run, action);
-	*action = sweep->next;
+	int error = 0;
+
+	if (sweep->has_next)
+		*action = sweep->next;
+	else
+		error = reel_run_next(sweep->run, action);
 	sweep->has_next = false;
-	return 0;
+	if (error)
+		snprintf(sweep->text, sizeof sweep->text, "%s", reel_error_text(error));
+	return error;
 }
 
 /* Whether what is recorded is reversed at once, so that it can have a lane of its own. */
@@ -246,8 +254,10 @@ static int catch_up(struct ahead_sweep *sweep)
 		if (!entry->done && !entry->error)
 			reel_omp_carry_out(entry);
 		error = entry->error;
-		if (error)
-			reel_run_give_up(sweep->run, entry->message);
+		if (error) {
+			memcpy(sweep->text, entry->text, sizeof sweep->text);
+			reel_run_give_up(sweep->run);
+		}
 	}
 	return error;
 }
@@ -298,15 +308,13 @@ static void work(void *argument)
 
 static const struct reel_omp_options no_options;
 
-const char *reel_omp_run_problem(const reel_run *run, const struct reel_omp_options *options)
+static const char *problem_of(const reel_run *run, const struct reel_omp_options *options)
 {
 	const reel_model *model;
 
 	if (!run)
 		return "a sweep needs a run";
 	model = reel_run_model(run);
-	if (!options)
-		options = &no_options;
 	if (options->threads < 0)
 		return "threads must be at least 1, or 0 for as many as OpenMP chooses";
 	if (options->tapes > REEL_OMP_MAX_TAPES)
@@ -350,6 +358,8 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 	error = sweep->error;
 	pthread_mutex_unlock(&sweep->lock);
 	get_stats(sweep, stats);
+	if (error)
+		reel_fail(error, "%s", sweep->text);
 	reel_omp_sweep_close(sweep);
 	free(sweep);
 	return error;
@@ -358,6 +368,7 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoint,
 			 const struct reel_omp_options *options, struct reel_omp_stats *stats)
 {
+	const char *problem = problem_of(run, options ? options : &no_options);
 	struct reel_omp_stats ignored;
 
 	if (!options)
@@ -365,8 +376,8 @@ int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoin
 	if (!stats)
 		stats = &ignored;
 	*stats = (struct reel_omp_stats){.threads = reel_omp_threads(options->threads)};
-	if (reel_omp_run_problem(run, options))
-		return -EINVAL;
+	if (problem)
+		return reel_fail(-EINVAL, "%s", problem);
 	if (stats->threads == 1 || !reel_run_is_reversing(run) ||
 	    reel_run_flags(run) & REEL_RUN_AUDIT)
 		return reel_run_reverse(run, context, state, adjoint);

@@ -24,7 +24,7 @@
 
 #include <reel/omp.h>
 
-#include "checkpoint/run-attempt.h"
+#include "checkpoint/run-lookahead.h"
 #include "lookahead-buffer.h"
 #include "omp/runtime/team.h"
 
@@ -61,6 +61,9 @@ struct ahead_tape {
 	struct ahead_resource resource;
 };
 
+/* Bytes of the text of an error, which the thread that began the sweep is to return. */
+#define AHEAD_TEXT 512
+
 struct ahead_action {
 	struct ahead_sweep *sweep;
 	int64_t number;
@@ -70,7 +73,7 @@ struct ahead_action {
 	bool done;
 	bool had_no_memory; /* there was no memory for it: may be tried again */
 	int error;
-	char message[REEL_RUN_MESSAGE];
+	char text[AHEAD_TEXT]; /* of `error` */
 	/* Under the lock: what it uses, and the next one to do so. */
 	struct ahead_resource *uses[2];
 	struct ahead_action *next_user[2];
@@ -101,7 +104,8 @@ struct ahead_sweep {
 	struct ahead_tape *recorded_tape; /* by the action before, from this state on */
 	int64_t recorded_first;
 	unsigned next_tape, next_state;
-	int error; /* of the walk itself */
+	int error;             /* of the walk itself */
+	char text[AHEAD_TEXT]; /* of the error that ends the sweep */
 
 	/* Guards all of this, and what entries say of waiting. */
 	pthread_mutex_t lock;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
+#include "os/error.h"
 #include "tape/lane-listener.h"
 #include "lane.h"
 

@@ -271,7 +271,6 @@ static void a_callback_stops_a_run(void)
 	model.advance = stop_at_20;
 	reel_run_open(&checkpoint, plan, &model, NULL);
 	is_int(sweep_both(checkpoint, &run, &bar), 7, "may stop a sweep early");
-	is_string(reel_run_message(checkpoint), "", "which is no error");
 	is_int(reel_run_reverse(checkpoint, &run, &bar, &bar), -EINVAL,
 	       "there is no reverse sweep then");
 	reel_run_close(checkpoint);
@@ -329,7 +328,7 @@ static void a_failing_callback(int64_t steps, size_t member, const char *name)
 		*(int64_t *)((char *)&run + member) = step;
 		error = sweep_both(checkpoint, &run, &bar);
 		silent += error != -ECANCELED && !(error == 0 && step == steps - 1);
-		nameless += error && !strstr(reel_run_message(checkpoint), name);
+		nameless += error && !strstr(reel_error_text(0), name);
 		run = no_failure;
 		wrong += sweep_both(checkpoint, &run, &bar) != 0 || !is_right(&bar, &run, steps);
 	}
@@ -355,7 +354,7 @@ static void what_reverse_does_not_pop_is_seen(void)
 
 			run.excess = step;
 			silent += sweep_both(checkpoint, &run, &bar) != -EBADMSG ||
-				  !strstr(reel_run_message(checkpoint), "reverse of steps");
+				  !strstr(reel_error_text(0), "reverse of steps");
 		}
 		is_int(silent, 0, "%s: ends the sweep", reel_planner_name(planner));
 		reel_run_close(checkpoint);
@@ -382,8 +381,8 @@ static void a_sweep_out_of_order_says_so(void)
 	run.failing_reverse = 5;
 	is_int(sweep_both(checkpoint, &run, &bar), -ECANCELED, "the one before");
 	is_int(reel_run_reverse(checkpoint, &run, &state, &bar), -EINVAL, "is refused");
-	ok(strstr(reel_run_message(checkpoint), "forward"), "and the message is of it: %s",
-	   reel_run_message(checkpoint));
+	ok(strstr(reel_error_text(0), "forward"), "and the message is of it: %s",
+	   reel_error_text(0));
 	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
@@ -782,7 +781,7 @@ static void an_audit_names_the_step(void)
 	       "ends where a step does not replay");
 	reel_run_get_stats(checkpoint, &stats);
 	is_int(stats.unlike_step, 13, "and names it");
-	ok(strstr(reel_run_message(checkpoint), "step 13 "), "in words, too");
+	ok(strstr(reel_error_text(0), "step 13 "), "in words, too");
 	unsteady = (struct unsteady){.run = no_failure, .at = -1};
 	state = start;
 	bar = seed;
@@ -839,8 +838,7 @@ static void an_audit_tells_snapshots_from_steps(void)
 	model.load = load_with_a_slip;
 	reel_run_open(&checkpoint, plan, &model, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), -EILSEQ, "ends there");
-	ok(strstr(reel_run_message(checkpoint), "snapshot"), "and says so: %s",
-	   reel_run_message(checkpoint));
+	ok(strstr(reel_error_text(0), "snapshot"), "and says so: %s", reel_error_text(0));
 	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
@@ -883,8 +881,7 @@ static void an_audit_sees_what_is_saved_only(void)
 	struct state bar;
 
 	tap_case("an audit of a save() that leaves some of a snapshot as it is");
-	is_int(sweep_both(checkpoint, &run, &bar), 0, "finds nothing: %s",
-	       reel_run_message(checkpoint));
+	is_int(sweep_both(checkpoint, &run, &bar), 0, "finds nothing: %s", reel_error_text(0));
 	ok(is_right(&bar, &run, 40), "the gradient is right");
 	reel_run_close(checkpoint);
 	reel_plan_close(plan);
@@ -904,8 +901,7 @@ static void an_audit_says_that_a_save_failed(void)
 	run.reversed = 1;
 	checkpoint = open_checkpoint(plan, &model, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), -ENOMEM, "ends there");
-	ok(strstr(reel_run_message(checkpoint), "save of state 0 "), "and says so: %s",
-	   reel_run_message(checkpoint));
+	ok(strstr(reel_error_text(0), "save of state 0 "), "and says so: %s", reel_error_text(0));
 	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
@@ -1088,11 +1084,10 @@ static void a_large_state_is_put_in_pieces(void)
 static void refuses(const reel_plan *plan, const reel_model *model, struct reel_run_options options,
 		    const char *why)
 {
-	const char *problem = reel_run_problem(plan, model, &options);
 	reel_run *checkpoint;
 
-	ok(problem && strstr(problem, why), "%s: %s", why, problem ? problem : "(nothing)");
 	is_int(reel_run_open(&checkpoint, plan, model, &options), -EINVAL, "is refused");
+	ok(strstr(reel_error_text(-EINVAL), why), "%s: %s", why, reel_error_text(-EINVAL));
 }
 
 static void what_is_refused(void)

@@ -422,9 +422,9 @@ static int resume(const reel_plan *plan, const struct reel_run_options *options,
 	int error = reel_run_resume(checkpoint, &bar);
 	struct run run = no_failure;
 
-	if (names && !strstr(reel_run_message(checkpoint), names))
-		tap_note("%s", reel_run_message(checkpoint));
-	if (names && !strstr(reel_run_message(checkpoint), names))
+	if (names && !strstr(reel_error_text(0), names))
+		tap_note("%s", reel_error_text(0));
+	if (names && !strstr(reel_error_text(0), names))
 		error = 0;
 	/* After a refusal the run is as if it had just been opened. */
 	if (error && (reel_run_is_reversing(checkpoint) ||
@@ -545,13 +545,13 @@ static bool is_same_file(const char *path, const struct stat *before)
 static int open_beside(const reel_plan *plan, const char *path)
 {
 	struct reel_run_options options = eager(REEL_BINOMIAL);
-	const char *problem = reel_run_problem(plan, &copied, &options);
 	reel_run *checkpoint = NULL;
 	int error = reel_run_open(&checkpoint, plan, &copied, &options);
 
 	if (!error)
 		reel_run_close(checkpoint);
-	else if (!strstr(problem, path) || !strstr(problem, "choose another name"))
+	else if (!strstr(reel_error_text(error), path) ||
+		 !strstr(reel_error_text(error), "choose another name"))
 		error = 0;
 	return error;
 }
@@ -577,7 +577,7 @@ static bool run_beside(const reel_plan *plan, bool (*make)(const char *path), co
 		error = reel_run_reverse(checkpoint, &run, &state, &bar);
 	reel_run_get_stats(checkpoint, &stats);
 	right &= !error && is_right(&bar) && !stats.saves && stats.failed_saves &&
-		 strstr(reel_run_message(checkpoint), "choose another name");
+		 strstr(reel_error_text(0), "choose another name");
 	reel_run_close(checkpoint);
 	return right;
 }
@@ -678,9 +678,9 @@ static void a_file_that_cannot_be_removed(void)
 	unlink_error = EROFS;
 	is_int(reel_run_reverse(checkpoint, &run, &state, &bar), 0, "ends no run");
 	unlink_error = 0;
-	ok(strstr(reel_run_message(checkpoint), "was not removed") &&
-		   strstr(reel_run_message(checkpoint), strerror(EROFS)),
-	   "and the message says why: %s", reel_run_message(checkpoint));
+	ok(strstr(reel_error_text(0), "was not removed") &&
+		   strstr(reel_error_text(0), strerror(EROFS)),
+	   "and the message says why: %s", reel_error_text(0));
 	reel_run_close(checkpoint);
 	unlink(PATH);
 	reel_plan_close(plan);
@@ -1031,12 +1031,12 @@ static void a_file_that_cannot_be_written(void)
 	reel_run_get_stats(checkpoint, &stats);
 	is_int(stats.saves, 0, "none was saved");
 	ok(stats.failed_saves > 0, "that is counted");
-	ok(strstr(reel_run_message(checkpoint), options.restart) &&
-		   strstr(reel_run_message(checkpoint), strerror(ENOENT)),
-	   "and the message says why: %s", reel_run_message(checkpoint));
+	ok(strstr(reel_error_text(0), options.restart) &&
+		   strstr(reel_error_text(0), strerror(ENOENT)),
+	   "and the message says why: %s", reel_error_text(0));
 	run.failing_reverse = 3;
 	is_int(begin_or_resume(checkpoint, &run, &bar), -ECANCELED, "a callback that fails, too");
-	ok(strstr(reel_run_message(checkpoint), "reverse"), "is what the message is of");
+	ok(strstr(reel_error_text(0), "reverse"), "is what the message is of");
 	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Open the store that is described, keep a piece in it, and print its topmost layer, whether
- * it registers memory, and what reel_store_problem() says; or the error.
+ * it registers memory, and what reel_error_text(0) says; or the error.
  */
 #include <reel.h>
 #include <reel/extend.h>
@@ -29,12 +29,12 @@ int main(int count, char **words)
 	int error = reel_store_open(&store, count > 1 ? words[1] : NULL, NULL);
 
 	if (error) {
-		printf("error %s: %s\n", strerror(-error), reel_store_problem());
+		printf("error %s: %s\n", strerror(-error), reel_error_text(0));
 		return 1;
 	}
 	reel_store_get_capacity(store, &capacity);
 	printf("%s %s %s: %s\n", store->verbs->name, capacity.registers ? "registers" : "copies",
-	       keeps(store) ? "keeps" : "loses", reel_store_problem());
+	       keeps(store) ? "keeps" : "loses", reel_error_text(0));
 	reel_store_close(store);
 	return 0;
 }

@@ -88,7 +88,7 @@ reel_arena *open_arena(uint64_t slabs)
 	reel_arena *arena;
 
 	if (reel_arena_open(&arena, &options)) {
-		printf("Bail out! %s\n", reel_arena_problem());
+		printf("Bail out! %s\n", reel_error_text(0));
 		exit(EXIT_FAILURE);
 	}
 	return arena;
@@ -142,7 +142,8 @@ void handed_over(uint64_t seed)
 	is_int(wrong.n, 0, "all values came back");
 	start(stream, &reverse);
 	is_int(reel_arena_settle(first, stream), -EPROTO, "emulated: after a reset there is nothing to resume");
-	ok(strstr(reel_arena_problem(), "not saved"), "which the problem says: %s", reel_arena_problem());
+	ok(strstr(reel_error_text(0), "not saved"), "which the problem says: %s",
+	   reel_error_text(0));
 	reel_arena_close(first);
 	reel_arena_close(second);
 	close_stream(stream);
@@ -165,20 +166,22 @@ void sized()
 	reel_arena_close(arena);
 	reel_arena_close(NULL);
 	options.word_bytes = 12;
-	is_int(reel_arena_open(&arena, &options), -EINVAL, "no words of 12 bytes: %s", reel_arena_problem());
+	is_int(reel_arena_open(&arena, &options), -EINVAL, "no words of 12 bytes: %s",
+	       reel_error_text(0));
 	options.word_bytes = 16;
 	options.slab_bytes = 2048;
 	is_int(reel_arena_open(&arena, &options), -EINVAL, "no slabs of 4 rows");
 	options = small(3);
 	options.bytes = 4096;
-	is_int(reel_arena_open(&arena, &options), -EINVAL, "no arena without a slab: %s", reel_arena_problem());
+	is_int(reel_arena_open(&arena, &options), -EINVAL, "no arena without a slab: %s",
+	       reel_error_text(0));
 	options = small(3);
 	options.device = 7;
-	is_int(reel_arena_open(&arena, &options), -ENODEV, "no GPU 7: %s", reel_arena_problem());
+	is_int(reel_arena_open(&arena, &options), -ENODEV, "no GPU 7: %s", reel_error_text(0));
 	options = small(3);
 	options.bytes = (uint64_t)1 << 36;
 	is_int(reel_arena_open(&arena, &options), -ENOMEM, "no more memory than there is: %s",
-	       reel_arena_problem());
+	       reel_error_text(0));
 	close_fake("openings that fail");
 }
 
@@ -189,7 +192,7 @@ void absent()
 
 	options.absent = true;
 	reel_driver_replace(fake_device_open(&options));
-	is_int(reel_arena_open(&arena, NULL), -ENODEV, "without a GPU: %s", reel_arena_problem());
+	is_int(reel_arena_open(&arena, NULL), -ENODEV, "without a GPU: %s", reel_error_text(0));
 	ok(!arena, "there is no arena");
 	fake_device_close();
 	reel_driver_replace(NULL);

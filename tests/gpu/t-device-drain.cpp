@@ -161,7 +161,7 @@ reel_arena *open_arena(uint64_t slabs, reel_store *store)
 	options.warps = 2 * BLOCKS;
 	options.bytes = arena_bytes(slabs, options.slab_bytes, options.warps);
 	if (reel_arena_open(&arena, &options) || (store && reel_arena_attach(arena, store))) {
-		printf("Bail out! %s\n", reel_arena_problem());
+		printf("Bail out! %s\n", reel_error_text(0));
 		exit(EXIT_FAILURE);
 	}
 	return arena;
@@ -195,7 +195,7 @@ void there_and_back(shape how, bool staged, uint64_t slabs, const char *name)
 		grown += stats.grown > 0;
 		wrong += s.wrong.n;
 		if (failed)
-			tap_note("%s", reel_arena_problem());
+			tap_note("%s", reel_error_text(0));
 		if (seed % 2 == 0)
 			failed += late_batches_wrongs(store) + late_batches_used(store);
 		reel_arena_close(s.arena);
@@ -224,13 +224,14 @@ void ahead()
 		if (!error)
 			error = s.settle(n, true);
 	}
-	is_int(error, 0, "emulated: slabs go before each step, and come before each reverse step: %s",
-	       reel_arena_problem());
+	is_int(error, 0,
+	       "emulated: slabs go before each step, and come before each reverse step: %s",
+	       reel_error_text(0));
 	is_int(s.wrong.n, 0, "every value comes back");
 	reel_arena_get_stats(s.arena, &stats);
 	is_int(stats.undone, 0, "and no launch is undone");
-	is_int(reel_arena_drain(s.arena, program.stream, 25), -ENOMEM, "more than there are cannot be free: %s",
-	       reel_arena_problem());
+	is_int(reel_arena_drain(s.arena, program.stream, 25), -ENOMEM,
+	       "more than there are cannot be free: %s", reel_error_text(0));
 	reel_arena_close(s.arena);
 	is_int(program.end(), 0, "nothing is left on the device");
 }
@@ -368,12 +369,13 @@ void refused()
 	reel_arena *arena = open_arena(24, nullptr);
 	reel_store *store = memory(), *small;
 
-	is_int(reel_arena_drain(arena, program.stream, 1), -EINVAL, "no store: %s", reel_arena_problem());
+	is_int(reel_arena_drain(arena, program.stream, 1), -EINVAL, "no store: %s",
+	       reel_error_text(0));
 	is_int(reel_arena_refill(arena, program.stream, 1), -EINVAL, "nor can slabs come from there");
 	reel_gpu_store_options options = {};
 	options.slot_bytes = 2048;
 	is_int(reel_store_gpu_open(&small, &options), 0, "a store of small slots");
-	is_int(reel_arena_attach(arena, small), -EINVAL, "does not do: %s", reel_arena_problem());
+	is_int(reel_arena_attach(arena, small), -EINVAL, "does not do: %s", reel_error_text(0));
 	reel_store_close(small);
 	is_int(reel_arena_attach(arena, store), 0, "another one does");
 	is_int(reel_arena_attach(arena, store), -EBUSY, "a second one does not");
@@ -399,10 +401,11 @@ void too_much()
 	is_int(s.settle(0, false), 0, "emulated: an empty arena grows to what a launch needs");
 	reel_arena_get_stats(s.arena, &stats);
 	is_int(stats.grown, 1, "once");
-	is_int(s.settle(1, false), -ENOMEM, "one that is not empty does not: %s", reel_arena_problem());
+	is_int(s.settle(1, false), -ENOMEM, "one that is not empty does not: %s",
+	       reel_error_text(0));
 	is_int(reel_arena_settle(s.arena, program.stream), -ENOMEM, "however often it is asked");
-	is_int(reel_arena_drain(s.arena, program.stream, 1), -EPROTO, "nothing else is done meanwhile: %s",
-	       reel_arena_problem());
+	is_int(reel_arena_drain(s.arena, program.stream, 1), -EPROTO,
+	       "nothing else is done meanwhile: %s", reel_error_text(0));
 	is_int(reel_arena_undo(s.arena, program.stream), 0, "until that launch is undone");
 	s.how = EVEN;
 	is_int(s.forward(1, STEPS), 0, "then smaller steps go on");
@@ -484,7 +487,8 @@ void cannot_grow()
 	before = reel_arena_device(arena);
 	reel_arena_read(arena, program.stream, &report);
 	report.bytes_needed = (uint64_t)1 << 33;
-	is_int(reel_arena_grow(arena, &report), -ENOMEM, "an arena cannot grow: %s", reel_arena_problem());
+	is_int(reel_arena_grow(arena, &report), -ENOMEM, "an arena cannot grow: %s",
+	       reel_error_text(0));
 	ok(before.base == reel_arena_device(arena).base, "its memory is what it was");
 	s.number = 1;
 	is_int(settle_alone(program, arena, s), 0, "it goes on, and grows by less");
@@ -544,7 +548,7 @@ void full_store()
 
 	while ((error = s.settle(steps, false)) == 0)
 		steps++;
-	is_int(error, -ENOSPC, "emulated: the store is full: %s", reel_arena_problem());
+	is_int(error, -ENOSPC, "emulated: the store is full: %s", reel_error_text(0));
 	ok(steps > 2 && steps < STEPS, "after %u steps", steps);
 	for (unsigned n = 0; n < 100; n++)
 		error = reel_arena_settle(s.arena, program.stream);
@@ -577,7 +581,7 @@ void failing_once(bool put)
 					error = s.settle(number, n >= STEPS);
 			}
 			if (error)
-				tap_note("step %u: %d, %s", n, error, reel_arena_problem());
+				tap_note("step %u: %d, %s", n, error, reel_error_text(0));
 			left += error != 0;
 		}
 		wrong += s.wrong.n;

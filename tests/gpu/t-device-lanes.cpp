@@ -131,7 +131,7 @@ reel_arena *open_arena(uint32_t word_bytes, uint64_t slabs = 60)
 	options.warps = 2 * BLOCKS;
 	options.bytes = arena_bytes(slabs, options.slab_bytes, options.warps);
 	if (reel_arena_open(&arena, &options)) {
-		printf("Bail out! %s\n", reel_arena_problem());
+		printf("Bail out! %s\n", reel_error_text(0));
 		exit(EXIT_FAILURE);
 	}
 	return arena;
@@ -304,7 +304,7 @@ void refused()
 	host h(8), narrow(4);
 
 	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), -EINVAL,
-	       "nothing was saved: %s", reel_arena_problem());
+	       "nothing was saved: %s", reel_error_text(0));
 	launch(program, [=] {
 		reel_device_tape<> tape;
 
@@ -314,21 +314,21 @@ void refused()
 		if (global_thread() != 77)
 			tape.save();
 	});
-	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), -EINVAL, "a thread has not: %s",
-	       reel_arena_problem());
+	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), -EINVAL,
+	       "a thread has not: %s", reel_error_text(0));
 	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 77), 0, "those before it have");
-	is_int(reel_arena_fetch(arena, program.stream, narrow.lane.data(), 10), -EINVAL, "other words: %s",
-	       reel_arena_problem());
+	is_int(reel_arena_fetch(arena, program.stream, narrow.lane.data(), 10), -EINVAL,
+	       "other words: %s", reel_error_text(0));
 	is_int(reel_arena_send(arena, program.stream, narrow.lane.data(), 10, THREADS), -EINVAL,
 	       "either way");
-	is_int(reel_arena_send(arena, program.stream, h.lane.data(), 10, 0), -EINVAL, "no blocks: %s",
-	       reel_arena_problem());
+	is_int(reel_arena_send(arena, program.stream, h.lane.data(), 10, 0), -EINVAL,
+	       "no blocks: %s", reel_error_text(0));
 
 	reel_store_memory_open(&store, 1 << 24);
 	reel_arena_attach(arena, store);
 	is_int(reel_arena_drain(arena, program.stream, 54), 0, "slabs go to the store");
-	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 10), -EBUSY, "and cannot be fetched: %s",
-	       reel_arena_problem());
+	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 10), -EBUSY,
+	       "and cannot be fetched: %s", reel_error_text(0));
 	is_int(reel_arena_refill(arena, program.stream, UINT32_MAX), 0, "they come back");
 	is_int((long long)reel_tape_bytes(&h.tape[9]), 40 * 8, "nothing was pushed meanwhile");
 	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 10), 0, "then they can");
@@ -359,7 +359,7 @@ void tape_with_an_error()
 
 		record_there<8>(program, arena);
 		is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), -EDQUOT,
-		       "the host's tapes are out of memory: %s", reel_arena_problem());
+		       "the host's tapes are out of memory: %s", reel_error_text(0));
 		for (reel_tape &tape : h.tape)
 			left += reel_tape_bytes(&tape) > 0;
 		is_int(left, 0, "and have nothing then");

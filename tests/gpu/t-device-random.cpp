@@ -114,7 +114,7 @@ struct program {
 		options.warps = 2 * BLOCKS;
 		options.bytes = arena_bytes(30 + random.below(40), options.slab_bytes, options.warps);
 		if (reel_arena_open(&arena, &options) || reel_arena_attach(arena, store)) {
-			printf("Bail out! %s\n", reel_arena_problem());
+			printf("Bail out! %s\n", reel_error_text(0));
 			exit(EXIT_FAILURE);
 		}
 	}
@@ -122,7 +122,7 @@ struct program {
 	void fail(const char *what, int error)
 	{
 		failures++;
-		tap_note("%s: %d, %s", what, error, reel_arena_problem());
+		tap_note("%s: %d, %s", what, error, reel_error_text(0));
 	}
 
 	/* Lanes of a warp alike; each in its own way; or few of them at all. */

@@ -42,7 +42,7 @@ static void a_tape_spills_to_it(void)
 	reel_tape tape;
 
 	if (!ok(leaf, "ran on %s: a store opens", device.name)) {
-		tap_note("%s", reel_store_problem());
+		tap_note("%s", reel_error_text(0));
 		return;
 	}
 	pool = open_pool(options);
@@ -68,7 +68,7 @@ int main(void)
 
 	tap_begin();
 	if (reel_gpu_describe(0, &device))
-		tap_skip_all("no device: %s", reel_store_problem());
+		tap_skip_all("no device: %s", reel_error_text(0));
 	snprintf(name, sizeof name, "ran on %s: gpu", device.name);
 	store_suite(name, open_alone);
 	snprintf(name, sizeof name, "ran on %s: checksum(gpu)", device.name);

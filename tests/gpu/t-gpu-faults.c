@@ -61,12 +61,12 @@ static reel_store *open_store(const struct reel_fault_rule *rule)
 {
 	reel_store *leaf, *first;
 
-	reel_store_refuse(0, "%s", "");
+	reel_fail(0, "%s", "");
 	first = faulty_gpu_store(8 * small_slab(), small_slab(), 2, rule, &leaf);
 	seen.opened += first != NULL;
 	if (!first) {
 		seen.absent++;
-		seen.unnamed += !*reel_store_problem();
+		seen.unnamed += !*reel_error_text(0);
 	}
 	return before_memory(first);
 }

@@ -229,8 +229,8 @@ static void what_cannot_be_pinned_is_copied(void)
 	reel_store_close(store);
 	close_fake_after("a limit of pinned memory");
 	open_fake((struct fake_options){.pinned_bytes = 3 * SLOT});
-	ok(!gpu(ROOM, 2) && strstr(reel_store_problem(), "pinned memory"),
-	   "fake device: without any a store does not open: %s", reel_store_problem());
+	ok(!gpu(ROOM, 2) && strstr(reel_error_text(0), "pinned memory"),
+	   "fake device: without any a store does not open: %s", reel_error_text(0));
 	close_fake_after("no pinned memory");
 	free(data);
 }
@@ -271,24 +271,24 @@ static void what_is_absent_is_said(void)
 
 	open_fake((struct fake_options){.absent = true});
 	is_int(reel_store_gpu_open(&store, NULL), -ENODEV, "fake device: no device");
-	ok(strstr(reel_store_problem(), "CUDA_ERROR_NO_DEVICE"), "%s", reel_store_problem());
+	ok(strstr(reel_error_text(0), "CUDA_ERROR_NO_DEVICE"), "%s", reel_error_text(0));
 	ok(reel_gpu_count(&count) == -ENODEV && count == 0, "fake device: none is counted");
 	close_fake();
 	open_fake((struct fake_options){.devices = 2, .memory_bytes = 4 * SLOT});
 	is_int(reel_store_gpu_open(&store, &(struct reel_gpu_store_options){.device = 2}), -ENODEV,
 	       "fake device: there is no third one");
-	ok(strstr(reel_store_problem(), "there are 2"), "%s", reel_store_problem());
+	ok(strstr(reel_error_text(0), "there are 2"), "%s", reel_error_text(0));
 	ok(!gpu(5 * SLOT, 0), "fake device: it has not so much memory");
-	ok(strstr(reel_store_problem(), "CUDA_ERROR_OUT_OF_MEMORY"), "%s", reel_store_problem());
+	ok(strstr(reel_error_text(0), "CUDA_ERROR_OUT_OF_MEMORY"), "%s", reel_error_text(0));
 	is_int(reel_store_gpu_open(&store, &(struct reel_gpu_store_options){0}), -ENOMEM,
 	       "fake device: nor for one slot of 2 MiB");
-	ok(strstr(reel_store_problem(), "2097152"), "%s", reel_store_problem());
+	ok(strstr(reel_error_text(0), "2097152"), "%s", reel_error_text(0));
 	store = gpu(0, 1);
 	is_int(stats_of(store).total_bytes, 3 * SLOT, "fake device: three quarters are taken");
 	reel_store_close(store);
 	for (size_t i = 0; i < COUNT(bad); i++)
 		ok(reel_store_gpu_open(&store, &bad[i]) == -EINVAL, "bad options: %s",
-		   reel_store_problem());
+		   reel_error_text(0));
 	ok(!reel_gpu_count(&count) && count == 2, "fake device: two are counted");
 	ok(!reel_gpu_describe(1, &device) && !strcmp(device.name, "fake device 1") &&
 		   device.memory_bytes == 4 * SLOT && device.compute_major == 9 &&

@@ -93,18 +93,4 @@ static inline struct reel_adjoint_stats stats_of(const reel_adjoint *adjoint)
 	return stats;
 }
 
-/* What was reported last, and how often. */
-struct told {
-	int calls;
-	char message[256];
-};
-
-static inline void tell(void *context, const char *message)
-{
-	struct told *told = context;
-
-	told->calls++;
-	snprintf(told->message, sizeof told->message, "%s", message);
-}
-
 #endif

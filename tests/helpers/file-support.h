@@ -65,7 +65,7 @@ static inline reel_store *open_store(struct reel_file_options options)
 
 	if (!error)
 		return store;
-	printf("Bail out! no file store: %d, %s\n", error, reel_store_problem());
+	printf("Bail out! no file store: %d, %s\n", error, reel_error_text(0));
 	_exit(EXIT_FAILURE);
 }
 

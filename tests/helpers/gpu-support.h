@@ -25,7 +25,7 @@ static inline bool close_fake(void)
 
 /*
  * A leaf for puts of so many bytes, with a fault above it, or none (NULL), and a checksum.
- * NULL: reel_store_problem() says why.
+ * NULL: reel_error_text(0) says why.
  */
 static inline reel_store *faulty_gpu_store(uint64_t bytes, size_t slot_bytes, unsigned depth,
 					   const struct reel_fault_rule *rule, reel_store **leaf)

@@ -301,30 +301,37 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 
 static struct {
 	pthread_mutex_t lock;
-	const reel_tape *tape[MAX_TOLD];
+	const void *who[MAX_TOLD];
 	unsigned count, twice;
-	char message[REEL_RUN_MESSAGE];
+	char message[512];
 } told = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void note(const void *who, const char *message)
+{
+	pthread_mutex_lock(&told.lock);
+	for (unsigned i = 0; i < told.count && i < MAX_TOLD; i++)
+		told.twice += told.who[i] == who;
+	if (told.count < MAX_TOLD)
+		told.who[told.count] = who;
+	if (!told.count++)
+		snprintf(told.message, sizeof told.message, "%s", message);
+	pthread_mutex_unlock(&told.lock);
+}
+
+/* A restart file that was not written is no tape. */
 static void note_error(const reel_tape *tape, int error, const char *message, void *context)
 {
 	(void)error;
 	(void)context;
-	pthread_mutex_lock(&told.lock);
-	for (unsigned i = 0; i < told.count && i < MAX_TOLD; i++)
-		told.twice += told.tape[i] == tape;
-	if (told.count < MAX_TOLD)
-		told.tape[told.count] = tape;
-	if (!told.count++)
-		snprintf(told.message, sizeof told.message, "%s", message);
-	pthread_mutex_unlock(&told.lock);
+	if (tape)
+		note(tape, message);
 }
 
 static void note_adstack_error(int error, const char *message, void *context)
 {
 	struct program *program = context;
 
-	note_error(NULL, error, message, NULL);
+	note(program, message);
 	program->error = error;
 	longjmp(program->adstack_failed, 1);
 }
@@ -337,7 +344,6 @@ struct parts {
 	reel_store *store; /* not yet the run's */
 	reel_plan *plan;
 	reel_run *run;
-	const char *problem;
 };
 
 static int open_file(struct parts *parts, reel_store **store)
@@ -348,11 +354,8 @@ static int open_file(struct parts *parts, reel_store **store)
 					 .engine = options->engine,
 					 .threads = 2,
 					 .flags = REEL_FILE_TMPFS};
-	int error = reel_store_file_open(store, &file);
 
-	if (error)
-		parts->problem = reel_store_problem();
-	return error;
+	return reel_store_file_open(store, &file);
 }
 
 static int put_on_top(reel_store **store, int error, reel_store *top)
@@ -479,19 +482,13 @@ static void describe(const struct parts *parts, struct gradient_report *report)
 	reel_run_get_stats(parts->run, &run);
 	report->saves = run.saves;
 	report->failed_saves = run.failed_saves;
-	snprintf(report->message, sizeof report->message, "%s", reel_run_message(parts->run));
 }
 
-/* A part that could not be opened is told of by its own functions. */
-static void explain(int error, const char *problem, struct gradient_report *report)
+static void explain(int error, struct gradient_report *report)
 {
-	if (told.count)
-		problem = told.message;
-	if (!error)
-		report->message[0] = '\0';
-	else if (!report->message[0])
+	if (error)
 		snprintf(report->message, sizeof report->message, "%s",
-			 problem ? problem : strerror(-error));
+			 told.count ? told.message : reel_error_text(error));
 	report->told = told.count;
 	report->told_twice = told.twice;
 }
@@ -509,8 +506,8 @@ int gradient_run(const struct gradient_options *options, struct gradient *gradie
 	error = open_parts(&parts);
 	if (!error)
 		error = sweep(&parts, gradient, &report->resumed);
+	explain(error, report);
 	describe(&parts, report);
 	left = close_parts(&parts);
-	explain(error, parts.problem, report);
 	return error ? error : left;
 }

@@ -12,7 +12,7 @@
 #include <reel/region.h>
 #include <reel/run.h>
 
-#include "checkpoint/run-attempt.h"
+#include "checkpoint/run-lookahead.h"
 
 enum { GRADIENT_CELLS = 192, GRADIENT_LANES = 2, GRADIENT_THREADS = 2 };
 
@@ -41,7 +41,7 @@ struct gradient_options gradient_defaults(void);
 
 /* What a run says beside its gradient. */
 struct gradient_report {
-	char message[REEL_RUN_MESSAGE];
+	char message[512];
 	unsigned told;       /* errors of tapes */
 	unsigned told_twice; /* of one tape, more than once */
 	uint64_t written_bytes, read_bytes;

@@ -36,7 +36,7 @@ static inline reel_plan *open_plan(enum reel_planner planner, const struct reel_
 	reel_plan *plan;
 
 	if (reel_plan_open(&plan, planner, problem)) {
-		printf("Bail out! no plan: %s\n", reel_plan_problem(planner, problem));
+		printf("Bail out! no plan: %s\n", reel_error_text(0));
 		exit(EXIT_FAILURE);
 	}
 	return plan;

@@ -167,8 +167,7 @@ static inline reel_plan *plan_for(enum reel_planner planner, int64_t steps, int6
 	else if (planner != REEL_MULTISTAGE && planner != REEL_HIERARCHICAL)
 		problem.tier[1].slots = steps + 1;
 	if (reel_plan_open(&plan, planner, &problem)) {
-		printf("Bail out! %s: %s\n", reel_planner_name(planner),
-		       reel_plan_problem(planner, &problem));
+		printf("Bail out! %s: %s\n", reel_planner_name(planner), reel_error_text(0));
 		exit(EXIT_FAILURE);
 	}
 	return plan;
@@ -180,7 +179,7 @@ static inline reel_run *open_checkpoint(const reel_plan *plan, const reel_model 
 	reel_run *run;
 
 	if (reel_run_open(&run, plan, model, options)) {
-		printf("Bail out! %s\n", reel_run_problem(plan, model, options));
+		printf("Bail out! %s\n", reel_error_text(0));
 		exit(EXIT_FAILURE);
 	}
 	return run;

@@ -108,7 +108,7 @@ int reel_store_count_open(reel_store **store, reel_store *below)
 		return -EINVAL;
 	count = calloc(1, sizeof *count);
 	if (!count)
-		return reel_store_refuse(-ENOMEM, "no memory for a counting layer");
+		return reel_fail(-ENOMEM, "no memory for a counting layer");
 	count->layer.store.verbs = &verbs;
 	count->layer.below = below;
 	*store = &count->layer.store;

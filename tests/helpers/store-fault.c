@@ -322,10 +322,10 @@ int reel_store_fault_open(reel_store **store, reel_store *below,
 	if (reel_layer_check(below))
 		return -EINVAL;
 	if (count && !rules)
-		return reel_store_refuse(-EINVAL, "%zu rules of faults at NULL", count);
+		return reel_fail(-EINVAL, "%zu rules of faults at NULL", count);
 	fault = calloc(1, sizeof *fault + count * sizeof *rules);
 	if (!fault)
-		return reel_store_refuse(-ENOMEM, "no memory for a layer of faults");
+		return reel_fail(-ENOMEM, "no memory for a layer of faults");
 	fault->layer.store.verbs = &verbs;
 	fault->layer.below = below;
 	pthread_mutex_init(&fault->lock, NULL);

@@ -464,7 +464,7 @@ void store_suite(const char *name, reel_store *(*open)(void))
 	tap_case(name);
 	suite.store = open();
 	if (!ok(suite.store, "%s: it opens", name)) {
-		tap_note("%s", reel_store_problem());
+		tap_note("%s", reel_error_text(0));
 		return;
 	}
 	suite.capacity = capacity_of(&suite);

@@ -105,7 +105,7 @@ static inline void record_report(const reel_tape *tape, int error, const char *m
 {
 	(void)context;
 	reported.calls++;
-	reported.error = error == reel_tape_error(tape) ? error : 0;
+	reported.error = !tape || error == reel_tape_error(tape) ? error : 0;
 	snprintf(reported.message, sizeof reported.message, "%s", message);
 }
 

@@ -8,5 +8,5 @@ int main(void)
 	unsigned count = 0;
 	int error = reel_gpu_count(&count);
 
-	return error ? !*reel_store_problem() : count == 0;
+	return error ? !*reel_error_text(0) : count == 0;
 }

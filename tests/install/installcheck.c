@@ -31,7 +31,8 @@ int main(void)
 
 	/* The two products differ in order only. */
 	if (error != 0 || fabs(x_bar - expected) > 1e-9 * fabs(expected)) {
-		fprintf(stderr, "gradient %g, expected %g; %s\n", x_bar, expected, reel_strerror(error));
+		fprintf(stderr, "gradient %g, expected %g; %s\n", x_bar, expected,
+			reel_error_text(error));
 		return 1;
 	}
 	printf("Reel %s: gradient of %d nested sines is %g\n", reel_version(), DEPTH, x_bar);

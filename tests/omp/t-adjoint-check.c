@@ -9,16 +9,11 @@
 #define ELEMENTS 1000
 #define SHARED_ADDS 2000
 
-static struct told told;
-
 static struct reel_adjoint_options checked(enum reel_adjoint_policy policy)
 {
-	memset(&told, 0, sizeof told);
-	return (struct reel_adjoint_options){.policy = policy,
-					     .flags = REEL_ADJOINT_CHECKED,
-					     .name = "x_bar",
-					     .report = tell,
-					     .report_context = &told};
+	record_reports();
+	return (struct reel_adjoint_options){
+		.policy = policy, .flags = REEL_ADJOINT_CHECKED, .name = "x_bar"};
 }
 
 static void add_one(reel_adjoint *adjoint, unsigned lane, size_t i)
@@ -53,11 +48,11 @@ static void a_conflict_is_named(void)
 	is_int(conflict.lanes[1], 1, "the one that came");
 	is_int(conflict.phase, -7, "and the phase");
 	is_int(stats_of(adjoint).conflicts, 2, "others are counted");
-	ok(told.calls == 1 &&
-		   strstr(told.message, "x_bar: element 17 is used by lanes 3 and 1 in phase -7"),
+	ok(reported.calls == 1 && strstr(reported.message,
+					 "x_bar: element 17 is used by lanes 3 and 1 in phase -7"),
 	   "it is reported once");
 	is_int(reel_adjoint_end(adjoint), -EADDRINUSE, "it is an error at the end");
-	is_string(reel_adjoint_message(adjoint), told.message, "in these words");
+	is_string(reel_error_text(0), reported.message, "in these words");
 	is_double(array[17], 4, "the sum is right");
 	reel_adjoint_close(adjoint);
 }
@@ -100,7 +95,7 @@ static void other_policies_may_share(enum reel_adjoint_policy policy)
 	add_one(adjoint, 0, 999);
 	add_one(adjoint, 1, 999);
 	is_int(reel_adjoint_end(adjoint), 0, "it is no error");
-	is_int(told.calls, 0, "and nothing to report");
+	is_int(reported.calls, 0, "and nothing to report");
 	ok(reel_adjoint_get_conflict(adjoint, &conflict) && conflict.index == 999,
 	   "but OWNER would not do");
 	is_double(array[999], 2, "the sum is right");
@@ -137,8 +132,8 @@ static void indices_are_checked(enum reel_adjoint_policy policy)
 	reel_adjoint_begin(adjoint, 2);
 	view = reel_adjoint_lane(adjoint, 1);
 	reel_adjoint_add(&view, ELEMENTS, 1);
-	ok(told.calls == 1 &&
-		   strstr(told.message, "x_bar: lane 1 uses 1 elements from index 1000"),
+	ok(reported.calls == 1 &&
+		   strstr(reported.message, "x_bar: lane 1 uses 1 elements from index 1000"),
 	   "an index out of range is reported");
 	reel_adjoint_add(&view, SIZE_MAX, 1);
 	reel_adjoint_add_span(&view, ELEMENTS - 2, 3, values);
@@ -187,7 +182,7 @@ static void threads_conflict_or_do_not(void)
 		else
 			missed += error != -EADDRINUSE ||
 				  !reel_adjoint_get_conflict(adjoint, &conflict) ||
-				  conflict.index != rows.shared || told.calls != 1 ||
+				  conflict.index != rows.shared || reported.calls != 1 ||
 				  conflict.lanes[0] == conflict.lanes[1] ||
 				  stats_of(adjoint).conflicts < 2;
 		for (size_t i = 0; i < ELEMENTS; i++)
@@ -210,7 +205,7 @@ static void the_environment_asks(void)
 	tap_case("REEL_CHECKED");
 	options.flags = 0;
 	for (int value = 0; value < 2; value++) {
-		memset(&told, 0, sizeof told);
+		record_reports();
 		setenv("REEL_CHECKED", value ? "1" : "0", 1);
 		adjoint = open_adjoint(array, 2, options);
 		reel_adjoint_begin(adjoint, 2);

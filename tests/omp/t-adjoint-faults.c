@@ -57,7 +57,7 @@ static void each_allocation_fails(enum reel_adjoint_policy policy, unsigned flag
 		if (!error) {
 			opened++;
 			error = sweep_alone(adjoint);
-			silent += !*reel_adjoint_message(adjoint);
+			silent += !*reel_error_text(0);
 			wrong += wrong_sums(array, error ? 0 : 10);
 			if (!error)
 				others += stats_of(adjoint).policy != REEL_ADJOINT_ATOMIC;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "os/annotate.h"
-#include "checkpoint/run-attempt.h"
+#include "checkpoint/run-lookahead.h"
 #include "helpers/cancel-support.h"
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
@@ -505,7 +505,7 @@ static bool says_the_same(reel_run *run, struct shared *faults, int threads, uns
 {
 	struct shared shared = no_fault();
 	struct field field = begun();
-	char message[2][REEL_RUN_MESSAGE];
+	char message[2][512];
 	struct state bar;
 	int error[2];
 
@@ -523,7 +523,7 @@ static bool says_the_same(reel_run *run, struct shared *faults, int threads, uns
 		error[pass] =
 			pass ? reel_omp_run_reverse(run, &shared, &field, &bar, &options, NULL)
 			     : reel_run_reverse(run, &shared, &field, &bar);
-		snprintf(message[pass], sizeof message[pass], "%s", reel_run_message(run));
+		snprintf(message[pass], sizeof message[pass], "%s", reel_error_text(error[pass]));
 		if (reel_run_is_reversing(run))
 			return false;
 	}
@@ -670,7 +670,7 @@ static void a_save_that_has_no_memory(void)
 	shared.saves_fail = true;
 	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &options, NULL), -ENOMEM,
 	       "a save may have no memory of its own");
-	ok(strstr(reel_run_message(run), "save"), "the message says so: %s", reel_run_message(run));
+	ok(strstr(reel_error_text(0), "save"), "the message says so: %s", reel_error_text(0));
 	reel_run_close(run);
 	reel_plan_close(plan);
 }
@@ -755,10 +755,9 @@ static void in_so_many_pages(const reel_plan *plan, size_t pages, int threads, u
 	seen->failed += error && error != -EDQUOT && error != -ENOMEM;
 	seen->loud += reported.calls > (error ? 1 : 0);
 	seen->wrong += !error && !is_right(&bar, &shared, SEGMENTS * SEGMENT);
-	if (!error)
-		seen->wrong += reel_run_message(run)[0] != '\0';
-	else
-		seen->wrong += reel_run_message(run)[0] == '\0';
+	/* The text names a state or the steps, which the meaning of the error does not. */
+	seen->wrong += error && !strstr(reel_error_text(error), "state") &&
+		       !strstr(reel_error_text(error), "steps");
 	reel_run_close(run);
 	seen->kept += slabs_in_use(pool) != 0;
 	reel_pool_close(pool);
@@ -778,7 +777,7 @@ static void memory_is_tight(enum reel_planner planner)
 	ok(seen.refused > 0 && seen.refused < budgets, "%s: is too small at first, and then not",
 	   reel_planner_name(planner));
 	is_int(seen.failed, 0, "refuses with an error that says so");
-	is_int(seen.wrong, 0, "never gives a wrong gradient, or a message that is not so");
+	is_int(seen.wrong, 0, "never gives a wrong gradient, or an error without its text");
 	is_int(seen.loud, 0, "what is tried again is not reported");
 	is_int(seen.kept, 0, "all slabs come back");
 	/*
@@ -936,8 +935,8 @@ static void a_load_that_has_no_memory(void)
 	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &options, &stats), -ENOMEM,
 	       "is tried again alone, and ends the sweep");
 	is_int(stats.dropped, 0, "no tape was given up");
-	ok(strstr(reel_run_message(run), "load of steps 4 to 4"), "the message says so: %s",
-	   reel_run_message(run));
+	ok(strstr(reel_error_text(0), "load of steps 4 to 4"), "the message says so: %s",
+	   reel_error_text(0));
 	is_int(shared.opened, shared.closed, "all states are closed");
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -1297,16 +1296,15 @@ static void what_is_refused(void)
 
 	tap_case("what is refused");
 	for (size_t i = 0; i < COUNT(wrong); i++) {
-		const char *problem = reel_omp_run_problem(run, &wrong[i]);
-
-		ok(problem && strstr(problem, words[i]), "%s", words[i]);
 		is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &wrong[i], NULL), -EINVAL,
 		       "a sweep is refused");
+		ok(strstr(reel_error_text(-EINVAL), words[i]), "%s", words[i]);
 	}
-	ok(reel_omp_run_problem(NULL, NULL), "a run is needed");
+	is_int(reel_omp_run_reverse(NULL, &shared, &field, &bar, NULL, NULL), -EINVAL,
+	       "a run is needed");
 	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, NULL, NULL), -EINVAL,
 	       "a reverse sweep before the forward one");
-	ok(strstr(reel_run_message(run), "forward"), "the message says so");
+	ok(strstr(reel_error_text(0), "forward"), "the message says so");
 	reel_run_close(run);
 	reel_plan_close(plan);
 }

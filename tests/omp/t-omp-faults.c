@@ -85,7 +85,7 @@ static reel_pool *open_spilling(void)
 	reel_store *store;
 
 	if (reel_store_file_open(&store, &options)) {
-		printf("Bail out! no file store: %s\n", reel_store_problem());
+		printf("Bail out! no file store: %s\n", reel_error_text(0));
 		_exit(EXIT_FAILURE);
 	}
 	return open_pool((struct reel_pool_options){.slab_bytes = SLAB,

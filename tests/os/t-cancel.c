@@ -117,8 +117,6 @@ static reel_pool *open_spilling(reel_store *store)
 
 	options.hard_budget = SLABS * small_slab();
 	options.store = store;
-	if (reel_pool_options_problem(&options))
-		abort();
 	return open_pool(options);
 }
 

@@ -70,6 +70,16 @@ static void many_slots_are_no_trouble(void)
 	}
 }
 
+static void is_refused(enum reel_planner planner, struct reel_problem problem, const char *remedy)
+{
+	reel_plan *plan = NULL;
+
+	is_int(reel_plan_open(&plan, planner, &problem), -EINVAL, "%s is refused",
+	       reel_planner_name(planner));
+	ok(strstr(reel_error_text(-EINVAL), remedy), "%s", reel_error_text(-EINVAL));
+	ok(!plan, "nothing is stored");
+}
+
 /* A state of the last tier is kept track of beside those of the first. */
 static void an_unlimited_tier_takes_up_one_slot(void)
 {
@@ -82,7 +92,7 @@ static void an_unlimited_tier_takes_up_one_slot(void)
 
 		is_int(checked(planners[i], &problem, 600).reversed, 600, "%s: 255 slots", name);
 		problem.tier[0].slots = 256;
-		ok(reel_plan_problem(planners[i], &problem), "%s: 256 are one too many", name);
+		is_refused(planners[i], problem, "slots");
 	}
 }
 
@@ -507,17 +517,6 @@ static void tapes_out_of_order_or_too_large_are_found(void)
 }
 
 /* ---- Problems that are refused ---- */
-
-static void is_refused(enum reel_planner planner, struct reel_problem problem, const char *remedy)
-{
-	const char *text = reel_plan_problem(planner, &problem);
-	reel_plan *plan = NULL;
-
-	ok(text && strstr(text, remedy), "%s: %s", reel_planner_name(planner),
-	   text ? text : "not refused");
-	is_int(reel_plan_open(&plan, planner, &problem), -EINVAL, "it is not opened");
-	ok(!plan, "nothing is stored");
-}
 
 static void bad_problems_are_refused(void)
 {

@@ -576,7 +576,7 @@ int main(void)
 		everything_fails(DISK, 0, 17);
 		everything_fails(RING, 0, 29);
 	} else {
-		tap_skip(1, "no file store here: %s", reel_store_problem());
+		tap_skip(1, "no file store here: %s", reel_error_text(0));
 	}
 	return tap_end();
 }

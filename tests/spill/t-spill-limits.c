@@ -188,8 +188,8 @@ static void there_are_no_descriptors(void)
 	is_int(open_file(&first, "."), 0, "the store opens");
 	LIMIT(RLIMIT_NOFILE, 0);
 	is_int(open_file(&store, "."), -EMFILE, "another one does not");
-	ok(strstr(reel_store_problem(), strerror(EMFILE)), "and it is said why: %s",
-	   reel_store_problem());
+	ok(strstr(reel_error_text(0), strerror(EMFILE)), "and it is said why: %s",
+	   reel_error_text(0));
 	LIMIT(RLIMIT_FSIZE, 40 * SLAB);
 	fill_and_come_back(open_pool(options_on(first)), -EFBIG, strerror(EFBIG));
 }

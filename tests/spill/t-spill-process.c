@@ -46,7 +46,7 @@ static reel_store *file_here(void)
 	reel_store *store;
 
 	if (reel_store_file_open(&store, &options)) {
-		printf("Bail out! no file store: %s\n", reel_store_problem());
+		printf("Bail out! no file store: %s\n", reel_error_text(0));
 		_exit(EXIT_FAILURE);
 	}
 	return store;

@@ -444,10 +444,11 @@ static void a_store_names_its_alignment(void)
 	static const struct reel_store_verbs verbs = {.name = "careless", .capacity = no_alignment};
 	reel_store store = {&verbs};
 	struct reel_pool_options options = {.hard_budget = 64 << 20, .store = &store};
-	const char *problem = reel_pool_options_problem(&options);
+	reel_pool *pool;
 
 	tap_case("a store without an alignment");
-	ok(problem && strstr(problem, "alignment: a power of two"), "is refused in words");
+	is_int(reel_pool_open(&pool, &options), -EINVAL, "is refused");
+	ok(strstr(reel_error_text(-EINVAL), "alignment: a power of two"), "in words");
 }
 
 static void slots_of_two_pages(reel_store *store, struct reel_store_capacity *capacity)
@@ -461,13 +462,13 @@ static void a_store_takes_a_slab_at_once(void)
 	static const struct reel_store_verbs verbs = {.name = "slots", .capacity = slots_of_two_pages};
 	reel_store store = {&verbs};
 	struct reel_pool_options options = {.hard_budget = 64 << 20, .slab_bytes = 8192, .store = &store};
-	const char *problem;
+	reel_pool *pool;
 
 	tap_case("a store whose slots are smaller than slabs");
-	ok(!reel_pool_options_problem(&options), "a slab may be as large as a slot");
+	ok(!reel_pool_problem(&options), "a slab may be as large as a slot");
 	options.slab_bytes = 12288;
-	problem = reel_pool_options_problem(&options);
-	ok(problem && strstr(problem, "slot_bytes"), "a larger one is refused, and says what to set");
+	is_int(reel_pool_open(&pool, &options), -EINVAL, "a larger one is refused");
+	ok(strstr(reel_error_text(-EINVAL), "slot_bytes"), "the text says what to set");
 }
 
 /* The pool's checksum is then above the codec, and another one below it. */

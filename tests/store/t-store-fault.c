@@ -21,7 +21,7 @@
 static void must(int error)
 {
 	if (error) {
-		printf("Bail out! a store does not open: %s\n", reel_store_problem());
+		printf("Bail out! a store does not open: %s\n", reel_error_text(0));
 		exit(EXIT_FAILURE);
 	}
 }

@@ -396,7 +396,7 @@ static reel_store *try_to_open(void)
 	seen.failed_opens++;
 	seen.error = error;
 	expect(error == plan.fault || error == -ENOMEM);
-	expect(*reel_store_problem());
+	expect(*reel_error_text(0));
 	return NULL;
 }
 

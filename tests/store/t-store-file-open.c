@@ -33,9 +33,9 @@ static int error_in(const char *directory)
 
 static bool tells_of(const char *what, const char *remedy)
 {
-	if (strstr(reel_store_problem(), what) && strstr(reel_store_problem(), remedy))
+	if (strstr(reel_error_text(0), what) && strstr(reel_error_text(0), remedy))
 		return true;
-	tap_note("the problem is: %s", reel_store_problem());
+	tap_note("the problem is: %s", reel_error_text(0));
 	return false;
 }
 
@@ -153,7 +153,7 @@ static void options_are_checked(void)
 
 	options.threads = 1000;
 	is_int(open_error(&options), -EINVAL, "too many threads");
-	ok(strstr(reel_store_problem(), "threads"), "it is told that it is that");
+	ok(strstr(reel_error_text(0), "threads"), "it is told that it is that");
 	options = options_of(&ways[0]);
 	options.slot_bytes = SIZE_MAX;
 	is_int(open_error(&options), -EINVAL, "a slot without measure");
@@ -166,7 +166,7 @@ static void options_are_checked(void)
 	options = options_of(&ways[0]);
 	options.max_bytes = SLOT;
 	is_int(open_error(&options), -EINVAL, "no room for one slot and its header");
-	ok(strstr(reel_store_problem(), "max_bytes"), "it is told that it is that");
+	ok(strstr(reel_error_text(0), "max_bytes"), "it is told that it is that");
 }
 
 static unsigned names_in(const char *directory)
@@ -296,7 +296,7 @@ static void fill_to_the_limit_of_a_file(void)
 	expect_full(store, bytes, -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 100, .rlim_max = 100});
 	is_int(open_error(&options), -EFBIG, "a limit below a slot");
-	ok(strstr(reel_store_problem(), "ulimit -f"), "the remedy is told");
+	ok(strstr(reel_error_text(0), "ulimit -f"), "the remedy is told");
 }
 
 static void open_without_descriptors(void)

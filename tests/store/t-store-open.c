@@ -110,7 +110,7 @@ static void bad_descriptions_are_refused(void)
 		int error = reel_store_open(&store, bad[i].description, NULL);
 
 		ok(error == -EINVAL && !store, "\"%s\" is refused", bad[i].description);
-		ok(strstr(reel_store_problem(), bad[i].named), "and why: %s", reel_store_problem());
+		ok(strstr(reel_error_text(0), bad[i].named), "and why: %s", reel_error_text(0));
 	}
 }
 
@@ -125,7 +125,7 @@ static void what_cannot_open_is_closed(void)
 
 		ok(error && !store, "%s: a directory that is not there is refused",
 		   descriptions[i]);
-		ok(*reel_store_problem(), "and why: %s", reel_store_problem());
+		ok(*reel_error_text(0), "and why: %s", reel_error_text(0));
 	}
 }
 
@@ -157,10 +157,10 @@ static void a_store_can_say_its_problem(void)
 {
 	reel_store *store;
 
-	is_int(reel_store_refuse(-EIO, "drive %d is on fire", 3), -EIO, "a store refuses");
-	is_string(reel_store_problem(), "drive 3 is on fire", "and says why");
+	is_int(reel_fail(-EIO, "drive %d is on fire", 3), -EIO, "a store refuses");
+	is_string(reel_error_text(0), "drive 3 is on fire", "and says why");
 	is_int(reel_store_open(&store, "memory=1M", NULL), 0, "another one opens");
-	is_string(reel_store_problem(), "", "which has no problem");
+	is_string(reel_error_text(0), "no error", "which lacks nothing");
 	reel_store_close(store);
 }
 

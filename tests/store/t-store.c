@@ -367,7 +367,7 @@ static void files_do_what_they_must(void)
 {
 	directory = find_directory();
 	if (!directory) {
-		tap_skip(1, "no store in a file: %s", reel_store_problem());
+		tap_skip(1, "no store in a file: %s", reel_error_text(0));
 		return;
 	}
 	store_suite("file", open_file);
@@ -755,7 +755,7 @@ static void bad_options_are_refused(void)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		is_int(reel_store_codec_open(&store, below, &bad[i]), HAVE_LZ4 ? -EINVAL : -ENOTSUP,
 		       "a codec with bad options is refused");
-		tap_note("%s", reel_store_problem());
+		tap_note("%s", reel_error_text(0));
 	}
 	reel_store_close(below);
 }
@@ -775,7 +775,7 @@ static void stores_that_are_missing_are_refused(void)
 	       "an overflow store without its second store");
 	is_int(reel_store_overflow_open(&store, NULL, one), -EINVAL, "or without its first one");
 	is_int(reel_store_overflow_open(&store, one, one), -EINVAL, "or of one store twice");
-	ok(*reel_store_problem(), "it is said why: %s", reel_store_problem());
+	ok(*reel_error_text(0), "it is said why: %s", reel_error_text(0));
 	reel_store_close(one);
 }
 

@@ -85,7 +85,7 @@ static const struct {
 	MEMBER(reel_adjoint_view, policy, 28),
 	MEMBER(reel_adjoint_view, lane, 32),
 	{"reel_adjoint_view_float", sizeof(reel_adjoint_view_float), 40},
-	{"struct reel_adjoint_options", sizeof(struct reel_adjoint_options), 72},
+	{"struct reel_adjoint_options", sizeof(struct reel_adjoint_options), 56},
 	{"struct reel_adjoint_stats", sizeof(struct reel_adjoint_stats), 96},
 	{"struct reel_adjoint_conflict", sizeof(struct reel_adjoint_conflict), 24},
 	{"reel_event", sizeof(reel_event), 64},

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdalign.h>
 
+#include <reel/extend.h>
+
 #include "helpers/support.h"
 
 struct record {
@@ -574,13 +576,14 @@ static void errors_have_words(void)
 				     -EPERM, -EINVAL, -EBUSY, -ENXIO};
 	unsigned same = 0;
 
+	reel_fail(0, "%s", "");
 	for (size_t i = 0; i < COUNT(errors); i++)
 		for (size_t j = 0; j <= i; j++)
-			same += !*reel_strerror(errors[i]) ||
-				(i != j && !strcmp(reel_strerror(errors[i]),
-						   reel_strerror(errors[j])));
+			same += !*reel_error_text(errors[i]) ||
+				(i != j &&
+				 !strcmp(reel_error_text(errors[i]), reel_error_text(errors[j])));
 	is_int(same, 0, "each error has words of its own");
-	is_string(reel_strerror(-EINTR), strerror(EINTR), "others have strerror()'s");
+	is_string(reel_error_text(-EINTR), strerror(EINTR), "others have strerror()'s");
 }
 
 int main(void)

@@ -51,7 +51,7 @@ static reel_store *open_store(const char *directory)
 	reel_store *store;
 
 	if (reel_store_open(&store, "file", directory))
-		fail("--spill %s: %s", directory, reel_store_problem());
+		fail("--spill %s: %s", directory, reel_error_text(0));
 	return store;
 }
 
@@ -155,16 +155,15 @@ static void open_pool(struct checkpointing *checkpointing)
 	const struct options *options = checkpointing->options;
 	struct reel_pool_options pool = {.hard_budget = checkpointing->budget,
 					 .slab_bytes = layout->shape.slab_bytes};
-	const char *problem;
+	int error;
 
 	if (layout->spills)
 		pool.store = open_store(options->spill);
-	problem = reel_pool_options_problem(&pool);
-	if (problem)
-		fail("--budget of %.1f MB: %s; choose a larger --budget",
-		     (double)checkpointing->budget / 1e6, problem);
-	if (reel_pool_open(&checkpointing->pool, &pool))
-		fail("no memory for the tape; choose a smaller --budget");
+	error = reel_pool_open(&checkpointing->pool, &pool);
+	if (error)
+		fail("--budget of %.1f MB: %s; choose a %s --budget",
+		     (double)checkpointing->budget / 1e6, reel_error_text(error),
+		     error == -ENOMEM ? "smaller" : "larger");
 }
 
 static reel_model model_of_loop(const struct checkpointing *checkpointing)
@@ -184,7 +183,7 @@ static void open_run(struct checkpointing *checkpointing)
 		.flags = checkpointing->options->audit ? REEL_RUN_AUDIT : 0,
 	};
 	reel_model model = model_of_loop(checkpointing);
-	const char *problem;
+	int error;
 
 	if (layout->problem.steps == REEL_UNKNOWN_STEPS)
 		options.finished = loop_is_finished;
@@ -192,11 +191,9 @@ static void open_run(struct checkpointing *checkpointing)
 		options.steps = layout->steps;
 	if (layout->has_disk)
 		options.store[1] = open_store(checkpointing->options->spill);
-	problem = reel_run_problem(checkpointing->plan, &model, &options);
-	if (problem)
-		fail("--checkpoint %s: %s", checkpointing->scheme.text, problem);
-	if (reel_run_open(&checkpointing->run, checkpointing->plan, &model, &options))
-		fail("no memory for a run of %lld steps", (long long)layout->steps);
+	error = reel_run_open(&checkpointing->run, checkpointing->plan, &model, &options);
+	if (error)
+		fail("--checkpoint %s: %s", checkpointing->scheme.text, reel_error_text(error));
 }
 
 struct checkpointing *checkpointing_open(const struct options *options,
@@ -263,8 +260,7 @@ static void require(struct checkpointing *checkpointing, int error)
 	if (step >= 0)
 		report_dry(checkpointing->model, checkpointing->depth, &checkpointing->state,
 			   (int)step);
-	fail("--checkpoint %s stopped: %s%s", checkpointing->scheme.text,
-	     reel_run_message(checkpointing->run),
+	fail("--checkpoint %s stopped: %s%s", checkpointing->scheme.text, reel_error_text(0),
 	     error == -EDQUOT ? "; choose a larger --budget" : "");
 }
 

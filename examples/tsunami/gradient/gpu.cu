@@ -454,7 +454,7 @@ static int record_steps(void *context, void *state, int64_t first, int64_t last,
 	}
 	if (result < 0)
 		fail("--device cuda: the tapes of %lld steps: %s; choose a shorter --segment, or "
-		     "--checkpoint binomial:16", (long long)(last - first), reel_arena_problem());
+		     "--checkpoint binomial:16", (long long)(last - first), reel_error_text(0));
 	g.max_steps = std::max(g.max_steps, last - first);
 	return conclude(g, now, first, last);
 }
@@ -479,7 +479,7 @@ static int reverse_steps(void *context, void *, int64_t first, int64_t last, ree
 	});
 
 	if (result)
-		device::stop("tapes", reel_arena_problem());
+		device::stop("tapes", reel_error_text(0));
 	return 0;
 }
 
@@ -517,7 +517,7 @@ static reel_arena_report read_arena(gpu &g)
 	reel_arena_report report;
 
 	if (reel_arena_read(g.tapes.arena, device::tapes::stream(), &report))
-		device::stop("tapes", reel_arena_problem());
+		device::stop("tapes", reel_error_text(0));
 	return report;
 }
 
@@ -554,7 +554,7 @@ static void reserve(struct gpu *g, int64_t steps)
 	report.bytes_needed = report.slabs_needed + slabs_besides(report, report.slabs_needed);
 	report.bytes_needed *= SLAB_BYTES;
 	if (reel_arena_grow(g->tapes.arena, &report))
-		device::stop("tapes", reel_arena_problem());
+		device::stop("tapes", reel_error_text(0));
 }
 
 static reel_model model_of(const struct gpu *g)

@@ -29,7 +29,7 @@ static reel_store *open_store(const char *directory)
 	if (!directory)
 		return NULL;
 	if (reel_store_open(&store, "file", directory))
-		fail("--spill %s: %s", directory, reel_store_problem());
+		fail("--spill %s: %s", directory, reel_error_text(0));
 	return store;
 }
 
@@ -45,8 +45,7 @@ struct tapes *tapes_open(uint64_t budget, const char *spill)
 	reel_set_error_handler(keep_silent, NULL);
 	error = reel_pool_open(&tapes->pool, &options);
 	if (error)
-		fail("no pool for the tapes: %s; choose a larger --budget",
-		     reel_strerror(error));
+		fail("no pool for the tapes: %s; choose a larger --budget", reel_error_text(error));
 	if (reel_lane_open(&tapes->root, tapes->pool, 0))
 		fail("no memory for the tapes");
 	return tapes;
@@ -123,5 +122,5 @@ uint64_t tapes_need(uint64_t cells, uint64_t steps)
 
 const char *tapes_error_text(int error)
 {
-	return reel_strerror(error);
+	return reel_error_text(error);
 }

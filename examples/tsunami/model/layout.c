@@ -257,16 +257,14 @@ static void check_memory(const struct layout *layout, const reel_plan *plan, uin
 
 reel_plan *layout_open_plan(const struct layout *layout, uint64_t budget)
 {
-	const char *problem = reel_plan_problem(layout->planner, &layout->problem);
 	reel_plan *plan;
+	int error = reel_plan_open(&plan, layout->planner, &layout->problem);
 
-	if (problem)
+	if (error)
 		fail("--checkpoint %s with %lld segments of %lld steps: %s; choose another "
-		     "--segment", reel_planner_name(layout->planner), (long long)layout->segments,
-		     (long long)layout->segment, problem);
-	if (reel_plan_open(&plan, layout->planner, &layout->problem))
-		fail("no memory for the plan of %lld segments; choose a longer --segment",
-		     (long long)layout->segments);
+		     "--segment",
+		     reel_planner_name(layout->planner), (long long)layout->segments,
+		     (long long)layout->segment, reel_error_text(error));
 	check_memory(layout, plan, budget);
 	return plan;
 }

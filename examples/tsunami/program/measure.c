@@ -39,7 +39,7 @@ static void measure_steps(struct loop *loop, const double *displacement, reel_po
 		stop_dry(loop, &state);
 	if (error)
 		fail("the first steps cannot be measured: %s; choose a larger --budget",
-		     reel_strerror(error));
+		     reel_error_text(error));
 	reel_tape_close(&tape);
 	adjoint_destroy(&adjoint);
 	state_destroy(&state);
@@ -83,7 +83,7 @@ static void measure_disk(const char *directory, struct reel_cost_tier *disk)
 	void *data;
 
 	if (reel_store_open(&store, "file", directory))
-		fail("--spill %s: %s", directory, reel_store_problem());
+		fail("--spill %s: %s", directory, reel_error_text(0));
 	if (posix_memalign(&data, PIECE_BYTES, DISK_BYTES))
 		fail("no memory to measure the disk");
 	memset(data, 1, DISK_BYTES);

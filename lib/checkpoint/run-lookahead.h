@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What libreel-omp needs of a run and programs do not: exported, with a private symbol version, and
+ * free to change with each release.
+ */
+#ifndef REEL_LIB_RUN_LOOKAHEAD_H
+#define REEL_LIB_RUN_LOOKAHEAD_H
+
+#include <reel/plan.h>
+
+/*
+ * Makes sure that `tape`, which is not the run's own, is empty after `reversed`: a REVERSE that
+ * leaves no steps on the tape which are recorded and not reversed. Returns 0 or the tape's error,
+ * which is -EBADMSG if the tape is not empty.
+ */
+int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape);
+
+/* What the run was opened with. The default pool has its address here. */
+const reel_model *reel_run_model(const reel_run *run);
+reel_pool *reel_run_pool(const reel_run *run);
+unsigned reel_run_flags(const reel_run *run);
+
+#endif
