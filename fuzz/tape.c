@@ -216,7 +216,7 @@ static void push_bits(reel_tape *tape, const struct item *item, unsigned char *d
 	if (item->kind == BIT)
 		reel_push_bit(tape, bits & 1);
 	else if (item->kind == BYTE)
-		reel_push_byte(tape, (uint8_t)bits);
+		reel_push_bits(tape, (uint8_t)bits, 8);
 	else
 		reel_push_bits(tape, bits, item->n);
 	bits &= ((uint64_t)1 << item->n) - 1;
@@ -446,7 +446,7 @@ static void take_item(struct subject *subject, const struct item *item)
 		break;
 	}
 	case BYTE: {
-		uint64_t byte = reel_pop_byte(tape);
+		uint64_t byte = reel_pop_bits(tape, 8);
 		CHECK(subject, are_right_bits(subject, item, byte));
 		break;
 	}
@@ -529,7 +529,7 @@ static void look(struct subject *subject)
 	}
 		RECORDS(LOOK_RECORD)
 	case BIT: {
-		uint64_t bit = reel_look_bit(tape);
+		uint64_t bit = reel_look(tape, bool);
 		CHECK(subject, are_right_bits(subject, item, bit));
 		break;
 	}

@@ -5,6 +5,7 @@
 
 #include <reel/pool.h>
 #include <reel/version.h>
+#include <reel/extend.h>
 
 #include "info.h"
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <reel/extend.h>
+
 #include "common/plot.h"
 #include "pool/pool.h"
 #include "common/report.h"

@@ -9,7 +9,7 @@
 #ifndef REEL_CLAD_FAULT_H
 #define REEL_CLAD_FAULT_H
 
-#include <reel/tape.h>
+#include <reel/extend.h>
 
 #include <cerrno>
 #include <cstdio>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For authors of stores and layers, and for those who open stores one by one.
+ * For authors of stores and layers, for those who open stores one by one, and for authors of tools
+ * whose users push and pop by other names.
  *
  * A store keeps pieces of memory: put one, get it back, drop it. Leaves keep
  * them somewhere (a file, memory, what you write); layers stand on another
@@ -226,6 +227,66 @@ static inline void reel_store_unregister(reel_store *store, void *memory, size_t
 int reel_store_put_and_wait(reel_store *store, reel_transfer *transfer);
 int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
 
+/* ---- Tapes under interfaces of other tools ------------------------------------ */
+
+/*
+ * Tells a codec how the values are laid out that are pushed from now on: as elements of `element`
+ * bytes, of which those that lie `stride` elements apart resemble each other (stride 0: none do).
+ * {0} stands for the layout that the codec was opened with; a codec stores {REEL_INCOMPRESSIBLE} as
+ * it is. A slab has the layout that was set when the next slab was put on top of it.
+ *
+ * Returns 0, or -EINVAL if there can be no such layout; the tape keeps the one it had.
+ */
+int reel_tape_set_layout(reel_tape *tape, struct reel_layout layout);
+
+/*
+ * Returns the bytes of pushes that were refused and not yet popped, bits rounded up; UINT64_MAX / 8 +
+ * 1 if pops and pushes do not mirror each other any more, so that all pops give all ones.
+ */
+uint64_t reel_tape_refused(const reel_tape *tape);
+
+/*
+ * TYPE reel_look(reel_tape *tape, TYPE);
+ * TYPE reel_look_record(reel_tape *tape, NAME);
+ *
+ * The value that reel_pop() or reel_pop_record() would return. It stays on the tape.
+ *
+ * TYPE *reel_reserve(reel_tape *tape, TYPE, size_t n);
+ * void reel_commit(reel_tape *tape, TYPE, size_t n);
+ *
+ * As reel_push_span() in two steps, where n is known only after writing: make room for n
+ * elements without pushing them (NULL if refused; nothing is counted, the error
+ * sticks), then push as many of them as were written. Nothing else may be
+ * called on the tape between the two.
+ */
+
+/*
+ * A stretch of a tape that lies in one piece of memory. A height is what reel_tape_bytes() returned
+ * before a push: the value of that push begins there.
+ */
+typedef struct reel_window {
+	char *start;     /* where its lowest byte lies */
+	uint64_t height; /* the height of that byte */
+	uint64_t bytes;  /* number of bytes up to the next window, or to the top */
+} reel_window;
+
+/*
+ * Finds the window of the byte at `height`, so that a caller can read values below the top, or
+ * change them in place, without popping the values above them. The windows of all heights lie end
+ * to end. The caller has to know at which height his value begins, as he does if all values have
+ * one size. Bits that do not fill a word yet are in no window.
+ *
+ * The window belongs to the tape, and is valid until the next call on it, or until a cursor on it
+ * comes to its limit.
+ *
+ * Returns 0; -EINVAL: the tape is not that high; -EBUSY: the pool has a store, which has or may
+ * take that part of the tape, so only pops can reach it (the buffer inside the struct, the first
+ * slabs and a top slab that was never stored can be reached); or the tape's error, if pops and
+ * pushes do not mirror any more. No error sticks. The owner of the tape. Costs a step for each slab
+ * above the window, and never waits.
+ */
+int reel_tape_window(const reel_tape *tape, uint64_t height, reel_window *window);
+
 /* ---- Stores one by one ------------------------------------------------------ */
 
 /*
@@ -321,6 +382,9 @@ int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *
  * unless an error sticks already. Until a rewind or a close all pops give all ones.
  */
 void reel_tape_give_up(reel_tape *tape, int error, const char *message);
+
+/* Which lock-free list the library was built with: "ck" or "c11". */
+const char *reel_pool_implementation(void);
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,14 @@ extern "C" {
 
 #define REEL_INLINE_BYTES 128
 
+/* See reel_tape_set_layout() (reel/extend.h). */
+struct reel_layout {
+	uint32_t element; /* 1 to 16 bytes, 0 or REEL_INCOMPRESSIBLE */
+	uint32_t stride;  /* 0, or the number of elements of 8 bytes between two that are alike */
+};
+
+#define REEL_INCOMPRESSIBLE UINT32_MAX
+
 /* Members are the library's own. All zero is a valid empty tape. */
 struct reel_tape {
 	/* All that the fast paths touch, in 64 bytes. */
@@ -358,9 +366,6 @@ REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, const char *site)
 #define reel_pop_bits(tape, n) reel_pop_bits_at((tape), (n), REEL_HERE)
 #define reel_push_bit(tape, bit) reel_push_bool_at((tape), (bit), REEL_HERE)
 #define reel_pop_bit(tape) reel_pop_bool_at((tape), REEL_HERE)
-#define reel_look_bit(tape) reel_look_bool_at((tape), REEL_HERE)
-#define reel_push_byte(tape, byte) reel_push_bits_at((tape), (uint8_t)(byte), 8, REEL_HERE)
-#define reel_pop_byte(tape) ((uint8_t)reel_pop_bits_at((tape), 8, REEL_HERE))
 
 /* ---- Spans ---- */
 
@@ -462,13 +467,6 @@ REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t 
 #define REEL_TYPE_OF(type)                                                                         \
 	((reel_type){#type, sizeof(type), _Alignof(type), REEL_KIND_OF(type)})
 #endif
-
-REEL_ALWAYS_INLINE size_t reel_column_stride(size_t n, size_t size)
-{
-	size_t line = 64 / size;
-
-	return line * ((n + line - 1) / line | 1);
-}
 
 #define reel_push_span(tape, type, n)                                                              \
 	((type *)reel_push_span_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE))

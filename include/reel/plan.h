@@ -192,6 +192,9 @@ int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, 
  */
 reel_tape *reel_run_tape(reel_run *run);
 
+/* Returns the number of steps of the model, or REEL_UNKNOWN_STEPS while nobody knows it. */
+int64_t reel_run_steps(const reel_run *run);
+
 /* Ends a sweep in pieces before its last action. A forward sweep comes next. */
 void reel_run_give_up(reel_run *run);
 

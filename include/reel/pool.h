@@ -231,9 +231,6 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep);
  */
 void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats);
 
-/* Which lock-free list the library was built with: "ck" or "c11". */
-const char *reel_pool_implementation(void);
-
 #ifdef __cplusplus
 }
 #endif

@@ -231,9 +231,6 @@ int reel_run_resume(reel_run *run, void *adjoint);
 /* Whether a forward sweep has come to its end, and its reverse sweep has not. */
 bool reel_run_is_reversing(const reel_run *run);
 
-/* The steps of the model; REEL_UNKNOWN_STEPS while nobody knows. */
-int64_t reel_run_steps(const reel_run *run);
-
 void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats);
 
 #ifdef __cplusplus

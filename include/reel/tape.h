@@ -112,29 +112,6 @@ void reel_tape_move(reel_tape *to, reel_tape *from);
  */
 void reel_tape_hand_over(reel_tape *tape);
 
-/*
- * How data is laid out, for a codec: elements of so many bytes, 1 to 16, of which
- * those that are `stride` elements apart resemble each other (elements of 8 bytes;
- * 0: none do). An element of 0 bytes: as the codec was opened; of
- * REEL_INCOMPRESSIBLE: it is not worth trying.
- */
-struct reel_layout {
-	uint32_t element;
-	uint32_t stride;
-};
-
-#define REEL_INCOMPRESSIBLE UINT32_MAX
-
-/*
- * Say how what is pushed from now on is laid out, for a store that compresses:
- * see struct reel_layout. {0} is what the store was opened with;
- * {REEL_INCOMPRESSIBLE} is stored as it is. A slab has the layout that was set
- * when the next one was put on top of it.
- *
- * Returns 0, or -EINVAL: there can be no such layout; nothing was changed.
- */
-int reel_tape_set_layout(reel_tape *tape, struct reel_layout layout);
-
 /* The bytes on the tape now, gaps at slab ends and unfilled bit words left out. */
 uint64_t reel_tape_bytes(const reel_tape *tape);
 
@@ -165,12 +142,6 @@ bool reel_tape_is_empty(const reel_tape *tape);
 int reel_tape_error(const reel_tape *tape);
 
 /*
- * Bytes of pushes that were refused and not yet popped, bits rounded up; UINT64_MAX
- * / 8 + 1 if pops and pushes do not mirror any more, and all pops give all ones.
- */
-uint64_t reel_tape_refused(const reel_tape *tape);
-
-/*
  * Forget the error, so that the tape takes pushes again. Returns the error
  * that was there (0 if none), or -EBUSY if pushes that were refused have not
  * been popped or rewound: the tape would then be out of step.
@@ -182,11 +153,9 @@ int reel_tape_clear_error(reel_tape *tape);
 /*
  * void reel_push(reel_tape *tape, SCALAR x);
  * TYPE reel_pop(reel_tape *tape, TYPE);
- * TYPE reel_look(reel_tape *tape, TYPE);
  *
  * Push x: any standard integer, floating-point or complex type, or a pointer. A bool is
- * pushed as one bit. Mind C's promotions: 'c' and a < b are ints. Pop takes the
- * value off the tape, look leaves it there.
+ * pushed as one bit. Mind C's promotions: 'c' and a < b are ints.
  *
  * In C++ these also take any struct that is trivially copyable and has a default
  * constructor.
@@ -199,7 +168,6 @@ int reel_tape_clear_error(reel_tape *tape);
  *
  * void reel_push_record(reel_tape *tape, NAME, TYPE x);
  * TYPE reel_pop_record(reel_tape *tape, NAME);
- * TYPE reel_look_record(reel_tape *tape, NAME);
  * reel_cursor reel_cursor_push_record(reel_tape *tape, reel_cursor c, NAME, TYPE x);
  * reel_cursor reel_cursor_pop_record(reel_tape *tape, reel_cursor c, NAME, TYPE *x);
  *
@@ -221,11 +189,6 @@ int reel_tape_clear_error(reel_tape *tape);
  * bool reel_pop_bit(reel_tape *tape);
  *
  * One bit: which way a branch went.
- *
- * void reel_push_byte(reel_tape *tape, uint8_t byte);
- * uint8_t reel_pop_byte(reel_tape *tape);
- *
- * Eight bits, packed with the others.
  */
 
 /* ---- Spans: many values as one plain array ---------------------------------- */
@@ -246,25 +209,10 @@ int reel_tape_clear_error(reel_tape *tape);
  * next call on the tape other than one more pop of a span: the two spans popped
  * last can be read together. NULL if it mirrors a refused push, or none.
  *
- * TYPE *reel_reserve(reel_tape *tape, TYPE, size_t n);
- * void reel_commit(reel_tape *tape, TYPE, size_t n);
- *
- * The same in two steps, where n is known only after writing: make room for n
- * elements without pushing them (NULL if refused; nothing is counted, the error
- * sticks), then push as many of them as were written. Nothing else may be
- * called on the tape between the two.
- *
  * In the reverse sweep walk through a span, and from one to the next, in the same direction:
  * downwards, or else the processor's prefetch runs away from what comes next.
  *
  * Types whose alignment is above 8 bytes work and cost 8 to 64 bytes more a span.
- *
- * size_t reel_column_stride(size_t n, size_t size);
- *
- * How many elements of `size` bytes (1, 2, 4, ... 64) lie from the start of one
- * column to that of the next where a span holds several columns of n elements
- * each: n, rounded up to an odd number of cache lines, so that equal places of the
- * columns do not meet in one set of the cache.
  *
  * Which layout: records of a loop that does not vectorise, or with many fields, as
  * structs; the others as columns in a span, or as tiles (a span of a struct of
@@ -311,21 +259,18 @@ typedef struct reel_cursor {
 
 /* ---- Marks -------------------------------------------------------------------- */
 
-/* A place on a tape. Opaque; valid until the tape is popped below it. */
-struct reel_position {
-	struct reel_slab *slab;
-	uint64_t serial;
-	uint64_t offset;
-	uint64_t below;
-	uint64_t bits;
-	uint64_t refused;
-	uint32_t bit_count;
-	uint32_t holds;
-};
-
+/* A height of a tape. Opaque; valid until the tape is popped below it. */
 typedef struct reel_mark {
-	struct reel_position values;
-	struct reel_position ledger;
+	struct reel_position {
+		struct reel_slab *slab;
+		uint64_t serial;
+		uint64_t offset;
+		uint64_t below;
+		uint64_t bits;
+		uint64_t refused;
+		uint32_t bit_count;
+		uint32_t holds;
+	} values, ledger;
 } reel_mark;
 
 /* The present top of the tape. Constant time. */
@@ -341,33 +286,6 @@ reel_mark reel_tape_mark(const reel_tape *tape);
  * slab dropped.
  */
 int reel_tape_rewind(reel_tape *tape, reel_mark mark);
-
-/*
- * A stretch of a tape that lies in one piece of memory. Heights are what reel_tape_bytes() gives:
- * the value that was pushed at that height begins there.
- */
-typedef struct reel_window {
-	char *start;     /* where its lowest byte lies */
-	uint64_t height; /* the height of that byte */
-	uint64_t bytes;  /* number of bytes up to the next window, or to the top */
-} reel_window;
-
-/*
- * Find the window of the byte at `height`, to read values below the top, or to change them in
- * place, without popping what is above them. The windows of all heights lie end to end. The caller
- * has to know at which height his value begins, as he does if all values have one size. Bits that
- * do not fill a word yet are in no window.
- *
- * The window belongs to the tape, and is valid until the next call on it, or until a cursor on it
- * comes to its limit.
- *
- * Returns 0; -EINVAL: the tape is not that high; -EBUSY: the pool has a store, which has or may
- * take that part of the tape, so only pops can reach it (the buffer inside the struct, the first
- * slabs and a top slab that was never stored can be reached); or the tape's error, if pops and
- * pushes do not mirror any more. No error sticks. The owner of the tape. Costs a step for each slab
- * above the window, and never waits.
- */
-int reel_tape_window(const reel_tape *tape, uint64_t height, reel_window *window);
 
 /*
  * Replay: reverse the same stretch of a tape several times (fixed-point

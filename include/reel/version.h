@@ -2,11 +2,8 @@
 #ifndef REEL_VERSION_H
 #define REEL_VERSION_H
 
-/* The version of these headers. */
-#define REEL_VERSION_MAJOR 0
-#define REEL_VERSION_MINOR 1
-#define REEL_VERSION_PATCH 0
-#define REEL_VERSION "0.1.0"
+/* The version of these headers as a number that can be compared: 10203 is 1.2.3. */
+#define REEL_VERSION 100
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "config.h"
+
 #include <reel/version.h>
 
 const char *reel_version(void)
 {
-	return REEL_VERSION;
+	return PACKAGE_VERSION;
 }

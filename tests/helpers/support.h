@@ -4,6 +4,7 @@
 #define TESTS_SUPPORT_H
 
 #include <reel.h>
+#include <reel/extend.h>
 
 #include <signal.h>
 #include <stdio.h>

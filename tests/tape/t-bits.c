@@ -160,10 +160,10 @@ static unsigned looks_leave_it(reel_tape *tape, unsigned before, unsigned n)
 	reel_push_bits(tape, scramble(n), n);
 	reel_push_bit(tape, last);
 	for (unsigned again = 0; again < 3; again++)
-		wrong += reel_look_bit(tape) != last;
+		wrong += reel_look(tape, bool) != last;
 	wrong += reel_pop_bit(tape) != last;
 	if (n == 1)
-		wrong += reel_look_bit(tape) != (scramble(n) & 1);
+		wrong += reel_look(tape, bool) != (scramble(n) & 1);
 	return wrong + (reel_pop_bits(tape, n) != low(scramble(n), n));
 }
 
@@ -172,9 +172,9 @@ static unsigned bytes_come_back(reel_tape *tape, unsigned before, unsigned n)
 	unsigned wrong = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		reel_push_byte(tape, (uint8_t)scramble(before + i));
+		reel_push_bits(tape, (uint8_t)scramble(before + i), 8);
 	for (unsigned i = n; i-- > 0;)
-		wrong += reel_pop_byte(tape) != (uint8_t)scramble(before + i);
+		wrong += reel_pop_bits(tape, 8) != (uint8_t)scramble(before + i);
 	return wrong;
 }
 
@@ -184,7 +184,7 @@ static unsigned are_bits_by_any_name(reel_tape *tape, unsigned before, unsigned 
 	unsigned wrong;
 
 	(void)n;
-	reel_push_byte(tape, (uint8_t)before);
+	reel_push_bits(tape, (uint8_t)before, 8);
 	wrong = reel_pop_bits(tape, 8) != before;
 	reel_push(tape, (bool)(before & 1));
 	wrong += reel_pop_bits(tape, 1) != (before & 1);

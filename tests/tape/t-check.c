@@ -117,7 +117,7 @@ static void pop_eight_bits(reel_tape *tape)
 
 static void look_at_bit(reel_tape *tape)
 {
-	POP(reel_look_bit(tape));
+	POP(reel_look(tape, bool));
 }
 
 static void pop_four_doubles(reel_tape *tape)
@@ -261,7 +261,7 @@ static void a_look_is_checked_and_leaves_the_value(void)
 
 	reel_push(&tape, 1.5);
 	reel_push_bit(&tape, true);
-	ok(reel_look_bit(&tape) && reel_pop_bit(&tape), "a bit looked at is there");
+	ok(reel_look(&tape, bool) && reel_pop_bit(&tape), "a bit looked at is there");
 	is_double(reel_look(&tape, double), 1.5, "so is a value looked at");
 	is_double(reel_pop(&tape, double), 1.5, "when popped");
 	is_int(reel_tape_error(&tape), 0, "without an error");

@@ -165,7 +165,7 @@ static void push_bool(reel_tape *tape, uint64_t i)
 
 static bool pop_bool(reel_tape *tape, uint64_t i, bool refused)
 {
-	bool looked = reel_look_bit(tape), bit = reel_pop_bit(tape);
+	bool looked = reel_look(tape, bool), bit = reel_pop_bit(tape);
 
 	return bit == (refused ? true : (i & 1)) && bit == looked;
 }
@@ -470,7 +470,7 @@ static void all_ones_in_every_type(void)
 	ok(isnan(reel_pop(&tape, long double)), "and a long double");
 	is_int(reel_pop(&tape, short), -1, "a short is -1");
 	is_int(reel_pop(&tape, unsigned char), UCHAR_MAX, "an unsigned char is the largest");
-	is_int(reel_pop_byte(&tape), UINT8_MAX, "so is a byte");
+	is_int(reel_pop_bits(&tape, 8), UINT8_MAX, "so is a byte");
 	is_int(reel_pop(&tape, bool), true, "a bool is true");
 	ok((uintptr_t)reel_pop(&tape, void *) == UINTPTR_MAX, "a pointer is invalid");
 	reel_tape_close(&tape);

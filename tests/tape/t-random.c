@@ -377,7 +377,7 @@ static void look(struct run *run)
 		EXPECT(run, is_right(note, &record));
 		break;
 	case BIT:
-		EXPECT(run, are_right_bits(note, reel_look_bit(run->tape)));
+		EXPECT(run, are_right_bits(note, reel_look(run->tape, bool)));
 		break;
 	default:
 		break;

@@ -508,27 +508,11 @@ static void no_elements_need_no_address(void)
 	reel_tape_close(&tape);
 }
 
-static void columns_are_an_odd_number_of_lines_apart(void)
-{
-	unsigned wrong = 0;
-
-	for (size_t size = 1; size <= 64; size *= 2)
-		for (size_t n = 0; n < 600; n++) {
-			size_t stride = reel_column_stride(n, size);
-			size_t lines = stride * size / 64;
-
-			wrong += stride < n || stride * size % 64 || lines % 2 == 0 ||
-				 lines > n * size / 64 + 2;
-		}
-	is_int(wrong, 0, "columns are an odd number of cache lines apart, and no more than needed");
-}
-
 int main(void)
 {
 	const struct reel_pool_options medium = {.slab_bytes = 1024};
 
 	tap_begin();
-	columns_are_an_odd_number_of_lines_apart();
 	for (unsigned flags = 0; flags <= REEL_CHECKED; flags++)
 		for (int reserve = 0; reserve < 2; reserve++) {
 			spans_come_back(TINY, flags, reserve);

@@ -13,10 +13,9 @@ int main(void)
 
 	tap_begin();
 
-	snprintf(numbers, sizeof(numbers), "%d.%d.%d", REEL_VERSION_MAJOR, REEL_VERSION_MINOR,
-		 REEL_VERSION_PATCH);
-	is_string(numbers, REEL_VERSION, "the header's numbers are its version");
-	is_string(REEL_VERSION, PACKAGE_VERSION, "the header's version is the package's");
+	snprintf(numbers, sizeof(numbers), "%d.%d.%d", REEL_VERSION / 10000,
+		 REEL_VERSION / 100 % 100, REEL_VERSION % 100);
+	is_string(numbers, PACKAGE_VERSION, "the header's version is the package's");
 	is_string(reel_version(), PACKAGE_VERSION, "the library's version is the package's");
 
 	return tap_end();
