@@ -11,6 +11,7 @@
 #include <reel/plan.h>
 
 #include "common/bench.h"
+#include "helpers/store-verbs.h"
 
 /* Doubles; a snapshot is 8 MiB. */
 #define STATE ((size_t)1 << 20)
@@ -20,14 +21,9 @@
 
 /* ---- A store without overlap ---- */
 
-struct waiting {
-	reel_store store;
-	reel_store *below;
-};
-
 static void wait_put(reel_store *store, reel_transfer *transfer)
 {
-	reel_store *below = ((struct waiting *)store)->below;
+	reel_store *below = store_below(store);
 
 	reel_store_put(below, transfer);
 	reel_store_sync(below, -1);
@@ -35,44 +31,29 @@ static void wait_put(reel_store *store, reel_transfer *transfer)
 
 static void wait_get(reel_store *store, reel_transfer *transfer)
 {
-	reel_store *below = ((struct waiting *)store)->below;
+	reel_store *below = store_below(store);
 
 	reel_store_get(below, transfer);
 	reel_store_sync(below, -1);
 }
 
-static void wait_drop(reel_store *store, struct reel_extent place)
-{
-	reel_store_drop(((struct waiting *)store)->below, place);
-}
-
-static int wait_sync(reel_store *store, int64_t timeout_ns)
-{
-	return reel_store_sync(((struct waiting *)store)->below, timeout_ns);
-}
-
-static void wait_capacity(reel_store *store, struct reel_store_capacity *capacity)
-{
-	reel_store_get_capacity(((struct waiting *)store)->below, capacity);
-}
-
 static void wait_close(reel_store *store)
 {
-	reel_store_close(((struct waiting *)store)->below);
+	reel_store_close(store_below(store));
 	free(store);
 }
 
 static const struct reel_store_verbs waiting_verbs = {
-	.name = "waiting", .put = wait_put, .get = wait_get, .drop = wait_drop,
-	.sync = wait_sync, .capacity = wait_capacity, .close = wait_close};
+	.name = "waiting", .put = wait_put, .get = wait_get, .drop = pass_drop,
+	.sync = pass_sync, .capacity = pass_capacity, .close = wait_close};
 
 static reel_store *without_overlap(reel_store *below)
 {
-	struct waiting *waiting = malloc(sizeof *waiting);
+	struct passing_store *waiting = malloc(sizeof *waiting);
 
 	if (!waiting)
 		abort();
-	*waiting = (struct waiting){{&waiting_verbs}, below};
+	*waiting = (struct passing_store){{&waiting_verbs}, below};
 	return &waiting->store;
 }
 

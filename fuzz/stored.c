@@ -12,6 +12,7 @@
 #include <reel/extend.h>
 
 #include "fuzz.h"
+#include "helpers/store-verbs.h"
 #include "targets.h"
 
 enum { PIECES = 2, MAX_BYTES = 4096 };
@@ -60,37 +61,14 @@ static void leaf_get(reel_store *store, reel_transfer *transfer)
 	reel_transfer_complete(transfer, 0);
 }
 
-static void leaf_drop(reel_store *store, struct reel_extent extent)
-{
-	(void)store, (void)extent;
-}
-
-static int leaf_sync(reel_store *store, int64_t timeout_ns)
-{
-	(void)store, (void)timeout_ns;
-	return 0;
-}
-
-static void leaf_capacity(reel_store *store, struct reel_store_capacity *capacity)
-{
-	(void)store;
-	*capacity = (struct reel_store_capacity){
-		.total_bytes = UINT64_MAX, .align = 1, .best_depth = 1};
-}
-
-static void leaf_close(reel_store *store)
-{
-	(void)store;
-}
-
 static const struct reel_store_verbs verbs = {
 	.name = "fuzz",
 	.put = leaf_put,
 	.get = leaf_get,
-	.drop = leaf_drop,
-	.sync = leaf_sync,
-	.capacity = leaf_capacity,
-	.close = leaf_close,
+	.drop = null_drop,
+	.sync = null_sync,
+	.capacity = null_capacity,
+	.close = null_close,
 };
 
 static struct leaf leaf;

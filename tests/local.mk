@@ -134,7 +134,7 @@ LDADD = libreel-tap.la libreel-test-stores.la libreel-core.la -lm
 # The program is linked as it will be installed: without libtool's wrapper script around it.
 AM_LDFLAGS = -no-install
 
-noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/late-store.h %D%/helpers/held-store.h \
+noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/late-store.h %D%/helpers/store-verbs.h %D%/helpers/held-store.h \
 	%D%/helpers/spill-support.h \
 	%D%/helpers/file-support.h %D%/helpers/plan-support.h %D%/helpers/table.h %D%/helpers/recurrence.h \
 	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \

@@ -10,6 +10,7 @@
 
 #include <reel/extend.h>
 
+#include "helpers/store-verbs.h"
 #include "spill.h"
 
 /* ---- Resident memory ---- */
@@ -131,31 +132,12 @@ static double nanoseconds_of_others(void)
 	return nanoseconds_of(CLOCK_PROCESS_CPUTIME_ID) - nanoseconds_of_this_thread();
 }
 
-/* A store that keeps nothing, so that what a layer costs is all that there is. */
-static void keep_nothing(reel_store *store, reel_transfer *transfer)
-{
-	(void)store;
-	transfer->extent = (struct reel_extent){0, transfer->bytes};
-	reel_transfer_complete(transfer, 0);
-}
-
-static void have_room(reel_store *store, struct reel_store_capacity *capacity)
-{
-	(void)store;
-	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 1};
-}
-
-static void close_nothing(reel_store *store)
-{
-	(void)store;
-}
-
 /* Of memory that is in no cache, as slabs are that have been covered for long. */
 static double checksum_of_a_byte(void)
 {
 	static const struct reel_store_verbs verbs = {
-		.name = "nothing", .put = keep_nothing, .capacity = have_room,
-		.close = close_nothing};
+		.name = "nothing", .put = null_put, .capacity = null_capacity,
+		.close = null_close};
 	size_t bytes = spill_budget() * 2;
 	reel_store nothing = {&verbs}, *checksum;
 	char *memory = bench_memory(bytes);

@@ -10,6 +10,7 @@
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
 #include "helpers/store-fault.h"
+#include "helpers/store-verbs.h"
 
 /* The late stores of the present run; their memory is the test's. */
 static struct late_store *lates[2];
@@ -573,29 +574,10 @@ static void forgetful_drop(reel_store *store, struct reel_extent extent)
 	((struct forgetful *)store)->extent[extent.location].used = false;
 }
 
-static int forgetful_sync(reel_store *store, int64_t timeout_ns)
-{
-	(void)store;
-	(void)timeout_ns;
-	return 0;
-}
-
-static void forgetful_capacity(reel_store *store, struct reel_store_capacity *capacity)
-{
-	(void)store;
-	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 1,
-						 .best_depth = 1};
-}
-
-static void forgetful_close(reel_store *store)
-{
-	(void)store;
-}
-
 static const struct reel_store_verbs forgetful_verbs = {
 	.name = "forgetful", .put = forgetful_put, .get = forgetful_get,
-	.drop = forgetful_drop, .sync = forgetful_sync, .capacity = forgetful_capacity,
-	.close = forgetful_close};
+	.drop = forgetful_drop, .sync = null_sync, .capacity = null_capacity,
+	.close = null_close};
 
 /* What an earlier sweep left in a place is another state, though of the same step. */
 static void a_store_that_loses_a_put(void)

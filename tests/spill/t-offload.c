@@ -10,6 +10,7 @@
 
 #include "helpers/held-store.h"
 #include "helpers/spill-support.h"
+#include "helpers/store-verbs.h"
 #include "os/clock.h"
 
 /* ---- How much the offload thread does ---- */
@@ -454,28 +455,16 @@ static void closed_put(reel_store *store, reel_transfer *transfer)
 	reel_transfer_complete(transfer, -ENOSPC);
 }
 
-static int closed_sync(reel_store *store, int64_t timeout_ns)
-{
-	(void)store;
-	(void)timeout_ns;
-	return 0;
-}
-
 static void closed_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	(void)store;
 	*capacity = (struct reel_store_capacity){.align = 1, .best_depth = 4, .verified = true};
 }
 
-static void closed_close(reel_store *store)
-{
-	(void)store;
-}
-
 static const struct reel_store_verbs closed_verbs = {.name = "closed", .put = closed_put,
-						     .sync = closed_sync,
+						     .sync = null_sync,
 						     .capacity = closed_capacity,
-						     .close = closed_close};
+						     .close = null_close};
 
 /* Push until it is refused. Returns how many words were not. */
 static uint64_t push_until_refused(reel_tape *tape, uint64_t from)

@@ -10,6 +10,7 @@
 
 #include "spill/offload.h"
 #include "helpers/pool-support.h"
+#include "helpers/store-verbs.h"
 
 enum { FRAMES = 16, OTHERS = FRAMES / 2 - 1, SLABS = 4 * FRAMES };
 
@@ -28,11 +29,6 @@ static struct gate_store *gate_of(reel_store *store)
 	return (struct gate_store *)store;
 }
 
-static void gate_put(reel_store *store, reel_transfer *transfer)
-{
-	reel_store_put(gate_of(store)->below, transfer);
-}
-
 static void gate_get(reel_store *store, reel_transfer *transfer)
 {
 	struct gate_store *gate = gate_of(store);
@@ -45,11 +41,6 @@ static void gate_get(reel_store *store, reel_transfer *transfer)
 		reel_store_get(gate->below, transfer);
 }
 
-static void gate_drop(reel_store *store, struct reel_extent place)
-{
-	reel_store_drop(gate_of(store)->below, place);
-}
-
 static int gate_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct gate_store *gate = gate_of(store);
@@ -59,22 +50,11 @@ static int gate_sync(reel_store *store, int64_t timeout_ns)
 	return gate->held ? -ETIMEDOUT : 0;
 }
 
-static void gate_capacity(reel_store *store, struct reel_store_capacity *capacity)
-{
-	reel_store_get_capacity(gate_of(store)->below, capacity);
-}
-
-/* The struct is the test's. */
-static void gate_close(reel_store *store)
-{
-	reel_store_close(gate_of(store)->below);
-}
-
 static void gate_open(struct gate_store *gate)
 {
 	static const struct reel_store_verbs verbs = {
-		.name = "gate", .put = gate_put, .get = gate_get, .drop = gate_drop,
-		.sync = gate_sync, .capacity = gate_capacity, .close = gate_close};
+		.name = "gate", .put = pass_put, .get = gate_get, .drop = pass_drop,
+		.sync = gate_sync, .capacity = pass_capacity, .close = pass_close};
 
 	*gate = (struct gate_store){.store.verbs = &verbs};
 	if (reel_store_memory_open(&gate->below, UINT64_MAX))

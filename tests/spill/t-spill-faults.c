@@ -14,6 +14,7 @@
 #include "helpers/store-later.h"
 #include "helpers/store-count.h"
 #include "helpers/store-fault.h"
+#include "helpers/store-verbs.h"
 
 /* ---- The store, with a fault in it ---- */
 
@@ -483,30 +484,12 @@ static void losing_drop(reel_store *store, struct reel_extent extent)
 	((struct losing_disk *)store)->slot[extent.location].used = false;
 }
 
-static int losing_sync(reel_store *store, int64_t timeout_ns)
-{
-	(void)store;
-	(void)timeout_ns;
-	return 0;
-}
-
-static void losing_capacity(reel_store *store, struct reel_store_capacity *capacity)
-{
-	(void)store;
-	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 1};
-}
-
-static void losing_close(reel_store *store)
-{
-	(void)store;
-}
-
 /* To and fro, never the same number twice: slabs are read back, pushed on and put again. */
 static unsigned wrong_after_a_lost_write(unsigned loses_at, unsigned *errors)
 {
 	static const struct reel_store_verbs verbs = {
 		.name = "losing", .put = losing_put, .get = losing_get, .drop = losing_drop,
-		.sync = losing_sync, .capacity = losing_capacity, .close = losing_close};
+		.sync = null_sync, .capacity = null_capacity, .close = null_close};
 	static struct losing_disk disk;
 	static uint64_t pushed[600];
 	struct reel_pool_options options = {

@@ -10,6 +10,7 @@
 
 #include "helpers/store-later.h"
 #include "helpers/store-suite.h"
+#include "helpers/store-verbs.h"
 #include "helpers/support.h"
 #include "helpers/store-count.h"
 #include "helpers/store-fault.h"
@@ -121,13 +122,6 @@ static void array_drop(reel_store *store, struct reel_extent extent)
 	array->used_bytes -= extent.bytes;
 }
 
-static int array_sync(reel_store *store, int64_t timeout_ns)
-{
-	(void)store;
-	(void)timeout_ns;
-	return 0;
-}
-
 static void array_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	*capacity = (struct reel_store_capacity){
@@ -155,7 +149,7 @@ static reel_store *array(void)
 		.put = array_put,
 		.get = array_get,
 		.drop = array_drop,
-		.sync = array_sync,
+		.sync = null_sync,
 		.capacity = array_capacity,
 		.close = array_close,
 	};
@@ -466,18 +460,13 @@ static int stated_sync(reel_store *store, int64_t timeout_ns)
 	return stated->error;
 }
 
-static void stated_close(reel_store *store)
-{
-	(void)store;
-}
-
 static struct stated_store stated(struct reel_store_capacity capacity)
 {
 	static const struct reel_store_verbs verbs = {
 		.name = "stated",
 		.sync = stated_sync,
 		.capacity = stated_capacity,
-		.close = stated_close,
+		.close = null_close,
 	};
 
 	return (struct stated_store){.store.verbs = &verbs, .capacity = capacity};
@@ -632,31 +621,6 @@ static void slow_put(reel_store *store, reel_transfer *transfer)
 	reel_store_put(slow->below, transfer);
 }
 
-static void slow_get(reel_store *store, reel_transfer *transfer)
-{
-	reel_store_get(((struct slow_store *)store)->below, transfer);
-}
-
-static void slow_drop(reel_store *store, struct reel_extent extent)
-{
-	reel_store_drop(((struct slow_store *)store)->below, extent);
-}
-
-static int slow_sync(reel_store *store, int64_t timeout_ns)
-{
-	return reel_store_sync(((struct slow_store *)store)->below, timeout_ns);
-}
-
-static void slow_capacity(reel_store *store, struct reel_store_capacity *capacity)
-{
-	reel_store_get_capacity(((struct slow_store *)store)->below, capacity);
-}
-
-static void slow_close(reel_store *store)
-{
-	reel_store_close(((struct slow_store *)store)->below);
-}
-
 static struct slow_store slow;
 
 static reel_store *open_slow(reel_store *below)
@@ -664,11 +628,11 @@ static reel_store *open_slow(reel_store *below)
 	static const struct reel_store_verbs verbs = {
 		.name = "slow",
 		.put = slow_put,
-		.get = slow_get,
-		.drop = slow_drop,
-		.sync = slow_sync,
-		.capacity = slow_capacity,
-		.close = slow_close,
+		.get = pass_get,
+		.drop = pass_drop,
+		.sync = pass_sync,
+		.capacity = pass_capacity,
+		.close = pass_close,
 	};
 
 	slow.store.verbs = &verbs;
