@@ -6,7 +6,7 @@ usage='Usage: stress/soak.sh [--minutes N] [--results FILE] [PROGRAM [OPTION]...
 Run reel-stress with a new seed every ten seconds, for 60 minutes or as long as is said, and stop
 at the first failure, which says how to run it again. PROGRAM: build/main/stress/reel-stress, or
 the one of another build. OPTIONs are its own. $SOAK_SEED: the first seed, else of the clock.
-FILE: what it came to, for TESTING.md (tests/results/soak.txt).'
+FILE: what it came to (tests/results/soak.txt).'
 
 refuse() {
 	echo "soak.sh: $1; see stress/soak.sh --help" >&2

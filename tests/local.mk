@@ -365,8 +365,8 @@ coverage:
 coverage-mcdc:
 	$(SHELL) $(srcdir)/%D%/coverage/mcdc.sh --work $(abs_top_builddir)/coverage-mcdc $(COVERAGE_FLAGS)
 
-# The figures of TESTING.md, and what they are made from.
-EXTRA_DIST += %D%/testing.sh %D%/results
+# What tools found when they ran last.
+EXTRA_DIST += %D%/results
 
 # Whether the tests notice what is changed in the library: tests/mutate/mutate.sh.
 EXTRA_DIST += %D%/mutate/mutate.sh %D%/mutate/mutants.awk %D%/mutate/report.awk %D%/mutate/equivalent

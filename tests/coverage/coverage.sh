@@ -10,7 +10,7 @@ tests/coverage/unreachable has a reason. Tests run at full length unless TEST_LO
 
   --reuse         count again what the tests of the last run reached; run none
   --only PATTERN  run only tests whose names match; the others count as they last ran
-  --results FILE  the table for tests/testing.sh
+  --results FILE  the table
   --by-test FILE  which tests reach which line: FILE LINE TEST...'
 
 refuse() {

@@ -9,7 +9,7 @@ conditions were shown to decide. Tests run at full length unless TEST_LONG is em
 Where clang-19 is not there, it says so and ends with status 77.
 
   --reuse         use what the programs of the last run have counted
-  --results FILE  the table for tests/testing.sh'
+  --results FILE  the table'
 
 refuse() {
 	echo "mcdc.sh: $1; see tests/coverage/mcdc.sh --help" >&2

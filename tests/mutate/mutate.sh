@@ -20,7 +20,7 @@ a run that was stopped goes on where it was, and several runs may share a direct
   --jobs N          so many at a time (2)
   --work DIRECTORY  (build/mutate)
   --report          show the counts of each file and who survived; run nothing
-  --results FILE    with --report: the counts for tests/testing.sh
+  --results FILE    with --report: the counts
 
 Verdicts: killed (by a test; a test that hangs or dies is one), survived, unreached (survived, and
 no test runs the line), same (the compiler makes the same code of it), invalid (it does not
