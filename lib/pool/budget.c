@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Counts the bytes of frames that are resident, against the hard budget. Any thread, lock-free. The
+ * counters are relaxed: they guard no memory. The count goes above the hard budget only by
+ * reel_budget_overdraw().
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -10,6 +15,7 @@ int reel_budget_charge(struct reel_pool *pool, size_t bytes)
 {
 	size_t before;
 
+	REEL_ASSERT(bytes > 0);
 	return reel_counter_claim(&pool->resident, bytes, pool->hard_budget, &before) ? 0 : -EDQUOT;
 }
 

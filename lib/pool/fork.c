@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of pools. A fork copies the pools but only one thread. The list is locked
- * across it, so that the child finds the list whole, and no thread in the middle of its
- * end; pools themselves need no lock, since the child's only thread owns them alone.
- * Offload threads are stopped meanwhile: no transfer is under way in memory that is being
- * copied. The end of a thread locks the list, too: see reel_cache_retire().
+ * The list of pools, and what happens to them at a fork, which copies the pools but only one thread.
+ * The list is locked during the fork, so that the child finds it whole and no thread is in the
+ * middle of its end. Pools need no lock of their own: the child's only thread owns them alone.
+ * Offload threads pause, so that no transfer is under way in memory that is being copied. The end of
+ * a thread locks the list, too: see reel_cache_retire(). Any thread; each pool is on the list once.
  */
 #include "config.h"
 
@@ -73,8 +73,10 @@ void reel_fork_unwatch(struct reel_pool *pool)
 	struct reel_pool **link = &pools;
 
 	pthread_mutex_lock(&pools_lock);
-	while (*link != pool)
+	while (*link != pool) {
+		REEL_ASSERT(*link);
 		link = &(*link)->next_pool;
+	}
 	*link = pool->next_pool;
 	pthread_mutex_unlock(&pools_lock);
 }

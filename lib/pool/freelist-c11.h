@@ -31,12 +31,13 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 	uint64_t head = atomic_load_explicit(&list->head, memory_order_relaxed);
 	uint64_t changed;
 
+	REEL_ASSERT(slab >= list->table && index <= FREELIST_INDEX_MASK);
 	do {
 		atomic_store_explicit(&slab->next, (uint32_t)(head & FREELIST_INDEX_MASK),
 				      memory_order_relaxed);
 		reel_yield_point();
 		changed = (head & ~FREELIST_INDEX_MASK) | index;
-		/* Release: pairs with the acquire in freelist_pop(). */
+		/* Release: pairs with the acquire in freelist_pop(). The chain is visible there. */
 	} while (!atomic_compare_exchange_weak_explicit(&list->head, &head, changed,
 							memory_order_release,
 							memory_order_relaxed));
@@ -50,7 +51,7 @@ static inline struct reel_slab *freelist_pop(struct freelist *list)
 	while (head & FREELIST_INDEX_MASK) {
 		struct reel_slab *slab = &list->table[(head & FREELIST_INDEX_MASK) - 1];
 		uint64_t tag = (head & ~FREELIST_INDEX_MASK) + FREELIST_INDEX_MASK + 1;
-		/* Relaxed: a link that has changed since makes the exchange fail. */
+		/* Relaxed is enough: if the link has changed since, the exchange fails. */
 		uint32_t next = atomic_load_explicit(&slab->next, memory_order_relaxed);
 
 		reel_yield_point();

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two magazines a thread and kind, after Bonwick and Adams, "Magazines and
- * Vmem" (USENIX 2001): with two, a thread that takes and gives at the edge of
- * one does not go to the shared list each time. The slab given last is taken
- * first, so that the next forward sweep starts on warm memory.
+ * A thread takes slabs from its own magazines and gives them back there. Each thread has two
+ * magazines for each kind of slab (Bonwick and Adams, "Magazines and Vmem", USENIX 2001): with two, a
+ * thread that takes and gives at the edge of one does not go to the shared list each time. The slab
+ * given last is taken first, so that the next forward sweep starts on warm memory.
+ *
+ * Any thread calls these functions; only its owner touches a cache. A slab is EMPTY while it is in a
+ * magazine, and is in one magazine at a time.
  */
 #include "config.h"
 
@@ -16,7 +19,7 @@
 #include "os/os.h"
 #include "pool.h"
 
-/* Owner only, hence no read-modify-write. */
+/* Only the owner of the cache writes its counters, so no read-modify-write is needed. */
 static uint64_t one_more(_Atomic uint64_t *counter)
 {
 	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
@@ -25,13 +28,13 @@ static uint64_t one_more(_Atomic uint64_t *counter)
 	return value + 1;
 }
 
-/* Relaxed: the give of a slab tells of its take, see count_give(). */
+/* Relaxed is enough: count_give() releases, so a thread that counts the give counts the take. */
 static void count(_Atomic uint64_t *counter)
 {
 	atomic_store_explicit(counter, one_more(counter), memory_order_relaxed);
 }
 
-/* No other thread that runs has this address. */
+/* An address that no other running thread has. */
 static const void *thread_name(void)
 {
 	static _Thread_local char here;
@@ -51,15 +54,24 @@ static struct reel_cache *adopt_cache(struct reel_pool *pool)
 		/* Acquire: pairs with the release in leave_cache(). */
 		if (atomic_compare_exchange_strong_explicit(&cache->owner, &nobody, thread_name(),
 							    memory_order_acquire,
-							    memory_order_relaxed))
+							    memory_order_relaxed)) {
+			REEL_ASSERT(cache->pool == pool);
 			return cache;
+		}
 	}
 	return NULL;
 }
 
-/* Release: pairs with the acquire in adopt_cache(). Its next thread sees the empty magazines. */
+static bool is_mine(const struct reel_cache *cache)
+{
+	/* Relaxed is enough: a thread finds its own name only where it has stored it. */
+	return atomic_load_explicit(&cache->owner, memory_order_relaxed) == thread_name();
+}
+
+/* Release: pairs with the acquire in adopt_cache(). The next owner sees the empty magazines. */
 static void leave_cache(struct reel_cache *cache)
 {
+	REEL_ASSERT(is_mine(cache));
 	atomic_store_explicit(&cache->owner, NULL, memory_order_release);
 }
 
@@ -80,11 +92,12 @@ static struct reel_cache *new_cache(struct reel_pool *pool)
 	return cache;
 }
 
-/* NULL: there is no memory for one, and this thread does without. */
+/* Returns NULL if there is no memory for a cache. This thread then uses the shared lists. */
 static struct reel_cache *own_cache(struct reel_pool *pool)
 {
 	struct reel_cache *cache = pthread_getspecific(pool->cache_key);
 
+	REEL_ASSERT(!cache || (cache->pool == pool && is_mine(cache)));
 	if (cache)
 		return cache;
 	cache = adopt_cache(pool);
@@ -97,7 +110,6 @@ static struct reel_cache *own_cache(struct reel_pool *pool)
 	return cache;
 }
 
-/* Of one that is not empty. */
 static struct reel_slab *magazine_pop(struct reel_magazine *magazine)
 {
 	REEL_ASSERT(magazine->count > 0);
@@ -116,6 +128,7 @@ static struct reel_slab *magazine_unload(struct reel_magazine *magazine)
 	struct reel_slab *chain = NULL;
 
 	for (unsigned i = 0; i < magazine->count; i++) {
+		REEL_ASSERT(reel_slab_state_of(magazine->slab[i]) == REEL_SLAB_EMPTY);
 		magazine->slab[i]->below = chain;
 		chain = magazine->slab[i];
 	}
@@ -129,8 +142,10 @@ static void magazine_load(struct reel_magazine *magazine, struct reel_slab *chai
 	struct reel_slab *slab;
 	unsigned place = 0;
 
+	REEL_ASSERT(!magazine->count);
 	for (slab = chain; slab; slab = slab->below)
 		magazine->count++;
+	REEL_ASSERT(magazine->count <= REEL_MAGAZINE_SLABS);
 	for (slab = chain; slab; slab = slab->below)
 		magazine->slab[magazine->count - ++place] = slab;
 }
@@ -159,6 +174,7 @@ static int cache_take(struct reel_cache *cache, enum reel_slab_kind kind, struct
 		count(&cache->shared_takes);
 	}
 	*taken = magazine_pop(loaded);
+	REEL_ASSERT((*taken)->kind == kind);
 	return 0;
 }
 
@@ -167,6 +183,7 @@ static void cache_give(struct reel_cache *cache, struct reel_slab *slab)
 	enum reel_slab_kind kind = slab->kind;
 	unsigned full = cache->pool->magazine_slabs;
 
+	REEL_ASSERT(full > 0 && full <= REEL_MAGAZINE_SLABS);
 	if (cache->loaded[kind].count >= full) {
 		if (cache->previous[kind].count)
 			reel_supply_give(cache->pool, kind,
@@ -188,20 +205,21 @@ static int uncached_take(struct reel_pool *pool, enum reel_slab_kind kind,
 
 static void uncached_give(struct reel_pool *pool, struct reel_slab *slab)
 {
+	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 	slab->below = NULL;
 	reel_supply_give(pool, slab->kind, slab);
 }
 
 /*
- * Every slab changes hands through here. That it had the state that it must
- * have had costs a few nanoseconds a slab and finds a tape closed twice, a
- * copied tape, or a fault of the list before two tapes write to one frame.
+ * Every slab changes hands through this function. To compare the old state costs some nanoseconds,
+ * also in a release, and finds a tape that was copied or closed twice, or a fault of a list, before
+ * two tapes write to one frame.
  */
 static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 			 enum reel_slab_state to)
 {
 	REEL_ASSERT(reel_slab_may_become(from, to));
-	/* Relaxed: the lists and the tapes' owners order everything else. */
+	/* Relaxed is enough: the shared lists order what is in a slab. */
 	unsigned state = atomic_exchange_explicit(&slab->state, (uint8_t)to, memory_order_relaxed);
 
 	if (state == (unsigned)from)
@@ -214,9 +232,9 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 }
 
 /*
- * Giants are few. With a store, no thread keeps whole slabs to itself: under its
- * budget each of them is a frame that another thread may wait for. Under a tight budget no
- * thread keeps first slabs either: other threads would split frames for want of them.
+ * Large slabs are few, so they go to their list. With a store no thread keeps whole slabs: each of
+ * them is a frame for which another thread may wait. Under a tight budget no thread keeps first slabs
+ * either, since other threads would split frames for want of them.
  */
 static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
@@ -233,16 +251,16 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 						  : uncached_take(pool, kind, taken);
 }
 
-/* It needs memory that other slabs give back to the system: whole pages. */
+/* A large slab needs memory that other slabs give back to the system, so these must be whole pages. */
 static bool large_may_fit(struct reel_pool *pool, size_t bytes)
 {
 	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
 	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
-	       /* Relaxed: it guards nothing. */
+	       /* Relaxed is enough: a hint. */
 	       !atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed);
 }
 
-/* A slab that is stored leaves its frame to this one, also where the system has no more. */
+/* Whether to wait until the offload thread evicts a slab, which leaves its frame to this one. */
 static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int error)
 {
 	if (!pool->reclaim->moves_frames)
@@ -271,13 +289,15 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 	else
 		atomic_fetch_add_explicit(&pool->uncached_takes, 1, memory_order_relaxed);
 	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_OPEN);
+	REEL_ASSERT((*taken)->frame && (*taken)->kind == kind);
+	REEL_ASSERT(kind != REEL_SLAB_LARGE || (*taken)->bytes >= bytes);
 	reel_annotate_allow((*taken)->frame, (*taken)->bytes);
 	return 0;
 }
 
 static void count_give(struct reel_pool *pool, struct reel_cache *cache)
 {
-	/* Release, both: pairs with the acquires in count_gives() of pool.c. */
+	/* Release, both: pairs with the acquires in count_gives() (pool.c), which then sees the take. */
 	if (cache)
 		atomic_store_explicit(&cache->gives, one_more(&cache->gives), memory_order_release);
 	else
@@ -293,6 +313,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 {
 	struct reel_cache *cache = own_cache(pool);
 
+	REEL_ASSERT(slab->frame && slab->bytes);
 	reel_annotate_forbid(slab->frame, slab->bytes);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	count_give(pool, cache);
@@ -304,6 +325,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 
 void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab)
 {
+	REEL_ASSERT(!slab->frame);
 	reel_pool_count_give(pool);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	freelist_push(&pool->frameless, slab);
@@ -318,6 +340,7 @@ static void flush(struct reel_cache *cache)
 		if (cache->loaded[kind].count)
 			reel_supply_give(cache->pool, kind,
 					 magazine_unload(&cache->loaded[kind]));
+		REEL_ASSERT(!cache->loaded[kind].count && !cache->previous[kind].count);
 	}
 }
 
@@ -329,10 +352,7 @@ void reel_pool_flush(struct reel_pool *pool)
 		flush(cache);
 }
 
-/*
- * Whether the pool has this cache, and this thread owns it. Relaxed: a thread reads its own name
- * only where it has stored it.
- */
+/* Whether the pool has this cache and this thread owns it. */
 static bool is_own(struct reel_pool *pool, const struct reel_cache *searched)
 {
 	/* Acquire: pairs with the release in new_cache(). */
@@ -340,20 +360,19 @@ static bool is_own(struct reel_pool *pool, const struct reel_cache *searched)
 
 	while (cache && cache != searched)
 		cache = cache->next;
-	return cache &&
-	       atomic_load_explicit(&cache->owner, memory_order_relaxed) == thread_name();
+	return cache && is_mine(cache);
 }
 
 /*
- * A thread ends, and its pool may be closed at any time before and meanwhile: a program does not
- * know when OpenMP ends a thread, and pthread_key_delete() waits for no destructor. So `retiring`
- * is an address that is not used before it was found in a pool of the list, which is locked:
+ * A thread ends. Its pool may be closed before this call or during it: a program does not know when
+ * OpenMP ends a thread, and pthread_key_delete() waits for no destructor. So `retiring` is not used
+ * before it was found in a pool of the list, which is locked:
  *
- *	the thread finds the cache  the pool is closed after the lock is released, with the flush done
- *	the thread does not         the pool has left the list, and its memory is not touched
- *	it finds another cache      new memory at the same address, for another thread: `owner`
+ *	it is found and is mine    the pool is closed after the lock is released, and the flush is done
+ *	it is not found            the pool has left the list; its memory is not touched
+ *	it is another thread's     new memory has the same address
  *
- * The flush under the lock calls no store: a pool with a store has first slabs only in magazines.
+ * The flush calls no store: the magazines of a pool with a store have first slabs only.
  */
 void reel_cache_retire(void *retiring)
 {
@@ -370,9 +389,9 @@ void reel_cache_retire(void *retiring)
 }
 
 /*
- * In the child of a fork. The other threads are gone, perhaps in the middle of
- * a change to their magazines, which are therefore not looked into. Relaxed: the
- * copy that fork() made changes no more, and threads to come are started by this one.
+ * Runs in the child of a fork. The other threads are gone, perhaps in the middle of a change to their
+ * magazines, so this function does not look into these. Relaxed is enough: this thread is alone and
+ * starts all threads to come.
  */
 void reel_cache_forget_others(struct reel_pool *pool)
 {

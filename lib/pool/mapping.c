@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arenas: large pieces of address space from which frames are carved one after
- * the other, so that the slabs of a tape that grows lie in one ascending stream
- * and huge pages can back them. Memory is taken when a frame is first touched.
+ * Mappings: large pieces of address space from which frames are carved one after the other, so that
+ * the slabs of a growing tape lie in one ascending stream and huge pages can back them. Memory is
+ * taken when a frame is first touched. Any thread carves, without a lock; one thread unmaps when no
+ * other uses the pool. Frames never overlap, and a mapping stays until its pool is closed.
  */
 #include "config.h"
 
@@ -22,7 +23,7 @@ struct reel_mapping {
 	_Atomic size_t carved;
 };
 
-/* Where address space is scarce, the largest that there is. */
+/* Where address space is scarce, maps the largest piece that there is, of at least `least` bytes. */
 static bool map_memory(struct reel_mapping *mapping, size_t least)
 {
 	size_t bytes = MAPPING_BYTES > least ? MAPPING_BYTES : least;
@@ -36,8 +37,8 @@ static bool map_memory(struct reel_mapping *mapping, size_t least)
 }
 
 /*
- * A huge page that is not all of one frame makes memory resident that was not
- * charged, which matters to none but a pool with a budget.
+ * A huge page that is not part of one frame makes memory resident that was not charged. This matters
+ * only to a pool with a budget.
  */
 static bool huge_pages_serve(const struct reel_pool *pool)
 {
@@ -73,14 +74,15 @@ static char *carve(struct reel_mapping *mapping, size_t bytes)
 {
 	size_t at;
 
-	return reel_counter_claim(&mapping->carved, bytes, mapping->bytes, &at)
-		       ? mapping->memory + at
-		       : NULL;
+	if (!reel_counter_claim(&mapping->carved, bytes, mapping->bytes, &at))
+		return NULL;
+	REEL_ASSERT(at + bytes <= mapping->bytes && (uintptr_t)(mapping->memory + at) % 64 == 0);
+	return mapping->memory + at;
 }
 
 char *reel_mapping_carve(struct reel_pool *pool, size_t bytes)
 {
-	/* Acquire, here and on failure below: pairs with the release below. */
+	/* Acquire, here and on failure below: pairs with the release below. The members are visible. */
 	struct reel_mapping *mapping = atomic_load_explicit(&pool->mapping, memory_order_acquire);
 
 	for (;;) {
@@ -93,9 +95,10 @@ char *reel_mapping_carve(struct reel_pool *pool, size_t bytes)
 		fresh = mapping_open(pool, bytes);
 		if (!fresh)
 			return NULL;
+		REEL_ASSERT(fresh->bytes >= bytes);
 		fresh->previous = mapping;
 		reel_yield_point();
-		/* Release: publishes the mapping's members to the acquire above. */
+		/* Release: pairs with the acquire above, of another thread. */
 		if (atomic_compare_exchange_strong_explicit(&pool->mapping, &mapping, fresh,
 							    memory_order_release,
 							    memory_order_acquire))
@@ -107,7 +110,7 @@ char *reel_mapping_carve(struct reel_pool *pool, size_t bytes)
 
 void reel_mapping_unmap_all(struct reel_pool *pool)
 {
-	/* Relaxed: nobody else uses the pool any more. */
+	/* Relaxed is enough: no other thread uses the pool. */
 	struct reel_mapping *mapping = atomic_load_explicit(&pool->mapping, memory_order_relaxed);
 
 	while (mapping) {

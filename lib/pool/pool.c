@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Checks the options of a pool, creates and destroys it, and counts. One thread creates a pool, and
+ * one destroys it when no other uses it; any thread asks for figures at any time. A pool has
+ * 0 < first_slab_bytes <= slab_bytes <= hard_budget and soft_budget <= hard_budget.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -14,7 +19,7 @@
 #define DEFAULT_SLAB_BYTES ((size_t)2 << 20)
 #define DEFAULT_FIRST_SLAB_BYTES ((size_t)64 << 10)
 #define LARGEST_SLAB_BYTES ((size_t)1 << 30)
-/* So that a few tapes do not use up the pool's descriptors. */
+/* A limit, so that a few tapes do not use up the descriptors of the pool. */
 #define MAX_FIRST_SLABS 1024
 /* Two full magazines of one thread hold at most this part of the soft budget. */
 #define MAGAZINE_SHARE 32
@@ -66,7 +71,7 @@ static const char *store_problem(reel_store *store, size_t bytes)
 }
 
 /*
- * With a store, the magazines have first slabs only. Idle ones are a part of the budget that no
+ * With a store, magazines have first slabs only. Idle first slabs are a part of the budget that no
  * store takes, so two full magazines have at most an eighth of a slab.
  */
 static unsigned magazine_slabs(const struct reel_pool_options *options)
@@ -113,8 +118,9 @@ const char *reel_pool_problem(const struct reel_pool_options *options)
 }
 
 /*
- * Slabs that lie higher on a tape than the last cache is large are in no cache when they are
- * pushed on. Half as much again, since what is pushed last would still be there for the pops.
+ * Slabs that lie higher on a tape than the size of the last cache are in no cache when they are
+ * pushed on. The limit is half as much again, since values pushed last would still be in the cache
+ * when they are popped.
  */
 static size_t stream_above(void)
 {
@@ -150,6 +156,10 @@ int reel_pool_create(struct reel_pool **created, const struct reel_pool_options 
 		return -ENOMEM;
 	*pool = (struct reel_pool){.reclaim = &reel_reclaim_nothing};
 	configure_pool(pool, options);
+	REEL_ASSERT(pool->slab_bytes <= pool->hard_budget &&
+		    pool->soft_budget <= pool->hard_budget);
+	REEL_ASSERT(pool->slab_bytes % pool->first_slab_bytes == 0 &&
+		    pool->magazine_slabs <= REEL_MAGAZINE_SLABS);
 	pool->table = reel_os_map(reel_supply_table_bytes(), 1);
 	if (!pool->table)
 		goto free_pool;
@@ -180,7 +190,7 @@ static void unmap_large(struct reel_pool *pool)
 
 static void free_caches(struct reel_pool *pool)
 {
-	/* Relaxed: nobody else uses the pool any more. */
+	/* Relaxed is enough: no other thread uses the pool. */
 	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_relaxed);
 
 	while (cache) {
@@ -191,8 +201,20 @@ static void free_caches(struct reel_pool *pool)
 	}
 }
 
+static bool all_slabs_are_empty(struct reel_pool *pool)
+{
+	/* Relaxed is enough: no other thread uses the pool. */
+	size_t used = atomic_load_explicit(&pool->table_used, memory_order_relaxed);
+
+	for (size_t i = 0; i < used; i++)
+		if (reel_slab_state_of(&pool->table[i]) != REEL_SLAB_EMPTY)
+			return false;
+	return true;
+}
+
 void reel_pool_destroy(struct reel_pool *pool)
 {
+	REEL_ASSERT_EXPENSIVE(all_slabs_are_empty(pool));
 	pthread_key_delete(pool->cache_key);
 	free_caches(pool);
 	unmap_large(pool);
@@ -208,7 +230,10 @@ static uint64_t bound(size_t budget)
 
 static uint64_t count_gives(struct reel_pool *pool)
 {
-	/* Acquire, here and below: pairs with the releases in magazine.c. */
+	/*
+	 * Acquire, here and below: pairs with the releases in count_give() and new_cache()
+	 * (magazine.c), so that the take of each give that is counted is visible.
+	 */
 	uint64_t gives = atomic_load_explicit(&pool->uncached_gives, memory_order_acquire);
 	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
 
@@ -220,7 +245,7 @@ static uint64_t count_gives(struct reel_pool *pool)
 
 static void add_takes(struct reel_pool *pool, struct reel_pool_stats *stats)
 {
-	/* Acquire: pairs with the release in new_cache() of magazine.c. */
+	/* Acquire: pairs with the release in new_cache() (magazine.c). The caches are visible. */
 	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
 
 	for (; cache; cache = cache->next) {
@@ -230,7 +255,7 @@ static void add_takes(struct reel_pool *pool, struct reel_pool_stats *stats)
 	}
 }
 
-/* All gives are read before any take, so that none is counted whose take is not. */
+/* Reads all gives before any take, so that no give is counted whose take is not. */
 void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 {
 	uint64_t gives = count_gives(pool);
@@ -254,6 +279,7 @@ void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 	};
 	add_takes(pool, stats);
 	pool->reclaim->add_stats(pool, stats);
+	REEL_ASSERT(stats->takes >= gives);
 	stats->slabs_in_use = stats->takes - gives;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which states of a slab may follow each other. */
+/*
+ * The table of the states of a slab, which assertions use. reel_slab_move(), reel_slab_become() and
+ * change_state() (magazine.c) look into it before each change. Any thread; nothing is changed.
+ */
 #include "config.h"
 
 #include "slab.h"

@@ -113,13 +113,14 @@ bool reel_slab_may_become(enum reel_slab_state from, enum reel_slab_state to);
 
 static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *slab)
 {
-	/* Acquire: pairs with the release in reel_slab_move(). */
+	/* Acquire: pairs with the release in reel_slab_move(). The contents of the slab are visible. */
 	return (enum reel_slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
 }
 
 /*
- * Move a slab that two threads may move from one state to another; false: the other one was first.
- * Acquire and release: pairs with itself on the other side.
+ * Moves a slab that another thread may move at the same time. Returns false if the other thread was
+ * first. Acquire and release: pairs with the call of the other thread, so that the one that has the
+ * slab now sees all that the one before did with it.
  */
 static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state from,
 				  enum reel_slab_state to)
@@ -132,7 +133,7 @@ static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state f
 						       memory_order_acq_rel, memory_order_acquire);
 }
 
-/* The same for a slab that nobody else moves. Relaxed: what hands it on next releases it. */
+/* Moves a slab that no other thread moves. Relaxed is enough: what hands it on next releases it. */
 static inline void reel_slab_become(struct reel_slab *slab, enum reel_slab_state to)
 {
 	REEL_ASSERT(reel_slab_may_become(reel_slab_state_of(slab), to));

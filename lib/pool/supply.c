@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where slabs come from when a thread's magazines are empty: first the warm
- * list, then frames that had been given back, then fresh ones.
+ * Supplies slabs when the magazines of a thread are empty: first from the warm list, then slabs whose
+ * frames were given back, then fresh ones. Takes surplus slabs back. Any thread calls these
+ * functions; they are lock-free but for calls of the system.
+ *
+ * A slab on a warm list has a frame that is charged to the budget; one on the cold list has a frame
+ * that is not charged; one on the frameless list has no frame.
  */
 #include "config.h"
 
@@ -24,11 +28,12 @@ static struct reel_slab *new_descriptors(struct reel_pool *pool, uint32_t n)
 {
 	size_t first;
 
+	REEL_ASSERT(n > 0);
 	return reel_counter_claim(&pool->table_used, n, TABLE_SLABS, &first) ? &pool->table[first]
 									     : NULL;
 }
 
-/* Descriptors for which there was no frame; NULL: there were none either. */
+/* Keeps descriptors for which there was no frame. `slabs` may be NULL. */
 static void keep_frameless(struct reel_pool *pool, struct reel_slab *slabs, uint32_t n)
 {
 	for (uint32_t i = 0; slabs && i < n; i++)
@@ -36,8 +41,8 @@ static void keep_frameless(struct reel_pool *pool, struct reel_slab *slabs, uint
 }
 
 /*
- * Make idle memory available for other use before a push is refused. Another
- * thread may come first to what was given back, hence as long as there is some.
+ * Charges the budget. Before it refuses, it gives idle memory back to the system. Another thread may
+ * charge what was given back, so this repeats as long as there is idle memory.
  */
 static int charge(struct reel_pool *pool, size_t bytes)
 {
@@ -54,17 +59,23 @@ static int charge(struct reel_pool *pool, size_t bytes)
 }
 
 /*
- * With a store, whole slabs change hands as they are: giving their memory back
- * would cost the faults of getting it again.
+ * With a store, whole slabs change hands with their memory: to give it back to the system would cost
+ * the faults of getting it again.
  */
 static int charge_whole(struct reel_pool *pool, size_t bytes)
 {
 	return pool->reclaim->moves_frames ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
 }
 
-/* A new frame of the pool's slab size, which is charged, with n descriptors for its pieces. */
+/*
+ * Carves a frame of the pool's slab size, which the caller has charged, with n descriptors for its
+ * pieces. On failure the charge is refunded.
+ */
 static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct reel_slab **slabs)
 {
+	/* Relaxed is enough: an amount, which orders nothing. */
+	REEL_ASSERT(atomic_load_explicit(&pool->resident, memory_order_relaxed) >=
+		    pool->slab_bytes);
 	*slabs = new_descriptors(pool, n);
 	*frame = *slabs ? reel_mapping_carve(pool, pool->slab_bytes) : NULL;
 	if (!*frame) {
@@ -87,6 +98,7 @@ static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 		error = fresh_frame(pool, 1, &frame, chain);
 	if (error)
 		return error;
+	REEL_ASSERT(!(*chain)->frame && reel_slab_state_of(*chain) == REEL_SLAB_EMPTY);
 	(*chain)->frame = frame;
 	(*chain)->bytes = pool->slab_bytes;
 	(*chain)->kind = REEL_SLAB_WHOLE;
@@ -95,27 +107,33 @@ static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 }
 
 /*
- * The list itself orders the slabs. Release: pairs with the acquire in ready_frames() of write-back.c,
- * whom a chain that is gone must tell of the trimmer who has it.
+ * Release: pairs with the acquire in ready_frames() (write-back.c). A thread that sees the lower
+ * `warm_chains` also sees `trimming`, so it does not refuse a push while a trim holds the last chain.
  */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool)
 {
 	struct reel_slab *chain = freelist_pop(&pool->warm[REEL_SLAB_WHOLE]);
 
+	size_t chains;
+
 	reel_yield_point();
-	if (chain)
-		atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_release);
+	if (!chain)
+		return NULL;
+	chains = atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_release);
+	REEL_ASSERT(chains > 0 && chain->frame && chain->kind == REEL_SLAB_WHOLE);
+	(void)chains;
 	return chain;
 }
 
-/* Relaxed: too many for a moment only makes the offload thread look again. */
+/* Relaxed is enough: a count that is too high for a moment makes the offload thread look again. */
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain)
 {
+	REEL_ASSERT(chain->frame && chain->kind == REEL_SLAB_WHOLE);
 	atomic_fetch_add_explicit(&pool->warm_chains, 1, memory_order_relaxed);
 	freelist_push(&pool->warm[REEL_SLAB_WHOLE], chain);
 }
 
-/* The others of the chain go back. */
+/* Gives all slabs of the chain but the first one back. */
 static struct reel_slab *first_of(struct reel_pool *pool, struct reel_slab *chain)
 {
 	if (chain->below)
@@ -138,7 +156,7 @@ struct reel_slab *reel_supply_take_one(struct reel_pool *pool)
 	return reel_supply_take(pool, REEL_SLAB_WHOLE, &chain) ? NULL : first_of(pool, chain);
 }
 
-/* A frame to be split: a fresh one, or with a store that of a whole slab. */
+/* Finds a frame to split: a fresh one, or, with a store, the frame of a whole slab. */
 static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 			  struct reel_slab **slabs)
 {
@@ -162,10 +180,7 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 	return 0;
 }
 
-/*
- * Splits a frame into first slabs: the lowest ones for the caller, the others,
- * a magazine at a time, for the shared list.
- */
+/* Splits a frame into first slabs: the lowest for the caller, the others in chains for their list. */
 static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 {
 	uint32_t n = (uint32_t)(pool->slab_bytes / pool->first_slab_bytes);
@@ -176,6 +191,7 @@ static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 
 	if (error)
 		return error;
+	REEL_ASSERT(n * pool->first_slab_bytes == pool->slab_bytes);
 	atomic_fetch_add_explicit(&pool->unspillable, pool->slab_bytes, memory_order_relaxed);
 	for (uint32_t i = n; i-- > 0;) {
 		bool ends_chain = i + 1 == n || (i + 1) % chain_slabs == 0;
@@ -195,6 +211,7 @@ static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
 {
 	int error = charge_whole(pool, slab->bytes);
 
+	REEL_ASSERT(slab->frame && slab->bytes == pool->slab_bytes);
 	if (error)
 		freelist_push(&pool->cold, slab);
 	else
@@ -204,6 +221,7 @@ static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
 
 int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
 {
+	REEL_ASSERT(kind < REEL_SLAB_LARGE);
 	*chain = kind == REEL_SLAB_WHOLE ? reel_supply_pop_warm(pool)
 					 : freelist_pop(&pool->warm[kind]);
 	if (*chain)
@@ -217,8 +235,8 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 }
 
 /*
- * With a store, what is above the soft budget is room for slabs that come back; only
- * what was overdrawn is given back to the system.
+ * Bytes that may stay resident when slabs come back. With a store, the room above the soft budget is
+ * for slabs that are read; only what was overdrawn goes back to the system.
  */
 static size_t max_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
@@ -231,6 +249,7 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
 		       max_warm(pool, kind);
 
+	REEL_ASSERT(chain && chain->kind == kind);
 	if (surplus && kind == REEL_SLAB_LARGE)
 		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
@@ -245,6 +264,7 @@ struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool)
 {
 	struct reel_slab *slab = freelist_pop(&pool->frameless);
 
+	REEL_ASSERT(!slab || (!slab->frame && reel_slab_state_of(slab) == REEL_SLAB_EMPTY));
 	return slab ? slab : new_descriptors(pool, 1);
 }
 
@@ -252,6 +272,7 @@ static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 {
 	int error = charge(pool, bytes);
 
+	REEL_ASSERT(bytes % reel_os_page_bytes() == 0);
 	if (error)
 		return error;
 	slab->frame = reel_os_map(bytes, REEL_HUGE_PAGE);
@@ -277,8 +298,8 @@ size_t reel_supply_large_bytes(size_t bytes)
 }
 
 /*
- * Giants are given back in the reverse order of their taking, so the list's
- * first one is the right one where a program repeats itself.
+ * Large slabs are given back in the reverse order of their taking, so the first one of the list has
+ * the right size where a program repeats itself.
  */
 int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {
