@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Check mode. The user of an element is the epoch (above) and the lane (below) that used it
- * last; a phase of a sweep is an epoch, so that nothing has to be cleared. All accesses are
- * relaxed: lanes that conflict meet in the order of changes of one word, whatever the
- * order of all else.
+ * Check mode: finds elements that two lanes use in one phase. `users` has a word for each element:
+ * the epoch of the last use in the upper half, the lane in the lower half. Each phase of each sweep
+ * is a new epoch, so no word is ever cleared. Any thread that runs a lane calls the functions. All
+ * accesses to `users` are relaxed: of two lanes that use an element, the later one in the order of
+ * changes of its word finds the earlier one, and no other memory depends on the word.
  */
 #include "config.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "adjoint.h"
+#include "os/assert.h"
 
 bool reel_adjoint_asked_to_check(unsigned flags)
 {
@@ -27,6 +29,7 @@ int reel_adjoint_check_open(reel_adjoint *adjoint)
 {
 	struct adjoint_copy users = {0};
 
+	REEL_ASSERT(!adjoint->users);
 	if (adjoint->n > PTRDIFF_MAX / sizeof *adjoint->users)
 		return -ENOMEM;
 	if (reel_adjoint_copy_map(&users, (adjoint->n + 1) * sizeof *adjoint->users))
@@ -43,7 +46,7 @@ void reel_adjoint_check_close(reel_adjoint *adjoint)
 	reel_adjoint_copy_unmap(&users);
 }
 
-/* The epoch is above, the number that the program gave below. */
+/* The upper half of a phase is its epoch, the lower half the program's number for the phase. */
 static uint64_t next_phase(uint64_t phase, int number)
 {
 	return ((phase >> 32) + 1) << 32 | (uint32_t)number;
@@ -51,16 +54,16 @@ static uint64_t next_phase(uint64_t phase, int number)
 
 void reel_adjoint_check_begin(reel_adjoint *adjoint)
 {
-	/* Relaxed: the program orders this before all adds. */
+	/* Relaxed: the program's own barrier orders this function before all adds. */
 	uint64_t phase = atomic_load_explicit(&adjoint->phase, memory_order_relaxed);
 
 	atomic_store_explicit(&adjoint->phase, next_phase(phase, 0), memory_order_relaxed);
 }
 
-/* Of the threads that come here after a barrier one makes the epoch, and the others see it. */
+/* All threads call this after a barrier. The first one starts the epoch, the others find it. */
 void reel_adjoint_phase(reel_adjoint *adjoint, int number)
 {
-	/* Relaxed: a thread that adds in this phase has been here, or the program orders it. */
+	/* Relaxed: a thread calls this before it adds, or the program orders it before the adds. */
 	uint64_t phase = atomic_load_explicit(&adjoint->phase, memory_order_relaxed);
 
 	while ((uint32_t)phase != (uint32_t)number &&
@@ -72,13 +75,17 @@ void reel_adjoint_phase(reel_adjoint *adjoint, int number)
 
 static void conflict(reel_adjoint *adjoint, size_t i, unsigned before, unsigned lane, int phase)
 {
-	/* Relaxed: it guards no memory. */
+	REEL_ASSERT(before != lane && before < adjoint->lanes_begun);
+	/* Relaxed: a counter, which orders no other memory. */
 	atomic_fetch_add_explicit(&adjoint->conflicts, 1, memory_order_relaxed);
-	/* Relaxed: who is first owns `conflict` until the release. */
+	/* Relaxed: the thread that sets the flag is the only one that writes `conflict`. */
 	if (!atomic_flag_test_and_set_explicit(&adjoint->conflict_claimed, memory_order_relaxed)) {
 		adjoint->conflict =
 			(struct reel_adjoint_conflict){i, {before, lane}, phase};
-		/* Release: pairs with the acquire in reel_adjoint_get_conflict(). */
+		/*
+		 * Release: pairs with the acquire in reel_adjoint_get_conflict(). Makes
+		 * `conflict` visible.
+		 */
 		atomic_store_explicit(&adjoint->conflict_told, true, memory_order_release);
 	}
 	if (adjoint->policy == REEL_ADJOINT_OWNER)
@@ -90,8 +97,8 @@ static void conflict(reel_adjoint *adjoint, size_t i, unsigned before, unsigned 
 }
 
 /*
- * If the lane has been the last user before, nothing is stored: a lane that came in between
- * found this one, or is found by it at its next exchange.
+ * Stores nothing if the lane already was the last user. A second lane that used the element in the
+ * meantime has found this lane in the word, or this lane finds it at its next exchange.
  */
 static void use(reel_adjoint *adjoint, size_t i, unsigned lane, uint64_t phase)
 {
@@ -110,6 +117,8 @@ bool reel_adjoint_check_use(reel_adjoint *adjoint, unsigned lane, size_t first, 
 	/* Relaxed: see reel_adjoint_phase(). */
 	uint64_t phase = atomic_load_explicit(&adjoint->phase, memory_order_relaxed);
 
+	/* The words of unused elements have epoch 0. */
+	REEL_ASSERT(phase >> 32 > 0);
 	if (first > adjoint->n || n > adjoint->n - first) {
 		reel_adjoint_fail(adjoint, -ERANGE,
 				  "%s: lane %u uses %zu elements from index %zu, and there are "
@@ -124,9 +133,10 @@ bool reel_adjoint_check_use(reel_adjoint *adjoint, unsigned lane, size_t first, 
 
 bool reel_adjoint_get_conflict(const reel_adjoint *adjoint, struct reel_adjoint_conflict *first)
 {
-	/* Acquire: pairs with the release in conflict(). */
+	/* Acquire: pairs with the release in conflict(). Makes `conflict` visible. */
 	if (!atomic_load_explicit(&adjoint->conflict_told, memory_order_acquire))
 		return false;
+	REEL_ASSERT(adjoint->conflict.index < adjoint->n);
 	*first = adjoint->conflict;
 	return true;
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is touched page by page, by those who use it. */
+/*
+ * Mappings for the copies of lanes and for check mode. The system gives a mapping memory page by
+ * page, when a thread touches the page first, so an array of which a lane uses little costs little.
+ * The thread that opens, begins or closes the adjoint object calls the functions. A mapping starts
+ * as zeros and is a whole number of pages.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -7,16 +12,18 @@
 #include <unistd.h>
 
 #include "adjoint.h"
+#include "os/assert.h"
 
 size_t reel_adjoint_copy_bytes(size_t bytes)
 {
 	long size = sysconf(_SC_PAGESIZE);
 	size_t page = size > 0 ? (size_t)size : 4096;
 
+	REEL_ASSERT((page & (page - 1)) == 0);
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-/* Small pages, where the system would give huge ones: else one add could take 2 MiB. */
+/* Asks the system for small pages: with huge pages, one add could take 2 MiB. */
 static void want_small_pages(void *mapping, size_t bytes)
 {
 #ifdef MADV_NOHUGEPAGE
@@ -33,6 +40,7 @@ int reel_adjoint_copy_map(struct adjoint_copy *copy, size_t bytes)
 	char *mapping = mmap(NULL, pages, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	REEL_ASSERT(!copy->mapping);
 	if (mapping == MAP_FAILED)
 		return -ENOMEM;
 	want_small_pages(mapping, pages);

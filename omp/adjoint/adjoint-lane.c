@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What lanes do where it is not inline: check mode, errors, and languages without the header. */
+/*
+ * The calls of a lane that are not inline: in check mode, after an error of the program, and for
+ * languages that cannot include reel/adjoint.h. The thread that runs a lane calls them; lanes run
+ * at the same time. A call that cannot be carried out adds nothing and leaves an error.
+ */
 #include "config.h"
 
 #include <errno.h>
 #include <math.h>
 
 #include "adjoint.h"
+#include "os/assert.h"
 
-/* In check mode lanes that conflict under OWNER are not to lose sums, nor to race. */
+/*
+ * Whether adds are plain, not atomic. In check mode adds under OWNER are atomic, so that two lanes
+ * that conflict do not race and lose no sums.
+ */
 static bool is_plain(const reel_adjoint *adjoint)
 {
 	return adjoint->policy == REEL_ADJOINT_PRIVATE ||
@@ -16,15 +24,17 @@ static bool is_plain(const reel_adjoint *adjoint)
 
 static void touch(const reel_adjoint *adjoint, struct adjoint_lane *lane, size_t first, size_t n)
 {
+	REEL_ASSERT(!lane->touched || adjoint->policy == REEL_ADJOINT_PRIVATE);
 	if (!lane->touched || !n)
 		return;
 	for (size_t b = first >> adjoint->shift; b <= (first + n - 1) >> adjoint->shift; b++)
 		lane->touched[b] = true;
 }
 
-/* `nobody`, if there is no such lane of such elements. */
+/* Returns `nobody` if the array has elements of another type or the sweep has no such lane. */
 static struct adjoint_lane *find_lane(reel_adjoint *adjoint, unsigned lane, size_t element)
 {
+	REEL_ASSERT(adjoint->lanes_begun <= adjoint->lanes_made);
 	if (element != adjoint->element)
 		reel_adjoint_fail(adjoint, -EINVAL,
 				  "%s: its elements are %s: use the functions for them",
@@ -38,7 +48,7 @@ static struct adjoint_lane *find_lane(reel_adjoint *adjoint, unsigned lane, size
 	return &adjoint->nobody;
 }
 
-/* NULL: it may not. */
+/* Returns NULL if the lane may not use the elements. */
 static struct adjoint_lane *use(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n,
 				size_t element)
 {

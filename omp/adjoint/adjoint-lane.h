@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A lane, out of line. Included once for each type: TYPE, and NAME(stem), which has its suffix. */
+/*
+ * The calls of a lane for elements of TYPE. adjoint-lane.c includes this file once for each type;
+ * NAME(stem) appends the suffix of the type.
+ */
 
 const VIEW *NAME(reel_adjoint_lane_view)(reel_adjoint *adjoint, unsigned lane)
 {
@@ -14,6 +17,7 @@ void NAME(reel_adjoint_lane_add_span)(reel_adjoint *adjoint, unsigned lane, size
 
 	if (!user || !n)
 		return;
+	REEL_ASSERT(is_plain(adjoint) || user->copy == adjoint->array);
 	touch(adjoint, user, first, n);
 	target = (TYPE *)user->copy + first;
 	if (is_plain(adjoint))
@@ -44,8 +48,9 @@ TYPE *NAME(reel_adjoint_lane_span)(reel_adjoint *adjoint, unsigned lane, size_t 
 	user = use(adjoint, lane, first, n, sizeof(TYPE));
 	if (!user)
 		return NULL;
+	REEL_ASSERT(user->copy || !adjoint->n);
 	touch(adjoint, user, first, n);
-	/* An array without elements has no copy. */
+	/* The address of an array without elements may be NULL. */
 	return user->copy ? (TYPE *)user->copy + first : NULL;
 }
 
@@ -63,7 +68,11 @@ TYPE NAME(reel_adjoint_lane_take)(reel_adjoint *adjoint, unsigned lane, size_t i
 				  adjoint->name);
 	if (!user)
 		return (TYPE)NAN;
-	/* Relaxed: as adds are. It meets another lane's in check mode only. */
+	REEL_ASSERT(user->copy == adjoint->array);
+	/*
+	 * Relaxed: as in an add, the value orders no other memory. The exchange is atomic because
+	 * in check mode two lanes that conflict may be here at once.
+	 */
 	__atomic_exchange((TYPE *)user->copy + i, &zero, &v, __ATOMIC_RELAXED);
 	return v;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reduction: block by block, so that what is added to stays in the first cache, and lane by
- * lane, so that each element has one order of additions whoever reduces it. A part has whole
- * lines of flags: no two threads store to the same one.
+ * The reduction adds the copies of the lanes to the array and makes them zero again. It goes block
+ * by block, so that the elements of the array stay in the first cache, and within a block lane by
+ * lane, so that each element has one order of additions whichever thread reduces it. Several
+ * threads reduce at the same time, while no lane adds. A thread reduces whole lines of flags,
+ * so no two threads store to the same line.
  */
 #include "config.h"
 
@@ -10,6 +12,8 @@
 #include <string.h>
 
 #include "adjoint.h"
+#include "os/assert.h"
+#include "os/integer.h"
 
 static void add_doubles(double *restrict array, double *restrict copy, size_t n)
 {
@@ -27,12 +31,13 @@ static void add_floats(float *restrict array, float *restrict copy, size_t n)
 	}
 }
 
-/* The copy has whole blocks, the array may end before. */
+/* The copy has whole blocks; the array may end within the last block. */
 static void reduce_block(reel_adjoint *adjoint, struct adjoint_lane *lane, size_t block)
 {
 	size_t first = block << adjoint->shift;
 	size_t n = (size_t)1 << adjoint->shift;
 
+	REEL_ASSERT(block < adjoint->blocks && lane->copy != adjoint->array);
 	if (n > adjoint->n - first)
 		n = adjoint->n - first;
 	if (adjoint->element == sizeof(double))
@@ -41,11 +46,12 @@ static void reduce_block(reel_adjoint *adjoint, struct adjoint_lane *lane, size_
 		add_floats((float *)adjoint->array + first, (float *)lane->copy + first, n);
 }
 
-/* Of blocks [first, first + 8), in all lanes: whether any has been touched. */
+/* Whether a lane has touched one of the blocks [first, first + 8). */
 static bool is_touched(const reel_adjoint *adjoint, size_t first)
 {
 	uint64_t any = 0;
 
+	REEL_ASSERT(first + sizeof any <= reel_round_up(adjoint->blocks, ADJOINT_LINE));
 	for (unsigned l = 1; l < adjoint->lanes_begun; l++) {
 		uint64_t flags;
 
@@ -62,6 +68,7 @@ static uint64_t reduce_lanes(reel_adjoint *adjoint, size_t block)
 	for (unsigned l = 1; l < adjoint->lanes_begun; l++) {
 		struct adjoint_lane *lane = &adjoint->lanes[l];
 
+		REEL_ASSERT(lane->touched && lane->copy == lane->kept.mapping);
 		if (!lane->touched[block])
 			continue;
 		lane->touched[block] = adjoint->whole;
@@ -71,7 +78,7 @@ static uint64_t reduce_lanes(reel_adjoint *adjoint, size_t block)
 	return reduced;
 }
 
-/* The flags go on to the end of a line, without blocks to them: untouched. */
+/* Behind the flag of the last block the line has flags without a block, which stay false. */
 static uint64_t reduce_line(reel_adjoint *adjoint, size_t line)
 {
 	uint64_t reduced = 0;
@@ -88,11 +95,12 @@ void reel_adjoint_reduce_part(reel_adjoint *adjoint, unsigned part, unsigned par
 	size_t lines = (adjoint->blocks + ADJOINT_LINE - 1) / ADJOINT_LINE;
 	uint64_t reduced = 0;
 
+	REEL_ASSERT(part < parts);
 	if (adjoint->policy != REEL_ADJOINT_PRIVATE)
 		return;
 	for (size_t line = part; line < lines; line += parts)
 		reduced += reduce_line(adjoint, line * ADJOINT_LINE);
-	/* Relaxed: it guards no memory. */
+	/* Relaxed: a counter, which orders no other memory. */
 	atomic_fetch_add_explicit(&adjoint->reduced, reduced, memory_order_relaxed);
 }
 

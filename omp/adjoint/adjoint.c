@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of an object: its sweeps, the policy of each, and the copies that they keep. */
+/*
+ * Opens and closes adjoint objects, begins and ends their sweeps, chooses the policy of a sweep and
+ * makes the copies of its lanes. One thread calls these functions while no other thread uses the
+ * object; any thread may set its error or read its statistics. Copies stay for the next sweep, and
+ * between sweeps all of their elements are zero.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -10,14 +15,15 @@
 #include <string.h>
 
 #include "adjoint.h"
+#include "os/assert.h"
 #include "os/error.h"
 #include "os/integer.h"
 
-/* The flags of a copy are to fit into the first cache beside what is added to. */
+/* The limits keep the flags of a copy in the first cache, beside the elements that lanes add to. */
 #define MIN_SHIFT 6
 #define MAX_FLAGS 4096
 #define MAX_BLOCK_BYTES 4096
-/* What is reduced at once, with or without adds to it. */
+/* Size of the largest array whose copies are reduced whole, without flags. */
 #define MAX_WHOLE_BYTES 32768
 #define NO_MEMORY "no memory for an adjoint array"
 
@@ -27,20 +33,21 @@ void reel_adjoint_fail(reel_adjoint *adjoint, int error, const char *format, ...
 {
 	va_list arguments;
 
-	/* Relaxed: who is first owns the message until the release. */
+	REEL_ASSERT(error < 0);
+	/* Relaxed: the thread that sets the flag is the only one that writes `message`. */
 	if (atomic_flag_test_and_set_explicit(&adjoint->error_claimed, memory_order_relaxed))
 		return;
 	va_start(arguments, format);
 	vsnprintf(adjoint->message, sizeof adjoint->message, format, arguments);
 	va_end(arguments);
-	/* Release: pairs with the acquire in error_of(). */
+	/* Release: pairs with the acquire in error_of(). Makes `message` visible. */
 	atomic_store_explicit(&adjoint->error, error, memory_order_release);
 	reel_report(NULL, error, adjoint->message);
 }
 
 static int error_of(const reel_adjoint *adjoint)
 {
-	/* Acquire: pairs with the release in reel_adjoint_fail(). */
+	/* Acquire: pairs with the release in reel_adjoint_fail(). Makes `message` visible. */
 	return atomic_load_explicit(&adjoint->error, memory_order_acquire);
 }
 
@@ -59,9 +66,10 @@ static const char *problem_of(const struct reel_adjoint_options *options)
 	return reel_reserved_problem(options->reserved, sizeof options->reserved);
 }
 
-/* The flags lie behind the elements of whole blocks, in whole lines. */
+/* A copy has the elements of whole blocks, and then whole lines of flags. */
 static size_t flags_offset(const reel_adjoint *adjoint)
 {
+	REEL_ASSERT(adjoint->blocks << adjoint->shift >= adjoint->n);
 	return reel_round_up((adjoint->blocks << adjoint->shift) * adjoint->element, ADJOINT_LINE);
 }
 
@@ -79,6 +87,7 @@ static void lay_out(reel_adjoint *adjoint)
 	flags = reel_round_up(adjoint->blocks, ADJOINT_LINE);
 	adjoint->copy_bytes = flags_offset(adjoint) + flags;
 	adjoint->mapped_bytes = reel_adjoint_copy_bytes(adjoint->copy_bytes);
+	REEL_ASSERT(adjoint->copy_bytes % ADJOINT_LINE == 0);
 }
 
 static void set_view(reel_adjoint *adjoint, struct adjoint_lane *lane, unsigned number,
@@ -86,6 +95,8 @@ static void set_view(reel_adjoint *adjoint, struct adjoint_lane *lane, unsigned 
 {
 	bool *flags = adjoint->whole ? NULL : lane->touched;
 
+	/* In check mode each add has to come to the library. */
+	REEL_ASSERT(policy == REEL_ADJOINT_AUTOMATIC || !adjoint->users);
 	if (adjoint->element == sizeof(double))
 		lane->view.of_double = (reel_adjoint_view){.copy = (double *)lane->copy,
 							   .touched = flags,
@@ -167,11 +178,12 @@ int reel_adjoint_close(reel_adjoint *adjoint)
 
 /* ---- Copies ---- */
 
-/* Lanes that there have been keep what they have. */
+/* Makes room for `count` lanes. Lanes of earlier sweeps keep their copies. */
 static int make_lanes(reel_adjoint *adjoint, unsigned count)
 {
 	struct adjoint_lane *lanes;
 
+	REEL_ASSERT(!adjoint->lanes_begun);
 	if (count <= adjoint->lanes_made)
 		return 0;
 	lanes = calloc(count, sizeof *lanes);
@@ -185,9 +197,10 @@ static int make_lanes(reel_adjoint *adjoint, unsigned count)
 	return 0;
 }
 
-/* An array without elements needs none. */
+/* Maps a copy for each lane but lane 0. An array without elements needs no copies. */
 static int make_copies(reel_adjoint *adjoint, unsigned lanes)
 {
+	REEL_ASSERT(lanes <= adjoint->lanes_made);
 	if (adjoint->mapped_bytes && adjoint->budget / adjoint->mapped_bytes < lanes - 1)
 		return reel_fail(-EDQUOT,
 				 "the copies of the lanes exceed the budget: raise it, or have "
@@ -225,6 +238,8 @@ static void set_lane(reel_adjoint *adjoint, unsigned number)
 	struct adjoint_lane *lane = &adjoint->lanes[number];
 	bool has_copy = adjoint->policy == REEL_ADJOINT_PRIVATE && number && lane->kept.mapping;
 
+	REEL_ASSERT(adjoint->policy != REEL_ADJOINT_AUTOMATIC);
+	REEL_ASSERT(has_copy || adjoint->policy != REEL_ADJOINT_PRIVATE || !number || !adjoint->n);
 	lane->copy = has_copy ? lane->kept.mapping : adjoint->array;
 	lane->touched = has_copy ? (bool *)lane->kept.mapping + flags_offset(adjoint) : NULL;
 	if (has_copy && adjoint->whole)
@@ -274,10 +289,11 @@ void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_sta
 					     .refused = adjoint->refused,
 					     .block_bytes = adjoint->element << adjoint->shift};
 	for (unsigned l = 0; l < adjoint->lanes_made; l++) {
+		REEL_ASSERT(!adjoint->lanes[l].kept.mapping == !adjoint->lanes[l].kept.bytes);
 		stats->copies += adjoint->lanes[l].kept.mapping != NULL;
 		stats->copy_bytes += adjoint->lanes[l].kept.bytes;
 	}
-	/* Relaxed: counters. */
+	/* Relaxed: counters, which order no other memory. */
 	stats->reduced_blocks = atomic_load_explicit(&adjoint->reduced, memory_order_relaxed);
 	stats->conflicts = atomic_load_explicit(&adjoint->conflicts, memory_order_relaxed);
 }

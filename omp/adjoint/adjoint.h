@@ -2,8 +2,9 @@
 /*
  * An array that several lanes add to.
  *
- * A lane's copy is as large as the array, in a mapping of its own that is touched where the
- * lane adds, and has a flag a block behind it. Lane 0 has the array for its copy.
+ * The copy of a lane is a mapping with room for all elements and, behind them, a flag for each
+ * block of elements. The system gives it memory only for the pages that the lane adds to. A true
+ * flag says that the lane has added to the block. Lane 0 has no copy and adds to the array itself.
  */
 #ifndef REEL_OMP_ADJOINT_H
 #define REEL_OMP_ADJOINT_H
@@ -14,24 +15,24 @@
 
 #include <reel/adjoint.h>
 
-/* So many flags are two cache lines, which processors fetch together: what a part reduces. */
+/* Flags in a line: two lines of the cache, which processors fetch together. */
 #define ADJOINT_LINE 128
 
 struct adjoint_copy {
-	char *mapping; /* NULL: none */
+	char *mapping; /* NULL: there is no copy */
 	size_t bytes;
 };
 
-/* During a sweep all of this is only read. */
+/* During a sweep threads only read this structure. */
 struct adjoint_lane {
 	union {
 		reel_adjoint_view of_double;
 		reel_adjoint_view_float of_float;
 	} view;
-	/* What the view refers to; in check mode it has a policy that leads to the library. */
+	/* Where the lane adds. In check mode the view's policy sends each add to the library. */
 	char *copy;
-	bool *touched; /* NULL: the copy is the array itself */
-	struct adjoint_copy kept;
+	bool *touched; /* flags of `copy`; NULL if `copy` is the array itself */
+	struct adjoint_copy kept; /* stays for the next sweep */
 };
 
 struct reel_adjoint {
@@ -43,27 +44,30 @@ struct reel_adjoint {
 	unsigned flags;
 	unsigned shift;
 	size_t blocks;
-	bool whole; /* small: adds set no flags, all blocks count as touched */
-	size_t copy_bytes;   /* elements and flags */
-	size_t mapped_bytes; /* what these take of the budget */
+	bool whole; /* the array is small: adds set no flags, all flags are true */
+	size_t copy_bytes;   /* size of elements and flags */
+	size_t mapped_bytes; /* size of a copy's mapping, which counts for the budget */
 	size_t budget;
 	char name[64];
-	/* Of a lane that does not exist: adds through it are refused. */
+	/* The lane of a view that the program may not use: its adds are refused. */
 	struct adjoint_lane nobody;
 
-	/* Changed by begin and end: no other thread uses the object then. */
+	/* Begin and end change these, while no other thread uses the object. */
 	struct adjoint_lane *lanes;
 	unsigned lanes_made, lanes_begun;
 	enum reel_adjoint_policy policy;
 	uint64_t sweeps, refused;
 
-	/* Check mode: who used an element last. NULL: it is off. */
+	/* The last user of each element, see adjoint-check.c. NULL: check mode is off. */
 	_Atomic uint64_t *users;
 	_Atomic uint64_t phase;
 
-	/* Counters: relaxed, since they order nothing. */
+	/* Counters, which order no other memory. */
 	_Atomic uint64_t reduced, conflicts;
-	/* Who sets `claimed` writes, and then sets `told`. */
+	/*
+	 * The thread that sets a flag `claimed` writes `conflict`, or `message`. Then it sets
+	 * `conflict_told`, or `error`, so that other threads may read.
+	 */
 	atomic_flag conflict_claimed, error_claimed;
 	atomic_bool conflict_told;
 	_Atomic int error;
@@ -71,7 +75,7 @@ struct reel_adjoint {
 	char message[256];
 };
 
-/* The first error stays, and is reported. Any thread. */
+/* Keeps and reports the first error; later errors are ignored. Any thread. */
 void reel_adjoint_fail(reel_adjoint *adjoint, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -79,15 +83,15 @@ void reel_adjoint_fail(reel_adjoint *adjoint, int error, const char *format, ...
 bool reel_adjoint_asked_to_check(unsigned flags);
 int reel_adjoint_check_open(reel_adjoint *adjoint);
 void reel_adjoint_check_close(reel_adjoint *adjoint);
-/* Phase 0 of a sweep: no element has been used. */
+/* Begins phase 0 of a sweep, in which no element has been used yet. */
 void reel_adjoint_check_begin(reel_adjoint *adjoint);
-/* A lane uses elements. False: they are out of range. */
+/* Notes that a lane uses `n` elements from `first`. Returns false if they are out of range. */
 bool reel_adjoint_check_use(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n);
 
-/* adjoint-copy.c: zero pages, none of them touched. 0 or -ENOMEM. */
+/* adjoint-copy.c. Maps zeros that take no memory until they are touched. Returns 0 or -ENOMEM. */
 int reel_adjoint_copy_map(struct adjoint_copy *copy, size_t bytes);
 void reel_adjoint_copy_unmap(struct adjoint_copy *copy);
-/* As the system counts it: whole pages. */
+/* Rounds `bytes` up to whole pages. */
 size_t reel_adjoint_copy_bytes(size_t bytes);
 
 /* adjoint-reduce.c */
