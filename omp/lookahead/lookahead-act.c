@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Carries out one action of a sweep that looks ahead. Any thread of the sweep runs these functions,
+ * without the sweep's lock; the order of actions gives it the states and tapes that it touches. A
+ * RECORD without memory leaves its tape MISSING, and its REVERSE records the steps again. Only the
+ * thread that is alone takes the memory of tapes that other actions recorded.
+ */
 #include "config.h"
 
 #include "lookahead.h"
@@ -7,12 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "os/assert.h"
 #include "os/error.h"
 #include "tape/tape.h"
 
 /* ---- Pieces of actions ---- */
 
-/* With `aloud`, a tape that fails reports it: nothing is left to be tried. */
+/* With `aloud` the tape reports its errors. Without, the caller can still try something else. */
 static int attempt(struct ahead_action *entry, const reel_action *action,
 		   const struct ahead_state *state, reel_tape *tape, bool aloud)
 {
@@ -20,6 +27,7 @@ static int attempt(struct ahead_action *entry, const reel_action *action,
 	bool reverses = action->kind == REEL_ACTION_REVERSE;
 	int error;
 
+	REEL_ASSERT(!tape == (action->kind != REEL_ACTION_RECORD && !reverses));
 	if (tape && !aloud)
 		tape->flags |= REEL_TAPE_SILENT;
 	error = reel_run_carry_out(sweep->run, action, reverses ? sweep->context : state->context,
@@ -43,6 +51,7 @@ static int keep_state(struct ahead_action *entry, struct ahead_tape *ahead_tape,
 {
 	const reel_model *model = entry->sweep->model;
 
+	REEL_ASSERT(ahead_tape->before.data);
 	if (model->save)
 		return fail_copy(model->save(state->context, state->data, ahead_tape->before.data),
 				 "save");
@@ -55,6 +64,7 @@ static int bring_back_state(struct ahead_action *entry, const struct ahead_tape 
 {
 	const reel_model *model = entry->sweep->model;
 
+	REEL_ASSERT(ahead_tape->before.data);
 	if (model->load)
 		return fail_copy(model->load(state->context, state->data, ahead_tape->before.data),
 				 "load");
@@ -62,19 +72,22 @@ static int bring_back_state(struct ahead_action *entry, const struct ahead_tape 
 	return 0;
 }
 
+/* Leaves the action to the thread that goes on alone. */
 static int starve(struct ahead_action *entry, int error)
 {
 	entry->had_no_memory = true;
 	return error;
 }
 
-/* ---- Tapes that are counted ---- */
+/* ---- The number of tapes in use ---- */
 
+/* Returns the number of other ahead tapes in use. */
 static unsigned count_tape(struct ahead_sweep *sweep)
 {
 	unsigned before = atomic_fetch_add_explicit(&sweep->tapes, 1, memory_order_relaxed);
 	unsigned most = atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
 
+	REEL_ASSERT(before < sweep->ahead_tapes);
 	while (before + 1 > most &&
 	       !atomic_compare_exchange_weak_explicit(&sweep->max_tapes, &most, before + 1,
 						      memory_order_relaxed, memory_order_relaxed))
@@ -90,6 +103,7 @@ static void uncount_tape(struct ahead_sweep *sweep)
 static void empty_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape,
 		       enum ahead_contents contents)
 {
+	REEL_ASSERT(ahead_tape != &sweep->kept && contents != AHEAD_RECORDED);
 	reel_tape_close(ahead_tape->tape);
 	uncount_tape(sweep);
 	if (ahead_tape->contents == AHEAD_RECORDED)
@@ -99,17 +113,18 @@ static void empty_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape,
 		atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-/* Without the state before it, a tape is not recorded again. */
+/* A tape can be recorded again only if the state before it was kept. */
 static bool can_be_given_up(const struct ahead_tape *ahead_tape)
 {
 	return ahead_tape->contents == AHEAD_RECORDED && ahead_tape->before.data;
 }
 
-/* Those that were recorded ahead, while this thread is alone. False: there was none. */
+/* Frees the tapes that were recorded ahead. Returns false if there was none. */
 static bool give_up_tapes(struct ahead_sweep *sweep)
 {
 	bool any = false;
 
+	REEL_ASSERT(sweep->alone);
 	for (unsigned i = 0; i < sweep->ahead_tapes; i++) {
 		if (!can_be_given_up(&sweep->ahead_tape[i]))
 			continue;
@@ -121,13 +136,14 @@ static bool give_up_tapes(struct ahead_sweep *sweep)
 
 /* ---- Records ---- */
 
-/* The tape is counted; it is no more if this fails. */
+/* Records on a tape that count_tape() has counted. If this fails, the tape is no longer counted. */
 static int record(struct ahead_action *entry, struct ahead_tape *ahead_tape,
 		  const struct ahead_state *state, bool aloud, bool *tape_failed)
 {
 	struct ahead_sweep *sweep = entry->sweep;
 	int error;
 
+	REEL_ASSERT(ahead_tape->contents != AHEAD_RECORDED);
 	reel_tape_open(ahead_tape->tape, reel_run_pool(sweep->run), 0);
 	error = attempt(entry, &ahead_tape->record, state, ahead_tape->tape, aloud);
 	*tape_failed = error && reel_tape_error(ahead_tape->tape);
@@ -143,6 +159,7 @@ static int record(struct ahead_action *entry, struct ahead_tape *ahead_tape,
 
 static void leave_missing(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape)
 {
+	REEL_ASSERT(ahead_tape->before.data);
 	ahead_tape->contents = AHEAD_MISSING;
 	atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
@@ -155,6 +172,7 @@ static int record_on_tape(struct ahead_action *entry)
 	int error = can_wait ? keep_state(entry, ahead_tape, entry->state) : 0;
 	unsigned others;
 
+	REEL_ASSERT(ahead_tape->contents == AHEAD_EMPTY);
 	if (error)
 		return error;
 	ahead_tape->record = entry->action;
@@ -176,13 +194,18 @@ static int record_on_tape(struct ahead_action *entry)
 	return error;
 }
 
-/* What the plan keeps: in order, so that it can go on one tape. */
+/*
+ * Records on the tape of the run. These RECORDs are carried out in the order of the plan, so one
+ * tape is enough for all of them.
+ */
 static int record_to_keep(struct ahead_action *entry)
 {
 	struct ahead_tape *ahead_tape = entry->ahead_tape;
 	reel_mark mark = reel_tape_mark(ahead_tape->tape);
 	int error, other_error;
 
+	/* `contents` is for ahead tapes: nothing may free the tape of the run. */
+	REEL_ASSERT(ahead_tape->contents == AHEAD_EMPTY);
 	if (!ahead_tape->before.data)
 		return attempt(entry, &entry->action, entry->state, ahead_tape->tape, true);
 	error = keep_state(entry, ahead_tape, entry->state);
@@ -207,6 +230,7 @@ static int record_again_from(struct ahead_action *entry, bool aloud, bool *tape_
 	struct ahead_sweep *sweep = entry->sweep;
 	int error = bring_back_state(entry, entry->ahead_tape, &sweep->spare);
 
+	REEL_ASSERT(entry->ahead_tape->contents == AHEAD_MISSING);
 	*tape_failed = false;
 	if (error)
 		return error;
@@ -214,7 +238,10 @@ static int record_again_from(struct ahead_action *entry, bool aloud, bool *tape_
 	return record(entry, entry->ahead_tape, &sweep->spare, aloud, tape_failed);
 }
 
-/* It is next in line: if there is no memory now, those after it have to give theirs up. */
+/*
+ * The sweep cannot go on without this tape. If there is no memory for it, the tapes recorded ahead
+ * are freed.
+ */
 static int record_again(struct ahead_action *entry)
 {
 	bool tape_failed;
@@ -240,10 +267,11 @@ static int reverse(struct ahead_action *entry)
 		error = record_again(entry);
 	if (error)
 		return error;
+	REEL_ASSERT(ahead_tape == &entry->sweep->kept || ahead_tape->contents == AHEAD_RECORDED);
 	error = attempt(entry, &entry->action, entry->state, ahead_tape->tape, true);
 	if (ahead_tape->contents != AHEAD_RECORDED)
 		return error;
-	/* It has the records of one action, and nothing below them. */
+	/* An ahead tape has the records of one action only, so it is empty now. */
 	if (!error)
 		error = reel_run_check_balance(entry->sweep->run, &entry->action, ahead_tape->tape);
 	empty_tape(entry->sweep, ahead_tape, AHEAD_EMPTY);
@@ -283,7 +311,7 @@ static int act(struct ahead_action *entry)
 	}
 }
 
-/* All with lower numbers go on: one of them may be what a serial sweep fails at. */
+/* Actions with lower numbers go on: a serial sweep may fail at one of them first. */
 static void stop_at(struct ahead_sweep *sweep, int64_t number)
 {
 	int64_t stop = atomic_load_explicit(&sweep->stop, memory_order_relaxed);
@@ -299,6 +327,7 @@ bool reel_omp_carry_out(struct ahead_action *entry)
 	struct ahead_sweep *sweep = entry->sweep;
 	int error;
 
+	REEL_ASSERT(!entry->done);
 	if (entry->number > atomic_load_explicit(&sweep->stop, memory_order_relaxed))
 		return false;
 	error = act(entry);

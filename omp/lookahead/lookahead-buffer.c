@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Memory of a pool for a state that a sweep keeps: one span on a tape of its own. Since the span is
+ * at the top of its tape, it stays in memory and is never spilled. One thread at a time uses a
+ * buffer. A buffer that could not be opened is closed and holds no memory.
+ */
 #include "config.h"
 
 #include "lookahead-buffer.h"
 
 #include <stddef.h>
 
+#include "os/assert.h"
 #include "tape/tape.h"
 
-/* One span, at the top of its tape: what is there is never written behind. */
 int reel_ahead_buffer_open(struct reel_ahead_buffer *buffer, reel_pool *pool, size_t bytes)
 {
 	size_t count = bytes / sizeof(max_align_t) + 1;
-	int error = reel_tape_open(&buffer->memory, pool, 0);
+	int error;
 
+	REEL_ASSERT(!buffer->data);
+	error = reel_tape_open(&buffer->memory, pool, 0);
 	buffer->data = NULL;
 	if (error)
 		return error;

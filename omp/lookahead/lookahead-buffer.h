@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of a pool, under its budget, for a state or a snapshot. */
+/* Memory of a pool, which counts for its budget, for a state. */
 #ifndef REEL_OMP_BUFFER_H
 #define REEL_OMP_BUFFER_H
 
@@ -10,7 +10,7 @@ struct reel_ahead_buffer {
 	void *data; /* NULL: closed */
 };
 
-/* 0, -EDQUOT or -ENOMEM, of which nobody is told. Must not be moved while it is open. */
+/* Returns 0, -EDQUOT or -ENOMEM, and reports no error. An open buffer must not be moved. */
 int reel_ahead_buffer_open(struct reel_ahead_buffer *buffer, reel_pool *pool, size_t bytes);
 void reel_ahead_buffer_close(struct reel_ahead_buffer *buffer);
 

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Opens and closes the states and tapes of a sweep that looks ahead, and decides how many tapes its
+ * threads use in turn. The thread that began the sweep opens and closes; all threads of the sweep
+ * note records and refusals. There is one state more than ahead tapes, and `limit` and `cap` are
+ * between 1 and the number of ahead tapes.
+ */
 #include "config.h"
 
 #include "lookahead.h"
 
 #include <stdlib.h>
 
-/* So many records without a refusal, and one more tape is tried than when there was one. */
+#include "os/assert.h"
+
+/* Number of records without a refusal after which one tape more is tried. */
 #define CALM 32
 
-/* Actions under way: of a plan with few slots, several lead to each record. */
+/* Size of the window. In a plan with few slots several actions lead to each RECORD. */
 #define MIN_PLACES 32
 #define PLACES_OF_LANE 12
 
-/* ---- What there is room for ---- */
+/* ---- How many tapes there is room for ---- */
 
 /*
- * What the pool has for more, up to where it would spill or refuse. Idle slabs count as
- * resident, and small slabs as whole ones: the lower of two bounds that are too high.
+ * Bytes that the pool can give before it spills or refuses. Resident bytes include idle slabs, and
+ * slabs in use include small ones, so both are too high; the lower one is nearer.
  */
 static uint64_t bytes_left(const struct reel_pool_stats *stats)
 {
@@ -27,7 +35,7 @@ static uint64_t bytes_left(const struct reel_pool_stats *stats)
 	return stats->soft_budget > in_use ? stats->soft_budget - in_use : 0;
 }
 
-/* In whole slabs, and with the one that a tape keeps when it leaves it. */
+/* Memory that a tape of `bytes` takes: whole slabs, and its spare. */
 static uint64_t bytes_of_tape(const struct reel_pool_stats *stats, uint64_t bytes)
 {
 	if (bytes <= REEL_INLINE_BYTES)
@@ -40,8 +48,10 @@ static uint64_t bytes_of_tape(const struct reel_pool_stats *stats, uint64_t byte
 /* Between 1 and `most`. */
 static unsigned tapes_in(uint64_t room, uint64_t bytes, unsigned most)
 {
-	uint64_t tapes = room / bytes;
+	uint64_t tapes;
 
+	REEL_ASSERT(bytes > 0 && most > 0);
+	tapes = room / bytes;
 	return tapes < 1 ? 1 : tapes < most ? (unsigned)tapes : most;
 }
 
@@ -56,7 +66,10 @@ static uint64_t raise_bytes(struct ahead_sweep *sweep, uint64_t bytes)
 	return bytes > most ? bytes : most;
 }
 
-/* Those that are being recorded now are in neither figure: rather too few than too many. */
+/*
+ * Neither the pool's free bytes nor `recorded` includes the tapes that are being recorded now, so
+ * the limit is rather too low than too high.
+ */
 void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape)
 {
 	int64_t records = atomic_fetch_add_explicit(&sweep->records, 1, memory_order_relaxed);
@@ -64,6 +77,8 @@ void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape)
 	struct reel_pool_stats stats;
 	uint64_t bytes, ours;
 
+	REEL_ASSERT(cap > 0 && cap <= sweep->ahead_tapes);
+	/* Without a budget there is nothing to limit. */
 	if (!sweep->kept.before.data)
 		return;
 	if (records % CALM == CALM - 1 && cap < sweep->ahead_tapes)
@@ -79,6 +94,7 @@ void reel_omp_note_refusal(struct ahead_sweep *sweep, unsigned others)
 {
 	unsigned cap = others ? others : 1;
 
+	REEL_ASSERT(others < sweep->ahead_tapes);
 	atomic_store_explicit(&sweep->cap, cap, memory_order_relaxed);
 	atomic_store_explicit(&sweep->limit, cap, memory_order_relaxed);
 }
@@ -89,6 +105,7 @@ static bool open_state(struct ahead_sweep *sweep, struct ahead_state *state, uns
 {
 	const struct reel_omp_options *options = sweep->options;
 
+	REEL_ASSERT(number <= REEL_OMP_MAX_TAPES && !state->data);
 	state->context = options->contexts ? options->contexts[number] : sweep->context;
 	if (options->open_state) {
 		state->data = options->open_state(sweep->context);
@@ -107,7 +124,7 @@ static void close_state(struct ahead_sweep *sweep, struct ahead_state *state)
 		sweep->options->close_state(sweep->context, state->data);
 }
 
-/* ---- Lanes ---- */
+/* ---- Ahead tapes ---- */
 
 static bool open_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape, bool has_budget)
 {
@@ -124,7 +141,7 @@ static void close_tape(struct ahead_tape *ahead_tape)
 		reel_ahead_buffer_close(&ahead_tape->before);
 }
 
-/* Each has a state of its own; one more is there before the first of them. */
+/* Opens a state, and then at most `wanted` ahead tapes with a state each, while there is memory. */
 static void open_tapes(struct ahead_sweep *sweep, unsigned wanted, bool has_budget)
 {
 	if (!open_state(sweep, &sweep->state[0], 0))
@@ -144,7 +161,7 @@ static void open_tapes(struct ahead_sweep *sweep, unsigned wanted, bool has_budg
 	}
 }
 
-/* Two for each thread, unless the budget is for fewer of what the forward sweep recorded. */
+/* Two tapes for each thread, or fewer if the budget has no room for so many of the run's size. */
 static unsigned tapes_wanted(struct ahead_sweep *sweep, const struct reel_pool_stats *pool)
 {
 	unsigned wanted = sweep->options->tapes;
@@ -166,6 +183,7 @@ static unsigned tapes_wanted(struct ahead_sweep *sweep, const struct reel_pool_s
 
 static bool allocate(struct ahead_sweep *sweep, unsigned ahead_tapes)
 {
+	REEL_ASSERT(ahead_tapes > 0 && ahead_tapes <= REEL_OMP_MAX_TAPES);
 	sweep->ahead_tape = calloc(ahead_tapes, sizeof *sweep->ahead_tape);
 	sweep->state = calloc(ahead_tapes + 1, sizeof *sweep->state);
 	sweep->places = MIN_PLACES + (int64_t)ahead_tapes * PLACES_OF_LANE;
@@ -202,6 +220,7 @@ bool reel_omp_sweep_open(struct ahead_sweep *sweep, void *state)
 		release(sweep);
 		return false;
 	}
+	REEL_ASSERT(sweep->states == sweep->ahead_tapes + 1);
 	sweep->kept.tape = reel_run_tape(sweep->run);
 	reel_tape_hand_over(sweep->kept.tape);
 	sweep->limit = sweep->cap = sweep->ahead_tapes;
@@ -213,6 +232,8 @@ bool reel_omp_sweep_open(struct ahead_sweep *sweep, void *state)
 
 void reel_omp_sweep_close(struct ahead_sweep *sweep)
 {
+	/* Relaxed: no other thread uses the sweep any more. */
+	REEL_ASSERT(sweep->error || !atomic_load_explicit(&sweep->tapes, memory_order_relaxed));
 	release(sweep);
 	pthread_cond_destroy(&sweep->changed);
 	pthread_mutex_destroy(&sweep->lock);

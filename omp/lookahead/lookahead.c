@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Walks through a plan and gives its actions to the threads of a sweep. All threads of the sweep
+ * run work(); one of them at a time walks. An action is in the window from walk() until it and all
+ * earlier actions are done. A thread sleeps only while another thread runs an action or walks, so
+ * the sweep never waits for itself. The results are those of a serial sweep, to the last bit.
+ */
 #include "config.h"
 
 #include "lookahead.h"
+#include "os/assert.h"
 #include "os/error.h"
 #include "os/integer.h"
 
@@ -10,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Which state, which lane ---- */
+/* ---- The state and the tape of an action ---- */
 
 static int take_action(struct ahead_sweep *sweep, reel_action *action)
 {
@@ -26,25 +33,28 @@ static int take_action(struct ahead_sweep *sweep, reel_action *action)
 	return error;
 }
 
-/* Whether what is recorded is reversed at once, so that it can have a lane of its own. */
+/* Whether the next action reverses all of `record`, which then can go on an ahead tape. */
 static bool is_reversed_next(struct ahead_sweep *sweep, const reel_action *record)
 {
+	REEL_ASSERT(!sweep->has_next);
 	sweep->error = take_action(sweep, &sweep->next);
 	sweep->has_next = !sweep->error;
 	return sweep->has_next && sweep->next.kind == REEL_ACTION_REVERSE &&
 	       sweep->next.first <= record->first;
 }
 
-/* With less memory than there was, fewer lanes are used in turn. */
+/* Takes the tapes below `limit` in turn. */
 static struct ahead_tape *next_tape(struct ahead_sweep *sweep)
 {
 	sweep->next_tape++;
 	sweep->next_tape %= atomic_load_explicit(&sweep->limit, memory_order_relaxed);
+	REEL_ASSERT(sweep->next_tape < sweep->ahead_tapes);
 	return &sweep->ahead_tape[sweep->next_tape];
 }
 
 static void choose_recorded(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
+	REEL_ASSERT(!sweep->recorded_tape);
 	entry->ahead_tape = &sweep->kept;
 	if (!is_reversed_next(sweep, &entry->action))
 		return;
@@ -52,11 +62,15 @@ static void choose_recorded(struct ahead_sweep *sweep, struct ahead_action *entr
 	sweep->recorded_first = entry->action.first;
 }
 
-/* What the plan kept below the lane's tape becomes an action of its own. */
+/*
+ * A REVERSE may go on below the steps of an ahead tape, with steps on the tape of the run. These
+ * become an action of their own.
+ */
 static void choose_reversed(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
 	reel_action *action = &entry->action;
 
+	REEL_ASSERT(!sweep->recorded_tape || sweep->recorded_first < action->last);
 	entry->ahead_tape = sweep->recorded_tape ? sweep->recorded_tape : &sweep->kept;
 	if (sweep->recorded_tape && action->first < sweep->recorded_first) {
 		sweep->next = *action;
@@ -100,9 +114,10 @@ static void choose_uses(struct ahead_sweep *sweep, struct ahead_action *entry)
 	}
 }
 
-/* The next action, in `entry`. False: there is none, or sweep->error says why. */
+/* Takes the next action into `entry`. Returns false if there is none, or with sweep->error set. */
 static bool prepare(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
+	REEL_ASSERT(sweep->walking);
 	*entry = (struct ahead_action){.sweep = sweep, .number = sweep->number};
 	sweep->error = take_action(sweep, &entry->action);
 	sweep->finished = !sweep->error && entry->action.kind == REEL_ACTION_DONE;
@@ -120,18 +135,19 @@ static bool prepare(struct ahead_sweep *sweep, struct ahead_action *entry)
 	return !sweep->error;
 }
 
-/* ---- What waits for what. All under the lock. ---- */
+/* ---- Waiting. These functions require `sweep->lock`. ---- */
 
 static struct ahead_action *entry_at(struct ahead_sweep *sweep, int64_t number)
 {
 	return &sweep->window[number % sweep->places];
 }
 
-/* In order of numbers, but the reverse chain first: all else only serves it. */
+/* In order of numbers, but a REVERSE first: the other actions only serve the reverse chain. */
 static void add_ready(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
 	struct ahead_action **at = &sweep->ready;
 
+	REEL_ASSERT(!entry->waits && !entry->done);
 	if (entry->action.kind != REEL_ACTION_REVERSE)
 		while (*at && ((*at)->action.kind == REEL_ACTION_REVERSE || (*at)->number < entry->number))
 			at = &(*at)->next_ready;
@@ -148,7 +164,7 @@ static struct ahead_action *take_ready(struct ahead_sweep *sweep)
 	return entry;
 }
 
-/* This thread takes the first one itself. */
+/* Wakes a thread for each ready action but the first, which the calling thread takes itself. */
 static void wake_others(struct ahead_sweep *sweep)
 {
 	struct ahead_action *entry = sweep->ready;
@@ -159,12 +175,14 @@ static void wake_others(struct ahead_sweep *sweep)
 
 static void wait_for_others(struct ahead_action *entry)
 {
+	REEL_ASSERT(entry->uses[0] && entry->uses[0] != entry->uses[1]);
 	for (unsigned i = 0; i < 2 && entry->uses[i]; i++) {
 		struct ahead_action *last = entry->uses[i]->last;
 
 		entry->uses[i]->last = entry;
 		if (!last)
 			continue;
+		REEL_ASSERT(last->number < entry->number && !last->done);
 		last->next_user[last->uses[0] != entry->uses[i]] = entry;
 		entry->waits++;
 	}
@@ -177,6 +195,7 @@ static void let_others_go(struct ahead_action *entry)
 	for (unsigned i = 0; i < 2 && entry->uses[i]; i++) {
 		struct ahead_action *next = entry->next_user[i];
 
+		REEL_ASSERT(next ? next->waits > 0 : entry->uses[i]->last == entry);
 		if (!next)
 			entry->uses[i]->last = NULL;
 		else if (--next->waits == 0)
@@ -184,16 +203,17 @@ static void let_others_go(struct ahead_action *entry)
 	}
 }
 
-/* Those that were skipped, or have failed, stay in the window. */
+/* Actions that were skipped or have failed stay in the window, and so do all after them. */
 static void retire(struct ahead_sweep *sweep)
 {
 	while (sweep->oldest < sweep->number && entry_at(sweep, sweep->oldest)->done)
 		sweep->oldest++;
+	REEL_ASSERT(sweep->number - sweep->oldest <= sweep->places);
 }
 
-/* ---- What a thread does. All under the lock, but for the actions. ---- */
+/* ---- The threads. These functions require `sweep->lock` and release it while they act. ---- */
 
-/* To take REEL_ACTION_DONE removes the restart file: not before all that is left has been done. */
+/* Taking REEL_ACTION_DONE removes the restart file, so all other actions have to be done before. */
 static bool awaits_the_last(const struct ahead_sweep *sweep)
 {
 	return sweep->at_first_step && sweep->oldest < sweep->number;
@@ -206,7 +226,7 @@ static bool has_room(const struct ahead_sweep *sweep)
 	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == AHEAD_NONE;
 }
 
-/* To read a snapshot in advance, the plan may have to wait for memory: not under the lock. */
+/* The plan may wait for memory to read a snapshot in advance, so prepare() runs without lock. */
 static void walk(struct ahead_sweep *sweep)
 {
 	while (has_room(sweep)) {
@@ -220,6 +240,7 @@ static void walk(struct ahead_sweep *sweep)
 		sweep->walking = false;
 		if (!more)
 			return;
+		REEL_ASSERT(entry->number == sweep->number);
 		sweep->number++;
 		wait_for_others(entry);
 	}
@@ -229,6 +250,7 @@ static void run(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
 	bool done;
 
+	REEL_ASSERT(!sweep->alone && entry->number >= sweep->oldest);
 	sweep->running++;
 	pthread_mutex_unlock(&sweep->lock);
 	done = reel_omp_carry_out(entry);
@@ -242,7 +264,7 @@ static void run(struct ahead_sweep *sweep, struct ahead_action *entry)
 	sweep->running--;
 }
 
-/* In order, what has been left undone. Its error is the first in that order. */
+/* Carries out, in order, the actions that are not done. Returns the first error in this order. */
 static int catch_up(struct ahead_sweep *sweep)
 {
 	int error = 0;
@@ -250,6 +272,7 @@ static int catch_up(struct ahead_sweep *sweep)
 	for (; sweep->oldest < sweep->number && !error; sweep->oldest++) {
 		struct ahead_action *entry = entry_at(sweep, sweep->oldest);
 
+		REEL_ASSERT(entry->number == sweep->oldest && !entry->waits);
 		sweep->pauses += entry->had_no_memory;
 		if (!entry->done && !entry->error)
 			reel_omp_carry_out(entry);
@@ -262,11 +285,12 @@ static int catch_up(struct ahead_sweep *sweep)
 	return error;
 }
 
-/* No action is running, and none is ready: it is the end, or a pause. */
+/* No action runs and none is ready, so the sweep has ended, failed, or pauses for memory. */
 static void go_on_alone(struct ahead_sweep *sweep)
 {
 	int error;
 
+	REEL_ASSERT(!sweep->walking && !sweep->reverse_chain.last);
 	sweep->running++;
 	sweep->alone = true;
 	atomic_store_explicit(&sweep->stop, AHEAD_NONE, memory_order_relaxed);
@@ -284,7 +308,7 @@ static void go_on_alone(struct ahead_sweep *sweep)
 		pthread_cond_broadcast(&sweep->changed);
 }
 
-/* Who waits waits for an action that runs, and for nothing else: there is always one that does. */
+/* A thread sleeps only while another thread runs an action, and that thread wakes it. */
 static void work(void *argument)
 {
 	struct ahead_sweep *sweep = argument;
@@ -349,12 +373,13 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 		free(sweep);
 		return reel_run_reverse(run, context, state, adjoint);
 	}
-	/* No more threads than lanes, and one that replays for the next of them. */
+	/* Each ahead tape keeps one thread busy, and one more thread advances to the next tape. */
 	if (stats->threads > (int)sweep->ahead_tapes + 1)
 		stats->threads = (int)sweep->ahead_tapes + 1;
 	reel_annotate_release(sweep);
 	reel_omp_call(stats->threads, work, sweep);
 	pthread_mutex_lock(&sweep->lock);
+	REEL_ASSERT(!sweep->running && (sweep->error || sweep->oldest == sweep->number));
 	error = sweep->error;
 	pthread_mutex_unlock(&sweep->lock);
 	get_stats(sweep, stats);

@@ -2,19 +2,20 @@
 /*
  * Look-ahead: the actions of a plan, several at a time.
  *
- *	lookahead.c        a walk through the plan; what each action waits for
- *	lookahead-act.c    what each of them does
- *	lookahead-open.c   states, tapes, and how many of them there is memory for
+ *	lookahead.c          walks through the plan and starts each action when it may start
+ *	lookahead-act.c      carries an action out
+ *	lookahead-open.c     opens states and tapes, and finds how many there is memory for
+ *	lookahead-buffer.c   memory of a pool for a state
  *
- * A LOAD takes the next of the states, a RECORD the next of the lanes: what is written in
- * turn by one thread in a serial sweep is renamed here, so that only what truly depends
- * on each other waits. An action uses at most two things (a state, a lane, a slot, the
- * adjoint), each of them when all earlier actions that use it are done. Who finishes an
- * action makes those ready that waited for it, and walks on where there is room in the
- * window of actions under way.
+ * A serial sweep has one state and one tape, which all actions use in turn. Here each LOAD takes
+ * the next of several states and each RECORD the next of several ahead tapes, so that an action
+ * waits only for actions whose results it needs. An action uses at most two resources (a state, an ahead
+ * tape, a slot, the reverse chain), and it starts when all earlier actions that use them are done.
+ * The thread that finishes an action makes ready the actions that waited for it. Then it walks on
+ * in the plan while the window of actions under way has room.
  *
- * Whatever cannot have memory pauses the sweep: actions after it are skipped, and when
- * none is running any more, one thread does alone, in order, what has not been done.
+ * If an action gets no memory, the sweep pauses: later actions are skipped, and when no action runs
+ * any more, one thread carries out alone, in order, the actions that are not done.
  */
 #ifndef REEL_OMP_LOOKAHEAD_H
 #define REEL_OMP_LOOKAHEAD_H
@@ -28,36 +29,36 @@
 #include "lookahead-buffer.h"
 #include "omp/runtime/team.h"
 
-/* Several slots may be one of these: they wait for each other, then. */
+/* Number of resources for slots. Slots that share a resource wait for each other. */
 #define AHEAD_SLOTS 512
 
 #define AHEAD_NONE INT64_MAX
 
-/* Used by one action at a time, in their order. */
+/* What one action uses at a time, in the order of the actions. */
 struct ahead_resource {
-	struct ahead_action *last; /* to use it; NULL: nobody is left */
+	struct ahead_action *last; /* the last action that is to use it; NULL: all are done */
 };
 
 struct ahead_state {
 	void *data;
 	void *context;
-	struct reel_ahead_buffer memory; /* closed: the program's */
+	struct reel_ahead_buffer memory; /* closed if the program has the memory of the state */
 	struct ahead_resource resource;
 };
 
 enum ahead_contents {
 	AHEAD_EMPTY,
 	AHEAD_RECORDED,
-	AHEAD_MISSING /* there was no memory: is recorded when it is reversed */
+	AHEAD_MISSING /* there was no memory; the REVERSE records the steps again */
 };
 
-/* A tape, and what it takes to record it again. */
+/* A tape, and what is needed to record it again. */
 struct ahead_tape {
 	reel_tape *tape;
 	reel_tape own;
 	enum ahead_contents contents;
 	reel_action record;
-	struct reel_ahead_buffer before; /* the state before it; closed: it is never dropped */
+	struct reel_ahead_buffer before; /* the state before `record`; closed without a budget */
 	struct ahead_resource resource;
 };
 
@@ -71,13 +72,13 @@ struct ahead_action {
 	struct ahead_state *state;
 	struct ahead_tape *ahead_tape;
 	bool done;
-	bool had_no_memory; /* there was no memory for it: may be tried again */
+	bool had_no_memory; /* the thread that goes on alone tries the action again */
 	int error;
 	char text[AHEAD_TEXT]; /* of `error` */
-	/* Under the lock: what it uses, and the next one to do so. */
+	/* Guarded by `sweep->lock`. */
 	struct ahead_resource *uses[2];
-	struct ahead_action *next_user[2];
-	unsigned waits;
+	struct ahead_action *next_user[2]; /* the next action that uses uses[0], uses[1] */
+	unsigned waits;                    /* number of resources that the action waits for */
 	struct ahead_action *next_ready;
 };
 
@@ -90,59 +91,68 @@ struct ahead_sweep {
 
 	struct ahead_state *state;
 	unsigned states;
-	/* The caller's, to record again in; the reverse chain's. */
+	/* The state of the program, from which steps are recorded again. Only a REVERSE uses it. */
 	struct ahead_state spare;
 	struct ahead_tape *ahead_tape;
 	unsigned ahead_tapes;
-	/* For tapes that the plan keeps while it makes others: the run's own. */
+	/* The tape of the run, for steps that are recorded and not reversed at once. */
 	struct ahead_tape kept;
 
-	/* The walking thread's, of which there is one at a time. */
+	/* Only the thread that walks uses these; `walking` lets one thread walk at a time. */
 	reel_action next;
 	bool has_next, finished;
-	bool at_first_step;               /* the last REVERSE was taken */
-	struct ahead_tape *recorded_tape; /* by the action before, from this state on */
+	bool at_first_step;               /* the last REVERSE of the plan was taken */
+	struct ahead_tape *recorded_tape; /* of the RECORD before, which began at recorded_first */
 	int64_t recorded_first;
 	unsigned next_tape, next_state;
 	int error;             /* of the walk itself */
 	char text[AHEAD_TEXT]; /* of the error that ends the sweep */
 
-	/* Guards all of this, and what entries say of waiting. */
+	/* Guards the members below up to `changed`, and in each action the members for waiting. */
 	pthread_mutex_t lock;
 	struct ahead_action *window;
 	int64_t places;
-	int64_t number, oldest; /* oldest: all before are done */
+	int64_t number, oldest; /* of the next action; of the first that is not done */
 	bool walking;
 	struct ahead_resource slot[AHEAD_SLOTS], reverse_chain;
 	struct ahead_action *ready;
 	int running;
 	bool over;
-	pthread_cond_t changed; /* something is ready, or it is over */
+	pthread_cond_t changed; /* an action became ready, or the sweep is over */
 
-	bool alone; /* no other thread has an action */
+	bool alone; /* one thread carries out actions, the others wait */
 	int64_t pauses;
 
-	/* Actions of higher numbers are skipped. Relaxed: the lock orders what matters. */
+	/*
+	 * Actions with higher numbers are skipped. Relaxed: an action that is not skipped in time
+	 * is carried out correctly, and `lock` orders all results.
+	 */
 	_Atomic int64_t stop;
-	/* Relaxed, all: figures that order nothing. */
-	_Atomic unsigned tapes, max_tapes; /* with something on them, or about to */
-	_Atomic unsigned recorded;          /* of these, wholly */
-	_Atomic unsigned limit, cap;        /* lanes in use; and since one had no memory */
-	_Atomic uint64_t tape_bytes;        /* the longest so far */
+	/* All relaxed: numbers that order no other memory. */
+	_Atomic unsigned tapes, max_tapes; /* ahead tapes that are recorded, or being recorded */
+	_Atomic unsigned recorded;         /* ahead tapes that are recorded */
+	_Atomic unsigned limit, cap;       /* tapes to use in turn; upper bound of `limit` */
+	_Atomic uint64_t tape_bytes;       /* size of the largest tape so far */
 	_Atomic int64_t actions, records, ahead, dropped;
 };
 
 /*
- * lookahead-open.c. False: there is no memory to look ahead, nothing was taken, and a serial
- * sweep may do.
+ * lookahead-open.c. Returns false, with nothing left open, if there is no memory to look ahead. A
+ * serial sweep may still succeed.
  */
 bool reel_omp_sweep_open(struct ahead_sweep *sweep, void *state);
 void reel_omp_sweep_close(struct ahead_sweep *sweep);
-/* A record has been made, or had no memory beside so many others: how many at once now. */
+/*
+ * Set the number of tapes to use in turn: after a RECORD succeeded on `tape`, and after a RECORD
+ * got no memory while `others` tapes were in use.
+ */
 void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape);
 void reel_omp_note_refusal(struct ahead_sweep *sweep, unsigned others);
 
-/* lookahead-act.c: whether the action was carried out. If not, the entry says why, or it is skipped. */
+/*
+ * lookahead-act.c. Returns whether the action was carried out. If not, it was skipped, or
+ * `entry->error` or `entry->had_no_memory` says why.
+ */
 bool reel_omp_carry_out(struct ahead_action *entry);
 
 #endif
