@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Finds a device, retains its primary context and describes it. Any thread calls these functions.
+ * Each retain of a context has one release; the driver counts them. A function that fails leaves
+ * nothing retained, and its text says what the driver said.
+ */
 #include "config.h"
 
 #include "context.h"
@@ -9,17 +14,19 @@
 #include <reel/gpu.h>
 #include <reel/extend.h>
 
+#include "os/assert.h"
 #include "os/cancel.h"
 
 int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, const char *what)
 {
 	char words[REEL_DRIVER_WORDS];
 
+	REEL_ASSERT(result != REEL_CU_SUCCESS);
 	return reel_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -ENODEV, "%s: %s", what,
 			 reel_driver_explain(driver, result, words));
 }
 
-/* Where libcuda is there without a device, cuInit() says so. */
+/* On a machine with libcuda and without a device, cuInit() returns an error. */
 static int start_driver(const struct reel_driver **driver, int *devices)
 {
 	const char *problem = NULL;
@@ -64,6 +71,7 @@ int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number)
 
 void reel_gpu_context_close(struct reel_gpu_context *context)
 {
+	REEL_ASSERT(context->context);
 	context->driver->cuDevicePrimaryCtxRelease(context->device);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A device of the driver's, and its primary context. */
+/* A device of the driver and its primary context. */
 #ifndef REEL_GPU_CONTEXT_H
 #define REEL_GPU_CONTEXT_H
 
@@ -15,10 +15,10 @@ struct reel_gpu_context {
 int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number);
 void reel_gpu_context_close(struct reel_gpu_context *context);
 
-/* Say what could not be had, and what the driver said of it; returns -ENOMEM or -ENODEV. */
+/* Leaves the text "WHAT: name and description of `result`". Returns -ENOMEM or -ENODEV. */
 int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, const char *what);
 
-/* Between these two, driver calls of this thread are for this context. */
+/* Between reel_gpu_enter() and reel_gpu_leave(), driver calls of this thread use this context. */
 static inline reel_cu_result reel_gpu_enter(const struct reel_gpu_context *context)
 {
 	return context->driver->cuCtxPushCurrent(context->context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The types of CUDA's driver, as its binary interface has them on 64-bit machines: so
- * none of its headers is needed. tests/gpu/t-gpu-driver.c compares them with cuda.h.
+ * The types of CUDA's driver, as in its binary interface on 64-bit machines. With them Reel needs
+ * no header of CUDA. tests/gpu/t-gpu-driver.c compares them with cuda.h.
  */
 #ifndef REEL_GPU_DRIVER_TYPES_H
 #define REEL_GPU_DRIVER_TYPES_H
@@ -11,13 +11,13 @@
 typedef int reel_cu_result; /* 0: success */
 typedef int reel_cu_device;
 typedef int reel_cu_attribute;
-typedef uint64_t reel_cu_address; /* in the device's memory */
+typedef uint64_t reel_cu_address; /* an address in the device's memory */
 typedef struct reel_cu_context_object *reel_cu_context;
 typedef struct reel_cu_stream_object *reel_cu_stream;
 typedef struct reel_cu_event_object *reel_cu_event;
 typedef void (*reel_cu_host_function)(void *argument);
 
-/* Results that are told apart; all others are errors. */
+/* The results that Reel tells apart; all other values are errors. */
 enum {
 	REEL_CU_SUCCESS = 0,
 	REEL_CU_INVALID_VALUE = 1,

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Loads libcuda.so.1 when the first thread asks for it, and finds its functions. Any thread calls
+ * these functions. The table is loaded once and never changes; it either has all functions or is
+ * not used.
+ */
 #include "config.h"
 
 #include "driver.h"
@@ -21,7 +26,7 @@ static _Atomic(const struct reel_driver *) replacement;
 
 #if HAVE_DLOPEN
 
-/* Functions and objects are of one size where dlsym() is, which ISO C does not know. */
+/* POSIX lets a function's address be stored as an object's, which ISO C does not. */
 static bool find(void *library, const char *symbol, void *member)
 {
 	void *address = dlsym(library, symbol);
@@ -34,7 +39,7 @@ static bool find(void *library, const char *symbol, void *member)
 	return address != NULL;
 }
 
-/* Never closed: the driver has threads of its own. */
+/* The library is never closed, because the driver has threads of its own. */
 static void load(void)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -60,7 +65,7 @@ static void load(void)
 
 const struct reel_driver *reel_driver_get(const char **problem)
 {
-	/* Acquire: pairs with the release in reel_driver_replace(). */
+	/* Acquire: pairs with the release in reel_driver_replace(). Makes the table visible. */
 	const struct reel_driver *driver = atomic_load_explicit(&replacement, memory_order_acquire);
 
 	if (driver)
@@ -72,7 +77,7 @@ const struct reel_driver *reel_driver_get(const char **problem)
 
 void reel_driver_replace(const struct reel_driver *driver)
 {
-	/* Release: pairs with the acquire in reel_driver_get(). */
+	/* Release: pairs with the acquire in reel_driver_get(). Makes the table visible. */
 	atomic_store_explicit(&replacement, driver, memory_order_release);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CUDA's driver as one table of functions: that of libcuda.so.1, which is loaded when it
- * is first asked for, or the fake device of the tests (fake-device.h). Nothing here is
- * linked with CUDA. The members are named as in CUDA's manual of the driver.
+ * CUDA's driver as one table of functions: those of libcuda.so.1, which reel_driver_get() loads
+ * when it is called first, or those of the fake device of the tests (fake-device.h). Reel is not
+ * linked with CUDA. The members have the names of the manual of CUDA's driver.
  */
 #ifndef REEL_GPU_DRIVER_H
 #define REEL_GPU_DRIVER_H
@@ -12,7 +12,7 @@
 
 #include "driver-types.h"
 
-/* Member, symbol of the library, arguments. */
+/* CALL(member, symbol in the library, arguments) for each function. */
 #define REEL_DRIVER_CALLS(CALL)                                                                    \
 	CALL(cuInit, cuInit, (unsigned flags))                                                     \
 	CALL(cuDriverGetVersion, cuDriverGetVersion, (int *version))                               \
@@ -70,17 +70,17 @@ struct reel_driver {
 };
 
 /*
- * The table, which is there until the process ends; NULL: there is none, and *problem
- * says why. Does not call cuInit(). Any thread.
+ * Returns the table, which stays until the process ends. Returns NULL if there is no driver, and
+ * sets `*problem` to the reason. Does not call cuInit(). Any thread.
  */
 const struct reel_driver *reel_driver_get(const char **problem);
 
-/* For tests: what reel_driver_get() returns from now on; NULL: that of libcuda.so.1. */
+/* For tests: sets the table that reel_driver_get() returns. NULL: that of libcuda.so.1. */
 void reel_driver_replace(const struct reel_driver *driver);
 
 #define REEL_DRIVER_WORDS 160
 
-/* What a result means: its name, and what the driver says of it. Returns words. */
+/* Writes the name, number and description of a result to `words`. Returns `words`. */
 const char *reel_driver_explain(const struct reel_driver *driver, reel_cu_result result,
 				char words[REEL_DRIVER_WORDS]);
 

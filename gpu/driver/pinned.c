@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The table of memory that the driver pins for a store. Any thread calls these functions. `lock`
+ * guards the table and is not held while the driver is called. Ranges are in ascending order and do
+ * not overlap, since the driver refuses to pin a page twice; `bytes` is the sum of their sizes.
+ */
 #include "config.h"
 
 #include "pinned.h"
@@ -7,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/assert.h"
 #include "os/os.h"
 
 void reel_pinned_open(struct reel_pinned *pinned, struct reel_gpu_context *context)
@@ -24,7 +30,7 @@ void reel_pinned_close(struct reel_pinned *pinned, bool is_in_child)
 		pthread_mutex_destroy(&pinned->lock);
 }
 
-/* How many ranges begin at this address or below. */
+/* Returns the number of ranges that begin at this address or below. Requires `pinned->lock`. */
 static size_t ranges_up_to(const struct reel_pinned *pinned, const void *memory)
 {
 	size_t low = 0, high = pinned->count;
@@ -40,7 +46,7 @@ static size_t ranges_up_to(const struct reel_pinned *pinned, const void *memory)
 	return low;
 }
 
-/* Under the lock. */
+/* Requires `pinned->lock`. */
 static bool has(const struct reel_pinned *pinned, const void *memory, size_t bytes)
 {
 	size_t n = ranges_up_to(pinned, memory);
@@ -60,11 +66,13 @@ bool reel_pinned_has(struct reel_pinned *pinned, const void *memory, size_t byte
 	return found;
 }
 
-/* Under the lock. */
+/* Requires `pinned->lock`. */
 static bool insert(struct reel_pinned *pinned, char *start, size_t bytes)
 {
 	size_t at = ranges_up_to(pinned, start);
 
+	REEL_ASSERT(at == 0 || pinned->range[at - 1].start + pinned->range[at - 1].bytes <= start);
+	REEL_ASSERT(at == pinned->count || start + bytes <= pinned->range[at].start);
 	if (pinned->count == pinned->room) {
 		size_t room = pinned->room ? 2 * pinned->room : 16;
 		struct reel_pinned_range *range =
@@ -107,7 +115,10 @@ static void unpin(const struct reel_gpu_context *context, void *memory)
 	reel_gpu_leave(context);
 }
 
-/* What another store, or the program, has pinned may be released by them at any time. */
+/*
+ * Memory that another store, or the program, has pinned is refused: they may unpin it at any time,
+ * so this store copies instead.
+ */
 static int note_result(struct reel_pinned *pinned, reel_cu_result result)
 {
 	pinned->refused++;
@@ -144,13 +155,14 @@ int reel_pinned_add(struct reel_pinned *pinned, void *memory, size_t bytes)
 	return error;
 }
 
-/* Under the lock. */
+/* Requires `pinned->lock`. */
 static bool take_out(struct reel_pinned *pinned, const void *memory)
 {
 	size_t n = ranges_up_to(pinned, memory);
 
 	if (!n || pinned->range[n - 1].start != memory)
 		return false;
+	REEL_ASSERT(pinned->bytes >= pinned->range[n - 1].bytes);
 	pinned->bytes -= pinned->range[n - 1].bytes;
 	pinned->count--;
 	memmove(&pinned->range[n - 1], &pinned->range[n],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of others that the driver holds in place, so that the device reads and writes it
- * without a copy. Any thread.
+ * Memory of pools and programs that the driver pins: it stays in place, so that the device reads
+ * and writes it without a copy. Any thread.
  */
 #ifndef REEL_GPU_PINNED_H
 #define REEL_GPU_PINNED_H
@@ -21,21 +21,21 @@ struct reel_pinned {
 	size_t count, room;
 	size_t bytes;
 	uint64_t refused;
-	bool full; /* the system pins no more until some is released */
-	char problem[REEL_DRIVER_WORDS]; /* why something was refused last, or "" */
+	bool full; /* the system pins no more memory until some is unpinned */
+	char problem[REEL_DRIVER_WORDS]; /* reason of the last refusal, or "" */
 };
 
 void reel_pinned_open(struct reel_pinned *pinned, struct reel_gpu_context *context);
-/* Releases all; without the driver in the child of a fork. In the context. */
+/* Unpins all memory. Requires the context. In the child of a fork, does not call the driver. */
 void reel_pinned_close(struct reel_pinned *pinned, bool is_in_child);
 
-/* 0, also if it is pinned already, or -errno. Only whole pages can be pinned. */
+/* Pins whole pages. Returns 0, also if they are pinned already, or -errno. */
 int reel_pinned_add(struct reel_pinned *pinned, void *memory, size_t bytes);
-/* What was not pinned is left alone. */
+/* Unpins the memory that begins here. Does nothing if it is not pinned. */
 void reel_pinned_remove(struct reel_pinned *pinned, void *memory);
 
 bool reel_pinned_has(struct reel_pinned *pinned, const void *memory, size_t bytes);
-/* How much; how often more was refused, and why that was last. */
+/* Returns how many bytes are pinned, how often memory was refused, and the last reason. */
 size_t reel_pinned_bytes(struct reel_pinned *pinned, uint64_t *refused,
 			 char problem[REEL_DRIVER_WORDS]);
 

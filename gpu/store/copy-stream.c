@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Starts and completes the copies of a link. Any thread starts copies; the link's own thread
+ * completes them. `lock` guards the lists of requests and is not held while the driver is called.
+ * Each request is in one place: in `unused`, with a thread that starts it, in `started`, or with
+ * the link's thread.
+ */
 #include "config.h"
 
 #include "copy-stream.h"
@@ -7,8 +13,10 @@
 #include <string.h>
 
 #include "gpu-store.h"
+#include "os/assert.h"
 #include "os/os-thread.h"
 
+/* Number of times that a copy is tried when the driver refuses it. */
 #define ATTEMPTS 2
 
 static const struct reel_driver *driver_of(const struct reel_gpu_link *link)
@@ -47,6 +55,7 @@ static void start(struct reel_gpu_link *link, struct reel_gpu_request *request)
 {
 	const reel_transfer *transfer = request->transfer;
 
+	REEL_ASSERT(transfer->bytes <= link->store->slot_bytes);
 	request->address = reel_gpu_store_address(link->store, transfer->extent.location);
 	request->uses_frame =
 		!reel_pinned_has(&link->store->pinned, transfer->data, transfer->bytes);
@@ -54,12 +63,11 @@ static void start(struct reel_gpu_link *link, struct reel_gpu_request *request)
 		memcpy(request->frame, transfer->data, transfer->bytes);
 	request->has_event = false;
 	request->refused = REEL_CU_UNKNOWN;
-	/* What the driver refuses once is tried again. */
 	for (unsigned i = 0; i < ATTEMPTS && request->refused; i++)
 		request->refused = enqueue(link, request);
 }
 
-/* One request for the first transfer that waits; NULL: there is none of either. */
+/* Takes a request for the first transfer that waits. Returns NULL if either is missing. */
 static struct reel_gpu_request *match(struct reel_gpu_link *link)
 {
 	struct reel_gpu_request *request;
@@ -88,7 +96,10 @@ static void hand_to_thread(struct reel_gpu_link *link, struct reel_gpu_request *
 	pthread_mutex_unlock(&link->lock);
 }
 
-/* Who adds a transfer, and who gives a request back, looks: nothing is left waiting. */
+/*
+ * Every thread that adds a transfer or gives back a request calls this, so no transfer waits while
+ * a request is unused.
+ */
 static void dispatch(struct reel_gpu_link *link)
 {
 	struct reel_gpu_request *request;
@@ -107,7 +118,7 @@ void reel_gpu_link_add(struct reel_gpu_link *link, reel_transfer *transfer)
 
 /* ---- Completing ---- */
 
-/* NULL: the link is closed. */
+/* Returns NULL after the link was closed and all started requests were taken. */
 static struct reel_gpu_request *await_started(struct reel_gpu_link *link)
 {
 	struct reel_gpu_request *request;
@@ -126,14 +137,15 @@ static struct reel_gpu_request *await_started(struct reel_gpu_link *link)
 }
 
 /*
- * Until the copy is over, one way or another. Where the event does not tell, the whole
- * stream does; if that fails too, the device is lost and moves nothing any more.
+ * Waits until the copy has ended or failed. If there is no event, or waiting for it fails, waits
+ * for the whole stream. If that fails too, the device is lost and copies nothing any more.
  */
 static int await_copy(struct reel_gpu_link *link, const struct reel_gpu_request *request)
 {
 	const struct reel_driver *driver = driver_of(link);
 	reel_cu_result result = REEL_CU_UNKNOWN, rest;
 
+	REEL_ASSERT(!request->has_event || !request->refused);
 	if (request->has_event)
 		result = driver->cuEventSynchronize(request->event);
 	if (request->has_event && !result)
@@ -148,13 +160,14 @@ static int await_copy(struct reel_gpu_link *link, const struct reel_gpu_request 
 
 static void give_back(struct reel_gpu_link *link, struct reel_gpu_request *request)
 {
+	REEL_ASSERT(request >= link->request && request < link->request + link->depth);
 	pthread_mutex_lock(&link->lock);
 	request->next = link->unused;
 	link->unused = request;
 	pthread_mutex_unlock(&link->lock);
 }
 
-/* The request serves the next transfer while the layers above look at this one. */
+/* Starts the next transfer with this request before the layers above work on this transfer. */
 static void finish(struct reel_gpu_link *link, struct reel_gpu_request *request, int error)
 {
 	reel_transfer *transfer = request->transfer;
@@ -168,7 +181,7 @@ static void finish(struct reel_gpu_link *link, struct reel_gpu_request *request,
 	reel_transfer_queue_complete(&link->queue);
 }
 
-/* Where the context cannot be entered, no event can be waited for, and none will come. */
+/* Tries to enter the context for each request, since without it no event can be waited for. */
 static void *complete(void *argument)
 {
 	struct reel_gpu_link *link = argument;
@@ -268,6 +281,7 @@ void reel_gpu_link_close(struct reel_gpu_link *link)
 	pthread_cond_signal(&link->work);
 	pthread_mutex_unlock(&link->lock);
 	pthread_join(link->thread, NULL);
+	REEL_ASSERT(!link->started);
 	close_stream(link);
 	reel_transfer_queue_close(&link->queue);
 	pthread_mutex_destroy(&link->lock);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One way between the host and the device: a stream, requests that may be under way in
- * it, and a thread that completes them. A transfer waits in the queue for a request:
+ * A link is one direction between the host and the device: a stream, a number of requests, and a
+ * thread that completes transfers. A transfer needs a request. Its states, and the thread that
+ * brings it there:
  *
- *	waits in `queue`                         whoever adds it
- *	has a request: its copy and its event
+ *	waits in `queue`                         the thread that adds the transfer
+ *	has a request; its copy and its event
  *	  are in the stream                      dispatch(), on any thread
  *	its event has come                       the link's thread
  *	complete                                 the link's thread
  *
- * The thread sleeps in the driver until the first request's event comes. A host function
- * in the stream would do without it, but is not called at all when the device fails, holds
- * up the copies behind it, and may not start a transfer anew, as a layer above may.
+ * The link's thread sleeps in the driver until the event of the first request comes. A host
+ * function in the stream would need no thread. But the driver does not call it when the device
+ * fails, it holds up the copies behind it, and it may not start a transfer, which a layer may do.
  *
- * A request's frame, pinned memory of a slot's size, serves data that is not pinned. It
- * goes to the next transfer only when the event of the one before has come and, on the way
- * to the host, its data has been copied out.
+ * Each request has a frame: pinned memory of a slot's size, for data that is not pinned. The frame
+ * is used for the next transfer after the event of the last one has come and, on the way to the
+ * host, after the data has been copied out.
  */
 #ifndef REEL_GPU_LINK_H
 #define REEL_GPU_LINK_H
@@ -36,8 +37,8 @@ struct reel_gpu_request {
 	reel_cu_event event;
 	char *frame;
 	bool uses_frame;
-	bool has_event;          /* else the whole stream is waited for */
-	reel_cu_result refused;  /* the copy was not started */
+	bool has_event;         /* false: the thread waits for the whole stream */
+	reel_cu_result refused; /* why the copy was not started; 0: it was */
 };
 
 struct reel_gpu_link {
@@ -47,11 +48,12 @@ struct reel_gpu_link {
 	pthread_t thread;
 	struct reel_transfer_queue queue;
 
-	/* Guards what follows. */
+	/* Guards the members below up to `ends`. */
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	struct reel_gpu_request *unused;
-	struct reel_gpu_request *started, **last; /* in the order of the stream, or nearly */
+	/* In the order of the stream, except where two threads started requests at once. */
+	struct reel_gpu_request *started, **last;
 	bool ends;
 
 	unsigned depth;
@@ -59,15 +61,15 @@ struct reel_gpu_link {
 };
 
 /*
- * Within the context. `frames`: depth times slot_bytes of pinned memory. 0, or the error
- * of reel_store_gpu_open(), whose text it leaves.
+ * Requires the context. `frames` is pinned memory of depth times slot_bytes. Returns 0 or an error
+ * of reel_store_gpu_open(), and leaves its text.
  */
 int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_store *store, bool to_device,
 		       char *frames);
-/* Ends the thread; then frees what the driver has. Within the context. */
+/* Ends the thread and then destroys events and stream. Requires the context. */
 void reel_gpu_link_close(struct reel_gpu_link *link);
 
-/* Any thread. The transfer's place is known, and valid. */
+/* Adds a transfer whose extent is a slot of the store. Any thread. */
 void reel_gpu_link_add(struct reel_gpu_link *link, reel_transfer *transfer);
 
 #endif

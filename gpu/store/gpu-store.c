@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The verbs of the store in GPU memory, and its slots: pieces of one size in one allocation. Any
+ * thread calls the verbs; the threads of the links report how copies ended. A slot is on the stack
+ * of free slots or has `bytes` above 0, never both. In the child of a fork the verbs use neither
+ * the driver nor a lock.
+ */
 #include "config.h"
 
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "gpu-store.h"
 #include "os/clock.h"
@@ -16,9 +23,9 @@
 #define DEFAULT_SLOT_BYTES ((size_t)2 << 20)
 #define DEFAULT_DEPTH 4
 #define MAX_SLOT_BYTES ((uint64_t)1 << 32)
-/* Slots begin where the device copies at full speed. */
+/* The device copies at full speed from and to addresses with this alignment. */
 #define SLOT_ALIGN 512
-/* A transfer costs as much as some 500 KB, and a few at once hide that. */
+/* The fixed cost of a transfer is that of copying 500 KB; a few transfers at once hide it. */
 #define BEST_BYTES ((size_t)512 << 10)
 
 static struct reel_gpu_store *gpu_of(reel_store *store)
@@ -26,7 +33,7 @@ static struct reel_gpu_store *gpu_of(reel_store *store)
 	return (struct reel_gpu_store *)store;
 }
 
-/* The driver and the threads are not in the child of a fork. */
+/* The child of a fork has neither the driver's state nor the threads of the links. */
 static bool is_in_child(const struct reel_gpu_store *gpu)
 {
 	return reel_process_is_child(gpu->owner);
@@ -48,6 +55,7 @@ static int take_slot(struct reel_gpu_store *gpu, const reel_transfer *transfer, 
 
 		*location = gpu->free_slot[--gpu->free_slots];
 		slot = &gpu->slot[*location];
+		REEL_ASSERT(!slot->bytes);
 		slot->bytes = transfer->bytes;
 		memcpy(slot->header, transfer->header, sizeof slot->header);
 	}
@@ -55,11 +63,12 @@ static int take_slot(struct reel_gpu_store *gpu, const reel_transfer *transfer, 
 	return error;
 }
 
-/* One that is not taken is left alone. */
+/* Does nothing if the slot is free already. */
 static void give_slot(struct reel_gpu_store *gpu, uint64_t location)
 {
 	pthread_mutex_lock(&gpu->lock);
 	if (location < gpu->slots && gpu->slot[location].bytes) {
+		REEL_ASSERT(gpu->free_slots < gpu->slots);
 		gpu->slot[location].bytes = 0;
 		gpu->free_slot[gpu->free_slots++] = (uint32_t)location;
 	}
@@ -80,7 +89,7 @@ static int check_slot(struct reel_gpu_store *gpu, const reel_transfer *transfer)
 	return error;
 }
 
-/* ---- What a link reports ---- */
+/* ---- Reports of a link ---- */
 
 int reel_gpu_store_judge(struct reel_gpu_store *gpu, reel_cu_result result, bool rests)
 {
@@ -90,7 +99,7 @@ int reel_gpu_store_judge(struct reel_gpu_store *gpu, reel_cu_result result, bool
 		return 0;
 	reel_driver_explain(gpu->context.driver, result, words);
 	pthread_mutex_lock(&gpu->lock);
-	/* What it was lost by, not what comes of it. */
+	/* Keeps the error that lost the device, not the errors that follow from it. */
 	if (!gpu->lost)
 		memcpy(gpu->stats.problem, words, sizeof words);
 	gpu->lost |= !rests;
@@ -118,6 +127,7 @@ void reel_gpu_store_note(struct reel_gpu_store *gpu, const struct reel_gpu_reque
 {
 	reel_transfer *transfer = request->transfer;
 
+	REEL_ASSERT(transfer->extent.location < gpu->slots);
 	pthread_mutex_lock(&gpu->lock);
 	if (!error)
 		count_success(&gpu->stats, request, put);
@@ -244,7 +254,7 @@ static void close_memory(struct reel_gpu_store *gpu)
 	gpu->context.driver->cuMemFree(gpu->arena);
 }
 
-/* A lost device frees nothing; what it had ends with the process. */
+/* If the device is lost, the driver frees nothing and the memory stays until the process ends. */
 static void gpu_close(reel_store *store)
 {
 	REEL_UNCANCELLED;
@@ -316,7 +326,7 @@ static int count_slots(struct reel_gpu_store *gpu, uint64_t bytes)
 	return 0;
 }
 
-/* The slot with the lowest number is on top. */
+/* Makes all slots free, with the lowest number on top of the stack. */
 static int make_slots(struct reel_gpu_store *gpu)
 {
 	gpu->slot = calloc(gpu->slots, sizeof *gpu->slot);
@@ -362,7 +372,7 @@ static int open_links(struct reel_gpu_store *gpu)
 	return error;
 }
 
-/* Within the context. */
+/* Requires the context. */
 static int open_parts(struct reel_gpu_store *gpu, uint64_t bytes)
 {
 	int error = count_slots(gpu, bytes);

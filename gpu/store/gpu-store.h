@@ -24,21 +24,21 @@ struct reel_gpu_store {
 	struct reel_gpu_link out, in;
 	struct reel_pinned pinned;
 
-	/* Guards what follows; no driver call is made with it. */
+	/* Guards the members below. Not held while the driver is called. */
 	pthread_mutex_t lock;
 	struct reel_gpu_slot *slot;
-	uint32_t *free_slot; /* a stack */
+	uint32_t *free_slot; /* a stack of the numbers of free slots */
 	uint32_t slots, free_slots;
 	bool lost;
 	struct reel_gpu_stats stats;
 };
 
 /*
- * By a link, of a request that is over: 0, or the error to complete its transfer with.
- * `result` is what the driver said; `rests`: the stream is known to be at rest.
+ * A link calls this for a request that has ended with `result`. Returns 0, or the error to complete
+ * the transfer with. If the stream is not known to be at rest (`rests`), the device is lost.
  */
 int reel_gpu_store_judge(struct reel_gpu_store *store, reel_cu_result result, bool rests);
-/* By a link, before it completes a transfer. */
+/* A link calls this before it completes a transfer. */
 void reel_gpu_store_note(struct reel_gpu_store *store, const struct reel_gpu_request *request,
 			 bool put, int error);
 
