@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where what lies in an arena of a given size. */
+/* The layout of an arena: a header, the tables of warps, of saved tapes and of slabs, and slabs. */
 #ifndef REEL_GPU_ARENA_LAYOUT_H
 #define REEL_GPU_ARENA_LAYOUT_H
 
@@ -20,7 +20,7 @@ static inline bool arena_is_slab(uint32_t slab_bytes, uint32_t word_bytes)
 	       slab_bytes / 32 / word_bytes >= ARENA_MIN_ROWS;
 }
 
-/* Of slabs that hold no rows, in an arena of so many in all. */
+/* Number of slabs that the header and the tables take, in an arena of `slabs` slabs in all. */
 static inline uint64_t arena_slabs_before(uint64_t slabs, uint32_t slab_bytes, uint32_t warps)
 {
 	uint64_t bytes = ARENA_HEADER_BYTES + slabs * sizeof(struct reel_arena_slab) +
@@ -29,7 +29,7 @@ static inline uint64_t arena_slabs_before(uint64_t slabs, uint32_t slab_bytes, u
 	return (bytes + slab_bytes - 1) / slab_bytes;
 }
 
-/* The bytes of an arena that has so many slabs with rows. */
+/* Size of an arena that has `slabs` slabs with rows. */
 static inline uint64_t arena_bytes(uint64_t slabs, uint32_t slab_bytes, uint32_t warps)
 {
 	uint64_t all = slabs;
@@ -40,7 +40,7 @@ static inline uint64_t arena_bytes(uint64_t slabs, uint32_t slab_bytes, uint32_t
 	return all * slab_bytes;
 }
 
-/* What is at the start of an empty arena. Returns false if not one slab fits, or too many do. */
+/* Sets the header of an empty arena. Returns false if no slab fits, or too many do. */
 static inline bool arena_lay_out(struct reel_arena_header *header, uint64_t bytes,
 				 uint32_t slab_bytes, uint32_t word_bytes, uint32_t warps)
 {
@@ -64,19 +64,19 @@ static inline bool arena_lay_out(struct reel_arena_header *header, uint64_t byte
 	return true;
 }
 
-/* Those that hold rows. */
+/* Number of slabs with rows. */
 static inline uint32_t arena_slabs(const struct reel_arena_header *header)
 {
 	return header->end_slab - header->first_slab;
 }
 
-/* The bytes of the header and the tables behind it. */
+/* Size of the header and the tables behind it. */
 static inline uint64_t arena_tables(const struct reel_arena_header *header)
 {
 	return header->slabs_offset + header->end_slab * (uint64_t)sizeof(struct reel_arena_slab);
 }
 
-/* Those after the header, which are zero in an empty arena. */
+/* Size of the tables behind the header, which are zero in an empty arena. */
 static inline uint64_t arena_zeros(const struct reel_arena_header *header)
 {
 	return arena_tables(header) - ARENA_HEADER_BYTES;

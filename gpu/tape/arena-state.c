@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * What all files of the host's side of an arena use: texts of errors, the context, copies of slabs.
+ * The thread that called a function of reel/arena.h runs these functions; one thread at a time uses
+ * an arena. An error that is passed in is returned, so the first error of a sequence stays.
+ */
 #include "config.h"
 
 #include "arena-state.h"
@@ -6,6 +11,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "os/assert.h"
 
 int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call)
 {
@@ -63,7 +70,7 @@ int reel_arena_wait(struct reel_arena *arena, int error)
 		       : reel_arena_fail_with(arena->driver, result, "cuStreamSynchronize");
 }
 
-/* Slabs that lie side by side are one copy. */
+/* Slabs that lie side by side on the device become one copy. */
 int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t stride, uint32_t count,
 		    unsigned char *memory, bool to_device)
 {
@@ -73,6 +80,7 @@ int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t strid
 		unsigned char *place = memory + (size_t)first * arena->slab_bytes;
 		size_t bytes;
 
+		REEL_ASSERT(number < arena->empty.end_slab);
 		for (end = first + 1;
 		     number && end < count && slab[end * stride] == number + end - first;)
 			end++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An arena, for those who work on its memory from the host. */
+/* The structure of an arena, and what the files of this folder need to work on its memory. */
 #ifndef REEL_GPU_ARENA_STATE_H
 #define REEL_GPU_ARENA_STATE_H
 
@@ -15,17 +15,17 @@ struct reel_arena {
 	const struct reel_driver *driver;
 	reel_cu_device device;
 	reel_cu_context context;
-	reel_cu_stream stream; /* for what is not in the order of a caller's stream */
+	reel_cu_stream stream; /* for copies that need not be in the order of a caller's stream */
 	reel_cu_address base;
 	uint64_t bytes;
 	uint32_t slab_bytes;
 	uint32_t lanes;
-	struct reel_arena_header empty; /* what is at its start after a reset */
-	/* Where those of the device are copied to. */
+	struct reel_arena_header empty; /* the header after a reset */
+	/* reel_arena_read() copies the header and the warps of the device to these. */
 	struct reel_arena_header header;
 	struct reel_arena_warp *warps;
 
-	struct reel_tables tables; /* all zero until they are needed */
+	struct reel_tables tables; /* all zero until they are read or cleared first */
 	struct reel_drain *drain;  /* NULL: there is no store */
 	struct reel_arena_stats stats;
 };
@@ -33,7 +33,7 @@ struct reel_arena {
 /* Leaves the text of a call of the driver that failed, and returns the error. */
 int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call);
 
-/* Return from the function with what a call of the driver returned, if that is an error. */
+/* Calls the driver. If the call fails, returns its error from the function around. */
 #define TRY(driver, call, arguments)                                                               \
 	do {                                                                                       \
 		reel_cu_result outcome = (driver)->call arguments;                                 \
@@ -41,30 +41,33 @@ int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result
 			return reel_arena_fail_with((driver), outcome, #call);                     \
 	} while (0)
 
-/* Driver calls are made between these two. leave() returns the error, or its own. */
+/*
+ * The driver is called between these two functions. reel_arena_leave() returns `error`, or its own
+ * error if `error` is 0.
+ */
 int reel_arena_enter(struct reel_arena *arena);
 int reel_arena_leave(struct reel_arena *arena, int error);
 
-/* Wait for what is in the arena's own stream. Returns the error, or that of the wait. */
+/* Waits for the arena's own stream. Returns `error`, or the error of the wait if `error` is 0. */
 int reel_arena_wait(struct reel_arena *arena, int error);
 
 /*
- * Start to copy slabs with these numbers, each `stride` after the one before, to or from places one
- * after another; number 0 is left out.
+ * Starts to copy `count` slabs to or from `memory`, where they lie one after another. Their numbers
+ * are slab[0], slab[stride], slab[2 * stride] ...; a number 0 leaves its place in `memory` out.
  */
 int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t stride, uint32_t count,
 		    unsigned char *memory, bool to_device);
 
 /*
- * Where an arena with a store keeps its tables as they were when it was settled last: behind its
- * slabs.
+ * Address of the settled tables of an arena with a store: a copy, behind the slabs, of the tables
+ * as they were when the arena was settled last.
  */
 static inline reel_cu_address reel_arena_settled(const struct reel_arena *arena)
 {
 	return arena->base + (arena->bytes + 255) / 256 * 256;
 }
 
-/* -EPROTO, with the faults in words. */
+/* Returns -EPROTO and leaves a text that names the faults. */
 int reel_arena_refuse_faults(uint32_t faults);
 
 #endif

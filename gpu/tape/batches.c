@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Moves slabs of an arena between the device and its store, in batches. The thread that called a
+ * function of reel/arena.h runs these functions and waits for the store. The frames have two
+ * halves: while the device copies to or from one half, the store works on the other. `left` of a
+ * batch is the number of its items that are in the store; a batch with none left is dropped.
+ */
 #include "config.h"
 
 #include "batches.h"
@@ -8,8 +14,9 @@
 #include <string.h>
 
 #include "arena-state.h"
+#include "os/assert.h"
 
-/* Of a full batch, if a slab is not larger and the store takes as much. */
+/* Size of a full batch, unless a slab is larger or the store takes less at once. */
 #define CRATE_BYTES ((size_t)2 << 20)
 #define FRAMES (2 * REEL_BATCH_FRAMES_HALF)
 
@@ -40,9 +47,10 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 	batches->slabs = (uint32_t)(most / arena->slab_bytes);
 	while (transfer_bytes(arena, batches, batches->slabs) > most)
 		batches->slabs--;
+	REEL_ASSERT(batches->slabs > 0);
 	bytes = transfer_bytes(arena, batches, batches->slabs);
 	TRY(arena->driver, cuMemHostAlloc, (&memory, bytes * FRAMES, REEL_CU_HOST_ALLOC_PORTABLE));
-	/* What rounds a transfer up is written too, and is not to be of anybody else. */
+	/* A transfer that is rounded up writes bytes behind its slabs: no old data may be there. */
 	memset(memory, 0, bytes * FRAMES);
 	batches->memory = memory;
 	for (unsigned n = 0; n < FRAMES; n++)
@@ -76,7 +84,7 @@ void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches, 
 
 /* ---- Transfers ---- */
 
-/* The store is asked whether all are complete. */
+/* Nothing to do: reel_store_sync() waits for all transfers. */
 static void at_end(reel_transfer *transfer)
 {
 	(void)transfer;
@@ -88,6 +96,7 @@ static reel_transfer *prepare(struct reel_arena *arena, struct reel_batches *bat
 	struct reel_batch_frame *frame = &batches->frame[number % FRAMES];
 	reel_transfer *transfer = &frame->transfer;
 
+	REEL_ASSERT(batch->slabs <= batches->slabs);
 	memset(transfer, 0, sizeof *transfer);
 	transfer->data = frame->memory;
 	transfer->bytes = transfer_bytes(arena, batches, batch->slabs);
@@ -97,7 +106,7 @@ static reel_transfer *prepare(struct reel_arena *arena, struct reel_batches *bat
 	return transfer;
 }
 
-/* Between a batch's slabs and its frame. What the driver refuses, or ends with, is remembered. */
+/* Starts to copy between the slabs of a batch and its frame. Notes an error in `is_lost`. */
 static int copy(struct reel_arena *arena, struct reel_batches *batches,
 		const struct reel_batch *batch, unsigned char *memory, bool to_device)
 {
@@ -158,7 +167,10 @@ static int make_batches(struct reel_batches *batches, const struct reel_batch_it
 	return 0;
 }
 
-/* Of batches first to end, which are at the store. The first error, if `error` is none. */
+/*
+ * Waits for the puts of the batches `first` to `end` and notes their extents. Returns `error`, or
+ * the first error of a put.
+ */
 static int finish_puts(struct reel_batches *batches, size_t first, size_t end, int error)
 {
 	reel_store_sync(batches->store, -1);
@@ -168,7 +180,7 @@ static int finish_puts(struct reel_batches *batches, size_t first, size_t end, i
 
 		batch->extent = transfer->extent;
 		memcpy(batch->header, transfer->header, sizeof batch->header);
-		/* It has no extent then. */
+		/* A batch whose put failed has no extent to drop. */
 		if (transfer->error)
 			batch->left = 0;
 		if (transfer->error && !error)
@@ -178,7 +190,7 @@ static int finish_puts(struct reel_batches *batches, size_t first, size_t end, i
 	return error;
 }
 
-/* Those from `first` on; the frame of a batch follows from its number. */
+/* Puts the batches from `first` on. Batch n uses frame n % FRAMES. */
 static int put_batches(struct reel_arena *arena, struct reel_batches *batches, size_t first,
 		       size_t *put)
 {
@@ -236,7 +248,7 @@ static bool is_wanted(const struct reel_batch *batch)
 	return false;
 }
 
-/* Start to get up to half of the frames' batches, from number *next on; returns how many. */
+/* Starts to get at most one half of the frames, from batch `*next` on. Returns their number. */
 static size_t start_gets(struct reel_arena *arena, struct reel_batches *batches, size_t *next,
 			 size_t frame, size_t at[REEL_BATCH_FRAMES_HALF])
 {
@@ -285,7 +297,7 @@ int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches)
 		size_t coming;
 
 		reel_store_sync(batches->store, -1);
-		/* The frames of the other half are read. */
+		/* The device may still read the other half, which start_gets() fills next. */
 		error = wait_for_device(arena, batches, 0);
 		if (error)
 			return error;
@@ -310,6 +322,7 @@ void reel_batches_forget(struct reel_batches *batches)
 			if (batch->items[i].slab) {
 				batch->items[i].height = UINT32_MAX;
 				batch->items[i].slab = 0;
+				REEL_ASSERT(batch->left > 0);
 				batch->left--;
 			}
 		}

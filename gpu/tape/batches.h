@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slabs of an arena in a store: in batches, runs of slabs that are one transfer each. A batch is
- * there until the last of its slabs has come back. What is in which is known by warp and height.
+ * Slabs of an arena in a store. A batch is a number of slabs that one transfer puts to the store.
+ * The store keeps a batch until the last of its slabs has come back. The items of a batch say which
+ * slabs it has, by warp and height.
  */
 #ifndef REEL_GPU_BATCHES_H
 #define REEL_GPU_BATCHES_H
@@ -17,7 +18,7 @@ struct reel_arena;
 
 struct reel_batch_item {
 	uint32_t warp, height;
-	uint32_t slab; /* on the device, where it comes from or goes to; 0: it stays in the store */
+	uint32_t slab; /* its number on the device during a copy; 0: it stays in the store */
 };
 
 struct reel_batch {
@@ -26,7 +27,7 @@ struct reel_batch {
 	uint64_t serial;
 	struct reel_batch_item *items;
 	uint32_t slabs;
-	uint32_t left; /* of them, in the store */
+	uint32_t left; /* number of these slabs that are in the store */
 };
 
 struct reel_batch_frame {
@@ -39,29 +40,29 @@ struct reel_batches {
 	struct reel_batch *batch;
 	size_t count, room;
 	uint64_t serial;
-	uint32_t slabs; /* of a full batch */
-	size_t align;   /* of a transfer's bytes */
-	bool is_lost;   /* the driver failed: a copy may be under way, or have ended in part */
+	uint32_t slabs; /* number of slabs in a full batch */
+	size_t align;   /* the size of a transfer is a multiple of this */
+	bool is_lost;   /* the driver failed; a copy may be under way, or have ended in part */
 	unsigned char *memory;
 	struct reel_batch_frame frame[2 * REEL_BATCH_FRAMES_HALF];
 };
 
-/* The store stays the caller's if that fails. 0, -EINVAL, -ENOMEM or -EIO. */
+/* Returns 0, or -EINVAL, -ENOMEM or -EIO, and the store still belongs to the caller. */
 int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store);
-/* Within the context, or the pinned memory stays. */
+/* Closes the store, too. Without the context (`within`), pinned memory is not freed. */
 void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches, bool within);
 
 /*
- * Copy these slabs from the device to the store, in batches as they stand. 0; or an error, and the
- * store has none of them.
+ * Copies these slabs from the device to the store, in batches in this order. If it returns an
+ * error, the store has none of them.
  */
 int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
 		     const struct reel_batch_item *items, size_t count);
-/* Copy all items that have got a slab to the device. 0, or an error, and nothing has changed. */
+/* Copies all items that have a slab to the device. After an error no batch has changed. */
 int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches);
-/* Items that have a slab are not in the store any more. */
+/* Removes the items that have a slab, since they are on the device again. */
 void reel_batches_forget(struct reel_batches *batches);
-/* No item is. */
+/* Removes all batches. */
 void reel_batches_empty(struct reel_batches *batches);
 
 #endif

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Opens, grows, resets, reads and settles arenas. Functions of reel/arena.h run on the thread that
+ * calls them; one thread at a time uses an arena, and no kernel uses it during the call. If memory
+ * cannot be had, the arena keeps what it had.
+ */
 #include "config.h"
 
 #include <reel/arena.h>
@@ -8,6 +13,7 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "drain.h"
 
@@ -61,7 +67,7 @@ static int clear(struct reel_arena *arena, reel_cu_stream stream)
 	return 0;
 }
 
-/* All of it, in the order of the stream. */
+/* Empties the arena, and with a store its settled tables, in the order of the stream. */
 static int empty_it(struct reel_arena *arena, reel_cu_stream stream)
 {
 	int error = clear(arena, stream);
@@ -69,7 +75,7 @@ static int empty_it(struct reel_arena *arena, reel_cu_stream stream)
 	return error || !arena->drain ? error : reel_drain_keep(arena, stream);
 }
 
-/* Take other memory, of these sizes, and empty it. The arena has what it had if that fails. */
+/* Takes new memory of these sizes and empties it. If this fails, the arena keeps what it had. */
 static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 {
 	struct reel_arena before = *arena;
@@ -85,7 +91,7 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 			"slab of %u, or has more rows than can be numbered",
 			(unsigned long long)bytes, (unsigned)warps, (unsigned)arena->slab_bytes);
 	}
-	/* The driver counts in what addresses the host, too. */
+	/* The driver takes sizes as size_t, which may be smaller than uint64_t. */
 	arena->warps = bytes <= SIZE_MAX ? calloc(warps, sizeof *arena->warps) : NULL;
 	if (!arena->warps) {
 		*arena = before;
@@ -104,7 +110,7 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 	else
 		error = reel_arena_wait(arena, empty_it(arena, arena->stream));
 	if (error) {
-		/* Of two copies one may be under way. */
+		/* One of the two copies of clear() may be under way. */
 		arena->driver->cuStreamSynchronize(arena->stream);
 		if (arena->base)
 			arena->driver->cuMemFree(arena->base);
@@ -142,7 +148,7 @@ static int open_memory(struct reel_arena *arena, const struct reel_arena_options
 
 /* ---- Opening and closing ---- */
 
-/* A wait that failed may have left copies under way. */
+/* Waits first: a wait that failed before may have left copies under way. */
 static void close_memory(struct reel_arena *arena)
 {
 	if (arena->stream)
@@ -216,6 +222,7 @@ void reel_arena_close(struct reel_arena *arena)
 
 	if (!arena)
 		return;
+	REEL_ASSERT(arena->base && arena->stream);
 	within = !reel_arena_enter(arena);
 	reel_drain_close(arena, within);
 	if (within) {
@@ -295,7 +302,7 @@ int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_re
 	return 0;
 }
 
-/* What the store has is of the memory that is given back. */
+/* Empties the arena and drops its slabs in the store, which belong to the old memory. */
 static int grow(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 {
 	int error = arena->drain ? reel_drain_fit(arena, warps) : 0;
@@ -328,7 +335,10 @@ int reel_arena_settle(struct reel_arena *arena, void *stream)
 
 	if (error)
 		return error;
-	/* What is popped after a push that was refused may well look wrong. */
+	/*
+	 * After a refused push, pops may report other faults that are not real. So these are
+	 * errors only if no fault can be cured.
+	 */
 	if (report.faults && (!(report.faults & curable) || report.faults & REEL_DEVICE_WORD))
 		return reel_arena_refuse_faults(report.faults);
 	if (arena->drain) {

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Settles, undoes and cures launches of an arena with a store, and moves slabs when the program
+ * asks for it. The thread that called a function of reel/arena.h runs these functions. After an
+ * error of the driver in the middle of a change the arena is broken: it is unknown which part of
+ * the change the device has, and only a reset makes the arena usable again.
+ */
 #include "config.h"
 
 #include "drain.h"
@@ -12,14 +18,13 @@
 #include "os/cancel.h"
 #include "spill-policy.h"
 
-/* A launch that has a fault after so many repetitions never ends without one. */
+/* Number of repetitions after which a launch that still has a fault is given up. */
 #define MAX_TRIES 64u
 
 struct reel_drain {
 	struct reel_spill_policy policy;
 	unsigned tries;
-	/* The driver failed, and the device has part of what was to be there. */
-	bool is_broken;
+	bool is_broken; /* the driver failed in the middle of a change */
 };
 
 int reel_drain_check(const struct reel_arena *arena)
@@ -29,7 +34,7 @@ int reel_drain_check(const struct reel_arena *arena)
 	return reel_fail(-EIO, "the driver failed while an arena was changed: reset it");
 }
 
-/* ---- The tables that launches are undone to ---- */
+/* ---- The settled tables ---- */
 
 static size_t tables_bytes(const struct reel_arena *arena)
 {
@@ -50,7 +55,7 @@ static int start_to_undo(struct reel_arena *arena)
 	return 0;
 }
 
-/* Whether an error of the driver's has left anything in part, nobody knows. */
+/* Marks the arena as broken if `error` is one. Returns `error`. */
 static int or_broken(struct reel_arena *arena, int error)
 {
 	arena->drain->is_broken |= error != 0;
@@ -62,7 +67,7 @@ static int undo(struct reel_arena *arena)
 	return or_broken(arena, reel_arena_wait(arena, start_to_undo(arena)));
 }
 
-/* What the host has changed, and moved, is what later launches are undone to. */
+/* Writes the tables that the host has changed as the settled tables. */
 static int write_settled(struct reel_arena *arena)
 {
 	struct reel_batches *batches = &arena->drain->policy.batches;
@@ -76,13 +81,13 @@ static int write_settled(struct reel_arena *arena)
 
 /* ---- A launch that has to be repeated ---- */
 
-/* The slabs of a warp, there and in the store. */
+/* Number of slabs of a warp, on the device and in the store. */
 static uint32_t height_of(const struct reel_arena *arena, uint32_t warp)
 {
 	return arena->tables.warp[warp].drained + arena->drain->policy.there[warp];
 }
 
-/* A warp's need is known where it was never as high before. */
+/* Counts the slabs missing in warps that are higher than ever before; only their need is known. */
 static uint64_t count_needed(const struct reel_arena *arena)
 {
 	uint64_t sum = 0;
@@ -96,7 +101,7 @@ static uint64_t count_needed(const struct reel_arena *arena)
 	return sum;
 }
 
-/* So that it is known of the next launch. */
+/* Lowers the peaks to the heights, so that the need of the next launch is known. */
 static void lower_peaks(struct reel_arena *arena)
 {
 	for (uint32_t n = 0; n < arena->empty.warps; n++)
@@ -117,7 +122,7 @@ static int refuse_small(const struct reel_arena *arena, uint64_t needed)
 			 (unsigned)arena->tables.free_slabs);
 }
 
-/* What is moved beyond the need saves the next launches from being repeated. */
+/* Moves the slabs that the launch needs, and more, so that the next launches need no repetition. */
 static int cure(struct reel_arena *arena)
 {
 	struct reel_spill_policy *policy = &arena->drain->policy;
@@ -136,7 +141,7 @@ static int cure(struct reel_arena *arena)
 		reel_spill_policy_look_ahead(arena, policy, missed + (*unused - needed) / 2);
 		return reel_spill_policy_read(arena, policy);
 	}
-	/* If the store is full, what was needed is free all the same. */
+	/* Errors do not matter here: the slabs that the launch needs are free already. */
 	if (half > *unused)
 		reel_spill_policy_write(arena, policy, half - *unused, false);
 	return 0;
@@ -148,7 +153,7 @@ static bool is_empty(const struct reel_arena *arena)
 	       arena->tables.free_slabs == count_slabs(arena);
 }
 
-/* Tapes that have no slabs are saved, too, perhaps with bits. */
+/* Keeps the saved tapes: a tape without slabs may have been saved, with bits. */
 static int grow(struct reel_arena *arena, const struct reel_arena_report *report)
 {
 	uint32_t warps = arena->empty.warps, block = arena->tables.header->saved_block;
@@ -203,7 +208,7 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 	return error ? error : undo(arena);
 }
 
-/* The next launch begins from here. */
+/* Forgets the repetitions of the last launch. */
 static void begin_step(struct reel_drain *drain)
 {
 	drain->tries = 0;
@@ -235,7 +240,7 @@ int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *
 	return 1;
 }
 
-/* ---- By the caller's leave ---- */
+/* ---- What the program asks for ---- */
 
 static int check(const struct reel_arena *arena)
 {
@@ -257,7 +262,7 @@ static int begin(struct reel_arena *arena, void *stream)
 	return 0;
 }
 
-/* Whatever has been moved is written, also after an error. */
+/* Writes the tables also after an error, since slabs may have been moved before it. */
 static int end(struct reel_arena *arena, int error)
 {
 	int written = write_settled(arena);

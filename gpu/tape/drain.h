@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An arena with a store: launches that can be undone, and repeated when slabs have gone or come.
+ * An arena with a store. Its launches can be undone, and repeated after slabs went to the store or
+ * came back.
  *
- * The tables of the last settled launch are kept on the device behind the slabs. Copying them to
- * their place undoes all later launches: the rows that those wrote are above those that count,
- * unless they wrote over what they had popped. What is moved changes the copy first. So a launch
- * with a fault stays as it is until all that it needs is there, and can be settled again if the
- * store fails.
+ * The device keeps a copy of the tables of the last settled launch, the settled tables, behind the
+ * slabs. Copying them back undoes all later launches, since the rows that these launches pushed lie
+ * above the settled tops. A launch that pushed over rows that it had popped cannot be undone.
+ * Moving slabs changes the settled tables first. So a launch with a fault stays as it is until all
+ * that it needs is there, and if the store fails, it can be settled again.
  */
 #ifndef REEL_GPU_DRAIN_H
 #define REEL_GPU_DRAIN_H
@@ -16,19 +17,22 @@
 struct reel_arena;
 struct reel_arena_report;
 
-/* Of an arena with a store; within the context, but for the last two. */
+/* All but the last two functions require a store and the context. */
 
-/* The launches have ended with this report, and their faults can be cured: 0, 1, or an error. */
+/*
+ * Settles launches that ended with this report, whose faults can be cured. Returns 0, or 1 if the
+ * launches were undone and have to be repeated, or an error.
+ */
 int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *report);
-/* What is there now is what later launches are undone to, in the order of this stream. */
+/* Copies the tables to the settled tables, in the order of this stream. */
 int reel_drain_keep(struct reel_arena *arena, reel_cu_stream stream);
-/* The arena has been emptied and kept, with this outcome. */
+/* Drops all slabs in the store, after the arena was emptied and its tables kept with `error`. */
 void reel_drain_renew(struct reel_arena *arena, int error);
-/* For so many warps, soon; or as it was, and -ENOMEM. */
+/* Makes room for `warps` warps. Returns 0, or -ENOMEM and nothing has changed. */
 int reel_drain_fit(struct reel_arena *arena, uint32_t warps);
-/* -EIO if the arena cannot be used until it is emptied. */
+/* Returns -EIO if the arena cannot be used before it is emptied. */
 int reel_drain_check(const struct reel_arena *arena);
-/* Also without a store. `within` the context, or memory of the driver's stays. */
+/* Does nothing without a store. Without the context (`within`), pinned memory is not freed. */
 void reel_drain_close(struct reel_arena *arena, bool within);
 
 #endif

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes' tapes between an arena and the host; reel/host-tape.h is the manual. */
+/*
+ * Moves the tapes of lanes between an arena and the host; reel/host-tape.h is the manual. The
+ * caller's thread runs these functions, while no kernel uses the arena.
+ * Slabs cross in a frame of pinned memory, warp by warp. If a call fails, the tapes are where they
+ * were, except that a send that fails may have emptied the arena.
+ */
 #include "config.h"
 
 #include <reel/host-tape.h>
@@ -9,22 +14,23 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "drain.h"
 
-/* Of pinned memory for slabs on their way, if one is not larger. */
+/* Size of the frame, unless a slab is larger. */
 #define FRAME_BYTES ((uint32_t)2 << 20)
 
-/* A transfer: the lanes, where their threads are, and a frame for slabs of one warp. */
+/* A call that moves tapes: the lanes, their threads, and a frame for slabs of one warp. */
 struct passage {
 	struct reel_arena *arena;
 	struct reel_host_tape *lanes;
 	uint32_t count;
 	uint32_t block_threads;
-	uint32_t warps; /* that have such a thread */
+	uint32_t warps; /* number of warps that have a thread of the lanes */
 	unsigned char *frame;
 	uint32_t frame_slabs;
-	uint64_t words; /* that have crossed */
+	uint64_t words; /* number of words moved so far */
 };
 
 /* ---- Where the threads are ---- */
@@ -42,7 +48,7 @@ static uint32_t count_warps(const struct passage *passage)
 	return blocks * block_warps(passage) + (rest + 31) / 32;
 }
 
-/* NULL: there is no such thread, or the caller has no lane for it. */
+/* Returns NULL if there is no such thread, or the caller has no lane for it. */
 static struct reel_host_tape *lane_at(const struct passage *passage, uint32_t warp, uint32_t lane)
 {
 	uint32_t block = warp / block_warps(passage);
@@ -66,6 +72,7 @@ static unsigned char *word_at(const struct passage *passage, uint32_t slab, uint
 static void push_column(const struct passage *passage, struct reel_host_tape *to, uint32_t slab,
 			uint32_t lane, uint32_t rows)
 {
+	REEL_ASSERT(slab < passage->frame_slabs && rows <= passage->arena->empty.row_mask);
 	for (uint32_t row = 1; row <= rows; row++)
 		reel_host_tape_push(to, word_at(passage, slab, row, lane), to->word_bytes);
 }
@@ -73,11 +80,12 @@ static void push_column(const struct passage *passage, struct reel_host_tape *to
 static void pop_column(const struct passage *passage, struct reel_host_tape *from, uint32_t slab,
 		       uint32_t lane, uint32_t rows)
 {
+	REEL_ASSERT(slab < passage->frame_slabs && rows <= passage->arena->empty.row_mask);
 	for (uint32_t row = rows; row > 0; row--)
 		reel_host_tape_pop(from, word_at(passage, slab, row, lane), from->word_bytes);
 }
 
-/* Blocks of a tape with stages leave rows at the end of a slab out. */
+/* Rows of a slab that a tape uses: a staged tape leaves out rows at the end of a slab. */
 static uint32_t rows_used(const struct reel_tables *tables, uint32_t warp)
 {
 	uint32_t mask = tables->header->row_mask, block = tables->saved[warp].rows;
@@ -96,7 +104,7 @@ static uint64_t words_of(const struct reel_tables *tables, uint32_t warp, uint32
 	return rows / mask * rows_used(tables, warp) + rows % mask + tables->saved[warp].bits[lane];
 }
 
-/* Of those on a lane's tape, the words in a slab with so many slabs below it. */
+/* Number of a lane's `words` that lie in the slab with `height` slabs of `rows` rows below it. */
 static uint32_t words_in(uint64_t words, uint32_t height, uint32_t rows)
 {
 	uint64_t below = (uint64_t)height * rows;
@@ -113,7 +121,7 @@ static uint64_t bits_of(const struct reel_tables *tables, uint32_t warp, uint32_
 	return tables->saved[warp].rows ? 1 : tables->saved[warp].bits[lane];
 }
 
-/* Between the slabs of the warp that was walked last and the frame. */
+/* Copies between slabs of the warp that was walked last and the frame. */
 static int copy(const struct passage *passage, uint32_t first, uint32_t end, bool to_device)
 {
 	struct reel_arena *arena = passage->arena;
@@ -187,7 +195,7 @@ static int fetch_all(struct passage *passage)
 	return error ? error : first_error(passage);
 }
 
-/* What was pushed is taken off again if anything fails. */
+/* If a push or a copy fails, takes off all words that were pushed. */
 static int fetch_or_undo(struct passage *passage)
 {
 	reel_mark *marks = malloc((passage->count + 1) * sizeof *marks);
@@ -215,7 +223,7 @@ static int fetch_or_undo(struct passage *passage)
 
 /* ---- To the device ---- */
 
-/* What a word takes on the lane's tape. */
+/* Size of a word on the lane's tape. */
 static uint64_t word_bytes(const struct reel_host_tape *lane)
 {
 	return lane->word_bytes == 16 ? 16 : 8;
@@ -263,7 +271,7 @@ static int make_room(struct passage *passage)
 	return reel_arena_grow(arena, &report);
 }
 
-/* A chain for the warp's longest tape; what is in it follows. */
+/* Takes slabs for the warp's longest tape, and walks them. send_warp() copies the words. */
 static uint32_t take_chain(struct passage *passage, uint32_t warp)
 {
 	struct reel_tables *tables = &passage->arena->tables;
@@ -272,6 +280,7 @@ static uint32_t take_chain(struct passage *passage, uint32_t warp)
 	for (uint32_t n = 0; n < slabs; n++) {
 		uint32_t slab = reel_tables_take(tables);
 
+		REEL_ASSERT(slab);
 		reel_tables_put_top(tables, warp, highest, slab);
 		highest = slab;
 	}
@@ -287,7 +296,7 @@ static uint32_t take_chain(struct passage *passage, uint32_t warp)
 	return reel_tables_walk(tables, warp);
 }
 
-/* From the top, as a tape is popped. */
+/* Starts at the top, since tapes are popped. */
 static int send_warp(struct passage *passage, uint32_t warp)
 {
 	const struct reel_tables *tables = &passage->arena->tables;
@@ -318,7 +327,7 @@ static int send_tables(struct passage *passage)
 
 	if (!error && arena->drain)
 		error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
-	/* Else both sides might have the tapes. */
+	/* After an error the arena is emptied, so that only the host has the tapes. */
 	if (error)
 		reel_arena_wait(arena, reel_arena_reset(arena, arena->stream));
 	return error;
@@ -351,7 +360,7 @@ static int check_send(const struct passage *passage)
 	return first_error(passage);
 }
 
-/* Held, the tapes can be brought back to where they were. */
+/* Holds the tapes, so that they can be replayed if anything fails. */
 static int send_or_undo(struct passage *passage)
 {
 	uint32_t held = 0;
@@ -389,7 +398,7 @@ static int check_lanes(const struct passage *passage)
 	return 0;
 }
 
-/* `move` with a frame. */
+/* Calls `move` with a frame. */
 static int with_frame(struct passage *passage, int (*move)(struct passage *passage))
 {
 	struct reel_arena *arena = passage->arena;
@@ -402,7 +411,7 @@ static int with_frame(struct passage *passage, int (*move)(struct passage *passa
 	TRY(arena->driver, cuMemHostAlloc,
 	    (&frame, (size_t)passage->frame_slabs * arena->slab_bytes,
 	     REEL_CU_HOST_ALLOC_PORTABLE));
-	/* Rows above the tops go along. */
+	/* Rows above the tops are copied, too: no old data may be in them. */
 	memset(frame, 0, (size_t)passage->frame_slabs * arena->slab_bytes);
 	passage->frame = frame;
 	error = move(passage);
@@ -459,7 +468,7 @@ static int send_lanes(struct passage *passage, void *stream)
 	return error ? error : with_frame(passage, send_or_undo);
 }
 
-/* What has crossed has done so, whatever leaving the context comes to. */
+/* An error of leaving the context is ignored, since the tapes have been moved. */
 int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_tape *lanes,
 		     uint32_t count)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The choice of slabs that go to the store of an arena or come back from it. The thread that called
+ * a function of reel/arena.h runs these functions, after it has read the tables. A warp never loses
+ * its highest slab. Slabs in the store are the lowest of their warp, without a gap.
+ */
 #include "config.h"
 
 #include "spill-policy.h"
@@ -8,8 +13,9 @@
 #include <string.h>
 
 #include "arena-state.h"
+#include "os/assert.h"
 
-/* As many rows below a warp's bottom as a top can count. */
+/* Number of rows in the store that the top of a lane can count. */
 #define MAX_DEPTH ((uint64_t)UINT32_MAX - REEL_DEVICE_TOP_SPILLED)
 
 /* ---- Opening and closing ---- */
@@ -68,7 +74,7 @@ void reel_spill_policy_forget(struct reel_spill_policy *policy)
 
 /* ---- Which slabs go ---- */
 
-/* One stays, for the lanes at the top. */
+/* Number of slabs of a warp that may go. The highest one stays, for the lanes at the top. */
 static uint32_t spare_of(const struct reel_arena *arena, const struct reel_spill_policy *policy,
 			 uint32_t warp, bool deep)
 {
@@ -90,7 +96,7 @@ static uint32_t spare_of(const struct reel_arena *arena, const struct reel_spill
 	return lowest > drained ? (uint32_t)(lowest - drained) : 0;
 }
 
-/* Of all warps, beyond those that each may keep. */
+/* Sum over all warps of the slabs above the `kept` that each warp may keep. */
 static uint64_t count_beyond(const uint32_t *slabs, uint32_t warps, uint32_t kept)
 {
 	uint64_t sum = 0;
@@ -100,7 +106,7 @@ static uint64_t count_beyond(const uint32_t *slabs, uint32_t warps, uint32_t kep
 	return sum;
 }
 
-/* The most that each may keep if so many are to go; 0 if they are too few. */
+/* Largest number that each warp may keep if `wanted` slabs are to go; 0 if there are fewer. */
 static uint32_t level_for(const uint32_t *slabs, uint32_t warps, uint64_t wanted)
 {
 	uint32_t low = 0, high = 0;
@@ -118,7 +124,10 @@ static uint32_t level_for(const uint32_t *slabs, uint32_t warps, uint64_t wanted
 	return low;
 }
 
-/* Lower ones first; of one height as they lie, since most warps took them in turn. */
+/*
+ * Lower slabs first. Slabs of one height are sorted by number: most warps took them in turn, so
+ * they lie side by side.
+ */
 static int compare_items(const void *a, const void *b)
 {
 	const struct reel_batch_item *one = a, *other = b;
@@ -143,7 +152,7 @@ static void list_items(struct reel_arena *arena, const struct reel_spill_policy 
 	}
 }
 
-/* Put them to the store, and have them free. */
+/* Puts the slabs to the store and frees them. */
 static int drain_items(struct reel_arena *arena, struct reel_spill_policy *policy,
 		       struct reel_batch_item *items, size_t count)
 {
@@ -152,6 +161,7 @@ static int drain_items(struct reel_arena *arena, struct reel_spill_policy *polic
 	qsort(items, count, sizeof *items, compare_items);
 	error = reel_batches_put(arena, &policy->batches, items, count);
 	for (size_t n = 0; n < count && !error; n++) {
+		REEL_ASSERT(policy->there[items[n].warp] > 1);
 		reel_tables_drop_bottom(&arena->tables, items[n].warp);
 		policy->there[items[n].warp]--;
 	}
@@ -193,7 +203,7 @@ uint64_t reel_spill_policy_miss(struct reel_arena *arena, struct reel_spill_poli
 	uint64_t sum = 0;
 
 	for (uint32_t n = 0; n < warps_of(arena); n++) {
-		/* Of the launch: what is in the store may be other slabs since. */
+		/* `launch` is older than the tables: since then other slabs may have moved. */
 		uint32_t drained = arena->tables.warp[n].drained, lowest = launch[n].drained;
 
 		lowest -= launch[n].missed < lowest ? launch[n].missed : lowest;
@@ -251,7 +261,10 @@ static bool is_coming(const struct reel_arena *arena, const struct reel_spill_po
 	       item->height + policy->coming[item->warp] >= arena->tables.warp[item->warp].drained;
 }
 
-/* Backwards, so that slabs which left one after another do so again. */
+/*
+ * Takes a slab for each item that is coming. Goes backwards through the batches, so that slabs that
+ * lay side by side do so again.
+ */
 static size_t give_places(struct reel_arena *arena, struct reel_spill_policy *policy)
 {
 	struct reel_batches *batches = &policy->batches;
@@ -261,6 +274,7 @@ static size_t give_places(struct reel_arena *arena, struct reel_spill_policy *po
 		for (uint32_t i = batches->batch[n].slabs; i-- > 0;)
 			if (is_coming(arena, policy, &batches->batch[n].items[i])) {
 				batches->batch[n].items[i].slab = reel_tables_take(&arena->tables);
+				REEL_ASSERT(batches->batch[n].items[i].slab);
 				count++;
 			}
 	return count;
@@ -288,7 +302,7 @@ static void list_places(const struct reel_batches *batches, struct reel_batch_it
 				*items++ = batches->batch[n].items[i];
 }
 
-/* Each warp's from the highest down. */
+/* Adds the slabs to their warps, from the highest down. */
 static void link_items(struct reel_arena *arena, struct reel_spill_policy *policy,
 		       struct reel_batch_item *items, size_t count)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Reads, changes and writes the tables of an arena on the host. The thread that called a function
+ * of reel/arena.h runs these functions, while no kernel uses the arena. `free_slabs` is the length
+ * of the free list. A warp that has slabs in the store has at least one on the device, above them.
+ */
 #include "config.h"
 
 #include "tables.h"
@@ -9,6 +14,7 @@
 
 #include "arena-layout.h"
 #include "arena-state.h"
+#include "os/assert.h"
 
 /* ---- Memory ---- */
 
@@ -44,8 +50,8 @@ static int allocate(struct reel_arena *arena, size_t bytes)
 }
 
 /*
- * Those of an arena that has grown since are another size. A wait that failed may have left a copy
- * of what is there now under way.
+ * Makes memory for the tables, whose size changes when the arena grows. Waits first, because a wait
+ * that failed before may have left a copy of the old tables under way.
  */
 static int prepare(struct reel_arena *arena)
 {
@@ -71,6 +77,7 @@ uint32_t reel_tables_take(struct reel_tables *tables)
 
 	if (slab >= tables->header->end_slab)
 		return 0;
+	REEL_ASSERT(tables->free_slabs > 0);
 	*free_list =
 		((*free_list >> 32) + 1) << 32 | (uint32_t)(slab + 1 + tables->slab[slab].next);
 	tables->free_slabs--;
@@ -81,6 +88,7 @@ void reel_tables_give(struct reel_tables *tables, uint32_t slab)
 {
 	uint64_t *free_list = &tables->header->free;
 
+	REEL_ASSERT(slab >= tables->header->first_slab && slab < tables->header->end_slab);
 	tables->slab[slab].next = (uint32_t)*free_list - (slab + 1);
 	*free_list = ((*free_list >> 32) + 1) << 32 | slab;
 	tables->free_slabs++;
@@ -105,12 +113,14 @@ uint32_t reel_tables_walk(struct reel_tables *tables, uint32_t warp)
 	uint32_t count = 0;
 
 	for (uint32_t slab = tables->warp[warp].bottom; is_slab(slab);
-	     slab = tables->slab[slab].above)
+	     slab = tables->slab[slab].above) {
+		REEL_ASSERT(count < tables->header->end_slab);
 		tables->chain[count++] = slab;
+	}
 	return count;
 }
 
-/* Above slabs in the store one stays, for the lanes that come up from there. */
+/* Above slabs in the store one slab stays, for lanes whose tapes grow up from there. */
 static uint64_t slabs_wanted(const struct reel_tables *tables, uint32_t warp)
 {
 	uint64_t drained = tables->warp[warp].drained, wanted = drained > 0;
@@ -146,6 +156,7 @@ void reel_tables_drop_bottom(struct reel_tables *tables, uint32_t warp)
 	struct reel_arena_warp *state = &tables->warp[warp];
 	uint32_t slab = state->bottom;
 
+	REEL_ASSERT(is_slab(slab) && is_slab(tables->slab[slab].above));
 	state->bottom = tables->slab[slab].above;
 	state->drained++;
 	tables->slab[state->bottom].below = 0;
@@ -156,6 +167,7 @@ void reel_tables_put_bottom(struct reel_tables *tables, uint32_t warp, uint32_t 
 {
 	struct reel_arena_warp *state = &tables->warp[warp];
 
+	REEL_ASSERT(state->drained > 0 && is_slab(state->bottom));
 	state->drained--;
 	tables->slab[slab].below = 0;
 	tables->slab[slab].above = state->bottom;
@@ -179,7 +191,7 @@ void reel_tables_put_top(struct reel_tables *tables, uint32_t warp, uint32_t hig
 
 /* ---- Lanes ---- */
 
-/* A tape without stages that is back at its first row is as good as new. */
+/* An unstaged tape that is back at its first row counts as empty. */
 static uint64_t rows_below(const struct reel_tables *tables, uint32_t warp, uint32_t lane)
 {
 	const struct reel_arena_saved *saved = &tables->saved[warp];
@@ -198,8 +210,8 @@ static uint64_t rows_below(const struct reel_tables *tables, uint32_t warp, uint
 }
 
 /*
- * The row below the first of a slab is the last one of that beneath, if there is none such. What is
- * higher was saved by a launch before the last ones that used the warp, and is lost.
+ * Row 0 of a slab that is not on the device is the last row of the slab below. A tape that is
+ * higher than the slabs was saved by an earlier launch, and its rows are lost: it has no top.
  */
 static uint32_t top_at(const struct reel_tables *tables, uint32_t drained, uint32_t slabs,
 		       uint64_t rows)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's copy of an arena's tables, while no kernel uses them: which slabs each warp has, how
- * high its lanes' tapes are, which slabs are free.
+ * The host's copy of an arena's tables, while no kernel uses the arena: the slabs of each warp, the
+ * heights of its lanes' tapes, the free slabs.
  */
 #ifndef REEL_GPU_TABLES_H
 #define REEL_GPU_TABLES_H
@@ -10,12 +10,12 @@
 
 #include "gpu/driver/driver.h"
 
-/* Instead of the rows of a lane's tape. */
+/* Values in `rows` for a tape that was not saved, and for one that is empty. */
 #define REEL_TABLES_UNSAVED UINT64_MAX
 #define REEL_TABLES_EMPTY (UINT64_MAX - 1)
 
 struct reel_tables {
-	unsigned char *memory; /* pinned; what follows points into it */
+	unsigned char *memory; /* pinned; the four pointers below point into it */
 	size_t bytes;
 	struct reel_arena_header *header;
 	struct reel_arena_warp *warp;
@@ -23,39 +23,41 @@ struct reel_tables {
 	struct reel_arena_slab *slab;
 
 	/*
-	 * How high each lane's tape is: row r of the slab with h below it is h * row_mask + r,
-	 * whether it is on the device or in the store.
+	 * Height of each lane's tape. Row r of the slab with h slabs below it has the height
+	 * h * row_mask + r, whether the slabs are on the device or in the store.
 	 */
 	uint64_t *rows;
-	uint32_t *chain; /* of the warp that was walked last */
+	uint32_t *chain; /* the slabs of the warp that was walked last, the lowest first */
 	uint32_t free_slabs;
 };
 
 /*
- * From an address of the device, once the launches in the stream have ended. Within the context, as
- * all that follows. 0, or -EIO, -ENOMEM; -EPROTO: there is a fault that was not settled.
+ * Reads the tables from an address of the device, after the launches in the stream have ended.
+ * Requires the context, as do all functions below. Returns 0, -EIO, -ENOMEM, or -EPROTO if a kernel
+ * had a fault that was not settled.
  */
 int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address);
-/* Of an arena that is to be empty, without a look at the device. */
+/* Makes the tables those of an empty arena, without reading the device. */
 int reel_tables_clear(struct reel_arena *arena);
-/* With the tops of lanes at their rows. */
+/* Sets the top of each lane by its `rows`, and writes the tables to the device. */
 int reel_tables_write(struct reel_arena *arena, reel_cu_address address);
 void reel_tables_close(struct reel_arena *arena);
 
-/* Returns 0 if there is none. */
+/* Takes a free slab. Returns 0 if there is none. */
 uint32_t reel_tables_take(struct reel_tables *tables);
 void reel_tables_give(struct reel_tables *tables, uint32_t slab);
 
-/* Puts a warp's slabs on the device into tables->chain, the lowest first; returns how many. */
+/* Lists a warp's slabs on the device in `tables->chain`. Returns their number. */
 uint32_t reel_tables_walk(struct reel_tables *tables, uint32_t warp);
-/* Give back what is above the lanes' tops, and walk. */
+/* Gives back the slabs above the tops of all lanes, and walks the warp. */
 uint32_t reel_tables_trim(struct reel_tables *tables, uint32_t warp);
 
-/* The lowest slab leaves the warp's chain, for the store, or comes to it from there. */
+/* Takes the lowest slab out of a warp's chain: the store has it. */
 void reel_tables_drop_bottom(struct reel_tables *tables, uint32_t warp);
-/* A slab above the highest, which is none if there is none. */
+/* Adds a slab above `highest`; 0: the warp has no slab on the device. */
 void reel_tables_put_top(struct reel_tables *tables, uint32_t warp, uint32_t highest,
 			 uint32_t slab);
+/* Adds a slab that came back from the store below the lowest one. */
 void reel_tables_put_bottom(struct reel_tables *tables, uint32_t warp, uint32_t slab);
 
 #endif
