@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Rules of regions, workers, barriers and phases. Each function handles an event and runs on the
+ * thread that caused it, with the structure of the task that this thread runs. Threads of a team
+ * share only the atomic members of the region. A rule reports a finding and changes no results.
+ */
 #include "verifier.h"
 
 #include <stdlib.h>
@@ -17,7 +22,7 @@ void region_begins(struct task *task, const reel_event *event, bool forward)
 	count_region();
 	region->forward = forward;
 	region->begun_at = event->caller;
-	/* Relaxed, all of them: the team is still to come. */
+	/* All relaxed: the parallel region starts after this and orders it before its threads. */
 	region->visit = 1 + atomic_fetch_add_explicit(&visits, 1, memory_order_relaxed);
 	region->owner = task->id;
 	atomic_store_explicit(&region->team, 0, memory_order_relaxed);
@@ -35,15 +40,15 @@ void region_ends(struct task *task, const reel_event *event)
 
 	if (!region)
 		return;
-	/* Relaxed: the team has gone. */
+	/* Relaxed: the end of the parallel region orders this after its threads. */
 	atomic_store_explicit(&region->active, false, memory_order_relaxed);
 	present_part(task);
 	task->calls += region->forward;
 }
 
-/* ---- Shares ---- */
+/* ---- Workers ---- */
 
-/* A region that a thread has begun by itself, within a team, is nobody else's matter. */
+/* No other thread of a team uses a region that a task of the team has begun itself. */
 static bool is_own(const struct task *task, const struct region *region)
 {
 	return region->owner == task->id;
@@ -58,7 +63,7 @@ static void check_team(const struct task *task, struct region *region, const ree
 		       "a worker for thread %d of %d, in thread %d of a team of %d: use "
 		       "reel_worker_of()",
 		       (int)event->thread, (int)event->threads, task->index, task->threads);
-	/* Relaxed: a number, that belongs to no other data. */
+	/* Relaxed: the id orders no other memory. */
 	if (!atomic_compare_exchange_strong_explicit(&region->team, &none, task->team,
 						     memory_order_relaxed, memory_order_relaxed) &&
 	    none != task->team)
@@ -89,9 +94,12 @@ void worker_begins(struct task *task, const reel_event *event)
 	task->parts = part;
 }
 
-/* ---- What is recorded on both sides of a barrier ---- */
+/* ---- Lanes that record on both sides of a barrier ---- */
 
-/* A round, and a barrier in it: that of 0 would be later than all. */
+/*
+ * A word of `recorded` has the round above and UINT32_MAX less the barrier below. So the largest
+ * word is that of the last round and of its first barrier. A word of 0 is lower than all others.
+ */
 #define BARRIER_BITS 32
 
 static uint64_t word_of(const struct part *part, uint64_t barrier)
@@ -104,11 +112,11 @@ static _Atomic uint64_t *recorded_in(const struct part *part)
 	return &part->region->recorded[part->round % 2];
 }
 
-/* Before the barrier that it comes to next. */
+/* Notes that the worker's lane recorded before the barrier that the worker comes to next. */
 static void note_recorded(const struct task *task, const struct part *part)
 {
 	uint64_t word = word_of(part, part->barriers + 1);
-	/* Relaxed, here and below: see struct region. */
+	/* Relaxed, as in recorded_before_barrier(): see struct region. */
 	uint64_t before = atomic_load_explicit(recorded_in(part), memory_order_relaxed);
 
 	if (!part->lane || height_of(task, part->lane) == part->begin)
@@ -125,7 +133,7 @@ static bool recorded_before_barrier(const struct part *part)
 	       word_of(part, part->barriers);
 }
 
-/* The lane was used since a barrier without a phase. */
+/* Reports a lane that recorded after a barrier without a phase, if one recorded before it, too. */
 static void check_barrier(const struct task *task, struct part *part)
 {
 	const struct region *region = part->region;
@@ -164,7 +172,7 @@ void barrier_begins(struct task *task, const void *at)
 	for (struct part *part = first; part; part = part->outer) {
 		check_barrier(task, part);
 		note_recorded(task, part);
-		/* That at the end of a parallel region, of which workers have no address. */
+		/* The barrier at the end of a parallel region; some threads get no address for it. */
 		if (!at || at == task->at)
 			continue;
 		check_lane_at_barrier(part, at);

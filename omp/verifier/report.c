@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Reports findings, each once for its format and address, and prints the summary. Any thread
+ * reports; `told.lock` keeps the lines of a finding together. The output is chosen when something
+ * is printed first and stays the same.
+ */
 #include "config.h"
 
 #include "verifier.h"
@@ -28,7 +33,7 @@ static struct {
 
 static const char *const severity_names[] = {"note", "warning", "error"};
 
-/* Relaxed, all of them: numbers for the summary. */
+/* All relaxed: counters for the summary, which order no other memory. */
 static _Atomic uint64_t teams, tasks, regions;
 
 void count_team(void)
@@ -46,9 +51,9 @@ void count_region(void)
 	atomic_fetch_add_explicit(&regions, 1, memory_order_relaxed);
 }
 
-/* ---- Where to ---- */
+/* ---- The output ---- */
 
-/* Appended: the file may be one of the user's, or that of another process of his program. */
+/* Appends, because other processes of the program may write to the same file. */
 static FILE *open_file(const char *path)
 {
 	FILE *file = fopen(path, "ae");
@@ -90,7 +95,7 @@ static bool is_new(const char *format, const void *at)
 	return true;
 }
 
-/* In which thread, and in which region. */
+/* Prints the thread and its region. */
 static void print_place(FILE *file)
 {
 	struct task *thread = thread_task();

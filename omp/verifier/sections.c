@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Rules of critical sections, worksharing and lanes outside of a parallel region. Each function
+ * handles an event and runs on the thread that caused it. `sections` counts all sections that a
+ * task is in; only the first MAX_SECTIONS of them are checked.
+ */
 #include "verifier.h"
 
 /* ---- Critical sections, locks, ordered ---- */
@@ -43,7 +48,7 @@ static void check_section(struct task *task, const struct section *section, ompt
 		       name_of(kind));
 }
 
-/* Locks need not be given back in order: what is above moves down. */
+/* Locks may be released in any order, so the sections above the one that ends move down. */
 void section_ends(struct task *task, ompt_mutex_t kind, ompt_wait_id_t id)
 {
 	int held = task->sections < MAX_SECTIONS ? task->sections : MAX_SECTIONS;
@@ -141,7 +146,7 @@ void is_cancelled(struct task *task, const void *at)
 		       "before");
 }
 
-/* ---- What a parallel region does to lanes outside of it ---- */
+/* ---- Lanes outside of a parallel region ---- */
 
 static reel_lane *lane_of(const struct lane *lane)
 {
@@ -151,15 +156,15 @@ static reel_lane *lane_of(const struct lane *lane)
 static void measure_root(struct task *task, struct lane *root)
 {
 	root->height = height_of(task, lane_of(root));
-	/* Relaxed: the team is still to come. */
+	/* Relaxed: the parallel region starts after this and orders it before its threads. */
 	atomic_store_explicit(&root->makes_tasks, false, memory_order_relaxed);
 }
 
-/* One thread that makes tasks has the lane meanwhile. */
+/* A lane may record in the parallel region if one thread uses it as the parent of tasks. */
 static void check_height(const struct task *task, const struct lane *known, uint64_t before,
 			 uint64_t now)
 {
-	/* Relaxed: the team has gone. */
+	/* Relaxed: the end of the parallel region orders this after its threads. */
 	if (now == before ||
 	    (known && atomic_load_explicit(&known->makes_tasks, memory_order_relaxed)))
 		return;
@@ -190,7 +195,7 @@ void parallel_begins(struct task *task, const void *at)
 		struct lane *known = part->lane ? find_lane(part->lane) : NULL;
 
 		part->parallel = part->lane ? height_of(task, part->lane) : 0;
-		/* Relaxed: the team is still to come. */
+		/* Relaxed: as in measure_root(). */
 		if (known)
 			atomic_store_explicit(&known->makes_tasks, false, memory_order_relaxed);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of addresses: by addr2line, if it is there and the program has debugging information;
- * else by the symbols that the dynamic linker knows. Slow, and done once for each finding.
+ * Finds the line of the program for an address: with addr2line, if it is installed and the program
+ * has debugging information, else with the symbols that the dynamic linker knows. Any thread calls
+ * source_of(), once or twice for each finding, since it starts a process. It always writes a text.
  */
 #include "config.h"
 
@@ -25,7 +26,7 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* As for this process, but nothing is loaded into it. NULL: no memory. */
+/* Copies the environment without LD_PRELOAD, so that the child does not load the verifier. */
 static char **environment_for_child(void)
 {
 	size_t count = 0, kept = 0;
@@ -62,7 +63,7 @@ static bool spawn(pid_t *child, char *const *command, const int *ends)
 	return spawned;
 }
 
-/* What a command writes, cut at the size. Its status does not matter. */
+/* Reads the output of a command into `text`, cut at `size`. Ignores its exit status. */
 static void read_output(char *const *command, char *text, size_t size)
 {
 	size_t length = 0;
@@ -86,7 +87,7 @@ static void read_output(char *const *command, char *text, size_t size)
 	waitpid(child, NULL, 0);
 }
 
-/* The next line of several, which it ends; NULL: there is none. */
+/* Returns the next line, with a NUL for its newline. Returns NULL if there is none. */
 static char *next_line(char **lines)
 {
 	char *line = *lines, *end = strchr(line, '\n');
@@ -99,8 +100,8 @@ static char *next_line(char **lines)
 }
 
 /*
- * A function and file:line, innermost first; those that were inlined from Reel's headers are
- * passed over. False: no line is known.
+ * `lines` has pairs of a function and file:line, innermost first. Skips functions of Reel's headers
+ * that were inlined. Returns false if no line is known.
  */
 static bool by_lines(char *lines, char *text, size_t size)
 {
@@ -121,7 +122,7 @@ static bool by_lines(char *lines, char *text, size_t size)
 	return true;
 }
 
-/* The instruction before, a call, is what stands in the line. */
+/* The address is that of a return, and the call is before it. So asks for address - 1. */
 static bool by_debugging_information(const void *address, const struct link_map *map, char *text,
 				     size_t size)
 {

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The verifier's tables of lanes and regions, and its tasks. Any thread looks up lanes and regions;
+ * a lock guards each table, but not the structures found there. A task and its workers belong to
+ * the thread that runs the task. A region's structure is never freed, so pointers to it stay valid.
+ */
 #include "verifier.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* ---- By addresses ---- */
+#include "os/assert.h"
+
+/* ---- Lanes and regions by their addresses ---- */
 
 #define BUCKETS 1024
 
@@ -16,7 +23,7 @@ struct table {
 
 static struct table regions = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(struct region)};
 static struct table lanes = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(struct lane)};
-static struct lane *roots; /* under the lock of lanes */
+static struct lane *roots; /* guarded by `lanes.lock` */
 
 static struct node **place_of(struct table *table, const void *key)
 {
@@ -99,6 +106,7 @@ void add_root(const reel_lane *lane, uint64_t opened_by)
 	root = make_lane(lane);
 	if (!root)
 		return;
+	REEL_ASSERT(!root->opened_by && !root->next_root);
 	root->opened_by = opened_by;
 	pthread_mutex_lock(&lanes.lock);
 	root->next_root = roots;
@@ -136,7 +144,7 @@ struct task *new_task(bool implicit, const void *at)
 
 	if (!task)
 		return out_of_memory();
-	/* Relaxed: a number. */
+	/* Relaxed: the id orders no other memory. */
 	task->id = 1 + atomic_fetch_add_explicit(&tasks, 1, memory_order_relaxed);
 	task->implicit = implicit;
 	task->at = at;
@@ -145,6 +153,7 @@ struct task *new_task(bool implicit, const void *at)
 
 void free_task(struct task *task)
 {
+	REEL_ASSERT(!task || task != implicit_task);
 	if (!task)
 		return;
 	while (task->parts) {
@@ -163,7 +172,7 @@ void free_task(struct task *task)
 	free(task);
 }
 
-/* ---- Shares ---- */
+/* ---- Workers ---- */
 
 static bool is_over(const struct part *part)
 {
@@ -172,7 +181,7 @@ static bool is_over(const struct part *part)
 	       !atomic_load_explicit(&part->region->active, memory_order_relaxed);
 }
 
-/* Those of regions that have ended are dropped on the way. */
+/* Frees the workers of regions that have ended. */
 struct part *present_part(struct task *task)
 {
 	struct part *part;

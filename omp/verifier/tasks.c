@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Rules of tasks: their waits, their dependences and the lanes that they use. Each function handles
+ * an event and runs on the thread that caused it. reel_task_begin() comes before OpenMP makes the
+ * task, so a task keeps a list of promises, in order, for the tasks that it is going to make.
+ */
 #include "verifier.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Tasks that Reel is told of, and those that OpenMP makes ---- */
+#include "os/assert.h"
+
+/* ---- Tasks of reel_task_begin(), and tasks that OpenMP makes ---- */
 
 static void add_promise(struct task *task, const reel_event *event)
 {
@@ -17,6 +24,7 @@ static void add_promise(struct task *task, const reel_event *event)
 	promise->count = event->count;
 	if (bytes)
 		memcpy(promise->dependence, event->dependences, bytes);
+	REEL_ASSERT(!task->first || !task->last->next);
 	if (task->first)
 		task->last->next = promise;
 	else
@@ -33,7 +41,7 @@ static struct promise *take_promise(struct task *task)
 	return promise;
 }
 
-/* Tasks that the program did itself, without one of OpenMP. */
+/* Promises that are left belong to tasks that the program ran itself, without a task of OpenMP. */
 static void drop_promises(struct task *task)
 {
 	struct promise *promise;
@@ -58,7 +66,7 @@ static struct lane *parent_lane(struct task *task, const reel_event *event)
 	task_uses(task, event->lane, event->caller);
 	if (!parent)
 		return NULL;
-	/* Relaxed: read where the parallel region has ended. */
+	/* Relaxed: read after the parallel region, whose end orders it after this. */
 	atomic_store_explicit(&parent->makes_tasks, true, memory_order_relaxed);
 	return parent;
 }
@@ -77,7 +85,7 @@ void task_begins(struct task *task, const reel_event *event)
 	add_promise(task, event);
 }
 
-/* Reel's waits come after OpenMP's. */
+/* The program waits with OpenMP first, and tells Reel afterwards. */
 static void check_running(const struct task *task, const struct lane *parent,
 			  const reel_event *event)
 {
@@ -125,7 +133,7 @@ void task_is_reversed(struct task *task, const reel_event *event)
 	add_promise(task, event);
 }
 
-/* Of those that have something to do with a lane. */
+/* Whether the task uses a lane, or is the parent of tasks that do. */
 static bool records(struct task *maker)
 {
 	return recording_lane(maker) || maker->made_in || maker->used;
@@ -173,7 +181,7 @@ static bool writes(ompt_dependence_type_t type)
 	return type == ompt_dependence_type_out || type == ompt_dependence_type_inout;
 }
 
-/* Without dependences the program orders the reverses itself. */
+/* If reel_task_begin() was given no dependences, the program orders the reverse sweep itself. */
 void task_depends(struct task *task, const ompt_dependence_t *dependence, int count)
 {
 	const struct promise *promise = task->mine;
@@ -193,9 +201,9 @@ void task_depends(struct task *task, const ompt_dependence_t *dependence, int co
 	}
 }
 
-/* ---- Lanes of threads, and of tasks ---- */
+/* ---- Lanes of threads and of tasks ---- */
 
-/* The thread's implicit task has a lane, which no other task may record on. */
+/* Reports an explicit task that recorded on the lane of the thread's implicit task. */
 void task_switch(struct task *prior, struct task *next)
 {
 	struct task *implicit = thread_task();

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tool that OpenMP's runtime loads. Preloaded, it is there before the program's first call
- * of Reel, and has the runtime begin.
+ * The tool that OpenMP's runtime loads: receives the events of the runtime and of libreel-omp, and
+ * calls the rules. Each event comes on the thread that causes it. A task's structure is the data
+ * that the runtime keeps for the task. If the tool is preloaded, it makes the runtime start before
+ * the program's first call of Reel.
  */
 #include "config.h"
 
@@ -14,7 +16,7 @@
 
 static ompt_get_task_info_t get_task_info;
 static bool saw_runtime;
-static _Atomic bool saw_reel; /* relaxed: it guards no other data */
+static _Atomic bool saw_reel; /* relaxed: it orders no other memory */
 
 struct task *present_task(void)
 {
@@ -26,7 +28,7 @@ struct task *present_task(void)
 	return data->ptr;
 }
 
-/* ---- From Reel ---- */
+/* ---- Events of Reel ---- */
 
 static void root_closes(const reel_event *event)
 {
@@ -106,9 +108,9 @@ static void observe(const reel_event *event)
 		hear(task, event);
 }
 
-/* ---- From OpenMP ---- */
+/* ---- Events of OpenMP ---- */
 
-/* What libreel-omp does with OpenMP is its own matter. */
+/* Whether the event comes from libreel-omp, whose own use of OpenMP is not checked. */
 static bool is_in_library(const void *at)
 {
 	Dl_info library, place;
@@ -127,7 +129,7 @@ static struct team *new_team(const void *at)
 	static _Atomic uint64_t teams;
 	struct team *team = malloc(sizeof *team);
 
-	/* Relaxed: a number. */
+	/* Relaxed: the id orders no other memory. */
 	if (team)
 		*team = (struct team){
 			1 + atomic_fetch_add_explicit(&teams, 1, memory_order_relaxed), at};
@@ -168,7 +170,7 @@ static void implicit_begins(ompt_data_t *data, const struct team *team, int thre
 	set_thread_task(task);
 }
 
-/* Of the team there may be nothing left. */
+/* The team may have been freed already, so only the task is used. */
 static void implicit_ends(ompt_data_t *data)
 {
 	struct task *task = data->ptr;
@@ -179,7 +181,7 @@ static void implicit_ends(ompt_data_t *data)
 	free_task(task);
 }
 
-/* Workers hear of the end when they begin again. */
+/* For a thread of a team, the end may come only when the thread begins its next region. */
 static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
 			     ompt_data_t *data, unsigned threads, unsigned index, int flags)
 {
@@ -270,8 +272,8 @@ static void on_mutex_released(ompt_mutex_t kind, ompt_wait_id_t id, const void *
 }
 
 /*
- * Runtimes of OpenMP 5.2 tell how a loop is dealt out. Before, the function of libomp from
- * which a static one comes is known by its name.
+ * Runtimes of OpenMP 5.2 tell the schedule of a loop. Older ones do not: there a loop is static if
+ * the event comes from a function of libomp with a known name.
  */
 enum { LOOP_STATIC = 10, LOOP_OTHER = 13 };
 
@@ -358,7 +360,7 @@ static bool is_preloaded(void)
 	return preload && strstr(preload, "reel-verify");
 }
 
-/* Any call makes the runtime begin. One without this interface is told of at the end. */
+/* Calls a function of OpenMP, since the first call makes the runtime start and load the tool. */
 __attribute__((constructor)) static void begin(void)
 {
 	int (*any)(void);

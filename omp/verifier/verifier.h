@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verifier compares two streams of events: what OpenMP's runtime does (OMPT), and what the
- * program tells libreel-omp (reel/observe.h). Both are told in the thread that does it, and
- * what is known is kept for each task of OpenMP, the implicit ones of a team's threads
- * included: nobody else looks at it meanwhile.
+ * The verifier compares two streams of events: those of OpenMP's runtime (OMPT) and those of
+ * libreel-omp (reel/observe.h). The thread that causes an event runs the verifier's function for
+ * it. The verifier keeps its state in a structure for each task of OpenMP, including the implicit
+ * tasks of a team's threads. Only the thread that runs a task uses its structure, without a lock.
  *
- *	tool.c      both streams come in; beginning and end
- *	state.c     tasks; lanes and regions by their addresses
+ *	tool.c      receives the events of both streams; starts and ends the verifier
+ *	state.c     tasks, and lanes and regions by their addresses
  *	phases.c    workers, barriers and phases, teams
- *	tasks.c     tasks and waits, dependences, whose lane a task uses
- *	sections.c  critical sections, worksharing, what a parallel region does to lanes outside
- *	report.c    each finding once, and the summary; source.c  where in the program
+ *	tasks.c     tasks and waits, dependences, the lanes that tasks use
+ *	sections.c  critical sections, worksharing, lanes outside of a parallel region
+ *	report.c    reports each finding once, and the summary
+ *	source.c    finds the line of the program for an address
  *
- * Pushes are not told. Whether a lane has recorded between two events is seen by its height.
+ * There are no events for pushes. A lane has recorded between two events if its height differs.
  */
 #ifndef REEL_VERIFIER_H
 #define REEL_VERIFIER_H
@@ -28,38 +29,39 @@
 
 /* ---- state.c ---- */
 
-/* What is found by an address. */
+/* First member of a structure that is found by an address. */
 struct node {
 	const void *key;
 	struct node *next;
 };
 
-/* A region of Reel; one for each parent, used again by the parent's next region. */
+/* A region of Reel. The next region of the same parent uses the structure again. */
 struct region {
 	struct node node;
 	bool forward;
-	_Atomic bool active;     /* relaxed: it changes while no team is in it */
+	_Atomic bool active;     /* relaxed: it changes while no team is in the region */
 	const void *begun_at;
-	uint64_t visit;          /* which one of all regions; 0: begun before there was a verifier */
-	uint64_t owner;          /* the task that has begun it */
-	_Atomic uint64_t team;   /* that shares it; 0: none yet */
+	uint64_t visit;          /* number of the region; 0: it began before the verifier */
+	uint64_t owner;          /* id of the task that began the region */
+	_Atomic uint64_t team;   /* id of the team that shares the region; 0: none yet */
 	/*
-	 * Of even rounds and of odd ones: the first barrier of the last such round before which a
-	 * lane recorded. Relaxed: who asks for a barrier has passed it.
+	 * For even and for odd rounds: the first barrier, in the last such round, before which a
+	 * lane recorded. Relaxed: a thread asks only for barriers that it has passed, and the
+	 * barrier orders the stores before it.
 	 */
 	_Atomic uint64_t recorded[2];
 };
 
-/* A root, or a lane that is a parent of regions or tasks. Belongs to who has the lane. */
+/* A root, or a lane that is a parent of regions or tasks. The thread that has the lane uses it. */
 struct lane {
 	struct node node;
-	uint64_t opened_by;      /* a task; 0: it is not a root */
+	uint64_t opened_by;      /* id of a task; 0: the lane is not a root */
 	struct lane *next_root;
-	uint64_t height;         /* where the parallel region of that task began */
-	_Atomic bool makes_tasks; /* in that parallel region; relaxed: read after it */
+	uint64_t height;         /* height at the start of the task's parallel region */
+	_Atomic bool makes_tasks; /* in that parallel region; relaxed: read after the region */
 	struct region *region;
-	int64_t begun;           /* tasks, since the last wait */
-	const void *waited_at;   /* a taskwait after those, not told to Reel yet */
+	int64_t begun;           /* number of tasks begun since the last wait */
+	const void *waited_at;   /* place of a taskwait after which reel_task_wait() is missing */
 };
 
 /* A task as a worker of a region. */
@@ -67,17 +69,17 @@ struct part {
 	struct part *outer;
 	struct region *region;
 	uint64_t visit;
-	reel_lane *lane;         /* that it has; NULL: none */
+	reel_lane *lane;         /* the lane that the worker has; NULL: none */
 	int32_t threads;
 	int64_t round;
-	uint64_t begin;          /* height where the lane was taken, or its phase began */
-	bool asked;              /* for a lane, since the last barrier */
-	bool exhausted;          /* the last answer was that there is none */
-	const void *phase_at;    /* a phase, and no lane asked for since */
-	uint64_t barriers;       /* that it has come to */
-	const void *barrier_at;  /* the last one, if no phase since */
-	uint64_t barrier;        /* the lane's height there */
-	uint64_t parallel;       /* where the task's inner parallel region began */
+	uint64_t begin;          /* height when the lane was taken, or its phase began */
+	bool asked;              /* the worker asked for a lane since the last barrier */
+	bool exhausted;          /* the worker asked last when no lane was left */
+	const void *phase_at;    /* place of a phase after which no lane was asked for */
+	uint64_t barriers;       /* number of barriers that the worker has come to */
+	const void *barrier_at;  /* place of the last barrier, if no phase came after it */
+	uint64_t barrier;        /* the lane's height at this barrier */
+	uint64_t parallel;       /* the lane's height at the task's inner parallel region */
 };
 
 #define MAX_SECTIONS 8
@@ -89,7 +91,7 @@ struct section {
 	bool noted;
 };
 
-/* What a task was begun with, before OpenMP makes it. */
+/* The arguments of a reel_task_begin() whose task OpenMP has not made yet. */
 struct promise {
 	struct promise *next;
 	int64_t count;
@@ -101,21 +103,21 @@ struct task {
 	bool implicit;
 	uint64_t team;
 	int index, threads;
-	struct task *outer;          /* of an implicit task: the thread's one outside */
-	const void *at;              /* where it was made, or its parallel region begins */
+	struct task *outer;          /* for an implicit task: the thread's implicit task outside */
+	const void *at;              /* place where it was made, or of its parallel region */
 	struct part *parts;
-	uint64_t calls;              /* that recorded something */
-	const void *parallel_at;     /* that it is in */
+	uint64_t calls;              /* number of calls that recorded something */
+	const void *parallel_at;     /* place of the parallel region that it began last */
 	/* tasks.c */
 	struct promise *first, *last;
-	struct promise *mine;        /* the one that it was made for; of an explicit task */
-	reel_lane *used;             /* the lane that it was seen with; of an explicit task */
-	const reel_lane *made_in;    /* where it begins tasks */
-	bool running;                /* some may be, that it made */
-	bool undeferred;             /* it runs where it is made, before its maker goes on */
-	bool has_bodies;             /* made by libreel-omp: bodies of several tasks run in it */
-	reel_lane *thread_lane;      /* that the thread had where another task came; its height */
-	uint64_t thread_height;
+	struct promise *mine;        /* for an explicit task: what it was begun with */
+	reel_lane *used;             /* for an explicit task: the lane that it has used */
+	const reel_lane *made_in;    /* the lane that it is the parent of tasks with */
+	bool running;                /* tasks that it made may still run */
+	bool undeferred;             /* the task that made it waits until it has ended */
+	bool has_bodies;             /* libreel-omp made it: bodies of several tasks run in it */
+	reel_lane *thread_lane;      /* the thread's lane when it went to an explicit task */
+	uint64_t thread_height;      /* height of this lane then */
 	/* sections.c */
 	struct section section[MAX_SECTIONS];
 	int sections;
@@ -124,7 +126,7 @@ struct task {
 	bool work_dynamic, work_ordered;
 };
 
-/* The one that the calling thread runs; NULL: OpenMP does not know the thread. */
+/* The task that the calling thread runs; NULL: OpenMP does not know the thread. */
 struct task *present_task(void);
 /* The implicit task of the calling thread. */
 struct task *thread_task(void);
@@ -135,22 +137,22 @@ void free_task(struct task *task);
 
 struct region *find_region(const reel_region *region);
 struct region *make_region(const reel_region *region);
-/* NULL: not known. */
+/* Returns NULL if the lane is not known. */
 struct lane *find_lane(const reel_lane *lane);
 struct lane *make_lane(const reel_lane *lane);
 void forget_lane(const reel_lane *lane);
 void add_root(const reel_lane *lane, uint64_t opened_by);
-/* Call for all roots that the task has opened. */
+/* Calls a function for all roots that the task has opened. */
 void each_root(struct task *task, void (*function)(struct task *task, struct lane *root));
 
-/* The task's innermost worker of a region that has not ended; of a region; with a lane. */
+/* The task's innermost worker in a region that has not ended; in `region`; with `lane`. */
 struct part *present_part(struct task *task);
 struct part *part_of(struct task *task, const struct region *region);
 struct part *part_with(struct task *task, const reel_lane *lane);
 
-/* A number that changes when the task records something in the lane. */
+/* Returns a number that changes when the task records something on the lane. */
 uint64_t height_of(const struct task *task, reel_lane *lane);
-/* The lane with which it records now, in a forward sweep; NULL: none. */
+/* Returns the lane on which the task records in a forward sweep; NULL: none. */
 reel_lane *recording_lane(struct task *task);
 
 /* ---- phases.c ---- */
@@ -170,14 +172,14 @@ void task_begins(struct task *task, const reel_event *event);
 void task_waits(struct task *task, const reel_event *event);
 void task_waits_reverse(struct task *task, const reel_event *event);
 void task_is_reversed(struct task *task, const reel_event *event);
-/* Of OpenMP: made; told its dependences; the thread goes from one to another; waited for. */
+/* Events of OpenMP: a task is made, has dependences, is switched to or from, was waited for. */
 struct task *task_is_made(struct task *maker, bool undeferred, const void *at);
 void task_depends(struct task *task, const ompt_dependence_t *dependence, int count);
 void task_switch(struct task *prior, struct task *next);
 void tasks_have_ended(struct task *task, const void *at);
-/* It uses a lane in a call: not that of a thread, if it is explicit, nor another task's. */
+/* Checks the lane that a task uses in a call. An explicit task may only use a lane of its own. */
 void task_uses(struct task *task, reel_lane *lane, const void *at);
-/* Waits that Reel was not told of. */
+/* Reports a taskwait without reel_task_wait(). */
 void check_wait(struct lane *lane);
 
 /* ---- sections.c ---- */
@@ -197,19 +199,19 @@ void parallel_ends(struct task *task);
 
 enum severity { NOTE, WARNING, ERROR };
 
-/* A finding at an address of the program; each format is told once for each address. */
+/* Reports a finding at an address of the program: once for each format and address. */
 void report(enum severity severity, const void *at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void count_team(void);
 void count_task(void);
 void count_region(void);
 void summarise(bool saw_reel);
-/* Reel was used, but nothing was heard of OpenMP. */
+/* Reports that the program used Reel, but its runtime of OpenMP does not load tools. */
 void report_no_runtime(void);
 
 /* ---- source.c ---- */
 
-/* "file.c:12 in function", "function+0x12", or "libx.so+0x1234". */
+/* Writes "file.c:12 in function", "function+0x12" or "libx.so+0x1234" to `text`, and returns it. */
 const char *source_of(const void *address, char *text, size_t size);
 
 #endif
