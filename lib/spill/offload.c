@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The offload thread: it collects finished transfers, drops copies that serve no more, reads, writes,
+ * and answers the threads that wait for a frame, until nothing moves. Then it sleeps until it is
+ * signalled. Functions of this file that wait are called by other threads; the rest runs in the
+ * offload thread.
+ *
+ * A thread that waits is answered: with a frame, or with a refusal once no transfer is under way that
+ * could free one. A ticket that is not FREE stands for a transfer counted in `puts` or `gets`.
+ */
 #include "config.h"
 
 #include "offload.h"
@@ -14,9 +23,11 @@
 #include "os/os-thread.h"
 #include "store/store.h"
 
-/* Where a store does not say how many puts it wants at once; and how many it gets at most. */
+/* Puts at once, if the store does not say how many it wants; and at most. */
 #define PUT_DEPTH 4
 #define MAX_PUTS 8
+/* Copies that serve no more and lie in the store until they are dropped together. */
+#define MAX_STALE 32
 
 void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
 {
@@ -37,8 +48,8 @@ static const unsigned char before_ticket_state[] = {
 void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state)
 {
 	/*
-	 * Release: whoever loads FINISHED in collect(), with acquire, then sees what the store has
-	 * written to the transfer.
+	 * Release: pairs with the acquire in collect(). What the store has written to the transfer
+	 * is visible there.
 	 */
 	enum reel_ticket_state before =
 		atomic_exchange_explicit(&ticket->state, state, memory_order_release);
@@ -64,9 +75,10 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 	struct reel_ticket *ticket = offload->ticket;
 
 	for (; ticket < offload->ticket + REEL_TICKETS; ticket++) {
-		/* Relaxed: only this thread starts tickets and frees them. */
+		/* Relaxed is enough: only this thread starts tickets and frees them. */
 		if (atomic_load_explicit(&ticket->state, memory_order_relaxed) != REEL_TICKET_FREE)
 			continue;
+		REEL_ASSERT(!offload->orphaned);
 		reel_ticket_enter(ticket, REEL_TICKET_STARTED);
 		ticket->get = get;
 		ticket->slab = slab;
@@ -78,7 +90,7 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 	return NULL;
 }
 
-/* A frame stays adopted while slabs come and go in it: most transfers find it so. */
+/* A frame stays registered while slabs come and go in it, so most calls find it registered. */
 static void register_frame(struct reel_offload *offload, const struct reel_slab *slab)
 {
 	if (offload->registers)
@@ -93,13 +105,13 @@ void reel_offload_unregister_frame(struct reel_offload *offload, const struct re
 		reel_store_unregister(offload->store, slab->frame, slab->bytes);
 }
 
-/* The slab's members are the offload thread's to read once it has moved its state. */
 void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	const struct reel_slab *slab = ticket->slab;
 	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
 	const struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
+	REEL_ASSERT(slab->frame && slab_io->serial && slab_io->serial <= offload->last_put);
 	ticket->transfer.label = (struct reel_label){
 		.tape = atomic_load_explicit(&tape_io->id, memory_order_relaxed),
 		.serial = slab_io->serial,
@@ -132,6 +144,12 @@ static bool collect(struct reel_offload *offload)
 
 /* ---- Slabs that are given up ---- */
 
+static bool under_way(const struct reel_offload *offload)
+{
+	REEL_ASSERT(offload->puts + offload->gets <= REEL_TICKETS);
+	return offload->puts || offload->gets;
+}
+
 void reel_offload_forget_failures(struct reel_offload *offload)
 {
 	offload->failure = 0;
@@ -144,6 +162,7 @@ void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab
 
 	if (!slab_io->stored)
 		return;
+	REEL_ASSERT(slab_io->serial);
 	slab_io->stored = false;
 	reel_store_drop(offload->store, slab_io->extent);
 	reel_offload_forget_failures(offload);
@@ -151,6 +170,7 @@ void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab
 
 void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab)
 {
+	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING);
 	reel_offload_drop_copy(offload, slab);
 	slab->below = NULL;
 	reel_slab_become(slab, REEL_SLAB_EMPTY);
@@ -201,21 +221,17 @@ static bool anybody_waits(struct reel_offload *offload)
 	return waiting;
 }
 
-static bool under_way(const struct reel_offload *offload)
-{
-	return offload->puts || offload->gets;
-}
-
 /*
- * A frame that is being given back to the system is nobody's, and counts still; who
- * gives it back signals afterwards. Acquire: pairs with the release in reel_pool_trim().
+ * A frame that is being given back to the system belongs to no slab and still counts as resident. The
+ * thread that gives it back signals afterwards. Acquire: pairs with the release in reel_pool_trim().
+ * The room under the budget is visible then.
  */
 static bool is_being_trimmed(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->trimming, memory_order_acquire) > 0;
 }
 
-/* Relaxed: who is told looks again. */
+/* Relaxed is enough: a woken waiter checks again by taking a slab. */
 static bool frame_is_there(struct reel_offload *offload)
 {
 	struct reel_pool *pool = offload->pool;
@@ -225,14 +241,20 @@ static bool frame_is_there(struct reel_offload *offload)
 	return offload->waiting > offload->waiting_large && reel_budget_has_room(pool);
 }
 
+/* Requires `offload->lock`. */
 static void wake_all(struct reel_offload *offload)
 {
+	REEL_ASSERT(offload->waiting >= offload->waiting_large);
 	offload->waiting = 0;
 	offload->waiting_large = 0;
 	pthread_cond_broadcast(&offload->answered);
 }
 
-/* Who waits gets a frame, or learns that there will be none; false: neither is so yet. */
+/*
+ * Answers the threads that wait: a frame may be had, or none will come. Returns false if neither is
+ * known. A thread that asked after the last round began is not refused, since no victim was looked
+ * for on its behalf; nor is any thread while a trim holds frames.
+ */
 static bool answer(struct reel_offload *offload, bool nothing_moves)
 {
 	bool trimmed = is_being_trimmed(offload->pool);
@@ -255,8 +277,8 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
 }
 
 /*
- * Nothing was moved. Returns whether another look is worth it: a frame that was there
- * may have been taken by somebody else, or be what an owner waits for.
+ * Called when nothing moved. Returns whether another round is worth it: another thread may have taken
+ * the frame that was there, or an owner may wait for it.
  */
 static bool answer_waiters(struct reel_offload *offload)
 {
@@ -275,9 +297,6 @@ static bool answer_waiters(struct reel_offload *offload)
 
 /* ---- The thread ---- */
 
-/* So many copies may lie in the store for nothing. */
-#define MAX_STALE 32
-
 static bool tidy(struct reel_offload *offload, size_t most)
 {
 	if (atomic_load_explicit(&offload->stale, memory_order_relaxed) <= most)
@@ -291,7 +310,7 @@ static void note_needs(struct reel_offload *offload)
 	bool waits = anybody_waits(offload);
 
 	offload->has_waiters = waits || reel_read_is_awaited(offload);
-	/* Relaxed: this thread reads it in the same round. */
+	/* Relaxed is enough: this thread reads it in the same round. */
 	if (waits)
 		atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
 }
@@ -309,7 +328,7 @@ static void work_off(struct reel_offload *offload)
 	} while (moved || answer_waiters(offload));
 }
 
-/* Who gives a frame to the pool does not say so to an owner whose pop waits for one. */
+/* Giving a frame to the pool does not signal the offload thread, so it has to look for one. */
 static bool waits_for_frame(const struct reel_offload *offload)
 {
 	return offload->has_waiters && offload->lacks_frame;
@@ -323,15 +342,26 @@ static void await_work(struct reel_offload *offload)
 		reel_store_sync(offload->store, 0);
 }
 
+static bool all_tickets_are_free(struct reel_offload *offload)
+{
+	for (unsigned i = 0; i < REEL_TICKETS; i++)
+		/* Relaxed is enough: no transfer is under way. */
+		if (atomic_load_explicit(&offload->ticket[i].state, memory_order_relaxed) !=
+		    REEL_TICKET_FREE)
+			return false;
+	return true;
+}
+
 static void drain(struct reel_offload *offload)
 {
 	while (under_way(offload)) {
 		await_work(offload);
 		collect(offload);
 	}
+	REEL_ASSERT(all_tickets_are_free(offload));
 }
 
-/* What was drained before, or who came meanwhile, is looked at afterwards. */
+/* Rests until reel_offload_resume(). Then looks for what came meanwhile. */
 static void rest(struct reel_offload *offload)
 {
 	while (sem_wait(&offload->resumed) && errno == EINTR)
@@ -339,10 +369,10 @@ static void rest(struct reel_offload *offload)
 	reel_event_signal(&offload->work);
 }
 
-/* Returns what was done. */
+/* Carries out the command of another thread. Returns REEL_OFFLOAD_RUN if there is none to carry out yet. */
 static int obey(struct reel_offload *offload)
 {
-	/* Acquire: pairs with the release in command(). */
+	/* Acquire: pairs with the release in command(). All that the caller did before is visible. */
 	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
 
 	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && under_way(offload)))
@@ -368,7 +398,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* In the child of a fork nobody is there to obey. */
+/* Gives a command and waits until it was carried out. The child of a fork has no offload thread. */
 static void command(struct reel_offload *offload, enum reel_offload_command command)
 {
 	REEL_UNCANCELLED;
@@ -388,7 +418,7 @@ void reel_offload_settle(struct reel_offload *offload)
 	command(offload, REEL_OFFLOAD_SETTLE);
 }
 
-/* A store may fork when it is called: the thread that calls it rests already. */
+/* A store may fork when it is called. Then the offload thread itself forks, and need not pause. */
 static bool is_this_thread(const struct reel_offload *offload)
 {
 	return pthread_equal(offload->thread, pthread_self());
@@ -419,7 +449,7 @@ static size_t slab_io_bytes(void)
 	       sizeof(struct reel_slab_io);
 }
 
-/* In the child of a fork, threads that are not there may seem to wait for these. */
+/* In the child of a fork, threads that are not there may seem to wait for these: they stay. */
 static void close_signals(struct reel_offload *offload)
 {
 	if (offload->orphaned)
@@ -433,6 +463,9 @@ static void close_signals(struct reel_offload *offload)
 
 static void close_parts(struct reel_offload *offload)
 {
+	/* Relaxed is enough: no other thread uses the pool. */
+	REEL_ASSERT(offload->orphaned ||
+		    !atomic_load_explicit(&offload->tape_ios_in_use, memory_order_relaxed));
 	close_signals(offload);
 	reel_tape_io_free_all(offload);
 	reel_os_unmap(offload->slab_io, slab_io_bytes());
@@ -456,6 +489,7 @@ static void stop_thread(struct reel_offload *offload)
 		return;
 	command(offload, REEL_OFFLOAD_STOP);
 	pthread_join(offload->thread, NULL);
+	REEL_ASSERT(!offload->waiting && !under_way(offload));
 }
 
 static int use_store(struct reel_offload *offload, reel_store *store)
@@ -470,6 +504,7 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;
 	if (offload->put_depth > MAX_PUTS)
 		offload->put_depth = MAX_PUTS;
+	REEL_ASSERT(offload->align && !(offload->align & (offload->align - 1)));
 	return 0;
 }
 
@@ -486,7 +521,7 @@ static struct reel_offload *allocate(void)
 	return NULL;
 }
 
-/* The thread looks at the store when it is first signalled. */
+/* The thread starts before the store is there, and looks at it when it is first signalled. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store)
 {
 	struct reel_offload *offload = allocate();
@@ -508,7 +543,7 @@ no_thread:
 	return -ENOMEM;
 }
 
-/* The store goes first, since a thread of its own may still signal its last completion. */
+/* Closes the store first, since one of its threads may still be in finish(). */
 void reel_offload_close(struct reel_offload *offload)
 {
 	stop_thread(offload);

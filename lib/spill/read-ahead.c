@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read back. Slabs that an owner waits for come first, at any price; those that
- * owners have asked for in advance follow while there are frames for them.
+ * Reads slabs back. Slabs that an owner waits for come first, beyond the budget if nothing else
+ * helps. Slabs that owners have requested in advance follow while there are frames for them. All of
+ * it runs in the offload thread.
+ *
+ * A slab is read only while it is READING; it has a frame then. Each get that was started ends in
+ * reel_read_done(), which signals the owner.
  */
 #include "config.h"
 
@@ -9,12 +13,12 @@
 #include "offload.h"
 #include "store/store.h"
 
-/* Tickets that are left to writing, and to those who wait. */
+/* Tickets that requests in advance leave to puts, and to slabs that an owner waits for. */
 #define TICKETS_FOR_OTHERS 8
 #define ATTEMPTS 2
 /*
- * What is asked for in advance takes the frame only of a slab that is needed so many
- * times later: else slabs that were read in advance would push each other out.
+ * A request in advance takes the frame only of a slab whose reuse distance is at least this many times
+ * larger. Otherwise slabs that were read in advance would push each other out.
  */
 #define FARTHER 2
 
@@ -22,10 +26,12 @@ static void start(struct reel_offload *offload, struct reel_slab *slab, struct r
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
+	REEL_ASSERT(slab_io->stored && slab_io->stored_bytes <= slab->bytes);
 	reel_offload_prepare(offload, ticket);
 	ticket->transfer.bytes = slab_io->stored_bytes;
 	ticket->transfer.extent = slab_io->extent;
 	slab_io->reads++;
+	REEL_ASSERT(slab_io->reads <= ATTEMPTS);
 	reel_store_get(offload->store, &ticket->transfer);
 }
 
@@ -37,10 +43,11 @@ static void start_first(struct reel_offload *offload, struct reel_slab *slab,
 	start(offload, slab, ticket);
 }
 
-/* The frame's own descriptor becomes a frameless one. */
+/* Moves the frame from its carrier to the slab. The carrier becomes frameless. */
 static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 		       struct reel_slab *carrier)
 {
+	REEL_ASSERT(!slab->frame && carrier->frame && carrier->bytes == slab->bytes);
 	reel_yield_point();
 	slab->frame = carrier->frame;
 	carrier->frame = NULL;
@@ -57,7 +64,7 @@ static struct reel_slab *take_carrier(struct reel_offload *offload, double min_d
 	return carrier;
 }
 
-/* Read a READ_QUEUED slab into the carrier's frame, which is given back if it is not wanted now. */
+/* Reads a READ_QUEUED slab into the carrier's frame. If its tape has left it, gives the frame back. */
 static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, struct reel_ticket *ticket)
 {
@@ -75,20 +82,20 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 
 bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct reel_slab *slab)
 {
-	/* Acquire: pairs with the release in await_arrival() of slab-owner.c. */
+	/* Acquire: pairs with the release in await_arrival() (slab-owner.c). */
 	return atomic_load_explicit(&reel_tape_io_of(offload, slab)->awaited,
 				    memory_order_acquire) == slab;
 }
 
 /*
- * What was asked for in advance stays in the store, and its frame is of use to others:
- * its owner has it read again when he comes, and may never come.
+ * A request in advance that failed: the slab stays in the store and gives its frame to others. Its
+ * owner has it read again when it needs it, and may never need it. Returns false if the owner waits.
  */
 static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 {
 	struct reel_slab *carrier;
 
-	/* An owner who comes just now finds the slab stored. */
+	/* An owner that comes after this look finds the slab STORED and requests it. */
 	if (reel_read_is_awaited_for(offload, slab))
 		return false;
 	carrier = reel_supply_take_frameless(offload->pool);
@@ -121,12 +128,14 @@ static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 	if (reel_slab_io_of(offload, ticket->slab)->reads == ATTEMPTS ||
 	    reel_slab_state_of(ticket->slab) == REEL_SLAB_FREE_PENDING)
 		return false;
+	/* The ticket of the first attempt is free, so there is one. */
 	again = reel_offload_ticket(offload, ticket->slab, true);
+	REEL_ASSERT(again);
 	start(offload, ticket->slab, again);
 	return true;
 }
 
-/* The tape's record is looked up first: a slab that is CLEAN may be gone at once. */
+/* Looks up the tape's record first: as soon as the slab is CLEAN, its owner may free it. */
 void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
@@ -138,6 +147,7 @@ void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket)
 		if (try_again(offload, ticket))
 			return;
 	}
+	REEL_ASSERT(offload->gets > 0);
 	offload->gets--;
 	if (!error)
 		keep(offload, slab, ticket->transfer.bytes);
@@ -150,10 +160,10 @@ void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket)
 
 static struct reel_slab *awaited_slab(struct reel_tape_io *tape_io)
 {
-	/* Acquire: pairs with the release in await_arrival() of slab-owner.c. */
+	/* Acquire: pairs with the release in await_arrival() (slab-owner.c). */
 	struct reel_slab *slab = atomic_load_explicit(&tape_io->awaited, memory_order_acquire);
 
-	/* Its owner may have come while it was being evicted. */
+	/* The owner may have come while the slab was EVICTING, and could not request it then. */
 	if (slab)
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
 	return slab && reel_slab_state_of(slab) == REEL_SLAB_READ_QUEUED ? slab : NULL;
@@ -176,9 +186,10 @@ static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape
 	return true;
 }
 
-/* The frame comes without a descriptor: there may be none. */
+/* Carves a frame without a carrier, since there may be no descriptor left. */
 static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *slab)
 {
+	REEL_ASSERT(!slab->frame && slab->bytes == offload->pool->slab_bytes);
 	slab->frame = reel_mapping_carve(offload->pool, slab->bytes);
 	if (!slab->frame) {
 		if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_READ_QUEUED))
@@ -189,7 +200,7 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 	return true;
 }
 
-/* A pop is never refused: rather than let it wait for ever, the budget is overdrawn. */
+/* A pop is never refused: rather than let it wait for ever, this overdraws the budget. */
 static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	struct reel_slab *slab = offload->gets ? NULL : awaited_slab(tape_io);
@@ -210,7 +221,7 @@ static struct reel_slab *first_request(struct reel_tape_io *tape_io)
 {
 	uint32_t served = atomic_load_explicit(&tape_io->served, memory_order_relaxed);
 
-	/* Acquire: pairs with the release in request() of slab-owner.c. */
+	/* Acquire: pairs with the release in request() (slab-owner.c). The entry of the ring is visible. */
 	if (served == atomic_load_explicit(&tape_io->requested, memory_order_acquire))
 		return NULL;
 	return tape_io->request[served % REEL_REQUESTS];
@@ -218,12 +229,19 @@ static struct reel_slab *first_request(struct reel_tape_io *tape_io)
 
 static void drop_request(struct reel_tape_io *tape_io)
 {
+	/* Relaxed is enough: only this thread changes `served`. */
+	REEL_ASSERT(atomic_load_explicit(&tape_io->requested, memory_order_relaxed) -
+			    atomic_load_explicit(&tape_io->served, memory_order_relaxed) <=
+		    REEL_REQUESTS);
 	reel_yield_point();
-	/* Release: pairs with the acquire in requests_open() of slab-owner.c. */
+	/*
+	 * Release: pairs with the acquire in requests_open() (slab-owner.c). The owner overwrites
+	 * the entry only after this thread has read it.
+	 */
 	atomic_fetch_add_explicit(&tape_io->served, 1, memory_order_release);
 }
 
-/* One that is not READ_QUEUED any more was read urgently, or was discarded. */
+/* A requested slab that is no longer READ_QUEUED was awaited and read, or its tape has left it. */
 static bool read_requested(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	struct reel_slab *slab = first_request(tape_io);
@@ -252,7 +270,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 static bool for_all_tape_ios(struct reel_offload *offload,
 			    bool (*visit)(struct reel_offload *, struct reel_tape_io *))
 {
-	/* Acquire: pairs with the release in add_tape_io() of tape-io.c. */
+	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Each record is visible. */
 	struct reel_tape_io *tape_io =
 		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
 	bool moved = false;
@@ -278,7 +296,7 @@ bool reel_read_overdrawn(struct reel_offload *offload)
 	return for_all_tape_ios(offload, read_overdrawn);
 }
 
-/* One slab for each tape in turn, so that none starves another. */
+/* Reads one slab for each tape in turn, so that no tape starves another. */
 bool reel_read_round(struct reel_offload *offload)
 {
 	bool moved = for_all_tape_ios(offload, read_awaited);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * What the offload thread sees of a tape. Records live as long as the pool; a tape takes one when it
+ * first seals a slab and gives it back when it closes. Owners of tapes call take and give without a
+ * lock; one thread frees all when no other uses the pool. A record is in use by one tape at a time.
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -7,7 +12,7 @@
 
 static struct reel_tape_io *find_unused_io(struct reel_offload *offload)
 {
-	/* Acquire: pairs with the release in add_tape_io(). */
+	/* Acquire: pairs with the release in add_tape_io(). Each record is visible. */
 	struct reel_tape_io *tape_io =
 		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
 
@@ -15,7 +20,10 @@ static struct reel_tape_io *find_unused_io(struct reel_offload *offload)
 		bool in_use = false;
 
 		reel_yield_point();
-		/* Acquire: pairs with the release in reel_tape_io_give(). */
+		/*
+		 * Acquire: pairs with the release in reel_tape_io_give(). What the last tape wrote
+		 * to the record happens before what this one writes.
+		 */
 		if (atomic_compare_exchange_strong_explicit(&tape_io->in_use, &in_use, true,
 							    memory_order_acquire,
 							    memory_order_relaxed))
@@ -34,7 +42,7 @@ static struct reel_tape_io *add_tape_io(struct reel_offload *offload)
 	atomic_store_explicit(&tape_io->in_use, true, memory_order_relaxed);
 	tape_io->next = atomic_load_explicit(&offload->tape_ios, memory_order_relaxed);
 	reel_yield_point();
-	/* Release: pairs with the acquires of those who read the list. */
+	/* Release: pairs with the acquire of each thread that reads the list. */
 	while (!atomic_compare_exchange_weak_explicit(&offload->tape_ios, &tape_io->next, tape_io,
 						      memory_order_release, memory_order_relaxed))
 		;
@@ -49,8 +57,11 @@ struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
 		tape_io = add_tape_io(offload);
 	if (!tape_io)
 		return NULL;
-	/* Relaxed, here and below: how many share the frames is an estimate. */
+	/* Relaxed is enough, here and below: the number of tapes is an estimate. */
 	atomic_fetch_add_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
+	/* Relaxed is enough: the record is this tape's alone. */
+	REEL_ASSERT(atomic_load_explicit(&tape_io->in_use, memory_order_relaxed) &&
+		    !atomic_load_explicit(&tape_io->awaited, memory_order_relaxed));
 	tape_io->slabs_popped_in_row = 0;
 	tape_io->ahead = REEL_MIN_AHEAD;
 	tape_io->hits_in_row = 0;
@@ -64,7 +75,11 @@ struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
 
 void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
-	atomic_fetch_sub_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
+	unsigned in_use = atomic_fetch_sub_explicit(&offload->tape_ios_in_use, 1,
+						    memory_order_relaxed);
+
+	REEL_ASSERT(in_use > 0);
+	(void)in_use;
 	reel_yield_point();
 	/* Release: pairs with the acquire in find_unused_io(). */
 	atomic_store_explicit(&tape_io->in_use, false, memory_order_release);

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ranking looks at all slabs and notes those that will be needed last. What it
- * found is used up before the next one, so that the cost of one is shared by up
- * to REEL_MAX_VICTIMS slabs, however long the tapes are. A slab may have changed
- * since: who uses it moves its state, which tells.
+ * Chooses victims: slabs with the largest reuse distance. A ranking looks at all slabs of the pool; its
+ * result is used up before the next ranking, so that up to REEL_MAX_VICTIMS victims share its cost,
+ * however long the tapes are. All of it runs in the offload thread.
+ *
+ * Victims are sorted by falling distance. A victim may have changed since the ranking: the thread that
+ * uses it moves its state, and fails if the state is another one.
  */
 #include "config.h"
 
 #include "offload.h"
 #include "os/clock.h"
 
-/* One in so many parts. */
+/* Rankings for requests in advance take at most one part in this many of the time. */
 #define RANKING_SHARE 16
 
 /*
- * Seconds until a slab is needed: its depth below the top over the rate at which
- * slabs are popped, of late. A tape that is not popped is as slow as one slab a
- * second, so that of two such tapes the deeper slab goes first. A slab above
- * the top is kept by a hold, and needed after all below it have been popped.
+ * The estimated seconds until a slab is needed: its depth below the top over the rate at which slabs
+ * were popped of late. A tape that is not popped counts as popped at one slab a second, so that of two
+ * such tapes the deeper slab goes first. A slab above the top is kept by a hold, and is needed after
+ * all slabs below it.
  */
 double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab)
 {
-	/* Relaxed, all: an estimate, of a slab that may be another tape's by now. */
+	/* Relaxed is enough, for all: an estimate. The slab may be another tape's by now. */
 	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
 	uint32_t slab_index = atomic_load_explicit(&reel_slab_io_of(offload, slab)->slab_index,
 						   memory_order_relaxed);
@@ -37,7 +39,7 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 
 static void measure_rates(struct reel_offload *offload, uint64_t now)
 {
-	/* Acquire: pairs with the release in add_tape_io() of tape-io.c. */
+	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Each record is visible. */
 	struct reel_tape_io *tape_io =
 		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
 	double seconds = (double)(now - offload->ranked_at) * 1e-9;
@@ -53,22 +55,31 @@ static void measure_rates(struct reel_offload *offload, uint64_t now)
 	offload->ranked_at = now;
 }
 
-/* Insert it at its place; the nearest of too many falls out. */
+/* Inserts a slab by its distance. If there are too many, drops the one with the smallest distance. */
 static void note(struct reel_victims *found, struct reel_slab *slab, double reuse_distance)
 {
-	unsigned extent = found->count;
+	unsigned at = found->count;
 
-	if (extent == REEL_MAX_VICTIMS) {
-		if (reuse_distance <= found->of[extent - 1].reuse_distance)
+	REEL_ASSERT(reuse_distance >= 0 && found->count <= REEL_MAX_VICTIMS);
+	if (at == REEL_MAX_VICTIMS) {
+		if (reuse_distance <= found->of[at - 1].reuse_distance)
 			return;
-		extent--;
+		at--;
 	} else {
 		found->count++;
 	}
-	for (; extent > 0 && found->of[extent - 1].reuse_distance < reuse_distance; extent--)
-		found->of[extent] = found->of[extent - 1];
-	found->of[extent].slab = slab;
-	found->of[extent].reuse_distance = reuse_distance;
+	for (; at > 0 && found->of[at - 1].reuse_distance < reuse_distance; at--)
+		found->of[at] = found->of[at - 1];
+	found->of[at].slab = slab;
+	found->of[at].reuse_distance = reuse_distance;
+}
+
+static bool are_sorted(const struct reel_victims *victims)
+{
+	for (unsigned i = 1; i < victims->count; i++)
+		if (victims->of[i].reuse_distance > victims->of[i - 1].reuse_distance)
+			return false;
+	return true;
 }
 
 static void look_at(struct reel_offload *offload, struct reel_slab *slab)
@@ -96,12 +107,14 @@ static void rank_victims(struct reel_offload *offload)
 	offload->clean_victims.count = offload->clean_victims.next = 0;
 	for (size_t i = 0; i < slabs; i++)
 		look_at(offload, &offload->pool->table[i]);
+	REEL_ASSERT_EXPENSIVE(are_sorted(&offload->dirty_victims) &&
+			      are_sorted(&offload->clean_victims));
 	offload->ranking_ns = reel_clock_ns() - began;
 }
 
 /*
- * Where nobody waits, a ranking that found nothing would be repeated for each slab that
- * is asked for in advance: surveys may take a part of the time only.
+ * While no thread waits, a ranking that found no victim would be repeated for each request in advance.
+ * So rankings may take only a part of the time.
  */
 static bool ranking_is_due(const struct reel_offload *offload)
 {
@@ -109,12 +122,13 @@ static bool ranking_is_due(const struct reel_offload *offload)
 }
 
 /*
- * Those that have come nearer since the ranking than the one asked for are passed over; so is
- * one that has just been read for an owner who has not looked at it yet.
+ * The next victim. Passes over slabs whose distance is no longer above `min_distance`, and over a slab
+ * that was just read for an owner that has not looked at it yet.
  */
 static struct reel_slab *next_of(struct reel_offload *offload, struct reel_victims *candidates,
 				 enum reel_slab_state state, double min_distance)
 {
+	REEL_ASSERT(candidates->next <= candidates->count);
 	while (candidates->next < candidates->count) {
 		struct reel_slab *slab = candidates->of[candidates->next++].slab;
 
@@ -140,14 +154,14 @@ struct reel_slab *reel_victim_next(struct reel_offload *offload, enum reel_slab_
 	return next_of(offload, candidates, state, min_distance);
 }
 
-/* Whether the store's copy is not that of what is there now. */
+/* Whether the copy in the store is not a copy of what the slab has now. */
 static bool is_stale(enum reel_slab_state state)
 {
 	return state == REEL_SLAB_EMPTY || state == REEL_SLAB_OPEN || state == REEL_SLAB_DIRTY ||
 	       state == REEL_SLAB_LOST;
 }
 
-/* None of these states turns into one in which the copy counts without a new put. */
+/* No stale state leads to a state in which the copy counts without a new put, so no owner is asked. */
 void reel_victim_drop_stale(struct reel_offload *offload)
 {
 	size_t slabs = slabs_in_table(offload);

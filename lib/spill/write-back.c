@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Write behind and evict. Above the soft budget the slabs that will be needed
- * last are put to the store; they stay where they are until their frames are
- * needed. Frames are then taken from those needed last.
+ * Writes behind and evicts. Above the soft budget the slabs with the largest reuse distance are put to
+ * the store. They keep their frames until a frame is needed; then those with the largest distance
+ * lose theirs. All of it runs in the offload thread.
+ *
+ * A slab is written only while it is WRITING, and loses its frame only while it is EVICTING or
+ * READING. `sealed` counts the slabs that are DIRTY, and `clean` those that are CLEAN.
  */
 #include "config.h"
 
@@ -10,25 +13,25 @@
 #include "offload.h"
 #include "os/integer.h"
 
-/* So many failures, while somebody waits for a frame, are the store's last word. */
+/* Puts that fail in a row, while a thread waits for a frame, before that thread is refused. */
 #define MAX_TRIES 4
-/* Frames kept ready while tapes grow, so that a push need not wait for one. */
+/* Frames that are kept ready while tapes grow, so that a push need not wait for one. */
 #define MAX_READY 4
-/* Number of slabs, in up to three quarters of the frames, that keep a store busy. */
+/* Number of slabs under way, in up to three quarters of the frames, that keep a store busy. */
 #define TRANSFER_SLABS 16
 
 /* ---- Frames for tapes that grow ---- */
 
 /*
- * Acquire: pairs with the release in reel_supply_pop_warm(). Who sees that a trimmer has taken the
- * last chain sees reel_pool.trimming, too, and refuses no push for want of that frame.
+ * Acquire: pairs with the release in reel_supply_pop_warm() (supply.c). If a trim has taken the last
+ * chain, `trimming` is visible, too, so that no push is refused for want of that frame.
  */
 static size_t ready_frames(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->warm_chains, memory_order_acquire);
 }
 
-/* A part of the room between the budgets, so that a small one is not all spent on this. */
+/* At most half of the room between the budgets, so that a small room is not all kept ready. */
 static size_t wanted_frames(const struct reel_pool *pool)
 {
 	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
@@ -46,10 +49,10 @@ static bool lacks_frames(struct reel_offload *offload)
 /* ---- Writing behind ---- */
 
 /*
- * Bytes that may be in memory only. Where memory is used up, the room above the soft budget of a
- * small pool is too small: the store is idle while few slabs are on their way to it, and a frame
- * comes back to the owner while caches of other processors still have what they read from it.
- * If both budgets are the same, nothing is written until a push waits.
+ * Bytes that may be in memory only. If memory is used up, the room above the soft budget of a small
+ * pool is too small: the store would be idle while few slabs are on their way, and an owner would get
+ * a frame back while caches of other processors still have it. If both budgets are the same, nothing
+ * is written until a push waits.
  */
 static size_t max_dirty_bytes(struct reel_offload *offload)
 {
@@ -78,8 +81,8 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 	size_t bytes = reel_min_size(reel_round_up(slab_io->filled, offload->align), slab->bytes);
 
-	/* Another one than of its last copy, whose extent it may get: a write that is lost is seen. */
 	REEL_ASSERT(slab->frame && slab_io->filled <= slab->bytes);
+	/* The copy may get the extent of the last one: by the number a lost write is seen. */
 	slab_io->serial = ++offload->last_put;
 	reel_offload_prepare(offload, ticket);
 	reel_offload_drop_copy(offload, slab);
@@ -91,12 +94,13 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	reel_store_put(offload->store, &ticket->transfer);
 }
 
-/* False: there is none to write, or no ticket to write it with. */
+/* Returns false if there is no slab to write, or no ticket. */
 static bool write_farthest(struct reel_offload *offload)
 {
 	struct reel_ticket *ticket;
 	struct reel_slab *slab;
 
+	REEL_ASSERT(offload->puts <= offload->put_depth);
 	if (offload->puts == offload->put_depth)
 		return false;
 	slab = reel_victim_next(offload, REEL_SLAB_DIRTY, REEL_MIN_DISTANCE);
@@ -120,6 +124,7 @@ static void note_written(struct reel_offload *offload, struct reel_slab *slab,
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
 	reel_yield_point();
+	REEL_ASSERT(!slab_io->stored && slab_io->stored_bytes == transfer->bytes);
 	slab_io->stored = true;
 	slab_io->extent = transfer->extent;
 	reel_offload_forget_failures(offload);
@@ -128,9 +133,13 @@ static void note_written(struct reel_offload *offload, struct reel_slab *slab,
 				  memory_order_relaxed);
 }
 
+/*
+ * Moves a written slab to its next state. Its owner may move it at the same time, from WRITING to
+ * PINNED_WRITING or back, so this tries again until a move succeeds or the tape has left the slab.
+ */
 static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 {
-	/* The slab may be CLEAN, and gone, as soon as it is moved. */
+	/* Counted first: as soon as it is CLEAN, its owner may move it on and count it down. */
 	atomic_fetch_add_explicit(&offload->clean, 1, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_CLEAN))
 		return;
@@ -161,6 +170,7 @@ void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
 
+	REEL_ASSERT(offload->puts > 0);
 	offload->puts--;
 	if (ticket->transfer.error) {
 		offload->failure = ticket->transfer.error;
@@ -174,9 +184,10 @@ void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket)
 
 /* ---- Evicting ---- */
 
-/* The frame goes on with a descriptor of its own; the slab keeps its place on the tape. */
+/* Moves the frame to a carrier. The slab stays on its tape. */
 static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 {
+	REEL_ASSERT(slab->frame && !carrier->frame && slab->kind == REEL_SLAB_WHOLE);
 	reel_yield_point();
 	carrier->frame = slab->frame;
 	carrier->bytes = slab->bytes;
@@ -189,6 +200,7 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, enum reel_slab_state from)
 {
+	REEL_ASSERT(from == REEL_SLAB_READING || reel_slab_io_of(offload, slab)->stored);
 	take_frame(slab, carrier);
 	reel_supply_push_warm(offload->pool, carrier);
 	if (!reel_slab_move(slab, from, REEL_SLAB_STORED))
@@ -221,7 +233,7 @@ bool reel_evict(struct reel_offload *offload, double min_distance)
 	return true;
 }
 
-/* Where nobody waits, only what has been written anyway is evicted. */
+/* While no thread waits, evicts only slabs that were written anyway. */
 static bool keep_frames_ready(struct reel_offload *offload)
 {
 	bool moved = false;
@@ -246,13 +258,14 @@ static bool write_behind(struct reel_offload *offload)
 }
 
 /*
- * What failed before is tried again, one slab at a time, since the disk may have room
- * again, or another extent that is whole.
+ * Tries again after a failure, one slab at a time: the disk may have room again, or another extent
+ * that is not damaged.
  */
 static bool try_to_write(struct reel_offload *offload)
 {
 	bool moved;
 
+	REEL_ASSERT(offload->failed_puts_in_row <= MAX_TRIES);
 	if (offload->puts || offload->failed_puts_in_row == MAX_TRIES ||
 	    !atomic_load_explicit(&offload->sealed, memory_order_relaxed))
 		return false;
@@ -261,7 +274,7 @@ static bool try_to_write(struct reel_offload *offload)
 	return moved;
 }
 
-/* Somebody waits for a frame. */
+/* Called while a thread waits for a frame. Returns whether anything was done to free one. */
 static bool relieve(struct reel_offload *offload)
 {
 	offload->lacks_frame = false;
@@ -275,7 +288,7 @@ bool reel_write_round(struct reel_offload *offload)
 {
 	bool moved;
 
-	/* Relaxed: the event of a covered slab orders what follows from it. */
+	/* Relaxed is enough: the event that a sealed slab signals orders what follows from it. */
 	offload->frames_needed =
 		atomic_exchange_explicit(&offload->growth_hint, false, memory_order_relaxed);
 	moved = write_behind(offload);
