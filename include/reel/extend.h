@@ -240,8 +240,8 @@ int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
 int reel_tape_set_layout(reel_tape *tape, struct reel_layout layout);
 
 /*
- * Returns the bytes of pushes that were refused and not yet popped, bits rounded up; UINT64_MAX / 8 +
- * 1 if pops and pushes do not mirror each other any more, so that all pops give all ones.
+ * Returns the bytes of pushes that were refused and not yet popped, bits rounded up; UINT64_MAX / 8
+ * + 1 if pops and pushes do not mirror each other any more, so that all pops give all ones.
  */
 uint64_t reel_tape_refused(const reel_tape *tape);
 

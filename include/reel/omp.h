@@ -4,18 +4,17 @@
  *
  *	cc -fopenmp program.c $(pkg-config --cflags --libs reel-omp)
  *
- * The reverse sweep of any plan is run with look-ahead: while one segment is reversed, other threads replay and record
- * the ones that come next, each on a tape of its own.
+ * The reverse sweep of any plan is run with look-ahead: while one segment is reversed, other
+ * threads replay and record the ones that come next, each on a tape of its own.
  *
  *	reel_run_forward(run, &context, &state);
  *	the objective, and its derivative by the last state in adjoint
  *	reel_omp_run_reverse(run, &context, &state, &adjoint, NULL, NULL);
  *
- * It uses threads of OpenMP, and nothing else of it: outside of a parallel region a team
- * of their own; inside of one, tasks for the team that is there, whose threads take part as
- * soon as they wait at a barrier, and until the sweep ends. A thread that finds nothing to do
- * sleeps. Before and after, the runtime's threads spin: on a machine with other work set
- * OMP_WAIT_POLICY=passive.
+ * It uses threads of OpenMP, and nothing else of it: outside of a parallel region a team of their
+ * own; inside of one, tasks for the team that is there, whose threads take part as soon as they
+ * wait at a barrier, and until the sweep ends. A thread that finds nothing to do sleeps. Before and
+ * after, the runtime's threads spin: on a machine with other work set OMP_WAIT_POLICY=passive.
  *
  * What the model has to keep to, beyond run.h:
  *

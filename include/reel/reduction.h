@@ -10,15 +10,15 @@
  *
  *	s_bar of the lane is partial_bar[reel_lane_index(lane)]        in the lanes
  *
- * Partial results are combined in the order of lanes: the result depends on how many lanes
- * there are, not on how many threads, nor on which one came first. A lane without a part has
- * the neutral element (0, 1, INFINITY, -INFINITY).
+ * Partial results are combined in the order of lanes: the result depends on how many lanes there
+ * are, not on how many threads, nor on which one came first. A lane without a part has the neutral
+ * element (0, 1, INFINITY, -INFINITY).
  *
- * What is recorded, on the lane's tape for values: of a sum, nothing; of a product, n values;
- * of a minimum or maximum, one number. Neither sweep has an atomic operation.
+ * What is recorded, on the lane's tape for values: of a sum, nothing; of a product, n values; of a
+ * minimum or maximum, one number. Neither sweep has an atomic operation.
  *
- * `lane` is the one that does it: the parent, after the region; within a region, after a
- * barrier, one of the lanes, chosen by REEL_SINGLE() or its index.
+ * `lane` is the one that does it: the parent, after the region; within a region, after a barrier,
+ * one of the lanes, chosen by REEL_SINGLE() or its index.
  */
 #ifndef REEL_REDUCTION_H
 #define REEL_REDUCTION_H

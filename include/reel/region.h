@@ -236,16 +236,17 @@ void reel_worker_next_phase(reel_worker *worker);
 void reel_worker_barrier(reel_worker *worker);
 
 /*
- * Collective spans: an array that all lanes fill in place, each its own part, and read, too. It lies
- * on the tape of the region's parent, and is spilled, held and replayed like all that is there.
+ * Collective spans: an array that all lanes fill in place, each its own part, and read, too. It
+ * lies on the tape of the region's parent, and is spilled, held and replayed like all that is
+ * there.
  *
- * TYPE *reel_worker_push_span(reel_worker *worker, TYPE, size_t n);
- * const TYPE *reel_worker_pop_span(reel_worker *worker, TYPE, size_t n);
+ * TYPE *reel_worker_push_span(reel_worker *worker, TYPE, size_t n); const TYPE
+ * *reel_worker_pop_span(reel_worker *worker, TYPE, size_t n);
  *
  * Both are called by all threads that have a worker, in place of reel_worker_barrier(), which they
- * contain: what was written into the span before is read by all lanes from here on. Thread 0
- * pushes a span of n elements, or pops the one pushed last, and all get its address; NULL if it
- * is refused, or lost: then the parent has an error.
+ * contain: what was written into the span before is read by all lanes from here on. Thread 0 pushes
+ * a span of n elements, or pops the one pushed last, and all get its address; NULL if it is
+ * refused, or lost: then the parent has an error.
  *
  *	region = reel_region_begin(parent, 0);               forward sweep
  *	first = reel_push_span(reel_lane_tape(parent), double, n);
@@ -265,13 +266,13 @@ void reel_worker_barrier(reel_worker *worker);
  *		}
  *
  * The two spans pushed last, or popped last, are there to be read, and the one pushed last to be
- * written, until the next call. In the region nothing else is pushed on the parent, or popped. Where
- * the parent's pool has a store, its tape keeps one slab more in memory from the first collective
- * span on. In checked mode a span on a new slab is all ones until it is written.
+ * written, until the next call. In the region nothing else is pushed on the parent, or popped.
+ * Where the parent's pool has a store, its tape keeps one slab more in memory from the first
+ * collective span on. In checked mode a span on a new slab is all ones until it is written.
  *
  * Use them where lanes read what others wrote in the step before, as in a time step of a grid: the
- * state is calculated where it is kept. Where each lane reads only what it wrote itself, spans on its
- * own tape need no barrier. Costs one barrier, and a push or a pop by thread 0 in it.
+ * state is calculated where it is kept. Where each lane reads only what it wrote itself, spans on
+ * its own tape need no barrier. Costs one barrier, and a push or a pop by thread 0 in it.
  */
 #define reel_worker_push_span(worker, type, n) \
 	((type *)reel_worker_push_span_at((worker), REEL_TYPE_OF(type), (n), REEL_HERE))
@@ -348,9 +349,9 @@ typedef struct reel_loop {
 } reel_loop;
 
 /*
- * Begin the lane's part of a loop over low <= i < high. Like loops of OpenMP, one that all
- * lanes of a region come to, in the same order, or none; it has no barrier at its end, and loops of one
- * lane do not nest.
+ * Begin the lane's part of a loop over low <= i < high. Like loops of OpenMP, one that all lanes of
+ * a region come to, in the same order, or none; it has no barrier at its end, and loops of one lane
+ * do not nest.
  */
 reel_loop reel_loop_begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high);
 /* The same loop in the reverse sweep: the lane's chunks, last to first. */

@@ -152,20 +152,20 @@ typedef void reel_task_body(void *context, reel_lane *task);
 #define REEL_TASKS_IN_ORDER 1u
 
 /*
- * reel_task_wait_reverse(), and reverse all tasks down to the wait before: each one when
- * those after it that it had dependences with have been reversed. Outside of a parallel
- * region with a team of its own (`threads`; 0: as OpenMP chooses), inside with the threads
- * of the team that wait at a barrier or a taskwait.
+ * reel_task_wait_reverse(), and reverse all tasks down to the wait before: each one when those
+ * after it that it had dependences with have been reversed. Outside of a parallel region with a
+ * team of its own (`threads`; 0: as OpenMP chooses), inside with the threads of the team that wait
+ * at a barrier or a taskwait.
  *
- * A body may reverse its task's own tasks: by this function, and the same threads take those
- * as well; or by tasks of OpenMP, which it waits for by a taskwait or a taskgroup. A thread
- * that finds nothing to do sleeps, and runs no task of OpenMP meanwhile: so a body waits by OpenMP
- * for its own tasks only, and for nothing that another task does later.
+ * A body may reverse its task's own tasks: by this function, and the same threads take those as
+ * well; or by tasks of OpenMP, which it waits for by a taskwait or a taskgroup. A thread that finds
+ * nothing to do sleeps, and runs no task of OpenMP meanwhile: so a body waits by OpenMP for its own
+ * tasks only, and for nothing that another task does later.
  *
  * With REEL_TASKS_IN_ORDER results are, bit for bit, the same for any number of threads; else
- * adjoints that tasks REEL_TASK_IN add to are rounded in the order in which they came. Tasks
- * that are kept in order do not run at the same time: where many read the same, REEL_TASK_IN_ADD has
- * the same bits and needs no order among tasks.
+ * adjoints that tasks REEL_TASK_IN add to are rounded in the order in which they came. Tasks that
+ * are kept in order do not run at the same time: where many read the same, REEL_TASK_IN_ADD has the
+ * same bits and needs no order among tasks.
  *
  * Returns 0, or the parent's error.
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The audit of a run (REEL_RUN_AUDIT): keeps a hash of each state when the run first reaches it and
- * compares it when the run reaches the state again. The thread that carries an action out runs these
- * functions; only one thread at a time carries out actions of an audited run. A hash of 0 means that
- * the state was not seen: a resumed run has not seen the states before its restart file.
+ * compares it when the run reaches the state again. The thread that carries an action out runs
+ * these functions; only one thread at a time carries out actions of an audited run. A hash of 0
+ * means that the state was not seen: a resumed run has not seen the states before its restart file.
  */
 #include "config.h"
 

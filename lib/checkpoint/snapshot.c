@@ -85,8 +85,8 @@ static void slot_move(struct reel_snapshots *snapshots, struct reel_slot *slot,
 /* ---- Puts ---- */
 
 /*
- * Moves the slot to READY if a load is announced and fewer than `max_gets` buffers are kept or read,
- * else to STORED. Requires `snapshots->lock`.
+ * Moves the slot to READY if a load is announced and fewer than `max_gets` buffers are kept or
+ * read, else to STORED. Requires `snapshots->lock`.
  */
 static void keep_or_give_buffer(struct reel_snapshots *snapshots, struct reel_slot *slot)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of pools, and what happens to them at a fork, which copies the pools but only one thread.
- * The list is locked during the fork, so that the child finds it whole and no thread is in the
- * middle of its end. Pools need no lock of their own: the child's only thread owns them alone.
- * Offload threads pause, so that no transfer is under way in memory that is being copied. The end of
- * a thread locks the list, too: see reel_cache_retire(). Any thread; each pool is on the list once.
+ * The list of pools, and what happens to them at a fork, which copies the pools but only one
+ * thread. The list is locked during the fork, so that the child finds it whole and no thread is in
+ * the middle of its end. Pools need no lock of their own: the child's only thread owns them alone.
+ * Offload threads pause, so that no transfer is under way in memory that is being copied. The end
+ * of a thread locks the list, too: see reel_cache_retire(). Any thread; each pool is on the list
+ * once.
  */
 #include "config.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread takes slabs from its own magazines and gives them back there. Each thread has two
- * magazines for each kind of slab (Bonwick and Adams, "Magazines and Vmem", USENIX 2001): with two, a
- * thread that takes and gives at the edge of one does not go to the shared list each time. The slab
- * given last is taken first, so that the next forward sweep starts on warm memory.
+ * magazines for each kind of slab (Bonwick and Adams, "Magazines and Vmem", USENIX 2001): with two,
+ * a thread that takes and gives at the edge of one does not go to the shared list each time. The
+ * slab given last is taken first, so that the next forward sweep starts on warm memory.
  *
- * Any thread calls these functions; only its owner touches a cache. A slab is EMPTY while it is in a
- * magazine, and is in one magazine at a time.
+ * Any thread calls these functions; only its owner touches a cache. A slab is EMPTY while it is in
+ * a magazine, and is in one magazine at a time.
  */
 #include "config.h"
 
@@ -233,8 +233,8 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 
 /*
  * Large slabs are few, so they go to their list. With a store no thread keeps whole slabs: each of
- * them is a frame for which another thread may wait. Under a tight budget no thread keeps first slabs
- * either, since other threads would split frames for want of them.
+ * them is a frame for which another thread may wait. Under a tight budget no thread keeps first
+ * slabs either, since other threads would split frames for want of them.
  */
 static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
@@ -251,7 +251,9 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 						  : uncached_take(pool, kind, taken);
 }
 
-/* A large slab needs memory that other slabs give back to the system, so these must be whole pages. */
+/*
+ * A large slab needs memory that other slabs give back to the system, so these must be whole pages.
+ */
 static bool large_may_fit(struct reel_pool *pool, size_t bytes)
 {
 	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
@@ -297,7 +299,10 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 
 static void count_give(struct reel_pool *pool, struct reel_cache *cache)
 {
-	/* Release, both: pairs with the acquires in count_gives() (pool.c), which then sees the take. */
+	/*
+	 * Release, both: pairs with the acquires in count_gives() (pool.c), which then sees the
+	 * take.
+	 */
 	if (cache)
 		atomic_store_explicit(&cache->gives, one_more(&cache->gives), memory_order_release);
 	else
@@ -389,9 +394,9 @@ void reel_cache_retire(void *retiring)
 }
 
 /*
- * Runs in the child of a fork. The other threads are gone, perhaps in the middle of a change to their
- * magazines, so this function does not look into these. Relaxed is enough: this thread is alone and
- * starts all threads to come.
+ * Runs in the child of a fork. The other threads are gone, perhaps in the middle of a change to
+ * their magazines, so this function does not look into these. Relaxed is enough: this thread is
+ * alone and starts all threads to come.
  */
 void reel_cache_forget_others(struct reel_pool *pool)
 {

@@ -23,7 +23,9 @@ struct reel_mapping {
 	_Atomic size_t carved;
 };
 
-/* Where address space is scarce, maps the largest piece that there is, of at least `least` bytes. */
+/*
+ * Where address space is scarce, maps the largest piece that there is, of at least `least` bytes.
+ */
 static bool map_memory(struct reel_mapping *mapping, size_t least)
 {
 	size_t bytes = MAPPING_BYTES > least ? MAPPING_BYTES : least;
@@ -37,8 +39,8 @@ static bool map_memory(struct reel_mapping *mapping, size_t least)
 }
 
 /*
- * A huge page that is not part of one frame makes memory resident that was not charged. This matters
- * only to a pool with a budget.
+ * A huge page that is not part of one frame makes memory resident that was not charged. This
+ * matters only to a pool with a budget.
  */
 static bool huge_pages_serve(const struct reel_pool *pool)
 {
@@ -82,7 +84,10 @@ static char *carve(struct reel_mapping *mapping, size_t bytes)
 
 char *reel_mapping_carve(struct reel_pool *pool, size_t bytes)
 {
-	/* Acquire, here and on failure below: pairs with the release below. The members are visible. */
+	/*
+	 * Acquire, here and on failure below: pairs with the release below. The members are
+	 * visible.
+	 */
 	struct reel_mapping *mapping = atomic_load_explicit(&pool->mapping, memory_order_acquire);
 
 	for (;;) {

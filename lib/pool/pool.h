@@ -108,8 +108,8 @@ struct reel_pool {
 /* pool.c: what is wrong with the options, and what to do; NULL if nothing is. */
 const char *reel_pool_problem(const struct reel_pool_options *options);
 /*
- * pool.c: a pool as its options say, but without their store and not in the list of pools yet. Returns
- * 0 or -ENOMEM. One thread.
+ * pool.c: a pool as its options say, but without their store and not in the list of pools yet.
+ * Returns 0 or -ENOMEM. One thread.
  */
 int reel_pool_create(struct reel_pool **pool, const struct reel_pool_options *options);
 /* Free a pool that no thread uses, that has no slab in use, and whose store is closed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a pool that has no store, so that the pool need not ask whether it has one. No memory
- * comes back from tapes: a push that was refused is not tried again. Any thread.
+ * The table of a pool that has no store, so that the pool need not ask whether it has one. No
+ * memory comes back from tapes: a push that was refused is not tried again. Any thread.
  */
 #include "config.h"
 

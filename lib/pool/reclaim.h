@@ -20,15 +20,17 @@ struct reel_reclaim {
 	 */
 	bool moves_frames;
 	/*
-	 * Any thread that was refused a slab: wait until it may be tried again. With `is_large` more
-	 * than one frame is needed. False: no frame will come, and *error may say why.
+	 * Any thread that was refused a slab: wait until it may be tried again. With `is_large`
+	 * more than one frame is needed. False: no frame will come, and *error may say why.
 	 */
 	bool (*await_frame)(struct reel_pool *pool, bool is_large, int *error);
 	/* Any thread: memory was given back to the system, so there is room under the budget. */
 	void (*wake)(struct reel_pool *pool);
 	/* Any thread: the memory of this slab's frame is about to be given back to the system. */
 	void (*release_frame)(struct reel_pool *pool, const struct reel_slab *slab);
-	/* Around a fork, with the list of pools locked: no transfer is under way between the two. */
+	/*
+	 * Around a fork, with the list of pools locked: no transfer is under way between the two.
+	 */
 	void (*pause)(struct reel_pool *pool);
 	void (*resume)(struct reel_pool *pool);
 	/* In the child of a fork, which has no other thread and must leave the store alone. */

@@ -113,7 +113,10 @@ bool reel_slab_may_become(enum reel_slab_state from, enum reel_slab_state to);
 
 static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *slab)
 {
-	/* Acquire: pairs with the release in reel_slab_move(). The contents of the slab are visible. */
+	/*
+	 * Acquire: pairs with the release in reel_slab_move(). The contents of the slab are
+	 * visible.
+	 */
 	return (enum reel_slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
 }
 

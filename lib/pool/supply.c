@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Supplies slabs when the magazines of a thread are empty: first from the warm list, then slabs whose
- * frames were given back, then fresh ones. Takes surplus slabs back. Any thread calls these
+ * Supplies slabs when the magazines of a thread are empty: first from the warm list, then slabs
+ * whose frames were given back, then fresh ones. Takes surplus slabs back. Any thread calls these
  * functions; they are lock-free but for calls of the system.
  *
  * A slab on a warm list has a frame that is charged to the budget; one on the cold list has a frame
@@ -41,8 +41,8 @@ static void keep_frameless(struct reel_pool *pool, struct reel_slab *slabs, uint
 }
 
 /*
- * Charges the budget. Before it refuses, it gives idle memory back to the system. Another thread may
- * charge what was given back, so this repeats as long as there is idle memory.
+ * Charges the budget. Before it refuses, it gives idle memory back to the system. Another thread
+ * may charge what was given back, so this repeats as long as there is idle memory.
  */
 static int charge(struct reel_pool *pool, size_t bytes)
 {
@@ -59,8 +59,8 @@ static int charge(struct reel_pool *pool, size_t bytes)
 }
 
 /*
- * With a store, whole slabs change hands with their memory: to give it back to the system would cost
- * the faults of getting it again.
+ * With a store, whole slabs change hands with their memory: to give it back to the system would
+ * cost the faults of getting it again.
  */
 static int charge_whole(struct reel_pool *pool, size_t bytes)
 {
@@ -108,7 +108,8 @@ static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 
 /*
  * Release: pairs with the acquire in ready_frames() (write-back.c). A thread that sees the lower
- * `warm_chains` also sees `trimming`, so it does not refuse a push while a trim holds the last chain.
+ * `warm_chains` also sees `trimming`, so it does not refuse a push while a trim holds the last
+ * chain.
  */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool)
 {
@@ -180,7 +181,9 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 	return 0;
 }
 
-/* Splits a frame into first slabs: the lowest for the caller, the others in chains for their list. */
+/*
+ * Splits a frame into first slabs: the lowest for the caller, the others in chains for their list.
+ */
 static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 {
 	uint32_t n = (uint32_t)(pool->slab_bytes / pool->first_slab_bytes);
@@ -235,8 +238,8 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 }
 
 /*
- * Bytes that may stay resident when slabs come back. With a store, the room above the soft budget is
- * for slabs that are read; only what was overdrawn goes back to the system.
+ * Bytes that may stay resident when slabs come back. With a store, the room above the soft budget
+ * is for slabs that are read; only what was overdrawn goes back to the system.
  */
 static size_t max_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
 {

@@ -97,8 +97,8 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep)
 	trimmed = trim(pool, keep);
 	reel_yield_point();
 	/*
-	 * Release: pairs with the acquire in is_being_trimmed() (spill/offload.c), which then sees the
-	 * room under the budget.
+	 * Release: pairs with the acquire in is_being_trimmed() (spill/offload.c), which then sees
+	 * the room under the budget.
 	 */
 	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
 	pool->reclaim->wake(pool);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The offload thread: it collects finished transfers, drops copies that serve no more, reads, writes,
- * and answers the threads that wait for a frame, until nothing moves. Then it sleeps until it is
- * signalled. Functions of this file that wait are called by other threads; the rest runs in the
- * offload thread.
+ * The offload thread: it collects finished transfers, drops copies that serve no more, reads,
+ * writes, and answers the threads that wait for a frame, until nothing moves. Then it sleeps until
+ * it is signalled. Functions of this file that wait are called by other threads; the rest runs in
+ * the offload thread.
  *
- * A thread that waits is answered: with a frame, or with a refusal once no transfer is under way that
- * could free one. A ticket that is not FREE stands for a transfer counted in `puts` or `gets`.
+ * A thread that waits is answered: with a frame, or with a refusal once no transfer is under way
+ * that could free one. A ticket that is not FREE stands for a transfer counted in `puts` or `gets`.
  */
 #include "config.h"
 
@@ -222,9 +222,9 @@ static bool anybody_waits(struct reel_offload *offload)
 }
 
 /*
- * A frame that is being given back to the system belongs to no slab and still counts as resident. The
- * thread that gives it back signals afterwards. Acquire: pairs with the release in reel_pool_trim().
- * The room under the budget is visible then.
+ * A frame that is being given back to the system belongs to no slab and still counts as resident.
+ * The thread that gives it back signals afterwards. Acquire: pairs with the release in
+ * reel_pool_trim(). The room under the budget is visible then.
  */
 static bool is_being_trimmed(struct reel_pool *pool)
 {
@@ -277,8 +277,8 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
 }
 
 /*
- * Called when nothing moved. Returns whether another round is worth it: another thread may have taken
- * the frame that was there, or an owner may wait for it.
+ * Called when nothing moved. Returns whether another round is worth it: another thread may have
+ * taken the frame that was there, or an owner may wait for it.
  */
 static bool answer_waiters(struct reel_offload *offload)
 {
@@ -369,10 +369,15 @@ static void rest(struct reel_offload *offload)
 	reel_event_signal(&offload->work);
 }
 
-/* Carries out the command of another thread. Returns REEL_OFFLOAD_RUN if there is none to carry out yet. */
+/*
+ * Carries out the command of another thread. Returns REEL_OFFLOAD_RUN if there is none to carry out
+ * yet.
+ */
 static int obey(struct reel_offload *offload)
 {
-	/* Acquire: pairs with the release in command(). All that the caller did before is visible. */
+	/*
+	 * Acquire: pairs with the release in command(). All that the caller did before is visible.
+	 */
 	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
 
 	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && under_way(offload)))

@@ -17,8 +17,8 @@
 #define TICKETS_FOR_OTHERS 8
 #define ATTEMPTS 2
 /*
- * A request in advance takes the frame only of a slab whose reuse distance is at least this many times
- * larger. Otherwise slabs that were read in advance would push each other out.
+ * A request in advance takes the frame only of a slab whose reuse distance is at least this many
+ * times larger. Otherwise slabs that were read in advance would push each other out.
  */
 #define FARTHER 2
 
@@ -64,7 +64,9 @@ static struct reel_slab *take_carrier(struct reel_offload *offload, double min_d
 	return carrier;
 }
 
-/* Reads a READ_QUEUED slab into the carrier's frame. If its tape has left it, gives the frame back. */
+/*
+ * Reads a READ_QUEUED slab into the carrier's frame. If its tape has left it, gives the frame back.
+ */
 static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, struct reel_ticket *ticket)
 {
@@ -89,7 +91,8 @@ bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct r
 
 /*
  * A request in advance that failed: the slab stays in the store and gives its frame to others. Its
- * owner has it read again when it needs it, and may never need it. Returns false if the owner waits.
+ * owner has it read again when it needs it, and may never need it. Returns false if the owner
+ * waits.
  */
 static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 {
@@ -221,7 +224,10 @@ static struct reel_slab *first_request(struct reel_tape_io *tape_io)
 {
 	uint32_t served = atomic_load_explicit(&tape_io->served, memory_order_relaxed);
 
-	/* Acquire: pairs with the release in request() (slab-owner.c). The entry of the ring is visible. */
+	/*
+	 * Acquire: pairs with the release in request() (slab-owner.c). The entry of the ring is
+	 * visible.
+	 */
 	if (served == atomic_load_explicit(&tape_io->requested, memory_order_acquire))
 		return NULL;
 	return tape_io->request[served % REEL_REQUESTS];

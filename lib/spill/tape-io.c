@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the offload thread sees of a tape. Records live as long as the pool; a tape takes one when it
- * first seals a slab and gives it back when it closes. Owners of tapes call take and give without a
- * lock; one thread frees all when no other uses the pool. A record is in use by one tape at a time.
+ * What the offload thread sees of a tape. Records live as long as the pool; a tape takes one when
+ * it first seals a slab and gives it back when it closes. Owners of tapes call take and give
+ * without a lock; one thread frees all when no other uses the pool. A record is in use by one tape
+ * at a time.
  */
 #include "config.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses victims: slabs with the largest reuse distance. A ranking looks at all slabs of the pool; its
- * result is used up before the next ranking, so that up to REEL_MAX_VICTIMS victims share its cost,
- * however long the tapes are. All of it runs in the offload thread.
+ * Chooses victims: slabs with the largest reuse distance. A ranking looks at all slabs of the pool;
+ * its result is used up before the next ranking, so that up to REEL_MAX_VICTIMS victims share its
+ * cost, however long the tapes are. All of it runs in the offload thread.
  *
- * Victims are sorted by falling distance. A victim may have changed since the ranking: the thread that
- * uses it moves its state, and fails if the state is another one.
+ * Victims are sorted by falling distance. A victim may have changed since the ranking: the thread
+ * that uses it moves its state, and fails if the state is another one.
  */
 #include "config.h"
 
@@ -16,10 +16,10 @@
 #define RANKING_SHARE 16
 
 /*
- * The estimated seconds until a slab is needed: its depth below the top over the rate at which slabs
- * were popped of late. A tape that is not popped counts as popped at one slab a second, so that of two
- * such tapes the deeper slab goes first. A slab above the top is kept by a hold, and is needed after
- * all slabs below it.
+ * The estimated seconds until a slab is needed: its depth below the top over the rate at which
+ * slabs were popped of late. A tape that is not popped counts as popped at one slab a second, so
+ * that of two such tapes the deeper slab goes first. A slab above the top is kept by a hold, and is
+ * needed after all slabs below it.
  */
 double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab)
 {
@@ -55,7 +55,9 @@ static void measure_rates(struct reel_offload *offload, uint64_t now)
 	offload->ranked_at = now;
 }
 
-/* Inserts a slab by its distance. If there are too many, drops the one with the smallest distance. */
+/*
+ * Inserts a slab by its distance. If there are too many, drops the one with the smallest distance.
+ */
 static void note(struct reel_victims *found, struct reel_slab *slab, double reuse_distance)
 {
 	unsigned at = found->count;
@@ -113,8 +115,8 @@ static void rank_victims(struct reel_offload *offload)
 }
 
 /*
- * While no thread waits, a ranking that found no victim would be repeated for each request in advance.
- * So rankings may take only a part of the time.
+ * While no thread waits, a ranking that found no victim would be repeated for each request in
+ * advance. So rankings may take only a part of the time.
  */
 static bool ranking_is_due(const struct reel_offload *offload)
 {
@@ -122,8 +124,8 @@ static bool ranking_is_due(const struct reel_offload *offload)
 }
 
 /*
- * The next victim. Passes over slabs whose distance is no longer above `min_distance`, and over a slab
- * that was just read for an owner that has not looked at it yet.
+ * The next victim. Passes over slabs whose distance is no longer above `min_distance`, and over a
+ * slab that was just read for an owner that has not looked at it yet.
  */
 static struct reel_slab *next_of(struct reel_offload *offload, struct reel_victims *candidates,
 				 enum reel_slab_state state, double min_distance)
@@ -161,7 +163,9 @@ static bool is_stale(enum reel_slab_state state)
 	       state == REEL_SLAB_LOST;
 }
 
-/* No stale state leads to a state in which the copy counts without a new put, so no owner is asked. */
+/*
+ * No stale state leads to a state in which the copy counts without a new put, so no owner is asked.
+ */
 void reel_victim_drop_stale(struct reel_offload *offload)
 {
 	size_t slabs = slabs_in_table(offload);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes behind and evicts. Above the soft budget the slabs with the largest reuse distance are put to
- * the store. They keep their frames until a frame is needed; then those with the largest distance
- * lose theirs. All of it runs in the offload thread.
+ * Writes behind and evicts. Above the soft budget the slabs with the largest reuse distance are put
+ * to the store. They keep their frames until a frame is needed; then those with the largest
+ * distance lose theirs. All of it runs in the offload thread.
  *
  * A slab is written only while it is WRITING, and loses its frame only while it is EVICTING or
  * READING. `sealed` counts the slabs that are DIRTY, and `clean` those that are CLEAN.
@@ -23,8 +23,8 @@
 /* ---- Frames for tapes that grow ---- */
 
 /*
- * Acquire: pairs with the release in reel_supply_pop_warm() (supply.c). If a trim has taken the last
- * chain, `trimming` is visible, too, so that no push is refused for want of that frame.
+ * Acquire: pairs with the release in reel_supply_pop_warm() (supply.c). If a trim has taken the
+ * last chain, `trimming` is visible, too, so that no push is refused for want of that frame.
  */
 static size_t ready_frames(struct reel_pool *pool)
 {
@@ -50,9 +50,9 @@ static bool lacks_frames(struct reel_offload *offload)
 
 /*
  * Bytes that may be in memory only. If memory is used up, the room above the soft budget of a small
- * pool is too small: the store would be idle while few slabs are on their way, and an owner would get
- * a frame back while caches of other processors still have it. If both budgets are the same, nothing
- * is written until a push waits.
+ * pool is too small: the store would be idle while few slabs are on their way, and an owner would
+ * get a frame back while caches of other processors still have it. If both budgets are the same,
+ * nothing is written until a push waits.
  */
 static size_t max_dirty_bytes(struct reel_offload *offload)
 {

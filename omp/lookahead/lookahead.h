@@ -9,10 +9,10 @@
  *
  * A serial sweep has one state and one tape, which all actions use in turn. Here each LOAD takes
  * the next of several states and each RECORD the next of several ahead tapes, so that an action
- * waits only for actions whose results it needs. An action uses at most two resources (a state, an ahead
- * tape, a slot, the reverse chain), and it starts when all earlier actions that use them are done.
- * The thread that finishes an action makes ready the actions that waited for it. Then it walks on
- * in the plan while the window of actions under way has room.
+ * waits only for actions whose results it needs. An action uses at most two resources (a state, an
+ * ahead tape, a slot, the reverse chain), and it starts when all earlier actions that use them are
+ * done. The thread that finishes an action makes ready the actions that waited for it. Then it
+ * walks on in the plan while the window of actions under way has room.
  *
  * If an action gets no memory, the sweep pauses: later actions are skipped, and when no action runs
  * any more, one thread carries out alone, in order, the actions that are not done.

@@ -172,7 +172,9 @@ void barrier_begins(struct task *task, const void *at)
 	for (struct part *part = first; part; part = part->outer) {
 		check_barrier(task, part);
 		note_recorded(task, part);
-		/* The barrier at the end of a parallel region; some threads get no address for it. */
+		/*
+		 * The barrier at the end of a parallel region; some threads get no address for it.
+		 */
 		if (!at || at == task->at)
 			continue;
 		check_lane_at_barrier(part, at);
