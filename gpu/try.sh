@@ -80,15 +80,16 @@ took_too_long() {
 build_tape() {
 	local file
 	printf '#define HAVE_DLOPEN 1\n' >"$directory/config.h"
-	for file in tape/{device-arena,arena-state,tables,drain,spill-policy,batches} driver/driver; do
-		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -I. \
-			-c -o "$directory/${file#*/}.o" "gpu/$file.c" || return
+	for file in gpu/tape/{device-arena,arena-state,tables,drain,spill-policy,batches} gpu/driver/driver \
+		lib/os/error; do
+		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -Ilib -I. \
+			-c -o "$directory/${file##*/}.o" "$file.c" || return
 	done
 }
 
 build_program() {
 	within 300 "$nvcc" -std=c++14 -O3 -lineinfo $gencode -Iinclude -o "$directory/$1" "$2" \
-		"$directory"/{device-arena,arena-state,tables,drain,spill-policy,batches,driver}.o -ldl
+		"$directory"/{device-arena,arena-state,tables,drain,spill-policy,batches,driver,error}.o -ldl
 }
 
 # With few libraries, and those static: it may run on another machine.

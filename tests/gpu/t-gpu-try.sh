@@ -119,4 +119,18 @@ is_wrong 'seconds that are no number' 2 --seconds soon
 echo 'exit 9' | program bin/nvidia-smi
 is_wrong 'no GPU' 77 --run built
 is_wrong 'no GPU, and no architecture' 2 --build built
+
+# The host's side of the tape, with an nvcc that compiles no kernel and links what it is given.
+mkdir whole
+cp -r "$SOURCE_DIR/gpu" "$SOURCE_DIR/include" "$SOURCE_DIR/lib" whole
+program nvcc <<'E2'
+[ "$1" != --version ] || exit 0
+objects=$(printf '%s\n' "$@" | grep '\.o$')
+while [ "$1" != -o ]; do shift; done
+echo 'int main(void) { return 0; }' | $CC -x c - -x none -o "$2" $objects -lpthread -ldl
+E2
+export CC
+NVCC=$PWD/nvcc whole/gpu/try.sh --build --architecture 90 built/whole >said 2>&1
+says 'ok: the examples compile'
+says 'ok: the benchmark compiles'
 end
