@@ -81,7 +81,7 @@ build_tape() {
 	local file
 	printf '#define HAVE_DLOPEN 1\n' >"$directory/config.h"
 	for file in gpu/tape/{device-arena,arena-state,tables,drain,spill-policy,batches} gpu/driver/driver \
-		lib/os/error; do
+		lib/os/error lib/store/store; do
 		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -Ilib -I. \
 			-c -o "$directory/${file##*/}.o" "$file.c" || return
 	done
@@ -89,7 +89,7 @@ build_tape() {
 
 build_program() {
 	within 300 "$nvcc" -std=c++14 -O3 -lineinfo $gencode -Iinclude -o "$directory/$1" "$2" \
-		"$directory"/{device-arena,arena-state,tables,drain,spill-policy,batches,driver,error}.o -ldl
+		"$directory"/{device-arena,arena-state,tables,drain,spill-policy,batches,driver,error,store}.o -lpthread -ldl
 }
 
 # With few libraries, and those static: it may run on another machine.
