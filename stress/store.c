@@ -273,8 +273,8 @@ void stress_stage_close(struct stress_stage *stage)
 
 	stress_watch(self);
 	stress_at(self, "settles", 0);
-	if (stage->pool->offload)
-		reel_offload_settle(stage->pool->offload);
+	if (reel_offload_of(stage->pool))
+		reel_offload_settle(reel_offload_of(stage->pool));
 	faults = stress_store_faults(&stage->store);
 	check_losses(stage, faults);
 	check_store(stage);

@@ -51,7 +51,6 @@ struct reel_cache {
 };
 
 struct reel_mapping;
-struct reel_offload;
 
 struct reel_pool {
 	/* Chains of empty slabs whose frames are resident, by kind. */
@@ -89,9 +88,10 @@ struct reel_pool {
 	_Atomic bool frames_are_locked;
 	/* Chains on warm[REEL_SLAB_WHOLE]; an estimate while threads push and pop. */
 	_Atomic size_t warm_chains;
-	/* How memory comes back from tapes; and what it works with, which is not the pool's. */
+	/* How memory comes back from tapes. */
 	const struct reel_reclaim *reclaim;
-	struct reel_offload *offload; /* NULL: the pool has no store */
+	/* Belongs to the functions of `reclaim`; the pool does not use it. NULL: no store. */
+	void *reclaimer;
 	/* Counters: relaxed, they order nothing. */
 	_Atomic uint64_t fresh_slabs;
 	_Atomic uint64_t refused;

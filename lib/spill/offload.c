@@ -538,7 +538,7 @@ int reel_offload_open(struct reel_pool *pool, reel_store *store)
 		goto no_thread;
 	if (use_store(offload, store))
 		goto no_store;
-	pool->offload = offload;
+	pool->reclaimer = offload;
 	return 0;
 
 no_store:

@@ -182,6 +182,12 @@ struct reel_offload {
 	_Atomic uint64_t stall_ns;
 };
 
+/* NULL: the pool has no store. */
+static inline struct reel_offload *reel_offload_of(const struct reel_pool *pool)
+{
+	return pool->reclaimer;
+}
+
 static inline struct reel_slab_io *reel_slab_io_of(const struct reel_offload *offload,
 						       const struct reel_slab *slab)
 {

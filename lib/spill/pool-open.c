@@ -15,37 +15,37 @@
 
 static bool await_frame(struct reel_pool *pool, bool is_large, int *error)
 {
-	return reel_offload_await_frame(pool->offload, is_large, error);
+	return reel_offload_await_frame(reel_offload_of(pool), is_large, error);
 }
 
 static void wake(struct reel_pool *pool)
 {
-	reel_event_signal(&pool->offload->work);
+	reel_event_signal(&reel_offload_of(pool)->work);
 }
 
 static void release_frame(struct reel_pool *pool, const struct reel_slab *slab)
 {
-	reel_offload_unregister_frame(pool->offload, slab);
+	reel_offload_unregister_frame(reel_offload_of(pool), slab);
 }
 
 static void pause_transfers(struct reel_pool *pool)
 {
-	reel_offload_pause(pool->offload);
+	reel_offload_pause(reel_offload_of(pool));
 }
 
 static void resume_transfers(struct reel_pool *pool)
 {
-	reel_offload_resume(pool->offload);
+	reel_offload_resume(reel_offload_of(pool));
 }
 
 static void orphan(struct reel_pool *pool)
 {
-	reel_offload_orphan(pool->offload);
+	reel_offload_orphan(reel_offload_of(pool));
 }
 
 static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stats)
 {
-	struct reel_offload *offload = pool->offload;
+	struct reel_offload *offload = reel_offload_of(pool);
 
 	/* Relaxed: counters. */
 	stats->stalls = atomic_load_explicit(&offload->stalls, memory_order_relaxed);
@@ -115,8 +115,8 @@ int reel_pool_close(reel_pool *pool)
 	if (stats.slabs_in_use)
 		return -EBUSY;
 	reel_fork_unwatch(pool);
-	if (pool->offload)
-		reel_offload_close(pool->offload);
+	if (reel_offload_of(pool))
+		reel_offload_close(reel_offload_of(pool));
 	reel_pool_destroy(pool);
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "pool/pool.h"
 #include "slab-owner.h"
+#include "spill/offload.h"
 #include "store/store.h"
 #include "tape.h"
 
@@ -71,7 +72,7 @@ static uint64_t min_slabs(const reel_tape *tape)
 static const char *need_of_memory(const reel_tape *tape, char text[static NEED])
 {
 	text[0] = 0;
-	if (tape->pool->offload)
+	if (reel_offload_of(tape->pool))
 		snprintf(text, NEED,
 			 ": beside the store each tape like this one needs room for %llu slabs of "
 			 "%zu bytes",

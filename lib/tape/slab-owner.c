@@ -16,7 +16,7 @@
 /* First slabs and large slabs stay in memory. */
 static bool resides(const struct reel_pool *pool, const struct reel_slab *slab)
 {
-	return pool->offload && slab->kind == REEL_SLAB_WHOLE;
+	return reel_offload_of(pool) && slab->kind == REEL_SLAB_WHOLE;
 }
 
 /* Relaxed: how many there are is for the offload thread's decisions, not for order. */
@@ -30,7 +30,7 @@ static void count(_Atomic size_t *counter, size_t change)
 static struct reel_tape_io *own_tape_io(reel_tape *tape)
 {
 	if (!tape->tape_io)
-		tape->tape_io = reel_tape_io_take(tape->pool->offload);
+		tape->tape_io = reel_tape_io_take(reel_offload_of(tape->pool));
 	return tape->tape_io;
 }
 
@@ -47,7 +47,7 @@ static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 
 static void describe(reel_tape *tape, struct reel_tape_io *tape_io, const struct reel_slab *slab)
 {
-	struct reel_slab_io *slab_io = reel_slab_io_of(tape->pool->offload, slab);
+	struct reel_slab_io *slab_io = reel_slab_io_of(reel_offload_of(tape->pool), slab);
 
 	/* Relaxed: the change of state releases them; estimates may be off. */
 	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_relaxed);
@@ -58,7 +58,7 @@ static void describe(reel_tape *tape, struct reel_tape_io *tape_io, const struct
 
 static bool try_seal(reel_tape *tape, struct reel_slab *slab)
 {
-	struct reel_offload *offload = tape->pool->offload;
+	struct reel_offload *offload = reel_offload_of(tape->pool);
 
 	switch (reel_slab_state_of(slab)) {
 	case REEL_SLAB_OPEN:
@@ -78,7 +78,7 @@ static bool try_seal(reel_tape *tape, struct reel_slab *slab)
 
 static void tell_of_growth(struct reel_pool *pool)
 {
-	struct reel_offload *offload = pool->offload;
+	struct reel_offload *offload = reel_offload_of(pool);
 
 	/* Relaxed, both: a hint, and the event orders what follows from it. */
 	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
@@ -127,7 +127,7 @@ void reel_slab_seal(reel_tape *tape, struct reel_slab *slab)
 static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_tape_io *tape_io)
 {
 	size_t share = pool->hard_budget / pool->slab_bytes / 2;
-	unsigned tapes = atomic_load_explicit(&pool->offload->tape_ios_in_use,
+	unsigned tapes = atomic_load_explicit(&reel_offload_of(pool)->tape_ios_in_use,
 					      memory_order_relaxed);
 
 	share /= tapes ? tapes : 1;
@@ -139,7 +139,7 @@ static void note_stall(reel_tape *tape, uint64_t since)
 {
 	struct reel_tape_io *tape_io = tape->tape_io;
 
-	reel_offload_note_stall(tape->pool->offload, since);
+	reel_offload_note_stall(reel_offload_of(tape->pool), since);
 	tape_io->hits_in_row = 0;
 	tape_io->ahead = (unsigned)reel_min_size(2 * tape_io->ahead, MAX_AHEAD);
 }
@@ -152,7 +152,7 @@ static bool is_away(enum reel_slab_state state)
 
 static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 {
-	struct reel_offload *offload = tape->pool->offload;
+	struct reel_offload *offload = reel_offload_of(tape->pool);
 	struct reel_tape_io *tape_io = tape->tape_io;
 	uint64_t since = reel_clock_ns();
 
@@ -171,7 +171,7 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 /* In the child of a fork nobody can pin_and_start_read the slab back: it is lost, and has no frame. */
 static void give_up(reel_tape *tape, struct reel_slab *slab)
 {
-	reel_slab_io_of(tape->pool->offload, slab)->error = -ECHILD;
+	reel_slab_io_of(reel_offload_of(tape->pool), slab)->error = -ECHILD;
 	reel_slab_become(slab, REEL_SLAB_LOST);
 }
 
@@ -209,7 +209,7 @@ static void note_acquire(struct reel_tape_io *tape_io, const struct reel_slab *s
 
 int reel_slab_acquire(reel_tape *tape, struct reel_slab *slab)
 {
-	struct reel_offload *offload = tape->pool->offload;
+	struct reel_offload *offload = reel_offload_of(tape->pool);
 
 	if (!resides(tape->pool, slab))
 		return 0;
@@ -254,7 +254,7 @@ void reel_slab_read_ahead(reel_tape *tape)
 	struct reel_slab *slab;
 	unsigned ahead;
 
-	if (!tape_io || tape->pool->offload->orphaned)
+	if (!tape_io || reel_offload_of(tape->pool)->orphaned)
 		return;
 	atomic_fetch_add_explicit(&tape_io->popped, 1, memory_order_relaxed);
 	if (tape_io->slabs_popped_in_row++ == 0 || !tape->slab)
@@ -271,7 +271,7 @@ void reel_slab_read_ahead(reel_tape *tape)
 	}
 	/* What was asked for earlier may have waited for the frame that was left just now. */
 	if (requests_open(tape_io))
-		reel_event_signal(&tape->pool->offload->work);
+		reel_event_signal(&reel_offload_of(tape->pool)->work);
 }
 
 /* ---- Pushing again ---- */
@@ -301,7 +301,7 @@ bool reel_slab_is_open(const struct reel_slab *slab)
 bool reel_slab_make_writable(reel_tape *tape, struct reel_slab *slab)
 {
 	if (reel_slab_move(slab, REEL_SLAB_PINNED, REEL_SLAB_OPEN))
-		count(&tape->pool->offload->stale, 1);
+		count(&reel_offload_of(tape->pool)->stale, 1);
 	return reel_slab_is_open(slab);
 }
 
@@ -347,7 +347,7 @@ static enum after_free take_from(struct reel_offload *offload, struct reel_slab 
 
 void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
 {
-	switch (resides(pool, slab) ? take_from(pool->offload, slab) : GIVE) {
+	switch (resides(pool, slab) ? take_from(reel_offload_of(pool), slab) : GIVE) {
 	case GIVE:
 		reel_pool_give(pool, slab);
 		break;
@@ -364,7 +364,7 @@ void reel_tape_io_end(reel_tape *tape)
 {
 	if (!tape->tape_io)
 		return;
-	reel_event_signal(&tape->pool->offload->work);
-	reel_tape_io_give(tape->pool->offload, tape->tape_io);
+	reel_event_signal(&reel_offload_of(tape->pool)->work);
+	reel_tape_io_give(reel_offload_of(tape->pool), tape->tape_io);
 	tape->tape_io = NULL;
 }

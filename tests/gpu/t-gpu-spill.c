@@ -42,7 +42,7 @@ static struct reel_gpu_stats gpu_stats(const struct parts *parts)
 {
 	struct reel_gpu_stats stats;
 
-	reel_offload_settle(parts->pool->offload);
+	reel_offload_settle(reel_offload_of(parts->pool));
 	reel_gpu_get_stats(parts->leaf, &stats);
 	return stats;
 }
@@ -142,7 +142,7 @@ static void trimmed_frames_are_released_first(void)
 	open_fake((struct fake_options){.seed = 3});
 	parts = open_parts(small_slab(), FRAMES, 64, 2);
 	is_int(sweep(parts.pool, 5 * small_slab() / 8), 0, "fake device: a sweep");
-	reel_offload_settle(parts.pool->offload);
+	reel_offload_settle(reel_offload_of(parts.pool));
 	pinned = fake_device_registered_bytes();
 	reel_pool_trim(parts.pool, 0);
 	ok(pinned && fake_device_registered_bytes() == 0,

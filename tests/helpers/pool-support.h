@@ -190,7 +190,7 @@ static inline bool pool_is_whole(struct reel_pool *pool)
 	struct reel_pool_stats stats;
 	uint64_t slabs = 0, bytes = 0, unspillable = 0;
 	/* First: slabs that were left while they were written are on no list until that has ended. */
-	bool at_rest = !pool->offload || offload_is_at_rest(pool->offload);
+	bool at_rest = !reel_offload_of(pool) || offload_is_at_rest(reel_offload_of(pool));
 
 	/* Above the soft budget, what comes back is given to the system. */
 	reel_pool_flush(pool);

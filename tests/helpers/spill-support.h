@@ -23,9 +23,10 @@ static inline struct reel_pool_options spilling(reel_store *store, unsigned hard
 
 static inline void close_all(reel_pool *pool, struct late_store *late, const char *after)
 {
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
 	is_int(late->used, 0, "the store is empty after %s", after);
-	is_int(pool->offload->tape_ios_in_use, 0, "no tape is served any more after %s", after);
+	is_int(reel_offload_of(pool)->tape_ios_in_use, 0,
+	       "no tape is served any more after %s", after);
 	close_pool_at_rest(pool, after);
 	is_int(late->wrongs, 0, "the store was given nothing wrong by %s", after);
 	free(late);
@@ -34,8 +35,8 @@ static inline void close_all(reel_pool *pool, struct late_store *late, const cha
 /* Twice: the first time may end a look that began before what it should see. */
 static inline void settle(reel_pool *pool)
 {
-	reel_offload_settle(pool->offload);
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
+	reel_offload_settle(reel_offload_of(pool));
 }
 
 #endif

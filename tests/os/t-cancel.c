@@ -144,7 +144,7 @@ static void use_pool(void *open_store)
 	if (reel_pool_take(own, REEL_SLAB_LARGE, 2 * small_slab(), &large))
 		abort();
 	reel_pool_give(own, large);
-	reel_offload_settle(own->offload);
+	reel_offload_settle(reel_offload_of(own));
 	reel_pool_trim(own, 0);
 	child = fork();
 	if (child == 0)
@@ -222,7 +222,7 @@ static void a_waiting_push(void)
 	pthread_t thread;
 	struct held_store *held = begin_waiting(&thread, push_and_end, false);
 
-	while (!somebody_waits(pool->offload))
+	while (!somebody_waits(reel_offload_of(pool)))
 		sched_yield();
 	cancel_and_join(thread, held, "a push that waits");
 	is_int(reel_pool_close(pool), 0, "the pool closes");

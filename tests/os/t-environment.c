@@ -342,7 +342,7 @@ static int look_as_another_user(void)
 	if (!getauxval(AT_SECURE))
 		return CANNOT;
 	return stats_of(reel_pool_default()).hard_budget != UINT64_MAX ||
-	       reel_pool_default()->offload;
+	       reel_offload_of(reel_pool_default());
 }
 
 static bool copy_program(const char *path)

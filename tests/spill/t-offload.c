@@ -34,8 +34,8 @@ static void only_the_soft_budget_is_in_memory_alone(unsigned span_slabs, unsigne
 		fill(reel_push_span(&other, char, span_slabs * SLAB), span_slabs * SLAB, 1);
 	push_words(&tape, 0, words_on(SLABS));
 	settle(pool);
-	is_int(pool->offload->sealed, in_memory_alone, "beside %u slabs in a span so many are sealed",
-	       span_slabs);
+	is_int(reel_offload_of(pool)->sealed, in_memory_alone,
+	       "beside %u slabs in a span so many are sealed", span_slabs);
 	is_int(late->puts, SLABS - 1 - in_memory_alone, "and no more than the others was put");
 	is_int(stats_of(pool).stalls, 0, "for which nobody waited");
 	is_int(wrong_words(&tape, 0, words_on(SLABS)), 0, "all comes back");
@@ -77,7 +77,7 @@ static void frames_are_ready_while_a_tape_grows(unsigned hard, unsigned soft, un
 	is_int(wrong_words(&tape, words_on(40), words_on(80)), 0, "half of it comes back");
 	settle(pool);
 	n = take_ready(pool, before);
-	tap_note("%u frames were ready, %zu clean", n, pool->offload->clean);
+	tap_note("%u frames were ready, %zu clean", n, reel_offload_of(pool)->clean);
 	push_words(&tape, words_on(40), words_on(42));
 	settle(pool);
 	m = take_ready(pool, after);
@@ -138,8 +138,8 @@ static void a_put_ends_after_its_slab_was(bool left, int error)
 	if (!left) {
 		is_int(reel_slab_state_of(tape.slab), error ? REEL_SLAB_OPEN : REEL_SLAB_PINNED,
 		       "it is %s", error ? "in memory alone" : "in the store, too");
-		is_int(pool->offload->sealed, error ? 3 : 0, "and so are those below it");
-		is_int(pool->offload->clean, error ? 0 : 3, "nothing else is counted");
+		is_int(reel_offload_of(pool)->sealed, error ? 3 : 0, "and so are those below it");
+		is_int(reel_offload_of(pool)->clean, error ? 0 : 3, "nothing else is counted");
 		push_words(&tape, words_on(4) - 1, words_on(60));
 		is_int(wrong_words(&tape, 0, words_on(60)), 0, "the tape goes on");
 	}
@@ -174,7 +174,7 @@ static void a_get_fails_when_its_slab_was_left(void)
 /* In place of the offload thread, which is paused. All that can be evicted has been put already. */
 static void rounds_that_evict(reel_pool *pool)
 {
-	struct reel_offload *offload = pool->offload;
+	struct reel_offload *offload = reel_offload_of(pool);
 	struct reel_slab *taken[2 * MAX_TAKEN];
 	unsigned n = take_ready(pool, taken);
 
@@ -198,21 +198,21 @@ static void a_round_says_whether_anything_was_done(void)
 	reel_tape tape = open_tape(pool, 0);
 
 	tap_case("a round");
-	reel_offload_pause(pool->offload);
+	reel_offload_pause(reel_offload_of(pool));
 	/* An owner counts his slab before he seals it. */
-	pool->offload->sealed += 9;
-	ok(!reel_write_round(pool->offload), "that finds nothing sealed does nothing");
-	pool->offload->sealed -= 9;
+	reel_offload_of(pool)->sealed += 9;
+	ok(!reel_write_round(reel_offload_of(pool)), "that finds nothing sealed does nothing");
+	reel_offload_of(pool)->sealed -= 9;
 	push_words(&tape, 0, words_on(31));
-	ok(reel_write_round(pool->offload), "that puts slabs says so");
+	ok(reel_write_round(reel_offload_of(pool)), "that puts slabs says so");
 	is_int(held_transfers(held), 4, "and puts as many as the store wants at once");
-	ok(!reel_write_round(pool->offload), "the next one has to wait");
-	reel_offload_resume(pool->offload);
+	ok(!reel_write_round(reel_offload_of(pool)), "the next one has to wait");
+	reel_offload_resume(reel_offload_of(pool));
 	held_let_go(held);
 	settle(pool);
-	reel_offload_pause(pool->offload);
+	reel_offload_pause(reel_offload_of(pool));
 	rounds_that_evict(pool);
-	reel_offload_resume(pool->offload);
+	reel_offload_resume(reel_offload_of(pool));
 	is_int(wrong_words(&tape, 0, words_on(31)), 0, "all comes back");
 	reel_tape_close(&tape);
 	close_pool_at_rest(pool, "rounds");
@@ -226,16 +226,16 @@ static void more_is_written_where_memory_is_used_up(void)
 	reel_tape tape = open_tape(pool, 0);
 
 	tap_case("memory that is used up");
-	reel_offload_pause(pool->offload);
+	reel_offload_pause(reel_offload_of(pool));
 	push_words(&tape, 0, words_on(15));
-	is_int(pool->offload->sealed, 14, "slabs are sealed");
-	pool->offload->growth_hint = false;
-	reel_write_round(pool->offload);
-	is_int(pool->offload->sealed, 11, "what is above the soft budget is written");
-	pool->offload->growth_hint = true;
-	reel_write_round(pool->offload);
-	is_int(pool->offload->sealed, 10, "and more while the tape grows");
-	reel_offload_resume(pool->offload);
+	is_int(reel_offload_of(pool)->sealed, 14, "slabs are sealed");
+	reel_offload_of(pool)->growth_hint = false;
+	reel_write_round(reel_offload_of(pool));
+	is_int(reel_offload_of(pool)->sealed, 11, "what is above the soft budget is written");
+	reel_offload_of(pool)->growth_hint = true;
+	reel_write_round(reel_offload_of(pool));
+	is_int(reel_offload_of(pool)->sealed, 10, "and more while the tape grows");
+	reel_offload_resume(reel_offload_of(pool));
 	held_let_go(held);
 	is_int(wrong_words(&tape, 0, words_on(15)), 0, "all comes back");
 	reel_tape_close(&tape);
@@ -262,7 +262,8 @@ static void so_many_puts_are_under_way(unsigned wanted, unsigned most)
 	late->store.verbs = &verbs;
 	wanted_depth = wanted;
 	pool = open_pool(spilling(&late->store, 8, 4));
-	is_int(pool->offload->put_depth, most, "a store that wants %u puts at once gets", wanted);
+	is_int(reel_offload_of(pool)->put_depth, most,
+	       "a store that wants %u puts at once gets", wanted);
 	close_all(pool, late, "a pool that was not used");
 }
 
@@ -281,8 +282,8 @@ static void stalls_are_counted(void)
 	ok(now >= (uint64_t)first.tv_sec * 1000000000u + (uint64_t)first.tv_nsec &&
 		   now <= (uint64_t)last.tv_sec * 1000000000u + (uint64_t)last.tv_nsec,
 	   "the time is in nanoseconds of the monotonic clock");
-	reel_offload_note_stall(pool->offload, now - TEN_MS);
-	reel_offload_note_stall(pool->offload, now - TEN_MS);
+	reel_offload_note_stall(reel_offload_of(pool), now - TEN_MS);
+	reel_offload_note_stall(reel_offload_of(pool), now - TEN_MS);
 	now = reel_clock_ns();
 	is_int(stats_of(pool).stalls, 2, "two are counted");
 	ok(stats_of(pool).stall_ns >= 2 * TEN_MS &&
@@ -297,7 +298,7 @@ static void failures_are_forgotten(void)
 	struct late_store *late = late_open(21);
 	reel_pool *pool = open_pool(spilling(&late->store, 8, 4));
 	reel_tape tape = open_tape(pool, 0);
-	struct reel_offload *offload = pool->offload;
+	struct reel_offload *offload = reel_offload_of(pool);
 	struct reel_slab *slab;
 
 	tap_case("failures");
@@ -335,11 +336,12 @@ static void nobody_answers_in_a_child(void)
 	int error = -ENOMEM;
 
 	tap_case("a child");
-	reel_offload_orphan(pool->offload);
-	ok(!reel_offload_await_frame(pool->offload, false, &error), "does not wait for a frame");
+	reel_offload_orphan(reel_offload_of(pool));
+	ok(!reel_offload_await_frame(reel_offload_of(pool), false, &error),
+	   "does not wait for a frame");
 	is_int(error, -ENOMEM, "the reason stays");
 	is_int(stats_of(pool).stalls, 0, "and it is no stall");
-	pool->offload->orphaned = false;
+	reel_offload_of(pool)->orphaned = false;
 	close_all(pool, late, "an orphan");
 }
 
@@ -394,8 +396,8 @@ static void open_waiting(reel_pool *pool)
 		reel_tape_hand_over(&waiting[i]);
 	}
 	settle(pool);
-	reel_offload_pause(pool->offload);
-	while (reel_evict(pool->offload, REEL_MIN_DISTANCE))
+	reel_offload_pause(reel_offload_of(pool));
+	while (reel_evict(reel_offload_of(pool), REEL_MIN_DISTANCE))
 		;
 }
 
@@ -416,10 +418,10 @@ static void tickets_run_out(void)
 		number[i] = i;
 		pthread_create(&popper[i], NULL, pop_waiting, &number[i]);
 	}
-	while (count_waiters(pool->offload) < WAITERS)
+	while (count_waiters(reel_offload_of(pool)) < WAITERS)
 		sched_yield();
 	push_spans(&grows, 0, 4);
-	reel_offload_resume(pool->offload);
+	reel_offload_resume(reel_offload_of(pool));
 	while (held_gets(held) < WAITERS)
 		sched_yield();
 	held_end_gets(held, 0);

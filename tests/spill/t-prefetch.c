@@ -90,7 +90,7 @@ static void take_all_frames(reel_pool *pool, reel_tape other[OTHERS])
 		other[i] = open_tape(pool, 0);
 		push_values(&other[i], i + 2, 0, values_in(pool, 0) + 1);
 	}
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
 }
 
 static bool close_others(reel_pool *pool, reel_tape *other, unsigned first, unsigned n)
@@ -180,16 +180,16 @@ static void a_push_is_not_refused_while_a_pop_reads(void)
 	push_values(&popper.tape, 1, 0, popper.values);
 	take_all_frames(pool, other);
 	reel_tape_move(&pusher.tape, &other[0]);
-	reel_offload_pause(pool->offload);
+	reel_offload_pause(reel_offload_of(pool));
 	gate.holds = true;
 	pops = start(pop_one_slab, &popper);
 	pushes = start(push_one_slab, &pusher);
-	while (!popper.tape.tape_io->awaited || !somebody_waits(pool->offload))
+	while (!popper.tape.tape_io->awaited || !somebody_waits(reel_offload_of(pool)))
 		sched_yield();
-	reel_offload_resume(pool->offload);
+	reel_offload_resume(reel_offload_of(pool));
 	while (!gate.syncs)
 		sched_yield();
-	ok(somebody_waits(pool->offload), "it waits on while the pop is served");
+	ok(somebody_waits(reel_offload_of(pool)), "it waits on while the pop is served");
 	ok(close_others(pool, other, 1, 2), "others end meanwhile");
 	let_go(&gate);
 	pthread_join(pops, NULL);
@@ -236,14 +236,14 @@ static void what_cannot_be_read_in_advance_stays_in_the_store(void)
 
 	tap_case("a store that cannot give what is asked for in advance");
 	push_values(&tape, 1, 0, n);
-	reel_offload_settle(pool->offload);
-	reel_offload_pause(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
+	reel_offload_pause(reel_offload_of(pool));
 	stored = slabs_in(pool, REEL_SLAB_STORED);
 	n = pop_until_it_asks(&tape, n);
 	ok(slabs_in(pool, REEL_SLAB_READ_QUEUED) > 0, "slabs are wanted");
 	gate.fails = true;
-	reel_offload_resume(pool->offload);
-	reel_offload_settle(pool->offload);
+	reel_offload_resume(reel_offload_of(pool));
+	reel_offload_settle(reel_offload_of(pool));
 	ok(stats_of(pool).failed_gets > 0, "gets fail");
 	is_int(slabs_in(pool, REEL_SLAB_LOST), 0, "no slab is lost");
 	is_int(slabs_in(pool, REEL_SLAB_STORED), stored, "each is in the store as before");

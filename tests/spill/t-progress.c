@@ -232,8 +232,8 @@ static bool close_everything(struct late_store *late)
 {
 	bool whole;
 
-	if (pool->offload)
-		reel_offload_settle(pool->offload);
+	if (reel_offload_of(pool))
+		reel_offload_settle(reel_offload_of(pool));
 	whole = pool_is_whole(pool) && !reel_pool_close(pool);
 	free(late);
 	return whole;

@@ -48,7 +48,7 @@ static void pause_offload(struct reel_offload *offload)
 static void begin(struct taped *taped, unsigned hard, unsigned slabs)
 {
 	*taped = (struct taped){.pool = spilling(hard), .words = slabs * SLAB_WORDS};
-	taped->offload = taped->pool->offload;
+	taped->offload = reel_offload_of(taped->pool);
 	taped->tape = open_tape(taped->pool, 0);
 	push_words(&taped->tape, 0, taped->words);
 	pause_offload(taped->offload);
@@ -290,7 +290,7 @@ static void counts_are_those_of_the_slabs(void)
 
 	tap_case("counts");
 	taped = (struct taped){.pool = spilling(SMALL), .words = 20};
-	taped.offload = taped.pool->offload;
+	taped.offload = reel_offload_of(taped.pool);
 	taped.tape = open_tape(taped.pool, 0);
 	push_words(&taped.tape, 0, taped.words);
 	mark = reel_tape_mark(&taped.tape);
@@ -474,7 +474,7 @@ static struct reel_slab *slab_in(reel_pool *pool, enum reel_slab_state state)
 	if (state == REEL_SLAB_READ_QUEUED) {
 		/* As if it could not be read. */
 		slab->state = REEL_SLAB_READING;
-		reel_evict_frame(pool->offload, slab, reel_supply_take_frameless(pool),
+		reel_evict_frame(reel_offload_of(pool), slab, reel_supply_take_frameless(pool),
 				 REEL_SLAB_READING);
 	}
 	++*play.counter;
@@ -503,8 +503,9 @@ static void what_is_discarded_meanwhile_goes_back_once(enum reel_slab_state from
 	pthread_t player;
 
 	tap_case(what);
-	reel_offload_pause(pool->offload);
-	player = begin_play(pool->offload, from, to, counter_of(pool->offload, from));
+	reel_offload_pause(reel_offload_of(pool));
+	player = begin_play(reel_offload_of(pool), from, to,
+			    counter_of(reel_offload_of(pool), from));
 	for (unsigned i = 0; goes_on(i); i++) {
 		struct reel_slab *slab = slab_in(pool, from);
 
@@ -513,7 +514,7 @@ static void what_is_discarded_meanwhile_goes_back_once(enum reel_slab_state from
 		reel_slab_free(pool, slab);
 	}
 	end_play(player);
-	reel_offload_resume(pool->offload);
+	reel_offload_resume(reel_offload_of(pool));
 	ok(stats_of(pool).resident_bytes <= 4 * SLAB, "its frame serves again and again");
 	close_pool_at_rest(pool, what);
 }

@@ -97,8 +97,8 @@ static uint64_t used_bytes(reel_pool *pool)
 {
 	struct reel_store_capacity capacity;
 
-	reel_offload_settle(pool->offload);
-	reel_store_get_capacity(pool->offload->store, &capacity);
+	reel_offload_settle(reel_offload_of(pool));
+	reel_store_get_capacity(reel_offload_of(pool)->store, &capacity);
 	return capacity.used_bytes;
 }
 

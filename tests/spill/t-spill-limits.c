@@ -290,7 +290,7 @@ static void a_pop_waits_for_another_tapes_frame(void)
 		other[i] = open_tape(pool, 0);
 		push_words(&other[i], 0, INLINE_WORDS + SLAB_WORDS + 1);
 	}
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
 	reel_tape_hand_over(&tape);
 	sem_init(&limited, 0, 0);
 	pthread_create(&popper, NULL, pop_all, &tape);

@@ -275,7 +275,7 @@ static void a_fork_while_a_push_waits(void)
 	pid_t child;
 
 	pthread_create(&pusher, NULL, push_all, &tape);
-	while (!held_transfers(held) || !somebody_waits(pool->offload))
+	while (!held_transfers(held) || !somebody_waits(reel_offload_of(pool)))
 		sched_yield();
 	pthread_create(&helper, NULL, let_go_later, held);
 	child = fork_with_timeout();

@@ -314,7 +314,7 @@ static void *play(void *number)
 
 static void close_all(reel_pool *pool, struct late_store *late, const char *after)
 {
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
 	is_int(late->used, 0, "the store is empty after %s", after);
 	ok(pool_is_whole(pool), "every slab is in one list after %s", after);
 	close_pool_at_rest(pool, after);
@@ -450,7 +450,7 @@ static void a_push_that_finds_a_slab_lost_is_refused(void)
 		other[i] = open_tape(pool, 0);
 		push_words(&other[i], 0, words_of(3) + 1);
 	}
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
 	for (unsigned i = 0; i < OTHERS; i++)
 		reel_tape_close(&other[i]);
 	is_int(reel_slab_state_of(tape.slab->below), REEL_SLAB_STORED, "the one below is stored");
@@ -670,7 +670,7 @@ static void the_last_descriptor_is_used(void)
 	reel_tape_close(&rests);
 	reel_tape_close(&grows);
 	/* Not whole: most of its descriptors have never been there. */
-	ok(offload_is_at_rest(pool->offload), "nothing is left of them in the store");
+	ok(offload_is_at_rest(reel_offload_of(pool)), "nothing is left of them in the store");
 	close_pool(pool, "the last descriptor");
 	errors = 0;
 }

@@ -41,7 +41,7 @@ static void no_transfer_below_the_soft_budget(void)
 		push_words(&tape, 0, n);
 		is_int(wrong_words(&tape, 0, n), 0, "all comes back");
 	}
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
 	is_int(late->puts, 0, "nothing was put");
 	reel_tape_close(&tape);
 	close_all(pool, late, "a small tape");
@@ -63,7 +63,7 @@ static void oscillate(unsigned percent_of_window)
 	for (int i = 0; i < 12; i++) {
 		/* The tape stands elsewhere as long as the slab at its low point is being put. */
 		if (i < 2)
-			reel_offload_settle(pool->offload);
+			reel_offload_settle(reel_offload_of(pool));
 		if (i == 1) {
 			puts = late->puts;
 			gets = late->gets;
@@ -71,7 +71,7 @@ static void oscillate(unsigned percent_of_window)
 		wrong += wrong_words(&tape, low, top);
 		push_words(&tape, low, top);
 	}
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
 	is_int(wrong, 0, "all comes back");
 	if (percent_of_window <= 60) {
 		is_int(late->puts - puts, 0, "of %u %% of the window puts nothing", percent_of_window);

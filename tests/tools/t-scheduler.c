@@ -70,7 +70,7 @@ static struct scheduler_trace run_tapes(enum schedule schedule, uint64_t seed)
 	options.store = &late->store;
 	pool = open_pool(options);
 	run_threads(3, use_tape);
-	reel_offload_settle(pool->offload);
+	reel_offload_settle(reel_offload_of(pool));
 	if (!pool_is_whole(pool) || late->wrongs)
 		_Exit(WRONG);
 	reel_pool_close(pool);
