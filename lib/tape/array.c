@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays are copied, and so may be spread over several windows: each takes as
- * much as it has room for. Popping from the end finds the same pieces again,
- * since all windows but the first were empty when the array came.
+ * Pushes and pops of arrays, which are copied. The owner of the tape runs these functions.
+ *
+ * An array may lie in several windows, each filled to its end before the next one. A pop begins at
+ * the end of the array and finds the same pieces, because all windows but the first were empty when
+ * the array was pushed. Each piece but the last is a multiple of 8 bytes.
  */
 #include "config.h"
 
@@ -21,6 +23,7 @@ static size_t window_room(const reel_tape *tape)
 
 static void copy_piece(const reel_tape *tape, char *slot, const char *source, size_t bytes)
 {
+	REEL_ASSERT(slot == tape->top && REEL_ROUND(bytes) <= window_room(tape));
 	if (bytes >= REEL_LARGE_ARRAY && reel_tape_bytes(tape) >= tape->pool->stream_above)
 		reel_stream(slot, source, bytes);
 	else
@@ -38,6 +41,7 @@ static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
 		if (!slot)
 			return false;
 		piece = reel_min_size(window_room(tape), bytes - done);
+		REEL_ASSERT(piece % 8 == 0 || done + piece == bytes);
 		copy_piece(tape, slot, source + done, piece);
 		tape->top = slot + REEL_ROUND(piece);
 		done += piece;
@@ -45,6 +49,7 @@ static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
 	return true;
 }
 
+/* If there is room for a part of the array only, none of it stays on the tape. */
 static bool push_whole(reel_tape *tape, const char *source, size_t bytes)
 {
 	struct reel_position before = reel_tape_return_position(tape);
@@ -92,6 +97,7 @@ static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *
 		piece = reel_min_size((size_t)reel_window_filled(tape), left);
 		tape->top -= piece;
 		left -= piece;
+		REEL_ASSERT(left % 8 == 0 && left < bytes);
 		memcpy(target + left, tape->top, reel_min_size(piece, bytes - left));
 	}
 	return true;

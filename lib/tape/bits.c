@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bit word. Pushing the 64th bit sends the word to the tape as a record of 8
- * bytes; popping that bit brings the word back. Both happen within one call, at
- * the same count of bits, so bits and other values keep their common order.
+ * The bit word, which collects up to 63 bits. The push of the 64th bit pushes the word as a record
+ * of 8 bytes, and the pop of that bit pops the record. Bits and other values keep their common
+ * order, because both happen within one call at the same number of bits.
+ *
+ * The owner of the tape runs these functions. The bits of the word above `bit_count` are 0.
  */
 #include "config.h"
 
@@ -29,6 +31,7 @@ static bool push_word(reel_tape *tape, uint64_t word)
 		return false;
 	memcpy(slot, &word, sizeof word);
 	tape->top = slot + sizeof word;
+	REEL_ASSERT(reel_window_is_sound(tape));
 	return true;
 }
 
@@ -48,13 +51,15 @@ static bool push_parts(reel_tape *tape, uint64_t value, unsigned n)
 	unsigned filling = WORD_BITS - tape->bit_count;
 	unsigned rest;
 
+	REEL_ASSERT(value == low(value, n) && tape->bits == low(tape->bits, tape->bit_count));
 	if (n < filling) {
 		tape->bits = tape->bits << n | value;
 		tape->bit_count += n;
 		return true;
 	}
 	rest = n - filling;
-	/* Not by 64: n, and so filling, is at most 32. */
+	/* A shift by 64 bits would be undefined: `filling` is at most n, which is at most 32. */
+	REEL_ASSERT(filling <= LARGEST);
 	if (!push_word(tape, tape->bits << filling | value >> rest))
 		return false;
 	tape->bits = low(value, rest);
@@ -81,6 +86,7 @@ static bool pop_parts(reel_tape *tape, uint64_t *value, unsigned n, const char *
 	unsigned held = tape->bit_count;
 	uint64_t word;
 
+	REEL_ASSERT(held < WORD_BITS && tape->bits == low(tape->bits, held));
 	if (n <= held) {
 		*value = low(tape->bits, n);
 		tape->bits >>= n;
@@ -123,5 +129,6 @@ uint64_t reel_look_bits_slow(reel_tape *tape, unsigned n, const char *site)
 		tape->top += sizeof(uint64_t);
 	tape->bits = bits;
 	tape->bit_count = bit_count;
+	REEL_ASSERT(reel_window_is_sound(tape));
 	return value;
 }

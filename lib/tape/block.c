@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Block replay: the forward sweep keeps a snapshot of the state for each block of steps, and the
+ * reverse sweep records one block after the other again. The owner of the tape runs these functions
+ * and the callbacks of the model.
+ *
+ * The tape holds the snapshots of all blocks but the last, in the order of the blocks, then a floor
+ * word and the records of the last block.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -9,7 +17,7 @@
 #include "os/os.h"
 #include "tape.h"
 
-/* Where the second-level cache is not known: the smallest common one. */
+/* The smallest common size of a second-level cache, for systems that do not report the size. */
 #define SMALL_CACHE ((size_t)256 << 10)
 
 static size_t snapshot_words(const reel_model *model)
@@ -25,6 +33,7 @@ static int push_snapshot(reel_tape *tape, const reel_model *model, void *context
 
 	if (!snapshot)
 		return reel_tape_error(tape);
+	REEL_ASSERT(snapshot_words(model) * sizeof(uint64_t) >= model->state_bytes);
 	if (model->save)
 		return model->save(context, state, snapshot);
 	memcpy(snapshot, state, model->state_bytes);
@@ -44,8 +53,9 @@ static int pop_snapshot(reel_tape *tape, const reel_model *model, void *context,
 }
 
 /*
- * What lies below the records of the last block, whose height on the tape the reverse sweep is not
- * told. A value that should have been popped is not this word; to who pops too much it is no number.
+ * The word below the records of the last block. The reverse sweep does not know the height at which
+ * the last block begins. A sweep that pops too few values does not find this word on the top. A
+ * sweep that pops too many values pops this word, which is a NaN as a double.
  */
 static uint64_t floor_word(const reel_tape *tape)
 {
@@ -56,6 +66,7 @@ static uint64_t floor_word(const reel_tape *tape)
 static int record(reel_tape *tape, const reel_model *model, void *context, void *state,
 		  int64_t first, int64_t last)
 {
+	REEL_ASSERT(first < last);
 	int error = model->record(context, state, first, last, tape);
 
 	return error ? error : reel_tape_error(tape);
@@ -64,12 +75,13 @@ static int record(reel_tape *tape, const reel_model *model, void *context, void 
 static int reverse(reel_tape *tape, const reel_model *model, void *context, void *adjoint,
 		   int64_t first, int64_t last)
 {
+	REEL_ASSERT(first < last);
 	int error = model->reverse(context, adjoint, first, last, tape);
 
 	return error ? error : reel_tape_error(tape);
 }
 
-/* The records of the first step, in bytes; the tape and the state are as before. */
+/* Store the size of the first step's records to `*bytes`. Restores the tape and the state. */
 static int measure_step(reel_tape *tape, const reel_model *model, void *context, void *state,
 			uint64_t *bytes)
 {
@@ -122,6 +134,8 @@ int reel_block_forward(reel_tape *tape, const reel_model *model, void *context, 
 		if (error)
 			return error;
 	}
+	/* reel_block_reverse() computes the same first step of the last block. */
+	REEL_ASSERT(first == (steps - 1) / block * block);
 	reel_push(tape, floor_word(tape));
 	return record(tape, model, context, state, first, steps);
 }
@@ -151,6 +165,7 @@ static int replay_block(reel_tape *tape, const reel_model *model, void *context,
 
 	if (error)
 		return error;
+	REEL_ASSERT(first >= 0);
 	before = reel_tape_bytes(tape);
 	error = record(tape, model, context, state, first, last);
 	if (!error)
@@ -170,5 +185,6 @@ int reel_block_reverse(reel_tape *tape, const reel_model *model, void *context, 
 	error = reverse_last_block(tape, model, context, adjoint, first, steps);
 	for (; !error && first > 0; first -= block)
 		error = replay_block(tape, model, context, state, adjoint, first - block, first);
+	REEL_ASSERT(error || first == 0);
 	return error;
 }

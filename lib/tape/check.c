@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checked mode: a second tape, the ledger's entries, runs alongside and holds a
- * note of each push. The false limits send every push and pop through here.
+ * Checked mode: a second tape, the entries of the ledger, holds a note of each push. False limits
+ * send each push and pop to the slow path, which calls these functions. The owner of the tape runs
+ * them; a call of any other thread is reported.
+ *
+ * The entries are marked, rewound, held and replayed together with the tape.
  */
 #include "config.h"
 
@@ -19,15 +22,15 @@ struct note {
 	const char *site;
 	const char *name;
 	uint64_t size;
-	/* Of one element of a span or an array. */
+	/* Bytes of one element of a span or an array. */
 	uint32_t element_size;
 	uint16_t kind;
 	bool is_array;
 };
 
-/* Of a type with its size, in words. */
+/* Size of the text that names a type and its size; longer names are cut off. */
 #define DESCRIPTION 160
-/* Size of the text that says which push was refused; a longer path is cut off. */
+/* Size of the text that says which push was refused; longer paths are cut off. */
 #define REFUSED_PUSH 256
 
 REEL_RECORD(note, struct note);
@@ -36,7 +39,7 @@ struct reel_ledger {
 	reel_tape entries;
 	pthread_t owner;
 	bool owned;
-	/* Where the owner used the tape last. */
+	/* The line of the program in which the owner used the tape last. */
 	const char *last_site;
 };
 
@@ -46,6 +49,7 @@ int reel_check_start(reel_tape *tape)
 
 	if (!(tape->flags & REEL_CHECKED) || tape->flags & REEL_TAPE_NOTES)
 		return 0;
+	REEL_ASSERT(!tape->ledger);
 	ledger = calloc(1, sizeof *ledger);
 	if (!ledger)
 		return -ENOMEM;
@@ -59,6 +63,7 @@ void reel_check_end(reel_tape *tape)
 {
 	if (!tape->ledger)
 		return;
+	REEL_ASSERT(!tape->slab && !tape->hold);
 	reel_tape_close(&tape->ledger->entries);
 	free(tape->ledger);
 }
@@ -97,12 +102,16 @@ static bool owns(reel_tape *tape, const char *site)
 	return true;
 }
 
-/* Lost notes stay lost, until a rewind or a replay: else older ones would stand for them. */
+/*
+ * If notes are lost, they stay lost until a rewind or a replay: new notes above the gap would be
+ * compared with the pops of older pushes.
+ */
 static bool cannot_note(reel_tape *tape, const char *site)
 {
 	reel_tape *entries = reel_check_entries(tape);
 	char push[REFUSED_PUSH];
 
+	REEL_ASSERT(entries->refused > 0);
 	if (entries->refused == REEL_OUT_OF_STEP) {
 		reel_tape_fail(tape, entries->error,
 			       "push at %s refused: notes of earlier pushes could not be read back "
@@ -135,6 +144,7 @@ bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const cha
 		return true;
 	if (!owns(tape, site))
 		return false;
+	REEL_ASSERT(tape->ceiling == REEL_FALSE_CEILING && tape->floor == REEL_FALSE_FLOOR);
 	reel_push_record(entries, note, note);
 	return !entries->error || cannot_note(tape, site);
 }
@@ -143,6 +153,7 @@ void reel_check_undo(reel_tape *tape)
 {
 	reel_tape *entries = reel_check_entries(tape);
 
+	REEL_ASSERT(!entries || !reel_tape_is_empty(entries));
 	if (entries)
 		(void)reel_pop_record(entries, note);
 }
@@ -152,9 +163,13 @@ static bool is_struct(const struct note *note)
 	return note->kind == REEL_STRUCT || note->kind == REEL_NAMED_STRUCT;
 }
 
-/* Elements that are arrays, or what C cannot name, are structs: they may be any type's. */
+/*
+ * Elements that are arrays, or of a type that the macros cannot name, have the kind of a struct.
+ * Such elements may therefore mirror elements of any type.
+ */
 static bool same_elements(const struct note *push, const struct note *pop)
 {
+	REEL_ASSERT(push->size == pop->size);
 	return is_struct(push) || is_struct(pop) ||
 	       (push->kind == pop->kind && push->element_size == pop->element_size);
 }
@@ -189,6 +204,8 @@ static bool mirrors(reel_tape *tape, const struct note *push, const struct note 
 {
 	char popped[DESCRIPTION], pushed[DESCRIPTION];
 
+	/* The kind of a note that could not be read back is all ones. */
+	REEL_ASSERT(push->kind <= REEL_BITS && pop->kind <= REEL_BITS);
 	if (same_type(push, pop))
 		return true;
 	reel_tape_fail_out_of_step(tape, -EBADMSG,
@@ -202,6 +219,7 @@ static bool notes_are_lost(reel_tape *tape, const reel_type *type, const char *s
 {
 	int error = reel_check_entries(tape)->error;
 
+	REEL_ASSERT(error != 0);
 	reel_tape_fail_out_of_step(tape, error,
 				   "pop of %s at %s: the note of its push could not be read back "
 				   "from the store: %s",

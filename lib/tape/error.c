@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Sticky errors of tapes. The owner of a tape runs these functions.
+ *
+ * The first error of a tape stays until it is cleared. While it does, pushes are refused, and their
+ * pops give all ones.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -17,13 +23,16 @@ static _Atomic(reel_lane_listener *) lane_listener;
 
 void reel_listen_to_lanes(reel_lane_listener *listener)
 {
-	/* Relaxed: the listener is code, which every thread can see. */
+	/* Relaxed is enough: the pointer leads to code only, which each thread sees. */
 	atomic_store_explicit(&lane_listener, listener, memory_order_relaxed);
 }
 
 static void tell_lane(reel_tape *tape)
 {
-	/* Relaxed: set by the thread that opened the lane, before the lane was handed to this one. */
+	/*
+	 * Relaxed is enough: the thread that opened the lane has set the listener before, and the
+	 * lane came to this thread through synchronization.
+	 */
 	atomic_load_explicit(&lane_listener, memory_order_relaxed)(tape);
 }
 
@@ -33,10 +42,12 @@ static void fail(reel_tape *tape, int error, const char *format, va_list argumen
 
 	tape->error = error;
 	reel_tape_limits(tape);
+	REEL_ASSERT(tape->ceiling == REEL_FALSE_CEILING);
 	if (tape->flags & REEL_TAPE_LANE)
 		tell_lane(tape);
 	if (tape->flags & REEL_TAPE_SILENT)
 		return;
+	REEL_ASSERT(!(tape->flags & REEL_TAPE_DROPIN) || reel_dropin_error_handler);
 	vsnprintf(message, sizeof message, format, arguments);
 	if (tape->flags & REEL_TAPE_DROPIN)
 		reel_dropin_error_handler(tape, error, message, NULL);
@@ -48,6 +59,7 @@ int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
 {
 	va_list arguments;
 
+	REEL_ASSERT(error != 0);
 	if (tape->error)
 		return error;
 	va_start(arguments, format);
@@ -62,6 +74,7 @@ int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, .
 
 	tape->refused = REEL_OUT_OF_STEP;
 	reel_tape_limits(tape);
+	REEL_ASSERT(tape->floor == REEL_FALSE_FLOOR);
 	if (tape->error)
 		return error;
 	va_start(arguments, format);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds. A slab that was on the tape before a hold began is kept where it is
- * when the tape is popped through it, and is not pushed on: a push puts a fresh
- * slab on the place that the tape has been popped to, as a branch. Going back to
- * the hold drops the branches; ending it gives back the slabs above the branch
- * that the tape is on.
+ * Holds and replay. The owner of the tape runs these functions.
+ *
+ * A hold keeps the slabs that were on the tape when the hold began: pops go through these slabs
+ * without freeing them, and pushes do not change them. A push in a hold puts another slab on the
+ * window that the tape was popped to, which is a branch. A replay frees the branches. A release
+ * frees the kept slabs that are not below the top any more.
+ *
+ * A slab was put on the tape in the present hold if `slab->holds == tape->holds`.
  */
 #include "config.h"
 
@@ -19,11 +22,21 @@
 struct reel_hold {
 	struct reel_position at;
 	struct reel_hold *outer;
-	/* Left last, and kept: the spans popped last may be on it. */
+	/* The kept slab that was left last: the program may still read the spans popped from it. */
 	struct reel_slab *left;
 };
 
-/* From here on the store may have the frame of what was left last. */
+/* For assertions. */
+static uint32_t depth(const struct reel_hold *hold)
+{
+	uint32_t holds = 0;
+
+	for (; hold; hold = hold->outer)
+		holds++;
+	return holds;
+}
+
+/* Allow the offload thread to write and evict the kept slab that was left last. */
 static void let_go(reel_tape *tape)
 {
 	if (tape->hold && tape->hold->left)
@@ -34,6 +47,7 @@ static void let_go(reel_tape *tape)
 
 void reel_hold_retain(reel_tape *tape, struct reel_slab *slab)
 {
+	REEL_ASSERT(tape->hold && slab->holds < tape->holds);
 	let_go(tape);
 	tape->hold->left = slab;
 }
@@ -52,6 +66,7 @@ static bool begin(reel_tape *tape)
 	tape->holds++;
 	reel_counter_raise(&tape->pool->max_holds, tape->holds);
 	reel_tape_limits(tape);
+	REEL_ASSERT_EXPENSIVE(depth(tape->hold) == tape->holds);
 	return true;
 }
 
@@ -59,12 +74,16 @@ static void leave_branches(reel_tape *tape)
 {
 	while (tape->slab && tape->slab->holds == tape->holds)
 		reel_tape_leave_slab(tape);
+	/* A slab of a hold that has ended would stay on the tape. */
+	REEL_ASSERT(!tape->slab || tape->slab->holds < tape->holds);
 }
 
 static void go_back(reel_tape *tape)
 {
 	const struct reel_position *at = &tape->hold->at;
 
+	REEL_ASSERT(at->holds == tape->holds - 1);
+	REEL_ASSERT(!at->slab || at->slab->serial == at->serial);
 	leave_branches(tape);
 	let_go(tape);
 	if (tape->slab && tape->slab != at->slab)
@@ -78,19 +97,24 @@ static void go_back(reel_tape *tape)
 }
 
 /*
- * The branches that the tape stands on now belong to the outer hold. Returns
- * the slab below them: the lowest that the tape was popped to in this hold.
+ * Move the branches below the top to the outer hold. Returns the slab below them, which is the
+ * lowest slab that the tape was popped to since the branches began.
  */
 static struct reel_slab *keep_branches(reel_tape *tape)
 {
 	struct reel_slab *slab = tape->slab;
 
-	for (; slab && slab->holds == tape->holds; slab = slab->below)
+	for (; slab && slab->holds == tape->holds; slab = slab->below) {
+		REEL_ASSERT(reel_slab_is_linked(slab));
 		slab->holds = tape->holds - 1;
+	}
 	return slab;
 }
 
-/* Slabs of outer holds stay, and so does all that lies below them. */
+/*
+ * Free the slabs between the position of the hold and `meeting`, which the tape does not reach any
+ * more. An outer hold keeps its slabs and all slabs below them.
+ */
 static void give_popped(reel_tape *tape, struct reel_slab *meeting)
 {
 	struct reel_slab *slab = tape->hold->at.slab;
@@ -98,6 +122,7 @@ static void give_popped(reel_tape *tape, struct reel_slab *meeting)
 	while (slab != meeting && slab->holds == tape->holds - 1) {
 		struct reel_slab *below = slab->below;
 
+		REEL_ASSERT(slab != tape->slab && slab != tape->spare && reel_slab_is_linked(slab));
 		reel_slab_free(tape->pool, slab);
 		slab = below;
 	}
@@ -107,6 +132,7 @@ static void end(reel_tape *tape)
 {
 	struct reel_hold *hold = tape->hold;
 
+	REEL_ASSERT_EXPENSIVE(depth(hold) == tape->holds);
 	let_go(tape);
 	give_popped(tape, keep_branches(tape));
 	tape->hold = hold->outer;
@@ -152,6 +178,7 @@ int reel_tape_replay(reel_tape *tape)
 
 	if (!tape->hold)
 		return no_hold(tape, "replay");
+	REEL_ASSERT(!entries || entries->holds == tape->holds);
 	go_back(tape);
 	if (entries)
 		go_back(entries);
@@ -164,6 +191,7 @@ int reel_tape_release(reel_tape *tape)
 
 	if (!tape->hold)
 		return no_hold(tape, "release");
+	REEL_ASSERT(!entries || entries->holds == tape->holds);
 	end(tape);
 	if (entries)
 		end(entries);

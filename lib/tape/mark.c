@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Marks, rewinding and windows: positions on a tape, which is not popped to reach them. The owner
+ * of the tape runs these functions.
+ *
+ * A position names its slab by address and serial number, because a slab that was freed may be on
+ * the tape again. The positions of a checked tape and of its entries go together.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -8,6 +15,7 @@
 
 struct reel_position reel_tape_position(const reel_tape *tape)
 {
+	REEL_ASSERT(reel_window_is_sound(tape));
 	return (struct reel_position){
 		.slab = tape->slab,
 		.serial = tape->slab ? tape->slab->serial : 0,
@@ -21,14 +29,15 @@ struct reel_position reel_tape_position(const reel_tape *tape)
 }
 
 /*
- * The place, named in one way only: the bottom of a slab is the place that the
- * slab stands on. Slabs that are empty come and go without a push or a pop.
+ * The bottom of a slab and the place below it are the same height. This function returns the lower
+ * one, because an empty slab may leave the tape without a pop.
  */
 struct reel_position reel_tape_return_position(const reel_tape *tape)
 {
 	struct reel_position position = reel_tape_position(tape);
 
 	while (position.slab && position.offset == 0) {
+		REEL_ASSERT(reel_slab_is_linked(position.slab));
 		position.offset = position.slab->below_offset;
 		position.slab = position.slab->below;
 	}
@@ -55,6 +64,7 @@ static bool on_tape(const reel_tape *tape, struct reel_position position)
 	while (slab != position.slab) {
 		if (!slab)
 			return false;
+		REEL_ASSERT(reel_slab_is_linked(slab));
 		filled = slab->below_offset;
 		slab = slab->below;
 	}
@@ -69,6 +79,7 @@ void reel_tape_restore(reel_tape *tape, struct reel_position position)
 {
 	while (tape->slab != position.slab)
 		reel_tape_leave_slab(tape);
+	REEL_ASSERT(!tape->slab || tape->slab->serial == position.serial);
 	tape->bits = position.bits;
 	tape->bit_count = position.bit_count;
 	tape->refused = position.refused;
@@ -76,7 +87,7 @@ void reel_tape_restore(reel_tape *tape, struct reel_position position)
 		reel_tape_enter(tape, position.offset);
 }
 
-/* Where notes are lost, the tape goes back without them, and its next pop tells. */
+/* If notes are lost, the tape is rewound without its entries, and its next pop reports the loss. */
 static bool is_noted(const reel_tape *entries, struct reel_position position)
 {
 	return on_tape(entries, position) || entries->refused == REEL_OUT_OF_STEP;
@@ -92,6 +103,7 @@ int reel_tape_rewind(reel_tape *tape, reel_mark mark)
 {
 	reel_tape *entries = reel_check_entries(tape);
 
+	REEL_ASSERT(!entries || entries->holds == tape->holds);
 	if (mark.values.holds < tape->holds)
 		return reel_tape_fail(tape, -EBUSY,
 				      "rewind to a mark from outside the innermost hold: "
@@ -115,8 +127,9 @@ int reel_tape_window(const reel_tape *tape, uint64_t height, reel_window *window
 		return tape->error;
 	if (height >= start + filled)
 		return -EINVAL;
-	/* The slabs' offsets add up to `below`, so that the lowest window starts at 0. */
+	/* The offsets of all slabs add up to `below`, so the lowest window starts at height 0. */
 	while (height < start) {
+		REEL_ASSERT(slab && slab->below_offset <= start);
 		filled = slab->below_offset;
 		start -= filled;
 		slab = slab->below;

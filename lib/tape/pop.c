@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The slow path of a pop, and the steps down to the slab below. The owner of the tape runs these
+ * functions. They wait if that slab is in the store.
+ *
+ * `below` is the number of bytes in all windows below the present one. A pop that does not mirror
+ * its push puts the tape out of step: it and all later pops give all ones.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -7,9 +14,10 @@
 #include "store/store.h"
 #include "tape.h"
 
-/* The spare slab is resident, and nobody's but the owner's. */
+/* The offload thread must not change the spare: its spans stay readable. Others are freed. */
 static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
 {
+	REEL_ASSERT(slab != tape->spare);
 	reel_tape_drop_spare(tape);
 	if (reel_slab_is_readable(slab))
 		tape->spare = slab;
@@ -18,15 +26,17 @@ static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
 }
 
 /*
- * The slab left is kept as the spare one: its spans stay readable for a while,
- * and a program that goes up and down at a slab's end does not go to the pool
- * each time. A slab under a hold stays where it is.
+ * The tape keeps the slab as its spare. Spans on the spare stay readable until the next slab is
+ * left, and a program that pushes and pops at the end of a slab needs the pool only once. A slab
+ * that a hold keeps stays on the tape of that hold.
  */
 void reel_tape_leave_slab(reel_tape *tape)
 {
 	struct reel_slab *left = tape->slab;
 	struct reel_slab *below = left->below;
 
+	REEL_ASSERT(reel_slab_is_linked(left));
+	REEL_ASSERT(tape->below >= left->below_offset);
 	tape->below -= left->below_offset;
 	if (left->holds == tape->holds)
 		keep_as_spare(tape, left);
@@ -43,7 +53,7 @@ static void report_loss(reel_tape *tape, int error)
 				   (unsigned)tape->slab->slab_index, reel_store_strerror(error));
 }
 
-/* A walk over all slabs at each step down would take too long on high tapes. */
+/* Tapes with more slabs are not walked, because a walk at each step down would take too long. */
 #define MAX_WALK 256
 
 static bool height_is_right(const reel_tape *tape)
@@ -62,7 +72,7 @@ void reel_tape_enter(reel_tape *tape, uint64_t filled)
 	REEL_ASSERT_EXPENSIVE(height_is_right(tape));
 	int error = tape->slab ? reel_slab_acquire(tape, tape->slab) : 0;
 
-	/* A slab that is lost has no frame, and nothing may be added to a null one. */
+	/* A lost slab may have no frame, and C does not allow an addition to a null pointer. */
 	tape->top = reel_window_base(tape);
 	if (!error)
 		tape->top += filled;
@@ -86,6 +96,7 @@ bool reel_tape_step_down(reel_tape *tape)
 
 char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site)
 {
+	REEL_ASSERT(bytes > 0 && bytes % 8 == 0);
 	while (reel_window_filled(tape) == 0) {
 		if (!reel_tape_step_down(tape))
 			reel_tape_fail_out_of_step(tape, -ENODATA, "pop at %s: the tape is empty",
@@ -110,13 +121,14 @@ bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits)
 	if (tape->refused != REEL_OUT_OF_STEP)
 		tape->refused = bits <= tape->refused ? tape->refused - bits : REEL_OUT_OF_STEP;
 	reel_tape_limits(tape);
+	REEL_ASSERT(!tape->refused || tape->floor == REEL_FALSE_FLOOR);
 	return true;
 }
 
 static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
 				UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
-_Static_assert(sizeof ones == REEL_ONES_BYTES, "inline pops load so many at most");
+_Static_assert(sizeof ones == REEL_ONES_BYTES, "inline pops load at most REEL_ONES_BYTES");
 
 const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *site)
 {
@@ -128,6 +140,7 @@ const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *si
 	if (!slot)
 		return ones;
 	tape->top = slot;
+	REEL_ASSERT(reel_window_is_sound(tape));
 	return slot;
 }
 

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The slow path of a push: the inline push comes here if the tape is new, its window is full, a
+ * hold keeps the window, an error sticks or the tape is checked. The owner of the tape runs these
+ * functions. `refused` counts the bits of refused pushes, whose pops give all ones.
+ */
 #include "config.h"
 
 #include "tape.h"
 
 void reel_tape_refuse(reel_tape *tape, uint64_t bits)
 {
+	REEL_ASSERT(tape->error != 0);
 	bits += !bits;
 	tape->refused = bits < REEL_OUT_OF_STEP - tape->refused ? tape->refused + bits
 								 : REEL_OUT_OF_STEP;
 	reel_tape_limits(tape);
+	REEL_ASSERT(tape->floor == REEL_FALSE_FLOOR);
 }
 
 void *reel_push_slow(reel_tape *tape, const reel_type *type, const char *site)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A full window is sealed by putting the next slab on top of it: first the one
- * that the tape left last, else one from the pool.
+ * Room for pushes: if the window has too little, the tape gets another slab on top, either its
+ * spare or a slab of the pool. The owner of the tape runs these functions; they wait if the pool
+ * needs the offload thread to free a frame.
+ *
+ * The tape never puts a slab on an empty one. A slab below the top is sealed, which leaves it to
+ * the offload thread.
  */
 #include "config.h"
 
@@ -23,11 +27,15 @@ static uint32_t next_slab_index(const reel_tape *tape)
 	return tape->slab ? tape->slab->slab_index + 1 : 0;
 }
 
-/* A first slab that is as large as the others saves no memory and could not leave it. */
+/*
+ * If first slabs were as large as the others, they would save no memory, and the offload thread
+ * could not evict them.
+ */
 static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 {
 	const struct reel_pool *pool = tape->pool;
 
+	REEL_ASSERT(pool->first_slab_bytes <= pool->slab_bytes);
 	if (next_slab_index(tape) < FIRST_SLABS && bytes <= pool->first_slab_bytes &&
 	    pool->first_slab_bytes < pool->slab_bytes)
 		return REEL_SLAB_FIRST;
@@ -36,29 +44,31 @@ static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 
 void reel_tape_drop_spare(reel_tape *tape)
 {
+	REEL_ASSERT(!tape->spare || tape->spare != tape->slab);
 	if (tape->spare)
 		reel_slab_free(tape->pool, tape->spare);
 	tape->spare = NULL;
 }
 
-/* Number of slabs that are split into so many first slabs. */
+/* Number of slabs that are split into `first_slabs` first slabs. */
 static uint64_t split_slabs(const struct reel_pool *pool, uint64_t first_slabs)
 {
 	uint64_t pieces = pool->slab_bytes / pool->first_slab_bytes;
 
+	REEL_ASSERT(pool->slab_bytes % pool->first_slab_bytes == 0);
 	return pieces == 1 ? 0 : (first_slabs + pieces - 1) / pieces;
 }
 
 /*
- * Number of slabs that a tape on a pool with a store needs in memory. Two of them are the top and
- * the slab that is put on it, or that was left last. A hold keeps one more readable, and so do
+ * Number of slabs that a tape on a pool with a store needs in memory. Two of them are the top slab
+ * and the slab that is put on it, or the spare. A hold keeps one more slab readable, and so do
  * collective spans. First slabs stay in memory: up to FIRST_SLABS of the tape and of each hold,
  * whose branch may begin at the bottom. A slab that was split stays split, so the maximum number
  * of holds so far counts.
  */
 static uint64_t min_slabs(const reel_tape *tape)
 {
-	/* Relaxed: a number for a message. */
+	/* Relaxed is enough: the number is for a message. */
 	uint64_t holds = atomic_load_explicit(&tape->pool->max_holds, memory_order_relaxed);
 	uint64_t tapes = reel_check_entries(tape) ? 2 : 1;
 	uint64_t below = tape->flags & REEL_TAPE_KEEPS_BELOW ? 1 : 0;
@@ -77,6 +87,7 @@ static const char *need_of_memory(const reel_tape *tape, char text[static NEED])
 			 ": beside the store each tape like this one needs room for %llu slabs of "
 			 "%zu bytes",
 			 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes);
+	REEL_ASSERT(strlen(text) < NEED - 1);
 	return text;
 }
 
@@ -84,6 +95,7 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 {
 	char need[NEED];
 
+	REEL_ASSERT(error == -EDQUOT || error == -ENOMEM || tape->pool->reclaim->moves_frames);
 	if (error != -EDQUOT && error != -ENOMEM)
 		return reel_tape_fail(tape, error,
 				      "%s: the hard budget of %zu bytes is used up, and the store "
@@ -111,6 +123,7 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	}
 	reel_tape_drop_spare(tape);
 	error = reel_pool_take(tape->pool, kind, bytes, &slab);
+	REEL_ASSERT(error || (slab->kind == kind && slab->bytes >= bytes));
 	if (!error)
 		return slab;
 	reel_tape_fail_for_room(tape, error, "push refused",
@@ -118,7 +131,7 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	return NULL;
 }
 
-/* From here on the frame of the slab that is covered is not the owner's alone. */
+/* Seal the slab that is below the top from now on; the offload thread may write and evict it. */
 static void cover_below(reel_tape *tape)
 {
 	struct reel_slab *slab = tape->slab;
@@ -132,6 +145,7 @@ static void cover_below(reel_tape *tape)
 static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_is_open(slab) && slab != tape->slab && slab != tape->spare);
+	REEL_ASSERT(!tape->slab || reel_window_filled(tape) > 0);
 	slab->slab_index = next_slab_index(tape);
 	slab->below = tape->slab;
 	slab->below_offset = reel_window_filled(tape);
@@ -141,13 +155,17 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 	tape->below += slab->below_offset;
 	tape->slab = slab;
 	tape->top = slab->frame;
-	/* What is read before it is written shall not look like data. */
+	REEL_ASSERT(reel_slab_is_linked(slab));
+	/* A program that reads a span before it has filled it must not find plausible values. */
 	if (tape->ledger)
 		memset(slab->frame, 0xff, slab->bytes);
 	reel_tape_limits(tape);
 }
 
-/* A window of which the store has a copy becomes writable when it is first pushed on. */
+/*
+ * Whether the push fits in the window. A window that the store has a copy of becomes writable with
+ * the first push, which makes the copy stale.
+ */
 static bool window_serves(reel_tape *tape, size_t bytes)
 {
 	if (reel_window_held(tape) || (size_t)(reel_window_end(tape) - tape->top) < bytes)
@@ -157,13 +175,15 @@ static bool window_serves(reel_tape *tape, size_t bytes)
 	if (!reel_slab_make_writable(tape, tape->slab))
 		return false;
 	reel_tape_limits(tape);
+	REEL_ASSERT(tape->ceiling != REEL_FALSE_CEILING || tape->ledger ||
+		    tape->flags & REEL_TAPE_WATCHED);
 	return true;
 }
 
 /*
- * An empty slab is left first: with none in between, a pop leaves one slab at
- * most, and what the pop before it gave stays readable on the spare. The one below
- * may be lost.
+ * Leaves the slab first if it is empty. No empty slab lies below the top, so a pop leaves at most
+ * one slab, and the value that was popped before stays readable on the spare. The slab below the
+ * empty one may be lost.
  */
 static char *fresh_window(reel_tape *tape, size_t bytes)
 {
@@ -186,6 +206,7 @@ bool reel_tape_takes_pushes(reel_tape *tape)
 
 char *reel_tape_room(reel_tape *tape, size_t bytes)
 {
+	REEL_ASSERT(bytes % 8 == 0);
 	if (!reel_tape_takes_pushes(tape))
 		return NULL;
 	return window_serves(tape, bytes) ? tape->top : fresh_window(tape, bytes);
@@ -193,6 +214,7 @@ char *reel_tape_room(reel_tape *tape, size_t bytes)
 
 char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes)
 {
+	REEL_ASSERT(bytes > 0 && bytes % 8 == 0);
 	if (!reel_tape_takes_pushes(tape))
 		return NULL;
 	return tape->slab && window_serves(tape, bytes) ? tape->top : fresh_window(tape, bytes);

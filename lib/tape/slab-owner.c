@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The changes of a slab's state by the owner of its tape; slab.h (lib/pool) has the table of all
+ * changes. The owner runs these functions while the offload thread runs those of lib/spill.
+ *
+ * In the states OPEN, PINNED and PINNED_WRITING the owner may read the frame, and only in OPEN it
+ * may write there. A slab of another state than OPEN belongs to a tape with a `tape_io`.
+ */
 #include "config.h"
 
 #include "os/clock.h"
@@ -9,23 +16,29 @@
 
 #include "spill/offload.h"
 
+/* Maximum number of slabs that a tape requests in advance. */
 #define MAX_AHEAD 32
-/* So many slabs that were there in time make it one less. */
+/* After SLABS_IN_TIME slabs without a wait the tape requests one slab less. */
 #define SLABS_IN_TIME 64
 
-/* First slabs and large slabs stay in memory. */
+/* Whether the slab may go to the store: first slabs and large slabs stay in memory. */
 static bool resides(const struct reel_pool *pool, const struct reel_slab *slab)
 {
 	return reel_offload_of(pool) && slab->kind == REEL_SLAB_WHOLE;
 }
 
-/* Relaxed: how many there are is for the offload thread's decisions, not for order. */
+/*
+ * Relaxed is enough: the offload thread only decides by the counters. The change of state that
+ * follows or precedes keeps each decrement behind its increment.
+ */
 static void count(_Atomic size_t *counter, size_t change)
 {
-	atomic_fetch_add_explicit(counter, change, memory_order_relaxed);
+	size_t before = atomic_fetch_add_explicit(counter, change, memory_order_relaxed);
+
+	REEL_ASSERT(before + change <= SIZE_MAX / 2);
 }
 
-/* ---- Covering ---- */
+/* ---- Sealing ---- */
 
 static struct reel_tape_io *own_tape_io(reel_tape *tape)
 {
@@ -34,7 +47,10 @@ static struct reel_tape_io *own_tape_io(reel_tape *tape)
 	return tape->tape_io;
 }
 
-/* What is held above the present top is worth storing, too, and all of a slab that a hold keeps. */
+/*
+ * Number of bytes that the store must keep. They are all bytes of a slab that a hold keeps, because
+ * values above the present top are replayed.
+ */
 static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 {
 	if (slab->holds != tape->holds)
@@ -49,7 +65,10 @@ static void describe(reel_tape *tape, struct reel_tape_io *tape_io, const struct
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(reel_offload_of(tape->pool), slab);
 
-	/* Relaxed: the change of state releases them; estimates may be off. */
+	/*
+	 * Relaxed is enough: the release in reel_slab_move() (slab.h) that follows makes these
+	 * values visible. The offload thread may read them earlier for an estimate.
+	 */
 	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_relaxed);
 	atomic_store_explicit(&slab_io->slab_index, slab->slab_index, memory_order_relaxed);
 	if (slab->slab_index > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
@@ -64,6 +83,7 @@ static bool try_seal(reel_tape *tape, struct reel_slab *slab)
 	case REEL_SLAB_OPEN:
 		reel_slab_io_of(offload, slab)->filled = worth_storing(tape, slab);
 		reel_slab_io_of(offload, slab)->layout = tape->layout;
+		REEL_ASSERT(reel_slab_io_of(offload, slab)->filled <= slab->bytes);
 		count(&offload->sealed, 1);
 		return reel_slab_move(slab, REEL_SLAB_OPEN, REEL_SLAB_DIRTY);
 	case REEL_SLAB_PINNED:
@@ -80,14 +100,14 @@ static void tell_of_growth(struct reel_pool *pool)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
 
-	/* Relaxed, both: a hint, and the event orders what follows from it. */
+	/* Relaxed is enough for both: the event orders the hint before the offload thread's look. */
 	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
 		return;
 	atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
 	reel_event_signal(&offload->work);
 }
 
-/* NULL: it stays open. */
+/* Returns NULL if the slab stays open. */
 static struct reel_tape_io *seal_in_place(reel_tape *tape, struct reel_slab *slab)
 {
 	struct reel_tape_io *tape_io = resides(tape->pool, slab) ? own_tape_io(tape) : NULL;
@@ -95,19 +115,22 @@ static struct reel_tape_io *seal_in_place(reel_tape *tape, struct reel_slab *sla
 	if (!tape_io)
 		return NULL;
 	describe(tape, tape_io, slab);
-	/* The offload thread may just have ended its writing. */
+	/* try_seal() fails if the offload thread ends a write of the slab at the same time. */
 	while (!try_seal(tape, slab))
 		;
+	REEL_ASSERT(!reel_slab_is_readable(slab));
 	return tape_io;
 }
 
 void reel_slab_retain(reel_tape *tape, struct reel_slab *slab)
 {
+	REEL_ASSERT(slab->holds < tape->holds);
 	seal_in_place(tape, slab);
 }
 
 void reel_slab_seal(reel_tape *tape, struct reel_slab *slab)
 {
+	REEL_ASSERT(slab == tape->slab || slab == tape->slab->below);
 	struct reel_tape_io *tape_io = seal_in_place(tape, slab);
 
 	if (!tape_io)
@@ -117,12 +140,12 @@ void reel_slab_seal(reel_tape *tape, struct reel_slab *slab)
 	tell_of_growth(tape->pool);
 }
 
-/* ---- Visiting ---- */
+/* ---- Acquiring ---- */
 
 /*
- * Half of the frames, for all tapes together: with more, tapes read each other's slabs out of
- * memory before they are popped. With a quarter of few frames, all slabs that were asked for are
- * there at once, and the store is idle until the next ones are asked for.
+ * Number of slabs to request in advance. All tapes together request at most half of the frames:
+ * with more, reads for one tape evict slabs of another tape before their pops. With less, such as a
+ * quarter of few frames, the store would be idle between the requests.
  */
 static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_tape_io *tape_io)
 {
@@ -156,10 +179,14 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 	struct reel_tape_io *tape_io = tape->tape_io;
 	uint64_t since = reel_clock_ns();
 
+	REEL_ASSERT(tape_io && reel_tape_io_of(offload, slab) == tape_io);
 	while (is_away(reel_slab_state_of(slab))) {
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
 		reel_yield_point();
-		/* Release: pairs with the acquires of `awaited` in read-ahead.c. */
+		/*
+		 * Release: pairs with the acquires of `awaited` in read-ahead.c. Makes the slab's
+		 * state visible to the offload thread, which reads the slab.
+		 */
 		atomic_store_explicit(&tape_io->awaited, slab, memory_order_release);
 		reel_event_signal(&offload->work);
 		reel_event_wait(&tape_io->arrival);
@@ -168,9 +195,10 @@ static void await_arrival(reel_tape *tape, struct reel_slab *slab)
 	note_stall(tape, since);
 }
 
-/* In the child of a fork nobody can pin_and_start_read the slab back: it is lost, and has no frame. */
+/* The child of a fork has no offload thread that could read the slab, so the slab is lost. */
 static void give_up(reel_tape *tape, struct reel_slab *slab)
 {
+	REEL_ASSERT(is_away(reel_slab_state_of(slab)));
 	reel_slab_io_of(reel_offload_of(tape->pool), slab)->error = -ECHILD;
 	reel_slab_become(slab, REEL_SLAB_LOST);
 }
@@ -202,6 +230,7 @@ static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 
 static void note_acquire(struct reel_tape_io *tape_io, const struct reel_slab *slab)
 {
+	/* Relaxed is enough: the offload thread estimates reuse distances with it. */
 	atomic_store_explicit(&tape_io->top, slab->slab_index, memory_order_relaxed);
 	if (++tape_io->hits_in_row % SLABS_IN_TIME == 0 && tape_io->ahead > REEL_MIN_AHEAD)
 		tape_io->ahead--;
@@ -223,16 +252,21 @@ int reel_slab_acquire(reel_tape *tape, struct reel_slab *slab)
 	}
 	if (tape->tape_io)
 		note_acquire(tape->tape_io, slab);
+	REEL_ASSERT(slab->frame ? reel_slab_state_of(slab) != REEL_SLAB_EMPTY
+				: reel_slab_state_of(slab) == REEL_SLAB_LOST);
 	return reel_slab_state_of(slab) == REEL_SLAB_LOST
 		       ? reel_slab_io_of(offload, slab)->error
 		       : 0;
 }
 
-/* ---- Asking in advance ---- */
+/* ---- Read-ahead ---- */
 
 static uint32_t requests_open(const struct reel_tape_io *tape_io)
 {
-	/* Acquire: pairs with the release in drop_request() of read-ahead.c, whose place is free. */
+	/*
+	 * Acquire: pairs with the release in drop_request() (read-ahead.c). The offload thread has
+	 * read the entries below `served`, so request() may overwrite them.
+	 */
 	return atomic_load_explicit(&tape_io->requested, memory_order_relaxed) -
 	       atomic_load_explicit(&tape_io->served, memory_order_acquire);
 }
@@ -241,13 +275,14 @@ static void request(struct reel_tape_io *tape_io, struct reel_slab *slab)
 {
 	uint32_t extent = atomic_load_explicit(&tape_io->requested, memory_order_relaxed);
 
+	REEL_ASSERT(requests_open(tape_io) < REEL_REQUESTS);
 	tape_io->request[extent % REEL_REQUESTS] = slab;
 	reel_yield_point();
-	/* Release: pairs with the acquire in first_request() of read-ahead.c. */
+	/* Release: pairs with the acquire in first_request() (read-ahead.c). Makes the entry visible. */
 	atomic_store_explicit(&tape_io->requested, extent + 1, memory_order_release);
 }
 
-/* One whole slab must have been popped first: a short way back asks for nothing. */
+/* A tape that was popped through less than one whole slab is likely to go up again: no requests. */
 void reel_slab_read_ahead(reel_tape *tape)
 {
 	struct reel_tape_io *tape_io = tape->tape_io;
@@ -269,7 +304,7 @@ void reel_slab_read_ahead(reel_tape *tape)
 			continue;
 		request(tape_io, slab);
 	}
-	/* What was asked for earlier may have waited for the frame that was left just now. */
+	/* An earlier request may wait for the frame that the tape has just left. */
 	if (requests_open(tape_io))
 		reel_event_signal(&reel_offload_of(tape->pool)->work);
 }
@@ -305,8 +340,9 @@ bool reel_slab_make_writable(reel_tape *tape, struct reel_slab *slab)
 	return reel_slab_is_open(slab);
 }
 
-/* ---- Leaving for good ---- */
+/* ---- Freeing ---- */
 
+/* What the owner does with the slab; LEAVE: the offload thread frees it after the transfer. */
 enum after_free { GIVE, GIVE_FRAMELESS, LEAVE };
 
 static enum after_free take_from(struct reel_offload *offload, struct reel_slab *slab)
@@ -349,9 +385,11 @@ void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
 {
 	switch (resides(pool, slab) ? take_from(reel_offload_of(pool), slab) : GIVE) {
 	case GIVE:
+		REEL_ASSERT(slab->frame != NULL);
 		reel_pool_give(pool, slab);
 		break;
 	case GIVE_FRAMELESS:
+		REEL_ASSERT(!slab->frame);
 		reel_pool_give_frameless(pool, slab);
 		break;
 	case LEAVE:
@@ -364,6 +402,7 @@ void reel_tape_io_end(reel_tape *tape)
 {
 	if (!tape->tape_io)
 		return;
+	REEL_ASSERT(!tape->slab && !tape->spare);
 	reel_event_signal(&reel_offload_of(tape->pool)->work);
 	reel_tape_io_give(reel_offload_of(tape->pool), tape->tape_io);
 	tape->tape_io = NULL;

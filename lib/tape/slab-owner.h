@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a slab resides, from its owner's side. All do nothing, and answer that
- * the slab is there and is the owner's, where the pool has no store.
+ * The states of a slab, as the owner of its tape changes and reads them. If the pool has no store,
+ * all slabs of a tape are open and in memory: these functions change nothing then.
  */
 #ifndef REEL_LIB_RESIDENCE_H
 #define REEL_LIB_RESIDENCE_H
 
 #include "tape.h"
 
-/* Another slab is put on top of this one, the top slab or the one below it. */
+/* Leave the top slab, or the slab below it, to the offload thread before another slab covers it. */
 void reel_slab_seal(reel_tape *tape, struct reel_slab *slab);
-/* It is popped through and kept by a hold. */
+/* Leave a slab to the offload thread that the tape was popped through and that a hold keeps. */
 void reel_slab_retain(reel_tape *tape, struct reel_slab *slab);
 /*
- * The slab becomes the top: waits until it has its frame. Returns 0, or why the
- * store could not give it back; what is in its frame is not to be looked at then.
+ * Make the slab one that the owner may read, for the top of the tape. Waits until the slab has its
+ * frame. Returns 0, or the error of the store; the frame has no valid contents then.
  */
 int reel_slab_acquire(reel_tape *tape, struct reel_slab *slab);
-/* After a step down: ask for the slabs that will be needed next. */
+/* Request the slabs that the tape will need next. Called after a step down. */
 void reel_slab_read_ahead(reel_tape *tape);
-/* Make the top slab one to push on; false: it is being written, take another one. */
+/* Make the top slab open, for pushes; false: the store is writing it, so take another slab. */
 bool reel_slab_make_writable(reel_tape *tape, struct reel_slab *slab);
-/* Whether a push on it has to ask reel_slab_make_writable() first. */
+/* Whether a push on the slab needs reel_slab_make_writable() first. */
 bool reel_slab_has_copy(const struct reel_slab *slab);
 /*
- * Whether what lies on it can be read now, and until its owner gives it up. One look: while it is
- * being written it becomes one that is open, or has a copy.
+ * Whether the owner may read the frame, now and until it seals or frees the slab. The state is
+ * loaded once, because the end of a write may change it from PINNED_WRITING to OPEN or PINNED.
  */
 bool reel_slab_is_readable(const struct reel_slab *slab);
-/* Whether what lies on it may be read and changed, until its owner pushes or pops. */
+/* Whether the owner may read and change the frame until its next push or pop. */
 bool reel_slab_is_open(const struct reel_slab *slab);
-/* Give the slab back to the pool, wherever it is. */
+/* Give the slab back to the pool, whatever its state is. */
 void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab);
-/* The tape is empty and ends. */
+/* Give the `tape_io` of a tape back that has no slabs any more. */
 void reel_tape_io_end(reel_tape *tape);
 
 #endif

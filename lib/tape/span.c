@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans: contiguous elements. A type aligned above 8 bytes is padded in front,
- * and a word behind the elements tells the bytes from the old top to itself, so
- * that the pop finds the old top again. It goes to a slab always: moving the tape
- * would change the alignment of the buffer inside it.
+ * Spans, whose elements lie in one piece. The owner of the tape runs these functions.
+ *
+ * If the elements need an alignment above 8 bytes, padding comes first, then the elements, then a
+ * word: the number of bytes from the old top to the word. The pop needs this word to find the old
+ * top. Such spans always lie on a slab, because moving the tape would change the alignment of the
+ * buffer inside the struct.
  */
 #include "config.h"
 
@@ -29,7 +31,7 @@ static size_t element_bytes(const reel_type *type, size_t n)
 	return REEL_ROUND(n * type->size);
 }
 
-/* Tops are multiples of 8, so padding and the word together fill `align` bytes at most. */
+/* Tops are multiples of 8, so the padding and the word fill at most `align` bytes together. */
 static size_t max_bytes(const reel_type *type, size_t n)
 {
 	return element_bytes(type, n) + (over_aligned(type) ? type->align : 0);
@@ -37,6 +39,7 @@ static size_t max_bytes(const reel_type *type, size_t n)
 
 static char *align_up(char *address, size_t align)
 {
+	REEL_ASSERT((align & (align - 1)) == 0);
 	return address + (-(uintptr_t)address & (align - 1));
 }
 
@@ -45,7 +48,7 @@ static char *elements(const reel_type *type, char *top)
 	return over_aligned(type) ? align_up(top, type->align) : top;
 }
 
-/* What a refused span counts: its pop computes the same number. */
+/* Number of bits that a refused span adds to `refused`; its pop must compute the same number. */
 static uint64_t refused_bits(const reel_type *type, size_t n)
 {
 	return too_many(type, n) ? (uint64_t)1 << 62 : (uint64_t)element_bytes(type, n) * 8;
@@ -66,17 +69,22 @@ static void advance(reel_tape *tape, const reel_type *type, size_t n)
 	char *end = elements(type, tape->top) + element_bytes(type, n);
 	extent_word extent = (extent_word)(end - tape->top);
 
+	/* The same condition as in pop_padded(), which refuses any other extent. */
+	REEL_ASSERT(!over_aligned(type) || extent - element_bytes(type, n) < type->align);
+	REEL_ASSERT(!over_aligned(type) || tape->slab);
 	if (over_aligned(type)) {
 		memcpy(end, &extent, sizeof extent);
 		end += sizeof extent;
 	}
 	tape->top = end;
+	REEL_ASSERT(reel_window_is_sound(tape));
 }
 
 void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
 	char *top = room(tape, type, n, site);
 
+	REEL_ASSERT(!top || (size_t)(reel_window_end(tape) - top) >= max_bytes(type, n));
 	return top ? elements(type, top) : NULL;
 }
 
@@ -122,11 +130,12 @@ static char *pop_padded(reel_tape *tape, const reel_type *type, size_t n, const 
 	if (!end)
 		return NULL;
 	memcpy(&extent, end, sizeof extent);
-	/* Unsigned: too small an extent fails the first comparison, too. */
+	/* Unsigned: an extent below `bytes` wraps, so the first comparison refuses it as well. */
 	if (extent - bytes >= type->align ||
 	    extent + sizeof extent > reel_window_filled(tape))
 		return does_not_mirror(tape, type, n, site);
 	tape->top = end - extent;
+	REEL_ASSERT(reel_window_is_sound(tape) && tape->slab);
 	return end - bytes;
 }
 
@@ -136,6 +145,7 @@ static char *pop_plain(reel_tape *tape, size_t bytes, const char *site)
 
 	if (bytes && span)
 		tape->top = span;
+	REEL_ASSERT(reel_window_is_sound(tape));
 	return span;
 }
 

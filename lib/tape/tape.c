@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Opening, closing and moving a tape, and its limits. The owner of the tape runs these functions.
+ *
+ * The limits are true only if the inline push and pop may do without a function of the library:
+ * reel_tape_limits() must run after each change of the window, of the error, of `refused` and of
+ * the holds.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -62,15 +69,18 @@ void reel_tape_limits(reel_tape *tape)
 
 	tape->ceiling = may_push ? reel_window_end(tape) : REEL_FALSE_CEILING;
 	tape->floor = may_pop ? reel_window_base(tape) : REEL_FALSE_FLOOR;
+	REEL_ASSERT(reel_window_is_sound(tape));
+	REEL_ASSERT(!tape->slab || tape->slab->holds <= tape->holds);
 }
 
-/* What a hold keeps may stand on no path from the top: releasing finds it. */
 void reel_tape_close(reel_tape *tape)
 {
+	/* Releasing a hold finds the slabs that are not on the path down from the top. */
 	while (tape->hold)
 		reel_tape_release(tape);
 	while (tape->slab)
 		reel_tape_leave_slab(tape);
+	REEL_ASSERT(tape->holds == 0 && tape->below == 0);
 	reel_tape_drop_spare(tape);
 	reel_tape_io_end(tape);
 	reel_check_end(tape);
@@ -81,7 +91,7 @@ void reel_tape_move(reel_tape *to, reel_tape *from)
 {
 	uint64_t filled = reel_window_filled(from);
 
-	/* Copied as bytes: the payload in it has types of its own. */
+	/* memcpy() and not an assignment: the inline buffer holds values of the program's types. */
 	memcpy(to, from, sizeof *to);
 	if (to->top) {
 		to->top = reel_window_base(to) + filled;

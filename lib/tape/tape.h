@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tape's parts, in the order of a value's way:
+ * What the files of the tape share. README.md of this folder says what each file does.
  *
- *	push.c   what the inline push leaves: a new tape, a full window, refusals
- *	bits.c   the bit word; span.c and array.c, many values at once
- *	seal.c   the next slab is put on top
- *	pop.c    what the inline pop leaves: the slab below comes back
- *	mark.c   marks and rewinding; hold.c, holds and replay
- *	check.c  checked mode; error.c, what goes wrong
+ * The window is the memory in which the tape pushes and pops: the buffer inside the struct, or the
+ * frame of the top slab. Slabs are linked downwards, and each slab keeps how far the window below
+ * it was filled. Several slabs may therefore stand on the same slab: if a tape is popped and
+ * pushed on in a hold, the new slabs branch off.
  *
- * The window is where the tape pushes and pops now: the buffer inside the
- * struct, or the frame of the topmost slab. Slabs are linked downwards, and each
- * one knows how far the window below it was filled, so several slabs may stand
- * on one: a hold that is popped and pushed on branches there.
+ * Only the owner of a tape calls these functions.
  */
 #ifndef REEL_LIB_TAPE_H
 #define REEL_LIB_TAPE_H
@@ -22,29 +17,30 @@
 #include <reel/tape.h>
 #include <reel/extend.h>
 
+#include "os/assert.h"
 #include "pool/slab.h"
 
-/* Every pop gives all ones: the tape is out of step with the program. */
+/* A value of `refused`: pops do not mirror pushes any more, so every pop gives all ones. */
 #define REEL_OUT_OF_STEP UINT64_MAX
 
-/* Errors of this tape are not reported: who uses it does, or tries again. */
+/* Errors of this tape are not reported; the code that uses it reports them or tries again. */
 #define REEL_TAPE_SILENT 0x80000000u
-/* The notes of another tape, which is checked: there are none of these. */
+/* The tape holds the notes of a tape in checked mode; it has no notes of its own. */
 #define REEL_TAPE_NOTES 0x10000000u
 
-/* The tape of a drop-in library, which is told of its errors in place of the error handler. */
+/* The tape of a drop-in library, whose handler gets its errors in place of the error handler. */
 #define REEL_TAPE_DROPIN 0x40000000u
 
-/* The tape of a lane: libreel-omp is told of its errors, besides the error handler. */
+/* The tape of a lane: the listener of libreel-omp gets its errors besides the error handler. */
 #define REEL_TAPE_LANE 0x08000000u
 
 /*
- * The span before the one pushed last is read on: the slab below the top one stays the owner's, and in
- * memory, until another slab is put on both.
+ * The program still reads the span below the span that it pushed last. The slab below the top slab
+ * therefore stays open and in memory until another slab is put on the top slab.
  */
 #define REEL_TAPE_KEEPS_BELOW 0x04000000u
 
-/* Each push and pop takes the slow path, where a drop-in library counts them. */
+/* Each push and pop takes the slow path, where a drop-in library counts it. */
 #define REEL_TAPE_WATCHED 0x20000000u
 
 _Static_assert((REEL_CHECKED ^ REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^
@@ -68,30 +64,53 @@ static inline uint64_t reel_window_filled(const reel_tape *tape)
 	return tape->top ? (uint64_t)(tape->top - reel_window_base(tape)) : 0;
 }
 
-/* What lies in the window is under a hold and must not be overwritten. */
+/* Whether a hold keeps the contents of the window, so that a push must not overwrite them. */
 static inline bool reel_window_held(const reel_tape *tape)
 {
 	return (tape->slab ? tape->slab->holds : 0) != tape->holds;
 }
 
-/* tape.c: set the limits, true or false ones, that the tape's state asks for. */
+/* For assertions: whether the top lies in the window and the bit word has room. */
+static inline bool reel_window_is_sound(const reel_tape *tape)
+{
+	/* A top below the window makes `filled` wrap to a number above each capacity. */
+	return reel_window_filled(tape) <=
+		       (tape->slab ? tape->slab->bytes : sizeof tape->first) &&
+	       tape->bit_count < 64;
+}
+
+/* For assertions: whether a slab that the tape has entered still fits on what is below it. */
+static inline bool reel_slab_is_linked(const struct reel_slab *slab)
+{
+	const struct reel_slab *below = slab->below;
+
+	if (!below)
+		return slab->slab_index == 0 && slab->below_offset <= REEL_INLINE_BYTES;
+	return slab->slab_index == below->slab_index + 1 && slab->below_offset <= below->bytes &&
+	       slab->serial > below->serial && slab->holds >= below->holds;
+}
+
+/*
+ * tape.c: set the limits that the state of the tape asks for. False limits send each push or pop
+ * to the slow path.
+ */
 void reel_tape_limits(reel_tape *tape);
-/* Begin the inline window, and take up what the pool asks for; 0 or -ENOMEM. */
+/* Begin the inline window, and checked mode if the pool asks for it; 0 or -ENOMEM. */
 int reel_tape_start(reel_tape *tape);
 
-/* push.c: count a push that could not be honoured; one of no bits counts as one bit. */
+/* push.c: count a refused push, so that its pop is refused too; 0 bits count as one bit. */
 void reel_tape_refuse(reel_tape *tape, uint64_t bits);
 
 /* seal.c: whether no error sticks; begins the inline window of a new tape. */
 bool reel_tape_takes_pushes(reel_tape *tape);
 /*
- * Make room for `bytes` (a multiple of 8) at the top, on a fresh slab if
- * need be. Returns the top, or NULL after reporting an error.
+ * Make room for `bytes` (a multiple of 8) at the top, on another slab if the window has too little.
+ * Returns the top, or NULL after reporting an error.
  */
 char *reel_tape_room(reel_tape *tape, size_t bytes);
 /* The same, but not in the buffer inside the struct, which moves with the tape. */
 char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes);
-/* Give the slab that was left last back to the pool. */
+/* Give the spare back to the pool. */
 void reel_tape_drop_spare(reel_tape *tape);
 /*
  * Report a push for which the pool had no `bytes` more. The message begins with `push`, which says
@@ -99,64 +118,68 @@ void reel_tape_drop_spare(reel_tape *tape);
  */
 int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t bytes);
 
-/* pop.c: leave an empty window for the one below; false: there is none. */
+/* pop.c: leave an empty window for the window below; false: there is none. */
 bool reel_tape_step_down(reel_tape *tape);
-/* Leave the topmost slab, whatever is on it; the window below is entered next, or left. */
+/*
+ * Leave the top slab, whatever is on it. The caller must enter the window below with
+ * reel_tape_enter(), or leave that slab as well.
+ */
 void reel_tape_leave_slab(reel_tape *tape);
-/* Go on in the window that the tape has come to, which is filled so far. */
+/* Enter the window of `tape->slab`, which is filled up to `filled` bytes. */
 void reel_tape_enter(reel_tape *tape, uint64_t filled);
-/* Where the topmost `bytes` begin; NULL after reporting an error. */
+/* Returns where the topmost `bytes` begin; NULL after reporting an error. */
 char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site);
 /*
- * Whether a pop of this many bits has to give all ones, because it mirrors a
- * refused push or because the tape is out of step. Counts it.
+ * Whether a pop of `bits` bits must give all ones, because it mirrors a refused push or because
+ * the tape is out of step. If so, counts the pop.
  */
 bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits);
 
-/* mark.c: the present top; and the same as one of the places that a tape goes back to. */
+/* mark.c: the present top. */
 struct reel_position reel_tape_position(const reel_tape *tape);
+/* The present top, for reel_tape_restore(): never the bottom of a slab. */
 struct reel_position reel_tape_return_position(const reel_tape *tape);
-/* Go back to a place known to be on the tape, without its notes. */
+/* Go back to a position that is on the tape. The notes of checked mode stay as they are. */
 void reel_tape_restore(reel_tape *tape, struct reel_position position);
 
-/* hold.c: the hold keeps a slab that was popped through, readable for one pop more. */
+/* hold.c: keep a slab that the tape was popped through; it stays readable for one pop more. */
 void reel_hold_retain(reel_tape *tape, struct reel_slab *slab);
 /* Whether a replay brings refused pushes back. */
 bool reel_hold_retains_refused(const reel_tape *tape);
 
-/* check.c. All are no-ops (and true) on a tape that is not checked. */
+/* check.c. On a tape that is not checked these functions do nothing, and return true. */
 int reel_check_start(reel_tape *tape);
 void reel_check_end(reel_tape *tape);
 /* Note a push of n elements; false: refused, and reported. */
 bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site);
-/* Compare a pop with the push it mirrors; false: they differ, and it was reported. */
+/* Compare a pop with the push it mirrors; false: they differ, which is reported. */
 bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *site);
 bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *site);
-/* Take back what the last reel_check_push() noted. */
+/* Remove the note of the last reel_check_push(). */
 void reel_check_undo(reel_tape *tape);
 void reel_check_hand_over(reel_tape *tape);
 void reel_check_clear_error(reel_tape *tape);
-/* The tape of notes, marked, rewound and held together with its tape; or NULL. */
+/* The tape of the notes, which is marked, rewound and held together with its tape; or NULL. */
 reel_tape *reel_check_entries(const reel_tape *tape);
 
-/* error.c: who hears of the errors of a REEL_TAPE_DROPIN; set before there is one. */
+/* error.c: gets the errors of tapes with REEL_TAPE_DROPIN; set before such a tape is opened. */
 extern reel_error_handler *reel_dropin_error_handler;
-/* error.c: make `error` stick, unless one does already, and report it. Returns error. */
+/* error.c: make `error` stick, unless another error sticks, and report it. Returns error. */
 int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
 #if defined(__GNUC__)
 	__attribute__((format(printf, 3, 4)))
 #endif
 	;
-/* The same, where pushes and pops do not mirror any more. */
+/* The same if pops do not mirror pushes any more: from now on each pop gives all ones. */
 int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, ...)
 #if defined(__GNUC__)
 	__attribute__((format(printf, 3, 4)))
 #endif
 	;
 /*
- * error.c: when no steps are left that are recorded and not reversed, the tape is as high as it was
- * before; if not, -EBADMSG sticks. `first` and `last`: the steps reversed last, for the message.
- * Returns the tape's error.
+ * error.c: compare the height of the tape with `before`, its height before the steps were recorded
+ * that are all reversed now. If the heights differ, -EBADMSG sticks. The message names the steps
+ * that were reversed last: `first` up to, but not including, `last`. Returns the tape's error.
  */
 int reel_tape_check_balance(reel_tape *tape, uint64_t before, int64_t first, int64_t last);
 
