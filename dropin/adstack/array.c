@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays are copied, and lie on as many slabs as they need. */
+/*
+ * Pushes and pops of arrays, which are copied and may lie on several slabs. The thread that owns
+ * the stack runs these functions. The pieces fill each window to its last byte, so values that
+ * follow each other on the stack have no gap between them.
+ */
 #include "stack.h"
 
 #include <errno.h>
@@ -18,7 +22,6 @@ static void copy_piece(char *slot, const char *source, size_t bytes)
 		memcpy(slot, source, bytes);
 }
 
-/* Windows are filled to their last byte, so that no size leaves a gap. */
 static void push_pieces(const char *source, size_t bytes, enum reel_adstack_type type)
 {
 	reel_tape *tape = reel_adstack_own();

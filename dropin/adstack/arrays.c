@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Push, pop and look of arrays. A number of elements below 1 is none. */
+/*
+ * Push, pop and look of arrays, by the names of the original. Each function works on the stack of
+ * the calling thread. A number of elements below 1 counts as none.
+ */
 #include "forms.h"
 
 static size_t bytes_of(int n, size_t element)
@@ -35,7 +38,7 @@ static void look(void *x, int n, enum reel_adstack_type type)
 		{ look(x, *n, REEL_ADSTACK_##Name); })
 REEL_ADSTACK_ARRAYS(ARRAY)
 
-/* An earlier version had a third argument, which every ABI here lets a caller add. */
+/* An earlier version had a third argument. The ABIs of all supported systems ignore it. */
 FORM(void, pushNArray, (char *x, int n), { PUSH(x, n, Bytes); })
 FORM(void, popNArray, (char *x, int n), { POP(x, n, Bytes); })
 FORM(void, lookNArray, (char *x, int n), { look(x, n, REEL_ADSTACK_Bytes); })

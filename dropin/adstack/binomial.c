@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Binomial checkpointing of a loop of known length, after Griewank (1992): which snapshot to push,
- * look at or pop, which step to advance over, which one to turn. The order of actions is that of
- * adBinomial, whose cuts are rounded downwards and so may cost a few advances more than the
- * optimum; what is different is that sessions and snapshots have no number to stay below.
+ * Binomial checkpointing of a loop of known length (Griewank 1992). The functions tell the program
+ * which snapshot to push, look at or pop, which step to advance over and which step to reverse.
+ * The order of the actions is that of adBinomial, which rounds cuts downwards and may therefore
+ * cost a few advances more than the optimum. Sessions and snapshots have no maximum number here.
  *
- * A session holds segments of the loop, each behind a snapshot; the topmost is being reversed.
+ * Each thread has sessions of its own. A session holds segments of the loop; each segment begins at
+ * a snapshot, and the topmost segment is reversed first.
  */
 #include "forms.h"
 
@@ -17,22 +18,22 @@ enum { PUSHSNAP = 1, LOOKSNAP, POPSNAP, ADVANCE, FIRSTTURN, TURN };
 
 enum { RESTORE = -1 };
 
-/* Steps are counted from the segment's snapshot; those below `length` are still to be reversed. */
+/* Steps count from the snapshot of the segment; the steps below `length` are not reversed yet. */
 struct segment {
 	int64_t length;
-	/* Where the state stands, or RESTORE: it is to be taken from the snapshot. */
+	/* The step of the program's state; RESTORE: the program must take it from the snapshot. */
 	int64_t position;
-	/* Where the next snapshot goes. */
+	/* The step of the next snapshot. */
 	int64_t cut;
 };
 
 struct adstack_session {
 	struct adstack_session *outer;
 	int64_t snapshots;
-	/* The topmost segment, 0 being the whole loop, and the step that it begins at. */
+	/* Number of the topmost segment (0 is the whole loop), and the step at which it begins. */
 	int64_t top;
 	int64_t begin;
-	/* The loop's length, which the first turn is at. */
+	/* Number of steps of the loop. */
 	int64_t length;
 	size_t room;
 	struct segment *segment;
@@ -75,7 +76,7 @@ void reel_adstack_sessions_end(void)
 		end_session();
 }
 
-/* With s snapshots and every step run r times at most, a loop has C(s + r, s) steps. */
+/* With s snapshots, and each step run at most r times, a loop can have C(s + r, s) steps. */
 static int64_t min_repetitions(int64_t length, int64_t snapshots)
 {
 	int64_t repetitions = 1;
@@ -141,7 +142,7 @@ static int turn(struct adstack_session *session)
 	int64_t step = session->begin + segment->position + 1;
 	int64_t left = segment->position;
 
-	/* All of the segment is reversed: its snapshot has been popped. */
+	/* All steps of the segment are reversed, and its snapshot is popped. */
 	if (left == 0 && session->top > 0) {
 		segment = &session->segment[--session->top];
 		session->begin -= segment->position;
@@ -159,7 +160,7 @@ static int restore(struct segment *segment)
 	return segment->length == 1 ? POPSNAP : LOOKSNAP;
 }
 
-/* Steps count from 1; a snapshot is of the state behind so many steps. */
+/* Steps count from 1; the number of a snapshot is the number of steps before its state. */
 static int next(int *action, int *step)
 {
 	struct adstack_session *session = reel_adstack.sessions;
@@ -189,7 +190,7 @@ static int next(int *action, int *step)
 	return 1;
 }
 
-/* The step that was to be advanced over turned out to be the last one. */
+/* Called if the step that the program was to advance over was the last step of the loop. */
 static void resize(void)
 {
 	struct adstack_session *session = reel_adstack.sessions;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The call that fills the word of 32 bits pushes it; the one that needs it again pops it. */
+/*
+ * The slow path of bits. The push that fills the word of 32 bits pushes the word onto the stack;
+ * the pop that needs the word again pops it. The thread that owns the stack runs these functions.
+ * The lowest set bit of `bits` tells how many bits wait (reel-adstack.h).
+ */
 #include "stack.h"
 
 #include <string.h>
@@ -11,7 +15,7 @@ unsigned reel_adstack_bit_count(void)
 	return word ? 63 - (unsigned)__builtin_ctzll(word) : 0;
 }
 
-/* The bits as a number, the oldest lowest. */
+/* The waiting bits as a number, whose lowest bit was pushed first. */
 static uint64_t waiting_bits(unsigned count)
 {
 	uint64_t word = reel_adstack_tape.bits ^ REEL_ADSTACK_NO_BITS >> count;
@@ -19,7 +23,7 @@ static uint64_t waiting_bits(unsigned count)
 	return count ? word >> (64 - count) : 0;
 }
 
-/* Those above `count` are not meant. */
+/* Sets the waiting bits to the lowest `count` bits of `bits`; the other bits are ignored. */
 static void let_wait(uint64_t bits, unsigned count)
 {
 	reel_adstack_tape.bits = REEL_ADSTACK_NO_BITS >> count;
@@ -27,7 +31,7 @@ static void let_wait(uint64_t bits, unsigned count)
 		reel_adstack_tape.bits |= bits << (64 - count);
 }
 
-/* As for a scalar: where a word fits below the ceiling, the tape asks for nothing else. */
+/* A word that fits below the ceiling needs no function of the tape, as with a scalar. */
 static bool word_fits(void)
 {
 	return !reel_above(reel_adstack_tape.top, sizeof(uint32_t), reel_adstack_tape.ceiling);

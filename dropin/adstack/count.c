@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* REEL_STATS=1: what each thread pushed and popped, by type and place, and how high its stack was. */
+/*
+ * REEL_STATS=1: counts what each thread pushes and pops, by type and place of the call, and the
+ * maximum height of its stack. A thread writes its own counts only. The report runs at exit and
+ * reads the counts of all threads; a thread that still pushes then is counted in part.
+ */
 #include "stack.h"
 
 #include <stdatomic.h>
@@ -10,7 +14,7 @@
 #include "os/cancel.h"
 #include "os/environment.h"
 
-/* One a thread; it outlives the thread, for the report. */
+/* The counts of one thread. They outlive the thread, because the report needs them. */
 struct adstack_counts {
 	struct adstack_counts *next;
 	unsigned thread;
@@ -31,9 +35,9 @@ bool reel_adstack_is_counting(void)
 		return counting;
 	counts = reel_adstack_allocate(sizeof *counts, "REEL_STATS");
 	counts->thread = reel_adstack.number;
-	/* Relaxed: the exchange sees to it that nothing came between. */
+	/* Relaxed is enough: the exchange below fails if the list has changed since. */
 	counts->next = atomic_load_explicit(&threads, memory_order_relaxed);
-	/* Release: pairs with the acquire in report(). */
+	/* Release: pairs with the acquire in report(). Makes the members of `counts` visible. */
 	while (!atomic_compare_exchange_weak_explicit(&threads, &counts->next, counts,
 						      memory_order_release, memory_order_relaxed))
 		;
@@ -78,11 +82,11 @@ static void report_sites(struct adstack_counts *first)
 	free(sites);
 }
 
-/* Newest first on the list; the lowest thread comes first in the report. */
+/* The list has the newest thread first; the report begins with the lowest number. */
 static void report(void)
 {
 	REEL_UNCANCELLED;
-	/* Acquire: pairs with the release in reel_adstack_is_counting(). */
+	/* Acquire: pairs with the release in reel_adstack_is_counting(), and shows the members. */
 	struct adstack_counts *first = atomic_load_explicit(&threads, memory_order_acquire);
 	unsigned last = 0;
 
@@ -127,7 +131,7 @@ static void add_pop(struct adstack_count *count, size_t bytes)
 	count->popped_bytes += bytes;
 }
 
-/* Called before the top moves. */
+/* The caller moves the top after this call, so the height must include `bytes`. */
 void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes, const void *from)
 {
 	struct adstack_counts *counts = reel_adstack.counts;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Errors end the program: one line on stderr, then the handler of the program, then exit status 1.
+ * The thread whose call failed runs these functions. They never return, because generated code does
+ * not test for errors; the handler may leave by longjmp().
+ */
 #include "stack.h"
 
 #include <errno.h>
@@ -32,7 +37,7 @@ _Noreturn static void end(int error, const char *message)
 	exit(EXIT_FAILURE);
 }
 
-/* Where the stack stands, behind what is wrong. */
+/* Appends the thread, the repeat level and the height of the stack to the message. */
 _Noreturn static void end_with_place(int error, char *message, size_t length, size_t room)
 {
 	if (length < room)

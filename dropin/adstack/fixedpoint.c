@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When an adjoint fixed-point loop ends (Christianson 1994). A negative variation, the caller's
- * -1, begins a loop; each later call tells the variation of the last iteration. Loops nest.
+ * Tells when an adjoint fixed-point loop ends (Christianson 1994). The call with a negative
+ * variation, which is -1, begins a loop. Each later call passes the variation of the last
+ * iteration. Loops nest, and each thread has loops of its own.
  */
 #include "forms.h"
 
 #include <stdlib.h>
 
-/* The variation that is small enough to end a loop with its second iteration. */
+/* A variation below NEGLIGIBLE ends a loop after its second iteration. */
 #define NEGLIGIBLE 1e-10
-/* So many iterations may let the variation grow. */
+/* Maximum number of iterations that may let the variation grow. */
 #define PATIENCE 5
 
 struct adstack_fixed_point {
 	struct adstack_fixed_point *outer;
-	/* The first variation, or negative before there is one; and the last. */
+	/* The first variation (negative: there is none yet), and the last one. */
 	double reference;
 	double previous;
 	uint64_t iterations;
@@ -58,7 +59,7 @@ static int too_large(double variation, float least)
 	return go_on(variation > (double)least);
 }
 
-/* Ends, too, where the variation grows. */
+/* The loop also ends if the variation grows. */
 static int not_reduced(double variation, float reduction)
 {
 	struct adstack_fixed_point *loop = reel_adstack.fixed_points;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The original's functions by all of their names. Each is declared before it is defined, since
- * no header of this library declares it; the declaration without `inline` makes it one that others
- * can call, and `inline` tells gcc's optimisation at link time that calls may go.
+ * Macros that define a function of the original by all of its names. Each function is declared
+ * before its definition, because no header of this library declares it. The declaration without
+ * `inline` exports the function; `inline` in the definition lets gcc's link-time optimisation
+ * replace calls.
  *
- * Fortran passes all arguments by reference, and compilers call PUSHREAL8 pushreal8_ as a rule,
- * pushreal8__ if it has an underscore of its own and they follow f2c, or pushreal8.
+ * Fortran passes all arguments by reference. Most Fortran compilers call PUSHREAL8 pushreal8_.
+ * Others call it pushreal8, and compilers that follow f2c append two underscores to a name that
+ * contains one.
  */
 #ifndef REEL_ADSTACK_FORMS_H
 #define REEL_ADSTACK_FORMS_H
 
 #include "stack.h"
 
-/* clang warns of static functions in such ones, and has no archive for its own optimisation. */
+/* clang warns of static functions in inline ones, and Reel builds no archive for clang's LTO. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define REEL_ADSTACK_INLINE inline
 #else

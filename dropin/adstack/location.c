@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locations: heights of the stack that a program notes and goes back to. Going down drops what is
- * above. Going up is possible in a repeat level, to what it protects: the original finds there what
- * was popped, unless something was pushed over it, which nobody can tell.
+ * Locations: heights of the stack that a program notes and returns to, each for the stack of the
+ * calling thread. Going down drops the values above. Going up is possible in a repeat level only,
+ * to values that the level protects. The original can go up everywhere, and reads wrong values if
+ * the program has pushed others over them.
  */
 #include "forms.h"
 #include "os/integer.h"
@@ -18,7 +19,7 @@ static _Noreturn void fail(uint64_t location, const char *why)
 			  why);
 }
 
-/* Bits that wait have no location, and stay. */
+/* Waiting bits have no location, so they are not changed. */
 static void go_up(uint64_t location)
 {
 	uint64_t bits = reel_adstack_tape.bits;

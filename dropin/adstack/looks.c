@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks at single values; and push, pop and look of a Real16, which goes the way of arrays. */
+/*
+ * Looks at single values, and push, pop and look of a Real16, which is treated as an array of 16
+ * bytes. Each function works on the stack of the calling thread.
+ */
 #include "forms.h"
 
 #define LOOK(Name, name, type)                                                                     \
@@ -19,7 +22,10 @@ FORTRAN(void, lookpointer, (reel_adstack_Pointer8 *x),
 	FORTRAN(void, look##name, (int *x), { *x = LOOK_BITS(Name, n); })
 REEL_ADSTACK_BITS(LOOK_CONTROL)
 
-/* A REAL*16 of Fortran has 16 bytes; by reference in C, too, where a long double may have fewer. */
+/*
+ * A REAL*16 of Fortran has 16 bytes. C passes it by reference as well, because a long double may
+ * have fewer bytes.
+ */
 #define REAL16(push, pop, look)                                                                    \
 	FORM(void, push, (long double *x),                                                         \
 	     { reel_adstack_push_array(x, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS); })        \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Repeat levels, sizes and the look position, by the original's names. */
+/*
+ * Repeat levels, sizes and the look position, by the names of the original. Each function works on
+ * the stack of the calling thread.
+ */
 #include "forms.h"
 
 FORM(void, adStack_startRepeat, (void), { reel_adstack_start_repeat(); })
@@ -9,7 +12,7 @@ FORTRAN(void, adstack_startrepeat, (void), { reel_adstack_start_repeat(); })
 FORTRAN(void, adstack_resetrepeat, (void), { reel_adstack_reset_repeat(); })
 FORTRAN(void, adstack_endrepeat, (void), { reel_adstack_end_repeat(); })
 
-/* Once the stack had a part of its own in each of two buffers; the second call did the rest. */
+/* Programs call two functions in a row to begin a level; the first one does all the work here. */
 FORM(void, startStackRepeat1, (void), { reel_adstack_start_repeat(); })
 FORM(void, resetStackRepeat1, (void), { reel_adstack_reset_repeat(); })
 FORM(void, endStackRepeat, (void), { reel_adstack_end_repeat(); })
@@ -21,7 +24,7 @@ FORM(void, resetStackRepeat2, (void), {})
 FORTRAN(void, startstackrepeat2, (void), {})
 FORTRAN(void, resetstackrepeat2, (void), {})
 
-/* A look takes nothing off, so the height is that before it. */
+/* A look pops nothing from the program's view, so the height is the one before the look. */
 static uint64_t height(void)
 {
 	if (reel_adstack.looking)

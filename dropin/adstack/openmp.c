@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedules of OpenMP loops that the reverse sweep repeats, as adOMP offers them. A static one is
- * computed again. A dynamic one is recorded on the stack of each thread: the first and the last
- * iteration of each run of iterations, then the number of runs, which is all that a thread
- * without iterations has.
+ * Schedules of OpenMP loops that the reverse sweep repeats, as adOMP offers them. A static schedule
+ * is computed again. A dynamic schedule is recorded: each thread pushes the first and the last
+ * iteration of each of its runs of iterations onto its own stack, then the number of runs.
  *
- * The library does not need an OpenMP runtime: where there is none, a program has one thread.
+ * The library does not need an OpenMP runtime: a program without a runtime has one thread.
  */
 #include "forms.h"
 
@@ -25,7 +24,7 @@ static int thread_count(void)
 	return omp_get_num_threads ? omp_get_num_threads() : 1;
 }
 
-/* Each thread has a stack of its own, always. */
+/* There is nothing to check: each thread always has a stack of its own. */
 FORM(void, assertSafeStack, (void), {})
 FORTRAN(void, assertsafestack, (void), {})
 
@@ -38,7 +37,7 @@ static int64_t trip_count(int64_t low, int64_t high, int64_t stride)
 	return trips > 0 ? trips : 0;
 }
 
-/* One contiguous run a thread; the first trips % threads ones have one iteration more. */
+/* Each thread has one contiguous run; the first trips % threads threads have one iteration more. */
 static void static_schedule(int low, int high, int stride, int *first, int *last)
 {
 	int64_t trips, threads = thread_count(), thread = thread_number();
@@ -61,7 +60,10 @@ FORTRAN(void, getstaticschedule,
 
 /* ---- Dynamic ---- */
 
-/* A loop being recorded; loops of inner teams that the thread leads are recorded meanwhile. */
+/*
+ * A loop that is being recorded. They nest: the thread may lead an inner team before the loop ends,
+ * and records the loops of that team.
+ */
 struct adstack_schedule {
 	struct adstack_schedule *outer;
 	int64_t runs;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it would change not to checkpoint a call: time saved, since the snapshot is neither written
- * nor read and the call is not run twice, and memory, since what the call pushes stays on the stack
- * until the caller's turn. Calls of code made with -profile tell where the adjoint stands; sites
- * are distinguished by callee, file and line.
+ * Estimates what would change if a call were not checkpointed. The program would save time, because
+ * it neither writes nor reads the snapshot and does not run the call twice. It would need more
+ * memory, because the values that the call pushes stay on the stack until the caller's turn. Code
+ * that was generated with -profile calls these functions; a site is a callee, a file and a line.
  *
- * A frame is an adjoint procedure that runs. It knows the height of the stack at its turn and the
- * highest that it was, and by how much both would differ without the checkpoint of each site. When
- * a checkpointed call C ends, its figures join those of its caller D. With X without a checkpoint,
- * where `more` is 0 unless C is that call:
+ * A frame is a running adjoint procedure. It has the height of the stack at its turn, the maximum
+ * height, and by how much both would change without the checkpoint of each site. When a
+ * checkpointed call C ends, its figures join those of its caller D. For each site X, with `more`
+ * being 0 unless C is a call of X:
  *
  *	more      = turn(C) + turn change(C, X) - height behind C's snapshot
  *	peak(D)'  = max(peak(D) + peak change(D, X) + more, peak(C) + peak change(C, X))
  *
- * and the turn of D moves by `more`, too. Each thread has figures of its own.
+ * and the turn of D moves by `more` as well. Each thread has figures of its own.
  */
 #include "forms.h"
 #include "os/clock.h"
@@ -38,10 +38,10 @@ struct change {
 	int64_t peak;
 };
 
-/* A checkpointed call whose adjoint is still to come. */
+/* A checkpointed call whose adjoint has not run yet. */
 struct call {
 	struct call *previous;
-	/* Taken off in a repeat level, which may bring it back. */
+	/* Next of the calls that were removed in a repeat level, which may bring them back. */
 	struct call *next_taken;
 	bool taken;
 	bool stays;
@@ -63,7 +63,7 @@ struct frame {
 	struct level *levels;
 	int64_t peak;
 	int64_t turn;
-	/* By site; sites that came later have none. */
+	/* Indexed by site; sites that are newer than the array have no change. */
 	struct change *changes;
 	size_t count;
 };
@@ -87,7 +87,7 @@ static struct adstack_profile *profile(void)
 	return profile;
 }
 
-/* Grow an array to more elements, which are zero. */
+/* Grow an array by elements that are zero. */
 static void *grown(void *old, size_t count, size_t wanted, size_t size)
 {
 	char *array = realloc(old, wanted * size);
@@ -199,7 +199,7 @@ static void turn(void)
 	frame->turn = height;
 }
 
-/* The figures of a call that has ended, without its site's or another's checkpoint. */
+/* Join the figures of an ended call to those of its caller, if `site` had no checkpoint. */
 static void join(struct frame *caller, const struct call *call, struct frame *ended, size_t site)
 {
 	struct change *change = change_of(caller, site);
@@ -232,7 +232,7 @@ static void drop_calls(struct call *call)
 	}
 }
 
-/* Calls that a repeat level took off and that it left off. */
+/* Free the calls that were removed in a repeat level and that it did not bring back. */
 static void drop_taken(struct frame *frame)
 {
 	struct call *next;
@@ -335,7 +335,7 @@ struct line {
 	struct change change;
 };
 
-/* Memory gained first; where it costs, by the time saved for it. */
+/* Sites that save memory come first, then the others by the time saved for their memory. */
 static int compare_lines(const void *left, const void *right)
 {
 	const struct line *a = left, *b = right;

@@ -13,7 +13,7 @@
  * Included by a program of one's own, it declares what the library offers beyond the original:
  * an error handler, a way to start again, and pushes of more than 2^31 elements.
  *
- * What it does. Each thread has one stack, a tape of Reel that belongs to the library: it begins
+ * The stack. Each thread has one stack, a tape of Reel that belongs to the library. It begins
  * with the thread's first push and ends with the thread. Values are packed: a Real8 takes 8
  * bytes, an Integer4 takes 4, a Control3b takes 3 bits of a word of 32. They are one sequence
  * of bytes, whatever slabs they lie on: ten Real8 that were pushed as an array may be popped one
@@ -22,23 +22,23 @@
  *
  * Repeat levels. adStack_startRepeat() protects what is on the stack: it can be popped, and
  * adStack_resetRepeat() brings all of it back, again and again. adStack_endRepeat() ends the
- * protection and leaves the top where it is. Pushes are allowed at any depth; once they are popped
- * again, reading goes on where it was. Levels nest. So a stack that was recorded once is reversed as
- * often as one likes. A look is a pop that the next push or pop takes back.
+ * protection and leaves the top where it is. Pushes are allowed at any depth; after their pops,
+ * reading continues where it was. Levels nest. A stack that was recorded once can thus be reversed
+ * any number of times. A look is a pop that the next push or pop takes back.
  *
  * Threads. All functions may be called by any thread and work on the stack of the calling one;
- * none takes a lock. A value is popped by the thread that pushed it; explicit tasks of OpenMP, which
- * run on any thread, have segments (below).
+ * none takes a lock. The thread that pushed a value must pop it. Explicit tasks of OpenMP, which
+ * run on any thread, need segments (below).
  *
- * Errors end the program with exit status 1 after a line on stderr that says what was asked for
- * and how many bytes, which thread and which repeat level: memory or the budget is used up, the
- * store failed, more is popped than was pushed, a level is ended that was not started. In checked
- * mode (REEL_CHECKED=1) so does the first pop whose type is not the one that was pushed.
+ * Errors end the program with exit status 1, after a line on stderr that names the call, the number
+ * of bytes, the thread and the repeat level. The errors are: memory or the budget is used up, the
+ * store failed, a program pops more than it pushed, or it ends a level that it did not start. In
+ * checked mode (REEL_CHECKED=1) a pop whose type differs from that of its push is an error, too.
  *
  * Environment: that of the default pool (reel/pool.h): REEL_BUDGET, REEL_SPILL_DIR, REEL_STORE,
- * REEL_CHECKED. And REEL_STATS=1: count pushes, pops and bytes by type, thread and place of the
- * call, and the exact peak, and write them to stderr when the program ends. It sends every call the
- * slow way.
+ * REEL_CHECKED. REEL_STATS=1 counts pushes, pops and bytes by type, thread and place of the call,
+ * and the exact peak, and writes them to stderr when the program ends. It sends each call to the
+ * slow path.
  *
  * Cost: a push or a pop of a scalar is a compare, a load or store, and a new top; the compare
  * serves slabs, levels and errors alike.
@@ -51,11 +51,11 @@
 
 #include <reel/tape.h>
 
-/* ---- What the original has not ------------------------------------------------- */
+/* ---- Beyond the original ------------------------------------------------------- */
 
 /*
  * Called in place of the exit, after the line was written to stderr. `error` is one of those of
- * reel_tape_error(). The stack of the calling thread can serve no more until
+ * reel_tape_error(). The stack of the calling thread must not be used again before
  * reel_adstack_reset(); the handler may leave by longjmp(). If it returns, the program exits
  * with status 1. NULL brings back the exit. Install it before threads use their stacks.
  */
@@ -63,8 +63,8 @@ typedef void reel_adstack_handler(int error, const char *message, void *context)
 void reel_adstack_set_handler(reel_adstack_handler *handler, void *context);
 
 /*
- * Drop all that is on the calling thread's stack, its repeat levels and its error, and give its
- * memory back to the pool. It can be used again.
+ * Drop all values of the calling thread's stack, its repeat levels and its error, and give its
+ * memory back to the pool. The stack can be used again.
  */
 void reel_adstack_reset(void);
 
@@ -72,7 +72,7 @@ void reel_adstack_reset(void);
 void reel_adstack_push_bytes(const void *source, size_t bytes);
 void reel_adstack_pop_bytes(void *target, size_t bytes);
 
-/* How many repeat levels are open on the calling thread's stack. */
+/* Number of open repeat levels on the calling thread's stack. */
 unsigned reel_adstack_repeat_level(void);
 
 /*
@@ -90,22 +90,22 @@ unsigned reel_adstack_repeat_level(void);
  *
  * Between the two, all calls of this thread work on the segment, which is empty when it is
  * entered first; repeat levels, schedules and checkpointing loops are the segment's, too.
- * Leaving gives the thread back the stack that it had, and frees a segment that nothing is on and
- * no level is open in (*segment is NULL then). drop() frees one with all that is on it.
+ * Leaving gives the thread its own stack back, and frees the segment if it is empty and has no open
+ * level (*segment is NULL then). reel_adstack_segment_drop() frees a segment with all its values.
  *
- * A task that waits for others inside of its segment may run them meanwhile: they enter and leave
- * segments of their own. It enters and leaves on one thread, so it is tied (not `untied`). One task
- * at a time is in a segment; the program's task dependences see to it that the reverse task comes
- * later, from whatever thread. Who breaks this ends with a message.
+ * A thread may run other tasks while a task waits inside of its segment: these enter and leave
+ * segments of their own. A task must enter and leave on the same thread, so it must be tied (not
+ * `untied`). Only one task at a time may be in a segment, and the program's task dependences must
+ * make the reverse task come later. A program that breaks these rules ends with a message.
  *
  * Fortran: integer(8), or type(c_ptr), initially 0, by the same names.
  *
- * Without a segment a task uses the stack of the thread that it runs on. That is right as long as
- * it pops all it pushed before it ends. What the next task finds there is not its own. Where the
- * runtime has omp_in_explicit_task() (OpenMP 6), the first such task that begins a stack or crosses
- * into a slab is reported on stderr. libgomp of gcc 12 has not, and there nothing tells tasks apart:
- * what is found is more pops than pushes on a thread (an error that names the remedy), in checked
- * mode a pop of another type, and with REEL_STATS=1 threads whose pushes and pops differ.
+ * Without a segment a task uses the stack of the thread that it runs on. This is right only if the
+ * task pops all that it pushed before it ends; otherwise the next task on the thread finds its
+ * values. If the runtime has omp_in_explicit_task() (OpenMP 6), the first such task that begins a
+ * stack or crosses into a slab is reported on stderr. libgomp of gcc 12 does not have it. Such a
+ * program is noticed if a thread pops more than it pushed (an error that names the remedy), if a
+ * pop has another type (in checked mode), or by the counts of REEL_STATS=1.
  *
  * Cost: an allocation, when a segment is entered first, and some hundred bytes copied.
  */
@@ -117,7 +117,7 @@ void reel_adstack_segment_drop(reel_adstack_segment **segment);
 
 /* ---- The original's types -------------------------------------------------------- */
 
-/* INTEGER*8: long, as in the original's header, where that has so many bits. */
+/* INTEGER*8: long if it has 64 bits, as in the original's header. */
 #if ULONG_MAX > UINT32_MAX
 #define REEL_ADSTACK_LONG long
 #else
@@ -181,12 +181,12 @@ enum reel_adstack_type {
 
 /* ---- The fast paths ---------------------------------------------------------------- */
 
-/* The top of the calling thread's stack; members are the library's own. */
+/* The topmost tape of the calling thread's stack. Programs must not use its members. */
 extern _Thread_local reel_tape reel_adstack_tape __attribute__((tls_model("initial-exec")));
 
-/* Where a value of so many bytes is to be stored; it becomes the top when the caller says so. */
+/* Returns where a value of `bytes` bytes is to be stored; the caller then raises the top. */
 REEL_COLD char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type);
-/* Takes a value off and returns where it lies until the next call. */
+/* Pops a value and returns its address, which is valid until the next call. */
 REEL_COLD const char *reel_adstack_pop_slow(size_t bytes, enum reel_adstack_type type);
 REEL_COLD void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_type type);
 REEL_COLD unsigned reel_adstack_pop_bits_slow(unsigned n, enum reel_adstack_type type);
@@ -222,10 +222,11 @@ REEL_COLD unsigned reel_adstack_pop_bits_slow(unsigned n, enum reel_adstack_type
 REEL_ADSTACK_SCALARS(REEL_ADSTACK_SCALAR)
 
 /*
- * Fewer than 32 bits wait in the tape's word, the one pushed last on top, and a set bit below them
- * all tells how many they are. The least significant bit of a value is pushed first. The 32nd bit
- * sends all of them to the stack as 4 bytes: the lower half of the word is not 0 then. A word of 0
- * is one that no bit was ever pushed to.
+ * Fewer than 32 bits wait in the tape's word of 64 bits. The bit that was pushed last is the
+ * highest bit of the word, and the lowest set bit of the word, below all waiting bits, tells their
+ * number. The least significant bit of a value is pushed first. The push of the 32nd bit would move
+ * the lowest set bit into the lower half of the word; it sends all of them to the stack as 4 bytes
+ * instead. In a word of 0 no bit has ever waited.
  */
 #define REEL_ADSTACK_WORD_BITS 32u
 #define REEL_ADSTACK_NO_BITS ((uint64_t)1 << 63)
@@ -253,20 +254,20 @@ REEL_ALWAYS_INLINE unsigned reel_adstack_pop_bits(unsigned n, enum reel_adstack_
 	return (unsigned)(word >> (64 - n));
 }
 
-/* A single bit is whether the value differs from 0, as with Fortran's LOGICAL. */
+/* A push of one bit stores whether the value differs from 0, as with Fortran's LOGICAL. */
 #define REEL_ADSTACK_BITS_OF(x, n) ((n) == 1 ? (unsigned)((x) != 0) : (unsigned)(x))
 
 /* ---- The original's functions, inline ------------------------------------------------ */
 
 #ifndef REEL_ADSTACK_LIBRARY
 
-/* By these names, and by those in lower case that C code of early versions calls. */
+/* The names of the original, and the names in lower case that C code of early versions calls. */
 
 #define ADBUFFER_LOADED 1
 #define ADSTACK_LOADED 1
 #define ADSTACK_INCLUDED 1
 
-/* The complex scalars are macros: generated code passes structs of its own as well. */
+/* The complex scalars are macros, because generated code also passes structs of its own. */
 #define REEL_ADSTACK_PLAIN_SCALARS(X)                                                              \
 	X(Integer4, integer4, int)                                                                 \
 	X(Integer8, integer8, REEL_ADSTACK_LONG)                                                   \
@@ -325,12 +326,12 @@ REEL_ALWAYS_INLINE int popBit(void)
 #define popComplex8(x) reel_adstack_pop_bytes((x), 8)
 #define popComplex16(x) reel_adstack_pop_bytes((x), 16)
 
-/* As 16 bytes, also where a long double has fewer; elements of arrays have 16 bytes anyway. */
+/* A Real16 takes 16 bytes, even if a long double has fewer; so do the elements of its arrays. */
 void pushReal16(long double *x);
 void popReal16(long double *x);
 void lookReal16(long double *x);
 
-/* Out of line: inlined copies of constant size are slower, and need no less code. */
+/* Out of line, because inlined copies of constant size are slower and not smaller. */
 #define REEL_ADSTACK_DECLARE(Name, name, type, bytes)                                              \
 	void push##Name##Array(type *x, int n);                                                    \
 	void pop##Name##Array(type *x, int n);                                                     \
@@ -341,7 +342,7 @@ void lookReal16(long double *x);
 REEL_ADSTACK_ARRAYS(REEL_ADSTACK_DECLARE)
 #undef REEL_ADSTACK_DECLARE
 
-/* The original had a third argument once. */
+/* An earlier version of the original had a third argument. */
 #define REEL_ADSTACK_FIRST(n, ...) ((n) > 0 ? (size_t)(n) : 0)
 #define pushNArray(x, ...) reel_adstack_push_bytes((x), REEL_ADSTACK_FIRST(__VA_ARGS__, 0))
 #define popNArray(x, ...) reel_adstack_pop_bytes((x), REEL_ADSTACK_FIRST(__VA_ARGS__, 0))

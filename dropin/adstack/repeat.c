@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Repeat levels, and looks, which are levels that the next push or pop ends. */
+/*
+ * Repeat levels, and looks, which are levels that the next push or pop ends. The thread that owns
+ * the stack runs these functions.
+ *
+ * A level moves the thread's tape to a layer and holds all layers. The bit word stays in
+ * reel_adstack_tape, whichever tape that is.
+ */
 #include "stack.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Begin a level: the thread's tape becomes a layer. The bit word goes on. */
+/* Move the thread's tape to a new layer, and hold all layers. The bit word stays. */
 static void cover(void)
 {
 	struct adstack_layer *layer = reel_adstack_allocate(sizeof *layer, "a repeat level");
@@ -73,7 +79,7 @@ void reel_adstack_start_repeat(void)
 	reel_adstack_find_reader();
 }
 
-/* What was pushed in the level is dropped, and levels that began and ended in it are forgotten. */
+/* Drops the values that were pushed in the level, and the layers of levels that ended in it. */
 void reel_adstack_reset_repeat(void)
 {
 	struct adstack_layer *level;
@@ -91,7 +97,7 @@ void reel_adstack_reset_repeat(void)
 	reel_adstack_find_reader();
 }
 
-/* What was pushed in the level and not popped stays, above where reading is. */
+/* Values that were pushed in the level and not popped stay on top of the present read position. */
 void reel_adstack_end_repeat(void)
 {
 	struct adstack_layer *level;
@@ -112,7 +118,7 @@ unsigned reel_adstack_repeat_level(void)
 
 /* ---- Looks ---- */
 
-/* The tape on top stays as if it were never used, so that each push and pop comes the slow way. */
+/* The thread's tape stays without a window, so each push and pop takes the slow path. */
 static void begin_look(void)
 {
 	reel_adstack_ready();

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Push and pop of single values: by value in C, by reference in Fortran. This file is compiled once
- * more for the archives that programs get their own copy of it from, so all that it calls is
- * in adstack.map.
+ * Push and pop of single values: by value in C, by reference in Fortran. Each function works on the
+ * stack of the calling thread.
+ *
+ * This file is compiled a second time for archives, which copy it into programs. All functions that
+ * it calls must therefore be in adstack.map.
  */
 #include "forms.h"
 
@@ -13,9 +15,9 @@
 #endif
 
 /*
- * The slow way is a tail call, so that the fast one needs no frame: the header's inline functions,
- * which come back from there, would save registers in each call. In a
- * repeat level half of the pops may go beyond the thread's tape: that is no cold code.
+ * The slow path is a tail call, so the fast path needs no stack frame. The inline functions of the
+ * header return from their slow path and would save registers in each call. The slow path of a pop
+ * is not cold: in a repeat level half of the pops may read a layer.
  */
 #define SCALAR_PATHS(Name, name, type)                                                             \
 	REEL_COLD static void push_slow_##Name(type x, const void *from)                           \
@@ -129,6 +131,6 @@ FORM(int, popBit, (void), { return pop_bit(); })
 FORTRAN(void, pushbit, (const int *x), { push_bits(*x != 0, 1, REEL_ADSTACK_Bit); })
 FORTRAN(int, popbit, (void), { return pop_bit(); })
 
-/* A POINTER of Fortran that is no more than an address. */
+/* For a POINTER of Fortran that consists of an address only. */
 FORTRAN(void, pushpointer, (reel_adstack_Pointer8 *x), { push_Pointer8(*x); })
 FORTRAN(void, poppointer, (reel_adstack_Pointer8 *x), { pop_Pointer8(x); })

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments: stacks that belong to no thread. Who enters one works on it in place of the thread's
- * own stack, which waits in the segment meanwhile; so segments nest as tasks do that a thread runs
- * inside of others.
+ * Segments: stacks that belong to no thread. A thread that enters a segment exchanges its own stack
+ * with that of the segment, and exchanges them back when it leaves. Segments nest, because a thread
+ * may run a task while another one of its tasks waits.
+ *
+ * One thread at a time is in a segment; `user` makes sure of it.
  */
 #include "forms.h"
 
@@ -14,7 +16,7 @@
 
 #include "os/cancel.h"
 
-/* What makes up a stack, of all that a thread has. */
+/* The members of struct adstack (stack.h) that belong to a stack and not to a thread. */
 struct adstack_stack {
 	reel_tape tape;
 	struct {
@@ -29,9 +31,9 @@ struct adstack_stack {
 };
 
 struct reel_adstack_segment {
-	/* The number of the thread that is in it; 0: nobody is. */
+	/* Number of the thread that is in the segment; 0: none. */
 	_Atomic unsigned user;
-	/* Its own stack while nobody is in it, then that of the thread. */
+	/* The stack of the segment or, while a thread is in the segment, that of the thread. */
 	struct adstack_stack waiting;
 	/* The segment that the thread was in when it entered this one. */
 	reel_adstack_segment *outer;
@@ -64,7 +66,7 @@ static void take_up(struct adstack_stack *stack)
 	reel_adstack.fixed_points = stack->rest.fixed_points;
 }
 
-/* No look is under way on either. */
+/* Requires that no look is open on either stack. */
 static void exchange(struct adstack_stack *stack)
 {
 	struct adstack_stack present;
@@ -92,7 +94,10 @@ static void enter(reel_adstack_segment **handle)
 	end_look();
 	if (!segment)
 		segment = reel_adstack_allocate(sizeof *segment, "a segment");
-	/* Acquire: pairs with the release in leave(). */
+	/*
+	 * Acquire: pairs with the release in leave(). Makes visible the stack that the last thread
+	 * left in the segment.
+	 */
 	user = atomic_exchange_explicit(&segment->user, reel_adstack.number, memory_order_acquire);
 	if (user)
 		reel_adstack_fail(-EBUSY,
@@ -132,7 +137,7 @@ static void leave(reel_adstack_segment **handle)
 		*handle = NULL;
 		return;
 	}
-	/* Release: pairs with the acquire in enter(). */
+	/* Release: pairs with the acquire in enter(). Makes the stack of the segment visible. */
 	atomic_store_explicit(&segment->user, 0, memory_order_release);
 }
 
@@ -153,7 +158,7 @@ static void drop(reel_adstack_segment **handle)
 	leave(handle);
 }
 
-/* What a thread is in when it ends is dropped. */
+/* Drops the segments that a thread has entered and not left when it ends. */
 void reel_adstack_segments_end(void)
 {
 	while (reel_adstack.segment) {
@@ -168,9 +173,9 @@ FORTRAN(void, reel_adstack_segment_enter, (reel_adstack_segment **segment), { en
 FORTRAN(void, reel_adstack_segment_leave, (reel_adstack_segment **segment), { leave(segment); })
 FORTRAN(void, reel_adstack_segment_drop, (reel_adstack_segment **segment), { drop(segment); })
 
-/* ---- Tasks without one ---- */
+/* ---- Tasks without a segment ---- */
 
-/* OpenMP 6; runtimes before it do not tell. */
+/* OpenMP 6 has this function; older runtimes do not tell tasks apart. */
 extern int omp_in_explicit_task(void) __attribute__((weak));
 
 void reel_adstack_note_task(void)
@@ -179,7 +184,7 @@ void reel_adstack_note_task(void)
 
 	if (reel_adstack.segment || !omp_in_explicit_task || !omp_in_explicit_task())
 		return;
-	/* Relaxed: it orders nothing. */
+	/* Relaxed is enough: the flag only makes sure that one thread writes the message. */
 	if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
 		return;
 	REEL_UNCANCELLED;

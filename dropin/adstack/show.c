@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the original prints about its stack, on stdout as there. The words are not the original's.
- * Without REEL_STATS=1 nothing is counted on the fast paths, and so the peak is a lower bound.
+ * The functions that print the state of the calling thread's stack on stdout. The texts differ from
+ * those of the original. Without REEL_STATS=1 the fast paths count nothing, so the peak is a lower
+ * bound.
  */
 #include "forms.h"
 
 #include <stdio.h>
 
-/* Strings from Fortran need not end; names are short. */
+/* Fortran's strings may lack a final zero byte, so at most 60 bytes are printed. */
 #define NAME "%.60s"
 
 static void show_peak(void)
@@ -89,12 +90,12 @@ FORTRAN(void, printtraffic, (void), { show_traffic(); })
 FORTRAN(void, showrecentcstack, (void), { show_stack("showrecentcstack"); })
 FORTRAN(void, showallstacks, (void), { show_stack("showallstacks"); })
 
-/* Values go to the stack at once: the buffers in front of it are empty, and have no traffic. */
+/* Values go to the stack directly, so the original's buffers are always empty here. */
 FORTRAN(void, printbuffertop, (void), { puts("Buffers: none"); })
 FORTRAN(void, smallstacksize, (int *bytes), { *bytes = 0; })
 FORTRAN(void, addftraffic, (const int *bytes), { (void)bytes; })
 
-/* A number of bytes, given as blocks of a size and some more. */
+/* Prints `blocks * block_bytes + more` bytes. */
 static void print_bytes(long blocks, long block_bytes, long more)
 {
 	printf("%lld", (long long)blocks * block_bytes + more);
@@ -106,7 +107,7 @@ FORM(void, printbigbytes, (long blocks, long block_bytes, long more),
 FORM(void, printbigbytes_, (const long *blocks, const long *block_bytes, const long *more),
      { print_bytes(*blocks, *block_bytes, *more); })
 
-/* ---- Where the top is: the slab's number, from 1, and the bytes on it ---- */
+/* ---- The position of the top: the number of its slab, from 1, and the bytes on the slab ---- */
 
 static int top_block(void)
 {
@@ -129,7 +130,7 @@ FORTRAN(void, getbigcsizes, (int *blocks, int *more, int *look_blocks, int *look
 	*look_blocks = *look_more = 0;
 })
 
-/* ---- A line of the original's own test program: an operation and the types it is for ---- */
+/* ---- For the original's test program: the name of an operation and of its types ---- */
 
 static const char *operation(int code)
 {

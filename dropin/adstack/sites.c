@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * REEL_STATS=1 by places: a hash table a thread, of lists that only grow, with an entry for each
- * place that calls came from. The report adds the threads up.
+ * REEL_STATS=1 by place of the call: each thread has a hash table with an entry for each place. The
+ * lists of the table only grow. A thread writes its own table only; the report, which runs at exit,
+ * reads all tables and adds the entries of a place.
  */
 #include "stack.h"
 
@@ -25,7 +26,7 @@ _Static_assert(REEL_ADSTACK_SITE_LISTS == 1 << (64 - 56), "each hash has a list"
 struct adstack_count *reel_adstack_site(struct adstack_sites *sites, const void *from)
 {
 	_Atomic(struct adstack_site *) *list = &sites->list[list_of(from)];
-	/* Relaxed: nobody else adds to it. */
+	/* Relaxed is enough: only this thread adds to the list. */
 	struct adstack_site *first = atomic_load_explicit(list, memory_order_relaxed), *site;
 
 	for (site = first; site; site = site->next)
@@ -34,12 +35,12 @@ struct adstack_count *reel_adstack_site(struct adstack_sites *sites, const void 
 	site = reel_adstack_allocate(sizeof *site, "REEL_STATS");
 	site->next = first;
 	site->from = from;
-	/* Release: pairs with the acquire in copy_sites(). */
+	/* Release: pairs with the acquire in copy_sites(). Makes the members of `site` visible. */
 	atomic_store_explicit(list, site, memory_order_release);
 	return &site->count;
 }
 
-/* How many there are; the first `room` of them go to `copy`. */
+/* Returns the number of entries of all tables, and copies the first `room` of them to `copy`. */
 static size_t copy_sites(struct adstack_sites *const *sites, size_t threads,
 			 struct adstack_site *copy, size_t room)
 {
@@ -86,7 +87,7 @@ static void add(struct adstack_count *sum, const struct adstack_count *count)
 	sum->popped_bytes += count->popped_bytes;
 }
 
-/* Entries of one place, which come one behind the other, become one. */
+/* Adds entries of the same place, which follow each other, and returns how many are left. */
 static size_t merge(struct adstack_site *sites, size_t n)
 {
 	size_t merged = 0;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The beginning and the end of a thread's stack, its height, and the slow path of a push. Each
+ * function works on the stack of the calling thread. All members of struct adstack are 0 until the
+ * thread's first call, and again after its end.
+ */
 #include "stack.h"
 
 #include <errno.h>
@@ -35,21 +40,21 @@ static void start_library(void)
 	reel_adstack_counts_start();
 }
 
-/* A thread that ends and pushes after its end begins anew, and ends once more. */
+/* A destructor of the thread may push after end_thread(): the stack then begins and ends again. */
 void reel_adstack_begin(void)
 {
 	if (reel_adstack.number)
 		return;
 	pthread_once(&once, start_library);
-	/* Relaxed: a number, and nothing else. */
+	/* Relaxed is enough: the number gives access to no other data. */
 	reel_adstack.number = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
 	if (no_key || pthread_setspecific(thread_end, &reel_adstack))
 		reel_adstack_fail(-ENOMEM, "no memory for the stack of one more thread");
 }
 
-/* Relaxed: a number, and nothing else. */
 bool reel_adstack_is_alone(void)
 {
+	/* Relaxed is enough: the number decides on a hint in a message. */
 	return atomic_load_explicit(&threads, memory_order_relaxed) < 2;
 }
 
@@ -119,7 +124,7 @@ uint64_t reel_adstack_bytes(void)
 	return bytes;
 }
 
-/* Where the topmost tape that anything is on ends, and how much is on that tape. */
+/* Returns the height of the topmost tape that is not empty; `*bytes` is the size of that tape. */
 static uint64_t top_of(uint64_t *bytes)
 {
 	*bytes = reel_tape_bytes(reel_adstack_own());
@@ -163,7 +168,7 @@ static void note_height(uint64_t height)
 		reel_adstack.peak = height;
 }
 
-/* The tape reports its errors to reel_adstack_tape_failed(), which does not come back. */
+/* An error of the tape does not return here: reel_adstack_tape_failed() ends the program. */
 char *reel_adstack_push_from(size_t bytes, enum reel_adstack_type type, const void *from)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];

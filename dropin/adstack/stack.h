@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread's stack. Most of the time it is one tape, reel_adstack_tape, whose fast paths are
- * inline. A repeat level moves that tape to a layer, where it is held and read, and puts an empty
- * one in its place, for what is pushed meanwhile:
+ * A thread's stack. Outside of repeat levels it is one tape, reel_adstack_tape, whose fast paths
+ * are inline. A repeat level moves that tape to a layer, where it is held and read. An empty tape
+ * replaces it, for the values that are pushed in the level:
  *
- *	reel_adstack_tape    pushes, and pops while anything is on it
- *	layers               what the innermost level protects, in part pushed in an outer one
- *	layers->below        what the next outer level protects
- *	...                  down to what was pushed outside of all levels
+ *	reel_adstack_tape    pushes, and pops as long as it is not empty
+ *	layers               the values that the innermost level protects
+ *	layers->below        the values that the next outer level protects
+ *	...                  the lowest layer: the values that were pushed outside of all levels
  *
- * A level's protection is a hold (reel_tape_hold()) on each layer that was there when it began.
- * When a level has ended, its layer becomes the thread's tape again as soon as what was pushed
- * above it is popped.
+ * A level protects values by a hold (reel_tape_hold()) on each layer that is there when the level
+ * begins. After the end of the level its layer becomes the thread's tape again as soon as the
+ * values above it are popped.
  *
- * The bit word is one for all: it is in reel_adstack_tape, whichever tape that is, and a level
- * notes what it was.
+ * A stack has one bit word. It is in reel_adstack_tape, whichever tape that is, and each layer
+ * keeps the word of the time when its level began.
  *
- *	stack.c    begin and end; what the inline push leaves
- *	take.c     what the inline pop leaves
- *	bits.c     the bit word is full, or empty
+ *	stack.c    begin and end; the slow path of a push
+ *	take.c     the slow path of a pop
+ *	bits.c     the slow path of bits
  *	array.c    arrays
  *	repeat.c   repeat levels and looks
- *	location.c going to a height of before
- *	segment.c  stacks that wait for another task
- *	count.c    REEL_STATS; sites.c, the same by places; types.c, what the types are called
+ *	location.c returning to a height
+ *	segment.c  stacks of OpenMP's tasks
+ *	count.c    REEL_STATS; sites.c, by place of the call; types.c, the names of the types
  *	fail.c     the end of the program
  *	scalars.c, looks.c, arrays.c, tangent.c, manage.c, show.c: the original's functions
- *	openmp.c, binomial.c, fixedpoint.c, profile.c: what stands beside its stack
+ *	openmp.c, binomial.c, fixedpoint.c, profile.c: the original's functions beside the stack
  */
 #ifndef REEL_ADSTACK_STACK_H
 #define REEL_ADSTACK_STACK_H
@@ -42,9 +42,9 @@
 struct adstack_layer {
 	reel_tape tape;
 	struct adstack_layer *below;
-	/* The level that began on top of it has not ended. */
+	/* Whether the level that made this layer has not ended. */
 	bool open;
-	/* Bytes below it when it was the thread's tape, and what is pushed above counts from. */
+	/* The height of the bottom of this tape, and that of the bottom of the tape above it. */
 	uint64_t base;
 	uint64_t above;
 	/* The bit word when the level began. */
@@ -54,13 +54,13 @@ struct adstack_layer {
 /* What a thread has beside the tape. All zero until its first call. */
 struct adstack {
 	struct adstack_layer *layers;
-	/* Levels that are open; a look is none. */
+	/* Number of open levels; a look does not count. */
 	unsigned levels;
 	bool looking;
-	/* Threads count from 1; 0: not begun. */
+	/* The number of the thread, from 1; 0: the stack has not begun. */
 	unsigned number;
 	uint64_t base;
-	/* The highest that the stack was when a push came the slow way. */
+	/* The maximum height of the stack at the pushes that took the slow path, in bytes. */
 	uint64_t peak;
 	/* NULL: the default pool. */
 	reel_pool *pool;
@@ -69,21 +69,21 @@ struct adstack {
 	struct adstack_session *sessions;
 	struct adstack_fixed_point *fixed_points;
 	struct adstack_profile *profile;
-	/* That the thread entered last and has not left. */
+	/* The segment that the thread entered last and has not left. */
 	reel_adstack_segment *segment;
-	/* A scalar that was popped in pieces. */
+	/* The bytes of the last scalar that a pop took the slow path for. */
 	char gathered[32];
 };
 
 extern _Thread_local struct adstack reel_adstack __attribute__((tls_model("initial-exec")));
-/* The layer that pops read from at once, where the innermost level is open. */
+/* The layer that the fast path of a pop may read, if the innermost level is open; or NULL. */
 extern _Thread_local struct adstack_layer *reel_adstack_reader
 	__attribute__((tls_model("initial-exec")));
 
 /*
- * The thread's tape. The address comes out of an assembly: the linker may replace the addition that
- * makes it by an instruction that sets no flags, though UndefinedBehaviorSanitizer's test for NULL
- * would have used them.
+ * The thread's tape. The empty assembly hides where the address comes from. Without it,
+ * UndefinedBehaviorSanitizer's test for NULL uses the flags of the addition that makes the address,
+ * but the linker may replace that addition by an instruction that sets no flags.
  */
 static inline reel_tape *reel_adstack_own(void)
 {
@@ -95,32 +95,32 @@ static inline reel_tape *reel_adstack_own(void)
 	return tape;
 }
 
-/* stack.c: make it ready to push and pop: begun, no look under way. */
+/* stack.c: make the stack ready for a push or a pop: begin it, and end a look. */
 void reel_adstack_ready(void);
-/* The thread's first call of any kind. */
+/* Begin the stack, if this is the thread's first call. */
 void reel_adstack_begin(void);
-/* An empty tape in place of the present one, with the same bit word. */
+/* Replace the thread's tape by an empty one with the same bit word. */
 void reel_adstack_fresh_tape(void);
-/* For tests: where this thread's stack gets its slabs from; it must be empty. */
+/* For tests: set the pool of this thread's stack, which must be empty. */
 void reel_adstack_set_pool(reel_pool *pool);
 /* Whether this is the only thread that has had a stack so far. */
 bool reel_adstack_is_alone(void);
-/* Bytes that can be popped. */
+/* Number of bytes that can be popped. */
 uint64_t reel_adstack_bytes(void);
 /*
- * The height of the top as the original counts it: what is pushed in a repeat level stands above
- * what the level protects, wherever reading is.
+ * The height of the top as the original counts it: values that are pushed in a repeat level lie
+ * above all values that the level protects, even if some of these have been popped.
  */
 uint64_t reel_adstack_height(void);
-/* How many bytes below the top have heights without a gap. */
+/* Number of bytes below the top whose heights follow each other without a gap. */
 uint64_t reel_adstack_topmost_bytes(void);
-/* malloc() that ends the program where there is none. */
+/* Memory of zeros. Ends the program if there is none; `what` says in the message what it is for. */
 void *reel_adstack_allocate(size_t bytes, const char *what);
 
 /*
- * stack.c, take.c, bits.c: the slow paths of scalars.c. They do what the functions of
- * reel-adstack.h do whose names end with _slow; `from` is where the program called. A pop has
- * tried reel_adstack_read() before.
+ * stack.c, take.c, bits.c: the slow paths of scalars.c. They are like the functions of
+ * reel-adstack.h whose names end with _slow; `from` is the return address of the program's call.
+ * The caller of a pop has tried reel_adstack_read() before.
  */
 char *reel_adstack_push_from(size_t bytes, enum reel_adstack_type type, const void *from);
 const char *reel_adstack_pop_from(size_t bytes, enum reel_adstack_type type, const void *from);
@@ -130,28 +130,28 @@ unsigned reel_adstack_pop_bits_from(unsigned n, enum reel_adstack_type type, con
 
 /* take.c: copy the topmost bytes and take them off. */
 void reel_adstack_take(void *target, size_t bytes, enum reel_adstack_type type);
-/* In checked mode: compare a pop with its push; n bytes, or bits. */
+/* In checked mode: compare a pop of n bytes, or bits, with its push. */
 void reel_adstack_check_pop(enum reel_adstack_type type, size_t n);
 /*
- * Where the level on top has ended and nothing is above it, what it protected is on top again.
- * Until then each pop goes the slow way, to find out.
+ * If the innermost level has ended and nothing is above its layer, make the layer the thread's tape
+ * again. Until then each pop must take the slow path, which calls this function.
  */
 void reel_adstack_settle(void);
-/* Say again which layer pops read from at once. */
+/* Set reel_adstack_reader anew, after a change of the layers. */
 void reel_adstack_find_reader(void);
 
-/* bits.c: how many bits wait. */
+/* bits.c: number of bits that wait. */
 unsigned reel_adstack_bit_count(void);
 
-/* array.c: elements of n * size bytes as one value. `from`: where the program called it. */
+/* array.c: all elements as one value. `from` is the return address of the program's call. */
 void reel_adstack_push_array(const void *source, size_t bytes, enum reel_adstack_type type,
 			     const void *from);
 void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type type,
 			    const void *from);
 
 /*
- * Nothing is on the thread's tape while a level is read: the short way to what the level protects.
- * Takes so many bytes off and returns where they lie, or NULL.
+ * The fast path of a pop in a repeat level, whose own tape is empty: takes `bytes` bytes off the
+ * layer and returns where they lie, or NULL.
  */
 static inline const char *reel_adstack_read(size_t bytes)
 {
@@ -168,36 +168,36 @@ static inline const char *reel_adstack_read(size_t bytes)
 void reel_adstack_start_repeat(void);
 void reel_adstack_reset_repeat(void);
 void reel_adstack_end_repeat(void);
-/* Let the layer on top be the thread's tape again, if its level has ended. */
+/* Make the top layer the thread's tape again. Drops the values of the present tape. */
 void reel_adstack_come_back(void);
 void reel_adstack_end_look(void);
 void reel_adstack_look(void *target, size_t bytes, enum reel_adstack_type type);
 unsigned reel_adstack_look_bits(unsigned n, enum reel_adstack_type type);
 
-/* segment.c: say once that an explicit task uses the stack of a thread, where the runtime tells. */
+/* segment.c: warn once if an explicit task uses the stack of a thread and the runtime tells so. */
 void reel_adstack_note_task(void);
 void reel_adstack_segments_end(void);
 
 /* types.c: for checked mode and messages. */
 extern const struct adstack_type {
-	/* Of a byte or a bit. */
+	/* The type of one byte or bit. */
 	reel_type type;
-	/* Bytes of an element of an array. */
+	/* Bytes of one element of an array. */
 	size_t element;
 	const char *push;
 	const char *pop;
 } reel_adstack_types[REEL_ADSTACK_TYPES];
 
-/* count.c: whether REEL_STATS=1; all is counted then. */
+/* count.c: whether REEL_STATS=1. If so, begins the counts of the calling thread. */
 bool reel_adstack_is_counting(void);
 void reel_adstack_counts_start(void);
 void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes, const void *from);
 void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes, const void *from);
-/* Bytes pushed and popped by this thread, and its exact peak. */
+/* Sum of the bytes that this thread pushed and popped, and its exact peak. */
 uint64_t reel_adstack_counted_traffic(void);
 uint64_t reel_adstack_counted_peak(void);
 
-/* sites.c: what one thread pushed and popped by places of calls; all zero is empty. */
+/* sites.c: the pushes and pops of one thread by place of the call; all zero is empty. */
 struct adstack_count {
 	uint64_t pushes;
 	uint64_t pops;
@@ -211,12 +211,12 @@ struct adstack_sites {
 	_Atomic(struct adstack_site *) list[REEL_ADSTACK_SITE_LISTS];
 };
 
-/* The count of this place; its thread alone adds to it. */
+/* The count of this place, which only the calling thread changes. */
 struct adstack_count *reel_adstack_site(struct adstack_sites *sites, const void *from);
-/* The places of all these threads, those that pushed most first, on stderr. */
+/* Write the places of all these threads to stderr, those that pushed most first. */
 void reel_adstack_report_sites(struct adstack_sites *const *sites, size_t threads);
 
-/* The parts that stand beside the stack give up what they hold for this thread. */
+/* Free the memory that openmp.c, binomial.c, fixedpoint.c and profile.c have for this thread. */
 void reel_adstack_schedules_end(void);
 void reel_adstack_sessions_end(void);
 void reel_adstack_fixed_points_end(void);
@@ -225,7 +225,7 @@ void reel_adstack_profile_end(void);
 /* fail.c: one line on stderr, then the handler, then exit status 1. */
 _Noreturn void reel_adstack_fail(int error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same for an error of the tape below. */
+/* The same for an error of a tape of the stack; the error handler of these tapes. */
 void reel_adstack_tape_failed(const reel_tape *tape, int error, const char *message, void *context);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking bytes off. They are one sequence, whichever slabs and layers they lie on, so that what
- * was pushed as one value may be popped as several, and the other way round.
+ * The slow path of a pop. The thread that owns the stack runs these functions.
+ *
+ * The bytes of a stack are one sequence, whichever slabs and layers they lie on. Bytes that were
+ * pushed as one value may therefore be popped as several values, and the other way round.
  */
 #include "stack.h"
 
@@ -45,7 +47,7 @@ void reel_adstack_settle(void)
 	reel_tape_limits(reel_adstack_own());
 }
 
-/* In a level whose pushes are popped, the notes of what is read are with the layer. */
+/* Returns the topmost tape with notes: without own values, a level pops values of a layer. */
 static reel_tape *noted_tape(void)
 {
 	struct adstack_layer *layer = reel_adstack.layers;
@@ -65,7 +67,7 @@ void reel_adstack_check_pop(enum reel_adstack_type type, size_t n)
 		reel_check_pop(noted_tape(), &known->type, n, known->pop);
 }
 
-/* The topmost tape that anything is on. */
+/* Returns the topmost tape that is not empty, or NULL. */
 static reel_tape *filled_tape(void)
 {
 	if (reel_tape_bytes(reel_adstack_own()))
@@ -76,7 +78,7 @@ static reel_tape *filled_tape(void)
 	return NULL;
 }
 
-/* As many of the topmost bytes as lie together, not more than `most`. */
+/* Takes the topmost bytes that lie in one window, at most `most`, and returns their number. */
 static size_t take_piece(size_t most, const char **piece, enum reel_adstack_type type)
 {
 	reel_tape *tape = filled_tape();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adjoint differentiated once more, in tangent mode: a value and its derivative, or one
- * derivative a direction, are pushed in this order and popped in the other. Fortran only.
+ * Pushes and pops for adjoint code that was differentiated again in tangent mode. A push stores a
+ * value, then its derivative or one derivative for each direction; a pop takes them in the opposite
+ * order. The functions are for Fortran only and work on the stack of the calling thread.
  */
 #include "forms.h"
 
-/* n of 0 and below counts none, as everywhere; the product does not overflow. */
+/* An n below 1 counts as 0. The product of two ints and a small size does not overflow. */
 static size_t bytes_of(int n, int directions, size_t element)
 {
 	return n > 0 && directions > 0 ? (size_t)n * (size_t)directions * element : 0;

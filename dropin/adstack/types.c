@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* The types of the original's functions, for checked mode and messages. Constant; any thread. */
 #include "stack.h"
 
 /*
- * Named structs differ by their names in checked mode, bits by their number. Bytes without a type
- * fit every type of that size, since generated code pushes some values as either.
+ * Checked mode compares named structs by their names, and bits by their number. Bytes without a
+ * type mirror each type of the same size, because generated code pushes some values in either way.
  */
 #define ARRAY(Name, name, element, bytes)                                                          \
 	[REEL_ADSTACK_##Name] = {                                                                  \

@@ -96,7 +96,7 @@ bool reel_tape_step_down(reel_tape *tape)
 
 char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site)
 {
-	REEL_ASSERT(bytes > 0 && bytes % 8 == 0);
+	REEL_ASSERT(bytes > 0 && (bytes % 8 == 0 || tape->flags & REEL_TAPE_DROPIN));
 	while (reel_window_filled(tape) == 0) {
 		if (!reel_tape_step_down(tape))
 			reel_tape_fail_out_of_step(tape, -ENODATA, "pop at %s: the tape is empty",

@@ -206,7 +206,7 @@ bool reel_tape_takes_pushes(reel_tape *tape)
 
 char *reel_tape_room(reel_tape *tape, size_t bytes)
 {
-	REEL_ASSERT(bytes % 8 == 0);
+	REEL_ASSERT(bytes % 8 == 0 || tape->flags & REEL_TAPE_DROPIN);
 	if (!reel_tape_takes_pushes(tape))
 		return NULL;
 	return window_serves(tape, bytes) ? tape->top : fresh_window(tape, bytes);

@@ -100,7 +100,7 @@ static void tell_of_growth(struct reel_pool *pool)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
 
-	/* Relaxed is enough for both: the event orders the hint before the offload thread's look. */
+	/* Relaxed is enough for both: the event makes the hint visible to the offload thread. */
 	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
 		return;
 	atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
@@ -278,7 +278,7 @@ static void request(struct reel_tape_io *tape_io, struct reel_slab *slab)
 	REEL_ASSERT(requests_open(tape_io) < REEL_REQUESTS);
 	tape_io->request[extent % REEL_REQUESTS] = slab;
 	reel_yield_point();
-	/* Release: pairs with the acquire in first_request() (read-ahead.c). Makes the entry visible. */
+	/* Release: pairs with the acquire in first_request() (read-ahead.c). Shows the entry. */
 	atomic_store_explicit(&tape_io->requested, extent + 1, memory_order_release);
 }
 

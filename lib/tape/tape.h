@@ -104,8 +104,9 @@ void reel_tape_refuse(reel_tape *tape, uint64_t bits);
 /* seal.c: whether no error sticks; begins the inline window of a new tape. */
 bool reel_tape_takes_pushes(reel_tape *tape);
 /*
- * Make room for `bytes` (a multiple of 8) at the top, on another slab if the window has too little.
- * Returns the top, or NULL after reporting an error.
+ * Make room for `bytes` at the top, on another slab if the window has too little. `bytes` is a
+ * multiple of 8, except on the tapes of libreel-adstack, which packs values. Returns the top, or
+ * NULL after reporting an error.
  */
 char *reel_tape_room(reel_tape *tape, size_t bytes);
 /* The same, but not in the buffer inside the struct, which moves with the tape. */
