@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Lanes: their two tapes, their notes, their errors, and holds. The thread that has a lane calls
+ * these functions; reel_lane_end_waits() is called by any thread.
+ *
+ * After an error nothing more is noted, and both tapes give all ones. A lane that is made in a hold
+ * is held as deep as its parent.
+ */
 #include "config.h"
 
 #include "os/error.h"
@@ -42,7 +49,7 @@ static reel_lane *allocate(void)
 	return lane;
 }
 
-/* One that is made in a hold is empty when that began. */
+/* Holds a new lane as deep as its parent: it was empty when these holds began. */
 static int hold_as_parent(reel_lane *lane, const reel_lane *parent)
 {
 	int error = 0;
@@ -52,8 +59,10 @@ static int hold_as_parent(reel_lane *lane, const reel_lane *parent)
 	return error;
 }
 
+/* Called by the tape when it gets an error. */
 static void lane_failed(reel_tape *tape)
 {
+	REEL_ASSERT(tape->flags & REEL_TAPE_LANE && tape->error);
 	reel_lane *lane = (reel_lane *)((char *)tape - offsetof(reel_lane, tape));
 
 	reel_lane_end_waits(lane, tape->error);
@@ -73,6 +82,7 @@ reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags)
 			   parent ? flags_of(parent) : flags);
 	if (!error && parent)
 		error = hold_as_parent(lane, parent);
+	REEL_ASSERT(error || !parent || lane->holds == parent->holds);
 	if (!error)
 		return lane;
 	reel_lane_close(lane);
@@ -95,6 +105,7 @@ static void end_hold(reel_lane *lane)
 {
 	struct reel_lane_hold *hold = lane->hold;
 
+	REEL_ASSERT(hold && lane->holds > 0);
 	reel_tape_release(&lane->tape);
 	reel_tape_release(&lane->notes);
 	lane->hold = hold->outer;
@@ -122,6 +133,7 @@ void reel_lane_close(reel_lane *lane)
 	reel_tasks_close(lane);
 	while (lane->hold)
 		end_hold(lane);
+	REEL_ASSERT(!lane->made && !lane->holds);
 	close_children(lane);
 	free(lane->region);
 	reel_tape_close(&lane->tape);
@@ -176,7 +188,7 @@ bool reel_lane_is_empty(const reel_lane *lane)
 	return empty;
 }
 
-/* In all lanes of the lane, its tasks' too. */
+/* Bytes in all lanes of the lane, those of its tasks included. */
 static uint64_t inner_bytes(const reel_lane *lane, uint64_t (*bytes_of)(const reel_lane *lane))
 {
 	uint64_t bytes = reel_tasks_bytes(lane, bytes_of);
@@ -214,7 +226,11 @@ void reel_lane_end_waits(reel_lane *lane, int error)
 {
 	int32_t none = 0;
 
-	/* Sequentially consistent: pairs with is_over() in wait.c. */
+	REEL_ASSERT(error && lane->root);
+	/*
+	 * Sequentially consistent: pairs with is_over() (wait.c). A thread that is about to sleep
+	 * either sees the error or is seen as a sleeper and is woken.
+	 */
 	if (atomic_compare_exchange_strong_explicit(&lane->root->failed, &none, error,
 						    memory_order_seq_cst, memory_order_seq_cst))
 		reel_omp_wake_all();
@@ -222,7 +238,7 @@ void reel_lane_end_waits(reel_lane *lane, int error)
 
 void reel_lane_forget_failure(reel_lane *lane)
 {
-	/* Relaxed, both: the threads that wait are still to come. */
+	/* Relaxed is enough for both: no thread waits yet. */
 	if (lane == lane->root && atomic_load_explicit(&lane->failed, memory_order_relaxed) &&
 	    !reel_lane_error(lane))
 		atomic_store_explicit(&lane->failed, 0, memory_order_relaxed);
@@ -247,6 +263,7 @@ void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 
 static void push(reel_lane *lane, struct reel_note note)
 {
+	REEL_ASSERT(reel_tape_bytes(&lane->notes) % sizeof note == 0);
 	if (lane->notes.error)
 		return;
 	reel_push_record(&lane->notes, reel_note, note);
@@ -258,6 +275,7 @@ static void push(reel_lane *lane, struct reel_note note)
 
 void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t value)
 {
+	REEL_ASSERT(number < (uint64_t)1 << (64 - REEL_KIND_BITS));
 	push(lane, (struct reel_note){REEL_NUMBER(number) | (uint64_t)kind, value});
 }
 
@@ -266,7 +284,7 @@ void reel_lane_note_pair(reel_lane *lane, uint64_t first, uint64_t second)
 	push(lane, (struct reel_note){first, second});
 }
 
-/* What the lane pops from here on would be another value's. */
+/* After a note is lost, the lane would pop values of another phase, so it fails. */
 static void report_loss(reel_lane *lane)
 {
 	if (lane->notes.error)
@@ -274,7 +292,7 @@ static void report_loss(reel_lane *lane)
 			       reel_strerror(lane->notes.error));
 }
 
-/* What a store could not pin_and_start_read back is a note that nobody asks for: all ones. */
+/* If a store could not give the note back, returns all ones, which is no note. */
 struct reel_note reel_lane_top(reel_lane *lane)
 {
 	struct reel_note note = {~(uint64_t)0, 0};
@@ -300,6 +318,7 @@ struct reel_note reel_lane_pop(reel_lane *lane)
 {
 	struct reel_note pair = reel_pop_record(&lane->notes, reel_note);
 
+	REEL_ASSERT(lane->notes.error || reel_tape_bytes(&lane->notes) % sizeof pair == 0);
 	report_loss(lane);
 	return pair;
 }
@@ -319,7 +338,7 @@ static int all_children(reel_lane *lane, int (*verb)(reel_lane *lane),
 
 static bool in_region(reel_lane *lane, const char *what)
 {
-	if (!lane->region || lane->region->state == REEL_ENDED)
+	if (!lane->region || lane->region->state == REEL_REGION_ENDED)
 		return false;
 	reel_lane_fail(lane, -EINVAL, "%s within a region: end the region first", what);
 	return true;
@@ -334,7 +353,7 @@ static int hold_tapes(reel_lane *lane)
 	return error;
 }
 
-/* A lane in a lane that is held takes part in that hold; the others begin one. */
+/* A lane whose parent is held takes part in the parent's hold. Any other lane begins one. */
 static struct reel_lane_hold *top_of(const reel_lane *lane, struct reel_lane_hold *hold)
 {
 	struct reel_lane_hold *outer = lane->parent ? lane->parent->hold : NULL;
@@ -344,6 +363,7 @@ static struct reel_lane_hold *top_of(const reel_lane *lane, struct reel_lane_hol
 		return hold;
 	while (--holds > lane->holds)
 		outer = outer->outer;
+	REEL_ASSERT(outer && outer->top);
 	return outer->top;
 }
 
@@ -351,7 +371,7 @@ static uint64_t next_hold(void)
 {
 	static _Atomic uint64_t holds;
 
-	/* Relaxed: a number, and nothing else. */
+	/* Relaxed is enough: a number that guards no memory. */
 	return atomic_fetch_add_explicit(&holds, 1, memory_order_relaxed) + 1;
 }
 
@@ -369,9 +389,14 @@ int reel_lane_hold(reel_lane *lane)
 		reel_lane_fail(lane, error, "hold refused: %s", reel_strerror(error));
 		return error;
 	}
-	*hold = (struct reel_lane_hold){
-		.outer = lane->hold, .top = top_of(lane, hold), .number = next_hold(), .phases = lane->phases, .loops = lane->loops, .loop = lane->loop,
-		.waits = lane->waits, .tasks_left = lane->tasks_left};
+	*hold = (struct reel_lane_hold){.outer = lane->hold,
+					.top = top_of(lane, hold),
+					.number = next_hold(),
+					.phases = lane->phases,
+					.loops = lane->loops,
+					.loop = lane->loop,
+					.waits = lane->waits,
+					.tasks_left = lane->tasks_left};
 	lane->hold = hold;
 	lane->holds++;
 	return all_children(lane, reel_lane_hold, reel_tasks_hold);
@@ -385,6 +410,7 @@ int reel_lane_replay(reel_lane *lane)
 		reel_lane_fail(lane, -EINVAL, "replay without a hold: call reel_lane_hold() first");
 		return -EINVAL;
 	}
+	REEL_ASSERT(lane->holds > 0 && lane->hold->number);
 	reel_tape_replay(&lane->tape);
 	reel_tape_replay(&lane->notes);
 	lane->phases = lane->hold->phases;

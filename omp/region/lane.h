@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lane is two tapes: one for the program's values, one for notes of 16 bytes. Notes are
- * pushed and popped in the order of the program, too, so what is on top tells what the
- * reverse sweep comes to next, and whether that is what it asks for.
+ * A lane is two tapes: one for the program's values, one for notes of 16 bytes. Notes are pushed
+ * and popped in the order of the program, too. So the top note tells what the reverse sweep comes
+ * to next, and whether this is what the program reverses.
  *
- *	lane.c    lanes, their notes, their errors, holds
+ *	lane.c        lanes, their notes, their errors, holds
  *	lane-table.c  the lanes of a lane
- *	region.c  regions: what a lane is part of
- *	phase.c   what a lane records between two barriers
- *	worker.c   which thread takes which lane
- *	loop.c    loops: chunks, runs
- *	ordered.c who was first in a critical section; wait.c, waiting for that
- *	task.c    tasks: lanes that are made one by one
+ *	region.c      regions: what a lane is part of
+ *	phase.c       what a lane records between two barriers
+ *	worker.c      which thread takes which lane
+ *	loop.c        loops: chunks, and the intervals that the reverse sweep pops
+ *	ordered.c     the turns of ordered sections; wait.c, waiting for a turn or a barrier
+ *	task.c        tasks: lanes that are made one by one
  *
- * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward
- * sweep and down in the reverse one, so a note with its number belongs to one of them. That
- * is what lets a lane without anything to note have no note.
+ * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward sweep
+ * and down in the reverse sweep. So the number in a note belongs to one phase or loop, and a lane
+ * that has nothing to note needs no note.
+ *
+ * Threads. One thread at a time uses a lane; a barrier, the end of a task, or an ordered section
+ * hands it to the next thread.
  */
 #ifndef REEL_OMP_LANE_H
 #define REEL_OMP_LANE_H
@@ -25,27 +28,29 @@
 
 #include <reel/region.h>
 
+#include "os/assert.h"
+
 /* Two cache lines: the second is fetched with the first. */
 #define REEL_CACHE_SPACING 128
 
 enum reel_note_kind {
-	REEL_NOTE_PHASE,   /* of a phase, with the number of notes in it: where its values began */
-	REEL_NOTE_STOPPED, /* of a static loop: the chunk in which it was left is below */
-	REEL_NOTE_RUNS,    /* of a noted loop: how many runs are below */
-	REEL_NOTE_BOUNDS,  /* of a static loop, in checked mode */
-	REEL_NOTE_REGION,  /* of so many lanes: how many phases; a pair is below */
-	REEL_NOTE_UNREACHED, /* of the last loop: how many the lane did not come to */
-	REEL_NOTE_TURN,      /* which turn: of which order */
-	REEL_NOTE_TASK       /* a task, or a wait for so many: task.c */
+	REEL_NOTE_PHASE, /* number of a phase and of its notes; height at which its values begin */
+	REEL_NOTE_STOPPED,   /* of a static loop that was left: its chunk; a pair lies below */
+	REEL_NOTE_RUNS,      /* of a noted loop: number of intervals that lie below */
+	REEL_NOTE_BOUNDS,    /* of a static loop, in checked mode: a hash of its bounds */
+	REEL_NOTE_REGION,    /* number of lanes; number of phases; a pair lies below */
+	REEL_NOTE_UNREACHED, /* number of loops at the end of a region that the lane did not reach */
+	REEL_NOTE_TURN,      /* number of a turn; address of its ordered section */
+	REEL_NOTE_TASK       /* a task, or a wait and its number of tasks: task.c */
 };
 
 #define REEL_KIND_BITS 3
 #define REEL_NUMBER(number) ((uint64_t)(number) << REEL_KIND_BITS)
-/* A phase's number in its note; above it, how many notes are in the phase. */
+/* Bits of the number of a phase in its note. The number of notes in the phase is above them. */
 #define REEL_PHASE_BITS 40
 #define REEL_MAX_COUNTED ((uint64_t)1 << (64 - REEL_KIND_BITS - REEL_PHASE_BITS))
 
-/* `key` is a kind and a number; without a key, two values. */
+/* `key` is a kind and a number. A pair has no key: both members are values. */
 struct reel_note {
 	uint64_t key;
 	uint64_t value;
@@ -63,60 +68,77 @@ static inline uint64_t reel_note_number(struct reel_note note)
 	return note.key >> REEL_KIND_BITS;
 }
 
-enum reel_region_state { REEL_ENDED, REEL_FORWARD, REEL_REVERSE_SWEEP, REEL_DEAD };
+/*
+ * move_to() in region.c changes the state. Any other change follows an error, which the parent has:
+ *
+ *	from      to         by
+ *	ENDED     FORWARD    reel_region_begin
+ *	ENDED     REVERSE    reel_region_reverse
+ *	REVERSE   DEAD       reel_region_reverse, if no region was recorded here
+ *	FORWARD   ENDED      reel_region_end
+ *	REVERSE   ENDED      reel_region_end
+ *	DEAD      ENDED      reel_region_end
+ */
+enum reel_region_state {
+	REEL_REGION_ENDED,   /* not begun, or ended */
+	REEL_REGION_FORWARD, /* lanes record */
+	REEL_REGION_REVERSE, /* lanes reverse what they recorded */
+	REEL_REGION_DEAD,    /* gives out no lane, since its parent has an error */
+	REEL_REGION_STATES
+};
 
 struct reel_region {
-	/* What a thread reads when it comes for a lane, in 64 bytes: each region changes it. */
+	/* What a thread reads when it comes for a lane, in 64 bytes, which each region changes. */
 	reel_lane *parent;
-	uint64_t visit; /* how often a region of the parent was begun, in either sweep */
+	uint64_t visit; /* number of regions of the parent begun so far, in either sweep */
 	uint64_t first_phase, phases;
 	uint64_t first_loop, loops;
 	enum reel_region_state state;
-	/* 0: a team has still to come. Relaxed: all threads set it to the same. */
+	/* 0: no team has come yet. Relaxed is enough: all threads set it to the same number. */
 	_Atomic int32_t lanes;
 	bool has_ordered;
-	bool refused; /* for want of threads: the lanes are as they were */
-	_Atomic bool lacks_lane; /* there was no memory for one, at least for a phase */
+	bool refused;            /* too few threads came, so the lanes are as they were */
+	_Atomic bool lacks_lane; /* there was no memory for a lane, at least in one phase */
 
-	int64_t rounds; /* of all regions before it: less than this */
+	int64_t rounds; /* above the numbers of all rounds of the regions before */
 
 	/*
-	 * Which of the loops that lanes share is the present one, and how many of its chunks
-	 * are taken. Relaxed: iterations of different lanes are not ordered by it.
+	 * The number of the present loop of those that lanes share, and how many of its chunks are
+	 * taken. Relaxed is enough: it orders no iterations of different lanes.
 	 */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t dispatch;
 	_Atomic uint64_t newest;
 
 	/*
-	 * How often a thread came to a barrier, and how many barriers all have passed. Acquire
-	 * and release, in worker.c: what each thread did before is seen by all after it.
+	 * Number of arrivals of threads at barriers, and of barriers that all have passed. Acquire
+	 * and release (worker.c): what each thread did before a barrier is visible to all after it.
 	 */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrivals;
 	_Atomic uint64_t passed;
-	/* The collective span of the barrier passed last: thread 0 writes it before `passed`. */
+	/* The collective span of the last barrier. Thread 0 writes it before it writes `passed`. */
 	const void *span;
 };
 
-/* Lanes of a lane, at places that do not move: block b has 2^b of them. */
+/* The lanes of a lane are in blocks that do not move: block b has 2^b of them. */
 #define REEL_LANE_BLOCKS 31
 typedef _Atomic(reel_lane *) reel_lane_slot;
 
-/* The count of an order when a hold began, to which replay goes back. */
+/* The count of an ordered section when a hold began. Replay goes back to it. */
 struct reel_ordered_count {
 	reel_ordered *order;
 	uint64_t count;
-	uint64_t outer; /* order->hold before it was this hold's number */
+	uint64_t outer; /* order->hold before it became the number of this hold */
 	struct reel_ordered_count *next;
 };
 
 struct reel_lane_hold {
 	struct reel_lane_hold *outer;
-	/* The hold of the lane that the program called reel_lane_hold() with: it has the orders. */
+	/* The hold of the lane that the program held. It has the counts of ordered sections. */
 	struct reel_lane_hold *top;
-	uint64_t number; /* of a top, from 1: no other hold of the process has it */
+	uint64_t number; /* of a top, from 1; no other hold of the process has it */
 	/*
-	 * Orders that lanes used in the hold, the newest first. Relaxed: lanes push, and the thread
-	 * that replays or releases reads after their threads have joined.
+	 * Ordered sections that lanes used in the hold, the newest first. Relaxed is enough: lanes
+	 * push, and the thread that replays or releases reads after their threads have joined.
 	 */
 	_Atomic(struct reel_ordered_count *) orders;
 	uint64_t phases, loops, loop, waits;
@@ -127,72 +149,72 @@ struct reel_lane_hold {
 struct reel_lane {
 	/*
 	 * All that the thread that ends a region reads of a lane, in 64 bytes. The lane's own
-	 * thread has left its last phase then, as a rule, and so need not give up the lines
-	 * of its tapes.
+	 * thread has usually left its last phase, so that the lines of its tapes stay in its cache.
 	 */
-	reel_region *in; /* that it came to last; NULL: a root, or a task */
-	uint64_t visit;  /* which of the region's */
+	reel_region *in; /* the region that the lane came to last; NULL: a root, or a task */
+	uint64_t visit;  /* of that region */
 	uint64_t phase;
-	uint64_t loop;   /* the present one, or the last one */
+	uint64_t loop; /* number of the present loop, or of the last one */
 	/*
-	 * The last round in which a thread took it, and one. Relaxed: rounds are apart by
-	 * a barrier, and within one a lane is taken once.
+	 * The last round in which a thread took the lane, plus one. Relaxed is enough: a barrier
+	 * lies between two rounds, and a lane is taken once in a round.
 	 */
 	_Atomic int64_t taken;
-	int32_t error; /* when it left its phase */
+	int32_t error; /* of the lane when it left its phase */
 	bool left_phase;
 	bool has_ordered;
 	int32_t index, count;
 
-	/* The lane's own thread's. */
+	/* Only the lane's own thread uses the following. */
 	alignas(REEL_CACHE_SPACING / 2) reel_tape tape;
 	reel_tape notes;
-	uint64_t height, note_height; /* where the phase began */
-	uint64_t shared;    /* loops that lanes share, begun in this region in either sweep */
-	uint64_t unreached; /* reverse sweep: loops ahead that it had not come to */
-	uint64_t ahead;     /* loops that were begun since and are not reversed */
+	uint64_t height, note_height; /* of both tapes at the beginning of the phase */
+	uint64_t shared;    /* number of shared loops begun in this region, in either sweep */
+	uint64_t unreached; /* reverse sweep: number of loops ahead that the lane did not reach */
+	uint64_t ahead;     /* number of loops begun in a reverse sweep and not reversed */
 	int32_t open_loops;
-	int32_t turns;          /* that it waited for and has not ended */
-	struct reel_task *made; /* its tasks, the last one first */
-	struct reel_task
-		*unreversed_task; /* of those the first that no reverse sweep has come to */
-	uint64_t waits;           /* how often it has waited for them */
-	int64_t tasks_left;       /* made since the last wait, and not reversed */
-	struct reel_task *task;   /* that it is the lane of; NULL: none */
+	int32_t turns;          /* number of turns that it has and did not end */
+	struct reel_task *made; /* tasks of the lane, the last one first */
+	/* The first of these to which no reverse sweep has come. */
+	struct reel_task *unreversed_task;
+	uint64_t waits;         /* number of waits for tasks */
+	int64_t tasks_left;     /* number of tasks made since the last wait and not reversed */
+	struct reel_task *task; /* the task whose lane this is, or NULL */
 	struct reel_lane_hold *hold;
 	int32_t holds;
 
-	/* As a parent: how many there are in all that is recorded. */
+	/* As a parent: numbers of phases and loops in all that is recorded. */
 	uint64_t phases, loops;
 	reel_region *region;
 
-	/* Read by threads that come for its lanes. */
+	/* Threads that come for the lanes of this lane read the following. */
 	alignas(REEL_CACHE_SPACING) reel_lane *parent;
 	reel_lane *root;
 	/*
-	 * Root only: the first error of a lane in it since its last region began, or 0. Sequentially
-	 * consistent: reel_lane_end_waits() sets it, is_over() in wait.c reads it.
+	 * Root only: the first error of a lane below it since its last region began, or 0.
+	 * Sequentially consistent: reel_lane_end_waits() sets it, is_over() (wait.c) reads it.
 	 */
 	_Atomic int32_t failed;
 	_Atomic(reel_lane_slot *) block[REEL_LANE_BLOCKS];
 };
 
-/* The region that it is in now; NULL: none. */
+/* The region that the lane is in now, or NULL. */
 static inline reel_region *reel_lane_region(const reel_lane *lane)
 {
 	reel_region *region = lane->in;
 
-	return region && region->state != REEL_ENDED && region->visit == lane->visit ? region : NULL;
+	return region && region->state != REEL_REGION_ENDED && region->visit == lane->visit ? region
+											    : NULL;
 }
 
 /* ---- lane.c ---- */
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags);
-/* Of the calling thread: one that has an error, of no region; it refuses what is pushed. */
+/* A lane of the calling thread that has an error, is in no region, and refuses what is pushed. */
 reel_lane *reel_lane_refuse_all(void);
 
-/* Make an error stick: pops give all ones from now on. */
+/* Makes an error stick. From now on pops give all ones. */
 void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 #if defined(__GNUC__)
 	__attribute__((format(printf, 3, 4)))
@@ -200,68 +222,69 @@ void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 	;
 
 /*
- * A lane of the root has an error, so it may never take a turn that another lane waits for: all
- * waits for turns in the root end, and fail with that error.
+ * Ends all waits for turns in the root of this lane, with this error: a lane that has an error may
+ * never take a turn for which another lane waits.
  */
 void reel_lane_end_waits(reel_lane *lane, int error);
 
 /*
- * A sweep begins in a root, of which no lane runs. If no lane has an error any more, what failed
- * before ends no wait. Otherwise it does: the turns of a lane that failed are never taken.
+ * Called when a sweep begins in a root, while no lane of it runs. If no lane has an error any more,
+ * an earlier error no longer ends waits.
  */
 void reel_lane_forget_failure(reel_lane *lane);
 
-/* Push a note, or two values. Does nothing after an error. */
+/* Pushes a note, or a pair of values. Does nothing after an error. */
 void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t value);
 void reel_lane_note_pair(reel_lane *lane, uint64_t first, uint64_t second);
-/* Pop what is on top, if it is this note; false: it is another one, or none, or no note is true. */
+/* Pops the top note if it is this one. Returns false if it is another one, or if there is none. */
 bool reel_lane_take(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t *value);
-/* The top note, all ones if there is none; and pop it, or two values without a key. */
+/* Returns the top note, all ones if there is none. reel_lane_pop() pops it, or a pair. */
 struct reel_note reel_lane_top(reel_lane *lane);
 struct reel_note reel_lane_pop(reel_lane *lane);
 
-/* How high the tapes are, in an order that counts bits. */
+/* The height of a tape in units that count bits, too. */
 uint64_t reel_lane_height(const reel_tape *tape);
 
 /* ---- lane-table.c ---- */
 
-/* Lane `index`, made if it is not there yet; NULL: no memory. */
+/* Returns lane `index`, which is made if it is not there; NULL if there is no memory. */
 reel_lane *reel_lane_child(reel_lane *parent, int32_t index);
-/* The same, or NULL if it is not there. */
+/* Returns lane `index`, or NULL if it is not there. */
 reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
-/* The first one from *index on, which becomes the place behind it; NULL: there is none. */
+/* Returns the first lane from *index on and sets *index behind it; NULL if there is none. */
 reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
 
 /* ---- ordered.c ---- */
 
-/* Bring all orders that were used in the hold back to their counts of its beginning. */
+/* Sets all ordered sections that were used in the hold back to their counts at its beginning. */
 void reel_ordered_replay(struct reel_lane_hold *hold);
-/* The hold ends by a release: the hold around it takes its counts. */
+/* Ends the hold by a release. The hold around it takes its counts. */
 void reel_ordered_release(struct reel_lane_hold *hold);
-/* Free what a hold keeps of orders, which may be gone. */
+/* Frees the counts of a hold. The ordered sections may be gone. */
 void reel_ordered_drop(struct reel_lane_hold *hold);
 
 /* ---- phase.c ---- */
 
 void reel_phase_open(reel_lane *lane, uint64_t phase);
-/* The same phase in the reverse sweep. */
+/* Opens the same phase in the reverse sweep. */
 void reel_phase_reopen(reel_lane *lane, uint64_t phase);
 /*
- * Leave it, unless that has been done: what was recorded is noted, or all of it has been
- * reversed, else it is an error. The thread that is done with a lane does so, or who comes
- * next: another one, or the one that ends the region.
+ * Leaves the phase of the lane, unless that was done. In a forward sweep it notes what was
+ * recorded; in a reverse sweep it is an error if not all of it was reversed. The thread that is
+ * done with the lane calls this, or the next thread that takes it, or the thread that ends the
+ * region.
  */
 void reel_phase_leave(const reel_region *region, reel_lane *lane);
-/* Which phase a round is, in the region's direction; and pin_and_start_read a lane to it. */
+/* The phase of a round, in the direction of the region; and takes a lane to that phase. */
 uint64_t reel_phase_of(const reel_region *region, int64_t round);
 void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round);
 
 /* ---- region.c ---- */
 
-/* There is no memory for one of its lanes: an error of the region. */
+/* Notes that there is no memory for a lane, which is an error of the region. */
 void reel_region_note_no_memory(reel_region *region);
 
-/* A lane for the thread that takes it, in its phase of this round. */
+/* Returns lane `index` in its phase of this round, for the thread that takes it. */
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);
 
 #endif

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Static chunks are computed, in both sweeps; those of other loops are taken from a word that
- * the lanes of a region share, and noted as runs, which the reverse sweep pops.
+ * Loops: static chunks are computed in both sweeps. Chunks of other loops are taken from a word
+ * that the lanes of a region share, and are noted as intervals, which the reverse sweep pops. The
+ * thread that has the lane calls these functions; only take_chunks() touches what threads share.
+ *
+ * A chunk lies between the bounds of its loop. A lane gets its intervals in rising order, and
+ * reverses them in falling order.
  */
 #include "config.h"
 
@@ -11,7 +15,7 @@
 
 #include "os/yield.h"
 
-/* Static chunks; those that lanes share; runs; after the last one. */
+/* How a loop gets its next chunk. */
 enum state { COMPUTE, COMPUTE_REVERSE, SHARE, POP, FINISHED };
 
 static uint64_t length_of(const reel_loop *loop)
@@ -36,7 +40,7 @@ static uint64_t word_of(uint64_t loop, uint64_t taken)
 	return loop << TAKEN_BITS | taken;
 }
 
-/* By the bits of a loop's number that are in the word. */
+/* Number of loops since the one in the word, by those bits of its number that are in the word. */
 static int64_t loops_since(uint64_t word, uint64_t loop)
 {
 	return (int64_t)((loop - (word >> TAKEN_BITS)) << TAKEN_BITS) >> TAKEN_BITS;
@@ -50,15 +54,15 @@ static uint64_t how_many(const reel_loop *loop, uint64_t left)
 }
 
 /*
- * Chunks from *first on, so many. False: all are taken, or a lane has come to a later loop, which
- * has seen that, or has stopped this one. The number of the newest loop is for a lane that is so far behind that the bits
- * in the word do not tell.
+ * Takes *many chunks from *first on. Returns false if all are taken, or if a lane has come to a
+ * later loop: it has seen that all are taken, or has stopped this loop. `newest` is for a lane that
+ * is so far behind that the bits in the word do not tell.
  */
 static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 {
 	reel_region *region = loop->lane->in;
 	uint64_t number = loop->lane->shared, chunks = chunks_of(loop);
-	/* Relaxed, here and below: see struct reel_region. */
+	/* Relaxed is enough, here and below: see struct reel_region. */
 	uint64_t word = atomic_load_explicit(&region->dispatch, memory_order_relaxed);
 	int64_t since;
 
@@ -70,6 +74,7 @@ static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 		if (since < 0 || *first >= chunks)
 			return false;
 		*many = how_many(loop, chunks - *first);
+		REEL_ASSERT(*many > 0 && *first + *many <= chunks && chunks <= MAX_CHUNKS);
 		reel_yield_point();
 	} while (!atomic_compare_exchange_weak_explicit(
 		&region->dispatch, &word, word_of(number, *first + *many), memory_order_relaxed,
@@ -84,6 +89,7 @@ static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 
 static void set_chunk(reel_loop *loop, uint64_t first, uint64_t end)
 {
+	REEL_ASSERT(first <= end && end <= length_of(loop));
 	loop->first = (int64_t)((uint64_t)loop->low + first);
 	loop->end = (int64_t)((uint64_t)loop->low + end);
 }
@@ -96,7 +102,7 @@ static void set_chunks(reel_loop *loop, uint64_t first, uint64_t many)
 	set_chunk(loop, first * chunk, last <= length / chunk ? last * chunk : length);
 }
 
-/* Without a chunk size each lane has a block; the first ones are longer by one. */
+/* Without a chunk size each lane has one block. The first blocks are longer by one iteration. */
 static void set_block(reel_loop *loop, uint64_t block)
 {
 	uint64_t lanes = (uint64_t)loop->lanes;
@@ -108,13 +114,14 @@ static void set_block(reel_loop *loop, uint64_t block)
 
 static void set_computed(reel_loop *loop)
 {
+	REEL_ASSERT(loop->at >= 0 && (uint64_t)loop->at < chunks_of(loop));
 	if (loop->chunk)
 		set_chunks(loop, (uint64_t)loop->at, 1);
 	else
 		set_block(loop, (uint64_t)loop->at);
 }
 
-/* The lane's last static chunk, or a number below 0. */
+/* The number of the lane's last static chunk, or a number below 0. */
 static int64_t last_computed(const reel_loop *loop)
 {
 	int64_t chunks = (int64_t)chunks_of(loop), index = loop->lane->index;
@@ -132,7 +139,7 @@ static void note_run(reel_loop *loop)
 	loop->runs++;
 }
 
-/* Consecutive chunks are one run. */
+/* Joins consecutive chunks into one interval. */
 static void add_to_run(reel_loop *loop)
 {
 	if (loop->first != loop->run_end) {
@@ -188,7 +195,7 @@ static int64_t chunk_size(const reel_loop *loop, reel_chunking chunking)
 	return (int64_t)chunk;
 }
 
-/* What is in no region has one lane, and all of the loop. */
+/* A lane that is in no region gets the whole loop. */
 static reel_loop begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high)
 {
 	bool in_region = reel_lane_region(lane) != NULL;
@@ -203,6 +210,7 @@ static reel_loop begin(reel_lane *lane, reel_chunking chunking, int64_t low, int
 	if (!in_region)
 		loop.kind = REEL_STATIC_LOOP;
 	loop.chunk = in_region ? chunk_size(&loop, chunking) : 0;
+	REEL_ASSERT(loop.lanes > 0 && loop.at >= 0 && loop.at < loop.lanes);
 	lane->open_loops++;
 	return loop;
 }
@@ -227,7 +235,7 @@ static void reverse_runs(reel_loop *loop)
 	loop->state = POP;
 }
 
-/* If it was left in the middle of a chunk, that is the one that comes first now. */
+/* If the loop was left in the middle of a chunk, that chunk comes first in the reverse sweep. */
 static void reverse_computed(reel_loop *loop)
 {
 	uint64_t at;
@@ -243,14 +251,15 @@ static void reverse_computed(reel_loop *loop)
 }
 
 /*
- * Whether all loops that the region recorded are reversed, so that this one is none of them. Which
- * one was not recorded is not known, unless none was.
+ * Whether all loops that the region recorded are reversed, so that this one was not recorded. The
+ * error does not name the loop, since it may be any of those before.
  */
 static bool is_one_too_many(reel_lane *lane)
 {
 	const reel_region *region = reel_lane_region(lane);
 
-	if (!region || region->state == REEL_FORWARD || lane->ahead || lane->loop > region->first_loop)
+	if (!region || region->state == REEL_REGION_FORWARD || lane->ahead ||
+	    lane->loop > region->first_loop)
 		return false;
 	if (region->loops)
 		reel_lane_fail(lane, -EBADMSG,
@@ -260,7 +269,7 @@ static bool is_one_too_many(reel_lane *lane)
 	return true;
 }
 
-/* Whether the lane had left the region before it came to this loop. */
+/* Whether the lane left the region before it came to this loop. */
 static bool is_unreached(reel_lane *lane)
 {
 	bool unreached = !lane->ahead && lane->unreached;
@@ -272,6 +281,7 @@ static bool is_unreached(reel_lane *lane)
 
 static bool end_reverse(reel_loop *loop)
 {
+	REEL_ASSERT(loop->lane->open_loops > 0 && loop->state != FINISHED);
 	loop->state = FINISHED;
 	loop->lane->open_loops--;
 	return false;
@@ -319,7 +329,7 @@ static bool compute(reel_loop *loop)
 	return loop->end > loop->first || compute(loop);
 }
 
-static bool worker(reel_loop *loop)
+static bool take_shared(reel_loop *loop)
 {
 	uint64_t first, many;
 
@@ -346,6 +356,7 @@ static bool pop(reel_loop *loop)
 {
 	struct reel_note run;
 
+	REEL_ASSERT(loop->runs >= 0);
 	if (!loop->runs)
 		return end_reverse(loop);
 	loop->runs--;
@@ -363,7 +374,7 @@ bool reel_loop_next(reel_loop *loop)
 	case COMPUTE_REVERSE:
 		return compute_reverse(loop);
 	case SHARE:
-		return worker(loop);
+		return take_shared(loop);
 	case POP:
 		return pop(loop);
 	case FINISHED:

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Ordered sections: the forward sweep notes the turn of each lane, and the reverse sweep waits
+ * until all later turns have ended. The lane that is in the program's critical section, or has its
+ * turn, calls these functions; replay and release run while no lane runs.
+ *
+ * `order->count` is the number of turns noted and not reversed. Turn n is next if the count is n +
+ * 1.
+ */
 #include "config.h"
 
 #include "lane.h"
@@ -14,7 +22,7 @@
 
 static void add_count(struct reel_lane_hold *hold, struct reel_ordered_count *count)
 {
-	/* Relaxed, here and below: see struct reel_lane_hold. */
+	/* Relaxed is enough, here and below: see struct reel_lane_hold. */
 	count->next = atomic_load_explicit(&hold->orders, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&hold->orders, &count->next, count,
 						      memory_order_relaxed, memory_order_relaxed))
@@ -22,8 +30,8 @@ static void add_count(struct reel_lane_hold *hold, struct reel_ordered_count *co
 }
 
 /*
- * Before the first change of an order in a hold: keep its count. The lane is in the program's
- * section, or has its turn, so no other lane looks at the order now.
+ * Keeps the count of an ordered section before its first change in a hold. The lane is in the
+ * program's section, or has its turn, so no other lane looks at the section now.
  */
 static void keep_count(reel_lane *lane, reel_ordered *order)
 {
@@ -37,7 +45,9 @@ static void keep_count(reel_lane *lane, reel_ordered *order)
 		reel_lane_fail(lane, -ENOMEM, "no memory to use an order in a hold");
 		return;
 	}
-	/* Relaxed: whoever changed the count was in the section, or had a turn, before this lane. */
+	/*
+	 * Relaxed is enough: the lane that changed it was in the section, or had its turn, before.
+	 */
 	*count = (struct reel_ordered_count){
 		.order = order,
 		.outer = order->hold,
@@ -57,11 +67,14 @@ void reel_ordered_replay(struct reel_lane_hold *hold)
 		atomic_load_explicit(&hold->orders, memory_order_relaxed);
 
 	for (; count; count = count->next)
-		/* Relaxed: no lane runs. */
+		/* Relaxed is enough: no lane runs. */
 		atomic_store_explicit(&count->order->count, count->count, memory_order_relaxed);
 }
 
-/* An order that the outer hold has not kept has not changed between the beginnings of both. */
+/*
+ * If the outer hold has not kept the count of an ordered section, the count did not change between
+ * the beginnings of both holds, so the outer hold takes this one.
+ */
 void reel_ordered_release(struct reel_lane_hold *hold)
 {
 	struct reel_lane_hold *outer = hold->outer ? hold->outer->top : NULL;
@@ -69,6 +82,7 @@ void reel_ordered_release(struct reel_lane_hold *hold)
 
 	for (; count; count = next) {
 		next = count->next;
+		REEL_ASSERT(count->order->hold == hold->number);
 		count->order->hold = count->outer;
 		if (outer && count->outer != outer->number) {
 			count->order->hold = outer->number;
@@ -96,7 +110,7 @@ void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 	uint64_t turn;
 
 	keep_count(lane, order);
-	/* Relaxed: the program's own section orders it. */
+	/* Relaxed is enough: the program's critical section orders it. */
 	turn = atomic_fetch_add_explicit(&order->count, 1, memory_order_relaxed);
 	REEL_OBSERVE(REEL_EVENT_ORDERED_NOTE, .lane = lane);
 	lane->has_ordered = true;
@@ -119,7 +133,7 @@ void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 	}
 	(void)reel_lane_pop(lane);
 	if (!reel_omp_await(&wait)) {
-		/* Relaxed: reel_omp_await() has read it, and it changes no more in this region. */
+		/* Relaxed is enough: reel_omp_await() has read it, and it stays in this region. */
 		reel_lane_fail(lane, atomic_load_explicit(&lane->root->failed, memory_order_relaxed),
 			       "its turn never comes: another lane has failed");
 		return;
@@ -130,11 +144,18 @@ void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 
 void reel_ordered_done(reel_lane *lane, reel_ordered *order)
 {
+	uint64_t turns;
+
 	if (!lane->turns)
 		return;
 	lane->turns--;
-	/* Sequentially consistent: pairs with reel_omp_await(). */
-	atomic_fetch_sub_explicit(&order->count, 1, memory_order_seq_cst);
+	/*
+	 * Sequentially consistent: pairs with reel_omp_await() of the lane whose turn is next. It
+	 * sees all that this lane did in its turn.
+	 */
+	turns = atomic_fetch_sub_explicit(&order->count, 1, memory_order_seq_cst);
+	REEL_ASSERT(turns > 0);
+	(void)turns;
 	reel_yield_point();
 	reel_omp_wake(&order->count);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a lane records in a phase lies between two heights of its tapes. The lower one is
- * noted where there is anything above it, so the reverse sweep knows to where it has to come
- * down, and that all of it came down.
+ * Phases: what a lane records between two barriers lies between two heights of its tapes. The lower
+ * height is noted if anything lies above it. So the reverse sweep knows the height to which it has
+ * to come down, and whether all of the phase was reversed. The thread that has the lane calls these
+ * functions, or the thread that ends the region.
  */
 #include "config.h"
 
@@ -17,6 +18,8 @@
 
 void reel_phase_open(reel_lane *lane, uint64_t phase)
 {
+	REEL_ASSERT(phase < (uint64_t)1 << REEL_PHASE_BITS || lane->tape.error ||
+		    lane->parent->tape.error);
 	lane->phase = phase;
 	lane->left_phase = false;
 	lane->height = reel_lane_height(&lane->tape);
@@ -33,6 +36,7 @@ static uint64_t notes_in_phase(const reel_lane *lane)
 
 static uint64_t phase_number(uint64_t phase, uint64_t notes)
 {
+	REEL_ASSERT(notes < REEL_MAX_COUNTED);
 	return phase | notes << REEL_PHASE_BITS;
 }
 
@@ -53,7 +57,7 @@ static void close_phase(reel_lane *lane)
 		       lane->height);
 }
 
-/* Of more notes than fit into a note, nobody knows. */
+/* The height of the notes at the beginning of a phase. A number that does not fit is unknown. */
 static uint64_t note_height(const reel_lane *lane, uint64_t notes)
 {
 	if (notes == REEL_MAX_COUNTED - 1)
@@ -61,7 +65,7 @@ static uint64_t note_height(const reel_lane *lane, uint64_t notes)
 	return reel_tape_bytes(&lane->notes) - notes * sizeof(struct reel_note);
 }
 
-/* A lane that recorded nothing has to come down to where it is. */
+/* A lane that recorded nothing in the phase has to stay at its height. */
 void reel_phase_reopen(reel_lane *lane, uint64_t phase)
 {
 	struct reel_note top = reel_lane_top(lane);
@@ -72,6 +76,7 @@ void reel_phase_reopen(reel_lane *lane, uint64_t phase)
 	reel_phase_open(lane, phase);
 	if (reel_note_kind(top) != REEL_NOTE_PHASE || ahead > mask / 2)
 		return;
+	REEL_ASSERT(lane->phase == phase);
 	if (ahead) {
 		reel_lane_fail(lane, -EBADMSG, "a phase that was recorded was not reversed");
 		return;
@@ -118,7 +123,7 @@ static void check_reversed(reel_lane *lane)
 static void leave(const reel_region *region, reel_lane *lane)
 {
 	check_loops(lane);
-	if (region->state == REEL_FORWARD)
+	if (region->state == REEL_REGION_FORWARD)
 		close_phase(lane);
 	else
 		check_reversed(lane);
@@ -133,6 +138,7 @@ void reel_phase_leave(const reel_region *region, reel_lane *lane)
 	if (lane->left_phase)
 		return;
 	leave(region, lane);
+	REEL_ASSERT(lane->left_phase && !lane->open_loops);
 	reel_tape_hand_over(&lane->tape);
 }
 
@@ -140,21 +146,22 @@ static int64_t round_of(const reel_region *region, const reel_lane *lane)
 {
 	uint64_t done = lane->phase - region->first_phase;
 
-	return (int64_t)(region->state == REEL_FORWARD ? done : region->phases - 1 - done);
+	REEL_ASSERT(lane->phase >= region->first_phase || lane->tape.error);
+	return (int64_t)(region->state == REEL_REGION_FORWARD ? done : region->phases - 1 - done);
 }
 
 uint64_t reel_phase_of(const reel_region *region, int64_t round)
 {
 	uint64_t rounds = (uint64_t)round;
 
-	if (region->state == REEL_FORWARD)
+	if (region->state == REEL_REGION_FORWARD)
 		return region->first_phase + rounds;
 	return region->first_phase + region->phases - 1 - rounds;
 }
 
 static bool is_one_too_many(const reel_region *region, reel_lane *lane, int64_t round)
 {
-	if (region->state == REEL_FORWARD || round < reel_region_phases(region))
+	if (region->state == REEL_REGION_FORWARD || round < reel_region_phases(region))
 		return false;
 	reel_lane_fail(lane, -EBADMSG,
 		       "more phases are reversed than the region's %" PRId64 " that a lane came to: "
@@ -171,7 +178,7 @@ void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round)
 	reel_phase_leave(region, lane);
 	if (is_one_too_many(region, lane, round))
 		return;
-	if (region->state == REEL_FORWARD)
+	if (region->state == REEL_REGION_FORWARD)
 		reel_phase_open(lane, reel_phase_of(region, round));
 	else
 		reel_phase_reopen(lane, reel_phase_of(region, round));
@@ -182,7 +189,7 @@ void reel_lane_phase(reel_lane *lane)
 	reel_region *region = reel_lane_region(lane);
 
 	REEL_OBSERVE(REEL_EVENT_LANE_PHASE, .lane = lane);
-	if (!region || region->state != REEL_FORWARD) {
+	if (!region || region->state != REEL_REGION_FORWARD) {
 		reel_lane_fail(lane, -EINVAL,
 			       "a phase ends outside of the forward sweep of a region");
 		return;

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Regions: a parent lane, its lanes for a team, and what the parent notes of them. One thread
+ * begins and ends a region; reel_region_enter() runs in each thread that takes a lane.
+ *
+ * A parent has one region, which serves again and again. The numbers of its phases and loops follow
+ * those of the region before. The state changes by the table in lane.h.
+ */
 #include "config.h"
 
 #include "lane.h"
@@ -8,6 +15,25 @@
 #include <stdlib.h>
 
 #include "observe.h"
+
+/* ---- States ---- */
+
+#define TO(state) (1u << REEL_REGION_##state)
+
+/* The table of lane.h: the states that may follow each state. */
+static const unsigned char next_states[REEL_REGION_STATES] = {
+	[REEL_REGION_ENDED] = TO(FORWARD) | TO(REVERSE),
+	[REEL_REGION_FORWARD] = TO(ENDED),
+	[REEL_REGION_REVERSE] = TO(ENDED) | TO(DEAD),
+	[REEL_REGION_DEAD] = TO(ENDED),
+};
+
+static void move_to(reel_region *region, enum reel_region_state state)
+{
+	REEL_ASSERT(next_states[region->state] >> state & 1 || region->parent->tape.error);
+	(void)next_states;
+	region->state = state;
+}
 
 /* ---- A lane comes to a region ---- */
 
@@ -23,21 +49,23 @@ static void come_back(reel_region *region, reel_lane *lane)
 	lane->loop = region->first_loop + region->loops;
 	lane->unreached = 0;
 	reel_lane_take(lane, REEL_NOTE_UNREACHED, lane->loop, &lane->unreached);
+	REEL_ASSERT(lane->unreached <= region->loops || lane->tape.error);
 	reel_phase_reopen(lane, reel_phase_of(region, 0));
 }
 
 static void come(reel_region *region, reel_lane *lane)
 {
+	REEL_ASSERT(region->state != REEL_REGION_ENDED);
 	lane->in = region;
 	lane->visit = region->visit;
-	/* Relaxed: this thread has set it, or has seen it set. */
+	/* Relaxed is enough: this thread has set it, or has seen it set. */
 	lane->count = atomic_load_explicit(&region->lanes, memory_order_relaxed);
 	lane->has_ordered = false;
 	lane->open_loops = lane->turns = 0;
 	lane->shared = lane->ahead = 0;
 	if (lane->tape.error)
 		reel_lane_end_waits(lane, lane->tape.error);
-	if (region->state == REEL_FORWARD)
+	if (region->state == REEL_REGION_FORWARD)
 		come_forward(region, lane);
 	else
 		come_back(region, lane);
@@ -45,7 +73,7 @@ static void come(reel_region *region, reel_lane *lane)
 
 void reel_region_note_no_memory(reel_region *region)
 {
-	/* Relaxed: it is read after the threads have joined. */
+	/* Relaxed is enough: it is read after the threads have joined. */
 	atomic_store_explicit(&region->lacks_lane, true, memory_order_relaxed);
 	reel_lane_end_waits(region->parent, -ENOMEM);
 }
@@ -54,6 +82,7 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 {
 	reel_lane *lane = reel_lane_child(region->parent, index);
 
+	REEL_ASSERT(index >= 0 && index < reel_region_lanes(region) && round >= 0);
 	if (!lane) {
 		reel_region_note_no_memory(region);
 		lane = reel_lane_refuse_all();
@@ -68,7 +97,7 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 
 /* ---- Regions ---- */
 
-/* Relaxed: the threads that look at them are still to come. */
+/* Relaxed is enough: no thread of the region looks at them yet. */
 static void clear_barriers(reel_region *region)
 {
 	atomic_store_explicit(&region->arrivals, 0, memory_order_relaxed);
@@ -90,13 +119,13 @@ static reel_region *region_of(reel_lane *parent)
 	return region;
 }
 
-/* A region that gives out no lane, for a parent that has an error. */
+/* Returns a region that gives out no lane, for a parent that has an error. */
 static reel_region *dead_region(void)
 {
 	static _Thread_local reel_region region;
 
 	region.parent = reel_lane_refuse_all();
-	region.state = REEL_DEAD;
+	move_to(&region, REEL_REGION_DEAD);
 	clear_barriers(&region);
 	return &region;
 }
@@ -109,13 +138,13 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 		reel_lane_fail(parent, -ENOMEM, "no memory for a region");
 		return dead_region();
 	}
-	if (region->state != REEL_ENDED)
+	if (region->state != REEL_REGION_ENDED)
 		reel_lane_fail(parent, -EINVAL, "a region is %s in one that has not ended", what);
-	region->state = state;
+	move_to(region, state);
 	region->visit++;
 	region->has_ordered = region->refused = false;
 	reel_lane_forget_failure(parent);
-	/* Relaxed: the threads that look at them are still to come. */
+	/* Relaxed is enough: no thread of the region looks at them yet. */
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
@@ -125,9 +154,9 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 
 reel_region *reel_region_begin(reel_lane *parent, int lanes)
 {
-	reel_region *region = start(parent, REEL_FORWARD, "begun");
+	reel_region *region = start(parent, REEL_REGION_FORWARD, "begun");
 
-	if (region->state == REEL_DEAD)
+	if (region->state == REEL_REGION_DEAD)
 		return region;
 	if (lanes < 0) {
 		reel_lane_fail(parent, -EINVAL, "a region of %d lanes: at least 1, or 0 for as many "
@@ -146,6 +175,7 @@ reel_region *reel_region_begin(reel_lane *parent, int lanes)
 
 static void note_region(reel_region *region, int32_t lanes)
 {
+	REEL_ASSERT(lanes >= 0 && region->state == REEL_REGION_FORWARD);
 	reel_lane_note_pair(region->parent, region->loops,
 			    reel_lane_height(&region->parent->tape));
 	reel_lane_note(region->parent, REEL_NOTE_REGION,
@@ -178,6 +208,8 @@ static bool take_region(reel_region *region)
 			      memory_order_relaxed);
 	region->phases = top.value;
 	region->loops = pair.key;
+	REEL_ASSERT(parent->tape.error ||
+		    (region->phases <= parent->phases && region->loops <= parent->loops));
 	region->first_phase = parent->phases - region->phases;
 	region->first_loop = parent->loops - region->loops;
 	return true;
@@ -185,11 +217,11 @@ static bool take_region(reel_region *region)
 
 reel_region *reel_region_reverse(reel_lane *parent)
 {
-	reel_region *region = start(parent, REEL_REVERSE_SWEEP, "reversed");
+	reel_region *region = start(parent, REEL_REGION_REVERSE, "reversed");
 
-	if (region->state != REEL_DEAD && !take_region(region)) {
+	if (region->state != REEL_REGION_DEAD && !take_region(region)) {
 		atomic_store_explicit(&region->lanes, 0, memory_order_relaxed);
-		region->state = REEL_DEAD;
+		move_to(region, REEL_REGION_DEAD);
 	}
 	REEL_OBSERVE(REEL_EVENT_REGION_REVERSE, .region = region, .lane = parent);
 	return region;
@@ -197,7 +229,7 @@ reel_region *reel_region_reverse(reel_lane *parent)
 
 /* ---- The end of a region: the threads have joined ---- */
 
-/* One that no thread has taken is one that was left at once. NULL: no memory. */
+/* A lane that no thread has taken counts as left at once. Returns NULL if there is no memory. */
 static reel_lane *lane_at_end(reel_region *region, int32_t index)
 {
 	reel_lane *lane = reel_lane_find(region->parent, index);
@@ -214,6 +246,7 @@ static void measure_forward(reel_region *region, reel_lane *lane)
 	if (!lane)
 		return;
 	reel_phase_leave(region, lane);
+	REEL_ASSERT(lane->phase >= region->first_phase && lane->loop >= region->first_loop);
 	phases = lane->phase - region->first_phase + 1;
 	loops = lane->loop - region->first_loop;
 	if (phases > region->phases)
@@ -226,15 +259,16 @@ static void measure_forward(reel_region *region, reel_lane *lane)
 static int end_lane(reel_region *region, reel_lane *lane)
 {
 	uint64_t last = region->first_loop + region->loops;
-	/* Relaxed: the threads have joined. */
+	/* Relaxed is enough: the threads have joined. */
 	int64_t rounds = atomic_load_explicit(&lane->taken, memory_order_relaxed);
 
 	if (rounds > region->rounds)
 		region->rounds = rounds;
-	if (region->state == REEL_REVERSE_SWEEP) {
+	if (region->state == REEL_REGION_REVERSE) {
 		reel_phase_go_to(region, lane, (int64_t)region->phases - 1);
 		reel_phase_leave(region, lane);
 	} else if (lane->loop != last) {
+		REEL_ASSERT(lane->loop < last);
 		reel_lane_note(lane, REEL_NOTE_UNREACHED, last, last - lane->loop);
 		lane->error = reel_lane_error(lane);
 	}
@@ -246,7 +280,7 @@ static int end_lanes(reel_region *region)
 	int32_t lanes = reel_region_lanes(region);
 	int error = 0;
 
-	for (int32_t i = 0; i < lanes && region->state == REEL_FORWARD; i++)
+	for (int32_t i = 0; i < lanes && region->state == REEL_REGION_FORWARD; i++)
 		measure_forward(region, lane_at_end(region, i));
 	for (int32_t i = 0; i < lanes; i++) {
 		reel_lane *lane = lane_at_end(region, i);
@@ -254,7 +288,7 @@ static int end_lanes(reel_region *region)
 
 		error = error ? error : lane_error;
 	}
-	/* Relaxed: the threads have joined. */
+	/* Relaxed is enough: the threads have joined. */
 	if (atomic_load_explicit(&region->lacks_lane, memory_order_relaxed))
 		reel_lane_fail(region->parent, -ENOMEM, "no memory for a lane of a region");
 	return error;
@@ -266,21 +300,21 @@ int reel_region_end(reel_region *region)
 	int error;
 
 	REEL_OBSERVE(REEL_EVENT_REGION_END, .region = region, .lane = parent);
-	if (region->state == REEL_ENDED)
+	if (region->state == REEL_REGION_ENDED)
 		reel_lane_fail(parent, -EINVAL, "a region is ended that has not begun");
-	if (region->state == REEL_ENDED || region->state == REEL_DEAD) {
-		region->state = REEL_ENDED;
+	if (region->state == REEL_REGION_ENDED || region->state == REEL_REGION_DEAD) {
+		move_to(region, REEL_REGION_ENDED);
 		return parent->tape.error;
 	}
 	error = region->refused ? 0 : end_lanes(region);
 	parent->phases = region->first_phase;
 	parent->loops = region->first_loop;
-	if (region->state == REEL_FORWARD) {
+	if (region->state == REEL_REGION_FORWARD) {
 		note_region(region, reel_region_lanes(region));
 		parent->phases += region->phases;
 		parent->loops += region->loops;
 	}
-	region->state = REEL_ENDED;
+	move_to(region, REEL_REGION_ENDED);
 	return parent->tape.error ? parent->tape.error : error;
 }
 
@@ -288,7 +322,7 @@ int reel_region_end(reel_region *region)
 
 int reel_region_lanes(const reel_region *region)
 {
-	/* Relaxed: a number, that belongs to no other data. */
+	/* Relaxed is enough: a number that guards no memory. */
 	return atomic_load_explicit(&region->lanes, memory_order_relaxed);
 }
 

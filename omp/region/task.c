@@ -177,8 +177,8 @@ static struct reel_task *new_task(reel_lane *parent, int64_t label,
 }
 
 /*
- * The lane that refuses may have been in a region that is gone. If the parent is that lane, it is in
- * its region still.
+ * The lane that refuses may have been in a region that is gone. If the parent is that lane, it is
+ * in its region still.
  */
 static reel_lane *refuse(const reel_lane *parent)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Waits for a word to get a value: looks, then gives the processor up, then sleeps. Any thread
+ * waits and wakes. A wait ends when the value has come or, if the caller says so, when a lane has
+ * failed; no wake-up is lost (see sleep_until_over()).
+ */
 #include "config.h"
 
 #include "wait.h"
@@ -7,39 +12,43 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "os/yield.h"
 
-/* After that, so often the processor is given up before the thread sleeps. */
-#define YIELDS 80
-/* Some ten microseconds. */
+/* Number of times that a thread looks, which takes some ten microseconds. */
 #define LOOKS 1000
-/* One of so many waits looks as often as at first. */
+/* Number of times that it gives the processor up before it sleeps. */
+#define YIELDS 80
+/* One wait in this many looks as often as at first. */
 #define PROBE 64
 
-/* Threads sleep at one of these places, by the address of what they wait for. */
-#define PLACES 64
+/* Threads sleep in one of these queues, by the address of the word. */
+#define QUEUES 64
 
-static struct place {
+static struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	_Atomic unsigned sleepers;
-} places[PLACES] = {
-#define PLACE {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0}
-#define FOUR PLACE, PLACE, PLACE, PLACE
+} queues[QUEUES] = {
+#define QUEUE                                                          \
+	{                                                              \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 \
+	}
+#define FOUR QUEUE, QUEUE, QUEUE, QUEUE
 #define SIXTEEN FOUR, FOUR, FOUR, FOUR
 	SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN
 #undef SIXTEEN
 #undef FOUR
-#undef PLACE
+#undef QUEUE
 };
 
-static struct place *place_of(const _Atomic uint64_t *word)
+static struct queue *queue_of(const _Atomic uint64_t *word)
 {
-	return &places[(uintptr_t)word / sizeof *word % PLACES];
+	return &queues[(uintptr_t)word / sizeof *word % QUEUES];
 }
 
-/* The other thread of a core goes on meanwhile. */
+/* Lets the other thread of the core go on. */
 static inline void relax(void)
 {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
@@ -50,7 +59,7 @@ static inline void relax(void)
 	reel_yield_point();
 }
 
-/* Sequentially consistent: pairs with who changes the word; see sleep_until_over(). */
+/* Sequentially consistent: pairs with the change of the word; see sleep_until_over(). */
 static bool has_come(const struct reel_omp_wait *wait)
 {
 	return atomic_load_explicit(wait->word, memory_order_seq_cst) == wait->value;
@@ -58,55 +67,58 @@ static bool has_come(const struct reel_omp_wait *wait)
 
 static bool is_over(const struct reel_omp_wait *wait)
 {
-	/* Sequentially consistent: pairs with who sets it. */
+	/* Sequentially consistent: pairs with reel_lane_end_waits(). */
 	return has_come(wait) ||
 	       (wait->failed && atomic_load_explicit(wait->failed, memory_order_seq_cst));
 }
 
 /*
- * All are sequentially consistent: either this thread sees the new value, or who changes it
- * sees that somebody sleeps, and wakes him after he has begun to.
+ * All accesses are sequentially consistent: either this thread sees the new value, or the thread
+ * that changes it sees a sleeper, and wakes it after it has begun to sleep.
  */
 static void sleep_until_over(const struct reel_omp_wait *wait)
 {
 	REEL_UNCANCELLED;
-	struct place *place = place_of(wait->word);
+	struct queue *queue = queue_of(wait->word);
+	unsigned sleepers;
 
-	pthread_mutex_lock(&place->lock);
-	atomic_fetch_add_explicit(&place->sleepers, 1, memory_order_seq_cst);
+	pthread_mutex_lock(&queue->lock);
+	atomic_fetch_add_explicit(&queue->sleepers, 1, memory_order_seq_cst);
 	while (!is_over(wait))
-		pthread_cond_wait(&place->changed, &place->lock);
-	atomic_fetch_sub_explicit(&place->sleepers, 1, memory_order_seq_cst);
-	pthread_mutex_unlock(&place->lock);
+		pthread_cond_wait(&queue->changed, &queue->lock);
+	sleepers = atomic_fetch_sub_explicit(&queue->sleepers, 1, memory_order_seq_cst);
+	REEL_ASSERT(sleepers > 0);
+	(void)sleepers;
+	pthread_mutex_unlock(&queue->lock);
 }
 
-static void wake(struct place *place)
+static void wake(struct queue *queue)
 {
-	if (!atomic_load_explicit(&place->sleepers, memory_order_seq_cst))
+	if (!atomic_load_explicit(&queue->sleepers, memory_order_seq_cst))
 		return;
 	reel_yield_point();
-	pthread_mutex_lock(&place->lock);
-	pthread_cond_broadcast(&place->changed);
-	pthread_mutex_unlock(&place->lock);
+	pthread_mutex_lock(&queue->lock);
+	pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
 }
 
 void reel_omp_wake(const _Atomic uint64_t *word)
 {
-	wake(place_of(word));
+	wake(queue_of(word));
 }
 
 void reel_omp_wake_all(void)
 {
-	for (unsigned i = 0; i < PLACES; i++)
-		wake(&places[i]);
+	for (unsigned i = 0; i < QUEUES; i++)
+		wake(&queues[i]);
 }
 
 /*
- * Two threads may have to share a processor, with others idle or not: then looking keeps away
- * the very thread that is waited for. A thread for which all looks were in vain halves them for
- * its next wait, down to few; one that sees what it waits for doubles them again. Looks that have
- * become few can miss what comes a little later, and would stay few: so now and then a thread looks
- * as often as at first, and if that is not in vain, it goes on so.
+ * Two threads may have to share a processor. Then looking keeps away the very thread that this one
+ * waits for. So a thread that looked in vain halves the looks of its next wait, down to few, and a
+ * thread that looked with success doubles them. Few looks may miss what comes a little later and
+ * would stay few, so one wait in PROBE looks as often as at first, and a success restores that
+ * number.
  */
 static bool look(const struct reel_omp_wait *wait)
 {
@@ -137,12 +149,13 @@ bool reel_omp_await(const struct reel_omp_wait *wait)
 	}
 	if (!over)
 		sleep_until_over(wait);
+	REEL_ASSERT(wait->failed || has_come(wait));
 	return has_come(wait);
 }
 
 unsigned reel_omp_looks(int threads)
 {
-	/* Relaxed: a number, that belongs to no other data. 0: not asked for yet. */
+	/* Relaxed is enough: a number that guards no memory. 0: not known yet. */
 	static _Atomic long processors;
 	long known = atomic_load_explicit(&processors, memory_order_relaxed);
 

@@ -29,7 +29,9 @@ void reel_omp_wake_all(void);
 /* Where what is waited for may take as long as the program likes. */
 #define REEL_OMP_FEW_LOOKS 20
 
-/* How many looks are worth while for what other threads do soon: few where they have no processor. */
+/*
+ * How many looks are worth while for what other threads do soon: few where they have no processor.
+ */
 unsigned reel_omp_looks(int threads);
 
 #endif

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Workers: which thread takes which lane, and the barriers between phases. Each thread of a team
+ * has a worker of its own and calls these functions.
+ *
+ * In each round a lane is taken by one thread. Between two rounds all threads pass a barrier, so
+ * what a lane holds is visible to the thread that takes it next.
+ */
 #include "config.h"
 
 #include "lane.h"
@@ -10,24 +17,24 @@
 #include "wait.h"
 #include "os/yield.h"
 
-/* Of a region without a number of lanes, its first team makes as many as it has threads. */
+/* A region that was begun without a number of lanes gets as many as its first team has threads. */
 static int32_t lanes_for(reel_region *region, int threads)
 {
 	int32_t lanes = 0;
 
-	if (region->state == REEL_REVERSE_SWEEP)
+	if (region->state == REEL_REGION_REVERSE)
 		return reel_region_lanes(region);
-	/* Relaxed: a number, that belongs to no other data. */
+	/* Relaxed is enough: a number that guards no memory. */
 	if (atomic_compare_exchange_strong_explicit(&region->lanes, &lanes, threads,
 						    memory_order_relaxed, memory_order_relaxed))
 		return threads;
 	return lanes;
 }
 
-/* To wait for a turn, each lane needs a thread. */
+/* Lanes that wait for turns need a thread each, or they wait for each other. */
 static bool lacks_threads(const reel_region *region, int threads, int32_t lanes)
 {
-	return region->state == REEL_REVERSE_SWEEP && region->has_ordered && threads < lanes;
+	return region->state == REEL_REGION_REVERSE && region->has_ordered && threads < lanes;
 }
 
 static void refuse(reel_worker *worker, int32_t lanes)
@@ -48,7 +55,8 @@ reel_worker reel_worker_begin(reel_region *region, int thread, int threads)
 	reel_worker worker = {.region = region, .thread = thread, .threads = threads};
 	int32_t lanes;
 
-	if (region->state == REEL_DEAD || region->state == REEL_ENDED) {
+	REEL_ASSERT(thread >= 0 && thread < threads);
+	if (region->state == REEL_REGION_DEAD || region->state == REEL_REGION_ENDED) {
 		worker.tried = INT32_MAX;
 		return worker;
 	}
@@ -60,11 +68,11 @@ reel_worker reel_worker_begin(reel_region *region, int thread, int threads)
 	return worker;
 }
 
-/* A lane is taken once in each round: they are counted through all regions of the parent. */
+/* Takes a lane that no thread has taken in this round. Rounds are counted through all regions. */
 static bool take(const reel_worker *worker, reel_lane *lane)
 {
 	int64_t round = worker->region->rounds + worker->round;
-	/* Relaxed: what the lane holds comes through the barrier between two rounds. */
+	/* Relaxed is enough: the barrier between two rounds makes what the lane holds visible. */
 	int64_t before = atomic_load_explicit(&lane->taken, memory_order_relaxed);
 
 	reel_yield_point();
@@ -73,7 +81,7 @@ static bool take(const reel_worker *worker, reel_lane *lane)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* With a thread for each lane: its own. */
+/* The thread's own lane, if there is a thread for each lane. */
 static int32_t own(reel_worker *worker, int32_t lanes)
 {
 	int32_t index = worker->tried ? lanes : worker->thread;
@@ -82,7 +90,7 @@ static int32_t own(reel_worker *worker, int32_t lanes)
 	return index;
 }
 
-/* With fewer: from its own part of them on, the next one that nobody has. */
+/* With fewer threads: the next lane that no thread has taken, from the thread's own part on. */
 static int32_t next_free(reel_worker *worker, int32_t lanes)
 {
 	while (worker->tried < lanes) {
@@ -90,6 +98,7 @@ static int32_t next_free(reel_worker *worker, int32_t lanes)
 		int32_t index = (int32_t)((start + worker->tried++) % lanes);
 		reel_lane *lane = reel_lane_child(worker->region->parent, index);
 
+		REEL_ASSERT(index >= 0 && index < lanes);
 		if (!lane)
 			reel_region_note_no_memory(worker->region);
 		else if (take(worker, lane))
@@ -99,8 +108,8 @@ static int32_t next_free(reel_worker *worker, int32_t lanes)
 }
 
 /*
- * The thread is done with its lane; this is when the lane's lines are in its cache. Not so, if
- * tasks of the lane may still run.
+ * Leaves the phase of the lane that the thread is done with, while the lines of the lane are in its
+ * cache. Not if the lane has tasks, which may still run.
  */
 static void let_go(reel_worker *worker)
 {
@@ -136,8 +145,8 @@ static void next_phase(reel_worker *worker)
 		worker->tried = 0;
 	worker->round++;
 	worker->lane = NULL;
-	/* A phase counts, though no lane is taken in it. */
-	if (worker->thread == 0 && worker->region->state == REEL_FORWARD)
+	/* A phase counts even if no lane is taken in it. */
+	if (worker->thread == 0 && worker->region->state == REEL_REGION_FORWARD)
 		worker->region->phases = (uint64_t)worker->round + 1;
 }
 
@@ -147,18 +156,18 @@ void reel_worker_next_phase(reel_worker *worker)
 	next_phase(worker);
 }
 
-/* True: all threads have come to the barrier. */
+/* Returns whether all threads have come to the barrier. */
 static bool arrive(reel_worker *worker)
 {
-	_Atomic uint64_t *arrivals = &worker->region->arrivals;
+	uint64_t all = ++worker->barriers * (uint64_t)worker->threads, arrived;
 
-	worker->barriers++;
 	/*
-	 * Release: what was done before; acquire: what others did, for the last one to come.
+	 * Acquire and release: the last thread to come sees what the others did before.
 	 * Sequentially consistent: pairs with reel_omp_await() of thread 0.
 	 */
-	return 1 + atomic_fetch_add_explicit(arrivals, 1, memory_order_seq_cst) ==
-	       worker->barriers * (uint64_t)worker->threads;
+	arrived = 1 + atomic_fetch_add_explicit(&worker->region->arrivals, 1, memory_order_seq_cst);
+	REEL_ASSERT(arrived <= all);
+	return arrived == all;
 }
 
 static void wait_until(const reel_worker *worker, const _Atomic uint64_t *word, uint64_t value)
@@ -170,13 +179,19 @@ static void wait_until(const reel_worker *worker, const _Atomic uint64_t *word, 
 	reel_omp_await(&wait);
 }
 
-/* All have come: let them go on. */
+/* Lets all threads go on. */
 static void open_barrier(const reel_worker *worker)
 {
 	reel_region *region = worker->region;
 
 	reel_yield_point();
-	/* Sequentially consistent: pairs with reel_omp_await(). */
+	/*
+	 * Sequentially consistent: pairs with reel_omp_await(). All that any thread did before the
+	 * barrier is visible after it.
+	 */
+	/* Relaxed is enough, for the assertion: this thread passed the barrier before. */
+	REEL_ASSERT(atomic_load_explicit(&region->passed, memory_order_relaxed) + 1 ==
+		    worker->barriers);
 	atomic_store_explicit(&region->passed, worker->barriers, memory_order_seq_cst);
 	reel_yield_point();
 	reel_omp_wake(&region->passed);
@@ -210,14 +225,14 @@ typedef const void *tape_action(reel_tape *tape, const reel_type *type, size_t n
 
 static const void *push_span(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
-	/* The one before it is read on, by all lanes. */
+	/* All lanes go on reading the span before. */
 	tape->flags |= REEL_TAPE_KEEPS_BELOW;
 	return reel_push_span_slow(tape, type, n, site);
 }
 
 /*
- * A barrier. Thread 0 pushes or pops when all have come and none reads the spans before any more:
- * always the same thread, so that the tape stays in its cache.
+ * Passes a barrier. Thread 0 pushes or pops when all threads have come and none reads the earlier
+ * spans any more. It is always the same thread, so that the tape stays in its cache.
  */
 static void lead(reel_worker *worker, tape_action *act, const reel_type *type, size_t n,
 		 const char *site)

@@ -240,7 +240,7 @@ static struct {
 	reel_store *below;
 	bool may_be_busy;
 	unsigned closed_while_busy;
-	unsigned failing_gets; /* that come next, and spoil what they were to pin_and_start_read */
+	unsigned failing_gets; /* that come next, and spoil what they were to bring */
 } watched;
 
 static void watched_put(reel_store *store, reel_transfer *transfer)

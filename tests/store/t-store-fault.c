@@ -694,8 +694,8 @@ static void every_stack_is_checked(bool on_file, unsigned max_layers)
 	for (; stack.depth <= max_layers; stack.depth++, numbers *= LAYERS)
 		for (stack.number = 0; stack.number < numbers; stack.number++, stacks++)
 			wrong += wrong_of_all_faults(stack);
-	is_int(wrong, 0, "%u stacks on %s pin_and_start_read back what was put, or report damage",
-	       stacks, on_file ? "a file" : "memory");
+	is_int(wrong, 0, "%u stacks on %s bring back what was put, or report damage", stacks,
+	       on_file ? "a file" : "memory");
 }
 
 int main(void)
