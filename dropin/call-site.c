@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of the places seen so far; entries are added, never changed, never taken away. */
+/*
+ * A hash table of the call sites that were asked for. Any thread runs these functions, without a
+ * lock. An entry is never changed or removed, so its text stays valid.
+ */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -26,7 +29,7 @@ struct place {
 static _Atomic(struct place *) places[PLACES];
 
 #if HAVE_DLADDR
-/* What addr2line wants: the address itself in a program that is always loaded at one place. */
+/* The address for addr2line. In a program that is not relocated, it is the address itself. */
 static uintptr_t address_in_file(uintptr_t address, const Dl_info *file)
 {
 	const ElfW(Ehdr) *header = file->dli_fbase;
@@ -36,7 +39,7 @@ static uintptr_t address_in_file(uintptr_t address, const Dl_info *file)
 
 static void describe(struct place *place)
 {
-	/* The call itself, which ends where it returns to. */
+	/* An address inside the call: the return address may belong to the next line. */
 	uintptr_t address = (uintptr_t)place->address - 1;
 	const char *name;
 	Dl_info file;
@@ -70,10 +73,13 @@ static struct place *new_place(const void *address)
 
 static const char *no_room = "a place that there is no room to note";
 
-/* The text of what is in this slot if it is this address's, put there if it was free; or NULL. */
+/*
+ * Returns the text of the slot, or NULL if the slot belongs to another address. Fills a free slot
+ * first.
+ */
 static const char *in_slot(_Atomic(struct place *) *slot, const void *address)
 {
-	/* Acquire: the entry's text, released below. */
+	/* Acquire: pairs with the release below. Makes the address and the text visible. */
 	struct place *there = atomic_load_explicit(slot, memory_order_acquire);
 	struct place *fresh;
 
@@ -81,7 +87,7 @@ static const char *in_slot(_Atomic(struct place *) *slot, const void *address)
 		fresh = new_place(address);
 		if (!fresh)
 			return no_room;
-		/* Release: partner of the loads by acquire, above and here. */
+		/* Release: pairs with the acquire above, and with that of a failed exchange. */
 		if (atomic_compare_exchange_strong_explicit(slot, &there, fresh,
 							    memory_order_release,
 							    memory_order_acquire))

@@ -37,6 +37,7 @@ void reel_adstack_come_back(void)
 	struct adstack_layer *layer = reel_adstack.layers;
 	uint64_t bits = reel_adstack_tape.bits;
 
+	REEL_ASSERT(layer->above == reel_adstack.base);
 	reel_tape_close(reel_adstack_own());
 	reel_tape_move(reel_adstack_own(), &layer->tape);
 	reel_adstack_tape.bits = bits;

@@ -69,6 +69,7 @@ static void take_up(struct adstack_stack *stack)
 /* Requires that no look is open on either stack. */
 static void exchange(struct adstack_stack *stack)
 {
+	REEL_ASSERT(!reel_adstack.looking);
 	struct adstack_stack present;
 
 	memset(&present, 0, sizeof present);

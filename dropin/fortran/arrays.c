@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays of any type and rank. One that lies together goes to the tape as it is. One that does
- * not goes there piece by piece through a small buffer; since pieces are multiples of 8 bytes, what
- * is on the tape is the same either way, and each may be popped as the other.
+ * Arrays of any type and rank. The owner of the tape runs these functions.
+ *
+ * A contiguous array is copied to the tape directly, other sections piece by piece through a small
+ * buffer. All pieces but the last are multiples of 8 bytes, so the bytes on the tape are the same
+ * in both cases, and a program may push one kind and pop the other.
  */
 #include "fortran.h"
 
@@ -13,7 +15,7 @@
 void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array);
 void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array);
 
-/* Of the elements; only checked tapes compare it. What C cannot name may be any type's. */
+/* The kind of the elements, which only checked tapes compare; other types count as structs. */
 static enum reel_kind kind_of(const reel_tape *tape, const CFI_cdesc_t *array)
 {
 	const reel_type *type = REEL_UNLIKELY(tape->ledger) ? reel_fortran_type(array) : NULL;
@@ -21,7 +23,7 @@ static enum reel_kind kind_of(const reel_tape *tape, const CFI_cdesc_t *array)
 	return type ? type->kind : REEL_STRUCT;
 }
 
-/* In place of a note for each piece, checked mode wants one for the whole. */
+/* Checked mode needs one note for the whole section and not one for each piece. */
 static char *whole_copy(const reel_tape *tape, size_t bytes)
 {
 	return tape->ledger ? malloc(bytes) : NULL;
@@ -41,7 +43,7 @@ static bool push_pieces(reel_tape *tape, const struct section *section, size_t b
 	return !reel_tape_error(tape);
 }
 
-/* A section is refused as a whole; after an error nothing is read of what is pushed. */
+/* Pushes all of the section or refuses all of it. After an error the section is not read. */
 static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, const char *site)
 {
 	size_t size = array->elem_len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the module reel of reel.f90 calls, where the headers' inline functions or an array's
- * descriptor are in the way of calling the library itself.
+ * The functions that the module reel of reel.f90 calls, for everything that Fortran cannot call
+ * directly: inline functions of the headers, and functions that need the descriptor of an array.
  *
  *	values.c   scalars, bits and spans
  *	arrays.c   arrays of any rank, section.c their elements in order
@@ -23,45 +23,45 @@
 
 #include "../call-site.h"
 
-/* reel.f90 gives a tape, a mark, this room. */
+/* reel.f90 declares a tape, and a mark, as an array of integers of these sizes. */
 _Static_assert(sizeof(reel_tape) <= 32 * sizeof(int64_t), "type(reel_tape) has room for a tape");
 _Static_assert(sizeof(reel_mark) == 14 * sizeof(int64_t), "type(reel_mark) is a mark");
 _Static_assert(_Alignof(reel_tape) <= _Alignof(int64_t), "type(reel_tape) is aligned for a tape");
 
-/* values.c: where the call that returns to this address stands, if the tape is a checked one. */
+/* values.c: the site of the call with this return address if the tape is checked. */
 const char *reel_fortran_site(reel_tape *tape, const void *return_address);
 
 /*
- * In a function that Fortran calls: the place of that call, for checked tapes. Whether a tape is
- * one is known once it has begun, which is when it has a top.
+ * The site of Fortran's call, in a function that Fortran calls; for checked tapes only. A new tape
+ * counts as checked: as long as it has no top, it is not known whether its pool is.
  */
 #define FORTRAN_SITE(tape)                                                                         \
 	(REEL_UNLIKELY((tape)->ledger || !(tape)->top)                                             \
 		 ? reel_fortran_site((tape), REEL_RETURN_ADDRESS)                                  \
 		 : "a Fortran call")
 
-/* values.c: of the elements, if it is one that a scalar may have; or NULL. */
+/* values.c: the type of the elements if scalars may have this type; or NULL. */
 const reel_type *reel_fortran_type(const CFI_cdesc_t *array);
 
-/* section.c: SIZE_MAX for an array of an unknown size (assumed-size). */
+/* section.c: number of elements; SIZE_MAX for an array of unknown size (assumed-size). */
 size_t reel_fortran_elements(const CFI_cdesc_t *array);
-/* Whether its elements lie together. One of an unknown size does. */
+/* Whether the elements follow each other without gaps. True for an array of unknown size. */
 bool reel_fortran_is_contiguous(const CFI_cdesc_t *array);
 
-/* What is wrong with an argument that C gets the address of, in words, or NULL. */
+/* Returns what is wrong with an argument whose address C gets, as a part of a message, or NULL. */
 const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_bytes);
 
-/* A section that does not, as runs of bytes that do. */
+/* A section that is not contiguous, as runs of contiguous bytes. */
 struct section {
 	char *base;
 	size_t run_bytes;
-	int outer; /* dimensions that the runs are spread over, the innermost first */
+	int outer; /* number of dimensions of runs, the innermost first */
 	size_t extent[CFI_MAX_RANK];
 	ptrdiff_t stride[CFI_MAX_RANK];
 };
 
 void reel_fortran_section(const CFI_cdesc_t *array, struct section *section);
-/* Copy `bytes` of its elements, from that at `offset` in their order on, to and from `packed`. */
+/* Copy `bytes` bytes of the elements, from byte `offset` of their sequence on, to or from `packed`. */
 void reel_fortran_gather(const struct section *section, size_t offset, char *packed, size_t bytes);
 void reel_fortran_scatter(const struct section *section, size_t offset, const char *packed,
 			  size_t bytes);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Block replay and the measuring of costs: states, adjoints and contexts of any type. */
+/*
+ * Block replay and the measuring of costs, for states, adjoints and contexts of any type. The owner
+ * of the tape runs these functions. They test the arguments, because C gets their addresses only.
+ */
 #include <reel/extend.h>
 #include <reel/plan.h>
 
@@ -21,7 +24,7 @@ int reel_fortran_costs_measure(struct reel_costs *costs, reel_tape *tape, const 
 			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			       const CFI_cdesc_t *adjoint);
 
-/* The tape's error tells what is wrong. */
+/* Reports a wrong argument as an error of the tape. */
 static int refuse(reel_tape *tape, const char *function, const char *what, const char *why)
 {
 	char message[160];
@@ -40,7 +43,7 @@ static const char *wrong_state(const reel_model *model, const CFI_cdesc_t *state
 	return reel_fortran_wrong_argument(state, 0);
 }
 
-/* The adjoint may be NULL: it is left out. */
+/* The adjoint is NULL if the program left it out. */
 static int check(reel_tape *tape, const char *function, const reel_model *model,
 		 const CFI_cdesc_t *context, const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of any type in one piece: what REEL_RECORD() makes for C, whose records these are. */
+/*
+ * Values of any type in one piece, as REEL_RECORD() defines them for C. A program in C may pop a
+ * record that Fortran pushed, and the other way round. The owner of the tape runs these functions.
+ */
 #include <reel/extend.h>
 #include <reel/plan.h>
 
@@ -12,7 +15,7 @@ void reel_fortran_push_record(reel_tape *tape, const CFI_cdesc_t *record);
 void reel_fortran_pop_record(reel_tape *tape, const CFI_cdesc_t *record);
 void reel_fortran_look_record(reel_tape *tape, const CFI_cdesc_t *record);
 
-/* Size 0: there is no such record, and the tape is given up. */
+/* Returns size 0 after an error that sticks to the tape, if the argument is not a record. */
 static reel_type type_of(reel_tape *tape, const CFI_cdesc_t *record)
 {
 	size_t elements = reel_fortran_elements(record);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Elements of Fortran's arrays in their order, which may be spread in memory. The functions read
+ * descriptors only, so any thread may run them. A stride may be negative.
+ */
 #include "fortran.h"
 
 #include <string.h>
@@ -33,7 +37,7 @@ bool reel_fortran_is_contiguous(const CFI_cdesc_t *array)
 	return true;
 }
 
-/* Of one of an unknown size nobody knows whether it is too small. */
+/* The size of an assumed-size array is unknown, so it is not compared with `min_bytes`. */
 const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_bytes)
 {
 	size_t elements = reel_fortran_elements(argument);
@@ -45,7 +49,7 @@ const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_
 	return NULL;
 }
 
-/* The leading dimensions whose elements lie one behind the other are one run. */
+/* The leading dimensions whose elements follow each other without gaps make up one run. */
 void reel_fortran_section(const CFI_cdesc_t *array, struct section *section)
 {
 	section->base = array->base_addr;
@@ -66,7 +70,7 @@ void reel_fortran_section(const CFI_cdesc_t *array, struct section *section)
 	}
 }
 
-/* Where run number `run` begins, and how many from it on are one stride apart. */
+/* Returns the start of run number `run`; `*row` is the number of runs from it on in its row. */
 static char *find_run(const struct section *section, size_t run, size_t *row)
 {
 	char *at = section->base;
@@ -87,7 +91,7 @@ static void copy(char *at, char *packed, size_t bytes, bool gather)
 		memcpy(at, packed, bytes);
 }
 
-/* The usual elements by a constant size each, which needs no call. */
+/* For common sizes memcpy() has a constant size, which needs no call. */
 static void copy_runs(char *at, ptrdiff_t stride, char *packed, size_t runs, size_t run_bytes,
 		      bool gather)
 {
@@ -106,7 +110,7 @@ static void copy_runs(char *at, ptrdiff_t stride, char *packed, size_t runs, siz
 	}
 }
 
-/* Pieces may begin and end inside a run. */
+/* Copies `bytes` bytes from byte `offset` of the section on; both may lie inside of a run. */
 static void walk(const struct section *section, size_t offset, char *packed, size_t bytes,
 		 bool gather)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Checkpointing: states, adjoints and contexts are variables of any type. */
+/*
+ * Checkpointing, for states, adjoints and contexts of any type. The owner of the run's tape runs
+ * these functions. They test the arguments, because C gets their addresses only.
+ */
 #include "checkpoint/run-lookahead.h"
 #include "fortran.h"
 
@@ -100,7 +103,7 @@ int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *adjoint)
 	return reel_run_resume(*run, adjoint->base_addr);
 }
 
-/* Arguments that were left out are NULL. */
+/* Arguments that the program left out are NULL. */
 static const char *wrong_piece(reel_run *run, const reel_action *action, const CFI_cdesc_t *state,
 			       const CFI_cdesc_t *adjoint)
 {

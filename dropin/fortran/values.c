@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalars, bits and spans: the inline functions of the headers, by Fortran's names of types. */
+/*
+ * Scalars, bits and spans: the inline functions of the headers, as functions that Fortran can call.
+ * The owner of the tape runs them.
+ */
 #include <reel/extend.h>
 #include <reel/plan.h>
 
@@ -26,8 +29,8 @@ const char *reel_fortran_site(reel_tape *tape, const void *return_address)
 	X(complex8, double _Complex, "complex(8)", REEL_STRUCT)
 
 /*
- * All that is rare, a tape that is checked or new too, is behind the limits. It is a function of
- * its own, so that the rest needs no frame.
+ * False limits send all rare cases, such as a checked or a new tape, to a function of their own, so
+ * that the fast path needs no stack frame.
  */
 #define SCALAR(name, c_type, text, kind)                                                           \
 	static const reel_type name##_type = {text, sizeof(c_type), _Alignof(c_type), kind};       \
@@ -91,7 +94,7 @@ bool reel_fortran_look_bit(reel_tape *tape)
 
 /* ---- Spans ---- */
 
-/* In the order of the constants in reel.f90. */
+/* Must be in the order of the constants in reel.f90. */
 #define SCALAR_TYPE(name, c_type, text, kind) {text, sizeof(c_type), _Alignof(c_type), kind},
 static const reel_type types[] = {SCALARS(SCALAR_TYPE)};
 
@@ -118,7 +121,7 @@ void *reel_fortran_reserve(reel_tape *tape, int64_t n, int type)
 	return reel_reserve_at(tape, count(n), types[type], FORTRAN_SITE(tape));
 }
 
-/* In the order of `types`. */
+/* Must be in the order of `types`. */
 static const CFI_type_t codes[] = {CFI_type_int32_t, CFI_type_int64_t, CFI_type_float,
 				   CFI_type_double, CFI_type_float_Complex,
 				   CFI_type_double_Complex};
@@ -137,7 +140,7 @@ void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n)
 	const reel_type *type = reel_fortran_type(span);
 	const char *site = FORTRAN_SITE(tape);
 
-	/* What was refused has an error already. */
+	/* A refused span has its error already. */
 	if (!span->base_addr)
 		return;
 	if (!type || count(n) > reel_fortran_elements(span))

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Large blocks: addresses are carved once from one range, and idle blocks wait on a list for each
+ * class. Any thread runs these functions; the lists are lock-free and the counters atomic.
+ *
+ * A block is in use, on one list, or in the hands of one thread. `starts` has the entry of each
+ * block that is in use, and only of those, so a block that is freed twice is found.
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -6,6 +13,7 @@
 #include <unistd.h>
 
 #include "blocks.h"
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "os/counter.h"
 #include "classes.h"
@@ -15,20 +23,21 @@
 
 #define DESCRIPTORS ((uint32_t)1 << 22)
 
-/* Every block starts in a unit of its own, the smallest page that systems have. */
+/* Each block starts in a unit of its own. A unit is the smallest page size of all systems. */
 #define UNIT_SHIFT 12
 
 /*
- * Arrays that are walked in step and all start at the same place of a page
- * compete for the same cache sets. 13 lines go through all of a page's 64.
+ * If arrays that a loop reads together all start at the same offset in a page, they compete for the
+ * same cache sets. Blocks therefore start at different offsets: multiples of 13 lines reach all 64
+ * lines of a page.
  */
 #define LINE ((size_t)64)
 #define STAGGER (13 * LINE)
 #define STAGGER_SPAN ((size_t)4096)
 
 /*
- * A block belongs to one class for good, so all classes together need more
- * addresses than there is memory.
+ * A block keeps its class, so all classes together need more addresses than there is memory:
+ * at most RESERVATIONS times as many.
  */
 #define RESERVATIONS 16
 #define RESERVED_MOST (SIZE_MAX >> (sizeof(void *) > 4 ? 18 : 2))
@@ -40,14 +49,14 @@ static struct freelist cold[CLASSES];
 
 static struct reel_slab *table;
 static _Atomic size_t table_used;
-/* By unit of the range: 1 + the place in the table of the block that starts there, or 0. */
+/* For each unit of the range: 1 + the index in `table` of the block that starts there, or 0. */
 static _Atomic uint32_t *starts;
 
 static size_t page;
 static size_t budget;
 static size_t ceiling;
 
-/* Relaxed, all of them: they guard no memory. */
+/* Relaxed is enough for all accesses to these counters: they guard no memory. */
 static _Atomic size_t carved;
 static _Atomic size_t idle;
 static _Atomic size_t resident;
@@ -56,7 +65,7 @@ static _Atomic uint64_t served;
 static _Atomic uint64_t recycled;
 static _Atomic uint64_t given_back;
 
-/* One page more than the class has, for the stagger. */
+/* The frame has one page more than the class, for the different offsets (STAGGER). */
 static size_t frame_bytes(const struct reel_slab *block)
 {
 	return reel_round_up(block->bytes, page) + page;
@@ -95,10 +104,13 @@ void blocks_open(const struct blocks_settings *settings)
 		freelist_init(&cold[class], table);
 	}
 	budget = settings->budget;
-	/* A quarter is for the rest of the program and for others. */
+	/* A quarter of the memory is for the rest of the program and for other processes. */
 	ceiling = settings->memory - settings->memory / 4;
 	blocks_range.most = budget < bytes ? budget : bytes;
-	/* Release, both: pair with the acquires in blocks_own() and blocks_serve(). */
+	/*
+	 * Release: pair with the acquires in blocks_own() and blocks_serve() (blocks.h). Make the
+	 * range, the lists and the limits visible.
+	 */
 	atomic_store_explicit(&blocks_range.bytes, bytes, memory_order_release);
 	atomic_store_explicit(&blocks_range.least, settings->least, memory_order_release);
 }
@@ -118,8 +130,9 @@ static _Atomic uint32_t *start_entry(const void *address)
 }
 
 /*
- * Every block passes here when it is handed out and when it is given back. Relaxed, here and
- * below: who has the address has all that was written before it was handed out.
+ * Sets the entry of a block when the block is handed out, and clears it when the block is given
+ * back. Relaxed is enough here and in blocks_usable(): a thread that has got the address by
+ * synchronization also sees what was written before the block was handed out.
  */
 static uint32_t exchange_start(const void *address, uint32_t entry)
 {
@@ -133,7 +146,7 @@ static struct reel_slab *block_of(uint32_t entry)
 	return &table[entry - 1];
 }
 
-/* Gives the memory of an idle block, which is on no list, back to the system. */
+/* Gives the memory of an idle block back to the system. The block must be on no list. */
 static bool drop(struct reel_slab *block)
 {
 	size_t bytes = frame_bytes(block);
@@ -163,7 +176,7 @@ static bool drop_largest(void)
 	return false;
 }
 
-/* A block gets fresh memory: idle ones of other classes make room for it where memory is short. */
+/* Counts the memory of a cold block, and drops idle blocks of other classes above the ceiling. */
 static void charge(size_t bytes)
 {
 	size_t now;
@@ -175,7 +188,7 @@ static void charge(size_t bytes)
 	reel_counter_raise(&peak, now);
 }
 
-/* Huge pages are asked for as far as addresses are used; the kernel would search all the rest. */
+/* Asks for huge pages for used addresses only, because the kernel searches all that are asked for. */
 static char *carve(size_t bytes)
 {
 	size_t range = atomic_load_explicit(&blocks_range.bytes, memory_order_relaxed);
@@ -183,6 +196,7 @@ static char *carve(size_t bytes)
 
 	if (!reel_counter_claim(&carved, bytes, range, &at))
 		return NULL;
+	REEL_ASSERT(at % page == 0 && at + bytes <= range);
 	first = at & ~(REEL_HUGE_PAGE - 1);
 	reel_os_want_huge_pages(blocks_range.start + first,
 				reel_round_up(at + bytes, REEL_HUGE_PAGE) - first);
@@ -213,6 +227,7 @@ static struct reel_slab *take(unsigned class, bool *zero)
 
 	*zero = !block;
 	if (block) {
+		REEL_ASSERT(block->bytes == class_bytes(class));
 		atomic_fetch_sub_explicit(&idle, frame_bytes(block), memory_order_relaxed);
 		atomic_fetch_add_explicit(&recycled, 1, memory_order_relaxed);
 		return block;
@@ -247,6 +262,7 @@ void *blocks_take(size_t bytes, size_t alignment, bool *zero)
 		return NULL;
 	atomic_fetch_add_explicit(&served, 1, memory_order_relaxed);
 	start = place(block, alignment);
+	REEL_ASSERT((size_t)(start - block->frame) + bytes <= frame_bytes(block));
 	if (exchange_start(start, (uint32_t)(block - table) + 1))
 		stop("reel: a block was handed out twice\n");
 	return start;
@@ -258,6 +274,7 @@ void blocks_give(void *start)
 	size_t bytes = frame_bytes(block);
 	size_t now;
 
+	REEL_ASSERT((size_t)((char *)start - block->frame) < bytes);
 	now = atomic_fetch_add_explicit(&idle, bytes, memory_order_relaxed) + bytes;
 	if (now <= budget || !drop(block))
 		freelist_push(&warm[class_of(block->bytes)], block);

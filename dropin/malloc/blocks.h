@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large blocks of memory that stay warm: each lies in one reserved range of
- * addresses, keeps its size class for ever, and goes to that class's list of
- * idle blocks when it is given back.
+ * Large blocks of memory that stay warm, which means that they keep their memory. All blocks lie in
+ * one reserved range of addresses. A block keeps its size class, and goes to the list of idle
+ * blocks of that class when it is given back.
  *
  *	           fresh --------.
  *	                         v
@@ -10,12 +10,12 @@
  *	                         ^                         |
  *	                         '-------blocks_take-------'
  *
- * Above the budget warm blocks become cold: their memory goes back to the
- * system and their addresses stay. Any thread may call anything at any time,
- * but blocks_open(); nothing locks, and nothing allocates but through mmap.
+ * Above the budget, warm blocks become cold: their memory goes back to the system, and they keep
+ * their addresses. Any thread may call each function except blocks_open() at any time. No function
+ * locks, and memory comes from mmap() only.
  *
- * In the child of a fork the lists are what they were at that instant. Blocks
- * that another thread was just taking or giving are lost to the child.
+ * In the child of a fork the lists are as they were at the fork. Blocks that another thread was
+ * taking or giving at that time are lost to the child.
  */
 #ifndef REEL_DROPIN_MALLOC_BLOCKS_H
 #define REEL_DROPIN_MALLOC_BLOCKS_H
@@ -26,13 +26,13 @@
 #include <stdint.h>
 
 struct blocks_settings {
-	size_t least;   /* smaller requests are the system's */
-	size_t budget;  /* idle bytes that are kept warm; larger requests are the system's */
-	size_t memory;  /* of this machine */
+	size_t least;   /* smaller requests go to the system's allocator */
+	size_t budget;  /* maximum idle bytes that stay warm; larger requests go to the system */
+	size_t memory;  /* bytes of memory of this machine */
 };
 
 struct blocks_range {
-	/* SIZE_MAX: closed, no request is served. */
+	/* SIZE_MAX: not open yet, so no request is served. */
 	_Atomic size_t least;
 	size_t most;
 	char *start;
@@ -44,36 +44,36 @@ extern struct blocks_range blocks_range;
 struct blocks_counts {
 	uint64_t served;
 	uint64_t recycled;
-	uint64_t peak_bytes;   /* the most that were in use and idle together */
-	uint64_t given_back;   /* bytes */
+	uint64_t peak_bytes;   /* maximum bytes that were in use or idle */
+	uint64_t given_back;   /* bytes given back to the system */
 };
 
-/* Once, before any other thread asks. Without addresses to reserve, nothing is served. */
+/* Called once, before other threads allocate. If no addresses can be reserved, serves nothing. */
 void blocks_open(const struct blocks_settings *settings);
 
 /* Whether a request of this size is for blocks. */
 static inline bool blocks_serve(size_t bytes)
 {
-	/* Acquire: pairs with the release in blocks_open(). */
+	/* Acquire: pairs with the release in blocks_open(). Shows the lists and the limits. */
 	return bytes >= atomic_load_explicit(&blocks_range.least, memory_order_acquire) &&
 	       bytes <= blocks_range.most;
 }
 
 static inline bool blocks_own(const void *address)
 {
-	/* Acquire: pairs with the release in blocks_open(). */
+	/* Acquire: pairs with the release in blocks_open(). Shows the start of the range. */
 	size_t bytes = atomic_load_explicit(&blocks_range.bytes, memory_order_acquire);
 
 	return (uintptr_t)address - (uintptr_t)blocks_range.start < bytes;
 }
 
 /*
- * A block of `bytes` (blocks_serve() has said yes) at a multiple of `alignment`,
- * a power of two. *zero: it has no old contents. NULL: no address is left.
+ * Returns a block of `bytes` at a multiple of `alignment`, a power of two; NULL: no address is
+ * left. Requires blocks_serve(bytes). `*zero` tells whether the block is all zero.
  */
 void *blocks_take(size_t bytes, size_t alignment, bool *zero);
 
-/* These take what blocks_take() returned, and stop the program at anything else. */
+/* These functions abort the program if `start` is not what blocks_take() returned. */
 void blocks_give(void *start);
 size_t blocks_usable(const void *start);
 

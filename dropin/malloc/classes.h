@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Size classes, eight to a doubling: class c holds (9 + c % 8) << (c / 8) bytes,
- * so that a block is at most an eighth larger than what was asked for.
+ * Size classes. Class c has blocks of (9 + c % 8) << (c / 8) bytes, which are eight classes for
+ * each power of two. A block is therefore at most an eighth larger than the request.
  */
 #ifndef REEL_DROPIN_MALLOC_CLASSES_H
 #define REEL_DROPIN_MALLOC_CLASSES_H
 
 #include <stddef.h>
 
-/* As far as 2^50 bytes, more than can be reserved. */
+/* The classes reach 2^50 bytes, which is more than can be reserved. */
 #define CLASSES (48u * 8u)
 
-/* The smallest class of at least this many bytes, 16 or more. */
+/* The smallest class whose blocks have at least `bytes` bytes; `bytes` is at least 16. */
 static inline unsigned class_of(size_t bytes)
 {
 	unsigned long long last = bytes - 1;

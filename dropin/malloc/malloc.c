@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that take the C library's place. Each decides by size, or by
- * address, whether the request is for blocks or for the system's allocator.
+ * The functions that replace those of the C library. Each function decides by the size, or by the
+ * address, whether blocks.c or the system's allocator serves the request. Any thread runs them, at
+ * any time, even before the constructors of the program.
  */
 #include "config.h"
 
@@ -68,7 +69,7 @@ void free(void *block)
 	errno = error;
 }
 
-/* A block that grows is likely to grow again, and addresses that are not touched cost nothing. */
+/* Takes twice the size: a block that grows may grow again, and untouched pages need no memory. */
 static void *take_longer(size_t held, size_t bytes)
 {
 	void *block = bytes > held && bytes < 2 * held ? take(2 * held, 1) : NULL;
@@ -76,7 +77,7 @@ static void *take_longer(size_t held, size_t bytes)
 	return block ? block : malloc(bytes);
 }
 
-/* In place as long as no more than three quarters are left unused. */
+/* A block stays in place if the request fits and leaves at most three quarters of it unused. */
 void *realloc(void *old, size_t bytes)
 {
 	bool own = blocks_own(old);

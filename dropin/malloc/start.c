@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the library is loaded: the environment is read. Before that, and so in
- * the loader itself, all memory is the system's. At exit: what happened.
+ * Reads the environment when the library is loaded, and writes the statistics at exit. One thread
+ * runs the constructor, before the program starts. Requests before that, such as those of the
+ * loader, go to the system's allocator.
  */
 #include "config.h"
 
@@ -17,7 +18,7 @@
 #include "os/environment.h"
 
 #define DEFAULT_MIN ((size_t)128 << 10)
-/* Below, a block's page for the stagger would be more than the eighth that classes waste. */
+/* In smaller blocks the page for the offset would waste more than the eighth that classes waste. */
 #define SMALLEST_MIN ((size_t)32 << 10)
 
 static bool wants_stats;
@@ -71,7 +72,7 @@ __attribute__((constructor)) static void start(void)
 	blocks_open(&settings);
 }
 
-/* Not by stdio: many programs close stderr in a handler of their own. */
+/* Uses write() and not stdio, because many programs close stderr in an exit handler. */
 __attribute__((destructor)) static void report(void)
 {
 	REEL_UNCANCELLED;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The search for the system's malloc_usable_size(). Any thread runs it; two threads that search at
+ * the same time find the same function.
+ */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -21,7 +25,7 @@ static usable_size *look_up(void)
 size_t system_usable_size(void *block)
 {
 	static _Atomic(usable_size *) known;
-	/* Relaxed, both: all threads find the same, and it points to code. */
+	/* Relaxed is enough for both: each thread finds the same function, and it is code only. */
 	usable_size *function = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (!function) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C library's own allocator, by the names that it has besides those taken
- * over here. Looking them up would allocate.
+ * The allocator of the C library, by the second names of its functions. A search for the original
+ * functions with dlsym() would allocate memory.
  */
 #ifndef REEL_DROPIN_MALLOC_SYSTEM_H
 #define REEL_DROPIN_MALLOC_SYSTEM_H
@@ -14,7 +14,7 @@ void *__libc_realloc(void *old, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 void __libc_free(void *block);
 
-/* That of malloc_usable_size() alone has no second name: looked up when first used. */
+/* Only malloc_usable_size() has no second name; the first call searches for it. */
 size_t system_usable_size(void *block);
 
 #endif
