@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The facts of "reel info" about Reel's environment variables, and about the default pool, which
+ * the library opens with them.
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -22,7 +26,7 @@ static void add_variables(struct facts *facts)
 	}
 }
 
-/* UINT64_MAX stands for "no bound", which is no number of bytes to report. */
+/* A budget of UINT64_MAX means "no bound", and is not reported as a number of bytes. */
 static void add_budget(struct facts *facts, const struct reel_pool_stats *stats)
 {
 	bool bounded = stats->hard_budget != UINT64_MAX;

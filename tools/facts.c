@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The list of facts behind "reel info" and `reel plan --costs`. A list belongs to one thread. Facts
+ * are printed in the order in which they were added; after a lack of memory none is printed.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -111,7 +115,7 @@ static void print_bytes(FILE *stream, long long bytes)
 	fprintf(stream, " (%.4g %s)", amount, units[unit]);
 }
 
-/* One fact stays on one line, whatever an environment variable holds. */
+/* Replaces control characters: an environment variable may hold any, and a fact has one line. */
 static void print_line(FILE *stream, const char *text)
 {
 	if (!*text)
@@ -207,7 +211,7 @@ static void print_json(const struct facts *facts, FILE *stream)
 	fputs("\n}\n", stream);
 }
 
-/* In memory first: a reader of the stream gets the whole or nothing. */
+/* Prints to memory first, so that the stream gets all facts or none. */
 int facts_print(const struct facts *facts, bool json, FILE *stream)
 {
 	char *page = NULL;

@@ -9,10 +9,9 @@
 /*
  * An ordered list of named facts, printed as aligned text or as one JSON object.
  *
- * What could not be found is a fact too, an unknown one: a negative number or a
- * NULL text.  It prints as "unknown" and as null.  The name must outlive the list
- * and be unique in it; a text is copied.  Memory that runs out while adding is
- * remembered and reported by facts_print, so adding needs no test.
+ * A fact that could not be found is added as well, as a negative number or a NULL text. It is
+ * printed as "unknown", and as null in JSON. The name must outlive the list and be unique in it; a
+ * text is copied. If memory runs out, facts_print() reports it, so callers that add need no test.
  */
 struct fact;
 
@@ -32,8 +31,8 @@ void facts_add_real(struct facts *facts, const char *name, double real);
 void facts_add_flag(struct facts *facts, const char *name, bool flag);
 
 /*
- * Writes all facts or, when memory is short, none: 0 or -ENOMEM.  Errors of the
- * stream itself stay with the stream.
+ * Writes all facts, or none if there is no memory: 0 or -ENOMEM. ferror() tells errors of the
+ * stream.
  */
 int facts_print(const struct facts *facts, bool json, FILE *stream);
 

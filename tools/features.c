@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The facts of "reel info" about the build: version, compiler, sanitizer and optional parts. They
+ * are constants of the compilation; only one sanitizer is found by its runtime.
+ */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -9,7 +13,7 @@
 
 #include "info.h"
 
-/* clang tells by __has_feature what gcc tells by macros. */
+/* clang names its sanitizers by __has_feature(), gcc by macros. */
 #if defined(__has_feature)
 #define COMPILED_WITH(feature) __has_feature(feature)
 #else
@@ -38,7 +42,7 @@ static const char *compiler(void)
 #endif
 }
 
-/* No macro of gcc tells of the undefined behaviour sanitizer; its runtime does. */
+/* gcc has no macro for the undefined behaviour sanitizer, so this looks for its runtime. */
 static bool undefined_sanitizer(void)
 {
 #if defined(__clang__)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The facts of "reel info" about the first device. Without a device, or in a build without support
+ * for devices, the reason is the fact.
+ */
 #include "config.h"
 
 #include <stdio.h>
@@ -21,7 +25,7 @@ static void add_device(struct facts *facts, const struct reel_gpu_device *device
 	facts_add_text(facts, "gpu_driver", driver);
 }
 
-/* The first device, which stores take; or why there is none. */
+/* Adds the first device, which stores use, or the reason why there is none. */
 void add_gpu_facts(struct facts *facts)
 {
 	struct reel_gpu_device device;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The verb `reel info`: collects the facts of all subjects and prints them as text or as JSON. The
+ * command has one thread.
+ */
 #include "config.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "facts.h"
 
-/* The subjects of "reel info", in the order in which they are shown. */
+/* Add the facts of each subject of "reel info", in the order of the output. */
 void add_feature_facts(struct facts *facts);
 void add_machine_facts(struct facts *facts);
 void add_openmp_facts(struct facts *facts);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Strings in JSON. Bytes that are not valid UTF-8 are replaced, so the output is always valid JSON,
+ * whatever the environment or a file name holds.
+ */
 #include "config.h"
 
 #include <stdbool.h>
@@ -19,7 +23,7 @@ static size_t length_by_lead(unsigned char lead)
 	return 0;
 }
 
-/* Overlong forms, surrogates and what lies beyond U+10FFFF show in the second byte. */
+/* The second byte tells overlong forms, surrogates and characters above U+10FFFF: all invalid. */
 static bool second_byte_fits(unsigned char lead, unsigned char second)
 {
 	switch (lead) {
@@ -36,7 +40,7 @@ static bool second_byte_fits(unsigned char lead, unsigned char second)
 	}
 }
 
-/* The bytes of the character that starts here; 0 when none does. */
+/* Number of bytes of the UTF-8 character at `text`; 0 if there is no valid character. */
 static size_t character_length(const unsigned char *text)
 {
 	size_t length = length_by_lead(text[0]);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 /*
- * Writes the text as a JSON string, quotes included.  JSON admits UTF-8 only, so
- * that bytes which are none come out as U+FFFD, the replacement character.
+ * Writes the text as a JSON string with its quotes. JSON admits UTF-8 only, so bytes that are not
+ * UTF-8 become U+FFFD, the replacement character.
  */
 void json_print_string(FILE *stream, const char *text);
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Reads the small text files below /sys and /proc that describe the machine. A file that is missing
+ * or has an unexpected format gives UNKNOWN and never a wrong number.
+ */
 #include "config.h"
 
 #include <ctype.h>
@@ -73,7 +77,7 @@ long long kernel_file_number(const char *path)
 	return number * scale;
 }
 
-/* How far the range "3" or "0-3" goes beyond its first number; steps behind it. */
+/* Reads a range such as "3" or "0-3"; returns its last number minus its first one. */
 static long long read_range(const char **text)
 {
 	long long first = read_digits(*text, text);

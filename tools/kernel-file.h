@@ -6,20 +6,20 @@
 #include <stddef.h>
 
 /*
- * The one-line files by which the kernel describes the machine.  Numbers that
- * cannot be read are UNKNOWN (facts.h).
+ * The one-line files by which the kernel describes the machine. A number that cannot be read is
+ * UNKNOWN (facts.h).
  */
 
-/* The first line, without its end; false if there is none that fits. */
+/* Reads the first line without its end; false if there is none, or if it does not fit. */
 bool kernel_file_line(const char *path, char *line, size_t size);
 
-/* A decimal number, perhaps followed by K, M or G. */
+/* Reads a decimal number, which K, M or G may follow. */
 long long kernel_file_number(const char *path);
 
-/* How many a list such as "0-3,8" names. */
+/* Reads a list such as "0-3,8", and returns how many numbers it names. */
 long long kernel_file_list_count(const char *path);
 
-/* The bytes that /proc/meminfo gives for this name. */
+/* Reads the number of bytes that /proc/meminfo has for this name. */
 long long kernel_memory_bytes(const char *name);
 
 #endif

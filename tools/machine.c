@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The facts of "reel info" about processors, caches and memory. Caches are those of the first
+ * processor that this process may run on; hwloc describes them if it is there, or else the kernel.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -25,7 +29,7 @@ static int first_cpu(const cpu_set_t *set, size_t bytes)
 	return UNKNOWN;
 }
 
-/* The kernel refuses a set smaller than its own, whose size it does not tell. */
+/* The kernel refuses a set that is smaller than its own, and does not tell the size of its own. */
 static bool read_affinity(struct affinity *affinity, size_t capacity)
 {
 	size_t bytes = CPU_ALLOC_SIZE(capacity);
@@ -105,7 +109,7 @@ static void add_topology(struct facts *facts, int cpu)
 	add_caches(facts, &topology);
 }
 
-/* The kernel lists all modes and puts the one in force in brackets. */
+/* The kernel lists all modes, with the present mode in brackets. */
 static void add_huge_page_mode(struct facts *facts)
 {
 	char line[128];

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The facts of "reel info" about the OpenMP runtime of this process, which is recognized by a
+ * function that it exports. A build without OpenMP has no such facts.
+ */
 #include "config.h"
 
 #include "info.h"
@@ -15,7 +19,7 @@ struct runtime {
 	const char *name;
 };
 
-/* LLVM's runtime, and Intel's, have the entry points of GNU's too: they come first. */
+/* The runtimes of LLVM and Intel come first, because they also have the entry points of GNU's. */
 static const struct runtime runtimes[] = {
 	{ "__kmpc_global_thread_num", "LLVM or Intel" },
 	{ "GOMP_parallel", "GNU" },
@@ -28,7 +32,7 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The file behind the symbolic links has the version in its name. */
+/* Resolves symbolic links, because the name of the file itself has the version. */
 static void add_library(struct facts *facts, void *address)
 {
 	Dl_info where;

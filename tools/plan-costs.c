@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `reel plan --costs`: the choice by cost, what it is expected to take, and the runner-up. */
+/* `reel plan --costs`: prints the choice by cost, its predicted time, and the runner-up. */
 #include "config.h"
 
 #include <errno.h>

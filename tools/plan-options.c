@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of `reel plan`. */
+/* Reads the words of `reel plan` to a request, and reports words that are wrong. */
 #include "config.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 enum kind { WHOLE, NUMBER, SIZE, RATE, PLANNER, STEP_COSTS, PATH };
 
-/* A plan is described, or what it is chosen by. */
+/* A request describes a plan, or the costs by which a plan is chosen. */
 enum use { FOR_BOTH, FOR_PLAN, FOR_COSTS };
 
 struct option {
@@ -96,7 +96,7 @@ static int set_number(double *number, const char *name, const char *text)
 	return 0;
 }
 
-/* 1.5G and so on. */
+/* Reads a number of bytes such as 1.5G. */
 static bool read_size(double *bytes, const char *text)
 {
 	static const char units[] = "KMGTP";
@@ -138,7 +138,7 @@ static int set_planner(struct request *request, const char *name)
 	return 0;
 }
 
-/* The member of "record=0.3,..." that the text begins with. */
+/* Returns the cost that the text "record=0.3,..." begins with, or NULL. */
 static double *cost_named(struct request *request, const char *text, size_t length)
 {
 	static const char *const names[] = {"advance", "record", "reverse", "copy", "touch"};
@@ -194,7 +194,7 @@ static int set_value(struct request *request, const struct option *option, const
 	return 0;
 }
 
-/* ---- All of them ---- */
+/* ---- All options ---- */
 
 static void note_option(struct request *request, const struct option *option)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan as a picture: time goes to the right, steps go up. The working state is a line
- * that rises where steps are run and falls where they are reversed; a state that is kept
- * is a bar at its step, as long as it is.
+ * Draws a plan: time goes to the right, steps go up. The working state is a line that rises where
+ * steps are run and falls where they are reversed. A kept state is a horizontal bar at its step, as
+ * long as it is kept.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@
 #define TOP 64.0
 #define BOTTOM 44.0
 #define TICKS 5
-/* Larger pictures are of no use to anyone. */
+/* Nobody can read larger pictures. */
 #define MAX_ACTIONS 200000
 
 struct kept {
@@ -34,12 +34,12 @@ struct drawing {
 	int64_t steps;
 	double duration;
 	double now;
-	/* Of the slots that have been named, by tier. */
+	/* For each tier, its slots as far as the plan has used them. */
 	struct kept *slots[REEL_MAX_TIERS];
 	size_t room[REEL_MAX_TIERS];
 };
 
-/* Lines, then bars; each has a class of its own in the style. */
+/* The kinds of lines, then of bars; the style has a class for each kind. */
 static const char *const kinds[] = {"advance", "record", "reverse"};
 static const char *const bars[REEL_MAX_TIERS] = {"memory", "disk", "third", "fourth"};
 
@@ -87,7 +87,7 @@ static double up(const struct drawing *drawing, int64_t step)
 	return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM);
 }
 
-/* ---- What does not depend on the plan ---- */
+/* ---- The frame of the picture ---- */
 
 static void put_head(FILE *file)
 {
@@ -145,7 +145,7 @@ static void put_legend(const struct drawing *drawing)
 	}
 }
 
-/* Steps at the left, the time below. */
+/* The axis of the steps is at the left, that of the time at the bottom. */
 static void put_axes(const struct drawing *drawing)
 {
 	FILE *file = drawing->file;
@@ -205,7 +205,7 @@ static void put_bar(const struct drawing *drawing, const reel_action *action,
 		across(drawing, drawing->now));
 }
 
-/* An action that begins now. */
+/* Draws an action that begins at the present time of the drawing. */
 static int put_action(struct drawing *drawing, const reel_action *action)
 {
 	double until = drawing->now + duration_of(drawing->problem, action);
@@ -266,7 +266,7 @@ static int close_file(FILE *file, int error)
 	return error ? error : lost;
 }
 
-/* A device that cannot be written to stays. */
+/* Removes regular files only: an output such as /dev/full must stay. */
 static void remove_file(const char *path)
 {
 	struct stat status;

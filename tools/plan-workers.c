@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What several workers take: where the state of each segment is kept, segments are recorded
- * ahead of the reverse chain, as many at a time as there are workers.
+ * Predicts the time and the memory that several workers need. If the state of each segment is kept,
+ * segments are recorded ahead of the reverse chain, each by one worker.
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@ static int64_t all_loads(const struct reel_problem *problem,
 	return loads;
 }
 
-/* The sweep up, a recording, and the longer of the reverse chain and all work shared. */
+/* Time of the forward sweep, of one recording, and of the reverse chain or the shared work. */
 static double shared_makespan(const struct reel_problem *problem, int64_t workers,
 			      const struct reel_schedule_report *report)
 {

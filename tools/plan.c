@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The verb `reel plan`: computes a plan for a loop and prints its costs, its actions, or both as
+ * text or JSON. The command has one thread. plan-options.c reads the words, plan-costs.c chooses by
+ * cost, plan-plot.c draws.
+ */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The command `reel`: finds the verb, prints help, and runs the verb. If standard output cannot be
+ * written, the exit status tells so, whatever the verb returned.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -118,7 +122,7 @@ static int close_output(int status)
 
 int main(int count, char **words)
 {
-	/* A caller may pass no words at all, not even the command's name. */
+	/* A caller may pass no words, not even the name of the command. */
 	int given = count > 0 ? count - 1 : 0;
 
 	return close_output(run_command(given, words + (count > 0)));

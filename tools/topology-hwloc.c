@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Caches and NUMA nodes of the machine from hwloc, for one processor. In a build without hwloc the
+ * function only returns false, and topology-kernel.c is used.
+ */
 #include "config.h"
 
 #include "topology.h"
@@ -18,7 +22,7 @@ static bool headers_match_library(void)
 	return hwloc_get_api_version() >> 16 == HWLOC_API_VERSION >> 16;
 }
 
-/* A fully associative cache is one set: as many ways as lines. */
+/* A fully associative cache has one set, so its number of ways is its number of lines. */
 static long long ways(const struct hwloc_cache_attr_s *cache)
 {
 	if (cache->associativity > 0)
@@ -54,7 +58,7 @@ static void describe(struct topology *topology, hwloc_topology_t machine, hwloc_
 			hwloc_get_ancestor_obj_by_type(machine, cache_types[i], cpu));
 }
 
-/* The whole machine: what this process may use of it is told by its affinity. */
+/* Loads the whole machine; the affinity, a fact of its own, tells what this process may use. */
 static bool load(hwloc_topology_t machine)
 {
 	return hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0 &&
@@ -68,7 +72,7 @@ bool topology_from_hwloc(struct topology *topology, int cpu)
 
 	if (!headers_match_library() || cpu < 0 || hwloc_topology_init(&machine) < 0)
 		return false;
-	/* HWLOC_XMLFILE and its like make hwloc describe another machine. */
+	/* Variables such as HWLOC_XMLFILE make hwloc describe another machine. */
 	if (load(machine) && hwloc_topology_is_thissystem(machine))
 		object = hwloc_get_pu_obj_by_os_index(machine, (unsigned)cpu);
 	if (object)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Caches and NUMA nodes of the machine from the files of the Linux kernel, for one processor. */
 #include "config.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "topology.h"
 
 enum {
-	/* L1d, L1i, L2, L3 and room for what else a processor may list. */
+	/* L1d, L1i, L2, L3, and room for other caches that a processor may list. */
 	CACHE_INDEXES = 16,
 	PATH_SIZE = 128,
 };
@@ -30,7 +31,7 @@ static bool holds_data(int cpu, int index)
 	       (strcmp(type, "Data") == 0 || strcmp(type, "Unified") == 0);
 }
 
-/* The kernel writes 0 where it does not know. */
+/* The kernel writes 0 for an unknown number. */
 static long long positive(long long number)
 {
 	return number > 0 ? number : UNKNOWN;

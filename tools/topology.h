@@ -6,24 +6,24 @@
 
 enum { CACHE_LEVELS = 3 };
 
-/* What is not known is UNKNOWN (facts.h). */
+/* Members that are not known are UNKNOWN (facts.h). */
 struct cache {
 	long long bytes;
 	long long line_bytes;
 	long long ways;
-	long long cpus;		/* that share it */
+	long long cpus;		/* number of processors that share the cache */
 };
 
 struct topology {
-	const char *source;	/* who told */
+	const char *source;	/* "hwloc" or "kernel" */
 	long long numa_nodes;
 	struct cache data_cache[CACHE_LEVELS];	/* of one processor; L1 first */
 };
 
-/* From hwloc where the command was built with it and it describes this machine. */
+/* Asks hwloc; false if the command was built without it or it describes another machine. */
 bool topology_from_hwloc(struct topology *topology, int cpu);
 
-/* From the kernel; what it does not tell stays unknown. */
+/* Asks the kernel; members that it does not tell are UNKNOWN. */
 void topology_from_kernel(struct topology *topology, int cpu);
 
 #endif

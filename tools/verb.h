@@ -7,9 +7,8 @@ enum {
 };
 
 /*
- * One verb of the command.  run() gets the words after the verb and returns the
- * exit status; "--help" never reaches it, and it need not look for errors of
- * standard output: the command itself does both.
+ * One verb of the command. run() gets the words after the verb and returns the exit status. The
+ * command itself handles "--help" and errors of standard output.
  */
 struct verb {
 	const char *name;
@@ -24,7 +23,7 @@ int info_run(int count, char **words);
 extern const char plan_help[];
 int plan_run(int count, char **words);
 
-/* Says on standard error that the verb knows no such word; returns EXIT_USAGE. */
+/* Reports on standard error that the verb has no such word; returns EXIT_USAGE. */
 int reject_word(const char *verb, const char *word);
 
 #endif

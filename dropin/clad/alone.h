@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For gradients that Clad has printed and that are compiled where no Clad is: the tape by the name
- * that printed code uses, and what stands next to its calls. Not to be mixed with Clad's headers.
+ * For gradients that Clad has printed and that are compiled without Clad: the tape by the name that
+ * printed code uses, and the other functions that this code calls. A program must not include
+ * Clad's headers as well.
  *
  *	g++ -include reel/clad/alone.h printed.cpp -lreel
  */
@@ -38,7 +39,7 @@ template <class From, class To, std::size_t N> void move(From (&from)[N], To &to
 		move(from[i], to[i]);
 }
 
-/* Gives the value that T() has, to each element of an array. */
+/* Sets a variable, or each element of an array, to the value of T(). */
 template <class T> void zero_init(T &x)
 {
 	x = T();
@@ -51,8 +52,8 @@ template <class T, std::size_t N> void zero_init(T (&x)[N])
 }
 
 /*
- * Keeps the bytes of variables that a call is about to change. restore() brings them back, the
- * last one first: of a variable stored twice the first value is what remains.
+ * Keeps the bytes of variables that a call is about to change. restore() brings them back in the
+ * opposite order, so a variable that was stored twice gets its first value.
  */
 class restore_tracker {
 public:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tape of bool: the one on top as a bool that can be changed, those below it as bits, up to 62
- * of them inside and then words on a tape of their own.
+ * A tape of bool. The top is a bool that can be changed. The values below it are bits: up to 62 of
+ * them in the object itself, the others as words on a tape of their own.
  */
 #ifndef REEL_CLAD_BITS_H
 #define REEL_CLAD_BITS_H
@@ -13,7 +13,7 @@
 namespace reel {
 inline namespace REEL_CLAD_DIALECT {
 
-/* Puts a word on the tape, or on a fresh one; returns the tape, or NULL. */
+/* Pushes a word on the tape, or on a new tape if `words` is NULL; returns the tape, or NULL. */
 REEL_COLD inline lent_tape *save_word(lent_tape *words, std::uint64_t word) noexcept
 {
 	static const reel_type type = {"64 bits", 8, 8, REEL_INTEGER};
@@ -26,7 +26,7 @@ REEL_COLD inline lent_tape *save_word(lent_tape *words, std::uint64_t word) noex
 	return place.tape;
 }
 
-/* The word saved last, or `word` if none is; 0 if it is lost. */
+/* Pops the word that was saved last. Returns `word` if there is none, and 0 if it is lost. */
 REEL_COLD inline std::uint64_t load_word(lent_tape *words, std::uint64_t word) noexcept
 {
 	static const reel_type type = {"64 bits", 8, 8, REEL_INTEGER};
@@ -92,7 +92,7 @@ public:
 		pop();
 	}
 
-	/* A bit has no address: what is below the top is read, and not changed. */
+	/* Returns a copy: a bit has no address, so values below the top cannot be changed. */
 	bool operator[](std::size_t index) const
 	{
 		const std::size_t count = size();
@@ -123,7 +123,7 @@ public:
 		return bits_ == 0;
 	}
 
-	/* Another thread goes on with the tape. */
+	/* Allows another thread to use the tape from now on. */
 	void hand_over()
 	{
 		if (words_)
@@ -147,8 +147,9 @@ private:
 	}
 
 	/*
-	 * The values below the top, inverted, the last one lowest. Above them stands a one that
-	 * tells how many there are: of an empty tape, the top that is not there yet, inverted.
+	 * The values below the top, inverted, with the last one lowest. The highest set bit stands
+	 * above them and tells their number. In an empty tape it is the inverted top, which does
+	 * not exist yet.
 	 */
 	std::uint64_t bits_ = 0;
 	lent_tape *words_ = nullptr;

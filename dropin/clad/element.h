@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How an element of a tape begins and ends its life, in memory that is there already. */
+/* Constructs and destroys the elements of a tape, in memory that the tape provides. */
 #ifndef REEL_CLAD_ELEMENT_H
 #define REEL_CLAD_ELEMENT_H
 
@@ -13,13 +13,13 @@
 namespace reel {
 inline namespace REEL_CLAD_DIALECT {
 
-/* What pop() returns: an array cannot be returned, and is dropped. */
+/* The return type of pop(): void for arrays, which C++ cannot return. */
 template <class T>
 using popped_element = typename std::conditional<std::is_array<T>::value, void, T>::type;
 
 /*
- * construct() makes an element at `place` of what was pushed, and leaves nothing behind if that
- * throws. cannot_throw says that it does not.
+ * construct() makes an element at `place` from the pushed values. If a constructor throws, it
+ * destroys what it has made. cannot_throw is true if no constructor can throw.
  */
 template <class T> struct element {
 	template <class... Arguments>
@@ -41,14 +41,14 @@ private:
 	struct by_constructor {};
 	struct by_members {};
 
-	/* Before C++20 an aggregate has no constructor of its members. */
+	/* Before C++20 an aggregate has no constructor that takes its members. */
 	template <class... Arguments>
 	using way = typename std::conditional<
 		std::is_scalar<T>::value && sizeof...(Arguments) == 1, by_cast,
 		typename std::conditional<std::is_constructible<T, Arguments...>::value,
 					  by_constructor, by_members>::type>::type;
 
-	/* The program's conversion, of which no warning is due here. */
+	/* The conversion is the program's, so the compiler must not warn about it here. */
 	template <class Value> REEL_CLAD_INLINE static T *make(by_cast, void *place, Value &&value)
 	{
 		return ::new (place) T(static_cast<T>(value));
@@ -67,7 +67,7 @@ private:
 	}
 };
 
-/* An array is made of an array, or of anything else that a loop can go through. */
+/* An array is made from an array, or from any other range. */
 template <class T, std::size_t N> struct element<T[N]> {
 	using array = T[N];
 
@@ -93,7 +93,7 @@ template <class T, std::size_t N> struct element<T[N]> {
 	}
 
 private:
-	/* Those made so far end with it, unless all were made. */
+	/* Destroys the elements that were made so far, unless all of them were made. */
 	struct made {
 		T *first;
 		std::size_t count;
@@ -127,7 +127,7 @@ private:
 		return static_cast<array *>(place);
 	}
 
-	/* What the source is too short for gets the value that T() has. */
+	/* If the source is too short, the other elements get the value of T(). */
 	template <class Source>
 	static array *make(std::false_type, void *place, const Source &source)
 	{

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tape does that cannot do what is asked: it throws, and what was on it before is still
- * there. Without exceptions the program ends, with one line on stderr.
+ * The errors of a tape: a call that fails throws and leaves the values of the tape as they were.
+ * Without exceptions the program ends with one line on stderr.
  *
- * A compiler keeps in memory what lives across a call that may throw, in all of a loop. So what is
- * rare is done by functions that do not throw but return NULL, and only then another one throws.
+ * A variable that lives across a call that may throw cannot stay in a register. Rare cases are
+ * therefore done by functions that do not throw but return NULL; then another function throws.
  */
 #ifndef REEL_CLAD_FAULT_H
 #define REEL_CLAD_FAULT_H
@@ -17,7 +17,7 @@
 #include <exception>
 #include <new>
 
-/* For templates, whose functions must not be static; REEL_ALWAYS_INLINE is. */
+/* For templates, whose functions must not be static, as those of REEL_ALWAYS_INLINE are. */
 #if defined(__GNUC__)
 #define REEL_CLAD_INLINE __attribute__((always_inline)) inline
 #define REEL_CLAD_APART __attribute__((noinline))
@@ -26,7 +26,7 @@
 #define REEL_CLAD_APART
 #endif
 
-/* A linker must not take a function that aborts for one that throws. */
+/* Different names keep a linker from merging functions that abort with functions that throw. */
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 #define REEL_CLAD_DIALECT throwing
 #else
@@ -36,10 +36,9 @@
 namespace reel {
 
 /*
- * Thrown by pop() and back() of an empty tape (-ENODATA) and of values that a store lost, by
- * a push that a store refused, and by [] of a position that is not on the tape (-ERANGE) or that a
- * store has or may take (-EBUSY). A push that finds no memory, or no more budget, throws
- * std::bad_alloc.
+ * Thrown by pop() and back() if the tape is empty (-ENODATA) or a store has lost the value, by a
+ * push that a store refused, and by [] if the position is not on the tape (-ERANGE) or a store has
+ * or may take it (-EBUSY). A push throws std::bad_alloc if memory or the budget is used up.
  */
 class tape_fault : public std::exception {
 public:
@@ -48,7 +47,7 @@ public:
   {
 	}
 
-	/* A negative errno, as reel_tape_error() has it. */
+	/* A negative errno, as reel_tape_error() returns it. */
 	int error() const noexcept
 	{
 		return error_;
@@ -66,7 +65,7 @@ private:
 
 inline namespace REEL_CLAD_DIALECT {
 
-/* Why a function of this thread returned NULL. */
+/* The reason why a function of this thread has returned NULL. */
 inline int &last_error() noexcept
 {
 	static thread_local int error = 0;
@@ -95,7 +94,7 @@ inline int &last_error() noexcept
 	fail(last_error());
 }
 
-/* In generated code, after what is rare. */
+/* Called in generated code after a function for a rare case; throws if that returned NULL. */
 REEL_CLAD_INLINE void or_fail(const void *done)
 {
 	if (REEL_UNLIKELY(!done))

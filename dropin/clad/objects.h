@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tape of objects that bytes alone cannot bring back. They stay where they were made, in blocks
- * of the program's own memory that know no pool and no store; each is destroyed when it is popped,
- * or with the tape. The block left last is kept for the next push.
+ * A tape of objects that cannot be restored from their bytes. They stay where they were made, in
+ * blocks of the program's own memory, which belong to no pool and go to no store. An object is
+ * destroyed when it is popped, or with the tape. The tape keeps the block that it left last for the
+ * next push.
  */
 #ifndef REEL_CLAD_OBJECTS_H
 #define REEL_CLAD_OBJECTS_H
@@ -53,7 +54,7 @@ public:
 			step_down();
 	}
 
-	/* One that throws when it is moved stays on the tape. */
+	/* An object that throws when it is moved stays on the tape. */
 	popped_element<T> pop()
 	{
 		T top(static_cast<T &&>(back()));
@@ -77,7 +78,7 @@ public:
 		return block_ ? block_->before + static_cast<std::size_t>(top_ - floor_) : 0;
 	}
 
-	/* A window is empty only if the tape is. */
+	/* The window of a tape that is not empty is not empty. */
 	bool empty() const
 	{
 		return top_ == floor_;
@@ -91,7 +92,7 @@ private:
 	static constexpr std::size_t first_bytes = 256;
 	static constexpr std::size_t max_bytes = 65536;
 
-	/* All those below the topmost are full; `before` is the number of elements on them. */
+	/* All blocks below the top one are full; `before` is the number of elements in them. */
 	struct block {
 		block *below;
 		block *above;
@@ -111,7 +112,7 @@ private:
 		return room ? room : 1;
 	}
 
-	/* By itself aligned as any new: before C++17 that is all that can be asked for. */
+	/* Before C++17 operator new has no alignment argument, so the elements are aligned here. */
 	static block *make_block(block *below)
 	{
 		std::size_t count = count_of(below);
@@ -150,7 +151,7 @@ private:
 		top_ = top;
 	}
 
-	/* The block becomes the tape's window when something is on it. */
+	/* The block becomes the window of the tape only after its first element is made. */
 	template <class... Arguments> REEL_COLD T &emplace_above(Arguments &&...values)
 	{
 		block *window;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reel under gradients that Clad generates: clad::custom_tape, which Clad takes in place of its
- * own tape wherever there is one before the first gradient, and the functions that generated code
- * calls. No source is changed:
+ * Reel's tape for gradients that Clad generates: clad::custom_tape, and the functions that
+ * generated code calls. Clad uses custom_tape in place of its own tape if it is declared before the
+ * first gradient. No source is changed:
  *
  *	clang++ -fplugin=clad.so ... -include reel/clad/tape.h gradient.cpp -lreel
  *
  * C++14 and later, by clang++ or g++. It needs none of Clad's headers and goes with all of them;
  * printed code that is to be compiled without Clad includes reel/clad/alone.h instead.
  *
- * What lies where. Values that are trivially copyable, and arrays of them, are on a struct
- * reel_tape (reel/tape.h) of the default pool: what is said there of slabs, budgets, stores,
- * REEL_BUDGET, REEL_SPILL_DIR and REEL_CHECKED is true of them. bools take a bit each. Everything
- * else (std::vector, std::string, what is aligned above 64 bytes) stays in the program's own
- * memory, is destroyed when it is popped or with the tape, and is never spilled.
+ * Memory. Values that are trivially copyable, and arrays of them, are on a struct reel_tape
+ * (reel/tape.h) of the default pool, with its slabs, budgets, stores, REEL_BUDGET, REEL_SPILL_DIR
+ * and REEL_CHECKED. A bool takes one bit. All other values (std::vector, std::string, types aligned
+ * above 64 bytes) stay in the program's own memory, are destroyed when they are popped or with the
+ * tape, and are never spilled.
  *
  * Threads. A tape belongs to one thread at a time. All zero is an empty tape, so that copies of a
  * static one that OpenMP makes for its threads need no constructor. Such a copy has no destructor
  * either: what is left on it stays until the process ends.
  *
- * Errors. A push that finds no memory, or no more budget, throws std::bad_alloc; one that a store
- * refuses, pop() and back() of an empty tape, and of what a store has lost, throw
- * reel::tape_fault. What was on the tape stays there, and after a refused push it goes on. So it
- * does after an element that throws when it is copied. Without exceptions the program is aborted.
+ * Errors. A push throws std::bad_alloc if memory or the budget is used up, and reel::tape_fault if
+ * a store refuses it. pop() and back() throw reel::tape_fault if the tape is empty or a store has
+ * lost the value. The values on the tape stay, and the tape can be used after a refused push, and
+ * after an element that throws when it is copied. Without exceptions the program is aborted.
  *
- * References. What push(), back(), [] and iterators return is valid until the next push or pop on
- * the same tape, whatever is done with others.
+ * References. The results of push(), back(), [] and iterators are valid until the next push or pop
+ * on the same tape; calls on other tapes do not matter.
  *
  * Parameters. A tape may be named with all that Clad's own takes: custom_tape<T, SBO_SIZE,
  * SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>, with the same defaults, and so with the
@@ -36,11 +36,12 @@
  * so that a change of the top by back() does not compile. Members take no lock: lock mutex() first.
  * The threads share one stack and pop each other's values; a gradient needs a tape a thread.
  *
- * Positions. t[i], counted from the value pushed first, begin() and end() reach all values below
- * the top, to be read or changed, of bools only to be read. On a pool with a store they reach what
- * is on the topmost slab and what never leaves memory; for all else they throw reel::tape_fault
- * (-EBUSY), since a slab that was written, or that comes and goes, must not be changed. The cost is
- * a call where t[i] is on another slab than the value found before, and a step for each slab above.
+ * Positions. t[i], which counts from the value pushed first, begin() and end() reach all values
+ * below the top. A program may read and change these values, but only read bools. On a pool with a
+ * store they reach the values on the top slab and those that never leave memory. For other values
+ * they throw reel::tape_fault (-EBUSY), because a slab that was written, or that may be evicted,
+ * must not be changed. If t[i] is on another slab than the value found before, the cost is a call
+ * and a step for each slab above.
  *
  * Cost. A push of a value is a compare, a store and a new top, which a compiler keeps in registers
  * where the tape is a local variable; a pop is the same. The first push takes a struct reel_tape
@@ -52,7 +53,7 @@
 
 #include <pthread.h>
 
-/* For the tags of iterators: <iterator> takes three times as long to compile. */
+/* <array> has the tags of iterators; <iterator> takes three times as long to compile. */
 #include <array>
 
 #include "bits.h"
@@ -74,7 +75,7 @@ template <> struct clad_tape<bool> {
 	using type = bool_tape;
 };
 
-/* Of a tape with a lock: any type with these would do for std::lock_guard. */
+/* The lock of a tape, with the members that std::lock_guard needs. */
 class tape_mutex {
 public:
 	constexpr tape_mutex() noexcept = default;
@@ -100,7 +101,7 @@ private:
 	pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/* What a tape has beside its values: nothing, or a lock. */
+/* Base of a tape: a lock if is_multithread, otherwise nothing. */
 template <bool is_multithread> class tape_lock {
 };
 
@@ -137,8 +138,8 @@ private:
 };
 
 /*
- * Goes through a tape from the value pushed first to the top. Of bools it gives copies, so that
- * it is no forward iterator of the standard.
+ * Iterates from the value pushed first to the top. For bools it returns copies, so it is not a
+ * forward iterator of the standard.
  */
 template <class Tape, class T, class Reference> class tape_iterator {
 public:
@@ -197,7 +198,7 @@ private:
 
 namespace clad {
 
-/* Its members are those that Clad asks of any tape, and those that Clad's own has beside them. */
+/* Has the members that Clad requires of a tape, and the others of Clad's own tape. */
 template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
 	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
 class custom_tape : public reel::clad_tape<T>::type,
@@ -240,7 +241,7 @@ public:
 	}
 };
 
-/* Puts T(values...) on top and returns it. */
+/* Pushes T(values...) and returns it. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu, class... Values>
 REEL_CLAD_INLINE T &push(custom_tape<T, inside, slab, false, disk, gpu> &to, Values... values)
 {
@@ -248,8 +249,8 @@ REEL_CLAD_INLINE T &push(custom_tape<T, inside, slab, false, disk, gpu> &to, Val
 }
 
 /*
- * Puts a copy of an array, or of what a loop goes through, on top, element by element. The source
- * is taken as Clad's own push() for tapes of any type takes it: it would be the better one else.
+ * Pushes a copy of an array, or of another range, element by element. The parameter has the same
+ * type as that of Clad's own push() for all tapes; otherwise that push() would be the better match.
  */
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu,
 	  class Source>
@@ -258,7 +259,7 @@ REEL_CLAD_INLINE void push(custom_tape<T[N], inside, slab, false, disk, gpu> &to
 	to.emplace_back(source);
 }
 
-/* Moves the top out of the tape. */
+/* Pops the top, and returns it by a move. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
 REEL_CLAD_INLINE T pop(custom_tape<T, inside, slab, false, disk, gpu> &from)
 {
@@ -272,14 +273,14 @@ REEL_CLAD_INLINE void pop(custom_tape<T[N], inside, slab, false, disk, gpu> &fro
 	from.pop_back();
 }
 
-/* The top, to be read or changed. */
+/* Returns the top, which the program may read and change. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
 REEL_CLAD_INLINE T &back(custom_tape<T, inside, slab, false, disk, gpu> &of)
 {
 	return of.back();
 }
 
-/* The same with a lock. They return copies: another thread may pop what a reference is of. */
+/* The same with a lock. They return copies, because another thread may pop the value. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu, class... Values>
 T push(custom_tape<T, inside, slab, true, disk, gpu> &to, Values &&...values)
 {
@@ -321,7 +322,7 @@ T back(custom_tape<T, inside, slab, true, disk, gpu> &of)
 	return of.back();
 }
 
-/* Without it Clad's own back() for tapes of any type would do without the lock. */
+/* Without this overload Clad's own back() for all tapes would match, which takes no lock. */
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
 void back(custom_tape<T[N], inside, slab, true, disk, gpu> &)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The struct reel_tapes behind the tapes of generated code, which begin and end with each call: a
- * thread keeps those that have ended for the next ones, ready to be pushed on. None of this throws.
+ * The struct reel_tapes that the tapes of generated code use. Generated code makes tapes in each
+ * call, so each thread keeps its idle struct reel_tapes, ready for pushes. No function here throws.
  */
 #ifndef REEL_CLAD_TAPES_H
 #define REEL_CLAD_TAPES_H
@@ -14,14 +14,14 @@ namespace reel {
 inline namespace REEL_CLAD_DIALECT {
 
 /*
- * A tape and the cursor that is out on it. A call that fails may have left the cursor's slab,
- * and the cursor does not get to know: it is stale, and the tape's own top is the true one.
+ * A tape and the state of the cursor on it. A call that fails may leave the slab of the cursor, but
+ * the cursor keeps its old top. That top is then `stale`, and the tape's own top is valid.
  */
 struct lent_tape : reel_tape {
 	char *stale;
 	/*
-	 * The window below the top's in which a value was found last: its values are numbers
-	 * `found_first` and up. Pushes and pops of the cursor cannot come there.
+	 * The window in which a value was found last; its values have the numbers from
+	 * `found_first` on. It lies below the top's window, so the cursor cannot change it.
 	 */
 	char *found;
 	std::size_t found_first;
@@ -33,7 +33,7 @@ struct lent_tape : reel_tape {
 			top = cursor;
 	}
 
-	/* The same, before a push or a pop that may change what lies where. */
+	/* The same before a push or a pop, which may change the windows. */
 	void come_back(char *cursor) noexcept
 	{
 		put_top(cursor);
@@ -41,14 +41,14 @@ struct lent_tape : reel_tape {
 	}
 };
 
-/* Idle ones are empty and hold nothing of the pool's; their first bytes link them. */
+/* Idle tapes are empty and have no slabs; a link to the next one is in their inline buffer. */
 struct idle_tapes {
 	lent_tape *last;
 	int count;
 	bool ended;
 };
 
-/* Without a destructor, so that it is there for tapes that end after it would have run. */
+/* Has no destructor, because tapes may end after the destructor would have run. */
 inline idle_tapes &idle() noexcept
 {
 	static thread_local idle_tapes tapes = {nullptr, 0, false};
@@ -86,7 +86,7 @@ REEL_COLD inline lent_tape *make_tape() noexcept
 	return tape;
 }
 
-/* One that is new, or has been closed, takes its pool; NULL if that cannot be. */
+/* Starts a tape that is new or was closed, which opens its pool; NULL if there is no memory. */
 REEL_COLD inline lent_tape *start_tape(lent_tape *tape) noexcept
 {
 	static const reel_type word = {"a word", 8, 8, REEL_INTEGER};
@@ -100,7 +100,7 @@ REEL_COLD inline lent_tape *start_tape(lent_tape *tape) noexcept
 	return tape;
 }
 
-/* An empty tape that can be pushed on, or NULL. */
+/* Returns an empty tape that is ready for pushes, or NULL. */
 inline lent_tape *borrow_tape() noexcept
 {
 	idle_tapes &tapes = idle();
@@ -113,7 +113,7 @@ inline lent_tape *borrow_tape() noexcept
 	return REEL_UNLIKELY(!tape->top) ? start_tape(tape) : tape;
 }
 
-/* One that never left the buffer inside of it is empty when its top is put back. */
+/* A tape that never needed a slab becomes empty by its top; other tapes are closed. */
 REEL_CLAD_APART inline void return_tape(lent_tape *tape) noexcept
 {
 	idle_tapes &tapes = idle();
@@ -133,7 +133,7 @@ REEL_CLAD_APART inline void return_tape(lent_tape *tape) noexcept
 	tapes.count++;
 }
 
-/* Takes back a refused push, so that the tape is as it was and ready for the next one. */
+/* Pops a refused push and clears the error, so that the tape is ready for the next push. */
 REEL_COLD inline void take_back_push(reel_tape *tape, const reel_type *type) noexcept
 {
 	last_error() = reel_tape_error(tape);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tape of trivially copyable values: a cursor, for pushes and pops, over a struct reel_tape that
- * the first push borrows. It spills where its pool has a store, keeps its books in checked mode
- * and hands its slabs back to the pool.
+ * A tape of trivially copyable values: a cursor over a struct reel_tape, which the first push
+ * borrows. It has all of that tape: stores, checked mode, and slabs of the pool.
  *
- * Nothing gets to know the address of the cursor: what is rare takes its parts and returns them by
- * value, so that the compiler keeps them in registers while a loop pushes or pops.
+ * No function gets the address of the cursor. Functions for rare cases take its members and return
+ * them by value, so the compiler can keep the members in registers while a loop pushes or pops.
  */
 #ifndef REEL_CLAD_VALUES_H
 #define REEL_CLAD_VALUES_H
@@ -18,7 +17,7 @@
 namespace reel {
 inline namespace REEL_CLAD_DIALECT {
 
-/* The cursor's parts that the tape does not know; top is NULL if it cannot be done. */
+/* The members of the cursor that a function has changed; `top` is NULL if the call failed. */
 struct tape_place {
 	char *top;
 	lent_tape *tape;
@@ -38,7 +37,7 @@ inline tape_place not_done(char *top, lent_tape *tape, int error) noexcept
 	return {nullptr, tape};
 }
 
-/* Makes room on another slab, or takes what else is rare. */
+/* Makes room on another slab, and does all other rare cases of a push. */
 REEL_COLD inline tape_place push_far(char *top, lent_tape *tape, const reel_type *type) noexcept
 {
 	char *slot;
@@ -53,7 +52,7 @@ REEL_COLD inline tape_place push_far(char *top, lent_tape *tape, const reel_type
 	return not_done(top, tape, last_error());
 }
 
-/* Makes room, for a first value on a tape that is borrowed. */
+/* Makes room, and borrows a tape for the first value. */
 inline tape_place make_room(char *top, lent_tape *tape, const reel_type *type) noexcept
 {
 	tape_place place;
@@ -71,7 +70,7 @@ inline tape_place make_room(char *top, lent_tape *tape, const reel_type *type) n
 	return place;
 }
 
-/* Makes room that is not counted before commit_far(). */
+/* Makes room for a value that commit_far() pushes later. */
 REEL_COLD inline tape_place reserve_far(char *top, lent_tape *tape, const reel_type *type) noexcept
 {
 	const bool borrowed = !tape;
@@ -107,7 +106,7 @@ inline bool is_empty(char *top, lent_tape *tape) noexcept
 	return !tape || reel_tape_is_empty(tape);
 }
 
-/* Takes the top value off, which lies at the new top. */
+/* Pops the top value, which lies at the new top afterwards. */
 REEL_COLD inline tape_place pop_far(char *top, lent_tape *tape, const reel_type *type) noexcept
 {
 	if (is_empty(top, tape))
@@ -117,7 +116,7 @@ REEL_COLD inline tape_place pop_far(char *top, lent_tape *tape, const reel_type 
 	return not_done(top, tape, reel_tape_error(tape));
 }
 
-/* Takes the top value from a slab that is not to be changed to one that is there for it. */
+/* Moves the top value from a slab that must not be changed to the next slab, which has room. */
 REEL_COLD inline void move_top(lent_tape *tape, const reel_type *type, void *copy) noexcept
 {
 	const void *from = reel_pop_slow(tape, type, "clad::back");
@@ -134,9 +133,9 @@ REEL_COLD inline void move_top(lent_tape *tape, const reel_type *type, void *cop
 }
 
 /*
- * The top value lies in a slab that a store has a copy of, or that is just being written: what
- * is changed there would be lost. Where there is room for a next value it gives up the copy, or
- * another slab is put on top, and the value goes there.
+ * The top value lies in a slab that a store has a copy of or is writing, so a change of the value
+ * would be lost. Room for one more value solves this: either the store's copy becomes stale, or the
+ * tape gets another slab on top, and the value is moved there.
  */
 REEL_COLD inline bool make_top_writable(lent_tape *tape, const reel_type *type) noexcept
 {
@@ -151,14 +150,14 @@ REEL_COLD inline bool make_top_writable(lent_tape *tape, const reel_type *type) 
 		::operator delete(copy);
 		return false;
 	}
-	/* Not the top tells: one slab may begin where the other one ends. */
+	/* The tops may be equal, because one slab may begin where the other one ends. */
 	if (tape->slab != slab)
 		move_top(tape, type, copy);
 	::operator delete(copy);
 	return true;
 }
 
-/* Brings the top value where it can be changed. */
+/* Makes the top value one that may be changed. */
 REEL_COLD inline tape_place back_far(char *top, lent_tape *tape, const reel_type *type) noexcept
 {
 	if (is_empty(top, tape))
@@ -170,7 +169,7 @@ REEL_COLD inline tape_place back_far(char *top, lent_tape *tape, const reel_type
 	return done(tape);
 }
 
-/* Finds value number `index`, all of which have this many bytes. */
+/* Finds value number `index`; each value has `bytes` bytes. */
 REEL_COLD inline char *find_far(char *top, lent_tape *tape, std::size_t index, std::size_t bytes)
 {
 	reel_window window = {};
@@ -184,7 +183,7 @@ REEL_COLD inline char *find_far(char *top, lent_tape *tape, std::size_t index, s
 	}
 	if (error)
 		fail_at(error);
-	/* The top's own window changes with each push and pop. */
+	/* The top's window is not noted, because each push and pop changes it. */
 	if (window.height + window.bytes < reel_tape_bytes(tape)) {
 		tape->found = window.start;
 		tape->found_first = static_cast<std::size_t>(window.height / bytes);
@@ -258,7 +257,7 @@ public:
 		return size() == 0;
 	}
 
-	/* Another thread goes on with the tape. */
+	/* Allows another thread to use the tape from now on. */
 	void hand_over()
 	{
 		if (tape_)
@@ -266,7 +265,7 @@ public:
 	}
 
 private:
-	/* Tops are multiples of 8, frames of 64: an element finds its alignment in its own bytes. */
+	/* Tops are multiples of 8 and frames of 64, so `padding` bytes are enough to align. */
 	static constexpr std::size_t padding = alignof(T) > 8 ? alignof(T) - 8 : 0;
 	static constexpr std::size_t bytes = REEL_ROUND(sizeof(T) + padding);
 
@@ -289,9 +288,9 @@ private:
 	}
 
 	/*
-	 * All on the tape are of one size, so that a window is at its end where less than one
-	 * fits, and at its floor where none is left. Signed, and with the equal sign, for false
-	 * limits and for the tape that is all zero.
+	 * All values have one size, so a window is full if less than one value fits, and empty if
+	 * none is left. The comparisons are signed, and include equality, so that they also work
+	 * with false limits and with a tape that is all zero.
 	 */
 	REEL_CLAD_INLINE static char *limit_of(char *ceiling)
 	{
@@ -309,7 +308,7 @@ private:
 		return REEL_ADDRESS(top_) <= REEL_ADDRESS(floor_);
 	}
 
-	/* What the tape's limits are now it knows itself. */
+	/* Takes the limits from the tape, which the call may have changed. */
 	REEL_CLAD_INLINE void enter(tape_place place)
 	{
 		or_fail(place.top);
@@ -319,7 +318,7 @@ private:
 		floor_ = place.tape->floor;
 	}
 
-	/* After a fault no push may go where the cursor is. */
+	/* After a failed pop a push must take the slow path, because the cursor's top is stale. */
 	REEL_CLAD_INLINE void enter_below(tape_place place)
 	{
 		if (REEL_UNLIKELY(!place.top)) {
@@ -340,7 +339,7 @@ private:
 			element<T>::template cannot_throw<Arguments...>::value, in_place,
 			in_steps>::type>::type;
 
-	/* In a register to the slow path, too, and nothing need be kept for after it. */
+	/* The value goes to the slow path in a register, and is not kept beyond that call. */
 	template <class... Arguments>
 	REEL_CLAD_INLINE T &emplace(by_value, Arguments &&...values)
 	{
@@ -365,7 +364,7 @@ private:
 					      static_cast<Arguments &&>(values)...);
 	}
 
-	/* An element that throws is not on the tape. */
+	/* If a constructor throws, the element is not on the tape. */
 	template <class... Arguments> T &emplace(in_steps, Arguments &&...values)
 	{
 		const bool far = at_limit();
@@ -381,7 +380,7 @@ private:
 		return *one;
 	}
 
-	/* The value stays where it is until the next call on the tape. */
+	/* The popped value stays readable until the next call on the tape. */
 	REEL_CLAD_INLINE T *take()
 	{
 		if (REEL_UNLIKELY(at_floor()))
@@ -391,7 +390,7 @@ private:
 		return at(top_);
 	}
 
-	/* With few arguments, and out of the way: there is one call of each where a push is. */
+	/* Out of line and with few arguments, because each push in a program has such a call. */
 	REEL_COLD static tape_place push(char *top, lent_tape *tape) noexcept
 	{
 		return make_room(top, tape, type());

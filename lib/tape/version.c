@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The version of the library that runs, which may differ from that of the headers. Any thread. */
 #include "config.h"
 
 #include <reel/version.h>
