@@ -53,9 +53,9 @@ static int pop_snapshot(reel_tape *tape, const reel_model *model, void *context,
 }
 
 /*
- * The word below the records of the last block. The reverse sweep does not know the height at which
- * the last block begins. A sweep that pops too few values does not find this word on the top. A
- * sweep that pops too many values pops this word, which is a NaN as a double.
+ * The word below the records of the last block, whose height the reverse sweep does not know. A
+ * sweep that pops too few values does not find this word on the top; a sweep that pops too many
+ * pops this word, which is a NaN.
  */
 static uint64_t floor_word(const reel_tape *tape)
 {

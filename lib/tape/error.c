@@ -29,10 +29,7 @@ void reel_listen_to_lanes(reel_lane_listener *listener)
 
 static void tell_lane(reel_tape *tape)
 {
-	/*
-	 * Relaxed is enough: the thread that opened the lane has set the listener before, and the
-	 * lane came to this thread through synchronization.
-	 */
+	/* Relaxed is enough: the listener was set before the lane was handed to this thread. */
 	atomic_load_explicit(&lane_listener, memory_order_relaxed)(tape);
 }
 

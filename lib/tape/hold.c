@@ -96,10 +96,7 @@ static void go_back(reel_tape *tape)
 	reel_tape_enter(tape, at->offset);
 }
 
-/*
- * Move the branches below the top to the outer hold. Returns the slab below them, which is the
- * lowest slab that the tape was popped to since the branches began.
- */
+/* Move the branches below the top to the outer hold. Returns the slab that they stand on. */
 static struct reel_slab *keep_branches(reel_tape *tape)
 {
 	struct reel_slab *slab = tape->slab;

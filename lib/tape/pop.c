@@ -26,9 +26,8 @@ static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
 }
 
 /*
- * The tape keeps the slab as its spare. Spans on the spare stay readable until the next slab is
- * left, and a program that pushes and pops at the end of a slab needs the pool only once. A slab
- * that a hold keeps stays on the tape of that hold.
+ * The slab becomes the spare, unless a hold keeps it. Spans on the spare stay readable, and a
+ * program that pushes and pops at the end of a slab needs the pool only once.
  */
 void reel_tape_leave_slab(reel_tape *tape)
 {

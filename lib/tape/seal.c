@@ -27,10 +27,7 @@ static uint32_t next_slab_index(const reel_tape *tape)
 	return tape->slab ? tape->slab->slab_index + 1 : 0;
 }
 
-/*
- * If first slabs were as large as the others, they would save no memory, and the offload thread
- * could not evict them.
- */
+/* First slabs as large as the others would save no memory and could not be evicted. */
 static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 {
 	const struct reel_pool *pool = tape->pool;
@@ -162,10 +159,7 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 	reel_tape_limits(tape);
 }
 
-/*
- * Whether the push fits in the window. A window that the store has a copy of becomes writable with
- * the first push, which makes the copy stale.
- */
+/* The first push on a window that the store has a copy of makes that copy stale. */
 static bool window_serves(reel_tape *tape, size_t bytes)
 {
 	if (reel_window_held(tape) || (size_t)(reel_window_end(tape) - tape->top) < bytes)
@@ -181,9 +175,8 @@ static bool window_serves(reel_tape *tape, size_t bytes)
 }
 
 /*
- * Leaves the slab first if it is empty. No empty slab lies below the top, so a pop leaves at most
- * one slab, and the value that was popped before stays readable on the spare. The slab below the
- * empty one may be lost.
+ * Leaves the slab first if it is empty. A pop therefore leaves at most one slab, and the value
+ * popped before stays readable on the spare. The slab below the empty one may be lost.
  */
 static char *fresh_window(reel_tape *tape, size_t bytes)
 {

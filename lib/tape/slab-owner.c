@@ -27,10 +27,7 @@ static bool resides(const struct reel_pool *pool, const struct reel_slab *slab)
 	return reel_offload_of(pool) && slab->kind == REEL_SLAB_WHOLE;
 }
 
-/*
- * Relaxed is enough: the offload thread only decides by the counters. The change of state that
- * follows or precedes keeps each decrement behind its increment.
- */
+/* Relaxed is enough: the changes of state keep each decrement behind its increment. */
 static void count(_Atomic size_t *counter, size_t change)
 {
 	size_t before = atomic_fetch_add_explicit(counter, change, memory_order_relaxed);
@@ -47,10 +44,7 @@ static struct reel_tape_io *own_tape_io(reel_tape *tape)
 	return tape->tape_io;
 }
 
-/*
- * Number of bytes that the store must keep. They are all bytes of a slab that a hold keeps, because
- * values above the present top are replayed.
- */
+/* All bytes of a slab that a hold keeps, because values above the present top are replayed. */
 static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 {
 	if (slab->holds != tape->holds)
@@ -65,10 +59,7 @@ static void describe(reel_tape *tape, struct reel_tape_io *tape_io, const struct
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(reel_offload_of(tape->pool), slab);
 
-	/*
-	 * Relaxed is enough: the release in reel_slab_move() (slab.h) that follows makes these
-	 * values visible. The offload thread may read them earlier for an estimate.
-	 */
+	/* Relaxed is enough: the release in reel_slab_move() (slab.h) makes them visible. */
 	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_relaxed);
 	atomic_store_explicit(&slab_io->slab_index, slab->slab_index, memory_order_relaxed);
 	if (slab->slab_index > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
@@ -143,9 +134,9 @@ void reel_slab_seal(reel_tape *tape, struct reel_slab *slab)
 /* ---- Acquiring ---- */
 
 /*
- * Number of slabs to request in advance. All tapes together request at most half of the frames:
- * with more, reads for one tape evict slabs of another tape before their pops. With less, such as a
- * quarter of few frames, the store would be idle between the requests.
+ * All tapes together request at most half of the frames: with more, reads for one tape evict slabs
+ * of another tape before their pops. With less, such as a quarter of few frames, the store would be
+ * idle between the requests.
  */
 static unsigned slabs_ahead(const struct reel_pool *pool, const struct reel_tape_io *tape_io)
 {
@@ -282,7 +273,7 @@ static void request(struct reel_tape_io *tape_io, struct reel_slab *slab)
 	atomic_store_explicit(&tape_io->requested, extent + 1, memory_order_release);
 }
 
-/* A tape that was popped through less than one whole slab is likely to go up again: no requests. */
+/* Requests nothing after less than one whole slab: such a tape is likely to go up again. */
 void reel_slab_read_ahead(reel_tape *tape)
 {
 	struct reel_tape_io *tape_io = tape->tape_io;

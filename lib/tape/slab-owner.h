@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The states of a slab, as the owner of its tape changes and reads them. If the pool has no store,
- * all slabs of a tape are open and in memory: these functions change nothing then.
+ * The states of a slab, as the owner of its tape changes and reads them. Without a store all slabs
+ * of a tape are open, and these functions change nothing.
  */
 #ifndef REEL_LIB_RESIDENCE_H
 #define REEL_LIB_RESIDENCE_H
@@ -13,8 +13,8 @@ void reel_slab_seal(reel_tape *tape, struct reel_slab *slab);
 /* Leave a slab to the offload thread that the tape was popped through and that a hold keeps. */
 void reel_slab_retain(reel_tape *tape, struct reel_slab *slab);
 /*
- * Make the slab one that the owner may read, for the top of the tape. Waits until the slab has its
- * frame. Returns 0, or the error of the store; the frame has no valid contents then.
+ * Make the slab one that the owner may read. Waits until the slab has its frame. Returns 0, or the
+ * error of the store; the frame has no valid contents then.
  */
 int reel_slab_acquire(reel_tape *tape, struct reel_slab *slab);
 /* Request the slabs that the tape will need next. Called after a step down. */
@@ -24,8 +24,8 @@ bool reel_slab_make_writable(reel_tape *tape, struct reel_slab *slab);
 /* Whether a push on the slab needs reel_slab_make_writable() first. */
 bool reel_slab_has_copy(const struct reel_slab *slab);
 /*
- * Whether the owner may read the frame, now and until it seals or frees the slab. The state is
- * loaded once, because the end of a write may change it from PINNED_WRITING to OPEN or PINNED.
+ * Whether the owner may read the frame until it seals or frees the slab. Loads the state once: the
+ * end of a write may change it from PINNED_WRITING to OPEN or PINNED.
  */
 bool reel_slab_is_readable(const struct reel_slab *slab);
 /* Whether the owner may read and change the frame until its next push or pop. */

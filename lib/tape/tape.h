@@ -90,10 +90,7 @@ static inline bool reel_slab_is_linked(const struct reel_slab *slab)
 	       slab->serial > below->serial && slab->holds >= below->holds;
 }
 
-/*
- * tape.c: set the limits that the state of the tape asks for. False limits send each push or pop
- * to the slow path.
- */
+/* tape.c: set true limits, or false ones if the state of the tape needs the slow paths. */
 void reel_tape_limits(reel_tape *tape);
 /* Begin the inline window, and checked mode if the pool asks for it; 0 or -ENOMEM. */
 int reel_tape_start(reel_tape *tape);
@@ -121,10 +118,7 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 
 /* pop.c: leave an empty window for the window below; false: there is none. */
 bool reel_tape_step_down(reel_tape *tape);
-/*
- * Leave the top slab, whatever is on it. The caller must enter the window below with
- * reel_tape_enter(), or leave that slab as well.
- */
+/* Leave the top slab, whatever is on it. The caller then enters the window below, or leaves it. */
 void reel_tape_leave_slab(reel_tape *tape);
 /* Enter the window of `tape->slab`, which is filled up to `filled` bytes. */
 void reel_tape_enter(reel_tape *tape, uint64_t filled);
