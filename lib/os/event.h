@@ -67,7 +67,9 @@ static inline void reel_event_wait(struct reel_event *event)
 	reel_event_lower(event);
 }
 
-/* A store may keep completions until it is called again: who waits for one calls it after so long. */
+/*
+ * A store may keep completions until it is called again: who waits for one calls it after so long.
+ */
 #define REEL_PATIENCE_MS 1
 
 /* By the clock that nobody sets, where there is such a wait: glibc 2.30, not musl. */

@@ -33,8 +33,8 @@ static inline size_t reel_round_up(size_t n, size_t unit)
 }
 
 /*
- * What is wrong with the reserved members of a struct of options, `bytes` in all, or NULL. A program
- * that sets one was written for a later version, and what it asks for is not there.
+ * What is wrong with the reserved members of a struct of options, `bytes` in all, or NULL. A
+ * program that sets one was written for a later version, and what it asks for is not there.
  */
 static inline const char *reel_reserved_problem(const void *reserved, size_t bytes)
 {

@@ -56,8 +56,8 @@ int reel_os_file_open_new(const char *path)
 }
 
 /*
- * The open of a FIFO waits for a writer, and the open of a device may act on the device. O_NONBLOCK:
- * a FIFO that takes the name after the lstat() does not make the open wait.
+ * The open of a FIFO waits for a writer, and the open of a device may act on the device.
+ * O_NONBLOCK: a FIFO that takes the name after the lstat() does not make the open wait.
  */
 int reel_os_file_open_to_read(const char *path)
 {

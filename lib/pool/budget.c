@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the bytes of frames that are resident, against the hard budget. Any thread, lock-free. The
- * counters are relaxed: they guard no memory. The count goes above the hard budget only by
- * reel_budget_overdraw().
+ * The hard budget: how many bytes of a pool may be resident. Any thread charges and refunds,
+ * without a lock. Only reel_budget_overdraw() lets `resident` exceed the hard budget. Each charge
+ * has one refund of the same size.
  */
 #include "config.h"
 
@@ -21,6 +21,7 @@ int reel_budget_charge(struct reel_pool *pool, size_t bytes)
 
 void reel_budget_overdraw(struct reel_pool *pool, size_t bytes)
 {
+	REEL_ASSERT(pool->reclaim->moves_frames);
 	atomic_fetch_add_explicit(&pool->resident, bytes, memory_order_relaxed);
 	reel_budget_note_peak(pool);
 }

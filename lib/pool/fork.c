@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of pools, and what happens to them at a fork, which copies the pools but only one
- * thread. The list is locked during the fork, so that the child finds it whole and no thread is in
- * the middle of its end. Pools need no lock of their own: the child's only thread owns them alone.
- * Offload threads pause, so that no transfer is under way in memory that is being copied. The end
- * of a thread locks the list, too: see reel_cache_retire(). Any thread; each pool is on the list
- * once.
+ * The list of pools, and the handlers of fork(). A fork copies the pools but only one thread. The
+ * list is locked meanwhile, so that the child finds it whole, and no thread in the middle of
+ * reel_cache_retire(). The pools need no lock, since the child has one thread. Offload threads
+ * pause, so that no transfer is under way in memory that is being copied. Any thread.
  */
 #include "config.h"
 
@@ -50,6 +48,16 @@ int reel_fork_prepare(void)
 	return -registration;
 }
 
+/* Requires `pools_lock`. */
+static bool is_watched(const struct reel_pool *pool)
+{
+	const struct reel_pool *watched = pools;
+
+	while (watched && watched != pool)
+		watched = watched->next_pool;
+	return watched != NULL;
+}
+
 struct reel_pool *reel_fork_lock_pools(void)
 {
 	pthread_mutex_lock(&pools_lock);
@@ -64,6 +72,7 @@ void reel_fork_unlock_pools(void)
 void reel_fork_watch(struct reel_pool *pool)
 {
 	pthread_mutex_lock(&pools_lock);
+	REEL_ASSERT_EXPENSIVE(!is_watched(pool));
 	pool->next_pool = pools;
 	pools = pool;
 	pthread_mutex_unlock(&pools_lock);
@@ -74,10 +83,9 @@ void reel_fork_unwatch(struct reel_pool *pool)
 	struct reel_pool **link = &pools;
 
 	pthread_mutex_lock(&pools_lock);
-	while (*link != pool) {
-		REEL_ASSERT(*link);
+	REEL_ASSERT_EXPENSIVE(is_watched(pool));
+	while (*link != pool)
 		link = &(*link)->next_pool;
-	}
 	*link = pool->next_pool;
 	pthread_mutex_unlock(&pools_lock);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list in C11: one 64-bit word, the index of the first entry in the low 24
- * bits (0: none, else 1 + place in the descriptor table), the tag above. At 50
- * million pops a second 40 bits of tag wrap after six hours; a popper would
- * have to sleep exactly that long between its load and its compare-and-swap.
+ * The list in C11: one 64-bit word. Its low 24 bits are the index of the first entry (0: none, else
+ * 1 + its place in the table), its upper 40 bits are the tag. At 50 million pops a second the tag
+ * wraps after six hours. A pop goes wrong only if its thread sleeps exactly that long before its
+ * compare-and-swap.
  */
 #ifndef REEL_LIB_FREELIST_C11_H
 #define REEL_LIB_FREELIST_C11_H
@@ -31,13 +31,14 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 	uint64_t head = atomic_load_explicit(&list->head, memory_order_relaxed);
 	uint64_t changed;
 
-	REEL_ASSERT(slab >= list->table && index <= FREELIST_INDEX_MASK);
+	REEL_ASSERT(index > 0 && index <= FREELIST_INDEX_MASK);
+	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 	do {
 		atomic_store_explicit(&slab->next, (uint32_t)(head & FREELIST_INDEX_MASK),
 				      memory_order_relaxed);
 		reel_yield_point();
 		changed = (head & ~FREELIST_INDEX_MASK) | index;
-		/* Release: pairs with the acquire in freelist_pop(). The chain is visible there. */
+		/* Release: pairs with the acquire in freelist_pop(). Makes the chain visible. */
 	} while (!atomic_compare_exchange_weak_explicit(&list->head, &head, changed,
 							memory_order_release,
 							memory_order_relaxed));
@@ -45,20 +46,25 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 
 static inline struct reel_slab *freelist_pop(struct freelist *list)
 {
-	/* Acquire, here and on failure below: pairs with the release in freelist_push(). */
+	/*
+	 * Acquire, here and on failure below: pairs with the release in freelist_push(). Makes
+	 * `slab->next` visible.
+	 */
 	uint64_t head = atomic_load_explicit(&list->head, memory_order_acquire);
 
 	while (head & FREELIST_INDEX_MASK) {
 		struct reel_slab *slab = &list->table[(head & FREELIST_INDEX_MASK) - 1];
 		uint64_t tag = (head & ~FREELIST_INDEX_MASK) + FREELIST_INDEX_MASK + 1;
-		/* Relaxed is enough: if the link has changed since, the exchange fails. */
+		/* Relaxed: if another thread has changed the link, the exchange below fails. */
 		uint32_t next = atomic_load_explicit(&slab->next, memory_order_relaxed);
 
 		reel_yield_point();
 		if (atomic_compare_exchange_weak_explicit(&list->head, &head, tag | next,
 							  memory_order_acquire,
-							  memory_order_acquire))
+							  memory_order_acquire)) {
+			REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 			return slab;
+		}
 	}
 	return NULL;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list by Concurrency Kit's ck_stack: head and generation in 16 bytes,
- * changed by a double-width compare-and-swap. What is guarded against in 0.7.1:
+ * The list with Concurrency Kit's ck_stack: head and generation in 16 bytes, changed by a
+ * double-width compare-and-swap. This file avoids five problems of version 0.7.1:
  *
- * - ck_stack_batch_pop_mpmc() does not raise the generation: not used.
- * - ck_stack_push_mpmc() orders only stores before the push: an own release
- *   fence, so that reads of the slab are ordered, too.
- * - ck_stack_t is aligned to 8 bytes where the swap needs 16: aligned here.
- * - ck_stack_pop_mpmc() tries again with what a failed swap returned, which on aarch64 (ldxp
- *   without its stxp) need not be head and generation of one moment: ck_stack_trypop_mpmc(),
- *   which reads them again, generation first.
- * - that does not exist on every machine: configure asks for it.
+ * - ck_stack_batch_pop_mpmc() does not raise the generation. This file does not use it.
+ * - ck_stack_push_mpmc() orders only stores before the push. freelist_push() adds a release fence,
+ *   which orders reads of the slab, too.
+ * - ck_stack_t is aligned to 8 bytes, and the swap needs 16. `struct freelist` aligns it.
+ * - ck_stack_pop_mpmc() tries again with the values that a failed swap returned. On aarch64 (ldxp
+ *   without its stxp) these may be a head and a generation of different moments. freelist_pop()
+ *   uses ck_stack_trypop_mpmc(), which reads both again, the generation first.
+ * - ck_stack_trypop_mpmc() does not exist on every machine. configure tests for it.
  */
 #ifndef REEL_LIB_FREELIST_CK_H
 #define REEL_LIB_FREELIST_CK_H
@@ -38,22 +38,23 @@ _Static_assert(sizeof(ck_stack_entry_t) == sizeof(void *) &&
 	       "a descriptor begins with the list's link");
 
 /*
- * The exchanges are assembly, which ThreadSanitizer does not see: it is told of
- * their order, and to ignore the links, which a late popper reads.
+ * The exchanges are assembly, which ThreadSanitizer does not see. Annotations tell it their order,
+ * and to ignore the links, which a late pop may read while another thread changes them.
  */
 
 static inline void freelist_init(struct freelist *list, struct reel_slab *table)
 {
 	(void)table;
 	ck_stack_init(&list->stack);
-	/* The generation counts as a pointer, and nothing may be added to a null one. */
+	/* ck_stack adds to the generation as to a pointer. For a null pointer that is undefined. */
 	list->stack.generation = (char *)(uintptr_t)1;
 }
 
 static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 {
+	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 	reel_annotate_release(slab);
-	/* Release: pairs with the acquire fence in freelist_pop(). */
+	/* Release: pairs with the acquire fence in freelist_pop(). Makes the chain visible. */
 	ck_pr_fence_release();
 	reel_yield_point();
 	reel_annotate_ignore_begin();
@@ -74,6 +75,8 @@ static inline struct reel_slab *freelist_pop(struct freelist *list)
 	ck_pr_fence_acquire();
 	if (entry)
 		reel_annotate_acquire(entry);
+	REEL_ASSERT(!entry ||
+		    reel_slab_state_of((struct reel_slab *)(void *)entry) == REEL_SLAB_EMPTY);
 	return (struct reel_slab *)(void *)entry;
 }
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared list of empty slabs: a lock-free stack for any number of threads
- * that push and pop. An entry is the head of a chain of slabs (a magazine).
+ * The shared list of empty slabs: a lock-free stack for any number of threads that push and pop. An
+ * entry is the first slab of a chain, which `below` links.
  *
- * A popper may read the link of a descriptor that another thread has popped
- * meanwhile. That is harmless, since descriptors are never unmapped while the
- * pool lives, and its compare-and-swap then fails, since every pop raises the
- * list's tag. Taking all entries at once is not offered: in Concurrency Kit
- * 0.7.1 it leaves the tag as it is, and a pop in flight then succeeds on a
- * slab that somebody else owns.
+ * A pop may read the link of a descriptor that another thread has popped meanwhile. That is
+ * harmless: descriptors stay mapped as long as the pool lives, and the compare-and-swap of the late
+ * pop fails, since each pop raises the list's tag. There is no function that pops all entries at
+ * once: in Concurrency Kit 0.7.1 it does not raise the tag, so a concurrent pop could take a slab
+ * that another thread owns.
  *
  *	void freelist_init(struct freelist *list, struct reel_slab *table);
  *	void freelist_push(struct freelist *list, struct reel_slab *slab);
  *	struct reel_slab *freelist_pop(struct freelist *list);    NULL: empty
  *
- * What the pusher wrote before the push, and read before it, happens before
- * what the popper does after the pop.
+ * All reads and writes of a thread before its push happen before those of another thread after it
+ * has popped the same slab.
  */
 #ifndef REEL_LIB_FREELIST_H
 #define REEL_LIB_FREELIST_H

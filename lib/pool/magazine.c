@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread takes slabs from its own magazines and gives them back there. Each thread has two
- * magazines for each kind of slab (Bonwick and Adams, "Magazines and Vmem", USENIX 2001): with two,
- * a thread that takes and gives at the edge of one does not go to the shared list each time. The
- * slab given last is taken first, so that the next forward sweep starts on warm memory.
- *
- * Any thread calls these functions; only its owner touches a cache. A slab is EMPTY while it is in
- * a magazine, and is in one magazine at a time.
+ * Each thread has two magazines for each kind of slab, after Bonwick and Adams, "Magazines and
+ * Vmem" (USENIX 2001). With one magazine, a thread that takes and gives by turns while it is full
+ * or empty would use the shared list each time. A thread takes the slab that it gave last, so that
+ * the next forward sweep starts on memory that is in the cache. Any thread runs these functions;
+ * only its owner changes a cache, and a cache without an owner has empty magazines.
  */
 #include "config.h"
 
@@ -19,7 +17,7 @@
 #include "os/os.h"
 #include "pool.h"
 
-/* Only the owner of the cache writes its counters, so no read-modify-write is needed. */
+/* Only the owner of the cache writes the counter, so no read-modify-write is needed. */
 static uint64_t one_more(_Atomic uint64_t *counter)
 {
 	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
@@ -28,7 +26,7 @@ static uint64_t one_more(_Atomic uint64_t *counter)
 	return value + 1;
 }
 
-/* Relaxed is enough: count_give() releases, so a thread that counts the give counts the take. */
+/* Relaxed is enough: the release in count_give() makes the take of the same slab visible, too. */
 static void count(_Atomic uint64_t *counter)
 {
 	atomic_store_explicit(counter, one_more(counter), memory_order_relaxed);
@@ -42,36 +40,43 @@ static const void *thread_name(void)
 	return &here;
 }
 
+static bool is_mine(const struct reel_cache *cache)
+{
+	/* Relaxed: a thread reads its own name only where it has stored it. */
+	return atomic_load_explicit(&cache->owner, memory_order_relaxed) == thread_name();
+}
+
+static bool is_empty(const struct reel_cache *cache)
+{
+	unsigned slabs = 0;
+
+	for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_LARGE; kind++)
+		slabs += cache->loaded[kind].count + cache->previous[kind].count;
+	return slabs == 0;
+}
+
 static struct reel_cache *adopt_cache(struct reel_pool *pool)
 {
-	/* Acquire: pairs with the release in new_cache(). */
+	/* Acquire: pairs with the release in new_cache(). Makes the cache visible. */
 	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_acquire);
 
 	for (; cache; cache = cache->next) {
 		const void *nobody = NULL;
 
 		reel_yield_point();
-		/* Acquire: pairs with the release in leave_cache(). */
+		/* Acquire: pairs with the release in leave_cache(). Makes the magazines visible. */
 		if (atomic_compare_exchange_strong_explicit(&cache->owner, &nobody, thread_name(),
 							    memory_order_acquire,
-							    memory_order_relaxed)) {
-			REEL_ASSERT(cache->pool == pool);
+							    memory_order_relaxed))
 			return cache;
-		}
 	}
 	return NULL;
 }
 
-static bool is_mine(const struct reel_cache *cache)
-{
-	/* Relaxed is enough: a thread finds its own name only where it has stored it. */
-	return atomic_load_explicit(&cache->owner, memory_order_relaxed) == thread_name();
-}
-
-/* Release: pairs with the acquire in adopt_cache(). The next owner sees the empty magazines. */
 static void leave_cache(struct reel_cache *cache)
 {
-	REEL_ASSERT(is_mine(cache));
+	REEL_ASSERT(is_mine(cache) && is_empty(cache));
+	/* Release: pairs with the acquire in adopt_cache(). The next owner sees empty magazines. */
 	atomic_store_explicit(&cache->owner, NULL, memory_order_release);
 }
 
@@ -85,14 +90,17 @@ static struct reel_cache *new_cache(struct reel_pool *pool)
 	atomic_store_explicit(&cache->owner, thread_name(), memory_order_relaxed);
 	cache->next = atomic_load_explicit(&pool->caches, memory_order_relaxed);
 	reel_yield_point();
-	/* Release: pairs with the acquire in adopt_cache() and the other readers of the list. */
+	/*
+	 * Release: pairs with the acquires in adopt_cache(), is_own(), and count_gives() (pool.c).
+	 * Makes the cache visible.
+	 */
 	while (!atomic_compare_exchange_weak_explicit(&pool->caches, &cache->next, cache,
 						      memory_order_release, memory_order_relaxed))
 		;
 	return cache;
 }
 
-/* Returns NULL if there is no memory for a cache. This thread then uses the shared lists. */
+/* NULL: there is no memory for a cache. This thread then uses the shared lists directly. */
 static struct reel_cache *own_cache(struct reel_pool *pool)
 {
 	struct reel_cache *cache = pthread_getspecific(pool->cache_key);
@@ -101,6 +109,7 @@ static struct reel_cache *own_cache(struct reel_pool *pool)
 	if (cache)
 		return cache;
 	cache = adopt_cache(pool);
+	REEL_ASSERT(!cache || is_empty(cache));
 	if (!cache)
 		cache = new_cache(pool);
 	if (cache && pthread_setspecific(pool->cache_key, cache)) {
@@ -119,16 +128,17 @@ static struct reel_slab *magazine_pop(struct reel_magazine *magazine)
 static void magazine_push(struct reel_magazine *magazine, struct reel_slab *slab)
 {
 	REEL_ASSERT(magazine->count < REEL_MAGAZINE_SLABS);
+	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY && slab->frame);
 	magazine->slab[magazine->count++] = slab;
 }
 
-/* Empties a magazine into a chain whose first slab is the one given last. */
+/* Empties a magazine into a chain. The first slab of the chain is the slab given last. */
 static struct reel_slab *magazine_unload(struct reel_magazine *magazine)
 {
 	struct reel_slab *chain = NULL;
 
+	REEL_ASSERT(magazine->count > 0);
 	for (unsigned i = 0; i < magazine->count; i++) {
-		REEL_ASSERT(reel_slab_state_of(magazine->slab[i]) == REEL_SLAB_EMPTY);
 		magazine->slab[i]->below = chain;
 		chain = magazine->slab[i];
 	}
@@ -136,13 +146,13 @@ static struct reel_slab *magazine_unload(struct reel_magazine *magazine)
 	return chain;
 }
 
-/* Fills an empty magazine so that the chain's first slab is taken first. */
+/* Fills an empty magazine so that its owner takes the first slab of the chain first. */
 static void magazine_load(struct reel_magazine *magazine, struct reel_slab *chain)
 {
 	struct reel_slab *slab;
 	unsigned place = 0;
 
-	REEL_ASSERT(!magazine->count);
+	REEL_ASSERT(magazine->count == 0);
 	for (slab = chain; slab; slab = slab->below)
 		magazine->count++;
 	REEL_ASSERT(magazine->count <= REEL_MAGAZINE_SLABS);
@@ -154,6 +164,7 @@ static void exchange_magazines(struct reel_cache *cache, enum reel_slab_kind kin
 {
 	struct reel_magazine loaded = cache->loaded[kind];
 
+	REEL_ASSERT(loaded.count == 0 || cache->previous[kind].count == 0);
 	cache->loaded[kind] = cache->previous[kind];
 	cache->previous[kind] = loaded;
 }
@@ -174,7 +185,6 @@ static int cache_take(struct reel_cache *cache, enum reel_slab_kind kind, struct
 		count(&cache->shared_takes);
 	}
 	*taken = magazine_pop(loaded);
-	REEL_ASSERT((*taken)->kind == kind);
 	return 0;
 }
 
@@ -183,13 +193,13 @@ static void cache_give(struct reel_cache *cache, struct reel_slab *slab)
 	enum reel_slab_kind kind = slab->kind;
 	unsigned full = cache->pool->magazine_slabs;
 
-	REEL_ASSERT(full > 0 && full <= REEL_MAGAZINE_SLABS);
 	if (cache->loaded[kind].count >= full) {
 		if (cache->previous[kind].count)
 			reel_supply_give(cache->pool, kind,
 					 magazine_unload(&cache->previous[kind]));
 		exchange_magazines(cache, kind);
 	}
+	REEL_ASSERT(cache->loaded[kind].count < full);
 	magazine_push(&cache->loaded[kind], slab);
 }
 
@@ -205,21 +215,20 @@ static int uncached_take(struct reel_pool *pool, enum reel_slab_kind kind,
 
 static void uncached_give(struct reel_pool *pool, struct reel_slab *slab)
 {
-	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 	slab->below = NULL;
 	reel_supply_give(pool, slab->kind, slab);
 }
 
 /*
- * Every slab changes hands through this function. To compare the old state costs some nanoseconds,
- * also in a release, and finds a tape that was copied or closed twice, or a fault of a list, before
- * two tapes write to one frame.
+ * Each take and give of a slab calls this function. The check of the old state costs a few
+ * nanoseconds and finds a tape closed twice, a copied tape or a fault of the list, before two tapes
+ * write to one frame.
  */
 static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 			 enum reel_slab_state to)
 {
 	REEL_ASSERT(reel_slab_may_become(from, to));
-	/* Relaxed is enough: the shared lists order what is in a slab. */
+	/* Relaxed is enough: the shared lists order the contents of the slab. */
 	unsigned state = atomic_exchange_explicit(&slab->state, (uint8_t)to, memory_order_relaxed);
 
 	if (state == (unsigned)from)
@@ -232,9 +241,10 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 }
 
 /*
- * Large slabs are few, so they go to their list. With a store no thread keeps whole slabs: each of
- * them is a frame for which another thread may wait. Under a tight budget no thread keeps first
- * slabs either, since other threads would split frames for want of them.
+ * Large slabs are few and need no magazine. With a store, no thread keeps whole slabs in magazines:
+ * each of them has a frame that another thread may wait for. Under a tight budget (`magazine_slabs`
+ * is 0) no thread keeps first slabs either, because other threads would have to split further
+ * frames.
  */
 static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
@@ -251,18 +261,19 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 						  : uncached_take(pool, kind, taken);
 }
 
-/*
- * A large slab needs memory that other slabs give back to the system, so these must be whole pages.
- */
+/* Whether the system may find memory for a large slab: other slabs give back whole pages only. */
 static bool large_may_fit(struct reel_pool *pool, size_t bytes)
 {
 	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
 	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
-	       /* Relaxed is enough: a hint. */
+	       /* Relaxed: the flag guards no other data. */
 	       !atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed);
 }
 
-/* Whether to wait until the offload thread evicts a slab, which leaves its frame to this one. */
+/*
+ * Whether to wait for the store after this error. A slab that is stored leaves its frame to the
+ * slab that is wanted, also if the system has no more memory.
+ */
 static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int error)
 {
 	if (!pool->reclaim->moves_frames)
@@ -286,13 +297,13 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)
 		return error;
+	REEL_ASSERT((*taken)->kind == kind && (*taken)->frame);
+	REEL_ASSERT(kind != REEL_SLAB_LARGE || (*taken)->bytes >= bytes);
 	if (cache)
 		count(&cache->takes);
 	else
 		atomic_fetch_add_explicit(&pool->uncached_takes, 1, memory_order_relaxed);
 	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_OPEN);
-	REEL_ASSERT((*taken)->frame && (*taken)->kind == kind);
-	REEL_ASSERT(kind != REEL_SLAB_LARGE || (*taken)->bytes >= bytes);
 	reel_annotate_allow((*taken)->frame, (*taken)->bytes);
 	return 0;
 }
@@ -300,8 +311,8 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 static void count_give(struct reel_pool *pool, struct reel_cache *cache)
 {
 	/*
-	 * Release, both: pairs with the acquires in count_gives() (pool.c), which then sees the
-	 * take.
+	 * Release, both: pairs with the acquires in count_gives() (pool.c), which then counts the
+	 * take, too.
 	 */
 	if (cache)
 		atomic_store_explicit(&cache->gives, one_more(&cache->gives), memory_order_release);
@@ -318,7 +329,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 {
 	struct reel_cache *cache = own_cache(pool);
 
-	REEL_ASSERT(slab->frame && slab->bytes);
+	REEL_ASSERT(slab->frame);
 	reel_annotate_forbid(slab->frame, slab->bytes);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	count_give(pool, cache);
@@ -330,7 +341,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 
 void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab)
 {
-	REEL_ASSERT(!slab->frame);
+	REEL_ASSERT(!slab->frame && slab->kind == REEL_SLAB_WHOLE);
 	reel_pool_count_give(pool);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	freelist_push(&pool->frameless, slab);
@@ -338,6 +349,7 @@ void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab)
 
 static void flush(struct reel_cache *cache)
 {
+	REEL_ASSERT(is_mine(cache));
 	for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_LARGE; kind++) {
 		if (cache->previous[kind].count)
 			reel_supply_give(cache->pool, kind,
@@ -345,8 +357,8 @@ static void flush(struct reel_cache *cache)
 		if (cache->loaded[kind].count)
 			reel_supply_give(cache->pool, kind,
 					 magazine_unload(&cache->loaded[kind]));
-		REEL_ASSERT(!cache->loaded[kind].count && !cache->previous[kind].count);
 	}
+	REEL_ASSERT(is_empty(cache));
 }
 
 void reel_pool_flush(struct reel_pool *pool)
@@ -357,7 +369,7 @@ void reel_pool_flush(struct reel_pool *pool)
 		flush(cache);
 }
 
-/* Whether the pool has this cache and this thread owns it. */
+/* Whether the pool has this cache, and this thread owns it. */
 static bool is_own(struct reel_pool *pool, const struct reel_cache *searched)
 {
 	/* Acquire: pairs with the release in new_cache(). */
@@ -369,15 +381,16 @@ static bool is_own(struct reel_pool *pool, const struct reel_cache *searched)
 }
 
 /*
- * A thread ends. Its pool may be closed before this call or during it: a program does not know when
- * OpenMP ends a thread, and pthread_key_delete() waits for no destructor. So `retiring` is not used
- * before it was found in a pool of the list, which is locked:
+ * Runs when a thread ends. Another thread may have closed the pool, or may close it at the same
+ * time: a program does not know when OpenMP ends a thread, and pthread_key_delete() waits for no
+ * destructor. This function therefore locks the list of pools, and uses `retiring` only if a pool
+ * of the list has this cache:
  *
- *	it is found and is mine    the pool is closed after the lock is released, and the flush is done
- *	it is not found            the pool has left the list; its memory is not touched
- *	it is another thread's     new memory has the same address
+ *	found        the pool is closed only after the lock is released, with the flush done
+ *	not found    the pool has left the list, and this function does not touch its memory
+ *	another one  new memory at the same address has a different `owner`
  *
- * The flush calls no store: the magazines of a pool with a store have first slabs only.
+ * The flush under the lock calls no store: in a pool with a store, magazines have first slabs only.
  */
 void reel_cache_retire(void *retiring)
 {
@@ -394,15 +407,17 @@ void reel_cache_retire(void *retiring)
 }
 
 /*
- * Runs in the child of a fork. The other threads are gone, perhaps in the middle of a change to
- * their magazines, so this function does not look into these. Relaxed is enough: this thread is
- * alone and starts all threads to come.
+ * Runs in the child of a fork. The other threads do not exist there. The fork may have come in the
+ * middle of a change to their magazines, so this function counts their slabs as lost and does not
+ * read them. Relaxed is enough: the child has one thread, and pthread_create() orders the threads
+ * to come.
  */
 void reel_cache_forget_others(struct reel_pool *pool)
 {
 	struct reel_cache *own = pthread_getspecific(pool->cache_key);
 	struct reel_cache *cache = atomic_load_explicit(&pool->caches, memory_order_relaxed);
 
+	REEL_ASSERT(!own || is_mine(own));
 	for (; cache; cache = cache->next) {
 		unsigned lost = 0;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mappings: large pieces of address space from which frames are carved one after the other, so that
- * the slabs of a growing tape lie in one ascending stream and huge pages can back them. Memory is
- * taken when a frame is first touched. Any thread carves, without a lock; one thread unmaps when no
- * other uses the pool. Frames never overlap, and a mapping stays until its pool is closed.
+ * the slabs of a tape lie in ascending order and huge pages can back them. The system supplies
+ * memory when a thread first touches a frame. Any thread carves, without a lock. A mapping stays
+ * until the pool is destroyed.
  */
 #include "config.h"
 
@@ -23,9 +23,7 @@ struct reel_mapping {
 	_Atomic size_t carved;
 };
 
-/*
- * Where address space is scarce, maps the largest piece that there is, of at least `least` bytes.
- */
+/* Maps fewer bytes, but at least `least`, if the system refuses more. */
 static bool map_memory(struct reel_mapping *mapping, size_t least)
 {
 	size_t bytes = MAPPING_BYTES > least ? MAPPING_BYTES : least;
@@ -35,12 +33,13 @@ static bool map_memory(struct reel_mapping *mapping, size_t least)
 		mapping->bytes = bytes;
 		bytes = bytes / 2 > least ? bytes / 2 : least;
 	} while (!mapping->memory && mapping->bytes > least);
+	REEL_ASSERT(mapping->bytes >= least);
 	return mapping->memory != NULL;
 }
 
 /*
- * A huge page that is not part of one frame makes memory resident that was not charged. This
- * matters only to a pool with a budget.
+ * A huge page that reaches beyond one frame makes memory resident that was not charged. Only a pool
+ * with a budget must avoid that.
  */
 static bool huge_pages_serve(const struct reel_pool *pool)
 {
@@ -67,6 +66,7 @@ static struct reel_mapping *mapping_open(struct reel_pool *pool, size_t least)
 
 static void mapping_close(struct reel_mapping *mapping)
 {
+	REEL_ASSERT(atomic_load_explicit(&mapping->carved, memory_order_relaxed) <= mapping->bytes);
 	reel_annotate_allow(mapping->memory, mapping->bytes);
 	reel_os_unmap(mapping->memory, mapping->bytes);
 	free(mapping);
@@ -76,34 +76,34 @@ static char *carve(struct reel_mapping *mapping, size_t bytes)
 {
 	size_t at;
 
-	if (!reel_counter_claim(&mapping->carved, bytes, mapping->bytes, &at))
-		return NULL;
-	REEL_ASSERT(at + bytes <= mapping->bytes && (uintptr_t)(mapping->memory + at) % 64 == 0);
-	return mapping->memory + at;
+	return reel_counter_claim(&mapping->carved, bytes, mapping->bytes, &at)
+		       ? mapping->memory + at
+		       : NULL;
 }
 
 char *reel_mapping_carve(struct reel_pool *pool, size_t bytes)
 {
 	/*
-	 * Acquire, here and on failure below: pairs with the release below. The members are
+	 * Acquire, here and on failure below: pairs with the release below. Makes the mapping
 	 * visible.
 	 */
 	struct reel_mapping *mapping = atomic_load_explicit(&pool->mapping, memory_order_acquire);
 
+	REEL_ASSERT(bytes == pool->slab_bytes);
 	for (;;) {
 		struct reel_mapping *fresh;
 
 		char *piece = mapping ? carve(mapping, bytes) : NULL;
 
+		REEL_ASSERT((uintptr_t)piece % 64 == 0);
 		if (piece)
 			return piece;
 		fresh = mapping_open(pool, bytes);
 		if (!fresh)
 			return NULL;
-		REEL_ASSERT(fresh->bytes >= bytes);
 		fresh->previous = mapping;
 		reel_yield_point();
-		/* Release: pairs with the acquire above, of another thread. */
+		/* Release: pairs with the acquire above. */
 		if (atomic_compare_exchange_strong_explicit(&pool->mapping, &mapping, fresh,
 							    memory_order_release,
 							    memory_order_acquire))
@@ -115,7 +115,7 @@ char *reel_mapping_carve(struct reel_pool *pool, size_t bytes)
 
 void reel_mapping_unmap_all(struct reel_pool *pool)
 {
-	/* Relaxed is enough: no other thread uses the pool. */
+	/* Relaxed: no other thread uses the pool any more. */
 	struct reel_mapping *mapping = atomic_load_explicit(&pool->mapping, memory_order_relaxed);
 
 	while (mapping) {

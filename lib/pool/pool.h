@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pool's parts, from the tape's side down:
+ * The parts of the pool, from the tape's side down:
  *
- *	magazine.c  take and give a slab: this thread's magazines
- *	supply.c    what fills and empties magazines: shared lists, fresh frames
- *	trim.c      idle memory given back to the system
- *	budget.c    what may be resident
- *	mapping.c     address space that frames are carved from
- *	reclaim.h   memory that a store takes from tapes
+ *	magazine.c  takes and gives slabs, with the magazines of this thread
+ *	supply.c    fills and empties magazines, from shared lists and with fresh frames
+ *	trim.c      gives idle memory back to the system
+ *	budget.c    counts resident bytes
+ *	mapping.c   carves frames from address space
+ *	reclaim.h   gets frames back from tapes, if there is a store
  */
 #ifndef REEL_LIB_POOL_H
 #define REEL_LIB_POOL_H
@@ -22,29 +22,28 @@
 
 #define REEL_MAGAZINE_SLABS 16
 
-/* A flag of the default pool, which lives as long as the process. */
+/* Flag of the default pool, which stays open until the process ends. */
 #define REEL_POOL_PERMANENT 0x80000000u
 
-/* Empty slabs in one thread's hands. Owner only. */
+/* Empty slabs that one thread keeps. */
 struct reel_magazine {
 	unsigned count;
 	struct reel_slab *slab[REEL_MAGAZINE_SLABS];
 };
 
 /*
- * What a thread keeps of a pool. Lives as long as the pool; when its thread
- * ends, the next new thread registers it. A thread may end while the pool is
- * closed: see reel_cache_retire().
+ * The magazines and counters of one thread in one pool. A cache lives as long as the pool: a new
+ * thread adopts the cache of a thread that has ended. See reel_cache_retire().
  */
 struct reel_cache {
 	struct reel_pool *pool;
 	struct reel_cache *next;
-	/* The thread that has it, see thread_name() of magazine.c; NULL: it is free. */
+	/* The owner, named by thread_name() (magazine.c). NULL: the cache is free. */
 	_Atomic(const void *) owner;
-	/* For REEL_SLAB_FIRST and REEL_SLAB_WHOLE; large slabs go straight to their list. */
+	/* For REEL_SLAB_FIRST and REEL_SLAB_WHOLE. Large slabs have no magazines. */
 	struct reel_magazine loaded[REEL_SLAB_LARGE];
 	struct reel_magazine previous[REEL_SLAB_LARGE];
-	/* Written by the owner only, read by reel_pool_get_stats(). */
+	/* Only the owner writes these; reel_pool_get_stats() reads them. */
 	_Atomic uint64_t takes;
 	_Atomic uint64_t gives;
 	_Atomic uint64_t shared_takes;
@@ -55,7 +54,7 @@ struct reel_mapping;
 struct reel_pool {
 	/* Chains of empty slabs whose frames are resident, by kind. */
 	struct freelist warm[REEL_SLAB_KINDS];
-	/* Whole slabs whose frames were given back to the system. */
+	/* Whole slabs that keep their addresses, but whose memory went back to the system. */
 	struct freelist cold;
 	/* Descriptors without a frame, left over from large slabs. */
 	struct freelist frameless;
@@ -71,33 +70,33 @@ struct reel_pool {
 	size_t soft_budget;
 	size_t slab_bytes;
 	size_t first_slab_bytes;
-	/* Arrays that lie higher than this on a tape are written past the cache. */
+	/* Spans that lie higher than this on a tape are written past the cache. */
 	size_t stream_above;
 	unsigned magazine_slabs; /* 0: the pool has no magazines */
 	unsigned flags;
 
 	_Atomic size_t resident;
 	_Atomic uint64_t peak_resident;
-	/* Of that, first slabs and large slabs, which no store takes. */
+	/* Resident bytes of first slabs and large slabs, which the store does not take. */
 	_Atomic size_t unspillable;
-	/* Maximum number of holds that were open on one tape so far. */
+	/* Maximum number of holds that were open on one tape at a time. */
 	_Atomic uint64_t max_holds;
-	/* Threads that are about to give frames back to the system. */
+	/* Number of threads in reel_pool_trim(). */
 	_Atomic unsigned trimming;
-	/* The system did not take a frame back: it is locked in memory, or not whole pages. */
+	/* The system has refused to take a frame back: memory is locked, or not whole pages. */
 	_Atomic bool frames_are_locked;
-	/* Chains on warm[REEL_SLAB_WHOLE]; an estimate while threads push and pop. */
+	/* Number of chains on warm[REEL_SLAB_WHOLE]; an estimate while threads push and pop. */
 	_Atomic size_t warm_chains;
 	/* How memory comes back from tapes. */
 	const struct reel_reclaim *reclaim;
 	/* Belongs to the functions of `reclaim`; the pool does not use it. NULL: no store. */
 	void *reclaimer;
-	/* Counters: relaxed, they order nothing. */
+	/* Statistics. Relaxed: they guard no other data. */
 	_Atomic uint64_t fresh_slabs;
 	_Atomic uint64_t refused;
 	_Atomic uint64_t trimmed_bytes;
 	_Atomic uint64_t lost_slabs;
-	/* Takes and gives by threads that could get no cache. */
+	/* Takes and gives by threads that have no cache, for want of memory. */
 	_Atomic uint64_t uncached_takes;
 	_Atomic uint64_t uncached_gives;
 
@@ -108,58 +107,58 @@ struct reel_pool {
 /* pool.c: what is wrong with the options, and what to do; NULL if nothing is. */
 const char *reel_pool_problem(const struct reel_pool_options *options);
 /*
- * pool.c: a pool as its options say, but without their store and not in the list of pools yet.
+ * pool.c: create a pool with these options, without their store and not yet in the list of pools.
  * Returns 0 or -ENOMEM. One thread.
  */
 int reel_pool_create(struct reel_pool **pool, const struct reel_pool_options *options);
 /* Free a pool that no thread uses, that has no slab in use, and whose store is closed. */
 void reel_pool_destroy(struct reel_pool *pool);
 
-/* magazine.c: any thread; wait-free while this thread's magazines serve, else lock-free. */
+/* magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. */
 
 /*
- * Take an empty slab of this kind (a large slab: of at least `bytes`). Returns 0,
- * -EDQUOT at the hard budget, or -ENOMEM.
+ * Take an empty slab of this kind (a large slab: of at least `bytes`). Returns 0, -EDQUOT at the
+ * hard budget, -ENOMEM, or the reason why the store frees no frame.
  */
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken);
 void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab);
-/* The same for a slab that has no frame. */
+/* Give a slab that has no frame. */
 void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab);
-/* Count the giving of a slab that somebody else will give. */
+/* Count the give of a slab that the offload thread will give later. */
 void reel_pool_count_give(struct reel_pool *pool);
 /* Send this thread's magazines to the shared lists. */
 void reel_pool_flush(struct reel_pool *pool);
-/* The destructor of cache_key. Locks the list of pools; `cache` may be gone with its pool. */
+/* The destructor of cache_key. `cache` may be freed with its pool. Locks the list of pools. */
 void reel_cache_retire(void *cache);
+/* In the child of a fork: free the caches of the other threads. */
 void reel_cache_forget_others(struct reel_pool *pool);
 
-/* supply.c: any thread, lock-free but for system calls. */
+/* supply.c: any thread, lock-free except for system calls. */
 
 /*
- * A chain of 1 to magazine_slabs empty slabs. Errors as reel_pool_take(), whatever
- * a store could do about them.
+ * Take a chain of 1 to magazine_slabs empty slabs. Returns 0, -EDQUOT or -ENOMEM, without waiting.
  */
 int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain);
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain);
-/* What a large slab of so many bytes takes. */
+/* The size of a large slab for `bytes`: whole pages. */
 size_t reel_supply_large_bytes(size_t bytes);
 int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
-/* A descriptor without a frame; NULL: the pool has as many slabs as it can have. */
+/* A frameless slab. NULL: the table of descriptors is full. */
 struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool);
-/* A chain of whole slabs, from the warm list and back to it. NULL: it is empty. */
+/* Pop a chain of whole slabs from the warm list, and push it back. NULL: the list is empty. */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool);
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain);
-/* One of them; and one whole slab from wherever reel_supply_take() finds it. */
+/* One whole slab: from the warm list, and from wherever reel_supply_take() finds it. */
 struct reel_slab *reel_supply_take_warm(struct reel_pool *pool);
 struct reel_slab *reel_supply_take_one(struct reel_pool *pool);
 /* The size of the pool's table of descriptors. */
 size_t reel_supply_table_bytes(void);
 
 /*
- * trim.c: any thread, lock-free but for system calls. Both return the bytes that
- * were given back. Of a chain, those slabs are on the warm list again whose
- * frames cannot be given back, or need not, since at most `keep` bytes are resident.
+ * trim.c: any thread, lock-free except for system calls. Both return the number of bytes that went
+ * back to the system. reel_trim_chain() stops at `keep` resident bytes, or if the system refuses a
+ * frame, and puts the rest of the chain back on the warm list.
  */
 size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t keep);
 size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab);
@@ -168,29 +167,29 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab);
 
 /* Count bytes as resident. Returns 0, or -EDQUOT and counts nothing. */
 int reel_budget_charge(struct reel_pool *pool, size_t bytes);
-/* Whether one more slab may be resident: an estimate while others charge and refund. */
+/* Whether one more slab may be resident; an estimate while other threads charge and refund. */
 static inline bool reel_budget_has_room(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes <=
 	       pool->hard_budget;
 }
 
-/* Count them beyond the hard budget, where a pop needs it. */
+/* Count bytes as resident also beyond the hard budget, since a pop is never refused. */
 void reel_budget_overdraw(struct reel_pool *pool, size_t bytes);
 void reel_budget_refund(struct reel_pool *pool, size_t bytes);
-/* What was charged last has become memory. */
+/* Note the peak of the resident bytes, after the charged bytes have become memory. */
 void reel_budget_note_peak(struct reel_pool *pool);
 
-/* mapping.c: any thread, lock-free but for system calls. NULL: no memory. */
+/* mapping.c: any thread, lock-free except for system calls. NULL: no memory. */
 char *reel_mapping_carve(struct reel_pool *pool, size_t bytes);
 void reel_mapping_unmap_all(struct reel_pool *pool);
 
-/* fork.c: the handlers, which are installed once; 0 or -ENOMEM. */
+/* fork.c: install the handlers of fork(), once. Returns 0 or -ENOMEM. */
 int reel_fork_prepare(void);
-/* Enter and leave the list of pools, which forks and the ends of threads look through. */
+/* Add a pool to the list of pools, and remove it. Forks and ending threads walk the list. */
 void reel_fork_watch(struct reel_pool *pool);
 void reel_fork_unwatch(struct reel_pool *pool);
-/* Lock the list and return its first pool: none is closed until the list is unlocked. */
+/* Lock the list and return its first pool. No pool is closed until the list is unlocked. */
 struct reel_pool *reel_fork_lock_pools(void);
 void reel_fork_unlock_pools(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a pool that has no store, so that the pool need not ask whether it has one. No
- * memory comes back from tapes: a push that was refused is not tried again. Any thread.
+ * The table of a pool without a store. Nothing takes memory from its tapes: await_no_frame()
+ * refuses at once, and the other functions do nothing. Any thread may run them. They keep no state,
+ * so all such pools share the table.
  */
 #include "config.h"
 

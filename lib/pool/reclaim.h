@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a pool gets memory back from the tapes that use it, if it has a store. The pool calls this
- * table and does not know who stands behind it; a pool without a store has the empty one, which
- * does nothing.
+ * How a pool with a store gets memory back from its tapes. The pool calls the functions of this
+ * table and does not know the offload thread. The table of a pool without a store does nothing.
  */
 #ifndef REEL_LIB_RECLAIM_H
 #define REEL_LIB_RECLAIM_H
@@ -15,27 +14,25 @@ struct reel_slab;
 
 struct reel_reclaim {
 	/*
-	 * A frame may leave a tape's slab for another one. The pool then keeps whole frames in its
-	 * shared list, where those who wait find them, and not in the magazines of threads.
+	 * A frame may move from a tape's slab to another slab. The pool then keeps whole slabs in
+	 * its shared list, where waiting threads find them, and not in the magazines of threads.
 	 */
 	bool moves_frames;
 	/*
-	 * Any thread that was refused a slab: wait until it may be tried again. With `is_large`
-	 * more than one frame is needed. False: no frame will come, and *error may say why.
+	 * Any thread that was refused a slab: wait until it may try again. With `is_large` it needs
+	 * more than one frame. False: no frame will come, and *error may say why.
 	 */
 	bool (*await_frame)(struct reel_pool *pool, bool is_large, int *error);
-	/* Any thread: memory was given back to the system, so there is room under the budget. */
+	/* Any thread: tell waiting threads that a trim made room under the budget. */
 	void (*wake)(struct reel_pool *pool);
-	/* Any thread: the memory of this slab's frame is about to be given back to the system. */
+	/* Any thread, before the memory of this slab's frame goes back to the system. */
 	void (*release_frame)(struct reel_pool *pool, const struct reel_slab *slab);
-	/*
-	 * Around a fork, with the list of pools locked: no transfer is under way between the two.
-	 */
+	/* Before and after a fork, with the list of pools locked: no transfer runs in between. */
 	void (*pause)(struct reel_pool *pool);
 	void (*resume)(struct reel_pool *pool);
-	/* In the child of a fork, which has no other thread and must leave the store alone. */
+	/* In the child of a fork, which has no offload thread and must not use the store. */
 	void (*orphan)(struct reel_pool *pool);
-	/* Any thread: add what was written, read and waited for. */
+	/* Any thread: add the bytes written and read, and the waits. */
 	void (*add_stats)(const struct reel_pool *pool, struct reel_pool_stats *stats);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of the states of a slab, which assertions use. reel_slab_move(), reel_slab_become() and
- * change_state() (magazine.c) look into it before each change. Any thread; nothing is changed.
+ * Which states of a slab may follow each other, for assertions. Any thread may ask. This table
+ * agrees with the one at the head of slab.h, and t-slab compares the two.
  */
 #include "config.h"
 
@@ -9,7 +9,7 @@
 
 #define TO(state) (1u << REEL_SLAB_##state)
 
-/* The table at the head of slab.h; t-slab compares the two. */
+/* A bit for each state that may follow. */
 static const uint16_t next_states[] = {
 	[REEL_SLAB_EMPTY] = TO(OPEN),
 	[REEL_SLAB_OPEN] = TO(EMPTY) | TO(DIRTY),
@@ -32,5 +32,6 @@ _Static_assert(sizeof next_states / sizeof *next_states == REEL_SLAB_STATES,
 
 bool reel_slab_may_become(enum reel_slab_state from, enum reel_slab_state to)
 {
+	REEL_ASSERT((unsigned)from < REEL_SLAB_STATES);
 	return next_states[from] >> to & 1;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slab: a descriptor of 64 bytes, which lives as long as its pool, and a frame
- * of memory, which holds the payload and may be dropped and mapped anew. Lists
- * touch descriptors only.
+ * A slab: a descriptor of 64 bytes, which lives as long as its pool, and a frame of memory, which
+ * holds the values and may leave the slab and come back. Lists touch descriptors only.
  *
- * Without a store a slab is EMPTY or OPEN. With one, the tape's owner and the
- * pool's offload thread hand it to and fro by its state. No other change is allowed:
+ * Without a store a slab is EMPTY or OPEN. With a store, the owner of the tape and the offload
+ * thread of the pool hand the slab to each other by its state. Only these changes are allowed:
  *
  *	from             to               by       in
  *	EMPTY            OPEN             owner    reel_pool_take
@@ -43,8 +42,8 @@
  *	LOST             OPEN             owner    reel_slab_free
  *	FREE_PENDING     EMPTY            offload  reel_offload_free_deferred
  *
- * An empty slab belongs to a magazine, to a shared list or to the thread that
- * is moving it between them; every other one belongs to a tape.
+ * An EMPTY slab belongs to a magazine, to a shared list or to the thread that moves it between
+ * them. Every other slab belongs to a tape.
  */
 #ifndef REEL_LIB_SLAB_H
 #define REEL_LIB_SLAB_H
@@ -59,18 +58,18 @@
 
 enum reel_slab_state {
 	REEL_SLAB_EMPTY,
-	REEL_SLAB_OPEN,            /* its owner pushes and pops here, or keeps it as spare */
-	REEL_SLAB_DIRTY,           /* covered by another slab; in memory only */
-	REEL_SLAB_WRITING,         /* being put; can be read */
-	REEL_SLAB_PINNED_WRITING,  /* the same, and its owner pops here */
-	REEL_SLAB_CLEAN,           /* in memory and in the store */
-	REEL_SLAB_PINNED,          /* the same, and its owner pops here */
-	REEL_SLAB_EVICTING,        /* losing its frame */
-	REEL_SLAB_STORED,          /* in the store only: without a frame */
-	REEL_SLAB_READ_QUEUED,     /* the same, and its owner needs it soon */
-	REEL_SLAB_READING,         /* being got */
-	REEL_SLAB_LOST,            /* the store could not give it back */
-	REEL_SLAB_FREE_PENDING,    /* left by its tape while the offload thread had it */
+	REEL_SLAB_OPEN,           /* the owner pushes and pops here, or keeps it as spare */
+	REEL_SLAB_DIRTY,          /* sealed; in memory only */
+	REEL_SLAB_WRITING,        /* a put is under way; readable */
+	REEL_SLAB_PINNED_WRITING, /* a put is under way, and the owner pops here */
+	REEL_SLAB_CLEAN,          /* in memory and in the store */
+	REEL_SLAB_PINNED,         /* in memory and in the store, and the owner pops here */
+	REEL_SLAB_EVICTING,       /* losing its frame */
+	REEL_SLAB_STORED,         /* in the store only, without a frame */
+	REEL_SLAB_READ_QUEUED,    /* in the store only, and the owner needs it soon */
+	REEL_SLAB_READING,        /* a get is under way */
+	REEL_SLAB_LOST,           /* the store could not return it */
+	REEL_SLAB_FREE_PENDING,   /* its tape left it while the offload thread used it */
 	REEL_SLAB_STATES
 };
 
@@ -84,8 +83,8 @@ enum reel_slab_kind {
 
 struct reel_slab {
 	/*
-	 * The list's link: the next entry of the shared list. Read by poppers
-	 * that may come too late, therefore never used for anything else.
+	 * The next entry of the shared list. Nothing else uses this member: a late pop may read it
+	 * while the slab belongs to another thread.
 	 */
 #if REEL_POOL_CK
 	void *next;
@@ -94,36 +93,35 @@ struct reel_slab {
 #endif
 	char *frame;
 	size_t bytes;
-	/* The slab below: on a tape, the previous one; in a chain, the next empty one. */
+	/* On a tape, the slab below; in a chain, the next empty slab. */
 	struct reel_slab *below;
-	/* How far the window below was filled when this slab was put on top of it. */
+	/* Number of bytes filled in the slab below when this slab was put on top of it. */
 	uint64_t below_offset;
-	/* Distinguishes this stay on the tape from all others; marks hold it. */
+	/* Serial number of this stay on a tape. A mark compares it. */
 	uint64_t serial;
-	/* How many holds were open when it was put on the tape. */
+	/* Number of holds that were open when the slab was put on the tape. */
 	uint32_t holds;
-	/* Its height on the tape; the first slab's is 0. */
+	/* Number of slabs of the tape below this one. */
 	uint32_t slab_index;
 	_Atomic uint8_t state;
 	uint8_t kind;
 };
 
-/* Whether the table above has this change. */
+/* Whether the table above allows this change. */
 bool reel_slab_may_become(enum reel_slab_state from, enum reel_slab_state to);
 
 static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *slab)
 {
 	/*
-	 * Acquire: pairs with the release in reel_slab_move(). The contents of the slab are
+	 * Acquire: pairs with the release in reel_slab_move(). Makes what the other thread wrote
 	 * visible.
 	 */
 	return (enum reel_slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
 }
 
 /*
- * Moves a slab that another thread may move at the same time. Returns false if the other thread was
- * first. Acquire and release: pairs with the call of the other thread, so that the one that has the
- * slab now sees all that the one before did with it.
+ * Moves a slab that another thread may move, too. False: the other thread was first. Acquire and
+ * release: pairs with reel_slab_move() in the other thread. Makes what each of them wrote visible.
  */
 static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state from,
 				  enum reel_slab_state to)
@@ -136,7 +134,10 @@ static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state f
 						       memory_order_acq_rel, memory_order_acquire);
 }
 
-/* Moves a slab that no other thread moves. Relaxed is enough: what hands it on next releases it. */
+/*
+ * Changes the state of a slab that no other thread moves. Relaxed is enough: the list or the move
+ * that hands the slab on has a release.
+ */
 static inline void reel_slab_become(struct reel_slab *slab, enum reel_slab_state to)
 {
 	REEL_ASSERT(reel_slab_may_become(reel_slab_state_of(slab), to));

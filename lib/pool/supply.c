@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Supplies slabs when the magazines of a thread are empty: first from the warm list, then slabs
- * whose frames were given back, then fresh ones. Takes surplus slabs back. Any thread calls these
- * functions; they are lock-free but for calls of the system.
- *
- * A slab on a warm list has a frame that is charged to the budget; one on the cold list has a frame
- * that is not charged; one on the frameless list has no frame.
+ * Supplies slabs if the magazines of a thread are empty: first from the warm list, then from the
+ * cold list, whose memory went back to the system, then with fresh frames. Any thread runs these
+ * functions, without a lock. Each slab on a list is EMPTY. The budget counts the frames on warm
+ * lists, not those on the cold list.
  */
 #include "config.h"
 
@@ -16,7 +14,7 @@
 #include "os/os.h"
 #include "pool.h"
 
-/* 64-bit machines reserve 64 MiB of addresses for descriptors: 2 TiB of slabs. */
+/* 64-bit machines reserve 64 MiB of address space for descriptors, which serve 2 TiB of slabs. */
 #define TABLE_SLABS (sizeof(void *) > 4 ? (uint32_t)1 << 20 : (uint32_t)1 << 16)
 
 size_t reel_supply_table_bytes(void)
@@ -28,7 +26,6 @@ static struct reel_slab *new_descriptors(struct reel_pool *pool, uint32_t n)
 {
 	size_t first;
 
-	REEL_ASSERT(n > 0);
 	return reel_counter_claim(&pool->table_used, n, TABLE_SLABS, &first) ? &pool->table[first]
 									     : NULL;
 }
@@ -41,8 +38,8 @@ static void keep_frameless(struct reel_pool *pool, struct reel_slab *slabs, uint
 }
 
 /*
- * Charges the budget. Before it refuses, it gives idle memory back to the system. Another thread
- * may charge what was given back, so this repeats as long as there is idle memory.
+ * Charges `bytes`, and gives idle memory back to the system before it refuses. Another thread may
+ * charge the room that a trim has made, so the loop goes on while there is idle memory.
  */
 static int charge(struct reel_pool *pool, size_t bytes)
 {
@@ -58,22 +55,15 @@ static int charge(struct reel_pool *pool, size_t bytes)
 	return reel_budget_charge(pool, bytes);
 }
 
-/*
- * With a store, whole slabs change hands with their memory: to give it back to the system would
- * cost the faults of getting it again.
- */
+/* With a store, frames move from slab to slab. A trim would only cost page faults. */
 static int charge_whole(struct reel_pool *pool, size_t bytes)
 {
 	return pool->reclaim->moves_frames ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
 }
 
-/*
- * Carves a frame of the pool's slab size, which the caller has charged, with n descriptors for its
- * pieces. On failure the charge is refunded.
- */
+/* Carves a frame of slab_bytes, which the caller has charged, and takes n descriptors for it. */
 static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct reel_slab **slabs)
 {
-	/* Relaxed is enough: an amount, which orders nothing. */
 	REEL_ASSERT(atomic_load_explicit(&pool->resident, memory_order_relaxed) >=
 		    pool->slab_bytes);
 	*slabs = new_descriptors(pool, n);
@@ -98,7 +88,7 @@ static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 		error = fresh_frame(pool, 1, &frame, chain);
 	if (error)
 		return error;
-	REEL_ASSERT(!(*chain)->frame && reel_slab_state_of(*chain) == REEL_SLAB_EMPTY);
+	REEL_ASSERT(!(*chain)->frame);
 	(*chain)->frame = frame;
 	(*chain)->bytes = pool->slab_bytes;
 	(*chain)->kind = REEL_SLAB_WHOLE;
@@ -106,35 +96,35 @@ static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 	return 0;
 }
 
-/*
- * Release: pairs with the acquire in ready_frames() (write-back.c). A thread that sees the lower
- * `warm_chains` also sees `trimming`, so it does not refuse a push while a trim holds the last
- * chain.
- */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool)
 {
 	struct reel_slab *chain = freelist_pop(&pool->warm[REEL_SLAB_WHOLE]);
 
-	size_t chains;
-
 	reel_yield_point();
-	if (!chain)
-		return NULL;
-	chains = atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_release);
-	REEL_ASSERT(chains > 0 && chain->frame && chain->kind == REEL_SLAB_WHOLE);
-	(void)chains;
+	REEL_ASSERT(!chain || (chain->frame && chain->kind == REEL_SLAB_WHOLE));
+	/* The chain that was just popped still counts. */
+	REEL_ASSERT(!chain || atomic_load_explicit(&pool->warm_chains, memory_order_relaxed));
+	/*
+	 * Release: pairs with the acquire in ready_frames() (write-back.c). An offload thread that
+	 * sees the lower `warm_chains` also sees `trimming`, so it does not refuse a push while a
+	 * trim holds the last chain.
+	 */
+	if (chain)
+		atomic_fetch_sub_explicit(&pool->warm_chains, 1, memory_order_release);
 	return chain;
 }
 
-/* Relaxed is enough: a count that is too high for a moment makes the offload thread look again. */
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain)
 {
 	REEL_ASSERT(chain->frame && chain->kind == REEL_SLAB_WHOLE);
+	/*
+	 * Relaxed, and before the push: the number may be too high for a moment, but never too low.
+	 */
 	atomic_fetch_add_explicit(&pool->warm_chains, 1, memory_order_relaxed);
 	freelist_push(&pool->warm[REEL_SLAB_WHOLE], chain);
 }
 
-/* Gives all slabs of the chain but the first one back. */
+/* Puts all slabs of the chain but the first back on the warm list. */
 static struct reel_slab *first_of(struct reel_pool *pool, struct reel_slab *chain)
 {
 	if (chain->below)
@@ -157,7 +147,7 @@ struct reel_slab *reel_supply_take_one(struct reel_pool *pool)
 	return reel_supply_take(pool, REEL_SLAB_WHOLE, &chain) ? NULL : first_of(pool, chain);
 }
 
-/* Finds a frame to split: a fresh one, or, with a store, the frame of a whole slab. */
+/* A frame to split into first slabs: a fresh frame, or with a store the frame of a warm slab. */
 static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 			  struct reel_slab **slabs)
 {
@@ -182,7 +172,8 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 }
 
 /*
- * Splits a frame into first slabs: the lowest for the caller, the others in chains for their list.
+ * Splits a frame into first slabs. The caller gets a chain of the lowest ones; the others go to the
+ * shared list, in chains that fill a magazine.
  */
 static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 {
@@ -192,9 +183,9 @@ static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 	char *frame;
 	int error = frame_to_split(pool, n, &frame, &slabs);
 
+	REEL_ASSERT(n * pool->first_slab_bytes == pool->slab_bytes);
 	if (error)
 		return error;
-	REEL_ASSERT(n * pool->first_slab_bytes == pool->slab_bytes);
 	atomic_fetch_add_explicit(&pool->unspillable, pool->slab_bytes, memory_order_relaxed);
 	for (uint32_t i = n; i-- > 0;) {
 		bool ends_chain = i + 1 == n || (i + 1) % chain_slabs == 0;
@@ -214,7 +205,7 @@ static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
 {
 	int error = charge_whole(pool, slab->bytes);
 
-	REEL_ASSERT(slab->frame && slab->bytes == pool->slab_bytes);
+	REEL_ASSERT(slab->frame && slab->bytes == pool->slab_bytes && !slab->below);
 	if (error)
 		freelist_push(&pool->cold, slab);
 	else
@@ -224,7 +215,7 @@ static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
 
 int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
 {
-	REEL_ASSERT(kind < REEL_SLAB_LARGE);
+	REEL_ASSERT(kind != REEL_SLAB_LARGE);
 	*chain = kind == REEL_SLAB_WHOLE ? reel_supply_pop_warm(pool)
 					 : freelist_pop(&pool->warm[kind]);
 	if (*chain)
@@ -238,8 +229,8 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 }
 
 /*
- * Bytes that may stay resident when slabs come back. With a store, the room above the soft budget
- * is for slabs that are read; only what was overdrawn goes back to the system.
+ * Resident bytes above which a slab that is given goes back to the system. With a store, the room
+ * above the soft budget serves slabs that are read back, so only overdrawn frames go back.
  */
 static size_t max_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
@@ -252,7 +243,8 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
 		       max_warm(pool, kind);
 
-	REEL_ASSERT(chain && chain->kind == kind);
+	REEL_ASSERT(chain->kind == kind && chain->frame);
+	REEL_ASSERT(kind != REEL_SLAB_LARGE || !chain->below);
 	if (surplus && kind == REEL_SLAB_LARGE)
 		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
@@ -267,7 +259,7 @@ struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool)
 {
 	struct reel_slab *slab = freelist_pop(&pool->frameless);
 
-	REEL_ASSERT(!slab || (!slab->frame && reel_slab_state_of(slab) == REEL_SLAB_EMPTY));
+	REEL_ASSERT(!slab || !slab->frame);
 	return slab ? slab : new_descriptors(pool, 1);
 }
 
@@ -275,7 +267,7 @@ static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 {
 	int error = charge(pool, bytes);
 
-	REEL_ASSERT(bytes % reel_os_page_bytes() == 0);
+	REEL_ASSERT(!slab->frame && bytes == reel_supply_large_bytes(bytes));
 	if (error)
 		return error;
 	slab->frame = reel_os_map(bytes, REEL_HUGE_PAGE);
@@ -301,14 +293,16 @@ size_t reel_supply_large_bytes(size_t bytes)
 }
 
 /*
- * Large slabs are given back in the reverse order of their taking, so the first one of the list has
- * the right size where a program repeats itself.
+ * Takes the first large slab of the list if it is large enough. Tapes give large slabs in the
+ * reverse order of their taking, so in a program that repeats itself the first one has the right
+ * size.
  */
 int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {
 	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_LARGE]);
 	int error;
 
+	REEL_ASSERT(!slab || slab->kind == REEL_SLAB_LARGE);
 	if (slab && slab->bytes >= bytes) {
 		*taken = slab;
 		return 0;

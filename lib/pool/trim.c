@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives idle memory back to the system: first large slabs, then frames of the warm list. Any thread
- * calls these functions; they are lock-free but for calls of the system. A frame that is given back
- * is refunded to the budget, and its slab goes to the cold list.
+ * Gives the memory of idle slabs back to the system. A whole slab keeps its addresses and goes to
+ * the cold list; a large slab is unmapped and becomes frameless. Any thread. `trimming` is above 0
+ * while reel_pool_trim() holds slabs that are on no list, so that the offload thread does not
+ * refuse a push for want of them.
  */
 #include "config.h"
 
@@ -23,11 +24,11 @@ static bool above(struct reel_pool *pool, size_t keep)
 
 static bool drop(struct reel_pool *pool, struct reel_slab *slab)
 {
-	REEL_ASSERT(slab->frame && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
+	REEL_ASSERT(slab->kind == REEL_SLAB_WHOLE && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 	pool->reclaim->release_frame(pool, slab);
 	if (reel_os_drop(slab->frame, slab->bytes))
 		return true;
-	/* Relaxed is enough: a hint. */
+	/* Relaxed: the flag guards no other data. */
 	atomic_store_explicit(&pool->frames_are_locked, true, memory_order_relaxed);
 	return false;
 }
@@ -36,11 +37,11 @@ size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t k
 {
 	size_t trimmed = 0;
 
-	REEL_ASSERT(!chain || chain->kind == REEL_SLAB_WHOLE);
 	while (chain && above(pool, keep) && drop(pool, chain)) {
 		struct reel_slab *slab = chain;
 
 		chain = slab->below;
+		REEL_ASSERT(slab->bytes == pool->slab_bytes);
 		slab->below = NULL;
 		count_trimmed(pool, slab->bytes);
 		trimmed += slab->bytes;
@@ -55,8 +56,8 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 {
 	size_t trimmed = slab->bytes;
 
-	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame && trimmed > 0);
-	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
+	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame);
+	REEL_ASSERT(atomic_load_explicit(&pool->unspillable, memory_order_relaxed) >= trimmed);
 	reel_annotate_allow(slab->frame, slab->bytes);
 	reel_os_unmap(slab->frame, slab->bytes);
 	count_trimmed(pool, slab->bytes);
@@ -72,7 +73,6 @@ static size_t trim(struct reel_pool *pool, size_t keep)
 	struct reel_slab *idle;
 	size_t trimmed = 0;
 
-	/* Relaxed is enough: this thread has raised it. */
 	REEL_ASSERT(atomic_load_explicit(&pool->trimming, memory_order_relaxed) > 0);
 	while (above(pool, keep) && (idle = freelist_pop(&pool->warm[REEL_SLAB_LARGE])))
 		trimmed += reel_trim_large(pool, idle);
@@ -91,14 +91,14 @@ size_t reel_pool_trim(reel_pool *pool, size_t keep)
 	size_t trimmed;
 
 	reel_pool_flush(pool);
-	/* Relaxed is enough: reel_supply_pop_warm() releases it together with the lower count. */
+	/* Relaxed is enough: the release in reel_supply_pop_warm() makes `trimming` visible. */
 	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
 	reel_yield_point();
 	trimmed = trim(pool, keep);
 	reel_yield_point();
 	/*
-	 * Release: pairs with the acquire in is_being_trimmed() (spill/offload.c), which then sees
-	 * the room under the budget.
+	 * Release: pairs with the acquire in is_being_trimmed() (offload.c). Makes the frames
+	 * visible.
 	 */
 	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
 	pool->reclaim->wake(pool);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The default pool, which is opened at its first use as REEL_BUDGET, REEL_CHECKED, REEL_STORE and
- * REEL_SPILL_DIR say, and lives as long as the process. Any thread.
+ * The default pool of programs that do not open a pool. Its first use opens it, with options from
+ * REEL_BUDGET, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and it stays open until the process
+ * ends. Any thread. The variables are read once; `options` does not change afterwards.
  */
 #include "config.h"
 
@@ -17,7 +18,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct reel_pool_options options;
-/* Either makes the default pool one with a store. */
+/* If one of these is set, the default pool has a store. */
 static const char *spill_directory, *store_description;
 static atomic_flag store_refused = ATOMIC_FLAG_INIT;
 static _Atomic(struct reel_pool *) default_pool;
@@ -91,7 +92,10 @@ static void read_environment(void)
 	read_store();
 }
 
-/* Without the store a program would run until its budget is used up, and end there. */
+/*
+ * If the store cannot be opened, neither is the pool: without its store the program would run until
+ * the budget is used up, and fail there.
+ */
 static int open_store(reel_store **store)
 {
 	const char *why;
@@ -100,12 +104,13 @@ static int open_store(reel_store **store)
 	*store = NULL;
 	if (!store_value())
 		return 0;
-	/* NULL for the directory: it is REEL_SPILL_DIR, and a problem names this as the remedy. */
+	REEL_ASSERT(options.hard_budget > 0);
+	/* With NULL reel_store_open() uses REEL_SPILL_DIR, and names this variable in its text. */
 	error = reel_store_open(store, store_description, NULL);
 	if (!error)
 		return 0;
 	why = reel_error_text(error);
-	/* Relaxed: it guards nothing but a line on stderr. */
+	/* Relaxed: the flag only keeps the line on stderr from being repeated. */
 	if (!atomic_flag_test_and_set_explicit(&store_refused, memory_order_relaxed))
 		fprintf(stderr, "reel: %s=%s is refused, and with it the default pool: %s\n",
 			store_variable(), store_value(), why);
@@ -119,13 +124,14 @@ static int open_pool_and_store(struct reel_pool **pool)
 
 	if (error)
 		return error;
+	REEL_ASSERT(!reel_pool_problem(&options));
 	error = reel_pool_open(pool, &complete);
 	if (error)
 		reel_store_close(complete.store);
 	return error;
 }
 
-/* Of several threads that come here at once, one is first; the others close theirs. */
+/* If several threads open a pool at once, the first one is kept, and the others close theirs. */
 static int open_default_pool(struct reel_pool **opened)
 {
 	struct reel_pool *first = NULL;
@@ -134,25 +140,31 @@ static int open_default_pool(struct reel_pool **opened)
 	pthread_once(&once, read_environment);
 	error = open_pool_and_store(opened);
 	if (error) {
+		/* Acquire: pairs with the release below, in another thread. */
 		*opened = atomic_load_explicit(&default_pool, memory_order_acquire);
 		return *opened ? 0 : error;
 	}
 	(*opened)->flags |= REEL_POOL_PERMANENT;
-	/* Release: pairs with the acquires here and in reel_pool_open_default(). */
+	/*
+	 * Release: pairs with the acquires here and in reel_pool_open_default(). Makes the pool
+	 * visible.
+	 */
 	if (atomic_compare_exchange_strong_explicit(&default_pool, &first, *opened,
 						    memory_order_release, memory_order_acquire))
 		return 0;
+	REEL_ASSERT(first->flags & REEL_POOL_PERMANENT);
 	(*opened)->flags &= ~REEL_POOL_PERMANENT;
 	reel_pool_close(*opened);
 	*opened = first;
 	return 0;
 }
 
-/* What could not be opened is tried again at the next use. */
+/* If the pool cannot be opened, the next use tries again. */
 int reel_pool_open_default(reel_pool **pool)
 {
 	/* Acquire: pairs with the release in open_default_pool(). */
 	*pool = atomic_load_explicit(&default_pool, memory_order_acquire);
+	REEL_ASSERT(!*pool || (*pool)->flags & REEL_POOL_PERMANENT);
 	return *pool ? 0 : open_default_pool(pool);
 }
 

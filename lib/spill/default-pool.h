@@ -5,8 +5,8 @@
 #include <reel/pool.h>
 
 /*
- * As reel_pool_default(). 0; -ENOMEM; or -ENXIO: the store that the environment asks for cannot be
- * opened, and reel_error_text() says why. On failure *pool is NULL.
+ * Like reel_pool_default(), but returns 0, -ENOMEM or -ENXIO. After -ENXIO reel_error_text()
+ * says why the store of the environment cannot be opened. On failure *pool is NULL.
  */
 int reel_pool_open_default(reel_pool **pool);
 

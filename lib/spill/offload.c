@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The offload thread: it collects finished transfers, drops copies that serve no more, reads,
- * writes, and answers the threads that wait for a frame, until nothing moves. Then it sleeps until
- * it is signalled. Functions of this file that wait are called by other threads; the rest runs in
- * the offload thread.
- *
- * A thread that waits is answered: with a frame, or with a refusal once no transfer is under way
- * that could free one. A ticket that is not FREE stands for a transfer counted in `puts` or `gets`.
+ * The offload thread: its rounds, its tickets, and the threads that wait for a frame. It runs most
+ * of these functions itself; a thread of the store runs finish(), and any thread may wait, settle
+ * or pause. Each waiting thread gets an answer: a frame, or a refusal when nothing moves. `puts`
+ * and `gets` count the busy tickets.
  */
 #include "config.h"
 
@@ -23,14 +20,13 @@
 #include "os/os-thread.h"
 #include "store/store.h"
 
-/* Puts at once, if the store does not say how many it wants; and at most. */
+/* Number of puts under way: the default for a store that names none, and the maximum. */
 #define PUT_DEPTH 4
 #define MAX_PUTS 8
-/* Copies that serve no more and lie in the store until they are dropped together. */
-#define MAX_STALE 32
 
 void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
 {
+	REEL_ASSERT(reel_clock_ns() >= since);
 	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&offload->stall_ns, reel_clock_ns() - since,
 				  memory_order_relaxed);
@@ -38,7 +34,7 @@ void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
 
 /* ---- Tickets ---- */
 
-/* The table of offload.h: a bit for each state that may come before. */
+/* The table of offload.h: a bit for each state that may precede. */
 static const unsigned char before_ticket_state[] = {
 	[REEL_TICKET_FREE] = 1u << REEL_TICKET_STARTED | 1u << REEL_TICKET_FINISHED,
 	[REEL_TICKET_STARTED] = 1u << REEL_TICKET_FREE,
@@ -48,8 +44,7 @@ static const unsigned char before_ticket_state[] = {
 void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state)
 {
 	/*
-	 * Release: pairs with the acquire in collect(). What the store has written to the transfer
-	 * is visible there.
+	 * Release: pairs with the acquire in collect(). Makes the result of the transfer visible.
 	 */
 	enum reel_ticket_state before =
 		atomic_exchange_explicit(&ticket->state, state, memory_order_release);
@@ -64,9 +59,33 @@ static void finish(reel_transfer *transfer)
 	struct reel_ticket *ticket = transfer->context;
 	struct reel_offload *offload = ticket->offload;
 
+	REEL_ASSERT(&ticket->transfer == transfer);
 	reel_yield_point();
 	reel_ticket_enter(ticket, REEL_TICKET_FINISHED);
 	reel_event_signal(&offload->work);
+}
+
+static bool is_busy(const struct reel_ticket *ticket)
+{
+	/* Relaxed: only the offload thread starts tickets and frees them. */
+	return atomic_load_explicit(&ticket->state, memory_order_relaxed) != REEL_TICKET_FREE;
+}
+
+static bool has_ticket(const struct reel_offload *offload, const struct reel_slab *slab)
+{
+	for (unsigned i = 0; i < REEL_TICKETS; i++)
+		if (is_busy(&offload->ticket[i]) && offload->ticket[i].slab == slab)
+			return true;
+	return false;
+}
+
+static unsigned count_busy(const struct reel_offload *offload)
+{
+	unsigned busy = 0;
+
+	for (unsigned i = 0; i < REEL_TICKETS; i++)
+		busy += is_busy(&offload->ticket[i]);
+	return busy;
 }
 
 struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
@@ -74,11 +93,10 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 {
 	struct reel_ticket *ticket = offload->ticket;
 
+	REEL_ASSERT_EXPENSIVE(!has_ticket(offload, slab));
 	for (; ticket < offload->ticket + REEL_TICKETS; ticket++) {
-		/* Relaxed is enough: only this thread starts tickets and frees them. */
-		if (atomic_load_explicit(&ticket->state, memory_order_relaxed) != REEL_TICKET_FREE)
+		if (is_busy(ticket))
 			continue;
-		REEL_ASSERT(!offload->orphaned);
 		reel_ticket_enter(ticket, REEL_TICKET_STARTED);
 		ticket->get = get;
 		ticket->slab = slab;
@@ -90,9 +108,10 @@ struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct ree
 	return NULL;
 }
 
-/* A frame stays registered while slabs come and go in it, so most calls find it registered. */
+/* A frame stays registered while slabs come and go in it, so most calls change nothing. */
 static void register_frame(struct reel_offload *offload, const struct reel_slab *slab)
 {
+	REEL_ASSERT(slab->frame);
 	if (offload->registers)
 		reel_store_register(offload->store, slab->frame, slab->bytes);
 }
@@ -101,8 +120,18 @@ void reel_offload_unregister_frame(struct reel_offload *offload, const struct re
 {
 	REEL_UNCANCELLED;
 
+	REEL_ASSERT(slab->frame && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 	if (offload->registers)
 		reel_store_unregister(offload->store, slab->frame, slab->bytes);
+}
+
+/* The states of a slab with a ticket. The owner may move it between them. */
+static bool is_in_transfer(const struct reel_slab *slab)
+{
+	enum reel_slab_state state = reel_slab_state_of(slab);
+
+	return state == REEL_SLAB_WRITING || state == REEL_SLAB_PINNED_WRITING ||
+	       state == REEL_SLAB_READING || state == REEL_SLAB_FREE_PENDING;
 }
 
 void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket)
@@ -111,7 +140,8 @@ void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *tick
 	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
 	const struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
-	REEL_ASSERT(slab->frame && slab_io->serial && slab_io->serial <= offload->last_put);
+	REEL_ASSERT(is_in_transfer(slab) && slab->kind == REEL_SLAB_WHOLE);
+	REEL_ASSERT(slab_io->serial > 0 && slab_io->serial <= offload->last_put);
 	ticket->transfer.label = (struct reel_label){
 		.tape = atomic_load_explicit(&tape_io->id, memory_order_relaxed),
 		.serial = slab_io->serial,
@@ -128,10 +158,14 @@ static bool collect(struct reel_offload *offload)
 	for (unsigned i = 0; i < REEL_TICKETS; i++) {
 		struct reel_ticket *ticket = &offload->ticket[i];
 
-		/* Acquire: pairs with the release in reel_ticket_enter(), called by finish(). */
+		/*
+		 * Acquire: pairs with the release in reel_ticket_enter(), called by finish(). Makes
+		 * the result of the transfer visible.
+		 */
 		if (atomic_load_explicit(&ticket->state, memory_order_acquire) !=
 		    REEL_TICKET_FINISHED)
 			continue;
+		REEL_ASSERT(is_in_transfer(ticket->slab));
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		moved = true;
 		if (ticket->get)
@@ -139,21 +173,24 @@ static bool collect(struct reel_offload *offload)
 		else
 			reel_write_done(offload, ticket);
 	}
+	REEL_ASSERT_EXPENSIVE(count_busy(offload) == offload->puts + offload->gets);
 	return moved;
 }
 
 /* ---- Slabs that are given up ---- */
 
-static bool under_way(const struct reel_offload *offload)
-{
-	REEL_ASSERT(offload->puts + offload->gets <= REEL_TICKETS);
-	return offload->puts || offload->gets;
-}
-
 void reel_offload_forget_failures(struct reel_offload *offload)
 {
 	offload->failure = 0;
 	offload->failed_puts_in_row = 0;
+}
+
+/* Whether a slab in this state relies on its copy in the store. */
+static bool needs_copy(enum reel_slab_state state)
+{
+	return state == REEL_SLAB_CLEAN || state == REEL_SLAB_PINNED ||
+	       state == REEL_SLAB_EVICTING || state == REEL_SLAB_STORED ||
+	       state == REEL_SLAB_READ_QUEUED || state == REEL_SLAB_READING;
 }
 
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab)
@@ -162,7 +199,7 @@ void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab
 
 	if (!slab_io->stored)
 		return;
-	REEL_ASSERT(slab_io->serial);
+	REEL_ASSERT(!needs_copy(reel_slab_state_of(slab)));
 	slab_io->stored = false;
 	reel_store_drop(offload->store, slab_io->extent);
 	reel_offload_forget_failures(offload);
@@ -171,6 +208,7 @@ void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab
 void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING);
+	REEL_ASSERT(slab->kind == REEL_SLAB_WHOLE);
 	reel_offload_drop_copy(offload, slab);
 	slab->below = NULL;
 	reel_slab_become(slab, REEL_SLAB_EMPTY);
@@ -182,7 +220,12 @@ void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *
 	reel_supply_give(offload->pool, REEL_SLAB_WHOLE, slab);
 }
 
-/* ---- Those who wait for a frame ---- */
+/* ---- Threads that wait for a frame ---- */
+
+static bool is_this_thread(const struct reel_offload *offload)
+{
+	return pthread_equal(offload->thread, pthread_self());
+}
 
 bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *error)
 {
@@ -193,6 +236,7 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *
 
 	if (offload->orphaned)
 		return false;
+	REEL_ASSERT(!is_this_thread(offload));
 	pthread_mutex_lock(&offload->lock);
 	offload->waiting++;
 	offload->waiting_large += is_large;
@@ -215,23 +259,29 @@ static bool anybody_waits(struct reel_offload *offload)
 	bool waiting;
 
 	pthread_mutex_lock(&offload->lock);
+	REEL_ASSERT(offload->waiting_large <= offload->waiting);
 	waiting = offload->waiting > 0;
 	offload->asked_before = offload->asked;
 	pthread_mutex_unlock(&offload->lock);
 	return waiting;
 }
 
+static bool under_way(const struct reel_offload *offload)
+{
+	return offload->puts || offload->gets;
+}
+
 /*
- * A frame that is being given back to the system belongs to no slab and still counts as resident.
- * The thread that gives it back signals afterwards. Acquire: pairs with the release in
- * reel_pool_trim(). The room under the budget is visible then.
+ * Whether a thread gives frames back to the system: they are on no list, but still count as
+ * resident. It signals afterwards. Acquire: pairs with the release in reel_pool_trim() (trim.c).
+ * Makes the frames visible.
  */
 static bool is_being_trimmed(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->trimming, memory_order_acquire) > 0;
 }
 
-/* Relaxed is enough: a woken waiter checks again by taking a slab. */
+/* Requires `lock`. Relaxed is enough: a woken waiter checks again by taking a slab. */
 static bool frame_is_there(struct reel_offload *offload)
 {
 	struct reel_pool *pool = offload->pool;
@@ -241,19 +291,16 @@ static bool frame_is_there(struct reel_offload *offload)
 	return offload->waiting > offload->waiting_large && reel_budget_has_room(pool);
 }
 
-/* Requires `offload->lock`. */
 static void wake_all(struct reel_offload *offload)
 {
-	REEL_ASSERT(offload->waiting >= offload->waiting_large);
 	offload->waiting = 0;
 	offload->waiting_large = 0;
 	pthread_cond_broadcast(&offload->answered);
 }
 
 /*
- * Answers the threads that wait: a frame may be had, or none will come. Returns false if neither is
- * known. A thread that asked after the last round began is not refused, since no victim was looked
- * for on its behalf; nor is any thread while a trim holds frames.
+ * Wakes the waiting threads: because a frame is there, or to refuse, because none will come. False:
+ * neither is known yet. A thread that asks after anybody_waits() is not refused in this round.
  */
 static bool answer(struct reel_offload *offload, bool nothing_moves)
 {
@@ -266,6 +313,7 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
 		wake_all(offload);
 	} else if (offload->waiting && offload->asked == offload->asked_before &&
 		   nothing_moves && !trimmed) {
+		REEL_ASSERT(!under_way(offload));
 		offload->refused++;
 		offload->refusal = reel_store_error(offload->failure);
 		reel_offload_forget_failures(offload);
@@ -277,8 +325,8 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
 }
 
 /*
- * Called when nothing moved. Returns whether another round is worth it: another thread may have
- * taken the frame that was there, or an owner may wait for it.
+ * Called when a round has moved nothing. True: another round is useful, because another thread may
+ * have taken the frame that was there, or an owner waits for it in a pop.
  */
 static bool answer_waiters(struct reel_offload *offload)
 {
@@ -297,6 +345,9 @@ static bool answer_waiters(struct reel_offload *offload)
 
 /* ---- The thread ---- */
 
+/* Maximum number of stale copies in the store. */
+#define MAX_STALE 32
+
 static bool tidy(struct reel_offload *offload, size_t most)
 {
 	if (atomic_load_explicit(&offload->stale, memory_order_relaxed) <= most)
@@ -310,7 +361,7 @@ static void note_needs(struct reel_offload *offload)
 	bool waits = anybody_waits(offload);
 
 	offload->has_waiters = waits || reel_read_is_awaited(offload);
-	/* Relaxed is enough: this thread reads it in the same round. */
+	/* Relaxed: this thread reads the hint in the same round. */
 	if (waits)
 		atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
 }
@@ -328,7 +379,7 @@ static void work_off(struct reel_offload *offload)
 	} while (moved || answer_waiters(offload));
 }
 
-/* Giving a frame to the pool does not signal the offload thread, so it has to look for one. */
+/* Giving a frame to the pool does not wake the offload thread, so it looks at intervals. */
 static bool waits_for_frame(const struct reel_offload *offload)
 {
 	return offload->has_waiters && offload->lacks_frame;
@@ -342,26 +393,16 @@ static void await_work(struct reel_offload *offload)
 		reel_store_sync(offload->store, 0);
 }
 
-static bool all_tickets_are_free(struct reel_offload *offload)
-{
-	for (unsigned i = 0; i < REEL_TICKETS; i++)
-		/* Relaxed is enough: no transfer is under way. */
-		if (atomic_load_explicit(&offload->ticket[i].state, memory_order_relaxed) !=
-		    REEL_TICKET_FREE)
-			return false;
-	return true;
-}
-
 static void drain(struct reel_offload *offload)
 {
 	while (under_way(offload)) {
 		await_work(offload);
 		collect(offload);
 	}
-	REEL_ASSERT(all_tickets_are_free(offload));
+	REEL_ASSERT_EXPENSIVE(count_busy(offload) == 0);
 }
 
-/* Rests until reel_offload_resume(). Then looks for what came meanwhile. */
+/* Sleeps until it is resumed. The signal starts a round, which sees all changes since. */
 static void rest(struct reel_offload *offload)
 {
 	while (sem_wait(&offload->resumed) && errno == EINTR)
@@ -369,15 +410,10 @@ static void rest(struct reel_offload *offload)
 	reel_event_signal(&offload->work);
 }
 
-/*
- * Carries out the command of another thread. Returns REEL_OFFLOAD_RUN if there is none to carry out
- * yet.
- */
+/* Returns the command that was obeyed. */
 static int obey(struct reel_offload *offload)
 {
-	/*
-	 * Acquire: pairs with the release in command(). All that the caller did before is visible.
-	 */
+	/* Acquire: pairs with the release in command(). Makes the caller's writes visible. */
 	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
 
 	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && under_way(offload)))
@@ -403,14 +439,15 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* Gives a command and waits until it was carried out. The child of a fork has no offload thread. */
+/* Waits until the offload thread has obeyed. The child of a fork has none. */
 static void command(struct reel_offload *offload, enum reel_offload_command command)
 {
 	REEL_UNCANCELLED;
 
 	if (offload->orphaned)
 		return;
-	/* Release: pairs with the acquire in obey(). */
+	REEL_ASSERT(!is_this_thread(offload));
+	/* Release: pairs with the acquire in obey(). Makes this thread's writes visible. */
 	atomic_store_explicit(&offload->command, command, memory_order_release);
 	reel_yield_point();
 	reel_event_signal(&offload->work);
@@ -423,12 +460,7 @@ void reel_offload_settle(struct reel_offload *offload)
 	command(offload, REEL_OFFLOAD_SETTLE);
 }
 
-/* A store may fork when it is called. Then the offload thread itself forks, and need not pause. */
-static bool is_this_thread(const struct reel_offload *offload)
-{
-	return pthread_equal(offload->thread, pthread_self());
-}
-
+/* A store may fork while the offload thread calls it. Then that thread need not pause. */
 void reel_offload_pause(struct reel_offload *offload)
 {
 	if (!is_this_thread(offload))
@@ -454,11 +486,12 @@ static size_t slab_io_bytes(void)
 	       sizeof(struct reel_slab_io);
 }
 
-/* In the child of a fork, threads that are not there may seem to wait for these: they stay. */
+/* In the child of a fork, threads of the parent may seem to wait for these objects. */
 static void close_signals(struct reel_offload *offload)
 {
 	if (offload->orphaned)
 		return;
+	REEL_ASSERT(!offload->waiting);
 	reel_event_close(&offload->work);
 	sem_destroy(&offload->obeyed);
 	sem_destroy(&offload->resumed);
@@ -468,9 +501,6 @@ static void close_signals(struct reel_offload *offload)
 
 static void close_parts(struct reel_offload *offload)
 {
-	/* Relaxed is enough: no other thread uses the pool. */
-	REEL_ASSERT(offload->orphaned ||
-		    !atomic_load_explicit(&offload->tape_ios_in_use, memory_order_relaxed));
 	close_signals(offload);
 	reel_tape_io_free_all(offload);
 	reel_os_unmap(offload->slab_io, slab_io_bytes());
@@ -494,7 +524,7 @@ static void stop_thread(struct reel_offload *offload)
 		return;
 	command(offload, REEL_OFFLOAD_STOP);
 	pthread_join(offload->thread, NULL);
-	REEL_ASSERT(!offload->waiting && !under_way(offload));
+	REEL_ASSERT_EXPENSIVE(count_busy(offload) == 0);
 }
 
 static int use_store(struct reel_offload *offload, reel_store *store)
@@ -509,7 +539,6 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;
 	if (offload->put_depth > MAX_PUTS)
 		offload->put_depth = MAX_PUTS;
-	REEL_ASSERT(offload->align && !(offload->align & (offload->align - 1)));
 	return 0;
 }
 
@@ -526,11 +555,12 @@ static struct reel_offload *allocate(void)
 	return NULL;
 }
 
-/* The thread starts before the store is there, and looks at it when it is first signalled. */
+/* The thread starts first; it does not use the store before its first signal. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store)
 {
 	struct reel_offload *offload = allocate();
 
+	REEL_ASSERT(!pool->reclaimer);
 	if (!offload)
 		return -ENOMEM;
 	open_parts(offload, pool);
@@ -548,10 +578,12 @@ no_thread:
 	return -ENOMEM;
 }
 
-/* Closes the store first, since one of its threads may still be in finish(). */
+/* Closes the store first: a thread of the store may still signal. */
 void reel_offload_close(struct reel_offload *offload)
 {
 	stop_thread(offload);
+	/* Each slab that was counted here has left its state. */
+	REEL_ASSERT(offload->orphaned || (!offload->sealed && !offload->clean));
 	reel_store_close(offload->store);
 	close_parts(offload);
 }

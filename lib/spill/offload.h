@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Offload: a pool with a store has one thread that decides which slabs are
- * written behind, evicted and read back, and that alone calls the store.
+ * The offload thread: a pool with a store has one. It decides which slabs are written behind,
+ * evicted and read back, and no other thread transfers slabs.
  *
- *	tape-io.c     what the offload thread sees of a tape
- *	victim.c     which slabs are needed last
- *	write-back.c      write behind, evict
- *	read-ahead.c   read back
- *	offload.c    the thread; those who wait for a frame
- *	pool-open.c  a pool gets its store and the thread, and loses them
+ *	offload.c      the rounds of the thread; threads that wait for a frame
+ *	victim.c       chooses the slabs that are needed last
+ *	write-back.c   writes behind and evicts
+ *	read-ahead.c   reads back
+ *	tape-io.c      records of tapes, which the offload thread reads
+ *	pool-open.c    opens a pool with its store and thread, and closes it
  *
- * The owner's side, which seals, acquires and frees slabs, is tape/slab-owner.c.
- * The owner and the offload thread meet in a slab's state alone (slab.h): who
- * moves it by compare-and-swap owns what the new state gives him. Both sides'
- * changes release what they wrote and acquire what the other wrote.
+ * The owner's side, which seals, acquires and frees slabs, is slab-owner.c. The owner and the
+ * offload thread meet only in the state of a slab: the thread whose reel_slab_move() succeeds may
+ * use the slab as the new state says (slab.h).
  */
 #ifndef REEL_LIB_OFFLOAD_H
 #define REEL_LIB_OFFLOAD_H
@@ -31,53 +30,53 @@
 #define REEL_REQUESTS 64
 #define REEL_TICKETS 24
 #define REEL_MAX_VICTIMS 64
-/* How many slabs are asked for in advance at first; doubled whenever the owner had to wait. */
+/* Initial number of slabs that an owner asks for in advance; doubled when the owner has to wait. */
 #define REEL_MIN_AHEAD 4
 
 /*
- * A tape, as the offload thread sees it. Lives as long as the pool: a closed
- * tape's serves the next one.
+ * The record of a tape for the offload thread. It lives as long as the pool: after the tape is
+ * closed, it serves another one.
  */
 struct reel_tape_io {
 	struct reel_tape_io *next;
 	_Atomic bool in_use;
-	/* Told to the store; never the same for two tapes. */
+	/* Number of the tape in labels. No two tapes of a pool have the same. */
 	_Atomic uint64_t id;
-	/* Relaxed, for estimates: index of the topmost slab, the highest index, slabs popped. */
+	/* Relaxed, for estimates: index of the top slab, highest index, number of slabs popped. */
 	_Atomic uint32_t top;
 	_Atomic uint32_t highest;
 	_Atomic uint64_t popped;
 
-	/* The owner waits for this slab. */
+	/* The slab that the owner waits for, or NULL. */
 	_Atomic(struct reel_slab *) awaited;
 	struct reel_event arrival;
-	/* A ring: slabs that the owner will need, the next one first. */
+	/* Ring of slabs that the owner will need, the next one first. */
 	struct reel_slab *request[REEL_REQUESTS];
 	_Atomic uint32_t requested;
 	_Atomic uint32_t served;
 
 	/* Owner only. */
-	unsigned slabs_popped_in_row; /* slabs popped since one was sealed */
-	unsigned ahead;               /* how many slabs are asked for in advance */
-	unsigned hits_in_row;         /* slabs that were there, since the last that was not */
+	unsigned slabs_popped_in_row; /* number of slabs popped since the last seal */
+	unsigned ahead;               /* number of slabs asked for in advance */
+	unsigned hits_in_row;         /* number of slabs read in time since the last late one */
 
 	/* Offload thread only. */
 	uint64_t popped_before;
-	double rate;       /* slabs popped a second, of late */
+	double rate; /* recent number of slabs popped per second */
 };
 
-/* What a slab has beside its descriptor, once it has been sealed on a pool with a store. */
+/* What a sealed slab has beside its descriptor. */
 struct reel_slab_io {
-	/* Owner, before it seals. Atomic since estimates may read them at any time. */
+	/* Written by the owner before it seals. Atomic, since estimates read them at any time. */
 	_Atomic(struct reel_tape_io *) tape_io;
 	_Atomic uint32_t slab_index;
-	uint32_t reads;         /* offload thread: attempts to read it */
-	size_t filled;          /* owner: bytes worth storing, and how they are laid out */
+	uint32_t reads; /* offload thread: number of attempts to read it */
+	size_t filled;  /* owner: number of bytes to store; `layout` describes them */
 	struct reel_layout layout;
-	/* Offload thread, until it has released LOST. */
+	/* Written by the offload thread; the owner reads `error` of a slab that is LOST. */
 	int error;
-	uint64_t serial; /* of the put that wrote, or is to write, the copy */
-	bool stored;     /* extent holds a copy, of what is now there or of what was */
+	uint64_t serial; /* serial number of the last put of this slab */
+	bool stored;     /* `extent` holds a copy, of present or of former values */
 	size_t stored_bytes;
 	struct reel_extent extent;
 };
@@ -88,12 +87,12 @@ struct reel_slab_io {
  *	from       to         by
  *	FREE       STARTED    offload thread, which then starts the transfer
  *	STARTED    FINISHED   the thread of the store that completes the transfer
- *	FINISHED   FREE       offload thread, which sees to the slab then
- *	STARTED    FREE       offload thread, if there was nothing to transfer
+ *	FINISHED   FREE       offload thread, which then moves the slab
+ *	STARTED    FREE       offload thread, if it starts no transfer
  */
 enum reel_ticket_state { REEL_TICKET_FREE, REEL_TICKET_STARTED, REEL_TICKET_FINISHED };
 
-/* One transfer that may be under way. Offload thread only, but for `state`. */
+/* One transfer. Only the offload thread uses the members, except `state`. */
 struct reel_ticket {
 	reel_transfer transfer;
 	struct reel_offload *offload;
@@ -102,7 +101,7 @@ struct reel_ticket {
 	_Atomic(enum reel_ticket_state) state;
 };
 
-/* Slabs in one state, in the order in which they are to be used. */
+/* Slabs in one state, in descending order of reuse distance. */
 struct reel_victims {
 	unsigned count;
 	unsigned next;
@@ -124,32 +123,32 @@ struct reel_offload {
 	reel_store *store;
 	struct reel_slab_io *slab_io;
 	size_t align;
-	bool registers; /* the store is told of frames before their first transfer */
+	bool registers; /* frames are registered with the store before their first transfer */
 	unsigned put_depth;
 	pthread_t thread;
 	struct reel_event work;
 	_Atomic int command;
 	sem_t obeyed;
 	sem_t resumed;
-	/* In the child of a fork: there is no thread, and the store is the parent's. */
+	/* In the child of a fork there is no offload thread, and the parent has the store. */
 	bool orphaned;
 
 	_Atomic(struct reel_tape_io *) tape_ios;
 	_Atomic uint64_t last_tape_id;
 	_Atomic unsigned tape_ios_in_use;
-	/* Slabs that are DIRTY, and CLEAN. */
+	/* Number of DIRTY slabs, and of CLEAN slabs. */
 	_Atomic size_t sealed;
 	_Atomic size_t clean;
-	/* Slabs discarded or pushed on since, of which the store still has a copy. */
+	/* Number of freed or reopened slabs of which the store has a copy. */
 	_Atomic size_t stale;
-	/* Raised when a slab is sealed: frames will be needed. */
+	/* Set when a slab is sealed: the tape will need frames. */
 	_Atomic bool growth_hint;
 
-	/* Threads that need a frame and have not been answered; under the lock. */
+	/* Threads that wait for a frame. Requires `lock`. */
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	unsigned waiting;
-	unsigned waiting_large; /* of these */
+	unsigned waiting_large; /* number of these that need more than one frame */
 	uint64_t asked;
 	uint64_t freed;
 	uint64_t refused;
@@ -157,22 +156,22 @@ struct reel_offload {
 
 	/* Offload thread only. */
 	struct reel_ticket ticket[REEL_TICKETS];
-	uint64_t last_put; /* how many there were */
-	unsigned puts;     /* under way, and gets */
+	uint64_t last_put; /* serial number of the last put */
+	unsigned puts;     /* number of puts under way, and of gets */
 	unsigned gets;
 	struct reel_victims dirty_victims;
 	struct reel_victims clean_victims;
-	bool has_waiters;      /* somebody waits */
+	bool has_waiters;      /* a thread waits for a frame or a slab */
 	bool frames_needed;    /* a push waits, or a slab was sealed since the last round */
-	bool lacks_frame;      /* and no frame is there, or can be freed but by a transfer */
-	uint64_t asked_before; /* who asked later has not been considered yet */
-	int failure;           /* why the last put failed, or 0 */
-	/* Puts for somebody who waits, since the last that succeeded. */
+	bool lacks_frame;      /* there is no frame, and only a transfer can free one */
+	uint64_t asked_before; /* `asked` at the beginning of the round */
+	int failure;           /* error of the last put, or 0 */
+	/* Number of failed puts while a thread waits, since the last successful put. */
 	unsigned failed_puts_in_row;
 	uint64_t ranked_at;
-	uint64_t ranking_ns;     /* what the last ranking took */
+	uint64_t ranking_ns; /* duration of the last ranking */
 
-	/* Counters: relaxed, they order nothing. */
+	/* Statistics. Relaxed: they guard no other data. */
 	_Atomic uint64_t written_bytes;
 	_Atomic uint64_t stored_bytes;
 	_Atomic uint64_t read_bytes;
@@ -191,10 +190,13 @@ static inline struct reel_offload *reel_offload_of(const struct reel_pool *pool)
 static inline struct reel_slab_io *reel_slab_io_of(const struct reel_offload *offload,
 						       const struct reel_slab *slab)
 {
+	REEL_ASSERT(slab >= offload->pool->table &&
+		    slab < offload->pool->table + atomic_load_explicit(&offload->pool->table_used,
+								       memory_order_relaxed));
 	return &offload->slab_io[slab - offload->pool->table];
 }
 
-/* Relaxed: an estimate, unless the slab's state is the caller's. */
+/* Relaxed: an estimate, unless the state of the slab lets this thread use the slab. */
 static inline struct reel_tape_io *reel_tape_io_of(const struct reel_offload *offload,
 						 const struct reel_slab *slab)
 {
@@ -202,75 +204,72 @@ static inline struct reel_tape_io *reel_tape_io_of(const struct reel_offload *of
 				    memory_order_relaxed);
 }
 
-/* offload.c: on success the store is the pool's. 0 or -ENOMEM. */
+/* offload.c: on success the pool owns the store. Returns 0 or -ENOMEM. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
 void reel_offload_close(struct reel_offload *offload);
 /*
- * Wait until a frame may be had, or with `is_large` more room than that of one. False:
- * none can be, *error says why. Any thread but the offload thread.
+ * Wait until there may be a frame, or with `is_large` room for more. False: there will be none, and
+ * *error may say why. Any thread but the offload thread.
  */
 bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *error);
 /* Wait until the offload thread has nothing to do. */
 void reel_offload_settle(struct reel_offload *offload);
-/* A frame's memory is about to be given back to the system. Any thread. */
+/* Any thread, before the memory of this slab's frame goes back to the system. */
 void reel_offload_unregister_frame(struct reel_offload *offload, const struct reel_slab *slab);
-/* Stop it with no transfer under way, and let it go on. */
+/* Pause the offload thread with no transfer under way, and resume it. */
 void reel_offload_pause(struct reel_offload *offload);
 void reel_offload_resume(struct reel_offload *offload);
-/* In the child of a fork. */
+/* In the child of a fork, which must not use the store. */
 void reel_offload_orphan(struct reel_offload *offload);
-/* Somebody has waited since then. */
+/* Count a wait that began at `since`. Any thread. */
 void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
 
-/* The following are the offload thread's. */
+/* Only the offload thread runs the following functions. */
 
 /* offload.c */
 void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state);
 /* A ticket to put or get with, which is STARTED; NULL: none is free. */
 struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
 					bool get);
-/* Of a slab whose state is the offload thread's: its label, and its frame as data. */
+/* Fill in the label and the data of a transfer, after the slab is WRITING or READING. */
 void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket);
-/* Let go of a slab that its tape has left meanwhile. */
+/* Give a FREE_PENDING slab back to the pool. */
 void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab);
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab);
-/* The store may take slabs again. */
+/* Forget failed puts, since the store may take slabs again. */
 void reel_offload_forget_failures(struct reel_offload *offload);
 
-/*
- * victim.c: of the slabs in this state that a ranking found, the one that is needed
- * last; NULL: there is none that is needed later than in so many seconds.
- */
+/* victim.c: the slab in this state with the greatest reuse distance above min_distance, or NULL. */
 struct reel_slab *reel_victim_next(struct reel_offload *offload, enum reel_slab_state state,
 				   double min_distance);
-/* Drop what the store has of slabs that are not there any more. */
+/* Drop the stale copies in the store. */
 void reel_victim_drop_stale(struct reel_offload *offload);
-/* Seconds until the slab is needed, by estimate. */
+/* Estimated seconds until the slab is needed. */
 double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab);
 
 #define REEL_MIN_DISTANCE (-1.0)
 
-/* write-back.c: whether anything was done. */
+/* write-back.c: returns whether anything was done. */
 bool reel_write_round(struct reel_offload *offload);
-/* Free the frame of a stored slab that is needed later than in so many seconds. */
+/* Evict a clean slab whose reuse distance is greater than min_distance. */
 bool reel_evict(struct reel_offload *offload, double min_distance);
 void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket);
 
-/* Give a slab's frame away; it stays in the store. */
+/* Move the frame of a slab that is in state `from` and in the store to the warm list. */
 void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, enum reel_slab_state from);
 
 /* read-ahead.c */
 bool reel_read_round(struct reel_offload *offload);
-/* Nothing else moves: read a slab that an owner waits for beyond the budget. */
+/* If nothing else moves: read a slab that an owner waits for, beyond the budget. */
 bool reel_read_overdrawn(struct reel_offload *offload);
 void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Whether an owner waits for a slab that has no frame yet. */
 bool reel_read_is_awaited(struct reel_offload *offload);
-/* Whether its owner waits for this slab. */
+/* Whether the owner of this slab waits for it. */
 bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct reel_slab *slab);
 
-/* tape-io.c: NULL: no memory. */
+/* tape-io.c, for the owner of a tape. NULL: no memory. */
 struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload);
 void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io);
 void reel_tape_io_free_all(struct reel_offload *offload);

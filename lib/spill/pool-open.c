@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open and close a pool: this is where a pool gets its store, and with it the offload thread. One
- * thread; nobody else has the pool yet, or uses it any more.
+ * Opens and closes a pool, with its store and its offload thread if it has one. One thread, while
+ * no other thread uses the pool; any thread calls the functions of `by_store`. A pool has
+ * `by_store` if and only if it has an offload thread.
  */
 #include "config.h"
 
@@ -11,7 +12,7 @@
 #include "os/cancel.h"
 #include "os/error.h"
 
-/* ---- The pool's table, for the offload thread of its store ---- */
+/* ---- What the pool calls ---- */
 
 static bool await_frame(struct reel_pool *pool, bool is_large, int *error)
 {
@@ -47,7 +48,7 @@ static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stat
 {
 	struct reel_offload *offload = reel_offload_of(pool);
 
-	/* Relaxed: counters. */
+	/* Relaxed: statistics guard no other data. */
 	stats->stalls = atomic_load_explicit(&offload->stalls, memory_order_relaxed);
 	stats->stall_ns = atomic_load_explicit(&offload->stall_ns, memory_order_relaxed);
 	stats->written_bytes = atomic_load_explicit(&offload->written_bytes, memory_order_relaxed);
@@ -97,6 +98,7 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 	}
 	if (error)
 		return reel_fail(error, "no memory for a pool");
+	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	reel_fork_watch(pool);
 	*opened = pool;
 	return 0;
@@ -115,6 +117,7 @@ int reel_pool_close(reel_pool *pool)
 	if (stats.slabs_in_use)
 		return -EBUSY;
 	reel_fork_unwatch(pool);
+	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	if (reel_offload_of(pool))
 		reel_offload_close(reel_offload_of(pool));
 	reel_pool_destroy(pool);

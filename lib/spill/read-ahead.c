@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads slabs back. Slabs that an owner waits for come first, beyond the budget if nothing else
- * helps. Slabs that owners have requested in advance follow while there are frames for them. All of
- * it runs in the offload thread.
- *
- * A slab is read only while it is READING; it has a frame then. Each get that was started ends in
- * reel_read_done(), which signals the owner.
+ * Reads slabs back. A slab that an owner waits for comes first, and may overdraw the budget; slabs
+ * that owners asked for in advance follow, as long as there are frames. Offload thread only. A slab
+ * that is READING has a frame and exactly one ticket.
  */
 #include "config.h"
 
@@ -13,12 +10,12 @@
 #include "offload.h"
 #include "store/store.h"
 
-/* Tickets that requests in advance leave to puts, and to slabs that an owner waits for. */
+/* Number of tickets that read-ahead leaves to puts and to owners that wait. */
 #define TICKETS_FOR_OTHERS 8
 #define ATTEMPTS 2
 /*
- * A request in advance takes the frame only of a slab whose reuse distance is at least this many
- * times larger. Otherwise slabs that were read in advance would push each other out.
+ * A slab that is asked for in advance takes the frame only of a slab that is needed FARTHER times
+ * as late. Otherwise such slabs would evict each other.
  */
 #define FARTHER 2
 
@@ -26,12 +23,11 @@ static void start(struct reel_offload *offload, struct reel_slab *slab, struct r
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
-	REEL_ASSERT(slab_io->stored && slab_io->stored_bytes <= slab->bytes);
+	REEL_ASSERT(slab_io->stored && slab_io->reads < ATTEMPTS && ticket->get);
 	reel_offload_prepare(offload, ticket);
 	ticket->transfer.bytes = slab_io->stored_bytes;
 	ticket->transfer.extent = slab_io->extent;
 	slab_io->reads++;
-	REEL_ASSERT(slab_io->reads <= ATTEMPTS);
 	reel_store_get(offload->store, &ticket->transfer);
 }
 
@@ -43,11 +39,12 @@ static void start_first(struct reel_offload *offload, struct reel_slab *slab,
 	start(offload, slab, ticket);
 }
 
-/* Moves the frame from its carrier to the slab. The carrier becomes frameless. */
+/* Moves the carrier's frame to the slab. */
 static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 		       struct reel_slab *carrier)
 {
-	REEL_ASSERT(!slab->frame && carrier->frame && carrier->bytes == slab->bytes);
+	REEL_ASSERT(!slab->frame && carrier->frame);
+	REEL_ASSERT(carrier->bytes == slab->bytes && !carrier->below);
 	reel_yield_point();
 	slab->frame = carrier->frame;
 	carrier->frame = NULL;
@@ -64,9 +61,7 @@ static struct reel_slab *take_carrier(struct reel_offload *offload, double min_d
 	return carrier;
 }
 
-/*
- * Reads a READ_QUEUED slab into the carrier's frame. If its tape has left it, gives the frame back.
- */
+/* Reads a READ_QUEUED slab into the carrier's frame. If the owner was first, keeps the frame. */
 static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, struct reel_ticket *ticket)
 {
@@ -84,21 +79,20 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 
 bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct reel_slab *slab)
 {
-	/* Acquire: pairs with the release in await_arrival() (slab-owner.c). */
+	/* Acquire: pairs with the release in await_arrival() (slab-owner.c), see put_back(). */
 	return atomic_load_explicit(&reel_tape_io_of(offload, slab)->awaited,
 				    memory_order_acquire) == slab;
 }
 
 /*
- * A request in advance that failed: the slab stays in the store and gives its frame to others. Its
- * owner has it read again when it needs it, and may never need it. Returns false if the owner
- * waits.
+ * Moves a slab whose read failed back to STORED and frees its frame. If the owner ever needs it, it
+ * is read again. False: the owner waits for it, or there is no carrier.
  */
 static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 {
 	struct reel_slab *carrier;
 
-	/* An owner that comes after this look finds the slab STORED and requests it. */
+	/* An owner that comes after this check finds the slab STORED, and asks again. */
 	if (reel_read_is_awaited_for(offload, slab))
 		return false;
 	carrier = reel_supply_take_frameless(offload->pool);
@@ -109,6 +103,7 @@ static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 
 static void lose(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
+	REEL_ASSERT(error != 0 && slab->frame);
 	reel_slab_io_of(offload, slab)->error = reel_store_error(error);
 	if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_LOST))
 		reel_offload_free_deferred(offload, slab);
@@ -116,6 +111,8 @@ static void lose(struct reel_offload *offload, struct reel_slab *slab, int error
 
 static void keep(struct reel_offload *offload, struct reel_slab *slab, size_t bytes)
 {
+	REEL_ASSERT(slab->frame && reel_slab_io_of(offload, slab)->stored);
+	REEL_ASSERT(bytes == reel_slab_io_of(offload, slab)->stored_bytes);
 	atomic_fetch_add_explicit(&offload->read_bytes, bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&offload->clean, 1, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_CLEAN))
@@ -131,26 +128,26 @@ static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 	if (reel_slab_io_of(offload, ticket->slab)->reads == ATTEMPTS ||
 	    reel_slab_state_of(ticket->slab) == REEL_SLAB_FREE_PENDING)
 		return false;
-	/* The ticket of the first attempt is free, so there is one. */
 	again = reel_offload_ticket(offload, ticket->slab, true);
+	/* The ticket of the failed get is free again. */
 	REEL_ASSERT(again);
 	start(offload, ticket->slab, again);
 	return true;
 }
 
-/* Looks up the tape's record first: as soon as the slab is CLEAN, its owner may free it. */
+/* Looks up the record of the tape first: as soon as the slab is CLEAN, its owner may free it. */
 void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
 	struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
 	int error = ticket->transfer.error;
 
+	REEL_ASSERT(offload->gets > 0 && ticket->get);
 	if (error) {
 		atomic_fetch_add_explicit(&offload->failed_gets, 1, memory_order_relaxed);
 		if (try_again(offload, ticket))
 			return;
 	}
-	REEL_ASSERT(offload->gets > 0);
 	offload->gets--;
 	if (!error)
 		keep(offload, slab, ticket->transfer.bytes);
@@ -163,10 +160,13 @@ void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket)
 
 static struct reel_slab *awaited_slab(struct reel_tape_io *tape_io)
 {
-	/* Acquire: pairs with the release in await_arrival() (slab-owner.c). */
+	/*
+	 * Acquire: pairs with the release in await_arrival() (slab-owner.c). Makes its state
+	 * visible.
+	 */
 	struct reel_slab *slab = atomic_load_explicit(&tape_io->awaited, memory_order_acquire);
 
-	/* The owner may have come while the slab was EVICTING, and could not request it then. */
+	/* The owner may have begun to wait while the slab was EVICTING. */
 	if (slab)
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
 	return slab && reel_slab_state_of(slab) == REEL_SLAB_READ_QUEUED ? slab : NULL;
@@ -189,10 +189,10 @@ static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape
 	return true;
 }
 
-/* Carves a frame without a carrier, since there may be no descriptor left. */
+/* Carves a frame beyond the budget, without a carrier: there may be no descriptor left. */
 static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *slab)
 {
-	REEL_ASSERT(!slab->frame && slab->bytes == offload->pool->slab_bytes);
+	REEL_ASSERT(!slab->frame);
 	slab->frame = reel_mapping_carve(offload->pool, slab->bytes);
 	if (!slab->frame) {
 		if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_READ_QUEUED))
@@ -203,12 +203,13 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 	return true;
 }
 
-/* A pop is never refused: rather than let it wait for ever, this overdraws the budget. */
+/* A pop is never refused, so it overdraws the budget if no frame will come. */
 static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	struct reel_slab *slab = offload->gets ? NULL : awaited_slab(tape_io);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
 
+	REEL_ASSERT(!offload->puts);
 	if (!ticket)
 		return false;
 	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING) ||
@@ -224,30 +225,27 @@ static struct reel_slab *first_request(struct reel_tape_io *tape_io)
 {
 	uint32_t served = atomic_load_explicit(&tape_io->served, memory_order_relaxed);
 
-	/*
-	 * Acquire: pairs with the release in request() (slab-owner.c). The entry of the ring is
-	 * visible.
-	 */
+	/* Acquire: pairs with the release in request() (slab-owner.c). Makes the entry visible. */
 	if (served == atomic_load_explicit(&tape_io->requested, memory_order_acquire))
 		return NULL;
+	REEL_ASSERT(atomic_load_explicit(&tape_io->requested, memory_order_relaxed) - served <=
+		    REEL_REQUESTS);
 	return tape_io->request[served % REEL_REQUESTS];
 }
 
 static void drop_request(struct reel_tape_io *tape_io)
 {
-	/* Relaxed is enough: only this thread changes `served`. */
-	REEL_ASSERT(atomic_load_explicit(&tape_io->requested, memory_order_relaxed) -
-			    atomic_load_explicit(&tape_io->served, memory_order_relaxed) <=
-		    REEL_REQUESTS);
+	REEL_ASSERT(atomic_load_explicit(&tape_io->served, memory_order_relaxed) !=
+		    atomic_load_explicit(&tape_io->requested, memory_order_relaxed));
 	reel_yield_point();
 	/*
 	 * Release: pairs with the acquire in requests_open() (slab-owner.c). The owner overwrites
-	 * the entry only after this thread has read it.
+	 * the entry only after this read.
 	 */
 	atomic_fetch_add_explicit(&tape_io->served, 1, memory_order_release);
 }
 
-/* A requested slab that is no longer READ_QUEUED was awaited and read, or its tape has left it. */
+/* A slab that is no longer READ_QUEUED was read for a waiting owner, or was freed. */
 static bool read_requested(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	struct reel_slab *slab = first_request(tape_io);
@@ -276,7 +274,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 static bool for_all_tape_ios(struct reel_offload *offload,
 			    bool (*visit)(struct reel_offload *, struct reel_tape_io *))
 {
-	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Each record is visible. */
+	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Makes the list visible. */
 	struct reel_tape_io *tape_io =
 		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
 	bool moved = false;
@@ -302,7 +300,7 @@ bool reel_read_overdrawn(struct reel_offload *offload)
 	return for_all_tape_ios(offload, read_overdrawn);
 }
 
-/* Reads one slab for each tape in turn, so that no tape starves another. */
+/* Reads at most one slab of each tape, so that no tape starves another. */
 bool reel_read_round(struct reel_offload *offload)
 {
 	bool moved = for_all_tape_ios(offload, read_awaited);

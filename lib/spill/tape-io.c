@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the offload thread sees of a tape. Records live as long as the pool; a tape takes one when
- * it first seals a slab and gives it back when it closes. Owners of tapes call take and give
- * without a lock; one thread frees all when no other uses the pool. A record is in use by one tape
- * at a time.
+ * The records of tapes, which the offload thread reads. The owner of a tape takes one for its first
+ * seal, and gives it back when the tape is closed; no slab needs it then. The list of records only
+ * grows while the pool lives, so the offload thread walks it without a lock.
  */
 #include "config.h"
 
@@ -11,9 +10,25 @@
 
 #include "offload.h"
 
+/* Whether a slab on a tape needs the record. */
+static bool is_needed(const struct reel_offload *offload, const struct reel_tape_io *tape_io)
+{
+	size_t slabs = atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
+
+	for (size_t i = 0; i < slabs; i++) {
+		const struct reel_slab *slab = &offload->pool->table[i];
+		enum reel_slab_state state = reel_slab_state_of(slab);
+
+		if (state != REEL_SLAB_EMPTY && state != REEL_SLAB_OPEN &&
+		    state != REEL_SLAB_FREE_PENDING && reel_tape_io_of(offload, slab) == tape_io)
+			return true;
+	}
+	return false;
+}
+
 static struct reel_tape_io *find_unused_io(struct reel_offload *offload)
 {
-	/* Acquire: pairs with the release in add_tape_io(). Each record is visible. */
+	/* Acquire: pairs with the release in add_tape_io(). Makes the list visible. */
 	struct reel_tape_io *tape_io =
 		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
 
@@ -21,10 +36,7 @@ static struct reel_tape_io *find_unused_io(struct reel_offload *offload)
 		bool in_use = false;
 
 		reel_yield_point();
-		/*
-		 * Acquire: pairs with the release in reel_tape_io_give(). What the last tape wrote
-		 * to the record happens before what this one writes.
-		 */
+		/* Acquire: pairs with the release in reel_tape_io_give(). Makes it visible. */
 		if (atomic_compare_exchange_strong_explicit(&tape_io->in_use, &in_use, true,
 							    memory_order_acquire,
 							    memory_order_relaxed))
@@ -43,7 +55,10 @@ static struct reel_tape_io *add_tape_io(struct reel_offload *offload)
 	atomic_store_explicit(&tape_io->in_use, true, memory_order_relaxed);
 	tape_io->next = atomic_load_explicit(&offload->tape_ios, memory_order_relaxed);
 	reel_yield_point();
-	/* Release: pairs with the acquire of each thread that reads the list. */
+	/*
+	 * Release: pairs with the acquires in find_unused_io(), measure_rates() (victim.c) and
+	 * for_all_tape_ios() (read-ahead.c). Makes the record visible.
+	 */
 	while (!atomic_compare_exchange_weak_explicit(&offload->tape_ios, &tape_io->next, tape_io,
 						      memory_order_release, memory_order_relaxed))
 		;
@@ -58,11 +73,12 @@ struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
 		tape_io = add_tape_io(offload);
 	if (!tape_io)
 		return NULL;
-	/* Relaxed is enough, here and below: the number of tapes is an estimate. */
+	REEL_ASSERT(!atomic_load_explicit(&tape_io->awaited, memory_order_relaxed));
+	REEL_ASSERT(atomic_load_explicit(&tape_io->requested, memory_order_relaxed) -
+			    atomic_load_explicit(&tape_io->served, memory_order_relaxed) <=
+		    REEL_REQUESTS);
+	/* Relaxed, here and below: the number of tapes that share the frames is an estimate. */
 	atomic_fetch_add_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
-	/* Relaxed is enough: the record is this tape's alone. */
-	REEL_ASSERT(atomic_load_explicit(&tape_io->in_use, memory_order_relaxed) &&
-		    !atomic_load_explicit(&tape_io->awaited, memory_order_relaxed));
 	tape_io->slabs_popped_in_row = 0;
 	tape_io->ahead = REEL_MIN_AHEAD;
 	tape_io->hits_in_row = 0;
@@ -76,13 +92,12 @@ struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
 
 void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
-	unsigned in_use = atomic_fetch_sub_explicit(&offload->tape_ios_in_use, 1,
-						    memory_order_relaxed);
-
-	REEL_ASSERT(in_use > 0);
-	(void)in_use;
+	REEL_ASSERT(atomic_load_explicit(&tape_io->in_use, memory_order_relaxed));
+	REEL_ASSERT(!atomic_load_explicit(&tape_io->awaited, memory_order_relaxed));
+	REEL_ASSERT_EXPENSIVE(!is_needed(offload, tape_io));
+	atomic_fetch_sub_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
 	reel_yield_point();
-	/* Release: pairs with the acquire in find_unused_io(). */
+	/* Release: pairs with the acquire in find_unused_io(). Makes the members visible. */
 	atomic_store_explicit(&tape_io->in_use, false, memory_order_release);
 }
 

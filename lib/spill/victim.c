@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses victims: slabs with the largest reuse distance. A ranking looks at all slabs of the pool;
- * its result is used up before the next ranking, so that up to REEL_MAX_VICTIMS victims share its
- * cost, however long the tapes are. All of it runs in the offload thread.
- *
- * Victims are sorted by falling distance. A victim may have changed since the ranking: the thread
- * that uses it moves its state, and fails if the state is another one.
+ * Chooses victims. A ranking looks at all slabs of the pool and notes those with the greatest reuse
+ * distances. They are used up before the next ranking, so that up to REEL_MAX_VICTIMS slabs share
+ * its cost. Offload thread only. A victim may have changed since the ranking; then reel_slab_move()
+ * fails.
  */
 #include "config.h"
 
 #include "offload.h"
 #include "os/clock.h"
 
-/* Rankings for requests in advance take at most one part in this many of the time. */
+/* Read-ahead may have rankings take 1 / RANKING_SHARE of the time. */
 #define RANKING_SHARE 16
 
 /*
- * The estimated seconds until a slab is needed: its depth below the top over the rate at which
- * slabs were popped of late. A tape that is not popped counts as popped at one slab a second, so
- * that of two such tapes the deeper slab goes first. A slab above the top is kept by a hold, and is
- * needed after all slabs below it.
+ * The depth below the top, divided by the recent number of slabs popped per second. The 1 is added
+ * so that of two tapes that are not popped the deeper slab comes first. A slab above the top is
+ * kept by a hold, and is needed after all slabs below it have been popped.
  */
 double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab)
 {
-	/* Relaxed is enough, for all: an estimate. The slab may be another tape's by now. */
+	/* Relaxed, all: this is an estimate, and the slab may belong to another tape by now. */
 	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
 	uint32_t slab_index = atomic_load_explicit(&reel_slab_io_of(offload, slab)->slab_index,
 						   memory_order_relaxed);
@@ -34,19 +31,22 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 			? top - slab_index
 			: (double)top + (highest > slab_index ? highest - slab_index : 0) + 1;
 
+	REEL_ASSERT(tape_io->rate >= 0);
 	return depth / (tape_io->rate + 1);
 }
 
 static void measure_rates(struct reel_offload *offload, uint64_t now)
 {
-	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Each record is visible. */
+	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Makes the list visible. */
 	struct reel_tape_io *tape_io =
 		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
 	double seconds = (double)(now - offload->ranked_at) * 1e-9;
 
+	REEL_ASSERT(now >= offload->ranked_at);
 	for (; tape_io; tape_io = tape_io->next) {
 		uint64_t popped = atomic_load_explicit(&tape_io->popped, memory_order_relaxed);
 
+		REEL_ASSERT(popped >= tape_io->popped_before);
 		if (seconds > 0)
 			tape_io->rate = (tape_io->rate +
 					(double)(popped - tape_io->popped_before) / seconds) / 2;
@@ -55,31 +55,29 @@ static void measure_rates(struct reel_offload *offload, uint64_t now)
 	offload->ranked_at = now;
 }
 
-/*
- * Inserts a slab by its distance. If there are too many, drops the one with the smallest distance.
- */
+/* Inserts a slab at its place. If the list is full, the nearest slab drops out. */
 static void note(struct reel_victims *found, struct reel_slab *slab, double reuse_distance)
 {
-	unsigned at = found->count;
+	unsigned extent = found->count;
 
-	REEL_ASSERT(reuse_distance >= 0 && found->count <= REEL_MAX_VICTIMS);
-	if (at == REEL_MAX_VICTIMS) {
-		if (reuse_distance <= found->of[at - 1].reuse_distance)
+	REEL_ASSERT(extent <= REEL_MAX_VICTIMS);
+	if (extent == REEL_MAX_VICTIMS) {
+		if (reuse_distance <= found->of[extent - 1].reuse_distance)
 			return;
-		at--;
+		extent--;
 	} else {
 		found->count++;
 	}
-	for (; at > 0 && found->of[at - 1].reuse_distance < reuse_distance; at--)
-		found->of[at] = found->of[at - 1];
-	found->of[at].slab = slab;
-	found->of[at].reuse_distance = reuse_distance;
+	for (; extent > 0 && found->of[extent - 1].reuse_distance < reuse_distance; extent--)
+		found->of[extent] = found->of[extent - 1];
+	found->of[extent].slab = slab;
+	found->of[extent].reuse_distance = reuse_distance;
 }
 
-static bool are_sorted(const struct reel_victims *victims)
+static bool is_descending(const struct reel_victims *victims)
 {
 	for (unsigned i = 1; i < victims->count; i++)
-		if (victims->of[i].reuse_distance > victims->of[i - 1].reuse_distance)
+		if (victims->of[i - 1].reuse_distance < victims->of[i].reuse_distance)
 			return false;
 	return true;
 }
@@ -109,14 +107,14 @@ static void rank_victims(struct reel_offload *offload)
 	offload->clean_victims.count = offload->clean_victims.next = 0;
 	for (size_t i = 0; i < slabs; i++)
 		look_at(offload, &offload->pool->table[i]);
-	REEL_ASSERT_EXPENSIVE(are_sorted(&offload->dirty_victims) &&
-			      are_sorted(&offload->clean_victims));
+	REEL_ASSERT_EXPENSIVE(is_descending(&offload->dirty_victims));
+	REEL_ASSERT_EXPENSIVE(is_descending(&offload->clean_victims));
 	offload->ranking_ns = reel_clock_ns() - began;
 }
 
 /*
- * While no thread waits, a ranking that found no victim would be repeated for each request in
- * advance. So rankings may take only a part of the time.
+ * Limits the time for rankings while no thread waits: each slab that is asked for in advance would
+ * repeat a ranking that finds no victim.
  */
 static bool ranking_is_due(const struct reel_offload *offload)
 {
@@ -124,8 +122,8 @@ static bool ranking_is_due(const struct reel_offload *offload)
 }
 
 /*
- * The next victim. Passes over slabs whose distance is no longer above `min_distance`, and over a
- * slab that was just read for an owner that has not looked at it yet.
+ * Skips a victim that has changed its state or come too near since the ranking, and a slab that was
+ * just read for an owner that still waits for it.
  */
 static struct reel_slab *next_of(struct reel_offload *offload, struct reel_victims *candidates,
 				 enum reel_slab_state state, double min_distance)
@@ -150,13 +148,14 @@ struct reel_slab *reel_victim_next(struct reel_offload *offload, enum reel_slab_
 						     : &offload->clean_victims;
 	struct reel_slab *slab = next_of(offload, candidates, state, min_distance);
 
+	REEL_ASSERT(state == REEL_SLAB_DIRTY || state == REEL_SLAB_CLEAN);
 	if (slab || (min_distance > REEL_MIN_DISTANCE && !ranking_is_due(offload)))
 		return slab;
 	rank_victims(offload);
 	return next_of(offload, candidates, state, min_distance);
 }
 
-/* Whether the copy in the store is not a copy of what the slab has now. */
+/* Whether the store's copy is out of date. */
 static bool is_stale(enum reel_slab_state state)
 {
 	return state == REEL_SLAB_EMPTY || state == REEL_SLAB_OPEN || state == REEL_SLAB_DIRTY ||
@@ -164,7 +163,8 @@ static bool is_stale(enum reel_slab_state state)
 }
 
 /*
- * No stale state leads to a state in which the copy counts without a new put, so no owner is asked.
+ * Another thread may move a slab meanwhile: from a state with a stale copy, only a new put leads to
+ * a state in which the copy counts.
  */
 void reel_victim_drop_stale(struct reel_offload *offload)
 {

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes behind and evicts. Above the soft budget the slabs with the largest reuse distance are put
- * to the store. They keep their frames until a frame is needed; then those with the largest
- * distance lose theirs. All of it runs in the offload thread.
- *
- * A slab is written only while it is WRITING, and loses its frame only while it is EVICTING or
- * READING. `sealed` counts the slabs that are DIRTY, and `clean` those that are CLEAN.
+ * Write behind and evict. Above the soft budget, dirty slabs that are needed last are put to the
+ * store. A clean slab keeps its frame until another slab needs it. Offload thread only. A slab is
+ * CLEAN or STORED only while the store has a copy of its present values.
  */
 #include "config.h"
 
@@ -13,25 +10,25 @@
 #include "offload.h"
 #include "os/integer.h"
 
-/* Puts that fail in a row, while a thread waits for a frame, before that thread is refused. */
+/* Number of failed puts, while a thread waits for a frame, after which the push is refused. */
 #define MAX_TRIES 4
-/* Frames that are kept ready while tapes grow, so that a push need not wait for one. */
+/* Maximum number of frames kept ready while tapes grow, so that a push does not wait. */
 #define MAX_READY 4
-/* Number of slabs under way, in up to three quarters of the frames, that keep a store busy. */
+/* Number of slabs, in up to three quarters of the frames, that keep a store busy. */
 #define TRANSFER_SLABS 16
 
 /* ---- Frames for tapes that grow ---- */
 
 /*
  * Acquire: pairs with the release in reel_supply_pop_warm() (supply.c). If a trim has taken the
- * last chain, `trimming` is visible, too, so that no push is refused for want of that frame.
+ * last chain, `trimming` is visible, too, and no push is refused for want of that frame.
  */
 static size_t ready_frames(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->warm_chains, memory_order_acquire);
 }
 
-/* At most half of the room between the budgets, so that a small room is not all kept ready. */
+/* At most half of the room between the budgets, so that dirty slabs have room there, too. */
 static size_t wanted_frames(const struct reel_pool *pool)
 {
 	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
@@ -49,10 +46,10 @@ static bool lacks_frames(struct reel_offload *offload)
 /* ---- Writing behind ---- */
 
 /*
- * Bytes that may be in memory only. If memory is used up, the room above the soft budget of a small
- * pool is too small: the store would be idle while few slabs are on their way, and an owner would
- * get a frame back while caches of other processors still have it. If both budgets are the same,
- * nothing is written until a push waits.
+ * Bytes that may be in memory only. If no frame is left, the room above the soft budget of a small
+ * pool is too small: the store idles with few puts under way, and the owner gets a frame back while
+ * other caches still have its contents. If both budgets are the same, nothing is written until a
+ * push waits.
  */
 static size_t max_dirty_bytes(struct reel_offload *offload)
 {
@@ -62,10 +59,10 @@ static size_t max_dirty_bytes(struct reel_offload *offload)
 	if (!lacks_frames(offload) || pool->soft_budget == pool->hard_budget)
 		return pool->soft_budget;
 	return reel_min_size(pool->soft_budget,
-		       (slabs - reel_min_size(slabs - slabs / 4, TRANSFER_SLABS)) * pool->slab_bytes);
+			     (slabs - reel_min_size(slabs - slabs / 4, TRANSFER_SLABS)) *
+				     pool->slab_bytes);
 }
 
-/* Number of slabs that may be in memory only. */
 static size_t max_dirty(struct reel_offload *offload)
 {
 	const struct reel_pool *pool = offload->pool;
@@ -82,7 +79,7 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	size_t bytes = reel_min_size(reel_round_up(slab_io->filled, offload->align), slab->bytes);
 
 	REEL_ASSERT(slab->frame && slab_io->filled <= slab->bytes);
-	/* The copy may get the extent of the last one: by the number a lost write is seen. */
+	/* The new copy may get the old extent. A new serial number reveals a lost write. */
 	slab_io->serial = ++offload->last_put;
 	reel_offload_prepare(offload, ticket);
 	reel_offload_drop_copy(offload, slab);
@@ -94,13 +91,12 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	reel_store_put(offload->store, &ticket->transfer);
 }
 
-/* Returns false if there is no slab to write, or no ticket. */
+/* False: there is no slab to write, or no ticket for the put. */
 static bool write_farthest(struct reel_offload *offload)
 {
 	struct reel_ticket *ticket;
 	struct reel_slab *slab;
 
-	REEL_ASSERT(offload->puts <= offload->put_depth);
 	if (offload->puts == offload->put_depth)
 		return false;
 	slab = reel_victim_next(offload, REEL_SLAB_DIRTY, REEL_MIN_DISTANCE);
@@ -113,6 +109,7 @@ static bool write_farthest(struct reel_offload *offload)
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return true;
 	}
+	REEL_ASSERT(atomic_load_explicit(&offload->sealed, memory_order_relaxed) > 0);
 	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
 	write_slab(offload, slab, ticket);
 	return true;
@@ -123,8 +120,8 @@ static void note_written(struct reel_offload *offload, struct reel_slab *slab,
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
+	REEL_ASSERT(!slab_io->stored && transfer->bytes == slab_io->stored_bytes);
 	reel_yield_point();
-	REEL_ASSERT(!slab_io->stored && slab_io->stored_bytes == transfer->bytes);
 	slab_io->stored = true;
 	slab_io->extent = transfer->extent;
 	reel_offload_forget_failures(offload);
@@ -133,13 +130,10 @@ static void note_written(struct reel_offload *offload, struct reel_slab *slab,
 				  memory_order_relaxed);
 }
 
-/*
- * Moves a written slab to its next state. Its owner may move it at the same time, from WRITING to
- * PINNED_WRITING or back, so this tries again until a move succeeds or the tape has left the slab.
- */
 static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 {
-	/* Counted first: as soon as it is CLEAN, its owner may move it on and count it down. */
+	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored && slab->frame);
+	/* Counts first: as soon as the slab is CLEAN, its owner may free it and subtract. */
 	atomic_fetch_add_explicit(&offload->clean, 1, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_CLEAN))
 		return;
@@ -154,6 +148,7 @@ static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 
 static void end_failed_write(struct reel_offload *offload, struct reel_slab *slab)
 {
+	REEL_ASSERT(!reel_slab_io_of(offload, slab)->stored && slab->frame);
 	atomic_fetch_add_explicit(&offload->sealed, 1, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_DIRTY))
 		return;
@@ -170,7 +165,7 @@ void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
 
-	REEL_ASSERT(offload->puts > 0);
+	REEL_ASSERT(offload->puts > 0 && !ticket->get);
 	offload->puts--;
 	if (ticket->transfer.error) {
 		offload->failure = ticket->transfer.error;
@@ -184,10 +179,11 @@ void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket)
 
 /* ---- Evicting ---- */
 
-/* Moves the frame to a carrier. The slab stays on its tape. */
+/* Moves the frame to the carrier. The slab keeps its place on the tape. */
 static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 {
-	REEL_ASSERT(slab->frame && !carrier->frame && slab->kind == REEL_SLAB_WHOLE);
+	REEL_ASSERT(slab->frame && !carrier->frame);
+	REEL_ASSERT(slab->kind == REEL_SLAB_WHOLE);
 	reel_yield_point();
 	carrier->frame = slab->frame;
 	carrier->bytes = slab->bytes;
@@ -200,7 +196,7 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, enum reel_slab_state from)
 {
-	REEL_ASSERT(from == REEL_SLAB_READING || reel_slab_io_of(offload, slab)->stored);
+	REEL_ASSERT(from == REEL_SLAB_EVICTING || from == REEL_SLAB_READING);
 	take_frame(slab, carrier);
 	reel_supply_push_warm(offload->pool, carrier);
 	if (!reel_slab_move(slab, from, REEL_SLAB_STORED))
@@ -228,12 +224,14 @@ bool reel_evict(struct reel_offload *offload, double min_distance)
 		freelist_push(&offload->pool->frameless, carrier);
 		return true;
 	}
+	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored);
+	REEL_ASSERT(atomic_load_explicit(&offload->clean, memory_order_relaxed) > 0);
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
 	reel_evict_frame(offload, slab, carrier, REEL_SLAB_EVICTING);
 	return true;
 }
 
-/* While no thread waits, evicts only slabs that were written anyway. */
+/* While no thread waits, this evicts slabs that are clean already, and starts no put. */
 static bool keep_frames_ready(struct reel_offload *offload)
 {
 	bool moved = false;
@@ -257,24 +255,21 @@ static bool write_behind(struct reel_offload *offload)
 	return moved;
 }
 
-/*
- * Tries again after a failure, one slab at a time: the disk may have room again, or another extent
- * that is not damaged.
- */
+/* Puts one slab at a time, also after a failure: the store may have room again. */
 static bool try_to_write(struct reel_offload *offload)
 {
 	bool moved;
 
-	REEL_ASSERT(offload->failed_puts_in_row <= MAX_TRIES);
 	if (offload->puts || offload->failed_puts_in_row == MAX_TRIES ||
 	    !atomic_load_explicit(&offload->sealed, memory_order_relaxed))
 		return false;
 	moved = write_farthest(offload);
+	REEL_ASSERT(offload->puts <= 1 && offload->failed_puts_in_row < MAX_TRIES);
 	offload->failed_puts_in_row += offload->puts;
 	return moved;
 }
 
-/* Called while a thread waits for a frame. Returns whether anything was done to free one. */
+/* Frees a frame for a thread that waits. Sets `lacks_frame` if only a transfer can free one. */
 static bool relieve(struct reel_offload *offload)
 {
 	offload->lacks_frame = false;
@@ -288,7 +283,7 @@ bool reel_write_round(struct reel_offload *offload)
 {
 	bool moved;
 
-	/* Relaxed is enough: the event that a sealed slab signals orders what follows from it. */
+	/* Relaxed: the event that the owner signals after the seal orders the slab's members. */
 	offload->frames_needed =
 		atomic_exchange_explicit(&offload->growth_hint, false, memory_order_relaxed);
 	moved = write_behind(offload);

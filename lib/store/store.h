@@ -38,8 +38,8 @@ void reel_layer_unregister(reel_store *store, void *memory, size_t bytes);
 void reel_store_checksum_leave(reel_store *store);
 
 /*
- * The error of a transfer, as a tape or a run returns it: a code that has a meaning of its own there
- * (tape.h, run.h) is replaced. -ENOMEM and -EBADMSG mean the same in both.
+ * The error of a transfer, as a tape or a run returns it: a code that has a meaning of its own
+ * there (tape.h, run.h) is replaced. -ENOMEM and -EBADMSG mean the same in both.
  */
 int reel_store_error(int error);
 
