@@ -51,10 +51,8 @@ static int choose_slot(struct reel_file *file, struct reel_file_request *request
 	uint64_t bytes = reel_file_bytes_of(file, request->transfer->bytes);
 	int error;
 
-	if (!request->put) {
-		reel_file_slots_find(&file->slots, request->slot, bytes, &request->part);
-		return 0;
-	}
+	if (!request->put)
+		return reel_file_slots_find(&file->slots, request->slot, bytes, &request->part);
 	error = reel_file_slots_take(&file->slots, bytes, &request->part);
 	if (!error)
 		request->slot = request->part.unit;

@@ -270,15 +270,20 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 	return error;
 }
 
-void reel_file_slots_find(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes,
-			  struct reel_file_part *part)
+int reel_file_slots_find(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes,
+			 struct reel_file_part *part)
 {
 	struct reel_file_part *first;
+	int error = 0;
 
 	pthread_mutex_lock(&slots->lock);
 	first = *scattered_at(slots, slot);
 	*part = first ? *first : (struct reel_file_part){slot, units_of(slots, bytes), NULL, NULL};
+	/* A slot in parts may be longer than what lies above its first unit. */
+	if (!first && (slot >= slots->most || part->units > slots->most - slot))
+		error = -EINVAL;
 	pthread_mutex_unlock(&slots->lock);
+	return error;
 }
 
 static bool is_taken(struct reel_file_slots *slots, uint64_t slot, uint64_t units)

@@ -57,22 +57,18 @@ void reel_file_slots_close(struct reel_file_slots *slots);
 int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 			 struct reel_file_part *part);
 
-/* The parts of a slot that was taken for `bytes`. */
-void reel_file_slots_find(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes,
-			  struct reel_file_part *part);
+/*
+ * Finds the parts of a slot that was taken for `bytes` bytes. Returns 0, or -EINVAL if the file can
+ * have no such slot.
+ */
+int reel_file_slots_find(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes,
+			 struct reel_file_part *part);
 
 /* A slot that is not taken is left alone. */
 void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes);
 
 /* A taken slot that the disk could not write: it is tried again only when there is no other. */
 void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes);
-
-/* Tells whether the file may have such a slot when it has grown. */
-static inline bool reel_file_slots_may_have(const struct reel_file_slots *slots, uint64_t slot,
-					    uint64_t bytes)
-{
-	return slot < slots->most && bytes <= (slots->most - slot) * slots->unit_bytes;
-}
 
 static inline uint64_t reel_file_slots_used_bytes(struct reel_file_slots *slots)
 {

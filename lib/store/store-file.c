@@ -63,8 +63,7 @@ static void get(reel_store *store, reel_transfer *transfer)
 	int error = problem_with(file, transfer);
 
 	if (!error && (transfer->bytes > file->slot_bytes ||
-		       !reel_file_slots_may_have(&file->slots, transfer->extent.location,
-						 reel_file_bytes_of(file, transfer->bytes))))
+		       transfer->extent.location == REEL_FILE_NOWHERE))
 		error = -EINVAL;
 	if (error)
 		reel_transfer_complete(transfer, error);

@@ -265,8 +265,8 @@ static void a_put_takes_the_room_that_it_needs(void)
 
 enum { SMALL = 31 };
 
-/* A file that is full of small puts, of which each second one is dropped again. */
-static reel_store *open_fragmented(struct reel_extent *places)
+/* A file that is full of small puts. */
+static reel_store *open_full(struct reel_extent *places)
 {
 	struct reel_file_options options = options_of(way);
 	reel_store *store;
@@ -278,6 +278,14 @@ static reel_store *open_fragmented(struct reel_extent *places)
 		is_int(reel_store_put_and_wait(store, &tickets[0]), 0, "a small put");
 		places[i] = tickets[0].extent;
 	}
+	return store;
+}
+
+/* The same, of which each second one is dropped again. */
+static reel_store *open_fragmented(struct reel_extent *places)
+{
+	reel_store *store = open_full(places);
+
 	for (unsigned i = 1; i < SMALL; i += 2)
 		reel_store_drop(store, places[i]);
 	return store;
@@ -310,6 +318,20 @@ static void no_room_is_lost_between_small_puts(void)
 		reel_store_drop(store, small[i]);
 	is_int(capacity_of(store).used_bytes, 5 * file_of(store)->slots.slot_bytes,
 	       "what is left are slots of several parts");
+	reel_store_close(store);
+}
+
+/* The longest hole is at the end of the file, and too short for the put. */
+static void a_slot_in_parts_may_begin_at_the_end(void)
+{
+	struct reel_extent small[SMALL], extent;
+	reel_store *store = open_full(small);
+
+	reel_store_drop(store, small[0]);
+	reel_store_drop(store, small[SMALL - 2]);
+	reel_store_drop(store, small[SMALL - 1]);
+	is_int(put_one(store, 100, &extent), 0, "a put is stored in parts");
+	ok(get_one(store, 100, extent), "and comes back");
 	reel_store_close(store);
 }
 
@@ -525,6 +547,7 @@ int main(void)
 		no_more_is_stored_than_was_allowed();
 		a_put_takes_the_room_that_it_needs();
 		no_room_is_lost_between_small_puts();
+		a_slot_in_parts_may_begin_at_the_end();
 		a_get_beyond_the_last_part_is_refused();
 		sync_gives_up_in_time();
 		a_child_only_closes();
