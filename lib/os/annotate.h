@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sanitizers cannot see by themselves: order made by assembly, and
- * memory that nobody may touch until it is handed out again.
+ * Tells the sanitizers what they cannot see: order that assembly or an OpenMP runtime makes, and
+ * memory that no thread may touch until it is handed out again.
  */
 #ifndef REEL_LIB_ANNOTATE_H
 #define REEL_LIB_ANNOTATE_H
@@ -31,7 +31,7 @@ void AnnotateIgnoreWritesBegin(const char *file, int line);
 void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define reel_annotate_acquire(address) __tsan_acquire(address)
 #define reel_annotate_release(address) __tsan_release(address)
-/* Between these two, accesses of this thread race with none. */
+/* Between these two calls ThreadSanitizer ignores accesses of this thread. */
 #define reel_annotate_ignore_begin()                                                               \
 	(AnnotateIgnoreReadsBegin(__FILE__, __LINE__),                                             \
 	 AnnotateIgnoreWritesBegin(__FILE__, __LINE__))

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The one clock of the library: it never goes back, and only differences of its times mean much. */
+/*
+ * The one clock of the library. It never goes back; only differences of its times have a meaning.
+ */
 #ifndef REEL_LIB_CLOCK_H
 #define REEL_LIB_CLOCK_H
 
@@ -22,7 +24,7 @@ static inline double reel_clock_seconds(void)
 }
 
 /*
- * The time, by `clock`, at which a wait of `ns` nanoseconds ends; ns >= 0. A time_t may have 32
+ * Returns the time by `clock` at which a wait of `ns` >= 0 nanoseconds ends. A time_t may have 32
  * bits, so a wait of more than 30 years ends after 30 years.
  */
 static inline struct timespec reel_clock_after(clockid_t clock, int64_t ns)

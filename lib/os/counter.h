@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters that several threads move. Relaxed, both: they hand out disjoint
- * pieces or note a figure, and order no other memory.
+ * Counters that several threads change. Relaxed is enough: they hand out disjoint pieces or note a
+ * figure, and order no other memory.
  */
 #ifndef REEL_LIB_COUNTER_H
 #define REEL_LIB_COUNTER_H
@@ -14,8 +14,8 @@
 #include "os/yield.h"
 
 /*
- * Claim n of the `limit` that there are: their first is *first. False, and
- * nothing is claimed, if so many are not left, so that a counter never wraps.
+ * Claims n of `limit` pieces and sets *first to the number of the first one. Returns false, and
+ * claims nothing, if fewer are left. So the counter never wraps.
  */
 static inline bool reel_counter_claim(_Atomic size_t *claimed, size_t n, size_t limit,
 				      size_t *first)
@@ -31,7 +31,7 @@ static inline bool reel_counter_claim(_Atomic size_t *claimed, size_t n, size_t 
 	return true;
 }
 
-/* Let *most be `now`, unless it is more already. */
+/* Raises *most to `now` if it is less. */
 static inline void reel_counter_raise(_Atomic uint64_t *most, uint64_t now)
 {
 	uint64_t seen = atomic_load_explicit(most, memory_order_relaxed);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Environment variables: may they be trusted, what do they say. Any thread. */
+/*
+ * Environment variables: reads them unless the program runs with the rights of another user, and
+ * parses numbers of bytes. Any thread; no state.
+ */
 #include "config.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event: one thread sleeps until another has something for it. A signal
- * that nobody waits for is kept, several are one. Signalling is lock-free, and
- * without a system call unless a thread has to be woken.
+ * An event: one thread sleeps until another thread signals it. A signal that no thread waits for is
+ * kept, and several signals are one. Any thread signals, without a lock, and without a system call
+ * unless a thread has to be woken. One thread at a time waits.
  */
 #ifndef REEL_LIB_EVENT_H
 #define REEL_LIB_EVENT_H
@@ -39,17 +39,17 @@ static inline void reel_event_signal(struct reel_event *event)
 	bool raised;
 
 	reel_yield_point();
-	/* Release: pairs with the acquire in reel_event_lower(). */
+	/*
+	 * Release: pairs with the acquire in reel_event_lower(). All that came before is visible
+	 * there.
+	 */
 	raised = atomic_exchange_explicit(&event->raised, true, memory_order_acq_rel);
 	reel_yield_point();
 	if (!raised)
 		sem_post(&event->count);
 }
 
-/*
- * What was signalled before this is visible after it; a signal that comes later
- * wakes the next wait.
- */
+/* Forgets the signal. A signal that comes later wakes the next wait. */
 static inline void reel_event_lower(struct reel_event *event)
 {
 	reel_yield_point();
@@ -57,7 +57,7 @@ static inline void reel_event_lower(struct reel_event *event)
 	atomic_exchange_explicit(&event->raised, false, memory_order_acq_rel);
 }
 
-/* One thread at a time. */
+/* Waits for a signal. */
 static inline void reel_event_wait(struct reel_event *event)
 {
 	REEL_UNCANCELLED;
@@ -68,11 +68,12 @@ static inline void reel_event_wait(struct reel_event *event)
 }
 
 /*
- * A store may keep completions until it is called again: who waits for one calls it after so long.
+ * A store may keep completions until it is called again, so a thread that waits for one calls the
+ * store after this time.
  */
 #define REEL_PATIENCE_MS 1
 
-/* By the clock that nobody sets, where there is such a wait: glibc 2.30, not musl. */
+/* Waits by the monotonic clock if the system can (glibc 2.30, not musl). */
 #if HAVE_SEM_CLOCKWAIT
 #define REEL_EVENT_CLOCK CLOCK_MONOTONIC
 #define REEL_EVENT_WAIT_UNTIL(event, end) sem_clockwait(&(event)->count, REEL_EVENT_CLOCK, (end))
@@ -81,7 +82,7 @@ static inline void reel_event_wait(struct reel_event *event)
 #define REEL_EVENT_WAIT_UNTIL(event, end) sem_timedwait(&(event)->count, (end))
 #endif
 
-/* The same, for so long at most; false: nothing was signalled. */
+/* Waits for at most this time. Returns false if nothing was signalled. */
 static inline bool reel_event_wait_for(struct reel_event *event, uint32_t milliseconds)
 {
 	REEL_UNCANCELLED;

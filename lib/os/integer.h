@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small calculations with integers that C leaves to everybody. */
+/* Small calculations with integers. */
 #ifndef REEL_LIB_INTEGER_H
 #define REEL_LIB_INTEGER_H
 
@@ -33,8 +33,8 @@ static inline size_t reel_round_up(size_t n, size_t unit)
 }
 
 /*
- * What is wrong with the reserved members of a struct of options, `bytes` in all, or NULL. A
- * program that sets one was written for a later version, and what it asks for is not there.
+ * Returns what is wrong with the reserved members of a struct of options, or NULL. A program that
+ * sets one of them was written for a later version, which has the option.
  */
 static inline const char *reel_reserved_problem(const void *reserved, size_t bytes)
 {

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Threads of the library's own, in which no signal of the program is handled. Any thread starts
+ * them; the mask of the calling thread is as before when this returns.
+ */
 #include "config.h"
 
 #include <signal.h>
 
 #include "os-thread.h"
 
-/* A fault of the thread itself still goes to the program's handler. */
+/* All signals but those of a fault of the thread itself, which go to the program's handler. */
 static void every_signal(sigset_t *signals)
 {
 	sigfillset(signals);
@@ -15,7 +19,7 @@ static void every_signal(sigset_t *signals)
 	sigdelset(signals, SIGSEGV);
 }
 
-/* The new thread inherits the mask. */
+/* Blocks the signals while the thread starts, since it inherits the mask. */
 int reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
 			 const char *name)
 {

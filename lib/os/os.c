@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Memory and processor: mappings, huge pages, sizes of pages and caches. Any thread; no state.
+ */
 #include "config.h"
 
 #include <stdint.h>
@@ -6,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "assert.h"
 #include "cancel.h"
 #include "os.h"
 
@@ -34,7 +38,9 @@ static size_t configured_cache_bytes(unsigned level)
 }
 #endif
 
-/* The kernel's list has the data cache first, then the instruction cache, then levels 2, 3. */
+/*
+ * The list of the kernel has the data cache first, then the instruction cache, then levels 2 and 3.
+ */
 static size_t listed_cache_bytes(unsigned level)
 {
 	REEL_UNCANCELLED;
@@ -53,7 +59,10 @@ static size_t listed_cache_bytes(unsigned level)
 	return (size_t)kibibytes << 10;
 }
 
-/* sysconf() gives some processors' third levels all together, also those out of reach. */
+/*
+ * Prefers the kernel's list: of some processors sysconf() returns the sum of all third levels, also
+ * of those that a core does not reach.
+ */
 size_t reel_os_cache_bytes(unsigned level)
 {
 	size_t bytes = listed_cache_bytes(level);
@@ -61,7 +70,7 @@ size_t reel_os_cache_bytes(unsigned level)
 	return bytes ? bytes : configured_cache_bytes(level);
 }
 
-/* Maps more than asked for and gives back what lies outside of the alignment. */
+/* Maps more than is needed, and unmaps what lies outside of the alignment. */
 void *reel_os_map(size_t bytes, size_t alignment)
 {
 	size_t page = reel_os_page_bytes();
@@ -70,6 +79,7 @@ void *reel_os_map(size_t bytes, size_t alignment)
 	char *start, *aligned;
 	size_t before;
 
+	REEL_ASSERT(alignment && !(alignment & (alignment - 1)));
 	if (whole < bytes || whole + excess < whole)
 		return NULL;
 	start = mmap(NULL, whole + excess, PROT_READ | PROT_WRITE,
@@ -82,6 +92,7 @@ void *reel_os_map(size_t bytes, size_t alignment)
 		munmap(start, before);
 	if (excess > before)
 		munmap(aligned + whole, excess - before);
+	REEL_ASSERT((uintptr_t)aligned % alignment == 0);
 	return aligned;
 }
 

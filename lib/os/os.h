@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The operating system: every mapping of memory goes through here, so that
- * faults can be injected in one place.
+ * Memory and processor. Every mapping of memory goes through these functions, so that tests can
+ * refuse it in one place.
  */
 #ifndef REEL_LIB_OS_H
 #define REEL_LIB_OS_H
@@ -13,20 +13,17 @@
 
 size_t reel_os_page_bytes(void);
 
-/* The data cache of this level (1 to 3) of the first processor; 0: not known. */
+/* Returns the bytes of the data cache of this level (1 to 3) of the first processor, or 0. */
 size_t reel_os_cache_bytes(unsigned level);
 
-/* Fresh zero pages, `alignment` (a power of two) aligned; NULL if there are none. */
+/* Maps zero pages aligned to `alignment`, a power of two. Returns NULL if there is no memory. */
 void *reel_os_map(size_t bytes, size_t alignment);
 void reel_os_unmap(void *address, size_t bytes);
 
-/* Ask for huge pages; a refusal costs speed only and is not reported. */
+/* Asks for huge pages. A refusal costs only speed and is not reported. */
 void reel_os_want_huge_pages(void *address, size_t bytes);
 
-/*
- * Give the memory of whole pages back and keep the addresses. Returns whether
- * it was given back.
- */
+/* Gives the memory of whole pages back and keeps the addresses. Returns whether it did. */
 bool reel_os_drop(void *address, size_t bytes);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places where another thread may come between. Test builds (configure
- * --enable-yield-points) give up the processor at one in eight of them, which finds in
- * milliseconds what would take hours otherwise; a program that has reel_yield_hook() decides
- * by itself who goes on (stress/scheduler.c). In other builds there is nothing.
+ * Yield points: places at which another thread may come between. Test builds (configure
+ * --enable-yield-points) give the processor up at one point in eight, which finds in milliseconds
+ * what would take hours otherwise. A program that has reel_yield_hook() decides itself which thread
+ * goes on (stress/scheduler.c). Other builds have none.
  */
 #ifndef REEL_LIB_YIELD_H
 #define REEL_LIB_YIELD_H
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the program has decided; if not, or if it has no such function, chance does. */
+/* Returns whether the program has decided. If not, chance decides. */
 __attribute__((weak)) bool reel_yield_hook(const char *function, int line);
 
 static inline void reel_yield_at(const char *function, int line)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Polynomials are reflected: bit 31 is the coefficient of x^0. A CRC is kept
- * inverted outside of this file, as the standard has it.
+ * CRC-32C (Castagnoli) by the instruction of the processor, or by tables. Any thread; the tables
+ * are made once. Polynomials are reflected: bit 31 is the coefficient of x^0. Outside of this file
+ * a CRC is inverted, as the standard (RFC 3720) has it.
  */
 #include "config.h"
 
@@ -15,14 +16,14 @@
 #define ONE 0x80000000u
 #define X_TO_THE_8 0x00800000u
 
-/* The instruction takes several cycles and starts anew in each: lanes hide that. */
-#define LANES 4
-#define LANE_UNIT 256
+/* The instruction takes several cycles, and one can start in each cycle: four streams use that. */
+#define STREAMS 4
+#define STREAM_UNIT 256
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* table[k][b]: the byte b with k bytes of zeros behind it. */
+/* table[k][b] is the CRC of byte b with k bytes of zeros behind it. */
 static uint32_t table[8][256];
-/* x^(8 * 2^k): what 2^k bytes behind it make of a CRC. */
+/* x^(8 * 2^k), by which 2^k bytes that follow multiply a CRC. */
 static uint32_t power_of_bytes[64];
 
 static uint32_t times_x(uint32_t a)
@@ -164,32 +165,32 @@ static inline uint64_t load(const unsigned char *at)
 	return word;
 }
 
-WITH_INSTRUCTION static uint32_t by_lanes(uint32_t crc, const unsigned char *at, size_t lane_bytes)
+WITH_INSTRUCTION static uint32_t by_streams(uint32_t crc, const unsigned char *at, size_t stream_bytes)
 {
-	const unsigned char *second = at + lane_bytes;
-	const unsigned char *third = second + lane_bytes;
-	const unsigned char *fourth = third + lane_bytes;
+	const unsigned char *second = at + stream_bytes;
+	const unsigned char *third = second + stream_bytes;
+	const unsigned char *fourth = third + stream_bytes;
 	uint32_t crc_2 = 0, crc_3 = 0, crc_4 = 0;
 
-	for (size_t i = 0; i < lane_bytes; i += 8) {
+	for (size_t i = 0; i < stream_bytes; i += 8) {
 		crc = step(crc, load(at + i));
 		crc_2 = step(crc_2, load(second + i));
 		crc_3 = step(crc_3, load(third + i));
 		crc_4 = step(crc_4, load(fourth + i));
 	}
-	crc = behind_zeros(crc, lane_bytes) ^ crc_2;
-	crc = behind_zeros(crc, lane_bytes) ^ crc_3;
-	return behind_zeros(crc, lane_bytes) ^ crc_4;
+	crc = behind_zeros(crc, stream_bytes) ^ crc_2;
+	crc = behind_zeros(crc, stream_bytes) ^ crc_3;
+	return behind_zeros(crc, stream_bytes) ^ crc_4;
 }
 
 WITH_INSTRUCTION static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t bytes)
 {
-	size_t lane_bytes = bytes / LANES & ~(size_t)(LANE_UNIT - 1);
+	size_t stream_bytes = bytes / STREAMS & ~(size_t)(STREAM_UNIT - 1);
 
-	if (lane_bytes) {
-		crc = by_lanes(crc, at, lane_bytes);
-		at += LANES * lane_bytes;
-		bytes -= LANES * lane_bytes;
+	if (stream_bytes) {
+		crc = by_streams(crc, at, stream_bytes);
+		at += STREAMS * stream_bytes;
+		bytes -= STREAMS * stream_bytes;
 	}
 	for (; bytes >= 8; bytes -= 8, at += 8)
 		crc = step(crc, load(at));

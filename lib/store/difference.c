@@ -30,7 +30,7 @@ static inline uint64_t undo_zigzag(uint64_t word)
 	return word >> 1 ^ -(word & 1);
 }
 
-/* What is added to a difference to get word i back. */
+/* The linear extrapolation of word i from the two words before it. */
 static inline uint64_t expected(const unsigned char *words, size_t i, size_t stride)
 {
 	return 2 * load(words, i - stride) - load(words, i - 2 * stride);
@@ -51,7 +51,9 @@ void reel_difference(void *to, const void *words, size_t first, size_t n, size_t
 		store(out, i - first, zigzag(load(from, i) - expected(from, i, stride)));
 }
 
-/* Up to `stride` words do not depend on each other: such loops become vector loops. */
+/*
+ * Undoes at most `stride` words, which do not depend on each other, so that the loop is vectorised.
+ */
 static void undo_run(unsigned char *restrict to, const unsigned char *restrict one_back,
 		     const unsigned char *restrict two_back, size_t n)
 {

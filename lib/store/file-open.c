@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of a store: in which directory, without a name, and past the page cache. */
+/*
+ * Opens the file of a store: without a name, in the directory of the options or the environment,
+ * and past the page cache if the file system allows it. The thread that opens the store calls this;
+ * on failure no file stays.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -7,18 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/assert.h"
 #include "os/environment.h"
 #include "os/os-file.h"
 #include "os/os.h"
 #include "store-file.h"
 
-/* As much of a path as leaves room for the remedy. */
+/* The part of a path that a text shows, so that the remedy still has room. */
 #define SHOWN "%.100s"
 
-/* Alignments above this are not worth the memory. */
+/* The largest alignment for which direct reads and writes are worth the memory. */
 #define MAX_ALIGN ((size_t)64 << 10)
 
-/* The page cache takes anything; this keeps the data in whole cache lines. */
+/* The page cache takes any alignment; this one keeps data in whole cache lines. */
 #define BUFFERED_ALIGN ((size_t)64)
 
 static const char *directory_of(const struct reel_file_options *options)
@@ -57,7 +62,7 @@ static int open_in(const char *directory)
 	return file == -EOPNOTSUPP ? open_named(directory) : file;
 }
 
-/* A write above the limit would be answered by a signal. */
+/* Tries a direct write. Not above the limit of a file's size, where a write raises a signal. */
 static bool takes_direct_writes(int file, size_t bytes)
 {
 	void *block;
@@ -73,7 +78,7 @@ static bool takes_direct_writes(int file, size_t bytes)
 	return written == (ssize_t)bytes;
 }
 
-/* The alignment for direct reads and writes; 0: they are not possible. */
+/* Returns the alignment for direct reads and writes, or 0 if these are not possible. */
 static size_t find_alignment(int file)
 {
 	size_t align = 0;
@@ -98,9 +103,10 @@ static void choose_alignment(struct reel_file *file, unsigned flags)
 	file->direct = align != 0;
 	file->align = align ? align : BUFFERED_ALIGN;
 	file->header_bytes = align ? align : REEL_FILE_BLOCK;
+	REEL_ASSERT(!(file->align & (file->align - 1)) && file->header_bytes >= REEL_HEADER_BYTES);
 }
 
-/* Of what is to be named: where the caller named a directory, the environment is not asked. */
+/* What the remedy asks for: if the caller named a directory, the environment does not count. */
 static const char *remedy(const struct reel_file_options *options)
 {
 	return options->directory ? "name" : "set REEL_SPILL_DIR to";

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * One transfer between memory and a slot, by as many reads or writes as it takes. The thread of the
+ * engine that took the transfer calls these functions. A put has its slot from
+ * reel_file_request_begin() on; reel_file_request_end() keeps it, gives it back or retires it.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -6,9 +11,10 @@
 #include <string.h>
 
 #include "file-request.h"
+#include "os/assert.h"
 #include "os/os.h"
 
-/* A failure that may go away is one that stays, when it has come so often. */
+/* Failures that may go away, such as -EAGAIN, before the transfer fails. */
 #define MAX_FAILURES 100
 
 struct reel_file_request *reel_file_requests_open(struct reel_file *file, unsigned count)
@@ -35,13 +41,14 @@ void reel_file_requests_close(struct reel_file *file, struct reel_file_request *
 	free(requests);
 }
 
-/* Sets the pieces to the bytes that are in the part. */
+/* Sets the pieces to the bytes that lie in the part. */
 static void enter_part(struct reel_file *file, struct reel_file_request *request)
 {
 	struct iovec *header = &request->pieces[0], *data = &request->pieces[1];
 	uint64_t room = request->part.units * file->slots.unit_bytes - header->iov_len;
 
 	request->offset = request->part.unit * file->slots.unit_bytes;
+	REEL_ASSERT(room <= request->part.units * file->slots.unit_bytes);
 	data->iov_len = request->rest < room ? request->rest : (size_t)room;
 	request->rest -= data->iov_len;
 }
@@ -91,9 +98,10 @@ static void skip(struct reel_file_request *request, size_t bytes)
 		piece->iov_len -= part;
 		bytes -= part;
 	}
+	REEL_ASSERT(!bytes);
 }
 
-/* A get of more than was put there is the caller's mistake. */
+/* Goes on to the next part of the slot. A get of more than was put is a mistake of the caller. */
 static int next_part(struct reel_file *file, struct reel_file_request *request)
 {
 	if (!request->rest)
@@ -105,7 +113,10 @@ static int next_part(struct reel_file *file, struct reel_file_request *request)
 	return REEL_FILE_GO_ON;
 }
 
-/* Nothing was read: the file ends before the slot. Nothing was written: no reason is known. */
+/*
+ * A result of 0 is an error: the file ends before the slot, or nothing was written for no known
+ * reason.
+ */
 int reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
 			      ssize_t result)
 {
@@ -120,7 +131,7 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 		skip(request, moved);
 		return next_part(file, request);
 	}
-	/* The next read or write starts at a multiple of the alignment, too. */
+	/* The next read or write has to start at a multiple of the alignment, too. */
 	moved -= moved % file->align;
 	if (!moved && ++request->failures == MAX_FAILURES)
 		return result < 0 ? (int)result : -EIO;
@@ -128,7 +139,9 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 	return REEL_FILE_GO_ON;
 }
 
-/* No room, no memory, or what was asked: another slot would have met the same. */
+/*
+ * Whether the error is one of the slot. No room, no memory or a wrong request would hit any slot.
+ */
 static bool is_of_the_slot(int error)
 {
 	switch (error) {
@@ -147,8 +160,8 @@ static bool is_of_the_slot(int error)
 }
 
 /*
- * The lowest free slot is used next: it shall not be one that the disk has just refused. It has
- * many errors for that besides -EIO: -ENODATA, -ETIMEDOUT and -EILSEQ among them.
+ * Retires a slot that the disk refused, since the lowest free slot is used next. Disks have many
+ * errors for that besides -EIO: -ENODATA, -ETIMEDOUT and -EILSEQ among them.
  */
 static void give_up(struct reel_file *file, const struct reel_file_request *request, int error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One transfer between memory and a slot, by as many reads or writes as it takes. */
+/* One transfer between memory and a slot, in as many reads or writes as it takes. */
 #ifndef REEL_LIB_FILE_REQUEST_H
 #define REEL_LIB_FILE_REQUEST_H
 
@@ -12,34 +12,34 @@
 #define REEL_FILE_GO_ON 1
 
 struct reel_file_request {
-	void *header;               /* file->header_bytes, aligned so; the request's own */
+	void *header;               /* the request's own; file->header_bytes, which aligns it */
 	reel_transfer *transfer;
 	bool put;
 	uint64_t slot;
-	struct reel_file_part part; /* of the slot, the one that is read or written */
-	uint64_t offset;            /* in the file, of what is left in the part */
-	struct iovec pieces[2];     /* what is left there: of the header's block, and of the data */
-	size_t rest;                /* bytes of data that are in the parts that follow */
-	unsigned failures;          /* so far, that may go away */
+	struct reel_file_part part; /* part of the slot that is read or written now */
+	uint64_t offset;            /* in the file, of the bytes that are left in the part */
+	struct iovec pieces[2];     /* bytes left in the part: of the header's block, of the data */
+	size_t rest;                /* number of bytes of data in the parts that follow */
+	unsigned failures;          /* number of failures so far that may go away */
 };
 
-/* So many requests, of which none has begun. NULL: no memory. */
+/* Returns `count` requests, or NULL if there is no memory. */
 struct reel_file_request *reel_file_requests_open(struct reel_file *file, unsigned count);
 void reel_file_requests_close(struct reel_file *file, struct reel_file_request *requests,
 			      unsigned count);
 
-/* A put takes its slot here. 0, or -errno: the transfer has failed. */
+/* Begins a transfer; a put takes its slot. Returns 0, or -errno if the transfer has failed. */
 int reel_file_request_begin(struct reel_file *file, struct reel_file_request *request,
 			    reel_transfer *transfer);
 
 /*
- * A read or write of what was left returned `result`, bytes or -errno. 0: the
- * transfer is done, -errno: it has failed, or REEL_FILE_GO_ON.
+ * Notes that a read or write of the pieces returned `result`, bytes or -errno. Returns 0 if the
+ * transfer is done, -errno if it has failed, or REEL_FILE_GO_ON.
  */
 int reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
 			      ssize_t result);
 
-/* After a request that was begun, whether or not that failed: completes the transfer. */
+/* Completes the transfer. Called after each reel_file_request_begin(), also if that failed. */
 void reel_file_request_end(struct reel_file *file, struct reel_file_request *request, int error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engine: io_uring. One thread starts all reads and writes and takes their
- * results, so that nobody else touches the ring, and what a write may raise in
- * its thread (SIGXFSZ) is not raised in the program's.
+ * Engine: io_uring. One thread starts all reads and writes and takes their results, so that no
+ * other thread touches the ring, and a signal of a write (SIGXFSZ) is not raised in a thread of the
+ * program. A request is idle or has one entry in the ring.
  */
 #include "config.h"
 
@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "os/os-thread.h"
 
@@ -25,7 +26,7 @@ struct ring {
 	struct reel_file *file;
 	struct io_uring uring;
 	pthread_t thread;
-	int wakeups; /* an eventfd: the queue has something, or was shut */
+	int wakeups; /* an eventfd, written after the queue got a transfer or was shut */
 	bool watched;
 	bool shut;
 	unsigned count;
@@ -34,7 +35,7 @@ struct ring {
 	struct reel_file_request *idle[];
 };
 
-/* The ring has an entry for each request and one for wakeups: there is always one. */
+/* The ring has an entry for each request and one for wakeups, so an entry is always free. */
 static void prepare(struct ring *ring, struct reel_file_request *request)
 {
 	struct io_uring_sqe *entry = io_uring_get_sqe(&ring->uring);
@@ -61,6 +62,7 @@ static void watch_wakeups(struct ring *ring)
 
 static void end(struct ring *ring, struct reel_file_request *request, int error)
 {
+	REEL_ASSERT(ring->idle_count < ring->count);
 	reel_file_request_end(ring->file, request, error);
 	ring->idle[ring->idle_count++] = request;
 }
@@ -115,7 +117,7 @@ static void take_results(struct ring *ring)
 	}
 }
 
-/* What the kernel does not take for want of memory stays in the ring, to be tried again. */
+/* What the kernel does not take for want of memory stays in the ring and is tried again. */
 static void submit_and_wait(struct ring *ring)
 {
 	static const struct timespec moment = {.tv_nsec = 1000000};

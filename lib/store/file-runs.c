@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The free units of a file. A tree over words of bits knows the longest run of free units below
+ * each node. The callers hold the lock of the slots. After each function the tree agrees with the
+ * bits.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -6,6 +11,7 @@
 #include <string.h>
 
 #include "file-runs.h"
+#include "os/assert.h"
 #include "os/integer.h"
 
 #define BITS 64
@@ -42,7 +48,7 @@ static struct reel_file_run run_of_word(const struct reel_file_runs *runs, uint6
 	};
 }
 
-/* A node whose children have `half` units each. */
+/* Makes a node from its children, which have `half` units each. */
 static void join(struct reel_file_runs *runs, uint64_t node, uint64_t half)
 {
 	const struct reel_file_run *low = &runs->node[2 * node], *high = low + 1;
@@ -56,7 +62,7 @@ static void join(struct reel_file_runs *runs, uint64_t node, uint64_t half)
 	};
 }
 
-/* The words from first to last have changed. */
+/* Makes all nodes above the words from first to last anew. */
 static void update(struct reel_file_runs *runs, uint64_t first, uint64_t last)
 {
 	uint64_t half = BITS;
@@ -118,6 +124,7 @@ uint64_t reel_file_runs_find(const struct reel_file_runs *runs, uint32_t length)
 {
 	uint64_t node = 1, first = 0, half = runs->words * BITS / 2;
 
+	REEL_ASSERT(length > 0 && length <= runs->max_run);
 	if (reel_file_runs_longest(runs) < length)
 		return REEL_NO_RUN;
 	for (; node < runs->words; half /= 2) {
@@ -166,6 +173,7 @@ void reel_file_runs_set(struct reel_file_runs *runs, uint64_t unit, uint64_t len
 {
 	uint64_t end = unit + length;
 
+	REEL_ASSERT(length > 0 && end <= runs->words * BITS);
 	for (uint64_t word = unit / BITS; word * BITS < end; word++) {
 		if (are_free)
 			runs->free[word] |= bits_of(word, unit, end);

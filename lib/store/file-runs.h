@@ -27,16 +27,18 @@ struct reel_file_runs {
 void reel_file_runs_open(struct reel_file_runs *runs, uint32_t max_run);
 void reel_file_runs_close(struct reel_file_runs *runs);
 
-/* Make room for this number of units; new ones are not free. 0, or -ENOMEM. */
+/* Makes room for this number of units; new units are not free. Returns 0 or -ENOMEM. */
 int reel_file_runs_reserve(struct reel_file_runs *runs, uint64_t units);
 
-/* The first unit of the lowest run of `length` free units, 1 to max_run; or REEL_NO_RUN. */
+/*
+ * Returns the first unit of the lowest run of `length` (1 to max_run) free units, or REEL_NO_RUN.
+ */
 uint64_t reel_file_runs_find(const struct reel_file_runs *runs, uint32_t length);
 
-/* At most max_run. */
+/* Returns the length of the longest run, at most max_run. */
 uint32_t reel_file_runs_longest(const struct reel_file_runs *runs);
 
-/* Tells whether none of these units is free. There is room for them. */
+/* Whether none of these units is free. Requires room for them. */
 bool reel_file_runs_are_taken(const struct reel_file_runs *runs, uint64_t unit, uint64_t length);
 
 void reel_file_runs_set(struct reel_file_runs *runs, uint64_t unit, uint64_t length,

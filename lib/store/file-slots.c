@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The slots of a file: takes, finds, gives and retires them, and lets the file grow. Any thread,
+ * under the lock of the slots; the counts are read without it. Each unit is free, in one slot, or
+ * retired.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -6,13 +11,14 @@
 #include <string.h>
 
 #include "file-slots.h"
+#include "os/assert.h"
 #include "os/os-file.h"
 
 #define GROWTH_BYTES ((uint64_t)256 << 20)
 #define MIN_UNITS_OF_A_SLOT 32
 #define MAX_ATTEMPTS 100
 
-/* The unit divides the largest slot, which therefore takes no more than its bytes. */
+/* Returns the bytes of a unit. It divides the largest slot, so that this slot wastes nothing. */
 static uint64_t unit_of(uint64_t slot_bytes, uint64_t block_bytes)
 {
 	uint64_t blocks = slot_bytes / block_bytes;
@@ -64,7 +70,7 @@ void reel_file_slots_close(struct reel_file_slots *slots)
 
 /* ---- Units ---- */
 
-/* Relaxed, here and in count(): written under the lock, and counts that guard no memory. */
+/* Relaxed is enough, here and in count(): written under the lock; the counts guard no memory. */
 static uint64_t value_of(_Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
@@ -82,6 +88,7 @@ static uint64_t units_of(const struct reel_file_slots *slots, uint64_t bytes)
 
 static uint64_t free_units(struct reel_file_slots *slots)
 {
+	REEL_ASSERT(value_of(&slots->used) + value_of(&slots->retired) <= value_of(&slots->count));
 	return value_of(&slots->count) - value_of(&slots->used) - value_of(&slots->retired);
 }
 
@@ -89,12 +96,15 @@ static void take_run(struct reel_file_slots *slots, uint64_t units, struct reel_
 {
 	*part = (struct reel_file_part){
 		.unit = reel_file_runs_find(&slots->runs, (uint32_t)units), .units = units};
+	REEL_ASSERT(part->unit != REEL_NO_RUN && part->unit + units <= value_of(&slots->count));
 	reel_file_runs_set(&slots->runs, part->unit, units, false);
 	count(&slots->used, units);
 }
 
 static void give_run(struct reel_file_slots *slots, uint64_t unit, uint64_t units)
 {
+	REEL_ASSERT(value_of(&slots->used) >= units &&
+		    reel_file_runs_are_taken(&slots->runs, unit, units));
 	reel_file_runs_set(&slots->runs, unit, units, true);
 	count(&slots->used, -units);
 }
@@ -126,6 +136,7 @@ static int grow_by(struct reel_file_slots *slots, uint64_t more)
 		error = allocate(slots, more);
 	if (error)
 		return error;
+	REEL_ASSERT(old + more <= slots->most);
 	count(&slots->count, more);
 	reel_file_runs_set(&slots->runs, old, more, true);
 	return 0;
@@ -216,7 +227,7 @@ static int take_parts(struct reel_file_slots *slots, uint64_t units, struct reel
 
 /* ---- Slots ---- */
 
-/* In turn, so that a part that stays bad does not keep the others from being tried. */
+/* Frees the part that was retired first, so that all parts are tried again in turn. */
 static bool free_a_retired_part(struct reel_file_slots *slots)
 {
 	struct reel_file_part *part = slots->retired_parts;
@@ -233,8 +244,8 @@ static bool free_a_retired_part(struct reel_file_slots *slots)
 }
 
 /*
- * Frees a run of this number of units or, if there can be none, this number of units. What the
- * disk could not write once it may write later: better than no room.
+ * Makes sure that there is a free run of `units` units or, if there can be none, that number of
+ * free units. What the disk could not write once it may write later, which is better than no room.
  */
 static int make_room(struct reel_file_slots *slots, uint64_t units)
 {

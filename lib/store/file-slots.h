@@ -50,9 +50,10 @@ int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_
 void reel_file_slots_close(struct reel_file_slots *slots);
 
 /*
- * Take a slot for `bytes`, at most slot_bytes. *part is its first part, whose unit is the slot's
- * number; part->next are the others, which live until the slot is given or retired.
- * 0, -ENOMEM, -ENOSPC for max_bytes, or what the system said when the file was to grow.
+ * Takes a slot for `bytes` bytes, at most slot_bytes. *part is its first part, whose unit is the
+ * number of the slot; part->next are the other parts, which live until the slot is given or
+ * retired. Returns 0, -ENOMEM, -ENOSPC (max_bytes is reached), or the error of the system when the
+ * file was to grow.
  */
 int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 			 struct reel_file_part *part);
@@ -64,28 +65,28 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 int reel_file_slots_find(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes,
 			 struct reel_file_part *part);
 
-/* A slot that is not taken is left alone. */
+/* Gives a slot back. Does nothing if the slot is not taken. */
 void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes);
 
-/* A taken slot that the disk could not write: it is tried again only when there is no other. */
+/* Retires a slot that the disk could not write. It is tried again only if no other room is left. */
 void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes);
 
 static inline uint64_t reel_file_slots_used_bytes(struct reel_file_slots *slots)
 {
-	/* Relaxed: a count that guards no memory. */
+	/* Relaxed is enough: the count guards no memory. */
 	return atomic_load_explicit(&slots->used, memory_order_relaxed) * slots->unit_bytes;
 }
 
 static inline uint64_t reel_file_slots_retired_bytes(struct reel_file_slots *slots)
 {
-	/* Relaxed: a count that guards no memory. */
+	/* Relaxed is enough: the count guards no memory. */
 	return atomic_load_explicit(&slots->retired, memory_order_relaxed) * slots->unit_bytes;
 }
 
 /* The size that the file has grown to. */
 static inline uint64_t reel_file_slots_bytes(struct reel_file_slots *slots)
 {
-	/* Relaxed: a count that guards no memory. */
+	/* Relaxed is enough: the count guards no memory. */
 	return atomic_load_explicit(&slots->count, memory_order_relaxed) * slots->unit_bytes;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Engine: threads, each with one transfer at a time. */
+/*
+ * Engine: threads, each with one transfer at a time. Through the page cache only one put at a time
+ * is written, and it ends when its pages are on the disk.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -16,7 +19,7 @@ struct worker {
 };
 
 struct workers {
-	unsigned count; /* that were started */
+	unsigned count; /* number of threads that were started */
 	unsigned requests_count;
 	struct reel_file_request *requests;
 	struct worker worker[];
@@ -50,9 +53,9 @@ static int write_back(struct reel_file *file, const struct reel_file_part *part)
 }
 
 /*
- * Through the page cache a put has succeeded when its pages are on the disk: of an
- * error after that nobody would hear. A put that has failed waits for them, too, so
- * that their errors are not told to the next one.
+ * Through the page cache a put has succeeded when its pages are on the disk, since no transfer
+ * would hear of a later error. A put that failed waits for its pages, too, so that their errors are
+ * not taken for errors of the next put.
  */
 static int put_buffered(struct reel_file *file, struct reel_file_request *request,
 			const struct reel_file_part *part)
@@ -95,7 +98,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* Fewer threads than were asked for are enough. */
+/* Starts the threads. Fewer threads than were asked for are enough. */
 static int start_threads(struct reel_file *file, struct workers *workers)
 {
 	int error = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A packed piece is a head and blocks. Each block is the length of what follows
- * (4 bytes) and this: LZ4's output, or, if that were not shorter, the block of
- * data as it was.
+ * Packs and unpacks data: a head and blocks. Each block is a length (4 bytes) and so many bytes:
+ * the output of LZ4 or, if that is not shorter, the block of data itself. Any thread, each with a
+ * space of its own. Whatever bytes are unpacked, nothing outside of `data` is written.
  */
 #include "config.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "difference.h"
+#include "os/assert.h"
 #include "os/integer.h"
 #include "pack.h"
 #include "shuffle.h"
@@ -30,7 +31,7 @@ static size_t block_bytes(unsigned element)
 	return REEL_PACK_BLOCK_BYTES - REEL_PACK_BLOCK_BYTES % element;
 }
 
-/* The block [at, at + bytes) of data as LZ4 gets it. */
+/* Returns the block [at, at + bytes) of the data, filtered for LZ4. */
 static const void *filter(struct reel_pack_space *space, const struct head *head,
 			  const unsigned char *data, size_t at, size_t bytes)
 {
@@ -48,7 +49,7 @@ static const void *filter(struct reel_pack_space *space, const struct head *head
 	return space->planes;
 }
 
-/* Returns the bytes taken of `room`, or 0. */
+/* Returns the number of bytes that the block takes of `room`, or 0 if it does not fit. */
 static size_t pack_block(struct reel_pack_space *space, const struct head *head, unsigned char *to,
 			 size_t room, const unsigned char *data, size_t at, size_t bytes)
 {
@@ -68,6 +69,7 @@ static size_t pack_block(struct reel_pack_space *space, const struct head *head,
 		length = (uint32_t)bytes;
 		memcpy(to + sizeof length, data + at, bytes);
 	}
+	REEL_ASSERT(length <= room && length <= bytes);
 	memcpy(to, &length, sizeof length);
 	return sizeof length + length;
 }
@@ -89,6 +91,7 @@ size_t reel_pack(struct reel_pack_space *space, unsigned element, unsigned strid
 			return 0;
 		used += length;
 	}
+	REEL_ASSERT(used <= room);
 	head.packed_bytes = used - sizeof head;
 	memcpy(to, &head, sizeof head);
 	return used;
@@ -108,7 +111,7 @@ static int unfilter(struct reel_pack_space *space, const struct head *head, unsi
 	return 0;
 }
 
-/* Returns the bytes of `packed` that the block was, or -EBADMSG. */
+/* Returns the number of bytes of `packed` that the block takes, or -EBADMSG. */
 static int64_t unpack_block(struct reel_pack_space *space, const struct head *head,
 			    unsigned char *data, size_t at, size_t bytes,
 			    const unsigned char *packed, size_t left)

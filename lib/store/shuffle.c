@@ -6,16 +6,18 @@
 #include "shuffle.h"
 
 /*
- * The fast way, for elements of 2, 4, 8 and 16 bytes. So many vectors hold 16
- * elements: byte b of element e stands at the address (e, b) in bits, e the 4
- * higher ones. Interleaving the first half of the vectors with the second half
- * rotates this address by one bit to the left. After four rounds it is (b, e),
- * which is shuffled; from there, the rounds that are left lead back to (e, b).
+ * Byte shuffle: puts byte 0 of all elements first, then byte 1, and so on. Any thread; no state.
+ *
+ * The fast way is for elements of 2, 4, 8 and 16 bytes. As many vectors as an element has bytes
+ * hold 16 elements. Byte b of element e stands at the address (e, b), whose 4 higher bits are e.
+ * Interleaving the first half of the vectors with the second half rotates this address to the left
+ * by one bit. After four rounds it is (b, e), which is shuffled; the remaining rounds lead back to
+ * (e, b).
  */
 #ifdef __GNUC__
 #define BATCH 16
 
-/* The vectors of a batch are in registers only when these loops are unrolled. */
+/* The vectors of a batch stay in registers only if these loops are unrolled. */
 #ifdef __clang__
 #define UNROLL _Pragma("unroll")
 #else
@@ -59,7 +61,7 @@ static inline void store(unsigned char *to, vector v)
 	memcpy(to, &v, sizeof v);
 }
 
-/* Vector v of a batch is at from + v * from_stride, and goes to to + v * to_stride. */
+/* Moves vector v of a batch from `from + v * from_stride` to `to + v * to_stride`. */
 __attribute__((always_inline)) static inline void
 rotate_batch(unsigned char *to, size_t to_stride, const unsigned char *from, size_t from_stride,
 	     unsigned element, unsigned rounds)
@@ -98,7 +100,7 @@ ROTATIONS(4, 2)
 ROTATIONS(8, 3)
 ROTATIONS(16, 4)
 
-/* Both return how many of the n elements they have done. */
+/* Both functions return the number of elements that they have moved. */
 static size_t shuffle_batches(unsigned char *to, const unsigned char *from, size_t n,
 			      unsigned element)
 {

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Layer: a header with the label of the put and a CRC of header and data, which is compared when
+ * the data comes back. A get that does not match is repeated once, since a wire may have been at
+ * fault; after that it is -EBADMSG. The verbs run in the threads that call the store and complete
+ * its transfers. A get whose header is not exactly that of its put never returns 0.
+ */
 #include "store.h"
 
 #include <errno.h>
@@ -6,18 +12,19 @@
 #include <string.h>
 
 #include "crc32c.h"
+#include "os/assert.h"
 
 #define MAGIC 0x6c656572u
 #define HEADER_VERSION 1
 
-/* All of it is compared, so that each bit counts. */
+/* All of the header is compared, so that each bit counts. */
 struct header {
 	uint32_t magic;
 	uint32_t version;
 	struct reel_label label;
 	uint64_t bytes;
 	uint64_t reserved[2];
-	uint64_t crc; /* of all above, and of the data */
+	uint64_t crc; /* of the members above and of the data */
 };
 
 _Static_assert(sizeof(struct header) == REEL_HEADER_BYTES, "a header fills the ticket's");
@@ -58,7 +65,10 @@ static void checksum_put(reel_store *store, reel_transfer *transfer)
 
 static void start_get(struct checksum *checksum, reel_transfer *transfer, reel_layer_finish *finish)
 {
-	/* Else a store that brings no header back would pass with one from before. */
+	/*
+	 * Otherwise a store that brings no header back would pass with the header of an earlier
+	 * get.
+	 */
 	memset(transfer->header, 0, sizeof transfer->header);
 	reel_transfer_enter(transfer, &checksum->layer.store, finish, NULL);
 	reel_store_get(checksum->layer.below, transfer);
@@ -118,7 +128,7 @@ static const struct reel_store_verbs verbs = {
 	.unregister_memory = reel_layer_unregister,
 };
 
-/* Decides for pools, snapshots and tiers whether a store gets a checksum. */
+/* Decides for pools, snapshots and overflow stores whether a store gets a checksum. */
 int reel_store_checksum_open(reel_store **store, reel_store *below)
 {
 	struct reel_store_capacity capacity;
@@ -142,5 +152,6 @@ int reel_store_checksum_open(reel_store **store, reel_store *below)
 
 void reel_store_checksum_leave(reel_store *store)
 {
+	REEL_ASSERT(store->verbs == &verbs);
 	free((struct checksum *)store);
 }

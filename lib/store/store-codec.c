@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A put is packed into a buffer, which it keeps until it is complete. Without a
- * free buffer, or if it gets no smaller, it is stored as it is, straight from
- * the data; then extent.bytes is the length of the data.
+ * Layer: compression. A put is packed into a buffer, which it keeps until it is complete. If there
+ * is no free buffer, or if the data gets no smaller, the data is stored as it is; extent.bytes is
+ * the length of the data then. Any thread that starts or completes transfers runs these functions.
  *
- * A packed piece begins with the header that the put had. A checksum below the codec
- * replaces that header by the one of the packed data, and a checksum above the codec
- * compares it when the data is unpacked.
+ * Packed data begins with the header that the put had. A checksum below the codec replaces that
+ * header by the header of the packed data, and a checksum above the codec compares it after the
+ * data is unpacked.
  *
- * A get reads what was packed into the data itself. Only when it is there is a
- * buffer needed, for as long as unpacking takes. If puts have them all, it is
- * the spare one, which nobody keeps for longer than that: waiting for it never
- * is waiting for a completion, so one thread may run all of them.
+ * A get reads the packed data into the memory of the data. It needs a buffer only while it unpacks.
+ * If puts have all buffers, it uses the spare one, which no transfer keeps for longer than that. So
+ * a thread never waits for a completion here, and one thread may run all completions.
  */
 #include "store.h"
 
@@ -24,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/assert.h"
 #include "os/integer.h"
 #include "os/process.h"
 #include "os/os.h"
@@ -37,7 +37,7 @@ struct buffer {
 	struct buffer *next;
 	struct reel_pack_space *space;
 	unsigned char *packed;
-	/* Of the put that has this buffer. */
+	/* Data of the put that has this buffer. */
 	void *data;
 	size_t bytes;
 };
@@ -57,7 +57,10 @@ struct codec {
 	struct buffer buffer[];
 };
 
-/* The one given last: its memory is still in the cache. */
+/*
+ * Takes the buffer that was given last, whose memory is still in the cache. Returns NULL if none is
+ * free.
+ */
 static struct buffer *take(struct codec *codec)
 {
 	struct buffer *buffer;
@@ -72,6 +75,7 @@ static struct buffer *take(struct codec *codec)
 
 static void give(struct codec *codec, struct buffer *buffer)
 {
+	REEL_ASSERT(buffer >= codec->buffer && buffer < codec->buffer + codec->options.buffers);
 	pthread_mutex_lock(&codec->lock);
 	buffer->next = codec->unused;
 	codec->unused = buffer;
@@ -96,13 +100,15 @@ static void give_or_release_spare(struct codec *codec, struct buffer *buffer)
 		give(codec, buffer);
 }
 
-/* In the child of a fork a lock may be held for ever, by a thread that is only in the parent. */
+/*
+ * In the child of a fork a lock may be held for ever, by a thread that exists in the parent only.
+ */
 static bool is_in_child(const struct codec *codec)
 {
 	return reel_process_is_child(codec->owner);
 }
 
-/* The store below sees how packed data is aligned, not how the caller's is. */
+/* Checks the alignment of the caller's data, since the store below sees the packed data only. */
 static int problem_with(const struct codec *codec, const reel_transfer *transfer)
 {
 	if (is_in_child(codec))
@@ -112,7 +118,7 @@ static int problem_with(const struct codec *codec, const reel_transfer *transfer
 	return 0;
 }
 
-/* Another codec above has packed it already, or will unpack it. */
+/* Whether the data stays as it is: it is too long, or another codec above packs and unpacks it. */
 static bool passes_through(const struct codec *codec, const reel_transfer *transfer)
 {
 	if (transfer->bytes > codec->options.max_bytes)
@@ -145,6 +151,7 @@ static size_t pack(struct codec *codec, struct buffer *buffer, const reel_transf
 	memcpy(buffer->packed, transfer->header, REEL_HEADER_BYTES);
 	packed += REEL_HEADER_BYTES;
 	padded = reel_round_up(packed, codec->align);
+	REEL_ASSERT(padded < transfer->bytes && padded % codec->align == 0);
 	memset(buffer->packed + packed, 0, padded - packed);
 	return padded;
 }
@@ -153,6 +160,7 @@ static int finish_put(reel_store *store, reel_transfer *transfer, void *own, int
 {
 	struct buffer *buffer = own;
 
+	REEL_ASSERT(transfer->data == buffer->packed && transfer->bytes < buffer->bytes);
 	transfer->data = buffer->data;
 	transfer->bytes = buffer->bytes;
 	give((struct codec *)store, buffer);
@@ -200,6 +208,7 @@ static int unpack(struct codec *codec, reel_transfer *transfer, size_t packed_by
 	struct buffer *buffer;
 	int error;
 
+	REEL_ASSERT(packed_bytes < transfer->bytes && transfer->bytes <= codec->options.max_bytes);
 	if (packed_bytes < REEL_HEADER_BYTES)
 		return -EBADMSG;
 	buffer = take_or_wait_for_spare(codec);
@@ -211,7 +220,7 @@ static int unpack(struct codec *codec, reel_transfer *transfer, size_t packed_by
 	return error;
 }
 
-/* own is no address: it is the length of the data. */
+/* `own` is no address here but the length of the data. */
 static int finish_get(reel_store *store, reel_transfer *transfer, void *own, int error)
 {
 	size_t packed_bytes = transfer->bytes;
@@ -306,7 +315,9 @@ static int complete_options(struct reel_codec_options *options)
 	return 0;
 }
 
-/* Mapped, not allocated: a buffer takes memory only once it is used. */
+/*
+ * Maps the buffers and does not allocate them, so that a buffer takes memory only when it is used.
+ */
 static int make_buffers(struct codec *codec)
 {
 	size_t unit = codec->align > 64 ? codec->align : 64;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Leaf: a file without a name. The verbs check a transfer and add it to the queue; the threads of
+ * the engine carry it out. One thread at a time calls the verbs. In the child of a fork every
+ * transfer fails, since the threads and the slots are the parent's.
+ */
 #include "store-file.h"
 
 #include <errno.h>
@@ -6,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "os/integer.h"
 #include "os/os-file.h"
@@ -13,10 +19,10 @@
 
 #define DEFAULT_THREADS 4
 #define MAX_THREADS 64
-/* Sums of them with what aligns them have to be sizes still. */
+/* A limit, so that a slot with its alignment is still a size. */
 #define MAX_SLOT_SHIFT (SIZE_MAX > UINT32_MAX ? 40 : 30)
 
-/* A transfer costs as much as some 100 KiB, and a few at once hide that. */
+/* The overhead of a transfer is that of some 100 KiB; a few transfers at once hide it. */
 #define BEST_BYTES ((size_t)1 << 20)
 #define BEST_DEPTH 4
 
@@ -25,7 +31,6 @@ static bool is_in_child(const struct reel_file *file)
 	return reel_process_is_child(file->owner);
 }
 
-/* The threads of the file are not in the child of a fork, and its slots are the parent's. */
 static int problem_with(const struct reel_file *file, const reel_transfer *transfer)
 {
 	if (is_in_child(file))
@@ -42,7 +47,6 @@ static void start(struct reel_file *file, reel_transfer *transfer)
 		file->engine->wake(file);
 }
 
-/* -EMSGSIZE: more than a slot takes. */
 static void put(reel_store *store, reel_transfer *transfer)
 {
 	struct reel_file *file = (struct reel_file *)store;
@@ -87,7 +91,7 @@ static int sync_all(reel_store *store, int64_t timeout_ns)
 	return is_in_child(file) ? 0 : reel_transfer_queue_wait(&file->queue, timeout_ns);
 }
 
-/* What the file has and what it may still get, less what the disk could not write. */
+/* Bytes that the file has and may still get, less the bytes that the disk could not write. */
 static uint64_t total_bytes(struct reel_file *file)
 {
 	uint64_t bytes = reel_file_slots_bytes(&file->slots);
@@ -134,6 +138,7 @@ static void close_file(reel_store *store)
 		file->engine->stop(file);
 		reel_transfer_queue_close(&file->queue);
 	}
+	REEL_ASSERT(file->descriptor >= 0);
 	reel_file_slots_close(&file->slots);
 	reel_os_file_close(file->descriptor);
 	free(file);
@@ -165,7 +170,7 @@ static int check_options(const struct reel_file_options *options)
 	return 0;
 }
 
-/* The slots, once it is known how they are aligned. */
+/* Opens the slots, after reel_file_open() has found their alignment. */
 static int open_slots(struct reel_file *file, const struct reel_file_options *options)
 {
 	size_t bytes = options->slot_bytes ? options->slot_bytes : REEL_DEFAULT_SLOT_BYTES;
@@ -175,6 +180,7 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 	file->slot_bytes = reel_round_up(bytes, file->align);
 	slot_bytes = file->header_bytes + reel_round_up(file->slot_bytes, file->header_bytes);
 	file->max_bytes = options->max_bytes ? options->max_bytes : UINT64_MAX;
+	REEL_ASSERT(slot_bytes >= file->header_bytes + file->slot_bytes);
 	if (file->max_bytes < slot_bytes)
 		return reel_fail(-EINVAL, "max_bytes is %llu; a slot takes %llu",
 				 (unsigned long long)file->max_bytes,
@@ -188,7 +194,7 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 				    file->max_bytes);
 }
 
-/* io_uring sees no errors of the page cache. */
+/* Uses io_uring only past the page cache, of whose errors it does not hear. */
 static int start_engine(struct reel_file *file, const struct reel_file_options *options)
 {
 	unsigned transfers = options->threads ? options->threads : DEFAULT_THREADS;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file store, and what its parts share.
+ * The parts of the file store, and what they share.
  *
  *	store-file.c    its verbs
  *	file-open.c     the file: where it is, and how it is read and written
- *	file-slots.c    its slots: each put has one, as large as it needs
+ *	file-slots.c    its slots: each put has a slot, as large as it needs
  *	file-runs.c     which units of the file are free
- *	transfer-queue.c    the transfers that wait
  *	file-request.c  one transfer, which may take several reads or writes
  *	file-threads.c  engine: threads
  *	file-ring.c     engine: io_uring
  *
- * A slot is a block with the transfer's header, then its data.
+ * A slot is a block with the header of the transfer, then its data.
  */
 #ifndef REEL_LIB_STORE_FILE_H
 #define REEL_LIB_STORE_FILE_H
@@ -20,12 +19,12 @@
 #include "file-slots.h"
 #include "store.h"
 
-/* An extent that no slot of the file has: that of a put which has none yet. */
+/* The location of a put that has no slot yet. */
 #define REEL_FILE_NOWHERE UINT64_MAX
 
 /*
- * What the file is read and written in multiples of. A file system reads or
- * zeros the rest of a block that is written in part, and nearly all have these.
+ * The file is read and written in multiples of this. A file system reads or zeros the rest of a
+ * block that is written in part; nearly all file systems have blocks of this size.
  */
 #define REEL_FILE_BLOCK ((size_t)4096)
 
@@ -33,13 +32,13 @@ struct reel_file;
 
 struct reel_file_engine_verbs {
 	const char *name;
-	/* So many transfers at once. 0, or -errno: then nothing is left of it. */
+	/* Starts `transfers` transfers at once. Returns 0 or -errno, and then nothing stays. */
 	int (*start)(struct reel_file *file, unsigned transfers);
-	/* A transfer was added to the queue. NULL: the queue wakes the engine itself. */
+	/* Called after a transfer was added. NULL: the queue wakes the engine itself. */
 	void (*wake)(struct reel_file *file);
-	/* The queue was shut: end when it is empty, and free all. */
+	/* Called after the queue was shut. Ends when it is empty, and frees all. */
 	void (*stop)(struct reel_file *file);
-	/* In the child of a fork, which has no threads: free all. */
+	/* Frees all in the child of a fork, which has no threads. */
 	void (*forget)(struct reel_file *file);
 };
 
@@ -57,8 +56,8 @@ struct reel_file {
 	const struct reel_file_engine_verbs *engine;
 	void *engine_state;
 	/*
-	 * Without direct: held from a put's first write until it is on the disk, so
-	 * that an error of the page cache is told to the put that it belongs to.
+	 * Through the page cache: held from the first write of a put until it is on the disk, so
+	 * that an error of the page cache belongs to that put.
 	 */
 	pthread_mutex_t write_back;
 };
@@ -66,13 +65,13 @@ struct reel_file {
 extern const struct reel_file_engine_verbs reel_file_threads;
 extern const struct reel_file_engine_verbs reel_file_ring;
 
-/* The bytes of a slot for this data. */
+/* Bytes of a slot for `bytes` bytes of data. */
 static inline uint64_t reel_file_bytes_of(const struct reel_file *file, uint64_t bytes)
 {
 	return file->header_bytes + bytes;
 }
 
-/* file-open.c: sets descriptor, direct and align. 0, or -errno and a problem told. */
+/* file-open.c: sets descriptor, direct and align. Returns 0, or -errno and its text. */
 int reel_file_open(struct reel_file *file, const struct reel_file_options *options);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library itself knows no GPU: libreel-cuda is loaded when a description asks for one,
- * and stays, since it has threads. It is looked for beside this library first, then as the
- * system looks for libraries.
+ * Loads libreel-cuda when a description asks for a GPU, so that the library itself needs none. It
+ * is looked for beside this library, then as the system looks for libraries, and stays loaded,
+ * since it has threads. Any thread.
  */
 #include "store.h"
 
@@ -48,7 +48,7 @@ static void *load_neighbour(void)
 }
 #endif
 
-/* A library that is loaded already is not loaded again. */
+/* Loads the library, or finds it if it is loaded already. */
 static void *load_library(void)
 {
 	void *library = load_neighbour();

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Leaf: memory. Each put is a block of its own, and its address is the location. All transfers are
+ * complete before the verb returns, so no lock is needed: one thread at a time calls the verbs.
+ * `used_bytes` is the sum of all blocks in the list.
+ */
 #include "store.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Below this a transfer is mostly its own overhead. */
+#include "os/assert.h"
+
+/* Below this size a transfer costs mostly its overhead. */
 #define BEST_BYTES 65536
 
-/* malloc() aligns to this at the least; a location counts in it, and so stays short. */
+/* malloc() aligns to at least this. Locations count in this unit, so that they stay short. */
 #define UNIT 8
 
-/* One put: a block of its own. */
+/* The block of one put. */
 struct piece {
 	struct piece *next, *previous;
 	uint64_t header[REEL_HEADER_BYTES / 8];
@@ -62,6 +69,7 @@ static int keep(struct memory *memory, reel_transfer *transfer)
 	memcpy(piece->header, transfer->header, sizeof piece->header);
 	memcpy(piece->data, transfer->data, transfer->bytes);
 	piece->bytes = transfer->bytes;
+	REEL_ASSERT((uintptr_t)piece % UNIT == 0);
 	link_piece(memory, piece);
 	memory->used_bytes += piece->bytes;
 	transfer->extent.location = (uintptr_t)piece / UNIT;
@@ -92,6 +100,7 @@ static void memory_drop(reel_store *store, struct reel_extent extent)
 	struct memory *memory = (struct memory *)store;
 	struct piece *piece = at(extent.location);
 
+	REEL_ASSERT(memory->used_bytes >= piece->bytes);
 	unlink_piece(memory, piece);
 	memory->used_bytes -= piece->bytes;
 	free(piece);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A stack of stores from its description: all words are read before the first store opens. */
+/*
+ * Opens a stack of stores from its description. All words are read before the first store opens,
+ * and the stack is built from the last word to the first. Any thread; on failure nothing stays
+ * open.
+ */
 #include "store.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "os/assert.h"
 #include "os/environment.h"
 
 #define MAX_WORD_BYTES 32
@@ -16,7 +21,7 @@ struct word {
 	size_t value;
 };
 
-/* Each is a layer, but for the last, which has a checksum. */
+/* The words of a description. Each is a layer but the last one, a leaf, which gets a checksum. */
 struct words {
 	unsigned count;
 	struct word word[REEL_MAX_LAYERS];
@@ -127,13 +132,13 @@ static int open_codec(reel_store **store, const struct word *word, reel_store *b
 	return reel_store_codec_open(store, below, &options);
 }
 
-/* A store that is not there is left out, where another one stands behind it. */
+/* A GPU store that cannot open is left out if another store stands behind it. */
 static bool may_be_absent(const struct word *word, int error)
 {
 	return word->kind == GPU_LEAF && (error == -ENODEV || error == -ENOMEM);
 }
 
-/* In front of what is behind it; what is behind stays the caller's on failure. */
+/* Puts the store of a word in front of `behind`, which stays the caller's on failure. */
 static int open_word(reel_store **store, const struct word *word, reel_store *behind,
 		     const char *directory)
 {
@@ -163,6 +168,7 @@ int reel_store_open(reel_store **store, const char *description, const char *dir
 	reel_store *behind = NULL;
 	int error;
 
+	/* An earlier text would pass for the reason why a store is left out. */
 	reel_fail(0, "%s", "");
 	error = read_words(description ? description : "file", &words);
 
@@ -177,6 +183,7 @@ int reel_store_open(reel_store **store, const char *description, const char *dir
 		reel_store_close(behind);
 		return error;
 	}
+	REEL_ASSERT(behind);
 	*store = behind;
 	return 0;
 }

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Layer: two stores. A put goes to the first store and, if that fails, to the second. The lowest
+ * bit of a location says which store has the extent.
+ *
+ * A put that goes on to the second store does so in a thread of the first one, which may not come
+ * between two verbs of the caller: `second_store_lock` keeps the verbs of the second store apart.
+ * It is recursive, since a transfer may be complete, and start anew, within a verb.
+ */
 #include "store.h"
 
 #include <errno.h>
@@ -7,18 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/assert.h"
 #include "os/clock.h"
 #include "os/process.h"
 
-/* Which store an extent is in is its location's lowest bit. */
 #define LOCATION_BITS 56
 #define MAX_LOCATION_BELOW (((uint64_t)1 << (LOCATION_BITS - 1)) - 1)
 
-/*
- * A put that falls over to the second store does so on a thread of the first
- * one, which may not come between two verbs of the caller's. The lock is
- * recursive since a transfer may be over, and start anew, within a verb.
- */
 struct overflow {
 	reel_store store;
 	reel_store *part[2];
@@ -26,7 +29,9 @@ struct overflow {
 	pthread_mutex_t second_store_lock;
 };
 
-/* A lock that a thread held at a fork is held for ever in the child, which has no such thread. */
+/*
+ * In the child of a fork a lock may be held for ever, by a thread that exists in the parent only.
+ */
 static bool is_in_child(const struct overflow *overflow)
 {
 	return reel_process_is_child(overflow->owner);
@@ -58,6 +63,7 @@ static int mark(struct overflow *overflow, unsigned which, reel_transfer *transf
 		return -EOVERFLOW;
 	}
 	transfer->extent.location = transfer->extent.location << 1 | which;
+	REEL_ASSERT((transfer->extent.location & 1) == which && which <= 1);
 	return 0;
 }
 
@@ -97,6 +103,7 @@ static int finish_get(reel_store *store, reel_transfer *transfer, void *own, int
 {
 	struct overflow *overflow = (struct overflow *)store;
 
+	REEL_ASSERT(own == overflow->part[0] || own == overflow->part[1]);
 	transfer->extent.location = transfer->extent.location << 1 | (own == overflow->part[1]);
 	return error;
 }
@@ -127,7 +134,7 @@ static void overflow_drop(reel_store *store, struct reel_extent extent)
 		drop_from(overflow, which, extent);
 }
 
-/* The first one first: what it refuses in the meantime goes to the second. */
+/* Syncs the first store first, since what it refuses meanwhile goes to the second. */
 static int overflow_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct overflow *overflow = (struct overflow *)store;
@@ -151,7 +158,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
 
 #define MORE(a, b) ((a) > (b) ? (a) : (b))
 
-/* 0 is no limit. What the second store cannot take has nowhere to go from the first. */
+/* 0 is no limit. The smaller limit holds, since what one store refuses for its size is lost. */
 static size_t min_limit(size_t first, size_t second)
 {
 	return first && (!second || first < second) ? first : second;
@@ -179,7 +186,7 @@ static void overflow_capacity(reel_store *store, struct reel_store_capacity *cap
 	};
 }
 
-/* Each may hold what goes there. */
+/* Registers with both stores, since the memory may go to either. */
 static int overflow_register(reel_store *store, void *memory, size_t bytes)
 {
 	struct overflow *overflow = (struct overflow *)store;
@@ -254,7 +261,7 @@ static int verify_both(struct overflow *overflow)
 	return reel_store_checksum_open(other, *other);
 }
 
-/* The checksum comes last, so that on failure the stores are as they were. */
+/* Adds the checksum last, so that the stores are as before if anything fails. */
 int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second)
 {
 	struct overflow *overflow;

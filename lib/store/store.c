@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * What all stores share: a transfer on its way through layers, waiting for its end, and the meaning
+ * of errors. The thread that starts a transfer enters its layers; the thread that completes it
+ * leaves them, from the lowest to the highest. Each transfer is completed once.
+ */
 #include "store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/assert.h"
 #include "os/cancel.h"
 #include "os/event.h"
 #include "shuffle.h"
@@ -53,30 +59,33 @@ const char *reel_layout_problem(struct reel_layout layout)
 void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,
 			 void *own)
 {
-	unsigned extent = transfer->layers++;
+	unsigned entered = transfer->layers++;
 
-	if (extent == REEL_MAX_LAYERS) {
+	if (entered == REEL_MAX_LAYERS) {
 		REEL_UNCANCELLED;
 
 		fprintf(stderr, "reel: more than %d layers on a store\n", REEL_MAX_LAYERS);
 		abort();
 	}
-	transfer->layer[extent].layer = layer;
-	transfer->layer[extent].finish = finish;
-	transfer->layer[extent].own = own;
+	REEL_ASSERT(layer && finish);
+	transfer->layer[entered].layer = layer;
+	transfer->layer[entered].finish = finish;
+	transfer->layer[entered].own = own;
 }
 
-/* A layer that restarts the transfer enters it again, and completes it later. */
+/* A layer that restarts the transfer has entered it again; its completion comes later. */
 void reel_transfer_complete(reel_transfer *transfer, int error)
 {
 	while (transfer->layers) {
-		unsigned extent = --transfer->layers;
+		unsigned left = --transfer->layers;
 
-		error = transfer->layer[extent].finish(transfer->layer[extent].layer, transfer,
-						       transfer->layer[extent].own, error);
+		REEL_ASSERT(left < REEL_MAX_LAYERS);
+		error = transfer->layer[left].finish(transfer->layer[left].layer, transfer,
+						     transfer->layer[left].own, error);
 		if (error == REEL_TRANSFER_RESTARTED)
 			return;
 	}
+	REEL_ASSERT(transfer->done);
 	transfer->error = error;
 	transfer->done(transfer);
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The queue of an engine: transfers in the order in which they came, and the number of all that are
+ * not complete. Any thread adds; the threads of the engine take and complete. A transfer counts as
+ * under way from when it is added until reel_transfer_queue_complete().
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -6,10 +11,10 @@
 
 #include "os/cancel.h"
 #include "os/clock.h"
+#include "os/assert.h"
 #include "transfer-queue.h"
 
-
-/* A wait with a timeout is not to end early or late when somebody sets the clock. */
+/* Uses the monotonic clock, so that a wait does not end early or late when the clock is set. */
 static int open_condition(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
@@ -50,6 +55,7 @@ void reel_transfer_queue_add(struct reel_transfer_queue *queue, reel_transfer *t
 {
 	transfer->next = NULL;
 	pthread_mutex_lock(&queue->lock);
+	REEL_ASSERT(!queue->shut && !*queue->last);
 	*queue->last = transfer;
 	queue->last = &transfer->next;
 	queue->under_way++;
@@ -95,6 +101,7 @@ reel_transfer *reel_transfer_queue_try(struct reel_transfer_queue *queue, bool *
 void reel_transfer_queue_complete(struct reel_transfer_queue *queue)
 {
 	pthread_mutex_lock(&queue->lock);
+	REEL_ASSERT(queue->under_way > 0);
 	if (!--queue->under_way)
 		pthread_cond_broadcast(&queue->idle);
 	pthread_mutex_unlock(&queue->lock);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The one observer that hears of events. Any thread installs or removes it; each public function of
+ * libreel-omp that has an event asks for it, with one load.
+ */
 #include "config.h"
 
 #include "observe.h"
@@ -13,12 +17,15 @@ int reel_observe(reel_observer *observer, size_t size)
 
 	if (size != sizeof(reel_event))
 		return -EINVAL;
-	/* Relaxed: who still sees the old one may call it. */
+	/* Relaxed is enough: a thread that still sees the observer may call it. */
 	if (!observer) {
 		atomic_store_explicit(&reel_present_observer, NULL, memory_order_relaxed);
 		return 0;
 	}
-	/* Release: pairs with the acquire in observe.h, for what the observer finds prepared. */
+	/*
+	 * Release: pairs with the acquire in REEL_OBSERVE() (observe.h). What the observer uses is
+	 * visible.
+	 */
 	if (atomic_compare_exchange_strong_explicit(&reel_present_observer, &none, observer,
 						    memory_order_release, memory_order_relaxed))
 		return 0;

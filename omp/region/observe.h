@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Events for the observer, if there is one; in public functions only, whose caller is told. */
+/*
+ * Events for the observer, if there is one. Only public functions have events, with their caller.
+ */
 #ifndef REEL_OMP_OBSERVE_H
 #define REEL_OMP_OBSERVE_H
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Reductions: the partial results of lanes become one, in the order of the lanes, and backward. The
+ * thread that has the lane calls these functions. What the reverse needs is pushed on the lane's
+ * tape.
+ */
 #include "config.h"
 
 #include <reel/reduction.h>
@@ -62,7 +67,7 @@ static void fill(double *partial_bar, int n, double value)
 		partial_bar[i] = value;
 }
 
-/* Each factor's adjoint has the product of those after it, and of those before it. */
+/* The adjoint of a factor is the product of all factors before it and after it. */
 static void product_reverse(reel_tape *tape, double result_bar, double *partial_bar, int n)
 {
 	const double *factor = reel_pop_span(tape, double, (size_t)n);
@@ -82,7 +87,7 @@ static void product_reverse(reel_tape *tape, double result_bar, double *partial_
 	}
 }
 
-/* A number that is not one of theirs is one that could not be recorded. */
+/* After an error the tape gives a number that is no index. */
 static void extreme_reverse(reel_tape *tape, double result_bar, double *partial_bar, int n)
 {
 	int found = reel_pop(tape, int);
@@ -111,7 +116,7 @@ static char *element(const void *array, size_t bytes, int i)
 	return (char *)(uintptr_t)array + (size_t)i * bytes;
 }
 
-/* Of each step, what was there and what came to it. */
+/* Records both arguments of each step. */
 void reel_reduce_by(reel_lane *lane, const reel_reducer *reducer, const void *partial, int n,
 		    void *result)
 {

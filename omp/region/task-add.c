@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Additions by tasks that run at the same time, in the order of one thread. The adders of one
- * address, in the tasks of one wait, make a chain in the order of the reverse sweep, and a turn
- * goes along it: it passes an adder when it has come there and the adder's task has ended. What a
- * task adds before its turn is kept.
+ * address in the tasks of one wait form a chain in the order of the reverse sweep, and a turn goes
+ * along it. It passes an adder after the adder's task has ended. What a task adds before its turn
+ * is kept.
  *
- * No thread waits for a turn. Of the two events, turn and end, the thread of the second one adds
- * what was kept and passes the turn on. So when all tasks that may run at the same time have
- * ended, all of their additions are done.
+ * No thread waits for a turn: of the two events, turn and end, the thread of the second one adds
+ * what was kept and passes the turn on. So all additions are done when all of the tasks have ended.
+ * An adder gets each event once.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 
 #include "task.h"
 
-/* The state of an adder. */
+/* The events of an adder, which are bits of its state. */
 #define TURN 1u
 #define ENDED 2u
 
@@ -35,7 +35,7 @@ static void clear(struct reel_adder *adder)
 	adder->end = &adder->first;
 }
 
-/* A task whose wait is not reversed yet adds at once. */
+/* Adders begin with their turn: a task whose wait is not reversed yet adds at once. */
 void reel_adders_open(struct reel_task *task)
 {
 	task->adder = (struct reel_adder *)(void *)&task->dependence[task->dependences];
@@ -69,7 +69,7 @@ void reel_adders_close(struct reel_task *task)
 
 /* ---- Their order ---- */
 
-/* By address. Of the same address those of the first list come first. */
+/* Merges two lists by address. Of equal addresses those of the first list come first. */
 static struct reel_adder *merge(struct reel_adder *first, struct reel_adder *second)
 {
 	struct reel_adder *merged = NULL, **end = &merged;
@@ -94,12 +94,13 @@ static struct reel_adder *sort(struct reel_adder *list, int64_t count)
 		return list;
 	for (int64_t i = 1; i < count / 2; i++)
 		last = last->next;
+	REEL_ASSERT(last->next);
 	second = last->next;
 	last->next = NULL;
 	return merge(sort(list, count / 2), sort(second, count - count / 2));
 }
 
-/* In the order of the reverse sweep. Returns how many there are. */
+/* Lists the adders in the order of the reverse sweep. Returns their number. */
 static int64_t list_adders(const reel_lane *parent, struct reel_adder **end)
 {
 	struct reel_task *task = parent->unreversed_task;
@@ -123,7 +124,7 @@ void reel_adders_order(reel_lane *parent)
 
 	for (struct reel_adder *adder = sort(list, count); adder; adder = next) {
 		next = adder->next;
-		/* Relaxed: the tasks are still to begin. */
+		/* Relaxed is enough: the tasks have not begun. */
 		atomic_store_explicit(&adder->state, is_first ? TURN : 0, memory_order_relaxed);
 		is_first = next && next->address != adder->address;
 		if (is_first)
@@ -160,7 +161,7 @@ static void add_kept(struct reel_adder *adder)
 	drop_kept(adder);
 }
 
-/* False: no memory. */
+/* Keeps an addition until the turn comes. Returns false if there is no memory. */
 static bool keep(struct reel_adder *adder, void *array, const void *values, size_t n, size_t size)
 {
 	struct reel_addend *addend = malloc(sizeof *addend + n * size);
@@ -169,6 +170,7 @@ static bool keep(struct reel_adder *adder, void *array, const void *values, size
 		return false;
 	*addend = (struct reel_addend){.array = array, .n = n, .size = size};
 	memcpy(addend->values, values, n * size);
+	REEL_ASSERT(!*adder->end);
 	*adder->end = addend;
 	adder->end = &addend->next;
 	return true;
@@ -194,7 +196,7 @@ static void add_in_turn(reel_lane *lane, const void *address, void *array, const
 
 	if (!adder)
 		return;
-	/* Acquire: pairs with comes_second(). Makes the sums of earlier turns visible. */
+	/* Acquire: pairs with comes_second(). The sums of earlier turns are visible. */
 	if (atomic_load_explicit(&adder->state, memory_order_acquire) & TURN) {
 		add_kept(adder);
 		add(array, values, n, size);
@@ -218,12 +220,16 @@ void reel_task_add_float(reel_lane *task, const void *address, float *array, con
 /* ---- Turns ---- */
 
 /*
- * Acquire and release: pairs with itself in the other event's thread, and with the acquire in
- * add_in_turn(). The second thread sees what the task has kept, and the sums of earlier turns.
+ * Acquire and release: pairs with the call for the other event, and with the acquire in
+ * add_in_turn(). What the task has kept and the sums of earlier turns are visible to the second
+ * thread.
  */
 static bool comes_second(struct reel_adder *adder, unsigned event)
 {
-	return atomic_fetch_or_explicit(&adder->state, event, memory_order_acq_rel) != 0;
+	unsigned before = atomic_fetch_or_explicit(&adder->state, event, memory_order_acq_rel);
+
+	REEL_ASSERT(!(before & event));
+	return before != 0;
 }
 
 void reel_adders_end(struct reel_task *task)

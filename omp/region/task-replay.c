@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group is the tasks of one wait. What they do with one address is a row of runs, in the order of
- * the reverse sweep: a run is neighbours of one kind, in any order, or a single use. It opens when
- * all tasks of the run before have ended, and a task may run when all of its runs are open. Of a
- * run for one at a time, tasks that find the address taken wait for it without a thread. Threads
- * take the task that became ready last; one that waits for its own group, in a body, helps with
- * any.
+ * Reverses the tasks of one wait, a group, by their dependences. The uses of one address form a row
+ * of runs in the order of the reverse sweep: a run is a single use, or neighbours of one kind that
+ * need no order. A run opens when all tasks of the run before have ended. A task may run when all
+ * of its runs are open. If a run takes one task at a time, the others wait for it without a thread.
+ * Threads take the task that became ready last; a thread that waits for its own group, in a body,
+ * helps with any.
  *
- * One lock for all: a task is longer than what is done under it. A wait for a condition, not
- * for a task of OpenMP: see DESIGN.md, OpenMP gives threads, not order.
+ * One lock guards all: a task takes longer than what is done under the lock. Threads wait at a
+ * condition and not in a task of OpenMP (DESIGN.md, chapter 8). A job is ready once, when `waits`
+ * falls to 0; `left` of runs and groups falls to 0 once.
  */
 #include "config.h"
 
@@ -25,12 +26,12 @@ struct job;
 /* Uses of one address by tasks that need no order among each other. */
 struct run {
 	struct use *use;
-	int64_t uses, left;  /* of tasks that have not ended */
-	struct run *next;    /* opens when nothing is left */
-	bool is_open;        /* from the beginning: the first one of its address */
+	int64_t uses, left;  /* number of uses; of those whose tasks have not ended */
+	struct run *next;    /* opens when `left` is 0 */
+	bool is_open;        /* from the beginning: the first run of its address */
 	bool one_at_a_time;
-	bool held;           /* by a task of such a run */
-	struct job *blocked; /* ready, but for the one that holds the run */
+	bool held;           /* a task of a run of one at a time is running */
+	struct job *blocked; /* jobs that wait only for the task that holds the run */
 };
 
 /* What a task does with one address. */
@@ -45,9 +46,9 @@ struct use {
 struct job {
 	struct group *group;
 	struct reel_task *task;
-	struct job *next; /* that is ready, or blocked */
+	struct job *next; /* in the list of ready or blocked jobs */
 	struct use *use;
-	int64_t waits; /* for so many runs to open, and for the group to begin */
+	int64_t waits; /* number of runs that have to open, plus 1 until the group begins */
 };
 
 struct group {
@@ -58,11 +59,11 @@ struct group {
 	struct use *use;
 	struct run *run;
 	int64_t jobs, uses, runs;
-	int64_t left; /* jobs that have not ended */
+	int64_t left; /* number of jobs that have not ended */
 	bool in_order;
 };
 
-/* The threads that work at a group, and at those that its bodies make. */
+/* The threads that work at a group and at the groups that its bodies make. */
 struct crew {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -71,7 +72,7 @@ struct crew {
 	int waiters;
 };
 
-/* Of the thread, while it works for one. */
+/* The crew for which this thread works now, or NULL. */
 static _Thread_local struct crew *crew_of_thread;
 
 /* ---- Runs ---- */
@@ -85,7 +86,7 @@ static int by_address(const void *one, const void *other)
 	return a->job < b->job ? -1 : a->job > b->job;
 }
 
-/* A task that gives an address twice, by different kinds, may do anything with it. */
+/* Merges the uses of an address by one task. Uses of different kinds become REEL_TASK_OUT. */
 static void merge_uses(struct group *group)
 {
 	int64_t uses = 0;
@@ -101,7 +102,7 @@ static void merge_uses(struct group *group)
 	group->uses = uses;
 }
 
-/* Among neighbours of that kind. */
+/* Whether neighbours of this kind need no order among each other. */
 static bool needs_no_order(const struct group *group, enum reel_dependence_kind kind)
 {
 	if (kind == REEL_TASK_IN || kind == REEL_TASK_COMMUTES)
@@ -109,7 +110,7 @@ static bool needs_no_order(const struct group *group, enum reel_dependence_kind 
 	return kind == REEL_TASK_IN_SHARED || kind == REEL_TASK_IN_ADD;
 }
 
-/* The run of the neighbour before, or a new one. */
+/* Returns the run of the neighbour before, or a new run. */
 static struct run *run_for(struct group *group, struct use *use)
 {
 	struct run *last = group->runs ? &group->run[group->runs - 1] : NULL;
@@ -128,6 +129,7 @@ static struct run *run_for(struct group *group, struct use *use)
 
 static void join_run(struct run *run, struct use *use)
 {
+	REEL_ASSERT(run->use->address == use->address && run->use <= use);
 	run->uses = ++run->left;
 	use->run = run;
 	use->next = use->job->use;
@@ -135,7 +137,7 @@ static void join_run(struct run *run, struct use *use)
 	use->job->waits += !run->is_open;
 }
 
-/* False: no memory. */
+/* Returns false if there is no memory. */
 static bool make_runs(struct group *group)
 {
 	group->run = malloc((size_t)(group->uses + 1) * sizeof *group->run);
@@ -145,6 +147,7 @@ static bool make_runs(struct group *group)
 	merge_uses(group);
 	for (int64_t i = 0; i < group->uses; i++)
 		join_run(run_for(group, &group->use[i]), &group->use[i]);
+	REEL_ASSERT(group->runs <= group->uses);
 	return true;
 }
 
@@ -176,6 +179,7 @@ static void add_uses(struct group *group)
 					      .address = task->dependence[i].address,
 					      .kind = task->dependence[i].kind};
 	}
+	REEL_ASSERT(use == group->use + group->uses);
 }
 
 static void close_group(struct group *group)
@@ -209,9 +213,9 @@ static int open_group(struct group *group, reel_lane *parent)
 	return make_runs(group) ? 0 : no_memory(group, parent);
 }
 
-/* ---- What is ready. All under the lock. ---- */
+/* ---- Ready jobs. All of these functions require crew->lock. ---- */
 
-/* That a job has which has not ended; NULL: there is none. */
+/* Returns a run of the job that a running task holds, or NULL. */
 static struct run *held_run(const struct job *job)
 {
 	for (const struct use *use = job->use; use; use = use->next)
@@ -220,16 +224,14 @@ static struct run *held_run(const struct job *job)
 	return NULL;
 }
 
-/*
- * The thread that makes jobs ready takes one of them next, so it wakes others for those that
- * follow the first one.
- */
+/* The thread that makes jobs ready takes one of them next, and wakes other threads for the rest. */
 static void make_ready(struct job *job)
 {
 	struct crew *crew = job->group->crew;
 	struct run *held = held_run(job);
 	struct job **list = held ? &held->blocked : &crew->ready;
 
+	REEL_ASSERT(!job->waits && job->group->left > 0);
 	for (struct use *use = job->use; use && !held; use = use->next)
 		use->run->held = use->run->one_at_a_time;
 	if (!held && crew->ready && crew->waiters)
@@ -240,11 +242,12 @@ static void make_ready(struct job *job)
 
 static void come_nearer(struct job *job)
 {
+	REEL_ASSERT(job->waits > 0);
 	if (--job->waits == 0)
 		make_ready(job);
 }
 
-/* Last to first: the task that becomes ready last is taken first. */
+/* Goes from the last use to the first, since the task that becomes ready last is taken first. */
 static void open_run(struct run *run)
 {
 	for (int64_t i = run->uses; i-- > 0;)
@@ -253,6 +256,7 @@ static void open_run(struct run *run)
 
 static void end_use(struct run *run)
 {
+	REEL_ASSERT(run->left > 0 && (run->held || !run->one_at_a_time));
 	run->held = false;
 	while (run->blocked && !run->held) {
 		struct job *job = run->blocked;
@@ -268,6 +272,7 @@ static void end_job(struct job *job)
 {
 	struct group *group = job->group;
 
+	REEL_ASSERT(group->left > 0);
 	for (const struct use *use = job->use; use; use = use->next)
 		end_use(use->run);
 	if (--group->left == 0)
@@ -289,7 +294,7 @@ static void run(struct crew *crew, struct job *job)
 	end_job(job);
 }
 
-/* Until the group has ended. */
+/* Runs ready jobs, or waits for one, until the group has ended. */
 static void work_for(struct group *group)
 {
 	struct crew *crew = group->crew;
@@ -304,7 +309,7 @@ static void work_for(struct group *group)
 		pthread_cond_wait(&crew->changed, &crew->lock);
 		crew->waiters--;
 	}
-	/* It was counted on to take one. */
+	/* This thread may have been woken for a job of another group. */
 	if (crew->ready && crew->waiters)
 		pthread_cond_signal(&crew->changed);
 	pthread_mutex_unlock(&crew->lock);
@@ -367,6 +372,7 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 	} else {
 		run_with_crew(&group, threads);
 	}
+	REEL_ASSERT(!group.left);
 	close_group(&group);
 	return reel_lane_error(parent);
 }

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Tasks: lanes that a lane makes one by one. The thread that has the parent lane makes, reverses
+ * and drops tasks; reel_task_end() runs in the thread of the task.
+ *
+ * The list of a parent has its tasks in the order in which they were made, the last one first,
+ * which is the order of their notes. A task is freed when it was reversed and no hold keeps it.
+ */
 #include "config.h"
 
 #include "task.h"
@@ -8,7 +15,7 @@
 
 #include "observe.h"
 
-/* Numbers of notes: odd, a task; even, a wait. */
+/* Numbers of notes: odd for a task, even for a wait. */
 #define A_TASK 1
 #define A_WAIT(waits) ((waits) << 1)
 
@@ -16,7 +23,7 @@
 
 static bool has_ended(const struct reel_task *task)
 {
-	/* Acquire: pairs with the release in reel_task_let_go(). */
+	/* Acquire: pairs with the release in reel_task_let_go(). What the task did is visible. */
 	return atomic_load_explicit(&task->left, memory_order_acquire) == 0;
 }
 
@@ -32,19 +39,26 @@ static void free_task(reel_lane *parent, struct reel_task *task)
 	free(task);
 }
 
-/* Relaxed: no task runs. */
+/* Relaxed is enough: no task runs. */
 static void set_left(struct reel_task *task)
 {
+	REEL_ASSERT(task->adders >= 0 && task->adders <= task->dependences);
 	atomic_store_explicit(&task->left, 1 + task->adders, memory_order_relaxed);
 }
 
 void reel_task_let_go(struct reel_task *task)
 {
-	/* Release: pairs with the acquire in has_ended(), which frees what was used here. */
-	atomic_fetch_sub_explicit(&task->left, 1, memory_order_release);
+	/*
+	 * Release: pairs with the acquire in has_ended(). All uses of the task come before its
+	 * parent frees it.
+	 */
+	int32_t left = atomic_fetch_sub_explicit(&task->left, 1, memory_order_release);
+
+	REEL_ASSERT(left > 0);
+	(void)left;
 }
 
-/* Those that have been reversed, as far as they are on top. */
+/* Drops the tasks on top that have been reversed. */
 static void drop_ended(reel_lane *parent)
 {
 	while (parent->made && !parent->holds && has_ended(parent->made)) {
@@ -55,7 +69,7 @@ static void drop_ended(reel_lane *parent)
 	}
 }
 
-/* All for which the verb says so. */
+/* Drops all tasks for which `drops` returns true. */
 static void drop_if(reel_lane *parent, bool (*drops)(const struct reel_task *, const reel_lane *))
 {
 	struct reel_task **at = &parent->made;
@@ -92,6 +106,7 @@ static bool was_reversed(const struct reel_task *task, const reel_lane *parent)
 void reel_tasks_close(reel_lane *parent)
 {
 	drop_if(parent, any);
+	REEL_ASSERT(!parent->made);
 }
 
 int reel_tasks_error(const reel_lane *parent)
@@ -131,6 +146,7 @@ int reel_tasks_hold(reel_lane *parent)
 
 int reel_tasks_replay(reel_lane *parent)
 {
+	REEL_ASSERT(parent->hold && parent->holds > 0);
 	drop_if(parent, was_made_in_hold);
 	parent->unreversed_task = parent->hold->unreversed_task;
 	for (struct reel_task *task = parent->unreversed_task; task; task = task->next)
@@ -138,7 +154,7 @@ int reel_tasks_replay(reel_lane *parent)
 	return all(parent, reel_lane_replay);
 }
 
-/* After parent->holds has been lowered. */
+/* Called after parent->holds has been lowered. */
 int reel_tasks_release(reel_lane *parent)
 {
 	int error = all(parent, reel_lane_release);
@@ -171,6 +187,7 @@ static struct reel_task *new_task(reel_lane *parent, int64_t label,
 	if (count)
 		memcpy(task->dependence, dependences, (size_t)count * sizeof *dependences);
 	reel_adders_open(task);
+	REEL_ASSERT(task->lane->holds == parent->holds);
 	set_left(task);
 	task->lane->task = task;
 	return task;
@@ -219,6 +236,7 @@ int64_t reel_task_label(const reel_lane *task)
 void reel_task_wait(reel_lane *parent)
 {
 	REEL_OBSERVE(REEL_EVENT_TASK_WAIT, .lane = parent);
+	REEL_ASSERT(parent->tasks_left >= 0);
 	parent->waits++;
 	if (parent->tasks_left)
 		reel_lane_note(parent, REEL_NOTE_TASK, A_WAIT(parent->waits),
@@ -257,7 +275,7 @@ struct reel_task *reel_task_take(reel_lane *parent)
 
 	drop_ended(parent);
 	if (!reel_lane_take(parent, REEL_NOTE_TASK, A_TASK, &note)) {
-		/* A program that reverses tasks while some are left comes to its end. */
+		/* So that a program that reverses tasks while some are left comes to its end. */
 		parent->tasks_left = 0;
 		reel_lane_fail(parent, -EBADMSG,
 			       "a task is reversed where none was begun: reverse tasks, loops and "
@@ -266,6 +284,7 @@ struct reel_task *reel_task_take(reel_lane *parent)
 		return NULL;
 	}
 	task = (struct reel_task *)(uintptr_t)note;
+	REEL_ASSERT(task->lane->parent == parent && task->lane->task == task);
 	parent->tasks_left--;
 	parent->unreversed_task = task->next;
 	return task;
@@ -306,6 +325,7 @@ void reel_task_end(reel_lane *lane)
 			       (unsigned long long)reel_lane_note_bytes(lane));
 	if (!lane->holds && !lane->tape.error)
 		give_memory_back(lane);
+	REEL_ASSERT(lane->task == task);
 	reel_adders_end(task);
 	reel_task_let_go(task);
 }

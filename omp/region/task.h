@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a lane keeps of the tasks that it made: a list, in the order in which they were made,
- * which is that of their notes. The program's tasks touch only their own, and `ended`.
+ * What a lane keeps of the tasks that it made: a list in the order in which they were made, which
+ * is the order of their notes. A task of the program touches only its own entry.
  */
 #ifndef REEL_OMP_TASK_H
 #define REEL_OMP_TASK_H
@@ -12,26 +12,25 @@
 
 struct reel_addend;
 
-/* What a task adds to the adjoint of one address: task-add.c. */
+/* Adds what a task gives to the adjoint of one address: task-add.c. */
 struct reel_adder {
 	const void *address;
 	struct reel_task *task;
-	struct reel_adder *next; /* of a task that was made before, whose turn comes after this one */
+	struct reel_adder *next; /* of an earlier task, whose turn follows this one */
 	_Atomic unsigned state;
-	struct reel_addend *first, **end; /* kept until its turn comes */
+	struct reel_addend *first, **end; /* addends kept until its turn comes */
 };
 
 struct reel_task {
 	reel_lane *lane;
-	struct reel_task *below; /* made before it */
-	/* To be reversed after it: in a hold, those below may have been reversed already. */
+	struct reel_task *below; /* the task that was made before */
+	/* The task to reverse after it. In a hold, tasks below may have been reversed already. */
 	struct reel_task *next;
 	int64_t label;
-	int32_t born; /* in a hold of this depth; 0: in none */
+	int32_t born; /* number of holds in which it was made */
 	/*
-	 * Until it has been reversed: 1, and 1 for each adder whose turn has not passed. The
-	 * parent may free the task when it is 0. Release in reel_task_let_go(), acquire by the
-	 * parent.
+	 * 1 until it has been reversed, plus the number of its adders whose turn has not passed. At
+	 * 0 the parent may free the task. Release in reel_task_let_go(), acquire in has_ended().
 	 */
 	_Atomic int32_t left;
 	int32_t adders;
@@ -47,19 +46,19 @@ int reel_tasks_replay(reel_lane *parent);
 int reel_tasks_release(reel_lane *parent);
 void reel_tasks_close(reel_lane *parent);
 
-/* The same as reel_task_reverse(), or NULL. */
+/* Like reel_task_reverse(), but returns the task, or NULL. */
 struct reel_task *reel_task_take(reel_lane *parent);
-/* Lower task->left. The task may be gone afterwards. */
+/* Lowers task->left. The task may be freed by its parent then. */
 void reel_task_let_go(struct reel_task *task);
 
 /* ---- task-add.c ---- */
 
-/* Give a new task an adder for each dependence REEL_TASK_IN_ADD. */
+/* Gives a new task an adder for each dependence REEL_TASK_IN_ADD. */
 void reel_adders_open(struct reel_task *task);
 void reel_adders_close(struct reel_task *task);
-/* The order of the adders of the tasks that are left to reverse. */
+/* Puts the adders of the tasks that are left to reverse in their order. */
 void reel_adders_order(reel_lane *parent);
-/* The task has ended: what it has kept is added when its turn comes, by any thread. */
+/* Called at the end of the task: what it kept is added when its turn comes, by any thread. */
 void reel_adders_end(struct reel_task *task);
 
 #endif

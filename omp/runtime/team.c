@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Calls a function in several threads of OpenMP. This is the only file that calls the runtime. Any
+ * thread calls these functions; ThreadSanitizer does not see into them, so the file is compiled
+ * without it.
+ */
 #include "config.h"
 
 #include "team.h"
 
 #include "os/cancel.h"
 
-/* A thread that ended here would leave the others waiting for what it had begun. */
+/* Without cancellation, since other threads may wait for what a cancelled thread has begun. */
 static void run(reel_omp_body *body, void *argument)
 {
 	REEL_UNCANCELLED;
@@ -24,7 +29,7 @@ int reel_omp_threads(int threads)
 	return threads ? threads : omp_get_max_threads();
 }
 
-/* How many calls of this thread have not returned. */
+/* Number of calls of this thread that have not returned. */
 static _Thread_local int calls;
 
 static void call(reel_omp_body *body, void *argument)
@@ -35,8 +40,8 @@ static void call(reel_omp_body *body, void *argument)
 }
 
 /*
- * Where a body waits for tasks of its own, OpenMP may run a task of another call in the same
- * thread. That one would wait for others, and the body that is below it for ever.
+ * If a body waits for tasks of its own, OpenMP may run the task of another call in the same thread.
+ * That call would wait for others, and keep the body below it from going on. So it does nothing.
  */
 static void help(reel_omp_body *body, void *argument)
 {
@@ -45,7 +50,7 @@ static void help(reel_omp_body *body, void *argument)
 }
 
 /*
- * The caller's own call is a task, too: so a taskwait in the body waits for the body's tasks, and
+ * The caller's own call is a task, too. So a taskwait in the body waits for the body's tasks and
  * not for those that are made here, which end after the body.
  */
 static void call_in_tasks(int threads, reel_omp_body *body, void *argument)
@@ -81,7 +86,7 @@ int reel_omp_threads(int threads)
 	return 1;
 }
 
-/* As in a team whose threads become free one after the other. */
+/* Without OpenMP: like a team whose threads become free one after the other. */
 void reel_omp_call(int threads, reel_omp_body *body, void *argument)
 {
 	for (int thread = 0; thread < threads; thread++)

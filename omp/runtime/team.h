@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All that goes through the OpenMP runtime. ThreadSanitizer cannot see into it: this is
- * compiled without, and bodies acquire and release what they share with who called.
+ * All calls of the OpenMP runtime. ThreadSanitizer cannot see into it, so team.c is compiled
+ * without it, and bodies annotate what they share with their caller.
  *
- * OpenMP gives the threads; what they do next is decided under a lock of ours, and who finds
- * nothing to do sleeps at a condition of ours. Tasks made one by one would not do: libgomp
- * wakes a thread at the end of a taskgroup for none that others make, and libomp before 16
- * may use an undeferred task with a depend clause after its end.
+ * OpenMP gives the threads. What they do next is decided under locks of Reel's, and a thread that
+ * finds nothing to do sleeps at a condition of Reel's. DESIGN.md, chapter 8, says why tasks of
+ * OpenMP do not serve.
  */
 #ifndef REEL_OMP_TEAM_H
 #define REEL_OMP_TEAM_H
@@ -17,13 +16,14 @@
 
 typedef void reel_omp_body(void *argument);
 
-/* Of the team that reel_omp_call() will use; 0: as OpenMP chooses. */
+/* Number of threads that reel_omp_call() will use. With 0 threads OpenMP chooses. */
 int reel_omp_threads(int threads);
 
 /*
- * Call body in so many threads at once, this one among them, and return when all calls have:
- * in a team of their own, or, inside of one, as its threads become free, maybe after the
- * others. Cancellation is disabled in each body, and in this thread until all calls have returned.
+ * Calls body in `threads` threads at once, this one among them, and returns when all calls have
+ * returned. Outside of a parallel region they are a team of their own; inside of one, threads of
+ * the team join as they become free. Cancellation is disabled in each body, and in this thread
+ * until all calls have returned.
  */
 void reel_omp_call(int threads, reel_omp_body *body, void *argument);
 
