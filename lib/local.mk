@@ -38,7 +38,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/array.c \
 	%D%/tape/mark.c \
 	%D%/tape/hold.c \
-	%D%/tape/slab-owner.c %D%/tape/slab-owner.h \
+	%D%/tape/below.c %D%/tape/below.h \
 	%D%/tape/block.c \
 	%D%/plan/schedule.c \
 	%D%/plan/schedule-check.c \
@@ -65,6 +65,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/check.c \
 	%D%/tape/error.c \
 	%D%/spill/tape-io.c \
+	%D%/spill/slab-owner.c %D%/spill/slab-owner.h \
 	%D%/spill/victim.c \
 	%D%/spill/write-back.c \
 	%D%/spill/read-ahead.c \

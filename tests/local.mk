@@ -233,7 +233,7 @@ gradient_libraries = libreel-tap.la libreel-omp-core.la libreel-adstack-core.la 
 %C%_whole_t_gradient_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_whole_t_gradient_LDADD = $(gradient_libraries)
 %C%_pool_t_slab_CPPFLAGS = $(AM_CPPFLAGS) -DSLAB_HEADER='"$(abs_top_srcdir)/lib/pool/slab.h"'
-%C%_whole_t_gradient_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_slab_read_ahead
+%C%_whole_t_gradient_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_below_read_ahead
 %C%_whole_t_gradient_process_SOURCES = %D%/whole/t-gradient-process.c $(gradient_program)
 %C%_whole_t_gradient_process_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_whole_t_gradient_process_LDADD = $(gradient_libraries)

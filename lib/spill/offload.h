@@ -7,12 +7,12 @@
  *	victim.c       chooses the slabs that are needed last
  *	write-back.c   writes behind and evicts
  *	read-ahead.c   reads back
- *	tape-io.c      records of tapes, which the offload thread reads
+ *	tape-io.c      records of tapes, which the offload thread reads, and their requests
+	slab-owner.c   the owner's side: seals, acquires and frees slabs
  *	pool-open.c    opens a pool with its store and thread, and closes it
  *
- * The owner's side, which seals, acquires and frees slabs, is slab-owner.c. The owner and the
- * offload thread meet only in the state of a slab: the thread whose reel_slab_move() succeeds may
- * use the slab as the new state says (slab.h).
+ * The owner and the offload thread meet only in the state of a slab: the thread whose
+ * reel_slab_move() succeeds may use the slab as the new state says (slab.h).
  */
 #ifndef REEL_LIB_OFFLOAD_H
 #define REEL_LIB_OFFLOAD_H
@@ -273,5 +273,17 @@ bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct r
 struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload);
 void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io);
 void reel_tape_io_free_all(struct reel_offload *offload);
+/* Number of slabs that the owner should have requested. */
+unsigned reel_tape_io_slabs_ahead(const struct reel_offload *offload,
+				  const struct reel_tape_io *tape_io);
+/* Request more slabs in advance from now on, since the owner has had to wait. */
+void reel_tape_io_note_stall(struct reel_tape_io *tape_io);
+/* Request a slab if it is in the store only. False: too many requests are open. */
+bool reel_tape_io_request(struct reel_tape_io *tape_io, struct reel_slab *slab);
+/*
+ * After the last request: wakes the offload thread if some are open. An earlier one may wait for
+ * the frame that the tape has just left.
+ */
+void reel_tape_io_end_requests(struct reel_offload *offload, const struct reel_tape_io *tape_io);
 
 #endif

@@ -225,7 +225,7 @@ static struct reel_slab *first_request(struct reel_tape_io *tape_io)
 {
 	uint32_t served = atomic_load_explicit(&tape_io->served, memory_order_relaxed);
 
-	/* Acquire: pairs with the release in request() (slab-owner.c). Makes the entry visible. */
+	/* Acquire: pairs with the release in reel_tape_io_request(). Makes the entry visible. */
 	if (served == atomic_load_explicit(&tape_io->requested, memory_order_acquire))
 		return NULL;
 	REEL_ASSERT(atomic_load_explicit(&tape_io->requested, memory_order_relaxed) - served <=
@@ -239,7 +239,7 @@ static void drop_request(struct reel_tape_io *tape_io)
 		    atomic_load_explicit(&tape_io->requested, memory_order_relaxed));
 	reel_yield_point();
 	/*
-	 * Release: pairs with the acquire in requests_open() (slab-owner.c). The owner overwrites
+	 * Release: pairs with the acquire in requests_open() (tape-io.c). The owner overwrites
 	 * the entry only after this read.
 	 */
 	atomic_fetch_add_explicit(&tape_io->served, 1, memory_order_release);

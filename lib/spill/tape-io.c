@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The records of tapes, which the offload thread reads. The owner of a tape takes one for its first
- * seal, and gives it back when the tape is closed; no slab needs it then. The list of records only
- * grows while the pool lives, so the offload thread walks it without a lock.
+ * The records of tapes, which the offload thread reads, and the owner's side of their requests. The
+ * owner of a tape takes a record for its first seal, and gives it back when the tape is closed; no
+ * slab needs it then. The list of records only grows while the pool lives, so the offload thread
+ * walks it without a lock.
  */
 #include "config.h"
 
 #include <stdlib.h>
 
 #include "offload.h"
+#include "os/integer.h"
+
+/* Maximum number of slabs that a tape requests in advance. */
+#define MAX_AHEAD 32
 
 /* Whether a slab on a tape needs the record. */
 static bool is_needed(const struct reel_offload *offload, const struct reel_tape_io *tape_io)
@@ -99,6 +104,62 @@ void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_i
 	reel_yield_point();
 	/* Release: pairs with the acquire in find_unused_io(). Makes the members visible. */
 	atomic_store_explicit(&tape_io->in_use, false, memory_order_release);
+}
+
+/* ---- Requests ---- */
+
+/*
+ * All tapes together request at most half of the frames: with more, reads for one tape evict slabs
+ * of another tape before their pops. With less, such as a quarter of few frames, the store would be
+ * idle between the requests.
+ */
+unsigned reel_tape_io_slabs_ahead(const struct reel_offload *offload,
+				  const struct reel_tape_io *tape_io)
+{
+	size_t share = offload->pool->hard_budget / offload->pool->slab_bytes / 2;
+	unsigned tapes = atomic_load_explicit(&offload->tape_ios_in_use, memory_order_relaxed);
+
+	share /= tapes ? tapes : 1;
+	return (unsigned)reel_min_size(tape_io->ahead, share < 1 ? 1 : share > MAX_AHEAD ? MAX_AHEAD
+									   : (unsigned)share);
+}
+
+void reel_tape_io_note_stall(struct reel_tape_io *tape_io)
+{
+	tape_io->hits_in_row = 0;
+	tape_io->ahead = (unsigned)reel_min_size(2 * tape_io->ahead, MAX_AHEAD);
+}
+
+static uint32_t requests_open(const struct reel_tape_io *tape_io)
+{
+	/*
+	 * Acquire: pairs with the release in drop_request() (read-ahead.c). The offload thread has
+	 * read the entries below `served`, so the owner may overwrite them.
+	 */
+	return atomic_load_explicit(&tape_io->requested, memory_order_relaxed) -
+	       atomic_load_explicit(&tape_io->served, memory_order_acquire);
+}
+
+bool reel_tape_io_request(struct reel_tape_io *tape_io, struct reel_slab *slab)
+{
+	uint32_t extent = atomic_load_explicit(&tape_io->requested, memory_order_relaxed);
+
+	REEL_ASSERT(requests_open(tape_io) <= REEL_REQUESTS);
+	if (requests_open(tape_io) == REEL_REQUESTS)
+		return false;
+	if (!reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED))
+		return true;
+	tape_io->request[extent % REEL_REQUESTS] = slab;
+	reel_yield_point();
+	/* Release: pairs with the acquire in first_request() (read-ahead.c). Shows the entry. */
+	atomic_store_explicit(&tape_io->requested, extent + 1, memory_order_release);
+	return true;
+}
+
+void reel_tape_io_end_requests(struct reel_offload *offload, const struct reel_tape_io *tape_io)
+{
+	if (requests_open(tape_io))
+		reel_event_signal(&offload->work);
 }
 
 void reel_tape_io_free_all(struct reel_offload *offload)

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 
 #include "os/counter.h"
+#include "below.h"
 #include "pool/pool.h"
-#include "slab-owner.h"
+#include "spill/slab-owner.h"
 #include "tape.h"
 
 struct reel_hold {
@@ -40,7 +41,7 @@ static uint32_t depth(const struct reel_hold *hold)
 static void let_go(reel_tape *tape)
 {
 	if (tape->hold && tape->hold->left)
-		reel_slab_retain(tape, tape->hold->left);
+		reel_below_retain(tape, tape->hold->left);
 	if (tape->hold)
 		tape->hold->left = NULL;
 }
@@ -87,7 +88,7 @@ static void go_back(reel_tape *tape)
 	leave_branches(tape);
 	let_go(tape);
 	if (tape->slab && tape->slab != at->slab)
-		reel_slab_retain(tape, tape->slab);
+		reel_below_retain(tape, tape->slab);
 	tape->slab = at->slab;
 	tape->below = at->below;
 	tape->bits = at->bits;

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "slab-owner.h"
+#include "spill/slab-owner.h"
 #include "tape.h"
 
 struct reel_position reel_tape_position(const reel_tape *tape)

@@ -10,7 +10,8 @@
 
 #include <errno.h>
 
-#include "slab-owner.h"
+#include "below.h"
+#include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
 
@@ -69,7 +70,7 @@ static bool height_is_right(const reel_tape *tape)
 void reel_tape_enter(reel_tape *tape, uint64_t filled)
 {
 	REEL_ASSERT_EXPENSIVE(height_is_right(tape));
-	int error = tape->slab ? reel_slab_acquire(tape, tape->slab) : 0;
+	int error = tape->slab ? reel_below_acquire(tape, tape->slab) : 0;
 
 	/* A lost slab may have no frame, and C does not allow an addition to a null pointer. */
 	tape->top = reel_window_base(tape);
@@ -89,7 +90,7 @@ bool reel_tape_step_down(reel_tape *tape)
 	filled = tape->slab->below_offset;
 	reel_tape_leave_slab(tape);
 	reel_tape_enter(tape, filled);
-	reel_slab_read_ahead(tape);
+	reel_below_read_ahead(tape);
 	return true;
 }
 

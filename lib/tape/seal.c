@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "below.h"
 #include "pool/pool.h"
-#include "slab-owner.h"
-#include "spill/offload.h"
+#include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
 
@@ -114,7 +114,7 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	int error;
 
 	if (slab && slab->kind == kind && slab->bytes >= bytes &&
-	    reel_slab_make_writable(tape, slab)) {
+	    reel_slab_make_writable(tape->pool, slab)) {
 		tape->spare = NULL;
 		return slab;
 	}
@@ -136,7 +136,7 @@ static void cover_below(reel_tape *tape)
 	if (slab && tape->flags & REEL_TAPE_KEEPS_BELOW)
 		slab = slab->below;
 	if (slab)
-		reel_slab_seal(tape, slab);
+		reel_below_seal(tape, slab);
 }
 
 static void put_on_top(reel_tape *tape, struct reel_slab *slab)
@@ -166,7 +166,7 @@ static bool window_serves(reel_tape *tape, size_t bytes)
 		return false;
 	if (tape->ceiling != REEL_FALSE_CEILING || !tape->slab)
 		return true;
-	if (!reel_slab_make_writable(tape, tape->slab))
+	if (!reel_slab_make_writable(tape->pool, tape->slab))
 		return false;
 	reel_tape_limits(tape);
 	REEL_ASSERT(tape->ceiling != REEL_FALSE_CEILING || tape->ledger ||

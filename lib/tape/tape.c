@@ -11,10 +11,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "below.h"
 #include "os/error.h"
-#include "spill/default-pool.h"
 #include "pool/pool.h"
-#include "slab-owner.h"
+#include "spill/default-pool.h"
+#include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
 
@@ -82,7 +83,7 @@ void reel_tape_close(reel_tape *tape)
 		reel_tape_leave_slab(tape);
 	REEL_ASSERT(tape->holds == 0 && tape->below == 0);
 	reel_tape_drop_spare(tape);
-	reel_tape_io_end(tape);
+	reel_below_end(tape);
 	reel_check_end(tape);
 	memset(tape, 0, sizeof *tape);
 }

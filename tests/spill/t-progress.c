@@ -13,7 +13,7 @@
 #include "helpers/late-store.h"
 #include "spill/offload.h"
 #include "helpers/pool-support.h"
-#include "tape/slab-owner.h"
+#include "spill/slab-owner.h"
 #include "scheduler.h"
 
 #define OTHERS 2

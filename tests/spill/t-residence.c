@@ -8,7 +8,8 @@
 
 #include "spill/offload.h"
 #include "helpers/pool-support.h"
-#include "tape/slab-owner.h"
+#include "spill/slab-owner.h"
+#include "tape/below.h"
 
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
@@ -228,12 +229,12 @@ static void being_in_time_makes_it_less(void)
 	tape_io->ahead = REEL_MIN_AHEAD + 1;
 	tape_io->hits_in_row = 0;
 	for (unsigned i = 0; i < 63; i++)
-		reel_slab_acquire(&taped.tape, taped.tape.slab);
+		reel_below_acquire(&taped.tape, taped.tape.slab);
 	is_int(tape_io->ahead, REEL_MIN_AHEAD + 1, "sixty-three of them change nothing");
-	reel_slab_acquire(&taped.tape, taped.tape.slab);
+	reel_below_acquire(&taped.tape, taped.tape.slab);
 	is_int(tape_io->ahead, REEL_MIN_AHEAD, "one more, and one less is asked for");
 	for (unsigned i = 0; i < 1000; i++)
-		reel_slab_acquire(&taped.tape, taped.tape.slab);
+		reel_below_acquire(&taped.tape, taped.tape.slab);
 	is_int(tape_io->ahead, REEL_MIN_AHEAD, "but never less than four");
 	end(&taped, "slabs in time");
 }
@@ -452,10 +453,10 @@ static void a_visit_finds_a_slab_that_is_written_or_not(void)
 		enum reel_slab_state state;
 
 		await_player(slab);
-		reel_slab_acquire(&taped.tape, slab);
+		reel_below_acquire(&taped.tape, slab);
 		state = reel_slab_state_of(slab);
 		wrong += state != REEL_SLAB_OPEN && state != REEL_SLAB_PINNED_WRITING;
-		reel_slab_seal(&taped.tape, slab);
+		reel_below_seal(&taped.tape, slab);
 	}
 	end_play(player);
 	is_int(wrong, 0, "is its owner's whenever it is visited");

@@ -11,7 +11,7 @@
 #include "helpers/cancel-support.h"
 #include "store/crc32c.h"
 #include "helpers/gradient-program.h"
-#include "tape/slab-owner.h"
+#include "tape/below.h"
 #include "helpers/support.h"
 
 #define MIB ((size_t)1 << 20)
@@ -19,13 +19,13 @@
 /* Reading ahead has no switch but this. */
 static bool reads_ahead = true;
 
-void __real_reel_slab_read_ahead(reel_tape *tape);
-void __wrap_reel_slab_read_ahead(reel_tape *tape);
+void __real_reel_below_read_ahead(reel_tape *tape);
+void __wrap_reel_below_read_ahead(reel_tape *tape);
 
-void __wrap_reel_slab_read_ahead(reel_tape *tape)
+void __wrap_reel_below_read_ahead(reel_tape *tape)
 {
 	if (reads_ahead)
-		__real_reel_slab_read_ahead(tape);
+		__real_reel_below_read_ahead(tape);
 }
 
 static void all_on(struct gradient_options *options)

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The changes of a slab's state by its owner; slab.h (lib/pool) has the table of all changes. The
+ * owner runs these functions while the offload thread runs the others of this folder.
+ *
+ * In the states OPEN, PINNED and PINNED_WRITING the owner may read the frame, and only in OPEN it
+ * may write there.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "os/clock.h"
+#include "slab-owner.h"
+
+/* Relaxed is enough: the changes of state keep each decrement behind its increment. */
+static void count(_Atomic size_t *counter, size_t change)
+{
+	size_t before = atomic_fetch_add_explicit(counter, change, memory_order_relaxed);
+
+	REEL_ASSERT(before + change <= SIZE_MAX / 2);
+}
+
+/* ---- Sealing ---- */
+
+static bool try_seal(struct reel_offload *offload, struct reel_slab *slab, size_t filled,
+		     struct reel_layout layout)
+{
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+
+	switch (reel_slab_state_of(slab)) {
+	case REEL_SLAB_OPEN:
+		slab_io->filled = filled;
+		slab_io->layout = layout;
+		count(&offload->sealed, 1);
+		return reel_slab_move(slab, REEL_SLAB_OPEN, REEL_SLAB_DIRTY);
+	case REEL_SLAB_PINNED:
+		count(&offload->clean, 1);
+		return reel_slab_move(slab, REEL_SLAB_PINNED, REEL_SLAB_CLEAN);
+	case REEL_SLAB_PINNED_WRITING:
+		return reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_WRITING);
+	default:
+		return true;
+	}
+}
+
+void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_tape_io *tape_io,
+		    uint32_t slab_index, size_t filled, struct reel_layout layout)
+{
+	struct reel_offload *offload = reel_offload_of(pool);
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+
+	REEL_ASSERT(reel_slab_spills(pool, slab) && filled <= slab->bytes);
+	/* Relaxed is enough: the release in reel_slab_move() (slab.h) makes them visible. */
+	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_relaxed);
+	atomic_store_explicit(&slab_io->slab_index, slab_index, memory_order_relaxed);
+	if (slab_index > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
+		atomic_store_explicit(&tape_io->highest, slab_index, memory_order_relaxed);
+	/* try_seal() fails if the offload thread ends a write of the slab at the same time. */
+	while (!try_seal(offload, slab, filled, layout))
+		;
+	REEL_ASSERT(!reel_slab_is_readable(slab));
+}
+
+/* ---- Acquiring ---- */
+
+static bool is_away(enum reel_slab_state state)
+{
+	return state == REEL_SLAB_EVICTING || state == REEL_SLAB_STORED ||
+	       state == REEL_SLAB_READ_QUEUED || state == REEL_SLAB_READING;
+}
+
+static void await_arrival(struct reel_offload *offload, struct reel_slab *slab,
+			  struct reel_tape_io *tape_io)
+{
+	uint64_t since = reel_clock_ns();
+
+	REEL_ASSERT(tape_io && reel_tape_io_of(offload, slab) == tape_io);
+	while (is_away(reel_slab_state_of(slab))) {
+		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
+		reel_yield_point();
+		/*
+		 * Release: pairs with the acquires of `awaited` in read-ahead.c. Makes the slab's
+		 * state visible to the offload thread, which reads the slab.
+		 */
+		atomic_store_explicit(&tape_io->awaited, slab, memory_order_release);
+		reel_event_signal(&offload->work);
+		reel_event_wait(&tape_io->arrival);
+	}
+	atomic_store_explicit(&tape_io->awaited, NULL, memory_order_relaxed);
+	reel_offload_note_stall(offload, since);
+	reel_tape_io_note_stall(tape_io);
+}
+
+/* The child of a fork has no offload thread that could read the slab, so the slab is lost. */
+static void give_up(struct reel_offload *offload, struct reel_slab *slab)
+{
+	REEL_ASSERT(is_away(reel_slab_state_of(slab)));
+	reel_slab_io_of(offload, slab)->error = -ECHILD;
+	reel_slab_become(slab, REEL_SLAB_LOST);
+}
+
+static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
+{
+	switch (reel_slab_state_of(slab)) {
+	case REEL_SLAB_DIRTY:
+		if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_OPEN))
+			return false;
+		count(&offload->sealed, (size_t)-1);
+		return true;
+	case REEL_SLAB_WRITING:
+		return reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_PINNED_WRITING);
+	case REEL_SLAB_CLEAN:
+		if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_PINNED))
+			return false;
+		count(&offload->clean, (size_t)-1);
+		return true;
+	case REEL_SLAB_OPEN:
+	case REEL_SLAB_PINNED:
+	case REEL_SLAB_PINNED_WRITING:
+	case REEL_SLAB_LOST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
+		      struct reel_tape_io *tape_io)
+{
+	struct reel_offload *offload = reel_offload_of(pool);
+
+	REEL_ASSERT(reel_slab_spills(pool, slab));
+	while (!try_acquire(offload, slab)) {
+		if (!is_away(reel_slab_state_of(slab)))
+			continue;
+		if (offload->orphaned)
+			give_up(offload, slab);
+		else
+			await_arrival(offload, slab, tape_io);
+	}
+	REEL_ASSERT(slab->frame ? reel_slab_state_of(slab) != REEL_SLAB_EMPTY
+				: reel_slab_state_of(slab) == REEL_SLAB_LOST);
+	return reel_slab_state_of(slab) == REEL_SLAB_LOST
+		       ? reel_slab_io_of(offload, slab)->error
+		       : 0;
+}
+
+/* ---- Writing again ---- */
+
+static bool has_copy(enum reel_slab_state state)
+{
+	return state == REEL_SLAB_PINNED || state == REEL_SLAB_PINNED_WRITING;
+}
+
+bool reel_slab_has_copy(const struct reel_slab *slab)
+{
+	return has_copy(reel_slab_state_of(slab));
+}
+
+bool reel_slab_is_readable(const struct reel_slab *slab)
+{
+	enum reel_slab_state state = reel_slab_state_of(slab);
+
+	return state == REEL_SLAB_OPEN || has_copy(state);
+}
+
+bool reel_slab_is_open(const struct reel_slab *slab)
+{
+	return reel_slab_state_of(slab) == REEL_SLAB_OPEN;
+}
+
+bool reel_slab_make_writable(struct reel_pool *pool, struct reel_slab *slab)
+{
+	if (reel_slab_move(slab, REEL_SLAB_PINNED, REEL_SLAB_OPEN))
+		count(&reel_offload_of(pool)->stale, 1);
+	return reel_slab_is_open(slab);
+}
+
+/* ---- Freeing ---- */
+
+/* What the owner does with the slab; LEAVE: the offload thread frees it after the transfer. */
+enum after_free { GIVE, GIVE_FRAMELESS, LEAVE };
+
+static enum after_free take_from(struct reel_offload *offload, struct reel_slab *slab)
+{
+	for (;;) {
+		enum reel_slab_state state = reel_slab_state_of(slab);
+
+		switch (state) {
+		case REEL_SLAB_EMPTY:
+		case REEL_SLAB_OPEN:
+			return GIVE;
+		case REEL_SLAB_DIRTY:
+			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
+				continue;
+			count(&offload->sealed, (size_t)-1);
+			return GIVE;
+		case REEL_SLAB_CLEAN:
+		case REEL_SLAB_PINNED:
+		case REEL_SLAB_LOST:
+			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
+				continue;
+			if (state == REEL_SLAB_CLEAN)
+				count(&offload->clean, (size_t)-1);
+			count(&offload->stale, 1);
+			return slab->frame ? GIVE : GIVE_FRAMELESS;
+		case REEL_SLAB_STORED:
+		case REEL_SLAB_READ_QUEUED:
+			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
+				continue;
+			count(&offload->stale, 1);
+			return GIVE_FRAMELESS;
+		default:
+			if (reel_slab_move(slab, state, REEL_SLAB_FREE_PENDING))
+				return LEAVE;
+		}
+	}
+}
+
+void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
+{
+	switch (reel_slab_spills(pool, slab) ? take_from(reel_offload_of(pool), slab) : GIVE) {
+	case GIVE:
+		REEL_ASSERT(slab->frame != NULL);
+		reel_pool_give(pool, slab);
+		break;
+	case GIVE_FRAMELESS:
+		REEL_ASSERT(!slab->frame);
+		reel_pool_give_frameless(pool, slab);
+		break;
+	case LEAVE:
+		reel_pool_count_give(pool);
+		break;
+	}
+}

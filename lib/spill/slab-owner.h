@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The states of a slab, as its owner changes and reads them. The owner is the thread that owns the
+ * tape, or a thread that has locked the parcel. Without a store all slabs in use are open, and
+ * these functions change nothing.
+ */
+#ifndef REEL_LIB_SLAB_OWNER_H
+#define REEL_LIB_SLAB_OWNER_H
+
+#include "offload.h"
+
+/* Whether the slab may go to the store: first slabs and large slabs stay in memory. */
+static inline bool reel_slab_spills(const struct reel_pool *pool, const struct reel_slab *slab)
+{
+	return reel_offload_of(pool) && slab->kind == REEL_SLAB_WHOLE;
+}
+
+/*
+ * Leave a slab to the offload thread, which may write and evict it. `slab_index` says how soon the
+ * slab is needed (reel_reuse_distance()), `filled` how many bytes to store. Only for slabs that
+ * spill.
+ */
+void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_tape_io *tape_io,
+		    uint32_t slab_index, size_t filled, struct reel_layout layout);
+/*
+ * Make the slab one that the owner may read. Waits until the slab has its frame; `tape_io` is where
+ * the owner waits. Returns 0, or the error of the store; the frame has no valid contents then.
+ */
+int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
+		      struct reel_tape_io *tape_io);
+/* Make a slab open that the owner may read; false: the store is writing it. */
+bool reel_slab_make_writable(struct reel_pool *pool, struct reel_slab *slab);
+/* Whether a write to the slab needs reel_slab_make_writable() first. */
+bool reel_slab_has_copy(const struct reel_slab *slab);
+/*
+ * Whether the owner may read the frame until it seals or frees the slab. Loads the state once: the
+ * end of a write may change it from PINNED_WRITING to OPEN or PINNED.
+ */
+bool reel_slab_is_readable(const struct reel_slab *slab);
+/* Whether the owner may read and change the frame until its next push or pop. */
+bool reel_slab_is_open(const struct reel_slab *slab);
+/* Give the slab back to the pool, whatever its state is. */
+void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab);
+
+#endif

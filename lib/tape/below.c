@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slabs below the top, on a pool with a store. The owner of the tape runs these functions while
+ * the offload thread runs those of lib/spill.
+ *
+ * A slab of another state than OPEN belongs to a tape with a `tape_io`. The tape takes one when it
+ * seals its first slab, and keeps it until it is closed.
+ */
+#include "config.h"
+
+#include "below.h"
+#include "spill/slab-owner.h"
+
+/* After SLABS_IN_TIME slabs without a wait the tape requests one slab less. */
+#define SLABS_IN_TIME 64
+
+/* ---- Sealing ---- */
+
+static struct reel_tape_io *own_tape_io(reel_tape *tape)
+{
+	if (!tape->tape_io)
+		tape->tape_io = reel_tape_io_take(reel_offload_of(tape->pool));
+	return tape->tape_io;
+}
+
+/* All bytes of a slab that a hold keeps, because values above the present top are replayed. */
+static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
+{
+	if (slab->holds != tape->holds)
+		return slab->bytes;
+	if (slab == tape->slab)
+		return (size_t)reel_window_filled(tape);
+	return tape->slab && tape->slab->below == slab ? (size_t)tape->slab->below_offset
+						       : slab->bytes;
+}
+
+/* Without a `tape_io`, for want of memory, the slab stays open. */
+void reel_below_retain(reel_tape *tape, struct reel_slab *slab)
+{
+	REEL_ASSERT(slab->holds <= tape->holds);
+	if (reel_slab_spills(tape->pool, slab) && own_tape_io(tape))
+		reel_slab_seal(tape->pool, slab, tape->tape_io, slab->slab_index,
+			       worth_storing(tape, slab), tape->layout);
+}
+
+static void tell_of_growth(struct reel_pool *pool)
+{
+	struct reel_offload *offload = reel_offload_of(pool);
+
+	/* Relaxed is enough for both: the event makes the hint visible to the offload thread. */
+	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
+		return;
+	atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
+	reel_event_signal(&offload->work);
+}
+
+void reel_below_seal(reel_tape *tape, struct reel_slab *slab)
+{
+	REEL_ASSERT(slab == tape->slab || slab == tape->slab->below);
+	reel_below_retain(tape, slab);
+	if (reel_slab_is_readable(slab))
+		return;
+	atomic_store_explicit(&tape->tape_io->top, slab->slab_index + 1, memory_order_relaxed);
+	tape->tape_io->slabs_popped_in_row = 0;
+	tell_of_growth(tape->pool);
+}
+
+/* ---- Acquiring ---- */
+
+static void note_acquire(struct reel_tape_io *tape_io, const struct reel_slab *slab)
+{
+	/* Relaxed is enough: the offload thread estimates reuse distances with it. */
+	atomic_store_explicit(&tape_io->top, slab->slab_index, memory_order_relaxed);
+	if (++tape_io->hits_in_row % SLABS_IN_TIME == 0 && tape_io->ahead > REEL_MIN_AHEAD)
+		tape_io->ahead--;
+}
+
+int reel_below_acquire(reel_tape *tape, struct reel_slab *slab)
+{
+	int error;
+
+	if (!reel_slab_spills(tape->pool, slab))
+		return 0;
+	error = reel_slab_acquire(tape->pool, slab, tape->tape_io);
+	if (tape->tape_io)
+		note_acquire(tape->tape_io, slab);
+	return error;
+}
+
+/* ---- Read-ahead ---- */
+
+/* Requests nothing after less than one whole slab: such a tape is likely to go up again. */
+void reel_below_read_ahead(reel_tape *tape)
+{
+	struct reel_tape_io *tape_io = tape->tape_io;
+	struct reel_slab *slab;
+	unsigned ahead;
+
+	if (!tape_io || reel_offload_of(tape->pool)->orphaned)
+		return;
+	atomic_fetch_add_explicit(&tape_io->popped, 1, memory_order_relaxed);
+	if (tape_io->slabs_popped_in_row++ == 0 || !tape->slab)
+		return;
+	slab = tape->slab->below;
+	ahead = reel_tape_io_slabs_ahead(reel_offload_of(tape->pool), tape_io);
+	for (unsigned i = 0; i < ahead && slab; i++, slab = slab->below)
+		if (reel_slab_spills(tape->pool, slab) && !reel_tape_io_request(tape_io, slab))
+			break;
+	reel_tape_io_end_requests(reel_offload_of(tape->pool), tape_io);
+}
+
+void reel_below_end(reel_tape *tape)
+{
+	if (!tape->tape_io)
+		return;
+	REEL_ASSERT(!tape->slab && !tape->spare);
+	reel_event_signal(&reel_offload_of(tape->pool)->work);
+	reel_tape_io_give(reel_offload_of(tape->pool), tape->tape_io);
+	tape->tape_io = NULL;
+}
