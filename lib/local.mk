@@ -67,6 +67,7 @@ libreel_core_la_SOURCES = \
 	%D%/spill/tape-io.c \
 	%D%/spill/slab-owner.c %D%/spill/slab-owner.h \
 	%D%/spill/victim.c \
+	%D%/spill/transfer.c \
 	%D%/spill/write-back.c \
 	%D%/spill/read-ahead.c \
 	%D%/spill/offload.c %D%/spill/offload.h \

@@ -35,6 +35,7 @@ check_PROGRAMS += \
 	%D%/spill/t-offload \
 	%D%/spill/t-spill \
 	%D%/spill/t-spill-faults \
+	%D%/spill/t-spill-large \
 	%D%/spill/t-spill-tapes \
 	%D%/spill/t-spill-process \
 	%D%/spill/t-spill-limits \

@@ -305,6 +305,7 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 		atomic_fetch_add_explicit(&pool->uncached_takes, 1, memory_order_relaxed);
 	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_OPEN);
 	reel_annotate_allow((*taken)->frame, (*taken)->bytes);
+	reel_budget_count_use(pool, *taken);
 	return 0;
 }
 
@@ -333,6 +334,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 	reel_annotate_forbid(slab->frame, slab->bytes);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	count_give(pool, cache);
+	reel_budget_end_use(pool, slab);
 	if (cache && has_magazines(pool, slab->kind))
 		cache_give(cache, slab);
 	else
@@ -341,7 +343,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 
 void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab)
 {
-	REEL_ASSERT(!slab->frame && slab->kind == REEL_SLAB_WHOLE);
+	REEL_ASSERT(!slab->frame);
 	reel_pool_count_give(pool);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	freelist_push(&pool->frameless, slab);

@@ -77,7 +77,10 @@ struct reel_pool {
 
 	_Atomic size_t resident;
 	_Atomic uint64_t peak_resident;
-	/* Resident bytes of first slabs and large slabs, which the store does not take. */
+	/*
+	 * Resident bytes that the offload thread cannot evict: first slabs, and large slabs while
+	 * their owners use them. Whole slabs in use are not counted, since a tape has few.
+	 */
 	_Atomic size_t unspillable;
 	/* Maximum number of holds that were open on one tape at a time. */
 	_Atomic uint64_t max_holds;
@@ -144,6 +147,8 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 /* The size of a large slab for `bytes`: whole pages. */
 size_t reel_supply_large_bytes(size_t bytes);
 int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
+/* Give a slab a fresh frame of slab->bytes beyond the budget. False: no memory. */
+bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab);
 /* A frameless slab. NULL: the table of descriptors is full. */
 struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool);
 /* Pop a chain of whole slabs from the warm list, and push it back. NULL: the list is empty. */
@@ -177,6 +182,9 @@ static inline bool reel_budget_has_room(struct reel_pool *pool)
 /* Count bytes as resident also beyond the hard budget, since a pop is never refused. */
 void reel_budget_overdraw(struct reel_pool *pool, size_t bytes);
 void reel_budget_refund(struct reel_pool *pool, size_t bytes);
+/* Count a large slab as unspillable while its owner uses it, and no longer. */
+void reel_budget_count_use(struct reel_pool *pool, const struct reel_slab *slab);
+void reel_budget_end_use(struct reel_pool *pool, const struct reel_slab *slab);
 /* Note the peak of the resident bytes, after the charged bytes have become memory. */
 void reel_budget_note_peak(struct reel_pool *pool);
 

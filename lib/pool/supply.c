@@ -263,6 +263,25 @@ struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool)
 	return slab ? slab : new_descriptors(pool, 1);
 }
 
+static char *map(const struct reel_pool *pool, size_t bytes)
+{
+	char *frame = reel_os_map(bytes, REEL_HUGE_PAGE);
+
+	if (frame && !(pool->flags & REEL_POOL_SMALL_PAGES))
+		reel_os_want_huge_pages(frame, bytes);
+	return frame;
+}
+
+bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab)
+{
+	REEL_ASSERT(!slab->frame);
+	slab->frame = slab->kind == REEL_SLAB_LARGE ? map(pool, slab->bytes)
+						    : reel_mapping_carve(pool, slab->bytes);
+	if (slab->frame)
+		reel_budget_overdraw(pool, slab->bytes);
+	return slab->frame;
+}
+
 static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
 	int error = charge(pool, bytes);
@@ -270,15 +289,12 @@ static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 	REEL_ASSERT(!slab->frame && bytes == reel_supply_large_bytes(bytes));
 	if (error)
 		return error;
-	slab->frame = reel_os_map(bytes, REEL_HUGE_PAGE);
+	slab->frame = map(pool, bytes);
 	if (!slab->frame) {
 		reel_budget_refund(pool, bytes);
 		return -ENOMEM;
 	}
-	if (!(pool->flags & REEL_POOL_SMALL_PAGES))
-		reel_os_want_huge_pages(slab->frame, bytes);
 	reel_budget_note_peak(pool);
-	atomic_fetch_add_explicit(&pool->unspillable, bytes, memory_order_relaxed);
 	slab->bytes = bytes;
 	slab->kind = REEL_SLAB_LARGE;
 	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);

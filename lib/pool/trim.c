@@ -57,11 +57,9 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 	size_t trimmed = slab->bytes;
 
 	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame);
-	REEL_ASSERT(atomic_load_explicit(&pool->unspillable, memory_order_relaxed) >= trimmed);
 	reel_annotate_allow(slab->frame, slab->bytes);
 	reel_os_unmap(slab->frame, slab->bytes);
 	count_trimmed(pool, slab->bytes);
-	atomic_fetch_sub_explicit(&pool->unspillable, slab->bytes, memory_order_relaxed);
 	slab->frame = NULL;
 	slab->bytes = 0;
 	freelist_push(&pool->frameless, slab);

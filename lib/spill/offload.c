@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The offload thread: its rounds, its tickets, and the threads that wait for a frame. It runs most
- * of these functions itself; a thread of the store runs finish(), and any thread may wait, settle
- * or pause. Each waiting thread gets an answer: a frame, or a refusal when nothing moves. `puts`
- * and `gets` count the busy tickets.
+ * The offload thread: its rounds, and the threads that wait for a frame. It runs most of these
+ * functions itself; any thread may wait, settle or pause. Each waiting thread gets an answer: a
+ * frame, or a refusal when nothing moves.
  */
 #include "config.h"
 
@@ -18,6 +17,7 @@
 #include "os/clock.h"
 #include "os/os.h"
 #include "os/os-thread.h"
+#include "slab-owner.h"
 #include "store/store.h"
 
 /* Number of puts under way: the default for a store that names none, and the maximum. */
@@ -30,151 +30,6 @@ void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
 	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&offload->stall_ns, reel_clock_ns() - since,
 				  memory_order_relaxed);
-}
-
-/* ---- Tickets ---- */
-
-/* The table of offload.h: a bit for each state that may precede. */
-static const unsigned char before_ticket_state[] = {
-	[REEL_TICKET_FREE] = 1u << REEL_TICKET_STARTED | 1u << REEL_TICKET_FINISHED,
-	[REEL_TICKET_STARTED] = 1u << REEL_TICKET_FREE,
-	[REEL_TICKET_FINISHED] = 1u << REEL_TICKET_STARTED,
-};
-
-void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state)
-{
-	/*
-	 * Release: pairs with the acquire in collect(). Makes the result of the transfer visible.
-	 */
-	enum reel_ticket_state before =
-		atomic_exchange_explicit(&ticket->state, state, memory_order_release);
-
-	REEL_ASSERT(before_ticket_state[state] >> before & 1);
-	(void)before;
-	(void)before_ticket_state;
-}
-
-static void finish(reel_transfer *transfer)
-{
-	struct reel_ticket *ticket = transfer->context;
-	struct reel_offload *offload = ticket->offload;
-
-	REEL_ASSERT(&ticket->transfer == transfer);
-	reel_yield_point();
-	reel_ticket_enter(ticket, REEL_TICKET_FINISHED);
-	reel_event_signal(&offload->work);
-}
-
-static bool is_busy(const struct reel_ticket *ticket)
-{
-	/* Relaxed: only the offload thread starts tickets and frees them. */
-	return atomic_load_explicit(&ticket->state, memory_order_relaxed) != REEL_TICKET_FREE;
-}
-
-static bool has_ticket(const struct reel_offload *offload, const struct reel_slab *slab)
-{
-	for (unsigned i = 0; i < REEL_TICKETS; i++)
-		if (is_busy(&offload->ticket[i]) && offload->ticket[i].slab == slab)
-			return true;
-	return false;
-}
-
-static unsigned count_busy(const struct reel_offload *offload)
-{
-	unsigned busy = 0;
-
-	for (unsigned i = 0; i < REEL_TICKETS; i++)
-		busy += is_busy(&offload->ticket[i]);
-	return busy;
-}
-
-struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
-					bool get)
-{
-	struct reel_ticket *ticket = offload->ticket;
-
-	REEL_ASSERT_EXPENSIVE(!has_ticket(offload, slab));
-	for (; ticket < offload->ticket + REEL_TICKETS; ticket++) {
-		if (is_busy(ticket))
-			continue;
-		reel_ticket_enter(ticket, REEL_TICKET_STARTED);
-		ticket->get = get;
-		ticket->slab = slab;
-		ticket->offload = offload;
-		ticket->transfer.done = finish;
-		ticket->transfer.context = ticket;
-		return ticket;
-	}
-	return NULL;
-}
-
-/* A frame stays registered while slabs come and go in it, so most calls change nothing. */
-static void register_frame(struct reel_offload *offload, const struct reel_slab *slab)
-{
-	REEL_ASSERT(slab->frame);
-	if (offload->registers)
-		reel_store_register(offload->store, slab->frame, slab->bytes);
-}
-
-void reel_offload_unregister_frame(struct reel_offload *offload, const struct reel_slab *slab)
-{
-	REEL_UNCANCELLED;
-
-	REEL_ASSERT(slab->frame && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
-	if (offload->registers)
-		reel_store_unregister(offload->store, slab->frame, slab->bytes);
-}
-
-/* The states of a slab with a ticket. The owner may move it between them. */
-static bool is_in_transfer(const struct reel_slab *slab)
-{
-	enum reel_slab_state state = reel_slab_state_of(slab);
-
-	return state == REEL_SLAB_WRITING || state == REEL_SLAB_PINNED_WRITING ||
-	       state == REEL_SLAB_READING || state == REEL_SLAB_FREE_PENDING;
-}
-
-void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket)
-{
-	const struct reel_slab *slab = ticket->slab;
-	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
-	const struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
-
-	REEL_ASSERT(is_in_transfer(slab) && slab->kind == REEL_SLAB_WHOLE);
-	REEL_ASSERT(slab_io->serial > 0 && slab_io->serial <= offload->last_put);
-	ticket->transfer.label = (struct reel_label){
-		.tape = atomic_load_explicit(&tape_io->id, memory_order_relaxed),
-		.serial = slab_io->serial,
-		.slab_index = slab->slab_index,
-	};
-	ticket->transfer.data = slab->frame;
-	register_frame(offload, slab);
-}
-
-static bool collect(struct reel_offload *offload)
-{
-	bool moved = false;
-
-	for (unsigned i = 0; i < REEL_TICKETS; i++) {
-		struct reel_ticket *ticket = &offload->ticket[i];
-
-		/*
-		 * Acquire: pairs with the release in reel_ticket_enter(), called by finish(). Makes
-		 * the result of the transfer visible.
-		 */
-		if (atomic_load_explicit(&ticket->state, memory_order_acquire) !=
-		    REEL_TICKET_FINISHED)
-			continue;
-		REEL_ASSERT(is_in_transfer(ticket->slab));
-		reel_ticket_enter(ticket, REEL_TICKET_FREE);
-		moved = true;
-		if (ticket->get)
-			reel_read_done(offload, ticket);
-		else
-			reel_write_done(offload, ticket);
-	}
-	REEL_ASSERT_EXPENSIVE(count_busy(offload) == offload->puts + offload->gets);
-	return moved;
 }
 
 /* ---- Slabs that are given up ---- */
@@ -201,14 +56,14 @@ void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab
 		return;
 	REEL_ASSERT(!needs_copy(reel_slab_state_of(slab)));
 	slab_io->stored = false;
-	reel_store_drop(offload->store, slab_io->extent);
+	reel_pieces_drop(offload, slab);
 	reel_offload_forget_failures(offload);
 }
 
 void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING);
-	REEL_ASSERT(slab->kind == REEL_SLAB_WHOLE);
+	REEL_ASSERT(reel_slab_spills(offload->pool, slab));
 	reel_offload_drop_copy(offload, slab);
 	slab->below = NULL;
 	reel_slab_become(slab, REEL_SLAB_EMPTY);
@@ -217,7 +72,7 @@ void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *
 		return;
 	}
 	reel_annotate_forbid(slab->frame, slab->bytes);
-	reel_supply_give(offload->pool, REEL_SLAB_WHOLE, slab);
+	reel_supply_give(offload->pool, slab->kind, slab);
 }
 
 /* ---- Threads that wait for a frame ---- */
@@ -286,7 +141,7 @@ static bool frame_is_there(struct reel_offload *offload)
 {
 	struct reel_pool *pool = offload->pool;
 
-	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed))
+	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed) || offload->made_room)
 		return true;
 	return offload->waiting > offload->waiting_large && reel_budget_has_room(pool);
 }
@@ -320,6 +175,7 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
 		wake_all(offload);
 	}
 	answered = !offload->waiting;
+	offload->made_room = false;
 	pthread_mutex_unlock(&offload->lock);
 	return answered;
 }
@@ -371,7 +227,7 @@ static void work_off(struct reel_offload *offload)
 	bool moved;
 
 	do {
-		moved = collect(offload);
+		moved = reel_transfers_collect(offload);
 		moved |= tidy(offload, offload->failure ? 0 : MAX_STALE);
 		note_needs(offload);
 		moved |= reel_read_round(offload);
@@ -397,9 +253,9 @@ static void drain(struct reel_offload *offload)
 {
 	while (under_way(offload)) {
 		await_work(offload);
-		collect(offload);
+		reel_transfers_collect(offload);
 	}
-	REEL_ASSERT_EXPENSIVE(count_busy(offload) == 0);
+	REEL_ASSERT(!offload->puts && !offload->gets);
 }
 
 /* Sleeps until it is resumed. The signal starts a round, which sees all changes since. */
@@ -503,6 +359,7 @@ static void close_parts(struct reel_offload *offload)
 {
 	close_signals(offload);
 	reel_tape_io_free_all(offload);
+	reel_pieces_free_all(offload);
 	reel_os_unmap(offload->slab_io, slab_io_bytes());
 	free(offload);
 }
@@ -524,7 +381,7 @@ static void stop_thread(struct reel_offload *offload)
 		return;
 	command(offload, REEL_OFFLOAD_STOP);
 	pthread_join(offload->thread, NULL);
-	REEL_ASSERT_EXPENSIVE(count_busy(offload) == 0);
+	REEL_ASSERT(!offload->puts && !offload->gets);
 }
 
 static int use_store(struct reel_offload *offload, reel_store *store)
@@ -583,7 +440,7 @@ void reel_offload_close(struct reel_offload *offload)
 {
 	stop_thread(offload);
 	/* Each slab that was counted here has left its state. */
-	REEL_ASSERT(offload->orphaned || (!offload->sealed && !offload->clean));
+	REEL_ASSERT(offload->orphaned || (!offload->dirty_bytes && !offload->clean));
 	reel_store_close(offload->store);
 	close_parts(offload);
 }

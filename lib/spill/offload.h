@@ -5,6 +5,7 @@
  *
  *	offload.c      the rounds of the thread; threads that wait for a frame
  *	victim.c       chooses the slabs that are needed last
+ *	transfer.c     tickets, and the pieces of large slabs
  *	write-back.c   writes behind and evicts
  *	read-ahead.c   reads back
  *	tape-io.c      records of tapes, which the offload thread reads, and their requests
@@ -29,6 +30,8 @@
 
 #define REEL_REQUESTS 64
 #define REEL_TICKETS 24
+/* Maximum number of gets of read-ahead. It leaves 8 tickets to puts and to waiting owners. */
+#define REEL_MAX_GETS 16
 #define REEL_MAX_VICTIMS 64
 /* Initial number of slabs that an owner asks for in advance; doubled when the owner has to wait. */
 #define REEL_MIN_AHEAD 4
@@ -70,15 +73,19 @@ struct reel_slab_io {
 	/* Written by the owner before it seals. Atomic, since estimates read them at any time. */
 	_Atomic(struct reel_tape_io *) tape_io;
 	_Atomic uint32_t slab_index;
-	uint32_t reads; /* offload thread: number of attempts to read it */
-	size_t filled;  /* owner: number of bytes to store; `layout` describes them */
+	size_t filled; /* owner: number of bytes to store; `layout` describes them */
 	struct reel_layout layout;
 	/* Written by the offload thread; the owner reads `error` of a slab that is LOST. */
 	int error;
-	uint64_t serial; /* serial number of the last put of this slab */
-	bool stored;     /* `extent` holds a copy, of present or of former values */
+	struct reel_label label; /* of the last put of this slab */
+	bool stored;             /* the store holds a copy, of present or of former values */
 	size_t stored_bytes;
-	struct reel_extent extent;
+	struct reel_extent extent;   /* of a copy in one piece */
+	struct reel_extent *extents; /* of a copy in several pieces, one for each; or NULL */
+	/* While a transfer is under way: pieces started, pieces on their way, first error. */
+	uint32_t started;
+	uint32_t moving;
+	int failure;
 };
 
 /*
@@ -92,11 +99,13 @@ struct reel_slab_io {
  */
 enum reel_ticket_state { REEL_TICKET_FREE, REEL_TICKET_STARTED, REEL_TICKET_FINISHED };
 
-/* One transfer. Only the offload thread uses the members, except `state`. */
+/* The transfer of one piece. Only the offload thread uses the members, except `state`. */
 struct reel_ticket {
 	reel_transfer transfer;
 	struct reel_offload *offload;
 	struct reel_slab *slab;
+	uint32_t piece;
+	unsigned attempts; /* number of times that the piece was sent */
 	bool get;
 	_Atomic(enum reel_ticket_state) state;
 };
@@ -136,8 +145,8 @@ struct reel_offload {
 	_Atomic(struct reel_tape_io *) tape_ios;
 	_Atomic uint64_t last_tape_id;
 	_Atomic unsigned tape_ios_in_use;
-	/* Number of DIRTY slabs, and of CLEAN slabs. */
-	_Atomic size_t sealed;
+	/* Bytes of the DIRTY slabs, and number of the CLEAN slabs. */
+	_Atomic size_t dirty_bytes;
 	_Atomic size_t clean;
 	/* Number of freed or reopened slabs of which the store has a copy. */
 	_Atomic size_t stale;
@@ -157,13 +166,15 @@ struct reel_offload {
 	/* Offload thread only. */
 	struct reel_ticket ticket[REEL_TICKETS];
 	uint64_t last_put; /* serial number of the last put */
-	unsigned puts;     /* number of puts under way, and of gets */
+	unsigned puts;     /* number of pieces that are put now, and got */
 	unsigned gets;
 	struct reel_victims dirty_victims;
 	struct reel_victims clean_victims;
 	bool has_waiters;      /* a thread waits for a frame or a slab */
 	bool frames_needed;    /* a push waits, or a slab was sealed since the last round */
 	bool lacks_frame;      /* there is no frame, and only a transfer can free one */
+	bool made_room;        /* a large slab was evicted since the last answer */
+	bool lacks_room;       /* an owner waits for a large slab, for which there is no room */
 	uint64_t asked_before; /* `asked` at the beginning of the round */
 	int failure;           /* error of the last put, or 0 */
 	/* Number of failed puts while a thread waits, since the last successful put. */
@@ -226,13 +237,24 @@ void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
 
 /* Only the offload thread runs the following functions. */
 
-/* offload.c */
+/* transfer.c */
 void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state);
 /* A ticket to put or get with, which is STARTED; NULL: none is free. */
 struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
 					bool get);
-/* Fill in the label and the data of a transfer, after the slab is WRITING or READING. */
-void reel_offload_prepare(struct reel_offload *offload, struct reel_ticket *ticket);
+/*
+ * Put a slab that is WRITING, or get one that is READING, beginning with this ticket. At the end
+ * reel_write_done() or reel_read_done() is called, also after a failure.
+ */
+void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket);
+void reel_pieces_get(struct reel_offload *offload, struct reel_ticket *ticket);
+/* Drop the pieces that are in the store. */
+void reel_pieces_drop(struct reel_offload *offload, struct reel_slab *slab);
+void reel_pieces_free_all(struct reel_offload *offload);
+/* Take the results of the transfers that are complete; whether there were any. */
+bool reel_transfers_collect(struct reel_offload *offload);
+
+/* offload.c */
 /* Give a FREE_PENDING slab back to the pool. */
 void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab);
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab);
@@ -253,9 +275,15 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 bool reel_write_round(struct reel_offload *offload);
 /* Evict a clean slab whose reuse distance is greater than min_distance. */
 bool reel_evict(struct reel_offload *offload, double min_distance);
-void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket);
+/* The same, and keep the frame for a large slab of `bytes` if it is large enough, else NULL. */
+bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
+		    struct reel_slab **carrier);
+void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int error);
 
-/* Move the frame of a slab that is in state `from` and in the store to the warm list. */
+/*
+ * Take the frame off a slab that is in state `from` and in the store. It moves to the carrier, and
+ * from there to the warm list or, if it is large, back to the system.
+ */
 void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, enum reel_slab_state from);
 
@@ -263,7 +291,7 @@ void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
 bool reel_read_round(struct reel_offload *offload);
 /* If nothing else moves: read a slab that an owner waits for, beyond the budget. */
 bool reel_read_overdrawn(struct reel_offload *offload);
-void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket);
+void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error);
 /* Whether an owner waits for a slab that has no frame yet. */
 bool reel_read_is_awaited(struct reel_offload *offload);
 /* Whether the owner of this slab waits for it. */

@@ -2,7 +2,7 @@
 /*
  * Reads slabs back. A slab that an owner waits for comes first, and may overdraw the budget; slabs
  * that owners asked for in advance follow, as long as there are frames. Offload thread only. A slab
- * that is READING has a frame and exactly one ticket.
+ * that is READING has a frame.
  */
 #include "config.h"
 
@@ -10,54 +10,48 @@
 #include "offload.h"
 #include "store/store.h"
 
-/* Number of tickets that read-ahead leaves to puts and to owners that wait. */
-#define TICKETS_FOR_OTHERS 8
-#define ATTEMPTS 2
 /*
  * A slab that is asked for in advance takes the frame only of a slab that is needed FARTHER times
  * as late. Otherwise such slabs would evict each other.
  */
 #define FARTHER 2
 
-static void start(struct reel_offload *offload, struct reel_slab *slab, struct reel_ticket *ticket)
-{
-	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
-
-	REEL_ASSERT(slab_io->stored && slab_io->reads < ATTEMPTS && ticket->get);
-	reel_offload_prepare(offload, ticket);
-	ticket->transfer.bytes = slab_io->stored_bytes;
-	ticket->transfer.extent = slab_io->extent;
-	slab_io->reads++;
-	reel_store_get(offload->store, &ticket->transfer);
-}
-
-static void start_first(struct reel_offload *offload, struct reel_slab *slab,
-			struct reel_ticket *ticket)
-{
-	reel_slab_io_of(offload, slab)->reads = 0;
-	offload->gets++;
-	start(offload, slab, ticket);
-}
-
 /* Moves the carrier's frame to the slab. */
 static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 		       struct reel_slab *carrier)
 {
 	REEL_ASSERT(!slab->frame && carrier->frame);
-	REEL_ASSERT(carrier->bytes == slab->bytes && !carrier->below);
+	REEL_ASSERT(carrier->bytes >= slab->bytes && !carrier->below);
 	reel_yield_point();
 	slab->frame = carrier->frame;
+	slab->bytes = carrier->bytes;
 	carrier->frame = NULL;
 	freelist_push(&offload->pool->frameless, carrier);
 	reel_annotate_allow(slab->frame, slab->bytes);
 }
 
-static struct reel_slab *take_carrier(struct reel_offload *offload, double min_distance)
+/* A large slab takes the frame of a large slab that is evicted, if it is large enough. */
+static struct reel_slab *take_large_carrier(struct reel_offload *offload, size_t bytes,
+					    double min_distance)
 {
-	struct reel_slab *carrier = reel_supply_take_one(offload->pool);
+	struct reel_slab *carrier;
 
-	while (!carrier && reel_evict(offload, min_distance))
-		carrier = reel_supply_take_warm(offload->pool);
+	while (reel_supply_take_large(offload->pool, bytes, &carrier))
+		if (!reel_evict_for(offload, min_distance, bytes, &carrier) || carrier)
+			return carrier;
+	return carrier;
+}
+
+static struct reel_slab *take_carrier(struct reel_offload *offload, const struct reel_slab *slab,
+				      double min_distance)
+{
+	struct reel_slab *carrier;
+
+	if (slab->kind == REEL_SLAB_LARGE)
+		return take_large_carrier(offload, slab->bytes, min_distance);
+	do
+		carrier = reel_supply_take_one(offload->pool);
+	while (!carrier && reel_evict(offload, min_distance));
 	return carrier;
 }
 
@@ -66,13 +60,13 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, struct reel_ticket *ticket)
 {
 	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING)) {
-		carrier->below = NULL;
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
-		reel_supply_push_warm(offload->pool, carrier);
+		carrier->below = NULL;
+		reel_supply_give(offload->pool, carrier->kind, carrier);
 		return;
 	}
 	give_frame(offload, slab, carrier);
-	start_first(offload, slab, ticket);
+	reel_pieces_get(offload, ticket);
 }
 
 /* ---- What has been read ---- */
@@ -105,15 +99,16 @@ static void lose(struct reel_offload *offload, struct reel_slab *slab, int error
 {
 	REEL_ASSERT(error != 0 && slab->frame);
 	reel_slab_io_of(offload, slab)->error = reel_store_error(error);
-	if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_LOST))
-		reel_offload_free_deferred(offload, slab);
+	reel_budget_count_use(offload->pool, slab);
+	if (reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_LOST))
+		return;
+	reel_budget_end_use(offload->pool, slab);
+	reel_offload_free_deferred(offload, slab);
 }
 
-static void keep(struct reel_offload *offload, struct reel_slab *slab, size_t bytes)
+static void keep(struct reel_offload *offload, struct reel_slab *slab)
 {
 	REEL_ASSERT(slab->frame && reel_slab_io_of(offload, slab)->stored);
-	REEL_ASSERT(bytes == reel_slab_io_of(offload, slab)->stored_bytes);
-	atomic_fetch_add_explicit(&offload->read_bytes, bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&offload->clean, 1, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_CLEAN))
 		return;
@@ -121,36 +116,13 @@ static void keep(struct reel_offload *offload, struct reel_slab *slab, size_t by
 	reel_offload_free_deferred(offload, slab);
 }
 
-static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
-{
-	struct reel_ticket *again;
-
-	if (reel_slab_io_of(offload, ticket->slab)->reads == ATTEMPTS ||
-	    reel_slab_state_of(ticket->slab) == REEL_SLAB_FREE_PENDING)
-		return false;
-	again = reel_offload_ticket(offload, ticket->slab, true);
-	/* The ticket of the failed get is free again. */
-	REEL_ASSERT(again);
-	start(offload, ticket->slab, again);
-	return true;
-}
-
 /* Looks up the record of the tape first: as soon as the slab is CLEAN, its owner may free it. */
-void reel_read_done(struct reel_offload *offload, struct reel_ticket *ticket)
+void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
-	struct reel_slab *slab = ticket->slab;
 	struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
-	int error = ticket->transfer.error;
 
-	REEL_ASSERT(offload->gets > 0 && ticket->get);
-	if (error) {
-		atomic_fetch_add_explicit(&offload->failed_gets, 1, memory_order_relaxed);
-		if (try_again(offload, ticket))
-			return;
-	}
-	offload->gets--;
 	if (!error)
-		keep(offload, slab, ticket->transfer.bytes);
+		keep(offload, slab);
 	else if (!put_back(offload, slab))
 		lose(offload, slab, error);
 	reel_event_signal(&tape_io->arrival);
@@ -180,8 +152,9 @@ static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape
 
 	if (!ticket)
 		return false;
-	carrier = take_carrier(offload, REEL_MIN_DISTANCE);
+	carrier = take_carrier(offload, slab, REEL_MIN_DISTANCE);
 	if (!carrier) {
+		offload->lacks_room |= slab->kind == REEL_SLAB_LARGE;
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return false;
 	}
@@ -192,15 +165,11 @@ static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape
 /* Carves a frame beyond the budget, without a carrier: there may be no descriptor left. */
 static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *slab)
 {
-	REEL_ASSERT(!slab->frame);
-	slab->frame = reel_mapping_carve(offload->pool, slab->bytes);
-	if (!slab->frame) {
-		if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_READ_QUEUED))
-			reel_offload_free_deferred(offload, slab);
-		return false;
-	}
-	reel_budget_overdraw(offload->pool, slab->bytes);
-	return true;
+	if (reel_supply_overdraw(offload->pool, slab))
+		return true;
+	if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_READ_QUEUED))
+		reel_offload_free_deferred(offload, slab);
+	return false;
 }
 
 /* A pop is never refused, so it overdraws the budget if no frame will come. */
@@ -217,7 +186,7 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *ta
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return false;
 	}
-	start_first(offload, slab, ticket);
+	reel_pieces_get(offload, ticket);
 	return true;
 }
 
@@ -252,7 +221,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 	struct reel_ticket *ticket;
 	struct reel_slab *carrier;
 
-	if (!slab || offload->gets + TICKETS_FOR_OTHERS >= REEL_TICKETS)
+	if (!slab || offload->gets >= REEL_MAX_GETS)
 		return false;
 	if (reel_slab_state_of(slab) != REEL_SLAB_READ_QUEUED) {
 		drop_request(tape_io);
@@ -261,7 +230,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 	ticket = reel_offload_ticket(offload, slab, true);
 	if (!ticket)
 		return false;
-	carrier = take_carrier(offload, FARTHER * reel_reuse_distance(offload, slab));
+	carrier = take_carrier(offload, slab, FARTHER * reel_reuse_distance(offload, slab));
 	if (!carrier) {
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return false;
@@ -303,8 +272,10 @@ bool reel_read_overdrawn(struct reel_offload *offload)
 /* Reads at most one slab of each tape, so that no tape starves another. */
 bool reel_read_round(struct reel_offload *offload)
 {
-	bool moved = for_all_tape_ios(offload, read_awaited);
+	bool moved;
 
+	offload->lacks_room = false;
+	moved = for_all_tape_ios(offload, read_awaited);
 	if (!offload->has_waiters)
 		moved |= for_all_tape_ios(offload, read_requested);
 	return moved;

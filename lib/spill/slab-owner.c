@@ -23,6 +23,7 @@ static void count(_Atomic size_t *counter, size_t change)
 
 /* ---- Sealing ---- */
 
+/* Fails if the offload thread ends a write of the slab at the same time. */
 static bool try_seal(struct reel_offload *offload, struct reel_slab *slab, size_t filled,
 		     struct reel_layout layout)
 {
@@ -32,15 +33,13 @@ static bool try_seal(struct reel_offload *offload, struct reel_slab *slab, size_
 	case REEL_SLAB_OPEN:
 		slab_io->filled = filled;
 		slab_io->layout = layout;
-		count(&offload->sealed, 1);
+		count(&offload->dirty_bytes, slab->bytes);
 		return reel_slab_move(slab, REEL_SLAB_OPEN, REEL_SLAB_DIRTY);
 	case REEL_SLAB_PINNED:
 		count(&offload->clean, 1);
 		return reel_slab_move(slab, REEL_SLAB_PINNED, REEL_SLAB_CLEAN);
-	case REEL_SLAB_PINNED_WRITING:
-		return reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_WRITING);
 	default:
-		return true;
+		return reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_WRITING);
 	}
 }
 
@@ -56,7 +55,10 @@ void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_
 	atomic_store_explicit(&slab_io->slab_index, slab_index, memory_order_relaxed);
 	if (slab_index > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
 		atomic_store_explicit(&tape_io->highest, slab_index, memory_order_relaxed);
-	/* try_seal() fails if the offload thread ends a write of the slab at the same time. */
+	if (!reel_slab_is_readable(slab))
+		return;
+	/* The offload thread may change slab->bytes as soon as the slab is sealed. */
+	reel_budget_end_use(pool, slab);
 	while (!try_seal(offload, slab, filled, layout))
 		;
 	REEL_ASSERT(!reel_slab_is_readable(slab));
@@ -106,15 +108,17 @@ static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 	case REEL_SLAB_DIRTY:
 		if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_OPEN))
 			return false;
-		count(&offload->sealed, (size_t)-1);
-		return true;
+		count(&offload->dirty_bytes, -slab->bytes);
+		break;
 	case REEL_SLAB_WRITING:
-		return reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_PINNED_WRITING);
+		if (!reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_PINNED_WRITING))
+			return false;
+		break;
 	case REEL_SLAB_CLEAN:
 		if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_PINNED))
 			return false;
 		count(&offload->clean, (size_t)-1);
-		return true;
+		break;
 	case REEL_SLAB_OPEN:
 	case REEL_SLAB_PINNED:
 	case REEL_SLAB_PINNED_WRITING:
@@ -123,6 +127,8 @@ static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 	default:
 		return false;
 	}
+	reel_budget_count_use(offload->pool, slab);
+	return true;
 }
 
 int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
@@ -194,15 +200,18 @@ static enum after_free take_from(struct reel_offload *offload, struct reel_slab 
 		case REEL_SLAB_DIRTY:
 			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
 				continue;
-			count(&offload->sealed, (size_t)-1);
+			count(&offload->dirty_bytes, -slab->bytes);
+			reel_budget_count_use(offload->pool, slab);
 			return GIVE;
 		case REEL_SLAB_CLEAN:
 		case REEL_SLAB_PINNED:
 		case REEL_SLAB_LOST:
 			if (!reel_slab_move(slab, state, REEL_SLAB_OPEN))
 				continue;
-			if (state == REEL_SLAB_CLEAN)
+			if (state == REEL_SLAB_CLEAN) {
 				count(&offload->clean, (size_t)-1);
+				reel_budget_count_use(offload->pool, slab);
+			}
 			count(&offload->stale, 1);
 			return slab->frame ? GIVE : GIVE_FRAMELESS;
 		case REEL_SLAB_STORED:
@@ -212,8 +221,11 @@ static enum after_free take_from(struct reel_offload *offload, struct reel_slab 
 			count(&offload->stale, 1);
 			return GIVE_FRAMELESS;
 		default:
-			if (reel_slab_move(slab, state, REEL_SLAB_FREE_PENDING))
-				return LEAVE;
+			if (!reel_slab_move(slab, state, REEL_SLAB_FREE_PENDING))
+				continue;
+			if (state == REEL_SLAB_PINNED_WRITING)
+				reel_budget_end_use(offload->pool, slab);
+			return LEAVE;
 		}
 	}
 }

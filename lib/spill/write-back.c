@@ -7,8 +7,8 @@
 #include "config.h"
 
 #include "os/annotate.h"
-#include "offload.h"
 #include "os/integer.h"
+#include "slab-owner.h"
 
 /* Number of failed puts, while a thread waits for a frame, after which the push is refused. */
 #define MAX_TRIES 4
@@ -63,13 +63,14 @@ static size_t max_dirty_bytes(struct reel_offload *offload)
 				     pool->slab_bytes);
 }
 
-static size_t max_dirty(struct reel_offload *offload)
+static bool has_too_many_dirty(struct reel_offload *offload)
 {
-	const struct reel_pool *pool = offload->pool;
-	size_t unspillable = atomic_load_explicit(&pool->unspillable, memory_order_relaxed);
-	size_t bytes = max_dirty_bytes(offload);
+	size_t dirty = atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed);
+	size_t unspillable =
+		atomic_load_explicit(&offload->pool->unspillable, memory_order_relaxed);
+	size_t most = max_dirty_bytes(offload);
 
-	return unspillable < bytes ? (bytes - unspillable) / pool->slab_bytes : 0;
+	return dirty > (unspillable < most ? most - unspillable : 0);
 }
 
 static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
@@ -79,16 +80,17 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	size_t bytes = reel_min_size(reel_round_up(slab_io->filled, offload->align), slab->bytes);
 
 	REEL_ASSERT(slab->frame && slab_io->filled <= slab->bytes);
-	/* The new copy may get the old extent. A new serial number reveals a lost write. */
-	slab_io->serial = ++offload->last_put;
-	reel_offload_prepare(offload, ticket);
+	REEL_ASSERT(offload->puts < offload->put_depth);
 	reel_offload_drop_copy(offload, slab);
+	/* The new copy may get the old extent. A new serial number reveals a lost write. */
+	slab_io->label = (struct reel_label){
+		.tape = atomic_load_explicit(&reel_tape_io_of(offload, slab)->id,
+					     memory_order_relaxed),
+		.serial = ++offload->last_put,
+		.slab_index = slab->slab_index,
+	};
 	slab_io->stored_bytes = bytes;
-	ticket->transfer.bytes = bytes;
-	ticket->transfer.layout = slab_io->layout;
-	REEL_ASSERT(offload->puts < offload->put_depth && bytes % offload->align == 0);
-	offload->puts++;
-	reel_store_put(offload->store, &ticket->transfer);
+	reel_pieces_put(offload, ticket);
 }
 
 /* False: there is no slab to write, or no ticket for the put. */
@@ -109,25 +111,11 @@ static bool write_farthest(struct reel_offload *offload)
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return true;
 	}
-	REEL_ASSERT(atomic_load_explicit(&offload->sealed, memory_order_relaxed) > 0);
-	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
+	REEL_ASSERT(atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed) >=
+		    slab->bytes);
+	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
 	write_slab(offload, slab, ticket);
 	return true;
-}
-
-static void note_written(struct reel_offload *offload, struct reel_slab *slab,
-			 const reel_transfer *transfer)
-{
-	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
-
-	REEL_ASSERT(!slab_io->stored && transfer->bytes == slab_io->stored_bytes);
-	reel_yield_point();
-	slab_io->stored = true;
-	slab_io->extent = transfer->extent;
-	reel_offload_forget_failures(offload);
-	atomic_fetch_add_explicit(&offload->written_bytes, transfer->bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&offload->stored_bytes, transfer->extent.bytes,
-				  memory_order_relaxed);
 }
 
 static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
@@ -149,10 +137,10 @@ static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 static void end_failed_write(struct reel_offload *offload, struct reel_slab *slab)
 {
 	REEL_ASSERT(!reel_slab_io_of(offload, slab)->stored && slab->frame);
-	atomic_fetch_add_explicit(&offload->sealed, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_DIRTY))
 		return;
-	atomic_fetch_sub_explicit(&offload->sealed, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_OPEN))
 		return;
 	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
@@ -161,18 +149,19 @@ static void end_failed_write(struct reel_offload *offload, struct reel_slab *sla
 		end_failed_write(offload, slab);
 }
 
-void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket)
+void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
-	struct reel_slab *slab = ticket->slab;
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
-	REEL_ASSERT(offload->puts > 0 && !ticket->get);
-	offload->puts--;
-	if (ticket->transfer.error) {
-		offload->failure = ticket->transfer.error;
-		atomic_fetch_add_explicit(&offload->failed_puts, 1, memory_order_relaxed);
+	REEL_ASSERT(!slab_io->stored);
+	reel_yield_point();
+	if (error) {
+		offload->failure = error;
+		reel_pieces_drop(offload, slab);
 		end_failed_write(offload, slab);
 	} else {
-		note_written(offload, slab, &ticket->transfer);
+		slab_io->stored = true;
+		reel_offload_forget_failures(offload);
 		end_writing(offload, slab);
 	}
 }
@@ -183,24 +172,44 @@ void reel_write_done(struct reel_offload *offload, struct reel_ticket *ticket)
 static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 {
 	REEL_ASSERT(slab->frame && !carrier->frame);
-	REEL_ASSERT(slab->kind == REEL_SLAB_WHOLE);
 	reel_yield_point();
 	carrier->frame = slab->frame;
 	carrier->bytes = slab->bytes;
-	carrier->kind = REEL_SLAB_WHOLE;
+	carrier->kind = slab->kind;
 	carrier->below = NULL;
 	slab->frame = NULL;
 	reel_annotate_forbid(carrier->frame, carrier->bytes);
 }
 
-void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
-		      struct reel_slab *carrier, enum reel_slab_state from)
+/*
+ * A large frame goes back to the system: only there do a push that needs a whole slab and one that
+ * needs a larger frame find its room.
+ */
+static void place(struct reel_offload *offload, struct reel_slab *carrier)
+{
+	if (carrier->kind == REEL_SLAB_WHOLE) {
+		reel_supply_push_warm(offload->pool, carrier);
+		return;
+	}
+	reel_offload_unregister_frame(offload, carrier);
+	reel_trim_large(offload->pool, carrier);
+	offload->made_room = true;
+}
+
+static void leave_frame(struct reel_offload *offload, struct reel_slab *slab,
+			struct reel_slab *carrier, enum reel_slab_state from)
 {
 	REEL_ASSERT(from == REEL_SLAB_EVICTING || from == REEL_SLAB_READING);
 	take_frame(slab, carrier);
-	reel_supply_push_warm(offload->pool, carrier);
 	if (!reel_slab_move(slab, from, REEL_SLAB_STORED))
 		reel_offload_free_deferred(offload, slab);
+}
+
+void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
+		      struct reel_slab *carrier, enum reel_slab_state from)
+{
+	leave_frame(offload, slab, carrier, from);
+	place(offload, carrier);
 }
 
 static struct reel_slab *clean_victims(struct reel_offload *offload, double min_distance)
@@ -210,11 +219,13 @@ static struct reel_slab *clean_victims(struct reel_offload *offload, double min_
 	return reel_victim_next(offload, REEL_SLAB_CLEAN, min_distance);
 }
 
-bool reel_evict(struct reel_offload *offload, double min_distance)
+bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
+		    struct reel_slab **kept)
 {
 	struct reel_slab *slab = clean_victims(offload, min_distance);
 	struct reel_slab *carrier;
 
+	*kept = NULL;
 	if (!slab)
 		return false;
 	carrier = reel_supply_take_frameless(offload->pool);
@@ -227,8 +238,20 @@ bool reel_evict(struct reel_offload *offload, double min_distance)
 	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored);
 	REEL_ASSERT(atomic_load_explicit(&offload->clean, memory_order_relaxed) > 0);
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
-	reel_evict_frame(offload, slab, carrier, REEL_SLAB_EVICTING);
+	leave_frame(offload, slab, carrier, REEL_SLAB_EVICTING);
+	if (carrier->kind == REEL_SLAB_LARGE && carrier->bytes >= bytes)
+		*kept = carrier;
+	else
+		place(offload, carrier);
 	return true;
+}
+
+bool reel_evict(struct reel_offload *offload, double min_distance)
+{
+	struct reel_slab *kept;
+
+	/* No frame has SIZE_MAX bytes. */
+	return reel_evict_for(offload, min_distance, SIZE_MAX, &kept);
 }
 
 /* While no thread waits, this evicts slabs that are clean already, and starts no put. */
@@ -247,10 +270,7 @@ static bool write_behind(struct reel_offload *offload)
 {
 	bool moved = false;
 
-	while (!offload->failure &&
-	       atomic_load_explicit(&offload->sealed, memory_order_relaxed) >
-		       max_dirty(offload) &&
-	       write_farthest(offload))
+	while (!offload->failure && has_too_many_dirty(offload) && write_farthest(offload))
 		moved = true;
 	return moved;
 }
@@ -261,19 +281,22 @@ static bool try_to_write(struct reel_offload *offload)
 	bool moved;
 
 	if (offload->puts || offload->failed_puts_in_row == MAX_TRIES ||
-	    !atomic_load_explicit(&offload->sealed, memory_order_relaxed))
+	    !atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed))
 		return false;
 	moved = write_farthest(offload);
-	REEL_ASSERT(offload->puts <= 1 && offload->failed_puts_in_row < MAX_TRIES);
-	offload->failed_puts_in_row += offload->puts;
+	REEL_ASSERT(offload->failed_puts_in_row < MAX_TRIES);
+	offload->failed_puts_in_row += offload->puts > 0;
 	return moved;
 }
 
-/* Frees a frame for a thread that waits. Sets `lacks_frame` if only a transfer can free one. */
+/*
+ * Frees a frame for a thread that waits. Sets `lacks_frame` if only a transfer can free one. Frames
+ * that are ready do not serve an owner who waits for a large slab: read_awaited() has tried.
+ */
 static bool relieve(struct reel_offload *offload)
 {
 	offload->lacks_frame = false;
-	if (ready_frames(offload->pool))
+	if (!offload->lacks_room && (ready_frames(offload->pool) || offload->made_room))
 		return false;
 	offload->lacks_frame = !reel_evict(offload, REEL_MIN_DISTANCE) && !try_to_write(offload);
 	return !offload->lacks_frame;

@@ -103,9 +103,13 @@ void reel_below_read_ahead(reel_tape *tape)
 		return;
 	slab = tape->slab->below;
 	ahead = reel_tape_io_slabs_ahead(reel_offload_of(tape->pool), tape_io);
-	for (unsigned i = 0; i < ahead && slab; i++, slab = slab->below)
+	/* A large slab counts as often as a whole slab has room in it. */
+	for (size_t i = 0; i < ahead && slab; slab = slab->below) {
 		if (reel_slab_spills(tape->pool, slab) && !reel_tape_io_request(tape_io, slab))
 			break;
+		i += slab->bytes <= tape->pool->slab_bytes ? 1
+							   : slab->bytes / tape->pool->slab_bytes;
+	}
 	reel_tape_io_end_requests(reel_offload_of(tape->pool), tape_io);
 }
 

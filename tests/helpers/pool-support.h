@@ -176,9 +176,9 @@ static inline bool offload_is_at_rest(struct reel_offload *offload)
 	for (size_t i = 0; i < REEL_TICKETS; i++)
 		busy += offload->ticket[i].state != REEL_TICKET_FREE;
 	reel_store_get_capacity(offload->store, &capacity);
-	return !busy && !offload->puts && !offload->gets && !offload->waiting && !offload->sealed &&
-	       !offload->clean && !offload->stale && !offload->tape_ios_in_use &&
-	       !capacity.used_bytes;
+	return !busy && !offload->puts && !offload->gets && !offload->waiting &&
+	       !offload->dirty_bytes && !offload->clean && !offload->stale &&
+	       !offload->tape_ios_in_use && !capacity.used_bytes;
 }
 
 /*
@@ -201,7 +201,7 @@ static inline bool pool_is_whole(struct reel_pool *pool)
 
 		slabs += idle.slabs;
 		bytes += idle.bytes;
-		unspillable += kind != REEL_SLAB_WHOLE ? idle.bytes : 0;
+		unspillable += kind == REEL_SLAB_FIRST ? idle.bytes : 0;
 	}
 	slabs += count_idle(pool, &pool->cold, REEL_SLAB_WHOLE, false).slabs;
 	slabs += count_idle(pool, &pool->frameless, NO_FRAME, false).slabs;

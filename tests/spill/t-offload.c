@@ -34,8 +34,8 @@ static void only_the_soft_budget_is_in_memory_alone(unsigned span_slabs, unsigne
 		fill(reel_push_span(&other, char, span_slabs * SLAB), span_slabs * SLAB, 1);
 	push_words(&tape, 0, words_on(SLABS));
 	settle(pool);
-	is_int(reel_offload_of(pool)->sealed, in_memory_alone,
-	       "beside %u slabs in a span so many are sealed", span_slabs);
+	is_int(reel_offload_of(pool)->dirty_bytes, in_memory_alone * SLAB,
+	       "beside %u slabs in a span so many bytes are sealed", span_slabs);
 	is_int(late->puts, SLABS - 1 - in_memory_alone, "and no more than the others was put");
 	is_int(stats_of(pool).stalls, 0, "for which nobody waited");
 	is_int(wrong_words(&tape, 0, words_on(SLABS)), 0, "all comes back");
@@ -138,7 +138,8 @@ static void a_put_ends_after_its_slab_was(bool left, int error)
 	if (!left) {
 		is_int(reel_slab_state_of(tape.slab), error ? REEL_SLAB_OPEN : REEL_SLAB_PINNED,
 		       "it is %s", error ? "in memory alone" : "in the store, too");
-		is_int(reel_offload_of(pool)->sealed, error ? 3 : 0, "and so are those below it");
+		is_int(reel_offload_of(pool)->dirty_bytes, error ? 3 * SLAB : 0,
+		       "and so are those below it");
 		is_int(reel_offload_of(pool)->clean, error ? 0 : 3, "nothing else is counted");
 		push_words(&tape, words_on(4) - 1, words_on(60));
 		is_int(wrong_words(&tape, 0, words_on(60)), 0, "the tape goes on");
@@ -200,9 +201,9 @@ static void a_round_says_whether_anything_was_done(void)
 	tap_case("a round");
 	reel_offload_pause(reel_offload_of(pool));
 	/* An owner counts his slab before he seals it. */
-	reel_offload_of(pool)->sealed += 9;
+	reel_offload_of(pool)->dirty_bytes += 9 * SLAB;
 	ok(!reel_write_round(reel_offload_of(pool)), "that finds nothing sealed does nothing");
-	reel_offload_of(pool)->sealed -= 9;
+	reel_offload_of(pool)->dirty_bytes -= 9 * SLAB;
 	push_words(&tape, 0, words_on(31));
 	ok(reel_write_round(reel_offload_of(pool)), "that puts slabs says so");
 	is_int(held_transfers(held), 4, "and puts as many as the store wants at once");
@@ -228,13 +229,14 @@ static void more_is_written_where_memory_is_used_up(void)
 	tap_case("memory that is used up");
 	reel_offload_pause(reel_offload_of(pool));
 	push_words(&tape, 0, words_on(15));
-	is_int(reel_offload_of(pool)->sealed, 14, "slabs are sealed");
+	is_int(reel_offload_of(pool)->dirty_bytes, 14 * SLAB, "slabs are sealed");
 	reel_offload_of(pool)->growth_hint = false;
 	reel_write_round(reel_offload_of(pool));
-	is_int(reel_offload_of(pool)->sealed, 11, "what is above the soft budget is written");
+	is_int(reel_offload_of(pool)->dirty_bytes, 11 * SLAB,
+	       "what is above the soft budget is written");
 	reel_offload_of(pool)->growth_hint = true;
 	reel_write_round(reel_offload_of(pool));
-	is_int(reel_offload_of(pool)->sealed, 10, "and more while the tape grows");
+	is_int(reel_offload_of(pool)->dirty_bytes, 10 * SLAB, "and more while the tape grows");
 	reel_offload_resume(reel_offload_of(pool));
 	held_let_go(held);
 	is_int(wrong_words(&tape, 0, words_on(15)), 0, "all comes back");

@@ -242,7 +242,7 @@ static void being_in_time_makes_it_less(void)
 /* ---- Counts ---- */
 
 struct counts {
-	size_t sealed, clean, stale, stored, wanted;
+	size_t dirty_bytes, clean, stale, stored, wanted;
 };
 
 static bool is_out_of_date(enum reel_slab_state state)
@@ -257,7 +257,7 @@ static struct counts count_slabs(const struct reel_offload *offload)
 	for (uint32_t i = 0; i < offload->pool->table_used; i++) {
 		enum reel_slab_state state = reel_slab_state_of(&offload->pool->table[i]);
 
-		counts.sealed += state == REEL_SLAB_DIRTY;
+		counts.dirty_bytes += state == REEL_SLAB_DIRTY ? SLAB : 0;
 		counts.clean += state == REEL_SLAB_CLEAN;
 		counts.stored += state == REEL_SLAB_STORED;
 		counts.wanted += state == REEL_SLAB_READ_QUEUED;
@@ -270,7 +270,8 @@ static void counts_agree(const struct taped *taped, const char *after)
 {
 	struct counts counts = count_slabs(taped->offload);
 
-	is_int(taped->offload->sealed, counts.sealed, "slabs in memory only, after %s", after);
+	is_int(taped->offload->dirty_bytes, counts.dirty_bytes, "bytes in memory only, after %s",
+	       after);
 	is_int(taped->offload->clean, counts.clean, "slabs in memory and in the store, after %s",
 	       after);
 	is_int(taped->offload->stale, counts.stale, "copies out of date, after %s", after);
@@ -333,11 +334,12 @@ static void a_tape_that_ends_leaves_no_count(void)
 	tap_case("the end of a tape");
 	begin(&taped, SMALL, 3 * SMALL);
 	counts = count_slabs(taped.offload);
-	ok(counts.sealed && counts.clean && counts.stored, "some slabs are stored, some in memory");
+	ok(counts.dirty_bytes && counts.clean && counts.stored,
+	   "some slabs are stored, some in memory");
 	ok(!taped.offload->work.raised, "the offload thread has nothing to do");
 	reel_tape_close(&taped.tape);
 	counts_agree(&taped, "the end");
-	is_int(taped.offload->sealed + taped.offload->clean, 0, "nothing is counted any more");
+	is_int(taped.offload->dirty_bytes + taped.offload->clean, 0, "nothing is counted any more");
 	ok(taped.offload->stale > SMALL, "but what the store has for nothing");
 	ok(taped.offload->work.raised, "which the offload thread is told");
 	reel_offload_resume(taped.offload);
@@ -351,7 +353,8 @@ static struct {
 	struct reel_offload *offload;
 	_Atomic(struct reel_slab *) slab;
 	enum reel_slab_state from, to;
-	_Atomic size_t *counter;
+	_Atomic size_t *counter; /* of the slabs in state `from`, by so many for each slab */
+	size_t each;
 	_Atomic bool ends;
 	_Atomic unsigned met; /* transfers during which the owner came */
 } play;
@@ -367,10 +370,10 @@ static bool undo(struct reel_slab *slab)
 static void end_transfer(struct reel_slab *slab)
 {
 	for (;;) {
-		++*play.counter;
+		*play.counter += play.each;
 		if (undo(slab))
 			return;
-		--*play.counter;
+		*play.counter -= play.each;
 		play.met++;
 		if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_OPEN))
 			return;
@@ -388,7 +391,7 @@ static void *transfer_for_ever(void *unused)
 
 		if (!slab || !reel_slab_move(slab, play.from, play.to))
 			continue;
-		--*play.counter;
+		*play.counter -= play.each;
 		end_transfer(slab);
 	}
 	return unused;
@@ -404,6 +407,7 @@ static pthread_t begin_play(struct reel_offload *offload, enum reel_slab_state f
 	play.from = from;
 	play.to = to;
 	play.counter = counter;
+	play.each = from == REEL_SLAB_DIRTY ? SLAB : 1;
 	play.ends = false;
 	play.met = 0;
 	if (pthread_create(&player, NULL, transfer_for_ever, NULL))
@@ -447,7 +451,7 @@ static void a_visit_finds_a_slab_that_is_written_or_not(void)
 	slab = taped.tape.slab->below;
 	stalls = stats_of(taped.pool).stalls;
 	player = begin_play(taped.offload, REEL_SLAB_DIRTY, REEL_SLAB_WRITING,
-			    &taped.offload->sealed);
+			    &taped.offload->dirty_bytes);
 	play.slab = slab;
 	for (unsigned i = 0; goes_on(i); i++) {
 		enum reel_slab_state state;
@@ -478,7 +482,7 @@ static struct reel_slab *slab_in(reel_pool *pool, enum reel_slab_state state)
 		reel_evict_frame(reel_offload_of(pool), slab, reel_supply_take_frameless(pool),
 				 REEL_SLAB_READING);
 	}
-	++*play.counter;
+	*play.counter += play.each;
 	slab->state = (uint8_t)state;
 	return slab;
 }
@@ -489,7 +493,7 @@ static _Atomic size_t *counter_of(struct reel_offload *offload, enum reel_slab_s
 {
 	switch (state) {
 	case REEL_SLAB_DIRTY:
-		return &offload->sealed;
+		return &offload->dirty_bytes;
 	case REEL_SLAB_CLEAN:
 		return &offload->clean;
 	default:

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Transfers of slabs. A whole slab travels in one piece. A large slab travels in pieces of the size
+ * of a whole slab, several at a time, each with a ticket and an extent of its own. The offload
+ * thread runs these functions, but a thread of the store runs finish(). `puts` and `gets` count the
+ * busy tickets. While a slab is WRITING or READING at least one of its pieces is under way.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/cancel.h"
+#include "os/integer.h"
+#include "slab-owner.h"
+#include "store/store.h"
+
+/* Number of times that a piece is sent before its slab counts as lost, or stays in memory. */
+#define ATTEMPTS 2
+/* The location of a piece that is not in the store: a store's locations are below 2^56. */
+#define NOWHERE UINT64_MAX
+
+/* ---- Tickets ---- */
+
+/* The table of offload.h: a bit for each state that may precede. */
+static const unsigned char before_ticket_state[] = {
+	[REEL_TICKET_FREE] = 1u << REEL_TICKET_STARTED | 1u << REEL_TICKET_FINISHED,
+	[REEL_TICKET_STARTED] = 1u << REEL_TICKET_FREE,
+	[REEL_TICKET_FINISHED] = 1u << REEL_TICKET_STARTED,
+};
+
+void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state)
+{
+	/*
+	 * Release: pairs with the acquire in reel_transfers_collect(). Makes the result of the
+	 * transfer visible.
+	 */
+	enum reel_ticket_state before =
+		atomic_exchange_explicit(&ticket->state, state, memory_order_release);
+
+	REEL_ASSERT(before_ticket_state[state] >> before & 1);
+	(void)before;
+	(void)before_ticket_state;
+}
+
+static void finish(reel_transfer *transfer)
+{
+	struct reel_ticket *ticket = transfer->context;
+	struct reel_offload *offload = ticket->offload;
+
+	REEL_ASSERT(&ticket->transfer == transfer);
+	reel_yield_point();
+	reel_ticket_enter(ticket, REEL_TICKET_FINISHED);
+	reel_event_signal(&offload->work);
+}
+
+static bool is_busy(const struct reel_ticket *ticket)
+{
+	/* Relaxed: only the offload thread starts tickets and frees them. */
+	return atomic_load_explicit(&ticket->state, memory_order_relaxed) != REEL_TICKET_FREE;
+}
+
+static unsigned count_busy(const struct reel_offload *offload)
+{
+	unsigned busy = 0;
+
+	for (unsigned i = 0; i < REEL_TICKETS; i++)
+		busy += is_busy(&offload->ticket[i]);
+	return busy;
+}
+
+struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
+					bool get)
+{
+	struct reel_ticket *ticket = offload->ticket;
+
+	for (; ticket < offload->ticket + REEL_TICKETS; ticket++) {
+		if (is_busy(ticket))
+			continue;
+		reel_ticket_enter(ticket, REEL_TICKET_STARTED);
+		ticket->get = get;
+		ticket->slab = slab;
+		ticket->offload = offload;
+		ticket->transfer.done = finish;
+		ticket->transfer.context = ticket;
+		return ticket;
+	}
+	return NULL;
+}
+
+/* ---- Frames that a store has to know ---- */
+
+/* A frame stays registered while slabs come and go in it, so most calls change nothing. */
+static void register_frame(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	REEL_ASSERT(slab->frame);
+	if (offload->registers)
+		reel_store_register(offload->store, slab->frame, slab->bytes);
+}
+
+void reel_offload_unregister_frame(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	REEL_UNCANCELLED;
+
+	REEL_ASSERT(slab->frame && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
+	if (offload->registers)
+		reel_store_unregister(offload->store, slab->frame, slab->bytes);
+}
+
+/* ---- Pieces ---- */
+
+static size_t piece_bytes(const struct reel_offload *offload)
+{
+	return offload->pool->slab_bytes;
+}
+
+/* Number of pieces of the copy; one if it is empty. */
+static uint32_t count_pieces(const struct reel_offload *offload, const struct reel_slab_io *slab_io)
+{
+	size_t bytes = slab_io->stored_bytes ? slab_io->stored_bytes : 1;
+
+	return (uint32_t)((bytes + piece_bytes(offload) - 1) / piece_bytes(offload));
+}
+
+static struct reel_extent *extent_of(struct reel_slab_io *slab_io, uint32_t piece)
+{
+	REEL_ASSERT(slab_io->extents || piece == 0);
+	return slab_io->extents ? &slab_io->extents[piece] : &slab_io->extent;
+}
+
+/* The states of a slab that has tickets. The owner may move it between them. */
+static bool is_in_transfer(const struct reel_slab *slab)
+{
+	enum reel_slab_state state = reel_slab_state_of(slab);
+
+	return state == REEL_SLAB_WRITING || state == REEL_SLAB_PINNED_WRITING ||
+	       state == REEL_SLAB_READING || state == REEL_SLAB_FREE_PENDING;
+}
+
+static void send(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_slab *slab = ticket->slab;
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+	size_t before = ticket->piece * piece_bytes(offload);
+	reel_transfer *transfer = &ticket->transfer;
+
+	REEL_ASSERT(is_in_transfer(slab) && reel_slab_spills(offload->pool, slab));
+	REEL_ASSERT(slab_io->label.serial > 0 && slab_io->label.serial <= offload->last_put);
+	REEL_ASSERT(before == 0 || before < slab_io->stored_bytes);
+	transfer->label = slab_io->label;
+	transfer->label.slab_index |= (uint64_t)ticket->piece << 32;
+	transfer->data = slab->frame + before;
+	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, piece_bytes(offload));
+	REEL_ASSERT(transfer->bytes % offload->align == 0);
+	if (ticket->get) {
+		transfer->extent = *extent_of(slab_io, ticket->piece);
+		reel_store_get(offload->store, transfer);
+	} else {
+		transfer->layout = slab_io->layout;
+		reel_store_put(offload->store, transfer);
+	}
+}
+
+static void start_piece(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
+
+	ticket->piece = slab_io->started++;
+	ticket->attempts = 1;
+	slab_io->moving++;
+	if (ticket->get)
+		offload->gets++;
+	else
+		offload->puts++;
+	send(offload, ticket);
+}
+
+static bool may_start(const struct reel_offload *offload, bool get)
+{
+	return get ? offload->gets < REEL_MAX_GETS : offload->puts < offload->put_depth;
+}
+
+/*
+ * After a failure, or if the owner frees the slab, the other pieces are not needed. Otherwise one
+ * piece is always under way, whose end starts the next one.
+ */
+static void start_more(struct reel_offload *offload, struct reel_slab *slab, bool get)
+{
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+
+	while (slab_io->started < count_pieces(offload, slab_io) && !slab_io->failure &&
+	       reel_slab_state_of(slab) != REEL_SLAB_FREE_PENDING &&
+	       (!slab_io->moving || may_start(offload, get))) {
+		struct reel_ticket *ticket = reel_offload_ticket(offload, slab, get);
+
+		if (!ticket)
+			break;
+		start_piece(offload, ticket);
+	}
+}
+
+static void start(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_slab *slab = ticket->slab;
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+	bool get = ticket->get;
+
+	REEL_ASSERT(!slab_io->moving);
+	slab_io->started = 0;
+	slab_io->failure = 0;
+	register_frame(offload, slab);
+	start_piece(offload, ticket);
+	start_more(offload, slab, get);
+}
+
+void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
+	uint32_t pieces = count_pieces(offload, slab_io);
+
+	REEL_ASSERT(!slab_io->stored && !slab_io->extents);
+	slab_io->extents = pieces > 1 ? calloc(pieces, sizeof *slab_io->extents) : NULL;
+	if (pieces > 1 && !slab_io->extents) {
+		/* Without a place for the extents the first piece fails, and with it the slab. */
+		slab_io->started = slab_io->moving = 1;
+		offload->puts++;
+		ticket->piece = 0;
+		slab_io->extent.location = NOWHERE;
+		slab_io->failure = -ENOMEM;
+		reel_transfer_complete(&ticket->transfer, -ENOMEM);
+		return;
+	}
+	for (uint32_t i = 0; i < pieces; i++)
+		extent_of(slab_io, i)->location = NOWHERE;
+	start(offload, ticket);
+}
+
+void reel_pieces_get(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	REEL_ASSERT(reel_slab_io_of(offload, ticket->slab)->stored);
+	start(offload, ticket);
+}
+
+void reel_pieces_drop(struct reel_offload *offload, struct reel_slab *slab)
+{
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+	uint32_t pieces = slab_io->extents ? count_pieces(offload, slab_io) : 1;
+
+	REEL_ASSERT(!slab_io->moving);
+	for (uint32_t i = 0; i < pieces; i++) {
+		if (extent_of(slab_io, i)->location != NOWHERE)
+			reel_store_drop(offload->store, *extent_of(slab_io, i));
+		extent_of(slab_io, i)->location = NOWHERE;
+	}
+	free(slab_io->extents);
+	slab_io->extents = NULL;
+}
+
+void reel_pieces_free_all(struct reel_offload *offload)
+{
+	size_t slabs = atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
+
+	for (size_t i = 0; i < slabs; i++)
+		free(offload->slab_io[i].extents);
+}
+
+static void count_transfer(struct reel_offload *offload, const struct reel_ticket *ticket)
+{
+	const reel_transfer *transfer = &ticket->transfer;
+
+	if (transfer->error) {
+		atomic_fetch_add_explicit(ticket->get ? &offload->failed_gets
+						      : &offload->failed_puts,
+					  1, memory_order_relaxed);
+	} else if (ticket->get) {
+		atomic_fetch_add_explicit(&offload->read_bytes, transfer->bytes,
+					  memory_order_relaxed);
+	} else {
+		atomic_fetch_add_explicit(&offload->written_bytes, transfer->bytes,
+					  memory_order_relaxed);
+		atomic_fetch_add_explicit(&offload->stored_bytes, transfer->extent.bytes,
+					  memory_order_relaxed);
+	}
+}
+
+/*
+ * A get is tried again because the bytes in the store may be right although the transfer damaged
+ * them. A put is tried again if other pieces would be given up with this one; a slab of one piece
+ * stays in memory instead, and another slab is put.
+ */
+static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	const struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
+
+	if (!ticket->transfer.error || (!ticket->get && !slab_io->extents) ||
+	    ticket->attempts == ATTEMPTS ||
+	    reel_slab_state_of(ticket->slab) == REEL_SLAB_FREE_PENDING)
+		return false;
+	ticket->attempts++;
+	reel_ticket_enter(ticket, REEL_TICKET_STARTED);
+	send(offload, ticket);
+	return true;
+}
+
+/* Takes the result of one piece. If it was the last one under way, the slab moves on. */
+static void end_piece(struct reel_offload *offload, struct reel_ticket *ticket)
+{
+	struct reel_slab *slab = ticket->slab;
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+	bool get = ticket->get;
+
+	REEL_ASSERT(is_in_transfer(slab) && slab_io->moving > 0);
+	count_transfer(offload, ticket);
+	if (try_again(offload, ticket))
+		return;
+	REEL_ASSERT(get ? offload->gets > 0 : offload->puts > 0);
+	if (get)
+		offload->gets--;
+	else
+		offload->puts--;
+	slab_io->moving--;
+	if (ticket->transfer.error)
+		slab_io->failure = ticket->transfer.error;
+	else if (!get)
+		*extent_of(slab_io, ticket->piece) = ticket->transfer.extent;
+	start_more(offload, slab, get);
+	if (slab_io->moving)
+		return;
+	if (get)
+		reel_read_done(offload, slab, slab_io->failure);
+	else
+		reel_write_done(offload, slab, slab_io->failure);
+}
+
+bool reel_transfers_collect(struct reel_offload *offload)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < REEL_TICKETS; i++) {
+		struct reel_ticket *ticket = &offload->ticket[i];
+
+		/*
+		 * Acquire: pairs with the release in reel_ticket_enter(), called by finish(). Makes
+		 * the result of the transfer visible.
+		 */
+		if (atomic_load_explicit(&ticket->state, memory_order_acquire) !=
+		    REEL_TICKET_FINISHED)
+			continue;
+		reel_ticket_enter(ticket, REEL_TICKET_FREE);
+		end_piece(offload, ticket);
+		moved = true;
+	}
+	REEL_ASSERT_EXPENSIVE(count_busy(offload) == offload->puts + offload->gets);
+	return moved;
+}
