@@ -14,17 +14,38 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct reel_pool *pools;
 static int registration;
 
+static struct reel_pool_client *parcels_of(struct reel_pool *pool)
+{
+	/* Acquire: pairs with the release in parcels_of() (parcel.c). Makes it visible. */
+	return atomic_load_explicit(&pool->parcels, memory_order_acquire);
+}
+
 static void before_fork(void)
 {
 	pthread_mutex_lock(&pools_lock);
-	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
+	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
+		struct reel_pool_client *parcels = parcels_of(pool);
+
+		if (parcels)
+			parcels->verbs->lock(parcels);
 		pool->reclaim->pause(pool);
+	}
+}
+
+static void unlock(struct reel_pool *pool)
+{
+	struct reel_pool_client *parcels = parcels_of(pool);
+
+	if (parcels)
+		parcels->verbs->unlock(parcels);
 }
 
 static void after_fork_in_parent(void)
 {
-	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
+	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		pool->reclaim->resume(pool);
+		unlock(pool);
+	}
 	pthread_mutex_unlock(&pools_lock);
 }
 
@@ -33,6 +54,7 @@ static void after_fork_in_child(void)
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		reel_cache_forget_others(pool);
 		pool->reclaim->orphan(pool);
+		unlock(pool);
 	}
 	pthread_mutex_unlock(&pools_lock);
 }

@@ -214,7 +214,12 @@ static bool all_slabs_are_empty(struct reel_pool *pool)
 
 void reel_pool_destroy(struct reel_pool *pool)
 {
+	/* Relaxed is enough: no other thread uses the pool. */
+	struct reel_pool_client *parcels = atomic_load_explicit(&pool->parcels, memory_order_relaxed);
+
 	REEL_ASSERT_EXPENSIVE(all_slabs_are_empty(pool));
+	if (parcels)
+		parcels->verbs->close(parcels);
 	pthread_key_delete(pool->cache_key);
 	free_caches(pool);
 	unmap_large(pool);

@@ -50,6 +50,20 @@ struct reel_cache {
 };
 
 struct reel_mapping;
+struct reel_pool_client;
+
+/* What a part of the library on top of the pool does with it; the pool does not know that part. */
+struct reel_pool_client_verbs {
+	/* Around a fork, so that the child finds what the client guards unlocked. */
+	void (*lock)(struct reel_pool_client *client);
+	void (*unlock)(struct reel_pool_client *client);
+	/* When the pool is destroyed. */
+	void (*close)(struct reel_pool_client *client);
+};
+
+struct reel_pool_client {
+	const struct reel_pool_client_verbs *verbs;
+};
 
 struct reel_pool {
 	/* Chains of empty slabs whose frames are resident, by kind. */
@@ -94,6 +108,8 @@ struct reel_pool {
 	const struct reel_reclaim *reclaim;
 	/* Belongs to the functions of `reclaim`; the pool does not use it. NULL: no store. */
 	void *reclaimer;
+	/* The parcels of the pool, from the first one on, or NULL. */
+	_Atomic(struct reel_pool_client *) parcels;
 	/* Statistics. Relaxed: they guard no other data. */
 	_Atomic uint64_t fresh_slabs;
 	_Atomic uint64_t refused;
@@ -146,7 +162,9 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain);
 /* The size of a large slab for `bytes`: whole pages. */
 size_t reel_supply_large_bytes(size_t bytes);
-int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
+/* Take a large slab of at least `bytes`, or of exactly so many, which are whole pages. */
+int reel_supply_take_large(struct reel_pool *pool, size_t bytes, bool exactly,
+			   struct reel_slab **taken);
 /* Give a slab a fresh frame of slab->bytes beyond the budget. False: no memory. */
 bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab);
 /* A frameless slab. NULL: the table of descriptors is full. */

@@ -33,6 +33,7 @@
  *	STORED           LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READ_QUEUED      READING          offload  reel_read_round
  *	READ_QUEUED      OPEN             owner    reel_slab_free
+ *	READ_QUEUED      STORED           owner    reel_slab_acquire (refused)
  *	READ_QUEUED      LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READING          CLEAN            offload  reel_read_done
  *	READING          LOST             offload  reel_read_done

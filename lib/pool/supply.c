@@ -297,6 +297,7 @@ static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 	reel_budget_note_peak(pool);
 	slab->bytes = bytes;
 	slab->kind = REEL_SLAB_LARGE;
+	slab->below = NULL;
 	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
 	return 0;
 }
@@ -309,17 +310,17 @@ size_t reel_supply_large_bytes(size_t bytes)
 }
 
 /*
- * Takes the first large slab of the list if it is large enough. Tapes give large slabs in the
- * reverse order of their taking, so in a program that repeats itself the first one has the right
- * size.
+ * Takes the first large slab of the list if it has the right size. Tapes give large slabs in the
+ * reverse order of their taking, so in a program that repeats itself the first one has.
  */
-int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
+int reel_supply_take_large(struct reel_pool *pool, size_t bytes, bool exactly,
+			   struct reel_slab **taken)
 {
 	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_LARGE]);
 	int error;
 
 	REEL_ASSERT(!slab || slab->kind == REEL_SLAB_LARGE);
-	if (slab && slab->bytes >= bytes) {
+	if (slab && (exactly ? slab->bytes == bytes : slab->bytes >= bytes)) {
 		*taken = slab;
 		return 0;
 	}

@@ -23,6 +23,7 @@
 
 #include <reel/extend.h>
 
+#include "os/clock.h"
 #include "os/event.h"
 #include "pool/pool.h"
 #include "pool/slab.h"
@@ -45,14 +46,21 @@ struct reel_tape_io {
 	_Atomic bool in_use;
 	/* Number of the tape in labels. No two tapes of a pool have the same. */
 	_Atomic uint64_t id;
+	/* The slabs are needed in no known order; `slab_index` is when one was used last (ms). */
+	_Atomic bool by_age;
 	/* Relaxed, for estimates: index of the top slab, highest index, number of slabs popped. */
 	_Atomic uint32_t top;
 	_Atomic uint32_t highest;
 	_Atomic uint64_t popped;
 
-	/* The slab that the owner waits for, or NULL. */
+	/*
+	 * The slab that the owner waits for, or NULL. If there is no room for it, the slab of a tape
+	 * overdraws the budget; any other wait is refused, and `refused` is the slab then.
+	 */
 	_Atomic(struct reel_slab *) awaited;
 	struct reel_event arrival;
+	_Atomic bool overdraws;
+	_Atomic(const struct reel_slab *) refused;
 	/* Ring of slabs that the owner will need, the next one first. */
 	struct reel_slab *request[REEL_REQUESTS];
 	_Atomic uint32_t requested;
@@ -207,12 +215,15 @@ static inline struct reel_slab_io *reel_slab_io_of(const struct reel_offload *of
 	return &offload->slab_io[slab - offload->pool->table];
 }
 
-/* Relaxed: an estimate, unless the state of the slab lets this thread use the slab. */
+/*
+ * An estimate, unless the state of the slab lets this thread use the slab. Acquire: pairs with the
+ * releases in reel_slab_seal() (slab-owner.c) and describe() (order.c). Makes a new record visible.
+ */
 static inline struct reel_tape_io *reel_tape_io_of(const struct reel_offload *offload,
 						 const struct reel_slab *slab)
 {
 	return atomic_load_explicit(&reel_slab_io_of(offload, slab)->tape_io,
-				    memory_order_relaxed);
+				    memory_order_acquire);
 }
 
 /* offload.c: on success the pool owns the store. Returns 0 or -ENOMEM. */
@@ -271,11 +282,23 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 
 #define REEL_MIN_DISTANCE (-1.0)
 
+static inline bool reel_slab_is_away(enum reel_slab_state state)
+{
+	return state == REEL_SLAB_EVICTING || state == REEL_SLAB_STORED ||
+	       state == REEL_SLAB_READ_QUEUED || state == REEL_SLAB_READING;
+}
+
+/* Milliseconds on the clock, for slabs whose record is `by_age`. They wrap after 49 days. */
+static inline uint32_t reel_now_ms(void)
+{
+	return (uint32_t)(reel_clock_ns() / 1000000);
+}
+
 /* write-back.c: returns whether anything was done. */
 bool reel_write_round(struct reel_offload *offload);
 /* Evict a clean slab whose reuse distance is greater than min_distance. */
 bool reel_evict(struct reel_offload *offload, double min_distance);
-/* The same, and keep the frame for a large slab of `bytes` if it is large enough, else NULL. */
+/* The same, and keep the frame if it is that of a large slab of `bytes`, else NULL. */
 bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
 		    struct reel_slab **carrier);
 void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int error);
@@ -289,17 +312,22 @@ void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
 
 /* read-ahead.c */
 bool reel_read_round(struct reel_offload *offload);
-/* If nothing else moves: read a slab that an owner waits for, beyond the budget. */
+/* If nothing else moves: read a slab that an owner waits for beyond the budget, or refuse. */
 bool reel_read_overdrawn(struct reel_offload *offload);
 void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error);
 /* Whether an owner waits for a slab that has no frame yet. */
 bool reel_read_is_awaited(struct reel_offload *offload);
-/* Whether the owner of this slab waits for it. */
-bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct reel_slab *slab);
+/* Whether an owner waits for this slab. */
+bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_slab *slab);
+/* Wake the owners who wait for this slab. */
+void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab);
 
 /* tape-io.c, for the owner of a tape. NULL: no memory. */
 struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload);
 void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io);
+/* The same for one that requests nothing, so that it does not count among those that do. */
+struct reel_tape_io *reel_tape_io_take_silent(struct reel_offload *offload);
+void reel_tape_io_give_silent(struct reel_offload *offload, struct reel_tape_io *tape_io);
 void reel_tape_io_free_all(struct reel_offload *offload);
 /* Number of slabs that the owner should have requested. */
 unsigned reel_tape_io_slabs_ahead(const struct reel_offload *offload,

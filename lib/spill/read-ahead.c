@@ -21,22 +21,24 @@ static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 		       struct reel_slab *carrier)
 {
 	REEL_ASSERT(!slab->frame && carrier->frame);
-	REEL_ASSERT(carrier->bytes >= slab->bytes && !carrier->below);
+	REEL_ASSERT(carrier->bytes == slab->bytes && !carrier->below);
 	reel_yield_point();
 	slab->frame = carrier->frame;
-	slab->bytes = carrier->bytes;
 	carrier->frame = NULL;
 	freelist_push(&offload->pool->frameless, carrier);
 	reel_annotate_allow(slab->frame, slab->bytes);
 }
 
-/* A large slab takes the frame of a large slab that is evicted, if it is large enough. */
+/*
+ * A large slab takes the frame of a large slab that is evicted, if that has the same size. Its own
+ * size never changes, since its owner may look at it.
+ */
 static struct reel_slab *take_large_carrier(struct reel_offload *offload, size_t bytes,
 					    double min_distance)
 {
 	struct reel_slab *carrier;
 
-	while (reel_supply_take_large(offload->pool, bytes, &carrier))
+	while (reel_supply_take_large(offload->pool, bytes, true, &carrier))
 		if (!reel_evict_for(offload, min_distance, bytes, &carrier) || carrier)
 			return carrier;
 	return carrier;
@@ -71,11 +73,38 @@ static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
 
 /* ---- What has been read ---- */
 
-bool reel_read_is_awaited_for(const struct reel_offload *offload, const struct reel_slab *slab)
+/* Acquire: pairs with the release in await() (slab-owner.c). Makes the slab's state visible. */
+static struct reel_slab *awaited_by(struct reel_tape_io *tape_io)
 {
-	/* Acquire: pairs with the release in await_arrival() (slab-owner.c), see put_back(). */
-	return atomic_load_explicit(&reel_tape_io_of(offload, slab)->awaited,
-				    memory_order_acquire) == slab;
+	return atomic_load_explicit(&tape_io->awaited, memory_order_acquire);
+}
+
+static struct reel_tape_io *first_tape_io(struct reel_offload *offload)
+{
+	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Makes the list visible. */
+	return atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
+}
+
+bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	struct reel_tape_io *tape_io = first_tape_io(offload);
+
+	while (tape_io && awaited_by(tape_io) != slab)
+		tape_io = tape_io->next;
+	return tape_io;
+}
+
+/*
+ * An owner that begins to wait at this moment may be missed. It signals the offload thread, which
+ * then sees in awaited_slab() that the slab is there.
+ */
+void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	struct reel_tape_io *tape_io = first_tape_io(offload);
+
+	for (; tape_io; tape_io = tape_io->next)
+		if (awaited_by(tape_io) == slab)
+			reel_event_signal(&tape_io->arrival);
 }
 
 /*
@@ -116,32 +145,31 @@ static void keep(struct reel_offload *offload, struct reel_slab *slab)
 	reel_offload_free_deferred(offload, slab);
 }
 
-/* Looks up the record of the tape first: as soon as the slab is CLEAN, its owner may free it. */
 void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
-	struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
-
 	if (!error)
 		keep(offload, slab);
 	else if (!put_back(offload, slab))
 		lose(offload, slab, error);
-	reel_event_signal(&tape_io->arrival);
+	reel_read_wake(offload, slab);
 }
 
 /* ---- Rounds ---- */
 
 static struct reel_slab *awaited_slab(struct reel_tape_io *tape_io)
 {
-	/*
-	 * Acquire: pairs with the release in await_arrival() (slab-owner.c). Makes its state
-	 * visible.
-	 */
-	struct reel_slab *slab = atomic_load_explicit(&tape_io->awaited, memory_order_acquire);
+	struct reel_slab *slab = awaited_by(tape_io);
+	enum reel_slab_state state;
 
+	if (!slab)
+		return NULL;
 	/* The owner may have begun to wait while the slab was EVICTING. */
-	if (slab)
-		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
-	return slab && reel_slab_state_of(slab) == REEL_SLAB_READ_QUEUED ? slab : NULL;
+	reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
+	state = reel_slab_state_of(slab);
+	/* The slab may have come before the owner began to wait. */
+	if (!reel_slab_is_away(state) && state != REEL_SLAB_PINNED_WRITING)
+		reel_event_signal(&tape_io->arrival);
+	return state == REEL_SLAB_READ_QUEUED ? slab : NULL;
 }
 
 static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape_io)
@@ -172,13 +200,25 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 	return false;
 }
 
+/* Relaxed is enough: the event makes `refused` visible. */
+static void refuse(struct reel_tape_io *tape_io, const struct reel_slab *slab)
+{
+	atomic_store_explicit(&tape_io->refused, slab, memory_order_relaxed);
+	reel_event_signal(&tape_io->arrival);
+}
+
 /* A pop is never refused, so it overdraws the budget if no frame will come. */
 static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	struct reel_slab *slab = offload->gets ? NULL : awaited_slab(tape_io);
-	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
+	/* Relaxed: the owner sets it before it waits. */
+	bool overdraws = atomic_load_explicit(&tape_io->overdraws, memory_order_relaxed);
+	struct reel_ticket *ticket;
 
 	REEL_ASSERT(!offload->puts);
+	if (slab && !overdraws)
+		refuse(tape_io, slab);
+	ticket = slab && overdraws ? reel_offload_ticket(offload, slab, true) : NULL;
 	if (!ticket)
 		return false;
 	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING) ||
@@ -243,9 +283,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 static bool for_all_tape_ios(struct reel_offload *offload,
 			    bool (*visit)(struct reel_offload *, struct reel_tape_io *))
 {
-	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Makes the list visible. */
-	struct reel_tape_io *tape_io =
-		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
+	struct reel_tape_io *tape_io = first_tape_io(offload);
 	bool moved = false;
 
 	for (; tape_io; tape_io = tape_io->next)

@@ -50,54 +50,101 @@ void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
 	REEL_ASSERT(reel_slab_spills(pool, slab) && filled <= slab->bytes);
-	/* Relaxed is enough: the release in reel_slab_move() (slab.h) makes them visible. */
-	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_relaxed);
+	/*
+	 * Release: pairs with the acquire in reel_tape_io_of(), which a ranking may call before the
+	 * state moves. Makes the record visible. Relaxed is enough for the rest: the release in
+	 * reel_slab_move() (slab.h) makes it visible.
+	 */
+	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_release);
 	atomic_store_explicit(&slab_io->slab_index, slab_index, memory_order_relaxed);
 	if (slab_index > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
 		atomic_store_explicit(&tape_io->highest, slab_index, memory_order_relaxed);
 	if (!reel_slab_is_readable(slab))
 		return;
-	/* The offload thread may change slab->bytes as soon as the slab is sealed. */
 	reel_budget_end_use(pool, slab);
 	while (!try_seal(offload, slab, filled, layout))
 		;
 	REEL_ASSERT(!reel_slab_is_readable(slab));
 }
 
-/* ---- Acquiring ---- */
-
-static bool is_away(enum reel_slab_state state)
+void reel_slab_tell_of_growth(struct reel_pool *pool)
 {
-	return state == REEL_SLAB_EVICTING || state == REEL_SLAB_STORED ||
-	       state == REEL_SLAB_READ_QUEUED || state == REEL_SLAB_READING;
+	struct reel_offload *offload = reel_offload_of(pool);
+
+	/* Relaxed is enough for both: the event makes the hint visible to the offload thread. */
+	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
+		return;
+	atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
+	reel_event_signal(&offload->work);
 }
 
-static void await_arrival(struct reel_offload *offload, struct reel_slab *slab,
-			  struct reel_tape_io *tape_io)
-{
-	uint64_t since = reel_clock_ns();
+/* ---- Acquiring ---- */
 
-	REEL_ASSERT(tape_io && reel_tape_io_of(offload, slab) == tape_io);
-	while (is_away(reel_slab_state_of(slab))) {
+/*
+ * Waits until the slab is there, or until its put has ended. False: the offload thread refuses to
+ * exceed the budget.
+ */
+static bool await(struct reel_offload *offload, struct reel_slab *slab,
+		  struct reel_tape_io *tape_io)
+{
+	/* Relaxed: only this thread waits here, and the event orders what the other one sets. */
+	atomic_store_explicit(&tape_io->refused, NULL, memory_order_relaxed);
+	for (;;) {
+		enum reel_slab_state state;
+
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
+		state = reel_slab_state_of(slab);
+		if (!reel_slab_is_away(state) && state != REEL_SLAB_PINNED_WRITING)
+			return true;
+		if (atomic_load_explicit(&tape_io->refused, memory_order_relaxed) == slab)
+			return false;
 		reel_yield_point();
 		/*
-		 * Release: pairs with the acquires of `awaited` in read-ahead.c. Makes the slab's
+		 * Release: pairs with the acquire in awaited_by() (read-ahead.c). Makes the slab's
 		 * state visible to the offload thread, which reads the slab.
 		 */
 		atomic_store_explicit(&tape_io->awaited, slab, memory_order_release);
 		reel_event_signal(&offload->work);
 		reel_event_wait(&tape_io->arrival);
 	}
+}
+
+/* Returns 0, -EDQUOT, or -ENOMEM: no memory for a record to wait with. */
+static int await_with(struct reel_offload *offload, struct reel_slab *slab,
+		      struct reel_tape_io *tape_io)
+{
+	uint64_t since = reel_clock_ns();
+	bool came = await(offload, slab, tape_io);
+
 	atomic_store_explicit(&tape_io->awaited, NULL, memory_order_relaxed);
 	reel_offload_note_stall(offload, since);
 	reel_tape_io_note_stall(tape_io);
+	if (!came)
+		reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_STORED);
+	return came ? 0 : -EDQUOT;
+}
+
+/* An owner that has no tape takes a record for this wait only. */
+static int await_arrival(struct reel_offload *offload, struct reel_slab *slab,
+			 struct reel_tape_io *tape_io)
+{
+	int error;
+
+	if (tape_io)
+		return await_with(offload, slab, tape_io);
+	tape_io = reel_tape_io_take_silent(offload);
+	if (!tape_io)
+		return -ENOMEM;
+	atomic_store_explicit(&tape_io->overdraws, false, memory_order_relaxed);
+	error = await_with(offload, slab, tape_io);
+	reel_tape_io_give_silent(offload, tape_io);
+	return error;
 }
 
 /* The child of a fork has no offload thread that could read the slab, so the slab is lost. */
 static void give_up(struct reel_offload *offload, struct reel_slab *slab)
 {
-	REEL_ASSERT(is_away(reel_slab_state_of(slab)));
+	REEL_ASSERT(reel_slab_is_away(reel_slab_state_of(slab)));
 	reel_slab_io_of(offload, slab)->error = -ECHILD;
 	reel_slab_become(slab, REEL_SLAB_LOST);
 }
@@ -135,15 +182,18 @@ int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
 		      struct reel_tape_io *tape_io)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
+	int error = 0;
 
 	REEL_ASSERT(reel_slab_spills(pool, slab));
 	while (!try_acquire(offload, slab)) {
-		if (!is_away(reel_slab_state_of(slab)))
+		if (!reel_slab_is_away(reel_slab_state_of(slab)))
 			continue;
 		if (offload->orphaned)
 			give_up(offload, slab);
 		else
-			await_arrival(offload, slab, tape_io);
+			error = await_arrival(offload, slab, tape_io);
+		if (error)
+			return error;
 	}
 	REEL_ASSERT(slab->frame ? reel_slab_state_of(slab) != REEL_SLAB_EMPTY
 				: reel_slab_state_of(slab) == REEL_SLAB_LOST);
@@ -174,6 +224,14 @@ bool reel_slab_is_readable(const struct reel_slab *slab)
 bool reel_slab_is_open(const struct reel_slab *slab)
 {
 	return reel_slab_state_of(slab) == REEL_SLAB_OPEN;
+}
+
+int reel_slab_await_put(struct reel_pool *pool, struct reel_slab *slab)
+{
+	REEL_ASSERT(reel_slab_is_readable(slab));
+	return reel_slab_state_of(slab) == REEL_SLAB_PINNED_WRITING
+		       ? await_arrival(reel_offload_of(pool), slab, NULL)
+		       : 0;
 }
 
 bool reel_slab_make_writable(struct reel_pool *pool, struct reel_slab *slab)
@@ -221,11 +279,13 @@ static enum after_free take_from(struct reel_offload *offload, struct reel_slab 
 			count(&offload->stale, 1);
 			return GIVE_FRAMELESS;
 		default:
-			if (!reel_slab_move(slab, state, REEL_SLAB_FREE_PENDING))
-				continue;
+			/* First: the offload thread may free the slab as soon as it has moved. */
 			if (state == REEL_SLAB_PINNED_WRITING)
 				reel_budget_end_use(offload->pool, slab);
-			return LEAVE;
+			if (reel_slab_move(slab, state, REEL_SLAB_FREE_PENDING))
+				return LEAVE;
+			if (state == REEL_SLAB_PINNED_WRITING)
+				reel_budget_count_use(offload->pool, slab);
 		}
 	}
 }

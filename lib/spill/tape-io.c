@@ -70,7 +70,7 @@ static struct reel_tape_io *add_tape_io(struct reel_offload *offload)
 	return tape_io;
 }
 
-struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
+struct reel_tape_io *reel_tape_io_take_silent(struct reel_offload *offload)
 {
 	struct reel_tape_io *tape_io = find_unused_io(offload);
 
@@ -82,8 +82,8 @@ struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
 	REEL_ASSERT(atomic_load_explicit(&tape_io->requested, memory_order_relaxed) -
 			    atomic_load_explicit(&tape_io->served, memory_order_relaxed) <=
 		    REEL_REQUESTS);
-	/* Relaxed, here and below: the number of tapes that share the frames is an estimate. */
-	atomic_fetch_add_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
+	atomic_store_explicit(&tape_io->by_age, false, memory_order_relaxed);
+	atomic_store_explicit(&tape_io->overdraws, true, memory_order_relaxed);
 	tape_io->slabs_popped_in_row = 0;
 	tape_io->ahead = REEL_MIN_AHEAD;
 	tape_io->hits_in_row = 0;
@@ -95,12 +95,22 @@ struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
 	return tape_io;
 }
 
-void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io)
+struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload)
+{
+	struct reel_tape_io *tape_io = reel_tape_io_take_silent(offload);
+
+	/* Relaxed, here and below: the number of tapes that share the frames is an estimate. */
+	if (tape_io)
+		atomic_fetch_add_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
+	return tape_io;
+}
+
+void reel_tape_io_give_silent(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	REEL_ASSERT(atomic_load_explicit(&tape_io->in_use, memory_order_relaxed));
 	REEL_ASSERT(!atomic_load_explicit(&tape_io->awaited, memory_order_relaxed));
 	REEL_ASSERT_EXPENSIVE(!is_needed(offload, tape_io));
-	atomic_fetch_sub_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
+	(void)offload;
 	reel_yield_point();
 	/* Release: pairs with the acquire in find_unused_io(). Makes the members visible. */
 	atomic_store_explicit(&tape_io->in_use, false, memory_order_release);
@@ -160,6 +170,12 @@ void reel_tape_io_end_requests(struct reel_offload *offload, const struct reel_t
 {
 	if (requests_open(tape_io))
 		reel_event_signal(&offload->work);
+}
+
+void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io)
+{
+	atomic_fetch_sub_explicit(&offload->tape_ios_in_use, 1, memory_order_relaxed);
+	reel_tape_io_give_silent(offload, tape_io);
 }
 
 void reel_tape_io_free_all(struct reel_offload *offload)

@@ -16,8 +16,14 @@
 /*
  * The depth below the top, divided by the recent number of slabs popped per second. The 1 is added
  * so that of two tapes that are not popped the deeper slab comes first. A slab above the top is
- * kept by a hold, and is needed after all slabs below it have been popped.
+ * kept by a hold, and is needed after all slabs below it have been popped. Without a known order
+ * a slab is taken to be needed as far in the future as it was used last in the past.
  */
+static double age_of(uint32_t used_at)
+{
+	return (uint32_t)(reel_now_ms() - used_at) * 1e-3;
+}
+
 double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab)
 {
 	/* Relaxed, all: this is an estimate, and the slab may belong to another tape by now. */
@@ -32,6 +38,8 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 			: (double)top + (highest > slab_index ? highest - slab_index : 0) + 1;
 
 	REEL_ASSERT(tape_io->rate >= 0);
+	if (atomic_load_explicit(&tape_io->by_age, memory_order_relaxed))
+		return age_of(slab_index);
 	return depth / (tape_io->rate + 1);
 }
 

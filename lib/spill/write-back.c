@@ -126,8 +126,10 @@ static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_CLEAN))
 		return;
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_PINNED))
+	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_PINNED)) {
+		reel_read_wake(offload, slab);
 		return;
+	}
 	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
 		reel_offload_free_deferred(offload, slab);
 	else
@@ -141,8 +143,10 @@ static void end_failed_write(struct reel_offload *offload, struct reel_slab *sla
 	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_DIRTY))
 		return;
 	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_OPEN))
+	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_OPEN)) {
+		reel_read_wake(offload, slab);
 		return;
+	}
 	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
 		reel_offload_free_deferred(offload, slab);
 	else
@@ -239,7 +243,7 @@ bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t by
 	REEL_ASSERT(atomic_load_explicit(&offload->clean, memory_order_relaxed) > 0);
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
 	leave_frame(offload, slab, carrier, REEL_SLAB_EVICTING);
-	if (carrier->kind == REEL_SLAB_LARGE && carrier->bytes >= bytes)
+	if (carrier->kind == REEL_SLAB_LARGE && carrier->bytes == bytes)
 		*kept = carrier;
 	else
 		place(offload, carrier);

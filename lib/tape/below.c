@@ -43,17 +43,6 @@ void reel_below_retain(reel_tape *tape, struct reel_slab *slab)
 			       worth_storing(tape, slab), tape->layout);
 }
 
-static void tell_of_growth(struct reel_pool *pool)
-{
-	struct reel_offload *offload = reel_offload_of(pool);
-
-	/* Relaxed is enough for both: the event makes the hint visible to the offload thread. */
-	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
-		return;
-	atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
-	reel_event_signal(&offload->work);
-}
-
 void reel_below_seal(reel_tape *tape, struct reel_slab *slab)
 {
 	REEL_ASSERT(slab == tape->slab || slab == tape->slab->below);
@@ -62,7 +51,7 @@ void reel_below_seal(reel_tape *tape, struct reel_slab *slab)
 		return;
 	atomic_store_explicit(&tape->tape_io->top, slab->slab_index + 1, memory_order_relaxed);
 	tape->tape_io->slabs_popped_in_row = 0;
-	tell_of_growth(tape->pool);
+	reel_slab_tell_of_growth(tape->pool);
 }
 
 /* ---- Acquiring ---- */
