@@ -9,6 +9,7 @@ reelinclude_HEADERS = \
 	include/reel/gpu.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
+	include/reel/parcel.h \
 	include/reel/plan.h \
 	include/reel/store.h \
 	include/reel/tape.h \
@@ -101,6 +102,9 @@ libreel_core_la_SOURCES = \
 	%D%/os/assert.c %D%/os/assert.h \
 	%D%/os/clock.h %D%/os/integer.h %D%/os/process.h \
 	%D%/os/environment.c %D%/os/environment.h \
+	%D%/parcel/parcel.c %D%/parcel/parcel.h \
+	%D%/parcel/bin.c \
+	%D%/parcel/order.c \
 	%D%/spill/default-pool.c %D%/spill/default-pool.h \
 	%D%/tape/version.c \
 	%D%/os/annotate.h \
@@ -129,5 +133,5 @@ libreel_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel.map
 libreel_la_DEPENDENCIES = libreel-core.la %D%/libreel.map
 endif
 EXTRA_DIST += %D%/libreel.map %D%/README.md %D%/os/README.md %D%/store/README.md \
-	%D%/pool/README.md %D%/spill/README.md %D%/tape/README.md %D%/plan/README.md \
+	%D%/pool/README.md %D%/spill/README.md %D%/tape/README.md %D%/parcel/README.md %D%/plan/README.md \
 	%D%/checkpoint/README.md

@@ -40,6 +40,8 @@ check_PROGRAMS += \
 	%D%/spill/t-spill-process \
 	%D%/spill/t-spill-limits \
 	%D%/spill/t-spill-budget \
+	%D%/parcel/t-parcel \
+	%D%/parcel/t-parcel-random \
 	%D%/pool/t-thread \
 	%D%/os/t-cancel \
 	%D%/pool/t-fork \

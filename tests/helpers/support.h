@@ -33,6 +33,13 @@ static inline bool is_emulated(void)
 	return emulated && *emulated;
 }
 
+static inline uint64_t number_from_environment(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
 /* A child that hangs is ended by the signal, which is a failure. */
 static inline pid_t fork_with_timeout(void)
 {

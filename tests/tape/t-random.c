@@ -560,13 +560,6 @@ static const struct {
 	  .magazine_slabs = 1}, true},
 };
 
-static uint64_t number_from_environment(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static void no_sequence_differs(size_t p, unsigned flags, uint64_t first, uint64_t seeds)
 {
 	struct late_store *late = pools[p].spills ? late_open(first) : NULL;

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parcels: buffers of any size under the budget of a pool, for data that is no stack. A program
+ * fills a parcel, seals it, and may say in which order it will read its parcels. What has no room
+ * in memory goes to the store of the pool, and is read ahead.
+ *
+ *	reel_parcel *parcel;
+ *	void *data;
+ *	const void *again;
+ *
+ *	error = reel_parcel_open(&parcel, pool, bytes, NULL, &data);
+ *	fill data
+ *	error = reel_parcel_seal(parcel);           data is not used any more
+ *	...
+ *	error = reel_parcel_announce(parcels, n);   parcels[0] is read first
+ *	error = reel_parcel_pin(parcel, &again);
+ *	read what is there
+ *	reel_parcel_unpin(parcel);
+ *	reel_parcel_close(parcel);
+ *
+ * A parcel is open (its contents are written, and stay in memory) or sealed. A sealed parcel is in
+ * memory while it is pinned. Otherwise it may be in the store only, if the pool has one; a pool
+ * without a store keeps all parcels in memory. Parcels and tapes share the budget of their pool.
+ *
+ * Threads. Any thread may call any function. Any number of threads may pin one parcel at once. The
+ * program orders the other calls on one parcel: nobody pins what another thread seals, unseals or
+ * closes at that moment. A thread waits only for its own parcel or for memory.
+ *
+ * Memory. Parcels of at most half a slab share slabs, in the order in which they are opened: open
+ * what is read together one after the other. Such a slab can leave memory when all of its parcels
+ * are sealed and none is pinned, and it is given back when all are closed. Larger parcels have
+ * memory of their own, up to a slab, or whole pages above that; they travel in pieces of a slab.
+ *
+ * fork: in the child, parcels that are in memory only or in memory, too, can be pinned. One that is
+ * only in the store is the parent's: its pin fails with -ECHILD. A parcel on which another thread
+ * was working at that moment is not usable in the child.
+ */
+#ifndef REEL_PARCEL_H
+#define REEL_PARCEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <reel/extend.h>
+#include <reel/pool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_parcel reel_parcel;
+
+/* The contents need not be kept while the parcel is sealed: its memory is given back then. */
+#define REEL_PARCEL_SCRATCH 1u
+
+/* All zero, or NULL, means all defaults. */
+struct reel_parcel_options {
+	/* How the values are laid out, for a codec of the store; see reel_tape_set_layout(). */
+	struct reel_layout layout;
+	/* REEL_PARCEL_* */
+	unsigned flags;
+	/* For options to come: all 0. */
+	uint64_t reserved[2];
+};
+
+/*
+ * Opens a parcel of `bytes` bytes, at least 1. *data points to its contents, which are undefined.
+ * They are aligned to 64 bytes, or to 16 if the parcel is smaller than that. `pool` outlives the
+ * parcel; NULL is the default pool.
+ *
+ * Returns 0, or
+ *   -EINVAL  `bytes` is 0, or an option is wrong
+ *   -EDQUOT  the hard budget is used up by what cannot leave memory; reel_error_text() says how
+ *            much of it is open or pinned
+ *   -ENOMEM  no memory
+ *   what the store says that takes no more, or -ENXIO: the default pool is refused
+ *
+ * Cost: some 100 ns for a parcel in memory; a wait for the store where the budget is used up.
+ */
+int reel_parcel_open(reel_parcel **parcel, reel_pool *pool, size_t bytes,
+		     const struct reel_parcel_options *options, void **data);
+
+/*
+ * Seals an open parcel. Its contents do not change any more, and may leave memory. Returns 0, or
+ * -EINVAL: the parcel is sealed already.
+ */
+int reel_parcel_seal(reel_parcel *parcel);
+
+/*
+ * Opens a sealed parcel again, to change its contents. *data points to them; those of a scratch
+ * parcel are undefined. Waits for the store as reel_parcel_pin() does, and until a transfer of the
+ * contents has ended.
+ *
+ * Returns 0; -EINVAL, it is open already; -EBUSY, it is pinned; or as reel_parcel_pin().
+ */
+int reel_parcel_unseal(reel_parcel *parcel, void **data);
+
+/*
+ * Says that these sealed parcels will be pinned in this order, parcels[0] first. They are read ahead
+ * then, and leave memory in the opposite order. An announcement ends when its last parcel has been
+ * pinned. A parcel may occur several times, and several announcements may be under way, for example
+ * one for each thread; the last one that names a parcel counts. A parcel that is pinned out of turn
+ * ends the announcements of those before it. All parcels belong to one pool.
+ *
+ * Returns 0, or -ENOMEM: nothing is read ahead. Cost: O(n).
+ */
+int reel_parcel_announce(reel_parcel *const *parcels, size_t n);
+
+/*
+ * Makes the contents of a sealed parcel stay in memory, where *data points to them, until
+ * reel_parcel_unpin() has been called as often as this function. Waits if they are in the store.
+ *
+ * Returns 0, or
+ *   -EINVAL  the parcel is open
+ *   -ENODATA it is a scratch parcel, whose contents are gone
+ *   -EDQUOT  the hard budget is used up by what is open or pinned; nothing else has changed
+ *   -ENOMEM  no memory to wait with
+ *   the store's error: the contents are lost; -EBADMSG, they are not what was put there
+ *
+ * Cost: some 10 ns where another pin keeps the contents in memory, some 50 ns where they are there.
+ */
+int reel_parcel_pin(reel_parcel *parcel, const void **data);
+void reel_parcel_unpin(reel_parcel *parcel);
+
+/* Ends a parcel. Returns 0, or -EBUSY: it is pinned, and nothing was done. NULL is allowed. */
+int reel_parcel_close(reel_parcel *parcel);
+
+/* The size that the parcel was opened with. */
+size_t reel_parcel_bytes(const reel_parcel *parcel);
+
+/* Of all parcels of a pool. Bytes of small parcels are those of the slabs that they share. */
+struct reel_parcel_stats {
+	uint64_t parcels;         /* open or sealed */
+	uint64_t resident_bytes;  /* in memory */
+	uint64_t stored_bytes;    /* in the store, before compression; some may be in memory, too */
+	uint64_t pinned_bytes;    /* open or pinned */
+	uint64_t announced;       /* pins so far of parcels that were announced */
+	uint64_t hits;            /* those of them that found the contents in memory */
+	uint64_t waits;           /* pins so far that waited for the store */
+	uint64_t wait_ns;         /* and for how long, together */
+	uint64_t reserved[4];     /* 0 */
+};
+
+/* Cost: O(parcels), while others open and close none. */
+void reel_parcel_get_stats(reel_pool *pool, struct reel_parcel_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Announced orders. To the offload thread an order is a tape that is popped: the bin that is needed
+ * first lies on top. Any thread runs these functions, with parcels->lock held.
+ *
+ * A bin belongs to at most one order, that of the last announcement which names it. bin->index is
+ * the entry of its next use, and each entry has the index of the use after it. An order ends when
+ * no bin belongs to it any more.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "parcel.h"
+
+/* After HITS_IN_ROW bins without a wait an order requests one slab less. */
+#define HITS_IN_ROW 64
+#define NO_INDEX UINT32_MAX
+
+struct reel_order {
+	struct reel_parcels *parcels;
+	struct reel_tape_io *tape_io;
+	uint32_t entries;
+	uint32_t used;  /* number of entries whose use has come, or was skipped */
+	uint32_t bins;  /* number of bins that belong to the order */
+	uint32_t slabs; /* size of all entries, in slabs */
+	struct {
+		struct reel_bin *bin; /* NULL: it belongs to another order by now, or was closed */
+		uint32_t before;      /* size of all entries before this one, in slabs */
+		uint32_t again;       /* the next entry of the same bin, or NO_INDEX */
+	} entry[];
+};
+
+/* Relaxed, here and below: parcels->lock orders the writes of `order`. */
+static struct reel_order *order_of(const struct reel_bin *bin)
+{
+	return atomic_load_explicit(&bin->order, memory_order_relaxed);
+}
+
+static void set_order(struct reel_bin *bin, struct reel_order *order)
+{
+	atomic_store_explicit(&bin->order, order, memory_order_relaxed);
+}
+
+static uint32_t slabs_of(const struct reel_bin *bin)
+{
+	size_t slab = bin->parcels->pool->slab_bytes;
+
+	return bin->filled <= slab ? 1 : (uint32_t)((bin->filled + slab - 1) / slab);
+}
+
+/* ---- What the offload thread knows ---- */
+
+static void describe(struct reel_bin *bin, struct reel_tape_io *tape_io, uint32_t slab_index)
+{
+	struct reel_slab_io *slab_io;
+
+	if (!bin->slab)
+		return;
+	slab_io = reel_slab_io_of(reel_offload_of(bin->parcels->pool), bin->slab);
+	/* Release: pairs with the acquire in reel_tape_io_of(). Makes the record visible. */
+	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_release);
+	/* Relaxed: the offload thread estimates the reuse distance with it. */
+	atomic_store_explicit(&slab_io->slab_index, slab_index, memory_order_relaxed);
+}
+
+/* The top of the tape that the order stands for has the highest index. */
+void reel_order_describe(struct reel_bin *bin)
+{
+	const struct reel_order *order = order_of(bin);
+
+	if (order)
+		describe(bin, order->tape_io, order->slabs - 1 - order->entry[bin->index].before);
+}
+
+static uint32_t slabs_used(const struct reel_order *order)
+{
+	return order->used < order->entries ? order->entry[order->used].before : order->slabs;
+}
+
+/* Requests the bins that are needed next, as far as read-ahead goes. */
+static void request(struct reel_order *order)
+{
+	struct reel_offload *offload = reel_offload_of(order->parcels->pool);
+	uint32_t end = slabs_used(order) + reel_tape_io_slabs_ahead(offload, order->tape_io);
+
+	if (offload->orphaned)
+		return;
+	for (uint32_t i = order->used; i < order->entries && order->entry[i].before < end; i++) {
+		struct reel_bin *bin = order->entry[i].bin;
+
+		if (bin && bin->slab && !reel_tape_io_request(order->tape_io, bin->slab))
+			break;
+	}
+	reel_tape_io_end_requests(offload, order->tape_io);
+}
+
+/* ---- The end of an order ---- */
+
+static void end_if_unused(struct reel_order *order)
+{
+	if (order->bins)
+		return;
+	reel_tape_io_give(reel_offload_of(order->parcels->pool), order->tape_io);
+	free(order);
+}
+
+/* The bin has no announced use any more. */
+static void forget(struct reel_order *order, struct reel_bin *bin)
+{
+	REEL_ASSERT(order_of(bin) == order && order->bins > 0);
+	set_order(bin, NULL);
+	describe(bin, order->parcels->unordered, reel_now_ms());
+	order->bins--;
+}
+
+static void leave(struct reel_bin *bin)
+{
+	struct reel_order *order = order_of(bin);
+
+	for (uint32_t i = bin->index; i != NO_INDEX; i = order->entry[i].again)
+		order->entry[i].bin = NULL;
+	forget(order, bin);
+}
+
+void reel_order_leave(struct reel_bin *bin)
+{
+	struct reel_order *order = order_of(bin);
+
+	if (!order)
+		return;
+	leave(bin);
+	end_if_unused(order);
+}
+
+/* ---- Announcing ---- */
+
+/* Bins of neighbouring parcels that are the same are one entry. */
+static void fill(struct reel_order *order, reel_parcel *const *parcels, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct reel_bin *bin = parcels[i]->bin;
+
+		if (order->entries && order->entry[order->entries - 1].bin == bin)
+			continue;
+		order->entry[order->entries].bin = bin;
+		order->entry[order->entries].before = order->slabs;
+		order->slabs += slabs_of(bin);
+		order->entries++;
+	}
+}
+
+static void adopt(struct reel_order *order)
+{
+	for (uint32_t i = 0; i < order->entries; i++)
+		reel_order_leave(order->entry[i].bin);
+	for (uint32_t i = order->entries; i-- > 0;) {
+		struct reel_bin *bin = order->entry[i].bin;
+
+		order->entry[i].again = order_of(bin) == order ? bin->index : NO_INDEX;
+		order->bins += order_of(bin) != order;
+		set_order(bin, order);
+		bin->index = i;
+	}
+	for (uint32_t i = 0; i < order->entries; i++)
+		reel_order_describe(order->entry[i].bin);
+}
+
+static struct reel_order *new_order(struct reel_parcels *parcels, size_t n)
+{
+	struct reel_order *order;
+
+	if (n >= NO_INDEX)
+		return NULL;
+	order = calloc(1, sizeof *order + n * sizeof *order->entry);
+	if (!order)
+		return NULL;
+	order->parcels = parcels;
+	order->tape_io = reel_tape_io_take(reel_offload_of(parcels->pool));
+	if (order->tape_io)
+		return order;
+	free(order);
+	return NULL;
+}
+
+static void tell(struct reel_order *order)
+{
+	/* Relaxed: the offload thread estimates reuse distances with both. */
+	atomic_store_explicit(&order->tape_io->top, order->slabs - slabs_used(order),
+			      memory_order_relaxed);
+	atomic_store_explicit(&order->tape_io->highest, order->slabs - 1, memory_order_relaxed);
+}
+
+int reel_parcel_announce(reel_parcel *const *announced, size_t n)
+{
+	REEL_UNCANCELLED;
+	struct reel_parcels *parcels = n ? announced[0]->bin->parcels : NULL;
+	struct reel_order *order;
+
+	if (!n || !parcels->unordered)
+		return 0;
+	order = new_order(parcels, n);
+	if (!order)
+		return reel_fail(-ENOMEM, "no memory to announce %zu parcels", n);
+	pthread_mutex_lock(&parcels->lock);
+	fill(order, announced, n);
+	adopt(order);
+	tell(order);
+	request(order);
+	pthread_mutex_unlock(&parcels->lock);
+	return 0;
+}
+
+/* ---- Using ---- */
+
+static void adapt(struct reel_tape_io *tape_io, bool waited)
+{
+	if (waited)
+		reel_tape_io_note_stall(tape_io);
+	else if (++tape_io->hits_in_row % HITS_IN_ROW == 0 && tape_io->ahead > REEL_MIN_AHEAD)
+		tape_io->ahead--;
+}
+
+/* One use of the bin is over. It is needed again at its next entry, if it has one. */
+static void use(struct reel_order *order, uint32_t index)
+{
+	struct reel_bin *bin = order->entry[index].bin;
+
+	if (!bin)
+		return;
+	bin->index = order->entry[index].again;
+	if (bin->index == NO_INDEX)
+		forget(order, bin);
+	else
+		reel_order_describe(bin);
+}
+
+void reel_order_advance(struct reel_bin *bin, bool waited)
+{
+	struct reel_order *order = order_of(bin);
+	uint32_t before;
+
+	if (!order)
+		return;
+	atomic_fetch_add_explicit(&order->parcels->announced, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&order->parcels->hits, !waited, memory_order_relaxed);
+	adapt(order->tape_io, waited);
+	before = slabs_used(order);
+	for (uint32_t end = bin->index; order->used <= end; order->used++)
+		use(order, order->used);
+	atomic_fetch_add_explicit(&order->tape_io->popped, slabs_used(order) - before,
+				  memory_order_relaxed);
+	tell(order);
+	request(order);
+	end_if_unused(order);
+}

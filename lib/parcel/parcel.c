@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parcels, as programs call them. Any thread runs these functions; the program orders those that
+ * change one parcel. An open parcel counts as a pin of its bin, which it gives up when it is sealed.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/error.h"
+#include "os/integer.h"
+#include "parcel.h"
+#include "spill/default-pool.h"
+#include "store/store.h"
+
+/* ---- The parcels of a pool ---- */
+
+static struct reel_parcels *of_client(struct reel_pool_client *client)
+{
+	return (struct reel_parcels *)client;
+}
+
+static void lock(struct reel_pool_client *client)
+{
+	pthread_mutex_lock(&of_client(client)->lock);
+}
+
+static void unlock(struct reel_pool_client *client)
+{
+	pthread_mutex_unlock(&of_client(client)->lock);
+}
+
+static void close_parcels(struct reel_pool_client *client)
+{
+	struct reel_parcels *parcels = of_client(client);
+
+	REEL_ASSERT(!parcels->bins);
+	pthread_mutex_destroy(&parcels->lock);
+	free(parcels);
+}
+
+static const struct reel_pool_client_verbs verbs = {
+	.lock = lock,
+	.unlock = unlock,
+	.close = close_parcels,
+};
+
+static struct reel_parcels *new_parcels(struct reel_pool *pool)
+{
+	struct reel_offload *offload = reel_offload_of(pool);
+	struct reel_parcels *parcels = calloc(1, sizeof *parcels);
+
+	if (!parcels)
+		return NULL;
+	parcels->client.verbs = &verbs;
+	parcels->pool = pool;
+	parcels->unordered = offload ? reel_tape_io_take_silent(offload) : NULL;
+	if (offload && !parcels->unordered) {
+		free(parcels);
+		return NULL;
+	}
+	if (parcels->unordered)
+		/* Relaxed: the offload thread estimates reuse distances with it. */
+		atomic_store_explicit(&parcels->unordered->by_age, true, memory_order_relaxed);
+	pthread_mutex_init(&parcels->lock, NULL);
+	return parcels;
+}
+
+/* Of several threads that come first at once, one keeps what it made. NULL: no memory. */
+static struct reel_parcels *parcels_of(struct reel_pool *pool)
+{
+	/* Acquire: pairs with the release below. Makes the struct visible. */
+	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
+	struct reel_parcels *parcels;
+
+	if (client)
+		return of_client(client);
+	parcels = new_parcels(pool);
+	if (!parcels)
+		return NULL;
+	if (atomic_compare_exchange_strong_explicit(&pool->parcels, &client, &parcels->client,
+						    memory_order_acq_rel, memory_order_acquire))
+		return parcels;
+	if (parcels->unordered)
+		reel_tape_io_give_silent(reel_offload_of(pool), parcels->unordered);
+	close_parcels(&parcels->client);
+	return of_client(client);
+}
+
+/* ---- Small parcels ---- */
+
+static bool is_like(struct reel_layout a, struct reel_layout b)
+{
+	return a.element == b.element && a.stride == b.stride;
+}
+
+static size_t alignment(size_t bytes)
+{
+	return bytes < 64 ? 16 : 64;
+}
+
+static bool is_small(const struct reel_parcels *parcels, const struct reel_parcel *parcel)
+{
+	return parcel->bytes <= parcels->pool->slab_bytes / 2 &&
+	       !(parcel->flags & REEL_PARCEL_SCRATCH);
+}
+
+/* Requires parcels->lock. */
+static bool fits(const struct reel_bin *bin, size_t bytes, struct reel_layout layout)
+{
+	return bin && is_like(bin->layout, layout) &&
+	       reel_round_up(bin->filled, alignment(bytes)) + bytes <= bin->slab->bytes;
+}
+
+/* Requires parcels->lock. */
+static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
+{
+	parcel->bin = bin;
+	parcel->offset = reel_round_up(bin->filled, alignment(parcel->bytes));
+	bin->filled = parcel->offset + parcel->bytes;
+	bin->live++;
+	/* Relaxed: the pin of the open bin keeps its slab held. */
+	atomic_fetch_add_explicit(&bin->pins, 1, memory_order_relaxed);
+}
+
+/* The open bin has a pin and counts as live, until another one takes its place. */
+static void retire(struct reel_bin *bin)
+{
+	struct reel_parcels *parcels = bin->parcels;
+	unsigned live;
+
+	reel_bin_unpin(bin);
+	pthread_mutex_lock(&parcels->lock);
+	live = --bin->live;
+	pthread_mutex_unlock(&parcels->lock);
+	if (!live)
+		reel_bin_close(bin);
+}
+
+static int open_small(struct reel_parcels *parcels, struct reel_parcel *parcel,
+		      struct reel_layout layout)
+{
+	struct reel_bin *fresh, *retired;
+	int error;
+
+	pthread_mutex_lock(&parcels->lock);
+	if (fits(parcels->open_bin, parcel->bytes, layout)) {
+		put_into(parcels->open_bin, parcel);
+		pthread_mutex_unlock(&parcels->lock);
+		return 0;
+	}
+	/* While this thread waits for a slab, the bin that was open may leave memory. */
+	retired = parcels->open_bin;
+	parcels->open_bin = NULL;
+	pthread_mutex_unlock(&parcels->lock);
+	if (retired)
+		retire(retired);
+	error = reel_bin_open(parcels, parcels->pool->slab_bytes, layout, &fresh);
+	if (error)
+		return error;
+	pthread_mutex_lock(&parcels->lock);
+	retired = parcels->open_bin;
+	parcels->open_bin = fresh;
+	fresh->live = 1;
+	put_into(fresh, parcel);
+	pthread_mutex_unlock(&parcels->lock);
+	if (retired)
+		retire(retired);
+	return 0;
+}
+
+/* ---- Opening and closing ---- */
+
+static int open_alone(struct reel_parcels *parcels, struct reel_parcel *parcel,
+		      struct reel_layout layout)
+{
+	int error = reel_bin_open(parcels, parcel->bytes, layout, &parcel->bin);
+
+	if (error)
+		return error;
+	parcel->bin->live = 1;
+	parcel->bin->filled = parcel->bytes;
+	return 0;
+}
+
+static void *data_of(const struct reel_parcel *parcel)
+{
+	return parcel->bin->slab->frame + parcel->offset;
+}
+
+static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t bytes, int error)
+{
+	struct reel_parcel_stats stats;
+
+	reel_parcel_get_stats(parcels->pool, &stats);
+	if (error == -EDQUOT)
+		return reel_fail(error,
+				 "%s of %zu bytes: the hard budget of %zu bytes is used up, and %llu "
+				 "bytes of parcels are open or pinned; seal or unpin some, or raise it",
+				 what, bytes, parcels->pool->hard_budget,
+				 (unsigned long long)stats.pinned_bytes);
+	return reel_fail(error, "%s of %zu bytes: %s", what, bytes, reel_store_strerror(error));
+}
+
+static const char *options_problem(const struct reel_parcel_options *options)
+{
+	const char *problem;
+
+	if (options->flags & ~REEL_PARCEL_SCRATCH)
+		return "unknown flags of a parcel";
+	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
+	if (problem || !options->layout.element)
+		return problem;
+	return reel_layout_problem(options->layout);
+}
+
+static int open_in(struct reel_parcels *parcels, size_t bytes,
+		   const struct reel_parcel_options *options, struct reel_parcel **opened)
+{
+	struct reel_parcel *parcel = calloc(1, sizeof *parcel);
+	int error;
+
+	if (!parcel)
+		return reel_fail(-ENOMEM, "no memory for a parcel");
+	parcel->bytes = bytes;
+	parcel->flags = options->flags;
+	atomic_store_explicit(&parcel->pins, REEL_PARCEL_IS_OPEN, memory_order_relaxed);
+	error = is_small(parcels, parcel) ? open_small(parcels, parcel, options->layout)
+					  : open_alone(parcels, parcel, options->layout);
+	if (error) {
+		free(parcel);
+		return fail_for_room(parcels, "a parcel", bytes, error);
+	}
+	atomic_fetch_add_explicit(&parcels->count, 1, memory_order_relaxed);
+	*opened = parcel;
+	return 0;
+}
+
+int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
+		     const struct reel_parcel_options *options, void **data)
+{
+	REEL_UNCANCELLED;
+	static const struct reel_parcel_options defaults;
+	const char *problem = options ? options_problem(options) : NULL;
+	struct reel_parcels *parcels;
+	int error;
+
+	if (problem || !bytes)
+		return reel_fail(-EINVAL, "%s", problem ? problem : "a parcel has at least 1 byte");
+	error = pool ? 0 : reel_pool_open_default(&pool);
+	if (error)
+		return error;
+	parcels = parcels_of(pool);
+	if (!parcels)
+		return reel_fail(-ENOMEM, "no memory for a parcel");
+	error = open_in(parcels, bytes, options ? options : &defaults, opened);
+	if (!error)
+		*data = data_of(*opened);
+	return error;
+}
+
+/* Moves a parcel on that no other thread uses now. */
+static bool move(struct reel_parcel *parcel, int32_t from, int32_t to)
+{
+	/* Relaxed: the program orders these calls, and the bin orders the contents. */
+	return atomic_compare_exchange_strong_explicit(&parcel->pins, &from, to,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Leaves the bin, which is closed with its last parcel. An open bin stays for the next parcels. */
+static void leave_bin(struct reel_bin *bin)
+{
+	struct reel_parcels *parcels = bin->parcels;
+	bool last;
+
+	pthread_mutex_lock(&parcels->lock);
+	bin->live--;
+	last = bin->live == (bin == parcels->open_bin);
+	if (last && bin == parcels->open_bin) {
+		parcels->open_bin = NULL;
+		bin->live = 0;
+	}
+	pthread_mutex_unlock(&parcels->lock);
+	if (last)
+		reel_bin_close(bin);
+}
+
+int reel_parcel_close(reel_parcel *parcel)
+{
+	REEL_UNCANCELLED;
+	struct reel_parcels *parcels;
+
+	if (!parcel)
+		return 0;
+	parcels = parcel->bin->parcels;
+	if (move(parcel, REEL_PARCEL_IS_OPEN, REEL_PARCEL_IS_CLOSED))
+		reel_bin_unpin(parcel->bin);
+	else if (!move(parcel, 0, REEL_PARCEL_IS_CLOSED))
+		return reel_fail(-EBUSY, "a parcel cannot be closed while it is pinned");
+	leave_bin(parcel->bin);
+	atomic_fetch_sub_explicit(&parcels->count, 1, memory_order_relaxed);
+	free(parcel);
+	return 0;
+}
+
+/* ---- Sealing ---- */
+
+static bool is_scratch(const struct reel_parcel *parcel)
+{
+	return parcel->flags & REEL_PARCEL_SCRATCH;
+}
+
+int reel_parcel_seal(reel_parcel *parcel)
+{
+	REEL_UNCANCELLED;
+
+	if (!move(parcel, REEL_PARCEL_IS_OPEN, 0))
+		return reel_fail(-EINVAL, "a parcel is sealed that is not open");
+	if (is_scratch(parcel))
+		reel_bin_drop_slab(parcel->bin);
+	else
+		reel_bin_unpin(parcel->bin);
+	return 0;
+}
+
+static int unseal_scratch(struct reel_parcel *parcel)
+{
+	int error = reel_bin_take_slab(parcel->bin, parcel->bytes);
+
+	return error ? fail_for_room(parcel->bin->parcels, "a scratch parcel", parcel->bytes, error)
+		     : 0;
+}
+
+static int pin(struct reel_parcel *parcel)
+{
+	int error = reel_bin_pin(parcel->bin);
+
+	return error ? fail_for_room(parcel->bin->parcels, "a pin", parcel->bytes, error) : 0;
+}
+
+static int unseal(struct reel_parcel *parcel)
+{
+	int error;
+
+	if (is_scratch(parcel))
+		return unseal_scratch(parcel);
+	error = pin(parcel);
+	if (error)
+		return error;
+	error = reel_bin_make_writable(parcel->bin);
+	if (error)
+		reel_bin_unpin(parcel->bin);
+	return error ? reel_fail(error, "no memory to wait for the store with") : 0;
+}
+
+int reel_parcel_unseal(reel_parcel *parcel, void **data)
+{
+	REEL_UNCANCELLED;
+	int error;
+
+	if (!move(parcel, 0, REEL_PARCEL_IS_OPEN))
+		return atomic_load_explicit(&parcel->pins, memory_order_relaxed) > 0
+			       ? reel_fail(-EBUSY, "a parcel cannot be unsealed while it is pinned")
+			       : reel_fail(-EINVAL, "a parcel is unsealed that is open");
+	error = unseal(parcel);
+	if (error)
+		move(parcel, REEL_PARCEL_IS_OPEN, 0);
+	else
+		*data = data_of(parcel);
+	return error;
+}
+
+/* ---- Pinning ---- */
+
+int reel_parcel_pin(reel_parcel *parcel, const void **data)
+{
+	int error;
+
+	/* Relaxed, here and below: a count for checks; the bin orders the contents. */
+	if (atomic_load_explicit(&parcel->pins, memory_order_relaxed) < 0)
+		return reel_fail(-EINVAL, "a parcel is pinned that is open: seal it first");
+	if (is_scratch(parcel))
+		return reel_fail(-ENODATA, "the contents of a scratch parcel are gone");
+	error = pin(parcel);
+	if (error)
+		return error;
+	atomic_fetch_add_explicit(&parcel->pins, 1, memory_order_relaxed);
+	*data = data_of(parcel);
+	return 0;
+}
+
+void reel_parcel_unpin(reel_parcel *parcel)
+{
+	/* Relaxed, as in reel_parcel_pin(). */
+	int32_t before = atomic_fetch_sub_explicit(&parcel->pins, 1, memory_order_relaxed);
+
+	REEL_ASSERT(before > 0);
+	(void)before;
+	reel_bin_unpin(parcel->bin);
+}
+
+/* ---- Figures ---- */
+
+size_t reel_parcel_bytes(const reel_parcel *parcel)
+{
+	return parcel->bytes;
+}
+
+static bool has_copy(enum reel_slab_state state)
+{
+	return state == REEL_SLAB_CLEAN || state == REEL_SLAB_PINNED || reel_slab_is_away(state);
+}
+
+static bool is_pinned(const struct reel_bin *bin)
+{
+	uint32_t pins = atomic_load_explicit(&bin->pins, memory_order_relaxed) & ~REEL_BIN_HELD;
+
+	/* One pin of the open bin is no parcel's. */
+	return pins > (bin == bin->parcels->open_bin);
+}
+
+static void add_bin(const struct reel_bin *bin, struct reel_parcel_stats *stats)
+{
+	enum reel_slab_state state;
+
+	if (!bin->slab)
+		return;
+	state = reel_slab_state_of(bin->slab);
+	if (!reel_slab_is_away(state))
+		stats->resident_bytes += bin->filled;
+	if (has_copy(state))
+		stats->stored_bytes += bin->filled;
+	if (is_pinned(bin))
+		stats->pinned_bytes += bin->filled;
+}
+
+/* The lock keeps the list of bins; the states may change meanwhile. */
+void reel_parcel_get_stats(reel_pool *pool, struct reel_parcel_stats *stats)
+{
+	REEL_UNCANCELLED;
+	/* Acquire: pairs with the release in parcels_of(). Makes the struct visible. */
+	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
+	struct reel_parcels *parcels = of_client(client);
+
+	*stats = (struct reel_parcel_stats){0};
+	if (!client)
+		return;
+	/* Relaxed: statistics guard no other data. */
+	stats->parcels = atomic_load_explicit(&parcels->count, memory_order_relaxed);
+	stats->announced = atomic_load_explicit(&parcels->announced, memory_order_relaxed);
+	stats->hits = atomic_load_explicit(&parcels->hits, memory_order_relaxed);
+	stats->waits = atomic_load_explicit(&parcels->waits, memory_order_relaxed);
+	stats->wait_ns = atomic_load_explicit(&parcels->wait_ns, memory_order_relaxed);
+	pthread_mutex_lock(&parcels->lock);
+	for (const struct reel_bin *bin = parcels->bins; bin; bin = bin->next)
+		add_bin(bin, stats);
+	pthread_mutex_unlock(&parcels->lock);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parcels and the bins that they lie in. A bin is a slab with its pins: several small parcels share
+ * one, a larger parcel has one of its own.
+ *
+ *	parcel.c  what programs call; small parcels are put into the open bin
+ *	bin.c     takes slabs, keeps them in memory while they are pinned, and seals them
+ *	order.c   announced orders: requests the bins that are needed next
+ *
+ * A pin is one addition to bin->pins while another pin holds the slab. The first pin and the last
+ * unpin lock the bin, and acquire or seal its slab (slab-owner.h). Locks are taken in this order: a
+ * bin's, then that of all parcels. Nobody waits for the store while he holds the latter.
+ */
+#ifndef REEL_LIB_PARCEL_H
+#define REEL_LIB_PARCEL_H
+
+#include <reel/parcel.h>
+
+#include "os/cancel.h"
+#include "spill/slab-owner.h"
+
+/* The slab is acquired: its frame stays in memory. Below it, the number of pins. */
+#define REEL_BIN_HELD ((uint32_t)1 << 31)
+
+struct reel_order;
+
+struct reel_bin {
+	struct reel_parcels *parcels;
+	struct reel_slab *slab; /* NULL: a sealed scratch parcel has none, nor a lost one */
+	_Atomic uint32_t pins;  /* REEL_BIN_HELD, and the number of pins */
+	pthread_mutex_t lock;   /* of those who set or clear REEL_BIN_HELD */
+	int lost;               /* the store's error, if it could not give the contents back */
+	size_t filled;          /* bytes from the beginning of the frame that are in use */
+	struct reel_layout layout;
+
+	/* Requires `parcels->lock`. */
+	struct reel_bin *next, *previous;
+	unsigned live; /* number of parcels in it, and one while it is the open bin */
+	/* The next announced use. `order` is read without the lock, to see whether there is one. */
+	_Atomic(struct reel_order *) order;
+	uint32_t index;
+};
+
+struct reel_parcel {
+	struct reel_bin *bin;
+	size_t offset;
+	size_t bytes;
+	unsigned flags;
+	/* Number of pins of a sealed parcel, or one of these. */
+	_Atomic int32_t pins;
+};
+
+#define REEL_PARCEL_IS_OPEN (-1)
+#define REEL_PARCEL_IS_CLOSED (-2)
+
+/* All parcels of a pool. Lives as long as the pool. */
+struct reel_parcels {
+	struct reel_pool_client client;
+	struct reel_pool *pool;
+	/* Where bins without an announced use are described; NULL: the pool has no store. */
+	struct reel_tape_io *unordered;
+	pthread_mutex_t lock;
+	struct reel_bin *bins;
+	struct reel_bin *open_bin; /* the one to which small parcels are added, or NULL */
+	/* Statistics. Relaxed: they guard no other data. */
+	_Atomic uint64_t count;
+	_Atomic uint64_t announced;
+	_Atomic uint64_t hits;
+	_Atomic uint64_t waits;
+	_Atomic uint64_t wait_ns;
+};
+
+/* ---- bin.c ---- */
+
+/*
+ * Opens a bin with a frame of at least `bytes`, which is pinned once and can be written. Returns 0,
+ * or what reel_pool_take() returns.
+ */
+int reel_bin_open(struct reel_parcels *parcels, size_t bytes, struct reel_layout layout,
+		  struct reel_bin **bin);
+/* Frees a bin that no parcel lies in. */
+void reel_bin_close(struct reel_bin *bin);
+/* Keeps the frame in memory. Returns 0, or as reel_slab_acquire(). */
+int reel_bin_pin(struct reel_bin *bin);
+void reel_bin_unpin(struct reel_bin *bin);
+/* Makes the contents of a bin writable that the caller has pinned. Returns 0 or -ENOMEM. */
+int reel_bin_make_writable(struct reel_bin *bin);
+/* Gives the slab of a bin back that only the caller has pinned, and takes one again. */
+void reel_bin_drop_slab(struct reel_bin *bin);
+int reel_bin_take_slab(struct reel_bin *bin, size_t bytes);
+
+/* ---- order.c: requires parcels->lock ---- */
+
+/* The bin was pinned: counts the use, requests what comes next. `waited`: the pin had to wait. */
+void reel_order_advance(struct reel_bin *bin, bool waited);
+/* Tells the offload thread when the bin is needed next. */
+void reel_order_describe(struct reel_bin *bin);
+/* Takes the bin off its order, if it has one. */
+void reel_order_leave(struct reel_bin *bin);
+
+#endif

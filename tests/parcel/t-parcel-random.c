@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random sequences of calls on many parcels, and on a tape beside them, compared with plain copies.
+ *
+ * TEST_SEEDS=N runs N sequences for each kind of pool; TEST_SEED=S runs the sequence S alone. A
+ * failure prints its seed.
+ */
+#include <config.h>
+
+#include <errno.h>
+
+#include <reel/parcel.h>
+
+#include "helpers/spill-support.h"
+#include "helpers/support.h"
+
+enum { PARCELS = 40, STEPS = 600 };
+
+struct item {
+	reel_parcel *parcel; /* NULL: none here now */
+	unsigned char *copy;
+	void *open; /* NULL: it is sealed */
+	unsigned pins;
+};
+
+static struct run {
+	reel_pool *pool;
+	reel_tape tape;
+	uint64_t pushed;
+	uint64_t random;
+	struct item item[PARCELS];
+	unsigned wrong, refused;
+} run;
+
+static uint64_t below(uint64_t n)
+{
+	run.random ^= run.random << 13;
+	run.random ^= run.random >> 7;
+	run.random ^= run.random << 17;
+	return run.random % n;
+}
+
+static size_t any_size(void)
+{
+	switch (below(6)) {
+	case 0:
+		return 1 + below(100);
+	case 1:
+		return 1 + below(SLAB / 2);
+	case 2:
+		return SLAB;
+	case 3:
+		return 1 + below(5 * SLAB);
+	default:
+		return 1 + below(SLAB);
+	}
+}
+
+/* What may be refused for want of memory, and nothing else. */
+static bool went_well(int error)
+{
+	run.refused += error == -EDQUOT;
+	run.wrong += error && error != -EDQUOT;
+	return !error;
+}
+
+static void rewrite(struct item *item)
+{
+	size_t bytes = reel_parcel_bytes(item->parcel), first = below(bytes);
+	size_t n = 1 + below(bytes - first);
+	unsigned seed = (unsigned)below(1 << 30);
+
+	for (size_t i = first; i < first + n; i++)
+		((unsigned char *)item->open)[i] = item->copy[i] = (unsigned char)(seed + i * 7);
+}
+
+static void begin(struct item *item)
+{
+	struct reel_parcel_options options = {.layout = {.element = below(4) ? 0 : 8}};
+	size_t bytes = any_size();
+
+	if (!went_well(reel_parcel_open(&item->parcel, run.pool, bytes, &options, &item->open))) {
+		item->parcel = NULL;
+		return;
+	}
+	item->copy = malloc(bytes);
+	if (!item->copy)
+		abort();
+	memset(item->open, 0, bytes);
+	memset(item->copy, 0, bytes);
+	rewrite(item);
+}
+
+static void end(struct item *item)
+{
+	while (item->pins) {
+		reel_parcel_unpin(item->parcel);
+		item->pins--;
+	}
+	run.wrong += reel_parcel_close(item->parcel) != 0;
+	free(item->copy);
+	*item = (struct item){0};
+}
+
+static void look(struct item *item)
+{
+	const void *data;
+
+	if (!went_well(reel_parcel_pin(item->parcel, &data)))
+		return;
+	item->pins++;
+	run.wrong += memcmp(data, item->copy, reel_parcel_bytes(item->parcel)) != 0;
+	if (below(4)) {
+		reel_parcel_unpin(item->parcel);
+		item->pins--;
+	}
+}
+
+static void change(struct item *item)
+{
+	if (!went_well(reel_parcel_unseal(item->parcel, &item->open))) {
+		item->open = NULL;
+		return;
+	}
+	run.wrong += memcmp(item->open, item->copy, reel_parcel_bytes(item->parcel)) != 0;
+	rewrite(item);
+}
+
+static void seal(struct item *item)
+{
+	run.wrong += reel_parcel_seal(item->parcel) != 0;
+	item->open = NULL;
+}
+
+static void announce(void)
+{
+	reel_parcel *order[2 * PARCELS];
+	size_t n = 0;
+
+	for (uint64_t i = below(2 * PARCELS); i > 0; i--) {
+		const struct item *item = &run.item[below(PARCELS)];
+
+		if (item->parcel && !item->open)
+			order[n++] = item->parcel;
+	}
+	run.wrong += reel_parcel_announce(order, n) != 0;
+}
+
+static void use_tape(void)
+{
+	uint64_t n = below(3 * SLAB_WORDS);
+
+	if (below(2)) {
+		push_values(&run.tape, 1, run.pushed, n);
+		run.pushed += n;
+		/* The parcels that are pinned may leave too little memory for the tape. */
+		if (reel_tape_error(&run.tape) == -EDQUOT) {
+			reel_tape_close(&run.tape);
+			run.tape = open_tape(run.pool, 0);
+			run.pushed = 0;
+		}
+	} else {
+		n = n > run.pushed ? run.pushed : n;
+		run.pushed -= n;
+		run.wrong += !pop_values(&run.tape, 1, run.pushed, n);
+	}
+}
+
+static void step(void)
+{
+	struct item *item = &run.item[below(PARCELS)];
+
+	if (below(40) == 0)
+		announce();
+	else if (below(20) == 0)
+		use_tape();
+	else if (!item->parcel)
+		begin(item);
+	else if (item->open)
+		seal(item);
+	else if (item->pins)
+		reel_parcel_unpin(item->parcel), item->pins--;
+	else if (below(12) == 0)
+		end(item);
+	else if (below(4) == 0)
+		change(item);
+	else
+		look(item);
+}
+
+/* Whether the sequence of this seed went well. */
+static bool sequence(reel_pool *pool, uint64_t seed)
+{
+	run.pool = pool;
+	run.random = seed * 0x9e3779b97f4a7c15u + 1;
+	run.wrong = 0;
+	run.pushed = 0;
+	run.tape = open_tape(pool, 0);
+	for (unsigned i = 0; i < STEPS && !run.wrong; i++)
+		step();
+	run.wrong += reel_tape_error(&run.tape) != 0;
+	for (struct item *item = run.item; item < run.item + PARCELS; item++)
+		if (item->parcel)
+			end(item);
+	reel_tape_close(&run.tape);
+	return !run.wrong;
+}
+
+static void sequences(reel_pool *pool, const char *what)
+{
+	uint64_t seeds = number_from_environment("TEST_SEEDS", is_brief() ? 20 : 400);
+	uint64_t only = number_from_environment("TEST_SEED", 0), wrong = 0;
+
+	tap_case(what);
+	for (uint64_t seed = 1; seed <= seeds && !only; seed++)
+		if (!sequence(pool, seed) && !wrong++)
+			tap_note("seed %llu", (unsigned long long)seed);
+	if (only)
+		wrong += !sequence(pool, only);
+	is_int(wrong, 0, "%s: all parcels have what was written", what);
+}
+
+static void on_a_store(const char *what, unsigned budget, unsigned soft, unsigned failing)
+{
+	struct late_store *late = late_open(budget);
+	reel_pool *pool = open_pool(spilling(&late->store, budget, soft));
+
+	late_fail(late, failing);
+	sequences(pool, what);
+	/* One sequence may be over before anything leaves memory. */
+	if (!number_from_environment("TEST_SEED", 0))
+		ok(stats_of(pool).read_bytes > 0, "some were read from the store");
+	close_all(pool, late, what);
+}
+
+int main(void)
+{
+	reel_pool *pool;
+
+	tap_begin();
+	record_reports();
+	pool = open_pool(small_options());
+	sequences(pool, "in memory");
+	close_pool_at_rest(pool, "parcels in memory");
+	on_a_store("memory for some", 48, 24, 0);
+	on_a_store("memory for few", 16, 8, 0);
+	on_a_store("puts that fail now and then", 32, 8, 6);
+	return tap_end();
+}

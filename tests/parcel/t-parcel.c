@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parcels: sizes, the life of one, small ones that share slabs, scratch parcels, wrong calls, a
+ * budget that is used up, lost contents, a fork, announced orders, and several readers at once.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <reel/parcel.h>
+
+#include "helpers/held-store.h"
+#include "helpers/spill-support.h"
+#include "helpers/store-fault.h"
+#include "helpers/support.h"
+
+enum { BUDGET = 24 };
+
+static struct reel_parcel_stats parcel_stats(reel_pool *pool)
+{
+	struct reel_parcel_stats stats;
+
+	reel_parcel_get_stats(pool, &stats);
+	return stats;
+}
+
+static void write_bytes(void *data, size_t bytes, unsigned seed)
+{
+	unsigned char *to = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		to[i] = (unsigned char)value_at(seed, i);
+}
+
+static bool has_bytes(const void *data, size_t bytes, unsigned seed)
+{
+	const unsigned char *from = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (from[i] != (unsigned char)value_at(seed, i))
+			return false;
+	return true;
+}
+
+static reel_parcel *sealed(reel_pool *pool, size_t bytes, unsigned seed)
+{
+	reel_parcel *parcel;
+	void *data;
+
+	if (reel_parcel_open(&parcel, pool, bytes, NULL, &data))
+		abort();
+	write_bytes(data, bytes, seed);
+	if (reel_parcel_seal(parcel))
+		abort();
+	return parcel;
+}
+
+static bool reads(reel_parcel *parcel, unsigned seed)
+{
+	const void *data;
+	bool right;
+
+	if (reel_parcel_pin(parcel, &data))
+		return false;
+	right = has_bytes(data, reel_parcel_bytes(parcel), seed);
+	reel_parcel_unpin(parcel);
+	return right;
+}
+
+/* ---- Sizes ---- */
+
+static size_t size_of(unsigned parcel)
+{
+	static const size_t sizes[] = {1, 15, 16, 63, 64, 65, SLAB / 2, SLAB / 2 + 1, SLAB - 1, SLAB,
+				       SLAB + 1, 3 * SLAB, 7 * SLAB - 5, 100, 1000, 14 * SLAB};
+
+	return sizes[parcel % (sizeof sizes / sizeof *sizes)];
+}
+
+static void all_sizes_come_back(reel_pool *pool, const char *what, bool backward)
+{
+	enum { PARCELS = 64 };
+	reel_parcel *parcel[PARCELS];
+	unsigned wrong = 0;
+
+	tap_case(what);
+	for (unsigned i = 0; i < PARCELS; i++)
+		parcel[i] = sealed(pool, size_of(i), i);
+	for (unsigned i = 0; i < PARCELS; i++) {
+		unsigned which = backward ? PARCELS - 1 - i : i;
+
+		wrong += !reads(parcel[which], which);
+	}
+	is_int(wrong, 0, "all parcels come back");
+	is_int(parcel_stats(pool).parcels, PARCELS, "so many there are");
+	is_int(parcel_stats(pool).pinned_bytes, 0, "none is pinned");
+	for (unsigned i = 0; i < PARCELS; i++)
+		wrong += reel_parcel_close(parcel[i]) != 0;
+	is_int(wrong, 0, "and can be closed");
+	is_int(parcel_stats(pool).resident_bytes, 0, "nothing is left of them");
+}
+
+static void sizes_in_memory(void)
+{
+	reel_pool *pool = open_pool(small_options());
+
+	all_sizes_come_back(pool, "without a store", false);
+	close_pool_at_rest(pool, "parcels in memory");
+}
+
+static void sizes_in_a_store(bool backward, unsigned failing)
+{
+	struct late_store *late = late_open(5 + backward);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 12));
+
+	late_fail(late, failing);
+	all_sizes_come_back(pool, "with a store", backward);
+	ok(stats_of(pool).written_bytes > 0, "some have been written");
+	ok(stats_of(pool).peak_resident_bytes <= BUDGET * SLAB, "all in the budget");
+	close_all(pool, late, "parcels of all sizes");
+}
+
+static void the_alignment_is_as_said(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	reel_parcel *parcel[8];
+	unsigned wrong = 0;
+
+	tap_case("alignment");
+	for (unsigned i = 0; i < 8; i++) {
+		void *data;
+		size_t bytes = i % 2 ? 64 + i : 1 + i;
+
+		reel_parcel_open(&parcel[i], pool, bytes, NULL, &data);
+		wrong += (uintptr_t)data % (bytes < 64 ? 16 : 64) != 0;
+	}
+	is_int(wrong, 0, "parcels are aligned to 64 bytes, small ones to 16");
+	is_int(stats_of(pool).slabs_in_use, 1, "and share a slab");
+	for (unsigned i = 0; i < 8; i++)
+		reel_parcel_close(parcel[i]);
+	is_int(stats_of(pool).slabs_in_use, 0, "which is given back with the last of them");
+	close_pool_at_rest(pool, "small parcels");
+}
+
+/* ---- Calls in the wrong state ---- */
+
+static void wrong_calls_are_refused(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	reel_parcel *parcel;
+	const void *data;
+	void *own;
+
+	tap_case("wrong calls");
+	is_int(reel_parcel_open(&parcel, pool, 0, NULL, &own), -EINVAL, "no bytes");
+	is_int(reel_parcel_open(&parcel, pool, 8, &(struct reel_parcel_options){.flags = 8}, &own),
+	       -EINVAL, "an unknown flag");
+	is_int(reel_parcel_open(&parcel, pool, 8, &(struct reel_parcel_options){.reserved = {1}},
+				&own), -EINVAL, "a reserved member");
+	is_int(reel_parcel_open(&parcel, pool, 8,
+				&(struct reel_parcel_options){.layout = {.element = 99}}, &own),
+	       -EINVAL, "a layout that there is not");
+	reel_parcel_open(&parcel, pool, 8, NULL, &own);
+	is_int(reel_parcel_pin(parcel, &data), -EINVAL, "an open parcel is not pinned");
+	ok(strstr(reel_error_text(0), "seal it first"), "%s", reel_error_text(0));
+	is_int(reel_parcel_unseal(parcel, &own), -EINVAL, "nor unsealed");
+	is_int(reel_parcel_seal(parcel), 0, "it is sealed");
+	is_int(reel_parcel_seal(parcel), -EINVAL, "once");
+	reel_parcel_pin(parcel, &data);
+	is_int(reel_parcel_unseal(parcel, &own), -EBUSY, "a pinned parcel is not unsealed");
+	is_int(reel_parcel_close(parcel), -EBUSY, "nor closed");
+	is_int(reel_pool_close(pool), -EBUSY, "nor is its pool");
+	reel_parcel_unpin(parcel);
+	is_int(reel_parcel_close(parcel), 0, "then it is");
+	is_int(reel_parcel_close(NULL), 0, "NULL can be closed");
+	is_int(reel_parcel_announce(NULL, 0), 0, "no parcels can be announced");
+	close_pool_at_rest(pool, "wrong calls");
+}
+
+/* ---- Writing again ---- */
+
+static void push_out(reel_pool *pool)
+{
+	reel_parcel *parcel = sealed(pool, 14 * SLAB, 99), *other = sealed(pool, 9 * SLAB, 98);
+
+	settle(pool);
+	reel_parcel_close(parcel);
+	reel_parcel_close(other);
+}
+
+static void what_is_unsealed_can_be_changed(size_t bytes)
+{
+	struct late_store *late = late_open(11);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 4));
+	reel_parcel *parcel = sealed(pool, bytes, 1), *beside = sealed(pool, bytes, 2);
+	unsigned wrong = 0;
+	void *data;
+
+	tap_case("a parcel that is written again");
+	for (unsigned i = 0; i < 20; i++) {
+		if (i % 3)
+			push_out(pool);
+		if (reel_parcel_unseal(parcel, &data)) {
+			wrong++;
+			break;
+		}
+		wrong += !has_bytes(data, bytes, i ? 100 + i - 1 : 1);
+		write_bytes(data, bytes, 100 + i);
+		wrong += !reads(beside, 2);
+		reel_parcel_seal(parcel);
+		if (i % 2)
+			push_out(pool);
+		wrong += !reads(parcel, 100 + i);
+	}
+	is_int(wrong, 0, "%zu bytes have what was written last", bytes);
+	reel_parcel_close(parcel);
+	reel_parcel_close(beside);
+	close_all(pool, late, "parcels that were written again");
+}
+
+/* The put that is under way must not take half of what is written now. */
+static void unsealing_waits_for_a_put(void)
+{
+	struct held_store *held = held_open();
+	reel_pool *pool = open_pool(spilling(&held->store, BUDGET, 2));
+	reel_parcel *parcel = sealed(pool, 3 * SLAB, 1);
+	const void *read;
+	void *data;
+
+	tap_case("a parcel that is being put");
+	while (held_transfers(held) < 3)
+		sched_yield();
+	is_int(reel_parcel_pin(parcel, &read), 0, "can be pinned");
+	ok(has_bytes(read, 3 * SLAB, 1), "and read");
+	reel_parcel_unpin(parcel);
+	held_let_go(held);
+	is_int(reel_parcel_unseal(parcel, &data), 0, "and be unsealed when that has ended");
+	write_bytes(data, 3 * SLAB, 2);
+	reel_parcel_seal(parcel);
+	push_out(pool);
+	ok(reads(parcel, 2), "it has what was written last");
+	reel_parcel_close(parcel);
+	close_pool_at_rest(pool, "a parcel that was being put");
+}
+
+static void scratch_keeps_nothing(void)
+{
+	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
+	reel_pool *pool = open_pool(small_options());
+	reel_parcel *parcel;
+	const void *read;
+	void *data;
+
+	tap_case("a scratch parcel");
+	is_int(reel_parcel_open(&parcel, pool, 100, &scratch, &data), 0, "is opened");
+	is_int(reel_parcel_seal(parcel), 0, "and sealed");
+	is_int(stats_of(pool).slabs_in_use, 0, "it has no memory then");
+	is_int(reel_parcel_pin(parcel, &read), -ENODATA, "so it cannot be pinned");
+	is_int(reel_parcel_unseal(parcel, &data), 0, "but opened again");
+	memset(data, 1, 100);
+	is_int(stats_of(pool).slabs_in_use, 1, "with memory");
+	is_int(reel_parcel_seal(parcel), 0, "sealed again");
+	is_int(reel_parcel_close(parcel), 0, "and closed");
+	close_pool_at_rest(pool, "a scratch parcel");
+}
+
+/* ---- A budget that is used up ---- */
+
+static void a_used_up_budget_is_said(void)
+{
+	struct late_store *late = late_open(13);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 12));
+	reel_parcel *away = sealed(pool, 10 * SLAB, 1);
+	reel_parcel *pinned[2], *more;
+	const void *data;
+	void *own;
+
+	tap_case("parcels that are pinned and use the budget up");
+	push_out(pool);
+	for (unsigned i = 0; i < 2; i++) {
+		pinned[i] = sealed(pool, 9 * SLAB, 2 + i);
+		is_int(reel_parcel_pin(pinned[i], &data), 0, "one is pinned");
+	}
+	is_int(reel_parcel_open(&more, pool, 10 * SLAB, NULL, &own), -EDQUOT, "no other is opened");
+	ok(strstr(reel_error_text(0), "73728 bytes of parcels are open or pinned"), "%s",
+	   reel_error_text(0));
+	is_int(reel_parcel_pin(away, &data), -EDQUOT, "one that is in the store is not pinned");
+	ok(strstr(reel_error_text(0), "unpin"), "%s", reel_error_text(0));
+	ok(stats_of(pool).peak_resident_bytes <= BUDGET * SLAB, "the budget is kept");
+	reel_parcel_unpin(pinned[0]);
+	ok(reads(away, 1), "it can be pinned when another one is not");
+	reel_parcel_unpin(pinned[1]);
+	ok(reads(pinned[0], 2) && reads(pinned[1], 3), "all have what was written");
+	reel_parcel_close(away);
+	reel_parcel_close(pinned[0]);
+	reel_parcel_close(pinned[1]);
+	close_all(pool, late, "a budget that was used up");
+}
+
+/* ---- What is lost ---- */
+
+static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
+{
+	struct reel_fault_rule rule = {.fault = fault, .persistent = true, .error = -EIO, .at = 3};
+	reel_store *memory, *faulty;
+	reel_parcel *parcel[8];
+	unsigned wrong = 0, failed = 0;
+	reel_pool *pool;
+	const void *data;
+
+	tap_case("gets that fail");
+	if (reel_store_memory_open(&memory, 1 << 24) ||
+	    reel_store_fault_open(&faulty, memory, &rule, 1))
+		abort();
+	pool = open_pool(spilling(faulty, BUDGET, 2));
+	for (unsigned i = 0; i < 8; i++)
+		parcel[i] = sealed(pool, 7 * SLAB, i);
+	for (unsigned i = 0; i < 8; i++) {
+		int result = reel_parcel_pin(parcel[i], &data);
+
+		wrong += result ? result != error : !has_bytes(data, 7 * SLAB, i);
+		failed += result != 0;
+		if (!result)
+			reel_parcel_unpin(parcel[i]);
+		else
+			wrong += reel_parcel_pin(parcel[i], &data) != error;
+	}
+	is_int(wrong, 0, "each parcel is right, or its pins say error %d", error);
+	ok(failed > 0, "%u fail", failed);
+	for (unsigned i = 0; i < 8; i++)
+		reel_parcel_close(parcel[i]);
+	close_pool_at_rest(pool, "lost parcels");
+}
+
+static void a_child_has_what_is_in_memory(void)
+{
+	struct late_store *late = late_open(17);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 2));
+	reel_parcel *away = sealed(pool, 9 * SLAB, 1), *here;
+	const void *data;
+	pid_t child;
+	int status;
+
+	tap_case("a fork");
+	push_out(pool);
+	here = sealed(pool, 1000, 2);
+	child = fork();
+	if (!child)
+		_exit(reads(here, 2) && reel_parcel_pin(away, &data) == -ECHILD ? 0 : 1);
+	waitpid(child, &status, 0);
+	is_int(status, 0, "the child reads what is in memory, and is told of the rest");
+	ok(reads(away, 1) && reads(here, 2), "the parent reads both");
+	reel_parcel_close(away);
+	reel_parcel_close(here);
+	close_all(pool, late, "a fork");
+}
+
+/* ---- Orders ---- */
+
+enum { MANY = 60 };
+
+static void an_order_is_read_ahead(bool backward, size_t bytes, unsigned repeated)
+{
+	struct late_store *late = late_open(19);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 16));
+	reel_parcel *parcel[MANY], *order[2 * MANY];
+	unsigned wrong = 0, n = 0;
+
+	tap_case("an announced order");
+	for (unsigned i = 0; i < MANY; i++)
+		parcel[i] = sealed(pool, bytes, i);
+	for (unsigned i = 0; i < MANY; i++) {
+		unsigned which = backward ? MANY - 1 - i : i;
+
+		for (unsigned again = 0; again <= (repeated && i % repeated == 0); again++)
+			order[n++] = parcel[which];
+	}
+	is_int(reel_parcel_announce(order, n), 0, "is announced");
+	for (unsigned i = 0; i < n; i++) {
+		unsigned which = 0;
+
+		while (parcel[which] != order[i])
+			which++;
+		wrong += !reads(order[i], which);
+	}
+	is_int(wrong, 0, "all come back, of %zu bytes", bytes);
+	ok(parcel_stats(pool).hits > 0, "some had been read before they were needed: %llu of %llu",
+	   (unsigned long long)parcel_stats(pool).hits,
+	   (unsigned long long)parcel_stats(pool).announced);
+	is_int(reel_offload_of(pool)->tape_ios_in_use, 0, "the order has ended with its last parcel");
+	for (unsigned i = 0; i < MANY; i++)
+		reel_parcel_close(parcel[i]);
+	close_all(pool, late, "an order");
+}
+
+static void orders_may_be_changed(void)
+{
+	struct late_store *late = late_open(23);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 8));
+	reel_parcel *parcel[MANY];
+	unsigned wrong = 0;
+
+	tap_case("orders that are not kept");
+	for (unsigned i = 0; i < MANY; i++)
+		parcel[i] = sealed(pool, SLAB, i);
+	reel_parcel_announce(parcel, MANY);
+	for (unsigned i = 0; i < MANY / 2; i += 3)
+		wrong += !reads(parcel[i], i);
+	reel_parcel_announce(parcel, MANY / 3);
+	is_int(reel_offload_of(pool)->tape_ios_in_use, 2, "two orders are under way");
+	reel_parcel_announce(parcel + MANY / 3, MANY - MANY / 3);
+	is_int(reel_offload_of(pool)->tape_ios_in_use, 2, "a third one takes the rest of the first");
+	for (unsigned i = 0; i < MANY; i += 2)
+		reel_parcel_close(parcel[i]);
+	for (unsigned i = 1; i < MANY; i += 2)
+		wrong += !reads(parcel[i], i);
+	is_int(wrong, 0, "all that is left comes back");
+	for (unsigned i = 1; i < MANY; i += 2)
+		reel_parcel_close(parcel[i]);
+	is_int(reel_offload_of(pool)->tape_ios_in_use, 0, "no order is left");
+	close_all(pool, late, "orders that were not kept");
+}
+
+/* ---- Several readers ---- */
+
+static struct {
+	reel_parcel *parcel[MANY];
+	_Atomic unsigned wrong, started;
+} shared;
+
+static void *read_all(void *unused)
+{
+	unsigned me = shared.started++;
+
+	for (unsigned round = 0; round < 4; round++)
+		for (unsigned i = 0; i < MANY; i++) {
+			unsigned which = me % 2 ? i : MANY - 1 - i;
+
+			shared.wrong += !reads(shared.parcel[which], which);
+		}
+	return unused;
+}
+
+static void many_read_at_once(size_t bytes)
+{
+	struct late_store *late = late_open(29);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 8));
+
+	tap_case("several threads that read the same parcels");
+	shared.wrong = shared.started = 0;
+	for (unsigned i = 0; i < MANY; i++)
+		shared.parcel[i] = sealed(pool, bytes, i);
+	run_threads(4, read_all);
+	is_int(shared.wrong, 0, "each sees what was written, %zu bytes", bytes);
+	for (unsigned i = 0; i < MANY; i++)
+		reel_parcel_close(shared.parcel[i]);
+	close_all(pool, late, "several readers");
+}
+
+/* A tape and parcels push each other out, and both come back. */
+static void tapes_and_parcels_share_the_budget(void)
+{
+	struct late_store *late = late_open(31);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 12));
+	reel_tape tape = open_tape(pool, 0);
+	reel_parcel *parcel[MANY];
+	unsigned wrong = 0;
+
+	tap_case("a tape beside parcels");
+	for (unsigned i = 0; i < MANY; i++) {
+		push_values(&tape, 1, i * SLAB_WORDS, SLAB_WORDS);
+		parcel[i] = sealed(pool, SLAB + i, i);
+	}
+	for (unsigned i = MANY; i-- > 0;) {
+		wrong += !pop_values(&tape, 1, i * SLAB_WORDS, SLAB_WORDS);
+		wrong += !reads(parcel[i], i);
+		reel_parcel_close(parcel[i]);
+	}
+	is_int(wrong, 0, "both come back");
+	ok(stats_of(pool).peak_resident_bytes <= BUDGET * SLAB, "in one budget");
+	reel_tape_close(&tape);
+	close_all(pool, late, "a tape beside parcels");
+}
+
+int main(void)
+{
+	tap_begin();
+	record_reports();
+	sizes_in_memory();
+	sizes_in_a_store(false, 0);
+	sizes_in_a_store(true, 0);
+	sizes_in_a_store(false, 7);
+	the_alignment_is_as_said();
+	wrong_calls_are_refused();
+	what_is_unsealed_can_be_changed(100);
+	what_is_unsealed_can_be_changed(SLAB);
+	what_is_unsealed_can_be_changed(3 * SLAB + 7);
+	unsealing_waits_for_a_put();
+	scratch_keeps_nothing();
+	a_used_up_budget_is_said();
+	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
+	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
+	a_child_has_what_is_in_memory();
+	an_order_is_read_ahead(false, SLAB, 0);
+	an_order_is_read_ahead(true, SLAB, 0);
+	an_order_is_read_ahead(true, 2 * SLAB + 9, 0);
+	an_order_is_read_ahead(false, SLAB / 4, 7);
+	orders_may_be_changed();
+	many_read_at_once(SLAB);
+	many_read_at_once(SLAB / 3);
+	many_read_at_once(2 * SLAB);
+	tapes_and_parcels_share_the_budget();
+	return tap_end();
+}
