@@ -130,7 +130,7 @@ struct reel_pool_options {
 	 *     a tape with collective spans (reel/region.h);
 	 *   - 4 first slabs, and 4 more for each hold, counting the maximum number of holds on
 	 *     one tape; none if first_slab_bytes is slab_bytes;
-	 *   - spans larger than a slab.
+	 *   - spans larger than a slab: room for the two largest that lie on each other.
 	 *
 	 * By default 32 first slabs fill one slab, so 4 slabs are enough for a tape in up to 7
 	 * holds. A checked tape counts as two tapes; the notes of a lane (reel/region.h) count

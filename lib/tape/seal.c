@@ -74,16 +74,18 @@ static uint64_t min_slabs(const reel_tape *tape)
 	       split_slabs(tape->pool, tapes * (1 + holds) * FIRST_SLABS);
 }
 
-#define NEED 128
+#define NEED 224
 
-static const char *need_of_memory(const reel_tape *tape, char text[static NEED])
+static const char *need_of_memory(const reel_tape *tape, size_t bytes, char text[static NEED])
 {
 	text[0] = 0;
 	if (reel_offload_of(tape->pool))
 		snprintf(text, NEED,
 			 ": beside the store each tape like this one needs room for %llu slabs of "
-			 "%zu bytes",
-			 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes);
+			 "%zu bytes%s",
+			 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes,
+			 bytes > tape->pool->slab_bytes
+				 ? ", or for two spans in a row where these are larger" : "");
 	REEL_ASSERT(strlen(text) < NEED - 1);
 	return text;
 }
@@ -103,7 +105,7 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 				      "%s: %zu bytes more would exceed the hard budget of %zu; "
 				      "raise it (REEL_BUDGET, or hard_budget of the pool)%s",
 				      push, bytes, tape->pool->hard_budget,
-				      need_of_memory(tape, need));
+				      need_of_memory(tape, bytes, need));
 	return reel_tape_fail(tape, error, "%s: no memory for a slab of %zu bytes", push, bytes);
 }
 

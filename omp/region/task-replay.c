@@ -8,7 +8,7 @@
  * helps with any.
  *
  * One lock guards all: a task takes longer than what is done under the lock. Threads wait at a
- * condition and not in a task of OpenMP (DESIGN.md, chapter 8). A job is ready once, when `waits`
+ * condition and not in a task of OpenMP (DESIGN.md, chapter 9). A job is ready once, when `waits`
  * falls to 0; `left` of runs and groups falls to 0 once.
  */
 #include "config.h"

@@ -4,7 +4,7 @@
  * without it, and bodies annotate what they share with their caller.
  *
  * OpenMP gives the threads. What they do next is decided under locks of Reel's, and a thread that
- * finds nothing to do sleeps at a condition of Reel's. DESIGN.md, chapter 8, says why tasks of
+ * finds nothing to do sleeps at a condition of Reel's. DESIGN.md, chapter 9, says why tasks of
  * OpenMP do not serve.
  */
 #ifndef REEL_OMP_TEAM_H

@@ -56,24 +56,33 @@ else
 	skip "README.md: program2: $(./program2-c)"
 fi
 
-# The loop has come to its fixed point x = a sin x, whose derivative is known.
+# The number of each of 100 states.
 compile program3
+echo 'sum 4950' >wanted
+if ./program3-c | grep -q 'sum'; then
+	prints_what_was_wanted program3 'the sum of the states'
+else
+	skip "README.md: program3: $(./program3-c)"
+fi
+
+# The loop has come to its fixed point x = a sin x, whose derivative is known.
+compile program4
 awk 'BEGIN { a = 1.5; x = 1; for (i = 0; i < 1000; i++) x = a * sin(x)
 	printf "dx/da = %g\n", sin(x) / (1 - a * cos(x)) }' >wanted
-prints_what_was_wanted program3 'its fixed point'
+prints_what_was_wanted program4 'its fixed point'
 
 case $CFLAGS in
 *-fsanitize=thread*) openmp= ;; # which does not see into OpenMP
 *) openmp=$(ls "$BUILD_DIR"/.libs/libreel-omp.so "$BUILD_DIR"/.libs/libreel-omp.a 2>/dev/null) ;;
 esac
 if [ -n "$openmp" ]; then
-	compile program4 -fopenmp -lreel-omp
+	compile program5 -fopenmp -lreel-omp
 	awk 'BEGIN { printf "dx/da = %g, error 0\n", sin(1) }' >wanted
-	prints_what_was_wanted program4 'its formula'
+	prints_what_was_wanted program5 'its formula'
 else
-	skip 'README.md: program4: there is no OpenMP'
+	skip 'README.md: program5: there is no OpenMP'
 fi
 
-[ ! -e program5 ]
-ok $? 'README.md shows four programs'
+[ ! -e program6 ]
+ok $? 'README.md shows five programs'
 end
