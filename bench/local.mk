@@ -27,6 +27,7 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/spill/spill-size.c \
 	%D%/spill/spill-cost.c \
 	%D%/spill/spill-codec.c \
+	%D%/spill/spill-parcels.c \
 	%D%/b-gpu.c \
 	%D%/b-plan.c \
 	%D%/b-checkpoint.c \

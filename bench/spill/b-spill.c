@@ -225,4 +225,5 @@ void bench_spill(void)
 	spill_size_cases();
 	spill_cost_cases();
 	spill_codec_cases();
+	spill_parcel_cases();
 }

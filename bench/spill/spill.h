@@ -131,5 +131,6 @@ void spill_shared_cases(void);
 void spill_size_cases(void);
 void spill_cost_cases(void);
 void spill_codec_cases(void);
+void spill_parcel_cases(void);
 
 #endif
