@@ -77,7 +77,7 @@ void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *
 
 /* ---- Threads that wait for a frame ---- */
 
-static bool is_this_thread(const struct reel_offload *offload)
+bool reel_offload_is_this_thread(const struct reel_offload *offload)
 {
 	return pthread_equal(offload->thread, pthread_self());
 }
@@ -91,7 +91,7 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *
 
 	if (offload->orphaned)
 		return false;
-	REEL_ASSERT(!is_this_thread(offload));
+	REEL_ASSERT(!reel_offload_is_this_thread(offload));
 	pthread_mutex_lock(&offload->lock);
 	offload->waiting++;
 	offload->waiting_large += is_large;
@@ -302,7 +302,7 @@ static void command(struct reel_offload *offload, enum reel_offload_command comm
 
 	if (offload->orphaned)
 		return;
-	REEL_ASSERT(!is_this_thread(offload));
+	REEL_ASSERT(!reel_offload_is_this_thread(offload));
 	/* Release: pairs with the acquire in obey(). Makes this thread's writes visible. */
 	atomic_store_explicit(&offload->command, command, memory_order_release);
 	reel_yield_point();
@@ -319,13 +319,13 @@ void reel_offload_settle(struct reel_offload *offload)
 /* A store may fork while the offload thread calls it. Then that thread need not pause. */
 void reel_offload_pause(struct reel_offload *offload)
 {
-	if (!is_this_thread(offload))
+	if (!reel_offload_is_this_thread(offload))
 		command(offload, REEL_OFFLOAD_PAUSE);
 }
 
 void reel_offload_resume(struct reel_offload *offload)
 {
-	if (!is_this_thread(offload))
+	if (!reel_offload_is_this_thread(offload))
 		sem_post(&offload->resumed);
 }
 

@@ -229,6 +229,8 @@ static inline struct reel_tape_io *reel_tape_io_of(const struct reel_offload *of
 /* offload.c: on success the pool owns the store. Returns 0 or -ENOMEM. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
 void reel_offload_close(struct reel_offload *offload);
+/* Whether the offload thread calls. */
+bool reel_offload_is_this_thread(const struct reel_offload *offload);
 /*
  * Wait until there may be a frame, or with `is_large` room for more. False: there will be none, and
  * *error may say why. Any thread but the offload thread.

@@ -19,9 +19,16 @@ static bool await_frame(struct reel_pool *pool, bool is_large, int *error)
 	return reel_offload_await_frame(reel_offload_of(pool), is_large, error);
 }
 
+/*
+ * The offload thread looks for room for a large slab by a trim. It would wake itself with each trim
+ * in vain, and never sleep.
+ */
 static void wake(struct reel_pool *pool)
 {
-	reel_event_signal(&reel_offload_of(pool)->work);
+	struct reel_offload *offload = reel_offload_of(pool);
+
+	if (!reel_offload_is_this_thread(offload))
+		reel_event_signal(&offload->work);
 }
 
 static void release_frame(struct reel_pool *pool, const struct reel_slab *slab)

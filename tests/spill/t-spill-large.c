@@ -168,6 +168,28 @@ static void a_large_span_takes_the_room_of_many_slabs(void)
 	close_all(pool, late, "a span that needs much room");
 }
 
+/*
+ * A get ends when the store is called again, which the offload thread does when it has had nothing
+ * to do for a while. It must come to that although it looks for room for the span again and again.
+ */
+static void a_span_is_requested_without_room(void)
+{
+	reel_pool *pool = faulty_pool(&(struct reel_fault_rule){.fault = REEL_FAULT_LATE,
+								.persistent = true});
+	reel_tape tape = open_tape(pool, 0), other = open_tape(pool, 0);
+	const size_t words = 8 * SLAB_WORDS, above = 40 * SLAB_WORDS;
+
+	tap_case("a span that is requested while slabs above it are read late");
+	ok(reel_push_span(&tape, uint64_t, words), "a span is pushed");
+	push_values(&tape, 1, 0, above);
+	ok(reel_push_span(&other, uint64_t, (BUDGET - 8) * SLAB_WORDS), "another one, to stay");
+	ok(pop_values(&tape, 1, 0, above), "what lies on the first one comes back");
+	ok(reel_pop_span(&tape, uint64_t, words), "and so does the span");
+	reel_tape_close(&tape);
+	reel_tape_close(&other);
+	close_pool_at_rest(pool, "a span that is requested");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -190,5 +212,6 @@ int main(void)
 		a_span_is_left_while_it_travels(false, error);
 	}
 	a_large_span_takes_the_room_of_many_slabs();
+	a_span_is_requested_without_room();
 	return tap_end();
 }
