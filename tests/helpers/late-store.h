@@ -63,7 +63,9 @@ static inline int late_finish(struct late_store *late, reel_transfer *transfer, 
 
 	extent->under_way = false;
 	if (get) {
-		memcpy(transfer->data, extent->copy, extent->bytes);
+		/* A layer above that mixes extents up may name a larger one. */
+		memcpy(transfer->data, extent->copy,
+		       extent->bytes < transfer->bytes ? extent->bytes : transfer->bytes);
 		memcpy(transfer->header, extent->header, sizeof extent->header);
 		late->wrongs += extent->bytes != transfer->bytes;
 		return 0;
