@@ -30,7 +30,7 @@ check_PROGRAMS += \
 	%D%/pool/t-budget \
 	%D%/os/t-event \
 	%D%/pool/t-slab \
-	%D%/spill/t-residence \
+	%D%/spill/t-slab-owner \
 	%D%/spill/t-prefetch \
 	%D%/spill/t-offload \
 	%D%/spill/t-spill \

@@ -194,7 +194,8 @@ static void seal(struct reel_bin *bin)
 		reel_order_describe(bin);
 		pthread_mutex_unlock(&parcels->lock);
 	}
-	reel_slab_tell_of_growth(parcels->pool);
+	if (reel_slab_state_of(bin->slab) == REEL_SLAB_DIRTY)
+		reel_slab_tell_of_growth(parcels->pool);
 }
 
 static void let_go(struct reel_bin *bin)

@@ -119,14 +119,16 @@ void reel_tape_io_give_silent(struct reel_offload *offload, struct reel_tape_io 
 /* ---- Requests ---- */
 
 /*
- * All tapes together request at most half of the frames: with more, reads for one tape evict slabs
- * of another tape before their pops. With less, such as a quarter of few frames, the store would be
- * idle between the requests.
+ * All tapes together request at most half of the frames that are not of dirty slabs: with more, reads
+ * for one tape evict slabs of another tape before their pops, or slabs that were just read. With
+ * less, such as a quarter of few frames, the store would be idle between the requests.
  */
 unsigned reel_tape_io_slabs_ahead(const struct reel_offload *offload,
 				  const struct reel_tape_io *tape_io)
 {
-	size_t share = offload->pool->hard_budget / offload->pool->slab_bytes / 2;
+	size_t budget = offload->pool->hard_budget;
+	size_t dirty = atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed);
+	size_t share = (budget - reel_min_size(dirty, budget)) / offload->pool->slab_bytes / 2;
 	unsigned tapes = atomic_load_explicit(&offload->tape_ios_in_use, memory_order_relaxed);
 
 	share /= tapes ? tapes : 1;

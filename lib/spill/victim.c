@@ -12,18 +12,23 @@
 
 /* Read-ahead may have rankings take 1 / RANKING_SHARE of the time. */
 #define RANKING_SHARE 16
+#define RATE_SECONDS 0.05
+
+/*
+ * Without a known order a slab is taken to be needed as far in the future as it was used last in the
+ * past, but not within a second: one that was just used gives its frame to one that is known to be
+ * needed soon.
+ */
+static double distance_by_age(uint32_t used_at)
+{
+	return 1 + (uint32_t)(reel_now_ms() - used_at) * 1e-3;
+}
 
 /*
  * The depth below the top, divided by the recent number of slabs popped per second. The 1 is added
  * so that of two tapes that are not popped the deeper slab comes first. A slab above the top is
- * kept by a hold, and is needed after all slabs below it have been popped. Without a known order
- * a slab is taken to be needed as far in the future as it was used last in the past.
+ * kept by a hold, and is needed after all slabs below it have been popped.
  */
-static double age_of(uint32_t used_at)
-{
-	return (uint32_t)(reel_now_ms() - used_at) * 1e-3;
-}
-
 double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab)
 {
 	/* Relaxed, all: this is an estimate, and the slab may belong to another tape by now. */
@@ -39,10 +44,14 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 
 	REEL_ASSERT(tape_io->rate >= 0);
 	if (atomic_load_explicit(&tape_io->by_age, memory_order_relaxed))
-		return age_of(slab_index);
+		return distance_by_age(slab_index);
 	return depth / (tape_io->rate + 1);
 }
 
+/*
+ * Averages over the last RATE_SECONDS or so, whatever the time between two rankings is: some follow
+ * each other within microseconds.
+ */
 static void measure_rates(struct reel_offload *offload, uint64_t now)
 {
 	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Makes the list visible. */
@@ -55,9 +64,9 @@ static void measure_rates(struct reel_offload *offload, uint64_t now)
 		uint64_t popped = atomic_load_explicit(&tape_io->popped, memory_order_relaxed);
 
 		REEL_ASSERT(popped >= tape_io->popped_before);
-		if (seconds > 0)
-			tape_io->rate = (tape_io->rate +
-					(double)(popped - tape_io->popped_before) / seconds) / 2;
+		tape_io->rate =
+			(tape_io->rate * RATE_SECONDS + (double)(popped - tape_io->popped_before)) /
+			(RATE_SECONDS + seconds);
 		tape_io->popped_before = popped;
 	}
 	offload->ranked_at = now;
@@ -100,6 +109,16 @@ static void look_at(struct reel_offload *offload, struct reel_slab *slab)
 		note(&offload->clean_victims, slab, reel_reuse_distance(offload, slab));
 }
 
+/*
+ * If the list has all clean slabs, its end is needed soon, and slabs that come to be clean before it
+ * is used up may be better victims.
+ */
+static void keep_farther_half(struct reel_victims *found)
+{
+	if (found->count < REEL_MAX_VICTIMS)
+		found->count -= found->count / 2;
+}
+
 static size_t slabs_in_table(struct reel_offload *offload)
 {
 	return atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
@@ -115,6 +134,7 @@ static void rank_victims(struct reel_offload *offload)
 	offload->clean_victims.count = offload->clean_victims.next = 0;
 	for (size_t i = 0; i < slabs; i++)
 		look_at(offload, &offload->pool->table[i]);
+	keep_farther_half(&offload->clean_victims);
 	REEL_ASSERT_EXPENSIVE(is_descending(&offload->dirty_victims));
 	REEL_ASSERT_EXPENSIVE(is_descending(&offload->clean_victims));
 	offload->ranking_ns = reel_clock_ns() - began;

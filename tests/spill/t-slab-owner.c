@@ -2,7 +2,7 @@
 /*
  * What a tape's owner does to slabs that may be in the store, while the offload thread is
  * paused: what it asks for, and what it counts, is then the owner's doing alone. Where the two
- * race for a slab, a thread of the test plays the offload thread.
+ * race for a slab, a thread of the test plays the offload thread. Victims are ranked by the test.
  */
 #include <config.h>
 
@@ -14,7 +14,7 @@
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
 
-/* As in residence.c; half of the larger budget is more. */
+/* As in tape-io.c; half of the larger budget is more. */
 #define MAX_AHEAD 32
 enum { SMALL = 32, LARGE = 160 };
 
@@ -195,6 +195,70 @@ static void so_many_are_asked_for_at_most(unsigned hard, unsigned tapes, unsigne
 	taped.offload->tape_ios_in_use -= tapes - 1;
 	taped.tape.tape_io->ahead = MAX_AHEAD;
 	end(&taped, "a bound");
+}
+
+static void dirty_slabs_give_no_frame_to_requests(void)
+{
+	struct taped taped;
+	size_t dirty;
+
+	tap_case("frames that are not to be had");
+	begin(&taped, SMALL, 3 * SMALL);
+	come_near(&taped);
+	taped.tape.tape_io->ahead = MAX_AHEAD;
+	dirty = taped.offload->dirty_bytes;
+	taped.offload->dirty_bytes = 3 * SMALL / 4 * SLAB;
+	ok(asks_for_the_next(&taped, SMALL / 8), "of a quarter of the frames, half is asked for");
+	taped.offload->dirty_bytes = dirty;
+	end(&taped, "dirty slabs");
+}
+
+/* ---- Ranking ---- */
+
+/* The farthest clean slab, or NULL. */
+static struct reel_slab *rank_anew(struct reel_offload *offload)
+{
+	offload->clean_victims.next = offload->clean_victims.count;
+	return reel_victim_next(offload, REEL_SLAB_CLEAN, REEL_MIN_DISTANCE);
+}
+
+static void a_rate_is_of_a_time(void)
+{
+	struct taped taped;
+	const struct timespec while_popping = {.tv_nsec = 20000000};
+	double rate;
+
+	tap_case("rankings that follow each other closely");
+	begin(&taped, SMALL, 3 * SMALL);
+	rank_anew(taped.offload);
+	taped.tape.tape_io->popped += 1000;
+	nanosleep(&while_popping, NULL);
+	rank_anew(taped.offload);
+	rate = taped.tape.tape_io->rate;
+	ok(rate > 0, "slabs were popped");
+	for (unsigned i = 0; i < 20; i++)
+		rank_anew(taped.offload);
+	/* A machine with much to do may let a second pass here, not many. */
+	ok(taped.tape.tape_io->rate > rate / 1000, "so many that twenty rankings are no time");
+	end(&taped, "rankings");
+}
+
+static void a_list_ends_before_the_nearest_slabs(void)
+{
+	struct taped taped;
+	struct reel_slab *farthest;
+	unsigned n = 1;
+
+	tap_case("victims");
+	begin(&taped, SMALL, 3 * SMALL);
+	farthest = rank_anew(taped.offload);
+	ok(farthest && taped.offload->clean > 2, "there are some");
+	while (n <= taped.offload->clean &&
+	       reel_victim_next(taped.offload, REEL_SLAB_CLEAN, REEL_MIN_DISTANCE) != farthest)
+		n++;
+	is_int(n, (taped.offload->clean + 1) / 2,
+	       "half of them are named before all are ranked anew");
+	end(&taped, "victims");
 }
 
 /* The requests were of a slab that is there: nobody has to read it. */
@@ -533,6 +597,9 @@ int main(void)
 	so_many_are_asked_for_at_most(SMALL, 2, SMALL / 4);
 	so_many_are_asked_for_at_most(LARGE, 1, MAX_AHEAD);
 	so_many_are_asked_for_at_most(SMALL, 2 * SMALL, 1);
+	dirty_slabs_give_no_frame_to_requests();
+	a_rate_is_of_a_time();
+	a_list_ends_before_the_nearest_slabs();
 	a_full_ring_takes_no_more();
 	being_in_time_makes_it_less();
 	counts_are_those_of_the_slabs();
