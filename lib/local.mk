@@ -102,6 +102,7 @@ libreel_core_la_SOURCES = \
 	%D%/os/assert.c %D%/os/assert.h \
 	%D%/os/clock.h %D%/os/integer.h %D%/os/process.h \
 	%D%/os/environment.c %D%/os/environment.h \
+	%D%/os/memory-limit.c %D%/os/memory-limit.h \
 	%D%/parcel/parcel.c %D%/parcel/parcel.h \
 	%D%/parcel/bin.c \
 	%D%/parcel/order.c \

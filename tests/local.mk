@@ -47,6 +47,7 @@ check_PROGRAMS += \
 	%D%/pool/t-fork \
 	%D%/whole/t-faults \
 	%D%/os/t-environment \
+	%D%/os/t-memory-limit \
 	%D%/store/t-file-slots \
 	%D%/store/t-store-file \
 	%D%/store/t-store-file-open \

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The facts of "reel info" about Reel's environment variables, and about the default pool, which
- * the library opens with them.
+ * The facts of "reel info" about Reel's environment variables, about what the system allows, and
+ * about the default pool, which the library opens with them.
  */
 #include "config.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include <reel/pool.h>
 
 #include "info.h"
+#include "os/memory-limit.h"
 
 static const char *const variables[] = {
 	"REEL_BUDGET",
 	"REEL_CHECKED",
+	"REEL_SPILL_DIR",
+	"REEL_STORE",
 };
 
 static void add_variables(struct facts *facts)
@@ -38,6 +42,17 @@ static void add_budget(struct facts *facts, const struct reel_pool_stats *stats)
 	facts_add_bytes(facts, "default_pool_soft_budget_bytes", (long long)stats->soft_budget);
 }
 
+/* What REEL_BUDGET=auto and percentages are of. */
+static void add_limit(struct facts *facts)
+{
+	struct reel_memory_limit limit;
+
+	reel_memory_limit(&limit, "");
+	facts_add_bytes(facts, "memory_limit_bytes",
+			limit.bytes <= LLONG_MAX ? (long long)limit.bytes : UNKNOWN);
+	facts_add_text(facts, "memory_limit_source", limit.source[0] ? limit.source : NULL);
+}
+
 static void add_default_pool(struct facts *facts)
 {
 	reel_pool *pool = reel_pool_default();
@@ -55,5 +70,6 @@ static void add_default_pool(struct facts *facts)
 void add_environment_facts(struct facts *facts)
 {
 	add_variables(facts);
+	add_limit(facts);
 	add_default_pool(facts);
 }

@@ -198,14 +198,19 @@ int reel_pool_close(reel_pool *pool);
  * The pool of tapes that name none, opened at its first use and configured by
  * the environment, so that a relinked program needs no change of its source:
  *
- *   REEL_BUDGET=BYTES    the hard budget: a number and optionally K, M, G or T
+ *   REEL_BUDGET=BYTES    the hard budget: a number and optionally K, M, G or T;
+ *              60%       so much of what the system lets this process use
+ *              auto      half of that; also if there is a store and no budget
  *   REEL_SPILL_DIR=DIR   a directory for what has no room within it
  *   REEL_STORE=TEXT      or a store as reel_store_open() describes it, "memory=2G";
  *                        "lz4,file" puts its file in REEL_SPILL_DIR or TMPDIR
  *   REEL_CHECKED=1       checked mode for its tapes
  *
- * A budget that makes no sense, and a store without a budget, are reported in one line on
- * stderr and ignored: memory has no bound then. If the store cannot be opened, for example
+ * What the system allows is the least of the limits of the process's control groups (version 2:
+ * memory.max and memory.high, version 1: memory.limit_in_bytes) and of all groups above them,
+ * RLIMIT_AS, and the physical memory; `reel info` says which one. It is read once. A budget above
+ * it, or one that makes no sense, is reported in one line on stderr, and is auto then. Without
+ * REEL_BUDGET and without a store memory has no bound. If the store cannot be opened, for example
  * because files in the directory are kept in memory (tmpfs), the pool is refused: one line on
  * stderr says why and what to do, and the first push on each of its tapes fails with -ENXIO.
  * Without that store the program would end later, when its budget is used up.

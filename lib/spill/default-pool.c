@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The default pool of programs that do not open a pool. Its first use opens it, with options from
- * REEL_BUDGET, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and it stays open until the process
- * ends. Any thread. The variables are read once; `options` does not change afterwards.
+ * REEL_BUDGET, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and from the limits that the system sets
+ * to this process. It stays open until the process ends. Any thread. The variables are read once; `options` does not change afterwards.
  */
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "os/environment.h"
 #include "os/error.h"
+#include "os/memory-limit.h"
 #include "default-pool.h"
 #include "pool/pool.h"
 
@@ -23,32 +25,82 @@ static const char *spill_directory, *store_description;
 static atomic_flag store_refused = ATOMIC_FLAG_INIT;
 static _Atomic(struct reel_pool *) default_pool;
 
-#define UNBOUNDED "; memory for tapes has no bound now"
+/* `auto` leaves the other half to the program. */
+#define AUTO_PERCENT 50
 
-static const char *budget_problem(const char *text)
+/* So much of the limit; if that is not known, 0: no bound. */
+static size_t share_of_limit(const struct reel_memory_limit *limit, unsigned percent)
 {
-	switch (reel_parse_bytes(text, &options.hard_budget)) {
+	uint64_t bytes = limit->bytes / 100 * percent;
+
+	return limit->bytes == UINT64_MAX ? 0 : bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
+}
+
+/* "60%" */
+static bool is_percentage(const char *text, unsigned *percent)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	*percent = (unsigned)number;
+	return *text >= '0' && *text <= '9' && !strcmp(end, "%") && number > 0 && number <= 100;
+}
+
+static int parse_budget(const char *text, const struct reel_memory_limit *limit, size_t *budget)
+{
+	unsigned percent = AUTO_PERCENT;
+
+	if (strcmp(text, "auto") && !is_percentage(text, &percent))
+		return reel_parse_bytes(text, budget);
+	*budget = share_of_limit(limit, percent);
+	return 0;
+}
+
+static const char *budget_problem(const char *text, const struct reel_memory_limit *limit)
+{
+	static char above[sizeof limit->source + 64];
+
+	switch (parse_budget(text, limit, &options.hard_budget)) {
 	case 0:
 		break;
 	case -ERANGE:
-		return "it is more than can be addressed" UNBOUNDED;
+		return "it is more than can be addressed";
 	default:
-		return "it must be bytes, or a number with K, M, G or T" UNBOUNDED;
+		return "it must be bytes, a number with K, M, G or T, a percentage or auto";
 	}
 	if (reel_pool_problem(&options))
-		return "it must have room for one slab of 2M" UNBOUNDED;
-	return NULL;
+		return "it must have room for one slab of 2M";
+	if (options.hard_budget <= limit->bytes)
+		return NULL;
+	snprintf(above, sizeof above, "%s allows %" PRIu64 " bytes", limit->source, limit->bytes);
+	return above;
 }
 
-static void read_budget(void)
+/* A process that ignores what the system allows is killed, and loses its tapes with all else. */
+static void use_auto(const struct reel_memory_limit *limit)
 {
-	const char *text = reel_environment("REEL_BUDGET");
-	const char *problem = text ? budget_problem(text) : NULL;
+	options.hard_budget = share_of_limit(limit, AUTO_PERCENT);
+	if (reel_pool_problem(&options))
+		options.hard_budget = 0;
+}
 
+static void read_budget(bool has_store)
+{
+	const char *text = reel_environment("REEL_BUDGET"), *problem;
+	struct reel_memory_limit limit;
+	char message[640];
+
+	if (!text && !has_store)
+		return;
+	reel_memory_limit(&limit, "");
+	problem = text ? budget_problem(text, &limit) : NULL;
+	if (problem || (has_store && !options.hard_budget))
+		use_auto(&limit);
 	if (!problem)
 		return;
-	options.hard_budget = 0;
-	reel_environment_refuse("REEL_BUDGET", text, problem);
+	snprintf(message, sizeof message, "%s; auto is used now, %zu bytes", problem,
+		 options.hard_budget);
+	reel_environment_refuse("REEL_BUDGET", text, message);
 }
 
 static void read_checked(void)
@@ -73,23 +125,19 @@ static const char *store_value(void)
 	return store_description ? store_description : spill_directory;
 }
 
-static void read_store(void)
+static void read_environment(void)
 {
 	spill_directory = reel_environment("REEL_SPILL_DIR");
 	store_description = reel_environment("REEL_STORE");
-	if (options.hard_budget || (!spill_directory && !store_description))
+	read_budget(store_value());
+	read_checked();
+	/* The limit of this system is not known, or has no room for a slab. */
+	if (options.hard_budget || !store_value())
 		return;
 	reel_environment_refuse(store_variable(), store_value(),
 				"a store needs a budget, set REEL_BUDGET, too; nothing is stored "
 				"now");
 	spill_directory = store_description = NULL;
-}
-
-static void read_environment(void)
-{
-	read_budget();
-	read_checked();
-	read_store();
 }
 
 /*

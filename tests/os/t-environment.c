@@ -15,6 +15,7 @@
 #endif
 
 #include "os/environment.h"
+#include "os/memory-limit.h"
 #include "helpers/pool-support.h"
 #include "helpers/recurrence.h"
 
@@ -70,39 +71,85 @@ static void numbers_of_bytes_are_parsed(void)
 	}
 }
 
-#define BYTES "it must be bytes, or a number with K, M, G or T; memory for tapes has no bound now"
-#define ROOM "it must have room for one slab of 2M; memory for tapes has no bound now"
-#define RANGE "it is more than can be addressed; memory for tapes has no bound now"
-#define SWITCH "it must be 0 or 1"
+#define BYTES "it must be bytes, a number with K, M, G or T, a percentage or auto"
+#define ROOM "it must have room for one slab of 2M"
+#define RANGE "it is more than can be addressed"
+#define SWITCH "reel: REEL_CHECKED=%s is ignored: it must be 0 or 1\n"
+
+/* Half of what the system allows. */
+#define AUTO 50
+#define OF_LIMIT(percent) (UINT64_MAX - 100 + (percent))
+
+static uint64_t percent_of_limit(unsigned percent)
+{
+	struct reel_memory_limit limit;
+
+	reel_memory_limit(&limit, "");
+	return limit.bytes / 100 * percent;
+}
 
 static const struct {
 	const char *budget;
 	const char *checked;
 	uint64_t hard_budget;
 	unsigned flags;
+	const char *problem; /* of the budget; auto is used then */
 	const char *said;
 } cases[] = {
-	{NULL, NULL, UINT64_MAX, 0, ""},
-	{"", "", UINT64_MAX, 0, ""},
-	{"0", "0", UINT64_MAX, 0, ""},
-	{"2M", NULL, (uint64_t)2 << 20, 0, ""},
-	{"2097152", "1", (uint64_t)2 << 20, REEL_POOL_CHECKED, ""},
+	{NULL, NULL, UINT64_MAX, 0, NULL, ""},
+	{"", "", UINT64_MAX, 0, NULL, ""},
+	{"0", "0", UINT64_MAX, 0, NULL, ""},
+	{"2M", NULL, (uint64_t)2 << 20, 0, NULL, ""},
+	{"2097152", "1", (uint64_t)2 << 20, REEL_POOL_CHECKED, NULL, ""},
+	{"auto", NULL, OF_LIMIT(AUTO), 0, NULL, ""},
+	{"60%", NULL, OF_LIMIT(60), 0, NULL, ""},
+	{"7%", NULL, OF_LIMIT(7), 0, NULL, ""},
 #if SIZE_MAX > UINT32_MAX
-	{"2T", NULL, (uint64_t)2 << 40, 0, ""},
+	{"8191T", NULL, OF_LIMIT(AUTO), 0, " allows ", ""},
 #else
-	{"4G", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=4G is ignored: " RANGE "\n"},
+	{"4G", NULL, OF_LIMIT(AUTO), 0, RANGE, ""},
 #endif
-	{NULL, "1", UINT64_MAX, REEL_POOL_CHECKED, ""},
-	{"2097151", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=2097151 is ignored: " ROOM "\n"},
-	{"1M", "1", UINT64_MAX, REEL_POOL_CHECKED, "reel: REEL_BUDGET=1M is ignored: " ROOM "\n"},
-	{"4 GB", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=4 GB is ignored: " BYTES "\n"},
-	{"-4G", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=-4G is ignored: " BYTES "\n"},
-	{"99999999T", NULL, UINT64_MAX, 0, "reel: REEL_BUDGET=99999999T is ignored: " RANGE "\n"},
-	{"3G", "yes", (uint64_t)3 << 30, 0, "reel: REEL_CHECKED=yes is ignored: " SWITCH "\n"},
-	{"no", "2", UINT64_MAX, 0,
-	 "reel: REEL_BUDGET=no is ignored: " BYTES "\n"
-	 "reel: REEL_CHECKED=2 is ignored: " SWITCH "\n"},
+	{NULL, "1", UINT64_MAX, REEL_POOL_CHECKED, NULL, ""},
+	{"2097151", NULL, OF_LIMIT(AUTO), 0, ROOM, ""},
+	{"1M", "1", OF_LIMIT(AUTO), REEL_POOL_CHECKED, ROOM, ""},
+	{"4 GB", NULL, OF_LIMIT(AUTO), 0, BYTES, ""},
+	{"-4G", NULL, OF_LIMIT(AUTO), 0, BYTES, ""},
+	{"0%", NULL, OF_LIMIT(AUTO), 0, BYTES, ""},
+	{"101%", NULL, OF_LIMIT(AUTO), 0, BYTES, ""},
+	{"-5%", NULL, OF_LIMIT(AUTO), 0, BYTES, ""},
+	{"60%%", NULL, OF_LIMIT(AUTO), 0, BYTES, ""},
+	{"%", NULL, OF_LIMIT(AUTO), 0, BYTES, ""},
+	{"automatic", NULL, OF_LIMIT(AUTO), 0, BYTES, ""},
+	{"99999999T", NULL, OF_LIMIT(AUTO), 0, RANGE, ""},
+	{"300M", "yes", (uint64_t)300 << 20, 0, NULL, SWITCH},
+	{"no", "2", OF_LIMIT(AUTO), 0, BYTES, SWITCH},
 };
+
+static uint64_t wanted_budget(size_t i)
+{
+	uint64_t wanted = cases[i].hard_budget;
+
+	return wanted < OF_LIMIT(1) || wanted == UINT64_MAX
+		       ? wanted
+		       : percent_of_limit((unsigned)(wanted - OF_LIMIT(0)));
+}
+
+/* What is said of the budget is checked, and cut off. */
+static const char *behind_the_problem(size_t i, const char *text)
+{
+	char begins[128], ends[64];
+	const char *line_end = strchr(text, '\n');
+
+	if (!cases[i].problem)
+		return text;
+	snprintf(begins, sizeof begins, "reel: REEL_BUDGET=%s is ignored: ", cases[i].budget);
+	snprintf(ends, sizeof ends, "; auto is used now, %llu bytes\n",
+		 (unsigned long long)percent_of_limit(AUTO));
+	ok(!strncmp(text, begins, strlen(begins)) && strstr(text, cases[i].problem),
+	   "the budget is refused: %s", text);
+	ok(line_end && strstr(text, ends) == line_end + 1 - strlen(ends), "with what is used");
+	return line_end ? line_end + 1 : text;
+}
 
 static void set_variable(const char *name, const char *value)
 {
@@ -122,7 +169,7 @@ static void said_on_stderr(char *text, size_t size, int file)
 static void use_default_pool(size_t i)
 {
 	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
-	char text[512];
+	char text[512], said[128];
 	reel_pool *pool;
 
 	set_variable("REEL_BUDGET", cases[i].budget);
@@ -131,8 +178,9 @@ static void use_default_pool(size_t i)
 	pool = reel_pool_default();
 	reel_pool_default();
 	said_on_stderr(text, sizeof text, file);
-	is_string(text, cases[i].said, "what is said on stderr");
-	is_int(stats_of(pool).hard_budget, cases[i].hard_budget, "the hard budget");
+	snprintf(said, sizeof said, cases[i].said, cases[i].checked);
+	is_string(behind_the_problem(i, text), said, "what else is said on stderr");
+	is_int(stats_of(pool).hard_budget, wanted_budget(i), "the hard budget");
 	is_int(pool->flags & REEL_POOL_CHECKED, cases[i].flags, "checked mode");
 }
 
@@ -152,7 +200,6 @@ static void the_default_pool_is_configured_by_the_environment(void)
 }
 
 #define REFUSED " is refused, and with it the default pool: "
-#define NO_BUDGET "a store needs a budget, set REEL_BUDGET, too; nothing is stored now\n"
 
 /* Of what is said, the beginning and another part. */
 static const struct {
@@ -160,9 +207,10 @@ static const struct {
 	bool stores;
 	const char *said, *also;
 } stores[] = {
-	{NULL, "memory=64M", NULL, false, "reel: REEL_STORE=memory=64M is ignored: ", NO_BUDGET},
-	{NULL, NULL, ".", false, "reel: REEL_SPILL_DIR=. is ignored: ", NO_BUDGET},
-	{"0", "file", ".", false, "reel: REEL_STORE=file is ignored: ", NO_BUDGET},
+	/* The budget is auto, which has room for all of the tape. */
+	{NULL, "memory=64M", NULL, false, "", ""},
+	{NULL, NULL, ".", false, "", ""},
+	{"0", "file", ".", false, "", ""},
 	{"16M", NULL, NULL, false, "", ""},
 	{"16M", "tape", NULL, false, "reel: REEL_STORE=tape" REFUSED, "tape"},
 	{"16M", "memory", NULL, false, "reel: REEL_STORE=memory" REFUSED, "memory"},
@@ -224,6 +272,9 @@ static void spill_by_default(size_t i)
 	dup2(file, STDERR_FILENO);
 	reel_pool_default();
 	reel_pool_default();
+	if (reel_pool_default() && stats_of(reel_pool_default()).hard_budget > (uint64_t)16 << 20)
+		is_int(stats_of(reel_pool_default()).hard_budget, percent_of_limit(AUTO),
+		       "a store without a budget has half of what the system allows");
 	said_on_stderr(text, sizeof text, file);
 	ok(stores[i].said[0] ? strncmp(text, stores[i].said, strlen(stores[i].said)) == 0 : !text[0],
 	   "what is said on stderr: %s", text);

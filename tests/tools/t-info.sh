@@ -88,6 +88,8 @@ claim 'the budget is shown as given' says '^REEL_BUDGET: *64M$'
 claim 'the budget is shown as understood' \
 	says '^default_pool_hard_budget_bytes: *67108864 (64 MiB)$'
 unset REEL_BUDGET
+claim 'the limit of memory is shown' says '^memory_limit_bytes: *[0-9]'
+claim 'and where it was read' says '^memory_limit_source: *\(/\|RLIMIT_AS\|the physical memory\)'
 
 if [ -c /dev/full ]; then
 	for format in '' --json; do

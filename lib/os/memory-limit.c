@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the limit of memory that a batch system or a container has set. Any thread; no state.
+ *
+ * In a container, /proc may name a group by its path outside, of which the container sees only the
+ * root. So files that are not there are passed over, and the root of each hierarchy is read, too.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cancel.h"
+#include "memory-limit.h"
+
+#define MAX_PATH 512
+
+static void bound(struct reel_memory_limit *limit, uint64_t bytes, const char *source)
+{
+	if (bytes >= limit->bytes)
+		return;
+	limit->bytes = bytes;
+	snprintf(limit->source, sizeof limit->source, "%s", source);
+}
+
+/* ---- Control groups ---- */
+
+/* A file has a number, or "max". Version 1 writes a number beyond all memory for "max". */
+static void bound_by_file(struct reel_memory_limit *limit, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	uint64_t bytes;
+
+	if (!file)
+		return;
+	if (fscanf(file, "%" SCNu64, &bytes) == 1)
+		bound(limit, bytes, path);
+	fclose(file);
+}
+
+/* Reads the file of the group and of all groups above it. Cuts `group` at its slashes. */
+static void bound_by_groups(struct reel_memory_limit *limit, const char *hierarchy, char *group,
+			    const char *name)
+{
+	char path[MAX_PATH];
+	char *slash;
+
+	for (;;) {
+		if (snprintf(path, sizeof path, "%s%s/%s", hierarchy, group, name) < MAX_PATH)
+			bound_by_file(limit, path);
+		slash = strrchr(group, '/');
+		if (!slash)
+			return;
+		*slash = 0;
+	}
+}
+
+static const struct {
+	const char *hierarchy;
+	unsigned version;
+	const char *file;
+} places[] = {
+	{"/sys/fs/cgroup", 2, "memory.max"},
+	{"/sys/fs/cgroup", 2, "memory.high"},
+	{"/sys/fs/cgroup/unified", 2, "memory.max"},
+	{"/sys/fs/cgroup/unified", 2, "memory.high"},
+	{"/sys/fs/cgroup/memory", 1, "memory.limit_in_bytes"},
+};
+
+static bool lists_memory(char *controllers)
+{
+	char *rest = NULL;
+	const char *controller = strtok_r(controllers, ",", &rest);
+
+	while (controller && strcmp(controller, "memory"))
+		controller = strtok_r(NULL, ",", &rest);
+	return controller;
+}
+
+/* A line is "number:controllers:path"; version 2 has no controllers. */
+static void bound_by_line(struct reel_memory_limit *limit, const char *root, char *line)
+{
+	char *controllers = strchr(line, ':'), *path;
+	char hierarchy[MAX_PATH], group[MAX_PATH];
+	unsigned version;
+
+	path = controllers ? strchr(controllers + 1, ':') : NULL;
+	if (!path || path[1] != '/')
+		return;
+	*path++ = 0;
+	path[strcspn(path, "\n")] = 0;
+	version = controllers[1] ? 1 : 2;
+	if (version == 1 && !lists_memory(controllers + 1))
+		return;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		if (places[i].version != version)
+			continue;
+		snprintf(group, sizeof group, "%s", strcmp(path, "/") ? path : "");
+		snprintf(hierarchy, sizeof hierarchy, "%s%s", root, places[i].hierarchy);
+		bound_by_groups(limit, hierarchy, group, places[i].file);
+	}
+}
+
+static void bound_by_control_groups(struct reel_memory_limit *limit, const char *root)
+{
+	char path[MAX_PATH], line[MAX_PATH];
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	while (fgets(line, sizeof line, file))
+		bound_by_line(limit, root, line);
+	fclose(file);
+}
+
+/* ---- All limits ---- */
+
+static void bound_by_address_space(struct reel_memory_limit *limit)
+{
+	struct rlimit space;
+
+	if (!getrlimit(RLIMIT_AS, &space) && space.rlim_cur != RLIM_INFINITY)
+		bound(limit, space.rlim_cur, "RLIMIT_AS (ulimit -v)");
+}
+
+static void bound_by_physical_memory(struct reel_memory_limit *limit)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+	if (pages > 0 && page > 0)
+		bound(limit, (uint64_t)pages * (uint64_t)page, "the physical memory");
+}
+
+void reel_memory_limit(struct reel_memory_limit *limit, const char *root)
+{
+	REEL_UNCANCELLED;
+
+	*limit = (struct reel_memory_limit){.bytes = UINT64_MAX};
+	bound_by_physical_memory(limit);
+	bound_by_address_space(limit);
+	bound_by_control_groups(limit, root);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* How much memory the system lets this process use. */
+#ifndef REEL_LIB_MEMORY_LIMIT_H
+#define REEL_LIB_MEMORY_LIMIT_H
+
+#include <stdint.h>
+
+struct reel_memory_limit {
+	uint64_t bytes;   /* UINT64_MAX: none is known */
+	char source[512]; /* where the limit was read, as a message names it */
+};
+
+/*
+ * The smallest of: what the control groups (version 1 or 2) of this process and all groups above
+ * allow, RLIMIT_AS, and the physical memory. `root` is "", or a directory in which a test pretends
+ * proc/ and sys/. What cannot be read does not bound. Any thread. Cost: some dozen files are read.
+ */
+void reel_memory_limit(struct reel_memory_limit *limit, const char *root);
+
+#endif

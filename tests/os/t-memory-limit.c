@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The limit of memory that the system sets: read from trees of files that pretend to be the kernel's,
+ * and obeyed by the default pool in a real control group, where one can be made.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/annotate.h"
+#include "os/memory-limit.h"
+#include "helpers/pool-support.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+/* ---- Trees that pretend ---- */
+
+/* Writes a file, and the folders that it lies in. */
+static void write_file(const char *text, const char *format, ...)
+{
+	char path[512];
+	va_list arguments;
+	FILE *file;
+
+	va_start(arguments, format);
+	vsnprintf(path, sizeof path, format, arguments);
+	va_end(arguments);
+	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(path, 0700) && errno != EEXIST)
+			abort();
+		*slash = '/';
+	}
+	file = fopen(path, "w");
+	if (!file || fputs(text, file) < 0 || fclose(file))
+		abort();
+}
+
+static const struct {
+	const char *what, *groups;
+	struct {
+		const char *path, *text;
+	} file[4];
+	uint64_t bytes; /* 0: that of the machine */
+	const char *source; /* the end of its path */
+} trees[] = {
+	{"version 2, a group", "0::/batch/job\n",
+	 {{"/batch/job/memory.max", "104857600\n"}}, 100 * MIB, "/batch/job/memory.max"},
+	{"version 2, the group above has less", "0::/batch/job\n",
+	 {{"/batch/job/memory.max", "104857600\n"}, {"/batch/memory.max", "52428800\n"}},
+	 50 * MIB, "/cgroup/batch/memory.max"},
+	{"version 2, memory.high is less", "0::/batch/job\n",
+	 {{"/batch/job/memory.max", "104857600\n"}, {"/batch/job/memory.high", "94371840\n"}},
+	 90 * MIB, "/batch/job/memory.high"},
+	{"version 2, no limit", "0::/batch/job\n",
+	 {{"/batch/job/memory.max", "max\n"}, {"/batch/job/memory.high", "max\n"}}, 0, ""},
+	{"version 2, a container, whose group has another path inside", "0::/docker/1234\n",
+	 {{"/memory.max", "83886080\n"}}, 80 * MIB, "/cgroup/memory.max"},
+	{"version 2, the root of a container", "0::/\n",
+	 {{"/memory.max", "83886080\n"}}, 80 * MIB, "/cgroup/memory.max"},
+	{"version 1", "5:cpu,cpuacct:/other\n4:memory:/job\n0::/\n",
+	 {{"/memory/job/memory.limit_in_bytes", "62914560\n"},
+	  {"/memory/other/memory.limit_in_bytes", "1048576\n"},
+	  {"/memory/memory.limit_in_bytes", "9223372036854771712\n"}},
+	 60 * MIB, "/memory/job/memory.limit_in_bytes"},
+	{"version 1, among other controllers", "3:cpu,memory:/job\n",
+	 {{"/memory/job/memory.limit_in_bytes", "62914560\n"}}, 60 * MIB, "/job/memory.limit_in_bytes"},
+	{"version 1, no limit", "4:memory:/job\n",
+	 {{"/memory/job/memory.limit_in_bytes", "9223372036854771712\n"}}, 0, ""},
+	{"both versions", "4:memory:/job\n0::/job\n",
+	 {{"/memory/job/memory.limit_in_bytes", "62914560\n"},
+	  {"/unified/job/memory.max", "41943040\n"}}, 40 * MIB, "/unified/job/memory.max"},
+	{"a group that cannot be read", "0::/gone\n", {{"/batch/memory.max", "1\n"}}, 0, ""},
+	{"lines that are none", "\n0\n0:\n0::\n::relative\n4:memory\n", {{"/memory.max", "4096\n"}}, 0, ""},
+	{"a limit that is no number", "0::/\n", {{"/memory.max", "much\n"}}, 0, ""},
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	return strlen(text) >= strlen(end) && !strcmp(text + strlen(text) - strlen(end), end);
+}
+
+static void limits_of_groups_are_found(void)
+{
+	struct reel_memory_limit machine, limit;
+	char root[32];
+
+	reel_memory_limit(&machine, "nowhere");
+	ok(machine.bytes > 0 && machine.bytes < UINT64_MAX, "a machine has memory, %llu bytes",
+	   (unsigned long long)machine.bytes);
+	for (size_t t = 0; t < COUNT(trees); t++) {
+		tap_case(trees[t].what);
+		snprintf(root, sizeof root, "tree-%zu", t);
+		write_file(trees[t].groups, "%s/proc/self/cgroup", root);
+		for (size_t f = 0; f < COUNT(trees[t].file) && trees[t].file[f].path; f++)
+			write_file(trees[t].file[f].text, "%s/sys/fs/cgroup%s", root,
+				   trees[t].file[f].path);
+		reel_memory_limit(&limit, root);
+		is_int((long long)limit.bytes,
+		       (long long)(trees[t].bytes ? trees[t].bytes : machine.bytes), "its limit");
+		if (trees[t].bytes)
+			ok(ends_with(limit.source, trees[t].source), "read in %s", limit.source);
+		else
+			is_string(limit.source, machine.source, "where it was read");
+	}
+}
+
+static void the_address_space_is_a_limit(void)
+{
+	struct reel_memory_limit machine, limit;
+	struct rlimit before, less;
+
+	tap_case("RLIMIT_AS");
+	reel_memory_limit(&machine, "nowhere");
+	getrlimit(RLIMIT_AS, &before);
+	less = before;
+	less.rlim_cur = (rlim_t)machine.bytes - 1;
+	if (setrlimit(RLIMIT_AS, &less)) {
+		tap_skip(2, "RLIMIT_AS: %s", strerror(errno));
+		return;
+	}
+	reel_memory_limit(&limit, "nowhere");
+	setrlimit(RLIMIT_AS, &before);
+	is_int((long long)limit.bytes, (long long)machine.bytes - 1, "the address space is less");
+	ok(strstr(limit.source, "RLIMIT_AS"), "%s", limit.source);
+}
+
+/* ---- A real control group ---- */
+
+#define GROUP_LIMIT (192 * MIB)
+#define TAPE_BYTES (320 * MIB)
+
+static char group[600];
+
+static bool write_to_group(const char *name, const char *text)
+{
+	char path[700];
+	FILE *file;
+	bool done;
+
+	snprintf(path, sizeof path, "%s/%s", group, name);
+	file = fopen(path, "w");
+	if (!file)
+		return false;
+	done = fputs(text, file) >= 0;
+	return !fclose(file) && done;
+}
+
+/* Makes a group below that of this process, of either version. */
+static bool make_group(void)
+{
+	char line[512], limit[32], *path;
+	FILE *file = fopen("/proc/self/cgroup", "r");
+
+	snprintf(limit, sizeof limit, "%llu", (unsigned long long)GROUP_LIMIT);
+	while (file && fgets(line, sizeof line, file)) {
+		bool second = strstr(line, "::");
+
+		line[strcspn(line, "\n")] = 0;
+		path = second ? strstr(line, "::") + 2 : strstr(line, ":memory:");
+		if (!path)
+			continue;
+		snprintf(group, sizeof group, "%s%s/reel-%d",
+			 second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory",
+			 second ? path : path + strlen(":memory:"), (int)getpid());
+		if (mkdir(group, 0700))
+			continue;
+		if (write_to_group(second ? "memory.max" : "memory.limit_in_bytes", limit)) {
+			fclose(file);
+			return true;
+		}
+		rmdir(group);
+	}
+	if (file)
+		fclose(file);
+	return false;
+}
+
+static void use_more_than_the_group_has(void)
+{
+	const uint64_t n = TAPE_BYTES / sizeof(uint64_t);
+	reel_tape tape = {0};
+	char process[32];
+
+	snprintf(process, sizeof process, "%d", (int)getpid());
+	ok(write_to_group("cgroup.procs", process), "the process is in the group");
+	unsetenv("REEL_BUDGET");
+	unsetenv("REEL_STORE");
+	setenv("REEL_SPILL_DIR", ".", 1);
+	push_words(&tape, 0, n);
+	is_int(reel_tape_error(&tape), 0, "a tape larger than its memory is pushed");
+	is_int((long long)stats_of(reel_pool_default()).hard_budget, GROUP_LIMIT / 100 * 50,
+	       "the budget is half of the limit");
+	is_int(wrong_words(&tape, 0, n), 0, "and comes back");
+	reel_tape_close(&tape);
+}
+
+static void a_process_in_a_group_is_not_killed(void)
+{
+#ifdef REEL_THREAD_SANITIZER
+	/* It takes several times the memory of the program. */
+	const bool fits = false;
+#else
+	const bool fits = true;
+#endif
+	pid_t child;
+
+	tap_case("a control group");
+	if (!fits || !make_group()) {
+		tap_skip(1, "no control group with a limit can be made here");
+		return;
+	}
+	child = fork();
+	if (child == 0) {
+		use_more_than_the_group_has();
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "a process in a group of 192 MiB has a tape of 320 MiB");
+	rmdir(group);
+}
+
+int main(void)
+{
+	tap_begin();
+	limits_of_groups_are_found();
+	the_address_space_is_a_limit();
+	a_process_in_a_group_is_not_killed();
+	return tap_end();
+}
