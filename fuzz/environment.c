@@ -41,13 +41,40 @@ static void set_variables(char *lines)
 	}
 }
 
+/* What the text asks for; 0: nothing that makes sense. */
+static size_t wanted_budget(const char *text, size_t limit)
+{
+	size_t length = strlen(text), bytes = 0;
+
+	if (!strcmp(text, "auto"))
+		return limit / 100 * 50;
+	if (length > 1 && text[length - 1] == '%' && strspn(text, "0123456789") == length - 1)
+		return atof(text) <= 100 ? limit / 100 * (size_t)atof(text) : 0;
+	return reel_parse_bytes(text, &bytes) || bytes > limit ? 0 : bytes;
+}
+
+/* A budget of 0 asks for none; a store has one all the same. */
+static size_t expected_budget(void)
+{
+	const char *text = text_of[BUDGET];
+	bool has_store = text_of[STORE] || text_of[DIRECTORY];
+	struct reel_memory_limit limit;
+	size_t zero = 1, budget;
+
+	reel_memory_limit(&limit, "");
+	budget = text ? wanted_budget(text, (size_t)limit.bytes) : 0;
+	if (budget >= SLAB_BYTES)
+		return budget;
+	if (!has_store && (!text || (!reel_parse_bytes(text, &zero) && !zero)))
+		return 0;
+	return (size_t)limit.bytes / 100 * 50;
+}
+
 static void check_options(void)
 {
 	bool is_checked = text_of[CHECKED] && !strcmp(text_of[CHECKED], "1");
-	size_t budget = 0;
+	size_t budget = expected_budget();
 
-	if (text_of[BUDGET] && (reel_parse_bytes(text_of[BUDGET], &budget) || budget < SLAB_BYTES))
-		budget = 0;
 	FUZZ_EXPECT(options.hard_budget == budget);
 	FUZZ_EXPECT(options.flags == (is_checked ? REEL_POOL_CHECKED : 0));
 	FUZZ_EXPECT(!reel_pool_problem(&options));
