@@ -16,6 +16,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-checkpoint-memory \
 	%D%/checkpoint/t-snapshot \
 	%D%/checkpoint/t-restart \
+	%D%/checkpoint/t-save-now \
 	%D%/plan/t-plan-count \
 	%D%/plan/t-plan-tables \
 	%D%/plan/t-plan-search \

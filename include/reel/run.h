@@ -202,7 +202,8 @@ void reel_run_close(reel_run *run);
  *
  * Returns 0; what a callback returned; the tape's error (tape.h); -EDQUOT or -ENOMEM,
  * no memory for a snapshot; -ERANGE, a loop of an unknown end has more than
- * REEL_MAX_STEPS; or -EILSEQ (REEL_RUN_AUDIT).
+ * REEL_MAX_STEPS; -EILSEQ (REEL_RUN_AUDIT); or -EINTR, it was asked to end and is saved
+ * (reel_save_now()).
  */
 int reel_run_forward(reel_run *run, void *context, void *state);
 
@@ -227,6 +228,25 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint);
  * -EPROTO, another version wrote it; or as reel_run_forward().
  */
 int reel_run_resume(reel_run *run, void *adjoint);
+
+/*
+ * Asks each run of this process that has options.restart to write its restart file at the next
+ * place where that can be (see there). With `end` other than 0 its sweep then ends with -EINTR, and
+ * so does each later sweep of this process: what the batch system is about to kill loses nothing.
+ * If the file cannot be written, the sweep goes on, and tries again.
+ *
+ * Programs need no call for this; the environment is read when the first run with a restart file is
+ * opened:
+ *
+ *   REEL_SAVE_SIGNAL=USR1   a signal that is reel_save_now(0); also USR2, TERM, INT, HUP, CONT, XCPU
+ *   REEL_END_SIGNAL=TERM    a signal that is reel_save_now(1)
+ *   REEL_END_AFTER=3500     reel_save_now(1) when so many seconds have passed
+ *
+ * A signal that the program handles itself is left to it, with one line on stderr. Sweeps that are
+ * in pieces or look ahead write no restart files. Any thread, any signal handler. Cost: two atomic
+ * operations.
+ */
+void reel_save_now(int end);
 
 /* Whether a forward sweep has come to its end, and its reverse sweep has not. */
 bool reel_run_is_reversing(const reel_run *run);

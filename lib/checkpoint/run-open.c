@@ -14,6 +14,7 @@
 #include "run.h"
 #include "spill/default-pool.h"
 #include "plan/plan.h"
+#include "save-request.h"
 
 /* Maximum numbers of snapshots under way to stores and from stores, if the options are 0. */
 #define PUTS 2
@@ -121,8 +122,10 @@ int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *mo
 
 	if (problem)
 		return reel_fail(-EINVAL, "%s", problem);
-	if (options && options->restart)
+	if (options && options->restart) {
+		reel_save_request_open();
 		error = reel_restart_check(options->restart);
+	}
 	if (error)
 		return error;
 	REEL_ASSERT(!model->save == !model->load);

@@ -19,6 +19,7 @@
 
 #include "os/cancel.h"
 #include "restart-file.h"
+#include "save-request.h"
 #include "store/crc32c.h"
 #include "spill/offload.h"
 #include "plan/plan.h"
@@ -30,6 +31,7 @@
 #define BYTE_ORDER_MARK 0x01020304u
 /* Default of options.restart_seconds. */
 #define SECONDS 600
+#define RETRY_SECONDS 1
 
 struct run_record {
 	uint32_t version;
@@ -182,6 +184,7 @@ void reel_restart_begin(reel_run *run)
 {
 	run->saved_at = reel_clock_ns();
 	run->saves = run->failed_saves = 0;
+	run->served = reel_save_requests();
 	run->save_failed = false;
 }
 
@@ -232,7 +235,8 @@ static void note_save(reel_run *run, int error)
  * Whether the run consists of snapshots and an adjoint only. No recorded step may be left; the tape
  * can be empty although steps are recorded, since a step may push nothing. After a STORE the slot
  * holds the working state. After a REVERSE a planner's next action does not use the working state,
- * but a list of the caller's own actions may use it.
+ * but a list of the caller's own actions may use it. After the last REVERSE of a planner there is
+ * nothing left to go on with.
  */
 static bool can_be_saved(const reel_run *run)
 {
@@ -242,30 +246,50 @@ static bool can_be_saved(const reel_run *run)
 	REEL_ASSERT(run->phase != REEL_RUN_IDLE && run->actions > 0);
 	if (!reel_tape_is_empty(&run->tape) || run->steps_on_tape)
 		return false;
-	if (run->plan->planner || run->phase != REEL_RUN_REVERSE)
+	if (run->phase != REEL_RUN_REVERSE)
 		return true;
 	do
 		reel_schedule_next(&later, &action);
-	while (action.kind == REEL_ACTION_REVERSE || action.kind == REEL_ACTION_DROP);
-	return action.kind == REEL_ACTION_LOAD || action.kind == REEL_ACTION_DONE;
+	while (action.kind == REEL_ACTION_DROP ||
+	       (action.kind == REEL_ACTION_REVERSE && !run->plan->planner));
+	return run->plan->planner
+		       ? action.kind != REEL_ACTION_DONE
+		       : action.kind == REEL_ACTION_LOAD || action.kind == REEL_ACTION_DONE;
 }
 
-static bool is_due(const reel_run *run)
+/* A request whose file could not be written is tried again, but not at each action. */
+static bool is_due(const reel_run *run, bool requested)
 {
 	double seconds = run->options.restart_seconds > 0 ? run->options.restart_seconds : SECONDS;
+	double passed = 1e-9 * (double)(reel_clock_ns() - run->saved_at);
 
-	return run->options.restart &&
-	       (double)(reel_clock_ns() - run->saved_at) >= seconds * 1e9;
+	return passed >= seconds || (requested && (!run->save_failed || passed >= RETRY_SECONDS));
 }
 
 /*
  * A restart file that cannot be written does not end the sweep. Of several such files in a row the
  * first is reported.
  */
-void reel_restart_save_if_due(reel_run *run, const void *adjoint)
+int reel_restart_save_if_due(reel_run *run, const void *adjoint)
 {
-	if (is_due(run) && can_be_saved(run))
-		note_save(run, write_file(run, adjoint));
+	uint32_t requests;
+	bool ends;
+	int error;
+
+	if (!run->options.restart)
+		return 0;
+	requests = reel_save_requests();
+	ends = reel_save_ends();
+	if (!is_due(run, ends || requests != run->served) || !can_be_saved(run))
+		return 0;
+	error = write_file(run, adjoint);
+	note_save(run, error);
+	if (error)
+		return 0;
+	run->served = requests;
+	return ends ? reel_fail(-EINTR, "the sweep was asked to end, and goes on from %.300s",
+				run->options.restart)
+		    : 0;
 }
 
 void reel_restart_remove(reel_run *run)

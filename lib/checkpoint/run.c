@@ -395,7 +395,9 @@ static int go_forward(reel_run *run, void *context, void *state)
 		if (error)
 			return error;
 		if (action.kind == REEL_ACTION_STORE)
-			reel_restart_save_if_due(run, NULL);
+			error = reel_restart_save_if_due(run, NULL);
+		if (error)
+			return error;
 	}
 	REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS);
 	reel_run_enter(run, REEL_RUN_REVERSE);
@@ -453,13 +455,13 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 		if (action.kind == REEL_ACTION_DONE)
 			return 0;
 		error = reel_run_carry_out(run, &action, context, state, adjoint, &run->tape);
+		REEL_ASSERT(error || run->steps_on_tape >= 0);
+		if (!error && action.kind == REEL_ACTION_REVERSE)
+			error = reel_restart_save_if_due(run, adjoint);
 		if (error) {
 			reel_run_enter(run, REEL_RUN_IDLE);
 			return error;
 		}
-		REEL_ASSERT(run->steps_on_tape >= 0);
-		if (action.kind == REEL_ACTION_REVERSE)
-			reel_restart_save_if_due(run, adjoint);
 	}
 }
 

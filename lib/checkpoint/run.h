@@ -7,6 +7,7 @@
  *	run-read-ahead.c   walks ahead of the sweep and starts reads
  *	run-audit.c        compares a state with the state of an earlier replay
  *	run-restart.c      writes and reads what a killed run is resumed from
+ *	save-request.c     requests to save all runs of the process
  *	snapshot.c         slots of snapshots
  *	snapshot-buffer.c  memory of snapshots, and their transfers
  *
@@ -75,6 +76,7 @@ struct reel_run {
 	uint64_t saved_at;     /* time of the last restart file, in ns */
 	reel_action stored;    /* resumed in a forward sweep: the STORE of the working state */
 	uint64_t saves, failed_saves;
+	uint32_t served;  /* number of requests to save that this run has served */
 	bool save_failed; /* the last restart file was not written, and this was reported */
 
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
@@ -113,7 +115,8 @@ void reel_audit_end(reel_run *run);
 
 /* run-restart.c: a run can be saved when it consists of snapshots and an adjoint only. */
 void reel_restart_begin(reel_run *run);
-void reel_restart_save_if_due(reel_run *run, const void *adjoint);
+/* Returns 0, or -EINTR: the run is saved, and its sweep was asked to end. */
+int reel_restart_save_if_due(reel_run *run, const void *adjoint);
 void reel_restart_remove(reel_run *run);
 /* Returns 0 if a restart file may be written to `path`, or an error. */
 int reel_restart_check(const char *path);

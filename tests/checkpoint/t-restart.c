@@ -81,26 +81,9 @@ static struct reel_run_options eager(enum reel_planner planner)
 					 .finished = planner == REEL_ONLINE ? ends : NULL};
 }
 
-/* What a program does that can be resumed. */
-static int begin_or_resume(reel_run *checkpoint, struct run *run, struct state *bar)
-{
-	struct state state = start;
-	int error = reel_run_resume(checkpoint, bar);
-
-	if (error && error != -ENOENT)
-		return error;
-	if (!reel_run_is_reversing(checkpoint)) {
-		error = reel_run_forward(checkpoint, run, &state);
-		*bar = seed;
-	}
-	return error && error != -ENOENT ? error : reel_run_reverse(checkpoint, run, &state, bar);
-}
-
 static bool is_right(const struct state *bar)
 {
-	struct state right = gradient_by_one_tape(no_failure, STEPS);
-
-	return !memcmp(bar, &right, sizeof right);
+	return is_gradient(bar, STEPS);
 }
 
 static unsigned files_here(void)

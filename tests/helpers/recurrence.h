@@ -147,6 +147,13 @@ static inline struct state gradient_by_one_tape(struct run run, int64_t steps)
 	return bar;
 }
 
+static inline bool is_gradient(const struct state *bar, int64_t steps)
+{
+	struct state right = gradient_by_one_tape(no_failure, steps);
+
+	return !memcmp(bar, &right, sizeof right);
+}
+
 /* ---- Plans and runs ---- */
 
 static inline unsigned tiers_of(enum reel_planner planner)
@@ -183,6 +190,21 @@ static inline reel_run *open_checkpoint(const reel_plan *plan, const reel_model 
 		exit(EXIT_FAILURE);
 	}
 	return run;
+}
+
+/* What a program does that can be resumed. */
+static inline int begin_or_resume(reel_run *checkpoint, struct run *run, struct state *bar)
+{
+	struct state state = start;
+	int error = reel_run_resume(checkpoint, bar);
+
+	if (error && error != -ENOENT)
+		return error;
+	if (!reel_run_is_reversing(checkpoint)) {
+		error = reel_run_forward(checkpoint, run, &state);
+		*bar = seed;
+	}
+	return error && error != -ENOENT ? error : reel_run_reverse(checkpoint, run, &state, bar);
 }
 
 #endif
