@@ -148,6 +148,7 @@ static int acquire(struct reel_bin *bin)
 
 static int hold(struct reel_bin *bin)
 {
+	REEL_UNCANCELLED;
 	int error = 0;
 
 	pthread_mutex_lock(&bin->lock);
@@ -164,7 +165,6 @@ static int hold(struct reel_bin *bin)
 
 int reel_bin_pin(struct reel_bin *bin)
 {
-	REEL_UNCANCELLED;
 	uint32_t before;
 	int error;
 
@@ -212,7 +212,6 @@ static void let_go(struct reel_bin *bin)
 
 void reel_bin_unpin(struct reel_bin *bin)
 {
-	REEL_UNCANCELLED;
 	uint32_t before;
 
 	reel_yield_point();

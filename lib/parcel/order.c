@@ -194,7 +194,6 @@ static void tell(struct reel_order *order)
 
 int reel_parcel_announce(reel_parcel *const *announced, size_t n)
 {
-	REEL_UNCANCELLED;
 	struct reel_parcels *parcels = n ? announced[0]->bin->parcels : NULL;
 	struct reel_order *order;
 

@@ -179,8 +179,11 @@ static int open_alone(struct reel_parcels *parcels, struct reel_parcel *parcel,
 
 	if (error)
 		return error;
+	/* reel_parcel_get_stats() reads both. */
+	pthread_mutex_lock(&parcels->lock);
 	parcel->bin->live = 1;
 	parcel->bin->filled = parcel->bytes;
+	pthread_mutex_unlock(&parcels->lock);
 	return 0;
 }
 
@@ -232,7 +235,6 @@ static int open_in(struct reel_parcels *parcels, size_t bytes,
 		free(parcel);
 		return fail_for_room(parcels, "a parcel", bytes, error);
 	}
-	atomic_fetch_add_explicit(&parcels->count, 1, memory_order_relaxed);
 	*opened = parcel;
 	return 0;
 }
@@ -288,18 +290,14 @@ static void leave_bin(struct reel_bin *bin)
 
 int reel_parcel_close(reel_parcel *parcel)
 {
-	REEL_UNCANCELLED;
-	struct reel_parcels *parcels;
-
 	if (!parcel)
 		return 0;
-	parcels = parcel->bin->parcels;
-	if (move(parcel, REEL_PARCEL_IS_OPEN, REEL_PARCEL_IS_CLOSED))
+	if (!move(parcel, 0, REEL_PARCEL_IS_CLOSED)) {
+		if (!move(parcel, REEL_PARCEL_IS_OPEN, REEL_PARCEL_IS_CLOSED))
+			return reel_fail(-EBUSY, "a parcel cannot be closed while it is pinned");
 		reel_bin_unpin(parcel->bin);
-	else if (!move(parcel, 0, REEL_PARCEL_IS_CLOSED))
-		return reel_fail(-EBUSY, "a parcel cannot be closed while it is pinned");
+	}
 	leave_bin(parcel->bin);
-	atomic_fetch_sub_explicit(&parcels->count, 1, memory_order_relaxed);
 	free(parcel);
 	return 0;
 }
@@ -313,8 +311,6 @@ static bool is_scratch(const struct reel_parcel *parcel)
 
 int reel_parcel_seal(reel_parcel *parcel)
 {
-	REEL_UNCANCELLED;
-
 	if (!move(parcel, REEL_PARCEL_IS_OPEN, 0))
 		return reel_fail(-EINVAL, "a parcel is sealed that is not open");
 	if (is_scratch(parcel))
@@ -424,6 +420,7 @@ static void add_bin(const struct reel_bin *bin, struct reel_parcel_stats *stats)
 {
 	enum reel_slab_state state;
 
+	stats->parcels += bin->live - (bin == bin->parcels->open_bin);
 	if (!bin->slab)
 		return;
 	state = reel_slab_state_of(bin->slab);
@@ -438,7 +435,6 @@ static void add_bin(const struct reel_bin *bin, struct reel_parcel_stats *stats)
 /* The lock keeps the list of bins; the states may change meanwhile. */
 void reel_parcel_get_stats(reel_pool *pool, struct reel_parcel_stats *stats)
 {
-	REEL_UNCANCELLED;
 	/* Acquire: pairs with the release in parcels_of(). Makes the struct visible. */
 	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
 	struct reel_parcels *parcels = of_client(client);
@@ -447,7 +443,6 @@ void reel_parcel_get_stats(reel_pool *pool, struct reel_parcel_stats *stats)
 	if (!client)
 		return;
 	/* Relaxed: statistics guard no other data. */
-	stats->parcels = atomic_load_explicit(&parcels->count, memory_order_relaxed);
 	stats->announced = atomic_load_explicit(&parcels->announced, memory_order_relaxed);
 	stats->hits = atomic_load_explicit(&parcels->hits, memory_order_relaxed);
 	stats->waits = atomic_load_explicit(&parcels->waits, memory_order_relaxed);

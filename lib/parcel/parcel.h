@@ -63,7 +63,6 @@ struct reel_parcels {
 	struct reel_bin *bins;
 	struct reel_bin *open_bin; /* the one to which small parcels are added, or NULL */
 	/* Statistics. Relaxed: they guard no other data. */
-	_Atomic uint64_t count;
 	_Atomic uint64_t announced;
 	_Atomic uint64_t hits;
 	_Atomic uint64_t waits;

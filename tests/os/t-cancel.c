@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <reel/parcel.h>
+
 #include "helpers/cancel-support.h"
 #include "helpers/held-store.h"
 #include "helpers/pool-support.h"
@@ -131,6 +133,34 @@ static void use_tape(reel_pool *on)
 	reel_tape_close(&tape);
 }
 
+/* Of half a slab each, so that two share one, and one that is larger than a slab. */
+static void use_parcels(reel_pool *on)
+{
+	reel_parcel *parcel[4 * SLABS];
+	struct reel_parcel_stats stats;
+	size_t bytes = stats_of(on).slab_bytes / 2;
+	void *data;
+	const void *again;
+
+	for (size_t p = 0; p < COUNT(parcel); p++)
+		if (reel_parcel_open(&parcel[p], on, p ? bytes : 3 * bytes, NULL, &data) ||
+		    reel_parcel_seal(parcel[p]))
+			abort();
+	if (reel_parcel_announce(parcel, COUNT(parcel)))
+		abort();
+	for (size_t p = 0; p < COUNT(parcel); p++) {
+		if (reel_parcel_pin(parcel[p], &again))
+			abort();
+		reel_parcel_unpin(parcel[p]);
+	}
+	if (reel_parcel_unseal(parcel[0], &data))
+		abort();
+	reel_parcel_get_stats(on, &stats);
+	for (size_t p = 0; p < COUNT(parcel); p++)
+		if (reel_parcel_close(parcel[p]))
+			abort();
+}
+
 static void use_pool(void *open_store)
 {
 	reel_store *(*const *open)(void) = open_store;
@@ -141,6 +171,7 @@ static void use_pool(void *open_store)
 	do
 		use_tape(own);
 	while (!stats_of(own).stalls);
+	use_parcels(own);
 	if (reel_pool_take(own, REEL_SLAB_LARGE, 2 * small_slab(), &large))
 		abort();
 	reel_pool_give(own, large);
