@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random sequences of calls on many parcels, and on a tape beside them, compared with plain copies.
+ * Random sequences of calls on many parcels, and on a tape beside them, compared with plain copies; by
+ * one thread, and by several threads whose small parcels share slabs.
  *
  * TEST_SEEDS=N runs N sequences for each kind of pool; TEST_SEED=S runs the sequence S alone. A
  * failure prints its seed.
@@ -23,7 +24,8 @@ struct item {
 	unsigned pins;
 };
 
-static struct run {
+/* Of one thread. */
+static _Thread_local struct run {
 	reel_pool *pool;
 	reel_tape tape;
 	uint64_t pushed;
@@ -220,6 +222,34 @@ static void sequences(reel_pool *pool, const char *what)
 	is_int(wrong, 0, "%s: all parcels have what was written", what);
 }
 
+enum { THREADS = 3 };
+
+static reel_pool *shared;
+static _Atomic unsigned wrong_sequences;
+
+static void *run_sequences(void *number)
+{
+	uint64_t first = 1000 * (1 + *(unsigned *)number);
+	uint64_t seeds = number_from_environment("TEST_SEEDS", is_brief() ? 5 : 100);
+
+	for (uint64_t seed = first; seed < first + seeds; seed++)
+		wrong_sequences += !sequence(shared, seed);
+	return NULL;
+}
+
+static void by_threads(unsigned failing)
+{
+	struct late_store *late = late_open(3);
+
+	tap_case("several threads");
+	shared = open_pool(spilling(&late->store, 64, 32));
+	late_fail(late, failing);
+	wrong_sequences = 0;
+	run_threads(THREADS, run_sequences);
+	is_int(wrong_sequences, 0, "all parcels of all threads have what was written");
+	close_all(shared, late, "several threads");
+}
+
 static void on_a_store(const char *what, unsigned budget, unsigned soft, unsigned failing)
 {
 	struct late_store *late = late_open(budget);
@@ -245,5 +275,7 @@ int main(void)
 	on_a_store("memory for some", 48, 24, 0);
 	on_a_store("memory for few", 16, 8, 0);
 	on_a_store("puts that fail now and then", 32, 8, 6);
+	by_threads(0);
+	by_threads(7);
 	return tap_end();
 }
