@@ -16,6 +16,7 @@
 #include "helpers/spill-support.h"
 #include "helpers/store-fault.h"
 #include "helpers/support.h"
+#include "parcel/parcel.h"
 
 enum { BUDGET = 24 };
 
@@ -485,6 +486,37 @@ static void tapes_and_parcels_share_the_budget(void)
 	close_all(pool, late, "a tape beside parcels");
 }
 
+/* Else each pin would have frames evicted that are needed soon. */
+static void a_pin_is_no_growth(void)
+{
+	struct late_store *late = late_open(37);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 4));
+	struct reel_offload *offload = reel_offload_of(pool);
+	reel_parcel *parcel[12];
+	struct reel_slab *slab;
+	unsigned clean = 0, growths = 0;
+
+	tap_case("pins of what is in memory");
+	for (unsigned i = 0; i < COUNT(parcel); i++)
+		parcel[i] = sealed(pool, SLAB, i);
+	reel_offload_settle(offload);
+	reel_offload_pause(offload);
+	for (unsigned i = 0; i < COUNT(parcel); i++) {
+		slab = parcel[i]->bin->slab;
+		if (reel_slab_state_of(slab) != REEL_SLAB_CLEAN)
+			continue;
+		clean++;
+		offload->growth_hint = false;
+		growths += !reads(parcel[i], i) || offload->growth_hint;
+	}
+	reel_offload_resume(offload);
+	ok(clean > 0, "%u are clean", clean);
+	is_int(growths, 0, "none of them tells of growth");
+	for (unsigned i = 0; i < COUNT(parcel); i++)
+		reel_parcel_close(parcel[i]);
+	close_all(pool, late, "pins");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -513,5 +545,6 @@ int main(void)
 	many_read_at_once(SLAB / 3);
 	many_read_at_once(2 * SLAB);
 	tapes_and_parcels_share_the_budget();
+	a_pin_is_no_growth();
 	return tap_end();
 }
