@@ -24,7 +24,9 @@ static _Atomic bool ends;
 /* The time at which all sweeps are to end, in ns; 0: none, or it has come. */
 static _Atomic uint64_t end_at;
 
-/* A handler may do this: both are lock-free where Reel runs. */
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_BOOL_LOCK_FREE == 2,
+	       "a signal handler may use atomics only if they are lock-free");
+
 void reel_save_now(int end)
 {
 	/* Relaxed: the release below orders it. */
