@@ -130,8 +130,11 @@ static char *pop_padded(reel_tape *tape, const reel_type *type, size_t n, const 
 	if (!end)
 		return NULL;
 	memcpy(&extent, end, sizeof extent);
-	/* Unsigned: an extent below `bytes` wraps, so the first comparison refuses it as well. */
-	if (extent - bytes >= type->align ||
+	/*
+	 * Unsigned: an extent below `bytes` wraps, so the first comparison refuses it as well. The
+	 * padding ends where values lie, at a multiple of 8.
+	 */
+	if (extent - bytes >= type->align || extent % sizeof extent ||
 	    extent + sizeof extent > reel_window_filled(tape))
 		return does_not_mirror(tape, type, n, site);
 	tape->top = end - extent;

@@ -345,7 +345,7 @@ static void unmirrored_pops_of_too_much_are_errors(void)
 /* The word behind over-aligned elements is not believed when it is no such word. */
 static void unmirrored_pops_of_aligned_spans_are_errors(void)
 {
-	static const uint64_t last_words[] = {0, 8, 31, 64, 1000, (uint64_t)-8, (uint64_t)-1};
+	static const uint64_t last_words[] = {0, 8, 31, 33, 47, 63, 64, 1000, (uint64_t)-8, (uint64_t)-1};
 
 	for (size_t i = 0; i < COUNT(last_words); i++) {
 		reel_tape tape = {0};
