@@ -57,18 +57,37 @@ static struct reel_slab *take_carrier(struct reel_offload *offload, const struct
 	return carrier;
 }
 
-/* Reads a READ_QUEUED slab into the carrier's frame. If the owner was first, keeps the frame. */
-static void read_slab(struct reel_offload *offload, struct reel_slab *slab,
-		      struct reel_slab *carrier, struct reel_ticket *ticket)
+/* The slab has no frame. Its owner may have freed it meanwhile. */
+static void queue_again(struct reel_offload *offload, struct reel_slab *slab)
 {
-	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING)) {
-		reel_ticket_enter(ticket, REEL_TICKET_FREE);
-		carrier->below = NULL;
-		reel_supply_give(offload->pool, carrier->kind, carrier);
-		return;
+	if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_READ_QUEUED))
+		reel_offload_free_deferred(offload, slab);
+}
+
+/*
+ * Reads a READ_QUEUED slab, unless its owner is first and frees it. False: it stays queued, since
+ * there is no frame for it. While it is queued, the owner may free it, and another one may use it
+ * with another size; so its size is looked at only when it is READING.
+ */
+static bool read_slab(struct reel_offload *offload, struct reel_slab *slab,
+		      struct reel_ticket *ticket, double min_distance)
+{
+	struct reel_slab *carrier = NULL;
+	bool is_queued = reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING);
+
+	if (is_queued)
+		carrier = take_carrier(offload, slab, min_distance);
+	if (carrier) {
+		give_frame(offload, slab, carrier);
+		reel_pieces_get(offload, ticket);
+		return true;
 	}
-	give_frame(offload, slab, carrier);
-	reel_pieces_get(offload, ticket);
+	reel_ticket_enter(ticket, REEL_TICKET_FREE);
+	if (!is_queued)
+		return true;
+	offload->lacks_room |= slab->kind == REEL_SLAB_LARGE;
+	queue_again(offload, slab);
+	return false;
 }
 
 /* ---- What has been read ---- */
@@ -176,18 +195,8 @@ static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape
 {
 	struct reel_slab *slab = awaited_slab(tape_io);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
-	struct reel_slab *carrier;
 
-	if (!ticket)
-		return false;
-	carrier = take_carrier(offload, slab, REEL_MIN_DISTANCE);
-	if (!carrier) {
-		offload->lacks_room |= slab->kind == REEL_SLAB_LARGE;
-		reel_ticket_enter(ticket, REEL_TICKET_FREE);
-		return false;
-	}
-	read_slab(offload, slab, carrier, ticket);
-	return true;
+	return ticket && read_slab(offload, slab, ticket, REEL_MIN_DISTANCE);
 }
 
 /* Carves a frame beyond the budget, without a carrier: there may be no descriptor left. */
@@ -195,8 +204,7 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 {
 	if (reel_supply_overdraw(offload->pool, slab))
 		return true;
-	if (!reel_slab_move(slab, REEL_SLAB_READING, REEL_SLAB_READ_QUEUED))
-		reel_offload_free_deferred(offload, slab);
+	queue_again(offload, slab);
 	return false;
 }
 
@@ -259,7 +267,6 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 {
 	struct reel_slab *slab = first_request(tape_io);
 	struct reel_ticket *ticket;
-	struct reel_slab *carrier;
 
 	if (!slab || offload->gets >= REEL_MAX_GETS)
 		return false;
@@ -268,15 +275,10 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 		return true;
 	}
 	ticket = reel_offload_ticket(offload, slab, true);
-	if (!ticket)
+	if (!ticket ||
+	    !read_slab(offload, slab, ticket, FARTHER * reel_reuse_distance(offload, slab)))
 		return false;
-	carrier = take_carrier(offload, slab, FARTHER * reel_reuse_distance(offload, slab));
-	if (!carrier) {
-		reel_ticket_enter(ticket, REEL_TICKET_FREE);
-		return false;
-	}
 	drop_request(tape_io);
-	read_slab(offload, slab, carrier, ticket);
 	return true;
 }
 
