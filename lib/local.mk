@@ -68,6 +68,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/error.c \
 	%D%/spill/tape-io.c \
 	%D%/spill/slab-owner.c %D%/spill/slab-owner.h \
+	%D%/spill/pins.c %D%/spill/pins.h \
 	%D%/spill/victim.c \
 	%D%/spill/transfer.c \
 	%D%/spill/write-back.c \

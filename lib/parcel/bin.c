@@ -2,10 +2,8 @@
 /*
  * Bins: slabs that several threads may read at once. Any thread runs these functions.
  *
- * While REEL_BIN_HELD is set, the slab is in a state in which its owner may read it, and all who
- * have pinned the bin are its owner together. Who sets or clears the bit holds the lock of the bin.
- * It is cleared only if there is no pin, by one compare-and-swap, so that a pin which finds it set
- * keeps it set. On a pool without a store the bit is always set.
+ * Those who have pinned a bin own its slab together (spill/pins.h). On a pool without a store the
+ * slab is always held.
  */
 #include "config.h"
 
@@ -68,8 +66,7 @@ int reel_bin_open(struct reel_parcels *parcels, size_t bytes, struct reel_layout
 		free(bin);
 		return error;
 	}
-	pthread_mutex_init(&bin->lock, NULL);
-	atomic_store_explicit(&bin->pins, REEL_BIN_HELD | 1, memory_order_relaxed);
+	reel_pins_open(&bin->pins, REEL_PINS_HELD | 1);
 	pthread_mutex_lock(&parcels->lock);
 	bin->next = parcels->bins;
 	if (bin->next)
@@ -96,7 +93,7 @@ void reel_bin_close(struct reel_bin *bin)
 	pthread_mutex_unlock(&parcels->lock);
 	if (bin->slab)
 		reel_bin_drop_slab(bin);
-	pthread_mutex_destroy(&bin->lock);
+	reel_pins_close(&bin->pins);
 	free(bin);
 }
 
@@ -125,16 +122,27 @@ static void advance(struct reel_bin *bin, bool waited)
 	pthread_mutex_unlock(&bin->parcels->lock);
 }
 
-/* Requires bin->lock. */
-static int acquire(struct reel_bin *bin)
+struct pin {
+	struct reel_bin *bin;
+	bool has_advanced;
+};
+
+static int acquire(void *context)
 {
+	struct pin *pin = context;
+	struct reel_bin *bin = pin->bin;
 	struct reel_parcels *parcels = bin->parcels;
-	bool away = reel_slab_is_away(reel_slab_state_of(bin->slab));
-	uint64_t since = away ? reel_clock_ns() : 0;
+	bool away;
+	uint64_t since;
 	int error;
 
+	if (bin->lost)
+		return bin->lost;
+	away = reel_slab_is_away(reel_slab_state_of(bin->slab));
+	since = away ? reel_clock_ns() : 0;
 	/* First, so that the bins that come next are read while this thread waits. */
 	advance(bin, away);
+	pin->has_advanced = true;
 	error = reel_slab_acquire(parcels->pool, bin->slab, NULL);
 	if (away)
 		note_wait(parcels, since);
@@ -146,45 +154,20 @@ static int acquire(struct reel_bin *bin)
 	return error;
 }
 
-static int hold(struct reel_bin *bin)
-{
-	REEL_UNCANCELLED;
-	int error = 0;
-
-	pthread_mutex_lock(&bin->lock);
-	/* Relaxed: who sets the bit holds the lock. */
-	if (!(atomic_load_explicit(&bin->pins, memory_order_relaxed) & REEL_BIN_HELD)) {
-		error = bin->lost ? bin->lost : acquire(bin);
-		if (!error)
-			/* Release: pairs with the acquire in reel_bin_pin(). Shows the contents. */
-			atomic_fetch_or_explicit(&bin->pins, REEL_BIN_HELD, memory_order_release);
-	}
-	pthread_mutex_unlock(&bin->lock);
-	return error;
-}
-
 int reel_bin_pin(struct reel_bin *bin)
 {
-	uint32_t before;
-	int error;
+	struct pin pin = {.bin = bin};
+	int error = reel_pins_add(&bin->pins, acquire, &pin);
 
-	reel_yield_point();
-	/* Acquire: pairs with the release in hold(). Makes the contents of the frame visible. */
-	before = atomic_fetch_add_explicit(&bin->pins, 1, memory_order_acquire);
-	if (before & REEL_BIN_HELD) {
+	if (!error && !pin.has_advanced)
 		advance(bin, false);
-		return 0;
-	}
-	error = hold(bin);
-	/* Relaxed: an acquire that failed has left the slab as it was. */
-	if (error)
-		atomic_fetch_sub_explicit(&bin->pins, 1, memory_order_relaxed);
 	return error;
 }
 
 /* Without an announced use, a bin is taken to be needed as late as it was used early. */
-static void seal(struct reel_bin *bin)
+static void seal(void *context)
 {
+	struct reel_bin *bin = context;
 	struct reel_parcels *parcels = bin->parcels;
 
 	reel_slab_seal(parcels->pool, bin->slab, parcels->unordered, reel_now_ms(), bin->filled,
@@ -198,40 +181,21 @@ static void seal(struct reel_bin *bin)
 		reel_slab_tell_of_growth(parcels->pool);
 }
 
-static void let_go(struct reel_bin *bin)
-{
-	uint32_t unpinned = REEL_BIN_HELD;
-
-	pthread_mutex_lock(&bin->lock);
-	/* Release: pairs with the acquire in reel_bin_pin(), whose hold() acquires the slab anew. */
-	if (atomic_compare_exchange_strong_explicit(&bin->pins, &unpinned, 0, memory_order_acq_rel,
-						    memory_order_relaxed))
-		seal(bin);
-	pthread_mutex_unlock(&bin->lock);
-}
-
 void reel_bin_unpin(struct reel_bin *bin)
 {
-	uint32_t before;
-
-	reel_yield_point();
-	/* Release: pairs with the acquire in let_go(). The reads of this thread come before. */
-	before = atomic_fetch_sub_explicit(&bin->pins, 1, memory_order_release);
-	REEL_ASSERT((before & ~REEL_BIN_HELD) > 0);
-	if (before == (REEL_BIN_HELD | 1) && spills(bin))
-		let_go(bin);
+	reel_pins_drop(&bin->pins, spills(bin) ? seal : NULL, bin);
 }
 
 int reel_bin_make_writable(struct reel_bin *bin)
 {
 	int error = 0;
 
-	REEL_ASSERT(atomic_load_explicit(&bin->pins, memory_order_relaxed) > REEL_BIN_HELD);
+	REEL_ASSERT(reel_pins_count(&bin->pins) > 0);
 	if (!spills(bin))
 		return 0;
-	pthread_mutex_lock(&bin->lock);
+	pthread_mutex_lock(&bin->pins.lock);
 	while (!error && !reel_slab_make_writable(bin->parcels->pool, bin->slab))
 		error = reel_slab_await_put(bin->parcels->pool, bin->slab);
-	pthread_mutex_unlock(&bin->lock);
+	pthread_mutex_unlock(&bin->pins.lock);
 	return error;
 }

@@ -120,8 +120,8 @@ static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
 	parcel->offset = reel_round_up(bin->filled, alignment(parcel->bytes));
 	bin->filled = parcel->offset + parcel->bytes;
 	bin->live++;
-	/* Relaxed: the pin of the open bin keeps its slab held. */
-	atomic_fetch_add_explicit(&bin->pins, 1, memory_order_relaxed);
+	/* The pin of the open bin keeps its slab held. */
+	reel_pins_add(&bin->pins, NULL, NULL);
 }
 
 /* The open bin has a pin and counts as live, until another one takes its place. */
@@ -410,10 +410,8 @@ static bool has_copy(enum reel_slab_state state)
 
 static bool is_pinned(const struct reel_bin *bin)
 {
-	uint32_t pins = atomic_load_explicit(&bin->pins, memory_order_relaxed) & ~REEL_BIN_HELD;
-
 	/* One pin of the open bin is no parcel's. */
-	return pins > (bin == bin->parcels->open_bin);
+	return reel_pins_count(&bin->pins) > (bin == bin->parcels->open_bin);
 }
 
 static void add_bin(const struct reel_bin *bin, struct reel_parcel_stats *stats)

@@ -7,9 +7,8 @@
  *	bin.c     takes slabs, keeps them in memory while they are pinned, and seals them
  *	order.c   announced orders: requests the bins that are needed next
  *
- * A pin is one addition to bin->pins while another pin holds the slab. The first pin and the last
- * unpin lock the bin, and acquire or seal its slab (slab-owner.h). Locks are taken in this order: a
- * bin's, then that of all parcels. Nobody waits for the store while he holds the latter.
+ * The first pin and the last unpin lock the pins, and acquire or seal the slab (spill/pins.h). Locks
+ * are taken in this order: that of a bin's pins, then that of all parcels. Nobody waits for the store while he holds the latter.
  */
 #ifndef REEL_LIB_PARCEL_H
 #define REEL_LIB_PARCEL_H
@@ -17,18 +16,15 @@
 #include <reel/parcel.h>
 
 #include "os/cancel.h"
+#include "spill/pins.h"
 #include "spill/slab-owner.h"
-
-/* The slab is acquired: its frame stays in memory. Below it, the number of pins. */
-#define REEL_BIN_HELD ((uint32_t)1 << 31)
 
 struct reel_order;
 
 struct reel_bin {
 	struct reel_parcels *parcels;
 	struct reel_slab *slab; /* NULL: a sealed scratch parcel has none, nor a lost one */
-	_Atomic uint32_t pins;  /* REEL_BIN_HELD, and the number of pins */
-	pthread_mutex_t lock;   /* of those who set or clear REEL_BIN_HELD */
+	struct reel_pins pins;
 	int lost;               /* the store's error, if it could not give the contents back */
 	size_t filled;          /* bytes from the beginning of the frame that are in use */
 	struct reel_layout layout;

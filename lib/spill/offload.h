@@ -9,7 +9,8 @@
  *	write-back.c   writes behind and evicts
  *	read-ahead.c   reads back
  *	tape-io.c      records of tapes, which the offload thread reads, and their requests
-	slab-owner.c   the owner's side: seals, acquires and frees slabs
+ *	slab-owner.c   the owner's side: seals, acquires and frees slabs
+ *	pins.c         several threads are the owner of one slab
  *	pool-open.c    opens a pool with its store and thread, and closes it
  *
  * The owner and the offload thread meet only in the state of a slab: the thread whose
