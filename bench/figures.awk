@@ -169,6 +169,14 @@ function thread_figure(   q) {
 		by_a_hair(q, 0.95, "a tape is slabs, an array one piece."))
 }
 
+function recording_figures(   q) {
+	two_threads("recording, a reader for each of 16 seeds", "recording/readers", 1.8,
+		"both threads read the same memory.")
+	q = median("recording/seeds", "four seeds") / median("recording/seeds", "one seed")
+	figure("recording, four seeds in one pass over one seed", "1.5 x", times(q), q <= 1.5,
+		"the adjoints of four seeds are computed.")
+}
+
 function worst_form(   n, q, i, forms, name, worst) {
 	split("product,time steps,branches,heat", forms, ",")
 	for (i = 1; i <= 4; i++) {
@@ -277,7 +285,8 @@ END {
 	large = 67108864; cached = 32768
 	print "## Figures asked\n\n| what | asked | measured | reached |\n|---|---|---|---|"
 	floor_figure(); shape_figures(); single_figures(); memory_figures()
-	kernel_figures(); replay_figures(); thread_figure(); spill_figures(); clad_figures()
+	kernel_figures(); replay_figures(); thread_figure(); recording_figures(); spill_figures()
+	clad_figures()
 	lookahead_figure(); omp_figures()
 	print ""
 	for (i = 1; i <= reason_count; i++)

@@ -17,6 +17,7 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/b-single.c \
 	%D%/b-cold.c \
 	%D%/b-threads.c \
+	%D%/b-recording.c \
 	%D%/b-kernels.c \
 	%D%/peers/b-peer.c %D%/peers/adolc.h \
 	%D%/b-memory.c \

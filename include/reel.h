@@ -11,11 +11,12 @@
  *
  * Included only where they are needed:
  *
- * reel/parcel.h  buffers of any size, read in any order, that leave memory as slabs do
- * reel/plan.h    plans and their costs; sweeps whose actions the program carries out itself
- * reel/omp.h     OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
- * reel/gpu.h     stores and tapes on a GPU: arena.h, host-tape.h, device.cuh (-lreel-cuda)
- * reel/extend.h  stores and layers of your own
+ * reel/parcel.h     buffers of any size, read in any order, that leave memory as slabs do
+ * reel/recording.h  finished tapes that several threads reverse at the same time
+ * reel/plan.h       plans and their costs; sweeps whose actions the program carries out itself
+ * reel/omp.h        OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
+ * reel/gpu.h        stores and tapes on a GPU: arena.h, host-tape.h, device.cuh (-lreel-cuda)
+ * reel/extend.h     stores and layers of your own
  */
 #ifndef REEL_H
 #define REEL_H

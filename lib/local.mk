@@ -11,6 +11,7 @@ reelinclude_HEADERS = \
 	include/reel/pool.h \
 	include/reel/parcel.h \
 	include/reel/plan.h \
+	include/reel/recording.h \
 	include/reel/store.h \
 	include/reel/tape.h \
 	include/reel/version.h
@@ -39,6 +40,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/array.c \
 	%D%/tape/mark.c \
 	%D%/tape/hold.c \
+	%D%/tape/recording.c \
 	%D%/tape/below.c %D%/tape/below.h \
 	%D%/tape/block.c \
 	%D%/plan/schedule.c \

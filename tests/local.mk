@@ -9,6 +9,7 @@ check_PROGRAMS += \
 	%D%/tape/t-cursor \
 	%D%/tape/t-mark \
 	%D%/tape/t-hold \
+	%D%/tape/t-recording \
 	%D%/tape/t-block \
 	%D%/plan/t-schedule \
 	%D%/checkpoint/t-checkpoint \

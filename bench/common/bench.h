@@ -69,6 +69,7 @@ void bench_record(void);
 void bench_single(void);
 void bench_cold(void);
 void bench_threads(void);
+void bench_recording(void);
 void bench_kernels(void);
 void bench_peer(void);
 void bench_memory_held(void);

@@ -35,6 +35,8 @@
 /* Maximum number of gets of read-ahead. It leaves 8 tickets to puts and to waiting owners. */
 #define REEL_MAX_GETS 16
 #define REEL_MAX_VICTIMS 64
+/* Maximum number of readers of a recording whose needs count when victims are chosen. */
+#define REEL_RANKED_READERS 16
 /* Initial number of slabs that an owner asks for in advance; doubled when the owner has to wait. */
 #define REEL_MIN_AHEAD 4
 
@@ -53,6 +55,12 @@ struct reel_tape_io {
 	_Atomic uint32_t top;
 	_Atomic uint32_t highest;
 	_Atomic uint64_t popped;
+	/*
+	 * The slabs are a recording's, and are needed when one of its readers needs them, the
+	 * nearest. Other records have `by_readers` false. Relaxed, for estimates.
+	 */
+	_Atomic bool by_readers;
+	_Atomic(struct reel_tape_io *) reader[REEL_RANKED_READERS];
 
 	/*
 	 * The slab that the owner waits for, or NULL. If there is no room for it, the slab of a tape
@@ -331,6 +339,12 @@ void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_i
 /* The same for one that requests nothing, so that it does not count among those that do. */
 struct reel_tape_io *reel_tape_io_take_silent(struct reel_offload *offload);
 void reel_tape_io_give_silent(struct reel_offload *offload, struct reel_tape_io *tape_io);
+/* Makes it the record of a recording with so many slabs. */
+void reel_tape_io_begin_readers(struct reel_tape_io *tape_io, uint32_t slabs);
+/* Takes the record of one of its readers, and ends what the reader needs of the recording. */
+struct reel_tape_io *reel_tape_io_take_reader(struct reel_offload *offload,
+					      struct reel_tape_io *recording);
+void reel_tape_io_leave_readers(struct reel_tape_io *recording, struct reel_tape_io *reader);
 void reel_tape_io_free_all(struct reel_offload *offload);
 /* Number of slabs that the owner should have requested. */
 unsigned reel_tape_io_slabs_ahead(const struct reel_offload *offload,

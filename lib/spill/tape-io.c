@@ -31,6 +31,15 @@ static bool is_needed(const struct reel_offload *offload, const struct reel_tape
 	return false;
 }
 
+/* For assertions. */
+static bool has_readers(const struct reel_tape_io *tape_io)
+{
+	for (unsigned i = 0; i < REEL_RANKED_READERS; i++)
+		if (atomic_load_explicit(&tape_io->reader[i], memory_order_relaxed))
+			return true;
+	return false;
+}
+
 static struct reel_tape_io *find_unused_io(struct reel_offload *offload)
 {
 	/* Acquire: pairs with the release in add_tape_io(). Makes the list visible. */
@@ -83,6 +92,7 @@ struct reel_tape_io *reel_tape_io_take_silent(struct reel_offload *offload)
 			    atomic_load_explicit(&tape_io->served, memory_order_relaxed) <=
 		    REEL_REQUESTS);
 	atomic_store_explicit(&tape_io->by_age, false, memory_order_relaxed);
+	atomic_store_explicit(&tape_io->by_readers, false, memory_order_relaxed);
 	atomic_store_explicit(&tape_io->overdraws, true, memory_order_relaxed);
 	tape_io->slabs_popped_in_row = 0;
 	tape_io->ahead = REEL_MIN_AHEAD;
@@ -109,11 +119,55 @@ void reel_tape_io_give_silent(struct reel_offload *offload, struct reel_tape_io 
 {
 	REEL_ASSERT(atomic_load_explicit(&tape_io->in_use, memory_order_relaxed));
 	REEL_ASSERT(!atomic_load_explicit(&tape_io->awaited, memory_order_relaxed));
+	REEL_ASSERT(!has_readers(tape_io));
 	REEL_ASSERT_EXPENSIVE(!is_needed(offload, tape_io));
 	(void)offload;
 	reel_yield_point();
 	/* Release: pairs with the acquire in find_unused_io(). Makes the members visible. */
 	atomic_store_explicit(&tape_io->in_use, false, memory_order_release);
+}
+
+/* ---- Readers of a recording ---- */
+
+/* Before the first reader moves, the recording is needed as a tape that will be reversed. */
+static void place_at_end(struct reel_tape_io *tape_io, uint32_t slabs)
+{
+	atomic_store_explicit(&tape_io->highest, slabs - 1, memory_order_relaxed);
+	atomic_store_explicit(&tape_io->top, slabs, memory_order_relaxed);
+}
+
+void reel_tape_io_begin_readers(struct reel_tape_io *tape_io, uint32_t slabs)
+{
+	REEL_ASSERT(slabs > 0);
+	place_at_end(tape_io, slabs);
+	atomic_store_explicit(&tape_io->by_readers, true, memory_order_relaxed);
+}
+
+struct reel_tape_io *reel_tape_io_take_reader(struct reel_offload *offload,
+					      struct reel_tape_io *recording)
+{
+	struct reel_tape_io *tape_io = reel_tape_io_take(offload);
+
+	if (!tape_io)
+		return NULL;
+	place_at_end(tape_io, atomic_load_explicit(&recording->top, memory_order_relaxed));
+	for (unsigned i = 0; i < REEL_RANKED_READERS; i++) {
+		struct reel_tape_io *none = NULL;
+
+		/* Release: pairs with the acquire in distance_on_recording() (victim.c). */
+		if (atomic_compare_exchange_strong_explicit(&recording->reader[i], &none, tape_io,
+							    memory_order_release,
+							    memory_order_relaxed))
+			break;
+	}
+	return tape_io;
+}
+
+void reel_tape_io_leave_readers(struct reel_tape_io *recording, struct reel_tape_io *reader)
+{
+	for (unsigned i = 0; i < REEL_RANKED_READERS; i++)
+		if (atomic_load_explicit(&recording->reader[i], memory_order_relaxed) == reader)
+			atomic_store_explicit(&recording->reader[i], NULL, memory_order_relaxed);
 }
 
 /* ---- Requests ---- */

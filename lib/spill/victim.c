@@ -29,12 +29,8 @@ static double distance_by_age(uint32_t used_at)
  * so that of two tapes that are not popped the deeper slab comes first. A slab above the top is
  * kept by a hold, and is needed after all slabs below it have been popped.
  */
-double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab)
+static double distance_on(const struct reel_tape_io *tape_io, uint32_t slab_index)
 {
-	/* Relaxed, all: this is an estimate, and the slab may belong to another tape by now. */
-	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
-	uint32_t slab_index = atomic_load_explicit(&reel_slab_io_of(offload, slab)->slab_index,
-						   memory_order_relaxed);
 	uint32_t top = atomic_load_explicit(&tape_io->top, memory_order_relaxed);
 	uint32_t highest = atomic_load_explicit(&tape_io->highest, memory_order_relaxed);
 	double depth =
@@ -43,9 +39,40 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 			: (double)top + (highest > slab_index ? highest - slab_index : 0) + 1;
 
 	REEL_ASSERT(tape_io->rate >= 0);
+	return depth / (tape_io->rate + 1);
+}
+
+/* Until the nearest reader needs the slab. */
+static double distance_on_recording(const struct reel_tape_io *recording, uint32_t slab_index)
+{
+	double nearest = distance_on(recording, slab_index);
+	bool is_read = false;
+
+	for (unsigned i = 0; i < REEL_RANKED_READERS; i++) {
+		/* Acquire: pairs with the release in reel_tape_io_take_reader(). Shows the record. */
+		const struct reel_tape_io *reader =
+			atomic_load_explicit(&recording->reader[i], memory_order_acquire);
+		double distance = reader ? distance_on(reader, slab_index) : nearest;
+
+		if (reader && (!is_read || distance < nearest))
+			nearest = distance;
+		is_read |= reader != NULL;
+	}
+	return nearest;
+}
+
+double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab)
+{
+	/* Relaxed, all: this is an estimate, and the slab may belong to another tape by now. */
+	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
+	uint32_t slab_index = atomic_load_explicit(&reel_slab_io_of(offload, slab)->slab_index,
+						   memory_order_relaxed);
+
 	if (atomic_load_explicit(&tape_io->by_age, memory_order_relaxed))
 		return distance_by_age(slab_index);
-	return depth / (tape_io->rate + 1);
+	if (atomic_load_explicit(&tape_io->by_readers, memory_order_relaxed))
+		return distance_on_recording(tape_io, slab_index);
+	return distance_on(tape_io, slab_index);
 }
 
 /*

@@ -4,7 +4,8 @@
  * the offload thread runs those of lib/spill.
  *
  * A slab of another state than OPEN belongs to a tape with a `tape_io`. The tape takes one when it
- * seals its first slab, and keeps it until it is closed.
+ * seals its first slab, and keeps it until it is closed. A reader shares the slabs of its recording
+ * with others, so it pins and unpins them.
  */
 #include "config.h"
 
@@ -13,6 +14,12 @@
 
 /* After SLABS_IN_TIME slabs without a wait the tape requests one slab less. */
 #define SLABS_IN_TIME 64
+
+/* Whether the slab belongs to the recording that the tape reads. */
+static bool is_shared(const reel_tape *tape, const struct reel_slab *slab)
+{
+	return slab->holds == 0 && reel_hold_reader(tape);
+}
 
 /* ---- Sealing ---- */
 
@@ -38,7 +45,11 @@ static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 void reel_below_retain(reel_tape *tape, struct reel_slab *slab)
 {
 	REEL_ASSERT(slab->holds <= tape->holds);
-	if (reel_slab_spills(tape->pool, slab) && own_tape_io(tape))
+	if (!reel_slab_spills(tape->pool, slab))
+		return;
+	if (is_shared(tape, slab))
+		reel_reader_unpin(tape, slab);
+	else if (own_tape_io(tape))
 		reel_slab_seal(tape->pool, slab, tape->tape_io, slab->slab_index,
 			       worth_storing(tape, slab), tape->layout);
 }
@@ -47,7 +58,7 @@ void reel_below_seal(reel_tape *tape, struct reel_slab *slab)
 {
 	REEL_ASSERT(slab == tape->slab || slab == tape->slab->below);
 	reel_below_retain(tape, slab);
-	if (reel_slab_is_readable(slab))
+	if (is_shared(tape, slab) || reel_slab_is_readable(slab))
 		return;
 	atomic_store_explicit(&tape->tape_io->top, slab->slab_index + 1, memory_order_relaxed);
 	tape->tape_io->slabs_popped_in_row = 0;
@@ -70,7 +81,8 @@ int reel_below_acquire(reel_tape *tape, struct reel_slab *slab)
 
 	if (!reel_slab_spills(tape->pool, slab))
 		return 0;
-	error = reel_slab_acquire(tape->pool, slab, tape->tape_io);
+	error = is_shared(tape, slab) ? reel_reader_pin(tape, slab)
+				      : reel_slab_acquire(tape->pool, slab, tape->tape_io);
 	if (tape->tape_io)
 		note_acquire(tape->tape_io, slab);
 	return error;

@@ -8,6 +8,9 @@
  * frees the kept slabs that are not below the top any more.
  *
  * A slab was put on the tape in the present hold if `slab->holds == tape->holds`.
+ *
+ * A reader of a recording has a hold from its opening to its closing. The program cannot release
+ * it, and the slabs that it keeps are not freed at its end, because they are the recording's.
  */
 #include "config.h"
 
@@ -25,6 +28,8 @@ struct reel_hold {
 	struct reel_hold *outer;
 	/* The kept slab that was left last: the program may still read the spans popped from it. */
 	struct reel_slab *left;
+	/* If the tape is a reader; the same in each of its holds. */
+	struct reel_reader *reader;
 };
 
 /* For assertions. */
@@ -63,6 +68,7 @@ static bool begin(reel_tape *tape)
 	hold->at = reel_tape_position(tape);
 	hold->left = NULL;
 	hold->outer = tape->hold;
+	hold->reader = reel_hold_reader(tape);
 	tape->hold = hold;
 	tape->holds++;
 	reel_counter_raise(&tape->pool->max_holds, tape->holds);
@@ -139,6 +145,39 @@ static void end(reel_tape *tape)
 	reel_tape_limits(tape);
 }
 
+struct reel_reader *reel_hold_reader(const reel_tape *tape)
+{
+	return tape->hold ? tape->hold->reader : NULL;
+}
+
+bool reel_hold_is_open(const reel_tape *tape)
+{
+	return tape->hold && !(tape->hold->reader && !tape->hold->outer);
+}
+
+bool reel_hold_begin_reader(reel_tape *tape, struct reel_reader *reader, struct reel_position at)
+{
+	REEL_ASSERT(!tape->hold && !tape->slab && at.holds == 0);
+	if (!begin(tape))
+		return false;
+	tape->hold->at = at;
+	tape->hold->reader = reader;
+	return true;
+}
+
+void reel_hold_end_reader(reel_tape *tape)
+{
+	REEL_ASSERT(tape->hold->reader && tape->holds == 1);
+	leave_branches(tape);
+	let_go(tape);
+	reel_reader_end(tape);
+	free(tape->hold);
+	tape->hold = NULL;
+	tape->holds = 0;
+	tape->slab = NULL;
+	tape->below = 0;
+}
+
 bool reel_hold_retains_refused(const reel_tape *tape)
 {
 	const struct reel_hold *hold = tape->hold;
@@ -187,7 +226,7 @@ int reel_tape_release(reel_tape *tape)
 {
 	reel_tape *entries = reel_check_entries(tape);
 
-	if (!tape->hold)
+	if (!reel_hold_is_open(tape))
 		return no_hold(tape, "release");
 	REEL_ASSERT(!entries || entries->holds == tape->holds);
 	end(tape);

@@ -77,8 +77,10 @@ void reel_tape_limits(reel_tape *tape)
 void reel_tape_close(reel_tape *tape)
 {
 	/* Releasing a hold finds the slabs that are not on the path down from the top. */
-	while (tape->hold)
+	while (reel_hold_is_open(tape))
 		reel_tape_release(tape);
+	if (tape->hold)
+		reel_hold_end_reader(tape);
 	while (tape->slab)
 		reel_tape_leave_slab(tape);
 	REEL_ASSERT(tape->holds == 0 && tape->below == 0);

@@ -139,8 +139,24 @@ void reel_tape_restore(reel_tape *tape, struct reel_position position);
 
 /* hold.c: keep a slab that the tape was popped through; it stays readable for one pop more. */
 void reel_hold_retain(reel_tape *tape, struct reel_slab *slab);
+/* Whether a hold is open that the program began. */
+bool reel_hold_is_open(const reel_tape *tape);
+/* The reader that the tape is, or NULL. */
+struct reel_reader *reel_hold_reader(const reel_tape *tape);
+/* The hold of a reader: its replay goes back to `at`. False: no memory. */
+bool reel_hold_begin_reader(reel_tape *tape, struct reel_reader *reader,
+			    struct reel_position at);
+/* Ends it and the reader: the tape has no slabs then, except its spare. */
+void reel_hold_end_reader(reel_tape *tape);
 /* Whether a replay brings refused pushes back. */
 bool reel_hold_retains_refused(const reel_tape *tape);
+
+/* recording.c, for the slabs of the recording that a reader reads. Returns as reel_slab_acquire(). */
+int reel_reader_pin(reel_tape *tape, struct reel_slab *slab);
+/* Does nothing if the reader has not pinned the slab. */
+void reel_reader_unpin(reel_tape *tape, struct reel_slab *slab);
+/* Unpins its slabs, and frees the recording if nobody else uses it. */
+void reel_reader_end(reel_tape *tape);
 
 /* check.c. On a tape that is not checked these functions do nothing, and return true. */
 int reel_check_start(reel_tape *tape);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <reel/plan.h>
+#include <reel/recording.h>
 
 #include "helpers/pool-support.h"
 #include "helpers/refusals.h"
@@ -113,6 +114,30 @@ static void use_tape(reel_pool *pool, unsigned flags)
 	reel_tape_close(&tape);
 }
 
+/* A tape that cannot be frozen is as it was, and a reader that cannot be opened is nothing. */
+static void use_recording(reel_pool *pool, unsigned flags)
+{
+	size_t n = (size_t)values_in(pool, 2);
+	reel_recording *recording;
+	reel_tape tape, reader;
+	uint64_t taken;
+	int error;
+
+	expect(reel_tape_open(&tape, pool, flags) == 0);
+	taken = push_some(&tape, 4, n);
+	if (reel_tape_freeze(&tape, &recording)) {
+		pop_some(&tape, 4, n, taken);
+		reel_tape_close(&tape);
+		return;
+	}
+	error = reel_reader_open(&reader, recording);
+	expect(!error || error == -ENOMEM);
+	if (!error)
+		pop_twice(&reader, 4, n, n);
+	reel_tape_close(&reader);
+	reel_recording_close(recording);
+}
+
 static void *use_shared_pool(void *unused)
 {
 	(void)unused;
@@ -133,6 +158,8 @@ static bool use_everything(void)
 	use_tape(shared_pool, REEL_CHECKED);
 	reel_pool_trim(shared_pool, 0);
 	use_tape(shared_pool, 0);
+	use_recording(shared_pool, REEL_CHECKED);
+	use_recording(shared_pool, 0);
 	run_threads(2, use_shared_pool);
 	stop_refusing();
 	expect(count_caches(shared_pool, true) <= 1);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings: a finished tape that any number of threads reverse at the same time, for example one
+ * for each of several objectives.
+ *
+ *	reel_recording *recording;
+ *
+ *	forward sweep, which pushes on `tape`
+ *	error = reel_tape_freeze(&tape, &recording);
+ *
+ *	in each thread, as often as it likes:
+ *		reel_tape reader;
+ *
+ *		error = reel_reader_open(&reader, recording);
+ *		reverse sweep, which pops from `reader`
+ *		reel_tape_close(&reader);
+ *
+ *	reel_recording_close(recording);
+ *
+ * A reader is a tape (reel/tape.h) that begins with all that was on the frozen tape. Pops take off
+ * what only this reader sees: the recording stays as it is. reel_tape_replay() brings the reader
+ * back to its beginning. What is pushed on a reader lies in slabs of its own.
+ *
+ * On a pool with a store a recording leaves memory as a tape does. Readers that run side by side
+ * share what is read back: each slab is read once for all of them.
+ *
+ * Several seeds. Often a reader is not needed for each seed: the values that a reverse sweep pops
+ * do not depend on the seed, so one sweep can carry a short vector of adjoints, and reads the
+ * recording once for all of them:
+ *
+ *	x = reel_pop(&reader, double);
+ *	for (s = 0; s < SEEDS; s++)
+ *		x_bar[s] = cos(x) * x_bar[s];
+ *
+ * Threads. Any number of threads may open, use and close readers of one recording at once. Each
+ * reader belongs to one thread at a time.
+ *
+ * Cost. Pops on a reader cost as those on a tape in a hold. A step to the next slab is an atomic
+ * addition on a cache line that the readers of that slab share, and a wait where another reader is
+ * just entering or leaving it.
+ *
+ * fork: in the child nobody uses recordings and their readers.
+ */
+#ifndef REEL_RECORDING_H
+#define REEL_RECORDING_H
+
+#include <reel/tape.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reel_recording reel_recording;
+
+/*
+ * Makes a recording of all that is on the tape, which is all zero afterwards, as after
+ * reel_tape_close(). Its marks end.
+ *
+ * Returns 0, or, and the tape is as it was,
+ *   -EBUSY   a hold is open: release it first
+ *   -ENOMEM  no memory
+ *   the error that sticks to the tape
+ *
+ * Cost: O(slabs), and 48 bytes for each of them.
+ */
+int reel_tape_freeze(reel_tape *tape, reel_recording **recording);
+
+/*
+ * Makes *reader a tape with the contents of the recording. Whatever *reader held is overwritten,
+ * not closed. Waits for the store if the top of the recording is there.
+ *
+ * Returns 0, or -ENOMEM. Errors of the store stick to the reader, as they do to a tape.
+ */
+int reel_reader_open(reel_tape *reader, reel_recording *recording);
+
+/*
+ * Ends the program's use of the recording; NULL is allowed. Its memory goes back to the pool as
+ * soon as its last reader is closed, too, which must be before the pool is closed.
+ */
+void reel_recording_close(reel_recording *recording);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
