@@ -8,6 +8,7 @@ libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(OPENMP_CFLAG
 libreel_omp_core_la_SOURCES = \
 	%D%/region/lane.c %D%/region/lane.h \
 	%D%/region/lane-table.c \
+	%D%/region/lane-recording.c \
 	%D%/region/region.c \
 	%D%/region/phase.c \
 	%D%/region/worker.c \

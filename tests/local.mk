@@ -95,6 +95,7 @@ check_PROGRAMS += \
 	%D%/omp/t-adjoint \
 	%D%/omp/t-adjoint-check \
 	%D%/omp/t-adjoint-faults \
+	%D%/omp/t-lane-recording \
 	%D%/omp/t-region \
 	%D%/omp/t-task \
 	%D%/omp/t-reduction \
@@ -205,10 +206,12 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_region_faults_LDADD = $(omp_test_libraries)
 %C%_omp_t_region_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_omp_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_lane_recording_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_observe_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_region_LDADD = $(omp_test_libraries)
+%C%_omp_t_lane_recording_LDADD = $(omp_test_libraries)
 %C%_omp_t_reduction_LDADD = $(omp_test_libraries)
 %C%_omp_t_task_LDADD = $(omp_test_libraries)
 %C%_omp_t_observe_LDADD = $(omp_test_libraries)

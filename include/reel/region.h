@@ -90,7 +90,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <reel/tape.h>
+#include <reel/recording.h>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -149,6 +149,36 @@ uint64_t reel_lane_note_bytes(const reel_lane *lane);
 int reel_lane_hold(reel_lane *lane);
 int reel_lane_replay(reel_lane *lane);
 int reel_lane_release(reel_lane *lane);
+
+/* ---- Recordings ---------------------------------------------------------------- */
+
+/*
+ * What was recorded in a root, for any number of readers at the same time (reel/recording.h). A
+ * reader is a root with all that was in the frozen one. Its regions are reversed, held and replayed
+ * as usual, by a team of its own, while other teams reverse other readers.
+ */
+typedef struct reel_lane_recording reel_lane_recording;
+
+/*
+ * Makes a recording of a root, and closes the root. Ordered sections that were used in it stay where
+ * they are, and nothing else uses them, as long as there are readers, which count in copies of them.
+ *
+ * Returns 0, or, and the root is as it was,
+ *   -EINVAL   it is no root, or a region has not ended
+ *   -EBUSY    a hold is open
+ *   -ENOTSUP  a lane has tasks (reel/task.h), which can be reversed once only
+ *   the error of a lane
+ * or -ENOMEM: what was recorded is lost, and the root has that error.
+ *
+ * Cost: O(lanes + slabs).
+ */
+int reel_lane_freeze(reel_lane *root, reel_lane_recording **recording);
+
+/* Opens a reader, to be closed by reel_lane_close(). Returns 0 or -ENOMEM. Cost: O(lanes). */
+int reel_lane_reader_open(reel_lane **root, reel_lane_recording *recording);
+
+/* Ends the program's use of the recording, whose memory stays as long as a reader. NULL is allowed. */
+void reel_lane_recording_close(reel_lane_recording *recording);
 
 /* ---- Regions ------------------------------------------------------------------ */
 

@@ -136,6 +136,7 @@ void reel_lane_close(reel_lane *lane)
 	REEL_ASSERT(!lane->made && !lane->holds);
 	close_children(lane);
 	free(lane->region);
+	reel_lane_drop_copies(lane);
 	reel_tape_close(&lane->tape);
 	reel_tape_close(&lane->notes);
 	free(lane);

@@ -6,6 +6,7 @@
  *
  *	lane.c        lanes, their notes, their errors, holds
  *	lane-table.c  the lanes of a lane
+ *	lane-recording.c  roots that are frozen, and roots that read them
  *	region.c      regions: what a lane is part of
  *	phase.c       what a lane records between two barriers
  *	worker.c      which thread takes which lane
@@ -196,6 +197,9 @@ struct reel_lane {
 	 */
 	_Atomic int32_t failed;
 	_Atomic(reel_lane_slot *) block[REEL_LANE_BLOCKS];
+	/* Root only: it reads a recording, and has copies of the ordered sections that it came to. */
+	bool is_reader;
+	_Atomic(struct reel_ordered_copy *) copies;
 };
 
 /* The region that the lane is in now, or NULL. */
@@ -254,6 +258,16 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
 /* Returns the first lane from *index on and sets *index behind it; NULL if there is none. */
 reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
 
+/* ---- lane-recording.c ---- */
+
+/*
+ * The section whose turns the lane counts: the program's, or a reader's copy of it. NULL: no memory,
+ * and the lane has that error.
+ */
+reel_ordered *reel_lane_ordered(reel_lane *lane, reel_ordered *order);
+/* At the end of a root. */
+void reel_lane_drop_copies(reel_lane *root);
+
 /* ---- ordered.c ---- */
 
 /* Sets all ordered sections that were used in the hold back to their counts at its beginning. */
@@ -280,6 +294,9 @@ uint64_t reel_phase_of(const reel_region *region, int64_t round);
 void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round);
 
 /* ---- region.c ---- */
+
+/* The region of a parent, which is made if it is not there; NULL: no memory. */
+reel_region *reel_region_of(reel_lane *parent);
 
 /* Notes that there is no memory for a lane, which is an error of the region. */
 void reel_region_note_no_memory(reel_region *region);

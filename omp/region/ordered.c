@@ -107,11 +107,14 @@ void reel_ordered_drop(struct reel_lane_hold *hold)
 
 void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 {
+	reel_ordered *counted = reel_lane_ordered(lane, order);
 	uint64_t turn;
 
-	keep_count(lane, order);
+	if (!counted)
+		return;
+	keep_count(lane, counted);
 	/* Relaxed is enough: the program's critical section orders it. */
-	turn = atomic_fetch_add_explicit(&order->count, 1, memory_order_relaxed);
+	turn = atomic_fetch_add_explicit(&counted->count, 1, memory_order_relaxed);
 	REEL_OBSERVE(REEL_EVENT_ORDERED_NOTE, .lane = lane);
 	lane->has_ordered = true;
 	reel_lane_note(lane, REEL_NOTE_TURN, turn, (uint64_t)(uintptr_t)order);
@@ -119,12 +122,15 @@ void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 
 void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 {
+	reel_ordered *counted = reel_lane_ordered(lane, order);
 	struct reel_note top = reel_lane_top(lane);
-	struct reel_omp_wait wait = {.word = &order->count,
+	struct reel_omp_wait wait = {.word = counted ? &counted->count : NULL,
 				     .value = reel_note_number(top) + 1,
 				     .failed = &lane->root->failed,
 				     .looks = REEL_OMP_FEW_LOOKS};
 
+	if (!counted)
+		return;
 	REEL_OBSERVE(REEL_EVENT_ORDERED_AWAIT, .lane = lane);
 	if (reel_note_kind(top) != REEL_NOTE_TURN || top.value != (uint64_t)(uintptr_t)order) {
 		reel_lane_fail(lane, -EBADMSG,
@@ -138,24 +144,25 @@ void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 			       "its turn never comes: another lane has failed");
 		return;
 	}
-	keep_count(lane, order);
+	keep_count(lane, counted);
 	lane->turns++;
 }
 
 void reel_ordered_done(reel_lane *lane, reel_ordered *order)
 {
+	reel_ordered *counted = lane->turns ? reel_lane_ordered(lane, order) : NULL;
 	uint64_t turns;
 
-	if (!lane->turns)
+	if (!counted)
 		return;
 	lane->turns--;
 	/*
 	 * Sequentially consistent: pairs with reel_omp_await() of the lane whose turn is next. It
 	 * sees all that this lane did in its turn.
 	 */
-	turns = atomic_fetch_sub_explicit(&order->count, 1, memory_order_seq_cst);
+	turns = atomic_fetch_sub_explicit(&counted->count, 1, memory_order_seq_cst);
 	REEL_ASSERT(turns > 0);
 	(void)turns;
 	reel_yield_point();
-	reel_omp_wake(&order->count);
+	reel_omp_wake(&counted->count);
 }

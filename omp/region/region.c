@@ -104,7 +104,7 @@ static void clear_barriers(reel_region *region)
 	atomic_store_explicit(&region->passed, 0, memory_order_relaxed);
 }
 
-static reel_region *region_of(reel_lane *parent)
+reel_region *reel_region_of(reel_lane *parent)
 {
 	reel_region *region = parent->region;
 
@@ -132,7 +132,7 @@ static reel_region *dead_region(void)
 
 static reel_region *start(reel_lane *parent, enum reel_region_state state, const char *what)
 {
-	reel_region *region = parent == reel_lane_refuse_all() ? NULL : region_of(parent);
+	reel_region *region = parent == reel_lane_refuse_all() ? NULL : reel_region_of(parent);
 
 	if (!region) {
 		reel_lane_fail(parent, -ENOMEM, "no memory for a region");

@@ -176,7 +176,54 @@ static int run_program(reel_pool *pool, int threads)
 	return program.error;
 }
 
-static void sweep(reel_pool *pool, bool all_that_follow)
+/* Loops only, in a root that is frozen and read. */
+static void loop_body(const struct member *member)
+{
+	reel_worker worker =
+		reel_worker_begin(program.region, member->number, member->team->threads);
+
+	while (reel_worker_next(&worker)) {
+		reel_tape *tape = reel_lane_tape(worker.lane);
+
+		if (!program.reverse)
+			REEL_FOR(worker.lane, int, i, 0, CELLS, reel_dynamic(1))
+				reel_push(tape, (double)i);
+		else
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, CELLS, reel_dynamic(1))
+				see(reel_pop(tape, double), i);
+	}
+}
+
+static int run_reader(reel_pool *pool, int threads)
+{
+	reel_lane_recording *recording = NULL;
+	reel_lane *root;
+
+	memset(&program, 0, sizeof program);
+	if (reel_lane_open(&root, pool, 0))
+		return -ENOMEM;
+	program.region = reel_region_begin(root, LANES);
+	run_team(threads, loop_body, NULL);
+	note_error(reel_region_end(program.region));
+	note_error(reel_lane_freeze(root, &recording));
+	if (!recording)
+		reel_lane_close(root);
+	if (program.error || reel_lane_reader_open(&root, recording)) {
+		reel_lane_recording_close(recording);
+		return -ENOMEM;
+	}
+	program.reverse = true;
+	program.region = reel_region_reverse(root);
+	run_team(threads, loop_body, NULL);
+	note_error(reel_region_end(program.region));
+	if (!program.error && !reel_lane_is_empty(root))
+		program.wrong++;
+	reel_lane_close(root);
+	reel_lane_recording_close(recording);
+	return program.error;
+}
+
+static void sweep(int (*run)(reel_pool *pool, int threads), reel_pool *pool, bool all_that_follow)
 {
 	unsigned errors = 0, silent = 0, odd = 0, requests, k = 0;
 
@@ -184,7 +231,7 @@ static void sweep(reel_pool *pool, bool all_that_follow)
 		int error;
 
 		refuse_from(++k, all_that_follow);
-		error = run_program(pool, 1);
+		error = run(pool, 1);
 		requests = stop_refusing();
 		errors += error != 0;
 		odd += error && error != -ENOMEM;
@@ -207,7 +254,8 @@ int main(void)
 	is_int(program.wrong, 0, "and all comes back");
 	for (int persistent = 0; persistent < 2; persistent++) {
 		tap_case(persistent ? "all requests from one on" : "one request");
-		sweep(pool, persistent);
+		sweep(run_program, pool, persistent);
+		sweep(run_reader, pool, persistent);
 		is_int(run_program(pool, 2), 0, "the next run has no error");
 		is_int(program.wrong, 0, "and all comes back");
 	}

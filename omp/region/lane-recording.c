@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings of roots: a tree of lanes, each with the recordings of its two tapes, and roots that
+ * read them. Any thread runs these functions.
+ *
+ * A recording of a root is not changed any more, so any number of threads may open readers of it. A
+ * reader is a root with lanes of its own, whose tapes are readers. Only the ordered sections are the
+ * program's, so a reader counts their turns in copies.
+ */
+#include "config.h"
+
+#include "lane.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/error.h"
+#include "observe.h"
+#include "tape/tape.h"
+
+struct reel_lane_recording {
+	reel_recording *values, *notes;
+	uint64_t phases, loops, loop;
+	int32_t index;
+	struct reel_lane_recording *lanes, *next; /* those of the lane; the next one of its parent */
+};
+
+/* The copy of an ordered section in a reader. */
+struct reel_ordered_copy {
+	const reel_ordered *original;
+	reel_ordered copy;
+	struct reel_ordered_copy *next;
+};
+
+/* ---- Freezing ---- */
+
+static bool has_tasks(const reel_lane *lane)
+{
+	bool has = lane->made;
+	const reel_lane *child;
+
+	for (int32_t i = 0; !has && (child = reel_lane_next(lane, &i));)
+		has = has_tasks(child);
+	return has;
+}
+
+static int may_freeze(const reel_lane *lane)
+{
+	if (lane->parent)
+		return reel_fail(-EINVAL, "freeze refused: only a root can be frozen");
+	if (lane->region && lane->region->state != REEL_REGION_ENDED)
+		return reel_fail(-EINVAL, "freeze refused: end the region first");
+	if (lane->hold)
+		return reel_fail(-EBUSY, "freeze refused: a hold is open; release it first");
+	if (has_tasks(lane))
+		return reel_fail(-ENOTSUP, "freeze refused: a lane has tasks, which are reversed once");
+	return reel_lane_error(lane);
+}
+
+static struct reel_lane_recording *freeze(reel_lane *lane);
+
+static bool freeze_lanes(struct reel_lane_recording *recording, reel_lane *lane)
+{
+	reel_lane *child;
+
+	for (int32_t i = 0; (child = reel_lane_next(lane, &i));) {
+		struct reel_lane_recording *frozen = freeze(child);
+
+		if (!frozen)
+			return false;
+		frozen->next = recording->lanes;
+		recording->lanes = frozen;
+	}
+	return true;
+}
+
+/* NULL: no memory. */
+static struct reel_lane_recording *freeze(reel_lane *lane)
+{
+	struct reel_lane_recording *recording = calloc(1, sizeof *recording);
+
+	if (!recording)
+		return NULL;
+	recording->phases = lane->phases;
+	recording->loops = lane->loops;
+	recording->loop = lane->loop;
+	recording->index = lane->index;
+	if (!reel_tape_freeze(&lane->tape, &recording->values) &&
+	    !reel_tape_freeze(&lane->notes, &recording->notes) && freeze_lanes(recording, lane))
+		return recording;
+	reel_lane_recording_close(recording);
+	return NULL;
+}
+
+int reel_lane_freeze(reel_lane *lane, reel_lane_recording **recording)
+{
+	struct reel_lane_recording *frozen;
+	int error = may_freeze(lane);
+
+	if (error)
+		return error;
+	frozen = freeze(lane);
+	if (!frozen) {
+		reel_lane_fail(lane, -ENOMEM,
+			       "freeze refused: out of memory; what was recorded is lost");
+		return -ENOMEM;
+	}
+	reel_lane_close(lane);
+	*recording = frozen;
+	return 0;
+}
+
+void reel_lane_recording_close(reel_lane_recording *recording)
+{
+	struct reel_lane_recording *next;
+
+	if (!recording)
+		return;
+	for (struct reel_lane_recording *lane = recording->lanes; lane; lane = next) {
+		next = lane->next;
+		reel_lane_recording_close(lane);
+	}
+	reel_recording_close(recording->values);
+	reel_recording_close(recording->notes);
+	free(recording);
+}
+
+/* ---- Readers ---- */
+
+static bool open_tapes(reel_lane *lane, const struct reel_lane_recording *recording)
+{
+	if (reel_reader_open(&lane->tape, recording->values))
+		return false;
+	lane->tape.flags |= REEL_TAPE_LANE;
+	return !reel_reader_open(&lane->notes, recording->notes);
+}
+
+/* Makes a new lane one that reads. */
+static bool read_by(reel_lane *lane, const struct reel_lane_recording *recording)
+{
+	bool is_open = open_tapes(lane, recording) && (!recording->lanes || reel_region_of(lane));
+
+	lane->phases = recording->phases;
+	lane->loops = recording->loops;
+	lane->loop = recording->loop;
+	for (const struct reel_lane_recording *next = recording->lanes; is_open && next;
+	     next = next->next) {
+		reel_lane *child = reel_lane_child(lane, next->index);
+
+		is_open = child && read_by(child, next);
+	}
+	return is_open;
+}
+
+int reel_lane_reader_open(reel_lane **lane, reel_lane_recording *recording)
+{
+	int error = reel_lane_open(lane, NULL, 0);
+
+	if (error)
+		return reel_fail(error, "a reader could not be opened: out of memory");
+	(*lane)->is_reader = true;
+	if (read_by(*lane, recording))
+		return 0;
+	reel_lane_close(*lane);
+	return reel_fail(-ENOMEM, "a reader could not be opened: out of memory");
+}
+
+/* ---- Ordered sections ---- */
+
+static reel_ordered *find(struct reel_ordered_copy *copy, const reel_ordered *original)
+{
+	while (copy && copy->original != original)
+		copy = copy->next;
+	return copy ? &copy->copy : NULL;
+}
+
+/* Several lanes may come to a section at once; a copy is added only to a list that lacks it. */
+reel_ordered *reel_lane_ordered(reel_lane *lane, reel_ordered *order)
+{
+	reel_lane *root = lane->root;
+	struct reel_ordered_copy *copies, *fresh;
+	reel_ordered *there;
+
+	if (!root->is_reader)
+		return order;
+	/* Acquire: pairs with the release below. Makes the copies visible. */
+	copies = atomic_load_explicit(&root->copies, memory_order_acquire);
+	there = find(copies, order);
+	if (there)
+		return there;
+	fresh = calloc(1, sizeof *fresh);
+	if (!fresh) {
+		reel_lane_fail(lane, -ENOMEM, "no memory to use an order in a reader");
+		return NULL;
+	}
+	fresh->original = order;
+	/* Relaxed, both: nothing changes the program's section while it is read. */
+	atomic_store_explicit(&fresh->copy.count,
+			      atomic_load_explicit(&order->count, memory_order_relaxed),
+			      memory_order_relaxed);
+	do {
+		there = find(copies, order);
+		fresh->next = copies;
+	} while (!there && !atomic_compare_exchange_weak_explicit(&root->copies, &copies, fresh,
+								   memory_order_acq_rel,
+								   memory_order_acquire));
+	if (!there)
+		return &fresh->copy;
+	free(fresh);
+	return there;
+}
+
+void reel_lane_drop_copies(reel_lane *root)
+{
+	struct reel_ordered_copy *copy =
+		atomic_exchange_explicit(&root->copies, NULL, memory_order_acquire);
+
+	while (copy) {
+		struct reel_ordered_copy *next = copy->next;
+
+		free(copy);
+		copy = next;
+	}
+}
