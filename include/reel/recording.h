@@ -57,7 +57,7 @@ typedef struct reel_recording reel_recording;
  * reel_tape_close(). Its marks end.
  *
  * Returns 0, or, and the tape is as it was,
- *   -EBUSY   a hold is open: release it first
+ *   -EBUSY   a hold is open: release it first; or the tape is a reader
  *   -ENOMEM  no memory
  *   the error that sticks to the tape
  *

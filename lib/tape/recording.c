@@ -115,9 +115,9 @@ void reel_reader_unpin(reel_tape *tape, struct reel_slab *slab)
 
 /* ---- Recordings ---- */
 
-static uint32_t slabs_of(const reel_tape *tape)
+static uint32_t slabs_below(struct reel_position top)
 {
-	return tape->slab ? tape->slab->slab_index + 1 : 0;
+	return top.slab ? top.slab->slab_index + 1 : 0;
 }
 
 static void leave(struct reel_recording *recording)
@@ -155,16 +155,18 @@ void reel_recording_close(reel_recording *recording)
 static struct reel_recording *new_recording(const reel_tape *tape)
 {
 	struct reel_offload *offload = reel_offload_of(tape->pool);
+	/* Slabs at the top that have nothing on them do not count. */
+	struct reel_position top = reel_tape_return_position(tape);
 	struct reel_recording *recording =
-		calloc(1, sizeof *recording + slabs_of(tape) * sizeof *recording->pins);
+		calloc(1, sizeof *recording + slabs_below(top) * sizeof *recording->pins);
 
 	if (!recording)
 		return NULL;
 	recording->pool = tape->pool;
 	atomic_store_explicit(&recording->users, 1, memory_order_relaxed);
-	if (offload && tape->slab)
+	if (offload && top.slab)
 		recording->tape_io = reel_tape_io_take_silent(offload);
-	if (offload && tape->slab && !recording->tape_io) {
+	if (offload && top.slab && !recording->tape_io) {
 		leave(recording);
 		return NULL;
 	}
@@ -190,7 +192,7 @@ static void take_slabs(struct reel_recording *recording, reel_tape *tape)
 		filled = slab->below_offset;
 	}
 	if (recording->tape_io) {
-		reel_tape_io_begin_readers(recording->tape_io, slabs_of(tape));
+		reel_tape_io_begin_readers(recording->tape_io, slabs_below(recording->top));
 		reel_slab_tell_of_growth(recording->pool);
 	}
 	tape->slab = NULL;
@@ -200,7 +202,6 @@ static void take_slabs(struct reel_recording *recording, reel_tape *tape)
 static void take_contents(struct reel_recording *recording, reel_tape *tape)
 {
 	recording->top = reel_tape_return_position(tape);
-	/* A slab on which nothing lies. */
 	while (tape->slab != recording->top.slab)
 		reel_tape_leave_slab(tape);
 	recording->top.below = tape->below;
@@ -222,8 +223,10 @@ int reel_tape_freeze(reel_tape *tape, reel_recording **recording)
 	if (tape->error)
 		return tape->error;
 	if (tape->hold)
-		return reel_fail(-EBUSY,
-				 "freeze refused: a hold is open on the tape; release it first");
+		return reel_fail(-EBUSY, "freeze refused: %s",
+				 reel_hold_is_open(tape)
+					 ? "a hold is open on the tape; release it first"
+					 : "the tape is a reader; open another one of its recording");
 	opened = new_recording(tape);
 	if (!opened)
 		return reel_fail(-ENOMEM, "freeze refused: out of memory");
@@ -241,6 +244,7 @@ int reel_tape_freeze(reel_tape *tape, reel_recording **recording)
 
 /* ---- Readers ---- */
 
+/* After a failure reel_tape_close() undoes what was done. */
 static bool begin(reel_tape *tape, struct reel_recording *recording)
 {
 	struct reel_reader *reader = calloc(1, sizeof *reader);
@@ -248,18 +252,16 @@ static bool begin(reel_tape *tape, struct reel_recording *recording)
 	if (!reader)
 		return false;
 	reader->recording = recording;
-	if (recording->tape_io)
-		tape->tape_io = reel_tape_io_take_reader(reel_offload_of(tape->pool),
-							 recording->tape_io);
-	if ((recording->tape_io && !tape->tape_io) ||
-	    !reel_hold_begin_reader(tape, reader, recording->top)) {
-		reel_below_end(tape);
+	if (!reel_hold_begin_reader(tape, reader, recording->top)) {
 		free(reader);
 		return false;
 	}
 	/* Relaxed: the caller's use keeps the recording. */
 	atomic_fetch_add_explicit(&recording->users, 1, memory_order_relaxed);
-	return true;
+	if (recording->tape_io)
+		tape->tape_io = reel_tape_io_take_reader(reel_offload_of(tape->pool),
+							 recording->tape_io);
+	return !recording->tape_io || tape->tape_io;
 }
 
 static bool begin_notes(reel_tape *tape, struct reel_recording *recording)
@@ -294,7 +296,7 @@ void reel_reader_end(reel_tape *tape)
 	for (unsigned i = 0; i < 2; i++)
 		if (reader->pinned[i])
 			reel_reader_unpin(tape, reader->pinned[i]);
-	if (tape->tape_io)
+	if (reader->recording->tape_io && tape->tape_io)
 		reel_tape_io_leave_readers(reader->recording->tape_io, tape->tape_io);
 	leave(reader->recording);
 	free(reader);

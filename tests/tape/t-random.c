@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <stdalign.h>
 
+#include <reel/recording.h>
+
 #include "helpers/late-store.h"
 #include "helpers/support.h"
 
@@ -70,6 +72,9 @@ struct run {
 	struct state now;
 	struct state held[HOLDS];
 	unsigned holds;
+	/* The tape is a reader, which replays to this state where no hold is open. */
+	bool is_reader;
+	struct state frozen;
 	/* The line of the first check that failed, or 0. */
 	int failed;
 };
@@ -419,11 +424,11 @@ static void hold(struct run *run)
 
 static void replay(struct run *run)
 {
-	if (!run->holds)
+	if (!run->holds && !run->is_reader)
 		return;
 	EXPECT(run, reel_tape_replay(run->tape) == 0);
 	free(run->now.notes);
-	run->now = copy_of(&run->held[run->holds - 1]);
+	run->now = copy_of(run->holds ? &run->held[run->holds - 1] : &run->frozen);
 	run->now.outside = run->now.marked;
 }
 
@@ -448,6 +453,39 @@ static void move(struct run *run)
 	run->tape = to;
 }
 
+static void open_reader(struct run *run, reel_tape *reader, reel_recording *recording)
+{
+	EXPECT(run, reel_reader_open(reader, recording) == 0);
+}
+
+/* Goes on with a reader, while another one pops all that was there, or leaves in between. */
+static void freeze(struct run *run)
+{
+	reel_tape *reader = run->tape == &run->tapes[0] ? &run->tapes[1] : &run->tapes[0];
+	size_t left = run->now.count ? below(run, (unsigned)run->now.count) : 0;
+	reel_recording *recording;
+	reel_tape other;
+	int error = reel_tape_freeze(run->tape, &recording);
+
+	if (error) {
+		int sticky = reel_tape_error(run->tape);
+
+		EXPECT(run, error == (sticky ? sticky : -EBUSY));
+		EXPECT(run, sticky || run->is_reader || run->holds);
+		return;
+	}
+	run->is_reader = true;
+	run->now.marked = run->now.outside = 0;
+	run->frozen = copy_of(&run->now);
+	open_reader(run, reader, recording);
+	open_reader(run, &other, recording);
+	reel_recording_close(recording);
+	for (size_t i = run->now.count; i-- > left;)
+		EXPECT(run, pops_right(&other, &run->now.notes[i]));
+	reel_tape_close(&other);
+	run->tape = reader;
+}
+
 static void clear_error(struct run *run)
 {
 	int error = reel_tape_error(run->tape);
@@ -464,7 +502,11 @@ static void many(struct run *run, void (*operation)(struct run *run))
 
 static void operate(struct run *run)
 {
-	switch (below(run, 20)) {
+	switch (below(run, 21)) {
+	case 20:
+		if (below(run, 5) == 0)
+			freeze(run);
+		break;
 	case 0:
 		many(run, push);
 		break;
@@ -529,6 +571,7 @@ static int failure_of(reel_pool *pool, unsigned flags, uint64_t seed)
 	while (run.holds)
 		free(run.held[--run.holds].notes);
 	free(run.now.notes);
+	free(run.frozen.notes);
 	reel_tape_close(run.tape);
 	EXPECT(&run, slabs_in_use(pool) == 0);
 	return run.failed;
