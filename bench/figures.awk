@@ -250,6 +250,26 @@ function spill_figures(   q) {
 		"1.05 x", times(q), q <= 1.05, "what is beside the slabs is more than that.")
 }
 
+function parcel_quotient(direction) {
+	return median("spill/parcels/" direction, "reel, budget") / \
+	    median("spill/parcels/" direction, "compute or transfer")
+}
+
+function parcel_figures(   q, reversed) {
+	q = parcel_quotient("in order")
+	reversed = parcel_quotient("reversed")
+	q = reversed > q ? reversed : q
+	figure("parcels of 8 budgets, announced, 0.3 ns of calculation a byte: over the longer of that " \
+		"and plain transfer, the worse of in order and reversed", "1.05 x", times(q), q <= 1.05,
+		by_a_hair(q, 1.05, "the offload threads share the processors with the sweep."))
+	q = median("parcels/64 bytes", "seal, pin, unpin, close")
+	figure("parcel of 64 bytes in memory: seal, pin, unpin, close", "100 ns",
+		sprintf("%.0f ns", q), q <= 100, "each takes a lock or adds to a counter.")
+	q = median("parcels/8 readers", "one array") / median("parcels/8 readers", "reel parcels")
+	figure("8 threads read one set of parcels, over a plain array", "0.9 x", times(q), q >= 0.9,
+		by_a_hair(q, 0.9, "each parcel is pinned by each thread."))
+}
+
 function lookahead_figure(   q) {
 	q = median("lookahead/line", "two threads, 2 tapes") / median("lookahead/line", "one thread")
 	figure("reverse sweep with look-ahead, two threads over one", "0.55 x", times(q), q <= 0.55,
@@ -286,7 +306,7 @@ END {
 	print "## Figures asked\n\n| what | asked | measured | reached |\n|---|---|---|---|"
 	floor_figure(); shape_figures(); single_figures(); memory_figures()
 	kernel_figures(); replay_figures(); thread_figure(); recording_figures(); spill_figures()
-	clad_figures()
+	parcel_figures(); clad_figures()
 	lookahead_figure(); omp_figures()
 	print ""
 	for (i = 1; i <= reason_count; i++)
