@@ -49,7 +49,10 @@ static struct freelist cold[CLASSES];
 
 static struct reel_slab *table;
 static _Atomic size_t table_used;
-/* For each unit of the range: 1 + the index in `table` of the block that starts there, or 0. */
+/*
+ * For each unit of the range: 0, or 1 + the index in `table` of the block that starts there, and
+ * above it the line of the unit in which it starts.
+ */
 static _Atomic uint32_t *starts;
 
 static size_t page;
@@ -139,11 +142,26 @@ static uint32_t exchange_start(const void *address, uint32_t entry)
 	return atomic_exchange_explicit(start_entry(address), entry, memory_order_relaxed);
 }
 
-static struct reel_slab *block_of(uint32_t entry)
+#define LINE_SHIFT 23
+_Static_assert(DESCRIPTORS < (uint32_t)1 << LINE_SHIFT, "an entry has room for a line");
+_Static_assert(((uint32_t)1 << UNIT_SHIFT) / LINE <= (uint32_t)1 << (32 - LINE_SHIFT),
+	       "and for each line of a unit");
+
+static uint32_t line_of(const void *start)
 {
-	if (!entry)
+	return (uint32_t)((uintptr_t)start % ((uintptr_t)1 << UNIT_SHIFT) / LINE);
+}
+
+static uint32_t entry_of(const struct reel_slab *block, const void *start)
+{
+	return line_of(start) << LINE_SHIFT | ((uint32_t)(block - table) + 1);
+}
+
+static struct reel_slab *block_of(uint32_t entry, const void *start)
+{
+	if (!entry || entry >> LINE_SHIFT != line_of(start) || (uintptr_t)start % LINE)
 		stop("reel: freed or resized: not a block, a pointer into one, or one freed before\n");
-	return &table[entry - 1];
+	return &table[(entry & (((uint32_t)1 << LINE_SHIFT) - 1)) - 1];
 }
 
 /* Gives the memory of an idle block back to the system. The block must be on no list. */
@@ -263,14 +281,14 @@ void *blocks_take(size_t bytes, size_t alignment, bool *zero)
 	atomic_fetch_add_explicit(&served, 1, memory_order_relaxed);
 	start = place(block, alignment);
 	REEL_ASSERT((size_t)(start - block->frame) + bytes <= frame_bytes(block));
-	if (exchange_start(start, (uint32_t)(block - table) + 1))
+	if (exchange_start(start, entry_of(block, start)))
 		stop("reel: a block was handed out twice\n");
 	return start;
 }
 
 void blocks_give(void *start)
 {
-	struct reel_slab *block = block_of(exchange_start(start, 0));
+	struct reel_slab *block = block_of(exchange_start(start, 0), start);
 	size_t bytes = frame_bytes(block);
 	size_t now;
 
@@ -285,7 +303,7 @@ void blocks_give(void *start)
 size_t blocks_usable(const void *start)
 {
 	uint32_t entry = atomic_load_explicit(start_entry(start), memory_order_relaxed);
-	const struct reel_slab *block = block_of(entry);
+	const struct reel_slab *block = block_of(entry, start);
 
 	return (size_t)(block->frame + frame_bytes(block) - (const char *)start);
 }

@@ -223,6 +223,12 @@ static int freed_inside(void)
 	return 1;
 }
 
+static int freed_near_the_start(void)
+{
+	free((char *)malloc(MEGABYTE) + nothing + 64);
+	return 1;
+}
+
 static const struct {
 	const char *name;
 	int (*holds)(void);
@@ -238,6 +244,7 @@ static const struct {
 	{"locked", locked},
 	{"freed_twice", freed_twice},
 	{"freed_inside", freed_inside},
+	{"freed_near_the_start", freed_near_the_start},
 };
 
 int main(int argc, char **argv)

@@ -82,7 +82,7 @@ under REEL_MALLOC_STATS=1 REEL_MALLOC_MIN=3M ./edges warm
 [ "$(counted blocks)" -le 1 ]
 ok $? "smaller requests are the system's: $(cat stderr)"
 
-for name in freed_twice freed_inside; do
+for name in freed_twice freed_inside freed_near_the_start; do
 	under ./edges $name
 	[ $? -gt 128 ] && [ "$(grep -c '^reel: .* freed before' stderr)" -eq 1 ]
 	ok $? "a fault of the program ends it in one line: $name"
