@@ -218,6 +218,7 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 
 %C%_omp_t_adjoint_LDADD = $(omp_test_libraries)
 %C%_omp_t_adjoint_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_adjoint_check_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/omp
 %C%_omp_t_adjoint_check_LDADD = $(omp_test_libraries)
 %C%_omp_t_adjoint_check_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_adjoint_omp_LDADD = $(omp_test_libraries)

@@ -2,7 +2,7 @@
 /*
  * Check mode: finds elements that two lanes use in one phase. `users` has a word for each element:
  * the epoch of the last use in the upper half, the lane in the lower half. Each phase of each sweep
- * is a new epoch, so no word is ever cleared. Any thread that runs a lane calls the functions. All
+ * is a new epoch, so words are cleared only when epochs run out. Any thread that runs a lane calls the functions. All
  * accesses to `users` are relaxed: of two lanes that use an element, the later one in the order of
  * changes of its word finds the earlier one, and no other memory depends on the word.
  */
@@ -52,11 +52,19 @@ static uint64_t next_phase(uint64_t phase, int number)
 	return ((phase >> 32) + 1) << 32 | (uint32_t)number;
 }
 
+/* Half of all epochs are left to the phases of a sweep. */
+#define LAST_EPOCH_TO_BEGIN ((uint32_t)1 << 31)
+
 void reel_adjoint_check_begin(reel_adjoint *adjoint)
 {
 	/* Relaxed: the program's own barrier orders this function before all adds. */
 	uint64_t phase = atomic_load_explicit(&adjoint->phase, memory_order_relaxed);
 
+	if (phase >> 32 >= LAST_EPOCH_TO_BEGIN) {
+		for (size_t i = 0; i < adjoint->n; i++)
+			atomic_store_explicit(&adjoint->users[i], 0, memory_order_relaxed);
+		phase = 0;
+	}
 	atomic_store_explicit(&adjoint->phase, next_phase(phase, 0), memory_order_relaxed);
 }
 

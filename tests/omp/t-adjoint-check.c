@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "adjoint/adjoint.h"
 #include "helpers/adjoint-support.h"
 
 #define ELEMENTS 1000
@@ -82,6 +83,27 @@ static void phases_separate(void)
 	reel_adjoint_phase(adjoint, 1);
 	add_one(adjoint, 1, 5);
 	is_int(reel_adjoint_end(adjoint), -EADDRINUSE, "the same phase again is no other one");
+	reel_adjoint_close(adjoint);
+}
+
+/* After 2^31 sweeps and phases. */
+static void epochs_run_out(void)
+{
+	double array[ELEMENTS] = {0};
+	reel_adjoint *adjoint = open_adjoint(array, ELEMENTS, checked(REEL_ADJOINT_OWNER));
+	struct reel_adjoint_conflict conflict;
+
+	tap_case("epochs that run out");
+	reel_adjoint_begin(adjoint, 2);
+	add_one(adjoint, 1, 17);
+	is_int(reel_adjoint_end(adjoint), 0, "a sweep");
+	adjoint->phase = (uint64_t)UINT32_MAX << 32;
+	reel_adjoint_begin(adjoint, 2);
+	add_one(adjoint, 0, 17);
+	ok(!reel_adjoint_get_conflict(adjoint, &conflict), "the first uses are forgotten");
+	add_one(adjoint, 1, 17);
+	ok(reel_adjoint_get_conflict(adjoint, &conflict), "a conflict is found as before");
+	reel_adjoint_end(adjoint);
 	reel_adjoint_close(adjoint);
 }
 
@@ -222,6 +244,7 @@ int main(void)
 	tap_begin();
 	a_conflict_is_named();
 	phases_separate();
+	epochs_run_out();
 	tap_case("PRIVATE");
 	other_policies_may_share(REEL_ADJOINT_PRIVATE);
 	tap_case("ATOMIC");
