@@ -52,6 +52,9 @@ static int measure(reel_pool *pool, size_t piece_bytes, uint64_t most, double *s
 	tape.flags |= REEL_TAPE_SILENT;
 	pieces = push_pieces(&tape, piece_bytes, most, SAMPLE_SECONDS, &first);
 	error = pieces ? 0 : reel_tape_error(&tape);
+	/* The pop that mirrors the push that was refused, so that the tape takes pushes again. */
+	if (reel_tape_error(&tape))
+		(void)reel_pop_span(&tape, char, piece_bytes);
 	reel_tape_clear_error(&tape);
 	for (uint64_t i = 0; i < pieces; i++)
 		(void)reel_pop_span(&tape, char, piece_bytes);

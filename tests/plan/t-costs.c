@@ -11,6 +11,7 @@
 
 #include <reel/plan.h>
 
+#include "plan/costs.h"
 #include "pool/pool.h"
 #include "helpers/support.h"
 
@@ -272,6 +273,23 @@ static void new_memory_takes_time(void)
 	ok(outcome.costs.touch_seconds == 0, "else a byte takes none");
 }
 
+/* The budget refuses a push after 2 MiB of the sample. */
+static void memory_may_be_refused_meanwhile(void)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){
+		.slab_bytes = 1 << 16, .first_slab_bytes = 1 << 16, .hard_budget = 1 << 21});
+	reel_tape tape = open_tape(pool, 0);
+	double seconds = 0;
+
+	nanoseconds_of_kilobyte = 1000;
+	is_int(reel_costs_measure_touch(&tape, 0, &seconds), 0, "a refused push is no error");
+	ok(fabs(seconds * 1e9 - 1000.0 / 1024) < 0.2, "a byte takes what it took before (%g)",
+	   seconds * 1e9);
+	nanoseconds_of_kilobyte = 0;
+	reel_tape_close(&tape);
+	close_pool(pool, "a refused push");
+}
+
 /* But for the very last call, after which nothing is left to do but to load the state. */
 static void errors_of_callbacks_end_it(void)
 {
@@ -315,6 +333,7 @@ int main(void)
 	loop_and_memory_limit_what_is_run();
 	short_steps_are_run_until_their_tape_leaves_the_caches();
 	new_memory_takes_time();
+	memory_may_be_refused_meanwhile();
 	errors_of_callbacks_end_it();
 	what_cannot_be_measured_is_refused();
 	return tap_end();
