@@ -92,7 +92,7 @@ REEL_COLD const void *reel_look_slow(reel_tape *tape, const reel_type *type, con
 
 REEL_COLD void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char *site);
 REEL_COLD uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site);
-REEL_COLD uint64_t reel_look_bits_slow(reel_tape *tape, unsigned n, const char *site);
+REEL_COLD bool reel_look_bit_slow(reel_tape *tape, const char *site);
 REEL_COLD void *reel_push_span_slow(reel_tape *tape, const reel_type *type, size_t n,
 				    const char *site);
 REEL_COLD const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n,
@@ -359,7 +359,7 @@ REEL_ALWAYS_INLINE bool reel_pop_bool_at(reel_tape *tape, const char *site)
 
 REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, const char *site)
 {
-	return reel_look_bits_slow(tape, 1, site) != 0;
+	return reel_look_bit_slow(tape, site);
 }
 
 #define reel_push_bits(tape, value, n) reel_push_bits_at((tape), (value), (n), REEL_HERE)

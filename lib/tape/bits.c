@@ -116,19 +116,19 @@ uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site)
 	return low(UINT64_MAX, n);
 }
 
-uint64_t reel_look_bits_slow(reel_tape *tape, unsigned n, const char *site)
+bool reel_look_bit_slow(reel_tape *tape, const char *site)
 {
 	uint64_t bits = tape->bits;
 	uint32_t bit_count = tape->bit_count;
 	uint64_t value;
 
-	if (tape->refused || !reel_check_look(tape, &bits_type, n, site) ||
-	    !pop_parts(tape, &value, n, site))
-		return low(UINT64_MAX, n);
-	if (n > bit_count)
+	if (tape->refused || !reel_check_look(tape, &bits_type, 1, site) ||
+	    !pop_parts(tape, &value, 1, site))
+		return true;
+	if (!bit_count)
 		tape->top += sizeof(uint64_t);
 	tape->bits = bits;
 	tape->bit_count = bit_count;
 	REEL_ASSERT(reel_window_is_sound(tape));
-	return value;
+	return value != 0;
 }
