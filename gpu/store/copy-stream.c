@@ -250,9 +250,12 @@ static int start_thread(struct reel_gpu_link *link)
 {
 	int error = reel_transfer_queue_open(&link->queue);
 
-	if (!error)
+	if (!error) {
 		error = reel_os_thread_start(&link->thread, complete, link,
 					     link->to_device ? "reel-gpu-out" : "reel-gpu-in");
+		if (error)
+			reel_transfer_queue_close(&link->queue);
+	}
 	return error ? reel_fail(-ENOMEM, "no memory, or no thread, for a store on the GPU") : 0;
 }
 
@@ -269,8 +272,11 @@ int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_store *store,
 	pthread_mutex_init(&link->lock, NULL);
 	pthread_cond_init(&link->work, NULL);
 	error = start_thread(link);
-	if (error)
+	if (error) {
 		close_stream(link);
+		pthread_mutex_destroy(&link->lock);
+		pthread_cond_destroy(&link->work);
+	}
 	return error;
 }
 

@@ -443,8 +443,13 @@ void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats)
 	size_t frames = 2 * gpu->depth * gpu->slot_bytes;
 	char problem[REEL_DRIVER_WORDS];
 	uint64_t refused;
-	size_t adopted = reel_pinned_bytes(&gpu->pinned, &refused, problem);
+	size_t adopted;
 
+	/* A thread of the parent may have had a lock when the child was made. */
+	*stats = (struct reel_gpu_stats){0};
+	if (is_in_child(gpu))
+		return;
+	adopted = reel_pinned_bytes(&gpu->pinned, &refused, problem);
 	pthread_mutex_lock(&gpu->lock);
 	*stats = gpu->stats;
 	if (!*stats->problem)

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpu/store/gpu-store.h"
 #include "helpers/gpu-support.h"
 #include "helpers/store-later.h"
 #include "helpers/store-suite.h"
@@ -340,9 +341,12 @@ static void a_child_leaves_the_device_alone(void)
 	store = gpu(ROOM, 0);
 	reel_store_register(store, data, SLOT);
 	reel_store_put_and_wait(store, &transfer);
-	fflush(stdout);
-	child = fork();
+	/* As if another thread were working with the store when the child is made. */
+	pthread_mutex_lock(&((struct reel_gpu_store *)store)->lock);
+	pthread_mutex_lock(&((struct reel_gpu_store *)store)->pinned.lock);
+	child = fork_with_timeout();
 	if (child == 0) {
+		struct reel_gpu_stats stats = {.used_bytes = 1};
 		bool right = reel_store_get_and_wait(store, &transfer) == -ECHILD &&
 			     reel_store_put_and_wait(store, &transfer) == -ECHILD &&
 			     reel_store_register(store, data, SLOT) == -ECHILD &&
@@ -350,9 +354,13 @@ static void a_child_leaves_the_device_alone(void)
 
 		reel_store_unregister(store, data, SLOT);
 		reel_store_drop(store, transfer.extent);
+		reel_gpu_get_stats(store, &stats);
+		right = right && !stats.used_bytes;
 		reel_store_close(store);
 		_exit(!right);
 	}
+	pthread_mutex_unlock(&((struct reel_gpu_store *)store)->lock);
+	pthread_mutex_unlock(&((struct reel_gpu_store *)store)->pinned.lock);
 	waitpid(child, &status, 0);
 	is_int(status, 0, "fake device: the child of a fork does not touch it");
 	is_int(reel_store_get_and_wait(store, &transfer), 0, "fake device: the parent goes on");
