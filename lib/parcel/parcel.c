@@ -31,6 +31,17 @@ static void unlock(struct reel_pool_client *client)
 	pthread_mutex_unlock(&of_client(client)->lock);
 }
 
+/*
+ * A thread that does not exist in the child may have locked the pins of a bin, in which parcels of the
+ * child's thread lie, too. It changes the state of the slab in one step, before or after the fork.
+ */
+static void orphan(struct reel_pool_client *client)
+{
+	for (struct reel_bin *bin = of_client(client)->bins; bin; bin = bin->next)
+		reel_pins_unlock_in_child(&bin->pins);
+	unlock(client);
+}
+
 static void close_parcels(struct reel_pool_client *client)
 {
 	struct reel_parcels *parcels = of_client(client);
@@ -43,6 +54,7 @@ static void close_parcels(struct reel_pool_client *client)
 static const struct reel_pool_client_verbs verbs = {
 	.lock = lock,
 	.unlock = unlock,
+	.orphan = orphan,
 	.close = close_parcels,
 };
 

@@ -32,19 +32,14 @@ static void before_fork(void)
 	}
 }
 
-static void unlock(struct reel_pool *pool)
-{
-	struct reel_pool_client *parcels = parcels_of(pool);
-
-	if (parcels)
-		parcels->verbs->unlock(parcels);
-}
-
 static void after_fork_in_parent(void)
 {
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
+		struct reel_pool_client *parcels = parcels_of(pool);
+
 		pool->reclaim->resume(pool);
-		unlock(pool);
+		if (parcels)
+			parcels->verbs->unlock(parcels);
 	}
 	pthread_mutex_unlock(&pools_lock);
 }
@@ -52,9 +47,12 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
+		struct reel_pool_client *parcels = parcels_of(pool);
+
 		reel_cache_forget_others(pool);
 		pool->reclaim->orphan(pool);
-		unlock(pool);
+		if (parcels)
+			parcels->verbs->orphan(parcels);
 	}
 	pthread_mutex_unlock(&pools_lock);
 }

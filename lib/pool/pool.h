@@ -57,6 +57,8 @@ struct reel_pool_client_verbs {
 	/* Around a fork, so that the child finds what the client guards unlocked. */
 	void (*lock)(struct reel_pool_client *client);
 	void (*unlock)(struct reel_pool_client *client);
+	/* In the child, instead of unlock(): its other threads do not exist. */
+	void (*orphan)(struct reel_pool_client *client);
 	/* When the pool is destroyed. */
 	void (*close)(struct reel_pool_client *client);
 };

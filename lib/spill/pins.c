@@ -27,6 +27,11 @@ void reel_pins_close(struct reel_pins *pins)
 	pthread_mutex_destroy(&pins->lock);
 }
 
+void reel_pins_unlock_in_child(struct reel_pins *pins)
+{
+	pthread_mutex_init(&pins->lock, NULL);
+}
+
 static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *context)
 {
 	REEL_UNCANCELLED;

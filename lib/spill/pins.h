@@ -22,6 +22,8 @@ struct reel_pins {
 /* `count` is 0: the slab is sealed; or REEL_PINS_HELD | 1: the caller owns it. */
 void reel_pins_open(struct reel_pins *pins, uint32_t count);
 void reel_pins_close(struct reel_pins *pins);
+/* In the child of a fork: no thread has the lock, though one of the parent's may have had it. */
+void reel_pins_unlock_in_child(struct reel_pins *pins);
 /*
  * Adds a pin. If the slab is not held, calls acquire(context) with the lock; other threads that pin
  * the slab wait for its end then. Returns 0, or the error of acquire(): nothing is pinned.

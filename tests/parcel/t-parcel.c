@@ -359,6 +359,51 @@ static void a_child_has_what_is_in_memory(void)
 	close_all(pool, late, "a fork");
 }
 
+static _Atomic bool has_locked, may_unlock;
+
+/* As a thread that pins a parcel of this bin, and waits for the store. */
+static void *lock_pins(void *bin)
+{
+	pthread_mutex_lock(&((struct reel_bin *)bin)->pins.lock);
+	has_locked = true;
+	while (!may_unlock)
+		sched_yield();
+	pthread_mutex_unlock(&((struct reel_bin *)bin)->pins.lock);
+	return NULL;
+}
+
+/* The parcels lie in one slab, which the thread does not work on in the child. */
+static void a_child_needs_no_thread_of_the_parent(void)
+{
+	struct late_store *late = late_open(41);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 12));
+	reel_parcel *own = sealed(pool, SLAB / 3, 1), *beside = sealed(pool, SLAB / 3, 2);
+	reel_parcel *next = sealed(pool, SLAB / 2, 3);
+	pthread_t thread;
+	pid_t child;
+
+	tap_case("a fork while another thread pins a parcel of the same slab");
+	if (pthread_create(&thread, NULL, lock_pins, own->bin))
+		abort();
+	while (!has_locked)
+		sched_yield();
+	ok(own->bin == beside->bin, "the parcels share a slab");
+	child = fork_with_timeout();
+	if (!child) {
+		ok(reads(own, 1), "the child reads the parcel of its thread");
+		reel_parcel_close(own);
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "the child goes on");
+	may_unlock = true;
+	pthread_join(thread, NULL);
+	ok(reads(own, 1) && reads(beside, 2), "the parent reads both");
+	reel_parcel_close(own);
+	reel_parcel_close(beside);
+	reel_parcel_close(next);
+	close_all(pool, late, "a fork amid a pin");
+}
+
 /* ---- Orders ---- */
 
 enum { MANY = 60 };
@@ -536,6 +581,7 @@ int main(void)
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
 	a_child_has_what_is_in_memory();
+	a_child_needs_no_thread_of_the_parent();
 	an_order_is_read_ahead(false, SLAB, 0);
 	an_order_is_read_ahead(true, SLAB, 0);
 	an_order_is_read_ahead(true, 2 * SLAB + 9, 0);
