@@ -145,6 +145,7 @@ static void retire(struct reel_bin *bin)
 	reel_bin_unpin(bin);
 	pthread_mutex_lock(&parcels->lock);
 	live = --bin->live;
+	bin->kept = false;
 	pthread_mutex_unlock(&parcels->lock);
 	if (!live)
 		reel_bin_close(bin);
@@ -175,6 +176,7 @@ static int open_small(struct reel_parcels *parcels, struct reel_parcel *parcel,
 	retired = parcels->open_bin;
 	parcels->open_bin = fresh;
 	fresh->live = 1;
+	fresh->kept = true;
 	put_into(fresh, parcel);
 	pthread_mutex_unlock(&parcels->lock);
 	if (retired)
@@ -294,6 +296,7 @@ static void leave_bin(struct reel_bin *bin)
 	if (last && bin == parcels->open_bin) {
 		parcels->open_bin = NULL;
 		bin->live = 0;
+		bin->kept = false;
 	}
 	pthread_mutex_unlock(&parcels->lock);
 	if (last)
@@ -422,15 +425,15 @@ static bool has_copy(enum reel_slab_state state)
 
 static bool is_pinned(const struct reel_bin *bin)
 {
-	/* One pin of the open bin is no parcel's. */
-	return reel_pins_count(&bin->pins) > (bin == bin->parcels->open_bin);
+	/* One pin of a kept bin is no parcel's. */
+	return reel_pins_count(&bin->pins) > bin->kept;
 }
 
 static void add_bin(const struct reel_bin *bin, struct reel_parcel_stats *stats)
 {
 	enum reel_slab_state state;
 
-	stats->parcels += bin->live - (bin == bin->parcels->open_bin);
+	stats->parcels += bin->live - bin->kept;
 	if (!bin->slab)
 		return;
 	state = reel_slab_state_of(bin->slab);

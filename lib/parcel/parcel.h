@@ -31,7 +31,8 @@ struct reel_bin {
 
 	/* Requires `parcels->lock`. */
 	struct reel_bin *next, *previous;
-	unsigned live; /* number of parcels in it, and one while it is the open bin */
+	unsigned live; /* number of parcels in it, and one if it is `kept` */
+	bool kept;     /* the open bin has a pin, which retire() gives up when it is not open any more */
 	/* The next announced use. `order` is read without the lock, to see whether there is one. */
 	_Atomic(struct reel_order *) order;
 	uint32_t index;
