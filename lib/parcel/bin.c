@@ -20,14 +20,6 @@ static bool spills(const struct reel_bin *bin)
 
 /* ---- Opening and closing ---- */
 
-/* Whoever walks the list of bins, or an order, reads `slab` with the lock held. */
-static void set_slab(struct reel_bin *bin, struct reel_slab *slab)
-{
-	pthread_mutex_lock(&bin->parcels->lock);
-	bin->slab = slab;
-	pthread_mutex_unlock(&bin->parcels->lock);
-}
-
 int reel_bin_take_slab(struct reel_bin *bin, size_t bytes)
 {
 	struct reel_pool *pool = bin->parcels->pool;
@@ -39,7 +31,10 @@ int reel_bin_take_slab(struct reel_bin *bin, size_t bytes)
 		return error;
 	slab->below = NULL;
 	slab->slab_index = 0;
-	set_slab(bin, slab);
+	/* Whoever walks the list of bins, or an order, reads `slab` with the lock held. */
+	pthread_mutex_lock(&bin->parcels->lock);
+	bin->slab = slab;
+	pthread_mutex_unlock(&bin->parcels->lock);
 	return 0;
 }
 
@@ -47,7 +42,11 @@ void reel_bin_drop_slab(struct reel_bin *bin)
 {
 	struct reel_slab *slab = bin->slab;
 
-	set_slab(bin, NULL);
+	/* Together: an order that ends describes the slabs of its bins anew, and no other slab. */
+	pthread_mutex_lock(&bin->parcels->lock);
+	reel_order_leave(bin);
+	bin->slab = NULL;
+	pthread_mutex_unlock(&bin->parcels->lock);
 	reel_slab_free(bin->parcels->pool, slab);
 }
 
@@ -122,6 +121,16 @@ static void advance(struct reel_bin *bin, bool waited)
 	pthread_mutex_unlock(&bin->parcels->lock);
 }
 
+/* The use of a lost bin does not come. */
+static void leave_order(struct reel_bin *bin)
+{
+	if (!is_announced(bin))
+		return;
+	pthread_mutex_lock(&bin->parcels->lock);
+	reel_order_leave(bin);
+	pthread_mutex_unlock(&bin->parcels->lock);
+}
+
 struct pin {
 	struct reel_bin *bin;
 	bool has_advanced;
@@ -136,8 +145,10 @@ static int acquire(void *context)
 	uint64_t since;
 	int error;
 
-	if (bin->lost)
+	if (bin->lost) {
+		leave_order(bin);
 		return bin->lost;
+	}
 	away = reel_slab_is_away(reel_slab_state_of(bin->slab));
 	since = away ? reel_clock_ns() : 0;
 	/* First, so that the bins that come next are read while this thread waits. */

@@ -331,6 +331,11 @@ static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 	}
 	is_int(wrong, 0, "each parcel is right, or its pins say error %d", error);
 	ok(failed > 0, "%u fail", failed);
+	reel_parcel_announce((reel_parcel *[]){parcel[7], parcel[0]}, 2);
+	if (!reel_parcel_pin(parcel[7], &data))
+		reel_parcel_unpin(parcel[7]);
+	is_int(reel_parcel_pin(parcel[0], &data), error, "the first one is lost");
+	is_int(reel_offload_of(pool)->tape_ios_in_use, 0, "an order of them ends with the last one");
 	for (unsigned i = 0; i < 8; i++)
 		reel_parcel_close(parcel[i]);
 	close_pool_at_rest(pool, "lost parcels");
