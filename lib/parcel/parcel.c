@@ -79,7 +79,10 @@ static struct reel_parcels *new_parcels(struct reel_pool *pool)
 	return parcels;
 }
 
-/* Of several threads that come first at once, one keeps what it made. NULL: no memory. */
+/*
+ * Of several threads that come first at once, one keeps what it made. None does so while another thread
+ * forks, which locks and unlocks the parcels of all pools that have some. NULL: no memory.
+ */
 static struct reel_parcels *parcels_of(struct reel_pool *pool)
 {
 	/* Acquire: pairs with the release below. Makes the struct visible. */
@@ -91,8 +94,13 @@ static struct reel_parcels *parcels_of(struct reel_pool *pool)
 	parcels = new_parcels(pool);
 	if (!parcels)
 		return NULL;
-	if (atomic_compare_exchange_strong_explicit(&pool->parcels, &client, &parcels->client,
-						    memory_order_acq_rel, memory_order_acquire))
+	reel_fork_lock_pools();
+	/* Relaxed: who sets it has the lock. */
+	client = atomic_load_explicit(&pool->parcels, memory_order_relaxed);
+	if (!client)
+		atomic_store_explicit(&pool->parcels, &parcels->client, memory_order_release);
+	reel_fork_unlock_pools();
+	if (!client)
 		return parcels;
 	if (parcels->unordered)
 		reel_tape_io_give_silent(reel_offload_of(pool), parcels->unordered);

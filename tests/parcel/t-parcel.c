@@ -341,6 +341,8 @@ static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 	close_pool_at_rest(pool, "lost parcels");
 }
 
+/* ---- Forks ---- */
+
 static void a_child_has_what_is_in_memory(void)
 {
 	struct late_store *late = late_open(17);
@@ -407,6 +409,61 @@ static void a_child_needs_no_thread_of_the_parent(void)
 	reel_parcel_close(beside);
 	reel_parcel_close(next);
 	close_all(pool, late, "a fork amid a pin");
+}
+
+/* While the process forks, a thread opens the first parcel of this pool. */
+static reel_pool *forking;
+static reel_parcel *first_parcel;
+static pthread_t opener;
+
+static void *open_first(void *unused)
+{
+	struct reel_pool_client *client;
+	void *data;
+
+	if (reel_parcel_open(&first_parcel, forking, 1, NULL, &data))
+		abort();
+	client = forking->parcels;
+	client->verbs->lock(client);
+	has_locked = true;
+	while (!may_unlock)
+		sched_yield();
+	client->verbs->unlock(client);
+	return unused;
+}
+
+/* Runs after what the library does before a fork. */
+static void open_amid_fork(void)
+{
+	if (!forking)
+		return;
+	if (pthread_create(&opener, NULL, open_first, NULL))
+		abort();
+	/* Longer than it takes to open a parcel, which here waits for the end of the fork. */
+	for (unsigned i = 0; i < 20 && !has_locked; i++)
+		usleep(1000);
+}
+
+static void the_first_parcel_waits_for_a_fork(void)
+{
+	pid_t child;
+
+	tap_case("a fork while the first parcel of a pool is opened");
+	has_locked = may_unlock = false;
+	forking = open_pool(small_options());
+	child = fork_with_timeout();
+	if (!child)
+		tap_child_end();
+	ok(tap_child_passed(child), "the child ends");
+	while (!has_locked)
+		sched_yield();
+	is_int(pthread_mutex_trylock(&((struct reel_parcels *)forking->parcels)->lock), EBUSY,
+	       "the fork unlocks nothing that it has not locked");
+	may_unlock = true;
+	pthread_join(opener, NULL);
+	reel_parcel_close(first_parcel);
+	close_pool_at_rest(forking, "a fork");
+	forking = NULL;
 }
 
 /* ---- Orders ---- */
@@ -571,6 +628,9 @@ int main(void)
 {
 	tap_begin();
 	record_reports();
+	/* Before the library has handlers of its own: the last one comes first. */
+	if (pthread_atfork(open_amid_fork, NULL, NULL))
+		abort();
 	sizes_in_memory();
 	sizes_in_a_store(false, 0);
 	sizes_in_a_store(true, 0);
@@ -587,6 +647,7 @@ int main(void)
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
 	a_child_has_what_is_in_memory();
 	a_child_needs_no_thread_of_the_parent();
+	the_first_parcel_waits_for_a_fork();
 	an_order_is_read_ahead(false, SLAB, 0);
 	an_order_is_read_ahead(true, SLAB, 0);
 	an_order_is_read_ahead(true, 2 * SLAB + 9, 0);
