@@ -5,6 +5,7 @@ noinst_PROGRAMS += %D%/reel-stress
 	%D%/stress.h \
 	%D%/draw.c \
 	%D%/tapes.c \
+	%D%/parcels.c \
 	%D%/lanes.c \
 	%D%/pairs.c \
 	%D%/subject.c %D%/subject.h \

@@ -38,6 +38,7 @@ static const struct {
 	void (*run)(struct stress_draw *draw);
 } cases[] = {
 	{"tapes", stress_tapes},
+	{"parcels", stress_parcels},
 	{"regions", stress_regions},
 	{"tasks", stress_tasks},
 #ifdef HAS_PROGRAMS

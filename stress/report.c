@@ -162,8 +162,8 @@ static void print_results(const struct stress_result *results, size_t count)
 		       (unsigned long long)results[i].operations,
 		       (unsigned long long)results[i].faults);
 	printf("1..%zu\n", count);
-	printf("# %llu operations in %.1f s, %llu faults, %llu pushes refused and %llu tapes lost, "
-	       "all of it as told\n",
+	printf("# %llu operations in %.1f s, %llu faults, %llu requests refused and %llu tapes or "
+	       "parcels lost, all of it as told\n",
 	       (unsigned long long)stress_operations(), stress_seconds(),
 	       (unsigned long long)stress_faults, (unsigned long long)stress_refused,
 	       (unsigned long long)stress_lost);

@@ -240,13 +240,32 @@ void stress_stage_open(struct stress_stage *stage, struct stress_draw *draw)
 	stress_watch_stage(stage);
 }
 
+static bool is_store_error(int error)
+{
+	return error == -EIO || error == -ENOSPC || error == -ENODEV;
+}
+
+bool stress_is_refusal(const struct stress_stage *stage, int error)
+{
+	if (error == -EDQUOT)
+		return stage->draw->pool.hard_budget != 0;
+	if (error == -ECHILD)
+		return stress_in_child;
+	return stage->store.refuses && is_store_error(error);
+}
+
+bool stress_is_loss(const struct stress_stage *stage, int error)
+{
+	return stage->store.loses && (is_store_error(error) || error == -EBADMSG);
+}
+
 /* A fault takes one slab, and so one tape, at most; a store that vanishes takes all. */
 static void check_losses(struct stress_stage *stage, uint64_t faults)
 {
 	uint64_t lost = stage->lost;
 
 	if (lost > faults && !stage->draw->mix.one_in[FAULT_VANISH])
-		stress_fail("%llu tapes were lost by %llu faults", (unsigned long long)lost,
+		stress_fail("%llu tapes and parcels were lost by %llu faults", (unsigned long long)lost,
 			    (unsigned long long)faults);
 }
 
@@ -259,7 +278,7 @@ static void check_store(const struct stress_stage *stage)
 	if (stack->store)
 		reel_store_get_capacity(stack->store, &capacity);
 	if (capacity.used_bytes || (stack->late && stack->late->used))
-		stress_fail("the store keeps %llu bytes, %u slabs, that no tape has",
+		stress_fail("the store keeps %llu bytes, %u slabs, that are nobody's",
 			    (unsigned long long)capacity.used_bytes,
 			    stack->late ? stack->late->used : 0);
 	if (stack->late && stack->late->wrongs && !stack->misplaces)

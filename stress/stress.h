@@ -5,6 +5,7 @@
  *	reel-stress.c  options, rounds, the order of cases
  *	draw.c         what a round is like: all that a seed chooses
  *	tapes.c        a case: threads and the tapes that they hand to each other
+ *	parcels.c      a case: threads that read and change the same parcels, beside tapes
  *	lanes.c        two cases: regions, and trees of tasks
  *	programs.c     a case: random programs of OpenMP; program.h has its files
  *	pairs.c        a case for each pair of operations that may meet
@@ -121,12 +122,16 @@ struct stress_stage {
 	const struct stress_draw *draw;
 	reel_pool *pool;
 	struct stress_store store;
-	_Atomic uint64_t lost;    /* tapes that the store has damaged, as told */
+	_Atomic uint64_t lost;    /* tapes and parcels that the store has damaged, as told */
 	bool threads_live_on;     /* after the round: what they keep of the pool is theirs */
 };
 
 void stress_stage_open(struct stress_stage *stage, struct stress_draw *draw);
 void stress_stage_close(struct stress_stage *stage);
+/* Whether something may be refused with this error, since the budget or the store is full. */
+bool stress_is_refusal(const struct stress_stage *stage, int error);
+/* Whether the faults of this round may lose something with this error. */
+bool stress_is_loss(const struct stress_stage *stage, int error);
 
 /* ---- Threads (watch.c) -------------------------------------------------------------- */
 
@@ -204,6 +209,7 @@ bool stress_report(struct stress_result *results, size_t count);
 /* ---- Cases ------------------------------------------------------------------------------ */
 
 void stress_tapes(struct stress_draw *draw);
+void stress_parcels(struct stress_draw *draw);
 void stress_regions(struct stress_draw *draw);
 void stress_tasks(struct stress_draw *draw);
 void stress_programs(struct stress_draw *draw);

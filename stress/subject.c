@@ -87,26 +87,33 @@ static struct value value_at(const struct subject *subject, uint64_t position)
 	return value;
 }
 
-static uint64_t word_of(const struct value *value, size_t i)
+static uint64_t word_at(uint64_t number, size_t i)
 {
-	return value->number + i * 0x9e3779b97f4a7c15u;
+	return number + i * 0x9e3779b97f4a7c15u;
 }
 
-static void write_value(void *target, const struct value *value, size_t bytes)
+static uint64_t word_of(const struct value *value, size_t i)
+{
+	return word_at(value->number, i);
+}
+
+void subject_write(void *target, uint64_t number, size_t bytes)
 {
 	uint64_t word;
 
 	for (size_t at = 0; at < bytes; at += sizeof word) {
-		word = word_of(value, at / sizeof word);
+		word = word_at(number, at / sizeof word);
 		memcpy((char *)target + at, &word,
 		       bytes - at < sizeof word ? bytes - at : sizeof word);
 	}
 }
 
-/* What is popped may be both: bits of it. */
-enum verdict { WRONG, RIGHT, ONES, RIGHT_ONES };
+static void write_value(void *target, const struct value *value, size_t bytes)
+{
+	subject_write(target, value->number, bytes);
+}
 
-static enum verdict judge(const void *source, const struct value *value, size_t bytes)
+enum verdict subject_judge(const void *source, uint64_t number, size_t bytes)
 {
 	bool right = true, ones = true;
 	uint64_t word, seen;
@@ -116,7 +123,7 @@ static enum verdict judge(const void *source, const struct value *value, size_t 
 	for (size_t at = 0; at < bytes; at += sizeof word) {
 		size_t n = bytes - at < sizeof word ? bytes - at : sizeof word;
 
-		word = seen = word_of(value, at / sizeof word);
+		word = seen = word_at(number, at / sizeof word);
 		memcpy(&seen, (const char *)source + at, n);
 		right &= seen == word;
 		seen = UINT64_MAX;
@@ -124,6 +131,11 @@ static enum verdict judge(const void *source, const struct value *value, size_t 
 		ones &= seen == UINT64_MAX;
 	}
 	return (enum verdict)((right ? RIGHT : 0) | (ones ? ONES : 0));
+}
+
+static enum verdict judge(const void *source, const struct value *value, size_t bytes)
+{
+	return subject_judge(source, value->number, bytes);
 }
 
 static enum verdict judge_bits(uint64_t bits, const struct value *value)
@@ -136,23 +148,13 @@ static enum verdict judge_bits(uint64_t bits, const struct value *value)
 
 /* ---- Errors as told ---- */
 
-static bool is_store_error(int error)
-{
-	return error == -EIO || error == -ENOSPC || error == -ENODEV;
-}
-
 /* In checked mode the notes of earlier pushes may have been lost. */
 static bool is_refusal(const struct subject *subject, int error)
 {
 	const struct stress_stage *stage = subject->stage;
 
-	if (error == -EDQUOT)
-		return stage->draw->pool.hard_budget != 0;
-	if (error == -ECHILD)
-		return stress_in_child;
-	if (stage->store.loses && stage->draw->flags)
-		return is_store_error(error) || error == -EBADMSG;
-	return stage->store.refuses && is_store_error(error);
+	return stress_is_refusal(stage, error) ||
+	       (stage->draw->flags && stress_is_loss(stage, error));
 }
 
 static bool is_lost(const struct subject *subject)

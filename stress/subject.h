@@ -14,6 +14,14 @@ enum subject_shape { WORD, CHAR, BIT, BITS, RECORD, WIDE, SPAN, RESERVED, WIDE_S
 
 #define ALL_SHAPES ((1u << SHAPES) - 1)
 
+/* What is read may be both: bits of it. */
+enum verdict { WRONG, RIGHT, ONES, RIGHT_ONES };
+
+/* Fills `bytes` with what belongs to `number`. */
+void subject_write(void *target, uint64_t number, size_t bytes);
+/* Whether `bytes` have what belongs to `number`, or are all ones. `source` NULL: they are refused. */
+enum verdict subject_judge(const void *source, uint64_t number, size_t bytes);
+
 #define MAX_RISES 16
 #define MAX_HOLDS 3
 #define MAX_MARKS 6

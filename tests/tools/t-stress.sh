@@ -24,7 +24,7 @@ refuses 'an argument' tapes
 
 "$stress" --list >cases
 ok $? 'the table of pairs is complete'
-for case in tapes regions tasks; do
+for case in tapes parcels regions tasks; do
 	grep -qx "$case" cases
 	ok $? "there is a case $case"
 done
@@ -60,13 +60,13 @@ runs() {
 }
 
 seed=$(date +%s)
-runs 'threads use tapes, lanes and tasks' \
-	--seed "$seed" --seconds $seconds --only 'tapes|regions|tasks'
+runs 'threads use tapes, parcels, lanes and tasks' \
+	--seed "$seed" --seconds $seconds --only 'tapes|parcels|regions|tasks'
 [ "$(head -n 1 out | grep -c -e "--seed $seed")" -eq 1 ]
 ok $? 'the seed is said first'
-[ "$(grep -c '^ok [123] - ' out)" -eq 3 ] && grep -qx '1\.\.3' out
+[ "$(grep -c '^ok [1-4] - ' out)" -eq 4 ] && grep -qx '1\.\.4' out
 ok $? 'the summary has each case'
-grep -q "\"seed\": $seed, \"failed\": null" summary && [ "$(grep -c '"case": ' summary)" -eq 3 ]
+grep -q "\"seed\": $seed, \"failed\": null" summary && [ "$(grep -c '"case": ' summary)" -eq 4 ]
 ok $? 'and so has the one in JSON'
 
 operations=$((operations / 20))
@@ -91,14 +91,20 @@ if grep -qx programs cases; then
 	unset LSAN_OPTIONS
 fi
 
-"$stress" --seed 7 --rounds 3 --only '^tapes$' --store memory=64M --fault-mix get=4,flip=4 \
-	--pool-slabs 24 --threads 2 >out 2>&1
-ok $? 'a round of faults passes'
-sed 's/^/# /' out
-faults=$(sed -n 's/^ok.*operations, \([0-9]*\) faults as told/\1/p' out)
-[ "${faults:-0}" -gt 10 ]
-ok $? "since they are told: $faults"
+for case in tapes parcels; do
+	"$stress" --seed 7 --rounds 3 --only "^$case\$" --store memory=64M \
+		--fault-mix get=4,flip=4 --pool-slabs 24 --threads 2 >out 2>&1
+	ok $? "$case: a round of faults passes"
+	sed 's/^/# /' out
+	faults=$(sed -n 's/^ok.*operations, \([0-9]*\) faults as told/\1/p' out)
+	[ "${faults:-0}" -gt 10 ]
+	ok $? "since they are told: $faults"
+done
 
+"$stress" --seed 2 --rounds 1 --only '^parcels$' --threads 3 --store none --pool-slabs 0 \
+	--pretend wrong >out 2>&1
+[ $? -eq 1 ] && grep -q '^not ok - parcels: parcel [0-9]*, version' out
+ok $? 'a wrong byte of a parcel is a failure'
 "$stress" --seed 2 --rounds 1 --only '^tapes$' --threads 3 --store none --pool-slabs 0 \
 	--pretend wrong --json summary >out 2>&1
 [ $? -eq 1 ] && grep -q '^not ok - tapes: tape [0-9]*, position' out
