@@ -7,20 +7,26 @@
  */
 #include <config.h>
 
+#include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <reel/parcel.h>
+
 #include "spill/offload.h"
 #include "helpers/pool-support.h"
 #include "stress.h"
+#include "subject.h"
 
 #define MAX_IN_HAND 4
 #define MAX_DESKS 4
 /* A span of this many words is one value: of a seed, first and last. */
 #define SPAN_WORDS 64
 #define MAX_TABLE 4096
+/* Small parcels, which share slabs, and larger ones. */
+#define MAX_PARCELS 12
 
 /* What operations share. */
 enum {
@@ -32,6 +38,7 @@ enum {
 	SLAB_COUNTERS = 32,
 	TRANSFER_COUNTERS = 64,
 	OWNER = 128,    /* whose a tape is */
+	PARCELS = 256,  /* the slabs of parcels, their pins, and the order that was announced */
 };
 
 struct hands {
@@ -61,6 +68,9 @@ static struct {
 	_Atomic(struct reel_slab *) given[MAX_DESKS];
 	struct desk desk[MAX_DESKS];
 	_Atomic(struct desk *) tape_on[MAX_DESKS];
+	/* Sealed, for all threads to read; none, if neither operation is of parcels. */
+	reel_parcel *parcel[MAX_PARCELS];
+	unsigned parcels;
 } scene;
 
 /* ---- Slabs by hand ---- */
@@ -149,11 +159,15 @@ static void flush(struct hands *hands)
 static void read_counters(struct hands *hands)
 {
 	struct reel_pool_stats stats;
+	struct reel_parcel_stats parcels;
 
 	stress_at(hands->worker, "reads the counters", 0);
 	reel_pool_get_stats(scene.stage.pool, &stats);
+	reel_parcel_get_stats(scene.stage.pool, &parcels);
 	if (stats.slabs_in_use > stats.takes)
 		stress_fail("more slabs are in use than were taken");
+	if (parcels.parcels < scene.parcels)
+		stress_fail("fewer parcels are there than all threads have");
 }
 
 /* ---- Tapes ---- */
@@ -312,6 +326,97 @@ static void hand_over(struct hands *hands)
 	atomic_store_explicit(&scene.tape_on[at], desk, memory_order_release);
 }
 
+/* ---- Parcels ---- */
+
+static size_t parcel_bytes(unsigned number)
+{
+	return number % 4 ? small_slab() / 3 : (1 + number / 4) * small_slab();
+}
+
+static bool is_for_want_of_memory(int error)
+{
+	return error == -EDQUOT || stress_in_child;
+}
+
+static void check_parcel(reel_parcel *parcel, const void *data, uint64_t number)
+{
+	if (!(subject_judge(data, number, reel_parcel_bytes(parcel)) & RIGHT))
+		stress_fail("parcel %llu is wrong", (unsigned long long)number);
+}
+
+/* NULL: refused. */
+static reel_parcel *open_filled(unsigned number, uint64_t contents)
+{
+	reel_parcel *parcel;
+	void *data;
+	int error = reel_parcel_open(&parcel, scene.stage.pool, parcel_bytes(number), NULL, &data);
+
+	if (error && !is_for_want_of_memory(error))
+		stress_fail("a parcel is refused with error %d", error);
+	if (error)
+		return NULL;
+	subject_write(data, contents, reel_parcel_bytes(parcel));
+	return parcel;
+}
+
+/* Parcels of this thread are written, and written again. */
+static void seal(struct hands *hands)
+{
+	reel_parcel *parcel[MAX_IN_HAND];
+	uint64_t contents = (uint64_t)hands->number << 32;
+	void *data;
+
+	stress_at(hands->worker, "seals", 0);
+	for (unsigned i = 0; i < MAX_IN_HAND; i++) {
+		parcel[i] = open_filled(i, contents + i);
+		if (parcel[i])
+			reel_parcel_seal(parcel[i]);
+	}
+	for (unsigned i = 0; i < MAX_IN_HAND; i++) {
+		int error = parcel[i] ? reel_parcel_unseal(parcel[i], &data) : -EDQUOT;
+
+		if (error && !is_for_want_of_memory(error))
+			stress_fail("a parcel is not unsealed: error %d", error);
+		if (!error) {
+			check_parcel(parcel[i], data, contents + i);
+			subject_write(data, ~contents, reel_parcel_bytes(parcel[i]));
+			reel_parcel_seal(parcel[i]);
+		}
+		reel_parcel_close(parcel[i]);
+	}
+}
+
+static void pin_one(unsigned which)
+{
+	const void *data;
+	int error = reel_parcel_pin(scene.parcel[which], &data);
+
+	if (error && !is_for_want_of_memory(error))
+		stress_fail("a pin of parcel %u ends with error %d", which, error);
+	if (error)
+		return;
+	check_parcel(scene.parcel[which], data, which);
+	reel_parcel_unpin(scene.parcel[which]);
+}
+
+/* Those that all threads read. */
+static void pin(struct hands *hands)
+{
+	stress_at(hands->worker, "pins", 0);
+	for (unsigned i = 0; i < MAX_IN_HAND; i++)
+		pin_one(stress_below(&hands->random, scene.parcels));
+}
+
+static void announce(struct hands *hands)
+{
+	unsigned from = stress_below(&hands->random, scene.parcels);
+
+	stress_at(hands->worker, "announces", from);
+	if (reel_parcel_announce(scene.parcel + from, scene.parcels - from))
+		stress_fail("%u parcels are not announced", scene.parcels - from);
+	pin_one(from);
+}
+
 /* ---- Threads and processes ---- */
 
 /* A thread that ends on two pools, of which its own is closed meanwhile. */
@@ -377,7 +482,8 @@ static void fork_child(struct hands *hands)
 
 /* ---- The list ---- */
 
-#define ALL (LISTS | BUDGET | STATES | QUEUE | CACHES | SLAB_COUNTERS | TRANSFER_COUNTERS | OWNER)
+#define ALL (LISTS | BUDGET | STATES | QUEUE | CACHES | SLAB_COUNTERS | TRANSFER_COUNTERS | OWNER | \
+	     PARCELS)
 
 static const struct operation {
 	const char *name;
@@ -401,10 +507,14 @@ static const struct operation {
 	 true},
 	{"drop", drop, NULL, LISTS | STATES | QUEUE | SLAB_COUNTERS, 0, 6, true},
 	{"hand-over", hand_over, NULL, OWNER, STATES, 40, false},
+	{"seal", seal, NULL, LISTS | BUDGET | STATES | QUEUE | PARCELS | SLAB_COUNTERS, 0, 20, true},
+	{"pin", pin, NULL, LISTS | BUDGET | STATES | QUEUE | PARCELS | TRANSFER_COUNTERS, 0, 20,
+	 true},
+	{"announce", announce, NULL, STATES | QUEUE | PARCELS, 0, 10, true},
 	{"exit", end_threads, NULL, LISTS | CACHES, 0, 6, false},
 	{"fork", fork_child, NULL, ALL, ALL, 1, false},
-	{"stats", read_counters, NULL, 0, BUDGET | CACHES | SLAB_COUNTERS | TRANSFER_COUNTERS, 200,
-	 false},
+	{"stats", read_counters, NULL, 0,
+	 BUDGET | CACHES | SLAB_COUNTERS | TRANSFER_COUNTERS | PARCELS, 200, false},
 	{"budget", NULL, "a pool's budget is given when it is opened, and stays", 0, 0, 0, false},
 };
 
@@ -420,6 +530,9 @@ static const struct {
 	{"flush", "complete", "magazines hold empty slabs; only what is on a tape is stored"},
 	{"exit", "submit", "a thread ends with its magazines; a tape outlives it"},
 	{"exit", "complete", "a thread ends with its magazines; a tape outlives it"},
+	{"give", "announce", "what is given is empty; only sealed parcels are announced"},
+	{"flush", "announce", "magazines hold empty slabs; only sealed parcels are announced"},
+	{"announce", "exit", "a thread ends with its magazines; a parcel outlives it"},
 	{"take", "hand-over", "a slab that is taken is on no tape yet"},
 	{"give", "hand-over", "a slab that is given is on no tape any more"},
 	{"trim", "hand-over", "what is trimmed is on no tape"},
@@ -543,8 +656,15 @@ static void act_in_turn(struct stress_worker *worker, void *context)
 	}
 }
 
-static void lay_out(void)
+static void lay_out(unsigned parcels)
 {
+	scene.parcels = parcels;
+	for (unsigned i = 0; i < parcels; i++) {
+		scene.parcel[i] = open_filled(i, i);
+		if (!scene.parcel[i])
+			stress_fail("there is no room for the parcels of all threads");
+		reel_parcel_seal(scene.parcel[i]);
+	}
 	for (unsigned i = 0; i < MAX_DESKS; i++) {
 		scene.desk[i] = (struct desk){.tape = new_tape()};
 		scene.tape_on[i] = &scene.desk[i];
@@ -555,6 +675,8 @@ static void clear_away(void)
 {
 	struct hands hands = {.worker = &stress_workers[0]};
 
+	for (unsigned i = 0; i < scene.parcels; i++)
+		reel_parcel_close(scene.parcel[i]);
 	for (unsigned i = 0; i < MAX_DESKS; i++) {
 		struct reel_slab *slab = scene.given[i];
 
@@ -580,9 +702,15 @@ static struct stress_draw draw_for(uint64_t seed, bool stored, unsigned threads)
 	return draw;
 }
 
+static bool is_of_parcels(const struct operation *operation)
+{
+	return (operation->changes & PARCELS) && operation->changes != ALL;
+}
+
 static void run_row(unsigned a, unsigned b, unsigned threads, uint64_t seed)
 {
 	const struct operation *one = &operations[a], *other = &operations[b];
+	bool parcels = is_of_parcels(one) || is_of_parcels(other);
 	unsigned scale = stress_options.operations;
 	char name[64];
 
@@ -595,8 +723,8 @@ static void run_row(unsigned a, unsigned b, unsigned threads, uint64_t seed)
 	scene.quota[0] = 1 + one->quota * scale / 1000;
 	scene.quota[1] = 1 + other->quota * scale / 1000;
 	scene.unfinished = threads;
-	scene.only_tapes = one->stored && other->stored;
-	lay_out();
+	scene.only_tapes = one->stored && other->stored && !parcels;
+	lay_out(parcels ? MAX_PARCELS : 0);
 	stress_run(threads, act_in_turn, NULL);
 	clear_away();
 	stress_stage_close(&scene.stage);

@@ -13,26 +13,30 @@
  *
  * Who may call what at the same time as what (- is safe, X needs the caller's order):
  *
- *                         tape   hand-over  trim   stats  exit   fork   close
+ *                         tape   hand-over  parcel  trim   stats  exit   fork   close
  *   a tape's calls        - (1)
  *   reel_tape_hand_over   - (1)  - (1)
- *   reel_pool_trim        -      -          -
- *   reel_pool_get_stats   -      -          -      -
- *   a thread's exit       -      -          -      -      -
- *   fork                  - (2)  - (2)      -      -      - (2)  -
- *   reel_pool_close       X      X          X      X      - (3)  X      X
+ *   a parcel's calls      -      -          - (4)
+ *   reel_pool_trim        -      -          -       -
+ *   reel_pool_get_stats   -      -          -       -      -
+ *   a thread's exit       -      -          -       -      -      -
+ *   fork                  - (2)  - (2)      - (2)   -      -      - (2)  -
+ *   reel_pool_close       X      X          X       X      X      - (3)  X      X
  *
  *   (1) on different tapes of the same pool; one tape belongs to one thread at a
  *       time, and a hand-over is ordered by the caller.
  *   (2) in the parent; for the child see below.
  *   (3) threads that used the pool may be ending then, or end later: a program does not know
  *       when OpenMP ends its threads.
+ *   (4) of different parcels, or several pins of one; reel/parcel.h has the rest, and says what
+ *       a child has.
  *
  * A tape's calls are, inside: take a slab, give it back, grow; and with a store
- * submit it, complete that, reclaim its frame, prefetch it, drop it. A thread's exit
- * is a flush of its magazines. reel-stress (stress/pairs.c) runs each two of these that
- * can meet at once, in 2, 3 and 8 threads; `reel-stress --list` says of the others why
- * they cannot. A pool's budget stays as it was opened.
+ * submit it, complete that, reclaim its frame, prefetch it, drop it. A parcel's calls are the
+ * same, and seal, pin and announce slabs of parcels. A thread's exit is a flush of its
+ * magazines. reel-stress (stress/pairs.c) runs each two of these that can meet at once, in
+ * 2, 3 and 8 threads; `reel-stress --list` says of the others why they cannot. A pool's
+ * budget stays as it was opened.
  *
  * Who waits for whom, if a thread is stopped in the middle of a call (each row holds at every
  * place in the call where another thread may come between; tests/spill/t-progress.c):
@@ -46,8 +50,8 @@
  *   with a store: a push at the budget  waits for a frame: for the store, or for whoever has the
  *                                       last ones in hand; those that need a frame, too, may wait
  *                                       for it, others go on
- *   with a store: a pop of a slab that  waits for the store, and for a frame
- *   is not in memory
+ *   with a store: a pop of a slab, or a waits for the store, and for a frame
+ *   pin, that is not in memory
  *   reel_pool_close, fork               wait for transfers that are under way, and for threads'
  *                                       exits
  *
