@@ -599,9 +599,10 @@ static void a_pin_is_no_growth(void)
 	struct late_store *late = late_open(37);
 	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 4));
 	struct reel_offload *offload = reel_offload_of(pool);
-	reel_parcel *parcel[12];
+	reel_parcel *parcel[12], *again = NULL;
 	struct reel_slab *slab;
 	unsigned clean = 0, growths = 0;
+	void *data;
 
 	tap_case("pins of what is in memory");
 	for (unsigned i = 0; i < COUNT(parcel); i++)
@@ -613,12 +614,17 @@ static void a_pin_is_no_growth(void)
 		if (reel_slab_state_of(slab) != REEL_SLAB_CLEAN)
 			continue;
 		clean++;
+		again = parcel[i];
 		offload->growth_hint = false;
 		growths += !reads(parcel[i], i) || offload->growth_hint;
 	}
-	reel_offload_resume(offload);
 	ok(clean > 0, "%u are clean", clean);
 	is_int(growths, 0, "none of them tells of growth");
+	is_int(reel_parcel_unseal(again, &data), 0, "one of them is opened");
+	offload->growth_hint = false;
+	reel_parcel_seal(again);
+	ok(offload->growth_hint, "sealed again it does, since it has to be written again");
+	reel_offload_resume(offload);
 	for (unsigned i = 0; i < COUNT(parcel); i++)
 		reel_parcel_close(parcel[i]);
 	close_all(pool, late, "pins");
