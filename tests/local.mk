@@ -44,6 +44,7 @@ check_PROGRAMS += \
 	%D%/spill/t-spill-budget \
 	%D%/parcel/t-parcel \
 	%D%/parcel/t-parcel-random \
+	%D%/parcel/t-parcel-faults \
 	%D%/pool/t-thread \
 	%D%/os/t-cancel \
 	%D%/pool/t-fork \
@@ -322,6 +323,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_file_rename,--wrap=reel_os_file_unlink \
 	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
 	-Wl,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
+%C%_parcel_t_parcel_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_whole_t_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_checkpoint_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_omp_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take

@@ -32,8 +32,8 @@ static void unlock(struct reel_pool_client *client)
 }
 
 /*
- * A thread that does not exist in the child may have locked the pins of a bin, in which parcels of the
- * child's thread lie, too. It changes the state of the slab in one step, before or after the fork.
+ * A thread that does not exist in the child may have locked the pins of a bin, in which parcels of
+ * the child's thread lie, too. It changes the state of the slab in one step, before or after the fork.
  */
 static void orphan(struct reel_pool_client *client)
 {
@@ -80,8 +80,8 @@ static struct reel_parcels *new_parcels(struct reel_pool *pool)
 }
 
 /*
- * Of several threads that come first at once, one keeps what it made. None does so while another thread
- * forks, which locks and unlocks the parcels of all pools that have some. NULL: no memory.
+ * Of several threads that come first at once, one keeps what it made. None does so while another
+ * thread forks, which locks and unlocks the parcels of all pools that have some. NULL: no memory.
  */
 static struct reel_parcels *parcels_of(struct reel_pool *pool)
 {

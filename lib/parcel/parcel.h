@@ -32,7 +32,7 @@ struct reel_bin {
 	/* Requires `parcels->lock`. */
 	struct reel_bin *next, *previous;
 	unsigned live; /* number of parcels in it, and one if it is `kept` */
-	bool kept;     /* the open bin has a pin, which retire() gives up when it is not open any more */
+	bool kept;     /* it is the open bin, or was: retire() has not given up its pin yet */
 	/* The next announced use. `order` is read without the lock, to see whether there is one. */
 	_Atomic(struct reel_order *) order;
 	uint32_t index;

@@ -283,6 +283,12 @@ static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t
 	return error == -EDQUOT && (kind != REEL_SLAB_LARGE || large_may_fit(pool, bytes));
 }
 
+/* A large slab needs more than a frame; a system without memory gives none, budget or not. */
+static bool needs_eviction(enum reel_slab_kind kind, int error)
+{
+	return kind == REEL_SLAB_LARGE || error == -ENOMEM;
+}
+
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken)
 {
@@ -292,7 +298,7 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 	do
 		error = take(pool, cache, kind, bytes, taken);
 	while (error && store_helps(pool, kind, bytes, error) &&
-	       pool->reclaim->await_frame(pool, kind == REEL_SLAB_LARGE, &error));
+	       pool->reclaim->await_frame(pool, needs_eviction(kind, error), &error));
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)

@@ -8,10 +8,10 @@
 
 #include "reclaim.h"
 
-static bool await_no_frame(struct reel_pool *pool, bool is_large, int *error)
+static bool await_no_frame(struct reel_pool *pool, bool needs_eviction, int *error)
 {
 	(void)pool;
-	(void)is_large;
+	(void)needs_eviction;
 	(void)error;
 	return false;
 }

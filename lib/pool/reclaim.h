@@ -19,10 +19,10 @@ struct reel_reclaim {
 	 */
 	bool moves_frames;
 	/*
-	 * Any thread that was refused a slab: wait until it may try again. With `is_large` it needs
-	 * more than one frame. False: no frame will come, and *error may say why.
+	 * Any thread that was refused a slab: wait until it may try again. With `needs_eviction` room
+	 * in the budget does not help it. False: no frame will come, and *error may say why.
 	 */
-	bool (*await_frame)(struct reel_pool *pool, bool is_large, int *error);
+	bool (*await_frame)(struct reel_pool *pool, bool needs_eviction, int *error);
 	/* Any thread: tell waiting threads that a trim made room under the budget. */
 	void (*wake)(struct reel_pool *pool);
 	/* Any thread, before the memory of this slab's frame goes back to the system. */

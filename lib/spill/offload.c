@@ -82,7 +82,7 @@ bool reel_offload_is_this_thread(const struct reel_offload *offload)
 	return pthread_equal(offload->thread, pthread_self());
 }
 
-bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *error)
+bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction, int *error)
 {
 	REEL_UNCANCELLED;
 	uint64_t since = reel_clock_ns();
@@ -94,7 +94,7 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *
 	REEL_ASSERT(!reel_offload_is_this_thread(offload));
 	pthread_mutex_lock(&offload->lock);
 	offload->waiting++;
-	offload->waiting_large += is_large;
+	offload->waiting_for_eviction += needs_eviction;
 	offload->asked++;
 	freed = offload->freed;
 	refused = offload->refused;
@@ -114,7 +114,7 @@ static bool anybody_waits(struct reel_offload *offload)
 	bool waiting;
 
 	pthread_mutex_lock(&offload->lock);
-	REEL_ASSERT(offload->waiting_large <= offload->waiting);
+	REEL_ASSERT(offload->waiting_for_eviction <= offload->waiting);
 	waiting = offload->waiting > 0;
 	offload->asked_before = offload->asked;
 	pthread_mutex_unlock(&offload->lock);
@@ -143,13 +143,13 @@ static bool frame_is_there(struct reel_offload *offload)
 
 	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed) || offload->made_room)
 		return true;
-	return offload->waiting > offload->waiting_large && reel_budget_has_room(pool);
+	return offload->waiting > offload->waiting_for_eviction && reel_budget_has_room(pool);
 }
 
 static void wake_all(struct reel_offload *offload)
 {
 	offload->waiting = 0;
-	offload->waiting_large = 0;
+	offload->waiting_for_eviction = 0;
 	pthread_cond_broadcast(&offload->answered);
 }
 

@@ -174,7 +174,7 @@ struct reel_offload {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	unsigned waiting;
-	unsigned waiting_large; /* number of these that need more than one frame */
+	unsigned waiting_for_eviction; /* number of these whom room in the budget does not help */
 	uint64_t asked;
 	uint64_t freed;
 	uint64_t refused;
@@ -241,10 +241,11 @@ void reel_offload_close(struct reel_offload *offload);
 /* Whether the offload thread calls. */
 bool reel_offload_is_this_thread(const struct reel_offload *offload);
 /*
- * Wait until there may be a frame, or with `is_large` room for more. False: there will be none, and
- * *error may say why. Any thread but the offload thread.
+ * Wait until there may be a frame, or room for more, or with `needs_eviction` until slabs have left
+ * memory: room in the budget does not help then. False: there will be none, and *error may say why.
+ * Any thread but the offload thread.
  */
-bool reel_offload_await_frame(struct reel_offload *offload, bool is_large, int *error);
+bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction, int *error);
 /* Wait until the offload thread has nothing to do. */
 void reel_offload_settle(struct reel_offload *offload);
 /* Any thread, before the memory of this slab's frame goes back to the system. */

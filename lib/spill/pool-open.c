@@ -14,9 +14,9 @@
 
 /* ---- What the pool calls ---- */
 
-static bool await_frame(struct reel_pool *pool, bool is_large, int *error)
+static bool await_frame(struct reel_pool *pool, bool needs_eviction, int *error)
 {
-	return reel_offload_await_frame(reel_offload_of(pool), is_large, error);
+	return reel_offload_await_frame(reel_offload_of(pool), needs_eviction, error);
 }
 
 /*
