@@ -2,7 +2,7 @@
 /*
  * Going to sleep and being woken: events (lib/os/event.h), with raising and posting as two steps, and
  * the offload thread's loop (lib/spill/offload.c), with commands that pause and stop it, and owners that
- * wait for what only a transfer can pin_and_start_read. Checked is that nobody waits for ever: no deadlock.
+ * wait for what only a transfer can bring. Checked is that nobody waits for ever: no deadlock.
  *
  * BREAK_... are faults, one at a time, each of which the checker has to find.
  */
