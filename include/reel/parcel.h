@@ -128,7 +128,10 @@ int reel_parcel_close(reel_parcel *parcel);
 /* The size that the parcel was opened with. */
 size_t reel_parcel_bytes(const reel_parcel *parcel);
 
-/* Of all parcels of a pool. Bytes of small parcels are those of the slabs that they share. */
+/*
+ * Of all parcels of a pool, snapshots that runs keep in memory included (run.h). Bytes of small
+ * parcels are those of the slabs that they share.
+ */
 struct reel_parcel_stats {
 	uint64_t parcels;         /* open or sealed */
 	uint64_t resident_bytes;  /* in memory */

@@ -32,8 +32,9 @@
  *
  * Tiers. A tier of the plan is memory, or a store (store.h): a snapshot for a store is
  * saved to a buffer, written behind while the sweep goes on, and read ahead of the LOAD
- * that will need it. A snapshot that its store refuses stays in memory. Snapshots and
- * buffers are the pool's memory, under its budget, as tapes are.
+ * that will need it. A snapshot that its store refuses stays in memory. Snapshots of a tier
+ * in memory are parcels (parcel.h): on a pool with a store they leave memory, too, and are
+ * read ahead. Snapshots and buffers are the pool's memory, under its budget, as tapes are.
  *
  * Threads. A run is one thread's at a time, but for what says otherwise. Different
  * runs have nothing in common but the pool.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads snapshots from stores before their LOAD. `run->ahead` is a copy of the schedule that walks
+ * Reads snapshots from stores before their LOAD: from those of tiers, and from that of the pool. `run->ahead` is a copy of the schedule that walks
  * ahead of it. Each LOAD from a store that it comes to is announced to the snapshots. If no buffer
  * is free for the LOAD, the walk stays there and tries again when the next action is taken. The
  * thread that owns the run runs these functions. The walk is at most FARTHEST actions ahead.
@@ -14,9 +14,16 @@
 /* Maximum number of actions by which the walk is ahead of the schedule. */
 #define FARTHEST 4096
 
+/* A snapshot in memory may have gone to the store of the pool. */
+static bool pool_has_store(const reel_run *run)
+{
+	return run->snapshots.pool->reclaim->moves_frames;
+}
+
 static bool comes_from_store(const reel_run *run, const reel_action *action)
 {
-	return action->kind == REEL_ACTION_LOAD && run->options.store[action->tier];
+	return action->kind == REEL_ACTION_LOAD &&
+	       (run->options.store[action->tier] || pool_has_store(run));
 }
 
 /*
@@ -34,7 +41,7 @@ static bool has_stores(const reel_run *run)
 	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++)
 		if (run->options.store[tier])
 			return true;
-	return false;
+	return pool_has_store(run);
 }
 
 void reel_ahead_begin(reel_run *run)

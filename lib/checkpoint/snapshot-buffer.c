@@ -133,7 +133,7 @@ static struct reel_snapshot_buffer *pop_unused(struct reel_snapshots *snapshots)
 	return buffer ? buffer : pop(&snapshots->frameless);
 }
 
-static void note_use(struct reel_snapshots *snapshots)
+void reel_snapshots_note_use(struct reel_snapshots *snapshots)
 {
 	snapshots->memory_bytes += snapshots->padded_bytes;
 	if (snapshots->memory_bytes > snapshots->peak_bytes)
@@ -166,7 +166,7 @@ struct reel_snapshot_buffer *reel_snapshot_buffer_take(struct reel_snapshots *sn
 	if (*error)
 		push(&snapshots->frameless, buffer);
 	else
-		note_use(snapshots);
+		reel_snapshots_note_use(snapshots);
 	reel_snapshots_unlock(snapshots);
 	return *error ? NULL : buffer;
 }

@@ -2,8 +2,9 @@
 /*
  * The slots of snapshots: store, load, read ahead and drop. The threads that carry actions out run
  * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots, and
- * slot_move() alone changes the phase of a slot. A slot has a buffer in MEMORY, PUTTING, READING,
- * READY and LOADED; `snapshots->gets` counts the slots in READING and READY. No function waits for
+ * slot_move() alone changes the phase of a slot. A slot of a tier in memory has a parcel in RESERVED
+ * and MEMORY. Any other slot has a buffer in MEMORY, PUTTING, READING, READY and LOADED;
+ * `snapshots->gets` counts the slots in READING and READY. No function waits for
  * a transfer while it holds the lock.
  */
 #include "config.h"
@@ -56,6 +57,8 @@ static bool counts_as_get(const struct reel_slot *slot)
 
 static bool has_right_buffer(const struct reel_slot *slot)
 {
+	if (slot->parcel)
+		return !slot->buffer && is_in(slot, TO(RESERVED) | TO(MEMORY));
 	if (is_in(slot, TO(RESERVED)))
 		return true;
 	return !slot->buffer == is_in(slot, TO(EMPTY) | TO(STORED));
@@ -304,6 +307,12 @@ static uint64_t count_given(struct reel_snapshots *snapshots)
  * and tries again. It also tries again if a thread gave a buffer back after the refusal, which does
  * not take that buffer into account. Returns NULL and sets *error if none of this helps.
  */
+static bool has_made_room(struct reel_snapshots *snapshots, uint64_t given)
+{
+	return await_puts(snapshots, 0) || drop_read_ahead(snapshots) ||
+	       count_given(snapshots) != given;
+}
+
 static struct reel_snapshot_buffer *demand_buffer(struct reel_snapshots *snapshots, int *error)
 {
 	struct reel_snapshot_buffer *buffer;
@@ -312,10 +321,23 @@ static struct reel_snapshot_buffer *demand_buffer(struct reel_snapshots *snapsho
 	do {
 		given = count_given(snapshots);
 		buffer = reel_snapshot_buffer_take(snapshots, error);
-	} while (!buffer && (await_puts(snapshots, 0) || drop_read_ahead(snapshots) ||
-			     count_given(snapshots) != given));
+	} while (!buffer && has_made_room(snapshots, given));
 	REEL_ASSERT(!buffer == (*error != 0));
 	return buffer;
+}
+
+/* The same for a snapshot of a tier in memory. */
+static int demand_parcel(struct reel_snapshots *snapshots, reel_parcel **parcel, void **data)
+{
+	uint64_t given;
+	int error;
+
+	do {
+		given = count_given(snapshots);
+		error = reel_parcel_open_alone(parcel, snapshots->pool, snapshots->padded_bytes,
+					       data);
+	} while (error && has_made_room(snapshots, given));
+	return error;
 }
 
 /* ---- Storing ---- */
@@ -347,26 +369,34 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 			  int64_t state, void **data)
 {
-	struct reel_snapshot_buffer *buffer;
+	struct reel_snapshot_buffer *buffer = NULL;
+	reel_parcel *parcel = NULL;
 	struct reel_slot *slot;
 	int error = claim(snapshots, tier, number, state);
 
 	if (error)
 		return error;
-	if (snapshots->tier[tier].store)
+	if (snapshots->tier[tier].store) {
 		while (await_puts(snapshots, snapshots->max_puts - 1))
 			;
-	buffer = demand_buffer(snapshots, &error);
-	if (!buffer) {
+		buffer = demand_buffer(snapshots, &error);
+	} else {
+		error = demand_parcel(snapshots, &parcel, data);
+	}
+	if (error) {
 		reel_snapshot_drop(snapshots, tier, number, state);
 		return error;
 	}
 	reel_snapshots_lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	REEL_ASSERT(slot->phase == REEL_SLOT_RESERVED && !slot->buffer);
+	REEL_ASSERT(slot->phase == REEL_SLOT_RESERVED && !slot->buffer && !slot->parcel);
 	slot->buffer = buffer;
+	slot->parcel = parcel;
+	if (parcel)
+		reel_snapshots_note_use(snapshots);
 	reel_snapshots_unlock(snapshots);
-	*data = reel_snapshot_buffer_data(buffer);
+	if (buffer)
+		*data = reel_snapshot_buffer_data(buffer);
 	return 0;
 }
 
@@ -386,6 +416,8 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 								      .slot = number};
 		reel_snapshot_buffer_start(snapshots, tier, slot->buffer, slot->serial, NULL);
 	} else {
+		if (slot->parcel)
+			reel_parcel_seal(slot->parcel);
 		slot_move(snapshots, slot, REEL_SLOT_MEMORY);
 	}
 	reel_snapshots_unlock(snapshots);
@@ -412,6 +444,9 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 	reel_snapshots_lock(snapshots);
 	end_puts(snapshots);
 	slot = slot_of(snapshots, tier, number, state);
+	/* Without memory to announce it, the load reads it. */
+	if (slot && slot->parcel && slot->phase == REEL_SLOT_MEMORY && !slot->pinned)
+		reel_parcel_announce(&slot->parcel, 1);
 	absent = slot && slot->phase == REEL_SLOT_STORED;
 	if (slot && !absent)
 		slot->announced_loads++;
@@ -528,12 +563,43 @@ static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigne
 	return error;
 }
 
+/* Sets whether the slot is pinned. Returns its parcel, or NULL. */
+static reel_parcel *pin_slot(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+			     int64_t state, bool pinned)
+{
+	struct reel_slot *slot;
+	reel_parcel *parcel;
+
+	reel_snapshots_lock(snapshots);
+	slot = slot_of(snapshots, tier, number, state);
+	parcel = slot ? slot->parcel : NULL;
+	if (parcel)
+		slot->pinned = pinned;
+	reel_snapshots_unlock(snapshots);
+	return parcel;
+}
+
+static int pin_parcel(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
+		      int64_t state, const void **data)
+{
+	reel_parcel *parcel = pin_slot(snapshots, tier, number, state, true);
+	int error = parcel ? reel_parcel_pin(parcel, data) : -EBADMSG;
+
+	if (parcel && error)
+		pin_slot(snapshots, tier, number, state, false);
+	return error;
+}
+
 int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		      int64_t state, const void **data)
 {
 	struct reel_snapshot_buffer *buffer;
 	bool on_its_way;
-	int error = pin_and_start_read(snapshots, tier, number, state, &buffer, &on_its_way);
+	int error;
+
+	if (!snapshots->tier[tier].store)
+		return pin_parcel(snapshots, tier, number, state, data);
+	error = pin_and_start_read(snapshots, tier, number, state, &buffer, &on_its_way);
 
 	if (error)
 		return error;
@@ -552,6 +618,8 @@ void reel_snapshot_unpin(struct reel_snapshots *snapshots, unsigned tier, unsign
 	slot = &snapshots->tier[tier].slot[number];
 	REEL_ASSERT(slot->pinned && is_in(slot, TO(MEMORY) | TO(PUTTING) | TO(LOADED)));
 	slot->pinned = false;
+	if (slot->parcel)
+		reel_parcel_unpin(slot->parcel);
 	if (slot->phase == REEL_SLOT_LOADED)
 		keep_or_give_buffer(snapshots, slot);
 	reel_snapshots_unlock(snapshots);
@@ -594,6 +662,20 @@ static struct reel_snapshot_buffer *reading_of(const struct reel_slot *slot)
 		       slot->buffer : NULL;
 }
 
+static void close_parcel(struct reel_snapshots *snapshots, struct reel_slot *slot)
+{
+	int error;
+
+	if (slot->pinned)
+		reel_parcel_unpin(slot->parcel);
+	error = reel_parcel_close(slot->parcel);
+	REEL_ASSERT(!error && snapshots->memory_bytes >= snapshots->padded_bytes);
+	(void)error;
+	slot->parcel = NULL;
+	snapshots->memory_bytes -= snapshots->padded_bytes;
+	snapshots->given++;
+}
+
 /*
  * Empties the slot in any phase: the thread of a callback may be cancelled while its slot is
  * RESERVED or pinned. Requires `snapshots->lock`.
@@ -605,6 +687,8 @@ static void empty(struct reel_snapshots *snapshots, unsigned tier, unsigned numb
 
 	REEL_ASSERT(has_put == (slot->phase == REEL_SLOT_PUTTING));
 	REEL_ASSERT(!reading_of(slot));
+	if (slot->parcel)
+		close_parcel(snapshots, slot);
 	if (!has_put) {
 		if (slot->buffer)
 			reel_snapshot_buffer_give(snapshots, slot->buffer);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Snapshots of states, in the slots of tiers. The snapshots of a tier lie in memory or in a store.
- * A buffer carries a snapshot to a store and back. A snapshot that the store refuses stays in its
- * buffer. One thread at a time uses a slot, different threads may use different slots at the same
+ * Those in memory are parcels of the pool, which may go to the pool's own store and are read ahead.
+ * A buffer carries a snapshot to a tier's store and back. A snapshot that the store refuses stays in
+ * its buffer. One thread at a time uses a slot, different threads may use different slots at the same
  * time, and any thread may call reel_snapshot_read_ahead() meanwhile.
  *
  * The phase of a slot says where its snapshot is. slot_move() in snapshot.c changes it, with the
@@ -37,6 +38,7 @@
 
 #include "os/cancel.h"
 #include "os/event.h"
+#include "parcel/parcel.h"
 #include "pool/pool.h"
 #include "os/yield.h"
 
@@ -54,8 +56,8 @@ struct reel_snapshot_buffer {
 
 enum reel_slot_phase {
 	REEL_SLOT_EMPTY,    /* no snapshot */
-	REEL_SLOT_RESERVED, /* no snapshot yet: the caller fills the buffer */
-	REEL_SLOT_MEMORY,   /* in its buffer only, and no put is under way */
+	REEL_SLOT_RESERVED, /* no snapshot yet: the caller fills the buffer or the parcel */
+	REEL_SLOT_MEMORY,   /* a parcel; or in its buffer only, and no put is under way */
 	REEL_SLOT_PUTTING,  /* in its buffer, and a put is under way or its end was not noticed */
 	REEL_SLOT_STORED,   /* in the store only */
 	REEL_SLOT_READING,  /* in the store; a get is under way or its result was not checked */
@@ -67,7 +69,8 @@ enum reel_slot_phase {
 struct reel_slot {
 	int64_t state;                       /* number of the state; -1: the slot is empty */
 	uint64_t serial;                     /* number of this snapshot among all ever stored */
-	struct reel_snapshot_buffer *buffer; /* NULL: the snapshot is not in memory */
+	reel_parcel *parcel;                 /* of a tier in memory, else NULL */
+	struct reel_snapshot_buffer *buffer; /* NULL: the snapshot is in no buffer */
 	struct reel_extent *extent;          /* one extent for each piece; NULL: no store */
 	unsigned announced_loads;            /* number of announced loads that did not come yet */
 	enum reel_slot_phase phase;
@@ -120,7 +123,7 @@ struct reel_snapshots {
 	uint64_t given;          /* number of calls of reel_snapshot_buffer_give() */
 
 	uint64_t put_bytes, got_bytes, failed_puts, fetched, waits, wait_ns;
-	size_t memory_bytes, peak_bytes; /* memory of the buffers that are in use */
+	size_t memory_bytes, peak_bytes; /* of the parcels, and of the buffers that are in use */
 };
 
 /*
@@ -203,6 +206,9 @@ static inline bool reel_snapshots_are_locked(struct reel_snapshots *snapshots)
 struct reel_snapshot_buffer *reel_snapshot_buffer_take(struct reel_snapshots *snapshots,
 						       int *error);
 void *reel_snapshot_buffer_data(const struct reel_snapshot_buffer *buffer);
+
+/* Counts the memory of one more snapshot. Requires `snapshots->lock`. */
+void reel_snapshots_note_use(struct reel_snapshots *snapshots);
 
 /* Makes a buffer idle. No transfer uses it. Requires `snapshots->lock`. */
 void reel_snapshot_buffer_give(struct reel_snapshots *snapshots,

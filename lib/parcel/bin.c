@@ -20,12 +20,10 @@ static bool spills(const struct reel_bin *bin)
 
 /* ---- Opening and closing ---- */
 
-int reel_bin_take_slab(struct reel_bin *bin, size_t bytes)
+int reel_bin_take_slab(struct reel_bin *bin, enum reel_slab_kind kind, size_t bytes)
 {
-	struct reel_pool *pool = bin->parcels->pool;
-	enum reel_slab_kind kind = bytes <= pool->slab_bytes ? REEL_SLAB_WHOLE : REEL_SLAB_LARGE;
 	struct reel_slab *slab;
-	int error = reel_pool_take(pool, kind, bytes, &slab);
+	int error = reel_pool_take(bin->parcels->pool, kind, bytes, &slab);
 
 	if (error)
 		return error;
@@ -50,8 +48,8 @@ void reel_bin_drop_slab(struct reel_bin *bin)
 	reel_slab_free(bin->parcels->pool, slab);
 }
 
-int reel_bin_open(struct reel_parcels *parcels, size_t bytes, struct reel_layout layout,
-		  struct reel_bin **opened)
+int reel_bin_open(struct reel_parcels *parcels, enum reel_slab_kind kind, size_t bytes,
+		  struct reel_layout layout, struct reel_bin **opened)
 {
 	struct reel_bin *bin = calloc(1, sizeof *bin);
 	int error;
@@ -60,7 +58,7 @@ int reel_bin_open(struct reel_parcels *parcels, size_t bytes, struct reel_layout
 		return -ENOMEM;
 	bin->parcels = parcels;
 	bin->layout = layout;
-	error = reel_bin_take_slab(bin, bytes);
+	error = reel_bin_take_slab(bin, kind, bytes);
 	if (error) {
 		free(bin);
 		return error;

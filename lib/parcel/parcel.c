@@ -123,7 +123,15 @@ static size_t alignment(size_t bytes)
 static bool is_small(const struct reel_parcels *parcels, const struct reel_parcel *parcel)
 {
 	return parcel->bytes <= parcels->pool->slab_bytes / 2 &&
-	       !(parcel->flags & REEL_PARCEL_SCRATCH);
+	       !(parcel->flags & (REEL_PARCEL_SCRATCH | REEL_PARCEL_ALONE));
+}
+
+static enum reel_slab_kind kind_of(const struct reel_parcels *parcels,
+				   const struct reel_parcel *parcel)
+{
+	return parcel->flags & REEL_PARCEL_ALONE || parcel->bytes > parcels->pool->slab_bytes
+		       ? REEL_SLAB_LARGE
+		       : REEL_SLAB_WHOLE;
 }
 
 /* Requires parcels->lock. */
@@ -177,7 +185,7 @@ static int open_small(struct reel_parcels *parcels, struct reel_parcel *parcel,
 	pthread_mutex_unlock(&parcels->lock);
 	if (retired)
 		retire(retired);
-	error = reel_bin_open(parcels, parcels->pool->slab_bytes, layout, &fresh);
+	error = reel_bin_open(parcels, REEL_SLAB_WHOLE, parcels->pool->slab_bytes, layout, &fresh);
 	if (error)
 		return error;
 	pthread_mutex_lock(&parcels->lock);
@@ -197,7 +205,8 @@ static int open_small(struct reel_parcels *parcels, struct reel_parcel *parcel,
 static int open_alone(struct reel_parcels *parcels, struct reel_parcel *parcel,
 		      struct reel_layout layout)
 {
-	int error = reel_bin_open(parcels, parcel->bytes, layout, &parcel->bin);
+	int error = reel_bin_open(parcels, kind_of(parcels, parcel), parcel->bytes, layout,
+				  &parcel->bin);
 
 	if (error)
 		return error;
@@ -284,6 +293,18 @@ int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
 	return error;
 }
 
+int reel_parcel_open_alone(reel_parcel **opened, reel_pool *pool, size_t bytes, void **data)
+{
+	REEL_UNCANCELLED;
+	static const struct reel_parcel_options alone = {.flags = REEL_PARCEL_ALONE};
+	struct reel_parcels *parcels = parcels_of(pool);
+	int error = parcels ? open_in(parcels, bytes, &alone, opened) : -ENOMEM;
+
+	if (!error)
+		*data = data_of(*opened);
+	return error;
+}
+
 /* Moves a parcel on that no other thread uses now. */
 static bool move(struct reel_parcel *parcel, int32_t from, int32_t to)
 {
@@ -345,7 +366,8 @@ int reel_parcel_seal(reel_parcel *parcel)
 
 static int unseal_scratch(struct reel_parcel *parcel)
 {
-	int error = reel_bin_take_slab(parcel->bin, parcel->bytes);
+	int error = reel_bin_take_slab(parcel->bin, kind_of(parcel->bin->parcels, parcel),
+				       parcel->bytes);
 
 	return error ? fail_for_room(parcel->bin->parcels, "a scratch parcel", parcel->bytes, error)
 		     : 0;

@@ -66,14 +66,23 @@ struct reel_parcels {
 	_Atomic uint64_t wait_ns;
 };
 
+/* Whatever its size, the parcel has pages of its own. Only reel_parcel_open_alone() sets it. */
+#define REEL_PARCEL_ALONE 0x80000000u
+
+/*
+ * parcel.c: as reel_parcel_open(). For parcels that are closed in another order than they are opened
+ * in: a small one would keep the slab that it shares with others.
+ */
+int reel_parcel_open_alone(reel_parcel **parcel, reel_pool *pool, size_t bytes, void **data);
+
 /* ---- bin.c ---- */
 
 /*
  * Opens a bin with a frame of at least `bytes`, which is pinned once and can be written. Returns 0,
  * or what reel_pool_take() returns.
  */
-int reel_bin_open(struct reel_parcels *parcels, size_t bytes, struct reel_layout layout,
-		  struct reel_bin **bin);
+int reel_bin_open(struct reel_parcels *parcels, enum reel_slab_kind kind, size_t bytes,
+		  struct reel_layout layout, struct reel_bin **bin);
 /* Frees a bin that no parcel lies in. */
 void reel_bin_close(struct reel_bin *bin);
 /* Keeps the frame in memory. Returns 0, or as reel_slab_acquire(). */
@@ -83,7 +92,7 @@ void reel_bin_unpin(struct reel_bin *bin);
 int reel_bin_make_writable(struct reel_bin *bin);
 /* Gives the slab of a bin back that only the caller has pinned, and takes one again. */
 void reel_bin_drop_slab(struct reel_bin *bin);
-int reel_bin_take_slab(struct reel_bin *bin, size_t bytes);
+int reel_bin_take_slab(struct reel_bin *bin, enum reel_slab_kind kind, size_t bytes);
 
 /* ---- order.c: requires parcels->lock ---- */
 

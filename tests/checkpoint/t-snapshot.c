@@ -9,7 +9,7 @@
 #include <sched.h>
 
 #include "helpers/held-store.h"
-#include "helpers/pool-support.h"
+#include "helpers/spill-support.h"
 #include "checkpoint/snapshot.h"
 #include "helpers/store-fault.h"
 
@@ -358,6 +358,47 @@ static void a_layer_that_may_damage_stands_on_a_codec(void)
 	close_pool(memory, "a layer that is not verified");
 }
 
+/* Snapshots of three slabs, four times as many as the budget has room for. */
+static void snapshots_in_memory_go_to_the_store_of_the_pool(void)
+{
+	enum { SLOTS = 32, STATE = 3 * SLAB - 100 };
+	struct late_store *late = late_open(9);
+	reel_store *none = NULL;
+	struct reel_parcel_stats stats;
+	unsigned wrong = 0;
+
+	tap_case("snapshots in memory, on a pool with a store");
+	memory = open_pool(spilling(&late->store, 24, 8));
+	is_int(reel_snapshots_open(&snapshots, memory, STATE, 1, &none, 2, 2), 0, "are opened");
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		void *data;
+
+		wrong += reel_snapshot_reserve(&snapshots, 0, slot, slot, &data) != 0;
+		fill(data, STATE, slot);
+		reel_snapshot_commit(&snapshots, 0, slot);
+	}
+	is_int(wrong, 0, "all are stored");
+	ok(stats_of(memory).peak_resident_bytes <= 24 * SLAB, "within the budget");
+	for (unsigned slot = SLOTS; slot-- > 0;) {
+		const void *data;
+
+		if (slot > 0)
+			reel_snapshot_read_ahead(&snapshots, 0, slot - 1, slot - 1);
+		wrong += reel_snapshot_pin(&snapshots, 0, slot, slot, &data) != 0;
+		wrong += !is_filled(data, STATE, slot);
+		/* The next one comes meanwhile. */
+		settle(memory);
+		reel_snapshot_unpin(&snapshots, 0, slot);
+		wrong += reel_snapshot_drop(&snapshots, 0, slot, slot) != 0;
+	}
+	is_int(wrong, 0, "all come back");
+	reel_parcel_get_stats(memory, &stats);
+	is_int(stats.announced, SLOTS - 1, "loads are announced");
+	is_int(stats.hits, SLOTS - 1, "and find what was read ahead");
+	reel_snapshots_close(&snapshots);
+	close_all(memory, late, "snapshots in memory");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -370,5 +411,6 @@ int main(void)
 	a_failed_load_leaves_nothing();
 	a_store_is_idle_when_it_is_closed();
 	a_layer_that_may_damage_stands_on_a_codec();
+	snapshots_in_memory_go_to_the_store_of_the_pool();
 	return tap_end();
 }
