@@ -96,11 +96,11 @@ int reel_parcel_seal(reel_parcel *parcel);
 int reel_parcel_unseal(reel_parcel *parcel, void **data);
 
 /*
- * Says that these sealed parcels will be pinned in this order, parcels[0] first. They are read ahead
- * then, and leave memory in the opposite order. An announcement ends when its last parcel has been
- * pinned. A parcel may occur several times, and several announcements may be under way, for example
- * one for each thread; the last one that names a parcel counts. A parcel that is pinned out of turn
- * ends the announcements of those before it. All parcels belong to one pool.
+ * Says that these sealed parcels will be pinned in this order, parcels[0] first. They are read
+ * ahead then, and leave memory in the opposite order. An announcement ends when its last parcel has
+ * been pinned. A parcel may occur several times, and several announcements may be under way, for
+ * example one for each thread; the last one that names a parcel counts. A parcel that is pinned out
+ * of turn ends the announcements of those before it. All parcels belong to one pool.
  *
  * Returns 0, or -ENOMEM: nothing is read ahead. Cost: O(n).
  */
@@ -113,7 +113,8 @@ int reel_parcel_announce(reel_parcel *const *parcels, size_t n);
  * Returns 0, or
  *   -EINVAL  the parcel is open
  *   -ENODATA it is a scratch parcel, whose contents are gone
- *   -EDQUOT  the hard budget is used up by what is open or pinned; nothing else has changed
+ *   -EDQUOT  the hard budget is used up by what is open or pinned, or by what a full store does
+ *            not take; nothing else has changed
  *   -ENOMEM  no memory to wait with
  *   the store's error: the contents are lost; -EBADMSG, they are not what was put there
  *

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parcels, as programs call them. Any thread runs these functions; the program orders those that
- * change one parcel. An open parcel counts as a pin of its bin, which it gives up when it is sealed.
+ * change one parcel. An open parcel counts as a pin of its bin, which it gives up when it is
+ * sealed.
  */
 #include "config.h"
 
@@ -33,7 +34,8 @@ static void unlock(struct reel_pool_client *client)
 
 /*
  * A thread that does not exist in the child may have locked the pins of a bin, in which parcels of
- * the child's thread lie, too. It changes the state of the slab in one step, before or after the fork.
+ * the child's thread lie, too. It changes the state of the slab in one step, before or after the
+ * fork.
  */
 static void orphan(struct reel_pool_client *client)
 {
@@ -231,7 +233,8 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 	if (error == -EDQUOT)
 		return reel_fail(error,
 				 "%s of %zu bytes: the hard budget of %zu bytes is used up, and %llu "
-				 "bytes of parcels are open or pinned; seal or unpin some, or raise it",
+				 "bytes of parcels are open or pinned; seal or unpin some, raise it, or see "
+				 "whether the store is full",
 				 what, bytes, parcels->pool->hard_budget,
 				 (unsigned long long)stats.pinned_bytes);
 	return reel_fail(error, "%s of %zu bytes: %s", what, bytes, reel_store_strerror(error));
