@@ -61,7 +61,9 @@ struct section {
 };
 
 void reel_fortran_section(const CFI_cdesc_t *array, struct section *section);
-/* Copy `bytes` bytes of the elements, from byte `offset` of their sequence on, to or from `packed`. */
+/*
+ * Copy `bytes` bytes of the elements, from byte `offset` of their sequence on, to or from `packed`.
+ */
 void reel_fortran_gather(const struct section *section, size_t offset, char *packed, size_t bytes);
 void reel_fortran_scatter(const struct section *section, size_t offset, const char *packed,
 			  size_t bytes);

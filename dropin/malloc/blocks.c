@@ -206,7 +206,9 @@ static void charge(size_t bytes)
 	reel_counter_raise(&peak, now);
 }
 
-/* Asks for huge pages for used addresses only, because the kernel searches all that are asked for. */
+/*
+ * Asks for huge pages for used addresses only, because the kernel searches all that are asked for.
+ */
 static char *carve(size_t bytes)
 {
 	size_t range = atomic_load_explicit(&blocks_range.bytes, memory_order_relaxed);

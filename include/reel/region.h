@@ -160,8 +160,9 @@ int reel_lane_release(reel_lane *lane);
 typedef struct reel_lane_recording reel_lane_recording;
 
 /*
- * Makes a recording of a root, and closes the root. Ordered sections that were used in it stay where
- * they are, and nothing else uses them, as long as there are readers, which count in copies of them.
+ * Makes a recording of a root, and closes the root. Ordered sections that were used in it stay
+ * where they are, and nothing else uses them, as long as there are readers, which count in copies
+ * of them.
  *
  * Returns 0, or, and the root is as it was,
  *   -EINVAL   it is no root, or a region has not ended
@@ -177,7 +178,9 @@ int reel_lane_freeze(reel_lane *root, reel_lane_recording **recording);
 /* Opens a reader, to be closed by reel_lane_close(). Returns 0 or -ENOMEM. Cost: O(lanes). */
 int reel_lane_reader_open(reel_lane **root, reel_lane_recording *recording);
 
-/* Ends the program's use of the recording, whose memory stays as long as a reader. NULL is allowed. */
+/*
+ * Ends the program's use of the recording, whose memory stays as long as a reader. NULL is allowed.
+ */
 void reel_lane_recording_close(reel_lane_recording *recording);
 
 /* ---- Regions ------------------------------------------------------------------ */

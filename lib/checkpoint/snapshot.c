@@ -2,10 +2,10 @@
 /*
  * The slots of snapshots: store, load, read ahead and drop. The threads that carry actions out run
  * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots, and
- * slot_move() alone changes the phase of a slot. A slot of a tier in memory has a parcel in RESERVED
- * and MEMORY. Any other slot has a buffer in MEMORY, PUTTING, READING, READY and LOADED;
- * `snapshots->gets` counts the slots in READING and READY. No function waits for
- * a transfer while it holds the lock.
+ * slot_move() alone changes the phase of a slot. A slot of a tier in memory has a parcel in
+ * RESERVED and MEMORY. Any other slot has a buffer in MEMORY, PUTTING, READING, READY and LOADED;
+ * `snapshots->gets` counts the slots in READING and READY. No function waits for a transfer while
+ * it holds the lock.
  */
 #include "config.h"
 

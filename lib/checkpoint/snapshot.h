@@ -2,9 +2,9 @@
 /*
  * Snapshots of states, in the slots of tiers. The snapshots of a tier lie in memory or in a store.
  * Those in memory are parcels of the pool, which may go to the pool's own store and are read ahead.
- * A buffer carries a snapshot to a tier's store and back. A snapshot that the store refuses stays in
- * its buffer. One thread at a time uses a slot, different threads may use different slots at the same
- * time, and any thread may call reel_snapshot_read_ahead() meanwhile.
+ * A buffer carries a snapshot to a tier's store and back. A snapshot that the store refuses stays
+ * in its buffer. One thread at a time uses a slot, different threads may use different slots at the
+ * same time, and any thread may call reel_snapshot_read_ahead() meanwhile.
  *
  * The phase of a slot says where its snapshot is. slot_move() in snapshot.c changes it, with the
  * lock held; "any" is each phase but READING while the transfer runs.

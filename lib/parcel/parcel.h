@@ -7,8 +7,9 @@
  *	bin.c     takes slabs, keeps them in memory while they are pinned, and seals them
  *	order.c   announced orders: requests the bins that are needed next
  *
- * The first pin and the last unpin lock the pins, and acquire or seal the slab (spill/pins.h). Locks
- * are taken in this order: that of a bin's pins, then that of all parcels. Nobody waits for the store while he holds the latter.
+ * The first pin and the last unpin lock the pins, and acquire or seal the slab (spill/pins.h).
+ * Locks are taken in this order: that of a bin's pins, then that of all parcels. Nobody waits for
+ * the store while he holds the latter.
  */
 #ifndef REEL_LIB_PARCEL_H
 #define REEL_LIB_PARCEL_H
@@ -70,8 +71,8 @@ struct reel_parcels {
 #define REEL_PARCEL_ALONE 0x80000000u
 
 /*
- * parcel.c: as reel_parcel_open(). For parcels that are closed in another order than they are opened
- * in: a small one would keep the slab that it shares with others.
+ * parcel.c: as reel_parcel_open(). For parcels that are closed in another order than they are
+ * opened in: a small one would keep the slab that it shares with others.
  */
 int reel_parcel_open_alone(reel_parcel **parcel, reel_pool *pool, size_t bytes, void **data);
 

@@ -19,8 +19,8 @@ struct reel_reclaim {
 	 */
 	bool moves_frames;
 	/*
-	 * Any thread that was refused a slab: wait until it may try again. With `needs_eviction` room
-	 * in the budget does not help it. False: no frame will come, and *error may say why.
+	 * Any thread that was refused a slab: wait until it may try again. With `needs_eviction`
+	 * room in the budget does not help it. False: no frame will come, and *error may say why.
 	 */
 	bool (*await_frame)(struct reel_pool *pool, bool needs_eviction, int *error);
 	/* Any thread: tell waiting threads that a trim made room under the budget. */

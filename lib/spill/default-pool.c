@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The default pool of programs that do not open a pool. Its first use opens it, with options from
- * REEL_BUDGET, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and from the limits that the system sets
- * to this process. It stays open until the process ends. Any thread. The variables are read once; `options` does not change afterwards.
+ * REEL_BUDGET, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and from the limits that the system
+ * sets to this process. It stays open until the process ends. Any thread. The variables are read
+ * once; `options` does not change afterwards.
  */
 #include "config.h"
 

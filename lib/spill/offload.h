@@ -63,8 +63,8 @@ struct reel_tape_io {
 	_Atomic(struct reel_tape_io *) reader[REEL_RANKED_READERS];
 
 	/*
-	 * The slab that the owner waits for, or NULL. If there is no room for it, the slab of a tape
-	 * overdraws the budget; any other wait is refused, and `refused` is the slab then.
+	 * The slab that the owner waits for, or NULL. If there is no room for it, the slab of a
+	 * tape overdraws the budget; any other wait is refused, and `refused` is the slab then.
 	 */
 	_Atomic(struct reel_slab *) awaited;
 	struct reel_event arrival;

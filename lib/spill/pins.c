@@ -42,7 +42,9 @@ static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *con
 	if (!(atomic_load_explicit(&pins->count, memory_order_relaxed) & REEL_PINS_HELD)) {
 		error = acquire(context);
 		if (!error)
-			/* Release: pairs with the acquire in reel_pins_add(). Shows the contents. */
+			/*
+			 * Release: pairs with the acquire in reel_pins_add(). Shows the contents.
+			 */
 			atomic_fetch_or_explicit(&pins->count, REEL_PINS_HELD,
 						 memory_order_release);
 	}

@@ -173,9 +173,9 @@ void reel_tape_io_leave_readers(struct reel_tape_io *recording, struct reel_tape
 /* ---- Requests ---- */
 
 /*
- * All tapes together request at most half of the frames that are not of dirty slabs: with more, reads
- * for one tape evict slabs of another tape before their pops, or slabs that were just read. With
- * less, such as a quarter of few frames, the store would be idle between the requests.
+ * All tapes together request at most half of the frames that are not of dirty slabs: with more,
+ * reads for one tape evict slabs of another tape before their pops, or slabs that were just read.
+ * With less, such as a quarter of few frames, the store would be idle between the requests.
  */
 unsigned reel_tape_io_slabs_ahead(const struct reel_offload *offload,
 				  const struct reel_tape_io *tape_io)

@@ -15,9 +15,9 @@
 #define RATE_SECONDS 0.05
 
 /*
- * Without a known order a slab is taken to be needed as far in the future as it was used last in the
- * past, but not within a second: one that was just used gives its frame to one that is known to be
- * needed soon.
+ * Without a known order a slab is taken to be needed as far in the future as it was used last in
+ * the past, but not within a second: one that was just used gives its frame to one that is known to
+ * be needed soon.
  */
 static double distance_by_age(uint32_t used_at)
 {
@@ -49,7 +49,9 @@ static double distance_on_recording(const struct reel_tape_io *recording, uint32
 	bool is_read = false;
 
 	for (unsigned i = 0; i < REEL_RANKED_READERS; i++) {
-		/* Acquire: pairs with the release in reel_tape_io_take_reader(). Shows the record. */
+		/*
+		 * Acquire: pairs with the release in reel_tape_io_take_reader(). Shows the record.
+		 */
 		const struct reel_tape_io *reader =
 			atomic_load_explicit(&recording->reader[i], memory_order_acquire);
 		double distance = reader ? distance_on(reader, slab_index) : nearest;
@@ -137,8 +139,8 @@ static void look_at(struct reel_offload *offload, struct reel_slab *slab)
 }
 
 /*
- * If the list has all clean slabs, its end is needed soon, and slabs that come to be clean before it
- * is used up may be better victims.
+ * If the list has all clean slabs, its end is needed soon, and slabs that come to be clean before
+ * it is used up may be better victims.
  */
 static void keep_farther_half(struct reel_victims *found)
 {

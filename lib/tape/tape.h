@@ -151,7 +151,9 @@ void reel_hold_end_reader(reel_tape *tape);
 /* Whether a replay brings refused pushes back. */
 bool reel_hold_retains_refused(const reel_tape *tape);
 
-/* recording.c, for the slabs of the recording that a reader reads. Returns as reel_slab_acquire(). */
+/*
+ * recording.c, for the slabs of the recording that a reader reads. Returns as reel_slab_acquire().
+ */
 int reel_reader_pin(reel_tape *tape, struct reel_slab *slab);
 /* Does nothing if the reader has not pinned the slab. */
 void reel_reader_unpin(reel_tape *tape, struct reel_slab *slab);

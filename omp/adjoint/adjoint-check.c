@@ -2,9 +2,10 @@
 /*
  * Check mode: finds elements that two lanes use in one phase. `users` has a word for each element:
  * the epoch of the last use in the upper half, the lane in the lower half. Each phase of each sweep
- * is a new epoch, so words are cleared only when epochs run out. Any thread that runs a lane calls the functions. All
- * accesses to `users` are relaxed: of two lanes that use an element, the later one in the order of
- * changes of its word finds the earlier one, and no other memory depends on the word.
+ * is a new epoch, so words are cleared only when epochs run out. Any thread that runs a lane calls
+ * the functions. All accesses to `users` are relaxed: of two lanes that use an element, the later
+ * one in the order of changes of its word finds the earlier one, and no other memory depends on the
+ * word.
  */
 #include "config.h"
 

@@ -4,8 +4,8 @@
  * read them. Any thread runs these functions.
  *
  * A recording of a root is not changed any more, so any number of threads may open readers of it. A
- * reader is a root with lanes of its own, whose tapes are readers. Only the ordered sections are the
- * program's, so a reader counts their turns in copies.
+ * reader is a root with lanes of its own, whose tapes are readers. Only the ordered sections are
+ * the program's, so a reader counts their turns in copies.
  */
 #include "config.h"
 

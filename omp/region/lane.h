@@ -197,7 +197,9 @@ struct reel_lane {
 	 */
 	_Atomic int32_t failed;
 	_Atomic(reel_lane_slot *) block[REEL_LANE_BLOCKS];
-	/* Root only: it reads a recording, and has copies of the ordered sections that it came to. */
+	/*
+	 * Root only: it reads a recording, and has copies of the ordered sections that it came to.
+	 */
 	bool is_reader;
 	_Atomic(struct reel_ordered_copy *) copies;
 };
@@ -261,8 +263,8 @@ reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
 /* ---- lane-recording.c ---- */
 
 /*
- * The section whose turns the lane counts: the program's, or a reader's copy of it. NULL: no memory,
- * and the lane has that error.
+ * The section whose turns the lane counts: the program's, or a reader's copy of it. NULL: no
+ * memory, and the lane has that error.
  */
 reel_ordered *reel_lane_ordered(reel_lane *lane, reel_ordered *order);
 /* At the end of a root. */

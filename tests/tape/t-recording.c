@@ -26,9 +26,9 @@ static reel_recording *frozen(reel_tape *tape)
 	return recording;
 }
 
-static reel_recording *recording_of(reel_pool *pool, uint64_t words)
+static reel_recording *recording_of(reel_pool *pool, unsigned flags, uint64_t words)
 {
-	reel_tape tape = open_tape(pool, 0);
+	reel_tape tape = open_tape(pool, flags);
 
 	push_words(&tape, 0, words);
 	return frozen(&tape);
@@ -140,13 +140,11 @@ static void all_shapes_come_back(unsigned flags)
 static void pushes_are_the_readers_own(unsigned flags)
 {
 	reel_pool *pool = open_pool(TINY);
-	reel_tape tape = open_tape(pool, flags), first, second;
-	reel_recording *recording;
+	reel_recording *recording = recording_of(pool, flags, 130);
+	reel_tape first, second;
 	unsigned wrong = 0;
 
 	tap_case(flags ? "pushes on checked readers" : "pushes on readers");
-	push_words(&tape, 0, 130);
-	recording = frozen(&tape);
 	open_reader(&first, recording);
 	open_reader(&second, recording);
 	for (unsigned depth = 130; depth > 0; depth -= 13) {
@@ -174,13 +172,11 @@ static void pushes_are_the_readers_own(unsigned flags)
 static void readers_hold(unsigned flags)
 {
 	reel_pool *pool = open_pool(TINY);
-	reel_tape tape = open_tape(pool, flags), reader;
-	reel_recording *recording;
+	reel_recording *recording = recording_of(pool, flags, 130);
+	reel_tape reader;
 	unsigned wrong = 0;
 
 	tap_case(flags ? "holds of checked readers" : "holds of readers");
-	push_words(&tape, 0, 130);
-	recording = frozen(&tape);
 	open_reader(&reader, recording);
 	wrong += wrong_words(&reader, 100, 130);
 	push_words(&reader, 500, 540);
@@ -213,7 +209,7 @@ static void readers_hold(unsigned flags)
 static void a_reader_moves(void)
 {
 	reel_pool *pool = open_pool(TINY);
-	reel_recording *recording = recording_of(pool, 60);
+	reel_recording *recording = recording_of(pool, 0, 60);
 	reel_tape reader, moved = {0};
 
 	tap_case("a reader that is moved");
@@ -290,7 +286,7 @@ static void readers_share_what_is_read(void)
 	struct late_store *late = late_open(5);
 	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, BUDGET / 2));
 	const uint64_t words = 8 * BUDGET * SLAB_WORDS;
-	reel_recording *recording = recording_of(pool, words);
+	reel_recording *recording = recording_of(pool, 0, words);
 	reel_tape reader[4];
 	unsigned wrong = 0;
 	uint64_t before;
@@ -317,7 +313,7 @@ static void readers_lie_apart(void)
 	struct late_store *late = late_open(6);
 	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, BUDGET / 2));
 	const uint64_t words = 8 * BUDGET * SLAB_WORDS;
-	reel_recording *recording = recording_of(pool, words);
+	reel_recording *recording = recording_of(pool, 0, words);
 	reel_tape first, second;
 	unsigned wrong;
 	uint64_t before, at;
@@ -355,7 +351,7 @@ static void a_lost_slab_is_told_to_each_reader(enum reel_fault fault, int error)
 	    reel_store_fault_open(&store, below, &rule, 1))
 		abort();
 	pool = open_pool(spilling(store, BUDGET, BUDGET / 2));
-	recording = recording_of(pool, words);
+	recording = recording_of(pool, 0, words);
 	for (unsigned i = 0; i < 3; i++) {
 		reel_tape reader;
 		unsigned stale = 0;
@@ -448,7 +444,7 @@ static void threads_read_at_random(unsigned failing, uint64_t slabs)
 	tap_case(failing ? "threads that read at random, and puts that fail"
 			 : "threads that read at random");
 	shared_words = slabs * SLAB_WORDS;
-	shared = recording_of(pool, shared_words);
+	shared = recording_of(pool, 0, shared_words);
 	late_fail(late, failing);
 	wrong_in_threads = 0;
 	run_threads(THREADS, read_at_random);
