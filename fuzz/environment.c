@@ -76,7 +76,8 @@ static void check_options(void)
 	size_t budget = expected_budget();
 
 	FUZZ_EXPECT(options.hard_budget == budget);
-	FUZZ_EXPECT(options.flags == (is_checked ? REEL_POOL_CHECKED : 0));
+	FUZZ_EXPECT(options.flags ==
+		    (REEL_POOL_OBEY_PRESSURE | (is_checked ? REEL_POOL_CHECKED : 0)));
 	FUZZ_EXPECT(!reel_pool_problem(&options));
 	if (!budget) {
 		FUZZ_EXPECT(!store_description && !spill_directory);

@@ -74,6 +74,7 @@ libreel_core_la_SOURCES = \
 	%D%/spill/victim.c \
 	%D%/spill/transfer.c \
 	%D%/spill/write-back.c \
+	%D%/spill/pressure.c \
 	%D%/spill/read-ahead.c \
 	%D%/spill/offload.c %D%/spill/offload.h \
 	%D%/spill/pool-open.c \
@@ -107,6 +108,7 @@ libreel_core_la_SOURCES = \
 	%D%/os/clock.h %D%/os/integer.h %D%/os/process.h \
 	%D%/os/environment.c %D%/os/environment.h \
 	%D%/os/memory-limit.c %D%/os/memory-limit.h \
+	%D%/os/memory-pressure.c %D%/os/memory-pressure.h \
 	%D%/parcel/parcel.c %D%/parcel/parcel.h \
 	%D%/parcel/bin.c \
 	%D%/parcel/order.c \

@@ -42,6 +42,7 @@ check_PROGRAMS += \
 	%D%/spill/t-spill-process \
 	%D%/spill/t-spill-limits \
 	%D%/spill/t-spill-budget \
+	%D%/spill/t-pressure \
 	%D%/parcel/t-parcel \
 	%D%/parcel/t-parcel-random \
 	%D%/parcel/t-parcel-faults \
@@ -51,6 +52,7 @@ check_PROGRAMS += \
 	%D%/whole/t-faults \
 	%D%/os/t-environment \
 	%D%/os/t-memory-limit \
+	%D%/os/t-memory-pressure \
 	%D%/store/t-file-slots \
 	%D%/store/t-store-file \
 	%D%/store/t-store-file-open \
@@ -147,7 +149,7 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 	%D%/helpers/file-support.h %D%/helpers/plan-support.h %D%/helpers/table.h %D%/helpers/recurrence.h \
 	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \
 	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
-	%D%/helpers/cancel-support.h
+	%D%/helpers/cancel-support.h %D%/helpers/file-tree.h %D%/helpers/pretended-trigger.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -310,6 +312,9 @@ EXTRA_DIST += \
 
 # A clock that the test sets.
 %C%_plan_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=reel_supply_take
+
+# A trigger that the test raises.
+%C%_spill_t_pressure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_memory_pressure_open
 
 # What the system refuses on demand, as refusals.h and file-refusals.h say: the program stands
 # between the library, linked into it, and the system.

@@ -12,6 +12,7 @@
 
 #include "info.h"
 #include "os/memory-limit.h"
+#include "os/memory-pressure.h"
 
 static const char *const variables[] = {
 	"REEL_BUDGET",
@@ -40,6 +41,17 @@ static void add_budget(struct facts *facts, const struct reel_pool_stats *stats)
 		return;
 	facts_add_bytes(facts, "default_pool_hard_budget_bytes", (long long)stats->hard_budget);
 	facts_add_bytes(facts, "default_pool_soft_budget_bytes", (long long)stats->soft_budget);
+}
+
+/* Where the system tells of memory pressure, which lowers the soft budget of pools with a store. */
+static void add_pressure(struct facts *facts)
+{
+	struct reel_memory_pressure pressure;
+
+	reel_memory_pressure_open(&pressure, "");
+	facts_add_text(facts, "memory_pressure_source",
+		       pressure.source[0] ? pressure.source : NULL);
+	reel_memory_pressure_close(&pressure);
 }
 
 /* What REEL_BUDGET=auto and percentages are of. */
@@ -71,5 +83,6 @@ void add_environment_facts(struct facts *facts)
 {
 	add_variables(facts);
 	add_limit(facts);
+	add_pressure(facts);
 	add_default_pool(facts);
 }

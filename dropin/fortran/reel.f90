@@ -78,7 +78,8 @@ module reel
     integer(c_int64_t) :: stalls = 0, stall_ns = 0
     integer(c_int64_t) :: written_bytes = 0, stored_bytes = 0, read_bytes = 0
     integer(c_int64_t) :: failed_puts = 0, failed_gets = 0
-    integer(c_int64_t) :: reserved(4) = 0
+    integer(c_int64_t) :: pressure_events = 0
+    integer(c_int64_t) :: reserved(3) = 0
   end type
 
   integer, parameter, public :: REEL_MAX_TIERS = 4
@@ -192,6 +193,7 @@ module reel
   integer(c_int), parameter, public :: REEL_CHECKED = 1
   integer(c_int), parameter, public :: REEL_POOL_CHECKED = 1
   integer(c_int), parameter, public :: REEL_POOL_SMALL_PAGES = 2
+  integer(c_int), parameter, public :: REEL_POOL_OBEY_PRESSURE = 4
   integer(c_int), parameter, public :: REEL_RUN_AUDIT = 1
   integer(c_int64_t), parameter, public :: REEL_UNKNOWN_STEPS = -1
 

@@ -35,7 +35,7 @@
  * submit it, complete that, reclaim its frame, prefetch it, drop it. A parcel's calls are the
  * same, and seal, pin and announce slabs of parcels. A thread's exit is a flush of its
  * magazines. reel-stress (stress/pairs.c) runs each two of these that can meet at once, in
- * 2, 3 and 8 threads; `reel-stress --list` says of the others why they cannot. A pool's
+ * 2, 3 and 8 threads; `reel-stress --list` says of the others why they cannot. A pool's hard
  * budget stays as it was opened.
  *
  * Who waits for whom, if a thread is stopped in the middle of a call (each row holds at every
@@ -79,6 +79,11 @@ typedef struct reel_pool reel_pool;
 #define REEL_POOL_CHECKED 1u
 /* Do not ask for huge pages. */
 #define REEL_POOL_SMALL_PAGES 2u
+/*
+ * With a store, while the system is short of memory: write and evict above a lower soft budget, and
+ * give idle slabs back to the system. See "Memory pressure" below.
+ */
+#define REEL_POOL_OBEY_PRESSURE 4u
 
 /*
  * All zero means all defaults. Sizes are bytes.
@@ -150,7 +155,7 @@ struct reel_pool_options {
 
 struct reel_pool_stats {
 	uint64_t hard_budget;         /* bytes; UINT64_MAX: no bound */
-	uint64_t soft_budget;         /* bytes; UINT64_MAX: no bound */
+	uint64_t soft_budget;         /* bytes now; UINT64_MAX: no bound */
 	uint64_t slab_bytes;
 	uint64_t first_slab_bytes;
 	uint64_t resident_bytes;      /* charged to the budget now, in use and idle */
@@ -170,8 +175,25 @@ struct reel_pool_stats {
 	uint64_t read_bytes;          /* got back so far */
 	uint64_t failed_puts;         /* slabs that stayed in memory, and were put again or not */
 	uint64_t failed_gets;         /* attempts; those that failed for good end in the tape's error */
-	uint64_t reserved[4];         /* 0 */
+	uint64_t pressure_events;     /* times that the system told of memory pressure */
+	uint64_t reserved[3];         /* 0 */
 };
+
+/*
+ * Memory pressure. A pool with a store and REEL_POOL_OBEY_PRESSURE, which the default pool has,
+ * opens a trigger on memory.pressure of the control group (version 2) of this process, or where it
+ * cannot, on /proc/pressure/memory: some thread has waited for memory in 150 ms of 2 s. Where the
+ * kernel has no such file (Linux 5.2 has), or refuses the trigger, the flag does nothing; `reel
+ * info` tells. The pool's own thread looks at the trigger once a second; pushes and pops do not.
+ *
+ * Each event halves the soft budget, to no less than a quarter and 4 slabs, and gives all idle
+ * slabs back to the system but first slabs. Until 4 s have passed without an event, the store gets
+ * what is above the lowered soft budget, and slabs that are stored and not needed within a second
+ * leave memory; what was asked for in advance is read only below it. Then the soft budget is as it
+ * was. No push is refused, and no value changes: a sweep takes longer, as under a smaller budget.
+ * A pool without a store has no thread; its program calls reel_pool_trim(). In the child of a fork
+ * the pools of the parent have no trigger.
+ */
 
 /*
  * Open a pool and store it in *pool.

@@ -43,7 +43,7 @@ static bool map_memory(struct reel_mapping *mapping, size_t least)
  */
 static bool huge_pages_serve(const struct reel_pool *pool)
 {
-	bool bounded = pool->soft_budget != SIZE_MAX;
+	bool bounded = reel_soft_budget(pool) != SIZE_MAX;
 
 	return !(pool->flags & REEL_POOL_SMALL_PAGES) &&
 	       (pool->slab_bytes % REEL_HUGE_PAGE == 0 || !bounded);

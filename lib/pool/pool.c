@@ -23,6 +23,7 @@
 #define MAX_FIRST_SLABS 1024
 /* Two full magazines of one thread hold at most this part of the soft budget. */
 #define MAGAZINE_SHARE 32
+#define FLAGS (REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES | REEL_POOL_OBEY_PRESSURE)
 
 static size_t slab_bytes(const struct reel_pool_options *options)
 {
@@ -107,8 +108,9 @@ const char *reel_pool_problem(const struct reel_pool_options *options)
 		return "soft_budget must not be above hard_budget";
 	if (options->magazine_slabs > REEL_MAGAZINE_SLABS)
 		return "magazine_slabs must be at most 16";
-	if (options->flags & ~(REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES))
-		return "flags must be made of REEL_POOL_CHECKED and REEL_POOL_SMALL_PAGES";
+	if (options->flags & ~FLAGS)
+		return "flags must be made of REEL_POOL_CHECKED, REEL_POOL_SMALL_PAGES and "
+		       "REEL_POOL_OBEY_PRESSURE";
 	if (options->store && !options->hard_budget)
 		return "a store needs a hard_budget: without one nothing ever goes there";
 	problem = options->store ? store_problem(options->store, whole) : NULL;
@@ -132,7 +134,7 @@ static size_t stream_above(void)
 static void configure_pool(struct reel_pool *pool, const struct reel_pool_options *options)
 {
 	pool->hard_budget = hard_budget(options);
-	pool->soft_budget = soft_budget(options);
+	atomic_init(&pool->soft_budget, soft_budget(options));
 	pool->slab_bytes = slab_bytes(options);
 	pool->first_slab_bytes = first_slab_bytes(options);
 	pool->stream_above = stream_above();
@@ -157,7 +159,7 @@ int reel_pool_create(struct reel_pool **created, const struct reel_pool_options 
 	*pool = (struct reel_pool){.reclaim = &reel_reclaim_nothing};
 	configure_pool(pool, options);
 	REEL_ASSERT(pool->slab_bytes <= pool->hard_budget &&
-		    pool->soft_budget <= pool->hard_budget);
+		    reel_soft_budget(pool) <= pool->hard_budget);
 	REEL_ASSERT(pool->slab_bytes % pool->first_slab_bytes == 0 &&
 		    pool->magazine_slabs <= REEL_MAGAZINE_SLABS);
 	pool->table = reel_os_map(reel_supply_table_bytes(), 1);
@@ -268,7 +270,7 @@ void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 
 	*stats = (struct reel_pool_stats){
 		.hard_budget = bound(pool->hard_budget),
-		.soft_budget = bound(pool->soft_budget),
+		.soft_budget = bound(reel_soft_budget(pool)),
 		.slab_bytes = pool->slab_bytes,
 		.first_slab_bytes = pool->first_slab_bytes,
 		.resident_bytes = atomic_load_explicit(&pool->resident, memory_order_relaxed),

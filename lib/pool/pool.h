@@ -83,7 +83,11 @@ struct reel_pool {
 	pthread_key_t cache_key;
 
 	size_t hard_budget;
-	size_t soft_budget;
+	/*
+	 * Relaxed: the number says how much to write and to keep, and guards no data. Only the
+	 * offload thread changes it, while memory is short (pressure.c).
+	 */
+	_Atomic size_t soft_budget;
 	size_t slab_bytes;
 	size_t first_slab_bytes;
 	/* Spans that lie higher than this on a tape are written past the cache. */
@@ -197,6 +201,11 @@ static inline bool reel_budget_has_room(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes <=
 	       pool->hard_budget;
+}
+
+static inline size_t reel_soft_budget(const struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->soft_budget, memory_order_relaxed);
 }
 
 /* Count bytes as resident also beyond the hard budget, since a pop is never refused. */

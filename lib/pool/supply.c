@@ -235,7 +235,7 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 static size_t max_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
 	return pool->reclaim->moves_frames && kind == REEL_SLAB_WHOLE ? pool->hard_budget
-								      : pool->soft_budget;
+								      : reel_soft_budget(pool);
 }
 
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)

@@ -132,6 +132,7 @@ static void read_environment(void)
 	store_description = reel_environment("REEL_STORE");
 	read_budget(store_value());
 	read_checked();
+	options.flags |= REEL_POOL_OBEY_PRESSURE;
 	/* The limit of this system is not known, or has no room for a slab. */
 	if (options.hard_budget || !store_value())
 		return;

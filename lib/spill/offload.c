@@ -232,6 +232,7 @@ static void work_off(struct reel_offload *offload)
 		note_needs(offload);
 		moved |= reel_read_round(offload);
 		moved |= reel_write_round(offload);
+		moved |= reel_pressure_relieve(offload);
 	} while (moved || answer_waiters(offload));
 }
 
@@ -241,10 +242,21 @@ static bool waits_for_frame(const struct reel_offload *offload)
 	return offload->has_waiters && offload->lacks_frame;
 }
 
+/* With a trigger for memory pressure, the thread looks at it at long intervals. */
+static void await_change(struct reel_offload *offload)
+{
+	uint32_t look_after = reel_pressure_look_after(offload);
+
+	if (look_after)
+		reel_event_wait_for(&offload->work, look_after);
+	else
+		reel_event_wait(&offload->work);
+}
+
 static void await_work(struct reel_offload *offload)
 {
 	if (!under_way(offload) && !waits_for_frame(offload))
-		reel_event_wait(&offload->work);
+		await_change(offload);
 	else if (!reel_event_wait_for(&offload->work, REEL_PATIENCE_MS) && under_way(offload))
 		reel_store_sync(offload->store, 0);
 }
@@ -288,11 +300,15 @@ static void *run(void *argument)
 {
 	struct reel_offload *offload = argument;
 
-	do {
-		await_work(offload);
+	/* Not for a time only: the pool and its store are complete when the first signal comes. */
+	reel_event_wait(&offload->work);
+	for (;;) {
+		reel_pressure_look(offload);
 		work_off(offload);
-	} while (obey(offload) != REEL_OFFLOAD_STOP);
-	return NULL;
+		if (obey(offload) == REEL_OFFLOAD_STOP)
+			return NULL;
+		await_work(offload);
+	}
 }
 
 /* Waits until the offload thread has obeyed. The child of a fork has none. */
@@ -332,6 +348,7 @@ void reel_offload_resume(struct reel_offload *offload)
 void reel_offload_orphan(struct reel_offload *offload)
 {
 	offload->orphaned = true;
+	reel_pressure_close(offload);
 }
 
 /* ---- Beginning and end ---- */
@@ -358,6 +375,7 @@ static void close_signals(struct reel_offload *offload)
 static void close_parts(struct reel_offload *offload)
 {
 	close_signals(offload);
+	reel_pressure_close(offload);
 	reel_tape_io_free_all(offload);
 	reel_pieces_free_all(offload);
 	reel_os_unmap(offload->slab_io, slab_io_bytes());
@@ -373,6 +391,7 @@ static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 	pthread_mutex_init(&offload->lock, NULL);
 	pthread_cond_init(&offload->answered, NULL);
 	offload->ranked_at = reel_clock_ns();
+	reel_pressure_open(offload);
 }
 
 static void stop_thread(struct reel_offload *offload)

@@ -8,6 +8,7 @@
  *	transfer.c     tickets, and the pieces of large slabs
  *	write-back.c   writes behind and evicts
  *	read-ahead.c   reads back
+ *	pressure.c     less memory while the system is short of it
  *	tape-io.c      records of tapes, which the offload thread reads, and their requests
  *	slab-owner.c   the owner's side: seals, acquires and frees slabs
  *	pins.c         several threads are the owner of one slab
@@ -26,6 +27,7 @@
 
 #include "os/clock.h"
 #include "os/event.h"
+#include "os/memory-pressure.h"
 #include "pool/pool.h"
 #include "pool/slab.h"
 #include "os/yield.h"
@@ -137,6 +139,14 @@ struct reel_victims {
 	} of[REEL_MAX_VICTIMS];
 };
 
+/* Offload thread only. */
+struct reel_pressure {
+	struct reel_memory_pressure trigger;
+	size_t soft_budget; /* that the pool was opened with */
+	uint64_t looked_at;
+	uint64_t raised_at;
+};
+
 enum reel_offload_command {
 	REEL_OFFLOAD_RUN,
 	REEL_OFFLOAD_SETTLE,
@@ -198,6 +208,7 @@ struct reel_offload {
 	unsigned failed_puts_in_row;
 	uint64_t ranked_at;
 	uint64_t ranking_ns; /* duration of the last ranking */
+	struct reel_pressure pressure;
 
 	/* Statistics. Relaxed: they guard no other data. */
 	_Atomic uint64_t written_bytes;
@@ -207,6 +218,7 @@ struct reel_offload {
 	_Atomic uint64_t failed_gets;
 	_Atomic uint64_t stalls;
 	_Atomic uint64_t stall_ns;
+	_Atomic uint64_t pressure_events;
 };
 
 /* NULL: the pool has no store. */
@@ -258,7 +270,20 @@ void reel_offload_orphan(struct reel_offload *offload);
 /* Count a wait that began at `since`. Any thread. */
 void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
 
+/* pressure.c: while no offload thread runs. Closing restores the soft budget. */
+void reel_pressure_open(struct reel_offload *offload);
+void reel_pressure_close(struct reel_offload *offload);
+
 /* Only the offload thread runs the following functions. */
+
+/* pressure.c: milliseconds between two looks at the trigger. 0: there is none. */
+uint32_t reel_pressure_look_after(const struct reel_offload *offload);
+/* Look at the trigger if it is time, and lower or restore the soft budget. */
+void reel_pressure_look(struct reel_offload *offload);
+/* Whether the soft budget is lowered, and so many bytes more would be above it. */
+bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes);
+/* Give a part of what is above a lowered soft budget back to the system. Returns whether it did. */
+bool reel_pressure_relieve(struct reel_offload *offload);
 
 /* transfer.c */
 void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state);

@@ -62,6 +62,8 @@ static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stat
 	stats->stored_bytes = atomic_load_explicit(&offload->stored_bytes, memory_order_relaxed);
 	stats->read_bytes = atomic_load_explicit(&offload->read_bytes, memory_order_relaxed);
 	stats->failed_puts = atomic_load_explicit(&offload->failed_puts, memory_order_relaxed);
+	stats->pressure_events =
+		atomic_load_explicit(&offload->pressure_events, memory_order_relaxed);
 	stats->failed_gets = atomic_load_explicit(&offload->failed_gets, memory_order_relaxed);
 }
 
@@ -82,9 +84,13 @@ static int use_store(struct reel_pool *pool, reel_store *store)
 {
 	int error = reel_offload_open(pool, store);
 
-	if (!error)
-		pool->reclaim = &by_store;
-	return error;
+	if (error)
+		return error;
+	pool->reclaim = &by_store;
+	/* From its first signal on, the offload thread looks at the trigger. */
+	if (reel_pressure_look_after(reel_offload_of(pool)))
+		reel_event_signal(&reel_offload_of(pool)->work);
+	return 0;
 }
 
 int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)

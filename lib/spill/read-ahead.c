@@ -262,7 +262,10 @@ static void drop_request(struct reel_tape_io *tape_io)
 	atomic_fetch_add_explicit(&tape_io->served, 1, memory_order_release);
 }
 
-/* A slab that is no longer READ_QUEUED was read for a waiting owner, or was freed. */
+/*
+ * A slab that is no longer READ_QUEUED was read for a waiting owner, or was freed. While memory is
+ * short, what is read must not be evicted at once.
+ */
 static bool read_requested(struct reel_offload *offload, struct reel_tape_io *tape_io)
 {
 	struct reel_slab *slab = first_request(tape_io);
@@ -274,6 +277,8 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 		drop_request(tape_io);
 		return true;
 	}
+	if (reel_pressure_forbids(offload, offload->pool->slab_bytes))
+		return false;
 	ticket = reel_offload_ticket(offload, slab, true);
 	if (!ticket ||
 	    !read_slab(offload, slab, ticket, FARTHER * reel_reuse_distance(offload, slab)))

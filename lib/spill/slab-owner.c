@@ -72,7 +72,8 @@ void reel_slab_tell_of_growth(struct reel_pool *pool)
 	struct reel_offload *offload = reel_offload_of(pool);
 
 	/* Relaxed is enough for both: the event makes the hint visible to the offload thread. */
-	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <= pool->soft_budget)
+	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <=
+	    reel_soft_budget(pool))
 		return;
 	atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
 	reel_event_signal(&offload->work);

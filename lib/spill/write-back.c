@@ -31,7 +31,7 @@ static size_t ready_frames(struct reel_pool *pool)
 /* At most half of the room between the budgets, so that dirty slabs have room there, too. */
 static size_t wanted_frames(const struct reel_pool *pool)
 {
-	size_t frames = (pool->hard_budget - pool->soft_budget) / pool->slab_bytes / 2;
+	size_t frames = (pool->hard_budget - reel_soft_budget(pool)) / pool->slab_bytes / 2;
 
 	return frames < 1 ? 1 : reel_min_size(frames, MAX_READY);
 }
@@ -55,10 +55,11 @@ static size_t max_dirty_bytes(struct reel_offload *offload)
 {
 	const struct reel_pool *pool = offload->pool;
 	size_t slabs = pool->hard_budget / pool->slab_bytes;
+	size_t soft_budget = reel_soft_budget(pool);
 
-	if (!lacks_frames(offload) || pool->soft_budget == pool->hard_budget)
-		return pool->soft_budget;
-	return reel_min_size(pool->soft_budget,
+	if (!lacks_frames(offload) || soft_budget == pool->hard_budget)
+		return soft_budget;
+	return reel_min_size(soft_budget,
 			     (slabs - reel_min_size(slabs - slabs / 4, TRANSFER_SLABS)) *
 				     pool->slab_bytes);
 }

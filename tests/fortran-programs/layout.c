@@ -30,7 +30,7 @@ static const int constants[] = {
 	REEL_ONLINE,         REEL_UNKNOWN_STEPS, REEL_MAX_TIERS,
 	REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, REEL_ACTION_REVERSE,
 	REEL_ACTION_STORE,   REEL_ACTION_LOAD,   REEL_ACTION_DROP,
-	REEL_ACTION_DONE,
+	REEL_ACTION_DONE,    REEL_POOL_OBEY_PRESSURE,
 };
 
 int constant(int number)
@@ -79,7 +79,7 @@ void fill_stats(struct reel_run_stats *stats)
 void fill_pool_stats(struct reel_pool_stats *stats)
 {
 	*stats = (struct reel_pool_stats){1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
-					  12, 13, 14, 15, 16, 17, 18, 19, 20, 21, {22, 23, 24, 25}};
+					  12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, {23, 24, 25}};
 }
 
 void fill_action(reel_action *action)

@@ -131,8 +131,8 @@ program layout
     pool_stats%slabs, pool_stats%slabs_in_use, pool_stats%takes, pool_stats%shared_takes, &
     pool_stats%fresh_slabs, pool_stats%refused, pool_stats%trimmed_bytes, pool_stats%lost_slabs, &
     pool_stats%stalls, pool_stats%stall_ns, pool_stats%written_bytes, pool_stats%stored_bytes, &
-    pool_stats%read_bytes, pool_stats%failed_puts, pool_stats%failed_gets, pool_stats%reserved] == &
-    [(i, i=1, 25)]), 'members of reel_pool_stats')
+    pool_stats%read_bytes, pool_stats%failed_puts, pool_stats%failed_gets, &
+    pool_stats%pressure_events, pool_stats%reserved] == [(i, i=1, 25)]), 'members of reel_pool_stats')
 
   call fill_action(action)
   call ok(action%kind == REEL_ACTION_LOAD .and. action%first == 1 .and. action%last == 2 .and. &
@@ -168,7 +168,7 @@ program layout
     REEL_ONLINE]), 'constants')
   call ok(constant(13) == REEL_UNKNOWN_STEPS .and. constant(14) == REEL_MAX_TIERS, &
     'and the last of them')
-  call ok(all([(constant(i), i=15, 21)] == [REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, &
+  call ok(all([(constant(i), i=15, 22)] == [REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, &
     REEL_ACTION_REVERSE, REEL_ACTION_STORE, REEL_ACTION_LOAD, REEL_ACTION_DROP, &
-    REEL_ACTION_DONE]), 'kinds of actions')
+    REEL_ACTION_DONE, REEL_POOL_OBEY_PRESSURE]), 'kinds of actions, and a flag')
 end program

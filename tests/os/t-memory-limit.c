@@ -6,7 +6,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -15,32 +14,12 @@
 
 #include "os/annotate.h"
 #include "os/memory-limit.h"
+#include "helpers/file-tree.h"
 #include "helpers/pool-support.h"
 
 #define MIB ((uint64_t)1 << 20)
 
 /* ---- Trees that pretend ---- */
-
-/* Writes a file, and the folders that it lies in. */
-static void write_file(const char *text, const char *format, ...)
-{
-	char path[512];
-	va_list arguments;
-	FILE *file;
-
-	va_start(arguments, format);
-	vsnprintf(path, sizeof path, format, arguments);
-	va_end(arguments);
-	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		if (mkdir(path, 0700) && errno != EEXIST)
-			abort();
-		*slash = '/';
-	}
-	file = fopen(path, "w");
-	if (!file || fputs(text, file) < 0 || fclose(file))
-		abort();
-}
 
 static const struct {
 	const char *what, *groups;
@@ -80,11 +59,6 @@ static const struct {
 	{"lines that are none", "\n0\n0:\n0::\n::relative\n4:memory\n", {{"/memory.max", "4096\n"}}, 0, ""},
 	{"a limit that is no number", "0::/\n", {{"/memory.max", "much\n"}}, 0, ""},
 };
-
-static bool ends_with(const char *text, const char *end)
-{
-	return strlen(text) >= strlen(end) && !strcmp(text + strlen(text) - strlen(end), end);
-}
 
 static void limits_of_groups_are_found(void)
 {

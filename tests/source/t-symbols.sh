@@ -38,7 +38,8 @@ mapped_in() {
 }
 
 # What only Reel's own libraries call has a version of its own, and is declared in these.
-for header in os/assert.h os/error.h os/memory-limit.h checkpoint/run-lookahead.h tape/lane-listener.h; do
+for header in os/assert.h os/error.h os/memory-limit.h os/memory-pressure.h \
+	checkpoint/run-lookahead.h tape/lane-listener.h; do
 	sed -n 's/^[^ *\/#].*[ *]\(reel_[a-z0-9_]*\)(.*/\1/p' "$SOURCE_DIR/lib/$header"
 done | grep -v '^reel_lane_listener$' | sort -u >private
 sed -n '/^REEL_PRIVATE {/,/^}/s/^[[:space:]]*\(reel_[a-z0-9_]*\);$/\1/p' "$SOURCE_DIR/lib/libreel.map" |

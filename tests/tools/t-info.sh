@@ -90,6 +90,8 @@ claim 'the budget is shown as understood' \
 unset REEL_BUDGET
 claim 'the limit of memory is shown' says '^memory_limit_bytes: *[0-9]'
 claim 'and where it was read' says '^memory_limit_source: *\(/\|RLIMIT_AS\|the physical memory\)'
+claim 'a trigger for memory pressure is shown, or that there is none' \
+	says '^memory_pressure_source: *\(/.*/memory\(\.pressure\)\{0,1\}$\|unknown$\)'
 
 if [ -c /dev/full ]; then
 	for format in '' --json; do

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory pressure. Each event halves the soft budget and gives all idle frames back to the system.
+ * While the soft budget is lowered, the offload thread evicts clean slabs that are not needed soon,
+ * until no more than the soft budget is resident. The hard budget stays, since a tape may need all
+ * of it to go on. Offload thread only, but for open and close.
+ */
+#include "config.h"
+
+#include "offload.h"
+#include "os/integer.h"
+
+/* The time between two looks at the trigger, and the same while the soft budget is lowered. */
+#define LOOK_MS 1000
+#define LOOK_LOWERED_MS 100
+/* Without an event for this time, the pressure has ended. */
+#define CALM_MS (2 * REEL_PRESSURE_WINDOW_MS)
+/*
+ * The soft budget is not lowered below this share and this number of slabs. A sweep that has its
+ * tape in the store alone waits for each slab, and does not end sooner what causes the pressure.
+ */
+#define LOWEST_SHARE 4
+#define LOWEST_SLABS 4
+/* Slabs that are needed in less than this many seconds keep their frames. */
+#define SOON 1.0
+
+static uint64_t ns_of(uint64_t milliseconds)
+{
+	return milliseconds * 1000000;
+}
+
+void reel_pressure_open(struct reel_offload *offload)
+{
+	struct reel_pressure *pressure = &offload->pressure;
+
+	pressure->trigger.file = -1;
+	pressure->soft_budget = reel_soft_budget(offload->pool);
+	if (offload->pool->flags & REEL_POOL_OBEY_PRESSURE)
+		reel_memory_pressure_open(&pressure->trigger, "");
+}
+
+static bool is_lowered(const struct reel_offload *offload)
+{
+	return reel_soft_budget(offload->pool) < offload->pressure.soft_budget;
+}
+
+static void set_soft_budget(struct reel_offload *offload, size_t bytes)
+{
+	REEL_ASSERT(bytes <= offload->pressure.soft_budget);
+	atomic_store_explicit(&offload->pool->soft_budget, bytes, memory_order_relaxed);
+}
+
+void reel_pressure_close(struct reel_offload *offload)
+{
+	reel_memory_pressure_close(&offload->pressure.trigger);
+	set_soft_budget(offload, offload->pressure.soft_budget);
+}
+
+static void lower(struct reel_offload *offload)
+{
+	size_t opened = offload->pressure.soft_budget;
+	size_t lowest = reel_min_size(opened, LOWEST_SLABS * offload->pool->slab_bytes);
+	size_t half = reel_soft_budget(offload->pool) / 2;
+
+	if (lowest < opened / LOWEST_SHARE)
+		lowest = opened / LOWEST_SHARE;
+	set_soft_budget(offload, half > lowest ? half : lowest);
+}
+
+static void look(struct reel_offload *offload, uint64_t now)
+{
+	struct reel_pressure *pressure = &offload->pressure;
+
+	switch (reel_memory_pressure_look(&pressure->trigger)) {
+	case REEL_PRESSURE_RAISED:
+		pressure->raised_at = now;
+		atomic_fetch_add_explicit(&offload->pressure_events, 1, memory_order_relaxed);
+		lower(offload);
+		reel_pool_trim(offload->pool, 0);
+		break;
+	case REEL_PRESSURE_GONE:
+		reel_pressure_close(offload);
+		break;
+	case REEL_PRESSURE_NONE:
+		if (now - pressure->raised_at >= ns_of(CALM_MS))
+			set_soft_budget(offload, pressure->soft_budget);
+	}
+}
+
+uint32_t reel_pressure_look_after(const struct reel_offload *offload)
+{
+	if (offload->pressure.trigger.file < 0)
+		return 0;
+	return is_lowered(offload) ? LOOK_LOWERED_MS : LOOK_MS;
+}
+
+void reel_pressure_look(struct reel_offload *offload)
+{
+	uint32_t after = reel_pressure_look_after(offload);
+	uint64_t now;
+
+	if (!after)
+		return;
+	now = reel_clock_ns();
+	if (now - offload->pressure.looked_at < ns_of(after))
+		return;
+	offload->pressure.looked_at = now;
+	look(offload, now);
+}
+
+bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes)
+{
+	const struct reel_pool *pool = offload->pool;
+
+	return is_lowered(offload) &&
+	       atomic_load_explicit(&pool->resident, memory_order_relaxed) + bytes >
+		       reel_soft_budget(pool);
+}
+
+/* Frames that the system does not take back would only be taken from their slabs. */
+bool reel_pressure_relieve(struct reel_offload *offload)
+{
+	struct reel_pool *pool = offload->pool;
+
+	if (offload->has_waiters || !reel_pressure_forbids(offload, 0) ||
+	    atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed))
+		return false;
+	return reel_pool_trim(pool, reel_soft_budget(pool)) || reel_evict(offload, SOON);
+}
