@@ -7,34 +7,33 @@
  * them somewhere (a file, memory, what you write); layers stand on another
  * store and change what goes through (checksum, codec, overflow, fault, count).
  *
- * Transfers. put and get start a transfer, described by a ticket that belongs to
- * the caller, and may return before it is complete. The store completes each
- * transfer exactly once, with reel_transfer_complete(), on any thread, also
- * before put or get returns. Until then the ticket and its data belong to the
- * store; put's data may be read by others meanwhile, get's data by nobody.
+ * Transfers. put and get start a transfer and may return before it is complete. The caller owns the
+ * ticket that describes the transfer. The store completes each transfer exactly once, by
+ * reel_transfer_complete(), on any thread, possibly before put or get returns. Until then the
+ * ticket and its data belong to the store: other threads may read the data of a put, and nobody
+ * reads the data of a get.
  *
- * Threads. The verbs of one store are called by one thread at a time. Completions
- * come on any thread, and a layer may start a transfer anew in one (a second
- * reading, a second store). So a simple store, which completes every transfer as
- * the last thing it does before it returns, needs no lock; one that completes
- * transfers on threads of its own has to expect put and get there, too. A done
- * function is short, and takes no lock that its caller holds during a verb.
+ * Threads. One thread at a time calls the verbs of a store. Transfers complete on any thread, and a
+ * layer may start a transfer again when it completes (to read it once more, or to use a second
+ * store). So a simple store that completes each transfer as its last act before it returns needs no
+ * lock. A store that completes transfers on threads of its own must expect put and get on these
+ * threads. A done function is short, and takes no lock that its caller holds during a verb.
  *
  * Cancellation. No verb of the stores below is a cancellation point. Pools, runs and arenas call
  * verbs of your own with cancellation disabled. A program that calls such a verb itself, or by a
  * layer, in a thread that may be cancelled, disables it, too (pthread_setcancelstate).
  *
- * Errors. A transfer ends with 0 or a negative errno. A put that failed has
- * stored nothing and its data is as it was. A get that failed has left anything
- * in its data. Errors belong to transfers: the store goes on, the next one may
- * succeed. Of all stores: -EINVAL, data or bytes are not aligned as the store
- * says; -EMSGSIZE, more bytes than it takes at once; -ENOSPC and its like, no
- * room; -ECHILD, in the child of a fork the store is the parent's.
+ * Errors. A transfer ends with 0 or a negative errno. A put that failed has stored nothing, and its
+ * data is as it was. After a get that failed, its data has any value. An error belongs to its
+ * transfer: the store goes on, and the next transfer may succeed. All stores have these errors:
+ * -EINVAL, the data or its size is not aligned as the store requires; -EMSGSIZE, more bytes than
+ * the store takes at once;
+ * -ENOSPC and its like, no room; -ECHILD, the caller is the child of a fork, and the store is the
+ * parent's.
  *
- * A store of your own: make a struct that begins with a reel_store, fill in its
- * verbs, and give it to a pool or to a layer. examples/store-sqlite.c is one.
- * A verb may fork; a thread of the store's own may not before it has completed
- * what it is at, since a fork waits for all transfers of pools.
+ * A store of your own is a struct that begins with a reel_store. Fill in its verbs, and pass it to
+ * a pool or to a layer: examples/store-sqlite.c is one. A verb may fork. A thread of the store may
+ * fork only after it has completed its transfers, since a fork waits for all transfers of pools.
  */
 #ifndef REEL_EXTEND_H
 #define REEL_EXTEND_H
@@ -55,17 +54,19 @@ typedef struct reel_transfer reel_transfer;
 
 /* ---- Transfers ------------------------------------------------------------ */
 
-/* Whose data it is. The checksum layer stores it and compares it on the way back. */
+/*
+ * Tells data apart. The checksum layer stores the label, and compares it when the data comes back.
+ */
 struct reel_label {
 	uint64_t tape;
-	uint64_t serial;     /* another one for each put */
+	uint64_t serial;     /* a different one for each put */
 	uint64_t slab_index; /* the slab's height on its tape */
 };
 
-/* Where a put went; opaque to all but the store. A leaf sets both. */
+/* Where a put has stored its data. Only the store knows what it means. A leaf sets both members. */
 struct reel_extent {
 	uint64_t location; /* below 2^56, below an overflow store half of that */
-	uint64_t bytes;    /* that the leaf was given: less than the data's behind a codec */
+	uint64_t bytes;    /* number of bytes that the leaf got: behind a codec, less than the data */
 };
 
 #define REEL_HEADER_BYTES 64
@@ -75,15 +76,15 @@ struct reel_extent {
 typedef void reel_transfer_done(reel_transfer *transfer);
 
 /*
- * Called in turn, the lowest layer first, when a transfer completes with
- * `error`. Returns the error to go on with, or REEL_TRANSFER_RESTARTED if it has
- * started the transfer anew in a store below.
+ * Called when a transfer completes with `error`, for the lowest layer first. Returns the error for
+ * the layers above, or REEL_TRANSFER_RESTARTED if it has started the transfer again in a store
+ * below.
  */
 typedef int reel_layer_finish(reel_store *layer, reel_transfer *transfer, void *own, int error);
 
 #define REEL_TRANSFER_RESTARTED 1
 
-/* A ticket. All zero before it is first used; used again as often as one likes. */
+/* A ticket. All zero before its first use. It can be used for any number of transfers in turn. */
 struct reel_transfer {
 	/* Set by the caller; a layer that changes them sets them back. */
 	void *data;                /* aligned as the store's capacity says */
@@ -114,15 +115,15 @@ struct reel_transfer {
 };
 
 /*
- * By the store: this transfer is over, with 0 or a negative errno. Runs the
- * layers' finish functions and the caller's done function.
+ * The store calls it when a transfer has ended, with 0 or a negative errno. It calls the finish
+ * functions of the layers, and the done function of the caller.
  */
 void reel_transfer_complete(reel_transfer *transfer, int error);
 
 /*
- * By a layer's put or get, before it hands the transfer to the store below: have
- * `finish` called with `own` when it completes. At most REEL_MAX_LAYERS deep: one
- * more ends the program.
+ * A layer calls it in its put or get, before it passes the transfer to the store below, so that
+ * `finish` is called with `own` when the transfer completes. At most REEL_MAX_LAYERS for one
+ * transfer: one more ends the program.
  */
 void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_finish *finish,
 			 void *own);
@@ -130,15 +131,15 @@ void reel_transfer_enter(reel_transfer *transfer, reel_store *layer, reel_layer_
 /* ---- The verbs ------------------------------------------------------------- */
 
 struct reel_store_capacity {
-	/* What the leaves can hold, and what puts take of it. Behind a codec: compressed data. */
+	/* Bytes that the leaves can hold, and that puts have taken; behind a codec, compressed. */
 	uint64_t total_bytes; /* UINT64_MAX: not known */
 	uint64_t used_bytes;
 	size_t align;        /* of data, and of bytes; a power of two */
 	size_t best_bytes;   /* from this size on a transfer runs at full speed */
 	size_t max_bytes;    /* the largest put; 0: any */
-	unsigned best_depth; /* and with so many of them under way */
-	bool verified;       /* a get that succeeds is known to be what was put */
-	bool registers;      /* memory that was adopted travels without a copy */
+	unsigned best_depth; /* and with so many transfers under way */
+	bool verified;       /* a get that succeeds is known to return what was put */
+	bool registers;      /* registered memory travels without a copy */
 };
 
 struct reel_store_verbs {
@@ -161,16 +162,17 @@ struct reel_store_verbs {
 	 */
 	void (*close)(reel_store *store);
 	/*
-	 * Both may be NULL; a layer passes them on. Any thread, also while other verbs are
-	 * called. Register: this memory, whole pages, stays where it is until it is unregistered
-	 * or the store is closed, so a device's store can have the system hold it in
-	 * place. 0, also if it was registered before, or a negative errno: transfers of it go
-	 * as well without.
+	 * Registers whole pages of memory that stay where they are until they are unregistered or
+	 * the store is closed, so that the store of a device can lock them in memory. Returns 0,
+	 * also if they are registered already, or a negative errno: transfers work without it,
+	 * too. Any thread, at the same time as other verbs. Both verbs may be NULL; a layer calls
+	 * those of the store below.
 	 */
 	int (*register_memory)(reel_store *store, void *memory, size_t bytes);
 	/*
-	 * Before such memory is given back to the system, in the pieces in which it was
-	 * registered. No transfer of it is under way. What was not registered is left alone.
+	 * Called before registered memory is given back to the system, in the pieces in which it
+	 * was registered. No transfer of it is under way. Memory that is not registered is
+	 * ignored.
 	 */
 	void (*unregister_memory)(reel_store *store, void *memory, size_t bytes);
 };
@@ -220,10 +222,7 @@ static inline void reel_store_unregister(reel_store *store, void *memory, size_t
 		store->verbs->unregister_memory(store, memory, bytes);
 }
 
-/*
- * Put or get and wait for the end: returns transfer->error. Uses the ticket's
- * done and context itself.
- */
+/* Start a put or a get, and wait until it is complete. Set `done` and `context` of the ticket. */
 int reel_store_put_and_wait(reel_store *store, reel_transfer *transfer);
 int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
 

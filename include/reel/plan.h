@@ -16,18 +16,17 @@
  *	} while (!error && action.kind != REEL_ACTION_DONE);
  *	reel_plan_close(plan);
  *
- * The loop has steps 0 to steps - 1; state i is that before step i. There is one
- * working state, at first state 0, and slots that hold copies of states, in
- * tiers: memory, then slower ones. Recording a step needs its state in the working
- * state and leaves a tape, which reversing takes away. A plan holds what was
- * computed for a problem; a schedule walks through it: integers only, no allocation,
- * no system call, and a copy of the struct is a schedule of its own, so that one
- * can look ahead.
+ * The loop has steps 0 to steps - 1; state i is the state before step i. There is one working
+ * state, at first state 0. Slots hold copies of states. They are in tiers: memory, then slower
+ * tiers. A step is recorded from the working state and leaves a tape, which is gone when the step
+ * is reversed. The number of slots includes the slot of state 0.
  *
- * Slots count the one that holds state 0.
+ * A plan holds what was computed for a problem. A schedule walks through it with integers alone,
+ * without allocations and system calls. A copy of the struct is another schedule, with which a
+ * program can look ahead.
  *
- * Threads. A plan is read only once it is open: any number of threads may walk
- * through it, each with its own schedule.
+ * Threads. A plan does not change after it was opened. Any number of threads may walk through it,
+ * each with a schedule of its own.
  */
 #ifndef REEL_PLAN_H
 #define REEL_PLAN_H
@@ -43,13 +42,15 @@ extern "C" {
 #endif
 
 /*
- * Of all tiers together; of all but the last one, which has no limit, of REEL_TWO_LEVEL,
- * REEL_PERIODIC and REEL_DISK_REVOLVE: one less. A loop that could use more is grouped
- * into segments.
+ * Maximum number of slots in all tiers together. REEL_TWO_LEVEL, REEL_PERIODIC and
+ * REEL_DISK_REVOLVE do not count the last tier, which is unlimited, and may use one slot less. A
+ * loop that could use more slots is grouped into segments.
  */
 #define REEL_MAX_SLOTS 256
 #define REEL_MAX_STEPS ((int64_t)1 << 40)
-/* Of REEL_MIXED, REEL_HIERARCHICAL and REEL_DISK_REVOLVE, which compute a table. */
+/*
+ * Maximum of steps for REEL_MIXED, REEL_HIERARCHICAL and REEL_DISK_REVOLVE, which compute a table.
+ */
 #define REEL_MAX_TABLE_STEPS ((int64_t)1 << 14)
 
 enum reel_action_kind {
@@ -97,33 +98,34 @@ typedef struct reel_schedule {
 } reel_schedule;
 
 /*
- * A plan of the caller's own: `count` actions, which are not copied and outlive it;
- * REEL_ACTION_DONE follows the last one. 0, -ENOMEM, or -EINVAL: there is no problem or no list, or
- * the problem has steps below 0 or too many tiers. reel_plan_check() judges the list.
+ * Opens a plan that the caller made: `count` actions, which are not copied and outlive the plan.
+ * The schedule adds REEL_ACTION_DONE after the last one. Returns 0, -ENOMEM, or -EINVAL: there is
+ * no problem or no list, or the problem has steps below 0 or too many tiers. reel_plan_check()
+ * checks the list.
  */
 int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 			   const reel_action *actions, size_t count);
 
-/* "binomial" and so on; and the reverse: 0 or -EINVAL. */
+/* The name of a planner, "binomial" for example; and the planner of a name: 0 or -EINVAL. */
 const char *reel_planner_name(enum reel_planner planner);
 int reel_planner_by_name(const char *name, enum reel_planner *planner);
 
-/* Begin a walk at the plan's first action. */
+/* Begins a walk at the first action of the plan. */
 void reel_schedule_begin(reel_schedule *schedule, const reel_plan *plan);
 
 /*
- * The next action. After REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN: the loop's
- * end is not known; the action is an ADVANCE to where a state may have to be stored,
- * and the caller who learns the end on the way calls reel_schedule_end().
- * Cost: some tens of nanoseconds.
+ * Gives the next action; after REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN if
+ * the end of the loop is not known. Then the action is an ADVANCE to a state that may have to be
+ * stored. If the caller meets the end on the way, it calls reel_schedule_end(). Cost: some tens of
+ * nanoseconds.
  */
 int reel_schedule_next(reel_schedule *schedule, reel_action *action);
 
 /*
- * The loop ends after `steps` steps, and the working state is state `at`: one that
- * the last ADVANCE has passed or come to. Who knows that a step is the last before he
- * runs it saves that run: at = steps - 1.
- * 0, or -EINVAL: the end is known, or the numbers cannot be.
+ * Tells the schedule that the loop ends after `steps` steps, and that the working state is state
+ * `at`, which the last ADVANCE has passed or come to. A caller that knows before the last step that
+ * it is the last need not run it: at = steps - 1. Returns 0, or -EINVAL: the end is known already,
+ * or these numbers are impossible.
  */
 int reel_schedule_end(reel_schedule *schedule, int64_t steps, int64_t at);
 
@@ -134,26 +136,28 @@ struct reel_schedule_report {
 	int64_t peak_tape_steps; /* recorded and not reversed */
 	int64_t actions;
 	double makespan; /* one worker, nothing overlapped */
-	/* Where it is wrong: the action's number and what is wrong with it; NULL: nothing. */
+	/* The number of the first wrong action, and what is wrong with it; NULL: all is right. */
 	int64_t wrong_action;
 	const char *wrong;
 	uint64_t reserved[4]; /* 0 */
 };
 
 /*
- * Replay a plan from its first action to its last, against the capacities of `problem`
- * (NULL: those it was made for): order of steps, what each slot holds, that each step
- * is reversed once, from the last to the first, that no slot is left. An unknown end
- * is met in state `steps`, which is of no account otherwise.
- * Returns 0; -EBADMSG, and the report says what is wrong; -EINVAL: an unknown end that
- * is met in a state below 0; or -ENOMEM. Cost: some tens of nanoseconds an action.
+ * Replays a plan and checks it against the capacities of `problem` (NULL: the problem that the plan
+ * was made for): the order of steps, what each slot holds, that each step is reversed once, from
+ * the last to the first, and that no slot is left in use. If the end of the loop is unknown, it is
+ * met in state `steps`; otherwise `steps` is ignored.
+ *
+ * Returns 0; -EBADMSG, and the report says what is wrong; -EINVAL: an unknown end is met in a state
+ * below 0; or -ENOMEM. Cost: some tens of nanoseconds for each action.
  */
 int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
 		    struct reel_schedule_report *report);
 
 /*
- * Report the counts of reel_plan_check() without the replay: in closed form, but for planners
- * that compute a table and for the caller's own actions, which are replayed.
+ * Reports the counts of reel_plan_check() in closed form, without a replay. Plans of a table and
+ * plans that the caller made are replayed.
+ *
  * Returns 0; -EINVAL: an unknown end that is met in a state below 0 or above REEL_MAX_STEPS;
  * -EOVERFLOW: the plan advances by more than INT64_MAX steps, then `advances` is INT64_MAX and
  * `makespan` has no meaning; or an error of reel_plan_check(). Any thread may call it.
@@ -164,31 +168,30 @@ int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_r
 /* ---- A sweep in pieces ------------------------------------------------------- */
 
 /*
- * For those who carry actions out themselves, for example several at a time: the next
- * action of the reverse sweep, REEL_ACTION_DONE at its end. Snapshots that later actions need
- * begin to be read. REEL_ACTION_DONE removes the restart file: who does several at a time has done
- * them all before. Returns 0 or as reel_run_reverse(). One thread.
+ * Gives the next action of the reverse sweep to a program that carries actions out itself, several
+ * at a time for example; REEL_ACTION_DONE at the end. Starts to read snapshots that later actions
+ * need. REEL_ACTION_DONE removes the restart file, so a program that carries out several actions at
+ * a time has finished all of them before. Returns 0 or as reel_run_reverse(). One thread.
  */
 int reel_run_next(reel_run *run, reel_action *action);
 
 /*
- * Carry an action out, on this state, adjoint and tape; those that it does not use may
- * be NULL. A tape that is NULL is the run's own: what the forward sweep recorded is on it,
- * so a REVERSE of steps that the reverse sweep has not recorded takes that one. Any
- * thread, at the same time as others, as long as what depends on each other is done in
- * the order of reel_run_next(): actions on one slot, one state, one tape, one
- * adjoint. Not with REEL_RUN_AUDIT.
+ * Carries an action out with this state, adjoint and tape. Those that the action does not use may
+ * be NULL. With a NULL tape it uses the tape of the run, on which is what the forward sweep
+ * recorded: a REVERSE of these steps needs it. Several threads may call it at the same time, if
+ * actions on the same slot, state, tape or adjoint are carried out in the order of reel_run_next().
+ * Not with REEL_RUN_AUDIT.
  *
- * Returns as reel_run_reverse(). A STORE or LOAD that failed was not carried
- * out; after -EDQUOT or -ENOMEM it may be tried again, since what is done at the same time
- * gives memory back: it is final when nothing else is under way.
+ * Returns as reel_run_reverse(). A STORE or LOAD that failed was not carried out. After -EDQUOT or
+ * -ENOMEM it may be tried again while other actions are under way, since they give memory back; if none
+ * is, the error is final.
  */
 int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
 		       void *adjoint, reel_tape *tape);
 
 /*
- * The run's tape: what the forward sweep recorded is on it, to be reversed first. The
- * run's own; nothing may use it meanwhile.
+ * The tape of the run. What the forward sweep recorded is on it, and is reversed first. The run
+ * owns it, and no other call may use it at the same time.
  */
 reel_tape *reel_run_tape(reel_run *run);
 

@@ -46,43 +46,46 @@
  *
  *	reel_lane_close(root);
  *
- * Lanes. What a thread of the team does in a region is a lane: a tape for values, and notes
- * for what OpenMP decided. Lanes, not threads, are what is reversed: the reverse sweep may
- * have more threads than there were, fewer, or one; each takes the next lane that nobody
- * has. A lane's values are popped in the reverse order of its pushes; that order is all that
- * a gradient depends on, so it is, bit for bit, the same for any number of threads, if the
- * lanes add to different adjoints, or by reel/adjoint.h with private copies.
+ * Lanes. A lane is one thread's part of a region: a tape for values, and notes about what OpenMP
+ * decided. The reverse sweep reverses lanes, not threads. It may have more threads than the forward
+ * sweep had, fewer, or one: each thread takes the next free lane. The values of a lane are popped
+ * in the reverse order of its pushes, and a gradient depends on this order only. So the gradient
+ * has the same bits for any number of threads, if different lanes add to different adjoints, or add
+ * by reel/adjoint.h with private copies.
  *
- * A lane belongs to its parent: to the root, or to the lane in which the region began, for
- * nested regions. It stays open between regions, so a program with a region in each time
- * step has as many tapes as lanes.
+ * The parent of a lane is the lane in which its region began: the root, or for a nested region
+ * another lane. Lanes stay open between regions, so a program with a region in each time step has
+ * one tape for each lane.
  *
- * Phases. A barrier ends a phase. The reverse sweep runs all lanes of a phase, then those of
+ * Phases. A barrier ends a phase. The reverse sweep reverses all lanes of a phase, then those of
  * the phase before.
  *
- * What is noted. A static loop: nothing, its bounds are computed again. A dynamic one: 16
- * bytes for each run of consecutive iterations, and 16 more. A phase, and a region: 16
- * bytes, in lanes that recorded something. A region on its parent: 32 bytes. A lane that
- * records nothing is empty.
+ * Notes, and their size on a lane that recorded something:
  *
- * Nothing here needs an OpenMP runtime: threads are numbers that the program gives.
- * reel_worker_of(), reel_worker_phase() and reel_runtime() ask OpenMP for them, inline, in the
- * program; they are for one thread where it is compiled without OpenMP.
+ *	static loop     nothing: the bounds are computed again
+ *	dynamic loop    16 bytes for each run of consecutive iterations, and 16 bytes
+ *	phase, region   16 bytes each; a region takes 32 bytes on its parent
  *
- * Threads. A region is begun, reversed and ended by the thread that owns the parent. A lane
- * is used by the thread that took it, until that asks for the next one; between phases it may
- * change. A thread that is cancelled in a region never reaches its barrier, and the others wait
- * there for ever, as at OpenMP's own.
+ * A lane that records nothing stays empty.
  *
- * Errors stick, as on tapes: a lane with an error pops all ones (quiet NaN), and the end of
- * the region returns it. A lane for which there was no memory is one that has an error, or is
- * not given out, and a region without memory gives out none: their part of the loops is undone, in
- * the forward sweep, too, so look at what reel_region_end() returns there as well. None of
- * these functions returns NULL.
+ * OpenMP. The library needs no OpenMP runtime: the program passes the numbers of its threads.
+ * reel_worker_of(), reel_worker_phase() and reel_runtime() are inline and ask OpenMP for these
+ * numbers. In a program that is compiled without OpenMP they serve one thread.
  *
- * Checked mode (REEL_CHECKED, or of the pool, or of the environment), beyond what it does for
- * tapes: the bounds of static loops are noted and compared, and a lane that is used by a
- * thread that has not taken it is reported, with both places.
+ * Threads. The thread that owns the parent begins, reverses and ends a region. A lane belongs to
+ * the thread that took it, until this thread asks for its next lane. In the next phase another
+ * thread may take the lane. A thread that is cancelled in a region never reaches its barrier, and
+ * the other threads wait there for ever, as they do at a barrier of OpenMP.
+ *
+ * Errors are sticky, as those of tapes. A lane with an error pops all ones (quiet NaNs), and
+ * reel_region_end() returns the error. If there is no memory for a lane, the lane has an error or
+ * is not given out. If there is no memory for a region, it gives out no lane. Nobody runs the loop
+ * iterations of such lanes, in the forward sweep either, so check what reel_region_end() returns
+ * after both sweeps. None of these functions returns NULL.
+ *
+ * Checked mode (REEL_CHECKED of a root, of the pool, or of the environment) does more than for
+ * tapes: it notes and compares the bounds of static loops, and if a thread uses a lane that it has
+ * not taken, reports both places.
  */
 #ifndef REEL_REGION_H
 #define REEL_REGION_H
@@ -106,43 +109,45 @@ typedef struct reel_region reel_region;
 /* ---- Lanes ------------------------------------------------------------------- */
 
 /*
- * Open a root: a lane that is part of no region. `flags` are those of reel_tape_open(), for
- * its tape and those of all lanes in it; the pool (NULL: the default one) is, too.
+ * Opens a root: a lane that is part of no region. The pool (NULL: the default pool) and the flags
+ * of reel_tape_open() are for the tapes of the root and of all lanes in it.
  *
  * Returns 0, -EINVAL for an unknown flag, or -ENOMEM.
  */
 int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags);
 
-/* Close a root, with all that is on it and in it. NULL is nothing. */
+/* Closes a root and all lanes in it, and drops what they recorded. NULL is allowed. */
 void reel_lane_close(reel_lane *lane);
 
-/* Its tape, for pushes and pops; valid until the root is closed. Constant time. */
+/* The tape of a lane, for pushes and pops. Valid until the root is closed. Constant time. */
 reel_tape *reel_lane_tape(reel_lane *lane);
 
-/* Its number in its region, from 0, and how many lanes that has. Of a root: 0 of 1. */
+/*
+ * The number of a lane in its region, from 0, and the number of lanes there. For a root: 0 and 1.
+ */
 int reel_lane_index(const reel_lane *lane);
 int reel_lane_count(const reel_lane *lane);
 
 /*
- * The sticky error of the lane, or of the first of its lanes that has one; 0. What a tape
- * has, and
- *   -EBADMSG   what is reversed does not mirror what was recorded
- *   -EDEADLK   a region with orders, with fewer threads than lanes: see reel_ordered
- *   -EINVAL    a region, loop or phase out of place
- * Costs a look at each lane.
+ * The sticky error of the lane, or else of the first lane in it that has one, or 0. The errors of
+ * reel_tape_error(), and
+ *   -EBADMSG   the reverse sweep does not mirror what was recorded
+ *   -EDEADLK   a region with ordered sections has fewer threads than lanes: see reel_ordered
+ *   -EINVAL    a region, loop or phase is out of place
+ * Cost: O(lanes).
  */
 int reel_lane_error(const reel_lane *lane);
 
-/* Whether nothing is recorded on it, nor in its lanes. */
+/* Whether nothing is recorded on the lane and on all lanes in it. */
 bool reel_lane_is_empty(const reel_lane *lane);
 
-/* Bytes of values, and of notes, on it and in its lanes. */
+/* Number of bytes of values, and of notes, on the lane and on all lanes in it. */
 uint64_t reel_lane_bytes(const reel_lane *lane);
 uint64_t reel_lane_note_bytes(const reel_lane *lane);
 
 /*
- * Replay, as of a tape (reel_tape_hold()), of the lane with all that is in it: keep what is
- * popped; go back to where the hold began; end it. Not within a region of the lane.
+ * Replay, as reel_tape_hold(), reel_tape_replay() and reel_tape_release() do it for a tape, for the
+ * lane and all lanes in it. Not within a region of the lane.
  *
  * Returns 0, or the first error, which sticks.
  */
@@ -153,23 +158,22 @@ int reel_lane_release(reel_lane *lane);
 /* ---- Recordings ---------------------------------------------------------------- */
 
 /*
- * What was recorded in a root, for any number of readers at the same time (reel/recording.h). A
- * reader is a root with all that was in the frozen one. Its regions are reversed, held and replayed
- * as usual, by a team of its own, while other teams reverse other readers.
+ * A recording of lanes is what a frozen root recorded, for any number of readers at the same time
+ * (reel/recording.h). A reader is a root that has recorded all this. A team reverses, holds and
+ * replays the regions of its reader as usual, while other teams reverse other readers.
  */
 typedef struct reel_lane_recording reel_lane_recording;
 
 /*
- * Makes a recording of a root, and closes the root. Ordered sections that were used in it stay
- * where they are, and nothing else uses them, as long as there are readers, which count in copies
- * of them.
+ * Makes a recording of a root, and closes the root. Each struct reel_ordered that the root used
+ * stays where it is, unchanged, as long as there are readers: a reader counts in a copy of its own.
  *
- * Returns 0, or, and the root is as it was,
- *   -EINVAL   it is no root, or a region has not ended
+ * Returns 0. If it returns one of these errors, the root is as it was:
+ *   -EINVAL   the lane is no root, or a region has not ended
  *   -EBUSY    a hold is open
- *   -ENOTSUP  a lane has tasks (reel/task.h), which can be reversed once only
+ *   -ENOTSUP  a lane has tasks (reel/task.h), which can be reversed only once
  *   the error of a lane
- * or -ENOMEM: what was recorded is lost, and the root has that error.
+ * If it returns -ENOMEM, what was recorded is lost, and the root has this error.
  *
  * Cost: O(lanes + slabs).
  */
@@ -179,49 +183,46 @@ int reel_lane_freeze(reel_lane *root, reel_lane_recording **recording);
 int reel_lane_reader_open(reel_lane **root, reel_lane_recording *recording);
 
 /*
- * Ends the program's use of the recording, whose memory stays as long as a reader. NULL is allowed.
+ * Ends the program's use of the recording. Its memory is freed when the last reader is closed. NULL
+ * is allowed.
  */
 void reel_lane_recording_close(reel_lane_recording *recording);
 
 /* ---- Regions ------------------------------------------------------------------ */
 
 /*
- * Begin to record a region of `lanes` lanes in `parent`. 0: as many as the team has threads
- * that comes to it, one lane each. More lanes than threads: a fixed number makes results
- * that depend on it, such as sums, the same on every machine.
+ * Begins to record a region of `lanes` lanes in `parent`. If `lanes` is 0, each thread of the team
+ * has one lane. A fixed number of lanes makes results that depend on it, such as sums, the same on
+ * every machine; it may be above the number of threads.
  */
 reel_region *reel_region_begin(reel_lane *parent, int lanes);
 
-/*
- * Begin to reverse the region that was recorded last in `parent`, and was not reversed
- * since.
- */
+/* Begins to reverse the last region in `parent` that was recorded and is not reversed yet. */
 reel_region *reel_region_reverse(reel_lane *parent);
 
 /*
- * End a region, begun by either of the two; after the threads have joined. A lane that has
- * left early (cancellation, a return) is as good as the others, if what it has left was not
- * in the middle of a loop; see reel_loop_stop().
+ * Ends a region of either sweep, after its threads have joined. A thread may leave a region early
+ * (by cancellation or a return), but not in the middle of a loop: see reel_loop_stop().
  *
- * Returns 0, or the error of the first lane that has one. In the reverse sweep every lane must
- * have been popped to where the region began.
+ * Returns 0, or the error of the first lane that has one. In the reverse sweep it is an error if a
+ * lane has not been popped to where the region began.
  */
 int reel_region_end(reel_region *region);
 
-/* How many lanes it has; before a team came, 0. */
+/* Number of lanes of a region; 0 before the first thread has come, if the team decides it. */
 int reel_region_lanes(const reel_region *region);
 
 /*
- * How many threads to reverse it with, if there are so many: as many, or as many as it
- * has lanes, if it has orders. For num_threads().
+ * Number of threads to reverse the region with, for num_threads(): `threads`, or the number of
+ * lanes if the region has ordered sections.
  */
 int reel_region_threads(const reel_region *region, int threads);
 
-/* ---- Shares: who takes which lane ----------------------------------------------- */
+/* ---- Workers: which thread takes which lane -------------------------------------- */
 
 /*
- * What one thread does in a region; `lane` is the one that it has, `thread` and `threads` are those
- * of reel_worker_begin().
+ * A thread in a region. `lane` is the lane that the thread has taken; `thread` and `threads` are
+ * the arguments of reel_worker_begin().
  */
 typedef struct reel_worker {
 	reel_lane *lane;
@@ -235,51 +236,51 @@ typedef struct reel_worker {
 } reel_worker;
 
 /*
- * The worker of thread `thread` of `threads`. All threads of a team say the same number, and
- * each is one worker of a region.
+ * The worker of thread `thread`, from 0, of `threads` threads. Each thread of a team has one worker
+ * in a region, and all pass the same number of threads.
  */
 reel_worker reel_worker_begin(reel_region *region, int thread, int threads);
 
 /*
- * Take the next lane of this phase: worker->lane. False: all are taken. With as many threads
- * as lanes, or more, thread i takes lane i. Costs an atomic operation for each lane.
+ * Takes the next free lane of this phase: worker->lane. False: all lanes are taken. If there are at
+ * least as many threads as lanes, thread i takes lane i. Cost: an atomic operation for each lane.
  */
 bool reel_worker_next(reel_worker *worker);
 
 /*
- * Leave the lane that the thread has. Needed before a barrier of the program's own in the reverse
- * sweep of a region with orders, unless reel_worker_next() was called until it returned false: if
- * the lane has missed its turns, the others then end with an error and do not wait for them.
+ * Gives back the lane that the thread has taken. Needed before a barrier of the program's own, in
+ * the reverse sweep of a region with ordered sections, unless reel_worker_next() has returned
+ * false. If the lane has missed its turns, the other lanes get an error; without this call they
+ * would wait for ever.
  */
 void reel_worker_leave(reel_worker *worker);
 
 /*
- * Go to the next phase: in the reverse sweep, to the one before. Between the last call of a
- * phase and the first of the next one, all threads pass a barrier. All of them call it
- * equally often, lanes or not.
+ * Goes to the next phase; in the reverse sweep, to the phase before. All threads pass a barrier
+ * between their last call of a phase and their first call of the next phase. All threads call it
+ * equally often, those without a lane, too.
  */
 void reel_worker_next_phase(reel_worker *worker);
 
 /*
- * A barrier of Reel's own for all workers, and the next phase. It looks for
- * the others for some microseconds, where each thread has a processor, then gives the processor
- * up, then sleeps: fast between short phases, whatever OMP_WAIT_POLICY says. Unlike one of
- * OpenMP's it runs no tasks; and it needs no OpenMP.
+ * A barrier for all workers, and the next phase. If each thread has a processor, a waiting thread
+ * polls for some microseconds, then yields, then sleeps. So it is fast between short phases for
+ * every OMP_WAIT_POLICY. It needs no OpenMP, and unlike a barrier of OpenMP it runs no tasks.
  */
 void reel_worker_barrier(reel_worker *worker);
 
 /*
- * Collective spans: an array that all lanes fill in place, each its own part, and read, too. It
- * lies on the tape of the region's parent, and is spilled, held and replayed like all that is
- * there.
+ * Collective spans. A collective span is an array that all lanes fill in place, each lane its own
+ * part, and that all lanes can read. It lies on the tape of the region's parent, and is spilled,
+ * held and replayed with it.
  *
- * TYPE *reel_worker_push_span(reel_worker *worker, TYPE, size_t n); const TYPE
- * *reel_worker_pop_span(reel_worker *worker, TYPE, size_t n);
+ * TYPE *reel_worker_push_span(reel_worker *worker, TYPE, size_t n);
+ * const TYPE *reel_worker_pop_span(reel_worker *worker, TYPE, size_t n);
  *
- * Both are called by all threads that have a worker, in place of reel_worker_barrier(), which they
- * contain: what was written into the span before is read by all lanes from here on. Thread 0 pushes
- * a span of n elements, or pops the one pushed last, and all get its address; NULL if it is
- * refused, or lost: then the parent has an error.
+ * All threads that have a worker call these, in place of reel_worker_barrier(), which they contain:
+ * all lanes see what the others wrote into the span before. Thread 0 pushes a span of n elements,
+ * or pops the last one, and all threads get its address, or NULL if it is refused or lost. Then the
+ * parent has an error.
  *
  *	region = reel_region_begin(parent, 0);               forward sweep
  *	first = reel_push_span(reel_lane_tape(parent), double, n);
@@ -298,14 +299,16 @@ void reel_worker_barrier(reel_worker *worker);
  *			each lane calculates its part of the adjoint from u
  *		}
  *
- * The two spans pushed last, or popped last, are there to be read, and the one pushed last to be
- * written, until the next call. In the region nothing else is pushed on the parent, or popped.
- * Where the parent's pool has a store, its tape keeps one slab more in memory from the first
- * collective span on. In checked mode a span on a new slab is all ones until it is written.
+ * Until the next call, the two spans that were pushed last, or popped last, can be read, and the
+ * span that was pushed last can be written. In the region nothing else is pushed on the parent, or
+ * popped from it. If the pool has a store, the tape of the parent keeps one more slab in memory
+ * from its first collective span on. In checked mode a span on a new slab is all ones until it is
+ * written.
  *
- * Use them where lanes read what others wrote in the step before, as in a time step of a grid: the
- * state is calculated where it is kept. Where each lane reads only what it wrote itself, spans on
- * its own tape need no barrier. Costs one barrier, and a push or a pop by thread 0 in it.
+ * Use collective spans if lanes read what other lanes wrote in the step before, as in a time step
+ * on a grid: the state is calculated where it is kept, without a copy. If each lane reads only what
+ * it wrote itself, use spans on the tapes of the lanes, which need no barrier. Cost: a barrier, and
+ * a push or a pop by thread 0 in it.
  */
 #define reel_worker_push_span(worker, type, n) \
 	((type *)reel_worker_push_span_at((worker), REEL_TYPE_OF(type), (n), REEL_HERE))
@@ -317,16 +320,16 @@ const void *reel_worker_pop_span_at(reel_worker *worker, reel_type type, size_t 
 				    const char *site);
 
 /*
- * With one lane per thread, and in the forward sweep only: the lane may stay in a variable,
- * and this ends its phase, after the barrier.
+ * Ends the phase of a lane, after the barrier, in place of reel_worker_next_phase(). For forward
+ * sweeps with one lane for each thread, where a thread keeps its lane in a variable.
  */
 void reel_lane_phase(reel_lane *lane);
 
 /*
- * How many phases the region has, recorded so far or in all: at least 1. In the reverse sweep also
- * how many loops, with those of REEL_SINGLE(), its lanes came to: the lane that came farthest
- * counts. Where all lanes may have left early, the reverse sweep begins with the last one of so
- * many; to reverse one more is -EBADMSG.
+ * Number of phases of the region, in the forward sweep until now: at least 1. In the reverse sweep
+ * also the number of loops, those of REEL_SINGLE() included, that the lane which came farthest came
+ * to. If all lanes may have left the region early, the reverse sweep begins with the last of these
+ * loops. To reverse more of them is -EBADMSG.
  */
 int64_t reel_region_phases(const reel_region *region);
 int64_t reel_region_loops(const reel_region *region);
@@ -335,16 +338,17 @@ int64_t reel_region_loops(const reel_region *region);
 
 enum reel_loop_kind { REEL_STATIC_LOOP, REEL_DYNAMIC_LOOP, REEL_GUIDED_LOOP };
 
-/* How iterations are dealt to lanes. */
+/* How a loop hands out its iterations to lanes. */
 typedef struct reel_chunking {
 	int32_t kind;
-	int32_t noted; /* even if its bounds could be computed again */
+	int32_t noted; /* not 0: the bounds are noted, even if they could be computed again */
 	int64_t chunk;
 } reel_chunking;
 
 /*
- * static: blocks of equal size, or chunks in turn, if chunk is above 0. dynamic: chunks to
- * who comes first; guided: at first larger ones. A chunk of 0 is 1 there.
+ * reel_static(0): a block of equal size for each lane. reel_static(chunk): chunks to the lanes in
+ * turn. reel_dynamic(chunk): the next chunk to the lane that asks first. reel_guided(chunk): the
+ * same, with larger chunks at first. In the last two a chunk of 0 is 1.
  */
 REEL_ALWAYS_INLINE reel_chunking reel_static(int64_t chunk)
 {
@@ -367,7 +371,7 @@ REEL_ALWAYS_INLINE reel_chunking reel_guided(int64_t chunk)
 	return chunking;
 }
 
-/* A loop over first <= i < end, and the lane's present chunk of it. */
+/* A lane's part of a loop. Its present chunk is first <= i < end. */
 typedef struct reel_loop {
 	int64_t first;
 	int64_t end;
@@ -382,32 +386,32 @@ typedef struct reel_loop {
 } reel_loop;
 
 /*
- * Begin the lane's part of a loop over low <= i < high. Like loops of OpenMP, one that all lanes of
- * a region come to, in the same order, or none; it has no barrier at its end, and loops of one lane
- * do not nest.
+ * Begins the lane's part of a loop over low <= i < high. As with loops of OpenMP, all lanes of a
+ * region come to the same loops in the same order. There is no barrier at the end, and loops of one
+ * lane do not nest.
  */
 reel_loop reel_loop_begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high);
 /* The same loop in the reverse sweep: the lane's chunks, last to first. */
 reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high);
 
 /*
- * The lane's next chunk, in loop->first and loop->end; false: there is none. A dynamic chunk
- * costs one atomic operation; consecutive ones are noted as one run.
+ * Sets loop->first and loop->end to the lane's next chunk. False: there is no more. A dynamic chunk
+ * costs one atomic operation. Consecutive chunks are noted as one run.
  */
 bool reel_loop_next(reel_loop *loop);
 
 /*
- * Leave the loop before its end; iterations up to `end` - 1 of the present chunk have been
- * done. Chunks that no lane has taken are left to the others, until a lane that has stopped comes
- * to the region's next loop that is dynamic or guided, or single: then nobody runs them, and what
- * is reversed is what was run. Where the others are to run them all, a barrier comes first. Needed
- * before a break or a return; forward sweep only.
+ * Leaves the loop before its end. Needed in the forward sweep before a break or a return. The lane
+ * has run the iterations below `end` of its present chunk. Other lanes still take free chunks,
+ * until a lane that has stopped comes to the next dynamic, guided or single loop of the region.
+ * From then on nobody runs them. If the other lanes have to run all chunks, put a barrier before
+ * that loop. The reverse sweep reverses the iterations that were run.
  */
 void reel_loop_stop(reel_loop *loop, int64_t end);
 
 /*
- * The same as one statement: i goes through the lane's iterations, and in the reverse sweep
- * through the same ones backwards. `continue` is allowed; for break see reel_loop_stop().
+ * A loop as one statement: i takes the lane's iterations, in the reverse sweep the same iterations
+ * backwards. `continue` is allowed; for break see reel_loop_stop().
  */
 #define REEL_FOR(lane, type, i, low, high, chunking)                          \
 	for (reel_loop i##_loop = reel_loop_begin(lane, chunking, low, high); \
@@ -421,10 +425,10 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
 		     i-- > i##_first;)
 
 /*
- * REEL_SINGLE(lane) { ... } is done by one lane, the first to come; in the reverse sweep
- * REEL_SINGLE_REVERSE(lane) { ... } by the same one. No barrier. It is a dynamic loop of one
- * iteration, so all lanes come to it, and a break or a return needs reel_loop_stop() before it; the
- * loop is `reel_single`.
+ * The first lane that comes to REEL_SINGLE(lane) { ... } runs it, and the same lane runs
+ * REEL_SINGLE_REVERSE(lane) { ... } in the reverse sweep. There is no barrier. It is a dynamic loop
+ * of one iteration with the name `reel_single`: all lanes come to it, and a break or a return needs
+ * reel_loop_stop() before it.
  */
 #define REEL_SINGLE(lane)                                                                          \
 	for (reel_loop reel_single = reel_loop_begin(lane, reel_dynamic(1), 0, 1);                 \
@@ -434,13 +438,13 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
 	for (reel_loop reel_single = reel_loop_reverse(lane, reel_dynamic(1), 0, 1);               \
 	     reel_loop_next(&reel_single);)
 
-/* ---- Orders: critical sections, locks, ordered -------------------------------------- */
+/* ---- Ordered sections: critical, locks, ordered -------------------------------------- */
 
 /*
- * The order in which lanes came to something that only one may do at a time. One for each
- * critical section, or lock, of the lanes of one root; all zero to begin with; it belongs to the
- * program, and stays where it is from the forward sweep to the reverse one, and to the end of the
- * holds in which it is used, which replay it, too.
+ * The order in which lanes came to a critical section, or got a lock. The program has one struct
+ * for each critical section, or lock, and each root. It is all zero at first. It stays where it is
+ * from the forward sweep to the end of the reverse sweep, and to the end of all holds in which it
+ * is used: they replay it, too.
  *
  *	#pragma omp critical                        forward sweep
  *	{
@@ -452,10 +456,11 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
  *	...
  *	reel_ordered_done(lane, &order);
  *
- * The reverse sweep waits for its turn, so each lane of the region needs a thread: use
- * num_threads(reel_region_threads(region, ...)), and omp_set_dynamic(0), or else OpenMP may give
- * fewer. Then the region gives out no lane, and its parent has the error -EDEADLK, for good.
- * Sections whose adjoints commute need no order: a critical section does in both sweeps.
+ * In the reverse sweep lanes wait for their turns, so each lane of the region needs a thread. Use
+ * num_threads(reel_region_threads(region, ...)), and omp_set_dynamic(0), since OpenMP may give
+ * fewer threads otherwise. If there are fewer threads than lanes, the region gives out no lane, and
+ * its parent has the error -EDEADLK, which cannot be cleared. If the adjoints of a section commute,
+ * it needs no order: use a critical section in both sweeps.
  */
 typedef struct reel_ordered {
 #ifdef __cplusplus
@@ -463,22 +468,22 @@ typedef struct reel_ordered {
 #else
 	_Atomic uint64_t count;
 #endif
-	uint64_t hold; /* in which the count was last kept; 0: in none */
+	uint64_t hold; /* the hold that kept the count last, or 0 */
 } reel_ordered;
 
-/* Note the lane's turn; inside of the section. 16 bytes. */
+/* Notes the lane's turn, inside the section. 16 bytes. */
 void reel_ordered_note(reel_lane *lane, reel_ordered *order);
 
 /*
- * Wait until all later turns have been reversed; and let the turn before begin. A thread that
- * waits gives up the processor soon, then sleeps.
+ * reel_ordered_await() waits until all later turns have been reversed; reel_ordered_done() lets the
+ * turn before begin. A thread that waits soon yields, then sleeps.
  */
 void reel_ordered_await(reel_lane *lane, reel_ordered *order);
 void reel_ordered_done(reel_lane *lane, reel_ordered *order);
 
 /* ---- With OpenMP ------------------------------------------------------------------ */
 
-/* The calling thread as a worker of its team. */
+/* The worker of the calling thread in its team. */
 REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
 {
 #ifdef _OPENMP
@@ -488,7 +493,7 @@ REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
 #endif
 }
 
-/* OpenMP's barrier, and the next phase, for each thread of the team. */
+/* A barrier of OpenMP, and the next phase. Each thread of the team calls it. */
 REEL_ALWAYS_INLINE void reel_worker_phase(reel_worker *worker)
 {
 #ifdef _OPENMP
@@ -500,7 +505,7 @@ REEL_ALWAYS_INLINE void reel_worker_phase(reel_worker *worker)
 		reel_worker_next_phase(worker);
 }
 
-/* As OMP_SCHEDULE says. It is noted: the reverse sweep does not ask again. */
+/* The schedule of OMP_SCHEDULE. It is noted, so that the reverse sweep does not ask again. */
 REEL_ALWAYS_INLINE reel_chunking reel_runtime(void)
 {
 	reel_chunking chunking = {REEL_STATIC_LOOP, 1, 0};
