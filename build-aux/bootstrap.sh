@@ -3,6 +3,12 @@
 
 export DEBIAN_FRONTEND=noninteractive
 jobs=$(nproc 2>/dev/null || echo 2)
+# What make is given, unless one above it shares its jobs.
+parallel=()
+[[ ${MAKEFLAGS-} == *--jobserver* ]] || parallel=(-j "$jobs")
+
+# libtool is a script, which dash runs in half the time of bash.
+! CONFIG_SHELL=$(command -v dash) || export CONFIG_SHELL
 
 die() {
 	printf '%s: %s\n' "${0##*/}" "$1" >&2
@@ -54,9 +60,11 @@ build_packages=(
 example_packages=(libnetcdf-dev=netcdf.pc libcairo2-dev=cairo.pc)
 example_data=ferret-datasets=/usr/share/ferret-vis/data/etopo5.cdf
 
-# bootstrap: make configure, unless it is there, as in a release. Make itself keeps it up to date.
+# bootstrap: make configure, unless it is there and up to date. Make does so, too, but the makes of two
+# builds would do it at the same time.
 bootstrap() {
-	[ -f configure ] && [ -f Makefile.in ] && [ ! configure.ac -nt configure ] && return
+	[ -f configure ] && [ -f Makefile.in ] && [ -z "$(find . -path ./build -prune -o \( -name configure.ac \
+		-o -name Makefile.am -o -name '*.mk' -o -name 'reel_*.m4' \) -newer Makefile.in -print)" ] && return
 	echo 'autoreconf'
 	mkdir -p build
 	autoreconf -i >build/autoreconf.log 2>&1 || {
@@ -69,7 +77,7 @@ bootstrap() {
 configure() {
 	local directory=$1 options
 	shift
-	options="$* with $(for package in ck liburing liblz4 hwloc netcdf cairo sqlite3; do
+	options="$* with $(for package in ck liburing liblz4 hwloc netcdf cairo sqlite3 ompi-c mpich; do
 		echo "$package $(pkg-config --modversion "$package" 2>/dev/null)"
 	done)"
 	mkdir -p "$directory"
@@ -87,7 +95,7 @@ configure() {
 build() {
 	local directory=$1
 	shift
-	make -C "$directory" -j "$jobs" "$@" >"$directory/make.log" 2>&1 || {
+	make -C "$directory" "${parallel[@]}" "$@" >"$directory/make.log" 2>&1 || {
 		grep -E -m 20 '(error:|undefined reference|^(FAIL|ERROR):|No rule|\*\*\* \[)' "$directory/make.log" || tail -n 20 "$directory/make.log"
 		return 1
 	}

@@ -8,7 +8,21 @@
 
 #include <reel/plan.h>
 
+#include "os/annotate.h"
 #include "support.h"
+
+/*
+ * Whether to compare a plan with all others that there are. AddressSanitizer looks at how a plan is made,
+ * for which a few short loops will do; how good it is, the other builds see.
+ */
+static inline bool is_exhaustive(void)
+{
+#ifdef REEL_ADDRESS_SANITIZER
+	return !is_brief();
+#else
+	return true;
+#endif
+}
 
 #define UNLIMITED ((int64_t)1 << 20)
 

@@ -8,7 +8,6 @@
 
 #include "helpers/plan-support.h"
 
-#define MAX_STEPS 8
 #define MAX_SHELVES 3
 #define MAX_COST 4096
 /* What an advance costs, so that a tenth of it is a number. */
@@ -189,6 +188,11 @@ static unsigned min_cost(const struct search *search)
 	return MAX_COST;
 }
 
+static int64_t max_steps(void)
+{
+	return is_exhaustive() ? 8 : 6;
+}
+
 static const unsigned costs[][2] = {{1, 1},   {5, 5},  {20, 20}, {0, 30},
 				    {30, 0},  {50, 10}, {10, 50}, {100, 100}};
 
@@ -221,7 +225,7 @@ static void no_schedule_of_one_tier_is_cheaper(void)
 {
 	unsigned wrong = 0, cases = 0;
 
-	for (int64_t steps = 1; steps <= MAX_STEPS; steps++)
+	for (int64_t steps = 1; steps <= max_steps(); steps++)
 		for (int64_t slots = 1; slots <= 5; slots++, cases++) {
 			struct reel_problem problem = one_tier(steps, slots);
 
@@ -238,7 +242,7 @@ static void no_schedule_of_two_tiers_is_cheaper(void)
 {
 	unsigned wrong = 0, cases = 0;
 
-	for (int64_t steps = 2; steps <= 7; steps++)
+	for (int64_t steps = 2; steps < max_steps(); steps++)
 		for (unsigned c = 0; c < COUNT(costs); c++)
 			for (int64_t slots = 1; slots < 16; slots++, cases++) {
 				struct reel_problem problem =
@@ -259,7 +263,7 @@ static void no_schedule_of_two_costly_tiers_is_cheaper(void)
 	for (int64_t slots = 0; slots < 9; slots++)
 		for (unsigned store = 5; store <= 40; store += 5, cases++) {
 			struct reel_problem problem =
-				problem_of(7, 1 + slots % 3, 1 + slots / 3,
+				problem_of(max_steps() - 1, 1 + slots % 3, 1 + slots / 3,
 					   (store + 9) / (double)UNIT, 0.5);
 
 			problem.tier[0].store_cost = store / (double)UNIT;
@@ -294,7 +298,7 @@ static void no_schedule_with_an_unlimited_tier_is_cheaper(void)
 {
 	unsigned wrong = 0, cases = 0;
 
-	for (int64_t steps = 2; steps <= 7; steps++)
+	for (int64_t steps = 2; steps < max_steps(); steps++)
 		for (unsigned c = 0; c < COUNT(costs); c++)
 			for (int64_t slots = 1; slots <= 3; slots++, cases++) {
 				struct reel_problem problem =
@@ -312,7 +316,7 @@ static void no_schedule_that_keeps_tapes_has_fewer_advances(void)
 {
 	unsigned wrong = 0, cases = 0;
 
-	for (int64_t steps = 1; steps <= MAX_STEPS; steps++)
+	for (int64_t steps = 1; steps <= max_steps(); steps++)
 		for (int64_t memory = 1; memory <= 6; memory++)
 			for (int64_t tape = 1; tape <= 4; tape++, cases++) {
 				struct reel_problem problem = one_tier(steps, memory);

@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# One stage of ./check, which says what each is for: configures, builds and tests in build/STAGE. The last
+# line says how many checks passed, failed and were skipped. Usage: build-aux/stage.sh STAGE
+set -u
+cd "$(dirname "$0")/.." || exit
+. build-aux/bootstrap.sh
+
+name=$1
+directory=build/$name
+start=$SECONDS
+mkdir -p "$directory"
+
+# conclude PASSED FAILED SKIPPED: the last line.
+conclude() {
+	printf '  %d passed, %d failed, %d skipped, %d s\n' "$@" $((SECONDS - start))
+	exit
+}
+
+# broken MESSAGE: a stage that could not be carried out is one failure.
+broken() {
+	printf '  %s\n' "$1"
+	conclude 0 1 0
+}
+
+# Of the `make check` of a stage: options, patterns of the tests that it runs, and of the tests and programs
+# that it leaves out.
+check_options=() tests=% left_out=
+
+# remaining LIST: what make has in the list, as far as the stage runs or builds it.
+remaining() {
+	local rule="print: ; @echo \$(filter-out $left_out,\$($1))"
+	[ "$1" != TESTS ] || rule="print: ; @echo \$(filter-out $left_out,\$(filter $tests,\$(TESTS)))"
+	make -s -C "$directory" --eval="${rule//$'\n'/ }" print
+}
+
+# gold links in half the time of bfd, hundreds of programs.
+quick_linker=
+! command -v ld.gold >/dev/null || quick_linker=-fuse-ld=gold
+
+# stage WHAT CONFIGURE-OPTION...: configure, build and test.
+stage() {
+	local list
+	printf '%s: %s\n' "$name" "$1"
+	shift
+	configure "$directory" ${quick_linker:+"LDFLAGS=$quick_linker"} "$@" || broken 'configure failed'
+	for list in TESTS check_PROGRAMS noinst_PROGRAMS; do
+		check_options+=("$list=$(remaining $list)")
+	done
+	build "$directory" all "${check_options[@]}" || broken "build failed, see $directory/make.log"
+	find "$directory" -name '*.trs' -delete
+	$under make -C "$directory" "${parallel[@]}" check "${check_options[@]}" >"$directory/check.log" 2>&1 ||
+		show_failures "$directory"
+	count "$directory"
+	if [ $((points[0] + points[1])) -eq 0 ]; then
+		tail -n 20 "$directory/check.log"
+		broken 'no test ran'
+	fi
+	conclude "${points[@]}"
+}
+
+# What a packager runs: distcheck unpacks the tarball, builds it, runs all tests, installs, builds
+# programs with what is installed, and removes it. It removes its build, too, unless it fails. The
+# tarball that it packs twice is for nobody: xz is quick about it.
+release() {
+	local log=$directory/distcheck.log status
+	echo 'release: make distcheck'
+	configure "$directory" "${main_options[@]}" || broken 'configure failed'
+	XZ_OPT=-0 make -C "$directory" "${parallel[@]}" distcheck DISTCHECK_CONFIGURE_FLAGS=--enable-werror >"$log" 2>&1
+	status=$?
+	points=($(awk '/^# (PASS|XFAIL):/ { passed += $3 } /^# (FAIL|XPASS|ERROR):/ { failed += $3 }
+		/^# SKIP:/ { skipped += $3 } END { print passed + 0, failed + 0, skipped + 0 }' "$log"))
+	if [ $status -ne 0 ] && [ "${points[1]}" -eq 0 ]; then
+		tail -n 20 "$log"
+		broken "make distcheck failed, see $log"
+	fi
+	[ $status -eq 0 ] || show_failures "$directory"/reel-[0-9]*
+	conclude "${points[@]}"
+}
+
+# A sanitizer's fixed map of memory may collide with random addresses; then they are turned off.
+under=
+
+# sanitizer_runs COMPILER LIST
+sanitizer_runs() {
+	echo 'int main(void) { return 0; }' >"$directory/probe.c"
+	"$1" "-fsanitize=$2" "$directory/probe.c" -o "$directory/probe" || return
+	for under in '' 'setarch -R'; do
+		$under "$directory/probe" && return
+	done
+} >/dev/null 2>&1
+
+# sanitized COMPILER LIST CONFIGURE-OPTION...
+sanitized() {
+	local compiler=$1 list=$2
+	shift 2
+	if ! sanitizer_runs "$compiler" "$list"; then
+		echo "$name: skipped, $compiler -fsanitize=$list does not run on this machine"
+		conclude 0 0 1
+	fi
+	stage "$compiler, -fsanitize=$list${*:+ $*}" CC="$compiler" CFLAGS='-O1 -g1' \
+		--enable-sanitizer="$list" --enable-werror --enable-assertions --disable-static --with-mpi=no "$@"
+}
+
+# Tests of what is the same in each build: sources, and programs beside the library.
+same_everywhere='tests/source/% tests/tools/t-bench.sh tests/tools/t-scale.sh tests/tools/t-info.sh tests/tools/t-mutate.sh bench/%'
+# Tests that compile programs of their own with what is built, which takes them longer than to run.
+compiling='%/t-clad.sh %/t-clad-headers.sh %/t-clad-threads.sh %/t-fortran.sh %/t-adstack-programs.sh'
+# Tests that have one thread, or run a program of the examples: ThreadSanitizer sees nothing in the former
+# and makes them five times as long; the latter it does not see through, see the stage.
+single_threaded='tests/plan/% tests/tape/t-abi tests/tape/t-bits tests/tape/t-block tests/tape/t-cplusplus%
+	tests/tape/t-cursor tests/tape/t-error tests/tape/t-hold tests/tape/t-mark tests/tape/t-span
+	tests/tape/t-values tests/tape/t-version %/t-kernels %/t-gradients.sh %/t-tsunami% %/t-sedov-program.sh
+	tests/tools/t-fuzz.sh tests/tools/t-plan.sh %/t-clad.sh %/t-clad-headers.sh %/t-fortran.sh %/t-adstack-programs.sh
+	%/t-crc32c %/t-difference %/t-shuffle %/t-pack %/t-file-slots %/t-store-open %/t-slab
+	%/t-device-staged %/t-gpu-try.sh %/t-gpu-driver %/t-device-resources.sh %/t-adjoint-faults
+	fuzz/% examples/%'
+
+# Tests of OpenMP's parts, and of whole programs with it.
+omp_tests='tests/omp/t-omp-checkpoint tests/omp/t-omp-memory tests/omp/t-omp-faults tests/omp/t-omp-patterns
+	tests/omp/t-adjoint-omp tests/omp/t-adjoint tests/omp/t-adjoint-check tests/omp/t-region tests/omp/t-task tests/omp/t-reduction
+	tests/omp/t-region-faults tests/omp/t-observe tests/whole/t-gradient'
+
+# Those in which threads meet in locks alone. helgrind does not see what atomics order; and of a
+# semaphore on the stack of who waits it takes the stack's next use for a race with the post's
+# reading of it, so stores with threads of their own are the thread stages' to look at.
+lock_tests='tests/store/t-store-fault tests/store/t-store-open tests/tape/t-tape tests/tape/t-span tests/tape/t-mark tests/tape/t-hold'
+
+# Tests of what depends on the parts that plain leaves out or replaces: the list of the pool, huge pages,
+# io_uring and OpenMP. It builds all programs but those in C++, since no other stage compiles them with clang.
+plain_tests='tests/pool/% tests/store/% tests/spill/% tests/parcel/% tests/omp/% tests/os/% tests/tape/t-tape
+	tests/tape/t-span tests/tape/t-recording tests/whole/t-gradient tests/tools/t-stress.sh
+	tests/dropin/t-adstack-process.sh'
+
+# valgrind_stage WHAT OPTION...: no io_uring, of whose writes it does not know.
+valgrind_stage() {
+	local what=$1
+	shift
+	export TEST_EMULATED=yes
+	check_options=(AM_LOG_FLAGS="-k 5 1200 valgrind -q --tool=$name --error-exitcode=9 $*")
+	stage "$what" CFLAGS='-O1 -g' --with-pool=c11 --without-liburing --disable-static \
+		--with-tsunami=no --disable-huge-pages --with-mpi=no
+}
+
+case $name in
+main)
+	left_out=$compiling
+	stage 'gcc, optimised, everything that is there' "${main_options[@]}"
+	;;
+release) release ;;
+address)
+	left_out=$same_everywhere
+	sanitized gcc address,undefined
+	;;
+# The example's barriers are in an OpenMP runtime that the sanitizer cannot see into.
+thread)
+	left_out="$same_everywhere $single_threaded"
+	sanitized clang thread --enable-yield-points --with-tsunami=no
+	;;
+plain)
+	left_out=tests/gpu/t-device-% tests=$plain_tests
+	stage 'clang, C11 atomics, no io_uring, no OpenMP, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
+		--enable-assertions --with-pool=c11 --without-liburing --disable-openmp --disable-huge-pages --disable-static --with-mpi=no
+	;;
+# What is instrumented is not vectorised, of which clang warns where OpenMP asks for it. libomp
+# does not give all of its own memory back.
+address-clang)
+	export LSAN_OPTIONS="suppressions=$PWD/$directory/libomp.supp:print_suppressions=0"
+	echo leak:libomp.so >"$directory/libomp.supp"
+	sanitized clang address,undefined --with-tsunami=no CFLAGS='-O1 -g1 -Wno-pass-failed'
+	;;
+thread-ck) sanitized clang thread --with-pool=ck --enable-yield-points --with-tsunami=no ;;
+thread-omp)
+	tests=$omp_tests
+	sanitized clang thread --enable-openmp --with-tsunami=no
+	;;
+memcheck)
+	left_out=%.sh
+	valgrind_stage 'valgrind, memory' --leak-check=full --errors-for-leak-kinds=definite
+	;;
+helgrind)
+	tests=$lock_tests
+	valgrind_stage 'valgrind, races'
+	;;
+esac
