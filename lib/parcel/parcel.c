@@ -44,6 +44,17 @@ static void orphan(struct reel_pool_client *client)
 	unlock(client);
 }
 
+/* Parcels without a slab count, too: those of a scratch parcel that is sealed, or of a lost one. */
+static bool is_in_use(struct reel_pool_client *client)
+{
+	bool in_use;
+
+	lock(client);
+	in_use = of_client(client)->bins != NULL;
+	unlock(client);
+	return in_use;
+}
+
 static void close_parcels(struct reel_pool_client *client)
 {
 	struct reel_parcels *parcels = of_client(client);
@@ -57,6 +68,7 @@ static const struct reel_pool_client_verbs verbs = {
 	.lock = lock,
 	.unlock = unlock,
 	.orphan = orphan,
+	.is_in_use = is_in_use,
 	.close = close_parcels,
 };
 

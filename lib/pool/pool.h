@@ -59,6 +59,8 @@ struct reel_pool_client_verbs {
 	void (*unlock)(struct reel_pool_client *client);
 	/* In the child, instead of unlock(): its other threads do not exist. */
 	void (*orphan)(struct reel_pool_client *client);
+	/* Whether the program still has something of it, so that the pool cannot be closed. */
+	bool (*is_in_use)(struct reel_pool_client *client);
 	/* When the pool is destroyed. */
 	void (*close)(struct reel_pool_client *client);
 };

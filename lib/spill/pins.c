@@ -41,12 +41,16 @@ static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *con
 	/* Relaxed: who sets the bit has the lock. */
 	if (!(atomic_load_explicit(&pins->count, memory_order_relaxed) & REEL_PINS_HELD)) {
 		error = acquire(context);
+		/*
+		 * Release: pairs with the acquire in reel_pins_add(). Shows the contents.
+		 * Relaxed: an acquire that failed has left the slab as it was. With the lock: a
+		 * thread that acquires the slab next, and drops its pin, must find itself the last.
+		 */
 		if (!error)
-			/*
-			 * Release: pairs with the acquire in reel_pins_add(). Shows the contents.
-			 */
 			atomic_fetch_or_explicit(&pins->count, REEL_PINS_HELD,
 						 memory_order_release);
+		else
+			atomic_fetch_sub_explicit(&pins->count, 1, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&pins->lock);
 	return error;
@@ -55,18 +59,11 @@ static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *con
 int reel_pins_add(struct reel_pins *pins, int (*acquire)(void *context), void *context)
 {
 	uint32_t before;
-	int error;
 
 	reel_yield_point();
 	/* Acquire: pairs with the release in hold(). Makes the contents of the frame visible. */
 	before = atomic_fetch_add_explicit(&pins->count, 1, memory_order_acquire);
-	if (before & REEL_PINS_HELD)
-		return 0;
-	error = hold(pins, acquire, context);
-	/* Relaxed: an acquire that failed has left the slab as it was. */
-	if (error)
-		atomic_fetch_sub_explicit(&pins->count, 1, memory_order_relaxed);
-	return error;
+	return before & REEL_PINS_HELD ? 0 : hold(pins, acquire, context);
 }
 
 static void let_go(struct reel_pins *pins, void (*seal)(void *context), void *context)

@@ -117,6 +117,14 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 	return 0;
 }
 
+static bool has_parcels(struct reel_pool *pool)
+{
+	/* Acquire: pairs with the release in parcels_of() (parcel.c). Makes the struct visible. */
+	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
+
+	return client && client->verbs->is_in_use(client);
+}
+
 int reel_pool_close(reel_pool *pool)
 {
 	REEL_UNCANCELLED;
@@ -127,7 +135,7 @@ int reel_pool_close(reel_pool *pool)
 	if (pool->flags & REEL_POOL_PERMANENT)
 		return -EPERM;
 	reel_pool_get_stats(pool, &stats);
-	if (stats.slabs_in_use)
+	if (stats.slabs_in_use || has_parcels(pool))
 		return -EBUSY;
 	reel_fork_unwatch(pool);
 	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);

@@ -264,7 +264,8 @@ static void scratch_keeps_nothing(void)
 	memset(data, 1, 100);
 	is_int(stats_of(pool).slabs_in_use, 1, "with memory");
 	is_int(reel_parcel_seal(parcel), 0, "sealed again");
-	is_int(reel_parcel_close(parcel), 0, "and closed");
+	is_int(reel_pool_close(pool), -EBUSY, "its pool cannot be closed");
+	is_int(reel_parcel_close(parcel), 0, "the parcel is closed");
 	close_pool_at_rest(pool, "a scratch parcel");
 }
 

@@ -69,6 +69,7 @@ low="$one -DHEIGHT=2"
 	explore wake wake
 	explore snapshot snapshot
 	explore order order
+	explore parcel parcel
 	explore dispatch dispatch
 	explore pool pool
 	explore pool-ck pool -DCK
@@ -96,6 +97,10 @@ done
 for fault in COUNT_UNLOCKED WAIT_UNLOCKED NO_SECOND_LOOK WAKE_FIRST; do
 	explore $fault order -DBREAK_$fault
 done
+for fault in PIN_UNLOCKED FAIL_LATE SEAL_EARLY UNSEAL_PINNED WRITE_WRITING FREE_READING ADVANCE_BLIND \
+	EVICT_BLIND QUEUE_BLIND SIZE_EARLY; do
+	explore $fault parcel -DBREAK_$fault
+done
 for fault in GO_BACK LEAVE_EARLY NO_SWAP; do
 	explore $fault dispatch -DBREAK_$fault
 done
@@ -116,6 +121,7 @@ is_right wake 'events, pauses, the end of the offload thread'
 
 is_right snapshot 'a slot, its snapshots on their way, and a store that fails'
 is_right order 'lanes that wait for their turns'
+is_right parcel 'bins that are pinned, announced, rewritten and closed'
 is_right dispatch 'lanes that take chunks of loops'
 is_right pool 'threads that pop from a list and push again'
 is_right pool-ck 'the same, where the head is two words'
@@ -149,6 +155,17 @@ is_found COUNT_UNLOCKED 'a lane looks for its turn before it counts as asleep'
 is_found WAIT_UNLOCKED 'a lane falls asleep after it let go of the lock'
 is_found NO_SECOND_LOOK 'a lane that is woken takes it for its turn'
 is_found WAKE_FIRST 'others are woken before the turn has ended'
+
+is_found PIN_UNLOCKED 'two threads acquire a slab at the same time'
+is_found FAIL_LATE 'a pin whose slab did not come is still counted when another thread has dropped its own'
+is_found SEAL_EARLY 'a slab is sealed without a look at who has pinned it meanwhile'
+is_found UNSEAL_PINNED 'a parcel is written to that another thread has pinned'
+is_found WRITE_WRITING 'a parcel is written to while its slab is put'
+is_found FREE_READING 'a slab is freed while it is read'
+is_found ADVANCE_BLIND 'a use is counted for an order that the bin has left'
+is_found EVICT_BLIND 'a slab is evicted without a look at its state'
+is_found QUEUE_BLIND 'a slab that has no frame is queued again without a look at its state'
+is_found SIZE_EARLY 'the size of a slab is read while it is queued'
 
 is_found GO_BACK 'a lane that is behind begins its loop again'
 is_found LEAVE_EARLY 'a lane leaves a loop before its last chunk is taken'
