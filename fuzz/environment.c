@@ -73,11 +73,12 @@ static size_t expected_budget(void)
 static void check_options(void)
 {
 	bool is_checked = text_of[CHECKED] && !strcmp(text_of[CHECKED], "1");
+	bool has_store = text_of[STORE] || text_of[DIRECTORY];
 	size_t budget = expected_budget();
 
 	FUZZ_EXPECT(options.hard_budget == budget);
-	FUZZ_EXPECT(options.flags ==
-		    (REEL_POOL_OBEY_PRESSURE | (is_checked ? REEL_POOL_CHECKED : 0)));
+	FUZZ_EXPECT(options.flags == ((has_store ? REEL_POOL_OBEY_LIMITS : 0u) |
+				      (is_checked ? REEL_POOL_CHECKED : 0)));
 	FUZZ_EXPECT(!reel_pool_problem(&options));
 	if (!budget) {
 		FUZZ_EXPECT(!store_description && !spill_directory);

@@ -193,7 +193,7 @@ module reel
   integer(c_int), parameter, public :: REEL_CHECKED = 1
   integer(c_int), parameter, public :: REEL_POOL_CHECKED = 1
   integer(c_int), parameter, public :: REEL_POOL_SMALL_PAGES = 2
-  integer(c_int), parameter, public :: REEL_POOL_OBEY_PRESSURE = 4
+  integer(c_int), parameter, public :: REEL_POOL_OBEY_LIMITS = 4
   integer(c_int), parameter, public :: REEL_RUN_AUDIT = 1
   integer(c_int64_t), parameter, public :: REEL_UNKNOWN_STEPS = -1
 

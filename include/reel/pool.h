@@ -80,10 +80,11 @@ typedef struct reel_pool reel_pool;
 /* Do not ask for huge pages. */
 #define REEL_POOL_SMALL_PAGES 2u
 /*
- * With a store, while the system is short of memory: write and evict above a lower soft budget, and
- * give idle slabs back to the system. See "Memory pressure" below.
+ * A hard_budget of 0 is half of what the system lets this process use (reel_pool_default() says
+ * what that is). With a store, while the system is short of memory: write and evict above a lower
+ * soft budget, and give idle slabs back to the system. See "Memory pressure" below.
  */
-#define REEL_POOL_OBEY_PRESSURE 4u
+#define REEL_POOL_OBEY_LIMITS 4u
 
 /*
  * All zero means all defaults. Sizes are bytes.
@@ -95,7 +96,8 @@ struct reel_pool_options {
 	 * keeps everything pushed before it. With one it waits until a slab has
 	 * been stored. An open tape keeps the slab that it left last, also when
 	 * it is empty. A pop is never refused: where nothing can leave memory, what
-	 * comes back from the store goes beyond this. 0: no bound.
+	 * comes back from the store goes beyond this. 0: no bound, or with
+	 * REEL_POOL_OBEY_LIMITS half of the system's limit; the statistics have the number.
 	 */
 	size_t hard_budget;
 	/*
@@ -180,7 +182,7 @@ struct reel_pool_stats {
 };
 
 /*
- * Memory pressure. A pool with a store and REEL_POOL_OBEY_PRESSURE, which the default pool has,
+ * Memory pressure. A pool with a store and REEL_POOL_OBEY_LIMITS, which the default pool has,
  * opens a trigger on memory.pressure of the control group (version 2) of this process, or where it
  * cannot, on /proc/pressure/memory: some thread has waited for memory in 150 ms of 2 s. Where the
  * kernel has no such file (Linux 5.2 has), or refuses the trigger, the flag does nothing; `reel
@@ -210,12 +212,12 @@ struct reel_pool_stats {
 int reel_pool_open(reel_pool **pool, const struct reel_pool_options *options);
 
 /*
- * End a pool and unmap all its memory. Every tape on it must have been closed, and
+ * End a pool and unmap all its memory. Every tape and parcel on it must have been closed, and
  * no other thread may use it any more. Threads that did need not have ended: they may
  * be in the middle of it. NULL is allowed.
  *
  * Returns 0, or
- *   -EBUSY   slabs are still on tapes; nothing was done
+ *   -EBUSY   slabs are still on tapes, or parcels are not closed; nothing was done
  *   -EPERM   it is the default pool, which lives as long as the process
  */
 int reel_pool_close(reel_pool *pool);

@@ -146,3 +146,10 @@ void reel_memory_limit(struct reel_memory_limit *limit, const char *root)
 	bound_by_address_space(limit);
 	bound_by_control_groups(limit, root);
 }
+
+size_t reel_memory_share(const struct reel_memory_limit *limit, unsigned percent)
+{
+	uint64_t bytes = limit->bytes / 100 * percent;
+
+	return limit->bytes == UINT64_MAX ? 0 : bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
+}

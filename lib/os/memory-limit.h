@@ -3,6 +3,7 @@
 #ifndef REEL_LIB_MEMORY_LIMIT_H
 #define REEL_LIB_MEMORY_LIMIT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct reel_memory_limit {
@@ -16,5 +17,11 @@ struct reel_memory_limit {
  * proc/ and sys/. What cannot be read does not bound. Any thread. Cost: some dozen files are read.
  */
 void reel_memory_limit(struct reel_memory_limit *limit, const char *root);
+
+/* So much of the limit; 0: it is not known. */
+size_t reel_memory_share(const struct reel_memory_limit *limit, unsigned percent);
+
+/* The share of a budget that is `auto`. It leaves the other half to the program. */
+#define REEL_AUTO_PERCENT 50
 
 #endif

@@ -23,7 +23,7 @@
 #define MAX_FIRST_SLABS 1024
 /* Two full magazines of one thread hold at most this part of the soft budget. */
 #define MAGAZINE_SHARE 32
-#define FLAGS (REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES | REEL_POOL_OBEY_PRESSURE)
+#define FLAGS (REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES | REEL_POOL_OBEY_LIMITS)
 
 static size_t slab_bytes(const struct reel_pool_options *options)
 {
@@ -110,7 +110,7 @@ const char *reel_pool_problem(const struct reel_pool_options *options)
 		return "magazine_slabs must be at most 16";
 	if (options->flags & ~FLAGS)
 		return "flags must be made of REEL_POOL_CHECKED, REEL_POOL_SMALL_PAGES and "
-		       "REEL_POOL_OBEY_PRESSURE";
+		       "REEL_POOL_OBEY_LIMITS";
 	if (options->store && !options->hard_budget)
 		return "a store needs a hard_budget: without one nothing ever goes there";
 	problem = options->store ? store_problem(options->store, whole) : NULL;

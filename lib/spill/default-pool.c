@@ -26,17 +26,6 @@ static const char *spill_directory, *store_description;
 static atomic_flag store_refused = ATOMIC_FLAG_INIT;
 static _Atomic(struct reel_pool *) default_pool;
 
-/* `auto` leaves the other half to the program. */
-#define AUTO_PERCENT 50
-
-/* So much of the limit; if that is not known, 0: no bound. */
-static size_t share_of_limit(const struct reel_memory_limit *limit, unsigned percent)
-{
-	uint64_t bytes = limit->bytes / 100 * percent;
-
-	return limit->bytes == UINT64_MAX ? 0 : bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
-}
-
 /* "60%" */
 static bool is_percentage(const char *text, unsigned *percent)
 {
@@ -49,11 +38,11 @@ static bool is_percentage(const char *text, unsigned *percent)
 
 static int parse_budget(const char *text, const struct reel_memory_limit *limit, size_t *budget)
 {
-	unsigned percent = AUTO_PERCENT;
+	unsigned percent = REEL_AUTO_PERCENT;
 
 	if (strcmp(text, "auto") && !is_percentage(text, &percent))
 		return reel_parse_bytes(text, budget);
-	*budget = share_of_limit(limit, percent);
+	*budget = reel_memory_share(limit, percent);
 	return 0;
 }
 
@@ -80,7 +69,7 @@ static const char *budget_problem(const char *text, const struct reel_memory_lim
 /* A process that ignores what the system allows is killed, and loses its tapes with all else. */
 static void use_auto(const struct reel_memory_limit *limit)
 {
-	options.hard_budget = share_of_limit(limit, AUTO_PERCENT);
+	options.hard_budget = reel_memory_share(limit, REEL_AUTO_PERCENT);
 	if (reel_pool_problem(&options))
 		options.hard_budget = 0;
 }
@@ -132,7 +121,9 @@ static void read_environment(void)
 	store_description = reel_environment("REEL_STORE");
 	read_budget(store_value());
 	read_checked();
-	options.flags |= REEL_POOL_OBEY_PRESSURE;
+	/* Without a store and a budget nothing is bounded. */
+	if (store_value())
+		options.flags |= REEL_POOL_OBEY_LIMITS;
 	/* The limit of this system is not known, or has no room for a slab. */
 	if (options.hard_budget || !store_value())
 		return;

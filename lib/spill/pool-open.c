@@ -11,6 +11,7 @@
 #include "offload.h"
 #include "os/cancel.h"
 #include "os/error.h"
+#include "os/memory-limit.h"
 
 /* ---- What the pool calls ---- */
 
@@ -93,19 +94,32 @@ static int use_store(struct reel_pool *pool, reel_store *store)
 	return 0;
 }
 
+/* If the limit is not known, the budget has no bound, and a store is refused. */
+static void complete_budget(struct reel_pool_options *options)
+{
+	struct reel_memory_limit limit;
+
+	if (options->hard_budget || !(options->flags & REEL_POOL_OBEY_LIMITS))
+		return;
+	reel_memory_limit(&limit, "");
+	options->hard_budget = reel_memory_share(&limit, REEL_AUTO_PERCENT);
+}
+
 int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 {
 	REEL_UNCANCELLED;
-	static const struct reel_pool_options defaults;
-	const char *problem = reel_pool_problem(options);
+	struct reel_pool_options complete = options ? *options : (struct reel_pool_options){0};
+	const char *problem;
 	struct reel_pool *pool;
 	int error;
 
+	complete_budget(&complete);
+	problem = reel_pool_problem(&complete);
 	if (problem)
 		return reel_fail(-EINVAL, "%s", problem);
-	error = reel_pool_create(&pool, options ? options : &defaults);
-	if (!error && options && options->store) {
-		error = use_store(pool, options->store);
+	error = reel_pool_create(&pool, &complete);
+	if (!error && complete.store) {
+		error = use_store(pool, complete.store);
 		if (error)
 			reel_pool_destroy(pool);
 	}

@@ -35,7 +35,7 @@ void reel_pressure_open(struct reel_offload *offload)
 
 	pressure->trigger.file = -1;
 	pressure->soft_budget = reel_soft_budget(offload->pool);
-	if (offload->pool->flags & REEL_POOL_OBEY_PRESSURE)
+	if (offload->pool->flags & REEL_POOL_OBEY_LIMITS)
 		reel_memory_pressure_open(&pressure->trigger, "");
 }
 

@@ -170,5 +170,5 @@ program layout
     'and the last of them')
   call ok(all([(constant(i), i=15, 22)] == [REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, &
     REEL_ACTION_REVERSE, REEL_ACTION_STORE, REEL_ACTION_LOAD, REEL_ACTION_DROP, &
-    REEL_ACTION_DONE, REEL_POOL_OBEY_PRESSURE]), 'kinds of actions, and a flag')
+    REEL_ACTION_DONE, REEL_POOL_OBEY_LIMITS]), 'kinds of actions, and a flag')
 end program

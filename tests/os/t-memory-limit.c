@@ -156,6 +156,17 @@ static bool make_group(void)
 	return false;
 }
 
+static void a_pool_of_the_program_takes_its_share(void)
+{
+	struct reel_pool_options options = {.flags = REEL_POOL_OBEY_LIMITS};
+	reel_pool *pool;
+
+	is_int(reel_pool_open(&pool, &options), 0, "a pool with an automatic budget is opened");
+	is_int((long long)stats_of(pool).hard_budget, GROUP_LIMIT / 100 * 50,
+	       "which is half of the limit");
+	reel_pool_close(pool);
+}
+
 static void use_more_than_the_group_has(void)
 {
 	const uint64_t n = TAPE_BYTES / sizeof(uint64_t);
@@ -173,6 +184,7 @@ static void use_more_than_the_group_has(void)
 	       "the budget is half of the limit");
 	is_int(wrong_words(&tape, 0, n), 0, "and comes back");
 	reel_tape_close(&tape);
+	a_pool_of_the_program_takes_its_share();
 }
 
 static void a_process_in_a_group_is_not_killed(void)

@@ -52,7 +52,7 @@ static const struct {
 	{"the largest magazine", {.magazine_slabs = 16}, NULL},
 	{"a magazine above the largest", {.magazine_slabs = 17}, "magazine_slabs"},
 	{"every flag", {.flags = REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES |
-				 REEL_POOL_OBEY_PRESSURE}, NULL},
+				 REEL_POOL_OBEY_LIMITS}, NULL},
 	{"an unknown flag", {.flags = 8}, "flags"},
 	{"an option to come", {.reserved = {1}}, "reserved"},
 	{"the last option to come", {.reserved = {0, 0, 1}}, "reserved"},

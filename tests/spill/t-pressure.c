@@ -93,7 +93,7 @@ static void memory_is_given_back_while_it_lasts(void)
 {
 	unsigned before = open_descriptors();
 	struct late_store *late;
-	reel_pool *pool = open_under(REEL_POOL_OBEY_PRESSURE, &late);
+	reel_pool *pool = open_under(REEL_POOL_OBEY_LIMITS, &late);
 	uint64_t n = values_in(pool, SLABS);
 	reel_tape tape = open_tape(pool, 0);
 	struct reel_pool_stats stats;
@@ -133,7 +133,7 @@ static void memory_is_given_back_while_it_lasts(void)
 static void idle_frames_are_trimmed(void)
 {
 	struct late_store *late;
-	reel_pool *pool = open_under(REEL_POOL_OBEY_PRESSURE, &late);
+	reel_pool *pool = open_under(REEL_POOL_OBEY_LIMITS, &late);
 	reel_tape tape = open_tape(pool, 0);
 
 	tap_case("idle frames");
@@ -150,7 +150,7 @@ static void a_removed_group_restores_the_budget(void)
 {
 	unsigned before = open_descriptors();
 	struct late_store *late;
-	reel_pool *pool = open_under(REEL_POOL_OBEY_PRESSURE, &late);
+	reel_pool *pool = open_under(REEL_POOL_OBEY_LIMITS, &late);
 
 	tap_case("a control group that is removed");
 	raise_trigger();
@@ -193,7 +193,7 @@ static void threads_go_on_under_pressure(void)
 	struct late_store *late;
 
 	tap_case("threads");
-	shared = open_under(REEL_POOL_OBEY_PRESSURE, &late);
+	shared = open_under(REEL_POOL_OBEY_LIMITS, &late);
 	raise_trigger();
 	ok(comes_to(shared, soft_slabs, 0, LOWEST), "pressure lowers the soft budget");
 	run_threads(THREADS, go_up_and_down);
@@ -211,7 +211,7 @@ static void in_the_child(reel_pool *pool, unsigned before)
 static void the_child_of_a_fork_has_no_trigger(void)
 {
 	struct late_store *late;
-	reel_pool *pool = open_under(REEL_POOL_OBEY_PRESSURE, &late);
+	reel_pool *pool = open_under(REEL_POOL_OBEY_LIMITS, &late);
 	unsigned before = open_descriptors();
 	pid_t child;
 
@@ -250,7 +250,7 @@ static void pools_without_the_flag_or_a_store_have_no_trigger(void)
 	tap_case("no trigger");
 	push_and_pop(pool);
 	close_under(pool, late, "a tape without the flag");
-	pool = open_pool((struct reel_pool_options){.flags = REEL_POOL_OBEY_PRESSURE});
+	pool = open_pool((struct reel_pool_options){.flags = REEL_POOL_OBEY_LIMITS});
 	push_and_pop(pool);
 	close_pool(pool, "a tape without a store");
 	is_int(opened, before, "no trigger was opened");
@@ -264,7 +264,7 @@ static void a_kernel_without_pressure_is_no_error(void)
 	tap_case("no pressure in the kernel");
 	is_absent = true;
 	record_reports();
-	pool = open_under(REEL_POOL_OBEY_PRESSURE, &late);
+	pool = open_under(REEL_POOL_OBEY_LIMITS, &late);
 	push_and_pop(pool);
 	is_int(reported.calls, 0, "nothing is reported");
 	close_under(pool, late, "a kernel without pressure");
