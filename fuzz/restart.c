@@ -196,7 +196,7 @@ static void resume(const char *path, bool is_whole, bool is_same)
 	reel_run *run = open_checkpoint(plan, &copied, &options);
 	struct state right = gradient_by_one_tape(no_failure, STEPS), bar = seed;
 	struct run context = no_failure;
-	int error = reel_run_resume(run, &bar);
+	int error = reel_run_resume(run, NULL, &bar);
 
 	FUZZ_EXPECT(is_whole || error == -EBADMSG);
 	FUZZ_EXPECT(!is_same || !error);

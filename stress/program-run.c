@@ -275,8 +275,13 @@ static bool record_ordered(const struct node *node, const struct place *place)
 static void reverse_ordered(const struct node *node, const struct place *place)
 {
 	reel_tape *tape = reel_lane_tape(place->lane);
+	unsigned count = reel_pop(tape, unsigned);
 
-	for (int count = reel_pop(tape, int); count > 0; count--) {
+	/*
+	 * After an error a count of all ones has left the loop's own values on the tape, and pops of
+	 * earlier loops find any number.
+	 */
+	for (count = count <= node->loop.iterations ? count : 0; count > 0; count--) {
 		unsigned i = reel_pop(tape, unsigned);
 		struct statement statement;
 
@@ -294,7 +299,7 @@ static void reverse_ordered(const struct node *node, const struct place *place)
 static bool record_omp_loop(const struct node *node, const struct place *place)
 {
 	reel_tape *tape = reel_lane_tape(place->lane);
-	int count = 0;
+	unsigned count = 0;
 
 #pragma omp for schedule(static, 2)
 	for (unsigned i = 0; i < node->loop.iterations; i++) {
@@ -311,8 +316,13 @@ static bool record_omp_loop(const struct node *node, const struct place *place)
 static void reverse_omp_loop(const struct node *node, const struct place *place)
 {
 	reel_tape *tape = reel_lane_tape(place->lane);
+	unsigned count = reel_pop(tape, unsigned);
 
-	for (int count = reel_pop(tape, int); count > 0; count--) {
+	/*
+	 * After an error a count of all ones has left the loop's own values on the tape, and pops of
+	 * earlier loops find any number.
+	 */
+	for (count = count <= node->loop.iterations ? count : 0; count > 0; count--) {
 		unsigned i = reel_pop(tape, unsigned);
 
 		if (i < node->loop.iterations)

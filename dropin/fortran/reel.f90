@@ -172,6 +172,8 @@ module reel
     type(c_ptr) :: restart = c_null_ptr
     real(c_double) :: restart_seconds = 0
     integer(c_size_t) :: adjoint_bytes = 0
+    type(c_funptr) :: save_adjoint = c_null_funptr
+    type(c_funptr) :: load_adjoint = c_null_funptr
     integer(c_int64_t) :: reserved(3) = 0
   end type
 
@@ -638,10 +640,11 @@ module reel
       type(*), intent(inout) :: state(..), adjoint(..)
     end function
 
-    integer(c_int) function reel_run_resume(run, adjoint) &
+    integer(c_int) function reel_run_resume(run, context, adjoint) &
       bind(C, name="reel_fortran_run_resume")
       import
       type(reel_run), intent(in) :: run
+      type(*) :: context(..)
       type(*), intent(inout) :: adjoint(..)
     end function
 

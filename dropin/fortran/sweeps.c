@@ -27,7 +27,8 @@ int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
 int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state);
 int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			     const CFI_cdesc_t *adjoint);
-int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *adjoint);
+int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *context,
+			    const CFI_cdesc_t *adjoint);
 int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
 			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			       const CFI_cdesc_t *adjoint, reel_tape *tape);
@@ -94,13 +95,16 @@ int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const C
 					adjoint->base_addr);
 }
 
-int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *adjoint)
+int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *adjoint)
 {
-	const char *why = reel_fortran_wrong_argument(adjoint, 0);
+	const char *why = reel_fortran_wrong_argument(context, 0);
 
 	if (why)
+		return refuse(*run, "the context", why);
+	why = reel_fortran_wrong_argument(adjoint, 0);
+	if (why)
 		return refuse(*run, "the adjoint", why);
-	return reel_run_resume(*run, adjoint->base_addr);
+	return reel_run_resume(*run, context->base_addr, adjoint->base_addr);
 }
 
 /* Arguments that the program left out are NULL. */

@@ -163,6 +163,15 @@ struct reel_run_options {
 	const char *restart;
 	double restart_seconds;
 	size_t adjoint_bytes;
+	/*
+	 * In place of a copy of the bytes at `adjoint`: pack an adjoint of several pieces into
+	 * adjoint_bytes, and with it what advance and record leave in the context when they take
+	 * a step for the first time, as the values at a gauge; and unpack both. In the forward
+	 * sweep save_adjoint is called, too, and `adjoint` is NULL. Both callbacks or neither.
+	 * They return 0, or an error below 0: the file is not written, or not resumed from.
+	 */
+	int (*save_adjoint)(void *context, const void *adjoint, void *bytes);
+	int (*load_adjoint)(void *context, void *adjoint, const void *bytes);
 	/* For options to come: all 0. */
 	uint64_t reserved[3];
 };
@@ -220,15 +229,15 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint);
 
 /*
  * Go on where the run that wrote options.restart was, in the same plan, with the same
- * model, options and context. In its reverse sweep, reel_run_is_reversing():
+ * model and options. In its reverse sweep, reel_run_is_reversing():
  * `adjoint` is as it was, and reel_run_reverse() goes on. In its forward sweep
- * reel_run_forward() goes on. On failure nothing was resumed.
+ * reel_run_forward() goes on. `context` is load_adjoint's. On failure nothing was resumed.
  *
  * Returns 0; -ENOENT, there is no such file; -EBADMSG, it is not such a file, is cut off
  * or damaged; -EINVAL, it belongs to another plan or model, or options.restart is NULL;
- * -EPROTO, another version wrote it; or as reel_run_forward().
+ * -EPROTO, another version wrote it; what load_adjoint returned; or as reel_run_forward().
  */
-int reel_run_resume(reel_run *run, void *adjoint);
+int reel_run_resume(reel_run *run, void *context, void *adjoint);
 
 /*
  * Asks each run of this process that has options.restart to write its restart file at the next

@@ -95,6 +95,8 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 		return "a model has both save() and load(), or neither";
 	if (options && options->restart && !options->adjoint_bytes)
 		return "a restart file needs adjoint_bytes, of what reverse() adds to";
+	if (options && !options->save_adjoint != !options->load_adjoint)
+		return "a run has both save_adjoint() and load_adjoint(), or neither";
 	problem = problem_with_options(plan, options ? options : &no_options);
 	if (!problem && !holds_together(plan))
 		problem = "the plan's actions do not hold together: reel_plan_check() says where";

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "os/cancel.h"
@@ -159,7 +160,34 @@ static void write_run(reel_run *run, struct reel_restart_file *file)
 	reel_restart_file_write(file, &record, sizeof record);
 }
 
-static int write_file(reel_run *run, const void *adjoint)
+/*
+ * What a file has after the snapshots: in the forward sweep only what save_adjoint has to keep. The
+ * bytes that it packs are not kept until the next file, since they may be as many as all states.
+ */
+static int write_adjoint(reel_run *run, struct reel_restart_file *file, void *context,
+			 const void *adjoint)
+{
+	size_t bytes = run->options.adjoint_bytes;
+	void *packed;
+	int error;
+
+	REEL_ASSERT(!adjoint == (run->phase != REEL_RUN_REVERSE));
+	if (!run->options.save_adjoint) {
+		if (adjoint)
+			reel_restart_file_write(file, adjoint, bytes);
+		return 0;
+	}
+	packed = calloc(1, bytes);
+	if (!packed)
+		return -ENOMEM;
+	error = run->options.save_adjoint(context, adjoint, packed);
+	if (!error)
+		reel_restart_file_write(file, packed, bytes);
+	free(packed);
+	return error;
+}
+
+static int write_file(reel_run *run, void *context, const void *adjoint)
 {
 	REEL_UNCANCELLED;
 	struct reel_restart_file file;
@@ -171,12 +199,12 @@ static int write_file(reel_run *run, const void *adjoint)
 	REEL_ASSERT(run->phase != REEL_RUN_IDLE);
 	write_run(run, &file);
 	error = for_all_snapshots(run, &file, write_snapshot, &count);
+	if (!error)
+		error = write_adjoint(run, &file, context, adjoint);
 	if (error) {
 		reel_restart_file_abandon(&file);
 		return error;
 	}
-	if (run->phase == REEL_RUN_REVERSE)
-		reel_restart_file_write(&file, adjoint, run->options.adjoint_bytes);
 	return reel_restart_file_publish(&file);
 }
 
@@ -270,7 +298,7 @@ static bool is_due(const reel_run *run, bool requested)
  * A restart file that cannot be written does not end the sweep. Of several such files in a row the
  * first is reported.
  */
-int reel_restart_save_if_due(reel_run *run, const void *adjoint)
+int reel_restart_save_if_due(reel_run *run, void *context, const void *adjoint)
 {
 	uint32_t requests;
 	bool ends;
@@ -282,7 +310,7 @@ int reel_restart_save_if_due(reel_run *run, const void *adjoint)
 	ends = reel_save_ends();
 	if (!is_due(run, ends || requests != run->served) || !can_be_saved(run))
 		return 0;
-	error = write_file(run, adjoint);
+	error = write_file(run, context, adjoint);
 	note_save(run, error);
 	if (error)
 		return 0;
@@ -395,7 +423,31 @@ static int walk(reel_run *run, const struct run_record *record)
 	return 0;
 }
 
-static int read_run(reel_run *run, struct reel_restart_file *file, void *adjoint,
+static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *context, void *adjoint)
+{
+	size_t bytes = run->options.adjoint_bytes;
+	bool reverses = run->phase == REEL_RUN_REVERSE;
+	void *packed;
+	int error;
+
+	if (!reverses && !run->options.load_adjoint)
+		bytes = 0;
+	if (file->bytes - file->offset != bytes)
+		return -EBADMSG;
+	if (!run->options.load_adjoint)
+		return reel_restart_file_read(file, adjoint, bytes);
+	packed = malloc(bytes);
+	if (!packed)
+		return -ENOMEM;
+	error = reel_restart_file_read(file, packed, bytes);
+	if (!error)
+		error = run->options.load_adjoint(context, reverses ? adjoint : NULL, packed);
+	free(packed);
+	return error;
+}
+
+/* The adjoint comes last, so that it is as it was unless all else is whole. */
+static int read_run(reel_run *run, struct reel_restart_file *file, void *context, void *adjoint,
 		    const struct run_record *record)
 {
 	int error = walk(run, record);
@@ -403,12 +455,10 @@ static int read_run(reel_run *run, struct reel_restart_file *file, void *adjoint
 	REEL_ASSERT(error || run->actions == record->actions);
 	for (uint64_t i = 0; i < record->snapshots && !error; i++)
 		error = read_snapshot(run, file);
-	if (!error && run->phase == REEL_RUN_REVERSE)
-		error = reel_restart_file_read(file, adjoint, run->options.adjoint_bytes);
-	return !error && file->offset != file->bytes ? -EBADMSG : error;
+	return error ? error : read_adjoint(run, file, context, adjoint);
 }
 
-static int read_file(reel_run *run, struct reel_restart_file *file, void *adjoint)
+static int read_file(reel_run *run, struct reel_restart_file *file, void *context, void *adjoint)
 {
 	struct run_record record;
 	int error = reel_restart_file_read(file, &record, sizeof record);
@@ -419,14 +469,14 @@ static int read_file(reel_run *run, struct reel_restart_file *file, void *adjoin
 	if (error)
 		return error;
 	REEL_ASSERT(run->phase == REEL_RUN_IDLE && !run->snapshots.memory_bytes);
-	error = read_run(run, file, adjoint, &record);
+	error = read_run(run, file, context, adjoint, &record);
 	if (error)
 		return refuse(run, error, reel_store_strerror(error));
 	reel_run_set_counts(run, &record.counts);
 	return 0;
 }
 
-int reel_restart_read(reel_run *run, void *adjoint)
+int reel_restart_read(reel_run *run, void *context, void *adjoint)
 {
 	REEL_UNCANCELLED;
 	struct reel_restart_file file;
@@ -438,7 +488,7 @@ int reel_restart_read(reel_run *run, void *adjoint)
 	error = reel_restart_file_open(&file, run->options.restart, MAGIC, &wrong);
 	if (error)
 		return refuse(run, error, wrong ? wrong : strerror(-error));
-	error = read_file(run, &file, adjoint);
+	error = read_file(run, &file, context, adjoint);
 	reel_restart_file_close(&file);
 	return error;
 }

@@ -395,7 +395,7 @@ static int go_forward(reel_run *run, void *context, void *state)
 		if (error)
 			return error;
 		if (action.kind == REEL_ACTION_STORE)
-			error = reel_restart_save_if_due(run, NULL);
+			error = reel_restart_save_if_due(run, context, NULL);
 		if (error)
 			return error;
 	}
@@ -415,13 +415,13 @@ int reel_run_forward(reel_run *run, void *context, void *state)
 	return error;
 }
 
-int reel_run_resume(reel_run *run, void *adjoint)
+int reel_run_resume(reel_run *run, void *context, void *adjoint)
 {
 	int error;
 
 	reel_run_begin(run);
 	reel_run_enter(run, REEL_RUN_IDLE);
-	error = reel_restart_read(run, adjoint);
+	error = reel_restart_read(run, context, adjoint);
 	if (error) {
 		reel_snapshots_empty(&run->snapshots);
 		reel_run_enter(run, REEL_RUN_IDLE);
@@ -457,7 +457,7 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 		error = reel_run_carry_out(run, &action, context, state, adjoint, &run->tape);
 		REEL_ASSERT(error || run->steps_on_tape >= 0);
 		if (!error && action.kind == REEL_ACTION_REVERSE)
-			error = reel_restart_save_if_due(run, adjoint);
+			error = reel_restart_save_if_due(run, context, adjoint);
 		if (error) {
 			reel_run_enter(run, REEL_RUN_IDLE);
 			return error;

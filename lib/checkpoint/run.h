@@ -116,11 +116,11 @@ void reel_audit_end(reel_run *run);
 /* run-restart.c: a run can be saved when it consists of snapshots and an adjoint only. */
 void reel_restart_begin(reel_run *run);
 /* Returns 0, or -EINTR: the run is saved, and its sweep was asked to end. */
-int reel_restart_save_if_due(reel_run *run, const void *adjoint);
+int reel_restart_save_if_due(reel_run *run, void *context, const void *adjoint);
 void reel_restart_remove(reel_run *run);
 /* Returns 0 if a restart file may be written to `path`, or an error. */
 int reel_restart_check(const char *path);
 /* Reads the restart file into a run that has just begun; returns as reel_run_resume(). */
-int reel_restart_read(reel_run *run, void *adjoint);
+int reel_restart_read(reel_run *run, void *context, void *adjoint);
 
 #endif

@@ -66,7 +66,7 @@ static int sweep_both(reel_run *run, struct run *counts, struct state *bar)
 
 static int resume_and_sweep(struct parts *parts, struct run *counts, struct state *bar)
 {
-	int error = reel_run_resume(parts->run, bar);
+	int error = reel_run_resume(parts->run, NULL, bar);
 
 	if (error && error != -ENOENT)
 		return error;

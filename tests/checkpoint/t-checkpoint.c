@@ -1100,6 +1100,7 @@ static void what_is_refused(void)
 	refuses(plan, &copied, (struct reel_run_options){.puts = 65}, "puts");
 	refuses(plan, &copied, (struct reel_run_options){.gets = 65}, "gets");
 	refuses(plan, &copied, (struct reel_run_options){.restart = "file"}, "adjoint_bytes");
+	refuses(plan, &copied, (struct reel_run_options){.save_adjoint = save}, "load_adjoint()");
 	refuses(plan, &copied, (struct reel_run_options){.reserved = {1}}, "reserved");
 	refuses(plan, &copied, (struct reel_run_options){.segment_steps = -1}, "segment_steps");
 	refuses(plan, &copied, (struct reel_run_options){.segment_steps = REEL_MAX_STEPS + 1},

@@ -66,7 +66,9 @@ void fill_options(struct reel_run_options *options)
 		.restart = POINTER(12),
 		.restart_seconds = 13,
 		.adjoint_bytes = 14,
-		.reserved = {15, 16, 17}};
+		.save_adjoint = (int (*)(void *, const void *, void *))(uintptr_t)15,
+		.load_adjoint = (int (*)(void *, void *, const void *))(uintptr_t)16,
+		.reserved = {17, 18, 19}};
 }
 
 void fill_stats(struct reel_run_stats *stats)

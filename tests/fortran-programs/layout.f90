@@ -113,7 +113,9 @@ program layout
     transfer(options%finished, 0_c_size_t) == 8 .and. options%puts == 9 .and. &
     options%gets == 10 .and. options%flags == 11, 'members of reel_run_options')
   call ok(transfer(options%restart, 0_c_size_t) == 12 .and. options%restart_seconds == 13 .and. &
-    options%adjoint_bytes == 14 .and. all(options%reserved == [15, 16, 17]), 'and the last of them')
+    options%adjoint_bytes == 14 .and. transfer(options%save_adjoint, 0_c_size_t) == 15 .and. &
+    transfer(options%load_adjoint, 0_c_size_t) == 16 .and. &
+    all(options%reserved == [17, 18, 19]), 'and the last of them')
 
   call fill_stats(stats)
   call ok(all([stats%advanced, stats%recorded, stats%reversed, stats%stores, stats%loads, &

@@ -327,7 +327,7 @@ contains
       c_funloc(reverse), options) /= 0) error stop
     if (reel_run_open(again, plan, u, c_funloc(advance), c_funloc(record), &
       c_funloc(reverse), options) /= 0) error stop
-    call ok(reel_run_resume(again, bar) == -2, 'there is nothing to resume yet')
+    call ok(reel_run_resume(again, c, bar) == -2, 'there is nothing to resume yet')
     call first_state(u)
     if (reel_run_forward(run, c, u) /= 0) error stop
     call seed(u, bar)
@@ -335,7 +335,7 @@ contains
     call ok(reel_run_reverse(run, c, u, bar) == 7, 'a reverse sweep is stopped')
     c%stop_at = -1
     bar%x = 0
-    error = reel_run_resume(again, bar)
+    error = reel_run_resume(again, c, bar)
     call ok(error == 0 .and. reel_run_is_reversing(again), 'another run takes it up')
     error = reel_run_reverse(again, c, u, bar)
     call ok(error == 0 .and. equal(bar), 'and gives the same gradient')

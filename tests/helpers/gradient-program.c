@@ -455,7 +455,7 @@ static int sweep(struct parts *parts, struct gradient *gradient, bool *resumed)
 	int error;
 
 	begin_state(&state);
-	error = parts->program.options->restart ? reel_run_resume(parts->run, gradient) : -ENOENT;
+	error = parts->program.options->restart ? reel_run_resume(parts->run, &parts->program, gradient) : -ENOENT;
 	*resumed = !error;
 	if (error && error != -ENOENT)
 		return error;

@@ -196,7 +196,7 @@ static inline reel_run *open_checkpoint(const reel_plan *plan, const reel_model 
 static inline int begin_or_resume(reel_run *checkpoint, struct run *run, struct state *bar)
 {
 	struct state state = start;
-	int error = reel_run_resume(checkpoint, bar);
+	int error = reel_run_resume(checkpoint, run, bar);
 
 	if (error && error != -ENOENT)
 		return error;

@@ -381,7 +381,7 @@ static void run_and_resume(void *unused)
 	reel_run_close(run);
 	run = open_run(plan, &copied, options);
 	state = start;
-	if (reel_run_resume(run, &bar) || reel_run_forward(run, &counts, &state) ||
+	if (reel_run_resume(run, NULL, &bar) || reel_run_forward(run, &counts, &state) ||
 	    reel_run_reverse(run, &counts, &state, &bar))
 		abort();
 	reel_run_close(run);

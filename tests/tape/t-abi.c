@@ -60,7 +60,7 @@ static const struct {
 	{"reel_action", sizeof(reel_action), 40},
 	{"reel_schedule", sizeof(reel_schedule), 6288},
 	{"struct reel_schedule_report", sizeof(struct reel_schedule_report), 192},
-	{"struct reel_run_options", sizeof(struct reel_run_options), 128},
+	{"struct reel_run_options", sizeof(struct reel_run_options), 144},
 	{"struct reel_run_stats", sizeof(struct reel_run_stats), 192},
 	{"struct reel_store_capacity", sizeof(struct reel_store_capacity), 48},
 	{"struct reel_store_verbs", sizeof(struct reel_store_verbs), 72},
