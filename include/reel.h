@@ -15,6 +15,7 @@
  * reel/recording.h  finished tapes that several threads reverse at the same time
  * reel/plan.h       plans and their costs; sweeps whose actions the program carries out itself
  * reel/omp.h        OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
+ * reel/mpi.h        messages between the ranks of MPI (-lreel-mpi)
  * reel/gpu.h        stores and tapes on a GPU: arena.h, host-tape.h, device.cuh (-lreel-cuda)
  * reel/extend.h     stores and layers of your own
  */

@@ -108,6 +108,12 @@ check_PROGRAMS += \
 	%D%/whole/t-gradient-faults \
 	%D%/whole/t-gradient-process
 
+if MPI
+check_PROGRAMS += \
+	%D%/mpi/t-mpi-collectives \
+	%D%/mpi/t-mpi-messages
+endif
+
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
 	%D%/dropin/t-adstack-process.sh \
@@ -149,7 +155,8 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 	%D%/helpers/file-support.h %D%/helpers/plan-support.h %D%/helpers/table.h %D%/helpers/recurrence.h \
 	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \
 	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
-	%D%/helpers/cancel-support.h %D%/helpers/file-tree.h %D%/helpers/pretended-trigger.h
+	%D%/helpers/cancel-support.h %D%/helpers/file-tree.h %D%/helpers/pretended-trigger.h \
+	%D%/helpers/ranks.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -235,6 +242,14 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_omp_patterns_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_omp_patterns_SOURCES = %D%/omp/t-omp-patterns.c $(omp_patterns)
 %C%_omp_t_omp_patterns_LDADD = $(omp_test_libraries)
+
+# The programs start themselves by mpirun.
+mpi_test_cppflags = $(AM_CPPFLAGS) $(MPI_CFLAGS) -DMPIRUN='"$(MPIRUN)"' -DMPIRUN_FLAGS='"$(MPIRUN_FLAGS)"'
+mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LIBS) -lm
+%C%_mpi_t_mpi_collectives_CPPFLAGS = $(mpi_test_cppflags)
+%C%_mpi_t_mpi_collectives_LDADD = $(mpi_test_libraries)
+%C%_mpi_t_mpi_messages_CPPFLAGS = $(mpi_test_cppflags)
+%C%_mpi_t_mpi_messages_LDADD = $(mpi_test_libraries)
 
 %C%_whole_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_whole_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-test-stores.la libreel-core.la -lm
@@ -416,16 +431,16 @@ AM_TESTS_ENVIRONMENT = \
 		unset $$name; \
 	done; \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
-	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; \
+	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; MPI_CFLAGS='$(MPI_CFLAGS)'; \
 	STATIC_LIBS='$(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
 	TSUNAMI='$(tsunami_program)'; GRADIENTS='$(gradients_program)'; NVCC='$(NVCC)'; \
 	OMP_WAIT_POLICY=passive; \
-	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS STATIC_LIBS; \
+	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS MPI_CFLAGS STATIC_LIBS; \
 	export SOURCE_DIR BUILD_DIR TSUNAMI GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
-EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/install/installcheck.c %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
+EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
 	%D%/install/installcheck-adstack.c \
 	%D%/install/installcheck.f90 %D%/install/installcheck.sh %D%/omp/verifier-program.c
 installcheck-local:
@@ -442,6 +457,11 @@ if OPENMP
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-omp.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-omp
+endif
+if MPI
+	CC='$(CC)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
+	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-mpi.c \
+	  '$(pkgconfigdir)' '$(libdir)' reel-mpi
 endif
 if FORTRAN
 	FC='$(FC)' FCFLAGS='$(FCFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \

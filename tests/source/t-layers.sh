@@ -2,14 +2,22 @@
 # Lower parts never include higher ones, and Concurrency Kit stays in one file.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-flags="-std=c11 -I$BUILD_DIR -I$SOURCE_DIR/include $CK_CFLAGS"
+flags="-std=c11 -I$BUILD_DIR -I$SOURCE_DIR/include $CK_CFLAGS $MPI_CFLAGS"
 
 # included_by FILE [FLAG]: what it includes, one path a line, standing under the source directory.
 included_by() {
 	$CC $flags $2 -MM -x c "$1" 2>messages || sed 's/^/cannot be read: /' messages
 }
 
+# Whether a file can be read: without MPI's header, what includes it cannot.
+is_readable() {
+	[ -f "$BUILD_DIR/libreel-mpi.la" ] || case $1 in
+	*/include/reel/mpi.h | "$SOURCE_DIR"/mpi/*) return 1 ;;
+	esac
+}
+
 for file in "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h; do
+	is_readable "$file" || continue
 	included_by "$file" | tr -s ' \\' '\n\n' >included
 	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included | grep -v "^$SOURCE_DIR/include/" >higher
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/"
@@ -34,6 +42,14 @@ for file in "$SOURCE_DIR"/gpu/*/*.c; do
 	grep -e 'cannot be read' -e "^$SOURCE_DIR/" -e cuda.h -e cuda_runtime included |
 		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/gpu/" >higher
 	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and gpu/"
+done
+
+for file in "$SOURCE_DIR"/mpi/*.c; do
+	is_readable "$file" || continue
+	included_by "$file" "-I$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
+	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
+		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/mpi/" >higher
+	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and mpi/"
 done
 
 # floors PARENT PREFIX FLOOR...: each floor is folders of PARENT, which include each their own files

@@ -121,6 +121,21 @@ if [ -f "$shared" ]; then
 	ok $? 'lib/store/store-gpu.c loads the library that is built'
 fi
 
+shared=$BUILD_DIR/.libs/libreel-mpi.so
+if [ -f "$shared" ]; then
+	CC="$CC $MPI_CFLAGS" declared_in reel/mpi.h reel/mpi.h >declared
+	test -s declared
+	ok $? 'reel/mpi.h declares functions'
+	mapped_in mpi/libreel-mpi.map >mapped
+	diff declared mapped >difference
+	is_empty difference 'mpi/libreel-mpi.map lists what is declared'
+	names "$shared" -D >exported
+	diff declared exported >difference
+	is_empty difference 'libreel-mpi exports what is declared'
+	names "$BUILD_DIR/.libs/libreel-mpi-core.a" | grep -v '^reel_' >foreign
+	is_empty foreign 'every global name in libreel-mpi begins with reel_'
+fi
+
 # Fortran's own names of what is in the module have the module's name in them.
 shared=$BUILD_DIR/.libs/libreel-fortran.so
 if [ -f "$shared" ]; then

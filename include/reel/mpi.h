@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Message passing: the reverse of programs whose ranks talk by MPI.
+ *
+ *	cc program.c $(pkg-config --cflags --libs reel-mpi)
+ *
+ *	reel_mpi_attach(MPI_COMM_WORLD, 0);                     once, by all ranks
+ *
+ *	if (rank == 0)                                          forward sweep
+ *		reel_mpi_send(&tape, x, n, MPI_DOUBLE, 1, 7, MPI_COMM_WORLD);
+ *	else
+ *		reel_mpi_recv(&tape, x, n, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+ *
+ *	if (rank == 0)                                          reverse sweep
+ *		reel_mpi_send_reverse(&tape, x_bar, n, MPI_DOUBLE, 1, 7, MPI_COMM_WORLD);
+ *	else
+ *		reel_mpi_recv_reverse(&tape, x_bar, n, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD,
+ *				      MPI_STATUS_IGNORE);
+ *	reel_mpi_reverse_end(MPI_COMM_WORLD);
+ *
+ * Pairs of calls. The forward call does what MPI's call of that name does. The reverse call has the
+ * same arguments, with the adjoint of each buffer in the buffer's place. It sends back the adjoint
+ * of what was received, and sets that adjoint to 0; it adds what comes back to the adjoint of what
+ * was sent. Reverse calls come in the reverse order of the forward calls, on each rank by itself.
+ *
+ * What is on the tape. Nothing that the arguments say. What the run decided is noted, 16 bytes a
+ * message: the source, the tag and the number of elements of a message that was received by
+ * MPI_ANY_SOURCE or MPI_ANY_TAG, or with a status; the index that reel_mpi_waitany() chose.
+ * The reverse call sets its status to what was noted. With a NULL tape a forward call notes
+ * nothing, which is what a stretch needs that is run again and recorded later.
+ *
+ * Types. MPI's floating-point types and what is derived from them; adjoints are added number by
+ * number. Integers and characters have no adjoint: a message of nothing else is not sent back,
+ * and has no note. MPI_BYTE and MPI_PACKED hide what they are and are refused.
+ *
+ * Communicators. A communicator is attached before it is used here. Adjoints travel in duplicates
+ * of it, and never meet the program's own messages. MPI_Comm_free() frees them.
+ *
+ * Order. Messages from one rank to another with one tag are matched in the order in which they are
+ * sent, and their adjoints in the reverse of it. So the calls that end such messages have to end
+ * them in the order in which they began: a wait for the second one of two before the first one is
+ * refused (-ENOTSUP). Other tags, ranks and communicators are free of each other.
+ *
+ * Whose objective. The objective of the gradient is one number. If J is on one rank, or is the same
+ * on all ranks (after an Allreduce), it is the number of one rank. If each rank has a part, J is
+ * the sum of the parts. reel_mpi_seed() sets J_bar for each of these; set nothing by hand, or else
+ * the gradient may be multiplied by the number of ranks.
+ *
+ * Bits. No sum depends on which message came first: a gradient has the same bits in each run with
+ * the same number of ranks. Messages between two ranks add no rounding of their own.
+ *
+ * Threads. One thread at a time calls these functions (MPI_THREAD_SERIALIZED), or lanes do so at
+ * the same time, if MPI was initialised with MPI_THREAD_MULTIPLE. Lanes that communicate with the
+ * same rank at the same time have a tag each, or a communicator each.
+ *
+ * Errors. Each call returns 0 or a negative errno, and leaves a text (reel/error.h):
+ *   -EINVAL    the communicator is not attached; an argument is wrong
+ *   -ENOTSUP   the call cannot be reversed; the text says why and what can be done
+ *   -EMSGSIZE  a message is shorter or longer than the buffer, and no status was asked for
+ *   -EIO       MPI failed; the text has MPI's own. Unless the communicator returns errors
+ *              (MPI_ERRORS_RETURN) MPI ends the program itself
+ *   -ENOMEM    no memory for an adjoint
+ *   -EBADMSG   the reverse call does not mirror the forward call
+ * or the error of the tape. The error of a forward call sticks to the tape, too: the values that
+ * the tape then pops are NaN. If a reverse call fails, its adjoints are NaN. A call that was
+ * refused did nothing. Where a note is lost the library does not know to which rank an adjoint
+ * goes; that rank waits until the program ends.
+ *
+ * Cost. A forward call costs MPI's and a note. A reverse call sends as many bytes as the forward
+ * call received, copies what it sends once (a request is sent from its buffer), and adds from a
+ * temporary, which is used again.
+ */
+#ifndef REEL_MPI_H
+#define REEL_MPI_H
+
+#include <mpi.h>
+
+#include <reel/tape.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Communicators ------------------------------------------------------------ */
+
+/*
+ * Make a communicator ready for the calls below. Collective: all ranks of it call this. `flags`: 0.
+ * A communicator that was duplicated or split from an attached one is attached by itself. Attaching
+ * twice is allowed and does nothing. Intercommunicators are refused.
+ *
+ * Returns 0, -EINVAL, -ENOTSUP, -ENOMEM or -EIO. Costs two MPI_Comm_dup().
+ */
+int reel_mpi_attach(MPI_Comm comm, unsigned flags);
+
+/*
+ * Free the duplicates. Collective. Needed only for what lives until MPI_Finalize(), such as
+ * MPI_COMM_WORLD; MPI_Comm_free() does it for others. Returns 0 or the error of
+ * reel_mpi_reverse_end().
+ */
+int reel_mpi_detach(MPI_Comm comm);
+
+/*
+ * The end of a reverse sweep: waits until all adjoints that this rank has sent on the
+ * communicator have left. Not collective. Without it they are finished by later reverse calls, and
+ * when the communicator is freed.
+ *
+ * Returns 0, -EINVAL, -EBUSY: a request was waited for and not reversed; or -EIO.
+ */
+int reel_mpi_reverse_end(MPI_Comm comm);
+
+/* ---- The objective -------------------------------------------------------------- */
+
+enum reel_mpi_objective {
+	REEL_MPI_ON_ONE_RANK, /* J is a number of rank `root`, whatever the others have */
+	REEL_MPI_SUM_OF_RANKS /* J is the sum of what the ranks have; `root` is 0 */
+};
+
+/*
+ * Set *J_bar as the reverse sweep begins: on one rank, 1 on `root` and 0 on the others; as a sum,
+ * 1 on each. Collective: all ranks say the same, or else it is -EINVAL on all of them. Where all
+ * ranks have J by an Allreduce, that is one number: REEL_MPI_ON_ONE_RANK, with any root.
+ */
+int reel_mpi_seed(double *J_bar, enum reel_mpi_objective objective, int root, MPI_Comm comm);
+
+/* ---- Messages ---------------------------------------------------------------------- */
+
+/*
+ * int reel_mpi_send(reel_tape *tape, const void *buffer, int count, MPI_Datatype type, int dest,
+ *		     int tag, MPI_Comm comm);
+ * int reel_mpi_ssend, reel_mpi_bsend, reel_mpi_rsend: the same
+ * int reel_mpi_send_reverse(reel_tape *tape, void *buffer_bar, int count, MPI_Datatype type,
+ *			     int dest, int tag, MPI_Comm comm);
+ *
+ * Reverse, of each mode: receives from dest, and adds to buffer_bar. Waits for dest.
+ *
+ * int reel_mpi_recv(reel_tape *tape, void *buffer, int count, MPI_Datatype type, int source, int tag,
+ *		     MPI_Comm comm, MPI_Status *status);
+ * int reel_mpi_recv_reverse(reel_tape *tape, void *buffer_bar, int count, MPI_Datatype type,
+ *			     int source, int tag, MPI_Comm comm, MPI_Status *status);
+ *
+ * Reverse: sends buffer_bar to where the message came from, and sets it to 0. Does not wait. A
+ * status is given to both calls, or MPI_STATUS_IGNORE to both. Without a status the message has
+ * exactly `count` elements if source and tag are fixed.
+ *
+ * int reel_mpi_sendrecv(reel_tape *tape, const void *sent, int sent_count, MPI_Datatype sent_type,
+ *			 int dest, int sent_tag, void *received, int count, MPI_Datatype type,
+ *			 int source, int tag, MPI_Comm comm, MPI_Status *status);
+ * int reel_mpi_sendrecv_reverse: the same, with sent_bar and received_bar
+ *
+ * int reel_mpi_sendrecv_replace(reel_tape *tape, void *buffer, int count, MPI_Datatype type,
+ *				 int dest, int sent_tag, int source, int tag, MPI_Comm comm,
+ *				 MPI_Status *status);
+ * int reel_mpi_sendrecv_replace_reverse: the same, with buffer_bar
+ *
+ * int reel_mpi_mrecv(reel_tape *tape, void *buffer, int count, MPI_Datatype type,
+ *		      MPI_Message *message, MPI_Comm comm, MPI_Status *status);
+ * int reel_mpi_mrecv_reverse(reel_tape *tape, void *buffer_bar, int count, MPI_Datatype type,
+ *			      MPI_Comm comm, MPI_Status *status);
+ *
+ * Any rank may be MPI_PROC_NULL: nothing is sent, noted or added.
+ *
+ * Probes are MPI's own: they decide nothing that the receive does not note. A program that
+ * receives what MPI_Probe() found gives a status to reel_mpi_recv(), or calls reel_mpi_mrecv()
+ * after MPI_Mprobe(), which always has a note. In the reverse sweep the source is not known before
+ * the reverse call: it names MPI_ANY_SOURCE, MPI_ANY_TAG and the room that buffer_bar has, which
+ * may be more than came, and the status says the rest.
+ */
+#define reel_mpi_send(tape, ...) reel_mpi_send_at((tape), REEL_HERE, REEL_MPI_STANDARD, __VA_ARGS__)
+#define reel_mpi_ssend(tape, ...) \
+	reel_mpi_send_at((tape), REEL_HERE, REEL_MPI_SYNCHRONOUS, __VA_ARGS__)
+#define reel_mpi_bsend(tape, ...) \
+	reel_mpi_send_at((tape), REEL_HERE, REEL_MPI_BUFFERED, __VA_ARGS__)
+#define reel_mpi_rsend(tape, ...) reel_mpi_send_at((tape), REEL_HERE, REEL_MPI_READY, __VA_ARGS__)
+#define reel_mpi_send_reverse(tape, ...) \
+	reel_mpi_send_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_recv(tape, ...) reel_mpi_recv_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_recv_reverse(tape, ...) \
+	reel_mpi_recv_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_sendrecv(tape, ...) reel_mpi_sendrecv_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_sendrecv_reverse(tape, ...) \
+	reel_mpi_sendrecv_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+
+#define reel_mpi_sendrecv_replace(tape, ...) \
+	reel_mpi_sendrecv_replace_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_sendrecv_replace_reverse(tape, bar, n, type, dest, sent_tag, source, tag, comm, status) \
+	reel_mpi_sendrecv_reverse_at((tape), REEL_HERE, (bar), (n), (type), (dest), (sent_tag), (bar), \
+				     (n), (type), (source), (tag), (comm), (status))
+#define reel_mpi_mrecv(tape, ...) reel_mpi_mrecv_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_mrecv_reverse(tape, ...) \
+	reel_mpi_mrecv_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+
+/* What a request is; of a send, its mode. */
+enum reel_mpi_mode {
+	REEL_MPI_NULL,
+	REEL_MPI_STANDARD,
+	REEL_MPI_SYNCHRONOUS,
+	REEL_MPI_BUFFERED,
+	REEL_MPI_READY,
+	REEL_MPI_RECEIVE
+};
+
+int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
+		     int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
+int reel_mpi_send_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			     MPI_Datatype type, int dest, int tag, MPI_Comm comm);
+int reel_mpi_recv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		     int source, int tag, MPI_Comm comm, MPI_Status *status);
+int reel_mpi_recv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			     MPI_Datatype type, int source, int tag, MPI_Comm comm,
+			     MPI_Status *status);
+int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, int sent_count,
+			 MPI_Datatype sent_type, int dest, int sent_tag, void *received, int count,
+			 MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
+int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *site, void *sent_bar, int sent_count,
+				 MPI_Datatype sent_type, int dest, int sent_tag, void *received_bar,
+				 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+				 MPI_Status *status);
+
+int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer, int count,
+				 MPI_Datatype type, int dest, int sent_tag, int source, int tag,
+				 MPI_Comm comm, MPI_Status *status);
+int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		      MPI_Message *message, MPI_Comm comm, MPI_Status *status);
+int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			      MPI_Datatype type, MPI_Comm comm, MPI_Status *status);
+
+/* ---- Requests ---------------------------------------------------------------------- */
+
+/*
+ * A request of the program. All zero is a null request, for which nothing is done in either sweep.
+ * It is described by reel_mpi_send_init() or reel_mpi_recv_init(), and started; until the wait it
+ * must not be moved. There is no list of requests that a program would have to free.
+ *
+ *	struct reel_mpi_request request[2] = {0};
+ *
+ *	reel_mpi_irecv(tape, ghost, n, MPI_DOUBLE, left, 0, comm, &request[0]);    forward sweep
+ *	reel_mpi_isend(tape, edge, n, MPI_DOUBLE, right, 0, comm, &request[1]);
+ *	reel_mpi_waitall(tape, 2, request, MPI_STATUSES_IGNORE);
+ *
+ *	reel_mpi_recv_init(ghost_bar, n, MPI_DOUBLE, left, 0, comm, &request[0]);  reverse sweep
+ *	reel_mpi_send_init(edge_bar, n, MPI_DOUBLE, right, 0, comm, &request[1]);
+ *	reel_mpi_waitall_reverse(tape, 2, request, MPI_STATUSES_IGNORE);
+ *	reel_mpi_start_reverse(tape, &request[1]);
+ *	reel_mpi_start_reverse(tape, &request[0]);
+ *
+ * In the reverse sweep the wait begins the transfers and the start ends them. So a request is
+ * described before the reverse of its wait, with the adjoint of the buffer. Between the two
+ * the adjoint buffer belongs to the request, as does the buffer in the forward sweep.
+ */
+struct reel_mpi_request {
+	/* The library's own. */
+	enum reel_mpi_mode mode;
+	int state;
+	int count, peer, tag;
+	int kept;  /* stays described after the wait */
+	int moved; /* number of elements whose adjoint is under way */
+	void *buffer;
+	void *temporary;
+	MPI_Datatype type;
+	MPI_Comm comm;
+	MPI_Request request;
+	MPI_Status status;
+	const char *site;
+	struct reel_mpi_request *next;
+	uint64_t reserved[2];
+};
+
+/*
+ * Describe a request, a persistent one: it may be started, and reversed, any number of times. No
+ * call of MPI. dest and source may be MPI_PROC_NULL; source and tag may be wildcards.
+ */
+void reel_mpi_send_init(void *buffer, int count, MPI_Datatype type, int dest, int tag,
+			MPI_Comm comm, struct reel_mpi_request *request);
+void reel_mpi_ssend_init(void *buffer, int count, MPI_Datatype type, int dest, int tag,
+			 MPI_Comm comm, struct reel_mpi_request *request);
+void reel_mpi_recv_init(void *buffer, int count, MPI_Datatype type, int source, int tag,
+			MPI_Comm comm, struct reel_mpi_request *request);
+
+/*
+ * int reel_mpi_start(reel_tape *tape, struct reel_mpi_request *request);
+ *
+ * Begins what was described. Nothing is noted.
+ *
+ * int reel_mpi_isend(reel_tape *tape, const void *buffer, int count, MPI_Datatype type, int dest,
+ *		      int tag, MPI_Comm comm, struct reel_mpi_request *request);
+ * int reel_mpi_issend, reel_mpi_ibsend, reel_mpi_irsend: the same
+ * int reel_mpi_irecv(reel_tape *tape, void *buffer, int count, MPI_Datatype type, int source,
+ *		      int tag, MPI_Comm comm, struct reel_mpi_request *request);
+ *
+ * Describe and start a request that is null after its wait.
+ *
+ * int reel_mpi_start_reverse(reel_tape *tape, struct reel_mpi_request *request);
+ *
+ * The reverse of each of these. Waits for the transfer, adds to the adjoint of what was sent, and
+ * sets that of what was received to 0. -EINVAL: its wait was not reversed.
+ */
+#define reel_mpi_start(tape, request) reel_mpi_start_at((tape), REEL_HERE, (request))
+#define reel_mpi_isend(tape, ...) \
+	reel_mpi_isend_at((tape), REEL_HERE, REEL_MPI_STANDARD, __VA_ARGS__)
+#define reel_mpi_issend(tape, ...) \
+	reel_mpi_isend_at((tape), REEL_HERE, REEL_MPI_SYNCHRONOUS, __VA_ARGS__)
+#define reel_mpi_ibsend(tape, ...) \
+	reel_mpi_isend_at((tape), REEL_HERE, REEL_MPI_BUFFERED, __VA_ARGS__)
+#define reel_mpi_irsend(tape, ...) reel_mpi_isend_at((tape), REEL_HERE, REEL_MPI_READY, __VA_ARGS__)
+#define reel_mpi_irecv(tape, ...) reel_mpi_irecv_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_start_reverse(tape, request) \
+	reel_mpi_start_reverse_at((tape), REEL_HERE, (request))
+
+int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request *request);
+int reel_mpi_isend_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
+		      int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+		      struct reel_mpi_request *request);
+int reel_mpi_irecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		      int source, int tag, MPI_Comm comm, struct reel_mpi_request *request);
+int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request);
+
+/*
+ * int reel_mpi_wait(reel_tape *tape, struct reel_mpi_request *request, MPI_Status *status);
+ * int reel_mpi_waitall(reel_tape *tape, int n, struct reel_mpi_request *requests,
+ *			MPI_Status *statuses);
+ * and _reverse: the same arguments
+ *
+ * A received message is noted as by reel_mpi_recv(), with its source and tag, or where there is a
+ * status. Waitall waits for the requests in turn.
+ *
+ * int reel_mpi_waitany(reel_tape *tape, int n, struct reel_mpi_request *requests, int *index,
+ *			MPI_Status *status);
+ * int reel_mpi_waitsome(reel_tape *tape, int n, struct reel_mpi_request *requests, int *done,
+ *			 int *indices, MPI_Status *statuses);
+ * int reel_mpi_test(reel_tape *tape, struct reel_mpi_request *request, int *flag,
+ *		     MPI_Status *status);
+ * and _reverse: the same arguments, which are set to what the forward call said
+ *
+ * Noted are: the index, 16 bytes for each request that was chosen, and for Waitsome 16 more; a bit
+ * for a Test, and its message as by reel_mpi_wait(). Where MPI has several to choose from that
+ * carry messages of one rank and tag, the one that began first is chosen, and a Test says no for
+ * another one. *index and *done are MPI_UNDEFINED if all requests are null or were not started.
+ */
+#define reel_mpi_wait(tape, ...) reel_mpi_wait_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_wait_reverse(tape, ...) reel_mpi_wait_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_waitall(tape, ...) reel_mpi_waitall_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_waitall_reverse(tape, ...) \
+	reel_mpi_waitall_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+
+#define reel_mpi_waitany(tape, ...) reel_mpi_waitany_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_waitany_reverse(tape, ...) \
+	reel_mpi_waitany_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_waitsome(tape, ...) reel_mpi_waitsome_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_waitsome_reverse(tape, ...) \
+	reel_mpi_waitsome_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_test(tape, ...) reel_mpi_test_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_test_reverse(tape, ...) reel_mpi_test_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+
+int reel_mpi_wait_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
+		     MPI_Status *status);
+int reel_mpi_wait_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
+			     MPI_Status *status);
+int reel_mpi_waitall_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
+			MPI_Status *statuses);
+int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *site, int n,
+				struct reel_mpi_request *requests, MPI_Status *statuses);
+int reel_mpi_waitany_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
+			int *index, MPI_Status *status);
+int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *site, int n,
+				struct reel_mpi_request *requests, int *index, MPI_Status *status);
+int reel_mpi_waitsome_at(reel_tape *tape, const char *site, int n,
+			 struct reel_mpi_request *requests, int *done, int *indices,
+			 MPI_Status *statuses);
+int reel_mpi_waitsome_reverse_at(reel_tape *tape, const char *site, int n,
+				 struct reel_mpi_request *requests, int *done, int *indices,
+				 MPI_Status *statuses);
+int reel_mpi_test_at(reel_tape *tape, const char *site, struct reel_mpi_request *request, int *flag,
+		     MPI_Status *status);
+int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
+			     int *flag, MPI_Status *status);
+
+/* ---- Collective calls that move data ---------------------------------------------------- */
+
+/*
+ * int reel_mpi_bcast(reel_tape *tape, void *buffer, int count, MPI_Datatype type, int root,
+ *		      MPI_Comm comm);
+ * int reel_mpi_barrier(reel_tape *tape, MPI_Comm comm);
+ *
+ * reel_mpi_gather, _gatherv, _scatter, _scatterv, _allgather, _allgatherv, _alltoall, _alltoallv,
+ * _alltoallw: a tape, and the arguments of MPI's call of that name. And of each the _reverse, with
+ * the adjoint of each buffer. MPI_IN_PLACE stands in both calls of a pair.
+ *
+ * Nothing is noted. The reverse adds on the rank that a block came from, and sets the adjoint of
+ * what was received to 0; that of a Barrier is a Barrier. What comes from several ranks is added
+ * in a fixed order: of Bcast along a tree of ranks, of the others in the order of ranks. Costs of
+ * Bcast as a Reduce; of the others a message for each block.
+ */
+#define reel_mpi_bcast(tape, ...) reel_mpi_bcast_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_bcast_reverse(tape, ...) \
+	reel_mpi_bcast_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_barrier(tape, comm) reel_mpi_barrier_at((tape), REEL_HERE, (comm))
+#define reel_mpi_barrier_reverse(tape, comm) reel_mpi_barrier_at((tape), REEL_HERE, (comm))
+
+enum reel_mpi_move {
+	REEL_MPI_GATHER,
+	REEL_MPI_GATHERV,
+	REEL_MPI_SCATTER,
+	REEL_MPI_SCATTERV,
+	REEL_MPI_ALLGATHER,
+	REEL_MPI_ALLGATHERV,
+	REEL_MPI_ALLTOALL,
+	REEL_MPI_ALLTOALLV,
+	REEL_MPI_ALLTOALLW
+};
+
+#define reel_mpi_gather(tape, s, sn, st, r, rn, rt, root, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
+#define reel_mpi_gather_reverse(tape, s, sn, st, r, rn, rt, root, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
+#define reel_mpi_gatherv(tape, s, sn, st, r, rns, rds, rt, root, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm))
+#define reel_mpi_gatherv_reverse(tape, s, sn, st, r, rns, rds, rt, root, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm))
+#define reel_mpi_scatter(tape, s, sn, st, r, rn, rt, root, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
+#define reel_mpi_scatter_reverse(tape, s, sn, st, r, rn, rt, root, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
+#define reel_mpi_scatterv(tape, s, sns, sds, st, r, rn, rt, root, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), (sds), \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
+#define reel_mpi_scatterv_reverse(tape, s, sns, sds, st, r, rn, rt, root, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), \
+		(sds), (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
+#define reel_mpi_allgather(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_allgather_reverse(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_allgatherv(tape, s, sn, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_allgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_alltoall(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_alltoall_reverse(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_alltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), (sds), \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_alltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), \
+		(sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_alltoallw(tape, s, sns, sds, sts, r, rns, rds, rts, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), (sds), \
+		MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), 0, \
+		(comm))
+#define reel_mpi_alltoallw_reverse(tape, s, sns, sds, sts, r, rns, rds, rts, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), \
+		(sds), MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), \
+		0, (comm))
+
+int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		      int root, MPI_Comm comm);
+int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			      MPI_Datatype type, int root, MPI_Comm comm);
+int reel_mpi_barrier_at(reel_tape *tape, const char *site, MPI_Comm comm);
+/* What a call does not have is NULL, 0 or MPI_DATATYPE_NULL. */
+int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
+		     int sent_count, const int *sent_counts, const int *sent_displacements,
+		     MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
+		     int count, const int *counts, const int *displacements, MPI_Datatype type,
+		     const MPI_Datatype *types, int root, MPI_Comm comm);
+int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+			     void *sent_bar, int sent_count, const int *sent_counts,
+			     const int *sent_displacements, MPI_Datatype sent_type,
+			     const MPI_Datatype *sent_types, void *received_bar, int count,
+			     const int *counts, const int *displacements, MPI_Datatype type,
+			     const MPI_Datatype *types, int root, MPI_Comm comm);
+
+/* ---- Reductions ------------------------------------------------------------------------ */
+
+/*
+ * reel_mpi_reduce, _allreduce, _reduce_scatter, _reduce_scatter_block, _scan, _exscan: a tape, and
+ * the arguments of MPI's call of that name. And of each the _reverse, with the adjoint of each
+ * buffer. All ranks have a tape, or all have NULL.
+ *
+ * Operations, and what is noted for each element on each rank:
+ *   MPI_SUM                              nothing; also of complex numbers
+ *   MPI_MIN, MAX, MINLOC, MAXLOC         a bit: the adjoint goes to the rank that has the result,
+ *                                        of several to the lowest one. Costs one more Allreduce of
+ *                                        integers
+ *   MPI_PROD                             a number, of Scan and Exscan two. Right where factors
+ *                                        are 0, too. Costs an Allgather of the operands
+ * Others are refused.
+ *
+ * The reverse of Allreduce adds the adjoints of the result of all ranks, along a fixed tree. So
+ * what all ranks have as J after an Allreduce has one rank's J_bar (reel_mpi_seed()). That of Scan
+ * goes from rank to rank: its time grows with their number.
+ */
+enum reel_mpi_reduction {
+	REEL_MPI_REDUCE,
+	REEL_MPI_ALLREDUCE,
+	REEL_MPI_REDUCE_SCATTER,
+	REEL_MPI_REDUCE_SCATTER_BLOCK
+};
+
+#define reel_mpi_reduce(tape, s, r, n, type, op, root, comm) \
+	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), NULL, \
+		(type), (op), (root), (comm))
+#define reel_mpi_reduce_reverse(tape, s, r, n, type, op, root, comm) \
+	reel_mpi_reduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), \
+		NULL, (type), (op), (root), (comm))
+#define reel_mpi_allreduce(tape, s, r, n, type, op, comm) \
+	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), (n), \
+		NULL, (type), (op), 0, (comm))
+#define reel_mpi_allreduce_reverse(tape, s, r, n, type, op, comm) \
+	reel_mpi_reduction_reverse_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), \
+		(n), NULL, (type), (op), 0, (comm))
+#define reel_mpi_reduce_scatter(tape, s, r, ns, type, op, comm) \
+	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), (r), 0, \
+		(ns), (type), (op), 0, (comm))
+#define reel_mpi_reduce_scatter_reverse(tape, s, r, ns, type, op, comm) \
+	reel_mpi_reduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), \
+		(r), 0, (ns), (type), (op), 0, (comm))
+#define reel_mpi_reduce_scatter_block(tape, s, r, n, type, op, comm) \
+	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, (s), \
+		(r), (n), NULL, (type), (op), 0, (comm))
+#define reel_mpi_reduce_scatter_block_reverse(tape, s, r, n, type, op, comm) \
+	reel_mpi_reduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, \
+		(s), (r), (n), NULL, (type), (op), 0, (comm))
+#define reel_mpi_scan(tape, ...) \
+	reel_mpi_scan_at((tape), REEL_HERE, false, __VA_ARGS__)
+#define reel_mpi_scan_reverse(tape, ...) \
+	reel_mpi_scan_reverse_at((tape), REEL_HERE, false, __VA_ARGS__)
+#define reel_mpi_exscan(tape, ...) \
+	reel_mpi_scan_at((tape), REEL_HERE, true, __VA_ARGS__)
+#define reel_mpi_exscan_reverse(tape, ...) \
+	reel_mpi_scan_reverse_at((tape), REEL_HERE, true, __VA_ARGS__)
+
+int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			  const void *sent, void *received, int count, const int *counts,
+			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
+int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+				  void *sent_bar, void *received_bar, int count, const int *counts,
+				  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
+int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
+			     MPI_Comm comm);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

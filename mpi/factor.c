@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on the numbers of MPI's own types, and what is noted of them. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <reel/extend.h>
+
+#include "reduce.h"
+
+static const struct {
+	MPI_Op op;
+	enum reel_mpi_factor factor;
+} operations[] = {
+	{MPI_SUM, REEL_MPI_FACTOR_ONE},	   {MPI_MIN, REEL_MPI_FACTOR_BIT},
+	{MPI_MAX, REEL_MPI_FACTOR_BIT},	   {MPI_PROD, REEL_MPI_FACTOR_NUMBER},
+	{MPI_MINLOC, REEL_MPI_FACTOR_BIT}, {MPI_MAXLOC, REEL_MPI_FACTOR_BIT},
+};
+
+int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *m, enum reel_mpi_factor *factor)
+{
+	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+		if (operations[i].op != op)
+			continue;
+		*factor = operations[i].factor;
+		if (*factor == REEL_MPI_FACTOR_NUMBER && m->layout->run[0].count > 1)
+			return reel_fail(-ENOTSUP, "%s: the product of complex numbers cannot be "
+						   "reversed; gather the factors",
+					 m->call);
+		return 0;
+	}
+	return reel_fail(-ENOTSUP, "%s: the adjoint of this operation is not known; there are MPI_SUM, "
+				   "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC",
+			 m->call);
+}
+
+/* For each type of numbers, `do_this` with NUMBER as its name. */
+#define BY_NUMBER(number, do_this)                                                                 \
+	switch (number) {                                                                          \
+	case REEL_MPI_FLOAT: {                                                                     \
+		typedef float NUMBER;                                                              \
+		do_this;                                                                           \
+		break;                                                                             \
+	}                                                                                          \
+	case REEL_MPI_DOUBLE: {                                                                    \
+		typedef double NUMBER;                                                             \
+		do_this;                                                                           \
+		break;                                                                             \
+	}                                                                                          \
+	case REEL_MPI_LONG_DOUBLE: {                                                               \
+		typedef long double NUMBER;                                                        \
+		do_this;                                                                           \
+		break;                                                                             \
+	}                                                                                          \
+	}
+
+bool reel_mpi_is_same(const struct reel_mpi_message *m, const char *a, const char *b)
+{
+	const struct reel_mpi_run *run = &m->layout->run[0];
+	bool same = true;
+	size_t bytes = 0;
+
+	BY_NUMBER(run->number, {
+		const NUMBER *x = (const NUMBER *)(const void *)a;
+		const NUMBER *y = (const NUMBER *)(const void *)b;
+		for (int64_t k = 0; k < run->count; k++)
+			same = same && (x[k] == y[k] || (x[k] != x[k] && y[k] != y[k]));
+		bytes = (size_t)run->count * sizeof(NUMBER);
+	})
+	/* The index of MPI_DOUBLE_INT and its like. */
+	if ((size_t)m->layout->true_extent > bytes)
+		same = same && !memcmp(a + bytes, b + bytes, sizeof(int));
+	return same;
+}
+
+void reel_mpi_multiply(const struct reel_mpi_message *m, int count, void *to, const void *by)
+{
+	BY_NUMBER(m->layout->run[0].number, {
+		NUMBER *x = (NUMBER *)to;
+		const NUMBER *y = (const NUMBER *)by;
+		for (int k = 0; k < count; k++)
+			x[k] *= y[k];
+	})
+}
+
+void reel_mpi_push_numbers(const struct reel_mpi_message *m, const void *numbers)
+{
+	reel_push_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
+			   REEL_FLOATING, m->site);
+}
+
+void reel_mpi_pop_numbers(const struct reel_mpi_message *m, void *numbers)
+{
+	reel_pop_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
+			  REEL_FLOATING, m->site);
+}

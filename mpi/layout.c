@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* Datatypes taken apart, and what is done number by number. */
+#include "config.h"
+
+#include "layout.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <reel/extend.h>
+
+#include "attached.h"
+
+/* ---- MPI's own types ---- */
+
+static const size_t number_bytes[] = {sizeof(float), sizeof(double), sizeof(long double)};
+
+/* Types with numbers at their beginning. Some have several names, and some are not everywhere. */
+static const struct {
+	MPI_Datatype type;
+	enum reel_mpi_number number;
+	int count;
+} floating[] = {
+	{MPI_DOUBLE, REEL_MPI_DOUBLE, 1},
+	{MPI_FLOAT, REEL_MPI_FLOAT, 1},
+	{MPI_LONG_DOUBLE, REEL_MPI_LONG_DOUBLE, 1},
+	{MPI_C_DOUBLE_COMPLEX, REEL_MPI_DOUBLE, 2},
+	{MPI_C_FLOAT_COMPLEX, REEL_MPI_FLOAT, 2},
+	{MPI_C_LONG_DOUBLE_COMPLEX, REEL_MPI_LONG_DOUBLE, 2},
+	{MPI_CXX_DOUBLE_COMPLEX, REEL_MPI_DOUBLE, 2},
+	{MPI_CXX_FLOAT_COMPLEX, REEL_MPI_FLOAT, 2},
+	{MPI_CXX_LONG_DOUBLE_COMPLEX, REEL_MPI_LONG_DOUBLE, 2},
+	{MPI_DOUBLE_PRECISION, REEL_MPI_DOUBLE, 1},
+	{MPI_REAL, REEL_MPI_FLOAT, 1},
+	{MPI_REAL8, REEL_MPI_DOUBLE, 1},
+	{MPI_REAL4, REEL_MPI_FLOAT, 1},
+	{MPI_DOUBLE_COMPLEX, REEL_MPI_DOUBLE, 2},
+	{MPI_COMPLEX, REEL_MPI_FLOAT, 2},
+	{MPI_COMPLEX16, REEL_MPI_DOUBLE, 2},
+	{MPI_COMPLEX8, REEL_MPI_FLOAT, 2},
+	{MPI_DOUBLE_INT, REEL_MPI_DOUBLE, 1},
+	{MPI_FLOAT_INT, REEL_MPI_FLOAT, 1},
+	{MPI_LONG_DOUBLE_INT, REEL_MPI_LONG_DOUBLE, 1},
+	{MPI_2DOUBLE_PRECISION, REEL_MPI_DOUBLE, 2},
+	{MPI_2REAL, REEL_MPI_FLOAT, 2},
+};
+
+/* Types without an adjoint. */
+static const MPI_Datatype discrete[] = {
+	MPI_INT, MPI_CHAR, MPI_LONG, MPI_UNSIGNED, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_SHORT,
+	MPI_UNSIGNED_SHORT, MPI_UNSIGNED_LONG, MPI_LONG_LONG, MPI_UNSIGNED_LONG_LONG, MPI_WCHAR,
+	MPI_C_BOOL, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T,
+	MPI_UINT32_T, MPI_UINT64_T, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_CXX_BOOL, MPI_INTEGER,
+	MPI_LOGICAL, MPI_CHARACTER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8,
+	MPI_2INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_2INTEGER,
+};
+
+/* At least the alignment of each number. */
+#define ALIGN ((MPI_Aint)sizeof(max_align_t))
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- Derived types ---- */
+
+/* The runs of a type while they are found. */
+struct runs {
+	struct reel_mpi_run *run;
+	size_t count, room;
+	int64_t numbers; /* number of floating-point numbers in them */
+	int error;
+};
+
+static void add_run(struct runs *runs, MPI_Aint offset, int64_t count, enum reel_mpi_number number)
+{
+	struct reel_mpi_run *top = runs->count ? &runs->run[runs->count - 1] : NULL;
+
+	if (runs->error)
+		return;
+	runs->numbers += count;
+	if (top && top->number == number &&
+	    top->offset + (MPI_Aint)number_bytes[number] * (MPI_Aint)top->count == offset) {
+		top->count += count;
+		return;
+	}
+	if (runs->count == runs->room) {
+		size_t room = 2 * runs->room + 4;
+		struct reel_mpi_run *larger = realloc(runs->run, room * sizeof *larger);
+
+		if (!larger) {
+			runs->error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
+			return;
+		}
+		runs->run = larger;
+		runs->room = room;
+	}
+	runs->run[runs->count++] = (struct reel_mpi_run){offset, count, number};
+}
+
+static void add_type(struct runs *runs, MPI_Aint offset, MPI_Datatype type);
+
+/* The index in floating[], or COUNT(floating). */
+static size_t find_floating(MPI_Datatype type)
+{
+	size_t i = 0;
+
+	while (i < COUNT(floating) && floating[i].type != type)
+		i++;
+	return i;
+}
+
+/* Adds `count` elements of a type, one after the other. */
+static void add_block(struct runs *runs, MPI_Aint offset, MPI_Aint count, MPI_Datatype type)
+{
+	int64_t before = runs->numbers;
+	size_t f = find_floating(type);
+	MPI_Aint lower, extent;
+
+	MPI_Type_get_extent(type, &lower, &extent);
+	if (f < COUNT(floating) &&
+	    (MPI_Aint)number_bytes[floating[f].number] * floating[f].count == extent) {
+		if (count > 0)
+			add_run(runs, offset, count * floating[f].count, floating[f].number);
+		return;
+	}
+	for (MPI_Aint i = 0; i < count && !runs->error; i++) {
+		add_type(runs, offset + i * extent, type);
+		/* Integers alone: the others are like the first one. */
+		if (i == 0 && runs->numbers == before)
+			break;
+	}
+}
+
+static void add_named(struct runs *runs, MPI_Aint offset, MPI_Datatype type)
+{
+	char name[MPI_MAX_OBJECT_NAME] = "";
+	size_t f = find_floating(type);
+	int length;
+
+	if (f < COUNT(floating)) {
+		add_run(runs, offset, floating[f].count, floating[f].number);
+		return;
+	}
+	for (size_t i = 0; i < COUNT(discrete); i++)
+		if (discrete[i] == type)
+			return;
+	if (runs->error)
+		return;
+	MPI_Type_get_name(type, name, &length);
+	runs->error = reel_fail(-ENOTSUP,
+				"what is sent as %s has no known adjoint; send it with the type of "
+				"its numbers, or by MPI's own call if it needs no adjoint",
+				name);
+}
+
+/* Adds the elements of a rectangle in an array, from the slowest dimension to the fastest one. */
+static void add_subarray(struct runs *runs, MPI_Aint offset, int dimensions, const int *sizes,
+			 const int *widths, const int *starts, int stride, MPI_Datatype type)
+{
+	MPI_Aint lower, extent, row = 1;
+
+	MPI_Type_get_extent(type, &lower, &extent);
+	if (dimensions == 0) {
+		add_type(runs, offset, type);
+		return;
+	}
+	/* `stride` is 1 where the first dimension is the slowest, as in C, and -1 otherwise. */
+	for (int d = 1; d < dimensions; d++)
+		row *= sizes[stride * d];
+	for (int i = 0; i < widths[0] && !runs->error; i++)
+		add_subarray(runs, offset + (starts[0] + i) * row * extent, dimensions - 1,
+			     sizes + stride, widths + stride, starts + stride, stride, type);
+}
+
+/* The arguments that made a type, in the order in which MPI_Type_get_contents() has them. */
+struct contents {
+	int combiner;
+	int *i;
+	MPI_Aint *a;
+	MPI_Datatype *t;
+};
+
+static void add_contents(struct runs *runs, MPI_Aint at, const struct contents *c)
+{
+	const int *i = c->i;
+	MPI_Aint lower, extent = 0;
+	int last;
+
+	if (c->combiner != MPI_COMBINER_STRUCT)
+		MPI_Type_get_extent(c->t[0], &lower, &extent);
+	switch (c->combiner) {
+	case MPI_COMBINER_DUP:
+	case MPI_COMBINER_RESIZED:
+		add_type(runs, at, c->t[0]);
+		break;
+	case MPI_COMBINER_CONTIGUOUS:
+		add_block(runs, at, i[0], c->t[0]);
+		break;
+	case MPI_COMBINER_VECTOR:
+		for (int k = 0; k < i[0]; k++)
+			add_block(runs, at + (MPI_Aint)k * i[2] * extent, i[1], c->t[0]);
+		break;
+	case MPI_COMBINER_HVECTOR:
+		for (int k = 0; k < i[0]; k++)
+			add_block(runs, at + k * c->a[0], i[1], c->t[0]);
+		break;
+	case MPI_COMBINER_INDEXED:
+		for (int k = 0; k < i[0]; k++)
+			add_block(runs, at + i[1 + i[0] + k] * extent, i[1 + k], c->t[0]);
+		break;
+	case MPI_COMBINER_HINDEXED:
+		for (int k = 0; k < i[0]; k++)
+			add_block(runs, at + c->a[k], i[1 + k], c->t[0]);
+		break;
+	case MPI_COMBINER_INDEXED_BLOCK:
+		for (int k = 0; k < i[0]; k++)
+			add_block(runs, at + i[2 + k] * extent, i[1], c->t[0]);
+		break;
+	case MPI_COMBINER_HINDEXED_BLOCK:
+		for (int k = 0; k < i[0]; k++)
+			add_block(runs, at + c->a[k], i[1], c->t[0]);
+		break;
+	case MPI_COMBINER_STRUCT:
+		for (int k = 0; k < i[0]; k++)
+			add_block(runs, at + c->a[k], i[1 + k], c->t[k]);
+		break;
+	case MPI_COMBINER_SUBARRAY:
+		last = i[3 * i[0] + 1] == MPI_ORDER_C ? 0 : i[0] - 1;
+		add_subarray(runs, at, i[0], i + 1 + last, i + 1 + i[0] + last,
+			     i + 1 + 2 * i[0] + last, last ? -1 : 1, c->t[0]);
+		break;
+	default:
+		if (!runs->error)
+			runs->error = reel_fail(-ENOTSUP, "the adjoint of a datatype made by "
+							  "MPI_Type_create_darray() or of a class "
+							  "of types is not known");
+	}
+}
+
+static void add_type(struct runs *runs, MPI_Aint offset, MPI_Datatype type)
+{
+	struct contents c;
+	int integers, addresses, types;
+
+	if (runs->error)
+		return;
+	MPI_Type_get_envelope(type, &integers, &addresses, &types, &c.combiner);
+	if (c.combiner == MPI_COMBINER_NAMED) {
+		add_named(runs, offset, type);
+		return;
+	}
+	c.i = malloc((size_t)integers * sizeof *c.i + 1);
+	c.a = malloc((size_t)addresses * sizeof *c.a + 1);
+	c.t = malloc((size_t)types * sizeof *c.t + 1);
+	if (c.i && c.a && c.t) {
+		MPI_Type_get_contents(type, integers, addresses, types, c.i, c.a, c.t);
+		add_contents(runs, offset, &c);
+		for (int k = 0; k < types; k++) {
+			int own, unused;
+
+			MPI_Type_get_envelope(c.t[k], &unused, &unused, &unused, &own);
+			if (own != MPI_COMBINER_NAMED)
+				MPI_Type_free(&c.t[k]);
+		}
+	} else {
+		runs->error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
+	}
+	free(c.i);
+	free(c.a);
+	free(c.t);
+}
+
+/* ---- Layouts are kept with the types ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int keyval = MPI_KEYVAL_INVALID;
+
+static int delete_layout(MPI_Datatype type, int key, void *value, void *extra)
+{
+	(void)type;
+	(void)key;
+	(void)extra;
+	free(value);
+	return MPI_SUCCESS;
+}
+
+/* Requires `lock`. */
+static int make_layout(MPI_Datatype type, const char *call, struct reel_mpi_layout **made)
+{
+	struct runs runs = {NULL, 0, 0, 0, 0};
+	struct reel_mpi_layout *layout;
+	MPI_Aint lower;
+
+	add_type(&runs, 0, type);
+	layout = runs.error ? NULL : malloc(sizeof *layout + runs.count * sizeof *runs.run);
+	if (layout) {
+		layout->runs = runs.count;
+		if (runs.count)
+			memcpy(layout->run, runs.run, runs.count * sizeof *runs.run);
+		MPI_Type_get_extent(type, &lower, &layout->extent);
+		MPI_Type_get_true_extent(type, &layout->true_offset, &layout->true_extent);
+		if (MPI_Type_set_attr(type, keyval, layout) != MPI_SUCCESS) {
+			free(layout);
+			layout = NULL;
+			runs.error = reel_fail(-EIO, "a datatype takes no attribute");
+		}
+	} else if (!runs.error) {
+		runs.error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
+	}
+	free(runs.run);
+	*made = layout;
+	return runs.error ? reel_fail(runs.error, "%s: %s", call, reel_error_text(0)) : 0;
+}
+
+int reel_mpi_layout_of(MPI_Datatype type, const char *call, const struct reel_mpi_layout **layout)
+{
+	struct reel_mpi_layout *kept = NULL;
+	int found = 0, error = 0;
+
+	if (type == MPI_DATATYPE_NULL)
+		return reel_fail(-EINVAL, "%s: MPI_DATATYPE_NULL", call);
+	pthread_mutex_lock(&lock);
+	if (keyval == MPI_KEYVAL_INVALID)
+		error = reel_mpi_check(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_layout,
+							      &keyval, NULL),
+				       call);
+	if (!error)
+		MPI_Type_get_attr(type, keyval, &kept, &found);
+	if (!error && !found)
+		error = make_layout(type, call, &kept);
+	pthread_mutex_unlock(&lock);
+	*layout = kept;
+	return error;
+}
+
+/* The lowest byte of `count` elements, from the first one's address, rounded down to ALIGN. */
+static MPI_Aint lowest(const struct reel_mpi_layout *layout, int count)
+{
+	MPI_Aint low = layout->true_offset;
+
+	if (layout->extent < 0)
+		low += (count - 1) * layout->extent;
+	return low - (low % ALIGN + ALIGN) % ALIGN;
+}
+
+size_t reel_mpi_layout_bytes(const struct reel_mpi_layout *layout, int count)
+{
+	MPI_Aint extent = layout->extent < 0 ? -layout->extent : layout->extent;
+
+	return (size_t)(layout->true_extent + (count - 1) * extent + ALIGN);
+}
+
+char *reel_mpi_layout_place(const struct reel_mpi_layout *layout, int count, void *memory)
+{
+	return (char *)memory - lowest(layout, count);
+}
+
+/* ---- Number by number ---- */
+
+#define ADD(type)                                                                                  \
+	do {                                                                                       \
+		type *to_number = (type *)(void *)(to + offset);                                   \
+		const type *from_number = (const type *)(const void *)(from + offset);             \
+		for (int64_t k = 0; k < n; k++)                                                    \
+			to_number[k] += from_number[k];                                            \
+	} while (0)
+
+static void add_numbers(char *to, const char *from, MPI_Aint offset, int64_t n,
+			enum reel_mpi_number number)
+{
+	switch (number) {
+	case REEL_MPI_FLOAT:
+		ADD(float);
+		break;
+	case REEL_MPI_DOUBLE:
+		ADD(double);
+		break;
+	case REEL_MPI_LONG_DOUBLE:
+		ADD(long double);
+		break;
+	}
+}
+
+/* Elements that are one run without a gap are as one long run. */
+static bool is_dense(const struct reel_mpi_layout *layout)
+{
+	return layout->runs == 1 && layout->extent == (MPI_Aint)number_bytes[layout->run[0].number] *
+							      (MPI_Aint)layout->run[0].count;
+}
+
+void reel_mpi_layout_add(const struct reel_mpi_layout *layout, int count, void *to,
+			 const void *from)
+{
+	const struct reel_mpi_run *run = layout->run;
+
+	if (is_dense(layout)) {
+		add_numbers(to, from, run->offset, run->count * count, run->number);
+		return;
+	}
+	for (int i = 0; i < count; i++)
+		for (size_t r = 0; r < layout->runs; r++)
+			add_numbers(to, from, run[r].offset + i * layout->extent, run[r].count,
+				    run[r].number);
+}
+
+static void set_bytes(const struct reel_mpi_layout *layout, int count, char *to, int byte)
+{
+	for (int i = 0; i < count; i++)
+		for (size_t r = 0; r < layout->runs; r++) {
+			const struct reel_mpi_run *run = &layout->run[r];
+
+			memset(to + run->offset + i * layout->extent, byte,
+			       (size_t)run->count * number_bytes[run->number]);
+		}
+}
+
+void reel_mpi_layout_zero(const struct reel_mpi_layout *layout, int count, void *to)
+{
+	set_bytes(layout, count, to, 0);
+}
+
+void reel_mpi_layout_poison(const struct reel_mpi_layout *layout, int count, void *to)
+{
+	set_bytes(layout, count, to, 0xff);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages whose calls wait. */
+#include "config.h"
+
+#include "transfer.h"
+
+static int send_by_mode(const struct reel_mpi_message *m, enum reel_mpi_mode mode, MPI_Comm comm)
+{
+	switch (mode) {
+	case REEL_MPI_SYNCHRONOUS:
+		return MPI_Ssend(m->buffer, m->count, m->type, m->peer, m->tag, comm);
+	case REEL_MPI_BUFFERED:
+		return MPI_Bsend(m->buffer, m->count, m->type, m->peer, m->tag, comm);
+	case REEL_MPI_READY:
+		return MPI_Rsend(m->buffer, m->count, m->type, m->peer, m->tag, comm);
+	default:
+		return MPI_Send(m->buffer, m->count, m->type, m->peer, m->tag, comm);
+	}
+}
+
+int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
+		     int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	struct reel_mpi_message m = {.call = "reel_mpi_send", .site = site, .tape = tape,
+				     .buffer = (void *)(uintptr_t)buffer, .count = count,
+				     .peer = dest, .tag = tag, .type = type};
+	int error = reel_mpi_open_message(&m, comm);
+
+	if (!error)
+		error = reel_mpi_check_order(&m, false, NULL);
+	if (!error)
+		error = reel_mpi_check(send_by_mode(&m, mode, comm), m.call);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_send_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			     MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	struct reel_mpi_message m = {.call = "reel_mpi_send_reverse", .site = site, .tape = tape,
+				     .buffer = buffer_bar, .count = count, .peer = dest, .tag = tag,
+				     .type = type};
+	int error = reel_mpi_open_message(&m, comm);
+
+	if (!error)
+		error = reel_mpi_add_adjoint(&m);
+	return reel_mpi_stick(tape, error);
+}
+
+/* Whether it is known before the receive which messages can be taken. */
+static bool is_fixed(const struct reel_mpi_message *m)
+{
+	return m->peer != MPI_ANY_SOURCE && m->tag != MPI_ANY_TAG;
+}
+
+/* After a receive: notes it, if its adjoint is in order. */
+static int received(struct reel_mpi_message *m, const MPI_Status *own, MPI_Status *status)
+{
+	bool asked = status != MPI_STATUS_IGNORE, fixed = is_fixed(m);
+	int error = reel_mpi_note_message(m, own, reel_mpi_is_noted(m, asked), 0);
+
+	if (asked)
+		*status = *own;
+	return error || fixed ? error : reel_mpi_check_order(m, true, NULL);
+}
+
+int reel_mpi_recv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		     int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	struct reel_mpi_message m = {.call = "reel_mpi_recv", .site = site, .tape = tape,
+				     .buffer = buffer, .count = count, .peer = source, .tag = tag,
+				     .type = type};
+	int error = reel_mpi_open_message(&m, comm);
+	MPI_Status own;
+
+	if (!error && is_fixed(&m))
+		error = reel_mpi_check_order(&m, true, NULL);
+	if (!error)
+		error = reel_mpi_check(MPI_Recv(buffer, count, type, source, tag, comm, &own),
+				       m.call);
+	if (!error)
+		error = received(&m, &own, status);
+	return reel_mpi_stick(tape, error);
+}
+
+/* Recalls the message, and sends its adjoint. What cannot be sent is poisoned. */
+static int return_message(struct reel_mpi_message *m, MPI_Status *status)
+{
+	bool asked = status != MPI_STATUS_IGNORE, noted = reel_mpi_is_noted(m, asked);
+	struct reel_mpi_note note;
+	int error = noted ? reel_mpi_pop_note(m->tape, m->site, m->call, &note) : 0;
+
+	if (!error)
+		error = reel_mpi_recall_message(m, asked ? status : NULL, noted ? &note : NULL);
+	if (!error)
+		error = reel_mpi_send_adjoint(m);
+	if (error)
+		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+	return error;
+}
+
+int reel_mpi_recv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			     MPI_Datatype type, int source, int tag, MPI_Comm comm,
+			     MPI_Status *status)
+{
+	struct reel_mpi_message m = {.call = "reel_mpi_recv_reverse", .site = site, .tape = tape,
+				     .buffer = buffer_bar, .count = count, .peer = source,
+				     .tag = tag, .type = type};
+	int error = reel_mpi_open_message(&m, comm);
+
+	if (!error)
+		error = return_message(&m, status);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, int sent_count,
+			 MPI_Datatype sent_type, int dest, int sent_tag, void *received_at,
+			 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+			 MPI_Status *status)
+{
+	struct reel_mpi_message out = {.call = "reel_mpi_sendrecv", .site = site, .tape = tape,
+				       .buffer = (void *)(uintptr_t)sent, .count = sent_count,
+				       .peer = dest, .tag = sent_tag, .type = sent_type};
+	struct reel_mpi_message in = {.call = out.call, .site = site, .tape = tape,
+				      .buffer = received_at, .count = count, .peer = source,
+				      .tag = tag, .type = type};
+	int error = reel_mpi_open_message(&out, comm);
+	MPI_Status own;
+
+	if (!error)
+		error = reel_mpi_open_message(&in, comm);
+	if (!error)
+		error = reel_mpi_check_order(&out, false, NULL);
+	if (!error && is_fixed(&in))
+		error = reel_mpi_check_order(&in, true, NULL);
+	if (!error)
+		error = reel_mpi_check(MPI_Sendrecv(sent, sent_count, sent_type, dest, sent_tag,
+						    received_at, count, type, source, tag, comm,
+						    &own),
+				       out.call);
+	if (!error)
+		error = received(&in, &own, status);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer, int count,
+				 MPI_Datatype type, int dest, int sent_tag, int source, int tag,
+				 MPI_Comm comm, MPI_Status *status)
+{
+	struct reel_mpi_message out = {.call = "reel_mpi_sendrecv_replace", .site = site,
+				       .tape = tape, .buffer = buffer, .count = count, .peer = dest,
+				       .tag = sent_tag, .type = type};
+	struct reel_mpi_message in = out;
+	int error = reel_mpi_open_message(&out, comm);
+	MPI_Status own;
+
+	in.peer = source;
+	in.tag = tag;
+	if (!error)
+		error = reel_mpi_open_message(&in, comm);
+	if (!error)
+		error = reel_mpi_check_order(&out, false, NULL);
+	if (!error && is_fixed(&in))
+		error = reel_mpi_check_order(&in, true, NULL);
+	if (!error)
+		error = reel_mpi_check(MPI_Sendrecv_replace(buffer, count, type, dest, sent_tag,
+							    source, tag, comm, &own),
+				       out.call);
+	if (!error)
+		error = received(&in, &own, status);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		      MPI_Message *message, MPI_Comm comm, MPI_Status *status)
+{
+	struct reel_mpi_message m = {.call = "reel_mpi_mrecv", .site = site, .tape = tape,
+				     .buffer = buffer, .count = count, .peer = MPI_ANY_SOURCE,
+				     .tag = MPI_ANY_TAG, .type = type};
+	int error = reel_mpi_open_message(&m, comm);
+	MPI_Status own;
+
+	if (!error)
+		error = reel_mpi_check(MPI_Mrecv(buffer, count, type, message, &own), m.call);
+	if (!error)
+		error = received(&m, &own, status);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			      MPI_Datatype type, MPI_Comm comm, MPI_Status *status)
+{
+	return reel_mpi_recv_reverse_at(tape, site, buffer_bar, count, type, MPI_ANY_SOURCE,
+					MPI_ANY_TAG, comm, status);
+}
+
+int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *site, void *sent_bar, int sent_count,
+				 MPI_Datatype sent_type, int dest, int sent_tag, void *received_bar,
+				 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+				 MPI_Status *status)
+{
+	struct reel_mpi_message out = {.call = "reel_mpi_sendrecv_reverse", .site = site,
+				       .tape = tape, .buffer = sent_bar, .count = sent_count,
+				       .peer = dest, .tag = sent_tag, .type = sent_type};
+	struct reel_mpi_message in = {.call = out.call, .site = site, .tape = tape,
+				      .buffer = received_bar, .count = count, .peer = source,
+				      .tag = tag, .type = type};
+	int error = reel_mpi_open_message(&out, comm);
+
+	if (!error)
+		error = reel_mpi_open_message(&in, comm);
+	if (!error)
+		error = return_message(&in, status);
+	if (!error)
+		error = reel_mpi_add_adjoint(&out);
+	return reel_mpi_stick(tape, error);
+}

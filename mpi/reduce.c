@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reduce, Allreduce, Reduce_scatter. Forward: MPI's call, and what is noted of the operation.
+ * Reverse: the adjoint of the result goes to all ranks, is multiplied by what was noted, and added.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <reel/extend.h>
+
+#include "reduce.h"
+
+struct reduction {
+	struct reel_mpi_message m; /* the operand: all elements of a rank */
+	char *result;
+	int result_count; /* 0: the rank has none */
+	const int *counts;
+	bool in_place;
+	enum reel_mpi_reduction kind;
+	enum reel_mpi_factor factor;
+	int root;
+};
+
+static const char *const names[] = {
+	[REEL_MPI_REDUCE] = "reel_mpi_reduce",
+	[REEL_MPI_ALLREDUCE] = "reel_mpi_allreduce",
+	[REEL_MPI_REDUCE_SCATTER] = "reel_mpi_reduce_scatter",
+	[REEL_MPI_REDUCE_SCATTER_BLOCK] = "reel_mpi_reduce_scatter_block",
+};
+
+static int open_reduction(struct reduction *r, MPI_Op op, int count, MPI_Comm comm)
+{
+	struct reel_mpi_message *m = &r->m;
+	bool scattered = r->kind == REEL_MPI_REDUCE_SCATTER ||
+			 r->kind == REEL_MPI_REDUCE_SCATTER_BLOCK;
+	int error;
+
+	m->count = 0;
+	error = reel_mpi_open_message(m, comm);
+	if (error)
+		return error;
+	r->in_place = m->buffer == MPI_IN_PLACE;
+	if (r->in_place)
+		m->buffer = r->result;
+	m->count = count;
+	r->result_count = count;
+	if (scattered) {
+		m->count = r->counts ? 0 : count * m->attached->size;
+		for (int i = 0; r->counts && i < m->attached->size; i++)
+			m->count += r->counts[i];
+		if (r->counts)
+			r->result_count = r->counts[m->attached->rank];
+	} else if (r->kind == REEL_MPI_REDUCE && m->attached->rank != r->root) {
+		r->result_count = 0;
+	}
+	return reel_mpi_is_active(m) ? reel_mpi_factor_of(op, m, &r->factor) : 0;
+}
+
+static size_t bytes_of(const struct reduction *r, int count)
+{
+	return (size_t)count * (size_t)r->m.layout->extent;
+}
+
+/* A temporary for all elements of a rank, `times` times. */
+static struct reel_mpi_buffer *temporary(struct reduction *r, int times)
+{
+	return reel_mpi_take_buffer(r->m.attached, bytes_of(r, r->m.count) * (size_t)times + 1);
+}
+
+/* Gives each rank what the results of the ranks have, for each element of its operand. */
+static int spread(struct reduction *r, void *to)
+{
+	struct reel_mpi_message *m = &r->m;
+	MPI_Comm sums = m->attached->sums;
+	int *begins, at = 0, error;
+
+	if (r->result_count && to != r->result)
+		memcpy(to, r->result, bytes_of(r, r->result_count));
+	switch (r->kind) {
+	case REEL_MPI_REDUCE:
+		return reel_mpi_check(MPI_Bcast(to, m->count, m->type, r->root, sums), m->call);
+	case REEL_MPI_REDUCE_SCATTER_BLOCK:
+		return reel_mpi_check(MPI_Allgather(r->result, r->result_count, m->type, to,
+						    r->result_count, m->type, sums),
+				      m->call);
+	case REEL_MPI_REDUCE_SCATTER:
+		begins = malloc((size_t)m->attached->size * sizeof *begins);
+		if (!begins)
+			return reel_fail(-ENOMEM, "%s: no memory", m->call);
+		for (int i = 0; i < m->attached->size; i++) {
+			begins[i] = at;
+			at += r->counts[i];
+		}
+		error = reel_mpi_check(MPI_Allgatherv(r->result, r->result_count, m->type, to,
+						      r->counts, begins, m->type, sums),
+				       m->call);
+		free(begins);
+		return error;
+	default:
+		return 0;
+	}
+}
+
+/* ---- Forward ---- */
+
+static int call_mpi(const struct reduction *r, const void *sent, int count, MPI_Op op,
+		    MPI_Comm comm)
+{
+	switch (r->kind) {
+	case REEL_MPI_REDUCE:
+		return MPI_Reduce(sent, r->result, count, r->m.type, op, r->root, comm);
+	case REEL_MPI_ALLREDUCE:
+		return MPI_Allreduce(sent, r->result, count, r->m.type, op, comm);
+	case REEL_MPI_REDUCE_SCATTER:
+		return MPI_Reduce_scatter(sent, r->result, r->counts, r->m.type, op, comm);
+	default:
+		return MPI_Reduce_scatter_block(sent, r->result, count, r->m.type, op, comm);
+	}
+}
+
+/* Notes for each element whether this rank is the lowest one that has the result. */
+static int note_winners(struct reduction *r, const char *operand, const char *result)
+{
+	struct reel_mpi_message *m = &r->m;
+	struct reel_mpi_buffer *buffer =
+		reel_mpi_take_buffer(m->attached, (size_t)m->count * sizeof(int));
+	int *winner, error;
+
+	if (!buffer)
+		return -ENOMEM;
+	winner = (int *)(void *)buffer->data;
+	for (int k = 0; k < m->count; k++) {
+		size_t at = bytes_of(r, k);
+
+		winner[k] = reel_mpi_is_same(m, operand + at, result + at) ? m->attached->rank
+									  : INT_MAX;
+	}
+	error = reel_mpi_check(MPI_Allreduce(MPI_IN_PLACE, winner, m->count, MPI_INT, MPI_MIN,
+					     m->attached->sums),
+			       m->call);
+	for (int k = 0; k < m->count && !error; k++)
+		reel_push_bool_at(m->tape, winner[k] == m->attached->rank, m->site);
+	reel_mpi_give_buffer(m->attached, buffer);
+	return error;
+}
+
+/* Notes for each element the product of the other ranks' operands, in the order of ranks. */
+static int note_others(struct reduction *r, const char *operand)
+{
+	struct reel_mpi_message *m = &r->m;
+	struct reel_mpi_buffer *buffer = temporary(r, m->attached->size);
+	char *all, *product = NULL;
+	int error;
+
+	if (!buffer)
+		return -ENOMEM;
+	all = (char *)buffer->data;
+	error = reel_mpi_check(MPI_Allgather(operand, m->count, m->type, all, m->count, m->type,
+					     m->attached->sums),
+			       m->call);
+	for (int i = 0; i < m->attached->size && !error; i++) {
+		char *factors = all + bytes_of(r, m->count) * (size_t)i;
+
+		if (i == m->attached->rank)
+			continue;
+		if (product)
+			reel_mpi_multiply(m, m->count, product, factors);
+		else
+			product = factors;
+	}
+	/* Alone, a rank's own operand is the product: its factor is 1. */
+	if (!error && product)
+		reel_mpi_push_numbers(m, product);
+	reel_mpi_give_buffer(m->attached, buffer);
+	return error;
+}
+
+static int note(struct reduction *r, const char *operand)
+{
+	struct reel_mpi_buffer *buffer;
+	int error;
+
+	if (r->factor == REEL_MPI_FACTOR_NUMBER)
+		return note_others(r, operand);
+	if (r->kind == REEL_MPI_ALLREDUCE)
+		return note_winners(r, operand, r->result);
+	buffer = temporary(r, 1);
+	if (!buffer)
+		return -ENOMEM;
+	error = spread(r, buffer->data);
+	if (!error)
+		error = note_winners(r, operand, (char *)buffer->data);
+	reel_mpi_give_buffer(r->m.attached, buffer);
+	return error;
+}
+
+int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			  const void *sent, void *received, int count, const int *counts,
+			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
+				    .buffer = (void *)(uintptr_t)sent, .type = type},
+			      .result = received, .counts = counts, .kind = kind, .root = root};
+	struct reel_mpi_buffer *copy = NULL;
+	int error = open_reduction(&r, op, count, comm);
+	bool noted = !error && tape && reel_mpi_is_active(&r.m) && r.factor != REEL_MPI_FACTOR_ONE;
+
+	if (noted && r.in_place) {
+		copy = temporary(&r, 1);
+		if (copy)
+			memcpy(copy->data, r.m.buffer, bytes_of(&r, r.m.count));
+		else
+			error = -ENOMEM;
+	}
+	if (!error)
+		error = reel_mpi_check(call_mpi(&r, sent, count, op, comm), r.m.call);
+	if (!error && noted)
+		error = note(&r, copy ? (char *)copy->data : r.m.buffer);
+	if (copy)
+		reel_mpi_give_buffer(r.m.attached, copy);
+	return reel_mpi_stick(tape, error);
+}
+
+/* ---- Reverse ---- */
+
+/* Multiplies the adjoints of all elements by what was noted. `spare` has room for as many. */
+static int multiply(struct reduction *r, char *signal, char *spare)
+{
+	struct reel_mpi_message *m = &r->m;
+
+	if (r->factor != REEL_MPI_FACTOR_ONE && !m->tape)
+		return reel_fail(-EINVAL, "%s: there is no tape", m->call);
+	if (r->factor == REEL_MPI_FACTOR_BIT) {
+		for (int k = m->count; k-- > 0;)
+			if (!reel_pop_bool_at(m->tape, m->site))
+				memset(signal + bytes_of(r, k), 0, (size_t)m->layout->extent);
+	} else if (r->factor == REEL_MPI_FACTOR_NUMBER && m->attached->size > 1) {
+		reel_mpi_pop_numbers(m, spare);
+		reel_mpi_multiply(m, m->count, signal, spare);
+	}
+	/* What was lost pops as "won" on each rank. */
+	return r->factor == REEL_MPI_FACTOR_ONE ? 0 : reel_tape_error(m->tape);
+}
+
+static int reverse(struct reduction *r, char *signal, char *spare)
+{
+	struct reel_mpi_message whole = r->m;
+	int error = spread(r, signal), own;
+
+	if (!error && r->kind == REEL_MPI_ALLREDUCE) {
+		whole.buffer = signal;
+		error = reel_mpi_sum_to(&whole, 0);
+		own = reel_mpi_check(MPI_Bcast(signal, r->m.count, r->m.type, 0,
+					       r->m.attached->sums),
+				     r->m.call);
+		error = error ? error : own;
+	}
+	own = multiply(r, signal, spare);
+	if (error || own) {
+		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
+		return error ? error : own;
+	}
+	reel_mpi_layout_zero(r->m.layout, r->in_place ? r->m.count : r->result_count, r->result);
+	reel_mpi_layout_add(r->m.layout, r->m.count, r->m.buffer, signal);
+	return 0;
+}
+
+int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+				  void *sent_bar, void *received_bar, int count, const int *counts,
+				  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
+				    .buffer = sent_bar, .type = type},
+			      .result = received_bar, .counts = counts, .kind = kind, .root = root};
+	int error = open_reduction(&r, op, count, comm);
+	struct reel_mpi_buffer *buffer;
+
+	if (error || !reel_mpi_is_active(&r.m))
+		return reel_mpi_stick(tape, error);
+	buffer = temporary(&r, 2);
+	if (buffer) {
+		error = reverse(&r, (char *)buffer->data,
+				(char *)buffer->data + bytes_of(&r, r.m.count));
+		reel_mpi_give_buffer(r.m.attached, buffer);
+	} else {
+		error = -ENOMEM;
+	}
+	return reel_mpi_stick(tape, error);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reductions. A result y is linear in the operand x of a rank, number by number, once the operands
+ * of the others are known: the adjoint of x is that of y times a factor, which the forward sweep
+ * notes. Sums of adjoints over ranks are made in an order that does not depend on which rank is
+ * first.
+ */
+#ifndef REEL_MPI_REDUCE_H
+#define REEL_MPI_REDUCE_H
+
+#include "transfer.h"
+
+/*
+ * Adds the message's buffer of each rank to that of `root`. The sum is a binomial tree of ranks,
+ * seen from root. What the other ranks have afterwards is part of the sum.
+ */
+int reel_mpi_sum_to(struct reel_mpi_message *message, int root);
+
+/* What is noted of an operation, for each element. */
+enum reel_mpi_factor {
+	REEL_MPI_FACTOR_ONE,	/* a sum: nothing */
+	REEL_MPI_FACTOR_BIT,	/* a minimum or maximum: whether the rank's operand is the result */
+	REEL_MPI_FACTOR_NUMBER, /* a product: the product of the other operands */
+};
+
+/* Returns 0 or -ENOTSUP: nothing is known of the operation's adjoint for this type. */
+int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *message,
+		       enum reel_mpi_factor *factor);
+
+/* Whether two elements are the same, with the index that MINLOC and MAXLOC compare. */
+bool reel_mpi_is_same(const struct reel_mpi_message *message, const char *a, const char *b);
+
+/* Multiplies numbers of the message's type: to[i] *= by[i] for `count` elements. */
+void reel_mpi_multiply(const struct reel_mpi_message *message, int count, void *to, const void *by);
+
+/* Pushes numbers, and pops them. If they are lost they are NaN. */
+void reel_mpi_push_numbers(const struct reel_mpi_message *message, const void *numbers);
+void reel_mpi_pop_numbers(const struct reel_mpi_message *message, void *numbers);
+
+#endif

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests. They are the program's. Those that carry adjoints and have begun are in a list of their
+ * communicator until they have ended, so that the order of messages between two ranks is known.
+ *
+ *	IDLE      --start-->           STARTED   --wait-->           IDLE    forward sweep
+ *	STARTED   --another's wait-->  COMPLETE  --wait-->           IDLE
+ *	IDLE      --wait_reverse-->    REVERSED  --start_reverse-->  IDLE    reverse sweep
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <reel/extend.h>
+
+#include "transfer.h"
+
+enum { IDLE, STARTED, COMPLETE, REVERSED };
+
+static bool is_receive(const struct reel_mpi_request *r)
+{
+	return r->mode == REEL_MPI_RECEIVE;
+}
+
+/* Makes the message of a request. */
+static int message_of(struct reel_mpi_message *m, const struct reel_mpi_request *r,
+		      const char *call, const char *site, reel_tape *tape)
+{
+	*m = (struct reel_mpi_message){.call = call, .site = site, .tape = tape,
+				       .buffer = r->buffer, .count = r->count, .peer = r->peer,
+				       .tag = r->tag, .type = r->type};
+	return reel_mpi_open_message(m, r->comm);
+}
+
+/* ---- The list, and order ---- */
+
+/* Requires the lock. Ends the transfer of a request before the program waits for it. */
+static void settle(struct reel_mpi_request *r)
+{
+	if (r->state != STARTED)
+		return;
+	MPI_Wait(&r->request, &r->status);
+	r->state = COMPLETE;
+}
+
+/*
+ * Requires the lock. Returns the first request from `r` on, and before `end`, that carries a
+ * message of the same rank and tag. A receive with wildcards began before the one whose message
+ * has come, and could have taken it; so it has taken an earlier one, and waiting for it is no
+ * deadlock.
+ */
+static struct reel_mpi_request *same_way(struct reel_mpi_request *r,
+					 const struct reel_mpi_request *end, bool receive, int peer,
+					 int tag)
+{
+	for (; r && r != end; r = r->next) {
+		bool wild = r->peer == MPI_ANY_SOURCE || r->tag == MPI_ANY_TAG;
+
+		if (is_receive(r) != receive ||
+		    (r->peer != peer && !(receive && r->peer == MPI_ANY_SOURCE)) ||
+		    (r->tag != tag && !(receive && r->tag == MPI_ANY_TAG)))
+			continue;
+		if (!receive || !wild)
+			return r;
+		settle(r);
+		if (r->status.MPI_SOURCE == peer && r->status.MPI_TAG == tag)
+			return r;
+	}
+	return NULL;
+}
+
+int reel_mpi_check_order(const struct reel_mpi_message *m, bool receive,
+			 const struct reel_mpi_request *request)
+{
+	struct reel_mpi_attached *attached = m->attached;
+	const struct reel_mpi_request *older = NULL;
+
+	if (!reel_mpi_is_active(m))
+		return 0;
+	pthread_mutex_lock(&attached->lock);
+	if (attached->oldest)
+		older = same_way(attached->oldest, request, receive, m->peer, m->tag);
+	pthread_mutex_unlock(&attached->lock);
+	if (!older)
+		return 0;
+	return reel_fail(-ENOTSUP, "%s: a request with rank %d and tag %d that began before (%s) has "
+				   "not ended, and adjoints return in the reverse order; wait for it "
+				   "first, or use another tag",
+			 m->call, m->peer, m->tag, older->site);
+}
+
+static void append(struct reel_mpi_attached *attached, struct reel_mpi_request *r)
+{
+	struct reel_mpi_request **link = &attached->oldest;
+
+	r->next = NULL;
+	pthread_mutex_lock(&attached->lock);
+	while (*link)
+		link = &(*link)->next;
+	*link = r;
+	pthread_mutex_unlock(&attached->lock);
+}
+
+static void unlink_request(struct reel_mpi_attached *attached, const struct reel_mpi_request *r)
+{
+	pthread_mutex_lock(&attached->lock);
+	for (struct reel_mpi_request **link = &attached->oldest; *link; link = &(*link)->next)
+		if (*link == r) {
+			*link = r->next;
+			break;
+		}
+	pthread_mutex_unlock(&attached->lock);
+}
+
+/* ---- Forward: beginning ---- */
+
+static void describe(struct reel_mpi_request *r, enum reel_mpi_mode mode, void *buffer, int count,
+		     MPI_Datatype type, int peer, int tag, MPI_Comm comm)
+{
+	*r = (struct reel_mpi_request){.mode = mode, .kept = 1, .buffer = buffer, .count = count,
+				       .type = type, .peer = peer, .tag = tag, .comm = comm,
+				       .request = MPI_REQUEST_NULL};
+}
+
+void reel_mpi_send_init(void *buffer, int count, MPI_Datatype type, int dest, int tag,
+			MPI_Comm comm, struct reel_mpi_request *request)
+{
+	describe(request, REEL_MPI_STANDARD, buffer, count, type, dest, tag, comm);
+}
+
+void reel_mpi_ssend_init(void *buffer, int count, MPI_Datatype type, int dest, int tag,
+			 MPI_Comm comm, struct reel_mpi_request *request)
+{
+	describe(request, REEL_MPI_SYNCHRONOUS, buffer, count, type, dest, tag, comm);
+}
+
+void reel_mpi_recv_init(void *buffer, int count, MPI_Datatype type, int source, int tag,
+			MPI_Comm comm, struct reel_mpi_request *request)
+{
+	describe(request, REEL_MPI_RECEIVE, buffer, count, type, source, tag, comm);
+}
+
+static int start_by_mode(struct reel_mpi_request *r)
+{
+	switch (r->mode) {
+	case REEL_MPI_RECEIVE:
+		return MPI_Irecv(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
+				 &r->request);
+	case REEL_MPI_SYNCHRONOUS:
+		return MPI_Issend(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
+				  &r->request);
+	case REEL_MPI_BUFFERED:
+		return MPI_Ibsend(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
+				  &r->request);
+	case REEL_MPI_READY:
+		return MPI_Irsend(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
+				  &r->request);
+	default:
+		return MPI_Isend(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
+				 &r->request);
+	}
+}
+
+int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request *r)
+{
+	static const char call[] = "reel_mpi_start";
+	struct reel_mpi_message m;
+	int error;
+
+	if (r->mode == REEL_MPI_NULL)
+		return 0;
+	error = message_of(&m, r, call, site, tape);
+	if (!error && r->state != IDLE)
+		error = reel_fail(-EINVAL, "%s: the request has begun already (%s)", call, r->site);
+	if (!error)
+		error = reel_mpi_check(start_by_mode(r), call);
+	if (!error) {
+		r->state = STARTED;
+		r->site = site;
+		if (reel_mpi_is_active(&m))
+			append(m.attached, r);
+	}
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_isend_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
+		      int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+		      struct reel_mpi_request *request)
+{
+	describe(request, mode, (void *)(uintptr_t)buffer, count, type, dest, tag, comm);
+	request->kept = 0;
+	return reel_mpi_start_at(tape, site, request);
+}
+
+int reel_mpi_irecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		      int source, int tag, MPI_Comm comm, struct reel_mpi_request *request)
+{
+	describe(request, REEL_MPI_RECEIVE, buffer, count, type, source, tag, comm);
+	request->kept = 0;
+	return reel_mpi_start_at(tape, site, request);
+}
+
+/* ---- Forward: ending ---- */
+
+static bool has_begun(const struct reel_mpi_request *r)
+{
+	return r->mode != REEL_MPI_NULL && (r->state == STARTED || r->state == COMPLETE);
+}
+
+/* The status of a request for which there is nothing to wait. */
+static void set_empty(MPI_Status *status)
+{
+	if (!status)
+		return;
+	memset(status, 0, sizeof *status);
+	status->MPI_SOURCE = MPI_ANY_SOURCE;
+	status->MPI_TAG = MPI_ANY_TAG;
+	status->MPI_ERROR = MPI_SUCCESS;
+	MPI_Status_set_elements(status, MPI_BYTE, 0);
+}
+
+/* MPI_STATUS_IGNORE is no NULL everywhere. */
+static MPI_Status *asked_for(MPI_Status *status)
+{
+	return status == MPI_STATUS_IGNORE ? NULL : status;
+}
+
+static MPI_Status *one_of(MPI_Status *statuses, int i)
+{
+	return statuses == MPI_STATUSES_IGNORE ? NULL : statuses + i;
+}
+
+/* Ends a request that has begun. `index` is noted if it is not negative. */
+static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape, const char *site,
+		  MPI_Status *status, int index)
+{
+	struct reel_mpi_message m;
+	int error = message_of(&m, r, call, site, tape), wrong_order;
+	bool receive = is_receive(r), active;
+
+	if (error)
+		return error;
+	active = reel_mpi_is_active(&m);
+	if (r->state == STARTED)
+		error = reel_mpi_check(MPI_Wait(&r->request, &r->status), call);
+	if (!error)
+		error = reel_mpi_note_message(&m, receive ? &r->status : NULL,
+					      index >= 0 || (receive &&
+							     reel_mpi_is_noted(&m, status)),
+					      index);
+	wrong_order = reel_mpi_check_order(&m, receive, r);
+	if (status)
+		*status = r->status;
+	if (active)
+		unlink_request(m.attached, r);
+	r->state = IDLE;
+	if (!r->kept)
+		r->mode = REEL_MPI_NULL;
+	return error ? error : wrong_order;
+}
+
+static int wait_for(struct reel_mpi_request *r, const char *call, reel_tape *tape, const char *site,
+		    MPI_Status *status)
+{
+	if (has_begun(r))
+		return finish(r, call, tape, site, status, -1);
+	set_empty(status);
+	return 0;
+}
+
+int reel_mpi_wait_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
+		     MPI_Status *status)
+{
+	return reel_mpi_stick(tape, wait_for(request, "reel_mpi_wait", tape, site,
+					     asked_for(status)));
+}
+
+int reel_mpi_waitall_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
+			MPI_Status *statuses)
+{
+	int error = 0;
+
+	for (int i = 0; i < n; i++) {
+		int own = wait_for(&requests[i], "reel_mpi_waitall", tape, site,
+				   one_of(statuses, i));
+
+		if (!error)
+			error = own;
+	}
+	return reel_mpi_stick(tape, error);
+}
+
+/* ---- Forward: choosing ---- */
+
+/*
+ * The first one among `requests` whose message came before that of r, which is complete, or r; it
+ * is complete, too.
+ */
+static struct reel_mpi_request *oldest_same(struct reel_mpi_request *r, int n,
+					    struct reel_mpi_request *requests)
+{
+	struct reel_mpi_attached *attached;
+	struct reel_mpi_request *older;
+
+	if (reel_mpi_find(r->comm, "", &attached))
+		return r;
+	pthread_mutex_lock(&attached->lock);
+	settle(r);
+	older = attached->oldest;
+	while (older && older != r) {
+		bool receive = is_receive(r);
+
+		older = same_way(older, r, receive, receive ? r->status.MPI_SOURCE : r->peer,
+				 receive ? r->status.MPI_TAG : r->tag);
+		if (!older)
+			break;
+		if (older >= requests && older < requests + n) {
+			settle(older);
+			r = older;
+			break;
+		}
+		older = older->next;
+	}
+	pthread_mutex_unlock(&attached->lock);
+	return r;
+}
+
+/* Copies MPI's requests out, lets MPI choose, and returns its choice: an index or MPI_UNDEFINED. */
+static int choose(int n, struct reel_mpi_request *requests, const char *call, int *index)
+{
+	MPI_Request *own;
+	MPI_Status status;
+	int error;
+
+	*index = MPI_UNDEFINED;
+	for (int i = 0; i < n; i++)
+		if (has_begun(&requests[i]) && requests[i].state == COMPLETE) {
+			*index = i;
+			return 0;
+		}
+	own = malloc((size_t)n * sizeof *own + 1);
+	if (!own)
+		return reel_fail(-ENOMEM, "%s: no memory for %d requests", call, n);
+	for (int i = 0; i < n; i++)
+		own[i] = has_begun(&requests[i]) ? requests[i].request : MPI_REQUEST_NULL;
+	error = reel_mpi_check(MPI_Waitany(n, own, index, &status), call);
+	if (!error && *index != MPI_UNDEFINED) {
+		struct reel_mpi_request *r = &requests[*index];
+
+		r->request = MPI_REQUEST_NULL;
+		r->status = status;
+		r->state = COMPLETE;
+	}
+	free(own);
+	return error;
+}
+
+int reel_mpi_waitany_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
+			int *index, MPI_Status *status)
+{
+	static const char call[] = "reel_mpi_waitany";
+	int error = choose(n, requests, call, index);
+
+	if (!error && *index == MPI_UNDEFINED) {
+		set_empty(asked_for(status));
+		if (tape)
+			reel_mpi_push_note(tape, site, (struct reel_mpi_note){.index = -1});
+	} else if (!error) {
+		struct reel_mpi_request *r = oldest_same(&requests[*index], n, requests);
+
+		*index = (int)(r - requests);
+		error = finish(r, call, tape, site, asked_for(status), *index);
+	}
+	return reel_mpi_stick(tape, error);
+}
+
+/* Whether a request is complete, without waiting. */
+static int probe(struct reel_mpi_request *r, const char *call, int *flag)
+{
+	int error = 0;
+
+	*flag = r->state == COMPLETE;
+	if (r->state == STARTED) {
+		error = reel_mpi_check(MPI_Test(&r->request, flag, &r->status), call);
+		if (!error && *flag)
+			r->state = COMPLETE;
+	}
+	return error;
+}
+
+REEL_RECORD(number_of_requests, int64_t);
+
+int reel_mpi_waitsome_at(reel_tape *tape, const char *site, int n,
+			 struct reel_mpi_request *requests, int *done, int *indices,
+			 MPI_Status *statuses)
+{
+	static const char call[] = "reel_mpi_waitsome";
+	int first, error = choose(n, requests, call, &first);
+
+	*done = first == MPI_UNDEFINED ? MPI_UNDEFINED : 0;
+	for (int i = first; !error && first != MPI_UNDEFINED && i < n;) {
+		struct reel_mpi_request *r = &requests[i];
+		int flag = 0;
+
+		if (has_begun(r))
+			error = probe(r, call, &flag);
+		if (!flag) {
+			i++;
+			continue;
+		}
+		r = oldest_same(r, n, requests);
+		indices[*done] = (int)(r - requests);
+		error = finish(r, call, tape, site, one_of(statuses, *done), indices[*done]);
+		++*done;
+	}
+	if (tape && !error)
+		reel_push_number_of_requests_at(tape, *done, site);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_test_at(reel_tape *tape, const char *site, struct reel_mpi_request *r, int *flag,
+		     MPI_Status *status)
+{
+	static const char call[] = "reel_mpi_test";
+	int error = 0;
+
+	*flag = 1;
+	if (has_begun(r)) {
+		struct reel_mpi_message m;
+
+		error = probe(r, call, flag);
+		if (!error && *flag)
+			error = message_of(&m, r, call, site, tape);
+		if (!error && *flag && is_receive(r)) {
+			m.peer = r->status.MPI_SOURCE;
+			m.tag = r->status.MPI_TAG;
+		}
+		if (!error && *flag && reel_mpi_check_order(&m, is_receive(r), r))
+			*flag = 0;
+		if (!error && *flag)
+			error = finish(r, call, tape, site, asked_for(status), -1);
+	} else {
+		set_empty(asked_for(status));
+	}
+	if (tape)
+		reel_push_bool_at(tape, *flag, site);
+	return reel_mpi_stick(tape, error);
+}
+
+/* ---- Reverse: the wait begins the transfer ---- */
+
+static int receive_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *m)
+{
+	struct reel_mpi_buffer *buffer =
+		reel_mpi_take_buffer(m->attached, reel_mpi_layout_bytes(m->layout, m->count));
+	int error;
+
+	if (!buffer)
+		return -ENOMEM;
+	error = reel_mpi_check(MPI_Irecv(reel_mpi_layout_place(m->layout, m->count, buffer->data),
+					 m->count, m->type, m->peer, m->tag, m->attached->messages,
+					 &r->request),
+			       m->call);
+	if (error)
+		reel_mpi_give_buffer(m->attached, buffer);
+	else
+		r->temporary = buffer;
+	return error;
+}
+
+/* `given` is the note, if it was popped already. */
+static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape *tape,
+			 const char *site, MPI_Status *status, const struct reel_mpi_note *given)
+{
+	bool receive = is_receive(r);
+	struct reel_mpi_note own;
+	struct reel_mpi_message m;
+	int error;
+
+	if (r->mode == REEL_MPI_NULL) {
+		set_empty(status);
+		return 0;
+	}
+	error = message_of(&m, r, call, site, tape);
+	if (!error && r->state != IDLE)
+		error = reel_fail(-EINVAL, "%s: the request is in use", call);
+	if (error)
+		return error;
+	if (!given && receive && reel_mpi_is_noted(&m, status)) {
+		error = reel_mpi_pop_note(tape, site, call, &own);
+		given = &own;
+	}
+	if (!error)
+		error = reel_mpi_recall_message(&m, status, given);
+	if (!error && reel_mpi_is_active(&m)) {
+		error = receive ? reel_mpi_check(MPI_Isend(m.buffer, m.count, m.type, m.peer, m.tag,
+							   m.attached->messages, &r->request),
+						 call)
+				: receive_adjoint(r, &m);
+		r->moved = error ? 0 : m.count;
+	} else {
+		r->moved = 0;
+	}
+	r->state = REVERSED;
+	r->site = site;
+	pthread_mutex_lock(&m.attached->lock);
+	m.attached->reversing++;
+	pthread_mutex_unlock(&m.attached->lock);
+	if (error)
+		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
+	return error;
+}
+
+int reel_mpi_wait_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
+			     MPI_Status *status)
+{
+	return reel_mpi_stick(tape, begin_reverse(request, "reel_mpi_wait_reverse", tape, site,
+						  asked_for(status), NULL));
+}
+
+int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *site, int n,
+				struct reel_mpi_request *requests, MPI_Status *statuses)
+{
+	int error = 0;
+
+	for (int i = n; i-- > 0;) {
+		int own = begin_reverse(&requests[i], "reel_mpi_waitall_reverse", tape, site,
+					one_of(statuses, i), NULL);
+
+		if (!error)
+			error = own;
+	}
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *site, int n,
+				struct reel_mpi_request *requests, int *index, MPI_Status *status)
+{
+	static const char call[] = "reel_mpi_waitany_reverse";
+	struct reel_mpi_note note;
+	int error = reel_mpi_pop_note(tape, site, call, &note);
+
+	*index = MPI_UNDEFINED;
+	if (!error && note.index == -1)
+		set_empty(asked_for(status));
+	else if (!error && (note.index < 0 || note.index >= n))
+		error = reel_fail(-EBADMSG, "%s: what is on the tape is not the index of a request; "
+					    "the reverse calls do not mirror the forward calls",
+				  call);
+	else if (!error)
+		error = begin_reverse(&requests[*index = note.index], call, tape, site,
+				      asked_for(status), &note);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_waitsome_reverse_at(reel_tape *tape, const char *site, int n,
+				 struct reel_mpi_request *requests, int *done, int *indices,
+				 MPI_Status *statuses)
+{
+	int64_t number = tape ? reel_pop_number_of_requests_at(tape, site) : -1;
+	int error = 0;
+
+	*done = MPI_UNDEFINED;
+	if (number == MPI_UNDEFINED)
+		return 0;
+	if (number < 0 || number > n)
+		return reel_mpi_stick(tape, reel_fail(-EBADMSG,
+						      "reel_mpi_waitsome_reverse: what is on the tape "
+						      "is not a number of requests"));
+	*done = (int)number;
+	for (int i = *done; i-- > 0 && !error;)
+		error = reel_mpi_waitany_reverse_at(tape, site, n, requests, &indices[i],
+						    statuses == MPI_STATUSES_IGNORE
+							    ? MPI_STATUS_IGNORE
+							    : statuses + i);
+	return error;
+}
+
+int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
+			     int *flag, MPI_Status *status)
+{
+	*flag = tape && reel_pop_bool_at(tape, site);
+	return *flag ? reel_mpi_wait_reverse_at(tape, site, request, status) : 0;
+}
+
+/* ---- Reverse: the start ends it ---- */
+
+int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *r)
+{
+	static const char call[] = "reel_mpi_start_reverse";
+	struct reel_mpi_buffer *buffer = r->temporary;
+	struct reel_mpi_message m;
+	int error;
+
+	if (r->mode == REEL_MPI_NULL)
+		return 0;
+	error = message_of(&m, r, call, site, tape);
+	if (!error && r->state != REVERSED)
+		error = reel_fail(-EINVAL, "%s: its wait was not reversed", call);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	m.count = r->moved;
+	if (r->moved > 0)
+		error = reel_mpi_check(MPI_Wait(&r->request, &r->status), call);
+	if (!error && r->moved > 0 && buffer)
+		error = reel_mpi_check_adjoint(&m, &r->status);
+	if (error)
+		reel_mpi_layout_poison(m.layout, r->count, r->buffer);
+	else if (buffer)
+		reel_mpi_layout_add(m.layout, r->moved, r->buffer,
+				    reel_mpi_layout_place(m.layout, r->moved, buffer->data));
+	else
+		reel_mpi_layout_zero(m.layout, r->moved, r->buffer);
+	if (buffer)
+		reel_mpi_give_buffer(m.attached, buffer);
+	r->temporary = NULL;
+	r->state = IDLE;
+	pthread_mutex_lock(&m.attached->lock);
+	m.attached->reversing--;
+	pthread_mutex_unlock(&m.attached->lock);
+	return reel_mpi_stick(tape, error);
+}

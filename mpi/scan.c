@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Scan and Exscan. With S the result of Scan, S of a rank is S of the rank below times x, for any
+ * operation "times". In the reverse sweep adjoints go down from the last rank:
+ *
+ *	u = adjoint of S = what the rank above sends, and y_bar of Scan
+ *	x_bar += u * dS/dx;  to the rank below: u * dS/dS below, and y_bar of Exscan
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <reel/extend.h>
+
+#include "reduce.h"
+
+enum { CHAIN_TAG = 2 };
+
+static int open_scan(struct reel_mpi_message *m, enum reel_mpi_factor *factor, MPI_Op op,
+		     const void *result, MPI_Comm comm)
+{
+	int error = reel_mpi_open_message(m, comm);
+
+	if (m->buffer == MPI_IN_PLACE)
+		m->buffer = (void *)(uintptr_t)result;
+	if (error || !reel_mpi_is_active(m))
+		return error;
+	m->through = m->attached->sums;
+	m->tag = CHAIN_TAG;
+	return reel_mpi_factor_of(op, m, factor);
+}
+
+static size_t bytes_of(const struct reel_mpi_message *m)
+{
+	return (size_t)m->count * (size_t)m->layout->extent;
+}
+
+/* Notes x and what the ranks below have made of theirs; of a minimum, whether x is below that. */
+static int note(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op, const char *x,
+		char *below, char *both)
+{
+	int error = reel_mpi_check(MPI_Exscan(x, below, m->count, m->type, op, m->attached->sums),
+				   m->call);
+
+	if (error || m->attached->rank == 0)
+		return error;
+	if (factor == REEL_MPI_FACTOR_NUMBER) {
+		reel_mpi_push_numbers(m, x);
+		reel_mpi_push_numbers(m, below);
+		return 0;
+	}
+	memcpy(both, x, bytes_of(m));
+	MPI_Reduce_local(below, both, m->count, m->type, op);
+	for (size_t at = 0; at < bytes_of(m); at += (size_t)m->layout->extent)
+		reel_push_bool_at(m->tape, !reel_mpi_is_same(m, both + at, below + at), m->site);
+	return 0;
+}
+
+int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_exscan" : "reel_mpi_scan",
+				     .site = site, .tape = tape,
+				     .buffer = (void *)(uintptr_t)sent, .count = count,
+				     .type = type};
+	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
+	struct reel_mpi_buffer *buffer = NULL;
+	int error = open_scan(&m, &factor, op, received, comm);
+	char *x = NULL;
+
+	if (!error && tape && factor != REEL_MPI_FACTOR_ONE) {
+		buffer = reel_mpi_take_buffer(m.attached, 3 * bytes_of(&m));
+		if (buffer)
+			memcpy(x = (char *)buffer->data, m.buffer, bytes_of(&m));
+		else
+			error = -ENOMEM;
+	}
+	if (!error)
+		error = reel_mpi_check(exclusive ? MPI_Exscan(sent, received, count, type, op, comm)
+						 : MPI_Scan(sent, received, count, type, op, comm),
+				       m.call);
+	if (!error && buffer)
+		error = note(&m, factor, op, x, x + bytes_of(&m), x + 2 * bytes_of(&m));
+	if (buffer)
+		reel_mpi_give_buffer(m.attached, buffer);
+	return reel_mpi_stick(tape, error);
+}
+
+/* Makes of u the adjoint of x, in `to_x`, and that of S of the rank below, in `to_below`. */
+static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, const char *u, char *to_x,
+		  char *to_below)
+{
+	size_t extent = (size_t)m->layout->extent;
+
+	memcpy(to_x, u, bytes_of(m));
+	memcpy(to_below, u, bytes_of(m));
+	if (m->attached->rank == 0 || factor == REEL_MPI_FACTOR_ONE)
+		return 0;
+	if (!m->tape)
+		return reel_fail(-EINVAL, "%s: there is no tape", m->call);
+	if (factor == REEL_MPI_FACTOR_NUMBER) {
+		reel_mpi_pop_numbers(m, to_x);
+		reel_mpi_multiply(m, m->count, to_x, u);
+		reel_mpi_pop_numbers(m, to_below);
+		reel_mpi_multiply(m, m->count, to_below, u);
+	} else {
+		for (size_t at = bytes_of(m); at > 0;) {
+			at -= extent;
+			memset((reel_pop_bool_at(m->tape, m->site) ? to_below : to_x) + at, 0,
+			       extent);
+		}
+	}
+	return reel_tape_error(m->tape);
+}
+
+static int reverse(struct reel_mpi_message *m, enum reel_mpi_factor factor, bool exclusive,
+		   char *result_bar, char *u, char *to_x, char *to_below)
+{
+	struct reel_mpi_message step = *m;
+	int error = 0, own;
+
+	memset(u, 0, bytes_of(m));
+	if (!exclusive)
+		memcpy(u, result_bar, bytes_of(m));
+	step.buffer = u;
+	step.peer = m->attached->rank + 1;
+	if (step.peer < m->attached->size)
+		error = reel_mpi_add_adjoint(&step);
+	own = divide(m, factor, u, to_x, to_below);
+	error = error ? error : own;
+	step.buffer = to_below;
+	step.peer = m->attached->rank - 1;
+	if (error)
+		reel_mpi_layout_poison(m->layout, m->count, to_below);
+	else if (exclusive && step.peer >= 0)
+		reel_mpi_layout_add(m->layout, m->count, to_below, result_bar);
+	if (step.peer >= 0) {
+		own = reel_mpi_send_adjoint(&step);
+		error = error ? error : own;
+	}
+	if (error) {
+		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+		return error;
+	}
+	/* The first rank has no result of Exscan: what lies there stays. */
+	if (!exclusive || step.peer >= 0)
+		reel_mpi_layout_zero(m->layout, m->count, result_bar);
+	reel_mpi_layout_add(m->layout, m->count, m->buffer, to_x);
+	return 0;
+}
+
+int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
+			     MPI_Comm comm)
+{
+	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_exscan_reverse"
+						       : "reel_mpi_scan_reverse",
+				     .site = site, .tape = tape, .buffer = sent_bar, .count = count,
+				     .type = type};
+	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
+	int error = open_scan(&m, &factor, op, received_bar, comm);
+	struct reel_mpi_buffer *buffer;
+	char *u;
+
+	if (error || !reel_mpi_is_active(&m))
+		return reel_mpi_stick(tape, error);
+	buffer = reel_mpi_take_buffer(m.attached, 3 * bytes_of(&m));
+	if (!buffer)
+		return reel_mpi_stick(tape, -ENOMEM);
+	u = (char *)buffer->data;
+	error = reverse(&m, factor, exclusive, received_bar, u, u + bytes_of(&m),
+			u + 2 * bytes_of(&m));
+	reel_mpi_give_buffer(m.attached, buffer);
+	return reel_mpi_stick(tape, error);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One message: what it is made of, its note, and its adjoint on the way back. All calls on messages
+ * are made of these functions.
+ */
+#ifndef REEL_MPI_TRANSFER_H
+#define REEL_MPI_TRANSFER_H
+
+#include <stdint.h>
+
+#include "attached.h"
+#include "layout.h"
+
+/* `peer` and `tag` may be wildcards until the message has come. */
+struct reel_mpi_message {
+	const char *call; /* for texts of errors */
+	const char *site;
+	reel_tape *tape;
+	void *buffer; /* of the forward call, or its adjoint */
+	int count, peer, tag;
+	MPI_Datatype type;
+	struct reel_mpi_attached *attached;
+	const struct reel_mpi_layout *layout;
+	MPI_Comm through; /* the duplicate that its adjoint travels in */
+};
+
+/* What the run decided. */
+struct reel_mpi_note {
+	int32_t source, tag, count, index;
+};
+
+/* Sets `attached`, `layout` and `through`. Returns 0 or what makes the call impossible. */
+int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm);
+
+/* Whether the message has an adjoint that travels. */
+bool reel_mpi_is_active(const struct reel_mpi_message *message);
+
+/* The error of a call: it sticks to the tape, if there is one. Returns `error`. */
+int reel_mpi_stick(reel_tape *tape, int error);
+
+/* ---- Notes ---- */
+
+/* Whether a receive with this source and tag has a note; `asked`: it has a status. */
+bool reel_mpi_is_noted(const struct reel_mpi_message *message, bool asked);
+
+/*
+ * After a receive: sets count, peer and tag to those of the message, and notes them if `noted`. Of
+ * a message that was sent, `status` is NULL. `index` is any number.
+ */
+int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *status, bool noted,
+			  int index);
+
+void reel_mpi_push_note(reel_tape *tape, const char *site, struct reel_mpi_note note);
+
+/* Pops a note. Returns 0, or the error that lost it. */
+int reel_mpi_pop_note(reel_tape *tape, const char *site, const char *call,
+		      struct reel_mpi_note *note);
+
+/*
+ * The reverse of reel_mpi_note_message(): sets count, peer and tag to those of the note, if there
+ * is one, and *status, if it is not NULL, to what the forward call's was.
+ */
+int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status,
+			    const struct reel_mpi_note *note);
+
+/* ---- Adjoints ---- */
+
+/* Sends the adjoint to where the message came from, and sets it to 0. Does not wait. */
+int reel_mpi_send_adjoint(struct reel_mpi_message *message);
+
+/* Receives the adjoint from where the message went, and adds it. */
+int reel_mpi_add_adjoint(struct reel_mpi_message *message);
+
+/* Returns 0, or -EBADMSG: what came is not the adjoint of what was sent. */
+int reel_mpi_check_adjoint(const struct reel_mpi_message *message, const MPI_Status *status);
+
+/* ---- Order, in requests.c ---- */
+
+/*
+ * Whether the requests that began before `request` (NULL: all) leave the message's adjoint in
+ * order. A receive with a wildcard that may have taken an earlier message is waited for, to see
+ * which one it took. Returns 0 or -ENOTSUP.
+ */
+int reel_mpi_check_order(const struct reel_mpi_message *message, bool receive,
+			 const struct reel_mpi_request *request);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* Collective calls, each against the transpose of its Jacobian. */
+#include "config.h"
+
+#include "helpers/ranks.h"
+
+#include <math.h>
+
+#define WORLD MPI_COMM_WORLD
+#define D MPI_DOUBLE
+
+/* The call in the direction of the program. */
+#define BOTH(call, ...)                                                                            \
+	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__) : reel_mpi_##call(tape, __VA_ARGS__))
+
+enum call {
+	BCAST, BARRIER, GATHER, GATHER_IN_PLACE, GATHERV, SCATTER, SCATTER_IN_PLACE, SCATTERV,
+	ALLGATHER, ALLGATHER_IN_PLACE, ALLGATHERV, ALLGATHERV_IN_PLACE, ALLTOALL,
+	ALLTOALL_IN_PLACE, ALLTOALLV, ALLTOALLW, REPLACE, MATCHED, CALLS
+};
+
+static const char *const names[] = {
+	"Bcast", "Barrier", "Gather", "Gather in place", "Gatherv", "Scatter", "Scatter in place",
+	"Scatterv", "Allgather", "Allgather in place", "Allgatherv", "Allgatherv in place",
+	"Alltoall", "Alltoall in place", "Alltoallv", "Alltoallw", "Sendrecv_replace",
+	"Mprobe and Mrecv"
+};
+
+/* Room for two halves, of at most 3 numbers for each rank. */
+enum { HALF = 12, ALL = 2 * HALF };
+
+/* What a rank found by a probe is taken, whatever its length. */
+static int take_matched(reel_tape *tape, double *y, bool reverse)
+{
+	MPI_Message message;
+	MPI_Status status;
+	int count;
+
+	if (reverse)
+		return reel_mpi_mrecv_reverse(tape, y, HALF, D, WORLD, &status);
+	MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, WORLD, &message, &status);
+	MPI_Get_count(&status, D, &count);
+	return reel_mpi_mrecv(tape, y, count, D, &message, WORLD, &status);
+}
+
+/* Each rank but the last one sends rank + 1 numbers to the next one. */
+static int pass_on(reel_tape *tape, double *x, double *y)
+{
+	int error = 0;
+
+	if (rank + 1 < ranks)
+		error = reel_mpi_send(tape, x, rank + 1, D, rank + 1, rank, WORLD);
+	return error || !rank ? error : take_matched(tape, y, false);
+}
+
+static int pass_on_reverse(reel_tape *tape, double *x_bar, double *y_bar)
+{
+	int error = rank ? take_matched(tape, y_bar, true) : 0;
+
+	if (rank + 1 < ranks && !error)
+		error = reel_mpi_send_reverse(tape, x_bar, rank + 1, D, rank + 1, rank, WORLD);
+	return error;
+}
+
+static int move(reel_tape *tape, double *s, bool reverse, void *context)
+{
+	double *x = s, *y = s + HALF;
+	int counts[4], begins[4], other[4], other_begins[4], bytes[4], other_bytes[4];
+	int root = ranks - 1, at = 0, other_at = 0;
+	MPI_Datatype types[4] = {D, D, D, D};
+
+	/* Rank i has i % 3 + 1 numbers; of a matrix, the sum of row and column counts. */
+	for (int i = 0; i < 4; i++) {
+		counts[i] = *(int *)context >= ALLTOALLV ? (rank + 2 * i) % 4 % 3 : i % 3 + 1;
+		other[i] = (i + 2 * rank) % 4 % 3;
+		begins[i] = at;
+		other_begins[i] = other_at;
+		bytes[i] = 8 * begins[i];
+		other_bytes[i] = 8 * other_begins[i];
+		at += counts[i];
+		other_at += other[i];
+	}
+	switch (*(int *)context) {
+	case BCAST:
+		return BOTH(bcast, x, 5, D, root, WORLD);
+	case BARRIER:
+		return BOTH(barrier, WORLD);
+	case GATHER:
+		return BOTH(gather, x, 3, D, y, 3, D, root, WORLD);
+	case GATHER_IN_PLACE:
+		return BOTH(gather, rank == root ? MPI_IN_PLACE : (void *)x, 3, D, y, 3, D, root,
+			    WORLD);
+	case GATHERV:
+		return BOTH(gatherv, x, counts[rank], D, y, counts, begins, D, root, WORLD);
+	case SCATTER:
+		return BOTH(scatter, x, 2, D, y, 2, D, root, WORLD);
+	case SCATTER_IN_PLACE:
+		return BOTH(scatter, x, 2, D, rank == root ? MPI_IN_PLACE : (void *)y, 2, D, root,
+			    WORLD);
+	case SCATTERV:
+		return BOTH(scatterv, x, counts, begins, D, y, counts[rank], D, root, WORLD);
+	case ALLGATHER:
+		return BOTH(allgather, x, 2, D, y, 2, D, WORLD);
+	case ALLGATHER_IN_PLACE:
+		return BOTH(allgather, MPI_IN_PLACE, 0, D, y, 2, D, WORLD);
+	case ALLGATHERV:
+		return BOTH(allgatherv, x, counts[rank], D, y, counts, begins, D, WORLD);
+	case ALLGATHERV_IN_PLACE:
+		return BOTH(allgatherv, MPI_IN_PLACE, 0, D, y, counts, begins, D, WORLD);
+	case ALLTOALL:
+		return BOTH(alltoall, x, 2, D, y, 2, D, WORLD);
+	case ALLTOALL_IN_PLACE:
+		return BOTH(alltoall, MPI_IN_PLACE, 0, D, y, 2, D, WORLD);
+	case ALLTOALLV:
+		return BOTH(alltoallv, x, counts, begins, D, y, other, other_begins, D, WORLD);
+	case ALLTOALLW:
+		return BOTH(alltoallw, x, counts, bytes, types, y, other, other_bytes, types, WORLD);
+	case REPLACE:
+		return BOTH(sendrecv_replace, x, 4, D, rank ? rank - 1 : MPI_PROC_NULL, 5,
+			    rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL, 5, WORLD,
+			    MPI_STATUS_IGNORE);
+	default:
+		return reverse ? pass_on_reverse(tape, x, y) : pass_on(tape, x, y);
+	}
+}
+
+/* Numbers that differ between ranks; of each four one is 0 on rank 0. */
+static void set(double *s, int n)
+{
+	for (int k = 0; k < n; k++)
+		s[k] = rank * (k % 4 + 1) % 5 + k % 2;
+}
+
+static bool blocks_are_moved_back(void)
+{
+	bool passed = holds(!reel_mpi_attach(WORLD, 0));
+
+	for (int call = 0; call < CALLS; call++) {
+		double s[ALL];
+
+		set(s, ALL);
+		if (!transpose_holds(move, &call, ALL, s, 1)) {
+			fprintf(stderr, "# %s\n", names[call]);
+			passed = false;
+		}
+	}
+	return passed;
+}
+
+/* ---- Reductions ---- */
+
+struct reduction {
+	int call;
+	MPI_Op op;
+	bool in_place;
+};
+
+enum { REDUCE, ALLREDUCE, SCATTERED, SCATTERED_BLOCKS, SCAN, EXSCAN, REDUCTIONS };
+
+static int reduce(reel_tape *tape, double *s, bool reverse, void *context)
+{
+	const struct reduction *r = context;
+	void *x = r->in_place ? MPI_IN_PLACE : (void *)s;
+	double *y = s + HALF;
+	int counts[4] = {2, 0, 3, 1}, root = 1;
+
+	switch (r->call) {
+	case REDUCE:
+		return BOTH(reduce, r->in_place && rank != root ? (void *)s : x, y, 4, D, r->op, root,
+			    WORLD);
+	case ALLREDUCE:
+		return BOTH(allreduce, x, y, 4, D, r->op, WORLD);
+	case SCATTERED:
+		return BOTH(reduce_scatter, x, y, counts, D, r->op, WORLD);
+	case SCATTERED_BLOCKS:
+		return BOTH(reduce_scatter_block, x, y, 2, D, r->op, WORLD);
+	case SCAN:
+		return BOTH(scan, x, y, 4, D, r->op, WORLD);
+	default:
+		return BOTH(exscan, x, y, 4, D, r->op, WORLD);
+	}
+}
+
+/* Of an operand in place, what a rank keeps behind its block of the result is not defined. */
+static bool is_defined(const struct reduction *r)
+{
+	return !r->in_place || (r->call != SCATTERED && r->call != SCATTERED_BLOCKS);
+}
+
+static bool reductions_are_transposed(MPI_Op op, double h)
+{
+	bool passed = true;
+
+	for (int in_place = 0; in_place < 2; in_place++)
+		for (int call = 0; call < REDUCTIONS; call++) {
+			struct reduction r = {call, op, in_place};
+			double s[ALL];
+
+			set(s, ALL);
+			if (is_defined(&r) && !transpose_holds(reduce, &r, ALL, s, h)) {
+				fprintf(stderr, "# reduction %d, in place %d\n", call, in_place);
+				passed = false;
+			}
+		}
+	return passed;
+}
+
+static bool sums(void)
+{
+	return reductions_are_transposed(MPI_SUM, 1);
+}
+
+static bool products(void)
+{
+	return reductions_are_transposed(MPI_PROD, 1);
+}
+
+static bool minima(void)
+{
+	return reductions_are_transposed(MPI_MIN, 0.125);
+}
+
+static bool maxima(void)
+{
+	return reductions_are_transposed(MPI_MAX, 0.125);
+}
+
+static bool lowest_rank_wins(void)
+{
+	struct pair {
+		double value;
+		int index;
+	} x = {rank ? 3 : 5, 10 - rank}, y, x_bar = {0, 7}, y_bar = {2, 8};
+	double a = 1, b, a_bar = 0, b_bar = 1;
+	reel_tape tape = {0};
+	bool passed = true;
+
+	passed &= holds(!reel_mpi_allreduce(&tape, &a, &b, 1, D, MPI_MAX, WORLD));
+	passed &= holds(!reel_mpi_allreduce(&tape, &x, &y, 1, MPI_DOUBLE_INT, MPI_MINLOC, WORLD));
+	passed &= holds(y.value == 3 && y.index == 10 - (ranks - 1));
+	passed &= holds(!reel_mpi_allreduce_reverse(&tape, &x_bar, &y_bar, 1, MPI_DOUBLE_INT,
+						    MPI_MINLOC, WORLD));
+	passed &= holds(x_bar.value == (rank == ranks - 1 ? 2 * ranks : 0) && x_bar.index == 7);
+	passed &= holds(!reel_mpi_allreduce_reverse(&tape, &a_bar, &b_bar, 1, D, MPI_MAX, WORLD));
+	passed &= holds(a_bar == (rank ? 0 : ranks) && b_bar == 0);
+	reel_tape_close(&tape);
+	return passed;
+}
+
+/* J is the same on all ranks by Allreduce; it is one number. */
+static bool objective_counts_once(void)
+{
+	double x = rank + 1, J, x_bar = 0, J_bar;
+	reel_tape tape = {0};
+	bool passed = true;
+
+	passed &= holds(!reel_mpi_allreduce(&tape, &x, &J, 1, D, MPI_SUM, WORLD));
+	passed &= holds(!reel_mpi_seed(&J_bar, REEL_MPI_ON_ONE_RANK, 1, WORLD));
+	passed &= holds(!reel_mpi_allreduce_reverse(&tape, &x_bar, &J_bar, 1, D, MPI_SUM, WORLD));
+	return passed & (holds(x_bar == 1) && holds(reel_tape_is_empty(&tape)));
+}
+
+/* The same sums in each run, whichever rank is late: numbers whose sum depends on their order. */
+static bool order_of_sums_is_fixed(void)
+{
+	double first = 0;
+	bool passed = true;
+
+	for (int run = 0; run < 5; run++) {
+		double bar = rank == 1 ? 1e16 : rank == 3 ? -1e16 : 1.25;
+
+		usleep((useconds_t)((rank + run) % ranks) * 2000);
+		passed &= holds(!reel_mpi_bcast_reverse(NULL, &bar, 1, D, 0, WORLD));
+		if (run == 0)
+			first = bar;
+		passed &= holds(bar == first);
+	}
+	return passed;
+}
+
+static void be_silent(const struct reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape, (void)error, (void)message, (void)context;
+}
+
+static bool unknown_operations_are_refused(void)
+{
+	double x = 1, y = 0;
+	float _Complex z = 1, product;
+	reel_tape tape = {0};
+	bool passed = true;
+
+	reel_set_error_handler(be_silent, NULL);
+	passed &= holds(reel_mpi_allreduce(&tape, &x, &y, 1, D, MPI_REPLACE, WORLD) == -ENOTSUP);
+	passed &= holds(strstr(reel_error_text(0), "reel_mpi_allreduce"));
+	passed &= holds(reel_tape_error(&tape) == -ENOTSUP && y == 0);
+	passed &= holds(reel_mpi_scan(NULL, &z, &product, 1, MPI_C_FLOAT_COMPLEX, MPI_PROD, WORLD) ==
+			-ENOTSUP);
+	passed &= holds(!reel_mpi_scan(NULL, &z, &product, 1, MPI_C_FLOAT_COMPLEX, MPI_SUM, WORLD));
+	passed &= holds(reel_mpi_gather(NULL, &x, 8, MPI_BYTE, &y, 8, MPI_BYTE, 0, WORLD) == -ENOTSUP);
+	reel_tape_close(&tape);
+	reel_set_error_handler(NULL, NULL);
+	return passed;
+}
+
+/* A winner that is lost would pop as won, on each rank. */
+static bool lost_winners_give_nan(void)
+{
+	double x = rank, y, x_bar = 0, y_bar = 1;
+	reel_tape tape = {0};
+	bool passed = true;
+
+	reel_set_error_handler(be_silent, NULL);
+	passed &= holds(!reel_mpi_allreduce(&tape, &x, &y, 1, D, MPI_MIN, WORLD));
+	if (rank == 1)
+		reel_tape_give_up(&tape, -ENOMEM, "no memory");
+	passed &= holds(reel_mpi_allreduce_reverse(&tape, &x_bar, &y_bar, 1, D, MPI_MIN, WORLD) ==
+			(rank == 1 ? -ENOMEM : 0));
+	passed &= holds(rank == 1 ? isnan(x_bar) : x_bar == (rank ? 0 : ranks));
+	reel_tape_close(&tape);
+	reel_set_error_handler(NULL, NULL);
+	return passed;
+}
+
+static bool integers_are_reduced(void)
+{
+	int x = rank, y, x_bar = 7, y_bar = 8;
+	reel_tape tape = {0};
+	bool passed = holds(!reel_mpi_allreduce(&tape, &x, &y, 1, MPI_INT, MPI_BOR, WORLD));
+
+	passed &= holds(!reel_mpi_allreduce_reverse(&tape, &x_bar, &y_bar, 1, MPI_INT, MPI_BOR, WORLD));
+	return holds(x_bar == 7 && y_bar == 8) && holds(y == (ranks > 2 ? 3 : 1)) && passed;
+}
+
+static const struct rank_case cases[] = {
+	{"what calls moved is moved back", blocks_are_moved_back},
+	{"sums are transposed", sums},
+	{"products are transposed, with a factor that is 0", products},
+	{"minima are transposed", minima},
+	{"maxima are transposed", maxima},
+	{"of several ranks the lowest has the minimum, and MINLOC compares indices", lowest_rank_wins},
+	{"an objective that all ranks have counts once", objective_counts_once},
+	{"the order of sums is fixed", order_of_sums_is_fixed},
+	{"what has no known adjoint is refused", unknown_operations_are_refused},
+	{"winners that are lost give NaN", lost_winners_give_nan},
+	{"integers are reduced, and have no adjoint", integers_are_reduced},
+};
+
+int main(int argc, char **argv)
+{
+	return run_on_ranks(argc, argv, cases, COUNT(cases));
+}
