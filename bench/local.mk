@@ -37,7 +37,7 @@ noinst_PROGRAMS += %D%/reel-bench
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
 %C%_reel_bench_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
 # Loops begin lines of the cache: one that lies across two may take twice as long.
-$(%C%_reel_bench_OBJECTS): CFLAGS += -O3 -falign-loops=64
+$(%C%_reel_bench_OBJECTS): CFLAGS += $(FAST_CFLAGS) -falign-loops=64
 %C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CLAD_OBJECT) libreel-kernels.la libreel-cuda-core.la \
 	libreel.la $(ADOLC_LIBS) \
 	$(CLAD_LIBS) -lm
@@ -63,7 +63,7 @@ noinst_PROGRAMS += %D%/reel-scale
 	tools/kernel-file.c tools/kernel-file.h tools/facts.h
 %C%_reel_scale_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_reel_scale_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
-$(%C%_reel_scale_OBJECTS): CFLAGS += -O3
+$(%C%_reel_scale_OBJECTS): CFLAGS += $(FAST_CFLAGS)
 %C%_reel_scale_LDADD = $(scale_omp) libreel-core.la $(HWLOC_LIBS) -lm
 
 # The drop-in for Tapenade's stack: calls out of line, so each stack and its sweeps are files apart.

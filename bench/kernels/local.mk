@@ -24,4 +24,4 @@ libreel_kernels_la_SOURCES = \
 KERNEL_CFLAGS = -fno-math-errno -fno-trapping-math -ffp-contract=fast
 
 # The user's CFLAGS come last and say -O2; these loops are compiled as programs compile theirs.
-$(libreel_kernels_la_OBJECTS): CFLAGS += -O3
+$(libreel_kernels_la_OBJECTS): CFLAGS += $(FAST_CFLAGS)

@@ -10,7 +10,7 @@ libreel_gradients_la_SOURCES = \
 	%D%/lorenz.c \
 	%D%/cholesky.c
 # Bits are compared: a product and a sum are two roundings, wherever the compiler inlines them.
-$(libreel_gradients_la_OBJECTS): CFLAGS += -O3 -ffp-contract=off
+$(libreel_gradients_la_OBJECTS): CFLAGS += $(FAST_CFLAGS) -ffp-contract=off
 
 noinst_PROGRAMS += %D%/gradients
 gradients_program = $(abs_top_builddir)/%D%/gradients
