@@ -1,3 +1,11 @@
+# What programs of the examples have in common.
+examples_common = \
+	%D%/common/numbers.c %D%/common/numbers.h \
+	%D%/common/scheme.c %D%/common/scheme.h \
+	%D%/common/progress.c %D%/common/progress.h \
+	%D%/common/report.c %D%/common/report.h \
+	%D%/common/parallel.h
+
 include examples/tsunami/local.mk
 include examples/omp/local.mk
 include examples/gradients/local.mk

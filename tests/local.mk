@@ -141,6 +141,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-symbols.sh \
 	%D%/whole/t-tsunami.sh \
 	%D%/whole/t-tsunami-checkpoint.sh \
+	%D%/whole/t-tsunami-restart.sh \
 	%D%/omp/t-verifier.sh
 
 # Shared by all, so that a line above is enough.

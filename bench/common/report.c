@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "report.h"
+#include "common/report.h"
 
 #include <errno.h>
 #include <stdio.h>

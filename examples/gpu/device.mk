@@ -74,7 +74,7 @@ tests/gpu/t-device-tsunami.o: $(device_tsunami) $(libtsunami_la_SOURCES) $(emula
 		$(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(OPENMP_CFLAGS) -ffp-contract=off \
-		-I$(srcdir)/examples/tsunami -x c++ $(srcdir)/%D%/tsunami.cu
+		-I$(srcdir)/examples/tsunami -I$(srcdir)/examples -x c++ $(srcdir)/%D%/tsunami.cu
 
 tests_gpu_t_device_emulator_SOURCES =
 tests_gpu_t_device_emulator_LDADD = tests/gpu/t-device-emulator.o $(device_test_libraries)
@@ -110,7 +110,8 @@ cuda_compile = $(NVCC) -std=c++14 $(NVCCFLAGS) $(CUDA_GENCODE) -I$(top_srcdir)/i
 cuda_libraries = .libs/libreel-arena.a .libs/libreel-cuda-core.a $(LIBS)
 
 # What the CPU computes, no product and sum as one operation.
-tsunami_compile = $(cuda_compile) -fmad=false -I$(srcdir)/%D% -I$(srcdir)/examples/tsunami
+tsunami_compile = $(cuda_compile) -fmad=false -I$(srcdir)/%D% -I$(srcdir)/examples/tsunami \
+	-I$(srcdir)/examples
 
 cuda: $(cuda_programs) $(tsunami_gpu)
 %D%/gpu-examples: $(device_examples) $(reelinclude_HEADERS) libreel-arena.la libreel-cuda-core.la

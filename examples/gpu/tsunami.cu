@@ -25,7 +25,7 @@ extern "C" {
 #include "model/basin.h"
 #include "gradient/objective.h"
 #include "program/options.h"
-#include "gradient/parallel.h"
+#include "common/parallel.h"
 #include "gradient/reversal.h"
 #include "gradient/sweep.h"
 #include "program/verify.h"
@@ -158,12 +158,9 @@ result setting::on_cpu() const
 {
 	return by([&](double *gauge, struct controls *gradient) {
 		struct tapes *tapes = tapes_open(0, nullptr);
-		struct state final = state_create(&basin.grid);
 
-		forward_sweep(&model, &controls, threads, tapes, gauge, &final);
-		reverse_sweep(&model, controls.depth, threads, tapes, weights.data(), &final,
-			      gradient);
-		state_destroy(&final);
+		forward_sweep(&model, &controls, threads, tapes, gauge);
+		reverse_sweep(&model, controls.depth, threads, tapes, weights.data(), gradient);
 		tapes_close(tapes);
 	});
 }
@@ -253,8 +250,9 @@ template <class Run> ending end_of(Run run)
 	::close(said[0]);
 	waitpid(child, &status, 0);
 	end.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	if (end.words.find("tsunami: ") != std::string::npos)
-		end.words.erase(0, end.words.find("tsunami: "));
+	/* A sanitizer may have said something before. */
+	if (end.words.find("example: ") != std::string::npos)
+		end.words.erase(0, end.words.find("example: "));
 	return end;
 }
 

@@ -15,22 +15,20 @@ libtsunami_la_SOURCES = \
 	%D%/gradient/sweep.c %D%/gradient/sweep.h \
 	%D%/gradient/loop.c %D%/gradient/loop.h \
 	%D%/gradient/gpu.h \
-	%D%/model/scheme.c %D%/model/scheme.h \
 	%D%/model/layout.c %D%/model/layout.h \
 	%D%/program/measure.c %D%/program/measure.h \
 	%D%/gradient/checkpointing.c %D%/gradient/checkpointing.h \
+	%D%/gradient/restart.c %D%/gradient/restart.h \
 	%D%/gradient/look-ahead.c %D%/gradient/look-ahead.h \
 	%D%/gradient/reversal.c %D%/gradient/reversal.h \
 	%D%/gradient/tapes.c %D%/gradient/tapes.h \
 	%D%/gradient/objective.c %D%/gradient/objective.h \
 	%D%/program/verify.c %D%/program/verify.h \
-	%D%/program/progress.c %D%/program/progress.h \
-	%D%/model/report.c %D%/model/report.h \
-	%D%/gradient/parallel.h
+	$(examples_common)
 # Without errno the loops with a square root vectorise too. Where a product and a sum are one operation
 # no two compilers agree on which.
 libtsunami_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno -ffp-contract=off
-libtsunami_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D%
+libtsunami_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% -I$(top_srcdir)/examples
 if OPENMP
 libtsunami_la_CPPFLAGS += -DLOOK_AHEAD=1
 endif
@@ -53,7 +51,8 @@ examples_tsunami_tsunami_SOURCES = \
 	%D%/picture/map.c %D%/picture/map.h \
 	%D%/picture/chart.c %D%/picture/chart.h \
 	%D%/program/output.c %D%/program/output.h
-examples_tsunami_tsunami_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% $(NETCDF_CFLAGS) $(CAIRO_CFLAGS)
+examples_tsunami_tsunami_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% -I$(top_srcdir)/examples \
+	$(NETCDF_CFLAGS) $(CAIRO_CFLAGS)
 examples_tsunami_tsunami_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 examples_tsunami_tsunami_LDADD = libtsunami.la
 if BUILD_CUDA

@@ -2,18 +2,20 @@
 #include "checkpointing.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <reel.h>
 
 #include "loop.h"
 #include "program/measure.h"
-#include "program/progress.h"
-#include "model/report.h"
+#include "common/progress.h"
+#include "common/report.h"
 #include "model/step.h"
+#include "restart.h"
 
-/* The part of the machine's memory that auto takes where there is no budget. */
-#define MEMORY_PART 0.75
+/* The part of the memory that auto takes where there is no budget. */
+#define MEMORY_PART 0.5
 
 /* Where the tapes of all steps do not fit on the GPU. */
 #define GPU_SCHEME "binomial:16"
@@ -36,6 +38,8 @@ struct checkpointing {
 	struct state state;
 	const double *depth;
 	void *at; /* the state of the sweeps, here or on the GPU */
+	struct adjoint adjoint; /* with --restart from before the forward sweep on */
+	int resumed;            /* in a reverse sweep: it has the last state */
 };
 
 static void keep_silent(const reel_tape *tape, int error, const char *message, void *context)
@@ -62,7 +66,7 @@ static void choose(struct checkpointing *checkpointing, const struct tape_shape 
 	struct reel_choice *choice = &checkpointing->choice;
 
 	if (!checkpointing->budget)
-		checkpointing->budget = (uint64_t)(MEMORY_PART * physical_memory_bytes());
+		checkpointing->budget = (uint64_t)(MEMORY_PART * memory_limit_bytes());
 	checkpointing->loop.depth = controls->depth;
 	checkpointing->costs = measure_costs(&checkpointing->loop, shape, controls->displacement,
 					     checkpointing->budget, options->spill,
@@ -181,6 +185,10 @@ static void open_run(struct checkpointing *checkpointing)
 		.puts = MOVING_STATES / 2,
 		.gets = MOVING_STATES / 2,
 		.flags = checkpointing->options->audit ? REEL_RUN_AUDIT : 0,
+		.restart = checkpointing->options->restart,
+		.adjoint_bytes = restart_bytes(checkpointing->model),
+		.save_adjoint = restart_save,
+		.load_adjoint = restart_load,
 	};
 	reel_model model = model_of_loop(checkpointing);
 	int error;
@@ -193,7 +201,7 @@ static void open_run(struct checkpointing *checkpointing)
 		options.store[1] = open_store(checkpointing->options->spill);
 	error = reel_run_open(&checkpointing->run, checkpointing->plan, &model, &options);
 	if (error)
-		fail("--checkpoint %s: %s", checkpointing->scheme.text, reel_error_text(error));
+		fail("--checkpoint %s: %s", checkpointing->scheme.text, reel_error_text(0));
 }
 
 struct checkpointing *checkpointing_open(const struct options *options,
@@ -256,6 +264,8 @@ static void require(struct checkpointing *checkpointing, int error)
 	progress_clear();
 	if (!error)
 		return;
+	if (error == -EINTR)
+		stop(reel_error_text(0));
 	step = dry_step(checkpointing);
 	if (step >= 0)
 		report_dry(checkpointing->model, checkpointing->depth, &checkpointing->state,
@@ -277,6 +287,7 @@ static void *start(struct checkpointing *checkpointing, const struct controls *c
 	}
 	*context = loop;
 	loop->depth = controls->depth;
+	loop->displacement = controls->displacement;
 	loop->gauge = gauge;
 	loop->known = 0;
 	state_start(checkpointing->model, controls->displacement, &checkpointing->state);
@@ -292,13 +303,37 @@ void checkpointing_primal(struct checkpointing *checkpointing, const struct cont
 	require(checkpointing, model.advance(context, state, 0, checkpointing->model->steps));
 }
 
+/* If there is a file to go on from. */
+static void resume(struct checkpointing *checkpointing)
+{
+	const struct options *options = checkpointing->options;
+	int error;
+
+	checkpointing->adjoint = adjoint_create(checkpointing->model->grid);
+	error = reel_run_resume(checkpointing->run, &checkpointing->loop, &checkpointing->adjoint);
+	if (error == -ENOENT)
+		return;
+	if (error)
+		fail("--restart %s: %s; remove the file to begin anew", options->restart,
+		     error == -ESTALE ? "it is of another earthquake, gauge or basin"
+				      : reel_error_text(0));
+	checkpointing->resumed = reel_run_is_reversing(checkpointing->run);
+	if (!options->quiet)
+		printf("Resumed         from %s, in the %s sweep\n", options->restart,
+		       checkpointing->resumed ? "reverse" : "forward");
+}
+
 void checkpointing_forward(struct checkpointing *checkpointing, const struct controls *controls,
 			   double *gauge)
 {
 	void *context;
 
 	checkpointing->at = start(checkpointing, controls, gauge, &context);
-	require(checkpointing, reel_run_forward(checkpointing->run, context, checkpointing->at));
+	if (checkpointing->options->restart)
+		resume(checkpointing);
+	if (!checkpointing->resumed)
+		require(checkpointing,
+			reel_run_forward(checkpointing->run, context, checkpointing->at));
 }
 
 static int reverse(struct checkpointing *checkpointing, struct adjoint *adjoint)
@@ -316,14 +351,18 @@ static void reverse_here(struct checkpointing *checkpointing, const double *weig
 			 struct controls *gradient)
 {
 	struct loop *loop = &checkpointing->loop;
-	struct adjoint adjoint = adjoint_create(checkpointing->model->grid);
+	struct adjoint *adjoint = &checkpointing->adjoint;
 
+	if (!checkpointing->options->restart)
+		*adjoint = adjoint_create(checkpointing->model->grid);
 	loop->weights = weights;
-	state_swap(&adjoint.next, &checkpointing->state);
-	require(checkpointing, reverse(checkpointing, &adjoint));
-	copy_wet(loop->model, adjoint.state.elevation, gradient->displacement);
-	copy_wet(loop->model, adjoint.depth_gradient, gradient->depth);
-	adjoint_destroy(&adjoint);
+	if (!checkpointing->resumed)
+		state_swap(&adjoint->next, &checkpointing->state);
+	require(checkpointing, reverse(checkpointing, adjoint));
+	copy_wet(loop->model, adjoint->state.elevation, gradient->displacement);
+	copy_wet(loop->model, adjoint->depth_gradient, gradient->depth);
+	adjoint_destroy(adjoint);
+	checkpointing->resumed = 0;
 }
 
 static void reverse_on_gpu(struct checkpointing *checkpointing, const double *weights,

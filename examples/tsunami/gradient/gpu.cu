@@ -29,8 +29,8 @@
 
 extern "C" {
 #include "gpu.h"
-#include "program/progress.h"
-#include "model/report.h"
+#include "common/progress.h"
+#include "common/report.h"
 }
 
 #define DEVICE_STOP(what, why) fail("--device cuda: %s: %s; --device cpu does without", what, why)

@@ -7,7 +7,7 @@
 
 #include <reel/omp.h>
 
-#include "model/report.h"
+#include "common/report.h"
 
 static void *open_state(void *context)
 {

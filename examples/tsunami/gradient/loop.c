@@ -7,8 +7,8 @@
 
 #include <reel.h>
 
-#include "program/progress.h"
-#include "model/report.h"
+#include "common/progress.h"
+#include "common/report.h"
 #include "model/step.h"
 
 /* What a call needs besides its state; kept for the next call. */

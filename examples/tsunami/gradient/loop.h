@@ -20,6 +20,7 @@
 struct loop {
 	const struct model *model;
 	const double *depth;
+	const double *displacement; /* at the start, by which a restart file is recognised */
 	double *gauge;         /* [steps]: filled in as steps are run for the first time */
 	const double *weights; /* [steps]: dJ/d(gauge), for reverse */
 	int64_t known;         /* steps that have been run before */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "reversal.h"
 
-#include "parallel.h"
+#include "common/parallel.h"
 #include "sweep.h"
 
 struct reversal reversal_open(const struct options *options, const struct model *model,
@@ -20,7 +20,6 @@ struct reversal reversal_open(const struct options *options, const struct model 
 		return reversal;
 	}
 	reversal.tapes = tapes_open(options->budget, options->spill);
-	reversal.final = state_create(model->grid);
 	return reversal;
 }
 
@@ -31,21 +30,15 @@ void reversal_close(struct reversal *reversal)
 		return;
 	}
 	tapes_close(reversal->tapes);
-	state_destroy(&reversal->final);
 }
 
 /* Threads run it as they run the forward sweep of all steps on tape. */
 void reversal_primal(struct reversal *reversal, const struct controls *controls, double *gauge)
 {
-	struct state final;
-
-	if (reversal->on_gpu) {
+	if (reversal->on_gpu)
 		checkpointing_primal(reversal->checkpointing, controls, gauge);
-		return;
-	}
-	final = state_create(reversal->model->grid);
-	forward_sweep(reversal->model, controls, reversal->threads, NULL, gauge, &final);
-	state_destroy(&final);
+	else
+		forward_sweep(reversal->model, controls, reversal->threads, NULL, gauge);
 }
 
 void reversal_forward(struct reversal *reversal, const struct controls *controls, double *gauge)
@@ -53,8 +46,7 @@ void reversal_forward(struct reversal *reversal, const struct controls *controls
 	if (reversal->checkpointing)
 		checkpointing_forward(reversal->checkpointing, controls, gauge);
 	else
-		forward_sweep(reversal->model, controls, reversal->threads, reversal->tapes, gauge,
-			      &reversal->final);
+		forward_sweep(reversal->model, controls, reversal->threads, reversal->tapes, gauge);
 }
 
 /* The tapes are those of lanes, whatever threads take them. */
@@ -64,7 +56,7 @@ static void reverse_lanes(struct reversal *reversal, const struct controls *cont
 	int threads = request_threads(reversal->reverse_threads);
 
 	reverse_sweep(reversal->model, controls->depth, threads, reversal->tapes, weights,
-		      &reversal->final, gradient);
+		      gradient);
 	request_threads(reversal->threads);
 }
 

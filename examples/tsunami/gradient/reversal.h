@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the loop over the steps is reversed: all of them on the threads' tapes, or
+ * How the loop over the steps is reversed: all of them on tape, or
  * with checkpointing. Either way the gradient is the same to the last bit.
  */
 #ifndef TSUNAMI_REVERSAL_H
@@ -16,7 +16,6 @@ struct reversal {
 	int reverse_threads;
 	struct tapes *tapes;                 /* one of the two */
 	struct checkpointing *checkpointing;
-	struct state final;                  /* with tapes */
 };
 
 /* As the options say; the controls are for measuring. */

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All threads run the same loop over the steps, each on its own block of rows,
- * and meet at a barrier after each stage. What can go wrong is noted by a
- * thread before the first barrier of a step and looked at by all of them after
- * it, so that they stop in the same step; it is reported after the loop.
+ * and meet at a barrier after each stage. With tapes the states lie on the tape,
+ * each a collective span, and a step is calculated from one span to the next: no
+ * state is copied. A thread notes that a cell has fallen dry before the first
+ * barrier of a step, and all of them look at it after that, so that they stop in
+ * the same step; it is reported after the loop.
  */
 #include "sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "parallel.h"
-#include "program/progress.h"
-#include "model/report.h"
+#include "common/parallel.h"
+#include "common/progress.h"
+#include "common/report.h"
 #include "model/step.h"
 
-enum trouble { NO_TROUBLE, FELL_DRY, TAPE_TROUBLE };
-
-/* A thread's rows, and what went wrong in them. */
+/* A thread's rows, and the step before which one of their cells had fallen dry; or -1. */
 struct worker {
 	struct rows rows;
-	enum trouble trouble;
-	int tape_error;
-	int step;
+	int dry_step;
 };
 
 static struct worker *share_out(int rows, int threads)
@@ -30,115 +28,129 @@ static struct worker *share_out(int rows, int threads)
 	struct worker *workers = allocate((size_t)threads, sizeof(*workers));
 
 	for (int t = 0; t < threads; t++)
-		workers[t].rows = rows_of_thread(rows, t, threads);
+		workers[t] = (struct worker){rows_of_thread(rows, t, threads), -1};
 	return workers;
 }
 
-static const struct worker *first_in_trouble(const struct worker *workers, int threads)
+static int dry_step(const struct worker *workers, int threads)
 {
 	for (int t = 0; t < threads; t++)
-		if (workers[t].trouble != NO_TROUBLE)
-			return &workers[t];
-	return NULL;
+		if (workers[t].dry_step >= 0)
+			return workers[t].dry_step;
+	return -1;
 }
 
-static _Noreturn void report_tape(const struct model *model, int threads, int error)
+static _Noreturn void report_tape(const struct model *model, int error)
 {
-	uint64_t cells = (uint64_t)model->grid->rows * (uint64_t)model->grid->columns;
-	double need = (double)tapes_need(cells, (uint64_t)model->steps);
-
-	fail("the tape of %d thread%s stopped: %s; it needs %.0f MB for %d steps and some MB per "
-	     "thread on top: choose a larger --budget, fewer --hours or a coarser --resolution",
-	     threads, threads == 1 ? "" : "s", tapes_error_text(error), need / 1e6,
-	     model->steps);
+	fail("the tape stopped: %s; it needs %.0f MB for %d steps and some MB on top: choose a "
+	     "larger --budget, fewer --hours or a coarser --resolution", tapes_error_text(error),
+	     (double)tapes_need(model->grid, model->steps) / 1e6, model->steps);
 }
 
-static void look_for_trouble(const struct model *model, const double *depth,
-			     const struct state *now, struct worker *worker, int step)
+static void look_for_dry_cells(const struct model *model, const double *depth,
+			       const struct state *now, struct worker *worker, int step)
 {
-	if (!step_is_wet(model, depth, now, worker->rows, step)) {
-		worker->trouble = FELL_DRY;
-		worker->step = step;
-	}
+	if (!step_is_wet(model, depth, now, worker->rows, step))
+		worker->dry_step = step;
 }
 
-static struct rows rows_of_lane(const struct model *model, const reel_lane *lane)
+/* A state on the tape, or that has no elements if the tape refused it. */
+static struct state state_at(const struct grid *grid, const double *span)
 {
-	return rows_of_thread(model->grid->rows, reel_lane_index(lane), reel_lane_count(lane));
+	double *field = (double *)span;
+	size_t elements = grid_elements(grid);
+
+	return span ? (struct state){field, field + elements, field + 2 * elements}
+		    : (struct state){0};
 }
 
-static void note_tape_error(struct worker *worker, int error)
+/* Of a state that is on the tape, where its steps write no rim: no stage reads what was there before. */
+static void clear_rim(const struct grid *grid, struct state *state, struct rows rows)
 {
-	if (!error)
-		return;
-	worker->trouble = TAPE_TROUBLE;
-	worker->tape_error = error;
-}
+	double *field[] = {state->elevation, state->u, state->v};
+	size_t row = (size_t)grid->stride * sizeof(double);
 
-/* The rows of the lanes that the thread takes in this step; in the forward sweep its own. */
-static void push_rows(const struct model *model, reel_worker *lanes, const struct state *now,
-		      struct worker *worker)
-{
-	while (reel_worker_next(lanes)) {
-		struct rows rows = rows_of_lane(model, lanes->lane);
-
+	for (int k = 0; k < 3; k++) {
 		for (int j = rows.first; j < rows.last; j++) {
-			ptrdiff_t here = grid_row(model->grid, j);
+			double *here = field[k] + grid_row(grid, j);
 
-			note_tape_error(worker, tapes_push_row(lanes->lane, model->grid->columns,
-							       now->elevation + here, now->u + here,
-							       now->v + here));
+			here[-1] = here[grid->columns] = 0.0;
 		}
+		if (rows.first == 0)
+			memset(field[k], 0, row);
+		if (rows.last == grid->rows)
+			memset(field[k] + grid_row(grid, grid->rows) - 1, 0, row);
 	}
 }
 
-static void pop_rows(const struct model *model, reel_worker *lanes, struct state *now,
-		     struct worker *worker)
+/* What the steps of a forward sweep are run on: two states in turn, or a new one on the tape. */
+struct states {
+	struct tapes *tapes;  /* NULL: none */
+	reel_region *region;
+	struct state now, next;
+};
+
+static struct states begin(const struct model *model, const double *displacement,
+			   struct tapes *tapes)
 {
-	while (reel_worker_next(lanes)) {
-		struct rows rows = rows_of_lane(model, lanes->lane);
+	const struct grid *grid = model->grid;
+	struct states states = {.tapes = tapes};
 
-		for (int j = rows.last; j-- > rows.first;) {
-			ptrdiff_t here = grid_row(model->grid, j);
-
-			note_tape_error(worker, tapes_pop_row(lanes->lane, model->grid->columns,
-							      now->elevation + here, now->u + here,
-							      now->v + here));
-		}
+	if (tapes) {
+		states.region = tapes_begin(tapes);
+		states.now = state_at(grid, tapes_push_first(tapes, grid));
+	} else {
+		states.now = state_create(grid);
+		states.next = state_create(grid);
 	}
+	if (states.now.elevation)
+		state_start(model, displacement, &states.now);
+	return states;
+}
+
+/* By all threads of the team, which pass a barrier. Whether there is a state to write the step to. */
+static int take_next(const struct grid *grid, reel_worker *lanes, struct rows rows,
+		     struct state *next)
+{
+	if (!lanes) {
+		BARRIER
+		return 1;
+	}
+	*next = state_at(grid, tapes_push_next(lanes, grid));
+	if (next->elevation)
+		clear_rim(grid, next, rows);
+	return next->elevation != NULL;
 }
 
 void forward_sweep(const struct model *model, const struct controls *controls, int threads,
-		   struct tapes *tapes, double *gauge, struct state *final)
+		   struct tapes *tapes, double *gauge)
 {
 	const struct grid *grid = model->grid;
 	const double *depth = controls->depth;
 	ptrdiff_t gauge_place = grid_row(grid, model->gauge_row) + model->gauge_column;
 	struct worker *workers = share_out(grid->rows, threads);
-	struct state start = state_create(grid), other = state_create(grid);
+	struct states states = begin(model, controls->displacement, tapes);
 	struct diagnostics diagnostics = diagnostics_create(grid);
-	reel_region *region = tapes ? tapes_begin(tapes) : NULL;
-	const struct worker *stopped;
+	int error = 0;
 
-	state_start(model, controls->displacement, &start);
 	PARALLEL_REGION
 	{
 		int thread = thread_number();
 		struct worker *worker = &workers[thread];
-		struct state now = start, next = other;
+		struct state now = states.now, next = states.next;
 		reel_worker lanes;
 
 		if (tapes)
-			lanes = reel_worker_of(region);
-		for (int step = 0; step <= model->steps; step++) {
-			look_for_trouble(model, depth, &now, worker, step);
-			if (tapes && step < model->steps)
-				push_rows(model, &lanes, &now, worker);
-			BARRIER
-			if (step == model->steps || first_in_trouble(workers, threads))
+			lanes = reel_worker_of(states.region);
+		for (int step = 0; now.elevation; step++) {
+			look_for_dry_cells(model, depth, &now, worker, step);
+			if (step == model->steps) {
+				BARRIER
 				break;
-			if (tapes)
-				reel_worker_next_phase(&lanes);
+			}
+			if (!take_next(grid, tapes ? &lanes : NULL, worker->rows, &next) ||
+			    dry_step(workers, threads) >= 0)
+				break;
 			primal_step(model, depth, &now, &next, &diagnostics, worker->rows);
 			if (rows_hold(worker->rows, model->gauge_row))
 				gauge[step] = next.elevation[gauge_place];
@@ -148,73 +160,67 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 					      model->steps);
 		}
 		if (thread == 0) {
-			start = now;
-			other = next;
+			states.now = now;
+			states.next = next;
 		}
 	}
 	progress_clear();
-	note_tape_error(&workers[0], tapes ? reel_region_end(region) : 0);
-	stopped = first_in_trouble(workers, threads);
-	if (stopped && stopped->trouble == TAPE_TROUBLE)
-		report_tape(model, threads, stopped->tape_error);
-	if (stopped)
-		report_dry(model, depth, &start, stopped->step);
-	state_swap(final, &start);
-	state_destroy(&start);
-	state_destroy(&other);
+	if (tapes)
+		error = tapes_end(tapes, states.region);
+	if (error)
+		report_tape(model, error);
+	if (dry_step(workers, threads) >= 0)
+		report_dry(model, depth, &states.now, dry_step(workers, threads));
+	if (!tapes) {
+		state_destroy(&states.now);
+		state_destroy(&states.next);
+	}
 	diagnostics_destroy(&diagnostics);
 	free(workers);
 }
 
 void reverse_sweep(const struct model *model, const double *depth, int threads,
-		   struct tapes *tapes, const double *weights, struct state *final,
-		   struct controls *gradient)
+		   struct tapes *tapes, const double *weights, struct controls *gradient)
 {
 	const struct grid *grid = model->grid;
 	ptrdiff_t gauge_place = grid_row(grid, model->gauge_row) + model->gauge_column;
-	struct worker *workers = share_out(grid->rows, threads);
-	struct state adjoint = state_create(grid), other = state_create(grid);
+	struct state adjoint = state_create(grid);
 	struct diagnostics diagnostics = diagnostics_create(grid);
 	struct sensitivities sensitivities = sensitivities_create(grid);
 	double *depth_gradient = grid_field(grid);
 	reel_region *region = tapes_reverse(tapes);
-	const struct worker *stopped;
+	struct state last = state_at(grid, tapes_pop_last(tapes, grid));
+	int error;
 
 	PARALLEL_REGION
 	{
 		int thread = thread_number();
-		struct worker *worker = &workers[thread];
-		struct state now = other, next = *final;
+		struct rows rows = rows_of_thread(grid->rows, thread, threads);
+		struct state now, next = last;
 		reel_worker lanes = reel_worker_of(region);
 
-		for (int step = model->steps; step-- > 0;) {
-			reel_worker_phase(&lanes);
-			pop_rows(model, &lanes, &now, worker);
-			if (rows_hold(worker->rows, model->gauge_row))
+		for (int step = model->steps; step-- > 0; next = now) {
+			if (rows_hold(rows, model->gauge_row))
 				adjoint.elevation[gauge_place] += weights[step];
-			BARRIER
-			if (first_in_trouble(workers, threads))
+			now = state_at(grid, tapes_pop_next(&lanes, grid));
+			if (!now.elevation || !next.elevation)
 				break;
 			adjoint_step(model, depth, &now, &next, &adjoint, &diagnostics,
-				     &sensitivities, depth_gradient, worker->rows);
-			state_swap(&now, &next);
+				     &sensitivities, depth_gradient, rows);
 			if (thread == 0)
 				progress_show("reverse sweep", model->steps - step, model->steps);
 		}
 	}
 	progress_clear();
-	note_tape_error(&workers[0], reel_region_end(region));
-	stopped = first_in_trouble(workers, threads);
-	if (stopped)
-		report_tape(model, threads, stopped->tape_error);
+	error = tapes_end(tapes, region);
+	if (error)
+		report_tape(model, error);
 	copy_wet(model, adjoint.elevation, gradient->displacement);
 	copy_wet(model, depth_gradient, gradient->depth);
 	state_destroy(&adjoint);
-	state_destroy(&other);
 	diagnostics_destroy(&diagnostics);
 	sensitivities_destroy(&sensitivities);
 	free(depth_gradient);
-	free(workers);
 }
 
 void tangent_sweep(const struct model *model, const struct controls *controls,

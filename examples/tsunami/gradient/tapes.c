@@ -6,7 +6,7 @@
 
 #include <reel.h>
 
-#include "model/report.h"
+#include "common/report.h"
 
 struct tapes {
 	reel_pool *pool;
@@ -68,33 +68,36 @@ reel_region *tapes_reverse(struct tapes *tapes)
 	return reel_region_reverse(tapes->root);
 }
 
-int tapes_push_row(reel_lane *lane, int n, const double *elevation, const double *u,
-		   const double *v)
+static size_t state_values(const struct grid *grid)
 {
-	reel_tape *tape = reel_lane_tape(lane);
-	size_t values = (size_t)n;
-	double *span = reel_push_span(tape, double, 3 * values);
-
-	if (!span)
-		return reel_tape_error(tape);
-	memcpy(span, elevation, values * sizeof(double));
-	memcpy(span + values, u, values * sizeof(double));
-	memcpy(span + 2 * values, v, values * sizeof(double));
-	return 0;
+	return 3 * grid_elements(grid);
 }
 
-int tapes_pop_row(reel_lane *lane, int n, double *elevation, double *u, double *v)
+double *tapes_push_first(struct tapes *tapes, const struct grid *grid)
 {
-	reel_tape *tape = reel_lane_tape(lane);
-	size_t values = (size_t)n;
-	const double *span = reel_pop_span(tape, double, 3 * values);
+	return reel_push_span(reel_lane_tape(tapes->root), double, state_values(grid));
+}
 
-	if (!span)
-		return reel_tape_error(tape);
-	memcpy(elevation, span, values * sizeof(double));
-	memcpy(u, span + values, values * sizeof(double));
-	memcpy(v, span + 2 * values, values * sizeof(double));
-	return 0;
+double *tapes_push_next(reel_worker *lanes, const struct grid *grid)
+{
+	return reel_worker_push_span(lanes, double, state_values(grid));
+}
+
+const double *tapes_pop_last(struct tapes *tapes, const struct grid *grid)
+{
+	return reel_pop_span(reel_lane_tape(tapes->root), double, state_values(grid));
+}
+
+const double *tapes_pop_next(reel_worker *lanes, const struct grid *grid)
+{
+	return reel_worker_pop_span(lanes, double, state_values(grid));
+}
+
+int tapes_end(struct tapes *tapes, reel_region *region)
+{
+	int error = reel_region_end(region), of_states = reel_tape_error(reel_lane_tape(tapes->root));
+
+	return of_states ? of_states : error;
 }
 
 uint64_t tapes_bytes(const struct tapes *tapes)
@@ -115,9 +118,9 @@ struct tapes_use tapes_use(const struct tapes *tapes)
 	};
 }
 
-uint64_t tapes_need(uint64_t cells, uint64_t steps)
+uint64_t tapes_need(const struct grid *grid, int64_t steps)
 {
-	return 3 * sizeof(double) * cells * steps;
+	return state_values(grid) * sizeof(double) * (uint64_t)(steps + 1);
 }
 
 const char *tapes_error_text(int error)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tapes of the sweeps, where all steps are kept on tape: a lane for each thread of the
- * forward sweep, on which the rows of the state are pushed that it owns. The reverse sweep
- * may have another number of threads.
+ * The tape of the sweeps, where all steps are kept on tape: a span for each state, which the threads
+ * of the forward sweep fill together. The reverse sweep may have another number of threads.
  */
 #ifndef TSUNAMI_TAPES_H
 #define TSUNAMI_TAPES_H
@@ -10,6 +9,8 @@
 #include <stdint.h>
 
 #include <reel/region.h>
+
+#include "model/grid.h"
 
 struct tapes;
 
@@ -25,12 +26,18 @@ reel_region *tapes_begin(struct tapes *tapes);
 reel_region *tapes_reverse(struct tapes *tapes);
 
 /*
- * Push a row of the state, three arrays of n values, on the tape of a lane, and pop it
- * again in the opposite order. Returns 0 or a Reel error.
+ * A state on the tape: three fields with their rims, one after the other. The first one is pushed, and
+ * the last one is popped, by the thread that begins the region; all others by all threads of the team
+ * together, which pass a barrier. The two pushed last, or popped last, can be read. NULL: the tape
+ * has an error.
  */
-int tapes_push_row(reel_lane *lane, int n, const double *elevation, const double *u,
-		   const double *v);
-int tapes_pop_row(reel_lane *lane, int n, double *elevation, double *u, double *v);
+double *tapes_push_first(struct tapes *tapes, const struct grid *grid);
+double *tapes_push_next(reel_worker *lanes, const struct grid *grid);
+const double *tapes_pop_last(struct tapes *tapes, const struct grid *grid);
+const double *tapes_pop_next(reel_worker *lanes, const struct grid *grid);
+
+/* The end of the region. Returns 0 or a Reel error. */
+int tapes_end(struct tapes *tapes, reel_region *region);
 
 /* Bytes on all tapes now. */
 uint64_t tapes_bytes(const struct tapes *tapes);
@@ -44,8 +51,8 @@ struct tapes_use {
 
 struct tapes_use tapes_use(const struct tapes *tapes);
 
-/* Bytes that the rows of so many cells need over so many steps. */
-uint64_t tapes_need(uint64_t cells, uint64_t steps);
+/* Bytes of the states of so many steps, the last one included. */
+uint64_t tapes_need(const struct grid *grid, int64_t steps);
 
 /* What an error means, in a few words. */
 const char *tapes_error_text(int error);

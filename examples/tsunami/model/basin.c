@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "report.h"
+#include "common/report.h"
 #include "shallow.h"
 
 /*

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "report.h"
+#include "common/report.h"
 
 #define DATA_DIRECTORY "/usr/share/ferret-vis/data/"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "report.h"
+#include "common/report.h"
 
 #define LARGEST_GRID 40.0e6
 #define SMALLEST_SIDE 8

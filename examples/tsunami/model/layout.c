@@ -5,7 +5,7 @@
 
 #include <reel.h>
 
-#include "report.h"
+#include "common/report.h"
 #include "step.h"
 
 #define LARGEST_SLAB ((uint64_t)2 << 20)
@@ -235,7 +235,7 @@ static struct content largest_content(const struct layout *layout, const reel_pl
 
 static void check_memory(const struct layout *layout, const reel_plan *plan, uint64_t budget)
 {
-	double limit = budget ? (double)budget : physical_memory_bytes();
+	double limit = budget ? (double)budget : memory_limit_bytes();
 	struct reel_schedule_report report;
 	struct content most;
 

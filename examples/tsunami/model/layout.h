@@ -11,7 +11,7 @@
 #include <reel/plan.h>
 
 #include "grid.h"
-#include "scheme.h"
+#include "common/scheme.h"
 
 /* How a step lies on the tape: a slab has room for a whole number of chunks. */
 struct tape_shape {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "common/report.h"
 
 #define VARIABLE "ROSE"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "report.h"
+#include "common/report.h"
 
 int step_is_wet(const struct model *model, const double *depth, const struct state *now,
 		struct rows rows, int64_t step)

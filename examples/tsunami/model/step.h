@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "gradient/parallel.h"
+#include "common/parallel.h"
 #include "shallow.h"
 
 /* A block of rows, first <= row < last. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "picture.h"
-#include "model/report.h"
+#include "common/report.h"
 
 /* The page, in pixels: the map's longer side and the room around it. */
 #define LONGER_SIDE 1200.0

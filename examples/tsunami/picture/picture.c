@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "model/report.h"
+#include "common/report.h"
 
 cairo_t *picture_open(int width, int height)
 {

@@ -9,7 +9,7 @@
 #include <reel/extend.h>
 #include <reel/plan.h>
 
-#include "model/report.h"
+#include "common/report.h"
 #include "model/step.h"
 
 #define DISK_BYTES ((size_t)16 << 20)

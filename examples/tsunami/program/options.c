@@ -13,8 +13,9 @@
 
 #include "gradient/gpu.h"
 #include "gradient/look-ahead.h"
-#include "gradient/parallel.h"
-#include "model/report.h"
+#include "common/numbers.h"
+#include "common/parallel.h"
+#include "common/report.h"
 
 #define MAX_THREADS 1024
 #define HIGHEST_LATITUDE 85.0
@@ -69,6 +70,8 @@ static void print_help(void)
 	     "  --audit                with --checkpoint: compare states that are reached again\n"
 	     "  --look-ahead           with --checkpoint: each thread records segments of its own,\n"
 	     "                         ahead of the one that is reversed\n"
+	     "  --restart FILE         with --checkpoint: begin where the run that wrote it was, and\n"
+	     "                         write it again every ten minutes, and when asked to end\n"
 	     "  --output DIR           (default tsunami-out)\n"
 	     "  --verify               test the gradient: Taylor remainders and dot products\n"
 	     "  --quiet                no report, no progress bar\n"
@@ -78,67 +81,9 @@ static void print_help(void)
 	scheme_print_help();
 	puts("\n"
 	     "Writes to DIR: sensitivity.png, sensitivity-depth.png, gauge.png, gradient.nc,\n"
-	     "summary.json. Exit status: 0, 1 if --verify fails, 2 if the input is unusable.");
-}
-
-/* Read numbers separated by commas, all of the text; returns whether it was that. */
-static int read_numbers(const char *text, int count, double *number)
-{
-	for (int k = 0; k < count; k++) {
-		char *end;
-
-		if (isspace((unsigned char)*text))
-			return 0;
-		number[k] = strtod(text, &end);
-		if (end == text || !isfinite(number[k]) || *end != (k + 1 < count ? ',' : '\0'))
-			return 0;
-		text = end + 1;
-	}
-	return 1;
-}
-
-static double read_number(const char *option, const char *text, double least, double most)
-{
-	double number;
-
-	if (!read_numbers(text, 1, &number) || number < least || number > most)
-		fail("--%s %s: give a number from %g to %g", option, text, least, most);
-	return number;
-}
-
-static int read_integer(const char *option, const char *text, int least, int most)
-{
-	char *end;
-	long number;
-
-	errno = 0;
-	number = strtol(text, &end, 10);
-	if (end == text || *end || errno || isspace((unsigned char)*text) || number < least ||
-	    number > most)
-		fail("--%s %s: give a whole number from %d to %d", option, text, least, most);
-	return (int)number;
-}
-
-static uint64_t read_bytes(const char *option, const char *text)
-{
-	static const char suffixes[] = "KMGT";
-	const char *suffix;
-	char *end;
-	double bytes = 1.0, number;
-
-	number = strtod(text, &end);
-	if (end != text && *end && (suffix = strchr(suffixes, toupper((unsigned char)*end)))) {
-		bytes = pow(1024.0, (double)(suffix - suffixes + 1));
-		end++;
-		if (strcmp(end, "iB") == 0 || strcmp(end, "B") == 0)
-			end += strlen(end);
-	}
-	bytes *= number;
-	if (end == text || *end || !isdigit((unsigned char)*text) || !(bytes >= 1.0) ||
-	    !(bytes <= 0x1p60))
-		fail("--%s %s: give a number of bytes such as 512M or 4G (K, M, G, T)", option,
-		     text);
-	return (uint64_t)bytes;
+	     "summary.json. Exit status: 0, 1 if --verify fails, 2 if the input is unusable,\n"
+	     "75 if the run was asked to end (REEL_END_SIGNAL=TERM, REEL_END_AFTER=SECONDS) and is in\n"
+	     "the file of --restart.");
 }
 
 static struct region read_region(const char *text)
@@ -199,7 +144,7 @@ enum option_code {
 	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_DEVICE, OPTION_THREADS, OPTION_REVERSE_THREADS,
 	OPTION_BUDGET, OPTION_SPILL,
 	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_DISK_BUDGET, OPTION_AUDIT, OPTION_LOOK_AHEAD,
-	OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
+	OPTION_RESTART, OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
 
 static const struct option long_options[] = {
@@ -225,6 +170,7 @@ static const struct option long_options[] = {
 	{"disk-budget", required_argument, NULL, OPTION_DISK_BUDGET},
 	{"audit", no_argument, NULL, OPTION_AUDIT},
 	{"look-ahead", no_argument, NULL, OPTION_LOOK_AHEAD},
+	{"restart", required_argument, NULL, OPTION_RESTART},
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"verify", no_argument, NULL, OPTION_VERIFY},
 	{"quiet", no_argument, NULL, OPTION_QUIET},
@@ -306,6 +252,7 @@ static void read_option(int code, const char *text, struct options *options, str
 		break;
 	case OPTION_AUDIT: options->audit = 1; break;
 	case OPTION_LOOK_AHEAD: options->look_ahead = 1; break;
+	case OPTION_RESTART: options->restart = text; break;
 	case OPTION_OUTPUT: options->output = text; break;
 	case OPTION_VERIFY: options->verify = 1; break;
 	case OPTION_QUIET: options->quiet = 1; break;
@@ -353,6 +300,32 @@ static void check_checkpointing(const struct options *options)
 	if (options->disk_budget && (!options->scheme.automatic || !options->spill))
 		fail("--disk-budget is for --checkpoint auto with --spill; other planners name "
 		     "their number of states");
+}
+
+/* What cannot be gone on with. */
+static void check_restart(const struct options *options)
+{
+	const struct scheme *scheme = &options->scheme;
+
+	if (!options->restart)
+		return;
+	if (!scheme->text)
+		fail("--restart is for checkpointing: give --checkpoint, too");
+	if (scheme->automatic)
+		fail("--restart: --checkpoint auto may choose another plan in the next run; name "
+		     "the planner that it chose");
+	if (scheme->planner == REEL_STORE_ALL || scheme->planner == REEL_MIXED)
+		fail("--restart: --checkpoint %s holds tapes, which no file has; choose a planner "
+		     "that holds states alone, as binomial", scheme->text);
+	if (options->look_ahead)
+		fail("--restart: what --look-ahead has recorded ahead is in no file; leave one of "
+		     "them out");
+	if (options->on_gpu)
+		fail("--restart: with --device cuda the adjoint is on the device, and in no file; "
+		     "leave one of them out");
+	if (options->verify)
+		fail("--restart: --verify is several runs, and a file is of one; leave one of "
+		     "them out");
 }
 
 /* What is of no meaning on a GPU; then, whether there can be one. */
@@ -409,6 +382,7 @@ struct options options_read(int count, char **arguments)
 		fail("--hours, --steps and --time-step: give two of them at most");
 	if (options.steps && !given.hours)
 		options.hours = 0.0;
+	check_restart(&options);
 	check_checkpointing(&options);
 	check_gpu(&options);
 	if (!*options.output)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "model/basin.h"
-#include "model/scheme.h"
+#include "common/scheme.h"
 #include "model/source.h"
 
 #define MAX_STEPS 1000000
@@ -32,6 +32,7 @@ struct options {
 	int audit;
 	int look_ahead;       /* threads record segments, instead of sharing out rows */
 	double min_depth;
+	const char *restart;  /* a file from which the next run goes on; NULL: none */
 	const char *output;
 	int verify, quiet;
 };

@@ -14,7 +14,7 @@
 
 #include "picture/chart.h"
 #include "picture/map.h"
-#include "model/report.h"
+#include "common/report.h"
 
 #define PATH_LENGTH 4096
 #define FILL_VALUE NC_FILL_DOUBLE /* on land */

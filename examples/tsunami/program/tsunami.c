@@ -12,9 +12,9 @@
 #include "gradient/objective.h"
 #include "options.h"
 #include "output.h"
-#include "gradient/parallel.h"
-#include "progress.h"
-#include "model/report.h"
+#include "common/parallel.h"
+#include "common/progress.h"
+#include "common/report.h"
 #include "gradient/reversal.h"
 #include "model/source.h"
 #include "verify.h"
@@ -122,9 +122,7 @@ static double make_source(const struct options *options, const struct basin *bas
 
 static uint64_t full_tape_bytes(const struct model *model)
 {
-	uint64_t cells = (uint64_t)model->grid->rows * (uint64_t)model->grid->columns;
-
-	return tapes_need(cells, (uint64_t)model->steps);
+	return tapes_need(model->grid, model->steps);
 }
 
 /* Of a run that keeps all steps on tape. */
@@ -144,11 +142,11 @@ static void check_budget(const struct options *options, const struct model *mode
 		     (unsigned long long)options->budget, model->steps,
 		     (unsigned long long)cells, (unsigned long long)need,
 		     ceil((double)need / 0x1p20));
-	if ((double)need > physical_memory_bytes())
-		fail("the tape of %d steps of %llu cells needs %.1f GiB and the machine has %.1f: "
+	if ((double)need > memory_limit_bytes())
+		fail("the tape of %d steps of %llu cells needs %.1f GiB and the system allows %.1f: "
 		     "choose --checkpoint, a --budget and --spill, fewer --hours or a coarser "
 		     "--resolution", model->steps, (unsigned long long)cells,
-		     (double)need / 0x1p30, physical_memory_bytes() / 0x1p30);
+		     (double)need / 0x1p30, memory_limit_bytes() / 0x1p30);
 }
 
 static double euclidean_norm(const struct grid *grid, const struct controls *controls)
@@ -161,10 +159,15 @@ static double euclidean_norm(const struct grid *grid, const struct controls *con
 	return sqrt(sum);
 }
 
-/* The run without tape that the gradient's cost is compared with: the faster of two. */
+/*
+ * The run without tape that the gradient's cost is compared with: the faster of two. A run that may
+ * be asked to end, and goes on later, has no time for it.
+ */
 static void time_primal(struct results *results, struct reversal *reversal, double *gauge)
 {
-	results->primal_seconds = HUGE_VAL;
+	results->primal_seconds = NAN;
+	if (results->options->restart)
+		return;
 	for (int k = 0; k < 2; k++) {
 		double start = wall_time();
 
@@ -266,9 +269,12 @@ static void print_results(const struct results *results)
 	printf("Gradient        |dJ| = %.6g m s over %ld cells and two fields\n",
 	       results->gradient_norm, results->basin->wet_cells);
 	print_tapes(results);
-	printf("Seconds         primal %.2f, forward sweep %.2f, reverse sweep %.2f: the "
-	       "gradient costs %.1f runs\n", results->primal_seconds, results->forward_seconds,
-	       results->reverse_seconds, gradient_seconds / results->primal_seconds);
+	printf("Seconds         forward sweep %.2f, reverse sweep %.2f", results->forward_seconds,
+	       results->reverse_seconds);
+	if (isfinite(results->primal_seconds))
+		printf(", primal %.2f: the gradient costs %.1f runs", results->primal_seconds,
+		       gradient_seconds / results->primal_seconds);
+	puts("");
 	fflush(stdout);
 }
 
@@ -340,7 +346,7 @@ static int run(struct results *results, struct controls *gradient)
 
 int main(int count, char **arguments)
 {
-	struct options options = options_read(count, arguments);
+	struct options options;
 	struct results results = {.options = &options};
 	struct controls controls, gradient;
 	struct basin basin;
@@ -348,6 +354,8 @@ int main(int count, char **arguments)
 	char gauge_text[64];
 	int status;
 
+	report_as("tsunami");
+	options = options_read(count, arguments);
 	if (!options.quiet)
 		progress_enable();
 	use_threads(options.threads);

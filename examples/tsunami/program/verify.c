@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "gradient/objective.h"
-#include "model/report.h"
+#include "common/report.h"
 #include "gradient/sweep.h"
 
 #define PLANE_WAVES 6
@@ -79,7 +79,6 @@ static double step_in_direction(const struct model *model, const struct controls
 				const double *gauge)
 {
 	struct controls moved = controls_create(model->grid);
-	struct state final = state_create(model->grid);
 	double *moved_gauge = allocate((size_t)model->steps, sizeof(double));
 	double difference;
 
@@ -88,10 +87,9 @@ static double step_in_direction(const struct model *model, const struct controls
 			controls->displacement[k] + h * direction->displacement[k];
 		moved.depth[k] = controls->depth[k] + h * direction->depth[k];
 	}
-	forward_sweep(model, &moved, threads, NULL, moved_gauge, &final);
+	forward_sweep(model, &moved, threads, NULL, moved_gauge);
 	difference = objective_difference(model, moved_gauge, gauge);
 	free(moved_gauge);
-	state_destroy(&final);
 	controls_destroy(&moved);
 	return difference;
 }

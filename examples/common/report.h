@@ -7,7 +7,11 @@
 
 #include <stddef.h>
 
-enum exit_status { EXIT_WELL = 0, EXIT_UNVERIFIED = 1, EXIT_UNUSABLE = 2 };
+/* To be continued: EX_TEMPFAIL, by which batch systems are told to run the same again. */
+enum exit_status { EXIT_WELL = 0, EXIT_UNVERIFIED = 1, EXIT_UNUSABLE = 2, EXIT_CONTINUED = 75 };
+
+/* Name the program that the messages of fail() and stop() begin with. */
+void report_as(const char *name);
 
 #if defined(__GNUC__)
 #define PRINTF_LIKE __attribute__((format(printf, 1, 2)))
@@ -18,7 +22,10 @@ enum exit_status { EXIT_WELL = 0, EXIT_UNVERIFIED = 1, EXIT_UNUSABLE = 2 };
 /* Say on one line of stderr what is wrong and what would help, and exit with status 2. */
 PRINTF_LIKE _Noreturn void fail(const char *format, ...);
 
-/* Have a function called by fail() before it exits; NULL for none. */
+/* Say that the run will be gone on with, and exit with status 75. */
+_Noreturn void stop(const char *text);
+
+/* Have a function called by fail() and stop() before they exit; NULL for none. */
 void set_failure_cleanup(void (*cleanup)(void));
 
 /* Zeroed memory, or failure. */
@@ -27,8 +34,8 @@ void *allocate(size_t count, size_t size);
 /* Seconds on the monotonic clock. */
 double wall_time(void);
 
-/* The memory of the machine, in bytes. */
-double physical_memory_bytes(void);
+/* The memory that the system lets the program use, in bytes. */
+double memory_limit_bytes(void);
 
 /* The most memory the process has had resident, in bytes. */
 unsigned long long peak_resident_bytes(void);

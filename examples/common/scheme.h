@@ -2,8 +2,8 @@
 /*
  * What --checkpoint says: a planner and its numbers, as binomial:8, or auto.
  */
-#ifndef TSUNAMI_SCHEME_H
-#define TSUNAMI_SCHEME_H
+#ifndef EXAMPLES_SCHEME_H
+#define EXAMPLES_SCHEME_H
 
 #include <stdint.h>
 

@@ -7,9 +7,16 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
+#include <reel.h>
+
+static const char *program = "example";
 static void (*failure_cleanup)(void);
+
+void report_as(const char *name)
+{
+	program = name;
+}
 
 void set_failure_cleanup(void (*cleanup)(void))
 {
@@ -20,7 +27,7 @@ _Noreturn void fail(const char *format, ...)
 {
 	va_list arguments;
 
-	fputs("tsunami: ", stderr);
+	fprintf(stderr, "%s: ", program);
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
@@ -30,12 +37,20 @@ _Noreturn void fail(const char *format, ...)
 	exit(EXIT_UNUSABLE);
 }
 
+_Noreturn void stop(const char *text)
+{
+	fprintf(stderr, "%s: %s with the same options\n", program, text);
+	if (failure_cleanup)
+		failure_cleanup();
+	exit(EXIT_CONTINUED);
+}
+
 void *allocate(size_t count, size_t size)
 {
 	void *memory = calloc(count ? count : 1, size);
 
 	if (!memory)
-		fail("no memory for %zu values of %zu bytes; choose a coarser --resolution",
+		fail("no memory for %zu values of %zu bytes; choose a smaller problem",
 		     count, size);
 	return memory;
 }
@@ -48,9 +63,19 @@ double wall_time(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-double physical_memory_bytes(void)
+/* A pool is told of limits of control groups, too. Its budget is the half of what it may use. */
+double memory_limit_bytes(void)
 {
-	return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+	const struct reel_pool_options options = {.flags = REEL_POOL_OBEY_LIMITS};
+	struct reel_pool_stats stats;
+	reel_pool *pool;
+
+	if (reel_pool_open(&pool, &options))
+		fail("the memory that can be used is not known: %s; choose a --budget",
+		     reel_error_text(0));
+	reel_pool_get_stats(pool, &stats);
+	reel_pool_close(pool);
+	return 2.0 * (double)stats.hard_budget;
 }
 
 unsigned long long peak_resident_bytes(void)

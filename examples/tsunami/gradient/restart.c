@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "restart.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What is packed is this, the values at the gauge, one a step, and the fields of the adjoint. */
+struct header {
+	uint64_t fingerprint;
+	int64_t known;
+};
+
+#define FIELDS 7
+
+static void fields_of(const struct adjoint *adjoint, double *field[FIELDS])
+{
+	field[0] = adjoint->state.elevation;
+	field[1] = adjoint->state.u;
+	field[2] = adjoint->state.v;
+	field[3] = adjoint->next.elevation;
+	field[4] = adjoint->next.u;
+	field[5] = adjoint->next.v;
+	field[6] = adjoint->depth_gradient;
+}
+
+static size_t field_bytes(const struct model *model)
+{
+	return grid_elements(model->grid) * sizeof(double);
+}
+
+static size_t gauge_bytes(const struct model *model)
+{
+	return (size_t)model->steps * sizeof(double);
+}
+
+size_t restart_bytes(const struct model *model)
+{
+	return sizeof(struct header) + gauge_bytes(model) + FIELDS * field_bytes(model);
+}
+
+/* FNV-1a, of 64 bits. */
+static uint64_t hash(uint64_t value, const void *data, size_t bytes)
+{
+	const unsigned char *byte = data;
+
+	for (size_t k = 0; k < bytes; k++)
+		value = (value ^ byte[k]) * UINT64_C(0x100000001b3);
+	return value;
+}
+
+/* Of all that the values at the gauge and the gradient depend on. */
+static uint64_t fingerprint(const struct loop *loop)
+{
+	const struct model *model = loop->model;
+	const double real[] = {model->time_step, model->drag, model->min_speed, model->viscosity};
+	const int whole[] = {model->steps, model->gauge_column, model->gauge_row};
+	size_t bytes = field_bytes(model);
+	uint64_t value = UINT64_C(0xcbf29ce484222325);
+
+	value = hash(value, real, sizeof(real));
+	value = hash(value, whole, sizeof(whole));
+	value = hash(value, model->wet, bytes);
+	value = hash(value, model->sponge, bytes);
+	value = hash(value, loop->depth, bytes);
+	return hash(value, loop->displacement, bytes);
+}
+
+int restart_save(void *context, const void *passed, void *bytes)
+{
+	const struct loop *loop = context;
+	struct header header = {fingerprint(loop), loop->known};
+	char *next = bytes;
+	double *field[FIELDS];
+
+	memcpy(next, &header, sizeof(header));
+	next += sizeof(header);
+	memcpy(next, loop->gauge, gauge_bytes(loop->model));
+	next += gauge_bytes(loop->model);
+	if (!passed)
+		return 0;
+	fields_of(passed, field);
+	for (int k = 0; k < FIELDS; k++, next += field_bytes(loop->model))
+		memcpy(next, field[k], field_bytes(loop->model));
+	return 0;
+}
+
+int restart_load(void *context, void *passed, const void *bytes)
+{
+	struct loop *loop = context;
+	struct header header;
+	const char *next = bytes;
+	double *field[FIELDS];
+
+	memcpy(&header, next, sizeof(header));
+	if (header.fingerprint != fingerprint(loop))
+		return -ESTALE;
+	loop->known = header.known;
+	next += sizeof(header);
+	memcpy(loop->gauge, next, gauge_bytes(loop->model));
+	next += gauge_bytes(loop->model);
+	if (!passed)
+		return 0;
+	fields_of(passed, field);
+	for (int k = 0; k < FIELDS; k++, next += field_bytes(loop->model))
+		memcpy(field[k], next, field_bytes(loop->model));
+	return 0;
+}

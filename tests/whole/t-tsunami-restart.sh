@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The tsunami obeys the limits of a batch job: a run that is asked to end is gone on with by the next
+# one, to the same bits; and one whose control group has little memory is not killed.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+tsunami=$TSUNAMI
+[ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
+
+# LeakSanitizer sees what fontconfig keeps until the end.
+LSAN_OPTIONS=suppressions=$PWD/leaks:print_suppressions=0
+export LSAN_OPTIONS
+echo 'leak:libfontconfig' >leaks
+
+# run OPTION...: with coarse cells.
+run() {
+	rm -rf out
+	"$tsunami" --quiet --basin idealised --threads 1 --output out "$@" >stdout 2>stderr
+}
+
+# ---- Asked to end ----
+
+# goes_on SECONDS OPTION...: runs that are asked to end after so long, until one comes to its end.
+goes_on() {
+	after=$1 ends=0 status=75
+	shift
+	while [ $status -eq 75 ] && [ $ends -lt 1000 ]; do
+		REEL_END_AFTER=$after run "$@" --restart file
+		status=$?
+		[ $status -ne 75 ] || ends=$((ends + 1))
+		[ $status -ne 75 ] || [ -s file ] || status=1
+	done
+	return $status
+}
+
+short='--resolution 60 --steps 200 --hours 16'
+mkdir spill
+run $short && mv out reference
+moments='0.01 0.03' planners='binomial:4'
+if [ -n "$TEST_LONG" ]; then
+	moments=$(awk 'BEGIN { srand(1); for (k = 0; k < 25; k++) print 0.02 + 0.06 * rand() }')
+	planners='binomial:4 binomial:1 online:5'
+	can_spill && planners="$planners hrevolve:2:5"
+fi
+total=0
+for planner in $planners; do
+	spill=
+	[ "$planner" != hrevolve:2:5 ] || spill='--spill spill'
+	rm -f file
+	wrong=0 stopped=0
+	for moment in $moments; do
+		goes_on $moment $short --checkpoint $planner $spill &&
+			cmp reference/gradient.nc out/gradient.nc || wrong=$((wrong + 1))
+		[ ! -e file ] || wrong=$((wrong + 1))
+		stopped=$((stopped + ends))
+	done
+	[ $wrong -eq 0 ]
+	ok $? "$planner: $stopped runs that were asked to end were gone on with, to the same bits"
+	total=$((total + stopped))
+done
+[ $total -gt 0 ]
+ok $? 'one was asked to end in its sweeps'
+
+REEL_END_AFTER=0.01 run $short --checkpoint binomial:4 --restart file
+[ $? -eq 75 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -q 'goes on from file' stderr && [ ! -s out/gradient.nc ]
+ok $? "status 75, and a line that names the file: $(cat stderr)"
+
+# refuses WHAT REMEDY OPTION...
+refuses() {
+	what=$1 wanted=$2
+	shift 2
+	rm -rf out
+	is_refused "$wanted" "$tsunami" --quiet --basin idealised --threads 1 --output out "$@"
+	ok $? "$what is refused: $(head -n 1 stderr)"
+}
+
+refuses 'the file of another earthquake' 'another earthquake' $short --magnitude 8.5 \
+	--checkpoint binomial:4 --restart file
+refuses 'the file of another gauge' 'another earthquake, gauge' $short --gauge 15,-160 \
+	--checkpoint binomial:4 --restart file
+refuses 'the file of another plan' 'remove the file' $short --checkpoint binomial:3 --restart file
+echo precious >mine
+refuses 'a file of another kind' 'not a restart file' $short --checkpoint binomial:4 --restart mine
+[ "$(cat mine)" = precious ]
+ok $? 'and stays as it is'
+refuses 'a restart without a plan' 'checkpoint' --restart file
+refuses 'a restart of auto' 'name the planner' --checkpoint auto --restart file
+refuses 'a restart of tapes' 'binomial' --checkpoint store-all --restart file
+refuses 'a restart of what looks ahead' 'leave one' --checkpoint binomial:4 --look-ahead --restart file
+refuses 'a restart of several runs' 'leave one' --checkpoint binomial:4 --verify --restart file
+
+[ -n "$TEST_LONG" ] || {
+	end
+	exit
+}
+
+# ---- In a control group ----
+
+# make_group BYTES: one below that of this shell, of either version.
+make_group() {
+	group=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)/reel-$$
+	mkdir "$group" && echo "$1" >"$group/memory.limit_in_bytes" && return
+	group=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)/reel-$$
+	mkdir "$group" && echo "$1" >"$group/memory.max"
+} 2>/dev/null
+
+fine='--resolution 20 --steps 600 --hours 12'
+if make_group $((256 << 20)) && "$tsunami" --quiet --basin idealised $fine --output out && mv out fine; then
+	wrong=0
+	for round in $(awk 'BEGIN { for (k = 1; k <= 100; k++) print k }'); do
+		rm -rf out
+		sh -c "echo \$\$ >$group/cgroup.procs && exec \"\$@\"" sh "$tsunami" --quiet \
+			--basin idealised $fine --checkpoint auto --output out &&
+			cmp fine/gradient.nc out/gradient.nc || wrong=$((wrong + 1))
+	done
+	[ $wrong -eq 0 ]
+	ok $? "100 runs in a group of 256 MiB, whose tape would be larger: $wrong were killed or wrong"
+	rmdir "$group"
+else
+	skip 'a control group with a limit: none can be made here'
+fi
+end
