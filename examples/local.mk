@@ -7,6 +7,7 @@ examples_common = \
 	%D%/common/parallel.h
 
 include examples/tsunami/local.mk
+include examples/sedov/local.mk
 include examples/omp/local.mk
 include examples/gradients/local.mk
 

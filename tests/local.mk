@@ -105,6 +105,8 @@ check_PROGRAMS += \
 	%D%/omp/t-region-faults \
 	%D%/omp/t-observe \
 	%D%/whole/t-gradient \
+	%D%/whole/t-sedov \
+	%D%/whole/t-sedov-gradient \
 	%D%/whole/t-gradient-faults \
 	%D%/whole/t-gradient-process
 
@@ -139,6 +141,7 @@ dist_check_SCRIPTS += \
 	%D%/tools/t-scale.sh \
 	%D%/tools/t-stress.sh \
 	%D%/source/t-symbols.sh \
+	%D%/whole/t-sedov-program.sh \
 	%D%/whole/t-tsunami.sh \
 	%D%/whole/t-tsunami-checkpoint.sh \
 	%D%/whole/t-tsunami-restart.sh \
@@ -254,6 +257,20 @@ mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LI
 
 %C%_whole_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_whole_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-test-stores.la libreel-core.la -lm
+
+%C%_whole_t_sedov_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples/sedov -I$(top_srcdir)/examples
+%C%_whole_t_sedov_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_whole_t_sedov_LDADD = libsedov.la $(omp_test_libraries)
+%C%_whole_t_sedov_gradient_CPPFLAGS = $(%C%_whole_t_sedov_CPPFLAGS)
+%C%_whole_t_sedov_gradient_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_whole_t_sedov_gradient_LDADD = libsedov-tangent.la libsedov.la $(omp_test_libraries)
+
+# The kernels once more, in complex numbers.
+check_LTLIBRARIES += libsedov-tangent.la
+libsedov_tangent_la_SOURCES = $(sedov_kernels) %D%/helpers/sedov-tangent.c %D%/helpers/sedov-tangent.h
+libsedov_tangent_la_CPPFLAGS = $(%C%_whole_t_sedov_CPPFLAGS) -DSEDOV_TANGENT \
+	-include $(srcdir)/%D%/helpers/sedov-tangent.h
+libsedov_tangent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 
 # A whole program, with all parts.
 gradient_program = %D%/helpers/gradient-program.c %D%/helpers/gradient-program.h
@@ -435,10 +452,10 @@ AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; MPI_CFLAGS='$(MPI_CFLAGS)'; \
 	STATIC_LIBS='$(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
-	TSUNAMI='$(tsunami_program)'; GRADIENTS='$(gradients_program)'; NVCC='$(NVCC)'; \
+	TSUNAMI='$(tsunami_program)'; SEDOV='$(sedov_program)'; GRADIENTS='$(gradients_program)'; NVCC='$(NVCC)'; \
 	OMP_WAIT_POLICY=passive; \
 	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS MPI_CFLAGS STATIC_LIBS; \
-	export SOURCE_DIR BUILD_DIR TSUNAMI GRADIENTS NVCC;
+	export SOURCE_DIR BUILD_DIR TSUNAMI SEDOV GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \

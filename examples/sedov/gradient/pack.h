@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * States, and the branches of a step, as one array: what tapes, snapshots and restart files hold.
+ */
+#ifndef SEDOV_PACK_H
+#define SEDOV_PACK_H
+
+#include <stddef.h>
+
+#include "kernel/step.h"
+
+struct range {
+	size_t first, count;
+};
+
+/* Some nodes, and some elements. */
+struct part {
+	struct range nodes, elements;
+};
+
+struct part whole_of(const struct mesh *mesh);
+struct part part_of(const struct fields *fields, int part, int parts);
+
+/* The array that has `whole` of a state, or of its branches: its size is a multiple of 8. */
+size_t state_bytes(struct part whole);
+size_t branch_bytes(struct part whole);
+
+/* Copy a part of what the array has, to it and from it. The clock goes with element 0. */
+void state_pack(const struct state *state, struct part whole, struct part part, void *array);
+void state_unpack(struct state *state, struct part whole, struct part part, const void *array);
+void branches_pack(const uint32_t *branches, const uint8_t *stopped, struct part whole,
+		   struct part part, void *array);
+void branches_unpack(uint32_t *branches, uint8_t *stopped, struct part whole, struct part part,
+		     const void *array);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whole runs by a team of threads, as many as OpenMP gives.
+ */
+#ifndef SEDOV_SWEEP_H
+#define SEDOV_SWEEP_H
+
+#include <reel/region.h>
+
+#include "kernel/step.h"
+
+/*
+ * Runs from `state` to the end time, or for so many steps at most; 0: no bound. If there is a root,
+ * records in it what the reverse sweep needs, in lanes; 0: one lane for each thread.
+ */
+void forward_sweep(const struct model *model, struct state *state, int most_steps, reel_lane *root,
+		   int lanes);
+
+/*
+ * Reverses what forward_sweep() recorded, from the last state, which is overwritten, and the
+ * adjoint of that. The team may be another one.
+ */
+void reverse_sweep(const struct model *model, struct state *state, reel_lane *root,
+		   struct adjoint *adjoint);
+
+#endif

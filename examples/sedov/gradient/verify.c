@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "verify.h"
+
+#include "sweep.h"
+
+#define LARGEST_STEP 1e-2
+#define TOLERANCE 0.05 /* of the slope 2 */
+
+/* The objective after a change by so large a part. */
+static real value_after(const struct model *model, const struct controls *controls,
+			enum objective objective, double part)
+{
+	struct controls changed = *controls;
+	struct model other = *model;
+	struct state state = state_create(model->mesh);
+	real energy = controls->energy[0], value;
+
+	other.parameters.linear_viscosity *= 1.0 + part;
+	other.parameters.quadratic_viscosity *= 1.0 + part;
+	other.parameters.adiabatic_exponent *= 1.0 + part;
+	changed.energy[0] *= 1.0 + part;
+	state_start(&other, &changed, &state);
+	changed.energy[0] = energy;
+	forward_sweep(&other, &state, 0, NULL, 0);
+	value = objective_of(objective, &other, &state);
+	state_destroy(&state);
+	return value;
+}
+
+struct taylor verify_gradient(const struct model *model, const struct controls *controls,
+			      enum objective objective, const struct controls *gradient)
+{
+	real slope = gradient->energy[0] * controls->energy[0] +
+		     gradient->linear_viscosity * controls->linear_viscosity +
+		     gradient->quadratic_viscosity * controls->quadratic_viscosity +
+		     gradient->adiabatic_exponent * controls->adiabatic_exponent;
+	struct taylor taylor = {.decades = 0};
+	real value = value_after(model, controls, objective, 0.0);
+	double step = LARGEST_STEP;
+	int decades = 0;
+
+	for (int k = 0; k < TAYLOR_STEPS; k++, step /= 10.0) {
+		real change = value_after(model, controls, objective, step) - value;
+		double *remainder = &taylor.remainder[k];
+
+		taylor.step[k] = step;
+		*remainder = fabs(value_of(change - step * slope));
+		if (k == 0 || fabs(log10(remainder[-1] / *remainder) - 2.0) > TOLERANCE)
+			decades = 0;
+		else if (++decades > taylor.decades) {
+			taylor.decades = decades;
+			taylor.slope = log10(remainder[-decades] / *remainder) / decades;
+		}
+	}
+	return taylor;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernels of a step and their reverses, each pair in a file of its own. A kernel computes one
+ * block of elements, or of nodes, and writes to nothing that belongs to another block:
+ *
+ *	force       elements  what each element adds to the forces on its nodes
+ *	motion      nodes     sums these; velocities and positions
+ *	kinematics  elements  volumes, lengths, velocity gradients
+ *	viscosity   elements  the artificial viscosity, from the gradients of neighbours
+ *	gas         elements  energy, pressure, sound speed
+ *	limits      elements  of the next time step
+ *
+ * Between two of them that pass something from block to block stands a barrier: step.c.
+ *
+ * A reverse kernel computes the adjoint at the beginning of the step from that at its end. What it
+ * needs of the forward kernel it takes from the states at both ends, which are on the tape, and
+ * computes the rest again; but which way a branch went it is told by a bit. Where an element reads
+ * its nodes, its reverse writes what it owes them to its corners, and the nodes gather that.
+ */
+#ifndef SEDOV_KERNEL_H
+#define SEDOV_KERNEL_H
+
+#include "model/hexahedron.h"
+#include "model/state.h"
+
+#define BLOCK 64 /* elements or nodes; sums over blocks are the same for any number of threads */
+
+/* What an element decided in a step: the bits of its word. */
+enum {
+	/* viscosity: what the limiter is along each axis, 3 bits; 0: there is no viscosity. */
+	LIMITER_BITS = 3,
+	LIMITER_MEAN = 1, LIMITER_BELOW, LIMITER_ABOVE, LIMITER_LEAST, LIMITER_MOST,
+	/* kinematics: the largest face. */
+	FACE_SHIFT = AXES * LIMITER_BITS, FACE_BITS = 3,
+	EXPANDS = 1 << (FACE_SHIFT + FACE_BITS), /* the volume grows, as the gradients say */
+	CONTRACTS = EXPANDS << 1,
+	GROWS = EXPANDS << 2, /* gas: it grew */
+	/* gas: what was below its cut-off, in the order in which it is computed. */
+	NO_HALF_PRESSURE = EXPANDS << 3, NO_HALF_SPEED = EXPANDS << 4, NO_ENERGY = EXPANDS << 5,
+	NO_PRESSURE = EXPANDS << 6, NO_SPEED = EXPANDS << 7, NO_LAST_ENERGY = EXPANDS << 8,
+	NO_LAST_PRESSURE = EXPANDS << 9, NO_LAST_SPEED = EXPANDS << 10,
+	NO_VISCOSITY = EXPANDS << 11, NO_CHANGE = EXPANDS << 12,
+};
+
+enum trouble { NO_TROUBLE, TANGLED, VOLUME_RANGE, ENERGY_RANGE, VISCOSITY_RANGE };
+
+struct block {
+	int first, last; /* first <= number < last */
+	real limit[LIMITS]; /* the least ones, and which elements have them */
+	int element[LIMITS];
+	enum trouble trouble; /* and which element has it */
+	int place;
+};
+
+/* What a step computes on its way. */
+struct fields {
+	real (*corner_force)[AXES]; /* what an element adds to the force on its node */
+	/* In elements. */
+	real *volume;         /* at the end of the step, relative, before its cut-off */
+	real *volume_change;  /* of the relative volume in the step */
+	real *length;         /* volume over the area of the largest face */
+	real *expansion;      /* rate of change of the volume over the volume, mid-step */
+	real *gradient[AXES]; /* of the velocity along the element's axes; one more, 0: mesh.h */
+	real *width[AXES];    /* of the element along its axes */
+	real *linear;         /* viscosity over the sound speed */
+	real *quadratic;      /* viscosity */
+	uint32_t *branches;
+	/* At nodes: bit a is set if the velocity along axis a was below its cut-off. */
+	uint8_t *stopped;
+
+	int element_blocks, node_blocks;
+	struct block *element_block, *node_block;
+	const struct block *trouble; /* the first block that has trouble; or NULL */
+};
+
+/* What all elements, or nodes, of a block add to. */
+struct sums {
+	real linear_viscosity, quadratic_viscosity, adiabatic_exponent, time_step;
+};
+
+/* What the reverse of a run adds to, and what the reverse of a step computes on its way. */
+struct adjoint {
+	struct state state; /* of the state at the end of a step; then of that at its beginning */
+
+	/* Over all steps. */
+	real *reference_volume, *node_mass;
+	real linear_viscosity, quadratic_viscosity, adiabatic_exponent;
+
+	/* The branches of the step, which the forward sweep noted. */
+	uint32_t *branches;
+	uint8_t *stopped;
+
+	/* Of fields. */
+	real *force[AXES]; /* at nodes */
+	real *volume, *volume_change, *linear, *quadratic;
+	real *gradient[AXES], *width[AXES];
+	/* What an element owes to the gradients of its neighbours below and above. */
+	real *neighbour[AXES][2];
+	/* Of the elements that have set the limits of the next time step. */
+	struct { int element; real length, expansion; } limited[LIMITS];
+	/* What an element owes to its nodes. */
+	real (*corner_position)[AXES], (*corner_velocity)[AXES];
+
+	struct sums *element_sums, *node_sums; /* of each block */
+};
+
+struct adjoint adjoint_create(const struct mesh *mesh);
+void adjoint_destroy(struct adjoint *adjoint);
+
+struct fields fields_create(const struct mesh *mesh);
+void fields_destroy(struct fields *fields);
+
+/* They overwrite the state. The time step is that of its clock. */
+void force(const struct model *model, const struct state *state, struct fields *fields,
+	   const struct block *block);
+void motion(const struct model *model, struct state *state, struct fields *fields,
+	    const struct block *block);
+void kinematics(const struct model *model, const struct state *state, struct fields *fields,
+		struct block *block);
+void viscosity(const struct model *model, struct fields *fields, const struct block *block);
+void gas(const struct model *model, struct state *state, struct fields *fields,
+	 struct block *block);
+void limits(const struct model *model, const struct state *state, const struct fields *fields,
+	    struct block *block);
+
+/* At the beginning of a step: its length. At its end: the limits of the next one. */
+void clock_begin(const struct model *model, struct clock *clock);
+void clock_end(const struct model *model, struct state *state, const struct fields *fields);
+
+/*
+ * The reverses of block b, in the order in which they run, from the states at both ends of the
+ * step. Before them kinematics() and viscosity() compute `fields` again.
+ */
+void clock_end_reverse(const struct model *model, const struct state *after,
+		       const struct fields *fields, struct adjoint *adjoint);
+void gas_reverse(const struct model *model, const struct state *before,
+		 const struct fields *fields, struct adjoint *adjoint, int b);
+void viscosity_reverse(const struct model *model, const struct fields *fields,
+		       struct adjoint *adjoint, int b);
+void kinematics_reverse(const struct model *model, const struct state *after,
+			const struct fields *fields, struct adjoint *adjoint, int b);
+void motion_reverse(const struct model *model, const struct state *before,
+		    const struct state *after, const struct fields *fields,
+		    struct adjoint *adjoint, int b);
+void force_reverse(const struct model *model, const struct state *before,
+		   const struct fields *fields, struct adjoint *adjoint, int b);
+/* Adds what the elements owe to the nodes of a block. */
+void gather_reverse(const struct model *model, const struct fields *fields,
+		    struct adjoint *adjoint, int b);
+void clock_begin_reverse(const struct model *model, const struct clock *after,
+			 struct adjoint *adjoint);
+
+#endif

@@ -1,0 +1,43 @@
+# What the tests compile once more, in complex numbers.
+sedov_kernels = \
+	%D%/model/number.h %D%/model/mesh.h %D%/model/hexahedron.h \
+	%D%/model/parameters.c %D%/model/parameters.h \
+	%D%/model/state.c %D%/model/state.h \
+	%D%/kernel/kernel.h \
+	%D%/kernel/fields.c \
+	%D%/kernel/force.c \
+	%D%/kernel/motion.c \
+	%D%/kernel/kinematics.c \
+	%D%/kernel/viscosity.c \
+	%D%/kernel/gas.c \
+	%D%/kernel/time-step.c \
+	%D%/kernel/step.c %D%/kernel/step.h \
+	%D%/gradient/objective.c %D%/gradient/objective.h
+
+# The library of the program and of its tests.
+EXTRA_LTLIBRARIES += libsedov.la
+libsedov_la_SOURCES = \
+	$(sedov_kernels) \
+	%D%/model/mesh.c \
+	%D%/gradient/pack.c %D%/gradient/pack.h \
+	%D%/gradient/sweep.c %D%/gradient/sweep.h \
+	%D%/gradient/loop.c %D%/gradient/loop.h \
+	%D%/gradient/gradient.c %D%/gradient/gradient.h \
+	%D%/gradient/verify.c %D%/gradient/verify.h \
+	$(examples_common)
+libsedov_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% -I$(top_srcdir)/examples
+libsedov_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
+# Bits are compared: a product and a sum are two roundings, wherever the compiler inlines them.
+$(libsedov_la_OBJECTS): CFLAGS += -O3 -ffp-contract=off
+
+noinst_PROGRAMS += %D%/sedov
+sedov_program = $(abs_top_builddir)/%D%/sedov
+%C%_sedov_SOURCES = \
+	%D%/program/sedov.c \
+	%D%/program/options.c %D%/program/options.h \
+	%D%/picture/slice.c %D%/picture/slice.h
+%C%_sedov_CPPFLAGS = $(libsedov_la_CPPFLAGS)
+%C%_sedov_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_sedov_LDADD = libsedov.la libreel-omp.la libreel.la -lm
+EXTRA_DIST += %D%/README.md
+CLEANFILES += libsedov.la

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The numbers that the kernels compute with. Where SEDOV_TANGENT is defined they are complex: the
+ * imaginary part of each is then its derivative along a direction, times a step so small that its
+ * square vanishes. So the forward kernels are their own tangent, to the last digits.
+ */
+#ifndef SEDOV_NUMBER_H
+#define SEDOV_NUMBER_H
+
+#include <math.h>
+
+#ifdef SEDOV_TANGENT
+#include <complex.h>
+
+typedef double complex real;
+
+/* What a branch looks at. */
+static inline double value_of(real x)
+{
+	return creal(x);
+}
+
+static inline real square_root(real x)
+{
+	double root = sqrt(creal(x));
+
+	return root + I * (0.5 * cimag(x) / root);
+}
+
+static inline real cube_root(real x)
+{
+	double root = cbrt(creal(x));
+
+	return root + I * (cimag(x) / (3.0 * root * root));
+}
+
+static inline real magnitude(real x)
+{
+	return creal(x) < 0.0 ? -x : x;
+}
+#else
+typedef double real;
+
+static inline double value_of(real x)
+{
+	return x;
+}
+
+static inline real square_root(real x)
+{
+	return sqrt(x);
+}
+
+static inline real cube_root(real x)
+{
+	return cbrt(x);
+}
+
+static inline real magnitude(real x)
+{
+	return fabs(x);
+}
+#endif
+
+#endif

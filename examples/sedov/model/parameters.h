@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The coefficients and limits of the scheme.
+ */
+#ifndef SEDOV_PARAMETERS_H
+#define SEDOV_PARAMETERS_H
+
+#include "number.h"
+
+struct parameters {
+	/* The material: an ideal gas. Its density is 1 where the relative volume is 1. */
+	real adiabatic_exponent;
+
+	/* What keeps the mesh and the shock smooth. */
+	double hourglass;         /* of the forces that oppose hourglass modes */
+	real linear_viscosity;    /* of the artificial viscosity: its term in the velocity jump */
+	real quadratic_viscosity; /* and the one in the square of the jump */
+	double limiter_slope;     /* of the monotonic limiter: neighbour's over own gradient */
+	double limiter_most;      /* the largest value of the limiter */
+
+	/* Smaller magnitudes are 0; a relative volume this close to 1 is 1. */
+	double velocity_cutoff;
+	double energy_cutoff;
+	double pressure_cutoff;
+	double viscosity_cutoff;
+	double volume_cutoff;
+
+	/* Beyond these a run is not usable. */
+	double least_volume, most_volume; /* relative */
+	double least_energy;
+	double most_viscosity;
+
+	/* The time step. */
+	double courant_viscosity;  /* of the viscous part of the signal speed */
+	double most_volume_change; /* relative, in a step */
+	double least_growth;       /* of the time step: a smaller growth is none */
+	double most_growth;        /* from one step to the next */
+	double longest_step, end_time;
+};
+
+/* The values with which the benchmark's figures are published. */
+struct parameters parameters_published(void);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE
+#include "options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/numbers.h"
+#include "common/parallel.h"
+#include "common/report.h"
+
+#define MOST_THREADS 1024
+
+static const char *const objective_names[] = {
+	[ORIGIN] = "origin", [KINETIC] = "kinetic", [SENSOR] = "sensor",
+};
+
+static const struct option long_options[] = {
+	{"size", required_argument, NULL, 's'},
+	{"threads", required_argument, NULL, 't'},
+	{"objective", required_argument, NULL, 'j'},
+	{"sensor", required_argument, NULL, 'e'},
+	{"frozen", no_argument, NULL, 'f'},
+	{"checkpoint", required_argument, NULL, 'c'},
+	{"budget", required_argument, NULL, 'b'},
+	{"spill", required_argument, NULL, 'p'},
+	{"restart", required_argument, NULL, 'r'},
+	{"output", required_argument, NULL, 'o'},
+	{"verify", no_argument, NULL, 'v'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+	puts("Usage: sedov [OPTION]...\n"
+	     "How does the Sedov blast depend on its initial energy, mesh and coefficients?\n\n"
+	     "  --size N          elements along an edge of the cube (20)\n"
+	     "  --threads N       (as OpenMP says)\n"
+	     "  --objective NAME  origin: energy of element 0 at the end; kinetic: energy of all\n"
+	     "                    nodes; sensor: time integral of an element's pressure (origin)\n"
+	     "  --sensor E        the number of that element (the middle of the first edge)\n"
+	     "  --frozen          derivatives take the time steps as given\n"
+	     "  --checkpoint PLANNER  instead of the tapes of all steps:");
+	scheme_print_help();
+	puts("  --budget BYTES    of tapes and states in memory, as 256M\n"
+	     "  --spill DIR       a directory for what exceeds it\n"
+	     "  --restart FILE    with --checkpoint: go on from it, and write it when asked to\n"
+	     "  --output DIR      pictures, gradient.bin and summary.json (sedov-out)\n"
+	     "  --verify          compare with the objective along a line\n"
+	     "  --quiet           no summary and no progress bar\n\n"
+	     "Exit status: 0, 1 if --verify fails, 2 if the input is unusable.");
+}
+
+const char *objective_name(enum objective objective)
+{
+	return objective_names[objective];
+}
+
+static enum objective read_objective(const char *text)
+{
+	for (int i = ORIGIN; i <= SENSOR; i++)
+		if (strcmp(text, objective_names[i]) == 0)
+			return (enum objective)i;
+	fail("--objective %s: give origin, kinetic or sensor", text);
+}
+
+static struct scheme read_scheme(const char *text)
+{
+	struct scheme scheme = scheme_read(text);
+
+	if (scheme.automatic)
+		fail("--checkpoint auto: name a planner here, as binomial:20");
+	return scheme;
+}
+
+static void read_option(int code, const char *text, struct options *options)
+{
+	switch (code) {
+	case 's': options->size = read_integer("size", text, 1, MOST_SIZE); break;
+	case 't': options->threads = read_integer("threads", text, 1, MOST_THREADS); break;
+	case 'j': options->objective = read_objective(text); break;
+	case 'e': options->sensor = read_integer("sensor", text, 0, 1 << 28); break;
+	case 'f': options->freezes_time_step = 1; break;
+	case 'c': options->scheme = read_scheme(text); break;
+	case 'b': options->budget = read_bytes("budget", text); break;
+	case 'p': options->spill = text; break;
+	case 'r': options->restart = text; break;
+	case 'o': options->output = text; break;
+	case 'v': options->verify = 1; break;
+	case 'q': options->quiet = 1; break;
+	default:
+		print_help();
+		exit(EXIT_WELL);
+	}
+}
+
+static void check_options(const struct options *options)
+{
+	int disk = options->scheme.text && scheme_has_disk(&options->scheme);
+
+	if (options->spill && !disk && !options->budget)
+		fail("--spill %s: nothing goes there without a --budget", options->spill);
+	if (options->restart && !options->scheme.text)
+		fail("--restart %s: only a run with --checkpoint can be gone on with",
+		     options->restart);
+	if (options->sensor >= options->size * options->size * options->size)
+		fail("--sensor %d: there are elements 0 to %d", options->sensor,
+		     options->size * options->size * options->size - 1);
+}
+
+struct options options_read(int count, char **arguments)
+{
+	struct options options = {.size = 20, .threads = default_threads(), .sensor = -1,
+				  .output = "sedov-out"};
+	int code;
+
+	opterr = 0;
+	while ((code = getopt_long(count, arguments, ":", long_options, NULL)) != -1) {
+		if (code == ':')
+			fail("%s: its value is missing; --help says which", arguments[optind - 1]);
+		if (code == '?')
+			fail("%s: no such option; --help lists them", arguments[optind - 1]);
+		read_option(code, optarg, &options);
+	}
+	if (optind < count)
+		fail("%s: not an option; --help lists them", arguments[optind]);
+	if (options.sensor < 0)
+		options.sensor = options.size / 2;
+	check_options(&options);
+	return options;
+}

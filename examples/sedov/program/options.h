@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line. What makes no sense ends the program with one line that says what would.
+ */
+#ifndef SEDOV_OPTIONS_H
+#define SEDOV_OPTIONS_H
+
+#include "gradient/gradient.h"
+
+struct options {
+	int size, threads, sensor;
+	enum objective objective;
+	int freezes_time_step, verify, quiet;
+	struct scheme scheme; /* text NULL: lanes */
+	uint64_t budget;
+	const char *spill, *restart, *output;
+};
+
+struct options options_read(int count, char **arguments);
+
+/* As --objective has it. */
+const char *objective_name(enum objective objective);
+
+#endif

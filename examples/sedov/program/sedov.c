@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Run the blast, reverse it, and say what was seen.
+ */
+#define _XOPEN_SOURCE 700
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/parallel.h"
+#include "common/progress.h"
+#include "common/report.h"
+#include "gradient/sweep.h"
+#include "gradient/verify.h"
+#include "options.h"
+#include "picture/slice.h"
+
+#define PATH_LENGTH 4096
+#define LEAST_DECADES 2
+
+struct results {
+	const struct options *options;
+	const struct mesh *mesh;
+	struct cost cost;
+	double primal_seconds, objective, energy;
+	struct taylor taylor;
+};
+
+/* The path stays valid until the next call. */
+static const char *path_of(const char *directory, const char *name)
+{
+	static char path[PATH_LENGTH];
+
+	if (snprintf(path, PATH_LENGTH, "%s/%s", directory, name) >= PATH_LENGTH)
+		fail("--output: the name is too long");
+	return path;
+}
+
+static void make_directory(const char *directory)
+{
+	if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+		fail("--output %s: %s", directory, strerror(errno));
+}
+
+static void write_values(FILE *file, const double *value, int count)
+{
+	if (fwrite(value, sizeof(double), (size_t)count, file) != (size_t)count)
+		fail("cannot write gradient.bin: %s", strerror(errno));
+}
+
+/* Doubles: of the energies, of the positions along each axis, of the three coefficients. */
+static void write_gradient(const struct options *options, const struct mesh *mesh,
+			   const struct controls *gradient)
+{
+	const double coefficients[] = {gradient->linear_viscosity, gradient->quadratic_viscosity,
+				       gradient->adiabatic_exponent};
+	FILE *file = fopen(path_of(options->output, "gradient.bin"), "wb");
+
+	if (!file)
+		fail("--output %s: %s", options->output, strerror(errno));
+	write_values(file, gradient->energy, mesh->elements);
+	for (int a = 0; a < AXES; a++)
+		write_values(file, gradient->position[a], mesh->nodes);
+	write_values(file, coefficients, 3);
+	if (fclose(file) != 0)
+		fail("cannot write gradient.bin: %s", strerror(errno));
+}
+
+static double bytes_per_element(const struct results *results)
+{
+	return (double)results->cost.tape_bytes / (double)results->cost.steps /
+	       (double)results->mesh->elements;
+}
+
+static double adjoint_over_primal(const struct results *results)
+{
+	return (results->cost.forward_seconds + results->cost.reverse_seconds) /
+	       results->primal_seconds;
+}
+
+static void write_summary(const struct results *results, const struct controls *gradient)
+{
+	const struct options *options = results->options;
+	const struct cost *cost = &results->cost;
+	FILE *file = fopen(path_of(options->output, "summary.json"), "w");
+
+	if (!file)
+		fail("--output %s: %s", options->output, strerror(errno));
+	fprintf(file, "{\n  \"size\": %d,\n  \"threads\": %d,\n  \"steps\": %lld,\n",
+		options->size, options->threads, (long long)cost->steps);
+	fprintf(file, "  \"origin_energy\": %.6e,\n", results->energy);
+	fprintf(file, "  \"objective\": \"%s\",\n  \"value\": %.17g,\n",
+		objective_name(options->objective), results->objective);
+	fprintf(file, "  \"by_origin_energy\": %.17g,\n  \"by_linear_viscosity\": %.17g,\n",
+		gradient->energy[0], gradient->linear_viscosity);
+	fprintf(file, "  \"by_quadratic_viscosity\": %.17g,\n  \"by_adiabatic_exponent\": %.17g,\n",
+		gradient->quadratic_viscosity, gradient->adiabatic_exponent);
+	if (options->verify)
+		fprintf(file, "  \"taylor_slope\": %.4f,\n  \"taylor_decades\": %d,\n",
+			results->taylor.slope, results->taylor.decades);
+	fprintf(file, "  \"steps_run_again\": %lld,\n  \"tape_bytes\": %llu,\n",
+		(long long)cost->advanced, (unsigned long long)cost->tape_bytes);
+	fprintf(file, "  \"peak_resident_bytes\": %llu,\n  \"spilled_bytes\": %llu,\n",
+		(unsigned long long)cost->resident_bytes, (unsigned long long)cost->spilled_bytes);
+	fprintf(file, "  \"primal_seconds\": %.3f,\n  \"forward_seconds\": %.3f,\n",
+		results->primal_seconds, cost->forward_seconds);
+	fprintf(file, "  \"reverse_seconds\": %.3f,\n  \"adjoint_over_primal\": %.2f\n}\n",
+		cost->reverse_seconds, adjoint_over_primal(results));
+	if (fclose(file) != 0)
+		fail("cannot write summary.json: %s", strerror(errno));
+}
+
+static void print_summary(const struct results *results, const struct controls *gradient)
+{
+	const struct options *options = results->options;
+	const struct cost *cost = &results->cost;
+
+	printf("Blast           %d^3 elements, %lld steps, energy at the origin %.6e\n",
+	       options->size, (long long)cost->steps, results->energy);
+	printf("Objective       %s: %.6e\n", objective_name(options->objective),
+	       results->objective);
+	printf("Gradient        by the energy at the origin %.6e, by the adiabatic exponent %.6e\n",
+	       gradient->energy[0], gradient->adiabatic_exponent);
+	printf("                by the viscosity, linear %.6e, quadratic %.6e\n",
+	       gradient->linear_viscosity, gradient->quadratic_viscosity);
+	printf("Tape            %.1f MB at most, %.1f MB resident, %.1f MB to the disk\n",
+	       (double)cost->tape_bytes / 1e6, (double)cost->resident_bytes / 1e6,
+	       (double)cost->spilled_bytes / 1e6);
+	if (options->scheme.text)
+		printf("Plan            %s: %lld steps were run again\n", options->scheme.text,
+		       (long long)cost->advanced);
+	else
+		printf("                %.1f bytes an element and step\n",
+		       bytes_per_element(results));
+	printf("Seconds         primal %.3f, forward %.3f, reverse %.3f: %.2f primal runs\n",
+	       results->primal_seconds, cost->forward_seconds, cost->reverse_seconds,
+	       adjoint_over_primal(results));
+	for (int k = 0; k < TAYLOR_STEPS && options->verify; k++)
+		printf("%-16sstep %.0e: remainder %.3e\n", k ? "" : "Taylor",
+		       results->taylor.step[k], results->taylor.remainder[k]);
+}
+
+/* Draws the pressure at the end, and returns the number of steps. */
+static int run_primal(struct results *results, const struct model *model,
+		      const struct controls *controls)
+{
+	struct state state = state_create(model->mesh);
+	double start;
+	int steps;
+
+	state_start(model, controls, &state);
+	start = wall_time();
+	forward_sweep(model, &state, 0, NULL, 0);
+	results->primal_seconds = wall_time() - start;
+	results->energy = state.energy[0];
+	steps = state.clock.steps;
+	slice_write(path_of(results->options->output, "pressure.svg"),
+		    "Pressure at the end of the blast", model->mesh, state.position,
+		    state.pressure);
+	state_destroy(&state);
+	return steps;
+}
+
+/* Returns the exit status. */
+static int run(const struct options *options, const struct mesh *mesh)
+{
+	struct results results = {.options = options, .mesh = mesh};
+	struct controls controls = controls_create(mesh), gradient = controls_create(mesh);
+	struct method method = {
+		.scheme = options->scheme.text ? &options->scheme : NULL,
+		.budget = options->budget, .spill = options->spill, .restart = options->restart,
+	};
+	struct model model;
+	int status = EXIT_WELL;
+
+	controls_publish(mesh, &controls);
+	model = model_create(mesh, &controls);
+	model.sensor = options->sensor;
+	model.freezes_time_step = options->freezes_time_step;
+	method.steps = run_primal(&results, &model, &controls);
+	results.objective = take_gradient(&model, &controls, options->objective, &method, &gradient,
+					  &results.cost);
+	if (options->verify) {
+		results.taylor = verify_gradient(&model, &controls, options->objective, &gradient);
+		if (results.taylor.decades < LEAST_DECADES)
+			status = EXIT_UNVERIFIED;
+	}
+	slice_write(path_of(options->output, "sensitivity.svg"),
+		    "Sensitivity to the initial energy", mesh, controls.position, gradient.energy);
+	write_gradient(options, mesh, &gradient);
+	write_summary(&results, &gradient);
+	if (!options->quiet)
+		print_summary(&results, &gradient);
+	if (status == EXIT_UNVERIFIED)
+		fprintf(stderr, "sedov: the Taylor remainder does not fall as the square\n");
+	controls_destroy(&controls);
+	controls_destroy(&gradient);
+	model_destroy(&model);
+	return status;
+}
+
+int main(int count, char **arguments)
+{
+	struct options options;
+	struct mesh mesh;
+	int status;
+
+	report_as("sedov");
+	options = options_read(count, arguments);
+	if (options.verify && options.freezes_time_step)
+		fail("--verify: runs of other controls have other time steps; leave --frozen out");
+	if (!options.quiet)
+		progress_enable();
+	options.threads = request_threads(options.threads);
+	make_directory(options.output);
+	mesh = mesh_cube(options.size);
+	status = run(&options, &mesh);
+	mesh_destroy(&mesh);
+	return status;
+}

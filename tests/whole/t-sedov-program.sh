@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The program of examples/sedov: its gradient verifies, and is the same spilled, by a plan, and where
+# a run that was asked to end is gone on with; bad input ends in one line.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+sedov=$SEDOV
+
+# key NAME: its value in the summary of the last run.
+key() {
+	sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}\$/\1/p" out/summary.json
+}
+
+# run OPTION...
+run() {
+	rm -rf out
+	"$sedov" --quiet --size 5 --threads 2 --output out "$@" >stdout 2>stderr
+}
+
+run --verify
+ok $? "the gradient verifies: $(cat stderr)"
+[ "$(key steps) $(key origin_energy)" = '72 7.853665e+03' ]
+ok $? 'the summary has the published steps and energy'
+[ -s out/pressure.svg ] && [ -s out/sensitivity.svg ]
+ok $? 'pictures are drawn'
+mv out reference
+
+run --threads 3 --budget 16M --spill . && cmp reference/gradient.bin out/gradient.bin
+ok $? 'three threads and a budget give the same bits'
+run --checkpoint online:8 && cmp reference/gradient.bin out/gradient.bin &&
+	[ "$(key steps_run_again)" -gt 0 ]
+ok $? 'a plan that is not told the number of steps gives the same bits'
+run --checkpoint two-level:4:20 --spill . && cmp reference/gradient.bin out/gradient.bin &&
+	[ "$(key spilled_bytes)" -gt 0 ]
+ok $? 'a plan with states on the disk gives the same bits'
+
+# Runs that are asked to end, until one comes to its end.
+ends=0 status=75
+while [ $status -eq 75 ] && [ $ends -lt 500 ]; do
+	REEL_END_AFTER=0.02 run --checkpoint binomial:4 --restart file
+	status=$?
+	[ $status -ne 75 ] || ends=$((ends + 1))
+done
+[ $status -eq 0 ] && cmp reference/gradient.bin out/gradient.bin && [ ! -e file ]
+ok $? "runs that were asked to end are gone on with, to the same bits: $ends"
+
+# refuses WANTED OPTION...
+refuses() {
+	wanted=$1
+	shift
+	run "$@"
+	[ $? -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -q -e "$wanted" stderr
+	ok $? "$*: $wanted"
+}
+refuses 'give a whole number from 1 to' --size 0
+refuses 'give origin, kinetic or sensor' --objective mass
+refuses 'there are elements 0 to 124' --sensor 125
+refuses 'nothing goes there without a --budget' --spill .
+refuses 'with --spill' --checkpoint two-level:4:20
+refuses 'only a run with --checkpoint' --restart file
+refuses 'choose a larger --budget' --budget 1K
+end
