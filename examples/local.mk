@@ -1,6 +1,7 @@
 # What programs of the examples have in common.
 examples_common = \
 	%D%/common/numbers.c %D%/common/numbers.h \
+	%D%/common/disk.c %D%/common/disk.h \
 	%D%/common/scheme.c %D%/common/scheme.h \
 	%D%/common/progress.c %D%/common/progress.h \
 	%D%/common/report.c %D%/common/report.h \

@@ -2,8 +2,8 @@
 /*
  * OpenMP where the compiler has it, one thread where it has not.
  */
-#ifndef TSUNAMI_PARALLEL_H
-#define TSUNAMI_PARALLEL_H
+#ifndef EXAMPLES_PARALLEL_H
+#define EXAMPLES_PARALLEL_H
 
 #ifdef _OPENMP
 #include <omp.h>

@@ -2,8 +2,8 @@
 /*
  * A progress bar on stderr, if that is a terminal.
  */
-#ifndef TSUNAMI_PROGRESS_H
-#define TSUNAMI_PROGRESS_H
+#ifndef EXAMPLES_PROGRESS_H
+#define EXAMPLES_PROGRESS_H
 
 /* Allow progress bars from now on, if stderr is a terminal. */
 void progress_enable(void);

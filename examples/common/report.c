@@ -18,6 +18,19 @@ void report_as(const char *name)
 	program = name;
 }
 
+static void keep_silent(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)message;
+	(void)context;
+}
+
+void report_alone(void)
+{
+	reel_set_error_handler(keep_silent, NULL);
+}
+
 void set_failure_cleanup(void (*cleanup)(void))
 {
 	failure_cleanup = cleanup;

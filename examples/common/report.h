@@ -2,8 +2,8 @@
 /*
  * Errors, allocation and time.
  */
-#ifndef TSUNAMI_REPORT_H
-#define TSUNAMI_REPORT_H
+#ifndef EXAMPLES_REPORT_H
+#define EXAMPLES_REPORT_H
 
 #include <stddef.h>
 
@@ -24,6 +24,9 @@ PRINTF_LIKE _Noreturn void fail(const char *format, ...);
 
 /* Say that the run will be gone on with, and exit with status 75. */
 _Noreturn void stop(const char *text);
+
+/* Keep Reel's own messages from stderr: the program says with fail() what they mean for its user. */
+void report_alone(void);
 
 /* Have a function called by fail() and stop() before they exit; NULL for none. */
 void set_failure_cleanup(void (*cleanup)(void));

@@ -9,6 +9,7 @@
 
 #include "loop.h"
 #include "program/measure.h"
+#include "common/disk.h"
 #include "common/progress.h"
 #include "common/report.h"
 #include "model/step.h"
@@ -41,23 +42,6 @@ struct checkpointing {
 	struct adjoint adjoint; /* with --restart from before the forward sweep on */
 	int resumed;            /* in a reverse sweep: it has the last state */
 };
-
-static void keep_silent(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)message;
-	(void)context;
-}
-
-static reel_store *open_store(const char *directory)
-{
-	reel_store *store;
-
-	if (reel_store_open(&store, "file", directory))
-		fail("--spill %s: %s", directory, reel_error_text(0));
-	return store;
-}
 
 static void choose(struct checkpointing *checkpointing, const struct tape_shape *shape,
 		   const struct controls *controls)
@@ -162,7 +146,7 @@ static void open_pool(struct checkpointing *checkpointing)
 	int error;
 
 	if (layout->spills)
-		pool.store = open_store(options->spill);
+		pool.store = disk_open(options->spill);
 	error = reel_pool_open(&checkpointing->pool, &pool);
 	if (error)
 		fail("--budget of %.1f MB: %s; choose a %s --budget",
@@ -198,7 +182,7 @@ static void open_run(struct checkpointing *checkpointing)
 	else
 		options.steps = layout->steps;
 	if (layout->has_disk)
-		options.store[1] = open_store(checkpointing->options->spill);
+		options.store[1] = disk_open(checkpointing->options->spill);
 	error = reel_run_open(&checkpointing->run, checkpointing->plan, &model, &options);
 	if (error)
 		fail("--checkpoint %s: %s", checkpointing->scheme.text, reel_error_text(0));
@@ -212,7 +196,7 @@ struct checkpointing *checkpointing_open(const struct options *options,
 	struct checkpointing *checkpointing;
 
 	check_options(options);
-	reel_set_error_handler(keep_silent, NULL);
+	report_alone();
 	checkpointing = allocate(1, sizeof(*checkpointing));
 	checkpointing->options = options;
 	checkpointing->model = model;

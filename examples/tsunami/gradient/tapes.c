@@ -6,6 +6,7 @@
 
 #include <reel.h>
 
+#include "common/disk.h"
 #include "common/report.h"
 
 struct tapes {
@@ -13,36 +14,17 @@ struct tapes {
 	reel_lane *root;
 };
 
-/* Errors are returned by push and pop and reported once, by the sweeps. */
-static void keep_silent(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)message;
-	(void)context;
-}
-
-static reel_store *open_store(const char *directory)
-{
-	reel_store *store;
-
-	if (!directory)
-		return NULL;
-	if (reel_store_open(&store, "file", directory))
-		fail("--spill %s: %s", directory, reel_error_text(0));
-	return store;
-}
-
 struct tapes *tapes_open(uint64_t budget, const char *spill)
 {
 	struct reel_pool_options options = {
 		.hard_budget = (size_t)budget,
-		.store = open_store(spill),
+		.store = spill ? disk_open(spill) : NULL,
 	};
 	struct tapes *tapes = allocate(1, sizeof(struct tapes));
 	int error;
 
-	reel_set_error_handler(keep_silent, NULL);
+	/* Pushes and pops return their errors, which the sweeps report once. */
+	report_alone();
 	error = reel_pool_open(&tapes->pool, &options);
 	if (error)
 		fail("no pool for the tapes: %s; choose a larger --budget", reel_error_text(error));

@@ -6,15 +6,11 @@
 #include <string.h>
 
 #include <reel.h>
-#include <reel/extend.h>
 #include <reel/plan.h>
 
+#include "common/disk.h"
 #include "common/report.h"
 #include "model/step.h"
-
-#define DISK_BYTES ((size_t)16 << 20)
-#define PIECE_BYTES ((size_t)1 << 20)
-#define PIECES (DISK_BYTES / PIECE_BYTES)
 
 /* The library has put the state back: run to the dry cell again, and report it. */
 static _Noreturn void stop_dry(struct loop *loop, struct state *state)
@@ -59,39 +55,6 @@ static void measure_loop(struct loop *loop, const double *displacement, reel_poo
 	free(weights);
 }
 
-static void time_transfers(reel_store *store, char *data, struct reel_cost_tier *disk)
-{
-	reel_transfer transfer[PIECES] = {0};
-	double start = wall_time();
-
-	for (size_t k = 0; k < PIECES; k++) {
-		transfer[k].data = data + k * PIECE_BYTES;
-		transfer[k].bytes = PIECE_BYTES;
-		reel_store_put_and_wait(store, &transfer[k]);
-	}
-	disk->write_bandwidth = (double)DISK_BYTES / (wall_time() - start);
-	start = wall_time();
-	for (size_t k = 0; k < PIECES; k++)
-		if (!transfer[k].error)
-			reel_store_get_and_wait(store, &transfer[k]);
-	disk->read_bandwidth = (double)DISK_BYTES / (wall_time() - start);
-}
-
-static void measure_disk(const char *directory, struct reel_cost_tier *disk)
-{
-	reel_store *store;
-	void *data;
-
-	if (reel_store_open(&store, "file", directory))
-		fail("--spill %s: %s", directory, reel_error_text(0));
-	if (posix_memalign(&data, PIECE_BYTES, DISK_BYTES))
-		fail("no memory to measure the disk");
-	memset(data, 1, DISK_BYTES);
-	time_transfers(store, data, disk);
-	free(data);
-	reel_store_close(store);
-}
-
 struct reel_costs measure_costs(struct loop *loop, const struct tape_shape *shape,
 				const double *displacement, uint64_t memory, const char *spill,
 				uint64_t disk_bytes)
@@ -112,7 +75,7 @@ struct reel_costs measure_costs(struct loop *loop, const struct tape_shape *shap
 	if (spill && memory >= SLABS_TO_SPILL * shape->slab_bytes) {
 		costs.tiers = 1;
 		costs.tier[0].bytes = disk_bytes;
-		measure_disk(spill, &costs.tier[0]);
+		disk_measure(spill, &costs.tier[0]);
 	}
 	return costs;
 }
