@@ -34,6 +34,12 @@ run --checkpoint two-level:4:20 --spill . && cmp reference/gradient.bin out/grad
 	[ "$(key spilled_bytes)" -gt 0 ]
 ok $? 'a plan with states on the disk gives the same bits'
 
+run --checkpoint auto --budget 500K --spill . && cmp reference/gradient.bin out/gradient.bin
+ok $? "a plan that is chosen gives the same bits: $(key planner), $(key steps_run_again) steps again"
+run --checkpoint auto && cmp reference/gradient.bin out/gradient.bin &&
+	[ "$(key planner) $(key steps_run_again)" = '"store-all" 0' ]
+ok $? 'all tapes where there is memory for them'
+
 # Runs that are asked to end, until one comes to its end.
 ends=0 status=75
 while [ $status -eq 75 ] && [ $ends -lt 500 ]; do
@@ -58,5 +64,7 @@ refuses 'there are elements 0 to 124' --sensor 125
 refuses 'nothing goes there without a --budget' --spill .
 refuses 'with --spill' --checkpoint two-level:4:20
 refuses 'only a run with --checkpoint' --restart file
+refuses 'may choose another plan' --checkpoint auto --restart file
+refuses 'too little for --checkpoint auto' --checkpoint auto --budget 16K
 refuses 'choose a larger --budget' --budget 1K
 end

@@ -165,6 +165,13 @@ reel_model loop_model(const struct loop *loop)
 	};
 }
 
+size_t loop_step_bytes(const struct loop *loop)
+{
+	struct part whole = whole_of(loop->model->mesh);
+
+	return state_bytes(whole) + branch_bytes(whole);
+}
+
 bool loop_is_finished(void *loop, const void *state, int64_t step)
 {
 	(void)step;

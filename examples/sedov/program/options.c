@@ -68,15 +68,6 @@ static enum objective read_objective(const char *text)
 	fail("--objective %s: give origin, kinetic or sensor", text);
 }
 
-static struct scheme read_scheme(const char *text)
-{
-	struct scheme scheme = scheme_read(text);
-
-	if (scheme.automatic)
-		fail("--checkpoint auto: name a planner here, as binomial:20");
-	return scheme;
-}
-
 static void read_option(int code, const char *text, struct options *options)
 {
 	switch (code) {
@@ -85,7 +76,7 @@ static void read_option(int code, const char *text, struct options *options)
 	case 'j': options->objective = read_objective(text); break;
 	case 'e': options->sensor = read_integer("sensor", text, 0, 1 << 28); break;
 	case 'f': options->freezes_time_step = 1; break;
-	case 'c': options->scheme = read_scheme(text); break;
+	case 'c': options->scheme = scheme_read(text); break;
 	case 'b': options->budget = read_bytes("budget", text); break;
 	case 'p': options->spill = text; break;
 	case 'r': options->restart = text; break;
@@ -100,13 +91,17 @@ static void read_option(int code, const char *text, struct options *options)
 
 static void check_options(const struct options *options)
 {
-	int disk = options->scheme.text && scheme_has_disk(&options->scheme);
+	const struct scheme *scheme = &options->scheme;
+	int disk = scheme->text && (scheme->automatic || scheme_has_disk(scheme));
 
 	if (options->spill && !disk && !options->budget)
 		fail("--spill %s: nothing goes there without a --budget", options->spill);
 	if (options->restart && !options->scheme.text)
 		fail("--restart %s: only a run with --checkpoint can be gone on with",
 		     options->restart);
+	if (options->restart && scheme->automatic)
+		fail("--restart %s: --checkpoint auto may choose another plan in the next run; "
+		     "name the planner that it chose", options->restart);
 	if (options->sensor >= options->size * options->size * options->size)
 		fail("--sensor %d: there are elements 0 to %d", options->sensor,
 		     options->size * options->size * options->size - 1);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "layout.h"
+
+#include <reel.h>
+
+#include "common/disk.h"
+#include "common/report.h"
+
+/* The hierarchical planners and REEL_MIXED have tables of that many rows. */
+#define MOST_SEGMENTS 500
+/* Slabs are whole pages; where steps are small, about a huge page or this part of the budget. */
+#define PAGE_BYTES ((uint64_t)4096)
+#define SLAB_BYTES ((uint64_t)2 << 20)
+#define SLABS_IN_BUDGET 32
+/* Slabs besides those of the plan: a tape begins and ends within one. */
+#define SPARE_SLABS 4
+/* Tapes spill well from so many slabs on. */
+#define SLABS_TO_SPILL 8
+/* The part of the memory that `auto` takes where there is no budget. */
+#define MEMORY_PART 0.5
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+/* The memory that a step's tape takes up. Slabs are filled by whole steps, so little is unused. */
+struct room {
+	uint64_t slab, step;
+};
+
+static struct room room_of(const struct loop *loop, uint64_t budget)
+{
+	uint64_t step = loop_step_bytes(loop), part = budget / SLABS_IN_BUDGET;
+	uint64_t steps = (part < SLAB_BYTES ? part : SLAB_BYTES) / step;
+	struct room room;
+
+	if (!steps)
+		steps = 1;
+	room.slab = round_up(steps * step, PAGE_BYTES);
+	room.step = room.slab / steps;
+	return room;
+}
+
+static struct layout layout_by_scheme(const struct method *method)
+{
+	const struct scheme *scheme = method->scheme;
+	int64_t segment = 1 + method->steps / MOST_SEGMENTS;
+	int64_t segments = (method->steps + segment - 1) / segment;
+	struct layout layout = {
+		.planner = scheme->planner,
+		.problem = {
+			.steps = scheme->planner == REEL_ONLINE ? REEL_UNKNOWN_STEPS : segments,
+			.tiers = scheme->planner == REEL_STORE_ALL ? 0 : 1,
+			.tier = {{.slots = scheme->states}},
+			.period = scheme->period,
+			.tape_states = scheme->tape_states,
+		},
+		.segment = segment,
+		.budget = method->budget,
+		.keeps_states_on_disk = scheme_has_disk(scheme),
+	};
+
+	if (layout.keeps_states_on_disk) {
+		struct reel_tier *disk = &layout.problem.tier[1];
+
+		layout.problem.tiers = 2;
+		disk->slots = scheme->disk_states ? scheme->disk_states : segments + 1;
+		disk->store_cost = disk->load_cost = 1.0;
+	}
+	layout.spills_tapes = method->spill && method->budget && !layout.keeps_states_on_disk;
+	return layout;
+}
+
+/* The costs of the first steps, of which the reverse sweep calculates something finite. */
+static void measure_steps(struct loop *loop, const struct controls *controls, reel_pool *pool,
+			  struct reel_costs *costs)
+{
+	reel_model model = loop_model(loop);
+	struct state state = state_create(loop->model->mesh);
+	struct loop_adjoint scratch = {.adjoint = adjoint_create(loop->model->mesh),
+				       .after = state_create(loop->model->mesh)};
+	reel_tape tape;
+	int error;
+
+	state_start(loop->model, controls, &state);
+	state_start(loop->model, controls, &scratch.after);
+	reel_tape_open(&tape, pool, 0);
+	error = reel_costs_measure(costs, &tape, &model, loop, &state, &scratch);
+	if (error && loop->fields.trouble)
+		report_trouble(&loop->fields, &state);
+	if (error)
+		fail("--checkpoint auto: the first steps cannot be measured: %s; choose a larger "
+		     "--budget", reel_error_text(error));
+	reel_tape_close(&tape);
+	adjoint_destroy(&scratch.adjoint);
+	state_destroy(&scratch.after);
+	state_destroy(&state);
+	loop->known = 0;
+}
+
+/* A state has fewer bytes than the tape of a step. */
+static void bound(const struct room *room, uint64_t budget, struct reel_costs *costs)
+{
+	uint64_t besides = SPARE_SLABS * room->slab, need = besides + 2 * room->step;
+
+	if (budget < need)
+		fail("--budget: %.1f MB are too little for --checkpoint auto, which needs %.1f MB "
+		     "here", (double)budget / 1e6, (double)need / 1e6);
+	costs->memory_bytes = budget - besides;
+	costs->state_bytes = room->step;
+	costs->tape_bytes = room->step;
+}
+
+static struct reel_costs measure(const struct method *method, struct loop *loop,
+				 const struct controls *controls, const struct room *room,
+				 uint64_t budget)
+{
+	struct reel_pool_options options = {.hard_budget = budget, .slab_bytes = room->slab};
+	struct reel_costs costs = {.steps = method->steps};
+	reel_pool *pool;
+
+	bound(room, budget, &costs);
+	if (reel_pool_open(&pool, &options))
+		fail("--checkpoint auto: %s", reel_error_text(0));
+	measure_steps(loop, controls, pool, &costs);
+	reel_pool_close(pool);
+	bound(room, budget, &costs);
+	if (method->spill && budget >= SLABS_TO_SPILL * room->slab) {
+		costs.tiers = 1;
+		disk_measure(method->spill, &costs.tier[0]);
+	}
+	return costs;
+}
+
+static struct layout layout_by_costs(const struct method *method, struct loop *loop,
+				     const struct controls *controls)
+{
+	uint64_t budget = method->budget ? method->budget
+					 : (uint64_t)(MEMORY_PART * memory_limit_bytes());
+	struct room room = room_of(loop, budget);
+	struct reel_costs costs = measure(method, loop, controls, &room, budget);
+	struct reel_choice choice;
+
+	if (reel_costs_choose(&costs, &choice))
+		fail("--checkpoint auto: %s", choice.reason[0] ? choice.reason
+							       : "no memory to choose a plan");
+	return (struct layout){
+		.planner = choice.best.planner,
+		.problem = choice.best.problem,
+		.segment = choice.best.segment_steps,
+		.budget = budget,
+		.slab_bytes = room.slab,
+		.keeps_states_on_disk = choice.best.problem.tiers > 1,
+		.spills_tapes = choice.best.spills,
+	};
+}
+
+struct layout layout_create(const struct method *method, struct loop *loop,
+			    const struct controls *controls)
+{
+	return method->scheme->automatic ? layout_by_costs(method, loop, controls)
+					 : layout_by_scheme(method);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the steps of a plan are laid out: what --checkpoint names, or `auto` has chosen by what a few
+ * steps cost.
+ */
+#ifndef SEDOV_LAYOUT_H
+#define SEDOV_LAYOUT_H
+
+#include "common/scheme.h"
+#include "loop.h"
+
+/* What a user may say of a gradient. */
+struct method {
+	const struct scheme *scheme; /* NULL: lanes */
+	int64_t steps;               /* of the run; 0: not known, which REEL_ONLINE allows */
+	uint64_t budget;             /* bytes of tapes and snapshots in memory; 0: no bound */
+	const char *spill;           /* directory of what exceeds it; or NULL */
+	const char *restart;         /* file to go on from, with a scheme; or NULL */
+};
+
+struct layout {
+	enum reel_planner planner;
+	struct reel_problem problem; /* of segments */
+	int64_t segment;             /* steps */
+	uint64_t budget, slab_bytes;
+	bool keeps_states_on_disk, spills_tapes;
+};
+
+/* `auto` runs the first steps of `loop`, which is as it was afterwards. */
+struct layout layout_create(const struct method *method, struct loop *loop,
+			    const struct controls *controls);
+
+#endif
