@@ -22,6 +22,7 @@ libsedov_la_SOURCES = \
 	%D%/gradient/pack.c %D%/gradient/pack.h \
 	%D%/gradient/sweep.c %D%/gradient/sweep.h \
 	%D%/gradient/loop.c %D%/gradient/loop.h \
+	%D%/gradient/look-ahead.c %D%/gradient/look-ahead.h \
 	%D%/gradient/layout.c %D%/gradient/layout.h \
 	%D%/gradient/gradient.c %D%/gradient/gradient.h \
 	%D%/gradient/verify.c %D%/gradient/verify.h \

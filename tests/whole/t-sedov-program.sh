@@ -39,6 +39,13 @@ ok $? "a plan that is chosen gives the same bits: $(key planner), $(key steps_ru
 run --checkpoint auto && cmp reference/gradient.bin out/gradient.bin &&
 	[ "$(key planner) $(key steps_run_again)" = '"store-all" 0' ]
 ok $? 'all tapes where there is memory for them'
+if run --checkpoint binomial:6 --look-ahead; then
+	cmp reference/gradient.bin out/gradient.bin
+	ok $? 'segments that are recorded ahead give the same bits'
+else
+	grep -q 'without OpenMP' stderr
+	ok $? 'there is no look-ahead without OpenMP'
+fi
 
 # Runs that are asked to end, until one comes to its end.
 ends=0 status=75
@@ -65,6 +72,8 @@ refuses 'nothing goes there without a --budget' --spill .
 refuses 'with --spill' --checkpoint two-level:4:20
 refuses 'only a run with --checkpoint' --restart file
 refuses 'may choose another plan' --checkpoint auto --restart file
+refuses 'with --checkpoint' --look-ahead
+refuses 'not with --restart' --checkpoint binomial:6 --look-ahead --restart file
 refuses 'too little for --checkpoint auto' --checkpoint auto --budget 16K
 refuses 'choose a larger --budget' --budget 1K
 end

@@ -8,6 +8,7 @@
 #include "common/disk.h"
 #include "common/progress.h"
 #include "common/report.h"
+#include "look-ahead.h"
 #include "loop.h"
 #include "sweep.h"
 
@@ -119,13 +120,14 @@ static void resume(reel_run *run, struct loop *loop, struct loop_adjoint *adjoin
 }
 
 /* With a snapshot to replay in besides the last state, which stays with the adjoint. */
-static void reverse_by_plan(reel_run *run, struct loop *loop, struct state *state,
-			    struct loop_adjoint *adjoint, struct cost *cost)
+static void reverse_by_plan(reel_run *run, const struct method *method, struct loop *loop,
+			    struct state *state, struct loop_adjoint *adjoint, struct cost *cost)
 {
 	struct reel_run_stats stats;
 	double start = wall_time();
 
-	require(loop, state, reel_run_reverse(run, loop, state, adjoint));
+	require(loop, state, method->looks_ahead ? look_ahead_reverse(run, loop, state, adjoint)
+						 : reel_run_reverse(run, loop, state, adjoint));
 	cost->reverse_seconds = wall_time() - start;
 	reel_run_get_stats(run, &stats);
 	cost->steps = stats.reversed;
@@ -160,7 +162,7 @@ static double gradient_by_plan(const struct model *model, const struct controls 
 		passed.after = last;
 	}
 	cost->forward_seconds = wall_time() - start;
-	reverse_by_plan(run, &loop, state, &passed, cost);
+	reverse_by_plan(run, method, &loop, state, &passed, cost);
 	cost->planner = layout.planner;
 	cost->segment = layout.segment;
 	*adjoint = passed.adjoint;

@@ -16,6 +16,7 @@ struct method {
 	uint64_t budget;             /* bytes of tapes and snapshots in memory; 0: no bound */
 	const char *spill;           /* directory of what exceeds it; or NULL */
 	const char *restart;         /* file to go on from, with a scheme; or NULL */
+	bool looks_ahead;            /* with a scheme: threads record segments of their own */
 };
 
 struct layout {

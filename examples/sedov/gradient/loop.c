@@ -280,6 +280,15 @@ struct loop loop_open(const struct model *model, const struct controls *controls
 	};
 }
 
+struct loop loop_open_beside(const struct loop *loop)
+{
+	return (struct loop){
+		.model = loop->model,
+		.fields = fields_create(loop->model->mesh),
+		.other = state_create(loop->model->mesh),
+	};
+}
+
 void loop_close(struct loop *loop)
 {
 	fields_destroy(&loop->fields);

@@ -30,6 +30,8 @@ struct loop_adjoint {
 
 /* `steps` is for the progress bar, 0: unknown. */
 struct loop loop_open(const struct model *model, const struct controls *controls, int64_t steps);
+/* For callbacks that run steps of the same loop at the same time. */
+struct loop loop_open_beside(const struct loop *loop);
 void loop_close(struct loop *loop);
 
 /* The callbacks: `state` is a struct state, `adjoint` a struct loop_adjoint. */

@@ -10,6 +10,7 @@
 #include "common/numbers.h"
 #include "common/parallel.h"
 #include "common/report.h"
+#include "gradient/look-ahead.h"
 
 #define MOST_THREADS 1024
 
@@ -24,6 +25,7 @@ static const struct option long_options[] = {
 	{"sensor", required_argument, NULL, 'e'},
 	{"frozen", no_argument, NULL, 'f'},
 	{"checkpoint", required_argument, NULL, 'c'},
+	{"look-ahead", no_argument, NULL, 'a'},
 	{"budget", required_argument, NULL, 'b'},
 	{"spill", required_argument, NULL, 'p'},
 	{"restart", required_argument, NULL, 'r'},
@@ -46,7 +48,8 @@ static void print_help(void)
 	     "  --frozen          derivatives take the time steps as given\n"
 	     "  --checkpoint PLANNER  instead of the tapes of all steps:");
 	scheme_print_help();
-	puts("  --budget BYTES    of tapes and states in memory, as 256M\n"
+	puts("  --look-ahead      with --checkpoint: each thread records segments of its own\n"
+	     "  --budget BYTES    of tapes and states in memory, as 256M\n"
 	     "  --spill DIR       a directory for what exceeds it\n"
 	     "  --restart FILE    with --checkpoint: go on from it, and write it when asked to\n"
 	     "  --output DIR      pictures, gradient.bin and summary.json (sedov-out)\n"
@@ -77,6 +80,7 @@ static void read_option(int code, const char *text, struct options *options)
 	case 'e': options->sensor = read_integer("sensor", text, 0, 1 << 28); break;
 	case 'f': options->freezes_time_step = 1; break;
 	case 'c': options->scheme = scheme_read(text); break;
+	case 'a': options->looks_ahead = 1; break;
 	case 'b': options->budget = read_bytes("budget", text); break;
 	case 'p': options->spill = text; break;
 	case 'r': options->restart = text; break;
@@ -99,6 +103,11 @@ static void check_options(const struct options *options)
 	if (options->restart && !options->scheme.text)
 		fail("--restart %s: only a run with --checkpoint can be gone on with",
 		     options->restart);
+	if (options->looks_ahead && (!scheme->text || scheme->automatic || options->restart))
+		fail("--look-ahead: it goes with --checkpoint and the name of a planner, and not "
+		     "with --restart, whose file would lack what is recorded ahead");
+	if (options->looks_ahead && !look_ahead_is_there())
+		fail("--look-ahead: this program was built without OpenMP; leave it out");
 	if (options->restart && scheme->automatic)
 		fail("--restart %s: --checkpoint auto may choose another plan in the next run; "
 		     "name the planner that it chose", options->restart);

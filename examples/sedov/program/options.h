@@ -10,7 +10,7 @@
 struct options {
 	int size, threads, sensor;
 	enum objective objective;
-	int freezes_time_step, verify, quiet;
+	int freezes_time_step, looks_ahead, verify, quiet;
 	struct scheme scheme; /* text NULL: lanes */
 	uint64_t budget;
 	const char *spill, *restart, *output;

@@ -175,6 +175,7 @@ static int run(const struct options *options, const struct mesh *mesh)
 	struct method method = {
 		.scheme = options->scheme.text ? &options->scheme : NULL,
 		.budget = options->budget, .spill = options->spill, .restart = options->restart,
+		.looks_ahead = options->looks_ahead,
 	};
 	struct model model;
 	int status = EXIT_WELL;
