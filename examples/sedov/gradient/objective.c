@@ -60,7 +60,7 @@ void controls_reverse(const struct model *model, const struct controls *controls
 		       (size_t)mesh->nodes * sizeof(real));
 	for (int e = 0; e < mesh->elements; e++) {
 		const int *node = mesh->node + (long)CORNERS * e;
-		real x[CORNERS][AXES], slope[CORNERS][AXES];
+		real x[CORNERS][AXES], slope[CORNERS][AXES], normal[CORNERS][AXES];
 		real volume_bar = adjoint->reference_volume[e];
 
 		gradient->energy[e] = adjoint->state.energy[e];
@@ -69,7 +69,7 @@ void controls_reverse(const struct model *model, const struct controls *controls
 		for (int k = 0; k < CORNERS; k++)
 			volume_bar += adjoint->node_mass[node[k]] / CORNERS;
 		gather_corners(mesh, controls->position, e, x);
-		volume_slopes(x, slope);
+		corner_areas(x, slope, normal);
 		for (int k = 0; k < CORNERS; k++)
 			for (int a = 0; a < AXES; a++)
 				gradient->position[a][node[k]] += volume_bar * slope[k][a];

@@ -30,9 +30,11 @@ static inline void sum_modes(real x[CORNERS][AXES], real mode[MODES][AXES])
 static inline void filter_modes(real slope[CORNERS][AXES], real mode[MODES][AXES], real volume,
 				real filtered[CORNERS][MODES])
 {
+	real per_volume = 1.0 / volume;
+
 	for (int k = 0; k < CORNERS; k++)
 		for (int i = 0; i < MODES; i++)
-			filtered[k][i] = mode_side[i][k] - dot(slope[k], mode[i]) / volume;
+			filtered[k][i] = mode_side[i][k] - per_volume * dot(slope[k], mode[i]);
 }
 
 /* The sums over the corners of x by the filtered sides. */
@@ -63,8 +65,7 @@ void force(const struct model *model, const struct state *state, struct fields *
 
 		gather_corners(model->mesh, state->position, e, x);
 		gather_corners(model->mesh, state->velocity, e, v);
-		corner_normals(x, normal);
-		volume_slopes(x, slope);
+		corner_areas(x, slope, normal);
 		sum_modes(x, mode);
 		filter_modes(slope, mode, volume, filtered);
 		sum_filtered(filtered, v, flow);
@@ -100,15 +101,14 @@ void force_reverse(const struct model *model, const struct state *before,
 		real pressure = before->pressure[e] + before->viscosity[e];
 		real per_speed = -hourglass * mass / cube_root(volume);
 		real damping = per_speed * before->sound_speed[e];
+		real per_volume = damping / volume;
 		real pressure_bar = 0.0, damping_bar = 0.0, volume_bar = 0.0;
-		real (*x_bar)[AXES] = adjoint->corner_position + (long)CORNERS * e;
-		real (*v_bar)[AXES] = adjoint->corner_velocity + (long)CORNERS * e;
+		real x_bar[CORNERS][AXES], v_bar[CORNERS][AXES];
 
 		gather_corners(model->mesh, before->position, e, x);
 		gather_corners(model->mesh, before->velocity, e, v);
 		gather_corners(model->mesh, adjoint->force, e, f_bar);
-		corner_normals(x, normal);
-		volume_slopes(x, slope);
+		corner_areas(x, slope, normal);
 		sum_modes(x, mode);
 		filter_modes(slope, mode, volume, filtered);
 		sum_filtered(filtered, v, flow);
@@ -122,8 +122,8 @@ void force_reverse(const struct model *model, const struct state *before,
 				x_bar[k][a] = v_bar[k][a] = 0.0;
 			}
 			for (int i = 0; i < MODES; i++) {
-				real side_bar = damping * (dot(f_bar[k], flow[i]) +
-							   dot(v[k], flow_bar[i])) / volume;
+				real side_bar = per_volume * (dot(f_bar[k], flow[i]) +
+							      dot(v[k], flow_bar[i]));
 
 				add_scaled(damping * filtered[k][i], flow_bar[i], v_bar[k]);
 				add_scaled(-side_bar, mode[i], slope_bar[k]);
@@ -134,8 +134,9 @@ void force_reverse(const struct model *model, const struct state *before,
 		for (int k = 0; k < CORNERS; k++)
 			for (int i = 0; i < MODES; i++)
 				add_scaled(mode_side[i][k], mode_bar[i], x_bar[k]);
-		volume_slopes_reverse(x, slope_bar, x_bar);
-		corner_normals_reverse(x, normal_bar, x_bar);
+		corner_areas_reverse(x, slope_bar, normal_bar, x_bar);
+		put_corners(x_bar, e, adjoint->corner_position);
+		put_corners(v_bar, e, adjoint->corner_velocity);
 
 		volume_bar -= damping_bar * damping / (3.0 * volume);
 		adjoint->state.sound_speed[e] += damping_bar * per_speed;

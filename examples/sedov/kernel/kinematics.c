@@ -21,6 +21,7 @@ static real length_of(real x[CORNERS][AXES], real volume, unsigned *face)
 	real largest = 0.0;
 
 	*face = 0;
+	ALL_FACES_AT_ONCE
 	for (int f = 0; f < FACES; f++) {
 		real first[AXES], second[AXES], area[AXES], square;
 
@@ -173,20 +174,17 @@ void kinematics_reverse(const struct model *model, const struct state *after,
 	for (int e = block->first; e < block->last; e++) {
 		real x[CORNERS][AXES], v[CORNERS][AXES], edge[AXES][AXES], flow[AXES][AXES];
 		real edge_bar[AXES][AXES] = {{0.0}}, flow_bar[AXES][AXES] = {{0.0}};
-		real slope[CORNERS][AXES], reference = model->reference.volume[e];
+		real slope[CORNERS][AXES], normal[CORNERS][AXES];
+		real reference = model->reference.volume[e];
 		real volume = reference * fields->volume[e];
 		real relative_bar = adjoint->volume[e] + adjoint->volume_change[e];
 		real volume_bar = relative_bar / reference;
-		real (*x_bar)[AXES] = adjoint->corner_position + (long)CORNERS * e;
-		real (*v_bar)[AXES] = adjoint->corner_velocity + (long)CORNERS * e;
+		real x_bar[CORNERS][AXES] = {{0.0}}, v_bar[CORNERS][AXES] = {{0.0}};
 
 		gather_corners(model->mesh, after->position, e, x);
 		gather_corners(model->mesh, after->velocity, e, v);
 		axes_of(x, edge);
 		axes_of(v, flow);
-		for (int k = 0; k < CORNERS; k++)
-			for (int a = 0; a < AXES; a++)
-				x_bar[k][a] = v_bar[k][a] = 0.0;
 		for (int m = 0; m < AXES; m++) {
 			int next = (m + 1) % AXES, last = (m + 2) % AXES;
 			real area[AXES], area_bar[AXES] = {0.0}, square;
@@ -212,7 +210,7 @@ void kinematics_reverse(const struct model *model, const struct state *after,
 							   adjoint->limited[w].expansion, edge_bar,
 							   flow_bar);
 		}
-		volume_slopes(x, slope);
+		corner_areas(x, slope, normal);
 		for (int k = 0; k < CORNERS; k++) {
 			add_scaled(volume_bar, slope[k], x_bar[k]);
 			for (int m = 0; m < AXES; m++) {
@@ -220,6 +218,8 @@ void kinematics_reverse(const struct model *model, const struct state *after,
 				add_scaled(0.25 * corner_side[m][k], flow_bar[m], v_bar[k]);
 			}
 		}
+		put_corners(x_bar, e, adjoint->corner_position);
+		put_corners(v_bar, e, adjoint->corner_velocity);
 		adjoint->state.volume[e] = -adjoint->volume_change[e];
 		adjoint->reference_volume[e] -= relative_bar * fields->volume[e] / reference;
 	}
