@@ -301,13 +301,26 @@ function omp_figures(   q) {
 		by_a_hair(q, 1.15, "the state is copied to the tape, and computed in the array."))
 }
 
+function sedov_figures(   q) {
+	q = median("sedov/two threads", "gradient") / median("sedov/two threads", "primal")
+	figure("gradient of the Sedov blast over its primal, two threads, tapes in memory", "4.0 x",
+		times(q), q <= 4.0, by_a_hair(q, 4.0, "the reverse sweep computes three steps."))
+	q = median("sedov/two threads", "gradient, a twentieth") / median("sedov/two threads", "primal")
+	figure("gradient of the Sedov blast over its primal, two threads, a twentieth in memory",
+		"5.5 x", times(q), q <= 5.5, by_a_hair(q, 5.5, "steps are run again."))
+	q = median("sedov/one thread", "gradient") / median("sedov/two threads", "gradient") / \
+	    (median("sedov/one thread", "primal") / median("sedov/two threads", "primal"))
+	figure("gradient of the Sedov blast, two threads over one, over that of its primal", "0.95 x",
+		times(q), q >= 0.95, by_a_hair(q, 0.95, "it has more barriers."))
+}
+
 END {
 	large = 67108864; cached = 32768
 	print "## Figures asked\n\n| what | asked | measured | reached |\n|---|---|---|---|"
 	floor_figure(); shape_figures(); single_figures(); memory_figures()
 	kernel_figures(); replay_figures(); thread_figure(); recording_figures(); spill_figures()
 	parcel_figures(); clad_figures()
-	lookahead_figure(); omp_figures()
+	lookahead_figure(); omp_figures(); sedov_figures()
 	print ""
 	for (i = 1; i <= reason_count; i++)
 		print "- " reasons[i]

@@ -87,9 +87,10 @@ noinst_PROGRAMS += %D%/reel-bench-dropin
 %C%_reel_bench_dropin_LDADD = libreel-adstack-core.la -ldl -lm
 
 if OPENMP
-%C%_reel_bench_SOURCES += %D%/b-lookahead.c %D%/b-adjoint.c %D%/b-omp.c
-%C%_reel_bench_LDADD += libreel-gradients.la libreel-omp.la
-%D%/reel_bench-b-omp.$(OBJEXT): CFLAGS += $(OPENMP_CFLAGS)
+%C%_reel_bench_SOURCES += %D%/b-lookahead.c %D%/b-adjoint.c %D%/b-omp.c %D%/b-sedov.c
+%C%_reel_bench_LDADD += libreel-gradients.la libsedov.la libreel-omp.la
+%D%/reel_bench-b-omp.$(OBJEXT) %D%/reel_bench-b-sedov.$(OBJEXT): CFLAGS += $(OPENMP_CFLAGS)
+%D%/reel_bench-b-sedov.$(OBJEXT): CPPFLAGS += -I$(srcdir)/examples/sedov -I$(srcdir)/examples
 scale_omp = libreel-omp-core.la
 endif
 

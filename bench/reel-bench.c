@@ -23,7 +23,7 @@ static void (*const subjects[])(void) = {
 	bench_threads, bench_recording, bench_kernels, bench_peer, bench_memory_held, bench_spill,
 	bench_gpu,     bench_plan,    bench_checkpoint,
 #if HAVE_OPENMP
-	bench_lookahead, bench_adjoint, bench_omp,
+	bench_lookahead, bench_adjoint, bench_omp, bench_sedov,
 #endif
 	bench_instructions,
 #if defined(HAVE_CXX)

@@ -81,6 +81,7 @@ void bench_checkpoint(void);
 void bench_lookahead(void);
 void bench_adjoint(void);
 void bench_omp(void);
+void bench_sedov(void);
 void bench_instructions(void);
 /* Of reel-bench-dropin, which is linked with the drop-in's static library. */
 void bench_dropin(void);

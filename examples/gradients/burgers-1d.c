@@ -238,7 +238,7 @@ static double serial(struct problem *problem, double *gradient)
 
 static struct problem *open_burgers(int size, int steps, int lanes)
 {
-	struct burgers *b = allocate(1, sizeof *b);
+	struct burgers *b = allocate_aligned(1, sizeof *b);
 
 	b->problem = (struct problem){size, steps, lanes, (size_t)size, NULL};
 	b->problem.x = allocate_doubles((size_t)size);

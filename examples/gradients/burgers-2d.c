@@ -274,7 +274,7 @@ static double serial(struct problem *problem, double *gradient)
 
 static struct problem *open_burgers(int size, int steps, int lanes)
 {
-	struct burgers *b = allocate(1, sizeof *b);
+	struct burgers *b = allocate_aligned(1, sizeof *b);
 	size_t n = (size_t)size, field = row_width(size) * n;
 
 	b->problem = (struct problem){size, steps, lanes, 2 * n * n, allocate_doubles(2 * n * n)};

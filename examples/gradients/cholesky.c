@@ -423,20 +423,20 @@ static void fill(struct cholesky *c, int size)
 
 static struct problem *open_cholesky(int size, int steps, int lanes)
 {
-	struct cholesky *c = allocate(1, sizeof *c);
+	struct cholesky *c = allocate_aligned(1, sizeof *c);
 	size_t n;
 
 	c->blocks = number_of(size, 0);
 	n = (size_t)c->blocks * ELEMENTS;
 	c->problem = (struct problem){size, steps, lanes, n, allocate_doubles(n)};
-	c->is = allocate((size_t)c->blocks + 1, 1);
+	c->is = allocate_aligned((size_t)c->blocks + 1, 1);
 	c->l = allocate_doubles(n);
 	c->bar = allocate_doubles(n);
 	c->last = allocate_doubles(n);
 	c->weight = allocate_doubles(n);
 	c->score = allocate_doubles((size_t)c->blocks);
 	c->history = allocate_doubles(n * (size_t)steps);
-	c->task = allocate((size_t)steps * (size_t)c->blocks * (size_t)(size + 3), sizeof *c->task);
+	c->task = allocate_aligned((size_t)steps * (size_t)c->blocks * (size_t)(size + 3), sizeof *c->task);
 	fill(c, size);
 	for (int step = 0; step < steps; step++)
 		factor_by_tasks(c, step);

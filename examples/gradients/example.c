@@ -7,7 +7,7 @@
 
 #define CACHE_LINES 128
 
-void *allocate(size_t count, size_t bytes)
+void *allocate_aligned(size_t count, size_t bytes)
 {
 	size_t size = (count * bytes + CACHE_LINES) / CACHE_LINES * CACHE_LINES;
 	void *memory = aligned_alloc(CACHE_LINES, size);
@@ -21,7 +21,7 @@ void *allocate(size_t count, size_t bytes)
 
 double *allocate_doubles(size_t count)
 {
-	return allocate(count, sizeof(double));
+	return allocate_aligned(count, sizeof(double));
 }
 
 double *open_adjoint(reel_adjoint **adjoint, const char *name, size_t n)

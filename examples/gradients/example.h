@@ -41,7 +41,7 @@ struct example {
 extern const struct example burgers_1d, burgers_2d, mlp, lorenz, cholesky;
 
 /* Zeros, on cache lines of their own; the program ends if there is no memory. */
-void *allocate(size_t count, size_t bytes);
+void *allocate_aligned(size_t count, size_t bytes);
 /* As many doubles. */
 double *allocate_doubles(size_t count);
 

@@ -238,7 +238,7 @@ static double serial(struct problem *problem, double *gradient)
 
 static struct problem *open_lorenz(int size, int steps, int lanes)
 {
-	struct lorenz *l = allocate(1, sizeof *l);
+	struct lorenz *l = allocate_aligned(1, sizeof *l);
 	size_t n = 3 * (size_t)size + 3;
 	uint64_t seed = 9;
 

@@ -245,7 +245,7 @@ static size_t lay_out(struct mlp *m, int hidden)
 
 static struct problem *open_mlp(int size, int steps, int lanes)
 {
-	struct mlp *m = allocate(1, sizeof *m);
+	struct mlp *m = allocate_aligned(1, sizeof *m);
 	size_t n = lay_out(m, steps);
 	uint64_t seed = 5;
 
