@@ -280,6 +280,30 @@ static void test_plans(const struct sedov_run *run)
 	free(gradient);
 }
 
+/*
+ * The forces of an element sum up to nothing, so momentum is conserved, and a mesh that is moved as a
+ * whole runs alike: the derivatives by the positions along an axis sum up to 0.
+ */
+static void test_translation(const struct sedov_run *run, const char *name)
+{
+	double *gradient = calloc((size_t)controls_count(), sizeof(double));
+
+	gradient_of(run, 2, 2, NULL, gradient);
+	for (int a = 0; a < AXES; a++) {
+		const double *position = gradient + mesh.elements + a * mesh.nodes;
+		double sum = 0.0, magnitudes = 0.0;
+
+		for (int n = 0; n < mesh.nodes; n++) {
+			sum += position[n];
+			magnitudes += fabs(position[n]);
+		}
+		ok(magnitudes > 0.0 && fabs(sum) <= 1e-12 * magnitudes,
+		   "%s: moving the mesh along axis %d changes nothing: %.1e of %.1e", name, a, sum,
+		   magnitudes);
+	}
+	free(gradient);
+}
+
 int main(void)
 {
 	static const char *const names[] = {
@@ -301,6 +325,7 @@ int main(void)
 		for (run.freezes_time_step = 0; run.freezes_time_step < 2; run.freezes_time_step++)
 			test_transpose(&run, direction, names[run.objective]);
 		run.freezes_time_step = 0;
+		test_translation(&run, names[run.objective]);
 		run.steps = FEW_STEPS;
 		test_taylor(&run, direction, names[run.objective]);
 		run.steps = STEPS;

@@ -60,6 +60,46 @@ static double asymmetry(const struct blast *blast)
 	return largest;
 }
 
+static double total_energy(const struct blast *blast)
+{
+	double sum = 0.0;
+
+	for (int e = 0; e < blast->mesh.elements; e++)
+		sum += blast->model.reference.volume[e] * blast->state.energy[e];
+	for (int n = 0; n < blast->mesh.nodes; n++)
+		for (int a = 0; a < AXES; a++)
+			sum += 0.5 * blast->model.reference.node_mass[n] *
+			       blast->state.velocity[a][n] * blast->state.velocity[a][n];
+	return sum;
+}
+
+/* The mass is that of the cube in all steps. The scheme is not quite conservative: it loses energy. */
+static void test_conservation(int size)
+{
+	const double edge = 1.125;
+	struct blast blast = blast_create(size);
+	double mass = 0.0, first, last, least = INFINITY;
+
+	blast.model = model_create(&blast.mesh, &blast.controls);
+	state_start(&blast.model, &blast.controls, &blast.state);
+	first = last = total_energy(&blast);
+	for (int n = 0; n < blast.mesh.nodes; n++)
+		mass += blast.model.reference.node_mass[n];
+	ok(fabs(mass - edge * edge * edge) < 1e-12, "the mass of the nodes is that of the cube");
+	while (!run_is_finished(&blast.model, &blast.state)) {
+		double before = last;
+
+		forward_sweep(&blast.model, &blast.state, 1, NULL, 0);
+		last = total_energy(&blast);
+		least = fmin(least, (before - last) / first);
+	}
+	ok(least > -1e-3 && last > 0.8 * first && last < first,
+	   "the energy falls to %.3f of the first, and in no step rises by more than %.1e",
+	   last / first, fmax(-least, 0.0));
+	model_destroy(&blast.model);
+	blast_destroy(&blast);
+}
+
 static void test_published(int size, int steps, const char *energy)
 {
 	struct blast blast = blast_create(size);
@@ -146,6 +186,7 @@ int main(void)
 	test_refusal(give_infinite_energy, "element 3 has the energy inf at the beginning");
 	test_refusal(give_no_energy, "element 0 has no energy at the beginning");
 	test_refusal(turn_viscosity_round, " after step ");
+	test_conservation(5);
 	test_published(5, 72, "7.853665e+03");
 	if (!is_brief())
 		test_published(30, 932, "2.025075e+05");
