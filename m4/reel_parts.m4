@@ -64,13 +64,15 @@ AM_CONDITIONAL([BUILD_SQLITE], [test "$with_sqlite" = yes])])
 
 # REEL_WITH_TSUNAMI
 # Conditional BUILD_TSUNAMI, with the flags of netcdf (its data) and cairo (its pictures); TEST_TSUNAMI:
-# its model is tested, which needs neither, unless the example is not wanted.
+# its model is tested, which needs neither, unless the example is not wanted. HAVE_NETCDF: netcdf was found;
+# the Sedov example writes its gradient so.
 AC_DEFUN([REEL_WITH_TSUNAMI],
 [AM_CONDITIONAL([TEST_TSUNAMI], [test "$with_tsunami" != no])
 REEL_WITH_OPTIONAL([tsunami], [build the tsunami example (netcdf, cairo)],
   [PKG_CHECK_MODULES([NETCDF], [netcdf],
     [PKG_CHECK_MODULES([CAIRO], [cairo], [reel_found=yes], [reel_fault=$CAIRO_PKG_ERRORS])],
     [reel_fault=$NETCDF_PKG_ERRORS])])
+AS_IF([test -n "$NETCDF_LIBS"], [AC_DEFINE([HAVE_NETCDF], [1], [netcdf is there.])])
 AM_CONDITIONAL([BUILD_TSUNAMI], [test "$with_tsunami" = yes])])
 
 # REEL_WITH_ADOLC

@@ -36,10 +36,11 @@ noinst_PROGRAMS += %D%/sedov
 sedov_program = $(abs_top_builddir)/%D%/sedov
 %C%_sedov_SOURCES = \
 	%D%/program/sedov.c \
+	%D%/program/gradient-file.c %D%/program/gradient-file.h \
 	%D%/program/options.c %D%/program/options.h \
 	%D%/picture/slice.c %D%/picture/slice.h
-%C%_sedov_CPPFLAGS = $(libsedov_la_CPPFLAGS)
+%C%_sedov_CPPFLAGS = $(libsedov_la_CPPFLAGS) $(NETCDF_CFLAGS)
 %C%_sedov_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_sedov_LDADD = libsedov.la libreel-omp.la libreel.la -lm
+%C%_sedov_LDADD = libsedov.la libreel-omp.la libreel.la $(NETCDF_LIBS) -lm
 EXTRA_DIST += %D%/README.md
 CLEANFILES += libsedov.la

@@ -24,23 +24,34 @@ ok $? 'the summary has the published steps and energy'
 [ -s out/pressure.svg ] && [ -s out/sensitivity.svg ]
 ok $? 'pictures are drawn'
 mv out reference
+# As the program was built.
+gradient=gradient.nc
+[ -f reference/$gradient ] || gradient=gradient.bin
+[ -s reference/$gradient ]
+ok $? "the gradient is in $gradient"
+if [ $gradient = gradient.nc ] && command -v ncdump >/dev/null; then
+	[ "$(ncdump -v mesh_node,linear_viscosity reference/gradient.nc | grep -cE 'element = 125 ;|node = 216 ;| = -?[0-9.e+]+ ;')" -ge 3 ]
+	ok $? 'which has the mesh, too'
+else
+	skip 'which has the mesh, too: no ncdump'
+fi
 
-run --threads 3 --budget 16M --spill . && cmp reference/gradient.bin out/gradient.bin
+run --threads 3 --budget 16M --spill . && cmp reference/$gradient out/$gradient
 ok $? 'three threads and a budget give the same bits'
-run --checkpoint online:8 && cmp reference/gradient.bin out/gradient.bin &&
+run --checkpoint online:8 && cmp reference/$gradient out/$gradient &&
 	[ "$(key steps_run_again)" -gt 0 ]
 ok $? 'a plan that is not told the number of steps gives the same bits'
-run --checkpoint two-level:4:20 --spill . && cmp reference/gradient.bin out/gradient.bin &&
+run --checkpoint two-level:4:20 --spill . && cmp reference/$gradient out/$gradient &&
 	[ "$(key spilled_bytes)" -gt 0 ]
 ok $? 'a plan with states on the disk gives the same bits'
 
-run --checkpoint auto --budget 500K --spill . && cmp reference/gradient.bin out/gradient.bin
+run --checkpoint auto --budget 500K --spill . && cmp reference/$gradient out/$gradient
 ok $? "a plan that is chosen gives the same bits: $(key planner), $(key steps_run_again) steps again"
-run --checkpoint auto && cmp reference/gradient.bin out/gradient.bin &&
+run --checkpoint auto && cmp reference/$gradient out/$gradient &&
 	[ "$(key planner) $(key steps_run_again)" = '"store-all" 0' ]
 ok $? 'all tapes where there is memory for them'
 if run --checkpoint binomial:6 --look-ahead; then
-	cmp reference/gradient.bin out/gradient.bin
+	cmp reference/$gradient out/$gradient
 	ok $? 'segments that are recorded ahead give the same bits'
 else
 	grep -q 'without OpenMP' stderr
@@ -54,7 +65,7 @@ while [ $status -eq 75 ] && [ $ends -lt 500 ]; do
 	status=$?
 	[ $status -ne 75 ] || ends=$((ends + 1))
 done
-[ $status -eq 0 ] && cmp reference/gradient.bin out/gradient.bin && [ ! -e file ]
+[ $status -eq 0 ] && cmp reference/$gradient out/$gradient && [ ! -e file ]
 ok $? "runs that were asked to end are gone on with, to the same bits: $ends"
 
 # refuses WANTED OPTION...

@@ -52,7 +52,7 @@ static void print_help(void)
 	     "  --budget BYTES    of tapes and states in memory, as 256M\n"
 	     "  --spill DIR       a directory for what exceeds it\n"
 	     "  --restart FILE    with --checkpoint: go on from it, and write it when asked to\n"
-	     "  --output DIR      pictures, gradient.bin and summary.json (sedov-out)\n"
+	     "  --output DIR      pictures, the gradient and summary.json (sedov-out)\n"
 	     "  --verify          compare with the objective along a line\n"
 	     "  --quiet           no summary and no progress bar\n\n"
 	     "Exit status: 0, 1 if --verify fails, 2 if the input is unusable.");

@@ -14,6 +14,7 @@
 #include "common/report.h"
 #include "gradient/sweep.h"
 #include "gradient/verify.h"
+#include "gradient-file.h"
 #include "options.h"
 #include "picture/slice.h"
 
@@ -42,30 +43,6 @@ static void make_directory(const char *directory)
 {
 	if (mkdir(directory, 0777) != 0 && errno != EEXIST)
 		fail("--output %s: %s", directory, strerror(errno));
-}
-
-static void write_values(FILE *file, const double *value, int count)
-{
-	if (fwrite(value, sizeof(double), (size_t)count, file) != (size_t)count)
-		fail("cannot write gradient.bin: %s", strerror(errno));
-}
-
-/* Doubles: of the energies, of the positions along each axis, of the three coefficients. */
-static void write_gradient(const struct options *options, const struct mesh *mesh,
-			   const struct controls *gradient)
-{
-	const double coefficients[] = {gradient->linear_viscosity, gradient->quadratic_viscosity,
-				       gradient->adiabatic_exponent};
-	FILE *file = fopen(path_of(options->output, "gradient.bin"), "wb");
-
-	if (!file)
-		fail("--output %s: %s", options->output, strerror(errno));
-	write_values(file, gradient->energy, mesh->elements);
-	for (int a = 0; a < AXES; a++)
-		write_values(file, gradient->position[a], mesh->nodes);
-	write_values(file, coefficients, 3);
-	if (fclose(file) != 0)
-		fail("cannot write gradient.bin: %s", strerror(errno));
 }
 
 static double bytes_per_element(const struct results *results)
@@ -194,7 +171,8 @@ static int run(const struct options *options, const struct mesh *mesh)
 	}
 	slice_write(path_of(options->output, "sensitivity.svg"),
 		    "Sensitivity to the initial energy", mesh, controls.position, gradient.energy);
-	write_gradient(options, mesh, &gradient);
+	gradient_file_write(path_of(options->output, gradient_file_name),
+			    objective_name(options->objective), mesh, &controls, &gradient);
 	write_summary(&results, &gradient);
 	if (!options->quiet)
 		print_summary(&results, &gradient);
