@@ -117,6 +117,8 @@ static void memory_is_given_back_while_it_lasts(void)
 	ok(stats.written_bytes > 0 && stats.trimmed_bytes >= (SLABS - LOWEST - 2) * small_slab(),
 	   "the store has the rest, and the system its memory");
 	ok(pop_values(&tape, 1, n / 2, n - n / 2), "values come back while it lasts");
+	reel_offload_settle(reel_offload_of(pool));
+	ok(resident_slabs(pool) <= LOWEST + 2, "and no more is read ahead than memory is for");
 	push_values(&tape, 2, n / 2, n);
 	lower_trigger();
 	ok(comes_to(pool, soft_slabs, OPENED, OPENED), "after it the soft budget is as it was");
