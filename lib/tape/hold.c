@@ -139,6 +139,8 @@ static void end(reel_tape *tape)
 	REEL_ASSERT_EXPENSIVE(depth(hold) == tape->holds);
 	let_go(tape);
 	give_popped(tape, keep_branches(tape));
+	/* A slab that stays with a hold that has ended could never leave memory. */
+	REEL_ASSERT(!hold->left);
 	tape->hold = hold->outer;
 	tape->holds--;
 	free(hold);
