@@ -477,7 +477,8 @@ if OPENMP
 	  '$(pkgconfigdir)' '$(libdir)' reel-omp
 endif
 if MPI
-	CC='$(CC)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
+# With DESTDIR pkg-config looks for MPI below it, too.
+	CC='$(CC)' CFLAGS='$(CFLAGS) $(MPI_CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-mpi.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-mpi
 endif

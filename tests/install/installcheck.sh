@@ -31,6 +31,34 @@ case $source in
 	;;
 esac
 
+# by_cmake: a project of its own finds Reel, with a version and a part, and not a part that there is not.
+by_cmake() (
+	cd "$project"
+	cat >CMakeLists.txt <<-END
+		cmake_minimum_required(VERSION 3.13)
+		project(user C)
+		find_package(Reel 0.1 REQUIRED COMPONENTS reel cuda)
+		find_package(Reel QUIET COMPONENTS harp)
+		if(Reel_FOUND)
+		  message(FATAL_ERROR "there is no part named harp")
+		endif()
+		add_executable(user "$source")
+		target_link_libraries(user Reel::cuda m)
+	END
+	cmake -DReel_DIR="$DESTDIR$libdir/cmake/Reel" -DCMAKE_C_COMPILER="${CC%% *}" \
+		-DCMAKE_C_FLAGS="$CFLAGS" . >log && cmake --build . >>log && ./user || {
+		cat log
+		exit 1
+	}
+)
+
+if [ "$package" = reel ] && command -v cmake >/dev/null; then
+	project=$(mktemp -d)
+	trap 'rm -rf "$program" "$project"' EXIT
+	source=$(realpath "$source")
+	by_cmake
+fi
+
 use $CC -std=c11 -x c
 [ -z "$CXX" ] || use $CXX -std=c++17 -x c++
 
@@ -44,7 +72,7 @@ fi
 # The tape of Clad's gradients, force-included.
 if [ -n "$CXX" ]; then
 	source=$program.cpp
-	trap 'rm -f "$program" "$source"' EXIT
+	trap 'rm -rf "$program" "$source" "$project"' EXIT
 	echo 'int main() { clad::custom_tape<double> _t0 = {}; clad::push(_t0, 1); return clad::pop(_t0) != 1; }' >"$source"
 	use $CXX -std=c++14 -include reel/clad/tape.h -x c++
 fi
