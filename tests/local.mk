@@ -124,6 +124,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-configure.sh \
 	%D%/tape/t-cplusplus.sh \
 	%D%/dropin/t-fortran.sh \
+	%D%/source/t-guide.sh \
 	%D%/tools/t-fuzz.sh \
 	%D%/gpu/t-gpu-open.sh \
 	%D%/gpu/t-gpu-try.sh \
@@ -137,7 +138,6 @@ dist_check_SCRIPTS += \
 	%D%/source/t-omp-page.sh \
 	%D%/omp/t-omp-runtimes.sh \
 	%D%/tools/t-plan.sh \
-	%D%/source/t-readme.sh \
 	%D%/tools/t-scale.sh \
 	%D%/tools/t-stress.sh \
 	%D%/source/t-symbols.sh \
@@ -450,11 +450,12 @@ AM_TESTS_ENVIRONMENT = \
 	done; \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; MPI_CFLAGS='$(MPI_CFLAGS)'; \
+	MPI_LIBS='$(MPI_LIBS)'; MPIRUN='$(MPIRUN) $(MPIRUN_FLAGS)'; \
 	STATIC_LIBS='$(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
 	TSUNAMI='$(tsunami_program)'; SEDOV='$(sedov_program)'; GRADIENTS='$(gradients_program)'; NVCC='$(NVCC)'; \
 	OMP_WAIT_POLICY=passive; \
-	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS MPI_CFLAGS STATIC_LIBS; \
+	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS MPI_CFLAGS MPI_LIBS MPIRUN STATIC_LIBS; \
 	export SOURCE_DIR BUILD_DIR TSUNAMI SEDOV GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
@@ -476,8 +477,8 @@ if OPENMP
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-omp.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-omp
 endif
-if MPI
 # With DESTDIR pkg-config looks for MPI below it, too.
+if MPI
 	CC='$(CC)' CFLAGS='$(CFLAGS) $(MPI_CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-mpi.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-mpi

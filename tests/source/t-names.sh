@@ -7,7 +7,7 @@ cd "$SOURCE_DIR" || exit
 work=$OLDPWD
 find include lib omp gpu mpi dropin tools \( -name '*.c' -o -name '*.h' -o -name '*.cuh' -o -name '*.cu' \) -print |
 	sort >"$work/sources"
-set -- DESIGN.md HACKING.md GLOSSARY.md README.md lib/README.md lib/*/README.md omp/README.md \
+set -- DESIGN.md HACKING.md GLOSSARY.md README.md doc/*.md lib/README.md lib/*/README.md omp/README.md \
 	gpu/README.md mpi/README.md stress/README.md
 
 while read -r file; do
