@@ -133,8 +133,8 @@ int reel_mpi_seed(double *J_bar, enum reel_mpi_objective objective, int root, MP
  *
  * Reverse, of each mode: receives from dest, and adds to buffer_bar. Waits for dest.
  *
- * int reel_mpi_recv(reel_tape *tape, void *buffer, int count, MPI_Datatype type, int source, int tag,
- *		     MPI_Comm comm, MPI_Status *status);
+ * int reel_mpi_recv(reel_tape *tape, void *buffer, int count, MPI_Datatype type, int source,
+ *		     int tag, MPI_Comm comm, MPI_Status *status);
  * int reel_mpi_recv_reverse(reel_tape *tape, void *buffer_bar, int count, MPI_Datatype type,
  *			     int source, int tag, MPI_Comm comm, MPI_Status *status);
  *
@@ -182,9 +182,10 @@ int reel_mpi_seed(double *J_bar, enum reel_mpi_objective objective, int root, MP
 
 #define reel_mpi_sendrecv_replace(tape, ...) \
 	reel_mpi_sendrecv_replace_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_sendrecv_replace_reverse(tape, bar, n, type, dest, sent_tag, source, tag, comm, status) \
-	reel_mpi_sendrecv_reverse_at((tape), REEL_HERE, (bar), (n), (type), (dest), (sent_tag), (bar), \
-				     (n), (type), (source), (tag), (comm), (status))
+#define reel_mpi_sendrecv_replace_reverse(tape, bar, n, type, dest, sent_tag, source, tag, comm, \
+					  status) \
+	reel_mpi_sendrecv_reverse_at((tape), REEL_HERE, (bar), (n), (type), (dest), (sent_tag), \
+				     (bar), (n), (type), (source), (tag), (comm), (status))
 #define reel_mpi_mrecv(tape, ...) reel_mpi_mrecv_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_mrecv_reverse(tape, ...) \
 	reel_mpi_mrecv_reverse_at((tape), REEL_HERE, __VA_ARGS__)
@@ -307,9 +308,9 @@ void reel_mpi_recv_init(void *buffer, int count, MPI_Datatype type, int source, 
 	reel_mpi_start_reverse_at((tape), REEL_HERE, (request))
 
 int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request *request);
-int reel_mpi_isend_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
-		      int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-		      struct reel_mpi_request *request);
+int reel_mpi_isend_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode,
+		      const void *buffer, int count, MPI_Datatype type, int dest, int tag,
+		      MPI_Comm comm, struct reel_mpi_request *request);
 int reel_mpi_irecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		      int source, int tag, MPI_Comm comm, struct reel_mpi_request *request);
 int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request);

@@ -36,10 +36,11 @@ static real length_of(real x[CORNERS][AXES], real volume, unsigned *face)
 	return 2.0 * volume / square_root(largest);
 }
 
-/* The rate of change of the volume that the axes span, over that volume, half a step ago. */
-static real expansion_of(real edge[AXES][AXES], real flow[AXES][AXES], real time_step)
+/* The axes half a step ago, the areas that they span, and the rate of change of their volume. */
+static inline real half_a_step_ago(real edge[AXES][AXES], real flow[AXES][AXES], real time_step,
+				   real middle[AXES][AXES], real area[AXES][AXES])
 {
-	real middle[AXES][AXES], area[AXES][AXES], rate = 0.0;
+	real rate = 0.0;
 
 	for (int m = 0; m < AXES; m++)
 		for (int a = 0; a < AXES; a++)
@@ -48,6 +49,15 @@ static real expansion_of(real edge[AXES][AXES], real flow[AXES][AXES], real time
 		cross(middle[(m + 1) % AXES], middle[(m + 2) % AXES], area[m]);
 		rate += dot(area[m], flow[m]);
 	}
+	return rate;
+}
+
+/* The rate of change of the volume that the axes span, over that volume, half a step ago. */
+static real expansion_of(real edge[AXES][AXES], real flow[AXES][AXES], real time_step)
+{
+	real middle[AXES][AXES], area[AXES][AXES];
+	real rate = half_a_step_ago(edge, flow, time_step, middle, area);
+
 	return rate / dot(area[0], middle[0]);
 }
 
@@ -121,16 +131,10 @@ static real expansion_reverse(real edge[AXES][AXES], real flow[AXES][AXES], real
 			      real expansion_bar, real edge_bar[AXES][AXES],
 			      real flow_bar[AXES][AXES])
 {
-	real middle[AXES][AXES], area[AXES][AXES], rate = 0.0, volume, time_step_bar = 0.0;
+	real middle[AXES][AXES], area[AXES][AXES], volume, time_step_bar = 0.0;
 	real middle_bar[AXES][AXES] = {{0.0}}, rate_bar, volume_bar;
+	real rate = half_a_step_ago(edge, flow, time_step, middle, area);
 
-	for (int m = 0; m < AXES; m++)
-		for (int a = 0; a < AXES; a++)
-			middle[m][a] = edge[m][a] - 0.5 * time_step * flow[m][a];
-	for (int m = 0; m < AXES; m++) {
-		cross(middle[(m + 1) % AXES], middle[(m + 2) % AXES], area[m]);
-		rate += dot(area[m], flow[m]);
-	}
 	volume = dot(area[0], middle[0]);
 	rate_bar = expansion_bar / volume;
 	volume_bar = -rate_bar * rate / volume;
