@@ -40,7 +40,8 @@ plant() {
 		compile $part || return
 	done
 	$CC $CFLAGS -pthread $OPENMP_CFLAGS $SCHEDULER_LDFLAGS -o mutant $objects ./*.o \
-		"$BUILD_DIR/.libs/libreel-omp-core.a" "$BUILD_DIR/.libs/libreel-core.a" $LIBS -lm
+		"$BUILD_DIR/.libs/libreel-omp-core.a" "$BUILD_DIR/.libs/libreel-test-stores.a" \
+		"$BUILD_DIR/.libs/libreel-core.a" $LIBS -lm
 }
 
 # search NAME SCHEDULE CASES: says how many seeds it takes.
@@ -62,8 +63,13 @@ mutant() {
 	*$ONLY*) ;;
 	*) return ;;
 	esac
-	plant "$3" "$4"
-	ok $? "$1: $3 is changed"
+	plant "$3" "$4" >plant.log 2>&1
+	planted=$?
+	ok $planted "$1: $3 is changed, and compiles"
+	if [ $planted -ne 0 ]; then
+		sed 's/^/# /' plant.log
+		return
+	fi
 	search "$1" random "$2"
 	random=$?
 	search "$1" pct "$2"
@@ -73,6 +79,7 @@ mutant() {
 
 lists='pairs/(take|give|trim|grow|flush)/(take|give|trim|grow|flush|exit)'
 stored='pairs/(submit|complete|reclaim|prefetch|drop)/(submit|complete|reclaim|prefetch|drop)'
+read='pairs/(prefetch|drop)/(prefetch|drop)'
 forks='pairs/(submit|complete|reclaim|prefetch|drop)/fork'
 ends='pairs/(exit|take)/exit|tapes'
 
@@ -101,8 +108,10 @@ mutant pool-closed-before-the-flush "$ends" pool/magazine.c '
 		&/
 	}'
 
-mutant given-twice "$stored" spill/read-ahead.c '
-	/^static void read_slab/,/^}/ s/^		return;//'
+mutant given-twice "$read" spill/read-ahead.c '
+	/^static bool read_slab/,/^}/ {
+		/^	if (!is_queued)/,/return true;/d
+	}'
 
 mutant budget-charged-blindly 'tapes|pairs/grow/grow' os/counter.h '
 	/^static inline bool reel_counter_claim/,/^}/ {
@@ -127,9 +136,8 @@ mutant urgent-while-evicted "$stored" spill/read-ahead.c '
 		s/^	if (slab)$//
 	}'
 
-mutant read-without-a-look "$stored" spill/read-ahead.c '
-	/^static void read_slab/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_READING;\
-	if (0) {/'
+mutant read-without-a-look "$read" spill/read-ahead.c '
+	/^static bool read_slab/,/^}/ s/= reel_slab_move(.*/= (reel_yield_point(), slab->state = REEL_SLAB_READING, true);/'
 
 mutant evicted-without-a-look "$stored" spill/write-back.c '
 	/^bool reel_evict/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_EVICTING;\
