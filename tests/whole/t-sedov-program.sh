@@ -19,6 +19,8 @@ run() {
 
 run --verify
 ok $? "the gradient verifies: $(cat stderr)"
+[ "$(key taylor_decades)" -ge 2 ]
+ok $? "and the remainder falls as the square over $(key taylor_decades) decades"
 [ "$(key steps) $(key origin_energy)" = '72 7.853665e+03' ]
 ok $? 'the summary has the published steps and energy'
 [ -s out/pressure.svg ] && [ -s out/sensitivity.svg ]

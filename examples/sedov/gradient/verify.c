@@ -34,7 +34,7 @@ struct taylor verify_gradient(const struct model *model, const struct controls *
 		     gradient->linear_viscosity * controls->linear_viscosity +
 		     gradient->quadratic_viscosity * controls->quadratic_viscosity +
 		     gradient->adiabatic_exponent * controls->adiabatic_exponent;
-	struct taylor taylor = {.decades = 0};
+	struct taylor taylor = {.error = INFINITY};
 	real value = value_after(model, controls, objective, 0.0);
 	double step = LARGEST_STEP;
 	int decades = 0;
@@ -45,6 +45,7 @@ struct taylor verify_gradient(const struct model *model, const struct controls *
 
 		taylor.step[k] = step;
 		*remainder = fabs(value_of(change - step * slope));
+		taylor.error = fmin(taylor.error, *remainder / fabs(step * value_of(slope)));
 		if (k == 0 || fabs(log10(remainder[-1] / *remainder) - 2.0) > TOLERANCE)
 			decades = 0;
 		else if (++decades > taylor.decades) {

@@ -7,12 +7,14 @@
 
 #include "objective.h"
 
-#define TAYLOR_STEPS 7
+#define TAYLOR_STEPS 8
 
 struct taylor {
 	double step[TAYLOR_STEPS], remainder[TAYLOR_STEPS];
 	int decades;  /* over which the remainder falls as the square, one after another */
 	double slope; /* over these */
+	/* The least part by which a difference quotient is off what the gradient predicts. */
+	double error;
 };
 
 /*

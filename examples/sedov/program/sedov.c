@@ -19,7 +19,11 @@
 #include "picture/slice.h"
 
 #define PATH_LENGTH 4096
-#define LEAST_DECADES 2
+/*
+ * In a long run branches change along the line down to small steps: there the remainder does not fall
+ * as the square, but difference quotients come close to what the gradient predicts.
+ */
+#define LARGEST_ERROR 1e-6
 
 struct results {
 	const struct options *options;
@@ -75,8 +79,9 @@ static void write_summary(const struct results *results, const struct controls *
 	fprintf(file, "  \"by_quadratic_viscosity\": %.17g,\n  \"by_adiabatic_exponent\": %.17g,\n",
 		gradient->quadratic_viscosity, gradient->adiabatic_exponent);
 	if (options->verify)
-		fprintf(file, "  \"taylor_slope\": %.4f,\n  \"taylor_decades\": %d,\n",
-			results->taylor.slope, results->taylor.decades);
+		fprintf(file, "  \"taylor_slope\": %.4f,\n  \"taylor_decades\": %d,\n"
+			"  \"relative_error\": %.2e,\n",
+			results->taylor.slope, results->taylor.decades, results->taylor.error);
 	if (options->scheme.text)
 		fprintf(file, "  \"planner\": \"%s\",\n  \"segment\": %lld,\n",
 			reel_planner_name(cost->planner), (long long)cost->segment);
@@ -166,7 +171,7 @@ static int run(const struct options *options, const struct mesh *mesh)
 					  &results.cost);
 	if (options->verify) {
 		results.taylor = verify_gradient(&model, &controls, options->objective, &gradient);
-		if (results.taylor.decades < LEAST_DECADES)
+		if (!(results.taylor.error <= LARGEST_ERROR))
 			status = EXIT_UNVERIFIED;
 	}
 	slice_write(path_of(options->output, "sensitivity.svg"),
@@ -177,7 +182,8 @@ static int run(const struct options *options, const struct mesh *mesh)
 	if (!options->quiet)
 		print_summary(&results, &gradient);
 	if (status == EXIT_UNVERIFIED)
-		fprintf(stderr, "sedov: the Taylor remainder does not fall as the square\n");
+		fprintf(stderr, "sedov: differences are off the gradient by %.1e of it or more\n",
+			results.taylor.error);
 	controls_destroy(&controls);
 	controls_destroy(&gradient);
 	model_destroy(&model);
