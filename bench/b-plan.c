@@ -78,13 +78,6 @@ static double milliseconds_to_open(void)
 	return 1e3 * (measure_seconds() - start);
 }
 
-static int ascending(const void *left, const void *right)
-{
-	const double *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
 static void measure_open(void)
 {
 	static const struct measure_variant variants[] = {{.name = "hierarchical"}};
@@ -100,8 +93,7 @@ static void measure_open(void)
 		.steps = SEGMENTS, .tiers = 2, .tier = {{64, 0, 0}, {64, 2, 2}}};
 	for (size_t i = 0; i < COUNT_OF(times); i++)
 		times[i] = milliseconds_to_open();
-	qsort(times, COUNT_OF(times), sizeof times[0], ascending);
-	result = (struct measure_result){times[2], times[0], times[4], 0};
+	result = measure_summary(times, COUNT_OF(times));
 	bench_report(&one, SEGMENTS, "ms/plan", &result);
 }
 

@@ -99,20 +99,6 @@ static double seconds_by_plan(struct blast *blast)
 	return cost.forward_seconds + cost.reverse_seconds;
 }
 
-static int by_size(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
-static struct measure_result summary(double seconds[ROUNDS], double n)
-{
-	qsort(seconds, ROUNDS, sizeof *seconds, by_size);
-	return (struct measure_result){1e9 * seconds[ROUNDS / 2] / n, 1e9 * seconds[0] / n,
-				       1e9 * seconds[ROUNDS - 1] / n, 0};
-}
-
 static void measure_gradients(const struct bench_case *one, struct blast *blast)
 {
 	double seconds[3][ROUNDS];
@@ -126,8 +112,11 @@ static void measure_gradients(const struct bench_case *one, struct blast *blast)
 		seconds[2][round] = seconds_by_plan(blast);
 	}
 	n = (size_t)blast->mesh.elements * (size_t)blast->steps;
-	for (int v = 0; v < 3; v++)
-		results[v] = summary(seconds[v], (double)n);
+	for (int v = 0; v < 3; v++) {
+		for (int round = 0; round < ROUNDS; round++)
+			seconds[v][round] *= 1e9 / (double)n;
+		results[v] = measure_summary(seconds[v], ROUNDS);
+	}
 	bench_report(one, n, "ns/element", results);
 }
 

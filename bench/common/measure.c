@@ -80,6 +80,20 @@ static int by_time(const void *left, const void *right)
 	return (a->nanoseconds > b->nanoseconds) - (a->nanoseconds < b->nanoseconds);
 }
 
+static int by_value(const void *left, const void *right)
+{
+	const double *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+struct measure_result measure_summary(double *values, size_t count)
+{
+	qsort(values, count, sizeof *values, by_value);
+	return (struct measure_result){
+		.median = values[count / 2], .least = values[0], .most = values[count - 1]};
+}
+
 static int by_faults(const void *left, const void *right)
 {
 	const struct sample *a = left, *b = right;

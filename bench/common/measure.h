@@ -32,6 +32,9 @@ extern volatile double measure_sink;
 
 double measure_seconds(void);
 
+/* The median and the extremes of `values`, which it sorts. */
+struct measure_result measure_summary(double *values, size_t count);
+
 /*
  * Run all variants `rounds` times, taking turns, each time often enough to be
  * measurable, after one round that is not counted.

@@ -123,7 +123,7 @@ void scale_bench_latency(void)
 			for (size_t q = 0; q < COUNT_OF(quantiles); q++) {
 				for (unsigned r = 0; r < scale.rounds; r++)
 					rounds[r] = samples[r][o][q];
-				results[q] = scale_summary(rounds, scale.rounds);
+				results[q] = measure_summary(rounds, scale.rounds);
 			}
 			scale_report(names[o], quantiles, COUNT_OF(quantiles), scale.threads.of[c],
 				     "ns", results);

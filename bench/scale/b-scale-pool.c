@@ -103,7 +103,7 @@ void scale_bench_pool(void)
 			for (size_t v = 0; v < COUNT_OF(variants); v++)
 				samples[v][round] = time_pairs(v, scale.threads.of[c]);
 		for (size_t v = 0; v < COUNT_OF(variants); v++)
-			results[v] = scale_summary(samples[v], scale.rounds);
+			results[v] = measure_summary(samples[v], scale.rounds);
 		scale_report("scale/pool/pair", variants, COUNT_OF(variants), scale.threads.of[c],
 			     "ns/pair", results);
 	}

@@ -87,7 +87,7 @@ void scale_bench_regions(void)
 			samples[2][r] = samples[1][r] - samples[0][r];
 		}
 		for (size_t v = 0; v < COUNT_OF(variants); v++)
-			results[v] = scale_summary(samples[v], scale.rounds);
+			results[v] = measure_summary(samples[v], scale.rounds);
 		scale_report("scale/region/empty", variants, COUNT_OF(variants), threads,
 			     "ns/region", results);
 	}

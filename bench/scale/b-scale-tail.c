@@ -205,7 +205,7 @@ static void measure_way(size_t way, int threads)
 			rounds[q][r] = samples[q];
 	}
 	for (size_t q = 0; q < COUNT_OF(quantiles); q++)
-		results[q] = scale_summary(rounds[q], scale.rounds);
+		results[q] = measure_summary(rounds[q], scale.rounds);
 	scale_report(ways[way].name, quantiles, COUNT_OF(quantiles), threads, "ns", results);
 }
 

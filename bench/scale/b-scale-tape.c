@@ -184,7 +184,7 @@ static void measure_tapes(int threads, size_t slab_bytes,
 						       REEL_MAGAZINE_SLABS);
 	}
 	for (size_t v = 0; v < COUNT_OF(variants); v++)
-		results[v] = scale_summary(samples[v], scale.rounds);
+		results[v] = measure_summary(samples[v], scale.rounds);
 }
 
 void scale_bench_tapes(void)

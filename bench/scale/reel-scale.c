@@ -50,20 +50,6 @@ reel_pool *scale_pool(size_t slab_bytes, unsigned magazine_slabs, int threads)
 	return pool;
 }
 
-static int by_size(const void *left, const void *right)
-{
-	const double *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
-struct measure_result scale_summary(double *samples, unsigned rounds)
-{
-	qsort(samples, rounds, sizeof *samples, by_size);
-	return (struct measure_result){
-		.median = samples[rounds / 2], .least = samples[0], .most = samples[rounds - 1]};
-}
-
 void scale_report(const char *name, const struct measure_variant *variants, size_t count,
 		  int threads, const char *unit, const struct measure_result *results)
 {

@@ -41,8 +41,6 @@ extern struct scale_options scale;
  */
 reel_pool *scale_pool(size_t slab_bytes, unsigned magazine_slabs, int threads);
 
-/* One result from what the rounds have measured; sorts them. */
-struct measure_result scale_summary(double *samples, unsigned rounds);
 /* A row for each result; the variants need names only. */
 void scale_report(const char *name, const struct measure_variant *variants, size_t count,
 		  int threads, const char *unit, const struct measure_result *results);

@@ -206,7 +206,7 @@ static void measure_processor(const struct bench_case *named, bool forward)
 	spill_close(&reel);
 	spill_plain_close(plain);
 	for (size_t v = 0; v < COUNT_OF(variants); v++)
-		results[v] = spill_summary(samples[v], ROUNDS);
+		results[v] = measure_summary(samples[v], ROUNDS);
 	described.variants = variants;
 	described.count = COUNT_OF(variants);
 	bench_report(&described, spill_tape_bytes(), "ns/byte", results);

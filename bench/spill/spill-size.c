@@ -82,7 +82,7 @@ static void measure_growth(const struct bench_case *named, const size_t *sizes)
 	described.variants = &reel_alone;
 	described.count = 1;
 	for (int s = 0; s < SIZES; s++) {
-		struct measure_result result = spill_summary(times[s], GROWTH_ROUNDS);
+		struct measure_result result = measure_summary(times[s], GROWTH_ROUNDS);
 
 		bench_report(&described, sizes[s], "ns/byte", &result);
 	}

@@ -79,20 +79,6 @@ void spill_demand_all_read(const struct spill_load *load, const char *who)
 	exit(1);
 }
 
-static int by_value(const void *left, const void *right)
-{
-	const double *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
-struct measure_result spill_summary(double *values, size_t count)
-{
-	qsort(values, count, sizeof *values, by_value);
-	return (struct measure_result){
-		.median = values[count / 2], .least = values[0], .most = values[count - 1]};
-}
-
 /* ---- The tape ---- */
 
 static void refuse(const char *what, int error)

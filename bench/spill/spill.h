@@ -124,8 +124,6 @@ enum {
 /* Measure all but the first and report them; names the first and the plain ones. */
 void spill_measure(const struct bench_case *named, struct measure_variant *variants, size_t count,
 		   size_t n);
-/* Sorts the values. */
-struct measure_result spill_summary(double *values, size_t count);
 
 void spill_shared_cases(void);
 void spill_size_cases(void);
