@@ -3,7 +3,7 @@
 
 export DEBIAN_FRONTEND=noninteractive
 jobs=$(nproc 2>/dev/null || echo 2)
-# What make is given, unless one above it shares its jobs.
+# The option that sets the number of jobs. A make below another one shares the jobs of that, and gets none.
 parallel=()
 [[ ${MAKEFLAGS-} == *--jobserver* ]] || parallel=(-j "$jobs")
 

@@ -22,8 +22,8 @@ broken() {
 	conclude 0 1 0
 }
 
-# Of the `make check` of a stage: options, patterns of the tests that it runs, and of the tests and programs
-# that it leaves out.
+# For the `make check` of a stage: its options, the patterns of the tests that it runs, and those of the tests
+# and programs that it leaves out.
 check_options=() tests=% left_out=
 
 # remaining LIST: what make has in the list, as far as the stage runs or builds it.
@@ -58,7 +58,7 @@ stage() {
 	conclude "${points[@]}"
 }
 
-# What a packager runs: distcheck unpacks the tarball, builds it, runs all tests, installs, builds
+# release: runs what a packager runs. distcheck unpacks the tarball, builds it, runs all tests, installs, builds
 # programs with what is installed, and removes it. It removes its build, too, unless it fails. The
 # tarball that it packs twice is for nobody: xz is quick about it.
 release() {
@@ -161,8 +161,8 @@ plain)
 	stage 'clang, C11 atomics, no io_uring, no OpenMP, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
 		--enable-assertions --with-pool=c11 --without-liburing --disable-openmp --disable-huge-pages --disable-static --with-mpi=no
 	;;
-# What is instrumented is not vectorised, of which clang warns where OpenMP asks for it. libomp
-# does not give all of its own memory back.
+# clang does not vectorise instrumented loops, and warns of those for which OpenMP asks it to. libomp does not
+# free all of its own memory.
 address-clang)
 	export LSAN_OPTIONS="suppressions=$PWD/$directory/libomp.supp:print_suppressions=0"
 	echo leak:libomp.so >"$directory/libomp.supp"
