@@ -112,6 +112,25 @@ int reel_mpi_recv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar
 	return reel_mpi_stick(tape, error);
 }
 
+static int open_both(struct reel_mpi_message *out, struct reel_mpi_message *in, MPI_Comm comm)
+{
+	int error = reel_mpi_open_message(out, comm);
+
+	return error ? error : reel_mpi_open_message(in, comm);
+}
+
+/* Before the messages travel: refuses those whose adjoints could not return in order. */
+static int begin_exchange(struct reel_mpi_message *out, struct reel_mpi_message *in, MPI_Comm comm)
+{
+	int error = open_both(out, in, comm);
+
+	if (!error)
+		error = reel_mpi_check_order(out, false, NULL);
+	if (!error && is_fixed(in))
+		error = reel_mpi_check_order(in, true, NULL);
+	return error;
+}
+
 int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, int sent_count,
 			 MPI_Datatype sent_type, int dest, int sent_tag, void *received_at,
 			 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
@@ -123,15 +142,9 @@ int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, in
 	struct reel_mpi_message in = {.call = out.call, .site = site, .tape = tape,
 				      .buffer = received_at, .count = count, .peer = source,
 				      .tag = tag, .type = type};
-	int error = reel_mpi_open_message(&out, comm);
+	int error = begin_exchange(&out, &in, comm);
 	MPI_Status own;
 
-	if (!error)
-		error = reel_mpi_open_message(&in, comm);
-	if (!error)
-		error = reel_mpi_check_order(&out, false, NULL);
-	if (!error && is_fixed(&in))
-		error = reel_mpi_check_order(&in, true, NULL);
 	if (!error)
 		error = reel_mpi_check(MPI_Sendrecv(sent, sent_count, sent_type, dest, sent_tag,
 						    received_at, count, type, source, tag, comm,
@@ -150,17 +163,12 @@ int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer
 				       .tape = tape, .buffer = buffer, .count = count, .peer = dest,
 				       .tag = sent_tag, .type = type};
 	struct reel_mpi_message in = out;
-	int error = reel_mpi_open_message(&out, comm);
 	MPI_Status own;
+	int error;
 
 	in.peer = source;
 	in.tag = tag;
-	if (!error)
-		error = reel_mpi_open_message(&in, comm);
-	if (!error)
-		error = reel_mpi_check_order(&out, false, NULL);
-	if (!error && is_fixed(&in))
-		error = reel_mpi_check_order(&in, true, NULL);
+	error = begin_exchange(&out, &in, comm);
 	if (!error)
 		error = reel_mpi_check(MPI_Sendrecv_replace(buffer, count, type, dest, sent_tag,
 							    source, tag, comm, &own),
@@ -204,10 +212,8 @@ int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *site, void *sent_b
 	struct reel_mpi_message in = {.call = out.call, .site = site, .tape = tape,
 				      .buffer = received_bar, .count = count, .peer = source,
 				      .tag = tag, .type = type};
-	int error = reel_mpi_open_message(&out, comm);
+	int error = open_both(&out, &in, comm);
 
-	if (!error)
-		error = reel_mpi_open_message(&in, comm);
 	if (!error)
 		error = return_message(&in, status);
 	if (!error)

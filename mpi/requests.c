@@ -451,6 +451,14 @@ int reel_mpi_test_at(reel_tape *tape, const char *site, struct reel_mpi_request 
 
 /* ---- Reverse: the wait begins the transfer ---- */
 
+/* Counts the requests between the reverse of their wait and that of their start. */
+static void count_reversing(struct reel_mpi_attached *attached, int change)
+{
+	pthread_mutex_lock(&attached->lock);
+	attached->reversing += change;
+	pthread_mutex_unlock(&attached->lock);
+}
+
 static int receive_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *m)
 {
 	struct reel_mpi_buffer *buffer =
@@ -505,9 +513,7 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 	}
 	r->state = REVERSED;
 	r->site = site;
-	pthread_mutex_lock(&m.attached->lock);
-	m.attached->reversing++;
-	pthread_mutex_unlock(&m.attached->lock);
+	count_reversing(m.attached, 1);
 	if (error)
 		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
 	return error;
@@ -617,8 +623,6 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi
 		reel_mpi_give_buffer(m.attached, buffer);
 	r->temporary = NULL;
 	r->state = IDLE;
-	pthread_mutex_lock(&m.attached->lock);
-	m.attached->reversing--;
-	pthread_mutex_unlock(&m.attached->lock);
+	count_reversing(m.attached, -1);
 	return reel_mpi_stick(tape, error);
 }
