@@ -1,6 +1,7 @@
-# What programs of the examples have in common.
+# Sources that the programs of the examples share.
 examples_common = \
 	%D%/common/numbers.c %D%/common/numbers.h \
+	%D%/common/fingerprint.h \
 	%D%/common/disk.c %D%/common/disk.h \
 	%D%/common/scheme.c %D%/common/scheme.h \
 	%D%/common/progress.c %D%/common/progress.h \

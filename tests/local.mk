@@ -459,7 +459,7 @@ AM_TESTS_ENVIRONMENT = \
 	export SOURCE_DIR BUILD_DIR TSUNAMI SEDOV GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
-EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
+EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/whole/example.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
 	%D%/install/installcheck-adstack.c \
 	%D%/install/installcheck.f90 %D%/install/installcheck.sh %D%/omp/verifier-program.c
 installcheck-local:

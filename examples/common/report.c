@@ -76,8 +76,8 @@ double wall_time(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A pool is told of limits of control groups, too. Its budget is the half of what it may use. */
-double memory_limit_bytes(void)
+/* A pool that obeys the limits, of control groups, too, has this budget. */
+uint64_t default_budget_bytes(void)
 {
 	const struct reel_pool_options options = {.flags = REEL_POOL_OBEY_LIMITS};
 	struct reel_pool_stats stats;
@@ -88,7 +88,12 @@ double memory_limit_bytes(void)
 		     reel_error_text(0));
 	reel_pool_get_stats(pool, &stats);
 	reel_pool_close(pool);
-	return 2.0 * (double)stats.hard_budget;
+	return stats.hard_budget;
+}
+
+double memory_limit_bytes(void)
+{
+	return 2.0 * (double)default_budget_bytes();
 }
 
 unsigned long long peak_resident_bytes(void)

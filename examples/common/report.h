@@ -6,6 +6,7 @@
 #define EXAMPLES_REPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* To be continued: EX_TEMPFAIL, by which batch systems are told to run the same again. */
 enum exit_status { EXIT_WELL = 0, EXIT_UNVERIFIED = 1, EXIT_UNUSABLE = 2, EXIT_CONTINUED = 75 };
@@ -39,6 +40,9 @@ double wall_time(void);
 
 /* The memory that the system lets the program use, in bytes. */
 double memory_limit_bytes(void);
+
+/* The budget of a program that was given none: half of that, as Reel takes for its default pool. */
+uint64_t default_budget_bytes(void);
 
 /* The most memory the process has had resident, in bytes. */
 unsigned long long peak_resident_bytes(void);

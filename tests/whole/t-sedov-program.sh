@@ -3,13 +3,9 @@
 # The program of examples/sedov: its gradient verifies, and is the same spilled, by a plan, and where
 # a run that was asked to end is gone on with; bad input ends in one line.
 . "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/whole/example.sh"
 
 sedov=$SEDOV
-
-# key NAME: its value in the summary of the last run.
-key() {
-	sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}\$/\1/p" out/summary.json
-}
 
 # run OPTION...
 run() {
@@ -49,9 +45,8 @@ ok $? 'a plan with states on the disk gives the same bits'
 
 run --checkpoint auto --budget 500K --spill . && cmp reference/$gradient out/$gradient
 ok $? "a plan that is chosen gives the same bits: $(key planner), $(key steps_run_again) steps again"
-run --checkpoint auto && cmp reference/$gradient out/$gradient &&
-	[ "$(key planner) $(key steps_run_again)" = '"store-all" 0' ]
-ok $? 'all tapes where there is memory for them'
+run --checkpoint auto && cmp reference/$gradient out/$gradient
+ok $? "as one that is chosen for the memory of the machine does: $(key planner)"
 if run --checkpoint binomial:6 --look-ahead; then
 	cmp reference/$gradient out/$gradient
 	ok $? 'segments that are recorded ahead give the same bits'

@@ -32,11 +32,11 @@ static struct blast blast_create(int size)
 }
 
 /* The mesh of the model is that of the struct, which stays where it is. */
-static void blast_run(struct blast *blast, int most_steps)
+static void blast_run(struct blast *blast, int max_steps)
 {
 	blast->model = model_create(&blast->mesh, &blast->controls);
 	state_start(&blast->model, &blast->controls, &blast->state);
-	forward_sweep(&blast->model, &blast->state, most_steps, NULL, 0);
+	forward_sweep(&blast->model, &blast->state, max_steps, NULL, 0);
 	model_destroy(&blast->model);
 }
 

@@ -3,19 +3,10 @@
 # Checkpointing of the tsunami: whatever the planner, the segments and the tiers, the gradient is
 # bitwise that of all steps on tape, within the budget, and what was done is what was planned.
 . "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/whole/example.sh"
 
 tsunami=$TSUNAMI
 [ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
-
-# LeakSanitizer sees what fontconfig keeps until the end.
-LSAN_OPTIONS=suppressions=$PWD/leaks:print_suppressions=0
-export LSAN_OPTIONS
-echo 'leak:libfontconfig' >leaks
-
-# key NAME: its value in the summary of the last run.
-key() {
-	sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}\$/\1/p" out/summary.json
-}
 
 # run OPTION...: a short run on coarse cells.
 run() {

@@ -3,14 +3,10 @@
 # The tsunami obeys the limits of a batch job: a run that is asked to end is gone on with by the next
 # one, to the same bits; and one whose control group has little memory is not killed.
 . "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/whole/example.sh"
 
 tsunami=$TSUNAMI
 [ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
-
-# LeakSanitizer sees what fontconfig keeps until the end.
-LSAN_OPTIONS=suppressions=$PWD/leaks:print_suppressions=0
-export LSAN_OPTIONS
-echo 'leak:libfontconfig' >leaks
 
 # run OPTION...: with coarse cells.
 run() {

@@ -3,20 +3,11 @@
 # The main job: the gradient of the tsunami is right, the same for any number of threads, and bad
 # input ends in one line with a remedy.
 . "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/whole/example.sh"
 
 tsunami=$TSUNAMI
 relief=/usr/share/ferret-vis/data/etopo20.cdf
 [ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
-
-# LeakSanitizer sees what fontconfig keeps until the end.
-LSAN_OPTIONS=suppressions=$PWD/leaks:print_suppressions=0
-export LSAN_OPTIONS
-echo 'leak:libfontconfig' >leaks
-
-# key NAME: its value in the summary of the last run.
-key() {
-	sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}\$/\1/p" out/summary.json
-}
 
 # is_within NAME LEAST MOST
 is_within() {

@@ -4,10 +4,11 @@
 #include <reel.h>
 
 #include "common/disk.h"
+#include "common/numbers.h"
 #include "common/report.h"
 
 /* The hierarchical planners and REEL_MIXED have tables of that many rows. */
-#define MOST_SEGMENTS 500
+#define MAX_SEGMENTS 500
 /* Slabs are whole pages; where steps are small, about a huge page or this part of the budget. */
 #define PAGE_BYTES ((uint64_t)4096)
 #define SLAB_BYTES ((uint64_t)2 << 20)
@@ -16,13 +17,6 @@
 #define SPARE_SLABS 4
 /* Tapes spill well from so many slabs on. */
 #define SLABS_TO_SPILL 8
-/* The part of the memory that `auto` takes where there is no budget. */
-#define MEMORY_PART 0.5
-
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	return (bytes + unit - 1) / unit * unit;
-}
 
 /* The memory that a step's tape takes up. Slabs are filled by whole steps, so little is unused. */
 struct room {
@@ -45,7 +39,7 @@ static struct room room_of(const struct loop *loop, uint64_t budget)
 static struct layout layout_by_scheme(const struct method *method)
 {
 	const struct scheme *scheme = method->scheme;
-	int64_t segment = 1 + method->steps / MOST_SEGMENTS;
+	int64_t segment = 1 + method->steps / MAX_SEGMENTS;
 	int64_t segments = (method->steps + segment - 1) / segment;
 	struct layout layout = {
 		.planner = scheme->planner,
@@ -136,8 +130,7 @@ static struct reel_costs measure(const struct method *method, struct loop *loop,
 static struct layout layout_by_costs(const struct method *method, struct loop *loop,
 				     const struct controls *controls)
 {
-	uint64_t budget = method->budget ? method->budget
-					 : (uint64_t)(MEMORY_PART * memory_limit_bytes());
+	uint64_t budget = method->budget ? method->budget : default_budget_bytes();
 	struct room room = room_of(loop, budget);
 	struct reel_costs costs = measure(method, loop, controls, &room, budget);
 	struct reel_choice choice;

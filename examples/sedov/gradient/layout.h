@@ -9,7 +9,7 @@
 #include "common/scheme.h"
 #include "loop.h"
 
-/* What a user may say of a gradient. */
+/* The options by which a gradient is taken. */
 struct method {
 	const struct scheme *scheme; /* NULL: lanes */
 	int64_t steps;               /* of the run; 0: not known, which REEL_ONLINE allows */

@@ -6,6 +6,7 @@
 
 #include <reel.h>
 
+#include "common/fingerprint.h"
 #include "common/parallel.h"
 #include "common/progress.h"
 #include "pack.h"
@@ -83,7 +84,7 @@ static int advance(void *context, void *state, int64_t first, int64_t last)
 	return run(context, state, first, last, NULL);
 }
 
-/* What the tape refuses sticks to it, and the caller looks at that. */
+/* Returns no error of the tape: it sticks to the tape, and the run looks at that. */
 static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
 {
 	return run(context, state, first, last, tape);
@@ -178,7 +179,7 @@ bool loop_is_finished(void *loop, const void *state, int64_t step)
 	return run_is_finished(((const struct loop *)loop)->model, state);
 }
 
-/* What is packed before the arrays. */
+/* The beginning of a packed adjoint. The arrays follow. */
 struct header {
 	uint64_t problem;
 	int64_t known;
@@ -245,28 +246,18 @@ int loop_load_adjoint(void *context, void *passed, const void *bytes)
 	return 0;
 }
 
-/* FNV-1a, of 64 bits. */
-static uint64_t hash(uint64_t value, const void *data, size_t bytes)
-{
-	const unsigned char *byte = data;
-
-	for (size_t k = 0; k < bytes; k++)
-		value = (value ^ byte[k]) * UINT64_C(0x100000001b3);
-	return value;
-}
-
-/* Of all that the states and the adjoint depend on. */
+/* The number of all that the states and the adjoint depend on. */
 static uint64_t number_of(const struct model *model, const struct controls *controls)
 {
 	const struct mesh *mesh = model->mesh;
 	const int whole[] = {mesh->size, model->sensor, model->freezes_time_step};
-	uint64_t value = UINT64_C(0xcbf29ce484222325);
+	uint64_t value = FINGERPRINT_START;
 
-	value = hash(value, whole, sizeof(whole));
-	value = hash(value, &model->parameters, sizeof(model->parameters));
+	value = fingerprint_add(value, whole, sizeof(whole));
+	value = fingerprint_add(value, &model->parameters, sizeof(model->parameters));
 	for (int a = 0; a < AXES; a++)
-		value = hash(value, controls->position[a], (size_t)mesh->nodes * sizeof(real));
-	return hash(value, controls->energy, (size_t)mesh->elements * sizeof(real));
+		value = fingerprint_add(value, controls->position[a], (size_t)mesh->nodes * sizeof(real));
+	return fingerprint_add(value, controls->energy, (size_t)mesh->elements * sizeof(real));
 }
 
 struct loop loop_open(const struct model *model, const struct controls *controls, int64_t steps)

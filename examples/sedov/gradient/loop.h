@@ -37,7 +37,7 @@ void loop_close(struct loop *loop);
 /* The callbacks: `state` is a struct state, `adjoint` a struct loop_adjoint. */
 reel_model loop_model(const struct loop *loop);
 
-/* What record() pushes for a step. */
+/* The number of bytes that record() pushes for a step. */
 size_t loop_step_bytes(const struct loop *loop);
 
 /* For the options of a run: whether the loop ends before a step; the adjoint in restart files. */

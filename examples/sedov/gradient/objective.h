@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a gradient is taken of: a number that the last state has.
+ * Objectives: numbers of the last state, whose gradient is taken.
  */
 #ifndef SEDOV_OBJECTIVE_H
 #define SEDOV_OBJECTIVE_H

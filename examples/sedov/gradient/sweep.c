@@ -16,7 +16,7 @@ static struct part part_of_lane(const struct fields *fields, const reel_lane *la
 	return part_of(fields, reel_lane_index(lane), reel_lane_count(lane));
 }
 
-/* What a tape refuses sticks to it, and the end of the region tells. */
+/* Returns no error: it sticks to the tape, and reel_region_end() returns it. */
 static void push_state(reel_lane *lane, const struct fields *fields, const struct state *state)
 {
 	struct part part = part_of_lane(fields, lane);
@@ -76,7 +76,7 @@ static void require_tape(int error)
 		     reel_error_text(error));
 }
 
-void forward_sweep(const struct model *model, struct state *state, int most_steps, reel_lane *root,
+void forward_sweep(const struct model *model, struct state *state, int max_steps, reel_lane *root,
 		   int lanes)
 {
 	struct fields fields = fields_create(model->mesh);
@@ -89,7 +89,7 @@ void forward_sweep(const struct model *model, struct state *state, int most_step
 
 		if (root)
 			worker = reel_worker_of(region);
-		for (int step = 0; usable && (!most_steps || step < most_steps) &&
+		for (int step = 0; usable && (!max_steps || step < max_steps) &&
 				   !run_is_finished(model, state); step++)
 			usable = root ? record_step(model, state, &fields, &worker)
 				      : step_forward(model, state, &fields);

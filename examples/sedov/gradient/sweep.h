@@ -13,7 +13,7 @@
  * Runs from `state` to the end time, or for so many steps at most; 0: no bound. If there is a root,
  * records in it what the reverse sweep needs, in lanes; 0: one lane for each thread.
  */
-void forward_sweep(const struct model *model, struct state *state, int most_steps, reel_lane *root,
+void forward_sweep(const struct model *model, struct state *state, int max_steps, reel_lane *root,
 		   int lanes);
 
 /*

@@ -3,7 +3,7 @@
 
 #include "sweep.h"
 
-#define LARGEST_STEP 1e-2
+#define MAX_STEP 1e-2
 #define TOLERANCE 0.05 /* of the slope 2 */
 
 /* The objective after a change by so large a part. */
@@ -36,7 +36,7 @@ struct taylor verify_gradient(const struct model *model, const struct controls *
 		     gradient->adiabatic_exponent * controls->adiabatic_exponent;
 	struct taylor taylor = {.error = INFINITY};
 	real value = value_after(model, controls, objective, 0.0);
-	double step = LARGEST_STEP;
+	double step = MAX_STEP;
 	int decades = 0;
 
 	for (int k = 0; k < TAYLOR_STEPS; k++, step /= 10.0) {

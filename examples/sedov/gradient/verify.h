@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a gradient is what Taylor's theorem says.
+ * Compares a gradient with differences of the objective.
  */
 #ifndef SEDOV_VERIFY_H
 #define SEDOV_VERIFY_H

@@ -5,8 +5,9 @@
  */
 #include "kernel.h"
 
-#define LEAST_SQUARE 0.1111111e-36 /* of the speed of sound; below it: */
-#define LEAST_SPEED 0.3333333e-18
+/* If the square of the speed of sound is not above MIN_SQUARE, the speed is MIN_SPEED. */
+#define MIN_SQUARE 0.1111111e-36
+#define MIN_SPEED 0.3333333e-18
 
 /* (gamma - 1) energy over the relative volume; 0 below the cut-off. */
 static inline real pressure_of(const struct parameters *parameters, real energy, real volume,
@@ -26,9 +27,9 @@ static inline real speed_of(const struct parameters *parameters, real energy, re
 {
 	real square = (parameters->adiabatic_exponent - 1.0) * (energy + volume * pressure);
 
-	if (value_of(square) <= LEAST_SQUARE) {
+	if (value_of(square) <= MIN_SQUARE) {
 		*branches |= bit;
-		return LEAST_SPEED;
+		return MIN_SPEED;
 	}
 	return square_root(square);
 }
@@ -46,11 +47,11 @@ static void check_ranges(const struct parameters *parameters, const struct state
 {
 	double volume = value_of(fields->volume[e]), energy = value_of(state->energy[e]);
 
-	if (!(volume > parameters->least_volume && volume < parameters->most_volume))
+	if (!(volume > parameters->min_volume && volume < parameters->max_volume))
 		block->trouble = VOLUME_RANGE;
-	else if (!(energy >= parameters->least_energy) || isinf(energy))
+	else if (!(energy >= parameters->min_energy) || isinf(energy))
 		block->trouble = ENERGY_RANGE;
-	else if (!(value_of(state->viscosity[e]) <= parameters->most_viscosity))
+	else if (!(value_of(state->viscosity[e]) <= parameters->max_viscosity))
 		block->trouble = VISCOSITY_RANGE;
 	else
 		return;
@@ -110,7 +111,7 @@ void gas(const struct model *model, struct state *state, struct fields *fields,
 	}
 }
 
-/* What the pressure, or the speed of sound, of a gas owes to it. */
+/* The adjoints that the pressure, or the speed of sound, of a gas passes on. */
 struct gas_bar {
 	real energy, volume, exponent;
 };
@@ -152,7 +153,7 @@ static inline real known_pressure(const struct parameters *parameters, real ener
 static inline real known_speed(const struct parameters *parameters, real energy, real pressure,
 			       real volume, uint32_t none)
 {
-	return none ? LEAST_SPEED : square_root((parameters->adiabatic_exponent - 1.0) *
+	return none ? MIN_SPEED : square_root((parameters->adiabatic_exponent - 1.0) *
 						(energy + volume * pressure));
 }
 

@@ -25,11 +25,11 @@
 
 #define BLOCK 64 /* elements or nodes; sums over blocks are the same for any number of threads */
 
-/* What an element decided in a step: the bits of its word. */
+/* The branches of an element in a step, as bits of a word. */
 enum {
 	/* viscosity: what the limiter is along each axis, 3 bits; 0: there is no viscosity. */
 	LIMITER_BITS = 3,
-	LIMITER_MEAN = 1, LIMITER_BELOW, LIMITER_ABOVE, LIMITER_LEAST, LIMITER_MOST,
+	LIMITER_MEAN = 1, LIMITER_BELOW, LIMITER_ABOVE, LIMITER_MIN, LIMITER_MAX,
 	/* kinematics: the largest face. */
 	FACE_SHIFT = AXES * LIMITER_BITS, FACE_BITS = 3,
 	EXPANDS = 1 << (FACE_SHIFT + FACE_BITS), /* the volume grows, as the gradients say */
@@ -52,7 +52,7 @@ struct block {
 	int place;
 };
 
-/* What a step computes on its way. */
+/* Intermediate values of a step. */
 struct fields {
 	real (*corner_force)[AXES]; /* what an element adds to the force on its node */
 	/* In elements. */
@@ -73,12 +73,12 @@ struct fields {
 	const struct block *trouble; /* the first block that has trouble; or NULL */
 };
 
-/* What all elements, or nodes, of a block add to. */
+/* Sums over the elements, or nodes, of a block. */
 struct sums {
 	real linear_viscosity, quadratic_viscosity, adiabatic_exponent, time_step;
 };
 
-/* What the reverse of a run adds to, and what the reverse of a step computes on its way. */
+/* The adjoint of a run, and intermediate values of the reverse of a step. */
 struct adjoint {
 	struct state state; /* of the state at the end of a step; then of that at its beginning */
 

@@ -10,7 +10,7 @@
 
 /* How a time step is found: one of these, and then one of those. */
 enum {
-	BY_COURANT = 1, BY_VOLUME, BY_GROWTH, BY_LONGEST, AS_BEFORE, FOUND_BITS = 3,
+	BY_COURANT = 1, BY_VOLUME, BY_GROWTH, BY_MAX_STEP, AS_BEFORE, FOUND_BITS = 3,
 	TO_THE_END = 1 << FOUND_BITS, TWO_THIRDS = 2 << FOUND_BITS,
 };
 
@@ -46,7 +46,7 @@ void limits(const struct model *model, const struct state *state, const struct f
 			continue;
 		take_least(courant_limit(model, fields->length[e], expansion,
 					 state->sound_speed[e]), e, COURANT_LIMIT, block);
-		take_least(model->parameters.most_volume_change / (magnitude(expansion) + TINY), e,
+		take_least(model->parameters.max_volume_change / (magnitude(expansion) + TINY), e,
 			   VOLUME_LIMIT, block);
 	}
 }
@@ -75,7 +75,7 @@ static real allowed_step(const struct parameters *parameters, const struct clock
 	real before = clock->time_step, least = NO_LIMIT;
 	double growth;
 
-	*branch = BY_LONGEST;
+	*branch = BY_MAX_STEP;
 	if (clock->element[COURANT_LIMIT] >= 0) {
 		least = clock->limit[COURANT_LIMIT] / 2.0;
 		*branch = BY_COURANT;
@@ -86,16 +86,16 @@ static real allowed_step(const struct parameters *parameters, const struct clock
 		*branch = BY_VOLUME;
 	}
 	growth = value_of(least) / value_of(before);
-	if (growth >= 1.0 && growth < parameters->least_growth) {
+	if (growth >= 1.0 && growth < parameters->min_growth) {
 		least = before;
 		*branch = AS_BEFORE;
-	} else if (growth > parameters->most_growth) {
-		least = before * parameters->most_growth;
+	} else if (growth > parameters->max_growth) {
+		least = before * parameters->max_growth;
 		*branch = BY_GROWTH;
 	}
-	if (value_of(least) > parameters->longest_step) {
-		least = parameters->longest_step;
-		*branch = BY_LONGEST;
+	if (value_of(least) > parameters->max_time_step) {
+		least = parameters->max_time_step;
+		*branch = BY_MAX_STEP;
 	}
 	return least;
 }
@@ -191,7 +191,7 @@ void clock_begin_reverse(const struct model *model, const struct clock *after,
 		bar->limit[VOLUME_LIMIT] = step_bar * 2.0 / 3.0;
 		break;
 	case BY_GROWTH:
-		bar->time_step = step_bar * model->parameters.most_growth;
+		bar->time_step = step_bar * model->parameters.max_growth;
 		break;
 	case AS_BEFORE:
 		bar->time_step = step_bar;

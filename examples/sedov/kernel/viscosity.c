@@ -30,11 +30,11 @@ static inline real limiter(const struct model *model, const struct fields *field
 	}
 	if (value_of(least) < 0.0) {
 		least = 0.0;
-		*choice = LIMITER_LEAST;
+		*choice = LIMITER_MIN;
 	}
-	if (value_of(least) > parameters->limiter_most) {
-		least = parameters->limiter_most;
-		*choice = LIMITER_MOST;
+	if (value_of(least) > parameters->limiter_max) {
+		least = parameters->limiter_max;
+		*choice = LIMITER_MAX;
 	}
 	return least;
 }
@@ -96,7 +96,7 @@ void viscosity_reverse(const struct model *model, const struct fields *fields,
 				below_part = p->limiter_slope;
 			if (choice == LIMITER_ABOVE)
 				above_part = p->limiter_slope;
-			smooth = choice == LIMITER_MOST ? p->limiter_most :
+			smooth = choice == LIMITER_MAX ? p->limiter_max :
 				 (below_part * below + above_part * above) * per_own;
 			linear += jump * (1.0 - smooth);
 			quadratic += jump * jump * (1.0 - smooth * smooth);
@@ -106,7 +106,7 @@ void viscosity_reverse(const struct model *model, const struct fields *fields,
 			smooth_bar = -jump * (linear_bar + 2.0 * quadratic_bar * jump * smooth);
 			adjoint->width[m][e] = jump_bar * gradient[e];
 			adjoint->gradient[m][e] = jump_bar * width;
-			if (choice == LIMITER_LEAST || choice == LIMITER_MOST)
+			if (choice == LIMITER_MIN || choice == LIMITER_MAX)
 				continue;
 			adjoint->gradient[m][e] -= smooth_bar * smooth * per_own;
 			adjoint->neighbour[m][0][e] = smooth_bar * below_part * per_own;

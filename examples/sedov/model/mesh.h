@@ -17,7 +17,7 @@
 
 #define AXES 3
 #define CORNERS 8
-#define MOST_SIZE 640 /* elements along an edge: the numbers of corners fit into an int */
+#define MAX_SIZE 640 /* elements along an edge: the numbers of corners fit into an int */
 
 struct mesh {
 	int size; /* elements along an edge */

@@ -16,7 +16,7 @@ struct parameters {
 	real linear_viscosity;    /* of the artificial viscosity: its term in the velocity jump */
 	real quadratic_viscosity; /* and the one in the square of the jump */
 	double limiter_slope;     /* of the monotonic limiter: neighbour's over own gradient */
-	double limiter_most;      /* the largest value of the limiter */
+	double limiter_max;       /* the largest value of the limiter */
 
 	/* Smaller magnitudes are 0; a relative volume this close to 1 is 1. */
 	double velocity_cutoff;
@@ -26,16 +26,16 @@ struct parameters {
 	double volume_cutoff;
 
 	/* Beyond these a run is not usable. */
-	double least_volume, most_volume; /* relative */
-	double least_energy;
-	double most_viscosity;
+	double min_volume, max_volume; /* relative */
+	double min_energy;
+	double max_viscosity;
 
 	/* The time step. */
-	double courant_viscosity;  /* of the viscous part of the signal speed */
-	double most_volume_change; /* relative, in a step */
-	double least_growth;       /* of the time step: a smaller growth is none */
-	double most_growth;        /* from one step to the next */
-	double longest_step, end_time;
+	double courant_viscosity; /* of the viscous part of the signal speed */
+	double max_volume_change; /* relative, in a step */
+	double min_growth;        /* of the time step: a smaller growth is none */
+	double max_growth;        /* from one step to the next */
+	double max_time_step, end_time;
 };
 
 /* The values with which the benchmark's figures are published. */

@@ -12,7 +12,7 @@
 #include "common/report.h"
 #include "gradient/look-ahead.h"
 
-#define MOST_THREADS 1024
+#define MAX_THREADS 1024
 
 static const char *const objective_names[] = {
 	[ORIGIN] = "origin", [KINETIC] = "kinetic", [SENSOR] = "sensor",
@@ -74,8 +74,8 @@ static enum objective read_objective(const char *text)
 static void read_option(int code, const char *text, struct options *options)
 {
 	switch (code) {
-	case 's': options->size = read_integer("size", text, 1, MOST_SIZE); break;
-	case 't': options->threads = read_integer("threads", text, 1, MOST_THREADS); break;
+	case 's': options->size = read_integer("size", text, 1, MAX_SIZE); break;
+	case 't': options->threads = read_integer("threads", text, 1, MAX_THREADS); break;
 	case 'j': options->objective = read_objective(text); break;
 	case 'e': options->sensor = read_integer("sensor", text, 0, 1 << 28); break;
 	case 'f': options->freezes_time_step = 1; break;

@@ -23,7 +23,7 @@
  * In a long run branches change along the line down to small steps: there the remainder does not fall
  * as the square, but difference quotients come close to what the gradient predicts.
  */
-#define LARGEST_ERROR 1e-6
+#define MAX_ERROR 1e-6
 
 struct results {
 	const struct options *options;
@@ -171,7 +171,7 @@ static int run(const struct options *options, const struct mesh *mesh)
 					  &results.cost);
 	if (options->verify) {
 		results.taylor = verify_gradient(&model, &controls, options->objective, &gradient);
-		if (!(results.taylor.error <= LARGEST_ERROR))
+		if (!(results.taylor.error <= MAX_ERROR))
 			status = EXIT_UNVERIFIED;
 	}
 	slice_write(path_of(options->output, "sensitivity.svg"),

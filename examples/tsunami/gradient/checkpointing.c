@@ -15,9 +15,6 @@
 #include "model/step.h"
 #include "restart.h"
 
-/* The part of the memory that auto takes where there is no budget. */
-#define MEMORY_PART 0.5
-
 /* Where the tapes of all steps do not fit on the GPU. */
 #define GPU_SCHEME "binomial:16"
 
@@ -50,7 +47,7 @@ static void choose(struct checkpointing *checkpointing, const struct tape_shape 
 	struct reel_choice *choice = &checkpointing->choice;
 
 	if (!checkpointing->budget)
-		checkpointing->budget = (uint64_t)(MEMORY_PART * memory_limit_bytes());
+		checkpointing->budget = default_budget_bytes();
 	checkpointing->loop.depth = controls->depth;
 	checkpointing->costs = measure_costs(&checkpointing->loop, shape, controls->displacement,
 					     checkpointing->budget, options->spill,

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/fingerprint.h"
+
 /* What is packed is this, the values at the gauge, one a step, and the fields of the adjoint. */
 struct header {
 	uint64_t fingerprint;
@@ -38,31 +40,21 @@ size_t restart_bytes(const struct model *model)
 	return sizeof(struct header) + gauge_bytes(model) + FIELDS * field_bytes(model);
 }
 
-/* FNV-1a, of 64 bits. */
-static uint64_t hash(uint64_t value, const void *data, size_t bytes)
-{
-	const unsigned char *byte = data;
-
-	for (size_t k = 0; k < bytes; k++)
-		value = (value ^ byte[k]) * UINT64_C(0x100000001b3);
-	return value;
-}
-
-/* Of all that the values at the gauge and the gradient depend on. */
+/* The number of all that the values at the gauge and the gradient depend on. */
 static uint64_t fingerprint(const struct loop *loop)
 {
 	const struct model *model = loop->model;
 	const double real[] = {model->time_step, model->drag, model->min_speed, model->viscosity};
 	const int whole[] = {model->steps, model->gauge_column, model->gauge_row};
 	size_t bytes = field_bytes(model);
-	uint64_t value = UINT64_C(0xcbf29ce484222325);
+	uint64_t value = FINGERPRINT_START;
 
-	value = hash(value, real, sizeof(real));
-	value = hash(value, whole, sizeof(whole));
-	value = hash(value, model->wet, bytes);
-	value = hash(value, model->sponge, bytes);
-	value = hash(value, loop->depth, bytes);
-	return hash(value, loop->displacement, bytes);
+	value = fingerprint_add(value, real, sizeof(real));
+	value = fingerprint_add(value, whole, sizeof(whole));
+	value = fingerprint_add(value, model->wet, bytes);
+	value = fingerprint_add(value, model->sponge, bytes);
+	value = fingerprint_add(value, loop->depth, bytes);
+	return fingerprint_add(value, loop->displacement, bytes);
 }
 
 int restart_save(void *context, const void *passed, void *bytes)

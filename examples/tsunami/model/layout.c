@@ -5,6 +5,7 @@
 
 #include <reel.h>
 
+#include "common/numbers.h"
 #include "common/report.h"
 #include "step.h"
 
@@ -18,11 +19,6 @@
 #define DISK_STEPS 2.0
 /* A planner with a table takes its time for more. */
 #define MAX_TABLE_SEGMENTS 1000
-
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	return (bytes + unit - 1) / unit * unit;
-}
 
 static int64_t divide_up(int64_t number, int64_t by)
 {
