@@ -57,6 +57,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/run-read-ahead.c \
 	%D%/checkpoint/run-audit.c \
 	%D%/checkpoint/run-restart.c \
+	%D%/checkpoint/run-group.c %D%/checkpoint/run-group.h \
 	%D%/checkpoint/save-request.c %D%/checkpoint/save-request.h \
 	%D%/checkpoint/restart-file.c %D%/checkpoint/restart-file.h \
 	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \

@@ -18,6 +18,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-snapshot \
 	%D%/checkpoint/t-restart \
 	%D%/checkpoint/t-save-now \
+	%D%/checkpoint/t-run-group \
 	%D%/plan/t-plan-count \
 	%D%/plan/t-plan-tables \
 	%D%/plan/t-plan-search \

@@ -18,8 +18,6 @@
 #include "store/crc32c.h"
 #include "os/os-file.h"
 
-#define BESIDE ".new"
-
 struct trailer {
 	uint64_t bytes; /* length of the file before the trailer */
 	uint32_t crc;
@@ -45,11 +43,11 @@ static int read_magic(struct reel_restart_file *file, const char *magic)
 
 static char *name_beside(const char *path)
 {
-	size_t bytes = strlen(path) + sizeof BESIDE;
+	size_t bytes = strlen(path) + sizeof REEL_RESTART_BESIDE;
 	char *beside = malloc(bytes);
 
 	if (beside)
-		snprintf(beside, bytes, "%s%s", path, BESIDE);
+		snprintf(beside, bytes, "%s%s", path, REEL_RESTART_BESIDE);
 	return beside;
 }
 
@@ -76,8 +74,8 @@ static int examine_both(const char *path, const char *beside, const char *magic,
 {
 	int error = examine(path, magic, false);
 
-	REEL_ASSERT(strlen(beside) == strlen(path) + strlen(BESIDE));
-	*suffix = error ? "" : BESIDE;
+	REEL_ASSERT(strlen(beside) == strlen(path) + strlen(REEL_RESTART_BESIDE));
+	*suffix = error ? "" : REEL_RESTART_BESIDE;
 	return error ? error : examine(beside, magic, true);
 }
 
@@ -178,22 +176,40 @@ static int write_trailer(struct reel_restart_file *file)
 	return write_all(file, (const char *)&trailer, sizeof trailer);
 }
 
-int reel_restart_file_publish(struct reel_restart_file *file)
+int reel_restart_file_finish(struct reel_restart_file *file)
 {
 	int error = file->error ? file->error : write_trailer(file);
-	const char *suffix;
 
-	if (!error)
-		error = reel_os_file_sync(file->file);
-	if (!error)
-		error = examine_both(file->path, file->beside, file->magic, &suffix);
-	if (!error)
-		error = reel_os_file_rename(file->beside, file->path);
+	return error ? error : reel_os_file_sync(file->file);
+}
+
+static int rename_beside(const char *beside, const char *path, const char *magic)
+{
+	const char *suffix;
+	int error = examine_both(path, beside, magic, &suffix);
+
+	return error ? error : reel_os_file_rename(beside, path);
+}
+
+int reel_restart_file_rename(const char *path, const char *magic)
+{
+	REEL_UNCANCELLED;
+	char *beside = name_beside(path);
+	int error = beside ? rename_beside(beside, path, magic) : -ENOMEM;
+
+	free(beside);
+	return error;
+}
+
+int reel_restart_file_publish(struct reel_restart_file *file)
+{
+	int error = rename_beside(file->beside, file->path, file->magic);
+
+	REEL_ASSERT(!file->error);
 	if (error) {
 		reel_restart_file_abandon(file);
 		return error;
 	}
-	REEL_ASSERT(!file->error);
 	reel_os_file_close(file->file);
 	free(file->beside);
 	return 0;

@@ -25,6 +25,8 @@ struct reel_restart_file {
 	const char *path, *magic;
 };
 
+/* What a file's name has at its end until it is complete. */
+#define REEL_RESTART_BESIDE ".new"
 /* Size of the magic, the first bytes of each restart file. */
 #define REEL_RESTART_MAGIC_BYTES 8
 
@@ -39,11 +41,13 @@ int reel_restart_file_check(const char *path, const char *magic, const char **su
 /*
  * Create a restart file and write to it. `path` and `magic` outlive the struct. create and
  * publish return 0, -ENOMEM, -EEXIST as above, or the error of the system. A write that fails is
- * reported by publish.
+ * reported by finish.
  */
 int reel_restart_file_create(struct reel_restart_file *file, const char *path, const char *magic);
 void reel_restart_file_write(struct reel_restart_file *file, const void *data, size_t bytes);
-/* Completes the file and renames it to its path. Returns the first error; then it is removed. */
+/* Completes the file, which has all its data on the disk then. Returns the first error. */
+int reel_restart_file_finish(struct reel_restart_file *file);
+/* Renames a finished file to its path. Returns 0, or an error; then the file is removed. */
 int reel_restart_file_publish(struct reel_restart_file *file);
 /* Removes the file that is being written. */
 void reel_restart_file_abandon(struct reel_restart_file *file);
@@ -52,6 +56,9 @@ void reel_restart_file_abandon(struct reel_restart_file *file);
  * also if neither exists; or the first error.
  */
 int reel_restart_file_remove(const char *path, const char *magic);
+
+/* Renames PATH.new to PATH. Both are checked as in reel_restart_file_check(). */
+int reel_restart_file_rename(const char *path, const char *magic);
 
 /*
  * Opens a restart file and checks it. Returns 0; the error of the system; or -EBADMSG, and *wrong

@@ -115,21 +115,56 @@ static int complete(struct reel_run_options *options)
 	return options->pool ? 0 : reel_pool_open_default(&options->pool);
 }
 
-int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *model,
-		  const struct reel_run_options *options)
+/* The names of restart files, and whether they may be written there. */
+static int open_files(reel_run *run)
+{
+	int error = reel_group_name_files(run);
+
+	if (!run->options.restart)
+		return 0;
+	reel_save_request_open();
+	for (unsigned epoch = 0; epoch < reel_group_names(run) && !error; epoch++)
+		error = reel_restart_check(reel_group_path(run, epoch));
+	return error;
+}
+
+static int fill(reel_run *run)
+{
+	int error = open_files(run);
+
+	if (!error)
+		error = complete(&run->options);
+	if (!error)
+		error = reel_snapshots_open(&run->snapshots, run->options.pool,
+					    run->model.state_bytes, run->plan->problem.tiers,
+					    run->options.store, run->options.puts,
+					    run->options.gets);
+	if (error)
+		return error;
+	REEL_ASSERT(run->options.segment_steps > 0 && run->options.pool);
+	REEL_ASSERT(run->options.puts > 0 && run->options.puts <= REEL_MAX_PUTS);
+	REEL_ASSERT(run->phase == REEL_RUN_IDLE);
+	reel_run_begin(run);
+	return 0;
+}
+
+/* Frees a run that has no snapshots. */
+static void free_run(reel_run *run)
+{
+	reel_group_close(run);
+	free(run);
+}
+
+/* Opens a run of this process. On failure the group stays the caller's. */
+static int open_run(reel_run **opened, const reel_plan *plan, const reel_model *model,
+		    const struct reel_run_options *options, const struct reel_run_group *group)
 {
 	const char *problem = problem_with_arguments(plan, model, options);
 	reel_run *run;
-	int error = 0;
+	int error;
 
 	if (problem)
 		return reel_fail(-EINVAL, "%s", problem);
-	if (options && options->restart) {
-		reel_save_request_open();
-		error = reel_restart_check(options->restart);
-	}
-	if (error)
-		return error;
 	REEL_ASSERT(!model->save == !model->load);
 	run = calloc(1, sizeof *run);
 	if (!run)
@@ -137,21 +172,42 @@ int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *mo
 	run->plan = plan;
 	run->model = *model;
 	run->options = options ? *options : no_options;
-	error = complete(&run->options);
-	if (!error)
-		error = reel_snapshots_open(&run->snapshots, run->options.pool, model->state_bytes,
-					    plan->problem.tiers, run->options.store,
-					    run->options.puts, run->options.gets);
+	run->group = *group;
+	error = fill(run);
 	if (error) {
-		free(run);
+		run->group.close = NULL;
+		free_run(run);
 		return error;
 	}
-	REEL_ASSERT(run->options.segment_steps > 0 && run->options.pool);
-	REEL_ASSERT(run->options.puts > 0 && run->options.puts <= REEL_MAX_PUTS);
-	REEL_ASSERT(run->phase == REEL_RUN_IDLE);
-	reel_run_begin(run);
 	*opened = run;
 	return 0;
+}
+
+static const struct reel_run_group alone;
+
+int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *model,
+		  const struct reel_run_options *options)
+{
+	return open_run(opened, plan, model, options, &alone);
+}
+
+int reel_run_open_in_group(reel_run **opened, const reel_plan *plan, const reel_model *model,
+			   const struct reel_run_options *options,
+			   const struct reel_run_group *group)
+{
+	reel_run *run = NULL;
+	int error = open_run(&run, plan, model, options, group);
+
+	error = reel_group_check_same(group, error, run ? reel_restart_plan_crc(run) : 0,
+				      "plans or segments");
+	if (error && run) {
+		reel_snapshots_leave(&run->snapshots, run->options.store);
+		run->group.close = NULL;
+		reel_run_close(run);
+	}
+	if (!error)
+		*opened = run;
+	return error;
 }
 
 void reel_run_close(reel_run *run)
@@ -162,5 +218,5 @@ void reel_run_close(reel_run *run)
 	reel_snapshots_close(&run->snapshots);
 	REEL_ASSERT(!run->snapshots.puts && !run->snapshots.memory_bytes);
 	reel_audit_end(run);
-	free(run);
+	free_run(run);
 }

@@ -28,7 +28,7 @@
 #include "tape/tape.h"
 
 #define MAGIC "ReelRun\n"
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2
 #define BYTE_ORDER_MARK 0x01020304u
 /* Default of options.restart_seconds. */
 #define SECONDS 600
@@ -38,6 +38,8 @@ struct run_record {
 	uint32_t version;
 	uint32_t byte_order;
 	uint32_t record_bytes;
+	/* The process that wrote it: 0 of 1, if there is no group. */
+	uint32_t rank, ranks;
 	uint32_t reserved;
 	/* The plan, the model and the options: equal in the run that resumes. */
 	char planner[32];
@@ -47,6 +49,7 @@ struct run_record {
 	uint64_t state_bytes;
 	uint64_t adjoint_bytes;
 	/* The position of the run. */
+	uint64_t epoch;
 	int64_t steps;
 	uint64_t actions;
 	uint64_t snapshots;
@@ -95,6 +98,8 @@ static void describe(const reel_run *run, struct run_record *record)
 	record->version = RECORD_VERSION;
 	record->byte_order = BYTE_ORDER_MARK;
 	record->record_bytes = sizeof *record;
+	record->rank = (uint32_t)run->group.rank;
+	record->ranks = run->group.ranks ? (uint32_t)run->group.ranks : 1;
 	snprintf(record->planner, sizeof record->planner, "%s",
 		 run->plan->planner ? run->plan->planner->name : "actions");
 	describe_problem(&run->plan->problem, &record->problem);
@@ -103,6 +108,16 @@ static void describe(const reel_run *run, struct run_record *record)
 	record->state_bytes = run->model.state_bytes;
 	record->adjoint_bytes = run->options.adjoint_bytes;
 	REEL_ASSERT(record->segment_steps > 0 && record->planner[0]);
+}
+
+uint32_t reel_restart_plan_crc(const reel_run *run)
+{
+	struct run_record record;
+
+	describe(run, &record);
+	record.rank = 0;
+	record.state_bytes = record.adjoint_bytes = 0;
+	return reel_crc32c(0, &record, sizeof record);
 }
 
 /* ---- Writing ---- */
@@ -155,6 +170,7 @@ static void write_run(reel_run *run, struct reel_restart_file *file)
 	describe(run, &record);
 	record.steps = run->steps;
 	record.actions = run->actions;
+	record.epoch = run->epoch + 1;
 	for_all_snapshots(run, NULL, NULL, &record.snapshots);
 	record.counts = reel_run_get_counts(run);
 	reel_restart_file_write(file, &record, sizeof record);
@@ -187,25 +203,41 @@ static int write_adjoint(reel_run *run, struct reel_restart_file *file, void *co
 	return error;
 }
 
+static int fill_file(reel_run *run, struct reel_restart_file *file, void *context,
+		     const void *adjoint)
+{
+	uint64_t count;
+	int error;
+
+	REEL_ASSERT(run->phase != REEL_RUN_IDLE);
+	write_run(run, file);
+	error = for_all_snapshots(run, file, write_snapshot, &count);
+	if (!error)
+		error = write_adjoint(run, file, context, adjoint);
+	return error ? error : reel_restart_file_finish(file);
+}
+
+/*
+ * Writes the next epoch. No process renames its file before all have theirs on the disk; and the
+ * epoch counts only if all have renamed it, since they must replace the same name next time.
+ */
 static int write_file(reel_run *run, void *context, const void *adjoint)
 {
 	REEL_UNCANCELLED;
 	struct reel_restart_file file;
-	uint64_t count;
-	int error = reel_restart_file_create(&file, run->options.restart, MAGIC);
+	int error = reel_restart_file_create(&file, reel_group_path(run, run->epoch + 1), MAGIC);
+	bool created = !error;
 
-	if (error)
-		return error;
-	REEL_ASSERT(run->phase != REEL_RUN_IDLE);
-	write_run(run, &file);
-	error = for_all_snapshots(run, &file, write_snapshot, &count);
-	if (!error)
-		error = write_adjoint(run, &file, context, adjoint);
-	if (error) {
+	if (created)
+		error = fill_file(run, &file, context, adjoint);
+	error = reel_group_agree(&run->group, error, NULL);
+	if (created && error)
 		reel_restart_file_abandon(&file);
-		return error;
-	}
-	return reel_restart_file_publish(&file);
+	if (!error)
+		error = reel_group_agree(&run->group, reel_restart_file_publish(&file), NULL);
+	if (!error)
+		run->epoch++;
+	return error;
 }
 
 void reel_restart_begin(reel_run *run)
@@ -237,12 +269,12 @@ int reel_restart_check(const char *path)
 }
 
 /* Reports a restart file that failed although the sweep goes on. */
-static void report(const reel_run *run, int error, const char *what, const char *consequence)
+static void report(const char *path, int error, const char *what, const char *consequence)
 {
 	char message[512];
 
 	snprintf(message, sizeof message, "the restart file %.300s was not %s: %s; %s",
-		 run->options.restart, what, explain(error), consequence);
+		 path, what, explain(error), consequence);
 	reel_report(NULL, error, message);
 }
 
@@ -253,8 +285,10 @@ static void note_save(reel_run *run, int error)
 		run->failed_saves++;
 	else
 		run->saves++;
-	if (error && !run->save_failed)
-		report(run, error, "written", "the sweep goes on without it");
+	/* Of a group, the processes that failed report it. */
+	if (error && error != -ECANCELED && !run->save_failed)
+		report(reel_group_path(run, run->epoch + 1), error, "written",
+		       "the sweep goes on without it");
 	run->save_failed = error;
 	run->saved_at = reel_clock_ns();
 }
@@ -294,68 +328,88 @@ static bool is_due(const reel_run *run, bool requested)
 	return passed >= seconds || (requested && (!run->save_failed || passed >= RETRY_SECONDS));
 }
 
-/*
- * A restart file that cannot be written does not end the sweep. Of several such files in a row the
- * first is reported.
- */
-int reel_restart_save_if_due(reel_run *run, void *context, const void *adjoint)
+/* In the forward sweep a run can be saved after a STORE, in the reverse sweep after a REVERSE. */
+unsigned reel_restart_wishes(const reel_run *run, const reel_action *action)
 {
+	bool reverses = run->phase == REEL_RUN_REVERSE;
 	uint32_t requests;
 	bool ends;
-	int error;
 
-	if (!run->options.restart)
+	if (!run->options.restart ||
+	    action->kind != (reverses ? REEL_ACTION_REVERSE : REEL_ACTION_STORE))
 		return 0;
 	requests = reel_save_requests();
 	ends = reel_save_ends();
 	if (!is_due(run, ends || requests != run->served) || !can_be_saved(run))
 		return 0;
+	return REEL_WISH_SAVE | (ends ? REEL_WISH_END : 0);
+}
+
+/*
+ * A restart file that cannot be written does not end the sweep. Of several such files in a row the
+ * first is reported. A request that comes while the file is written is served by the next one.
+ */
+int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool ends)
+{
+	uint32_t requests = reel_save_requests();
+	int error;
+
+	REEL_ASSERT(can_be_saved(run));
 	error = write_file(run, context, adjoint);
 	note_save(run, error);
 	if (error)
 		return 0;
 	run->served = requests;
 	return ends ? reel_fail(-EINTR, "the sweep was asked to end, and goes on from %.300s",
-				run->options.restart)
+				reel_group_path(run, run->epoch))
 		    : 0;
+}
+
+static void remove_file(const char *path)
+{
+	int error = reel_restart_file_remove(path, MAGIC);
+
+	/* A file of another kind stays: no run resumes from it. */
+	if (error && error != -EEXIST)
+		report(path, error, "removed", "remove it before a run resumes from it");
 }
 
 void reel_restart_remove(reel_run *run)
 {
 	REEL_UNCANCELLED;
-	int error =
-		run->options.restart ? reel_restart_file_remove(run->options.restart, MAGIC) : 0;
 
-	/* A file of another kind stays: no run resumes from it. */
-	if (error && error != -EEXIST)
-		report(run, error, "removed", "remove it before a run resumes from it");
+	for (unsigned epoch = 0; run->options.restart && epoch < reel_group_names(run); epoch++)
+		remove_file(reel_group_path(run, epoch));
 }
 
 /* ---- Reading ---- */
 
-static int refuse(reel_run *run, int error, const char *why)
+static int refuse(const char *path, int error, const char *why)
 {
 	REEL_ASSERT(error < 0 && why);
-	return reel_fail(error, "%s %s", run->options.restart, why);
+	return reel_fail(error, "%s %s", path, why);
 }
 
-static int check_record(reel_run *run, const struct run_record *record)
+static int check_record(const reel_run *run, const char *path, const struct run_record *record)
 {
 	struct run_record own;
 
 	describe(run, &own);
 	if (record->version != own.version || record->byte_order != own.byte_order ||
 	    record->record_bytes != own.record_bytes)
-		return refuse(run, -EPROTO,
+		return refuse(path, -EPROTO,
 			      "was written by another version, or on another kind of machine");
+	if (record->rank != own.rank || record->ranks != own.ranks)
+		return reel_fail(-EINVAL, "%s was written by rank %u of %u, and this is rank %u of %u",
+				 path, record->rank, record->ranks, own.rank, own.ranks);
 	if (memcmp(record->planner, own.planner, sizeof own.planner) ||
 	    memcmp(&record->problem, &own.problem, sizeof own.problem) ||
 	    record->actions_crc != own.actions_crc)
-		return refuse(run, -EINVAL, "belongs to another plan");
+		return refuse(path, -EINVAL, "belongs to another plan");
 	if (record->segment_steps != own.segment_steps || record->state_bytes != own.state_bytes ||
 	    record->adjoint_bytes != own.adjoint_bytes ||
 	    (run->steps != REEL_UNKNOWN_STEPS && record->steps != run->steps))
-		return refuse(run, -EINVAL,
+		return refuse(path, -EINVAL,
 			      "belongs to a run with other segments, steps, states or adjoints");
 	return 0;
 }
@@ -458,37 +512,60 @@ static int read_run(reel_run *run, struct reel_restart_file *file, void *context
 	return error ? error : read_adjoint(run, file, context, adjoint);
 }
 
-static int read_file(reel_run *run, struct reel_restart_file *file, void *context, void *adjoint)
+/* Opens a whole restart file and reads its first record. On failure it is closed. */
+static int open_file(const reel_run *run, const char *path, struct reel_restart_file *file,
+		     struct run_record *record)
 {
-	struct run_record record;
-	int error = reel_restart_file_read(file, &record, sizeof record);
+	const char *wrong;
+	int error = reel_restart_file_open(file, path, MAGIC, &wrong);
 
 	if (error)
-		return refuse(run, error, "is too short");
-	error = check_record(run, &record);
+		return refuse(path, error, wrong ? wrong : strerror(-error));
+	error = reel_restart_file_read(file, record, sizeof *record);
+	error = error ? refuse(path, error, "is too short") : check_record(run, path, record);
 	if (error)
-		return error;
-	REEL_ASSERT(run->phase == REEL_RUN_IDLE && !run->snapshots.memory_bytes);
-	error = read_run(run, file, context, adjoint, &record);
-	if (error)
-		return refuse(run, error, reel_store_strerror(error));
-	reel_run_set_counts(run, &record.counts);
-	return 0;
+		reel_restart_file_close(file);
+	return error;
 }
 
 int reel_restart_read(reel_run *run, void *context, void *adjoint)
 {
 	REEL_UNCANCELLED;
+	const char *path = reel_group_path(run, run->epoch);
 	struct reel_restart_file file;
-	const char *wrong;
-	int error;
+	struct run_record record;
+	int error = open_file(run, path, &file, &record);
 
-	if (!run->options.restart)
-		return reel_fail(-EINVAL, "options.restart names no file to resume from");
-	error = reel_restart_file_open(&file, run->options.restart, MAGIC, &wrong);
 	if (error)
-		return refuse(run, error, wrong ? wrong : strerror(-error));
-	error = read_file(run, &file, context, adjoint);
+		return error;
+	REEL_ASSERT(run->phase == REEL_RUN_IDLE && !run->snapshots.memory_bytes);
+	error = read_run(run, &file, context, adjoint, &record);
 	reel_restart_file_close(&file);
-	return error;
+	if (error)
+		return refuse(path, error, reel_store_strerror(error));
+	reel_run_set_counts(run, &record.counts);
+	return 0;
+}
+
+int reel_restart_find(const reel_run *run, const char *path, int64_t *epoch)
+{
+	REEL_UNCANCELLED;
+	struct reel_restart_file file;
+	struct run_record record;
+	int error = open_file(run, path, &file, &record);
+
+	*epoch = error ? 0 : (int64_t)record.epoch;
+	if (!error)
+		reel_restart_file_close(&file);
+	return error == -ENOENT || error == -EBADMSG ? 0 : error;
+}
+
+int reel_restart_rename(const reel_run *run)
+{
+	const char *path = reel_group_path(run, run->epoch);
+	int error = reel_restart_file_rename(path, MAGIC);
+
+	return error ? reel_fail(error, "cannot rename %s%s: %s", path, REEL_RESTART_BESIDE,
+				 explain(error))
+		     : 0;
 }

@@ -99,21 +99,26 @@ int reel_run_end_loop(reel_run *run, int64_t step)
 	return 0;
 }
 
+/* An error of a step is agreed on before the next step, so that all processes leave the loop there. */
 static int advance_to_end(reel_run *run, void *context, void *state, int64_t first, int64_t last)
 {
+	int error = 0;
+
 	REEL_ASSERT(run->options.finished);
 	for (int64_t step = first; step < last; step++) {
-		int error;
+		bool ends = !error && run->options.finished(context, state, step);
+		unsigned wishes = ends ? REEL_WISH_FINISH : 0;
 
-		if (run->options.finished(context, state, step))
+		error = reel_group_agree(&run->group, error, &wishes);
+		if (error)
+			return error;
+		if (wishes)
 			return reel_run_end_loop(run, step);
 		if (step == REEL_MAX_STEPS)
 			return reel_fail(-ERANGE, "the loop has more than 2^40 steps");
 		error = advance(run, context, state, step, step + 1);
-		if (error)
-			return error;
 	}
-	return 0;
+	return error;
 }
 
 /* The audit looks at each state, so that it names the first step that does not replay. */
@@ -381,6 +386,20 @@ bool reel_run_turns_after(const reel_run *run, const reel_action *action)
 	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule.steps;
 }
 
+/*
+ * The end of an action: the processes of the run agree on its error, and write restart files if one
+ * of them wants to.
+ */
+static int conclude(reel_run *run, const reel_action *action, void *context, const void *adjoint,
+		    int error)
+{
+	unsigned wishes = error ? 0 : reel_restart_wishes(run, action);
+
+	error = reel_group_agree(&run->group, error, &wishes);
+	return error || !wishes ? error
+				: reel_restart_save(run, context, adjoint, wishes & REEL_WISH_END);
+}
+
 /* Carries actions out up to the last state. A loop of no steps has no such action. */
 static int go_forward(reel_run *run, void *context, void *state)
 {
@@ -392,10 +411,7 @@ static int go_forward(reel_run *run, void *context, void *state)
 		take_action(run, &action);
 		REEL_ASSERT(action.kind != REEL_ACTION_DONE);
 		error = reel_run_carry_out(run, &action, context, state, NULL, &run->tape);
-		if (error)
-			return error;
-		if (action.kind == REEL_ACTION_STORE)
-			error = reel_restart_save_if_due(run, context, NULL);
+		error = conclude(run, &action, context, NULL, error);
 		if (error)
 			return error;
 	}
@@ -406,7 +422,7 @@ static int go_forward(reel_run *run, void *context, void *state)
 
 int reel_run_forward(reel_run *run, void *context, void *state)
 {
-	int error = begin_forward(run, context, state);
+	int error = reel_group_agree(&run->group, begin_forward(run, context, state), NULL);
 
 	if (!error)
 		error = go_forward(run, context, state);
@@ -421,7 +437,10 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 
 	reel_run_begin(run);
 	reel_run_enter(run, REEL_RUN_IDLE);
-	error = reel_restart_read(run, context, adjoint);
+	error = reel_group_find_epoch(run);
+	if (!error)
+		error = reel_restart_read(run, context, adjoint);
+	error = reel_group_agree(&run->group, error, NULL);
 	if (error) {
 		reel_snapshots_empty(&run->snapshots);
 		reel_run_enter(run, REEL_RUN_IDLE);
@@ -456,8 +475,7 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 			return 0;
 		error = reel_run_carry_out(run, &action, context, state, adjoint, &run->tape);
 		REEL_ASSERT(error || run->steps_on_tape >= 0);
-		if (!error && action.kind == REEL_ACTION_REVERSE)
-			error = reel_restart_save_if_due(run, context, adjoint);
+		error = conclude(run, &action, context, adjoint, error);
 		if (error) {
 			reel_run_enter(run, REEL_RUN_IDLE);
 			return error;

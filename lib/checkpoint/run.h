@@ -7,6 +7,7 @@
  *	run-read-ahead.c   walks ahead of the sweep and starts reads
  *	run-audit.c        compares a state with the state of an earlier replay
  *	run-restart.c      writes and reads what a killed run is resumed from
+ *	run-group.c        what the processes of a run agree on
  *	save-request.c     requests to save all runs of the process
  *	snapshot.c         slots of snapshots
  *	snapshot-buffer.c  memory of snapshots, and their transfers
@@ -20,6 +21,7 @@
 #include <reel/run.h>
 #include <reel/plan.h>
 
+#include "run-group.h"
 #include "run-lookahead.h"
 #include "snapshot.h"
 
@@ -40,6 +42,17 @@ enum reel_run_phase {
 	REEL_RUN_FORWARD, /* in a forward sweep */
 	REEL_RUN_REVERSE, /* the forward sweep has ended, and the reverse sweep has not */
 	REEL_RUN_PHASES
+};
+
+/* The epochs of a group's restart files that exist at the same time. */
+#define REEL_GROUP_EPOCHS 2
+
+/* What one process of a run wants, and then all do. */
+enum reel_wish {
+	REEL_WISH_FINISH = 1, /* the loop ends in this state */
+	REEL_WISH_SAVE = 2,   /* a restart file is due */
+	REEL_WISH_END = 4,    /* the sweep ends when it is saved */
+	REEL_WISHES = 7
 };
 
 /* Numbers of steps of the model, and of stores and loads of each tier. */
@@ -79,6 +92,11 @@ struct reel_run {
 	uint32_t served;  /* number of requests to save that this run has served */
 	bool save_failed; /* the last restart file was not written, and this was reported */
 
+	/* The other processes; ranks is at most 1 if there are none. */
+	struct reel_run_group group;
+	uint64_t epoch; /* the newest epoch of restart files that is complete, or 0 */
+	char *path[REEL_GROUP_EPOCHS];
+
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
 	_Atomic int64_t advanced, recorded, reversed;
 	_Atomic uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
@@ -115,12 +133,40 @@ void reel_audit_end(reel_run *run);
 
 /* run-restart.c: a run can be saved when it consists of snapshots and an adjoint only. */
 void reel_restart_begin(reel_run *run);
-/* Returns 0, or -EINTR: the run is saved, and its sweep was asked to end. */
-int reel_restart_save_if_due(reel_run *run, void *context, const void *adjoint);
+/* REEL_WISH_SAVE and REEL_WISH_END, if a restart file is due after this action, or 0. */
+unsigned reel_restart_wishes(const reel_run *run, const reel_action *action);
+/* Saves the run. Returns 0, also if that fails; or -EINTR: it is saved, and `ends` asks it to end. */
+int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool ends);
 void reel_restart_remove(reel_run *run);
 /* Returns 0 if a restart file may be written to `path`, or an error. */
 int reel_restart_check(const char *path);
 /* Reads the restart file into a run that has just begun; returns as reel_run_resume(). */
 int reel_restart_read(reel_run *run, void *context, void *adjoint);
+/*
+ * For groups. Sets *epoch to that of the file at `path`, or to 0 if there is no whole file. Returns 0,
+ * or an error: the file is whole, and is none to resume from.
+ */
+int reel_restart_find(const reel_run *run, const char *path, int64_t *epoch);
+/* Renames the file of `run->epoch`, which a killed process has left with .new. */
+int reel_restart_rename(const reel_run *run);
+/* A checksum of all that the processes of a run have in common. */
+uint32_t reel_restart_plan_crc(const reel_run *run);
+
+/*
+ * run-group.c. Tells the other processes the error of this one, and what it wants; *wishes is then
+ * what at least one of them wants. `wishes` may be NULL. All processes call it as often. Returns
+ * `error` if it is below 0; -ECANCELED if another process has one below 0; or the largest of all.
+ */
+int reel_group_agree(const struct reel_run_group *group, int error, unsigned *wishes);
+/* The same, and -EINVAL if the processes do not have the same number, which is that of `what`. */
+int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,
+			  const char *what);
+/* The restart file of an epoch; and the number of names that the files of all epochs have. */
+const char *reel_group_path(const reel_run *run, uint64_t epoch);
+unsigned reel_group_names(const reel_run *run);
+int reel_group_name_files(reel_run *run);
+void reel_group_close(reel_run *run);
+/* Sets `run->epoch` to the newest epoch that is whole on all processes. Returns as resuming does. */
+int reel_group_find_epoch(reel_run *run);
 
 #endif

@@ -767,11 +767,13 @@ static void count_pieces(struct reel_snapshots *snapshots)
 }
 
 /* Takes the checksums off again, so that a caller whose open failed still owns its stores. */
-static void leave_stores(struct reel_snapshots *snapshots, reel_store *const *store)
+void reel_snapshots_leave(struct reel_snapshots *snapshots, reel_store *const *store)
 {
-	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
 		if (snapshots->tier[tier].store != store[tier])
 			reel_store_checksum_leave(snapshots->tier[tier].store);
+		snapshots->tier[tier].store = NULL;
+	}
 }
 
 int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_t bytes,
@@ -787,7 +789,7 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 		snapshots->tier[tier].store = store[tier];
 	for (unsigned tier = 0; tier < tiers; tier++) {
 		if (store[tier] && use_store(snapshots, tier, store[tier])) {
-			leave_stores(snapshots, store);
+			reel_snapshots_leave(snapshots, store);
 			return -ENOMEM;
 		}
 	}

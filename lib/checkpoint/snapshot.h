@@ -132,6 +132,8 @@ struct reel_snapshots {
  */
 int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_t bytes,
 			unsigned tiers, reel_store *const *store, unsigned puts, unsigned gets);
+/* Leaves the stores, which are empty, to the caller again. reel_snapshots_close() comes next. */
+void reel_snapshots_leave(struct reel_snapshots *snapshots, reel_store *const *store);
 /* Empties all slots and sets the counters to 0. No other thread uses the snapshots meanwhile. */
 void reel_snapshots_empty(struct reel_snapshots *snapshots);
 void reel_snapshots_close(struct reel_snapshots *snapshots);

@@ -998,7 +998,7 @@ static void fill_in(reel_action *to, const reel_action *from, int padding)
 }
 
 /* Where the record of the run, behind the magic, has the number of actions. */
-#define ACTIONS_AT (16 + 32 + sizeof(struct reel_problem) + 5 * sizeof(uint64_t))
+#define ACTIONS_AT (24 + 32 + sizeof(struct reel_problem) + 6 * sizeof(uint64_t))
 
 /* Between two actions whose working state, or tape, no restart file has. */
 static void another_place_is_refused(void)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A run whose processes walk through one plan together, as the ranks of an MPI program do. What
+ * libreel-mpi needs of a run and programs do not: exported, with a private symbol version, and free
+ * to change with each release.
+ */
+#ifndef REEL_LIB_RUN_GROUP_H
+#define REEL_LIB_RUN_GROUP_H
+
+#include <reel/run.h>
+
+/* Number of bytes of the longest path of a restart file, with its 0. */
+#define REEL_GROUP_PATH_BYTES 1024
+
+struct reel_run_group {
+	int rank, ranks;
+	/*
+	 * Collective: sets each value to the largest of those that the processes give. Returns 0,
+	 * or an error, on all processes alike.
+	 */
+	int (*max)(void *context, int64_t *values, int count);
+	/*
+	 * Writes the path of the restart file `name` to `path`, which has REEL_GROUP_PATH_BYTES
+	 * bytes. Returns 0, or anything else: the file cannot be. NULL: the path is the name.
+	 */
+	int (*route)(const char *name, char *path);
+	/* Called when the run is closed. */
+	void (*close)(void *context);
+	void *context;
+};
+
+/*
+ * Opens a run on all processes of the group, collectively. The plan has to be the same on all of
+ * them; the states and the adjoint may differ in size. The forward sweep, the reverse sweep,
+ * resuming and closing are collective, too. Sweeps in pieces are not: they agree on nothing.
+ *
+ * options->restart is the name of all restart files: process R writes NAME.R.0 and NAME.R.1 in turn
+ * (run-group.c). finished() ends the loop on all processes when it ends on one of them.
+ *
+ * Returns as reel_run_open(); -EINVAL, too, where the plans differ; -ECANCELED, another process
+ * failed. On failure the group stays the caller's, as the stores do.
+ */
+int reel_run_open_in_group(reel_run **run, const reel_plan *plan, const reel_model *model,
+			   const struct reel_run_options *options,
+			   const struct reel_run_group *group);
+
+#endif
