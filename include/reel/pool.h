@@ -236,7 +236,8 @@ int reel_pool_close(reel_pool *pool);
  *
  * What the system allows is the least of the limits of the process's control groups (version 2:
  * memory.max and memory.high, version 1: memory.limit_in_bytes) and of all groups above them,
- * RLIMIT_AS, and the physical memory; `reel info` says which one. It is read once. A budget above
+ * RLIMIT_AS, and the physical memory; `reel info` says which one. It is read once. Ranks of an MPI
+ * program that mpirun has started on one node divide it; a REEL_BUDGET in bytes is each rank's. A budget above
  * it, or one that makes no sense, is reported in one line on stderr, and is auto then. Without
  * REEL_BUDGET and without a store memory has no bound. If the store cannot be opened, for example
  * because files in the directory are kept in memory (tmpfs), the pool is refused: one line on

@@ -10,14 +10,18 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "cancel.h"
+#include "environment.h"
 #include "memory-limit.h"
 
 #define MAX_PATH 512
+/* More ranks on a node are a mistake. */
+#define MAX_RANKS 65536
 
 static void bound(struct reel_memory_limit *limit, uint64_t bytes, const char *source)
 {
@@ -137,14 +141,44 @@ static void bound_by_physical_memory(struct reel_memory_limit *limit)
 		bound(limit, (uint64_t)pages * (uint64_t)page, "the physical memory");
 }
 
+/* The number of ranks on this node, as the mpirun of Open MPI, MPICH or MVAPICH2 tells it. */
+static unsigned ranks_of_node(void)
+{
+	static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+					    "MV2_COMM_WORLD_LOCAL_SIZE"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *text = reel_environment(names[i]);
+		unsigned long ranks = text ? strtoul(text, NULL, 10) : 0;
+
+		if (ranks > 0 && ranks <= MAX_RANKS)
+			return (unsigned)ranks;
+	}
+	return 1;
+}
+
+/* All ranks of a node have one memory, and mostly one control group. */
+static void divide_by_ranks(struct reel_memory_limit *limit)
+{
+	unsigned ranks = ranks_of_node();
+	size_t length = strlen(limit->source);
+
+	if (ranks == 1 || limit->bytes == UINT64_MAX)
+		return;
+	limit->bytes /= ranks;
+	snprintf(limit->source + length, sizeof limit->source - length, ", divided by %u ranks",
+		 ranks);
+}
+
 void reel_memory_limit(struct reel_memory_limit *limit, const char *root)
 {
 	REEL_UNCANCELLED;
 
 	*limit = (struct reel_memory_limit){.bytes = UINT64_MAX};
 	bound_by_physical_memory(limit);
-	bound_by_address_space(limit);
 	bound_by_control_groups(limit, root);
+	divide_by_ranks(limit);
+	bound_by_address_space(limit);
 }
 
 size_t reel_memory_share(const struct reel_memory_limit *limit, unsigned percent)

@@ -85,6 +85,27 @@ static void limits_of_groups_are_found(void)
 	}
 }
 
+static void ranks_share_a_limit(void)
+{
+	static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+					    "MV2_COMM_WORLD_LOCAL_SIZE"};
+	struct reel_memory_limit limit;
+
+	tap_case("several ranks on a node");
+	write_file("0::/batch/job\n", "ranks/proc/self/cgroup");
+	write_file("104857600\n", "ranks/sys/fs/cgroup/batch/job/memory.max");
+	for (size_t i = 0; i < COUNT(names); i++) {
+		setenv(names[i], "4", 1);
+		reel_memory_limit(&limit, "ranks");
+		is_int((long long)limit.bytes, 25 * MIB, "%s divides the limit", names[i]);
+		unsetenv(names[i]);
+	}
+	setenv(names[0], "none", 1);
+	reel_memory_limit(&limit, "ranks");
+	is_int((long long)limit.bytes, 100 * MIB, "what is no number does not");
+	unsetenv(names[0]);
+}
+
 static void the_address_space_is_a_limit(void)
 {
 	struct reel_memory_limit machine, limit;
@@ -215,6 +236,7 @@ int main(void)
 {
 	tap_begin();
 	limits_of_groups_are_found();
+	ranks_share_a_limit();
 	the_address_space_is_a_limit();
 	a_process_in_a_group_is_not_killed();
 	return tap_end();
