@@ -14,7 +14,8 @@ libreel_mpi_core_la_SOURCES = \
 	%D%/collectives.c \
 	%D%/reduce.c %D%/reduce.h \
 	%D%/factor.c \
-	%D%/scan.c
+	%D%/scan.c \
+	%D%/run.c
 
 lib_LTLIBRARIES += libreel-mpi.la
 libreel_mpi_la_SOURCES =

@@ -75,6 +75,7 @@
 
 #include <mpi.h>
 
+#include <reel/plan.h>
 #include <reel/tape.h>
 
 #ifdef __cplusplus
@@ -555,6 +556,51 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
 			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
 			     MPI_Comm comm);
+
+/* ---- Runs of a plan over ranks ----------------------------------------------------------- */
+
+/*
+ * Opens a run (run.h) of one plan on all ranks of the communicator, which need not be attached. Every
+ * rank has its own part of the state and of the adjoint, of any size, and its own stores and budget.
+ * The callbacks exchange what they need by the calls above. Opening, the two sweeps, resuming and
+ * closing are collective; reel_run_next() is not, and its caller has to agree on errors himself.
+ *
+ * One plan. The plan, segment_steps and steps are the same on all ranks, or else it is -EINVAL on
+ * all. So all ranks carry out the same actions in the same order. A loop of an unknown end ends on
+ * all ranks when finished() says so on one.
+ *
+ * Errors. After each action the ranks agree on whether one has failed. A sweep then ends on all of
+ * them: with its own error on a rank that failed, and with -ECANCELED on the others, whose text
+ * names such a rank. A callback that fails has to do its part of the messages first, or else its
+ * neighbours wait: an error of its tape sticks to the tape, and needs no care. A store that fails a
+ * put keeps that snapshot in memory, and changes nothing on other ranks.
+ *
+ * Restart files. If options->restart is NAME, rank R writes NAME.R.0 and NAME.R.1 in turn, so that
+ * the files of the last two times are there. All ranks write at the same action, when it is due on
+ * one of them: also by reel_save_now(), a signal or REEL_END_AFTER that only one rank sees. A file
+ * replaces the one before the last when all ranks have theirs on the disk. reel_run_resume() takes
+ * the newest files that are whole on all ranks. So a rank that is killed at any moment costs the
+ * work since the last time. Resuming is refused on all ranks, and the text of the rank in question
+ * says why: -EINVAL, the files are of another number of ranks or another plan; -EPROTO, of another
+ * version; -EBADMSG, a rank's file is missing or damaged. -ENOENT: no files were ever complete.
+ *
+ * `route` gives the file `name` its path, which has at most 1023 characters, and returns 0:
+ * SCR_Route_file() and VELOC_Route_file() have this form. NULL: the path is the name.
+ *
+ * Returns as reel_run_open(), on all ranks the same but for -ECANCELED. Costs a duplicate of the
+ * communicator, and an MPI_Allreduce() of five integers for each action (for each step of a forward
+ * sweep, too, if the end is unknown).
+ */
+int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *model,
+		      const struct reel_run_options *options,
+		      int (*route)(const char *name, char *path), MPI_Comm comm);
+
+/*
+ * reel_costs_choose() (plan.h) for all ranks: sets *costs to the largest times and sizes, and to the
+ * smallest memory and bandwidths, that any rank has, and *choice to one choice from these. Collective.
+ * Returns the same on all ranks; -EINVAL, too, if steps or the number of tiers differ.
+ */
+int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_choice *choice);
 
 #ifdef __cplusplus
 }

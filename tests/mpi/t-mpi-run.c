@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs of a plan over ranks, whose steps exchange messages: the gradient is that of one tape; a rank
+ * that fails ends all; costs are agreed on; and ranks that are killed go on to the same bits.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <reel/run.h>
+
+#include "helpers/ranks.h"
+
+enum { CELLS = 16, STEPS = 300, SLOTS = 6 };
+
+/* Each rank has CELLS cells of a ring, and before them a copy of its left neighbour's last one. */
+struct state {
+	double u[CELLS + 1];
+};
+
+struct ring {
+	int left, right;
+	int64_t failing; /* the step whose record fails on the last rank, or -1 */
+};
+
+static int shift(struct ring *ring, struct state *state, reel_tape *tape)
+{
+	int error = reel_mpi_sendrecv(tape, &state->u[CELLS], 1, MPI_DOUBLE, ring->right, 0,
+				      &state->u[0], 1, MPI_DOUBLE, ring->left, 0, MPI_COMM_WORLD,
+				      MPI_STATUS_IGNORE);
+
+	for (int i = 0; i <= CELLS && tape; i++)
+		reel_push(tape, state->u[i]);
+	for (int i = CELLS; i > 0; i--)
+		state->u[i] -= 0.1 * state->u[i] * (state->u[i] - state->u[i - 1]);
+	return error;
+}
+
+static int advance(void *context, void *state, int64_t first, int64_t last)
+{
+	int error = 0;
+
+	for (int64_t step = first; step < last && !error; step++)
+		error = shift(context, state, NULL);
+	return error;
+}
+
+static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct ring *ring = context;
+	int error = 0;
+
+	for (int64_t step = first; step < last && !error; step++) {
+		error = shift(ring, state, tape);
+		if (step == ring->failing && rank == ranks - 1)
+			error = -EDOM;
+	}
+	return error;
+}
+
+static int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct ring *ring = context;
+	double *u_bar = ((struct state *)adjoint)->u;
+	int error = 0;
+
+	for (int64_t step = last; step-- > first && !error;) {
+		double u[CELLS + 1];
+
+		for (int i = CELLS; i >= 0; i--)
+			u[i] = reel_pop(tape, double);
+		for (int i = 1; i <= CELLS; i++) {
+			u_bar[i - 1] += 0.1 * u[i] * u_bar[i];
+			u_bar[i] *= 1 - 0.1 * (2 * u[i] - u[i - 1]);
+		}
+		error = reel_mpi_sendrecv_reverse(tape, &u_bar[CELLS], 1, MPI_DOUBLE, ring->right,
+						  0, &u_bar[0], 1, MPI_DOUBLE, ring->left, 0,
+						  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	return error;
+}
+
+static const reel_model model = {sizeof(struct state), advance, record, reverse, NULL, NULL};
+
+static struct ring make_ring(void)
+{
+	return (struct ring){(rank + ranks - 1) % ranks, (rank + 1) % ranks, -1};
+}
+
+static struct state first_state(void)
+{
+	struct state state = {{0}};
+
+	for (int i = 1; i <= CELLS; i++)
+		state.u[i] = 1 + 1.0 / (rank * CELLS + i);
+	return state;
+}
+
+static const struct state seed = {{0, 1, -2, 0.5, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2}};
+
+static struct state gradient_by_one_tape(void)
+{
+	struct ring ring = make_ring();
+	struct state state = first_state(), bar = seed;
+	reel_tape tape = {0};
+
+	record(&ring, &state, 0, STEPS, &tape);
+	reverse(&ring, &bar, 0, STEPS, &tape);
+	reel_tape_close(&tape);
+	return bar;
+}
+
+static bool is_gradient(const struct state *bar)
+{
+	struct state right = gradient_by_one_tape();
+
+	return !memcmp(bar, &right, sizeof right);
+}
+
+static reel_plan *plan_with(int64_t slots)
+{
+	struct reel_problem problem = {.steps = STEPS, .tiers = 1, .tier = {{.slots = slots}}};
+	reel_plan *plan = NULL;
+
+	reel_plan_open(&plan, REEL_BINOMIAL, &problem);
+	return plan;
+}
+
+/* Both sweeps, or what is left of them. */
+static int sweep(reel_run *run, struct ring *ring, struct state *bar, bool resumes)
+{
+	struct state state = first_state();
+	int error = resumes ? reel_run_resume(run, ring, bar) : -ENOENT;
+
+	if (error && error != -ENOENT)
+		return error;
+	if (!error && rank == 0)
+		printf("resumed\n");
+	if (reel_run_is_reversing(run))
+		return reel_run_reverse(run, ring, &state, bar);
+	*bar = seed;
+	error = reel_run_forward(run, ring, &state);
+	return error ? error : reel_run_reverse(run, ring, &state, bar);
+}
+
+static int run_with(int64_t slots, int64_t failing, struct state *bar, bool *names)
+{
+	struct ring ring = make_ring();
+	reel_plan *plan = plan_with(slots);
+	reel_run *run;
+	int error = reel_mpi_run_open(&run, plan, &model, NULL, NULL, MPI_COMM_WORLD);
+
+	ring.failing = failing;
+	if (!error) {
+		error = sweep(run, &ring, bar, false);
+		*names = strstr(reel_error_text(error), rank == ranks - 1 ? "record of steps" : "rank");
+		reel_run_close(run);
+	}
+	reel_plan_close(plan);
+	return error;
+}
+
+static bool gradients(void)
+{
+	struct state bar;
+	bool names;
+
+	return holds(!run_with(SLOTS, -1, &bar, &names)) && holds(is_gradient(&bar));
+}
+
+static bool failures(void)
+{
+	struct state bar;
+	bool names = false;
+	int error = run_with(SLOTS, STEPS / 2, &bar, &names);
+
+	return holds(error == (rank == ranks - 1 ? -EDOM : -ECANCELED)) && holds(names);
+}
+
+static bool different_plans(void)
+{
+	struct state bar;
+	bool names;
+
+	return holds(run_with(SLOTS + (rank == 0), -1, &bar, &names) == -EINVAL);
+}
+
+static bool costs(void)
+{
+	struct reel_costs costs = {.steps = 1000, .advance_seconds = 1e-3 * (rank + 1),
+				   .record_seconds = 2e-3, .reverse_seconds = 3e-3,
+				   .state_bytes = rank == 1 ? 2000 : 1000, .tape_bytes = 4000,
+				   .memory_bytes = rank == 0 ? 0 : 400000u - 1000u * (unsigned)rank};
+	struct reel_choice choice, of_0;
+	bool passed = holds(!reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice));
+
+	of_0 = choice;
+	MPI_Bcast(&of_0, sizeof of_0, MPI_BYTE, 0, MPI_COMM_WORLD);
+	passed &= holds(!memcmp(&choice, &of_0, sizeof choice));
+	passed &= holds(costs.memory_bytes == 400000u - 1000u * (unsigned)(ranks - 1));
+	passed &= holds(costs.advance_seconds == 1e-3 * ranks && costs.state_bytes == 2000);
+	costs.memory_bytes = rank == 1 ? 10 : 0;
+	passed &= holds(reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice) == -ENOSPC);
+	passed &= holds(strstr(reel_error_text(-ENOSPC), choice.reason));
+	costs.steps += rank;
+	return passed & holds(reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice) == -EINVAL);
+}
+
+static bool attach(void)
+{
+	return holds(!reel_mpi_attach(MPI_COMM_WORLD, 0));
+}
+
+static const struct rank_case cases[] = {
+	{"a communicator is attached", attach},
+	{"a plan gives the gradient of one tape, bit for bit", gradients},
+	{"a rank that fails ends the sweep of all, and is named", failures},
+	{"ranks with different plans are refused", different_plans},
+	{"costs and a choice are agreed on", costs},
+};
+
+/* ---- Ranks that are killed ---- */
+
+/* Writes restart files every few milliseconds. Returns whether the gradient is right at the end. */
+static bool run_to_be_killed(void)
+{
+	const struct reel_run_options options = {.restart = "killed", .restart_seconds = 0.002,
+						 .adjoint_bytes = sizeof(struct state)};
+	struct ring ring = make_ring();
+	struct state bar;
+	reel_plan *plan = plan_with(SLOTS);
+	reel_run *run;
+	bool passed = holds(!reel_mpi_attach(MPI_COMM_WORLD, 0)) &&
+		      holds(!reel_mpi_run_open(&run, plan, &model, &options, NULL, MPI_COMM_WORLD));
+
+	if (!passed)
+		return false;
+	passed = holds(!sweep(run, &ring, &bar, true)) && holds(is_gradient(&bar));
+	reel_run_close(run);
+	reel_plan_close(plan);
+	return passed;
+}
+
+static int begin_life(int argc, char **argv)
+{
+	const char *life = getenv("TEST_LIFE");
+	int victim = atoi(life), microseconds = atoi(strchr(life, ':') + 1), failed, any;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Barrier(MPI_COMM_WORLD);
+	/* Nobody handles the signal: the process ends in the middle of whatever it does. */
+	if (rank == victim)
+		setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = microseconds}, NULL);
+	failed = !run_to_be_killed();
+	MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("%s\n", any ? "wrong" : "right");
+	fflush(stdout);
+	setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 0}, NULL);
+	reel_mpi_detach(MPI_COMM_WORLD);
+	MPI_Finalize();
+	return any;
+}
+
+/* Starts the ranks; returns 1 if they came to a right end, -1 to a wrong one, 0 if one was killed. */
+static int live(const char *program, int number, int victim, int microseconds, int *resumed)
+{
+	char command[PATH_MAX + 200], line[300];
+	int end = 0;
+	FILE *output;
+
+	snprintf(command, sizeof command,
+		 "TEST_LIFE=%d:%d timeout -k 5 60 %s %s -n %d '%s' </dev/null 2>life.log", victim,
+		 microseconds, MPIRUN, MPIRUN_FLAGS, number, program);
+	output = popen(command, "r");
+	while (output && fgets(line, sizeof line, output)) {
+		*resumed += !strcmp(line, "resumed\n");
+		end = !strcmp(line, "right\n") ? 1 : !strcmp(line, "wrong\n") ? -1 : end;
+	}
+	if (output && WEXITSTATUS(pclose(output)) == 124)
+		end = -1;
+	return end;
+}
+
+static void kill_ranks(const char *program)
+{
+	int kills = is_brief() ? 5 : 200, killed = 0, ended = 0, wrong = 0, resumed = 0;
+	unsigned bits = 1;
+
+	tap_case("ranks that are killed at random moments");
+	for (int life = 0; life < 20 * kills && killed < kills && !wrong; life++) {
+		int end;
+
+		bits = bits * 1103515245u + 12345u;
+		end = live(program, 3, (int)(bits >> 8) % 3, 1000 + (int)(bits >> 16) % 30000,
+			   &resumed);
+		killed += end == 0;
+		ended += end == 1;
+		wrong += end == -1;
+	}
+	wrong += live(program, 3, -1, 1, &resumed) != 1;
+	is_int(wrong, 0, "the next run goes on to the same bits: %d kills, %d ends, %d resumed", killed,
+	       ended + 1, resumed);
+	ok(resumed > 0 && killed == kills && access("killed.0.0", F_OK) && access("killed.2.1", F_OK),
+	   "and the end removes the files");
+}
+
+int main(int argc, char **argv)
+{
+	char program[PATH_MAX];
+
+	if (getenv("TEST_LIFE"))
+		return begin_life(argc, argv);
+	begin_on_ranks(argc, argv, cases, COUNT(cases));
+	if (realpath(argv[0], program))
+		kill_ranks(program);
+	return tap_end();
+}
