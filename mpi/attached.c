@@ -5,9 +5,14 @@
 #include "attached.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <reel/extend.h>
+
+#include "check.h"
+#include "os/environment.h"
 
 /* Both are set by the first reel_mpi_attach(), and not changed after that. */
 static pthread_mutex_t keyval_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,34 +62,83 @@ struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached,
 
 void reel_mpi_give_buffer(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer)
 {
+	struct reel_mpi_buffer **list =
+		buffer->request == MPI_REQUEST_NULL ? &attached->spare : &attached->given_up;
+
 	pthread_mutex_lock(&attached->lock);
-	buffer->next = attached->spare;
-	attached->spare = buffer;
+	buffer->next = *list;
+	*list = buffer;
 	pthread_mutex_unlock(&attached->lock);
 }
 
+void reel_mpi_give_up(struct reel_mpi_attached *attached, MPI_Request *request)
+{
+	struct reel_mpi_buffer *buffer;
+
+	if (*request == MPI_REQUEST_NULL)
+		return;
+	buffer = reel_mpi_take_buffer(attached, 0);
+	if (!buffer)
+		return;
+	buffer->request = *request;
+	*request = MPI_REQUEST_NULL;
+	reel_mpi_give_buffer(attached, buffer);
+}
+
+/* Takes the buffer that was sent first off the list. Requires `attached->lock`. */
+static struct reel_mpi_buffer *first_sent(struct reel_mpi_attached *attached)
+{
+	struct reel_mpi_buffer *buffer = attached->sending;
+
+	attached->sending = buffer->next;
+	if (!attached->sending)
+		attached->last_sent = &attached->sending;
+	return buffer;
+}
+
 /* Moves buffers that have left to the spare ones. Requires `attached->lock`. */
-static int reap(struct reel_mpi_attached *attached, bool all)
+static int reap(struct reel_mpi_attached *attached)
 {
 	int error = 0;
 
 	while (attached->sending) {
 		struct reel_mpi_buffer *buffer = attached->sending;
-		int complete = 1, code = all ? MPI_Wait(&buffer->request, MPI_STATUS_IGNORE)
-					     : MPI_Test(&buffer->request, &complete,
-							MPI_STATUS_IGNORE);
+		int complete = 1, code = MPI_Test(&buffer->request, &complete, MPI_STATUS_IGNORE);
 
 		if (!error)
 			error = reel_mpi_check(code, "sending an adjoint");
 		if (!complete)
 			break;
-		attached->sending = buffer->next;
-		if (!attached->sending)
-			attached->last_sent = &attached->sending;
+		first_sent(attached);
 		buffer->next = attached->spare;
 		attached->spare = buffer;
 	}
 	return error;
+}
+
+/* Waits for all that was sent. What no rank takes in the time of the watchdog is given up. */
+static int reap_all(struct reel_mpi_attached *attached)
+{
+	int error = 0;
+
+	for (;;) {
+		struct reel_mpi_message m = {.call = "reel_mpi_reverse_end", .attached = attached};
+		struct reel_mpi_buffer *buffer = NULL;
+		int own;
+
+		pthread_mutex_lock(&attached->lock);
+		if (attached->sending)
+			buffer = first_sent(attached);
+		pthread_mutex_unlock(&attached->lock);
+		if (!buffer)
+			return error;
+		m.site = buffer->site;
+		m.peer = buffer->peer;
+		m.tag = buffer->tag;
+		own = reel_mpi_await(&m, REEL_MPI_TO_PEER, &buffer->request, MPI_STATUS_IGNORE);
+		error = error ? error : own;
+		reel_mpi_give_buffer(attached, buffer);
+	}
 }
 
 void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer)
@@ -92,7 +146,7 @@ void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_b
 	pthread_mutex_lock(&attached->lock);
 	*attached->last_sent = buffer;
 	attached->last_sent = &buffer->next;
-	reap(attached, false);
+	reap(attached);
 	pthread_mutex_unlock(&attached->lock);
 }
 
@@ -103,8 +157,8 @@ int reel_mpi_reverse_end(MPI_Comm comm)
 
 	if (error)
 		return error;
+	error = reap_all(attached);
 	pthread_mutex_lock(&attached->lock);
-	error = reap(attached, true);
 	if (!error && attached->reversing)
 		error = reel_fail(-EBUSY,
 				  "reel_mpi_reverse_end: the wait of %d requests was reversed, and "
@@ -116,15 +170,27 @@ int reel_mpi_reverse_end(MPI_Comm comm)
 
 /* ---- Attaching ---- */
 
+static void free_buffers(struct reel_mpi_buffer *buffer)
+{
+	while (buffer) {
+		struct reel_mpi_buffer *next = buffer->next;
+		int complete = 1;
+
+		if (buffer->request != MPI_REQUEST_NULL)
+			MPI_Test(&buffer->request, &complete, MPI_STATUS_IGNORE);
+		/* MPI may still read or write what was given up: that memory is never freed. */
+		if (complete)
+			free(buffer);
+		buffer = next;
+	}
+}
+
 static void free_attached(struct reel_mpi_attached *attached)
 {
-	reap(attached, true);
-	while (attached->spare) {
-		struct reel_mpi_buffer *buffer = attached->spare;
-
-		attached->spare = buffer->next;
-		free(buffer);
-	}
+	reap_all(attached);
+	free_buffers(attached->spare);
+	free_buffers(attached->given_up);
+	reel_mpi_checks_close(attached);
 	if (attached->messages != MPI_COMM_NULL)
 		MPI_Comm_free(&attached->messages);
 	if (attached->sums != MPI_COMM_NULL)
@@ -155,7 +221,7 @@ static int make_keyval(void)
 	return error;
 }
 
-static int duplicate(MPI_Comm comm, MPI_Comm *to)
+int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *to)
 {
 	int error = reel_mpi_check(MPI_Comm_dup(comm, to), "reel_mpi_attach");
 
@@ -165,12 +231,58 @@ static int duplicate(MPI_Comm comm, MPI_Comm *to)
 	return error;
 }
 
+/* Whether the environment asks for checked mode, as it does for tapes (pool.h). */
+static bool is_checked_by_environment(void)
+{
+	const char *text = reel_environment("REEL_CHECKED");
+
+	return text && !strcmp(text, "1");
+}
+
+static void read_watch(struct reel_mpi_attached *attached)
+{
+	const char *text = reel_environment("REEL_MPI_WATCH");
+	char *end;
+	double seconds;
+
+	if (!text)
+		return;
+	seconds = strtod(text, &end);
+	if (*end || !(seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH))
+		reel_environment_refuse("REEL_MPI_WATCH", text, "it must be a number of seconds");
+	else
+		attached->watch_ns = (uint64_t)(1e9 * seconds);
+}
+
+int reel_mpi_watch(MPI_Comm comm, double seconds)
+{
+	struct reel_mpi_attached *attached;
+	int error = reel_mpi_find(comm, "reel_mpi_watch", &attached);
+
+	if (error)
+		return error;
+	if (!(seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH))
+		return reel_fail(-EINVAL, "reel_mpi_watch: %g seconds", seconds);
+	attached->watch_ns = (uint64_t)(1e9 * seconds);
+	return 0;
+}
+
+/* Collective: checked mode is that of all ranks. */
+static int open_checks(struct reel_mpi_attached *attached, MPI_Comm comm, unsigned flags)
+{
+	int asked = flags & REEL_MPI_CHECKED || is_checked_by_environment(), any = 0;
+	int error = reel_mpi_check(MPI_Allreduce(&asked, &any, 1, MPI_INT, MPI_MAX, attached->sums),
+				   "reel_mpi_attach");
+
+	return error || !any ? error : reel_mpi_checks_open(attached, comm);
+}
+
 int reel_mpi_attach(MPI_Comm comm, unsigned flags)
 {
 	struct reel_mpi_attached *attached;
 	int between, error;
 
-	if (flags)
+	if (flags & ~REEL_MPI_CHECKED)
 		return reel_fail(-EINVAL, "reel_mpi_attach: unknown flags 0x%x", flags);
 	if (comm == MPI_COMM_NULL)
 		return reel_fail(-EINVAL, "reel_mpi_attach: MPI_COMM_NULL");
@@ -191,9 +303,12 @@ int reel_mpi_attach(MPI_Comm comm, unsigned flags)
 	attached->messages = attached->sums = MPI_COMM_NULL;
 	MPI_Comm_rank(comm, &attached->rank);
 	MPI_Comm_size(comm, &attached->size);
-	error = duplicate(comm, &attached->messages);
+	read_watch(attached);
+	error = reel_mpi_duplicate(comm, &attached->messages);
 	if (!error)
-		error = duplicate(comm, &attached->sums);
+		error = reel_mpi_duplicate(comm, &attached->sums);
+	if (!error)
+		error = open_checks(attached, comm, flags);
 	if (!error)
 		error = reel_mpi_check(MPI_Comm_set_attr(comm, keyval, attached),
 				       "reel_mpi_attach");
@@ -219,7 +334,7 @@ int reel_mpi_detach(MPI_Comm comm)
 {
 	int error = reel_mpi_reverse_end(comm);
 
-	if (error && error != -EBUSY && error != -EIO)
+	if (error == -EINVAL)
 		return error;
 	MPI_Comm_delete_attr(comm, keyval);
 	return error;

@@ -8,7 +8,9 @@
 #define REEL_MPI_ATTACHED_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <reel/mpi.h>
 
@@ -17,7 +19,19 @@ struct reel_mpi_buffer {
 	struct reel_mpi_buffer *next;
 	size_t bytes;
 	MPI_Request request;
+	int peer, tag; /* where an adjoint is sent, for the watchdog */
+	const char *site;
 	max_align_t data[];
+};
+
+/*
+ * Since the communicator was attached. Relaxed is enough for all accesses: they are figures, and
+ * order no other memory.
+ */
+struct reel_mpi_counters {
+	_Atomic uint64_t adjoints, adjoint_bytes; /* sent back */
+	_Atomic uint64_t waits, wait_ns;	  /* for what had not come when it was needed */
+	_Atomic uint64_t note_bytes;
 };
 
 struct reel_mpi_attached {
@@ -31,6 +45,10 @@ struct reel_mpi_attached {
 	struct reel_mpi_buffer **last_sent; /* where the next one is linked */
 	struct reel_mpi_buffer *spare;
 	int reversing; /* number of requests whose wait was reversed, and not their start */
+	struct reel_mpi_buffer *given_up;  /* MPI uses them until the end */
+	struct reel_mpi_checks *checks;	   /* checked mode, check.c; or NULL */
+	uint64_t watch_ns;		   /* 0: no watchdog. Set while no other call runs. */
+	struct reel_mpi_counters counters;
 };
 
 /* Finds what belongs to `comm`. Returns 0 or -EINVAL: it is not attached; `call` is in the text. */
@@ -38,10 +56,27 @@ int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **at
 
 /* Takes a temporary of at least so many bytes. NULL: there is no memory, which the text says. */
 struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached, size_t bytes);
+
+/* Gives a temporary back. If its request is not MPI_REQUEST_NULL, MPI still uses it: given up. */
 void reel_mpi_give_buffer(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer);
+
+/*
+ * Leaves to MPI a request that is not MPI_REQUEST_NULL, and that no rank is going to complete.
+ * *request is MPI_REQUEST_NULL then.
+ */
+void reel_mpi_give_up(struct reel_mpi_attached *attached, MPI_Request *request);
 
 /* Keeps a buffer until its request is complete. */
 void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer);
+
+/* A duplicate of `comm` that returns its errors. Returns 0 or an error. */
+int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *duplicate);
+
+static inline void reel_mpi_count(_Atomic uint64_t *counter, uint64_t by)
+{
+	/* Relaxed: see struct reel_mpi_counters. */
+	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
 
 /* Returns 0 if `code` is MPI_SUCCESS; otherwise leaves MPI's text, with `call` before it. */
 int reel_mpi_check(int code, const char *call);

@@ -2,6 +2,7 @@
 /* Bcast, Barrier, and the tree by which adjoints of all ranks are summed. */
 #include "config.h"
 
+#include "check.h"
 #include "reduce.h"
 
 enum { TREE_TAG = 1 };
@@ -15,6 +16,18 @@ static int add_from(struct reel_mpi_message *m, int peer)
 	return reel_mpi_add_adjoint(m);
 }
 
+/* With a watchdog no rank waits until the one below it in the tree takes its sum. */
+static int send_to(struct reel_mpi_message *m, int peer)
+{
+	m->peer = peer;
+	m->tag = TREE_TAG;
+	m->through = m->attached->sums;
+	if (m->attached->watch_ns)
+		return reel_mpi_send_copy(m);
+	return reel_mpi_check(MPI_Send(m->buffer, m->count, m->type, peer, TREE_TAG, m->through),
+			      m->call);
+}
+
 int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 {
 	int size = m->attached->size, relative = (m->attached->rank - root + size) % size;
@@ -24,10 +37,7 @@ int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 		int own;
 
 		if (relative & step) {
-			own = reel_mpi_check(MPI_Send(m->buffer, m->count, m->type,
-						      (relative - step + root) % size, TREE_TAG,
-						      m->attached->sums),
-					     m->call);
+			own = send_to(m, (relative - step + root) % size);
 			return error ? error : own;
 		}
 		if (relative + step < size) {
@@ -38,16 +48,28 @@ int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 	return error;
 }
 
+static struct reel_mpi_call call_of(const struct reel_mpi_message *m, int root, bool reverse)
+{
+	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape,
+				      .name = "reel_mpi_bcast", .site = m->site, .root = root,
+				      .numbers = reel_mpi_numbers_of(m), .reverse = reverse};
+}
+
 int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		      int root, MPI_Comm comm)
 {
 	struct reel_mpi_message m = {.call = "reel_mpi_bcast", .site = site, .tape = tape,
 				     .buffer = buffer, .count = count, .type = type};
 	int error = reel_mpi_open_message(&m, comm);
+	struct reel_mpi_call call;
 
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = call_of(&m, root, false);
+	error = reel_mpi_agree(&call);
 	if (!error)
 		error = reel_mpi_check(MPI_Bcast(buffer, count, type, root, comm), m.call);
-	return reel_mpi_stick(tape, error);
+	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
 int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
@@ -56,9 +78,15 @@ int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_ba
 	struct reel_mpi_message m = {.call = "reel_mpi_bcast_reverse", .site = site, .tape = tape,
 				     .buffer = buffer_bar, .count = count, .type = type};
 	int error = reel_mpi_open_message(&m, comm);
+	struct reel_mpi_call call;
 
-	if (!error && reel_mpi_is_active(&m)) {
-		error = reel_mpi_sum_to(&m, root);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = call_of(&m, root, true);
+	error = reel_mpi_agree(&call);
+	if (reel_mpi_is_active(&m)) {
+		if (!error)
+			error = reel_mpi_sum_to(&m, root);
 		if (error)
 			reel_mpi_layout_poison(m.layout, count, buffer_bar);
 		else if (m.attached->rank != root)
@@ -67,8 +95,43 @@ int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_ba
 	return reel_mpi_stick(tape, error);
 }
 
+/* A Barrier has no adjoint, so it has no note: a program may leave out its reverse. */
+static int agree_on_barrier(const char *site, reel_tape *tape, MPI_Comm comm, bool reverse,
+			    struct reel_mpi_attached **attached)
+{
+	struct reel_mpi_call call = {.tape = tape, .name = "reel_mpi_barrier", .site = site,
+				     .reverse = reverse};
+
+	*attached = NULL;
+	if (reel_mpi_find(comm, call.name, attached))
+		return 0;
+	call.attached = *attached;
+	return reel_mpi_agree(&call);
+}
+
 int reel_mpi_barrier_at(reel_tape *tape, const char *site, MPI_Comm comm)
 {
-	(void)site;
-	return reel_mpi_stick(tape, reel_mpi_check(MPI_Barrier(comm), "reel_mpi_barrier"));
+	struct reel_mpi_attached *attached;
+	int error = agree_on_barrier(site, tape, comm, false, &attached);
+
+	if (!error)
+		error = reel_mpi_check(MPI_Barrier(comm), "reel_mpi_barrier");
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm)
+{
+	struct reel_mpi_message m = {.call = "reel_mpi_barrier_reverse", .site = site, .tape = tape};
+	int error = agree_on_barrier(site, tape, comm, true, &m.attached);
+	MPI_Request request;
+
+	if (error)
+		return reel_mpi_stick(tape, error);
+	if (!m.attached || !m.attached->watch_ns)
+		return reel_mpi_stick(tape, reel_mpi_check(MPI_Barrier(comm), m.call));
+	error = reel_mpi_check(MPI_Ibarrier(m.attached->sums, &request), m.call);
+	if (!error)
+		error = reel_mpi_await(&m, REEL_MPI_FOR_ALL, &request, MPI_STATUS_IGNORE);
+	reel_mpi_give_up(m.attached, &request);
+	return reel_mpi_stick(tape, error);
 }

@@ -9,7 +9,7 @@
 
 #include <reel/extend.h>
 
-#include "transfer.h"
+#include "check.h"
 
 /* Of a call: between whom blocks travel. What is not said is: from each rank to each one. */
 static const struct pattern {
@@ -18,16 +18,17 @@ static const struct pattern {
 	bool sent_by_root;	 /* and by no other rank */
 	bool sent_in_blocks;	 /* another one to each rank; otherwise the same to each */
 	bool received_in_blocks; /* one from each rank; otherwise there is one */
+	bool uneven;		 /* counts may differ between ranks */
 } patterns[] = {
-	[REEL_MPI_GATHER] = {"reel_mpi_gather", true, false, false, true},
-	[REEL_MPI_GATHERV] = {"reel_mpi_gatherv", true, false, false, true},
-	[REEL_MPI_SCATTER] = {"reel_mpi_scatter", false, true, true, false},
-	[REEL_MPI_SCATTERV] = {"reel_mpi_scatterv", false, true, true, false},
-	[REEL_MPI_ALLGATHER] = {"reel_mpi_allgather", false, false, false, true},
-	[REEL_MPI_ALLGATHERV] = {"reel_mpi_allgatherv", false, false, false, true},
-	[REEL_MPI_ALLTOALL] = {"reel_mpi_alltoall", false, false, true, true},
-	[REEL_MPI_ALLTOALLV] = {"reel_mpi_alltoallv", false, false, true, true},
-	[REEL_MPI_ALLTOALLW] = {"reel_mpi_alltoallw", false, false, true, true},
+	[REEL_MPI_GATHER] = {"reel_mpi_gather", true, false, false, true, false},
+	[REEL_MPI_GATHERV] = {"reel_mpi_gatherv", true, false, false, true, true},
+	[REEL_MPI_SCATTER] = {"reel_mpi_scatter", false, true, true, false, false},
+	[REEL_MPI_SCATTERV] = {"reel_mpi_scatterv", false, true, true, false, true},
+	[REEL_MPI_ALLGATHER] = {"reel_mpi_allgather", false, false, false, true, false},
+	[REEL_MPI_ALLGATHERV] = {"reel_mpi_allgatherv", false, false, false, true, true},
+	[REEL_MPI_ALLTOALL] = {"reel_mpi_alltoall", false, false, true, true, false},
+	[REEL_MPI_ALLTOALLV] = {"reel_mpi_alltoallv", false, false, true, true, true},
+	[REEL_MPI_ALLTOALLW] = {"reel_mpi_alltoallw", false, false, true, true, true},
 };
 
 /* The blocks of a rank on one side. Of Alltoallw, displacements are in bytes. */
@@ -134,6 +135,12 @@ static int each_block(const struct move *move, reel_tape *tape, const char *site
 	return error;
 }
 
+static int poison(struct reel_mpi_message *m)
+{
+	reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+	return 0;
+}
+
 static int open_move(struct move *move, enum reel_mpi_move kind, const struct side *sent,
 		     const struct side *received, int root, MPI_Comm comm)
 {
@@ -155,6 +162,40 @@ static int open_move(struct move *move, enum reel_mpi_move kind, const struct si
 	move->root = root;
 	resolve_in_place(move);
 	return 0;
+}
+
+/* The side of a call that a rank has whatever it has in place. */
+static const struct side *own_side(const struct move *move)
+{
+	bool is_root = move->rank == move->root;
+
+	if (move->pattern->sent_to_root ? !is_root : move->pattern->sent_by_root && is_root)
+		return &move->sent;
+	return &move->received;
+}
+
+/*
+ * What all ranks have to say alike, for checked mode. Where counts differ between ranks, they are
+ * not compared.
+ */
+static int describe(struct reel_mpi_call *call, const struct move *move, reel_tape *tape,
+		    const char *site, MPI_Comm comm, bool reverse)
+{
+	const struct side *side = own_side(move);
+	bool uneven = move->pattern->uneven;
+	struct reel_mpi_message m = {.call = move->pattern->name, .type = side->type,
+				     .count = uneven ? 1 : side->count};
+	int error = side->types ? 0 : reel_mpi_open_message(&m, comm);
+
+	*call = (struct reel_mpi_call){.tape = tape, .name = m.call, .site = site,
+				       .root = move->root, .numbers = -1, .reverse = reverse};
+	if (!error)
+		error = reel_mpi_find(comm, m.call, &call->attached);
+	if (!error && !side->types)
+		call->numbers = reel_mpi_numbers_of(&m);
+	if (uneven && call->numbers)
+		call->numbers = -1;
+	return error;
 }
 
 static int call_mpi(enum reel_mpi_move kind, const struct side *s, const struct side *r, int root,
@@ -197,6 +238,7 @@ int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
 	struct side from = {(void *)(uintptr_t)sent, sent_count, sent_counts, sent_displacements,
 			    sent_type, sent_types, false};
 	struct side to = {received, count, counts, displacements, type, types, false};
+	struct reel_mpi_call call;
 	struct move move;
 	int error = open_move(&move, kind, &from, &to, root, comm);
 
@@ -206,8 +248,13 @@ int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
 	if (!error)
 		error = each_block(&move, tape, site, false, comm, NULL);
 	if (!error)
+		error = describe(&call, &move, tape, site, comm, false);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	error = reel_mpi_agree(&call);
+	if (!error)
 		error = reel_mpi_check(call_mpi(kind, &from, &to, root, comm), move.pattern->name);
-	return reel_mpi_stick(tape, error);
+	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
 int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
@@ -221,10 +268,19 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 			    sent_types, false};
 	struct side to = {received_bar, count, counts, displacements, type, types, false};
 	struct move move;
+	struct reel_mpi_call call;
 	int error = open_move(&move, kind, &from, &to, root, comm), own;
 
 	if (error)
 		return reel_mpi_stick(tape, error);
+	error = describe(&call, &move, tape, site, comm, true);
+	if (!error)
+		error = reel_mpi_agree(&call);
+	if (error) {
+		each_block(&move, tape, site, true, comm, poison);
+		each_block(&move, tape, site, false, comm, poison);
+		return reel_mpi_stick(tape, error);
+	}
 	error = each_block(&move, tape, site, false, comm, reel_mpi_send_adjoint);
 	own = each_block(&move, tape, site, true, comm, reel_mpi_add_adjoint);
 	return reel_mpi_stick(tape, error ? error : own);

@@ -6,6 +6,8 @@ noinst_LTLIBRARIES += libreel-mpi-core.la
 libreel_mpi_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(MPI_CFLAGS)
 libreel_mpi_core_la_SOURCES = \
 	%D%/attached.c %D%/attached.h \
+	%D%/check.c %D%/check.h \
+	%D%/agree.c \
 	%D%/layout.c %D%/layout.h \
 	%D%/transfer.c %D%/transfer.h \
 	%D%/point-to-point.c \

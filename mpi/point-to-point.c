@@ -2,7 +2,7 @@
 /* Messages whose calls wait. */
 #include "config.h"
 
-#include "transfer.h"
+#include "check.h"
 
 static int send_by_mode(const struct reel_mpi_message *m, enum reel_mpi_mode mode, MPI_Comm comm)
 {
@@ -30,7 +30,20 @@ int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode,
 		error = reel_mpi_check_order(&m, false, NULL);
 	if (!error)
 		error = reel_mpi_check(send_by_mode(&m, mode, comm), m.call);
+	if (!error)
+		error = reel_mpi_note_call(&m, false);
 	return reel_mpi_stick(tape, error);
+}
+
+/* Takes back the adjoint of what was sent. */
+static int take_back(struct reel_mpi_message *m)
+{
+	int error = reel_mpi_mirror(m, false);
+
+	if (!error)
+		return reel_mpi_add_adjoint(m);
+	reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+	return error;
 }
 
 int reel_mpi_send_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
@@ -42,7 +55,7 @@ int reel_mpi_send_reverse_at(reel_tape *tape, const char *site, void *buffer_bar
 	int error = reel_mpi_open_message(&m, comm);
 
 	if (!error)
-		error = reel_mpi_add_adjoint(&m);
+		error = take_back(&m);
 	return reel_mpi_stick(tape, error);
 }
 
@@ -91,6 +104,10 @@ static int return_message(struct reel_mpi_message *m, MPI_Status *status)
 
 	if (!error)
 		error = reel_mpi_recall_message(m, asked ? status : NULL, noted ? &note : NULL);
+	if (error)
+		reel_mpi_tell(m, error);
+	else
+		error = reel_mpi_mirror(m, true);
 	if (!error)
 		error = reel_mpi_send_adjoint(m);
 	if (error)
@@ -131,6 +148,15 @@ static int begin_exchange(struct reel_mpi_message *out, struct reel_mpi_message 
 	return error;
 }
 
+/* After both: notes the send, then the receive, which the reverse call begins with. */
+static int exchanged(struct reel_mpi_message *out, struct reel_mpi_message *in,
+		     const MPI_Status *own, MPI_Status *status)
+{
+	int error = reel_mpi_note_call(out, false), after = received(in, own, status);
+
+	return error ? error : after;
+}
+
 int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, int sent_count,
 			 MPI_Datatype sent_type, int dest, int sent_tag, void *received_at,
 			 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
@@ -151,7 +177,7 @@ int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, in
 						    &own),
 				       out.call);
 	if (!error)
-		error = received(&in, &own, status);
+		error = exchanged(&out, &in, &own, status);
 	return reel_mpi_stick(tape, error);
 }
 
@@ -174,7 +200,7 @@ int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer
 							    source, tag, comm, &own),
 				       out.call);
 	if (!error)
-		error = received(&in, &own, status);
+		error = exchanged(&out, &in, &own, status);
 	return reel_mpi_stick(tape, error);
 }
 
@@ -214,9 +240,12 @@ int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *site, void *sent_b
 				      .tag = tag, .type = type};
 	int error = open_both(&out, &in, comm);
 
-	if (!error)
-		error = return_message(&in, status);
-	if (!error)
-		error = reel_mpi_add_adjoint(&out);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	error = return_message(&in, status);
+	if (error)
+		reel_mpi_layout_poison(out.layout, out.count, out.buffer);
+	else
+		error = take_back(&out);
 	return reel_mpi_stick(tape, error);
 }

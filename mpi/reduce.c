@@ -12,6 +12,7 @@
 
 #include <reel/extend.h>
 
+#include "check.h"
 #include "reduce.h"
 
 struct reduction {
@@ -23,6 +24,8 @@ struct reduction {
 	enum reel_mpi_reduction kind;
 	enum reel_mpi_factor factor;
 	int root;
+	bool watched;	     /* a reverse call with a watchdog */
+	MPI_Request pending; /* what MPI does with the temporary when the call is given up */
 };
 
 static const char *const names[] = {
@@ -60,6 +63,13 @@ static int open_reduction(struct reduction *r, MPI_Op op, int count, MPI_Comm co
 	return reel_mpi_is_active(m) ? reel_mpi_factor_of(op, m, &r->factor) : 0;
 }
 
+static struct reel_mpi_call call_of(const struct reduction *r, bool reverse)
+{
+	return (struct reel_mpi_call){.attached = r->m.attached, .tape = r->m.tape,
+				      .name = r->m.call, .site = r->m.site, .root = r->root,
+				      .numbers = reel_mpi_numbers_of(&r->m), .reverse = reverse};
+}
+
 static size_t bytes_of(const struct reduction *r, int count)
 {
 	return (size_t)count * (size_t)r->m.layout->extent;
@@ -71,35 +81,74 @@ static struct reel_mpi_buffer *temporary(struct reduction *r, int times)
 	return reel_mpi_take_buffer(r->m.attached, bytes_of(r, r->m.count) * (size_t)times + 1);
 }
 
-/* Gives each rank what the results of the ranks have, for each element of its operand. */
-static int spread(struct reduction *r, void *to)
+/* Waits for what `code` says was begun. */
+static int watch(struct reduction *r, int code)
+{
+	int error = reel_mpi_check(code, r->m.call);
+
+	return error ? error : reel_mpi_await(&r->m, REEL_MPI_FOR_ALL, &r->pending,
+					      MPI_STATUS_IGNORE);
+}
+
+static int spread_root(struct reduction *r, void *to, int root)
 {
 	struct reel_mpi_message *m = &r->m;
 	MPI_Comm sums = m->attached->sums;
-	int *begins, at = 0, error;
 
+	if (r->watched)
+		return watch(r, MPI_Ibcast(to, m->count, m->type, root, sums, &r->pending));
+	return reel_mpi_check(MPI_Bcast(to, m->count, m->type, root, sums), m->call);
+}
+
+static int spread_blocks(struct reduction *r, void *to)
+{
+	struct reel_mpi_message *m = &r->m;
+	MPI_Comm sums = m->attached->sums;
+	int n = r->result_count;
+
+	if (r->watched)
+		return watch(r, MPI_Iallgather(r->result, n, m->type, to, n, m->type, sums,
+					       &r->pending));
+	return reel_mpi_check(MPI_Allgather(r->result, n, m->type, to, n, m->type, sums), m->call);
+}
+
+static int spread_uneven(struct reduction *r, void *to)
+{
+	struct reel_mpi_message *m = &r->m;
+	MPI_Comm sums = m->attached->sums;
+	int *begins = malloc((size_t)m->attached->size * sizeof *begins), at = 0, error;
+
+	if (!begins)
+		return reel_fail(-ENOMEM, "%s: no memory", m->call);
+	for (int i = 0; i < m->attached->size; i++) {
+		begins[i] = at;
+		at += r->counts[i];
+	}
+	if (r->watched)
+		error = watch(r, MPI_Iallgatherv(r->result, r->result_count, m->type, to, r->counts,
+						 begins, m->type, sums, &r->pending));
+	else
+		error = reel_mpi_check(MPI_Allgatherv(r->result, r->result_count, m->type, to,
+						      r->counts, begins, m->type, sums),
+				       m->call);
+	/* What was given up may read it until the end. */
+	if (error != -ETIMEDOUT)
+		free(begins);
+	return error;
+}
+
+/* Gives each rank what the results of the ranks have, for each element of its operand. */
+static int spread(struct reduction *r, void *to)
+{
 	if (r->result_count && to != r->result)
 		memcpy(to, r->result, bytes_of(r, r->result_count));
 	switch (r->kind) {
 	case REEL_MPI_REDUCE:
-		return reel_mpi_check(MPI_Bcast(to, m->count, m->type, r->root, sums), m->call);
+		return spread_root(r, to, r->root);
 	case REEL_MPI_REDUCE_SCATTER_BLOCK:
-		return reel_mpi_check(MPI_Allgather(r->result, r->result_count, m->type, to,
-						    r->result_count, m->type, sums),
-				      m->call);
+		return spread_blocks(r, to);
 	case REEL_MPI_REDUCE_SCATTER:
-		begins = malloc((size_t)m->attached->size * sizeof *begins);
-		if (!begins)
-			return reel_fail(-ENOMEM, "%s: no memory", m->call);
-		for (int i = 0; i < m->attached->size; i++) {
-			begins[i] = at;
-			at += r->counts[i];
-		}
-		error = reel_mpi_check(MPI_Allgatherv(r->result, r->result_count, m->type, to,
-						      r->counts, begins, m->type, sums),
-				       m->call);
-		free(begins);
-		return error;
+		return spread_uneven(r, to);
 	default:
 		return 0;
 	}
@@ -208,8 +257,13 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 	struct reel_mpi_buffer *copy = NULL;
 	int error = open_reduction(&r, op, count, comm);
 	bool noted = !error && tape && reel_mpi_is_active(&r.m) && r.factor != REEL_MPI_FACTOR_ONE;
+	struct reel_mpi_call call;
 
-	if (noted && r.in_place) {
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = call_of(&r, false);
+	error = reel_mpi_agree(&call);
+	if (!error && noted && r.in_place) {
 		copy = temporary(&r, 1);
 		if (copy)
 			memcpy(copy->data, r.m.buffer, bytes_of(&r, r.m.count));
@@ -222,7 +276,7 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 		error = note(&r, copy ? (char *)copy->data : r.m.buffer);
 	if (copy)
 		reel_mpi_give_buffer(r.m.attached, copy);
-	return reel_mpi_stick(tape, error);
+	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
 /* ---- Reverse ---- */
@@ -254,9 +308,7 @@ static int reverse(struct reduction *r, char *signal, char *spare)
 	if (!error && r->kind == REEL_MPI_ALLREDUCE) {
 		whole.buffer = signal;
 		error = reel_mpi_sum_to(&whole, 0);
-		own = reel_mpi_check(MPI_Bcast(signal, r->m.count, r->m.type, 0,
-					       r->m.attached->sums),
-				     r->m.call);
+		own = error == -ETIMEDOUT ? error : spread_root(r, signal, 0);
 		error = error ? error : own;
 	}
 	own = multiply(r, signal, spare);
@@ -278,13 +330,23 @@ int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_m
 			      .result = received_bar, .counts = counts, .kind = kind, .root = root};
 	int error = open_reduction(&r, op, count, comm);
 	struct reel_mpi_buffer *buffer;
+	struct reel_mpi_call call;
 
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = call_of(&r, true);
+	error = reel_mpi_agree(&call);
+	if (error)
+		reel_mpi_layout_poison(r.m.layout, r.m.count, r.m.buffer);
 	if (error || !reel_mpi_is_active(&r.m))
 		return reel_mpi_stick(tape, error);
+	r.watched = r.m.attached->watch_ns > 0;
+	r.pending = MPI_REQUEST_NULL;
 	buffer = temporary(&r, 2);
 	if (buffer) {
 		error = reverse(&r, (char *)buffer->data,
 				(char *)buffer->data + bytes_of(&r, r.m.count));
+		buffer->request = r.pending;
 		reel_mpi_give_buffer(r.m.attached, buffer);
 	} else {
 		error = -ENOMEM;

@@ -15,7 +15,7 @@
 
 #include <reel/extend.h>
 
-#include "transfer.h"
+#include "check.h"
 
 enum { IDLE, STARTED, COMPLETE, REVERSED };
 
@@ -459,23 +459,54 @@ static void count_reversing(struct reel_mpi_attached *attached, int change)
 	pthread_mutex_unlock(&attached->lock);
 }
 
+/* In checked mode the header lies before the adjoint. */
+static size_t header_bytes(const struct reel_mpi_message *m)
+{
+	const size_t align = sizeof(max_align_t);
+
+	return reel_mpi_has_header(m) ? (sizeof(struct reel_mpi_header) + align - 1) / align * align
+				      : 0;
+}
+
+static char *adjoint_in(const struct reel_mpi_message *m, struct reel_mpi_buffer *buffer)
+{
+	return reel_mpi_layout_place(m->layout, m->count, (char *)buffer->data + header_bytes(m));
+}
+
 static int receive_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *m)
 {
-	struct reel_mpi_buffer *buffer =
-		reel_mpi_take_buffer(m->attached, reel_mpi_layout_bytes(m->layout, m->count));
-	int error;
+	struct reel_mpi_buffer *buffer = reel_mpi_take_buffer(
+		m->attached, header_bytes(m) + reel_mpi_layout_bytes(m->layout, m->count));
+	int error = 0;
 
 	if (!buffer)
 		return -ENOMEM;
-	error = reel_mpi_check(MPI_Irecv(reel_mpi_layout_place(m->layout, m->count, buffer->data),
-					 m->count, m->type, m->peer, m->tag, m->attached->messages,
-					 &r->request),
-			       m->call);
+	if (reel_mpi_has_header(m))
+		error = reel_mpi_post_header(m, (struct reel_mpi_header *)(void *)buffer->data,
+					     &buffer->request);
+	if (!error)
+		error = reel_mpi_check(MPI_Irecv(adjoint_in(m, buffer), m->count, m->type, m->peer,
+						 m->tag, m->attached->messages, &r->request),
+				       m->call);
 	if (error)
 		reel_mpi_give_buffer(m->attached, buffer);
 	else
 		r->temporary = buffer;
 	return error;
+}
+
+static int send_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *m)
+{
+	int bytes, error = reel_mpi_has_header(m) ? reel_mpi_send_header(m) : 0;
+
+	if (error)
+		return error;
+	MPI_Type_size(m->type, &bytes);
+	reel_mpi_count(&m->attached->counters.adjoints, 1);
+	reel_mpi_count(&m->attached->counters.adjoint_bytes, (uint64_t)bytes * (uint64_t)m->count);
+	return reel_mpi_check(MPI_Isend(m->buffer, m->count, m->type, m->peer, m->tag,
+					m->attached->messages, &r->request),
+			      m->call);
 }
 
 /* `given` is the note, if it was popped already. */
@@ -502,14 +533,17 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 	}
 	if (!error)
 		error = reel_mpi_recall_message(&m, status, given);
+	if (error && receive)
+		reel_mpi_tell(&m, error);
+	if (!error)
+		error = reel_mpi_mirror(&m, receive);
+	r->moved = 0;
 	if (!error && reel_mpi_is_active(&m)) {
-		error = receive ? reel_mpi_check(MPI_Isend(m.buffer, m.count, m.type, m.peer, m.tag,
-							   m.attached->messages, &r->request),
-						 call)
-				: receive_adjoint(r, &m);
+		error = receive ? send_adjoint(r, &m) : receive_adjoint(r, &m);
 		r->moved = error ? 0 : m.count;
-	} else {
-		r->moved = 0;
+		r->moved_peer = m.peer;
+		r->moved_tag = m.tag;
+		r->serial = m.serial;
 	}
 	r->state = REVERSED;
 	r->site = site;
@@ -593,6 +627,70 @@ int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_
 
 /* ---- Reverse: the start ends it ---- */
 
+/* Ends the receive of an adjoint that is not wanted, or that does not come. */
+static void drop(struct reel_mpi_request *r, bool comes)
+{
+	if (r->request == MPI_REQUEST_NULL)
+		return;
+	if (!comes)
+		MPI_Cancel(&r->request);
+	MPI_Wait(&r->request, &r->status);
+}
+
+/* Waits for nothing: the sweep has failed before. */
+static int drop_all(struct reel_mpi_request *r, const struct reel_mpi_message *m)
+{
+	struct reel_mpi_buffer *buffer = r->temporary;
+
+	drop(r, false);
+	if (buffer->request != MPI_REQUEST_NULL) {
+		MPI_Cancel(&buffer->request);
+		MPI_Wait(&buffer->request, MPI_STATUS_IGNORE);
+	}
+	return reel_fail(reel_tape_error(m->tape), "%s follows a call that failed", m->call);
+}
+
+/* Waits for the header of an adjoint, which may be of another message. */
+static int await_header(struct reel_mpi_request *r, const struct reel_mpi_message *m)
+{
+	struct reel_mpi_buffer *buffer = r->temporary;
+	const struct reel_mpi_header *header =
+		(const struct reel_mpi_header *)(const void *)buffer->data;
+	bool comes = false;
+	int error;
+
+	error = reel_mpi_await(m, REEL_MPI_FROM_PEER, &buffer->request, MPI_STATUS_IGNORE);
+	if (!error) {
+		comes = !header->error;
+		error = reel_mpi_compare_header(m, header);
+	}
+	if (error)
+		drop(r, comes);
+	return error;
+}
+
+static int finish_reverse(struct reel_mpi_request *r, struct reel_mpi_message *m)
+{
+	struct reel_mpi_buffer *buffer = r->temporary;
+	int error = 0;
+
+	if (r->moved <= 0)
+		return 0;
+	m->peer = r->moved_peer;
+	m->tag = r->moved_tag;
+	m->serial = r->serial;
+	if (buffer && reel_mpi_is_lost(m->attached, m->tape))
+		return drop_all(r, m);
+	if (buffer && reel_mpi_has_header(m))
+		error = await_header(r, m);
+	if (!error)
+		error = reel_mpi_await(m, buffer ? REEL_MPI_FROM_PEER : REEL_MPI_TO_PEER,
+				       &r->request, &r->status);
+	if (!error && buffer)
+		error = reel_mpi_check_adjoint(m, &r->status);
+	return error;
+}
+
 int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *r)
 {
 	static const char call[] = "reel_mpi_start_reverse";
@@ -608,15 +706,12 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi
 	if (error)
 		return reel_mpi_stick(tape, error);
 	m.count = r->moved;
-	if (r->moved > 0)
-		error = reel_mpi_check(MPI_Wait(&r->request, &r->status), call);
-	if (!error && r->moved > 0 && buffer)
-		error = reel_mpi_check_adjoint(&m, &r->status);
+	error = finish_reverse(r, &m);
+	reel_mpi_give_up(m.attached, &r->request);
 	if (error)
 		reel_mpi_layout_poison(m.layout, r->count, r->buffer);
 	else if (buffer)
-		reel_mpi_layout_add(m.layout, r->moved, r->buffer,
-				    reel_mpi_layout_place(m.layout, r->moved, buffer->data));
+		reel_mpi_layout_add(m.layout, r->moved, r->buffer, adjoint_in(&m, buffer));
 	else
 		reel_mpi_layout_zero(m.layout, r->moved, r->buffer);
 	if (buffer)

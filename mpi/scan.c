@@ -13,6 +13,7 @@
 
 #include <reel/extend.h>
 
+#include "check.h"
 #include "reduce.h"
 
 enum { CHAIN_TAG = 2 };
@@ -29,6 +30,14 @@ static int open_scan(struct reel_mpi_message *m, enum reel_mpi_factor *factor, M
 	m->through = m->attached->sums;
 	m->tag = CHAIN_TAG;
 	return reel_mpi_factor_of(op, m, factor);
+}
+
+static struct reel_mpi_call call_of(const struct reel_mpi_message *m, bool exclusive, bool reverse)
+{
+	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape,
+				      .name = exclusive ? "reel_mpi_exscan" : "reel_mpi_scan",
+				      .site = m->site, .numbers = reel_mpi_numbers_of(m),
+				      .reverse = reverse};
 }
 
 static size_t bytes_of(const struct reel_mpi_message *m)
@@ -67,8 +76,13 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
 	struct reel_mpi_buffer *buffer = NULL;
 	int error = open_scan(&m, &factor, op, received, comm);
+	struct reel_mpi_call call;
 	char *x = NULL;
 
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = call_of(&m, exclusive, false);
+	error = reel_mpi_agree(&call);
 	if (!error && tape && factor != REEL_MPI_FACTOR_ONE) {
 		buffer = reel_mpi_take_buffer(m.attached, 3 * bytes_of(&m));
 		if (buffer)
@@ -84,7 +98,7 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 		error = note(&m, factor, op, x, x + bytes_of(&m), x + 2 * bytes_of(&m));
 	if (buffer)
 		reel_mpi_give_buffer(m.attached, buffer);
-	return reel_mpi_stick(tape, error);
+	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
 /* Makes of u the adjoint of x, in `to_x`, and that of S of the rank below, in `to_below`. */
@@ -161,8 +175,15 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
 	int error = open_scan(&m, &factor, op, received_bar, comm);
 	struct reel_mpi_buffer *buffer;
+	struct reel_mpi_call call;
 	char *u;
 
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = call_of(&m, exclusive, true);
+	error = reel_mpi_agree(&call);
+	if (error)
+		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
 	if (error || !reel_mpi_is_active(&m))
 		return reel_mpi_stick(tape, error);
 	buffer = reel_mpi_take_buffer(m.attached, 3 * bytes_of(&m));

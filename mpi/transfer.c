@@ -2,11 +2,15 @@
 /* Messages: their notes, and their adjoints. */
 #include "config.h"
 
-#include "transfer.h"
+#include "check.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #include <reel/extend.h>
+
+#include "os/clock.h"
+#include "os/error.h"
 
 REEL_RECORD(message_note, struct reel_mpi_note);
 
@@ -35,6 +39,77 @@ int reel_mpi_stick(reel_tape *tape, int error)
 	return error;
 }
 
+/* ---- Waiting ---- */
+
+static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
+{
+	double seconds = 1e-9 * (double)m->attached->watch_ns;
+	int error;
+
+	if (what == REEL_MPI_FOR_ALL)
+		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
+					      "the communicator",
+				  m->attached->rank, m->site, m->call, seconds);
+	else
+		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for %s rank %d, tag %d",
+				  m->attached->rank, m->site, m->call, seconds,
+				  what == REEL_MPI_FROM_PEER ? "the adjoint from"
+							     : "its adjoint to be taken by",
+				  m->peer, m->tag);
+	/* A tape reports the first error, which sticks to it. */
+	if (m->tape && !reel_tape_error(m->tape))
+		return error;
+	return reel_report(m->tape, error, reel_error_text(error));
+}
+
+/* Cancels a receive. Returns 0 if the message came at last. */
+static int cancel(const struct reel_mpi_message *m, MPI_Request *request, MPI_Status *status)
+{
+	MPI_Status own;
+	int cancelled, code;
+
+	MPI_Cancel(request);
+	code = MPI_Wait(request, &own);
+	MPI_Test_cancelled(&own, &cancelled);
+	if (cancelled)
+		return time_out(m, REEL_MPI_FROM_PEER);
+	if (status != MPI_STATUS_IGNORE)
+		*status = own;
+	return reel_mpi_check(code, m->call);
+}
+
+static int watch(const struct reel_mpi_message *m, enum reel_mpi_wait what, MPI_Request *request,
+		 MPI_Status *status)
+{
+	uint64_t end = reel_clock_ns() + m->attached->watch_ns;
+	int complete = 0, error = 0;
+
+	while (!error && !complete && reel_clock_ns() < end) {
+		error = reel_mpi_check(MPI_Test(request, &complete, status), m->call);
+		if (!complete)
+			sched_yield();
+	}
+	if (error || complete)
+		return error;
+	return what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);
+}
+
+int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MPI_Request *request,
+		   MPI_Status *status)
+{
+	int complete, error = reel_mpi_check(MPI_Test(request, &complete, status), m->call);
+	uint64_t begin;
+
+	if (error || complete)
+		return error;
+	begin = reel_clock_ns();
+	error = m->attached->watch_ns ? watch(m, what, request, status)
+				      : reel_mpi_check(MPI_Wait(request, status), m->call);
+	reel_mpi_count(&m->attached->counters.waits, 1);
+	reel_mpi_count(&m->attached->counters.wait_ns, reel_clock_ns() - begin);
+	return error;
+}
+
 /* ---- Notes ---- */
 
 bool reel_mpi_is_noted(const struct reel_mpi_message *message, bool asked)
@@ -51,12 +126,16 @@ void reel_mpi_push_note(reel_tape *tape, const char *site, struct reel_mpi_note 
 int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *status, bool noted,
 			  int index)
 {
-	int wanted = message->count;
+	int wanted = message->count, error;
 
 	if (status && message->peer != MPI_PROC_NULL) {
 		MPI_Get_count(status, message->type, &message->count);
 		message->peer = status->MPI_SOURCE;
 		message->tag = status->MPI_TAG;
+	}
+	/* The message has come, whatever is wrong with it: the other rank counts it, too. */
+	error = reel_mpi_note_call(message, status != NULL);
+	if (status && message->peer != MPI_PROC_NULL) {
 		if (message->count == MPI_UNDEFINED)
 			return reel_fail(-ENOTSUP, "%s: the message from rank %d with tag %d ends "
 						   "within an element of its type",
@@ -72,9 +151,10 @@ int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *st
 		struct reel_mpi_note note = {message->peer, message->tag, message->count, index};
 
 		reel_mpi_push_note(message->tape, message->site, note);
+		reel_mpi_count(&message->attached->counters.note_bytes, sizeof note);
 		return reel_tape_error(message->tape);
 	}
-	return 0;
+	return error;
 }
 
 int reel_mpi_pop_note(reel_tape *tape, const char *site, const char *call,
@@ -121,14 +201,12 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 
 /* ---- Adjoints ---- */
 
-int reel_mpi_send_adjoint(struct reel_mpi_message *message)
+int reel_mpi_send_copy(struct reel_mpi_message *message)
 {
 	struct reel_mpi_attached *attached = message->attached;
 	struct reel_mpi_buffer *buffer;
 	int bytes, place = 0, error;
 
-	if (!reel_mpi_is_active(message))
-		return 0;
 	/* Packed: a temporary needs no gaps, and whatever type the other rank names fits. */
 	error = reel_mpi_check(MPI_Pack_size(message->count, message->type, message->through,
 					     &bytes),
@@ -138,6 +216,9 @@ int reel_mpi_send_adjoint(struct reel_mpi_message *message)
 	buffer = reel_mpi_take_buffer(attached, (size_t)bytes);
 	if (!buffer)
 		return -ENOMEM;
+	buffer->peer = message->peer;
+	buffer->tag = message->tag;
+	buffer->site = message->site;
 	error = reel_mpi_check(MPI_Pack(message->buffer, message->count, message->type,
 					buffer->data, bytes, &place, message->through),
 			       message->call);
@@ -150,9 +231,25 @@ int reel_mpi_send_adjoint(struct reel_mpi_message *message)
 		reel_mpi_give_buffer(attached, buffer);
 		return error;
 	}
+	reel_mpi_count(&attached->counters.adjoints, 1);
+	reel_mpi_count(&attached->counters.adjoint_bytes, (uint64_t)place);
 	reel_mpi_keep_sending(attached, buffer);
-	reel_mpi_layout_zero(message->layout, message->count, message->buffer);
 	return 0;
+}
+
+int reel_mpi_send_adjoint(struct reel_mpi_message *message)
+{
+	int error = 0;
+
+	if (!reel_mpi_is_active(message))
+		return 0;
+	if (reel_mpi_has_header(message))
+		error = reel_mpi_send_header(message);
+	if (!error)
+		error = reel_mpi_send_copy(message);
+	if (!error)
+		reel_mpi_layout_zero(message->layout, message->count, message->buffer);
+	return error;
 }
 
 int reel_mpi_check_adjoint(const struct reel_mpi_message *message, const MPI_Status *status)
@@ -167,11 +264,31 @@ int reel_mpi_check_adjoint(const struct reel_mpi_message *message, const MPI_Sta
 			 message->call, message->peer, count, message->tag, message->count);
 }
 
+static int receive_adjoint(struct reel_mpi_message *message, char *place)
+{
+	MPI_Request request;
+	MPI_Status status;
+	int error = 0;
+
+	if (reel_mpi_is_lost(message->attached, message->tape))
+		return reel_fail(reel_tape_error(message->tape), "%s follows a call that failed",
+				 message->call);
+	if (reel_mpi_has_header(message))
+		error = reel_mpi_receive_header(message);
+	if (!error)
+		error = reel_mpi_check(MPI_Irecv(place, message->count, message->type,
+						 message->peer, message->tag, message->through,
+						 &request),
+				       message->call);
+	if (!error)
+		error = reel_mpi_await(message, REEL_MPI_FROM_PEER, &request, &status);
+	return error ? error : reel_mpi_check_adjoint(message, &status);
+}
+
 int reel_mpi_add_adjoint(struct reel_mpi_message *message)
 {
 	struct reel_mpi_attached *attached = message->attached;
 	struct reel_mpi_buffer *buffer;
-	MPI_Status status;
 	char *place;
 	int error;
 
@@ -182,11 +299,7 @@ int reel_mpi_add_adjoint(struct reel_mpi_message *message)
 	if (!buffer)
 		return -ENOMEM;
 	place = reel_mpi_layout_place(message->layout, message->count, buffer->data);
-	error = reel_mpi_check(MPI_Recv(place, message->count, message->type, message->peer,
-					message->tag, message->through, &status),
-			       message->call);
-	if (!error)
-		error = reel_mpi_check_adjoint(message, &status);
+	error = receive_adjoint(message, place);
 	if (!error)
 		reel_mpi_layout_add(message->layout, message->count, message->buffer, place);
 	else

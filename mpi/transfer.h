@@ -22,6 +22,7 @@ struct reel_mpi_message {
 	struct reel_mpi_attached *attached;
 	const struct reel_mpi_layout *layout;
 	MPI_Comm through; /* the duplicate that its adjoint travels in */
+	uint64_t serial;  /* checked mode, reverse sweep: see check.h; 0: not known */
 };
 
 /* What the run decided. */
@@ -37,6 +38,24 @@ bool reel_mpi_is_active(const struct reel_mpi_message *message);
 
 /* The error of a call: it sticks to the tape, if there is one. Returns `error`. */
 int reel_mpi_stick(reel_tape *tape, int error);
+
+/* ---- Waiting ---- */
+
+enum reel_mpi_wait { REEL_MPI_FROM_PEER, REEL_MPI_TO_PEER, REEL_MPI_FOR_ALL };
+
+/*
+ * Waits in a reverse call until the request is complete. With a watchdog, waits as long as that
+ * says, and then returns -ETIMEDOUT; a receive has been cancelled then, and another request is not
+ * MPI_REQUEST_NULL: what it uses is MPI's until it is complete.
+ */
+int reel_mpi_await(const struct reel_mpi_message *message, enum reel_mpi_wait what,
+		   MPI_Request *request, MPI_Status *status);
+
+/*
+ * Whether the reverse sweep of this tape has lost its way, so that a rank should not wait for
+ * another one. Only in checked mode and with a watchdog.
+ */
+bool reel_mpi_is_lost(const struct reel_mpi_attached *attached, const reel_tape *tape);
 
 /* ---- Notes ---- */
 
@@ -67,6 +86,9 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 
 /* Sends the adjoint to where the message came from, and sets it to 0. Does not wait. */
 int reel_mpi_send_adjoint(struct reel_mpi_message *message);
+
+/* Sends a copy of the adjoint to `peer`, and leaves it as it is. */
+int reel_mpi_send_copy(struct reel_mpi_message *message);
 
 /* Receives the adjoint from where the message went, and adds it. */
 int reel_mpi_add_adjoint(struct reel_mpi_message *message);

@@ -113,6 +113,7 @@ check_PROGRAMS += \
 
 if MPI
 check_PROGRAMS += \
+	%D%/mpi/t-mpi-checked \
 	%D%/mpi/t-mpi-collectives \
 	%D%/mpi/t-mpi-messages \
 	%D%/mpi/t-mpi-run
@@ -252,6 +253,8 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 # The programs start themselves by mpirun.
 mpi_test_cppflags = $(AM_CPPFLAGS) $(MPI_CFLAGS) -DMPIRUN='"$(MPIRUN)"' -DMPIRUN_FLAGS='"$(MPIRUN_FLAGS)"'
 mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LIBS) -lm
+%C%_mpi_t_mpi_checked_CPPFLAGS = $(mpi_test_cppflags)
+%C%_mpi_t_mpi_checked_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_collectives_CPPFLAGS = $(mpi_test_cppflags)
 %C%_mpi_t_mpi_collectives_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_messages_CPPFLAGS = $(mpi_test_cppflags)

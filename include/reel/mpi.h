@@ -23,7 +23,7 @@
  * of what was received, and sets that adjoint to 0; it adds what comes back to the adjoint of what
  * was sent. Reverse calls come in the reverse order of the forward calls, on each rank by itself.
  *
- * What is on the tape. Nothing that the arguments say. What the run decided is noted, 16 bytes a
+ * What is on the tape. Nothing that the arguments say, but in checked mode (reel_mpi_attach()). What the run decided is noted, 16 bytes a
  * message: the source, the tag and the number of elements of a message that was received by
  * MPI_ANY_SOURCE or MPI_ANY_TAG, or with a status; the index that reel_mpi_waitany() chose.
  * The reverse call sets its status to what was noted. With a NULL tape a forward call notes
@@ -61,6 +61,7 @@
  *              (MPI_ERRORS_RETURN) MPI ends the program itself
  *   -ENOMEM    no memory for an adjoint
  *   -EBADMSG   the reverse call does not mirror the forward call
+ *   -ETIMEDOUT another rank does not answer (reel_mpi_watch())
  * or the error of the tape. The error of a forward call sticks to the tape, too: the values that
  * the tape then pops are NaN. If a reverse call fails, its adjoints are NaN. A call that was
  * refused did nothing. Where a note is lost the library does not know to which rank an adjoint
@@ -84,12 +85,38 @@ extern "C" {
 
 /* ---- Communicators ------------------------------------------------------------ */
 
+/* Flag of reel_mpi_attach(). */
+#define REEL_MPI_CHECKED 1u
+
 /*
- * Make a communicator ready for the calls below. Collective: all ranks of it call this. `flags`: 0.
- * A communicator that was duplicated or split from an attached one is attached by itself. Attaching
- * twice is allowed and does nothing. Intercommunicators are refused.
+ * Make a communicator ready for the calls below. Collective: all ranks of it call this. `flags`: 0
+ * or REEL_MPI_CHECKED. A communicator that was duplicated or split from an attached one is attached
+ * by itself. Attaching twice is allowed and does nothing. Intercommunicators are refused.
  *
- * Returns 0, -EINVAL, -ENOTSUP, -ENOMEM or -EIO. Costs two MPI_Comm_dup().
+ * Checked mode. If one rank asks for it, by the flag or by REEL_CHECKED=1 in its environment, all
+ * have it. Messages of the forward sweep are numbered for each pair of ranks and tag. Each call
+ * leaves a note on the tape, and the reverse call is compared with it before anything is sent.
+ * Before an adjoint travels a header that says which message it is of. The ranks of a collective
+ * call compare what they call, with its root and its count, in both sweeps. What does not match is
+ * -EBADMSG on each rank that is concerned, with the lines of the program on both sides, and sticks
+ * to the tapes:
+ *
+ *	reel: rank 0, a.c:30: reel_mpi_send_reverse gets no adjoint from rank 1, tag 7: rank 1,
+ *	b.c:44: reel_mpi_recv_reverse reverses a receive of 4 numbers from rank 0, tag 7, but the
+ *	last call that is not reversed is at b.c:12: a receive of 5 numbers from rank 0, tag 7
+ *
+ * A rank whose reverse call is wrong sends a header that says so, and so does it instead of each
+ * later adjoint: ranks that go on with their reverse calls do not hang. A rank that makes no more
+ * calls is the watchdog's to find. After such an error detach the communicator and attach it again
+ * before the next sweep, as adjoints may be left in it. Calls that have no adjoint (integers, a
+ * Barrier, MPI_PROC_NULL) have no note. Serial numbers of calls with a NULL tape are counted, and
+ * not compared.
+ *
+ * Costs 48 bytes of the tape for each call, a message of 256 bytes for each adjoint, and an
+ * Allreduce of 80 bytes for each collective call. Adjoints are the same. Without it there is no
+ * note, no byte and no message more.
+ *
+ * Returns 0, -EINVAL, -ENOTSUP, -ENOMEM or -EIO. Costs two or three MPI_Comm_dup().
  */
 int reel_mpi_attach(MPI_Comm comm, unsigned flags);
 
@@ -105,9 +132,31 @@ int reel_mpi_detach(MPI_Comm comm);
  * communicator have left. Not collective. Without it they are finished by later reverse calls, and
  * when the communicator is freed.
  *
- * Returns 0, -EINVAL, -EBUSY: a request was waited for and not reversed; or -EIO.
+ * Returns 0, -EINVAL, -EBUSY: a request was waited for and not reversed; -ETIMEDOUT: the watchdog;
+ * or -EIO.
  */
 int reel_mpi_reverse_end(MPI_Comm comm);
+
+#define REEL_MPI_MAX_WATCH 1e6
+
+/*
+ * The watchdog: a reverse call on the communicator waits at most so many seconds for another rank,
+ * up to REEL_MPI_MAX_WATCH; 0: for ever, which is the default, unless REEL_MPI_WATCH=SECONDS is in
+ * the environment when the communicator is attached. Not collective. No other call on the
+ * communicator runs at the same time.
+ *
+ * A rank that has waited so long reports once for whom, and the call returns -ETIMEDOUT, which
+ * sticks to its tape. Its adjoints are NaN, and later reverse calls with that tape wait for nobody:
+ *
+ *	reel: rank 2, wave.c:71: reel_mpi_send_reverse() has waited 10 s for the adjoint from rank
+ *	3, tag 7
+ *
+ * The time must be longer than what one rank may be behind another one. Receives are cancelled.
+ * What MPI cannot cancel keeps its memory: that of a request that was received into, which the
+ * program must not free then, and temporaries. Costs polling while a rank waits, and the copy of a
+ * sum in the reverse of Bcast and Allreduce.
+ */
+int reel_mpi_watch(MPI_Comm comm, double seconds);
 
 /* ---- The objective -------------------------------------------------------------- */
 
@@ -264,7 +313,8 @@ struct reel_mpi_request {
 	MPI_Status status;
 	const char *site;
 	struct reel_mpi_request *next;
-	uint64_t reserved[2];
+	int moved_peer, moved_tag; /* the other rank's, and the tag, of the adjoint */
+	uint64_t serial;	   /* checked mode */
 };
 
 /*
@@ -396,7 +446,8 @@ int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_
 #define reel_mpi_bcast_reverse(tape, ...) \
 	reel_mpi_bcast_reverse_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_barrier(tape, comm) reel_mpi_barrier_at((tape), REEL_HERE, (comm))
-#define reel_mpi_barrier_reverse(tape, comm) reel_mpi_barrier_at((tape), REEL_HERE, (comm))
+#define reel_mpi_barrier_reverse(tape, comm) \
+	reel_mpi_barrier_reverse_at((tape), REEL_HERE, (comm))
 
 enum reel_mpi_move {
 	REEL_MPI_GATHER,
@@ -472,6 +523,7 @@ int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count
 int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
 			      MPI_Datatype type, int root, MPI_Comm comm);
 int reel_mpi_barrier_at(reel_tape *tape, const char *site, MPI_Comm comm);
+int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm);
 /* What a call does not have is NULL, 0 or MPI_DATATYPE_NULL. */
 int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
 		     int sent_count, const int *sent_counts, const int *sent_displacements,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A test whose checks run on the ranks of MPI: the program starts itself by mpirun with 2, 3 and 4
- * ranks, and reports what they say. A case returns on each rank whether all was as it should be;
- * what was not it says by complain().
+ * ranks, and with 3 in checked mode, and reports what they say. A case returns on each rank whether
+ * all was as it should be; what was not it says by complain().
  *
  *	int main(int argc, char **argv)
  *	{
@@ -23,6 +23,12 @@ struct rank_case {
 };
 
 static int rank, ranks;
+
+/* Whether the environment asks for checked mode, in which each call has a note. */
+static inline bool is_checked(void)
+{
+	return getenv("REEL_CHECKED") != NULL;
+}
 
 static inline bool complain_at(int line, const char *what)
 {
@@ -124,10 +130,11 @@ static inline void start_ranks(const char *program, int number, size_t cases)
 			tap_note("%s", line);
 			continue;
 		}
-		ok(passed, "%d ranks: %s", number, line + 7);
+		ok(passed, "%d ranks%s: %s", number, is_checked() ? ", checked" : "", line + 7);
 		seen++;
 	}
-	ok(output && pclose(output) == 0 && seen == cases, "%d ranks: all cases were run", number);
+	ok(output && pclose(output) == 0 && seen == cases, "%d ranks%s: all cases were run", number,
+	   is_checked() ? ", checked" : "");
 }
 
 /* On a rank it ends the process. Otherwise it starts the ranks; other checks may follow. */
@@ -151,8 +158,12 @@ static inline void begin_on_ranks(int argc, char **argv, const struct rank_case 
 	/* Ranks that wait leave the processor to others, and need no leave to read their memory. */
 	setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);
 	setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
+	unsetenv("REEL_CHECKED");
 	for (int number = 2; number <= 4; number++)
 		start_ranks(program, number, count);
+	setenv("REEL_CHECKED", "1", 1);
+	start_ranks(program, 3, count);
+	unsetenv("REEL_CHECKED");
 }
 
 static inline int run_on_ranks(int argc, char **argv, const struct rank_case *cases, size_t count)

@@ -55,7 +55,7 @@ static bool attach_twice(void)
 	bool passed = holds(reel_mpi_send(NULL, &x, 1, MPI_DOUBLE, rank, 0, WORLD) == -EINVAL);
 
 	passed &= holds(strstr(reel_error_text(0), "reel_mpi_attach"));
-	passed &= holds(reel_mpi_attach(WORLD, 1) == -EINVAL);
+	passed &= holds(reel_mpi_attach(WORLD, 1u << 31) == -EINVAL);
 	passed &= holds(!reel_mpi_attach(WORLD, 0)) && holds(!reel_mpi_attach(WORLD, 0));
 	return passed & holds(reel_mpi_attach(MPI_COMM_NULL, 0) == -EINVAL);
 }
@@ -118,7 +118,7 @@ static bool send_in_each_mode(void)
 		if (mode == 1 && ranks % 2)
 			continue;
 		passed &= holds(!ring(&tape, mode, x, y));
-		passed &= holds(reel_tape_is_empty(&tape));
+		passed &= holds(is_checked() || reel_tape_is_empty(&tape));
 		passed &= holds(!ring_reverse(&tape, x_bar, y_bar));
 		passed &= holds(dot(seed, y, N) == dot(x_bar, x, N));
 		passed &= holds(!memcmp(y_bar, zero, sizeof zero));
@@ -142,7 +142,7 @@ static bool sendrecv_to_nobody(void)
 	passed &= holds(!reel_mpi_sendrecv(&tape, x, N, MPI_DOUBLE, next, 3, y, N, MPI_DOUBLE, last,
 					   3, WORLD, &status));
 	passed &= holds(status.MPI_SOURCE == last);
-	passed &= holds(reel_tape_bytes(&tape) == (rank ? 16 : 0));
+	passed &= holds(is_checked() || reel_tape_bytes(&tape) == (rank ? 16 : 0));
 	memset(&status, 0, sizeof status);
 	passed &= holds(!reel_mpi_sendrecv_reverse(&tape, x_bar, N, MPI_DOUBLE, next, 3, y_bar, N,
 						   MPI_DOUBLE, last, 3, WORLD, &status));
@@ -179,7 +179,8 @@ static bool receive_from_anybody(void)
 						       MPI_ANY_TAG, WORLD, &status));
 			from[i] = status.MPI_SOURCE;
 		}
-		passed &= holds(reel_tape_bytes(&tape) == 16 * (uint64_t)(ranks - 1));
+		passed &= holds(is_checked() ||
+				reel_tape_bytes(&tape) == 16 * (uint64_t)(ranks - 1));
 		for (int i = ranks; i-- > 1;) {
 			int count;
 
@@ -224,7 +225,7 @@ static bool exchange_in_a_loop(void)
 		reel_push(&tape, ghost[1]);
 		u = u + ghost[0] * ghost[1] / 64;
 	}
-	passed &= holds(reel_tape_bytes(&tape) == 16 * STEPS);
+	passed &= holds(is_checked() || reel_tape_bytes(&tape) == 16 * STEPS);
 	reel_mpi_recv_init(&ghost_bar[0], 1, MPI_DOUBLE, left(), 0, WORLD, &r[0]);
 	reel_mpi_recv_init(&ghost_bar[1], 1, MPI_DOUBLE, right(), 1, WORLD, &r[1]);
 	reel_mpi_send_init(&edge_bar, 1, MPI_DOUBLE, left(), 1, WORLD, &r[2]);

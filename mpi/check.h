@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checked mode. Each message of the forward sweep has a serial number among those of its direction,
+ * rank and tag, which is the same on both ranks. Its call leaves a note on the tape, which the
+ * reverse call is compared with. A header travels before each adjoint, in a duplicate of its own,
+ * and says which message the adjoint is of; or that there is none, and why.
+ *
+ * Without checked mode, `attached->checks` is NULL and these functions do nothing.
+ */
+#ifndef REEL_MPI_CHECK_H
+#define REEL_MPI_CHECK_H
+
+#include "transfer.h"
+
+/* What travels before an adjoint. */
+struct reel_mpi_header {
+	int32_t error; /* 0, or there is no adjoint */
+	int32_t unused;
+	uint64_t serial; /* 0: not known, because there is no tape */
+	int64_t numbers;
+	char text[232]; /* line of the reverse call; of an error what it says */
+};
+
+enum reel_mpi_kind { REEL_MPI_SEND_CALL = 1, REEL_MPI_RECEIVE_CALL, REEL_MPI_COLLECTIVE_CALL };
+
+/*
+ * The note of a call. Its last 16 bytes are read where a reverse call wrongly expects the note of a
+ * message: a `mark` below 0 stands where that has its number of elements.
+ */
+struct reel_mpi_call_note {
+	uint64_t serial;
+	int64_t numbers;   /* floating-point numbers; -1: the call does not say */
+	int32_t peer, tag; /* of a collective call, the root and 0 */
+	const char *name;
+	const char *site;
+	int32_t mark, kind;
+};
+
+/* Messages of one direction, rank and tag. */
+struct reel_mpi_channel {
+	struct reel_mpi_channel *next;
+	int peer, tag;
+	bool receive;
+	uint64_t serial; /* number of messages of the forward sweep */
+	int64_t open;	 /* noted on tapes, and no header sent; not of sends */
+};
+
+enum { REEL_MPI_CHANNEL_LISTS = 256 };
+
+struct reel_mpi_checks {
+	MPI_Comm headers;
+	struct reel_mpi_channel *channels[REEL_MPI_CHANNEL_LISTS]; /* guarded by attached->lock */
+	/* Of collective calls, which one thread makes at a time. */
+	uint64_t calls;
+	int64_t open_calls; /* noted on tapes, and not compared in the reverse sweep */
+	bool failed;	    /* the last comparison failed, as all ranks know */
+};
+
+/* Collective, in reel_mpi_attach(). Returns 0 or an error. */
+int reel_mpi_checks_open(struct reel_mpi_attached *attached, MPI_Comm comm);
+void reel_mpi_checks_close(struct reel_mpi_attached *attached);
+
+/* Number of floating-point numbers of a message. */
+int64_t reel_mpi_numbers_of(const struct reel_mpi_message *message);
+
+/* Whether the adjoint of this message has a header. */
+bool reel_mpi_has_header(const struct reel_mpi_message *message);
+
+/*
+ * Forward, when a message has been sent, or has come: counts it, and notes the call if there is a
+ * tape. Returns 0 or the tape's error.
+ */
+int reel_mpi_note_call(struct reel_mpi_message *message, bool receive);
+
+/*
+ * Reverse, before anything is sent: compares the call with the note on the tape, and sets the
+ * serial number. If they differ, the ranks that wait for an adjoint of either get a header that
+ * says so. Returns 0, -EBADMSG, or the error by which the tape was lost before.
+ */
+int reel_mpi_mirror(struct reel_mpi_message *message, bool receive);
+
+/* Tells the rank that waits for the adjoint of a received message that there is none. */
+void reel_mpi_tell(const struct reel_mpi_message *message, int error);
+
+/* Sends the header of an adjoint that is about to be sent. Does not wait. */
+int reel_mpi_send_header(const struct reel_mpi_message *message);
+
+/*
+ * Waits for the header of the adjoint of a message that was sent. Returns 0: the adjoint is that of
+ * this message. If it is not, -EBADMSG, and the adjoint has been dropped.
+ */
+int reel_mpi_receive_header(const struct reel_mpi_message *message);
+
+/* The same in two steps, where the adjoint is received at the same time. */
+int reel_mpi_post_header(const struct reel_mpi_message *message, struct reel_mpi_header *header,
+			 MPI_Request *request);
+int reel_mpi_compare_header(const struct reel_mpi_message *message,
+			    const struct reel_mpi_header *header);
+
+/* ---- Notes of calls ---- */
+
+int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *note);
+
+/*
+ * Pops a note and compares it with `own`, all but the serial number, which `own` gets from it. With
+ * an error of the tape that is not about the order of calls, the serial number is 0. Returns 0,
+ * -EBADMSG, or the error by which the tape was lost before; *note is the one that was popped, or
+ * has the kind 0. `call` is the name of the reverse call, for the text.
+ */
+int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *tape,
+			   const char *call, struct reel_mpi_call_note *own,
+			   struct reel_mpi_call_note *note);
+
+/* As reel_mpi_tell(), for the message of a note, if it is one that was received. */
+void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,
+			   const struct reel_mpi_call_note *note, int error);
+
+/* Tells the other ranks, which wait in a collective call that this rank should make, of an error. */
+void reel_mpi_tell_all(struct reel_mpi_attached *attached, const char *site, int error);
+
+/* Copies the end of a text that is too long. */
+void reel_mpi_copy_end(char *to, size_t bytes, const char *text);
+
+/* ---- Collective calls ---- */
+
+struct reel_mpi_call {
+	struct reel_mpi_attached *attached;
+	reel_tape *tape;
+	const char *name; /* of the forward call */
+	const char *site;
+	int root;
+	int64_t numbers; /* the same on all ranks; -1: need not be; 0: has no adjoint, and no note */
+	bool reverse;
+};
+
+/*
+ * Compares the call with those of the other ranks, and in the reverse sweep with the note before.
+ * Returns 0, or -EBADMSG on all ranks, if it does not mirror the forward call on one of them, or
+ * if they differ.
+ */
+int reel_mpi_agree(const struct reel_mpi_call *call);
+
+/* Forward, when all else is on the tape: notes the call. Returns `error`, or the tape's. */
+int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error);
+
+#endif

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checked mode, the watchdog and the report: each rank that is concerned says what is wrong, with
+ * the lines of both sides, and none hangs. Calls are made by ranks 0 and 1; the others make only
+ * those that are collective.
+ */
+#include "config.h"
+
+#include "helpers/ranks.h"
+
+#include <math.h>
+
+#define D MPI_DOUBLE
+#define NO_STATUS MPI_STATUS_IGNORE
+
+/* The line of a call, which each rank knows after share_lines(). */
+#define AT(i, call) (lines[i] = __LINE__, (call))
+
+static int lines[8];
+static MPI_Comm comm;
+static reel_tape tape;
+static double x[8], x_bar[8];
+
+static void begin(unsigned flags, double seconds)
+{
+	tape = (reel_tape){0};
+	memset(lines, 0, sizeof lines);
+	for (int i = 0; i < 8; i++)
+		x[i] = x_bar[i] = 1 + i;
+	record_reports();
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	reel_mpi_attach(comm, flags);
+	reel_mpi_watch(comm, seconds);
+}
+
+static void end(void)
+{
+	MPI_Barrier(MPI_COMM_WORLD);
+	reel_tape_close(&tape);
+	reel_set_error_handler(NULL, NULL);
+	MPI_Comm_free(&comm);
+}
+
+static void share_lines(void)
+{
+	MPI_Allreduce(MPI_IN_PLACE, lines, 8, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+}
+
+/* Whether the text names the lines of two calls. */
+static bool names(const char *text, int a, int b)
+{
+	char first[40], second[40];
+
+	snprintf(first, sizeof first, "t-mpi-checked.c:%d", lines[a]);
+	snprintf(second, sizeof second, "t-mpi-checked.c:%d", lines[b]);
+	return (strstr(text, first) && strstr(text, second)) || complain_at(lines[a], text);
+}
+
+/* Whether the call failed, and the tape told of it once. */
+static bool failed(int error, int expected)
+{
+	return holds(error == expected) && holds(reel_tape_error(&tape) == expected) &&
+	       holds(reported.calls == 1) && holds(isnan(x_bar[0]));
+}
+
+/* ---- Messages ---- */
+
+static void pass(int line, int tag)
+{
+	if (rank == 0)
+		lines[line] = __LINE__, reel_mpi_send(&tape, x, 5, D, 1, tag, comm);
+	if (rank == 1)
+		lines[line + 1] = __LINE__, reel_mpi_recv(&tape, x, 5, D, 0, tag, comm, NO_STATUS);
+}
+
+static bool right_pairs_pass(void)
+{
+	bool passed = true;
+	int checked;
+
+	begin(rank == 1 ? REEL_MPI_CHECKED : 0, 0);
+	pass(0, 7), pass(0, 7);
+	/* One rank has asked for it, so all have notes. */
+	checked = reel_tape_bytes(&tape) > 0;
+	passed &= holds(checked == (rank < 2));
+	for (int i = 0; i < 2; i++)
+		if (rank == 0)
+			passed &= holds(!reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm));
+		else if (rank == 1)
+			passed &= holds(!reel_mpi_recv_reverse(&tape, x_bar, 5, D, 0, 7, comm,
+							       NO_STATUS));
+	passed &= holds(rank || x_bar[4] == 10);
+	passed &= holds(reel_tape_is_empty(&tape) && !reel_mpi_reverse_end(comm));
+	end();
+	return passed;
+}
+
+/* Rank 1 makes a wrong reverse call; rank 0 makes the right ones. */
+static bool rank_1_is_wrong(int wrong, int forward)
+{
+	bool passed = true;
+
+	share_lines();
+	if (rank == 1) {
+		passed &= failed(wrong, -EBADMSG) && names(reported.message, 4, forward);
+	} else if (rank == 0) {
+		int error = AT(5, reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm));
+
+		passed &= failed(error, -EBADMSG) && names(reported.message, 4, forward);
+		passed &= holds(strstr(reported.message, "rank 1, ")) && names(reported.message, 5, 4);
+	}
+	end();
+	return passed;
+}
+
+static bool wrong_count(void)
+{
+	int error = 0;
+
+	begin(REEL_MPI_CHECKED, 0);
+	pass(0, 7);
+	if (rank == 1)
+		error = AT(4, reel_mpi_recv_reverse(&tape, x_bar, 4, D, 0, 7, comm, NO_STATUS));
+	return rank_1_is_wrong(error, 1);
+}
+
+static bool wrong_kind(void)
+{
+	int error = 0;
+
+	begin(REEL_MPI_CHECKED, 0);
+	pass(0, 7);
+	if (rank == 1)
+		error = AT(4, reel_mpi_send_reverse(&tape, x_bar, 5, D, 0, 7, comm));
+	return rank_1_is_wrong(error, 1);
+}
+
+static bool missing_call(void)
+{
+	int error = 0;
+
+	begin(REEL_MPI_CHECKED, 0);
+	pass(2, 6);
+	pass(0, 7);
+	if (rank == 1)
+		error = AT(4, reel_mpi_recv_reverse(&tape, x_bar, 5, D, 0, 6, comm, NO_STATUS));
+	return rank_1_is_wrong(error, 1);
+}
+
+/* Rank 0 is told of both messages, though rank 1 knows nothing of the second call. */
+static bool wrong_order(void)
+{
+	bool passed = true;
+
+	begin(REEL_MPI_CHECKED, 0);
+	pass(2, 6);
+	pass(0, 7);
+	if (rank == 1) {
+		passed &= failed(AT(4, reel_mpi_recv_reverse(&tape, x_bar, 5, D, 0, 6, comm,
+							     NO_STATUS)),
+				 -EBADMSG);
+		passed &= failed(reel_mpi_recv_reverse(&tape, x_bar, 5, D, 0, 7, comm, NO_STATUS),
+				 -EBADMSG);
+	}
+	share_lines();
+	if (rank == 0) {
+		passed &= failed(reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm), -EBADMSG);
+		passed &= names(reported.message, 4, 1);
+		x_bar[0] = 1;
+		passed &= failed(reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 6, comm), -EBADMSG);
+	}
+	end();
+	return passed;
+}
+
+static bool too_many_calls(void)
+{
+	bool passed = true;
+
+	begin(REEL_MPI_CHECKED, 0);
+	passed &= failed(reel_mpi_send_reverse(&tape, x_bar, 5, D, 0, 7, comm), -EBADMSG);
+	passed &= holds(strstr(reported.message, "the tape is empty"));
+	end();
+	return passed;
+}
+
+/* Without tapes only the header tells. What came with it is dropped, so that the next one fits. */
+static bool counts_of_a_pair_differ(void)
+{
+	bool passed = true;
+	int error;
+
+	begin(REEL_MPI_CHECKED, 0);
+	if (rank == 1) {
+		AT(1, reel_mpi_recv_reverse(NULL, x_bar, 4, D, 0, 7, comm, NO_STATUS));
+		AT(1, reel_mpi_recv_reverse(NULL, x_bar + 4, 3, D, 0, 7, comm, NO_STATUS));
+	}
+	share_lines();
+	lines[1]--;
+	if (rank == 0) {
+		error = AT(0, reel_mpi_send_reverse(NULL, x_bar, 5, D, 1, 7, comm));
+		passed &= holds(error == -EBADMSG && isnan(x_bar[4]));
+		passed &= names(reel_error_text(error), 0, 1);
+		passed &= holds(!reel_mpi_send_reverse(NULL, x_bar + 5, 3, D, 1, 7, comm));
+		passed &= holds(x_bar[5] == 6 + 5);
+	}
+	end();
+	return passed;
+}
+
+/* Each rank is right by itself; the two reverse their tapes in another order. */
+static bool serials_of_a_pair_differ(void)
+{
+	reel_tape other = {0};
+	bool passed = true;
+	int error;
+
+	begin(REEL_MPI_CHECKED, 0);
+	if (rank == 0)
+		reel_mpi_send(&other, x, 5, D, 1, 7, comm);
+	if (rank == 1)
+		reel_mpi_recv(&other, x, 5, D, 0, 7, comm, NO_STATUS);
+	pass(0, 7);
+	if (rank == 1)
+		AT(3, reel_mpi_recv_reverse(&other, x_bar, 5, D, 0, 7, comm, NO_STATUS));
+	share_lines();
+	if (rank == 0) {
+		error = AT(2, reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm));
+		passed &= failed(error, -EBADMSG) && names(reported.message, 2, 3);
+		passed &= holds(strstr(reported.message, "message 2") && strstr(reported.message, "message 1"));
+	}
+	reel_tape_close(&other);
+	end();
+	return passed;
+}
+
+static bool requests_are_compared(void)
+{
+	struct reel_mpi_request r = {0};
+	bool passed = true;
+
+	begin(REEL_MPI_CHECKED, 0);
+	if (rank == 0) {
+		reel_mpi_isend(&tape, x, 5, D, 1, 7, comm, &r);
+		AT(0, reel_mpi_wait(&tape, &r, NO_STATUS));
+	} else if (rank == 1) {
+		reel_mpi_irecv(&tape, x, 5, D, 0, 7, comm, &r);
+		AT(1, reel_mpi_wait(&tape, &r, NO_STATUS));
+		reel_mpi_recv_init(x_bar, 2, D, 0, 7, comm, &r);
+		passed &= failed(AT(4, reel_mpi_wait_reverse(&tape, &r, NO_STATUS)), -EBADMSG);
+		passed &= names(reported.message, 1, 4);
+		reel_mpi_start_reverse(&tape, &r);
+	}
+	share_lines();
+	if (rank == 0) {
+		reel_mpi_send_init(x_bar, 5, D, 1, 7, comm, &r);
+		passed &= holds(!reel_mpi_wait_reverse(&tape, &r, NO_STATUS));
+		passed &= failed(AT(5, reel_mpi_start_reverse(&tape, &r)), -EBADMSG);
+		passed &= names(reported.message, 5, 4) && names(reported.message, 1, 1);
+	}
+	passed &= holds(!reel_mpi_reverse_end(comm));
+	end();
+	return passed;
+}
+
+/* The error goes from rank to rank, as long as these go on with their reverse calls. */
+static bool errors_go_on(void)
+{
+	bool passed = true;
+
+	begin(REEL_MPI_CHECKED, 0);
+	if (rank > 0)
+		reel_mpi_recv(&tape, x, 5, D, rank - 1, 7, comm, NO_STATUS);
+	if (rank + 1 < ranks)
+		reel_mpi_send(&tape, x, 5, D, rank + 1, 7, comm);
+	if (rank + 1 < ranks)
+		reel_mpi_send_reverse(&tape, x_bar, 5, D, rank + 1, 7, comm);
+	if (rank > 0)
+		reel_mpi_recv_reverse(&tape, x_bar, rank + 1 < ranks ? 5 : 1, D, rank - 1, 7, comm,
+				      NO_STATUS);
+	passed &= failed(-EBADMSG, -EBADMSG);
+	end();
+	return passed;
+}
+
+/* ---- Collective calls ---- */
+
+static bool wrong_root(void)
+{
+	bool passed = true;
+	int error;
+
+	begin(REEL_MPI_CHECKED, 0);
+	AT(0, reel_mpi_bcast(&tape, x, 5, D, 0, comm));
+	error = rank == 1 ? AT(1, reel_mpi_bcast_reverse(&tape, x_bar, 5, D, 1, comm))
+			  : reel_mpi_bcast_reverse(&tape, x_bar, 5, D, 0, comm);
+	share_lines();
+	passed &= failed(error, -EBADMSG) && names(reported.message, 0, 1);
+	/* All know, so a call that follows does not wait. */
+	passed &= holds(reel_mpi_bcast_reverse(&tape, x_bar, 5, D, 0, comm) == -EBADMSG);
+	end();
+	return passed;
+}
+
+static bool other_calls(void)
+{
+	double y[8];
+	bool passed = true;
+	int error;
+
+	begin(REEL_MPI_CHECKED, 0);
+	error = rank == 1 ? AT(1, reel_mpi_allreduce(&tape, x, y, 5, D, MPI_SUM, comm))
+			  : AT(0, reel_mpi_bcast(&tape, x, 5, D, 0, comm));
+	share_lines();
+	/* Adjoints are the reverse sweep's. */
+	x_bar[0] = NAN;
+	passed &= failed(error, -EBADMSG) && names(reported.message, 0, 0);
+	passed &= holds(strstr(reported.message, "reel_mpi_allreduce") && strstr(reported.message, "reel_mpi_bcast"));
+	end();
+	return passed;
+}
+
+static bool other_counts(void)
+{
+	bool passed = true;
+	int error;
+
+	begin(REEL_MPI_CHECKED, 0);
+	error = rank == 1 ? AT(1, reel_mpi_bcast(&tape, x, 4, D, 0, comm))
+			  : AT(0, reel_mpi_bcast(&tape, x, 5, D, 0, comm));
+	share_lines();
+	x_bar[0] = NAN;
+	passed &= failed(error, -EBADMSG) && names(reported.message, 0, 1);
+	passed &= holds(strstr(reported.message, "4 numbers") && strstr(reported.message, "5 numbers"));
+	end();
+	return passed;
+}
+
+/* Rank 1 leaves out the reverse of an Allreduce, and goes on with that of a message. */
+static bool missing_collective_call(void)
+{
+	double y[8];
+	bool passed = true;
+	int error;
+
+	begin(REEL_MPI_CHECKED, 0);
+	pass(2, 7);
+	AT(0, reel_mpi_allreduce(&tape, x, y, 5, D, MPI_SUM, comm));
+	error = rank == 1 ? AT(1, reel_mpi_recv_reverse(&tape, x_bar, 5, D, 0, 7, comm, NO_STATUS))
+			  : reel_mpi_allreduce_reverse(&tape, x_bar, y, 5, D, MPI_SUM, comm);
+	share_lines();
+	passed &= failed(error, -EBADMSG) && names(reported.message, 0, 1);
+	end();
+	return passed;
+}
+
+/* ---- The watchdog ---- */
+
+#define SECONDS 0.2
+
+/* Whether this rank has reported that the call of a line has waited. */
+static bool barked(int error, int line, const char *what)
+{
+	char expected[200];
+
+	snprintf(expected, sizeof expected, "t-mpi-checked.c:%d: reel_mpi_%s", lines[line], what);
+	return holds(error == -ETIMEDOUT && reported.calls == 1) &&
+	       (strstr(reported.message, expected) || complain_at(lines[line], reported.message)) &&
+	       holds(atoi(reported.message + strlen("rank ")) == rank);
+}
+
+static bool nobody_answers(unsigned flags)
+{
+	bool passed = true;
+
+	begin(flags, SECONDS);
+	pass(0, 7), pass(0, 7);
+	if (rank == 0) {
+		int error = AT(2, reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm));
+
+		passed &= barked(error, 2, "send_reverse() has waited 0.2 s for the adjoint from "
+					   "rank 1, tag 7");
+		passed &= failed(error, -ETIMEDOUT);
+		/* A call that follows does not wait again. */
+		reel_mpi_watch(comm, 1000);
+		passed &= holds(reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm) ==
+				-ETIMEDOUT);
+	}
+	end();
+	return passed;
+}
+
+static bool watched_messages(void)
+{
+	return nobody_answers(0) & nobody_answers(REEL_MPI_CHECKED);
+}
+
+static bool watched_without_tape(void)
+{
+	bool passed = true;
+
+	setenv("REEL_MPI_WATCH", "0.2", 1);
+	begin(0, 0);
+	reel_mpi_detach(comm);
+	reel_mpi_attach(comm, 0);
+	unsetenv("REEL_MPI_WATCH");
+	if (rank == 0)
+		passed &= barked(AT(0, reel_mpi_send_reverse(NULL, x_bar, 5, D, 1, 7, comm)), 0,
+				 "send_reverse() has waited 0.2 s for the adjoint from rank 1");
+	passed &= holds(reel_mpi_watch(comm, -1) == -EINVAL);
+	end();
+	return passed;
+}
+
+/* Rank 0 gives up an adjoint that rank 1 takes late, and one that it does not send. */
+static bool watched_requests(void)
+{
+	enum { LARGE = 200000 };
+	double *y = calloc(LARGE, sizeof *y);
+	struct reel_mpi_request in = {0}, out = {0};
+	bool passed = true;
+
+	begin(0, SECONDS);
+	pass(2, 4);
+	if (rank == 0) {
+		reel_mpi_recv_init(y, LARGE, D, 1, 3, comm, &in);
+		reel_mpi_send_init(x_bar, 5, D, 1, 4, comm, &out);
+		reel_mpi_wait_reverse(&tape, &out, NO_STATUS);
+		reel_mpi_wait_reverse(NULL, &in, NO_STATUS);
+		passed &= barked(AT(0, reel_mpi_start_reverse(&tape, &out)), 0,
+				 "start_reverse() has waited 0.2 s for the adjoint from rank 1, tag 4");
+		passed &= holds(isnan(x_bar[0]));
+		record_reports();
+		passed &= barked(AT(1, reel_mpi_start_reverse(NULL, &in)), 1,
+				 "start_reverse() has waited 0.2 s for its adjoint to be taken by "
+				 "rank 1, tag 3");
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 1)
+		passed &= holds(!reel_mpi_send_reverse(NULL, y, LARGE, D, 0, 3, comm));
+	passed &= holds(!reel_mpi_reverse_end(comm));
+	end();
+	free(y);
+	return passed;
+}
+
+/* All ranks but 1 wait; rank 1 comes too late. */
+static bool watched_collectives(unsigned flags)
+{
+	double y[8] = {0};
+	bool passed = true;
+
+	for (int call = 0; call < 3; call++) {
+		int error = 0;
+
+		begin(flags, SECONDS);
+		if (call == 0)
+			reel_mpi_bcast(&tape, x, 5, D, 0, comm);
+		else if (call == 1)
+			reel_mpi_allreduce(&tape, x, y, 5, D, MPI_SUM, comm);
+		if (rank == 1)
+			MPI_Barrier(MPI_COMM_WORLD);
+		if (call == 0)
+			error = AT(0, reel_mpi_bcast_reverse(&tape, x_bar, 5, D, 0, comm));
+		else if (call == 1)
+			error = AT(0, reel_mpi_allreduce_reverse(&tape, x_bar, y, 5, D, MPI_SUM,
+								 comm));
+		else
+			error = AT(0, reel_mpi_barrier_reverse(&tape, comm));
+		if (rank == 0)
+			passed &= barked(error, 0, call == 0 ? "bcast" : call == 1 ? "allreduce" : "barrier");
+		if (rank != 1)
+			MPI_Barrier(MPI_COMM_WORLD);
+		passed &= holds(rank != 0 || call == 2 || isnan(x_bar[0]));
+		end();
+	}
+	return passed;
+}
+
+static bool watched_calls(void)
+{
+	return watched_collectives(0) & watched_collectives(REEL_MPI_CHECKED);
+}
+
+static const struct rank_case cases[] = {
+	{"right pairs pass, and one rank's wish is all ranks' mode", right_pairs_pass},
+	{"a wrong count is named by both ranks", wrong_count},
+	{"a reverse call of the wrong kind is named by both ranks", wrong_kind},
+	{"a missing reverse call is named by both ranks", missing_call},
+	{"reverse calls in the wrong order are named, and none waits", wrong_order},
+	{"a reverse call too many is named", too_many_calls},
+	{"counts of a pair that differ are named, and the next pair passes", counts_of_a_pair_differ},
+	{"serial numbers of a pair that differ are named", serials_of_a_pair_differ},
+	{"requests are compared", requests_are_compared},
+	{"an error goes from rank to rank", errors_go_on},
+	{"a wrong root is named by all ranks", wrong_root},
+	{"collective calls that differ are named by all ranks", other_calls},
+	{"counts of a collective call that differ are named by all ranks", other_counts},
+	{"a missing collective call is named by all ranks", missing_collective_call},
+	{"a rank that waits for a message says for which one, and ends", watched_messages},
+	{"without a tape it says so, too, as the environment demands", watched_without_tape},
+	{"a rank that waits for a request says so, and ends", watched_requests},
+	{"a rank that waits for the others says so, and ends", watched_calls},
+};
+
+int main(int argc, char **argv)
+{
+	return run_on_ranks(argc, argv, cases, COUNT(cases));
+}
