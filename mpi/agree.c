@@ -42,8 +42,8 @@ static const char *describe(const struct reel_mpi_call *call, char *text, size_t
 	if (call->numbers < 0)
 		snprintf(text, bytes, "%s%s with root %d", reverse, call->name, call->root);
 	else
-		snprintf(text, bytes, "%s%s of %lld numbers with root %d", reverse, call->name,
-			 (long long)call->numbers, call->root);
+		snprintf(text, bytes, "%s%s of %lld number%s with root %d", reverse, call->name,
+			 (long long)call->numbers, call->numbers == 1 ? "" : "s", call->root);
 	return text;
 }
 

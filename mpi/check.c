@@ -163,12 +163,12 @@ static const char *describe(const struct reel_mpi_call_note *note, char text[sta
 	if (note->kind == REEL_MPI_COLLECTIVE_CALL && note->numbers < 0)
 		snprintf(text, DESCRIPTION, "%s with root %d", note->name, note->peer);
 	else if (note->kind == REEL_MPI_COLLECTIVE_CALL)
-		snprintf(text, DESCRIPTION, "%s of %lld numbers with root %d", note->name,
-			 (long long)note->numbers, note->peer);
+		snprintf(text, DESCRIPTION, "%s of %lld number%s with root %d", note->name,
+			 (long long)note->numbers, note->numbers == 1 ? "" : "s", note->peer);
 	else
-		snprintf(text, DESCRIPTION, "a %s of %lld numbers %s rank %d, tag %d",
+		snprintf(text, DESCRIPTION, "a %s of %lld number%s %s rank %d, tag %d",
 			 note->kind == REEL_MPI_SEND_CALL ? "send" : "receive",
-			 (long long)note->numbers,
+			 (long long)note->numbers, note->numbers == 1 ? "" : "s",
 			 note->kind == REEL_MPI_SEND_CALL ? "to" : "from", note->peer, note->tag);
 	return text;
 }

@@ -88,6 +88,8 @@ void reel_mpi_push_numbers(const struct reel_mpi_message *m, const void *numbers
 {
 	reel_push_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
 			   REEL_FLOATING, m->site);
+	reel_mpi_count(&m->attached->counters.note_bytes,
+		       (uint64_t)m->count * (uint64_t)m->layout->extent);
 }
 
 void reel_mpi_pop_numbers(const struct reel_mpi_message *m, void *numbers)

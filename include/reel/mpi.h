@@ -75,6 +75,7 @@
 #define REEL_MPI_H
 
 #include <mpi.h>
+#include <stdio.h>
 
 #include <reel/plan.h>
 #include <reel/tape.h>
@@ -653,6 +654,28 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
  * Returns the same on all ranks; -EINVAL, too, if steps or the number of tiers differ.
  */
 int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_choice *choice);
+/* ---- Statistics ------------------------------------------------------------------------ */
+
+/*
+ * Write the statistics of all ranks of an attached communicator as one table. Collective; rank 0
+ * writes to its `file`, which other ranks may leave NULL. A line for each member of struct
+ * reel_pool_stats (NULL: of the default pool); of struct reel_run_stats, if all ranks give a run
+ * (or else all give NULL); and of what came back on the communicator since it was attached:
+ *
+ *	adjoints, adjoint_bytes   messages that this rank has sent back, by itself or in collective
+ *				  calls
+ *	waits, wait_ns            how often, and for how long, a reverse call waited for another rank
+ *	note_bytes                notes of messages and calls on tapes
+ *
+ * with its least value, its mean, its largest value, and the lowest rank that has that.
+ *
+ *	of      figure                          least              mean              most   rank
+ *	pool    peak_resident_bytes           8388608         9437184.0          10485760      1
+ *
+ * Returns 0; -EINVAL: the communicator is not attached, or some ranks have a run and some have
+ * none; -ENXIO: a rank has no default pool; -EIO: MPI failed, or on rank 0 the file.
+ */
+int reel_mpi_report(FILE *file, reel_pool *pool, reel_run *run, MPI_Comm comm);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#include <reel/run.h>
+
 #define D MPI_DOUBLE
 #define NO_STATUS MPI_STATUS_IGNORE
 
@@ -482,6 +484,126 @@ static bool watched_calls(void)
 	return watched_collectives(0) & watched_collectives(REEL_MPI_CHECKED);
 }
 
+/* ---- The report ---- */
+
+/* Finds the line of a figure, and whether its numbers are these. */
+static bool has_line(FILE *file, const char *of, const char *figure, double least, double mean,
+		     double most, int whose)
+{
+	char line[200], first[20], second[40];
+	double number[3];
+	int at;
+
+	rewind(file);
+	while (fgets(line, sizeof line, file))
+		if (sscanf(line, "%19s %39s %lf %lf %lf %d", first, second, &number[0], &number[1],
+			   &number[2], &at) == 6 &&
+		    !strcmp(first, of) && !strcmp(second, figure))
+			return holds(number[0] == least && number[2] == most && at == whose) &&
+			       holds(fabs(number[1] - mean) < 0.1);
+	return complain_at(__LINE__, figure);
+}
+
+static bool has_figure(FILE *file, const char *figure)
+{
+	char line[200];
+
+	rewind(file);
+	while (fgets(line, sizeof line, file))
+		if (strstr(line, figure))
+			return true;
+	return false;
+}
+
+static bool report_of_all_ranks(void)
+{
+	FILE *file = rank == 0 ? tmpfile() : NULL;
+	struct reel_pool_options options = {.hard_budget = (size_t)(8 + rank) << 20,
+					    .slab_bytes = 1 << 16};
+	MPI_Status status;
+	reel_pool *pool;
+	bool passed = true;
+
+	begin(0, 0);
+	passed &= holds(!reel_pool_open(&pool, &options));
+	if (rank == 0) {
+		reel_mpi_send(&tape, x, 5, D, 1, 7, comm);
+		reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm);
+	} else if (rank == 1) {
+		reel_mpi_recv(&tape, x, 5, D, 0, 7, comm, &status);
+		usleep(100000);
+		reel_mpi_recv_reverse(&tape, x_bar, 5, D, 0, 7, comm, &status);
+	}
+	passed &= holds(!reel_mpi_report(file, pool, NULL, comm));
+	if (rank == 0) {
+		double mean = 8 + (ranks - 1) / 2.0, notes = is_checked() ? 48 : 0;
+
+		passed &= has_line(file, "pool", "hard_budget", 8 << 20, mean * (1 << 20),
+				   (7 + ranks) << 20, ranks - 1);
+		passed &= has_line(file, "ranks", "adjoints", 0, 1.0 / ranks, 1, 1);
+		passed &= has_line(file, "ranks", "adjoint_bytes", 0, 40.0 / ranks, 40, 1);
+		passed &= has_line(file, "ranks", "note_bytes", ranks > 2 ? 0 : notes,
+				   (2 * notes + 16) / ranks, notes + 16, 1);
+		passed &= holds(!has_figure(file, "advanced"));
+		passed &= holds(has_figure(file, "wait_ns"));
+		fclose(file);
+	}
+	reel_pool_close(pool);
+	end();
+	return passed;
+}
+
+static int advance(void *context, void *state, int64_t first, int64_t last)
+{
+	(void)context;
+	*(double *)state += (double)(last - first);
+	return 0;
+}
+
+static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *on)
+{
+	reel_push(on, *(double *)state);
+	return advance(context, state, first, last);
+}
+
+static int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *on)
+{
+	(void)context, (void)adjoint, (void)first, (void)last;
+	(void)reel_pop(on, double);
+	return 0;
+}
+
+static bool report_of_runs(void)
+{
+	FILE *file = rank == 0 ? tmpfile() : NULL;
+	struct reel_problem problem = {.steps = 10, .tiers = 1, .tier = {{.slots = 3}}};
+	reel_model model = {.state_bytes = 8, .advance = advance, .record = record,
+			    .reverse = reverse};
+	double state = 1;
+	reel_plan *plan;
+	reel_run *run;
+	bool passed = true;
+
+	begin(0, 0);
+	passed &= holds(!reel_plan_open(&plan, REEL_BINOMIAL, &problem));
+	passed &= holds(!reel_run_open(&run, plan, &model, NULL));
+	if (rank == 1) {
+		passed &= holds(!reel_run_forward(run, NULL, &state));
+		passed &= holds(!reel_run_reverse(run, NULL, &state, NULL));
+	}
+	passed &= holds(!reel_mpi_report(file, NULL, run, comm));
+	passed &= holds(reel_mpi_report(file, NULL, rank ? run : NULL, comm) == -EINVAL);
+	if (rank == 0) {
+		passed &= has_line(file, "run", "reversed", 0, 10.0 / ranks, 10, 1);
+		passed &= holds(has_figure(file, " stores[0]") && !has_figure(file, " stores[1]"));
+		fclose(file);
+	}
+	reel_run_close(run);
+	reel_plan_close(plan);
+	end();
+	return passed;
+}
+
 static const struct rank_case cases[] = {
 	{"right pairs pass, and one rank's wish is all ranks' mode", right_pairs_pass},
 	{"a wrong count is named by both ranks", wrong_count},
@@ -501,6 +623,8 @@ static const struct rank_case cases[] = {
 	{"without a tape it says so, too, as the environment demands", watched_without_tape},
 	{"a rank that waits for a request says so, and ends", watched_requests},
 	{"a rank that waits for the others says so, and ends", watched_calls},
+	{"the report has the least, the mean, the most, and whose it is", report_of_all_ranks},
+	{"the report has the runs, if all ranks have one", report_of_runs},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* The statistics of all ranks in one table. */
+#include "config.h"
+
+#include "attached.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <reel/extend.h>
+#include <reel/run.h>
+
+/* What is sent back on one communicator. */
+struct messages {
+	uint64_t adjoints, adjoint_bytes, waits, wait_ns, note_bytes;
+};
+
+/* The figures of a rank. All members are 64 bits wide. */
+struct statistics {
+	struct reel_pool_stats pool;
+	struct messages messages;
+	struct reel_run_stats run;
+};
+
+struct figure {
+	const char *name;
+	size_t offset;
+	bool is_signed;
+	bool of_tier; /* left out if it is 0 on all ranks */
+};
+
+#define OF_POOL(member) {#member, offsetof(struct statistics, pool.member), false, false}
+#define OF_MESSAGES(member) {#member, offsetof(struct statistics, messages.member), false, false}
+#define OF_RUN(member) {#member, offsetof(struct statistics, run.member), false, false}
+#define STEPS(member) {#member, offsetof(struct statistics, run.member), true, false}
+#define OF_TIER(member) {#member, offsetof(struct statistics, run.member), false, true}
+
+static const struct figure figures[] = {
+	OF_POOL(hard_budget),
+	OF_POOL(soft_budget),
+	OF_POOL(slab_bytes),
+	OF_POOL(first_slab_bytes),
+	OF_POOL(resident_bytes),
+	OF_POOL(peak_resident_bytes),
+	OF_POOL(slabs),
+	OF_POOL(slabs_in_use),
+	OF_POOL(takes),
+	OF_POOL(shared_takes),
+	OF_POOL(fresh_slabs),
+	OF_POOL(refused),
+	OF_POOL(trimmed_bytes),
+	OF_POOL(lost_slabs),
+	OF_POOL(stalls),
+	OF_POOL(stall_ns),
+	OF_POOL(written_bytes),
+	OF_POOL(stored_bytes),
+	OF_POOL(read_bytes),
+	OF_POOL(failed_puts),
+	OF_POOL(failed_gets),
+	OF_POOL(pressure_events),
+	OF_MESSAGES(adjoints),
+	OF_MESSAGES(adjoint_bytes),
+	OF_MESSAGES(waits),
+	OF_MESSAGES(wait_ns),
+	OF_MESSAGES(note_bytes),
+	STEPS(advanced),
+	STEPS(recorded),
+	STEPS(reversed),
+	OF_TIER(stores[0]),
+	OF_TIER(stores[1]),
+	OF_TIER(stores[2]),
+	OF_TIER(stores[3]),
+	OF_TIER(loads[0]),
+	OF_TIER(loads[1]),
+	OF_TIER(loads[2]),
+	OF_TIER(loads[3]),
+	OF_RUN(put_bytes),
+	OF_RUN(got_bytes),
+	OF_RUN(failed_puts),
+	OF_RUN(fetched),
+	OF_RUN(waits),
+	OF_RUN(wait_ns),
+	OF_RUN(peak_snapshot_bytes),
+	OF_RUN(peak_tape_bytes),
+	STEPS(unlike_step),
+	OF_RUN(saves),
+	OF_RUN(failed_saves),
+};
+
+_Static_assert(REEL_MAX_TIERS == 4, "each tier has its rows above");
+
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+/* The figures of all ranks. */
+struct table {
+	double least[FIGURES], sum[FIGURES];
+	struct {
+		double value;
+		int rank;
+	} most[FIGURES];
+};
+
+static double value_of(const struct figure *figure, const struct statistics *statistics)
+{
+	const char *member = (const char *)statistics + figure->offset;
+
+	return figure->is_signed ? (double)*(const int64_t *)(const void *)member
+				 : (double)*(const uint64_t *)(const void *)member;
+}
+
+static bool is_of_run(const struct figure *figure)
+{
+	return figure->offset >= offsetof(struct statistics, run);
+}
+
+static void collect(struct statistics *statistics, struct reel_mpi_attached *attached,
+		    reel_pool *pool, reel_run *run)
+{
+	struct reel_mpi_counters *counters = &attached->counters;
+	const struct {
+		_Atomic uint64_t *from;
+		uint64_t *to;
+	} copies[] = {
+		{&counters->adjoints, &statistics->messages.adjoints},
+		{&counters->adjoint_bytes, &statistics->messages.adjoint_bytes},
+		{&counters->waits, &statistics->messages.waits},
+		{&counters->wait_ns, &statistics->messages.wait_ns},
+		{&counters->note_bytes, &statistics->messages.note_bytes},
+	};
+
+	*statistics = (struct statistics){0};
+	reel_pool_get_stats(pool, &statistics->pool);
+	if (run)
+		reel_run_get_stats(run, &statistics->run);
+	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+		/* Relaxed: see struct reel_mpi_counters. */
+		*copies[i].to = atomic_load_explicit(copies[i].from, memory_order_relaxed);
+}
+
+/* Reduces the figures of all ranks to rank 0. */
+static int reduce(struct table *table, const struct statistics *own,
+		  const struct reel_mpi_attached *attached)
+{
+	MPI_Comm comm = attached->sums;
+	struct table from;
+	int code;
+
+	for (int i = 0; i < FIGURES; i++) {
+		from.least[i] = from.sum[i] = from.most[i].value = value_of(&figures[i], own);
+		from.most[i].rank = attached->rank;
+	}
+	code = MPI_Reduce(from.least, table->least, FIGURES, MPI_DOUBLE, MPI_MIN, 0, comm);
+	if (code == MPI_SUCCESS)
+		code = MPI_Reduce(from.sum, table->sum, FIGURES, MPI_DOUBLE, MPI_SUM, 0, comm);
+	if (code == MPI_SUCCESS)
+		code = MPI_Reduce(from.most, table->most, FIGURES, MPI_DOUBLE_INT, MPI_MAXLOC, 0,
+				  comm);
+	return reel_mpi_check(code, "reel_mpi_report");
+}
+
+static void print_value(FILE *file, double value, int decimals)
+{
+	if (value >= (double)UINT64_MAX)
+		fprintf(file, " %17s", "unbounded");
+	else
+		fprintf(file, " %17.*f", decimals, value);
+}
+
+static int print(FILE *file, const struct table *table, bool has_run, int ranks)
+{
+	fprintf(file, "%-7s %-19s %17s %17s %17s %6s\n", "of", "figure", "least", "mean", "most",
+		"rank");
+	for (int i = 0; i < FIGURES; i++) {
+		const struct figure *figure = &figures[i];
+		bool of_run = is_of_run(figure);
+
+		if ((of_run && !has_run) || (figure->of_tier && table->most[i].value == 0))
+			continue;
+		fprintf(file, "%-7s %-19s",
+			of_run ? "run"
+			       : figure->offset < offsetof(struct statistics, messages) ? "pool"
+										       : "ranks",
+			figure->name);
+		print_value(file, table->least[i], 0);
+		print_value(file, table->sum[i] / ranks, 1);
+		print_value(file, table->most[i].value, 0);
+		fprintf(file, " %6d\n", table->most[i].rank);
+	}
+	return ferror(file) ? reel_fail(-EIO, "reel_mpi_report: the table could not be written") : 0;
+}
+
+/* Returns 0 if all ranks have a pool, and all have a run or none has. */
+static int agree(const struct reel_mpi_attached *attached, const reel_pool *pool,
+		 const reel_run *run)
+{
+	int said[] = {pool != NULL, run != NULL, run == NULL}, least[3];
+	int error = reel_mpi_check(MPI_Allreduce(said, least, 3, MPI_INT, MPI_MIN, attached->sums),
+				   "reel_mpi_report");
+
+	if (error)
+		return error;
+	if (!least[0])
+		return reel_fail(-ENXIO, "reel_mpi_report: a rank has no default pool");
+	return least[1] || least[2] ? 0
+				    : reel_fail(-EINVAL, "reel_mpi_report: some ranks have a run, "
+							 "and some have none");
+}
+
+int reel_mpi_report(FILE *file, reel_pool *pool, reel_run *run, MPI_Comm comm)
+{
+	struct reel_mpi_attached *attached;
+	struct statistics own;
+	struct table table;
+	int error = reel_mpi_find(comm, "reel_mpi_report", &attached);
+
+	if (error)
+		return error;
+	if (!pool)
+		pool = reel_pool_default();
+	error = agree(attached, pool, run);
+	if (error)
+		return error;
+	collect(&own, attached, pool, run);
+	error = reduce(&table, &own, attached);
+	if (error || attached->rank)
+		return error;
+	return print(file, &table, run != NULL, attached->size);
+}
