@@ -177,6 +177,7 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 			    const struct reel_mpi_note *note)
 {
 	bool null;
+	int size;
 
 	if (note) {
 		if (note->count > message->count || note->source >= message->attached->size ||
@@ -195,7 +196,9 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 	status->MPI_SOURCE = message->peer;
 	status->MPI_TAG = null ? MPI_ANY_TAG : message->tag;
 	status->MPI_ERROR = MPI_SUCCESS;
-	MPI_Status_set_elements(status, message->type, null ? 0 : message->count);
+	/* In bytes: MPI would count the numbers in an element of a derived type one by one. */
+	MPI_Type_size(message->type, &size);
+	MPI_Status_set_elements_x(status, MPI_BYTE, null ? 0 : (MPI_Count)message->count * size);
 	return 0;
 }
 

@@ -470,6 +470,32 @@ static bool each_type_selects_what_it_sends(void)
 	return passed & holds(!reel_mpi_reverse_end(WORLD));
 }
 
+static bool statuses_count_elements_of_derived_types(void)
+{
+	double x[4] = {1, 2, 3, 4}, y[4], x_bar[4] = {0}, y_bar[4] = {5, 6, 7, 8};
+	MPI_Datatype type;
+	reel_tape tape = {0};
+	MPI_Status status;
+	bool passed = true;
+	int count;
+
+	MPI_Type_contiguous(2, MPI_DOUBLE, &type);
+	MPI_Type_commit(&type);
+	passed &= holds(!reel_mpi_sendrecv(&tape, x, 2, type, right(), 0, y, 2, type, left(), 0,
+					   WORLD, &status));
+	MPI_Get_count(&status, type, &count);
+	passed &= holds(count == 2);
+	passed &= holds(!reel_mpi_sendrecv_reverse(&tape, x_bar, 2, type, right(), 0, y_bar, 2, type,
+						   left(), 0, WORLD, &status));
+	MPI_Get_count(&status, type, &count);
+	passed &= holds(count == 2);
+	MPI_Get_elements(&status, type, &count);
+	passed &= holds(count == 4);
+	MPI_Type_free(&type);
+	reel_tape_close(&tape);
+	return passed & holds(!reel_mpi_reverse_end(WORLD));
+}
+
 static bool integers_have_no_adjoint(void)
 {
 	int x = rank, y = -1, x_bar = 7, y_bar = 8;
@@ -625,6 +651,7 @@ static const struct rank_case cases[] = {
 	{"Test: the requests that were complete are reversed", test_until_done},
 	{"structs are added by members, and integers left alone", structs_are_added_by_members},
 	{"each type selects what it sends", each_type_selects_what_it_sends},
+	{"statuses count the elements of derived types", statuses_count_elements_of_derived_types},
 	{"integers have no adjoint", integers_have_no_adjoint},
 	{"communicators are attached one by one, and freed", other_communicators},
 	{"all ranks say the same of the objective", objective_is_agreed_on},
