@@ -26,6 +26,28 @@ if OPENMP
 %C%_reel_stress_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 endif
 
+# Random programs of ranks.
+if MPI
+noinst_PROGRAMS += %D%/reel-stress-ranks
+%C%_reel_stress_ranks_SOURCES = \
+	%D%/ranks/reel-stress-ranks.c \
+	%D%/ranks/ranks.h \
+	%D%/ranks/compare.c \
+	%D%/ranks/program.c \
+	%D%/ranks/draw-exchange.c \
+	%D%/ranks/draw-collective.c \
+	%D%/ranks/print.c \
+	%D%/ranks/memory.c \
+	%D%/ranks/local.c \
+	%D%/ranks/steps.c \
+	%D%/ranks/exchange.c \
+	%D%/ranks/waits.c \
+	%D%/ranks/collective.c \
+	%D%/ranks/oracle.c
+%C%_reel_stress_ranks_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
+%C%_reel_stress_ranks_LDADD = libreel-mpi-core.la libreel-core.la $(MPI_LIBS) -lm
+endif
+
 # A program with these runs its threads in a schedule if it wants to.
 scheduler_sources = %D%/scheduler.c %D%/scheduler.h %D%/scheduler-calls.c
 scheduler_ldflags = \

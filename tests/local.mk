@@ -137,6 +137,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-layers.sh \
 	%D%/source/t-names.sh \
 	%D%/source/t-models.sh \
+	%D%/mpi/t-mpi-random.sh \
 	%D%/tools/t-mutate.sh \
 	%D%/source/t-omp-page.sh \
 	%D%/omp/t-omp-runtimes.sh \
