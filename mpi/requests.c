@@ -308,7 +308,8 @@ static struct reel_mpi_request *oldest_same(struct reel_mpi_request *r, int n,
 		return r;
 	pthread_mutex_lock(&attached->lock);
 	settle(r);
-	older = attached->oldest;
+	/* What comes from nobody could not have been taken by another receive. */
+	older = is_receive(r) && r->status.MPI_SOURCE == MPI_PROC_NULL ? NULL : attached->oldest;
 	while (older && older != r) {
 		bool receive = is_receive(r);
 

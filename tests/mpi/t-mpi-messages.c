@@ -372,6 +372,26 @@ static bool test_until_done(void)
 	return choose(3);
 }
 
+/* An older receive from any source is not complete before the rank sends to itself. */
+static bool nobody_waits_for_no_one(void)
+{
+	double x = 3, y[2] = {0};
+	struct reel_mpi_request in[2] = {{0}};
+	reel_tape tape = {0};
+	bool passed = true;
+	int index;
+
+	reel_mpi_irecv(&tape, &y[0], 1, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, WORLD, &in[0]);
+	reel_mpi_irecv(&tape, &y[1], 1, MPI_DOUBLE, MPI_PROC_NULL, 0, WORLD, &in[1]);
+	passed &= holds(!reel_mpi_waitany(&tape, 2, in, &index, MPI_STATUS_IGNORE));
+	passed &= holds(index == 1);
+	passed &= holds(!reel_mpi_send(&tape, &x, 1, MPI_DOUBLE, rank, 0, WORLD));
+	passed &= holds(!reel_mpi_waitany(&tape, 2, in, &index, MPI_STATUS_IGNORE));
+	passed &= holds(index == 0 && y[0] == 3 && y[1] == 0);
+	reel_tape_close(&tape);
+	return passed;
+}
+
 /* ---- What is sent ---- */
 
 struct mixed {
@@ -649,6 +669,7 @@ static const struct rank_case cases[] = {
 	{"Waitany: the requests that were chosen are reversed", wait_for_any},
 	{"Waitsome: the requests that were chosen are reversed", wait_for_some},
 	{"Test: the requests that were complete are reversed", test_until_done},
+	{"Waitany takes a receive from nobody at once", nobody_waits_for_no_one},
 	{"structs are added by members, and integers left alone", structs_are_added_by_members},
 	{"each type selects what it sends", each_type_selects_what_it_sends},
 	{"statuses count the elements of derived types", statuses_count_elements_of_derived_types},
