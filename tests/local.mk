@@ -115,6 +115,7 @@ if MPI
 check_PROGRAMS += \
 	%D%/mpi/t-mpi-checked \
 	%D%/mpi/t-mpi-collectives \
+	%D%/mpi/t-mpi-errors \
 	%D%/mpi/t-mpi-messages \
 	%D%/mpi/t-mpi-run
 endif
@@ -258,6 +259,8 @@ mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LI
 %C%_mpi_t_mpi_checked_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_collectives_CPPFLAGS = $(mpi_test_cppflags)
 %C%_mpi_t_mpi_collectives_LDADD = $(mpi_test_libraries)
+%C%_mpi_t_mpi_errors_CPPFLAGS = $(mpi_test_cppflags)
+%C%_mpi_t_mpi_errors_LDADD = libreel-test-stores.la $(mpi_test_libraries)
 %C%_mpi_t_mpi_messages_CPPFLAGS = $(mpi_test_cppflags)
 %C%_mpi_t_mpi_messages_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_run_CPPFLAGS = $(mpi_test_cppflags)

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* Wrong programs: each gives its error on the rank concerned, and no rank is left waiting. */
+#include "config.h"
+
+#include "helpers/ranks.h"
+#include "helpers/store-fault.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define WORLD MPI_COMM_WORLD
+#define D MPI_DOUBLE
+
+enum { N = 4, TAG = 3 };
+
+static MPI_Comm comm; /* returns errors, so that the library can */
+
+static void be_silent(const struct reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape, (void)error, (void)message, (void)context;
+}
+
+static bool prepare(void)
+{
+	reel_set_error_handler(be_silent, NULL);
+	MPI_Comm_dup(WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	return holds(!reel_mpi_attach(comm, 0)) && holds(!reel_mpi_attach(WORLD, 0));
+}
+
+/* Whether a call returned an error whose text has two words. */
+static bool is_error_at(int line, int error, int expected, const char *one, const char *other)
+{
+	if (error == expected && (!expected || (strstr(reel_error_text(0), one) &&
+						strstr(reel_error_text(0), other))))
+		return true;
+	fprintf(stderr, "# it is %d, not %d\n", error, expected);
+	return complain_at(line, "the error of a call");
+}
+
+#define is_error(...) is_error_at(__LINE__, __VA_ARGS__)
+
+static bool all_nan(const double *x, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!isnan(x[i]))
+			return false;
+	return true;
+}
+
+/* ---- Messages that do not fit ---- */
+
+/* Rank 0 sends N numbers, and rank 1 has room for two. */
+static bool truncated_receive(void)
+{
+	double x[N] = {1, 2, 3, 4}, x_bar[N] = {0}, y[2], y_bar[2] = {5, 6};
+	reel_tape tape = {0};
+	bool passed = true;
+
+	if (rank == 0) {
+		passed &= holds(!reel_mpi_send(&tape, x, N, D, 1, TAG, comm));
+		passed &= is_error(reel_mpi_send_reverse(&tape, x_bar, N, D, 1, TAG, comm),
+				   -EBADMSG, "2 elements", "4 were sent");
+		passed &= holds(all_nan(x_bar, N)) & holds(reel_tape_error(&tape) == -EBADMSG);
+	} else if (rank == 1) {
+		passed &= is_error(reel_mpi_recv(&tape, y, 2, D, 0, TAG, comm, MPI_STATUS_IGNORE),
+				   -EMSGSIZE, "reel_mpi_recv", "runcat");
+		passed &= holds(reel_tape_error(&tape) == -EMSGSIZE);
+		reel_mpi_recv_reverse(&tape, y_bar, 2, D, 0, TAG, comm, MPI_STATUS_IGNORE);
+	}
+	reel_tape_close(&tape);
+	return passed & holds(!reel_mpi_reverse_end(comm));
+}
+
+static bool truncated_request(void)
+{
+	double x[N] = {1, 2, 3, 4}, y[2];
+	struct reel_mpi_request r;
+	reel_tape tape = {0};
+	bool passed = true;
+
+	if (rank == 0)
+		passed &= holds(!reel_mpi_send(&tape, x, N, D, 1, TAG, comm));
+	if (rank == 1) {
+		passed &= holds(!reel_mpi_irecv(&tape, y, 2, D, 0, TAG, comm, &r));
+		passed &= is_error(reel_mpi_wait(&tape, &r, MPI_STATUS_IGNORE), -EMSGSIZE,
+				   "reel_mpi_wait", "runcat");
+		passed &= holds(reel_tape_error(&tape) == -EMSGSIZE && r.mode == REEL_MPI_NULL);
+	}
+	reel_tape_close(&tape);
+	return passed;
+}
+
+/* Three floats are one and a half doubles. */
+static bool wrong_type(void)
+{
+	float x[3] = {1, 2, 3}, x_bar[3] = {0};
+	double y[2], y_bar[2] = {5, 6};
+	reel_tape tape = {0};
+	bool passed = true;
+
+	if (rank == 0) {
+		passed &= holds(!reel_mpi_send(&tape, x, 3, MPI_FLOAT, 1, TAG, comm));
+		passed &= holds(reel_mpi_send_reverse(&tape, x_bar, 3, MPI_FLOAT, 1, TAG, comm) ==
+				-EMSGSIZE);
+		passed &= holds(isnan(x_bar[0]) && isnan(x_bar[2]));
+	} else if (rank == 1) {
+		passed &= is_error(reel_mpi_recv(&tape, y, 2, D, 0, TAG, comm, MPI_STATUS_IGNORE),
+				   -ENOTSUP, "rank 0", "within an element");
+		reel_mpi_recv_reverse(&tape, y_bar, 2, D, 0, TAG, comm, MPI_STATUS_IGNORE);
+	}
+	reel_tape_close(&tape);
+	return passed & holds(!reel_mpi_reverse_end(comm));
+}
+
+/* The reverse call names fewer elements than the forward call did. */
+static bool reverse_does_not_mirror(void)
+{
+	double x[N] = {1, 2, 3, 4}, x_bar[N] = {0}, y_bar[N] = {1, 1, 1, 1};
+	reel_tape tape = {0};
+	bool passed = true;
+
+	if (rank == 0) {
+		passed &= holds(!reel_mpi_send(&tape, x, N, D, 1, TAG, comm));
+		passed &= is_error(reel_mpi_send_reverse(&tape, x_bar, N, D, 1, TAG, comm),
+				   -EBADMSG, "rank 1", "do not mirror");
+		passed &= holds(all_nan(x_bar, N));
+	} else if (rank == 1) {
+		passed &= holds(!reel_mpi_recv(&tape, x, N, D, 0, TAG, comm, MPI_STATUS_IGNORE));
+		passed &= holds(!reel_mpi_recv_reverse(&tape, y_bar, N - 1, D, 0, TAG, comm,
+						       MPI_STATUS_IGNORE));
+	}
+	reel_tape_close(&tape);
+	return passed & holds(!reel_mpi_reverse_end(comm));
+}
+
+/* ---- Requests out of order ---- */
+
+static bool out_of_order(void)
+{
+	double x[2] = {1, 2}, y[2] = {0};
+	struct reel_mpi_request in[2] = {{0}}, out[2] = {{0}}, turned[2];
+	int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
+	reel_tape tape = {0};
+	bool passed = true;
+
+	for (int i = 0; i < 2; i++) {
+		passed &= holds(!reel_mpi_irecv(&tape, &y[i], 1, D, left, TAG, comm, &in[i]));
+		reel_mpi_send_init(&x[i], 1, D, right, TAG, comm, &turned[1 - i]);
+	}
+	passed &= holds(!reel_mpi_start(&tape, &turned[1]) && !reel_mpi_start(&tape, &turned[0]));
+	passed &= is_error(reel_mpi_waitall(&tape, 2, turned, MPI_STATUSES_IGNORE), -ENOTSUP,
+			   "reel_mpi_waitall", "t-mpi-errors.c");
+	passed &= holds(reel_tape_error(&tape) == -ENOTSUP);
+	passed &= holds(reel_mpi_recv(NULL, &y[1], 1, D, left, TAG, comm, MPI_STATUS_IGNORE) ==
+			-ENOTSUP);
+	passed &= holds(!reel_mpi_waitall(NULL, 2, in, MPI_STATUSES_IGNORE));
+	passed &= holds(y[0] == 1 && y[1] == 2);
+	/* Nothing is left of them: the same order is allowed again. */
+	passed &= holds(!reel_mpi_isend(NULL, x, 1, D, right, TAG, comm, &out[0]));
+	passed &= holds(!reel_mpi_recv(NULL, y, 1, D, left, TAG, comm, MPI_STATUS_IGNORE));
+	passed &= holds(!reel_mpi_wait(NULL, &out[0], MPI_STATUS_IGNORE));
+	reel_tape_close(&tape);
+	return passed;
+}
+
+static bool misused_requests(void)
+{
+	double x = 1, y, x_bar = 0;
+	struct reel_mpi_request r, out;
+	reel_tape tape = {0};
+	bool passed = true;
+
+	reel_mpi_recv_init(&y, 1, D, rank, TAG, comm, &r);
+	passed &= is_error(reel_mpi_start_reverse(NULL, &r), -EINVAL, "reel_mpi_start_reverse",
+			   "not reversed");
+	passed &= holds(!reel_mpi_start(NULL, &r));
+	passed &= is_error(reel_mpi_start(NULL, &r), -EINVAL, "begun already", "t-mpi-errors.c");
+	passed &= is_error(reel_mpi_wait_reverse(NULL, &r, MPI_STATUS_IGNORE), -EINVAL, "in use",
+			   "reel_mpi_wait_reverse");
+	passed &= holds(!reel_mpi_send(NULL, &x, 1, D, rank, TAG, comm));
+	passed &= holds(!reel_mpi_wait(NULL, &r, MPI_STATUS_IGNORE) && y == 1);
+	reel_mpi_send_init(&x_bar, -1, D, rank, TAG, comm, &out);
+	passed &= is_error(reel_mpi_start(&tape, &out), -EINVAL, "reel_mpi_start", "count of -1");
+	passed &= holds(reel_tape_error(&tape) == -EINVAL);
+	reel_tape_close(&tape);
+	return passed;
+}
+
+/* ---- What is refused on all ranks ---- */
+
+static bool is_refused_everywhere(MPI_Comm c, MPI_Datatype type, int expected, const char *text)
+{
+	double x[N] = {0}, y[4 * N] = {0};
+	int ones[4] = {1, 1, 1, 1}, zeros[4] = {0};
+	MPI_Datatype types[4] = {type, type, type, type};
+	struct reel_mpi_request r = {0};
+	bool passed = true;
+
+#define REFUSED(call, ...)                                                                         \
+	passed &= is_error(reel_mpi_##call(NULL, __VA_ARGS__), expected, text,                     \
+			   !strncmp(#call, "i", 1) ? "reel_mpi_start" : "reel_mpi_")
+	REFUSED(send, x, 1, type, 0, TAG, c);
+	REFUSED(recv, x, 1, type, 0, TAG, c, MPI_STATUS_IGNORE);
+	REFUSED(sendrecv, x, 1, type, 0, TAG, y, 1, type, 0, TAG, c, MPI_STATUS_IGNORE);
+	REFUSED(sendrecv_replace, x, 1, type, 0, TAG, 0, TAG, c, MPI_STATUS_IGNORE);
+	REFUSED(isend, x, 1, type, 0, TAG, c, &r);
+	REFUSED(irecv, x, 1, type, 0, TAG, c, &r);
+	REFUSED(bcast, x, 1, type, 0, c);
+	REFUSED(gather, x, 1, type, y, 1, type, 0, c);
+	REFUSED(scatterv, y, ones, zeros, type, x, 1, type, 0, c);
+	REFUSED(allgather, x, 1, type, y, 1, type, c);
+	REFUSED(alltoallw, x, ones, zeros, types, y, ones, zeros, types, c);
+	REFUSED(reduce, x, y, 1, type, MPI_SUM, 0, c);
+	REFUSED(allreduce, x, y, 1, type, MPI_SUM, c);
+	REFUSED(reduce_scatter_block, x, y, 1, type, MPI_SUM, c);
+	REFUSED(scan, x, y, 1, type, MPI_SUM, c);
+	REFUSED(exscan, x, y, 1, type, MPI_SUM, c);
+	return passed;
+}
+
+static bool unattached_communicator(void)
+{
+	MPI_Comm stranger;
+	bool passed;
+
+	MPI_Comm_dup(WORLD, &stranger);
+	passed = is_refused_everywhere(stranger, D, -EINVAL, "reel_mpi_attach");
+	MPI_Comm_free(&stranger);
+	return passed;
+}
+
+static bool hidden_types(void)
+{
+	MPI_Datatype packed;
+	bool passed = is_refused_everywhere(comm, MPI_BYTE, -ENOTSUP, "MPI_BYTE");
+
+	MPI_Type_contiguous(8, MPI_BYTE, &packed);
+	MPI_Type_commit(&packed);
+	passed &= is_refused_everywhere(comm, packed, -ENOTSUP, "MPI_BYTE");
+	passed &= is_refused_everywhere(comm, MPI_DATATYPE_NULL, -EINVAL, "MPI_DATATYPE_NULL");
+	MPI_Type_free(&packed);
+	return passed;
+}
+
+static bool unknown_operations(void)
+{
+	double x[4] = {1, 2, 3, 4}, y[4] = {0};
+	bool passed = true;
+
+	passed &= holds(reel_mpi_reduce(NULL, x, y, 1, D, MPI_REPLACE, 0, comm) == -ENOTSUP);
+	passed &= holds(reel_mpi_allreduce(NULL, x, y, 1, D, MPI_NO_OP, comm) == -ENOTSUP);
+	passed &= holds(reel_mpi_reduce_scatter_block(NULL, x, y, 1, D, MPI_REPLACE, comm) ==
+			-ENOTSUP);
+	passed &= holds(reel_mpi_scan(NULL, x, y, 1, D, MPI_REPLACE, comm) == -ENOTSUP);
+	passed &= holds(reel_mpi_exscan(NULL, x, y, 1, D, MPI_REPLACE, comm) == -ENOTSUP);
+	return passed & holds(y[0] == 0 && strstr(reel_error_text(0), "MPI_MINLOC"));
+}
+
+/* ---- A rank whose tape has an error ---- */
+
+/* Numbers go round, and through what a reduction notes; each rank pushes what it has. */
+static int forward(reel_tape *tape, double *x, double *y)
+{
+	int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks, error = 0;
+
+	for (int i = 0; i < 400; i++)
+		reel_push(tape, x[i % N]);
+	error |= reel_mpi_sendrecv(tape, x, N, D, right, TAG, y, N, D, left, TAG, comm,
+				   MPI_STATUS_IGNORE);
+	error |= reel_mpi_allreduce(tape, MPI_IN_PLACE, y, N, D, MPI_MIN, comm);
+	error |= reel_mpi_scan(tape, MPI_IN_PLACE, y, N, D, MPI_PROD, comm);
+	return error | reel_mpi_allreduce(tape, MPI_IN_PLACE, y, N, D, MPI_PROD, comm);
+}
+
+static int reverse(reel_tape *tape, double *x_bar, double *y_bar)
+{
+	int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks, error = 0;
+
+	error |= reel_mpi_allreduce_reverse(tape, MPI_IN_PLACE, y_bar, N, D, MPI_PROD, comm);
+	error |= reel_mpi_scan_reverse(tape, MPI_IN_PLACE, y_bar, N, D, MPI_PROD, comm);
+	error |= reel_mpi_allreduce_reverse(tape, MPI_IN_PLACE, y_bar, N, D, MPI_MIN, comm);
+	error |= reel_mpi_sendrecv_reverse(tape, x_bar, N, D, right, TAG, y_bar, N, D, left, TAG,
+					   comm, MPI_STATUS_IGNORE);
+	for (int i = 400; i-- > 0;)
+		x_bar[i % N] *= reel_pop(tape, double);
+	return error | reel_mpi_reverse_end(comm);
+}
+
+/* The last rank has a pool with `options`, the others have the default one. */
+static bool tape_fails(struct reel_pool_options options, int expected)
+{
+	double x[N] = {1 + rank, 2, 3, 4}, y[N] = {0}, x_bar[N] = {0}, y_bar[N] = {1, 1, 1, 1};
+	bool last = rank == ranks - 1, passed = true;
+	reel_pool *pool = NULL;
+	reel_tape tape = {0};
+	int told;
+
+	passed &= holds(!reel_pool_open(&pool, last ? &options : NULL));
+	passed &= holds(!reel_tape_open(&tape, pool, 0));
+	told = forward(&tape, x, y);
+	if (!last)
+		passed &= holds(!told);
+	/* The values of the forward sweep do not depend on the tape. */
+	passed &= holds(y[1] == pow(2, ranks * (ranks + 1) / 2));
+	told = reverse(&tape, x_bar, y_bar);
+	if (last)
+		passed &= holds(told && reel_tape_error(&tape) == expected && all_nan(x_bar, N));
+	else
+		passed &= holds(!reel_tape_error(&tape));
+	reel_tape_close(&tape);
+	return passed & holds(!reel_pool_close(pool));
+}
+
+static bool budget_is_used_up(void)
+{
+	return tape_fails(tiny_budget(8), -EDQUOT);
+}
+
+static bool store_fails(void)
+{
+	struct reel_fault_rule rule = {.fault = REEL_FAULT_ERROR, .put = true, .persistent = true,
+				       .error = -ENOSPC};
+	struct reel_pool_options options = tiny_budget(8);
+	reel_store *memory, *store = NULL;
+
+	if (rank == ranks - 1 && (!holds(!reel_store_open(&memory, "memory=1M", NULL)) ||
+				  !holds(!reel_store_fault_open(&store, memory, &rule, 1))))
+		return false;
+	options.store = store;
+	return tape_fails(options, -ENOSPC);
+}
+
+static bool slab_does_not_come_back(void)
+{
+	struct reel_fault_rule rule = {.fault = REEL_FAULT_ERROR, .put = false, .persistent = true,
+				       .error = -EIO};
+	struct reel_pool_options options = tiny_budget(8);
+	reel_store *memory, *store = NULL;
+	double x[N] = {1, 2, 3, 4}, y[N], x_bar[N] = {0}, y_bar[N] = {1, 1, 1, 1};
+	bool last = rank == ranks - 1, passed = true;
+	reel_pool *pool = NULL;
+	reel_tape tape = {0};
+	int told;
+
+	if (last && (!holds(!reel_store_open(&memory, "memory=1M", NULL)) ||
+		     !holds(!reel_store_fault_open(&store, memory, &rule, 1))))
+		return false;
+	options.store = store;
+	passed &= holds(!reel_pool_open(&pool, last ? &options : NULL));
+	passed &= holds(!reel_tape_open(&tape, pool, 0));
+	passed &= holds(!forward(&tape, x, y));
+	/* Something on top of the notes, so that these are in the store. */
+	push_words(&tape, 0, 400);
+	wrong_words(&tape, 0, 400);
+	told = reverse(&tape, x_bar, y_bar);
+	if (last)
+		passed &= holds(told && reel_tape_error(&tape) == -EIO && all_nan(x_bar, N));
+	else
+		passed &= holds(!told);
+	reel_tape_close(&tape);
+	return passed & holds(!reel_pool_close(pool));
+}
+
+static bool finish(void)
+{
+	MPI_Comm_free(&comm);
+	reel_set_error_handler(NULL, NULL);
+	return holds(!reel_mpi_detach(WORLD));
+}
+
+static const struct rank_case cases[] = {
+	{"a communicator that returns errors is attached", prepare},
+	{"a truncated message is told to its receiver, and in reverse to its sender",
+	 truncated_receive},
+	{"a truncated message is told by the wait of a request", truncated_request},
+	{"a message that ends within an element is told", wrong_type},
+	{"a reverse call of another length is told to the other rank", reverse_does_not_mirror},
+	{"requests that are waited for out of order are refused, and end", out_of_order},
+	{"requests that are used wrongly are refused", misused_requests},
+	{"each call refuses a communicator that is not attached", unattached_communicator},
+	{"each call refuses types that hide their numbers", hidden_types},
+	{"each reduction refuses operations without an adjoint", unknown_operations},
+	{"a rank whose budget is used up has NaN, and no rank waits for it", budget_is_used_up},
+	{"a rank whose store is full has NaN, and no rank waits for it", store_fails},
+	{"a rank whose store fails in the reverse sweep has NaN, and no rank waits for it",
+	 slab_does_not_come_back},
+	{"nothing is left", finish},
+};
+
+int main(int argc, char **argv)
+{
+	return run_on_ranks(argc, argv, cases, COUNT(cases));
+}
