@@ -20,10 +20,76 @@ AS_CASE([$reel_fortran],
    AC_FC_MODULE_FLAG([], [:])
    AC_FC_MODULE_OUTPUT_FLAG([], [:])
    AC_FC_MODULE_EXTENSION
-   REEL_FORTRAN_FLAGS([-std=f2018 -Wall -Wextra -pedantic])
+   REEL_FORTRAN_FLAGS([-std=f2018 -Wall -Wextra -pedantic -ffree-line-length-none])
    AS_IF([test "x$enable_werror" = xyes], [REEL_FORTRAN_FLAGS([-Werror])])
    AC_LANG_POP([Fortran])])
 AM_CONDITIONAL([FORTRAN], [test "$reel_fortran" = "yes ($FC)"])])
+
+# REEL_CHECK_FORTRAN_MPI
+# Conditional FORTRAN_MPI: the module mpi_f08 can be used, of the same MPI that C has. MPI_FCFLAGS and
+# MPI_FCLIBS are what mpifort says. REEL_MPI_REQUEST_WORDS is the size of a request in words of 8 bytes.
+AC_DEFUN([REEL_CHECK_FORTRAN_MPI],
+[AC_REQUIRE([REEL_CHECK_FORTRAN])
+AC_REQUIRE([REEL_WITH_MPI])
+AC_SUBST([MPI_FCFLAGS])
+AC_SUBST([MPI_FCLIBS])
+AC_SUBST([REEL_MPI_REQUEST_WORDS])
+AS_CASE([$with_mpi/$reel_fortran],
+  [yes/yes*],
+  [REEL_FIND_MPI_F08],
+  [reel_fortran_mpi="no (it needs MPI and the Fortran module)"])
+AM_CONDITIONAL([FORTRAN_MPI], [test "$reel_fortran_mpi" = yes])])
+
+# REEL_FIND_MPI_F08
+# Where there are several MPIs, a status tells whether mpifort is that of C's: its size and members are
+# not the same in each. What is linked is run, unless it is for another machine.
+AC_DEFUN([REEL_FIND_MPI_F08],
+[AC_MSG_CHECKING([for the module mpi_f08 of C's MPI])
+reel_fortran_mpi="no (mpifort's mpi_f08 is not there, or not that of C's MPI)"
+AS_ECHO(["#include <mpi.h>
+int is_same(const MPI_Status *status, int bytes);
+int is_same(const MPI_Status *status, int bytes)
+{
+  return bytes == sizeof *status && status->MPI_SOURCE == 3 && status->MPI_TAG == 4;
+}"]) >conftest-c.c
+AS_ECHO(["program main
+  use, intrinsic :: iso_c_binding
+  use mpi_f08
+  interface
+    integer(c_int) function is_same(status, bytes) bind(C)
+      import
+      type(MPI_Status), intent(in) :: status
+      integer(c_int), value :: bytes
+    end function
+  end interface
+  type(MPI_Status) :: status
+  logical :: ended
+  call MPI_Finalized(ended)
+  status%MPI_SOURCE = 3
+  status%MPI_TAG = 4
+  if (is_same(status, int(storage_size(status) / 8, c_int)) == 0 .or. ended) error stop
+end program"]) >conftest-f.f90
+for reel_wrapper in mpifort mpifort.openmpi mpifort.mpich; do
+  MPI_FCFLAGS= MPI_FCLIBS=
+  for reel_word in `$reel_wrapper -show 2>/dev/null`; do
+    AS_CASE([$reel_word], [-I*], [AS_VAR_APPEND([MPI_FCFLAGS], [" $reel_word"])],
+      [-L* | -l*], [AS_VAR_APPEND([MPI_FCLIBS], [" $reel_word"])])
+  done
+  AS_IF([$CC $CPPFLAGS $CFLAGS $MPI_CFLAGS -c -o conftest-c.$ac_objext conftest-c.c &&
+         $FC $FCFLAGS $MPI_FCFLAGS $LDFLAGS -o conftest$ac_exeext conftest-f.f90 conftest-c.$ac_objext \
+           $MPI_FCLIBS $MPI_LIBS &&
+         { test "$cross_compiling" = yes || ./conftest$ac_exeext; }],
+    [reel_fortran_mpi=yes; break])
+done >&AS_MESSAGE_LOG_FD 2>&1
+rm -f conftest*
+AC_MSG_RESULT([$reel_fortran_mpi])
+AS_IF([test "$reel_fortran_mpi" = yes],
+  [reel_saved_cppflags=$CPPFLAGS
+   CPPFLAGS="$CPPFLAGS -I$srcdir/include $MPI_CFLAGS"
+   AC_COMPUTE_INT([REEL_MPI_REQUEST_WORDS], [(sizeof(struct reel_mpi_request) + 7) / 8],
+     [#include <reel/mpi.h>], [reel_fortran_mpi="no (reel/mpi.h cannot be compiled)"])
+   CPPFLAGS=$reel_saved_cppflags],
+  [MPI_FCFLAGS= MPI_FCLIBS=])])
 
 # REEL_FORTRAN_FLAGS(FLAGS)
 # Add those of FLAGS that the compiler takes to FORTRAN_FCFLAGS.

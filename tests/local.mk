@@ -136,6 +136,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-headers.sh \
 	%D%/tools/t-info.sh \
 	%D%/source/t-layers.sh \
+	%D%/mpi/t-mpi-fortran.sh \
 	%D%/source/t-names.sh \
 	%D%/source/t-models.sh \
 	%D%/mpi/t-mpi-random.sh \
@@ -325,16 +326,20 @@ EXTRA_DIST += \
 	%D%/adstack-programs/tasks.f90
 
 EXTRA_DIST += \
+	%D%/helpers/fortran.sh \
 	%D%/fortran-programs/arrays.f90 \
 	%D%/fortran-programs/checks.f90 \
 	%D%/fortran-programs/layout.c \
 	%D%/fortran-programs/layout.f90 \
+	%D%/fortran-programs/messages.f90 \
 	%D%/fortran-programs/pieces.f90 \
 	%D%/fortran-programs/places.f90 \
+	%D%/fortran-programs/ranks.f90 \
 	%D%/fortran-programs/records.f90 \
 	%D%/fortran-programs/regions.f90 \
 	%D%/fortran-programs/sweeps.f90 \
 	%D%/fortran-programs/threads.f90 \
+	%D%/fortran-programs/transpose.f90 \
 	%D%/fortran-programs/values.f90
 
 # One source, once per lock-free list; the yield points find in milliseconds what would take hours.
@@ -461,12 +466,12 @@ AM_TESTS_ENVIRONMENT = \
 	done; \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; MPI_CFLAGS='$(MPI_CFLAGS)'; \
-	MPI_LIBS='$(MPI_LIBS)'; MPIRUN='$(MPIRUN) $(MPIRUN_FLAGS)'; \
+	MPI_LIBS='$(MPI_LIBS)'; MPI_FCFLAGS='$(MPI_FCFLAGS)'; MPI_FCLIBS='$(MPI_FCLIBS)'; MPIRUN='$(MPIRUN) $(MPIRUN_FLAGS)'; \
 	STATIC_LIBS='$(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
 	TSUNAMI='$(tsunami_program)'; SEDOV='$(sedov_program)'; GRADIENTS='$(gradients_program)'; NVCC='$(NVCC)'; \
 	OMP_WAIT_POLICY=passive; \
-	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS MPI_CFLAGS MPI_LIBS MPIRUN STATIC_LIBS; \
+	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS MPI_CFLAGS MPI_LIBS MPI_FCFLAGS MPI_FCLIBS MPIRUN STATIC_LIBS; \
 	export SOURCE_DIR BUILD_DIR TSUNAMI SEDOV GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.

@@ -40,10 +40,36 @@ nodist_fortran_DATA = %D%/reel.$(FC_MODEXT) %D%/reel_omp.$(FC_MODEXT)
 	@test -f $@ || { rm -f $< && $(MAKE) $(AM_MAKEFLAGS) $<; }
 %D%/reel.$(FC_MODEXT): %D%/libreel_fortran_la-reel.lo
 	@test -f $@ || { rm -f $< && $(MAKE) $(AM_MAKEFLAGS) $<; }
+
+# The module reel_mpi. C knows the size of a request, and Fortran has to declare it.
+if FORTRAN_MPI
+lib_LTLIBRARIES += libreel-fortran-mpi.la
+libreel_fortran_mpi_la_SOURCES = \
+	%D%/reel_mpi.F90 \
+	%D%/buffers.c %D%/buffers.h \
+	%D%/messages.c \
+	dropin/call-site.c dropin/call-site.h
+libreel_fortran_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_MPI_REQUEST_WORDS=$(REEL_MPI_REQUEST_WORDS)
+libreel_fortran_mpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+libreel_fortran_mpi_la_FCFLAGS = $(FORTRAN_FCFLAGS) $(MPI_FCFLAGS) $(FC_MODINC)%D% $(FC_MODOUT)%D%
+libreel_fortran_mpi_la_LIBADD = libreel-fortran.la libreel-mpi.la libreel.la $(MPI_FCLIBS) $(MPI_LIBS)
+libreel_fortran_mpi_la_LDFLAGS = -version-info 0:0:0 -no-undefined
+if HAVE_VERSION_SCRIPT
+libreel_fortran_mpi_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-fortran.map
 endif
-CLEANFILES += %D%/reel.mod %D%/reel_omp.mod
+reel_mpi_object = %D%/libreel_fortran_mpi_la-reel_mpi.lo
+$(reel_mpi_object): %D%/libreel_fortran_la-reel.lo
+
+dist_fortran_DATA += %D%/reel_mpi.F90
+nodist_fortran_DATA += %D%/reel_mpi.$(FC_MODEXT)
+%D%/reel_mpi.$(FC_MODEXT): %D%/libreel_fortran_mpi_la-reel_mpi.lo
+	@test -f $@ || { rm -f $< && $(MAKE) $(AM_MAKEFLAGS) $<; }
+endif
+endif
+CLEANFILES += %D%/reel.mod %D%/reel_mpi.mod %D%/reel_omp.mod
 EXTRA_DIST += \
 	%D%/README.md \
+	%D%/reel_mpi.F90 \
 	%D%/reel_omp.f90 \
 	%D%/libreel-fortran.map \
 	%D%/reel.f90

@@ -2,36 +2,13 @@
 # SPDX-License-Identifier: MIT
 # The module reel: programs in Fortran that check it, and the one that its manual shows.
 . "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/helpers/fortran.sh"
 
 grep -q '^#define FORTRAN_BINDING_HEADER' "$BUILD_DIR/config.h" || skip_all 'the Fortran module is not built'
 
 programs=$SOURCE_DIR/tests/fortran-programs
 flags="$FCFLAGS -std=f2018 -Wall -Wextra -Wno-compare-reals -Wno-function-elimination -Werror -I$BUILD_DIR/dropin/fortran"
 libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran -lreel"
-
-# builds NAME SOURCE...
-builds() {
-	name=$1
-	shift
-	$FC $flags -o "$name" "$@" $libraries >messages 2>&1
-	is_empty messages "$name compiles without a warning"
-	[ -x "$name" ]
-}
-
-# runs NAME: each line of it that begins with ok, or not ok, is a check.
-runs() {
-	"./$1" >seen 2>stderr
-	status=$?
-	while read -r line; do
-		case $line in
-		'ok '*) ok 0 "$1: ${line#ok }" ;;
-		'not ok '*) ok 1 "$1: ${line#not ok }" ;;
-		*) echo "#   $line" ;;
-		esac
-	done <seen
-	ok $status "$1: it ends well"
-	is_empty stderr "$1: and says nothing on stderr"
-}
 
 for name in values arrays records places sweeps pieces; do
 	builds $name -fcheck=all "$programs/checks.f90" "$programs/$name.f90" && runs $name

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arguments of mpi_f08 as C takes them, for the functions that the module reel_mpi of reel_mpi.F90
+ * calls:
+ *
+ *	buffers.c      buffers, statuses, and the variables of mpi_f08 that stand for something else
+ *	messages.c     communicators, and messages whose calls wait
+ */
+#ifndef REEL_DROPIN_BUFFERS_H
+#define REEL_DROPIN_BUFFERS_H
+
+#include "fortran.h"
+
+#include <reel/mpi.h>
+
+#define COMM(handle) MPI_Comm_f2c(*(handle))
+#define TYPE(handle) MPI_Type_f2c(*(handle))
+
+/* The site of Fortran's call, in a function that Fortran calls. */
+#define MPI_SITE reel_call_site(REEL_RETURN_ADDRESS)
+
+struct reel_fortran_buffer {
+	void *at; /* what MPI is given */
+	char *copy;
+	const CFI_cdesc_t *array;
+};
+
+/*
+ * Opens an argument; closing it ends its copy, if there is one, which a section with gaps has.
+ * `changed`: the call may have changed the buffer. Returns 0, or -ENOMEM, which sticks to the tape;
+ * then there is nothing to close.
+ */
+int reel_fortran_open_buffer(struct reel_fortran_buffer *buffer, const CFI_cdesc_t *array,
+			     reel_tape *tape);
+void reel_fortran_close_buffer(struct reel_fortran_buffer *buffer, bool changed);
+
+/* Returns from a function with what `call` returns, which takes the open `buffer.at`. */
+#define RETURN_WITH_BUFFER(array, changed, call)                                                   \
+	struct reel_fortran_buffer buffer;                                                         \
+	int error = reel_fortran_open_buffer(&buffer, (array), tape);                              \
+                                                                                                   \
+	if (error)                                                                                 \
+		return error;                                                                      \
+	error = call;                                                                              \
+	reel_fortran_close_buffer(&buffer, (changed));                                             \
+	return error
+
+/* Both buffers of a call that sends and receives: all of them are opened, or none. */
+struct reel_fortran_buffers {
+	struct reel_fortran_buffer sent, received;
+};
+
+int reel_fortran_open_buffers(struct reel_fortran_buffers *buffers, const CFI_cdesc_t *sent,
+			      const CFI_cdesc_t *received, reel_tape *tape);
+void reel_fortran_close_buffers(struct reel_fortran_buffers *buffers, bool sent_changed);
+
+/* As RETURN_WITH_BUFFER(), with `buffers.sent.at` and `buffers.received.at`. */
+#define RETURN_WITH_BUFFERS(sent, received, sent_changed, call)                                    \
+	struct reel_fortran_buffers buffers;                                                       \
+	int error = reel_fortran_open_buffers(&buffers, (sent), (received), tape);                 \
+                                                                                                   \
+	if (error)                                                                                 \
+		return error;                                                                      \
+	error = call;                                                                              \
+	reel_fortran_close_buffers(&buffers, (sent_changed));                                      \
+	return error
+
+/* A status that may have been left out. type(MPI_Status) is C's struct, which configure tests. */
+MPI_Status *reel_fortran_status(MPI_Status *status);
+MPI_Status *reel_fortran_statuses(MPI_Status *statuses);
+
+/* Leaves the error on the tape, if there is one. Returns `error`. */
+int reel_fortran_stick(reel_tape *tape, int error);
+
+#endif

@@ -1,0 +1,193 @@
+! SPDX-License-Identifier: MIT
+!
+! Message passing in Fortran, with mpi_f08: the reverse of programs whose ranks talk by MPI.
+!
+!     gfortran -O2 program.f90 $(pkg-config --cflags --libs reel-fortran-mpi)
+!
+!     error = reel_mpi_attach(MPI_COMM_WORLD)                               once, by all ranks
+!
+!     if (rank == 0) then                                                   forward sweep
+!       error = reel_mpi_send(tape, x, n, MPI_DOUBLE_PRECISION, 1, 7, MPI_COMM_WORLD)
+!     else
+!       error = reel_mpi_recv(tape, x, n, MPI_DOUBLE_PRECISION, 0, 7, MPI_COMM_WORLD)
+!     end if
+!
+!     if (rank == 0) then                                                   reverse sweep
+!       error = reel_mpi_send_reverse(tape, x_bar, n, MPI_DOUBLE_PRECISION, 1, 7, MPI_COMM_WORLD)
+!     else
+!       error = reel_mpi_recv_reverse(tape, x_bar, n, MPI_DOUBLE_PRECISION, 0, 7, MPI_COMM_WORLD)
+!     end if
+!     error = reel_mpi_reverse_end(MPI_COMM_WORLD)
+!
+! reel/mpi.h is the manual: it says what the C function of the same name does. This is different:
+!
+! Arguments. They have the order and the names of MPI's, with a tape before them. Each function
+! returns what C's returns, 0 or an error below 0 (reel_error_text). There is no ierror.
+!
+! Without a tape. A null pointer, `type(reel_tape), pointer :: none => null()`, is C's NULL: the
+! forward call notes nothing.
+!
+! Statuses. They are optional. A status that is left out is MPI_STATUS_IGNORE. Both calls of a pair
+! have a status, or neither.
+!
+! Buffers. Variables of any type and rank. The type that counts is the datatype: MPI_REAL,
+! MPI_DOUBLE_PRECISION, MPI_REAL8, MPI_COMPLEX, MPI_2DOUBLE_PRECISION, derived ones and so on; what
+! has MPI_INTEGER or MPI_LOGICAL has no adjoint. Elements that lie together are not copied. A
+! section that has gaps, such as u(1, :), is copied to memory of its own and back by the calls that
+! wait, and `count` elements of `datatype` lie together in that copy. For requests it is refused
+! (-EINVAL), because the copy would be gone before the transfer ends; a derived type
+! (MPI_Type_vector) describes it without a copy.
+!
+! Requests. A variable of type(reel_mpi_request) is C's struct, null as declared. Between its start
+! and its wait it stays where it is, and so does the buffer: neither is copied, reallocated or a
+! temporary. Declare the buffers of requests `asynchronous`, so that the compiler keeps none of
+! their elements in a register across a wait. Arrays of requests are whole arrays, or sections
+! without gaps. The index of reel_mpi_waitany begins at 1, as MPI's in Fortran does.
+!
+! Call sites. Messages name a call by program and address: `addr2line -e PROGRAM ADDRESS` prints
+! the line.
+!
+module reel_mpi
+  use, intrinsic :: iso_c_binding
+  use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Status
+  use mpi_f08, only: MPI_IN_PLACE, MPI_BOTTOM, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
+  use reel, only: reel_tape
+  implicit none
+  private
+
+  ! Whose number the objective is: of one rank, or the sum over the ranks.
+  enum, bind(C)
+    enumerator :: REEL_MPI_ON_ONE_RANK, REEL_MPI_SUM_OF_RANKS
+  end enum
+  public :: REEL_MPI_ON_ONE_RANK, REEL_MPI_SUM_OF_RANKS
+
+  public :: reel_mpi_attach, reel_mpi_detach, reel_mpi_reverse_end, reel_mpi_seed
+  public :: reel_mpi_send, reel_mpi_ssend, reel_mpi_bsend, reel_mpi_rsend, reel_mpi_send_reverse
+  public :: reel_mpi_recv, reel_mpi_recv_reverse
+  public :: reel_mpi_sendrecv, reel_mpi_sendrecv_reverse
+  public :: reel_mpi_sendrecv_replace, reel_mpi_sendrecv_replace_reverse
+
+  ! ---- Communicators and the objective ----
+
+  interface
+    integer(c_int) function reel_mpi_attach(comm, flags) bind(C, name="reel_fortran_mpi_attach")
+      import
+      type(MPI_Comm), intent(in) :: comm
+      integer(c_int), intent(in), optional :: flags
+    end function
+
+    integer(c_int) function reel_mpi_detach(comm) bind(C, name="reel_fortran_mpi_detach")
+      import
+      type(MPI_Comm), intent(in) :: comm
+    end function
+
+    integer(c_int) function reel_mpi_reverse_end(comm) bind(C, name="reel_fortran_mpi_reverse_end")
+      import
+      type(MPI_Comm), intent(in) :: comm
+    end function
+
+    ! objective: REEL_MPI_ON_ONE_RANK or REEL_MPI_SUM_OF_RANKS.
+    integer(c_int) function reel_mpi_seed(J_bar, objective, root, comm) &
+      bind(C, name="reel_fortran_mpi_seed")
+      import
+      real(c_double), intent(inout) :: J_bar
+      integer(c_int), value :: objective, root
+      type(MPI_Comm), intent(in) :: comm
+    end function
+  end interface
+
+  ! ---- Messages ----
+
+  ! A macro is a list of arguments, which several functions have. DIRECTION is `in` where the call
+  ! only reads the buffer that it sends, and `inout` where it adds to the adjoint of that buffer.
+
+#define SEND(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, buf, count, datatype, dest, tag, comm) bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: buf(..); \
+      integer(c_int), value :: count, dest, tag; \
+      type(MPI_Datatype), intent(in) :: datatype; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+  interface
+    SEND(reel_mpi_send, "reel_fortran_mpi_send", in)
+    SEND(reel_mpi_ssend, "reel_fortran_mpi_ssend", in)
+    SEND(reel_mpi_bsend, "reel_fortran_mpi_bsend", in)
+    SEND(reel_mpi_rsend, "reel_fortran_mpi_rsend", in)
+    SEND(reel_mpi_send_reverse, "reel_fortran_mpi_send_reverse", inout)
+  end interface
+
+#define RECEIVE(NAME, LABEL) \
+    integer(c_int) function NAME(tape, buf, count, datatype, source, tag, comm, status) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(inout) :: buf(..); \
+      integer(c_int), value :: count, source, tag; \
+      type(MPI_Datatype), intent(in) :: datatype; \
+      type(MPI_Comm), intent(in) :: comm; \
+      type(MPI_Status), intent(inout), optional :: status; \
+    end function
+
+  interface
+    RECEIVE(reel_mpi_recv, "reel_fortran_mpi_recv")
+    RECEIVE(reel_mpi_recv_reverse, "reel_fortran_mpi_recv_reverse")
+  end interface
+
+#define EXCHANGE(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, sendcount, sendtype, dest, sendtag, \
+      recvbuf, recvcount, recvtype, source, recvtag, comm, status) bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), value :: sendcount, dest, sendtag, recvcount, source, recvtag; \
+      type(MPI_Datatype), intent(in) :: sendtype, recvtype; \
+      type(MPI_Comm), intent(in) :: comm; \
+      type(MPI_Status), intent(inout), optional :: status; \
+    end function
+
+  interface
+    EXCHANGE(reel_mpi_sendrecv, "reel_fortran_mpi_sendrecv", in)
+    EXCHANGE(reel_mpi_sendrecv_reverse, "reel_fortran_mpi_sendrecv_reverse", inout)
+  end interface
+
+#define REPLACE(NAME, LABEL) \
+    integer(c_int) function NAME(tape, buf, count, datatype, dest, sendtag, source, recvtag, \
+      comm, status) bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(inout) :: buf(..); \
+      integer(c_int), value :: count, dest, sendtag, source, recvtag; \
+      type(MPI_Datatype), intent(in) :: datatype; \
+      type(MPI_Comm), intent(in) :: comm; \
+      type(MPI_Status), intent(inout), optional :: status; \
+    end function
+
+  interface
+    REPLACE(reel_mpi_sendrecv_replace, "reel_fortran_mpi_sendrecv_replace")
+    REPLACE(reel_mpi_sendrecv_replace_reverse, "reel_fortran_mpi_sendrecv_replace_reverse")
+  end interface
+
+  ! ---- Variables of mpi_f08 that stand for something else ----
+
+  interface
+    subroutine note_sentinels(places, in_place, bottom, status, statuses) &
+      bind(C, name="reel_fortran_mpi_note_sentinels")
+      import
+      type(c_ptr), intent(inout) :: places(4)
+      type(*), intent(in) :: in_place, bottom, status, statuses(*)
+    end subroutine
+  end interface
+
+contains
+
+  ! C compares the addresses of arguments with these.
+  subroutine find_sentinels(places) bind(C, name="reel_fortran_mpi_find_sentinels")
+    type(c_ptr), intent(inout) :: places(4)
+
+    call note_sentinels(places, MPI_IN_PLACE, MPI_BOTTOM, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE)
+  end subroutine
+end module

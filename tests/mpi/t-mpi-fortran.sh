@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The module reel_mpi: a program in Fortran whose ranks check each call against its transpose.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/helpers/fortran.sh"
+
+[ -f "$BUILD_DIR/libreel-fortran-mpi.la" ] || skip_all 'the module reel_mpi is not built'
+[ -n "${MPIRUN% }" ] || skip_all 'there is no mpirun'
+
+programs=$SOURCE_DIR/tests/fortran-programs
+flags="$FCFLAGS -std=f2018 -Wall -Wextra -Wno-compare-reals -Wno-function-elimination -Werror -I$BUILD_DIR/dropin/fortran $MPI_FCFLAGS"
+libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran-mpi -lreel-mpi -lreel-fortran -lreel $MPI_FCLIBS"
+
+# Ranks that wait leave the processor to others, and need no leave to read their memory.
+OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl_vader_single_copy_mechanism
+
+builds ranks -fcheck=all "$programs/checks.f90" "$programs/transpose.f90" "$programs/messages.f90" \
+	"$programs/ranks.f90" &&
+	for number in 2 3 4; do
+		timeout -k 5 120 $MPIRUN -n $number ./ranks </dev/null >seen 2>stderr
+		status=$?
+		checks_of "$number ranks"
+		ok $status "$number ranks: they end well"
+		sed 's/^/#   /' stderr
+	done
+end
+end
