@@ -337,6 +337,7 @@ EXTRA_DIST += \
 	%D%/fortran-programs/ranks.f90 \
 	%D%/fortran-programs/records.f90 \
 	%D%/fortran-programs/regions.f90 \
+	%D%/fortran-programs/requests.f90 \
 	%D%/fortran-programs/sweeps.f90 \
 	%D%/fortran-programs/threads.f90 \
 	%D%/fortran-programs/transpose.f90 \

@@ -94,6 +94,17 @@ void reel_fortran_close_buffer(struct reel_fortran_buffer *buffer, bool changed)
 	free(buffer->copy);
 }
 
+int reel_fortran_lasting_buffer(void **at, const CFI_cdesc_t *array, reel_tape *tape)
+{
+	*at = address_of(array);
+	if (reel_fortran_is_contiguous(array))
+		return 0;
+	return reel_fortran_stick(
+		tape, reel_fail(-EINVAL, "the buffer of a request is a section with gaps, of which a "
+					 "copy would end before the transfer; pass elements that lie "
+					 "together, or describe the gaps by MPI_Type_vector()"));
+}
+
 int reel_fortran_open_buffers(struct reel_fortran_buffers *buffers, const CFI_cdesc_t *sent,
 			      const CFI_cdesc_t *received, reel_tape *tape)
 {

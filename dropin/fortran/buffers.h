@@ -5,6 +5,7 @@
  *
  *	buffers.c      buffers, statuses, and the variables of mpi_f08 that stand for something else
  *	messages.c     communicators, and messages whose calls wait
+ *	requests.c     requests, which are the program's variables
  */
 #ifndef REEL_DROPIN_BUFFERS_H
 #define REEL_DROPIN_BUFFERS_H
@@ -44,6 +45,12 @@ void reel_fortran_close_buffer(struct reel_fortran_buffer *buffer, bool changed)
 	error = call;                                                                              \
 	reel_fortran_close_buffer(&buffer, (changed));                                             \
 	return error
+
+/*
+ * Sets *at to the address of a buffer that stays in use after the call. Returns 0, or -EINVAL, which
+ * sticks to the tape: the buffer has gaps, and its copy would end with the call.
+ */
+int reel_fortran_lasting_buffer(void **at, const CFI_cdesc_t *array, reel_tape *tape);
 
 /* Both buffers of a call that sends and receives: all of them are opened, or none. */
 struct reel_fortran_buffers {

@@ -48,6 +48,7 @@ libreel_fortran_mpi_la_SOURCES = \
 	%D%/reel_mpi.F90 \
 	%D%/buffers.c %D%/buffers.h \
 	%D%/messages.c \
+	%D%/requests.c \
 	dropin/call-site.c dropin/call-site.h
 libreel_fortran_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_MPI_REQUEST_WORDS=$(REEL_MPI_REQUEST_WORDS)
 libreel_fortran_mpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)

@@ -61,11 +61,21 @@ module reel_mpi
   end enum
   public :: REEL_MPI_ON_ONE_RANK, REEL_MPI_SUM_OF_RANKS
 
+  ! The C struct. It is null as declared, and is not copied between its start and its wait.
+  type, bind(C), public :: reel_mpi_request
+    integer(c_int64_t), private :: storage(REEL_MPI_REQUEST_WORDS) = 0
+  end type
+
   public :: reel_mpi_attach, reel_mpi_detach, reel_mpi_reverse_end, reel_mpi_seed
   public :: reel_mpi_send, reel_mpi_ssend, reel_mpi_bsend, reel_mpi_rsend, reel_mpi_send_reverse
   public :: reel_mpi_recv, reel_mpi_recv_reverse
   public :: reel_mpi_sendrecv, reel_mpi_sendrecv_reverse
   public :: reel_mpi_sendrecv_replace, reel_mpi_sendrecv_replace_reverse
+  public :: reel_mpi_send_init, reel_mpi_ssend_init, reel_mpi_recv_init
+  public :: reel_mpi_isend, reel_mpi_issend, reel_mpi_ibsend, reel_mpi_irsend, reel_mpi_irecv
+  public :: reel_mpi_start, reel_mpi_start_reverse
+  public :: reel_mpi_wait, reel_mpi_wait_reverse, reel_mpi_waitall, reel_mpi_waitall_reverse
+  public :: reel_mpi_waitany, reel_mpi_waitany_reverse
 
   ! ---- Communicators and the objective ----
 
@@ -169,6 +179,93 @@ module reel_mpi
   interface
     REPLACE(reel_mpi_sendrecv_replace, "reel_fortran_mpi_sendrecv_replace")
     REPLACE(reel_mpi_sendrecv_replace_reverse, "reel_fortran_mpi_sendrecv_replace_reverse")
+  end interface
+
+  ! ---- Requests ----
+
+  ! Unlike C's, these return an error: of a buffer that has gaps.
+#define DESCRIBE(NAME, LABEL, PEER) \
+    integer(c_int) function NAME(buf, count, datatype, PEER, tag, comm, request) \
+      bind(C, name=LABEL); \
+      import; \
+      type(*), intent(inout), asynchronous :: buf(..); \
+      integer(c_int), value :: count, PEER, tag; \
+      type(MPI_Datatype), intent(in) :: datatype; \
+      type(MPI_Comm), intent(in) :: comm; \
+      type(reel_mpi_request), intent(inout) :: request; \
+    end function
+
+  interface
+    DESCRIBE(reel_mpi_send_init, "reel_fortran_mpi_send_init", dest)
+    DESCRIBE(reel_mpi_ssend_init, "reel_fortran_mpi_ssend_init", dest)
+    DESCRIBE(reel_mpi_recv_init, "reel_fortran_mpi_recv_init", source)
+  end interface
+
+#define BEGIN(NAME, LABEL, PEER, DIRECTION) \
+    integer(c_int) function NAME(tape, buf, count, datatype, PEER, tag, comm, request) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION), asynchronous :: buf(..); \
+      integer(c_int), value :: count, PEER, tag; \
+      type(MPI_Datatype), intent(in) :: datatype; \
+      type(MPI_Comm), intent(in) :: comm; \
+      type(reel_mpi_request), intent(inout) :: request; \
+    end function
+
+  interface
+    BEGIN(reel_mpi_isend, "reel_fortran_mpi_isend", dest, in)
+    BEGIN(reel_mpi_issend, "reel_fortran_mpi_issend", dest, in)
+    BEGIN(reel_mpi_ibsend, "reel_fortran_mpi_ibsend", dest, in)
+    BEGIN(reel_mpi_irsend, "reel_fortran_mpi_irsend", dest, in)
+    BEGIN(reel_mpi_irecv, "reel_fortran_mpi_irecv", source, inout)
+  end interface
+
+#define START(NAME, LABEL) \
+    integer(c_int) function NAME(tape, request) bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(reel_mpi_request), intent(inout) :: request; \
+    end function
+
+#define WAIT(NAME, LABEL) \
+    integer(c_int) function NAME(tape, request, status) bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(reel_mpi_request), intent(inout) :: request; \
+      type(MPI_Status), intent(inout), optional :: status; \
+    end function
+
+#define WAITALL(NAME, LABEL) \
+    integer(c_int) function NAME(tape, count, array_of_requests, array_of_statuses) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      integer(c_int), value :: count; \
+      type(reel_mpi_request), intent(inout) :: array_of_requests(:); \
+      type(MPI_Status), intent(inout), optional :: array_of_statuses(*); \
+    end function
+
+#define WAITANY(NAME, LABEL) \
+    integer(c_int) function NAME(tape, count, array_of_requests, index, status) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      integer(c_int), value :: count; \
+      type(reel_mpi_request), intent(inout) :: array_of_requests(:); \
+      integer(c_int), intent(inout) :: index; \
+      type(MPI_Status), intent(inout), optional :: status; \
+    end function
+
+  interface
+    START(reel_mpi_start, "reel_fortran_mpi_start")
+    START(reel_mpi_start_reverse, "reel_fortran_mpi_start_reverse")
+    WAIT(reel_mpi_wait, "reel_fortran_mpi_wait")
+    WAIT(reel_mpi_wait_reverse, "reel_fortran_mpi_wait_reverse")
+    WAITALL(reel_mpi_waitall, "reel_fortran_mpi_waitall")
+    WAITALL(reel_mpi_waitall_reverse, "reel_fortran_mpi_waitall_reverse")
+    WAITANY(reel_mpi_waitany, "reel_fortran_mpi_waitany")
+    WAITANY(reel_mpi_waitany_reverse, "reel_fortran_mpi_waitany_reverse")
   end interface
 
   ! ---- Variables of mpi_f08 that stand for something else ----

@@ -6,9 +6,6 @@ module messages
   private
   public :: check_messages
 
-  type(MPI_Comm), parameter :: world = MPI_COMM_WORLD
-  type(MPI_Datatype), parameter :: d = MPI_DOUBLE_PRECISION
-
 contains
 
   subroutine check_messages()
@@ -26,14 +23,6 @@ contains
     call check_seed
     call check_refusals
   end subroutine
-
-  integer function left()
-    left = modulo(rank - 1, ranks)
-  end function
-
-  integer function right()
-    right = modulo(rank + 1, ranks)
-  end function
 
   ! In mode `name`, to the next rank.
   integer function send_by_mode(tape, x, name) result(error)

@@ -3,6 +3,7 @@
 program ranks_of_test
   use transpose_of_ranks
   use messages
+  use requests
   implicit none
 
   call MPI_Init
@@ -10,6 +11,7 @@ program ranks_of_test
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
   call ok_on_all(reel_mpi_attach(MPI_COMM_WORLD) == 0, 'all ranks attach the communicator')
   call check_messages
+  call check_requests
   call ok_on_all(reel_mpi_detach(MPI_COMM_WORLD) == 0, 'and detach it')
   call MPI_Finalize
 end program

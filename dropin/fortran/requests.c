@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests for Fortran. They stay where the program declared them. */
+#include "buffers.h"
+
+#include <errno.h>
+
+#include <reel/extend.h>
+
+_Static_assert(sizeof(struct reel_mpi_request) == REEL_MPI_REQUEST_WORDS * sizeof(int64_t),
+	       "type(reel_mpi_request) has the size of the struct that configure has seen");
+
+/* The types of functions stand here in the place of the macros of reel_mpi.F90. */
+typedef int describe_call(const CFI_cdesc_t *buf, int count, const MPI_Fint *type, int peer, int tag,
+			  const MPI_Fint *comm, struct reel_mpi_request *request);
+typedef int begin_call(reel_tape *tape, const CFI_cdesc_t *buf, int count, const MPI_Fint *type,
+		       int peer, int tag, const MPI_Fint *comm, struct reel_mpi_request *request);
+typedef int start_call(reel_tape *tape, struct reel_mpi_request *request);
+typedef int wait_call(reel_tape *tape, struct reel_mpi_request *request, MPI_Status *status);
+typedef int waitall_call(reel_tape *tape, int n, const CFI_cdesc_t *requests, MPI_Status *statuses);
+typedef int waitany_call(reel_tape *tape, int n, const CFI_cdesc_t *requests, int *index,
+			 MPI_Status *status);
+
+/* ---- Describing and beginning ---- */
+
+#define DESCRIBE(NAME)                                                                             \
+	describe_call reel_fortran_mpi_##NAME;                                                     \
+	int reel_fortran_mpi_##NAME(const CFI_cdesc_t *buf, int count, const MPI_Fint *type,       \
+				    int peer, int tag, const MPI_Fint *comm,                       \
+				    struct reel_mpi_request *request)                              \
+	{                                                                                          \
+		void *at;                                                                          \
+		int error = reel_fortran_lasting_buffer(&at, buf, NULL);                           \
+                                                                                                   \
+		if (!error)                                                                        \
+			reel_mpi_##NAME(at, count, TYPE(type), peer, tag, COMM(comm), request);    \
+		return error;                                                                      \
+	}
+
+DESCRIBE(send_init)
+DESCRIBE(ssend_init)
+DESCRIBE(recv_init)
+
+/* `begin` takes the place of the call's beginning. */
+#define BEGIN(NAME, begin, ...)                                                                    \
+	begin_call reel_fortran_mpi_##NAME;                                                        \
+	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
+				    const MPI_Fint *type, int peer, int tag, const MPI_Fint *comm, \
+				    struct reel_mpi_request *request)                              \
+	{                                                                                          \
+		void *at;                                                                          \
+		int error = reel_fortran_lasting_buffer(&at, buf, tape);                           \
+                                                                                                   \
+		return error ? error                                                               \
+			     : begin(tape, MPI_SITE, __VA_ARGS__ at, count, TYPE(type), peer, tag, \
+				     COMM(comm), request);                                         \
+	}
+#define MODE(mode) mode,
+
+BEGIN(isend, reel_mpi_isend_at, MODE(REEL_MPI_STANDARD))
+BEGIN(issend, reel_mpi_isend_at, MODE(REEL_MPI_SYNCHRONOUS))
+BEGIN(ibsend, reel_mpi_isend_at, MODE(REEL_MPI_BUFFERED))
+BEGIN(irsend, reel_mpi_isend_at, MODE(REEL_MPI_READY))
+BEGIN(irecv, reel_mpi_irecv_at, )
+
+start_call reel_fortran_mpi_start, reel_fortran_mpi_start_reverse;
+int reel_fortran_mpi_start(reel_tape *tape, struct reel_mpi_request *request)
+{
+	return reel_mpi_start_at(tape, MPI_SITE, request);
+}
+
+int reel_fortran_mpi_start_reverse(reel_tape *tape, struct reel_mpi_request *request)
+{
+	return reel_mpi_start_reverse_at(tape, MPI_SITE, request);
+}
+
+/* ---- Waiting ---- */
+
+wait_call reel_fortran_mpi_wait, reel_fortran_mpi_wait_reverse;
+int reel_fortran_mpi_wait(reel_tape *tape, struct reel_mpi_request *request, MPI_Status *status)
+{
+	return reel_mpi_wait_at(tape, MPI_SITE, request, reel_fortran_status(status));
+}
+
+int reel_fortran_mpi_wait_reverse(reel_tape *tape, struct reel_mpi_request *request,
+				  MPI_Status *status)
+{
+	return reel_mpi_wait_reverse_at(tape, MPI_SITE, request, reel_fortran_status(status));
+}
+
+/* Returns 0, or -EINVAL, which sticks to the tape: there are no n requests in a row. */
+static int check_requests(const CFI_cdesc_t *requests, int n, reel_tape *tape)
+{
+	if (n <= 0 ||
+	    (reel_fortran_is_contiguous(requests) && (size_t)n <= reel_fortran_elements(requests)))
+		return 0;
+	return reel_fortran_stick(tape,
+				  reel_fail(-EINVAL, "a wait for %d requests was given %zu, %s gaps; pass "
+						     "an array of them, since they cannot be moved",
+					    n, reel_fortran_elements(requests),
+					    reel_fortran_is_contiguous(requests) ? "without" : "with"));
+}
+
+#define WAITALL(NAME)                                                                              \
+	waitall_call reel_fortran_mpi_##NAME;                                                      \
+	int reel_fortran_mpi_##NAME(reel_tape *tape, int n, const CFI_cdesc_t *requests,           \
+				    MPI_Status *statuses)                                          \
+	{                                                                                          \
+		int error = check_requests(requests, n, tape);                                     \
+                                                                                                   \
+		return error ? error                                                               \
+			     : reel_mpi_##NAME##_at(tape, MPI_SITE, n, requests->base_addr,        \
+						    reel_fortran_statuses(statuses));              \
+	}
+
+WAITALL(waitall)
+WAITALL(waitall_reverse)
+
+/* Fortran counts from 1. */
+#define WAITANY(NAME)                                                                              \
+	waitany_call reel_fortran_mpi_##NAME;                                                      \
+	int reel_fortran_mpi_##NAME(reel_tape *tape, int n, const CFI_cdesc_t *requests,           \
+				    int *index, MPI_Status *status)                                \
+	{                                                                                          \
+		int error = check_requests(requests, n, tape);                                     \
+                                                                                                   \
+		*index = MPI_UNDEFINED;                                                            \
+		if (!error)                                                                        \
+			error = reel_mpi_##NAME##_at(tape, MPI_SITE, n, requests->base_addr,       \
+						     index, reel_fortran_status(status));          \
+		if (*index != MPI_UNDEFINED)                                                       \
+			++*index;                                                                  \
+		return error;                                                                      \
+	}
+
+WAITANY(waitany)
+WAITANY(waitany_reverse)
