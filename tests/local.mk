@@ -329,6 +329,7 @@ EXTRA_DIST += \
 	%D%/helpers/fortran.sh \
 	%D%/fortran-programs/arrays.f90 \
 	%D%/fortran-programs/checks.f90 \
+	%D%/fortran-programs/collectives.f90 \
 	%D%/fortran-programs/layout.c \
 	%D%/fortran-programs/layout.f90 \
 	%D%/fortran-programs/messages.f90 \

@@ -6,6 +6,7 @@
  *	buffers.c      buffers, statuses, and the variables of mpi_f08 that stand for something else
  *	messages.c     communicators, and messages whose calls wait
  *	requests.c     requests, which are the program's variables
+ *	collectives.c  collective calls
  */
 #ifndef REEL_DROPIN_BUFFERS_H
 #define REEL_DROPIN_BUFFERS_H

@@ -49,6 +49,7 @@ libreel_fortran_mpi_la_SOURCES = \
 	%D%/buffers.c %D%/buffers.h \
 	%D%/messages.c \
 	%D%/requests.c \
+	%D%/collectives.c \
 	dropin/call-site.c dropin/call-site.h
 libreel_fortran_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_MPI_REQUEST_WORDS=$(REEL_MPI_REQUEST_WORDS)
 libreel_fortran_mpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)

@@ -76,6 +76,18 @@ module reel_mpi
   public :: reel_mpi_start, reel_mpi_start_reverse
   public :: reel_mpi_wait, reel_mpi_wait_reverse, reel_mpi_waitall, reel_mpi_waitall_reverse
   public :: reel_mpi_waitany, reel_mpi_waitany_reverse
+  public :: reel_mpi_bcast, reel_mpi_bcast_reverse, reel_mpi_barrier, reel_mpi_barrier_reverse
+  public :: reel_mpi_gather, reel_mpi_gather_reverse, reel_mpi_gatherv, reel_mpi_gatherv_reverse
+  public :: reel_mpi_scatter, reel_mpi_scatter_reverse
+  public :: reel_mpi_scatterv, reel_mpi_scatterv_reverse
+  public :: reel_mpi_allgather, reel_mpi_allgather_reverse
+  public :: reel_mpi_allgatherv, reel_mpi_allgatherv_reverse
+  public :: reel_mpi_alltoall, reel_mpi_alltoall_reverse
+  public :: reel_mpi_alltoallv, reel_mpi_alltoallv_reverse
+  public :: reel_mpi_reduce, reel_mpi_reduce_reverse
+  public :: reel_mpi_allreduce, reel_mpi_allreduce_reverse
+  public :: reel_mpi_reduce_scatter_block, reel_mpi_reduce_scatter_block_reverse
+  public :: reel_mpi_scan, reel_mpi_scan_reverse, reel_mpi_exscan, reel_mpi_exscan_reverse
 
   ! ---- Communicators and the objective ----
 
@@ -266,6 +278,173 @@ module reel_mpi
     WAITALL(reel_mpi_waitall_reverse, "reel_fortran_mpi_waitall_reverse")
     WAITANY(reel_mpi_waitany, "reel_fortran_mpi_waitany")
     WAITANY(reel_mpi_waitany_reverse, "reel_fortran_mpi_waitany_reverse")
+  end interface
+
+  ! ---- Collective calls ----
+
+#define BROADCAST(NAME, LABEL) \
+    integer(c_int) function NAME(tape, buf, count, datatype, root, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(inout) :: buf(..); \
+      integer(c_int), value :: count, root; \
+      type(MPI_Datatype), intent(in) :: datatype; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+#define MEET(NAME, LABEL) \
+    integer(c_int) function NAME(tape, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+#define MOVE_ROOTED(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, sendcount, sendtype, recvbuf, recvcount, \
+      recvtype, root, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), value :: sendcount, recvcount, root; \
+      type(MPI_Datatype), intent(in) :: sendtype, recvtype; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+#define MOVE(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, sendcount, sendtype, recvbuf, recvcount, \
+      recvtype, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), value :: sendcount, recvcount; \
+      type(MPI_Datatype), intent(in) :: sendtype, recvtype; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+#define GATHERV(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, sendcount, sendtype, recvbuf, recvcounts, \
+      displs, recvtype, root, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), value :: sendcount, root; \
+      integer(c_int), intent(in) :: recvcounts(*), displs(*); \
+      type(MPI_Datatype), intent(in) :: sendtype, recvtype; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+#define SCATTERV(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, sendcounts, displs, sendtype, recvbuf, \
+      recvcount, recvtype, root, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), intent(in) :: sendcounts(*), displs(*); \
+      integer(c_int), value :: recvcount, root; \
+      type(MPI_Datatype), intent(in) :: sendtype, recvtype; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+#define ALLGATHERV(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, sendcount, sendtype, recvbuf, recvcounts, \
+      displs, recvtype, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), value :: sendcount; \
+      integer(c_int), intent(in) :: recvcounts(*), displs(*); \
+      type(MPI_Datatype), intent(in) :: sendtype, recvtype; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+#define ALLTOALLV(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, sendcounts, sdispls, sendtype, recvbuf, \
+      recvcounts, rdispls, recvtype, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), intent(in) :: sendcounts(*), sdispls(*), recvcounts(*), rdispls(*); \
+      type(MPI_Datatype), intent(in) :: sendtype, recvtype; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+  interface
+    BROADCAST(reel_mpi_bcast, "reel_fortran_mpi_bcast")
+    BROADCAST(reel_mpi_bcast_reverse, "reel_fortran_mpi_bcast_reverse")
+    MEET(reel_mpi_barrier, "reel_fortran_mpi_barrier")
+    MEET(reel_mpi_barrier_reverse, "reel_fortran_mpi_barrier_reverse")
+    MOVE_ROOTED(reel_mpi_gather, "reel_fortran_mpi_gather", in)
+    MOVE_ROOTED(reel_mpi_gather_reverse, "reel_fortran_mpi_gather_reverse", inout)
+    MOVE_ROOTED(reel_mpi_scatter, "reel_fortran_mpi_scatter", in)
+    MOVE_ROOTED(reel_mpi_scatter_reverse, "reel_fortran_mpi_scatter_reverse", inout)
+    MOVE(reel_mpi_allgather, "reel_fortran_mpi_allgather", in)
+    MOVE(reel_mpi_allgather_reverse, "reel_fortran_mpi_allgather_reverse", inout)
+    MOVE(reel_mpi_alltoall, "reel_fortran_mpi_alltoall", in)
+    MOVE(reel_mpi_alltoall_reverse, "reel_fortran_mpi_alltoall_reverse", inout)
+    GATHERV(reel_mpi_gatherv, "reel_fortran_mpi_gatherv", in)
+    GATHERV(reel_mpi_gatherv_reverse, "reel_fortran_mpi_gatherv_reverse", inout)
+    SCATTERV(reel_mpi_scatterv, "reel_fortran_mpi_scatterv", in)
+    SCATTERV(reel_mpi_scatterv_reverse, "reel_fortran_mpi_scatterv_reverse", inout)
+    ALLGATHERV(reel_mpi_allgatherv, "reel_fortran_mpi_allgatherv", in)
+    ALLGATHERV(reel_mpi_allgatherv_reverse, "reel_fortran_mpi_allgatherv_reverse", inout)
+    ALLTOALLV(reel_mpi_alltoallv, "reel_fortran_mpi_alltoallv", in)
+    ALLTOALLV(reel_mpi_alltoallv_reverse, "reel_fortran_mpi_alltoallv_reverse", inout)
+  end interface
+
+  ! ---- Reductions ----
+
+#define REDUCE_ROOTED(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, recvbuf, count, datatype, op, root, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), value :: count, root; \
+      type(MPI_Datatype), intent(in) :: datatype; \
+      type(MPI_Op), intent(in) :: op; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+#define REDUCE(NAME, LABEL, DIRECTION) \
+    integer(c_int) function NAME(tape, sendbuf, recvbuf, count, datatype, op, comm) \
+      bind(C, name=LABEL); \
+      import; \
+      type(reel_tape), intent(inout), optional :: tape; \
+      type(*), intent(DIRECTION) :: sendbuf(..); \
+      type(*), intent(inout) :: recvbuf(..); \
+      integer(c_int), value :: count; \
+      type(MPI_Datatype), intent(in) :: datatype; \
+      type(MPI_Op), intent(in) :: op; \
+      type(MPI_Comm), intent(in) :: comm; \
+    end function
+
+  interface
+    REDUCE_ROOTED(reel_mpi_reduce, "reel_fortran_mpi_reduce", in)
+    REDUCE_ROOTED(reel_mpi_reduce_reverse, "reel_fortran_mpi_reduce_reverse", inout)
+    REDUCE(reel_mpi_allreduce, "reel_fortran_mpi_allreduce", in)
+    REDUCE(reel_mpi_allreduce_reverse, "reel_fortran_mpi_allreduce_reverse", inout)
+    REDUCE(reel_mpi_reduce_scatter_block, "reel_fortran_mpi_reduce_scatter_block", in)
+    REDUCE(reel_mpi_reduce_scatter_block_reverse,
+      "reel_fortran_mpi_reduce_scatter_block_reverse", inout)
+    REDUCE(reel_mpi_scan, "reel_fortran_mpi_scan", in)
+    REDUCE(reel_mpi_scan_reverse, "reel_fortran_mpi_scan_reverse", inout)
+    REDUCE(reel_mpi_exscan, "reel_fortran_mpi_exscan", in)
+    REDUCE(reel_mpi_exscan_reverse, "reel_fortran_mpi_exscan_reverse", inout)
   end interface
 
   ! ---- Variables of mpi_f08 that stand for something else ----

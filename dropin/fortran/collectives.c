@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Collective calls for Fortran. */
+#include "buffers.h"
+
+/* What one side of a call has: NULL and 0 where the call does not have it. */
+struct side {
+	const CFI_cdesc_t *array;
+	int count;
+	const int *counts, *displacements;
+	const MPI_Fint *type;
+};
+
+/* ---- Calls with one buffer, and with none ---- */
+
+#define BROADCAST(NAME)                                                                            \
+	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
+				    const MPI_Fint *type, int root, const MPI_Fint *comm);         \
+	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
+				    const MPI_Fint *type, int root, const MPI_Fint *comm)          \
+	{                                                                                          \
+		RETURN_WITH_BUFFER(buf, true,                                                      \
+				   reel_mpi_##NAME##_at(tape, MPI_SITE, buffer.at, count,          \
+							TYPE(type), root, COMM(comm)));            \
+	}
+
+BROADCAST(bcast)
+BROADCAST(bcast_reverse)
+
+int reel_fortran_mpi_barrier(reel_tape *tape, const MPI_Fint *comm);
+int reel_fortran_mpi_barrier_reverse(reel_tape *tape, const MPI_Fint *comm);
+int reel_fortran_mpi_barrier(reel_tape *tape, const MPI_Fint *comm)
+{
+	return reel_mpi_barrier_at(tape, MPI_SITE, COMM(comm));
+}
+
+int reel_fortran_mpi_barrier_reverse(reel_tape *tape, const MPI_Fint *comm)
+{
+	return reel_mpi_barrier_at(tape, MPI_SITE, COMM(comm));
+}
+
+/* ---- Calls that move blocks ---- */
+
+static int move(reel_tape *tape, const char *site, enum reel_mpi_move kind, struct side s,
+		struct side r, int root, const MPI_Fint *comm)
+{
+	RETURN_WITH_BUFFERS(s.array, r.array, false,
+			    reel_mpi_move_at(tape, site, kind, buffers.sent.at, s.count, s.counts,
+					     s.displacements, TYPE(s.type), NULL,
+					     buffers.received.at, r.count, r.counts, r.displacements,
+					     TYPE(r.type), NULL, root, COMM(comm)));
+}
+
+static int move_reverse(reel_tape *tape, const char *site, enum reel_mpi_move kind, struct side s,
+			struct side r, int root, const MPI_Fint *comm)
+{
+	RETURN_WITH_BUFFERS(s.array, r.array, true,
+			    reel_mpi_move_reverse_at(tape, site, kind, buffers.sent.at, s.count,
+						     s.counts, s.displacements, TYPE(s.type), NULL,
+						     buffers.received.at, r.count, r.counts,
+						     r.displacements, TYPE(r.type), NULL, root,
+						     COMM(comm)));
+}
+
+/*
+ * Defines NAME and its reverse with the arguments of Fortran's call: FUNCTION, and FUNCTION_reverse,
+ * take what follows.
+ */
+#define BOTH(NAME, ARGUMENTS, FUNCTION, ...)                                                       \
+	int reel_fortran_mpi_##NAME ARGUMENTS;                                                     \
+	int reel_fortran_mpi_##NAME##_reverse ARGUMENTS;                                           \
+	int reel_fortran_mpi_##NAME ARGUMENTS                                                      \
+	{                                                                                          \
+		return FUNCTION(tape, MPI_SITE, __VA_ARGS__, comm);                                \
+	}                                                                                          \
+                                                                                                   \
+	int reel_fortran_mpi_##NAME##_reverse ARGUMENTS                                            \
+	{                                                                                          \
+		return FUNCTION##_reverse(tape, MPI_SITE, __VA_ARGS__, comm);                      \
+	}
+
+#define SENT(...) ((struct side){sent, __VA_ARGS__, sent_type})
+#define RECEIVED(...) ((struct side){received, __VA_ARGS__, type})
+
+#define ROOTED                                                                                     \
+	(reel_tape * tape, const CFI_cdesc_t *sent, int sent_count, const MPI_Fint *sent_type,     \
+	 const CFI_cdesc_t *received, int count, const MPI_Fint *type, int root,                   \
+	 const MPI_Fint *comm)
+
+BOTH(gather, ROOTED, move, REEL_MPI_GATHER, SENT(sent_count, NULL, NULL), RECEIVED(count, NULL, NULL),
+     root)
+BOTH(scatter, ROOTED, move, REEL_MPI_SCATTER, SENT(sent_count, NULL, NULL), RECEIVED(count, NULL, NULL),
+     root)
+
+#define UNROOTED                                                                                   \
+	(reel_tape * tape, const CFI_cdesc_t *sent, int sent_count, const MPI_Fint *sent_type,     \
+	 const CFI_cdesc_t *received, int count, const MPI_Fint *type, const MPI_Fint *comm)
+
+BOTH(allgather, UNROOTED, move, REEL_MPI_ALLGATHER, SENT(sent_count, NULL, NULL),
+     RECEIVED(count, NULL, NULL), 0)
+BOTH(alltoall, UNROOTED, move, REEL_MPI_ALLTOALL, SENT(sent_count, NULL, NULL),
+     RECEIVED(count, NULL, NULL), 0)
+
+#define GATHERV                                                                                    \
+	(reel_tape * tape, const CFI_cdesc_t *sent, int sent_count, const MPI_Fint *sent_type,     \
+	 const CFI_cdesc_t *received, const int *counts, const int *displacements,                 \
+	 const MPI_Fint *type, int root, const MPI_Fint *comm)
+
+BOTH(gatherv, GATHERV, move, REEL_MPI_GATHERV, SENT(sent_count, NULL, NULL),
+     RECEIVED(0, counts, displacements), root)
+
+#define SCATTERV                                                                                   \
+	(reel_tape * tape, const CFI_cdesc_t *sent, const int *sent_counts,                        \
+	 const int *sent_displacements, const MPI_Fint *sent_type, const CFI_cdesc_t *received,    \
+	 int count, const MPI_Fint *type, int root, const MPI_Fint *comm)
+
+BOTH(scatterv, SCATTERV, move, REEL_MPI_SCATTERV, SENT(0, sent_counts, sent_displacements),
+     RECEIVED(count, NULL, NULL), root)
+
+#define ALLGATHERV                                                                                 \
+	(reel_tape * tape, const CFI_cdesc_t *sent, int sent_count, const MPI_Fint *sent_type,     \
+	 const CFI_cdesc_t *received, const int *counts, const int *displacements,                 \
+	 const MPI_Fint *type, const MPI_Fint *comm)
+
+BOTH(allgatherv, ALLGATHERV, move, REEL_MPI_ALLGATHERV, SENT(sent_count, NULL, NULL),
+     RECEIVED(0, counts, displacements), 0)
+
+#define ALLTOALLV                                                                                  \
+	(reel_tape * tape, const CFI_cdesc_t *sent, const int *sent_counts,                        \
+	 const int *sent_displacements, const MPI_Fint *sent_type, const CFI_cdesc_t *received,    \
+	 const int *counts, const int *displacements, const MPI_Fint *type, const MPI_Fint *comm)
+
+BOTH(alltoallv, ALLTOALLV, move, REEL_MPI_ALLTOALLV, SENT(0, sent_counts, sent_displacements),
+     RECEIVED(0, counts, displacements), 0)
+
+/* ---- Reductions ---- */
+
+#define OP(handle) MPI_Op_f2c(*(handle))
+
+static int reduce(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+		  const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
+		  const MPI_Fint *type, const MPI_Fint *op, int root, const MPI_Fint *comm)
+{
+	RETURN_WITH_BUFFERS(sent, received, false,
+			    reel_mpi_reduction_at(tape, site, kind, buffers.sent.at,
+						  buffers.received.at, count, NULL, TYPE(type),
+						  OP(op), root, COMM(comm)));
+}
+
+static int reduce_reverse(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			  const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
+			  const MPI_Fint *type, const MPI_Fint *op, int root, const MPI_Fint *comm)
+{
+	RETURN_WITH_BUFFERS(sent, received, true,
+			    reel_mpi_reduction_reverse_at(tape, site, kind, buffers.sent.at,
+							  buffers.received.at, count, NULL,
+							  TYPE(type), OP(op), root, COMM(comm)));
+}
+
+static int scan(reel_tape *tape, const char *site, bool exclusive, const CFI_cdesc_t *sent,
+		const CFI_cdesc_t *received, int count, const MPI_Fint *type, const MPI_Fint *op,
+		const MPI_Fint *comm)
+{
+	RETURN_WITH_BUFFERS(sent, received, false,
+			    reel_mpi_scan_at(tape, site, exclusive, buffers.sent.at,
+					     buffers.received.at, count, TYPE(type), OP(op),
+					     COMM(comm)));
+}
+
+static int scan_reverse(reel_tape *tape, const char *site, bool exclusive, const CFI_cdesc_t *sent,
+			const CFI_cdesc_t *received, int count, const MPI_Fint *type,
+			const MPI_Fint *op, const MPI_Fint *comm)
+{
+	RETURN_WITH_BUFFERS(sent, received, true,
+			    reel_mpi_scan_reverse_at(tape, site, exclusive, buffers.sent.at,
+						     buffers.received.at, count, TYPE(type), OP(op),
+						     COMM(comm)));
+}
+
+BOTH(reduce,
+     (reel_tape * tape, const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
+      const MPI_Fint *type, const MPI_Fint *op, int root, const MPI_Fint *comm),
+     reduce, REEL_MPI_REDUCE, sent, received, count, type, op, root)
+
+#define FOR_ALL                                                                                    \
+	(reel_tape * tape, const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,        \
+	 const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm)
+
+BOTH(allreduce, FOR_ALL, reduce, REEL_MPI_ALLREDUCE, sent, received, count, type, op, 0)
+BOTH(reduce_scatter_block, FOR_ALL, reduce, REEL_MPI_REDUCE_SCATTER_BLOCK, sent, received, count,
+     type, op, 0)
+BOTH(scan, FOR_ALL, scan, false, sent, received, count, type, op)
+BOTH(exscan, FOR_ALL, scan, true, sent, received, count, type, op)
