@@ -7,11 +7,18 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <reel.h>
 
 static const char *program = "example";
 static void (*failure_cleanup)(void);
+static int own_rank, reporter; /* the rank that reports an error at once */
+static void (*end_processes)(int status);
+static int memory_sharers = 1;
+
+/* Seconds in which the reporter has ended the other ranks, if it has found the same error. */
+#define MOMENT 2
 
 void report_as(const char *name)
 {
@@ -36,23 +43,47 @@ void set_failure_cleanup(void (*cleanup)(void))
 	failure_cleanup = cleanup;
 }
 
+void report_as_rank(int rank, void (*end_all)(int status))
+{
+	own_rank = rank;
+	end_processes = end_all;
+}
+
+void report_from(int rank)
+{
+	reporter = rank;
+}
+
+static _Noreturn void end(int status)
+{
+	if (failure_cleanup)
+		failure_cleanup();
+	if (end_processes)
+		end_processes(status);
+	exit(status);
+}
+
 _Noreturn void fail(const char *format, ...)
 {
 	va_list arguments;
+	char text[2000], from[32] = "";
 
-	fprintf(stderr, "%s: ", program);
+	if (own_rank != reporter) {
+		sleep(MOMENT);
+		snprintf(from, sizeof(from), "rank %d: ", own_rank);
+	}
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
-	if (failure_cleanup)
-		failure_cleanup();
-	exit(EXIT_UNUSABLE);
+	/* In one piece, since other processes may write there. */
+	fprintf(stderr, "%s: %s%s\n", program, from, text);
+	end(EXIT_UNUSABLE);
 }
 
 _Noreturn void stop(const char *text)
 {
-	fprintf(stderr, "%s: %s with the same options\n", program, text);
+	if (own_rank == 0)
+		fprintf(stderr, "%s: %s with the same options\n", program, text);
 	if (failure_cleanup)
 		failure_cleanup();
 	exit(EXIT_CONTINUED);
@@ -88,7 +119,12 @@ uint64_t default_budget_bytes(void)
 		     reel_error_text(0));
 	reel_pool_get_stats(pool, &stats);
 	reel_pool_close(pool);
-	return stats.hard_budget;
+	return stats.hard_budget / (uint64_t)memory_sharers;
+}
+
+void share_memory(int processes)
+{
+	memory_sharers = processes;
 }
 
 double memory_limit_bytes(void)

@@ -23,6 +23,14 @@ void report_as(const char *name);
 /* Say on one line of stderr what is wrong and what would help, and exit with status 2. */
 PRINTF_LIKE _Noreturn void fail(const char *format, ...);
 
+/*
+ * This process is a rank of several, which often find the same error. The rank that report_from()
+ * names, 0 at first, reports an error at once and ends all ranks by end_all(). Another rank waits
+ * two seconds before it does the same: it has been ended by then unless the error is its own.
+ */
+void report_as_rank(int rank, void (*end_all)(int status));
+void report_from(int rank);
+
 /* Say that the run will be gone on with, and exit with status 75. */
 _Noreturn void stop(const char *text);
 
@@ -40,6 +48,9 @@ double wall_time(void);
 
 /* The memory that the system lets the program use, in bytes. */
 double memory_limit_bytes(void);
+
+/* So many processes like this one are to have equal parts of that. */
+void share_memory(int processes);
 
 /* The budget of a program that was given none: half of that, as Reel takes for its default pool. */
 uint64_t default_budget_bytes(void);

@@ -360,7 +360,7 @@ void check_verification(const setting &s)
 		reversal_forward(&reversal, &s.controls, gauge);
 		ok(memcmp(primal.data(), gauge, primal.size() * sizeof(double)) == 0,
 		   "a run without tapes has the same record");
-		objective_weights(&s.model, gauge, derivative.data());
+		objective_weights(&s.model, gauge, 1, derivative.data());
 		reversal_reverse(&reversal, &s.controls, derivative.data(), gradient);
 		verification = verify_gradient(&s.model, &s.controls, gauge, gradient, threads,
 					       &reversal);

@@ -11,6 +11,7 @@ libtsunami_la_SOURCES = \
 	%D%/gradient/tangent.c \
 	%D%/gradient/adjoint.c \
 	%D%/model/fields.c \
+	%D%/model/ranks.h \
 	%D%/model/step.c %D%/model/step.h \
 	%D%/gradient/sweep.c %D%/gradient/sweep.h \
 	%D%/gradient/loop.c %D%/gradient/loop.h \
@@ -59,6 +60,13 @@ if BUILD_CUDA
 examples_tsunami_tsunami_LDADD += $(tsunami_gpu) libreel-arena.la libreel-cuda-core.la $(CUDA_LIBS)
 else
 examples_tsunami_tsunami_SOURCES += %D%/gradient/no-gpu.c
+endif
+if MPI
+examples_tsunami_tsunami_SOURCES += %D%/model/ranks.c
+examples_tsunami_tsunami_CFLAGS += $(MPI_CFLAGS)
+examples_tsunami_tsunami_LDADD += libreel-mpi.la $(MPI_LIBS)
+else
+examples_tsunami_tsunami_SOURCES += %D%/model/no-ranks.c
 endif
 examples_tsunami_tsunami_LDADD += libreel-omp.la libreel.la $(NETCDF_LIBS) $(CAIRO_LIBS) -lm
 endif

@@ -12,6 +12,7 @@
 #include "common/disk.h"
 #include "common/progress.h"
 #include "common/report.h"
+#include "model/ranks.h"
 #include "model/step.h"
 #include "restart.h"
 
@@ -189,7 +190,9 @@ struct checkpointing *checkpointing_open(const struct options *options,
 					 const struct model *model,
 					 const struct controls *controls)
 {
-	struct tape_shape shape = tape_shape(model->grid, options->budget);
+	/* The plan is the same on all ranks, since it is made for the largest of them. */
+	struct grid grid = largest_grid(model);
+	struct tape_shape shape = tape_shape(&grid, options->budget);
 	struct checkpointing *checkpointing;
 
 	check_options(options);

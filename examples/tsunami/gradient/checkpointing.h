@@ -33,9 +33,10 @@ struct checkpointing_use {
 };
 
 /*
- * As the options say. `gauge` and `final` of a sweep are the caller's. auto measures
- * a few steps from the controls first. On a GPU without a scheme all steps are on its
- * tapes, or states are kept if those do not fit. Ends the program if it cannot be.
+ * As the options say. Model and controls are the rank's, the plan is the same on all ranks. `gauge`
+ * and `final` of a sweep are the caller's. auto measures a few steps from the controls first. On a
+ * GPU without a scheme all steps are on its tapes, or states are kept if those do not fit. Ends the
+ * program if it cannot be.
  */
 struct checkpointing *checkpointing_open(const struct options *options,
 					 const struct model *model,

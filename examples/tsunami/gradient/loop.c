@@ -85,7 +85,7 @@ static size_t chunk_values(const struct call *call, struct rows chunk)
 /* The calling thread's part of a chunk. */
 static struct rows part_of(struct rows chunk)
 {
-	struct rows part = rows_of_thread(chunk.last - chunk.first, thread_number(), team_size());
+	struct rows part = rows_of_part(chunk.last - chunk.first, thread_number(), team_size());
 
 	return (struct rows){chunk.first + part.first, chunk.first + part.last};
 }
@@ -155,6 +155,18 @@ static void look_for_dry_cells(struct call *call, const struct state *now, struc
 		atomic_store_explicit(&call->dry, 1, memory_order_relaxed);
 }
 
+/* By all threads of the team: what one rank has found all ranks have. */
+static void look_at_other_ranks(struct call *call, int64_t step)
+{
+	const struct model *model = call->loop->model;
+
+	if (!model->ranks)
+		return;
+	BARRIER
+	if (thread_number() == 0 && is_dry_somewhere(model, is_dry(call), step))
+		atomic_store_explicit(&call->dry, 1, memory_order_relaxed);
+}
+
 static void show_forward(const struct call *call, int64_t step)
 {
 	if (thread_number() == 0 && step >= call->loop->known)
@@ -166,11 +178,12 @@ static void run_team(struct call *call, struct state *now, struct state *next)
 {
 	struct loop *loop = call->loop;
 	const struct model *model = loop->model;
-	struct rows rows = rows_of_thread(model->grid->rows, thread_number(), team_size());
+	struct share share = share_of_thread(model, thread_number(), team_size());
 	ptrdiff_t gauge_place = grid_row(model->grid, model->gauge_row) + model->gauge_column;
 
 	for (int64_t step = call->first; step <= call->last; step++) {
-		look_for_dry_cells(call, now, rows, step);
+		look_for_dry_cells(call, now, share.rows, step);
+		look_at_other_ranks(call, step);
 		if (call->tape && step < call->last)
 			push_chunk(call, 0);
 		BARRIER
@@ -180,8 +193,8 @@ static void run_team(struct call *call, struct state *now, struct state *next)
 			break;
 		if (call->tape && !fill_chunks(call, now))
 			break;
-		primal_step(model, loop->depth, now, next, &call->workspace->diagnostics, rows);
-		if (step >= loop->known && rows_hold(rows, model->gauge_row))
+		primal_step(model, loop->depth, now, next, &call->workspace->diagnostics, share);
+		if (step >= loop->known && rows_hold(share.rows, model->gauge_row))
 			loop->gauge[step] = next->elevation[gauge_place];
 		state_swap(now, next);
 		show_forward(call, step);
@@ -231,18 +244,18 @@ static void reverse_team(struct call *call, struct adjoint *adjoint, struct stat
 {
 	struct loop *loop = call->loop;
 	const struct model *model = loop->model;
-	struct rows rows = rows_of_thread(model->grid->rows, thread_number(), team_size());
+	struct share share = share_of_thread(model, thread_number(), team_size());
 	ptrdiff_t gauge_place = grid_row(model->grid, model->gauge_row) + model->gauge_column;
 
 	for (int64_t step = call->last; step-- > call->first;) {
 		if (!pop_state(call, now))
 			break;
-		if (rows_hold(rows, model->gauge_row))
+		if (rows_hold(share.rows, model->gauge_row))
 			adjoint->state.elevation[gauge_place] += loop->weights[step];
 		BARRIER
 		adjoint_step(model, loop->depth, now, next, &adjoint->state,
 			     &call->workspace->diagnostics, &adjoint->sensitivities,
-			     adjoint->depth_gradient, rows);
+			     adjoint->depth_gradient, share);
 		state_swap(now, next);
 		if (thread_number() == 0)
 			progress_show("reverse sweep", model->steps - (int)step, model->steps);
@@ -278,7 +291,7 @@ static int save(void *context, const void *state, void *snapshot)
 
 	PARALLEL_REGION
 	{
-		struct rows rows = rows_of_thread(grid->rows, thread_number(), team_size());
+		struct rows rows = rows_of_part(grid->rows, thread_number(), team_size());
 
 		state_pack(grid, state, rows,
 			   (double *)snapshot + (size_t)rows.first * row_values(grid));
@@ -292,7 +305,7 @@ static int load(void *context, void *state, const void *snapshot)
 
 	PARALLEL_REGION
 	{
-		struct rows rows = rows_of_thread(grid->rows, thread_number(), team_size());
+		struct rows rows = rows_of_part(grid->rows, thread_number(), team_size());
 
 		state_unpack(grid, state, rows,
 			     (const double *)snapshot + (size_t)rows.first * row_values(grid));

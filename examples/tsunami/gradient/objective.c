@@ -23,10 +23,11 @@ double objective_difference(const struct model *model, const double *gauge,
 	return (double)(0.5L * model->time_step * sum);
 }
 
-void objective_weights(const struct model *model, const double *gauge, double *weights)
+void objective_weights(const struct model *model, const double *gauge, double J_bar,
+		       double *weights)
 {
 	for (int n = 0; n < model->steps; n++)
-		weights[n] = model->time_step * gauge[n];
+		weights[n] = J_bar * model->time_step * gauge[n];
 }
 
 double arrival_hours(const struct model *model, const double *gauge)

@@ -14,8 +14,9 @@ double objective(const struct model *model, const double *gauge);
 double objective_difference(const struct model *model, const double *gauge,
 			    const double *reference);
 
-/* weights[n] = dJ/d(gauge[n]). */
-void objective_weights(const struct model *model, const double *gauge, double *weights);
+/* weights[n] = dJ/d(gauge[n]), times J_bar. */
+void objective_weights(const struct model *model, const double *gauge, double J_bar,
+		       double *weights);
 
 /* The part of the largest elevation at which the wave counts as arrived. */
 #define ARRIVAL_PART 0.05

@@ -2,6 +2,9 @@
 /*
  * How the loop over the steps is reversed: all of them on tape, or
  * with checkpointing. Either way the gradient is the same to the last bit.
+ *
+ * All functions are called by all ranks. Controls and gradients are of the whole grid, the model is
+ * that of the rank (model_here()); what the gauge records and the gradient come to all ranks.
  */
 #ifndef TSUNAMI_REVERSAL_H
 #define TSUNAMI_REVERSAL_H
@@ -26,7 +29,13 @@ void reversal_close(struct reversal *reversal);
 /* The elevations at the gauge, without a tape. */
 void reversal_primal(struct reversal *reversal, const struct controls *controls, double *gauge);
 
-/* The same, with tapes; then, from dJ/d(gauge), dJ/d(controls) in the wet cells. */
+/* The same by threads of the CPU, whatever runs the steps otherwise; and its derivative. */
+void reversal_primal_on_cpu(struct reversal *reversal, const struct controls *controls, int threads,
+			    double *gauge);
+void reversal_tangent(struct reversal *reversal, const struct controls *controls,
+		      const struct controls *direction, int threads, double *d_gauge);
+
+/* The first one with tapes; then, from dJ/d(gauge), dJ/d(controls) in the wet cells. */
 void reversal_forward(struct reversal *reversal, const struct controls *controls, double *gauge);
 void reversal_reverse(struct reversal *reversal, const struct controls *controls,
 		      const double *weights, struct controls *gradient);

@@ -5,7 +5,7 @@
  * each a collective span, and a step is calculated from one span to the next: no
  * state is copied. A thread notes that a cell has fallen dry before the first
  * barrier of a step, and all of them look at it after that, so that they stop in
- * the same step; it is reported after the loop.
+ * the same step; it is reported after the loop. So do all ranks.
  */
 #include "sweep.h"
 
@@ -19,16 +19,16 @@
 
 /* A thread's rows, and the step before which one of their cells had fallen dry; or -1. */
 struct worker {
-	struct rows rows;
+	struct share share;
 	int dry_step;
 };
 
-static struct worker *share_out(int rows, int threads)
+static struct worker *share_out(const struct model *model, int threads)
 {
 	struct worker *workers = allocate((size_t)threads, sizeof(*workers));
 
 	for (int t = 0; t < threads; t++)
-		workers[t] = (struct worker){rows_of_thread(rows, t, threads), -1};
+		workers[t] = (struct worker){share_of_thread(model, t, threads), -1};
 	return workers;
 }
 
@@ -50,8 +50,19 @@ static _Noreturn void report_tape(const struct model *model, int error)
 static void look_for_dry_cells(const struct model *model, const double *depth,
 			       const struct state *now, struct worker *worker, int step)
 {
-	if (!step_is_wet(model, depth, now, worker->rows, step))
+	if (!step_is_wet(model, depth, now, worker->share.rows, step))
 		worker->dry_step = step;
+}
+
+/* By all threads of the team: what one rank has found all ranks have. */
+static void look_at_other_ranks(const struct model *model, struct worker *workers, int threads,
+				int step)
+{
+	if (!model->ranks)
+		return;
+	BARRIER
+	if (thread_number() == 0 && is_dry_somewhere(model, dry_step(workers, threads) >= 0, step))
+		workers[0].dry_step = step;
 }
 
 /* A state on the tape, or that has no elements if the tape refused it. */
@@ -109,7 +120,7 @@ static struct states begin(const struct model *model, const double *displacement
 }
 
 /* By all threads of the team, which pass a barrier. Whether there is a state to write the step to. */
-static int take_next(const struct grid *grid, reel_worker *lanes, struct rows rows,
+static int take_next(const struct grid *grid, reel_worker *lanes, struct share share,
 		     struct state *next)
 {
 	if (!lanes) {
@@ -118,7 +129,7 @@ static int take_next(const struct grid *grid, reel_worker *lanes, struct rows ro
 	}
 	*next = state_at(grid, tapes_push_next(lanes, grid));
 	if (next->elevation)
-		clear_rim(grid, next, rows);
+		clear_rim(grid, next, widened(share, HALO_ROWS, HALO_ROWS));
 	return next->elevation != NULL;
 }
 
@@ -128,7 +139,7 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 	const struct grid *grid = model->grid;
 	const double *depth = controls->depth;
 	ptrdiff_t gauge_place = grid_row(grid, model->gauge_row) + model->gauge_column;
-	struct worker *workers = share_out(grid->rows, threads);
+	struct worker *workers = share_out(model, threads);
 	struct states states = begin(model, controls->displacement, tapes);
 	struct diagnostics diagnostics = diagnostics_create(grid);
 	int error = 0;
@@ -144,15 +155,16 @@ void forward_sweep(const struct model *model, const struct controls *controls, i
 			lanes = reel_worker_of(states.region);
 		for (int step = 0; now.elevation; step++) {
 			look_for_dry_cells(model, depth, &now, worker, step);
+			look_at_other_ranks(model, workers, threads, step);
 			if (step == model->steps) {
 				BARRIER
 				break;
 			}
-			if (!take_next(grid, tapes ? &lanes : NULL, worker->rows, &next) ||
+			if (!take_next(grid, tapes ? &lanes : NULL, worker->share, &next) ||
 			    dry_step(workers, threads) >= 0)
 				break;
-			primal_step(model, depth, &now, &next, &diagnostics, worker->rows);
-			if (rows_hold(worker->rows, model->gauge_row))
+			primal_step(model, depth, &now, &next, &diagnostics, worker->share);
+			if (rows_hold(worker->share.rows, model->gauge_row))
 				gauge[step] = next.elevation[gauge_place];
 			state_swap(&now, &next);
 			if (thread == 0)
@@ -195,18 +207,18 @@ void reverse_sweep(const struct model *model, const double *depth, int threads,
 	PARALLEL_REGION
 	{
 		int thread = thread_number();
-		struct rows rows = rows_of_thread(grid->rows, thread, threads);
+		struct share share = share_of_thread(model, thread, threads);
 		struct state now, next = last;
 		reel_worker lanes = reel_worker_of(region);
 
 		for (int step = model->steps; step-- > 0; next = now) {
-			if (rows_hold(rows, model->gauge_row))
+			if (rows_hold(share.rows, model->gauge_row))
 				adjoint.elevation[gauge_place] += weights[step];
 			now = state_at(grid, tapes_pop_next(&lanes, grid));
 			if (!now.elevation || !next.elevation)
 				break;
 			adjoint_step(model, depth, &now, &next, &adjoint, &diagnostics,
-				     &sensitivities, depth_gradient, rows);
+				     &sensitivities, depth_gradient, share);
 			if (thread == 0)
 				progress_show("reverse sweep", model->steps - step, model->steps);
 		}
@@ -229,7 +241,7 @@ void tangent_sweep(const struct model *model, const struct controls *controls,
 	const struct grid *grid = model->grid;
 	const double *depth = controls->depth, *d_depth = direction->depth;
 	ptrdiff_t gauge_place = grid_row(grid, model->gauge_row) + model->gauge_column;
-	struct worker *workers = share_out(grid->rows, threads);
+	struct worker *workers = share_out(model, threads);
 	struct state start = state_create(grid), other = state_create(grid);
 	struct state d_start = state_create(grid), d_other = state_create(grid);
 	struct diagnostics diagnostics = diagnostics_create(grid);
@@ -241,23 +253,30 @@ void tangent_sweep(const struct model *model, const struct controls *controls,
 	{
 		int thread = thread_number();
 		struct worker *worker = &workers[thread];
-		int first = worker->rows.first, last = worker->rows.last;
+		struct rows rows = worker->share.rows;
+		struct rows transport = widened(worker->share, 1, 1);
+		struct rows continuity = widened(worker->share, 0, 1);
 		struct state now = start, next = other, d_now = d_start, d_next = d_other;
 
 		for (int step = 0; step < model->steps; step++) {
 			BARRIER
-			primal_transport(model, depth, &now, &diagnostics, first, last);
+			primal_transport(model, depth, &now, &diagnostics, transport.first,
+					 transport.last);
 			tangent_transport(model, depth, &now, d_depth, &d_now, &diagnostics,
-					  &d_diagnostics, first, last);
+					  &d_diagnostics, transport.first, transport.last);
 			BARRIER
-			primal_continuity(model, &now, &next, &diagnostics, first, last);
-			tangent_continuity(model, &now, &d_now, &d_next, &d_diagnostics, first,
-					   last);
+			primal_continuity(model, &now, &next, &diagnostics, continuity.first,
+					  continuity.last);
+			tangent_continuity(model, &now, &d_now, &d_next, &d_diagnostics,
+					   continuity.first, continuity.last);
 			BARRIER
-			primal_momentum(model, depth, &now, &next, &diagnostics, first, last);
+			primal_momentum(model, depth, &now, &next, &diagnostics, rows.first,
+					rows.last);
 			tangent_momentum(model, depth, &now, &next, &diagnostics, d_depth, &d_now,
-					 &d_next, &d_diagnostics, first, last);
-			if (rows_hold(worker->rows, model->gauge_row))
+					 &d_next, &d_diagnostics, rows.first, rows.last);
+			exchange_halo(model, &next);
+			exchange_halo(model, &d_next);
+			if (rows_hold(rows, model->gauge_row))
 				d_gauge[step] = d_next.elevation[gauge_place];
 			state_swap(&now, &next);
 			state_swap(&d_now, &d_next);

@@ -21,6 +21,23 @@
 
 #include "stage.h"
 
+/* A block of rows, first <= row < last. */
+struct rows {
+	int first, last;
+};
+
+/* Part number `part` of so many rows that are dealt to `parts` threads or ranks in turn. */
+static inline struct rows rows_of_part(int rows, int part, int parts)
+{
+	return (struct rows){(int)((long long)rows * part / parts),
+			     (int)((long long)rows * (part + 1) / parts)};
+}
+
+static inline int rows_hold(struct rows rows, int row)
+{
+	return rows.first <= row && row < rows.last;
+}
+
 struct region {
 	double west, east, south, north; /* degrees, west < east <= west + 360 */
 };

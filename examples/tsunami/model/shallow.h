@@ -41,6 +41,8 @@
 
 #define GRAVITY 9.81 /* [m/s^2] */
 
+struct ranks;
+
 struct model {
 	const struct grid *grid;
 	double time_step;       /* [s] */
@@ -53,6 +55,7 @@ struct model {
 	const double *open_north; /* at northern faces */
 	const double *sponge;   /* at centres: sigma, the relaxation towards rest [1/s] */
 	int gauge_column, gauge_row;
+	struct ranks *ranks;    /* that share the basin (ranks.h); NULL: all of it is here */
 };
 
 /* What the recorded wave depends on. */

@@ -12,11 +12,28 @@ int step_is_wet(const struct model *model, const double *depth, const struct sta
 	       primal_is_wet(model, depth, now, rows.first, rows.last);
 }
 
+int is_dry_somewhere(const struct model *model, int here, int64_t step)
+{
+	if (!model->ranks || !step_is_checked(model, step))
+		return here;
+	return model->ranks->lowest(model->ranks, here) >= 0;
+}
+
+static int has_dry_row(const struct model *model, const double *depth, const struct state *state)
+{
+	struct rows own = own_rows(model);
+
+	return !primal_is_wet(model, depth, state, own.first, own.last);
+}
+
 _Noreturn void report_dry(const struct model *model, const double *depth,
 			  const struct state *state, int step)
 {
 	const struct grid *grid = model->grid;
 
+	if (model->ranks)
+		report_from(model->ranks->lowest(model->ranks,
+						 has_dry_row(model, depth, state)));
 	for (int j = 0; j < grid->rows; j++)
 		for (int i = 0; i < grid->columns; i++) {
 			double total = depth[grid_row(grid, j) + i] +

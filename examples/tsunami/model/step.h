@@ -2,6 +2,10 @@
 /*
  * Whole steps by a team of threads, each on its own rows, and what the sweeps do
  * with states besides.
+ *
+ * On several ranks the halo of a state is exchanged once a step, and so is that of its adjoint.
+ * Between the stages nothing is exchanged: a rank calculates those rows of the halo, too, that
+ * later stages of its own rows read, from the same numbers as the rank that owns them.
  */
 #ifndef TSUNAMI_STEP_H
 #define TSUNAMI_STEP_H
@@ -9,35 +13,57 @@
 #include <stdint.h>
 
 #include "common/parallel.h"
+#include "ranks.h"
 #include "shallow.h"
 
-/* A block of rows, first <= row < last. */
-struct rows {
-	int first, last;
+/* What a thread calculates of a stage: some rows, and rows of the halo beside them. */
+struct share {
+	struct rows rows;
+	int south, north; /* number of rows of the halo there */
 };
 
-/* The rows of a thread of the team. */
-static inline struct rows rows_of_thread(int rows, int thread, int threads)
+static inline struct share share_of_thread(const struct model *model, int thread, int threads)
 {
-	return (struct rows){(int)((long long)rows * thread / threads),
-			     (int)((long long)rows * (thread + 1) / threads)};
+	struct rows own = own_rows(model);
+	struct rows part = rows_of_part(own.last - own.first, thread, threads);
+
+	return (struct share){
+		.rows = {own.first + part.first, own.first + part.last},
+		.south = thread == 0 ? own.first : 0,
+		.north = thread == threads - 1 ? model->grid->rows - own.last : 0,
+	};
 }
 
-static inline int rows_hold(struct rows rows, int row)
+/* The rows of a share, and at most so many of the halo south and north of them. */
+static inline struct rows widened(struct share share, int south, int north)
 {
-	return rows.first <= row && row < rows.last;
+	return (struct rows){share.rows.first - (south < share.south ? south : share.south),
+			     share.rows.last + (north < share.north ? north : share.north)};
+}
+
+/* By all threads of a team: the state that they have calculated gets its halo. */
+static inline void exchange_halo(const struct model *model, struct state *state)
+{
+	if (!model->ranks)
+		return;
+	BARRIER
+	if (thread_number() == 0)
+		model->ranks->exchange(model->ranks, state);
 }
 
 /* Called by all threads of a team, after a barrier; the results are there after the next one. */
 static inline void primal_step(const struct model *model, const double *depth,
 			       const struct state *now, struct state *next,
-			       struct diagnostics *diagnostics, struct rows rows)
+			       struct diagnostics *diagnostics, struct share share)
 {
-	primal_transport(model, depth, now, diagnostics, rows.first, rows.last);
+	struct rows transport = widened(share, 1, 1), continuity = widened(share, 0, 1);
+
+	primal_transport(model, depth, now, diagnostics, transport.first, transport.last);
 	BARRIER
-	primal_continuity(model, now, next, diagnostics, rows.first, rows.last);
+	primal_continuity(model, now, next, diagnostics, continuity.first, continuity.last);
 	BARRIER
-	primal_momentum(model, depth, now, next, diagnostics, rows.first, rows.last);
+	primal_momentum(model, depth, now, next, diagnostics, share.rows.first, share.rows.last);
+	exchange_halo(model, next);
 }
 
 /* The same for the adjoint of the step from `now` to `next`. */
@@ -45,25 +71,41 @@ static inline void adjoint_step(const struct model *model, const double *depth,
 				const struct state *now, const struct state *next,
 				struct state *adjoint, struct diagnostics *diagnostics,
 				struct sensitivities *sensitivities, double *depth_gradient,
-				struct rows rows)
+				struct share share)
 {
-	primal_transport(model, depth, now, diagnostics, rows.first, rows.last);
-	adjoint_momentum(model, depth, now, next, adjoint, sensitivities, rows.first, rows.last);
+	struct rows momentum = widened(share, 2, 1), continuity = widened(share, 1, 1);
+	struct rows transport = widened(share, 1, 0);
+
+	if (model->ranks && thread_number() == 0)
+		model->ranks->exchange_reverse(model->ranks, adjoint);
+	primal_transport(model, depth, now, diagnostics, continuity.first, continuity.last);
+	if (model->ranks) {
+		BARRIER
+	}
+	adjoint_momentum(model, depth, now, next, adjoint, sensitivities, momentum.first,
+			 momentum.last);
 	BARRIER
-	adjoint_continuity(model, depth, now, diagnostics, adjoint, sensitivities, rows.first,
-			   rows.last);
+	adjoint_continuity(model, depth, now, diagnostics, adjoint, sensitivities, continuity.first,
+			   continuity.last);
 	BARRIER
-	adjoint_transport(model, depth, now, diagnostics, adjoint, sensitivities, rows.first,
-			  rows.last);
+	adjoint_transport(model, depth, now, diagnostics, adjoint, sensitivities, transport.first,
+			  transport.last);
 	BARRIER
-	adjoint_depth(model, adjoint, sensitivities, depth_gradient, rows.first, rows.last);
+	adjoint_depth(model, adjoint, sensitivities, depth_gradient, share.rows.first,
+		      share.rows.last);
 }
 
 /* Whether the total depth is positive there; looked at in some of the steps and at the end. */
 int step_is_wet(const struct model *model, const double *depth, const struct state *now,
 		struct rows rows, int64_t step);
 
-/* End the program for a state that is not wet, after so many steps. */
+/*
+ * Whether a cell of any rank is dry, if `here` says so for this rank. By the main thread of each
+ * rank, before each step whose depth is looked at: so that all ranks stop in the same one.
+ */
+int is_dry_somewhere(const struct model *model, int here, int64_t step);
+
+/* End the program for a state that is not wet, after so many steps. By each rank. */
 _Noreturn void report_dry(const struct model *model, const double *depth,
 			  const struct state *state, int step);
 

@@ -17,6 +17,7 @@
 /* All that a run has to tell. */
 struct results {
 	const struct options *options;
+	int ranks;            /* number of them */
 	const struct basin *basin;
 	const struct model *model;
 	const struct controls *controls, *gradient;

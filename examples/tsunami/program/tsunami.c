@@ -16,6 +16,7 @@
 #include "common/progress.h"
 #include "common/report.h"
 #include "gradient/reversal.h"
+#include "model/ranks.h"
 #include "model/source.h"
 #include "verify.h"
 
@@ -23,6 +24,11 @@
 #define DRAG 2.5e-3        /* of a smooth sea floor */
 #define MIN_SPEED 1.0e-2 /* [m/s] */
 #define VISCOSITY 1.0e3    /* [m^2/s] */
+
+static int is_first_rank(const struct ranks *ranks)
+{
+	return !ranks || ranks->rank == 0;
+}
 
 static struct basin make_basin(const struct options *options, const char **bathymetry)
 {
@@ -120,9 +126,29 @@ static double make_source(const struct options *options, const struct basin *bas
 	return volume;
 }
 
+/* Of a rank's model: of the rank that has the most. */
 static uint64_t full_tape_bytes(const struct model *model)
 {
-	return tapes_need(model->grid, model->steps);
+	struct grid grid = largest_grid(model);
+
+	return tapes_need(&grid, model->steps);
+}
+
+/* What is not there on several ranks. */
+static void check_ranks(const struct options *options)
+{
+	if (options->on_gpu)
+		fail("--device cuda: on several ranks threads of the CPU run the steps; leave it "
+		     "out, or start one rank");
+	if (options->scheme.automatic)
+		fail("--checkpoint auto: each rank would measure and choose for itself; name a "
+		     "planner, or start one rank");
+	if (options->look_ahead)
+		fail("--look-ahead: threads that are at different steps cannot exchange rows with "
+		     "other ranks; leave it out, or start one rank");
+	if (options->restart)
+		fail("--restart: a file has the state of one rank; leave it out, or start one "
+		     "rank");
 }
 
 /* Of a run that keeps all steps on tape. */
@@ -176,6 +202,12 @@ static void time_primal(struct results *results, struct reversal *reversal, doub
 	}
 }
 
+/* J_bar: J is a number of the rank that has the gauge. */
+static double seed_of(const struct model *here)
+{
+	return here->ranks ? here->ranks->seed(here->ranks, gauge_row_of_all(here)) : 1.0;
+}
+
 static void compute_gradient(struct results *results, struct reversal *reversal, double *gauge,
 			     struct controls *gradient)
 {
@@ -191,15 +223,15 @@ static void compute_gradient(struct results *results, struct reversal *reversal,
 	results->arrival_hours = arrival_hours(model, gauge);
 
 	start = wall_time();
-	objective_weights(model, gauge, weights);
+	objective_weights(model, gauge, seed_of(reversal->model), weights);
 	reversal_reverse(reversal, results->controls, weights, gradient);
 	results->reverse_seconds = wall_time() - start;
 	results->gradient_norm = euclidean_norm(model->grid, gradient);
 	free(weights);
 }
 
-static void take_account(struct results *results, struct reversal *reversal,
-			 struct checkpointing_use *use)
+static void take_account_here(struct results *results, struct reversal *reversal,
+			      struct checkpointing_use *use)
 {
 	if (reversal->tapes) {
 		results->tapes_use = tapes_use(reversal->tapes);
@@ -214,6 +246,22 @@ static void take_account(struct results *results, struct reversal *reversal,
 						.spilled_bytes = use->disk_bytes};
 }
 
+/* Bytes and waits are those of all ranks together. */
+static void take_account(struct results *results, struct reversal *reversal,
+			 struct checkpointing_use *use)
+{
+	struct ranks *ranks = reversal->model->ranks;
+	uint64_t *numbers[] = {&results->tape_bytes, &results->tapes_use.stalls,
+			       &results->tapes_use.resident_bytes,
+			       &results->tapes_use.spilled_bytes, &use->snapshot_bytes,
+			       &use->tape_bytes, &use->resident_bytes, &use->disk_bytes,
+			       &use->waits};
+
+	take_account_here(results, reversal, use);
+	for (size_t k = 0; ranks && k < sizeof(numbers) / sizeof(numbers[0]); k++)
+		ranks->add_up(ranks, numbers[k], 1);
+}
+
 static void print_setting(const struct results *results)
 {
 	const struct options *options = results->options;
@@ -224,6 +272,9 @@ static void print_setting(const struct results *results)
 	printf("Grid            %d x %d cells of %g', %ld wet, %ld deepened to %g m\n",
 	       grid->columns, grid->rows, options->resolution, results->basin->wet_cells,
 	       results->basin->deepened_cells, options->min_depth);
+	if (results->ranks > 1)
+		printf("Ranks           %d, with %d rows of the grid each, or one more\n",
+		       results->ranks, grid->rows / results->ranks);
 	printf("Time            %d steps of %.2f s: %.2f h\n", results->model->steps,
 	       results->model->time_step,
 	       results->model->steps * results->model->time_step / 3600.0);
@@ -249,6 +300,8 @@ static void print_tapes(const struct results *results)
 	}
 	printf("Tape            %.1f MB on %d thread%s", (double)results->tape_bytes / 1e6,
 	       results->options->threads, results->options->threads == 1 ? "" : "s");
+	if (results->ranks > 1)
+		printf(" of each of %d ranks", results->ranks);
 	if (use->spilled_bytes)
 		printf(", at most %.1f MB of it in memory, %.1f MB spilled, %.2f s of waiting",
 		       (double)use->resident_bytes / 1e6, (double)use->spilled_bytes / 1e6,
@@ -278,7 +331,7 @@ static void print_results(const struct results *results)
 	fflush(stdout);
 }
 
-static int report_verification(const struct results *results)
+static int report_verification(const struct results *results, const struct ranks *ranks)
 {
 	const struct verification *verification = results->verification;
 
@@ -286,8 +339,10 @@ static int report_verification(const struct results *results)
 		verification_print(verification);
 	if (verification_passed(verification))
 		return EXIT_WELL;
-	fprintf(stderr, "tsunami: the gradient failed verification: Taylor slope %.4f, dot-product "
-		"error %.2e\n", verification->taylor_slope, verification->dot_product_error);
+	if (is_first_rank(ranks))
+		fprintf(stderr, "tsunami: the gradient failed verification: Taylor slope %.4f, "
+			"dot-product error %.2e\n", verification->taylor_slope,
+			verification->dot_product_error);
 	return EXIT_UNVERIFIED;
 }
 
@@ -311,12 +366,12 @@ static void name_gauge(struct results *results, char *text, size_t size)
 		longitude_east_of(-180.0, grid_longitude(model->grid, model->gauge_column));
 }
 
-/* Compute, verify, write; returns the exit status. */
-static int run(struct results *results, struct controls *gradient)
+/* Compute, verify, write; returns the exit status. `here` is the rank's model. */
+static int run(struct results *results, const struct model *here, struct controls *gradient)
 {
 	const struct options *options = results->options;
-	struct reversal reversal = reversal_open(options, results->model, results->controls);
-	struct checkpointing_use use;
+	struct reversal reversal = reversal_open(options, here, results->controls);
+	struct checkpointing_use use = {0};
 	double *gauge = allocate((size_t)results->model->steps, sizeof(double));
 	struct verification verification;
 	int status = EXIT_WELL;
@@ -332,10 +387,11 @@ static int run(struct results *results, struct controls *gradient)
 		verification = verify_gradient(results->model, results->controls, gauge, gradient,
 					       options->threads, &reversal);
 		results->verification = &verification;
-		status = report_verification(results);
+		status = report_verification(results, here->ranks);
 	}
 	reversal_close(&reversal);
-	output_write(results);
+	if (is_first_rank(here->ranks))
+		output_write(results);
 	if (!options->quiet)
 		printf("Written to      %s/\n", options->output);
 	results->verification = NULL;
@@ -344,26 +400,45 @@ static int run(struct results *results, struct controls *gradient)
 	return status;
 }
 
+/* The model of this rank. */
+static struct model share_out(struct ranks *ranks, const struct options *options,
+			      const struct model *whole)
+{
+	struct model here;
+
+	if (ranks) {
+		check_ranks(options);
+		ranks->cut(ranks, whole->grid);
+	}
+	here = model_here(ranks, whole);
+	if (!options->scheme.text && !options->on_gpu)
+		check_budget(options, &here);
+	return here;
+}
+
 int main(int count, char **arguments)
 {
+	struct ranks *ranks;
 	struct options options;
 	struct results results = {.options = &options};
 	struct controls controls, gradient;
 	struct basin basin;
-	struct model model;
+	struct model model, here;
 	char gauge_text[64];
 	int status;
 
 	report_as("tsunami");
+	ranks = ranks_begin(&count, &arguments);
 	options = options_read(count, arguments);
-	if (!options.quiet)
+	if (!options.quiet && is_first_rank(ranks))
 		progress_enable();
 	use_threads(options.threads);
-	output_check_directory(options.output);
+	if (is_first_rank(ranks))
+		output_check_directory(options.output);
 	basin = make_basin(&options, &results.bathymetry);
 	model = make_model(&options, &basin);
-	if (!options.scheme.text && !options.on_gpu)
-		check_budget(&options, &model);
+	here = share_out(ranks, &options, &model);
+	results.ranks = ranks ? ranks->number : 1;
 	controls = (struct controls){grid_field(&basin.grid), basin.depth};
 	gradient = (struct controls){grid_field(&basin.grid), grid_field(&basin.grid)};
 	results.basin = &basin;
@@ -373,7 +448,7 @@ int main(int count, char **arguments)
 	name_gauge(&results, gauge_text, sizeof(gauge_text));
 	if (!options.quiet)
 		print_setting(&results);
-	status = run(&results, &gradient);
+	status = run(&results, &here, &gradient);
 	free(controls.displacement);
 	free(gradient.displacement);
 	free(gradient.depth);

@@ -8,7 +8,6 @@
 
 #include "gradient/objective.h"
 #include "common/report.h"
-#include "gradient/sweep.h"
 
 #define PLANE_WAVES 6
 
@@ -74,7 +73,8 @@ static long double dot_product(const struct grid *grid, const struct controls *a
 }
 
 /* J(x + h d) - J(x). */
-static double step_in_direction(const struct model *model, const struct controls *controls,
+static double step_in_direction(struct reversal *reversal, const struct model *model,
+				const struct controls *controls,
 				const struct controls *direction, double h, int threads,
 				const double *gauge)
 {
@@ -87,7 +87,7 @@ static double step_in_direction(const struct model *model, const struct controls
 			controls->displacement[k] + h * direction->displacement[k];
 		moved.depth[k] = controls->depth[k] + h * direction->depth[k];
 	}
-	forward_sweep(model, &moved, threads, NULL, moved_gauge);
+	reversal_primal_on_cpu(reversal, &moved, threads, moved_gauge);
 	difference = objective_difference(model, moved_gauge, gauge);
 	free(moved_gauge);
 	controls_destroy(&moved);
@@ -109,7 +109,8 @@ static double least_squares_slope(int count, const double *x, const double *y)
 	return covariance / variance;
 }
 
-static void taylor_test(const struct model *model, const struct controls *controls,
+static void taylor_test(struct reversal *reversal, const struct model *model,
+			const struct controls *controls,
 			const struct controls *direction, const double *gauge,
 			const struct controls *gradient, int threads,
 			struct verification *verification)
@@ -119,8 +120,8 @@ static void taylor_test(const struct model *model, const struct controls *contro
 
 	for (int k = 0; k < TAYLOR_SIZES; k++) {
 		double h = pow(10.0, -k);
-		double difference = step_in_direction(model, controls, direction, h, threads,
-						      gauge);
+		double difference = step_in_direction(reversal, model, controls, direction, h,
+						      threads, gauge);
 
 		verification->size[k] = h;
 		verification->difference[k] = fabs(difference);
@@ -146,7 +147,7 @@ static void dot_product_test(const struct model *model, const struct controls *c
 
 	for (size_t n = 0; n < steps; n++)
 		weights[n] = 0.5 + pseudo_random(&seed);
-	tangent_sweep(model, controls, direction, threads, d_gauge);
+	reversal_tangent(reversal, controls, direction, threads, d_gauge);
 	for (size_t n = 0; n < steps; n++)
 		tangent_product += (long double)weights[n] * d_gauge[n];
 	start = wall_time();
@@ -173,7 +174,7 @@ struct verification verify_gradient(const struct model *model, const struct cont
 	struct controls direction = choose_direction(model, controls->depth);
 
 	dot_product_test(model, controls, &direction, threads, reversal, &verification);
-	taylor_test(model, controls, &direction, gauge, gradient, threads, &verification);
+	taylor_test(reversal, model, controls, &direction, gauge, gradient, threads, &verification);
 	controls_destroy(&direction);
 	return verification;
 }

@@ -34,7 +34,10 @@ struct verification {
 	double forward_seconds;   /* of a forward sweep on tapes whose memory is warm */
 };
 
-/* Test the gradient at the controls, where the gauge recorded gauge[], by such a reversal. */
+/*
+ * Test the gradient at the controls, where the gauge recorded gauge[], by such a reversal. The
+ * model is that of the whole grid. Called by all ranks; the result is the same on each.
+ */
 struct verification verify_gradient(const struct model *model, const struct controls *controls,
 				    const double *gauge, const struct controls *gradient,
 				    int threads, struct reversal *reversal);

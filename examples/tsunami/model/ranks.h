@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ranks of MPI that share a basin. The rows of the grid are cut into strips, one for each rank.
+ * The grid of a rank has its own rows, and beside them a halo: the nearest HALO_ROWS rows of each
+ * neighbour.
+ *
+ *	whole grid   0 ...... first ................................. rows
+ *	of a rank             0 .. own.first ...... own.last .. grid.rows
+ *	                      |halo|       own rows        |halo|
+ *
+ * Each rank has the fields of the basin that do not change in a run for the whole grid, and all
+ * others for its strip. A field of the whole grid has those of a strip in it (place_here()).
+ *
+ * ranks.c is all that knows MPI. A program that is built without it has no ranks (no-ranks.c), nor
+ * has one that was not started by mpirun: where a pointer to them is NULL all rows are here.
+ */
+#ifndef TSUNAMI_RANKS_H
+#define TSUNAMI_RANKS_H
+
+#include <stdint.h>
+
+#include "shallow.h"
+
+/* What the stages of an adjoint step read beside the rows of a rank. */
+#define HALO_ROWS 2
+
+/*
+ * All functions are called by the main thread of every rank, in the same order. They end the program
+ * if MPI fails.
+ */
+struct ranks {
+	int rank, number;
+	struct grid grid; /* the rank's */
+	int first;        /* row of the whole grid that is the first one of the rank's grid */
+	struct rows own;  /* in rows of the rank's grid */
+	int max_rows;     /* rows of the largest grid of a rank */
+	int whole_rows;   /* rows of the whole grid */
+
+	/* Cut the rows of a grid into strips. Ends the program if there are too few of them. */
+	void (*cut)(struct ranks *ranks, const struct grid *whole);
+
+	/* The rows of the neighbours come into the halo of a state. */
+	void (*exchange)(struct ranks *ranks, struct state *state);
+
+	/*
+	 * The reverse of that, by the reverse of its messages. The stages of the adjoint gather: a
+	 * rank calculates dJ/d(a row of its own) from the adjoints of all rows that have read it. So
+	 * what returns along a message is not what its receiver owes the sender, to be added there
+	 * in an order that depends on the ranks: it is the adjoint of the receiver's rows at the
+	 * border, from which the sender calculates that. It comes into the halo of the adjoint.
+	 */
+	void (*exchange_reverse)(struct ranks *ranks, struct state *adjoint);
+
+	/* The lowest rank that says yes; -1: none. */
+	int (*lowest)(struct ranks *ranks, int yes);
+
+	/* J is a number of the rank that has this row of the whole grid: J_bar of this rank. */
+	double (*seed)(struct ranks *ranks, int row);
+
+	/* What that rank has is copied to all. */
+	void (*share)(struct ranks *ranks, int row, double *values, int count);
+
+	/* The own rows of all ranks come into a field of the whole grid, on each rank. */
+	void (*gather)(struct ranks *ranks, const double *field, double *whole);
+
+	/* Each number becomes the sum of those of all ranks. */
+	void (*add_up)(struct ranks *ranks, uint64_t *numbers, int count);
+
+	struct halo *halo;
+};
+
+/*
+ * The ranks that mpirun has started, or NULL. Before the command line is read; standard output is
+ * that of rank 0 alone from then on, and of an error that all ranks find it alone reports. They
+ * are gone when the program ends.
+ */
+struct ranks *ranks_begin(int *count, char ***arguments);
+
+/* The rows that this rank calculates. */
+static inline struct rows own_rows(const struct model *model)
+{
+	return model->ranks ? model->ranks->own : (struct rows){0, model->grid->rows};
+}
+
+/* Where the field of a rank's grid begins in that of the whole one. */
+static inline ptrdiff_t place_here(const struct ranks *ranks)
+{
+	return ranks ? ranks->first * ranks->grid.stride : 0;
+}
+
+static inline struct controls controls_here(const struct ranks *ranks,
+					    const struct controls *whole)
+{
+	ptrdiff_t place = place_here(ranks);
+
+	return (struct controls){whole->displacement + place, whole->depth + place};
+}
+
+/* The model on the rank's grid. */
+static inline struct model model_here(struct ranks *ranks, const struct model *whole)
+{
+	ptrdiff_t place = place_here(ranks);
+	struct model here = *whole;
+
+	if (!ranks)
+		return here;
+	here.grid = &ranks->grid;
+	here.wet += place;
+	here.open_east += place;
+	here.open_north += place;
+	here.sponge += place;
+	here.gauge_row -= ranks->first;
+	here.ranks = ranks;
+	return here;
+}
+
+/* Row of the whole grid that the gauge is in. */
+static inline int gauge_row_of_all(const struct model *here)
+{
+	return here->gauge_row + (here->ranks ? here->ranks->first : 0);
+}
+
+/* A grid with as many rows as the largest one of a rank, for plans that suit all ranks. */
+static inline struct grid largest_grid(const struct model *here)
+{
+	struct grid grid = *here->grid;
+
+	if (here->ranks)
+		grid.rows = here->ranks->max_rows;
+	return grid;
+}
+
+#endif
