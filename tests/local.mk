@@ -150,6 +150,7 @@ dist_check_SCRIPTS += \
 	%D%/whole/t-sedov-program.sh \
 	%D%/whole/t-tsunami.sh \
 	%D%/whole/t-tsunami-checkpoint.sh \
+	%D%/whole/t-tsunami-ranks.sh \
 	%D%/whole/t-tsunami-restart.sh \
 	%D%/omp/t-verifier.sh
 

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The tsunami on ranks of MPI: the gradient is that of one process to the last bit, in memory, spilled
+# and by plans, for any number of ranks and threads; what all ranks find wrong is one line.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/whole/example.sh"
+
+tsunami=$TSUNAMI
+[ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
+[ -f "$BUILD_DIR/libreel-mpi.la" ] || skip_all 'built without MPI'
+[ -n "${MPIRUN%% *}" ] || skip_all 'there is no mpirun'
+
+# Ranks that wait leave the processor to others, and need no leave to read their memory.
+OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl_vader_single_copy_mechanism
+
+# on_ranks NUMBER OPTION...: a short run on coarse cells.
+on_ranks() {
+	number=$1
+	shift
+	rm -rf out
+	timeout -k 5 120 $MPIRUN -n "$number" "$tsunami" --basin idealised --resolution 60 --steps 100 \
+		--hours 8 --output out "$@" </dev/null >stdout 2>stderr
+}
+
+"$tsunami" --quiet --basin idealised --resolution 60 --steps 100 --hours 8 --threads 1 --output out
+mv out reference
+mkdir spill
+
+teams='1 2'
+on_ranks 1 --quiet --threads 2 --steps 2 --hours 0.1
+if grep -q ': 1 can be had here' stderr; then
+	skip 'two threads: built without OpenMP'
+	teams=1
+fi
+kinds='memory spilled binomial two-level'
+if ! can_spill; then
+	skip 'what is spilled: there is no disk here'
+	kinds='memory binomial'
+fi
+[ -z "$TEST_LONG" ] && numbers='2 3 4' || numbers='1 2 3 4 8'
+for number in $numbers; do
+	for threads in $teams; do
+		for kind in $kinds; do
+			case $kind in
+			memory) options= ;;
+			spilled) options='--checkpoint store-all --budget 1M --spill spill' ;;
+			binomial) options='--checkpoint binomial:4 --audit' ;;
+			two-level) options='--checkpoint two-level:3:6 --spill spill' ;;
+			esac
+			on_ranks $number --quiet --threads $threads $options &&
+				cmp reference/gradient.nc out/gradient.nc
+			ok $? "$number ranks, $threads threads each, $kind: the gradient is bitwise that of one process"
+			[ $kind != spilled ] || [ $number -eq 8 ] || [ "$(key tape_spilled_bytes)" -gt 0 ]
+			ok $? "and $(key tape_spilled_bytes) bytes are spilled"
+		done
+	done
+done
+if can_spill; then
+	fine='--resolution 30 --steps 160 --hours 7'
+	"$tsunami" --quiet --basin idealised $fine --threads 1 --output fine
+	on_ranks 2 --quiet --threads 1 $fine --budget 8M --spill spill &&
+		cmp fine/gradient.nc out/gradient.nc
+	ok $? 'two ranks that spill spans: the gradient is bitwise that of one process'
+	[ "$(key tape_spilled_bytes)" -gt 0 ] && [ "$(key tape_resident_bytes)" -le $((2 * (8 << 20))) ]
+	ok $? "within the budget of each: $(key tape_resident_bytes) bytes, $(key tape_spilled_bytes) spilled"
+fi
+[ -z "$(ls -A spill)" ]
+ok $? 'nothing is left on the disk'
+
+on_ranks 3 --threads 1 --verify
+ok $? 'three ranks verify the gradient'
+[ "$(grep -c '^Ranks  ' stdout)" -eq 1 ] && [ "$(grep -c '^Written to  ' stdout)" -eq 1 ]
+ok $? 'and speak with one voice'
+awk '/"taylor_slope"/ { found = $2 + 0 >= 1.95 && $2 + 0 <= 2.05 } END { exit !found }' out/summary.json
+ok $? "the Taylor remainder falls with slope 2: $(key taylor_slope)"
+
+# is_refused_by_ranks NUMBER REMEDY WHAT OPTION...: in one line of the program, whatever mpirun says.
+is_refused_by_ranks() {
+	number=$1 remedy=$2 what=$3
+	shift 3
+	on_ranks $number --quiet --threads 1 "$@"
+	[ $? -eq 2 ] && [ "$(cat stdout stderr | grep -c '^tsunami: ')" -eq 1 ] &&
+		grep -q "^tsunami: .*$remedy" stdout stderr && [ ! -e out ]
+	ok $? "$what is refused in one line: $(grep -h '^tsunami: ' stdout stderr)"
+}
+is_refused_by_ranks 3 help 'an unknown option' --frequency 3
+is_refused_by_ranks 3 'name a planner' 'a choice by measurement' --checkpoint auto
+is_refused_by_ranks 3 'leave it out' 'a restart' --checkpoint binomial:3 --restart file
+is_refused_by_ranks 3 'leave it out' 'a look ahead' --checkpoint binomial:3 --look-ahead
+is_refused_by_ranks 3 'larger --budget' 'a budget that the states exceed' --checkpoint binomial:20 \
+	--budget 300K
+is_refused_by_ranks 5 'start fewer' 'a rank without rows for its neighbours' --region 160,170,0,8
+
+# A cell falls dry on one rank, and all stop.
+relief=/usr/share/ferret-vis/data/etopo20.cdf
+if [ -r $relief ]; then
+	dry="--grid $relief --resolution 60 --magnitude 10 --min-depth 0.1 --hours 5 --quiet --threads 1"
+	"$tsunami" $dry --output out 2>one
+	for number in 2 3; do
+		timeout -k 5 120 $MPIRUN -n $number "$tsunami" $dry --output out </dev/null >stdout 2>stderr
+		[ $? -eq 2 ] && grep -h '^tsunami: ' stdout stderr | cmp - one
+		ok $? "$number ranks say where a cell has fallen dry, as one process does: $(cat one)"
+	done
+else
+	skip "a cell that falls dry: $relief is not installed"
+fi
+end
