@@ -21,7 +21,8 @@ endif
 EXTRA_DIST += %D%/README.md %D%/tape/README.md %D%/try.sh %D%/libreel-cuda.map
 
 # The tape for kernels: headers, and the host's side of its memory.
-reelinclude_HEADERS += \
+gpu_headers = \
+	include/reel/gpu.h \
 	include/reel/arena.h \
 	include/reel/host-tape.h \
 	include/reel/device.cuh \
@@ -29,6 +30,7 @@ reelinclude_HEADERS += \
 	include/reel/device-slab.cuh \
 	include/reel/device-staged.cuh \
 	include/reel/device-warp.cuh
+reelinclude_HEADERS += $(gpu_headers)
 
 noinst_LTLIBRARIES += libreel-arena.la
 libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)

@@ -1,12 +1,11 @@
 include_HEADERS = include/reel.h
 reelincludedir = $(includedir)/reel
-reelinclude_HEADERS = \
+core_headers = \
 	include/reel/block.h \
 	include/reel/run.h \
 	include/reel/compiler.h \
 	include/reel/error.h \
 	include/reel/extend.h \
-	include/reel/gpu.h \
 	include/reel/inline.h \
 	include/reel/pool.h \
 	include/reel/parcel.h \
@@ -15,6 +14,7 @@ reelinclude_HEADERS = \
 	include/reel/store.h \
 	include/reel/tape.h \
 	include/reel/version.h
+reelinclude_HEADERS = $(core_headers)
 
 # What libreel-cuda needs of lib/, too: hidden in both libraries.
 noinst_LTLIBRARIES += libreel-os.la

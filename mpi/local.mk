@@ -1,6 +1,7 @@
 # libreel-mpi: the reverse sweep of MPI programs. It is built where MPI is.
 if MPI
-reelinclude_HEADERS += include/reel/mpi.h
+mpi_headers = include/reel/mpi.h
+reelinclude_HEADERS += $(mpi_headers)
 
 noinst_LTLIBRARIES += libreel-mpi-core.la
 libreel_mpi_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(MPI_CFLAGS)

@@ -146,6 +146,7 @@ dist_check_SCRIPTS += \
 	%D%/tools/t-plan.sh \
 	%D%/tools/t-scale.sh \
 	%D%/tools/t-stress.sh \
+	%D%/source/t-reference.sh \
 	%D%/source/t-symbols.sh \
 	%D%/whole/t-sedov-program.sh \
 	%D%/whole/t-tsunami.sh \

@@ -261,32 +261,40 @@ const reel_adjoint_view_float *reel_adjoint_lane_view_float(reel_adjoint *adjoin
 /* ---- A lane, inline ------------------------------------------------------------- */
 
 /*
- * Each of these for double, and for float with the suffix _float and reel_adjoint_view_float.
- * Indices are not checked, but in check mode.
+ * reel_adjoint_view reel_adjoint_lane(reel_adjoint *adjoint, unsigned lane);
+ * reel_adjoint_view_float reel_adjoint_lane_float(reel_adjoint *adjoint, unsigned lane);
  *
- *   reel_adjoint_view reel_adjoint_lane(reel_adjoint *adjoint, unsigned lane);
+ * The view of a lane. The functions below are for double; with the suffix _float, a
+ * reel_adjoint_view_float and float they do the same. Indices are checked in check mode only.
  *
- *   void reel_adjoint_add(const reel_adjoint_view *view, size_t i, double v);
+ * void reel_adjoint_add(const reel_adjoint_view *view, size_t i, double v);
+ * void reel_adjoint_add_float: the same
  *
- *	array[i] += v. Which policy it is can be told before a loop, and compilers do, if the
- *	view is a local variable. What a lane adds to one element is added up in that order.
+ * array[i] += v. Which policy it is can be told before a loop, and compilers do, if the view is a
+ * local variable. What a lane adds to one element is added up in that order.
  *
- *   void reel_adjoint_add_span(const reel_adjoint_view *view, size_t first, size_t n,
- *                              const double *v);
+ * void reel_adjoint_add_span(const reel_adjoint_view *view, size_t first, size_t n,
+ *			      const double *v);
+ * void reel_adjoint_add_span_float: the same
  *
- *	array[first + k] += v[k] for all k < n, by a vector loop but under ATOMIC.
+ * array[first + k] += v[k] for all k < n, by a vector loop but under ATOMIC.
  *
- *   double *reel_adjoint_span(const reel_adjoint_view *view, size_t first, size_t n);
+ * double *reel_adjoint_span(const reel_adjoint_view *view, size_t first, size_t n);
+ * float *reel_adjoint_span_float: the same
  *
- *	Where the lane may add to n elements itself, until the next phase or reduction: to the
- *	k-th of them at [k]. Under PRIVATE what is there is not the sum so far: add to it, and
- *	do not set it. Check mode takes all n as used. NULL under ATOMIC, which is an error:
- *	only OWNER and PRIVATE have spans.
+ * Where the lane may add to n elements itself, until the next phase or reduction: to the k-th of
+ * them at [k]. Under PRIVATE what is there is not the sum so far: add to it, and do not set it.
+ * Check mode takes all n as used. NULL under ATOMIC, which is an error: only OWNER and PRIVATE
+ * have spans.
  *
- *   double reel_adjoint_take(const reel_adjoint_view *view, size_t i);
+ * double reel_adjoint_take(const reel_adjoint_view *view, size_t i);
+ * float reel_adjoint_take_float: the same
  *
- *	y_bar = array[i]; array[i] = 0. Only under OWNER; an error and NaN under the others.
+ * y_bar = array[i]; array[i] = 0. Only under OWNER; an error and NaN under the others.
  */
+
+/* ---- Within ---- */
+
 #if defined(__GNUC__)
 /* One attempt; who fails goes to the library, so that a loop of adds has no loop in it. */
 #define REEL_ADJOINT_TRY_ATOMIC(type, target, v)                                                   \

@@ -241,7 +241,7 @@ void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stat
 }
 #endif
 
-/* ---- The memory of an arena, for reel/device.cuh ------------------------------ */
+/* ---- Within: the memory of an arena, for reel/device.cuh ---------------------- */
 
 /*
  * The top of a tape is the number of the row that holds the newest word; row 0 of a slab has none.

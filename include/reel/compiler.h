@@ -3,6 +3,8 @@
 #ifndef REEL_COMPILER_H
 #define REEL_COMPILER_H
 
+/* ---- Within ---- */
+
 #if defined(__GNUC__)
 #define REEL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define REEL_COLD __attribute__((cold, noinline))

@@ -20,6 +20,8 @@
 #include <reel/arena.h>
 #include <reel/device-warp.cuh>
 
+/* ---- Within ---- */
+
 #define REEL_DEVICE_ZERO ((uint64_t)1 << 32) /* beside a top: the row is to be read as zero */
 
 REEL_DEVICE reel_arena_header *reel_device_header(unsigned char *base)
@@ -65,7 +67,7 @@ REEL_DEVICE reel_arena_saved *reel_device_saved(unsigned char *base, const reel_
 	       (warp - (const reel_arena_warp *)(base + header->warps_offset));
 }
 
-/* ---- The free list ---- */
+/* ---- Within: the free list ---- */
 
 /* 0 if there is none. The count in the upper half makes each state of the list another number. */
 REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
@@ -104,7 +106,7 @@ REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
 	}
 }
 
-/* ---- Slabs in a store ---- */
+/* ---- Within: slabs in a store ---- */
 
 /*
  * A warp whose lowest slabs are in the store goes on above them. A lane that comes to them counts
@@ -164,7 +166,7 @@ REEL_DEVICE uint64_t reel_device_spill_top(unsigned char *base, reel_arena_warp 
 	return REEL_DEVICE_ZERO | (top + 1);
 }
 
-/* ---- Up ---- */
+/* ---- Within: up ---- */
 
 /*
  * What is in the link afterwards: a slab, or REFUSED. The wait is for lanes of the same warp, which
@@ -270,7 +272,7 @@ REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, u
 	return above << shift;
 }
 
-/* ---- Down ---- */
+/* ---- Within: down ---- */
 
 /* From an empty slab, or with no top: the top at the row below, or ZERO and where to stay. */
 REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
@@ -315,7 +317,7 @@ REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, 
 	return reel_device_is_slab(above) ? above << shift : REEL_DEVICE_TOP_NONE + 1;
 }
 
-/* ---- Giving back ---- */
+/* ---- Within: giving back ---- */
 
 /* The same place, in the slab below if there is nothing in this one. */
 REEL_DEVICE uint32_t reel_device_leave(unsigned char *base, uint32_t top)

@@ -36,7 +36,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_device_stage {
 	uint64_t arrived[2]; /* barriers of the blocks on their way in */
 };
 
-/* ---- Bulk copies ---- */
+/* ---- Within: bulk copies ---- */
 
 #if defined(REEL_EMULATOR_BULK)
 #define REEL_DEVICE_BULK 1
@@ -160,7 +160,7 @@ REEL_DEVICE bool reel_bulk_is_here(const uint64_t *barrier, uint32_t parity)
 
 #endif
 
-/* ---- Moving blocks ---- */
+/* ---- Within: moving blocks ---- */
 
 /* Of a lane; what is in the arena is a block's first row, at the start of the warp's column. */
 template <unsigned Rows, unsigned Word> struct reel_device_mover {
@@ -288,7 +288,7 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 	}
 };
 
-/* ---- Places of blocks ---- */
+/* ---- Within: places of blocks ---- */
 
 /*
  * A block's place is the row below its first; TOP_NONE is below all blocks, and TOP_NONE + n the place

@@ -6,6 +6,8 @@
 #ifndef REEL_DEVICE_WARP_CUH
 #define REEL_DEVICE_WARP_CUH
 
+/* ---- Within ---- */
+
 #include <stdint.h>
 
 #if !defined(__CUDACC__) && !defined(REEL_EMULATOR)

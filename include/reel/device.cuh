@@ -63,7 +63,7 @@
 
 #include <reel/device-slab.cuh>
 
-/* ---- Words and rows ---- */
+/* ---- Within: words and rows ---- */
 
 struct alignas(16) reel_device_wide {
 	uint64_t low, high;
@@ -119,7 +119,7 @@ struct reel_device_record<Word, First, Rest...> {
 	}
 };
 
-/* ---- Bits ---- */
+/* ---- Within: bits ---- */
 
 /* A word of bits below a leading one; full when that is in the highest place. */
 template <class Bits> struct reel_device_bits {

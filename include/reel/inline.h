@@ -22,8 +22,6 @@ extern "C++" {
 extern "C" {
 #endif
 
-#define REEL_INLINE_BYTES 128
-
 /* See reel_tape_set_layout() (reel/extend.h). */
 struct reel_layout {
 	uint32_t element; /* 1 to 16 bytes, 0 or REEL_INCOMPRESSIBLE */
@@ -31,6 +29,10 @@ struct reel_layout {
 };
 
 #define REEL_INCOMPRESSIBLE UINT32_MAX
+
+/* ---- Within ---- */
+
+#define REEL_INLINE_BYTES 128
 
 /* Members are the library's own. All zero is a valid empty tape. */
 struct reel_tape {
@@ -153,7 +155,7 @@ REEL_ALWAYS_INLINE bool reel_under(const char *top, size_t bytes, const char *fl
 			memcpy(&(x), (slot), sizeof(type));                                        \
 	} while (0)
 
-/* ---- Cursors ---- */
+/* ---- Within: cursors ---- */
 
 REEL_ALWAYS_INLINE reel_cursor reel_push_cursor(const reel_tape *tape)
 {
@@ -174,7 +176,7 @@ REEL_ALWAYS_INLINE void reel_cursor_close(reel_tape *tape, reel_cursor cursor)
 	tape->top = cursor.top;
 }
 
-/* ---- Records ---- */
+/* ---- Within: records ---- */
 
 #ifdef __cplusplus
 extern "C++" {
@@ -317,7 +319,7 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 #define reel_cursor_pop_record(tape, cursor, name, x)                                              \
 	reel_cursor_pop_##name##_at((tape), (cursor), (x), REEL_HERE)
 
-/* ---- Bits ---- */
+/* ---- Within: bits ---- */
 
 /*
  * Fewer than 64 bits wait in the tape; the 64th sends the word to the slab as a
@@ -367,7 +369,7 @@ REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, const char *site)
 #define reel_push_bit(tape, bit) reel_push_bool_at((tape), (bit), REEL_HERE)
 #define reel_pop_bit(tape) reel_pop_bool_at((tape), REEL_HERE)
 
-/* ---- Spans ---- */
+/* ---- Within: spans ---- */
 
 /*
  * In the slow branches of spans a copy of the type is made, so that the type
@@ -483,7 +485,7 @@ REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t 
 	reel_pop_array_at((tape), (target), (n), sizeof *(target),                                 \
 			  REEL_KIND_OF_ELEMENTS(target), REEL_HERE)
 
-/* ---- Scalars, by type ---- */
+/* ---- Within: scalars, by type ---- */
 
 #ifndef __cplusplus
 

@@ -176,6 +176,8 @@ int reel_mpi_seed(double *J_bar, enum reel_mpi_objective objective, int root, MP
 /* ---- Messages ---------------------------------------------------------------------- */
 
 /*
+ * Messages from one rank to another.
+ *
  * int reel_mpi_send(reel_tape *tape, const void *buffer, int count, MPI_Datatype type, int dest,
  *		     int tag, MPI_Comm comm);
  * int reel_mpi_ssend, reel_mpi_bsend, reel_mpi_rsend: the same
@@ -368,6 +370,8 @@ int reel_mpi_irecv_at(reel_tape *tape, const char *site, void *buffer, int count
 int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request);
 
 /*
+ * Waits for requests, and tests of them.
+ *
  * int reel_mpi_wait(reel_tape *tape, struct reel_mpi_request *request, MPI_Status *status);
  * int reel_mpi_waitall(reel_tape *tape, int n, struct reel_mpi_request *requests,
  *			MPI_Status *statuses);
@@ -430,6 +434,8 @@ int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_
 /* ---- Collective calls that move data ---------------------------------------------------- */
 
 /*
+ * Broadcast, barrier, gather, scatter and all-to-all.
+ *
  * int reel_mpi_bcast(reel_tape *tape, void *buffer, int count, MPI_Datatype type, int root,
  *		      MPI_Comm comm);
  * int reel_mpi_barrier(reel_tape *tape, MPI_Comm comm);
@@ -541,6 +547,8 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 /* ---- Reductions ------------------------------------------------------------------------ */
 
 /*
+ * Reductions and scans.
+ *
  * reel_mpi_reduce, _allreduce, _reduce_scatter, _reduce_scatter_block, _scan, _exscan: a tape, and
  * the arguments of MPI's call of that name. And of each the _reverse, with the adjoint of each
  * buffer. All ranks have a tape, or all have NULL.

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The version of the headers, and of the library that a program runs with.
+ */
 #ifndef REEL_VERSION_H
 #define REEL_VERSION_H
 

@@ -1,0 +1,30 @@
+# The guide, and the reference: a page of the manual for each public name, made from the comments of
+# the headers.
+EXTRA_DIST += %D%/README.md %D%/checkpointing.md %D%/choosing.md %D%/mpi.md %D%/openmp.md %D%/parcels.md \
+	%D%/spilling.md
+
+# The date that the pages have. It is raised with the version.
+manual_date = November 25, 2026
+manual_tool = %D%/reference/pages.sh %D%/reference/headers.awk %D%/reference/mdoc.awk \
+	%D%/reference/tool.awk %D%/reference/reel.7 %D%/reference/reel-environment.7
+EXTRA_DIST += $(manual_tool)
+
+noinst_DATA = %D%/man/names
+%D%/man/names: $(manual_tool) $(reelinclude_HEADERS) $(tools_reel_SOURCES)
+	$(AM_V_GEN)AWK='$(AWK)' $(SHELL) $(srcdir)/%D%/reference/pages.sh $(srcdir) %D%/man $(PACKAGE_VERSION) \
+		'$(manual_date)' package=reel $(core_headers) package=reel-omp $(omp_headers) \
+		package=reel-mpi $(mpi_headers) package=reel-cuda $(gpu_headers)
+
+install-data-local: %D%/man/names
+	for section in 1 3 7; do \
+		$(MKDIR_P) "$(DESTDIR)$(mandir)/man$$section" && \
+		$(INSTALL_DATA) %D%/man/man$$section/* "$(DESTDIR)$(mandir)/man$$section" || exit; \
+	done
+
+uninstall-local: %D%/man/names
+	for page in `cd %D%/man && echo man?/*`; do \
+		rm -f "$(DESTDIR)$(mandir)/$$page" || exit; \
+	done
+
+mostlyclean-local:
+	rm -rf %D%/man
