@@ -164,7 +164,10 @@ function name_declaration(line) {
 	if (line ~ /^typedef struct reel_[a-z0-9_]+ reel_[a-z0-9_]+;/) {
 		sub(/;$/, "", line)
 		sub(/^.* /, "", line)
-		forward[line] = group
+		if (group != head && names[group] == "")
+			add_name(line, 0)
+		else
+			forward[line] = group
 	} else if (match(line, /^typedef .*[ *]reel_[a-z0-9_]+( \{)?(;|\()/) || match(line, /^(struct|enum) reel_[a-z0-9_]+ \{/) ||
 	    match(line, /^template .*struct reel_[a-z0-9_]+/) || match(line, /^[A-Za-z_].*[ *]reel_[a-z0-9_]+\(/)) {
 		line = substr(line, 1, RLENGTH)

@@ -315,7 +315,7 @@ function is_sited(name,   plain) {
 function put_synopsis(h, prototypes, declarations,   lines, n) {
 	put(".Sh SYNOPSIS")
 	put(".In " header[h])
-	n = split(prototypes declarations, lines, "\n")
+	n = split(prototypes (prototypes != "" ? "\n" : "") declarations, lines, "\n")
 	while (n > 0 && lines[n] == "")
 		n--
 	if (n > 0)

@@ -234,6 +234,12 @@ int reel_tape_clear_error(reel_tape *tape);
 /* ---- Cursors: many values in a loop ------------------------------------------ */
 
 /*
+ * reel_cursor reel_push_cursor(const reel_tape *tape);
+ * reel_cursor reel_pop_cursor(const reel_tape *tape);
+ * reel_cursor reel_cursor_push(reel_tape *tape, reel_cursor c, SCALAR x);
+ * reel_cursor reel_cursor_pop(reel_tape *tape, reel_cursor c, SCALAR *x);
+ * void reel_cursor_close(reel_tape *tape, reel_cursor c);
+ *
  * A cursor holds the top of the tape in the caller's registers while a loop
  * pushes, or pops, many values. It is passed and returned by value; its address
  * should not be taken. Between opening and closing it, nothing else may be
