@@ -7,7 +7,9 @@ EXTRA_DIST += %D%/README.md %D%/checkpointing.md %D%/choosing.md %D%/mpi.md %D%/
 manual_date = November 25, 2026
 manual_tool = %D%/reference/pages.sh %D%/reference/headers.awk %D%/reference/mdoc.awk \
 	%D%/reference/tool.awk %D%/reference/reel.7 %D%/reference/reel-environment.7
-EXTRA_DIST += $(manual_tool)
+site_tool = %D%/reference/site.sh %D%/reference/site.awk %D%/reference/index.awk \
+	%D%/reference/style.css %D%/reference/search.js
+EXTRA_DIST += $(manual_tool) $(site_tool)
 
 noinst_DATA = %D%/man/names
 %D%/man/names: $(manual_tool) $(reelinclude_HEADERS) $(tools_reel_SOURCES)
@@ -26,5 +28,10 @@ uninstall-local: %D%/man/names
 		rm -f "$(DESTDIR)$(mandir)/$$page" || exit; \
 	done
 
+# Static pages of the guide and the manual, by mandoc and lowdown: open doc/html/index.html.
+.PHONY: doc
+doc: %D%/man/names
+	$(AM_V_GEN)AWK='$(AWK)' $(SHELL) $(srcdir)/%D%/reference/site.sh $(srcdir) %D%/man %D%/html $(PACKAGE_VERSION)
+
 mostlyclean-local:
-	rm -rf %D%/man
+	rm -rf %D%/man %D%/html

@@ -147,6 +147,7 @@ dist_check_SCRIPTS += \
 	%D%/tools/t-scale.sh \
 	%D%/tools/t-stress.sh \
 	%D%/source/t-reference.sh \
+	%D%/source/t-site.sh \
 	%D%/source/t-symbols.sh \
 	%D%/whole/t-sedov-program.sh \
 	%D%/whole/t-tsunami.sh \

@@ -76,7 +76,8 @@ if [ -x "$BUILD_DIR/tools/reel" ]; then
 	for verb in '' info plan; do
 		"$BUILD_DIR/tools/reel" $verb --help
 	done | sed -e '/^$/d' -e 's/-/\\-/g' >"$work/help"
-	grep -vFxf man1/reel.1 "$work/help" >"$work/missing"
+	sed 's/^\\&//' man1/reel.1 >"$work/page"
+	grep -vFxf "$work/page" "$work/help" >"$work/missing"
 	is_empty "$work/missing" 'reel(1) has each line of --help'
 else
 	skip 'the command reel is not built'
