@@ -111,7 +111,7 @@ else
 	skip 'mpi: there is no MPI'
 fi
 
-for name in choosing guide; do
+for name in choosing comparison errors faq guide tuning; do
 	[ ! -e "$name" ]
 	ok $? "$name shows no program that is not run here"
 done
