@@ -6,7 +6,7 @@
 #define REEL_VERSION_H
 
 /* The version of these headers as a number that can be compared: 10203 is 1.2.3. */
-#define REEL_VERSION 100
+#define REEL_VERSION 200
 
 #ifdef __cplusplus
 extern "C" {

@@ -37,7 +37,7 @@ by_cmake() (
 	cat >CMakeLists.txt <<-END
 		cmake_minimum_required(VERSION 3.13)
 		project(user C)
-		find_package(Reel 0.1 REQUIRED COMPONENTS reel cuda)
+		find_package(Reel 0.2 REQUIRED COMPONENTS reel cuda)
 		find_package(Reel QUIET COMPONENTS harp)
 		if(Reel_FOUND)
 		  message(FATAL_ERROR "there is no part named harp")
