@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 include bench/kernels/local.mk
 
 # `make bench` runs reel-bench; BENCH_FLAGS are its options.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # For ./check, ./demo and tests/long/cross.sh, sourced in the source directory: from a fresh clone on a bare
 # Debian to a configured build, doing only what is not done yet; and what its tests came to.
 

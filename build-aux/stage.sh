@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # One stage of ./check, which says what each is for: configures, builds and tests in build/STAGE. The last
 # line says how many checks passed, failed and were skipped. Usage: build-aux/stage.sh STAGE
 set -u

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Sources that the programs of the examples share.
 examples_common = \
 	%D%/common/numbers.c %D%/common/numbers.h \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Targets for fuzzers, in one program. reel-replay runs them without one: tests/tools/t-fuzz.sh.
 fuzz_targets = \
 	%D%/fuzz.c %D%/fuzz.h \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # libreel-cuda: a store in GPU memory. It loads the driver when it runs, and so is built everywhere.
 noinst_LTLIBRARIES += libreel-cuda-core.la
 libreel_cuda_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 include_HEADERS = include/reel.h
 reelincludedir = $(includedir)/reel
 core_headers = \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # REEL_ENABLE_COVERAGE
 # --enable-coverage counts by gcov, =mcdc by clang's counters. Substitutes nothing: all that is
 # compiled has to be instrumented.

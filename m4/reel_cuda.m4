@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # REEL_WITH_CUDA
 # NVCC and NVCCFLAGS, CUDA_GENCODE; conditional WITH_CUDA: nvcc compiles and links programs for all
 # architectures. They are not part of `make all` unless asked for (conditional BUILD_CUDA). CUDA_LIBS:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # REEL_CHECK_CFLAGS(VARIABLE, FLAGS)
 # Substitute VARIABLE with those of FLAGS that the compiler takes.
 # -Werror on the way: clang only warns of flags that it does not know.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # REEL_CHECK_FORTRAN
 # Conditional FORTRAN: a Fortran compiler whose programs can call C with descriptors of arrays
 # (Fortran 2018). FORTRAN_BINDING_HEADER is where C finds them, FORTRAN_FCFLAGS are flags for the module.

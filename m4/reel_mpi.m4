@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # REEL_WITH_MPI
 # Conditional MPI, MPI_CFLAGS and MPI_LIBS: libreel-mpi. MPI_PACKAGE is what reel-mpi.pc requires, if
 # pkg-config has found MPI. MPIRUN starts the ranks of tests; MPIRUN_FLAGS let it run as root, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # REEL_ENABLE_OPENMP
 # Conditional OPENMP, macro HAVE_OPENMP. Absent OpenMP is said loudly, or else tests of parallel code pass as serial code.
 AC_DEFUN([REEL_ENABLE_OPENMP],

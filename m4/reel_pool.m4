@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # REEL_WITH_POOL
 # Choose the lock-free list below the pool: Concurrency Kit's or our own in C11 atomics.
 # Sets REEL_POOL_CK, CK_CFLAGS, the conditional POOL_CK, $reel_pool and $reel_pool_reason.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # REEL_ENABLE_SANITIZER
 # NO_THREAD_SANITIZER_CFLAGS is for what only calls a library that ThreadSanitizer cannot see into.
 # FAST_CFLAGS is for loops whose time is measured: of those that a sanitizer instruments it is not, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # libreel-mpi: the reverse sweep of MPI programs. It is built where MPI is.
 if MPI
 mpi_headers = include/reel/mpi.h

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # libreel-omp: what Reel does with several threads of an OpenMP program. Without OpenMP its lanes
 # and tasks serve other threads, and its sweeps run on one.
 omp_headers = include/reel/omp.h include/reel/adjoint.h include/reel/observe.h \

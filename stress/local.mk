@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # `make stress` runs reel-stress; STRESS_FLAGS are its options.
 noinst_PROGRAMS += %D%/reel-stress
 %C%_reel_stress_SOURCES = \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A test is one line here: tests/FOLDER/t-NAME.c, linked with the convenience library, where it
 # reaches hidden symbols.
 check_PROGRAMS += \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 bin_PROGRAMS += %D%/reel
 %C%_reel_SOURCES = \
 	%D%/environment.c \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The kernels, a convenience library for the benchmark and its test. None of the flags changes a
 # result but by fusing a multiplication and an addition: they let loops with sqrt(), with a
 # comparison or with a sum of products become vectors.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The stack of Tapenade's adjoints. It brings the core along, so that one -l is all a program needs;
 # the static library serves programs in Fortran and C alike.
 adstack_sources = \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Headers alone: the tape for gradients that Clad generates. Nothing of it is compiled here.
 reelcladdir = $(reelincludedir)/clad
 reelclad_HEADERS = \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The module reel, for adjoints written in Fortran. A compiler reads the modules of no other one.
 if FORTRAN
 lib_LTLIBRARIES += libreel-fortran.la

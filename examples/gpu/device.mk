@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Kernels: what runs on the emulator in tests, and the programs for a GPU.
 emulator_headers = tests/helpers/emulator.h gpu/tape/arena-layout.h
 device_examples = \

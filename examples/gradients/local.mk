@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Gradients of programs with OpenMP. The examples are a library, so that reel-bench measures them.
 if OPENMP
 noinst_LTLIBRARIES += libreel-gradients.la

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Patterns of OpenMP: tests/omp/t-omp-patterns runs them, omp/PATTERNS.md shows them.
 omp_patterns = \
 	%D%/atomic.c \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What the tests compile once more, in complex numbers.
 sedov_kernels = \
 	%D%/model/number.h %D%/model/mesh.h %D%/model/hexahedron.h \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What needs neither netcdf nor cairo: for the program, and for what checks the gradient on a GPU.
 EXTRA_LTLIBRARIES += libtsunami.la
 libtsunami_la_SOURCES = \

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # installcheck.sh SOURCE PKGCONFIGDIR LIBDIR [PACKAGE]
 # Compile and run SOURCE against the installed PACKAGE (reel), in C and, if there is a compiler, in
 # C++; or in Fortran, if it is.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The programs that README.md and doc/ show compile as they stand, as C and as C++, and print what is right.
 # Each page is linked from another one, and links to what is there.
 . "$SOURCE_DIR/tests/tap/tap.sh"

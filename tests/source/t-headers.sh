@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Each public header compiles alone, in every language that it is written for.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 

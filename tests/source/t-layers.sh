@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Lower parts never include higher ones, and Concurrency Kit stays in one file.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 

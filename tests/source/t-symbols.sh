@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What the library exports is what the public headers declare, and nothing else takes up a name.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The part of tap.c that shell tests need, to be sourced: checks are numbered, the plan comes last,
 # and the test works in a fresh directory of its own, which goes with it.
 checks=0
