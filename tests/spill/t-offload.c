@@ -10,6 +10,7 @@
 
 #include "helpers/held-store.h"
 #include "helpers/spill-support.h"
+#include "helpers/store-fault.h"
 #include "helpers/store-verbs.h"
 #include "os/clock.h"
 
@@ -330,6 +331,118 @@ static void failures_are_forgotten(void)
 	close_all(pool, late, "failures");
 }
 
+/* ---- Victims ---- */
+
+/* Push until it is refused. Returns how many words were not. */
+static uint64_t push_until_refused(reel_tape *tape, uint64_t from)
+{
+	uint64_t n = from;
+
+	while (push_words(tape, n, n + 1), !reel_tape_error(tape))
+		n++;
+	return n;
+}
+
+static struct reel_slab *farthest_clean(struct reel_offload *offload)
+{
+	/* The list is used up, so that all slabs are looked at again. */
+	offload->clean_victims.next = offload->clean_victims.count;
+	return reel_victim_next(offload, REEL_SLAB_CLEAN, REEL_MIN_DISTANCE);
+}
+
+/* The slab was read for its owner, who has not run since. Evicted, it would be read again. */
+static void a_slab_that_is_awaited_is_no_victim(void)
+{
+	struct late_store *late = late_open(23);
+	reel_pool *pool = open_pool(spilling(&late->store, 16, 4));
+	struct reel_offload *offload = reel_offload_of(pool);
+	reel_tape tape = open_tape(pool, 0);
+	struct reel_tape_io *tape_io;
+	struct reel_slab *slab;
+
+	tap_case("a clean slab");
+	push_words(&tape, 0, words_on(12));
+	settle(pool);
+	reel_offload_pause(offload);
+	slab = farthest_clean(offload);
+	ok(slab != NULL, "is a victim");
+	tape_io = reel_tape_io_of(offload, slab);
+	atomic_store(&tape_io->awaited, slab);
+	ok(farthest_clean(offload) != slab, "but not while its owner waits for it");
+	atomic_store(&tape_io->awaited, NULL);
+	ok(farthest_clean(offload) == slab, "and is one again afterwards");
+	reel_offload_resume(offload);
+	is_int(wrong_words(&tape, 0, words_on(12)), 0, "all comes back");
+	reel_tape_close(&tape);
+	close_all(pool, late, "a clean slab");
+}
+
+static struct reel_slab *find_slab(reel_pool *pool, enum reel_slab_state state)
+{
+	for (size_t i = 0; i < pool->table_used; i++)
+		if (reel_slab_state_of(&pool->table[i]) == state)
+			return &pool->table[i];
+	return NULL;
+}
+
+/* Nobody reads the copy of a slab that is lost, so another slab may have its room. */
+static void a_slab_that_is_lost_leaves_its_room(void)
+{
+	struct reel_fault_rule broken = {.fault = REEL_FAULT_ERROR, .persistent = true,
+					 .error = -EIO};
+	struct reel_slab *lost;
+	reel_store *memory, *store;
+	reel_pool *pool;
+	reel_tape tape;
+
+	tap_case("a slab that is lost");
+	if (reel_store_memory_open(&memory, UINT64_MAX) ||
+	    reel_store_fault_open(&store, memory, &broken, 1))
+		abort();
+	pool = open_pool(spilling(store, 8, 4));
+	tape = open_tape(pool, 0);
+	push_words(&tape, 0, words_on(20));
+	while (!reel_tape_error(&tape))
+		(void)reel_pop(&tape, uint64_t);
+	is_int(reel_tape_error(&tape), -EIO, "gives the error of its get");
+	settle(pool);
+	reel_offload_pause(reel_offload_of(pool));
+	lost = find_slab(pool, REEL_SLAB_LOST);
+	ok(lost && reel_slab_io_of(reel_offload_of(pool), lost)->stored, "is still in the store");
+	reel_victim_drop_stale(reel_offload_of(pool));
+	ok(lost && !reel_slab_io_of(reel_offload_of(pool), lost)->stored,
+	   "until copies are dropped that nobody reads");
+	reel_offload_resume(reel_offload_of(pool));
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "a slab that is lost");
+}
+
+/*
+ * The copies of the first tape fill the store, and are too few to be dropped before a put fails.
+ * No slab that is put afterwards had one of them.
+ */
+static void a_full_store_drops_what_nobody_reads(void)
+{
+	reel_store *memory;
+	reel_tape first, second;
+	reel_pool *pool;
+
+	tap_case("a full store");
+	if (reel_store_memory_open(&memory, 12 * SLAB))
+		abort();
+	pool = open_pool(spilling(memory, 8, 4));
+	first = open_tape(pool, 0);
+	push_until_refused(&first, 0);
+	is_int(reel_tape_error(&first), -ENOSPC, "refuses a push");
+	reel_tape_close(&first);
+	second = open_tape(pool, 0);
+	push_words(&second, 0, words_on(14));
+	is_int(reel_tape_error(&second), 0, "the next tape gets their room");
+	is_int(wrong_words(&second, 0, words_on(14)), 0, "and comes back");
+	reel_tape_close(&second);
+	close_pool_at_rest(pool, "a full store");
+}
+
 /* In the child of a fork nobody is there who would answer. */
 static void nobody_answers_in_a_child(void)
 {
@@ -470,16 +583,6 @@ static const struct reel_store_verbs closed_verbs = {.name = "closed", .put = cl
 						     .capacity = closed_capacity,
 						     .close = null_close};
 
-/* Push until it is refused. Returns how many words were not. */
-static uint64_t push_until_refused(reel_tape *tape, uint64_t from)
-{
-	uint64_t n = from;
-
-	while (push_words(tape, n, n + 1), !reel_tape_error(tape))
-		n++;
-	return n;
-}
-
 /* The budgets are the same, and nothing is put until somebody waits. */
 static reel_pool *open_on_closed(struct closed_store *closed)
 {
@@ -579,6 +682,9 @@ int main(void)
 	so_many_puts_are_under_way(100, 8);
 	stalls_are_counted();
 	failures_are_forgotten();
+	a_slab_that_is_awaited_is_no_victim();
+	a_slab_that_is_lost_leaves_its_room();
+	a_full_store_drops_what_nobody_reads();
 	nobody_answers_in_a_child();
 	tickets_run_out();
 	a_push_is_refused_after_four_failures();
