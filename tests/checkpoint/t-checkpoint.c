@@ -371,6 +371,135 @@ static void callbacks_fail(void)
 	a_failing_callback(25, offsetof(struct run, failing_reverse), "reverse");
 }
 
+/* ---- Messages ---- */
+
+/* The callback of `failing` fails at its call with step `at`; REEL_ACTION_DONE: none fails. */
+struct breaking {
+	struct run run;
+	enum reel_action_kind failing;
+	int64_t at;
+	int64_t pushed; /* number of values that the record of that step pushes in excess */
+};
+
+static bool breaks(const struct breaking *breaking, enum reel_action_kind kind, int64_t first,
+		   int64_t last)
+{
+	return breaking->failing == kind && first <= breaking->at && breaking->at < last;
+}
+
+static int breaking_advance(void *context, void *state, int64_t first, int64_t last)
+{
+	struct breaking *breaking = context;
+
+	return breaks(breaking, REEL_ACTION_ADVANCE, first, last)
+		       ? -ECANCELED : advance(&breaking->run, state, first, last);
+}
+
+static int breaking_record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	struct breaking *breaking = context;
+
+	if (breaks(breaking, REEL_ACTION_RECORD, first, last))
+		return -ECANCELED;
+	for (int64_t i = 0; first <= breaking->at && breaking->at < last && i < breaking->pushed; i++)
+		reel_push(tape, 1.0);
+	return record(&breaking->run, state, first, last, tape);
+}
+
+static int breaking_reverse(void *context, void *adjoint, int64_t first, int64_t last,
+			    reel_tape *tape)
+{
+	struct breaking *breaking = context;
+
+	return breaks(breaking, REEL_ACTION_REVERSE, first, last)
+		       ? -ECANCELED : reverse(&breaking->run, adjoint, first, last, tape);
+}
+
+static int breaking_save(void *context, const void *state, void *snapshot)
+{
+	struct breaking *breaking = context;
+	int64_t now = breaking->run.advanced;
+
+	return breaks(breaking, REEL_ACTION_STORE, now, now + 1)
+		       ? -ECANCELED : save(&breaking->run, state, snapshot);
+}
+
+static int breaking_load(void *context, void *state, const void *snapshot)
+{
+	struct breaking *breaking = context;
+
+	return breaks(breaking, REEL_ACTION_LOAD, breaking->at, breaking->at + 1)
+		       ? -ECANCELED : load(&breaking->run, state, snapshot);
+}
+
+/* Segments of steps 0 to 3, 4 to 7, and 8 to 9; states 0 and 4 are stored. */
+static void a_message_names_the_steps(struct breaking breaking, int error, const char *message)
+{
+	static const reel_action actions[] = {
+		{.kind = REEL_ACTION_STORE, .first = 0, .last = 0},
+		{.kind = REEL_ACTION_ADVANCE, .first = 0, .last = 1},
+		{.kind = REEL_ACTION_STORE, .first = 1, .last = 1, .slot = 1},
+		{.kind = REEL_ACTION_ADVANCE, .first = 1, .last = 2},
+		{.kind = REEL_ACTION_RECORD, .first = 2, .last = 3},
+		{.kind = REEL_ACTION_REVERSE, .first = 2, .last = 3},
+		{.kind = REEL_ACTION_LOAD, .first = 1, .last = 1, .slot = 1, .last_use = true},
+		{.kind = REEL_ACTION_DROP, .first = 1, .last = 1, .slot = 1},
+		{.kind = REEL_ACTION_RECORD, .first = 1, .last = 2},
+		{.kind = REEL_ACTION_REVERSE, .first = 1, .last = 2},
+		{.kind = REEL_ACTION_LOAD, .first = 0, .last = 0, .last_use = true},
+		{.kind = REEL_ACTION_DROP, .first = 0, .last = 0},
+		{.kind = REEL_ACTION_RECORD, .first = 0, .last = 1},
+		{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 1}};
+	static const reel_model model = {sizeof(struct state), breaking_advance, breaking_record,
+					 breaking_reverse, breaking_save, breaking_load};
+	struct reel_problem problem = {.steps = 3, .tiers = 1, .tier = {{2, 0, 0}}};
+	struct reel_pool_options tight = {
+		.slab_bytes = 4096, .first_slab_bytes = 64, .hard_budget = 8 * 4096};
+	struct reel_run_options options = {
+		.pool = open_pool(tight), .segment_steps = 4, .steps = 10};
+	struct state state = start, bar = seed;
+	reel_run *checkpoint;
+	reel_plan *plan;
+	int first;
+
+	breaking.run = no_failure;
+	if (reel_plan_open_actions(&plan, &problem, actions, COUNT(actions)))
+		abort();
+	reel_set_error_handler(record_report, NULL);
+	checkpoint = open_checkpoint(plan, &model, &options);
+	first = reel_run_forward(checkpoint, &breaking, &state);
+	is_int(first ? first : reel_run_reverse(checkpoint, &breaking, &state, &bar), error,
+	       "its error is returned");
+	ok(strstr(reel_error_text(0), message), "and names its steps: %s", reel_error_text(0));
+	reel_set_error_handler(NULL, NULL);
+	reel_run_close(checkpoint);
+	reel_plan_close(plan);
+	close_pool(options.pool, "a failure");
+}
+
+static void messages_name_the_steps(void)
+{
+	tap_case("the message of a failure");
+	a_message_names_the_steps((struct breaking){.failing = REEL_ACTION_ADVANCE, .at = 3},
+				  -ECANCELED, "advance of steps 0 to 3 ");
+	a_message_names_the_steps((struct breaking){.failing = REEL_ACTION_RECORD, .at = 8},
+				  -ECANCELED, "record of steps 8 to 9 ");
+	a_message_names_the_steps((struct breaking){.failing = REEL_ACTION_REVERSE, .at = 4},
+				  -ECANCELED, "reverse of steps 4 to 7 ");
+	a_message_names_the_steps((struct breaking){.failing = REEL_ACTION_STORE, .at = 4},
+				  -ECANCELED, "save of steps 4 to 4 ");
+	a_message_names_the_steps((struct breaking){.failing = REEL_ACTION_LOAD, .at = 4},
+				  -ECANCELED, "load of steps 4 to 4 ");
+	a_message_names_the_steps(
+		(struct breaking){.failing = REEL_ACTION_DONE, .at = 8, .pushed = 10000}, -EDQUOT,
+		"record of steps 8 to 9:");
+	a_message_names_the_steps(
+		(struct breaking){.failing = REEL_ACTION_DONE, .at = 4, .pushed = 1}, -EBADMSG,
+		"reverse of steps 4 to 7:");
+	ok(strstr(reported.message, "reverse of steps 4 to 7 popped"), "so does the report: %s",
+	   reported.message);
+}
+
 static void a_sweep_out_of_order_says_so(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 20, 3);
@@ -1142,6 +1271,7 @@ int main(void)
 	a_callback_stops_a_run();
 	a_callback_is_left_by_a_jump();
 	callbacks_fail();
+	messages_name_the_steps();
 	a_sweep_out_of_order_says_so();
 	what_reverse_does_not_pop_is_seen();
 	a_save_that_fails_leaves_nothing();
