@@ -9,6 +9,7 @@
 
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
+#include "helpers/store-count.h"
 #include "helpers/store-fault.h"
 #include "helpers/store-verbs.h"
 
@@ -835,6 +836,106 @@ static void slow_reads_hold_no_memory_back(void)
 	is_int(wrong, 0, "and the gradients are right");
 }
 
+/* ---- Reading ahead ---- */
+
+#define REVERSES 64
+
+/* States 0 and 1 are stored, REVERSES steps are reversed one by one, then state 0 is loaded. */
+static reel_plan *plan_with_late_load(void)
+{
+	static const reel_action begin[] = {
+		{.kind = REEL_ACTION_STORE, .first = 0, .last = 0},
+		{.kind = REEL_ACTION_ADVANCE, .first = 0, .last = 1},
+		{.kind = REEL_ACTION_STORE, .first = 1, .last = 1, .slot = 1},
+		{.kind = REEL_ACTION_ADVANCE, .first = 1, .last = 2},
+		{.kind = REEL_ACTION_RECORD, .first = 2, .last = 2 + REVERSES}};
+	static const reel_action end[] = {
+		{.kind = REEL_ACTION_LOAD, .first = 0, .last = 0, .last_use = true},
+		{.kind = REEL_ACTION_DROP, .first = 0, .last = 0},
+		{.kind = REEL_ACTION_DROP, .first = 1, .last = 1, .slot = 1},
+		{.kind = REEL_ACTION_RECORD, .first = 0, .last = 2},
+		{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 2}};
+	static reel_action actions[COUNT(begin) + REVERSES + COUNT(end)];
+	struct reel_problem problem = {.steps = 2 + REVERSES, .tiers = 1, .tier = {{2, 0, 0}}};
+	reel_action *action = actions + COUNT(begin);
+	reel_plan *plan;
+
+	memcpy(actions, begin, sizeof begin);
+	for (int64_t step = 2 + REVERSES; step-- > 2;)
+		*action++ = (reel_action){
+			.kind = REEL_ACTION_REVERSE, .first = step, .last = step + 1};
+	memcpy(action, end, sizeof end);
+	if (reel_plan_open_actions(&plan, &problem, actions, COUNT(actions)))
+		abort();
+	return plan;
+}
+
+/* Takes all memory that the budget of the pool leaves. */
+static void take_the_rest(reel_tape *tape)
+{
+	while (!reel_tape_error(tape))
+		reel_push(tape, 1.0);
+	(void)reel_pop(tape, double);
+	reel_tape_clear_error(tape);
+}
+
+/* Nobody else has memory before the LOAD. Returns how many snapshots were read before it. */
+static uint64_t reverse_in_want(reel_pool *pool, reel_run *checkpoint, struct run *run,
+				struct state *state, struct state *bar, reel_store *counted)
+{
+	struct reel_store_counts counts = {0};
+	reel_tape others = open_tape(pool, 0);
+	reel_action action;
+
+	while (!reel_run_next(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
+		if (action.kind == REEL_ACTION_LOAD)
+			reel_store_get_counts(counted, &counts);
+		else if (action.kind == REEL_ACTION_DROP)
+			reel_tape_close(&others);
+		if (reel_run_carry_out(checkpoint, &action, run, state, bar, NULL))
+			break;
+		if (action.kind == REEL_ACTION_REVERSE && action.first > 0)
+			take_the_rest(&others);
+	}
+	reel_tape_close(&others);
+	return counts.gets;
+}
+
+/*
+ * The put of state 1 keeps the only buffer until the LOAD of state 0 waits for it. Before, there is
+ * no buffer to read state 0 ahead; after the LOAD there is one, which nobody needs.
+ */
+static void a_load_that_was_taken_is_not_read_ahead(void)
+{
+	struct reel_fault_rule late = {.fault = REEL_FAULT_LATE, .put = true, .at = 1};
+	struct reel_pool_options tight = {
+		.slab_bytes = 4096, .first_slab_bytes = 64, .hard_budget = 16 * 4096};
+	struct reel_store_counts counts;
+	struct reel_run_options options = {.pool = open_pool(tight)};
+	reel_plan *plan = plan_with_late_load();
+	struct run run = no_failure;
+	struct state state = start, bar = seed;
+	reel_store *memory, *counted;
+	reel_run *checkpoint;
+
+	tap_case("a load without memory to read it ahead");
+	if (reel_store_memory_open(&memory, 1 << 20) || reel_store_count_open(&counted, memory) ||
+	    reel_store_fault_open(&options.store[0], counted, &late, 1))
+		abort();
+	checkpoint = open_checkpoint(plan, &copied, &options);
+	reel_set_error_handler(record_report, NULL);
+	is_int(reel_run_forward(checkpoint, &run, &state), 0, "the sweep goes forward");
+	is_int(reverse_in_want(options.pool, checkpoint, &run, &state, &bar, counted), 0,
+	       "it is not read ahead");
+	reel_set_error_handler(NULL, NULL);
+	ok(is_right(&bar, &run, 2 + REVERSES), "the gradient is right");
+	reel_store_get_counts(counted, &counts);
+	is_int(counts.gets, 1, "the load reads the snapshot, and nobody after it");
+	reel_run_close(checkpoint);
+	reel_plan_close(plan);
+	close_pool(options.pool, "a load without memory to read it ahead");
+}
+
 /* ---- Audit ---- */
 
 struct unsteady {
@@ -1282,6 +1383,7 @@ int main(void)
 	memory_runs_out();
 	buffers_stay_within_the_budget();
 	slow_reads_hold_no_memory_back();
+	a_load_that_was_taken_is_not_read_ahead();
 	an_audit_names_the_step();
 	an_audit_names_the_segment();
 	an_audit_tells_snapshots_from_steps();
