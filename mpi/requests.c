@@ -303,13 +303,15 @@ static struct reel_mpi_request *oldest_same(struct reel_mpi_request *r, int n,
 {
 	struct reel_mpi_attached *attached;
 	struct reel_mpi_request *older;
+	struct reel_mpi_message m;
 
-	if (reel_mpi_find(r->comm, "", &attached))
+	/* A request without an adjoint is not in the list, and has no order. */
+	if (message_of(&m, r, "", NULL, NULL) || !reel_mpi_is_active(&m))
 		return r;
+	attached = m.attached;
 	pthread_mutex_lock(&attached->lock);
 	settle(r);
-	/* What comes from nobody could not have been taken by another receive. */
-	older = is_receive(r) && r->status.MPI_SOURCE == MPI_PROC_NULL ? NULL : attached->oldest;
+	older = attached->oldest;
 	while (older && older != r) {
 		bool receive = is_receive(r);
 
