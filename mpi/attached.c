@@ -5,6 +5,7 @@
 #include "attached.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,22 +151,28 @@ void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_b
 	pthread_mutex_unlock(&attached->lock);
 }
 
+static int check_reversing(struct reel_mpi_attached *attached)
+{
+	int reversing;
+
+	pthread_mutex_lock(&attached->lock);
+	reversing = attached->reversing;
+	pthread_mutex_unlock(&attached->lock);
+	return reversing ? reel_fail(-EBUSY,
+				     "reel_mpi_reverse_end: the wait of %d requests was reversed, and "
+				     "not their start; call reel_mpi_start_reverse() for each",
+				     reversing)
+			 : 0;
+}
+
 int reel_mpi_reverse_end(MPI_Comm comm)
 {
 	struct reel_mpi_attached *attached;
 	int error = reel_mpi_find(comm, "reel_mpi_reverse_end", &attached);
 
-	if (error)
-		return error;
-	error = reap_all(attached);
-	pthread_mutex_lock(&attached->lock);
-	if (!error && attached->reversing)
-		error = reel_fail(-EBUSY,
-				  "reel_mpi_reverse_end: the wait of %d requests was reversed, and "
-				  "not their start; call reel_mpi_start_reverse() for each",
-				  attached->reversing);
-	pthread_mutex_unlock(&attached->lock);
-	return error;
+	if (!error)
+		error = reap_all(attached);
+	return error ? error : check_reversing(attached);
 }
 
 /* ---- Attaching ---- */
@@ -185,9 +192,69 @@ static void free_buffers(struct reel_mpi_buffer *buffer)
 	}
 }
 
+/*
+ * Receives and drops what ranks that failed have left in a duplicate. MPI may give its context to
+ * another communicator, in which such messages would be taken for others.
+ */
+static void drain(struct reel_mpi_attached *attached, MPI_Comm comm)
+{
+	MPI_Message matched;
+	MPI_Status status;
+	int flag, bytes;
+
+	while (comm != MPI_COMM_NULL &&
+	       MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &matched, &status) ==
+		       MPI_SUCCESS &&
+	       flag) {
+		struct reel_mpi_buffer *buffer;
+
+		MPI_Get_count(&status, MPI_BYTE, &bytes);
+		buffer = reel_mpi_take_buffer(attached, (size_t)bytes);
+		if (!buffer)
+			return;
+		MPI_Mrecv(buffer->data, bytes, MPI_BYTE, &matched, MPI_STATUS_IGNORE);
+		reel_mpi_give_buffer(attached, buffer);
+	}
+}
+
+static void drain_all(struct reel_mpi_attached *attached)
+{
+	drain(attached, attached->messages);
+	drain(attached, attached->sums);
+	if (attached->checks)
+		drain(attached, attached->checks->headers);
+}
+
+/*
+ * In checked mode, where all ranks come here: each one takes what others cannot get rid of, until
+ * all have sent what they have.
+ */
+static void settle(struct reel_mpi_attached *attached)
+{
+	MPI_Request request;
+	int complete = 0;
+
+	while (attached->sending) {
+		pthread_mutex_lock(&attached->lock);
+		reap(attached);
+		pthread_mutex_unlock(&attached->lock);
+		drain_all(attached);
+	}
+	if (MPI_Ibarrier(attached->messages, &request) != MPI_SUCCESS)
+		return;
+	while (!complete && MPI_Test(&request, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS) {
+		drain_all(attached);
+		sched_yield();
+	}
+}
+
 static void free_attached(struct reel_mpi_attached *attached)
 {
-	reap_all(attached);
+	if (attached->checks && attached->messages != MPI_COMM_NULL)
+		settle(attached);
+	else
+		reap_all(attached);
+	drain_all(attached);
 	free_buffers(attached->spare);
 	free_buffers(attached->given_up);
 	reel_mpi_checks_close(attached);
@@ -312,8 +379,11 @@ int reel_mpi_attach(MPI_Comm comm, unsigned flags)
 	if (!error)
 		error = reel_mpi_check(MPI_Comm_set_attr(comm, keyval, attached),
 				       "reel_mpi_attach");
-	if (error)
+	if (error) {
+		/* Other ranks need not have failed: wait for none of them. */
+		reel_mpi_checks_close(attached);
 		free_attached(attached);
+	}
 	return error;
 }
 
@@ -332,10 +402,15 @@ int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **at
 
 int reel_mpi_detach(MPI_Comm comm)
 {
-	int error = reel_mpi_reverse_end(comm);
+	struct reel_mpi_attached *attached;
+	int error = reel_mpi_find(comm, "reel_mpi_detach", &attached);
 
-	if (error == -EINVAL)
+	if (error)
 		return error;
+	/* In checked mode what no rank wants is taken by all. */
+	error = attached->checks ? 0 : reap_all(attached);
+	if (!error)
+		error = check_reversing(attached);
 	MPI_Comm_delete_attr(comm, keyval);
 	return error;
 }
