@@ -8,6 +8,7 @@
 #include <sys/time.h>
 
 #include "os/annotate.h"
+#include "helpers/cancel-support.h"
 #include "helpers/file-support.h"
 
 enum { MANY = 100, KEYS = 40, OPERATIONS = 200, DEFAULT_SEEDS = 10 };
@@ -531,6 +532,26 @@ static void close_waits(void)
 	is_int(done, TICKETS, "what is under way ends before the store does");
 }
 
+/* Starts transfers without a wait, which would disable cancellation by itself. */
+static void put_and_get_back(void *store)
+{
+	prepare_put(0, 1, SLOT);
+	reel_store_put(store, &tickets[0]);
+	reel_store_sync(store, -1);
+	prepare_get(0, 1, tickets[0].extent);
+	reel_store_get(store, &tickets[0]);
+	reel_store_sync(store, -1);
+}
+
+static void no_verb_is_a_cancellation_point(void)
+{
+	reel_store *store = open_store(options_of(way));
+
+	ok(outlasts_cancellation(put_and_get_back, store), "no verb is a cancellation point");
+	ok(came_back(0), "and what such a thread puts comes back");
+	reel_store_close(store);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -555,6 +576,7 @@ int main(void)
 		a_completion_starts_the_transfer_anew();
 		stores_come_and_go();
 		close_waits();
+		no_verb_is_a_cancellation_point();
 	}
 	return tap_end();
 }
