@@ -481,7 +481,7 @@ AM_TESTS_ENVIRONMENT = \
 	export SOURCE_DIR BUILD_DIR TSUNAMI SEDOV GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
-EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/whole/example.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
+EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/whole/example.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-mpi.f90 %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
 	%D%/install/installcheck-adstack.c \
 	%D%/install/installcheck.f90 %D%/install/installcheck.sh %D%/omp/verifier-program.c
 installcheck-local:
@@ -509,4 +509,9 @@ if FORTRAN
 	FC='$(FC)' FCFLAGS='$(FCFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck.f90 \
 	  '$(pkgconfigdir)' '$(libdir)' reel-fortran
+endif
+if FORTRAN_MPI
+	FC='$(FC)' FCFLAGS='$(FCFLAGS) $(MPI_FCFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
+	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-mpi.f90 \
+	  '$(pkgconfigdir)' '$(libdir)' reel-fortran-mpi
 endif

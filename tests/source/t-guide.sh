@@ -3,6 +3,7 @@
 # The programs that README.md and doc/ show compile as they stand, as C and as C++, and print what is right.
 # Each page is linked from another one, and links to what is there.
 . "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/helpers/fortran.sh"
 
 # The program of doc/PAGE.md is in the file PAGE; that of README.md in README.
 for page in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md; do
@@ -108,6 +109,17 @@ if [ -f "$BUILD_DIR/libreel-mpi.la" ] && [ -n "${MPIRUN% }" ]; then
 	$MPIRUN -n 2 ./mpi-c >seen 2>messages
 	diff wanted seen >difference
 	is_empty difference 'mpi: two ranks print what a difference gives'
+	if [ -f "$BUILD_DIR/libreel-fortran-mpi.la" ]; then
+		sed -n '/^```fortran$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/doc/mpi.md" >mpi.f90
+		flags="$FCFLAGS -std=f2018 -Wall -Werror -I$BUILD_DIR/dropin/fortran $MPI_FCFLAGS"
+		libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran-mpi -lreel-mpi -lreel-fortran -lreel $MPI_FCLIBS"
+		builds mpi-fortran mpi.f90
+		$MPIRUN -n 2 ./mpi-fortran >seen 2>messages
+		diff wanted seen >difference
+		is_empty difference 'mpi: so do two ranks in Fortran'
+	else
+		skip 'mpi: the module reel_mpi is not built'
+	fi
 else
 	skip 'mpi: there is no MPI'
 fi
