@@ -45,7 +45,7 @@ contains
     if (rank == 0) call ok(all_hold, what)
   end subroutine
 
-  ! For some directions v of one rank each, (J v) . seed, summed over ranks, is v . (what the
+  ! For a direction v of each rank, (J v) . seed, summed over ranks, is v . (what the
   ! reverse makes of seed). J v is a difference with step h. All is exact if the program is linear
   ! in the numbers of a rank, which are small multiples of powers of 2.
   subroutine check_transpose(program, name, n, h)
@@ -53,7 +53,7 @@ contains
     character(*), intent(in) :: name
     integer, intent(in) :: n
     real(8), intent(in) :: h
-    real(8) :: s(n), base(n), bar(n), seed(n), changed(n), differences(3 * ranks), v(n)
+    real(8) :: s(n), base(n), bar(n), seed(n), changed(n), differences(ranks), v(n)
     type(reel_tape) :: tape
     logical :: holds, changes
     integer :: i, k
@@ -68,7 +68,7 @@ contains
     call MPI_Allreduce(any(bar /= seed), changes, 1, MPI_LOGICAL, MPI_LOR, world)
     call reel_tape_close(tape)
     differences = 0
-    do i = 1, 3 * ranks
+    do i = 1, ranks
       v = [(mod(k * k + 3 * i + i * k, 4) - 1, k=1, n)]
       changed = s
       if (mod(i, ranks) == rank) changed = s + h * v
@@ -76,7 +76,7 @@ contains
       if (program(s=changed, reverse=.false., name=name) /= 0) holds = .false.
       differences(i) = differences(i) + dot_product((changed - base) / h, seed)
     end do
-    call MPI_Allreduce(MPI_IN_PLACE, differences, 3 * ranks, MPI_REAL8, MPI_SUM, world)
+    call MPI_Allreduce(MPI_IN_PLACE, differences, ranks, MPI_REAL8, MPI_SUM, world)
     if (reel_mpi_reverse_end(MPI_COMM_WORLD) /= 0) holds = .false.
     call ok_on_all(holds .and. changes .and. all(differences == 0), name)
   end subroutine

@@ -18,7 +18,7 @@ export OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl_vader_single_copy_mechanism
 builds ranks -fcheck=all "$programs/checks.f90" "$programs/transpose.f90" "$programs/messages.f90" \
 	"$programs/requests.f90" "$programs/collectives.f90" "$programs/ranks.f90" &&
 	for number in 2 3 4; do
-		timeout -k 5 120 $MPIRUN -n $number ./ranks </dev/null >seen 2>stderr
+		timeout -k 5 180 $MPIRUN -n $number ./ranks </dev/null >seen 2>stderr
 		status=$?
 		checks_of "$number ranks"
 		ok $status "$number ranks: they end well"
