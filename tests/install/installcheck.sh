@@ -60,6 +60,23 @@ if [ "$package" = reel ] && command -v cmake >/dev/null; then
 	by_cmake
 fi
 
+# use_static: the same with static libraries alone, unless none is installed. Those of MPI are not Reel's.
+use_static() {
+	[ -f "$DESTDIR$libdir/lib$package.a" ] && [ "$package" != reel-mpi ] || return 0
+	mkdir "$archives"
+	cp "$DESTDIR$libdir"/libreel*.a "$archives"
+	$CC $CFLAGS -std=c11 $($PKG_CONFIG --cflags $package) "$source" -L"$archives" \
+		$($PKG_CONFIG --static --libs $package) -lm -o "$program"
+	! readelf -d "$program" | grep 'NEEDED.*libreel' || {
+		echo "installcheck.sh: the program with static libraries needs shared ones" >&2
+		exit 1
+	}
+	"$program"
+}
+archives=$program.archives
+trap 'rm -rf "$program" "$project" "$archives"' EXIT
+use_static
+
 use $CC -std=c11 -x c
 [ -z "$CXX" ] || use $CXX -std=c++17 -x c++
 
@@ -73,7 +90,7 @@ fi
 # The tape of Clad's gradients, force-included.
 if [ -n "$CXX" ]; then
 	source=$program.cpp
-	trap 'rm -rf "$program" "$source" "$project"' EXIT
+	trap 'rm -rf "$program" "$source" "$project" "$archives"' EXIT
 	echo 'int main() { clad::custom_tape<double> _t0 = {}; clad::push(_t0, 1); return clad::pop(_t0) != 1; }' >"$source"
 	use $CXX -std=c++14 -include reel/clad/tape.h -x c++
 fi
