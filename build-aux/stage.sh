@@ -142,12 +142,15 @@ valgrind_stage() {
 		--with-tsunami=no --disable-huge-pages --with-mpi=no
 }
 
+. build-aux/package.sh
+
 case $name in
 main)
 	left_out=$compiling
 	stage 'gcc, optimised, everything that is there' "${main_options[@]}"
 	;;
 release) release ;;
+package) package ;;
 address)
 	left_out=$same_everywhere
 	sanitized gcc address,undefined

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What libFuzzer, and AFL++ in its place, call: one program with all targets, of which
- * FUZZ_TARGET in the environment names one.
+ * FUZZ_TARGET in the environment names one, or else the program's own name does: OSS-Fuzz sets no
+ * variables, and runs a copy of the program for each target.
  */
 #include <config.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,11 +17,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct fuzz_target *chosen(void)
 {
 	const char *name = getenv("FUZZ_TARGET");
-	const struct fuzz_target *target = name ? fuzz_find(name) : NULL;
+	const struct fuzz_target *target = fuzz_find(name ? name : program_invocation_short_name);
 
 	if (target)
 		return target;
-	fprintf(stderr, "FUZZ_TARGET must be one of:");
+	fprintf(stderr, "FUZZ_TARGET, or the name of the program, must be one of:");
 	for (target = fuzz_targets; target->name; target++)
 		fprintf(stderr, " %s", target->name);
 	fputc('\n', stderr);

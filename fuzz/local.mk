@@ -37,11 +37,12 @@ noinst_PROGRAMS += %D%/reel-replay
 
 # What a fuzzer is linked with, which has the main function: built by fuzz.sh in directories of
 # its own.
+FUZZING_ENGINE = -fsanitize=fuzzer
 EXTRA_PROGRAMS += %D%/reel-fuzz
 %C%_reel_fuzz_SOURCES = %D%/entry.c $(fuzz_targets)
 %C%_reel_fuzz_CPPFLAGS = $(AM_CPPFLAGS) $(LZ4_CFLAGS)
 %C%_reel_fuzz_LDADD = $(fuzz_libraries)
-%C%_reel_fuzz_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) -fsanitize=fuzzer
+%C%_reel_fuzz_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(FUZZING_ENGINE)
 
 # FUZZ_SECONDS is the time of each target, FUZZ_TARGETS which of them; FUZZ_FLAGS other options.
 FUZZ_SECONDS = 60

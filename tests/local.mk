@@ -143,6 +143,7 @@ dist_check_SCRIPTS += \
 	%D%/mpi/t-mpi-random.sh \
 	%D%/tools/t-mutate.sh \
 	%D%/source/t-omp-page.sh \
+	%D%/source/t-packaging.sh \
 	%D%/omp/t-omp-runtimes.sh \
 	%D%/tools/t-plan.sh \
 	%D%/tools/t-scale.sh \
@@ -481,6 +482,7 @@ AM_TESTS_ENVIRONMENT = \
 	export SOURCE_DIR BUILD_DIR TSUNAMI SEDOV GRADIENTS NVCC;
 
 # A program outside of the tree, through pkg-config: what users of the library do.
+EXTRA_DIST += %D%/data/abi
 EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/tap/tap.sh %D%/whole/example.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-mpi.f90 %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
 	%D%/install/installcheck-adstack.c \
 	%D%/install/installcheck.f90 %D%/install/installcheck.sh %D%/omp/verifier-program.c
