@@ -78,6 +78,10 @@ compare_abis() {
 	fi
 	for file in "$directory/first/reel-$version/debian/tmp/usr/lib"/*/libreel*.so.0; do
 		library=$(basename "$file" .so.0)
+		if [ ! -f "tests/data/abi/$library.abi.xz" ]; then
+			skips "the ABI of $library" "tests/data/abi/ has no baseline of it"
+			continue
+		fi
 		holds "the ABI of $library is as before" "$library" same_abi "$file" "$library"
 	done
 }
