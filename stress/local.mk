@@ -44,7 +44,8 @@ noinst_PROGRAMS += %D%/reel-stress-ranks
 	%D%/ranks/exchange.c \
 	%D%/ranks/waits.c \
 	%D%/ranks/collective.c \
-	%D%/ranks/oracle.c
+	%D%/ranks/oracle.c \
+	%D%/ranks/oracle-reduce.c
 %C%_reel_stress_ranks_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 %C%_reel_stress_ranks_LDADD = libreel-mpi-core.la libreel-core.la $(MPI_LIBS) -lm
 endif

@@ -8,7 +8,8 @@
 
 /* The call in the direction of the sweep. */
 #define BOTH(call, ...)                                                                            \
-	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__) : reel_mpi_##call(tape, __VA_ARGS__))
+	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__)                                    \
+		 : reel_mpi_##call(tape, __VA_ARGS__))
 
 /* ---- Moves ---- */
 
@@ -40,7 +41,8 @@ static int call_move(const struct move_operation *o, struct side *s, struct side
 {
 	switch (o->move) {
 	case GATHER:
-		return BOTH(gather, s->p, s->count, s->type, r->p, r->count, r->type, o->root, comm);
+		return BOTH(gather, s->p, s->count, s->type, r->p, r->count, r->type, o->root,
+			    comm);
 	case GATHERV:
 		return BOTH(gatherv, s->p, s->count, s->type, r->p, r->counts, r->displacements,
 			    r->type, o->root, comm);

@@ -53,8 +53,9 @@ static void draw_units(int units[MAX_RANKS][MAX_RANKS], const struct move_operat
 }
 
 /* Gives a rank memory for its blocks, one after the other; with gaps where they may be. */
-static bool place_blocks(struct slice *blocks, const int *units, int n, const struct move_operation *o,
-			 int member, enum kind kind, struct random *random)
+static bool place_blocks(struct slice *blocks, const int *units, int n,
+			 const struct move_operation *o, int member, enum kind kind,
+			 struct random *random)
 {
 	bool gaps = move_patterns[o->move].varying;
 	enum shape shape = draw_shape(random);
@@ -116,35 +117,45 @@ bool draw_move(struct move_operation *o, const struct communicator *c, struct ra
 
 /* ---- Reductions ---- */
 
+static void draw_operator(struct reduction_operation *r, struct random *random)
+{
+	do
+		r->kind = draw_kind(random);
+	while (r->kind == MIXED);
+	r->operator = SUM;
+	if (r->kind == PAIRS)
+		r->operator = one_in(random, 2) ? MINLOC : MAXLOC;
+	else if (r->kind < COMPLEX)
+		r->operator = (enum operator)below(random, MINLOC);
+}
+
+static void draw_counts(struct reduction_operation *r, int n, bool scattered, struct random *random)
+{
+	int each = below(random, 3);
+
+	r->count = scattered ? 0 : below(random, 4);
+	for (int i = 0; scattered && i < n; i++) {
+		r->counts[i] = r->reducing == REDUCE_SCATTER ? below(random, 3) : each;
+		r->count += r->counts[i];
+	}
+}
+
 bool draw_reduction(struct reduction_operation *r, const struct communicator *c,
 		    struct random *random)
 {
 	bool scattered;
-	int operands;
 
 	memset(&usage, 0, sizeof usage);
 	r->reducing = (enum reducing)below(random, REDUCINGS);
 	r->in_place = one_in(random, 3);
 	r->root = below(random, c->size);
-	do
-		r->kind = draw_kind(random);
-	while (r->kind == MIXED);
-	r->operator = r->kind == PAIRS    ? (one_in(random, 2) ? MINLOC : MAXLOC)
-		      : r->kind < COMPLEX ? (enum operator)below(random, MINLOC)
-					  : SUM;
-	r->count = below(random, 4);
+	draw_operator(r, random);
 	scattered = r->reducing == REDUCE_SCATTER || r->reducing == REDUCE_SCATTER_BLOCK;
-	operands = scattered ? 0 : r->count;
-	for (int i = 0; scattered && i < c->size; i++) {
-		r->counts[i] = r->reducing == REDUCE_SCATTER ? below(random, 3) : r->count % 3;
-		operands += r->counts[i];
-	}
-	if (scattered)
-		r->count = operands;
+	draw_counts(r, c->size, scattered, random);
 	for (int i = 0; i < c->size; i++) {
-		int results = scattered && !r->in_place ? r->counts[i] : operands;
+		int results = scattered && !r->in_place ? r->counts[i] : r->count;
 
-		r->operand[i] = find_area(&usage, random, c->member[i], r->kind, operands);
+		r->operand[i] = find_area(&usage, random, c->member[i], r->kind, r->count);
 		r->result[i] = find_area(&usage, random, c->member[i], r->kind, results);
 		if (r->operand[i] < 0 || r->result[i] < 0)
 			return false;

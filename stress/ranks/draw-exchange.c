@@ -4,9 +4,9 @@
  * starts requests earlier or waits for them later, does not deadlock: the message with the lowest
  * number that is stuck would have to wait for one with a lower number.
  *
- * A receive from MPI_ANY_SOURCE may take a message with a higher number. So that none is stuck then,
- * the receives of such a group start as the exchange begins, or its sends do not wait before the
- * end of the exchange.
+ * A receive from MPI_ANY_SOURCE may take a message with a higher number. So that none is stuck
+ * then, the receives of such a group start as the exchange begins, or its sends do not wait before
+ * the end of the exchange.
  */
 #include <config.h>
 

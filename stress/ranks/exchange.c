@@ -88,34 +88,39 @@ static void set_marks(const struct exchange *e, int number, struct memory *x, bo
 	}
 }
 
-/* Which message a receive took, and whether its status says so. */
+/* Whether the status of receive i is that of message t. */
+static void check_status(const struct exchange *e, int i, int taken)
+{
+	const struct message *t = &e->message[taken];
+	int units = got[i].count * units_of(e->message[i].received.shape);
+	int expected = t->from == NOBODY ? 0 : t->sent.count * units_of(t->sent.shape);
+
+	if (got[i].source != t->from || units != expected ||
+	    (t->from != NOBODY && got[i].tag != t->tag))
+		fail("the receive of message %d has taken %d, and has a status with source %d, tag "
+		     "%d and count %d",
+		     i, taken, got[i].source, got[i].tag, got[i].count);
+}
+
+/* Which message each receive of the rank took. */
 static void see_taken(const struct exchange *e, int number, struct memory *x, signed char *taken)
 {
 	for (int i = 0; i < e->messages; i++) {
-		const struct message *m = &e->message[i], *t = m;
-		int units = units_of(m->received.shape);
+		const struct message *m = &e->message[i];
+		const struct slice *slice = &m->received;
 
 		taken[i] = (signed char)i;
-		if (m->to != number)
-			continue;
-		if (m->mark) {
-			double mark = get_first(unit(x, m->received.kind, unit_at(&m->received, 0)),
-						m->received.kind);
+		if (m->to == number && m->mark) {
+			const void *first = unit(x, slice->kind, unit_at(slice, 0));
+			double mark = get_first(first, slice->kind);
 
 			if (!(mark >= 1 && mark <= e->messages))
-				fail("the receive of message %d has taken one with mark %g", i, mark);
+				fail("the receive of message %d has taken one with mark %g", i,
+				     mark);
 			taken[i] = (signed char)(mark - 1);
-			t = &e->message[taken[i]];
 		}
-		if (got[i].source == NOTHING)
-			continue;
-		if (got[i].source != t->from || (t->from != NOBODY && got[i].tag != t->tag) ||
-		    (t->from == NOBODY && got[i].count != 0) ||
-		    (t->from != NOBODY &&
-		     got[i].count * units != t->sent.count * units_of(t->sent.shape)))
-			fail("the receive of message %d has taken %d, and has a status with source "
-			     "%d, tag %d and count %d",
-			     i, taken[i], got[i].source, got[i].tag, got[i].count);
+		if (m->to == number && got[i].source != NOTHING)
+			check_status(e, i, taken[i]);
 	}
 }
 
@@ -193,42 +198,57 @@ static void call_receive(const struct exchange *e, int i, reel_tape *tape, struc
 		told(e, i, &own, reverse);
 }
 
-/* The sent message is `m`, the received one `other`. */
+static int replace(const struct message *out, const struct message *in, reel_tape *tape, void *p,
+		   MPI_Comm comm, MPI_Status *status, bool reverse)
+{
+	const struct slice *s = &out->sent;
+	int dest = dest_of(out), source = source_of(in), tag = in->tag;
+
+	if (reverse)
+		return reel_mpi_sendrecv_replace_reverse(tape, p, s->count, TYPE(s), dest, tag,
+							 source, tag, comm, status);
+	return reel_mpi_sendrecv_replace(tape, p, s->count, TYPE(s), dest, tag, source, tag, comm,
+					 status);
+}
+
+static int send_and_receive(const struct message *out, const struct message *in, reel_tape *tape,
+			    struct memory *x, MPI_Comm comm, MPI_Status *status, bool reverse)
+{
+	const struct slice *s = &out->sent, *r = &in->received;
+	void *p = place_of(x, s), *q = place_of(x, r);
+	int dest = dest_of(out), source = source_of(in), tag = in->tag;
+
+	if (reverse)
+		return reel_mpi_sendrecv_reverse(tape, p, s->count, TYPE(s), dest, tag, q, r->count,
+						 TYPE(r), source, tag, comm, status);
+	return reel_mpi_sendrecv(tape, p, s->count, TYPE(s), dest, tag, q, r->count, TYPE(r),
+				 source, tag, comm, status);
+}
+
 static void call_shift(const struct exchange *e, const struct step *step, reel_tape *tape,
 		       struct memory *x, MPI_Comm comm, bool reverse)
 {
 	const struct message *out = &e->message[step->message], *in = &e->message[step->other];
 	MPI_Status own, *status = in->status ? &own : MPI_STATUS_IGNORE;
-	const struct slice *s = &out->sent, *r = &in->received;
-	int dest = dest_of(out), source = source_of(in), tag = in->tag, error;
 
 	if (out->shifting == REPLACE)
-		error = reverse ? reel_mpi_sendrecv_replace_reverse(tape, place_of(x, s), s->count,
-								    TYPE(s), dest, tag, source, tag,
-								    comm, status)
-				: reel_mpi_sendrecv_replace(tape, place_of(x, s), s->count, TYPE(s),
-							    dest, tag, source, tag, comm, status);
+		must(replace(out, in, tape, place_of(x, &out->sent), comm, status, reverse),
+		     "Sendrecv_replace");
 	else
-		error = reverse ? reel_mpi_sendrecv_reverse(
-					  tape, place_of(x, s), s->count, TYPE(s), dest, tag,
-					  place_of(x, r), r->count, TYPE(r), source, tag, comm, status)
-				: reel_mpi_sendrecv(tape, place_of(x, s), s->count, TYPE(s), dest,
-						    tag, place_of(x, r), r->count, TYPE(r), source,
-						    tag, comm, status);
-	must(error, "a shift");
+		must(send_and_receive(out, in, tape, x, comm, status, reverse), "Sendrecv");
 	if (in->status)
 		told(e, step->other, &own, reverse);
 }
 
 /* ---- Steps ---- */
 
+static const char *const step_names[] = {"a send", "a receive", "a shift", "a start of a send",
+					 "a start of a receive", "a wait", "a barrier"};
+
 static void run_step(const struct exchange *e, struct steps *steps, const struct step *step,
 		     reel_tape *tape, struct memory *x, MPI_Comm comm, bool reverse)
 {
-	static const char *const names[] = {"a send", "a receive", "a shift", "a start of a send",
-					    "a start of a receive", "a wait", "a barrier"};
-
-	whereabouts.doing = names[step->action];
+	whereabouts.doing = step_names[step->action];
 	whereabouts.message = step->message;
 	switch (step->action) {
 	case CALL_SEND:

@@ -171,11 +171,13 @@ bool is_unit_equal(const void *a, const void *b, enum kind kind, double toleranc
 	bool same = true;
 
 	FOR_NUMBERS(kind, a, b, COMPARE)
-	if (kind == MIXED)
-		same = same && ((const struct mixed *)a)->number == ((const struct mixed *)b)->number &&
-		       ((const struct mixed *)a)->unsent == ((const struct mixed *)b)->unsent;
-	else if (kind == PAIRS)
+	if (kind == MIXED) {
+		const struct mixed *one = a, *other = b;
+
+		same = same && one->number == other->number && one->unsent == other->unsent;
+	} else if (kind == PAIRS) {
 		same = same && ((const struct pair *)a)->number == ((const struct pair *)b)->number;
+	}
 	return same;
 }
 
@@ -270,8 +272,7 @@ bool find_difference(struct memory *a, struct memory *b, double tolerance, enum 
 	for (*kind = DOUBLES; *kind <= PAIRS; ++*kind)
 		for (*index = 0; *index < units_in_memory(*kind); ++*index)
 			if (!is_unit_equal(unit(a, *kind, *index), unit(b, *kind, *index), *kind,
-					   *kind == FLOATS || *kind == MIXED ? 1e6 * tolerance
-									     : tolerance))
+					   tolerance))
 				return true;
 	return false;
 }
@@ -348,7 +349,8 @@ void make_datatypes(void)
 		if (kind == MIXED)
 			MPI_Type_commit(&types[kind][PLAIN]);
 		for (enum shape shape = CONTIGUOUS; shape < SHAPES; shape++) {
-			types[kind][shape] = make_shape(own[kind], shape, (MPI_Aint)unit_bytes(kind));
+			types[kind][shape] = make_shape(own[kind], shape,
+							(MPI_Aint)unit_bytes(kind));
 			MPI_Type_commit(&types[kind][shape]);
 		}
 	}

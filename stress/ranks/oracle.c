@@ -10,28 +10,20 @@
 
 struct oracle oracle;
 
-typedef struct communicator comm_t;
-
-/* One unit, aligned as memory is. */
-union unit {
-	long double l[2];
-	struct mixed s;
-};
-
 /* What the reverse sweep has to know: operands, winners, factors. */
 static struct {
 	double number[40000];
 	int height;
 } stack;
 
-static void push(double x)
+void oracle_push(double x)
 {
 	if (stack.height == (int)(sizeof stack.number / sizeof *stack.number))
 		abort();
 	stack.number[stack.height++] = x;
 }
 
-static double pop(void)
+double oracle_pop(void)
 {
 	return stack.number[--stack.height];
 }
@@ -49,16 +41,17 @@ static void calculate(const struct statement *s, struct memory *x)
 {
 	double a = get_leaf(x, s->left), b = get_leaf(x, s->right), c = get_leaf(x, s->to);
 
-	push(a);
-	push(b);
-	set_leaf(x, s->to, program.smooth ? s->keep * c / 2 + sin(a) * cos(b) : s->keep * c + a * b);
+	oracle_push(a);
+	oracle_push(b);
+	set_leaf(x, s->to,
+		 program.smooth ? s->keep * c / 2 + sin(a) * cos(b) : s->keep * c + a * b);
 	if (!program.smooth)
 		wrap_memory(x);
 }
 
 static void calculate_reverse(const struct statement *s, struct memory *bar)
 {
-	double b = pop(), a = pop(), own = get_leaf(bar, s->to);
+	double b = oracle_pop(), a = oracle_pop(), own = get_leaf(bar, s->to);
 
 	set_leaf(bar, s->to, program.smooth ? s->keep * own / 2 : s->keep * own);
 	set_leaf(bar, s->left,
@@ -79,7 +72,7 @@ struct copy {
 
 enum { MAX_COPIES = MAX_RANKS * MAX_RANKS };
 
-static union unit carried[MAX_COPIES][MAX_UNITS];
+static union any_unit carried[MAX_COPIES][MAX_UNITS];
 
 static int units_in(const struct slice *slice)
 {
@@ -121,7 +114,7 @@ static void carry_back(const struct copy *copies, int n)
 /* ---- Exchanges ---- */
 
 /* The message that the receive of message m took. */
-static int taken_by(int index, const comm_t *c, int m)
+static int taken_by(int index, const struct communicator *c, int m)
 {
 	int to = program.operation[index].exchange.message[m].to;
 
@@ -129,7 +122,7 @@ static int taken_by(int index, const comm_t *c, int m)
 }
 
 /* Whether MPI allows what the run decided: each message once, none overtaken by a later one. */
-static const char *check_taken(int index, const comm_t *c)
+static const char *check_taken(int index, const struct communicator *c)
 {
 	const struct exchange *e = &program.operation[index].exchange;
 	bool seen[MAX_MESSAGES] = {false};
@@ -156,7 +149,7 @@ static const char *check_taken(int index, const comm_t *c)
 	return NULL;
 }
 
-static int copies_of(struct copy *copies, int index, const comm_t *c)
+static int copies_of(struct copy *copies, int index, const struct communicator *c)
 {
 	const struct exchange *e = &program.operation[index].exchange;
 	int n = 0;
@@ -172,7 +165,7 @@ static int copies_of(struct copy *copies, int index, const comm_t *c)
 	return n;
 }
 
-static void set_marks(const struct exchange *e, const comm_t *c, bool reverse)
+static void set_marks(const struct exchange *e, const struct communicator *c, bool reverse)
 {
 	for (int i = 0; i < e->messages; i++) {
 		const struct message *m = &e->message[i];
@@ -187,7 +180,8 @@ static void set_marks(const struct exchange *e, const comm_t *c, bool reverse)
 
 /* ---- Moves ---- */
 
-static int copies_of_move(struct copy *copies, const struct move_operation *o, const comm_t *c)
+static int copies_of_move(struct copy *copies, const struct move_operation *o,
+			  const struct communicator *c)
 {
 	const struct move_pattern *p = &move_patterns[o->move];
 	bool rooted = p->rooted_send || p->rooted_receive;
@@ -209,7 +203,8 @@ static int copies_of_move(struct copy *copies, const struct move_operation *o, c
 	return n;
 }
 
-static int copies_of_bcast(struct copy *copies, const struct operation *o, const comm_t *c)
+static int copies_of_bcast(struct copy *copies, const struct operation *o,
+			   const struct communicator *c)
 {
 	int n = 0, root = o->bcast.root;
 
@@ -220,7 +215,7 @@ static int copies_of_bcast(struct copy *copies, const struct operation *o, const
 	return n;
 }
 
-static int copies_for(struct copy *copies, int index, const comm_t *c)
+static int copies_for(struct copy *copies, int index, const struct communicator *c)
 {
 	const struct operation *o = &program.operation[index];
 
@@ -236,178 +231,6 @@ static int copies_for(struct copy *copies, int index, const comm_t *c)
 	}
 }
 
-/* ---- Reductions, number by number ---- */
-
-static bool is_scattered(const struct reduction_operation *r)
-{
-	return r->reducing == REDUCE_SCATTER || r->reducing == REDUCE_SCATTER_BLOCK;
-}
-
-/* Where result k of the operands goes on rank i, or -1; the operands of ranks [0, *end) are in it. */
-static int result_at(const struct reduction_operation *r, const comm_t *c, int i, int k, int *end)
-{
-	int at = k;
-
-	*end = c->size;
-	if (r->reducing == REDUCE)
-		return i == r->root ? r->result[i] + k : -1;
-	if (r->reducing == SCAN || r->reducing == EXSCAN)
-		*end = i + (r->reducing == SCAN);
-	for (int j = 0; is_scattered(r) && j < i; j++)
-		at -= r->counts[j];
-	if (*end == 0 || at < 0 || (is_scattered(r) && at >= r->counts[i]))
-		return -1;
-	return r->result[i] + at;
-}
-
-static void *operand_of(const struct reduction_operation *r, const comm_t *c, int i, int k,
-			struct memory *all)
-{
-	bool in_place = r->in_place && (r->reducing != REDUCE || i == r->root);
-
-	return unit(&all[c->member[i]], r->kind, (in_place ? r->result[i] : r->operand[i]) + k);
-}
-
-/* The rank below `end` with the minimum or maximum: the lowest of several. */
-static int winner(const struct reduction_operation *r, const struct pair *x, int end)
-{
-	int best = 0;
-
-	for (int i = 1; i < end; i++) {
-		bool less = r->operator == MIN || r->operator == MINLOC;
-		bool with_index = r->operator == MINLOC || r->operator == MAXLOC;
-
-		if (less ? x[i].value < x[best].value : x[i].value > x[best].value)
-			best = i;
-		else if (with_index && x[i].value == x[best].value && x[i].number < x[best].number)
-			best = i;
-	}
-	return best;
-}
-
-/* The result of the operands of ranks [0, end), and its derivatives. */
-static struct pair combine(const struct reduction_operation *r, const struct pair *x, int end,
-			   double *factors)
-{
-	struct pair result = {r->operator == PROD, 0};
-	int best = winner(r, x, end);
-
-	for (int i = 0; i < end; i++) {
-		factors[i] = r->operator == SUM || (r->operator != PROD && i == best);
-		if (r->operator == PROD) {
-			factors[i] = 1;
-			for (int j = 0; j < end; j++)
-				factors[i] *= j == i ? 1 : x[j].value;
-			result.value *= x[i].value;
-		} else if (r->operator == SUM) {
-			result.value += x[i].value;
-		}
-	}
-	return r->operator == SUM || r->operator == PROD ? result : x[best];
-}
-
-/* The parts of a complex number are summed one by one. */
-static int parts_of(const struct reduction_operation *r)
-{
-	return r->kind >= COMPLEX ? 2 : 1;
-}
-
-static void set_part(void *u, enum kind kind, int part, struct pair value)
-{
-	if (kind == FLOATS || kind == FLOAT_COMPLEX)
-		((float *)u)[part] = (float)value.value;
-	else if (kind == LONGS || kind == LONG_COMPLEX)
-		((long double *)u)[part] = value.value;
-	else
-		((double *)u)[part] = value.value;
-	if (kind == PAIRS)
-		((struct pair *)u)->number = value.number;
-}
-
-static struct pair part_of(const void *u, enum kind kind, int part)
-{
-	if (kind == PAIRS)
-		return *(const struct pair *)u;
-	if (kind == FLOATS || kind == FLOAT_COMPLEX)
-		return (struct pair){((const float *)u)[part], 0};
-	if (kind == LONGS || kind == LONG_COMPLEX)
-		return (struct pair){(double)((const long double *)u)[part], 0};
-	return (struct pair){((const double *)u)[part], 0};
-}
-
-static void clear_results(const struct reduction_operation *r, const comm_t *c, struct memory *all)
-{
-	static const union unit zero;
-
-	for (int i = 0; i < c->size; i++) {
-		bool undefined = (r->reducing == EXSCAN && i == 0) || (is_scattered(r) && r->in_place);
-
-		for (int k = 0; undefined && k < r->count; k++)
-			if (!is_scattered(r) || k >= r->counts[i])
-				copy_unit(unit(&all[c->member[i]], r->kind, r->result[i] + k), &zero,
-					  r->kind);
-	}
-}
-
-static void reduce(const struct reduction_operation *r, const comm_t *c)
-{
-	static struct pair x[16][2][MAX_RANKS];
-	double factors[MAX_RANKS];
-	int end, at;
-
-	for (int k = 0; k < r->count; k++)
-		for (int part = 0; part < parts_of(r); part++)
-			for (int i = 0; i < c->size; i++)
-				x[k][part][i] = part_of(operand_of(r, c, i, k, oracle.x), r->kind,
-							part);
-	for (int k = 0; k < r->count; k++)
-		for (int part = 0; part < parts_of(r); part++)
-			for (int i = 0; i < c->size; i++) {
-				at = result_at(r, c, i, k, &end);
-				if (at < 0)
-					continue;
-				set_part(unit(&oracle.x[c->member[i]], r->kind, at), r->kind, part,
-					 combine(r, x[k][part], end, factors));
-				for (int j = 0; j < end; j++)
-					push(factors[j]);
-			}
-	clear_results(r, c, oracle.x);
-}
-
-static void reduce_reverse(const struct reduction_operation *r, const comm_t *c)
-{
-	static double to_operand[16][2][MAX_RANKS];
-	int end, at;
-
-	memset(to_operand, 0, sizeof to_operand);
-	clear_results(r, c, oracle.bar);
-	for (int k = r->count; k-- > 0;)
-		for (int part = parts_of(r); part-- > 0;)
-			for (int i = c->size; i-- > 0;) {
-				struct pair own;
-				void *u;
-
-				at = result_at(r, c, i, k, &end);
-				if (at < 0)
-					continue;
-				u = unit(&oracle.bar[c->member[i]], r->kind, at);
-				own = part_of(u, r->kind, part);
-				for (int j = end; j-- > 0;)
-					to_operand[k][part][j] += pop() * own.value;
-				own.value = 0;
-				set_part(u, r->kind, part, own);
-			}
-	for (int k = 0; k < r->count; k++)
-		for (int part = 0; part < parts_of(r); part++)
-			for (int i = 0; i < c->size; i++) {
-				void *u = operand_of(r, c, i, k, oracle.bar);
-				struct pair own = part_of(u, r->kind, part);
-
-				own.value += to_operand[k][part][i];
-				set_part(u, r->kind, part, own);
-			}
-}
-
 /* ---- Operations ---- */
 
 static void wrap_all(struct memory *all)
@@ -419,7 +242,7 @@ static void wrap_all(struct memory *all)
 const char *oracle_forward(int index)
 {
 	const struct operation *o = &program.operation[index];
-	const comm_t *c = &program.communicator[o->communicator];
+	const struct communicator *c = &program.communicator[o->communicator];
 	struct copy copies[MAX_COPIES];
 	const char *wrong = o->kind == EXCHANGE ? check_taken(index, c) : NULL;
 
@@ -431,7 +254,7 @@ const char *oracle_forward(int index)
 	if (o->kind == EXCHANGE)
 		set_marks(&o->exchange, c, false);
 	if (o->kind == REDUCTION)
-		reduce(&o->reduction, c);
+		oracle_reduce(&o->reduction, c);
 	carry(copies, copies_for(copies, index, c));
 	wrap_all(oracle.x);
 	return NULL;
@@ -440,7 +263,7 @@ const char *oracle_forward(int index)
 void oracle_reverse(int index)
 {
 	const struct operation *o = &program.operation[index];
-	const comm_t *c = &program.communicator[o->communicator];
+	const struct communicator *c = &program.communicator[o->communicator];
 	struct copy copies[MAX_COPIES];
 
 	for (int i = program.ranks; o->kind == LOCAL && i-- > 0;)
@@ -448,7 +271,7 @@ void oracle_reverse(int index)
 			calculate_reverse(&o->statement[i][k], &oracle.bar[i]);
 	carry_back(copies, copies_for(copies, index, c));
 	if (o->kind == REDUCTION)
-		reduce_reverse(&o->reduction, c);
+		oracle_reduce_reverse(&o->reduction, c);
 	if (o->kind == EXCHANGE)
 		set_marks(&o->exchange, c, true);
 	wrap_all(oracle.bar);

@@ -57,7 +57,8 @@ static void print_exchange(const struct operation *o)
 
 static void print_move(const struct move_operation *o, int n)
 {
-	fprintf(stderr, "%s, root %d%s\n", moves[o->move], o->root, o->in_place ? ", in place" : "");
+	fprintf(stderr, "%s, root %d%s\n", moves[o->move], o->root,
+		o->in_place ? ", in place" : "");
 	for (int i = 0; i < n; i++) {
 		fprintf(stderr, "#     %d sends", i);
 		for (int j = 0; j < n; j++)

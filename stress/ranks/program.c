@@ -220,7 +220,8 @@ static bool is_free(struct usage *usage, int rank, enum kind kind, int index, bo
 	       (last == FREE || (shared && last == READ));
 }
 
-static bool take_at(struct usage *usage, int rank, const struct slice *slice, int units, bool shared)
+static bool take_at(struct usage *usage, int rank, const struct slice *slice, int units,
+		    bool shared)
 {
 	for (int k = 0; k < units; k++)
 		if (!is_free(usage, rank, slice->kind, unit_at(slice, k), shared))

@@ -17,7 +17,7 @@
  *	exchange.c           the calls of an exchange that wait, in both sweeps
  *	waits.c              requests that are waited for, in both sweeps
  *	collective.c         collective calls, in both sweeps
- *	oracle.c             replays all ranks in one process
+ *	oracle.c             replays all ranks in one process; oracle-reduce.c, their reductions
  *
  * Numbers. In an exact program all numbers are small integers, and are brought back to a small
  * range after each operation, adjoints too. So all sums are exact in each order, and comparison is
@@ -58,6 +58,12 @@ struct mixed {
 struct pair {
 	double value;
 	int number;
+};
+
+/* One unit of any kind, aligned as memory is. */
+union any_unit {
+	long double l[2];
+	struct mixed s;
 };
 
 /* The memory of a rank, or its adjoint. */
@@ -355,7 +361,7 @@ void wait_forward(const struct exchange *e, struct wait_set *set, reel_tape *tap
 void wait_reverse(const struct exchange *e, struct wait_set *set, reel_tape *tape,
 		  struct memory *x, MPI_Comm comm);
 
-/* ---- The oracle (oracle.c) ------------------------------------------------------------------ */
+/* ---- The oracle (oracle.c, oracle-reduce.c) -------------------------------------------------- */
 
 /* All ranks in one process. */
 struct oracle {
@@ -364,6 +370,13 @@ struct oracle {
 	const struct decided *decided; /* of each rank */
 };
 extern struct oracle oracle;
+
+/* The number on top of the oracle's own stack: operands, and derivatives. */
+void oracle_push(double x);
+double oracle_pop(void);
+
+void oracle_reduce(const struct reduction_operation *r, const struct communicator *c);
+void oracle_reduce_reverse(const struct reduction_operation *r, const struct communicator *c);
 
 /* Returns NULL, or what is wrong about what the run decided. */
 const char *oracle_forward(int index);

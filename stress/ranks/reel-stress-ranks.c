@@ -32,7 +32,8 @@ static struct memory x, bar, after[MAX_OPERATIONS], bars[MAX_OPERATIONS + 1];
 
 static void say_again(void)
 {
-	fprintf(stderr, "# to run it again: mpirun -n %d reel-stress-ranks --seed %llu --programs 1\n",
+	fprintf(stderr,
+		"# to run it again: mpirun -n %d reel-stress-ranks --seed %llu --programs 1\n",
 		whereabouts.ranks, (unsigned long long)program.seed);
 }
 
@@ -66,9 +67,9 @@ static void hang(int number)
 {
 	char line[300];
 	int n = snprintf(line, sizeof line,
-			 "not ok - seed %llu: rank %d of %d hangs in operation %d%s, in %s (message "
-			 "%d)\n# to run it again: mpirun -n %d reel-stress-ranks --seed %llu "
-			 "--programs 1 --show\n",
+			 "not ok - seed %llu: rank %d of %d hangs in operation %d%s, in %s "
+			 "(message %d)\n# to run it again: mpirun -n %d reel-stress-ranks --seed "
+			 "%llu --programs 1 --show\n",
 			 (unsigned long long)program.seed, whereabouts.rank, whereabouts.ranks,
 			 whereabouts.operation, whereabouts.reverse ? " in reverse" : "",
 			 whereabouts.doing, whereabouts.message, whereabouts.ranks,
@@ -217,8 +218,8 @@ static void run_program(uint64_t seed)
 static void usage(FILE *file)
 {
 	fputs("usage: mpirun -n RANKS reel-stress-ranks [OPTION]...\n"
-	      "Random programs of at most 8 ranks, forward and in reverse, against one process that\n"
-	      "replays all ranks.\n\n"
+	      "Random programs of at most 8 ranks, forward and in reverse, against one process\n"
+	      "that replays all ranks.\n\n"
 	      "  --seed N       the first program (1)\n"
 	      "  --programs N   number of programs (100)\n"
 	      "  --patience N   seconds after which a program hangs (60)\n"
@@ -227,37 +228,43 @@ static void usage(FILE *file)
 	      file);
 }
 
+/* Returns whether it is an option. */
+static bool read_option(int option)
+{
+	switch (option) {
+	case 's':
+		options.seed = strtoull(optarg, NULL, 10);
+		return true;
+	case 'p':
+		options.programs = strtol(optarg, NULL, 10);
+		return true;
+	case 't':
+		options.patience = (unsigned)strtoul(optarg, NULL, 10);
+		return true;
+	case 'v':
+		options.show = true;
+		return true;
+	case 'w':
+		options.pretend = optarg;
+		return true;
+	case 'h':
+		usage(stdout);
+		exit(0);
+	default:
+		return false;
+	}
+}
+
 static bool read_options(int argc, char **argv)
 {
-	static const struct option names[] = {{"seed", 1, 0, 's'}, {"programs", 1, 0, 'p'},
-					      {"patience", 1, 0, 't'}, {"show", 0, 0, 'v'},
-					      {"pretend", 1, 0, 'w'}, {"help", 0, 0, 'h'}, {0, 0, 0, 0}};
+	static const struct option names[] = {
+		{"seed", 1, 0, 's'}, {"programs", 1, 0, 'p'}, {"patience", 1, 0, 't'},
+		{"show", 0, 0, 'v'}, {"pretend", 1, 0, 'w'}, {"help", 0, 0, 'h'}, {0, 0, 0, 0}};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
-		switch (option) {
-		case 's':
-			options.seed = strtoull(optarg, NULL, 10);
-			break;
-		case 'p':
-			options.programs = strtol(optarg, NULL, 10);
-			break;
-		case 't':
-			options.patience = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'v':
-			options.show = true;
-			break;
-		case 'w':
-			options.pretend = optarg;
-			break;
-		case 'h':
-			usage(stdout);
-			exit(0);
-		default:
-			usage(stderr);
+		if (!read_option(option))
 			return false;
-		}
 	return optind == argc;
 }
 
@@ -281,8 +288,10 @@ int main(int argc, char **argv)
 	int bytes, provided;
 	void *detached;
 
-	if (!read_options(argc, argv))
+	if (!read_options(argc, argv)) {
+		usage(stderr);
 		return 2;
+	}
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &whereabouts.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &whereabouts.ranks);

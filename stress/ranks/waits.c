@@ -174,29 +174,46 @@ static void wait_some(const struct exchange *e, struct wait_set *set, reel_tape 
 	log_push(calls);
 }
 
+/* Tests a request. Returns whether it has ended. */
+static bool test(const struct exchange *e, struct wait_set *set, int slot, reel_tape *tape)
+{
+	MPI_Status status;
+	int flag;
+
+	must(reel_mpi_test(tape, &set->forward[slot], &flag,
+			   set->statuses ? &status : MPI_STATUS_IGNORE), "Test");
+	if (flag)
+		tell(e, set, slot, &status, false);
+	log_push(slot);
+	log_push(flag);
+	return flag;
+}
+
+static void wait_for(const struct exchange *e, struct wait_set *set, int slot, reel_tape *tape)
+{
+	MPI_Status status;
+
+	must(reel_mpi_wait(tape, &set->forward[slot],
+			   set->statuses ? &status : MPI_STATUS_IGNORE), "a wait");
+	tell(e, set, slot, &status, false);
+	log_push(slot);
+	log_push(1);
+}
+
 /* Tests each request in turn, and in the end waits for what is left. */
 static void test_all(const struct exchange *e, struct wait_set *set, reel_tape *tape)
 {
 	bool ended[2 * MAX_MESSAGES] = {false};
 	int calls = 0;
 
-	for (int k = 0; k < (MAX_ROUNDS + 1) * set->n; k++) {
-		int slot = k % set->n, flag = 1;
-		bool last = k / set->n == MAX_ROUNDS;
-		MPI_Status own, *status = set->statuses ? &own : MPI_STATUS_IGNORE;
+	for (int k = 0; k < MAX_ROUNDS * set->n; k++) {
+		int slot = k % set->n;
 
 		if (slot == 0)
 			sched_yield();
 		if (ended[slot])
 			continue;
-		if (last)
-			break;
-		must(reel_mpi_test(tape, &set->forward[slot], &flag, status), "Test");
-		ended[slot] = flag;
-		if (flag)
-			tell(e, set, slot, &own, false);
-		log_push(slot);
-		log_push(flag);
+		ended[slot] = test(e, set, slot, tape);
 		calls++;
 	}
 	log_push(calls);
@@ -204,15 +221,8 @@ static void test_all(const struct exchange *e, struct wait_set *set, reel_tape *
 	/* In the order of messages, which is the order in which those of a way began. */
 	for (int m = 0; m < e->messages; m++)
 		for (int slot = 0; slot < set->n; slot++)
-			if (set->message[slot] == m && !ended[slot]) {
-				MPI_Status own;
-
-				must(reel_mpi_wait(tape, &set->forward[slot],
-						   set->statuses ? &own : MPI_STATUS_IGNORE), "a wait");
-				tell(e, set, slot, &own, false);
-				log_push(slot);
-				log_push(1);
-			}
+			if (set->message[slot] == m && !ended[slot])
+				wait_for(e, set, slot, tape);
 }
 
 void wait_forward(const struct exchange *e, struct wait_set *set, reel_tape *tape)
@@ -289,7 +299,8 @@ static void test_all_reverse(const struct exchange *e, struct wait_set *set, ree
 	while (log_pop()) {
 		int slot = log_pop();
 
-		must(reel_mpi_wait_reverse(tape, &set->back[slot], status), "the reverse of a wait");
+		must(reel_mpi_wait_reverse(tape, &set->back[slot], status),
+		     "the reverse of a wait");
 		tell(e, set, slot, &own, true);
 	}
 	for (int calls = log_pop(); calls-- > 0;) {
