@@ -136,11 +136,16 @@ static void run_operation(int i, reel_tape *tape, struct memory *memory, bool re
 		fail("the tape has error %d", reel_tape_error(tape));
 }
 
-/* A stretch without a tape, after which the program begins again. */
+/*
+ * A stretch without a tape, after which the program begins again. A rank that began before the
+ * others have ended would send what they receive from MPI_ANY_SOURCE in the stretch.
+ */
 static void rehearse(void)
 {
 	for (int i = 0; i < program.rehearsal; i++)
 		run_operation(i, NULL, &x, false);
+	if (program.rehearsal)
+		MPI_Barrier(MPI_COMM_WORLD);
 	log_reset(0);
 	set_beginning(&x, whereabouts.rank);
 }

@@ -83,15 +83,17 @@ void start(const struct exchange *e, struct wait_set *set, int slot, reel_tape *
 
 /* ---- Statuses ---- */
 
-static bool is_told(const struct wait_set *set, int slot)
+/* MPICH 4.0 says that a request which received from nobody received from rank 0. */
+static bool is_told(const struct exchange *e, const struct wait_set *set, int slot)
 {
-	return set->statuses && set->message[slot] >= 0 && set->receive[slot];
+	return set->statuses && set->message[slot] >= 0 && set->receive[slot] &&
+	       e->message[set->message[slot]].from != NOBODY;
 }
 
 static void tell(const struct exchange *e, const struct wait_set *set, int slot,
 		 const MPI_Status *status, bool reverse)
 {
-	if (is_told(set, slot))
+	if (is_told(e, set, slot))
 		told(e, set->message[slot], status, reverse);
 }
 
