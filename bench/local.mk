@@ -128,8 +128,16 @@ bench-scale: %D%/reel-scale$(EXEEXT)
 bench-instructions: %D%/reel-bench$(EXEEXT)
 	%D%/reel-bench$(EXEEXT) --only '^instructions/'
 
+# What ranks cost: bench/ranks/ranks.sh runs it.
+if MPI
+noinst_PROGRAMS += %D%/ranks/halo
+%C%_ranks_halo_SOURCES = %D%/ranks/halo.c examples/tsunami/model/ranks.c
+%C%_ranks_halo_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples/tsunami -I$(top_srcdir)/examples
+%C%_ranks_halo_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(MPI_CFLAGS)
+%C%_ranks_halo_LDADD = libtsunami.la libreel-mpi.la libreel-omp.la libreel.la $(MPI_LIBS) -lm
+endif
 EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/figures.awk %D%/tables.awk %D%/RESULTS.md \
 	%D%/peers/adolc.cpp \
 	%D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
 	%D%/kernels.svg \
-	%D%/scale/scaling.sh %D%/scale/scaling.awk %D%/SCALING.md %D%/scaling.svg
+	%D%/ranks/ranks.sh %D%/scale/scaling.sh %D%/scale/scaling.awk %D%/SCALING.md %D%/scaling.svg
