@@ -102,9 +102,9 @@ extern "C" {
  * -EBADMSG on each rank that is concerned, with the lines of the program on both sides, and sticks
  * to the tapes:
  *
- *	reel: rank 0, a.c:30: reel_mpi_send_reverse gets no adjoint from rank 1, tag 7: rank 1,
- *	b.c:44: reel_mpi_recv_reverse reverses a receive of 4 numbers from rank 0, tag 7, but the
- *	last call that is not reversed is at b.c:12: a receive of 5 numbers from rank 0, tag 7
+ *	reel: rank 0, file.c:30: reel_mpi_send_reverse gets no adjoint from rank 1, tag 7: rank 1,
+ *	file.c:44: reel_mpi_recv_reverse reverses a receive of 4 numbers from rank 0, tag 7, but the
+ *	last call that is not reversed is at file.c:12: a receive of 5 numbers from rank 0, tag 7
  *
  * A rank whose reverse call is wrong sends a header that says so, and so does it instead of each
  * later adjoint: ranks that go on with their reverse calls do not hang. A rank that makes no more
