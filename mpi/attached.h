@@ -20,6 +20,8 @@ struct reel_mpi_buffer {
 	max_align_t data[];
 };
 
+struct reel_mpi_neighbours;
+
 struct reel_mpi_attached {
 	MPI_Comm messages; /* adjoints of messages, with the tags of the program's */
 	MPI_Comm sums;	   /* adjoints in collective calls */
@@ -30,6 +32,7 @@ struct reel_mpi_attached {
 	struct reel_mpi_buffer *sending;   /* in the order of sending */
 	struct reel_mpi_buffer **last_sent; /* where the next one is linked */
 	struct reel_mpi_buffer *spare;
+	struct reel_mpi_neighbours *neighbours; /* NULL until the first call among neighbours */
 	int reversing; /* number of requests whose wait was reversed, and not their start */
 };
 

@@ -11,6 +11,7 @@ libreel_mpi_core_la_SOURCES = \
 	%D%/point-to-point.c \
 	%D%/requests.c \
 	%D%/broadcast.c \
+	%D%/neighbours.c %D%/neighbours.h \
 	%D%/collectives.c \
 	%D%/reduce.c %D%/reduce.h \
 	%D%/factor.c \

@@ -113,6 +113,7 @@ check_PROGRAMS += \
 if MPI
 check_PROGRAMS += \
 	%D%/mpi/t-mpi-collectives \
+	%D%/mpi/t-mpi-neighbours \
 	%D%/mpi/t-mpi-messages
 endif
 
@@ -252,6 +253,8 @@ mpi_test_cppflags = $(AM_CPPFLAGS) $(MPI_CFLAGS) -DMPIRUN='"$(MPIRUN)"' -DMPIRUN
 mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LIBS) -lm
 %C%_mpi_t_mpi_collectives_CPPFLAGS = $(mpi_test_cppflags)
 %C%_mpi_t_mpi_collectives_LDADD = $(mpi_test_libraries)
+%C%_mpi_t_mpi_neighbours_CPPFLAGS = $(mpi_test_cppflags)
+%C%_mpi_t_mpi_neighbours_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_messages_CPPFLAGS = $(mpi_test_cppflags)
 %C%_mpi_t_mpi_messages_LDADD = $(mpi_test_libraries)
 

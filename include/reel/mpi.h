@@ -390,6 +390,15 @@ int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_
  * what was received to 0; that of a Barrier is a Barrier. What comes from several ranks is added
  * in a fixed order: of Bcast along a tree of ranks, of the others in the order of ranks. Costs of
  * Bcast as a Reduce; of the others a message for each block.
+ *
+ * reel_mpi_neighbor_allgather, _neighbor_allgatherv, _neighbor_alltoall, _neighbor_alltoallv,
+ * _neighbor_alltoallw: the same, among the neighbours of a communicator that MPI_Cart_create(),
+ * MPI_Graph_create() or MPI_Dist_graph_create() made, and that is attached itself. What comes back
+ * is added in the order of the rank's neighbours. A block of a neighbour that is MPI_PROC_NULL
+ * keeps its adjoint. Where two ranks are neighbours twice (a periodic dimension of one or two
+ * ranks), MPI's calls do not agree which of the blocks is which: the first reverse call of
+ * Neighbor_alltoall, _alltoallv and _alltoallw each finds out, by one call with an integer a
+ * neighbour.
  */
 #define reel_mpi_bcast(tape, ...) reel_mpi_bcast_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_bcast_reverse(tape, ...) \
@@ -406,7 +415,12 @@ enum reel_mpi_move {
 	REEL_MPI_ALLGATHERV,
 	REEL_MPI_ALLTOALL,
 	REEL_MPI_ALLTOALLV,
-	REEL_MPI_ALLTOALLW
+	REEL_MPI_ALLTOALLW,
+	REEL_MPI_NEIGHBOR_ALLGATHER,
+	REEL_MPI_NEIGHBOR_ALLGATHERV,
+	REEL_MPI_NEIGHBOR_ALLTOALL,
+	REEL_MPI_NEIGHBOR_ALLTOALLV,
+	REEL_MPI_NEIGHBOR_ALLTOALLW
 };
 
 #define reel_mpi_gather(tape, s, sn, st, r, rn, rt, root, comm) \
@@ -465,6 +479,34 @@ enum reel_mpi_move {
 	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), \
 		(sds), MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), \
 		0, (comm))
+#define reel_mpi_neighbor_allgather(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_allgather_reverse(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_allgatherv(tape, s, sn, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_allgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoall(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoall_reverse(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, (sns), (sds), \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, \
+		(sns), (sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoallw(tape, ...) \
+	reel_mpi_neighbor_alltoallw_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_neighbor_alltoallw_reverse(tape, ...) \
+	reel_mpi_neighbor_alltoallw_reverse_at((tape), REEL_HERE, __VA_ARGS__)
 
 int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		      int root, MPI_Comm comm);
@@ -483,6 +525,17 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 			     const MPI_Datatype *sent_types, void *received_bar, int count,
 			     const int *counts, const int *displacements, MPI_Datatype type,
 			     const MPI_Datatype *types, int root, MPI_Comm comm);
+int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+				   const int *sent_counts, const MPI_Aint *sent_displacements,
+				   const MPI_Datatype *sent_types, void *received,
+				   const int *counts, const MPI_Aint *displacements,
+				   const MPI_Datatype *types, MPI_Comm comm);
+int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+					   const int *sent_counts,
+					   const MPI_Aint *sent_displacements,
+					   const MPI_Datatype *sent_types, void *received_bar,
+					   const int *counts, const MPI_Aint *displacements,
+					   const MPI_Datatype *types, MPI_Comm comm);
 
 /* ---- Reductions ------------------------------------------------------------------------ */
 
