@@ -10,6 +10,7 @@
 #include <reel/extend.h>
 
 #include "neighbours.h"
+#include "operation.h"
 
 /* Both are set by the first reel_mpi_attach(), and not changed after that. */
 static pthread_mutex_t keyval_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -131,6 +132,7 @@ static void free_attached(struct reel_mpi_attached *attached)
 		MPI_Comm_free(&attached->messages);
 	if (attached->sums != MPI_COMM_NULL)
 		MPI_Comm_free(&attached->sums);
+	reel_mpi_free_operations(attached);
 	reel_mpi_free_neighbours(attached->neighbours);
 	pthread_mutex_destroy(&attached->lock);
 	free(attached);

@@ -21,6 +21,7 @@ struct reel_mpi_buffer {
 };
 
 struct reel_mpi_neighbours;
+struct reel_mpi_operation;
 
 struct reel_mpi_attached {
 	MPI_Comm messages; /* adjoints of messages, with the tags of the program's */
@@ -33,6 +34,7 @@ struct reel_mpi_attached {
 	struct reel_mpi_buffer **last_sent; /* where the next one is linked */
 	struct reel_mpi_buffer *spare;
 	struct reel_mpi_neighbours *neighbours; /* NULL until the first call among neighbours */
+	struct reel_mpi_operation *operations;	/* of the program, with their adjoints */
 	int reversing; /* number of requests whose wait was reversed, and not their start */
 };
 

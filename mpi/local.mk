@@ -15,6 +15,7 @@ libreel_mpi_core_la_SOURCES = \
 	%D%/collectives.c \
 	%D%/reduce.c %D%/reduce.h \
 	%D%/factor.c \
+	%D%/operation.c %D%/operation.h \
 	%D%/scan.c
 
 lib_LTLIBRARIES += libreel-mpi.la

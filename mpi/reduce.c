@@ -22,6 +22,7 @@ struct reduction {
 	bool in_place;
 	enum reel_mpi_reduction kind;
 	enum reel_mpi_factor factor;
+	MPI_Op op;
 	int root;
 };
 
@@ -32,7 +33,7 @@ static const char *const names[] = {
 	[REEL_MPI_REDUCE_SCATTER_BLOCK] = "reel_mpi_reduce_scatter_block",
 };
 
-static int open_reduction(struct reduction *r, MPI_Op op, int count, MPI_Comm comm)
+static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 {
 	struct reel_mpi_message *m = &r->m;
 	bool scattered = r->kind == REEL_MPI_REDUCE_SCATTER ||
@@ -57,7 +58,7 @@ static int open_reduction(struct reduction *r, MPI_Op op, int count, MPI_Comm co
 	} else if (r->kind == REEL_MPI_REDUCE && m->attached->rank != r->root) {
 		r->result_count = 0;
 	}
-	return reel_mpi_is_active(m) ? reel_mpi_factor_of(op, m, &r->factor) : 0;
+	return reel_mpi_is_active(m) ? reel_mpi_factor_of(r->op, m, &r->factor) : 0;
 }
 
 static size_t bytes_of(const struct reduction *r, int count)
@@ -107,18 +108,17 @@ static int spread(struct reduction *r, void *to)
 
 /* ---- Forward ---- */
 
-static int call_mpi(const struct reduction *r, const void *sent, int count, MPI_Op op,
-		    MPI_Comm comm)
+static int call_mpi(const struct reduction *r, const void *sent, int count, MPI_Comm comm)
 {
 	switch (r->kind) {
 	case REEL_MPI_REDUCE:
-		return MPI_Reduce(sent, r->result, count, r->m.type, op, r->root, comm);
+		return MPI_Reduce(sent, r->result, count, r->m.type, r->op, r->root, comm);
 	case REEL_MPI_ALLREDUCE:
-		return MPI_Allreduce(sent, r->result, count, r->m.type, op, comm);
+		return MPI_Allreduce(sent, r->result, count, r->m.type, r->op, comm);
 	case REEL_MPI_REDUCE_SCATTER:
-		return MPI_Reduce_scatter(sent, r->result, r->counts, r->m.type, op, comm);
+		return MPI_Reduce_scatter(sent, r->result, r->counts, r->m.type, r->op, comm);
 	default:
-		return MPI_Reduce_scatter_block(sent, r->result, count, r->m.type, op, comm);
+		return MPI_Reduce_scatter_block(sent, r->result, count, r->m.type, r->op, comm);
 	}
 }
 
@@ -186,13 +186,16 @@ static int note(struct reduction *r, const char *operand)
 
 	if (r->factor == REEL_MPI_FACTOR_NUMBER)
 		return note_others(r, operand);
-	if (r->kind == REEL_MPI_ALLREDUCE)
+	if (r->factor == REEL_MPI_FACTOR_BIT && r->kind == REEL_MPI_ALLREDUCE)
 		return note_winners(r, operand, r->result);
-	buffer = temporary(r, 1);
+	buffer = temporary(r, 2);
 	if (!buffer)
 		return -ENOMEM;
-	error = spread(r, buffer->data);
-	if (!error)
+	if (r->factor == REEL_MPI_FACTOR_OPERANDS)
+		error = reel_mpi_note_chain(&r->m, r->factor, r->op, operand, (char *)buffer->data);
+	else
+		error = spread(r, buffer->data);
+	if (!error && r->factor == REEL_MPI_FACTOR_BIT)
 		error = note_winners(r, operand, (char *)buffer->data);
 	reel_mpi_give_buffer(r->m.attached, buffer);
 	return error;
@@ -204,9 +207,9 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 {
 	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
 				    .buffer = (void *)(uintptr_t)sent, .type = type},
-			      .result = received, .counts = counts, .kind = kind, .root = root};
+			      .result = received, .counts = counts, .kind = kind, .op = op, .root = root};
 	struct reel_mpi_buffer *copy = NULL;
-	int error = open_reduction(&r, op, count, comm);
+	int error = open_reduction(&r, count, comm);
 	bool noted = !error && tape && reel_mpi_is_active(&r.m) && r.factor != REEL_MPI_FACTOR_ONE;
 
 	if (noted && r.in_place) {
@@ -217,7 +220,7 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 			error = -ENOMEM;
 	}
 	if (!error)
-		error = reel_mpi_check(call_mpi(&r, sent, count, op, comm), r.m.call);
+		error = reel_mpi_check(call_mpi(&r, sent, count, comm), r.m.call);
 	if (!error && noted)
 		error = note(&r, copy ? (char *)copy->data : r.m.buffer);
 	if (copy)
@@ -246,6 +249,23 @@ static int multiply(struct reduction *r, char *signal, char *spare)
 	return r->factor == REEL_MPI_FACTOR_ONE ? 0 : reel_tape_error(m->tape);
 }
 
+/* The result is what Scan has on the last rank. */
+static int reverse_own(struct reduction *r, char *signal, char *spare, int error)
+{
+	struct reel_mpi_message *m = &r->m;
+	int own;
+
+	if (m->attached->rank + 1 < m->attached->size)
+		memset(signal, 0, bytes_of(r, m->count));
+	/* All ranks get NaN then, and none is left waiting. */
+	if (error)
+		reel_mpi_layout_poison(m->layout, m->count, signal);
+	reel_mpi_layout_zero(m->layout, r->in_place ? m->count : r->result_count, r->result);
+	own = reel_mpi_reverse_chain(m, r->factor, r->op, false, signal, spare);
+	return error ? error : own;
+}
+
+/* `spare` has room for REEL_MPI_CHAIN_SPARE operands. */
 static int reverse(struct reduction *r, char *signal, char *spare)
 {
 	struct reel_mpi_message whole = r->m;
@@ -259,6 +279,8 @@ static int reverse(struct reduction *r, char *signal, char *spare)
 				     r->m.call);
 		error = error ? error : own;
 	}
+	if (r->factor == REEL_MPI_FACTOR_OPERANDS)
+		return reverse_own(r, signal, spare, error);
 	own = multiply(r, signal, spare);
 	if (error || own) {
 		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
@@ -275,13 +297,13 @@ int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_m
 {
 	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
 				    .buffer = sent_bar, .type = type},
-			      .result = received_bar, .counts = counts, .kind = kind, .root = root};
-	int error = open_reduction(&r, op, count, comm);
+			      .result = received_bar, .counts = counts, .kind = kind, .op = op, .root = root};
+	int error = open_reduction(&r, count, comm);
 	struct reel_mpi_buffer *buffer;
 
 	if (error || !reel_mpi_is_active(&r.m))
 		return reel_mpi_stick(tape, error);
-	buffer = temporary(&r, 2);
+	buffer = temporary(&r, 1 + REEL_MPI_CHAIN_SPARE);
 	if (buffer) {
 		error = reverse(&r, (char *)buffer->data,
 				(char *)buffer->data + bytes_of(&r, r.m.count));

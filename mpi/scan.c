@@ -13,6 +13,7 @@
 
 #include <reel/extend.h>
 
+#include "operation.h"
 #include "reduce.h"
 
 enum { CHAIN_TAG = 2 };
@@ -26,8 +27,6 @@ static int open_scan(struct reel_mpi_message *m, enum reel_mpi_factor *factor, M
 		m->buffer = (void *)(uintptr_t)result;
 	if (error || !reel_mpi_is_active(m))
 		return error;
-	m->through = m->attached->sums;
-	m->tag = CHAIN_TAG;
 	return reel_mpi_factor_of(op, m, factor);
 }
 
@@ -36,16 +35,17 @@ static size_t bytes_of(const struct reel_mpi_message *m)
 	return (size_t)m->count * (size_t)m->layout->extent;
 }
 
-/* Notes x and what the ranks below have made of theirs; of a minimum, whether x is below that. */
-static int note(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op, const char *x,
-		char *below, char *both)
+/* Of a minimum it is noted whether x is below that of the ranks below. */
+int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			const char *x, char *spare)
 {
+	char *below = spare, *both = spare + bytes_of(m);
 	int error = reel_mpi_check(MPI_Exscan(x, below, m->count, m->type, op, m->attached->sums),
 				   m->call);
 
 	if (error || m->attached->rank == 0)
 		return error;
-	if (factor == REEL_MPI_FACTOR_NUMBER) {
+	if (factor != REEL_MPI_FACTOR_BIT) {
 		reel_mpi_push_numbers(m, x);
 		reel_mpi_push_numbers(m, below);
 		return 0;
@@ -81,15 +81,30 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 						 : MPI_Scan(sent, received, count, type, op, comm),
 				       m.call);
 	if (!error && buffer)
-		error = note(&m, factor, op, x, x + bytes_of(&m), x + 2 * bytes_of(&m));
+		error = reel_mpi_note_chain(&m, factor, op, x, x + bytes_of(&m));
 	if (buffer)
 		reel_mpi_give_buffer(m.attached, buffer);
 	return reel_mpi_stick(tape, error);
 }
 
-/* Makes of u the adjoint of x, in `to_x`, and that of S of the rank below, in `to_below`. */
-static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, const char *u, char *to_x,
-		  char *to_below)
+/* Calls the program's adjoint. `spare` has room for two operands. */
+static void divide_by_program(struct reel_mpi_message *m, MPI_Op op, const char *u, char *to_x,
+			      char *to_below, char *spare)
+{
+	const struct reel_mpi_operation *operation = reel_mpi_find_operation(m->attached, op);
+	char *below = spare, *x = spare + bytes_of(m);
+
+	reel_mpi_pop_numbers(m, below);
+	reel_mpi_pop_numbers(m, x);
+	operation->adjoint(below, x, u, to_below, to_x, m->count, m->type, operation->context);
+}
+
+/*
+ * Makes of u the adjoint of x, in `to_x`, and that of S of the rank below, in `to_below`, which has
+ * room for two operands behind it.
+ */
+static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op, const char *u,
+		  char *to_x, char *to_below)
 {
 	size_t extent = (size_t)m->layout->extent;
 
@@ -104,6 +119,8 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, const
 		reel_mpi_multiply(m, m->count, to_x, u);
 		reel_mpi_pop_numbers(m, to_below);
 		reel_mpi_multiply(m, m->count, to_below, u);
+	} else if (factor == REEL_MPI_FACTOR_OPERANDS) {
+		divide_by_program(m, op, u, to_x, to_below, to_below + bytes_of(m));
 	} else {
 		for (size_t at = bytes_of(m); at > 0;) {
 			at -= extent;
@@ -114,11 +131,15 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, const
 	return reel_tape_error(m->tape);
 }
 
-static int reverse(struct reel_mpi_message *m, enum reel_mpi_factor factor, bool exclusive,
-		   char *result_bar, char *u, char *to_x, char *to_below)
+int reel_mpi_reverse_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			   bool exclusive, char *result_bar, char *spare)
 {
+	char *u = spare, *to_x = u + bytes_of(m), *to_below = to_x + bytes_of(m);
 	struct reel_mpi_message step = *m;
 	int error = 0, own;
+
+	step.through = m->attached->sums;
+	step.tag = CHAIN_TAG;
 
 	memset(u, 0, bytes_of(m));
 	if (!exclusive)
@@ -127,7 +148,7 @@ static int reverse(struct reel_mpi_message *m, enum reel_mpi_factor factor, bool
 	step.peer = m->attached->rank + 1;
 	if (step.peer < m->attached->size)
 		error = reel_mpi_add_adjoint(&step);
-	own = divide(m, factor, u, to_x, to_below);
+	own = divide(m, factor, op, u, to_x, to_below);
 	error = error ? error : own;
 	step.buffer = to_below;
 	step.peer = m->attached->rank - 1;
@@ -161,16 +182,14 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
 	int error = open_scan(&m, &factor, op, received_bar, comm);
 	struct reel_mpi_buffer *buffer;
-	char *u;
 
 	if (error || !reel_mpi_is_active(&m))
 		return reel_mpi_stick(tape, error);
-	buffer = reel_mpi_take_buffer(m.attached, 3 * bytes_of(&m));
+	buffer = reel_mpi_take_buffer(m.attached, REEL_MPI_CHAIN_SPARE * bytes_of(&m));
 	if (!buffer)
 		return reel_mpi_stick(tape, -ENOMEM);
-	u = (char *)buffer->data;
-	error = reverse(&m, factor, exclusive, received_bar, u, u + bytes_of(&m),
-			u + 2 * bytes_of(&m));
+	error = reel_mpi_reverse_chain(&m, factor, op, exclusive, received_bar,
+				       (char *)buffer->data);
 	reel_mpi_give_buffer(m.attached, buffer);
 	return reel_mpi_stick(tape, error);
 }

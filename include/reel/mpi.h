@@ -551,6 +551,7 @@ int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, vo
  *                                        integers
  *   MPI_PROD                             a number, of Scan and Exscan two. Right where factors
  *                                        are 0, too. Costs an Allgather of the operands
+ *   one of the program                   two elements, none on rank 0. Costs an Exscan
  * Others are refused.
  *
  * The reverse of Allreduce adds the adjoints of the result of all ranks, along a fixed tree. So
@@ -563,6 +564,28 @@ enum reel_mpi_reduction {
 	REEL_MPI_REDUCE_SCATTER,
 	REEL_MPI_REDUCE_SCATTER_BLOCK
 };
+
+/*
+ * The adjoint of an operation of the program, result = a op b, where a comes from lower ranks. Sets
+ * a_bar and b_bar from result_bar, for each of `count` elements of `type`, on whose buffers nothing
+ * else lies. It returns nothing, calls nothing of this library, and is called on the thread of the
+ * reverse call, on each rank but the first.
+ */
+typedef void reel_mpi_op_adjoint(const void *a, const void *b, const void *result_bar, void *a_bar,
+				 void *b_bar, int count, MPI_Datatype type, void *context);
+
+/*
+ * Give an operation made by MPI_Op_create() its adjoint, for calls on an attached communicator. The
+ * operation is associative, as MPI demands, and need not commute. Local; all ranks call this before
+ * they use the operation. A second call replaces the adjoint; a NULL one takes it away, which is
+ * done before MPI_Op_free(). The adjoints of a communicator end with it.
+ *
+ * The reverse of each reduction goes from the last rank to the first one, a call of `adjoint` on
+ * each: its time grows with their number. It is exact up to rounding if the operation is.
+ *
+ * Returns 0, -EINVAL or -ENOMEM.
+ */
+int reel_mpi_op_set_adjoint(MPI_Comm comm, MPI_Op op, reel_mpi_op_adjoint *adjoint, void *context);
 
 #define reel_mpi_reduce(tape, s, r, n, type, op, root, comm) \
 	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), NULL, \

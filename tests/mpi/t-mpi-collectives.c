@@ -225,6 +225,110 @@ static bool maxima(void)
 	return reductions_are_transposed(MPI_MAX, 0.125);
 }
 
+/* ---- An operation that does not commute ---- */
+
+enum { ENTRIES = 4, MATRICES = 4, MATRIX_HALF = ENTRIES * MATRICES };
+
+/* to += a b of 2 by 2 matrices, each of which may be transposed. */
+static void multiply_add(double *to, const double *a, int transpose_a, const double *b,
+			 int transpose_b)
+{
+	for (int i = 0; i < 2; i++)
+		for (int j = 0; j < 2; j++)
+			for (int k = 0; k < 2; k++)
+				to[2 * i + j] += a[transpose_a ? 2 * k + i : 2 * i + k] *
+						 b[transpose_b ? 2 * j + k : 2 * k + j];
+}
+
+static void multiply(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+	double *a = in, *b = inout;
+
+	(void)type;
+	for (int i = 0; i < *n; i++, a += ENTRIES, b += ENTRIES) {
+		double product[ENTRIES] = {0};
+
+		multiply_add(product, a, 0, b, 0);
+		memcpy(b, product, sizeof product);
+	}
+}
+
+static void multiply_adjoint(const void *a, const void *b, const void *result_bar, void *a_bar,
+			     void *b_bar, int n, MPI_Datatype type, void *context)
+{
+	memset(a_bar, 0, (size_t)n * ENTRIES * sizeof(double));
+	memset(b_bar, 0, (size_t)n * ENTRIES * sizeof(double));
+	for (int i = 0; i < n; i++) {
+		const double *up = (const double *)result_bar + ENTRIES * i;
+
+		multiply_add((double *)a_bar + ENTRIES * i, up, 0, (const double *)b + ENTRIES * i, 1);
+		multiply_add((double *)b_bar + ENTRIES * i, (const double *)a + ENTRIES * i, 1, up, 0);
+	}
+	*(MPI_Datatype *)context = type;
+}
+
+struct product {
+	struct reduction call;
+	MPI_Datatype matrix;
+};
+
+static int multiply_all(reel_tape *tape, double *s, bool reverse, void *context)
+{
+	const struct product *p = context;
+	const struct reduction *r = &p->call;
+	void *x = r->in_place ? MPI_IN_PLACE : (void *)s;
+	double *y = s + MATRIX_HALF;
+	int counts[4] = {1, 0, 2, 1}, root = 1;
+
+	switch (r->call) {
+	case REDUCE:
+		return BOTH(reduce, r->in_place && rank != root ? (void *)s : x, y, 3, p->matrix,
+			    r->op, root, WORLD);
+	case ALLREDUCE:
+		return BOTH(allreduce, x, y, 3, p->matrix, r->op, WORLD);
+	case SCATTERED:
+		return BOTH(reduce_scatter, x, y, counts, p->matrix, r->op, WORLD);
+	case SCATTERED_BLOCKS:
+		return BOTH(reduce_scatter_block, x, y, 1, p->matrix, r->op, WORLD);
+	case SCAN:
+		return BOTH(scan, x, y, 3, p->matrix, r->op, WORLD);
+	default:
+		return BOTH(exscan, x, y, 3, p->matrix, r->op, WORLD);
+	}
+}
+
+static bool products_of_matrices(void)
+{
+	MPI_Datatype seen = MPI_DATATYPE_NULL;
+	struct product p;
+	bool passed = true;
+
+	MPI_Type_contiguous(ENTRIES, D, &p.matrix);
+	MPI_Type_commit(&p.matrix);
+	MPI_Op_create(multiply, 0, &p.call.op);
+	passed &= holds(!reel_mpi_op_set_adjoint(WORLD, p.call.op, multiply_adjoint, &seen));
+	for (int i = 0; i < 2 * REDUCTIONS; i++) {
+		double s[2 * MATRIX_HALF];
+
+		p.call.call = i / 2;
+		p.call.in_place = i % 2;
+		set(s, 2 * MATRIX_HALF);
+		if (is_defined(&p.call) &&
+		    !transpose_holds(multiply_all, &p, 2 * MATRIX_HALF, s, 1)) {
+			fprintf(stderr, "# reduction %d, in place %d\n", i / 2, i % 2);
+			passed = false;
+		}
+	}
+	passed &= holds(seen == (rank ? p.matrix : MPI_DATATYPE_NULL));
+	passed &= holds(!reel_mpi_op_set_adjoint(WORLD, p.call.op, NULL, NULL));
+	passed &= holds(multiply_all(NULL, (double[2 * MATRIX_HALF]){0}, false, &p) == -ENOTSUP);
+	passed &= holds(strstr(reel_error_text(0), "reel_mpi_op_set_adjoint"));
+	passed &= holds(reel_mpi_op_set_adjoint(WORLD, MPI_OP_NULL, NULL, NULL) == -EINVAL);
+	MPI_Op_free(&p.call.op);
+	MPI_Type_free(&p.matrix);
+	return passed;
+}
+
 static bool lowest_rank_wins(void)
 {
 	struct pair {
@@ -338,6 +442,7 @@ static const struct rank_case cases[] = {
 	{"products are transposed, with a factor that is 0", products},
 	{"minima are transposed", minima},
 	{"maxima are transposed", maxima},
+	{"products of matrices are transposed by the program's adjoint", products_of_matrices},
 	{"of several ranks the lowest has the minimum, and MINLOC compares indices", lowest_rank_wins},
 	{"an objective that all ranks have counts once", objective_counts_once},
 	{"the order of sums is fixed", order_of_sums_is_fixed},
