@@ -11,7 +11,7 @@
 #include <reel/extend.h>
 
 #include "neighbours.h"
-#include "transfer.h"
+#include "nonblocking.h"
 
 /*
  * Of a call: between whom blocks travel. What is not said is: from each rank to each one, or from
@@ -40,19 +40,8 @@ static const struct pattern {
 	[REEL_MPI_NEIGHBOR_ALLTOALLW] = {"reel_mpi_neighbor_alltoallw", false, false, true, true},
 };
 
-/* The blocks of a rank on one side. */
-struct side {
-	char *base;
-	int count;
-	const int *counts, *displacements; /* of Alltoallw, displacements are in bytes */
-	MPI_Datatype type;
-	const MPI_Datatype *types;
-	const MPI_Aint *bytes; /* displacements of Neighbor_alltoallw, which has no others */
-	bool in_blocks;
-};
-
 /* Adds to the message what block i is. */
-static int block_of(struct reel_mpi_message *m, const struct side *side, int i, MPI_Comm comm)
+static int block_of(struct reel_mpi_message *m, const struct reel_mpi_side *side, int i, MPI_Comm comm)
 {
 	MPI_Aint lower, extent, at = 0;
 	int error;
@@ -79,7 +68,7 @@ static int block_of(struct reel_mpi_message *m, const struct side *side, int i, 
 /* A call of a rank. */
 struct move {
 	const struct pattern *pattern;
-	struct side sent, received;
+	struct reel_mpi_side sent, received;
 	int rank, size, root;
 	bool own_stays; /* the block from the rank to itself is in its place already */
 	struct reel_mpi_attached *attached;
@@ -112,7 +101,7 @@ static void resolve_in_place(struct move *move)
 		move->sent = move->received;
 	} else if (sent && !move->pattern->sent_to_root) {
 		/* Each rank gets what lies in the rank's own block. */
-		const struct side *to = &move->received;
+		const struct reel_mpi_side *to = &move->received;
 		MPI_Aint lower, extent;
 
 		MPI_Type_get_extent(to->type, &lower, &extent);
@@ -145,7 +134,7 @@ static void address(struct reel_mpi_message *m, const struct move *move, bool se
 static int each_block(const struct move *move, reel_tape *tape, const char *site, bool sent,
 		      MPI_Comm comm, int (*act)(struct reel_mpi_message *message))
 {
-	const struct side *side = sent ? &move->sent : &move->received;
+	const struct reel_mpi_side *side = sent ? &move->sent : &move->received;
 	int error = 0;
 
 	for (int i = 0; i < blocks_on(move, sent); i++) {
@@ -164,8 +153,8 @@ static int each_block(const struct move *move, reel_tape *tape, const char *site
 	return error;
 }
 
-static int open_move(struct move *move, enum reel_mpi_move kind, const struct side *sent,
-		     const struct side *received, int root, MPI_Comm comm)
+static int open_move(struct move *move, enum reel_mpi_move kind, const struct reel_mpi_side *sent,
+		     const struct reel_mpi_side *received, int root, MPI_Comm comm)
 {
 	int error;
 
@@ -194,8 +183,8 @@ static int open_move(struct move *move, enum reel_mpi_move kind, const struct si
 	return 0;
 }
 
-static int call_mpi(enum reel_mpi_move kind, const struct side *s, const struct side *r, int root,
-		    MPI_Comm comm)
+static int call_mpi(enum reel_mpi_move kind, const struct reel_mpi_side *s,
+		    const struct reel_mpi_side *r, int root, MPI_Comm comm)
 {
 	switch (kind) {
 	case REEL_MPI_GATHER:
@@ -240,9 +229,11 @@ static int call_mpi(enum reel_mpi_move kind, const struct side *s, const struct 
 	}
 }
 
-static int forward(reel_tape *tape, const char *site, enum reel_mpi_move kind,
-		   const struct side *from, const struct side *to, int root, MPI_Comm comm)
+int reel_mpi_forward_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+			  const struct reel_mpi_side *from, const struct reel_mpi_side *to,
+			  int root, MPI_Comm comm, struct reel_mpi_request *request)
 {
+	MPI_Request started = MPI_REQUEST_NULL;
 	struct move move;
 	int error = open_move(&move, kind, from, to, root, comm);
 
@@ -252,32 +243,40 @@ static int forward(reel_tape *tape, const char *site, enum reel_mpi_move kind,
 	if (!error)
 		error = each_block(&move, tape, site, false, comm, NULL);
 	if (!error)
-		error = reel_mpi_check(call_mpi(kind, from, to, root, comm), move.pattern->name);
+		error = reel_mpi_check(request ? reel_mpi_start_move(kind, from, to, root, comm,
+								     &started)
+					       : call_mpi(kind, from, to, root, comm),
+				       move.pattern->name);
+	if (request)
+		error = reel_mpi_make_request(request, started, comm, site, error);
 	return reel_mpi_stick(tape, error);
 }
 
 /* Finds which block of a neighbour came as which block. */
-static int match(struct move *move, enum reel_mpi_move kind)
+static int match(struct move *move, enum reel_mpi_move kind, bool nonblocking)
 {
 	enum reel_mpi_matching matching;
 	int error;
 
 	if (!move->neighbours || !move->pattern->sent_in_blocks)
 		return 0;
-	matching = (enum reel_mpi_matching)(kind - REEL_MPI_NEIGHBOR_ALLTOALL);
+	matching = (enum reel_mpi_matching)(kind - REEL_MPI_NEIGHBOR_ALLTOALL +
+					    (nonblocking ? REEL_MPI_MATCH_IALLTOALL
+							 : REEL_MPI_MATCH_ALLTOALL));
 	error = reel_mpi_match_neighbours(move->attached, move->pattern->name, matching);
 	move->number = move->neighbours->block[matching];
 	return error;
 }
 
-static int reverse(reel_tape *tape, const char *site, enum reel_mpi_move kind,
-		   const struct side *from, const struct side *to, int root, MPI_Comm comm)
+int reel_mpi_reverse_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+			  const struct reel_mpi_side *from, const struct reel_mpi_side *to,
+			  int root, MPI_Comm comm, bool nonblocking)
 {
 	struct move move;
 	int error = open_move(&move, kind, from, to, root, comm), own;
 
 	if (!error)
-		error = match(&move, kind);
+		error = match(&move, kind, nonblocking);
 	if (error)
 		return reel_mpi_stick(tape, error);
 	error = each_block(&move, tape, site, false, comm, reel_mpi_send_adjoint);
@@ -291,11 +290,12 @@ int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
 		     int count, const int *counts, const int *displacements, MPI_Datatype type,
 		     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct side from = {(void *)(uintptr_t)sent, sent_count, sent_counts, sent_displacements,
-			    sent_type, sent_types, NULL, false};
-	struct side to = {received, count, counts, displacements, type, types, NULL, false};
+	struct reel_mpi_side from = {(void *)(uintptr_t)sent, sent_count, sent_counts,
+				     sent_displacements, sent_type, sent_types, NULL, false};
+	struct reel_mpi_side to = {received, count, counts, displacements, type, types, NULL,
+				   false};
 
-	return forward(tape, site, kind, &from, &to, root, comm);
+	return reel_mpi_forward_move(tape, site, kind, &from, &to, root, comm, NULL);
 }
 
 int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
@@ -305,11 +305,12 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 			     const int *counts, const int *displacements, MPI_Datatype type,
 			     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct side from = {sent_bar, sent_count, sent_counts, sent_displacements, sent_type,
-			    sent_types, NULL, false};
-	struct side to = {received_bar, count, counts, displacements, type, types, NULL, false};
+	struct reel_mpi_side from = {sent_bar, sent_count, sent_counts, sent_displacements,
+				     sent_type, sent_types, NULL, false};
+	struct reel_mpi_side to = {received_bar, count, counts, displacements, type, types, NULL,
+				   false};
 
-	return reverse(tape, site, kind, &from, &to, root, comm);
+	return reel_mpi_reverse_move(tape, site, kind, &from, &to, root, comm, false);
 }
 
 int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
@@ -318,11 +319,13 @@ int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void
 				   const int *counts, const MPI_Aint *bytes,
 				   const MPI_Datatype *types, MPI_Comm comm)
 {
-	struct side from = {(void *)(uintptr_t)sent, 0, sent_counts, NULL, MPI_DATATYPE_NULL,
-			    sent_types, sent_bytes, false};
-	struct side to = {received, 0, counts, NULL, MPI_DATATYPE_NULL, types, bytes, false};
+	struct reel_mpi_side from = {(void *)(uintptr_t)sent, 0, sent_counts, NULL,
+				     MPI_DATATYPE_NULL, sent_types, sent_bytes, false};
+	struct reel_mpi_side to = {received, 0, counts, NULL, MPI_DATATYPE_NULL, types, bytes,
+				   false};
 
-	return forward(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm);
+	return reel_mpi_forward_move(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm,
+				     NULL);
 }
 
 int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
@@ -331,9 +334,11 @@ int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, vo
 					   const int *counts, const MPI_Aint *bytes,
 					   const MPI_Datatype *types, MPI_Comm comm)
 {
-	struct side from = {sent_bar, 0, sent_counts, NULL, MPI_DATATYPE_NULL, sent_types,
-			    sent_bytes, false};
-	struct side to = {received_bar, 0, counts, NULL, MPI_DATATYPE_NULL, types, bytes, false};
+	struct reel_mpi_side from = {sent_bar, 0, sent_counts, NULL, MPI_DATATYPE_NULL, sent_types,
+				     sent_bytes, false};
+	struct reel_mpi_side to = {received_bar, 0, counts, NULL, MPI_DATATYPE_NULL, types, bytes,
+				   false};
 
-	return reverse(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm);
+	return reel_mpi_reverse_move(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm,
+				     false);
 }

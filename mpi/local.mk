@@ -13,6 +13,7 @@ libreel_mpi_core_la_SOURCES = \
 	%D%/broadcast.c \
 	%D%/neighbours.c %D%/neighbours.h \
 	%D%/collectives.c \
+	%D%/nonblocking.c %D%/nonblocking.h \
 	%D%/reduce.c %D%/reduce.h \
 	%D%/factor.c \
 	%D%/operation.c %D%/operation.h \

@@ -138,7 +138,7 @@ struct blocks {
 };
 
 static int call_mpi(enum reel_mpi_matching matching, const struct blocks *b, int *received,
-		    MPI_Comm comm)
+		    MPI_Comm comm, MPI_Request *request)
 {
 	switch (matching) {
 	case REEL_MPI_MATCH_ALLTOALL:
@@ -146,9 +146,18 @@ static int call_mpi(enum reel_mpi_matching matching, const struct blocks *b, int
 	case REEL_MPI_MATCH_ALLTOALLV:
 		return MPI_Neighbor_alltoallv(b->number, b->one, b->number, MPI_INT, received,
 					      b->one, b->number, MPI_INT, comm);
-	default:
+	case REEL_MPI_MATCH_ALLTOALLW:
 		return MPI_Neighbor_alltoallw(b->number, b->one, b->bytes, b->type, received,
 					      b->one, b->bytes, b->type, comm);
+	case REEL_MPI_MATCH_IALLTOALL:
+		return MPI_Ineighbor_alltoall(b->number, 1, MPI_INT, received, 1, MPI_INT, comm,
+					      request);
+	case REEL_MPI_MATCH_IALLTOALLV:
+		return MPI_Ineighbor_alltoallv(b->number, b->one, b->number, MPI_INT, received,
+					       b->one, b->number, MPI_INT, comm, request);
+	default:
+		return MPI_Ineighbor_alltoallw(b->number, b->one, b->bytes, b->type, received,
+					       b->one, b->bytes, b->type, comm, request);
 	}
 }
 
@@ -159,6 +168,7 @@ static int measure(enum reel_mpi_matching matching, int neighbours, int *receive
 	size_t n = (size_t)neighbours + 1;
 	struct blocks b = {malloc(n * sizeof *b.number), malloc(n * sizeof *b.one),
 			   malloc(n * sizeof *b.bytes), malloc(n * sizeof *b.type)};
+	MPI_Request request = MPI_REQUEST_NULL;
 	int error = 0;
 
 	if (!b.number || !b.one || !b.bytes || !b.type || !received)
@@ -170,7 +180,9 @@ static int measure(enum reel_mpi_matching matching, int neighbours, int *receive
 		b.type[i] = MPI_INT;
 	}
 	if (!error)
-		error = reel_mpi_check(call_mpi(matching, &b, received, comm), call);
+		error = reel_mpi_check(call_mpi(matching, &b, received, comm, &request), call);
+	if (!error)
+		error = reel_mpi_check(MPI_Wait(&request, MPI_STATUS_IGNORE), call);
 	free(b.number);
 	free(b.one);
 	free(b.bytes);

@@ -12,6 +12,7 @@
 
 #include <reel/extend.h>
 
+#include "nonblocking.h"
 #include "reduce.h"
 
 struct reduction {
@@ -228,6 +229,44 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 	return reel_mpi_stick(tape, error);
 }
 
+static int start_mpi(const struct reduction *r, const void *sent, int count, MPI_Comm comm,
+		     MPI_Request *request)
+{
+	switch (r->kind) {
+	case REEL_MPI_REDUCE:
+		return MPI_Ireduce(sent, r->result, count, r->m.type, r->op, r->root, comm, request);
+	case REEL_MPI_ALLREDUCE:
+		return MPI_Iallreduce(sent, r->result, count, r->m.type, r->op, comm, request);
+	case REEL_MPI_REDUCE_SCATTER:
+		return MPI_Ireduce_scatter(sent, r->result, r->counts, r->m.type, r->op, comm,
+					   request);
+	default:
+		return MPI_Ireduce_scatter_block(sent, r->result, count, r->m.type, r->op, comm,
+						 request);
+	}
+}
+
+int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			   const void *sent, void *received, int count, const int *counts,
+			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+			   struct reel_mpi_request *request)
+{
+	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
+				    .buffer = (void *)(uintptr_t)sent, .type = type},
+			      .result = received, .counts = counts, .kind = kind, .op = op,
+			      .root = root};
+	MPI_Request started = MPI_REQUEST_NULL;
+	int error = open_reduction(&r, count, comm);
+
+	if (!error && tape && reel_mpi_is_active(&r.m) && r.factor != REEL_MPI_FACTOR_ONE) {
+		reel_mpi_push_numbers(&r.m, r.m.buffer);
+		error = reel_tape_error(tape);
+	}
+	if (!error)
+		error = reel_mpi_check(start_mpi(&r, sent, count, comm, &started), r.m.call);
+	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
+}
+
 /* ---- Reverse ---- */
 
 /* Multiplies the adjoints of all elements by what was noted. `spare` has room for as many. */
@@ -311,5 +350,64 @@ int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_m
 	} else {
 		error = -ENOMEM;
 	}
+	return reel_mpi_stick(tape, error);
+}
+
+/* Notes on m.tape what the call that waits would have noted. `result` has room for all elements. */
+static int note_again(struct reduction *r, const char *operand, char *result)
+{
+	struct reel_mpi_message *m = &r->m;
+	int error;
+
+	if (r->factor != REEL_MPI_FACTOR_BIT)
+		return note(r, operand);
+	error = reel_mpi_check(MPI_Allreduce(operand, result, m->count, m->type, r->op,
+					     m->attached->sums),
+			       m->call);
+	return error ? error : note_winners(r, operand, result);
+}
+
+/* `spare` has room for 1 + REEL_MPI_CHAIN_SPARE operands. */
+static int reverse_noted(struct reduction *r, char *spare)
+{
+	reel_tape *tape = r->m.tape, local = {0};
+	int error = reel_mpi_pop_operands(&r->m, spare);
+
+	r->m.tape = &local;
+	if (!error)
+		error = note_again(r, spare, spare + bytes_of(r, r->m.count));
+	if (!error)
+		error = reverse(r, spare, spare + bytes_of(r, r->m.count));
+	else
+		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
+	reel_tape_close(&local);
+	r->m.tape = tape;
+	return error;
+}
+
+int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+				   void *sent_bar, void *received_bar, int count, const int *counts,
+				   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+				   const struct reel_mpi_request *request)
+{
+	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
+				    .buffer = sent_bar, .type = type},
+			      .result = received_bar, .counts = counts, .kind = kind, .op = op,
+			      .root = root};
+	int error = reel_mpi_check_unused(request, r.m.call);
+	struct reel_mpi_buffer *buffer;
+
+	if (!error)
+		error = open_reduction(&r, count, comm);
+	if (error || !reel_mpi_is_active(&r.m))
+		return reel_mpi_stick(tape, error);
+	if (r.factor == REEL_MPI_FACTOR_ONE)
+		return reel_mpi_reduction_reverse_at(tape, site, kind, sent_bar, received_bar,
+						     count, counts, type, op, root, comm);
+	buffer = temporary(&r, 1 + REEL_MPI_CHAIN_SPARE);
+	if (!buffer)
+		return reel_mpi_stick(tape, -ENOMEM);
+	error = reverse_noted(&r, (char *)buffer->data);
+	reel_mpi_give_buffer(r.m.attached, buffer);
 	return reel_mpi_stick(tape, error);
 }

@@ -13,6 +13,7 @@
 
 #include <reel/extend.h>
 
+#include "nonblocking.h"
 #include "operation.h"
 #include "reduce.h"
 
@@ -85,6 +86,31 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 	if (buffer)
 		reel_mpi_give_buffer(m.attached, buffer);
 	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+		      struct reel_mpi_request *request)
+{
+	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_iexscan" : "reel_mpi_iscan",
+				     .site = site, .tape = tape,
+				     .buffer = (void *)(uintptr_t)sent, .count = count,
+				     .type = type};
+	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
+	MPI_Request started = MPI_REQUEST_NULL;
+	int error = open_scan(&m, &factor, op, received, comm);
+
+	if (!error && tape && factor != REEL_MPI_FACTOR_ONE) {
+		reel_mpi_push_numbers(&m, m.buffer);
+		error = reel_tape_error(tape);
+	}
+	if (!error)
+		error = reel_mpi_check(exclusive ? MPI_Iexscan(sent, received, count, type, op,
+							       comm, &started)
+						 : MPI_Iscan(sent, received, count, type, op, comm,
+							     &started),
+				       m.call);
+	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
 }
 
 /* Calls the program's adjoint. `spare` has room for two operands. */
@@ -190,6 +216,52 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 		return reel_mpi_stick(tape, -ENOMEM);
 	error = reel_mpi_reverse_chain(&m, factor, op, exclusive, received_bar,
 				       (char *)buffer->data);
+	reel_mpi_give_buffer(m.attached, buffer);
+	return reel_mpi_stick(tape, error);
+}
+
+/* `spare` has room for REEL_MPI_CHAIN_SPARE operands. */
+static int reverse_noted(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			 bool exclusive, char *result_bar, char *spare)
+{
+	reel_tape *tape = m->tape, local = {0};
+	int error = reel_mpi_pop_operands(m, spare);
+
+	m->tape = &local;
+	if (!error)
+		error = reel_mpi_note_chain(m, factor, op, spare, spare + bytes_of(m));
+	if (!error)
+		error = reel_mpi_reverse_chain(m, factor, op, exclusive, result_bar, spare);
+	else
+		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+	reel_tape_close(&local);
+	m->tape = tape;
+	return error;
+}
+
+int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
+			      MPI_Comm comm, const struct reel_mpi_request *request)
+{
+	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_iexscan_reverse"
+						       : "reel_mpi_iscan_reverse",
+				     .site = site, .tape = tape, .buffer = sent_bar, .count = count,
+				     .type = type};
+	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
+	int error = reel_mpi_check_unused(request, m.call);
+	struct reel_mpi_buffer *buffer;
+
+	if (!error)
+		error = open_scan(&m, &factor, op, received_bar, comm);
+	if (error || !reel_mpi_is_active(&m))
+		return reel_mpi_stick(tape, error);
+	if (factor == REEL_MPI_FACTOR_ONE)
+		return reel_mpi_scan_reverse_at(tape, site, exclusive, sent_bar, received_bar,
+						count, type, op, comm);
+	buffer = reel_mpi_take_buffer(m.attached, REEL_MPI_CHAIN_SPARE * bytes_of(&m));
+	if (!buffer)
+		return reel_mpi_stick(tape, -ENOMEM);
+	error = reverse_noted(&m, factor, op, exclusive, received_bar, (char *)buffer->data);
 	reel_mpi_give_buffer(m.attached, buffer);
 	return reel_mpi_stick(tape, error);
 }

@@ -24,6 +24,9 @@ struct reel_mpi_message {
 	MPI_Comm through; /* the duplicate that its adjoint travels in */
 };
 
+/* The state of a request that has begun: the others are known to requests.c alone. */
+enum { REEL_MPI_STARTED = 1 };
+
 /* What the run decided. */
 struct reel_mpi_note {
 	int32_t source, tag, count, index;

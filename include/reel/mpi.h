@@ -197,7 +197,8 @@ enum reel_mpi_mode {
 	REEL_MPI_SYNCHRONOUS,
 	REEL_MPI_BUFFERED,
 	REEL_MPI_READY,
-	REEL_MPI_RECEIVE
+	REEL_MPI_RECEIVE,
+	REEL_MPI_COLLECTIVE
 };
 
 int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
@@ -631,6 +632,211 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
 			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
 			     MPI_Comm comm);
+
+/* ---- Collective calls that begin and end -------------------------------------------------- */
+
+/*
+ * reel_mpi_ibcast, _ibarrier, _igather, _igatherv, _iscatter, _iscatterv, _iallgather,
+ * _iallgatherv, _ialltoall, _ialltoallv, _ialltoallw, _ineighbor_allgather, _ineighbor_allgatherv,
+ * _ineighbor_alltoall, _ineighbor_alltoallv, _ineighbor_alltoallw, _ireduce, _iallreduce,
+ * _ireduce_scatter, _ireduce_scatter_block, _iscan, _iexscan: the arguments of the call without the
+ * i, and a request, which reel_mpi_wait() and its like end. And of each the _reverse.
+ *
+ *	reel_mpi_iallreduce(tape, &x, &sum, 1, MPI_DOUBLE, MPI_SUM, comm, &request);
+ *	reel_mpi_wait(tape, &request, MPI_STATUS_IGNORE);                          forward sweep
+ *
+ *	reel_mpi_wait_reverse(tape, &request, MPI_STATUS_IGNORE);                  reverse sweep
+ *	reel_mpi_iallreduce_reverse(tape, &x_bar, &sum_bar, 1, MPI_DOUBLE, MPI_SUM, comm, &request);
+ *
+ * The reverse of the start does all, as that of the call without the i. MPI demands that all ranks
+ * start the collective calls on a communicator in the same order, and lets each wait in an order of
+ * its own. In the reverse sweep the request is null, and the reverse of its wait does nothing.
+ *
+ * So the reverse of the start waits for the other ranks. Let all ranks start a call at the same
+ * place between their messages: if one rank starts it and then sends what another rank receives
+ * before it starts the call, each waits for the other in the reverse sweep.
+ *
+ * Noted of MPI_SUM: nothing; of any other operation: the operand, by the start. Then the reverse
+ * costs what the forward call without the i does, too, and one more Allreduce of an integer.
+ */
+#define reel_mpi_igather(tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_igather_reverse(tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_igatherv(tape, s, sn, st, r, rns, rds, rt, root, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm), (request))
+#define reel_mpi_igatherv_reverse(tape, s, sn, st, r, rns, rds, rt, root, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iscatter(tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iscatter_reverse(tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iscatterv(tape, s, sns, sds, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), (sds), (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iscatterv_reverse(tape, s, sns, sds, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), (sds), \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iallgather(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_iallgather_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_iallgatherv(tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_iallgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoall(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoall_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), (sds), (st), \
+		NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), (sds), \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoallw(tape, s, sns, sds, sts, r, rns, rds, rts, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), (sds), \
+		MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), 0, \
+		(comm), (request))
+#define reel_mpi_ialltoallw_reverse(tape, s, sns, sds, sts, r, rns, rds, rts, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), (sds), \
+		MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), 0, \
+		(comm), (request))
+#define reel_mpi_ineighbor_allgather(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ineighbor_allgather_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), \
+		(request))
+#define reel_mpi_ineighbor_allgatherv(tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ineighbor_allgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), \
+		(request))
+#define reel_mpi_ineighbor_alltoall(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ineighbor_alltoall_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), \
+		(request))
+#define reel_mpi_ineighbor_alltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, (sns), \
+		(sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ineighbor_alltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, \
+		(sns), (sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), \
+		(request))
+#define reel_mpi_ireduce(tape, s, r, n, type, op, root, comm, request) \
+	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), NULL, \
+		(type), (op), (root), (comm), (request))
+#define reel_mpi_ireduce_reverse(tape, s, r, n, type, op, root, comm, request) \
+	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), \
+		NULL, (type), (op), (root), (comm), (request))
+#define reel_mpi_iallreduce(tape, s, r, n, type, op, comm, request) \
+	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), (n), NULL, \
+		(type), (op), 0, (comm), (request))
+#define reel_mpi_iallreduce_reverse(tape, s, r, n, type, op, comm, request) \
+	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), (n), \
+		NULL, (type), (op), 0, (comm), (request))
+#define reel_mpi_ireduce_scatter(tape, s, r, ns, type, op, comm, request) \
+	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), (r), 0, (ns), \
+		(type), (op), 0, (comm), (request))
+#define reel_mpi_ireduce_scatter_reverse(tape, s, r, ns, type, op, comm, request) \
+	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), (r), \
+		0, (ns), (type), (op), 0, (comm), (request))
+#define reel_mpi_ireduce_scatter_block(tape, s, r, n, type, op, comm, request) \
+	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, (s), (r), \
+		(n), NULL, (type), (op), 0, (comm), (request))
+#define reel_mpi_ireduce_scatter_block_reverse(tape, s, r, n, type, op, comm, request) \
+	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, (s), \
+		(r), (n), NULL, (type), (op), 0, (comm), (request))
+#define reel_mpi_ibcast(tape, ...) \
+	reel_mpi_ibcast_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ibcast_reverse(tape, ...) \
+	reel_mpi_ibcast_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ibarrier(tape, ...) \
+	reel_mpi_ibarrier_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ibarrier_reverse(tape, ...) \
+	reel_mpi_ibarrier_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallw(tape, ...) \
+	reel_mpi_ineighbor_alltoallw_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallw_reverse(tape, ...) \
+	reel_mpi_ineighbor_alltoallw_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_iscan(tape, ...) \
+	reel_mpi_iscan_at((tape), REEL_HERE, false, __VA_ARGS__)
+#define reel_mpi_iscan_reverse(tape, ...) \
+	reel_mpi_iscan_reverse_at((tape), REEL_HERE, false, __VA_ARGS__)
+#define reel_mpi_iexscan(tape, ...) \
+	reel_mpi_iscan_at((tape), REEL_HERE, true, __VA_ARGS__)
+#define reel_mpi_iexscan_reverse(tape, ...) \
+	reel_mpi_iscan_reverse_at((tape), REEL_HERE, true, __VA_ARGS__)
+
+int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		       int root, MPI_Comm comm, struct reel_mpi_request *request);
+int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			       MPI_Datatype type, int root, MPI_Comm comm,
+			       const struct reel_mpi_request *request);
+int reel_mpi_ibarrier_at(reel_tape *tape, const char *site, MPI_Comm comm,
+			 struct reel_mpi_request *request);
+int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm,
+				 const struct reel_mpi_request *request);
+int reel_mpi_imove_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
+		      int sent_count, const int *sent_counts, const int *sent_displacements,
+		      MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
+		      int count, const int *counts, const int *displacements, MPI_Datatype type,
+		      const MPI_Datatype *types, int root, MPI_Comm comm,
+		      struct reel_mpi_request *request);
+int reel_mpi_imove_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+			      void *sent_bar, int sent_count, const int *sent_counts,
+			      const int *sent_displacements, MPI_Datatype sent_type,
+			      const MPI_Datatype *sent_types, void *received_bar, int count,
+			      const int *counts, const int *displacements, MPI_Datatype type,
+			      const MPI_Datatype *types, int root, MPI_Comm comm,
+			      const struct reel_mpi_request *request);
+int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+				    const int *sent_counts, const MPI_Aint *sent_displacements,
+				    const MPI_Datatype *sent_types, void *received,
+				    const int *counts, const MPI_Aint *displacements,
+				    const MPI_Datatype *types, MPI_Comm comm,
+				    struct reel_mpi_request *request);
+int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+					    const int *sent_counts,
+					    const MPI_Aint *sent_displacements,
+					    const MPI_Datatype *sent_types, void *received_bar,
+					    const int *counts, const MPI_Aint *displacements,
+					    const MPI_Datatype *types, MPI_Comm comm,
+					    const struct reel_mpi_request *request);
+int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			   const void *sent, void *received, int count, const int *counts,
+			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+			   struct reel_mpi_request *request);
+int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+				   void *sent_bar, void *received_bar, int count, const int *counts,
+				   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+				   const struct reel_mpi_request *request);
+int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+		      struct reel_mpi_request *request);
+int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
+			      MPI_Comm comm, const struct reel_mpi_request *request);
 
 #ifdef __cplusplus
 }
