@@ -17,7 +17,8 @@ libreel_mpi_core_la_SOURCES = \
 	%D%/reduce.c %D%/reduce.h \
 	%D%/factor.c \
 	%D%/operation.c %D%/operation.h \
-	%D%/scan.c
+	%D%/scan.c \
+	%D%/window.c
 
 lib_LTLIBRARIES += libreel-mpi.la
 libreel_mpi_la_SOURCES =

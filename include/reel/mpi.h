@@ -838,6 +838,75 @@ int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive,
 			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
 			      MPI_Comm comm, const struct reel_mpi_request *request);
 
+/* ---- One-sided calls ------------------------------------------------------------------------ */
+
+/*
+ * Make a window ready for the calls below: `comm`, which is attached and outlives the window, has
+ * its ranks. Local. The program makes a second window over the adjoint of the memory, of the same
+ * sizes and displacement units, and passes it to the reverse calls; it is attached, too.
+ *
+ *	reel_mpi_win_fence(tape, 0, win);
+ *	reel_mpi_put(tape, x, n, MPI_DOUBLE, 1, 0, n, MPI_DOUBLE, win);
+ *	reel_mpi_win_fence(tape, 0, win);                                          forward sweep
+ *
+ *	reel_mpi_win_fence_reverse(tape, 0, win_bar);                              reverse sweep
+ *	reel_mpi_put_reverse(tape, x_bar, n, MPI_DOUBLE, 1, 0, n, MPI_DOUBLE, win_bar);
+ *	reel_mpi_win_fence_reverse(tape, 0, win_bar);
+ *
+ * Returns 0; -EINVAL; -ENOTSUP: MPI keeps two copies of the window's memory; -ENOMEM or -EIO.
+ */
+int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm);
+
+/*
+ * reel_mpi_win_fence, _put, _get, _accumulate: a tape, and the arguments of MPI's call of that name.
+ * And of each the _reverse, with the adjoint of the buffer, and the window of adjoints. Nothing is
+ * noted.
+ *
+ * Reverse: a Put adds the adjoint at the target to that of what was put, and sets that at the
+ * target to 0; a Get adds to the adjoint at the target; an Accumulate, of MPI_SUM, adds the adjoint
+ * at the target to that of what was added. Each is complete when it returns, and waits for the
+ * target's memory, not for its program, where MPI can do so. A fence is one, and a barrier.
+ *
+ * Refused (-ENOTSUP): accesses outside of fences (under a lock, or between post, start, complete and
+ * wait), operations other than MPI_SUM, types of several kinds of numbers.
+ *
+ * Bits. If several ranks get the same number between two fences, MPI chooses the order in which
+ * their adjoints are added, and the last bits may differ from run to run.
+ */
+#define reel_mpi_win_fence(tape, ...) reel_mpi_win_fence_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_win_fence_reverse(tape, ...) \
+	reel_mpi_win_fence_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_put(tape, ...) reel_mpi_put_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_put_reverse(tape, ...) reel_mpi_put_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_get(tape, ...) reel_mpi_get_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_get_reverse(tape, ...) reel_mpi_get_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_accumulate(tape, ...) reel_mpi_accumulate_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_accumulate_reverse(tape, ...) \
+	reel_mpi_accumulate_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+
+int reel_mpi_win_fence_at(reel_tape *tape, const char *site, int assertion, MPI_Win win);
+int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int assertion,
+				  MPI_Win win_bar);
+int reel_mpi_put_at(reel_tape *tape, const char *site, const void *origin, int count,
+		    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+		    MPI_Datatype target_type, MPI_Win win);
+int reel_mpi_put_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
+			    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+			    MPI_Datatype target_type, MPI_Win win_bar);
+int reel_mpi_get_at(reel_tape *tape, const char *site, void *origin, int count, MPI_Datatype type,
+		    int target, MPI_Aint displacement, int target_count, MPI_Datatype target_type,
+		    MPI_Win win);
+int reel_mpi_get_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
+			    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+			    MPI_Datatype target_type, MPI_Win win_bar);
+int reel_mpi_accumulate_at(reel_tape *tape, const char *site, const void *origin, int count,
+			   MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+			   MPI_Datatype target_type, MPI_Op op, MPI_Win win);
+int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
+				   MPI_Datatype type, int target, MPI_Aint displacement,
+				   int target_count, MPI_Datatype target_type, MPI_Op op,
+				   MPI_Win win_bar);
+
 #ifdef __cplusplus
 }
 #endif
