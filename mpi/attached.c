@@ -14,6 +14,8 @@
 
 #include "check.h"
 #include "os/environment.h"
+#include "neighbours.h"
+#include "operation.h"
 
 /* Both are set by the first reel_mpi_attach(), and not changed after that. */
 static pthread_mutex_t keyval_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -262,6 +264,8 @@ static void free_attached(struct reel_mpi_attached *attached)
 		MPI_Comm_free(&attached->messages);
 	if (attached->sums != MPI_COMM_NULL)
 		MPI_Comm_free(&attached->sums);
+	reel_mpi_free_operations(attached);
+	reel_mpi_free_neighbours(attached->neighbours);
 	pthread_mutex_destroy(&attached->lock);
 	free(attached);
 }

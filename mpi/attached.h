@@ -33,6 +33,8 @@ struct reel_mpi_counters {
 	_Atomic uint64_t waits, wait_ns;	  /* for what had not come when it was needed */
 	_Atomic uint64_t note_bytes;
 };
+struct reel_mpi_neighbours;
+struct reel_mpi_operation;
 
 struct reel_mpi_attached {
 	MPI_Comm messages; /* adjoints of messages, with the tags of the program's */
@@ -44,6 +46,8 @@ struct reel_mpi_attached {
 	struct reel_mpi_buffer *sending;   /* in the order of sending */
 	struct reel_mpi_buffer **last_sent; /* where the next one is linked */
 	struct reel_mpi_buffer *spare;
+	struct reel_mpi_neighbours *neighbours; /* NULL until the first call among neighbours */
+	struct reel_mpi_operation *operations;	/* of the program, with their adjoints */
 	int reversing; /* number of requests whose wait was reversed, and not their start */
 	struct reel_mpi_buffer *given_up;  /* MPI uses them until the end */
 	struct reel_mpi_checks *checks;	   /* checked mode, check.c; or NULL */

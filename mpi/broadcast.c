@@ -72,6 +72,17 @@ int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count
 	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
+int reel_mpi_reverse_bcast(struct reel_mpi_message *m, int root)
+{
+	int error = reel_mpi_is_active(m) ? reel_mpi_sum_to(m, root) : 0;
+
+	if (error)
+		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+	else if (m->attached->rank != root)
+		reel_mpi_layout_zero(m->layout, m->count, m->buffer);
+	return error;
+}
+
 int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
 			      MPI_Datatype type, int root, MPI_Comm comm)
 {
@@ -84,14 +95,10 @@ int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_ba
 		return reel_mpi_stick(tape, error);
 	call = call_of(&m, root, true);
 	error = reel_mpi_agree(&call);
-	if (reel_mpi_is_active(&m)) {
-		if (!error)
-			error = reel_mpi_sum_to(&m, root);
-		if (error)
-			reel_mpi_layout_poison(m.layout, count, buffer_bar);
-		else if (m.attached->rank != root)
-			reel_mpi_layout_zero(m.layout, count, buffer_bar);
-	}
+	if (error)
+		reel_mpi_layout_poison(m.layout, count, buffer_bar);
+	else
+		error = reel_mpi_reverse_bcast(&m, root);
 	return reel_mpi_stick(tape, error);
 }
 

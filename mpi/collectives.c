@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collective calls that move blocks and change none. In the reverse sweep each block's adjoint goes
- * back to the rank that the block came from, which adds what comes in the order of ranks.
+ * back to the rank that the block came from, which adds what comes in the order of ranks, or of its
+ * neighbours.
  */
 #include "config.h"
 
@@ -10,8 +11,13 @@
 #include <reel/extend.h>
 
 #include "check.h"
+#include "neighbours.h"
+#include "nonblocking.h"
 
-/* Of a call: between whom blocks travel. What is not said is: from each rank to each one. */
+/*
+ * Of a call: between whom blocks travel. What is not said is: from each rank to each one, or from
+ * each neighbour to each one. A neighbour stands where a rank does.
+ */
 static const struct pattern {
 	const char *name;
 	bool sent_to_root;	 /* and to no other rank */
@@ -29,28 +35,21 @@ static const struct pattern {
 	[REEL_MPI_ALLTOALL] = {"reel_mpi_alltoall", false, false, true, true, false},
 	[REEL_MPI_ALLTOALLV] = {"reel_mpi_alltoallv", false, false, true, true, true},
 	[REEL_MPI_ALLTOALLW] = {"reel_mpi_alltoallw", false, false, true, true, true},
+	[REEL_MPI_NEIGHBOR_ALLGATHER] = {"reel_mpi_neighbor_allgather", false, false, false, true, true},
+	[REEL_MPI_NEIGHBOR_ALLGATHERV] = {"reel_mpi_neighbor_allgatherv", false, false, false, true, true},
+	[REEL_MPI_NEIGHBOR_ALLTOALL] = {"reel_mpi_neighbor_alltoall", false, false, true, true, true},
+	[REEL_MPI_NEIGHBOR_ALLTOALLV] = {"reel_mpi_neighbor_alltoallv", false, false, true, true, true},
+	[REEL_MPI_NEIGHBOR_ALLTOALLW] = {"reel_mpi_neighbor_alltoallw", false, false, true, true, true},
 };
 
-/* The blocks of a rank on one side. Of Alltoallw, displacements are in bytes. */
-struct side {
-	char *base;
-	int count;
-	const int *counts, *displacements;
-	MPI_Datatype type;
-	const MPI_Datatype *types;
-	bool in_blocks;
-};
-
-/* Makes the message of the block that goes to rank i or comes from it. */
-static int block_of(struct reel_mpi_message *m, const struct side *side, int i, MPI_Comm comm)
+/* Adds to the message what block i is. */
+static int block_of(struct reel_mpi_message *m, const struct reel_mpi_side *side, int i, MPI_Comm comm)
 {
 	MPI_Aint lower, extent, at = 0;
 	int error;
 
 	m->type = side->types ? side->types[i] : side->type;
 	m->count = side->counts && side->in_blocks ? side->counts[i] : side->count;
-	m->peer = i;
-	m->tag = 0;
 	m->buffer = side->base;
 	error = reel_mpi_open_message(m, comm);
 	if (error)
@@ -58,7 +57,8 @@ static int block_of(struct reel_mpi_message *m, const struct side *side, int i, 
 	m->through = m->attached->sums;
 	if (side->in_blocks) {
 		MPI_Type_get_extent(m->type, &lower, &extent);
-		at = side->types	   ? side->displacements[i]
+		at = side->bytes	   ? side->bytes[i]
+		     : side->types	   ? side->displacements[i]
 		     : side->displacements ? side->displacements[i] * extent
 					   : (MPI_Aint)i * m->count * extent;
 	}
@@ -70,9 +70,12 @@ static int block_of(struct reel_mpi_message *m, const struct side *side, int i, 
 /* A call of a rank. */
 struct move {
 	const struct pattern *pattern;
-	struct side sent, received;
+	struct reel_mpi_side sent, received;
 	int rank, size, root;
 	bool own_stays; /* the block from the rank to itself is in its place already */
+	struct reel_mpi_attached *attached;
+	const struct reel_mpi_neighbours *neighbours; /* NULL: blocks travel between all ranks */
+	const int *number; /* of each block that came, its number at its source; NULL: all are equal */
 };
 
 static bool sends_to(const struct move *move, int i)
@@ -100,7 +103,7 @@ static void resolve_in_place(struct move *move)
 		move->sent = move->received;
 	} else if (sent && !move->pattern->sent_to_root) {
 		/* Each rank gets what lies in the rank's own block. */
-		const struct side *to = &move->received;
+		const struct reel_mpi_side *to = &move->received;
 		MPI_Aint lower, extent;
 
 		MPI_Type_get_extent(to->type, &lower, &extent);
@@ -113,19 +116,36 @@ static void resolve_in_place(struct move *move)
 	}
 }
 
-/* Calls `act` for the block to or from each rank that there is. */
+static int blocks_on(const struct move *move, bool sent)
+{
+	return !move->neighbours ? move->size
+	       : sent		 ? move->neighbours->destinations
+				 : move->neighbours->sources;
+}
+
+/* Says with which rank and tag the adjoint of a block travels. */
+static void address(struct reel_mpi_message *m, const struct move *move, bool sent, int i)
+{
+	const struct reel_mpi_neighbours *n = move->neighbours;
+
+	m->peer = !n ? i : sent ? n->destination[i] : n->source[i];
+	m->tag = !move->number ? 0 : sent ? i : move->number[i];
+}
+
+/* Calls `act` for each block that there is. */
 static int each_block(const struct move *move, reel_tape *tape, const char *site, bool sent,
 		      MPI_Comm comm, int (*act)(struct reel_mpi_message *message))
 {
-	const struct side *side = sent ? &move->sent : &move->received;
+	const struct reel_mpi_side *side = sent ? &move->sent : &move->received;
 	int error = 0;
 
-	for (int i = 0; i < move->size; i++) {
+	for (int i = 0; i < blocks_on(move, sent); i++) {
 		struct reel_mpi_message m = {.call = move->pattern->name, .site = site, .tape = tape};
 		int own;
 
 		if (!(sent ? sends_to(move, i) : receives_from(move, i)))
 			continue;
+		address(&m, move, sent, i);
 		own = block_of(&m, side, i, comm);
 		if (!own && act)
 			own = act(&m);
@@ -141,31 +161,38 @@ static int poison(struct reel_mpi_message *m)
 	return 0;
 }
 
-static int open_move(struct move *move, enum reel_mpi_move kind, const struct side *sent,
-		     const struct side *received, int root, MPI_Comm comm)
+static int open_move(struct move *move, enum reel_mpi_move kind, const struct reel_mpi_side *sent,
+		     const struct reel_mpi_side *received, int root, MPI_Comm comm)
 {
-	struct reel_mpi_attached *attached;
 	int error;
 
 	if ((size_t)kind >= sizeof patterns / sizeof *patterns)
 		return reel_fail(-EINVAL, "unknown collective call %d", (int)kind);
 	move->pattern = &patterns[kind];
-	error = reel_mpi_find(comm, move->pattern->name, &attached);
+	move->neighbours = NULL;
+	move->number = NULL;
+	error = reel_mpi_find(comm, move->pattern->name, &move->attached);
+	if (!error && kind >= REEL_MPI_NEIGHBOR_ALLGATHER)
+		error = reel_mpi_find_neighbours(move->attached, move->pattern->name,
+						 &move->neighbours);
 	if (error)
 		return error;
 	move->sent = *sent;
 	move->received = *received;
 	move->sent.in_blocks = move->pattern->sent_in_blocks;
 	move->received.in_blocks = move->pattern->received_in_blocks;
-	move->rank = attached->rank;
-	move->size = attached->size;
+	move->rank = move->attached->rank;
+	move->size = move->attached->size;
 	move->root = root;
+	if (move->neighbours && (sent->base == MPI_IN_PLACE || received->base == MPI_IN_PLACE))
+		return reel_fail(-EINVAL, "%s: MPI_IN_PLACE stands in no call among neighbours",
+				 move->pattern->name);
 	resolve_in_place(move);
 	return 0;
 }
 
 /* The side of a call that a rank has whatever it has in place. */
-static const struct side *own_side(const struct move *move)
+static const struct reel_mpi_side *own_side(const struct move *move)
 {
 	bool is_root = move->rank == move->root;
 
@@ -181,7 +208,7 @@ static const struct side *own_side(const struct move *move)
 static int describe(struct reel_mpi_call *call, const struct move *move, reel_tape *tape,
 		    const char *site, MPI_Comm comm, bool reverse)
 {
-	const struct side *side = own_side(move);
+	const struct reel_mpi_side *side = own_side(move);
 	bool uneven = move->pattern->uneven;
 	struct reel_mpi_message m = {.call = move->pattern->name, .type = side->type,
 				     .count = uneven ? 1 : side->count};
@@ -198,8 +225,8 @@ static int describe(struct reel_mpi_call *call, const struct move *move, reel_ta
 	return error;
 }
 
-static int call_mpi(enum reel_mpi_move kind, const struct side *s, const struct side *r, int root,
-		    MPI_Comm comm)
+static int call_mpi(enum reel_mpi_move kind, const struct reel_mpi_side *s,
+		    const struct reel_mpi_side *r, int root, MPI_Comm comm)
 {
 	switch (kind) {
 	case REEL_MPI_GATHER:
@@ -223,10 +250,121 @@ static int call_mpi(enum reel_mpi_move kind, const struct side *s, const struct 
 	case REEL_MPI_ALLTOALLV:
 		return MPI_Alltoallv(s->base, s->counts, s->displacements, s->type, r->base,
 				     r->counts, r->displacements, r->type, comm);
+	case REEL_MPI_NEIGHBOR_ALLGATHER:
+		return MPI_Neighbor_allgather(s->base, s->count, s->type, r->base, r->count,
+					      r->type, comm);
+	case REEL_MPI_NEIGHBOR_ALLGATHERV:
+		return MPI_Neighbor_allgatherv(s->base, s->count, s->type, r->base, r->counts,
+					       r->displacements, r->type, comm);
+	case REEL_MPI_NEIGHBOR_ALLTOALL:
+		return MPI_Neighbor_alltoall(s->base, s->count, s->type, r->base, r->count, r->type,
+					     comm);
+	case REEL_MPI_NEIGHBOR_ALLTOALLV:
+		return MPI_Neighbor_alltoallv(s->base, s->counts, s->displacements, s->type,
+					      r->base, r->counts, r->displacements, r->type, comm);
+	case REEL_MPI_NEIGHBOR_ALLTOALLW:
+		return MPI_Neighbor_alltoallw(s->base, s->counts, s->bytes, s->types, r->base,
+					      r->counts, r->bytes, r->types, comm);
 	default:
 		return MPI_Alltoallw(s->base, s->counts, s->displacements, s->types, r->base,
 				     r->counts, r->displacements, r->types, comm);
 	}
+}
+
+static int call_and_wait(const struct move *move, enum reel_mpi_move kind,
+			 const struct reel_mpi_side *from, const struct reel_mpi_side *to,
+			 reel_tape *tape, const char *site, MPI_Comm comm)
+{
+	struct reel_mpi_call call;
+	int error = describe(&call, move, tape, site, comm, false);
+
+	if (error)
+		return error;
+	error = reel_mpi_agree(&call);
+	if (!error)
+		error = reel_mpi_check(call_mpi(kind, from, to, move->root, comm),
+				       move->pattern->name);
+	return reel_mpi_note_agreed(&call, error);
+}
+
+/* Ranks start calls where others may not be yet, so they do not compare them. */
+static int start(const struct move *move, enum reel_mpi_move kind, const struct reel_mpi_side *from,
+		 const struct reel_mpi_side *to, const char *site, MPI_Comm comm,
+		 struct reel_mpi_request *request, int error)
+{
+	MPI_Request started = MPI_REQUEST_NULL;
+
+	if (!error)
+		error = reel_mpi_check(reel_mpi_start_move(kind, from, to, move->root, comm,
+							   &started),
+				       move->pattern->name);
+	return reel_mpi_make_request(request, started, comm, site, error);
+}
+
+int reel_mpi_forward_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+			  const struct reel_mpi_side *from, const struct reel_mpi_side *to,
+			  int root, MPI_Comm comm, struct reel_mpi_request *request)
+{
+	struct move move;
+	int error = open_move(&move, kind, from, to, root, comm);
+
+	/* What hides its numbers is refused before any rank waits. */
+	if (!error)
+		error = each_block(&move, tape, site, true, comm, NULL);
+	if (!error)
+		error = each_block(&move, tape, site, false, comm, NULL);
+	if (request)
+		error = start(&move, kind, from, to, site, comm, request, error);
+	else if (!error)
+		error = call_and_wait(&move, kind, from, to, tape, site, comm);
+	return reel_mpi_stick(tape, error);
+}
+
+/* Finds which block of a neighbour came as which block. */
+static int match(struct move *move, enum reel_mpi_move kind, bool nonblocking)
+{
+	enum reel_mpi_matching matching;
+	int error;
+
+	if (!move->neighbours || !move->pattern->sent_in_blocks)
+		return 0;
+	matching = (enum reel_mpi_matching)(kind - REEL_MPI_NEIGHBOR_ALLTOALL +
+					    (nonblocking ? REEL_MPI_MATCH_IALLTOALL
+							 : REEL_MPI_MATCH_ALLTOALL));
+	error = reel_mpi_match_neighbours(move->attached, move->pattern->name, matching);
+	move->number = move->neighbours->block[matching];
+	return error;
+}
+
+static int agree_reversed(const struct move *move, reel_tape *tape, const char *site, MPI_Comm comm)
+{
+	struct reel_mpi_call call;
+	int error = describe(&call, move, tape, site, comm, true);
+
+	return error ? error : reel_mpi_agree(&call);
+}
+
+int reel_mpi_reverse_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+			  const struct reel_mpi_side *from, const struct reel_mpi_side *to,
+			  int root, MPI_Comm comm, bool nonblocking)
+{
+	struct move move;
+	int error = open_move(&move, kind, from, to, root, comm), own;
+
+	if (!error)
+		error = match(&move, kind, nonblocking);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	if (!nonblocking)
+		error = agree_reversed(&move, tape, site, comm);
+	if (error) {
+		each_block(&move, tape, site, true, comm, poison);
+		each_block(&move, tape, site, false, comm, poison);
+		return reel_mpi_stick(tape, error);
+	}
+	error = each_block(&move, tape, site, false, comm, reel_mpi_send_adjoint);
+	own = each_block(&move, tape, site, true, comm, reel_mpi_add_adjoint);
+	return reel_mpi_stick(tape, error ? error : own);
 }
 
 int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
@@ -235,26 +373,12 @@ int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
 		     int count, const int *counts, const int *displacements, MPI_Datatype type,
 		     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct side from = {(void *)(uintptr_t)sent, sent_count, sent_counts, sent_displacements,
-			    sent_type, sent_types, false};
-	struct side to = {received, count, counts, displacements, type, types, false};
-	struct reel_mpi_call call;
-	struct move move;
-	int error = open_move(&move, kind, &from, &to, root, comm);
+	struct reel_mpi_side from = {(void *)(uintptr_t)sent, sent_count, sent_counts,
+				     sent_displacements, sent_type, sent_types, NULL, false};
+	struct reel_mpi_side to = {received, count, counts, displacements, type, types, NULL,
+				   false};
 
-	/* What hides its numbers is refused before any rank waits. */
-	if (!error)
-		error = each_block(&move, tape, site, true, comm, NULL);
-	if (!error)
-		error = each_block(&move, tape, site, false, comm, NULL);
-	if (!error)
-		error = describe(&call, &move, tape, site, comm, false);
-	if (error)
-		return reel_mpi_stick(tape, error);
-	error = reel_mpi_agree(&call);
-	if (!error)
-		error = reel_mpi_check(call_mpi(kind, &from, &to, root, comm), move.pattern->name);
-	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
+	return reel_mpi_forward_move(tape, site, kind, &from, &to, root, comm, NULL);
 }
 
 int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
@@ -264,24 +388,40 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 			     const int *counts, const int *displacements, MPI_Datatype type,
 			     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct side from = {sent_bar, sent_count, sent_counts, sent_displacements, sent_type,
-			    sent_types, false};
-	struct side to = {received_bar, count, counts, displacements, type, types, false};
-	struct move move;
-	struct reel_mpi_call call;
-	int error = open_move(&move, kind, &from, &to, root, comm), own;
+	struct reel_mpi_side from = {sent_bar, sent_count, sent_counts, sent_displacements,
+				     sent_type, sent_types, NULL, false};
+	struct reel_mpi_side to = {received_bar, count, counts, displacements, type, types, NULL,
+				   false};
 
-	if (error)
-		return reel_mpi_stick(tape, error);
-	error = describe(&call, &move, tape, site, comm, true);
-	if (!error)
-		error = reel_mpi_agree(&call);
-	if (error) {
-		each_block(&move, tape, site, true, comm, poison);
-		each_block(&move, tape, site, false, comm, poison);
-		return reel_mpi_stick(tape, error);
-	}
-	error = each_block(&move, tape, site, false, comm, reel_mpi_send_adjoint);
-	own = each_block(&move, tape, site, true, comm, reel_mpi_add_adjoint);
-	return reel_mpi_stick(tape, error ? error : own);
+	return reel_mpi_reverse_move(tape, site, kind, &from, &to, root, comm, false);
+}
+
+int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+				   const int *sent_counts, const MPI_Aint *sent_bytes,
+				   const MPI_Datatype *sent_types, void *received,
+				   const int *counts, const MPI_Aint *bytes,
+				   const MPI_Datatype *types, MPI_Comm comm)
+{
+	struct reel_mpi_side from = {(void *)(uintptr_t)sent, 0, sent_counts, NULL,
+				     MPI_DATATYPE_NULL, sent_types, sent_bytes, false};
+	struct reel_mpi_side to = {received, 0, counts, NULL, MPI_DATATYPE_NULL, types, bytes,
+				   false};
+
+	return reel_mpi_forward_move(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm,
+				     NULL);
+}
+
+int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+					   const int *sent_counts, const MPI_Aint *sent_bytes,
+					   const MPI_Datatype *sent_types, void *received_bar,
+					   const int *counts, const MPI_Aint *bytes,
+					   const MPI_Datatype *types, MPI_Comm comm)
+{
+	struct reel_mpi_side from = {sent_bar, 0, sent_counts, NULL, MPI_DATATYPE_NULL, sent_types,
+				     sent_bytes, false};
+	struct reel_mpi_side to = {received_bar, 0, counts, NULL, MPI_DATATYPE_NULL, types, bytes,
+				   false};
+
+	return reel_mpi_reverse_move(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm,
+				     false);
 }

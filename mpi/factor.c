@@ -7,6 +7,7 @@
 
 #include <reel/extend.h>
 
+#include "operation.h"
 #include "reduce.h"
 
 static const struct {
@@ -17,6 +18,19 @@ static const struct {
 	{MPI_MAX, REEL_MPI_FACTOR_BIT},	   {MPI_PROD, REEL_MPI_FACTOR_NUMBER},
 	{MPI_MINLOC, REEL_MPI_FACTOR_BIT}, {MPI_MAXLOC, REEL_MPI_FACTOR_BIT},
 };
+
+/* The operation of a program moves whole elements, which must not overlap. */
+static int own_operation(const struct reel_mpi_message *m, enum reel_mpi_factor *factor)
+{
+	const struct reel_mpi_layout *layout = m->layout;
+
+	*factor = REEL_MPI_FACTOR_OPERANDS;
+	if (layout->true_offset == 0 && layout->true_extent <= layout->extent)
+		return 0;
+	return reel_fail(-ENOTSUP, "%s: the elements of this type begin before their address or "
+				   "overlap; use a type made by MPI_Type_create_resized()",
+			 m->call);
+}
 
 int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *m, enum reel_mpi_factor *factor)
 {
@@ -30,8 +44,11 @@ int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *m, enum reel_mp
 					 m->call);
 		return 0;
 	}
+	if (reel_mpi_find_operation(m->attached, op))
+		return own_operation(m, factor);
 	return reel_fail(-ENOTSUP, "%s: the adjoint of this operation is not known; there are MPI_SUM, "
-				   "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC",
+				   "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC, and those "
+				   "of your own that were given to reel_mpi_op_set_adjoint()",
 			 m->call);
 }
 

@@ -15,10 +15,14 @@ libreel_mpi_core_la_SOURCES = \
 	%D%/point-to-point.c \
 	%D%/requests.c \
 	%D%/broadcast.c \
+	%D%/neighbours.c %D%/neighbours.h \
 	%D%/collectives.c \
+	%D%/nonblocking.c %D%/nonblocking.h \
 	%D%/reduce.c %D%/reduce.h \
 	%D%/factor.c \
+	%D%/operation.c %D%/operation.h \
 	%D%/scan.c \
+	%D%/window.c \
 	%D%/run.c \
 	%D%/report.c
 

@@ -13,6 +13,7 @@
 #include <reel/extend.h>
 
 #include "check.h"
+#include "nonblocking.h"
 #include "reduce.h"
 
 struct reduction {
@@ -23,6 +24,7 @@ struct reduction {
 	bool in_place;
 	enum reel_mpi_reduction kind;
 	enum reel_mpi_factor factor;
+	MPI_Op op;
 	int root;
 	bool watched;	     /* a reverse call with a watchdog */
 	MPI_Request pending; /* what MPI does with the temporary when the call is given up */
@@ -35,7 +37,7 @@ static const char *const names[] = {
 	[REEL_MPI_REDUCE_SCATTER_BLOCK] = "reel_mpi_reduce_scatter_block",
 };
 
-static int open_reduction(struct reduction *r, MPI_Op op, int count, MPI_Comm comm)
+static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 {
 	struct reel_mpi_message *m = &r->m;
 	bool scattered = r->kind == REEL_MPI_REDUCE_SCATTER ||
@@ -60,7 +62,7 @@ static int open_reduction(struct reduction *r, MPI_Op op, int count, MPI_Comm co
 	} else if (r->kind == REEL_MPI_REDUCE && m->attached->rank != r->root) {
 		r->result_count = 0;
 	}
-	return reel_mpi_is_active(m) ? reel_mpi_factor_of(op, m, &r->factor) : 0;
+	return reel_mpi_is_active(m) ? reel_mpi_factor_of(r->op, m, &r->factor) : 0;
 }
 
 static struct reel_mpi_call call_of(const struct reduction *r, bool reverse)
@@ -156,18 +158,17 @@ static int spread(struct reduction *r, void *to)
 
 /* ---- Forward ---- */
 
-static int call_mpi(const struct reduction *r, const void *sent, int count, MPI_Op op,
-		    MPI_Comm comm)
+static int call_mpi(const struct reduction *r, const void *sent, int count, MPI_Comm comm)
 {
 	switch (r->kind) {
 	case REEL_MPI_REDUCE:
-		return MPI_Reduce(sent, r->result, count, r->m.type, op, r->root, comm);
+		return MPI_Reduce(sent, r->result, count, r->m.type, r->op, r->root, comm);
 	case REEL_MPI_ALLREDUCE:
-		return MPI_Allreduce(sent, r->result, count, r->m.type, op, comm);
+		return MPI_Allreduce(sent, r->result, count, r->m.type, r->op, comm);
 	case REEL_MPI_REDUCE_SCATTER:
-		return MPI_Reduce_scatter(sent, r->result, r->counts, r->m.type, op, comm);
+		return MPI_Reduce_scatter(sent, r->result, r->counts, r->m.type, r->op, comm);
 	default:
-		return MPI_Reduce_scatter_block(sent, r->result, count, r->m.type, op, comm);
+		return MPI_Reduce_scatter_block(sent, r->result, count, r->m.type, r->op, comm);
 	}
 }
 
@@ -235,13 +236,16 @@ static int note(struct reduction *r, const char *operand)
 
 	if (r->factor == REEL_MPI_FACTOR_NUMBER)
 		return note_others(r, operand);
-	if (r->kind == REEL_MPI_ALLREDUCE)
+	if (r->factor == REEL_MPI_FACTOR_BIT && r->kind == REEL_MPI_ALLREDUCE)
 		return note_winners(r, operand, r->result);
-	buffer = temporary(r, 1);
+	buffer = temporary(r, 2);
 	if (!buffer)
 		return -ENOMEM;
-	error = spread(r, buffer->data);
-	if (!error)
+	if (r->factor == REEL_MPI_FACTOR_OPERANDS)
+		error = reel_mpi_note_chain(&r->m, r->factor, r->op, operand, (char *)buffer->data);
+	else
+		error = spread(r, buffer->data);
+	if (!error && r->factor == REEL_MPI_FACTOR_BIT)
 		error = note_winners(r, operand, (char *)buffer->data);
 	reel_mpi_give_buffer(r->m.attached, buffer);
 	return error;
@@ -253,9 +257,10 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 {
 	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
 				    .buffer = (void *)(uintptr_t)sent, .type = type},
-			      .result = received, .counts = counts, .kind = kind, .root = root};
+			      .result = received, .counts = counts, .kind = kind, .op = op,
+			      .root = root};
 	struct reel_mpi_buffer *copy = NULL;
-	int error = open_reduction(&r, op, count, comm);
+	int error = open_reduction(&r, count, comm);
 	bool noted = !error && tape && reel_mpi_is_active(&r.m) && r.factor != REEL_MPI_FACTOR_ONE;
 	struct reel_mpi_call call;
 
@@ -271,12 +276,50 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 			error = -ENOMEM;
 	}
 	if (!error)
-		error = reel_mpi_check(call_mpi(&r, sent, count, op, comm), r.m.call);
+		error = reel_mpi_check(call_mpi(&r, sent, count, comm), r.m.call);
 	if (!error && noted)
 		error = note(&r, copy ? (char *)copy->data : r.m.buffer);
 	if (copy)
 		reel_mpi_give_buffer(r.m.attached, copy);
 	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
+}
+
+static int start_mpi(const struct reduction *r, const void *sent, int count, MPI_Comm comm,
+		     MPI_Request *request)
+{
+	switch (r->kind) {
+	case REEL_MPI_REDUCE:
+		return MPI_Ireduce(sent, r->result, count, r->m.type, r->op, r->root, comm, request);
+	case REEL_MPI_ALLREDUCE:
+		return MPI_Iallreduce(sent, r->result, count, r->m.type, r->op, comm, request);
+	case REEL_MPI_REDUCE_SCATTER:
+		return MPI_Ireduce_scatter(sent, r->result, r->counts, r->m.type, r->op, comm,
+					   request);
+	default:
+		return MPI_Ireduce_scatter_block(sent, r->result, count, r->m.type, r->op, comm,
+						 request);
+	}
+}
+
+int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			   const void *sent, void *received, int count, const int *counts,
+			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+			   struct reel_mpi_request *request)
+{
+	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
+				    .buffer = (void *)(uintptr_t)sent, .type = type},
+			      .result = received, .counts = counts, .kind = kind, .op = op,
+			      .root = root};
+	MPI_Request started = MPI_REQUEST_NULL;
+	int error = open_reduction(&r, count, comm);
+
+	if (!error && tape && reel_mpi_is_active(&r.m) && r.factor != REEL_MPI_FACTOR_ONE) {
+		reel_mpi_push_numbers(&r.m, r.m.buffer);
+		error = reel_tape_error(tape);
+	}
+	if (!error)
+		error = reel_mpi_check(start_mpi(&r, sent, count, comm, &started), r.m.call);
+	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
 }
 
 /* ---- Reverse ---- */
@@ -300,6 +343,23 @@ static int multiply(struct reduction *r, char *signal, char *spare)
 	return r->factor == REEL_MPI_FACTOR_ONE ? 0 : reel_tape_error(m->tape);
 }
 
+/* The result is what Scan has on the last rank. */
+static int reverse_own(struct reduction *r, char *signal, char *spare, int error)
+{
+	struct reel_mpi_message *m = &r->m;
+	int own;
+
+	if (m->attached->rank + 1 < m->attached->size)
+		memset(signal, 0, bytes_of(r, m->count));
+	/* All ranks get NaN then, and none is left waiting. */
+	if (error)
+		reel_mpi_layout_poison(m->layout, m->count, signal);
+	reel_mpi_layout_zero(m->layout, r->in_place ? m->count : r->result_count, r->result);
+	own = reel_mpi_reverse_chain(m, r->factor, r->op, false, signal, spare);
+	return error ? error : own;
+}
+
+/* `spare` has room for REEL_MPI_CHAIN_SPARE operands. */
 static int reverse(struct reduction *r, char *signal, char *spare)
 {
 	struct reel_mpi_message whole = r->m;
@@ -311,6 +371,8 @@ static int reverse(struct reduction *r, char *signal, char *spare)
 		own = error == -ETIMEDOUT ? error : spread_root(r, signal, 0);
 		error = error ? error : own;
 	}
+	if (r->factor == REEL_MPI_FACTOR_OPERANDS)
+		return reverse_own(r, signal, spare, error);
 	own = multiply(r, signal, spare);
 	if (error || own) {
 		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
@@ -321,15 +383,31 @@ static int reverse(struct reduction *r, char *signal, char *spare)
 	return 0;
 }
 
+/* After the ranks have agreed. */
+static int reverse_agreed(struct reduction *r)
+{
+	struct reel_mpi_buffer *buffer = temporary(r, 1 + REEL_MPI_CHAIN_SPARE);
+	int error;
+
+	if (!buffer)
+		return -ENOMEM;
+	r->watched = r->m.attached->watch_ns > 0;
+	r->pending = MPI_REQUEST_NULL;
+	error = reverse(r, (char *)buffer->data, (char *)buffer->data + bytes_of(r, r->m.count));
+	buffer->request = r->pending;
+	reel_mpi_give_buffer(r->m.attached, buffer);
+	return error;
+}
+
 int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
 				  void *sent_bar, void *received_bar, int count, const int *counts,
 				  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
 				    .buffer = sent_bar, .type = type},
-			      .result = received_bar, .counts = counts, .kind = kind, .root = root};
-	int error = open_reduction(&r, op, count, comm);
-	struct reel_mpi_buffer *buffer;
+			      .result = received_bar, .counts = counts, .kind = kind, .op = op,
+			      .root = root};
+	int error = open_reduction(&r, count, comm);
 	struct reel_mpi_call call;
 
 	if (error)
@@ -338,18 +416,65 @@ int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_m
 	error = reel_mpi_agree(&call);
 	if (error)
 		reel_mpi_layout_poison(r.m.layout, r.m.count, r.m.buffer);
+	if (!error && reel_mpi_is_active(&r.m))
+		error = reverse_agreed(&r);
+	return reel_mpi_stick(tape, error);
+}
+
+/* Notes on m.tape what the call that waits would have noted. `result` has room for all elements. */
+static int note_again(struct reduction *r, const char *operand, char *result)
+{
+	struct reel_mpi_message *m = &r->m;
+	int error;
+
+	if (r->factor != REEL_MPI_FACTOR_BIT)
+		return note(r, operand);
+	error = reel_mpi_check(MPI_Allreduce(operand, result, m->count, m->type, r->op,
+					     m->attached->sums),
+			       m->call);
+	return error ? error : note_winners(r, operand, result);
+}
+
+/* `spare` has room for 1 + REEL_MPI_CHAIN_SPARE operands. */
+static int reverse_noted(struct reduction *r, char *spare)
+{
+	reel_tape *tape = r->m.tape, local = {0};
+	int error = reel_mpi_pop_operands(&r->m, spare);
+
+	r->m.tape = &local;
+	if (!error)
+		error = note_again(r, spare, spare + bytes_of(r, r->m.count));
+	if (!error)
+		error = reverse(r, spare, spare + bytes_of(r, r->m.count));
+	else
+		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
+	reel_tape_close(&local);
+	r->m.tape = tape;
+	return error;
+}
+
+int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+				   void *sent_bar, void *received_bar, int count, const int *counts,
+				   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+				   const struct reel_mpi_request *request)
+{
+	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
+				    .buffer = sent_bar, .type = type},
+			      .result = received_bar, .counts = counts, .kind = kind, .op = op,
+			      .root = root};
+	int error = reel_mpi_check_unused(request, r.m.call);
+	struct reel_mpi_buffer *buffer;
+
+	if (!error)
+		error = open_reduction(&r, count, comm);
 	if (error || !reel_mpi_is_active(&r.m))
 		return reel_mpi_stick(tape, error);
-	r.watched = r.m.attached->watch_ns > 0;
-	r.pending = MPI_REQUEST_NULL;
-	buffer = temporary(&r, 2);
-	if (buffer) {
-		error = reverse(&r, (char *)buffer->data,
-				(char *)buffer->data + bytes_of(&r, r.m.count));
-		buffer->request = r.pending;
-		reel_mpi_give_buffer(r.m.attached, buffer);
-	} else {
-		error = -ENOMEM;
-	}
+	if (r.factor == REEL_MPI_FACTOR_ONE)
+		return reel_mpi_stick(tape, reverse_agreed(&r));
+	buffer = temporary(&r, 1 + REEL_MPI_CHAIN_SPARE);
+	if (!buffer)
+		return reel_mpi_stick(tape, -ENOMEM);
+	error = reverse_noted(&r, (char *)buffer->data);
+	reel_mpi_give_buffer(r.m.attached, buffer);
 	return reel_mpi_stick(tape, error);
 }

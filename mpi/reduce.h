@@ -16,11 +16,16 @@
  */
 int reel_mpi_sum_to(struct reel_mpi_message *message, int root);
 
+/* The reverse of a Bcast, after the ranks have agreed on it: sums the adjoints, and sets all but root's to 0. */
+int reel_mpi_reverse_bcast(struct reel_mpi_message *message, int root);
+
 /* What is noted of an operation, for each element. */
 enum reel_mpi_factor {
 	REEL_MPI_FACTOR_ONE,	/* a sum: nothing */
 	REEL_MPI_FACTOR_BIT,	/* a minimum or maximum: whether the rank's operand is the result */
 	REEL_MPI_FACTOR_NUMBER, /* a product: the product of the other operands */
+	/* An operation of the program: the rank's operand, and the result of the ranks below. */
+	REEL_MPI_FACTOR_OPERANDS,
 };
 
 /* Returns 0 or -ENOTSUP: nothing is known of the operation's adjoint for this type. */
@@ -32,6 +37,21 @@ bool reel_mpi_is_same(const struct reel_mpi_message *message, const char *a, con
 
 /* Multiplies numbers of the message's type: to[i] *= by[i] for `count` elements. */
 void reel_mpi_multiply(const struct reel_mpi_message *message, int count, void *to, const void *by);
+
+/*
+ * The chain of ranks, in scan.c. Notes the operand x and what the ranks below have made of theirs;
+ * `spare` has room for two operands.
+ */
+int reel_mpi_note_chain(struct reel_mpi_message *message, enum reel_mpi_factor factor, MPI_Op op,
+			const char *x, char *spare);
+
+/*
+ * The reverse of Scan, or of Exscan, which is exclusive: adds to the message's buffer, and sets
+ * result_bar to 0. `spare` has room for REEL_MPI_CHAIN_SPARE operands.
+ */
+enum { REEL_MPI_CHAIN_SPARE = 5 };
+int reel_mpi_reverse_chain(struct reel_mpi_message *message, enum reel_mpi_factor factor, MPI_Op op,
+			   bool exclusive, char *result_bar, char *spare);
 
 /* Pushes numbers, and pops them. If they are lost they are NaN. */
 void reel_mpi_push_numbers(const struct reel_mpi_message *message, const void *numbers);

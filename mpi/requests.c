@@ -17,7 +17,7 @@
 
 #include "check.h"
 
-enum { IDLE, STARTED, COMPLETE, REVERSED };
+enum { IDLE, STARTED = REEL_MPI_STARTED, COMPLETE, REVERSED };
 
 static bool is_receive(const struct reel_mpi_request *r)
 {

@@ -14,6 +14,8 @@
 #include <reel/extend.h>
 
 #include "check.h"
+#include "nonblocking.h"
+#include "operation.h"
 #include "reduce.h"
 
 enum { CHAIN_TAG = 2 };
@@ -27,8 +29,6 @@ static int open_scan(struct reel_mpi_message *m, enum reel_mpi_factor *factor, M
 		m->buffer = (void *)(uintptr_t)result;
 	if (error || !reel_mpi_is_active(m))
 		return error;
-	m->through = m->attached->sums;
-	m->tag = CHAIN_TAG;
 	return reel_mpi_factor_of(op, m, factor);
 }
 
@@ -45,16 +45,17 @@ static size_t bytes_of(const struct reel_mpi_message *m)
 	return (size_t)m->count * (size_t)m->layout->extent;
 }
 
-/* Notes x and what the ranks below have made of theirs; of a minimum, whether x is below that. */
-static int note(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op, const char *x,
-		char *below, char *both)
+/* Of a minimum it is noted whether x is below that of the ranks below. */
+int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			const char *x, char *spare)
 {
+	char *below = spare, *both = spare + bytes_of(m);
 	int error = reel_mpi_check(MPI_Exscan(x, below, m->count, m->type, op, m->attached->sums),
 				   m->call);
 
 	if (error || m->attached->rank == 0)
 		return error;
-	if (factor == REEL_MPI_FACTOR_NUMBER) {
+	if (factor != REEL_MPI_FACTOR_BIT) {
 		reel_mpi_push_numbers(m, x);
 		reel_mpi_push_numbers(m, below);
 		return 0;
@@ -95,15 +96,55 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 						 : MPI_Scan(sent, received, count, type, op, comm),
 				       m.call);
 	if (!error && buffer)
-		error = note(&m, factor, op, x, x + bytes_of(&m), x + 2 * bytes_of(&m));
+		error = reel_mpi_note_chain(&m, factor, op, x, x + bytes_of(&m));
 	if (buffer)
 		reel_mpi_give_buffer(m.attached, buffer);
 	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
-/* Makes of u the adjoint of x, in `to_x`, and that of S of the rank below, in `to_below`. */
-static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, const char *u, char *to_x,
-		  char *to_below)
+int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+		      struct reel_mpi_request *request)
+{
+	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_iexscan" : "reel_mpi_iscan",
+				     .site = site, .tape = tape,
+				     .buffer = (void *)(uintptr_t)sent, .count = count,
+				     .type = type};
+	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
+	MPI_Request started = MPI_REQUEST_NULL;
+	int error = open_scan(&m, &factor, op, received, comm);
+
+	if (!error && tape && factor != REEL_MPI_FACTOR_ONE) {
+		reel_mpi_push_numbers(&m, m.buffer);
+		error = reel_tape_error(tape);
+	}
+	if (!error)
+		error = reel_mpi_check(exclusive ? MPI_Iexscan(sent, received, count, type, op,
+							       comm, &started)
+						 : MPI_Iscan(sent, received, count, type, op, comm,
+							     &started),
+				       m.call);
+	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
+}
+
+/* Calls the program's adjoint. `spare` has room for two operands. */
+static void divide_by_program(struct reel_mpi_message *m, MPI_Op op, const char *u, char *to_x,
+			      char *to_below, char *spare)
+{
+	const struct reel_mpi_operation *operation = reel_mpi_find_operation(m->attached, op);
+	char *below = spare, *x = spare + bytes_of(m);
+
+	reel_mpi_pop_numbers(m, below);
+	reel_mpi_pop_numbers(m, x);
+	operation->adjoint(below, x, u, to_below, to_x, m->count, m->type, operation->context);
+}
+
+/*
+ * Makes of u the adjoint of x, in `to_x`, and that of S of the rank below, in `to_below`, which has
+ * room for two operands behind it.
+ */
+static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op, const char *u,
+		  char *to_x, char *to_below)
 {
 	size_t extent = (size_t)m->layout->extent;
 
@@ -118,6 +159,8 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, const
 		reel_mpi_multiply(m, m->count, to_x, u);
 		reel_mpi_pop_numbers(m, to_below);
 		reel_mpi_multiply(m, m->count, to_below, u);
+	} else if (factor == REEL_MPI_FACTOR_OPERANDS) {
+		divide_by_program(m, op, u, to_x, to_below, to_below + bytes_of(m));
 	} else {
 		for (size_t at = bytes_of(m); at > 0;) {
 			at -= extent;
@@ -128,11 +171,15 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, const
 	return reel_tape_error(m->tape);
 }
 
-static int reverse(struct reel_mpi_message *m, enum reel_mpi_factor factor, bool exclusive,
-		   char *result_bar, char *u, char *to_x, char *to_below)
+int reel_mpi_reverse_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			   bool exclusive, char *result_bar, char *spare)
 {
+	char *u = spare, *to_x = u + bytes_of(m), *to_below = to_x + bytes_of(m);
 	struct reel_mpi_message step = *m;
 	int error = 0, own;
+
+	step.through = m->attached->sums;
+	step.tag = CHAIN_TAG;
 
 	memset(u, 0, bytes_of(m));
 	if (!exclusive)
@@ -141,7 +188,7 @@ static int reverse(struct reel_mpi_message *m, enum reel_mpi_factor factor, bool
 	step.peer = m->attached->rank + 1;
 	if (step.peer < m->attached->size)
 		error = reel_mpi_add_adjoint(&step);
-	own = divide(m, factor, u, to_x, to_below);
+	own = divide(m, factor, op, u, to_x, to_below);
 	error = error ? error : own;
 	step.buffer = to_below;
 	step.peer = m->attached->rank - 1;
@@ -164,6 +211,21 @@ static int reverse(struct reel_mpi_message *m, enum reel_mpi_factor factor, bool
 	return 0;
 }
 
+/* After the ranks have agreed. */
+static int reverse_agreed(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			  bool exclusive, char *result_bar)
+{
+	struct reel_mpi_buffer *buffer =
+		reel_mpi_take_buffer(m->attached, REEL_MPI_CHAIN_SPARE * bytes_of(m));
+	int error;
+
+	if (!buffer)
+		return -ENOMEM;
+	error = reel_mpi_reverse_chain(m, factor, op, exclusive, result_bar, (char *)buffer->data);
+	reel_mpi_give_buffer(m->attached, buffer);
+	return error;
+}
+
 int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
 			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
 			     MPI_Comm comm)
@@ -174,9 +236,7 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 				     .type = type};
 	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
 	int error = open_scan(&m, &factor, op, received_bar, comm);
-	struct reel_mpi_buffer *buffer;
 	struct reel_mpi_call call;
-	char *u;
 
 	if (error)
 		return reel_mpi_stick(tape, error);
@@ -184,14 +244,53 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 	error = reel_mpi_agree(&call);
 	if (error)
 		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
+	if (!error && reel_mpi_is_active(&m))
+		error = reverse_agreed(&m, factor, op, exclusive, received_bar);
+	return reel_mpi_stick(tape, error);
+}
+
+/* `spare` has room for REEL_MPI_CHAIN_SPARE operands. */
+static int reverse_noted(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			 bool exclusive, char *result_bar, char *spare)
+{
+	reel_tape *tape = m->tape, local = {0};
+	int error = reel_mpi_pop_operands(m, spare);
+
+	m->tape = &local;
+	if (!error)
+		error = reel_mpi_note_chain(m, factor, op, spare, spare + bytes_of(m));
+	if (!error)
+		error = reel_mpi_reverse_chain(m, factor, op, exclusive, result_bar, spare);
+	else
+		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+	reel_tape_close(&local);
+	m->tape = tape;
+	return error;
+}
+
+int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
+			      MPI_Comm comm, const struct reel_mpi_request *request)
+{
+	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_iexscan_reverse"
+						       : "reel_mpi_iscan_reverse",
+				     .site = site, .tape = tape, .buffer = sent_bar, .count = count,
+				     .type = type};
+	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
+	int error = reel_mpi_check_unused(request, m.call);
+	struct reel_mpi_buffer *buffer;
+
+	if (!error)
+		error = open_scan(&m, &factor, op, received_bar, comm);
 	if (error || !reel_mpi_is_active(&m))
 		return reel_mpi_stick(tape, error);
-	buffer = reel_mpi_take_buffer(m.attached, 3 * bytes_of(&m));
+	if (factor == REEL_MPI_FACTOR_ONE)
+		return reel_mpi_stick(tape,
+				      reverse_agreed(&m, factor, op, exclusive, received_bar));
+	buffer = reel_mpi_take_buffer(m.attached, REEL_MPI_CHAIN_SPARE * bytes_of(&m));
 	if (!buffer)
 		return reel_mpi_stick(tape, -ENOMEM);
-	u = (char *)buffer->data;
-	error = reverse(&m, factor, exclusive, received_bar, u, u + bytes_of(&m),
-			u + 2 * bytes_of(&m));
+	error = reverse_noted(&m, factor, op, exclusive, received_bar, (char *)buffer->data);
 	reel_mpi_give_buffer(m.attached, buffer);
 	return reel_mpi_stick(tape, error);
 }

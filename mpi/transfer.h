@@ -25,6 +25,9 @@ struct reel_mpi_message {
 	uint64_t serial;  /* checked mode, reverse sweep: see check.h; 0: not known */
 };
 
+/* The state of a request that has begun: the others are known to requests.c alone. */
+enum { REEL_MPI_STARTED = 1 };
+
 /* What the run decided. */
 struct reel_mpi_note {
 	int32_t source, tag, count, index;

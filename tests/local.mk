@@ -118,7 +118,9 @@ check_PROGRAMS += \
 	%D%/mpi/t-mpi-collectives \
 	%D%/mpi/t-mpi-errors \
 	%D%/mpi/t-mpi-messages \
-	%D%/mpi/t-mpi-run
+	%D%/mpi/t-mpi-neighbours \
+	%D%/mpi/t-mpi-run \
+	%D%/mpi/t-mpi-windows
 endif
 
 # Scripts: each finds the source and build directories in the environment.
@@ -267,6 +269,10 @@ mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LI
 %C%_mpi_t_mpi_collectives_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_errors_CPPFLAGS = $(mpi_test_cppflags)
 %C%_mpi_t_mpi_errors_LDADD = libreel-test-stores.la $(mpi_test_libraries)
+%C%_mpi_t_mpi_neighbours_CPPFLAGS = $(mpi_test_cppflags)
+%C%_mpi_t_mpi_neighbours_LDADD = $(mpi_test_libraries)
+%C%_mpi_t_mpi_windows_CPPFLAGS = $(mpi_test_cppflags)
+%C%_mpi_t_mpi_windows_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_messages_CPPFLAGS = $(mpi_test_cppflags)
 %C%_mpi_t_mpi_messages_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_run_CPPFLAGS = $(mpi_test_cppflags)

@@ -250,7 +250,8 @@ enum reel_mpi_mode {
 	REEL_MPI_SYNCHRONOUS,
 	REEL_MPI_BUFFERED,
 	REEL_MPI_READY,
-	REEL_MPI_RECEIVE
+	REEL_MPI_RECEIVE,
+	REEL_MPI_COLLECTIVE
 };
 
 int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
@@ -448,6 +449,15 @@ int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_
  * what was received to 0; that of a Barrier is a Barrier. What comes from several ranks is added
  * in a fixed order: of Bcast along a tree of ranks, of the others in the order of ranks. Costs of
  * Bcast as a Reduce; of the others a message for each block.
+ *
+ * reel_mpi_neighbor_allgather, _neighbor_allgatherv, _neighbor_alltoall, _neighbor_alltoallv,
+ * _neighbor_alltoallw: the same, among the neighbours of a communicator that MPI_Cart_create(),
+ * MPI_Graph_create() or MPI_Dist_graph_create() made, and that is attached itself. What comes back
+ * is added in the order of the rank's neighbours. A block of a neighbour that is MPI_PROC_NULL
+ * keeps its adjoint. Where two ranks are neighbours twice (a periodic dimension of one or two
+ * ranks), MPI's calls do not agree which of the blocks is which: the first reverse call of
+ * Neighbor_alltoall, _alltoallv and _alltoallw each finds out, by one call with an integer a
+ * neighbour.
  */
 #define reel_mpi_bcast(tape, ...) reel_mpi_bcast_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_bcast_reverse(tape, ...) \
@@ -465,7 +475,12 @@ enum reel_mpi_move {
 	REEL_MPI_ALLGATHERV,
 	REEL_MPI_ALLTOALL,
 	REEL_MPI_ALLTOALLV,
-	REEL_MPI_ALLTOALLW
+	REEL_MPI_ALLTOALLW,
+	REEL_MPI_NEIGHBOR_ALLGATHER,
+	REEL_MPI_NEIGHBOR_ALLGATHERV,
+	REEL_MPI_NEIGHBOR_ALLTOALL,
+	REEL_MPI_NEIGHBOR_ALLTOALLV,
+	REEL_MPI_NEIGHBOR_ALLTOALLW
 };
 
 #define reel_mpi_gather(tape, s, sn, st, r, rn, rt, root, comm) \
@@ -524,6 +539,34 @@ enum reel_mpi_move {
 	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), \
 		(sds), MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), \
 		0, (comm))
+#define reel_mpi_neighbor_allgather(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_allgather_reverse(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_allgatherv(tape, s, sn, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_allgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoall(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoall_reverse(tape, s, sn, st, r, rn, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, (sns), (sds), \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
+	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, \
+		(sns), (sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
+#define reel_mpi_neighbor_alltoallw(tape, ...) \
+	reel_mpi_neighbor_alltoallw_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_neighbor_alltoallw_reverse(tape, ...) \
+	reel_mpi_neighbor_alltoallw_reverse_at((tape), REEL_HERE, __VA_ARGS__)
 
 int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		      int root, MPI_Comm comm);
@@ -543,6 +586,17 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 			     const MPI_Datatype *sent_types, void *received_bar, int count,
 			     const int *counts, const int *displacements, MPI_Datatype type,
 			     const MPI_Datatype *types, int root, MPI_Comm comm);
+int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+				   const int *sent_counts, const MPI_Aint *sent_displacements,
+				   const MPI_Datatype *sent_types, void *received,
+				   const int *counts, const MPI_Aint *displacements,
+				   const MPI_Datatype *types, MPI_Comm comm);
+int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+					   const int *sent_counts,
+					   const MPI_Aint *sent_displacements,
+					   const MPI_Datatype *sent_types, void *received_bar,
+					   const int *counts, const MPI_Aint *displacements,
+					   const MPI_Datatype *types, MPI_Comm comm);
 
 /* ---- Reductions ------------------------------------------------------------------------ */
 
@@ -560,6 +614,7 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
  *                                        integers
  *   MPI_PROD                             a number, of Scan and Exscan two. Right where factors
  *                                        are 0, too. Costs an Allgather of the operands
+ *   one of the program                   two elements, none on rank 0. Costs an Exscan
  * Others are refused.
  *
  * The reverse of Allreduce adds the adjoints of the result of all ranks, along a fixed tree. So
@@ -572,6 +627,28 @@ enum reel_mpi_reduction {
 	REEL_MPI_REDUCE_SCATTER,
 	REEL_MPI_REDUCE_SCATTER_BLOCK
 };
+
+/*
+ * The adjoint of an operation of the program, result = a op b, where a comes from lower ranks. Sets
+ * a_bar and b_bar from result_bar, for each of `count` elements of `type`, on whose buffers nothing
+ * else lies. It returns nothing, calls nothing of this library, and is called on the thread of the
+ * reverse call, on each rank but the first.
+ */
+typedef void reel_mpi_op_adjoint(const void *a, const void *b, const void *result_bar, void *a_bar,
+				 void *b_bar, int count, MPI_Datatype type, void *context);
+
+/*
+ * Give an operation made by MPI_Op_create() its adjoint, for calls on an attached communicator. The
+ * operation is associative, as MPI demands, and need not commute. Local; all ranks call this before
+ * they use the operation. A second call replaces the adjoint; a NULL one takes it away, which is
+ * done before MPI_Op_free(). The adjoints of a communicator end with it.
+ *
+ * The reverse of each reduction goes from the last rank to the first one, a call of `adjoint` on
+ * each: its time grows with their number. It is exact up to rounding if the operation is.
+ *
+ * Returns 0, -EINVAL or -ENOMEM.
+ */
+int reel_mpi_op_set_adjoint(MPI_Comm comm, MPI_Op op, reel_mpi_op_adjoint *adjoint, void *context);
 
 #define reel_mpi_reduce(tape, s, r, n, type, op, root, comm) \
 	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), NULL, \
@@ -618,6 +695,282 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
 			     MPI_Comm comm);
 
+/* ---- Collective calls that begin and end -------------------------------------------------- */
+
+/*
+ * reel_mpi_ibcast, _ibarrier, _igather, _igatherv, _iscatter, _iscatterv, _iallgather,
+ * _iallgatherv, _ialltoall, _ialltoallv, _ialltoallw, _ineighbor_allgather, _ineighbor_allgatherv,
+ * _ineighbor_alltoall, _ineighbor_alltoallv, _ineighbor_alltoallw, _ireduce, _iallreduce,
+ * _ireduce_scatter, _ireduce_scatter_block, _iscan, _iexscan: the arguments of the call without the
+ * i, and a request, which reel_mpi_wait() and its like end. And of each the _reverse.
+ *
+ *	reel_mpi_iallreduce(tape, &x, &sum, 1, MPI_DOUBLE, MPI_SUM, comm, &request);
+ *	reel_mpi_wait(tape, &request, MPI_STATUS_IGNORE);                          forward sweep
+ *
+ *	reel_mpi_wait_reverse(tape, &request, MPI_STATUS_IGNORE);                  reverse sweep
+ *	reel_mpi_iallreduce_reverse(tape, &x_bar, &sum_bar, 1, MPI_DOUBLE, MPI_SUM, comm, &request);
+ *
+ * The reverse of the start does all, as that of the call without the i. MPI demands that all ranks
+ * start the collective calls on a communicator in the same order, and lets each wait in an order of
+ * its own. In the reverse sweep the request is null, and the reverse of its wait does nothing.
+ *
+ * So the reverse of the start waits for the other ranks. Let all ranks start a call at the same
+ * place between their messages: if one rank starts it and then sends what another rank receives
+ * before it starts the call, each waits for the other in the reverse sweep.
+ *
+ * In checked mode these calls are not compared, since a rank may start one where others are not yet.
+ *
+ * Noted of MPI_SUM: nothing; of any other operation: the operand, by the start. Then the reverse
+ * costs what the forward call without the i does, too, and one more Allreduce of an integer.
+ */
+#define reel_mpi_igather(tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_igather_reverse(tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_igatherv(tape, s, sn, st, r, rns, rds, rt, root, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm), (request))
+#define reel_mpi_igatherv_reverse(tape, s, sn, st, r, rns, rds, rt, root, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iscatter(tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iscatter_reverse(tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iscatterv(tape, s, sns, sds, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), (sds), (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iscatterv_reverse(tape, s, sns, sds, st, r, rn, rt, root, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), (sds), \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define reel_mpi_iallgather(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_iallgather_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_iallgatherv(tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_iallgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoall(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, NULL, (st), \
+		NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoall_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, NULL, \
+		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), (sds), (st), \
+		NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), (sds), \
+		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ialltoallw(tape, s, sns, sds, sts, r, rns, rds, rts, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), (sds), \
+		MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), 0, \
+		(comm), (request))
+#define reel_mpi_ialltoallw_reverse(tape, s, sns, sds, sts, r, rns, rds, rts, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), (sds), \
+		MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), 0, \
+		(comm), (request))
+#define reel_mpi_ineighbor_allgather(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ineighbor_allgather_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), \
+		(request))
+#define reel_mpi_ineighbor_allgatherv(tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ineighbor_allgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), \
+		(request))
+#define reel_mpi_ineighbor_alltoall(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ineighbor_alltoall_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), \
+		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), \
+		(request))
+#define reel_mpi_ineighbor_alltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, (sns), \
+		(sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define reel_mpi_ineighbor_alltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, \
+		(sns), (sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), \
+		(request))
+#define reel_mpi_ireduce(tape, s, r, n, type, op, root, comm, request) \
+	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), NULL, \
+		(type), (op), (root), (comm), (request))
+#define reel_mpi_ireduce_reverse(tape, s, r, n, type, op, root, comm, request) \
+	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), \
+		NULL, (type), (op), (root), (comm), (request))
+#define reel_mpi_iallreduce(tape, s, r, n, type, op, comm, request) \
+	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), (n), NULL, \
+		(type), (op), 0, (comm), (request))
+#define reel_mpi_iallreduce_reverse(tape, s, r, n, type, op, comm, request) \
+	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), (n), \
+		NULL, (type), (op), 0, (comm), (request))
+#define reel_mpi_ireduce_scatter(tape, s, r, ns, type, op, comm, request) \
+	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), (r), 0, (ns), \
+		(type), (op), 0, (comm), (request))
+#define reel_mpi_ireduce_scatter_reverse(tape, s, r, ns, type, op, comm, request) \
+	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), (r), \
+		0, (ns), (type), (op), 0, (comm), (request))
+#define reel_mpi_ireduce_scatter_block(tape, s, r, n, type, op, comm, request) \
+	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, (s), (r), \
+		(n), NULL, (type), (op), 0, (comm), (request))
+#define reel_mpi_ireduce_scatter_block_reverse(tape, s, r, n, type, op, comm, request) \
+	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, (s), \
+		(r), (n), NULL, (type), (op), 0, (comm), (request))
+#define reel_mpi_ibcast(tape, ...) \
+	reel_mpi_ibcast_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ibcast_reverse(tape, ...) \
+	reel_mpi_ibcast_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ibarrier(tape, ...) \
+	reel_mpi_ibarrier_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ibarrier_reverse(tape, ...) \
+	reel_mpi_ibarrier_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallw(tape, ...) \
+	reel_mpi_ineighbor_alltoallw_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallw_reverse(tape, ...) \
+	reel_mpi_ineighbor_alltoallw_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_iscan(tape, ...) \
+	reel_mpi_iscan_at((tape), REEL_HERE, false, __VA_ARGS__)
+#define reel_mpi_iscan_reverse(tape, ...) \
+	reel_mpi_iscan_reverse_at((tape), REEL_HERE, false, __VA_ARGS__)
+#define reel_mpi_iexscan(tape, ...) \
+	reel_mpi_iscan_at((tape), REEL_HERE, true, __VA_ARGS__)
+#define reel_mpi_iexscan_reverse(tape, ...) \
+	reel_mpi_iscan_reverse_at((tape), REEL_HERE, true, __VA_ARGS__)
+
+int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
+		       int root, MPI_Comm comm, struct reel_mpi_request *request);
+int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			       MPI_Datatype type, int root, MPI_Comm comm,
+			       const struct reel_mpi_request *request);
+int reel_mpi_ibarrier_at(reel_tape *tape, const char *site, MPI_Comm comm,
+			 struct reel_mpi_request *request);
+int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm,
+				 const struct reel_mpi_request *request);
+int reel_mpi_imove_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
+		      int sent_count, const int *sent_counts, const int *sent_displacements,
+		      MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
+		      int count, const int *counts, const int *displacements, MPI_Datatype type,
+		      const MPI_Datatype *types, int root, MPI_Comm comm,
+		      struct reel_mpi_request *request);
+int reel_mpi_imove_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+			      void *sent_bar, int sent_count, const int *sent_counts,
+			      const int *sent_displacements, MPI_Datatype sent_type,
+			      const MPI_Datatype *sent_types, void *received_bar, int count,
+			      const int *counts, const int *displacements, MPI_Datatype type,
+			      const MPI_Datatype *types, int root, MPI_Comm comm,
+			      const struct reel_mpi_request *request);
+int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+				    const int *sent_counts, const MPI_Aint *sent_displacements,
+				    const MPI_Datatype *sent_types, void *received,
+				    const int *counts, const MPI_Aint *displacements,
+				    const MPI_Datatype *types, MPI_Comm comm,
+				    struct reel_mpi_request *request);
+int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+					    const int *sent_counts,
+					    const MPI_Aint *sent_displacements,
+					    const MPI_Datatype *sent_types, void *received_bar,
+					    const int *counts, const MPI_Aint *displacements,
+					    const MPI_Datatype *types, MPI_Comm comm,
+					    const struct reel_mpi_request *request);
+int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			   const void *sent, void *received, int count, const int *counts,
+			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+			   struct reel_mpi_request *request);
+int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+				   void *sent_bar, void *received_bar, int count, const int *counts,
+				   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+				   const struct reel_mpi_request *request);
+int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+		      struct reel_mpi_request *request);
+int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
+			      MPI_Comm comm, const struct reel_mpi_request *request);
+
+/* ---- One-sided calls ------------------------------------------------------------------------ */
+
+/*
+ * Make a window ready for the calls below: `comm`, which is attached and outlives the window, has
+ * its ranks. Local. The program makes a second window over the adjoint of the memory, of the same
+ * sizes and displacement units, and passes it to the reverse calls; it is attached, too.
+ *
+ *	reel_mpi_win_fence(tape, 0, win);
+ *	reel_mpi_put(tape, x, n, MPI_DOUBLE, 1, 0, n, MPI_DOUBLE, win);
+ *	reel_mpi_win_fence(tape, 0, win);                                          forward sweep
+ *
+ *	reel_mpi_win_fence_reverse(tape, 0, win_bar);                              reverse sweep
+ *	reel_mpi_put_reverse(tape, x_bar, n, MPI_DOUBLE, 1, 0, n, MPI_DOUBLE, win_bar);
+ *	reel_mpi_win_fence_reverse(tape, 0, win_bar);
+ *
+ * Returns 0; -EINVAL; -ENOTSUP: MPI keeps two copies of the window's memory; -ENOMEM or -EIO.
+ */
+int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm);
+
+/*
+ * reel_mpi_win_fence, _put, _get, _accumulate: a tape, and the arguments of MPI's call of that name.
+ * And of each the _reverse, with the adjoint of the buffer, and the window of adjoints. Nothing is
+ * noted.
+ *
+ * Reverse: a Put adds the adjoint at the target to that of what was put, and sets that at the
+ * target to 0; a Get adds to the adjoint at the target; an Accumulate, of MPI_SUM, adds the adjoint
+ * at the target to that of what was added. Each is complete when it returns, and waits for the
+ * target's memory, not for its program, where MPI can do so. A fence is one, and a barrier.
+ *
+ * Refused (-ENOTSUP): accesses outside of fences (under a lock, or between post, start, complete and
+ * wait), operations other than MPI_SUM, types of several kinds of numbers.
+ *
+ * Bits. If several ranks get the same number between two fences, MPI chooses the order in which
+ * their adjoints are added, and the last bits may differ from run to run.
+ */
+#define reel_mpi_win_fence(tape, ...) reel_mpi_win_fence_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_win_fence_reverse(tape, ...) \
+	reel_mpi_win_fence_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_put(tape, ...) reel_mpi_put_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_put_reverse(tape, ...) reel_mpi_put_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_get(tape, ...) reel_mpi_get_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_get_reverse(tape, ...) reel_mpi_get_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_accumulate(tape, ...) reel_mpi_accumulate_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_accumulate_reverse(tape, ...) \
+	reel_mpi_accumulate_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+
+int reel_mpi_win_fence_at(reel_tape *tape, const char *site, int assertion, MPI_Win win);
+int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int assertion,
+				  MPI_Win win_bar);
+int reel_mpi_put_at(reel_tape *tape, const char *site, const void *origin, int count,
+		    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+		    MPI_Datatype target_type, MPI_Win win);
+int reel_mpi_put_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
+			    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+			    MPI_Datatype target_type, MPI_Win win_bar);
+int reel_mpi_get_at(reel_tape *tape, const char *site, void *origin, int count, MPI_Datatype type,
+		    int target, MPI_Aint displacement, int target_count, MPI_Datatype target_type,
+		    MPI_Win win);
+int reel_mpi_get_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
+			    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+			    MPI_Datatype target_type, MPI_Win win_bar);
+int reel_mpi_accumulate_at(reel_tape *tape, const char *site, const void *origin, int count,
+			   MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+			   MPI_Datatype target_type, MPI_Op op, MPI_Win win);
+int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
+				   MPI_Datatype type, int target, MPI_Aint displacement,
+				   int target_count, MPI_Datatype target_type, MPI_Op op,
+				   MPI_Win win_bar);
+
 /* ---- Runs of a plan over ranks ----------------------------------------------------------- */
 
 /*
@@ -662,6 +1015,7 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
  * Returns the same on all ranks; -EINVAL, too, if steps or the number of tiers differ.
  */
 int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_choice *choice);
+
 /* ---- Statistics ------------------------------------------------------------------------ */
 
 /*

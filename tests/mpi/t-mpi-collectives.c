@@ -9,8 +9,20 @@
 #define WORLD MPI_COMM_WORLD
 #define D MPI_DOUBLE
 
+/* Whether the calls are those that begin, and are waited for. */
+static bool begin_and_end;
+static struct reel_mpi_request request;
+
+#define IGNORED MPI_STATUS_IGNORE
+
 /* The call in the direction of the program. */
 #define BOTH(call, ...)                                                                            \
+	(!begin_and_end ? WAITING(call, __VA_ARGS__)                                               \
+	 : reverse	? reel_mpi_wait_reverse(tape, &request, IGNORED) ||                        \
+			    reel_mpi_i##call##_reverse(tape, __VA_ARGS__, &request)                \
+			: reel_mpi_i##call(tape, __VA_ARGS__, &request) ||                         \
+			    reel_mpi_wait(tape, &request, IGNORED))
+#define WAITING(call, ...)                                                                         \
 	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__) : reel_mpi_##call(tape, __VA_ARGS__))
 
 enum call {
@@ -116,9 +128,8 @@ static int move(reel_tape *tape, double *s, bool reverse, void *context)
 	case ALLTOALLW:
 		return BOTH(alltoallw, x, counts, bytes, types, y, other, other_bytes, types, WORLD);
 	case REPLACE:
-		return BOTH(sendrecv_replace, x, 4, D, rank ? rank - 1 : MPI_PROC_NULL, 5,
-			    rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL, 5, WORLD,
-			    MPI_STATUS_IGNORE);
+		return WAITING(sendrecv_replace, x, 4, D, rank ? rank - 1 : MPI_PROC_NULL, 5,
+			       rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL, 5, WORLD, IGNORED);
 	default:
 		return reverse ? pass_on_reverse(tape, x, y) : pass_on(tape, x, y);
 	}
@@ -225,6 +236,196 @@ static bool maxima(void)
 	return reductions_are_transposed(MPI_MAX, 0.125);
 }
 
+/* ---- An operation that does not commute ---- */
+
+enum { ENTRIES = 4, MATRICES = 4, MATRIX_HALF = ENTRIES * MATRICES };
+
+/* to += a b of 2 by 2 matrices, each of which may be transposed. */
+static void multiply_add(double *to, const double *a, int transpose_a, const double *b,
+			 int transpose_b)
+{
+	for (int i = 0; i < 2; i++)
+		for (int j = 0; j < 2; j++)
+			for (int k = 0; k < 2; k++)
+				to[2 * i + j] += a[transpose_a ? 2 * k + i : 2 * i + k] *
+						 b[transpose_b ? 2 * j + k : 2 * k + j];
+}
+
+static void multiply(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+	double *a = in, *b = inout;
+
+	(void)type;
+	for (int i = 0; i < *n; i++, a += ENTRIES, b += ENTRIES) {
+		double product[ENTRIES] = {0};
+
+		multiply_add(product, a, 0, b, 0);
+		memcpy(b, product, sizeof product);
+	}
+}
+
+static void multiply_adjoint(const void *a, const void *b, const void *result_bar, void *a_bar,
+			     void *b_bar, int n, MPI_Datatype type, void *context)
+{
+	memset(a_bar, 0, (size_t)n * ENTRIES * sizeof(double));
+	memset(b_bar, 0, (size_t)n * ENTRIES * sizeof(double));
+	for (int i = 0; i < n; i++) {
+		const double *up = (const double *)result_bar + ENTRIES * i;
+
+		multiply_add((double *)a_bar + ENTRIES * i, up, 0, (const double *)b + ENTRIES * i, 1);
+		multiply_add((double *)b_bar + ENTRIES * i, (const double *)a + ENTRIES * i, 1, up, 0);
+	}
+	*(MPI_Datatype *)context = type;
+}
+
+struct product {
+	struct reduction call;
+	MPI_Datatype matrix;
+};
+
+static int multiply_all(reel_tape *tape, double *s, bool reverse, void *context)
+{
+	const struct product *p = context;
+	const struct reduction *r = &p->call;
+	void *x = r->in_place ? MPI_IN_PLACE : (void *)s;
+	double *y = s + MATRIX_HALF;
+	int counts[4] = {1, 0, 2, 1}, root = 1;
+
+	switch (r->call) {
+	case REDUCE:
+		return BOTH(reduce, r->in_place && rank != root ? (void *)s : x, y, 3, p->matrix,
+			    r->op, root, WORLD);
+	case ALLREDUCE:
+		return BOTH(allreduce, x, y, 3, p->matrix, r->op, WORLD);
+	case SCATTERED:
+		return BOTH(reduce_scatter, x, y, counts, p->matrix, r->op, WORLD);
+	case SCATTERED_BLOCKS:
+		return BOTH(reduce_scatter_block, x, y, 1, p->matrix, r->op, WORLD);
+	case SCAN:
+		return BOTH(scan, x, y, 3, p->matrix, r->op, WORLD);
+	default:
+		return BOTH(exscan, x, y, 3, p->matrix, r->op, WORLD);
+	}
+}
+
+static bool products_of_matrices(void)
+{
+	MPI_Datatype seen = MPI_DATATYPE_NULL;
+	struct product p;
+	bool passed = true;
+
+	MPI_Type_contiguous(ENTRIES, D, &p.matrix);
+	MPI_Type_commit(&p.matrix);
+	MPI_Op_create(multiply, 0, &p.call.op);
+	passed &= holds(!reel_mpi_op_set_adjoint(WORLD, p.call.op, multiply_adjoint, &seen));
+	for (int i = 0; i < 2 * REDUCTIONS; i++) {
+		double s[2 * MATRIX_HALF];
+
+		p.call.call = i / 2;
+		p.call.in_place = i % 2;
+		set(s, 2 * MATRIX_HALF);
+		if (is_defined(&p.call) &&
+		    !transpose_holds(multiply_all, &p, 2 * MATRIX_HALF, s, 1)) {
+			fprintf(stderr, "# reduction %d, in place %d\n", i / 2, i % 2);
+			passed = false;
+		}
+	}
+	passed &= holds(seen == (rank ? p.matrix : MPI_DATATYPE_NULL));
+	passed &= holds(!reel_mpi_op_set_adjoint(WORLD, p.call.op, NULL, NULL));
+	passed &= holds(multiply_all(NULL, (double[2 * MATRIX_HALF]){0}, false, &p));
+	passed &= holds(strstr(reel_error_text(0), "reel_mpi_op_set_adjoint"));
+	passed &= holds(reel_mpi_op_set_adjoint(WORLD, MPI_OP_NULL, NULL, NULL) == -EINVAL);
+	MPI_Op_free(&p.call.op);
+	MPI_Type_free(&p.matrix);
+	return passed;
+}
+
+/* ---- Calls that begin and end ---- */
+
+static bool blocks_are_moved_back_in_the_end(void)
+{
+	bool passed;
+
+	begin_and_end = true;
+	passed = blocks_are_moved_back();
+	begin_and_end = false;
+	return passed;
+}
+
+static bool reductions_that_end(void)
+{
+	bool passed = true;
+
+	begin_and_end = true;
+	passed &= reductions_are_transposed(MPI_SUM, 1);
+	passed &= reductions_are_transposed(MPI_PROD, 1);
+	passed &= reductions_are_transposed(MPI_MAX, 0.125);
+	passed &= products_of_matrices();
+	begin_and_end = false;
+	return passed;
+}
+
+/* Ranks wait for two calls in an order of their own, by a call of their own. */
+static int wait_in_any_order(reel_tape *tape, struct reel_mpi_request *r)
+{
+	int index, error = 0;
+
+	if (rank % 3 == 0)
+		return reel_mpi_waitall(tape, 2, r, MPI_STATUSES_IGNORE);
+	if (rank % 3 == 1)
+		error = reel_mpi_wait(tape, &r[1], IGNORED);
+	for (int i = 0; i < rank % 3 && !error; i++)
+		error = reel_mpi_waitany(tape, 2, r, &index, IGNORED);
+	return error;
+}
+
+static int wait_in_any_order_reverse(reel_tape *tape, struct reel_mpi_request *r)
+{
+	int index, error = 0;
+
+	if (rank % 3 == 0)
+		return reel_mpi_waitall_reverse(tape, 2, r, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < rank % 3 && !error; i++)
+		error = reel_mpi_waitany_reverse(tape, 2, r, &index, IGNORED);
+	return error || rank % 3 != 1 ? error : reel_mpi_wait_reverse(tape, &r[1], IGNORED);
+}
+
+static int two_calls(reel_tape *tape, double *s, bool reverse, void *context)
+{
+	struct reel_mpi_request r[2] = {{0}};
+	double *x = s, *y = s + HALF;
+
+	(void)context;
+	if (reverse)
+		return wait_in_any_order_reverse(tape, r) ||
+		       reel_mpi_ibcast_reverse(tape, x + 8, 2, D, 1, WORLD, &r[1]) ||
+		       reel_mpi_iallreduce_reverse(tape, x, y, 4, D, MPI_PROD, WORLD, &r[0]);
+	return reel_mpi_iallreduce(tape, x, y, 4, D, MPI_PROD, WORLD, &r[0]) ||
+	       reel_mpi_ibcast(tape, x + 8, 2, D, 1, WORLD, &r[1]) || wait_in_any_order(tape, r);
+}
+
+static bool ranks_wait_in_orders_of_their_own(void)
+{
+	double s[ALL];
+
+	set(s, ALL);
+	return transpose_holds(two_calls, NULL, ALL, s, 1);
+}
+
+static bool requests_of_collectives_are_null_in_reverse(void)
+{
+	struct reel_mpi_request r;
+	double x = 1, x_bar = 2;
+	bool passed = true;
+
+	reel_mpi_send_init(&x, 1, D, rank, 0, WORLD, &r);
+	passed &= holds(reel_mpi_ibcast_reverse(NULL, &x_bar, 1, D, 0, WORLD, &r) == -EINVAL);
+	passed &= holds(strstr(reel_error_text(0), "in use"));
+	passed &= holds(reel_mpi_iallreduce(NULL, &x, &x_bar, 1, D, MPI_REPLACE, WORLD, &r) ==
+			-ENOTSUP);
+	return passed & (holds(r.mode == REEL_MPI_NULL) && holds(x_bar == 2));
+}
+
 static bool lowest_rank_wins(void)
 {
 	struct pair {
@@ -322,6 +523,28 @@ static bool lost_winners_give_nan(void)
 	return passed;
 }
 
+/* With an operand that is lost the others would choose another minimum. */
+static bool lost_operands_give_nan(void)
+{
+	double x = rank, y, x_bar = 0, y_bar = 1;
+	struct reel_mpi_request r;
+	reel_tape tape = {0};
+	bool passed = true;
+
+	reel_set_error_handler(be_silent, NULL);
+	passed &= holds(!reel_mpi_iallreduce(&tape, &x, &y, 1, D, MPI_MIN, WORLD, &r));
+	passed &= holds(!reel_mpi_wait(&tape, &r, IGNORED)) && holds(y == 0);
+	passed &= holds(reel_tape_bytes(&tape) == sizeof x);
+	if (rank == 1)
+		reel_tape_give_up(&tape, -ENOMEM, "no memory");
+	passed &= holds(reel_mpi_iallreduce_reverse(&tape, &x_bar, &y_bar, 1, D, MPI_MIN, WORLD, &r) ==
+			(rank == 1 ? -ENOMEM : -EBADMSG));
+	passed &= holds(isnan(x_bar));
+	reel_tape_close(&tape);
+	reel_set_error_handler(NULL, NULL);
+	return passed;
+}
+
 static bool integers_are_reduced(void)
 {
 	int x = rank, y, x_bar = 7, y_bar = 8;
@@ -338,6 +561,13 @@ static const struct rank_case cases[] = {
 	{"products are transposed, with a factor that is 0", products},
 	{"minima are transposed", minima},
 	{"maxima are transposed", maxima},
+	{"products of matrices are transposed by the program's adjoint", products_of_matrices},
+	{"what calls that begin and end moved is moved back", blocks_are_moved_back_in_the_end},
+	{"reductions that begin and end are transposed", reductions_that_end},
+	{"ranks wait for collective calls in orders of their own", ranks_wait_in_orders_of_their_own},
+	{"the request of a collective call is null in reverse",
+	 requests_of_collectives_are_null_in_reverse},
+	{"operands that are lost give NaN on all ranks", lost_operands_give_nan},
 	{"of several ranks the lowest has the minimum, and MINLOC compares indices", lowest_rank_wins},
 	{"an objective that all ranks have counts once", objective_counts_once},
 	{"the order of sums is fixed", order_of_sums_is_fixed},

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One-sided calls between fences. In the reverse sweep the calls of a rank reach into the window of
+ * adjoints: a Put gets them and leaves 0, a Get adds to them, an Accumulate gets them. The reverse
+ * of a call is complete when it returns, since the program may have calculated after the fence what
+ * it put; a fence would complete it too late, so these calls lock the window.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <reel/extend.h>
+
+#include "transfer.h"
+
+/* An attribute of the window. */
+struct window {
+	struct reel_mpi_attached *attached; /* of the communicator that made the window */
+	bool fenced; /* calls may come: the last fence was not the end */
+	bool locked; /* in the reverse sweep: a call has come after the last fence */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int keyval = MPI_KEYVAL_INVALID;
+
+/* ---- Windows ---- */
+
+static int delete_window(MPI_Win win, int key, void *value, void *extra)
+{
+	(void)win;
+	(void)key;
+	(void)extra;
+	free(value);
+	return MPI_SUCCESS;
+}
+
+static int make_keyval(const char *call)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&lock);
+	if (keyval == MPI_KEYVAL_INVALID)
+		error = reel_mpi_check(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, delete_window,
+							     &keyval, NULL),
+				       call);
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+static int find_window(MPI_Win win, const char *call, struct window **window)
+{
+	int found = 0;
+
+	if (win != MPI_WIN_NULL && keyval != MPI_KEYVAL_INVALID)
+		MPI_Win_get_attr(win, keyval, window, &found);
+	return found ? 0
+		     : reel_fail(-EINVAL, "%s: the window is not attached; call "
+					  "reel_mpi_win_attach() first", call);
+}
+
+/* Returns 0 if the window has the ranks of the communicator, and one copy of its memory. */
+static int check_window(MPI_Win win, MPI_Comm comm, const char *call)
+{
+	MPI_Group ours, theirs;
+	int *model, found, same;
+
+	MPI_Comm_group(comm, &ours);
+	MPI_Win_get_group(win, &theirs);
+	MPI_Group_compare(ours, theirs, &same);
+	MPI_Group_free(&ours);
+	MPI_Group_free(&theirs);
+	if (same != MPI_IDENT)
+		return reel_fail(-EINVAL, "%s: the window was made on another communicator", call);
+	MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &found);
+	if (!found || *model != MPI_WIN_UNIFIED)
+		return reel_fail(-ENOTSUP, "%s: MPI keeps a second copy of the window's memory "
+					   "(MPI_WIN_SEPARATE); send messages instead", call);
+	return 0;
+}
+
+int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm)
+{
+	static const char call[] = "reel_mpi_win_attach";
+	struct reel_mpi_attached *attached;
+	struct window *window;
+	int error = reel_mpi_find(comm, call, &attached);
+
+	if (!error && win == MPI_WIN_NULL)
+		error = reel_fail(-EINVAL, "%s: MPI_WIN_NULL", call);
+	if (!error)
+		error = check_window(win, comm, call);
+	if (!error)
+		error = make_keyval(call);
+	if (error)
+		return error;
+	window = calloc(1, sizeof *window);
+	if (!window)
+		return reel_fail(-ENOMEM, "%s: no memory", call);
+	window->attached = attached;
+	error = reel_mpi_check(MPI_Win_set_attr(win, keyval, window), call);
+	if (error)
+		free(window);
+	return error;
+}
+
+/* ---- Fences ---- */
+
+int reel_mpi_win_fence_at(reel_tape *tape, const char *site, int assertion, MPI_Win win)
+{
+	static const char call[] = "reel_mpi_win_fence";
+	struct window *window;
+	int error = find_window(win, call, &window);
+
+	(void)site;
+	if (!error)
+		error = reel_mpi_check(MPI_Win_fence(assertion, win), call);
+	if (!error)
+		window->fenced = !(assertion & MPI_MODE_NOSUCCEED);
+	return reel_mpi_stick(tape, error);
+}
+
+static int lock_window(struct window *window, MPI_Win win, const char *call)
+{
+	int error;
+
+	if (window->locked)
+		return 0;
+	error = reel_mpi_check(MPI_Win_lock_all(0, win), call);
+	window->locked = !error;
+	return error;
+}
+
+int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int assertion, MPI_Win win_bar)
+{
+	static const char call[] = "reel_mpi_win_fence_reverse";
+	struct window *window;
+	int error = find_window(win_bar, call, &window), own;
+
+	(void)site;
+	(void)assertion;
+	if (error)
+		return reel_mpi_stick(tape, error);
+	error = lock_window(window, win_bar, call);
+	if (!error) {
+		/* What this rank has stored itself is seen by the others after the barrier. */
+		MPI_Win_sync(win_bar);
+		window->locked = false;
+		error = reel_mpi_check(MPI_Win_unlock_all(win_bar), call);
+	}
+	own = reel_mpi_check(MPI_Barrier(window->attached->sums), call);
+	return reel_mpi_stick(tape, error ? error : own);
+}
+
+/* ---- Calls ---- */
+
+/* One call: the origin's message, and where it goes. */
+struct access {
+	struct reel_mpi_message m;
+	MPI_Aint at;
+	int count;
+	MPI_Datatype type;
+	MPI_Win win;
+	struct window *window;
+};
+
+/* MPI adds and replaces elements of one type of number only. */
+static int check_type(MPI_Datatype type, const char *call)
+{
+	static const int bytes[] = {sizeof(float), sizeof(double), sizeof(long double)};
+	const struct reel_mpi_layout *layout;
+	int64_t active = 0;
+	int size, error = reel_mpi_layout_of(type, call, &layout);
+
+	if (error)
+		return error;
+	MPI_Type_size(type, &size);
+	for (size_t i = 0; i < layout->runs; i++)
+		if (layout->run[i].number == layout->run[0].number)
+			active += layout->run[i].count * bytes[layout->run[i].number];
+	if (!layout->runs || active == size)
+		return 0;
+	return reel_fail(-ENOTSUP, "%s: a type of several kinds of numbers cannot be reversed in a "
+				   "window; move each kind by a call of its own",
+			 call);
+}
+
+static int open_access(struct access *a)
+{
+	int error = find_window(a->win, a->m.call, &a->window);
+
+	if (!error)
+		error = check_type(a->m.type, a->m.call);
+	if (!error)
+		error = check_type(a->type, a->m.call);
+	if (error)
+		return error;
+	a->m.attached = a->window->attached;
+	if (a->m.count < 0)
+		return reel_fail(-EINVAL, "%s: a count of %d", a->m.call, a->m.count);
+	return reel_mpi_layout_of(a->m.type, a->m.call, &a->m.layout);
+}
+
+#define ACCESS(name, buffer_at)                                                                    \
+	{.m = {.call = (name), .site = site, .tape = tape, .buffer = (buffer_at), .count = n,      \
+	       .peer = target, .type = type},                                                      \
+	 .at = at, .count = target_count, .type = target_type, .win = win}
+
+static int check_epoch(struct access *a)
+{
+	int error = open_access(a);
+
+	if (error || a->window->fenced)
+		return error;
+	return reel_fail(-ENOTSUP, "%s: no reel_mpi_win_fence() has begun an epoch; accesses under a "
+				   "lock, or between post, start, complete and wait, have no order "
+				   "that could be reversed: use fences, or messages",
+			 a->m.call);
+}
+
+int reel_mpi_put_at(reel_tape *tape, const char *site, const void *origin, int n, MPI_Datatype type,
+		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type, MPI_Win win)
+{
+	struct access a = ACCESS("reel_mpi_put", (void *)(uintptr_t)origin);
+	int error = check_epoch(&a);
+
+	if (!error)
+		error = reel_mpi_check(MPI_Put(origin, n, type, target, at, target_count,
+					       target_type, win),
+				       a.m.call);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_get_at(reel_tape *tape, const char *site, void *origin, int n, MPI_Datatype type,
+		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type, MPI_Win win)
+{
+	struct access a = ACCESS("reel_mpi_get", origin);
+	int error = check_epoch(&a);
+
+	if (!error)
+		error = reel_mpi_check(MPI_Get(origin, n, type, target, at, target_count,
+					       target_type, win),
+				       a.m.call);
+	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_accumulate_at(reel_tape *tape, const char *site, const void *origin, int n,
+			   MPI_Datatype type, int target, MPI_Aint at, int target_count,
+			   MPI_Datatype target_type, MPI_Op op, MPI_Win win)
+{
+	struct access a = ACCESS("reel_mpi_accumulate", (void *)(uintptr_t)origin);
+	int error = check_epoch(&a);
+
+	if (!error && op != MPI_SUM && a.m.layout->runs)
+		error = reel_fail(-ENOTSUP, "%s: only MPI_SUM can be reversed: of other operations "
+					    "the adjoint depends on which rank came last, which MPI "
+					    "does not tell; use reel_mpi_reduce()",
+				  a.m.call);
+	if (!error)
+		error = reel_mpi_check(MPI_Accumulate(origin, n, type, target, at, target_count,
+						      target_type, op, win),
+				       a.m.call);
+	return reel_mpi_stick(tape, error);
+}
+
+/* ---- Reverse ---- */
+
+/* Finds the window, and locks it. Returns 0; *active: there is an adjoint to move. */
+static int open_reverse(struct access *a, bool *active)
+{
+	int error = open_access(a);
+
+	*active = !error && reel_mpi_is_active(&a->m);
+	return *active ? lock_window(a->window, a->win, a->m.call) : error;
+}
+
+/* Gets the adjoint at the target, and adds it; if `leave_zero`, 0 stays there. */
+static int fetch(struct access *a, bool leave_zero)
+{
+	struct reel_mpi_message *m = &a->m;
+	size_t bytes = reel_mpi_layout_bytes(m->layout, m->count);
+	struct reel_mpi_buffer *got = reel_mpi_take_buffer(m->attached, bytes);
+	struct reel_mpi_buffer *zeros = got ? reel_mpi_take_buffer(m->attached, bytes) : NULL;
+	int error = zeros ? 0 : -ENOMEM;
+	char *place;
+
+	if (!error) {
+		char *zero = reel_mpi_layout_place(m->layout, m->count, zeros->data);
+
+		place = reel_mpi_layout_place(m->layout, m->count, got->data);
+		memset(zeros->data, 0, bytes);
+		error = reel_mpi_check(leave_zero
+					       ? MPI_Get_accumulate(zero, m->count, m->type, place,
+								    m->count, m->type, m->peer,
+								    a->at, a->count, a->type,
+								    MPI_REPLACE, a->win)
+					       : MPI_Get(place, m->count, m->type, m->peer, a->at,
+							 a->count, a->type, a->win),
+				       m->call);
+		if (!error)
+			error = reel_mpi_check(MPI_Win_flush(m->peer, a->win), m->call);
+		if (!error)
+			reel_mpi_layout_add(m->layout, m->count, m->buffer, place);
+		reel_mpi_give_buffer(m->attached, zeros);
+	}
+	if (got)
+		reel_mpi_give_buffer(m->attached, got);
+	return error;
+}
+
+static int add_at_target(struct access *a)
+{
+	struct reel_mpi_message *m = &a->m;
+	int error = reel_mpi_check(MPI_Accumulate(m->buffer, m->count, m->type, m->peer, a->at,
+						  a->count, a->type, MPI_SUM, a->win),
+				   m->call);
+
+	if (!error)
+		error = reel_mpi_check(MPI_Win_flush(m->peer, a->win), m->call);
+	if (!error)
+		reel_mpi_layout_zero(m->layout, m->count, m->buffer);
+	return error;
+}
+
+enum one_sided { PUT, GET, ACCUMULATE };
+
+static int reverse(struct access *a, enum one_sided call)
+{
+	bool active;
+	int error = open_reverse(a, &active);
+
+	if (error || !active)
+		return reel_mpi_stick(a->m.tape, error);
+	error = call == GET ? add_at_target(a) : fetch(a, call == PUT);
+	if (error)
+		reel_mpi_layout_poison(a->m.layout, a->m.count, a->m.buffer);
+	return reel_mpi_stick(a->m.tape, error);
+}
+
+int reel_mpi_put_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int n,
+			    MPI_Datatype type, int target, MPI_Aint at, int target_count,
+			    MPI_Datatype target_type, MPI_Win win)
+{
+	struct access a = ACCESS("reel_mpi_put_reverse", origin_bar);
+
+	return reverse(&a, PUT);
+}
+
+int reel_mpi_get_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int n,
+			    MPI_Datatype type, int target, MPI_Aint at, int target_count,
+			    MPI_Datatype target_type, MPI_Win win)
+{
+	struct access a = ACCESS("reel_mpi_get_reverse", origin_bar);
+
+	return reverse(&a, GET);
+}
+
+int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int n,
+				   MPI_Datatype type, int target, MPI_Aint at, int target_count,
+				   MPI_Datatype target_type, MPI_Op op, MPI_Win win)
+{
+	struct access a = ACCESS("reel_mpi_accumulate_reverse", origin_bar);
+
+	(void)op;
+	return reverse(&a, ACCUMULATE);
+}
