@@ -14,7 +14,6 @@
 #	names[g]             its names, separated by spaces; the first names the page
 #	owner[name]          g
 
-# Sections of the page of a header are listed in order; groups are numbered from 1.
 function begin_header(path) {
 	sub(/^.*include\//, "", path)
 	head = path
@@ -66,9 +65,9 @@ function add_code(line) {
 }
 
 # A macro's prototype: a paragraph of the comment that begins as a declaration does.
-function is_prototype(line) {
-	return line ~ /^(const )?(TYPE|void|bool|int|float|double|size_t|uint64_t|reel_[a-z_]+) \**reel_[a-z0-9_]+[(,:]/ ||
-	       line ~ /^REEL_[A-Z_]+\(.*;$/
+function is_prototype(line,   type) {
+	type = "(TYPE|void|bool|int|float|double|size_t|uint64_t|reel_[a-z_]+)"
+	return line ~ "^(const )?" type " [*]*reel_[a-z0-9_]+[(,:]" || line ~ /^REEL_[A-Z_]+\(.*;$/
 }
 
 function name_prototypes(comment,   lines, n, i, is_one, line) {
@@ -99,7 +98,8 @@ function name_prototype(line,   list, n, i) {
 # A tab stands for spaces up to the next multiple of 8.
 function expanded(line,   at) {
 	while (at = index(line, "\t"))
-		line = substr(line, 1, at - 1) substr("        ", 1, 8 - (at - 1) % 8) substr(line, at + 1)
+		line = substr(line, 1, at - 1) substr("        ", 1, 8 - (at - 1) % 8) \
+			substr(line, at + 1)
 	return line
 }
 
@@ -158,8 +158,8 @@ function read_macro(line,   name) {
 	add_code("#define " line)
 }
 
-# Names that the first line of a declaration declares. A type that is only announced belongs to whoever
-# describes it, if anybody does.
+# Names that the first line of a declaration declares. A type that is only announced belongs to the
+# group that describes it, if there is one.
 function name_declaration(line) {
 	if (line ~ /^typedef struct reel_[a-z0-9_]+ reel_[a-z0-9_]+;/) {
 		sub(/;$/, "", line)
@@ -168,8 +168,10 @@ function name_declaration(line) {
 			add_name(line, 0)
 		else
 			forward[line] = group
-	} else if (match(line, /^typedef .*[ *]reel_[a-z0-9_]+( \{)?(;|\()/) || match(line, /^(struct|enum) reel_[a-z0-9_]+ \{/) ||
-	    match(line, /^template .*struct reel_[a-z0-9_]+/) || match(line, /^[A-Za-z_].*[ *]reel_[a-z0-9_]+\(/)) {
+	} else if (match(line, /^typedef .*[ *]reel_[a-z0-9_]+( \{)?(;|\()/) ||
+		   match(line, /^(struct|enum) reel_[a-z0-9_]+ \{/) ||
+		   match(line, /^template .*struct reel_[a-z0-9_]+/) ||
+		   match(line, /^[A-Za-z_].*[ *]reel_[a-z0-9_]+\(/)) {
 		line = substr(line, 1, RLENGTH)
 		sub(/ \{.*$/, "", line)
 		sub(/[(;]$/, "", line)
@@ -202,15 +204,12 @@ function without_specifiers(line) {
 function end_declaration() {
 	sub(/\n$/, "", code[group])
 	sub(/ : [a-z]+\([a-z]*\)$/, "", code[group])
-	add_code_end()
-}
-
-function add_code_end() {
 	code[group] = code[group] ";\n"
 }
 
 function is_left_out(line) {
-	return line ~ /^#/ || line ~ /^(extern "C|\}( \/\*.*)?$|REEL_[A-Z_]+\()/ || line ~ /^\t__attribute__/
+	return line ~ /^#/ || line ~ /^(extern "C|\}( \/\*.*)?$|REEL_[A-Z_]+\()/ ||
+	       line ~ /^\t__attribute__/
 }
 
 # At depth 1 and more in a struct: its members, without the bodies of functions.
@@ -227,12 +226,7 @@ function read_member(line) {
 	else if (match(line, /^\tstruct reel_[a-z_]+ \{/))
 		add_name(substr(line, 9, RLENGTH - 10), 1)
 	if (!is_within)
-		add_code(expanded(without_specifiers_of_member(line)))
-}
-
-function without_specifiers_of_member(line) {
-	gsub(/REEL_DEVICE /, "__device__ ", line)
-	return line
+		add_code(expanded(without_specifiers(line)))
 }
 
 function read_declaration(line) {

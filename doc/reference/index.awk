@@ -17,11 +17,13 @@ BEGIN { print "var names = [" >(target "/names.js") }
 	if (!(url in line_of))
 		pages[field[4]] = pages[field[4]] " " url
 	line_of[url] = half[2]
-	names[url] = names[url] (url in names && names[url] != "" ? ", " : "") "<a href=\"" url "\"><code>" field[1] "</code></a>"
+	names[url] = names[url] (names[url] != "" ? ", " : "") \
+		"<a href=\"" url "\"><code>" field[1] "</code></a>"
 }
 END {
 	print "];" >(target "/names.js")
-	print "<h1>All names</h1>\n<p>The guide begins at <a href=\"README.html\">README</a>.</p>" >(target "/index")
+	print "<h1>All names</h1>" >(target "/index")
+	print "<p>The guide begins at <a href=\"README.html\">README</a>.</p>" >(target "/index")
 	for (i = 1; i <= headers; i++)
 		put_header(order[i])
 }

@@ -114,7 +114,7 @@ function item_text(line) {
 	return 0
 }
 
-# Whether the lines are items "term  text", the text of all beginning in one column or behind its term.
+# Whether the lines are items "term  text", with lines that go on below the text.
 function are_items(lines, first, last, base,   i, column) {
 	for (i = first; i <= last; i++) {
 		if (lines[i] == "")
@@ -198,7 +198,7 @@ function put_text(s, is_header,   lines, n, i, last, paragraph, begun) {
 			continue
 		if (is_prototype(lines[i]) || indent_of(lines[i])) {
 			last = end_of_block(lines, i, n, is_prototype(lines[i]))
-			if (is_prototype(lines[i]) && (!begun || is_only_prototype(lines, last, n)))
+			if (is_prototype(lines[i]) && (!begun || last >= n))
 				continue
 			if (is_prototype(lines[i]))
 				put_literal(lines, i, last, "")
@@ -224,14 +224,10 @@ function end_of_block(lines, i, n, is_one) {
 			i++
 		return i
 	}
-	while (i < n && (indent_of(lines[i + 1]) || (lines[i + 1] == "" && i + 1 < n && indent_of(lines[i + 2]))))
+	while (i < n && (indent_of(lines[i + 1]) ||
+			 (lines[i + 1] == "" && i + 1 < n && indent_of(lines[i + 2]))))
 		i++
 	return i
-}
-
-# Whether nothing comes after the prototypes.
-function is_only_prototype(lines, last, n) {
-	return last >= n
 }
 
 # ---- Pages ----
@@ -321,7 +317,8 @@ function put_synopsis(h, prototypes, declarations,   lines, n) {
 	if (n > 0)
 		put_literal(lines, 1, n, "")
 	put(".Pp")
-	put(".Dl cc " (package_of[h] == "reel-omp" ? "-fopenmp " : "") "program.c $(pkg\\-config \\-\\-cflags \\-\\-libs " package_of[h] ")")
+	put(".Dl cc " (package_of[h] == "reel-omp" ? "\\-fopenmp " : "") \
+	    "program.c $(pkg\\-config \\-\\-cflags \\-\\-libs " package_of[h] ")")
 }
 
 # The prototypes in a group's comment.
@@ -437,7 +434,8 @@ function put_links(   name, g, page) {
 	for (name in owner) {
 		g = owner[name]
 		page = page_of(g)
-		print name, page, g in header ? 7 : 3, header[g in header ? g : group_header[g]] "\t" line_of[g] >(directory "/names")
+		print name, page, g in header ? 7 : 3, header[g in header ? g : group_header[g]] \
+			"\t" line_of[g] >(directory "/names")
 		if (name == page)
 			continue
 		file = directory "/man3/" name ".3"

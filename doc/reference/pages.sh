@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the manual from the headers' comments, from the help texts of the command, and from the pages
+# Makes the manual from the headers' comments, from the help texts of the command, and from pages
 # that are written by hand.
 #
 #	pages.sh SOURCE TARGET VERSION DATE package=NAME HEADER... [package=NAME HEADER...]...
@@ -17,9 +17,10 @@ mkdir -p "$target/man1" "$target/man3" "$target/man7"
 target=$(cd "$target" && pwd)
 cd "$source"
 
-"$awk" -f doc/reference/headers.awk -f doc/reference/mdoc.awk -v version="$version" -v date="$date" \
-	-v directory="$target" "$@"
-"$awk" -f doc/reference/tool.awk -v version="$version" -v date="$date" tools/*.c >"$target/man1/reel.1"
+"$awk" -f doc/reference/headers.awk -f doc/reference/mdoc.awk -v directory="$target" \
+	-v version="$version" -v date="$date" "$@"
+"$awk" -f doc/reference/tool.awk -v version="$version" -v date="$date" tools/*.c \
+	>"$target/man1/reel.1"
 for page in doc/reference/*.7; do
 	sed -e "s/@version@/$version/" -e "s/@date@/$date/" "$page" >"$target/man7/${page##*/}"
 done

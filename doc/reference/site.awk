@@ -2,7 +2,8 @@
 # Puts a page of the site around a fragment of HTML: head, navigation, search. Names in preformatted
 # text become links, and links lead to pages of the site.
 #
-#	awk -f site.awk -v page=man/reel_push.3.html -v title=... -v version=... -v names=FILE -v links=FILE
+#	awk -f site.awk -v page=man/reel_push.3.html -v title=... -v version=... -v names=FILE \
+#		-v links=FILE
 #
 # Paths of what the page links to in the source are appended to `links`.
 
@@ -77,32 +78,38 @@ function with_names(line,   s, name) {
 		name = substr(line, RSTART, RLENGTH)
 		s = s substr(line, 1, RSTART - 1)
 		line = substr(line, RSTART + RLENGTH)
-		s = s (name in url && url[name] != page ? "<a href=\"" root url[name] "\">" name "</a>" : name)
+		if (name in url && url[name] != page)
+			name = "<a href=\"" root url[name] "\">" name "</a>"
+		s = s name
 	}
 	return s line
 }
 
 function put_navigation(   list, n, i) {
 	print "<nav>\n<p class=\"title\"><a href=\"" root "index.html\">Reel " version "</a></p>"
-	print "<input id=\"search\" type=\"search\" placeholder=\"Search names\" aria-label=\"Search names\" autocomplete=\"off\">"
+	print "<input id=\"search\" type=\"search\" placeholder=\"Search names\""
+	print "aria-label=\"Search names\" autocomplete=\"off\">"
 	print "<ol id=\"found\"></ol>"
-	n = split("README.html README|doc/README.html Guide|man/reel.7.html Overview|man/reel.1.html reel(1)|" \
-		  "man/reel-environment.7.html Environment|index.html All names", list, "|")
+	n = split("README.html README|doc/README.html Guide|man/reel.7.html Overview|" \
+		  "man/reel.1.html reel(1)|man/reel-environment.7.html Environment|index.html All names", list, "|")
 	print "<ul>"
 	for (i = 1; i <= n; i++)
 		put_entry(list[i])
 	print "</ul>\n<p>Headers</p>\n<ul>"
-	n = split("tape block run pool store error version parcel recording plan extend region task adjoint reduction omp observe mpi gpu arena host-tape device device-staged device-add", list, " ")
+	n = split("tape block run pool store error version parcel recording plan extend " \
+		  "region task adjoint reduction omp observe mpi " \
+		  "gpu arena host-tape device device-staged device-add", list, " ")
 	for (i = 1; i <= n; i++)
 		if ("reel/" list[i] ".h" in headers || "reel/" list[i] ".cuh" in headers)
-			put_entry("man/reel-" list[i] ".7.html " list[i] ("reel/" list[i] ".h" in headers ? ".h" : ".cuh"))
+			put_entry("man/reel-" list[i] ".7.html " list[i])
 	print "</ul>\n</nav>"
 }
 
 function put_entry(entry,   at, target) {
 	at = index(entry, " ")
 	target = substr(entry, 1, at - 1)
-	print "<li><a href=\"" root target "\"" (target == page ? " aria-current=\"page\"" : "") ">" substr(entry, at + 1) "</a></li>"
+	print "<li><a href=\"" root target "\"" (target == page ? " aria-current=\"page\"" : "") ">" \
+		substr(entry, at + 1) "</a></li>"
 }
 
 function put_head() {

@@ -28,8 +28,8 @@ cp "$reference/style.css" "$reference/search.js" "$target"
 # write PAGE TITLE: a page around what comes in.
 write() {
 	mkdir -p "$target/${1%/*}"
-	"$awk" -f "$reference/site.awk" -v page="$1" -v title="$2" -v version="$version" -v names="$manual/names" \
-		-v links="$target/links" >"$target/$1"
+	"$awk" -f "$reference/site.awk" -v page="$1" -v title="$2" -v version="$version" \
+		-v names="$manual/names" -v links="$target/links" >"$target/$1"
 }
 
 # ---- The manual ----
@@ -37,7 +37,8 @@ write() {
 cd "$manual"
 for page in man1/* man7/* $(grep -L '^\.so ' man3/*); do
 	name=${page#man?/}
-	mandoc -Thtml -O 'fragment,man=%N.%S.html' "$page" | write "man/$name.html" "${name%.*}(${name##*.})"
+	mandoc -Thtml -O 'fragment,man=%N.%S.html' "$page" |
+		write "man/$name.html" "${name%.*}(${name##*.})"
 done
 
 # ---- The guide: README.md, doc/, and all that these link to ----
