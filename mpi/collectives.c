@@ -43,7 +43,8 @@ static const struct pattern {
 };
 
 /* Adds to the message what block i is. */
-static int block_of(struct reel_mpi_message *m, const struct reel_mpi_side *side, int i, MPI_Comm comm)
+static int block_of(struct reel_mpi_message *m, const struct reel_mpi_side *side, int i,
+		    MPI_Comm comm)
 {
 	MPI_Aint lower, extent, at = 0;
 	int error;
@@ -75,7 +76,7 @@ struct move {
 	bool own_stays; /* the block from the rank to itself is in its place already */
 	struct reel_mpi_attached *attached;
 	const struct reel_mpi_neighbours *neighbours; /* NULL: blocks travel between all ranks */
-	const int *number; /* of each block that came, its number at its source; NULL: all are equal */
+	const int *number; /* number of each received block at its source; NULL: all are equal */
 };
 
 static bool sends_to(const struct move *move, int i)
