@@ -15,7 +15,6 @@ static const char *program = "example";
 static void (*failure_cleanup)(void);
 static int own_rank, reporter; /* the rank that reports an error at once */
 static void (*end_processes)(int status);
-static int memory_sharers = 1;
 
 /* Seconds in which the reporter has ended the other ranks, if it has found the same error. */
 #define MOMENT 2
@@ -119,12 +118,7 @@ uint64_t default_budget_bytes(void)
 		     reel_error_text(0));
 	reel_pool_get_stats(pool, &stats);
 	reel_pool_close(pool);
-	return stats.hard_budget / (uint64_t)memory_sharers;
-}
-
-void share_memory(int processes)
-{
-	memory_sharers = processes;
+	return stats.hard_budget;
 }
 
 double memory_limit_bytes(void)

@@ -49,9 +49,6 @@ double wall_time(void);
 /* The memory that the system lets the program use, in bytes. */
 double memory_limit_bytes(void);
 
-/* So many processes like this one are to have equal parts of that. */
-void share_memory(int processes);
-
 /* The budget of a program that was given none: half of that, as Reel takes for its default pool. */
 uint64_t default_budget_bytes(void);
 

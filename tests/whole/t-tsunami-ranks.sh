@@ -68,6 +68,30 @@ fi
 [ -z "$(ls -A spill)" ]
 ok $? 'nothing is left on the disk'
 
+on_ranks 3 --quiet --threads 1 --checkpoint auto && cmp reference/gradient.nc out/gradient.nc
+ok $? "what three ranks choose by their measurements gives the gradient: $(key planner)"
+
+# A run that is asked to end after a moment, and what goes on from there.
+restart='--quiet --threads 1 --checkpoint binomial:4 --restart file'
+ends=0
+for moment in 0.01 0.03; do
+	REEL_END_AFTER=$moment
+	export REEL_END_AFTER
+	on_ranks 2 $restart
+	status=$?
+	unset REEL_END_AFTER
+	if [ $status -eq 75 ]; then
+		ends=$((ends + 1))
+		[ "$(cat stdout stderr | grep -c '^tsunami: ')" -eq 1 ] && [ -n "$(ls file.0.*)" ] &&
+			[ -n "$(ls file.1.*)" ] && on_ranks 2 $restart
+		status=$?
+	fi
+	[ $status -eq 0 ] && cmp reference/gradient.nc out/gradient.nc
+	ok $? "two ranks that were asked to end after $moment s are gone on with, to the same bits"
+done
+[ $ends -gt 0 ] && [ -z "$(ls file* 2>/dev/null)" ]
+ok $? "$ends of them ended early, and their files are gone"
+
 on_ranks 3 --threads 1 --verify
 ok $? 'three ranks verify the gradient'
 [ "$(grep -c '^Ranks  ' stdout)" -eq 1 ] && [ "$(grep -c '^Written to  ' stdout)" -eq 1 ]
@@ -85,8 +109,6 @@ is_refused_by_ranks() {
 	ok $? "$what is refused in one line: $(grep -h '^tsunami: ' stdout stderr)"
 }
 is_refused_by_ranks 3 help 'an unknown option' --frequency 3
-is_refused_by_ranks 3 'name a planner' 'a choice by measurement' --checkpoint auto
-is_refused_by_ranks 3 'leave it out' 'a restart' --checkpoint binomial:3 --restart file
 is_refused_by_ranks 3 'leave it out' 'a look ahead' --checkpoint binomial:3 --look-ahead
 is_refused_by_ranks 3 'larger --budget' 'a budget that the states exceed' --checkpoint binomial:20 \
 	--budget 300K

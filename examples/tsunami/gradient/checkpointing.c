@@ -41,19 +41,43 @@ struct checkpointing {
 	int resumed;            /* in a reverse sweep: it has the last state */
 };
 
+/*
+ * The number of steps that are measured depends on the time that they take, so that ranks would wait
+ * for each other in vain: each measures its part of the basin as if it were all of it.
+ */
+static void measure(struct checkpointing *checkpointing, const struct tape_shape *shape,
+		    const struct controls *controls)
+{
+	const struct options *options = checkpointing->options;
+	struct loop *loop = &checkpointing->loop;
+	struct model alone = *checkpointing->model;
+
+	alone.ranks = NULL;
+	loop->model = &alone;
+	loop->depth = controls->depth;
+	checkpointing->costs = measure_costs(loop, shape, controls->displacement,
+					     checkpointing->budget, options->spill,
+					     options->disk_budget);
+	loop->model = checkpointing->model;
+}
+
+static int choose_by_costs(struct checkpointing *checkpointing)
+{
+	struct ranks *ranks = checkpointing->model->ranks;
+
+	return ranks ? ranks->choose(ranks, &checkpointing->costs, &checkpointing->choice)
+		     : reel_costs_choose(&checkpointing->costs, &checkpointing->choice);
+}
+
 static void choose(struct checkpointing *checkpointing, const struct tape_shape *shape,
 		   const struct controls *controls)
 {
-	const struct options *options = checkpointing->options;
 	struct reel_choice *choice = &checkpointing->choice;
 
 	if (!checkpointing->budget)
 		checkpointing->budget = default_budget_bytes();
-	checkpointing->loop.depth = controls->depth;
-	checkpointing->costs = measure_costs(&checkpointing->loop, shape, controls->displacement,
-					     checkpointing->budget, options->spill,
-					     options->disk_budget);
-	if (reel_costs_choose(&checkpointing->costs, choice))
+	measure(checkpointing, shape, controls);
+	if (choose_by_costs(checkpointing))
 		fail("--checkpoint auto: %s", choice->reason[0] ? choice->reason
 						: "no memory to choose a plan");
 	checkpointing->layout = layout_of(&choice->best, shape, checkpointing->model->steps);
@@ -158,6 +182,15 @@ static reel_model model_of_loop(const struct checkpointing *checkpointing)
 					: loop_model(&checkpointing->loop);
 }
 
+/* Each rank has an error if one has. What the others have says no more than that. */
+static void report_from_failed_rank(struct checkpointing *checkpointing, int error)
+{
+	struct ranks *ranks = checkpointing->model->ranks;
+
+	if (ranks && error)
+		report_from(ranks->lowest(ranks, error != -ECANCELED));
+}
+
 static void open_run(struct checkpointing *checkpointing)
 {
 	const struct layout *layout = &checkpointing->layout;
@@ -173,6 +206,7 @@ static void open_run(struct checkpointing *checkpointing)
 		.load_adjoint = restart_load,
 	};
 	reel_model model = model_of_loop(checkpointing);
+	struct ranks *ranks = checkpointing->model->ranks;
 	int error;
 
 	if (layout->problem.steps == REEL_UNKNOWN_STEPS)
@@ -181,7 +215,10 @@ static void open_run(struct checkpointing *checkpointing)
 		options.steps = layout->steps;
 	if (layout->has_disk)
 		options.store[1] = disk_open(checkpointing->options->spill);
-	error = reel_run_open(&checkpointing->run, checkpointing->plan, &model, &options);
+	error = ranks ? ranks->open_run(ranks, &checkpointing->run, checkpointing->plan, &model,
+					&options)
+		      : reel_run_open(&checkpointing->run, checkpointing->plan, &model, &options);
+	report_from_failed_rank(checkpointing, error);
 	if (error)
 		fail("--checkpoint %s: %s", checkpointing->scheme.text, reel_error_text(0));
 }
@@ -250,6 +287,7 @@ static void require(struct checkpointing *checkpointing, int error)
 		return;
 	if (error == -EINTR)
 		stop(reel_error_text(0));
+	report_from_failed_rank(checkpointing, error);
 	step = dry_step(checkpointing);
 	if (step >= 0)
 		report_dry(checkpointing->model, checkpointing->depth, &checkpointing->state,
@@ -297,6 +335,7 @@ static void resume(struct checkpointing *checkpointing)
 	error = reel_run_resume(checkpointing->run, &checkpointing->loop, &checkpointing->adjoint);
 	if (error == -ENOENT)
 		return;
+	report_from_failed_rank(checkpointing, error);
 	if (error)
 		fail("--restart %s: %s; remove the file to begin anew", options->restart,
 		     error == -ESTALE ? "it is of another earthquake, gauge or basin"

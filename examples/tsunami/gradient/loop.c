@@ -173,7 +173,10 @@ static void show_forward(const struct call *call, int64_t step)
 		progress_show("forward sweep", (int)step + 1, call->loop->model->steps);
 }
 
-/* By all threads of the team, on states of their own that point to the same fields. */
+/*
+ * By all threads of the team, on states of their own that point to the same fields. If the tape
+ * refuses a state the other ranks still wait for the rows of later steps.
+ */
 static void run_team(struct call *call, struct state *now, struct state *next)
 {
 	struct loop *loop = call->loop;
@@ -191,7 +194,7 @@ static void run_team(struct call *call, struct state *now, struct state *next)
 			call->dry_step = step;
 		if (is_dry(call) || step == call->last)
 			break;
-		if (call->tape && !fill_chunks(call, now))
+		if (call->tape && !fill_chunks(call, now) && !model->ranks)
 			break;
 		primal_step(model, loop->depth, now, next, &call->workspace->diagnostics, share);
 		if (step >= loop->known && rows_hold(share.rows, model->gauge_row))
@@ -239,6 +242,7 @@ static int record(void *context, void *state, int64_t first, int64_t last, reel_
 	return run(context, state, first, last, tape);
 }
 
+/* If the tape does not give a state, so do they here. */
 static void reverse_team(struct call *call, struct adjoint *adjoint, struct state *now,
 			 struct state *next)
 {
@@ -248,7 +252,7 @@ static void reverse_team(struct call *call, struct adjoint *adjoint, struct stat
 	ptrdiff_t gauge_place = grid_row(model->grid, model->gauge_row) + model->gauge_column;
 
 	for (int64_t step = call->last; step-- > call->first;) {
-		if (!pop_state(call, now))
+		if (!pop_state(call, now) && !model->ranks)
 			break;
 		if (rows_hold(share.rows, model->gauge_row))
 			adjoint->state.elevation[gauge_place] += loop->weights[step];

@@ -211,6 +211,21 @@ static void add_up(struct ranks *ranks, uint64_t *numbers, int count)
 	MPI_Allreduce(MPI_IN_PLACE, numbers, count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* ---- Plans ---- */
+
+static int choose(struct ranks *ranks, struct reel_costs *costs, struct reel_choice *choice)
+{
+	(void)ranks;
+	return reel_mpi_costs_choose(costs, MPI_COMM_WORLD, choice);
+}
+
+static int open_run(struct ranks *ranks, reel_run **run, const reel_plan *plan,
+		    const reel_model *model, const struct reel_run_options *options)
+{
+	(void)ranks;
+	return reel_mpi_run_open(run, plan, model, options, NULL, MPI_COMM_WORLD);
+}
+
 /* ---- From the beginning to the end ---- */
 
 /*
@@ -245,17 +260,6 @@ static void end_all(int status)
 	MPI_Abort(MPI_COMM_WORLD, status);
 }
 
-static int ranks_of_node(void)
-{
-	MPI_Comm node;
-	int number;
-
-	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-	MPI_Comm_size(node, &number);
-	MPI_Comm_free(&node);
-	return number;
-}
-
 struct ranks *ranks_begin(int *count, char ***arguments)
 {
 	int provided;
@@ -266,7 +270,6 @@ struct ranks *ranks_begin(int *count, char ***arguments)
 	MPI_Comm_rank(MPI_COMM_WORLD, &all.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &all.number);
 	report_as_rank(all.rank, end_all);
-	share_memory(ranks_of_node());
 	require(reel_mpi_attach(MPI_COMM_WORLD, 0));
 	atexit(finish);
 	if (all.rank > 0 && !freopen("/dev/null", "w", stdout))
@@ -279,6 +282,8 @@ struct ranks *ranks_begin(int *count, char ***arguments)
 	all.share = share;
 	all.gather = gather;
 	all.add_up = add_up;
+	all.choose = choose;
+	all.open_run = open_run;
 	all.halo = &border;
 	return all.number > 1 ? &all : NULL;
 }

@@ -19,6 +19,9 @@
 
 #include <stdint.h>
 
+#include <reel/plan.h>
+#include <reel/run.h>
+
 #include "shallow.h"
 
 /* What the stages of an adjoint step read beside the rows of a rank. */
@@ -65,6 +68,11 @@ struct ranks {
 
 	/* Each number becomes the sum of those of all ranks. */
 	void (*add_up)(struct ranks *ranks, uint64_t *numbers, int count);
+
+	/* reel_costs_choose(), whose choice is the same on all ranks; and reel_run_open(). */
+	int (*choose)(struct ranks *ranks, struct reel_costs *costs, struct reel_choice *choice);
+	int (*open_run)(struct ranks *ranks, reel_run **run, const reel_plan *plan,
+			const reel_model *model, const struct reel_run_options *options);
 
 	struct halo *halo;
 };
