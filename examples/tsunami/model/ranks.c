@@ -118,14 +118,19 @@ static void exchange(struct ranks *ranks, struct state *state)
 }
 
 /* What comes is added: to -0, since -0 + x is x, whatever the sign of x if that is 0. */
+static void clear_adjoints(struct halo *halo)
+{
+	for (int side = 0; side < SIDES; side++)
+		for (int k = 0; halo->neighbour[side] != MPI_PROC_NULL && k < halo->values; k++)
+			halo->sent[side][k] = -0.0;
+}
+
 static void exchange_reverse(struct ranks *ranks, struct state *adjoint)
 {
 	struct halo *halo = ranks->halo;
 
 	pack_edges(ranks, adjoint, halo->received);
-	for (int side = 0; side < SIDES; side++)
-		for (int k = 0; k < halo->values; k++)
-			halo->sent[side][k] = -0.0;
+	clear_adjoints(halo);
 	require(reel_mpi_waitall_reverse(NULL, 2 * SIDES, halo->request, MPI_STATUSES_IGNORE));
 	for (int k = 2 * SIDES; k-- > 0;)
 		require(reel_mpi_start_reverse(NULL, &halo->request[k]));
