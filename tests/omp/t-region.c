@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include <reel/task.h>
@@ -454,6 +455,59 @@ static void test_orders(void)
 	   reported.message);
 	is_int(orders.count, 3 * TURNS, "and no lane is given out");
 	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
+static struct {
+	reel_region *region;
+	reel_ordered order;
+	int written, seen;
+} handed;
+
+static void note_turn(const struct member *member)
+{
+	reel_worker worker = reel_worker_begin(handed.region, member->number, 1);
+
+	while (reel_worker_next(&worker))
+		reel_ordered_note(worker.lane, &handed.order);
+}
+
+/*
+ * Lane 0 waits without an order in memory until its turn has come, so that only the turn itself
+ * makes visible what lane 1 wrote: ThreadSanitizer says if it does not.
+ */
+static void hand_on(const struct member *member)
+{
+	reel_worker worker = reel_worker_begin(handed.region, member->number, 2);
+	bool is_first;
+
+	reel_worker_next(&worker);
+	team_barrier(member);
+	is_first = reel_lane_index(worker.lane) == 1;
+	while (!is_first &&
+	       atomic_load_explicit(&handed.order.count, memory_order_relaxed) > 1)
+		sched_yield();
+	reel_ordered_await(worker.lane, &handed.order);
+	if (is_first)
+		handed.written = 5;
+	else
+		handed.seen = handed.written;
+	reel_ordered_done(worker.lane, &handed.order);
+	reel_worker_next(&worker);
+}
+
+static void test_turn_shows_writes(void)
+{
+	reel_lane *root = open_root(NULL);
+
+	tap_case("a turn");
+	handed.region = reel_region_begin(root, 2);
+	run_team(1, note_turn, NULL);
+	is_int(reel_region_end(handed.region), 0, "two lanes note one each");
+	handed.region = reel_region_reverse(root);
+	run_team(2, hand_on, NULL);
+	is_int(reel_region_end(handed.region), 0, "two threads reverse them");
+	is_int(handed.seen, 5, "the second one sees what the first one wrote in its turn");
 	reel_lane_close(root);
 }
 
@@ -1448,6 +1502,7 @@ int main(void)
 	test_barriers();
 	test_nested();
 	test_orders();
+	test_turn_shows_writes();
 	test_orders_in_holds();
 	test_missing_turns();
 	test_collective_spans();
