@@ -17,6 +17,7 @@
 static const char *const variables[] = {
 	"REEL_BUDGET",
 	"REEL_CHECKED",
+	"REEL_MPI_WATCH",
 	"REEL_SPILL_DIR",
 	"REEL_STORE",
 };

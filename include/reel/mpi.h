@@ -27,7 +27,8 @@
  * message: the source, the tag and the number of elements of a message that was received by
  * MPI_ANY_SOURCE or MPI_ANY_TAG, or with a status; the index that reel_mpi_waitany() chose.
  * The reverse call sets its status to what was noted. With a NULL tape a forward call notes
- * nothing, which is what a stretch needs that is run again and recorded later.
+ * nothing, which is what a stretch needs that is run again and recorded later. Where it receives
+ * from MPI_ANY_SOURCE, a barrier between the two runs keeps their messages apart.
  *
  * Types. MPI's floating-point types and what is derived from them; adjoints are added number by
  * number. Integers and characters have no adjoint: a message of nothing else is not sent back,
@@ -64,8 +65,9 @@
  *   -ETIMEDOUT another rank does not answer (reel_mpi_watch())
  * or the error of the tape. The error of a forward call sticks to the tape, too: the values that
  * the tape then pops are NaN. If a reverse call fails, its adjoints are NaN. A call that was
- * refused did nothing. Where a note is lost the library does not know to which rank an adjoint
- * goes; that rank waits until the program ends.
+ * refused did nothing; if only one rank refuses a call, the other ranks of it wait. Where a note is
+ * lost the library does not know to which rank an adjoint goes; that rank waits until the program
+ * ends. A watchdog (reel_mpi_watch()) ends both.
  *
  * Cost. A forward call costs MPI's and a note. A reverse call sends as many bytes as the forward
  * call received, copies what it sends once (a request is sent from its buffer), and adds from a
@@ -216,7 +218,8 @@ int reel_mpi_seed(double *J_bar, enum reel_mpi_objective objective, int root, MP
  * receives what MPI_Probe() found gives a status to reel_mpi_recv(), or calls reel_mpi_mrecv()
  * after MPI_Mprobe(), which always has a note. In the reverse sweep the source is not known before
  * the reverse call: it names MPI_ANY_SOURCE, MPI_ANY_TAG and the room that buffer_bar has, which
- * may be more than came, and the status says the rest.
+ * may be more than came, and the status says the rest. After a probe of MPI_PROC_NULL it names
+ * MPI_PROC_NULL, since nothing was noted.
  */
 #define reel_mpi_send(tape, ...) reel_mpi_send_at((tape), REEL_HERE, REEL_MPI_STANDARD, __VA_ARGS__)
 #define reel_mpi_ssend(tape, ...) \
@@ -1013,6 +1016,9 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
  * reel_costs_choose() (plan.h) for all ranks: sets *costs to the largest times and sizes, and to the
  * smallest memory and bandwidths, that any rank has, and *choice to one choice from these. Collective.
  * Returns the same on all ranks; -EINVAL, too, if steps or the number of tiers differ.
+ *
+ * reel_costs_measure() runs as many steps as time allows, which differ between ranks: a rank measures
+ * its part with callbacks that send nothing.
  */
 int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_choice *choice);
 
