@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Communicators: attaching, duplicates, temporaries; and the objective, which all ranks agree on. */
+/* Communicators: attaching, duplicates, temporaries; and the objective of all ranks. */
 #include "config.h"
 
 #include "attached.h"

@@ -115,7 +115,7 @@ int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *
 void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,
 			   const struct reel_mpi_call_note *note, int error);
 
-/* Tells the other ranks, which wait in a collective call that this rank should make, of an error. */
+/* Tells the other ranks of an error: they wait in a collective call that this rank should make. */
 void reel_mpi_tell_all(struct reel_mpi_attached *attached, const char *site, int error);
 
 /* Copies the end of a text that is too long. */

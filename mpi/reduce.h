@@ -16,7 +16,10 @@
  */
 int reel_mpi_sum_to(struct reel_mpi_message *message, int root);
 
-/* The reverse of a Bcast, after the ranks have agreed on it: sums the adjoints, and sets all but root's to 0. */
+/*
+ * The reverse of a Bcast, after the ranks have agreed on it: sums the adjoints, and sets all but
+ * that of root to 0.
+ */
 int reel_mpi_reverse_bcast(struct reel_mpi_message *message, int root);
 
 /* What is noted of an operation, for each element. */

@@ -91,9 +91,9 @@ static int route(const reel_run *run, const char *name, char *path)
 		strcpy(path, name);
 		return 0;
 	}
-	return run->group.route(name, path) ? reel_fail(-EIO, "restart file %s was given no path",
-							name)
-					    : 0;
+	if (run->group.route(name, path) || !*path)
+		return reel_fail(-EIO, "restart file %s was given no path", name);
+	return 0;
 }
 
 static int name_file(reel_run *run, int epoch)
@@ -105,7 +105,7 @@ static int name_file(reel_run *run, int epoch)
 	if (length >= (int)sizeof name)
 		return reel_fail(-ENAMETOOLONG, "the name of the restart file %.60s... is too long",
 				 name);
-	run->path[epoch] = malloc(sizeof name);
+	run->path[epoch] = calloc(1, sizeof name);
 	return run->path[epoch] ? route(run, name, run->path[epoch])
 				: reel_fail(-ENOMEM, "no memory for the name of a restart file");
 }

@@ -99,7 +99,7 @@ int reel_run_end_loop(reel_run *run, int64_t step)
 	return 0;
 }
 
-/* An error of a step is agreed on before the next step, so that all processes leave the loop there. */
+/* An error of a step is agreed on before the next step: all processes leave the loop there. */
 static int advance_to_end(reel_run *run, void *context, void *state, int64_t first, int64_t last)
 {
 	int error = 0;

@@ -135,7 +135,7 @@ void reel_audit_end(reel_run *run);
 void reel_restart_begin(reel_run *run);
 /* REEL_WISH_SAVE and REEL_WISH_END, if a restart file is due after this action, or 0. */
 unsigned reel_restart_wishes(const reel_run *run, const reel_action *action);
-/* Saves the run. Returns 0, also if that fails; or -EINTR: it is saved, and `ends` asks it to end. */
+/* Saves the run. Returns 0, also if that fails; or -EINTR: it is saved, and `ends` is true. */
 int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool ends);
 void reel_restart_remove(reel_run *run);
 /* Returns 0 if a restart file may be written to `path`, or an error. */
@@ -143,8 +143,8 @@ int reel_restart_check(const char *path);
 /* Reads the restart file into a run that has just begun; returns as reel_run_resume(). */
 int reel_restart_read(reel_run *run, void *context, void *adjoint);
 /*
- * For groups. Sets *epoch to that of the file at `path`, or to 0 if there is no whole file. Returns 0,
- * or an error: the file is whole, and is none to resume from.
+ * For groups. Sets *epoch to that of the file at `path`, or to 0 if there is no whole file. Returns
+ * 0, or an error: the file is whole, and is none to resume from.
  */
 int reel_restart_find(const reel_run *run, const char *path, int64_t *epoch);
 /* Renames the file of `run->epoch`, which a killed process has left with .new. */
@@ -166,7 +166,7 @@ const char *reel_group_path(const reel_run *run, uint64_t epoch);
 unsigned reel_group_names(const reel_run *run);
 int reel_group_name_files(reel_run *run);
 void reel_group_close(reel_run *run);
-/* Sets `run->epoch` to the newest epoch that is whole on all processes. Returns as resuming does. */
+/* Sets `run->epoch` to the newest that is whole on all processes. Returns as resuming does. */
 int reel_group_find_epoch(reel_run *run);
 
 #endif

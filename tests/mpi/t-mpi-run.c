@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of a plan over ranks, whose steps exchange messages: the gradient is that of one tape; a rank
- * that fails ends all; costs are agreed on; and ranks that are killed go on to the same bits.
+ * Runs of a plan over ranks, whose steps exchange messages: the gradient is that of one tape; a
+ * rank that fails ends all; costs are agreed on; and ranks that are killed go on to the same bits.
  */
 #include <config.h>
 
