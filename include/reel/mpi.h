@@ -23,12 +23,12 @@
  * of what was received, and sets that adjoint to 0; it adds what comes back to the adjoint of what
  * was sent. Reverse calls come in the reverse order of the forward calls, on each rank by itself.
  *
- * What is on the tape. Nothing that the arguments say, but in checked mode (reel_mpi_attach()). What the run decided is noted, 16 bytes a
- * message: the source, the tag and the number of elements of a message that was received by
- * MPI_ANY_SOURCE or MPI_ANY_TAG, or with a status; the index that reel_mpi_waitany() chose.
- * The reverse call sets its status to what was noted. With a NULL tape a forward call notes
- * nothing, which is what a stretch needs that is run again and recorded later. Where it receives
- * from MPI_ANY_SOURCE, a barrier between the two runs keeps their messages apart.
+ * What is on the tape. Nothing that the arguments say, but in checked mode (reel_mpi_attach()).
+ * What the run decided is noted, 16 bytes a message: the source, the tag and the number of elements
+ * of a message that was received by MPI_ANY_SOURCE or MPI_ANY_TAG, or with a status; the index that
+ * reel_mpi_waitany() chose. The reverse call sets its status to what was noted. With a NULL tape a
+ * forward call notes nothing, which is what a stretch needs that is run again and recorded later.
+ * Where it receives from MPI_ANY_SOURCE, a barrier between the two runs keeps their messages apart.
  *
  * Types. MPI's floating-point types and what is derived from them; adjoints are added number by
  * number. Integers and characters have no adjoint: a message of nothing else is not sent back,
@@ -151,7 +151,7 @@ int reel_mpi_reverse_end(MPI_Comm comm);
  * A rank that has waited so long reports once for whom, and the call returns -ETIMEDOUT, which
  * sticks to its tape. Its adjoints are NaN, and later reverse calls with that tape wait for nobody:
  *
- *	reel: rank 2, wave.c:71: reel_mpi_send_reverse() has waited 10 s for the adjoint from rank
+ *	reel: rank 2, file.c:71: reel_mpi_send_reverse() has waited 10 s for the adjoint from rank
  *	3, tag 7
  *
  * The time must be longer than what one rank may be behind another one. Receives are cancelled.
@@ -721,7 +721,8 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
  * place between their messages: if one rank starts it and then sends what another rank receives
  * before it starts the call, each waits for the other in the reverse sweep.
  *
- * In checked mode these calls are not compared, since a rank may start one where others are not yet.
+ * In checked mode these calls are not compared, since a rank may start one where others are not
+ * yet.
  *
  * Noted of MPI_SUM: nothing; of any other operation: the operand, by the start. Then the reverse
  * costs what the forward call without the i does, too, and one more Allreduce of an integer.
@@ -925,17 +926,17 @@ int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive,
 int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm);
 
 /*
- * reel_mpi_win_fence, _put, _get, _accumulate: a tape, and the arguments of MPI's call of that name.
- * And of each the _reverse, with the adjoint of the buffer, and the window of adjoints. Nothing is
- * noted.
+ * reel_mpi_win_fence, _put, _get, _accumulate: a tape, and the arguments of MPI's call of that
+ * name. And of each the _reverse, with the adjoint of the buffer, and the window of adjoints.
+ * Nothing is noted.
  *
  * Reverse: a Put adds the adjoint at the target to that of what was put, and sets that at the
  * target to 0; a Get adds to the adjoint at the target; an Accumulate, of MPI_SUM, adds the adjoint
  * at the target to that of what was added. Each is complete when it returns, and waits for the
  * target's memory, not for its program, where MPI can do so. A fence is one, and a barrier.
  *
- * Refused (-ENOTSUP): accesses outside of fences (under a lock, or between post, start, complete and
- * wait), operations other than MPI_SUM, types of several kinds of numbers.
+ * Refused (-ENOTSUP): accesses outside of fences (under a lock, or between post, start, complete
+ * and wait), operations other than MPI_SUM, types of several kinds of numbers.
  *
  * Bits. If several ranks get the same number between two fences, MPI chooses the order in which
  * their adjoints are added, and the last bits may differ from run to run.
@@ -977,10 +978,11 @@ int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *orig
 /* ---- Runs of a plan over ranks ----------------------------------------------------------- */
 
 /*
- * Opens a run (run.h) of one plan on all ranks of the communicator, which need not be attached. Every
- * rank has its own part of the state and of the adjoint, of any size, and its own stores and budget.
- * The callbacks exchange what they need by the calls above. Opening, the two sweeps, resuming and
- * closing are collective; reel_run_next() is not, and its caller has to agree on errors himself.
+ * Opens a run (run.h) of one plan on all ranks of the communicator, which need not be attached.
+ * Every rank has its own part of the state and of the adjoint, of any size, and its own stores and
+ * budget. The callbacks exchange what they need by the calls above. Opening, the two sweeps,
+ * resuming and closing are collective; reel_run_next() is not, and its caller has to agree on
+ * errors himself.
  *
  * One plan. The plan, segment_steps and steps are the same on all ranks, or else it is -EINVAL on
  * all. So all ranks carry out the same actions in the same order. A loop of an unknown end ends on
@@ -1013,12 +1015,12 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
 		      int (*route)(const char *name, char *path), MPI_Comm comm);
 
 /*
- * reel_costs_choose() (plan.h) for all ranks: sets *costs to the largest times and sizes, and to the
- * smallest memory and bandwidths, that any rank has, and *choice to one choice from these. Collective.
- * Returns the same on all ranks; -EINVAL, too, if steps or the number of tiers differ.
+ * reel_costs_choose() (plan.h) for all ranks: sets *costs to the largest times and sizes, and to
+ * the smallest memory and bandwidths, that any rank has, and *choice to one choice from these.
+ * Collective. Returns the same on all ranks; -EINVAL, too, if steps or the number of tiers differ.
  *
- * reel_costs_measure() runs as many steps as time allows, which differ between ranks: a rank measures
- * its part with callbacks that send nothing.
+ * reel_costs_measure() runs as many steps as time allows, which differ between ranks: a rank
+ * measures its part with callbacks that send nothing.
  */
 int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_choice *choice);
 
