@@ -15,7 +15,7 @@
 
 #include "check.h"
 
-/* What is compared. UNKNOWN differs from nothing. */
+/* The words that ranks compare. UNKNOWN equals every value. */
 enum { ERROR, NAME, ROOT, NUMBERS, SERIAL, SAID };
 
 #define UNKNOWN INT64_MIN

@@ -302,7 +302,7 @@ int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *to)
 	return error;
 }
 
-/* Whether the environment asks for checked mode, as it does for tapes (pool.h). */
+/* Returns true if the environment asks for checked mode, as it does for tapes (pool.h). */
 static bool is_checked_by_environment(void)
 {
 	const char *text = reel_environment("REEL_CHECKED");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library keeps of a communicator that was attached: an attribute of it, so that
+ * The state of a communicator that was attached: an attribute of the communicator, so that
  * MPI_Comm_free() ends it. It holds duplicates for adjoints, the requests of the forward sweep that
  * have begun and not ended, and the adjoints of this rank that are on their way.
  */

@@ -12,7 +12,7 @@
 
 #include "transfer.h"
 
-/* What travels before an adjoint. */
+/* The message that travels before an adjoint. */
 struct reel_mpi_header {
 	int32_t error; /* 0, or there is no adjoint */
 	int32_t unused;
@@ -50,7 +50,7 @@ enum { REEL_MPI_CHANNEL_LISTS = 256 };
 struct reel_mpi_checks {
 	MPI_Comm headers;
 	struct reel_mpi_channel *channels[REEL_MPI_CHANNEL_LISTS]; /* guarded by attached->lock */
-	/* Of collective calls, which one thread makes at a time. */
+	/* Counts of collective calls, which one thread makes at a time. */
 	uint64_t calls;
 	int64_t open_calls; /* noted on tapes, and not compared in the reverse sweep */
 	bool failed;	    /* the last comparison failed, as all ranks know */
@@ -63,7 +63,7 @@ void reel_mpi_checks_close(struct reel_mpi_attached *attached);
 /* Number of floating-point numbers of a message. */
 int64_t reel_mpi_numbers_of(const struct reel_mpi_message *message);
 
-/* Whether the adjoint of this message has a header. */
+/* Returns true if the adjoint of this message has a header. */
 bool reel_mpi_has_header(const struct reel_mpi_message *message);
 
 /*
@@ -111,7 +111,7 @@ int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *
 			   const char *call, struct reel_mpi_call_note *own,
 			   struct reel_mpi_call_note *note);
 
-/* As reel_mpi_tell(), for the message of a note, if it is one that was received. */
+/* Does the same as reel_mpi_tell() for the message of a note, if that message was received. */
 void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,
 			   const struct reel_mpi_call_note *note, int error);
 

@@ -203,8 +203,8 @@ static const struct reel_mpi_side *own_side(const struct move *move)
 }
 
 /*
- * What all ranks have to say alike, for checked mode. Where counts differ between ranks, they are
- * not compared.
+ * Describes what must be equal on all ranks, for checked mode. Where counts differ between ranks,
+ * they are not compared.
  */
 static int describe(struct reel_mpi_call *call, const struct move *move, reel_tape *tape,
 		    const char *site, MPI_Comm comm, bool reverse)
@@ -309,7 +309,7 @@ int reel_mpi_forward_move(reel_tape *tape, const char *site, enum reel_mpi_move 
 	struct move move;
 	int error = open_move(&move, kind, from, to, root, comm);
 
-	/* What hides its numbers is refused before any rank waits. */
+	/* A type that hides its numbers is refused before any rank waits. */
 	if (!error)
 		error = each_block(&move, tape, site, true, comm, NULL);
 	if (!error)

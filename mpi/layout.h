@@ -35,7 +35,7 @@ int reel_mpi_layout_of(MPI_Datatype type, const char *call, const struct reel_mp
 size_t reel_mpi_layout_bytes(const struct reel_mpi_layout *layout, int count);
 char *reel_mpi_layout_place(const struct reel_mpi_layout *layout, int count, void *memory);
 
-/* Of `count` elements: add those of `from` to `to`; set to 0; set to NaN. */
+/* Add `count` elements of `from` to `to`; set `count` elements to 0, or to NaN. */
 void reel_mpi_layout_add(const struct reel_mpi_layout *layout, int count, void *to,
 			 const void *from);
 void reel_mpi_layout_zero(const struct reel_mpi_layout *layout, int count, void *to);

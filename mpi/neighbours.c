@@ -130,7 +130,7 @@ void reel_mpi_free_neighbours(struct reel_mpi_neighbours *n)
 
 /* ---- Which block is which ---- */
 
-/* What a call of one number for each neighbour is given. */
+/* The arguments of a call with one number for each neighbour. */
 struct blocks {
 	int *number, *one; /* 0, 1, 2, …: sent, and displacements; and 1, 1, 1, … */
 	MPI_Aint *bytes;

@@ -24,7 +24,7 @@ enum reel_mpi_matching {
 struct reel_mpi_neighbours {
 	int sources, destinations;  /* numbers of neighbours on each side */
 	int *source, *destination;  /* ranks, or MPI_PROC_NULL */
-	/* Of each call and source: the number of the block at the source. NULL: unknown. */
+	/* For each call and source, the number of the block at the source. NULL: unknown. */
 	int *block[REEL_MPI_MATCHINGS];
 };
 

@@ -59,7 +59,7 @@ int reel_mpi_send_reverse_at(reel_tape *tape, const char *site, void *buffer_bar
 	return reel_mpi_stick(tape, error);
 }
 
-/* Whether it is known before the receive which messages can be taken. */
+/* Returns true if source and tag are known before the receive. */
 static bool is_fixed(const struct reel_mpi_message *m)
 {
 	return m->peer != MPI_ANY_SOURCE && m->tag != MPI_ANY_TAG;

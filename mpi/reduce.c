@@ -133,7 +133,7 @@ static int spread_uneven(struct reduction *r, void *to)
 		error = reel_mpi_check(MPI_Allgatherv(r->result, r->result_count, m->type, to,
 						      r->counts, begins, m->type, sums),
 				       m->call);
-	/* What was given up may read it until the end. */
+	/* A call that was given up may read `begins` until the program ends. */
 	if (error != -ETIMEDOUT)
 		free(begins);
 	return error;
@@ -339,7 +339,7 @@ static int multiply(struct reduction *r, char *signal, char *spare)
 		reel_mpi_pop_numbers(m, spare);
 		reel_mpi_multiply(m, m->count, signal, spare);
 	}
-	/* What was lost pops as "won" on each rank. */
+	/* If notes were lost, each rank pops "won": the error of the tape says so. */
 	return r->factor == REEL_MPI_FACTOR_ONE ? 0 : reel_tape_error(m->tape);
 }
 

@@ -22,7 +22,7 @@ int reel_mpi_sum_to(struct reel_mpi_message *message, int root);
  */
 int reel_mpi_reverse_bcast(struct reel_mpi_message *message, int root);
 
-/* What is noted of an operation, for each element. */
+/* The note of an operation, for each element. */
 enum reel_mpi_factor {
 	REEL_MPI_FACTOR_ONE,	/* a sum: nothing */
 	REEL_MPI_FACTOR_BIT,	/* a minimum or maximum: whether the rank's operand is the result */
@@ -35,7 +35,7 @@ enum reel_mpi_factor {
 int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *message,
 		       enum reel_mpi_factor *factor);
 
-/* Whether two elements are the same, with the index that MINLOC and MAXLOC compare. */
+/* Returns true if two elements are equal, with the index that MINLOC and MAXLOC compare. */
 bool reel_mpi_is_same(const struct reel_mpi_message *message, const char *a, const char *b);
 
 /* Multiplies numbers of the message's type: to[i] *= by[i] for `count` elements. */

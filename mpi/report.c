@@ -10,7 +10,7 @@
 #include <reel/extend.h>
 #include <reel/run.h>
 
-/* What is sent back on one communicator. */
+/* Figures of the adjoints that travel on one communicator. */
 struct messages {
 	uint64_t adjoints, adjoint_bytes, waits, wait_ns, note_bytes;
 };

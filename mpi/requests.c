@@ -379,7 +379,7 @@ int reel_mpi_waitany_at(reel_tape *tape, const char *site, int n, struct reel_mp
 	return reel_mpi_stick(tape, error);
 }
 
-/* Whether a request is complete, without waiting. */
+/* Finds out if a request is complete, without waiting. */
 static int probe(struct reel_mpi_request *r, const char *call, int *flag)
 {
 	int error = 0;

@@ -45,7 +45,7 @@ static size_t bytes_of(const struct reel_mpi_message *m)
 	return (size_t)m->count * (size_t)m->layout->extent;
 }
 
-/* Of a minimum it is noted whether x is below that of the ranks below. */
+/* The note of a minimum says if x is below the minimum of the ranks below. */
 int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
 			const char *x, char *spare)
 {

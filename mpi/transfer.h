@@ -28,7 +28,7 @@ struct reel_mpi_message {
 /* The state of a request that has begun: the others are known to requests.c alone. */
 enum { REEL_MPI_STARTED = 1 };
 
-/* What the run decided. */
+/* The note of a message: the decisions of the run. */
 struct reel_mpi_note {
 	int32_t source, tag, count, index;
 };
@@ -36,7 +36,7 @@ struct reel_mpi_note {
 /* Sets `attached`, `layout` and `through`. Returns 0 or what makes the call impossible. */
 int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm);
 
-/* Whether the message has an adjoint that travels. */
+/* Returns true if the message has an adjoint that travels. */
 bool reel_mpi_is_active(const struct reel_mpi_message *message);
 
 /* The error of a call: it sticks to the tape, if there is one. Returns `error`. */
@@ -62,7 +62,7 @@ bool reel_mpi_is_lost(const struct reel_mpi_attached *attached, const reel_tape 
 
 /* ---- Notes ---- */
 
-/* Whether a receive with this source and tag has a note; `asked`: it has a status. */
+/* Returns true if a receive with this source and tag has a note; `asked`: it has a status. */
 bool reel_mpi_is_noted(const struct reel_mpi_message *message, bool asked);
 
 /*

@@ -144,7 +144,7 @@ int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int asserti
 		return reel_mpi_stick(tape, error);
 	error = lock_window(window, win_bar, call);
 	if (!error) {
-		/* What this rank has stored itself is seen by the others after the barrier. */
+		/* After the barrier the other ranks see the values that this rank has stored. */
 		MPI_Win_sync(win_bar);
 		window->locked = false;
 		error = reel_mpi_check(MPI_Win_unlock_all(win_bar), call);

@@ -2,7 +2,7 @@
 /* Collective calls for Fortran. */
 #include "buffers.h"
 
-/* What one side of a call has: NULL and 0 where the call does not have it. */
+/* One side of a call. A member is NULL or 0 if the call does not have it. */
 struct side {
 	const CFI_cdesc_t *array;
 	int count;

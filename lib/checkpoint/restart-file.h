@@ -25,7 +25,7 @@ struct reel_restart_file {
 	const char *path, *magic;
 };
 
-/* What a file's name has at its end until it is complete. */
+/* The suffix of a file's name until the file is complete. */
 #define REEL_RESTART_BESIDE ".new"
 /* Size of the magic, the first bytes of each restart file. */
 #define REEL_RESTART_MAGIC_BYTES 8

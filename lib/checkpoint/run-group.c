@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the processes of a run agree on: errors, the end of a loop, when to write restart files, and
- * from which of them to resume. The thread that owns the run runs these functions. A run of one
+ * Agreements between the processes of a run: on errors, on the end of a loop, on when to write
+ * restart files, and on which of them to resume from. The thread that owns the run runs these functions. A run of one
  * process agrees with itself, at no cost.
  *
  * A process whose action failed does not return before the others know of it: all of them call

@@ -285,7 +285,7 @@ static void note_save(reel_run *run, int error)
 		run->failed_saves++;
 	else
 		run->saves++;
-	/* Of a group, the processes that failed report it. */
+	/* In a group the processes that failed report it. */
 	if (error && error != -ECANCELED && !run->save_failed)
 		report(reel_group_path(run, run->epoch + 1), error, "written",
 		       "the sweep goes on without it");

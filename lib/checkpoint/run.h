@@ -47,7 +47,7 @@ enum reel_run_phase {
 /* The epochs of a group's restart files that exist at the same time. */
 #define REEL_GROUP_EPOCHS 2
 
-/* What one process of a run wants, and then all do. */
+/* Wishes of one process, which all processes of a run then follow. */
 enum reel_wish {
 	REEL_WISH_FINISH = 1, /* the loop ends in this state */
 	REEL_WISH_SAVE = 2,   /* a restart file is due */

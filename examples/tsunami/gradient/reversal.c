@@ -37,7 +37,7 @@ void reversal_close(struct reversal *reversal)
 	tapes_close(reversal->tapes);
 }
 
-/* What the gauge has recorded is on its rank alone. */
+/* The record of the gauge is on the rank of the gauge alone. */
 static void share_gauge(const struct model *model, double *gauge)
 {
 	if (model->ranks)

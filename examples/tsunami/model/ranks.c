@@ -117,7 +117,7 @@ static void exchange(struct ranks *ranks, struct state *state)
 	unpack_halo(ranks, state, halo->received);
 }
 
-/* What comes is added: to -0, since -0 + x is x, whatever the sign of x if that is 0. */
+/* The received values are added to -0: -0 + x is x, also where x is 0 or -0. */
 static void clear_adjoints(struct halo *halo)
 {
 	for (int side = 0; side < SIDES; side++)

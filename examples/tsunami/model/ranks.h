@@ -24,7 +24,7 @@
 
 #include "shallow.h"
 
-/* What the stages of an adjoint step read beside the rows of a rank. */
+/* The rows beside those of a rank that the stages of an adjoint step read. */
 #define HALO_ROWS 2
 
 /*
@@ -60,7 +60,7 @@ struct ranks {
 	/* J is a number of the rank that has this row of the whole grid: J_bar of this rank. */
 	double (*seed)(struct ranks *ranks, int row);
 
-	/* What that rank has is copied to all. */
+	/* Copies the values of that rank to all. */
 	void (*share)(struct ranks *ranks, int row, double *values, int count);
 
 	/* The own rows of all ranks come into a field of the whole grid, on each rank. */
@@ -90,7 +90,7 @@ static inline struct rows own_rows(const struct model *model)
 	return model->ranks ? model->ranks->own : (struct rows){0, model->grid->rows};
 }
 
-/* Where the field of a rank's grid begins in that of the whole one. */
+/* The place in a field of the whole grid at which the field of a rank's grid begins. */
 static inline ptrdiff_t place_here(const struct ranks *ranks)
 {
 	return ranks ? ranks->first * ranks->grid.stride : 0;

@@ -16,7 +16,7 @@
 #include "ranks.h"
 #include "shallow.h"
 
-/* What a thread calculates of a stage: some rows, and rows of the halo beside them. */
+/* The rows of a stage that a thread calculates, and rows of the halo beside them. */
 struct share {
 	struct rows rows;
 	int south, north; /* number of rows of the halo there */

@@ -126,7 +126,7 @@ static double make_source(const struct options *options, const struct basin *bas
 	return volume;
 }
 
-/* Of a rank's model: of the rank that has the most. */
+/* Figures of the rank whose model is the largest. */
 static uint64_t full_tape_bytes(const struct model *model)
 {
 	struct grid grid = largest_grid(model);
@@ -134,7 +134,7 @@ static uint64_t full_tape_bytes(const struct model *model)
 	return tapes_need(&grid, model->steps);
 }
 
-/* What is not there on several ranks. */
+/* Options that are refused on several ranks. */
 static void check_ranks(const struct options *options)
 {
 	if (options->on_gpu)
