@@ -201,6 +201,19 @@ int reel_restart_file_rename(const char *path, const char *magic)
 	return error;
 }
 
+int reel_restart_file_set_aside(const char *path, const char *magic)
+{
+	REEL_UNCANCELLED;
+	char *beside = name_beside(path);
+	const char *suffix;
+	int error = beside ? examine_both(path, beside, magic, &suffix) : -ENOMEM;
+
+	if (!error)
+		error = reel_os_file_rename(path, beside);
+	free(beside);
+	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
+}
+
 int reel_restart_file_publish(struct reel_restart_file *file)
 {
 	int error = rename_beside(file->beside, file->path, file->magic);

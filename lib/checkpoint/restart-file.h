@@ -57,8 +57,12 @@ void reel_restart_file_abandon(struct reel_restart_file *file);
  */
 int reel_restart_file_remove(const char *path, const char *magic);
 
-/* Renames PATH.new to PATH. Both are checked as in reel_restart_file_check(). */
+/*
+ * Renames PATH.new to PATH; and PATH to PATH.new, if there is such a file. Both are checked as in
+ * reel_restart_file_check().
+ */
 int reel_restart_file_rename(const char *path, const char *magic);
+int reel_restart_file_set_aside(const char *path, const char *magic);
 
 /*
  * Opens a restart file and checks it. Returns 0; the error of the system; or -EBADMSG, and *wrong

@@ -116,7 +116,9 @@ uint32_t reel_restart_plan_crc(const reel_run *run)
 
 	describe(run, &record);
 	record.rank = 0;
-	record.state_bytes = record.adjoint_bytes = 0;
+	record.state_bytes = 0;
+	/* All processes write restart files, or none does. */
+	record.adjoint_bytes = !!run->options.restart;
 	return reel_crc32c(0, &record, sizeof record);
 }
 
@@ -365,21 +367,33 @@ int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool en
 		    : 0;
 }
 
-static void remove_file(const char *path)
+static void for_all_names(const reel_run *run, int (*act)(const char *path, const char *magic))
 {
-	int error = reel_restart_file_remove(path, MAGIC);
+	for (unsigned epoch = 0; epoch < reel_group_names(run); epoch++) {
+		const char *path = reel_group_path(run, epoch);
+		int error = act(path, MAGIC);
 
-	/* A file of another kind stays: no run resumes from it. */
-	if (error && error != -EEXIST)
-		report(path, error, "removed", "remove it before a run resumes from it");
+		/* A file of another kind stays: no run resumes from it. */
+		if (error && error != -EEXIST)
+			report(path, error, "removed", "remove it before a run resumes from it");
+	}
 }
 
+/*
+ * In a group no file is removed before all are set aside, so that none of them shows any more that
+ * its epoch is complete. If a process is killed in between, all go on from these files; if one is
+ * killed later, those that are left belong to no complete epoch, and a run begins anew.
+ */
 void reel_restart_remove(reel_run *run)
 {
 	REEL_UNCANCELLED;
 
-	for (unsigned epoch = 0; run->options.restart && epoch < reel_group_names(run); epoch++)
-		remove_file(reel_group_path(run, epoch));
+	if (!run->options.restart)
+		return;
+	if (reel_group_names(run) > 1)
+		for_all_names(run, reel_restart_file_set_aside);
+	reel_group_agree(&run->group, 0, NULL);
+	for_all_names(run, reel_restart_file_remove);
 }
 
 /* ---- Reading ---- */

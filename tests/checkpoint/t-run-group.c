@@ -513,6 +513,16 @@ static void refused(void)
 	ok(members_with(parts, -EINVAL) == MEMBERS &&
 		   strstr(parts[2].text, "was written by rank 2 of 3"),
 	   "those of another number of members");
+	leave_files();
+	for (int m = 0; m < MEMBERS; m++) {
+		for (int epoch = 0; epoch < 2; epoch++) {
+			file_name(name, m, epoch, "");
+			file_name(other, m, epoch, ".new");
+			if (m == 0 ? unlink(name) : rename(name, other))
+				printf("Bail out! %s\n", name);
+		}
+	}
+	is_int(go_on(), STEPS, "what is left of files that were being removed: the run begins");
 	clear();
 	make_saving_parts(parts);
 	for (int m = 0; m < MEMBERS; m++) {

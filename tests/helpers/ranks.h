@@ -161,6 +161,15 @@ static inline void begin_on_ranks(int argc, char **argv, const struct rank_case 
 	unsetenv("REEL_CHECKED");
 	for (int number = 2; number <= 4; number++)
 		start_ranks(program, number, count);
+}
+
+/* The same cases in checked mode, after begin_on_ranks(). */
+static inline void check_on_ranks(char **argv, size_t count)
+{
+	char program[PATH_MAX];
+
+	if (!realpath(argv[0], program))
+		exit(1);
 	setenv("REEL_CHECKED", "1", 1);
 	start_ranks(program, 3, count);
 	unsetenv("REEL_CHECKED");
@@ -169,6 +178,7 @@ static inline void begin_on_ranks(int argc, char **argv, const struct rank_case 
 static inline int run_on_ranks(int argc, char **argv, const struct rank_case *cases, size_t count)
 {
 	begin_on_ranks(argc, argv, cases, count);
+	check_on_ranks(argv, count);
 	return tap_end();
 }
 

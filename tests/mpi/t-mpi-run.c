@@ -316,6 +316,7 @@ int main(int argc, char **argv)
 	if (getenv("TEST_LIFE"))
 		return begin_life(argc, argv);
 	begin_on_ranks(argc, argv, cases, COUNT(cases));
+	check_on_ranks(argv, COUNT(cases));
 	if (realpath(argv[0], program))
 		kill_ranks(program);
 	return tap_end();
