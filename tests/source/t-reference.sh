@@ -65,8 +65,8 @@ for page in man7/reel-*.7; do
 done >"$work/missing"
 is_empty "$work/missing" 'reel(7) names each overview'
 
-# The variables that the library, its drop-ins and its verifier read.
-(cd "$SOURCE_DIR" && grep -rhoE '\("REEL_[A-Z_]+"' lib omp dropin) | grep -oE 'REEL_[A-Z_]+' | sort -u >"$work/read"
+# The variables that the libraries, the drop-ins and the verifier read.
+(cd "$SOURCE_DIR" && grep -rhoE '\("REEL_[A-Z_]+"' lib omp mpi dropin) | grep -oE 'REEL_[A-Z_]+' | sort -u >"$work/read"
 grep -oE 'Ev REEL_[A-Z_]+' man7/reel-environment.7 | sed 's/Ev //' | sort -u >"$work/told"
 diff "$work/read" "$work/told" >"$work/difference"
 is_empty "$work/difference" 'reel-environment(7) tells of the variables that are read'
