@@ -128,7 +128,7 @@ bench-scale: %D%/reel-scale$(EXEEXT)
 bench-instructions: %D%/reel-bench$(EXEEXT)
 	%D%/reel-bench$(EXEEXT) --only '^instructions/'
 
-# What ranks cost: bench/ranks/ranks.sh runs it.
+# The program that bench/ranks/ranks.sh runs, to measure the cost of ranks.
 if MPI
 noinst_PROGRAMS += %D%/ranks/halo
 %C%_ranks_halo_SOURCES = %D%/ranks/halo.c examples/tsunami/model/ranks.c

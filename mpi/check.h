@@ -91,7 +91,7 @@ int reel_mpi_send_header(const struct reel_mpi_message *message);
  */
 int reel_mpi_receive_header(const struct reel_mpi_message *message);
 
-/* The same in two steps, where the adjoint is received at the same time. */
+/* Receive a header in two steps, so that its adjoint is received at the same time. */
 int reel_mpi_post_header(const struct reel_mpi_message *message, struct reel_mpi_header *header,
 			 MPI_Request *request);
 int reel_mpi_compare_header(const struct reel_mpi_message *message,

@@ -15,8 +15,8 @@
 #include "nonblocking.h"
 
 /*
- * Of a call: between whom blocks travel. What is not said is: from each rank to each one, or from
- * each neighbour to each one. A neighbour stands where a rank does.
+ * The ranks between which the blocks of a call travel. If no member says otherwise, each rank sends
+ * a block to each rank, or each neighbour to each neighbour, which then stands where a rank does.
  */
 static const struct pattern {
 	const char *name;

@@ -55,8 +55,8 @@ int reel_mpi_await(const struct reel_mpi_message *message, enum reel_mpi_wait wh
 		   MPI_Request *request, MPI_Status *status);
 
 /*
- * Whether the reverse sweep of this tape has lost its way, so that a rank should not wait for
- * another one. Only in checked mode and with a watchdog.
+ * Returns true if the order of the reverse sweep of this tape is lost: the rank should not wait for
+ * another one then. False without checked mode and without a watchdog.
  */
 bool reel_mpi_is_lost(const struct reel_mpi_attached *attached, const reel_tape *tape);
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What ranks cost: the reverse of the tsunami's exchange against the exchange, and its gradient by two
-# ranks of one thread against one process of two threads, on a machine that does nothing else.
+# Measures what ranks cost, on a machine that does nothing else: the reverse of the tsunami's exchange
+# against the exchange, and its gradient by two ranks of one thread against one process of two threads.
 # Usage: bench/ranks/ranks.sh BUILD-DIRECTORY [OPTION OF examples/tsunami]...
 set -eu
 build=$1

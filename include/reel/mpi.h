@@ -23,9 +23,9 @@
  * of what was received, and sets that adjoint to 0; it adds what comes back to the adjoint of what
  * was sent. Reverse calls come in the reverse order of the forward calls, on each rank by itself.
  *
- * What is on the tape. Nothing that the arguments say, but in checked mode (reel_mpi_attach()).
- * What the run decided is noted, 16 bytes a message: the source, the tag and the number of elements
- * of a message that was received by MPI_ANY_SOURCE or MPI_ANY_TAG, or with a status; the index that
+ * Notes on the tape. Arguments are not noted, but in checked mode (reel_mpi_attach()). Decisions of
+ * the run are noted, 16 bytes a message: the source, the tag and the number of elements of a message
+ * that was received by MPI_ANY_SOURCE or MPI_ANY_TAG, or with a status; the index that
  * reel_mpi_waitany() chose. The reverse call sets its status to what was noted. With a NULL tape a
  * forward call notes nothing, which is what a stretch needs that is run again and recorded later.
  * Where it receives from MPI_ANY_SOURCE, a barrier between the two runs keeps their messages apart.
@@ -155,8 +155,8 @@ int reel_mpi_reverse_end(MPI_Comm comm);
  *	3, tag 7
  *
  * The time must be longer than what one rank may be behind another one. Receives are cancelled.
- * What MPI cannot cancel keeps its memory: that of a request that was received into, which the
- * program must not free then, and temporaries. Costs polling while a rank waits, and the copy of a
+ * Calls that MPI cannot cancel keep their memory: temporaries, and the buffer of a request, which
+ * the program must not free then. Costs polling while a rank waits, and the copy of a
  * sum in the reverse of Bcast and Allreduce.
  */
 int reel_mpi_watch(MPI_Comm comm, double seconds);

@@ -53,7 +53,7 @@ extern "C" {
  */
 #define REEL_MAX_TABLE_STEPS ((int64_t)1 << 14)
 
-/* What a program does next. */
+/* The next step of a program that walks through a plan. */
 enum reel_action_kind {
 	REEL_ACTION_ADVANCE, /* run steps first to last - 1 from state first */
 	REEL_ACTION_RECORD,  /* the same, and record them */

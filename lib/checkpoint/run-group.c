@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Agreements between the processes of a run: on errors, on the end of a loop, on when to write
- * restart files, and on which of them to resume from. The thread that owns the run runs these functions. A run of one
- * process agrees with itself, at no cost.
+ * restart files, and on which of them to resume from. The thread that owns the run runs these
+ * functions. A run of one process agrees with itself, at no cost.
  *
  * A process whose action failed does not return before the others know of it: all of them call
  * reel_group_agree() after each action, and all leave the sweep there. So each process calls it as

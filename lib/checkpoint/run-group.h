@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run whose processes walk through one plan together, as the ranks of an MPI program do. What
- * libreel-mpi needs of a run and programs do not: exported, with a private symbol version, and free
- * to change with each release.
+ * A run whose processes walk through one plan together, as the ranks of an MPI program do. Only
+ * libreel-mpi calls it: it is exported with a private symbol version, and may change with each
+ * release.
  */
 #ifndef REEL_LIB_RUN_GROUP_H
 #define REEL_LIB_RUN_GROUP_H

@@ -158,7 +158,7 @@ uint32_t reel_restart_plan_crc(const reel_run *run);
  * `error` if it is below 0; -ECANCELED if another process has one below 0; or the largest of all.
  */
 int reel_group_agree(const struct reel_run_group *group, int error, unsigned *wishes);
-/* The same, and -EINVAL if the processes do not have the same number, which is that of `what`. */
+/* Agrees on `error`, too. Returns -EINVAL if the processes give different numbers of `what`. */
 int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,
 			  const char *what);
 /* The restart file of an epoch; and the number of names that the files of all epochs have. */

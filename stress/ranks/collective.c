@@ -68,7 +68,7 @@ static int call_move(const struct move_operation *o, struct side *s, struct side
 	}
 }
 
-/* Whether the rank says MPI_IN_PLACE: for what it receives from Scatter, else for what it sends. */
+/* Returns true if the rank says MPI_IN_PLACE: for the block it receives from Scatter, else sends. */
 static bool is_in_place(const struct move_operation *o, int number)
 {
 	const struct move_pattern *p = &move_patterns[o->move];
@@ -118,7 +118,7 @@ static int call_reduction(const struct reduction_operation *r, void *s, void *d,
 	}
 }
 
-/* What the standard leaves undefined is overwritten: by 0, whose adjoint is lost. */
+/* Overwrites values that the standard leaves undefined by 0, whose adjoint is lost. */
 static void clear_undefined(const struct reduction_operation *r, int number, struct memory *x)
 {
 	static const long double zero[4];

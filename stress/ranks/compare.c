@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all ranks have is compared with the oracle, and the oracle with differences. */
+/* Compares the memory of all ranks with the oracle, and the oracle with differences. */
 #include <config.h>
 
 #include <math.h>

@@ -9,7 +9,7 @@
 static struct steps steps_of[MAX_OPERATIONS];
 struct decided decided;
 
-/* What each receive of the exchange was told; `source` is NOBODY - 1 if it was told nothing. */
+/* The status of each receive of the exchange; `source` is NOBODY - 1 if it has none. */
 static struct {
 	int source, tag, count;
 } got[MAX_MESSAGES];
@@ -88,7 +88,7 @@ static void set_marks(const struct exchange *e, int number, struct memory *x, bo
 	}
 }
 
-/* Whether the status of receive i is that of message t. */
+/* Returns true if the status of receive i is that of message t. */
 static void check_status(const struct exchange *e, int i, int taken)
 {
 	const struct message *t = &e->message[taken];

@@ -105,7 +105,7 @@ static struct pair part_of(const void *u, enum kind kind, int part)
 	return (struct pair){((const double *)u)[part], 0};
 }
 
-/* What the standard leaves undefined is overwritten by 0. */
+/* Overwrites values that the standard leaves undefined by 0. */
 static void clear_results(const struct reduction_operation *r, const struct communicator *c,
 			  struct memory *all)
 {

@@ -10,7 +10,7 @@
 
 struct oracle oracle;
 
-/* What the reverse sweep has to know: operands, winners, factors. */
+/* The values that the reverse sweep needs: operands, winners, factors. */
 static struct {
 	double number[40000];
 	int height;
@@ -64,7 +64,7 @@ static void calculate_reverse(const struct statement *s, struct memory *bar)
 
 /* ---- Copies ---- */
 
-/* What is copied from one rank to another; all of an operation is read before any is written. */
+/* The copies from rank to rank; all values of an operation are read before any is written. */
 struct copy {
 	struct slice from, to; /* `from` has the units that are copied */
 	int sender, receiver;  /* ranks of the world */
@@ -121,7 +121,7 @@ static int taken_by(int index, const struct communicator *c, int m)
 	return to == NOBODY ? m : oracle.decided[c->member[to]].taken[index][m];
 }
 
-/* Whether MPI allows what the run decided: each message once, none overtaken by a later one. */
+/* Returns true if MPI allows the decisions of the run: each message once, in order. */
 static const char *check_taken(int index, const struct communicator *c)
 {
 	const struct exchange *e = &program.operation[index].exchange;

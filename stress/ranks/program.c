@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program is: all that its seed chooses. */
+/* Draws a program: all that its seed chooses. */
 #include <config.h>
 
 #include <string.h>

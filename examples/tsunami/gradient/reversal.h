@@ -29,7 +29,10 @@ void reversal_close(struct reversal *reversal);
 /* The elevations at the gauge, without a tape. */
 void reversal_primal(struct reversal *reversal, const struct controls *controls, double *gauge);
 
-/* The same by threads of the CPU, whatever runs the steps otherwise; and its derivative. */
+/*
+ * The elevations as threads of the CPU calculate them, whatever runs the steps otherwise; and their
+ * derivative.
+ */
 void reversal_primal_on_cpu(struct reversal *reversal, const struct controls *controls, int threads,
 			    double *gauge);
 void reversal_tangent(struct reversal *reversal, const struct controls *controls,

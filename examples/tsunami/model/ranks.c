@@ -234,8 +234,8 @@ static int open_run(struct ranks *ranks, reel_run **run, const reel_plan *plan,
 /* ---- From the beginning to the end ---- */
 
 /*
- * Whether a command such as mpirun started this process. A process that was started by hand does
- * not call MPI: Open MPI would start a daemon for it.
+ * Returns true if a command such as mpirun started this process. A process that was started by hand
+ * does not call MPI: Open MPI would start a daemon for it.
  */
 static int is_started_as_rank(void)
 {

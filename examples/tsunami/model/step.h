@@ -100,8 +100,8 @@ int step_is_wet(const struct model *model, const double *depth, const struct sta
 		struct rows rows, int64_t step);
 
 /*
- * Whether a cell of any rank is dry, if `here` says so for this rank. By the main thread of each
- * rank, before each step whose depth is looked at: so that all ranks stop in the same one.
+ * Returns true if a cell of any rank is dry; `here` is true if one of this rank is. The main thread
+ * of each rank calls it before each step whose depth is examined, so that all ranks stop in one step.
  */
 int is_dry_somewhere(const struct model *model, int here, int64_t step);
 
