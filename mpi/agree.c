@@ -144,12 +144,10 @@ static int reduce(const struct reel_mpi_call *call, const struct said *own, int6
 		values[SAID + i] = own->value[i] == UNKNOWN ? UNKNOWN : -own->value[i];
 	}
 	if (call->attached->watch_ns && call->reverse) {
-		error = reel_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, values, 2 * SAID, MPI_INT64_T,
-						      MPI_MAX, sums, &buffer->request),
-				       call->name);
-		if (!error)
-			error = reel_mpi_await(&m, REEL_MPI_FOR_ALL, &buffer->request,
-					       MPI_STATUS_IGNORE);
+		error = reel_mpi_await_all(&m, MPI_Iallreduce(MPI_IN_PLACE, values, 2 * SAID,
+							      MPI_INT64_T, MPI_MAX, sums,
+							      &buffer->request),
+					   &buffer->request);
 	} else {
 		error = reel_mpi_check(MPI_Allreduce(MPI_IN_PLACE, values, 2 * SAID, MPI_INT64_T,
 						     MPI_MAX, sums),

@@ -136,9 +136,7 @@ int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm
 		return reel_mpi_stick(tape, error);
 	if (!m.attached || !m.attached->watch_ns)
 		return reel_mpi_stick(tape, reel_mpi_check(MPI_Barrier(comm), m.call));
-	error = reel_mpi_check(MPI_Ibarrier(m.attached->sums, &request), m.call);
-	if (!error)
-		error = reel_mpi_await(&m, REEL_MPI_FOR_ALL, &request, MPI_STATUS_IGNORE);
+	error = reel_mpi_await_all(&m, MPI_Ibarrier(m.attached->sums, &request), &request);
 	reel_mpi_give_up(m.attached, &request);
 	return reel_mpi_stick(tape, error);
 }

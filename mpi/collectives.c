@@ -215,10 +215,9 @@ static int describe(struct reel_mpi_call *call, const struct move *move, reel_ta
 				     .count = uneven ? 1 : side->count};
 	int error = side->types ? 0 : reel_mpi_open_message(&m, comm);
 
-	*call = (struct reel_mpi_call){.tape = tape, .name = m.call, .site = site,
-				       .root = move->root, .numbers = -1, .reverse = reverse};
-	if (!error)
-		error = reel_mpi_find(comm, m.call, &call->attached);
+	*call = (struct reel_mpi_call){.attached = move->attached, .tape = tape, .name = m.call,
+				       .site = site, .root = move->root, .numbers = -1,
+				       .reverse = reverse};
 	if (!error && !side->types)
 		call->numbers = reel_mpi_numbers_of(&m);
 	if (uneven && call->numbers)

@@ -32,20 +32,36 @@ int reel_mpi_check_unused(const struct reel_mpi_request *request, const char *ca
 			 call);
 }
 
+/* Waits for all ranks, and sets *lost to whether the operands of any are lost. */
+static int agree_on_loss(const struct reel_mpi_message *m, bool *lost)
+{
+	struct reel_mpi_buffer *buffer = reel_mpi_take_buffer(m->attached, sizeof(int));
+	int *any, error;
+
+	if (!buffer)
+		return -ENOMEM;
+	any = (int *)(void *)buffer->data;
+	*any = *lost;
+	error = reel_mpi_await_all(m, MPI_Iallreduce(MPI_IN_PLACE, any, 1, MPI_INT, MPI_MAX,
+						     m->attached->sums, &buffer->request),
+				   &buffer->request);
+	if (!error)
+		*lost = *any;
+	reel_mpi_give_buffer(m->attached, buffer);
+	return error;
+}
+
 int reel_mpi_pop_operands(struct reel_mpi_message *m, void *operands)
 {
-	int own = 0, lost, error;
+	int own = -EINVAL, error;
+	bool lost;
 
 	if (m->tape) {
 		reel_mpi_pop_numbers(m, operands);
 		own = reel_tape_error(m->tape);
-	} else {
-		own = -EINVAL;
 	}
 	lost = own != 0;
-	error = reel_mpi_check(MPI_Allreduce(MPI_IN_PLACE, &lost, 1, MPI_INT, MPI_MAX,
-					     m->attached->sums),
-			       m->call);
+	error = agree_on_loss(m, &lost);
 	if (error || !lost)
 		return error;
 	return reel_fail(own ? own : -EBADMSG, "%s: the operands are lost that the start of the "
@@ -218,5 +234,5 @@ int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm com
 {
 	int error = reel_mpi_check_unused(request, "reel_mpi_ibarrier_reverse");
 
-	return error ? reel_mpi_stick(tape, error) : reel_mpi_barrier_at(tape, site, comm);
+	return error ? reel_mpi_stick(tape, error) : reel_mpi_barrier_reverse_at(tape, site, comm);
 }

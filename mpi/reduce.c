@@ -86,10 +86,7 @@ static struct reel_mpi_buffer *temporary(struct reduction *r, int times)
 /* Waits for what `code` says was begun. */
 static int watch(struct reduction *r, int code)
 {
-	int error = reel_mpi_check(code, r->m.call);
-
-	return error ? error : reel_mpi_await(&r->m, REEL_MPI_FOR_ALL, &r->pending,
-					      MPI_STATUS_IGNORE);
+	return reel_mpi_await_all(&r->m, code, &r->pending);
 }
 
 static int spread_root(struct reduction *r, void *to, int root)
@@ -189,9 +186,10 @@ static int note_winners(struct reduction *r, const char *operand, const char *re
 		winner[k] = reel_mpi_is_same(m, operand + at, result + at) ? m->attached->rank
 									  : INT_MAX;
 	}
-	error = reel_mpi_check(MPI_Allreduce(MPI_IN_PLACE, winner, m->count, MPI_INT, MPI_MIN,
-					     m->attached->sums),
-			       m->call);
+	error = reel_mpi_await_all(m, MPI_Iallreduce(MPI_IN_PLACE, winner, m->count, MPI_INT,
+						     MPI_MIN, m->attached->sums,
+						     &buffer->request),
+				   &buffer->request);
 	for (int k = 0; k < m->count && !error; k++)
 		reel_push_bool_at(m->tape, winner[k] == m->attached->rank, m->site);
 	reel_mpi_give_buffer(m->attached, buffer);
@@ -203,17 +201,20 @@ static int note_others(struct reduction *r, const char *operand)
 {
 	struct reel_mpi_message *m = &r->m;
 	struct reel_mpi_buffer *buffer = temporary(r, m->attached->size);
+	size_t bytes = bytes_of(r, m->count);
 	char *all, *product = NULL;
 	int error;
 
 	if (!buffer)
 		return -ENOMEM;
 	all = (char *)buffer->data;
-	error = reel_mpi_check(MPI_Allgather(operand, m->count, m->type, all, m->count, m->type,
-					     m->attached->sums),
-			       m->call);
+	memcpy(all + bytes * (size_t)m->attached->rank, operand, bytes);
+	error = reel_mpi_await_all(m, MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all,
+						     m->count, m->type, m->attached->sums,
+						     &buffer->request),
+				   &buffer->request);
 	for (int i = 0; i < m->attached->size && !error; i++) {
-		char *factors = all + bytes_of(r, m->count) * (size_t)i;
+		char *factors = all + bytes * (size_t)i;
 
 		if (i == m->attached->rank)
 			continue;
@@ -238,14 +239,13 @@ static int note(struct reduction *r, const char *operand)
 		return note_others(r, operand);
 	if (r->factor == REEL_MPI_FACTOR_BIT && r->kind == REEL_MPI_ALLREDUCE)
 		return note_winners(r, operand, r->result);
-	buffer = temporary(r, 2);
+	if (r->factor == REEL_MPI_FACTOR_OPERANDS)
+		return reel_mpi_note_chain(&r->m, r->factor, r->op, operand);
+	buffer = temporary(r, 1);
 	if (!buffer)
 		return -ENOMEM;
-	if (r->factor == REEL_MPI_FACTOR_OPERANDS)
-		error = reel_mpi_note_chain(&r->m, r->factor, r->op, operand, (char *)buffer->data);
-	else
-		error = spread(r, buffer->data);
-	if (!error && r->factor == REEL_MPI_FACTOR_BIT)
+	error = spread(r, buffer->data);
+	if (!error)
 		error = note_winners(r, operand, (char *)buffer->data);
 	reel_mpi_give_buffer(r->m.attached, buffer);
 	return error;
@@ -383,8 +383,9 @@ static int reverse(struct reduction *r, char *signal, char *spare)
 	return 0;
 }
 
-/* After the ranks have agreed. */
-static int reverse_agreed(struct reduction *r)
+/* Runs reverse() or reverse_noted() with the temporary that it needs. */
+static int reverse_with_spare(struct reduction *r,
+			      int (*act)(struct reduction *, char *signal, char *spare))
 {
 	struct reel_mpi_buffer *buffer = temporary(r, 1 + REEL_MPI_CHAIN_SPARE);
 	int error;
@@ -393,7 +394,7 @@ static int reverse_agreed(struct reduction *r)
 		return -ENOMEM;
 	r->watched = r->m.attached->watch_ns > 0;
 	r->pending = MPI_REQUEST_NULL;
-	error = reverse(r, (char *)buffer->data, (char *)buffer->data + bytes_of(r, r->m.count));
+	error = act(r, (char *)buffer->data, (char *)buffer->data + bytes_of(r, r->m.count));
 	buffer->request = r->pending;
 	reel_mpi_give_buffer(r->m.attached, buffer);
 	return error;
@@ -417,7 +418,7 @@ int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_m
 	if (error)
 		reel_mpi_layout_poison(r.m.layout, r.m.count, r.m.buffer);
 	if (!error && reel_mpi_is_active(&r.m))
-		error = reverse_agreed(&r);
+		error = reverse_with_spare(&r, reverse);
 	return reel_mpi_stick(tape, error);
 }
 
@@ -429,23 +430,22 @@ static int note_again(struct reduction *r, const char *operand, char *result)
 
 	if (r->factor != REEL_MPI_FACTOR_BIT)
 		return note(r, operand);
-	error = reel_mpi_check(MPI_Allreduce(operand, result, m->count, m->type, r->op,
-					     m->attached->sums),
-			       m->call);
+	error = watch(r, MPI_Iallreduce(operand, result, m->count, m->type, r->op,
+					m->attached->sums, &r->pending));
 	return error ? error : note_winners(r, operand, result);
 }
 
-/* `spare` has room for 1 + REEL_MPI_CHAIN_SPARE operands. */
-static int reverse_noted(struct reduction *r, char *spare)
+/* `spare` has room for REEL_MPI_CHAIN_SPARE operands. */
+static int reverse_noted(struct reduction *r, char *operand, char *spare)
 {
 	reel_tape *tape = r->m.tape, local = {0};
-	int error = reel_mpi_pop_operands(&r->m, spare);
+	int error = reel_mpi_pop_operands(&r->m, operand);
 
 	r->m.tape = &local;
 	if (!error)
-		error = note_again(r, spare, spare + bytes_of(r, r->m.count));
+		error = note_again(r, operand, spare);
 	if (!error)
-		error = reverse(r, spare, spare + bytes_of(r, r->m.count));
+		error = reverse(r, operand, spare);
 	else
 		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
 	reel_tape_close(&local);
@@ -463,18 +463,11 @@ int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_
 			      .result = received_bar, .counts = counts, .kind = kind, .op = op,
 			      .root = root};
 	int error = reel_mpi_check_unused(request, r.m.call);
-	struct reel_mpi_buffer *buffer;
 
 	if (!error)
 		error = open_reduction(&r, count, comm);
-	if (error || !reel_mpi_is_active(&r.m))
-		return reel_mpi_stick(tape, error);
-	if (r.factor == REEL_MPI_FACTOR_ONE)
-		return reel_mpi_stick(tape, reverse_agreed(&r));
-	buffer = temporary(&r, 1 + REEL_MPI_CHAIN_SPARE);
-	if (!buffer)
-		return reel_mpi_stick(tape, -ENOMEM);
-	error = reverse_noted(&r, (char *)buffer->data);
-	reel_mpi_give_buffer(r.m.attached, buffer);
+	if (!error && reel_mpi_is_active(&r.m))
+		error = reverse_with_spare(&r, r.factor == REEL_MPI_FACTOR_ONE ? reverse
+									       : reverse_noted);
 	return reel_mpi_stick(tape, error);
 }

@@ -42,11 +42,11 @@ bool reel_mpi_is_same(const struct reel_mpi_message *message, const char *a, con
 void reel_mpi_multiply(const struct reel_mpi_message *message, int count, void *to, const void *by);
 
 /*
- * The chain of ranks, in scan.c. Notes the operand x and what the ranks below have made of theirs;
- * `spare` has room for two operands.
+ * The chain of ranks, in scan.c. Notes the operand and what the ranks below have made of theirs; or
+ * of a minimum, one bit: whether the operand is below the minimum of the ranks below.
  */
 int reel_mpi_note_chain(struct reel_mpi_message *message, enum reel_mpi_factor factor, MPI_Op op,
-			const char *x, char *spare);
+			const char *operand);
 
 /*
  * The reverse of Scan, or of Exscan, which is exclusive: adds to the message's buffer, and sets

@@ -45,26 +45,39 @@ static size_t bytes_of(const struct reel_mpi_message *m)
 	return (size_t)m->count * (size_t)m->layout->extent;
 }
 
-/* The note of a minimum says if x is below the minimum of the ranks below. */
-int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
-			const char *x, char *spare)
+/* `x` is overwritten. */
+static void push_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+		       const char *below, char *x)
 {
-	char *below = spare, *both = spare + bytes_of(m);
-	int error = reel_mpi_check(MPI_Exscan(x, below, m->count, m->type, op, m->attached->sums),
-				   m->call);
-
-	if (error || m->attached->rank == 0)
-		return error;
 	if (factor != REEL_MPI_FACTOR_BIT) {
 		reel_mpi_push_numbers(m, x);
 		reel_mpi_push_numbers(m, below);
-		return 0;
+		return;
 	}
-	memcpy(both, x, bytes_of(m));
-	MPI_Reduce_local(below, both, m->count, m->type, op);
+	MPI_Reduce_local(below, x, m->count, m->type, op);
 	for (size_t at = 0; at < bytes_of(m); at += (size_t)m->layout->extent)
-		reel_push_bool_at(m->tape, !reel_mpi_is_same(m, both + at, below + at), m->site);
-	return 0;
+		reel_push_bool_at(m->tape, !reel_mpi_is_same(m, x + at, below + at), m->site);
+}
+
+int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			const char *operand)
+{
+	struct reel_mpi_buffer *buffer = reel_mpi_take_buffer(m->attached, 2 * bytes_of(m));
+	char *x, *below;
+	int error;
+
+	if (!buffer)
+		return -ENOMEM;
+	x = (char *)buffer->data;
+	below = x + bytes_of(m);
+	memcpy(x, operand, bytes_of(m));
+	error = reel_mpi_await_all(m, MPI_Iexscan(x, below, m->count, m->type, op,
+						  m->attached->sums, &buffer->request),
+				   &buffer->request);
+	if (!error && m->attached->rank > 0)
+		push_chain(m, factor, op, below, x);
+	reel_mpi_give_buffer(m->attached, buffer);
+	return error;
 }
 
 int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
@@ -78,16 +91,15 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 	struct reel_mpi_buffer *buffer = NULL;
 	int error = open_scan(&m, &factor, op, received, comm);
 	struct reel_mpi_call call;
-	char *x = NULL;
 
 	if (error)
 		return reel_mpi_stick(tape, error);
 	call = call_of(&m, exclusive, false);
 	error = reel_mpi_agree(&call);
 	if (!error && tape && factor != REEL_MPI_FACTOR_ONE) {
-		buffer = reel_mpi_take_buffer(m.attached, 3 * bytes_of(&m));
+		buffer = reel_mpi_take_buffer(m.attached, bytes_of(&m));
 		if (buffer)
-			memcpy(x = (char *)buffer->data, m.buffer, bytes_of(&m));
+			memcpy(buffer->data, m.buffer, bytes_of(&m));
 		else
 			error = -ENOMEM;
 	}
@@ -96,7 +108,7 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 						 : MPI_Scan(sent, received, count, type, op, comm),
 				       m.call);
 	if (!error && buffer)
-		error = reel_mpi_note_chain(&m, factor, op, x, x + bytes_of(&m));
+		error = reel_mpi_note_chain(&m, factor, op, (char *)buffer->data);
 	if (buffer)
 		reel_mpi_give_buffer(m.attached, buffer);
 	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
@@ -211,9 +223,11 @@ int reel_mpi_reverse_chain(struct reel_mpi_message *m, enum reel_mpi_factor fact
 	return 0;
 }
 
-/* After the ranks have agreed. */
-static int reverse_agreed(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
-			  bool exclusive, char *result_bar)
+/* Runs reel_mpi_reverse_chain() or reverse_noted() with the temporary that it needs. */
+static int reverse_with_spare(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
+			      bool exclusive, char *result_bar,
+			      int (*reverse)(struct reel_mpi_message *, enum reel_mpi_factor, MPI_Op,
+					     bool, char *, char *))
 {
 	struct reel_mpi_buffer *buffer =
 		reel_mpi_take_buffer(m->attached, REEL_MPI_CHAIN_SPARE * bytes_of(m));
@@ -221,7 +235,7 @@ static int reverse_agreed(struct reel_mpi_message *m, enum reel_mpi_factor facto
 
 	if (!buffer)
 		return -ENOMEM;
-	error = reel_mpi_reverse_chain(m, factor, op, exclusive, result_bar, (char *)buffer->data);
+	error = reverse(m, factor, op, exclusive, result_bar, (char *)buffer->data);
 	reel_mpi_give_buffer(m->attached, buffer);
 	return error;
 }
@@ -245,7 +259,8 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 	if (error)
 		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
 	if (!error && reel_mpi_is_active(&m))
-		error = reverse_agreed(&m, factor, op, exclusive, received_bar);
+		error = reverse_with_spare(&m, factor, op, exclusive, received_bar,
+					   reel_mpi_reverse_chain);
 	return reel_mpi_stick(tape, error);
 }
 
@@ -258,7 +273,7 @@ static int reverse_noted(struct reel_mpi_message *m, enum reel_mpi_factor factor
 
 	m->tape = &local;
 	if (!error)
-		error = reel_mpi_note_chain(m, factor, op, spare, spare + bytes_of(m));
+		error = reel_mpi_note_chain(m, factor, op, spare);
 	if (!error)
 		error = reel_mpi_reverse_chain(m, factor, op, exclusive, result_bar, spare);
 	else
@@ -278,19 +293,12 @@ int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive,
 				     .type = type};
 	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
 	int error = reel_mpi_check_unused(request, m.call);
-	struct reel_mpi_buffer *buffer;
 
 	if (!error)
 		error = open_scan(&m, &factor, op, received_bar, comm);
-	if (error || !reel_mpi_is_active(&m))
-		return reel_mpi_stick(tape, error);
-	if (factor == REEL_MPI_FACTOR_ONE)
-		return reel_mpi_stick(tape,
-				      reverse_agreed(&m, factor, op, exclusive, received_bar));
-	buffer = reel_mpi_take_buffer(m.attached, REEL_MPI_CHAIN_SPARE * bytes_of(&m));
-	if (!buffer)
-		return reel_mpi_stick(tape, -ENOMEM);
-	error = reverse_noted(&m, factor, op, exclusive, received_bar, (char *)buffer->data);
-	reel_mpi_give_buffer(m.attached, buffer);
+	if (!error && reel_mpi_is_active(&m))
+		error = reverse_with_spare(&m, factor, op, exclusive, received_bar,
+					   factor == REEL_MPI_FACTOR_ONE ? reel_mpi_reverse_chain
+									 : reverse_noted);
 	return reel_mpi_stick(tape, error);
 }

@@ -110,6 +110,13 @@ int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MP
 	return error;
 }
 
+int reel_mpi_await_all(const struct reel_mpi_message *m, int code, MPI_Request *request)
+{
+	int error = reel_mpi_check(code, m->call);
+
+	return error ? error : reel_mpi_await(m, REEL_MPI_FOR_ALL, request, MPI_STATUS_IGNORE);
+}
+
 /* ---- Notes ---- */
 
 bool reel_mpi_is_noted(const struct reel_mpi_message *message, bool asked)
