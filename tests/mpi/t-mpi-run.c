@@ -289,24 +289,27 @@ static int live(int number, int victim, int microseconds, int *resumed)
 static void kill_ranks(void)
 {
 	int kills = is_brief() ? 5 : 200, killed = 0, ended = 0, wrong = 0, resumed = 0;
+	int range = 30000; /* microseconds */
 	unsigned bits = 1;
 
 	tap_case("ranks that are killed at random moments");
-	for (int life = 0; life < 20 * kills && killed < kills && !wrong; life++) {
+	for (int life = 0; life < 20 * kills && (killed < kills || !resumed) && !wrong; life++) {
 		int end;
 
 		bits = bits * 1103515245u + 12345u;
-		end = live(3, (int)(bits >> 8) % 3, 1000 + (int)(bits >> 16) % 30000,
-			   &resumed);
+		end = live(3, (int)(bits >> 28) % 3, 1000 + (int)(bits >> 8) % range, &resumed);
 		killed += end == 0;
 		ended += end == 1;
 		wrong += end == -1;
+		/* A slow disk has no restart file yet when the rank is killed. */
+		if (killed >= kills && !resumed && range < 400000)
+			range += range / 2;
 	}
+	ok(killed >= kills && resumed, "some of %d kills come after a restart file", killed);
 	wrong += live(3, -1, 1, &resumed) != 1;
 	is_int(wrong, 0, "the next run goes on to the same bits: %d kills, %d ends, %d resumed", killed,
 	       ended + 1, resumed);
-	ok(resumed > 0 && killed == kills && access("killed.0.0", F_OK) && access("killed.2.1", F_OK),
-	   "and the end removes the files");
+	ok(access("killed.0.0", F_OK) && access("killed.2.1", F_OK), "and the end removes the files");
 }
 
 int main(int argc, char **argv)
