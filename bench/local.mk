@@ -16,6 +16,7 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/b-bulk.c \
 	%D%/b-record.c \
 	%D%/b-single.c \
+	%D%/b-sum.c \
 	%D%/b-cold.c \
 	%D%/b-threads.c \
 	%D%/b-recording.c \

@@ -20,7 +20,7 @@ static void (*const subjects[])(void) = {
 	bench_dropin,
 #else
 	bench_floor,   bench_bulk,    bench_record, bench_single,      bench_cold,
-	bench_threads, bench_recording, bench_kernels, bench_peer, bench_memory_held, bench_spill,
+	bench_threads, bench_recording, bench_sum, bench_kernels, bench_peer, bench_memory_held, bench_spill,
 	bench_gpu,     bench_plan,    bench_checkpoint,
 #if HAVE_OPENMP
 	bench_lookahead, bench_adjoint, bench_omp, bench_sedov,

@@ -13,6 +13,7 @@ core_headers = \
 	include/reel/plan.h \
 	include/reel/recording.h \
 	include/reel/store.h \
+	include/reel/sum.h \
 	include/reel/tape.h \
 	include/reel/version.h
 reelinclude_HEADERS = $(core_headers)
@@ -41,6 +42,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/array.c \
 	%D%/tape/mark.c \
 	%D%/tape/hold.c \
+	%D%/tape/sum.c \
 	%D%/tape/recording.c \
 	%D%/tape/below.c %D%/tape/below.h \
 	%D%/tape/block.c \

@@ -22,6 +22,7 @@ libreel_mpi_core_la_SOURCES = \
 	%D%/factor.c \
 	%D%/operation.c %D%/operation.h \
 	%D%/scan.c \
+	%D%/sum.c \
 	%D%/window.c \
 	%D%/run.c \
 	%D%/report.c

@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	%D%/tape/t-cursor \
 	%D%/tape/t-mark \
 	%D%/tape/t-hold \
+	%D%/tape/t-sum \
 	%D%/tape/t-recording \
 	%D%/tape/t-block \
 	%D%/plan/t-schedule \

@@ -67,6 +67,7 @@ void bench_floor(void);
 void bench_bulk(void);
 void bench_record(void);
 void bench_single(void);
+void bench_sum(void);
 void bench_cold(void);
 void bench_threads(void);
 void bench_recording(void);

@@ -555,6 +555,42 @@ static bool integers_are_reduced(void)
 	return holds(x_bar == 7 && y_bar == 8) && holds(y == (ranks > 2 ? 3 : 1)) && passed;
 }
 
+/* Number i of a sequence that has a sum of its own in each order. */
+static double member(int i)
+{
+	return ldexp(1 + (double)scramble((uint64_t)i) * 0x1p-64, i % 2 ? 60 : i % 40) *
+	       (i % 3 ? 1 : -1);
+}
+
+/* A rank has each number whose index is its own modulo the number of ranks. */
+static bool sums_are_those_of_one_rank(void)
+{
+	double values[2], values_bar[2] = {member(rank), 0.1}, sums_bar[2] = {1, 2};
+	reel_sum sums[2] = {{.nans = 0}}, all = {0}, bars[2] = {{.nans = 0}};
+	reel_tape tape = {0};
+	bool passed = true;
+
+	for (int i = 0; i < 1000; i++) {
+		reel_sum_add(&all, member(i));
+		if (i % ranks == rank)
+			reel_sum_add(&sums[0], member(i));
+	}
+	for (int i = 0; i < ranks; i++) {
+		reel_sum_add(&bars[0], member(i));
+		reel_sum_add(&bars[1], 0.1);
+	}
+	reel_sum_add(&sums[1], rank == 1 ? INFINITY : 1);
+	passed &= holds(!reel_mpi_sum(&tape, sums, values, 2, WORLD));
+	passed &= holds(values[0] == reel_sum_value(&all) && isinf(values[1]));
+	passed &= holds(!reel_mpi_sum_reverse(&tape, sums_bar, values_bar, 2, WORLD));
+	passed &= holds(sums_bar[0] == 1 + reel_sum_value(&bars[0]));
+	passed &= holds(sums_bar[1] == 2 + reel_sum_value(&bars[1]));
+	passed &= holds(values_bar[0] == 0 && values_bar[1] == 0);
+	passed &= holds(reel_tape_is_empty(&tape));
+	reel_tape_close(&tape);
+	return passed;
+}
+
 static const struct rank_case cases[] = {
 	{"what calls moved is moved back", blocks_are_moved_back},
 	{"sums are transposed", sums},
@@ -571,6 +607,7 @@ static const struct rank_case cases[] = {
 	{"of several ranks the lowest has the minimum, and MINLOC compares indices", lowest_rank_wins},
 	{"an objective that all ranks have counts once", objective_counts_once},
 	{"the order of sums is fixed", order_of_sums_is_fixed},
+	{"exact sums are those of one rank", sums_are_those_of_one_rank},
 	{"what has no known adjoint is refused", unknown_operations_are_refused},
 	{"winners that are lost give NaN", lost_winners_give_nan},
 	{"integers are reduced, and have no adjoint", integers_are_reduced},
