@@ -25,7 +25,8 @@ broken() {
 
 # For the `make check` of a stage: its options, the patterns of the tests that it runs, and those of the tests
 # and programs that it leaves out.
-check_options=() tests=% left_out=
+quick_libtool=LIBTOOL=$PWD/build-aux/quick-libtool
+check_options=("$quick_libtool") tests=% left_out=
 
 # remaining LIST: what make has in the list, as far as the stage runs or builds it.
 remaining() {
@@ -66,7 +67,8 @@ release() {
 	local log=$directory/distcheck.log status
 	echo 'release: make distcheck'
 	configure "$directory" "${main_options[@]}" || broken 'configure failed'
-	XZ_OPT=-0 make -C "$directory" "${parallel[@]}" distcheck DISTCHECK_CONFIGURE_FLAGS=--enable-werror >"$log" 2>&1
+	XZ_OPT=-0 make -C "$directory" "${parallel[@]}" distcheck "$quick_libtool" \
+		DISTCHECK_CONFIGURE_FLAGS=--enable-werror >"$log" 2>&1
 	status=$?
 	points=($(awk '/^# (PASS|XFAIL):/ { passed += $3 } /^# (FAIL|XPASS|ERROR):/ { failed += $3 }
 		/^# SKIP:/ { skipped += $3 } END { print passed + 0, failed + 0, skipped + 0 }' "$log"))
@@ -116,6 +118,10 @@ single_threaded='tests/plan/% tests/tape/t-abi tests/tape/t-bits tests/tape/t-bl
 	%/t-device-staged %/t-gpu-try.sh %/t-gpu-driver %/t-device-resources.sh %/t-adjoint-faults
 	fuzz/% examples/%'
 
+# Tests of thousands of the device's threads, each of which the emulator runs for a short time: their order is
+# the emulator's, and the other stages run them.
+emulated='%/t-device-drain %/t-device-random %/t-device-examples'
+
 # Tests of OpenMP's parts, and of whole programs with it.
 omp_tests='tests/omp/t-omp-checkpoint tests/omp/t-omp-memory tests/omp/t-omp-faults tests/omp/t-omp-patterns
 	tests/omp/t-adjoint-omp tests/omp/t-adjoint tests/omp/t-adjoint-check tests/omp/t-region tests/omp/t-task tests/omp/t-reduction
@@ -137,7 +143,7 @@ valgrind_stage() {
 	local what=$1
 	shift
 	export TEST_EMULATED=yes
-	check_options=(AM_LOG_FLAGS="-k 5 1200 valgrind -q --tool=$name --error-exitcode=9 $*")
+	check_options+=(AM_LOG_FLAGS="-k 5 1200 valgrind -q --tool=$name --error-exitcode=9 $*")
 	stage "$what" CFLAGS='-O1 -g' --with-pool=c11 --without-liburing --disable-static \
 		--with-tsunami=no --disable-huge-pages --with-mpi=no
 }
@@ -152,12 +158,12 @@ main)
 release) release ;;
 package) package ;;
 address)
-	left_out=$same_everywhere
+	left_out="$same_everywhere $compiling tests/plan/t-plan-search tests/tools/t-plan.sh tests/gpu/t-gpu-try.sh"
 	sanitized gcc address,undefined
 	;;
 # The example's barriers are in an OpenMP runtime that the sanitizer cannot see into.
 thread)
-	left_out="$same_everywhere $single_threaded"
+	left_out="$same_everywhere $single_threaded $emulated"
 	sanitized clang thread --enable-yield-points --with-tsunami=no
 	;;
 plain)
