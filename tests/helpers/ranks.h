@@ -91,6 +91,28 @@ static inline bool transpose_holds(rank_program *program, void *context, int n, 
 	return holds(!reel_mpi_reverse_end(MPI_COMM_WORLD)) && passed;
 }
 
+/* Duplicates of communicators that are not freed. */
+static MPI_Comm duplicates[64];
+static int duplicate_count;
+
+/* MPI's profiling interface: the library and the test call these in place of MPI's functions. */
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *duplicate)
+{
+	int code = PMPI_Comm_dup(comm, duplicate);
+
+	if (!code && duplicate_count < (int)COUNT(duplicates))
+		duplicates[duplicate_count++] = *duplicate;
+	return code;
+}
+
+int MPI_Comm_free(MPI_Comm *comm)
+{
+	for (int i = 0; i < duplicate_count; i++)
+		if (duplicates[i] == *comm)
+			duplicates[i] = duplicates[--duplicate_count];
+	return PMPI_Comm_free(comm);
+}
+
 /* On a rank: all cases; each is passed if it is on all ranks. */
 static inline int run_cases(const struct rank_case *cases, size_t count)
 {
@@ -106,6 +128,9 @@ static inline int run_cases(const struct rank_case *cases, size_t count)
 			printf("%s %s\n", all ? "passed" : "failed", cases[i].name);
 		failed += !all;
 	}
+	reel_mpi_detach(MPI_COMM_WORLD);
+	if (duplicate_count)
+		printf("%d duplicates of communicators are left on rank %d\n", duplicate_count, rank);
 	fflush(stdout);
 	MPI_Finalize();
 	return failed > 0;
@@ -118,10 +143,11 @@ static char program[PATH_MAX];
 static inline void start_ranks(int number, size_t cases)
 {
 	char command[PATH_MAX + 200], line[300];
+	bool leaked = false;
 	size_t seen = 0;
 	FILE *output;
 
-	snprintf(command, sizeof command, "timeout -k 5 120 %s %s -n %d '%s' </dev/null", MPIRUN,
+	snprintf(command, sizeof command, "timeout -k 5 120 %s %s -n %d '%s' </dev/null 2>&1", MPIRUN,
 		 MPIRUN_FLAGS, number, program);
 	fflush(stdout);
 	output = popen(command, "r");
@@ -129,6 +155,7 @@ static inline void start_ranks(int number, size_t cases)
 		bool passed = !strncmp(line, "passed ", 7);
 
 		line[strcspn(line, "\n")] = 0;
+		leaked |= strstr(line, "are left on rank") || strstr(line, "still allocated");
 		if (!passed && strncmp(line, "failed ", 7)) {
 			tap_note("%s", line);
 			continue;
@@ -136,7 +163,8 @@ static inline void start_ranks(int number, size_t cases)
 		ok(passed, "%d ranks%s: %s", number, is_checked() ? ", checked" : "", line + 7);
 		seen++;
 	}
-	ok(output && pclose(output) == 0 && seen == cases, "%d ranks%s: all cases were run", number,
+	ok(output && pclose(output) == 0 && seen == cases && !leaked,
+	   "%d ranks%s: all cases were run, and left no communicator or request", number,
 	   is_checked() ? ", checked" : "");
 }
 
@@ -174,6 +202,8 @@ static inline void check_on_ranks(size_t count)
 
 static inline int run_on_ranks(int argc, char **argv, const struct rank_case *cases, size_t count)
 {
+	/* Open MPI tells of communicators with requests at the end. */
+	setenv("OMPI_MCA_mpi_show_handle_leaks", "1", 1);
 	begin_on_ranks(argc, argv, cases, count);
 	check_on_ranks(count);
 	return tap_end();
