@@ -141,4 +141,5 @@ EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/figures.awk %D%/tables.awk %D%/RES
 	%D%/peers/adolc.cpp \
 	%D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
 	%D%/kernels.svg \
-	%D%/ranks/ranks.sh %D%/scale/scaling.sh %D%/scale/scaling.awk %D%/SCALING.md %D%/scaling.svg
+	%D%/ranks/ranks.sh %D%/ranks/ranks.awk \
+	%D%/scale/scaling.sh %D%/scale/scaling.awk %D%/SCALING.md %D%/scaling.svg

@@ -139,7 +139,7 @@ END {
 	print "# Scaling with threads\n"
 	print "What `reel-scale` measures. Regenerate, on any machine, with\n"
 	print "\tmake bench-scale BENCH_FLAGS='--json scale.json --plot scale.svg'"
-	print "\t../../bench/scale/scaling.sh . scale.json >../../bench/SCALING.md\n"
+	print "\t{ ../../bench/scale/scaling.sh . scale.json; ../../bench/ranks/ranks.sh .; } >../../bench/SCALING.md\n"
 	print "The program takes 1, 2, 4, ... threads up to the processors, and four times those, or"
 	print "`--threads LIST`; binds them side by side or apart (`--place compact`, `scatter`, `none`; by"
 	print "hwloc, or by what the kernel says); and draws speed-ups.\n"

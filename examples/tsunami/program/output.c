@@ -310,9 +310,9 @@ static void write_summary(const struct results *results)
 	put_json_number(file, "gauge_arrival_hours", results->arrival_hours);
 	put_json_number(file, "objective", results->objective);
 	put_json_number(file, "gradient_norm", results->gradient_norm);
-	fprintf(file, "  \"steps\": %d,\n  \"cells\": %ld,\n  \"threads\": %d,\n"
-		"  \"ranks\": %d,\n",
-		results->model->steps, (long)grid->rows * grid->columns,
+	fprintf(file, "  \"steps\": %d,\n  \"cells\": %ld,\n  \"columns\": %d,\n"
+		"  \"threads\": %d,\n  \"ranks\": %d,\n",
+		results->model->steps, (long)grid->rows * grid->columns, grid->columns,
 		results->options->threads, results->ranks);
 	fprintf(file, "  \"tape_bytes\": %llu,\n  \"peak_resident_bytes\": %llu,\n",
 		(unsigned long long)results->tape_bytes, peak_resident_bytes());
