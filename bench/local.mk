@@ -132,7 +132,7 @@ bench-instructions: %D%/reel-bench$(EXEEXT)
 # The program that bench/ranks/ranks.sh runs, to measure the cost of ranks.
 if MPI
 noinst_PROGRAMS += %D%/ranks/halo
-%C%_ranks_halo_SOURCES = %D%/ranks/halo.c examples/tsunami/model/ranks.c
+%C%_ranks_halo_SOURCES = %D%/ranks/halo.c examples/tsunami/model/ranks.c $(examples_world)
 %C%_ranks_halo_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples/tsunami -I$(top_srcdir)/examples
 %C%_ranks_halo_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(MPI_CFLAGS)
 %C%_ranks_halo_LDADD = libtsunami.la libreel-mpi.la libreel-omp.la libreel.la $(MPI_LIBS) -lm

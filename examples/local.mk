@@ -8,6 +8,8 @@ examples_common = \
 	%D%/common/progress.c %D%/common/progress.h \
 	%D%/common/report.c %D%/common/report.h \
 	%D%/common/parallel.h
+# With MPI.
+examples_world = %D%/common/world.c %D%/common/world.h
 
 include examples/tsunami/local.mk
 include examples/sedov/local.mk

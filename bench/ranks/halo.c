@@ -21,11 +21,11 @@ static double time_exchange(struct ranks *ranks, exchange_fn *exchange, struct s
 {
 	double start;
 
-	ranks->lowest(ranks, 0);
+	ranks->world->lowest(0);
 	start = wall_time();
 	for (int k = 0; k < EXCHANGES; k++)
 		exchange(ranks, state);
-	ranks->lowest(ranks, 0);
+	ranks->world->lowest(0);
 	return (wall_time() - start) / EXCHANGES;
 }
 

@@ -63,7 +63,7 @@ else
 examples_tsunami_tsunami_SOURCES += %D%/gradient/no-gpu.c
 endif
 if MPI
-examples_tsunami_tsunami_SOURCES += %D%/model/ranks.c
+examples_tsunami_tsunami_SOURCES += %D%/model/ranks.c $(examples_world)
 examples_tsunami_tsunami_CFLAGS += $(MPI_CFLAGS)
 examples_tsunami_tsunami_LDADD += libreel-mpi.la $(MPI_LIBS)
 else

@@ -65,7 +65,7 @@ static int choose_by_costs(struct checkpointing *checkpointing)
 {
 	struct ranks *ranks = checkpointing->model->ranks;
 
-	return ranks ? ranks->choose(ranks, &checkpointing->costs, &checkpointing->choice)
+	return ranks ? ranks->world->choose(&checkpointing->costs, &checkpointing->choice)
 		     : reel_costs_choose(&checkpointing->costs, &checkpointing->choice);
 }
 
@@ -188,7 +188,7 @@ static void report_from_failed_rank(struct checkpointing *checkpointing, int err
 	struct ranks *ranks = checkpointing->model->ranks;
 
 	if (ranks && error)
-		report_from(ranks->lowest(ranks, error != -ECANCELED));
+		report_from(ranks->world->lowest(error != -ECANCELED));
 }
 
 static void open_run(struct checkpointing *checkpointing)
@@ -215,8 +215,8 @@ static void open_run(struct checkpointing *checkpointing)
 		options.steps = layout->steps;
 	if (layout->has_disk)
 		options.store[1] = disk_open(checkpointing->options->spill);
-	error = ranks ? ranks->open_run(ranks, &checkpointing->run, checkpointing->plan, &model,
-					&options)
+	error = ranks ? ranks->world->open_run(&checkpointing->run, checkpointing->plan, &model,
+					       &options)
 		      : reel_run_open(&checkpointing->run, checkpointing->plan, &model, &options);
 	report_from_failed_rank(checkpointing, error);
 	if (error)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ranks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <reel/mpi.h>
@@ -22,7 +21,6 @@ struct halo {
 /* There is one at most. */
 static struct ranks all;
 static struct halo border;
-static int is_aborted;
 
 static void require(int error)
 {
@@ -160,14 +158,6 @@ static void cut(struct ranks *ranks, const struct grid *whole)
 
 /* ---- What all ranks have together ---- */
 
-static int lowest(struct ranks *ranks, int yes)
-{
-	int first, mine = yes ? ranks->rank : ranks->number;
-
-	MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	return first < ranks->number ? first : -1;
-}
-
 static int rank_of_row(const struct ranks *ranks, int row)
 {
 	int rank = 0;
@@ -210,85 +200,27 @@ static void gather(struct ranks *ranks, const double *field, double *whole)
 	free(places);
 }
 
-static void add_up(struct ranks *ranks, uint64_t *numbers, int count)
-{
-	(void)ranks;
-	MPI_Allreduce(MPI_IN_PLACE, numbers, count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-}
-
-/* ---- Plans ---- */
-
-static int choose(struct ranks *ranks, struct reel_costs *costs, struct reel_choice *choice)
-{
-	(void)ranks;
-	return reel_mpi_costs_choose(costs, MPI_COMM_WORLD, choice);
-}
-
-static int open_run(struct ranks *ranks, reel_run **run, const reel_plan *plan,
-		    const reel_model *model, const struct reel_run_options *options)
-{
-	(void)ranks;
-	return reel_mpi_run_open(run, plan, model, options, NULL, MPI_COMM_WORLD);
-}
-
 /* ---- From the beginning to the end ---- */
 
-/*
- * Returns true if a command such as mpirun started this process. A process that was started by hand
- * does not call MPI: Open MPI would start a daemon for it.
- */
-static int is_started_as_rank(void)
+static void free_halo(void)
 {
-	static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"};
-
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		if (getenv(names[k]))
-			return 1;
-	return 0;
-}
-
-static void finish(void)
-{
-	if (is_aborted)
-		return;
 	for (int side = 0; side < SIDES; side++) {
 		free(border.sent[side]);
 		free(border.received[side]);
 	}
-	reel_mpi_detach(MPI_COMM_WORLD);
-	MPI_Finalize();
-}
-
-static void end_all(int status)
-{
-	is_aborted = 1;
-	MPI_Abort(MPI_COMM_WORLD, status);
 }
 
 struct ranks *ranks_begin(int *count, char ***arguments)
 {
-	int provided;
+	const struct world *world = world_join(count, arguments);
 
-	if (!is_started_as_rank())
+	if (!world)
 		return NULL;
-	MPI_Init_thread(count, arguments, MPI_THREAD_FUNNELED, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &all.rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &all.number);
-	report_as_rank(all.rank, end_all);
-	require(reel_mpi_attach(MPI_COMM_WORLD, 0));
-	atexit(finish);
-	if (all.rank > 0 && !freopen("/dev/null", "w", stdout))
-		fail("/dev/null cannot be opened");
-	all.cut = cut;
-	all.exchange = exchange;
-	all.exchange_reverse = exchange_reverse;
-	all.lowest = lowest;
-	all.seed = seed;
-	all.share = share;
-	all.gather = gather;
-	all.add_up = add_up;
-	all.choose = choose;
-	all.open_run = open_run;
-	all.halo = &border;
-	return all.number > 1 ? &all : NULL;
+	atexit(free_halo);
+	all = (struct ranks){
+		.world = world, .rank = world->rank, .number = world->number,
+		.cut = cut, .exchange = exchange, .exchange_reverse = exchange_reverse,
+		.seed = seed, .share = share, .gather = gather, .halo = &border,
+	};
+	return &all;
 }

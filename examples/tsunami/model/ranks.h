@@ -17,11 +17,7 @@
 #ifndef TSUNAMI_RANKS_H
 #define TSUNAMI_RANKS_H
 
-#include <stdint.h>
-
-#include <reel/plan.h>
-#include <reel/run.h>
-
+#include "common/world.h"
 #include "shallow.h"
 
 /* The rows beside those of a rank that the stages of an adjoint step read. */
@@ -32,7 +28,8 @@
  * if MPI fails.
  */
 struct ranks {
-	int rank, number;
+	const struct world *world;
+	int rank, number; /* as in world */
 	struct grid grid; /* the rank's */
 	int first;        /* row of the whole grid that is the first one of the rank's grid */
 	struct rows own;  /* in rows of the rank's grid */
@@ -54,9 +51,6 @@ struct ranks {
 	 */
 	void (*exchange_reverse)(struct ranks *ranks, struct state *adjoint);
 
-	/* The lowest rank that says yes; -1: none. */
-	int (*lowest)(struct ranks *ranks, int yes);
-
 	/* J is a number of the rank that has this row of the whole grid: J_bar of this rank. */
 	double (*seed)(struct ranks *ranks, int row);
 
@@ -66,22 +60,10 @@ struct ranks {
 	/* The own rows of all ranks come into a field of the whole grid, on each rank. */
 	void (*gather)(struct ranks *ranks, const double *field, double *whole);
 
-	/* Each number becomes the sum of those of all ranks. */
-	void (*add_up)(struct ranks *ranks, uint64_t *numbers, int count);
-
-	/* reel_costs_choose(), whose choice is the same on all ranks; and reel_run_open(). */
-	int (*choose)(struct ranks *ranks, struct reel_costs *costs, struct reel_choice *choice);
-	int (*open_run)(struct ranks *ranks, reel_run **run, const reel_plan *plan,
-			const reel_model *model, const struct reel_run_options *options);
-
 	struct halo *halo;
 };
 
-/*
- * The ranks that mpirun has started, or NULL. Before the command line is read; standard output is
- * that of rank 0 alone from then on, and of an error that all ranks find it alone reports. They
- * are gone when the program ends.
- */
+/* The ranks that world_join() returns, or NULL. */
 struct ranks *ranks_begin(int *count, char ***arguments);
 
 /* The rows that this rank calculates. */

@@ -16,7 +16,7 @@ int is_dry_somewhere(const struct model *model, int here, int64_t step)
 {
 	if (!model->ranks || !step_is_checked(model, step))
 		return here;
-	return model->ranks->lowest(model->ranks, here) >= 0;
+	return model->ranks->world->lowest(here) >= 0;
 }
 
 static int has_dry_row(const struct model *model, const double *depth, const struct state *state)
@@ -32,8 +32,7 @@ _Noreturn void report_dry(const struct model *model, const double *depth,
 	const struct grid *grid = model->grid;
 
 	if (model->ranks)
-		report_from(model->ranks->lowest(model->ranks,
-						 has_dry_row(model, depth, state)));
+		report_from(model->ranks->world->lowest(has_dry_row(model, depth, state)));
 	for (int j = 0; j < grid->rows; j++)
 		for (int i = 0; i < grid->columns; i++) {
 			double total = depth[grid_row(grid, j) + i] +

@@ -253,7 +253,7 @@ static void take_account(struct results *results, struct reversal *reversal,
 
 	take_account_here(results, reversal, use);
 	for (size_t k = 0; ranks && k < sizeof(numbers) / sizeof(numbers[0]); k++)
-		ranks->add_up(ranks, numbers[k], 1);
+		ranks->world->add_up(numbers[k], 1);
 }
 
 static void print_setting(const struct results *results)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ranks that mpirun has started, whatever they share. world.c is compiled into programs that
+ * have MPI; a library of an example calls these functions by pointers, and links without MPI.
+ */
+#ifndef EXAMPLES_WORLD_H
+#define EXAMPLES_WORLD_H
+
+#include <stdint.h>
+
+#include <reel/plan.h>
+#include <reel/run.h>
+
+/* All functions are called by the main thread of every rank, in the same order. */
+struct world {
+	int rank, number;
+
+	/* Returns the lowest rank that says yes; -1: none. */
+	int (*lowest)(int yes);
+
+	/* Each number becomes the sum of those of all ranks. */
+	void (*add_up)(uint64_t *numbers, int count);
+
+	/* reel_costs_choose(), whose choice is the same on all ranks; and reel_run_open(). */
+	int (*choose)(struct reel_costs *costs, struct reel_choice *choice);
+	int (*open_run)(reel_run **run, const reel_plan *plan, const reel_model *model,
+			const struct reel_run_options *options);
+};
+
+/*
+ * Joins the ranks that mpirun has started; NULL: it has started none, or one. The program calls this
+ * before it reads the command line. From then on standard output is that of rank 0 alone, and an
+ * error that all ranks find is reported by rank 0 alone. The ranks part when the program ends.
+ */
+const struct world *world_join(int *count, char ***arguments);
+
+#endif
