@@ -9,9 +9,11 @@
 #include <omp.h>
 #define PARALLEL_REGION _Pragma("omp parallel")
 #define BARRIER _Pragma("omp barrier")
+#define CRITICAL _Pragma("omp critical")
 #else
 #define PARALLEL_REGION
 #define BARRIER
+#define CRITICAL
 #endif
 
 /* The number of the calling thread in its team, from 0. */

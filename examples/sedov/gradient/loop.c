@@ -183,7 +183,8 @@ bool loop_is_finished(void *loop, const void *state, int64_t step)
 struct header {
 	uint64_t problem;
 	int64_t known;
-	real objective, linear_viscosity, quadratic_viscosity, adiabatic_exponent;
+	real objective;
+	struct sums sums;
 };
 
 size_t loop_adjoint_bytes(const struct loop *loop)
@@ -204,9 +205,7 @@ int loop_save_adjoint(void *context, const void *passed, void *bytes)
 
 	if (adjoint) {
 		head.objective = adjoint->objective;
-		head.linear_viscosity = adjoint->adjoint.linear_viscosity;
-		head.quadratic_viscosity = adjoint->adjoint.quadratic_viscosity;
-		head.adiabatic_exponent = adjoint->adjoint.adiabatic_exponent;
+		head.sums = adjoint->adjoint.sums;
 		state_pack(&adjoint->adjoint.state, whole, whole, place);
 		state_pack(&adjoint->after, whole, whole, place += state_bytes(whole));
 		place += state_bytes(whole);
@@ -234,9 +233,7 @@ int loop_load_adjoint(void *context, void *passed, const void *bytes)
 	if (!adjoint)
 		return 0;
 	adjoint->objective = head.objective;
-	adjoint->adjoint.linear_viscosity = head.linear_viscosity;
-	adjoint->adjoint.quadratic_viscosity = head.quadratic_viscosity;
-	adjoint->adjoint.adiabatic_exponent = head.adiabatic_exponent;
+	adjoint->adjoint.sums = head.sums;
 	state_unpack(&adjoint->adjoint.state, whole, whole, place);
 	state_unpack(&adjoint->after, whole, whole, place += state_bytes(whole));
 	place += state_bytes(whole);

@@ -5,7 +5,7 @@
 
 real objective_of(enum objective objective, const struct model *model, const struct state *last)
 {
-	real sum = 0.0;
+	total sum = {0};
 
 	if (objective == ORIGIN)
 		return last->energy[0];
@@ -13,9 +13,9 @@ real objective_of(enum objective objective, const struct model *model, const str
 		return last->clock.impulse;
 	for (int n = 0; n < model->mesh->nodes; n++)
 		for (int a = 0; a < AXES; a++)
-			sum += 0.5 * model->reference.node_mass[n] * last->velocity[a][n] *
-			       last->velocity[a][n];
-	return sum;
+			total_add(&sum, 0.5 * model->reference.node_mass[n] * last->velocity[a][n] *
+					last->velocity[a][n]);
+	return total_value(&sum);
 }
 
 void objective_reverse(enum objective objective, const struct model *model,
@@ -51,10 +51,11 @@ void controls_reverse(const struct model *model, const struct controls *controls
 		      const struct adjoint *adjoint, struct controls *gradient)
 {
 	const struct mesh *mesh = model->mesh;
+	const total *sums = adjoint->sums.of;
 
-	gradient->linear_viscosity = adjoint->linear_viscosity;
-	gradient->quadratic_viscosity = adjoint->quadratic_viscosity;
-	gradient->adiabatic_exponent = adjoint->adiabatic_exponent;
+	gradient->linear_viscosity = total_value(&sums[BY_LINEAR_VISCOSITY]);
+	gradient->quadratic_viscosity = total_value(&sums[BY_QUADRATIC_VISCOSITY]);
+	gradient->adiabatic_exponent = total_value(&sums[BY_ADIABATIC_EXPONENT]);
 	for (int a = 0; a < AXES; a++)
 		memcpy(gradient->position[a], adjoint->state.position[a],
 		       (size_t)mesh->nodes * sizeof(real));

@@ -83,9 +83,6 @@ struct adjoint adjoint_create(const struct mesh *mesh)
 					    sizeof(*adjoint.corner_position)),
 		.corner_velocity = allocate((size_t)elements * CORNERS,
 					    sizeof(*adjoint.corner_velocity)),
-		.element_sums = allocate((size_t)elements / BLOCK + 1,
-					 sizeof(*adjoint.element_sums)),
-		.node_sums = allocate((size_t)mesh->nodes / BLOCK + 1, sizeof(*adjoint.node_sums)),
 	};
 
 	for (int a = 0; a < AXES; a++) {
@@ -111,8 +108,6 @@ void adjoint_destroy(struct adjoint *adjoint)
 	free(adjoint->quadratic);
 	free(adjoint->corner_position);
 	free(adjoint->corner_velocity);
-	free(adjoint->element_sums);
-	free(adjoint->node_sums);
 	for (int a = 0; a < AXES; a++) {
 		free(adjoint->force[a]);
 		free(adjoint->gradient[a]);

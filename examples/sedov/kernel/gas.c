@@ -158,13 +158,12 @@ static inline real known_speed(const struct parameters *parameters, real energy,
 }
 
 void gas_reverse(const struct model *model, const struct state *before,
-		 const struct fields *fields, struct adjoint *adjoint, int b)
+		 const struct fields *fields, struct adjoint *adjoint, struct sums *sums, int b)
 {
 	const struct block *block = &fields->element_block[b];
 	const struct parameters *p = &model->parameters;
 	struct state *bar = &adjoint->state;
 
-	adjoint->element_sums[b].adiabatic_exponent = 0.0;
 	for (int e = block->first; e < block->last; e++) {
 		uint32_t branches = adjoint->branches[e], grows = branches & GROWS;
 		real volume = fields->volume[e], change = fields->volume_change[e];
@@ -251,6 +250,6 @@ void gas_reverse(const struct model *model, const struct state *before,
 		adjoint->volume_change[e] = change_bar;
 		adjoint->linear[e] = linear_bar;
 		adjoint->quadratic[e] = quadratic_bar;
-		adjoint->element_sums[b].adiabatic_exponent += now.exponent + middle.exponent;
+		total_add(&sums->of[BY_ADIABATIC_EXPONENT], now.exponent + middle.exponent);
 	}
 }

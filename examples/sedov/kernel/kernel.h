@@ -23,7 +23,7 @@
 #include "model/hexahedron.h"
 #include "model/state.h"
 
-#define BLOCK 64 /* elements or nodes; sums over blocks are the same for any number of threads */
+#define BLOCK 64 /* elements or nodes */
 
 /* The branches of an element in a step, as bits of a word. */
 enum {
@@ -73,9 +73,14 @@ struct fields {
 	const struct block *trouble; /* the first block that has trouble; or NULL */
 };
 
-/* Sums over the elements, or nodes, of a block. */
+/*
+ * Derivatives by what all elements, or nodes, share: sums over these. All but the last are over the
+ * steps that were reversed, too, and those of the last step alone.
+ */
+enum { BY_LINEAR_VISCOSITY, BY_QUADRATIC_VISCOSITY, BY_ADIABATIC_EXPONENT, BY_TIME_STEP, SUMS };
+
 struct sums {
-	real linear_viscosity, quadratic_viscosity, adiabatic_exponent, time_step;
+	total of[SUMS];
 };
 
 /* The adjoint of a run, and intermediate values of the reverse of a step. */
@@ -84,7 +89,7 @@ struct adjoint {
 
 	/* Over all steps. */
 	real *reference_volume, *node_mass;
-	real linear_viscosity, quadratic_viscosity, adiabatic_exponent;
+	struct sums sums;
 
 	/* The branches of the step, which the forward sweep noted. */
 	uint32_t *branches;
@@ -100,8 +105,6 @@ struct adjoint {
 	struct { int element; real length, expansion; } limited[LIMITS];
 	/* What an element owes to its nodes. */
 	real (*corner_position)[AXES], (*corner_velocity)[AXES];
-
-	struct sums *element_sums, *node_sums; /* of each block */
 };
 
 struct adjoint adjoint_create(const struct mesh *mesh);
@@ -129,19 +132,21 @@ void clock_end(const struct model *model, struct state *state, const struct fiel
 
 /*
  * The reverses of block b, in the order in which they run, from the states at both ends of the
- * step. Before them kinematics() and viscosity() compute `fields` again.
+ * step. Before them kinematics() and viscosity() compute `fields` again. Each thread has sums of its
+ * own, to which they add.
  */
 void clock_end_reverse(const struct model *model, const struct state *after,
 		       const struct fields *fields, struct adjoint *adjoint);
 void gas_reverse(const struct model *model, const struct state *before,
-		 const struct fields *fields, struct adjoint *adjoint, int b);
+		 const struct fields *fields, struct adjoint *adjoint, struct sums *sums, int b);
 void viscosity_reverse(const struct model *model, const struct fields *fields,
-		       struct adjoint *adjoint, int b);
+		       struct adjoint *adjoint, struct sums *sums, int b);
 void kinematics_reverse(const struct model *model, const struct state *after,
-			const struct fields *fields, struct adjoint *adjoint, int b);
+			const struct fields *fields, struct adjoint *adjoint, struct sums *sums,
+			int b);
 void motion_reverse(const struct model *model, const struct state *before,
 		    const struct state *after, const struct fields *fields,
-		    struct adjoint *adjoint, int b);
+		    struct adjoint *adjoint, struct sums *sums, int b);
 void force_reverse(const struct model *model, const struct state *before,
 		   const struct fields *fields, struct adjoint *adjoint, int b);
 /* Adds what the elements owe to the nodes of a block. */

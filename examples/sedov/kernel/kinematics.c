@@ -170,10 +170,10 @@ static real gather_gradient(const struct mesh *mesh, const struct adjoint *adjoi
 }
 
 void kinematics_reverse(const struct model *model, const struct state *after,
-			const struct fields *fields, struct adjoint *adjoint, int b)
+			const struct fields *fields, struct adjoint *adjoint, struct sums *sums,
+			int b)
 {
 	const struct block *block = &fields->element_block[b];
-	real time_step_bar = 0.0;
 
 	for (int e = block->first; e < block->last; e++) {
 		real x[CORNERS][AXES], v[CORNERS][AXES], edge[AXES][AXES], flow[AXES][AXES];
@@ -210,9 +210,10 @@ void kinematics_reverse(const struct model *model, const struct state *after,
 				continue;
 			length_reverse(x, volume, face_of(adjoint->branches[e]),
 				       adjoint->limited[w].length, x_bar, &volume_bar);
-			time_step_bar += expansion_reverse(edge, flow, after->clock.time_step,
-							   adjoint->limited[w].expansion, edge_bar,
-							   flow_bar);
+			total_add(&sums->of[BY_TIME_STEP],
+				  expansion_reverse(edge, flow, after->clock.time_step,
+						    adjoint->limited[w].expansion, edge_bar,
+						    flow_bar));
 		}
 		corner_areas(x, slope, normal);
 		for (int k = 0; k < CORNERS; k++) {
@@ -227,5 +228,4 @@ void kinematics_reverse(const struct model *model, const struct state *after,
 		adjoint->state.volume[e] = -adjoint->volume_change[e];
 		adjoint->reference_volume[e] -= relative_bar * fields->volume[e] / reference;
 	}
-	adjoint->element_sums[b].time_step = time_step_bar;
 }

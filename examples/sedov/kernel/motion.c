@@ -42,14 +42,15 @@ void motion(const struct model *model, struct state *state, struct fields *field
 
 void motion_reverse(const struct model *model, const struct state *before,
 		    const struct state *after, const struct fields *fields,
-		    struct adjoint *adjoint, int b)
+		    struct adjoint *adjoint, struct sums *sums, int b)
 {
 	const struct block *block = &fields->node_block[b];
 	const struct mesh *mesh = model->mesh;
-	real time_step = after->clock.time_step, time_step_bar = 0.0;
+	real time_step = after->clock.time_step;
 
 	for (int n = block->first; n < block->last; n++) {
 		real position_bar[AXES] = {0.0}, velocity_bar[AXES] = {0.0}, mass_bar = 0.0;
+		real time_step_bar = 0.0;
 
 		add_corners(mesh, adjoint->corner_position, n, position_bar);
 		add_corners(mesh, adjoint->corner_velocity, n, velocity_bar);
@@ -73,8 +74,8 @@ void motion_reverse(const struct model *model, const struct state *before,
 			time_step_bar += velocity_bar[a] * acceleration;
 		}
 		adjoint->node_mass[n] += mass_bar;
+		total_add(&sums->of[BY_TIME_STEP], time_step_bar);
 	}
-	adjoint->node_sums[b].time_step = time_step_bar;
 }
 
 void gather_reverse(const struct model *model, const struct fields *fields,

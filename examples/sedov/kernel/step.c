@@ -51,18 +51,20 @@ bool step_forward(const struct model *model, struct state *state, struct fields 
 	return !fields->trouble;
 }
 
-static void add_sums(const struct fields *fields, struct adjoint *adjoint)
+/* The order of the threads does not matter, since the sums are exact. */
+static void merge_sums(struct adjoint *adjoint, const struct sums *sums)
 {
-	for (int b = 0; b < fields->element_blocks; b++) {
-		const struct sums *sums = &adjoint->element_sums[b];
+	CRITICAL
+	for (int i = 0; i < SUMS; i++)
+		total_merge(&adjoint->sums.of[i], &sums->of[i]);
+}
 
-		adjoint->linear_viscosity += sums->linear_viscosity;
-		adjoint->quadratic_viscosity += sums->quadratic_viscosity;
-		adjoint->adiabatic_exponent += sums->adiabatic_exponent;
-		adjoint->state.clock.time_step += sums->time_step;
-	}
-	for (int b = 0; b < fields->node_blocks; b++)
-		adjoint->state.clock.time_step += adjoint->node_sums[b].time_step;
+static void add_time_step(struct adjoint *adjoint)
+{
+	total *sum = &adjoint->sums.of[BY_TIME_STEP];
+
+	adjoint->state.clock.time_step += total_value(sum);
+	*sum = (total){0};
 }
 
 void step_reverse(const struct model *model, const struct state *before,
@@ -72,6 +74,7 @@ void step_reverse(const struct model *model, const struct state *before,
 	struct share elements = share_of(fields->element_blocks, thread, threads);
 	struct share nodes = share_of(fields->node_blocks, thread, threads);
 	struct state moved = *after; /* but its elements are as before */
+	struct sums sums = {0};
 
 	moved.volume = before->volume;
 	BARRIER
@@ -83,15 +86,16 @@ void step_reverse(const struct model *model, const struct state *before,
 	BARRIER
 	for (int b = elements.first; b < elements.last; b++) {
 		viscosity(model, fields, &fields->element_block[b]);
-		gas_reverse(model, before, fields, adjoint, b);
-		viscosity_reverse(model, fields, adjoint, b);
+		gas_reverse(model, before, fields, adjoint, &sums, b);
+		viscosity_reverse(model, fields, adjoint, &sums, b);
 	}
 	BARRIER
 	for (int b = elements.first; b < elements.last; b++)
-		kinematics_reverse(model, after, fields, adjoint, b);
+		kinematics_reverse(model, after, fields, adjoint, &sums, b);
 	BARRIER
 	for (int b = nodes.first; b < nodes.last; b++)
-		motion_reverse(model, before, after, fields, adjoint, b);
+		motion_reverse(model, before, after, fields, adjoint, &sums, b);
+	merge_sums(adjoint, &sums);
 	BARRIER
 	for (int b = elements.first; b < elements.last; b++)
 		force_reverse(model, before, fields, adjoint, b);
@@ -99,7 +103,7 @@ void step_reverse(const struct model *model, const struct state *before,
 	for (int b = nodes.first; b < nodes.last; b++)
 		gather_reverse(model, fields, adjoint, b);
 	if (thread == 0) {
-		add_sums(fields, adjoint);
+		add_time_step(adjoint);
 		clock_begin_reverse(model, &after->clock, adjoint);
 	}
 	BARRIER

@@ -156,7 +156,7 @@ void clock_end_reverse(const struct model *model, const struct state *after,
 {
 	struct clock *bar = &adjoint->state.clock;
 
-	bar->time_step += bar->impulse * after->pressure[model->sensor];
+	total_add(&adjoint->sums.of[BY_TIME_STEP], bar->impulse * after->pressure[model->sensor]);
 	adjoint->state.pressure[model->sensor] += bar->impulse * after->clock.time_step;
 	for (int w = 0; w < LIMITS; w++) {
 		int element = after->clock.element[w];

@@ -63,13 +63,11 @@ void viscosity(const struct model *model, struct fields *fields, const struct bl
 }
 
 void viscosity_reverse(const struct model *model, const struct fields *fields,
-		       struct adjoint *adjoint, int b)
+		       struct adjoint *adjoint, struct sums *sums, int b)
 {
 	const struct block *block = &fields->element_block[b];
 	const struct parameters *p = &model->parameters;
-	struct sums *sums = &adjoint->element_sums[b];
 
-	sums->linear_viscosity = sums->quadratic_viscosity = 0.0;
 	for (int e = block->first; e < block->last; e++) {
 		real density = 1.0 / fields->volume[e], linear = 0.0, quadratic = 0.0;
 		real linear_bar = -p->linear_viscosity * density * adjoint->linear[e];
@@ -112,8 +110,9 @@ void viscosity_reverse(const struct model *model, const struct fields *fields,
 			adjoint->neighbour[m][0][e] = smooth_bar * below_part * per_own;
 			adjoint->neighbour[m][1][e] = smooth_bar * above_part * per_own;
 		}
-		sums->linear_viscosity -= density * linear * adjoint->linear[e];
-		sums->quadratic_viscosity += density * quadratic * adjoint->quadratic[e];
+		total_add(&sums->of[BY_LINEAR_VISCOSITY], -density * linear * adjoint->linear[e]);
+		total_add(&sums->of[BY_QUADRATIC_VISCOSITY],
+			  density * quadratic * adjoint->quadratic[e]);
 		adjoint->volume[e] -= density * (linear * linear_bar + quadratic * quadratic_bar);
 	}
 }

@@ -14,6 +14,24 @@
 
 typedef double complex real;
 
+/* No bits of a tangent are compared: it needs no exact sums. */
+typedef real total;
+
+static inline void total_add(total *sum, real x)
+{
+	*sum += x;
+}
+
+static inline void total_merge(total *sum, const total *other)
+{
+	*sum += *other;
+}
+
+static inline real total_value(const total *sum)
+{
+	return *sum;
+}
+
 /* What a branch looks at. */
 static inline double value_of(real x)
 {
@@ -39,7 +57,27 @@ static inline real magnitude(real x)
 	return creal(x) < 0.0 ? -x : x;
 }
 #else
+#include <reel/sum.h>
+
 typedef double real;
+
+/* A sum over elements or nodes: exact, so that it does not depend on threads and ranks. */
+typedef reel_sum total;
+
+static inline void total_add(total *sum, real x)
+{
+	reel_sum_add(sum, x);
+}
+
+static inline void total_merge(total *sum, const total *other)
+{
+	reel_sum_merge(sum, other);
+}
+
+static inline real total_value(const total *sum)
+{
+	return reel_sum_value(sum);
+}
 
 static inline double value_of(real x)
 {
