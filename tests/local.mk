@@ -155,6 +155,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-site.sh \
 	%D%/source/t-symbols.sh \
 	%D%/whole/t-sedov-program.sh \
+	%D%/whole/t-sedov-ranks.sh \
 	%D%/whole/t-tsunami.sh \
 	%D%/whole/t-tsunami-checkpoint.sh \
 	%D%/whole/t-tsunami-ranks.sh \

@@ -28,9 +28,9 @@ struct world {
 };
 
 /*
- * Joins the ranks that mpirun has started; NULL: it has started none, or one. The program calls this
- * before it reads the command line. From then on standard output is that of rank 0 alone, and an
- * error that all ranks find is reported by rank 0 alone. The ranks part when the program ends.
+ * Joins the ranks that mpirun has started. Returns NULL if it has started one or none. The program
+ * calls this before it reads the command line. From then on rank 0 alone writes to standard output,
+ * and reports an error that all ranks find. The ranks part when the program ends.
  */
 const struct world *world_join(int *count, char ***arguments);
 

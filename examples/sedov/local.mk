@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What the tests compile once more, in complex numbers.
 sedov_kernels = \
-	%D%/model/number.h %D%/model/mesh.h %D%/model/hexahedron.h \
+	%D%/model/number.h %D%/model/mesh.h %D%/model/hexahedron.h %D%/model/ranks.h \
 	%D%/model/parameters.c %D%/model/parameters.h \
 	%D%/model/state.c %D%/model/state.h \
 	%D%/kernel/kernel.h \
@@ -42,6 +42,14 @@ sedov_program = $(abs_top_builddir)/%D%/sedov
 	%D%/picture/slice.c %D%/picture/slice.h
 %C%_sedov_CPPFLAGS = $(libsedov_la_CPPFLAGS) $(NETCDF_CFLAGS)
 %C%_sedov_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-%C%_sedov_LDADD = libsedov.la libreel-omp.la libreel.la $(NETCDF_LIBS) -lm
+%C%_sedov_LDADD = libsedov.la
+if MPI
+%C%_sedov_SOURCES += %D%/model/ranks.c $(examples_world)
+%C%_sedov_CFLAGS += $(MPI_CFLAGS)
+%C%_sedov_LDADD += libreel-mpi.la $(MPI_LIBS)
+else
+%C%_sedov_SOURCES += %D%/model/no-ranks.c
+endif
+%C%_sedov_LDADD += libreel-omp.la libreel.la $(NETCDF_LIBS) -lm
 EXTRA_DIST += %D%/README.md
 CLEANFILES += libsedov.la

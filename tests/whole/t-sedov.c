@@ -134,6 +134,96 @@ static void test_threads(void)
 	blast_destroy(&one);
 }
 
+enum { MAX_PARTS = 27 };
+
+/* The border of a part with another one. */
+static const struct border *border_with(const struct mesh *mesh, int part)
+{
+	const struct border *border = mesh->border;
+
+	while (border->part != part)
+		border++;
+	return border;
+}
+
+/* Copies what other parts have at their corners to the ghosts of each part. */
+static void exchange_corners(const struct mesh *mesh, int parts, int **array)
+{
+	for (int p = 0; p < parts; p++)
+		for (int i = 0; i < mesh[p].borders; i++) {
+			const struct border *here = &mesh[p].border[i];
+			const struct border *there = border_with(&mesh[here->part], p);
+
+			for (int k = 0; k < here->corners; k++)
+				array[p][here->ghosts + k] = array[here->part][there->own[k]];
+		}
+}
+
+/* The number in the whole cube of what is beside an element; -1: nothing. */
+static int number_beside(const struct mesh *mesh, int part, int element, int axis, int side)
+{
+	const struct face_border *face = &mesh[part].face[axis][side];
+	int beside = mesh[part].neighbour[axis][side][element];
+
+	if (beside == mesh[part].elements)
+		return -1;
+	if (beside < mesh[part].elements)
+		return mesh_whole_element(&mesh[part], beside);
+	return mesh_whole_element(&mesh[face->part],
+				  mesh[face->part].face[axis][!side].own[beside - face->ghosts]);
+}
+
+/* Whether a node has its corners in the order that it has in the whole cube, and is held alike. */
+static int is_node_of(const struct mesh *whole, const struct mesh *part, const int *whole_corner, int n)
+{
+	int all = mesh_whole_node(part, n), first = part->corner_start[n];
+	int count = part->corner_start[n + 1] - first;
+	const int *list = whole->corner + whole->corner_start[all];
+
+	if (count != whole->corner_start[all + 1] - whole->corner_start[all])
+		return 0;
+	for (int i = 0; i < count; i++)
+		if (whole_corner[part->corner[first + i]] != list[i])
+			return 0;
+	return part->held[n] == whole->held[all];
+}
+
+/* The parts of a cube, put together, are the cube. */
+static void test_parts(int size, int edge)
+{
+	struct mesh whole = mesh_cube(size), mesh[MAX_PARTS];
+	int parts = edge * edge * edge, *corner[MAX_PARTS], wrong = 0, beside = 0, counted = 0;
+
+	for (int p = 0; p < parts; p++) {
+		mesh[p] = mesh_part(size, edge, p);
+		corner[p] = calloc((size_t)mesh[p].corner_places, sizeof(int));
+		for (int k = 0; k < CORNERS * mesh[p].elements; k++)
+			corner[p][k] = CORNERS * mesh_whole_element(&mesh[p], k / CORNERS) +
+				       k % CORNERS;
+	}
+	exchange_corners(mesh, parts, corner);
+	for (int p = 0; p < parts; p++) {
+		for (int n = 0; n < mesh[p].nodes; n++) {
+			wrong += !is_node_of(&whole, &mesh[p], corner[p], n);
+			counted += mesh[p].counted[n];
+		}
+		for (int e = 0; e < mesh[p].elements; e++)
+			for (int i = 0; i < 2 * AXES; i++)
+				beside += number_beside(mesh, p, e, i / 2, i % 2) !=
+					  number_beside(&whole, 0, mesh_whole_element(&mesh[p], e),
+							i / 2, i % 2);
+	}
+	is_int(wrong, 0, "%d parts of %d^3 elements: copies of a node have its corners in one order",
+	       parts, size);
+	is_int(beside, 0, "each element has its neighbours");
+	is_int(counted, whole.nodes, "and sums count each node once");
+	for (int p = 0; p < parts; p++) {
+		mesh_destroy(&mesh[p]);
+		free(corner[p]);
+	}
+	mesh_destroy(&whole);
+}
+
 static void overlap_nodes(struct blast *blast)
 {
 	blast->controls.position[0][1] = -9.0;
@@ -186,6 +276,8 @@ int main(void)
 	test_refusal(give_infinite_energy, "element 3 has the energy inf at the beginning");
 	test_refusal(give_no_energy, "element 0 has no energy at the beginning");
 	test_refusal(turn_viscosity_round, " after step ");
+	test_parts(4, 2);
+	test_parts(3, 3);
 	test_conservation(5);
 	test_published(5, 72, "7.853665e+03");
 	if (!is_brief())

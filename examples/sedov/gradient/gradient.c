@@ -10,6 +10,7 @@
 #include "common/report.h"
 #include "look-ahead.h"
 #include "loop.h"
+#include "model/ranks.h"
 #include "sweep.h"
 
 static reel_pool *open_pool(uint64_t budget, uint64_t slab_bytes, const char *spill)
@@ -69,10 +70,18 @@ static reel_plan *open_plan(const struct method *method, const struct layout *la
 	return plan;
 }
 
+/* Each rank has an error if one has; a rank that has -ECANCELED knows no more than that. */
+static void report_from_failed_rank(const struct mesh *mesh, int error)
+{
+	if (mesh->ranks && error)
+		report_from(mesh->ranks->world->lowest(error != -ECANCELED));
+}
+
 static reel_run *open_run(const struct method *method, const struct loop *loop,
 			  const struct layout *layout, const reel_plan *plan, reel_pool *pool)
 {
 	reel_model model = loop_model(loop);
+	struct ranks *ranks = loop->model->mesh->ranks;
 	struct reel_run_options options = {
 		.pool = pool,
 		.segment_steps = layout->segment,
@@ -82,6 +91,7 @@ static reel_run *open_run(const struct method *method, const struct loop *loop,
 		.load_adjoint = loop_load_adjoint,
 	};
 	reel_run *run;
+	int error;
 
 	if (layout->problem.steps == REEL_UNKNOWN_STEPS)
 		options.finished = loop_is_finished;
@@ -93,7 +103,10 @@ static reel_run *open_run(const struct method *method, const struct loop *loop,
 			     "with --spill", method->scheme->text);
 		options.store[1] = disk_open(method->spill);
 	}
-	if (reel_run_open(&run, plan, &model, &options))
+	error = ranks ? ranks->world->open_run(&run, plan, &model, &options)
+		      : reel_run_open(&run, plan, &model, &options);
+	report_from_failed_rank(loop->model->mesh, error);
+	if (error)
 		fail("--checkpoint %s: %s", method->scheme->text, reel_error_text(0));
 	return run;
 }
@@ -103,6 +116,7 @@ static void require(const struct loop *loop, const struct state *state, int erro
 	progress_clear();
 	if (error == -EINTR)
 		stop(reel_error_text(0));
+	report_from_failed_rank(loop->model->mesh, error);
 	if (error && loop->fields.trouble)
 		report_trouble(&loop->fields, state);
 	if (error)
@@ -114,7 +128,10 @@ static void resume(reel_run *run, struct loop *loop, struct loop_adjoint *adjoin
 {
 	int error = reel_run_resume(run, loop, adjoint);
 
-	if (error && error != -ENOENT)
+	if (error == -ENOENT)
+		return;
+	report_from_failed_rank(loop->model->mesh, error);
+	if (error)
 		fail("the restart file cannot be gone on with: %s; remove it to begin anew",
 		     error == -ESTALE ? "it is of another run" : reel_error_text(0));
 }

@@ -6,6 +6,7 @@
 #include "common/disk.h"
 #include "common/numbers.h"
 #include "common/report.h"
+#include "model/ranks.h"
 
 /* The hierarchical planners and REEL_MIXED have tables of that many rows. */
 #define MAX_SEGMENTS 500
@@ -106,6 +107,27 @@ static void bound(const struct room *room, uint64_t budget, struct reel_costs *c
 	costs->tape_bytes = room->step;
 }
 
+/*
+ * The number of steps that are measured depends on the time that they take, and differs between
+ * ranks. So each rank measures by itself, without other ranks: a blast in a cube of its part's size.
+ */
+static void measure_alone(const struct model *model, reel_pool *pool, struct reel_costs *costs)
+{
+	struct mesh mesh = mesh_cube(model->mesh->size);
+	struct controls controls = controls_create(&mesh);
+	struct model alone;
+	struct loop loop;
+
+	controls_publish(&mesh, &controls);
+	alone = model_create(&mesh, &controls);
+	loop = loop_open(&alone, &controls, 0);
+	measure_steps(&loop, &controls, pool, costs);
+	loop_close(&loop);
+	model_destroy(&alone);
+	controls_destroy(&controls);
+	mesh_destroy(&mesh);
+}
+
 static struct reel_costs measure(const struct method *method, struct loop *loop,
 				 const struct controls *controls, const struct room *room,
 				 uint64_t budget)
@@ -117,7 +139,10 @@ static struct reel_costs measure(const struct method *method, struct loop *loop,
 	bound(room, budget, &costs);
 	if (reel_pool_open(&pool, &options))
 		fail("--checkpoint auto: %s", reel_error_text(0));
-	measure_steps(loop, controls, pool, &costs);
+	if (loop->model->mesh->ranks)
+		measure_alone(loop->model, pool, &costs);
+	else
+		measure_steps(loop, controls, pool, &costs);
 	reel_pool_close(pool);
 	bound(room, budget, &costs);
 	if (method->spill && budget >= SLABS_TO_SPILL * room->slab) {
@@ -133,9 +158,10 @@ static struct layout layout_by_costs(const struct method *method, struct loop *l
 	uint64_t budget = method->budget ? method->budget : default_budget_bytes();
 	struct room room = room_of(loop, budget);
 	struct reel_costs costs = measure(method, loop, controls, &room, budget);
+	struct ranks *ranks = loop->model->mesh->ranks;
 	struct reel_choice choice;
 
-	if (reel_costs_choose(&costs, &choice))
+	if (ranks ? ranks->world->choose(&costs, &choice) : reel_costs_choose(&costs, &choice))
 		fail("--checkpoint auto: %s", choice.reason[0] ? choice.reason
 							       : "no memory to choose a plan");
 	return (struct layout){

@@ -36,8 +36,9 @@ static void show_forward(struct loop *loop, int64_t step)
 }
 
 /*
- * By all threads; `span` is theirs together. Whether the tape took the step, and the state is
- * usable.
+ * By all threads; `span` is theirs together. Returns whether the steps go on: the state is usable,
+ * and the tape took the step. If the tape of a rank refuses it, the other ranks still wait for what
+ * this rank computes.
  */
 static bool record_step(struct loop *loop, struct state *state, reel_tape *tape, double **span)
 {
@@ -47,18 +48,18 @@ static bool record_step(struct loop *loop, struct state *state, reel_tape *tape,
 	if (thread_number() == 0)
 		*span = push_span(tape, state_bytes(whole));
 	BARRIER
-	if (!*span)
+	if (!*span && !loop->model->mesh->ranks)
 		return false;
-	state_pack(state, whole, part, *span);
+	if (*span)
+		state_pack(state, whole, part, *span);
 	usable = step_forward(loop->model, state, &loop->fields);
 	if (thread_number() == 0)
 		*span = push_span(tape, branch_bytes(whole));
 	BARRIER
-	if (!*span)
-		return false;
-	branches_pack(loop->fields.branches, loop->fields.stopped, whole, part, *span);
+	if (*span)
+		branches_pack(loop->fields.branches, loop->fields.stopped, whole, part, *span);
 	BARRIER
-	return usable;
+	return usable && (*span || loop->model->mesh->ranks);
 }
 
 static int run(struct loop *loop, struct state *state, int64_t first, int64_t last,
@@ -90,7 +91,10 @@ static int record(void *context, void *state, int64_t first, int64_t last, reel_
 	return run(context, state, first, last, tape);
 }
 
-/* By all threads. Whether the tape gave it back. */
+/*
+ * By all threads. Returns whether the steps go on: as long as the tape gives them back; on ranks to
+ * the end, since the other ranks wait.
+ */
 static bool pop_step(struct loop *loop, struct adjoint *adjoint, struct state *before,
 		     reel_tape *tape, const double *span[2])
 {
@@ -103,7 +107,7 @@ static bool pop_step(struct loop *loop, struct adjoint *adjoint, struct state *b
 	}
 	BARRIER
 	if (!span[0] || !span[1])
-		return false;
+		return loop->model->mesh->ranks;
 	branches_unpack(adjoint->branches, adjoint->stopped, whole, part, span[0]);
 	state_unpack(before, whole, part, span[1]);
 	return true;
@@ -247,7 +251,8 @@ int loop_load_adjoint(void *context, void *passed, const void *bytes)
 static uint64_t number_of(const struct model *model, const struct controls *controls)
 {
 	const struct mesh *mesh = model->mesh;
-	const int whole[] = {mesh->size, model->sensor, model->freezes_time_step};
+	const int whole[] = {mesh->whole_size, mesh->size, mesh->first[0], mesh->first[1],
+			     mesh->first[2], model->sensor, model->freezes_time_step};
 	uint64_t value = FINGERPRINT_START;
 
 	value = fingerprint_add(value, whole, sizeof(whole));

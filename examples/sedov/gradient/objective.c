@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "objective.h"
 
-#include <string.h>
+#include <stdlib.h>
+
+#include "common/report.h"
+#include "model/ranks.h"
 
 real objective_of(enum objective objective, const struct model *model, const struct state *last)
 {
+	const struct mesh *mesh = model->mesh;
 	total sum = {0};
+	real value;
 
-	if (objective == ORIGIN)
-		return last->energy[0];
-	if (objective == SENSOR)
-		return last->clock.impulse;
-	for (int n = 0; n < model->mesh->nodes; n++)
-		for (int a = 0; a < AXES; a++)
+	if (objective == ORIGIN && has_origin(mesh))
+		total_add(&sum, last->energy[0]);
+	if (objective == SENSOR && model->sensor >= 0)
+		total_add(&sum, last->clock.impulse);
+	for (int n = 0; n < mesh->nodes && objective == KINETIC; n++)
+		for (int a = 0; a < AXES && mesh->counted[n]; a++)
 			total_add(&sum, 0.5 * model->reference.node_mass[n] * last->velocity[a][n] *
 					last->velocity[a][n]);
-	return total_value(&sum);
+	add_up(mesh, &sum, &value, 1);
+	return value;
 }
 
 void objective_reverse(enum objective objective, const struct model *model,
 		       const struct state *last, struct adjoint *adjoint)
 {
-	if (objective == ORIGIN)
+	if (objective == ORIGIN && has_origin(model->mesh))
 		adjoint->state.energy[0] = 1.0;
 	if (objective == SENSOR)
 		adjoint->state.clock.impulse = 1.0;
@@ -34,7 +40,7 @@ void objective_reverse(enum objective objective, const struct model *model,
 		}
 }
 
-/* The first time step is half the edge of element 0 over the root of twice its energy. */
+/* first_step() of model/state.c has the formula. */
 static void first_step_reverse(const struct model *model, const struct controls *controls,
 			       const struct adjoint *adjoint, struct controls *gradient,
 			       real *volume_bar)
@@ -51,21 +57,20 @@ void controls_reverse(const struct model *model, const struct controls *controls
 		      const struct adjoint *adjoint, struct controls *gradient)
 {
 	const struct mesh *mesh = model->mesh;
-	const total *sums = adjoint->sums.of;
+	real (*corner)[AXES] = allocate((size_t)mesh->corner_places, sizeof(*corner));
+	real sums[SUMS];
 
-	gradient->linear_viscosity = total_value(&sums[BY_LINEAR_VISCOSITY]);
-	gradient->quadratic_viscosity = total_value(&sums[BY_QUADRATIC_VISCOSITY]);
-	gradient->adiabatic_exponent = total_value(&sums[BY_ADIABATIC_EXPONENT]);
-	for (int a = 0; a < AXES; a++)
-		memcpy(gradient->position[a], adjoint->state.position[a],
-		       (size_t)mesh->nodes * sizeof(real));
+	add_up(mesh, adjoint->sums.of, sums, SUMS);
+	gradient->linear_viscosity = sums[BY_LINEAR_VISCOSITY];
+	gradient->quadratic_viscosity = sums[BY_QUADRATIC_VISCOSITY];
+	gradient->adiabatic_exponent = sums[BY_ADIABATIC_EXPONENT];
 	for (int e = 0; e < mesh->elements; e++) {
 		const int *node = mesh->node + (long)CORNERS * e;
 		real x[CORNERS][AXES], slope[CORNERS][AXES], normal[CORNERS][AXES];
 		real volume_bar = adjoint->reference_volume[e];
 
 		gradient->energy[e] = adjoint->state.energy[e];
-		if (e == 0)
+		if (e == 0 && has_origin(mesh))
 			first_step_reverse(model, controls, adjoint, gradient, &volume_bar);
 		for (int k = 0; k < CORNERS; k++)
 			volume_bar += adjoint->node_mass[node[k]] / CORNERS;
@@ -73,6 +78,18 @@ void controls_reverse(const struct model *model, const struct controls *controls
 		corner_areas(x, slope, normal);
 		for (int k = 0; k < CORNERS; k++)
 			for (int a = 0; a < AXES; a++)
-				gradient->position[a][node[k]] += volume_bar * slope[k][a];
+				corner[CORNERS * e + k][a] = volume_bar * slope[k][a];
 	}
+	if (mesh->ranks)
+		mesh->ranks->exchange_corners(mesh->ranks, &corner, 1);
+	for (int n = 0; n < mesh->nodes; n++) {
+		real bar[AXES];
+
+		for (int a = 0; a < AXES; a++)
+			bar[a] = adjoint->state.position[a][n];
+		add_corners(mesh, corner, n, bar);
+		for (int a = 0; a < AXES; a++)
+			gradient->position[a][n] = bar[a];
+	}
+	free(corner);
 }

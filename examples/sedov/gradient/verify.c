@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "verify.h"
 
+#include "model/ranks.h"
 #include "sweep.h"
 
 #define MAX_STEP 1e-2
@@ -18,7 +19,8 @@ static real value_after(const struct model *model, const struct controls *contro
 	other.parameters.linear_viscosity *= 1.0 + part;
 	other.parameters.quadratic_viscosity *= 1.0 + part;
 	other.parameters.adiabatic_exponent *= 1.0 + part;
-	changed.energy[0] *= 1.0 + part;
+	if (has_origin(model->mesh))
+		changed.energy[0] *= 1.0 + part;
 	state_start(&other, &changed, &state);
 	changed.energy[0] = energy;
 	forward_sweep(&other, &state, 0, NULL, 0);
@@ -27,13 +29,24 @@ static real value_after(const struct model *model, const struct controls *contro
 	return value;
 }
 
-struct taylor verify_gradient(const struct model *model, const struct controls *controls,
-			      enum objective objective, const struct controls *gradient)
+/* The derivative of the objective by `part`. */
+static real slope_of(const struct mesh *mesh, const struct controls *controls,
+		     const struct controls *gradient)
 {
 	real slope = gradient->energy[0] * controls->energy[0] +
 		     gradient->linear_viscosity * controls->linear_viscosity +
 		     gradient->quadratic_viscosity * controls->quadratic_viscosity +
 		     gradient->adiabatic_exponent * controls->adiabatic_exponent;
+
+	if (mesh->ranks)
+		mesh->ranks->share(mesh->ranks, &slope);
+	return slope;
+}
+
+struct taylor verify_gradient(const struct model *model, const struct controls *controls,
+			      enum objective objective, const struct controls *gradient)
+{
+	real slope = slope_of(model->mesh, controls, gradient);
 	struct taylor taylor = {.error = INFINITY};
 	real value = value_after(model, controls, objective, 0.0);
 	double step = MAX_STEP;

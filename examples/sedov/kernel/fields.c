@@ -27,7 +27,7 @@ struct fields fields_create(const struct mesh *mesh)
 {
 	int elements = mesh->elements;
 	struct fields fields = {
-		.corner_force = allocate((size_t)elements * CORNERS, sizeof(*fields.corner_force)),
+		.corner_force = allocate((size_t)mesh->corner_places, sizeof(*fields.corner_force)),
 		.volume = allocate_field(elements),
 		.volume_change = allocate_field(elements),
 		.length = allocate_field(elements),
@@ -39,7 +39,7 @@ struct fields fields_create(const struct mesh *mesh)
 	};
 
 	for (int a = 0; a < AXES; a++) {
-		fields.gradient[a] = allocate_field(elements + 1);
+		fields.gradient[a] = allocate_field(mesh->element_places);
 		fields.width[a] = allocate_field(elements);
 	}
 	fields.element_block = cut_into_blocks(elements, &fields.element_blocks);
@@ -79,9 +79,9 @@ struct adjoint adjoint_create(const struct mesh *mesh)
 		.volume_change = allocate_field(elements),
 		.linear = allocate_field(elements),
 		.quadratic = allocate_field(elements),
-		.corner_position = allocate((size_t)elements * CORNERS,
+		.corner_position = allocate((size_t)mesh->corner_places,
 					    sizeof(*adjoint.corner_position)),
-		.corner_velocity = allocate((size_t)elements * CORNERS,
+		.corner_velocity = allocate((size_t)mesh->corner_places,
 					    sizeof(*adjoint.corner_velocity)),
 	};
 
@@ -89,8 +89,8 @@ struct adjoint adjoint_create(const struct mesh *mesh)
 		adjoint.force[a] = allocate_field(mesh->nodes);
 		adjoint.gradient[a] = allocate_field(elements);
 		adjoint.width[a] = allocate_field(elements);
-		adjoint.neighbour[a][0] = allocate_field(elements);
-		adjoint.neighbour[a][1] = allocate_field(elements);
+		adjoint.neighbour[a][0] = allocate_field(mesh->element_places);
+		adjoint.neighbour[a][1] = allocate_field(mesh->element_places);
 	}
 	return adjoint;
 }

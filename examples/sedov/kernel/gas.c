@@ -48,14 +48,11 @@ static void check_ranges(const struct parameters *parameters, const struct state
 	double volume = value_of(fields->volume[e]), energy = value_of(state->energy[e]);
 
 	if (!(volume > parameters->min_volume && volume < parameters->max_volume))
-		block->trouble = VOLUME_RANGE;
+		note_trouble(block, VOLUME_RANGE, e);
 	else if (!(energy >= parameters->min_energy) || isinf(energy))
-		block->trouble = ENERGY_RANGE;
+		note_trouble(block, ENERGY_RANGE, e);
 	else if (!(value_of(state->viscosity[e]) <= parameters->max_viscosity))
-		block->trouble = VISCOSITY_RANGE;
-	else
-		return;
-	block->place = e;
+		note_trouble(block, VISCOSITY_RANGE, e);
 }
 
 void gas(const struct model *model, struct state *state, struct fields *fields,

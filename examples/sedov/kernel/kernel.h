@@ -48,19 +48,28 @@ struct block {
 	int first, last; /* first <= number < last */
 	real limit[LIMITS]; /* the least ones, and which elements have them */
 	int element[LIMITS];
-	enum trouble trouble; /* and which element has it */
+	enum trouble trouble; /* of the first element that has one, and which that is */
 	int place;
 };
 
+/* The blocks note the first element that has trouble; a later kernel does not overwrite it. */
+static inline void note_trouble(struct block *block, enum trouble trouble, int element)
+{
+	if (block->trouble != NO_TROUBLE && block->place <= element)
+		return;
+	block->trouble = trouble;
+	block->place = element;
+}
+
 /* Intermediate values of a step. */
 struct fields {
-	real (*corner_force)[AXES]; /* what an element adds to the force on its node */
+	real (*corner_force)[AXES]; /* what an element adds to the force on its node; with ghosts */
 	/* In elements. */
 	real *volume;         /* at the end of the step, relative, before its cut-off */
 	real *volume_change;  /* of the relative volume in the step */
 	real *length;         /* volume over the area of the largest face */
 	real *expansion;      /* rate of change of the volume over the volume, mid-step */
-	real *gradient[AXES]; /* of the velocity along the element's axes; one more, 0: mesh.h */
+	real *gradient[AXES]; /* of the velocity along the element's axes; with ghosts */
 	real *width[AXES];    /* of the element along its axes */
 	real *linear;         /* viscosity over the sound speed */
 	real *quadratic;      /* viscosity */
@@ -70,7 +79,9 @@ struct fields {
 
 	int element_blocks, node_blocks;
 	struct block *element_block, *node_block;
-	const struct block *trouble; /* the first block that has trouble; or NULL */
+	/* Of the first element of the whole cube that has trouble, and which that is. */
+	enum trouble trouble;
+	int place;
 };
 
 /*
@@ -89,7 +100,7 @@ struct adjoint {
 
 	/* Over all steps. */
 	real *reference_volume, *node_mass;
-	struct sums sums;
+	struct sums sums; /* of the elements here */
 
 	/* The branches of the step, which the forward sweep noted. */
 	uint32_t *branches;
@@ -99,11 +110,11 @@ struct adjoint {
 	real *force[AXES]; /* at nodes */
 	real *volume, *volume_change, *linear, *quadratic;
 	real *gradient[AXES], *width[AXES];
-	/* What an element owes to the gradients of its neighbours below and above. */
+	/* What an element owes to the gradients of its neighbours below and above; with ghosts. */
 	real *neighbour[AXES][2];
-	/* Of the elements that have set the limits of the next time step. */
+	/* Of the elements that have set the limits of the next time step; -1: it is not here. */
 	struct { int element; real length, expansion; } limited[LIMITS];
-	/* What an element owes to its nodes. */
+	/* What an element owes to its nodes; with ghosts. */
 	real (*corner_position)[AXES], (*corner_velocity)[AXES];
 };
 
@@ -149,6 +160,15 @@ void motion_reverse(const struct model *model, const struct state *before,
 		    struct adjoint *adjoint, struct sums *sums, int b);
 void force_reverse(const struct model *model, const struct state *before,
 		   const struct fields *fields, struct adjoint *adjoint, int b);
+/* Adds what the elements owe to a node. */
+static inline void add_corners(const struct mesh *mesh, real (*corner)[AXES], int node,
+			       real sum[AXES])
+{
+	for (int i = mesh->corner_start[node]; i < mesh->corner_start[node + 1]; i++)
+		for (int a = 0; a < AXES; a++)
+			sum[a] += corner[mesh->corner[i]][a];
+}
+
 /* Adds what the elements owe to the nodes of a block. */
 void gather_reverse(const struct model *model, const struct fields *fields,
 		    struct adjoint *adjoint, int b);

@@ -72,10 +72,8 @@ void kinematics(const struct model *model, const struct state *state, struct fie
 		gather_corners(model->mesh, state->position, e, x);
 		gather_corners(model->mesh, state->velocity, e, v);
 		volume = hexahedron_volume(x);
-		if (!(value_of(volume) > 0.0)) {
-			block->trouble = TANGLED;
-			block->place = e;
-		}
+		if (!(value_of(volume) > 0.0))
+			note_trouble(block, TANGLED, e);
 		fields->volume[e] = volume / model->reference.volume[e];
 		fields->volume_change[e] = fields->volume[e] - state->volume[e];
 		axes_of(x, edge);
@@ -164,7 +162,7 @@ static real gather_gradient(const struct mesh *mesh, const struct adjoint *adjoi
 	real sum = adjoint->gradient[m][e];
 
 	sum += below == e ? adjoint->neighbour[m][0][e] : adjoint->neighbour[m][1][below];
-	if (above < mesh->elements)
+	if (above != mesh->elements)
 		sum += adjoint->neighbour[m][0][above];
 	return sum;
 }

@@ -4,14 +4,6 @@
  */
 #include "kernel.h"
 
-static inline void add_corners(const struct mesh *mesh, real (*corner)[AXES], int n,
-			       real sum[AXES])
-{
-	for (int i = mesh->corner_start[n]; i < mesh->corner_start[n + 1]; i++)
-		for (int a = 0; a < AXES; a++)
-			sum[a] += corner[mesh->corner[i]][a];
-}
-
 void motion(const struct model *model, struct state *state, struct fields *fields,
 	    const struct block *block)
 {
@@ -74,7 +66,8 @@ void motion_reverse(const struct model *model, const struct state *before,
 			time_step_bar += velocity_bar[a] * acceleration;
 		}
 		adjoint->node_mass[n] += mass_bar;
-		total_add(&sums->of[BY_TIME_STEP], time_step_bar);
+		if (mesh->counted[n])
+			total_add(&sums->of[BY_TIME_STEP], time_step_bar);
 	}
 }
 

@@ -3,6 +3,7 @@
 
 #include "common/parallel.h"
 #include "common/report.h"
+#include "model/ranks.h"
 
 struct share share_of(int blocks, int part, int parts)
 {
@@ -10,11 +11,60 @@ struct share share_of(int blocks, int part, int parts)
 			      (int)((long long)blocks * (part + 1) / parts)};
 }
 
-static void find_trouble(struct fields *fields)
+/* By all threads, after the arrays are complete on this rank. They end with a barrier. */
+static void exchange_corners(const struct mesh *mesh, real (*const array[])[AXES], int arrays)
+{
+	if (!mesh->ranks)
+		return;
+	if (thread_number() == 0)
+		mesh->ranks->exchange_corners(mesh->ranks, array, arrays);
+	BARRIER
+}
+
+static void exchange_faces(const struct mesh *mesh, real *field[AXES][2])
+{
+	if (!mesh->ranks)
+		return;
+	if (thread_number() == 0)
+		mesh->ranks->exchange_faces(mesh->ranks, field);
+	BARRIER
+}
+
+static void exchange_gradients(const struct mesh *mesh, real *const gradient[AXES])
+{
+	real *field[AXES][2] = {
+		{gradient[0], gradient[0]}, {gradient[1], gradient[1]}, {gradient[2], gradient[2]},
+	};
+
+	exchange_faces(mesh, field);
+}
+
+static void find_trouble(const struct mesh *mesh, struct fields *fields)
 {
 	for (int b = fields->element_blocks; b-- > 0;)
-		if (fields->element_block[b].trouble != NO_TROUBLE)
-			fields->trouble = &fields->element_block[b];
+		if (fields->element_block[b].trouble != NO_TROUBLE) {
+			fields->trouble = fields->element_block[b].trouble;
+			fields->place = mesh_whole_element(mesh, fields->element_block[b].place);
+		}
+}
+
+/* The limits that any rank has found, and the trouble, so that all ranks stop in the same step. */
+static void agree(struct ranks *ranks, struct clock *clock, struct fields *fields)
+{
+	struct least least[LIMITS + 1];
+
+	for (int w = 0; w < LIMITS; w++)
+		least[w] = (struct least){value_of(clock->limit[w]), clock->element[w]};
+	least[LIMITS] = (struct least){fields->trouble ? (double)fields->place : (double)INFINITY,
+				       (int)fields->trouble};
+	ranks->take_least(ranks, least, LIMITS + 1);
+	for (int w = 0; w < LIMITS; w++) {
+		clock->limit[w] = least[w].value;
+		clock->element[w] = least[w].index;
+	}
+	fields->trouble = (enum trouble)least[LIMITS].index;
+	if (fields->trouble)
+		fields->place = (int)least[LIMITS].value;
 }
 
 bool step_forward(const struct model *model, struct state *state, struct fields *fields)
@@ -29,12 +79,14 @@ bool step_forward(const struct model *model, struct state *state, struct fields 
 	for (int b = elements.first; b < elements.last; b++)
 		force(model, state, fields, &fields->element_block[b]);
 	BARRIER
+	exchange_corners(model->mesh, &fields->corner_force, 1);
 	for (int b = nodes.first; b < nodes.last; b++)
 		motion(model, state, fields, &fields->node_block[b]);
 	BARRIER
 	for (int b = elements.first; b < elements.last; b++)
 		kinematics(model, state, fields, &fields->element_block[b]);
 	BARRIER
+	exchange_gradients(model->mesh, fields->gradient);
 	for (int b = elements.first; b < elements.last; b++) {
 		struct block *block = &fields->element_block[b];
 
@@ -45,7 +97,9 @@ bool step_forward(const struct model *model, struct state *state, struct fields 
 	BARRIER
 	if (thread == 0) {
 		clock_end(model, state, fields);
-		find_trouble(fields);
+		find_trouble(model->mesh, fields);
+		if (model->mesh->ranks)
+			agree(model->mesh->ranks, &state->clock, fields);
 	}
 	BARRIER
 	return !fields->trouble;
@@ -59,11 +113,13 @@ static void merge_sums(struct adjoint *adjoint, const struct sums *sums)
 		total_merge(&adjoint->sums.of[i], &sums->of[i]);
 }
 
-static void add_time_step(struct adjoint *adjoint)
+static void add_time_step(const struct mesh *mesh, struct adjoint *adjoint)
 {
 	total *sum = &adjoint->sums.of[BY_TIME_STEP];
+	real value;
 
-	adjoint->state.clock.time_step += total_value(sum);
+	add_up(mesh, sum, &value, 1);
+	adjoint->state.clock.time_step += value;
 	*sum = (total){0};
 }
 
@@ -73,6 +129,7 @@ void step_reverse(const struct model *model, const struct state *before,
 	int thread = thread_number(), threads = team_size();
 	struct share elements = share_of(fields->element_blocks, thread, threads);
 	struct share nodes = share_of(fields->node_blocks, thread, threads);
+	real (*const corner[])[AXES] = {adjoint->corner_position, adjoint->corner_velocity};
 	struct state moved = *after; /* but its elements are as before */
 	struct sums sums = {0};
 
@@ -81,6 +138,7 @@ void step_reverse(const struct model *model, const struct state *before,
 	for (int b = elements.first; b < elements.last; b++)
 		kinematics(model, &moved, fields, &fields->element_block[b]);
 	BARRIER
+	exchange_gradients(model->mesh, fields->gradient);
 	if (thread == 0)
 		clock_end_reverse(model, after, fields, adjoint);
 	BARRIER
@@ -90,9 +148,11 @@ void step_reverse(const struct model *model, const struct state *before,
 		viscosity_reverse(model, fields, adjoint, &sums, b);
 	}
 	BARRIER
+	exchange_faces(model->mesh, adjoint->neighbour);
 	for (int b = elements.first; b < elements.last; b++)
 		kinematics_reverse(model, after, fields, adjoint, &sums, b);
 	BARRIER
+	exchange_corners(model->mesh, corner, 2);
 	for (int b = nodes.first; b < nodes.last; b++)
 		motion_reverse(model, before, after, fields, adjoint, &sums, b);
 	merge_sums(adjoint, &sums);
@@ -100,10 +160,11 @@ void step_reverse(const struct model *model, const struct state *before,
 	for (int b = elements.first; b < elements.last; b++)
 		force_reverse(model, before, fields, adjoint, b);
 	BARRIER
+	exchange_corners(model->mesh, corner, 2);
 	for (int b = nodes.first; b < nodes.last; b++)
 		gather_reverse(model, fields, adjoint, b);
 	if (thread == 0) {
-		add_time_step(adjoint);
+		add_time_step(model->mesh, adjoint);
 		clock_begin_reverse(model, &after->clock, adjoint);
 	}
 	BARRIER
@@ -119,7 +180,7 @@ _Noreturn void report_trouble(const struct fields *fields, const struct state *s
 	};
 
 	fail("element %d %s after step %d; give a smoother initial state",
-	     fields->trouble->place, text[fields->trouble->trouble], (int)state->clock.steps);
+	     fields->place, text[fields->trouble], (int)state->clock.steps);
 }
 
 bool run_is_finished(const struct model *model, const struct state *state)

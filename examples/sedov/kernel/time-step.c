@@ -51,7 +51,10 @@ void limits(const struct model *model, const struct state *state, const struct f
 	}
 }
 
-/* The first of equal ones counts, so that the choice does not depend on the threads. */
+/*
+ * The first of equal ones counts, so that the choice does not depend on the threads. Elements of a
+ * part have the order that they have in the whole cube.
+ */
 void clock_end(const struct model *model, struct state *state, const struct fields *fields)
 {
 	struct clock *clock = &state->clock;
@@ -63,9 +66,11 @@ void clock_end(const struct model *model, struct state *state, const struct fiel
 				   fields->element_block[b].element[w], w, &least);
 	for (int w = 0; w < LIMITS; w++) {
 		clock->limit[w] = least.limit[w];
-		clock->element[w] = least.element[w];
+		clock->element[w] = least.element[w] < 0 ? -1 :
+				    mesh_whole_element(model->mesh, least.element[w]);
 	}
-	clock->impulse += clock->time_step * state->pressure[model->sensor];
+	if (model->sensor >= 0)
+		clock->impulse += clock->time_step * state->pressure[model->sensor];
 }
 
 /* The time step that the limits allow. */
@@ -130,7 +135,7 @@ static void limit_reverse(const struct model *model, const struct state *after,
 			  const struct fields *fields, int which, struct adjoint *adjoint)
 {
 	double coefficient = model->parameters.courant_viscosity;
-	int e = after->clock.element[which];
+	int e = adjoint->limited[which].element;
 	real bar = adjoint->state.clock.limit[which], limit = after->clock.limit[which];
 	real length = fields->length[e], expansion = fields->expansion[e];
 	real speed = after->sound_speed[e], square = speed * speed, factor = 0.0;
@@ -156,10 +161,13 @@ void clock_end_reverse(const struct model *model, const struct state *after,
 {
 	struct clock *bar = &adjoint->state.clock;
 
-	total_add(&adjoint->sums.of[BY_TIME_STEP], bar->impulse * after->pressure[model->sensor]);
-	adjoint->state.pressure[model->sensor] += bar->impulse * after->clock.time_step;
+	if (model->sensor >= 0) {
+		total_add(&adjoint->sums.of[BY_TIME_STEP],
+			  bar->impulse * after->pressure[model->sensor]);
+		adjoint->state.pressure[model->sensor] += bar->impulse * after->clock.time_step;
+	}
 	for (int w = 0; w < LIMITS; w++) {
-		int element = after->clock.element[w];
+		int element = mesh_element_here(model->mesh, after->clock.element[w]);
 
 		adjoint->limited[w].element = value_of(bar->limit[w]) == 0.0 ? -1 : element;
 		adjoint->limited[w].length = adjoint->limited[w].expansion = 0.0;

@@ -6,6 +6,7 @@
 
 #include "common/report.h"
 #include "hexahedron.h"
+#include "ranks.h"
 
 #define EDGE 1.125
 /* The energy of the published problem with 45 elements along an edge. */
@@ -35,17 +36,18 @@ void controls_destroy(struct controls *controls)
 void controls_publish(const struct mesh *mesh, struct controls *controls)
 {
 	struct parameters published = parameters_published();
-	double scale = mesh->size / 45.0;
+	double scale = mesh->whole_size / 45.0;
 
 	for (int n = 0; n < mesh->nodes; n++) {
-		int place = n;
+		int place = mesh_whole_node(mesh, n), edge = mesh->whole_size + 1;
 
-		for (int a = 0; a < AXES; a++, place /= mesh->size + 1)
-			controls->position[a][n] = EDGE * (place % (mesh->size + 1)) / mesh->size;
+		for (int a = 0; a < AXES; a++, place /= edge)
+			controls->position[a][n] = EDGE * (place % edge) / mesh->whole_size;
 	}
 	for (int e = 0; e < mesh->elements; e++)
 		controls->energy[e] = 0.0;
-	controls->energy[0] = ENERGY_OF_45 * scale * scale * scale;
+	if (has_origin(mesh))
+		controls->energy[0] = ENERGY_OF_45 * scale * scale * scale;
 	controls->linear_viscosity = published.linear_viscosity;
 	controls->quadratic_viscosity = published.quadratic_viscosity;
 	controls->adiabatic_exponent = published.adiabatic_exponent;
@@ -81,6 +83,21 @@ void state_destroy(struct state *state)
 	free(state->sound_speed);
 }
 
+/* An eighth of the mass of each element at a node. */
+static void add_masses(const struct mesh *mesh, struct reference *reference)
+{
+	real (*mass)[AXES] = allocate((size_t)mesh->corner_places, sizeof(*mass));
+
+	for (int k = 0; k < CORNERS * mesh->elements; k++)
+		mass[k][0] = reference->volume[k / CORNERS] / CORNERS;
+	if (mesh->ranks)
+		mesh->ranks->exchange_corners(mesh->ranks, &mass, 1);
+	for (int n = 0; n < mesh->nodes; n++)
+		for (int i = mesh->corner_start[n]; i < mesh->corner_start[n + 1]; i++)
+			reference->node_mass[n] += mass[mesh->corner[i]][0];
+	free(mass);
+}
+
 struct model model_create(const struct mesh *mesh, const struct controls *controls)
 {
 	struct model model = {
@@ -99,13 +116,11 @@ struct model model_create(const struct mesh *mesh, const struct controls *contro
 		volume = hexahedron_volume(x);
 		if (!(value_of(volume) > 0.0) || !isfinite(value_of(volume)))
 			fail("element %d is tangled: its volume at the beginning is %g; give "
-			     "positions that keep it above 0", e, value_of(volume));
+			     "positions that keep it above 0", mesh_whole_element(mesh, e),
+			     value_of(volume));
 		model.reference.volume[e] = volume;
 	}
-	for (int n = 0; n < mesh->nodes; n++)
-		for (int i = mesh->corner_start[n]; i < mesh->corner_start[n + 1]; i++)
-			model.reference.node_mass[n] +=
-				model.reference.volume[mesh->corner[i] / CORNERS] / CORNERS;
+	add_masses(mesh, &model.reference);
 	return model;
 }
 
@@ -120,10 +135,25 @@ static void check_energy(const struct mesh *mesh, const real *energy)
 	for (int e = 0; e < mesh->elements; e++)
 		if (!isfinite(value_of(energy[e])) || value_of(energy[e]) < 0.0)
 			fail("element %d has the energy %g at the beginning; give one that is "
-			     "finite and not below 0", e, value_of(energy[e]));
-	if (!(value_of(energy[0]) > 0.0))
+			     "finite and not below 0", mesh_whole_element(mesh, e),
+			     value_of(energy[e]));
+	if (has_origin(mesh) && !(value_of(energy[0]) > 0.0))
 		fail("element 0 has no energy at the beginning, and sets the first time step; "
 		     "give it one above 0");
+}
+
+/* Half the edge of the element at the origin over the root of twice its energy. */
+static real first_step(const struct model *model, const struct controls *controls)
+{
+	const struct mesh *mesh = model->mesh;
+	real step = 0.0;
+
+	if (has_origin(mesh))
+		step = 0.5 * cube_root(model->reference.volume[0]) /
+		       square_root(2.0 * controls->energy[0]);
+	if (mesh->ranks)
+		mesh->ranks->share(mesh->ranks, &step);
+	return step;
 }
 
 void state_start(const struct model *model, const struct controls *controls, struct state *state)
@@ -143,8 +173,7 @@ void state_start(const struct model *model, const struct controls *controls, str
 		state->volume[e] = 1.0;
 	}
 	state->clock = (struct clock){
-		.time_step = 0.5 * cube_root(model->reference.volume[0]) /
-			     square_root(2.0 * controls->energy[0]),
+		.time_step = first_step(model, controls),
 		.element = {-1, -1},
 	};
 }

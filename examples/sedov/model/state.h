@@ -17,10 +17,10 @@ struct clock {
 	real time;          /* after the last step */
 	real time_step;     /* of the last step; before the first step: of the first one */
 	real limit[LIMITS]; /* of the next step, set by the elements after the last one */
-	int32_t element[LIMITS]; /* that set it; -1: none */
+	int32_t element[LIMITS]; /* that set it, by its number in the whole cube; -1: none */
 	int32_t steps;      /* that were run */
 	uint32_t branches;  /* time-step.c */
-	real impulse;       /* the time integral of the pressure at the sensor */
+	real impulse;       /* the time integral of the pressure at the sensor, where that is */
 };
 
 /* The state between two steps. */
@@ -48,7 +48,7 @@ struct model {
 	const struct mesh *mesh;
 	struct parameters parameters;
 	struct reference reference;
-	int sensor; /* the element whose pressure is integrated */
+	int sensor; /* the element whose pressure is integrated; -1: it is in another part */
 	int freezes_time_step; /* derivatives take the time steps as given */
 };
 

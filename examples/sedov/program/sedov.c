@@ -4,6 +4,8 @@
  */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "gradient/sweep.h"
 #include "gradient/verify.h"
 #include "gradient-file.h"
+#include "model/ranks.h"
 #include "options.h"
 #include "picture/slice.h"
 
@@ -27,7 +30,7 @@
 
 struct results {
 	const struct options *options;
-	const struct mesh *mesh;
+	const struct mesh *mesh, *whole; /* this rank's part; on the first rank: the whole cube */
 	struct cost cost;
 	double primal_seconds, objective, energy;
 	struct taylor taylor;
@@ -52,7 +55,12 @@ static void make_directory(const char *directory)
 static double bytes_per_element(const struct results *results)
 {
 	return (double)results->cost.tape_bytes / (double)results->cost.steps /
-	       (double)results->mesh->elements;
+	       pow(results->options->size, AXES);
+}
+
+static int count_ranks(const struct results *results)
+{
+	return results->mesh->ranks ? results->mesh->ranks->world->number : 1;
 }
 
 static double adjoint_over_primal(const struct results *results)
@@ -69,8 +77,9 @@ static void write_summary(const struct results *results, const struct controls *
 
 	if (!file)
 		fail("--output %s: %s", options->output, strerror(errno));
-	fprintf(file, "{\n  \"size\": %d,\n  \"threads\": %d,\n  \"steps\": %lld,\n",
-		options->size, options->threads, (long long)cost->steps);
+	fprintf(file, "{\n  \"size\": %d,\n  \"threads\": %d,\n  \"ranks\": %d,\n"
+		"  \"steps\": %lld,\n", options->size, options->threads, count_ranks(results),
+		(long long)cost->steps);
 	fprintf(file, "  \"origin_energy\": %.6e,\n", results->energy);
 	fprintf(file, "  \"objective\": \"%s\",\n  \"value\": %.17g,\n",
 		objective_name(options->objective), results->objective);
@@ -128,7 +137,76 @@ static void print_summary(const struct results *results, const struct controls *
 		       results->taylor.step[k], results->taylor.remainder[k]);
 }
 
-/* Draws the pressure at the end, and returns the number of steps. */
+static bool is_first_rank(const struct mesh *mesh)
+{
+	return !mesh->ranks || mesh->ranks->world->rank == 0;
+}
+
+/*
+ * Returns the controls, or fields like theirs, of the whole cube; on ranks other than the first one
+ * they are empty.
+ */
+static struct controls gather_whole(const struct results *results, const struct controls *here)
+{
+	struct ranks *ranks = results->mesh->ranks;
+	struct controls whole = {0};
+
+	if (!ranks)
+		return *here;
+	if (results->whole)
+		whole = controls_create(results->whole);
+	ranks->gather_elements(ranks, here->energy, whole.energy);
+	for (int a = 0; a < AXES; a++)
+		ranks->gather_nodes(ranks, here->position[a], whole.position[a]);
+	whole.linear_viscosity = here->linear_viscosity;
+	whole.quadratic_viscosity = here->quadratic_viscosity;
+	whole.adiabatic_exponent = here->adiabatic_exponent;
+	return whole;
+}
+
+static void release_whole(const struct results *results, struct controls *whole)
+{
+	if (results->mesh->ranks)
+		controls_destroy(whole);
+}
+
+static void draw(const struct results *results, const char *name, const char *title,
+		 double *const position[AXES], double *value)
+{
+	struct controls here = {value, {position[0], position[1], position[2]}, 0.0, 0.0, 0.0};
+	struct controls whole = gather_whole(results, &here);
+
+	if (results->whole)
+		slice_write(path_of(results->options->output, name), title, results->whole,
+			    whole.position, whole.energy);
+	release_whole(results, &whole);
+}
+
+static void write_gradient(const struct results *results, const struct controls *controls,
+			   const struct controls *gradient)
+{
+	const struct options *options = results->options;
+	struct controls whole_controls = gather_whole(results, controls);
+	struct controls whole_gradient = gather_whole(results, gradient);
+
+	if (results->whole)
+		gradient_file_write(path_of(options->output, gradient_file_name),
+				    objective_name(options->objective), results->whole,
+				    &whole_controls, &whole_gradient);
+	release_whole(results, &whole_controls);
+	release_whole(results, &whole_gradient);
+}
+
+/* Bytes are those of all ranks together. */
+static void add_up_bytes(const struct mesh *mesh, struct cost *cost)
+{
+	uint64_t *bytes[] = {&cost->tape_bytes, &cost->resident_bytes, &cost->spilled_bytes};
+
+	for (size_t k = 0; mesh->ranks && k < sizeof(bytes) / sizeof(bytes[0]); k++)
+		mesh->ranks->world->add_up(bytes[k], 1);
+}
+
+/* Draws the pressure at the end. Returns the number of steps. */
 static int run_primal(struct results *results, const struct model *model,
 		      const struct controls *controls)
 {
@@ -142,17 +220,16 @@ static int run_primal(struct results *results, const struct model *model,
 	results->primal_seconds = wall_time() - start;
 	results->energy = state.energy[0];
 	steps = state.clock.steps;
-	slice_write(path_of(results->options->output, "pressure.svg"),
-		    "Pressure at the end of the blast", model->mesh, state.position,
-		    state.pressure);
+	draw(results, "pressure.svg", "Pressure at the end of the blast", state.position,
+	     state.pressure);
 	state_destroy(&state);
 	return steps;
 }
 
 /* Returns the exit status. */
-static int run(const struct options *options, const struct mesh *mesh)
+static int run(const struct options *options, const struct mesh *mesh, const struct mesh *whole)
 {
-	struct results results = {.options = options, .mesh = mesh};
+	struct results results = {.options = options, .mesh = mesh, .whole = whole};
 	struct controls controls = controls_create(mesh), gradient = controls_create(mesh);
 	struct method method = {
 		.scheme = options->scheme.text ? &options->scheme : NULL,
@@ -164,24 +241,25 @@ static int run(const struct options *options, const struct mesh *mesh)
 
 	controls_publish(mesh, &controls);
 	model = model_create(mesh, &controls);
-	model.sensor = options->sensor;
+	model.sensor = mesh_element_here(mesh, options->sensor);
 	model.freezes_time_step = options->freezes_time_step;
 	method.steps = run_primal(&results, &model, &controls);
 	results.objective = take_gradient(&model, &controls, options->objective, &method, &gradient,
 					  &results.cost);
+	add_up_bytes(mesh, &results.cost);
 	if (options->verify) {
 		results.taylor = verify_gradient(&model, &controls, options->objective, &gradient);
 		if (!(results.taylor.error <= MAX_ERROR))
 			status = EXIT_UNVERIFIED;
 	}
-	slice_write(path_of(options->output, "sensitivity.svg"),
-		    "Sensitivity to the initial energy", mesh, controls.position, gradient.energy);
-	gradient_file_write(path_of(options->output, gradient_file_name),
-			    objective_name(options->objective), mesh, &controls, &gradient);
-	write_summary(&results, &gradient);
+	draw(&results, "sensitivity.svg", "Sensitivity to the initial energy", controls.position,
+	     gradient.energy);
+	write_gradient(&results, &controls, &gradient);
+	if (whole)
+		write_summary(&results, &gradient);
 	if (!options->quiet)
 		print_summary(&results, &gradient);
-	if (status == EXIT_UNVERIFIED)
+	if (whole && status == EXIT_UNVERIFIED)
 		fprintf(stderr, "sedov: differences are off the gradient by %.1e of it or more\n",
 			results.taylor.error);
 	controls_destroy(&controls);
@@ -190,22 +268,47 @@ static int run(const struct options *options, const struct mesh *mesh)
 	return status;
 }
 
+/* Sets *mesh to the part of this rank, and *whole on the first of several ranks. */
+static void make_mesh(struct ranks *ranks, int size, struct mesh *mesh, struct mesh *whole)
+{
+	if (!ranks) {
+		*mesh = mesh_cube(size);
+		return;
+	}
+	ranks->cut(ranks, size, mesh);
+	if (is_first_rank(mesh))
+		*whole = mesh_cube(size);
+}
+
+static void check_options(const struct options *options, const struct ranks *ranks)
+{
+	if (options->verify && options->freezes_time_step)
+		fail("--verify: runs of other controls have other time steps; leave --frozen out");
+	if (ranks && options->looks_ahead)
+		fail("--look-ahead: threads that are at different steps cannot exchange with other "
+		     "ranks; leave it out, or start one rank");
+}
+
 int main(int count, char **arguments)
 {
+	struct mesh mesh, whole = {0};
 	struct options options;
-	struct mesh mesh;
+	struct ranks *ranks;
 	int status;
 
 	report_as("sedov");
+	ranks = ranks_begin(&count, &arguments);
 	options = options_read(count, arguments);
-	if (options.verify && options.freezes_time_step)
-		fail("--verify: runs of other controls have other time steps; leave --frozen out");
-	if (!options.quiet)
-		progress_enable();
+	check_options(&options, ranks);
+	make_mesh(ranks, options.size, &mesh, &whole);
 	options.threads = request_threads(options.threads);
-	make_directory(options.output);
-	mesh = mesh_cube(options.size);
-	status = run(&options, &mesh);
+	if (is_first_rank(&mesh)) {
+		if (!options.quiet)
+			progress_enable();
+		make_directory(options.output);
+	}
+	status = run(&options, &mesh, !ranks ? &mesh : is_first_rank(&mesh) ? &whole : NULL);
 	mesh_destroy(&mesh);
+	mesh_destroy(&whole);
 	return status;
 }
