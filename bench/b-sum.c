@@ -8,9 +8,9 @@
 
 #include "common/bench.h"
 
-#define LARGEST ((size_t)100000)
+enum { LARGEST = 100000 };
 
-static double *numbers;
+static double numbers[LARGEST];
 
 static double run_plain(void *context, size_t n)
 {
@@ -46,12 +46,10 @@ static void run(const char *name)
 
 void bench_sum(void)
 {
-	numbers = bench_memory(LARGEST * sizeof *numbers);
 	for (size_t i = 0; i < LARGEST; i++)
 		numbers[i] = i % 2 ? -bench_value(i) : bench_value(i);
 	run("sum/one exponent");
 	for (size_t i = 0; i < LARGEST; i++)
 		numbers[i] = ldexp(numbers[i], (int)(i * 7919 % 600) - 300);
 	run("sum/many exponents");
-	bench_memory_free(numbers, LARGEST * sizeof *numbers);
 }
