@@ -46,10 +46,7 @@ REEL_COLD void reel_sum_carry(reel_sum *sum);
 
 /* ---- What is done with sums ---- */
 
-/*
- * Adds a number. Costs a dozen integer operations, which depend on the number before only if both
- * have about the same exponent.
- */
+/* Adds a number. Costs about 5 ns, where a plain addition takes 0.6 (reel-bench, sum/). */
 static inline void reel_sum_add(reel_sum *sum, double x)
 {
 	const uint64_t low_digit = UINT32_MAX;
@@ -84,7 +81,7 @@ void reel_sum_merge(reel_sum *sum, const reel_sum *other);
 
 /*
  * Returns the sum, rounded to the nearest double, ties to even: 0 of no numbers; an infinity if it
- * is too large; NaN if a NaN was added, or both infinities. Costs less than a microsecond.
+ * is too large; NaN if a NaN was added, or both infinities. Costs about a microsecond.
  */
 double reel_sum_value(const reel_sum *sum);
 
