@@ -16,6 +16,12 @@ include examples/sedov/local.mk
 include examples/omp/local.mk
 include examples/gradients/local.mk
 
+# Shown in doc/tutorial.md, and run by tests/source/t-guide.sh. quote.awk puts them, and the patterns of
+# OpenMP, into their pages.
+EXTRA_DIST += %D%/quote.awk \
+	%D%/tutorial/step-1.c %D%/tutorial/step-2.c %D%/tutorial/step-3.c \
+	%D%/tutorial/step-4.c %D%/tutorial/step-5.c %D%/tutorial/step-6.c
+
 # A store of one's own; its run is a test.
 if BUILD_SQLITE
 check_PROGRAMS += %D%/store-sqlite

@@ -31,4 +31,3 @@ omp_patterns = \
 	%D%/untied.c \
 	%D%/patterns.h
 
-EXTRA_DIST += %D%/quote.awk

@@ -5,17 +5,25 @@
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/fortran.sh"
 
-# The program of doc/PAGE.md is in the file PAGE; that of README.md in README.
+# programs_of PAGE NAME: its first program goes to the file NAME, the second one to NAME-2, and so on.
+programs_of() {
+	awk -v name="$2" '/^```(c|c\+\+)$/ { file = name (count++ ? "-" count : ""); next }
+		/^```$/ { file = "" }
+		file { print > file }' "$1"
+}
+
+# Those of doc/PAGE.md are in PAGE, those of README.md in README.
 for page in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md; do
 	name=$(basename "$page" .md)
 	[ "$page" != "$SOURCE_DIR/doc/README.md" ] || name=guide
-	awk -v name="$name" '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside { print > name }' "$page"
+	programs_of "$page" "$name"
 done
 
 # The C++ compiler may have another sanitizer than the library.
-languages='c c++'
-case $CFLAGS in *-fsanitize*) languages=c ;; esac
-[ -n "$CXX" ] || languages=c
+all_languages='c c++'
+case $CFLAGS in *-fsanitize*) all_languages=c ;; esac
+[ -n "$CXX" ] || all_languages=c
+languages=$all_languages
 
 # compiler LANGUAGE: the command that compiles it. A C++ compiler warns of {0} by -Wextra.
 compiler() {
@@ -55,6 +63,7 @@ awk 'function f(a, b, c) { return c * sin(b * sin(a * sin(1))) }
 		(f(.5, 1, 1.5 + h) - f(.5, 1, 1.5 - h)) / (2 * h) }' >wanted
 prints_what_was_wanted README 'a difference'
 
+
 # stores PROGRAM WHAT-IT-PRINTS HOW: it has a file on a disk, if there is one here.
 stores() {
 	compile "$1"
@@ -88,7 +97,9 @@ else
 fi
 
 # Two ranks, and their ring of cells by one process.
-if [ -f "$BUILD_DIR/libreel-mpi.la" ] && [ -n "${MPIRUN% }" ]; then
+mpi=
+[ ! -f "$BUILD_DIR/libreel-mpi.la" ] || mpi=${MPIRUN% }
+if [ -n "$mpi" ]; then
 	languages=c
 	compile mpi $MPI_CFLAGS -lreel-mpi $MPI_LIBS
 	awk 'function J(h,   n, i, step, u, sum) {
@@ -123,6 +134,93 @@ if [ -f "$BUILD_DIR/libreel-mpi.la" ] && [ -n "${MPIRUN% }" ]; then
 else
 	skip 'mpi: there is no MPI'
 fi
+
+# The programs of the tutorial print one gradient, bit for bit.
+languages=$all_languages
+case $openmp in
+'') parallel=-Wno-unknown-pragmas ;;
+*) parallel=-fopenmp ;;
+esac
+
+# gradient HOW COMMAND...: the first line that it prints is that of step 1, and nothing is on stderr.
+gradient() {
+	how=$1
+	shift
+	"$@" >printed 2>messages
+	{
+		head -n 1 printed | diff wanted -
+		cat messages
+	} >difference
+	is_empty difference "tutorial: $how prints the gradient of step 1"
+}
+
+# step NUMBER OPTION...: compiles a step of the tutorial.
+step() {
+	name=step-$1
+	shift
+	cp "$SOURCE_DIR/examples/tutorial/$name.c" "$name"
+	compile "$name" -ffp-contract=off "$@"
+}
+
+step 1
+./step-1-c >wanted
+sed -n '/^	J = /{s/^	//p;q;}' "$SOURCE_DIR/doc/tutorial.md" | cat - wanted |
+	sed -E 's/([0-9]\.[0-9]{6})[0-9]*/\1/g' | uniq | wc -l >lines
+[ "$(cat lines)" -eq 1 ]
+ok $? "tutorial: step 1 prints what the page shows: $(cat wanted)"
+
+step 2
+gradient 'step 2' ./step-2-c
+sed -n 2p printed | grep -qE '^slope (-?[0-9.]+), by differences \1$'
+ok $? "tutorial: its test by differences passes: $(sed -n 2p printed)"
+gradient 'step 2 in checked mode' env REEL_CHECKED=1 ./step-2-c
+sed 's/pop_array(tape, old, N + 1)/pop_array(tape, old, N)/' step-2 >mistake
+compile mistake
+./mistake-c >printed 2>messages
+is_empty messages 'tutorial: its mistake goes unnoticed'
+REEL_CHECKED=1 ./mistake-c 2>&1 | grep -q '^reel: pop of array .* at mistake:30 does not mirror .* at mistake:21$'
+ok $? 'tutorial: checked mode names both lines'
+
+step 3
+if can_spill; then
+	gradient 'step 3' ./step-3-c
+	grep -q '^at most 16.0 MiB in memory' printed
+	ok $? "tutorial: within its budget: $(sed -n 2p printed)"
+	gradient 'step 2, spilling,' env REEL_BUDGET=16M REEL_SPILL_DIR=. ./step-2-c
+else
+	skip 'tutorial: files here are kept in memory'
+fi
+
+step 4
+gradient 'step 4' ./step-4-c
+REEL_END_AFTER=0.001 ./step-4-c >printed 2>messages
+[ $? -ne 0 ] && [ ! -s printed ] && [ -f wave.restart ] &&
+	[ "$(cat messages)" = 'the sweep was asked to end, and goes on from wave.restart' ]
+ok $? 'tutorial: step 4 ends when it is asked to'
+gradient 'step 4, going on,' ./step-4-c
+[ ! -e wave.restart ]
+ok $? 'tutorial: its restart file is gone'
+
+step 5 $parallel
+for threads in 1 2 3; do
+	gradient "step 5 on $threads threads" env OMP_NUM_THREADS=$threads ./step-5-c
+done
+
+if [ -n "$mpi" ]; then
+	languages=c
+	step 6 $parallel $MPI_CFLAGS -lreel-mpi $MPI_LIBS
+	for ranks in 1 2 4; do
+		gradient "step 6 on $ranks ranks" env OMP_NUM_THREADS=2 $MPIRUN -n $ranks ./step-6-c
+	done
+else
+	skip 'tutorial: there is no MPI'
+fi
+
+for page in doc/tutorial.md; do
+	awk -f "$SOURCE_DIR/examples/quote.awk" -v source="$SOURCE_DIR" "$SOURCE_DIR/$page" >quoted
+	diff "$SOURCE_DIR/$page" quoted >difference
+	is_empty difference "$page shows what is in examples (its remedy: examples/quote.awk)"
+done
 
 for name in choosing comparison errors faq guide tuning; do
 	[ ! -e "$name" ]

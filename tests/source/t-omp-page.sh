@@ -4,9 +4,9 @@
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 page=$SOURCE_DIR/omp/PATTERNS.md
-awk -f "$SOURCE_DIR/examples/omp/quote.awk" -v source="$SOURCE_DIR" "$page" >quoted
+awk -f "$SOURCE_DIR/examples/quote.awk" -v source="$SOURCE_DIR" "$page" >quoted
 diff "$page" quoted >difference
-is_empty difference 'omp/PATTERNS.md shows what is in examples/omp (its remedy: examples/omp/quote.awk)'
+is_empty difference 'omp/PATTERNS.md shows what is in examples/omp (its remedy: examples/quote.awk)'
 
 for file in "$SOURCE_DIR"/examples/omp/*.c; do
 	name=$(basename "$file" .c)
