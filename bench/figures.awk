@@ -1,32 +1,56 @@
 # SPDX-License-Identifier: MIT
-# After rows.awk: what was asked of Reel, what was measured, and why it is not more where it is
-# less. A figure whose cases are not among the results says so.
+# After rows.awk and tables.awk: what users ask, what was measured, how much it varied, and a remark
+# where it is less than one may expect. A figure whose cases are not among the results says so.
 
-# The median of one result; without n, of the largest.
-function median(name, variant, n) {
-	if (n ? (name, variant, n) in medians : (name, variant) in medians)
-		return n ? medians[name, variant, n] : medians[name, variant]
-	missing = 1
-	return 1
+# ---- A line of a table ----
+
+# The median of one result; without n, of the largest. Notes its noise for the line.
+function median(name, variant, n,   key) {
+	key = name SUBSEP variant (n ? SUBSEP n : "")
+	if (!(key in medians)) {
+		missing = 1
+		return 1
+	}
+	if (spreads[key] > noise)
+		noise = spreads[key]
+	return medians[key]
+}
+
+function quotient(name, variant, other, n) {
+	return median(name, variant, n) / median(name, other, n)
 }
 
 function least(a, b) { return a < b ? a : b }
 
-function times(quotient) { return sprintf("%.3g x", quotient) }
+function times(q) { return sprintf("%.3g x", q) }
 
-function figure(what, asked, measured, is_reached, why) {
-	printf "| %s | %s | %s | %s |\n", what, asked, missing ? "-" : measured,
-		missing ? "not measured" : is_reached ? "yes" : "no"
-	if (!missing && !is_reached)
-		reasons[++reason_count] = what ": " why
-	missing = 0
+# The remark is for a figure that is not as it should be; without one, the line has none.
+function figure(what, measured, is_good, remark) {
+	printf "| %s | %s | %s | %s |\n", what, missing ? "not measured" : measured,
+		missing ? "" : sprintf("± %.0f %%", 100 * noise), missing || is_good ? "" : remark
+	missing = noise = 0
 }
 
-# Why a figure is missed: where it is missed by a hair, because of that.
-function by_a_hair(q, limit, why) {
-	return q < 1.03 * limit && q > 0.97 * limit ? \
-		"runs on this machine end on either side of what was asked." : why
+# What two variants take, a value, and their quotient, which should be at most `limit`.
+function beside(what, name, variant, other, than, n, limit, remark,   ours, theirs) {
+	ours = median(name, variant, n)
+	theirs = median(name, other, n)
+	figure(what, sprintf("%.3f ns, %s %s", ours, times(ours / theirs), than),
+		ours <= limit * theirs, remark)
 }
+
+# What another variant takes over Reel's, which should be at least 1.
+function gain(what, name, variant, other, n,   q) {
+	q = quotient(name, other, variant, n)
+	figure(what, times(q), q >= 1, "Reel takes more.")
+}
+
+function section(question, text, cases) {
+	printf "## %s\n\n%s\n\n\tbench/reel-bench --only '%s'\n\n", question, text, cases
+	print "| what | measured | noise | remark |\n|---|---|---|---|"
+}
+
+# ---- What does a push cost? ----
 
 # How many instructions the tape has more than a bare pointer, in words.
 function more_instructions(operation,   name) {
@@ -36,62 +60,70 @@ function more_instructions(operation,   name) {
 	return medians[name, "reel " operation] - medians[name, "pointer in memory"]
 }
 
+function singles(   n, i, name, size, pointer) {
+	name = "single/push+pop"
+	pointer = "of a pointer in memory"
+	split("1000 1000000 100000000", n, " ")
+	split("1,000 values;a million;100 million", size, ";")
+	for (i = 1; i <= 3; i++) {
+		beside("`reel_push()` and `reel_pop()`, a pair, " size[i], name, "reel push, pop",
+			"bare bump pointer", pointer, n[i], 1, "A push has " more_instructions("push") \
+			" instructions more, a pop " more_instructions("pop") ".")
+		beside("the same through cursors, " size[i], name, "reel cursor",
+			"bare bump pointer", pointer, n[i], 1,
+			"A cursor compares with its limit, which the pointer does not.")
+	}
+}
+
+function shapes(   bump, why, array) {
+	bump = "bare bump pointer"
+	why = "A record is compared with the limit, and a tape is slabs, an array one piece."
+	beside("record pushed through a cursor, in L2, a double", "record/push", "reel cursor", bump,
+		"of a bare bump", cached, 1.2, why)
+	beside("the same, 128 MiB", "record/push", "reel cursor", bump, "of a bare bump", "", 1.2, why)
+	beside("record popped through a cursor, in L2, a double", "record/pop", "reel cursor", bump,
+		"of a bare bump", cached, 1.2, why)
+	beside("the same, 128 MiB", "record/pop", "reel cursor", bump, "of a bare bump", "", 1.2, why)
+	array = "array, there already"
+	why = "What separates them is the room that is asked for, once a span."
+	beside("span in L2, written, a double", "bulk/write", "reel span", array, "of an array", cached,
+		1.15, why)
+	beside("span in L2, read, a double", "bulk/read", "reel span", array, "of an array", cached,
+		1.15, why)
+}
+
+function generated(   n) {
+	n = 1000000
+	beside("Clad's forms, a million doubles, a pair", "clad/push+pop", "reel custom_tape",
+		"bare bump cursor", "of a bare cursor", n, 1.1,
+		"A push and a pop have a comparison each that a bare cursor has not.")
+	beside("Tapenade's `pushReal8()`, inline, a pair", "dropin/real8", "header, inline",
+		"bare bump, out of line", "of a bare bump out of line", n, 1, "")
+	beside("the same, linked", "dropin/real8", "static library", "bare bump, out of line",
+		"of a bare bump out of line", n, 1.2, "A call out of line.")
+}
+
+function push_cost() {
+	section("What does a push cost?", "Nanoseconds a double, beside a bare pointer or array that does" \
+		" no test.", "^(single|record|bulk|instructions|clad/push)")
+	singles(); shapes(); generated()
+	print ""
+	instructions()
+}
+
+# ---- How far from the machine's limit? ----
+
 function floor_figure(   floor, q) {
 	floor = median("floor/stream", "store", large)
 	if (("floor/stream", "store past the cache", large) in medians)
 		floor = least(floor, median("floor/stream", "store past the cache", large))
 	floor += median("floor/stream", "load, descending", large)
-	q = floor / median("bulk/write+read", "reel span", large)
-	figure("64 Mi doubles by spans: the better store and the descending load over push and pop",
-		"0.92", sprintf("%.3f", q), q >= 0.92,
-		"a span is a loop of its own and stored through the cache; the floor is one loop.")
+	q = median("bulk/write+read", "reel span", large) / floor
+	figure("64 Mi doubles by spans, pushed and popped, over the better store and a load", times(q),
+		q <= 1.09, "A span is a loop of its own and stored through the cache; the floor is one loop.")
 }
 
-# At most `most` nanoseconds, or at most `ratio` times what the other variant takes.
-function either(what, name, variant, other, n, most, ratio, than, why,   ours, q) {
-	ours = median(name, variant, n)
-	q = ours / median(name, other, n)
-	figure(what, sprintf("%s ns, or %s x %s", most, ratio, than),
-		sprintf("%.3f ns, %s", ours, times(q)), ours <= most || q <= ratio,
-		by_a_hair(q, ratio, why))
-}
-
-function shape_figures(   array, bump, why) {
-	array = "array, there already"; bump = "bare bump pointer"
-	why = "what separates them is the room that is asked for, once a span."
-	either("span in L2, written, a double", "bulk/write", "reel span", array, cached,
-		"0.045", "1.15", "a plain array", why)
-	either("span in L2, read, a double", "bulk/read", "reel span", array, cached,
-		"0.05", "1.15", "a plain array", why)
-	why = "the comparison with the limit is not hidden by the stores, see the instructions."
-	either("record pushed through a cursor, L2, a double", "record/push", "reel cursor", bump,
-		cached, "0.27", "1.2", "a bare bump", why)
-	either("record pushed through a cursor, 128 MiB, a double", "record/push", "reel cursor",
-		bump, "", "0.27", "1.2", "a bare bump", why)
-	why = "a record is compared with the limit, and a tape is slabs, an array one piece."
-	either("record popped through a cursor, L2, a double", "record/pop", "reel cursor", bump,
-		cached, "0.26", "1.2", "a bare bump", why)
-	either("record popped through a cursor, 128 MiB, a double", "record/pop", "reel cursor",
-		bump, "", "0.26", "1.2", "a bare bump", why)
-}
-
-function single_figures(   n, ours, q) {
-	n = 1000000
-	ours = median("single/push+pop", "reel push, pop", n)
-	figure("single push and pop, a pair", "0.9 ns", sprintf("%.3f ns", ours), ours <= 0.9,
-		sprintf("a bare pointer takes %.3f ns; a push has %s instructions more, a pop %s.",
-			median("single/push+pop", "bare bump pointer", n),
-			more_instructions("push"), more_instructions("pop")))
-	q = ours / median("single/push+pop", "slabs by malloc, locked", n)
-	figure("single push and pop over slabs of 1,024 under a lock", "0.5 x", times(q), q <= 0.5,
-		"the lock costs less here than elsewhere.")
-}
-
-function memory_figures(   q, most, faults, i) {
-	q = median("cold/push+pop", "reel span, fresh pool", 100000000) / \
-	    median("cold/push+pop", "fresh array, huge pages", 100000000)
-	figure("cold tape of 1e8 doubles over a bare huge-page array", "1.2 x", times(q), q <= 1.2,
-		"the page faults are the same; the rest is what a fresh pool maps and hands over.")
+function page_faults(   i, most, faults) {
 	missing = 1
 	for (i = 1; i <= rows; i++)
 		if (field[i, "case"] ~ /^kernel/ &&
@@ -100,9 +132,61 @@ function memory_figures(   q, most, faults, i) {
 			faults = field[i, "faults"] + 0
 			most = faults > most ? faults : most
 		}
-	figure("page faults of a warm gradient, the most of all kernels", "0", most + 0, !most,
+	figure("page faults of a warm gradient, the most of all kernels", most + 0, !most,
 		"`faults` below tells which.")
 }
+
+# Of both sweeps and all that is calculated beside them, from least to most nanoseconds a byte:
+# the worst in worst_sweep and worst_quotient.
+function worst_sweep_of(min_work, max_work,   i, q, part) {
+	worst_quotient = 0
+	for (i = 1; i <= rows; i++) {
+		if (split(field[i, "case"], part, "/") != 3 || part[1] != "spill" ||
+		    part[2] !~ /^(forward|reverse)$/ || field[i, "variant"] != "reel, budget" ||
+		    part[3] < min_work || part[3] > max_work)
+			continue
+		q = quotient(field[i, "case"], "reel, budget", "compute or transfer")
+		if (q > worst_quotient) {
+			worst_quotient = q
+			worst_sweep = part[2] " at " part[3] " ns"
+		}
+	}
+	if (!worst_quotient)
+		missing = 1
+}
+
+function limits(   q) {
+	section("How far from the machine's limit?", "The limit is memory that is there already, pages that" \
+		" the system clears, and what a disk moves.", "^(floor|bulk|cold|kernel|threads|spill|parcels)/")
+	floor_figure()
+	q = quotient("bulk/write+read", "reel span", "array, there already", large)
+	figure("the same over a plain array", times(q), q <= 1.05, "A span asks for room.")
+	q = quotient("cold/push+pop", "reel span, fresh pool", "fresh array, huge pages", 100000000)
+	figure("cold tape of 1e8 doubles over a bare array on huge pages", times(q), q <= 1.2,
+		"The page faults are the same; the rest is what a fresh pool maps and hands over.")
+	q = median("clad/cold", "reel custom_tape", 100000000)
+	figure("Clad's forms, cold, 1e8 doubles, a pair", sprintf("%.3f ns, %s of a bare array", q,
+		times(q / median("clad/cold", "fresh array, huge pages", 100000000))), 0,
+		sprintf("The system takes %.3g ns of it to clear huge pages.",
+			median("clad/cold", "huge pages alone", 100000000)))
+	page_faults()
+	q = quotient("threads/two", "a reel tape each", "an array each")
+	figure("two tapes in two threads over two bare arrays", times(q), q <= 1.05,
+		"A tape is slabs, an array one piece.")
+	worst_sweep_of(0, 0)
+	figure("tape of 8 budgets, no calculation, over plain transfer, the worst",
+		worst_sweep ", " times(worst_quotient), worst_quotient <= 1.15,
+		"A transfer begins when there is something to write, or to read.")
+	q = quotient("parcels/8 readers", "reel parcels", "one array")
+	figure("8 threads read one set of parcels, over a plain array", times(q), q <= 1.1,
+		"Each parcel is pinned by each thread.")
+	q = median("parcels/64 bytes", "seal, pin, unpin, close")
+	figure("parcel of 64 bytes in memory: seal, pin, unpin, close", sprintf("%.0f ns", q), q <= 100,
+		"Each takes a lock or adds to a counter.")
+	print ""
+}
+
+# ---- What do I gain over what I have? ----
 
 # Of all large kernels: the geometric mean, and the least in least_kernel and least_quotient.
 function mean_over_best(variant,   i, q, logs, count) {
@@ -123,58 +207,25 @@ function mean_over_best(variant,   i, q, logs, count) {
 	return missing ? 1 : exp(logs / count)
 }
 
-function kernel_figures(   q) {
+function arrays(   q, single) {
 	q = mean_over_best("soa-fresh")
-	figure("nine kernels, large: arrays by malloc() in each gradient over ours, mean",
-		"3 x", times(q), q >= 3,
-		"the distance is page faults, and fresh pages cost less here.")
+	figure("nine kernels, large: arrays by malloc() in each gradient, mean", times(q), q >= 1, "")
 	q = mean_over_best("soa-warm")
-	figure("nine kernels, large: arrays kept and staggered over ours, mean",
-		"1.05 x", times(q), q >= 1.05,
-		"the layout is worth less here than what the loops take.")
+	figure("nine kernels, large: arrays that are kept and staggered, mean", times(q), q >= 1.05,
+		"Reel's layout is worth less here than what the loops take.")
 	mean_over_best("soa-warm")
-	figure("nine kernels, large: arrays kept and staggered over ours, the least",
-		"0.95 x", least_kernel " " times(least_quotient), least_quotient >= 0.95,
-		by_a_hair(least_quotient, 0.95,
-			"its loops and values are the same, its addresses are not."))
-	q = median("kernel/somier/large", "soa-page") / median("kernel/somier/large", "best")
-	figure("somier, large: 24 columns that begin at pages, over ours", "3 x", times(q), q >= 3,
-		"columns multiples of 4 KiB apart cost this processor's caches and TLB less.")
-}
-
-function less_memory(name) {
-	name = "memory/massspring/" name
-	return median(name, "best") / median(name, "block")
-}
-
-function replay_figures(   q, small) {
-	q = median("kernel/massspring/large", "best") / median("kernel/massspring/large", "block")
-	figure("mass spring, large: full tape over block replay, time", "1.8 x", times(q),
-		q >= 1.8, "it runs the primal once more, which is a larger part of the whole here.")
-	q = less_memory("tape")
-	figure("mass spring, large: full tape over block replay, bytes on the tape",
-		"50 x", times(q), q >= 50,
-		"a block is what fits half of L2, and this L2 is large.")
-	small = less_memory("pool-256K")
-	q = less_memory("pool")
-	figure("mass spring, large: full tape over block replay, bytes of the pool",
-		"50 x", times(q), q >= 50,
-		"a pool holds whole slabs, of 2 MiB; with slabs of 256 KiB it is " times(small) ".")
-}
-
-function thread_figure(   q) {
-	q = median("threads/two", "an array each") / median("threads/two", "a reel tape each")
-	figure("two threads: two tapes over two bare arrays, throughput",
-		"0.95 x", times(q), q >= 0.95,
-		by_a_hair(q, 0.95, "a tape is slabs, an array one piece."))
-}
-
-function recording_figures(   q) {
-	two_threads("recording, a reader for each of 16 seeds", "recording/readers", 1.8,
-		"both threads read the same memory.")
-	q = median("recording/seeds", "four seeds") / median("recording/seeds", "one seed")
-	figure("recording, four seeds in one pass over one seed", "1.5 x", times(q), q <= 1.5,
-		"the adjoints of four seeds are computed.")
+	figure("the same, the least", least_kernel " " times(least_quotient), least_quotient >= 0.95,
+		"Its loops and values are the same, its addresses are not.")
+	q = quotient("kernel/somier/large", "soa-page", "best")
+	figure("somier, large: 24 columns that begin at pages", times(q), q >= 1,
+		"Columns multiples of 4 KiB apart cost this processor's caches and TLB less.")
+	single = "single/push+pop"
+	gain("array that `realloc()` doubles, a million values", single, "reel push, pop",
+		"realloc, doubling", 1000000)
+	gain("array that `realloc()` doubles, 100 million values", single, "reel push, pop",
+		"realloc, doubling", 100000000)
+	gain("slabs of 1,024 values by malloc() under a lock, a million values", single,
+		"reel push, pop", "slabs by malloc, locked", 1000000)
 }
 
 function worst_form(   n, q, i, forms, name, worst) {
@@ -182,148 +233,166 @@ function worst_form(   n, q, i, forms, name, worst) {
 	for (i = 1; i <= 4; i++) {
 		name = "clad/" forms[i]
 		n = forms[i] == "heat" ? 1024000 : 1000000
-		q = median(name, "reel custom_tape", n) / median(name, "bare cursors", n)
-		worst = q > worst ? q : worst
+		q = quotient(name, "slabs, as Clad's", "reel custom_tape", n)
+		worst = !worst || q < worst ? q : worst
 	}
 	return worst
 }
 
-function clad_figures(   q, n) {
-	n = 1000000
-	q = median("clad/push+pop", "reel custom_tape", n) / \
-	    median("clad/push+pop", "bare bump cursor", n)
-	figure("Clad's forms, warm: a double pushed and popped over a bare cursor", "1.1 x",
-		times(q), q <= 1.1,
-		by_a_hair(q, 1.1, "a push and a pop have a comparison each that a bare cursor has not; " \
-			"a cursor that compares and does nothing else is at " \
-			times(median("clad/push+pop", "bounded cursor", n) / \
-				median("clad/push+pop", "bare bump cursor", n)) "."))
+function other_tapes(   q) {
+	gain("Clad's slabs, a million doubles", "clad/push+pop", "reel custom_tape", "slabs, as Clad's",
+		1000000)
+	gain("Clad's slabs, 1e8 doubles", "clad/push+pop", "reel custom_tape", "slabs, as Clad's",
+		100000000)
+	gain("Clad's slabs, 1e8 doubles, cold", "clad/cold", "reel custom_tape", "slabs, as Clad's",
+		100000000)
 	q = worst_form()
-	figure("Clad's gradients, warm: over bare cursors, the worst of four", "1.1 x", times(q),
-		q <= 1.1, by_a_hair(q, 1.1, "each push and pop has a comparison more, each count of " \
-			"a loop by back() two."))
-	n = 100000000
-	q = median("clad/cold", "reel custom_tape", n)
-	figure("Clad's forms, cold: 1e8 doubles, a pair", "1 ns", sprintf("%.3f ns", q), q <= 1,
-		sprintf("%.3g ns of that the system clears huge pages, and a bare array on them " \
-			"takes %.3g ns.", median("clad/cold", "huge pages alone", n),
-			median("clad/cold", "fresh array, huge pages", n)))
+	figure("Clad's slabs, four gradients, the least", times(q), q >= 0.98, "Reel takes more.")
+	gain("Clad's slabs, one value on each of 19 tapes", "clad/one value a tape", "reel custom_tape",
+		"slabs, as Clad's", 19000)
+	gain("Tapenade's stack of 2024, linked", "dropin/real8", "static library",
+		"as the original works", 1000000)
+	gain("Tapenade's stack of 2024, inline", "dropin/real8", "header, inline",
+		"as the original works", 1000000)
+	gain("ADOL-C, log of a sum", "peer/logsum/paper", "reel best", "adol-c")
+	gain("ADOL-C, gravity", "peer/gravity/paper", "reel best", "adol-c")
+	gain("mapped file, forward, 0.3 ns of calculation a byte", "spill/forward/0.3", "reel, budget",
+		"mapped file")
+	gain("mapped file, reverse, 0.3 ns of calculation a byte", "spill/reverse/0.3", "reel, budget",
+		"mapped file")
+	gain("stdio, forward, 0.3 ns of calculation a byte", "spill/forward/0.3", "reel, budget",
+		"stdio files")
+	gain("stdio, reverse, 0.3 ns of calculation a byte", "spill/reverse/0.3", "reel, budget",
+		"stdio files")
 }
 
-# Of both sweeps and all that is calculated beside them, from least to most nanoseconds a byte:
-# the worst in worst_sweep and worst_quotient.
-function worst_sweep_of(min_work, max_work,   i, q, part) {
-	worst_quotient = 0
-	for (i = 1; i <= rows; i++) {
-		if (split(field[i, "case"], part, "/") != 3 || part[1] != "spill" ||
-		    part[2] !~ /^(forward|reverse)$/ || field[i, "variant"] != "reel, budget" ||
-		    part[3] < min_work || part[3] > max_work)
-			continue
-		q = field[i, "median"] / median(field[i, "case"], "compute or transfer")
-		if (q > worst_quotient) {
-			worst_quotient = q
-			worst_sweep = part[2] " at " part[3] " ns"
-		}
-	}
-	if (!worst_quotient)
-		missing = 1
+function gains() {
+	section("What do I gain over what I have?", "The time of the other one over that of Reel. ADOL-C" \
+		" records operations by overloading and interprets its tape;\nReel's gradient is by hand, so" \
+		" this is the price of overloading, not of a tape alone.",
+		"^(kernel|single|clad|peer|spill/(forward|reverse)/0.3)")
+	arrays(); other_tapes()
+	print "\nWhat the kernels' columns compare: `soa-fresh` pays page faults, which is most of its distance."
+	print "In nn, lenet5 and massspring, large, `best` also prefetches the row below and the arrays do not;"
+	print "that, not the layout, is most of what separates it from `soa-warm` there. `least` and `block`"
+	print "record less or run the primal twice.\n"
+	kernels("paper"); kernels("large")
 }
 
-function spill_figures(   q) {
-	worst_sweep_of(0.3, 1e9)
-	q = worst_quotient
-	figure("tape of 8 budgets, 0.3 ns of calculation a byte and more: over the longer of that " \
-		"and plain transfer, the worst", "1.1 x", worst_sweep ", " times(q), q <= 1.1,
-		by_a_hair(q, 1.1, "the offload threads share the processors with the sweep."))
-	worst_sweep_of(0, 0)
-	q = worst_quotient
-	figure("tape of 8 budgets, no calculation: over plain transfer, the worst",
-		"1.15 x", worst_sweep ", " times(q), q <= 1.15,
-		by_a_hair(q, 1.15, "a transfer begins when there is something to write, or to read."))
-	q = median("spill/growth", "reel, budget", "17179869184") / \
-	    median("spill/growth", "reel, budget", "4294967296")
-	figure("tape of 16 GiB over one of 4 GiB, the same budget, a byte", "1.15 x", times(q),
-		q <= 1.15, by_a_hair(q, 1.15, "a disk is not equally fast all over."))
-	q = (median("spill/resident", "reel, budget") - median("spill/resident", "no tape")) / \
-	    median("spill/resident", "hard budget")
-	figure("tape of 8 budgets: what was resident, seen from outside, over the hard budget",
-		"1.05 x", times(q), q <= 1.05, "what is beside the slabs is more than that.")
-}
+# ---- When does spilling pay? ----
 
 function parcel_quotient(direction) {
-	return median("spill/parcels/" direction, "reel, budget") / \
-	    median("spill/parcels/" direction, "compute or transfer")
+	return quotient("spill/parcels/" direction, "reel, budget", "compute or transfer")
 }
 
-function parcel_figures(   q, reversed) {
+function spilling(   q, reversed) {
+	section("When does spilling pay?", "If a sweep calculates for 0.3 ns a byte of tape or more, it hardly" \
+		" waits. The times are nanoseconds a byte of tape, n are\nbytes. A tape of eight times its" \
+		" budget is compared with the least time that there can be, the longer one of the same\nsweep" \
+		" all in memory and of a plain transfer (O_DIRECT, slabs, one at a time or four, from and to" \
+		" as much memory as the\nbudget) of what has no room; both are of the same run. The number in" \
+		" a name is the calculation beside the tape,\nnanoseconds a byte. A mapped file and stdio drop" \
+		" behind them what is above the budget. `processor` is the time of all\nthreads but the" \
+		" program's own.", "^spill/")
+	worst_sweep_of(0.3, 1e9)
+	figure("tape of 8 budgets, 0.3 ns of calculation a byte and more, the worst",
+		worst_sweep ", " times(worst_quotient), worst_quotient <= 1.1,
+		"The offload thread shares the processors with the sweep.")
+	worst_sweep_of(0, 0)
+	figure("the same without calculation, the worst", worst_sweep ", " times(worst_quotient),
+		worst_quotient <= 1.15, "A transfer begins when there is something to write, or to read.")
+	q = median("spill/growth", "reel, budget", "17179869184") / \
+	    median("spill/growth", "reel, budget", "4294967296")
+	figure("tape of 16 GiB over one of 4 GiB, the same budget, a byte", times(q), q <= 1.15,
+		"A disk is not equally fast all over.")
+	q = (median("spill/resident", "reel, budget") - median("spill/resident", "no tape")) / \
+	    median("spill/resident", "hard budget")
+	figure("what was resident, seen from outside, over the hard budget", times(q), q <= 1.05,
+		"What is beside the slabs is more than that.")
 	q = parcel_quotient("in order")
 	reversed = parcel_quotient("reversed")
 	q = reversed > q ? reversed : q
-	figure("parcels of 8 budgets, announced, 0.3 ns of calculation a byte: over the longer of that " \
-		"and plain transfer, the worse of in order and reversed", "1.05 x", times(q), q <= 1.05,
-		by_a_hair(q, 1.05, "the offload threads share the processors with the sweep."))
-	q = median("parcels/64 bytes", "seal, pin, unpin, close")
-	figure("parcel of 64 bytes in memory: seal, pin, unpin, close", "100 ns",
-		sprintf("%.0f ns", q), q <= 100, "each takes a lock or adds to a counter.")
-	q = median("parcels/8 readers", "one array") / median("parcels/8 readers", "reel parcels")
-	figure("8 threads read one set of parcels, over a plain array", "0.9 x", times(q), q >= 0.9,
-		by_a_hair(q, 0.9, "each parcel is pinned by each thread."))
+	figure("parcels of 8 budgets, announced, 0.3 ns a byte, the worse of in order and reversed",
+		times(q), q <= 1.05, "The offload thread shares the processors with the sweep.")
+	q = quotient("spill/codec", "lz4=STRIDE,file", "file")
+	figure("compressed over not compressed, time", times(q), q <= 1, "The codec takes longer than the disk.")
+	q = quotient("spill/codec/bytes", "lz4=STRIDE,file", "file")
+	figure("compressed over not compressed, bytes", times(q), q <= 1, "")
+	print ""
+	spills()
 }
 
-function lookahead_figure(   q) {
-	q = median("lookahead/line", "two threads, 2 tapes") / median("lookahead/line", "one thread")
-	figure("reverse sweep with look-ahead, two threads over one", "0.55 x", times(q), q <= 0.55,
-		"threads that wait do not all find a record to make.")
+# ---- When does it pay to run steps again? ----
+
+function less_memory(name) {
+	return quotient("memory/massspring/" name, "best", "block")
 }
 
-function two_threads(what, name, asked, why,   q) {
-	q = median(name, "one thread") / median(name, "two threads")
-	figure(what ", two threads over one", asked " x", times(q), q >= asked,
-		by_a_hair(q, asked, why))
+function replays(   q, small) {
+	section("When does it pay to run steps again?", "Where the tape leaves the cache, the memory or the" \
+		" disk.", "^(kernel/massspring|memory|checkpoint|lookahead|sedov)")
+	q = quotient("kernel/massspring/large", "best", "block")
+	figure("mass spring, large: full tape over block replay, time", times(q), q >= 1.8,
+		"It runs the primal once more, which is a larger part of the whole here.")
+	q = less_memory("tape")
+	figure("mass spring, large: full tape over block replay, bytes on the tape", times(q), q >= 50,
+		"A block is what fits half of L2, and this L2 is large.")
+	small = less_memory("pool-256K")
+	q = less_memory("pool")
+	figure("mass spring, large: full tape over block replay, bytes of the pool", times(q), q >= 50,
+		"A pool holds whole slabs, of 2 MiB; with slabs of 256 KiB it is " times(small) ".")
+	q = quotient("checkpoint/tiers", "disk", "in memory")
+	figure("checkpoints on a disk over checkpoints in memory", times(q), q <= 1.15,
+		"Snapshots travel while steps are run.")
+	q = quotient("lookahead/line", "two threads, 2 tapes", "one thread")
+	figure("reverse sweep with look-ahead, two threads over one", times(q), q <= 0.55,
+		"Threads that wait do not all find a record to make.")
+	q = quotient("sedov/two threads", "gradient", "primal")
+	figure("Sedov blast, gradient over primal, two threads, tapes in memory", times(q), q <= 4.0,
+		"The reverse sweep computes three steps.")
+	q = quotient("sedov/two threads", "gradient, a twentieth", "primal")
+	figure("the same with memory for a twentieth", times(q), q <= 5.5, "Steps are run again.")
+	print ""
 }
 
-function omp_figures(   q) {
-	q = median("omp/regions", "reel, empty lanes") - median("omp/regions", "parallel regions")
-	figure("region of two lanes, recorded and reversed, beside two empty ones", "1 us",
-		sprintf("%.2f us", q), q <= 1, "a region looks at each of its lanes.")
-	q = median("omp/regions", "reel, one thread") - median("omp/regions", "parallel, one thread")
-	figure("region of two lanes, recorded and reversed by one thread, beside two empty ones",
-		"1 us", sprintf("%.2f us", q), q <= 1, "a region looks at each of its lanes.")
-	two_threads("gradient of a network, shared weights", "omp/mlp", 1.9,
-		"the copies of the weights' adjoints are added up.")
+# ---- What do more threads gain? ----
+
+function two_threads(what, name, limit, remark,   q) {
+	q = quotient(name, "one thread", "two threads")
+	figure(what, times(q), q >= limit, remark)
+}
+
+function threads(   q) {
+	section("What do more threads gain?", "Speed on two threads over one, unless it says otherwise." \
+		" More of them: [SCALING.md](SCALING.md).", "^(omp|recording|sedov|adjoint)/")
+	two_threads("recording, a reader for each of 16 seeds", "recording/readers", 1.8,
+		"Both threads read the same memory.")
 	two_threads("gradient of Burgers' equation, 100,000 cells", "omp/burgers-100000", 1.9,
-		"both threads write to the same memory.")
+		"Both threads write to the same memory.")
 	two_threads("gradient of Burgers' equation, 1,000 cells", "omp/burgers-1000", 1.4,
-		"a step takes less time than to wake a thread at a barrier.")
-	q = median("omp/burgers-1000", "one thread") / median("omp/burgers-1000", "serial, on an array")
-	figure("gradient of Burgers' equation, 1,000 cells, one thread: rows as spans over an array",
-		"1.15 x", times(q), q <= 1.15,
-		by_a_hair(q, 1.15, "the state is copied to the tape, and computed in the array."))
-}
-
-function sedov_figures(   q) {
-	q = median("sedov/two threads", "gradient") / median("sedov/two threads", "primal")
-	figure("gradient of the Sedov blast over its primal, two threads, tapes in memory", "4.0 x",
-		times(q), q <= 4.0, by_a_hair(q, 4.0, "the reverse sweep computes three steps."))
-	q = median("sedov/two threads", "gradient, a twentieth") / median("sedov/two threads", "primal")
-	figure("gradient of the Sedov blast over its primal, two threads, a twentieth in memory",
-		"5.5 x", times(q), q <= 5.5, by_a_hair(q, 5.5, "steps are run again."))
+		"A step takes less time than to wake a thread at a barrier.")
+	two_threads("gradient of a network, shared weights", "omp/mlp", 1.9,
+		"The copies of the weights' adjoints are added up.")
 	q = median("sedov/one thread", "gradient") / median("sedov/two threads", "gradient") / \
 	    (median("sedov/one thread", "primal") / median("sedov/two threads", "primal"))
-	figure("gradient of the Sedov blast, two threads over one, over that of its primal", "0.95 x",
-		times(q), q >= 0.95, by_a_hair(q, 0.95, "it has more barriers."))
+	figure("Sedov blast: speed-up of its gradient over that of its primal", times(q), q >= 0.95,
+		"The gradient has more barriers.")
+	q = median("omp/regions", "reel, empty lanes") - median("omp/regions", "parallel regions")
+	figure("region of two lanes, recorded and reversed, beside two empty ones",
+		sprintf("%.2f us", q), q <= 1, "A region looks at each of its lanes.")
+	q = median("omp/regions", "reel, one thread") - median("omp/regions", "parallel, one thread")
+	figure("the same by one thread", sprintf("%.2f us", q), q <= 1,
+		"A region looks at each of its lanes.")
+	q = quotient("omp/burgers-1000", "one thread", "serial, on an array")
+	figure("Burgers' equation, 1,000 cells, one thread: rows as spans over an array", times(q),
+		q <= 1.15, "The state is copied to the tape, and computed in the array.")
+	q = quotient("recording/seeds", "four seeds", "one seed")
+	figure("recording, four seeds in one pass over one seed, time", times(q), q <= 1.5,
+		"The adjoints of four seeds are computed.")
+	print ""
 }
 
 END {
 	large = 67108864; cached = 32768
-	print "## Figures asked\n\n| what | asked | measured | reached |\n|---|---|---|---|"
-	floor_figure(); shape_figures(); single_figures(); memory_figures()
-	kernel_figures(); replay_figures(); thread_figure(); recording_figures(); spill_figures()
-	parcel_figures(); clad_figures()
-	lookahead_figure(); omp_figures(); sedov_figures()
-	print ""
-	for (i = 1; i <= reason_count; i++)
-		print "- " reasons[i]
-	if (reason_count)
-		print ""
+	push_cost(); limits(); gains(); spilling(); replays(); threads(); everything()
 }

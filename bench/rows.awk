@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Results of reel-bench --json, an object a line, to field[row, key] for row = 1 ... rows; and
-# medians[case, variant, n], of the largest n also without it.
+# medians[case, variant, n], of the largest n also without it. spreads[] has half of the distance from
+# the least to the greatest, over the median.
 {
 	rows++
 	pairs = split($0, pair, /, "/)
@@ -11,4 +12,6 @@
 	}
 	name = field[rows, "case"] SUBSEP field[rows, "variant"]
 	medians[name, field[rows, "n"]] = medians[name] = field[rows, "median"]
+	spreads[name, field[rows, "n"]] = spreads[name] = field[rows, "median"] ? \
+		(field[rows, "max"] - field[rows, "min"]) / 2 / field[rows, "median"] : 0
 }

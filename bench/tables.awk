@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# After rows.awk: the instructions, the kernels side by side, the spilled tapes, and every result.
+# After rows.awk: functions that print tables: the instructions, the kernels side by side, the spilled
+# tapes, and every result.
 
 # 0 where there is no such variant.
 function over_best(name, variant) {
@@ -8,7 +9,7 @@ function over_best(name, variant) {
 
 function kernels(size,   i, j, q, name, variants, columns, shown, count, logs, line) {
 	columns = split("primal plain least block soa-fresh soa-warm soa-page", variants, " ")
-	printf "## Kernels, %s: time over that of the best shape\n\n", size
+	printf "### Kernels, %s: time over that of the best shape\n\n", size
 	print "| kernel | primal | plain | least | block | soa-fresh | soa-warm | soa-page |"
 	print "|---|---|---|---|---|---|---|---|"
 	for (i = 1; i <= rows; i++) {
@@ -31,7 +32,7 @@ function kernels(size,   i, j, q, name, variants, columns, shown, count, logs, l
 }
 
 function instructions(   i, name, last, line) {
-	print "## Instructions of a push and of a pop\n"
+	print "### Instructions of a push and of a pop\n"
 	print "Counted by single steps through loops that do nothing else, `bench/b-instructions.c`."
 	print "Two of each count are the loop's own, and one for each double that is popped uses it. A"
 	print "span counts for a double of it; a bit has its part of storing the word.\n"
@@ -53,7 +54,7 @@ function instructions(   i, name, last, line) {
 function spills(   i, j, q, name, variants, columns, shown, line) {
 	columns = split("all in memory;plain transfer, one;plain transfer, four;reel, budget;" \
 			"mapped file;stdio files", variants, ";")
-	print "## Tapes of eight times their budget: time over the least that there can be\n"
+	print "### Tapes of eight times their budget: time over the least that there can be\n"
 	print "| sweep, calculation | in memory | plain, one | plain, four | reel | mapped | stdio |"
 	print "|---|---|---|---|---|---|---|"
 	for (i = 1; i <= rows; i++) {
@@ -84,8 +85,4 @@ function everything(   i, digits) {
 			field[i, "variant"], field[i, "n"], field[i, "unit"], digits,
 			field[i, "median"], field[i, "ratio"], field[i, "faults"]
 	}
-}
-
-END {
-	instructions(); kernels("paper"); kernels("large"); spills(); everything()
 }
