@@ -17,16 +17,19 @@ cat <<END
 Each section answers a question, with figures of one run: medians, variants in turns. Times are nanoseconds
 a value; compare ratios, not digits. The noise of a figure is half of the distance from the least to the
 greatest of its runs, over their median; of a quotient, the larger one of both. \`faults\` are pages a run.
-A command runs one section again. Regenerate all of it on an idle machine with
+A command runs one section again. Regenerate all of it, and both charts, on an idle machine with
 
 	../../configure CFLAGS='$(sed -n "s/^CFLAGS = //p" "$build/Makefile")' && make
 	OMP_WAIT_POLICY=passive bench/reel-bench --json results.json --plot ../../bench/kernels.svg
 	bench/reel-bench-dropin --json dropin.json && cat dropin.json >>results.json
 	../../bench/results.sh . results.json >../../bench/RESULTS.md
+	awk -f ../../bench/front.awk ../../bench/RESULTS.md >../../bench/front.svg
 
 Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact cpus_allowed) processors,
 L2 $(fact l2_bytes), L3 $(fact l3_bytes), memory $(fact memory_total_bytes),
 huge pages $(fact transparent_huge_pages). Compiler $(fact compiler), pool list $(fact pool_implementation).
+
+![Time of what else one can use, over that of Reel](front.svg)
 
 ![Time of each kernel's gradient over its primal](kernels.svg)
 

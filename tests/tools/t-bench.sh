@@ -230,6 +230,17 @@ cat spilled >>results
 	grep -q '^| gravity |' results.md
 ok $? 'RESULTS.md has every result'
 
+awk -f "$SOURCE_DIR/bench/front.awk" "$SOURCE_DIR/bench/RESULTS.md" | cmp - "$SOURCE_DIR/bench/front.svg"
+ok $? 'front.svg is drawn from RESULTS.md (its remedy: bench/front.awk)'
+{
+	result single/push+pop 'realloc, doubling' 1000000 8
+	result single/push+pop 'reel push, pop' 1000000 2
+} >made-up
+figures
+awk -f "$SOURCE_DIR/bench/front.awk" figures >front.svg
+[ "$(grep -c '<rect class="more" .*height="11.0"' front.svg)" -eq 1 ] && grep -q '>4.00</text>' front.svg
+ok $? 'front.svg has a bar for what was measured'
+
 dropin=$BUILD_DIR/bench/reel-bench-dropin
 "$dropin" --list >cases
 ok $? 'reel-bench-dropin lists its cases'
