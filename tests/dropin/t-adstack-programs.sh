@@ -77,6 +77,13 @@ for name in stencil branches; do
 	each_way $name "$programs/$name.c"
 done
 
+# The program that the page of the drop-in shows.
+sed -n '/^```c$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/adstack/README.md" >manual.c
+builds 'manual, plain stack' $CC $flags -o reference manual.c "$programs/reference.c" -lm && {
+	./reference >wanted
+	each_way manual manual.c
+}
+
 for name in fixedpoint binomial; do
 	case $name in
 	fixedpoint) printf '0 bytes left\nequal\n' >wanted ;;

@@ -60,6 +60,14 @@ if ./edges warm; then
 else
 	ok 0 'without the library the second gradient faults'
 fi
+# The program that the page of the library shows.
+sed -n '/^```c$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/malloc/README.md" >manual.c
+$CC $CFLAGS -std=gnu11 -Wall -Wextra -Werror -o manual manual.c
+under ./manual >stdout
+sed -n '2,$s/^gradient [23]: 31999996000000, \([0-9]*\) faults$/\1/p' stdout >counts
+[ "$(wc -l <counts)" -eq 2 ] && [ "$(sort -n counts | tail -n 1)" -lt 10 ]
+ok $? "the program of its page faults no more after its first gradient: $(tr '\n' ' ' <counts)"
+
 holds 'calloc clears what it need not, and no less, over the budget' \
 	REEL_MALLOC_BUDGET=1M ./edges cleared
 holds 'over the budget, memory is given back' REEL_MALLOC_BUDGET=4M ./edges over_budget

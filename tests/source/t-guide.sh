@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The programs that README.md and doc/ show compile as they stand, as C and as C++, and print what is right.
-# Each page is linked from another one, and links to what is there.
+# Each page says what it takes for granted, is linked from another one, and links to what is there.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/fortran.sh"
 
@@ -18,6 +18,7 @@ for page in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md; do
 	[ "$page" != "$SOURCE_DIR/doc/README.md" ] || name=guide
 	programs_of "$page" "$name"
 done
+programs_of "$SOURCE_DIR/dropin/clad/README.md" clad
 
 # The C++ compiler may have another sanitizer than the library.
 all_languages='c c++'
@@ -54,6 +55,12 @@ prints_what_was_wanted() {
 	done
 }
 
+# shows PAGE: what is wanted stands there, below the command.
+shows() {
+	sed 's/^/	/' wanted | grep -qxFf - "$SOURCE_DIR/$1"
+	ok $? "$1 shows what its program prints"
+}
+
 # d/da of a2 sin(a1 sin(a0 sin 1)) at a = 0.5, 1, 1.5, by central differences.
 compile README
 awk 'function f(a, b, c) { return c * sin(b * sin(a * sin(1))) }
@@ -63,6 +70,33 @@ awk 'function f(a, b, c) { return c * sin(b * sin(a * sin(1))) }
 		(f(.5, 1, 1.5 + h) - f(.5, 1, 1.5 - h)) / (2 * h) }' >wanted
 prints_what_was_wanted README 'a difference'
 
+
+# By hand: the same on an array and on a tape, and a spring in C++.
+for program in by-hand by-hand-2; do
+	compile $program
+	awk 'BEGIN { for (i = 1; i <= 1000; i++) J += sqrt(i)
+		printf "J = %.6f, dJ/da = %.6f\n", J, 0.5 / sqrt(100) }' >wanted
+	prints_what_was_wanted $program 'its formula'
+done
+shows doc/by-hand.md
+case $languages in
+*c++*)
+	languages=c++
+	compile by-hand-3
+	awk 'function J(k,   x, v, i) { x = 1; v = 0
+			for (i = 0; i < 1000; i++) { v -= 0.001 * k * x; x += 0.001 * v }
+			return x }
+		BEGIN { printf "dJ/dk = %.6f, error 0\n", (J(2 + 1e-5) - J(2 - 1e-5)) / 2e-5 }' >wanted
+	prints_what_was_wanted by-hand-3 'a difference'
+	shows doc/by-hand.md
+	compile clad -include "$SOURCE_DIR/dropin/clad/alone.h"
+	echo '105 70 42 30' >wanted
+	prints_what_was_wanted clad 'the product without each factor'
+	shows dropin/clad/README.md
+	;;
+*) skip 'by-hand and clad: there is no C++ compiler' ;;
+esac
+languages=$all_languages
 
 # stores PROGRAM WHAT-IT-PRINTS HOW: it has a file on a disk, if there is one here.
 stores() {
@@ -83,6 +117,7 @@ compile checkpointing
 awk 'BEGIN { a = 1.5; x = 1; for (i = 0; i < 1000; i++) x = a * sin(x)
 	printf "dx/da = %g\n", sin(x) / (1 - a * cos(x)) }' >wanted
 prints_what_was_wanted checkpointing 'its fixed point'
+shows doc/checkpointing.md
 
 case $CFLAGS in
 *-fsanitize=thread*) openmp= ;; # which does not see into OpenMP
@@ -216,7 +251,7 @@ else
 	skip 'tutorial: there is no MPI'
 fi
 
-for page in doc/tutorial.md; do
+for page in doc/tutorial.md gpu/tape/README.md; do
 	awk -f "$SOURCE_DIR/examples/quote.awk" -v source="$SOURCE_DIR" "$SOURCE_DIR/$page" >quoted
 	diff "$SOURCE_DIR/$page" quoted >difference
 	is_empty difference "$page shows what is in examples (its remedy: examples/quote.awk)"
@@ -231,12 +266,15 @@ done
 links_of() {
 	grep -o '](\([^)#]*\)' "$1" | sed 's/^](//' | grep -v -e '^http' -e '^$'
 }
-for page in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md; do
+for page in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md "$SOURCE_DIR"/dropin/*/README.md \
+	"$SOURCE_DIR/gpu/tape/README.md"; do
 	for link in $(links_of "$page"); do
 		[ -e "$(dirname "$page")/$link" ] || echo "$link"
 	done >missing
 	is_empty missing "${page#"$SOURCE_DIR"/}: all that it links to is there"
 	case $page in */README.md) continue ;; esac
+	sed -n '3,10p' "$page" | grep -q '^\*\*Takes for granted:\*\* '
+	ok $? "${page#"$SOURCE_DIR"/} says what it takes for granted"
 	links_of "$SOURCE_DIR/doc/README.md" | grep -qx "$(basename "$page")"
 	ok $? "the guide links to ${page#"$SOURCE_DIR"/}"
 done
