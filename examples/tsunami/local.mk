@@ -71,5 +71,5 @@ examples_tsunami_tsunami_SOURCES += %D%/model/no-ranks.c
 endif
 examples_tsunami_tsunami_LDADD += libreel-omp.la libreel.la $(NETCDF_LIBS) $(CAIRO_LIBS) -lm
 endif
-EXTRA_DIST += %D%/README.md %D%/gradient/gpu.cu
+EXTRA_DIST += %D%/README.md %D%/sensitivity.png %D%/gradient/gpu.cu
 CLEANFILES += libtsunami.la

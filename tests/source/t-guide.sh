@@ -70,6 +70,7 @@ awk 'function f(a, b, c) { return c * sin(b * sin(a * sin(1))) }
 		(f(.5, 1, 1.5 + h) - f(.5, 1, 1.5 - h)) / (2 * h) }' >wanted
 prints_what_was_wanted README 'a difference'
 
+shows README.md
 
 # By hand: the same on an array and on a tape, and a spring in C++.
 for program in by-hand by-hand-2; do
