@@ -31,8 +31,9 @@ struct reel_run_group {
 
 /*
  * Opens a run on all processes of the group, collectively. The plan has to be the same on all of
- * them; all have restart files or none has; the states and the adjoint may differ in size. The forward sweep, the reverse sweep,
- * resuming and closing are collective, too. Sweeps in pieces are not: they agree on nothing.
+ * them; all have restart files or none has; the states and the adjoint may differ in size. The
+ * forward sweep, the reverse sweep, resuming and closing are collective, too. Sweeps in pieces are
+ * not: they agree on nothing.
  *
  * options->restart is the name of all restart files: process R writes NAME.R.0 and NAME.R.1 in turn
  * (run-group.c). finished() ends the loop on all processes when it ends on one of them.
