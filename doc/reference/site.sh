@@ -55,7 +55,9 @@ while [ -s "$target/queue" ]; do
 			[ ! -e "$target/$html" ] || continue
 			title=$(sed -n 's/^# //p' "$path" | sed 1q)
 			case $path in */*) html_page=$html ;; *) html_page=./$html ;; esac
-			lowdown -Thtml "$path" | write "$html_page" "${title:-Reel}" ;;
+			# In the names of headings lowdown keeps a dot, which other readers of Markdown drop.
+			lowdown -Thtml "$path" | sed 's/\(<h[1-6] id="[^".]*\)\./\1/' |
+				write "$html_page" "${title:-Reel}" ;;
 		*)
 			mkdir -p "$(dirname "$target/$path")"
 			cp "$path" "$target/$path" ;;
