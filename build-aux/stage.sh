@@ -31,7 +31,7 @@ check_options=("$quick_libtool") tests=% left_out=
 # remaining LIST: what make has in the list, as far as the stage runs or builds it.
 remaining() {
 	local rule="print: ; @echo \$(filter-out $left_out,\$($1))"
-	[ "$1" != TESTS ] || rule="print: ; @echo \$(filter-out $left_out,\$(filter $tests,\$(TESTS)))"
+	[ "$1" = noinst_PROGRAMS ] || rule="print: ; @echo \$(filter-out $left_out,\$(filter $tests,\$($1)))"
 	make -s -C "$directory" --eval="${rule//$'\n'/ }" print
 }
 
@@ -108,13 +108,15 @@ sanitized() {
 same_everywhere='tests/source/% tests/tools/t-bench.sh tests/tools/t-scale.sh tests/tools/t-info.sh tests/tools/t-mutate.sh bench/%'
 # Tests that compile programs of their own with what is built, which takes them longer than to run.
 compiling='%/t-clad.sh %/t-clad-headers.sh %/t-clad-threads.sh %/t-fortran.sh %/t-adstack-programs.sh'
+# Tests of whole programs beside t-tsunami.sh and t-sedov-program.sh, with the same code in other orders.
+whole_again='%/t-tsunami-restart.sh %/t-tsunami-checkpoint.sh %/t-device-tsunami %/t-gpu-try.sh'
 # Tests that have one thread, or run a program of the examples: ThreadSanitizer sees nothing in the former
 # and makes them five times as long; the latter it does not see through, see the stage.
 single_threaded='tests/plan/% tests/tape/t-abi tests/tape/t-bits tests/tape/t-block tests/tape/t-cplusplus%
 	tests/tape/t-cursor tests/tape/t-error tests/tape/t-hold tests/tape/t-mark tests/tape/t-span
 	tests/tape/t-values tests/tape/t-version %/t-kernels %/t-gradients.sh %/t-tsunami% %/t-sedov-program.sh
 	tests/tools/t-fuzz.sh tests/tools/t-plan.sh %/t-clad.sh %/t-clad-headers.sh %/t-fortran.sh %/t-adstack-programs.sh
-	%/t-crc32c %/t-difference %/t-shuffle %/t-pack %/t-file-slots %/t-store-open %/t-slab
+	tests/checkpoint/t-restart %/t-crc32c %/t-difference %/t-shuffle %/t-pack %/t-file-slots %/t-store-open %/t-slab
 	%/t-device-staged %/t-gpu-try.sh %/t-gpu-driver %/t-device-resources.sh %/t-adjoint-faults
 	fuzz/% examples/%'
 
@@ -133,7 +135,7 @@ omp_tests='tests/omp/t-omp-checkpoint tests/omp/t-omp-memory tests/omp/t-omp-fau
 lock_tests='tests/store/t-store-fault tests/store/t-store-open tests/tape/t-tape tests/tape/t-span tests/tape/t-mark tests/tape/t-hold'
 
 # Tests of what depends on the parts that plain leaves out or replaces: the list of the pool, huge pages,
-# io_uring and OpenMP. It builds all programs but those in C++, since no other stage compiles them with clang.
+# io_uring and OpenMP.
 plain_tests='tests/pool/% tests/store/% tests/spill/% tests/parcel/% tests/omp/% tests/os/% tests/tape/t-tape
 	tests/tape/t-span tests/tape/t-recording tests/whole/t-gradient tests/tools/t-stress.sh
 	tests/dropin/t-adstack-process.sh'
@@ -158,7 +160,7 @@ main)
 release) release ;;
 package) package ;;
 address)
-	left_out="$same_everywhere $compiling tests/plan/t-plan-search tests/tools/t-plan.sh tests/gpu/t-gpu-try.sh"
+	left_out="$same_everywhere $compiling $whole_again tests/plan/t-plan-search tests/tools/t-plan.sh"
 	sanitized gcc address,undefined
 	;;
 # The example's barriers are in an OpenMP runtime that the sanitizer cannot see into.
@@ -167,7 +169,7 @@ thread)
 	sanitized clang thread --enable-yield-points --with-tsunami=no
 	;;
 plain)
-	left_out=tests/gpu/t-device-% tests=$plain_tests
+	left_out='bench/% fuzz/% examples/%' tests=$plain_tests
 	stage 'clang, C11 atomics, no io_uring, no OpenMP, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
 		--enable-assertions --with-pool=c11 --without-liburing --disable-openmp --disable-huge-pages --disable-static --with-mpi=no
 	;;
