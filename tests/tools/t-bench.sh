@@ -189,6 +189,18 @@ ok $? 'the mean is geometric'
 grep -q '^| the same, the least | i 0.5 x | ± 0 % | Its loops .* |$' figures
 ok $? 'one slow kernel is named'
 
+for form in product 'time steps' branches heat; do
+	n=1000000
+	[ "$form" != heat ] || n=1024000
+	result "clad/$form" 'bare cursors' $n 2
+	result "clad/$form" 'reel custom_tape' $n "$([ $n -eq 1024000 ] && echo 2.5 || echo 2)"
+	result "clad/$form" "slabs, as Clad's" $n 4
+done >made-up
+figures
+grep -q "^| Clad's gradients over bare cursors, .* | 1.25 x | ± 0 % | Each .* |$" figures &&
+	grep -q "^| Clad's slabs, four gradients, the least | 1.6 x | ± 0 % |  |$" figures
+ok $? "the worst of Clad's four gradients is taken, beside cursors and beside slabs"
+
 for sweep in forward/0 reverse/0 forward/0.3 reverse/1; do
 	result spill/$sweep 'compute or transfer' 1 1
 done >made-up
