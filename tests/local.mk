@@ -340,6 +340,7 @@ EXTRA_DIST += \
 
 EXTRA_DIST += \
 	%D%/helpers/fortran.sh \
+	%D%/helpers/ranks.sh \
 	%D%/fortran-programs/arrays.f90 \
 	%D%/fortran-programs/checks.f90 \
 	%D%/fortran-programs/collectives.f90 \

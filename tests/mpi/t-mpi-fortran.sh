@@ -5,15 +5,11 @@
 . "$SOURCE_DIR/tests/helpers/fortran.sh"
 
 [ -f "$BUILD_DIR/libreel-fortran-mpi.la" ] || skip_all 'the module reel_mpi is not built'
-[ -n "${MPIRUN% }" ] || skip_all 'there is no mpirun'
+. "$SOURCE_DIR/tests/helpers/ranks.sh"
 
 programs=$SOURCE_DIR/tests/fortran-programs
 flags="$FCFLAGS -std=f2018 -Wall -Wextra -Wno-compare-reals -Wno-function-elimination -Werror -I$BUILD_DIR/dropin/fortran $MPI_FCFLAGS"
 libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran-mpi -lreel-mpi -lreel-fortran -lreel $MPI_FCLIBS"
-
-# Ranks that wait leave the processor to others, and need no leave to read their memory.
-OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl_vader_single_copy_mechanism
 
 builds ranks -fcheck=all "$programs/checks.f90" "$programs/transpose.f90" "$programs/messages.f90" \
 	"$programs/requests.f90" "$programs/collectives.f90" "$programs/ranks.f90" &&

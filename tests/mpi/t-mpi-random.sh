@@ -4,10 +4,8 @@
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 program=$BUILD_DIR/stress/reel-stress-ranks
-[ -x "$program" ] && [ -n "${MPIRUN% }" ] || skip_all 'there is no MPI'
-
-# Ranks that wait leave the processor to others, and need no leave to read their memory.
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+[ -x "$program" ] || skip_all 'there is no MPI'
+. "$SOURCE_DIR/tests/helpers/ranks.sh"
 
 programs=${TEST_SEEDS:-60}
 ranks='2 3 4'

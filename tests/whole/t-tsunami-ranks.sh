@@ -8,11 +8,7 @@
 tsunami=$TSUNAMI
 [ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
 [ -f "$BUILD_DIR/libreel-mpi.la" ] || skip_all 'built without MPI'
-[ -n "${MPIRUN%% *}" ] || skip_all 'there is no mpirun'
-
-# Ranks that wait leave the processor to others, and need no leave to read their memory.
-OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_mpi_yield_when_idle OMPI_MCA_btl_vader_single_copy_mechanism
+. "$SOURCE_DIR/tests/helpers/ranks.sh"
 
 # on_ranks NUMBER OPTION...: a short run on coarse cells.
 on_ranks() {
