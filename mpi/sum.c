@@ -13,31 +13,6 @@
 enum { WORDS = sizeof(reel_sum) / sizeof(int64_t) };
 REEL_STATIC_ASSERT(sizeof(reel_sum) == WORDS * sizeof(int64_t), "a sum is made of integers");
 
-static struct reel_mpi_call call_of(const struct reel_mpi_message *m, bool reverse)
-{
-	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape,
-				      .name = "reel_mpi_sum", .site = m->site, .numbers = m->count,
-				      .reverse = reverse};
-}
-
-/* Sets values[] to the sums of all ranks; the temporary has those of this rank. */
-static int add_ranks(struct reel_mpi_message *m, struct reel_mpi_buffer *buffer, double *values)
-{
-	reel_sum *sums = (reel_sum *)(void *)buffer->data;
-	int error;
-
-	/* Digits of 32 bits: the sum of 2^31 of them fits into a word. */
-	for (int i = 0; i < m->count; i++)
-		reel_sum_carry(&sums[i]);
-	error = reel_mpi_await_all(m, MPI_Iallreduce(MPI_IN_PLACE, sums, m->count * WORDS,
-						     MPI_INT64_T, MPI_SUM, m->attached->sums,
-						     &buffer->request),
-				   &buffer->request);
-	for (int i = 0; i < m->count && !error; i++)
-		values[i] = reel_sum_value(&sums[i]);
-	return error;
-}
-
 /* Opens a call, with a temporary for its sums. */
 static int open_sum(struct reel_mpi_message *m, MPI_Comm comm, struct reel_mpi_buffer **buffer)
 {
@@ -49,6 +24,33 @@ static int open_sum(struct reel_mpi_message *m, MPI_Comm comm, struct reel_mpi_b
 	return *buffer ? 0 : -ENOMEM;
 }
 
+/*
+ * Adds up the sums in the temporary over all ranks, after these have agreed on the call. Sets
+ * values[], and gives the temporary back.
+ */
+static int add_ranks(struct reel_mpi_message *m, struct reel_mpi_buffer *buffer, bool reverse,
+		     double *values)
+{
+	struct reel_mpi_call call = {.attached = m->attached, .tape = m->tape,
+				     .name = "reel_mpi_sum", .site = m->site, .numbers = m->count,
+				     .reverse = reverse};
+	reel_sum *sums = (reel_sum *)(void *)buffer->data;
+	int error = reel_mpi_agree(&call);
+
+	/* Digits of 32 bits: the sum of 2^31 of them fits into a word. */
+	for (int i = 0; i < m->count; i++)
+		reel_sum_carry(&sums[i]);
+	if (!error)
+		error = reel_mpi_await_all(m, MPI_Iallreduce(MPI_IN_PLACE, sums, m->count * WORDS,
+							     MPI_INT64_T, MPI_SUM,
+							     m->attached->sums, &buffer->request),
+					   &buffer->request);
+	for (int i = 0; i < m->count && !error; i++)
+		values[i] = reel_sum_value(&sums[i]);
+	reel_mpi_give_buffer(m->attached, buffer);
+	return reverse ? error : reel_mpi_note_agreed(&call, error);
+}
+
 int reel_mpi_sum_at(reel_tape *tape, const char *site, const reel_sum *sums, double *values,
 		    int count, MPI_Comm comm)
 {
@@ -56,17 +58,11 @@ int reel_mpi_sum_at(reel_tape *tape, const char *site, const reel_sum *sums, dou
 				     .count = count, .type = MPI_DOUBLE};
 	struct reel_mpi_buffer *buffer;
 	int error = open_sum(&m, comm, &buffer);
-	struct reel_mpi_call call;
 
 	if (error)
 		return reel_mpi_stick(tape, error);
 	memcpy(buffer->data, sums, (size_t)count * sizeof *sums);
-	call = call_of(&m, false);
-	error = reel_mpi_agree(&call);
-	if (!error)
-		error = add_ranks(&m, buffer, values);
-	reel_mpi_give_buffer(m.attached, buffer);
-	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
+	return reel_mpi_stick(tape, add_ranks(&m, buffer, false, values));
 }
 
 int reel_mpi_sum_reverse_at(reel_tape *tape, const char *site, double *sums_bar, double *values_bar,
@@ -76,23 +72,16 @@ int reel_mpi_sum_reverse_at(reel_tape *tape, const char *site, double *sums_bar,
 				     .count = count, .type = MPI_DOUBLE};
 	struct reel_mpi_buffer *buffer;
 	int error = open_sum(&m, comm, &buffer);
-	struct reel_mpi_call call;
 
 	if (error)
 		return reel_mpi_stick(tape, error);
 	memset(buffer->data, 0, (size_t)count * sizeof(reel_sum));
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++)
 		reel_sum_add((reel_sum *)(void *)buffer->data + i, values_bar[i]);
-		values_bar[i] = 0;
-	}
-	call = call_of(&m, true);
-	error = reel_mpi_agree(&call);
-	if (!error)
-		error = add_ranks(&m, buffer, values_bar);
+	error = add_ranks(&m, buffer, true, values_bar);
 	for (int i = 0; i < count; i++) {
 		sums_bar[i] += error ? NAN : values_bar[i];
 		values_bar[i] = 0;
 	}
-	reel_mpi_give_buffer(m.attached, buffer);
 	return reel_mpi_stick(tape, error);
 }
