@@ -139,36 +139,39 @@ function ticks(bottom,   q) {
 	}
 }
 
-# A group without a bar is left out.
-function rows_of_chart(   r, y, q, shown) {
+# Sets top[r] for each row that is drawn, and returns where the last one ends. A group without a bar
+# is left out.
+function place_rows(   r, y) {
 	y = TOP
-	for (r = 1; r <= rows; r++) {
-		if (!(r in value) && !((r + 1) in value))
-			continue
-		text(MARGIN + (r in value ? 12 : 0), y + 12, r in value ? "" : "group", title[r])
-		if (r in value) {
-			q = value[r]
-			put_rect(q < 1 ? "less" : "more", across(q < 1 ? q : 1), y + 3,
-				across(q < 1 ? 1 : q) - across(q < 1 ? q : 1), ROW - 6)
-			text(across(q < 1 ? 1 : q) + 5, y + 12, "", sprintf(q < 10 ? "%.2f" : "%.0f", q))
+	for (r = 1; r <= rows; r++)
+		if (r in value || (r + 1) in value) {
+			top[r] = y
+			y += ROW + (r in value && !((r + 1) in value) ? 6 : 0)
 		}
-		y += ROW + (r in value && !((r + 1) in value) ? 6 : 0)
-	}
 	return y
 }
 
-function height_of_chart(   r, y) {
-	y = TOP
-	for (r = 1; r <= rows; r++)
-		if (r in value || (r + 1) in value)
-			y += ROW + (r in value && !((r + 1) in value) ? 6 : 0)
-	return y
+function put_bar(y, q) {
+	put_rect(q < 1 ? "less" : "more", across(q < 1 ? q : 1), y + 3,
+		across(q < 1 ? 1 : q) - across(q < 1 ? q : 1), ROW - 6)
+	text(across(q < 1 ? 1 : q) + 5, y + 12, "", sprintf(q < 10 ? "%.2f" : "%.0f", q))
+}
+
+function put_rows(   r) {
+	for (r = 1; r <= rows; r++) {
+		if (!(r in top))
+			continue
+		text(MARGIN + (r in value ? 12 : 0), top[r] + 12, r in value ? "" : "group", title[r])
+		if (r in value)
+			put_bar(top[r], value[r])
+	}
 }
 
 END {
 	collect()
-	head(height_of_chart() + 26)
-	ticks(height_of_chart())
-	rows_of_chart()
+	bottom = place_rows()
+	head(bottom + 26)
+	ticks(bottom)
+	put_rows()
 	print "</svg>"
 }

@@ -54,18 +54,17 @@ $1 == "run" {
 }
 
 # Least squares: an exchange of both sweeps, seconds, by columns.
-function fit_exchange(   i, x, y, n, sx, sy, sxx, sxy) {
+function fit_exchange(   i, x, y, sx, sy, sxx, sxy) {
 	for (i = 1; i <= halos; i++) {
 		x = halo_columns[i]
 		y = 1e-6 * (forward[i] + reverse[i])
-		n++
 		sx += x
 		sy += y
 		sxx += x * x
 		sxy += x * y
 	}
-	column = (n * sxy - sx * sy) / (n * sxx - sx * sx)
-	latency = (sy - column * sx) / n
+	column = (halos * sxy - sx * sy) / (halos * sxx - sx * sx)
+	latency = (sy - column * sx) / halos
 }
 
 # Seconds of a step on p ranks, with so many rows and columns, if each processor runs `load` ranks.
