@@ -109,7 +109,7 @@ same_everywhere='tests/source/% tests/tools/t-bench.sh tests/tools/t-scale.sh te
 # Tests that compile programs of their own with what is built, which takes them longer than to run.
 compiling='%/t-clad.sh %/t-clad-headers.sh %/t-clad-threads.sh %/t-fortran.sh %/t-adstack-programs.sh'
 # Tests of whole programs beside t-tsunami.sh and t-sedov-program.sh, with the same code in other orders.
-whole_again='%/t-tsunami-restart.sh %/t-tsunami-checkpoint.sh %/t-device-tsunami %/t-gpu-try.sh'
+whole_again='%/t-tsunami-restart.sh %/t-tsunami-checkpoint.sh %/t-device-tsunami'
 # Tests that have one thread, or run a program of the examples: ThreadSanitizer sees nothing in the former
 # and makes them five times as long; the latter it does not see through, see the stage.
 single_threaded='tests/plan/% tests/tape/t-abi tests/tape/t-bits tests/tape/t-block tests/tape/t-cplusplus%
@@ -160,7 +160,8 @@ main)
 release) release ;;
 package) package ;;
 address)
-	left_out="$same_everywhere $compiling $whole_again tests/plan/t-plan-search tests/tools/t-plan.sh"
+	left_out="$same_everywhere $compiling $whole_again tests/plan/t-plan-search tests/tools/t-plan.sh
+		tests/gpu/t-gpu-try.sh"
 	sanitized gcc address,undefined
 	;;
 # The example's barriers are in an OpenMP runtime that the sanitizer cannot see into.

@@ -54,7 +54,7 @@ enum reel_mpi_wait { REEL_MPI_FROM_PEER, REEL_MPI_TO_PEER, REEL_MPI_FOR_ALL };
 int reel_mpi_await(const struct reel_mpi_message *message, enum reel_mpi_wait what,
 		   MPI_Request *request, MPI_Status *status);
 
-/* The same for a collective call; `code` is what MPI returned when it began. */
+/* Waits for a collective call in the same way; `code` is what MPI returned when it began. */
 int reel_mpi_await_all(const struct reel_mpi_message *message, int code, MPI_Request *request);
 
 /*

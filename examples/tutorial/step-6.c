@@ -11,7 +11,7 @@ enum { N = 10000, STEPS = 1000, CREST = 2500, GAUGE = 2700 };
 /* Cells 1 to n of this rank are first + 1 to first + n of the ring; its neighbours. */
 static int n, first, left, right;
 
-/* What the reverse sweep changes or needs at its end. */
+/* The derivatives by u, and J, which a resumed run prints without calculating it again. */
 struct adjoint {
 	double u[N + 1], J;
 };

@@ -721,8 +721,7 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
  *
  * Nothing is noted. The reverse adds to sums_bar[i] the exact sum over all ranks of values_bar[i],
  * which it sets to 0: the adjoint of each number that was added to sums[i]. Costs an
- * MPI_Iallreduce() of 568 bytes a sum. On one rank and with any number of numbers, adding them to a
- * sum costs what reel_sum_add() says.
+ * MPI_Iallreduce() of 568 bytes a sum, beside what reel_sum_add() costs a number.
  */
 #define reel_mpi_sum(tape, ...) reel_mpi_sum_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_sum_reverse(tape, ...) reel_mpi_sum_reverse_at((tape), REEL_HERE, __VA_ARGS__)

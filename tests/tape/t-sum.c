@@ -110,7 +110,7 @@ static void same_as_integers(void)
 	is_int(wrong, 0, "are those of the integers");
 }
 
-/* As many additions as fit between two carries, without taking the time for them. */
+/* Sets the count of additions to its limit: a test has no time for 2^30 additions. */
 static void carries(void)
 {
 	reel_sum sum = {0}, other = {0};

@@ -173,7 +173,7 @@ static int number_beside(const struct mesh *mesh, int part, int element, int axi
 				  mesh[face->part].face[axis][!side].own[beside - face->ghosts]);
 }
 
-/* Whether a node has its corners in the order that it has in the whole cube, and is held alike. */
+/* Returns true if a node has its corners in the order of the whole cube, and is held as there. */
 static int is_node_of(const struct mesh *whole, const struct mesh *part, const int *whole_corner, int n)
 {
 	int all = mesh_whole_node(part, n), first = part->corner_start[n];

@@ -48,11 +48,11 @@ struct block {
 	int first, last; /* first <= number < last */
 	real limit[LIMITS]; /* the least ones, and which elements have them */
 	int element[LIMITS];
-	enum trouble trouble; /* of the first element that has one, and which that is */
+	enum trouble trouble; /* that of the first element that has any, and its number */
 	int place;
 };
 
-/* The blocks note the first element that has trouble; a later kernel does not overwrite it. */
+/* Notes the trouble of an element, unless the block has noted that of an earlier element. */
 static inline void note_trouble(struct block *block, enum trouble trouble, int element)
 {
 	if (block->trouble != NO_TROUBLE && block->place <= element)
@@ -79,7 +79,7 @@ struct fields {
 
 	int element_blocks, node_blocks;
 	struct block *element_block, *node_block;
-	/* Of the first element of the whole cube that has trouble, and which that is. */
+	/* The trouble of the first element of the whole cube that has any, and its number there. */
 	enum trouble trouble;
 	int place;
 };
@@ -100,7 +100,7 @@ struct adjoint {
 
 	/* Over all steps. */
 	real *reference_volume, *node_mass;
-	struct sums sums; /* of the elements here */
+	struct sums sums; /* of the elements of this part */
 
 	/* The branches of the step, which the forward sweep noted. */
 	uint32_t *branches;
@@ -110,11 +110,11 @@ struct adjoint {
 	real *force[AXES]; /* at nodes */
 	real *volume, *volume_change, *linear, *quadratic;
 	real *gradient[AXES], *width[AXES];
-	/* What an element owes to the gradients of its neighbours below and above; with ghosts. */
+	/* What an element adds to the adjoints of its neighbours' gradients, below and above; has ghosts. */
 	real *neighbour[AXES][2];
-	/* Of the elements that have set the limits of the next time step; -1: it is not here. */
+	/* The elements that have set the limits of the next time step; -1: another part has it. */
 	struct { int element; real length, expansion; } limited[LIMITS];
-	/* What an element owes to its nodes; with ghosts. */
+	/* What an element adds to the adjoints of its nodes; has ghosts. */
 	real (*corner_position)[AXES], (*corner_velocity)[AXES];
 };
 

@@ -31,7 +31,7 @@
 #define MAX_SIZE 640 /* elements along an edge: the numbers of corners fit into an int */
 #define MAX_BORDERS 26 /* faces, edges and corners of a cube */
 
-/* What this part and another one have to do with each other at the nodes that both have. */
+/* The corners that this part and another one exchange: those at the nodes that both have. */
 struct border {
 	int direction[AXES]; /* to the other part: -1, 0 or 1 along each axis */
 	int part;            /* the other part */
@@ -40,7 +40,7 @@ struct border {
 	int ghosts;          /* the first of the others, which follow in ascending order, too */
 };
 
-/* The same for the elements on both sides of a face of this part. */
+/* The elements that they exchange if they share a face: those on both sides of it. */
 struct face_border {
 	int part;   /* -1: there is none beyond the face */
 	int *own;   /* `face_elements` of this part, in ascending order */
@@ -72,7 +72,7 @@ struct mesh {
 	/* The places of arrays that have ghosts. */
 	int corner_places, element_places;
 
-	/* Of a part. A whole cube is its only part. */
+	/* The place of this part in the whole cube, and its borders. A whole cube is its only part. */
 	int whole_size;         /* elements along an edge of the whole cube */
 	int first[AXES];        /* place of element 0 in the whole cube */
 	unsigned char *counted; /* whether sums over nodes count this copy of a node */

@@ -17,7 +17,7 @@
 #include "mesh.h"
 #include "number.h"
 
-/* A limit of the time step, or an element that has trouble: what MPI_DOUBLE_INT is. */
+/* A limit and its element, or an element and its trouble. It is laid out as MPI_DOUBLE_INT. */
 struct least {
 	double value;
 	int index;
@@ -71,7 +71,7 @@ static inline void add_up(const struct mesh *mesh, const total *sums, real *valu
 		values[i] = total_value(&sums[i]);
 }
 
-/* Whether the element at the origin of the whole cube, which is element 0, is here. */
+/* Returns true if this part has element 0 of the whole cube, which lies at the origin. */
 static inline int has_origin(const struct mesh *mesh)
 {
 	return mesh_element_here(mesh, 0) == 0;
