@@ -43,7 +43,7 @@ static void show_forward(struct loop *loop, int64_t step)
 static bool record_step(struct loop *loop, struct state *state, reel_tape *tape, double **span)
 {
 	struct part whole = whole_of(loop->model->mesh), part = own_part(loop);
-	bool usable;
+	bool goes_on;
 
 	if (thread_number() == 0)
 		*span = push_span(tape, state_bytes(whole));
@@ -52,14 +52,16 @@ static bool record_step(struct loop *loop, struct state *state, reel_tape *tape,
 		return false;
 	if (*span)
 		state_pack(state, whole, part, *span);
-	usable = step_forward(loop->model, state, &loop->fields);
+	goes_on = step_forward(loop->model, state, &loop->fields);
 	if (thread_number() == 0)
 		*span = push_span(tape, branch_bytes(whole));
 	BARRIER
 	if (*span)
 		branches_pack(loop->fields.branches, loop->fields.stopped, whole, part, *span);
+	/* Behind the barrier thread 0 may push the next span. */
+	goes_on = goes_on && (*span || loop->model->mesh->ranks);
 	BARRIER
-	return usable && (*span || loop->model->mesh->ranks);
+	return goes_on;
 }
 
 static int run(struct loop *loop, struct state *state, int64_t first, int64_t last,
