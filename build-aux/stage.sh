@@ -125,8 +125,8 @@ single_threaded='tests/plan/% tests/tape/t-abi tests/tape/t-bits tests/tape/t-bl
 emulated='%/t-device-drain %/t-device-random %/t-device-examples'
 
 # Tests of OpenMP's parts, and of whole programs with it.
-omp_tests='tests/omp/t-omp-checkpoint tests/omp/t-omp-memory tests/omp/t-omp-faults tests/omp/t-omp-patterns
-	tests/omp/t-adjoint-omp tests/omp/t-adjoint tests/omp/t-adjoint-check tests/omp/t-region tests/omp/t-task tests/omp/t-reduction
+omp_tests='tests/omp/t-omp-checkpoint tests/omp/t-omp-group tests/omp/t-omp-memory tests/omp/t-omp-faults
+	tests/omp/t-omp-patterns tests/omp/t-adjoint-omp tests/omp/t-adjoint tests/omp/t-adjoint-check tests/omp/t-region tests/omp/t-task tests/omp/t-reduction
 	tests/omp/t-region-faults tests/omp/t-observe tests/whole/t-gradient'
 
 # Those in which threads meet in locks alone. helgrind does not see what atomics order; and of a

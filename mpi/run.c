@@ -36,12 +36,14 @@ static void close_group(void *context)
 	free(comm);
 }
 
+static int duplicate(const struct reel_run_group *group, struct reel_run_group *copy);
+
 /* All ranks call MPI_Comm_dup(), also one that has no memory: it needs none before that. */
 static int open_group(struct reel_run_group *group, MPI_Comm of)
 {
 	MPI_Comm comm, *kept = malloc(sizeof *kept);
 	int64_t failed = !kept;
-	int error = reel_mpi_check(MPI_Comm_dup(of, &comm), "reel_mpi_run_open");
+	int error = reel_mpi_check(MPI_Comm_dup(of, &comm), "a communicator of a run");
 
 	if (error) {
 		free(kept);
@@ -50,7 +52,7 @@ static int open_group(struct reel_run_group *group, MPI_Comm of)
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
 	error = largest(&comm, &failed, 1);
 	if (!error && failed)
-		error = reel_fail(-ENOMEM, "reel_mpi_run_open: no memory");
+		error = reel_fail(-ENOMEM, "a communicator of a run: no memory");
 	if (error) {
 		MPI_Comm_free(&comm);
 		free(kept);
@@ -58,10 +60,24 @@ static int open_group(struct reel_run_group *group, MPI_Comm of)
 	}
 	*kept = comm;
 	*group = (struct reel_run_group){
-		.max = largest, .close = close_group, .context = kept};
+		.max = largest, .duplicate = duplicate, .close = close_group, .context = kept};
 	MPI_Comm_rank(comm, &group->rank);
 	MPI_Comm_size(comm, &group->ranks);
 	return 0;
+}
+
+/* Ranks may have different thread levels, so all of them look at the lowest. */
+static int duplicate(const struct reel_run_group *group, struct reel_run_group *copy)
+{
+	int level, error;
+	int64_t lacks_multiple;
+
+	MPI_Query_thread(&level);
+	lacks_multiple = level < MPI_THREAD_MULTIPLE;
+	error = largest(group->context, &lacks_multiple, 1);
+	if (error || lacks_multiple)
+		return error ? error : -ENOTSUP;
+	return open_group(copy, *(MPI_Comm *)group->context);
 }
 
 int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *model,

@@ -92,6 +92,7 @@ endif
 if OPENMP
 check_PROGRAMS += \
 	%D%/omp/t-omp-checkpoint \
+	%D%/omp/t-omp-group \
 	%D%/omp/t-omp-memory \
 	%D%/omp/t-omp-faults \
 	%D%/omp/t-omp-patterns \
@@ -175,7 +176,7 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \
 	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
 	%D%/helpers/cancel-support.h %D%/helpers/file-tree.h %D%/helpers/pretended-trigger.h \
-	%D%/helpers/ranks.h
+	%D%/helpers/meeting.h %D%/helpers/ranks.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -254,6 +255,8 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_adjoint_omp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_adjoint_faults_LDADD = $(omp_test_libraries)
 %C%_omp_t_adjoint_faults_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(refusals_ldflags)
+%C%_omp_t_omp_group_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_omp_group_LDADD = $(omp_test_libraries)
 %C%_omp_t_omp_memory_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_omp_memory_LDADD = $(omp_test_libraries)
 %C%_omp_t_omp_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
@@ -396,6 +399,8 @@ file_refusals_ldflags = $(refusals_ldflags) \
 %C%_parcel_t_parcel_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_whole_t_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_checkpoint_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
+%C%_omp_t_omp_group_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) \
+	-Wl,--wrap=reel_pool_take,--wrap=reel_snapshot_reserve
 %C%_omp_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take
 
 %C%_store_t_file_slots_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc

@@ -95,8 +95,8 @@ extern "C" {
 
 /*
  * Make a communicator ready for the calls below. Collective: all ranks of it call this. `flags`: 0
- * or REEL_MPI_CHECKED. A communicator that was duplicated or split from an attached one is attached
- * by itself. Attaching twice is allowed and does nothing. Intercommunicators are refused.
+ * or REEL_MPI_CHECKED. A communicator that was duplicated or split from an attached one is not: it
+ * needs a call of its own. Attaching twice is allowed and does nothing. Intercommunicators are refused.
  *
  * Checked mode. If one rank asks for it, by the flag or by REEL_CHECKED=1 in its environment, all
  * have it. Messages of the forward sweep are numbered for each pair of ranks and tag. Each call
@@ -1041,7 +1041,7 @@ int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *orig
  *
  * Returns as reel_run_open(), on all ranks the same but for -ECANCELED. Costs a duplicate of the
  * communicator, and an MPI_Allreduce() of five integers for each action (for each step of a forward
- * sweep, too, if the end is unknown).
+ * sweep, too, if the end is unknown). reel_omp_run_reverse() (omp.h) looks ahead on all ranks.
  */
 int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *model,
 		      const struct reel_run_options *options,

@@ -59,7 +59,8 @@ struct reel_omp_options {
 	void (*close_state)(void *context, void *state);
 	/*
 	 * A context for each state that is replayed in, so that no two threads use the
-	 * same one: tapes + 1 of them. NULL: `context` for all.
+	 * same one: tapes + 1 of them, where tapes is not 0, or else two for each thread.
+	 * NULL: `context` for all.
 	 */
 	void *const *contexts;
 	/* For options to come: all 0. */
@@ -92,6 +93,15 @@ struct reel_omp_stats {
  * still have room in a serial sweep. It is serial on one thread, too, and with
  * REEL_RUN_AUDIT. A plan that keeps several tapes at a time (REEL_MIXED) records
  * those in order.
+ *
+ * A run over ranks (mpi.h): a collective call. Callbacks that are carried out at the same
+ * time exchange messages at the same time, so each context has a communicator of its own,
+ * attached, and `context` has another: the i-th of a rank belongs to the i-th of the others.
+ * The ranks carry out the same actions with the same of these contexts. They take as many
+ * tapes as the rank with the fewest, and all keep states if one of them has a hard budget.
+ * The sweep is serial on all ranks if on one it would be; without contexts; and if MPI was
+ * initialised below MPI_THREAD_MULTIPLE. Cost: as many duplicates of the communicator as
+ * there are states, one more, and two MPI_Allreduce() of five integers for each action.
  *
  * stats may be NULL.
  *

@@ -40,22 +40,26 @@ static int64_t own_rank_if(const struct reel_run_group *group, bool condition)
 int reel_group_agree(const struct reel_run_group *group, int error, unsigned *wishes)
 {
 	unsigned wanted = wishes ? *wishes : 0;
-	int64_t values[] = {own_rank_if(group, error < 0), error, wanted & REEL_WISH_FINISH,
-			    wanted & REEL_WISH_SAVE, wanted & REEL_WISH_END};
+	int64_t values[] = {own_rank_if(group, error < 0), error, wanted & 1, wanted & 2, wanted & 4};
 	int failure;
 
-	REEL_ASSERT(!(wanted & ~(unsigned)REEL_WISHES));
+	REEL_ASSERT(wanted < 8);
 	if (is_alone(group))
 		return error;
 	failure = group->max(group->context, values, sizeof values / sizeof *values);
+	if (!failure && wishes)
+		*wishes = (unsigned)(values[2] | values[3] | values[4]);
 	if (failure || error < 0)
 		return error < 0 ? error : failure;
 	if (values[0])
 		return reel_fail(-ECANCELED, "rank %d failed, and has the reason",
 				 (int)values[0] - 1);
-	if (wishes)
-		*wishes = (unsigned)(values[2] | values[3] | values[4]);
 	return (int)values[1];
+}
+
+int reel_group_max(const struct reel_run_group *group, int64_t *values, int count)
+{
+	return is_alone(group) ? 0 : group->max(group->context, values, count);
 }
 
 int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run whose processes walk through one plan together, as the ranks of an MPI program do. Only
- * libreel-mpi calls it: it is exported with a private symbol version, and may change with each
- * release.
+ * A run whose processes walk through one plan together, as the ranks of an MPI program do. For
+ * libreel-mpi, which opens such runs, and libreel-omp, which carries their actions out: exported
+ * with a private symbol version, and free to change with each release.
  */
 #ifndef REEL_LIB_RUN_GROUP_H
 #define REEL_LIB_RUN_GROUP_H
@@ -20,11 +20,17 @@ struct reel_run_group {
 	 */
 	int (*max)(void *context, int64_t *values, int count);
 	/*
+	 * Collective: opens `copy`, a group of the same processes, which agree by it while other
+	 * threads agree by `group`. Returns 0; -ENOTSUP: only one thread of each process may agree
+	 * at a time; or another error. On all processes alike. `close` closes the copy.
+	 */
+	int (*duplicate)(const struct reel_run_group *group, struct reel_run_group *copy);
+	/*
 	 * Writes the path of the restart file `name` to `path`, which has REEL_GROUP_PATH_BYTES
 	 * bytes. Returns 0, or anything else: the file cannot be. NULL: the path is the name.
 	 */
 	int (*route)(const char *name, char *path);
-	/* Called when the run is closed. */
+	/* Called when the run is closed, and for each duplicate. */
 	void (*close)(void *context);
 	void *context;
 };
@@ -44,5 +50,18 @@ struct reel_run_group {
 int reel_run_open_in_group(reel_run **run, const reel_plan *plan, const reel_model *model,
 			   const struct reel_run_options *options,
 			   const struct reel_run_group *group);
+
+/* The group of a run; its number of ranks is at most 1 for a run of one process. */
+const struct reel_run_group *reel_run_group(const reel_run *run);
+
+/*
+ * Collective: tells the other processes the error of this one and its wishes, up to three bits of
+ * any meaning. *wishes, which may be NULL, is then what at least one process wants. Returns `error`
+ * if it is below 0; -ECANCELED if another process has one below 0; or the largest of all.
+ */
+int reel_group_agree(const struct reel_run_group *group, int error, unsigned *wishes);
+
+/* Collective: group->max(); a process that is alone has the largest values already. */
+int reel_group_max(const struct reel_run_group *group, int64_t *values, int count);
 
 #endif

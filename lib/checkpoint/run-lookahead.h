@@ -15,6 +15,12 @@
  */
 int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape);
 
+/*
+ * Takes the steps of `record` off the run's own tape, whether or not the RECORD has failed, and
+ * clears the tape's error. `before` is the mark of the tape before the RECORD.
+ */
+void reel_run_take_back(reel_run *run, const reel_action *record, reel_mark before);
+
 /* What the run was opened with. The default pool has its address here. */
 const reel_model *reel_run_model(const reel_run *run);
 reel_pool *reel_run_pool(const reel_run *run);

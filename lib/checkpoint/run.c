@@ -155,16 +155,24 @@ static int run_record(reel_run *run, void *context, void *state, reel_tape *tape
 {
 	int error = run->model.record(context, state, first, last, tape);
 
+	if (tape == &run->tape)
+		run->steps_on_tape += last - first;
 	if (error)
 		return callback(error, "record", first, last);
 	error = tape_error(tape, "record", first, last);
 	if (error)
 		return error;
 	count(&run->recorded, last - first);
-	if (tape == &run->tape)
-		run->steps_on_tape += last - first;
 	reel_counter_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
 	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
+}
+
+void reel_run_take_back(reel_run *run, const reel_action *record, reel_mark before)
+{
+	run->steps_on_tape -= step_of(run, record->last) - step_of(run, record->first);
+	REEL_ASSERT(run->steps_on_tape >= 0);
+	reel_tape_rewind(&run->tape, before);
+	reel_tape_clear_error(&run->tape);
 }
 
 static int run_reverse(reel_run *run, void *context, void *adjoint, reel_tape *tape, int64_t first,
@@ -457,6 +465,7 @@ int reel_run_next(reel_run *run, reel_action *action)
 	take_action(run, action);
 	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || action->last <= run->schedule.steps);
 	if (action->kind == REEL_ACTION_DONE) {
+		REEL_ASSERT(!run->steps_on_tape);
 		reel_restart_remove(run);
 		reel_run_enter(run, REEL_RUN_IDLE);
 	}
@@ -498,6 +507,11 @@ bool reel_run_is_reversing(const reel_run *run)
 int64_t reel_run_steps(const reel_run *run)
 {
 	return run->steps;
+}
+
+const struct reel_run_group *reel_run_group(const reel_run *run)
+{
+	return &run->group;
 }
 
 const reel_model *reel_run_model(const reel_run *run)

@@ -47,12 +47,11 @@ enum reel_run_phase {
 /* The epochs of a group's restart files that exist at the same time. */
 #define REEL_GROUP_EPOCHS 2
 
-/* Wishes of one process, which all processes of a run then follow. */
+/* Wishes of one process after an action, which all processes of a run then follow. */
 enum reel_wish {
 	REEL_WISH_FINISH = 1, /* the loop ends in this state */
 	REEL_WISH_SAVE = 2,   /* a restart file is due */
-	REEL_WISH_END = 4,    /* the sweep ends when it is saved */
-	REEL_WISHES = 7
+	REEL_WISH_END = 4     /* the sweep ends when it is saved */
 };
 
 /* Numbers of steps of the model, and of stores and loads of each tier. */
@@ -153,12 +152,9 @@ int reel_restart_rename(const reel_run *run);
 uint32_t reel_restart_plan_crc(const reel_run *run);
 
 /*
- * run-group.c. Tells the other processes the error of this one, and what it wants; *wishes is then
- * what at least one of them wants. `wishes` may be NULL. All processes call it as often. Returns
- * `error` if it is below 0; -ECANCELED if another process has one below 0; or the largest of all.
+ * run-group.c: agrees on `error`, as reel_group_agree() does, and then on `number`. Returns -EINVAL
+ * if the processes give different numbers of `what`.
  */
-int reel_group_agree(const struct reel_run_group *group, int error, unsigned *wishes);
-/* Agrees on `error`, too. Returns -EINVAL if the processes give different numbers of `what`. */
 int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,
 			  const char *what);
 /* The restart file of an epoch; and the number of names that the files of all epochs have. */

@@ -17,10 +17,35 @@
 #include "os/error.h"
 #include "tape/tape.h"
 
+/* ---- Agreement with the other processes ---- */
+
+/*
+ * What a process wants before an action, AHEAD_SKIP and AHEAD_AGAIN; and what it lacked in one. All
+ * processes then act alike.
+ */
+enum ahead_wish {
+	AHEAD_SKIP = 1,  /* an earlier action had no memory, or failed */
+	AHEAD_AGAIN = 2, /* the steps are recorded when the sweep needs them */
+	AHEAD_MEMORY = 4 /* there was no memory */
+};
+
+/* A DROP sends nothing and cannot fail, so each process drops a snapshot for itself. */
+static int agree(const struct ahead_action *entry, int error, unsigned *wishes)
+{
+	switch (entry->action.kind) {
+	case REEL_ACTION_DROP:
+		return error;
+	case REEL_ACTION_REVERSE:
+		return reel_group_agree(&entry->sweep->reverse_group, error, wishes);
+	default:
+		return reel_group_agree(&entry->state->group, error, wishes);
+	}
+}
+
 /* ---- Pieces of actions ---- */
 
 /* With `aloud` the tape reports its errors. Without, the caller can still try something else. */
-static int attempt(struct ahead_action *entry, const reel_action *action,
+static int perform(struct ahead_action *entry, const reel_action *action,
 		   const struct ahead_state *state, reel_tape *tape, bool aloud)
 {
 	struct ahead_sweep *sweep = entry->sweep;
@@ -39,6 +64,19 @@ static int attempt(struct ahead_action *entry, const reel_action *action,
 	return error;
 }
 
+/* Sets *tape_failed if a process failed for its tape: such a RECORD can be tried again. */
+static int perform_record(struct ahead_action *entry, const reel_action *action,
+			  const struct ahead_state *state, reel_tape *tape, bool aloud,
+			  bool *tape_failed)
+{
+	int error = perform(entry, action, state, tape, aloud);
+	unsigned lacks = error && reel_tape_error(tape) ? AHEAD_MEMORY : 0;
+
+	error = agree(entry, error, &lacks);
+	*tape_failed = lacks;
+	return error;
+}
+
 static int fail_copy(int error, const char *what)
 {
 	return error >= 0 ? error
@@ -50,26 +88,30 @@ static int keep_state(struct ahead_action *entry, struct ahead_tape *ahead_tape,
 		      const struct ahead_state *state)
 {
 	const reel_model *model = entry->sweep->model;
+	int error = 0;
 
 	REEL_ASSERT(ahead_tape->before.data);
 	if (model->save)
-		return fail_copy(model->save(state->context, state->data, ahead_tape->before.data),
-				 "save");
-	memcpy(ahead_tape->before.data, state->data, model->state_bytes);
-	return 0;
+		error = fail_copy(model->save(state->context, state->data, ahead_tape->before.data),
+				  "save");
+	else
+		memcpy(ahead_tape->before.data, state->data, model->state_bytes);
+	return agree(entry, error, NULL);
 }
 
 static int bring_back_state(struct ahead_action *entry, const struct ahead_tape *ahead_tape,
 			    struct ahead_state *state)
 {
 	const reel_model *model = entry->sweep->model;
+	int error = 0;
 
 	REEL_ASSERT(ahead_tape->before.data);
 	if (model->load)
-		return fail_copy(model->load(state->context, state->data, ahead_tape->before.data),
-				 "load");
-	memcpy(state->data, ahead_tape->before.data, model->state_bytes);
-	return 0;
+		error = fail_copy(model->load(state->context, state->data, ahead_tape->before.data),
+				  "load");
+	else
+		memcpy(state->data, ahead_tape->before.data, model->state_bytes);
+	return agree(entry, error, NULL);
 }
 
 /* Leaves the action to the thread that goes on alone. */
@@ -145,8 +187,8 @@ static int record(struct ahead_action *entry, struct ahead_tape *ahead_tape,
 
 	REEL_ASSERT(ahead_tape->contents != AHEAD_RECORDED);
 	reel_tape_open(ahead_tape->tape, reel_run_pool(sweep->run), 0);
-	error = attempt(entry, &ahead_tape->record, state, ahead_tape->tape, aloud);
-	*tape_failed = error && reel_tape_error(ahead_tape->tape);
+	error = perform_record(entry, &ahead_tape->record, state, ahead_tape->tape, aloud,
+			       tape_failed);
 	if (error) {
 		empty_tape(sweep, ahead_tape, AHEAD_EMPTY);
 		return error;
@@ -159,16 +201,24 @@ static int record(struct ahead_action *entry, struct ahead_tape *ahead_tape,
 
 static void leave_missing(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape)
 {
-	REEL_ASSERT(ahead_tape->before.data);
+	REEL_ASSERT(sweep->keeps_states);
 	ahead_tape->contents = AHEAD_MISSING;
 	atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-static int record_on_tape(struct ahead_action *entry)
+/* Whether so many tapes are in use that it is better to record when the sweep needs the steps. */
+static bool is_too_early(const struct ahead_sweep *sweep)
+{
+	return sweep->keeps_states &&
+	       (sweep->alone || atomic_load_explicit(&sweep->tapes, memory_order_relaxed) >=
+					atomic_load_explicit(&sweep->limit, memory_order_relaxed));
+}
+
+static int record_on_tape(struct ahead_action *entry, bool later)
 {
 	struct ahead_sweep *sweep = entry->sweep;
 	struct ahead_tape *ahead_tape = entry->ahead_tape;
-	bool can_wait = ahead_tape->before.data, tape_failed;
+	bool can_wait = sweep->keeps_states, tape_failed;
 	int error = can_wait ? keep_state(entry, ahead_tape, entry->state) : 0;
 	unsigned others;
 
@@ -176,13 +226,11 @@ static int record_on_tape(struct ahead_action *entry)
 	if (error)
 		return error;
 	ahead_tape->record = entry->action;
-	others = count_tape(sweep);
-	if (can_wait && (sweep->alone || others >= atomic_load_explicit(&sweep->limit,
-									memory_order_relaxed))) {
-		uncount_tape(sweep);
+	if (later) {
 		leave_missing(sweep, ahead_tape);
 		return 0;
 	}
+	others = count_tape(sweep);
 	error = record(entry, ahead_tape, entry->state, !can_wait, &tape_failed);
 	if (can_wait && tape_failed) {
 		reel_omp_note_refusal(sweep, others);
@@ -201,28 +249,27 @@ static int record_on_tape(struct ahead_action *entry)
 static int record_to_keep(struct ahead_action *entry)
 {
 	struct ahead_tape *ahead_tape = entry->ahead_tape;
-	reel_mark mark = reel_tape_mark(ahead_tape->tape);
-	int error, other_error;
+	bool can_wait = entry->sweep->keeps_states, tape_failed;
+	reel_mark before = reel_tape_mark(ahead_tape->tape);
+	int error = can_wait ? keep_state(entry, ahead_tape, entry->state) : 0, other_error;
 
 	/* `contents` is for ahead tapes: nothing may free the tape of the run. */
 	REEL_ASSERT(ahead_tape->contents == AHEAD_EMPTY);
-	if (!ahead_tape->before.data)
-		return attempt(entry, &entry->action, entry->state, ahead_tape->tape, true);
-	error = keep_state(entry, ahead_tape, entry->state);
 	if (error)
 		return error;
-	error = attempt(entry, &entry->action, entry->state, ahead_tape->tape, false);
-	if (!error || !reel_tape_error(ahead_tape->tape))
+	error = perform_record(entry, &entry->action, entry->state, ahead_tape->tape, !can_wait,
+			       &tape_failed);
+	if (!can_wait || !tape_failed)
 		return error;
-	reel_tape_rewind(ahead_tape->tape, mark);
-	reel_tape_clear_error(ahead_tape->tape);
+	reel_run_take_back(entry->sweep->run, &entry->action, before);
 	other_error = bring_back_state(entry, ahead_tape, entry->state);
 	if (other_error)
 		return other_error;
 	if (!entry->sweep->alone)
 		return starve(entry, error);
 	give_up_tapes(entry->sweep);
-	return attempt(entry, &entry->action, entry->state, ahead_tape->tape, true);
+	return perform_record(entry, &entry->action, entry->state, ahead_tape->tape, true,
+			      &tape_failed);
 }
 
 static int record_again_from(struct ahead_action *entry, bool aloud, bool *tape_failed)
@@ -240,13 +287,16 @@ static int record_again_from(struct ahead_action *entry, bool aloud, bool *tape_
 
 /*
  * The sweep cannot go on without this tape. If there is no memory for it, the tapes recorded ahead
- * are freed.
+ * are freed. The tape of this process may be recorded, and that of another may not.
  */
 static int record_again(struct ahead_action *entry)
 {
 	bool tape_failed;
-	int error = record_again_from(entry, false, &tape_failed);
+	int error;
 
+	if (entry->ahead_tape->contents == AHEAD_RECORDED)
+		empty_tape(entry->sweep, entry->ahead_tape, AHEAD_MISSING);
+	error = record_again_from(entry, false, &tape_failed);
 	if (!tape_failed)
 		return error;
 	entry->ahead_tape->contents = AHEAD_MISSING;
@@ -258,24 +308,23 @@ static int record_again(struct ahead_action *entry)
 
 /* ---- Actions ---- */
 
-static int reverse(struct ahead_action *entry)
+static int reverse(struct ahead_action *entry, bool again)
 {
 	struct ahead_tape *ahead_tape = entry->ahead_tape;
-	int error = 0;
+	bool is_recorded;
+	int error = again ? record_again(entry) : 0;
 
-	if (ahead_tape->contents == AHEAD_MISSING)
-		error = record_again(entry);
 	if (error)
 		return error;
-	REEL_ASSERT(ahead_tape == &entry->sweep->kept || ahead_tape->contents == AHEAD_RECORDED);
-	error = attempt(entry, &entry->action, entry->state, ahead_tape->tape, true);
-	if (ahead_tape->contents != AHEAD_RECORDED)
-		return error;
+	is_recorded = ahead_tape->contents == AHEAD_RECORDED;
+	REEL_ASSERT(ahead_tape == &entry->sweep->kept || is_recorded);
+	error = perform(entry, &entry->action, entry->state, ahead_tape->tape, true);
 	/* An ahead tape has the records of one action only, so it is empty now. */
-	if (!error)
+	if (!error && is_recorded)
 		error = reel_run_check_balance(entry->sweep->run, &entry->action, ahead_tape->tape);
-	empty_tape(entry->sweep, ahead_tape, AHEAD_EMPTY);
-	return error;
+	if (is_recorded)
+		empty_tape(entry->sweep, ahead_tape, AHEAD_EMPTY);
+	return agree(entry, error, NULL);
 }
 
 static bool is_want_of_memory(int error)
@@ -283,32 +332,52 @@ static bool is_want_of_memory(int error)
 	return error == -EDQUOT || error == -ENOMEM;
 }
 
+/*
+ * A process that has copied its snapshot does not copy it again when the action is carried out once
+ * more because another process had no memory.
+ */
 static int copy_snapshot(struct ahead_action *entry)
 {
-	int error = attempt(entry, &entry->action, entry->state, NULL, true);
+	bool alone = entry->sweep->alone;
+	int error = entry->copied ? 0 : perform(entry, &entry->action, entry->state, NULL, true);
+	unsigned lacks;
 
-	if (!is_want_of_memory(error))
-		return error;
-	if (!entry->sweep->alone)
-		return starve(entry, error);
-	return give_up_tapes(entry->sweep) ?
-		       attempt(entry, &entry->action, entry->state, NULL, true) : error;
+	if (alone && is_want_of_memory(error) && give_up_tapes(entry->sweep))
+		error = perform(entry, &entry->action, entry->state, NULL, true);
+	entry->copied = !error;
+	lacks = is_want_of_memory(error) ? AHEAD_MEMORY : 0;
+	error = agree(entry, error, &lacks);
+	return lacks && !alone ? starve(entry, error) : error;
 }
 
-static int act(struct ahead_action *entry)
+static int act(struct ahead_action *entry, bool again)
 {
 	switch (entry->action.kind) {
 	case REEL_ACTION_RECORD:
 		return entry->ahead_tape == &entry->sweep->kept ? record_to_keep(entry)
-								: record_on_tape(entry);
+								: record_on_tape(entry, again);
 	case REEL_ACTION_REVERSE:
-		return reverse(entry);
+		return reverse(entry, again);
 	case REEL_ACTION_STORE:
 	case REEL_ACTION_LOAD:
 		return copy_snapshot(entry);
 	default:
-		return attempt(entry, &entry->action, entry->state, NULL, true);
+		return agree(entry, perform(entry, &entry->action, entry->state, NULL, true), NULL);
 	}
+}
+
+static unsigned wishes_before(const struct ahead_action *entry)
+{
+	const struct ahead_sweep *sweep = entry->sweep;
+	const struct ahead_tape *ahead_tape = entry->ahead_tape;
+
+	if (entry->number > atomic_load_explicit(&sweep->stop, memory_order_relaxed))
+		return AHEAD_SKIP;
+	if (entry->action.kind == REEL_ACTION_REVERSE)
+		return ahead_tape->contents == AHEAD_MISSING ? AHEAD_AGAIN : 0;
+	if (entry->action.kind == REEL_ACTION_RECORD && ahead_tape != &sweep->kept)
+		return is_too_early(sweep) ? AHEAD_AGAIN : 0;
+	return 0;
 }
 
 /* Actions with lower numbers go on: a serial sweep may fail at one of them first. */
@@ -325,12 +394,15 @@ static void stop_at(struct ahead_sweep *sweep, int64_t number)
 bool reel_omp_carry_out(struct ahead_action *entry)
 {
 	struct ahead_sweep *sweep = entry->sweep;
+	unsigned wishes = wishes_before(entry);
 	int error;
 
 	REEL_ASSERT(!entry->done);
-	if (entry->number > atomic_load_explicit(&sweep->stop, memory_order_relaxed))
+	error = agree(entry, 0, &wishes);
+	if (!error && wishes & AHEAD_SKIP)
 		return false;
-	error = act(entry);
+	if (!error)
+		error = act(entry, wishes & AHEAD_AGAIN);
 	if (!error) {
 		atomic_fetch_add_explicit(&sweep->actions, 1, memory_order_relaxed);
 		return true;

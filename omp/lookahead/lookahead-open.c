@@ -9,6 +9,7 @@
 
 #include "lookahead.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "os/assert.h"
@@ -79,7 +80,7 @@ void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape)
 
 	REEL_ASSERT(cap > 0 && cap <= sweep->ahead_tapes);
 	/* Without a budget there is nothing to limit. */
-	if (!sweep->kept.before.data)
+	if (!sweep->keeps_states)
 		return;
 	if (records % CALM == CALM - 1 && cap < sweep->ahead_tapes)
 		atomic_store_explicit(&sweep->cap, ++cap, memory_order_relaxed);
@@ -126,10 +127,10 @@ static void close_state(struct ahead_sweep *sweep, struct ahead_state *state)
 
 /* ---- Ahead tapes ---- */
 
-static bool open_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape, bool has_budget)
+static bool open_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape)
 {
 	ahead_tape->tape = &ahead_tape->own;
-	return !has_budget ||
+	return !sweep->keeps_states ||
 	       !reel_ahead_buffer_open(&ahead_tape->before, reel_run_pool(sweep->run),
 				       sweep->model->state_bytes);
 }
@@ -142,7 +143,7 @@ static void close_tape(struct ahead_tape *ahead_tape)
 }
 
 /* Opens a state, and then at most `wanted` ahead tapes with a state each, while there is memory. */
-static void open_tapes(struct ahead_sweep *sweep, unsigned wanted, bool has_budget)
+static void open_tapes(struct ahead_sweep *sweep, unsigned wanted)
 {
 	if (!open_state(sweep, &sweep->state[0], 0))
 		return;
@@ -150,7 +151,7 @@ static void open_tapes(struct ahead_sweep *sweep, unsigned wanted, bool has_budg
 	while (sweep->ahead_tapes < wanted) {
 		struct ahead_tape *ahead_tape = &sweep->ahead_tape[sweep->ahead_tapes];
 
-		if (!open_tape(sweep, ahead_tape, has_budget))
+		if (!open_tape(sweep, ahead_tape))
 			return;
 		if (!open_state(sweep, &sweep->state[sweep->states], sweep->states)) {
 			close_tape(ahead_tape);
@@ -172,7 +173,7 @@ static unsigned tapes_wanted(struct ahead_sweep *sweep, const struct reel_pool_s
 		wanted = 2 * (unsigned)reel_omp_threads(sweep->options->threads);
 	if (wanted > REEL_OMP_MAX_TAPES)
 		wanted = REEL_OMP_MAX_TAPES;
-	if (pool->hard_budget == UINT64_MAX)
+	if (!sweep->keeps_states || pool->hard_budget == UINT64_MAX)
 		return wanted;
 	reel_run_get_stats(sweep->run, &run);
 	raise_bytes(sweep, run.peak_tape_bytes);
@@ -181,59 +182,129 @@ static unsigned tapes_wanted(struct ahead_sweep *sweep, const struct reel_pool_s
 	return tapes_in(bytes_left(pool), bytes, wanted);
 }
 
+static int64_t places_for(unsigned ahead_tapes)
+{
+	return MIN_PLACES + (int64_t)ahead_tapes * PLACES_OF_LANE;
+}
+
 static bool allocate(struct ahead_sweep *sweep, unsigned ahead_tapes)
 {
 	REEL_ASSERT(ahead_tapes > 0 && ahead_tapes <= REEL_OMP_MAX_TAPES);
 	sweep->ahead_tape = calloc(ahead_tapes, sizeof *sweep->ahead_tape);
 	sweep->state = calloc(ahead_tapes + 1, sizeof *sweep->state);
-	sweep->places = MIN_PLACES + (int64_t)ahead_tapes * PLACES_OF_LANE;
-	sweep->window = calloc((size_t)sweep->places, sizeof *sweep->window);
+	sweep->window = calloc((size_t)places_for(ahead_tapes), sizeof *sweep->window);
 	return sweep->ahead_tape && sweep->state && sweep->window;
+}
+
+static void release_tapes_from(struct ahead_sweep *sweep, unsigned number)
+{
+	while (sweep->ahead_tapes > number)
+		close_tape(&sweep->ahead_tape[--sweep->ahead_tapes]);
+	while (sweep->states > number + 1)
+		close_state(sweep, &sweep->state[--sweep->states]);
 }
 
 static void release(struct ahead_sweep *sweep)
 {
-	for (unsigned i = 0; i < sweep->ahead_tapes; i++)
-		close_tape(&sweep->ahead_tape[i]);
-	for (unsigned i = 0; i < sweep->states; i++)
-		close_state(sweep, &sweep->state[i]);
+	release_tapes_from(sweep, 0);
+	if (sweep->states)
+		close_state(sweep, &sweep->state[0]);
 	close_tape(&sweep->kept);
 	free(sweep->ahead_tape);
 	free(sweep->state);
 	free(sweep->window);
 }
 
-bool reel_omp_sweep_open(struct ahead_sweep *sweep, void *state)
+/* ---- What the processes of a run agree on ---- */
+
+/* All processes keep states if one of them may run out of memory. */
+static int agree_on_budget(struct ahead_sweep *sweep, const struct reel_pool_stats *pool)
+{
+	int64_t has_budget = pool->hard_budget != UINT64_MAX;
+	int error = reel_group_max(reel_run_group(sweep->run), &has_budget, 1);
+
+	sweep->keeps_states = has_budget;
+	return error;
+}
+
+/* The smallest number of tapes that a process has memory for, and `fewest` of all. */
+static int agree_on_tapes(struct ahead_sweep *sweep, unsigned fewest)
+{
+	int64_t values[] = {-(int64_t)sweep->ahead_tapes, fewest};
+	int error = reel_group_max(reel_run_group(sweep->run), values, 2);
+
+	if (error)
+		return error;
+	if (-values[0] < values[1])
+		return -EAGAIN;
+	release_tapes_from(sweep, (unsigned)-values[0]);
+	return 0;
+}
+
+static void close_groups(struct ahead_sweep *sweep)
+{
+	if (sweep->reverse_group.close)
+		sweep->reverse_group.close(sweep->reverse_group.context);
+	for (unsigned i = 0; i < sweep->states; i++)
+		if (sweep->state[i].group.close)
+			sweep->state[i].group.close(sweep->state[i].group.context);
+}
+
+static int open_groups(struct ahead_sweep *sweep)
+{
+	const struct reel_run_group *group = reel_run_group(sweep->run);
+	int error;
+
+	if (group->ranks <= 1)
+		return 0;
+	error = group->duplicate(group, &sweep->reverse_group);
+	for (unsigned i = 0; i < sweep->states && !error; i++)
+		error = group->duplicate(group, &sweep->state[i].group);
+	if (error)
+		close_groups(sweep);
+	return error == -ENOTSUP ? -EAGAIN : error;
+}
+
+/* ---- The sweep ---- */
+
+int reel_omp_sweep_open(struct ahead_sweep *sweep, void *state)
 {
 	struct reel_pool_stats pool;
 	unsigned wanted, fewest = sweep->options->tapes == 1 ? 1 : 2;
-	bool has_budget;
+	int error;
 
 	sweep->model = reel_run_model(sweep->run);
 	reel_pool_get_stats(reel_run_pool(sweep->run), &pool);
-	has_budget = pool.hard_budget != UINT64_MAX;
+	error = agree_on_budget(sweep, &pool);
+	if (error)
+		return error;
 	wanted = tapes_wanted(sweep, &pool);
 	sweep->spare = (struct ahead_state){.data = state, .context = sweep->context};
-	if (allocate(sweep, wanted) && open_tape(sweep, &sweep->kept, has_budget))
-		open_tapes(sweep, wanted, has_budget);
-	if (sweep->ahead_tapes < fewest) {
+	if (allocate(sweep, wanted) && open_tape(sweep, &sweep->kept))
+		open_tapes(sweep, wanted);
+	error = agree_on_tapes(sweep, fewest);
+	if (!error)
+		error = open_groups(sweep);
+	if (error) {
 		release(sweep);
-		return false;
+		return error;
 	}
 	REEL_ASSERT(sweep->states == sweep->ahead_tapes + 1);
 	sweep->kept.tape = reel_run_tape(sweep->run);
 	reel_tape_hand_over(sweep->kept.tape);
+	sweep->places = places_for(sweep->ahead_tapes);
 	sweep->limit = sweep->cap = sweep->ahead_tapes;
 	sweep->stop = AHEAD_NONE;
 	pthread_mutex_init(&sweep->lock, NULL);
 	pthread_cond_init(&sweep->changed, NULL);
-	return true;
+	return 0;
 }
 
 void reel_omp_sweep_close(struct ahead_sweep *sweep)
 {
 	/* Relaxed: no other thread uses the sweep any more. */
 	REEL_ASSERT(sweep->error || !atomic_load_explicit(&sweep->tapes, memory_order_relaxed));
+	close_groups(sweep);
 	release(sweep);
 	pthread_cond_destroy(&sweep->changed);
 	pthread_mutex_destroy(&sweep->lock);

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- The state and the tape of an action ---- */
@@ -142,7 +141,10 @@ static struct ahead_action *entry_at(struct ahead_sweep *sweep, int64_t number)
 	return &sweep->window[number % sweep->places];
 }
 
-/* In order of numbers, but a REVERSE first: the other actions only serve the reverse chain. */
+/*
+ * In order of numbers, but a REVERSE first: the other actions only serve the reverse chain. With
+ * another order the processes of a run might wait for each other for ever (lookahead.h).
+ */
 static void add_ready(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
 	struct ahead_action **at = &sweep->ready;
@@ -219,11 +221,17 @@ static bool awaits_the_last(const struct ahead_sweep *sweep)
 	return sweep->at_first_step && sweep->oldest < sweep->number;
 }
 
+/* A process that is alone adds nothing to skip. */
+static bool may_add(const struct ahead_sweep *sweep)
+{
+	return reel_run_group(sweep->run)->ranks > 1 ||
+	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == AHEAD_NONE;
+}
+
 static bool has_room(const struct ahead_sweep *sweep)
 {
 	return !sweep->walking && !sweep->finished && !sweep->error && !awaits_the_last(sweep) &&
-	       sweep->number - sweep->oldest < sweep->places &&
-	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == AHEAD_NONE;
+	       sweep->number - sweep->oldest < sweep->places && may_add(sweep);
 }
 
 /* The plan may wait for memory to read a snapshot in advance, so prepare() runs without lock. */
@@ -334,11 +342,8 @@ static const struct reel_omp_options no_options;
 
 static const char *problem_of(const reel_run *run, const struct reel_omp_options *options)
 {
-	const reel_model *model;
+	const reel_model *model = reel_run_model(run);
 
-	if (!run)
-		return "a sweep needs a run";
-	model = reel_run_model(run);
 	if (options->threads < 0)
 		return "threads must be at least 1, or 0 for as many as OpenMP chooses";
 	if (options->tapes > REEL_OMP_MAX_TAPES)
@@ -362,17 +367,13 @@ static void get_stats(struct ahead_sweep *sweep, struct reel_omp_stats *stats)
 static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 		      const struct reel_omp_options *options, struct reel_omp_stats *stats)
 {
-	struct ahead_sweep *sweep = calloc(1, sizeof *sweep);
-	int error;
-
-	if (!sweep)
-		return reel_run_reverse(run, context, state, adjoint);
-	*sweep = (struct ahead_sweep){
+	struct ahead_sweep all = {
 		.run = run, .context = context, .adjoint = adjoint, .options = options};
-	if (!reel_omp_sweep_open(sweep, state)) {
-		free(sweep);
-		return reel_run_reverse(run, context, state, adjoint);
-	}
+	struct ahead_sweep *sweep = &all;
+	int error = reel_omp_sweep_open(sweep, state);
+
+	if (error)
+		return error == -EAGAIN ? reel_run_reverse(run, context, state, adjoint) : error;
 	/* Each ahead tape keeps one thread busy, and one more thread advances to the next tape. */
 	if (stats->threads > (int)sweep->ahead_tapes + 1)
 		stats->threads = (int)sweep->ahead_tapes + 1;
@@ -386,25 +387,38 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 	if (error)
 		reel_fail(error, "%s", sweep->text);
 	reel_omp_sweep_close(sweep);
-	free(sweep);
 	return error;
+}
+
+/* Calls of several processes that look ahead would meet each other's without contexts. */
+static bool is_serial(const reel_run *run, const struct reel_omp_options *options, int threads)
+{
+	return threads == 1 || !reel_run_is_reversing(run) || reel_run_flags(run) & REEL_RUN_AUDIT ||
+	       (reel_run_group(run)->ranks > 1 && !options->contexts);
 }
 
 int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoint,
 			 const struct reel_omp_options *options, struct reel_omp_stats *stats)
 {
-	const char *problem = problem_of(run, options ? options : &no_options);
 	struct reel_omp_stats ignored;
+	const char *problem;
+	unsigned serial;
+	int error;
 
+	if (!run)
+		return reel_fail(-EINVAL, "a sweep needs a run");
 	if (!options)
 		options = &no_options;
 	if (!stats)
 		stats = &ignored;
 	*stats = (struct reel_omp_stats){.threads = reel_omp_threads(options->threads)};
-	if (problem)
-		return reel_fail(-EINVAL, "%s", problem);
-	if (stats->threads == 1 || !reel_run_is_reversing(run) ||
-	    reel_run_flags(run) & REEL_RUN_AUDIT)
+	problem = problem_of(run, options);
+	serial = is_serial(run, options, stats->threads);
+	error = reel_group_agree(reel_run_group(run),
+				 problem ? reel_fail(-EINVAL, "%s", problem) : 0, &serial);
+	if (error)
+		return error;
+	if (serial)
 		return reel_run_reverse(run, context, state, adjoint);
 	return look_ahead(run, context, state, adjoint, options, stats);
 }

@@ -16,6 +16,23 @@
  *
  * If an action gets no memory, the sweep pauses: later actions are skipped, and when no action runs
  * any more, one thread carries out alone, in order, the actions that are not done.
+ *
+ * In a run of several processes (run-group.h) all of them walk through the same plan, and their
+ * callbacks wait for each other. Three rules keep that in order.
+ *
+ *   One course. Before and after each action the processes agree (lookahead-act.c): all of them carry
+ *   it out or all skip it, all record steps again or none does, and it succeeds on all or on none.
+ *   They agree in a group of the state that the action uses, or of the reverse chain: actions that
+ *   share one have the same order on all processes.
+ *
+ *   No deadlock. Each thread takes a REVERSE that is ready, or else the first ready action of the
+ *   plan. A REVERSE waits for the one before it and for its RECORD, so it is ready on all processes
+ *   or on none. If none is, the first action of the plan that is not done waits for nothing. In both
+ *   cases the thread that makes it ready takes it, on each process.
+ *
+ *   One window. A sweep that pauses walks on until the window is full, and skips what it adds. The
+ *   first action that is not done is the same on all processes, so then their windows are, too, and
+ *   the threads that go on alone carry out the same actions.
  */
 #ifndef REEL_OMP_LOOKAHEAD_H
 #define REEL_OMP_LOOKAHEAD_H
@@ -25,6 +42,7 @@
 
 #include <reel/omp.h>
 
+#include "checkpoint/run-group.h"
 #include "checkpoint/run-lookahead.h"
 #include "lookahead-buffer.h"
 #include "omp/runtime/team.h"
@@ -43,6 +61,7 @@ struct ahead_state {
 	void *data;
 	void *context;
 	struct reel_ahead_buffer memory; /* closed if the program has the memory of the state */
+	struct reel_run_group group;     /* in which the processes agree on actions that use it */
 	struct ahead_resource resource;
 };
 
@@ -58,7 +77,7 @@ struct ahead_tape {
 	reel_tape own;
 	enum ahead_contents contents;
 	reel_action record;
-	struct reel_ahead_buffer before; /* the state before `record`; closed without a budget */
+	struct reel_ahead_buffer before; /* the state before `record`, if the sweep keeps states */
 	struct ahead_resource resource;
 };
 
@@ -73,6 +92,7 @@ struct ahead_action {
 	struct ahead_tape *ahead_tape;
 	bool done;
 	bool had_no_memory; /* the thread that goes on alone tries the action again */
+	bool copied;        /* a LOAD or STORE that this process has done, and perhaps not all */
 	int error;
 	char text[AHEAD_TEXT]; /* of `error` */
 	/* Guarded by `sweep->lock`. */
@@ -88,6 +108,7 @@ struct ahead_sweep {
 	const struct reel_omp_options *options;
 	void *context;
 	void *adjoint;
+	bool keeps_states; /* before each RECORD, so that its steps can be recorded again */
 
 	struct ahead_state *state;
 	unsigned states;
@@ -115,6 +136,7 @@ struct ahead_sweep {
 	int64_t number, oldest; /* of the next action; of the first that is not done */
 	bool walking;
 	struct ahead_resource slot[AHEAD_SLOTS], reverse_chain;
+	struct reel_run_group reverse_group;
 	struct ahead_action *ready;
 	int running;
 	bool over;
@@ -137,10 +159,11 @@ struct ahead_sweep {
 };
 
 /*
- * lookahead-open.c. Returns false, with nothing left open, if there is no memory to look ahead. A
- * serial sweep may still succeed.
+ * lookahead-open.c. Returns 0; or -EAGAIN, with nothing left open: there is no memory to look ahead,
+ * or the processes may not agree from several threads. A serial sweep may still succeed. Or another
+ * error of the group. All processes of the run call it, and it returns the same on all.
  */
-bool reel_omp_sweep_open(struct ahead_sweep *sweep, void *state);
+int reel_omp_sweep_open(struct ahead_sweep *sweep, void *state);
 void reel_omp_sweep_close(struct ahead_sweep *sweep);
 /*
  * Set the number of tapes to use in turn: after a RECORD succeeded on `tape`, and after a RECORD

@@ -9,42 +9,13 @@
 #include <unistd.h>
 
 #include "checkpoint/run-group.h"
+#include "helpers/meeting.h"
 #include "helpers/recurrence.h"
 #include "helpers/thread-team.h"
 
 enum { MEMBERS = 3, STEPS = 40, SLOTS = 4 };
 
-/* What the members agree on: the largest values so far. */
-static struct {
-	pthread_barrier_t barrier;
-	pthread_mutex_t lock;
-	int64_t largest[8];
-} meeting;
-
-static int meet(void *context, int64_t *values, int count)
-{
-	pthread_mutex_lock(&meeting.lock);
-	for (int i = 0; i < count; i++)
-		if (values[i] > meeting.largest[i])
-			meeting.largest[i] = values[i];
-	pthread_mutex_unlock(&meeting.lock);
-	pthread_barrier_wait(&meeting.barrier);
-	memcpy(values, meeting.largest, (size_t)count * sizeof *values);
-	if (pthread_barrier_wait(&meeting.barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-		for (int i = 0; i < 8; i++)
-			meeting.largest[i] = INT64_MIN;
-	pthread_barrier_wait(&meeting.barrier);
-	(void)context;
-	return 0;
-}
-
-static void open_meeting(void)
-{
-	for (int i = 0; i < 8; i++)
-		meeting.largest[i] = INT64_MIN;
-	pthread_mutex_init(&meeting.lock, NULL);
-	pthread_barrier_init(&meeting.barrier, NULL, MEMBERS);
-}
+static struct meeting meeting;
 
 /* One member's part of a case: what it does, and what came of it. */
 struct part {
@@ -81,7 +52,7 @@ static void carry_out(const struct member *member)
 	struct part *part = (struct part *)member->team->context + member->number;
 	reel_plan *plan = plan_for(part->planner, part->steps, part->slots);
 	struct reel_run_group group = {.rank = member->number, .ranks = part->ranks, .max = meet,
-				       .route = route};
+				       .context = &meeting, .route = route};
 	struct state bar = seed;
 	reel_run *run = NULL;
 
@@ -536,7 +507,7 @@ static void refused(void)
 int main(void)
 {
 	tap_begin();
-	open_meeting();
+	open_meeting(&meeting, MEMBERS);
 	gradients();
 	failures();
 	unknown_ends();

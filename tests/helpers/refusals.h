@@ -8,6 +8,7 @@
 #define TESTS_REFUSALS_H
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -39,7 +40,7 @@ static struct {
 	unsigned kinds;
 	_Atomic unsigned requests;
 	_Atomic unsigned first; /* 0: none is refused */
-	_Atomic bool all_that_follow;
+	_Atomic unsigned last;
 	_Atomic unsigned refused;
 	/* What the program has mapped, but for what it was not allowed to unmap. */
 	_Atomic size_t mapped;
@@ -48,13 +49,18 @@ static struct {
 } refusal;
 
 /* From now on, until stop_refusing(). */
-static inline void refuse(unsigned kinds, unsigned first, bool all_that_follow)
+static inline void refuse_between(unsigned kinds, unsigned first, unsigned last)
 {
 	refusal.first = 0;
 	refusal.kinds = kinds;
 	refusal.requests = refusal.refused = 0;
-	refusal.all_that_follow = all_that_follow;
+	refusal.last = last;
 	refusal.first = first;
+}
+
+static inline void refuse(unsigned kinds, unsigned first, bool all_that_follow)
+{
+	refuse_between(kinds, first, all_that_follow ? UINT_MAX : first);
 }
 
 static inline void refuse_from(unsigned first, bool all_that_follow)
@@ -77,7 +83,7 @@ static bool is_refused(unsigned kind)
 	if (!first || !(refusal.kinds & kind))
 		return false;
 	request = ++refusal.requests;
-	refused = request == first || (refusal.all_that_follow && request > first);
+	refused = request >= first && request <= refusal.last;
 	refusal.refused += refused;
 	return refused;
 }
