@@ -73,7 +73,7 @@ const struct world *world_join(int *count, char ***arguments)
 
 	if (!is_started_as_rank())
 		return NULL;
-	MPI_Init_thread(count, arguments, MPI_THREAD_FUNNELED, &provided);
+	MPI_Init_thread(count, arguments, MPI_THREAD_MULTIPLE, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world.number);
 	report_as_rank(world.rank, end_all);

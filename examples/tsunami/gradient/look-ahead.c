@@ -8,6 +8,7 @@
 #include <reel/omp.h>
 
 #include "common/report.h"
+#include "model/ranks.h"
 
 static void *open_state(void *context)
 {
@@ -31,16 +32,67 @@ int look_ahead_is_there(void)
 }
 
 /* In the team of the sweep the regions of the callbacks are of one thread each. */
+static int reverse(reel_run *run, struct loop *loop, struct state *state, struct adjoint *adjoint,
+		   struct reel_omp_options *options, struct look_ahead *use)
+{
+	struct reel_omp_stats stats;
+	int error = reel_omp_run_reverse(run, loop, state, adjoint, options, &stats);
+
+	*use = (struct look_ahead){stats.threads, stats.ahead, stats.max_tapes};
+	return error;
+}
+
+/* The loop of a context: that of the program, but for the ranks with which it exchanges rows. */
+struct replay {
+	struct loop loop;
+	struct model model;
+};
+
+static void open_replay(struct replay *replay, const struct loop *loop, struct ranks *ranks)
+{
+	replay->model = *loop->model;
+	replay->model.ranks = ranks;
+	loop_open(&replay->loop, &replay->model, loop->chunk_rows);
+	replay->loop.depth = loop->depth;
+	replay->loop.gauge = loop->gauge;
+	replay->loop.known = loop->known;
+}
+
+static int reverse_on_ranks(reel_run *run, struct loop *loop, struct state *state,
+			    struct adjoint *adjoint, struct reel_omp_options *options,
+			    struct look_ahead *use)
+{
+	struct ranks *ranks = loop->model->ranks, *copies;
+	int number = 2 * options->threads + 1, error;
+	struct replay *replays;
+	void **contexts;
+
+	copies = ranks->open_copies(ranks, &number);
+	replays = allocate((size_t)number, sizeof(*replays));
+	contexts = allocate((size_t)number, sizeof(*contexts));
+	for (int k = 0; k < number; k++) {
+		open_replay(&replays[k], loop, &copies[k]);
+		contexts[k] = &replays[k].loop;
+	}
+	options->tapes = (unsigned)number - 1;
+	options->contexts = contexts;
+	error = reverse(run, loop, state, adjoint, options, use);
+	for (int k = 0; k < number; k++)
+		loop_close(&replays[k].loop);
+	ranks->close_copies(copies, number);
+	free(contexts);
+	free(replays);
+	return error;
+}
+
 int look_ahead_reverse(reel_run *run, struct loop *loop, struct state *state,
 		       struct adjoint *adjoint, int threads, struct look_ahead *use)
 {
 	struct reel_omp_options options = {
 		.threads = threads, .open_state = open_state, .close_state = close_state};
-	struct reel_omp_stats stats;
-	int error = reel_omp_run_reverse(run, loop, state, adjoint, &options, &stats);
 
-	*use = (struct look_ahead){stats.threads, stats.ahead, stats.max_tapes};
-	return error;
+	return (loop->model->ranks ? reverse_on_ranks : reverse)(run, loop, state, adjoint,
+								 &options, use);
 }
 
 #else

@@ -185,8 +185,10 @@ static void run_team(struct call *call, struct state *now, struct state *next)
 	ptrdiff_t gauge_place = grid_row(model->grid, model->gauge_row) + model->gauge_column;
 
 	for (int64_t step = call->first; step <= call->last; step++) {
-		look_for_dry_cells(call, now, share.rows, step);
-		look_at_other_ranks(call, step);
+		if (step >= loop->known) {
+			look_for_dry_cells(call, now, share.rows, step);
+			look_at_other_ranks(call, step);
+		}
 		if (call->tape && step < call->last)
 			push_chunk(call, 0);
 		BARRIER

@@ -12,6 +12,7 @@ enum { SOUTH, NORTH, SIDES };
 
 /* The messages of an exchange: each has HALO_ROWS rows, packed; none leaves the basin. */
 struct halo {
+	MPI_Comm comm;
 	int neighbour[SIDES];
 	int values; /* doubles in a message */
 	double *sent[SIDES], *received[SIDES];
@@ -57,8 +58,9 @@ static struct grid grid_of_rows(const struct grid *whole, struct rows rows)
 
 /* ---- Exchange ---- */
 
-static void open_halo(const struct ranks *ranks, struct halo *halo)
+static void open_halo(const struct ranks *ranks, struct halo *halo, MPI_Comm comm)
 {
+	halo->comm = comm;
 	halo->values = (int)(HALO_ROWS * row_values(&ranks->grid));
 	halo->neighbour[SOUTH] = ranks->rank > 0 ? ranks->rank - 1 : MPI_PROC_NULL;
 	halo->neighbour[NORTH] = ranks->rank < ranks->number - 1 ? ranks->rank + 1 : MPI_PROC_NULL;
@@ -66,10 +68,17 @@ static void open_halo(const struct ranks *ranks, struct halo *halo)
 		halo->sent[side] = allocate((size_t)halo->values, sizeof(double));
 		halo->received[side] = allocate((size_t)halo->values, sizeof(double));
 		reel_mpi_recv_init(halo->received[side], halo->values, MPI_DOUBLE,
-				   halo->neighbour[side], 0, MPI_COMM_WORLD, &halo->request[side]);
+				   halo->neighbour[side], 0, comm, &halo->request[side]);
 		reel_mpi_send_init(halo->sent[side], halo->values, MPI_DOUBLE,
-				   halo->neighbour[side], 0, MPI_COMM_WORLD,
-				   &halo->request[SIDES + side]);
+				   halo->neighbour[side], 0, comm, &halo->request[SIDES + side]);
+	}
+}
+
+static void free_halo(struct halo *halo)
+{
+	for (int side = 0; side < SIDES; side++) {
+		free(halo->sent[side]);
+		free(halo->received[side]);
 	}
 }
 
@@ -153,7 +162,45 @@ static void cut(struct ranks *ranks, const struct grid *whole)
 			ranks->max_rows = rows.last - rows.first;
 	}
 	ranks->whole_rows = whole->rows;
-	open_halo(ranks, ranks->halo);
+	open_halo(ranks, ranks->halo, MPI_COMM_WORLD);
+}
+
+/* ---- Copies ---- */
+
+static struct halo *duplicate_halo(const struct ranks *ranks)
+{
+	struct halo *halo = allocate(1, sizeof(*halo));
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	require(reel_mpi_attach(comm, 0));
+	open_halo(ranks, halo, comm);
+	return halo;
+}
+
+static struct ranks *open_copies(struct ranks *ranks, int *number)
+{
+	struct ranks *copies;
+
+	MPI_Allreduce(MPI_IN_PLACE, number, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	copies = allocate((size_t)*number, sizeof(*copies));
+	for (int k = 0; k < *number; k++) {
+		copies[k] = *ranks;
+		copies[k].halo = duplicate_halo(ranks);
+	}
+	return copies;
+}
+
+static void close_copies(struct ranks *copies, int number)
+{
+	for (int k = 0; k < number; k++) {
+		struct halo *halo = copies[k].halo;
+
+		MPI_Comm_free(&halo->comm);
+		free_halo(halo);
+		free(halo);
+	}
+	free(copies);
 }
 
 /* ---- What all ranks have together ---- */
@@ -202,12 +249,9 @@ static void gather(struct ranks *ranks, const double *field, double *whole)
 
 /* ---- From the beginning to the end ---- */
 
-static void free_halo(void)
+static void free_border(void)
 {
-	for (int side = 0; side < SIDES; side++) {
-		free(border.sent[side]);
-		free(border.received[side]);
-	}
+	free_halo(&border);
 }
 
 struct ranks *ranks_begin(int *count, char ***arguments)
@@ -216,10 +260,11 @@ struct ranks *ranks_begin(int *count, char ***arguments)
 
 	if (!world)
 		return NULL;
-	atexit(free_halo);
+	atexit(free_border);
 	all = (struct ranks){
 		.world = world, .rank = world->rank, .number = world->number,
 		.cut = cut, .exchange = exchange, .exchange_reverse = exchange_reverse,
+		.open_copies = open_copies, .close_copies = close_copies,
 		.seed = seed, .share = share, .gather = gather, .halo = &border,
 	};
 	return &all;

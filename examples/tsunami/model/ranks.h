@@ -24,8 +24,8 @@
 #define HALO_ROWS 2
 
 /*
- * All functions are called by the main thread of every rank, in the same order. They end the program
- * if MPI fails.
+ * All functions are called by the main thread of every rank, in the same order; those of a copy, by
+ * one thread at a time. They end the program if MPI fails.
  */
 struct ranks {
 	const struct world *world;
@@ -50,6 +50,13 @@ struct ranks {
 	 * border, from which the sender calculates that. It comes into the halo of the adjoint.
 	 */
 	void (*exchange_reverse)(struct ranks *ranks, struct state *adjoint);
+
+	/*
+	 * Copies of the ranks, for threads that run steps at the same time: the exchanges of one do
+	 * not meet those of another. *number becomes the largest that a rank asks for.
+	 */
+	struct ranks *(*open_copies)(struct ranks *ranks, int *number);
+	void (*close_copies)(struct ranks *copies, int number);
 
 	/* J is a number of the rank that has this row of the whole grid: J_bar of this rank. */
 	double (*seed)(struct ranks *ranks, int row);

@@ -140,9 +140,6 @@ static void check_ranks(const struct options *options)
 	if (options->on_gpu)
 		fail("--device cuda: on several ranks threads of the CPU run the steps; leave it "
 		     "out, or start one rank");
-	if (options->look_ahead)
-		fail("--look-ahead: threads that are at different steps cannot exchange rows with "
-		     "other ranks; leave it out, or start one rank");
 }
 
 /* Of a run that keeps all steps on tape. */
