@@ -6,6 +6,7 @@
 #include <reel/mpi.h>
 
 #include "common/report.h"
+#include "stage.h"
 #include "step.h"
 
 enum { SOUTH, NORTH, SIDES };
@@ -127,9 +128,13 @@ static void exchange(struct ranks *ranks, struct state *state)
 /* The received values are added to -0: -0 + x is x, also where x is 0 or -0. */
 static void clear_adjoints(struct halo *halo)
 {
-	for (int side = 0; side < SIDES; side++)
-		for (int k = 0; halo->neighbour[side] != MPI_PROC_NULL && k < halo->values; k++)
+	for (int side = 0; side < SIDES; side++) {
+		int values = halo->neighbour[side] == MPI_PROC_NULL ? 0 : halo->values;
+
+		VECTOR_LOOP
+		for (int k = 0; k < values; k++)
 			halo->sent[side][k] = -0.0;
+	}
 }
 
 static void exchange_reverse(struct ranks *ranks, struct state *adjoint)
