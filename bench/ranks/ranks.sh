@@ -15,7 +15,7 @@ mpirun="$(variable MPIRUN) $(variable MPIRUN_FLAGS)"
 tsunami=$build/examples/tsunami/tsunami
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
-[ $# -gt 0 ] || set -- --basin idealised --resolution 20 --hours 10
+[ $# -gt 0 ] || set -- --basin idealised --resolution 15 --hours 15
 # Ranks that wait leave the processor to others.
 OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_mpi_yield_when_idle
@@ -39,7 +39,7 @@ run() {
 	for columns in 30 100 350; do
 		$mpirun -n 2 "$build/bench/ranks/halo" $columns | sed 's/^/halo /'
 	done
-	for round in 1 2 3 4 5; do
+	for round in 1 2 3 4 5 6 7 8 9; do
 		run threads "$tsunami" --threads 2 "$@"
 		for ranks in 1 2 4 8; do
 			run $ranks $mpirun -n $ranks "$tsunami" --threads 1 "$@"
