@@ -19,17 +19,17 @@
 
 /* ---- Agreement with the other processes ---- */
 
-/*
- * What a process wants before an action, AHEAD_SKIP and AHEAD_AGAIN; and what it lacked in one. All
- * processes then act alike.
- */
+/* What a process wants before an action, or lacked in one. All processes then act alike. */
 enum ahead_wish {
 	AHEAD_SKIP = 1,  /* an earlier action had no memory, or failed */
 	AHEAD_AGAIN = 2, /* the steps are recorded when the sweep needs them */
 	AHEAD_MEMORY = 4 /* there was no memory */
 };
 
-/* A DROP sends nothing and cannot fail, so each process drops a snapshot for itself. */
+/*
+ * A DROP sends nothing, and fails only if the plan is wrong, which is the same on all processes: each
+ * drops its snapshot for itself.
+ */
 static int agree(const struct ahead_action *entry, int error, unsigned *wishes)
 {
 	switch (entry->action.kind) {
@@ -206,7 +206,10 @@ static void leave_missing(struct ahead_sweep *sweep, struct ahead_tape *ahead_ta
 	atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-/* Whether so many tapes are in use that it is better to record when the sweep needs the steps. */
+/*
+ * Whether so many tapes are in use that it is better to record when the sweep needs the steps. Another
+ * thread may find the same at the same time, so that a tape more than `limit` may be in use.
+ */
 static bool is_too_early(const struct ahead_sweep *sweep)
 {
 	return sweep->keeps_states &&

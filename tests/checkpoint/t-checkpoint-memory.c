@@ -137,14 +137,6 @@ static void refuse_each(bool resumed, unsigned flags, bool all_that_follow)
 	close_pool(pool, "refusals");
 }
 
-static void ignore_report(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)message;
-	(void)context;
-}
-
 int main(void)
 {
 	tap_begin();

@@ -33,6 +33,16 @@ static inline bool is_emulated(void)
 	return emulated && *emulated;
 }
 
+/* For reel_set_error_handler(), in tests of errors. */
+static inline void ignore_report(const reel_tape *tape, int error, const char *message,
+				 void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)message;
+	(void)context;
+}
+
 static inline uint64_t number_from_environment(const char *name, uint64_t otherwise)
 {
 	const char *text = getenv(name);

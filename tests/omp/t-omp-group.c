@@ -633,14 +633,6 @@ static void random_sweeps(void)
 	ok(went_on > 0, "%d sweeps paused for memory and went on", went_on);
 }
 
-static void ignore_report(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)message;
-	(void)context;
-}
-
 int main(void)
 {
 	/* There are more threads than processors; libomp's own tool knows no threads of ours. */

@@ -144,14 +144,6 @@ static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 	reel_plan_close(plan);
 }
 
-static void ignore_report(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)message;
-	(void)context;
-}
-
 int main(void)
 {
 	/* There are more threads than processors; libomp's own tool knows no threads of ours. */

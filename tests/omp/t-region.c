@@ -670,15 +670,6 @@ static void give_up_lane(const struct member *member)
 		reel_tape_give_up(reel_lane_tape(worker.lane), -EIO, "an error before the region");
 }
 
-/* Several lanes report their errors at the same time. */
-static void ignore_report(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)message;
-	(void)context;
-}
-
 /* An error ends the wait of each lane, so that every thread comes to the barrier. */
 static void test_missing_turns(void)
 {
@@ -686,6 +677,7 @@ static void test_missing_turns(void)
 	static const int region_error[MISSING] = {-EIO, -EIO, -EBADMSG, -EDEADLK, -EBADMSG};
 
 	tap_case("a lane that takes no turn");
+	/* Several lanes report their errors at the same time. */
 	reel_set_error_handler(ignore_report, NULL);
 	alarm(60);
 	for (missing = 0; missing < MISSING; missing++) {
