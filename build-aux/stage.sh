@@ -62,13 +62,14 @@ stage() {
 
 # release: runs what a packager runs. distcheck unpacks the tarball, builds it, runs all tests, installs, builds
 # programs with what is installed, and removes it. It removes its build, too, unless it fails. The
-# tarball that it packs twice is for nobody: xz is quick about it.
+# tarball that it packs twice is for nobody: xz is quick about it. Of what debuggers want the lines are
+# enough, which makes compilers a quarter faster.
 release() {
 	local log=$directory/distcheck.log status
 	echo 'release: make distcheck'
 	configure "$directory" "${main_options[@]}" || broken 'configure failed'
 	XZ_OPT=-0 make -C "$directory" "${parallel[@]}" distcheck "$quick_libtool" \
-		DISTCHECK_CONFIGURE_FLAGS=--enable-werror >"$log" 2>&1
+		DISTCHECK_CONFIGURE_FLAGS="--enable-werror 'CFLAGS=-O2 -g1' 'CXXFLAGS=-O2 -g1'" >"$log" 2>&1
 	status=$?
 	points=($(awk '/^# (PASS|XFAIL):/ { passed += $3 } /^# (FAIL|XPASS|ERROR):/ { failed += $3 }
 		/^# SKIP:/ { skipped += $3 } END { print passed + 0, failed + 0, skipped + 0 }' "$log"))

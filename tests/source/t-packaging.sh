@@ -16,6 +16,13 @@ debian=$SOURCE_DIR/debian
 if [ -d "$debian" ]; then
 	head -n 1 "$debian/changelog" | grep -qF "reel ($version-"
 	ok $? "debian/changelog begins with version $version"
+
+	for map in lib/libreel mpi/libreel-mpi omp/libreel-omp gpu/libreel-cuda; do
+		sed -n '/^REEL_PRIVATE/q; s/^[[:space:]]*\(reel_[a-z0-9_]*\);$/\1/p' "$SOURCE_DIR/$map.map" | sort >exported
+		symbols=$debian/$(basename $map)0.symbols
+		sed -n 's/^ \(reel_[a-z0-9_]*\)@.*/\1/p' "$symbols" | sort | diff exported - >difference
+		is_empty difference "$(basename "$symbols") has what $map.map exports"
+	done
 fi
 
 # configure ignores options that it does not know.
