@@ -60,7 +60,8 @@
  *   -ENOTSUP   the call cannot be reversed; the text says why and what can be done
  *   -EMSGSIZE  a message is shorter or longer than the buffer, and no status was asked for
  *   -EIO       MPI failed; the text has MPI's own. Unless the communicator returns errors
- *              (MPI_ERRORS_RETURN) MPI ends the program itself
+ *              (MPI_ERRORS_RETURN) MPI ends the program itself; MPICH asks MPI_COMM_WORLD
+ *              when a wait fails
  *   -ENOMEM    no memory for an adjoint
  *   -EBADMSG   the reverse call does not mirror the forward call
  *   -ETIMEDOUT another rank does not answer (reel_mpi_watch())
