@@ -9,24 +9,25 @@
  *	while (reel_arena_settle(arena, NULL) > 0);
  *	reel_arena_close(arena);
  *
- * It is one piece of device memory: a header, a free list, a state for each warp, and slabs. Each
- * warp of a launch takes slabs as its lanes push, and keeps them for what it pushes next, in this
- * launch and in later ones, until the arena is reset.
+ * Memory. An arena is one piece of device memory: a header, a free list, a state for each warp, and
+ * slabs. Each warp of a launch takes slabs as its lanes push. The warp keeps its slabs for later
+ * pushes, in this launch and in later ones, until trim() or a reset gives them back.
  *
- * Size it by the lanes that are resident at a time (multiprocessors x threads of one), and write
- * kernels that stride over the grid: a tape for each element of a large grid does not fit, and is
- * not needed. reel_arena_threads() is that number.
+ * Size. Launch at most reel_arena_threads() threads, which is the number of lanes that the GPU
+ * holds at a time (multiprocessors x threads of a multiprocessor), and write kernels that stride
+ * over the grid. One tape for each element of a large grid would not fit, and is not needed.
  *
- * A kernel that finds no free slab goes on: it notes a fault, and counts what it would have pushed.
- * reel_arena_read() tells how many slabs the launch needed, and reel_arena_settle() makes the arena
- * that large. Results of a launch with a fault are to be thrown away.
+ * Faults. If a push finds no free slab, the kernel goes on: it notes a fault and counts the rows
+ * that it could not push. reel_arena_read() tells how many slabs the launch needed, and
+ * reel_arena_settle() makes the arena that large. Discard the results of a launch with a fault.
  *
- * Two kernels that may run at once need an arena each. The calls below are for one thread at a
- * time for each arena. Those that take a stream may be called while that stream has kernels to run
- * that use the arena.
+ * Threads. One thread at a time may call the functions below on an arena. A function that takes a
+ * stream may be called while kernels in that stream still use the arena. Two kernels that may run
+ * at once need an arena each.
  *
- * The library calls the driver, libcuda.so.1, which it loads: no CUDA is needed to build it or to
- * run programs without a GPU. It uses the device's primary context, as CUDA's runtime does.
+ * Driver. The library loads the driver, libcuda.so.1, at run time: no CUDA is needed to build the
+ * library, or to run programs without a GPU. The library uses the device's primary context, as
+ * CUDA's runtime does.
  */
 #ifndef REEL_ARENA_H
 #define REEL_ARENA_H
@@ -42,59 +43,68 @@ extern "C" {
 
 struct reel_arena;
 
-/* What a kernel is given, by value. */
+/* The argument that gives a kernel an arena, passed by value. reel_arena_device() returns it. */
 struct reel_device_arena {
 	unsigned char *base;
 	uint32_t row_mask;
 	uint32_t word_bytes;
 };
 
-/* All zero is the default. */
+/* Options of an arena. All zero, or NULL, means all defaults. */
 struct reel_arena_options {
 	/*
-	 * Device memory [bytes]; 0: eight slabs for each warp that can be resident, at most half
-	 * of what the device has free. A second copy of the arena's tables, which are 16 bytes
-	 * a slab and 408 a warp, comes to it.
+	 * Device memory of the arena [bytes]; 0: eight slabs for each of its `warps`, but at most
+	 * half of the device's free memory. In addition, the arena takes a second copy of its
+	 * tables, which are 16 bytes a slab and 408 bytes a warp.
 	 */
 	uint64_t bytes;
-	/* A power of two, at least 8 rows of 32 words; 0: 64 KiB. */
+	/* Size of a slab [bytes]: a power of two, at least 8 rows of 32 words; 0: 64 KiB. */
 	uint32_t slab_bytes;
-	/* Of a lane in a row, as the tapes' type says: 4, 8 or 16; 0: 8. */
+	/* Size of a lane's word in a row [bytes], equal to Word of the tapes: 4, 8 or 16; 0: 8. */
 	uint32_t word_bytes;
-	/* The most warps of a launch; 0: as many as can be resident. */
+	/* Maximum number of warps in a launch; 0: the number of warps that can be resident. */
 	uint32_t warps;
-	/* Number of the GPU. */
+	/* Number of the GPU, from 0. */
 	int device;
 	uint64_t reserved[4];
 };
 
 /*
- * Take the memory. NULL options are the defaults.
+ * Opens an arena and takes its device memory. The caller closes it with reel_arena_close(). NULL
+ * options are the defaults. After an error *arena is NULL.
  *
- * Returns 0, or -EINVAL for options that cannot be, -ENODEV if there is no driver, or no such GPU,
- * -ENOMEM if it has not as much memory free, -EIO if the driver fails.
+ * Returns 0, or
+ *   -EINVAL  an option is out of range, or `bytes` has no room for a slab beside the tables, or
+ *            has more rows than can be numbered (2^31)
+ *   -ENODEV  there is no driver, or no GPU with this number
+ *   -ENOMEM  the GPU, or the host, has too little free memory
+ *   -EIO     the driver failed
  */
 int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *options);
 
-/* Give the memory back. No stream may still use it. NULL is allowed. */
+/*
+ * Closes an arena and its store, and frees the device memory. No stream may still use the arena.
+ * NULL is allowed.
+ */
 void reel_arena_close(struct reel_arena *arena);
 
-/* What a kernel is to be given. Changes when the arena grows. */
+/* Returns the argument for a kernel. Call it for each launch: it changes when the arena grows. */
 struct reel_device_arena reel_arena_device(const struct reel_arena *arena);
 
-/* How many lanes the GPU holds at a time: the most threads that a launch should have. */
+/* Returns the number of lanes that the GPU holds at a time. No launch should have more threads. */
 uint32_t reel_arena_threads(const struct reel_arena *arena);
 
 /*
- * Empty all tapes and give their slabs back, forget faults. In the order of the stream, which is a
- * CUstream or cudaStream_t of the device's primary context; NULL is the default stream. Cheap:
- * nothing but the free list and the states of the warps is written.
+ * Empties all tapes, gives their slabs back and clears the faults, in the order of `stream`, which
+ * is a CUstream or cudaStream_t of the device's primary context; NULL is the default stream. With a
+ * store, the slabs in the store are dropped at once, and the empty tapes count as settled. Cost:
+ * only the header and the tables are written, no slab.
  *
- * Returns 0 or -EIO.
+ * Returns 0, or -EIO: the driver failed.
  */
 int reel_arena_reset(struct reel_arena *arena, void *stream);
 
-/* Bits of `faults`. */
+/* What reel_arena_read() reports. The enumerators are the bits of `faults`. */
 enum {
 	/* A push found no free slab. */
 	REEL_DEVICE_EXHAUSTED = 1,
@@ -104,9 +114,12 @@ enum {
 	REEL_DEVICE_WORD = 4,
 	/* The launch had more warps than the arena. */
 	REEL_DEVICE_WARPS = 8,
-	/* A tape was resumed that was not saved, in blocks of another size, or as another kind. */
+	/*
+	 * A lane resumed a tape that was not saved, or that was saved in blocks of another size or
+	 * by another type of tape.
+	 */
 	REEL_DEVICE_RESUME = 16,
-	/* Lanes of a staged tape did not push or pop together: seen if they did not hang. */
+	/* Lanes of a staged tape did not push or pop together. Such lanes may hang instead. */
 	REEL_DEVICE_DIVERGED = 32,
 	/* A tape came to a slab that is in the store. */
 	REEL_DEVICE_DRAINED = 64
@@ -116,45 +129,61 @@ struct reel_arena_report {
 	uint32_t faults;
 	uint32_t warps, warps_needed;
 	/*
-	 * Slabs that all warps together wanted at most, those that they were refused and those in
-	 * the store included; with a store, since a launch was undone last.
+	 * Number of slabs in the arena, and the number needed: the sum over all warps of the
+	 * maximum number that the warp wanted at once, with slabs that were refused and slabs in
+	 * the store. With a store, each launch that reel_arena_settle() undoes restarts the count.
 	 */
 	uint64_t slabs, slabs_needed;
 	uint64_t bytes, bytes_needed;
-	uint64_t slabs_drained; /* in the store */
+	uint64_t slabs_drained; /* number of slabs in the store */
 	uint64_t reserved[3];
 };
 
 /*
- * What the launches since the last reset have left, once those in the stream have ended. What is
- * needed is exact if the work of a warp does not depend on what it pops and on other warps; else it
- * is what this launch wanted. With REEL_DEVICE_WARPS it counts the warps that had a place.
+ * Waits for the launches in `stream` and reports what the launches since the last reset have left.
+ * The slabs needed are exact if the work of a warp depends neither on what it pops nor on other
+ * warps. Otherwise they are what this launch wanted, and its repetition may need more. With
+ * REEL_DEVICE_WARPS they include only the warps that had a place in the arena.
  *
- * Returns 0 or -EIO.
+ * Returns 0, or -EIO: the driver failed.
  */
 int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_report *report);
 
 /*
- * Make the arena at least as large as the report needs, empty. Nothing may use it meanwhile, on the
- * device either: its memory is another one afterwards. Returns 0, or -ENOMEM or -EIO; the arena is
- * unchanged then.
+ * Grows the arena to at least what the report needs. All its tapes are empty afterwards, and its
+ * slabs in the store are dropped. Neither the host nor the device may use the arena meanwhile. The
+ * arena has other memory afterwards: call reel_arena_device() again. The old memory is freed last,
+ * so the device must have room for both.
+ *
+ * Returns 0, or, with the arena unchanged,
+ *   -ENOMEM  the GPU, or the host, has too little free memory
+ *   -EINVAL  the arena would have more rows than can be numbered (2^31)
+ *   -EIO     the driver failed
  */
 int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *report);
 
 /*
- * Wait for the launches in the stream; if they ran out of memory, grow the arena to what they
- * needed and empty it.
+ * Waits for the launches in `stream`. If they needed more slabs or warps than the arena has, grows
+ * the arena to what they needed and empties it. With a store, this function may undo the launches
+ * instead; see reel_arena_attach().
  *
- * Returns 0 if all went well, 1 if the arena grew and the launches must be repeated; -EPROTO for
- * any other fault, -ENOMEM if the GPU has not as much memory, -EIO if the driver fails; with a
- * store also what that said.
+ * Returns 0 if no launch had a fault, 1 if the launches must be repeated, or
+ *   -EPROTO  a fault that a larger arena does not cure; with a store also: the launch had too many
+ *            warps, and the arena cannot grow since a tape has slabs
+ *   -ENOMEM  the GPU, or the host, has too little free memory; with a store also: the arena is too
+ *            small for the launch
+ *   -EINVAL  the arena would have more rows than can be numbered (2^31)
+ *   -EIO     the driver failed
+ *
+ * With a store, the errors of the store are returned, too.
  */
 int reel_arena_settle(struct reel_arena *arena, void *stream);
 
 /* ---- More tape than the arena holds ---- */
 
 /*
- * Have slabs that lie deep go to a store between launches, and come back (store.h):
+ * Gives the arena a store (store.h). Between launches, slabs that lie deep go to the store and come
+ * back:
  *
  *	reel_arena_attach(arena, store);
  *	for (step = 0; step < steps; step++)
@@ -166,75 +195,91 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  *			reverse<<<...>>>(reel_arena_device(arena), step, ...);
  *		while (reel_arena_settle(arena, stream) > 0);
  *
- * where each kernel resumes its tapes and saves them (the first one opens them). The arena stays
- * as large as it is, which must be enough for what one launch pushes, or pops. It grows only
- * while no tape has a slab.
+ * Each kernel resumes its tapes and saves them; the first kernel opens them. The arena keeps its
+ * size, which must be enough for what one launch pushes, or pops. It grows only while no tape has a
+ * slab.
  *
- * reel_arena_settle() ends a step: the tapes as they are saved then are what counts. A launch that
- * found no free slab (REEL_DEVICE_EXHAUSTED), or came to a slab that is in the store
- * (REEL_DEVICE_DRAINED), is undone by it: it has slabs go, or come back, as many as the launch
- * needed and some more, and returns 1: the launches since the last one that returned 0 are to be
- * repeated, with the same arguments and data. Those that pop what an earlier step pushed, and then
- * push, have overwritten it and cannot be repeated; nor can those that trim() after that. Have
- * what they need there before: reel_arena_drain(), reel_arena_refill().
+ * When reel_arena_settle() returns 0, a step has ended: the tapes as they are saved then are
+ * settled. If a launch found no free slab (REEL_DEVICE_EXHAUSTED), or came to a slab in the store
+ * (REEL_DEVICE_DRAINED), reel_arena_settle() undoes it: the tapes are again as they were settled
+ * last. It then moves the slabs that the launch needed, and some more, to the store or back, and
+ * returns 1. The program repeats the launches since reel_arena_settle() last returned 0, with the
+ * same arguments and data.
  *
- * When it returns an error nothing is undone yet. Call it again when the reason is gone (a store
- * that was full), or reel_arena_undo() to go on without those launches. After an error of the
- * driver only reel_arena_reset() and reel_arena_close() are left.
+ * A launch that pops what an earlier step pushed, and then pushes or calls trim(), cannot be
+ * repeated, since what it popped may be overwritten. Call reel_arena_drain() or reel_arena_refill()
+ * before such a launch, so that it finds the slabs that it needs.
  *
- * What is popped in a launch that will be repeated is zero where its slab is in the store. So a
- * loop that a popped value ends must end on zeros, too, and 0 must be a valid index.
+ * If reel_arena_settle() returns an error, it has undone nothing. Remove the cause (a full store,
+ * for example) and call it again, or call reel_arena_undo() to go on without those launches. After
+ * an error of the driver, only reel_arena_reset() and reel_arena_close() may be called.
  *
- * A warp's lanes share its slabs, from the highest top down to the lowest one in use: a lane that
- * stays low and is used again later needs all slabs of its warp above it on the device at once.
+ * In a launch that will be repeated, a pop from a slab in the store gives zero. So a loop whose end
+ * depends on a popped value must end on zeros, too, and 0 must be a valid index.
  *
- * Places (mark()) do not last from launch to launch: slabs come back as others.
+ * The lanes of a warp share its slabs, from the highest top of a lane down to the lowest slab in
+ * use. If a lane stays low and is used again later, all slabs of its warp above its top must be on
+ * the device at once.
  *
- * The arena owns the store from then on, and closes it. It must be at rest; what is on its tapes
- * counts as settled. On the host its tables are pinned, 16 bytes a slab and 408 a warp, and eight
- * frames of 2 MiB, or of a slab if that is larger.
+ * A place (mark()) is valid within its launch only, since a slab comes back under another number.
  *
- * Returns 0, or -EBUSY: it has a store; -EINVAL: the store takes no slab at once; -ENOMEM, -EIO.
- * The store stays the caller's then.
+ * The arena owns the store from then on, and closes it. No kernel may use the arena during this
+ * call; what is on its tapes counts as settled. The host pins memory for the tables (16 bytes a
+ * slab and 408 bytes a warp) and for eight frames of 2 MiB, or of a slab if that is larger.
+ *
+ * Returns 0, or, and the store still belongs to the caller,
+ *   -EBUSY   the arena has a store
+ *   -EINVAL  the store takes fewer bytes in one transfer than a slab has
+ *   -ENOMEM  no memory
+ *   -EIO     the driver failed
  */
 int reel_arena_attach(struct reel_arena *arena, reel_store *store);
 
 /*
- * Undo the launches since reel_arena_settle() returned 0 or 1 last, or since they counted as
- * settled: the tapes are as they were saved then. Waits for the stream. For an arena with a store.
+ * Undoes the launches since the tapes were settled last: the tapes are again as they were saved
+ * then. The tapes are settled when reel_arena_settle() returns 0 or 1, and where a function says
+ * that they count as settled. Requires a store. Waits for `stream`.
  *
- * Returns 0, or -EINVAL: there is no store; -EIO.
+ * Returns 0, or -EINVAL: the arena has no store; -EIO: the driver failed.
  */
 int reel_arena_undo(struct reel_arena *arena, void *stream);
 
 /*
- * Between launches: have at least so many slabs free, so that the next launch need not be repeated.
- * Those above the tops of tapes are free at once; others go to the store: the lowest first, from
- * all warps so that they keep equally many. The highest of each warp stays. Waits for the stream.
- * What the launches left counts as settled.
+ * Between launches: frees slabs until at least `slabs` of them are free, so that the next launch
+ * need not be repeated. Slabs above the tops of the tapes are freed first. Then slabs go to the
+ * store, the lowest first, so that all warps keep the same number. The highest slab of each warp
+ * stays on the device. Waits for `stream`. What the launches left counts as settled.
  *
- * Returns 0; -ENOMEM: not so many can be free, though all that can be are; what the store said,
- * when it took none; -EPROTO: the last launch has faults, settle it; -EINVAL: no store; -EIO.
+ * Returns 0, or
+ *   -ENOMEM  fewer than `slabs` slabs can be free; all that can be free are free
+ *   -EPROTO  the last launch has faults: call reel_arena_settle() first
+ *   -EINVAL  the arena has no store
+ *   -EIO     the driver failed
+ *
+ * An error of the store is returned, too; the store has then taken no slab.
  */
 int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs);
 
 /*
- * Between launches: have each warp's `depth` highest slabs on the device, or all that it has. Waits
- * for the stream, and counts as settled. Returns as reel_arena_drain(); -ENOMEM: there are not so
- * many free slabs, none has come.
+ * Between launches: brings slabs back from the store until the `depth` highest slabs of each warp
+ * are on the device, or all slabs of a warp that has fewer. Waits for `stream`. What the launches
+ * left counts as settled.
+ *
+ * Returns 0, or as reel_arena_drain(); -ENOMEM: there are too few free slabs, and none came back.
  */
 int reel_arena_refill(struct reel_arena *arena, void *stream, uint32_t depth);
 
+/* Counts of an arena since it was opened. */
 struct reel_arena_stats {
-	uint64_t bytes, slabs;                  /* now */
-	uint64_t grown;                         /* how often */
-	uint64_t undone;                        /* launches that were to be repeated, by a store */
-	uint64_t drained_bytes, refilled_bytes; /* to the store and back */
-	uint64_t sent_bytes, fetched_bytes;     /* of lanes' tapes, see reel/host-tape.h */
+	uint64_t bytes, slabs;                  /* present size of the arena */
+	uint64_t grown;                         /* times that the arena grew */
+	uint64_t undone;                        /* times that reel_arena_settle() undid launches */
+	uint64_t drained_bytes, refilled_bytes; /* moved to the store, and back */
+	uint64_t sent_bytes, fetched_bytes;     /* words of lanes' tapes, see reel/host-tape.h */
 	uint64_t reserved[8];
 };
 
-/* Since the arena was opened. No call of the driver. */
+/* Reads the counts of an arena. Does not call the driver. */
 void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stats *stats);
 
 #ifdef __cplusplus
@@ -244,25 +289,25 @@ void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stat
 /* ---- Within: the memory of an arena, for reel/device.cuh ---------------------- */
 
 /*
- * The top of a tape is the number of the row that holds the newest word; row 0 of a slab has none.
- * With TOP_NONE set there is no row: the rest counts the rows refused; none, on an empty tape. With
- * TOP_SPILLED the top is so many rows below row 0 of the warp's bottom slab, in the store.
+ * The top of a tape is the number of the row that holds the newest word. Row 0 of a slab holds no
+ * word. TOP_NONE is an empty tape; TOP_NONE + n is a tape whose newest n rows were refused.
+ * TOP_SPILLED + n is a row in the store, n rows below row 0 of the warp's bottom slab.
  */
 #define REEL_DEVICE_TOP_NONE 0x80000000u
 #define REEL_DEVICE_TOP_SPILLED 0xc0000000u
-/* Links to no slab, beside 0. */
+/* Values of a link that has no slab, beside 0: no slab was free; a lane is taking a slab. */
 #define REEL_DEVICE_REFUSED 0xffffffffu
 #define REEL_DEVICE_BUSY 0xfffffffeu
 
 /*
- * At the start of an arena. Slabs are numbered from the start, too, so that none has the number 0,
- * and row r of slab s is row s * rows + r of the arena.
+ * The header at the start of an arena. Slabs are numbered from that start, too. So no slab has the
+ * number 0, and row r of slab s is row s * rows + r of the arena.
  */
 struct reel_arena_header {
-	uint64_t free; /* counted << 32 | first free slab, end_slab if there is none */
+	uint64_t free; /* number of changes << 32 | first free slab; end_slab: none */
 	uint32_t faults;
 	uint32_t warps_needed;
-	uint32_t saved_block; /* threads of a block when tapes were saved */
+	uint32_t saved_block; /* number of threads in a block of the kernel that saved tapes last */
 	uint32_t row_shift;
 	uint32_t row_mask;
 	uint32_t word_bytes;
@@ -273,29 +318,29 @@ struct reel_arena_header {
 };
 
 /*
- * A warp's slabs are a chain, shared by its lanes. All zero: none. Its lowest ones may be in a
- * store: `bottom` is the lowest of those that are not.
+ * The state of a warp. The warp's slabs are a chain that its lanes share. All zero: the warp has no
+ * slab. The lowest slabs may be in a store; `bottom` is the lowest slab on the device.
  */
 struct reel_arena_warp {
 	uint32_t bottom;
-	uint32_t peak;    /* most slabs that it wanted, those in the store included */
-	uint32_t drained; /* that are in the store */
-	uint32_t missed;  /* most of them, from the highest down, that it wanted */
+	uint32_t peak;    /* maximum number of slabs wanted, with those in the store */
+	uint32_t drained; /* number of slabs in the store */
+	uint32_t missed;  /* maximum number of these, from the highest down, that a lane wanted */
 };
 
-/* Its lanes' tapes that were saved; a top of 0 was not. */
+/* The saved tapes of a warp's lanes. The top of a lane that saved no tape is 0. */
 struct reel_arena_saved {
 	uint32_t top[32];
 	uint64_t bits[32];
-	uint32_t rows; /* of a block, by tapes with stages; else 0 */
+	uint32_t rows; /* number of rows in a block of a staged tape; 0: not staged */
 	uint32_t unused;
 };
 
-/* Of each slab, by its number; slabs that hold these tables have one, too. */
+/* The links of a slab. The table has one for each number, also for slabs that hold the tables. */
 struct reel_arena_slab {
 	uint32_t below, above;
-	uint32_t height; /* slabs below it */
-	uint32_t next;   /* in the free list: the next one's number, less its own + 1 */
+	uint32_t height; /* number of slabs below this one */
+	uint32_t next;   /* in the free list: number of the next slab - (own number + 1) */
 };
 
 #endif

@@ -2,18 +2,19 @@
 /*
  * Adding to adjoints from many threads.
  *
- * Where the primal reads, the adjoint adds. Two patterns of a kernel become races in its gradient:
+ * Where the primal reads, the adjoint adds. If several threads read one value, their additions to
+ * its adjoint are a race. There are two patterns:
  *
- *	out[i] = f(in[i])           each thread its own i. The adjoint of out[i] is read and
- *	                            cleared, that of in[i] added to, by the thread of i alone:
- *	                            x_bar[i] += ...; no race. But if threads read in[j] of others
- *	                            (stencils, gathers, tables), many add to one in_bar[j]:
- *	                            reel_add(&in_bar[j], ...), or let the thread of j gather all
- *	                            that is owed to it, in an order of its own.
+ *	out[i] = f(in[i])           Each thread has its own i. The thread of i alone reads and
+ *	                            clears out_bar[i], and adds to in_bar[i]: there is no race,
+ *	                            and in_bar[i] += ... will do. But if threads read in[j] of
+ *	                            other threads (stencils, gathers, tables), many threads add
+ *	                            to one in_bar[j]: call reel_add(&in_bar[j], ...), or let the
+ *	                            thread of j gather its terms, in an order of its own.
  *
- *	out[i] = f(in[i], *val)     all threads read one scalar: all add to one val_bar. Sum what
- *	                            a thread has to add in a register, over all of its i, and
- *	                            reel_add(val_bar, sum) once.
+ *	out[i] = f(in[i], *val)     All threads read one scalar, so all add to one val_bar. Each
+ *	                            thread sums its terms in a register, over all of its i, and
+ *	                            calls reel_add(val_bar, sum) once.
  *
  *	                       order of the sum       cost
  *	reel_add               any                    one atomic for each place that a warp adds to
@@ -22,25 +23,28 @@
  *	reel_block_sum         fixed                  for one place: a tree over the block
  *	reel_ordered_add       fixed                  the warps of a block one after another
  *
- * Fixed means the same bits in each run of the same launch (grid, block, data). What blocks add
- * together is fixed only if each writes its sum to a place of its own, and reel_ordered_sum() adds
- * these.
+ * A fixed order gives the same bits in each run of the same launch (grid, block, data). A sum over
+ * blocks has a fixed order only if each block writes its part to a place of its own, and
+ * reel_ordered_sum() adds the parts.
  *
- * All work for float and double.
+ * All functions take float and double.
  */
 #ifndef REEL_DEVICE_ADD_CUH
 #define REEL_DEVICE_ADD_CUH
 
 #include <reel/device-warp.cuh>
 
-/* The sum over the lanes in `lanes`, which call it together; valid in the first of them. A tree. */
+/*
+ * Returns the sum of x over the lanes in `lanes`, which call it together. The result is valid in
+ * the first of these lanes. The sum is a tree.
+ */
 template <class T> REEL_DEVICE T reel_sum_lanes(uint32_t lanes, T x)
 {
 	uint32_t lane = reel_device_warp_index();
 	uint32_t above = lanes & ~1u << lane;
 	uint32_t rank = (uint32_t)__popc(lanes & ((1u << lane) - 1));
 
-	/* Every second one of those left hands what it has to the one below it, and is done. */
+	/* In each round, every second lane left gives its sum to the one below and drops out. */
 	while (__any_sync(lanes, above != 0)) {
 		uint32_t next = above ? (uint32_t)reel_device_first_active(above) : lane;
 		T other = __shfl_sync(lanes, x, (int)next);
@@ -54,8 +58,8 @@ template <class T> REEL_DEVICE T reel_sum_lanes(uint32_t lanes, T x)
 }
 
 /*
- * *target += x, by any threads at any time. Lanes that are here together and add to one place are
- * summed first, and add once.
+ * Adds x to *target, atomically. Any thread may call it at any time. Lanes of a warp that call it
+ * together for one target are summed first, and add once.
  */
 template <class T> REEL_DEVICE void reel_add(T *target, T x)
 {
@@ -68,7 +72,10 @@ template <class T> REEL_DEVICE void reel_add(T *target, T x)
 
 /* ---- An array of the block ---- */
 
-/* Set the block's array of n in shared memory to zero. All threads of the block call it. */
+/*
+ * Sets the n elements of the block's array in shared memory to zero. All threads of the block call
+ * it. It ends with a barrier.
+ */
 template <class T> REEL_DEVICE void reel_shared_open(T *shared, uint32_t n)
 {
 	for (uint32_t i = reel_device_thread(); i < n; i += reel_device_block_threads())
@@ -76,13 +83,16 @@ template <class T> REEL_DEVICE void reel_shared_open(T *shared, uint32_t n)
 	__syncthreads();
 }
 
-/* As reel_add(), to an element of that array. */
+/* Adds x to an element of the block's array in shared memory, as reel_add() does. */
 template <class T> REEL_DEVICE void reel_shared_add(T *element, T x)
 {
 	reel_add(element, x);
 }
 
-/* Add the block's array to that of all blocks. All threads of the block call it. */
+/*
+ * Adds the n elements of the block's array in shared memory to `target`, an array that all blocks
+ * share. All threads of the block call it. It begins with a barrier.
+ */
 template <class T> REEL_DEVICE void reel_shared_close(const T *shared, uint32_t n, T *target)
 {
 	__syncthreads();
@@ -94,8 +104,9 @@ template <class T> REEL_DEVICE void reel_shared_close(const T *shared, uint32_t 
 /* ---- In a fixed order ---- */
 
 /*
- * The sum of x over the block, valid in its first thread. All threads of the block call it; scratch
- * is shared memory for an x of each warp, free again after the block's next __syncthreads().
+ * Returns the sum of x over the block, valid in its first thread. All threads of the block call it.
+ * `scratch` is shared memory for one T of each warp; the block may use it again after its next
+ * __syncthreads().
  */
 template <class T> REEL_DEVICE T reel_block_sum(T x, T *scratch)
 {
@@ -112,8 +123,9 @@ template <class T> REEL_DEVICE T reel_block_sum(T x, T *scratch)
 }
 
 /*
- * array[index] += x in the block's own array, which may be in shared or global memory. All threads
- * of the block call it, those that have nothing to add with `adds` false. A barrier for each warp.
+ * Adds x to array[index]. The array belongs to the block alone, and may be in shared or global
+ * memory. All threads of the block call it; a thread that has nothing to add passes `adds` false.
+ * Cost: one barrier for each warp of the block.
  */
 template <class T>
 REEL_DEVICE void reel_ordered_add(T *array, uint32_t index, T x, bool adds = true)
@@ -131,7 +143,11 @@ REEL_DEVICE void reel_ordered_add(T *array, uint32_t index, T x, bool adds = tru
 	}
 }
 
-/* target[i] += what the arrays of n, one after another in `parts`, have at i; by a whole launch. */
+/*
+ * Adds the element i of several arrays to target[i], for each i below n. There are `arrays` arrays
+ * of n elements, one after another in `parts`. All threads of the launch call it; the grid has one
+ * dimension.
+ */
 template <class T>
 REEL_DEVICE void reel_ordered_sum(const T *parts, uint32_t arrays, uint32_t n, T *target)
 {

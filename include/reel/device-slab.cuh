@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slabs of the tapes in kernels: taking, linking and leaving them. All of it is rare; the way of a
- * value is in reel/device.cuh.
+ * Slabs of the tapes in kernels: taking, linking and leaving them. These functions run rarely; the
+ * fast path of a push or a pop is in reel/device.cuh.
  *
- * A warp's slabs are a chain: each knows the one below and the one above, the state of the warp
- * knows the lowest. A lane is at the top of its own, anywhere in the chain. A link that is 0 is
- * extended by the first lane that comes to it: of those that come together, one marks the link as
- * busy, takes a slab from the free list and puts it into the link. A lane that comes apart from
- * them, in that moment, waits for it, so that a warp never takes more than it needs: an arena that
- * is large enough is so for every order of the lanes. A link that no slab was found for stays
+ * A warp's slabs are a chain. Each slab has a link to the slab below and one to the slab above, and
+ * the state of the warp has a link to the lowest slab. The top of a lane may be anywhere in the
+ * chain.
+ *
+ * If a link is 0, the first lanes that come to it together extend it: one of them marks the link as
+ * busy, takes a slab from the free list and stores it in the link. Another lane that comes to the
+ * busy link waits, so that a warp never takes more slabs than it needs. So an arena that is large
+ * enough is large enough for every order of the lanes. If there is no free slab, the link stays
  * refused, so that all lanes count the same rows as lost.
  *
- * Who meets whom: the free list is any warp's; a link is for the lanes of its warp, which are not
- * in step; rows belong to one lane alone.
+ * All warps share the free list. The lanes of a warp, which are not in step, share its links. Each
+ * word of a row belongs to one lane.
  */
 #ifndef REEL_DEVICE_SLAB_CUH
 #define REEL_DEVICE_SLAB_CUH
@@ -22,7 +24,7 @@
 
 /* ---- Within ---- */
 
-#define REEL_DEVICE_ZERO ((uint64_t)1 << 32) /* beside a top: the row is to be read as zero */
+#define REEL_DEVICE_ZERO ((uint64_t)1 << 32) /* beside a top: the row reads as zero */
 
 REEL_DEVICE reel_arena_header *reel_device_header(unsigned char *base)
 {
@@ -42,7 +44,7 @@ REEL_DEVICE void reel_device_note(unsigned char *base, uint32_t fault)
 		atomicOr(faults, fault);
 }
 
-/* NULL if this warp, or tapes of such words, have no place in the arena. */
+/* Returns NULL, and notes a fault, if the arena has other words or no room for this warp. */
 REEL_DEVICE reel_arena_warp *reel_device_state(unsigned char *base, uint32_t word_bytes)
 {
 	reel_arena_header *header = reel_device_header(base);
@@ -69,16 +71,19 @@ REEL_DEVICE reel_arena_saved *reel_device_saved(unsigned char *base, const reel_
 
 /* ---- Within: the free list ---- */
 
-/* 0 if there is none. The count in the upper half makes each state of the list another number. */
+/*
+ * Returns a slab, or 0 if none is free. The upper half of `free` counts its changes. So the swap
+ * fails if other lanes took the slab and gave it back meanwhile: its `next` may have changed.
+ */
 REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
 {
 	reel_arena_header *header = reel_device_header(base);
-	/* Acquire: pairs with the release in reel_device_give(), for the link. */
+	/* Acquire: pairs with the release in reel_device_give(). Makes `next` visible. */
 	uint64_t seen = reel_device_acquire(&header->free);
 
 	while ((uint32_t)seen < header->end_slab) {
 		uint32_t slab = (uint32_t)seen;
-		/* Of another's slab if it was taken meanwhile; the swap fails then. */
+		/* Stale if another lane took the slab meanwhile; the swap fails then. */
 		uint32_t next = slab + 1 + reel_device_load(&reel_device_slab(base, slab)->next);
 		uint64_t old = reel_device_swap_if(&header->free, seen,
 						   ((seen >> 32) + 1) << 32 | next);
@@ -98,7 +103,7 @@ REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
 
 	for (;;) {
 		reel_device_store(next, (uint32_t)seen - (slab + 1));
-		/* Release: pairs with the acquire in reel_device_take(). */
+		/* Release: pairs with the acquire in reel_device_take(). Makes `next` visible. */
 		old = reel_device_swap_if(&header->free, seen, ((seen >> 32) + 1) << 32 | slab);
 		if (old == seen)
 			return;
@@ -109,9 +114,9 @@ REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
 /* ---- Within: slabs in a store ---- */
 
 /*
- * A warp whose lowest slabs are in the store goes on above them. A lane that comes to them counts
- * how far it is below the bottom, up and down, and what it wanted there: the host brings it back
- * and has the launch repeated.
+ * If the lowest slabs of a warp are in the store, the warp goes on above them. The top of a lane
+ * that comes to these slabs counts the rows that the lane is below the bottom slab. The lane notes
+ * the slabs that it wanted there; the host brings them back and has the launch repeated.
  */
 
 REEL_DEVICE bool reel_device_top_is_spilled(uint32_t top)
@@ -119,13 +124,13 @@ REEL_DEVICE bool reel_device_top_is_spilled(uint32_t top)
 	return top >= REEL_DEVICE_TOP_SPILLED;
 }
 
-/* The rows of a warp that are in the store: how far below its bottom an empty tape is. */
+/* Returns the number of a warp's rows in the store. An empty tape is that far below the bottom. */
 REEL_DEVICE uint32_t reel_device_drained(unsigned char *base, const reel_arena_warp *warp)
 {
 	return warp ? warp->drained * reel_device_header(base)->row_mask : 0;
 }
 
-/* Whether the row above is among those in the store: an empty tape begins there. */
+/* Whether `top` is in the store, or is that of an empty tape whose first row is in the store. */
 REEL_DEVICE bool reel_device_is_below(unsigned char *base, const reel_arena_warp *warp,
 				      uint32_t top)
 {
@@ -133,7 +138,7 @@ REEL_DEVICE bool reel_device_is_below(unsigned char *base, const reel_arena_warp
 	       (reel_device_top_is_spilled(top) || top == REEL_DEVICE_TOP_NONE);
 }
 
-/* The lane wants the row that is so far below the bottom. */
+/* Notes that the lane wants the slab of the row that is `depth` rows below the bottom slab. */
 REEL_DEVICE void reel_device_miss(unsigned char *base, reel_arena_warp *warp, uint32_t depth)
 {
 	uint32_t mask = reel_device_header(base)->row_mask;
@@ -142,7 +147,10 @@ REEL_DEVICE void reel_device_miss(unsigned char *base, reel_arena_warp *warp, ui
 	atomicMax(&warp->missed, (depth + mask - 1) / mask);
 }
 
-/* A row higher: what is pushed there is lost. At the end, below the first row of the bottom. */
+/*
+ * Returns the top one row higher in the store, where a pushed word is lost. For TOP_SPILLED, which
+ * is the same place as row 0 of the bottom slab, returns that row.
+ */
 REEL_DEVICE uint32_t reel_device_restore_top(unsigned char *base, reel_arena_warp *warp, uint32_t top)
 {
 	if (top == REEL_DEVICE_TOP_NONE)
@@ -153,7 +161,7 @@ REEL_DEVICE uint32_t reel_device_restore_top(unsigned char *base, reel_arena_war
 	return top - 1;
 }
 
-/* A row lower, which is read as zero. */
+/* Returns the top one row lower in the store, with REEL_DEVICE_ZERO. */
 REEL_DEVICE uint64_t reel_device_spill_top(unsigned char *base, reel_arena_warp *warp, uint32_t top)
 {
 	uint32_t depth = top - REEL_DEVICE_TOP_SPILLED;
@@ -169,8 +177,8 @@ REEL_DEVICE uint64_t reel_device_spill_top(unsigned char *base, reel_arena_warp 
 /* ---- Within: up ---- */
 
 /*
- * What is in the link afterwards: a slab, or REFUSED. The wait is for lanes of the same warp, which
- * go on whatever this one does.
+ * Returns what is in the link afterwards: a slab, or REEL_DEVICE_REFUSED. If the link is busy, this
+ * lane waits for a lane of its warp, which goes on whatever this lane does.
  */
 REEL_DEVICE uint32_t reel_device_extend(unsigned char *base, reel_arena_warp *warp,
 					uint32_t *link, uint32_t below)
@@ -194,12 +202,15 @@ REEL_DEVICE uint32_t reel_device_extend(unsigned char *base, reel_arena_warp *wa
 	} else {
 		slab = REEL_DEVICE_REFUSED;
 	}
-	/* Release: pairs with the acquires of the link here and in reel_device_climb(). */
+	/*
+	 * Release: pairs with the acquires of the link here and in reel_device_climb(). Makes the
+	 * slab's header visible.
+	 */
 	reel_device_release(link, slab);
 	return slab;
 }
 
-/* The same, once for all lanes that are here together. */
+/* As reel_device_extend(); one lane does it for all lanes that come to the link together. */
 REEL_DEVICE uint32_t reel_device_extend_together(unsigned char *base, reel_arena_warp *warp,
 						 uint32_t *link, uint32_t below)
 {
@@ -208,7 +219,7 @@ REEL_DEVICE uint32_t reel_device_extend_together(unsigned char *base, reel_arena
 
 	if (reel_device_is_first(together))
 		slab = reel_device_extend(base, warp, link, below);
-	/* For the others, to whom the slab's header is handed without a look at the link. */
+	/* Makes the slab's header visible to the other lanes, which do not load the link. */
 	__syncwarp(together);
 	return __shfl_sync(together, slab, reel_device_first_active(together));
 }
@@ -218,7 +229,7 @@ REEL_DEVICE bool reel_device_is_slab(uint32_t link)
 	return link != 0 && link < REEL_DEVICE_BUSY;
 }
 
-/* The highest slab of the chain, 0 if there is none. */
+/* Returns the highest slab of the chain, or 0 if the warp has none. */
 REEL_DEVICE uint32_t reel_device_highest(unsigned char *base, const reel_arena_warp *warp)
 {
 	uint32_t slab = 0, above = reel_device_acquire(&warp->bottom);
@@ -230,7 +241,10 @@ REEL_DEVICE uint32_t reel_device_highest(unsigned char *base, const reel_arena_w
 	return slab;
 }
 
-/* One more row that was refused. */
+/*
+ * Returns the top with one more refused row counted. The first of each slab's worth of refused rows
+ * adds a slab to what the warp wanted.
+ */
 REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, uint32_t word_bytes)
 {
 	uint32_t mask = reel_device_header(base)->row_mask;
@@ -248,8 +262,8 @@ REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, 
 }
 
 /*
- * From the end of a slab, or from an empty tape: the top below the first row of the slab above, or
- * the count of refused rows with one more in it.
+ * Moves a top up from the end of a slab, or from an empty tape. Returns row 0 of the slab above, or
+ * a top with one more refused row, or one in the store.
  */
 REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, uint32_t word_bytes)
 {
@@ -263,7 +277,7 @@ REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, u
 	if (top > REEL_DEVICE_TOP_NONE || !warp)
 		return reel_device_refuse(base, top, word_bytes);
 	link = slab ? &reel_device_slab(base, slab)->above : &warp->bottom;
-	/* Acquire: pairs with the release in reel_device_extend(). */
+	/* Acquire: pairs with the release in reel_device_extend(). Makes the header visible. */
 	above = reel_device_acquire(link);
 	if (above == 0 || above == REEL_DEVICE_BUSY)
 		above = reel_device_extend_together(base, warp, link, slab);
@@ -274,7 +288,10 @@ REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, u
 
 /* ---- Within: down ---- */
 
-/* From an empty slab, or with no top: the top at the row below, or ZERO and where to stay. */
+/*
+ * Moves a top down from row 0 of a slab, or from a row that is not on the device. Returns the last
+ * row of the slab below, or REEL_DEVICE_ZERO and the top after the pop.
+ */
 REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
 					      uint32_t word_bytes)
 {
@@ -301,7 +318,7 @@ REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
 	return REEL_DEVICE_ZERO | top;
 }
 
-/* Reading upwards: the top below the first row of the slab above, or TOP_NONE. */
+/* As reel_device_climb(), for a reader: returns REEL_DEVICE_TOP_NONE + 1 if no slab is above. */
 REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, uint32_t word_bytes)
 {
 	uint32_t shift = reel_device_header(base)->row_shift;
@@ -319,7 +336,7 @@ REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, 
 
 /* ---- Within: giving back ---- */
 
-/* The same place, in the slab below if there is nothing in this one. */
+/* Returns the same place on the tape: if `top` is row 0 of a slab, the row below it. */
 REEL_DEVICE uint32_t reel_device_leave(unsigned char *base, uint32_t top)
 {
 	const reel_arena_header *header = reel_device_header(base);
@@ -337,11 +354,11 @@ REEL_DEVICE uint32_t reel_device_leave(unsigned char *base, uint32_t top)
 	return top - REEL_DEVICE_TOP_SPILLED < drained ? top : REEL_DEVICE_TOP_NONE;
 }
 
-/* How many slabs on the device the lane needs; all if it has rows that were refused. */
+/* Returns the number of slabs on the device that the lane needs; ~0u if it has refused rows. */
 REEL_DEVICE uint32_t reel_device_height(unsigned char *base, const reel_arena_warp *warp,
 					uint32_t top)
 {
-	/* Above those in the store there is one, always. */
+	/* A warp with slabs in the store always has a slab on the device above them. */
 	uint32_t drained = warp ? warp->drained : 0, least = drained > 0;
 
 	if (top & REEL_DEVICE_TOP_NONE)
@@ -366,7 +383,7 @@ REEL_DEVICE void reel_device_give_above(unsigned char *base, reel_arena_warp *wa
 	reel_device_store(link, 0);
 }
 
-/* Returns the top, which may have left a slab that was given back. */
+/* Returns the top, moved out of a slab that may have been given back. */
 REEL_DEVICE_RARE uint32_t reel_device_trim(unsigned char *base, uint32_t top, uint32_t lanes,
 					   uint32_t word_bytes)
 {

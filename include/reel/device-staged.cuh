@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tape whose front rows are in shared memory: for warps whose lanes push and pop together.
+ * A tape whose newest rows are in shared memory, for warps whose lanes push and pop together.
  *
  *	__shared__ reel_device_stage<15> stages[WARPS];
  *	reel_staged_tape<15> tape;
@@ -9,21 +9,28 @@
  *	... tape.push(x); ... x = tape.pop<double>(); ...
  *	tape.close();
  *
- * The stage of a warp has two blocks of `Rows` rows. The newest rows are in one; when it is full it
- * streams out to the arena and the other is filled. In the reverse sweep the block below is on its
- * way in while the present one is popped. From compute capability 9.0 on, these are bulk copies,
- * one instruction of one lane for a whole block, beside the computation; elsewhere each lane copies
- * its own column. Rows is best a divisor of 255 (5, 15, 17, 51), the rows of a slab of 64 KiB with
- * words of 8: no row of a slab is left out then. A stage takes 2 x Rows x 32 words.
+ * Stage. The stage of a warp holds two blocks of `Rows` rows. The newest rows are in one block.
+ * When that block is full, it is copied to the arena while the other block is filled. In the
+ * reverse sweep, the block below is copied back while the present block is popped. From compute
+ * capability 9.0 on, these are bulk copies: one lane starts the copy of a whole block with one
+ * instruction, and the copy runs beside the computation. On other devices, each lane copies its own
+ * column.
  *
- * Together: all lanes of a warp (of those the block has) make the same pushes and pops, in the
- * same branch; reel_device_tape is for all others. Lanes that are found apart where a block ends are
- * a fault, REEL_DEVICE_DIVERGED: always under the emulator; on a device such lanes may as well wait for
- * each other for good. close() or save() ends the tape, by all lanes, before the kernel does: shared
- * memory must stay until the copies have ended. After it the stage may be used for anything.
+ * Size. A stage takes 2 x Rows x 32 words of shared memory. Rows is best a divisor of 255 (5, 15,
+ * 17, 51), which is the number of rows in a slab of 64 KiB with words of 8 bytes: then no row of a
+ * slab is left out.
  *
- * Otherwise as reel_device_tape: types, order, faults, exact need. No bits, no places. A sweep that
- * goes to and fro across the end of a block copies a block each time.
+ * Lanes. All lanes of a warp (all that the thread block has) make the same pushes and pops, in the
+ * same branch. For other kernels use reel_device_tape. If lanes have not kept together when a block
+ * of rows ends, that is a fault, REEL_DEVICE_DIVERGED. The emulator always finds it. On a device,
+ * such lanes may wait for each other for ever instead.
+ *
+ * Ending. All lanes call close() or save() before the kernel ends, since the shared memory must
+ * stay until the copies have ended. After that the stage may be used for anything.
+ *
+ * Otherwise a staged tape is as reel_device_tape: types, order, faults, and an exact count of the
+ * slabs needed. It has no bits and no places. A sweep that goes to and fro across the end of a
+ * block copies a block each time.
  */
 #ifndef REEL_DEVICE_STAGED_CUH
 #define REEL_DEVICE_STAGED_CUH
@@ -31,9 +38,9 @@
 #include <reel/device.cuh>
 
 template <unsigned Rows, unsigned Word = 8> struct reel_device_stage {
-	/* In __shared__ memory nothing is constructed. */
+	/* No constructor runs for __shared__ memory: open() of the tape sets what must be set. */
 	alignas(16) typename reel_device_word<Word>::type rows[2][Rows][32];
-	uint64_t arrived[2]; /* barriers of the blocks on their way in */
+	uint64_t arrived[2]; /* for each block, a barrier at which its copy back arrives */
 };
 
 /* ---- Within: bulk copies ---- */
@@ -88,7 +95,7 @@ REEL_DEVICE uint32_t reel_bulk_shared(const void *address)
 	return (uint32_t)__cvta_generic_to_shared(address);
 }
 
-/* A barrier that one arrival, and the bytes it announces, complete. */
+/* Begins a barrier. One arrival, and the bytes that it announces, complete a phase. */
 REEL_DEVICE void reel_bulk_open(uint64_t *barrier)
 {
 	asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
@@ -97,7 +104,7 @@ REEL_DEVICE void reel_bulk_open(uint64_t *barrier)
 		     : "memory");
 }
 
-/* What a barrier is in may be used for something else, or for another barrier, only after this. */
+/* Ends a barrier. Before that, its memory may not be used for anything else. */
 REEL_DEVICE void reel_bulk_close(uint64_t *barrier)
 {
 	asm volatile("mbarrier.inval.shared::cta.b64 [%0];"
@@ -106,13 +113,16 @@ REEL_DEVICE void reel_bulk_close(uint64_t *barrier)
 		     : "memory");
 }
 
-/* Between this thread's loads and stores and the copies that it, or who it syncs with, starts. */
+/*
+ * Orders this thread's loads and stores before the bulk copies that this thread starts afterwards,
+ * or that a thread starts after it has synchronised with this thread.
+ */
 REEL_DEVICE void reel_bulk_fence()
 {
 	asm volatile("fence.proxy.async;" : : : "memory");
 }
 
-/* A group of its own, of the thread that calls it. */
+/* Starts a copy to the arena, as a bulk group of its own of the calling thread. */
 REEL_DEVICE void reel_bulk_put(void *target, const void *source, uint32_t bytes)
 {
 	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\t"
@@ -123,7 +133,7 @@ REEL_DEVICE void reel_bulk_put(void *target, const void *source, uint32_t bytes)
 		     : "memory");
 }
 
-/* All groups of this thread but the newest, so many of them. */
+/* Waits until all groups of this thread but the newest `Rest` have read their source. */
 template <unsigned Rest> REEL_DEVICE void reel_bulk_wait_until_read()
 {
 	asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(Rest) : "memory");
@@ -162,14 +172,17 @@ REEL_DEVICE bool reel_bulk_is_here(const uint64_t *barrier, uint32_t parity)
 
 /* ---- Within: moving blocks ---- */
 
-/* Of a lane; what is in the arena is a block's first row, at the start of the warp's column. */
+/*
+ * Copies blocks between the stage and the arena; each lane has one mover. An address in the arena
+ * is that of a block's first row, at the word of lane 0.
+ */
 template <unsigned Rows, unsigned Word> struct reel_device_mover {
 	typedef typename reel_device_word<Word>::type word;
 	static constexpr uint32_t bytes = Rows * 32 * Word;
 
 	reel_device_stage<Rows, Word> *stage;
-	uint32_t lanes;   /* of the warp, that move blocks together */
-	uint32_t parity;  /* bit b: which phase of arrived[b] ends next */
+	uint32_t lanes;   /* the lanes of the warp, which move blocks together */
+	uint32_t parity;  /* bit b: parity of the phase of arrived[b] that ends next */
 
 #ifdef REEL_DEVICE_BULK
 
@@ -189,7 +202,7 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 		__syncwarp(lanes);
 	}
 
-	/* All copies have come to their end. */
+	/* Requires that all copies have ended. */
 	REEL_DEVICE void close() const
 	{
 		if (leads()) {
@@ -199,17 +212,20 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 		__syncwarp(lanes);
 	}
 
-	/* Stream block b out. It may be read meanwhile. */
+	/* Starts to copy block b to the arena. The lanes may read the block meanwhile. */
 	REEL_DEVICE void put(unsigned b, unsigned char *target) const
 	{
-		/* What each lane wrote is seen by the copy. */
+		/* Makes what each lane wrote visible to the copy. */
 		reel_bulk_fence();
 		__syncwarp(lanes);
 		if (leads())
 			reel_bulk_put(target, stage->rows[b], bytes);
 	}
 
-	/* Before a block is written: the copies out have read theirs, but for the newest `Rest`. */
+	/*
+	 * Waits until all copies to the arena but the newest `Rest` have read their block. Only
+	 * then may the lanes write to such a block.
+	 */
 	template <unsigned Rest> REEL_DEVICE void wait_until_read() const
 	{
 		if (leads())
@@ -217,7 +233,7 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 		__syncwarp(lanes);
 	}
 
-	/* Until all that was streamed out is in the arena. */
+	/* Waits until all blocks that were put are in the arena. */
 	REEL_DEVICE void wait_until_written() const
 	{
 		if (leads())
@@ -225,7 +241,7 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 		__syncwarp(lanes);
 	}
 
-	/* Start to bring a block in. All lanes are done with what is in b. */
+	/* Starts to copy a block of the arena to block b, which no lane may use any more. */
 	REEL_DEVICE void get(unsigned b, const unsigned char *source) const
 	{
 		wait_until_written();
@@ -291,8 +307,9 @@ template <unsigned Rows, unsigned Word> struct reel_device_mover {
 /* ---- Within: places of blocks ---- */
 
 /*
- * A block's place is the row below its first; TOP_NONE is below all blocks, and TOP_NONE + n the place
- * of the n-th that was refused. TOP_SPILLED + n is a row in the store, n rows below the bottom.
+ * The place of a block is the number of the row below its first row. TOP_NONE is below all blocks,
+ * and TOP_NONE + n is the place of the n-th block that was refused. TOP_SPILLED + n is a row in the
+ * store, n rows below the bottom slab.
  */
 REEL_DEVICE_RARE uint32_t reel_staged_refuse(unsigned char *base, uint32_t refused, uint32_t blocks,
 					     uint32_t word_bytes)
@@ -309,7 +326,7 @@ REEL_DEVICE_RARE uint32_t reel_staged_refuse(unsigned char *base, uint32_t refus
 	return REEL_DEVICE_TOP_NONE + refused;
 }
 
-/* Up among the slabs in the store; a block that goes there is lost. */
+/* Returns the place above, from a place in the store. A block that is put in the store is lost. */
 REEL_DEVICE uint32_t reel_staged_rise(unsigned char *base, reel_arena_warp *warp, uint32_t place,
 				      uint32_t rows)
 {
@@ -336,7 +353,7 @@ REEL_DEVICE uint32_t reel_staged_sink(unsigned char *base, const reel_arena_warp
 
 	if (height == 0)
 		return REEL_DEVICE_TOP_NONE;
-	/* Rows that no block fits into are at the end of each slab. */
+	/* At the end of each slab are the rows that are too few for a block. */
 	return place + (height % mask ? rows : mask % rows + rows);
 }
 
@@ -402,7 +419,10 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		on_its_way = false;
 	}
 
-	/* What this warp's lanes saved in an earlier kernel, with blocks of as many threads. */
+	/*
+	 * Opens the tape that this warp's lanes saved in an earlier kernel, whose thread blocks had
+	 * the same size. All lanes call it.
+	 */
 	REEL_DEVICE void resume(const reel_device_arena &arena,
 				reel_device_stage<Rows, Word> *stage)
 	{
@@ -423,7 +443,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		bring(1);
 	}
 
-	/* Leave the tape in the arena for a later kernel, and end it. */
+	/* Leaves the tape in the arena for a later kernel, and ends it. All lanes call it. */
 	REEL_DEVICE void save()
 	{
 		reel_device_tape<Word> saved;
@@ -441,7 +461,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		close();
 	}
 
-	/* End the tape, by all lanes: its copies are waited for. */
+	/* Ends the tape and waits for its copies. All lanes call it. */
 	REEL_DEVICE void close()
 	{
 		if (on_its_way)
@@ -486,10 +506,10 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 
 	unsigned char *base;
 	reel_device_mover<Rows, Word> mover;
-	uint32_t placed; /* of the block below the one in front, which is in the other buffer */
+	uint32_t placed; /* place of the block below the front block; it has the other buffer */
 	uint32_t count;  /* rows in the front block */
 	uint32_t front;
-	bool on_its_way; /* the other block, into its buffer */
+	bool on_its_way; /* the block at `placed` is being copied into the other buffer */
 
 	REEL_DEVICE unsigned char *address(uint32_t place) const
 	{
@@ -546,7 +566,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 			reel_device_note(base, REEL_DEVICE_DIVERGED);
 	}
 
-	/* The block at `placed` is wanted now, and not only fetched ahead. */
+	/* Notes that the block at `placed` is wanted now, and not only fetched ahead. */
 	REEL_DEVICE void note_if_spilled() const
 	{
 		if (reel_device_top_is_spilled(placed))
@@ -554,7 +574,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 					 placed - REEL_DEVICE_TOP_SPILLED);
 	}
 
-	/* The front block is full: out with it, and go on in the other. */
+	/* Puts the front block, which is full, into the arena and goes on in the other buffer. */
 	REEL_DEVICE void up()
 	{
 		bool is_refused;
@@ -568,7 +588,7 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		if (on_its_way)
 			mover.wait_until_here(front);
 		on_its_way = false;
-		/* The newest copy is of the other block, unless there was none. */
+		/* The newest copy reads the other buffer, unless the block was refused. */
 		if (is_refused)
 			mover.template wait_until_read<0>();
 		else
@@ -576,7 +596,10 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 		count = 0;
 	}
 
-	/* The front block is empty: go on in the other, and fetch the one below it. */
+	/*
+	 * Goes on in the other buffer, since the front block is empty, and starts to fetch the
+	 * block below. Returns false if the tape is empty.
+	 */
 	REEL_DEVICE bool down()
 	{
 		note_if_apart();
@@ -597,9 +620,10 @@ template <unsigned Rows, unsigned Word = 8> struct reel_staged_tape {
 	}
 
 	/*
-	 * Start to bring the block at `placed` into buffer b; refused, or away, it is zero. In any case
-	 * what was put is in the arena afterwards: the block in front may be put there again, and
-	 * nothing else orders two copies to one place.
+	 * Starts to copy the block at `placed` into buffer b. If that block was refused or is in
+	 * the store, buffer b becomes zero. In any case, all blocks that were put are in the arena
+	 * afterwards: the front block may be put to its old place again, and nothing else orders
+	 * two copies to one place.
 	 */
 	REEL_DEVICE void bring(unsigned b)
 	{

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What reel/device.cuh needs of the machine: where a thread is, and loads and stores that other
- * lanes see in order. Under the emulator of tests/helpers/ the same in C++.
+ * What reel/device.cuh needs of the machine: the place of a thread in the launch, and loads and
+ * stores that other lanes see in order. Under the emulator of tests/helpers/, they are C++ atomics.
  */
 #ifndef REEL_DEVICE_WARP_CUH
 #define REEL_DEVICE_WARP_CUH
@@ -15,7 +15,10 @@
 #endif
 
 #define REEL_DEVICE __device__ __forceinline__
-/* Rare, and called with values only: what they got the address of would leave the registers. */
+/*
+ * For functions that run rarely. They take values only: a variable whose address they took would
+ * not stay in a register.
+ */
 #ifdef REEL_EMULATOR
 #define REEL_DEVICE_RARE static inline __attribute__((noinline))
 #else
@@ -42,7 +45,7 @@ REEL_DEVICE uint32_t reel_device_block_warps()
 	return (reel_device_block_threads() + 31) / 32;
 }
 
-/* Of the launch. */
+/* Number of this warp in the launch; the launch has reel_device_warps() warps. */
 REEL_DEVICE uint32_t reel_device_warp()
 {
 	return (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) *
@@ -97,7 +100,7 @@ REEL_DEVICE void reel_device_release(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Returns what was there. */
+/* Stores `value` if *word is `seen`. Returns what *word was. Acquire and release. */
 template <class T> REEL_DEVICE T reel_device_swap_if(T *word, T seen, T value)
 {
 	emulator::yield();
@@ -141,7 +144,7 @@ REEL_DEVICE void reel_device_release(uint32_t *word, uint32_t value)
 	asm volatile("st.release.gpu.u32 [%0], %1;" : : "l"(word), "r"(value) : "memory");
 }
 
-/* Returns what was there. */
+/* Stores `value` if *word is `seen`. Returns what *word was. Acquire and release. */
 REEL_DEVICE uint32_t reel_device_swap_if(uint32_t *word, uint32_t seen, uint32_t value)
 {
 	uint32_t old;

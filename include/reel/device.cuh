@@ -24,36 +24,40 @@
  *		}
  *	}
  *
- * For nvcc, C++14 or later, compute capability 7.5 or later; for any C++ compiler behind
- * tests/helpers/emulator.h. The memory is that of a reel_arena, which the host holds (reel/arena.h).
+ * Compilers. This header needs nvcc with C++14 or later, and compute capability 7.5 or later. After
+ * tests/helpers/emulator.h, any C++ compiler compiles it. The memory of the tapes is a reel_arena,
+ * which the host holds (reel/arena.h).
  *
  * Order. Each lane (thread) has a tape of its own: last in, first out, over all kinds of values
- * together; each pop names the types, or the number of bits, that its push had. Nothing else need
- * mirror: lanes of a warp may branch, loop, return and call device functions as they like.
+ * together. Each pop names the types, or the number of bits, that its push had. Nothing else needs
+ * to mirror the pushes: lanes of a warp may branch, loop, return and call device functions freely.
  *
  * Layout. A warp's tapes share rows of 32 words: lane l owns word l of each row, and has a top of
- * its own. Lanes that push together and are equally high write one row, in one coalesced access of
- * 128, 256 or 512 bytes (words of 4, 8 or 16). Lanes that differ in height are right, too, and pay:
- * a push writes into as many rows as there are heights, in the worst case a sector of 32 bytes for
- * each lane; the parts of a row meet again in the L2 cache if they are written soon after one
- * another. A warp has as many slabs as its highest lane needs, so words of lower lanes are idle.
- * Where a branch makes lanes differ for good, pushing in both arms is cheaper.
+ * its own. Lanes that push together at the same height write one row, in one coalesced access of
+ * 128, 256 or 512 bytes (with words of 4, 8 or 16 bytes). Lanes at different heights are correct,
+ * too, but slower: a push writes to as many rows as there are heights, in the worst case a sector
+ * of 32 bytes for each lane. The L2 cache joins the parts of a row that are written soon after one
+ * another. A warp has as many slabs as its highest lane needs, so words of lower lanes are unused.
+ * If a branch makes the heights of lanes differ for good, pushing in both arms is cheaper.
  *
- * A value takes whole words: with words of 8 bytes a float takes 8, a struct of 20 takes 24. Choose
- * words of 4 for tapes of floats and indices, of 16 for wide records. Several values in one push
- * cost one check.
+ * Values. A value takes whole words: with words of 8 bytes, a float takes 8 bytes and a struct of
+ * 20 bytes takes 24. Choose words of 4 bytes for tapes of floats and indices, and words of 16 bytes
+ * for wide records. Several values in one push cost one check.
  *
- * Faults. A push that finds no slab is counted and forgotten; a pop that mirrors it gives zeros. So
- * does one that mirrors no push. The kernel goes on, all other tapes are whole, and the host reads
- * from the arena what happened. A value at the very edge may come back in part, the rest zeros.
+ * Faults. If a push finds no slab, its words are counted and dropped, and the pop that mirrors it
+ * gives zeros. A pop that mirrors no push gives zeros, too. The kernel goes on, all other tapes are
+ * whole, and the host reads the faults from the arena. If there was room for only some words of a
+ * value, the pop gives these words, and zeros for the rest.
  *
- * Cost. A push or pop within a slab is inline: an address from the top, a test, a store or load for
- * each word, a new top. State in registers: the top (1), the lane's column (2), and bits (2; 1 with
- * words of 4) if they are used. One push in 255 crosses into another slab, which costs a call; if
- * the warp has none above, one lane takes it for all that are there. No memory is allocated; a lane
- * waits for another of its warp only, for the moment in which that one takes a slab.
+ * Cost. A push or pop within a slab is inline: it computes an address from the top, makes one test,
+ * stores or loads each word, and sets the new top. The tape's state is in registers: the top (1),
+ * the lane's column (2), and, if bits are used, the bits (2; 1 with words of 4 bytes). One push in
+ * 255 (words of 8 bytes, slabs of 64 KiB) crosses into another slab, which costs a call. If the
+ * warp has no slab above, one lane takes a slab for all lanes that are there. No memory is
+ * allocated. A lane waits only while another lane of its warp takes a slab.
  *
- * A warp has one tape in an arena in each launch. A kernel that needs two opens two arenas.
+ * Number of tapes. A lane has one tape in an arena in each launch. A kernel that needs two tapes
+ * for each lane needs two arenas.
  */
 #ifndef REEL_DEVICE_CUH
 #define REEL_DEVICE_CUH
@@ -83,7 +87,7 @@ template <> struct reel_device_word<16> {
 	typedef uint64_t bits;
 };
 
-/* How many words the values take, and how they are laid in words and taken out. */
+/* Packs values into words and unpacks them; each value begins a word. `rows` counts the words. */
 template <unsigned Word, class... T> struct reel_device_record;
 
 template <unsigned Word> struct reel_device_record<Word> {
@@ -121,7 +125,7 @@ struct reel_device_record<Word, First, Rest...> {
 
 /* ---- Within: bits ---- */
 
-/* A word of bits below a leading one; full when that is in the highest place. */
+/* A word of bits below a leading one. The word is full when its highest bit is the leading one. */
 template <class Bits> struct reel_device_bits {
 	static constexpr unsigned capacity = sizeof(Bits) * 8 - 1;
 	static constexpr Bits full = (Bits)1 << capacity;
@@ -139,7 +143,7 @@ template <class Bits> struct reel_device_bits {
 
 /* ---- The tape ---- */
 
-/* Word: bytes of a lane in a row; 4, 8 or 16, and that of the arena. */
+/* The tape of a lane, with words of `Word` bytes: 4, 8 or 16, the same as the arena's. */
 template <unsigned Word = 8> struct reel_device_tape {
 	typedef typename reel_device_word<Word>::type word;
 	typedef typename reel_device_word<Word>::bits bit_word;
@@ -153,7 +157,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 
 	/* ---- Opening, and handing over to another kernel ---- */
 
-	/* An empty tape. What this lane had in the arena is overwritten by what it pushes. */
+	/* Opens an empty tape. Its pushes overwrite what this lane had in the arena before. */
 	REEL_DEVICE void open(const reel_device_arena &arena)
 	{
 		base = arena.base;
@@ -164,16 +168,19 @@ template <unsigned Word = 8> struct reel_device_tape {
 	}
 
 	/*
-	 * Leave the tape in the arena for a later kernel with blocks of as many threads, in which
-	 * the lane of the same block and number resumes it. Each lane that shall be resumed calls
-	 * it, before it returns.
+	 * Leaves the tape in the arena for a later kernel. There, the lane of the same block and
+	 * number resumes the tape; the blocks must have the same number of threads. Each lane
+	 * whose tape will be resumed calls this function before it returns.
 	 */
 	REEL_DEVICE void save() const
 	{
 		save_as(0);
 	}
 
-	/* What this lane saved in an earlier kernel; if none, an empty tape and a fault. */
+	/*
+	 * Opens the tape that this lane saved in an earlier kernel. If the lane saved none, the
+	 * tape is empty, and REEL_DEVICE_RESUME is noted.
+	 */
 	REEL_DEVICE void resume(const reel_device_arena &arena)
 	{
 		resume_as(arena, 0);
@@ -181,7 +188,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 
 	/* ---- Values ---- */
 
-	/* Push values of any trivially copyable types, as one record. A lone bool is a bit. */
+	/* Pushes values of any trivially copyable types, as one record. A single bool is a bit. */
 	template <class... T> REEL_DEVICE void push(const T &...x)
 	{
 		word words[reel_device_record<Word, T...>::rows];
@@ -194,13 +201,13 @@ template <unsigned Word = 8> struct reel_device_tape {
 		push_bit(bit);
 	}
 
-	/* Pop one value. */
+	/* Pops one value. */
 	template <class T> REEL_DEVICE T pop()
 	{
 		return pop_as(kind<T>());
 	}
 
-	/* Pop a record into its values, in the order that they were pushed in. */
+	/* Pops a record into its values, which are in the order of the push. */
 	template <class First, class... Rest> REEL_DEVICE void pop(First &first, Rest &...rest)
 	{
 		word words[reel_device_record<Word, First, Rest...>::rows];
@@ -213,7 +220,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 		bit = pop_bit();
 	}
 
-	/* The value that is to be popped next. */
+	/* Returns the value that the next pop gives, and leaves it on the tape. */
 	template <class T> REEL_DEVICE T look()
 	{
 		place here = mark();
@@ -225,7 +232,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 
 	/* ---- Bits ---- */
 
-	/* Bits are packed, 63 (with words of 4 bytes, 31) in a row, in order with all values. */
+	/* Bits are packed in order with all values, 63 to a word (31 with words of 4 bytes). */
 	REEL_DEVICE void push_bit(bool bit)
 	{
 		bits = (bit_word)(bits << 1 | (bit_word)bit);
@@ -244,7 +251,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 		return bit;
 	}
 
-	/* The low n bits of value, 1 <= n <= 31. */
+	/* Pushes the low n bits of `value`, 1 <= n <= 31. */
 	REEL_DEVICE void push_bits(uint32_t value, unsigned n)
 	{
 		unsigned room = packing::unused(bits);
@@ -284,8 +291,8 @@ template <unsigned Word = 8> struct reel_device_tape {
 	}
 
 	/*
-	 * Go to a place: down, to drop what was pushed since; or up again after pops, to reverse
-	 * the same stretch once more, if nothing was pushed meanwhile. Constant time.
+	 * Goes to a place. Going down drops what was pushed since. Going up again after pops lets
+	 * the same stretch be reversed once more, if nothing was pushed meanwhile. Constant time.
 	 */
 	REEL_DEVICE void rewind(const place &there)
 	{
@@ -299,9 +306,9 @@ template <unsigned Word = 8> struct reel_device_tape {
 	}
 
 	/*
-	 * Give back all slabs above those that the warp's lanes need now. `lanes` are those that
-	 * call it, together; the tapes of all others must be empty, and not used meanwhile. Places
-	 * above the present tops end with it.
+	 * Gives back all slabs above those that the warp's lanes need now. The lanes in `lanes`
+	 * call this function together. The tapes of the warp's other lanes must be empty, and not
+	 * in use meanwhile. Places above the present tops are not valid any more.
 	 */
 	REEL_DEVICE void trim(uint32_t lanes = ~0u)
 	{
@@ -309,8 +316,9 @@ template <unsigned Word = 8> struct reel_device_tape {
 	}
 
 	/*
-	 * Reading in the order of the pushes, from a place: next<T>() as often as values were
-	 * pushed since. Bits cannot be read so: they lie above the values that follow them.
+	 * Reads values in the order of their pushes, from a place on. Call next<T>() once for each
+	 * value that was pushed since. Bits cannot be read in this order, because a word of bits
+	 * lies above the values that were pushed after its first bit.
 	 */
 	struct reader {
 		unsigned char *base, *column;
@@ -348,7 +356,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 	uint32_t row_mask, top;
 	bit_word bits;
 
-	/* Rows: of a block, by tapes with stages. */
+	/* `rows` is the number of rows in a block of a staged tape; 0: the tape is not staged. */
 	REEL_DEVICE void save_as(uint32_t rows) const
 	{
 		const reel_arena_warp *warp = reel_device_state(base, Word);
@@ -404,7 +412,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 		return (word *)(column + (uint64_t)row * (32 * Word));
 	}
 
-	/* Above the mask, in whichever way, if there is no room for Rows more. */
+	/* The sum is above `row_mask` if the slab has no room for Rows rows, or TOP_NONE is set. */
 	template <unsigned Rows> REEL_DEVICE void push_words(const word (&words)[Rows])
 	{
 		if ((top & (row_mask | REEL_DEVICE_TOP_NONE)) + Rows > row_mask)
@@ -428,7 +436,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 		}
 	}
 
-	/* Negative if there is no top. */
+	/* Returns the row of the top within its slab, or a negative number if TOP_NONE is set. */
 	REEL_DEVICE int32_t row() const
 	{
 		return (int32_t)(top & (row_mask | REEL_DEVICE_TOP_NONE));
@@ -468,7 +476,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 		bits = 1;
 	}
 
-	/* A word that was refused is so many zeros. */
+	/* A word of bits that was refused pops as 0: all its bits are zeros. */
 	REEL_DEVICE void fetch_bits()
 	{
 		bits = pop<bit_word>();

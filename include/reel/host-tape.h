@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lane's tape on the host: what reel_device_tape (device.cuh) is to a thread of a kernel, on a
- * tape of the host's (tape.h). So what a kernel recorded can be reversed on the host, and the other
- * way round:
+ * A lane's tape on the host. It keeps on a tape of the host (tape.h) what a reel_device_tape
+ * (device.cuh) keeps for a thread of a kernel. So the host can reverse what a kernel recorded, and
+ * a kernel can reverse what the host recorded:
  *
  *	struct reel_host_tape lane[THREADS];
  *
@@ -14,17 +14,17 @@
  *		for (n = steps[i]; n-- > 0;)
  *			reel_host_tape_pop(&lane[i], &x, sizeof x);
  *
- * In C++ there is reel_host_tape_of<>, with the members of reel_device_tape<>: a sweep that is
- * a template on its tape serves both sides.
+ * In C++ there is reel_host_tape_of<>, which pushes and pops as reel_device_tape<> does: a sweep
+ * that is a template on its tape serves both sides.
  *
- * Pushes and pops. Values take whole words, as in a kernel: 4, 8 or 16 bytes. Each word is a record
- * on the host's tape, a uint64_t for words of 4 and of 8, so that values of 8 bytes may be pushed
- * to and popped from the tape itself, too, as uint64_t or double. Bits are packed as a kernel packs
- * them, in the lane. All else is the tape's: which threads may use it, its errors, its pool and
- * where that puts slabs, its marks and holds.
+ * Pushes and pops. A value takes whole words of 4, 8 or 16 bytes, as in a kernel. Each word is a
+ * record on the host's tape; a word of 4 or 8 bytes is a uint64_t there. So a value of 8 bytes may
+ * also be pushed to the tape itself and popped from it, as a uint64_t or a double. Bits are packed
+ * in the reel_host_tape as a kernel packs them. All else is as for the tape: the threads that may
+ * use it, its errors, its pool and the store of that, its marks and holds.
  *
- * Cost. On the host a push or a pop as of the tape, for each word. Between host and device each
- * slab crosses once, in pinned memory; the host turns rows into columns.
+ * Cost. On the host, a push or a pop costs one of the tape for each word. Between host and device,
+ * each slab is copied once, through pinned memory, and the host turns its rows into columns.
  */
 #ifndef REEL_HOST_TAPE_H
 #define REEL_HOST_TAPE_H
@@ -40,7 +40,7 @@ extern "C" {
 
 struct reel_host_tape {
 	reel_tape *tape;
-	uint64_t bits; /* below a leading one; 1: none */
+	uint64_t bits; /* bits that are in no word yet, below a leading one; 1: none */
 	uint32_t word_bytes;
 	uint32_t reserved;
 };
@@ -53,7 +53,10 @@ REEL_RECORD(host_tape_wide, reel_host_tape_wide);
 
 /* ---- Values ------------------------------------------------------------------- */
 
-/* Use this tape, which stays the caller's, as one of a kernel with words of 4, 8 or 16 bytes. */
+/*
+ * Makes `lane` a tape with words of `word_bytes` bytes (4, 8 or 16) that lie on `tape`. The tape
+ * still belongs to the caller, who closes it.
+ */
 static inline void reel_host_tape_open(struct reel_host_tape *lane, reel_tape *tape,
 				       uint32_t word_bytes)
 {
@@ -63,7 +66,7 @@ static inline void reel_host_tape_open(struct reel_host_tape *lane, reel_tape *t
 	lane->reserved = 0;
 }
 
-/* A word, of which the first word_bytes count. */
+/* These functions push and pop one word, of which the first `word_bytes` bytes count. */
 static inline void reel_host_tape_push_word(struct reel_host_tape *lane, reel_host_tape_wide word)
 {
 	if (lane->word_bytes == 16)
@@ -82,7 +85,7 @@ static inline reel_host_tape_wide reel_host_tape_pop_word(struct reel_host_tape 
 	return word;
 }
 
-/* What a kernel pushes as a value of this type. A record of several is their pushes in order. */
+/* Pushes a value as a kernel does. For a record of several values, push them in order. */
 static inline void reel_host_tape_push(struct reel_host_tape *lane, const void *value, size_t bytes)
 {
 	size_t word = lane->word_bytes;
@@ -95,7 +98,7 @@ static inline void reel_host_tape_push(struct reel_host_tape *lane, const void *
 	}
 }
 
-/* What a kernel pops as one; of a record the last value first. */
+/* Pops a value as a kernel does. For a record of several values, pop the last one first. */
 static inline void reel_host_tape_pop(struct reel_host_tape *lane, void *value, size_t bytes)
 {
 	size_t word = lane->word_bytes;
@@ -110,12 +113,13 @@ static inline void reel_host_tape_pop(struct reel_host_tape *lane, void *value, 
 
 /* ---- Bits --------------------------------------------------------------------- */
 
-/* The bits that a word holds below the leading one. */
+/* Returns the number of bits that a word holds below the leading one: 31 or 63. */
 static inline unsigned reel_host_tape_capacity(const struct reel_host_tape *lane)
 {
 	return lane->word_bytes == 4 ? 31 : 63;
 }
 
+/* These functions push and pop one bit. Bits are packed, in order with all other values. */
 static inline void reel_host_tape_push_bit(struct reel_host_tape *lane, bool bit)
 {
 	lane->bits = lane->bits << 1 | bit;
@@ -141,7 +145,7 @@ static inline bool reel_host_tape_pop_bit(struct reel_host_tape *lane)
 	} else if (lane->bits == 1) {
 		reel_host_tape_pop(lane, &lane->bits, sizeof lane->bits);
 	}
-	/* A word that a kernel was refused is so many zeros. */
+	/* A word of bits for which a kernel found no slab pops as 0: all its bits are zeros. */
 	if (lane->bits == 0)
 		lane->bits = (uint64_t)1 << reel_host_tape_capacity(lane);
 	bit = lane->bits & 1;
@@ -149,7 +153,7 @@ static inline bool reel_host_tape_pop_bit(struct reel_host_tape *lane)
 	return bit;
 }
 
-/* The low n bits of value, 1 <= n <= 31. */
+/* These functions push the low n bits of `value` and pop n bits; 1 <= n <= 31. */
 static inline void reel_host_tape_push_bits(struct reel_host_tape *lane, uint32_t value, unsigned n)
 {
 	while (n-- > 0)
@@ -168,29 +172,39 @@ static inline uint32_t reel_host_tape_pop_bits(struct reel_host_tape *lane, unsi
 /* ---- Between host and device ----------------------------------------------------- */
 
 /*
- * Take a copy of what a kernel has saved: of its thread number i (those of block 0, then those of
- * block 1, ...) on lanes[i], for `count` threads from the first on. It is pushed on the lane's
- * tape, above what that has, and the lane's bits become those of the thread. Tapes with stages
- * (device-staged.cuh) come as well. Waits for the stream. The arena is as it was.
+ * Copies to lanes[i] the tape that thread i of a kernel has saved, for `count` threads from the
+ * first on (the threads of block 0, then those of block 1, ...). The words are pushed on the lane's
+ * tape, above what that holds, and the lane's bits become those of the thread. Staged tapes
+ * (device-staged.cuh) are copied, too. Waits for `stream`. The arena does not change.
  *
- * Returns 0, or, and all lanes have what they had,
- *   -EINVAL  a lane has words of another size than the arena; or a thread has not saved its tape
- *   -EBUSY   slabs are in the arena's store: reel_arena_refill() first
- *   -EPROTO  the last launch has faults: settle it
- *   -ENOMEM, -EIO, or the error of a lane's tape, which sticks
+ * Returns 0, or, and all lanes hold what they held,
+ *   -EINVAL  a lane has words of another size than the arena, a thread has not saved its tape, or
+ *            the arena has no room for `count` threads
+ *   -EBUSY   slabs are in the arena's store: call reel_arena_refill() first
+ *   -EPROTO  the last launch has faults: call reel_arena_settle() first
+ *   -ENOMEM  no memory
+ *   -EIO     the driver failed
+ *
+ * An error of a lane's tape, which sticks there, is returned, too.
  */
 int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_tape *lanes,
 		     uint32_t count);
 
 /*
- * Let a kernel with blocks of so many threads resume what is on these lanes: its threads' from the
- * first on. The lanes' tapes have nothing else on them, and are empty afterwards. The arena is
- * emptied before, and grows if it has to: reel_arena_device() anew. For tapes without stages.
- * Waits for the stream.
+ * Moves the tapes of `count` lanes to the arena. Thread i of a kernel with blocks of
+ * `block_threads` threads then resumes the tape of lanes[i]; the kernel's tapes are not staged. The
+ * lanes' tapes must hold nothing else, and are empty afterwards. The arena is emptied first, and
+ * grows if it is too small: call reel_arena_device() again. Its tapes then count as settled. Waits
+ * for `stream`.
  *
- * Returns 0, or -EINVAL: a lane has words of another size than the arena, or its tape has something
- * else on it, or there are no such blocks; the error of a tape: nothing has changed; or -ENOMEM,
- * -EIO: the lanes are as they were, and the arena is empty.
+ * Returns 0, or
+ *   -EINVAL  a lane has words of another size than the arena, its tape holds more than words, or
+ *            `block_threads` is not 1 to 1024; nothing has changed
+ *   -ENOMEM  no memory; the lanes are as they were, and the arena is empty
+ *   -EIO     the driver failed; the lanes are as they were, and the arena is empty
+ *
+ * An error of a lane's tape is returned, too. If the tape had this error before the call, nothing
+ * has changed. If the tape failed during the call, the arena is empty.
  */
 int reel_arena_send(struct reel_arena *arena, void *stream, struct reel_host_tape *lanes,
 		    uint32_t count, uint32_t block_threads);
