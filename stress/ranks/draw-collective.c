@@ -140,6 +140,11 @@ static void draw_counts(struct reduction_operation *r, int n, bool scattered, st
 	}
 }
 
+static int at_least_one(int units)
+{
+	return units > 0 ? units : 1;
+}
+
 bool draw_reduction(struct reduction_operation *r, const struct communicator *c,
 		    struct random *random)
 {
@@ -155,8 +160,9 @@ bool draw_reduction(struct reduction_operation *r, const struct communicator *c,
 	for (int i = 0; i < c->size; i++) {
 		int results = scattered && !r->in_place ? r->counts[i] : r->count;
 
-		r->operand[i] = find_area(&usage, random, c->member[i], r->kind, r->count);
-		r->result[i] = find_area(&usage, random, c->member[i], r->kind, results);
+		/* MPICH takes no two equal addresses, not even for nothing. */
+		r->operand[i] = find_area(&usage, random, c->member[i], r->kind, at_least_one(r->count));
+		r->result[i] = find_area(&usage, random, c->member[i], r->kind, at_least_one(results));
 		if (r->operand[i] < 0 || r->result[i] < 0)
 			return false;
 	}
