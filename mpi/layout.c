@@ -426,7 +426,7 @@ static void set_bytes(const struct reel_mpi_layout *layout, int count, char *to,
 {
 	const struct reel_mpi_run *dense = layout->run;
 
-	if (is_dense(layout)) {
+	if (is_dense(layout) && count > 0) {
 		memset(to + dense->offset, byte,
 		       (size_t)dense->count * (size_t)count * number_bytes[dense->number]);
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs of one plan over all ranks: the group whose members agree (lib/checkpoint/run-group.h) and
- * costs that all ranks take their plan from. Each call is collective, and is made by one thread of
- * each rank. A group has a communicator of its own, so that its agreements never
- * meet what the callbacks send.
+ * costs that all ranks take their plan from. Each call is collective. A group has a communicator of
+ * its own, so that its agreements never meet what the callbacks send, nor those of its duplicates, by
+ * which other threads agree at the same time.
  */
 #include "config.h"
 

@@ -281,7 +281,8 @@ mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LI
 %C%_mpi_t_mpi_messages_CPPFLAGS = $(mpi_test_cppflags)
 %C%_mpi_t_mpi_messages_LDADD = $(mpi_test_libraries)
 %C%_mpi_t_mpi_run_CPPFLAGS = $(mpi_test_cppflags)
-%C%_mpi_t_mpi_run_LDADD = $(mpi_test_libraries)
+%C%_mpi_t_mpi_run_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_mpi_t_mpi_run_LDADD = libreel-omp-core.la $(mpi_test_libraries)
 
 %C%_whole_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_whole_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-test-stores.la libreel-core.la -lm

@@ -59,8 +59,9 @@ struct reel_omp_options {
 	void (*close_state)(void *context, void *state);
 	/*
 	 * A context for each state that is replayed in, so that no two threads use the
-	 * same one: tapes + 1 of them, where tapes is not 0, or else two for each thread.
-	 * NULL: `context` for all.
+	 * same one: tapes + 1 of them; if `tapes` is 0, 2 * threads + 1, and at most
+	 * REEL_OMP_MAX_TAPES + 1, where threads is the size of the team. NULL: `context` for
+	 * all.
 	 */
 	void *const *contexts;
 	/* For options to come: all 0. */
@@ -96,12 +97,18 @@ struct reel_omp_stats {
  *
  * A run over ranks (mpi.h): a collective call. Callbacks that are carried out at the same
  * time exchange messages at the same time, so each context has a communicator of its own,
- * attached, and `context` has another: the i-th of a rank belongs to the i-th of the others.
- * The ranks carry out the same actions with the same of these contexts. They take as many
- * tapes as the rank with the fewest, and all keep states if one of them has a hard budget.
- * The sweep is serial on all ranks if on one it would be; without contexts; and if MPI was
- * initialised below MPI_THREAD_MULTIPLE. Cost: as many duplicates of the communicator as
- * there are states, one more, and two MPI_Allreduce() of five integers for each action.
+ * attached, and `context` has another: contexts[i] of all ranks share one. So set `tapes`, to
+ * the same on all. Contexts that share a communicator are not noticed: their messages get
+ * mixed up. The ranks carry out the same actions with the same of these contexts, but save(),
+ * load(), open_state() and close_state() differently often: these exchange nothing. A record()
+ * whose tape has failed goes on with its messages.
+ *
+ * The ranks take as many tapes as the rank with the fewest, and all keep states if one of them
+ * has a hard budget. The sweep is serial on all ranks if on one it would be; without contexts;
+ * and if MPI was initialised below MPI_THREAD_MULTIPLE. In checked mode a wrong reverse call of
+ * steps that were recorded ahead may leave another rank waiting: reel_mpi_watch() ends that.
+ * Cost: a duplicate of the communicator for each state and one more; and two MPI_Allreduce()
+ * of five integers for each action, three for a RECORD that keeps its state, none for a DROP.
  *
  * stats may be NULL.
  *

@@ -47,8 +47,8 @@ int reel_group_agree(const struct reel_run_group *group, int error, unsigned *wi
 	if (is_alone(group))
 		return error;
 	failure = group->max(group->context, values, sizeof values / sizeof *values);
-	if (!failure && wishes)
-		*wishes = (unsigned)(values[2] | values[3] | values[4]);
+	if (wishes)
+		*wishes = failure ? 0 : (unsigned)(values[2] | values[3] | values[4]);
 	if (failure || error < 0)
 		return error < 0 ? error : failure;
 	if (values[0])

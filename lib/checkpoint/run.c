@@ -465,7 +465,6 @@ int reel_run_next(reel_run *run, reel_action *action)
 	take_action(run, action);
 	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || action->last <= run->schedule.steps);
 	if (action->kind == REEL_ACTION_DONE) {
-		REEL_ASSERT(!run->steps_on_tape);
 		reel_restart_remove(run);
 		reel_run_enter(run, REEL_RUN_IDLE);
 	}

@@ -23,7 +23,7 @@
 enum ahead_wish {
 	AHEAD_SKIP = 1,  /* an earlier action had no memory, or failed */
 	AHEAD_AGAIN = 2, /* the steps are recorded when the sweep needs them */
-	AHEAD_MEMORY = 4 /* there was no memory */
+	AHEAD_MEMORY = 4 /* a tape failed, or there was no memory: the action can be tried again */
 };
 
 /*
@@ -206,15 +206,14 @@ static void leave_missing(struct ahead_sweep *sweep, struct ahead_tape *ahead_ta
 	atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-/*
- * Whether so many tapes are in use that it is better to record when the sweep needs the steps. Another
- * thread may find the same at the same time, so that a tape more than `limit` may be in use.
- */
-static bool is_too_early(const struct ahead_sweep *sweep)
+/* Whether so many tapes are in use that it is better to record when the sweep needs the steps. */
+static bool is_too_early(const struct ahead_action *entry)
 {
+	const struct ahead_sweep *sweep = entry->sweep;
+
 	return sweep->keeps_states &&
-	       (sweep->alone || atomic_load_explicit(&sweep->tapes, memory_order_relaxed) >=
-					atomic_load_explicit(&sweep->limit, memory_order_relaxed));
+	       (sweep->alone ||
+		entry->others >= atomic_load_explicit(&sweep->limit, memory_order_relaxed));
 }
 
 static int record_on_tape(struct ahead_action *entry, bool later)
@@ -223,24 +222,24 @@ static int record_on_tape(struct ahead_action *entry, bool later)
 	struct ahead_tape *ahead_tape = entry->ahead_tape;
 	bool can_wait = sweep->keeps_states, tape_failed;
 	int error = can_wait ? keep_state(entry, ahead_tape, entry->state) : 0;
-	unsigned others;
 
-	REEL_ASSERT(ahead_tape->contents == AHEAD_EMPTY);
+	REEL_ASSERT(ahead_tape->contents == AHEAD_EMPTY && entry->counted);
+	ahead_tape->record = entry->action;
+	if (error || later)
+		uncount_tape(sweep);
 	if (error)
 		return error;
-	ahead_tape->record = entry->action;
 	if (later) {
 		leave_missing(sweep, ahead_tape);
 		return 0;
 	}
-	others = count_tape(sweep);
 	error = record(entry, ahead_tape, entry->state, !can_wait, &tape_failed);
 	if (can_wait && tape_failed) {
-		reel_omp_note_refusal(sweep, others);
+		reel_omp_note_refusal(sweep, entry->others);
 		leave_missing(sweep, ahead_tape);
 		return 0;
 	}
-	if (!error && others)
+	if (!error && entry->others)
 		atomic_fetch_add_explicit(&sweep->ahead, 1, memory_order_relaxed);
 	return error;
 }
@@ -369,18 +368,22 @@ static int act(struct ahead_action *entry, bool again)
 	}
 }
 
-static unsigned wishes_before(const struct ahead_action *entry)
+/* Counts the ahead tape of a RECORD, so that no two threads take the last one within the limit. */
+static unsigned wishes_before(struct ahead_action *entry)
 {
-	const struct ahead_sweep *sweep = entry->sweep;
+	struct ahead_sweep *sweep = entry->sweep;
 	const struct ahead_tape *ahead_tape = entry->ahead_tape;
 
+	entry->counted = false;
 	if (entry->number > atomic_load_explicit(&sweep->stop, memory_order_relaxed))
 		return AHEAD_SKIP;
 	if (entry->action.kind == REEL_ACTION_REVERSE)
 		return ahead_tape->contents == AHEAD_MISSING ? AHEAD_AGAIN : 0;
-	if (entry->action.kind == REEL_ACTION_RECORD && ahead_tape != &sweep->kept)
-		return is_too_early(sweep) ? AHEAD_AGAIN : 0;
-	return 0;
+	if (entry->action.kind != REEL_ACTION_RECORD || ahead_tape == &sweep->kept)
+		return 0;
+	entry->others = count_tape(sweep);
+	entry->counted = true;
+	return is_too_early(entry) ? AHEAD_AGAIN : 0;
 }
 
 /* Actions with lower numbers go on: a serial sweep may fail at one of them first. */
@@ -402,6 +405,8 @@ bool reel_omp_carry_out(struct ahead_action *entry)
 
 	REEL_ASSERT(!entry->done);
 	error = agree(entry, 0, &wishes);
+	if (entry->counted && (error || wishes & AHEAD_SKIP))
+		uncount_tape(sweep);
 	if (!error && wishes & AHEAD_SKIP)
 		return false;
 	if (!error)

@@ -85,6 +85,11 @@ void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape)
 	if (records % CALM == CALM - 1 && cap < sweep->ahead_tapes)
 		atomic_store_explicit(&sweep->cap, ++cap, memory_order_relaxed);
 	reel_pool_get_stats(reel_run_pool(sweep->run), &stats);
+	if (stats.hard_budget == UINT64_MAX) {
+		/* It is another process that has a budget. */
+		atomic_store_explicit(&sweep->limit, cap, memory_order_relaxed);
+		return;
+	}
 	bytes = bytes_of_tape(&stats, raise_bytes(sweep, reel_tape_bytes(tape)));
 	ours = bytes * atomic_load_explicit(&sweep->recorded, memory_order_relaxed);
 	atomic_store_explicit(&sweep->limit, tapes_in(bytes_left(&stats) + ours, bytes, cap),
@@ -227,15 +232,15 @@ static int agree_on_budget(struct ahead_sweep *sweep, const struct reel_pool_sta
 	return error;
 }
 
-/* The smallest number of tapes that a process has memory for, and `fewest` of all. */
+/* They take as many tapes as the process with the fewest, unless one has too little memory. */
 static int agree_on_tapes(struct ahead_sweep *sweep, unsigned fewest)
 {
-	int64_t values[] = {-(int64_t)sweep->ahead_tapes, fewest};
+	int64_t values[] = {-(int64_t)sweep->ahead_tapes, sweep->ahead_tapes < fewest};
 	int error = reel_group_max(reel_run_group(sweep->run), values, 2);
 
 	if (error)
 		return error;
-	if (-values[0] < values[1])
+	if (values[1])
 		return -EAGAIN;
 	release_tapes_from(sweep, (unsigned)-values[0]);
 	return 0;

@@ -221,7 +221,7 @@ static bool awaits_the_last(const struct ahead_sweep *sweep)
 	return sweep->at_first_step && sweep->oldest < sweep->number;
 }
 
-/* A process that is alone adds nothing to skip. */
+/* In a run of one process a sweep that pauses adds no actions: they would only be skipped. */
 static bool may_add(const struct ahead_sweep *sweep)
 {
 	return reel_run_group(sweep->run)->ranks > 1 ||
@@ -390,7 +390,10 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 	return error;
 }
 
-/* Calls of several processes that look ahead would meet each other's without contexts. */
+/*
+ * Without contexts, callbacks that run at the same time would send in one communicator, and receive each
+ * other's messages.
+ */
 static bool is_serial(const reel_run *run, const struct reel_omp_options *options, int threads)
 {
 	return threads == 1 || !reel_run_is_reversing(run) || reel_run_flags(run) & REEL_RUN_AUDIT ||

@@ -23,16 +23,21 @@
  *   One course. Before and after each action the processes agree (lookahead-act.c): all of them carry
  *   it out or all skip it, all record steps again or none does, and it succeeds on all or on none.
  *   They agree in a group of the state that the action uses, or of the reverse chain: actions that
- *   share one have the same order on all processes.
+ *   share one run in the order of the plan, so their agreements meet. A DROP is the exception: each
+ *   process drops or skips it for itself, and makes up for it when it goes on alone.
  *
- *   No deadlock. Each thread takes a REVERSE that is ready, or else the first ready action of the
- *   plan. A REVERSE waits for the one before it and for its RECORD, so it is ready on all processes
- *   or on none. If none is, the first action of the plan that is not done waits for nothing. In both
- *   cases the thread that makes it ready takes it, on each process.
+ *   No deadlock. A free thread takes the REVERSE that is ready (there is one at most), or else the
+ *   first ready action of the plan. Let F be the first action that some process has neither done nor
+ *   skipped. All before it are finished, so on each process F is in the window and waits for nothing.
+ *   Some thread takes it, unless it takes a REVERSE. What a REVERSE waits for, the REVERSE before it
+ *   and the last RECORD on its tape, has been agreed on, so all processes come to it, and take it
+ *   first. So F or a REVERSE always goes on, with any number of threads, although RECORDs may wait
+ *   for different tapes.
  *
- *   One window. A sweep that pauses walks on until the window is full, and skips what it adds. The
- *   first action that is not done is the same on all processes, so then their windows are, too, and
- *   the threads that go on alone carry out the same actions.
+ *   One window. A sweep that pauses or fails walks on until the window is full or has the last
+ *   REVERSE, and skips what it adds. The first action that is not done has failed, or had no memory,
+ *   on all processes, and all windows have as many places. So the windows are the same, and the
+ *   threads that go on alone carry out the same actions.
  */
 #ifndef REEL_OMP_LOOKAHEAD_H
 #define REEL_OMP_LOOKAHEAD_H
@@ -92,7 +97,9 @@ struct ahead_action {
 	struct ahead_tape *ahead_tape;
 	bool done;
 	bool had_no_memory; /* the thread that goes on alone tries the action again */
-	bool copied;        /* a LOAD or STORE that this process has done, and perhaps not all */
+	bool copied;        /* a LOAD or STORE that this process has done; another had no memory */
+	bool counted;       /* a RECORD whose ahead tape count_tape() has counted */
+	unsigned others;    /* the other ahead tapes in use then */
 	int error;
 	char text[AHEAD_TEXT]; /* of `error` */
 	/* Guarded by `sweep->lock`. */
@@ -114,6 +121,7 @@ struct ahead_sweep {
 	unsigned states;
 	/* The state of the program, from which steps are recorded again. Only a REVERSE uses it. */
 	struct ahead_state spare;
+	struct reel_run_group reverse_group; /* in which the processes agree on each REVERSE */
 	struct ahead_tape *ahead_tape;
 	unsigned ahead_tapes;
 	/* The tape of the run, for steps that are recorded and not reversed at once. */
@@ -136,7 +144,6 @@ struct ahead_sweep {
 	int64_t number, oldest; /* of the next action; of the first that is not done */
 	bool walking;
 	struct ahead_resource slot[AHEAD_SLOTS], reverse_chain;
-	struct reel_run_group reverse_group;
 	struct ahead_action *ready;
 	int running;
 	bool over;

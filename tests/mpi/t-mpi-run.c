@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <reel/run.h>
+#include <reel/omp.h>
 
 #include "helpers/ranks.h"
 
@@ -21,6 +21,7 @@ struct state {
 };
 
 struct ring {
+	MPI_Comm comm;
 	int left, right;
 	int64_t failing; /* the step whose record fails on the last rank, or -1 */
 };
@@ -28,7 +29,7 @@ struct ring {
 static int shift(struct ring *ring, struct state *state, reel_tape *tape)
 {
 	int error = reel_mpi_sendrecv(tape, &state->u[CELLS], 1, MPI_DOUBLE, ring->right, 0,
-				      &state->u[0], 1, MPI_DOUBLE, ring->left, 0, MPI_COMM_WORLD,
+				      &state->u[0], 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0, ring->comm,
 				      MPI_STATUS_IGNORE);
 
 	for (int i = 0; i <= CELLS && tape; i++)
@@ -76,8 +77,8 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 			u_bar[i] *= 1 - 0.1 * (2 * u[i] - u[i - 1]);
 		}
 		error = reel_mpi_sendrecv_reverse(tape, &u_bar[CELLS], 1, MPI_DOUBLE, ring->right,
-						  0, &u_bar[0], 1, MPI_DOUBLE, ring->left, 0,
-						  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+						  0, &u_bar[0], 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0,
+						  ring->comm, MPI_STATUS_IGNORE);
 	}
 	return error;
 }
@@ -86,7 +87,7 @@ static const reel_model model = {sizeof(struct state), advance, record, reverse,
 
 static struct ring make_ring(void)
 {
-	return (struct ring){(rank + ranks - 1) % ranks, (rank + 1) % ranks, -1};
+	return (struct ring){MPI_COMM_WORLD, (rank + ranks - 1) % ranks, (rank + 1) % ranks, -1};
 }
 
 static struct state first_state(void)
@@ -170,6 +171,43 @@ static bool gradients(void)
 	return holds(!run_with(SLOTS, -1, &bar, &names)) && holds(is_gradient(&bar));
 }
 
+/*
+ * Messages are recorded in communicators of the contexts, and reversed in that of the sweep. What
+ * MPI chose is on the tapes.
+ */
+static bool looks_ahead(void)
+{
+	enum { TAPES = 4 };
+	struct reel_omp_options options = {.threads = 2, .tapes = TAPES};
+	struct ring ring = make_ring(), rings[TAPES + 1];
+	void *contexts[TAPES + 1];
+	struct state state = first_state(), bar = seed;
+	struct reel_omp_stats stats = {0};
+	reel_plan *plan = plan_with(SLOTS);
+	reel_run *run = NULL;
+	bool passed = true;
+
+	for (int i = 0; i <= TAPES; i++) {
+		rings[i] = ring;
+		MPI_Comm_dup(MPI_COMM_WORLD, &rings[i].comm);
+		passed &= holds(!reel_mpi_attach(rings[i].comm, 0));
+		contexts[i] = &rings[i];
+	}
+	options.contexts = contexts;
+	passed &= holds(!reel_mpi_run_open(&run, plan, &model, NULL, NULL, MPI_COMM_WORLD));
+	passed &= holds(!reel_run_forward(run, &ring, &state));
+	passed &= holds(!reel_omp_run_reverse(run, &ring, &state, &bar, &options, &stats));
+	passed &= holds(is_gradient(&bar));
+#ifdef _OPENMP
+	passed &= holds(stats.ahead > 0);
+#endif
+	reel_run_close(run);
+	reel_plan_close(plan);
+	for (int i = 0; i <= TAPES; i++)
+		MPI_Comm_free(&rings[i].comm);
+	return passed;
+}
+
 static bool failures(void)
 {
 	struct state bar;
@@ -216,6 +254,7 @@ static bool attach(void)
 static const struct rank_case cases[] = {
 	{"a communicator is attached", attach},
 	{"a plan gives the gradient of one tape, bit for bit", gradients},
+	{"so does one whose threads look ahead", looks_ahead},
 	{"a rank that fails ends the sweep of all, and is named", failures},
 	{"ranks with different plans are refused", different_plans},
 	{"costs and a choice are agreed on", costs},

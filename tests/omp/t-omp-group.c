@@ -64,10 +64,13 @@ int __wrap_reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier
 
 static struct meeting callbacks[MAX_TAPES + 2], groups[GROUPS];
 static unsigned groups_opened[MEMBERS], groups_closed;
+static unsigned failing_duplicate; /* 0: none fails */
 
 /* The n-th duplicate of each member leads to the n-th meeting. */
 static int duplicate(const struct reel_run_group *group, struct reel_run_group *copy)
 {
+	if (groups_opened[group->rank] + 1 == failing_duplicate)
+		return -EIO;
 	*copy = *group;
 	copy->context = &groups[++groups_opened[group->rank]];
 	return groups_opened[group->rank] < GROUPS ? 0 : -ENOMEM;
@@ -168,6 +171,10 @@ static const reel_model in_group = {.state_bytes = sizeof(struct state),
 				    .reverse = reverse_in_group, .save = save_in_group,
 				    .load = load};
 
+static const reel_model copied_in_group = {.state_bytes = sizeof(struct state),
+					   .advance = advance_in_group, .record = record_in_group,
+					   .reverse = reverse_in_group};
+
 static void *open_state(void *context)
 {
 	(void)context;
@@ -188,6 +195,7 @@ struct part {
 	int64_t steps, slots;
 	struct reel_omp_options options;
 	bool has_contexts, may_duplicate;
+	bool is_copied;      /* the states: the model has no save() and load() */
 	bool is_busy;        /* the other threads of the team do not take part */
 	size_t budget_slabs; /* 0: no budget */
 	struct place place;
@@ -225,21 +233,24 @@ static void end_refusing(int member)
 }
 
 /* reel_omp_run_reverse() in a region whose other threads are busy until it returns. */
-static int reverse_in_busy_team(reel_run *run, void *context, void *state, void *bar,
+static int reverse_in_busy_team(int member, reel_run *run, void *context, void *state, void *bar,
 				const struct reel_omp_options *options,
 				struct reel_omp_stats *stats)
 {
-	_Atomic bool over = false;
+	/* Static: ThreadSanitizer does not see the barrier after which the stack may be used again. */
+	static _Atomic bool is_over[MEMBERS];
+	_Atomic bool *over = &is_over[member];
 	int error = 0;
 
+	atomic_store(over, false);
 #pragma omp parallel num_threads(options->threads) default(none) \
 	shared(run, context, state, bar, options, stats, over, error)
 	{
 		if (omp_get_thread_num() == 0) {
 			error = reel_omp_run_reverse(run, context, state, bar, options, stats);
-			atomic_store(&over, true);
+			atomic_store(over, true);
 		}
-		while (!atomic_load(&over))
+		while (!atomic_load(over))
 			usleep(200);
 	}
 	return error;
@@ -261,11 +272,16 @@ static int sweep(struct part *part, int member, reel_run *run)
 			contexts[i] = &place[i];
 	}
 	options.contexts = part->has_contexts ? contexts : NULL;
+	if (part->is_copied)
+		options.open_state = NULL, options.close_state = NULL;
 	error = reel_run_forward(run, &place[SERIAL], &state);
 	begin_refusing(member);
-	if (!error)
-		error = (part->is_busy ? reverse_in_busy_team : reel_omp_run_reverse)(
-			run, &place[SERIAL], &state, &bar, &options, &part->stats);
+	if (!error && part->is_busy)
+		error = reverse_in_busy_team(member, run, &place[SERIAL], &state, &bar, &options,
+					     &part->stats);
+	else if (!error)
+		error = reel_omp_run_reverse(run, &place[SERIAL], &state, &bar, &options,
+					     &part->stats);
 	end_refusing(member);
 	part->right = is_gradient(&bar, part->steps);
 	return error;
@@ -288,7 +304,8 @@ static void carry_out(const struct member *member)
 		printf("Bail out! a pool\n");
 		exit(EXIT_FAILURE);
 	}
-	part->error = reel_run_open_in_group(&run, plan, &in_group, &options, &group);
+	part->error = reel_run_open_in_group(&run, plan, part->is_copied ? &copied_in_group : &in_group,
+					     &options, &group);
 	if (!part->error) {
 		if (member->number == 1)
 			refused_snapshots = &run->snapshots;
@@ -333,6 +350,26 @@ static int members_right(const struct part parts[MEMBERS])
 	for (int m = 0; m < MEMBERS; m++)
 		count += !parts[m].error && parts[m].right;
 	return count;
+}
+
+/* Whether all have the gradient, after as many actions and pauses. */
+static bool all_right(const struct part parts[MEMBERS])
+{
+	bool alike = true;
+
+	for (int m = 1; m < MEMBERS; m++)
+		alike &= parts[m].stats.actions == parts[0].stats.actions &&
+			 parts[m].stats.pauses == parts[0].stats.pauses;
+	return alike && members_right(parts) == MEMBERS;
+}
+
+static bool all_stopped(const struct part parts[MEMBERS], int value)
+{
+	bool all = true;
+
+	for (int m = 0; m < MEMBERS; m++)
+		all &= parts[m].error == value;
+	return all;
 }
 
 /* Of the processes that looked ahead. */
@@ -382,6 +419,9 @@ static void different_options(void)
 		alike &= run_parts(parts) && members_right(parts) == MEMBERS;
 	ok(alike && members_ahead(parts) == MEMBERS, "one of which one thread takes part");
 	parts[1].is_busy = false;
+	parts[0].options.tapes = 1;
+	alike = run_parts(parts);
+	ok(alike && all_right(parts) && members_ahead(parts) == MEMBERS, "one of which wants a single tape");
 	parts[1].options.threads = 1;
 	alike = run_parts(parts);
 	ok(alike && members_right(parts) == MEMBERS && members_ahead(parts) == 0,
@@ -397,6 +437,13 @@ static void different_options(void)
 	alike = run_parts(parts);
 	ok(alike && members_right(parts) == MEMBERS && members_ahead(parts) == 0,
 	   "and processes whose threads may not all agree");
+	alike = true;
+	for (failing_duplicate = 1; failing_duplicate <= 4; failing_duplicate++) {
+		make_parts(parts, REEL_BINOMIAL);
+		alike &= run_parts(parts) && all_stopped(parts, -EIO);
+	}
+	failing_duplicate = 0;
+	ok(alike, "a group that cannot be opened is an error on all");
 	make_parts(parts, REEL_BINOMIAL);
 	parts[2].options.tapes = REEL_OMP_MAX_TAPES + 1;
 	alike = run_parts(parts);
@@ -416,15 +463,6 @@ static bool failure_is_told(const struct part parts[MEMBERS], int failing)
 		told &= m == failing ? parts[m].error == -EIO :
 				       parts[m].error == -ECANCELED && strstr(parts[m].text, name);
 	return told;
-}
-
-static bool all_stopped(const struct part parts[MEMBERS], int value)
-{
-	bool all = true;
-
-	for (int m = 0; m < MEMBERS; m++)
-		all &= parts[m].error == value;
-	return all;
 }
 
 static void failures(void)
@@ -468,7 +506,7 @@ static bool is_well(const struct part parts[MEMBERS])
 
 	for (int m = 0; m < MEMBERS; m++)
 		errors += is_want_of_memory(parts[m].error);
-	return errors ? errors == MEMBERS : members_right(parts) == MEMBERS;
+	return errors ? errors == MEMBERS : all_right(parts);
 }
 
 static void budgets(void)
@@ -498,6 +536,16 @@ static void budgets(void)
 	ok(!wrong && right > 3, "gives the gradient, or an error on all: %d sweeps do not", wrong);
 	is_int(unlike_runs, 0, "after the same calls of all");
 	tap_note("%lld tapes dropped, %lld pauses", (long long)dropped, (long long)pauses);
+	make_parts(parts, REEL_BINOMIAL);
+	for (int m = 0; m < MEMBERS; m++)
+		parts[m].place.ballast = 20000;
+	parts[0].budget_slabs = 20000;
+	unlike_runs = !run_parts(parts);
+	dropped = 0;
+	for (int m = 0; m < MEMBERS; m++)
+		dropped += parts[m].stats.dropped;
+	ok(all_right(parts) && !unlike_runs && !dropped, "an ample one drops no tape: %lld are dropped",
+	   (long long)dropped);
 }
 
 /* Some requests for memory of all processes are refused. */
@@ -581,6 +629,7 @@ static void make_random_parts(struct part parts[MEMBERS], uint64_t number)
 		parts[m].options.threads = 2 + (int)choose(own, 6, 3);
 		parts[m].options.tapes = 2 + choose(own, 7, 6);
 		parts[m].is_busy = !choose(own, 8, 4);
+		parts[m].is_copied = choose(number, 16, 2);
 		parts[m].budget_slabs = choose(own, 9, 3) ? 8 + choose(number, 10, 200) : 0;
 		parts[m].place.ballast = 1000;
 	}
@@ -607,7 +656,7 @@ static bool is_all_or_nothing(const struct part parts[MEMBERS])
 		errors += parts[m].error != 0;
 		canceled += parts[m].error == -ECANCELED;
 	}
-	return errors ? errors == MEMBERS && canceled < MEMBERS : members_right(parts) == MEMBERS;
+	return errors ? errors == MEMBERS && canceled < MEMBERS : all_right(parts);
 }
 
 static void random_sweeps(void)

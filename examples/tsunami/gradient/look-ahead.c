@@ -63,10 +63,11 @@ static int reverse_on_ranks(reel_run *run, struct loop *loop, struct state *stat
 			    struct look_ahead *use)
 {
 	struct ranks *ranks = loop->model->ranks, *copies;
-	int number = 2 * options->threads + 1, error;
+	int tapes = 2 * options->threads, number, error;
 	struct replay *replays;
 	void **contexts;
 
+	number = (tapes < REEL_OMP_MAX_TAPES ? tapes : REEL_OMP_MAX_TAPES) + 1;
 	copies = ranks->open_copies(ranks, &number);
 	replays = allocate((size_t)number, sizeof(*replays));
 	contexts = allocate((size_t)number, sizeof(*contexts));

@@ -185,6 +185,10 @@ static void run_team(struct call *call, struct state *now, struct state *next)
 	ptrdiff_t gauge_place = grid_row(model->grid, model->gauge_row) + model->gauge_column;
 
 	for (int64_t step = call->first; step <= call->last; step++) {
+		/*
+		 * A step that has run before was wet. Threads that look ahead run no others, and
+		 * must not call what all ranks share.
+		 */
 		if (step >= loop->known) {
 			look_for_dry_cells(call, now, share.rows, step);
 			look_at_other_ranks(call, step);
