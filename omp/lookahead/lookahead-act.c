@@ -407,8 +407,11 @@ bool reel_omp_carry_out(struct ahead_action *entry)
 	error = agree(entry, 0, &wishes);
 	if (entry->counted && (error || wishes & AHEAD_SKIP))
 		uncount_tape(sweep);
-	if (!error && wishes & AHEAD_SKIP)
+	if (!error && wishes & AHEAD_SKIP) {
+		/* Also if another process wanted it: a DROP after it, which is not agreed on, waits, too. */
+		stop_at(sweep, entry->number);
 		return false;
+	}
 	if (!error)
 		error = act(entry, wishes & AHEAD_AGAIN);
 	if (!error) {

@@ -24,7 +24,8 @@
  *   it out or all skip it, all record steps again or none does, and it succeeds on all or on none.
  *   They agree in a group of the state that the action uses, or of the reverse chain: actions that
  *   share one run in the order of the plan, so their agreements meet. A DROP is the exception: each
- *   process drops or skips it for itself, and makes up for it when it goes on alone.
+ *   process drops or skips it for itself, and makes up for it when it goes on alone. A process that
+ *   skips an action skips all later ones, so that no DROP comes before what it waits for.
  *
  *   No deadlock. A free thread takes the REVERSE that is ready (there is one at most), or else the
  *   first ready action of the plan. Let F be the first action that some process has neither done nor

@@ -233,26 +233,27 @@ static void end_refusing(int member)
 }
 
 /* reel_omp_run_reverse() in a region whose other threads are busy until it returns. */
-static int reverse_in_busy_team(int member, reel_run *run, void *context, void *state, void *bar,
+static int reverse_in_busy_team(reel_run *run, void *context, void *state, void *bar,
 				const struct reel_omp_options *options,
 				struct reel_omp_stats *stats)
 {
-	/* Static: ThreadSanitizer does not see the barrier after which the stack may be used again. */
-	static _Atomic bool is_over[MEMBERS];
-	_Atomic bool *over = &is_over[member];
+	_Atomic bool over = false;
 	int error = 0;
 
-	atomic_store(over, false);
+	reel_annotate_release(context);
 #pragma omp parallel num_threads(options->threads) default(none) \
 	shared(run, context, state, bar, options, stats, over, error)
 	{
+		reel_annotate_acquire(context);
 		if (omp_get_thread_num() == 0) {
 			error = reel_omp_run_reverse(run, context, state, bar, options, stats);
-			atomic_store(over, true);
+			atomic_store(&over, true);
 		}
-		while (!atomic_load(over))
+		while (!atomic_load(&over))
 			usleep(200);
+		reel_annotate_release(context);
 	}
+	reel_annotate_acquire(context);
 	return error;
 }
 
@@ -277,7 +278,7 @@ static int sweep(struct part *part, int member, reel_run *run)
 	error = reel_run_forward(run, &place[SERIAL], &state);
 	begin_refusing(member);
 	if (!error && part->is_busy)
-		error = reverse_in_busy_team(member, run, &place[SERIAL], &state, &bar, &options,
+		error = reverse_in_busy_team(run, &place[SERIAL], &state, &bar, &options,
 					     &part->stats);
 	else if (!error)
 		error = reel_omp_run_reverse(run, &place[SERIAL], &state, &bar, &options,
