@@ -76,6 +76,15 @@ static int duplicate(const struct reel_run_group *group, struct reel_run_group *
 	return groups_opened[group->rank] < GROUPS ? 0 : -ENOMEM;
 }
 
+/* As of a process that learns late what all have agreed on. */
+static int meet_late(void *context, int64_t *values, int count)
+{
+	int error = meet(context, values, count);
+
+	usleep(100);
+	return error;
+}
+
 static int refuse_duplicate(const struct reel_run_group *group, struct reel_run_group *copy)
 {
 	(void)group;
@@ -196,6 +205,7 @@ struct part {
 	struct reel_omp_options options;
 	bool has_contexts, may_duplicate;
 	bool is_copied;      /* the states: the model has no save() and load() */
+	bool is_late;
 	bool is_busy;        /* the other threads of the team do not take part */
 	size_t budget_slabs; /* 0: no budget */
 	struct place place;
@@ -295,7 +305,7 @@ static void carry_out(const struct member *member)
 	struct reel_run_options options = {0};
 	reel_plan *plan = plan_for(part->planner, part->steps, part->slots);
 	struct reel_run_group group = {
-		.rank = member->number, .ranks = MEMBERS, .max = meet,
+		.rank = member->number, .ranks = MEMBERS, .max = part->is_late ? meet_late : meet,
 		.duplicate = part->may_duplicate ? duplicate : refuse_duplicate,
 		.close = close_group, .context = &groups[0]};
 	reel_run *run = NULL;
@@ -630,6 +640,7 @@ static void make_random_parts(struct part parts[MEMBERS], uint64_t number)
 		parts[m].options.threads = 2 + (int)choose(own, 6, 3);
 		parts[m].options.tapes = 2 + choose(own, 7, 6);
 		parts[m].is_busy = !choose(own, 8, 4);
+		parts[m].is_late = !choose(own, 17, 4);
 		parts[m].is_copied = choose(number, 16, 2);
 		parts[m].budget_slabs = choose(own, 9, 3) ? 8 + choose(number, 10, 200) : 0;
 		parts[m].place.ballast = 1000;
