@@ -8,7 +8,7 @@
 
 BEGIN {
 	FS = " [|] "
-	MARGIN = 16; NAMES = 292; LEFT = MARGIN + NAMES; WIDTH = 380
+	MARGIN = 16; NAMES = 292; NUMBER = 28; LEFT = MARGIN + NAMES; WIDTH = 380
 	ROW = 17; TOP = 66
 	LOW = 0.25; HIGH = 128
 }
@@ -105,7 +105,7 @@ function put_rect(class, x, y, width, height) {
 
 function head(height) {
 	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n",
-		LEFT + WIDTH + MARGIN, height, LEFT + WIDTH + MARGIN, height
+		LEFT + WIDTH + NUMBER + MARGIN, height, LEFT + WIDTH + NUMBER + MARGIN, height
 	print "<title>Time over that of Reel</title>"
 	print "<style>"
 	print "text { font: 12px sans-serif; fill: #222 }"
