@@ -7,7 +7,8 @@
 #
 # The model is of the reverse sweep. What the forward sweep takes depends more on how soon the system finds
 # memory for the tape, which differs by a factor of three between two runs. In a step a rank calculates its
-# rows and `extra` rows of the halo, and exchanges rows at each border. With r rows of C columns on p ranks, of which each processor runs p / P:
+# rows and `extra` rows of the halo, and exchanges rows at each border. With r rows of C columns on p ranks,
+# of which each processor runs p / P:
 #
 #	step = load (cell C (r / p + extra borders) + borders (latency + C column))
 #

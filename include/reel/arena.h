@@ -104,7 +104,7 @@ uint32_t reel_arena_threads(const struct reel_arena *arena);
  */
 int reel_arena_reset(struct reel_arena *arena, void *stream);
 
-/* What reel_arena_read() reports. The enumerators are the bits of `faults`. */
+/* reel_arena_read() reports the faults of launches: each enumerator is a bit of `faults`. */
 enum {
 	/* A push found no free slab. */
 	REEL_DEVICE_EXHAUSTED = 1,

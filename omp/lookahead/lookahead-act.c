@@ -19,7 +19,10 @@
 
 /* ---- Agreement with the other processes ---- */
 
-/* What a process wants before an action, or lacked in one. All processes then act alike. */
+/*
+ * A process tells the others what it wishes before an action, or what it has lacked in one. If one of
+ * them does, all act alike.
+ */
 enum ahead_wish {
 	AHEAD_SKIP = 1,  /* an earlier action had no memory, or failed */
 	AHEAD_AGAIN = 2, /* the steps are recorded when the sweep needs them */
@@ -206,7 +209,7 @@ static void leave_missing(struct ahead_sweep *sweep, struct ahead_tape *ahead_ta
 	atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-/* Whether so many tapes are in use that it is better to record when the sweep needs the steps. */
+/* Returns whether tapes would exceed the limit: the sweep then records the steps when it needs them. */
 static bool is_too_early(const struct ahead_action *entry)
 {
 	const struct ahead_sweep *sweep = entry->sweep;

@@ -178,7 +178,7 @@ static unsigned tapes_wanted(struct ahead_sweep *sweep, const struct reel_pool_s
 		wanted = 2 * (unsigned)reel_omp_threads(sweep->options->threads);
 	if (wanted > REEL_OMP_MAX_TAPES)
 		wanted = REEL_OMP_MAX_TAPES;
-	if (!sweep->keeps_states || pool->hard_budget == UINT64_MAX)
+	if (pool->hard_budget == UINT64_MAX)
 		return wanted;
 	reel_run_get_stats(sweep->run, &run);
 	raise_bytes(sweep, run.peak_tape_bytes);
@@ -246,13 +246,17 @@ static int agree_on_tapes(struct ahead_sweep *sweep, unsigned fewest)
 	return 0;
 }
 
+static void close_group(const struct reel_run_group *group)
+{
+	if (group->close)
+		group->close(group->context);
+}
+
 static void close_groups(struct ahead_sweep *sweep)
 {
-	if (sweep->reverse_group.close)
-		sweep->reverse_group.close(sweep->reverse_group.context);
+	close_group(&sweep->reverse_group);
 	for (unsigned i = 0; i < sweep->states; i++)
-		if (sweep->state[i].group.close)
-			sweep->state[i].group.close(sweep->state[i].group.context);
+		close_group(&sweep->state[i].group);
 }
 
 static int open_groups(struct ahead_sweep *sweep)

@@ -16,7 +16,7 @@
 #include "helpers/meeting.h"
 #include "helpers/pool-support.h"
 #include "helpers/recurrence.h"
-#include "helpers/refusals.h"
+#include "helpers/slab-refusals.h"
 #include "helpers/thread-team.h"
 
 enum {
@@ -27,17 +27,6 @@ enum {
 	SERIAL = MAX_TAPES + 1,      /* the meeting of callbacks that get the run's own context */
 	GROUPS = 2 * (MAX_TAPES + 2) /* meetings of actions */
 };
-
-int __real_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab);
-int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab);
-
-int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab)
-{
-	return is_refused(REFUSE_MEMORY) ? -EDQUOT : __real_reel_pool_take(pool, kind, bytes, slab);
-}
 
 /* The memory of two snapshots in turn is refused to one run, the second of which is number N. */
 static const struct reel_snapshots *refused_snapshots;
@@ -363,7 +352,7 @@ static int members_right(const struct part parts[MEMBERS])
 	return count;
 }
 
-/* Whether all have the gradient, after as many actions and pauses. */
+/* Returns whether all processes have the gradient, after equally many actions and pauses. */
 static bool all_right(const struct part parts[MEMBERS])
 {
 	bool alike = true;
@@ -383,7 +372,7 @@ static bool all_stopped(const struct part parts[MEMBERS], int value)
 	return all;
 }
 
-/* Of the processes that looked ahead. */
+/* Returns how many processes looked ahead. */
 static int members_ahead(const struct part parts[MEMBERS])
 {
 	int count = 0;
@@ -510,7 +499,7 @@ static bool is_want_of_memory(int error)
 	return error == -ENOMEM || error == -EDQUOT || error == -ECANCELED;
 }
 
-/* Whether a sweep with too little memory has the gradient on all processes, or an error on all. */
+/* Returns whether all processes have the gradient, or all have an error for want of memory. */
 static bool is_well(const struct part parts[MEMBERS])
 {
 	int errors = 0;

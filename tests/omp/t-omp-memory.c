@@ -10,20 +10,9 @@
 
 #include "helpers/pool-support.h"
 #include "helpers/recurrence.h"
-#include "helpers/refusals.h"
+#include "helpers/slab-refusals.h"
 
 enum { STEPS = 16, THREADS = 3, MAX_REQUESTS = 4000 };
-
-int __real_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab);
-int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab);
-
-int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab)
-{
-	return is_refused(REFUSE_MEMORY) ? -EDQUOT : __real_reel_pool_take(pool, kind, bytes, slab);
-}
 
 /* A model for several threads at a time: its context is only read. A step fills some slabs. */
 enum { BALLAST = 1000 };
