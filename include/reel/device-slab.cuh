@@ -130,7 +130,7 @@ REEL_DEVICE uint32_t reel_device_drained(unsigned char *base, const reel_arena_w
 	return warp ? warp->drained * reel_device_header(base)->row_mask : 0;
 }
 
-/* Returns whether the row that `top` names is in the store; of an empty tape, whether its first is. */
+/* Returns whether the store has the row that `top` names; of an empty tape, its first row. */
 REEL_DEVICE bool reel_device_is_below(unsigned char *base, const reel_arena_warp *warp,
 				      uint32_t top)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * This header has all of reel/device.cuh that depends on the machine: the place of a thread in the
- * launch, and loads and stores that other lanes see in order. Under the emulator of tests/helpers/, they are C++ atomics.
+ * launch, and loads and stores that other lanes see in order. Under the emulator of tests/helpers/,
+ * they are C++ atomics.
  */
 #ifndef REEL_DEVICE_WARP_CUH
 #define REEL_DEVICE_WARP_CUH
