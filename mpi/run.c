@@ -14,18 +14,22 @@
 #include <reel/extend.h>
 #include <reel/plan.h>
 
-#include "attached.h"
 #include "checkpoint/run-group.h"
+#include "transfer.h"
 
 /* ---- Runs ---- */
 
 static int largest(void *context, int64_t *values, int count)
 {
+	static const char call[] = "what the ranks agree on";
 	MPI_Comm *comm = context;
+	MPI_Request request;
+	int complete, error = reel_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_INT64_T,
+							    MPI_MAX, *comm, &request),
+					     call);
 
-	return reel_mpi_check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_MAX,
-					    *comm),
-			      "what the ranks agree on");
+	return error ? error
+		     : reel_mpi_poll(call, &request, MPI_STATUS_IGNORE, UINT64_MAX, &complete);
 }
 
 static void close_group(void *context)

@@ -78,33 +78,33 @@ static int cancel(const struct reel_mpi_message *m, MPI_Request *request, MPI_St
 	return reel_mpi_check(code, m->call);
 }
 
-static int watch(const struct reel_mpi_message *m, enum reel_mpi_wait what, MPI_Request *request,
-		 MPI_Status *status)
+int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, uint64_t end,
+		  int *complete)
 {
-	uint64_t end = reel_clock_ns() + m->attached->watch_ns;
-	int complete = 0, error = 0;
+	int error = 0;
 
-	while (!error && !complete && reel_clock_ns() < end) {
-		error = reel_mpi_check(MPI_Test(request, &complete, status), m->call);
-		if (!complete)
+	*complete = 0;
+	while (!error && !*complete && reel_clock_ns() < end) {
+		error = reel_mpi_check(MPI_Test(request, complete, status), call);
+		if (!*complete)
 			sched_yield();
 	}
-	if (error || complete)
-		return error;
-	return what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);
+	return error;
 }
 
 int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MPI_Request *request,
 		   MPI_Status *status)
 {
+	uint64_t limit = m->attached->watch_ns, begin;
 	int complete, error = reel_mpi_check(MPI_Test(request, &complete, status), m->call);
-	uint64_t begin;
 
 	if (error || complete)
 		return error;
 	begin = reel_clock_ns();
-	error = m->attached->watch_ns ? watch(m, what, request, status)
-				      : reel_mpi_check(MPI_Wait(request, status), m->call);
+	error = reel_mpi_poll(m->call, request, status, limit ? begin + limit : UINT64_MAX,
+			      &complete);
+	if (!error && !complete)
+		error = what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);
 	reel_mpi_count(&m->attached->counters.waits, 1);
 	reel_mpi_count(&m->attached->counters.wait_ns, reel_clock_ns() - begin);
 	return error;

@@ -47,6 +47,14 @@ int reel_mpi_stick(reel_tape *tape, int error);
 enum reel_mpi_wait { REEL_MPI_FROM_PEER, REEL_MPI_TO_PEER, REEL_MPI_FOR_ALL };
 
 /*
+ * Polls until the request is complete or reel_clock_ns() is `end`; `complete` says which. `call` is
+ * for texts of errors. The processor is left to others in between: where there are more threads and
+ * ranks than processors, MPI's own waits may hold it for milliseconds while nothing can arrive.
+ */
+int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, uint64_t end,
+		  int *complete);
+
+/*
  * Waits in a reverse call until the request is complete. With a watchdog, waits as long as that
  * says, and then returns -ETIMEDOUT; a receive has been cancelled then, and another request is not
  * MPI_REQUEST_NULL: what it uses is MPI's until it is complete.

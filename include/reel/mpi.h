@@ -159,8 +159,7 @@ int reel_mpi_reverse_end(MPI_Comm comm);
  *
  * The time must be longer than what one rank may be behind another one. Receives are cancelled.
  * Calls that MPI cannot cancel keep their memory: temporaries, and the buffer of a request, which
- * the program must not free then. Costs polling while a rank waits, and the copy of a
- * sum in the reverse of Bcast and Allreduce.
+ * the program must not free then. Costs the copy of a sum in the reverse of Bcast and Allreduce.
  */
 int reel_mpi_watch(MPI_Comm comm, double seconds);
 
