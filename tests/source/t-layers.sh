@@ -5,11 +5,6 @@
 
 flags="-std=c11 -I$BUILD_DIR -I$SOURCE_DIR/include $CK_CFLAGS $MPI_CFLAGS"
 
-# included_by FILE [FLAG]: what it includes, one path a line, standing under the source directory.
-included_by() {
-	$CC $flags $2 -MM -x c "$1" 2>messages || sed 's/^/cannot be read: /' messages
-}
-
 # Whether a file can be read: without MPI's header, what includes it cannot.
 is_readable() {
 	[ -f "$BUILD_DIR/libreel-mpi.la" ] || case $1 in
@@ -17,41 +12,30 @@ is_readable() {
 	esac
 }
 
-for file in "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h; do
-	is_readable "$file" || continue
-	included_by "$file" | tr -s ' \\' '\n\n' >included
-	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included | grep -v "^$SOURCE_DIR/include/" >higher
-	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/"
-done
+# includes_only FOLDERS FLAGS FILE...: each file includes nothing of the project but what is in the folders.
+includes_only() {
+	folders=$1 more=$2
+	shift 2
+	allowed="^$SOURCE_DIR/($(echo "$folders" | sed 's/, /|/g; s/ and /|/'))"
+	# A rule a file, on one line.
+	$CC $flags $more -MM -x c "$@" 2>messages | sed -e :a -e '/\\$/N; s/\\\n//; ta' -e 's/  */ /g' >rules
+	for file; do
+		is_readable "$file" || continue
+		if grep -F ".o: $file" rules >rule; then
+			tr ' ' '\n' <rule | grep -e "^$SOURCE_DIR/" -e cuda.h -e cuda_runtime | grep -v -E "$allowed" >higher
+		else
+			echo "cannot be read: $(cat messages)" >higher
+		fi
+		is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but $folders"
+	done
+}
 
-for file in "$SOURCE_DIR"/lib/*/*.c; do
-	included_by "$file" -I"$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
-	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
-		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" >higher
-	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/ and lib/"
-done
-
-for file in "$SOURCE_DIR"/omp/*/*.c; do
-	included_by "$file" "-I$SOURCE_DIR -I$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
-	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
-		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/omp/" >higher
-	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and omp/"
-done
-
-for file in "$SOURCE_DIR"/gpu/*/*.c; do
-	included_by "$file" "-I$SOURCE_DIR -I$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
-	grep -e 'cannot be read' -e "^$SOURCE_DIR/" -e cuda.h -e cuda_runtime included |
-		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/gpu/" >higher
-	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and gpu/"
-done
-
-for file in "$SOURCE_DIR"/mpi/*.c; do
-	is_readable "$file" || continue
-	included_by "$file" "-I$SOURCE_DIR/lib" | tr -s ' \\' '\n\n' >included
-	grep -e 'cannot be read' -e "^$SOURCE_DIR/" included |
-		grep -v -e "^$SOURCE_DIR/include/" -e "^$SOURCE_DIR/lib/" -e "^$SOURCE_DIR/mpi/" >higher
-	is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but include/, lib/ and mpi/"
-done
+headers="-I$SOURCE_DIR -I$SOURCE_DIR/lib"
+includes_only include/ '' "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h
+includes_only 'include/ and lib/' "-I$SOURCE_DIR/lib" "$SOURCE_DIR"/lib/*/*.c
+includes_only 'include/, lib/ and omp/' "$headers" "$SOURCE_DIR"/omp/*/*.c
+includes_only 'include/, lib/ and gpu/' "$headers" "$SOURCE_DIR"/gpu/*/*.c
+includes_only 'include/, lib/ and mpi/' "-I$SOURCE_DIR/lib" "$SOURCE_DIR"/mpi/*.c
 
 # floors PARENT PREFIX FLOOR...: each floor is folders of PARENT, which include each their own files
 # and those of lower floors, by names that begin with PREFIX. The lowest floor comes first.
