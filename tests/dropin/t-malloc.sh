@@ -115,7 +115,7 @@ for value in all 1.5G ' 1'; do
 done
 name=REEL_MALLOC_STATS
 ignores yes '0 or 1'
-for name in LEAST BUDGET STATS; do
+for name in MIN BUDGET STATS; do
 	under REEL_MALLOC_$name= ./edges warm
 	is_empty stderr "an empty REEL_MALLOC_$name is none"
 done
