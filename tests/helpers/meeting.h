@@ -10,13 +10,16 @@
 enum { MEETING_VALUES = 8 };
 
 struct meeting {
-	pthread_barrier_t barrier;
 	pthread_mutex_t lock;
+	pthread_cond_t all_have_come;
+	unsigned members, come, round;
 	int64_t largest[MEETING_VALUES]; /* of the members that have come so far */
+	int64_t agreed[MEETING_VALUES];	 /* by the last round; all read it before they come again */
 };
 
 static inline void clear_meeting(struct meeting *meeting)
 {
+	meeting->come = 0;
 	for (int i = 0; i < MEETING_VALUES; i++)
 		meeting->largest[i] = INT64_MIN;
 }
@@ -24,31 +27,38 @@ static inline void clear_meeting(struct meeting *meeting)
 static inline void open_meeting(struct meeting *meeting, unsigned members)
 {
 	clear_meeting(meeting);
+	meeting->members = members;
 	pthread_mutex_init(&meeting->lock, NULL);
-	pthread_barrier_init(&meeting->barrier, NULL, members);
+	pthread_cond_init(&meeting->all_have_come, NULL);
 }
 
 static inline void close_meeting(struct meeting *meeting)
 {
 	pthread_mutex_destroy(&meeting->lock);
-	pthread_barrier_destroy(&meeting->barrier);
+	pthread_cond_destroy(&meeting->all_have_come);
 }
 
 /* Sets the values to the largest that any member brings. `context` is the meeting. */
 static inline int meet(void *context, int64_t *values, int count)
 {
 	struct meeting *meeting = context;
+	unsigned round;
 
 	pthread_mutex_lock(&meeting->lock);
+	round = meeting->round;
 	for (int i = 0; i < count; i++)
 		if (values[i] > meeting->largest[i])
 			meeting->largest[i] = values[i];
-	pthread_mutex_unlock(&meeting->lock);
-	pthread_barrier_wait(&meeting->barrier);
-	memcpy(values, meeting->largest, (size_t)count * sizeof *values);
-	if (pthread_barrier_wait(&meeting->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+	if (++meeting->come == meeting->members) {
+		memcpy(meeting->agreed, meeting->largest, sizeof meeting->agreed);
 		clear_meeting(meeting);
-	pthread_barrier_wait(&meeting->barrier);
+		meeting->round++;
+		pthread_cond_broadcast(&meeting->all_have_come);
+	}
+	while (round == meeting->round)
+		pthread_cond_wait(&meeting->all_have_come, &meeting->lock);
+	memcpy(values, meeting->agreed, (size_t)count * sizeof *values);
+	pthread_mutex_unlock(&meeting->lock);
 	return 0;
 }
 
