@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: MIT
 # A test is one line here: tests/FOLDER/t-NAME.c, linked with the convenience library, where it
 # reaches hidden symbols.
+
+# Tests of ranks wait much: they begin first, so that others run meanwhile, and none alone at the end.
+if MPI
+check_PROGRAMS += \
+	%D%/mpi/t-mpi-checked \
+	%D%/mpi/t-mpi-collectives \
+	%D%/mpi/t-mpi-errors \
+	%D%/mpi/t-mpi-messages \
+	%D%/mpi/t-mpi-neighbours \
+	%D%/mpi/t-mpi-run \
+	%D%/mpi/t-mpi-windows
+endif
+
 check_PROGRAMS += \
 	%D%/tape/t-abi \
 	%D%/tape/t-tape \
@@ -113,17 +126,6 @@ check_PROGRAMS += \
 	%D%/whole/t-sedov-gradient \
 	%D%/whole/t-gradient-faults \
 	%D%/whole/t-gradient-process
-
-if MPI
-check_PROGRAMS += \
-	%D%/mpi/t-mpi-checked \
-	%D%/mpi/t-mpi-collectives \
-	%D%/mpi/t-mpi-errors \
-	%D%/mpi/t-mpi-messages \
-	%D%/mpi/t-mpi-neighbours \
-	%D%/mpi/t-mpi-run \
-	%D%/mpi/t-mpi-windows
-endif
 
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \

@@ -371,7 +371,7 @@ static bool missing_collective_call(void)
 
 /* ---- The watchdog ---- */
 
-#define SECONDS 0.1
+#define SECONDS 0.05
 
 /* Whether this rank has reported that the call of a line has waited. */
 static bool barked(int error, int line, const char *what)
@@ -393,7 +393,7 @@ static bool nobody_answers(unsigned flags)
 	if (rank == 0) {
 		int error = AT(2, reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm));
 
-		passed &= barked(error, 2, "send_reverse() has waited 0.1 s for the adjoint from "
+		passed &= barked(error, 2, "send_reverse() has waited 0.05 s for the adjoint from "
 					   "rank 1, tag 7");
 		passed &= failed(error, -ETIMEDOUT);
 		/* A call that follows does not wait again. */
@@ -414,14 +414,14 @@ static bool watched_without_tape(void)
 {
 	bool passed = true;
 
-	setenv("REEL_MPI_WATCH", "0.1", 1);
+	setenv("REEL_MPI_WATCH", "0.05", 1);
 	begin(0, 0);
 	reel_mpi_detach(comm);
 	reel_mpi_attach(comm, 0);
 	unsetenv("REEL_MPI_WATCH");
 	if (rank == 0)
 		passed &= barked(AT(0, reel_mpi_send_reverse(NULL, x_bar, 5, D, 1, 7, comm)), 0,
-				 "send_reverse() has waited 0.1 s for the adjoint from rank 1");
+				 "send_reverse() has waited 0.05 s for the adjoint from rank 1");
 	passed &= holds(reel_mpi_watch(comm, -1) == -EINVAL);
 	end();
 	return passed;
@@ -443,11 +443,11 @@ static bool watched_requests(void)
 		reel_mpi_wait_reverse(&tape, &out, NO_STATUS);
 		reel_mpi_wait_reverse(NULL, &in, NO_STATUS);
 		passed &= barked(AT(0, reel_mpi_start_reverse(&tape, &out)), 0,
-				 "start_reverse() has waited 0.1 s for the adjoint from rank 1, tag 4");
+				 "start_reverse() has waited 0.05 s for the adjoint from rank 1, tag 4");
 		passed &= holds(isnan(x_bar[0]));
 		record_reports();
 		passed &= barked(AT(1, reel_mpi_start_reverse(NULL, &in)), 1,
-				 "start_reverse() has waited 0.1 s for its adjoint to be taken by "
+				 "start_reverse() has waited 0.05 s for its adjoint to be taken by "
 				 "rank 1, tag 3");
 	}
 	meet();

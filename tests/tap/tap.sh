@@ -33,7 +33,7 @@ is_empty() {
 	shift
 	[ ! -s "$file" ]
 	ok $? "$@"
-	sed 's/^/#   /' "$file"
+	[ ! -s "$file" ] || sed 's/^/#   /' "$file"
 }
 
 # is_refused REMEDY COMMAND...: whether it ends with status 2 and nothing but one line that has the
