@@ -41,37 +41,30 @@ struct lent_tape : reel_tape {
 	}
 };
 
-/* Idle tapes are empty and have no slabs; a link to the next one is in their inline buffer. */
+constexpr int max_idle_tapes = 64;
+
+/* The idle tapes of a thread, which are empty and have no slabs. After its end it keeps none. */
 struct idle_tapes {
-	lent_tape *last;
-	int count;
-	bool ended;
+	int count, limit;
+	lent_tape *tape[max_idle_tapes];
 };
 
 /* Has no destructor, because tapes may end after the destructor would have run. */
 inline idle_tapes &idle() noexcept
 {
-	static thread_local idle_tapes tapes = {nullptr, 0, false};
+	static thread_local idle_tapes tapes = {0, max_idle_tapes, {}};
 
 	return tapes;
 }
-
-constexpr int max_idle_tapes = 64;
 
 struct idle_tapes_end {
 	~idle_tapes_end()
 	{
 		idle_tapes &tapes = idle();
 
-		while (tapes.last) {
-			lent_tape *next = reinterpret_cast<lent_tape *>(
-				static_cast<std::uintptr_t>(tapes.last->first[0]));
-
-			delete tapes.last;
-			tapes.last = next;
-		}
-		tapes.count = 0;
-		tapes.ended = true;
+		while (tapes.count)
+			delete tapes.tape[--tapes.count];
+		tapes.limit = 0;
 	}
 };
 
@@ -104,33 +97,44 @@ REEL_COLD inline lent_tape *start_tape(lent_tape *tape) noexcept
 inline lent_tape *borrow_tape() noexcept
 {
 	idle_tapes &tapes = idle();
-	lent_tape *tape = tapes.last;
+	lent_tape *tape;
 
-	if (REEL_UNLIKELY(!tape))
+	if (REEL_UNLIKELY(!tapes.count))
 		return start_tape(make_tape());
-	tapes.last = reinterpret_cast<lent_tape *>(static_cast<std::uintptr_t>(tape->first[0]));
-	tapes.count--;
+	tape = tapes.tape[--tapes.count];
 	return REEL_UNLIKELY(!tape->top) ? start_tape(tape) : tape;
+}
+
+REEL_COLD inline void delete_tape(lent_tape *tape) noexcept
+{
+	delete tape;
+}
+
+/* Keeps an empty tape without slabs for the next borrower. */
+REEL_CLAD_INLINE void keep_tape(lent_tape *tape) noexcept
+{
+	idle_tapes &tapes = idle();
+
+	tape->stale = nullptr;
+	tape->found_count = 0;
+	if (REEL_UNLIKELY(tapes.count == tapes.limit))
+		return delete_tape(tape);
+	tapes.tape[tapes.count++] = tape;
+}
+
+REEL_COLD inline void close_and_keep(lent_tape *tape) noexcept
+{
+	reel_tape_close(tape);
+	keep_tape(tape);
 }
 
 /* A tape that never needed a slab becomes empty by its top; other tapes are closed. */
 REEL_CLAD_APART inline void return_tape(lent_tape *tape) noexcept
 {
-	idle_tapes &tapes = idle();
-
-	if (tape->serial || tape->ledger || tape->error || tape->refused)
-		reel_tape_close(tape);
-	else
-		tape->top = tape->floor;
-	tape->stale = nullptr;
-	tape->found_count = 0;
-	if (REEL_UNLIKELY(tapes.ended || tapes.count == max_idle_tapes)) {
-		delete tape;
-		return;
-	}
-	tape->first[0] = reinterpret_cast<std::uintptr_t>(tapes.last);
-	tapes.last = tape;
-	tapes.count++;
+	if (REEL_UNLIKELY(tape->serial || tape->ledger || tape->error || tape->refused))
+		return close_and_keep(tape);
+	tape->top = tape->floor;
+	keep_tape(tape);
 }
 
 /* Pops a refused push and clears the error, so that the tape is ready for the next push. */

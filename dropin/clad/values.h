@@ -403,6 +403,12 @@ private:
 
 	REEL_COLD static tape_place push_value(T value, char *top, lent_tape *tape) noexcept
 	{
+		return place_value(value, top, tape);
+	}
+
+	/* Compiled for speed, as a cold function is not: it pushes each tape's first value. */
+	REEL_CLAD_APART static tape_place place_value(T value, char *top, lent_tape *tape) noexcept
+	{
 		tape_place place = make_room(top, tape, type());
 
 		if (place.top) {
