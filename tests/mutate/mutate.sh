@@ -141,7 +141,7 @@ prepare_build() {
 	[ -f "$work/build/config.status" ] || (
 		cd "$work/build" || exit
 		if [ -z "$sanitizer" ]; then
-			"$source/configure" -q --disable-shared --enable-openmp CFLAGS=-O1
+			"$source/configure" -q --disable-shared --enable-openmp --with-mpi=no CFLAGS=-O1
 		else
 			"$source/configure" -q --disable-shared --disable-openmp CC="${CC:-clang}" CFLAGS='-O1 -g' \
 				--with-pool=c11 --enable-yield-points --enable-sanitizer="$sanitizer"
