@@ -20,7 +20,6 @@ struct request {
 	const char *cost_option;
 	bool has_planner;
 	bool has_steps;
-	bool has_disk;
 	bool json;
 	bool actions;
 };

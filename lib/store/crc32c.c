@@ -90,23 +90,6 @@ uint32_t reel_crc32c_software(uint32_t crc, const void *data, size_t bytes)
 	return ~by_tables(~crc, data, bytes);
 }
 
-static uint32_t behind_zeros(uint32_t crc, size_t bytes)
-{
-	uint32_t power = ONE;
-
-	for (unsigned k = 0; bytes >> k; k++)
-		if (bytes >> k & 1)
-			power = power == ONE ? power_of_bytes[k]
-					     : multiply(power_of_bytes[k], power);
-	return multiply(power, crc);
-}
-
-uint32_t reel_crc32c_combine(uint32_t first, uint32_t second, size_t second_bytes)
-{
-	pthread_once(&once, make_tables);
-	return behind_zeros(first, second_bytes) ^ second;
-}
-
 #if defined(__GNUC__) && defined(__x86_64__)
 #include <nmmintrin.h>
 #define HAVE_INSTRUCTION 1
@@ -155,6 +138,17 @@ static inline uint32_t step_byte(uint32_t crc, unsigned char byte)
 #endif
 
 #if HAVE_INSTRUCTION
+
+static uint32_t behind_zeros(uint32_t crc, size_t bytes)
+{
+	uint32_t power = ONE;
+
+	for (unsigned k = 0; bytes >> k; k++)
+		if (bytes >> k & 1)
+			power = power == ONE ? power_of_bytes[k]
+					     : multiply(power_of_bytes[k], power);
+	return multiply(power, crc);
+}
 
 /* The instruction takes the word as a little-endian machine loads it. */
 static inline uint64_t load(const unsigned char *at)

@@ -12,9 +12,6 @@
 /* Of what `crc` is the CRC of, followed by data. Nothing has the CRC 0. */
 uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes);
 
-/* Of two pieces in a row, from the CRC of each and the length of the second. */
-uint32_t reel_crc32c_combine(uint32_t first, uint32_t second, size_t second_bytes);
-
 /* As reel_crc32c(), by tables: what serves where there is no instruction. */
 uint32_t reel_crc32c_software(uint32_t crc, const void *data, size_t bytes);
 
