@@ -165,7 +165,9 @@ static inline unsigned tiers_of(enum reel_planner planner)
 /* For so many of the plan's steps, with the slots of a tight problem. */
 static inline reel_plan *plan_for(enum reel_planner planner, int64_t steps, int64_t slots)
 {
+	/* With tapes as large as two states a mixed plan keeps tapes between reversals, too. */
 	struct reel_problem problem = {.steps = steps, .tiers = tiers_of(planner),
+				       .tape_states = planner == REEL_MIXED ? 2 : 0,
 				       .tier = {{slots, 0, 0}, {slots + 2, 0.5, 0.5}}};
 	reel_plan *plan;
 
