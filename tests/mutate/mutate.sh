@@ -218,7 +218,8 @@ copy_sources() {
 	omp/*)
 		cp -R "$source/omp" "$slot/source/"
 		;;
-	*) cp "$source/$file" "$slot/source/$file" ;;
+	# It includes the headers beside it by their bare names.
+	*) cp "$source/$file" "$source/${file%/*}"/*.h "$slot/source/${file%/*}/" ;;
 	esac
 }
 
@@ -228,7 +229,8 @@ base_objects() {
 	[ -d "$base" ] && return
 	copy_sources
 	for one in $sources; do
-		object "$one" "$slot/objects/$(basename "$one").o"
+		object "$one" "$slot/objects/$(basename "$one").o" ||
+			refuse "$one does not compile unchanged: $(head -n 1 "$slot/messages")"
 	done
 	mkdir -p "${base%/*}"
 	[ -d "$base" ] || mv "$slot/objects" "$base"

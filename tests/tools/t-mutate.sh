@@ -10,7 +10,7 @@ mkdir -p lib/part tests/mutate work/build/tests work/build/lib/part
 
 cat >lib/part/sample.c <<'END'
 /* At most three, and 5 < 6. */
-#include <stdatomic.h>
+#include "sample.h"
 _Atomic int calls;
 int smaller(int a, int b)
 {
@@ -24,6 +24,7 @@ int smaller(int a, int b)
 	return -b;
 }
 END
+echo '#include <stdatomic.h>' >lib/part/sample.h
 cat >tests/t-sample.c <<'END'
 int smaller(int a, int b);
 int main(void)
