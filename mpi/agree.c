@@ -129,10 +129,9 @@ static int explain(const struct reel_mpi_attached *attached, const struct said *
 static int reduce(const struct reel_mpi_call *call, const struct said *own, int64_t *most)
 {
 	struct reel_mpi_message m = {.call = call->name, .site = call->site, .tape = call->tape,
-				     .attached = call->attached};
+				     .attached = call->attached, .forward = !call->reverse};
 	struct reel_mpi_buffer *buffer =
 		reel_mpi_take_buffer(call->attached, 2 * SAID * sizeof *most);
-	MPI_Comm sums = call->attached->sums;
 	int64_t *values;
 	int error;
 
@@ -143,16 +142,10 @@ static int reduce(const struct reel_mpi_call *call, const struct said *own, int6
 		values[i] = own->value[i];
 		values[SAID + i] = own->value[i] == UNKNOWN ? UNKNOWN : -own->value[i];
 	}
-	if (call->attached->watch_ns && call->reverse) {
-		error = reel_mpi_await_all(&m, MPI_Iallreduce(MPI_IN_PLACE, values, 2 * SAID,
-							      MPI_INT64_T, MPI_MAX, sums,
-							      &buffer->request),
-					   &buffer->request);
-	} else {
-		error = reel_mpi_check(MPI_Allreduce(MPI_IN_PLACE, values, 2 * SAID, MPI_INT64_T,
-						     MPI_MAX, sums),
-				       call->name);
-	}
+	error = reel_mpi_await_all(&m, MPI_Iallreduce(MPI_IN_PLACE, values, 2 * SAID, MPI_INT64_T,
+						      MPI_MAX, call->attached->sums,
+						      &buffer->request),
+				   &buffer->request);
 	memcpy(most, values, 2 * SAID * sizeof *most);
 	reel_mpi_give_buffer(call->attached, buffer);
 	return error;

@@ -241,6 +241,7 @@ static void settle(struct reel_mpi_attached *attached)
 		reap(attached);
 		pthread_mutex_unlock(&attached->lock);
 		drain_all(attached);
+		sched_yield();
 	}
 	if (MPI_Ibarrier(attached->messages, &request) != MPI_SUCCESS)
 		return;

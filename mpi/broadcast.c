@@ -19,13 +19,18 @@ static int add_from(struct reel_mpi_message *m, int peer)
 /* With a watchdog no rank waits until the one below it in the tree takes its sum. */
 static int send_to(struct reel_mpi_message *m, int peer)
 {
+	MPI_Request request;
+	int error;
+
 	m->peer = peer;
 	m->tag = TREE_TAG;
 	m->through = m->attached->sums;
 	if (m->attached->watch_ns)
 		return reel_mpi_send_copy(m);
-	return reel_mpi_check(MPI_Send(m->buffer, m->count, m->type, peer, TREE_TAG, m->through),
-			      m->call);
+	error = reel_mpi_check(MPI_Isend(m->buffer, m->count, m->type, peer, TREE_TAG, m->through,
+					 &request),
+			       m->call);
+	return error ? error : reel_mpi_await(m, REEL_MPI_TO_PEER, &request, MPI_STATUS_IGNORE);
 }
 
 int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
@@ -134,7 +139,7 @@ int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm
 
 	if (error)
 		return reel_mpi_stick(tape, error);
-	if (!m.attached || !m.attached->watch_ns)
+	if (!m.attached)
 		return reel_mpi_stick(tape, reel_mpi_check(MPI_Barrier(comm), m.call));
 	error = reel_mpi_await_all(&m, MPI_Ibarrier(m.attached->sums, &request), &request);
 	reel_mpi_give_up(m.attached, &request);

@@ -26,7 +26,6 @@ struct reduction {
 	enum reel_mpi_factor factor;
 	MPI_Op op;
 	int root;
-	bool watched;	     /* a reverse call with a watchdog */
 	MPI_Request pending; /* what MPI does with the temporary when the call is given up */
 };
 
@@ -83,8 +82,8 @@ static struct reel_mpi_buffer *temporary(struct reduction *r, int times)
 	return reel_mpi_take_buffer(r->m.attached, bytes_of(r, r->m.count) * (size_t)times + 1);
 }
 
-/* Waits for what `code` says was begun. */
-static int watch(struct reduction *r, int code)
+/* Waits for the call that has begun, of which MPI returned `code`. */
+static int await_pending(struct reduction *r, int code)
 {
 	return reel_mpi_await_all(&r->m, code, &r->pending);
 }
@@ -92,29 +91,23 @@ static int watch(struct reduction *r, int code)
 static int spread_root(struct reduction *r, void *to, int root)
 {
 	struct reel_mpi_message *m = &r->m;
-	MPI_Comm sums = m->attached->sums;
 
-	if (r->watched)
-		return watch(r, MPI_Ibcast(to, m->count, m->type, root, sums, &r->pending));
-	return reel_mpi_check(MPI_Bcast(to, m->count, m->type, root, sums), m->call);
+	return await_pending(r, MPI_Ibcast(to, m->count, m->type, root, m->attached->sums,
+					   &r->pending));
 }
 
 static int spread_blocks(struct reduction *r, void *to)
 {
 	struct reel_mpi_message *m = &r->m;
-	MPI_Comm sums = m->attached->sums;
 	int n = r->result_count;
 
-	if (r->watched)
-		return watch(r, MPI_Iallgather(r->result, n, m->type, to, n, m->type, sums,
-					       &r->pending));
-	return reel_mpi_check(MPI_Allgather(r->result, n, m->type, to, n, m->type, sums), m->call);
+	return await_pending(r, MPI_Iallgather(r->result, n, m->type, to, n, m->type,
+					       m->attached->sums, &r->pending));
 }
 
 static int spread_uneven(struct reduction *r, void *to)
 {
 	struct reel_mpi_message *m = &r->m;
-	MPI_Comm sums = m->attached->sums;
 	int *begins = malloc((size_t)m->attached->size * sizeof *begins), at = 0, error;
 
 	if (!begins)
@@ -123,13 +116,8 @@ static int spread_uneven(struct reduction *r, void *to)
 		begins[i] = at;
 		at += r->counts[i];
 	}
-	if (r->watched)
-		error = watch(r, MPI_Iallgatherv(r->result, r->result_count, m->type, to, r->counts,
-						 begins, m->type, sums, &r->pending));
-	else
-		error = reel_mpi_check(MPI_Allgatherv(r->result, r->result_count, m->type, to,
-						      r->counts, begins, m->type, sums),
-				       m->call);
+	error = await_pending(r, MPI_Iallgatherv(r->result, r->result_count, m->type, to, r->counts,
+						 begins, m->type, m->attached->sums, &r->pending));
 	/* A call that was given up may read `begins` until the program ends. */
 	if (error != -ETIMEDOUT)
 		free(begins);
@@ -256,7 +244,8 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
-				    .buffer = (void *)(uintptr_t)sent, .type = type},
+				    .buffer = (void *)(uintptr_t)sent, .type = type,
+				    .forward = true},
 			      .result = received, .counts = counts, .kind = kind, .op = op,
 			      .root = root};
 	struct reel_mpi_buffer *copy = NULL;
@@ -392,7 +381,6 @@ static int reverse_with_spare(struct reduction *r,
 
 	if (!buffer)
 		return -ENOMEM;
-	r->watched = r->m.attached->watch_ns > 0;
 	r->pending = MPI_REQUEST_NULL;
 	error = act(r, (char *)buffer->data, (char *)buffer->data + bytes_of(r, r->m.count));
 	buffer->request = r->pending;
@@ -430,8 +418,8 @@ static int note_again(struct reduction *r, const char *operand, char *result)
 
 	if (r->factor != REEL_MPI_FACTOR_BIT)
 		return note(r, operand);
-	error = watch(r, MPI_Iallreduce(operand, result, m->count, m->type, r->op,
-					m->attached->sums, &r->pending));
+	error = await_pending(r, MPI_Iallreduce(operand, result, m->count, m->type, r->op,
+						m->attached->sums, &r->pending));
 	return error ? error : note_winners(r, operand, result);
 }
 

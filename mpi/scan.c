@@ -86,7 +86,7 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_exscan" : "reel_mpi_scan",
 				     .site = site, .tape = tape,
 				     .buffer = (void *)(uintptr_t)sent, .count = count,
-				     .type = type};
+				     .type = type, .forward = true};
 	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
 	struct reel_mpi_buffer *buffer = NULL;
 	int error = open_scan(&m, &factor, op, received, comm);

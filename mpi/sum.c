@@ -55,7 +55,7 @@ int reel_mpi_sum_at(reel_tape *tape, const char *site, const reel_sum *sums, dou
 		    int count, MPI_Comm comm)
 {
 	struct reel_mpi_message m = {.call = "reel_mpi_sum", .site = site, .tape = tape,
-				     .count = count, .type = MPI_DOUBLE};
+				     .count = count, .type = MPI_DOUBLE, .forward = true};
 	struct reel_mpi_buffer *buffer;
 	int error = open_sum(&m, comm, &buffer);
 

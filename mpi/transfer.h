@@ -23,6 +23,7 @@ struct reel_mpi_message {
 	const struct reel_mpi_layout *layout;
 	MPI_Comm through; /* the duplicate that its adjoint travels in */
 	uint64_t serial;  /* checked mode, reverse sweep: see check.h; 0: not known */
+	bool forward;	  /* a call of the forward sweep: the watchdog lets it wait for ever */
 };
 
 /* The state of a request that has begun: the others are known to requests.c alone. */
@@ -47,16 +48,17 @@ int reel_mpi_stick(reel_tape *tape, int error);
 enum reel_mpi_wait { REEL_MPI_FROM_PEER, REEL_MPI_TO_PEER, REEL_MPI_FOR_ALL };
 
 /*
- * Polls until the request is complete or reel_clock_ns() is `end`; `complete` says which. `call` is
- * for texts of errors. The processor is left to others in between: where there are more threads and
- * ranks than processors, MPI's own waits may hold it for milliseconds while nothing can arrive.
+ * Tests the request until it is complete, an error occurs, or reel_clock_ns() reaches `end`
+ * (UINT64_MAX: never). Sets *complete. Gives up the processor between tests: with more threads than
+ * processors, MPI_Wait() would spin while the thread that has to act does not run. `call` names the
+ * call in texts of errors.
  */
 int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, uint64_t end,
 		  int *complete);
 
 /*
- * Waits in a reverse call until the request is complete. With a watchdog, waits as long as that
- * says, and then returns -ETIMEDOUT; a receive has been cancelled then, and another request is not
+ * Waits until the request is complete. With a watchdog, a reverse call waits as long as that says,
+ * and then returns -ETIMEDOUT; a receive has been cancelled then, and another request is not
  * MPI_REQUEST_NULL: what it uses is MPI's until it is complete.
  */
 int reel_mpi_await(const struct reel_mpi_message *message, enum reel_mpi_wait what,

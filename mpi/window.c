@@ -136,7 +136,8 @@ int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int asserti
 {
 	static const char call[] = "reel_mpi_win_fence_reverse";
 	struct window *window;
-	int error = find_window(win_bar, call, &window), own;
+	MPI_Request request;
+	int error = find_window(win_bar, call, &window), own, complete;
 
 	(void)site;
 	(void)assertion;
@@ -149,7 +150,9 @@ int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int asserti
 		window->locked = false;
 		error = reel_mpi_check(MPI_Win_unlock_all(win_bar), call);
 	}
-	own = reel_mpi_check(MPI_Barrier(window->attached->sums), call);
+	own = reel_mpi_check(MPI_Ibarrier(window->attached->sums, &request), call);
+	if (!own)
+		own = reel_mpi_poll(call, &request, MPI_STATUS_IGNORE, UINT64_MAX, &complete);
 	return reel_mpi_stick(tape, error ? error : own);
 }
 

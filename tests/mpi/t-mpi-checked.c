@@ -35,17 +35,15 @@ static void begin(unsigned flags, double seconds)
 	reel_mpi_watch(comm, seconds);
 }
 
-/* All ranks meet here. Those that wait for one with a watchdog sleep, and leave it the processor. */
+/* All ranks meet here. They sleep between tests, so that other tests get the processors. */
 static void meet(void)
 {
 	MPI_Request request;
-	int complete = 0;
+	int complete;
 
 	MPI_Ibarrier(MPI_COMM_WORLD, &request);
-	while (!complete) {
-		MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+	while (MPI_Test(&request, &complete, MPI_STATUS_IGNORE), !complete)
 		usleep(500);
-	}
 }
 
 static void end(void)
@@ -372,6 +370,7 @@ static bool missing_collective_call(void)
 /* ---- The watchdog ---- */
 
 #define SECONDS 0.05
+#define HAS_WAITED "has waited 0.05 s for "
 
 /* Whether this rank has reported that the call of a line has waited. */
 static bool barked(int error, int line, const char *what)
@@ -393,8 +392,8 @@ static bool nobody_answers(unsigned flags)
 	if (rank == 0) {
 		int error = AT(2, reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm));
 
-		passed &= barked(error, 2, "send_reverse() has waited 0.05 s for the adjoint from "
-					   "rank 1, tag 7");
+		passed &= barked(error, 2, "send_reverse() " HAS_WAITED "the adjoint from rank 1, "
+					   "tag 7");
 		passed &= failed(error, -ETIMEDOUT);
 		/* A call that follows does not wait again. */
 		reel_mpi_watch(comm, 1000);
@@ -421,7 +420,7 @@ static bool watched_without_tape(void)
 	unsetenv("REEL_MPI_WATCH");
 	if (rank == 0)
 		passed &= barked(AT(0, reel_mpi_send_reverse(NULL, x_bar, 5, D, 1, 7, comm)), 0,
-				 "send_reverse() has waited 0.05 s for the adjoint from rank 1");
+				 "send_reverse() " HAS_WAITED "the adjoint from rank 1");
 	passed &= holds(reel_mpi_watch(comm, -1) == -EINVAL);
 	end();
 	return passed;
@@ -443,16 +442,19 @@ static bool watched_requests(void)
 		reel_mpi_wait_reverse(&tape, &out, NO_STATUS);
 		reel_mpi_wait_reverse(NULL, &in, NO_STATUS);
 		passed &= barked(AT(0, reel_mpi_start_reverse(&tape, &out)), 0,
-				 "start_reverse() has waited 0.05 s for the adjoint from rank 1, tag 4");
+				 "start_reverse() " HAS_WAITED "the adjoint from rank 1, tag 4");
 		passed &= holds(isnan(x_bar[0]));
 		record_reports();
 		passed &= barked(AT(1, reel_mpi_start_reverse(NULL, &in)), 1,
-				 "start_reverse() has waited 0.05 s for its adjoint to be taken by "
-				 "rank 1, tag 3");
+				 "start_reverse() " HAS_WAITED "its adjoint to be taken by rank 1, "
+				 "tag 3");
 	}
 	meet();
-	if (rank == 1)
+	if (rank == 1) {
+		/* Rank 0, which has given up, sends in reel_mpi_reverse_end() only. */
+		reel_mpi_watch(comm, 1000);
 		passed &= holds(!reel_mpi_send_reverse(NULL, y, LARGE, D, 0, 3, comm));
+	}
 	passed &= holds(!reel_mpi_reverse_end(comm));
 	end();
 	free(y);
@@ -530,6 +532,59 @@ static bool watched_collectives(unsigned flags)
 static bool watched_calls(void)
 {
 	return watched_collectives(0) & watched_collectives(REEL_MPI_CHECKED);
+}
+
+/* A watchdog is a matter of one rank: the others make the same calls of MPI without one. */
+static bool one_rank_is_watched(unsigned flags)
+{
+	const int counts[4] = {1, 1, 1, 1};
+	double y[8] = {0}, bar = 1, sum_bar = 0;
+	bool passed = true;
+
+	begin(flags, rank == 0 ? 20 : 0);
+	reel_mpi_bcast(&tape, x, 5, D, 0, comm);
+	reel_mpi_barrier(&tape, comm);
+	reel_mpi_reduce(&tape, x, y, 5, D, MPI_SUM, 0, comm);
+	reel_mpi_reduce_scatter_block(&tape, x, y + 5, 1, D, MPI_SUM, comm);
+	reel_mpi_reduce_scatter(&tape, x, y + 6, counts, D, MPI_SUM, comm);
+	passed &= holds(!reel_mpi_sum_reverse(NULL, &sum_bar, &bar, 1, comm) && sum_bar == ranks);
+	y[6] = y[5] = 1 + rank;
+	for (int k = 0; k < 5; k++)
+		y[k] = 10, x_bar[k] = 0;
+	passed &= holds(!reel_mpi_reduce_scatter_reverse(&tape, x_bar, y + 6, counts, D, MPI_SUM, comm));
+	passed &= holds(!reel_mpi_reduce_scatter_block_reverse(&tape, x_bar, y + 5, 1, D, MPI_SUM, comm));
+	passed &= holds(!reel_mpi_reduce_reverse(&tape, x_bar, y, 5, D, MPI_SUM, 0, comm));
+	passed &= holds(!reel_mpi_barrier_reverse(&tape, comm));
+	passed &= holds(!reel_mpi_bcast_reverse(&tape, x_bar, 5, D, 0, comm));
+	/* Each rank has the seed of each block twice, and rank 0 the sum of all ranks. */
+	for (int k = 0; k < 5; k++)
+		passed &= holds(x_bar[k] == (rank ? 0 : ranks * (10 + (k < ranks ? 2 * (k + 1) : 0))));
+	passed &= holds(reel_tape_is_empty(&tape));
+	end();
+	return passed;
+}
+
+static bool watched_by_one_rank(void)
+{
+	return one_rank_is_watched(0) & one_rank_is_watched(REEL_MPI_CHECKED);
+}
+
+/* The watchdog is for reverse calls: in the forward sweep a rank may be late. */
+static bool late_in_the_forward_sweep(void)
+{
+	static const reel_sum sum;
+	double value;
+	bool passed = true;
+
+	begin(REEL_MPI_CHECKED, SECONDS);
+	for (int call = 0; call < 2; call++) {
+		if (rank == 1)
+			usleep((useconds_t)(4e6 * SECONDS));
+		passed &= holds(!(call ? reel_mpi_sum(&tape, &sum, &value, 1, comm)
+				       : reel_mpi_bcast(&tape, x, 5, D, 0, comm)));
+	}
+	end();
+	return passed;
 }
 
 /* ---- The report ---- */
@@ -671,6 +726,8 @@ static const struct rank_case cases[] = {
 	{"without a tape it says so, too, as the environment demands", watched_without_tape},
 	{"a rank that waits for a request says so, and ends", watched_requests},
 	{"a rank that waits for the others says so, and ends", watched_calls},
+	{"ranks with and without a watchdog make the same calls of MPI", watched_by_one_rank},
+	{"no rank ends a wait in the forward sweep", late_in_the_forward_sweep},
 	{"the report has the least, the mean, the most, and whose it is", report_of_all_ranks},
 	{"the report has the runs, if all ranks have one", report_of_runs},
 };
