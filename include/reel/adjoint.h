@@ -324,7 +324,8 @@ const reel_adjoint_view_float *reel_adjoint_lane_view_float(reel_adjoint *adjoin
 	REEL_ALWAYS_INLINE void reel_adjoint_touch##suffix(const reel_adjoint_view##suffix *view,  \
 							   size_t block)                           \
 	{                                                                                          \
-		view->touched[block] = true;                                                       \
+		if (REEL_UNLIKELY(!view->touched[block]))                                          \
+			view->touched[block] = true;                                               \
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE void reel_adjoint_add##suffix(const reel_adjoint_view##suffix *view,    \
