@@ -43,7 +43,10 @@ struct lent_tape : reel_tape {
 
 constexpr int max_idle_tapes = 64;
 
-/* The idle tapes of a thread, which are empty and have no slabs. After its end it keeps none. */
+/*
+ * The idle tapes of a thread, which are empty and have no slabs. `limit` is 0 before the thread has
+ * an idle_tapes_end, and again after that: a tape that is returned then is deleted.
+ */
 struct idle_tapes {
 	int count, limit;
 	lent_tape *tape[max_idle_tapes];
@@ -52,12 +55,18 @@ struct idle_tapes {
 /* Has no destructor, because tapes may end after the destructor would have run. */
 inline idle_tapes &idle() noexcept
 {
-	static thread_local idle_tapes tapes = {0, max_idle_tapes, {}};
+	static thread_local idle_tapes tapes = {0, 0, {}};
 
 	return tapes;
 }
 
+/* Deletes the idle tapes at the end of the thread, which did not have one before. */
 struct idle_tapes_end {
+	idle_tapes_end() noexcept
+	{
+		idle().limit = max_idle_tapes;
+	}
+
 	~idle_tapes_end()
 	{
 		idle_tapes &tapes = idle();
@@ -68,12 +77,18 @@ struct idle_tapes_end {
 	}
 };
 
-REEL_COLD inline lent_tape *make_tape() noexcept
+inline void end_with_thread() noexcept
 {
 	static thread_local idle_tapes_end at_end;
-	lent_tape *tape = new (std::nothrow) lent_tape();
 
 	(void)at_end;
+}
+
+REEL_COLD inline lent_tape *make_tape() noexcept
+{
+	lent_tape *tape = new (std::nothrow) lent_tape();
+
+	end_with_thread();
 	if (!tape)
 		last_error() = -ENOMEM;
 	return tape;
@@ -105,9 +120,16 @@ inline lent_tape *borrow_tape() noexcept
 	return REEL_UNLIKELY(!tape->top) ? start_tape(tape) : tape;
 }
 
-REEL_COLD inline void delete_tape(lent_tape *tape) noexcept
+/* The thread keeps enough tapes, or none yet, since others made all that it has returned. */
+REEL_COLD inline void keep_or_delete(lent_tape *tape) noexcept
 {
-	delete tape;
+	idle_tapes &tapes = idle();
+
+	end_with_thread();
+	if (tapes.count == tapes.limit)
+		delete tape;
+	else
+		tapes.tape[tapes.count++] = tape;
 }
 
 /* Keeps an empty tape without slabs for the next borrower. */
@@ -118,7 +140,7 @@ REEL_CLAD_INLINE void keep_tape(lent_tape *tape) noexcept
 	tape->stale = nullptr;
 	tape->found_count = 0;
 	if (REEL_UNLIKELY(tapes.count == tapes.limit))
-		return delete_tape(tape);
+		return keep_or_delete(tape);
 	tapes.tape[tapes.count++] = tape;
 }
 

@@ -406,7 +406,10 @@ private:
 		return place_value(value, top, tape);
 	}
 
-	/* Compiled for speed, as a cold function is not: it pushes each tape's first value. */
+	/*
+	 * push_value() is cold, so that a compiler takes the branch to it for unlikely. It would
+	 * compile a cold function for size; but each tape's first push comes here.
+	 */
 	REEL_CLAD_APART static tape_place place_value(T value, char *top, lent_tape *tape) noexcept
 	{
 		tape_place place = make_room(top, tape, type());

@@ -6,8 +6,11 @@
  */
 #include <config.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +18,47 @@
 #define _Noreturn [[noreturn]]
 extern "C" {
 #include "tap/tap.h"
+}
+
+namespace {
+
+/* What the program has by a new that does not throw: the tapes that threads lend. */
+std::atomic<void *> lent[1000];
+
+} // namespace
+
+void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept
+{
+	void *memory = std::malloc(bytes), *none = nullptr;
+
+	for (std::atomic<void *> &one : lent)
+		if (memory && one.compare_exchange_strong(none, memory))
+			break;
+		else
+			none = nullptr;
+	return memory;
+}
+
+void *operator new(std::size_t bytes)
+{
+	void *memory = std::malloc(bytes);
+
+	if (!memory)
+		throw std::bad_alloc();
+	return memory;
+}
+
+void operator delete(void *memory) noexcept
+{
+	for (std::atomic<void *> &one : lent)
+		if (memory && one == memory)
+			one = nullptr;
+	std::free(memory);
+}
+
+void operator delete(void *memory, std::size_t) noexcept
+{
+	operator delete(memory);
 }
 
 namespace {
@@ -123,6 +167,30 @@ void tapes_end_with_their_thread(int count)
 	});
 	for (int t = 0; t < count; t++)
 		is_int(size[t], 2 * steps, "thread %d of %d leaves values on its tapes", t, count);
+}
+
+int tapes_lent()
+{
+	int count = 0;
+
+	for (std::atomic<void *> &one : lent)
+		count += one != nullptr;
+	return count;
+}
+
+/* The thread makes no tape. */
+void tapes_of_others_end_with_a_thread()
+{
+	std::unique_ptr<clad::custom_tape<double>[]> tapes(new clad::custom_tape<double>[20]);
+	int before = tapes_lent();
+
+	for (int i = 0; i < 20; i++) {
+		clad::push(tapes[i], i);
+		tapes[i].hand_over();
+	}
+	in_threads(1, [&](int) { tapes.reset(); });
+	/* The first of them may have been this thread's idle ones. */
+	ok(tapes_lent() <= before, "tapes of another thread end with the thread that returned them");
 }
 
 /* More tapes than a thread keeps. */
@@ -249,6 +317,7 @@ int main(int, char **argv)
 	each_on_its_own(count);
 	zero_filled_copies(count);
 	tapes_end_with_their_thread(count);
+	tapes_of_others_end_with_a_thread();
 	many_tapes(count);
 	return tap_end();
 }
