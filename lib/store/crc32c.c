@@ -139,7 +139,8 @@ static inline uint32_t step_byte(uint32_t crc, unsigned char byte)
 
 #if HAVE_INSTRUCTION
 
-static uint32_t behind_zeros(uint32_t crc, size_t bytes)
+/* What so many bytes that follow multiply a CRC by. */
+static uint32_t power_of(size_t bytes)
 {
 	uint32_t power = ONE;
 
@@ -147,7 +148,7 @@ static uint32_t behind_zeros(uint32_t crc, size_t bytes)
 		if (bytes >> k & 1)
 			power = power == ONE ? power_of_bytes[k]
 					     : multiply(power_of_bytes[k], power);
-	return multiply(power, crc);
+	return power;
 }
 
 /* The instruction takes the word as a little-endian machine loads it. */
@@ -164,7 +165,7 @@ WITH_INSTRUCTION static uint32_t by_streams(uint32_t crc, const unsigned char *a
 	const unsigned char *second = at + stream_bytes;
 	const unsigned char *third = second + stream_bytes;
 	const unsigned char *fourth = third + stream_bytes;
-	uint32_t crc_2 = 0, crc_3 = 0, crc_4 = 0;
+	uint32_t crc_2 = 0, crc_3 = 0, crc_4 = 0, power = power_of(stream_bytes);
 
 	for (size_t i = 0; i < stream_bytes; i += 8) {
 		crc = step(crc, load(at + i));
@@ -172,9 +173,9 @@ WITH_INSTRUCTION static uint32_t by_streams(uint32_t crc, const unsigned char *a
 		crc_3 = step(crc_3, load(third + i));
 		crc_4 = step(crc_4, load(fourth + i));
 	}
-	crc = behind_zeros(crc, stream_bytes) ^ crc_2;
-	crc = behind_zeros(crc, stream_bytes) ^ crc_3;
-	return behind_zeros(crc, stream_bytes) ^ crc_4;
+	crc = multiply(power, crc) ^ crc_2;
+	crc = multiply(power, crc) ^ crc_3;
+	return multiply(power, crc) ^ crc_4;
 }
 
 WITH_INSTRUCTION static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t bytes)

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of what `crc` is the CRC of, followed by data. Nothing has the CRC 0. */
+/* Extends `crc` (0 for no data) by `bytes` bytes at `data`. */
 uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes);
 
-/* As reel_crc32c(), by tables: what serves where there is no instruction. */
+/* Does the same by tables, for processors without the instruction. */
 uint32_t reel_crc32c_software(uint32_t crc, const void *data, size_t bytes);
 
 #endif

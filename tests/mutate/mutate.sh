@@ -136,6 +136,7 @@ read_commands() {
 		}' "$1"
 }
 
+# Without ranks: no mutant is in mpi/, and their tests take long.
 prepare_build() {
 	mkdir -p "$work/build"
 	[ -f "$work/build/config.status" ] || (
@@ -144,7 +145,7 @@ prepare_build() {
 			"$source/configure" -q --disable-shared --enable-openmp --with-mpi=no CFLAGS=-O1
 		else
 			"$source/configure" -q --disable-shared --disable-openmp CC="${CC:-clang}" CFLAGS='-O1 -g' \
-				--with-pool=c11 --enable-yield-points --enable-sanitizer="$sanitizer"
+				--with-pool=c11 --enable-yield-points --enable-sanitizer="$sanitizer" --with-mpi=no
 		fi
 	) >"$work/configure.log" 2>&1 || refuse "configure failed: $work/configure.log"
 	programs=test-programs
@@ -218,7 +219,7 @@ copy_sources() {
 	omp/*)
 		cp -R "$source/omp" "$slot/source/"
 		;;
-	# It includes the headers beside it by their bare names.
+	# A source file includes the headers of its folder by bare names.
 	*) cp "$source/$file" "$source/${file%/*}"/*.h "$slot/source/${file%/*}/" ;;
 	esac
 }
