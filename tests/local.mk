@@ -2,7 +2,8 @@
 # A test is one line here: tests/FOLDER/t-NAME.c, linked with the convenience library, where it
 # reaches hidden symbols.
 
-# Tests of ranks wait much: they begin first, so that others run meanwhile, and none alone at the end.
+# Tests of ranks wait most of their time. They come first, so that other tests use the processors
+# meanwhile, and none of them runs alone at the end.
 if MPI
 check_PROGRAMS += \
 	%D%/mpi/t-mpi-checked \

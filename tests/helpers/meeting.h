@@ -28,6 +28,7 @@ static inline void open_meeting(struct meeting *meeting, unsigned members)
 {
 	clear_meeting(meeting);
 	meeting->members = members;
+	meeting->round = 0;
 	pthread_mutex_init(&meeting->lock, NULL);
 	pthread_cond_init(&meeting->all_have_come, NULL);
 }

@@ -43,7 +43,10 @@ static int reverse_shared(void *context, void *adjoint, int64_t first, int64_t l
 			  reel_tape *tape)
 {
 	for (int64_t step = last; step-- > first;) {
-		for (int i = tape == not_emptied && step < STEPS - 1; i < BALLAST; i++)
+		/* The last step is recorded before the sweep looks ahead. */
+		int left = tape == not_emptied && step < STEPS - 1 ? 1 : 0;
+
+		for (int i = left; i < BALLAST; i++)
 			(void)reel_pop(tape, double);
 		reverse_step(context, adjoint, step, tape);
 	}
@@ -81,7 +84,7 @@ static int look_ahead(const struct sweep *sweep, struct state *bar)
 	return error ? error : reel_omp_run_reverse(sweep->run, &run, &state, bar, &options, NULL);
 }
 
-/* On the run's own tape values are left. Returns 0 if the sweep says so. */
+/* Leaves values on the run's own tape. Returns 0, and a gradient as it is asked for, if the sweep says so. */
 static int leave_values(const struct sweep *sweep, struct state *bar)
 {
 	int error;
@@ -135,6 +138,7 @@ static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 {
 	struct reel_pool_options small = small_options();
 	struct reel_run_options options = {0};
+	/* With 5 the mixed plan keeps a tape while others are reversed. */
 	reel_plan *plan = plan_for(planner, STEPS, 5);
 	struct sweep sweep;
 
@@ -144,7 +148,7 @@ static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 	sweep.run = open_checkpoint(plan, &shared, &options);
 	for (int all = 0; all < 2; all++)
 		refuse_each(&sweep, look_ahead, reel_planner_name(planner), all);
-	/* What was recorded to keep, and taken back, does not hide what is left. */
+	/* Steps that were taken back must not hide values that are left: the sweep says -EBADMSG. */
 	if (planner == REEL_MIXED)
 		refuse_each(&sweep, leave_values, "values that are left on its tape", false);
 	reel_run_close(sweep.run);
