@@ -32,14 +32,14 @@ static int take_action(struct ahead_sweep *sweep, reel_action *action)
 	return error;
 }
 
-/* Whether the next action reverses all of `record`, which then can go on an ahead tape. */
+/* Whether the next action reverses just `record`, which then can go on an ahead tape. */
 static bool is_reversed_next(struct ahead_sweep *sweep, const reel_action *record)
 {
 	REEL_ASSERT(!sweep->has_next);
 	sweep->error = take_action(sweep, &sweep->next);
 	sweep->has_next = !sweep->error;
 	return sweep->has_next && sweep->next.kind == REEL_ACTION_REVERSE &&
-	       sweep->next.first <= record->first;
+	       sweep->next.first == record->first;
 }
 
 /* Takes the tapes below `limit` in turn. */
@@ -58,24 +58,12 @@ static void choose_recorded(struct ahead_sweep *sweep, struct ahead_action *entr
 	if (!is_reversed_next(sweep, &entry->action))
 		return;
 	entry->ahead_tape = sweep->recorded_tape = next_tape(sweep);
-	sweep->recorded_first = entry->action.first;
 }
 
-/*
- * A REVERSE may go on below the steps of an ahead tape, with steps on the tape of the run. These
- * become an action of their own.
- */
 static void choose_reversed(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
-	reel_action *action = &entry->action;
-
-	REEL_ASSERT(!sweep->recorded_tape || sweep->recorded_first < action->last);
+	REEL_ASSERT(entry->action.kind == REEL_ACTION_REVERSE);
 	entry->ahead_tape = sweep->recorded_tape ? sweep->recorded_tape : &sweep->kept;
-	if (sweep->recorded_tape && action->first < sweep->recorded_first) {
-		sweep->next = *action;
-		sweep->next.last = action->first = sweep->recorded_first;
-		sweep->has_next = true;
-	}
 	sweep->recorded_tape = NULL;
 }
 

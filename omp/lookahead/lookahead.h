@@ -132,8 +132,7 @@ struct ahead_sweep {
 	reel_action next;
 	bool has_next, finished;
 	bool at_first_step;               /* the last REVERSE of the plan was taken */
-	struct ahead_tape *recorded_tape; /* of the RECORD before, which began at recorded_first */
-	int64_t recorded_first;
+	struct ahead_tape *recorded_tape; /* of the RECORD before, whose REVERSE comes next; or NULL */
 	unsigned next_tape, next_state;
 	int error;             /* of the walk itself */
 	char text[AHEAD_TEXT]; /* of the error that ends the sweep */
