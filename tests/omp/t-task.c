@@ -8,6 +8,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include <reel/task.h>
 
@@ -34,6 +35,7 @@ static void test_by_hand(void)
 		reel_task_wait(root);
 	}
 	for (int wave = 3; wave-- > 0;) {
+		uint64_t before;
 		bool good = true;
 
 		reel_task_wait_reverse(root);
@@ -47,9 +49,11 @@ static void test_by_hand(void)
 			good &= reel_task_label(task) == 10 * wave + i;
 			for (int k = 30 * i; k-- > 0;)
 				good &= reel_pop(reel_lane_tape(task), int) == k + wave;
+			before = slabs_in_use(pool);
 			reel_task_end(task);
+			good &= i == 0 || slabs_in_use(pool) < before;
 		}
-		ok(good, "they come in the opposite order, with what they pushed");
+		ok(good, "they come in the opposite order, with what they pushed, and leave no slab");
 	}
 	is_int(reel_lane_error(root), 0, "no error");
 	ok(reel_lane_is_empty(root), "nothing is left");
@@ -125,6 +129,82 @@ static void count_task(void *context, reel_lane *task)
 	(void)task;
 	atomic_fetch_add(&tree.tasks, 1);
 }
+
+static struct {
+	_Atomic int inside, most;
+} crowd;
+
+static void stay_alone(void *context, reel_lane *task)
+{
+	(void)context;
+	(void)task;
+	if (atomic_fetch_add(&crowd.inside, 1) > 0)
+		atomic_store(&crowd.most, 2);
+	usleep(300);
+	atomic_fetch_sub(&crowd.inside, 1);
+}
+
+/* Each adds to the adjoint of what it reads, so none may run beside another one. */
+static void test_readers_take_turns(void)
+{
+	static const enum reel_dependence_kind kinds[] = {REEL_TASK_IN, REEL_TASK_COMMUTES};
+	reel_lane *root;
+	char cell = 0;
+
+	tap_case("tasks that read one address");
+	reel_lane_open(&root, NULL, 0);
+	for (size_t k = 0; k < COUNT(kinds); k++) {
+		const reel_dependence use = {&cell, kinds[k]};
+
+		memset(&crowd, 0, sizeof crowd);
+		for (int t = 0; t < 20; t++)
+			reel_task_begin(root, t, &use, 1);
+		reel_task_wait(root);
+		reel_tasks_reverse(root, stay_alone, NULL, 3, 0);
+		ok(!crowd.most && reel_lane_is_empty(root), "are reversed one at a time");
+	}
+	reel_lane_close(root);
+}
+
+#ifdef _OPENMP
+enum { CROWD = 3 };
+
+/* The last task has label 0. Once it is reversed, the others wait for each other. */
+static void meet(void *context, reel_lane *task)
+{
+	(void)context;
+	if (reel_task_label(task) == 0) {
+		usleep(20000);
+		return;
+	}
+	atomic_fetch_add(&crowd.inside, 1);
+	for (int wait = 0; wait < 20000 && atomic_load(&crowd.inside) < CROWD; wait++)
+		usleep(500);
+	if (atomic_load(&crowd.inside) < CROWD)
+		atomic_store(&crowd.most, 1);
+}
+
+/* While the last task is reversed, the other threads sleep. */
+static void test_ready_tasks_run_at_once(void)
+{
+	reel_dependence all[CROWD];
+	char cell[CROWD] = {0};
+	reel_lane *root;
+
+	tap_case("tasks that become ready at once");
+	memset(&crowd, 0, sizeof crowd);
+	reel_lane_open(&root, NULL, 0);
+	for (int t = 0; t < CROWD; t++) {
+		all[t] = (reel_dependence){&cell[t], REEL_TASK_OUT};
+		reel_task_begin(root, t + 1, &all[t], 1);
+	}
+	reel_task_begin(root, 0, all, CROWD);
+	reel_task_wait(root);
+	reel_tasks_reverse(root, meet, NULL, CROWD, 0);
+	ok(!crowd.most && reel_lane_is_empty(root), "wake a thread for each of them");
+	reel_lane_close(root);
+}
+#endif
 
 #define CELLS 6
 #define TASKS 300
@@ -666,6 +746,10 @@ int main(void)
 	tap_begin();
 	test_by_hand();
 	test_tree();
+	test_readers_take_turns();
+#ifdef _OPENMP
+	test_ready_tasks_run_at_once();
+#endif
 	test_graph();
 	test_commuting();
 	test_address_twice();
