@@ -344,6 +344,8 @@ static void it_does_what_the_plan_says(void)
 	is_int(stats.dropped + stats.pauses, 0, "nothing wanted memory");
 	ok(stats.max_tapes >= 1 && stats.max_tapes <= 3, "at most three tapes at once");
 	is_int(atomic_load(&shared.recorded), 160, "the model has counted the same");
+	is_int(sweep_both(run, &shared, &bar, 5, 2, &stats), 0, "five threads, and two tapes");
+	is_int(stats.threads, 3, "one thread more than tapes is used");
 	reel_run_close(run);
 	is_int(late->wrongs, 0, "the store was used rightly");
 	free(late);
