@@ -14,7 +14,7 @@
 # memory, and threads in the child of a program with threads, which it has not: the tests leave
 # that out (TEST_EMULATED). s390x shows the order of bytes, i386 and armhf pointers of 32 bits.
 set -u
-cd "$(dirname "$0")/.." || exit
+cd "$(dirname "$0")/../.." || exit
 exec </dev/null
 . build-aux/bootstrap.sh
 . tests/results.sh

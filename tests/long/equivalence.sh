@@ -4,7 +4,7 @@
 # switched off in turn, is the same, bit for bit, however the library was built: each of the builds
 # below, in build/same-NAME, lacks something that can be chosen nowhere else.
 set -u
-cd "$(dirname "$0")/.." || exit
+cd "$(dirname "$0")/../.." || exit
 exec </dev/null
 . build-aux/bootstrap.sh
 . tests/results.sh

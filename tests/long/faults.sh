@@ -4,7 +4,7 @@
 # for ever (tests/whole/t-gradient-faults.c); then libfiu (Debian: fiu-utils) makes calls of a program
 # fail at random that is as it was built. The programs are those of $BUILD_DIR (build/main).
 # $FAULTS_RUNS: gradients for each call of libfiu, 200.
-cd "$(dirname "$0")/.." || exit
+cd "$(dirname "$0")/../.." || exit
 . tests/results.sh
 
 build=$(cd "${BUILD_DIR:-build/main}" && pwd) || exit

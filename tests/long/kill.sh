@@ -3,7 +3,7 @@
 # kill.sh [--results] [N]: kill a whole program at N random times (1000); what is left, and what
 # those get that go on or run beside it, is checked by tests/whole/t-gradient-process.c. The program is
 # that of $BUILD_DIR (build/main), the seed $GRADIENT_SEED, else of the clock.
-cd "$(dirname "$0")/.." || exit
+cd "$(dirname "$0")/../.." || exit
 . tests/results.sh
 
 kills=${1:-1000}
