@@ -52,7 +52,7 @@ cat "$work/text" "$@" | grep -ohE '\<[a-z0-9-]+(/[a-z0-9-]+)*\.(c|h|cuh|cu|pml)\
 	comm -23 - "$work/known" >"$work/unknown"
 is_empty "$work/unknown" 'so is each file'
 # A script that goes to the folder of the sources finds there what it sources.
-grep -l '^cd "$(dirname "$0")' check demo */*.sh */*/*.sh >"$work/scripts"
+grep -s -l '^cd "$(dirname "$0")' check demo */*.sh */*/*.sh >"$work/scripts"
 while read -r script; do
 	up=$(sed -n 's|^cd "$(dirname "$0")\([^"]*\)".*|\1|p' "$script")
 	sed -n 's/^\. \([a-z][^ $]*\)$/\1/p' "$script" | while read -r sourced; do
