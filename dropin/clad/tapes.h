@@ -60,7 +60,7 @@ inline idle_tapes &idle() noexcept
 	return tapes;
 }
 
-/* Deletes the idle tapes at the end of the thread, which did not have one before. */
+/* Made once in a thread that has idle tapes, and deletes them when the thread ends. */
 struct idle_tapes_end {
 	idle_tapes_end() noexcept
 	{
@@ -120,7 +120,7 @@ inline lent_tape *borrow_tape() noexcept
 	return REEL_UNLIKELY(!tape->top) ? start_tape(tape) : tape;
 }
 
-/* The thread keeps enough tapes, or none yet, since others made all that it has returned. */
+/* The thread keeps enough tapes; or it keeps none yet, and returns one that another thread made. */
 REEL_COLD inline void keep_or_delete(lent_tape *tape) noexcept
 {
 	idle_tapes &tapes = idle();

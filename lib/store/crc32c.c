@@ -139,7 +139,7 @@ static inline uint32_t step_byte(uint32_t crc, unsigned char byte)
 
 #if HAVE_INSTRUCTION
 
-/* What so many bytes that follow multiply a CRC by. */
+/* Returns the power of x by which `bytes` bytes that follow multiply a CRC. */
 static uint32_t power_of(size_t bytes)
 {
 	uint32_t power = ONE;
