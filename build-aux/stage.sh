@@ -115,6 +115,8 @@ compiling='%/t-clad.sh %/t-clad-headers.sh %/t-clad-threads.sh %/t-fortran.sh %/
 # Tests of whole programs beside t-tsunami.sh and t-sedov-program.sh, with the same code in other orders.
 whole_again='%/t-tsunami-restart.sh %/t-tsunami-checkpoint.sh %/t-tsunami-ranks.sh %/t-sedov-ranks.sh
 	%/t-device-tsunami'
+# Tests of programs for measuring and for stress, which take seconds by themselves.
+beside='%/t-bench.sh %/t-scale.sh %/t-gpu-try.sh %/t-stress.sh'
 # Tests that have one thread, or run a program of the examples: ThreadSanitizer sees nothing in the former
 # and makes them five times as long; the latter it does not see through, see the stage.
 single_threaded='tests/plan/% tests/tape/t-abi tests/tape/t-bits tests/tape/t-block tests/tape/t-cplusplus%
@@ -159,7 +161,7 @@ valgrind_stage() {
 
 case $name in
 main)
-	left_out="$compiling $whole_again %/t-omp-runtimes.sh"
+	left_out="$compiling $whole_again $beside %/t-omp-runtimes.sh"
 	stage 'gcc, optimised, everything that is there' "${main_options[@]}"
 	;;
 release) release ;;
