@@ -32,7 +32,10 @@ static int take_action(struct ahead_sweep *sweep, reel_action *action)
 	return error;
 }
 
-/* Whether the next action reverses just `record`, which then can go on an ahead tape. */
+/*
+ * Returns true if the next action reverses the steps of `record` and none below: then an ahead tape,
+ * which has no other steps, can take them.
+ */
 static bool is_reversed_next(struct ahead_sweep *sweep, const reel_action *record)
 {
 	REEL_ASSERT(!sweep->has_next);

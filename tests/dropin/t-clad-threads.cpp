@@ -22,20 +22,21 @@ extern "C" {
 
 namespace {
 
-/* What the program has by a new that does not throw: the tapes that threads lend. */
+/* The addresses of the tapes that threads lend: nothing else is made by a new that does not throw. */
 std::atomic<void *> lent[1000];
 
 } // namespace
 
 void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept
 {
-	void *memory = std::malloc(bytes), *none = nullptr;
+	void *memory = std::malloc(bytes);
 
-	for (std::atomic<void *> &one : lent)
-		if (memory && one.compare_exchange_strong(none, memory))
+	for (std::atomic<void *> &one : lent) {
+		void *none = nullptr;
+
+		if (one.compare_exchange_strong(none, memory))
 			break;
-		else
-			none = nullptr;
+	}
 	return memory;
 }
 
@@ -178,7 +179,7 @@ int tapes_lent()
 	return count;
 }
 
-/* The thread makes no tape. */
+/* The thread that returns the tapes makes none itself. */
 void tapes_of_others_end_with_a_thread()
 {
 	std::unique_ptr<clad::custom_tape<double>[]> tapes(new clad::custom_tape<double>[20]);
@@ -189,7 +190,7 @@ void tapes_of_others_end_with_a_thread()
 		tapes[i].hand_over();
 	}
 	in_threads(1, [&](int) { tapes.reset(); });
-	/* The first of them may have been this thread's idle ones. */
+	/* Fewer than before: some of the tapes were idle ones of this thread. */
 	ok(tapes_lent() <= before, "tapes of another thread end with the thread that returned them");
 }
 

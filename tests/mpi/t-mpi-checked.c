@@ -369,8 +369,9 @@ static bool missing_collective_call(void)
 
 /* ---- The watchdog ---- */
 
-#define SECONDS 0.05
-#define HAS_WAITED "has waited 0.05 s for "
+#define WATCH "0.05"
+#define SECONDS atof(WATCH)
+#define HAS_WAITED "has waited " WATCH " s for "
 
 /* Whether this rank has reported that the call of a line has waited. */
 static bool barked(int error, int line, const char *what)
@@ -413,7 +414,7 @@ static bool watched_without_tape(void)
 {
 	bool passed = true;
 
-	setenv("REEL_MPI_WATCH", "0.05", 1);
+	setenv("REEL_MPI_WATCH", WATCH, 1);
 	begin(0, 0);
 	reel_mpi_detach(comm);
 	reel_mpi_attach(comm, 0);

@@ -56,7 +56,7 @@ static int reverse_shared(void *context, void *adjoint, int64_t first, int64_t l
 static const reel_model shared = {.state_bytes = sizeof(struct state), .advance = advance_shared,
 				  .record = record_shared, .reverse = reverse_shared};
 
-static struct state right; /* gradient */
+static struct state right; /* the gradient, by one tape */
 
 static bool is_right(const struct state *bar)
 {
@@ -84,7 +84,10 @@ static int look_ahead(const struct sweep *sweep, struct state *bar)
 	return error ? error : reel_omp_run_reverse(sweep->run, &run, &state, bar, &options, NULL);
 }
 
-/* Leaves values on the run's own tape. Returns 0, and a gradient as it is asked for, if the sweep says so. */
+/*
+ * Leaves values on the run's own tape. Returns 0 if the sweep reports them; one_refusal() compares a
+ * gradient, so it is given the right one.
+ */
 static int leave_values(const struct sweep *sweep, struct state *bar)
 {
 	int error;

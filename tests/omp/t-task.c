@@ -131,7 +131,8 @@ static void count_task(void *context, reel_lane *task)
 }
 
 static struct {
-	_Atomic int inside, most;
+	_Atomic int inside; /* number of bodies that run */
+	_Atomic bool wrong;
 } crowd;
 
 static void stay_alone(void *context, reel_lane *task)
@@ -139,7 +140,7 @@ static void stay_alone(void *context, reel_lane *task)
 	(void)context;
 	(void)task;
 	if (atomic_fetch_add(&crowd.inside, 1) > 0)
-		atomic_store(&crowd.most, 2);
+		atomic_store(&crowd.wrong, true);
 	usleep(300);
 	atomic_fetch_sub(&crowd.inside, 1);
 }
@@ -161,7 +162,7 @@ static void test_readers_take_turns(void)
 			reel_task_begin(root, t, &use, 1);
 		reel_task_wait(root);
 		reel_tasks_reverse(root, stay_alone, NULL, 3, 0);
-		ok(!crowd.most && reel_lane_is_empty(root), "are reversed one at a time");
+		ok(!crowd.wrong && reel_lane_is_empty(root), "are reversed one at a time");
 	}
 	reel_lane_close(root);
 }
@@ -169,7 +170,7 @@ static void test_readers_take_turns(void)
 #ifdef _OPENMP
 enum { CROWD = 3 };
 
-/* The last task has label 0. Once it is reversed, the others wait for each other. */
+/* Label 0 is the last task, which is reversed first. The others wait until all of them run. */
 static void meet(void *context, reel_lane *task)
 {
 	(void)context;
@@ -181,7 +182,7 @@ static void meet(void *context, reel_lane *task)
 	for (int wait = 0; wait < 20000 && atomic_load(&crowd.inside) < CROWD; wait++)
 		usleep(500);
 	if (atomic_load(&crowd.inside) < CROWD)
-		atomic_store(&crowd.most, 1);
+		atomic_store(&crowd.wrong, true);
 }
 
 /* While the last task is reversed, the other threads sleep. */
@@ -201,7 +202,7 @@ static void test_ready_tasks_run_at_once(void)
 	reel_task_begin(root, 0, all, CROWD);
 	reel_task_wait(root);
 	reel_tasks_reverse(root, meet, NULL, CROWD, 0);
-	ok(!crowd.most && reel_lane_is_empty(root), "wake a thread for each of them");
+	ok(!crowd.wrong && reel_lane_is_empty(root), "wake a thread for each of them");
 	reel_lane_close(root);
 }
 #endif

@@ -51,6 +51,7 @@ sort -u "$work/files" "$work/system" "$work/examples" >"$work/known"
 cat "$work/text" "$@" | grep -ohE '\<[a-z0-9-]+(/[a-z0-9-]+)*\.(c|h|cuh|cu|pml)\>' | sed 's|.*/||' | sort -u |
 	comm -23 - "$work/known" >"$work/unknown"
 is_empty "$work/unknown" 'so is each file'
+
 # A script that goes to the folder of the sources finds there what it sources.
 grep -s -l '^cd "$(dirname "$0")' check demo */*.sh */*/*.sh >"$work/scripts"
 while read -r script; do
