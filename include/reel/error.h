@@ -30,6 +30,11 @@ const char *reel_error_text(int error);
  * else failed that goes on: an adjoint array, the writing of a restart file. `message` is one line
  * without a newline, valid during the call. The handler may ask for the tape's error, and must not
  * use the tape otherwise.
+ *
+ * The handler may leave by longjmp(), or in C++ by an exception: a push, a pop or another call on a
+ * tape calls it last, when a refused push is counted and nothing of it is on the tape. The error
+ * sticks as if the handler had returned. A handler that is called in a callback of a run leaves
+ * that callback, too (reel/run.h); one that is called in a parallel region must return.
  */
 struct reel_tape;
 typedef void reel_error_handler(const struct reel_tape *tape, int error, const char *message,

@@ -65,8 +65,15 @@ static reel_type array_of(size_t size, enum reel_kind kind)
 	return (reel_type){"array", size, 0, kind};
 }
 
-void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
-			  enum reel_kind kind, const char *site)
+/* Number of bits that a refused array adds to `refused`; its pop computes the same number. */
+static uint64_t refused_bits(size_t n, size_t size)
+{
+	return REEL_TOO_MANY(n, size) ? (uint64_t)1 << 62 : (uint64_t)REEL_ROUND(n * size) * 8;
+}
+
+/* False: nothing of the array is on the tape. */
+static bool push(reel_tape *tape, const void *source, size_t n, size_t size, enum reel_kind kind,
+		 const char *site)
 {
 	const reel_type type = array_of(size, kind);
 
@@ -74,15 +81,23 @@ void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t 
 		reel_tape_fail(tape, -EOVERFLOW,
 			       "array of %zu elements of %zu bytes at %s is too large", n, size,
 			       site);
-		reel_tape_refuse(tape, (uint64_t)1 << 62);
+		return false;
+	}
+	if (!reel_tape_takes_pushes(tape) || !reel_check_push(tape, &type, n, site))
+		return false;
+	if (push_whole(tape, source, n * size))
+		return true;
+	reel_check_undo(tape);
+	return false;
+}
+
+void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
+			  enum reel_kind kind, const char *site)
+{
+	if (push(tape, source, n, size, kind, site))
 		return;
-	}
-	if (reel_tape_takes_pushes(tape) && reel_check_push(tape, &type, n, site)) {
-		if (push_whole(tape, source, n * size))
-			return;
-		reel_check_undo(tape);
-	}
-	reel_tape_refuse(tape, (uint64_t)REEL_ROUND(n * size) * 8);
+	reel_tape_refuse(tape, refused_bits(n, size));
+	reel_tape_report(tape);
 }
 
 static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *site)
@@ -108,9 +123,8 @@ void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
 {
 	const reel_type type = array_of(size, kind);
 	bool absurd = REEL_TOO_MANY(n, size);
-	uint64_t bits = absurd ? (uint64_t)1 << 62 : (uint64_t)REEL_ROUND(n * size) * 8;
 
-	if (!reel_tape_pops_refused(tape, bits)) {
+	if (!reel_tape_pops_refused(tape, refused_bits(n, size))) {
 		if (absurd)
 			reel_tape_fail_out_of_step(tape, -EBADMSG,
 						   "pop of an array of %zu elements of %zu bytes "
@@ -121,4 +135,5 @@ void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
 	}
 	if (n > 0 && !absurd)
 		memset(target, 0xff, n * size);
+	reel_tape_report(tape);
 }

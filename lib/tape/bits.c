@@ -79,6 +79,7 @@ void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char
 		reel_check_undo(tape);
 	}
 	reel_tape_refuse(tape, n);
+	reel_tape_report(tape);
 }
 
 static bool pop_parts(reel_tape *tape, uint64_t *value, unsigned n, const char *site)
@@ -113,6 +114,7 @@ uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site)
 					   "pop of %u bits at %s: at most 32 at once", n, site);
 	else if (reel_check_pop(tape, &bits_type, n, site) && pop_parts(tape, &value, n, site))
 		return value;
+	reel_tape_report(tape);
 	return low(UINT64_MAX, n);
 }
 
@@ -123,8 +125,10 @@ bool reel_look_bit_slow(reel_tape *tape, const char *site)
 	uint64_t value;
 
 	if (tape->refused || !reel_check_look(tape, &bits_type, 1, site) ||
-	    !pop_parts(tape, &value, 1, site))
+	    !pop_parts(tape, &value, 1, site)) {
+		reel_tape_report(tape);
 		return true;
+	}
 	if (!bit_count)
 		tape->top += sizeof(uint64_t);
 	tape->bits = bits;

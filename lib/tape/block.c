@@ -152,9 +152,11 @@ static int reverse_last_block(reel_tape *tape, const reel_model *model, void *co
 	error = reel_tape_error(tape);
 	if (error || word == floor_word(tape))
 		return error;
-	return reel_tape_fail_out_of_step(tape, -EBADMSG,
-					  "reverse of steps %lld to %lld pops more or less than "
-					  "record pushed", (long long)first, (long long)steps - 1);
+	reel_tape_fail_out_of_step(tape, -EBADMSG,
+				   "reverse of steps %lld to %lld pops more or less than record pushed",
+				   (long long)first, (long long)steps - 1);
+	reel_tape_report(tape);
+	return -EBADMSG;
 }
 
 static int replay_block(reel_tape *tape, const reel_model *model, void *context, void *state,

@@ -4,6 +4,10 @@
  *
  * The first error of a tape stays until it is cleared. While it does, pushes are refused, and their
  * pops give all ones.
+ *
+ * The error handler may leave by longjmp() or an exception. So an error is kept as unreported until
+ * the function that the program called has undone and counted everything, and calls
+ * reel_tape_report() as the last thing it does.
  */
 #include "config.h"
 
@@ -46,10 +50,21 @@ static void fail(reel_tape *tape, int error, const char *format, va_list argumen
 		return;
 	REEL_ASSERT(!(tape->flags & REEL_TAPE_DROPIN) || reel_dropin_error_handler);
 	vsnprintf(message, sizeof message, format, arguments);
-	if (tape->flags & REEL_TAPE_DROPIN)
+	if (tape->flags & REEL_TAPE_DROPIN) {
 		reel_dropin_error_handler(tape, error, message, NULL);
-	else
-		reel_report(tape, error, message);
+		return;
+	}
+	reel_fail(error, "%s", message);
+	tape->flags |= REEL_TAPE_UNREPORTED;
+}
+
+void reel_tape_report(reel_tape *tape)
+{
+	if (!(tape->flags & REEL_TAPE_UNREPORTED))
+		return;
+	tape->flags &= ~REEL_TAPE_UNREPORTED;
+	REEL_ASSERT(tape->error);
+	reel_report(tape, tape->error, reel_error_text(tape->error));
 }
 
 int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
@@ -87,15 +102,18 @@ int reel_tape_check_balance(reel_tape *tape, uint64_t before, int64_t first, int
 
 	if (tape->error || now == before)
 		return tape->error;
-	return reel_tape_fail_out_of_step(
+	reel_tape_fail_out_of_step(
 		tape, -EBADMSG, "reverse of steps %lld to %lld popped %llu bytes %s than record pushed",
 		(long long)first, (long long)last - 1,
 		(unsigned long long)(left ? now - before : before - now), left ? "less" : "more");
+	reel_tape_report(tape);
+	return tape->error;
 }
 
 void reel_tape_give_up(reel_tape *tape, int error, const char *message)
 {
 	reel_tape_fail_out_of_step(tape, error, "%s", message);
+	reel_tape_report(tape);
 }
 
 int reel_tape_error(const reel_tape *tape)

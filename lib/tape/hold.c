@@ -191,11 +191,12 @@ bool reel_hold_retains_refused(const reel_tape *tape)
 
 static int no_hold(reel_tape *tape, const char *what)
 {
-	return reel_tape_fail(tape, -EINVAL, "%s without a hold: call reel_tape_hold() first",
-			      what);
+	reel_tape_fail(tape, -EINVAL, "%s without a hold: call reel_tape_hold() first", what);
+	reel_tape_report(tape);
+	return -EINVAL;
 }
 
-int reel_tape_hold(reel_tape *tape)
+static int hold(reel_tape *tape)
 {
 	reel_tape *entries;
 
@@ -211,6 +212,14 @@ int reel_tape_hold(reel_tape *tape)
 	return 0;
 }
 
+int reel_tape_hold(reel_tape *tape)
+{
+	int error = hold(tape);
+
+	reel_tape_report(tape);
+	return error;
+}
+
 int reel_tape_replay(reel_tape *tape)
 {
 	reel_tape *entries = reel_check_entries(tape);
@@ -221,6 +230,7 @@ int reel_tape_replay(reel_tape *tape)
 	go_back(tape);
 	if (entries)
 		go_back(entries);
+	reel_tape_report(tape);
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static void restore_notes(reel_tape *entries, struct reel_position position)
 		reel_tape_restore(entries, position);
 }
 
-int reel_tape_rewind(reel_tape *tape, reel_mark mark)
+static int rewind_to(reel_tape *tape, reel_mark mark)
 {
 	reel_tape *entries = reel_check_entries(tape);
 
@@ -115,6 +115,14 @@ int reel_tape_rewind(reel_tape *tape, reel_mark mark)
 	if (entries)
 		restore_notes(entries, mark.ledger);
 	return 0;
+}
+
+int reel_tape_rewind(reel_tape *tape, reel_mark mark)
+{
+	int error = rewind_to(tape, mark);
+
+	reel_tape_report(tape);
+	return error;
 }
 
 int reel_tape_window(const reel_tape *tape, uint64_t height, reel_window *window)

@@ -115,6 +115,8 @@ char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site)
 
 bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits)
 {
+	/* A pop comes here first, so a function before it that told nobody of its error is seen. */
+	REEL_ASSERT(!(tape->flags & REEL_TAPE_UNREPORTED));
 	if (!tape->refused)
 		return false;
 	bits += !bits;
@@ -137,8 +139,10 @@ const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *si
 
 	if (!reel_tape_pops_refused(tape, bytes * 8) && reel_check_pop(tape, type, 1, site))
 		slot = reel_tape_topmost(tape, bytes, site);
-	if (!slot)
+	if (!slot) {
+		reel_tape_report(tape);
 		return ones;
+	}
 	tape->top = slot;
 	REEL_ASSERT(reel_window_is_sound(tape));
 	return slot;
@@ -146,7 +150,10 @@ const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *si
 
 const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *site)
 {
-	if (tape->refused || !reel_check_look(tape, type, 1, site))
-		return NULL;
-	return reel_tape_topmost(tape, REEL_ROUND(type->size), site);
+	const void *slot = NULL;
+
+	if (!tape->refused && reel_check_look(tape, type, 1, site))
+		slot = reel_tape_topmost(tape, REEL_ROUND(type->size), site);
+	reel_tape_report(tape);
+	return slot;
 }

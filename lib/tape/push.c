@@ -26,5 +26,6 @@ void *reel_push_slow(reel_tape *tape, const reel_type *type, const char *site)
 	if (slot && reel_check_push(tape, type, 1, site))
 		return slot;
 	reel_tape_refuse(tape, bytes * 8);
+	reel_tape_report(tape);
 	return NULL;
 }

@@ -220,8 +220,10 @@ int reel_tape_freeze(reel_tape *tape, reel_recording **recording)
 
 	if (!tape->error && !tape->top)
 		reel_tape_start(tape);
-	if (tape->error)
+	if (tape->error) {
+		reel_tape_report(tape);
 		return tape->error;
+	}
 	if (tape->hold)
 		return reel_fail(-EBUSY, "freeze refused: %s",
 				 reel_hold_is_open(tape)

@@ -80,12 +80,20 @@ static void advance(reel_tape *tape, const reel_type *type, size_t n)
 	REEL_ASSERT(reel_window_is_sound(tape));
 }
 
-void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static char *reserve(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
 	char *top = room(tape, type, n, site);
 
 	REEL_ASSERT(!top || (size_t)(reel_window_end(tape) - top) >= max_bytes(type, n));
 	return top ? elements(type, top) : NULL;
+}
+
+void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	char *span = reserve(tape, type, n, site);
+
+	reel_tape_report(tape);
+	return span;
 }
 
 static bool commit(reel_tape *tape, const reel_type *type, size_t n, const char *site)
@@ -97,6 +105,7 @@ static bool commit(reel_tape *tape, const reel_type *type, size_t n, const char 
 		return true;
 	}
 	reel_tape_refuse(tape, refused_bits(type, n));
+	reel_tape_report(tape);
 	return false;
 }
 
@@ -107,7 +116,7 @@ void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n, const ch
 
 void *reel_push_span_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
-	char *span = reel_reserve_slow(tape, type, n, site);
+	char *span = reserve(tape, type, n, site);
 
 	return commit(tape, type, n, site) ? span : NULL;
 }
@@ -152,7 +161,7 @@ static char *pop_plain(reel_tape *tape, size_t bytes, const char *site)
 	return span;
 }
 
-const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *site)
 {
 	if (reel_tape_pops_refused(tape, refused_bits(type, n)) ||
 	    !reel_check_pop(tape, type, n, site))
@@ -162,4 +171,12 @@ const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n,
 	if (over_aligned(type))
 		return pop_padded(tape, type, n, site);
 	return pop_plain(tape, element_bytes(type, n), site);
+}
+
+const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	const void *span = pop_span(tape, type, n, site);
+
+	reel_tape_report(tape);
+	return span;
 }

@@ -43,10 +43,15 @@
 /* Each push and pop takes the slow path, where a drop-in library counts it. */
 #define REEL_TAPE_WATCHED 0x20000000u
 
+/* The error handler has not been told of the error; see reel_tape_report(). */
+#define REEL_TAPE_UNREPORTED 0x02000000u
+
 _Static_assert((REEL_CHECKED ^ REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^
-		REEL_TAPE_LANE ^ REEL_TAPE_KEEPS_BELOW ^ REEL_TAPE_WATCHED) ==
+		REEL_TAPE_LANE ^ REEL_TAPE_KEEPS_BELOW ^ REEL_TAPE_WATCHED ^
+		REEL_TAPE_UNREPORTED) ==
 		       (REEL_CHECKED | REEL_TAPE_SILENT | REEL_TAPE_NOTES | REEL_TAPE_DROPIN |
-			REEL_TAPE_LANE | REEL_TAPE_KEEPS_BELOW | REEL_TAPE_WATCHED),
+			REEL_TAPE_LANE | REEL_TAPE_KEEPS_BELOW | REEL_TAPE_WATCHED |
+			REEL_TAPE_UNREPORTED),
 	       "flags differ");
 
 static inline char *reel_window_base(const reel_tape *tape)
@@ -103,7 +108,7 @@ bool reel_tape_takes_pushes(reel_tape *tape);
 /*
  * Make room for `bytes` at the top, on another slab if the window has too little. `bytes` is a
  * multiple of 8, except on the tapes of libreel-adstack, which packs values. Returns the top, or
- * NULL after reporting an error.
+ * NULL after an error.
  */
 char *reel_tape_room(reel_tape *tape, size_t bytes);
 /* The same, but not in the buffer inside the struct, which moves with the tape. */
@@ -111,7 +116,7 @@ char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes);
 /* Give the spare back to the pool. */
 void reel_tape_drop_spare(reel_tape *tape);
 /*
- * Report a push for which the pool had no `bytes` more. The message begins with `push`, which says
+ * Fail a push for which the pool had no `bytes` more. The message begins with `push`, which says
  * which push was refused; `error` is the reason. Returns error.
  */
 int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t bytes);
@@ -122,7 +127,7 @@ bool reel_tape_step_down(reel_tape *tape);
 void reel_tape_leave_slab(reel_tape *tape);
 /* Enter the window of `tape->slab`, which is filled up to `filled` bytes. */
 void reel_tape_enter(reel_tape *tape, uint64_t filled);
-/* Returns where the topmost `bytes` begin; NULL after reporting an error. */
+/* Returns where the topmost `bytes` begin; NULL after an error. */
 char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site);
 /*
  * Whether a pop of `bits` bits must give all ones, because it mirrors a refused push or because
@@ -163,9 +168,9 @@ void reel_reader_end(reel_tape *tape);
 /* check.c. On a tape that is not checked these functions do nothing, and return true. */
 int reel_check_start(reel_tape *tape);
 void reel_check_end(reel_tape *tape);
-/* Note a push of n elements; false: refused, and reported. */
+/* Note a push of n elements; false: refused, and the error sticks. */
 bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site);
-/* Compare a pop with the push it mirrors; false: they differ, which is reported. */
+/* Compare a pop with the push it mirrors; false: they differ, and the error sticks. */
 bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *site);
 bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *site);
 /* Remove the note of the last reel_check_push(). */
@@ -177,13 +182,22 @@ reel_tape *reel_check_entries(const reel_tape *tape);
 
 /* error.c: gets the errors of tapes with REEL_TAPE_DROPIN; set before such a tape is opened. */
 extern reel_error_handler *reel_dropin_error_handler;
-/* error.c: make `error` stick, unless another error sticks, and report it. Returns error. */
+/*
+ * error.c: make `error` stick, unless another error sticks. The error handler is told of it by
+ * reel_tape_report(), which each function calls last that a program calls and that may fail.
+ * Returns error.
+ */
 int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
 #if defined(__GNUC__)
 	__attribute__((format(printf, 3, 4)))
 #endif
 	;
-/* The same if pops do not mirror pushes any more: from now on each pop gives all ones. */
+/*
+ * error.c: tell the error handler of an error that it has not been told of. The handler may leave
+ * by longjmp() or an exception, so the tape is as the program is to find it.
+ */
+void reel_tape_report(reel_tape *tape);
+/* As reel_tape_fail(), if pops do not mirror pushes any more: now each pop gives all ones. */
 int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, ...)
 #if defined(__GNUC__)
 	__attribute__((format(printf, 3, 4)))

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdalign.h>
 
 #include <reel/extend.h>
@@ -417,6 +418,67 @@ static void room_given_back_is_taken_again(void)
 	close_pool(pool, "a budget was shared");
 }
 
+/* ---- Handlers that leave ---- */
+
+static jmp_buf handler_left;
+
+static void leave(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)message;
+	(void)context;
+	longjmp(handler_left, 1);
+}
+
+/*
+ * The handler leaves the first push that is refused. Of that push nothing may be on the tape, and
+ * its pop has to be expected, as if the handler had returned.
+ */
+static void a_handler_may_leave_a_push(unsigned flags)
+{
+	for (size_t s = 0; s < COUNT(shapes); s++) {
+		reel_pool *pool = open_pool(tiny_budget(20));
+		static reel_tape tape;
+		static volatile unsigned pushes;
+		unsigned wrong = 0;
+
+		tape = open_tape(pool, flags);
+		reel_set_error_handler(leave, NULL);
+		if (!setjmp(handler_left))
+			for (pushes = 0; pushes < 100000; pushes++)
+				shapes[s].push(&tape, pushes);
+		record_reports();
+		is_int(reel_tape_error(&tape), -EDQUOT, "a handler leaves a push of %s%s",
+		       shapes[s].name, flags ? ", checked" : "");
+		is_int(reel_tape_clear_error(&tape), -EBUSY, "the push that was refused is counted");
+		wrong += !shapes[s].pop(&tape, pushes, true);
+		for (unsigned i = pushes; i-- > 0;)
+			wrong += !shapes[s].pop(&tape, i, false);
+		is_int(wrong, 0, "it pops as all ones, and what was pushed before it comes back");
+		ok(reel_tape_is_empty(&tape) && !reported.calls, "nothing is left, or reported again");
+		reel_tape_close(&tape);
+		close_pool(pool, "a handler that left a push");
+	}
+}
+
+static void a_handler_may_leave_a_pop(unsigned flags)
+{
+	for (size_t s = 0; s < COUNT(shapes); s++) {
+		static reel_tape tape;
+
+		tape = open_tape(NULL, flags);
+		reel_set_error_handler(leave, NULL);
+		if (!setjmp(handler_left))
+			shapes[s].pop(&tape, 1, true);
+		record_reports();
+		is_int(reel_tape_error(&tape), -ENODATA, "a handler leaves a pop of %s%s",
+		       shapes[s].name, flags ? ", checked" : "");
+		ok(shapes[s].pop(&tape, 1, true) && !reported.calls, "the next pop gives all ones");
+		reel_tape_close(&tape);
+	}
+}
+
 /* ---- Pops without a push ---- */
 
 static void a_pop_of_an_empty_tape_gives_all_ones(unsigned flags, bool used)
@@ -600,6 +662,11 @@ int main(void)
 	everything_after_a_refusal_is_refused();
 	a_refused_reservation_counts_nothing();
 	room_given_back_is_taken_again();
+	tap_case("handlers that leave");
+	for (unsigned flags = 0; flags <= REEL_CHECKED; flags++) {
+		a_handler_may_leave_a_push(flags);
+		a_handler_may_leave_a_pop(flags);
+	}
 	tap_case("pops without a push");
 	for (unsigned flags = 0; flags <= REEL_CHECKED; flags++)
 		for (int used = 0; used < 2; used++)
