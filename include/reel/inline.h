@@ -34,6 +34,16 @@ struct reel_layout {
 
 #define REEL_INLINE_BYTES 128
 
+#ifdef __cplusplus
+/* A member that the compiler does not copy, nor a struct that has it: a tape has one address. */
+struct reel_slab_uncopied {
+	struct reel_slab *slab;
+	reel_slab_uncopied() = default;
+	reel_slab_uncopied(const reel_slab_uncopied &) = delete;
+	reel_slab_uncopied &operator=(const reel_slab_uncopied &) = delete;
+};
+#endif
+
 /* Members are the library's own. All zero is a valid empty tape. */
 struct reel_tape {
 	/* All that the fast paths touch, in 64 bytes. */
@@ -49,7 +59,11 @@ struct reel_tape {
 
 	REEL_ALIGNAS(8) uint64_t first[REEL_INLINE_BYTES / 8];
 
+#ifdef __cplusplus
+	struct reel_slab_uncopied spare;
+#else
 	struct reel_slab *spare;
+#endif
 	struct reel_hold *hold;
 	uint64_t below;
 	uint64_t refused;

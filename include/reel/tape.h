@@ -23,7 +23,12 @@
  * zero is an empty tape on the default pool, so static, thread-private and
  * zero-filled tapes just work. The first 128 bytes go to a buffer inside the
  * struct; then slabs come from the pool. A record takes its size rounded up to
- * 8 bytes; bits are packed. A tape must not be copied (use reel_tape_move()).
+ * 8 bytes; bits are packed.
+ *
+ * Copies. A tape must not be copied, nor moved by realloc(): reel_tape_move() moves it. In C++ a
+ * copy does not compile. In C and Fortran, a copy of a checked tape fails with -EINVAL at its first
+ * use, and all its pops give all ones. That of another tape does so if it has no slab yet and needs
+ * the library; otherwise a copy is not seen until both structs give back the same slabs.
  *
  * Threads. A tape belongs to one thread at a time and takes no lock. It may be
  * handed to another thread by whatever synchronisation the program has (a
@@ -130,7 +135,7 @@ bool reel_tape_is_empty(const reel_tape *tape);
  *              into the pool's store
  *   -EPERM     checked mode: use by a thread that does not own the tape
  *   -EINVAL    a mark that is not on the tape any more, a replay without a hold,
- *              or a bit count above 32
+ *              a bit count above 32, or a tape that was copied
  *   -EBUSY     a rewind to a mark from outside the innermost hold
  *   -ENXIO     the first push, on the default pool: the environment asks for a store that
  *              cannot be opened (pool.h)

@@ -124,7 +124,7 @@ bool reel_look_bit_slow(reel_tape *tape, const char *site)
 	uint32_t bit_count = tape->bit_count;
 	uint64_t value;
 
-	if (tape->refused || !reel_check_look(tape, &bits_type, 1, site) ||
+	if (reel_tape_is_copy(tape) || tape->refused || !reel_check_look(tape, &bits_type, 1, site) ||
 	    !pop_parts(tape, &value, 1, site)) {
 		reel_tape_report(tape);
 		return true;

@@ -37,6 +37,8 @@ REEL_RECORD(note, struct note);
 
 struct reel_ledger {
 	reel_tape entries;
+	/* The tape, for which a copy of its struct is not taken. */
+	const reel_tape *tape;
 	pthread_t owner;
 	bool owned;
 	/* The line of the program in which the owner used the tape last. */
@@ -56,7 +58,19 @@ int reel_check_start(reel_tape *tape)
 	ledger->entries.pool = tape->pool;
 	ledger->entries.flags = REEL_TAPE_SILENT | REEL_TAPE_NOTES;
 	tape->ledger = ledger;
+	reel_check_move(tape);
 	return 0;
+}
+
+bool reel_check_is_copy(const reel_tape *tape)
+{
+	return tape->ledger && tape->ledger->tape != tape;
+}
+
+void reel_check_move(reel_tape *tape)
+{
+	if (tape->ledger)
+		tape->ledger->tape = tape;
 }
 
 void reel_check_end(reel_tape *tape)

@@ -117,7 +117,7 @@ bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits)
 {
 	/* A pop comes here first, so a function before it that told nobody of its error is seen. */
 	REEL_ASSERT(!(tape->flags & REEL_TAPE_UNREPORTED));
-	if (!tape->refused)
+	if (!reel_tape_is_copy(tape) && !tape->refused)
 		return false;
 	bits += !bits;
 	if (tape->refused != REEL_OUT_OF_STEP)
@@ -152,7 +152,7 @@ const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *s
 {
 	const void *slot = NULL;
 
-	if (!tape->refused && reel_check_look(tape, type, 1, site))
+	if (!reel_tape_is_copy(tape) && !tape->refused && reel_check_look(tape, type, 1, site))
 		slot = reel_tape_topmost(tape, REEL_ROUND(type->size), site);
 	reel_tape_report(tape);
 	return slot;

@@ -197,6 +197,8 @@ static void take_slabs(struct reel_recording *recording, reel_tape *tape)
 	}
 	tape->slab = NULL;
 	tape->below = 0;
+	/* Of no slab any more: reel_tape_close() would take the tape for a copy. */
+	tape->top = reel_window_base(tape);
 }
 
 static void take_contents(struct reel_recording *recording, reel_tape *tape)

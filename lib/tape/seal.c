@@ -196,7 +196,7 @@ static char *fresh_window(reel_tape *tape, size_t bytes)
 
 bool reel_tape_takes_pushes(reel_tape *tape)
 {
-	return !tape->error && (tape->top || !reel_tape_start(tape));
+	return !reel_tape_is_copy(tape) && !tape->error && (tape->top || !reel_tape_start(tape));
 }
 
 char *reel_tape_room(reel_tape *tape, size_t bytes)

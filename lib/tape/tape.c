@@ -74,8 +74,27 @@ void reel_tape_limits(reel_tape *tape)
 	REEL_ASSERT(!tape->slab || tape->slab->holds <= tape->holds);
 }
 
+static bool has_foreign_top(const reel_tape *tape)
+{
+	return !tape->slab && tape->top && reel_window_filled(tape) > sizeof tape->first;
+}
+
+bool reel_tape_is_copy(reel_tape *tape)
+{
+	if (!reel_check_is_copy(tape) && !has_foreign_top(tape))
+		return false;
+	*tape = (reel_tape){.pool = tape->pool, .flags = tape->flags, .error = tape->error};
+	tape->top = reel_window_base(tape);
+	reel_tape_fail_out_of_step(tape, -EINVAL,
+				   "a tape was copied, and the copy is used: reel_tape_move() moves a "
+				   "tape; in a container that grows, keep pointers to tapes");
+	return true;
+}
+
 void reel_tape_close(reel_tape *tape)
 {
+	if (reel_tape_is_copy(tape))
+		reel_tape_report(tape);
 	/* Releasing a hold finds the slabs that are not on the path down from the top. */
 	while (reel_hold_is_open(tape))
 		reel_tape_release(tape);
@@ -92,6 +111,7 @@ void reel_tape_close(reel_tape *tape)
 
 void reel_tape_move(reel_tape *to, reel_tape *from)
 {
+	bool copied = reel_tape_is_copy(from);
 	uint64_t filled = reel_window_filled(from);
 
 	/* memcpy() and not an assignment: the inline buffer holds values of the program's types. */
@@ -101,6 +121,9 @@ void reel_tape_move(reel_tape *to, reel_tape *from)
 		reel_tape_limits(to);
 	}
 	memset(from, 0, sizeof *from);
+	reel_check_move(to);
+	if (copied)
+		reel_tape_report(to);
 }
 
 void reel_tape_hand_over(reel_tape *tape)

@@ -100,6 +100,12 @@ void reel_tape_limits(reel_tape *tape);
 /* Begin the inline window, and checked mode if the pool asks for it; 0 or -ENOMEM. */
 int reel_tape_start(reel_tape *tape);
 
+/*
+ * tape.c: whether the tape is a copy of another struct, as far as that can be seen. If so, empties
+ * it, since all that it refers to is the other's, and fails with -EINVAL.
+ */
+bool reel_tape_is_copy(reel_tape *tape);
+
 /* push.c: count a refused push, so that its pop is refused too; 0 bits count as one bit. */
 void reel_tape_refuse(reel_tape *tape, uint64_t bits);
 
@@ -168,6 +174,10 @@ void reel_reader_end(reel_tape *tape);
 /* check.c. On a tape that is not checked these functions do nothing, and return true. */
 int reel_check_start(reel_tape *tape);
 void reel_check_end(reel_tape *tape);
+/* Whether the tape is checked and another struct than the one that began or that was moved to. */
+bool reel_check_is_copy(const reel_tape *tape);
+/* The tape has been moved to this struct. */
+void reel_check_move(reel_tape *tape);
 /* Note a push of n elements; false: refused, and the error sticks. */
 bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site);
 /* Compare a pop with the push it mirrors; false: they differ, and the error sticks. */

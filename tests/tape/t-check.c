@@ -517,6 +517,55 @@ static void what_was_not_written_does_not_look_like_data(void)
 	close_pool(pool, "a span that was not written");
 }
 
+/* ---- Copies ---- */
+
+/* What a program does with a copy of a tape, as one in an array that realloc() moved. */
+enum use { PUSHES, POPS, LOOKS, CLOSES, MOVES, USES };
+
+static void use_copy(reel_tape *copy, enum use use)
+{
+	reel_tape moved = {0};
+
+	switch (use) {
+	case PUSHES:
+		push_words(copy, 0, 100);
+		break;
+	case POPS:
+		is_int(reel_pop(copy, int64_t), -1, "a copy pops all ones");
+		break;
+	case LOOKS:
+		ok(reel_look(copy, bool), "a copy looks at ones");
+		break;
+	case MOVES:
+		reel_tape_move(&moved, copy);
+		is_int(reel_tape_error(&moved), -EINVAL, "a copy moves as an error");
+		reel_tape_close(&moved);
+		break;
+	default:
+		break;
+	}
+	if (use != CLOSES && use != MOVES)
+		is_int(reel_tape_error(copy), -EINVAL, "the copy of a tape is an error");
+	reel_tape_close(copy);
+}
+
+static void a_copy_is_found(unsigned words, unsigned flags, enum use use)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_tape tape = open_tape(pool, flags), copy;
+
+	record_reports();
+	push_words(&tape, 0, words);
+	memcpy(&copy, &tape, sizeof copy);
+	use_copy(&copy, use);
+	is_int(reported.calls, 1, "it is reported once");
+	ok(strstr(reported.message, "reel_tape_move"), "with the remedy");
+	is_int(wrong_words(&tape, 0, words), 0, "the tape of %u words has all its values", words);
+	is_int(reel_tape_error(&tape), 0, "and no error");
+	reel_tape_close(&tape);
+	close_pool(pool, "a tape was copied");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -541,5 +590,12 @@ int main(void)
 	a_wrong_thread_is_found(pop_in_a_thread, 0);
 	a_tape_can_be_handed_over();
 	what_was_not_written_does_not_look_like_data();
+	tap_case("copies");
+	for (enum use use = 0; use < USES; use++)
+		for (unsigned words = 1; words < 200; words += INLINE_WORDS)
+			a_copy_is_found(words, REEL_CHECKED, use);
+	a_copy_is_found(INLINE_WORDS, 0, PUSHES);
+	a_copy_is_found(INLINE_WORDS, 0, CLOSES);
+	a_copy_is_found(INLINE_WORDS, 0, MOVES);
 	return tap_end();
 }

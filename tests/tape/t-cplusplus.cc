@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <complex>
+#include <cstddef>
 #include <limits>
+#include <type_traits>
 
 extern "C" {
 #include <reel.h>
@@ -31,6 +33,18 @@ struct alignas(32) wide {
 };
 
 enum class colour : unsigned char { red, green = 200 };
+
+/* A std::vector of tapes that grows does not compile, and a tape is what it is in C. */
+static_assert(!std::is_copy_constructible<reel_tape>::value &&
+		      !std::is_move_constructible<reel_tape>::value &&
+		      !std::is_copy_assignable<reel_tape>::value,
+	      "a tape is not copied");
+static_assert(std::is_standard_layout<reel_tape>::value && sizeof(reel_tape) == 256 &&
+		      offsetof(reel_tape, spare) == 192,
+	      "a tape has the layout of the library");
+#if __cplusplus >= 201703L
+static_assert(std::is_aggregate<reel_tape>::value, "a tape can be initialised with {}");
+#endif
 
 template <class T> void comes_back(reel_tape *tape, T value, const char *what)
 {
