@@ -171,8 +171,8 @@ typedef struct reel_adjoint_view_float {
  * is until the close. It is never cleared: sums are added to what is in it. Elements
  * next to it that other threads use share its first or last cache line, unless it is aligned.
  *
- * Returns 0, -ENOMEM, or -EINVAL: an option is out of its range, or `array` is NULL and n is not
- * 0, or no array has so many elements. *adjoint is unchanged then.
+ * Returns 0, -ENOMEM; -EINVAL, an option is out of its range, or `array` is NULL and n is not 0; or
+ * -EOVERFLOW, no array has so many elements. *adjoint is unchanged then.
  *
  * Cost: some allocations; in check mode a mapping of 8 n bytes.
  */

@@ -196,8 +196,9 @@ struct reel_run_stats {
  * for snapshots yet.
  *
  * Returns 0; -ENOMEM; -ENXIO, the default pool is refused (pool.h); -EINVAL, an argument is wrong;
- * -EEXIST, options.restart or the name beside it is that of a file that is not a restart file; what
- * the system says of these files. On failure the stores stay the caller's.
+ * -EOVERFLOW, state_bytes or adjoint_bytes is more than can be addressed; -EEXIST, options.restart
+ * or the name beside it is that of a file that is not a restart file; what the system says of these
+ * files. On failure the stores stay the caller's.
  */
 int reel_run_open(reel_run **run, const reel_plan *plan, const reel_model *model,
 		  const struct reel_run_options *options);

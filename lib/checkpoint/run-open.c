@@ -103,6 +103,16 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 	return problem;
 }
 
+/* Sizes that no memory has, most often a negative number that became a size_t. */
+static const char *too_large(const reel_model *model, const struct reel_run_options *options)
+{
+	if (REEL_TOO_MANY(model->state_bytes, sizeof(char)))
+		return "state_bytes is more than can be addressed";
+	return options && REEL_TOO_MANY(options->adjoint_bytes, sizeof(char))
+		       ? "adjoint_bytes is more than can be addressed"
+		       : NULL;
+}
+
 /* Replaces each 0 of the options by what it stands for. Opens the default pool if none is given. */
 static int complete(struct reel_run_options *options)
 {
@@ -165,6 +175,9 @@ static int open_run(reel_run **opened, const reel_plan *plan, const reel_model *
 
 	if (problem)
 		return reel_fail(-EINVAL, "%s", problem);
+	problem = too_large(model, options);
+	if (problem)
+		return reel_fail(-EOVERFLOW, "%s", problem);
 	REEL_ASSERT(!model->save == !model->load);
 	run = calloc(1, sizeof *run);
 	if (!run)

@@ -26,10 +26,14 @@ static inline int64_t reel_max_i64(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* The next multiple of `unit`, which need not be a power of two. */
+/*
+ * The next multiple of `unit`, which need not be a power of two, or SIZE_MAX if that is larger: a
+ * size that wrapped would be granted, and its memory be somebody else's. No memory has SIZE_MAX
+ * bytes.
+ */
 static inline size_t reel_round_up(size_t n, size_t unit)
 {
-	return (n + unit - 1) / unit * unit;
+	return n > SIZE_MAX - (unit - 1) ? SIZE_MAX : (n + unit - 1) / unit * unit;
 }
 
 /*

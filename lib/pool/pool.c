@@ -102,6 +102,8 @@ const char *reel_pool_problem(const struct reel_pool_options *options)
 	if (first % 64 || first > whole || whole % first || whole / first > MAX_FIRST_SLABS)
 		return "first_slab_bytes must be a multiple of 64 that divides slab_bytes into at "
 		       "most 1024";
+	if (options->hard_budget > PTRDIFF_MAX && options->hard_budget != SIZE_MAX)
+		return "hard_budget is negative, or more than can be addressed; 0 is none";
 	if (options->hard_budget && options->hard_budget < whole)
 		return "hard_budget must have room for one slab (2 MiB unless slab_bytes says else)";
 	if (options->soft_budget > hard_budget(options))

@@ -11,6 +11,7 @@
 
 #include "os/annotate.h"
 #include "os/counter.h"
+#include "os/integer.h"
 #include "os/os.h"
 #include "pool.h"
 
@@ -304,9 +305,7 @@ static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *sla
 
 size_t reel_supply_large_bytes(size_t bytes)
 {
-	size_t page = reel_os_page_bytes();
-
-	return (bytes + page - 1) & ~(page - 1);
+	return reel_round_up(bytes, reel_os_page_bytes());
 }
 
 /*

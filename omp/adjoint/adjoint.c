@@ -128,10 +128,12 @@ static int open_array(reel_adjoint **opened, void *array, size_t n, size_t eleme
 	const char *problem = problem_of(options);
 	reel_adjoint *adjoint;
 
-	if (!problem && ((n && !array) || n > PTRDIFF_MAX / element))
-		problem = "an array of n elements needs an address, and less than 2^63 bytes";
+	if (!problem && n && !array)
+		problem = "an array of n elements needs an address";
 	if (problem)
 		return reel_fail(-EINVAL, "%s", problem);
+	if (REEL_TOO_MANY(n, element))
+		return reel_fail(-EOVERFLOW, "%zu elements are more than can be addressed", n);
 	adjoint = calloc(1, sizeof *adjoint);
 	if (!adjoint)
 		return reel_fail(-ENOMEM, NO_MEMORY);

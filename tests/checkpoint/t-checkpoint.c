@@ -1302,6 +1302,26 @@ static void refuses(const reel_plan *plan, const reel_model *model, struct reel_
 	ok(strstr(reel_error_text(-EINVAL), why), "%s: %s", why, reel_error_text(-EINVAL));
 }
 
+/* Such sizes wrap when they are rounded up, and are most often negative numbers. */
+static void sizes_that_wrap_are_refused(const reel_plan *plan)
+{
+	struct reel_run_options options = {0};
+	reel_model model = copied;
+	reel_run *checkpoint = NULL;
+	unsigned wrong = 0;
+
+	for (size_t k = 0; k <= 8192; k++) {
+		model.state_bytes = SIZE_MAX - k;
+		options.adjoint_bytes = 0;
+		wrong += reel_run_open(&checkpoint, plan, &model, &options) != -EOVERFLOW;
+		model.state_bytes = sizeof(double);
+		options.adjoint_bytes = SIZE_MAX - k;
+		wrong += reel_run_open(&checkpoint, plan, &model, &options) != -EOVERFLOW;
+	}
+	is_int(wrong, 0, "states and adjoints from SIZE_MAX - 8192 bytes on are refused");
+	is_pointer(checkpoint, NULL, "nothing was opened");
+}
+
 static void what_is_refused(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
@@ -1326,6 +1346,7 @@ static void what_is_refused(void)
 	mute = copied;
 	mute.reverse = NULL;
 	refuses(plan, &mute, (struct reel_run_options){0}, "reverse()");
+	sizes_that_wrap_are_refused(plan);
 	refuses(plan, &copied, (struct reel_run_options){.flags = 64}, "flags");
 	refuses(plan, &copied, (struct reel_run_options){.puts = 65}, "puts");
 	refuses(plan, &copied, (struct reel_run_options){.gets = 65}, "gets");

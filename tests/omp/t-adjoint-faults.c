@@ -82,7 +82,7 @@ static void an_array_that_is_too_large(void)
 {
 	double array[1];
 	/* Never touched: not even addresses are there for copies of it. */
-	size_t n = PTRDIFF_MAX / sizeof *array;
+	size_t n = SIZE_MAX / 4 / sizeof *array;
 	struct reel_adjoint_options options = {.budget = SIZE_MAX};
 	reel_adjoint *adjoint;
 

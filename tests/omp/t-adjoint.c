@@ -575,6 +575,7 @@ static void what_is_refused(void)
 	static const char *const words[] = {"policy", "flags", "reserved"};
 	double array[4] = {0};
 	reel_adjoint *adjoint = NULL;
+	unsigned opened = 0;
 
 	tap_case("what is refused");
 	for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -582,9 +583,14 @@ static void what_is_refused(void)
 		ok(strstr(reel_error_text(-EINVAL), words[i]), "%s", words[i]);
 	}
 	is_int(reel_adjoint_open(&adjoint, NULL, 4, NULL), -EINVAL, "elements without an array");
-	is_int(reel_adjoint_open(&adjoint, array, SIZE_MAX / 8, NULL), -EINVAL, "a huge array");
-	is_int(reel_adjoint_open_float(&adjoint, (float *)array, SIZE_MAX / 4, NULL), -EINVAL,
+	is_int(reel_adjoint_open(&adjoint, array, SIZE_MAX / 8, NULL), -EOVERFLOW, "a huge array");
+	is_int(reel_adjoint_open_float(&adjoint, (float *)array, SIZE_MAX / 4, NULL), -EOVERFLOW,
 	       "and one of floats");
+	for (size_t k = 0; k <= 8192; k++)
+		opened += reel_adjoint_open(&adjoint, array, SIZE_MAX - k, NULL) != -EOVERFLOW ||
+			  reel_adjoint_open_float(&adjoint, (float *)array, SIZE_MAX - k, NULL) !=
+				  -EOVERFLOW;
+	is_int(opened, 0, "and all from SIZE_MAX - 8192 elements on");
 	is_pointer(adjoint, NULL, "nothing was opened");
 	is_int(reel_adjoint_close(NULL), 0, "there is nothing to close");
 	adjoint = open_adjoint(array, 4, (struct reel_adjoint_options){0});

@@ -297,6 +297,21 @@ static size_t resident_bytes(const char *memory, size_t bytes)
 
 #define PAGES_OF_A_SLAB 4
 
+/* Such sizes wrap when they are rounded up. A slab of a wrapped size would be somebody else's. */
+static void a_size_that_wraps_is_refused(size_t hard, int error)
+{
+	reel_pool *pool = open_with_budget(hard, 0);
+	struct reel_slab *slab = NULL;
+	unsigned wrong = 0;
+
+	for (size_t k = 0; k <= 8192; k++)
+		wrong += reel_pool_take(pool, REEL_SLAB_LARGE, SIZE_MAX - k, &slab) != error;
+	is_int(wrong, 0, "sizes from SIZE_MAX - 8192 on are refused: %s", strerror(-error));
+	is_int(stats_of(pool).resident_bytes, 0, "and nothing is charged for them");
+	is_pointer(slab, NULL, "nor given");
+	reel_pool_close(pool);
+}
+
 static struct reel_pool_options page_options(size_t slab_bytes)
 {
 	return (struct reel_pool_options){
@@ -425,6 +440,8 @@ int main(void)
 	the_hard_budget_is_exact();
 	a_refused_tape_goes_on_after_it_was_popped();
 	a_span_above_the_budget_is_refused_at_once();
+	a_size_that_wraps_is_refused(4 * small_slab(), -EDQUOT);
+	a_size_that_wraps_is_refused(SIZE_MAX, -ENOMEM);
 	idle_memory_makes_room(REEL_SLAB_LARGE, REEL_SLAB_WHOLE, "an idle giant");
 	idle_memory_makes_room(REEL_SLAB_WHOLE, REEL_SLAB_LARGE, "an idle slab");
 	idle_memory_makes_room(REEL_SLAB_WHOLE, REEL_SLAB_FIRST, "an idle slab, for first ones,");

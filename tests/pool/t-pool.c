@@ -43,6 +43,8 @@ static const struct {
 	{"a budget below one slab", {.hard_budget = 4095, .slab_bytes = 4096}, "hard_budget"},
 	{"a budget of one slab by default", {.hard_budget = 2 * MIB}, NULL},
 	{"a budget below the default slab", {.hard_budget = 2 * MIB - 1}, "hard_budget"},
+	{"a budget of all addresses", {.hard_budget = SIZE_MAX}, NULL},
+	{"a negative budget", {.hard_budget = (size_t)-4096}, "hard_budget"},
 	{"a soft budget that is the hard one",
 	 {.hard_budget = 4 * MIB, .soft_budget = 4 * MIB}, NULL},
 	{"a soft budget above the hard one",

@@ -341,6 +341,28 @@ static void a_budget_ends_the_sweep(void)
 	close_pool(pool, "block sweeps that failed");
 }
 
+/* Such sizes wrap when they are rounded up to words. */
+static void a_state_that_wraps_is_refused(void)
+{
+	reel_model model = copied;
+	unsigned wrong = 0;
+
+	record_reports();
+	for (size_t k = 0; k <= 8192; k++) {
+		struct run run = no_failure;
+		struct state state = start;
+		reel_tape tape = {0};
+
+		model.state_bytes = SIZE_MAX - k;
+		wrong += reel_block_forward(&tape, &model, &run, &state, 10, 3) != -EOVERFLOW;
+		reel_tape_close(&tape);
+		wrong += reel_block_steps(&tape, &model, &run, &state, 10) != -EOVERFLOW;
+		reel_tape_close(&tape);
+	}
+	is_int(wrong, 0, "states from SIZE_MAX - 8192 bytes on are refused");
+	reel_set_error_handler(NULL, NULL);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -358,5 +380,6 @@ int main(void)
 	an_error_of_save_or_load_is_returned();
 	an_error_ends_the_choice();
 	a_budget_ends_the_sweep();
+	a_state_that_wraps_is_refused();
 	return tap_end();
 }

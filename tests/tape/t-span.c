@@ -290,6 +290,27 @@ static void too_large_arrays_are_refused(unsigned flags)
 	reel_tape_close(&tape);
 }
 
+/* Such sizes wrap when they are rounded up to words. */
+static void sizes_that_wrap_are_refused(unsigned flags)
+{
+	reel_tape tape = open_tape(NULL, flags);
+	char x = 1;
+	unsigned wrong = 0;
+
+	record_reports();
+	for (size_t n = SIZE_MAX; n >= SIZE_MAX - 8192; n--) {
+		wrong += reel_push_span(&tape, char, n) || reel_reserve(&tape, char, n);
+		wrong += reel_tape_error(&tape) != -EOVERFLOW || reel_pop_span(&tape, char, n);
+		wrong += reel_tape_clear_error(&tape) != -EOVERFLOW;
+		reel_push_array(&tape, &x, n);
+		reel_pop_array(&tape, &x, n);
+		wrong += x != 1 || reel_tape_clear_error(&tape) != -EOVERFLOW;
+	}
+	is_int(wrong, 0, "spans and arrays from SIZE_MAX - 8192 bytes on are refused");
+	ok(reel_tape_is_empty(&tape), "and leave nothing");
+	reel_tape_close(&tape);
+}
+
 /* More than can be counted: the tape never gives anything else again. */
 static void too_many_refusals_never_end(void)
 {
@@ -532,6 +553,7 @@ int main(void)
 	for (unsigned flags = 0; flags <= REEL_CHECKED; flags++) {
 		too_large_spans_are_refused(flags);
 		too_large_arrays_are_refused(flags);
+		sizes_that_wrap_are_refused(flags);
 	}
 	too_many_refusals_never_end();
 	a_span_of_exabytes_is_refused();
