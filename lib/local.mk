@@ -20,7 +20,7 @@ reelinclude_HEADERS = $(core_headers)
 
 # What libreel-cuda needs of lib/, too: hidden in both libraries.
 noinst_LTLIBRARIES += libreel-os.la
-libreel_os_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS)
+libreel_os_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_os_la_SOURCES = \
 	%D%/os/os.c %D%/os/os.h \
 	%D%/os/os-thread.c %D%/os/os-thread.h \
@@ -28,7 +28,7 @@ libreel_os_la_SOURCES = \
 
 # In the order in which a value travels. Unit tests link this, and so reach hidden symbols.
 noinst_LTLIBRARIES += libreel-core.la
-libreel_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(CK_CFLAGS) $(LIBURING_CFLAGS) \
+libreel_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) $(LIBURING_CFLAGS) \
 	$(LZ4_CFLAGS)
 libreel_core_la_LIBADD = libreel-os.la $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \

@@ -5,7 +5,7 @@ mpi_headers = include/reel/mpi.h
 reelinclude_HEADERS += $(mpi_headers)
 
 noinst_LTLIBRARIES += libreel-mpi-core.la
-libreel_mpi_core_la_CFLAGS = $(AM_CFLAGS) $(INTERPOSITION_CFLAGS) $(MPI_CFLAGS)
+libreel_mpi_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(MPI_CFLAGS)
 libreel_mpi_core_la_SOURCES = \
 	%D%/attached.c %D%/attached.h \
 	%D%/check.c %D%/check.h \

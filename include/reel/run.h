@@ -30,6 +30,13 @@
  * both end the sweep and are what it returns. A callback may run a loop of its own
  * inside, with a run of its own.
  *
+ * Exceptions. A callback, or an error handler that it calls, may leave by an exception of C++ or by
+ * longjmp(), out of the function of the run, too. That ends the sweep like an error: the reverse
+ * sweep cannot be gone on with (-EINVAL), and reel_run_forward() begins anew with nothing lost or
+ * kept. A sweep in pieces (plan.h) says so at REEL_ACTION_DONE at the latest. What the callback had
+ * added to the adjoint is in it. With look-ahead (omp.h) and on several ranks (mpi.h) callbacks
+ * must return.
+ *
  * Tiers. A tier of the plan is memory, or a store (store.h): a snapshot for a store is
  * saved to a buffer, written behind while the sweep goes on, and read ahead of the LOAD
  * that will need it. A snapshot that its store refuses stays in memory. Snapshots of a tier

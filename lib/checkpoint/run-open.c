@@ -231,5 +231,6 @@ void reel_run_close(reel_run *run)
 	reel_snapshots_close(&run->snapshots);
 	REEL_ASSERT(!run->snapshots.puts && !run->snapshots.memory_bytes);
 	reel_audit_end(run);
+	reel_restart_drop_packed(run);
 	free_run(run);
 }

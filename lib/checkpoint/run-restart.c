@@ -179,34 +179,43 @@ static void write_run(reel_run *run, struct reel_restart_file *file)
 }
 
 /*
- * What a file has after the snapshots: in the forward sweep only what save_adjoint has to keep. The
- * bytes that it packs are not kept until the next file, since they may be as many as all states.
+ * The bytes that save_adjoint() packs are not kept until the next file, since they may be as many as
+ * all states. The run owns them meanwhile: the callback may be left by an exception.
  */
-static int write_adjoint(reel_run *run, struct reel_restart_file *file, void *context,
-			 const void *adjoint)
+void reel_restart_drop_packed(reel_run *run)
 {
-	size_t bytes = run->options.adjoint_bytes;
-	void *packed;
-	int error;
-
-	REEL_ASSERT(!adjoint == (run->phase != REEL_RUN_REVERSE));
-	if (!run->options.save_adjoint) {
-		if (adjoint)
-			reel_restart_file_write(file, adjoint, bytes);
-		return 0;
-	}
-	packed = calloc(1, bytes);
-	if (!packed)
-		return -ENOMEM;
-	error = run->options.save_adjoint(context, adjoint, packed);
-	if (!error)
-		reel_restart_file_write(file, packed, bytes);
-	free(packed);
-	return error;
+	free(run->packed);
+	run->packed = NULL;
 }
 
-static int fill_file(reel_run *run, struct reel_restart_file *file, void *context,
-		     const void *adjoint)
+static int make_packed(reel_run *run)
+{
+	reel_restart_drop_packed(run);
+	run->packed = calloc(1, run->options.adjoint_bytes);
+	return run->packed ? 0 : -ENOMEM;
+}
+
+static int pack(reel_run *run, void *context, const void *adjoint)
+{
+	int error;
+
+	if (!run->options.save_adjoint)
+		return 0;
+	error = make_packed(run);
+	return error ? error : run->options.save_adjoint(context, adjoint, run->packed);
+}
+
+/* What a file has after the snapshots: in the forward sweep only what save_adjoint() keeps. */
+static void write_adjoint(const reel_run *run, struct reel_restart_file *file, const void *adjoint)
+{
+	REEL_ASSERT(!adjoint == (run->phase != REEL_RUN_REVERSE));
+	if (run->packed)
+		adjoint = run->packed;
+	if (adjoint)
+		reel_restart_file_write(file, adjoint, run->options.adjoint_bytes);
+}
+
+static int fill_file(reel_run *run, struct reel_restart_file *file, const void *adjoint)
 {
 	uint64_t count;
 	int error;
@@ -214,24 +223,27 @@ static int fill_file(reel_run *run, struct reel_restart_file *file, void *contex
 	REEL_ASSERT(run->phase != REEL_RUN_IDLE);
 	write_run(run, file);
 	error = for_all_snapshots(run, file, write_snapshot, &count);
-	if (!error)
-		error = write_adjoint(run, file, context, adjoint);
-	return error ? error : reel_restart_file_finish(file);
+	if (error)
+		return error;
+	write_adjoint(run, file, adjoint);
+	return reel_restart_file_finish(file);
 }
 
 /*
- * Writes the next epoch. No process renames its file before all have theirs on the disk; and the
+ * Writes the next epoch, unless `error` says that the adjoint could not be packed. No process renames its file before all have theirs on the disk; and the
  * epoch counts only if all have renamed it, since they must replace the same name next time.
  */
-static int write_file(reel_run *run, void *context, const void *adjoint)
+static int write_file(reel_run *run, int error, const void *adjoint)
 {
 	REEL_UNCANCELLED;
 	struct reel_restart_file file;
-	int error = reel_restart_file_create(&file, reel_group_path(run, run->epoch + 1), MAGIC);
-	bool created = !error;
+	bool created;
 
+	if (!error)
+		error = reel_restart_file_create(&file, reel_group_path(run, run->epoch + 1), MAGIC);
+	created = !error;
 	if (created)
-		error = fill_file(run, &file, context, adjoint);
+		error = fill_file(run, &file, adjoint);
 	error = reel_group_agree(&run->group, error, NULL);
 	if (created && error)
 		reel_restart_file_abandon(&file);
@@ -357,7 +369,9 @@ int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool en
 	int error;
 
 	REEL_ASSERT(can_be_saved(run));
-	error = write_file(run, context, adjoint);
+	/* First: a callback that is left leaves no file, and no thread that cannot be cancelled. */
+	error = write_file(run, pack(run, context, adjoint), adjoint);
+	reel_restart_drop_packed(run);
 	note_save(run, error);
 	if (error)
 		return 0;
@@ -491,31 +505,23 @@ static int walk(reel_run *run, const struct run_record *record)
 	return 0;
 }
 
-static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *context, void *adjoint)
+/* The adjoint, or if load_adjoint() takes it, what save_adjoint() has packed. */
+static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adjoint)
 {
 	size_t bytes = run->options.adjoint_bytes;
-	bool reverses = run->phase == REEL_RUN_REVERSE;
-	void *packed;
-	int error;
+	int error = 0;
 
-	if (!reverses && !run->options.load_adjoint)
+	if (run->phase != REEL_RUN_REVERSE && !run->options.load_adjoint)
 		bytes = 0;
 	if (file->bytes - file->offset != bytes)
 		return -EBADMSG;
-	if (!run->options.load_adjoint)
-		return reel_restart_file_read(file, adjoint, bytes);
-	packed = malloc(bytes);
-	if (!packed)
-		return -ENOMEM;
-	error = reel_restart_file_read(file, packed, bytes);
-	if (!error)
-		error = run->options.load_adjoint(context, reverses ? adjoint : NULL, packed);
-	free(packed);
-	return error;
+	if (run->options.load_adjoint)
+		error = make_packed(run);
+	return error ? error : reel_restart_file_read(file, run->packed ? run->packed : adjoint, bytes);
 }
 
 /* The adjoint comes last, so that it is as it was unless all else is whole. */
-static int read_run(reel_run *run, struct reel_restart_file *file, void *context, void *adjoint,
+static int read_run(reel_run *run, struct reel_restart_file *file, void *adjoint,
 		    const struct run_record *record)
 {
 	int error = walk(run, record);
@@ -523,7 +529,7 @@ static int read_run(reel_run *run, struct reel_restart_file *file, void *context
 	REEL_ASSERT(error || run->actions == record->actions);
 	for (uint64_t i = 0; i < record->snapshots && !error; i++)
 		error = read_snapshot(run, file);
-	return error ? error : read_adjoint(run, file, context, adjoint);
+	return error ? error : read_adjoint(run, file, adjoint);
 }
 
 /* Opens a whole restart file and reads its first record. On failure it is closed. */
@@ -542,7 +548,7 @@ static int open_file(const reel_run *run, const char *path, struct reel_restart_
 	return error;
 }
 
-int reel_restart_read(reel_run *run, void *context, void *adjoint)
+static int read_file(reel_run *run, void *adjoint)
 {
 	REEL_UNCANCELLED;
 	const char *path = reel_group_path(run, run->epoch);
@@ -553,12 +559,25 @@ int reel_restart_read(reel_run *run, void *context, void *adjoint)
 	if (error)
 		return error;
 	REEL_ASSERT(run->phase == REEL_RUN_IDLE && !run->snapshots.memory_bytes);
-	error = read_run(run, &file, context, adjoint, &record);
+	error = read_run(run, &file, adjoint, &record);
 	reel_restart_file_close(&file);
 	if (error)
 		return refuse(path, error, reel_store_strerror(error));
 	reel_run_set_counts(run, &record.counts);
 	return 0;
+}
+
+int reel_restart_read(reel_run *run, void *context, void *adjoint)
+{
+	int error = read_file(run, adjoint);
+
+	if (error || !run->packed)
+		return error;
+	error = run->options.load_adjoint(context, run->phase == REEL_RUN_REVERSE ? adjoint : NULL,
+					  run->packed);
+	reel_restart_drop_packed(run);
+	return error ? refuse(reel_group_path(run, run->epoch), error, reel_store_strerror(error))
+		     : 0;
 }
 
 int reel_restart_find(const reel_run *run, const char *path, int64_t *epoch)

@@ -3,7 +3,8 @@
  * The sweeps of a run. The thread that owns the run takes actions from the schedule. It carries
  * them out itself, or other threads do so by reel_run_carry_out(). Members
  * that several threads change are atomic or guarded by `snapshots.lock`. reel_run_enter() alone
- * changes the phase. Each error of a callback ends the sweep and is returned.
+ * changes the phase. Each error of a callback ends the sweep and is returned. A callback that is
+ * left by an exception or by longjmp() ends it, too, which the next call sees by `under_way`.
  */
 #include "config.h"
 
@@ -37,6 +38,37 @@ void reel_run_enter(reel_run *run, enum reel_run_phase phase)
 	REEL_ASSERT(phase != REEL_RUN_REVERSE || run->schedule.steps != REEL_UNKNOWN_STEPS);
 	run->phase = phase;
 }
+
+/* ---- Callbacks that are left ---- */
+
+static void enter_function(reel_run *run)
+{
+	atomic_fetch_add_explicit(&run->under_way, 1, memory_order_relaxed);
+}
+
+static void leave_function(reel_run *run)
+{
+	unsigned before = atomic_fetch_sub_explicit(&run->under_way, 1, memory_order_relaxed);
+
+	REEL_ASSERT(before > 0);
+	(void)before;
+}
+
+/* Whether a callback was left. The caller has `entered` functions itself that have not returned. */
+static bool was_left(const reel_run *run, unsigned entered)
+{
+	return atomic_load_explicit(&run->under_way, memory_order_relaxed) > entered;
+}
+
+/* Ends a sweep of which a callback was left: its action may be carried out in part. */
+static void end_if_left(reel_run *run)
+{
+	if (was_left(run, 0))
+		reel_run_enter(run, REEL_RUN_IDLE);
+	atomic_store_explicit(&run->under_way, 0, memory_order_relaxed);
+}
+
+/* ---- Errors and counts ---- */
 
 /* Describes the error of a callback. A value above 0 is no failure: it stops the sweep early. */
 static int callback(int error, const char *what, int64_t first, int64_t last)
@@ -267,8 +299,8 @@ static int run_drop(reel_run *run, const reel_action *action)
 
 /* ---- Sweeps ---- */
 
-int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
-		       void *adjoint, reel_tape *tape)
+static int carry_out(reel_run *run, const reel_action *action, void *context, void *state,
+		     void *adjoint, reel_tape *tape)
 {
 	int64_t first = step_of(run, action->first), last = step_of(run, action->last);
 
@@ -291,6 +323,17 @@ int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, 
 		break;
 	}
 	return 0;
+}
+
+int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
+		       void *adjoint, reel_tape *tape)
+{
+	int error;
+
+	enter_function(run);
+	error = carry_out(run, action, context, state, adjoint, tape);
+	leave_function(run);
+	return error;
 }
 
 int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape)
@@ -379,7 +422,7 @@ static int begin_forward(reel_run *run, void *context, void *state)
 	if (run->phase == REEL_RUN_RESUMED) {
 		REEL_ASSERT(run->stored.kind == REEL_ACTION_STORE);
 		reel_run_enter(run, REEL_RUN_FORWARD);
-		return reel_run_carry_out(run, &load, context, state, NULL, NULL);
+		return carry_out(run, &load, context, state, NULL, NULL);
 	}
 	reel_run_begin(run);
 	REEL_ASSERT(!run->actions && !run->steps_on_tape);
@@ -418,7 +461,7 @@ static int go_forward(reel_run *run, void *context, void *state)
 
 		take_action(run, &action);
 		REEL_ASSERT(action.kind != REEL_ACTION_DONE);
-		error = reel_run_carry_out(run, &action, context, state, NULL, &run->tape);
+		error = carry_out(run, &action, context, state, NULL, &run->tape);
 		error = conclude(run, &action, context, NULL, error);
 		if (error)
 			return error;
@@ -430,12 +473,16 @@ static int go_forward(reel_run *run, void *context, void *state)
 
 int reel_run_forward(reel_run *run, void *context, void *state)
 {
-	int error = reel_group_agree(&run->group, begin_forward(run, context, state), NULL);
+	int error;
 
+	end_if_left(run);
+	enter_function(run);
+	error = reel_group_agree(&run->group, begin_forward(run, context, state), NULL);
 	if (!error)
 		error = go_forward(run, context, state);
 	if (error)
 		reel_run_enter(run, REEL_RUN_IDLE);
+	leave_function(run);
 	return error;
 }
 
@@ -443,6 +490,8 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 {
 	int error;
 
+	end_if_left(run);
+	enter_function(run);
 	reel_run_begin(run);
 	reel_run_enter(run, REEL_RUN_IDLE);
 	error = reel_group_find_epoch(run);
@@ -454,34 +503,47 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 		reel_run_enter(run, REEL_RUN_IDLE);
 	}
 	reel_ahead_begin(run);
+	leave_function(run);
 	return error;
+}
+
+static int no_reverse_sweep(void)
+{
+	return reel_fail(-EINVAL, "the reverse sweep of a run whose forward sweep has not come to "
+				  "its end, or of which a callback was left by an exception or by "
+				  "longjmp(): call reel_run_forward() first");
+}
+
+/* Before the last action all others have been carried out, in whatever thread. */
+static int next(reel_run *run, reel_action *action, unsigned entered)
+{
+	if (!reel_run_is_reversing(run))
+		return no_reverse_sweep();
+	take_action(run, action);
+	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || action->last <= run->schedule.steps);
+	if (action->kind != REEL_ACTION_DONE)
+		return 0;
+	reel_run_enter(run, REEL_RUN_IDLE);
+	if (was_left(run, entered))
+		return no_reverse_sweep();
+	reel_restart_remove(run);
+	return 0;
 }
 
 int reel_run_next(reel_run *run, reel_action *action)
 {
-	if (!reel_run_is_reversing(run))
-		return reel_fail(-EINVAL, "the reverse sweep of a run whose forward sweep has not "
-					  "come to its end: call reel_run_forward() first");
-	take_action(run, action);
-	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || action->last <= run->schedule.steps);
-	if (action->kind == REEL_ACTION_DONE) {
-		reel_restart_remove(run);
-		reel_run_enter(run, REEL_RUN_IDLE);
-	}
-	return 0;
+	return next(run, action, 0);
 }
 
-int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
+static int go_back(reel_run *run, void *context, void *state, void *adjoint)
 {
 	for (;;) {
 		reel_action action;
-		int error = reel_run_next(run, &action);
+		int error = next(run, &action, 1);
 
-		if (error)
+		if (error || action.kind == REEL_ACTION_DONE)
 			return error;
-		if (action.kind == REEL_ACTION_DONE)
-			return 0;
-		error = reel_run_carry_out(run, &action, context, state, adjoint, &run->tape);
+		error = carry_out(run, &action, context, state, adjoint, &run->tape);
 		REEL_ASSERT(error || run->steps_on_tape >= 0);
 		error = conclude(run, &action, context, adjoint, error);
 		if (error) {
@@ -489,6 +551,17 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 			return error;
 		}
 	}
+}
+
+int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
+{
+	int error;
+
+	end_if_left(run);
+	enter_function(run);
+	error = go_back(run, context, state, adjoint);
+	leave_function(run);
+	return error;
 }
 
 void reel_run_give_up(reel_run *run)

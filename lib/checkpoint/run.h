@@ -29,9 +29,9 @@
  * reel_run_enter() changes the phase:
  *
  *	from       to         in
- *	any        IDLE       reel_run_resume, reel_run_give_up, a sweep that failed
+ *	any        IDLE       reel_run_resume, reel_run_give_up, a sweep that failed or was left
  *	IDLE       RESUMED    walk, in a forward sweep
- *	any        FORWARD    reel_run_forward; from FORWARD if a callback was left by longjmp()
+ *	any        FORWARD    reel_run_forward
  *	IDLE       REVERSE    walk (resumed in a reverse sweep)
  *	FORWARD    REVERSE    reel_run_forward, at the last state
  *	REVERSE    IDLE       reel_run_next, at the last action
@@ -68,6 +68,12 @@ struct reel_run {
 	struct reel_snapshots snapshots;
 	reel_schedule schedule;
 	enum reel_run_phase phase;
+	/*
+	 * Number of functions of the run that have begun and not returned. If it is not 0 when
+	 * the program calls the next one, a callback was left by an exception or by longjmp().
+	 * Relaxed everywhere: it guards no other data.
+	 */
+	_Atomic unsigned under_way;
 	uint64_t actions;       /* number of actions taken from the schedule */
 	int64_t steps;          /* number of steps of the model, or REEL_UNKNOWN_STEPS */
 	int64_t steps_on_tape;  /* number of steps recorded on `tape` and not yet reversed */
@@ -87,6 +93,8 @@ struct reel_run {
 	/* Restart files. */
 	uint64_t saved_at;     /* time of the last restart file, in ns */
 	reel_action stored;    /* resumed in a forward sweep: the STORE of the working state */
+	/* What save_adjoint() or load_adjoint() works on, also after they were left; or NULL. */
+	void *packed;
 	uint64_t saves, failed_saves;
 	uint32_t served;  /* number of requests to save that this run has served */
 	bool save_failed; /* the last restart file was not written, and this was reported */
@@ -137,6 +145,7 @@ unsigned reel_restart_wishes(const reel_run *run, const reel_action *action);
 /* Saves the run. Returns 0, also if that fails; or -EINTR: it is saved, and `ends` is true. */
 int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool ends);
 void reel_restart_remove(reel_run *run);
+void reel_restart_drop_packed(reel_run *run);
 /* Returns 0 if a restart file may be written to `path`, or an error. */
 int reel_restart_check(const char *path);
 /* Reads the restart file into a run that has just begun; returns as reel_run_resume(). */

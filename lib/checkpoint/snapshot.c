@@ -563,9 +563,9 @@ static int complete_get(struct reel_snapshots *snapshots, unsigned tier, unsigne
 	return error;
 }
 
-/* Sets whether the slot is pinned. Returns its parcel, or NULL. */
+/* Sets whether the slot is pinned, and *before to whether it was. Returns its parcel, or NULL. */
 static reel_parcel *pin_slot(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-			     int64_t state, bool pinned)
+			     int64_t state, bool pinned, bool *before)
 {
 	struct reel_slot *slot;
 	reel_parcel *parcel;
@@ -573,20 +573,26 @@ static reel_parcel *pin_slot(struct reel_snapshots *snapshots, unsigned tier, un
 	reel_snapshots_lock(snapshots);
 	slot = slot_of(snapshots, tier, number, state);
 	parcel = slot ? slot->parcel : NULL;
+	*before = parcel && slot->pinned;
 	if (parcel)
 		slot->pinned = pinned;
 	reel_snapshots_unlock(snapshots);
 	return parcel;
 }
 
+/* A slot has one pin of its parcel, also if load() was left before that was given up. */
 static int pin_parcel(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		      int64_t state, const void **data)
 {
-	reel_parcel *parcel = pin_slot(snapshots, tier, number, state, true);
+	bool before;
+	reel_parcel *parcel = pin_slot(snapshots, tier, number, state, true, &before);
 	int error = parcel ? reel_parcel_pin(parcel, data) : -EBADMSG;
 
+	REEL_ASSERT(!before || !error);
 	if (parcel && error)
-		pin_slot(snapshots, tier, number, state, false);
+		pin_slot(snapshots, tier, number, state, false, &before);
+	else if (before)
+		reel_parcel_unpin(parcel);
 	return error;
 }
 

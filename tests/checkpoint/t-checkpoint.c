@@ -5,7 +5,6 @@
  */
 #include <config.h>
 
-#include <setjmp.h>
 
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
@@ -279,38 +278,96 @@ static void a_callback_stops_a_run(void)
 	reel_plan_close(plan);
 }
 
-static jmp_buf out_of_the_callback;
-static bool leaves;
+/* ---- Callbacks that are left ---- */
 
-static int leave_at_20(void *context, void *state, int64_t first, int64_t last)
+static bool leaving_finished(void *context, const void *state, int64_t step)
 {
-	if (leaves && last > 20)
-		longjmp(out_of_the_callback, 1);
-	return advance(context, state, first, last);
+	(void)context;
+	(void)state;
+	leave_in_time();
+	return step == 40;
 }
 
-/* As an exception of C++ leaves it: the next forward sweep begins anew. */
-static void a_callback_is_left_by_a_jump(void)
+static int go_back(reel_run *checkpoint, struct run *run, struct state *state, struct state *bar,
+		   bool pieces)
+{
+	reel_action action;
+	int error;
+
+	if (!pieces)
+		return reel_run_reverse(checkpoint, run, state, bar);
+	error = reel_run_next(checkpoint, &action);
+	while (!error && action.kind != REEL_ACTION_DONE) {
+		error = reel_run_carry_out(checkpoint, &action, run, state, bar, NULL);
+		error = error ? error : reel_run_next(checkpoint, &action);
+	}
+	return error;
+}
+
+/*
+ * Leaves one place of both sweeps, if there are so many, and calls the reverse sweep as if nothing
+ * had been. Returns whether a place was left; *error is what the reverse sweep then said.
+ */
+static bool leave_one_place(reel_run *checkpoint, int64_t place, bool pieces, int *error)
 {
 	static struct run run;
 	static struct state state, bar;
-	reel_model model = copied;
-	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 4);
-	reel_run *checkpoint;
 
-	model.advance = leave_at_20;
-	checkpoint = open_checkpoint(plan, &model, NULL);
 	run = no_failure;
 	state = start;
-	leaves = true;
-	if (!setjmp(out_of_the_callback))
-		reel_run_forward(checkpoint, &run, &state);
-	ok(leaves, "is left by a jump");
-	leaves = false;
-	is_int(sweep_both(checkpoint, &run, &bar), 0, "both sweeps go well after that");
-	ok(is_right(&bar, &run, 40), "and give the gradient");
-	reel_run_close(checkpoint);
+	bar = seed;
+	places_to_pass = place;
+	if (setjmp(out_of_the_callback)) {
+		places_to_pass = -1;
+		*error = go_back(checkpoint, &run, &state, &bar, pieces);
+		return true;
+	}
+	*error = reel_run_forward(checkpoint, &run, &state);
+	if (!*error)
+		*error = go_back(checkpoint, &run, &state, &bar, pieces);
+	return false;
+}
+
+static void each_callback_is_left(enum reel_planner planner, bool pieces)
+{
+	bool unknown = planner == REEL_ONLINE;
+	reel_plan *plan = plan_for(planner, unknown ? REEL_UNKNOWN_STEPS : 40, 4);
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	struct reel_run_options options = {.pool = pool,
+					   .finished = unknown ? leaving_finished : NULL};
+	reel_run *checkpoint;
+	unsigned silent = 0, wrong = 0;
+	int64_t place = 0;
+	int error;
+
+	if (tiers_of(planner) > 1)
+		options.store[1] = late_store(11);
+	checkpoint = open_checkpoint(plan, &leaving, &options);
+	for (; leave_one_place(checkpoint, place, pieces, &error); place++) {
+		struct run run = no_failure;
+		struct state bar;
+
+		silent += !error;
+		wrong += sweep_both(checkpoint, &run, &bar) || !is_right(&bar, &run, 40);
+	}
+	ok(place > 100 && !error, "%s: one of %d places in callbacks is left%s",
+	   reel_planner_name(planner), (int)place, pieces ? ", in pieces" : "");
+	is_int(silent, 0, "a reverse sweep after that is an error");
+	is_int(wrong, 0, "the next two sweeps give the gradient");
+	ok(end_run(checkpoint), "the stores have nothing left");
+	close_pool(pool, "callbacks were left");
 	reel_plan_close(plan);
+}
+
+static void callbacks_may_be_left(void)
+{
+	static const enum reel_planner planners[] = {REEL_BINOMIAL, REEL_MIXED, REEL_HIERARCHICAL,
+						     REEL_ONLINE};
+
+	tap_case("callbacks that are left");
+	for (size_t i = 0; i < COUNT(planners); i++)
+		for (int pieces = 0; pieces < 2; pieces++)
+			each_callback_is_left(planners[i], pieces);
 }
 
 /* Each callback fails at each step; the same run then does it right. */
@@ -1391,7 +1448,7 @@ int main(void)
 	a_plan_goes_beyond_all_steps();
 	the_forward_sweep_ends_in_the_last_state();
 	a_callback_stops_a_run();
-	a_callback_is_left_by_a_jump();
+	callbacks_may_be_left();
 	callbacks_fail();
 	messages_name_the_steps();
 	a_sweep_out_of_order_says_so();

@@ -13,6 +13,7 @@
 #include "checkpoint/restart-file.h"
 #include "store/crc32c.h"
 #include "helpers/late-store.h"
+#include "helpers/process-support.h"
 #include "helpers/recurrence.h"
 
 enum { STEPS = 40, STOPPED = 5 };
@@ -382,6 +383,77 @@ static void callbacks_that_refuse(void)
 	ok(!memcmp(&bar, &seed, sizeof bar), "and the adjoint is as it was");
 	reel_run_close(checkpoint);
 	unlink(PATH);
+	reel_plan_close(plan);
+}
+
+static int leaving_pack(void *context, const void *adjoint, void *bytes)
+{
+	leave_in_time();
+	return pack(context, adjoint, bytes);
+}
+
+static int leaving_unpack(void *context, void *adjoint, const void *bytes)
+{
+	leave_in_time();
+	return unpack(context, adjoint, bytes);
+}
+
+static bool can_be_cancelled(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+	return state == PTHREAD_CANCEL_ENABLE;
+}
+
+/* Whether the call is left in the callback that packs or unpacks `passed` calls later. */
+static bool is_left(int (*call)(reel_run *checkpoint, struct gatherer *gatherer,
+				struct pieces *pieces),
+		    reel_run *checkpoint, struct gatherer *gatherer, struct pieces *pieces,
+		    int64_t passed)
+{
+	places_to_pass = passed;
+	if (setjmp(out_of_the_callback))
+		return true;
+	call(checkpoint, gatherer, pieces);
+	return false;
+}
+
+/* The file that was being written would stay open and locked, and the thread uncancelled. */
+static void callbacks_that_are_left(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	reel_model model = {sizeof(struct state), gathering_advance, gathering_record,
+			    reverse_pieces, NULL, NULL};
+	static struct gatherer gatherer;
+	static struct state bar;
+	struct pieces pieces;
+	unsigned before = names_in("/proc/self/fd");
+	reel_run *checkpoint;
+
+	tap_case("callbacks that are left");
+	for (int i = 0; i < LENGTH; i++)
+		pieces.piece[i] = &bar.x[i];
+	options.adjoint_bytes = sizeof(struct packed);
+	options.save_adjoint = leaving_pack;
+	options.load_adjoint = leaving_unpack;
+	gatherer = (struct gatherer){.run = no_failure};
+	checkpoint = open_checkpoint(plan, &model, &options);
+	ok(is_left(sweep_pieces, checkpoint, &gatherer, &pieces, 8), "in the middle of a file");
+	is_int(names_in("/proc/self/fd"), before, "leave no file open");
+	is_int(files_here(), 1, "and none but the restart file");
+	ok(can_be_cancelled(), "the thread can be cancelled");
+	ok(is_left(sweep_pieces, checkpoint, &gatherer, &pieces, 0), "as the file is read again");
+	ok(names_in("/proc/self/fd") == before && can_be_cancelled(), "neither");
+	is_int(reel_run_reverse(checkpoint, &gatherer, &bar, &pieces), -EINVAL,
+	       "what was read in part cannot be gone on with");
+	gatherer = (struct gatherer){.run = no_failure};
+	places_to_pass = -1;
+	is_int(sweep_pieces(checkpoint, &gatherer, &pieces), 0, "the file can be read again");
+	bar = gather(&pieces);
+	ok(is_right(&bar) && saw_all_steps(&gatherer), "and gives the gradient");
+	reel_run_close(checkpoint);
 	reel_plan_close(plan);
 }
 
@@ -1252,6 +1324,7 @@ int main(void)
 	every_plan_goes_on();
 	an_adjoint_in_pieces();
 	callbacks_that_refuse();
+	callbacks_that_are_left();
 	it_does_not_begin_anew();
 	a_sweep_that_begins_anew_leaves_no_file();
 	a_killed_process();

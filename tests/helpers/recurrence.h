@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <setjmp.h>
 #include <string.h>
 
 #include <reel/plan.h>
@@ -130,6 +131,63 @@ static inline int load(void *context, void *state, const void *snapshot)
 
 static const reel_model copied = {sizeof(struct state), advance, record, reverse, NULL, NULL};
 static const reel_model saved = {sizeof(struct state), advance, record, reverse, save, load};
+
+/* ---- Callbacks that are left, as by an exception of C++ ---- */
+
+static jmp_buf out_of_the_callback;
+/* Number of places that are passed until one is left, by all callbacks together. */
+static int64_t places_to_pass;
+
+static inline void leave_in_time(void)
+{
+	if (places_to_pass-- == 0)
+		longjmp(out_of_the_callback, 1);
+}
+
+static inline int leaving_advance(void *context, void *state, int64_t first, int64_t last)
+{
+	leave_in_time();
+	return advance(context, state, first, last);
+}
+
+static inline int leaving_record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	int error = 0;
+
+	for (int64_t step = first; step < last && !error; step++) {
+		leave_in_time();
+		error = record(context, state, step, step + 1, tape);
+	}
+	return error;
+}
+
+static inline int leaving_reverse(void *context, void *adjoint, int64_t first, int64_t last,
+			   reel_tape *tape)
+{
+	int error = 0;
+
+	for (int64_t step = last; step > first && !error; step--) {
+		leave_in_time();
+		error = reverse(context, adjoint, step - 1, step, tape);
+	}
+	leave_in_time();
+	return error;
+}
+
+static inline int leaving_save(void *context, const void *state, void *snapshot)
+{
+	leave_in_time();
+	return save(context, state, snapshot);
+}
+
+static inline int leaving_load(void *context, void *state, const void *snapshot)
+{
+	leave_in_time();
+	return load(context, state, snapshot);
+}
+
+static const reel_model leaving = {sizeof(struct state), leaving_advance, leaving_record,
+				   leaving_reverse,      leaving_save,    leaving_load};
 
 static const struct run no_failure = {
 	.failing_advance = -1, .failing_record = -1, .failing_reverse = -1, .coupling = 0.25};

@@ -341,6 +341,44 @@ static void a_budget_ends_the_sweep(void)
 	close_pool(pool, "block sweeps that failed");
 }
 
+/* Returns whether a place was left, and in *error what the reverse sweep then says. */
+static bool leave_one_place(int64_t place, int *error)
+{
+	static reel_tape tape;
+	static struct run run;
+	static struct state state, bar;
+	static bool left;
+
+	left = true;
+	run = no_failure;
+	state = start;
+	bar = seed;
+	places_to_pass = place;
+	if (!setjmp(out_of_the_callback)) {
+		reel_block_forward(&tape, &leaving, &run, &state, 20, 6);
+		reel_block_reverse(&tape, &leaving, &run, &state, &bar, 20, 6);
+		left = false;
+	}
+	places_to_pass = -1;
+	*error = reel_block_reverse(&tape, &leaving, &run, &state, &bar, 20, 6);
+	reel_tape_close(&tape);
+	return left;
+}
+
+static void callbacks_may_be_left(void)
+{
+	unsigned silent = 0;
+	int64_t place = 0;
+	int error;
+
+	record_reports();
+	for (; leave_one_place(place, &error); place++)
+		silent += !error;
+	ok(place > 50, "one of %d places in callbacks is left", (int)place);
+	is_int(silent, 1, "a reverse sweep after that is an error, but where none had begun");
+	reel_set_error_handler(NULL, NULL);
+}
+
 /* Such sizes wrap when they are rounded up to words. */
 static void a_state_that_wraps_is_refused(void)
 {
@@ -380,6 +418,7 @@ int main(void)
 	an_error_of_save_or_load_is_returned();
 	an_error_ends_the_choice();
 	a_budget_ends_the_sweep();
+	callbacks_may_be_left();
 	a_state_that_wraps_is_refused();
 	return tap_end();
 }

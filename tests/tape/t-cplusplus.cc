@@ -10,6 +10,7 @@
 
 extern "C" {
 #include <reel.h>
+#include <reel/plan.h>
 }
 
 #define _Noreturn [[noreturn]]
@@ -183,6 +184,97 @@ void checked_mode_tells_types_apart()
 	reel_tape_close(&tape);
 }
 
+/* ---- Exceptions ---- */
+
+void throw_error(const reel_tape *, int error, const char *, void *)
+{
+	throw error;
+}
+
+void a_handler_may_throw()
+{
+	reel_tape tape = {};
+	int thrown = 0;
+
+	reel_set_error_handler(throw_error, nullptr);
+	try {
+		reel_pop(&tape, double);
+	} catch (int error) {
+		thrown = error;
+	}
+	reel_set_error_handler(ignore, nullptr);
+	ok(thrown < 0 && reel_tape_error(&tape) == thrown, "a handler throws the error of a tape");
+	ok(std::isnan(reel_pop(&tape, double)), "the next pop is a NaN");
+	reel_tape_close(&tape);
+}
+
+/* Number of reverse steps until one throws; below 0: none does. */
+int steps_to_go;
+
+int advance(void *, void *state, int64_t first, int64_t last)
+{
+	*static_cast<double *>(state) += double(last - first);
+	return 0;
+}
+
+int record(void *, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	for (; first < last; first++)
+		reel_push(tape, (*static_cast<double *>(state))++);
+	return 0;
+}
+
+int reverse(void *, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	for (; first < last; last--) {
+		if (steps_to_go-- == 0)
+			throw last;
+		*static_cast<double *>(adjoint) += reel_pop(tape, double);
+	}
+	return 0;
+}
+
+int sweep(reel_run *run, double *sum)
+{
+	double state = 0;
+	int error = reel_run_forward(run, nullptr, &state);
+
+	*sum = 0;
+	return error ? error : reel_run_reverse(run, nullptr, &state, sum);
+}
+
+void a_callback_may_throw()
+{
+	reel_problem problem = {};
+	reel_model model = {};
+	reel_plan *plan;
+	reel_run *run;
+	double sum;
+	int64_t thrown = 0;
+
+	problem.steps = 40;
+	problem.tiers = 1;
+	problem.tier[0].slots = 4;
+	model.state_bytes = sizeof sum;
+	model.advance = advance;
+	model.record = record;
+	model.reverse = reverse;
+	reel_plan_open(&plan, REEL_BINOMIAL, &problem);
+	reel_run_open(&run, plan, &model, nullptr);
+	steps_to_go = 7;
+	try {
+		sweep(run, &sum);
+	} catch (int64_t step) {
+		thrown = step;
+	}
+	steps_to_go = -1;
+	is_int(thrown, 33, "a callback of a run throws");
+	ok(reel_run_reverse(run, nullptr, &sum, &sum) < 0, "its sweep cannot be gone on with");
+	ok(!sweep(run, &sum) && sum == 40 * 39 / 2, "the next sweep is right");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
 }
 
 namespace application {
@@ -229,6 +321,8 @@ int main()
 	reel_tape_open(&checked, nullptr, REEL_CHECKED);
 	all_work(&checked);
 	checked_mode_tells_types_apart();
+	a_handler_may_throw();
+	a_callback_may_throw();
 	application::records_of_a_namespace_come_back(&tape);
 	a_type_may_have_a_comma(&tape);
 	return tap_end();
