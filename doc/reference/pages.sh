@@ -3,9 +3,11 @@
 # Makes the manual from the headers' comments, from the help texts of the command, and from pages
 # that are written by hand.
 #
-#	pages.sh SOURCE TARGET VERSION DATE package=NAME HEADER... [package=NAME HEADER...]...
+#	pages.sh SOURCE TARGET VERSION DATE package=NAME HEADER... [package=NAME [HEADER...]]...
 #
-# TARGET is made anew: man1, man3, man7, and the list `names` (mdoc.awk).
+# TARGET is made anew: man1, man3, man7, and the list `names` (mdoc.awk). A package without headers is not
+# installed, and no page names one of its pages. In a page that is written by hand, the lines from
+# `.\" With PACKAGE` to `.\" End` are left out if PACKAGE has no headers.
 set -e
 
 awk=${AWK:-awk}
@@ -21,7 +23,17 @@ cd "$source"
 	-v version="$version" -v date="$date" "$@"
 "$awk" -f doc/reference/tool.awk -v version="$version" -v date="$date" tools/*.c \
 	>"$target/man1/reel.1"
+packages=' '
+for argument; do
+	case $argument in
+	package=*) package=${argument#*=} ;;
+	*) packages="$packages$package " ;;
+	esac
+done
 for page in doc/reference/*.7; do
-	sed -e "s/@version@/$version/" -e "s/@date@/$date/" "$page" >"$target/man7/${page##*/}"
+	"$awk" -v packages="$packages" '
+		/^\.\\" With / { is_left_out = !index(packages, " " $3 " "); next }
+		/^\.\\" End$/ { is_left_out = 0; next }
+		!is_left_out' "$page" | sed -e "s/@version@/$version/" -e "s/@date@/$date/" >"$target/man7/${page##*/}"
 done
 sort -o "$target/names" "$target/names"

@@ -6,64 +6,105 @@
 manual=$BUILD_DIR/doc/man
 [ -f "$manual/names" ] || skip_all 'the manual is not made: make doc/man/names'
 
-headers=
-for path in "$SOURCE_DIR"/include/reel/*.*h; do
-	[ "${path##*/}" != mpi.h ] || grep -q '^mpi_headers = ' "$BUILD_DIR/Makefile" || continue
-	headers="$headers $path"
-done
+# headers_of MAKEFILE VARIABLE: the headers that it lists.
+headers_of() {
+	sed -n "/^$2 = /,/[^\\\\]\$/p" "$SOURCE_DIR/$1/local.mk" | grep -oE 'include/reel[^ ]*'
+}
+core=$(headers_of lib core_headers) omp=$(headers_of omp omp_headers)
+mpi=$(headers_of mpi mpi_headers) cuda=$(headers_of gpu gpu_headers)
+version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$BUILD_DIR/config.h")
+date=$(sed -n 's/^manual_date = //p' "$SOURCE_DIR/doc/local.mk")
 
-# The names in declarations, which begin at the start of a line, and enumerators; and those of functions
-# and prototypes in comments. A section whose name begins with Within is not public.
+# The names in declarations, which begin at the start of a line, and enumerators. A section whose name begins
+# with Within is not public.
 is_within='/^\/\* ---- Within/,/^\/\* ---- [^W]/'
 name='\<(reel|REEL)_[A-Za-z0-9_]+\>'
-for path in $headers; do
-	sed "${is_within}d" "$path" >>public
-	sed -n "${is_within}p" "$path" >>within
-done
-declared='^[A-Za-z#}]|^	REEL_[A-Z0-9_]+[ ,=]|^	REEL_[A-Z0-9_]+$'
-grep -E "$declared" public | grep -vE '^#if|^#inc|_C?U?H$' | grep -oE "$name" | sort -u >declared
-grep -E '^[A-Za-z#}]|^	struct' within | grep -oE "$name" | sort -u | comm -23 declared - >names
-{
-	grep -E '^ \*|/\*' public | grep -oE "$name\\(\\)"
-	grep -E '^ \* [a-zA-Z_ ]*\*?(reel|REEL)_[A-Za-z0-9_]*\(.*' public | grep -oE "$name\\("
-} | tr -d '()' | sort -u names - >public-names
-[ "$(wc -l <public-names)" -gt 450 ]
-ok $? "$(wc -l <public-names) public names"
+declared_names() (
+	cd "$SOURCE_DIR" || exit
+	sed -s "${is_within}d" "$@" | grep -E '^[A-Za-z#}]|^	REEL_[A-Z0-9_]+[ ,=]|^	REEL_[A-Z0-9_]+$' |
+		grep -vE '^#if|^#inc|_C?U?H$' | grep -oE "$name" | sort -u
+)
 
-ls "$manual/man3" | sed 's/\.3$//' | sort >pages
-comm -23 public-names pages >missing
-is_empty missing 'each of them has a page'
-cat $headers | grep -oE "$name" | sort -u | comm -13 - pages >extra
-is_empty extra 'each page is that of a name'
+# public_names HEADER...: those that the headers declare, and those of functions and prototypes in their comments,
+# unless a header of another package declares them.
+public_names() {
+	declared_names "$@" >declared
+	declared_names $core $omp $mpi $cuda | comm -13 declared - >of-others
+	(cd "$SOURCE_DIR" && sed -n "${is_within}p" "$@") >within
+	grep -E '^[A-Za-z#}]|^	struct' within | grep -oE "$name" | sort -u | comm -23 declared - >names
+	(cd "$SOURCE_DIR" && sed "${is_within}d" "$@") >public
+	{
+		grep -E '^ \*|/\*' public | grep -oE "$name\\(\\)"
+		grep -E '^ \* [a-zA-Z_ ]*\*?(reel|REEL)_[A-Za-z0-9_]*\(.*' public | grep -oE "$name\\("
+	} | tr -d '()' | sort -u names - | comm -23 - of-others
+}
+
+# The pages that other pages name, by .Xr NAME SECTION.
+named_pages() {
+	cat man[137]/* | sed -n 's/^\.\(It \)\{0,1\}\(Pq see \)\{0,1\}Xr \(( \)*//p' | sed 's/ , Xr /\n/g' |
+		awk '{ gsub(/\\-/, "-", $1); print "man" $2 "/" $1 "." $2 }' | sort -u
+}
+
+# check_manual MANUAL WHICH HEADER...: the pages of these headers.
+check_manual() {
+	pages=$1 which=$2
+	shift 2
+	public_names "$@" >public-names
+	ls "$pages/man3" | sed 's/\.3$//' | sort >with-page
+	comm -23 public-names with-page >missing
+	is_empty missing "$which: each of $(wc -l <public-names) public names has a page"
+	(cd "$SOURCE_DIR" && cat "$@") | grep -oE "$name" | sort -u | comm -13 - with-page >extra
+	is_empty extra "$which: each page is that of a name"
+
+	# A link's target is a page, and has the name, or that of the macro that calls this function.
+	(cd "$pages" && awk '/^\.so / { link[FILENAME] = $2; next }
+		{ text[FILENAME] = text[FILENAME] $0 "\n" }
+		END {
+			for (page in link) {
+				name = page
+				gsub(/^.*\/|(_at)?\.3$/, "", name)
+				if (!index(text[link[page]], name))
+					print page
+			}
+		}' man3/* man7/*) >wrong
+	is_empty wrong "$which: each link is to a page that has the name"
+
+	(cd "$pages" && named_pages) >named
+	(cd "$pages" && ls man*/*) | sort | comm -23 named - >missing
+	is_empty missing "$which: each of $(wc -l <named) pages that others name is there"
+	(cd "$pages/man7" && ls reel-*.7 | sed 's/\.7$//; s/-/\\-/g') |
+		while read -r page; do grep -qF "Xr $page 7" "$pages/man7/reel.7" || echo "$page"; done >missing
+	is_empty missing "$which: reel(7) names each overview"
+	grep -lE '^\.\\" (With|End)' "$pages"/man7/* >marked
+	is_empty marked "$which: no page shows which lines are of which package"
+}
+
+# The manual with each set of the packages that an installation may lack.
+for parts in '' omp mpi cuda 'omp mpi' 'omp cuda' 'mpi cuda' 'omp mpi cuda'; do
+	headers=$core
+	set -- package=reel $core
+	for part in omp mpi cuda; do
+		set -- "$@" "package=reel-$part"
+		case " $parts " in *" $part "*) eval "headers=\"\$headers \$$part\"; set -- \"\$@\" \$$part" ;; esac
+	done
+	folder=$(echo man $parts | tr ' ' -)
+	sh "$SOURCE_DIR/doc/reference/pages.sh" "$SOURCE_DIR" "$folder" "$version" "$date" "$@" >messages 2>&1
+	is_empty messages "with ${parts:-no other package}: the pages are made"
+	check_manual "$folder" "with ${parts:-no other package}" $headers
+done
+[ "$(wc -l <public-names)" -gt 450 ] && [ "$(wc -l <named)" -gt 200 ]
+ok $? "with all packages: more than 450 names, and more than 200 pages are named"
+
+if grep -q '^mpi_headers = ' "$BUILD_DIR/Makefile"; then
+	folder=man-omp-mpi-cuda
+else
+	folder=man-omp-cuda
+fi
+diff -r "$folder" "$manual" >difference
+is_empty difference 'the build makes the pages of its packages'
 
 cd "$manual" || exit
 work=$OLDPWD
-# A link's target is a page, and has the name, or that of the macro that calls this function.
-awk '/^\.so / { link[FILENAME] = $2; next }
-	{ text[FILENAME] = text[FILENAME] $0 "\n" }
-	END {
-		for (page in link) {
-			name = page
-			gsub(/^.*\/|(_at)?\.3$/, "", name)
-			if (!index(text[link[page]], name))
-				print page
-		}
-	}' man3/* man7/* >"$work/wrong"
-is_empty "$work/wrong" 'each link is to a page that has the name'
-
-# Each page that another one names, by .Xr NAME SECTION.
-cat man[137]/* | sed -n 's/^\.\(It \)\{0,1\}\(Pq see \)\{0,1\}Xr \(( \)*//p' | sed 's/ , Xr /\n/g' |
-	awk '{ gsub(/\\-/, "-", $1); print "man" $2 "/" $1 "." $2 }' | sort -u >"$work/named"
-[ "$(wc -l <"$work/named")" -gt 200 ]
-ok $? 'pages name others'
-ls man*/* | sort >"$work/pages"
-comm -23 "$work/named" "$work/pages" >"$work/missing"
-is_empty "$work/missing" 'each of these is there'
-
-for page in man7/reel-*.7; do
-	[ "$page" = man7/reel-mpi.7 ] || grep -q "Xr $(basename "$page" .7 | sed 's/-/\\\\-/g') 7" man7/reel.7 || echo "$page"
-done >"$work/missing"
-is_empty "$work/missing" 'reel(7) names each overview'
 
 # The variables that the libraries, the drop-ins and the verifier read.
 (cd "$SOURCE_DIR" && grep -rhoE '\("REEL_[A-Z_]+"' lib omp mpi dropin) | grep -oE 'REEL_[A-Z_]+' | sort -u >"$work/read"
