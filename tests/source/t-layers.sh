@@ -27,7 +27,8 @@ includes_only() {
 	# A rule a file, on one line.
 	sed -e :a -e '/\\$/N; s/\\\n//; ta' -e 's/  */ /g' rules >lines
 	while read -r file; do
-		grep -F ".o: $file" lines | tr ' ' '\n' | awk -v source="$SOURCE_DIR/" '
+		grep -F ".o: $file" lines | tr ' ' '\n' | awk -v source="$SOURCE_DIR/" -v config="$BUILD_DIR/config.h" '
+			$0 == config { next }
 			index($0, source) == 1 { print substr($0, length(source) + 1) }
 			/cuda\.h|cuda_runtime/' | grep -v -E "$allowed" >higher
 		is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but $folders"
