@@ -21,7 +21,8 @@ extern "C" {
 /*
  * Returns the text of the last failure in this thread if it returned `error`, or if `error` is 0,
  * and otherwise what `error` means in general. One line without a newline: it names what failed
- * and, if there is one, the remedy. Never NULL; valid until the next failure in this thread.
+ * and, if there is one, the remedy. If there is no memory for a thread's first text, it is what the
+ * error means. Never NULL; valid until the next failure in this thread, and until the thread ends.
  */
 const char *reel_error_text(int error);
 

@@ -9,34 +9,84 @@
 #include "error.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cancel.h"
 
-static _Thread_local struct {
+struct text {
+	/* The error that the text is of. */
 	int error;
 	char text[512];
-} last;
+};
+
+/*
+ * The last error of a thread, and its text, which is NULL before the first error and without memory. It is
+ * allocated, because the loader has few bytes for the thread-local variables of libreel-adstack, which it
+ * may load when the program runs.
+ */
+static _Thread_local int last_error;
+static _Thread_local struct text *last;
+
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+static void free_text(void *text)
+{
+	last = NULL;
+	free(text);
+}
+
+static void create_key(void)
+{
+	has_key = !pthread_key_create(&key, free_text);
+}
+
+/* The text of the calling thread; NULL: there is no memory for it. */
+static struct text *own_text(void)
+{
+	if (last)
+		return last;
+	last = calloc(1, sizeof *last);
+	if (!last)
+		return NULL;
+	/* A thread that ends does not free its text if the system refuses the key. */
+	pthread_once(&key_once, create_key);
+	if (has_key)
+		pthread_setspecific(key, last);
+	return last;
+}
 
 int reel_fail(int error, const char *format, ...)
 {
-	char text[sizeof last.text];
+	struct text *own = own_text();
+	char text[sizeof own->text];
 	va_list arguments;
 
+	last_error = error;
+	if (!own)
+		return error;
 	/* An argument may be the last text. */
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	memcpy(last.text, text, sizeof text);
-	last.error = error;
+	memcpy(own->text, text, sizeof text);
+	own->error = error;
 	return error;
 }
 
 const char *reel_error_text(int error)
 {
-	return last.text[0] && (!error || error == last.error) ? last.text : reel_strerror(error);
+	bool is_last = !error || error == last_error;
+
+	if (is_last && last && last->error == last_error && last->text[0])
+		return last->text;
+	return reel_strerror(error ? error : last_error);
 }
 
 /* ---- The handler ---- */

@@ -122,6 +122,15 @@ if [ -f "$shared" ]; then
 	ok $? 'lib/store/store-gpu.c loads the library that is built'
 fi
 
+# The loader has about 1,600 bytes for the thread-local variables of all libraries that it loads when the program
+# runs, of which those of this one are.
+shared=$BUILD_DIR/.libs/libreel-adstack.so.0
+if [ -f "$shared" ]; then
+	bytes=$(($(LC_ALL=C readelf -lW "$shared" | awk '$1 == "TLS" { print $6 }')))
+	[ $bytes -gt 0 ] && [ $bytes -le 512 ]
+	ok $? "libreel-adstack has $bytes bytes of thread-local variables, at most 512"
+fi
+
 shared=$BUILD_DIR/.libs/libreel-mpi.so
 if [ -f "$shared" ]; then
 	CC="$CC $MPI_CFLAGS" declared_in reel/mpi.h reel/mpi.h >declared

@@ -490,6 +490,29 @@ static void a_choice_says_that_it_has_no_memory(void)
 	ok(!wrong && k > 2, "costs: memory runs out at each of %u places", k - 1);
 }
 
+/* On a thread of its own, which has no text yet. */
+static void *have_no_text(void *unused)
+{
+	static const char general[] = "invalid argument, or a mark that is not on the tape";
+
+	refuse(REFUSE_MEMORY, 1, true);
+	reel_fail(-EINVAL, "there is no memory for this");
+	stop_refusing();
+	is_string(reel_error_text(0), general, "without memory for a text it is what the error means");
+	is_string(reel_error_text(-EINVAL), general, "also if the error is given");
+	reel_fail(-EINVAL, "there is memory for this");
+	is_string(reel_error_text(0), "there is memory for this", "the next error has a text");
+	return unused;
+}
+
+static void an_error_without_memory_has_words(void)
+{
+	tap_case("the text of an error");
+	reel_fail(-EBUSY, "the text of another thread");
+	run_thread(have_no_text, NULL);
+	is_string(reel_error_text(0), "the text of another thread", "each thread has a text of its own");
+}
+
 static void a_plan_says_that_it_has_no_memory(void)
 {
 	for (int p = 0; p < REEL_PLANNERS; p++) {
@@ -513,6 +536,7 @@ int main(void)
 	reel_set_error_handler(note_error, NULL);
 	memory_runs_out_anywhere(false, "one request is refused");
 	memory_runs_out_anywhere(true, "one and all that follow are refused");
+	an_error_without_memory_has_words();
 	a_plan_says_that_it_has_no_memory();
 	a_choice_says_that_it_has_no_memory();
 	measuring_says_that_it_has_no_memory();
