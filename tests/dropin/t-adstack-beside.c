@@ -466,6 +466,28 @@ static void *test_profile(void *unused)
 	return NULL;
 }
 
+/* The call sleeps for half a second, and uses no processor. */
+static void *test_profile_of_a_wait(void *unused)
+{
+	const struct timespec wait = {0, 500000000};
+	const char *text, *line;
+	double seconds = 1;
+
+	tap_case("profile of a wait");
+	adProfileAdj_SNPWrite("w", "p.f", 12);
+	adProfileAdj_beginAdvance("w", "p.f", 12);
+	nanosleep(&wait, NULL);
+	adProfileAdj_endAdvance("w", "p.f", 12);
+	adProfileAdj_turn("caller", "p.f");
+	reverse_call("w", 12, 0, 1);
+	text = shown_profile();
+	line = strstr(text, "a call:\n");
+	if (!line || sscanf(line, "a call:\n %lf s less", &seconds) != 1)
+		tap_note("%s", text);
+	ok(seconds < 0.25, "a wait is no processor time: %g s", seconds);
+	return unused;
+}
+
 int main(void)
 {
 	tap_begin();
@@ -480,5 +502,6 @@ int main(void)
 	test_fixed_point();
 	test_nested_fixed_points();
 	run_thread(test_profile, NULL);
+	run_thread(test_profile_of_a_wait, NULL);
 	return tap_end();
 }
