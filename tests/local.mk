@@ -351,6 +351,7 @@ EXTRA_DIST += \
 	%D%/fortran-programs/arrays.f90 \
 	%D%/fortran-programs/checks.f90 \
 	%D%/fortran-programs/collectives.f90 \
+	%D%/fortran-programs/kinds.f90 \
 	%D%/fortran-programs/layout.c \
 	%D%/fortran-programs/layout.f90 \
 	%D%/fortran-programs/messages.f90 \

@@ -6,6 +6,7 @@
 !
 module reel
   use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: int32, int64
   implicit none
   private
 
@@ -350,7 +351,7 @@ module reel
       type(reel_tape), intent(inout) :: tape
       complex(c_double_complex), value :: x
     end subroutine
-    procedure push_logical, push_bool
+    procedure push_logical4, push_logical8, push_bool
   end interface
 
   interface reel_pop
@@ -384,7 +385,7 @@ module reel
       type(reel_tape), intent(inout) :: tape
       complex(c_double_complex), intent(out) :: x
     end subroutine
-    procedure pop_logical, pop_bool
+    procedure pop_logical4, pop_logical8, pop_bool
   end interface
 
   interface reel_look
@@ -418,11 +419,11 @@ module reel
       type(reel_tape), intent(inout) :: tape
       complex(c_double_complex), intent(out) :: x
     end subroutine
-    procedure look_logical, look_bool
+    procedure look_logical4, look_logical8, look_bool
   end interface
   ! The low n bits of value, 0 <= n <= 32.
   interface reel_push_bits
-    procedure push_bits_integer4
+    procedure push_bits_integer4, push_bits_long
     subroutine push_bits_integer8(tape, value, n) bind(C, name="reel_fortran_push_bits")
       import
       type(reel_tape), intent(inout) :: tape
@@ -432,7 +433,7 @@ module reel
   end interface
 
   interface reel_pop_bits
-    procedure pop_bits_integer4, pop_bits_integer8
+    procedure pop_bits_integer4, pop_bits_integer8, pop_bits_long
   end interface
 
   ! Arrays and sections of any type and rank.
@@ -752,6 +753,10 @@ module reel
 
   ! ---- Errors ----
 
+  interface reel_error_text
+    procedure error_text_integer4, error_text_integer8
+  end interface
+
   abstract interface
     subroutine reel_error_handler(error, message)
       integer, intent(in) :: error
@@ -828,8 +833,15 @@ contains
     end do
   end function
 
-  function reel_error_text(error) result(text)
-    integer, intent(in) :: error
+  function error_text_integer4(error) result(text)
+    integer(c_int32_t), intent(in) :: error
+    character(:), allocatable :: text
+
+    text = from_c(error_text(int(error, c_int)))
+  end function
+
+  function error_text_integer8(error) result(text)
+    integer(c_int64_t), intent(in) :: error
     character(:), allocatable :: text
 
     text = from_c(error_text(int(error, c_int)))
@@ -858,9 +870,18 @@ contains
 
   ! ---- Values ----
 
-  subroutine push_logical(tape, x)
+  ! A logical has the kind of an integer of its size: 4, or 8 under -fdefault-integer-8.
+
+  subroutine push_logical4(tape, x)
     type(reel_tape), intent(inout) :: tape
-    logical, intent(in) :: x
+    logical(int32), intent(in) :: x
+
+    call push_bits_integer8(tape, merge(1_c_int64_t, 0_c_int64_t, x), 1_c_int)
+  end subroutine
+
+  subroutine push_logical8(tape, x)
+    type(reel_tape), intent(inout) :: tape
+    logical(int64), intent(in) :: x
 
     call push_bits_integer8(tape, merge(1_c_int64_t, 0_c_int64_t, x), 1_c_int)
   end subroutine
@@ -872,9 +893,16 @@ contains
     call push_bits_integer8(tape, merge(1_c_int64_t, 0_c_int64_t, x), 1_c_int)
   end subroutine
 
-  subroutine pop_logical(tape, x)
+  subroutine pop_logical4(tape, x)
     type(reel_tape), intent(inout) :: tape
-    logical, intent(out) :: x
+    logical(int32), intent(out) :: x
+
+    x = pop_bits(tape, 1_c_int) /= 0
+  end subroutine
+
+  subroutine pop_logical8(tape, x)
+    type(reel_tape), intent(inout) :: tape
+    logical(int64), intent(out) :: x
 
     x = pop_bits(tape, 1_c_int) /= 0
   end subroutine
@@ -886,9 +914,16 @@ contains
     x = pop_bits(tape, 1_c_int) /= 0
   end subroutine
 
-  subroutine look_logical(tape, x)
+  subroutine look_logical4(tape, x)
     type(reel_tape), intent(inout) :: tape
-    logical, intent(out) :: x
+    logical(int32), intent(out) :: x
+
+    x = look_bit(tape)
+  end subroutine
+
+  subroutine look_logical8(tape, x)
+    type(reel_tape), intent(inout) :: tape
+    logical(int64), intent(out) :: x
 
     x = look_bit(tape)
   end subroutine
@@ -903,27 +938,50 @@ contains
   subroutine push_bits_integer4(tape, value, n)
     type(reel_tape), intent(inout) :: tape
     integer(c_int32_t), intent(in) :: value
-    integer, intent(in) :: n
+    integer(c_int), intent(in) :: n
 
-    call push_bits_integer8(tape, int(value, c_int64_t), int(n, c_int))
+    call push_bits_integer8(tape, int(value, c_int64_t), n)
+  end subroutine
+
+  ! Where integers have 8 bytes, so have numbers of bits. A number that is no number of bits stays one.
+  integer(c_int) function bit_count(n)
+    integer(c_int64_t), intent(in) :: n
+
+    bit_count = int(max(-1_c_int64_t, min(n, 64_c_int64_t)), c_int)
+  end function
+
+  subroutine push_bits_long(tape, value, n)
+    type(reel_tape), intent(inout) :: tape
+    integer(c_int64_t), intent(in) :: value
+    integer(c_int64_t), intent(in) :: n
+
+    call push_bits_integer8(tape, value, bit_count(n))
+  end subroutine
+
+  subroutine pop_bits_long(tape, value, n)
+    type(reel_tape), intent(inout) :: tape
+    integer(c_int64_t), intent(out) :: value
+    integer(c_int64_t), intent(in) :: n
+
+    value = pop_bits(tape, bit_count(n))
   end subroutine
 
   subroutine pop_bits_integer8(tape, value, n)
     type(reel_tape), intent(inout) :: tape
     integer(c_int64_t), intent(out) :: value
-    integer, intent(in) :: n
+    integer(c_int), intent(in) :: n
 
-    value = pop_bits(tape, int(n, c_int))
+    value = pop_bits(tape, n)
   end subroutine
 
   ! The highest of 32 bits is the sign.
   subroutine pop_bits_integer4(tape, value, n)
     type(reel_tape), intent(inout) :: tape
     integer(c_int32_t), intent(out) :: value
-    integer, intent(in) :: n
+    integer(c_int), intent(in) :: n
     integer(c_int64_t) :: bits
 
-    bits = pop_bits(tape, int(n, c_int))
+    bits = pop_bits(tape, n)
     if (bits > huge(value)) bits = bits - 2_c_int64_t**32
     value = int(bits, c_int32_t)
   end subroutine

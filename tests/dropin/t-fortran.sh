@@ -14,6 +14,17 @@ for name in values arrays records places sweeps pieces; do
 	builds $name -fcheck=all "$programs/checks.f90" "$programs/$name.f90" && runs $name
 done
 
+# Options that change the kinds of what a program declares, by gfortran's names.
+for options in '' -fdefault-integer-8 '-fdefault-real-8 -fdefault-double-8' \
+	'-fdefault-integer-8 -fdefault-real-8 -fdefault-double-8'; do
+	if [ -n "$options" ] && ! $FC --version | grep -q '^GNU Fortran'; then
+		skip "kinds $options: the compiler is not gfortran"
+		continue
+	fi
+	builds "kinds$(echo "$options" | tr -d ' ')" $options -fcheck=all "$programs/checks.f90" "$programs/kinds.f90" &&
+		runs "$name"
+done
+
 case " $CFLAGS " in
 *thread*) skip 'threads: ThreadSanitizer cannot see into OpenMP' ;;
 *) libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran-omp -lreel-omp -lreel-fortran -lreel"
