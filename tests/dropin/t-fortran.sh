@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The module reel: programs in Fortran that check it, and the one that its manual shows.
+# The module reel: programs in Fortran that check it, and those that its manual shows.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/fortran.sh"
 
@@ -25,9 +25,20 @@ for options in '' -fdefault-integer-8 '-fdefault-real-8 -fdefault-double-8' \
 		runs "$name"
 done
 
+# The manual's programs, as they stand: manual and manual-2.
+awk '/^```fortran$/ { file = "manual" (count++ ? "-" count : "") ".f90"; next }
+	/^```$/ { file = "" }
+	file { print > file }' "$SOURCE_DIR/dropin/fortran/README.md"
+
 case " $CFLAGS " in
 *thread*) skip 'threads: ThreadSanitizer cannot see into OpenMP' ;;
 *) libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran-omp -lreel-omp -lreel-fortran -lreel"
+builds manual-2 -fopenmp -Wconversion manual-2.f90 && for threads in 1 2 3; do
+	OMP_NUM_THREADS=$threads REEL_CHECKED=1 ./manual-2 >seen 2>&1
+	awk 'function f(a) { return a * sin(a * sin(1)) }
+		BEGIN { h = 1e-5; printf "dx/da = %.6f\n", (f(.5 + h) - f(.5 - h)) / (2 * h) }' | diff - seen >difference
+	is_empty difference "manual-2: $threads threads print what a difference gives"
+done
 builds regions -fopenmp -fcheck=all "$programs/checks.f90" "$programs/regions.f90" && runs regions
 builds threads -fopenmp "$programs/checks.f90" "$programs/threads.f90" && runs threads ;;
 esac
@@ -35,8 +46,7 @@ esac
 $CC $CFLAGS -std=c11 -I"$SOURCE_DIR/include" -c -o layout.o "$programs/layout.c" 2>messages
 builds layout "$programs/checks.f90" "$programs/layout.f90" layout.o && runs layout
 
-# The manual's program, as it stands; its gradient by central differences.
-sed -n '/^```fortran$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/fortran/README.md" >manual.f90
+# The gradient of the manual's first program, by central differences.
 builds manual manual.f90 && {
 	./manual >seen 2>&1
 	awk 'function f(a,  x, i) { x = 1; for (i = 0; i < 1000; i++) x = x + 0.01 * (a * sin(x) - x)
