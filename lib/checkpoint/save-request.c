@@ -84,28 +84,40 @@ static int signal_of(const char *name)
 	return 0;
 }
 
-/* A handler of the program's own stays: it knows best what else is to be done. */
+/*
+ * Returns why the signal is left alone, or NULL. A handler of the program's own stays: it knows best
+ * what else is to be done.
+ */
+static const char *problem_with(int signal)
+{
+	struct sigaction before;
+
+	if (!signal)
+		return "it must be USR1, USR2, TERM, INT, HUP, CONT or XCPU";
+	if (sigaction(signal, NULL, &before))
+		return strerror(errno);
+	if (before.sa_handler == save)
+		return "REEL_SAVE_SIGNAL names the same signal; name another one";
+	return before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN
+		       ? NULL
+		       : "the program handles this signal itself: let it call reel_save_now()";
+}
+
 static void handle(const char *variable, void (*handler)(int))
 {
 	const char *name = reel_environment(variable);
 	int signal = name ? signal_of(name) : 0;
-	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
+	const char *problem = name ? problem_with(signal) : NULL;
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 
 	if (!name)
 		return;
-	if (!signal) {
-		reel_environment_refuse(variable, name,
-					"it must be USR1, USR2, TERM, INT, HUP, CONT or XCPU");
+	if (problem) {
+		reel_environment_refuse(variable, name, problem);
 		return;
 	}
 	sigemptyset(&action.sa_mask);
-	if (sigaction(signal, NULL, &before) ||
-	    (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN))
-		reel_environment_refuse(variable, name,
-					"the program handles this signal itself: let it call "
-					"reel_save_now()");
-	else
-		sigaction(signal, &action, NULL);
+	sigaction(signal, &action, NULL);
 }
 
 static void read_end(void)

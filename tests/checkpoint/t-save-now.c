@@ -224,6 +224,17 @@ static void a_handler_stays(int64_t at)
 	ok(is_said("REEL_SAVE_SIGNAL=USR1 is ignored: the program handles"), "which is said");
 }
 
+static void one_signal_for_both_is_refused(int64_t at)
+{
+	if (!freopen("said", "w", stderr))
+		abort();
+	setenv("REEL_SAVE_SIGNAL", "USR1", 1);
+	setenv("REEL_END_SIGNAL", "SIGUSR1", 1);
+	is_int(sweep(at, raise_usr1).error, 0, "the sweep is saved and goes on");
+	ok(is_said("REEL_END_SIGNAL=SIGUSR1 is ignored: REEL_SAVE_SIGNAL names the same signal"),
+	   "the second variable is ignored for the right reason");
+}
+
 static void wrong_words_are_refused(int64_t at)
 {
 	(void)at;
@@ -290,6 +301,7 @@ int main(void)
 	alone("a signal that saves", saves_by_a_signal);
 	alone("a signal that ends", ends_by_a_signal);
 	alone("a signal of the program's own", a_handler_stays);
+	alone("one signal for both", one_signal_for_both_is_refused);
 	alone("words that are none", wrong_words_are_refused);
 	alone("a limit of time", ends_after_a_time);
 	alone("a file that cannot be written", what_cannot_be_saved_does_not_end);
