@@ -7,6 +7,7 @@ noinst_PROGRAMS += %D%/reel-stress
 	%D%/draw.c \
 	%D%/tapes.c \
 	%D%/parcels.c \
+	%D%/runs.c \
 	%D%/lanes.c \
 	%D%/pairs.c \
 	%D%/subject.c %D%/subject.h \

@@ -39,6 +39,7 @@ static const struct {
 } cases[] = {
 	{"tapes", stress_tapes},
 	{"parcels", stress_parcels},
+	{"runs", stress_runs},
 	{"regions", stress_regions},
 	{"tasks", stress_tasks},
 #ifdef HAS_PROGRAMS

@@ -6,6 +6,7 @@
  *	draw.c         what a round is like: all that a seed chooses
  *	tapes.c        a case: threads and the tapes that they hand to each other
  *	parcels.c      a case: threads that read and change the same parcels, beside tapes
+ *	runs.c         a case: threads that carry out plans, whose callbacks fail or are left
  *	lanes.c        two cases: regions, and trees of tasks
  *	programs.c     a case: random programs of OpenMP; program.h has its files
  *	pairs.c        a case for each pair of operations that may meet
@@ -210,6 +211,7 @@ bool stress_report(struct stress_result *results, size_t count);
 
 void stress_tapes(struct stress_draw *draw);
 void stress_parcels(struct stress_draw *draw);
+void stress_runs(struct stress_draw *draw);
 void stress_regions(struct stress_draw *draw);
 void stress_tasks(struct stress_draw *draw);
 void stress_programs(struct stress_draw *draw);

@@ -134,9 +134,9 @@ static const reel_model saved = {sizeof(struct state), advance, record, reverse,
 
 /* ---- Callbacks that are left, as by an exception of C++ ---- */
 
-static jmp_buf out_of_the_callback;
-/* Number of places that are passed until one is left, by all callbacks together. */
-static int64_t places_to_pass;
+static _Thread_local jmp_buf out_of_the_callback;
+/* Number of places that are passed until one is left, by all callbacks of the thread together. */
+static _Thread_local int64_t places_to_pass;
 
 static inline void leave_in_time(void)
 {
@@ -150,7 +150,8 @@ static inline int leaving_advance(void *context, void *state, int64_t first, int
 	return advance(context, state, first, last);
 }
 
-static inline int leaving_record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+static inline int leaving_record(void *context, void *state, int64_t first, int64_t last,
+				 reel_tape *tape)
 {
 	int error = 0;
 
@@ -162,7 +163,7 @@ static inline int leaving_record(void *context, void *state, int64_t first, int6
 }
 
 static inline int leaving_reverse(void *context, void *adjoint, int64_t first, int64_t last,
-			   reel_tape *tape)
+				  reel_tape *tape)
 {
 	int error = 0;
 

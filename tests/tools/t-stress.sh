@@ -24,7 +24,7 @@ refuses 'an argument' tapes
 
 "$stress" --list >cases
 ok $? 'the table of pairs is complete'
-for case in tapes parcels regions tasks; do
+for case in tapes parcels runs regions tasks; do
 	grep -qx "$case" cases
 	ok $? "there is a case $case"
 done
@@ -60,13 +60,13 @@ runs() {
 }
 
 seed=$(date +%s)
-runs 'threads use tapes, parcels, lanes and tasks' \
-	--seed "$seed" --seconds $seconds --only 'tapes|parcels|regions|tasks'
+runs 'threads use tapes, parcels, runs, lanes and tasks' \
+	--seed "$seed" --seconds $seconds --only 'tapes|parcels|runs|regions|tasks'
 [ "$(head -n 1 out | grep -c -e "--seed $seed")" -eq 1 ]
 ok $? 'the seed is said first'
-[ "$(grep -c '^ok [1-4] - ' out)" -eq 4 ] && grep -qx '1\.\.4' out
+[ "$(grep -c '^ok [1-5] - ' out)" -eq 5 ] && grep -qx '1\.\.5' out
 ok $? 'the summary has each case'
-grep -q "\"seed\": $seed, \"failed\": null" summary && [ "$(grep -c '"case": ' summary)" -eq 4 ]
+grep -q "\"seed\": $seed, \"failed\": null" summary && [ "$(grep -c '"case": ' summary)" -eq 5 ]
 ok $? 'and so has the one in JSON'
 
 operations=$((operations / 20))
@@ -105,6 +105,10 @@ done
 	--pretend wrong >out 2>&1
 [ $? -eq 1 ] && grep -q '^not ok - parcels: parcel [0-9]*, version' out
 ok $? 'a wrong byte of a parcel is a failure'
+"$stress" --seed 2 --rounds 1 --only '^runs$' --threads 3 --store none --pool-slabs 0 \
+	--pretend wrong >out 2>&1
+[ $? -eq 1 ] && grep -q '^not ok - runs: the gradient of [0-9]* steps is wrong' out
+ok $? 'a wrong gradient of a run is a failure'
 "$stress" --seed 2 --rounds 1 --only '^tapes$' --threads 3 --store none --pool-slabs 0 \
 	--pretend wrong --json summary >out 2>&1
 [ $? -eq 1 ] && grep -q '^not ok - tapes: tape [0-9]*, position' out
