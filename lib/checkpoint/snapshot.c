@@ -235,6 +235,15 @@ static struct reel_slot *slot_of(struct reel_snapshots *snapshots, unsigned tier
 	return number < of->slots && of->slot[number].state == state ? &of->slot[number] : NULL;
 }
 
+/* The same for a load. NULL also if save() was left before the snapshot was complete. */
+static struct reel_slot *saved_slot_of(struct reel_snapshots *snapshots, unsigned tier,
+				       unsigned number, int64_t state)
+{
+	struct reel_slot *slot = slot_of(snapshots, tier, number, state);
+
+	return slot && !is_in(slot, TO(RESERVED)) ? slot : NULL;
+}
+
 static unsigned count_gets(const struct reel_snapshots *snapshots)
 {
 	unsigned gets = 0;
@@ -483,7 +492,7 @@ static int pin_and_start_read(struct reel_snapshots *snapshots, unsigned tier, u
 	int error = 0;
 
 	reel_snapshots_lock(snapshots);
-	slot = slot_of(snapshots, tier, number, state);
+	slot = saved_slot_of(snapshots, tier, number, state);
 	there = slot && slot->buffer;
 	if (slot) {
 		slot->pinned = true;
@@ -571,7 +580,7 @@ static reel_parcel *pin_slot(struct reel_snapshots *snapshots, unsigned tier, un
 	reel_parcel *parcel;
 
 	reel_snapshots_lock(snapshots);
-	slot = slot_of(snapshots, tier, number, state);
+	slot = saved_slot_of(snapshots, tier, number, state);
 	parcel = slot ? slot->parcel : NULL;
 	*before = parcel && slot->pinned;
 	if (parcel)

@@ -431,6 +431,23 @@ static void leave(const reel_tape *tape, int error, const char *message, void *c
 	longjmp(handler_left, 1);
 }
 
+static void push_until_left(const struct shape *shape, reel_tape *tape, unsigned *pushes)
+{
+	reel_set_error_handler(leave, NULL);
+	if (!setjmp(handler_left))
+		for (*pushes = 0; *pushes < 100000; ++*pushes)
+			shape->push(tape, *pushes);
+	record_reports();
+}
+
+static void pop_until_left(const struct shape *shape, reel_tape *tape)
+{
+	reel_set_error_handler(leave, NULL);
+	if (!setjmp(handler_left))
+		shape->pop(tape, 1, true);
+	record_reports();
+}
+
 /*
  * The handler leaves the first push that is refused. Of that push nothing may be on the tape, and
  * its pop has to be expected, as if the handler had returned.
@@ -439,16 +456,10 @@ static void a_handler_may_leave_a_push(unsigned flags)
 {
 	for (size_t s = 0; s < COUNT(shapes); s++) {
 		reel_pool *pool = open_pool(tiny_budget(20));
-		static reel_tape tape;
-		static volatile unsigned pushes;
-		unsigned wrong = 0;
+		reel_tape tape = open_tape(pool, flags);
+		unsigned pushes, wrong = 0;
 
-		tape = open_tape(pool, flags);
-		reel_set_error_handler(leave, NULL);
-		if (!setjmp(handler_left))
-			for (pushes = 0; pushes < 100000; pushes++)
-				shapes[s].push(&tape, pushes);
-		record_reports();
+		push_until_left(&shapes[s], &tape, &pushes);
 		is_int(reel_tape_error(&tape), -EDQUOT, "a handler leaves a push of %s%s",
 		       shapes[s].name, flags ? ", checked" : "");
 		is_int(reel_tape_clear_error(&tape), -EBUSY, "the push that was refused is counted");
@@ -465,13 +476,9 @@ static void a_handler_may_leave_a_push(unsigned flags)
 static void a_handler_may_leave_a_pop(unsigned flags)
 {
 	for (size_t s = 0; s < COUNT(shapes); s++) {
-		static reel_tape tape;
+		reel_tape tape = open_tape(NULL, flags);
 
-		tape = open_tape(NULL, flags);
-		reel_set_error_handler(leave, NULL);
-		if (!setjmp(handler_left))
-			shapes[s].pop(&tape, 1, true);
-		record_reports();
+		pop_until_left(&shapes[s], &tape);
 		is_int(reel_tape_error(&tape), -ENODATA, "a handler leaves a pop of %s%s",
 		       shapes[s].name, flags ? ", checked" : "");
 		ok(shapes[s].pop(&tape, 1, true) && !reported.calls, "the next pop gives all ones");
