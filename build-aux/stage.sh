@@ -111,7 +111,7 @@ sanitized() {
 same_everywhere='tests/source/% tests/tools/t-bench.sh tests/tools/t-scale.sh tests/tools/t-info.sh tests/tools/t-mutate.sh bench/%'
 # Tests that compile programs of their own with what is built, which takes them longer than to run.
 compiling='%/t-clad.sh %/t-clad-headers.sh %/t-clad-threads.sh %/t-fortran.sh %/t-adstack-programs.sh
-	tests/source/t-guide.sh %/t-verifier.sh %/t-malloc.sh %/t-mpi-fortran.sh'
+	tests/source/t-guide.sh tests/source/t-recipes.sh %/t-verifier.sh %/t-malloc.sh %/t-mpi-fortran.sh'
 # Tests of whole programs beside t-tsunami.sh and t-sedov-program.sh, with the same code in other orders.
 whole_again='%/t-tsunami-restart.sh %/t-tsunami-checkpoint.sh %/t-tsunami-ranks.sh %/t-sedov-ranks.sh
 	%/t-device-tsunami'

@@ -155,6 +155,7 @@ dist_check_SCRIPTS += \
 	%D%/tools/t-plan.sh \
 	%D%/tools/t-scale.sh \
 	%D%/tools/t-stress.sh \
+	%D%/source/t-recipes.sh \
 	%D%/source/t-reference.sh \
 	%D%/source/t-site.sh \
 	%D%/source/t-symbols.sh \

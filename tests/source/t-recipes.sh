@@ -1,0 +1,220 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The commands that README.md, doc/ and dropin/ print do what the pages say, as they are printed: with Reel installed,
+# in a folder that has the page's programs. A command that is not run here has its reason here.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+case $CFLAGS in *-fsanitize*) skip_all 'the printed commands name no sanitizer' ;; esac
+command -v pkg-config >/dev/null || skip_all 'pkg-config is not installed'
+
+# ---- An installation ----
+
+# Jobs and variables of the make that runs the tests are not for this one.
+root=$PWD/root
+env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" DESTDIR="$root" install-exec-am install-data-am >messages 2>&1
+ok $? 'Reel is installed in an empty folder'
+pkgconfig=$(find "$root" -name pkgconfig)
+[ -d "$pkgconfig" ] || sed 's/^/#   /' messages
+libraries=$(dirname "$(find "$root" -name 'libreel-omp.la')")
+commands=$(dirname "$(find "$root" -path '*/bin/reel')")
+
+# tool NAME COMMAND: what a page calls NAME. No COMMAND: the tool is not here. The compiler may have the same name.
+mkdir tools
+own_path=$PATH
+tool() {
+	[ -n "$2" ] || return
+	printf '#!/bin/sh\nPATH=%s\nexec %s\n' "'$own_path'" "$2" >"tools/$1"
+	chmod +x "tools/$1"
+}
+mpi=
+[ ! -f "$libraries/libreel-mpi.la" ] || mpi=yes
+tool cc "$CC $CFLAGS \"\$@\""
+tool c++ "${CXX:+$CXX \"\$@\"}"
+tool g++ "${CXX:+$CXX \"\$@\"}"
+tool gfortran "${FC:+$FC \"\$@\"}"
+tool mpicc "${mpi:+$CC $CFLAGS $MPI_CFLAGS \"\$@\" $MPI_LIBS}"
+tool mpirun "${mpi:+$MPIRUN \"\$@\"}"
+[ ! -f "$libraries/libreel-fortran-mpi.la" ] || tool mpifort "$FC $MPI_FCFLAGS \"\$@\" $MPI_FCLIBS"
+PATH=$PWD/tools:$commands:$PATH
+PKG_CONFIG_PATH=$pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+PKG_CONFIG_SYSROOT_DIR=$root
+LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PATH PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH
+
+# ---- What a page prints ----
+
+# commands_of PAGE: a line for each command: "command TEXT", followed by what it prints, "prints TEXT". Commands are
+# indented. Two spaces and more end a command, and a note follows; a backslash continues it.
+commands_of() {
+	awk '
+	BEGIN {
+		tool = "sudo|autoreconf|make|cmake|cc|c[+][+]|gcc|g[+][+]|clang|clang[+][+]|gfortran|mpi[a-z]+|nvcc|reel|reel-[a-z]+"
+		tool = tool "|pkg-config|apt|apt-get|dpkg|spack|git|man|env|export|cd|python3?|sbatch|srun|perf|gdb|valgrind|[.]?[.]?/[^ ]+"
+		is_command = "^([A-Z_]+=[^ ]+ )*(" tool ")( |$)"
+	}
+	/^```/ { in_program = !in_program; printing = 0 }
+	in_program { next }
+	!sub(/^(\t+|    +)/, "") { printing = 0; next }
+	continued { command = command " " $0 }
+	!continued && $0 ~ is_command { command = $0 }
+	command != "" {
+		continued = sub(/ *\\$/, "", command)
+		if (!continued) {
+			sub(/  .*/, "", command)
+			print "command " command
+			command = ""
+			printing = 1
+		}
+		next
+	}
+	printing { print "prints " $0 }' "$1"
+}
+
+# programs_of PAGE: its programs go to program-1, program-2, ...
+programs_of() {
+	awk '/^```(c|c[+][+]|fortran)$/ { file = "program-" ++count; next }
+		/^```$/ { file = "" }
+		file { print > file }' "$1"
+}
+
+# ---- What each command needs ----
+
+# of_another REASON: the command is not run.
+of_another() { reason=$1; }
+
+# prints_otherwise REASON: what it prints is not what the page shows.
+prints_otherwise() { otherwise=$1; }
+
+# ends_with_an_error: it ends as a program does that has found a mistake.
+ends_with_an_error() { expected=1; }
+
+# needs TOOL: the command is run if the tool is here.
+needs() { [ -x "../tools/$1" ] || reason="there is no $1"; }
+
+openmp() {
+	echo 'int main(void) { return 0; }' >openmp.c
+	cc -fopenmp openmp.c -o openmp 2>/dev/null && ./openmp || reason='there is no OpenMP'
+}
+
+is_on_a_disk() { can_spill || reason='files here are kept in memory'; }
+
+# prepare PAGE COMMAND: what the page takes for granted in its folder; sets `reason`, `otherwise` and `expected`.
+prepare() {
+	reason= otherwise= expected=0
+	case $2 in
+	*-fopenmp*) openmp ;;
+	*/scratch*) is_on_a_disk ;;
+	esac
+	case $2 in
+	c++* | g++* | gfortran* | mpicc* | mpifort*) needs "${2%% *}" ;;
+	*mpirun*) needs mpirun ;;
+	esac
+	case "$1: $2" in
+	'README.md: cc gradient.c'*) cp program-1 gradient.c ;;
+	'README.md: autoreconf'* | 'README.md: ./configure'*) of_another 'a stage of ./check builds in the source folder' ;;
+	'README.md: sudo'*) of_another 'the package stage of ./check builds and installs the packages' ;;
+	'README.md: ./demo'* | 'README.md: ./check'*) of_another 'it installs packages and builds in a folder of its own' ;;
+	'doc/by-hand.md: cc'*) cp program-2 program.c ;;
+	'doc/by-hand.md: c++'*) cp program-3 program.cpp ;;
+	'doc/checkpointing.md: cc'*) cp program-1 program.c ;;
+	'doc/mpi.md: mpicc'*) cp program-1 program.c ;;
+	'doc/mpi.md: REEL_'*) prints_otherwise 'the page shows what a mistake prints' ;;
+	'doc/mpi.md: mpifort'*) cp program-2 program.f90 ;;
+	'doc/openmp.md: cc'*) cp program-1 gradient.c ;;
+	'doc/spilling.md: REEL_'*) cc -x c program-1 -o adjoint $(pkg-config --cflags --libs reel) ;;
+	'doc/tutorial.md: REEL_CHECKED'*)
+		sed 's/pop_array(tape, old, N + 1)/pop_array(tape, old, N)/' step-2.c >mistake.c
+		cc mistake.c $(pkg-config --cflags --libs reel) -lm
+		prints_otherwise 'the name of the file, and the sign of a NaN'
+		ends_with_an_error
+		;;
+	'doc/tutorial.md: REEL_BUDGET'*) cc step-2.c $(pkg-config --cflags --libs reel) -lm ;;
+	'doc/tutorial.md: REEL_END_AFTER'*)
+		of_another 't-guide.sh runs it with a time that ends each machine'
+		;;
+	'doc/tutorial.md: ./a.out')
+		cc -O2 -ffp-contract=off step-4.c $(pkg-config --cflags --libs reel) -lm
+		skipped=
+		;;
+	'doc/tutorial.md: '*) cp "$SOURCE_DIR"/examples/tutorial/step-?.c . ;;
+	'dropin/adstack/README.md: cc'*' -c model_b.c') cp program-1 model_b.c ;;
+	'dropin/adstack/README.md: cc'*)
+		cp program-1 program.c
+		cp "$SOURCE_DIR/tests/adstack-programs/adStack.h" .
+		cp "$SOURCE_DIR/tests/adstack-programs/reference.c" adStack.c
+		;;
+	'dropin/adstack/README.md: gfortran'*' adStack.o adBuffer.o') of_another 'adBuffer.o is of Tapenade' ;;
+	'dropin/adstack/README.md: gfortran'*)
+		rm -f ./*.o
+		cp "$SOURCE_DIR/tests/adstack-programs/tangent.f90" .
+		[ -n "$reason" ] || gfortran -c tangent.f90
+		case $2 in *-lto*) [ -f "$libraries/libreel-adstack-lto.a" ] || of_another 'there is no libreel-adstack-lto.a' ;; esac
+		;;
+	'dropin/adstack/README.md: REEL_'*) cc -I. program.c -o adjoint $(pkg-config --cflags --libs reel-adstack) -lm ;;
+	'dropin/clad/README.md: clang++'*) of_another 'Clad is not among the tools of the tests' ;;
+	'dropin/clad/README.md: g++'*) cp program-1 printed.cpp ;;
+	'dropin/fortran/README.md: gfortran -O2 adjoint.f90'*) cp program-1 adjoint.f90 ;;
+	'dropin/fortran/README.md: gfortran'*) cp program-2 chunks.f90 ;;
+	'dropin/malloc/README.md: cc'*) cp program-1 gradient.c ;;
+	'dropin/malloc/README.md: ./gradient' | 'dropin/malloc/README.md: LD_PRELOAD'*)
+		[ -f "$libraries/libreel-malloc.so" ] || of_another 'there is no libreel-malloc'
+		prints_otherwise 'the number of faults'
+		;;
+	esac
+}
+
+# ---- Each command ----
+
+# here COMMAND: the command, where a page's places are those of this test.
+here() {
+	printf '%s\n' "$1" | sed "s|/scratch|$PWD/scratch|g; s|/usr/local/lib|$libraries|g"
+}
+
+# run PAGE COMMAND: a check that it succeeds and prints what is in `wanted`.
+run() {
+	prepare "$1" "$2" >preparing 2>&1
+	if [ -n "$reason" ]; then
+		skipped=$reason
+		skip "$1: $2: $reason"
+		return
+	fi
+	# What needs the program of a command that was not run is not run either.
+	case $2 in
+	./a.out | *mpirun*) [ -z "$skipped" ] || { skip "$1: $2: $skipped"; return; } ;;
+	*) skipped= ;;
+	esac
+	(eval "$(here "$2")") >seen 2>stderr
+	[ $? -eq $expected ]
+	ok $? "$1: $2"
+	sed 's/^/#   /' preparing stderr
+	[ -s wanted ] || return
+	if [ -n "$otherwise" ]; then
+		echo "# not compared: $otherwise"
+		return
+	fi
+	diff wanted seen >difference
+	is_empty difference "$1: $2 prints what the page shows"
+}
+
+# recipes_of PAGE: its commands, in a folder.
+recipes_of() {
+	mkdir recipes && cd recipes || exit
+	mkdir scratch
+	programs_of "$SOURCE_DIR/$1"
+	commands_of "$SOURCE_DIR/$1" >lines
+	skipped=
+	number=0
+	while number=$((number + 1)) && line=$(sed -n "${number}p" lines) && [ -n "$line" ]; do
+		case $line in 'prints '*) continue ;; esac
+		sed -n "$((number + 1)),\$p" lines | sed '/^command /,$d; s/^prints //' >wanted
+		run "$1" "${line#command }"
+	done
+	cd .. && rm -rf recipes
+}
+
+for path in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md "$SOURCE_DIR"/dropin/*/README.md; do
+	recipes_of "${path#"$SOURCE_DIR"/}"
+done
+[ $checks -gt 40 ]
+ok $? "$checks checks of commands"
+end
