@@ -14,9 +14,10 @@
 #include <reel/extend.h>
 
 #include "check.h"
+#include "reduce.h"
 
 /* The words that ranks compare. UNKNOWN equals every value. */
-enum { ERROR, NAME, ROOT, NUMBERS, SERIAL, SAID };
+enum { ERROR, NAME, ROOT, NUMBERS, KINDS, OPERATION, TAPE, SERIAL, SAID };
 
 #define UNKNOWN INT64_MIN
 
@@ -37,23 +38,33 @@ static int64_t number_of(const char *name, bool reverse)
 
 static const char *describe(const struct reel_mpi_call *call, char *text, size_t bytes)
 {
-	const char *reverse = call->reverse ? "reverse of " : "";
+	char numbers[60] = "", operation[40] = "";
 
-	if (call->numbers < 0)
-		snprintf(text, bytes, "%s%s with root %d", reverse, call->name, call->root);
-	else
-		snprintf(text, bytes, "%s%s of %lld number%s with root %d", reverse, call->name,
-			 (long long)call->numbers, call->numbers == 1 ? "" : "s", call->root);
+	if (call->numbers >= 0)
+		snprintf(numbers, sizeof numbers, " of %lld number%s", (long long)call->numbers,
+			 call->numbers == 1 ? "" : "s");
+	if (call->said.numbers)
+		snprintf(numbers + strlen(numbers), sizeof numbers - strlen(numbers), " (%s)",
+			 reel_mpi_kinds_name(call->said.numbers));
+	if (call->said.operation)
+		snprintf(operation, sizeof operation, " by %s",
+			 reel_mpi_operation_name(call->said.operation));
+	snprintf(text, bytes, "%s%s%s%s with root %d%s", call->reverse ? "reverse of " : "",
+		 call->name, numbers, operation, call->root,
+		 call->notes && !call->tape ? " without a tape" : "");
 	return text;
 }
 
 static void say(struct said *said, const struct reel_mpi_call *call, uint64_t serial, int error)
 {
-	char what[120], text[400];
+	char what[200], text[400];
 
 	said->value[NAME] = error ? UNKNOWN : number_of(call->name, call->reverse);
 	said->value[ROOT] = error ? UNKNOWN : call->root;
 	said->value[NUMBERS] = error || call->numbers < 0 ? UNKNOWN : call->numbers;
+	said->value[KINDS] = error ? UNKNOWN : call->said.numbers;
+	said->value[OPERATION] = error ? UNKNOWN : call->said.operation;
+	said->value[TAPE] = error || !call->notes ? UNKNOWN : call->tape != NULL;
 	said->value[SERIAL] = error || !serial ? UNKNOWN : (int64_t)serial;
 	said->value[ERROR] = error ? 1 : 0;
 	if (error)
@@ -175,40 +186,48 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 	return error ? reel_fail(error, "%s", text) : failed;
 }
 
-/* Compares the reverse call with the note on the tape. */
-static int mirror(const struct reel_mpi_call *call, uint64_t *serial)
+static struct reel_mpi_call_note note_of(const struct reel_mpi_call *call, enum reel_mpi_kind kind)
 {
-	struct reel_mpi_call_note note, own = {.numbers = call->numbers, .peer = call->root,
-					       .name = call->name, .site = call->site,
-					       .kind = REEL_MPI_COLLECTIVE_CALL};
+	struct reel_mpi_call_note note = {.numbers = call->numbers, .peer = call->root,
+					  .name = call->name, .site = call->site,
+					  .said = call->said};
+
+	note.said.kind = kind;
+	return note;
+}
+
+/* Compares the reverse call with the note on the tape, which *note then is; or it has the kind 0. */
+static int mirror(const struct reel_mpi_call *call, struct reel_mpi_call_note *own,
+		  struct reel_mpi_call_note *note)
+{
 	int error;
 
+	*note = (struct reel_mpi_call_note){0};
 	if (!call->tape || !call->numbers)
 		return 0;
-	error = reel_mpi_pop_call_note(call->attached, call->tape, call->name, &own, &note);
-	*serial = own.serial;
+	error = reel_mpi_pop_call_note(call->attached, call->tape, call->name, own, note);
 	if (error)
-		reel_mpi_tell_of_note(call->attached, &note, error);
+		reel_mpi_tell_of_note(call->attached, note, error);
 	return error;
 }
 
 int reel_mpi_agree(const struct reel_mpi_call *call)
 {
 	struct reel_mpi_checks *checks = call->attached->checks;
-	uint64_t serial = 0;
+	struct reel_mpi_call_note own = note_of(call, REEL_MPI_COLLECTIVE_CALL), note;
 	int error;
 
 	if (!checks)
 		return 0;
 	if (!call->reverse)
 		return compare(call, ++checks->calls, 0);
-	error = mirror(call, &serial);
+	error = mirror(call, &own, &note);
 	/* All ranks know that the sweep has failed, or none is going to wait for this call. */
 	if (error && (checks->open_calls <= 0 ||
 		      (checks->failed && reel_tape_error(call->tape) == -EBADMSG)))
 		return error;
 	checks->open_calls -= call->tape && call->numbers;
-	return compare(call, serial, error);
+	return compare(call, own.serial, error);
 }
 
 void reel_mpi_tell_all(struct reel_mpi_attached *attached, const char *site, int error)
@@ -220,16 +239,51 @@ void reel_mpi_tell_all(struct reel_mpi_attached *attached, const char *site, int
 	compare(&call, 0, error);
 }
 
+void reel_mpi_say_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own)
+{
+	unsigned char handle[sizeof op];
+
+	if (!call->numbers)
+		return;
+	memcpy(handle, &op, sizeof op);
+	for (size_t byte = 0; byte < sizeof handle; byte++)
+		own = reel_mpi_hash(own, handle[byte]);
+	own = reel_mpi_hash(own, in_place);
+	call->said = reel_mpi_say(call->said.numbers, reel_mpi_operation_number(op), own);
+}
+
+static int push_note(const struct reel_mpi_call *call, const struct reel_mpi_call_note *note)
+{
+	reel_mpi_count(&call->attached->counters.note_bytes, sizeof *note);
+	return reel_mpi_push_call_note(call->tape, note);
+}
+
 int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error)
 {
-	struct reel_mpi_call_note note = {.numbers = call->numbers, .peer = call->root,
-					  .name = call->name, .site = call->site,
-					  .kind = REEL_MPI_COLLECTIVE_CALL};
+	struct reel_mpi_call_note note = note_of(call, REEL_MPI_COLLECTIVE_CALL);
 
 	if (error || !call->attached->checks || !call->tape || !call->numbers)
 		return error;
 	note.serial = call->attached->checks->calls;
 	call->attached->checks->open_calls++;
-	reel_mpi_count(&call->attached->counters.note_bytes, sizeof note);
-	return reel_mpi_push_call_note(call->tape, &note);
+	return push_note(call, &note);
+}
+
+int reel_mpi_note_started(const struct reel_mpi_call *call, int error)
+{
+	struct reel_mpi_call_note note = note_of(call, REEL_MPI_STARTED_CALL);
+
+	if (error || !call->attached->checks || !call->tape || !call->numbers)
+		return error;
+	return push_note(call, &note);
+}
+
+int reel_mpi_mirror_started(const struct reel_mpi_call *call)
+{
+	struct reel_mpi_call_note own = note_of(call, REEL_MPI_STARTED_CALL), note;
+	int error = call->attached->checks ? mirror(call, &own, &note) : 0;
+
+	if (error && note.said.kind == REEL_MPI_COLLECTIVE_CALL)
+		reel_mpi_tell_all(call->attached, call->site, error);
+	return error;
 }

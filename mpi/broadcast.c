@@ -53,11 +53,13 @@ int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 	return error;
 }
 
-static struct reel_mpi_call call_of(const struct reel_mpi_message *m, int root, bool reverse)
+struct reel_mpi_call reel_mpi_bcast_call(const struct reel_mpi_message *m, int root, bool reverse)
 {
 	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape,
 				      .name = "reel_mpi_bcast", .site = m->site, .root = root,
-				      .numbers = reel_mpi_numbers_of(m), .reverse = reverse};
+				      .numbers = reel_mpi_numbers_of(m),
+				      .said = reel_mpi_say(reel_mpi_kinds_of(m), 0, 0),
+				      .reverse = reverse};
 }
 
 int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
@@ -70,7 +72,7 @@ int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count
 
 	if (error)
 		return reel_mpi_stick(tape, error);
-	call = call_of(&m, root, false);
+	call = reel_mpi_bcast_call(&m, root, false);
 	error = reel_mpi_agree(&call);
 	if (!error)
 		error = reel_mpi_check(MPI_Bcast(buffer, count, type, root, comm), m.call);
@@ -98,7 +100,7 @@ int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_ba
 
 	if (error)
 		return reel_mpi_stick(tape, error);
-	call = call_of(&m, root, true);
+	call = reel_mpi_bcast_call(&m, root, true);
 	error = reel_mpi_agree(&call);
 	if (error)
 		reel_mpi_layout_poison(m.layout, count, buffer_bar);

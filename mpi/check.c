@@ -11,9 +11,12 @@
 
 #include <reel/extend.h>
 
+#include "reduce.h"
+
 REEL_RECORD(call_note, struct reel_mpi_call_note);
 
 enum { MARK = -0x5eed };
+
 
 int reel_mpi_checks_open(struct reel_mpi_attached *attached, MPI_Comm comm)
 {
@@ -122,13 +125,53 @@ int64_t reel_mpi_numbers_of(const struct reel_mpi_message *m)
 	return numbers * m->count;
 }
 
+uint32_t reel_mpi_kinds_of(const struct reel_mpi_message *m)
+{
+	uint32_t kinds = 0;
+
+	for (size_t i = 0; i < m->layout->runs && m->count; i++)
+		kinds |= 1u << m->layout->run[i].number;
+	return kinds;
+}
+
+const char *reel_mpi_kinds_name(uint32_t kinds)
+{
+	switch (kinds) {
+	case 0:
+		return "none";
+	case 1u << REEL_MPI_FLOAT:
+		return "float";
+	case 1u << REEL_MPI_DOUBLE:
+		return "double";
+	case 1u << REEL_MPI_LONG_DOUBLE:
+		return "long double";
+	default:
+		return "several types";
+	}
+}
+
+/* Totals, and not the numbers in turn: the adjoint of a buffer may be of another type. */
+uint32_t reel_mpi_hash_numbers(uint32_t hash, const struct reel_mpi_message *m)
+{
+	int64_t total[REEL_MPI_NUMBERS] = {0};
+
+	for (size_t i = 0; i < m->layout->runs; i++)
+		total[m->layout->run[i].number] += m->layout->run[i].count * m->count;
+	for (int number = 0; number < REEL_MPI_NUMBERS; number++)
+		hash = reel_mpi_hash(hash, (uint64_t)total[number]);
+	return hash;
+}
+
 static struct reel_mpi_call_note note_of(const struct reel_mpi_message *m, bool receive)
 {
-	return (struct reel_mpi_call_note){.serial = m->serial, .numbers = reel_mpi_numbers_of(m),
-					   .peer = m->peer, .tag = m->tag, .name = m->call,
-					   .site = m->site, .mark = MARK,
-					   .kind = receive ? REEL_MPI_RECEIVE_CALL
-							   : REEL_MPI_SEND_CALL};
+	struct reel_mpi_call_note note = {
+		.serial = m->serial, .numbers = reel_mpi_numbers_of(m), .peer = m->peer,
+		.tag = m->tag, .name = m->call, .site = m->site, .mark = MARK,
+		.said = reel_mpi_say(reel_mpi_kinds_of(m), 0,
+				     reel_mpi_hash_numbers(REEL_MPI_HASH, m))};
+
+	note.said.kind = receive ? REEL_MPI_RECEIVE_CALL : REEL_MPI_SEND_CALL;
+	return note;
 }
 
 int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *note)
@@ -158,33 +201,70 @@ int reel_mpi_note_call(struct reel_mpi_message *m, bool receive)
 
 enum { DESCRIPTION = 120 };
 
-static const char *describe(const struct reel_mpi_call_note *note, char text[static DESCRIPTION])
+static bool is_message(const struct reel_mpi_call_note *note)
 {
-	if (note->kind == REEL_MPI_COLLECTIVE_CALL && note->numbers < 0)
-		snprintf(text, DESCRIPTION, "%s with root %d", note->name, note->peer);
-	else if (note->kind == REEL_MPI_COLLECTIVE_CALL)
-		snprintf(text, DESCRIPTION, "%s of %lld number%s with root %d", note->name,
-			 (long long)note->numbers, note->numbers == 1 ? "" : "s", note->peer);
+	return note->said.kind == REEL_MPI_SEND_CALL || note->said.kind == REEL_MPI_RECEIVE_CALL;
+}
+
+/* Names the type of the numbers if the other call of a pair has another one. */
+static const char *describe(const struct reel_mpi_call_note *note,
+			    const struct reel_mpi_call_note *other, char text[static DESCRIPTION])
+{
+	char numbers[60] = "";
+
+	if (note->numbers >= 0)
+		snprintf(numbers, sizeof numbers, " of %lld number%s", (long long)note->numbers,
+			 note->numbers == 1 ? "" : "s");
+	if (other && other->said.numbers != note->said.numbers)
+		snprintf(numbers + strlen(numbers), sizeof numbers - strlen(numbers), " (%s)",
+			 reel_mpi_kinds_name(note->said.numbers));
+	if (!is_message(note))
+		snprintf(text, DESCRIPTION, "%s%s with root %d", note->name, numbers, note->peer);
 	else
-		snprintf(text, DESCRIPTION, "a %s of %lld number%s %s rank %d, tag %d",
-			 note->kind == REEL_MPI_SEND_CALL ? "send" : "receive",
-			 (long long)note->numbers, note->numbers == 1 ? "" : "s",
-			 note->kind == REEL_MPI_SEND_CALL ? "to" : "from", note->peer, note->tag);
+		snprintf(text, DESCRIPTION, "a %s%s %s rank %d, tag %d",
+			 note->said.kind == REEL_MPI_SEND_CALL ? "send" : "receive", numbers,
+			 note->said.kind == REEL_MPI_SEND_CALL ? "to" : "from", note->peer, note->tag);
 	return text;
+}
+
+static bool is_same_call(const struct reel_mpi_call_note *a, const struct reel_mpi_call_note *b)
+{
+	return a->said.kind == b->said.kind && a->peer == b->peer && a->tag == b->tag &&
+	       a->numbers == b->numbers && (is_message(a) || !strcmp(a->name, b->name));
 }
 
 static bool is_same(const struct reel_mpi_call_note *a, const struct reel_mpi_call_note *b)
 {
-	return a->kind == b->kind && a->peer == b->peer && a->tag == b->tag &&
-	       a->numbers == b->numbers &&
-	       (a->kind != REEL_MPI_COLLECTIVE_CALL || !strcmp(a->name, b->name));
+	return is_same_call(a, b) && a->said.operation == b->said.operation &&
+	       a->said.numbers == b->said.numbers && a->said.own == b->said.own;
+}
+
+/* Says in what two calls differ that describe() describes alike. `own` is the reverse call. */
+static const char *difference(const struct reel_mpi_call_note *own,
+			      const struct reel_mpi_call_note *note, char text[static DESCRIPTION])
+{
+	const struct reel_mpi_said *here = &own->said, *there = &note->said;
+
+	*text = 0;
+	if (!is_same_call(own, note) || here->numbers != there->numbers)
+		return text;
+	if (here->operation != there->operation)
+		snprintf(text, DESCRIPTION, "; the operation is %s, and was %s",
+			 reel_mpi_operation_name(here->operation),
+			 reel_mpi_operation_name(there->operation));
+	else
+		snprintf(text, DESCRIPTION, "; %s differ",
+			 is_message(own)   ? "the numbers of each type"
+			 : here->operation ? "MPI_IN_PLACE, the counts or the operations"
+					   : "MPI_IN_PLACE or the counts");
+	return text;
 }
 
 int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *tape,
 			   const char *call, struct reel_mpi_call_note *own,
 			   struct reel_mpi_call_note *note)
 {
-	char here[DESCRIPTION], there[DESCRIPTION];
+	char here[DESCRIPTION], there[DESCRIPTION], differ[DESCRIPTION];
 
 	*note = (struct reel_mpi_call_note){0};
 	own->serial = 0;
@@ -193,7 +273,7 @@ int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *
 				 attached->rank, own->site, call);
 	if (reel_tape_is_empty(tape))
 		return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, and the tape is empty",
-				 attached->rank, own->site, call, describe(own, here));
+				 attached->rank, own->site, call, describe(own, NULL, here));
 	*note = reel_pop_call_note_at(tape, own->site);
 	if (note->mark != MARK) {
 		int error = reel_tape_error(tape);
@@ -203,15 +283,15 @@ int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *
 			return 0;
 		return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, and what is on the tape is "
 					   "not the note of a call",
-				 attached->rank, own->site, call, describe(own, here));
+				 attached->rank, own->site, call, describe(own, NULL, here));
 	}
 	own->serial = note->serial;
 	if (is_same(own, note))
 		return 0;
 	return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, but the last call that is not "
-				   "reversed is at %s: %s",
-			 attached->rank, own->site, call, describe(own, here), note->site,
-			 describe(note, there));
+				   "reversed is at %s: %s%s",
+			 attached->rank, own->site, call, describe(own, note, here), note->site,
+			 describe(note, own, there), difference(own, note, differ));
 }
 
 int reel_mpi_mirror(struct reel_mpi_message *m, bool receive)
@@ -230,7 +310,7 @@ int reel_mpi_mirror(struct reel_mpi_message *m, bool receive)
 	reel_mpi_tell_of_note(m->attached, &note, error);
 	if (receive)
 		reel_mpi_tell(m, error);
-	if (note.kind == REEL_MPI_COLLECTIVE_CALL)
+	if (note.said.kind == REEL_MPI_COLLECTIVE_CALL)
 		reel_mpi_tell_all(m->attached, m->site, error);
 	return error;
 }
@@ -269,7 +349,8 @@ static int post_header(struct reel_mpi_attached *attached, int peer, int tag, co
 
 int reel_mpi_send_header(const struct reel_mpi_message *m)
 {
-	struct reel_mpi_header header = {.serial = m->serial, .numbers = reel_mpi_numbers_of(m)};
+	struct reel_mpi_header header = {.serial = m->serial, .numbers = reel_mpi_numbers_of(m),
+					 .kinds = reel_mpi_kinds_of(m)};
 
 	reel_mpi_copy_end(header.text, sizeof header.text, m->site);
 	if (m->tape)
@@ -297,7 +378,7 @@ void reel_mpi_tell(const struct reel_mpi_message *m, int error)
 void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,
 			   const struct reel_mpi_call_note *note, int error)
 {
-	if (note->kind == REEL_MPI_RECEIVE_CALL)
+	if (note->said.kind == REEL_MPI_RECEIVE_CALL)
 		tell(attached, note->peer, note->tag, note->site, error);
 }
 
@@ -316,6 +397,13 @@ int reel_mpi_compare_header(const struct reel_mpi_message *m, const struct reel_
 	if (header->error)
 		return reel_fail(-EBADMSG, "rank %d, %s: %s gets no adjoint from rank %d, tag %d: %s",
 				 m->attached->rank, m->site, m->call, m->peer, m->tag, header->text);
+	if (header->numbers == reel_mpi_numbers_of(m) && header->kinds != reel_mpi_kinds_of(m))
+		return reel_fail(-EBADMSG, "rank %d, %s: the adjoint of a send of numbers (%s) to "
+					   "rank %d, tag %d, meets rank %d, %s: that of a receive of "
+					   "numbers (%s)",
+				 m->attached->rank, m->site,
+				 reel_mpi_kinds_name(reel_mpi_kinds_of(m)), m->peer, m->tag, m->peer,
+				 header->text, reel_mpi_kinds_name(header->kinds));
 	if (header->numbers == reel_mpi_numbers_of(m) && (!numbered || header->serial == m->serial))
 		return 0;
 	return reel_fail(-EBADMSG, "rank %d, %s: the adjoint of a send of %lld numbers to rank %d, "

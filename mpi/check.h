@@ -14,14 +14,27 @@
 
 /* The message that travels before an adjoint. */
 struct reel_mpi_header {
-	int32_t error; /* 0, or there is no adjoint */
-	int32_t unused;
+	int32_t error;	/* 0, or there is no adjoint */
+	uint32_t kinds; /* of numbers */
 	uint64_t serial; /* 0: not known, because there is no tape */
 	int64_t numbers;
 	char text[232]; /* line of the reverse call; of an error what it says */
 };
 
-enum reel_mpi_kind { REEL_MPI_SEND_CALL = 1, REEL_MPI_RECEIVE_CALL, REEL_MPI_COLLECTIVE_CALL };
+enum reel_mpi_kind {
+	REEL_MPI_SEND_CALL = 1,
+	REEL_MPI_RECEIVE_CALL,
+	REEL_MPI_COLLECTIVE_CALL,
+	REEL_MPI_STARTED_CALL /* an I-form, which no other rank waits for */
+};
+
+/* What a call is, and what it says besides its number of numbers, rank or root, and tag. */
+struct reel_mpi_said {
+	uint32_t kind : 3;	/* enum reel_mpi_kind */
+	uint32_t numbers : 3;	/* kinds of numbers, bits 1 << enum reel_mpi_number */
+	uint32_t operation : 3; /* of a reduction: reel_mpi_operation_number(); otherwise 0 */
+	uint32_t own : 23;	/* hash of what other ranks need not say: counts, MPI_IN_PLACE */
+};
 
 /*
  * The note of a call. Its last 16 bytes are read where a reverse call wrongly expects the note of a
@@ -33,7 +46,8 @@ struct reel_mpi_call_note {
 	int32_t peer, tag; /* of a collective call, the root and 0 */
 	const char *name;
 	const char *site;
-	int32_t mark, kind;
+	int32_t mark;
+	struct reel_mpi_said said;
 };
 
 /* Messages of one direction, rank and tag. */
@@ -62,6 +76,31 @@ void reel_mpi_checks_close(struct reel_mpi_attached *attached);
 
 /* Number of floating-point numbers of a message. */
 int64_t reel_mpi_numbers_of(const struct reel_mpi_message *message);
+
+/* Which kinds of numbers a message has, as in struct reel_mpi_said; 0 if it has none. */
+uint32_t reel_mpi_kinds_of(const struct reel_mpi_message *message);
+
+/* The name of such kinds, for texts. */
+const char *reel_mpi_kinds_name(uint32_t kinds);
+
+/* Extends a hash, which begins with REEL_MPI_HASH, by one word. */
+#define REEL_MPI_HASH 2166136261u
+static inline uint32_t reel_mpi_hash(uint32_t hash, uint64_t word)
+{
+	for (unsigned byte = 0; byte < sizeof word; byte++)
+		hash = (hash ^ (uint32_t)(word >> 8 * byte & 0xff)) * 16777619u;
+	return hash;
+}
+
+/* Of the kind 0. Of a hash the low bits stay. */
+static inline struct reel_mpi_said reel_mpi_say(uint32_t kinds, uint32_t operation, uint32_t hash)
+{
+	return (struct reel_mpi_said){.numbers = kinds & 7u, .operation = operation & 7u,
+				      .own = hash & 0x7fffffu};
+}
+
+/* Extends a hash by how many numbers of each kind a message has. */
+uint32_t reel_mpi_hash_numbers(uint32_t hash, const struct reel_mpi_message *message);
 
 /* Returns true if the adjoint of this message has a header. */
 bool reel_mpi_has_header(const struct reel_mpi_message *message);
@@ -130,7 +169,9 @@ struct reel_mpi_call {
 	const char *site;
 	int root;
 	int64_t numbers; /* the same on all ranks; -1: need not be; 0: has no adjoint, and no note */
+	struct reel_mpi_said said; /* the same on all ranks but for `own` */
 	bool reverse;
+	bool notes; /* notes what the ranks have worked out together: all have a tape, or none has */
 };
 
 /*
@@ -140,7 +181,17 @@ struct reel_mpi_call {
  */
 int reel_mpi_agree(const struct reel_mpi_call *call);
 
+/* What a reduction says of its operation and of MPI_IN_PLACE. `own` is a hash to begin with. */
+void reel_mpi_say_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own);
+
 /* Forward, when all else is on the tape: notes the call. Returns `error`, or the tape's. */
 int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error);
+
+/*
+ * The same for an I-form: ranks start and reverse these where others may not be yet, so each one
+ * compares its reverse call with its own note alone. Returns `error`, or as reel_mpi_mirror().
+ */
+int reel_mpi_note_started(const struct reel_mpi_call *call, int error);
+int reel_mpi_mirror_started(const struct reel_mpi_call *call);
 
 #endif

@@ -73,6 +73,7 @@ struct move {
 	const struct pattern *pattern;
 	struct reel_mpi_side sent, received;
 	int rank, size, root;
+	bool in_place;
 	bool own_stays; /* the block from the rank to itself is in its place already */
 	struct reel_mpi_attached *attached;
 	const struct reel_mpi_neighbours *neighbours; /* NULL: blocks travel between all ranks */
@@ -99,6 +100,7 @@ static void resolve_in_place(struct move *move)
 	bool sent = move->sent.base == MPI_IN_PLACE, received = move->received.base == MPI_IN_PLACE;
 	bool in_blocks = move->pattern->sent_in_blocks;
 
+	move->in_place = sent || received;
 	move->own_stays = received || (sent && !in_blocks);
 	if (sent && in_blocks) {
 		move->sent = move->received;
@@ -202,9 +204,35 @@ static const struct reel_mpi_side *own_side(const struct move *move)
 	return &move->received;
 }
 
+/* Extends a hash by the numbers in each block of a side. */
+static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent, MPI_Comm comm)
+{
+	const struct reel_mpi_side *side = sent ? &move->sent : &move->received;
+
+	for (int i = 0; i < blocks_on(move, sent); i++) {
+		struct reel_mpi_message m = {.call = move->pattern->name};
+
+		if ((sent ? sends_to(move, i) : receives_from(move, i)) &&
+		    !block_of(&m, side, i, comm))
+			hash = reel_mpi_hash_numbers(hash, &m);
+	}
+	return reel_mpi_hash(hash, move->in_place);
+}
+
+/* Says which kinds of numbers travel, if all ranks have to say the same, and what this rank has. */
+static struct reel_mpi_said say(const struct move *move, const struct reel_mpi_message *own,
+				MPI_Comm comm)
+{
+	uint32_t hash = REEL_MPI_HASH;
+
+	hash = hash_blocks(hash, move, true, comm);
+	hash = hash_blocks(hash, move, false, comm);
+	return reel_mpi_say(move->pattern->uneven ? 0 : reel_mpi_kinds_of(own), 0, hash);
+}
+
 /*
- * Describes what must be equal on all ranks, for checked mode. Where counts differ between ranks,
- * they are not compared.
+ * Describes the call for checked mode. Where counts differ between ranks, the ranks do not compare
+ * them: each one compares its own with its note.
  */
 static int describe(struct reel_mpi_call *call, const struct move *move, reel_tape *tape,
 		    const char *site, MPI_Comm comm, bool reverse)
@@ -222,6 +250,8 @@ static int describe(struct reel_mpi_call *call, const struct move *move, reel_ta
 		call->numbers = reel_mpi_numbers_of(&m);
 	if (uneven && call->numbers)
 		call->numbers = -1;
+	if (!error && move->attached->checks)
+		call->said = say(move, &m, comm);
 	return error;
 }
 
@@ -289,16 +319,20 @@ static int call_and_wait(const struct move *move, enum reel_mpi_move kind,
 
 /* Ranks start calls where others may not be yet, so they do not compare them. */
 static int start(const struct move *move, enum reel_mpi_move kind, const struct reel_mpi_side *from,
-		 const struct reel_mpi_side *to, const char *site, MPI_Comm comm,
+		 const struct reel_mpi_side *to, reel_tape *tape, const char *site, MPI_Comm comm,
 		 struct reel_mpi_request *request, int error)
 {
 	MPI_Request started = MPI_REQUEST_NULL;
+	struct reel_mpi_call call;
 
+	if (!error)
+		error = describe(&call, move, tape, site, comm, false);
 	if (!error)
 		error = reel_mpi_check(reel_mpi_start_move(kind, from, to, move->root, comm,
 							   &started),
 				       move->pattern->name);
-	return reel_mpi_make_request(request, started, comm, site, error);
+	reel_mpi_make_request(request, started, comm, site, error);
+	return error ? error : reel_mpi_note_started(&call, 0);
 }
 
 int reel_mpi_forward_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
@@ -314,7 +348,7 @@ int reel_mpi_forward_move(reel_tape *tape, const char *site, enum reel_mpi_move 
 	if (!error)
 		error = each_block(&move, tape, site, false, comm, NULL);
 	if (request)
-		error = start(&move, kind, from, to, site, comm, request, error);
+		error = start(&move, kind, from, to, tape, site, comm, request, error);
 	else if (!error)
 		error = call_and_wait(&move, kind, from, to, tape, site, comm);
 	return reel_mpi_stick(tape, error);
@@ -336,12 +370,15 @@ static int match(struct move *move, enum reel_mpi_move kind, bool nonblocking)
 	return error;
 }
 
-static int agree_reversed(const struct move *move, reel_tape *tape, const char *site, MPI_Comm comm)
+static int compare_reversed(const struct move *move, reel_tape *tape, const char *site,
+			    MPI_Comm comm, bool nonblocking)
 {
 	struct reel_mpi_call call;
 	int error = describe(&call, move, tape, site, comm, true);
 
-	return error ? error : reel_mpi_agree(&call);
+	if (error)
+		return error;
+	return nonblocking ? reel_mpi_mirror_started(&call) : reel_mpi_agree(&call);
 }
 
 int reel_mpi_reverse_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
@@ -355,8 +392,7 @@ int reel_mpi_reverse_move(reel_tape *tape, const char *site, enum reel_mpi_move 
 		error = match(&move, kind, nonblocking);
 	if (error)
 		return reel_mpi_stick(tape, error);
-	if (!nonblocking)
-		error = agree_reversed(&move, tape, site, comm);
+	error = compare_reversed(&move, tape, site, comm, nonblocking);
 	if (error) {
 		each_block(&move, tape, site, true, comm, poison);
 		each_block(&move, tape, site, false, comm, poison);

@@ -12,12 +12,35 @@
 
 static const struct {
 	MPI_Op op;
+	const char *name;
 	enum reel_mpi_factor factor;
 } operations[] = {
-	{MPI_SUM, REEL_MPI_FACTOR_ONE},	   {MPI_MIN, REEL_MPI_FACTOR_BIT},
-	{MPI_MAX, REEL_MPI_FACTOR_BIT},	   {MPI_PROD, REEL_MPI_FACTOR_NUMBER},
-	{MPI_MINLOC, REEL_MPI_FACTOR_BIT}, {MPI_MAXLOC, REEL_MPI_FACTOR_BIT},
+	{MPI_SUM, "MPI_SUM", REEL_MPI_FACTOR_ONE},
+	{MPI_MIN, "MPI_MIN", REEL_MPI_FACTOR_BIT},
+	{MPI_MAX, "MPI_MAX", REEL_MPI_FACTOR_BIT},
+	{MPI_PROD, "MPI_PROD", REEL_MPI_FACTOR_NUMBER},
+	{MPI_MINLOC, "MPI_MINLOC", REEL_MPI_FACTOR_BIT},
+	{MPI_MAXLOC, "MPI_MAXLOC", REEL_MPI_FACTOR_BIT},
 };
+
+enum { OPERATIONS = sizeof operations / sizeof *operations };
+
+/* Operations of the program have one number: their handles differ between ranks. */
+uint32_t reel_mpi_operation_number(MPI_Op op)
+{
+	uint32_t i = 0;
+
+	while (i < OPERATIONS && operations[i].op != op)
+		i++;
+	return i + 1;
+}
+
+const char *reel_mpi_operation_name(uint32_t number)
+{
+	return number == 0		? "none"
+	       : number > OPERATIONS	? "one of the program"
+					: operations[number - 1].name;
+}
 
 /* The operation of a program moves whole elements, which must not overlap. */
 static int own_operation(const struct reel_mpi_message *m, enum reel_mpi_factor *factor)
@@ -34,7 +57,7 @@ static int own_operation(const struct reel_mpi_message *m, enum reel_mpi_factor 
 
 int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *m, enum reel_mpi_factor *factor)
 {
-	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+	for (size_t i = 0; i < OPERATIONS; i++) {
 		if (operations[i].op != op)
 			continue;
 		*factor = operations[i].factor;

@@ -11,6 +11,7 @@
 #include <reel/mpi.h>
 
 enum reel_mpi_number { REEL_MPI_FLOAT, REEL_MPI_DOUBLE, REEL_MPI_LONG_DOUBLE };
+enum { REEL_MPI_NUMBERS = REEL_MPI_LONG_DOUBLE + 1 };
 
 /* `count` numbers in a row, `offset` bytes from the beginning of an element. */
 struct reel_mpi_run {

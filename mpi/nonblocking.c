@@ -193,12 +193,18 @@ int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int coun
 	struct reel_mpi_message m = {.call = "reel_mpi_ibcast", .site = site, .tape = tape,
 				     .buffer = buffer, .count = count, .type = type};
 	MPI_Request started = MPI_REQUEST_NULL;
+	struct reel_mpi_call call;
 	int error = reel_mpi_open_message(&m, comm);
 
 	if (!error)
 		error = reel_mpi_check(MPI_Ibcast(buffer, count, type, root, comm, &started),
 				       m.call);
-	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
+	reel_mpi_make_request(request, started, comm, site, error);
+	if (!error) {
+		call = reel_mpi_bcast_call(&m, root, false);
+		error = reel_mpi_note_started(&call, 0);
+	}
+	return reel_mpi_stick(tape, error);
 }
 
 int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
@@ -207,11 +213,18 @@ int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *site, void *buffer_b
 {
 	struct reel_mpi_message m = {.call = "reel_mpi_ibcast_reverse", .site = site, .tape = tape,
 				     .buffer = buffer_bar, .count = count, .type = type};
+	struct reel_mpi_call call;
 	int error = reel_mpi_check_unused(request, m.call);
 
 	if (!error)
 		error = reel_mpi_open_message(&m, comm);
-	if (!error)
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = reel_mpi_bcast_call(&m, root, true);
+	error = reel_mpi_mirror_started(&call);
+	if (error)
+		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
+	else
 		error = reel_mpi_reverse_bcast(&m, root);
 	return reel_mpi_stick(tape, error);
 }

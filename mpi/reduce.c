@@ -66,9 +66,17 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 
 static struct reel_mpi_call call_of(const struct reduction *r, bool reverse)
 {
-	return (struct reel_mpi_call){.attached = r->m.attached, .tape = r->m.tape,
-				      .name = r->m.call, .site = r->m.site, .root = r->root,
-				      .numbers = reel_mpi_numbers_of(&r->m), .reverse = reverse};
+	struct reel_mpi_call call = {.attached = r->m.attached, .tape = r->m.tape,
+				     .name = r->m.call, .site = r->m.site, .root = r->root,
+				     .numbers = reel_mpi_numbers_of(&r->m),
+				     .said = reel_mpi_say(reel_mpi_kinds_of(&r->m), 0, 0),
+				     .reverse = reverse, .notes = r->factor != REEL_MPI_FACTOR_ONE};
+	uint32_t own = REEL_MPI_HASH;
+
+	for (int i = 0; r->counts && i < r->m.attached->size; i++)
+		own = reel_mpi_hash(own, (uint64_t)r->counts[i]);
+	reel_mpi_say_operation(&call, r->op, r->in_place, own);
+	return call;
 }
 
 static size_t bytes_of(const struct reduction *r, int count)
@@ -300,15 +308,21 @@ int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_redu
 			      .result = received, .counts = counts, .kind = kind, .op = op,
 			      .root = root};
 	MPI_Request started = MPI_REQUEST_NULL;
-	int error = open_reduction(&r, count, comm);
+	struct reel_mpi_call call;
+	int error = open_reduction(&r, count, comm), noted = 0;
 
-	if (!error && tape && reel_mpi_is_active(&r.m) && r.factor != REEL_MPI_FACTOR_ONE) {
-		reel_mpi_push_numbers(&r.m, r.m.buffer);
-		error = reel_tape_error(tape);
+	if (!error && tape && reel_mpi_is_active(&r.m)) {
+		/* MPI overwrites an operand that is in place. */
+		if (r.factor != REEL_MPI_FACTOR_ONE)
+			reel_mpi_push_numbers(&r.m, r.m.buffer);
+		call = call_of(&r, false);
+		noted = reel_mpi_note_started(&call, reel_tape_error(tape));
 	}
+	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
 	if (!error)
 		error = reel_mpi_check(start_mpi(&r, sent, count, comm, &started), r.m.call);
-	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
+	reel_mpi_make_request(request, started, comm, site, error);
+	return reel_mpi_stick(tape, error ? error : noted);
 }
 
 /* ---- Reverse ---- */
@@ -450,10 +464,17 @@ int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_
 				    .buffer = sent_bar, .type = type},
 			      .result = received_bar, .counts = counts, .kind = kind, .op = op,
 			      .root = root};
+	struct reel_mpi_call call;
 	int error = reel_mpi_check_unused(request, r.m.call);
 
 	if (!error)
 		error = open_reduction(&r, count, comm);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = call_of(&r, true);
+	error = reel_mpi_mirror_started(&call);
+	if (error)
+		reel_mpi_layout_poison(r.m.layout, r.m.count, r.m.buffer);
 	if (!error && reel_mpi_is_active(&r.m))
 		error = reverse_with_spare(&r, r.factor == REEL_MPI_FACTOR_ONE ? reverse
 									       : reverse_noted);

@@ -8,7 +8,7 @@
 #ifndef REEL_MPI_REDUCE_H
 #define REEL_MPI_REDUCE_H
 
-#include "transfer.h"
+#include "check.h"
 
 /*
  * Adds the message's buffer of each rank to that of `root`. The sum is a binomial tree of ranks,
@@ -22,6 +22,10 @@ int reel_mpi_sum_to(struct reel_mpi_message *message, int root);
  */
 int reel_mpi_reverse_bcast(struct reel_mpi_message *message, int root);
 
+/* What checked mode compares of a Bcast. */
+struct reel_mpi_call reel_mpi_bcast_call(const struct reel_mpi_message *message, int root,
+					 bool reverse);
+
 /* The note of an operation, for each element. */
 enum reel_mpi_factor {
 	REEL_MPI_FACTOR_ONE,	/* a sum: nothing */
@@ -34,6 +38,10 @@ enum reel_mpi_factor {
 /* Returns 0 or -ENOTSUP: nothing is known of the operation's adjoint for this type. */
 int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *message,
 		       enum reel_mpi_factor *factor);
+
+/* A number from 1 on for an operation, the same on all ranks, and its name. */
+uint32_t reel_mpi_operation_number(MPI_Op op);
+const char *reel_mpi_operation_name(uint32_t number);
 
 /* Returns true if two elements are equal, with the index that MINLOC and MAXLOC compare. */
 bool reel_mpi_is_same(const struct reel_mpi_message *message, const char *a, const char *b);

@@ -32,12 +32,17 @@ static int open_scan(struct reel_mpi_message *m, enum reel_mpi_factor *factor, M
 	return reel_mpi_factor_of(op, m, factor);
 }
 
-static struct reel_mpi_call call_of(const struct reel_mpi_message *m, bool exclusive, bool reverse)
+static struct reel_mpi_call call_of(const struct reel_mpi_message *m, enum reel_mpi_factor factor,
+				    MPI_Op op, bool in_place, bool exclusive, bool reverse)
 {
-	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape,
-				      .name = exclusive ? "reel_mpi_exscan" : "reel_mpi_scan",
-				      .site = m->site, .numbers = reel_mpi_numbers_of(m),
-				      .reverse = reverse};
+	struct reel_mpi_call call = {.attached = m->attached, .tape = m->tape,
+				     .name = exclusive ? "reel_mpi_exscan" : "reel_mpi_scan",
+				     .site = m->site, .numbers = reel_mpi_numbers_of(m),
+				     .said = reel_mpi_say(reel_mpi_kinds_of(m), 0, 0),
+				     .reverse = reverse, .notes = factor != REEL_MPI_FACTOR_ONE};
+
+	reel_mpi_say_operation(&call, op, in_place, REEL_MPI_HASH);
+	return call;
 }
 
 static size_t bytes_of(const struct reel_mpi_message *m)
@@ -94,7 +99,7 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 
 	if (error)
 		return reel_mpi_stick(tape, error);
-	call = call_of(&m, exclusive, false);
+	call = call_of(&m, factor, op, sent == MPI_IN_PLACE, exclusive, false);
 	error = reel_mpi_agree(&call);
 	if (!error && tape && factor != REEL_MPI_FACTOR_ONE) {
 		buffer = reel_mpi_take_buffer(m.attached, bytes_of(&m));
@@ -124,19 +129,24 @@ int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const v
 				     .type = type};
 	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
 	MPI_Request started = MPI_REQUEST_NULL;
-	int error = open_scan(&m, &factor, op, received, comm);
+	struct reel_mpi_call call;
+	int error = open_scan(&m, &factor, op, received, comm), noted = 0;
 
-	if (!error && tape && factor != REEL_MPI_FACTOR_ONE) {
-		reel_mpi_push_numbers(&m, m.buffer);
-		error = reel_tape_error(tape);
+	if (!error && tape && reel_mpi_is_active(&m)) {
+		if (factor != REEL_MPI_FACTOR_ONE)
+			reel_mpi_push_numbers(&m, m.buffer);
+		call = call_of(&m, factor, op, sent == MPI_IN_PLACE, exclusive, false);
+		noted = reel_mpi_note_started(&call, reel_tape_error(tape));
 	}
+	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
 	if (!error)
 		error = reel_mpi_check(exclusive ? MPI_Iexscan(sent, received, count, type, op,
 							       comm, &started)
 						 : MPI_Iscan(sent, received, count, type, op, comm,
 							     &started),
 				       m.call);
-	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
+	reel_mpi_make_request(request, started, comm, site, error);
+	return reel_mpi_stick(tape, error ? error : noted);
 }
 
 /* Calls the program's adjoint. `spare` has room for two operands. */
@@ -254,7 +264,7 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 
 	if (error)
 		return reel_mpi_stick(tape, error);
-	call = call_of(&m, exclusive, true);
+	call = call_of(&m, factor, op, sent_bar == MPI_IN_PLACE, exclusive, true);
 	error = reel_mpi_agree(&call);
 	if (error)
 		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
@@ -292,10 +302,17 @@ int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive,
 				     .site = site, .tape = tape, .buffer = sent_bar, .count = count,
 				     .type = type};
 	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
+	struct reel_mpi_call call;
 	int error = reel_mpi_check_unused(request, m.call);
 
 	if (!error)
 		error = open_scan(&m, &factor, op, received_bar, comm);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	call = call_of(&m, factor, op, sent_bar == MPI_IN_PLACE, exclusive, true);
+	error = reel_mpi_mirror_started(&call);
+	if (error)
+		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
 	if (!error && reel_mpi_is_active(&m))
 		error = reverse_with_spare(&m, factor, op, exclusive, received_bar,
 					   factor == REEL_MPI_FACTOR_ONE ? reel_mpi_reverse_chain

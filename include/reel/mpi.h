@@ -103,9 +103,11 @@ extern "C" {
  * have it. Messages of the forward sweep are numbered for each pair of ranks and tag. Each call
  * leaves a note on the tape, and the reverse call is compared with it before anything is sent.
  * Before an adjoint travels a header that says which message it is of. The ranks of a collective
- * call compare what they call, with its root and its count, in both sweeps. What does not match is
- * -EBADMSG on each rank that is concerned, with the lines of the program on both sides, and sticks
- * to the tapes:
+ * call compare what they call, in both sweeps: its root, count, type of numbers and operation, and
+ * whether there is a tape. What other ranks need not say each rank compares with its own note: the
+ * counts of blocks, MPI_IN_PLACE, which operation of the program. I-forms are compared with the
+ * rank's own note alone. What does not match is -EBADMSG on each rank that is concerned, with the
+ * lines of the program on both sides, and sticks to the tapes:
  *
  *	reel: rank 0, file.c:30: reel_mpi_send_reverse gets no adjoint from rank 1, tag 7: rank 1,
  *	file.c:44: reel_mpi_recv_reverse reverses a receive of 4 numbers from rank 0, tag 7, but the
@@ -119,7 +121,7 @@ extern "C" {
  * not compared.
  *
  * Costs 48 bytes of the tape for each call, a message of 256 bytes for each adjoint, and an
- * Allreduce of 80 bytes for each collective call. Adjoints are the same. Without it there is no
+ * Allreduce of 128 bytes for each collective call. Adjoints are the same. Without it there is no
  * note, no byte and no message more.
  *
  * Returns 0, -EINVAL, -ENOTSUP, -ENOMEM or -EIO. Costs two or three MPI_Comm_dup().

@@ -367,6 +367,182 @@ static bool missing_collective_call(void)
 	return passed;
 }
 
+/* Operations of the program: `other` adds, too. */
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+	(void)type;
+	for (int k = 0; k < *n; k++)
+		((double *)inout)[k] += ((const double *)in)[k];
+}
+
+static void add_adjoint(const void *a, const void *b, const void *bar, void *a_bar, void *b_bar,
+			int n, MPI_Datatype type, void *context)
+{
+	(void)a, (void)b, (void)type, (void)context;
+	memcpy(a_bar, bar, (size_t)n * sizeof(double));
+	memcpy(b_bar, bar, (size_t)n * sizeof(double));
+}
+
+static MPI_Op own, other;
+
+/* Calls whose reverse says something else than the forward call, on the ranks that are `wrong`. */
+enum { OPERATION, OWN_OPERATION, SCAN, KIND, IN_PLACE, COUNTS, BLOCKS, NEIGHBOUR_TYPES, DETAILS };
+
+static int call_in_detail(int detail, bool reverse, bool wrong)
+{
+	int counts[4] = {1, 1, 1, 1}, at[4] = {0, 1, 2, 3};
+	MPI_Datatype types[4] = {D, D, D, D};
+	double y[8] = {0};
+
+#define PAIR(call, ...) (reverse ? call##_reverse(&tape, __VA_ARGS__) : call(&tape, __VA_ARGS__))
+	switch (detail) {
+	case OPERATION:
+		return PAIR(reel_mpi_allreduce, x_bar, y, 1, D, wrong ? MPI_SUM : MPI_PROD, comm);
+	case OWN_OPERATION:
+		return PAIR(reel_mpi_reduce, x_bar, y, 1, D, wrong ? other : own, 0, comm);
+	case SCAN:
+		return PAIR(reel_mpi_scan, x_bar, y, 1, D, wrong ? MPI_MAX : MPI_MIN, comm);
+	case KIND:
+		return PAIR(reel_mpi_bcast, x_bar, 1, wrong ? D : MPI_FLOAT, 0, comm);
+	case IN_PLACE:
+		return PAIR(reel_mpi_allreduce, wrong ? MPI_IN_PLACE : x_bar, wrong ? x_bar : y, 1,
+			    D, MPI_SUM, comm);
+	case COUNTS:
+		counts[0] = wrong ? 2 : 1, counts[1] = wrong ? 0 : 1;
+		return PAIR(reel_mpi_reduce_scatter, x_bar, y, counts, D, MPI_SUM, comm);
+	case BLOCKS:
+		counts[1] = wrong ? 0 : 1;
+		return PAIR(reel_mpi_alltoallv, x_bar, counts, at, D, y, counts, at, D, comm);
+	default:
+		types[1] = wrong ? MPI_FLOAT : D;
+		for (int i = 0; i < 4; i++)
+			at[i] *= (int)sizeof(double);
+		return PAIR(reel_mpi_alltoallw, x_bar, counts, at, types, y, counts, at, types,
+			    comm);
+	}
+}
+
+/* Rank 1 says something else in the reverse sweep, and all ranks name its two lines. */
+static bool reverse_in_detail(int detail)
+{
+	static const char *const what[DETAILS][2] = {
+		[OPERATION] = {"the operation is MPI_SUM", "was MPI_PROD"},
+		[OWN_OPERATION] = {"the counts or the operations differ", ""},
+		[SCAN] = {"the operation is MPI_MAX", "was MPI_MIN"},
+		[KIND] = {"(double)", "(float)"},
+		[IN_PLACE] = {"MPI_IN_PLACE", "differ"},
+		[COUNTS] = {"the counts", "differ"},
+		[BLOCKS] = {"the counts", "differ"},
+		[NEIGHBOUR_TYPES] = {"the counts", "differ"},
+	};
+	bool passed = true;
+	int error;
+
+	begin(REEL_MPI_CHECKED, 0);
+	reel_mpi_op_set_adjoint(comm, own, add_adjoint, NULL);
+	reel_mpi_op_set_adjoint(comm, other, add_adjoint, NULL);
+	AT(0, passed &= holds(!call_in_detail(detail, false, false)));
+	passed &= holds(x_bar[0] == 1);
+	error = call_in_detail(detail, true, rank == 1);
+	/* Half of a double was poisoned as a float. */
+	if (detail == KIND && rank != 1)
+		x_bar[0] = NAN;
+	passed &= failed(error, -EBADMSG);
+	passed &= holds(strstr(reported.message, what[detail][0]));
+	passed &= holds(strstr(reported.message, what[detail][1]));
+	end();
+	return passed;
+}
+
+static bool other_details(void)
+{
+	bool passed = true;
+
+	MPI_Op_create(add, true, &own);
+	MPI_Op_create(add, true, &other);
+	for (int detail = 0; detail < DETAILS; detail++)
+		passed &= reverse_in_detail(detail) || complain_at(detail, "this detail");
+	MPI_Op_free(&own);
+	MPI_Op_free(&other);
+	return passed;
+}
+
+/* What the ranks say of the numbers and the operation is compared in the forward sweep, too. */
+static bool other_details_of_ranks(void)
+{
+	static const int details[] = {OPERATION, SCAN, KIND};
+	static const char *const what[][2] = {
+		{"MPI_SUM", "MPI_PROD"}, {"MPI_MAX", "MPI_MIN"}, {"(double)", "(float)"}};
+	bool passed = true;
+
+	for (size_t i = 0; i < COUNT(details); i++) {
+		begin(REEL_MPI_CHECKED, 0);
+		passed &= holds(call_in_detail(details[i], false, rank == 1) == -EBADMSG);
+		passed &= holds(strstr(reported.message, what[i][0]));
+		passed &= holds(strstr(reported.message, what[i][1]));
+		end();
+	}
+	return passed;
+}
+
+/* An I-form is compared with the rank's own note. All ranks are wrong, so that none waits. */
+static bool other_details_of_starts(void)
+{
+	static const struct reel_mpi_request unused;
+	struct reel_mpi_request r;
+	double y[4] = {0};
+	bool passed = true;
+
+	begin(REEL_MPI_CHECKED, 0);
+	passed &= holds(!reel_mpi_iallreduce(&tape, x, y, 1, D, MPI_PROD, comm, &r));
+	passed &= holds(!reel_mpi_wait(&tape, &r, NO_STATUS));
+	passed &= failed(reel_mpi_iallreduce_reverse(&tape, x_bar, y, 1, D, MPI_SUM, comm, &unused),
+			 -EBADMSG);
+	passed &= holds(strstr(reported.message, "the operation is MPI_SUM, and was MPI_PROD"));
+	end();
+
+	begin(REEL_MPI_CHECKED, 0);
+	passed &= holds(!reel_mpi_iallgather(&tape, x, 1, MPI_FLOAT, y, 1, MPI_FLOAT, comm,
+					     &r));
+	passed &= holds(!reel_mpi_wait(&tape, &r, NO_STATUS));
+	passed &= failed(reel_mpi_iallgather_reverse(&tape, x_bar, 1, D, y, 1, D, comm, &unused),
+			 -EBADMSG);
+	passed &= holds(strstr(reported.message, "(double)"));
+	passed &= holds(strstr(reported.message, "(float)"));
+	end();
+	return passed;
+}
+
+/* A message whose reverse names other numbers: noticed by the note, and without tapes by the header. */
+static bool other_numbers_in_a_message(void)
+{
+	bool passed = true;
+	int error;
+
+	begin(REEL_MPI_CHECKED, 0);
+	if (rank == 0)
+		reel_mpi_send(&tape, x, 5, MPI_FLOAT, 1, 7, comm);
+	if (rank == 1)
+		reel_mpi_recv(&tape, x, 5, MPI_FLOAT, 0, 7, comm, NO_STATUS);
+	if (rank == 1)
+		passed &= failed(reel_mpi_recv_reverse(&tape, x_bar, 5, D, 0, 7, comm, NO_STATUS),
+				 -EBADMSG);
+	if (rank == 0)
+		passed &= holds(reel_mpi_send_reverse(&tape, x_bar, 5, MPI_FLOAT, 1, 7, comm) ==
+				-EBADMSG);
+	passed &= holds(rank > 1 || strstr(reported.message, "of 5 numbers (double)"));
+	if (rank == 1)
+		reel_mpi_recv_reverse(NULL, x_bar, 3, MPI_FLOAT, 0, 7, comm, NO_STATUS);
+	if (rank == 0) {
+		error = reel_mpi_send_reverse(NULL, x_bar, 3, D, 1, 7, comm);
+		passed &= holds(error == -EBADMSG && isnan(x_bar[0]));
+		passed &= holds(strstr(reel_error_text(error), "(double)") &&
+				strstr(reel_error_text(error), "(float)"));
+	}
+	end();
+	return passed;
+}
+
 /* ---- The watchdog ---- */
 
 #define WATCH "0.05"
@@ -723,6 +899,11 @@ static const struct rank_case cases[] = {
 	{"collective calls that differ are named by all ranks", other_calls},
 	{"counts of a collective call that differ are named by all ranks", other_counts},
 	{"a missing collective call is named by all ranks", missing_collective_call},
+	{"a reverse call with another operation, type, place or count is named", other_details},
+	{"ranks whose operations or types differ are named", other_details_of_ranks},
+	{"an I-form whose reverse says something else is named", other_details_of_starts},
+	{"a message whose reverse has other numbers is named by both ranks",
+	 other_numbers_in_a_message},
 	{"a rank that waits for a message says for which one, and ends", watched_messages},
 	{"without a tape it says so, too, as the environment demands", watched_without_tape},
 	{"a rank that waits for a request says so, and ends", watched_requests},

@@ -534,7 +534,7 @@ static bool lost_operands_give_nan(void)
 	reel_set_error_handler(be_silent, NULL);
 	passed &= holds(!reel_mpi_iallreduce(&tape, &x, &y, 1, D, MPI_MIN, WORLD, &r));
 	passed &= holds(!reel_mpi_wait(&tape, &r, IGNORED)) && holds(y == 0);
-	passed &= holds(reel_tape_bytes(&tape) == sizeof x);
+	passed &= holds(reel_tape_bytes(&tape) == sizeof x + (is_checked() ? 48 : 0));
 	if (rank == 1)
 		reel_tape_give_up(&tape, -ENOMEM, "no memory");
 	passed &= holds(reel_mpi_iallreduce_reverse(&tape, &x_bar, &y_bar, 1, D, MPI_MIN, WORLD, &r) ==
