@@ -231,6 +231,9 @@ static int note(struct reduction *r, const char *operand)
 	struct reel_mpi_buffer *buffer;
 	int error;
 
+	if (reel_mpi_is_lost(r->m.attached, r->m.tape))
+		return reel_tape_error(r->m.tape);
+	r->m.notes = true;
 	if (r->factor == REEL_MPI_FACTOR_NUMBER)
 		return note_others(r, operand);
 	if (r->factor == REEL_MPI_FACTOR_BIT && r->kind == REEL_MPI_ALLREDUCE)
@@ -240,9 +243,11 @@ static int note(struct reduction *r, const char *operand)
 	buffer = temporary(r, 1);
 	if (!buffer)
 		return -ENOMEM;
+	r->pending = MPI_REQUEST_NULL;
 	error = spread(r, buffer->data);
 	if (!error)
 		error = note_winners(r, operand, (char *)buffer->data);
+	buffer->request = r->pending;
 	reel_mpi_give_buffer(r->m.attached, buffer);
 	return error;
 }

@@ -73,6 +73,7 @@ int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor,
 
 	if (!buffer)
 		return -ENOMEM;
+	m->notes = true;
 	x = (char *)buffer->data;
 	below = x + bytes_of(m);
 	memcpy(x, operand, bytes_of(m));
@@ -112,6 +113,8 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 		error = reel_mpi_check(exclusive ? MPI_Exscan(sent, received, count, type, op, comm)
 						 : MPI_Scan(sent, received, count, type, op, comm),
 				       m.call);
+	if (!error && buffer && reel_mpi_is_lost(m.attached, tape))
+		error = reel_tape_error(tape);
 	if (!error && buffer)
 		error = reel_mpi_note_chain(&m, factor, op, (char *)buffer->data);
 	if (buffer)

@@ -48,8 +48,11 @@ static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
 
 	if (what == REEL_MPI_FOR_ALL)
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
-					      "the communicator",
-				  m->attached->rank, m->site, m->call, seconds);
+					      "the communicator%s",
+				  m->attached->rank, m->site, m->call, seconds,
+				  m->forward ? ", to note what they have; all ranks need a tape for "
+					       "this operation, or none has one"
+					     : "");
 	else
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for %s rank %d, tag %d",
 				  m->attached->rank, m->site, m->call, seconds,
@@ -95,7 +98,7 @@ int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, ui
 int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MPI_Request *request,
 		   MPI_Status *status)
 {
-	uint64_t limit = m->forward ? 0 : m->attached->watch_ns, begin;
+	uint64_t limit = m->forward && !m->notes ? 0 : m->attached->watch_ns, begin;
 	int complete, error = reel_mpi_check(MPI_Test(request, &complete, status), m->call);
 
 	if (error || complete)

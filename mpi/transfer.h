@@ -24,6 +24,7 @@ struct reel_mpi_message {
 	MPI_Comm through; /* the duplicate that its adjoint travels in */
 	uint64_t serial;  /* checked mode, reverse sweep: see check.h; 0: not known */
 	bool forward;	  /* a call of the forward sweep: the watchdog lets it wait for ever */
+	bool notes; /* but not for what it notes: the other ranks have made the call, too */
 };
 
 /* The state of a request that has begun: the others are known to requests.c alone. */
@@ -57,8 +58,8 @@ int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, ui
 		  int *complete);
 
 /*
- * Waits until the request is complete. With a watchdog, a reverse call waits as long as that says,
- * and then returns -ETIMEDOUT; a receive has been cancelled then, and another request is not
+ * Waits until the request is complete. With a watchdog, a reverse call, and a forward call that
+ * notes something, waits as long as that says, and then returns -ETIMEDOUT; a receive has been cancelled then, and another request is not
  * MPI_REQUEST_NULL: what it uses is MPI's until it is complete.
  */
 int reel_mpi_await(const struct reel_mpi_message *message, enum reel_mpi_wait what,

@@ -159,6 +159,10 @@ int reel_mpi_reverse_end(MPI_Comm comm);
  *	reel: rank 2, file.c:71: reel_mpi_send_reverse() has waited 10 s for the adjoint from rank
  *	3, tag 7
  *
+ * Forward calls wait as MPI does: another rank may be late. But what a reduction notes it works out
+ * with the other ranks after MPI's call, and that wait has a limit, too: it ends on a rank that has
+ * a tape where another one has NULL.
+ *
  * The time must be longer than what one rank may be behind another one. Receives are cancelled.
  * Calls that MPI cannot cancel keep their memory: temporaries, and the buffer of a request, which
  * the program must not free then. Costs the copy of a sum in the reverse of Bcast and Allreduce.

@@ -764,6 +764,65 @@ static bool late_in_the_forward_sweep(void)
 	return passed;
 }
 
+/* The names of calls that note what the ranks work out together. */
+static const char *const noting_names[] = {"allreduce", "allreduce", "reduce", "reduce_scatter_block",
+					   "scan"};
+
+static int call_with_notes(int call, reel_tape *on)
+{
+	double y[8];
+
+	switch (call) {
+	case 0:
+		return AT(0, reel_mpi_allreduce(on, x, y, 1, D, MPI_MIN, comm));
+	case 1:
+		return AT(0, reel_mpi_allreduce(on, x, y, 1, D, MPI_PROD, comm));
+	case 2:
+		return AT(0, reel_mpi_reduce(on, x, y, 1, D, MPI_MAX, 0, comm));
+	case 3:
+		return AT(0, reel_mpi_reduce_scatter_block(on, x, y, 1, D, MPI_MIN, comm));
+	default:
+		return AT(0, reel_mpi_scan(on, x, y, 1, D, MPI_PROD, comm));
+	}
+}
+
+/* Rank 0, the first one of a Scan, has no tape: the others wait for what it has. */
+static bool end_without_checks(int call)
+{
+	reel_tape *on = rank == 0 ? NULL : &tape;
+	bool passed = true;
+	int error;
+
+	begin(0, SECONDS);
+	error = call_with_notes(call, on);
+	if (rank == 0)
+		passed &= holds(!error);
+	if (rank == 1)
+		passed &= barked(error, 0, noting_names[call]) &&
+			  holds(strstr(reported.message, "all ranks need a tape"));
+	/* A second call with the tape that has failed does not wait again. */
+	reel_mpi_watch(comm, 1000);
+	passed &= holds(call_with_notes(call, on) == error);
+	end();
+	return passed;
+}
+
+static bool no_tape_on_one_rank(void)
+{
+	bool passed = true;
+
+	for (int call = 0; call < (int)COUNT(noting_names); call++) {
+		/* The environment may have checked mode, in which no rank waits. */
+		passed &= is_checked() || end_without_checks(call);
+		begin(REEL_MPI_CHECKED, 0);
+		passed &= holds(call_with_notes(call, rank == 0 ? NULL : &tape) == -EBADMSG);
+		passed &= holds(strstr(rank == 0 ? reel_error_text(0) : reported.message,
+				       "without a tape"));
+		end();
+	}
+	return passed;
+}
+
 /* ---- The report ---- */
 
 /* Finds the line of a figure, and whether its numbers are these. */
@@ -910,6 +969,8 @@ static const struct rank_case cases[] = {
 	{"a rank that waits for the others says so, and ends", watched_calls},
 	{"ranks with and without a watchdog make the same calls of MPI", watched_by_one_rank},
 	{"no rank ends a wait in the forward sweep", late_in_the_forward_sweep},
+	{"a rank that has no tape for a reduction is named, or ends the wait of the others",
+	 no_tape_on_one_rank},
 	{"the report has the least, the mean, the most, and whose it is", report_of_all_ranks},
 	{"the report has the runs, if all ranks have one", report_of_runs},
 };
