@@ -182,6 +182,7 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 	checks->failed = !same || most[ERROR];
 	if (!checks->failed)
 		return 0;
+	reel_mpi_checks_tell(call->attached);
 	failed = explain(call->attached, &own);
 	return error ? reel_fail(error, "%s", text) : failed;
 }
@@ -226,7 +227,8 @@ int reel_mpi_agree(const struct reel_mpi_call *call)
 	if (error && (checks->open_calls <= 0 ||
 		      (checks->failed && reel_tape_error(call->tape) == -EBADMSG)))
 		return error;
-	checks->open_calls -= call->tape && call->numbers;
+	if (call->tape && call->numbers && checks->open_calls-- <= 0)
+		reel_mpi_checks_credit();
 	return compare(call, own.serial, error);
 }
 
@@ -266,6 +268,7 @@ int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error)
 		return error;
 	note.serial = call->attached->checks->calls;
 	call->attached->checks->open_calls++;
+	call->attached->checks->site = call->site;
 	return push_note(call, &note);
 }
 
@@ -275,6 +278,8 @@ int reel_mpi_note_started(const struct reel_mpi_call *call, int error)
 
 	if (error || !call->attached->checks || !call->tape || !call->numbers)
 		return error;
+	call->attached->checks->open_starts++;
+	call->attached->checks->site = call->site;
 	return push_note(call, &note);
 }
 
@@ -283,6 +288,9 @@ int reel_mpi_mirror_started(const struct reel_mpi_call *call)
 	struct reel_mpi_call_note own = note_of(call, REEL_MPI_STARTED_CALL), note;
 	int error = call->attached->checks ? mirror(call, &own, &note) : 0;
 
+	if (!error && call->attached->checks && call->tape && call->numbers &&
+	    call->attached->checks->open_starts-- <= 0)
+		reel_mpi_checks_credit();
 	if (error && note.said.kind == REEL_MPI_COLLECTIVE_CALL)
 		reel_mpi_tell_all(call->attached, call->site, error);
 	return error;

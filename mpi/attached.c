@@ -13,8 +13,9 @@
 #include <reel/extend.h>
 
 #include "check.h"
-#include "os/environment.h"
 #include "neighbours.h"
+#include "os/environment.h"
+#include "os/error.h"
 #include "operation.h"
 
 /* Both are set by the first reel_mpi_attach(), and not changed after that. */
@@ -273,9 +274,13 @@ static void free_attached(struct reel_mpi_attached *attached)
 
 static int delete_attribute(MPI_Comm comm, int key, void *value, void *extra)
 {
+	int error = reel_mpi_checks_left(value);
+
 	(void)comm;
 	(void)key;
 	(void)extra;
+	if (error)
+		reel_report(NULL, error, reel_error_text(error));
 	free_attached(value);
 	return MPI_SUCCESS;
 }
@@ -416,6 +421,8 @@ int reel_mpi_detach(MPI_Comm comm)
 	error = attached->checks ? 0 : reap_all(attached);
 	if (!error)
 		error = check_reversing(attached);
+	if (!error)
+		error = reel_mpi_checks_left(attached);
 	MPI_Comm_delete_attr(comm, keyval);
 	return error;
 }

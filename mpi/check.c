@@ -48,6 +48,67 @@ void reel_mpi_checks_close(struct reel_mpi_attached *attached)
 	attached->checks = NULL;
 }
 
+/* The first list with a channel that is open, and how many messages all of them have. */
+static int64_t count_open(const struct reel_mpi_checks *checks, const struct reel_mpi_channel **one)
+{
+	int64_t open = 0;
+
+	*one = NULL;
+	for (int i = 0; i < REEL_MPI_CHANNEL_LISTS; i++)
+		for (const struct reel_mpi_channel *c = checks->channels[i]; c; c = c->next) {
+			if (c->open > 0 && !*one)
+				*one = c;
+			open += c->open > 0 ? c->open : 0;
+		}
+	return open;
+}
+
+/*
+ * Calls that were reversed and not noted on their communicator: threads that look ahead record on
+ * another one than that of the reverse sweep. Relaxed is enough: detaching reads it, after all calls.
+ */
+static _Atomic int64_t reversed_elsewhere;
+
+void reel_mpi_checks_credit(void)
+{
+	/* Relaxed: see above. */
+	atomic_fetch_add_explicit(&reversed_elsewhere, 1, memory_order_relaxed);
+}
+
+int reel_mpi_checks_left(const struct reel_mpi_attached *attached)
+{
+	const struct reel_mpi_checks *checks = attached->checks;
+	const struct reel_mpi_channel *one;
+	int64_t messages, calls;
+	char which[120] = "";
+
+	/* Relaxed: see `told`. */
+	if (!checks || atomic_load_explicit(&checks->told, memory_order_relaxed))
+		return 0;
+	messages = count_open(checks, &one);
+	calls = (checks->open_calls > 0 ? checks->open_calls : 0) +
+		(checks->open_starts > 0 ? checks->open_starts : 0);
+	/* Relaxed: see `reversed_elsewhere`. */
+	if (messages + calls <= atomic_load_explicit(&reversed_elsewhere, memory_order_relaxed))
+		return 0;
+	if (one)
+		snprintf(which, sizeof which, "a %s rank %d with tag %d, %s",
+			 one->receive ? "receive from" : "send to", one->peer, one->tag, one->site);
+	else
+		snprintf(which, sizeof which, "the last call, %s", checks->site);
+	return reel_fail(-EBADMSG, "rank %d: %lld message%s and %lld collective call%s were recorded and "
+				   "not reversed: %s; adjoints lack what they would have sent",
+			 attached->rank, (long long)messages, messages == 1 ? "" : "s",
+			 (long long)calls, calls == 1 ? "" : "s", which);
+}
+
+void reel_mpi_checks_tell(struct reel_mpi_attached *attached)
+{
+	/* Relaxed: see `told`. */
+	if (attached->checks)
+		atomic_store_explicit(&attached->checks->told, true, memory_order_relaxed);
+}
+
 bool reel_mpi_has_header(const struct reel_mpi_message *m)
 {
 	return m->attached->checks && m->through == m->attached->messages;
@@ -94,19 +155,21 @@ static uint64_t count_message(const struct reel_mpi_message *m, bool receive)
 	if (channel) {
 		serial = ++channel->serial;
 		channel->open += m->tape != NULL;
+		if (m->tape)
+			channel->site = m->site;
 	}
 	pthread_mutex_unlock(&m->attached->lock);
 	return serial;
 }
 
-/* Counts a header of a received message. Returns whether a rank waits for one. */
-static bool close_message(struct reel_mpi_attached *attached, int peer, int tag)
+/* Counts a message as reversed. Returns whether it was noted, so that a rank waits for a header. */
+static bool close_message(struct reel_mpi_attached *attached, int peer, int tag, bool receive)
 {
 	struct reel_mpi_channel *channel;
 	bool waits;
 
 	pthread_mutex_lock(&attached->lock);
-	channel = channel_of(attached, peer, tag, true);
+	channel = channel_of(attached, peer, tag, receive);
 	waits = channel && channel->open > 0;
 	if (waits)
 		channel->open--;
@@ -260,9 +323,9 @@ static const char *difference(const struct reel_mpi_call_note *own,
 	return text;
 }
 
-int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *tape,
-			   const char *call, struct reel_mpi_call_note *own,
-			   struct reel_mpi_call_note *note)
+static int pop_call_note(const struct reel_mpi_attached *attached, reel_tape *tape,
+			 const char *call, struct reel_mpi_call_note *own,
+			 struct reel_mpi_call_note *note)
 {
 	char here[DESCRIPTION], there[DESCRIPTION], differ[DESCRIPTION];
 
@@ -294,6 +357,16 @@ int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *
 			 describe(note, own, there), difference(own, note, differ));
 }
 
+int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, const char *call,
+			   struct reel_mpi_call_note *own, struct reel_mpi_call_note *note)
+{
+	int error = pop_call_note(attached, tape, call, own, note);
+
+	if (error)
+		reel_mpi_checks_tell(attached);
+	return error;
+}
+
 int reel_mpi_mirror(struct reel_mpi_message *m, bool receive)
 {
 	struct reel_mpi_call_note own, note;
@@ -305,6 +378,8 @@ int reel_mpi_mirror(struct reel_mpi_message *m, bool receive)
 	own = note_of(m, receive);
 	error = reel_mpi_pop_call_note(m->attached, m->tape, m->call, &own, &note);
 	m->serial = own.serial;
+	if (!error && !receive && !close_message(m->attached, m->peer, m->tag, false))
+		reel_mpi_checks_credit();
 	if (!error)
 		return 0;
 	reel_mpi_tell_of_note(m->attached, &note, error);
@@ -353,8 +428,8 @@ int reel_mpi_send_header(const struct reel_mpi_message *m)
 					 .kinds = reel_mpi_kinds_of(m)};
 
 	reel_mpi_copy_end(header.text, sizeof header.text, m->site);
-	if (m->tape)
-		close_message(m->attached, m->peer, m->tag);
+	if (m->tape && !close_message(m->attached, m->peer, m->tag, true))
+		reel_mpi_checks_credit();
 	return post_header(m->attached, m->peer, m->tag, m->site, &header);
 }
 
@@ -363,7 +438,7 @@ static void tell(struct reel_mpi_attached *attached, int peer, int tag, const ch
 {
 	struct reel_mpi_header header = {.error = error};
 
-	if (!close_message(attached, peer, tag))
+	if (!close_message(attached, peer, tag, true))
 		return;
 	snprintf(header.text, sizeof header.text, "%s", reel_error_text(error));
 	post_header(attached, peer, tag, site, &header);
@@ -390,7 +465,7 @@ int reel_mpi_post_header(const struct reel_mpi_message *m, struct reel_mpi_heade
 			      m->call);
 }
 
-int reel_mpi_compare_header(const struct reel_mpi_message *m, const struct reel_mpi_header *header)
+static int compare_header(const struct reel_mpi_message *m, const struct reel_mpi_header *header)
 {
 	bool numbered = m->serial && header->serial;
 
@@ -413,6 +488,15 @@ int reel_mpi_compare_header(const struct reel_mpi_message *m, const struct reel_
 			 m->attached->rank, m->site, (long long)reel_mpi_numbers_of(m), m->peer, m->tag,
 			 (unsigned long long)m->serial, m->peer, header->text,
 			 (long long)header->numbers, (unsigned long long)header->serial);
+}
+
+int reel_mpi_compare_header(const struct reel_mpi_message *m, const struct reel_mpi_header *header)
+{
+	int error = compare_header(m, header);
+
+	if (error)
+		reel_mpi_checks_tell(m->attached);
+	return error;
 }
 
 /* Receives the adjoint that came with a wrong header, so that the next header has its own. */

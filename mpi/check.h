@@ -55,8 +55,9 @@ struct reel_mpi_channel {
 	struct reel_mpi_channel *next;
 	int peer, tag;
 	bool receive;
-	uint64_t serial; /* number of messages of the forward sweep */
-	int64_t open;	 /* noted on tapes, and no header sent; not of sends */
+	uint64_t serial;  /* number of messages of the forward sweep */
+	int64_t open;	  /* noted on tapes, and not reversed; of receives, no header was sent */
+	const char *site; /* of the last one that was noted */
 };
 
 enum { REEL_MPI_CHANNEL_LISTS = 256 };
@@ -67,12 +68,28 @@ struct reel_mpi_checks {
 	/* Counts of collective calls, which one thread makes at a time. */
 	uint64_t calls;
 	int64_t open_calls; /* noted on tapes, and not compared in the reverse sweep */
-	bool failed;	    /* the last comparison failed, as all ranks know */
+	int64_t open_starts; /* I-forms that are noted on tapes, and not reversed */
+	const char *site;    /* of the last collective call that was noted */
+	bool failed;	     /* the last comparison failed, as all ranks know */
+	/*
+	 * A reverse call has failed, and what is not reversed is no other mistake. Relaxed is enough:
+	 * detaching reads it, after all calls on the communicator.
+	 */
+	atomic_bool told;
 };
 
 /* Collective, in reel_mpi_attach(). Returns 0 or an error. */
 int reel_mpi_checks_open(struct reel_mpi_attached *attached, MPI_Comm comm);
 void reel_mpi_checks_close(struct reel_mpi_attached *attached);
+
+/* Returns 0, or -EBADMSG: calls were noted on tapes and not reversed, and no error told of it. */
+int reel_mpi_checks_left(const struct reel_mpi_attached *attached);
+
+/* Counts a reverse call whose forward call was not noted on its communicator. */
+void reel_mpi_checks_credit(void);
+
+/* An error of a reverse call that has told the program that calls do not match. */
+void reel_mpi_checks_tell(struct reel_mpi_attached *attached);
 
 /* Number of floating-point numbers of a message. */
 int64_t reel_mpi_numbers_of(const struct reel_mpi_message *message);
@@ -146,9 +163,8 @@ int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *no
  * -EBADMSG, or the error by which the tape was lost before; *note is the one that was popped, or
  * has the kind 0. `call` is the name of the reverse call, for the text.
  */
-int reel_mpi_pop_call_note(const struct reel_mpi_attached *attached, reel_tape *tape,
-			   const char *call, struct reel_mpi_call_note *own,
-			   struct reel_mpi_call_note *note);
+int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, const char *call,
+			   struct reel_mpi_call_note *own, struct reel_mpi_call_note *note);
 
 /* Does the same as reel_mpi_tell() for the message of a note, if that message was received. */
 void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,

@@ -46,6 +46,7 @@ static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
 	double seconds = 1e-9 * (double)m->attached->watch_ns;
 	int error;
 
+	reel_mpi_checks_tell(m->attached);
 	if (what == REEL_MPI_FOR_ALL)
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
 					      "the communicator%s",

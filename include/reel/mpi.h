@@ -132,6 +132,14 @@ int reel_mpi_attach(MPI_Comm comm, unsigned flags);
  * Free the duplicates. Collective. Needed only for what lives until MPI_Finalize(), such as
  * MPI_COMM_WORLD; MPI_Comm_free() does it for others. Returns 0 or the error of
  * reel_mpi_reverse_end().
+ *
+ * In checked mode, too, -EBADMSG: calls were recorded and not reversed, and no other error has told
+ * why. It is reported once, by MPI_Comm_free(), too: a reverse call that is left out where no other
+ * call waits for it leaves adjoints as they were. Where a program does not mean to reverse what it
+ * calls, it passes a NULL tape.
+ *
+ *	reel: rank 1: 1 message and 0 collective calls were recorded and not reversed: a receive from
+ *	rank 0 with tag 7, file.c:12; adjoints lack what they would have sent
  */
 int reel_mpi_detach(MPI_Comm comm);
 

@@ -543,6 +543,60 @@ static bool other_numbers_in_a_message(void)
 	return passed;
 }
 
+/* Forward calls of each kind, and the reverse of those whose bit is set. */
+static void reverse_some(unsigned which)
+{
+	static const struct reel_mpi_request unused;
+	struct reel_mpi_request r;
+	double y[8] = {0};
+
+	pass(0, 7);
+	AT(2, reel_mpi_bcast(&tape, x, 5, D, 0, comm));
+	AT(3, reel_mpi_iallreduce(&tape, x, y, 5, D, MPI_SUM, comm, &r));
+	reel_mpi_wait(&tape, &r, NO_STATUS);
+	if (which & 1)
+		reel_mpi_iallreduce_reverse(&tape, x_bar, y, 5, D, MPI_SUM, comm, &unused);
+	if (which & 2)
+		reel_mpi_bcast_reverse(&tape, x_bar, 5, D, 0, comm);
+	if (which & 4 && rank == 0)
+		reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm);
+	if (which & 4 && rank == 1)
+		reel_mpi_recv_reverse(&tape, x_bar, 5, D, 0, 7, comm, NO_STATUS);
+}
+
+static bool calls_that_are_left(void)
+{
+	static const char *const left[] = {"1 message and 2 collective calls",
+					   "1 message and 1 collective call ",
+					   "a receive from rank 0 with tag 7, "};
+	bool passed = true;
+
+	for (unsigned i = 0; i < 3; i++) {
+		bool is_told = rank < 2 || i < 2;
+
+		begin(REEL_MPI_CHECKED, 0);
+		reverse_some((1u << i) - 1);
+		passed &= holds(reel_mpi_detach(comm) == (is_told ? -EBADMSG : 0));
+		passed &= holds(reported.calls == is_told);
+		passed &= holds(rank != 1 || (strstr(reported.message, left[i]) &&
+					      names(reported.message, 1, 1)));
+		passed &= holds(rank != 2 || i || names(reported.message, 3, 3));
+		end();
+	}
+	/* Nothing is left, or an error has told of it. */
+	begin(REEL_MPI_CHECKED, 0);
+	reverse_some(7);
+	passed &= holds(!reel_mpi_detach(comm) && !reported.calls);
+	end();
+	begin(REEL_MPI_CHECKED, 0);
+	reverse_some(1);
+	passed &= failed(reel_mpi_bcast_reverse(&tape, x_bar, 4, D, 0, comm), -EBADMSG);
+	reel_mpi_detach(comm);
+	passed &= holds(reported.calls == 1);
+	end();
+	return passed;
+}
+
 /* ---- The watchdog ---- */
 
 #define WATCH "0.05"
@@ -963,6 +1017,8 @@ static const struct rank_case cases[] = {
 	{"an I-form whose reverse says something else is named", other_details_of_starts},
 	{"a message whose reverse has other numbers is named by both ranks",
 	 other_numbers_in_a_message},
+	{"calls that are recorded and not reversed are named when the communicator is detached",
+	 calls_that_are_left},
 	{"a rank that waits for a message says for which one, and ends", watched_messages},
 	{"without a tape it says so, too, as the environment demands", watched_without_tape},
 	{"a rank that waits for a request says so, and ends", watched_requests},
