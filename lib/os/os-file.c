@@ -201,11 +201,20 @@ int reel_os_file_set_direct(int file, bool direct)
 
 /* Not posix_fallocate(), which writes zeros where the file system cannot allocate. */
 #ifdef __linux__
+/*
+ * Errors of a file system or a kernel that has no fallocate(). Some file systems of users (FUSE)
+ * say EINVAL or ENOTTY, though the arguments are right.
+ */
+static bool means_no_allocation(int error)
+{
+	return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL || error == ENOTTY;
+}
+
 int reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes)
 {
 	if (!fallocate(file, 0, (off_t)offset, (off_t)bytes))
 		return 0;
-	return errno == ENOSYS ? -EOPNOTSUPP : -errno;
+	return means_no_allocation(errno) ? -EOPNOTSUPP : -errno;
 }
 #else
 int reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes)
