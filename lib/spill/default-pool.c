@@ -13,18 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/cancel.h"
 #include "os/environment.h"
 #include "os/error.h"
 #include "os/memory-limit.h"
 #include "default-pool.h"
 #include "pool/pool.h"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* Of the handlers of fork(): 0, or an error number. */
+static int registration;
+/* `opening` guards the variables down to the default pool. */
+static bool environment_is_read;
 static struct reel_pool_options options;
 /* If one of these is set, the default pool has a store. */
 static const char *spill_directory, *store_description;
 static atomic_flag store_refused = ATOMIC_FLAG_INIT;
 static _Atomic(struct reel_pool *) default_pool;
+/* Held by a thread that opens the default pool, so that one thread opens the store, and no two. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+/* Whether this thread holds `opening`. A device's driver may fork while the store is opened. */
+static _Thread_local bool is_opening;
 
 /* "60%" */
 static bool is_percentage(const char *text, unsigned *percent)
@@ -115,6 +123,35 @@ static const char *store_value(void)
 	return store_description ? store_description : spill_directory;
 }
 
+/* ---- Forks ---- */
+
+static void before_fork(void)
+{
+	if (!is_opening)
+		pthread_mutex_lock(&opening);
+}
+
+static void after_fork(void)
+{
+	if (!is_opening)
+		pthread_mutex_unlock(&opening);
+}
+
+/*
+ * Runs when the library is loaded: a fork in the middle of a registration would make the child
+ * register the handlers once more. A fork runs the handlers registered last first, so it locks
+ * `opening` before the list of pools, in the order in which a thread that opens the default pool
+ * locks them.
+ */
+__attribute__((constructor)) static void register_handlers(void)
+{
+	registration = -reel_fork_prepare();
+	if (!registration)
+		registration = pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/* ---- Opening ---- */
+
 static void read_environment(void)
 {
 	spill_directory = reel_environment("REEL_SPILL_DIR");
@@ -163,6 +200,7 @@ static int open_pool_and_store(struct reel_pool **pool)
 	struct reel_pool_options complete = options;
 	int error = open_store(&complete.store);
 
+	*pool = NULL;
 	if (error)
 		return error;
 	REEL_ASSERT(!reel_pool_problem(&options));
@@ -172,41 +210,47 @@ static int open_pool_and_store(struct reel_pool **pool)
 	return error;
 }
 
-/* If several threads open a pool at once, the first one is kept, and the others close theirs. */
+/* Requires `opening`. */
 static int open_default_pool(struct reel_pool **opened)
 {
-	struct reel_pool *first = NULL;
 	int error;
 
-	pthread_once(&once, read_environment);
-	error = open_pool_and_store(opened);
-	if (error) {
-		/* Acquire: pairs with the release below, in another thread. */
-		*opened = atomic_load_explicit(&default_pool, memory_order_acquire);
-		return *opened ? 0 : error;
-	}
-	(*opened)->flags |= REEL_POOL_PERMANENT;
-	/*
-	 * Release: pairs with the acquires here and in reel_pool_open_default(). Makes the pool
-	 * visible.
-	 */
-	if (atomic_compare_exchange_strong_explicit(&default_pool, &first, *opened,
-						    memory_order_release, memory_order_acquire))
+	/* Relaxed: `opening` orders this load after the store of the thread that was first. */
+	*opened = atomic_load_explicit(&default_pool, memory_order_relaxed);
+	if (*opened)
 		return 0;
-	REEL_ASSERT(first->flags & REEL_POOL_PERMANENT);
-	(*opened)->flags &= ~REEL_POOL_PERMANENT;
-	reel_pool_close(*opened);
-	*opened = first;
+	if (!environment_is_read)
+		read_environment();
+	environment_is_read = true;
+	error = registration ? -ENOMEM : open_pool_and_store(opened);
+	if (error)
+		return error;
+	(*opened)->flags |= REEL_POOL_PERMANENT;
+	/* Release: pairs with the acquire in reel_pool_open_default(). Makes the pool visible. */
+	atomic_store_explicit(&default_pool, *opened, memory_order_release);
 	return 0;
+}
+
+static int open_once(struct reel_pool **opened)
+{
+	REEL_UNCANCELLED;
+	int error;
+
+	pthread_mutex_lock(&opening);
+	is_opening = true;
+	error = open_default_pool(opened);
+	is_opening = false;
+	pthread_mutex_unlock(&opening);
+	return error;
 }
 
 /* If the pool cannot be opened, the next use tries again. */
 int reel_pool_open_default(reel_pool **pool)
 {
-	/* Acquire: pairs with the release in open_default_pool(). */
+	/* Acquire: pairs with the release in open_default_pool(). Makes the pool visible. */
 	*pool = atomic_load_explicit(&default_pool, memory_order_acquire);
 	REEL_ASSERT(!*pool || (*pool)->flags & REEL_POOL_PERMANENT);
-	return *pool ? 0 : open_default_pool(pool);
+	return *pool ? 0 : open_once(pool);
 }
 
 reel_pool *reel_pool_default(void)

@@ -366,6 +366,30 @@ static void threads_agree_on_the_default_pool(void)
 	pthread_barrier_destroy(&barrier);
 }
 
+/* The thread key that is left is enough for one pool. */
+static void threads_open_the_default_pool_once(void)
+{
+	static pthread_key_t key[2 * PTHREAD_KEYS_MAX];
+	unsigned failed = 0;
+
+	for (int round = 0; round < 20; round++) {
+		pid_t child = fork();
+		int n = 0;
+
+		if (child == 0) {
+			setenv("REEL_BUDGET", "16M", 1);
+			setenv("REEL_STORE", "memory=64M", 1);
+			while (!pthread_key_create(&key[n], NULL))
+				n++;
+			pthread_key_delete(key[0]);
+			threads_agree_on_the_default_pool();
+			tap_child_end();
+		}
+		failed += !tap_child_passed(child);
+	}
+	is_int(failed, 0, "one of the threads opens it, and the others wait");
+}
+
 /* Every thread key is in use, so that no pool can be opened. */
 static void the_default_pool_is_tried_again(void)
 {
@@ -450,6 +474,7 @@ int main(int argc, char **argv)
 	a_set_user_id_program_ignores_the_environment();
 	a_change_of_the_environment_comes_too_late();
 	the_default_pool_is_tried_again();
+	threads_open_the_default_pool_once();
 	threads_agree_on_the_default_pool();
 	return tap_end();
 }

@@ -186,6 +186,42 @@ static void pools_come_and_go_around_a_fork(void)
 	reel_pool_close(older);
 }
 
+
+static void *open_the_default_pool(void *unused)
+{
+	(void)unused;
+	reel_pool_default();
+	return NULL;
+}
+
+/* A fork in the middle of the first use, in which another thread has the lock. */
+static void forks_while_the_default_pool_is_opened(void)
+{
+	unsigned failed = 0;
+
+	for (int i = 0; i < FORKS; i++) {
+		pid_t child = fork_with_timeout();
+		pthread_t thread;
+
+		if (child == 0) {
+			setenv("REEL_BUDGET", "24M", 1);
+			setenv("REEL_STORE", "memory=256M", 1);
+			pthread_create(&thread, NULL, open_the_default_pool, NULL);
+			child = fork_with_timeout();
+			if (child == 0) {
+				ok(reel_pool_default(), "the grandchild has a default pool");
+				tap_child_end();
+			}
+			ok(tap_child_passed(child), "the grandchild ends");
+			pthread_join(thread, NULL);
+			tap_child_end();
+		}
+		failed += !tap_child_passed(child);
+	}
+	is_int(failed, 0, "a fork while another thread opens the default pool, each of %d times",
+	       FORKS);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -193,5 +229,6 @@ int main(void)
 	slabs_of_vanished_threads_are_counted();
 	forks_while_threads_hammer_the_pool();
 	pools_come_and_go_around_a_fork();
+	forks_while_the_default_pool_is_opened();
 	return tap_end();
 }
