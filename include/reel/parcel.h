@@ -70,8 +70,9 @@ struct reel_parcel_options {
  *
  * Returns 0, or
  *   -EINVAL  `bytes` is 0, or an option is wrong
+ *   -EOVERFLOW  no address space holds `bytes`; often a negative size that became a size_t
  *   -EDQUOT  the hard budget is used up by what cannot leave memory; reel_error_text() says how
- *            much of it is open or pinned
+ *            much of it is open or pinned, or that the parcel never fits into the budget
  *   -ENOMEM  no memory
  *   what the store says that takes no more, or -ENXIO: the default pool is refused
  *

@@ -241,6 +241,11 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 {
 	struct reel_parcel_stats stats;
 
+	if (error == -EDQUOT && bytes > parcels->pool->hard_budget)
+		return reel_fail(error,
+				 "%s of %zu bytes never fits into the hard budget of %zu bytes; "
+				 "raise it, or divide the parcel",
+				 what, bytes, parcels->pool->hard_budget);
 	reel_parcel_get_stats(parcels->pool, &stats);
 	if (error == -EDQUOT)
 		return reel_fail(error,
@@ -264,12 +269,24 @@ static const char *options_problem(const struct reel_parcel_options *options)
 	return reel_layout_problem(options->layout);
 }
 
+/* Sizes up to this one can be rounded up to whole pages and slabs without a wrap. */
+static size_t max_bytes(const struct reel_parcels *parcels)
+{
+	return PTRDIFF_MAX - parcels->pool->slab_bytes;
+}
+
 static int open_in(struct reel_parcels *parcels, size_t bytes,
 		   const struct reel_parcel_options *options, struct reel_parcel **opened)
 {
-	struct reel_parcel *parcel = calloc(1, sizeof *parcel);
+	struct reel_parcel *parcel;
 	int error;
 
+	if (bytes > max_bytes(parcels))
+		return reel_fail(-EOVERFLOW,
+				 "a parcel of %zu bytes is larger than the address space; check "
+				 "the size, which may have been negative",
+				 bytes);
+	parcel = calloc(1, sizeof *parcel);
 	if (!parcel)
 		return reel_fail(-ENOMEM, "no memory for a parcel");
 	parcel->bytes = bytes;

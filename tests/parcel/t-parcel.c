@@ -146,6 +146,60 @@ static void the_alignment_is_as_said(void)
 	close_pool_at_rest(pool, "small parcels");
 }
 
+/* Returns how many of the sizes just below SIZE_MAX are not refused as too large. */
+static unsigned count_accepted(reel_pool *pool, unsigned flags)
+{
+	struct reel_parcel_options options = {.flags = flags};
+	unsigned accepted = 0;
+	reel_parcel *parcel;
+	void *data;
+
+	for (size_t below = 0; below <= 8192; below++)
+		accepted += reel_parcel_open(&parcel, pool, SIZE_MAX - below, &options, &data) !=
+			    -EOVERFLOW;
+	return accepted;
+}
+
+static void sizes_that_no_memory_holds(reel_pool *pool, const char *what)
+{
+	reel_parcel *parcel;
+	void *data;
+
+	tap_case("too large");
+	is_int(count_accepted(pool, 0), 0, "%s, sizes just below SIZE_MAX are refused", what);
+	is_int(count_accepted(pool, REEL_PARCEL_SCRATCH), 0, "for scratch parcels, too");
+	is_int(reel_parcel_open(&parcel, pool, (size_t)PTRDIFF_MAX + 1, NULL, &data), -EOVERFLOW,
+	       "and one above PTRDIFF_MAX");
+	ok(strstr(reel_error_text(0), "address space"), "%s", reel_error_text(0));
+	is_int(stats_of(pool).resident_bytes, 0, "nothing is charged for them");
+}
+
+static void sizes_that_no_budget_holds(void)
+{
+	static const size_t bytes[] = {BUDGET * SLAB + 1, 100 * BUDGET * SLAB, PTRDIFF_MAX / 2,
+				       PTRDIFF_MAX - SLAB};
+	struct late_store *late = late_open(43);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 12));
+	reel_parcel *parcel;
+	void *data;
+
+	sizes_that_no_memory_holds(pool, "with a store");
+	for (unsigned i = 0; i < COUNT(bytes); i++) {
+		is_int(reel_parcel_open(&parcel, pool, bytes[i], NULL, &data), -EDQUOT,
+		       "%zu bytes are above the budget", bytes[i]);
+		ok(strstr(reel_error_text(0), "never fits"), "%s", reel_error_text(0));
+	}
+	close_all(pool, late, "sizes above the budget");
+}
+
+static void sizes_without_a_budget(void)
+{
+	reel_pool *pool = open_pool(small_options());
+
+	sizes_that_no_memory_holds(pool, "without a store");
+	close_pool_at_rest(pool, "sizes that no memory holds");
+}
+
 /* ---- Calls in the wrong state ---- */
 
 static void wrong_calls_are_refused(void)
@@ -643,6 +697,8 @@ int main(void)
 	sizes_in_a_store(true, 0);
 	sizes_in_a_store(false, 7);
 	the_alignment_is_as_said();
+	sizes_without_a_budget();
+	sizes_that_no_budget_holds();
 	wrong_calls_are_refused();
 	what_is_unsealed_can_be_changed(100);
 	what_is_unsealed_can_be_changed(SLAB);
