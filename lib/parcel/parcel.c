@@ -264,7 +264,7 @@ static const char *options_problem(const struct reel_parcel_options *options)
 	if (options->flags & ~REEL_PARCEL_SCRATCH)
 		return "unknown flags of a parcel";
 	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
-	if (problem || !options->layout.element)
+	if (problem || !options->layout.element || options->layout.element == REEL_INCOMPRESSIBLE)
 		return problem;
 	return reel_layout_problem(options->layout);
 }

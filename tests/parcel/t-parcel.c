@@ -200,6 +200,26 @@ static void sizes_without_a_budget(void)
 	close_pool_at_rest(pool, "sizes that no memory holds");
 }
 
+/* ---- Layouts ---- */
+
+static void the_store_knows_what_does_not_compress(void)
+{
+	struct reel_parcel_options options = {.layout = {REEL_INCOMPRESSIBLE, 0}};
+	struct late_store *late = late_open(59);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 12));
+	reel_parcel *parcel;
+	void *data;
+
+	tap_case("a parcel that does not compress");
+	if (is_int(reel_parcel_open(&parcel, pool, SLAB, &options, &data), 0, "is opened")) {
+		reel_parcel_seal(parcel);
+		is_int(reel_slab_io_of(reel_offload_of(pool), parcel->bin->slab)->layout.element,
+		       REEL_INCOMPRESSIBLE, "its layout goes to the store");
+		reel_parcel_close(parcel);
+	}
+	close_all(pool, late, "a parcel that does not compress");
+}
+
 /* ---- Calls in the wrong state ---- */
 
 static void wrong_calls_are_refused(void)
@@ -699,6 +719,7 @@ int main(void)
 	the_alignment_is_as_said();
 	sizes_without_a_budget();
 	sizes_that_no_budget_holds();
+	the_store_knows_what_does_not_compress();
 	wrong_calls_are_refused();
 	what_is_unsealed_can_be_changed(100);
 	what_is_unsealed_can_be_changed(SLAB);
