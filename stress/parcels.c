@@ -336,6 +336,10 @@ static void announce(struct hands *hands)
 
 		if (!begin_reading(item))
 			continue;
+		if (item->scratch) {
+			end_reading(item);
+			continue;
+		}
 		announced[n] = item;
 		order[n++] = item->parcel;
 	}

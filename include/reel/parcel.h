@@ -101,9 +101,13 @@ int reel_parcel_unseal(reel_parcel *parcel, void **data);
  * ahead then, and leave memory in the opposite order. An announcement ends when its last parcel has
  * been pinned. A parcel may occur several times, and several announcements may be under way, for
  * example one for each thread; the last one that names a parcel counts. A parcel that is pinned out
- * of turn ends the announcements of those before it. All parcels belong to one pool.
+ * of turn ends the announcements of those before it.
  *
- * Returns 0, or -ENOMEM: nothing is read ahead. Cost: O(n).
+ * Returns 0, or
+ *   -EINVAL  a parcel is open, is a scratch parcel, or belongs to another pool than the first one
+ *   -ENOMEM  no memory: nothing is read ahead
+ *
+ * Cost: O(n).
  */
 int reel_parcel_announce(reel_parcel *const *parcels, size_t n);
 
@@ -139,7 +143,7 @@ struct reel_parcel_stats {
 	uint64_t resident_bytes;  /* in memory */
 	uint64_t stored_bytes;    /* in the store, before compression; some may be in memory, too */
 	uint64_t pinned_bytes;    /* open or pinned */
-	uint64_t announced;       /* pins so far of parcels that were announced */
+	uint64_t announced;       /* announced pins so far; neighbours in a slab with the first */
 	uint64_t hits;            /* those of them that found the contents in memory */
 	uint64_t waits;           /* pins so far that waited for the store */
 	uint64_t wait_ns;         /* and for how long, together */

@@ -29,6 +29,7 @@ struct reel_order {
 		struct reel_bin *bin; /* NULL: it belongs to another order by now, or was closed */
 		uint32_t before;      /* size of all entries before this one, in slabs */
 		uint32_t again;       /* the next entry of the same bin, or NO_INDEX */
+		uint32_t pins;        /* number of pins that were announced for this use */
 	} entry[];
 };
 
@@ -142,9 +143,12 @@ static void fill(struct reel_order *order, reel_parcel *const *parcels, size_t n
 	for (size_t i = 0; i < n; i++) {
 		struct reel_bin *bin = parcels[i]->bin;
 
-		if (order->entries && order->entry[order->entries - 1].bin == bin)
+		if (order->entries && order->entry[order->entries - 1].bin == bin) {
+			order->entry[order->entries - 1].pins++;
 			continue;
+		}
 		order->entry[order->entries].bin = bin;
+		order->entry[order->entries].pins = 1;
 		order->entry[order->entries].before = order->slabs;
 		order->slabs += slabs_of(bin);
 		order->entries++;
@@ -192,11 +196,30 @@ static void tell(struct reel_order *order)
 	atomic_store_explicit(&order->tape_io->highest, order->slabs - 1, memory_order_relaxed);
 }
 
+static const char *problem_of(const reel_parcel *parcel, const struct reel_parcels *parcels)
+{
+	if (parcel->bin->parcels != parcels)
+		return "all parcels of an announcement belong to one pool";
+	if (parcel->flags & REEL_PARCEL_SCRATCH)
+		return "a scratch parcel keeps nothing that could be pinned";
+	/* Relaxed: the program orders the calls that change one parcel. */
+	if (atomic_load_explicit(&parcel->pins, memory_order_relaxed) < 0)
+		return "it is open; seal it first";
+	return NULL;
+}
+
 int reel_parcel_announce(reel_parcel *const *announced, size_t n)
 {
 	struct reel_parcels *parcels = n ? announced[0]->bin->parcels : NULL;
 	struct reel_order *order;
 
+	for (size_t i = 0; i < n; i++) {
+		const char *problem = problem_of(announced[i], parcels);
+
+		if (problem)
+			return reel_fail(-EINVAL, "parcel %zu of %zu cannot be announced: %s", i, n,
+					 problem);
+	}
 	if (!n || !parcels->unordered)
 		return 0;
 	order = new_order(parcels, n);
@@ -235,6 +258,16 @@ static void use(struct reel_order *order, uint32_t index)
 		reel_order_describe(bin);
 }
 
+/* The first pin of a bin brings the contents of its neighbours in the order, too. */
+static void count_pins(struct reel_order *order, uint32_t index, bool waited)
+{
+	uint32_t pins = order->entry[index].pins;
+
+	/* Relaxed, both: statistics guard no other data. */
+	atomic_fetch_add_explicit(&order->parcels->announced, pins, memory_order_relaxed);
+	atomic_fetch_add_explicit(&order->parcels->hits, pins - waited, memory_order_relaxed);
+}
+
 void reel_order_advance(struct reel_bin *bin, bool waited)
 {
 	struct reel_order *order = order_of(bin);
@@ -242,8 +275,7 @@ void reel_order_advance(struct reel_bin *bin, bool waited)
 
 	if (!order)
 		return;
-	atomic_fetch_add_explicit(&order->parcels->announced, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&order->parcels->hits, !waited, memory_order_relaxed);
+	count_pins(order, bin->index, waited);
 	adapt(order->tape_io, waited);
 	before = slabs_used(order);
 	for (uint32_t end = bin->index; order->used <= end; order->used++)

@@ -573,10 +573,49 @@ static void an_order_is_read_ahead(bool backward, size_t bytes, unsigned repeate
 	ok(parcel_stats(pool).hits > 0, "some had been read before they were needed: %llu of %llu",
 	   (unsigned long long)parcel_stats(pool).hits,
 	   (unsigned long long)parcel_stats(pool).announced);
+	is_int(parcel_stats(pool).announced, n, "each announced pin counts");
 	is_int(reel_offload_of(pool)->tape_ios_in_use, 0, "the order has ended with its last parcel");
 	for (unsigned i = 0; i < MANY; i++)
 		reel_parcel_close(parcel[i]);
 	close_all(pool, late, "an order");
+}
+
+static void cannot_be_announced(reel_parcel *first, reel_parcel *wrong, const char *why)
+{
+	is_int(reel_parcel_announce((reel_parcel *[]){first, first, wrong}, 3), -EINVAL,
+	       "not announced: %s", why);
+	ok(strstr(reel_error_text(0), "parcel 2 of 3 cannot be announced"), "%s",
+	   reel_error_text(0));
+}
+
+/* Both pools have offload threads, which would work on the slabs of each other. */
+static void wrong_orders_are_refused(void)
+{
+	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
+	struct late_store *late[2] = {late_open(47), late_open(53)};
+	reel_parcel *first, *elsewhere, *open, *empty;
+	reel_pool *pool[2];
+	void *data;
+
+	tap_case("orders that cannot be");
+	for (unsigned i = 0; i < 2; i++)
+		pool[i] = open_pool(spilling(&late[i]->store, BUDGET, 12));
+	first = sealed(pool[0], SLAB, 1);
+	elsewhere = sealed(pool[1], SLAB, 2);
+	if (reel_parcel_open(&open, pool[0], SLAB, NULL, &data) ||
+	    reel_parcel_open(&empty, pool[0], SLAB, &scratch, &data) || reel_parcel_seal(empty))
+		abort();
+	cannot_be_announced(first, elsewhere, "a parcel of another pool");
+	cannot_be_announced(first, open, "an open parcel");
+	cannot_be_announced(first, empty, "a scratch parcel");
+	is_int(reel_offload_of(pool[0])->tape_ios_in_use, 0, "no order has begun");
+	ok(reads(first, 1) && reads(elsewhere, 2), "the parcels can be pinned");
+	reel_parcel_close(first);
+	reel_parcel_close(elsewhere);
+	reel_parcel_close(open);
+	reel_parcel_close(empty);
+	close_all(pool[0], late[0], "orders that were refused");
+	close_all(pool[1], late[1], "an order over two pools");
 }
 
 static void orders_may_be_changed(void)
@@ -736,6 +775,7 @@ int main(void)
 	an_order_is_read_ahead(true, SLAB, 0);
 	an_order_is_read_ahead(true, 2 * SLAB + 9, 0);
 	an_order_is_read_ahead(false, SLAB / 4, 7);
+	wrong_orders_are_refused();
 	orders_may_be_changed();
 	many_read_at_once(SLAB);
 	many_read_at_once(SLAB / 3);
