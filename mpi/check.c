@@ -262,6 +262,18 @@ int reel_mpi_note_call(struct reel_mpi_message *m, bool receive)
 	return reel_mpi_push_call_note(m->tape, &note);
 }
 
+void reel_mpi_count_truncated(const struct reel_mpi_message *m, const MPI_Status *status)
+{
+	struct reel_mpi_message came = *m;
+
+	if (!m->attached->checks || !m->layout->runs || status->MPI_SOURCE < 0 ||
+	    status->MPI_TAG < 0)
+		return;
+	came.peer = status->MPI_SOURCE;
+	came.tag = status->MPI_TAG;
+	count_message(&came, true);
+}
+
 enum { DESCRIPTION = 120 };
 
 static bool is_message(const struct reel_mpi_call_note *note)

@@ -129,6 +129,12 @@ bool reel_mpi_has_header(const struct reel_mpi_message *message);
 int reel_mpi_note_call(struct reel_mpi_message *message, bool receive);
 
 /*
+ * Forward, when a message has come for which a receive was too small: counts it, as its sender does,
+ * and its reverse call tells the sender that there is no adjoint.
+ */
+void reel_mpi_count_truncated(const struct reel_mpi_message *message, const MPI_Status *status);
+
+/*
  * Reverse, before anything is sent: compares the call with the note on the tape, and sets the
  * serial number. If they differ, the ranks that wait for an adjoint of either get a header that
  * says so. Returns 0, -EBADMSG, or the error by which the tape was lost before.

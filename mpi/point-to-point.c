@@ -2,6 +2,8 @@
 /* Messages whose calls wait. */
 #include "config.h"
 
+#include <errno.h>
+
 #include "check.h"
 
 static int send_by_mode(const struct reel_mpi_message *m, enum reel_mpi_mode mode, MPI_Comm comm)
@@ -76,6 +78,16 @@ static int received(struct reel_mpi_message *m, const MPI_Status *own, MPI_Statu
 	return error || fixed ? error : reel_mpi_check_order(m, true, NULL);
 }
 
+/* The error of a receive; `own` is its status. */
+static int check_received(const struct reel_mpi_message *m, int code, const MPI_Status *own)
+{
+	int error = reel_mpi_check(code, m->call);
+
+	if (error == -EMSGSIZE)
+		reel_mpi_count_truncated(m, own);
+	return error;
+}
+
 int reel_mpi_recv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		     int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
@@ -88,8 +100,8 @@ int reel_mpi_recv_at(reel_tape *tape, const char *site, void *buffer, int count,
 	if (!error && is_fixed(&m))
 		error = reel_mpi_check_order(&m, true, NULL);
 	if (!error)
-		error = reel_mpi_check(MPI_Recv(buffer, count, type, source, tag, comm, &own),
-				       m.call);
+		error = check_received(&m, MPI_Recv(buffer, count, type, source, tag, comm, &own),
+				       &own);
 	if (!error)
 		error = received(&m, &own, status);
 	return reel_mpi_stick(tape, error);
@@ -100,8 +112,12 @@ static int return_message(struct reel_mpi_message *m, MPI_Status *status)
 {
 	bool asked = status != MPI_STATUS_IGNORE, noted = reel_mpi_is_noted(m, asked);
 	struct reel_mpi_note note;
-	int error = noted ? reel_mpi_pop_note(m->tape, m->site, m->call, &note) : 0;
+	int error = reel_mpi_refuse_truncated(m);
 
+	if (error)
+		return error;
+	if (noted)
+		error = reel_mpi_pop_note(m->tape, m->site, m->call, &note);
 	if (!error)
 		error = reel_mpi_recall_message(m, asked ? status : NULL, noted ? &note : NULL);
 	if (error)
@@ -148,13 +164,22 @@ static int begin_exchange(struct reel_mpi_message *out, struct reel_mpi_message 
 	return error;
 }
 
-/* After both: notes the send, then the receive, which the reverse call begins with. */
-static int exchanged(struct reel_mpi_message *out, struct reel_mpi_message *in,
+/*
+ * After both, of which MPI returned `code`: notes the send, then the receive, which the reverse call
+ * begins with. The message was sent, too, if the other one did not fit.
+ */
+static int exchanged(struct reel_mpi_message *out, struct reel_mpi_message *in, int code,
 		     const MPI_Status *own, MPI_Status *status)
 {
-	int error = reel_mpi_note_call(out, false), after = received(in, own, status);
+	int error = check_received(in, code, own), noted, after;
 
-	return error ? error : after;
+	if (error && error != -EMSGSIZE)
+		return error;
+	noted = reel_mpi_note_call(out, false);
+	if (error)
+		return reel_mpi_check(code, out->call);
+	after = received(in, own, status);
+	return noted ? noted : after;
 }
 
 int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, int sent_count,
@@ -168,17 +193,14 @@ int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, in
 	struct reel_mpi_message in = {.call = out.call, .site = site, .tape = tape,
 				      .buffer = received_at, .count = count, .peer = source,
 				      .tag = tag, .type = type};
-	int error = begin_exchange(&out, &in, comm);
+	int error = begin_exchange(&out, &in, comm), code;
 	MPI_Status own;
 
-	if (!error)
-		error = reel_mpi_check(MPI_Sendrecv(sent, sent_count, sent_type, dest, sent_tag,
-						    received_at, count, type, source, tag, comm,
-						    &own),
-				       out.call);
-	if (!error)
-		error = exchanged(&out, &in, &own, status);
-	return reel_mpi_stick(tape, error);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	code = MPI_Sendrecv(sent, sent_count, sent_type, dest, sent_tag, received_at, count, type,
+			    source, tag, comm, &own);
+	return reel_mpi_stick(tape, exchanged(&out, &in, code, &own, status));
 }
 
 int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer, int count,
@@ -190,18 +212,15 @@ int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer
 				       .tag = sent_tag, .type = type};
 	struct reel_mpi_message in = out;
 	MPI_Status own;
-	int error;
+	int error, code;
 
 	in.peer = source;
 	in.tag = tag;
 	error = begin_exchange(&out, &in, comm);
-	if (!error)
-		error = reel_mpi_check(MPI_Sendrecv_replace(buffer, count, type, dest, sent_tag,
-							    source, tag, comm, &own),
-				       out.call);
-	if (!error)
-		error = exchanged(&out, &in, &own, status);
-	return reel_mpi_stick(tape, error);
+	if (error)
+		return reel_mpi_stick(tape, error);
+	code = MPI_Sendrecv_replace(buffer, count, type, dest, sent_tag, source, tag, comm, &own);
+	return reel_mpi_stick(tape, exchanged(&out, &in, code, &own, status));
 }
 
 int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
@@ -214,7 +233,7 @@ int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count
 	MPI_Status own;
 
 	if (!error)
-		error = reel_mpi_check(MPI_Mrecv(buffer, count, type, message, &own), m.call);
+		error = check_received(&m, MPI_Mrecv(buffer, count, type, message, &own), &own);
 	if (!error)
 		error = received(&m, &own, status);
 	return reel_mpi_stick(tape, error);

@@ -245,6 +245,8 @@ static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 	active = reel_mpi_is_active(&m);
 	if (r->state == STARTED)
 		error = reel_mpi_check(MPI_Wait(&r->request, &r->status), call);
+	if (error == -EMSGSIZE)
+		reel_mpi_count_truncated(&m, &r->status);
 	if (!error)
 		error = reel_mpi_note_message(&m, receive ? &r->status : NULL,
 					      index >= 0 || (receive &&
@@ -530,13 +532,15 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 		error = reel_fail(-EINVAL, "%s: the request is in use", call);
 	if (error)
 		return error;
-	if (!given && receive && reel_mpi_is_noted(&m, status)) {
+	if (receive)
+		error = reel_mpi_refuse_truncated(&m);
+	if (!error && !given && receive && reel_mpi_is_noted(&m, status)) {
 		error = reel_mpi_pop_note(tape, site, call, &own);
 		given = &own;
 	}
 	if (!error)
 		error = reel_mpi_recall_message(&m, status, given);
-	if (error && receive)
+	if (error && receive && error != -EMSGSIZE)
 		reel_mpi_tell(&m, error);
 	if (!error)
 		error = reel_mpi_mirror(&m, receive);

@@ -268,6 +268,23 @@ int reel_mpi_send_adjoint(struct reel_mpi_message *message)
 	return error;
 }
 
+int reel_mpi_refuse_truncated(struct reel_mpi_message *m)
+{
+	int error;
+
+	if (!m->tape || reel_tape_error(m->tape) != -EMSGSIZE || !reel_mpi_is_active(m))
+		return 0;
+	reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+	/* Of a wildcard the note is lost: it is not known which rank waits. */
+	if (!m->attached->checks && m->peer >= 0 && m->tag >= 0)
+		reel_mpi_send_copy(m);
+	error = reel_fail(-EMSGSIZE, "rank %d, %s: %s follows a receive that had no room for its "
+				     "message, so its adjoint is NaN",
+			  m->attached->rank, m->site, m->call);
+	reel_mpi_tell(m, error);
+	return error;
+}
+
 int reel_mpi_check_adjoint(const struct reel_mpi_message *message, const MPI_Status *status)
 {
 	int count;
@@ -276,8 +293,9 @@ int reel_mpi_check_adjoint(const struct reel_mpi_message *message, const MPI_Sta
 	if (count == message->count)
 		return 0;
 	return reel_fail(-EBADMSG, "%s: rank %d returns the adjoint of %d elements with tag %d, and "
-				   "%d were sent; the reverse calls do not mirror the forward calls",
-			 message->call, message->peer, count, message->tag, message->count);
+				   "%d were sent; %sthe reverse calls do not mirror the forward calls",
+			 message->call, message->peer, count, message->tag, message->count,
+			 count < message->count ? "its receive had no room for more, or " : "");
 }
 
 static int receive_adjoint(struct reel_mpi_message *message, char *place)

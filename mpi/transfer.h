@@ -104,6 +104,13 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 /* Sends the adjoint to where the message came from, and sets it to 0. Does not wait. */
 int reel_mpi_send_adjoint(struct reel_mpi_message *message);
 
+/*
+ * Before the reverse of a receive: if a receive of the tape was too small, nobody knows what the
+ * forward sweep has calculated from it. Makes the adjoint NaN, sends it so that its rank does not
+ * wait, or tells that rank in checked mode, and returns -EMSGSIZE. Otherwise returns 0.
+ */
+int reel_mpi_refuse_truncated(struct reel_mpi_message *message);
+
 /* Sends a copy of the adjoint to `peer`, and leaves it as it is. */
 int reel_mpi_send_copy(struct reel_mpi_message *message);
 

@@ -58,7 +58,8 @@
  * Errors. Each call returns 0 or a negative errno, and leaves a text (reel/error.h):
  *   -EINVAL    the communicator is not attached; an argument is wrong
  *   -ENOTSUP   the call cannot be reversed; the text says why and what can be done
- *   -EMSGSIZE  a message is shorter or longer than the buffer, and no status was asked for
+ *   -EMSGSIZE  a message is longer than the buffer, or shorter and no status was asked for; reverse
+ *              calls of receives on that tape send NaN, and return this, too
  *   -EIO       MPI failed; the text has MPI's own. Unless the communicator returns errors
  *              (MPI_ERRORS_RETURN) MPI ends the program itself; MPICH asks MPI_COMM_WORLD
  *              when a wait fails

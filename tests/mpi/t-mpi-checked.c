@@ -367,6 +367,46 @@ static bool missing_collective_call(void)
 	return passed;
 }
 
+/* Rank 1 has room for two of five numbers. It says so, in place of blaming an order. */
+static bool receive_too_small(bool by_request)
+{
+	struct reel_mpi_request r;
+	bool passed = true;
+
+	begin(REEL_MPI_CHECKED, 0);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	/* MPICH asks this one when a wait fails, whatever communicator it is of. */
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	if (rank == 0)
+		reel_mpi_send(&tape, x, 5, D, 1, 7, comm);
+	if (rank == 1 && by_request) {
+		reel_mpi_irecv(&tape, x, 2, D, 0, 7, comm, &r);
+		passed &= holds(reel_mpi_wait(&tape, &r, NO_STATUS) == -EMSGSIZE);
+		reel_mpi_recv_init(x_bar, 2, D, 0, 7, comm, &r);
+		passed &= holds(AT(4, reel_mpi_wait_reverse(&tape, &r, NO_STATUS)) == -EMSGSIZE);
+		reel_mpi_start_reverse(&tape, &r);
+	} else if (rank == 1) {
+		passed &= holds(reel_mpi_recv(&tape, x, 2, D, 0, 7, comm, NO_STATUS) == -EMSGSIZE);
+		passed &= holds(AT(4, reel_mpi_recv_reverse(&tape, x_bar, 2, D, 0, 7, comm,
+							    NO_STATUS)) == -EMSGSIZE);
+	}
+	share_lines();
+	if (rank == 0) {
+		passed &= failed(AT(5, reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm)),
+				 -EBADMSG);
+		passed &= holds(strstr(reported.message, "had no room")) &&
+			  names(reported.message, 4, 5);
+	}
+	passed &= holds(rank != 1 || isnan(x_bar[0]));
+	end();
+	return passed;
+}
+
+static bool receives_too_small(void)
+{
+	return receive_too_small(false) & receive_too_small(true);
+}
+
 /* Operations of the program: `other` adds, too. */
 static void add(void *in, void *inout, int *n, MPI_Datatype *type)
 {
@@ -1019,6 +1059,7 @@ static const struct rank_case cases[] = {
 	 other_numbers_in_a_message},
 	{"calls that are recorded and not reversed are named when the communicator is detached",
 	 calls_that_are_left},
+	{"a receive that was too small is named by both ranks", receives_too_small},
 	{"a rank that waits for a message says for which one, and ends", watched_messages},
 	{"without a tape it says so, too, as the environment demands", watched_without_tape},
 	{"a rank that waits for a request says so, and ends", watched_requests},

@@ -62,13 +62,16 @@ static bool truncated_receive(void)
 	if (rank == 0) {
 		passed &= holds(!reel_mpi_send(&tape, x, N, D, 1, TAG, comm));
 		passed &= is_error(reel_mpi_send_reverse(&tape, x_bar, N, D, 1, TAG, comm),
-				   -EBADMSG, "2 elements", "4 were sent");
+				   -EBADMSG, "2 elements", "4 were sent; its receive had no room");
 		passed &= holds(all_nan(x_bar, N)) & holds(reel_tape_error(&tape) == -EBADMSG);
 	} else if (rank == 1) {
 		passed &= is_error(reel_mpi_recv(&tape, y, 2, D, 0, TAG, comm, MPI_STATUS_IGNORE),
 				   -EMSGSIZE, "reel_mpi_recv", "runcat");
 		passed &= holds(reel_tape_error(&tape) == -EMSGSIZE);
-		reel_mpi_recv_reverse(&tape, y_bar, 2, D, 0, TAG, comm, MPI_STATUS_IGNORE);
+		passed &= is_error(reel_mpi_recv_reverse(&tape, y_bar, 2, D, 0, TAG, comm,
+							 MPI_STATUS_IGNORE),
+				   -EMSGSIZE, "reel_mpi_recv_reverse", "had no room");
+		passed &= holds(all_nan(y_bar, 2));
 	}
 	reel_tape_close(&tape);
 	return passed & holds(!reel_mpi_reverse_end(comm));
@@ -76,18 +79,25 @@ static bool truncated_receive(void)
 
 static bool truncated_request(void)
 {
-	double x[N] = {1, 2, 3, 4}, y[2];
+	double x[N] = {1, 2, 3, 4}, x_bar[N] = {0}, y[2], y_bar[2] = {5, 6};
 	struct reel_mpi_request r;
 	reel_tape tape = {0};
 	bool passed = true;
 
-	if (rank == 0)
+	if (rank == 0) {
 		passed &= holds(!reel_mpi_send(&tape, x, N, D, 1, TAG, comm));
+		passed &= is_error(reel_mpi_send_reverse(&tape, x_bar, N, D, 1, TAG, comm),
+				   -EBADMSG, "2 elements", "had no room");
+	}
 	if (rank == 1) {
 		passed &= holds(!reel_mpi_irecv(&tape, y, 2, D, 0, TAG, comm, &r));
 		passed &= is_error(reel_mpi_wait(&tape, &r, MPI_STATUS_IGNORE), -EMSGSIZE,
 				   "reel_mpi_wait", "runcat");
 		passed &= holds(reel_tape_error(&tape) == -EMSGSIZE && r.mode == REEL_MPI_NULL);
+		reel_mpi_recv_init(y_bar, 2, D, 0, TAG, comm, &r);
+		passed &= is_error(reel_mpi_wait_reverse(&tape, &r, MPI_STATUS_IGNORE), -EMSGSIZE,
+				   "reel_mpi_wait_reverse", "had no room");
+		passed &= holds(!reel_mpi_start_reverse(&tape, &r) && all_nan(y_bar, 2));
 	}
 	reel_tape_close(&tape);
 	return passed;
