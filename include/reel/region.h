@@ -85,7 +85,7 @@
  *
  * Checked mode (REEL_CHECKED of a root, of the pool, or of the environment) does more than for
  * tapes: it notes and compares the bounds of static loops, and if a thread uses a lane that it has
- * not taken, reports both places.
+ * not taken, reports both places. A root fixes the mode when it opens, for all lanes in it.
  */
 #ifndef REEL_REGION_H
 #define REEL_REGION_H

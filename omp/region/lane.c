@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "observe.h"
+#include "pool/pool.h"
 #include "tape/tape.h"
 #include "task.h"
 #include "wait.h"
@@ -29,10 +30,16 @@ static unsigned flags_of(const reel_lane *lane)
 	return lane->tape.flags & REEL_CHECKED;
 }
 
+/*
+ * The tape asks its pool for checked mode only at its first push, and a lane may compare loops
+ * before that, or never push. So the root asks at once, and its lanes take its flag.
+ */
 static int open_tapes(reel_lane *lane, reel_pool *pool, unsigned flags)
 {
 	int error = reel_tape_open(&lane->tape, pool, flags);
 
+	if (!error && lane->tape.pool->flags & REEL_POOL_CHECKED)
+		lane->tape.flags |= REEL_CHECKED;
 	lane->tape.flags |= REEL_TAPE_LANE;
 	if (!error)
 		error = reel_tape_open(&lane->notes, pool, 0);

@@ -1422,6 +1422,60 @@ static void test_other_thread(void)
 }
 
 /* A skipped phase, and a lane that nobody takes in the reverse sweep. */
+/* ---- Checked mode ---- */
+
+/* A lane that pushes nothing, in two loops. `mistake` 0: none. */
+static int reverse_other_loops(reel_pool *pool, unsigned flags, int mistake)
+{
+	reel_worker worker;
+	reel_lane *root;
+	int error;
+
+	if (reel_lane_open(&root, pool, flags))
+		abort();
+	worker = reel_worker_begin(reel_region_begin(root, 2), 0, 1);
+	while (reel_worker_next(&worker))
+		for (int k = 0; k < 2; k++)
+			REEL_FOR(worker.lane, int, i, 0, 8, reel_static(0))
+				(void)i;
+	is_int(reel_region_end(worker.region), 0, "two loops without a push");
+	worker = reel_worker_begin(reel_region_reverse(root), 0, 1);
+	while (reel_worker_next(&worker)) {
+		if (mistake != 1)
+			REEL_FOR_REVERSE(worker.lane, int, i, 0, mistake == 2 ? 4 : 8,
+					 mistake == 3 ? reel_dynamic(1) : reel_static(0))
+				(void)i;
+		REEL_FOR_REVERSE(worker.lane, int, i, 0, 8, reel_static(0))
+			(void)i;
+	}
+	error = reel_region_end(worker.region);
+	reel_lane_close(root);
+	return error;
+}
+
+static void test_checked_without_pushes(void)
+{
+	static const char *const loops_are[] = {"are reversed", "one is left out",
+						"one has other bounds", "one is dynamic"};
+	struct reel_pool_options options = TINY;
+	reel_pool *pool;
+
+	tap_case("checked lanes that push nothing");
+	options.flags |= REEL_POOL_CHECKED;
+	pool = open_pool(options);
+	record_reports();
+	for (int mistake = 0; mistake < 4; mistake++) {
+		int error = mistake ? -EBADMSG : 0;
+
+		is_int(reverse_other_loops(pool, 0, mistake), error, "a checked pool: loops %s",
+		       loops_are[mistake]);
+		is_int(reverse_other_loops(NULL, REEL_CHECKED, mistake), error,
+		       "a checked root: loops %s", loops_are[mistake]);
+	}
+	reel_set_error_handler(NULL, NULL);
+	close_pool(pool, "checked lanes");
+}
+
 static void test_what_is_skipped(void)
 {
 	reel_lane *root = open_root(NULL);
@@ -1481,6 +1535,7 @@ static void test_errors(void)
 		make_mistake(&mistakes[i]);
 	test_order_with_parent();
 	test_other_thread();
+	test_checked_without_pushes();
 	test_what_is_skipped();
 	test_refused_notes();
 }
