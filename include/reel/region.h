@@ -149,7 +149,7 @@ uint64_t reel_lane_note_bytes(const reel_lane *lane);
  * Replay, as reel_tape_hold(), reel_tape_replay() and reel_tape_release() do it for a tape, for the
  * lane and all lanes in it. Not within a region of the lane.
  *
- * Returns 0, or the first error, which sticks.
+ * Returns 0, or the first error, which sticks. If a hold is refused, none of the lanes is held by it.
  */
 int reel_lane_hold(reel_lane *lane);
 int reel_lane_replay(reel_lane *lane);

@@ -375,6 +375,24 @@ static struct reel_lane_hold *top_of(const reel_lane *lane, struct reel_lane_hol
 	return outer->top;
 }
 
+/*
+ * Ends the newest hold of a lane and of the lanes in it that have begun it, as if it had not
+ * begun: some of them had no memory for it. No lane has run since then.
+ */
+static void undo_hold(reel_lane *lane)
+{
+	int32_t holds = lane->holds;
+	reel_lane *child;
+
+	for (struct reel_task *task = lane->made; task; task = task->below)
+		if (task->lane->holds == holds)
+			undo_hold(task->lane);
+	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
+		if (child->holds == holds)
+			undo_hold(child);
+	end_hold(lane);
+}
+
 static uint64_t next_hold(void)
 {
 	static _Atomic uint64_t holds;
@@ -407,7 +425,10 @@ int reel_lane_hold(reel_lane *lane)
 					.tasks_left = lane->tasks_left};
 	lane->hold = hold;
 	lane->holds++;
-	return all_children(lane, reel_lane_hold, reel_tasks_hold);
+	error = all_children(lane, reel_lane_hold, reel_tasks_hold);
+	if (error)
+		undo_hold(lane);
+	return error;
 }
 
 int reel_lane_replay(reel_lane *lane)

@@ -359,7 +359,7 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 	int error;
 
 	reel_task_wait_reverse(parent);
-	error = open_group(&group, parent);
+	error = parent->tape.error ? parent->tape.error : open_group(&group, parent);
 	if (error)
 		return error;
 	if (!group.jobs) {

@@ -260,6 +260,9 @@ void reel_task_wait_reverse(reel_lane *parent)
 	if (reel_lane_take(parent, REEL_NOTE_TASK, A_WAIT(parent->waits), &tasks))
 		parent->tasks_left = (int64_t)tasks;
 	parent->waits--;
+	/* The notes of a lane with an error may be of another wait. */
+	if (parent->tape.error)
+		parent->tasks_left = 0;
 	reel_adders_order(parent);
 }
 

@@ -243,6 +243,100 @@ static void sweep(int (*run)(reel_pool *pool, int threads), reel_pool *pool, boo
 	is_int(silent, 0, "and none a wrong value without one");
 }
 
+/* ---- A hold in a hold ---- */
+
+/* Returns the error of the inner hold. After one release no lane may be in a hold. */
+static int refuse_inner_hold(unsigned k, unsigned *requests)
+{
+	reel_lane_recording *recording = NULL;
+	reel_lane *root, *task;
+	int error;
+
+	if (reel_lane_open(&root, NULL, 0))
+		abort();
+	program.region = reel_region_begin(root, LANES);
+	program.reverse = false;
+	run_team(1, loop_body, NULL);
+	reel_region_end(program.region);
+	task = reel_task_begin(root, 0, NULL, 0);
+	reel_push(reel_lane_tape(task), 1.0);
+	reel_task_wait(root);
+	reel_lane_hold(root);
+	refuse_from(k, false);
+	error = reel_lane_hold(root);
+	*requests = stop_refusing();
+	if (!error)
+		reel_lane_release(root);
+	program.wrong += reel_lane_replay(root) != 0;
+	program.wrong += reel_lane_release(root) != 0;
+	program.wrong += reel_lane_freeze(root, &recording) == -EBUSY;
+	program.wrong += reel_lane_release(root) != -EINVAL;
+	reel_lane_close(root);
+	return error;
+}
+
+static void test_holds(void)
+{
+	unsigned requests, k = 0, refused = 0;
+
+	tap_case("a hold in a hold");
+	program.wrong = 0;
+	do
+		refused += refuse_inner_hold(++k, &requests) == -ENOMEM;
+	while (requests >= k);
+	is_int(refused, k - 1, "is refused at each request for memory");
+	is_int(program.wrong, 0, "and no lane stays in it");
+}
+
+/* ---- The tasks of two waits ---- */
+
+static _Atomic int bodies, of_wrong_wait;
+
+static void see_wait(void *context, reel_lane *task)
+{
+	const int *wait = context;
+
+	bodies++;
+	of_wrong_wait += reel_task_label(task) != *wait;
+	(void)reel_pop(reel_lane_tape(task), int);
+}
+
+static int reverse_wait(reel_lane *root, int wait)
+{
+	bodies = 0;
+	return reel_tasks_reverse(root, see_wait, &wait, 1, 0);
+}
+
+static void test_waits(void)
+{
+	unsigned requests, k = 0;
+	int called = 0;
+	reel_lane *root;
+
+	tap_case("tasks of two waits");
+	of_wrong_wait = 0;
+	do {
+		reel_lane_open(&root, NULL, 0);
+		for (int wait = 0; wait < 2; wait++) {
+			for (int i = 0; i < 2 + 4 * wait; i++)
+				reel_push(reel_lane_tape(reel_task_begin(root, wait, NULL, 0)), i);
+			reel_task_wait(root);
+		}
+		refuse_from(++k, false);
+		reverse_wait(root, 1);
+		requests = stop_refusing();
+		if (requests >= k) {
+			called += bodies;
+			reverse_wait(root, 0);
+			called += bodies;
+		}
+		reel_lane_close(root);
+	} while (requests >= k);
+	ok(k > 2, "memory is asked for %u times", k - 1);
+	is_int(called, 0, "without it no body is called, then or later");
+	is_int(of_wrong_wait, 0, "with it each body gets tasks of its wait");
+}
+
 int main(void)
 {
 	reel_pool *pool;
@@ -259,6 +353,8 @@ int main(void)
 		is_int(run_program(pool, 2), 0, "the next run has no error");
 		is_int(program.wrong, 0, "and all comes back");
 	}
+	test_holds();
+	test_waits();
 	reel_set_error_handler(NULL, NULL);
 	close_pool(pool, "faults");
 	return tap_end();
