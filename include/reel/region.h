@@ -461,6 +461,11 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
  * fewer threads otherwise. If there are fewer threads than lanes, the region gives out no lane, and
  * its parent has the error -EDEADLK, which cannot be cleared. If the adjoints of a section commute,
  * it needs no order: use a critical section in both sweeps.
+ *
+ * Mistakes: a lane that waits for a turn before it has ended its turn in the same section, that ends
+ * a turn it does not have, or that is given back with a turn, gets the error -EINVAL, which ends the
+ * waits of all lanes of the root. So does a lane that notes a turn in a struct in which another root
+ * has turns that are not reversed. A lane has at most 8 turns at a time.
  */
 typedef struct reel_ordered {
 #ifdef __cplusplus
@@ -468,7 +473,7 @@ typedef struct reel_ordered {
 #else
 	_Atomic uint64_t count;
 #endif
-	uint64_t hold; /* the hold that kept the count last, or 0 */
+	uint64_t hold; /* the library's own */
 } reel_ordered;
 
 /* Notes the lane's turn, inside the section. 16 bytes. */

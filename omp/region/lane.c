@@ -104,6 +104,7 @@ int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags)
 	*lane = reel_lane_new(NULL, pool, flags);
 	if (!*lane)
 		return -ENOMEM;
+	(*lane)->root_number = reel_ordered_next_root();
 	REEL_OBSERVE(REEL_EVENT_LANE_OPEN, .lane = *lane);
 	return 0;
 }

@@ -147,6 +147,9 @@ struct reel_lane_hold {
 	struct reel_task *unreversed_task;
 };
 
+/* Number of turns that a lane may have at a time; sections rarely nest deeper than two. */
+#define REEL_MAX_TURNS 8
+
 struct reel_lane {
 	/*
 	 * All that the thread that ends a region reads of a lane, in 64 bytes. The lane's own
@@ -175,6 +178,7 @@ struct reel_lane {
 	uint64_t ahead;     /* number of loops begun in a reverse sweep and not reversed */
 	int32_t open_loops;
 	int32_t turns;          /* number of turns that it has and did not end */
+	const reel_ordered *turn_of[REEL_MAX_TURNS]; /* the sections of the first of these turns */
 	struct reel_task *made; /* tasks of the lane, the last one first */
 	/* The first of these to which no reverse sweep has come. */
 	struct reel_task *unreversed_task;
@@ -201,6 +205,8 @@ struct reel_lane {
 	 * Root only: it reads a recording, and has copies of the ordered sections that it came to.
 	 */
 	bool is_reader;
+	/* Root only: from 1; marks the ordered sections that lanes of this root note. */
+	uint32_t root_number;
 	_Atomic(struct reel_ordered_copy *) copies;
 };
 
@@ -271,6 +277,9 @@ reel_ordered *reel_lane_ordered(reel_lane *lane, reel_ordered *order);
 void reel_lane_drop_copies(reel_lane *root);
 
 /* ---- ordered.c ---- */
+
+/* Returns the number of a new root. */
+uint32_t reel_ordered_next_root(void);
 
 /* Sets all ordered sections that were used in the hold back to their counts at its beginning. */
 void reel_ordered_replay(struct reel_lane_hold *hold);

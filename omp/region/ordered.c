@@ -18,7 +18,62 @@
 #include "wait.h"
 #include "os/yield.h"
 
-/* ---- Holds ---- */
+/* ---- Roots and holds of a section ---- */
+
+/*
+ * `order->hold` has two numbers: that of the hold in the lower bits, and above them that of the
+ * root whose lanes note the section. A number of a root comes again after 2^24 roots.
+ */
+#define HOLD_BITS 40
+#define HOLD_MASK (((uint64_t)1 << HOLD_BITS) - 1)
+#define MAX_ROOTS ((uint32_t)1 << (64 - HOLD_BITS))
+
+uint32_t reel_ordered_next_root(void)
+{
+	static _Atomic uint32_t roots;
+
+	/* Relaxed is enough: a number that guards no memory. */
+	return atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed) % (MAX_ROOTS - 1) + 1;
+}
+
+static uint64_t hold_of(const reel_ordered *order)
+{
+	return order->hold & HOLD_MASK;
+}
+
+static void set_hold(reel_ordered *order, uint64_t hold)
+{
+	REEL_ASSERT(hold <= HOLD_MASK);
+	order->hold = (order->hold & ~HOLD_MASK) | hold;
+}
+
+static void set_root(reel_ordered *order, uint32_t root)
+{
+	order->hold = (uint64_t)root << HOLD_BITS | hold_of(order);
+}
+
+/*
+ * Turns of two roots in one section would be counted together, and each root would wait for the
+ * turns of the other one.
+ */
+static bool is_of_other_root(reel_lane *lane, reel_ordered *order)
+{
+	uint32_t root = (uint32_t)(order->hold >> HOLD_BITS), own = lane->root->root_number;
+
+	/* Relaxed is enough: the program's critical section orders it. */
+	if (root && root != own && atomic_load_explicit(&order->count, memory_order_relaxed)) {
+		reel_lane_fail(lane, -EINVAL,
+			       "a struct reel_ordered has turns of another root that are not "
+			       "reversed: use one struct for each section and each root, all zero "
+			       "at first");
+		return true;
+	}
+	if (root != own)
+		set_root(order, own);
+	return false;
+}
+
+/* ---- Counts in holds ---- */
 
 static void add_count(struct reel_lane_hold *hold, struct reel_ordered_count *count)
 {
@@ -38,7 +93,7 @@ static void keep_count(reel_lane *lane, reel_ordered *order)
 	struct reel_lane_hold *hold = lane->hold ? lane->hold->top : NULL;
 	struct reel_ordered_count *count;
 
-	if (!hold || order->hold == hold->number)
+	if (!hold || hold_of(order) == hold->number)
 		return;
 	count = malloc(sizeof *count);
 	if (!count) {
@@ -50,9 +105,9 @@ static void keep_count(reel_lane *lane, reel_ordered *order)
 	 */
 	*count = (struct reel_ordered_count){
 		.order = order,
-		.outer = order->hold,
+		.outer = hold_of(order),
 		.count = atomic_load_explicit(&order->count, memory_order_relaxed)};
-	order->hold = hold->number;
+	set_hold(order, hold->number);
 	add_count(hold, count);
 }
 
@@ -82,10 +137,10 @@ void reel_ordered_release(struct reel_lane_hold *hold)
 
 	for (; count; count = next) {
 		next = count->next;
-		REEL_ASSERT(count->order->hold == hold->number);
-		count->order->hold = count->outer;
+		REEL_ASSERT(hold_of(count->order) == hold->number);
+		set_hold(count->order, count->outer);
 		if (outer && count->outer != outer->number) {
-			count->order->hold = outer->number;
+			set_hold(count->order, outer->number);
 			add_count(outer, count);
 		} else {
 			free(count);
@@ -110,7 +165,7 @@ void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 	reel_ordered *counted = reel_lane_ordered(lane, order);
 	uint64_t turn;
 
-	if (!counted)
+	if (!counted || is_of_other_root(lane, counted))
 		return;
 	keep_count(lane, counted);
 	/* Relaxed is enough: the program's critical section orders it. */
@@ -118,6 +173,33 @@ void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 	REEL_OBSERVE(REEL_EVENT_ORDERED_NOTE, .lane = lane);
 	lane->has_ordered = true;
 	reel_lane_note(lane, REEL_NOTE_TURN, turn, (uint64_t)(uintptr_t)order);
+}
+
+/* Returns the place of a section among the turns that the lane has, or -1. */
+static int32_t turn_in(const reel_lane *lane, const reel_ordered *order)
+{
+	int32_t at = lane->turns;
+
+	REEL_ASSERT(at >= 0 && at <= REEL_MAX_TURNS);
+	while (--at >= 0 && lane->turn_of[at] != order)
+		;
+	return at;
+}
+
+/* Whether the lane would wait for itself, or has no place to keep its turn. */
+static bool may_not_await(reel_lane *lane, const reel_ordered *order)
+{
+	if (turn_in(lane, order) >= 0)
+		reel_lane_fail(lane, -EINVAL,
+			       "it waits for a turn in an order in which it has one: call "
+			       "reel_ordered_done() at the end of each turn");
+	else if (lane->turns == REEL_MAX_TURNS)
+		reel_lane_fail(lane, -EINVAL,
+			       "it has %d turns, and waits for one more: call reel_ordered_done() "
+			       "at the end of each turn", REEL_MAX_TURNS);
+	else
+		return false;
+	return true;
 }
 
 void reel_ordered_await(reel_lane *lane, reel_ordered *order)
@@ -137,6 +219,8 @@ void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 			       "it waits for a turn in an order that it did not note last");
 		return;
 	}
+	if (may_not_await(lane, order))
+		return;
 	(void)reel_lane_pop(lane);
 	if (!reel_omp_await(&wait)) {
 		/* Relaxed is enough: reel_omp_await() has read it, and it stays in this region. */
@@ -145,17 +229,33 @@ void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 		return;
 	}
 	keep_count(lane, counted);
-	lane->turns++;
+	lane->turn_of[lane->turns++] = order;
+}
+
+/* Returns whether the lane has a turn in the section, and takes it from the lane. */
+static bool end_turn(reel_lane *lane, const reel_ordered *order)
+{
+	int32_t at = turn_in(lane, order);
+
+	if (at < 0) {
+		reel_lane_fail(lane, -EINVAL,
+			       "reel_ordered_done() of an order in which it has no turn: end the "
+			       "turn that reel_ordered_await() began");
+		return false;
+	}
+	lane->turns--;
+	for (; at < lane->turns; at++)
+		lane->turn_of[at] = lane->turn_of[at + 1];
+	return true;
 }
 
 void reel_ordered_done(reel_lane *lane, reel_ordered *order)
 {
-	reel_ordered *counted = lane->turns ? reel_lane_ordered(lane, order) : NULL;
+	reel_ordered *counted = reel_lane_ordered(lane, order);
 	uint64_t turns;
 
-	if (!counted)
+	if (!counted || !end_turn(lane, order))
 		return;
-	lane->turns--;
 	/*
 	 * Sequentially consistent: pairs with reel_omp_await() of the lane whose turn is next. It
 	 * sees all that this lane did in its turn.

@@ -120,9 +120,20 @@ static void check_reversed(reel_lane *lane)
 			       "a loop, section or region that was recorded was not reversed");
 }
 
+/* The lanes whose turns come next would wait for ever. */
+static void check_turns(reel_lane *lane)
+{
+	if (lane->turns)
+		reel_lane_fail(lane, -EINVAL,
+			       "%d turns did not end: call reel_ordered_done() at the end of each",
+			       (int)lane->turns);
+	lane->turns = 0;
+}
+
 static void leave(const reel_region *region, reel_lane *lane)
 {
 	check_loops(lane);
+	check_turns(lane);
 	if (region->state == REEL_REGION_FORWARD)
 		close_phase(lane);
 	else

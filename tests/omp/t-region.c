@@ -660,6 +660,18 @@ static void await_turns(const struct member *member)
 	team_barrier(member);
 }
 
+static void reverse_note_turns(const struct member *member)
+{
+	reel_worker worker =
+		reel_worker_begin(orders.region, member->number, member->team->threads);
+
+	reel_worker_next(&worker);
+	for (int i = 0; i < 3; i++) {
+		reel_ordered_await(worker.lane, &orders.order);
+		reel_ordered_done(worker.lane, &orders.order);
+	}
+}
+
 static void give_up_lane(const struct member *member)
 {
 	reel_worker worker =
@@ -702,6 +714,90 @@ static void test_missing_turns(void)
 			is_int(orders.error[i], error[missing], "lane %d has the error, too", i);
 		reel_lane_close(root);
 	}
+	alarm(0);
+	reel_set_error_handler(NULL, NULL);
+}
+
+/* ---- Turns that do not end ---- */
+
+enum misuse { DONE_FORGOTTEN, DONE_OF_OTHER, LEFT_WITH_TURN, MISUSES };
+
+static const char *const what_is_misused[MISUSES] = {
+	"a lane waits again before the end of its turn", "it ends a turn of another order",
+	"it leaves with its turn"};
+
+static enum misuse misuse;
+
+/* Lane 2 has the last turn. */
+static void misuse_turn(reel_worker *worker)
+{
+	reel_ordered_await(worker->lane, &orders.order);
+	switch (misuse) {
+	case DONE_FORGOTTEN:
+		reel_ordered_await(worker->lane, &orders.order);
+		break;
+	case DONE_OF_OTHER:
+		reel_ordered_done(worker->lane, &orders.inner);
+		break;
+	default:
+		reel_worker_leave(worker);
+	}
+}
+
+static void await_misused_turns(const struct member *member)
+{
+	reel_worker worker =
+		reel_worker_begin(orders.region, member->number, member->team->threads);
+
+	reel_worker_next(&worker);
+	if (member->number == 2)
+		misuse_turn(&worker);
+	for (int i = 0; member->number != 2 && i < 3; i++) {
+		reel_ordered_await(worker.lane, &orders.order);
+		reel_ordered_done(worker.lane, &orders.order);
+	}
+	orders.error[member->number] = reel_lane_error(worker.lane);
+}
+
+static void test_misused_turns(void)
+{
+	reel_lane *root, *other;
+
+	tap_case("turns that do not end");
+	reel_set_error_handler(ignore_report, NULL);
+	alarm(60);
+	missing = SKIPS_TURNS;
+	for (misuse = 0; misuse < MISUSES; misuse++) {
+		root = open_root(NULL);
+		memset(&orders, 0, sizeof orders);
+		orders.region = reel_region_begin(root, 3);
+		run_team(3, note_turns, NULL);
+		reel_region_end(orders.region);
+		orders.region = reel_region_reverse(root);
+		run_team(3, await_misused_turns, NULL);
+		is_int(reel_region_end(orders.region), -EINVAL, "%s: nobody waits",
+		       what_is_misused[misuse]);
+		for (int i = 0; i < 3; i++)
+			is_int(orders.error[i], -EINVAL, "lane %d has the error", i);
+		reel_lane_close(root);
+	}
+	root = open_root(NULL);
+	other = open_root(NULL);
+	record_reports();
+	memset(&orders, 0, sizeof orders);
+	for (int k = 0; k < 2; k++) {
+		orders.region = reel_region_begin(k ? other : root, 3);
+		orders.count = 0;
+		run_team(k ? 1 : 3, k ? orders_forward : note_turns, NULL);
+		is_int(reel_region_end(orders.region), k ? -EINVAL : 0, "an order of %d roots",
+		       1 + k);
+	}
+	ok(strstr(reported.message, "each root") != NULL, "told: %s", reported.message);
+	orders.region = reel_region_reverse(root);
+	run_team(3, reverse_note_turns, NULL);
+	is_int(reel_region_end(orders.region), 0, "the first root has the order for itself");
+	reel_lane_close(other);
+	reel_lane_close(root);
 	alarm(0);
 	reel_set_error_handler(NULL, NULL);
 }
@@ -1552,6 +1648,7 @@ int main(void)
 	test_turn_shows_writes();
 	test_orders_in_holds();
 	test_missing_turns();
+	test_misused_turns();
 	test_collective_spans();
 	test_many_notes();
 	test_lost_notes();
