@@ -417,7 +417,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_file_open_nameless,--wrap=reel_os_file_open_named \
 	-Wl,--wrap=reel_os_file_unlink,--wrap=reel_os_file_direct_alignment \
 	-Wl,--wrap=reel_os_file_set_direct,--wrap=reel_os_file_allocate \
-	-Wl,--wrap=fallocate,--wrap=fallocate64 \
+	-Wl,--wrap=reel_os_file_room,--wrap=fallocate,--wrap=fallocate64 \
 	-Wl,--wrap=reel_os_file_write,--wrap=reel_os_file_read,--wrap=reel_os_file_write_back \
 	-Wl,--wrap=reel_os_map,--wrap=reel_os_unmap \
 	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \

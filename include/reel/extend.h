@@ -320,8 +320,10 @@ struct reel_file_options {
  * A file without a name, which nobody else can open and which the system removes
  * when the process ends, however it ends. Past the page cache where the file
  * system allows it. A put takes the room that it needs, in units of a block or of at most
- * a 32nd of slot_bytes, the lowest room first; the file only grows. Where it cannot grow, a put
- * is stored in several parts if no free room is long enough. NULL for `options` is as all 0.
+ * a 128th of slot_bytes, the lowest room first. The file only grows: by its own size, but by 1 to
+ * 256 MiB, and by at most an eighth of the room that the disk has left, so that other files have
+ * room, too. Where it cannot grow, a put is stored in several parts if no free room is long
+ * enough. NULL for `options` is as all 0.
  *
  * Returns 0, or
  *   -EINVAL   no directory was named, an option is out of range, or the

@@ -12,10 +12,16 @@
 
 #include "file-slots.h"
 #include "os/assert.h"
+#include "os/integer.h"
 #include "os/os-file.h"
 
-#define GROWTH_BYTES ((uint64_t)256 << 20)
-#define MIN_UNITS_OF_A_SLOT 32
+/* The file grows by its own size, within these bounds. */
+#define MIN_GROWTH_BYTES ((uint64_t)1 << 20)
+#define MAX_GROWTH_BYTES ((uint64_t)256 << 20)
+/* One growth takes at most this part of the room on the disk, which other files need, too. */
+#define PARTS_OF_ROOM 8
+
+#define MIN_UNITS_OF_A_SLOT 128
 #define MAX_ATTEMPTS 100
 
 /* Returns the bytes of a unit. It divides the largest slot, so that this slot wastes nothing. */
@@ -37,7 +43,7 @@ int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_
 	slots->slot_bytes = slot_bytes;
 	slots->unit_bytes = unit_of(slot_bytes, block_bytes);
 	slots->most = (max_bytes < INT64_MAX ? max_bytes : INT64_MAX) / slots->unit_bytes;
-	slots->step = GROWTH_BYTES / slots->unit_bytes;
+	slots->max_growth = MAX_GROWTH_BYTES / slots->unit_bytes;
 	slots->allocates = true;
 	slots->last_retired = &slots->retired_parts;
 	reel_file_runs_open(&slots->runs, (uint32_t)(slot_bytes / slots->unit_bytes));
@@ -147,21 +153,33 @@ static bool wants_room(int error)
 	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
 }
 
-/* Grows by `units` at least, in smaller steps when the disk is nearly full. */
+/* Returns the number of units to grow by, at least `units`. */
+static uint64_t growth(const struct reel_file_slots *slots, uint64_t own, uint64_t units)
+{
+	uint64_t room = reel_os_file_room(slots->file) / slots->unit_bytes;
+	uint64_t more = reel_min_u64(MIN_GROWTH_BYTES / slots->unit_bytes, slots->max_growth);
+
+	if (own > more)
+		more = reel_min_u64(own, slots->max_growth);
+	more = reel_min_u64(more, room / PARTS_OF_ROOM);
+	return more > units ? more : units;
+}
+
+/* Grows by `units` at least, by less than growth() if the disk has no room for that. */
 static int grow(struct reel_file_slots *slots, uint64_t units)
 {
-	uint64_t room = slots->most - value_of(&slots->count);
+	uint64_t own = value_of(&slots->count);
+	uint64_t room = slots->most - own;
+	uint64_t more = growth(slots, own, units);
 
-	if (!room)
-		return -ENOSPC;
-	for (;;) {
-		uint64_t more = slots->step > units ? slots->step : units;
-		int error = grow_by(slots, more < room ? more : room);
+	while (room) {
+		int error = grow_by(slots, reel_min_u64(more, room));
 
 		if (!wants_room(error) || more == units)
 			return error;
-		slots->step /= 2;
+		more = more / 2 > units ? more / 2 : units;
 	}
+	return -ENOSPC;
 }
 
 /* ---- Slots of several parts ---- */

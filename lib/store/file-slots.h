@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slots of a file: each holds one put. A slot is the lowest run of free units that is long
- * enough for its put; the largest slot has some dozens of units. If no run is long enough and
+ * enough for its put; the largest slot has more than a hundred units. If no run is long enough and
  * the file cannot grow, the slot has several parts, so a put has a slot as long as enough units
  * are free. Any thread. Taking a slot does not allocate memory unless the file grows or the
  * slot has several parts.
@@ -30,7 +30,7 @@ struct reel_file_slots {
 	uint64_t slot_bytes; /* of the largest slot; a multiple of unit_bytes */
 	uint64_t unit_bytes;
 	uint64_t most;       /* units that the file may have */
-	uint64_t step;       /* units by which it grows; fewer when the disk is nearly full */
+	uint64_t max_growth; /* units by which it grows at once, unless one slot needs more */
 	bool allocates;      /* the file system can allocate room in advance */
 	struct reel_file_runs runs;
 	struct reel_file_part *scattered[REEL_FILE_BUCKETS]; /* slots of several parts */

@@ -52,8 +52,9 @@ static struct {
 	bool direct_writes;
 	int allocate; /* the errno of fallocate(), or 0 */
 	bool ring;
-	/* Of the disk; 0: what there is. */
+	/* Of the disk, which all files share; 0: what there is. */
 	uint64_t bytes;
+	_Atomic uint64_t taken; /* bytes of the disk that files have */
 } lacks;
 
 /* Returns 0, or what the plan has for this request. */
@@ -80,6 +81,7 @@ int __real_reel_os_file_set_direct(int file, bool direct);
 int __real_fallocate(int file, int mode, off_t offset, off_t bytes);
 int __real_fallocate64(int file, int mode, off_t offset, off_t bytes);
 int __real_reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes);
+uint64_t __real_reel_os_file_room(int file);
 ssize_t __real_reel_os_file_write(int file, const struct iovec *pieces, int count, uint64_t offset);
 ssize_t __real_reel_os_file_read(int file, const struct iovec *pieces, int count, uint64_t offset);
 int __real_reel_os_file_write_back(int file, uint64_t offset, uint64_t bytes);
@@ -101,6 +103,7 @@ int __wrap_reel_os_file_set_direct(int file, bool direct);
 int __wrap_fallocate(int file, int mode, off_t offset, off_t bytes);
 int __wrap_fallocate64(int file, int mode, off_t offset, off_t bytes);
 int __wrap_reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes);
+uint64_t __wrap_reel_os_file_room(int file);
 ssize_t __wrap_reel_os_file_write(int file, const struct iovec *pieces, int count, uint64_t offset);
 ssize_t __wrap_reel_os_file_read(int file, const struct iovec *pieces, int count, uint64_t offset);
 int __wrap_reel_os_file_write_back(int file, uint64_t offset, uint64_t bytes);
@@ -155,9 +158,17 @@ int __wrap_reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes)
 {
 	int error = fault_of(ALLOCATE);
 
-	if (!error && lacks.bytes && offset + bytes > lacks.bytes)
+	if (!error && lacks.bytes && lacks.taken + bytes > lacks.bytes)
 		error = -ENOSPC;
-	return error ? error : __real_reel_os_file_allocate(file, offset, bytes);
+	if (error)
+		return error;
+	lacks.taken += bytes;
+	return __real_reel_os_file_allocate(file, offset, bytes);
+}
+
+uint64_t __wrap_reel_os_file_room(int file)
+{
+	return lacks.bytes ? lacks.bytes - lacks.taken : __real_reel_os_file_room(file);
 }
 
 int __wrap_fallocate(int file, int mode, off_t offset, off_t bytes)
@@ -800,6 +811,7 @@ static void the_last_slot_of_a_disk_is_used(void)
 	unsigned n = 0;
 
 	lacks.bytes = SLOTS * file_of(store)->slots.slot_bytes;
+	lacks.taken = 0;
 	while (!put_one(store, n, &extent) && n <= SLOTS)
 		n++;
 	is_int(n, SLOTS, "every slot that a disk has room for is used");
@@ -807,6 +819,29 @@ static void the_last_slot_of_a_disk_is_used(void)
 	lacks.bytes *= 2;
 	is_int(put_one(store, n, &extent), 0, "until it has room again");
 	reel_store_close(store);
+	memset(&lacks, 0, sizeof lacks);
+}
+
+/* No store takes the room that the next one needs. */
+static void stores_share_a_disk(void)
+{
+	enum { STORES = 3, SLOTS = 75 };
+	reel_store *store[STORES];
+	struct reel_extent extent;
+	unsigned failed = 0;
+
+	store[0] = open_store(options_of(way));
+	for (unsigned i = 1; i < STORES; i++)
+		store[i] = open_store(options_of(way));
+	lacks.bytes = 4 * SLOTS * file_of(store[0])->slots.slot_bytes;
+	lacks.taken = 0;
+	for (unsigned i = 0; i < STORES; i++) {
+		for (unsigned n = 0; n < SLOTS; n++)
+			failed += put_one(store[i], n, &extent) != 0;
+		is_int(failed, 0, "store %u has room on a disk that is a third larger than all", i);
+	}
+	for (unsigned i = 0; i < STORES; i++)
+		reel_store_close(store[i]);
 	memset(&lacks, 0, sizeof lacks);
 }
 
@@ -927,6 +962,7 @@ int main(void)
 		it_does_without();
 		names_are_refused();
 		the_last_slot_of_a_disk_is_used();
+		stores_share_a_disk();
 		a_slot_that_cannot_be_written_is_not_used_again();
 		only_errors_of_a_slot_cost_it();
 		bad_slots_are_tried_again_before_there_is_no_room();

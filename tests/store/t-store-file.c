@@ -293,6 +293,36 @@ static reel_store *open_fragmented(struct reel_extent *places)
 }
 
 /* 15 holes of two blocks: six puts of five, and none more. */
+/* Behind a codec, slabs of zeros need little, so the file must not grow in large steps. */
+static void what_is_compressed_well_takes_little_room(void)
+{
+	enum { SLABS = 150 };
+	struct reel_file_options options = options_of(way);
+	const size_t bytes = REEL_DEFAULT_SLOT_BYTES;
+	reel_transfer transfer = {.bytes = bytes};
+	reel_store *file, *codec;
+	struct stat status;
+	unsigned failed = 0;
+
+	options.slot_bytes = 0;
+	file = open_store(options);
+	if (!HAVE_LZ4 || reel_store_codec_open(&codec, file, NULL)) {
+		tap_skip(3, "there is no codec");
+		reel_store_close(file);
+		return;
+	}
+	transfer.data = aligned_alloc(BLOCK, bytes);
+	memset(transfer.data, 0, bytes);
+	for (unsigned i = 0; i < SLABS; i++)
+		failed += reel_store_put_and_wait(codec, &transfer) != 0;
+	is_int(failed, 0, "300 MiB of zeros are compressed and put");
+	is_int(fstat(file_of(file)->descriptor, &status), 0, "their file");
+	ok(status.st_size <= 4 << 20, "takes at most 4 MiB, and has %lld bytes",
+	   (long long)status.st_size);
+	free(transfer.data);
+	reel_store_close(codec);
+}
+
 static void no_room_is_lost_between_small_puts(void)
 {
 	struct reel_extent small[SMALL], large[6], none;
@@ -567,6 +597,7 @@ int main(void)
 		what_cannot_be_is_refused();
 		no_more_is_stored_than_was_allowed();
 		a_put_takes_the_room_that_it_needs();
+		what_is_compressed_well_takes_little_room();
 		no_room_is_lost_between_small_puts();
 		a_slot_in_parts_may_begin_at_the_end();
 		a_get_beyond_the_last_part_is_refused();
