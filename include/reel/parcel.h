@@ -73,6 +73,7 @@ struct reel_parcel_options {
  *   -EOVERFLOW  no address space holds `bytes`; often a negative size that became a size_t
  *   -EDQUOT  the hard budget is used up by what cannot leave memory; reel_error_text() says how
  *            much of it is open or pinned, or that the parcel never fits into the budget
+ *   -ECHILD  the same in the child of a fork, where the store is the parent's
  *   -ENOMEM  no memory
  *   what the store says that takes no more, or -ENXIO: the default pool is refused
  *

@@ -56,7 +56,12 @@
  *                                       exits
  *
  * fork: the child may go on with the tapes that the forking thread owned and
- * open new ones. A tape that another thread was using at that moment is not
+ * open new ones. What is only in the store is the parent's: its pops give all ones, with -ECHILD,
+ * and a push in the child that finds the hard budget used up is refused with -ECHILD. If the default
+ * pool has a store, the child opens a default pool of its own, with a store of its own: tapes that
+ * are empty at the fork, and those that begin in the child, are on that one, so that workers
+ * that fork after a gradient need no change. Other pools are the program's: a child that spills
+ * opens one. A tape that another thread was using at that moment is not
  * usable in the child, so a pool with such a tape cannot be closed there. The
  * empty slabs that other threads held in their magazines are lost to the child
  * and counted (lost_slabs).
@@ -243,6 +248,8 @@ int reel_pool_close(reel_pool *pool);
  * because files in the directory are kept in memory (tmpfs), the pool is refused: one line on
  * stderr says why and what to do, and the first push on each of its tapes fails with -ENXIO.
  * Without that store the program would end later, when its budget is used up.
+ * The child of a fork reads the environment no more: its default pool has the budget of the
+ * parent's, beside the memory that the parent keeps.
  * In a set-user-id program the environment is not read.
  *
  * Any thread. NULL if there is no memory for it, or it is refused; the next call tries again.

@@ -128,6 +128,8 @@ bool reel_tape_is_empty(const reel_tape *tape);
 /*
  * The sticky error: 0, or the first of
  *   -EDQUOT    a push was refused at the pool's hard budget
+ *   -ECHILD    the same, or a pop of what is only in the store, in the child of a fork, where the
+ *              store is the parent's
  *   -ENOMEM    a push was refused for want of memory
  *   -EOVERFLOW a span or array of more bytes than can be addressed
  *   -ENODATA   a pop of an empty tape
@@ -141,8 +143,8 @@ bool reel_tape_is_empty(const reel_tape *tape);
  *              cannot be opened (pool.h)
  * or what a pool's store said: -ENOSPC, it is full; -EMSGSIZE, the pool's slabs are larger than its
  * slots; -EIO, or any other of its own. The error handler is told which slab, and why. The codes
- * above are the tape's own, but for -ENOMEM and -EBADMSG: where a store says one of the others, the
- * tape has -ENOSPC for -EDQUOT, -EACCES for -EPERM (the system denied a call), -EIO for others.
+ * above are the tape's own, but for -ECHILD, -ENOMEM and -EBADMSG: where a store says one of the
+ * others, the tape has -ENOSPC for -EDQUOT, -EACCES for -EPERM (the system denied a call), -EIO for others.
  */
 int reel_tape_error(const reel_tape *tape);
 

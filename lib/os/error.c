@@ -139,6 +139,8 @@ const char *reel_strerror(int error)
 		return "used by a thread that does not own it";
 	case -ENXIO:
 		return "the store that the environment asks for cannot be opened";
+	case -ECHILD:
+		return "in the child of a fork the store is its parent's";
 	case -EINVAL:
 		return "invalid argument, or a mark that is not on the tape";
 	case -EBUSY:

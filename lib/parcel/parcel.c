@@ -254,6 +254,11 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 				 "whether the store is full",
 				 what, bytes, parcels->pool->hard_budget,
 				 (unsigned long long)stats.pinned_bytes);
+	if (error == -ECHILD)
+		return reel_fail(error,
+				 "%s of %zu bytes: in the child of a fork the store is its parent's; "
+				 "open a pool in the child, and parcels on it",
+				 what, bytes);
 	return reel_fail(error, "%s of %zu bytes: %s", what, bytes, reel_store_strerror(error));
 }
 

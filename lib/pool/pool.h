@@ -24,6 +24,11 @@
 
 /* Flag of the default pool, which stays open until the process ends. */
 #define REEL_POOL_PERMANENT 0x80000000u
+/*
+ * Flag, in the child of a fork, of its parent's default pool, if that has a store. Tapes without
+ * slabs leave this pool for the child's own default pool.
+ */
+#define REEL_POOL_LEFT_BEHIND 0x40000000u
 
 /* Empty slabs that one thread keeps. */
 struct reel_magazine {

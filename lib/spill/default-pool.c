@@ -4,6 +4,11 @@
  * REEL_BUDGET, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and from the limits that the system
  * sets to this process. It stays open until the process ends. Any thread. The variables are read
  * once; `options` does not change afterwards.
+ *
+ * In the child of a fork, the store of the parent's default pool cannot be used. The first use in
+ * the child therefore opens a default pool of the child's own, with a store of its own. The pool of
+ * the parent serves the tapes that have slabs there. A default pool without a store stays the
+ * child's default pool.
  */
 #include "config.h"
 
@@ -131,10 +136,22 @@ static void before_fork(void)
 		pthread_mutex_lock(&opening);
 }
 
-static void after_fork(void)
+static void after_fork_in_parent(void)
 {
 	if (!is_opening)
 		pthread_mutex_unlock(&opening);
+}
+
+/* Relaxed is enough: the child has one thread, and pthread_create() orders the threads to come. */
+static void after_fork_in_child(void)
+{
+	struct reel_pool *pool = atomic_load_explicit(&default_pool, memory_order_relaxed);
+
+	if (pool && pool->reclaim->moves_frames) {
+		pool->flags |= REEL_POOL_LEFT_BEHIND;
+		atomic_store_explicit(&default_pool, NULL, memory_order_relaxed);
+	}
+	after_fork_in_parent();
 }
 
 /*
@@ -147,7 +164,8 @@ __attribute__((constructor)) static void register_handlers(void)
 {
 	registration = -reel_fork_prepare();
 	if (!registration)
-		registration = pthread_atfork(before_fork, after_fork, after_fork);
+		registration = pthread_atfork(before_fork, after_fork_in_parent,
+					      after_fork_in_child);
 }
 
 /* ---- Opening ---- */

@@ -89,8 +89,12 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction,
 	uint64_t freed, refused;
 	bool refusal;
 
-	if (offload->orphaned)
+	if (offload->orphaned) {
+		/* The hard budget would have room if the store of the parent could be used. */
+		if (*error == -EDQUOT)
+			*error = -ECHILD;
 		return false;
+	}
 	REEL_ASSERT(!reel_offload_is_this_thread(offload));
 	pthread_mutex_lock(&offload->lock);
 	offload->waiting++;

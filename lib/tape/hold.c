@@ -202,6 +202,7 @@ static int hold(reel_tape *tape)
 
 	if (!tape->top && reel_tape_start(tape))
 		return tape->error;
+	reel_tape_follow_fork(tape);
 	entries = reel_check_entries(tape);
 	if (!begin(tape))
 		return reel_tape_fail(tape, -ENOMEM, "hold refused: out of memory");

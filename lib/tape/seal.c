@@ -15,6 +15,7 @@
 
 #include "below.h"
 #include "pool/pool.h"
+#include "spill/default-pool.h"
 #include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
@@ -95,6 +96,13 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 	char need[NEED];
 
 	REEL_ASSERT(error == -EDQUOT || error == -ENOMEM || tape->pool->reclaim->moves_frames);
+	if (error == -ECHILD)
+		return reel_tape_fail(tape, error,
+				      "%s: in the child of a fork, the parent's hard budget of %zu "
+				      "bytes is used up and its store cannot be used; reverse this "
+				      "tape before the fork, or begin it in the child (on a pool that "
+				      "the child opens, unless it is on the default pool)",
+				      push, tape->pool->hard_budget);
 	if (error != -EDQUOT && error != -ENOMEM)
 		return reel_tape_fail(tape, error,
 				      "%s: the hard budget of %zu bytes is used up, and the store "
@@ -107,6 +115,28 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 				      push, bytes, tape->pool->hard_budget,
 				      need_of_memory(tape, bytes, need));
 	return reel_tape_fail(tape, error, "%s: no memory for a slab of %zu bytes", push, bytes);
+}
+
+static bool is_left_behind(const struct reel_pool *pool)
+{
+	return pool->flags & REEL_POOL_LEFT_BEHIND;
+}
+
+/*
+ * In the child of a fork, a tape without slabs leaves the parent's default pool, whose store the
+ * child cannot use, for the default pool of the child. A hold may keep slabs that the tape was
+ * popped through, so a tape in a hold stays. If the child's pool cannot be opened, the tape stays,
+ * too.
+ */
+void reel_tape_follow_fork(reel_tape *tape)
+{
+	reel_pool *own;
+
+	if (!is_left_behind(tape->pool) || tape->slab || tape->hold || reel_pool_open_default(&own))
+		return;
+	reel_tape_drop_spare(tape);
+	reel_below_end(tape);
+	tape->pool = own;
 }
 
 static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
@@ -164,6 +194,10 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 /* The first push on a window that the store has a copy of makes that copy stale. */
 static bool window_serves(reel_tape *tape, size_t bytes)
 {
+	/* An empty slab at the bottom: the tape may leave it, and follow a fork. */
+	if (tape->slab && reel_window_filled(tape) == 0 && !tape->below &&
+	    is_left_behind(tape->pool))
+		return false;
 	if (reel_window_held(tape) || (size_t)(reel_window_end(tape) - tape->top) < bytes)
 		return false;
 	if (tape->ceiling != REEL_FALSE_CEILING || !tape->slab)
@@ -187,6 +221,7 @@ static char *fresh_window(reel_tape *tape, size_t bytes)
 	while (reel_window_filled(tape) == 0 && reel_tape_step_down(tape))
 		if (tape->refused)
 			return NULL;
+	reel_tape_follow_fork(tape);
 	slab = next_slab(tape, bytes);
 	if (!slab)
 		return NULL;

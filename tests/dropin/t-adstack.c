@@ -352,6 +352,30 @@ static void test_threads(void)
 	is_int(stackIsThreadSafe(), 1, "and the library says so");
 }
 
+/* Each worker spills, as its parent did before. */
+static void test_workers(void)
+{
+	pid_t worker, child;
+
+	tap_case("workers");
+	child = fork_with_timeout();
+	if (child == 0) {
+		setenv("REEL_BUDGET", "8M", 1);
+		setenv("REEL_STORE", "memory=64M", 1);
+		push_numbers(0, 2000000);
+		pop_numbers(0, 2000000);
+		worker = fork_with_timeout();
+		if (worker == 0) {
+			push_numbers(0, 2000000);
+			pop_numbers(0, 2000000);
+			tap_child_end();
+		}
+		ok(tap_child_passed(worker), "the worker's values come back");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "a worker goes on with the stack of its parent, and spills");
+}
+
 /* ---- Errors ---- */
 
 static struct {
@@ -512,6 +536,7 @@ static void test_checked(void)
 int main(void)
 {
 	tap_begin();
+	test_workers();
 	test_sizes();
 	test_bits();
 	test_bytes();

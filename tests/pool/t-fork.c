@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <config.h>
 
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
+
+#include <reel/parcel.h>
 
 #include "helpers/pool-support.h"
 
@@ -186,6 +190,146 @@ static void pools_come_and_go_around_a_fork(void)
 	reel_pool_close(older);
 }
 
+/* ---- The default pool with a store ---- */
+
+#define BUDGET "24M"
+#define BUDGET_BYTES ((size_t)24 << 20)
+#define SPILLED_WORDS (BUDGET_BYTES * 5 / 4 / 8)
+/* With their notes they take as much. */
+#define CHECKED_WORDS (SPILLED_WORDS / 4)
+
+static bool returns(reel_tape *tape, uint64_t n)
+{
+	push_words(tape, 0, n);
+	return !wrong_words(tape, 0, n) && !reel_tape_error(tape);
+}
+
+static bool spills_right(reel_tape *tape)
+{
+	return returns(tape, SPILLED_WORDS);
+}
+
+/* An array that skips the buffer inside the tape, whose slab stays with the empty tape. */
+static bool an_array_spills_right(reel_tape *tape)
+{
+	static uint64_t array[1 << 14];
+	bool right = true;
+	int times = (int)(SPILLED_WORDS / COUNT(array));
+
+	for (int i = 0; i < times; i++) {
+		memset(array, i, sizeof array);
+		reel_push_array(tape, array, COUNT(array));
+	}
+	while (times-- > 0) {
+		reel_pop_array(tape, array, COUNT(array));
+		right &= array[0] == (unsigned)times * (UINT64_MAX / 255);
+	}
+	return right && !reel_tape_error(tape);
+}
+
+static void a_held_stretch_is_right_twice(reel_tape *tape)
+{
+	reel_tape_hold(tape);
+	push_words(tape, 0, SPILLED_WORDS);
+	is_int(wrong_words(tape, 0, SPILLED_WORDS), 0, "a tape that begins a hold in the child");
+	reel_tape_release(tape);
+	is_int(reel_tape_error(tape), 0, "has no error");
+}
+
+static void workers_spill(unsigned generations)
+{
+	reel_tape of_words = {0}, of_arrays = {0}, held = {0}, fresh = {0}, checked;
+	reel_pool *before = reel_pool_default();
+	reel_parcel *parcel;
+	pid_t worker;
+	void *data;
+
+	reel_tape_open(&checked, NULL, REEL_CHECKED);
+	ok(spills_right(&of_words) && an_array_spills_right(&of_arrays) && spills_right(&held) &&
+	   returns(&checked, CHECKED_WORDS), "tapes spill");
+	ok(stats_of(before).written_bytes, "to the store");
+	if (!generations)
+		return;
+	worker = fork_with_timeout();
+	if (worker == 0) {
+		ok(spills_right(&of_words), "an empty tape of the parent spills in the child");
+		ok(an_array_spills_right(&of_arrays), "so does one that was left with a slab");
+		ok(returns(&checked, CHECKED_WORDS), "and a checked one");
+		a_held_stretch_is_right_twice(&held);
+		ok(spills_right(&fresh), "and a tape that is all zero");
+		ok(reel_pool_default() != before, "their pool is the child's own");
+		is_int(reel_parcel_open(&parcel, NULL, 64, NULL, &data), 0, "it takes parcels");
+		workers_spill(generations - 1);
+		tap_child_end();
+	}
+	ok(tap_child_passed(worker), "a worker spills to a store of its own");
+	ok(spills_right(&of_words) && reel_pool_default() == before, "the parent goes on");
+}
+
+static char told[512];
+
+static void keep_message(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)context;
+	snprintf(told, sizeof told, "%s", message);
+}
+
+/* What fits in memory, and lies on slabs, stays readable. */
+static void a_tape_with_values_stays_with_the_parent(reel_tape *tape)
+{
+	uint64_t kept = 100000, n = SPILLED_WORDS;
+	pid_t worker;
+
+	push_words(tape, 0, kept);
+	worker = fork_with_timeout();
+	if (worker == 0) {
+		reel_set_error_handler(keep_message, NULL);
+		push_words(tape, kept, n);
+		is_int(reel_tape_error(tape), -ECHILD, "the budget is used up, without the store");
+		ok(strstr(told, "child of a fork"), "the text names the fork: %s", told);
+		ok(strstr(told, "begin it in the child"), "and the remedy");
+		n = kept + (n - kept) - reel_tape_refused(tape) / 8;
+		while (reel_tape_refused(tape))
+			(void)reel_pop(tape, uint64_t);
+		is_int(wrong_words(tape, 0, n), 0, "what was taken comes back");
+		tap_child_end();
+	}
+	ok(tap_child_passed(worker), "a child that goes on with a tape is told what its limit is");
+	is_int(wrong_words(tape, 0, kept), 0, "the parent's values are as they were");
+}
+
+static void a_default_pool_with_a_store(void)
+{
+	pid_t child = fork_with_timeout();
+	struct reel_pool_options options = {.hard_budget = BUDGET_BYTES};
+	reel_tape tape = {0};
+
+	if (child == 0) {
+		setenv("REEL_BUDGET", BUDGET, 1);
+		setenv("REEL_STORE", "memory=256M", 1);
+		workers_spill(2);
+		a_tape_with_values_stays_with_the_parent(&tape);
+		reel_store_open(&options.store, "memory=256M", NULL);
+		tape = open_tape(open_pool(options), 0);
+		a_tape_with_values_stays_with_the_parent(&tape);
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "a default pool with a store is opened anew in the child");
+}
+
+static void a_default_pool_without_a_store(void)
+{
+	reel_pool *before = reel_pool_default();
+	pid_t child = fork_with_timeout();
+
+	if (child == 0) {
+		is_pointer(reel_pool_default(), before, "the child's default pool is the same");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "a default pool without a store serves the child, too");
+}
 
 static void *open_the_default_pool(void *unused)
 {
@@ -204,7 +348,7 @@ static void forks_while_the_default_pool_is_opened(void)
 		pthread_t thread;
 
 		if (child == 0) {
-			setenv("REEL_BUDGET", "24M", 1);
+			setenv("REEL_BUDGET", BUDGET, 1);
 			setenv("REEL_STORE", "memory=256M", 1);
 			pthread_create(&thread, NULL, open_the_default_pool, NULL);
 			child = fork_with_timeout();
@@ -222,6 +366,7 @@ static void forks_while_the_default_pool_is_opened(void)
 	       FORKS);
 }
 
+/* The last one opens the default pool of this process. */
 int main(void)
 {
 	tap_begin();
@@ -229,6 +374,8 @@ int main(void)
 	slabs_of_vanished_threads_are_counted();
 	forks_while_threads_hammer_the_pool();
 	pools_come_and_go_around_a_fork();
+	a_default_pool_with_a_store();
 	forks_while_the_default_pool_is_opened();
+	a_default_pool_without_a_store();
 	return tap_end();
 }
