@@ -52,7 +52,8 @@ struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached,
 		}
 	pthread_mutex_unlock(&attached->lock);
 	if (!buffer) {
-		buffer = malloc(sizeof *buffer + bytes);
+		buffer = bytes < PTRDIFF_MAX - sizeof *buffer ? malloc(sizeof *buffer + bytes)
+							      : NULL;
 		if (!buffer) {
 			reel_fail(-ENOMEM, "no memory for an adjoint message of %zu bytes", bytes);
 			return NULL;

@@ -150,12 +150,17 @@ static int each_block(const struct move *move, reel_tape *tape, const char *site
 			continue;
 		address(&m, move, sent, i);
 		own = block_of(&m, side, i, comm);
-		if (!own && act)
+		if (!own)
 			own = act(&m);
 		if (!error)
 			error = own;
 	}
 	return error;
+}
+
+static int check_packed(struct reel_mpi_message *m)
+{
+	return reel_mpi_check_packed(m);
 }
 
 static int poison(struct reel_mpi_message *m)
@@ -342,11 +347,11 @@ int reel_mpi_forward_move(reel_tape *tape, const char *site, enum reel_mpi_move 
 	struct move move;
 	int error = open_move(&move, kind, from, to, root, comm);
 
-	/* A type that hides its numbers is refused before any rank waits. */
+	/* A type that hides its numbers, or a wrong count, is refused before any rank waits. */
 	if (!error)
-		error = each_block(&move, tape, site, true, comm, NULL);
+		error = each_block(&move, tape, site, true, comm, check_packed);
 	if (!error)
-		error = each_block(&move, tape, site, false, comm, NULL);
+		error = each_block(&move, tape, site, false, comm, check_packed);
 	if (request)
 		error = start(&move, kind, from, to, tape, site, comm, request, error);
 	else if (!error)

@@ -334,6 +334,22 @@ int reel_mpi_layout_of(MPI_Datatype type, const char *call, const struct reel_mp
 	return error;
 }
 
+int reel_mpi_check_count(const struct reel_mpi_layout *layout, int count, int times,
+			 const char *call)
+{
+	MPI_Aint extent = layout->extent < 0 ? -layout->extent : layout->extent;
+	/* What is added to the elements: the reach of the last one, and the alignment of the first. */
+	MPI_Aint left = PTRDIFF_MAX / times - 2 * ALIGN;
+
+	if (count < 0)
+		return reel_fail(-EINVAL, "%s: a count of %d", call, count);
+	if (!count ||
+	    (layout->true_extent <= left && extent <= (left - layout->true_extent) / count))
+		return 0;
+	return reel_fail(-EOVERFLOW, "%s: %d elements of %lld bytes are more than memory can have", call,
+			 count, (long long)extent);
+}
+
 /* The lowest byte of `count` elements, from the first one's address, rounded down to ALIGN. */
 static MPI_Aint lowest(const struct reel_mpi_layout *layout, int count)
 {

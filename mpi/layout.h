@@ -30,6 +30,13 @@ struct reel_mpi_layout {
 int reel_mpi_layout_of(MPI_Datatype type, const char *call, const struct reel_mpi_layout **layout);
 
 /*
+ * Returns 0 if `times` buffers of `count` elements fit into memory; -EINVAL: the count is negative;
+ * -EOVERFLOW: they have more bytes than a pointer can span.
+ */
+int reel_mpi_check_count(const struct reel_mpi_layout *layout, int count, int times,
+			 const char *call);
+
+/*
  * Number of bytes of memory for `count` elements, at least 1; and the address that MPI is given for
  * the first one in memory that is aligned as malloc() aligns.
  */

@@ -29,6 +29,8 @@ int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode,
 	int error = reel_mpi_open_message(&m, comm);
 
 	if (!error)
+		error = reel_mpi_check_packed(&m);
+	if (!error)
 		error = reel_mpi_check_order(&m, false, NULL);
 	if (!error)
 		error = reel_mpi_check(send_by_mode(&m, mode, comm), m.call);
@@ -157,6 +159,8 @@ static int begin_exchange(struct reel_mpi_message *out, struct reel_mpi_message 
 {
 	int error = open_both(out, in, comm);
 
+	if (!error)
+		error = reel_mpi_check_packed(out);
 	if (!error)
 		error = reel_mpi_check_order(out, false, NULL);
 	if (!error && is_fixed(in))

@@ -36,6 +36,26 @@ static const char *const names[] = {
 	[REEL_MPI_REDUCE_SCATTER_BLOCK] = "reel_mpi_reduce_scatter_block",
 };
 
+/* Sets the number of elements of the operand to the sum of counts[]. */
+static int add_counts(struct reduction *r, int count)
+{
+	struct reel_mpi_message *m = &r->m;
+	int64_t sum = 0;
+
+	for (int i = 0; i < m->attached->size; i++) {
+		int own = r->counts ? r->counts[i] : count;
+
+		if (own < 0)
+			return reel_fail(-EINVAL, "%s: a count of %d", m->call, own);
+		sum += own;
+	}
+	if (sum > INT_MAX)
+		return reel_fail(-EOVERFLOW, "%s: an operand of %lld elements; MPI counts them by an int",
+				 m->call, (long long)sum);
+	m->count = (int)sum;
+	return 0;
+}
+
 static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 {
 	struct reel_mpi_message *m = &r->m;
@@ -53,14 +73,18 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 	m->count = count;
 	r->result_count = count;
 	if (scattered) {
-		m->count = r->counts ? 0 : count * m->attached->size;
-		for (int i = 0; r->counts && i < m->attached->size; i++)
-			m->count += r->counts[i];
+		error = add_counts(r, count);
 		if (r->counts)
 			r->result_count = r->counts[m->attached->rank];
 	} else if (r->kind == REEL_MPI_REDUCE && m->attached->rank != r->root) {
 		r->result_count = 0;
 	}
+	/* A product gathers the operands of all ranks. */
+	if (!error)
+		error = reel_mpi_check_count(m->layout, m->count,
+					     m->attached->size + 1 + REEL_MPI_CHAIN_SPARE, m->call);
+	if (error)
+		return error;
 	return reel_mpi_is_active(m) ? reel_mpi_factor_of(r->op, m, &r->factor) : 0;
 }
 

@@ -279,10 +279,15 @@ int reel_mpi_wait_at(reel_tape *tape, const char *site, struct reel_mpi_request 
 					     asked_for(status)));
 }
 
+static int check_number(int n, const char *call)
+{
+	return n < 0 ? reel_fail(-EINVAL, "%s: %d requests", call, n) : 0;
+}
+
 int reel_mpi_waitall_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
 			MPI_Status *statuses)
 {
-	int error = 0;
+	int error = check_number(n, "reel_mpi_waitall");
 
 	for (int i = 0; i < n; i++) {
 		int own = wait_for(&requests[i], "reel_mpi_waitall", tape, site,
@@ -337,9 +342,11 @@ static int choose(int n, struct reel_mpi_request *requests, const char *call, in
 {
 	MPI_Request *own;
 	MPI_Status status;
-	int error;
+	int error = check_number(n, call);
 
 	*index = MPI_UNDEFINED;
+	if (error)
+		return error;
 	for (int i = 0; i < n; i++)
 		if (has_begun(&requests[i]) && requests[i].state == COMPLETE) {
 			*index = i;
@@ -570,7 +577,7 @@ int reel_mpi_wait_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_
 int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *site, int n,
 				struct reel_mpi_request *requests, MPI_Status *statuses)
 {
-	int error = 0;
+	int error = check_number(n, "reel_mpi_waitall_reverse");
 
 	for (int i = n; i-- > 0;) {
 		int own = begin_reverse(&requests[i], "reel_mpi_waitall_reverse", tape, site,

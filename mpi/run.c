@@ -169,6 +169,10 @@ int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_c
 {
 	int rank, error = agree_on_loop(costs, comm), chosen = 0;
 
+	/* The same on all ranks, which have agreed on the number. */
+	if (!error && costs->tiers > REEL_MAX_TIERS)
+		error = reel_fail(-EINVAL, "reel_mpi_costs_choose: %u tiers; there are at most %d",
+				  costs->tiers, REEL_MAX_TIERS);
 	for (unsigned tier = 0; tier < costs->tiers && !error; tier++)
 		error = agree_on_tier(&costs->tier[tier], comm);
 	if (error)

@@ -27,6 +27,11 @@ static int open_scan(struct reel_mpi_message *m, enum reel_mpi_factor *factor, M
 
 	if (m->buffer == MPI_IN_PLACE)
 		m->buffer = (void *)(uintptr_t)result;
+	if (!error)
+		error = reel_mpi_check_count(m->layout, m->count, REEL_MPI_CHAIN_SPARE, m->call);
+	/* Adjoints go from rank to rank as messages. */
+	if (!error)
+		error = reel_mpi_check_packed(m);
 	if (error || !reel_mpi_is_active(m))
 		return error;
 	return reel_mpi_factor_of(op, m, factor);

@@ -3,8 +3,10 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 
+#include <reel/extend.h>
 #include <reel/sum.h>
 
 #include "check.h"
@@ -18,6 +20,9 @@ static int open_sum(struct reel_mpi_message *m, MPI_Comm comm, struct reel_mpi_b
 {
 	int error = reel_mpi_open_message(m, comm);
 
+	if (!error && m->count > INT_MAX / WORDS)
+		error = reel_fail(-EOVERFLOW, "%s: %d sums; at most %d are sent at once", m->call,
+				  m->count, INT_MAX / WORDS);
 	if (error)
 		return error;
 	*buffer = reel_mpi_take_buffer(m->attached, (size_t)m->count * sizeof(reel_sum));

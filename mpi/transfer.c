@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 
 #include <reel/extend.h>
@@ -13,7 +14,6 @@
 #include "os/error.h"
 
 REEL_RECORD(message_note, struct reel_mpi_note);
-
 int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm)
 {
 	int error = reel_mpi_find(comm, message->call, &message->attached);
@@ -22,9 +22,25 @@ int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm)
 		error = reel_mpi_layout_of(message->type, message->call, &message->layout);
 	if (!error)
 		message->through = message->attached->messages;
-	if (!error && message->count < 0)
-		error = reel_fail(-EINVAL, "%s: a count of %d", message->call, message->count);
+	if (!error)
+		error = reel_mpi_check_count(message->layout, message->count, 1, message->call);
 	return error;
+}
+
+int reel_mpi_check_packed(const struct reel_mpi_message *m)
+{
+	int size;
+
+	if (!reel_mpi_is_active(m))
+		return 0;
+	MPI_Type_size(m->type, &size);
+	/* MPI may add a header to what it packs. */
+	if ((int64_t)size * m->count <= INT_MAX - 4096)
+		return 0;
+	return reel_fail(-EOVERFLOW, "%s: the adjoint of %lld bytes cannot be sent at once, since MPI "
+				     "counts packed bytes by an int; send less than 2 GiB, or use a "
+				     "request",
+			 m->call, (long long)size * m->count);
 }
 
 bool reel_mpi_is_active(const struct reel_mpi_message *message)
@@ -221,8 +237,10 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 {
 	struct reel_mpi_attached *attached = message->attached;
 	struct reel_mpi_buffer *buffer;
-	int bytes, place = 0, error;
+	int bytes, place = 0, error = reel_mpi_check_packed(message);
 
+	if (error)
+		return error;
 	/* Packed: a temporary needs no gaps, and whatever type the other rank names fits. */
 	error = reel_mpi_check(MPI_Pack_size(message->count, message->type, message->through,
 					     &bytes),

@@ -191,6 +191,7 @@ static int check_type(MPI_Datatype type, const char *call)
 
 static int open_access(struct access *a)
 {
+	const struct reel_mpi_layout *target;
 	int error = find_window(a->win, a->m.call, &a->window);
 
 	if (!error)
@@ -200,9 +201,12 @@ static int open_access(struct access *a)
 	if (error)
 		return error;
 	a->m.attached = a->window->attached;
-	if (a->m.count < 0)
-		return reel_fail(-EINVAL, "%s: a count of %d", a->m.call, a->m.count);
-	return reel_mpi_layout_of(a->m.type, a->m.call, &a->m.layout);
+	error = reel_mpi_layout_of(a->type, a->m.call, &target);
+	if (!error)
+		error = reel_mpi_check_count(target, a->count, 1, a->m.call);
+	if (!error)
+		error = reel_mpi_layout_of(a->m.type, a->m.call, &a->m.layout);
+	return error ? error : reel_mpi_check_count(a->m.layout, a->m.count, 1, a->m.call);
 }
 
 #define ACCESS(name, buffer_at)                                                                    \

@@ -56,7 +56,10 @@
  * same rank at the same time have a tag each, or a communicator each.
  *
  * Errors. Each call returns 0 or a negative errno, and leaves a text (reel/error.h):
- *   -EINVAL    the communicator is not attached; an argument is wrong
+ *   -EINVAL    the communicator is not attached; an argument is wrong, such as a count below 0
+ *   -EOVERFLOW the elements of a call have more bytes than memory can, or more than MPI counts: the
+ *              adjoint of a message is packed, and has less than 2 GiB (that of a request may have
+ *              more); a Reduce_scatter has less than 2^31 elements on all ranks together
  *   -ENOTSUP   the call cannot be reversed; the text says why and what can be done
  *   -EMSGSIZE  a message is longer than the buffer, or shorter and no status was asked for; reverse
  *              calls of receives on that tape send NaN, and return this, too

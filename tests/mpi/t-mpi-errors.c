@@ -201,33 +201,50 @@ static bool misused_requests(void)
 
 /* ---- What is refused on all ranks ---- */
 
-static bool is_refused_everywhere(MPI_Comm c, MPI_Datatype type, int expected, const char *text)
+/* Each call with a count refuses `n` elements of `type`, before it touches them or MPI. */
+static bool is_refused_everywhere(MPI_Comm c, int n, MPI_Datatype type, int expected,
+				  const char *text)
 {
 	double x[N] = {0}, y[4 * N] = {0};
-	int ones[4] = {1, 1, 1, 1}, zeros[4] = {0};
+	int ones[4] = {n, n, n, n}, zeros[4] = {0};
 	MPI_Datatype types[4] = {type, type, type, type};
 	struct reel_mpi_request r = {0};
 	bool passed = true;
 
 #define REFUSED(call, ...)                                                                         \
-	passed &= is_error(reel_mpi_##call(NULL, __VA_ARGS__), expected, text,                     \
-			   !strncmp(#call, "i", 1) ? "reel_mpi_start" : "reel_mpi_")
-	REFUSED(send, x, 1, type, 0, TAG, c);
-	REFUSED(recv, x, 1, type, 0, TAG, c, MPI_STATUS_IGNORE);
-	REFUSED(sendrecv, x, 1, type, 0, TAG, y, 1, type, 0, TAG, c, MPI_STATUS_IGNORE);
-	REFUSED(sendrecv_replace, x, 1, type, 0, TAG, 0, TAG, c, MPI_STATUS_IGNORE);
-	REFUSED(isend, x, 1, type, 0, TAG, c, &r);
-	REFUSED(irecv, x, 1, type, 0, TAG, c, &r);
-	REFUSED(bcast, x, 1, type, 0, c);
-	REFUSED(gather, x, 1, type, y, 1, type, 0, c);
-	REFUSED(scatterv, y, ones, zeros, type, x, 1, type, 0, c);
-	REFUSED(allgather, x, 1, type, y, 1, type, c);
+	passed &= is_error(reel_mpi_##call(NULL, __VA_ARGS__), expected, text, "reel_mpi_")
+	REFUSED(send, x, n, type, 0, TAG, c);
+	REFUSED(send_reverse, x, n, type, 0, TAG, c);
+	REFUSED(recv, x, n, type, 0, TAG, c, MPI_STATUS_IGNORE);
+	REFUSED(recv_reverse, x, n, type, 0, TAG, c, MPI_STATUS_IGNORE);
+	REFUSED(sendrecv, x, n, type, 0, TAG, y, n, type, 0, TAG, c, MPI_STATUS_IGNORE);
+	REFUSED(sendrecv_replace, x, n, type, 0, TAG, 0, TAG, c, MPI_STATUS_IGNORE);
+	REFUSED(isend, x, n, type, 0, TAG, c, &r);
+	REFUSED(irecv, x, n, type, 0, TAG, c, &r);
+	REFUSED(bcast, x, n, type, 0, c);
+	REFUSED(bcast_reverse, x, n, type, 0, c);
+	REFUSED(ibcast, x, n, type, 0, c, &r);
+	REFUSED(gather, x, n, type, y, n, type, 0, c);
+	REFUSED(gatherv, x, n, type, y, ones, zeros, type, 0, c);
+	REFUSED(scatter, y, n, type, x, n, type, 0, c);
+	REFUSED(scatterv, y, ones, zeros, type, x, n, type, 0, c);
+	REFUSED(allgather, x, n, type, y, n, type, c);
+	REFUSED(allgatherv, x, n, type, y, ones, zeros, type, c);
+	REFUSED(alltoall, x, n, type, y, n, type, c);
+	REFUSED(alltoallv, x, ones, zeros, type, y, ones, zeros, type, c);
 	REFUSED(alltoallw, x, ones, zeros, types, y, ones, zeros, types, c);
-	REFUSED(reduce, x, y, 1, type, MPI_SUM, 0, c);
-	REFUSED(allreduce, x, y, 1, type, MPI_SUM, c);
-	REFUSED(reduce_scatter_block, x, y, 1, type, MPI_SUM, c);
-	REFUSED(scan, x, y, 1, type, MPI_SUM, c);
-	REFUSED(exscan, x, y, 1, type, MPI_SUM, c);
+	REFUSED(allgather_reverse, x, n, type, y, n, type, c);
+	REFUSED(iallgather, x, n, type, y, n, type, c, &r);
+	REFUSED(reduce, x, y, n, type, MPI_SUM, 0, c);
+	REFUSED(reduce_reverse, x, y, n, type, MPI_SUM, 0, c);
+	REFUSED(allreduce, x, y, n, type, MPI_SUM, c);
+	REFUSED(iallreduce, x, y, n, type, MPI_SUM, c, &r);
+	REFUSED(reduce_scatter, x, y, ones, type, MPI_SUM, c);
+	REFUSED(reduce_scatter_block, x, y, n, type, MPI_SUM, c);
+	REFUSED(scan, x, y, n, type, MPI_SUM, c);
+	REFUSED(scan_reverse, x, y, n, type, MPI_SUM, c);
+	REFUSED(exscan, x, y, n, type, MPI_SUM, c);
+	REFUSED(iscan, x, y, n, type, MPI_SUM, c, &r);
 	return passed;
 }
 
@@ -237,7 +254,7 @@ static bool unattached_communicator(void)
 	bool passed;
 
 	MPI_Comm_dup(WORLD, &stranger);
-	passed = is_refused_everywhere(stranger, D, -EINVAL, "reel_mpi_attach");
+	passed = is_refused_everywhere(stranger, 1, D, -EINVAL, "reel_mpi_attach");
 	MPI_Comm_free(&stranger);
 	return passed;
 }
@@ -245,13 +262,77 @@ static bool unattached_communicator(void)
 static bool hidden_types(void)
 {
 	MPI_Datatype packed;
-	bool passed = is_refused_everywhere(comm, MPI_BYTE, -ENOTSUP, "MPI_BYTE");
+	bool passed = is_refused_everywhere(comm, 1, MPI_BYTE, -ENOTSUP, "MPI_BYTE");
 
 	MPI_Type_contiguous(8, MPI_BYTE, &packed);
 	MPI_Type_commit(&packed);
-	passed &= is_refused_everywhere(comm, packed, -ENOTSUP, "MPI_BYTE");
-	passed &= is_refused_everywhere(comm, MPI_DATATYPE_NULL, -EINVAL, "MPI_DATATYPE_NULL");
+	passed &= is_refused_everywhere(comm, 1, packed, -ENOTSUP, "MPI_BYTE");
+	passed &= is_refused_everywhere(comm, 1, MPI_DATATYPE_NULL, -EINVAL, "MPI_DATATYPE_NULL");
 	MPI_Type_free(&packed);
+	return passed;
+}
+
+static bool negative_counts(void)
+{
+	static const int counts[] = {-1, -2, -8192, INT_MIN + 1, INT_MIN};
+	struct reel_mpi_request r = {0};
+	double y = 0;
+	int index;
+	bool passed = true;
+
+	for (size_t i = 0; i < COUNT(counts); i++) {
+		int n = counts[i];
+
+		passed &= is_refused_everywhere(comm, n, D, -EINVAL, "a count of -");
+		passed &= holds(reel_mpi_sum(NULL, NULL, &y, n, comm) == -EINVAL);
+		passed &= holds(reel_mpi_sum_reverse(NULL, &y, &y, n, comm) == -EINVAL);
+		passed &= holds(reel_mpi_waitall(NULL, n, &r, MPI_STATUSES_IGNORE) == -EINVAL);
+		passed &= holds(reel_mpi_waitall_reverse(NULL, n, &r, MPI_STATUSES_IGNORE) ==
+				-EINVAL);
+		passed &= holds(reel_mpi_waitany(NULL, n, &r, &index, MPI_STATUS_IGNORE) ==
+				-EINVAL);
+	}
+	return passed;
+}
+
+/* Elements so far apart that the bytes of a few of them wrap to a small number, or to none. */
+static bool bytes_that_wrap(void)
+{
+	enum { BITS = 8 * sizeof(MPI_Aint) };
+	bool passed = true;
+
+	for (int shift = 2; shift <= 10; shift += 4)
+		for (MPI_Aint k = 0; k <= 8192 && passed; k = 2 * k + 8) {
+			MPI_Aint extent = ((MPI_Aint)1 << (BITS - 1 - shift)) - k;
+			MPI_Datatype wide;
+
+			MPI_Type_create_resized(D, 0, extent, &wide);
+			MPI_Type_commit(&wide);
+			passed &= is_refused_everywhere(comm, 2 << shift, wide, -EOVERFLOW,
+							"memory can have");
+			MPI_Type_free(&wide);
+		}
+	return passed;
+}
+
+/* Counts that MPI adds up, or multiplies, by an int. */
+static bool counts_that_wrap(void)
+{
+	int counts[4] = {INT_MAX, INT_MAX, INT_MAX, INT_MAX};
+	double x = 0, y = 0;
+	bool passed = true;
+
+	passed &= holds(reel_mpi_reduce_scatter_block(NULL, &x, &y, INT_MAX / ranks + 1, D, MPI_SUM,
+						      comm) == -EOVERFLOW);
+	passed &= holds(reel_mpi_reduce_scatter(NULL, &x, &y, counts, D, MPI_SUM, comm) == -EOVERFLOW);
+	passed &= holds(reel_mpi_sum(NULL, NULL, &y, INT_MAX, comm) == -EOVERFLOW);
+	/* What is packed: an adjoint of 2 GiB. */
+	passed &= is_error(reel_mpi_send(NULL, &x, 1 << 28, D, 0, TAG, comm), -EOVERFLOW, "2147483648",
+			   "request");
+	passed &= holds(reel_mpi_sendrecv(NULL, &x, 1 << 28, D, 0, TAG, &y, 1, D, 0, TAG, comm,
+					  MPI_STATUS_IGNORE) == -EOVERFLOW);
+	passed &= holds(reel_mpi_allgather(NULL, &x, 1 << 28, D, &y, 1 << 28, D, comm) == -EOVERFLOW);
+	passed &= holds(reel_mpi_scan(NULL, &x, &y, 1 << 28, D, MPI_SUM, comm) == -EOVERFLOW);
 	return passed;
 }
 
@@ -392,6 +473,9 @@ static const struct rank_case cases[] = {
 	{"requests that are used wrongly are refused", misused_requests},
 	{"each call refuses a communicator that is not attached", unattached_communicator},
 	{"each call refuses types that hide their numbers", hidden_types},
+	{"each call refuses a negative count", negative_counts},
+	{"each call refuses elements whose bytes wrap", bytes_that_wrap},
+	{"counts whose sum or whose bytes an int does not hold are refused", counts_that_wrap},
 	{"each reduction refuses operations without an adjoint", unknown_operations},
 	{"a rank whose budget is used up has NaN, and no rank waits for it", budget_is_used_up},
 	{"a rank whose store is full has NaN, and no rank waits for it", store_fails},
