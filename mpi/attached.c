@@ -317,19 +317,19 @@ static bool is_checked_by_environment(void)
 	return text && !strcmp(text, "1");
 }
 
-static void read_watch(struct reel_mpi_attached *attached)
+uint64_t reel_mpi_watch_of_environment(void)
 {
 	const char *text = reel_environment("REEL_MPI_WATCH");
 	char *end;
 	double seconds;
 
 	if (!text)
-		return;
+		return 0;
 	seconds = strtod(text, &end);
-	if (*end || !(seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH))
-		reel_environment_refuse("REEL_MPI_WATCH", text, "it must be a number of seconds");
-	else
-		attached->watch_ns = (uint64_t)(1e9 * seconds);
+	if (!*end && seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH)
+		return (uint64_t)(1e9 * seconds);
+	reel_environment_refuse("REEL_MPI_WATCH", text, "it must be a number of seconds");
+	return 0;
 }
 
 int reel_mpi_watch(MPI_Comm comm, double seconds)
@@ -381,7 +381,7 @@ int reel_mpi_attach(MPI_Comm comm, unsigned flags)
 	attached->messages = attached->sums = MPI_COMM_NULL;
 	MPI_Comm_rank(comm, &attached->rank);
 	MPI_Comm_size(comm, &attached->size);
-	read_watch(attached);
+	attached->watch_ns = reel_mpi_watch_of_environment();
 	error = reel_mpi_duplicate(comm, &attached->messages);
 	if (!error)
 		error = reel_mpi_duplicate(comm, &attached->sums);

@@ -58,6 +58,9 @@ struct reel_mpi_attached {
 /* Finds what belongs to `comm`. Returns 0 or -EINVAL: it is not attached; `call` is in the text. */
 int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **attached);
 
+/* Nanoseconds of REEL_MPI_WATCH, or 0. */
+uint64_t reel_mpi_watch_of_environment(void);
+
 /* Takes a temporary of at least so many bytes. NULL: there is no memory, which the text says. */
 struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached, size_t bytes);
 

@@ -10,69 +10,114 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <reel/extend.h>
 #include <reel/plan.h>
 
 #include "checkpoint/run-group.h"
+#include "os/assert.h"
+#include "os/clock.h"
 #include "transfer.h"
 
 /* ---- Runs ---- */
 
+/* The largest number of values that a group agrees on at a time. */
+enum { MAX_VALUES = 8 };
+
+/* A group of ranks. */
+struct group {
+	MPI_Comm comm;
+	uint64_t watch_ns; /* 0: no watchdog */
+	bool given_up;	   /* an agreement has not come: MPI may still write to `values` */
+	int64_t values[MAX_VALUES];
+};
+
+static int time_out(const struct group *group)
+{
+	int rank;
+
+	MPI_Comm_rank(group->comm, &rank);
+	return reel_fail(-ETIMEDOUT, "rank %d has waited %g s for the ranks of the run to agree: another "
+				     "rank is in a callback, or has left the sweep",
+			 rank, 1e-9 * (double)group->watch_ns);
+}
+
 static int largest(void *context, int64_t *values, int count)
 {
 	static const char call[] = "what the ranks agree on";
-	MPI_Comm *comm = context;
+	struct group *group = context;
+	uint64_t end = group->watch_ns ? reel_clock_ns() + group->watch_ns : UINT64_MAX;
 	MPI_Request request;
-	int complete, error = reel_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_INT64_T,
-							    MPI_MAX, *comm, &request),
-					     call);
+	int complete, error;
 
-	return error ? error
-		     : reel_mpi_poll(call, &request, MPI_STATUS_IGNORE, UINT64_MAX, &complete);
+	REEL_ASSERT(count <= MAX_VALUES);
+	if (group->given_up)
+		return time_out(group);
+	memcpy(group->values, values, (size_t)count * sizeof *values);
+	error = reel_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, group->values, count, MPI_INT64_T,
+					      MPI_MAX, group->comm, &request),
+			       call);
+	if (!error)
+		error = reel_mpi_poll(call, &request, MPI_STATUS_IGNORE, end, &complete);
+	if (error)
+		return error;
+	if (!complete) {
+		group->given_up = true;
+		return time_out(group);
+	}
+	memcpy(values, group->values, (size_t)count * sizeof *values);
+	return 0;
 }
 
 static void close_group(void *context)
 {
-	MPI_Comm *comm = context;
+	struct group *group = context;
 
-	MPI_Comm_free(comm);
-	free(comm);
+	MPI_Comm_free(&group->comm);
+	/* The memory that MPI may still write to stays. */
+	if (!group->given_up)
+		free(group);
 }
 
 static int duplicate(const struct reel_run_group *group, struct reel_run_group *copy);
 
 /* All ranks call MPI_Comm_dup(), also one that has no memory: it needs none before that. */
-static int open_group(struct reel_run_group *group, MPI_Comm of)
+static int open_group(struct reel_run_group *opened, MPI_Comm of, uint64_t watch_ns)
 {
-	MPI_Comm comm, *kept = malloc(sizeof *kept);
-	int64_t failed = !kept;
-	int error = reel_mpi_check(MPI_Comm_dup(of, &comm), "a communicator of a run");
+	struct group local = {.watch_ns = watch_ns}, *group = malloc(sizeof *group);
+	int64_t failed = !group;
+	int error = reel_mpi_check(MPI_Comm_dup(of, &local.comm), "a communicator of a run");
 
 	if (error) {
-		free(kept);
+		free(group);
 		return error;
 	}
-	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-	error = largest(&comm, &failed, 1);
+	MPI_Comm_set_errhandler(local.comm, MPI_ERRORS_RETURN);
+	if (group)
+		*group = local;
+	else
+		local.watch_ns = 0; /* What is given up must not be on the stack. */
+	error = largest(group ? group : &local, &failed, 1);
 	if (!error && failed)
 		error = reel_fail(-ENOMEM, "a communicator of a run: no memory");
 	if (error) {
-		MPI_Comm_free(&comm);
-		free(kept);
+		MPI_Comm_free(&local.comm);
+		if (!group || !group->given_up)
+			free(group);
 		return error;
 	}
-	*kept = comm;
-	*group = (struct reel_run_group){
-		.max = largest, .duplicate = duplicate, .close = close_group, .context = kept};
-	MPI_Comm_rank(comm, &group->rank);
-	MPI_Comm_size(comm, &group->ranks);
+	*opened = (struct reel_run_group){
+		.max = largest, .duplicate = duplicate, .close = close_group, .context = group};
+	MPI_Comm_rank(local.comm, &opened->rank);
+	MPI_Comm_size(local.comm, &opened->ranks);
 	return 0;
 }
 
 /* Ranks may have different thread levels, so all of them look at the lowest. */
 static int duplicate(const struct reel_run_group *group, struct reel_run_group *copy)
 {
+	const struct group *of = group->context;
 	int level, error;
 	int64_t lacks_multiple;
 
@@ -81,15 +126,18 @@ static int duplicate(const struct reel_run_group *group, struct reel_run_group *
 	error = largest(group->context, &lacks_multiple, 1);
 	if (error || lacks_multiple)
 		return error ? error : -ENOTSUP;
-	return open_group(copy, *(MPI_Comm *)group->context);
+	return open_group(copy, of->comm, of->watch_ns);
 }
 
 int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *model,
 		      const struct reel_run_options *options,
 		      int (*route)(const char *name, char *path), MPI_Comm comm)
 {
+	struct reel_mpi_attached *attached;
 	struct reel_run_group group;
-	int error = open_group(&group, comm);
+	bool is_attached = !reel_mpi_find(comm, "reel_mpi_run_open", &attached);
+	int error = open_group(&group, comm,
+			       is_attached ? attached->watch_ns : reel_mpi_watch_of_environment());
 
 	if (error)
 		return error;

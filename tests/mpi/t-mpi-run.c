@@ -6,6 +6,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <setjmp.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -246,6 +247,63 @@ static bool costs(void)
 	return passed & holds(reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice) == -EINVAL);
 }
 
+/* ---- Ranks that leave a sweep ---- */
+
+static jmp_buf caller;
+
+/* The last rank leaves in the middle of the forward sweep, whose steps send nothing. */
+static int leave(void *context, void *state, int64_t first, int64_t last)
+{
+	(void)context, (void)state;
+	if (rank == ranks - 1 && first <= STEPS / 2 && last > STEPS / 2)
+		longjmp(caller, 1);
+	return 0;
+}
+
+static int record_nothing(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	(void)tape;
+	return leave(context, state, first, last);
+}
+
+static int reverse_nothing(void *context, void *adjoint, int64_t first, int64_t last,
+			   reel_tape *tape)
+{
+	(void)context, (void)adjoint, (void)first, (void)last, (void)tape;
+	return 0;
+}
+
+/* No rank waits for ever for one that a callback has left by longjmp() or an exception. */
+static bool a_rank_leaves(void)
+{
+	static const reel_model leaving = {.state_bytes = sizeof(struct state), .advance = leave,
+					   .record = record_nothing, .reverse = reverse_nothing};
+	struct state state = first_state();
+	reel_plan *plan = plan_with(SLOTS);
+	reel_run *run = NULL;
+	bool passed = true, left = false;
+
+	reel_mpi_watch(MPI_COMM_WORLD, 0.1);
+	passed &= holds(!reel_mpi_run_open(&run, plan, &leaving, NULL, NULL, MPI_COMM_WORLD));
+	if (rank == ranks - 1 && setjmp(caller)) {
+		left = true;
+	} else {
+		int error = reel_run_forward(run, NULL, &state);
+
+		passed &= holds(error == -ETIMEDOUT);
+		passed &= holds(strstr(reel_error_text(error), "has left the sweep"));
+		/* Nor does it wait again. */
+		passed &= holds(reel_run_reverse(run, NULL, &state, &state) != 0);
+	}
+	passed &= holds(left == (rank == ranks - 1));
+	/* The one that left comes back when the others have given it up. */
+	MPI_Barrier(MPI_COMM_WORLD);
+	reel_run_close(run);
+	reel_plan_close(plan);
+	reel_mpi_watch(MPI_COMM_WORLD, 0);
+	return passed;
+}
+
 static bool attach(void)
 {
 	return holds(!reel_mpi_attach(MPI_COMM_WORLD, 0));
@@ -258,6 +316,7 @@ static const struct rank_case cases[] = {
 	{"a rank that fails ends the sweep of all, and is named", failures},
 	{"ranks with different plans are refused", different_plans},
 	{"costs and a choice are agreed on", costs},
+	{"ranks end the wait for one that has left the sweep", a_rank_leaves},
 };
 
 /* ---- Ranks that are killed ---- */
