@@ -242,7 +242,8 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint);
  * reel_run_forward() goes on. `context` is load_adjoint's. On failure nothing was resumed.
  *
  * Returns 0; -ENOENT, there is no such file; -EBADMSG, it is not such a file, is cut off
- * or damaged; -EINVAL, it belongs to another plan or model, or options.restart is NULL;
+ * or damaged; -EINVAL, it belongs to another plan or model, the files with this name are
+ * of another number of ranks (mpi.h), or options.restart is NULL;
  * -EPROTO, another version wrote it; what load_adjoint returned; or as reel_run_forward().
  */
 int reel_run_resume(reel_run *run, void *context, void *adjoint);

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "os/error.h"
+#include "os/os-file.h"
 #include "restart-file.h"
 #include "run.h"
 
@@ -199,6 +200,35 @@ static int find_common_epoch(const reel_run *run, const struct found *found, int
 	return 0;
 }
 
+/* A process that is alone has no file. If there is one of a rank 0, it is of several processes. */
+static int refuse_files_of_ranks(const reel_run *run)
+{
+	char path[REEL_GROUP_PATH_BYTES];
+	int file = reel_os_file_open_to_read(run->options.restart), error = 0;
+	int64_t epoch;
+
+	if (file >= 0)
+		reel_os_file_close(file);
+	for (int i = 0; i < REEL_GROUP_EPOCHS && !error && file == -ENOENT; i++)
+		if (snprintf(path, sizeof path, "%s.0.%d", run->options.restart, i) <
+		    (int)sizeof path)
+			error = reel_restart_find(run, path, &epoch);
+	return error;
+}
+
+/* The processes have no files. If there is one without a rank, it is of one process. */
+static int refuse_file_of_one(const reel_run *run)
+{
+	int64_t epoch, refused = reel_restart_find(run, run->options.restart, &epoch) == -EINVAL;
+	int error = run->group.max(run->group.context, &refused, 1);
+
+	if (error)
+		return error;
+	return refused ? reel_fail(-EINVAL, "%s was written by a run of one process, and this one has "
+					    "%d ranks", run->options.restart, run->group.ranks)
+		       : reel_fail(-ENOENT, "there are no restart files of %s", run->options.restart);
+}
+
 /* No epoch is whole on all processes: that is no fault if none was ever complete. */
 static int explain_no_epoch(const reel_run *run, const struct found *found)
 {
@@ -209,9 +239,10 @@ static int explain_no_epoch(const reel_run *run, const struct found *found)
 		if (found->renamed[i] > complete)
 			complete = found->renamed[i];
 	error = run->group.max(run->group.context, &complete, 1);
-	if (error || !complete)
-		return error ? error : reel_fail(-ENOENT, "there are no restart files of %s",
-						 run->options.restart);
+	if (!error && !complete)
+		return refuse_file_of_one(run);
+	if (error)
+		return error;
 	lacking = own_rank_if(&run->group, !has(found, complete));
 	error = run->group.max(run->group.context, &lacking, 1);
 	if (error)
@@ -232,7 +263,9 @@ int reel_group_find_epoch(reel_run *run)
 
 	if (!run->options.restart)
 		error = reel_fail(-EINVAL, "options.restart names no file to resume from");
-	else if (!is_alone(&run->group))
+	else if (is_alone(&run->group))
+		error = refuse_files_of_ranks(run);
+	else
 		error = find_files(run, &found);
 	error = reel_group_agree(&run->group, error, NULL);
 	if (error || is_alone(&run->group))

@@ -444,8 +444,29 @@ static void kills(void)
 	is_int(wrong, 0, "%d mixtures of files: each goes on from the newest that all have", cases);
 }
 
+/* A run of one process with the files' name; its reverse fails at a step, or nowhere (-1). */
+static int go_on_alone(int64_t failing, char text[static 200])
+{
+	struct reel_run_options options = {.restart = NAME, .adjoint_bytes = sizeof(struct state),
+					   .restart_seconds = 1e-9};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
+	struct run counts = no_failure;
+	struct state bar = seed;
+	reel_run *run = NULL;
+	int error = reel_run_open(&run, plan, &saved, &options);
+
+	counts.failing_reverse = failing;
+	if (!error)
+		error = begin_or_resume(run, &counts, &bar);
+	snprintf(text, 200, "%s", reel_error_text(error));
+	reel_run_close(run);
+	reel_plan_close(plan);
+	return error;
+}
+
 static void refused(void)
 {
+	char text[200];
 	struct part parts[MEMBERS];
 	char name[40], other[40];
 
@@ -484,6 +505,15 @@ static void refused(void)
 	ok(members_with(parts, -EINVAL) == MEMBERS &&
 		   strstr(parts[2].text, "was written by rank 2 of 3"),
 	   "those of another number of members");
+	leave_files();
+	is_int(go_on_alone(-1, text), -EINVAL, "those of several members, by one process: %s", text);
+	clear();
+	is_int(go_on_alone(STEPS / 2, text), -ECANCELED, "without them it begins, and is stopped");
+	make_saving_parts(parts);
+	run_parts(parts);
+	is_int(members_with(parts, -EINVAL), MEMBERS, "that of one process, by several: %s",
+	       parts[0].text);
+	is_int(go_on_alone(-1, text), 0, "and by that process it goes on");
 	leave_files();
 	for (int m = 0; m < MEMBERS; m++) {
 		for (int epoch = 0; epoch < 2; epoch++) {
