@@ -149,7 +149,8 @@ uint64_t reel_lane_note_bytes(const reel_lane *lane);
  * Replay, as reel_tape_hold(), reel_tape_replay() and reel_tape_release() do it for a tape, for the
  * lane and all lanes in it. Not within a region of the lane.
  *
- * Returns 0, or the first error, which sticks. If a hold is refused, none of the lanes is held by it.
+ * Returns 0, or the first error, which sticks. If a hold is refused, none of the lanes is held by
+ * it.
  */
 int reel_lane_hold(reel_lane *lane);
 int reel_lane_replay(reel_lane *lane);
@@ -237,13 +238,17 @@ typedef struct reel_worker {
 
 /*
  * The worker of thread `thread`, from 0, of `threads` threads. Each thread of a team has one worker
- * in a region, and all pass the same number of threads.
+ * in a region, and all pass the same number of threads. Mistakes are -EINVAL, which ends all waits
+ * in the region and which reel_region_end() returns: a lane that is taken twice in a phase, as by a
+ * worker that is made anew in each phase or by the threads of a nested team; and lanes that are
+ * left over in a phase in which others were taken.
  */
 reel_worker reel_worker_begin(reel_region *region, int thread, int threads);
 
 /*
- * Takes the next free lane of this phase: worker->lane. False: all lanes are taken. If there are at
- * least as many threads as lanes, thread i takes lane i. Cost: an atomic operation for each lane.
+ * Takes the next free lane of this phase: worker->lane. False: all lanes are taken. A thread that
+ * has taken a lane goes on until then. If there are at least as many threads as lanes, thread i
+ * takes lane i. Cost: an atomic operation for each lane.
  */
 bool reel_worker_next(reel_worker *worker);
 
@@ -251,7 +256,8 @@ bool reel_worker_next(reel_worker *worker);
  * Gives back the lane that the thread has taken. Needed before a barrier of the program's own, in
  * the reverse sweep of a region with ordered sections, unless reel_worker_next() has returned
  * false. If the lane has missed its turns, the other lanes get an error; without this call they
- * would wait for ever.
+ * would wait for ever. In checked mode a thread of a team that is smaller than the number of lanes
+ * calls it before it leaves the region early, too: lanes may be left over then.
  */
 void reel_worker_leave(reel_worker *worker);
 
@@ -462,10 +468,10 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
  * its parent has the error -EDEADLK, which cannot be cleared. If the adjoints of a section commute,
  * it needs no order: use a critical section in both sweeps.
  *
- * Mistakes: a lane that waits for a turn before it has ended its turn in the same section, that ends
- * a turn it does not have, or that is given back with a turn, gets the error -EINVAL, which ends the
- * waits of all lanes of the root. So does a lane that notes a turn in a struct in which another root
- * has turns that are not reversed. A lane has at most 8 turns at a time.
+ * Mistakes: a lane that waits for a turn before it has ended its turn in the same section, that
+ * ends a turn it does not have, or that is given back with a turn, gets the error -EINVAL, which
+ * ends the waits of all lanes of the root. So does a lane that notes a turn in a struct in which
+ * another root has turns that are not reversed. A lane has at most 8 turns at a time.
  */
 typedef struct reel_ordered {
 #ifdef __cplusplus

@@ -180,8 +180,8 @@ typedef void reel_task_body(void *context, reel_lane *task);
  * which has the same bits and needs no order.
  *
  * Returns 0, or the parent's error. If the parent has an error when it is called, or there is no
- * memory to order the tasks, no body is called. Cost: a lock for each task, so a task should take longer than
- * some microseconds.
+ * memory to order the tasks, no body is called. Cost: a lock for each task, so a task should take
+ * longer than some microseconds.
  */
 int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, int threads,
 		       unsigned flags);

@@ -88,6 +88,15 @@ enum reel_region_state {
 	REEL_REGION_STATES
 };
 
+/* Mistakes of a program with workers. The texts are in region.c. */
+enum reel_mistake_kind {
+	REEL_MISTAKE_NONE,
+	REEL_MISTAKE_TAKEN_TWICE, /* two threads came for one lane in one phase */
+	REEL_MISTAKE_NOT_TAKEN,   /* a thread did not take lanes until none was left */
+	REEL_MISTAKE_WORKERS,     /* there are more workers than threads */
+	REEL_MISTAKES
+};
+
 struct reel_region {
 	/* What a thread reads when it comes for a lane, in 64 bytes, which each region changes. */
 	reel_lane *parent;
@@ -100,8 +109,17 @@ struct reel_region {
 	bool has_ordered;
 	bool refused;            /* too few threads came, so the lanes are as they were */
 	_Atomic bool lacks_lane; /* there was no memory for a lane, at least in one phase */
+	/*
+	 * The first mistake of the program with workers, from reel_mistake(), or 0. Sequentially
+	 * consistent: reel_region_note_mistake() sets it, is_over() (wait.c) reads it.
+	 */
+	_Atomic int32_t mistake;
 
 	int64_t rounds; /* above the numbers of all rounds of the regions before */
+	/* Relaxed is enough for these three: numbers that guard no memory. */
+	_Atomic int32_t threads; /* of the team; 0: no team has come yet */
+	_Atomic int32_t workers; /* begun, if there are fewer threads than lanes or in checked mode */
+	_Atomic int64_t left;    /* last round in which a thread called reel_worker_leave(), plus 1 */
 
 	/*
 	 * The number of the present loop of those that lanes share, and how many of its chunks are
@@ -311,6 +329,25 @@ reel_region *reel_region_of(reel_lane *parent);
 
 /* Notes that there is no memory for a lane, which is an error of the region. */
 void reel_region_note_no_memory(reel_region *region);
+
+/* A mistake and the lane that it hit, as region->mistake has it. */
+static inline int32_t reel_mistake(enum reel_mistake_kind kind, int32_t lane)
+{
+	return lane << REEL_KIND_BITS | (int32_t)kind;
+}
+
+/*
+ * Notes a mistake of the program, for the thread that ends the region to report: the parent belongs
+ * to that thread. From now on no lane is given out, and no thread waits in the region. Any thread
+ * of the team.
+ */
+void reel_region_note_mistake(reel_region *region, enum reel_mistake_kind kind, int32_t lane);
+
+static inline bool reel_region_has_mistake(const reel_region *region)
+{
+	/* Relaxed is enough: a thread that does not see it yet goes on as before it. */
+	return atomic_load_explicit(&region->mistake, memory_order_relaxed) != 0;
+}
 
 /* Returns lane `index` in its phase of this round, for the thread that takes it. */
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);

@@ -195,6 +195,15 @@ static int64_t chunk_size(const reel_loop *loop, reel_chunking chunking)
 	return (int64_t)chunk;
 }
 
+/* The inner loop would take the iterations of the lane for iterations of its own. */
+static void check_nesting(reel_lane *lane)
+{
+	if (lane->open_loops)
+		reel_lane_fail(lane, -EINVAL,
+			       "a loop is begun in another loop of its lane, which cannot nest, or "
+			       "after one that was left without reel_loop_stop()");
+}
+
 /* A lane that is in no region gets the whole loop. */
 static reel_loop begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high)
 {
@@ -211,6 +220,7 @@ static reel_loop begin(reel_lane *lane, reel_chunking chunking, int64_t low, int
 		loop.kind = REEL_STATIC_LOOP;
 	loop.chunk = in_region ? chunk_size(&loop, chunking) : 0;
 	REEL_ASSERT(loop.lanes > 0 && loop.at >= 0 && loop.at < loop.lanes);
+	check_nesting(lane);
 	lane->open_loops++;
 	return loop;
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "observe.h"
+#include "wait.h"
 
 /* ---- States ---- */
 
@@ -78,6 +79,47 @@ void reel_region_note_no_memory(reel_region *region)
 	reel_lane_end_waits(region->parent, -ENOMEM);
 }
 
+/* ---- Mistakes of the program ---- */
+
+static const char *const mistake_texts[REEL_MISTAKES] = {
+	[REEL_MISTAKE_TAKEN_TWICE] =
+		"lane %d was taken twice in one phase: each thread of the team makes one worker in "
+		"the region, by the number that the thread has in this team",
+	[REEL_MISTAKE_NOT_TAKEN] =
+		"lane %d was not taken in a phase in which others were: take lanes by while "
+		"(reel_worker_next()), until no lane is left",
+	[REEL_MISTAKE_WORKERS] =
+		"a worker of thread %d is one too many: each thread of the team makes one worker in "
+		"the region, before its first phase",
+};
+
+void reel_region_note_mistake(reel_region *region, enum reel_mistake_kind kind, int32_t lane)
+{
+	int32_t none = 0;
+
+	/*
+	 * Sequentially consistent: pairs with is_over() (wait.c). A thread that is about to sleep
+	 * either sees the mistake or is seen as a sleeper and is woken.
+	 */
+	atomic_compare_exchange_strong_explicit(&region->mistake, &none, reel_mistake(kind, lane),
+						memory_order_seq_cst, memory_order_seq_cst);
+	reel_lane_end_waits(region->parent, -EINVAL);
+	reel_omp_wake_all();
+}
+
+static void report_mistake(const reel_region *region)
+{
+	/* Relaxed is enough: the threads have joined. */
+	int32_t mistake = atomic_load_explicit(&region->mistake, memory_order_relaxed);
+	enum reel_mistake_kind kind =
+		(enum reel_mistake_kind)(mistake & ((1 << REEL_KIND_BITS) - 1));
+
+	REEL_ASSERT(kind < REEL_MISTAKES);
+	if (kind)
+		reel_lane_fail(region->parent, -EINVAL, mistake_texts[kind],
+			       (int)(mistake >> REEL_KIND_BITS));
+}
+
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 {
 	reel_lane *lane = reel_lane_child(region->parent, index);
@@ -104,6 +146,15 @@ static void clear_barriers(reel_region *region)
 	atomic_store_explicit(&region->passed, 0, memory_order_relaxed);
 }
 
+/* Relaxed is enough: no thread of the region looks at them yet. */
+static void forget_team(reel_region *region)
+{
+	atomic_store_explicit(&region->mistake, 0, memory_order_relaxed);
+	atomic_store_explicit(&region->threads, 0, memory_order_relaxed);
+	atomic_store_explicit(&region->workers, 0, memory_order_relaxed);
+	atomic_store_explicit(&region->left, 0, memory_order_relaxed);
+}
+
 reel_region *reel_region_of(reel_lane *parent)
 {
 	reel_region *region = parent->region;
@@ -127,6 +178,7 @@ static reel_region *dead_region(void)
 	region.parent = reel_lane_refuse_all();
 	move_to(&region, REEL_REGION_DEAD);
 	clear_barriers(&region);
+	forget_team(&region);
 	return &region;
 }
 
@@ -149,6 +201,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
 	clear_barriers(region);
+	forget_team(region);
 	return region;
 }
 
@@ -275,6 +328,40 @@ static int end_lane(reel_region *region, reel_lane *lane)
 	return lane->error;
 }
 
+/* The last round of a lane in this region, plus 1; 0: no thread took it. */
+static int64_t rounds_of(const reel_region *region, int32_t index)
+{
+	const reel_lane *lane = reel_lane_find(region->parent, index);
+	/* Relaxed is enough: the threads have joined. */
+	int64_t taken = lane ? atomic_load_explicit(&lane->taken, memory_order_relaxed) : 0;
+
+	return taken > region->rounds ? taken - region->rounds : 0;
+}
+
+/*
+ * Whether lanes were left over in the last phase, where no worker comes to a next one that would
+ * see it. A thread that leaves the region early calls reel_worker_leave() there.
+ */
+static void check_last_phase(reel_region *region)
+{
+	int32_t lanes = reel_region_lanes(region), least = 0;
+	int64_t last = 0;
+
+	if (!(region->parent->tape.flags & REEL_CHECKED) ||
+	    atomic_load_explicit(&region->threads, memory_order_relaxed) >= lanes)
+		return;
+	for (int32_t i = 0; i < lanes; i++) {
+		int64_t rounds = rounds_of(region, i);
+
+		last = rounds > last ? rounds : last;
+		if (rounds < rounds_of(region, least))
+			least = i;
+	}
+	if (rounds_of(region, least) < last &&
+	    atomic_load_explicit(&region->left, memory_order_relaxed) < last)
+		reel_region_note_mistake(region, REEL_MISTAKE_NOT_TAKEN, least);
+}
+
 static int end_lanes(reel_region *region)
 {
 	int32_t lanes = reel_region_lanes(region);
@@ -306,6 +393,8 @@ int reel_region_end(reel_region *region)
 		move_to(region, REEL_REGION_ENDED);
 		return parent->tape.error;
 	}
+	check_last_phase(region);
+	report_mistake(region);
 	error = region->refused ? 0 : end_lanes(region);
 	parent->phases = region->first_phase;
 	parent->loops = region->first_loop;

@@ -50,6 +50,24 @@ static void refuse(reel_worker *worker, int32_t lanes)
 	worker->tried = INT32_MAX;
 }
 
+/*
+ * A worker that a thread makes anew in a later phase would find all lanes taken, or take one again.
+ * take() sees the latter.
+ */
+static void count_worker(const reel_worker *worker, int32_t lanes)
+{
+	reel_region *region = worker->region;
+	int32_t threads = worker->threads;
+
+	/* Relaxed is enough, for all three: numbers that guard no memory. */
+	if (atomic_load_explicit(&region->threads, memory_order_relaxed) != threads)
+		atomic_store_explicit(&region->threads, threads, memory_order_relaxed);
+	if (threads >= lanes && !(region->parent->tape.flags & REEL_CHECKED))
+		return;
+	if (atomic_fetch_add_explicit(&region->workers, 1, memory_order_relaxed) >= threads)
+		reel_region_note_mistake(region, REEL_MISTAKE_WORKERS, worker->thread);
+}
+
 reel_worker reel_worker_begin(reel_region *region, int thread, int threads)
 {
 	reel_worker worker = {.region = region, .thread = thread, .threads = threads};
@@ -61,6 +79,7 @@ reel_worker reel_worker_begin(reel_region *region, int thread, int threads)
 		return worker;
 	}
 	lanes = lanes_for(region, threads);
+	count_worker(&worker, lanes);
 	if (lacks_threads(region, threads, lanes))
 		refuse(&worker, lanes);
 	REEL_OBSERVE(REEL_EVENT_WORKER_BEGIN, .region = region, .thread = thread,
@@ -81,21 +100,32 @@ static bool take(const reel_worker *worker, reel_lane *lane)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* The thread's own lane, if there is a thread for each lane. */
+/* The thread's own lane, if there is a thread for each lane. No other thread has come for it. */
 static int32_t own(reel_worker *worker, int32_t lanes)
 {
 	int32_t index = worker->tried ? lanes : worker->thread;
+	reel_lane *lane = index < lanes ? reel_lane_child(worker->region->parent, index) : NULL;
 
-	worker->tried = lanes;
-	return index;
+	worker->tried = worker->tried > lanes ? worker->tried : lanes;
+	if (!lane || take(worker, lane))
+		return index;
+	reel_region_note_mistake(worker->region, REEL_MISTAKE_TAKEN_TWICE, index);
+	return lanes;
+}
+
+/* The lane that a thread comes to in its turn, if there are fewer threads than lanes. */
+static int32_t lane_at(const reel_worker *worker, int32_t turn, int32_t lanes)
+{
+	int64_t start = (int64_t)worker->thread * lanes / worker->threads;
+
+	return (int32_t)((start + turn) % lanes);
 }
 
 /* With fewer threads: the next lane that no thread has taken, from the thread's own part on. */
 static int32_t next_free(reel_worker *worker, int32_t lanes)
 {
 	while (worker->tried < lanes) {
-		int64_t start = (int64_t)worker->thread * lanes / worker->threads;
-		int32_t index = (int32_t)((start + worker->tried++) % lanes);
+		int32_t index = lane_at(worker, worker->tried++, lanes);
 		reel_lane *lane = reel_lane_child(worker->region->parent, index);
 
 		REEL_ASSERT(index >= 0 && index < lanes);
@@ -124,6 +154,11 @@ static void let_go(reel_worker *worker)
 
 void reel_worker_leave(reel_worker *worker)
 {
+	reel_region *region = worker->region;
+
+	/* Relaxed is enough: a number that guards no memory. */
+	if (atomic_load_explicit(&region->left, memory_order_relaxed) <= worker->round)
+		atomic_store_explicit(&region->left, worker->round + 1, memory_order_relaxed);
 	let_go(worker);
 }
 
@@ -133,14 +168,39 @@ bool reel_worker_next(reel_worker *worker)
 
 	let_go(worker);
 	index = worker->threads < lanes ? next_free(worker, lanes) : own(worker, lanes);
+	if (REEL_UNLIKELY(reel_region_has_mistake(worker->region)))
+		index = lanes;
 	worker->lane =
 		index < lanes ? reel_region_enter(worker->region, index, worker->round) : NULL;
 	REEL_OBSERVE(REEL_EVENT_NEXT, .region = worker->region, .lane = worker->lane);
 	return worker->lane != NULL;
 }
 
+/*
+ * A thread that took lanes, but not until none was left, sees whether others took the rest. All
+ * threads have come to the barrier.
+ */
+static void check_taken(const reel_worker *worker)
+{
+	reel_region *region = worker->region;
+	int32_t lanes = reel_region_lanes(region);
+
+	if (!worker->tried || worker->threads >= lanes)
+		return;
+	for (int32_t turn = worker->tried; turn < lanes; turn++) {
+		int32_t index = lane_at(worker, turn, lanes);
+		const reel_lane *lane = reel_lane_find(region->parent, index);
+
+		/* Relaxed is enough: take() came before the barrier. */
+		if (!lane || atomic_load_explicit(&lane->taken, memory_order_relaxed) <=
+				     region->rounds + worker->round)
+			reel_region_note_mistake(region, REEL_MISTAKE_NOT_TAKEN, index);
+	}
+}
+
 static void next_phase(reel_worker *worker)
 {
+	check_taken(worker);
 	if (worker->tried != INT32_MAX)
 		worker->tried = 0;
 	worker->round++;
@@ -166,17 +226,21 @@ static bool arrive(reel_worker *worker)
 	 * Sequentially consistent: pairs with reel_omp_await() of thread 0.
 	 */
 	arrived = 1 + atomic_fetch_add_explicit(&worker->region->arrivals, 1, memory_order_seq_cst);
-	REEL_ASSERT(arrived <= all);
+	if (arrived > all)
+		reel_region_note_mistake(worker->region, REEL_MISTAKE_WORKERS, worker->thread);
 	return arrived == all;
 }
 
-static void wait_until(const reel_worker *worker, const _Atomic uint64_t *word, uint64_t value)
+/* Returns false if a mistake of the program has ended all waits in the region. */
+static bool wait_until(const reel_worker *worker, const _Atomic uint64_t *word, uint64_t value)
 {
-	const struct reel_omp_wait wait = {
-		.word = word, .value = value, .looks = reel_omp_looks(worker->threads)};
+	const struct reel_omp_wait wait = {.word = word,
+					   .value = value,
+					   .failed = &worker->region->mistake,
+					   .looks = reel_omp_looks(worker->threads)};
 
 	reel_yield_point();
-	reel_omp_await(&wait);
+	return reel_omp_await(&wait);
 }
 
 /* Lets all threads go on. */
@@ -191,7 +255,8 @@ static void open_barrier(const reel_worker *worker)
 	 */
 	/* Relaxed is enough, for the assertion: this thread passed the barrier before. */
 	REEL_ASSERT(atomic_load_explicit(&region->passed, memory_order_relaxed) + 1 ==
-		    worker->barriers);
+			    worker->barriers ||
+		    reel_region_has_mistake(region));
 	atomic_store_explicit(&region->passed, worker->barriers, memory_order_seq_cst);
 	reel_yield_point();
 	reel_omp_wake(&region->passed);
@@ -240,8 +305,9 @@ static void lead(reel_worker *worker, tape_action *act, const reel_type *type, s
 	reel_region *region = worker->region;
 	reel_tape *tape = &region->parent->tape;
 
-	if (!arrive(worker))
-		wait_until(worker, &region->arrivals, worker->barriers * (uint64_t)worker->threads);
+	if (!arrive(worker) &&
+	    !wait_until(worker, &region->arrivals, worker->barriers * (uint64_t)worker->threads))
+		return;
 	reel_tape_hand_over(tape);
 	region->span = act(tape, type, n, site);
 	reel_tape_hand_over(tape);
@@ -267,7 +333,7 @@ static const void *act_together(reel_worker *worker, tape_action *act, const ree
 	else
 		follow(worker);
 	next_phase(worker);
-	return worker->region->span;
+	return reel_region_has_mistake(worker->region) ? NULL : worker->region->span;
 }
 
 void *reel_worker_push_span_at(reel_worker *worker, reel_type type, size_t n, const char *site)

@@ -1378,6 +1378,13 @@ static int run_lanes(reel_region *region, void (*body)(reel_lane *lane))
 	return reel_region_end(region);
 }
 
+static void loop_in_loop(reel_lane *lane)
+{
+	REEL_FOR(lane, int, i, 0, 4, reel_static(0))
+		REEL_FOR(lane, int, j, 0, 4, reel_static(0))
+			(void)(i + j);
+}
+
 static const struct mistake {
 	const char *what;
 	void (*forward)(reel_lane *lane);
@@ -1389,6 +1396,7 @@ static const struct mistake {
 	{"a value is not popped", push_one, nothing, -EBADMSG, "of 2: 8 bytes", 0},
 	{"one value too many is popped", push_one, pop_two, -ENODATA, "empty", 0},
 	{"a loop is left by a break", leave_loop, NULL, -EINVAL, "reel_loop_stop()", 0},
+	{"a loop is in a loop of its lane", loop_in_loop, NULL, -EINVAL, "cannot nest", 0},
 	{"a noted loop is not reversed", noted_loop, nothing, -EBADMSG, "was not reversed", 0},
 	{"a static loop has other bounds", loop_of_four, loop_of_five_reverse, -EBADMSG,
 	 "other bounds", REEL_CHECKED},
@@ -1518,6 +1526,118 @@ static void test_other_thread(void)
 }
 
 /* A skipped phase, and a lane that nobody takes in the reverse sweep. */
+/* ---- Lanes that are lost, or taken twice ---- */
+
+/* Takes one lane where all are to be taken. */
+static void take_one_of(reel_region *region, int rounds)
+{
+	reel_worker worker = reel_worker_begin(region, 0, 1);
+
+	for (int phase = 0; phase < rounds; phase++) {
+		if (phase)
+			reel_worker_next_phase(&worker);
+		reel_worker_next(&worker);
+	}
+}
+
+static void take_one(reel_region *region)
+{
+	take_one_of(region, 1);
+}
+
+static void take_one_in_two_phases(reel_region *region)
+{
+	take_one_of(region, 2);
+}
+
+/* A worker for each phase. */
+static void renew_worker(reel_region *region)
+{
+	for (int phase = 0; phase < 2; phase++) {
+		reel_worker worker = reel_worker_begin(region, 0, 1);
+
+		while (reel_worker_next(&worker))
+			;
+		reel_worker_next_phase(&worker);
+	}
+}
+
+/* As two teams of a nested region do: each has a thread 0. */
+static void come_twice(reel_region *region)
+{
+	for (int team = 0; team < 2; team++) {
+		reel_worker worker = reel_worker_begin(region, 0, 4);
+
+		reel_worker_next(&worker);
+	}
+}
+
+static const struct {
+	const char *what;
+	void (*use)(reel_region *region);
+	unsigned flags;
+	const char *message;
+} lane_mistakes[] = {
+	{"one lane is taken for all", take_one, REEL_CHECKED, "lane 1 was not taken"},
+	{"so it is in a phase before the last", take_one_in_two_phases, 0, "was not taken"},
+	{"each phase has a worker of its own", renew_worker, 0, "one worker"},
+	{"two threads take one lane", come_twice, 0, "lane 0 was taken twice"},
+};
+
+static void renew_at_barriers(const struct member *member)
+{
+	for (int phase = 0; phase < 3; phase++) {
+		reel_worker worker =
+			reel_worker_begin(loop.region, member->number, member->team->threads);
+
+		while (reel_worker_next(&worker))
+			;
+		reel_worker_barrier(&worker);
+	}
+}
+
+static void leave_early(const struct member *member)
+{
+	reel_worker worker = reel_worker_begin(loop.region, member->number, member->team->threads);
+
+	reel_worker_next(&worker);
+	reel_worker_leave(&worker);
+}
+
+static void test_lost_lanes(void)
+{
+	reel_lane *root;
+
+	tap_case("lanes that are lost");
+	record_reports();
+	for (unsigned i = 0; i < COUNT(lane_mistakes); i++) {
+		if (reel_lane_open(&root, NULL, lane_mistakes[i].flags))
+			abort();
+		loop.region = reel_region_begin(root, 4);
+		lane_mistakes[i].use(loop.region);
+		is_int(reel_region_end(loop.region), -EINVAL, "%s", lane_mistakes[i].what);
+		ok(strstr(reported.message, lane_mistakes[i].message) != NULL, "told: %s",
+		   reported.message);
+		reel_lane_close(root);
+	}
+	alarm(60);
+	for (int lanes = 2; lanes < 5; lanes += 2) {
+		root = open_root(NULL);
+		loop.region = reel_region_begin(root, lanes);
+		run_team(2, renew_at_barriers, NULL);
+		is_int(reel_region_end(loop.region), -EINVAL,
+		       "a worker for each barrier, %d lanes: nobody waits", lanes);
+		reel_lane_close(root);
+	}
+	alarm(0);
+	reel_lane_open(&root, NULL, REEL_CHECKED);
+	loop.region = reel_region_begin(root, 4);
+	run_team(2, leave_early, NULL);
+	is_int(reel_region_end(loop.region), 0, "threads that leave early may leave lanes");
+	reel_lane_close(root);
+	reel_set_error_handler(NULL, NULL);
+}
+
 /* ---- Checked mode ---- */
 
 /* A lane that pushes nothing, in two loops. `mistake` 0: none. */
@@ -1631,6 +1751,7 @@ static void test_errors(void)
 		make_mistake(&mistakes[i]);
 	test_order_with_parent();
 	test_other_thread();
+	test_lost_lanes();
 	test_checked_without_pushes();
 	test_what_is_skipped();
 	test_refused_notes();
