@@ -64,7 +64,8 @@
  *
  *	static loop     nothing: the bounds are computed again
  *	dynamic loop    16 bytes for each run of consecutive iterations, and 16 bytes
- *	phase, region   16 bytes each; a region takes 32 bytes on its parent
+ *	phase, region   16 bytes each; a region takes 32 bytes on its parent, 48 with collective
+ *	                spans
  *
  * A lane that records nothing stays empty.
  *
@@ -304,6 +305,9 @@ void reel_worker_barrier(reel_worker *worker);
  *			u = reel_worker_pop_span(&worker, double, n);
  *			each lane calculates its part of the adjoint from u
  *		}
+ *
+ * The reverse sweep pops all spans that were pushed on the parent in the region. If it pops one
+ * less or one more, the parent gets the error -EBADMSG.
  *
  * Until the next call, the two spans that were pushed last, or popped last, can be read, and the
  * span that was pushed last can be written. In the region nothing else is pushed on the parent, or

@@ -39,7 +39,7 @@ enum reel_note_kind {
 	REEL_NOTE_STOPPED,   /* of a static loop that was left: its chunk; a pair lies below */
 	REEL_NOTE_RUNS,      /* of a noted loop: number of intervals that lie below */
 	REEL_NOTE_BOUNDS,    /* of a static loop, in checked mode: a hash of its bounds */
-	REEL_NOTE_REGION,    /* number of lanes; number of phases; a pair lies below */
+	REEL_NOTE_REGION,    /* number of lanes; number of phases; one pair or two lie below */
 	REEL_NOTE_UNREACHED, /* number of loops at the end of a region that the lane did not reach */
 	REEL_NOTE_TURN,      /* number of a turn; address of its ordered section */
 	REEL_NOTE_TASK       /* a task, or a wait and its number of tasks: task.c */
@@ -136,6 +136,10 @@ struct reel_region {
 	_Atomic uint64_t passed;
 	/* The collective span of the last barrier. Thread 0 writes it before it writes `passed`. */
 	const void *span;
+	/* Where the program pushed or popped it. Only thread 0 and the thread that ends the region. */
+	const char *span_site;
+	/* Of the parent's tape where the region began to record, and where its reversal ends. */
+	uint64_t height;
 };
 
 /* The lanes of a lane are in blocks that do not move: block b has 2^b of them. */

@@ -200,6 +200,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
+	region->span_site = NULL;
 	clear_barriers(region);
 	forget_team(region);
 	return region;
@@ -220,19 +221,27 @@ reel_region *reel_region_begin(reel_lane *parent, int lanes)
 	region->first_phase = parent->phases;
 	region->first_loop = parent->loops;
 	region->phases = region->loops = 0;
+	region->height = reel_lane_height(&parent->tape);
 	REEL_OBSERVE(REEL_EVENT_REGION_BEGIN, .region = region, .lane = parent);
 	return region;
 }
 
 #define ORDERS_FLAG ((uint64_t)1 << 32)
+/* The parent's height changed in the region, so the first one is noted in a pair, too. */
+#define SPANS_FLAG ((uint64_t)1 << 33)
 
 static void note_region(reel_region *region, int32_t lanes)
 {
+	uint64_t height = reel_lane_height(&region->parent->tape);
+	uint64_t number = (uint64_t)lanes | (region->has_ordered ? ORDERS_FLAG : 0);
+
 	REEL_ASSERT(lanes >= 0 && region->state == REEL_REGION_FORWARD);
-	reel_lane_note_pair(region->parent, region->loops,
-			    reel_lane_height(&region->parent->tape));
-	reel_lane_note(region->parent, REEL_NOTE_REGION,
-		       (uint64_t)lanes | (region->has_ordered ? ORDERS_FLAG : 0), region->phases);
+	if (height != region->height) {
+		reel_lane_note_pair(region->parent, region->height, 0);
+		number |= SPANS_FLAG;
+	}
+	reel_lane_note_pair(region->parent, region->loops, height);
+	reel_lane_note(region->parent, REEL_NOTE_REGION, number, region->phases);
 }
 
 static bool take_region(reel_region *region)
@@ -241,7 +250,7 @@ static bool take_region(reel_region *region)
 	struct reel_note top = reel_lane_top(parent), pair;
 	uint64_t number = reel_note_number(top);
 
-	if (reel_note_kind(top) != REEL_NOTE_REGION || number >> 33) {
+	if (reel_note_kind(top) != REEL_NOTE_REGION || number >> 34) {
 		reel_lane_fail(parent, -EBADMSG,
 			       "a region is reversed where none was recorded: reverse loops, "
 			       "sections and regions in the opposite order");
@@ -249,6 +258,7 @@ static bool take_region(reel_region *region)
 	}
 	(void)reel_lane_pop(parent);
 	pair = reel_lane_pop(parent);
+	region->height = number & SPANS_FLAG ? reel_lane_pop(parent).key : pair.value;
 	if (!parent->tape.error && pair.value != reel_lane_height(&parent->tape)) {
 		reel_lane_fail(parent, -EBADMSG,
 			       "a region is reversed with %" PRIu64 " bytes of values on its "
@@ -381,6 +391,25 @@ static int end_lanes(reel_region *region)
 	return error;
 }
 
+/*
+ * Collective spans lie on the parent's tape. If the reverse sweep pops one less than was pushed, it
+ * reads the spans of other steps.
+ */
+static void check_height(const reel_region *region)
+{
+	uint64_t height = reel_lane_height(&region->parent->tape);
+
+	if (region->state != REEL_REGION_REVERSE || height == region->height)
+		return;
+	reel_lane_fail(region->parent, -EBADMSG,
+		       "%" PRIu64 " bytes %s were popped from the parent of a region than were pushed "
+		       "in the region: pop each collective span (the last call was at %s)",
+		       (height > region->height ? height - region->height
+						: region->height - height) / 64,
+		       height > region->height ? "less" : "more",
+		       region->span_site ? region->span_site : "no place in the region");
+}
+
 int reel_region_end(reel_region *region)
 {
 	reel_lane *parent = region->parent;
@@ -393,6 +422,7 @@ int reel_region_end(reel_region *region)
 		move_to(region, REEL_REGION_ENDED);
 		return parent->tape.error;
 	}
+	check_height(region);
 	check_last_phase(region);
 	report_mistake(region);
 	error = region->refused ? 0 : end_lanes(region);

@@ -295,6 +295,21 @@ static const void *push_span(reel_tape *tape, const reel_type *type, size_t n, c
 	return reel_push_span_slow(tape, type, n, site);
 }
 
+/* The span below belongs to the program before the region, which may have other elements. */
+static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+{
+	reel_lane *parent = (reel_lane *)((char *)tape - offsetof(reel_lane, tape));
+	const void *span = reel_pop_span_slow(tape, type, n, site);
+
+	if (parent->region->state != REEL_REGION_REVERSE ||
+	    reel_lane_height(tape) >= parent->region->height)
+		return span;
+	reel_lane_fail(parent, -EBADMSG,
+		       "a collective span is popped at %s where the region pushed none: pop as many "
+		       "as were pushed", site);
+	return NULL;
+}
+
 /*
  * Passes a barrier. Thread 0 pushes or pops when all threads have come and none reads the earlier
  * spans any more. It is always the same thread, so that the tape stays in its cache.
@@ -309,6 +324,7 @@ static void lead(reel_worker *worker, tape_action *act, const reel_type *type, s
 	    !wait_until(worker, &region->arrivals, worker->barriers * (uint64_t)worker->threads))
 		return;
 	reel_tape_hand_over(tape);
+	region->span_site = site;
 	region->span = act(tape, type, n, site);
 	reel_tape_hand_over(tape);
 	open_barrier(worker);
@@ -343,5 +359,5 @@ void *reel_worker_push_span_at(reel_worker *worker, reel_type type, size_t n, co
 
 const void *reel_worker_pop_span_at(reel_worker *worker, reel_type type, size_t n, const char *site)
 {
-	return act_together(worker, reel_pop_span_slow, &type, n, site);
+	return act_together(worker, pop_span, &type, n, site);
 }

@@ -1005,6 +1005,44 @@ static void test_spilled_spans(unsigned flags)
 	close_pool(pool, "collective spans");
 }
 
+/* `popped` of the 3 spans that were pushed. */
+static void take_spans(const struct member *member)
+{
+	reel_worker worker = reel_worker_begin(spans.region, member->number, member->team->threads);
+	const int *popped = member->team->context;
+
+	for (int i = 0; !popped && i < 3; i++)
+		reel_worker_push_span(&worker, int, 4);
+	for (int i = 0; popped && i < *popped; i++)
+		reel_worker_pop_span(&worker, int, 4);
+}
+
+static void test_span_counts(void)
+{
+	tap_case("as many collective spans as were pushed");
+	record_reports();
+	for (int popped = 2; popped < 5; popped++) {
+		for (unsigned flags = 0; flags <= REEL_CHECKED; flags += REEL_CHECKED) {
+			reel_lane *root;
+
+			if (reel_lane_open(&root, NULL, flags))
+				abort();
+			reel_push_span(reel_lane_tape(root), int, 4);
+			spans.region = reel_region_begin(root, 2);
+			run_team(2, take_spans, NULL);
+			is_int(reel_region_end(spans.region), 0, "3 spans are pushed");
+			spans.region = reel_region_reverse(root);
+			run_team(2, take_spans, &popped);
+			is_int(reel_region_end(spans.region), popped == 3 ? 0 : -EBADMSG,
+			       "and %d are popped, flags %u", popped, flags);
+			ok(popped == 3 || strstr(reported.message, "t-region.c:"), "told: %s",
+			   reported.message);
+			reel_lane_close(root);
+		}
+	}
+	reel_set_error_handler(NULL, NULL);
+}
+
 static void test_collective_spans(void)
 {
 	struct reel_pool_options options = {
@@ -1771,6 +1809,7 @@ int main(void)
 	test_missing_turns();
 	test_misused_turns();
 	test_collective_spans();
+	test_span_counts();
 	test_many_notes();
 	test_lost_notes();
 	test_stops();
