@@ -109,7 +109,7 @@ libreel_core_la_SOURCES = \
 	%D%/os/os-file.c %D%/os/os-file.h \
 	%D%/pool/fork.c \
 	%D%/os/assert.c %D%/os/assert.h \
-	%D%/os/clock.h %D%/os/integer.h %D%/os/process.h \
+	%D%/os/clock.h %D%/os/integer.h %D%/os/numerals.h %D%/os/process.h \
 	%D%/os/environment.c %D%/os/environment.h \
 	%D%/os/memory-limit.c %D%/os/memory-limit.h \
 	%D%/os/memory-pressure.c %D%/os/memory-pressure.h \

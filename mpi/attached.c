@@ -16,6 +16,7 @@
 #include "neighbours.h"
 #include "os/environment.h"
 #include "os/error.h"
+#include "os/numerals.h"
 #include "operation.h"
 
 /* Both are set by the first reel_mpi_attach(), and not changed after that. */
@@ -325,7 +326,7 @@ uint64_t reel_mpi_watch_of_environment(void)
 
 	if (!text)
 		return 0;
-	seconds = strtod(text, &end);
+	seconds = reel_parse_number(text, &end);
 	if (!*end && seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH)
 		return (uint64_t)(1e9 * seconds);
 	reel_environment_refuse("REEL_MPI_WATCH", text, "it must be a number of seconds");

@@ -10,6 +10,8 @@
 #include <reel/extend.h>
 #include <reel/run.h>
 
+#include "os/numerals.h"
+
 /* Figures of the adjoints that travel on one communicator. */
 struct messages {
 	uint64_t adjoints, adjoint_bytes, waits, wait_ns, note_bytes;
@@ -168,6 +170,8 @@ static void print_value(FILE *file, double value, int decimals)
 
 static int print(FILE *file, const struct table *table, bool has_run, int ranks)
 {
+	REEL_POINT_NUMERALS;
+
 	fprintf(file, "%-7s %-19s %17s %17s %17s %6s\n", "of", "figure", "least", "mean", "most",
 		"rank");
 	for (int i = 0; i < FIGURES; i++) {

@@ -180,7 +180,8 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \
 	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
 	%D%/helpers/cancel-support.h %D%/helpers/file-tree.h %D%/helpers/pretended-trigger.h \
-	%D%/helpers/meeting.h %D%/helpers/ranks.h %D%/helpers/slab-refusals.h
+	%D%/helpers/meeting.h %D%/helpers/ranks.h %D%/helpers/slab-refusals.h \
+	%D%/helpers/comma-locale.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/numerals.h"
 #include "plan.h"
 #include "verb.h"
 
@@ -83,7 +84,7 @@ static int set_whole(int64_t *number, const char *name, const char *text)
 
 static bool read_number(double *number, const char *text, char **end)
 {
-	*number = strtod(text, end);
+	*number = reel_parse_number(text, end);
 	return *end != text && *number >= 0 && *number < 1e300;
 }
 

@@ -20,6 +20,7 @@
 #include "forms.h"
 #include "os/clock.h"
 #include "os/integer.h"
+#include "os/numerals.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -364,6 +365,8 @@ static int compare_lines(const void *left, const void *right)
 
 static void show_line(FILE *file, const struct line *line)
 {
+	REEL_POINT_NUMERALS;
+
 	fprintf(file, "  %.6f s less, %+lld bytes at the peak: %s, called %llu times at %s:%u\n",
 		(double)line->change.nanoseconds * 1e-9, (long long)line->change.peak,
 		line->site->callee, (unsigned long long)line->site->calls, line->site->file,

@@ -16,6 +16,7 @@
 
 #include "os/clock.h"
 #include "os/environment.h"
+#include "os/numerals.h"
 #include "save-request.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -128,7 +129,7 @@ static void read_end(void)
 
 	if (!text)
 		return;
-	seconds = strtod(text, &rest);
+	seconds = reel_parse_number(text, &rest);
 	if (*rest || !(seconds > 0 && seconds < 1e9)) {
 		reel_environment_refuse("REEL_END_AFTER", text, "it must be a number of seconds");
 		return;

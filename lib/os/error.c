@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "cancel.h"
+#include "numerals.h"
 
 struct text {
 	/* The error that the text is of. */
@@ -64,6 +65,7 @@ static struct text *own_text(void)
 
 int reel_fail(int error, const char *format, ...)
 {
+	REEL_POINT_NUMERALS;
 	struct text *own = own_text();
 	char text[sizeof own->text];
 	va_list arguments;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "costs.h"
+#include "os/numerals.h"
 
 struct amount {
 	char text[32];
@@ -21,6 +22,7 @@ static struct amount amount_of(uint64_t bytes)
 	double size = (double)bytes;
 	unsigned unit = 0;
 
+	REEL_POINT_NUMERALS;
 	for (; size >= 1024 && unit < 6; unit++)
 		size /= 1024;
 	REEL_ASSERT(size < 1024);
@@ -76,6 +78,7 @@ static double touching(const struct reel_costs *costs, const struct reel_predict
 /* Names the cause of at least half of the time by which the runner-up is slower, if there is. */
 static void explain_slower(const struct reel_costs *costs, struct reel_choice *choice)
 {
+	REEL_POINT_NUMERALS;
 	const struct reel_prediction *best = &choice->best, *other = &choice->runner_up;
 	double slower = other->makespan - best->makespan;
 	double again = (double)(other->advances - best->advances) * costs->advance_seconds;

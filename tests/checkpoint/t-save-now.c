@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "helpers/comma-locale.h"
 #include "helpers/recurrence.h"
 
 enum { STEPS = 40 };
@@ -304,6 +305,11 @@ int main(void)
 	alone("one signal for both", one_signal_for_both_is_refused);
 	alone("words that are none", wrong_words_are_refused);
 	alone("a limit of time", ends_after_a_time);
+	if (use_comma_locale())
+		alone("a limit of time, where the locale has a decimal comma", ends_after_a_time);
+	else
+		tap_skip(2, "no locale with a decimal comma can be made here");
+	setlocale(LC_NUMERIC, "C");
 	alone("a file that cannot be written", what_cannot_be_saved_does_not_end);
 	a_run_that_ends_is_gone_on_with();
 	return tap_end();

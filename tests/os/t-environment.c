@@ -16,6 +16,8 @@
 
 #include "os/environment.h"
 #include "os/memory-limit.h"
+#include "os/numerals.h"
+#include "helpers/comma-locale.h"
 #include "helpers/pool-support.h"
 #include "helpers/recurrence.h"
 
@@ -58,6 +60,23 @@ static const struct {
 	{"0x10", -EINVAL, 0},
 	{"all", -EINVAL, 0},
 };
+
+static void numbers_have_a_decimal_point_in_each_locale(void)
+{
+	char *end;
+
+	if (!use_comma_locale()) {
+		tap_skip(4, "no locale with a decimal comma can be made here");
+		return;
+	}
+	is_double(reel_parse_number("0.5s", &end), 0.5, "a number has a point, whatever the locale");
+	is_string(end, "s", "and is read to its end");
+	reel_fail(-EINVAL, "%g seconds", 1.25);
+	is_string(reel_error_text(-EINVAL), "1.25 seconds", "so has a number in a text");
+	is_string(localeconv()->decimal_point, ",", "the program keeps its locale");
+	setlocale(LC_NUMERIC, "C");
+	unsetenv("LOCPATH");
+}
 
 static void numbers_of_bytes_are_parsed(void)
 {
@@ -469,6 +488,7 @@ int main(int argc, char **argv)
 		_exit(look_as_another_user());
 	tap_begin();
 	numbers_of_bytes_are_parsed();
+	numbers_have_a_decimal_point_in_each_locale();
 	the_default_pool_is_configured_by_the_environment();
 	the_default_pool_spills();
 	a_set_user_id_program_ignores_the_environment();
