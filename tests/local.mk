@@ -68,6 +68,7 @@ check_PROGRAMS += \
 	%D%/pool/t-fork \
 	%D%/whole/t-faults \
 	%D%/os/t-environment \
+	%D%/os/t-os-thread \
 	%D%/os/t-memory-limit \
 	%D%/os/t-memory-pressure \
 	%D%/store/t-file-slots \
@@ -117,6 +118,7 @@ check_PROGRAMS += \
 	%D%/omp/t-adjoint-check \
 	%D%/omp/t-adjoint-faults \
 	%D%/omp/t-lane-recording \
+	%D%/omp/t-binding \
 	%D%/omp/t-region \
 	%D%/omp/t-task \
 	%D%/omp/t-reduction \
@@ -240,6 +242,8 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_region_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_region_faults_LDADD = $(omp_test_libraries)
 %C%_omp_t_region_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
+%C%_omp_t_binding_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_binding_LDADD = $(omp_test_libraries)
 %C%_omp_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_lane_recording_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)

@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 /*
- * Starts a thread in which no signal of the program is handled. Debuggers show its name, of at most
- * 15 characters. Returns 0 or -errno.
+ * Starts a thread in which no signal of the program is handled, on all processors of the process.
+ * Debuggers show its name, of at most 15 characters. Returns 0 or -errno.
  */
 int reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
 			 const char *name);
