@@ -308,6 +308,14 @@ size_t reel_supply_large_bytes(size_t bytes)
 	return reel_round_up(bytes, reel_os_page_bytes());
 }
 
+/* A slab of which more than an eighth would be wasted is no help: its memory is charged. */
+static bool serves(const struct reel_slab *slab, size_t bytes, bool exactly)
+{
+	if (exactly)
+		return slab->bytes == bytes;
+	return slab->bytes >= bytes && slab->bytes - bytes <= slab->bytes / 8;
+}
+
 /*
  * Takes the first large slab of the list if it has the right size. Tapes give large slabs in the
  * reverse order of their taking, so in a program that repeats itself the first one has.
@@ -319,7 +327,7 @@ int reel_supply_take_large(struct reel_pool *pool, size_t bytes, bool exactly,
 	int error;
 
 	REEL_ASSERT(!slab || slab->kind == REEL_SLAB_LARGE);
-	if (slab && (exactly ? slab->bytes == bytes : slab->bytes >= bytes)) {
+	if (slab && serves(slab, reel_supply_large_bytes(bytes), exactly)) {
 		*taken = slab;
 		return 0;
 	}

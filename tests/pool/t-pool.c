@@ -438,13 +438,14 @@ static void giants_are_recycled(void)
 {
 	reel_pool *pool = open_pool(small_options());
 
-	use_giant(pool, 5);
-	is_int(use_giant(pool, 5), 5, "a giant serves again");
-	is_int(use_giant(pool, 3), 5, "and serves where a smaller one would do");
+	use_giant(pool, 9);
+	is_int(use_giant(pool, 9), 9, "a giant serves again");
+	is_int(use_giant(pool, 8), 9, "and serves where one that is little smaller would do");
 	is_int(stats_of(pool).fresh_slabs, 1, "without another one");
-	is_int(use_giant(pool, 9), 9, "a larger one takes its place");
-	is_int(stats_of(pool).resident_bytes, 9 * small_slab(), "and the smaller one is unmapped");
-	is_int(stats_of(pool).trimmed_bytes, 5 * small_slab(), "which counts as trimmed");
+	is_int(use_giant(pool, 7), 7, "it does not serve where more than an eighth would be wasted");
+	is_int(use_giant(pool, 12), 12, "a larger one takes its place");
+	is_int(stats_of(pool).resident_bytes, 12 * small_slab(), "and the smaller ones are unmapped");
+	is_int(stats_of(pool).trimmed_bytes, 16 * small_slab(), "which counts as trimmed");
 	ok(pool_is_whole(pool), "the pool is whole");
 	is_int(stats_of(pool).slabs, 1, "one descriptor served all");
 	reel_pool_close(pool);
