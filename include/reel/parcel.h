@@ -27,9 +27,15 @@
  * closes at that moment. A thread waits only for its own parcel or for memory.
  *
  * Memory. Parcels of at most half a slab share slabs, in the order in which they are opened: open
- * what is read together one after the other. Such a slab can leave memory when all of its parcels
- * are sealed and none is pinned, and it is given back when all are closed. Larger parcels have
- * memory of their own, up to a slab, or whole pages above that; they travel in pieces of a slab.
+ * what is read together one after the other. There is such a slab for each layout in use, at most 8,
+ * and one for scratch parcels. It can leave memory when all of its parcels are sealed and none is
+ * pinned, and is given back when all are closed. Where the last parcel of a slab does not fill it,
+ * smaller ones do; parcels of one size above a third of a slab leave up to a third of it unused.
+ *
+ * A larger parcel has memory of its own: a slab if it fills seven eighths of it, else whole pages.
+ * It travels in pieces of a slab. Memory is taken, charged and counted as slabs and whole pages.
+ *
+ * A sealed scratch parcel has no memory. When it is unsealed, it may lie elsewhere.
  *
  * fork: in the child, parcels that are in memory only or in memory, too, can be pinned. One that is
  * only in the store is the parent's: its pin fails with -ECHILD. A parcel on which another thread
@@ -136,14 +142,14 @@ int reel_parcel_close(reel_parcel *parcel);
 size_t reel_parcel_bytes(const reel_parcel *parcel);
 
 /*
- * Of all parcels of a pool, snapshots that runs keep in memory included (run.h). Bytes of small
- * parcels are those of the slabs that they share.
+ * Of all parcels of a pool, snapshots that runs keep in memory included (run.h). Bytes in memory are
+ * those of the slabs and pages that the parcels take; a slab that several share counts once.
  */
 struct reel_parcel_stats {
 	uint64_t parcels;         /* open or sealed */
 	uint64_t resident_bytes;  /* in memory */
 	uint64_t stored_bytes;    /* in the store, before compression; some may be in memory, too */
-	uint64_t pinned_bytes;    /* open or pinned */
+	uint64_t pinned_bytes;    /* in memory because a parcel there is open or pinned */
 	uint64_t announced;       /* announced pins so far; neighbours in a slab with the first */
 	uint64_t hits;            /* those of them that found the contents in memory */
 	uint64_t waits;           /* pins so far that waited for the store */

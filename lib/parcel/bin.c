@@ -15,28 +15,13 @@
 
 static bool spills(const struct reel_bin *bin)
 {
-	return bin->parcels->unordered;
+	return bin->parcels->unordered && !bin->scratch;
 }
 
 /* ---- Opening and closing ---- */
 
-int reel_bin_take_slab(struct reel_bin *bin, enum reel_slab_kind kind, size_t bytes)
-{
-	struct reel_slab *slab;
-	int error = reel_pool_take(bin->parcels->pool, kind, bytes, &slab);
-
-	if (error)
-		return error;
-	slab->below = NULL;
-	slab->slab_index = 0;
-	/* Whoever walks the list of bins, or an order, reads `slab` with the lock held. */
-	pthread_mutex_lock(&bin->parcels->lock);
-	bin->slab = slab;
-	pthread_mutex_unlock(&bin->parcels->lock);
-	return 0;
-}
-
-void reel_bin_drop_slab(struct reel_bin *bin)
+/* The frame of a lost slab has nothing of value, and other slabs can use it. */
+static void drop_slab(struct reel_bin *bin)
 {
 	struct reel_slab *slab = bin->slab;
 
@@ -58,11 +43,13 @@ int reel_bin_open(struct reel_parcels *parcels, enum reel_slab_kind kind, size_t
 		return -ENOMEM;
 	bin->parcels = parcels;
 	bin->layout = layout;
-	error = reel_bin_take_slab(bin, kind, bytes);
+	error = reel_pool_take(parcels->pool, kind, bytes, &bin->slab);
 	if (error) {
 		free(bin);
 		return error;
 	}
+	bin->slab->below = NULL;
+	bin->slab->slab_index = 0;
 	reel_pins_open(&bin->pins, REEL_PINS_HELD | 1);
 	pthread_mutex_lock(&parcels->lock);
 	bin->next = parcels->bins;
@@ -89,7 +76,7 @@ void reel_bin_close(struct reel_bin *bin)
 		parcels->bins = bin->next;
 	pthread_mutex_unlock(&parcels->lock);
 	if (bin->slab)
-		reel_bin_drop_slab(bin);
+		reel_slab_free(parcels->pool, bin->slab);
 	reel_pins_close(&bin->pins);
 	free(bin);
 }
@@ -150,15 +137,15 @@ static int acquire(void *context)
 	away = reel_slab_is_away(reel_slab_state_of(bin->slab));
 	since = away ? reel_clock_ns() : 0;
 	/* First, so that the bins that come next are read while this thread waits. */
-	advance(bin, away);
+	if (!pin->has_advanced)
+		advance(bin, away);
 	pin->has_advanced = true;
 	error = reel_slab_acquire(parcels->pool, bin->slab, NULL);
 	if (away)
 		note_wait(parcels, since);
-	/* The frame of a lost slab has nothing of value, and other slabs can use it. */
 	if (reel_slab_state_of(bin->slab) == REEL_SLAB_LOST) {
 		bin->lost = error;
-		reel_bin_drop_slab(bin);
+		drop_slab(bin);
 	}
 	return error;
 }
@@ -166,8 +153,11 @@ static int acquire(void *context)
 int reel_bin_pin(struct reel_bin *bin)
 {
 	struct pin pin = {.bin = bin};
-	int error = reel_pins_add(&bin->pins, acquire, &pin);
+	int error;
 
+	do
+		error = reel_pins_add(&bin->pins, acquire, &pin);
+	while (error == -EDQUOT && reel_parcels_let_go(bin->parcels));
 	if (!error && !pin.has_advanced)
 		advance(bin, false);
 	return error;

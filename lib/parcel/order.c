@@ -198,7 +198,7 @@ static void tell(struct reel_order *order)
 
 static const char *problem_of(const reel_parcel *parcel, const struct reel_parcels *parcels)
 {
-	if (parcel->bin->parcels != parcels)
+	if (parcel->parcels != parcels)
 		return "all parcels of an announcement belong to one pool";
 	if (parcel->flags & REEL_PARCEL_SCRATCH)
 		return "a scratch parcel keeps nothing that could be pinned";
@@ -210,7 +210,7 @@ static const char *problem_of(const reel_parcel *parcel, const struct reel_parce
 
 int reel_parcel_announce(reel_parcel *const *announced, size_t n)
 {
-	struct reel_parcels *parcels = n ? announced[0]->bin->parcels : NULL;
+	struct reel_parcels *parcels = n ? announced[0]->parcels : NULL;
 	struct reel_order *order;
 
 	for (size_t i = 0; i < n; i++) {

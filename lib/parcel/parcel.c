@@ -44,13 +44,13 @@ static void orphan(struct reel_pool_client *client)
 	unlock(client);
 }
 
-/* Parcels without a slab count, too: those of a scratch parcel that is sealed, or of a lost one. */
+/* Parcels without a slab count, too: scratch parcels that are sealed, and those of a lost bin. */
 static bool is_in_use(struct reel_pool_client *client)
 {
 	bool in_use;
 
 	lock(client);
-	in_use = of_client(client)->bins != NULL;
+	in_use = of_client(client)->bins || of_client(client)->empty;
 	unlock(client);
 	return in_use;
 }
@@ -59,9 +59,14 @@ static void close_parcels(struct reel_pool_client *client)
 {
 	struct reel_parcels *parcels = of_client(client);
 
-	REEL_ASSERT(!parcels->bins);
+	REEL_ASSERT(!parcels->bins && !parcels->empty);
 	pthread_mutex_destroy(&parcels->lock);
 	free(parcels);
+}
+
+static bool let_go(struct reel_pool_client *client)
+{
+	return reel_parcels_let_go(of_client(client));
 }
 
 static const struct reel_pool_client_verbs verbs = {
@@ -69,8 +74,17 @@ static const struct reel_pool_client_verbs verbs = {
 	.unlock = unlock,
 	.orphan = orphan,
 	.is_in_use = is_in_use,
+	.let_go = let_go,
 	.close = close_parcels,
 };
+
+/* Open bins take at most an eighth of a budget, but for two. */
+static unsigned slots_of(const struct reel_pool *pool)
+{
+	size_t slots = pool->hard_budget / pool->slab_bytes / 8;
+
+	return slots < 2 ? 2 : (unsigned)reel_min_size(slots, REEL_MAX_OPEN_BINS);
+}
 
 static struct reel_parcels *new_parcels(struct reel_pool *pool)
 {
@@ -81,6 +95,7 @@ static struct reel_parcels *new_parcels(struct reel_pool *pool)
 		return NULL;
 	parcels->client.verbs = &verbs;
 	parcels->pool = pool;
+	parcels->slots = slots_of(pool);
 	parcels->unordered = offload ? reel_tape_io_take_silent(offload) : NULL;
 	if (offload && !parcels->unordered) {
 		free(parcels);
@@ -122,37 +137,63 @@ static struct reel_parcels *parcels_of(struct reel_pool *pool)
 	return of_client(client);
 }
 
-/* ---- Small parcels ---- */
-
-static bool is_like(struct reel_layout a, struct reel_layout b)
-{
-	return a.element == b.element && a.stride == b.stride;
-}
+/* ---- Open bins ---- */
 
 static size_t alignment(size_t bytes)
 {
 	return bytes < 64 ? 16 : 64;
 }
 
-static bool is_small(const struct reel_parcels *parcels, const struct reel_parcel *parcel)
+static bool is_scratch(const struct reel_parcel *parcel)
 {
-	return parcel->bytes <= parcels->pool->slab_bytes / 2 &&
-	       !(parcel->flags & (REEL_PARCEL_SCRATCH | REEL_PARCEL_ALONE));
+	return parcel->flags & REEL_PARCEL_SCRATCH;
 }
 
-static enum reel_slab_kind kind_of(const struct reel_parcels *parcels,
-				   const struct reel_parcel *parcel)
+static bool is_small(const struct reel_parcel *parcel)
 {
-	return parcel->flags & REEL_PARCEL_ALONE || parcel->bytes > parcels->pool->slab_bytes
-		       ? REEL_SLAB_LARGE
-		       : REEL_SLAB_WHOLE;
+	return parcel->bytes <= parcel->parcels->pool->slab_bytes / 2 &&
+	       !(parcel->flags & REEL_PARCEL_ALONE);
 }
 
 /* Requires parcels->lock. */
-static bool fits(const struct reel_bin *bin, size_t bytes, struct reel_layout layout)
+static bool fits(const struct reel_bin *bin, const struct reel_parcel *parcel)
 {
-	return bin && is_like(bin->layout, layout) &&
-	       reel_round_up(bin->filled, alignment(bytes)) + bytes <= bin->slab->bytes;
+	return bin && bin->scratch == is_scratch(parcel) &&
+	       reel_round_up(bin->filled, alignment(parcel->bytes)) + parcel->bytes <=
+		       bin->slab->bytes;
+}
+
+/* Requires parcels->lock. */
+static bool is_like(const struct reel_bin *bin, const struct reel_parcel *parcel,
+		    struct reel_layout layout)
+{
+	return bin->scratch == is_scratch(parcel) && bin->layout.element == layout.element &&
+	       bin->layout.stride == layout.stride;
+}
+
+/*
+ * The slot of the open bin for this parcel, or for a fresh bin in its place. If there are more
+ * layouts than slots, they share bins: a codec packs them less well, but parcels of many layouts do
+ * not take a slab each. Requires parcels->lock.
+ */
+static struct reel_bin **slot_for(const struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_parcels *parcels = parcel->parcels;
+	struct reel_bin **unused = NULL, **shared = NULL;
+
+	for (unsigned i = 0; i < parcels->slots; i++) {
+		struct reel_bin **slot = &parcels->open_bins[i];
+
+		if (*slot && is_like(*slot, parcel, layout))
+			return slot;
+		if (!*slot)
+			unused = slot;
+		else if (fits(*slot, parcel))
+			shared = slot;
+	}
+	if (unused || shared)
+		return unused ? unused : shared;
+	return &parcels->open_bins[parcels->turn++ % parcels->slots];
 }
 
 /* Requires parcels->lock. */
@@ -162,16 +203,38 @@ static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
 	parcel->offset = reel_round_up(bin->filled, alignment(parcel->bytes));
 	bin->filled = parcel->offset + parcel->bytes;
 	bin->live++;
-	/* The pin of the open bin keeps its slab held. */
+	/* The pin of an open bin keeps its slab held. */
 	reel_pins_add(&bin->pins, NULL, NULL);
 }
 
-/* The open bin has a pin and counts as live, until another one takes its place. */
+/* An open bin has a pin and counts as live, until retire(). Requires parcels->lock. */
+static void enter(struct reel_bin *bin, struct reel_bin **slot)
+{
+	bin->live = 1;
+	bin->kept = true;
+	bin->slot = slot;
+	*slot = bin;
+}
+
+/* The caller passes the bin to retire(). Requires parcels->lock. */
+static struct reel_bin *take_out(struct reel_bin **slot)
+{
+	struct reel_bin *bin = *slot;
+
+	if (bin)
+		bin->slot = NULL;
+	*slot = NULL;
+	return bin;
+}
+
 static void retire(struct reel_bin *bin)
 {
-	struct reel_parcels *parcels = bin->parcels;
+	struct reel_parcels *parcels;
 	unsigned live;
 
+	if (!bin)
+		return;
+	parcels = bin->parcels;
 	reel_bin_unpin(bin);
 	pthread_mutex_lock(&parcels->lock);
 	live = --bin->live;
@@ -181,55 +244,131 @@ static void retire(struct reel_bin *bin)
 		reel_bin_close(bin);
 }
 
-static int open_small(struct reel_parcels *parcels, struct reel_parcel *parcel,
-		      struct reel_layout layout)
+/* Requires parcels->lock. */
+static struct reel_bin *take_out_idle(struct reel_parcels *parcels)
 {
-	struct reel_bin *fresh, *retired;
-	int error;
+	for (unsigned i = 0; i < parcels->slots; i++) {
+		struct reel_bin *bin = parcels->open_bins[i];
+
+		/* One pin is that of the open bin. All parcels of a scratch bin are open. */
+		if (bin && !bin->scratch && reel_pins_count(&bin->pins) == 1)
+			return take_out(bin->slot);
+	}
+	return NULL;
+}
+
+bool reel_parcels_let_go(struct reel_parcels *parcels)
+{
+	struct reel_bin *idle;
 
 	pthread_mutex_lock(&parcels->lock);
-	if (fits(parcels->open_bin, parcel->bytes, layout)) {
-		put_into(parcels->open_bin, parcel);
-		pthread_mutex_unlock(&parcels->lock);
-		return 0;
-	}
-	/* While this thread waits for a slab, the bin that was open may leave memory. */
-	retired = parcels->open_bin;
-	parcels->open_bin = NULL;
+	idle = take_out_idle(parcels);
 	pthread_mutex_unlock(&parcels->lock);
-	if (retired)
-		retire(retired);
+	retire(idle);
+	return idle;
+}
+
+/*
+ * Puts the parcel into an open bin if it fits there. Otherwise makes room for a fresh one: while
+ * this thread waits for a slab, the bin that was open may leave memory.
+ */
+static bool put_into_open(struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_bin **slot, *full = NULL;
+	bool fitted;
+
+	pthread_mutex_lock(&parcel->parcels->lock);
+	slot = slot_for(parcel, layout);
+	fitted = fits(*slot, parcel);
+	if (fitted)
+		put_into(*slot, parcel);
+	else
+		full = take_out(slot);
+	pthread_mutex_unlock(&parcel->parcels->lock);
+	retire(full);
+	return fitted;
+}
+
+/* Another thread may have opened a bin meanwhile. Then the fresh one goes back. */
+static void use_fresh(struct reel_bin *fresh, struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_bin **slot, *full = NULL;
+	bool fitted;
+
+	pthread_mutex_lock(&parcel->parcels->lock);
+	slot = slot_for(parcel, layout);
+	fitted = fits(*slot, parcel);
+	if (!fitted) {
+		full = take_out(slot);
+		enter(fresh, slot);
+	}
+	put_into(*slot, parcel);
+	pthread_mutex_unlock(&parcel->parcels->lock);
+	if (fitted)
+		reel_bin_close(fresh);
+	retire(full);
+}
+
+static int place_small(struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_parcels *parcels = parcel->parcels;
+	struct reel_bin *fresh;
+	int error;
+
+	if (put_into_open(parcel, layout))
+		return 0;
 	error = reel_bin_open(parcels, REEL_SLAB_WHOLE, parcels->pool->slab_bytes, layout, &fresh);
 	if (error)
 		return error;
+	fresh->scratch = is_scratch(parcel);
+	use_fresh(fresh, parcel, layout);
+	return 0;
+}
+
+/* ---- Parcels with a bin of their own ---- */
+
+/* A whole slab, unless more than an eighth of it would be wasted. */
+static enum reel_slab_kind kind_of(const struct reel_parcel *parcel)
+{
+	const struct reel_pool *pool = parcel->parcels->pool;
+	size_t pages = reel_supply_large_bytes(parcel->bytes);
+
+	if (parcel->flags & REEL_PARCEL_ALONE || parcel->bytes > pool->slab_bytes)
+		return REEL_SLAB_LARGE;
+	return pages < pool->slab_bytes && pool->slab_bytes - pages > pool->slab_bytes / 8
+		       ? REEL_SLAB_LARGE
+		       : REEL_SLAB_WHOLE;
+}
+
+static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_parcels *parcels = parcel->parcels;
+	enum reel_slab_kind kind = kind_of(parcel);
+	struct reel_bin *bin;
+	int error = reel_bin_open(parcels, kind, parcel->bytes, layout, &bin);
+
+	/* The system limits the number of mappings; a whole slab is a piece of a mapping. */
+	if (error == -ENOMEM && kind == REEL_SLAB_LARGE &&
+	    parcel->bytes <= parcels->pool->slab_bytes)
+		error = reel_bin_open(parcels, REEL_SLAB_WHOLE, parcel->bytes, layout, &bin);
+	if (error)
+		return error;
+	bin->scratch = is_scratch(parcel);
+	parcel->bin = bin;
+	/* reel_parcel_get_stats() reads both. */
 	pthread_mutex_lock(&parcels->lock);
-	retired = parcels->open_bin;
-	parcels->open_bin = fresh;
-	fresh->live = 1;
-	fresh->kept = true;
-	put_into(fresh, parcel);
+	bin->live = 1;
+	bin->filled = parcel->bytes;
 	pthread_mutex_unlock(&parcels->lock);
-	if (retired)
-		retire(retired);
 	return 0;
 }
 
 /* ---- Opening and closing ---- */
 
-static int open_alone(struct reel_parcels *parcels, struct reel_parcel *parcel,
-		      struct reel_layout layout)
+/* Gives the parcel memory, which is pinned once. */
+static int place(struct reel_parcel *parcel, struct reel_layout layout)
 {
-	int error = reel_bin_open(parcels, kind_of(parcels, parcel), parcel->bytes, layout,
-				  &parcel->bin);
-
-	if (error)
-		return error;
-	/* reel_parcel_get_stats() reads both. */
-	pthread_mutex_lock(&parcels->lock);
-	parcel->bin->live = 1;
-	parcel->bin->filled = parcel->bytes;
-	pthread_mutex_unlock(&parcels->lock);
-	return 0;
+	return is_small(parcel) ? place_small(parcel, layout) : place_alone(parcel, layout);
 }
 
 static void *data_of(const struct reel_parcel *parcel)
@@ -241,7 +380,7 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 {
 	struct reel_parcel_stats stats;
 
-	if (error == -EDQUOT && bytes > parcels->pool->hard_budget)
+	if (error == -EDQUOT && reel_supply_large_bytes(bytes) > parcels->pool->hard_budget)
 		return reel_fail(error,
 				 "%s of %zu bytes never fits into the hard budget of %zu bytes; "
 				 "raise it, or divide the parcel",
@@ -280,6 +419,9 @@ static size_t max_bytes(const struct reel_parcels *parcels)
 	return PTRDIFF_MAX - parcels->pool->slab_bytes;
 }
 
+/* Scratch parcels are not stored, so all of them are alike. */
+static const struct reel_layout no_layout;
+
 static int open_in(struct reel_parcels *parcels, size_t bytes,
 		   const struct reel_parcel_options *options, struct reel_parcel **opened)
 {
@@ -294,11 +436,11 @@ static int open_in(struct reel_parcels *parcels, size_t bytes,
 	parcel = calloc(1, sizeof *parcel);
 	if (!parcel)
 		return reel_fail(-ENOMEM, "no memory for a parcel");
+	parcel->parcels = parcels;
 	parcel->bytes = bytes;
 	parcel->flags = options->flags;
 	atomic_store_explicit(&parcel->pins, REEL_PARCEL_IS_OPEN, memory_order_relaxed);
-	error = is_small(parcels, parcel) ? open_small(parcels, parcel, options->layout)
-					  : open_alone(parcels, parcel, options->layout);
+	error = place(parcel, is_scratch(parcel) ? no_layout : options->layout);
 	if (error) {
 		free(parcel);
 		return fail_for_room(parcels, "a parcel", bytes, error);
@@ -350,7 +492,7 @@ static bool move(struct reel_parcel *parcel, int32_t from, int32_t to)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Leaves the bin, which is closed with its last parcel. An open bin stays for the next parcels. */
+/* Leaves the bin, which is closed with its last parcel, also if it is open for more. */
 static void leave_bin(struct reel_bin *bin)
 {
 	struct reel_parcels *parcels = bin->parcels;
@@ -358,15 +500,22 @@ static void leave_bin(struct reel_bin *bin)
 
 	pthread_mutex_lock(&parcels->lock);
 	bin->live--;
-	last = bin->live == (bin == parcels->open_bin);
-	if (last && bin == parcels->open_bin) {
-		parcels->open_bin = NULL;
+	last = bin->live == (bin->slot != NULL);
+	if (last && bin->slot) {
+		take_out(bin->slot);
 		bin->live = 0;
 		bin->kept = false;
 	}
 	pthread_mutex_unlock(&parcels->lock);
 	if (last)
 		reel_bin_close(bin);
+}
+
+static void count_empty(struct reel_parcels *parcels, int change)
+{
+	pthread_mutex_lock(&parcels->lock);
+	parcels->empty += (size_t)change;
+	pthread_mutex_unlock(&parcels->lock);
 }
 
 int reel_parcel_close(reel_parcel *parcel)
@@ -378,16 +527,25 @@ int reel_parcel_close(reel_parcel *parcel)
 			return reel_fail(-EBUSY, "a parcel cannot be closed while it is pinned");
 		reel_bin_unpin(parcel->bin);
 	}
-	leave_bin(parcel->bin);
+	if (parcel->bin)
+		leave_bin(parcel->bin);
+	else
+		count_empty(parcel->parcels, -1);
 	free(parcel);
 	return 0;
 }
 
 /* ---- Sealing ---- */
 
-static bool is_scratch(const struct reel_parcel *parcel)
+/* A scratch parcel has no place while it is sealed. Counts first: the pool stays in use. */
+static void seal_scratch(struct reel_parcel *parcel)
 {
-	return parcel->flags & REEL_PARCEL_SCRATCH;
+	struct reel_bin *bin = parcel->bin;
+
+	count_empty(parcel->parcels, 1);
+	parcel->bin = NULL;
+	reel_bin_unpin(bin);
+	leave_bin(bin);
 }
 
 int reel_parcel_seal(reel_parcel *parcel)
@@ -395,7 +553,7 @@ int reel_parcel_seal(reel_parcel *parcel)
 	if (!move(parcel, REEL_PARCEL_IS_OPEN, 0))
 		return reel_fail(-EINVAL, "a parcel is sealed that is not open");
 	if (is_scratch(parcel))
-		reel_bin_drop_slab(parcel->bin);
+		seal_scratch(parcel);
 	else
 		reel_bin_unpin(parcel->bin);
 	return 0;
@@ -403,18 +561,19 @@ int reel_parcel_seal(reel_parcel *parcel)
 
 static int unseal_scratch(struct reel_parcel *parcel)
 {
-	int error = reel_bin_take_slab(parcel->bin, kind_of(parcel->bin->parcels, parcel),
-				       parcel->bytes);
+	int error = place(parcel, no_layout);
 
-	return error ? fail_for_room(parcel->bin->parcels, "a scratch parcel", parcel->bytes, error)
-		     : 0;
+	if (error)
+		return fail_for_room(parcel->parcels, "a scratch parcel", parcel->bytes, error);
+	count_empty(parcel->parcels, -1);
+	return 0;
 }
 
 static int pin(struct reel_parcel *parcel)
 {
 	int error = reel_bin_pin(parcel->bin);
 
-	return error ? fail_for_room(parcel->bin->parcels, "a pin", parcel->bytes, error) : 0;
+	return error ? fail_for_room(parcel->parcels, "a pin", parcel->bytes, error) : 0;
 }
 
 static int unseal(struct reel_parcel *parcel)
@@ -505,11 +664,11 @@ static void add_bin(const struct reel_bin *bin, struct reel_parcel_stats *stats)
 		return;
 	state = reel_slab_state_of(bin->slab);
 	if (!reel_slab_is_away(state))
-		stats->resident_bytes += bin->filled;
+		stats->resident_bytes += bin->slab->bytes;
 	if (has_copy(state))
 		stats->stored_bytes += bin->filled;
 	if (is_pinned(bin))
-		stats->pinned_bytes += bin->filled;
+		stats->pinned_bytes += bin->slab->bytes;
 }
 
 /* The lock keeps the list of bins; the states may change meanwhile. */
@@ -528,6 +687,7 @@ void reel_parcel_get_stats(reel_pool *pool, struct reel_parcel_stats *stats)
 	stats->waits = atomic_load_explicit(&parcels->waits, memory_order_relaxed);
 	stats->wait_ns = atomic_load_explicit(&parcels->wait_ns, memory_order_relaxed);
 	pthread_mutex_lock(&parcels->lock);
+	stats->parcels = parcels->empty;
 	for (const struct reel_bin *bin = parcels->bins; bin; bin = bin->next)
 		add_bin(bin, stats);
 	pthread_mutex_unlock(&parcels->lock);

@@ -3,7 +3,7 @@
  * Parcels and the bins that they lie in. A bin is a slab with its pins: several small parcels share
  * one, a larger parcel has one of its own.
  *
- *	parcel.c  what programs call; small parcels are put into the open bin
+ *	parcel.c  what programs call; small parcels are put into an open bin
  *	bin.c     takes slabs, keeps them in memory while they are pinned, and seals them
  *	order.c   announced orders: requests the bins that are needed next
  *
@@ -20,27 +20,33 @@
 #include "spill/pins.h"
 #include "spill/slab-owner.h"
 
+/* Maximum number of open bins: one for scratch parcels, and one for each layout in use. */
+#define REEL_MAX_OPEN_BINS 8
+
 struct reel_order;
 
 struct reel_bin {
 	struct reel_parcels *parcels;
-	struct reel_slab *slab; /* NULL: a sealed scratch parcel has none, nor a lost one */
+	struct reel_slab *slab; /* NULL: it was lost */
 	struct reel_pins pins;
 	int lost;               /* the store's error, if it could not give the contents back */
 	size_t filled;          /* bytes from the beginning of the frame that are in use */
 	struct reel_layout layout;
+	bool scratch; /* all of its parcels are open scratch parcels; it is never sealed */
 
 	/* Requires `parcels->lock`. */
 	struct reel_bin *next, *previous;
 	unsigned live; /* number of parcels in it, and one if it is `kept` */
-	bool kept;     /* it is the open bin, or was: retire() has not given up its pin yet */
+	bool kept;     /* it is an open bin, or was: retire() has not given up its pin yet */
+	struct reel_bin **slot; /* where it is among the open bins; NULL: it is none of them */
 	/* The next announced use. `order` is read without the lock, to see whether there is one. */
 	_Atomic(struct reel_order *) order;
 	uint32_t index;
 };
 
 struct reel_parcel {
-	struct reel_bin *bin;
+	struct reel_parcels *parcels;
+	struct reel_bin *bin; /* NULL: a scratch parcel that is sealed */
 	size_t offset;
 	size_t bytes;
 	unsigned flags;
@@ -59,7 +65,11 @@ struct reel_parcels {
 	struct reel_tape_io *unordered;
 	pthread_mutex_t lock;
 	struct reel_bin *bins;
-	struct reel_bin *open_bin; /* the one to which small parcels are added, or NULL */
+	size_t empty; /* number of scratch parcels that are sealed */
+	/* Small parcels are added to these. The first `slots` are in use, where NULL is no bin. */
+	struct reel_bin *open_bins[REEL_MAX_OPEN_BINS];
+	unsigned slots;
+	unsigned turn; /* the slot whose bin gives way next, if no slot serves */
 	/* Statistics. Relaxed: they guard no other data. */
 	_Atomic uint64_t announced;
 	_Atomic uint64_t hits;
@@ -69,6 +79,12 @@ struct reel_parcels {
 
 /* Whatever its size, the parcel has pages of its own. Only reel_parcel_open_alone() sets it. */
 #define REEL_PARCEL_ALONE 0x80000000u
+
+/*
+ * parcel.c: gives up the pins of open bins of which nothing is open or pinned. True: there was one,
+ * and its slab can be spilled. Any thread, without a lock of parcels.
+ */
+bool reel_parcels_let_go(struct reel_parcels *parcels);
 
 /*
  * parcel.c: as reel_parcel_open(). For parcels that are closed in another order than they are
@@ -91,9 +107,6 @@ int reel_bin_pin(struct reel_bin *bin);
 void reel_bin_unpin(struct reel_bin *bin);
 /* Makes the contents of a bin writable that the caller has pinned. Returns 0 or -ENOMEM. */
 int reel_bin_make_writable(struct reel_bin *bin);
-/* Gives the slab of a bin back that only the caller has pinned, and takes one again. */
-void reel_bin_drop_slab(struct reel_bin *bin);
-int reel_bin_take_slab(struct reel_bin *bin, enum reel_slab_kind kind, size_t bytes);
 
 /* ---- order.c: requires parcels->lock ---- */
 

@@ -289,6 +289,22 @@ static bool needs_eviction(enum reel_slab_kind kind, int error)
 	return kind == REEL_SLAB_LARGE || error == -ENOMEM;
 }
 
+static bool client_lets_go(struct reel_pool *pool)
+{
+	/* Acquire: pairs with the release in parcels_of() (parcel.c). Makes the struct visible. */
+	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
+
+	return client && client->verbs->let_go(client);
+}
+
+/* True: the caller may try again after this error. */
+static bool await_frame(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int *error)
+{
+	return store_helps(pool, kind, bytes, *error) &&
+	       (pool->reclaim->await_frame(pool, needs_eviction(kind, *error), error) ||
+		client_lets_go(pool));
+}
+
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken)
 {
@@ -297,8 +313,7 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 
 	do
 		error = take(pool, cache, kind, bytes, taken);
-	while (error && store_helps(pool, kind, bytes, error) &&
-	       pool->reclaim->await_frame(pool, needs_eviction(kind, error), &error));
+	while (error && await_frame(pool, kind, bytes, &error));
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)

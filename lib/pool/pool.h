@@ -66,6 +66,11 @@ struct reel_pool_client_verbs {
 	void (*orphan)(struct reel_pool_client *client);
 	/* Whether the program still has something of it, so that the pool cannot be closed. */
 	bool (*is_in_use)(struct reel_pool_client *client);
+	/*
+	 * Any thread, when the store frees no frame: give up memory that is kept for later. True:
+	 * there was some, and the store may free a frame.
+	 */
+	bool (*let_go)(struct reel_pool_client *client);
 	/* When the pool is destroyed. */
 	void (*close)(struct reel_pool_client *client);
 };

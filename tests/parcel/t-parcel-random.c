@@ -21,6 +21,7 @@ struct item {
 	reel_parcel *parcel; /* NULL: none here now */
 	unsigned char *copy;
 	void *open; /* NULL: it is sealed */
+	bool scratch;
 	unsigned pins;
 };
 
@@ -91,9 +92,13 @@ static void rewrite(struct item *item)
 
 static void begin(struct item *item)
 {
-	struct reel_parcel_options options = {.layout = {.element = below(4) ? 0 : 8}};
+	static const uint32_t elements[] = {0, 8, 4, REEL_INCOMPRESSIBLE};
+	struct reel_parcel_options options = {.layout = {.element = elements[below(4)]}};
 	size_t bytes = any_size();
 
+	if (!below(5))
+		options.flags = REEL_PARCEL_SCRATCH;
+	item->scratch = options.flags;
 	if (!went_well(reel_parcel_open(&item->parcel, run.pool, bytes, &options, &item->open))) {
 		item->parcel = NULL;
 		return;
@@ -121,6 +126,10 @@ static void look(struct item *item)
 {
 	const void *data;
 
+	if (item->scratch) {
+		run.wrong += reel_parcel_pin(item->parcel, &data) != -ENODATA;
+		return;
+	}
 	if (!went_well(reel_parcel_pin(item->parcel, &data)))
 		return;
 	item->pins++;
@@ -137,12 +146,16 @@ static void change(struct item *item)
 		item->open = NULL;
 		return;
 	}
+	if (item->scratch)
+		memcpy(item->open, item->copy, reel_parcel_bytes(item->parcel));
 	run.wrong += memcmp(item->open, item->copy, reel_parcel_bytes(item->parcel)) != 0;
 	rewrite(item);
 }
 
+/* No other parcel may have written to the memory of one that is open. */
 static void seal(struct item *item)
 {
+	run.wrong += memcmp(item->open, item->copy, reel_parcel_bytes(item->parcel)) != 0;
 	run.wrong += reel_parcel_seal(item->parcel) != 0;
 	item->open = NULL;
 }
@@ -155,7 +168,7 @@ static void announce(void)
 	for (uint64_t i = below(2 * PARCELS); i > 0; i--) {
 		const struct item *item = &run.item[below(PARCELS)];
 
-		if (item->parcel && !item->open)
+		if (item->parcel && !item->open && !item->scratch)
 			order[n++] = item->parcel;
 	}
 	run.wrong += reel_parcel_announce(order, n) != 0;

@@ -16,6 +16,7 @@
 #include "helpers/spill-support.h"
 #include "helpers/store-fault.h"
 #include "helpers/support.h"
+#include "os/os.h"
 #include "parcel/parcel.h"
 
 enum { BUDGET = 24 };
@@ -319,6 +320,169 @@ static void unsealing_waits_for_a_put(void)
 	ok(reads(parcel, 2), "it has what was written last");
 	reel_parcel_close(parcel);
 	close_pool_at_rest(pool, "a parcel that was being put");
+}
+
+/* ---- Room ---- */
+
+enum { LITTLE = 400 };
+
+/* Opens parcels of 8 bytes that differ in turn, and seals them if they are no scratch parcels. */
+static void little_ones_share(const struct reel_parcel_options *options, unsigned kinds,
+			      const char *what)
+{
+	reel_pool *pool = open_pool(small_options());
+	reel_parcel *parcel[LITTLE];
+	unsigned failed = 0;
+	void *data;
+
+	tap_case(what);
+	for (unsigned i = 0; i < LITTLE; i++) {
+		failed += reel_parcel_open(&parcel[i], pool, 8, &options[i % kinds], &data) != 0;
+		if (!options[i % kinds].flags)
+			failed += reel_parcel_seal(parcel[i]) != 0;
+	}
+	is_int(failed, 0, "are opened");
+	ok(stats_of(pool).slabs_in_use <= 3 * kinds, "%s take %llu slabs", what,
+	   (unsigned long long)stats_of(pool).slabs_in_use);
+	is_int(parcel_stats(pool).resident_bytes, stats_of(pool).slabs_in_use * SLAB,
+	       "which the statistics count");
+	is_int(parcel_stats(pool).parcels, LITTLE, "each parcel counts");
+	for (unsigned i = 0; i < LITTLE; i++)
+		reel_parcel_close(parcel[i]);
+	is_int(stats_of(pool).slabs_in_use, 0, "and are given back");
+	close_pool_at_rest(pool, what);
+}
+
+static void small_parcels_share(void)
+{
+	struct reel_parcel_options layouts[12] = {{{0}, .flags = 0}};
+	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
+
+	for (uint32_t i = 0; i < COUNT(layouts); i++)
+		layouts[i].layout.element = 1 + i;
+	little_ones_share(layouts, 1, "parcels of one layout");
+	little_ones_share(layouts, 2, "parcels of two layouts in turn");
+	little_ones_share(layouts, COUNT(layouts), "parcels of more layouts than bins");
+	little_ones_share(&scratch, 1, "scratch parcels");
+	layouts[1] = scratch;
+	little_ones_share(layouts, 2, "parcels and scratch parcels in turn");
+}
+
+/* Scratch parcels that are sealed have no place, so those that are open need few slabs. */
+static void sealed_scratch_gives_its_room_back(void)
+{
+	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
+	reel_pool *pool = open_pool(small_options());
+	reel_parcel *parcel[LITTLE];
+	unsigned failed = 0;
+	void *data;
+
+	tap_case("scratch parcels that are sealed");
+	for (unsigned i = 0; i < LITTLE; i++) {
+		failed += reel_parcel_open(&parcel[i], pool, 100, &scratch, &data) != 0;
+		memset(data, 1, 100);
+		if (i % 40)
+			failed += reel_parcel_seal(parcel[i]) != 0;
+	}
+	ok(stats_of(pool).slabs_in_use > 1, "many slabs were in use");
+	for (unsigned i = 0; i < LITTLE; i += 40)
+		failed += reel_parcel_seal(parcel[i]) != 0;
+	is_int(stats_of(pool).slabs_in_use, 0, "have no memory");
+	is_int(parcel_stats(pool).parcels, LITTLE, "but are there");
+	for (unsigned i = 0; i < LITTLE; i += 40)
+		failed += reel_parcel_unseal(parcel[i], &data) != 0;
+	is_int(stats_of(pool).slabs_in_use, 1, "those that are opened again share a slab");
+	is_int(failed, 0, "no call fails");
+	for (unsigned i = 0; i < LITTLE; i++)
+		reel_parcel_close(parcel[i]);
+	close_pool_at_rest(pool, "scratch parcels that were sealed");
+}
+
+/* Idle memory of larger parcels may not serve them. */
+static void waste_little(reel_pool *pool, size_t bytes)
+{
+	enum { PIECES = 20 };
+	size_t page = reel_os_page_bytes(), most = PIECES * (bytes + bytes / 8 + page);
+	reel_parcel *parcel[PIECES];
+	unsigned failed = 0;
+	void *data;
+
+	for (unsigned i = 0; i < PIECES; i++) {
+		failed += reel_parcel_open(&parcel[i], pool, bytes, NULL, &data) != 0;
+		memset(data, 1, bytes);
+	}
+	is_int(failed, 0, "parcels of %zu bytes are opened", bytes);
+	ok(parcel_stats(pool).resident_bytes <= most, "%llu bytes for %u of them",
+	   (unsigned long long)parcel_stats(pool).resident_bytes, PIECES);
+	ok(stats_of(pool).resident_bytes <= most, "and %llu in the pool",
+	   (unsigned long long)stats_of(pool).resident_bytes);
+	is_int(parcel_stats(pool).pinned_bytes, parcel_stats(pool).resident_bytes, "all open");
+	for (unsigned i = 0; i < PIECES; i++)
+		reel_parcel_close(parcel[i]);
+}
+
+/* Slabs of 16 pages, so that whole pages are less than a slab. */
+static void large_parcels_waste_little(void)
+{
+	size_t slab = 16 * reel_os_page_bytes();
+	size_t sizes[] = {5 * slab, slab / 2 + 1, slab * 5 / 8, slab * 3 / 4, slab * 7 / 8 + 1,
+			  slab + 1, slab * 9 / 8, 2 * slab + 1};
+	struct reel_pool_options options = {.slab_bytes = slab};
+
+	tap_case("room for parcels above half a slab");
+	for (unsigned i = 0; i < COUNT(sizes); i++) {
+		reel_pool *pool = open_pool(options);
+
+		waste_little(pool, sizes[i]);
+		waste_little(pool, sizes[i] > 4 * slab ? sizes[i] / 2 : sizes[i]);
+		close_pool_at_rest(pool, "parcels above half a slab");
+	}
+}
+
+/* A tape that needs all of the budget, beside parcels that are all sealed. */
+static void a_sealed_parcel_holds_no_slab(unsigned budget)
+{
+	struct reel_parcel_options options[2] = {{{8, 0}, .flags = 0}, {{4, 0}, .flags = 0}};
+	struct late_store *late = late_open(61);
+	struct reel_pool_options tight = spilling(&late->store, budget, 1);
+	reel_parcel *parcel[2];
+	reel_pool *pool;
+	reel_tape tape;
+	void *data;
+
+	tap_case("a tape beside small parcels that are sealed");
+	tight.first_slab_bytes = SLAB;
+	pool = open_pool(tight);
+	for (unsigned i = 0; i < 2; i++) {
+		if (reel_parcel_open(&parcel[i], pool, 8, &options[i], &data))
+			abort();
+		write_bytes(data, 8, i);
+		reel_parcel_seal(parcel[i]);
+	}
+	tape = open_tape(pool, 0);
+	push_values(&tape, 1, 0, 20 * SLAB_WORDS);
+	is_int(reel_tape_error(&tape), 0, "no push is refused with a budget of %u slabs", budget);
+	ok(pop_values(&tape, 1, 0, 20 * SLAB_WORDS), "its values come back");
+	ok(reads(parcel[0], 0) && reads(parcel[1], 1), "and those of the parcels");
+	reel_tape_close(&tape);
+	for (unsigned i = 0; i < 2; i++)
+		reel_parcel_close(parcel[i]);
+	close_all(pool, late, "a tape beside small parcels");
+}
+
+/* All of the budget is needed for a pin. */
+static void a_pin_finds_the_slab_of_a_sealed_parcel(void)
+{
+	struct late_store *late = late_open(67);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 12));
+	reel_parcel *large = sealed(pool, BUDGET * SLAB, 1), *small = sealed(pool, 8, 2);
+
+	tap_case("a pin that needs the slab of a small parcel");
+	ok(reads(large, 1), "is not refused");
+	ok(reads(small, 2), "and the small one comes back");
+	reel_parcel_close(large);
+	reel_parcel_close(small);
+	close_all(pool, late, "a pin that needs all of the budget");
 }
 
 static void scratch_keeps_nothing(void)
@@ -765,6 +929,12 @@ int main(void)
 	what_is_unsealed_can_be_changed(3 * SLAB + 7);
 	unsealing_waits_for_a_put();
 	scratch_keeps_nothing();
+	small_parcels_share();
+	sealed_scratch_gives_its_room_back();
+	large_parcels_waste_little();
+	a_sealed_parcel_holds_no_slab(2);
+	a_sealed_parcel_holds_no_slab(3);
+	a_pin_finds_the_slab_of_a_sealed_parcel();
 	a_used_up_budget_is_said();
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
