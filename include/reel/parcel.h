@@ -27,10 +27,10 @@
  * closes at that moment. A thread waits only for its own parcel or for memory.
  *
  * Memory. Parcels of at most half a slab share slabs, in the order in which they are opened: open
- * what is read together one after the other. There is such a slab for each layout in use, at most 8,
- * and one for scratch parcels. It can leave memory when all of its parcels are sealed and none is
- * pinned, and is given back when all are closed. Where the last parcel of a slab does not fill it,
- * smaller ones do; parcels of one size above a third of a slab leave up to a third of it unused.
+ * what is read together one after the other. There is such a slab for each layout in use (at most
+ * 8), and one for scratch parcels. It can leave memory when all of its parcels are sealed and none
+ * is pinned, and is given back when all are closed. What the last parcel of a slab leaves is there
+ * for smaller ones: parcels of one size above a third of a slab leave up to a third of it unused.
  *
  * A larger parcel has memory of its own: a slab if it fills seven eighths of it, else whole pages.
  * It travels in pieces of a slab. Memory is taken, charged and counted as slabs and whole pages.
@@ -142,8 +142,8 @@ int reel_parcel_close(reel_parcel *parcel);
 size_t reel_parcel_bytes(const reel_parcel *parcel);
 
 /*
- * Of all parcels of a pool, snapshots that runs keep in memory included (run.h). Bytes in memory are
- * those of the slabs and pages that the parcels take; a slab that several share counts once.
+ * Of all parcels of a pool, snapshots that runs keep in memory included (run.h). Bytes in memory
+ * are those of the slabs and pages that the parcels take; a slab that several share counts once.
  */
 struct reel_parcel_stats {
 	uint64_t parcels;         /* open or sealed */
