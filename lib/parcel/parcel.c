@@ -139,9 +139,12 @@ static struct reel_parcels *parcels_of(struct reel_pool *pool)
 
 /* ---- Open bins ---- */
 
-static size_t alignment(size_t bytes)
+/* Where a parcel of so many bytes lies in the bin if it is added there. */
+static size_t next_offset(const struct reel_bin *bin, size_t bytes)
 {
-	return bytes < 64 ? 16 : 64;
+	size_t mask = bytes < 64 ? 15 : 63;
+
+	return (bin->filled + mask) & ~mask;
 }
 
 static bool is_scratch(const struct reel_parcel *parcel)
@@ -159,8 +162,7 @@ static bool is_small(const struct reel_parcel *parcel)
 static bool fits(const struct reel_bin *bin, const struct reel_parcel *parcel)
 {
 	return bin && bin->scratch == is_scratch(parcel) &&
-	       reel_round_up(bin->filled, alignment(parcel->bytes)) + parcel->bytes <=
-		       bin->slab->bytes;
+	       next_offset(bin, parcel->bytes) + parcel->bytes <= bin->slab->bytes;
 }
 
 /* Requires parcels->lock. */
@@ -172,20 +174,18 @@ static bool is_like(const struct reel_bin *bin, const struct reel_parcel *parcel
 }
 
 /*
- * The slot of the open bin for this parcel, or for a fresh bin in its place. If there are more
- * layouts than slots, they share bins: a codec packs them less well, but parcels of many layouts do
- * not take a slab each. Requires parcels->lock.
+ * A slot for a layout that no open bin has. If there are more layouts than slots, they share bins: a
+ * codec packs them less well, but parcels of many layouts do not take a slab each. Requires
+ * parcels->lock.
  */
-static struct reel_bin **slot_for(const struct reel_parcel *parcel, struct reel_layout layout)
+static struct reel_bin **other_slot(const struct reel_parcel *parcel)
 {
 	struct reel_parcels *parcels = parcel->parcels;
 	struct reel_bin **unused = NULL, **shared = NULL;
 
-	for (unsigned i = 0; i < parcels->slots; i++) {
+	for (unsigned i = 0; i < parcels->slots && !unused; i++) {
 		struct reel_bin **slot = &parcels->open_bins[i];
 
-		if (*slot && is_like(*slot, parcel, layout))
-			return slot;
 		if (!*slot)
 			unused = slot;
 		else if (fits(*slot, parcel))
@@ -196,11 +196,29 @@ static struct reel_bin **slot_for(const struct reel_parcel *parcel, struct reel_
 	return &parcels->open_bins[parcels->turn++ % parcels->slots];
 }
 
+/*
+ * The slot of the open bin for this parcel, or for a fresh bin in its place. Requires
+ * parcels->lock.
+ */
+static inline struct reel_bin **slot_for(const struct reel_parcel *parcel,
+					 struct reel_layout layout)
+{
+	struct reel_parcels *parcels = parcel->parcels;
+
+	for (unsigned i = 0; i < parcels->slots; i++) {
+		struct reel_bin *bin = parcels->open_bins[i];
+
+		if (bin && is_like(bin, parcel, layout))
+			return &parcels->open_bins[i];
+	}
+	return other_slot(parcel);
+}
+
 /* Requires parcels->lock. */
 static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
 {
 	parcel->bin = bin;
-	parcel->offset = reel_round_up(bin->filled, alignment(parcel->bytes));
+	parcel->offset = next_offset(bin, parcel->bytes);
 	bin->filled = parcel->offset + parcel->bytes;
 	bin->live++;
 	/* The pin of an open bin keeps its slab held. */
@@ -229,12 +247,9 @@ static struct reel_bin *take_out(struct reel_bin **slot)
 
 static void retire(struct reel_bin *bin)
 {
-	struct reel_parcels *parcels;
+	struct reel_parcels *parcels = bin->parcels;
 	unsigned live;
 
-	if (!bin)
-		return;
-	parcels = bin->parcels;
 	reel_bin_unpin(bin);
 	pthread_mutex_lock(&parcels->lock);
 	live = --bin->live;
@@ -264,7 +279,8 @@ bool reel_parcels_let_go(struct reel_parcels *parcels)
 	pthread_mutex_lock(&parcels->lock);
 	idle = take_out_idle(parcels);
 	pthread_mutex_unlock(&parcels->lock);
-	retire(idle);
+	if (idle)
+		retire(idle);
 	return idle;
 }
 
@@ -285,7 +301,8 @@ static bool put_into_open(struct reel_parcel *parcel, struct reel_layout layout)
 	else
 		full = take_out(slot);
 	pthread_mutex_unlock(&parcel->parcels->lock);
-	retire(full);
+	if (full)
+		retire(full);
 	return fitted;
 }
 
@@ -306,7 +323,8 @@ static void use_fresh(struct reel_bin *fresh, struct reel_parcel *parcel, struct
 	pthread_mutex_unlock(&parcel->parcels->lock);
 	if (fitted)
 		reel_bin_close(fresh);
-	retire(full);
+	if (full)
+		retire(full);
 }
 
 static int place_small(struct reel_parcel *parcel, struct reel_layout layout)
