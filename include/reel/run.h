@@ -257,12 +257,13 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint);
  * Programs need no call for this; the environment is read when the first run with a restart file is
  * opened:
  *
- *   REEL_SAVE_SIGNAL=USR1   a signal that is reel_save_now(0); also USR2, TERM, INT, HUP, CONT, XCPU
+ *   REEL_SAVE_SIGNAL=USR2   a signal that is reel_save_now(0); also USR1, TERM, INT, HUP, CONT, XCPU
  *   REEL_END_SIGNAL=TERM    a signal that is reel_save_now(1)
  *   REEL_END_AFTER=3500     reel_save_now(1) when so many seconds have passed; a fraction has a
  *                           decimal point, whatever the locale of the program is
  *
- * A signal that the program handles itself is left to it, with one line on stderr. Sweeps that are
+ * A signal that the program handles itself is left to it, with one line on stderr. Some MPIs handle
+ * USR1: MPICH's ranks tell each other by it that one has died. Sweeps that are
  * in pieces or look ahead write no restart files. Any thread, any signal handler. Cost: two atomic
  * operations.
  */
