@@ -18,6 +18,7 @@
 #include "helpers/spill-support.h"
 #include "helpers/store-count.h"
 #include "helpers/store-fault.h"
+#include "os/os.h"
 
 enum { BUDGET = 12, PARCELS = 30 };
 
@@ -298,6 +299,27 @@ static void memory_is_refused(bool all_that_follow)
 	   all_that_follow ? " and after it" : "");
 }
 
+/* The system has no mapping for pages of the parcel's own, but the pool has an idle slab. */
+static void a_slab_serves_without_mappings(void)
+{
+	struct reel_pool_options options = {.slab_bytes = 16 * reel_os_page_bytes()};
+	reel_pool *pool = open_pool(options);
+	reel_parcel *parcel;
+	void *data;
+
+	tap_case("mappings that are refused");
+	if (reel_parcel_open(&parcel, pool, options.slab_bytes, NULL, &data) ||
+	    reel_parcel_close(parcel))
+		abort();
+	refuse(REFUSE_MAPPING, 1, true);
+	is_int(reel_parcel_open(&parcel, pool, options.slab_bytes / 2 + 1, NULL, &data), 0,
+	       "a parcel takes a slab");
+	stop_refusing();
+	ok(refusal.refused > 0, "where a mapping was refused");
+	reel_parcel_close(parcel);
+	close_pool_at_rest(pool, "mappings that were refused");
+}
+
 /* ---- Processes ---- */
 
 static _Noreturn void use_parcels_for_ever(void)
@@ -346,6 +368,7 @@ int main(void)
 	a_full_store_is_said();
 	memory_is_refused(false);
 	memory_is_refused(true);
+	a_slab_serves_without_mappings();
 	a_process_is_killed();
 	return tap_end();
 }
