@@ -74,6 +74,9 @@ bootstrap() {
 	}
 }
 
+# The sources, as seen from a build folder.
+sources=../..
+
 # configure DIRECTORY OPTION...: again only if the options or the libraries found have changed.
 configure() {
 	local directory=$1 options
@@ -85,7 +88,7 @@ configure() {
 	if [ -f "$directory/config.status" ] && [ "$options" = "$(cat "$directory/options" 2>/dev/null)" ]; then
 		return
 	fi
-	(cd "$directory" && ../../configure "$@") >"$directory/configure.log" 2>&1 || {
+	(cd "$directory" && "$sources/configure" "$@") >"$directory/configure.log" 2>&1 || {
 		tail -n 8 "$directory/configure.log"
 		return 1
 	}

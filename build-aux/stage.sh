@@ -62,6 +62,28 @@ stage() {
 	conclude "${points[@]}"
 }
 
+# own_files: the files of the sources: those that git knows or would add; without git, all but those of builds.
+own_files() {
+	if [ -e .git ] && has git; then
+		git -c safe.directory="$PWD" ls-files -z --cached --others --exclude-standard
+		find configure Makefile.in aclocal.m4 config.h.in build-aux m4 -type f -print0
+	else
+		find . -path ./build -prune -o -path ./demo-out -prune -o -path ./.git -prune -o -type f -print0
+	fi | LC_ALL=C sort -zu | while IFS= read -rd '' file; do
+		[ ! -e "$file" ] || printf '%s\0' "${file#./}"
+	done
+}
+
+# copy_sources: puts the sources into the build folder, which is then one with theirs, as for a user who runs
+# ./configure. Files keep their times, so that make builds what has changed.
+copy_sources() {
+	local list=$directory/sources.list
+	own_files >"$list.new"
+	[ ! -f "$list" ] || LC_ALL=C comm -z -23 "$list" "$list.new" | (cd "$directory" && xargs -0r rm -f)
+	xargs -0 cp -p --parents -t "$directory" <"$list.new" && mv "$list.new" "$list"
+	sources=.
+}
+
 # release: runs what a packager runs. distcheck unpacks the tarball, builds it, runs all tests, installs, builds
 # programs with what is installed, and removes it. It removes its build, too, unless it fails. The
 # tarball that it packs twice is for nobody: xz is quick about it. Of what debuggers want the lines are
@@ -142,8 +164,8 @@ omp_tests='tests/omp/t-omp-checkpoint tests/omp/t-omp-group tests/omp/t-omp-memo
 lock_tests='tests/store/t-store-fault tests/store/t-store-open tests/tape/t-tape tests/tape/t-span tests/tape/t-mark tests/tape/t-hold'
 
 # Tests of what depends on the parts that plain leaves out or replaces: the list of the pool, huge pages,
-# io_uring and OpenMP.
-plain_tests='tests/pool/% tests/store/% tests/spill/% tests/parcel/% tests/omp/% tests/os/% tests/tape/t-tape
+# io_uring, OpenMP and MPI; and those that read the sources, which lie among the results of the build.
+plain_tests='tests/source/% tests/pool/% tests/store/% tests/spill/% tests/parcel/% tests/omp/% tests/os/% tests/tape/t-tape
 	tests/tape/t-span tests/tape/t-recording tests/whole/t-gradient tests/tools/t-stress.sh
 	tests/dropin/t-adstack-process.sh'
 
@@ -179,8 +201,11 @@ thread)
 	;;
 plain)
 	left_out='bench/% fuzz/% examples/%' tests=$plain_tests
-	stage 'clang, C11 atomics, no io_uring, no OpenMP, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
-		--enable-assertions --with-pool=c11 --without-liburing --disable-openmp --disable-huge-pages --disable-static --with-mpi=no
+	copy_sources || broken 'the sources cannot be copied'
+	stage 'clang, in the source folder, C11 atomics, no optional part, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
+		--enable-assertions --with-pool=c11 --without-liburing --disable-openmp --disable-huge-pages --disable-static \
+		--disable-fortran --with-mpi=no --with-lz4=no --with-hwloc=no --with-sqlite=no --with-tsunami=no \
+		--with-adolc=no --with-verifier=no --with-cuda=no
 	;;
 # clang does not vectorise instrumented loops, and warns of those for which OpenMP asks it to. libomp does not
 # free all of its own memory.

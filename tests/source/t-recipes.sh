@@ -109,6 +109,9 @@ prepare() {
 	c++* | g++* | gfortran* | mpicc* | mpifort*) needs "${2%% *}" ;;
 	*mpirun*) needs mpirun ;;
 	esac
+	case $2 in
+	*reel-fortran*) [ -f "$libraries/libreel-fortran.la" ] || reason='the Fortran modules are not built' ;;
+	esac
 	case "$1: $2" in
 	'README.md: cc gradient.c'*) cp program-1 gradient.c ;;
 	'README.md: autoreconf'* | 'README.md: ./configure'*) of_another 'a stage of ./check builds in the source folder' ;;
