@@ -117,7 +117,11 @@ typedef struct reel_region reel_region;
  */
 int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags);
 
-/* Closes a root and all lanes in it, and drops what they recorded. NULL is allowed. */
+/*
+ * Closes a root and all lanes in it, and drops what they recorded. NULL is allowed. In checked mode
+ * it reports -EBADMSG to the error handler if a reverse sweep was begun after the last recording
+ * and has left something behind, unless there is an error already, or a hold is open.
+ */
 void reel_lane_close(reel_lane *lane);
 
 /* The tape of a lane, for pushes and pops. Valid until the root is closed. Constant time. */

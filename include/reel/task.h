@@ -114,12 +114,15 @@ reel_lane *reel_task_reverse(reel_lane *parent);
 
 /*
  * Number of tasks to reverse down to the wait before. 0 after an error, so that a loop over tasks
- * ends.
+ * ends. 0 also before reel_task_wait_reverse(): if that call is left out, no task is reversed. The
+ * end of the region, or reel_lane_close() in checked mode, reports the tasks that are left.
  */
 int64_t reel_tasks_left(const reel_lane *parent);
 
 /*
- * Ends the reverse of a task. All that was on its lane must have been popped. The memory of the
+ * Ends the reverse of a task. All that was on its lane must have been popped. If a task that was
+ * reversed has not ended at the next reel_task_wait_reverse(), or where the region ends, the parent
+ * gets the error -EINVAL. The memory of the
  * lane goes back to the pool. Unless there is a hold, the lane is closed at the parent's next call.
  */
 void reel_task_end(reel_lane *task);

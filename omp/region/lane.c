@@ -132,12 +132,39 @@ static void close_children(reel_lane *lane)
 		free(atomic_load_explicit(&lane->block[b], memory_order_relaxed));
 }
 
+/*
+ * Looks for what a reverse sweep has left behind. A program may close what it has recorded and not
+ * reversed; if it has begun to reverse, something was left out.
+ */
+static void check_closed(reel_lane *root)
+{
+	/* Relaxed is enough: see struct reel_lane. */
+	bool reverses = atomic_load_explicit(&root->reverses, memory_order_relaxed);
+	bool waits;
+
+	if (!reverses || root->hold || reel_lane_error(root))
+		return;
+	reel_tasks_check_ended(root);
+	if (reel_lane_is_empty(root))
+		return;
+	waits = reel_note_kind(reel_lane_top(root)) == REEL_NOTE_TASK;
+	reel_lane_fail(root, -EBADMSG,
+		       "the root is closed with %llu bytes of values and %llu of notes that a reverse "
+		       "sweep has left%s",
+		       (unsigned long long)reel_lane_bytes(root),
+		       (unsigned long long)reel_lane_note_bytes(root),
+		       waits ? ": tasks come next; begin their reversal by reel_task_wait_reverse()"
+			     : "");
+}
+
 void reel_lane_close(reel_lane *lane)
 {
 	if (!lane)
 		return;
-	if (!lane->parent)
+	if (!lane->parent) {
 		REEL_OBSERVE(REEL_EVENT_LANE_CLOSE, .lane = lane);
+		check_closed(lane);
+	}
 	reel_tasks_close(lane);
 	while (lane->hold)
 		end_hold(lane);
@@ -449,6 +476,7 @@ int reel_lane_replay(reel_lane *lane)
 	lane->waits = lane->hold->waits;
 	lane->tasks_left = lane->hold->tasks_left;
 	reel_ordered_replay(lane->hold);
+	reel_lane_set_reverses(lane, false);
 	return all_children(lane, reel_lane_replay, reel_tasks_replay);
 }
 

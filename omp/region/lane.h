@@ -227,6 +227,11 @@ struct reel_lane {
 	 * Root only: it reads a recording, and has copies of the ordered sections that it came to.
 	 */
 	bool is_reader;
+	/*
+	 * Root only, in checked mode: the program has begun to reverse since it recorded last.
+	 * Relaxed is enough: the thread that closes the root has joined the others.
+	 */
+	_Atomic bool reverses;
 	/* Root only: from 1; marks the ordered sections that lanes of this root note. */
 	uint32_t root_number;
 	_Atomic(struct reel_ordered_copy *) copies;
@@ -266,6 +271,20 @@ void reel_lane_end_waits(reel_lane *lane, int error);
  * an earlier error no longer ends waits.
  */
 void reel_lane_forget_failure(reel_lane *lane);
+
+/*
+ * Notes in checked mode in which direction the program goes. What is left of a reversal is an error
+ * when the root is closed.
+ */
+static inline void reel_lane_set_reverses(const reel_lane *lane, bool reverses)
+{
+	_Atomic bool *now = &lane->root->reverses;
+
+	/* Relaxed is enough: see struct reel_lane. Most calls find it as it is to be. */
+	if (lane->tape.flags & REEL_CHECKED &&
+	    atomic_load_explicit(now, memory_order_relaxed) != reverses)
+		atomic_store_explicit(now, reverses, memory_order_relaxed);
+}
 
 /* Pushes a note, or a pair of values. Does nothing after an error. */
 void reel_lane_note(reel_lane *lane, enum reel_note_kind kind, uint64_t number, uint64_t value);

@@ -117,7 +117,8 @@ static void check_reversed(reel_lane *lane)
 		report_height(lane, height);
 	else if (notes_are_left(lane))
 		reel_lane_fail(lane, -EBADMSG,
-			       "a loop, section or region that was recorded was not reversed");
+			       "a loop, section, region or wait for tasks that was recorded was "
+			       "not reversed");
 }
 
 /* The lanes whose turns come next would wait for ever. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "observe.h"
+#include "task.h"
 #include "wait.h"
 
 /* ---- States ---- */
@@ -195,6 +196,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	move_to(region, state);
 	region->visit++;
 	region->has_ordered = region->refused = false;
+	reel_lane_set_reverses(parent, state == REEL_REGION_REVERSE);
 	reel_lane_forget_failure(parent);
 	/* Relaxed is enough: no thread of the region looks at them yet. */
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
@@ -330,6 +332,8 @@ static int end_lane(reel_region *region, reel_lane *lane)
 	if (region->state == REEL_REGION_REVERSE) {
 		reel_phase_go_to(region, lane, (int64_t)region->phases - 1);
 		reel_phase_leave(region, lane);
+		reel_tasks_check_ended(lane);
+		lane->error = lane->error ? lane->error : lane->tape.error;
 	} else if (lane->loop != last) {
 		REEL_ASSERT(lane->loop < last);
 		reel_lane_note(lane, REEL_NOTE_UNREACHED, last, last - lane->loop);

@@ -109,6 +109,17 @@ void reel_tasks_close(reel_lane *parent)
 	REEL_ASSERT(!parent->made);
 }
 
+/* The task of which reel_task_end() was left out would never add what it has kept. */
+void reel_tasks_check_ended(reel_lane *parent)
+{
+	drop_ended(parent);
+	if (parent->made && !parent->holds && parent->made != parent->unreversed_task)
+		reel_lane_fail(parent, -EINVAL,
+			       "a task (label %lld) that was reversed has not ended: call "
+			       "reel_task_end(), and wait for the task",
+			       (long long)parent->made->label);
+}
+
 int reel_tasks_error(const reel_lane *parent)
 {
 	int error = 0;
@@ -212,6 +223,7 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 	struct reel_task *task;
 
 	drop_ended(parent);
+	reel_lane_set_reverses(parent, false);
 	task = parent == reel_lane_refuse_all() ? NULL
 						: new_task(parent, label, dependences, count);
 	if (!task) {
@@ -252,7 +264,8 @@ void reel_task_wait_reverse(reel_lane *parent)
 
 	REEL_OBSERVE(REEL_EVENT_TASK_WAIT_REVERSE, .lane = parent);
 	reel_lane_forget_failure(parent);
-	drop_ended(parent);
+	reel_lane_set_reverses(parent, true);
+	reel_tasks_check_ended(parent);
 	if (parent->tasks_left)
 		reel_lane_fail(parent, -EBADMSG,
 			       "%lld tasks of a later wait have not been reversed",
@@ -268,6 +281,7 @@ void reel_task_wait_reverse(reel_lane *parent)
 
 int64_t reel_tasks_left(const reel_lane *parent)
 {
+	reel_lane_set_reverses(parent, true);
 	return parent->tasks_left;
 }
 

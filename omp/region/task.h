@@ -45,6 +45,8 @@ int reel_tasks_hold(reel_lane *parent);
 int reel_tasks_replay(reel_lane *parent);
 int reel_tasks_release(reel_lane *parent);
 void reel_tasks_close(reel_lane *parent);
+/* All tasks that were reversed have ended, or the lane gets an error. Not in a hold. */
+void reel_tasks_check_ended(reel_lane *parent);
 
 /* Like reel_task_reverse(), but returns the task, or NULL. */
 struct reel_task *reel_task_take(reel_lane *parent);

@@ -742,6 +742,64 @@ static void test_errors(void)
 	reel_set_error_handler(NULL, NULL);
 }
 
+/* ---- Calls that are left out of the reverse sweep ---- */
+
+enum omission { NOTHING_OMITTED, WAIT_OMITTED, END_OMITTED, SECOND_WAIT_OMITTED };
+
+static void reverse_without(reel_lane *root, enum omission omission)
+{
+	for (int wait = 0; wait < 2; wait++) {
+		if (omission != WAIT_OMITTED && !(wait && omission == SECOND_WAIT_OMITTED))
+			reel_task_wait_reverse(root);
+		while (reel_tasks_left(root)) {
+			reel_lane *task = reel_task_reverse(root);
+
+			(void)reel_pop(reel_lane_tape(task), int);
+			if (omission != END_OMITTED)
+				reel_task_end(task);
+		}
+	}
+}
+
+/* Returns the error that the root gives, or that is reported where it is closed. */
+static int record_and_reverse_without(enum omission omission)
+{
+	reel_lane *root;
+
+	reported.error = 0;
+	reel_lane_open(&root, NULL, REEL_CHECKED);
+	for (int i = 0; i < 6; i++) {
+		reel_push(reel_lane_tape(reel_task_begin(root, i, NULL, 0)), i);
+		if (i % 3 == 2)
+			reel_task_wait(root);
+	}
+	reverse_without(root, omission);
+	reel_lane_close(root);
+	return reported.error;
+}
+
+static void test_omissions(void)
+{
+	reel_lane *root;
+
+	tap_case("calls that are left out");
+	record_reports();
+	is_int(record_and_reverse_without(NOTHING_OMITTED), 0, "none");
+	is_int(record_and_reverse_without(WAIT_OMITTED), -EBADMSG, "each wait");
+	ok(strstr(reported.message, "reel_task_wait_reverse()") != NULL, "told: %s",
+	   reported.message);
+	is_int(record_and_reverse_without(SECOND_WAIT_OMITTED), -EBADMSG, "the second wait");
+	is_int(record_and_reverse_without(END_OMITTED), -EINVAL, "the end of a task");
+	ok(strstr(reported.message, "reel_task_end()") != NULL, "told: %s", reported.message);
+	reported.error = 0;
+	reel_lane_open(&root, NULL, REEL_CHECKED);
+	reel_task_begin(root, 0, NULL, 0);
+	reel_task_wait(root);
+	reel_lane_close(root);
+	is_int(reported.error, 0, "a recording may be closed without a reverse sweep");
+	reel_set_error_handler(NULL, NULL);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -764,5 +822,6 @@ int main(void)
 	test_other_thread();
 	test_tasks_made_in_hold();
 	test_errors();
+	test_omissions();
 	return tap_end();
 }
