@@ -17,7 +17,7 @@ AM_CONDITIONAL([OPENMP], [test -n "$OPENMP_CFLAGS"])])
 # HAVE_LIBURING, LIBURING_CFLAGS and LIBURING_LIBS: one of the engines of the file store.
 AC_DEFUN([REEL_WITH_LIBURING],
 [REEL_WITH_OPTIONAL([liburing], [read and write files by io_uring, too],
-  [PKG_CHECK_MODULES([LIBURING], [liburing >= 2.0], [reel_found=yes], [reel_fault=$LIBURING_PKG_ERRORS])])
+  [PKG_CHECK_MODULES([LIBURING], [liburing >= 2.2], [reel_found=yes], [reel_fault=$LIBURING_PKG_ERRORS])])
 AS_IF([test "$with_liburing" = yes], [AC_DEFINE([HAVE_LIBURING], [1], [liburing is there.])],
   [LIBURING_CFLAGS= LIBURING_LIBS=])])
 

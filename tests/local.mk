@@ -406,7 +406,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_file_sync,--wrap=reel_os_file_write_back \
 	-Wl,--wrap=reel_os_file_rename,--wrap=reel_os_file_unlink \
 	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
-	-Wl,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
+	-Wl,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait_timeout
 %C%_parcel_t_parcel_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_whole_t_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_checkpoint_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
@@ -427,7 +427,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_map,--wrap=reel_os_unmap \
 	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
-	-Wl,--wrap=eventfd,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait
+	-Wl,--wrap=eventfd,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait_timeout
 
 # The models of t-models.sh within larger bounds; with RESULTS=yes tests/results/models.txt says how
 # many states they have.

@@ -29,7 +29,7 @@
  * -EINVAL, the data or its size is not aligned as the store requires; -EMSGSIZE, more bytes than
  * the store takes at once;
  * -ENOSPC and its like, no room; -ECHILD, the caller is the child of a fork, and the store is the
- * parent's.
+ * parent's; -EBADF, the program has closed the descriptor of the store's file.
  *
  * A store of your own is a struct that begins with a reel_store. Fill in its verbs, and pass it to
  * a pool or to a layer: examples/store-sqlite.c is one. A verb may fork. A thread of the store may
@@ -324,6 +324,10 @@ struct reel_file_options {
  * 256 MiB, and by at most an eighth of the room that the disk has left, so that other files have
  * room, too. Where it cannot grow, a put is stored in several parts if no free room is long
  * enough. NULL for `options` is as all 0.
+ *
+ * The descriptor of the file is high (from 1024 on, or half of the limit), and never 0 to 2. If the
+ * program closes it and opens a file of its own under the same number, nothing is written there:
+ * transfers fail with -EBADF, or with io_uring go on until the file has to grow.
  *
  * Returns 0, or
  *   -EINVAL   no directory was named, an option is out of range, or the

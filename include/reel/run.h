@@ -165,7 +165,9 @@ struct reel_run_options {
 	 * Only restart files are replaced or removed: regular files that begin as one (and an
 	 * empty one with ".new", which a crash leaves). If anything else has one of the names,
 	 * also a symbolic link, reel_run_open() refuses it. If it appears later, it stays
-	 * as it is, and the restart file is not written.
+	 * as it is, and the restart file is not written. Nor is it if the program closes its
+	 * descriptor, which it did not open: nothing is written to another file that has the
+	 * number then.
 	 */
 	const char *restart;
 	double restart_seconds;

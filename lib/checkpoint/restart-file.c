@@ -26,6 +26,24 @@ struct trailer {
 
 static const char end_mark[4] = {'l', 'e', 'e', 'r'};
 
+/*
+ * Notes which file was opened, or closes it. While the file is open, the program's callbacks and
+ * its other threads run, and may close descriptors that they did not open.
+ */
+static int identify(struct reel_restart_file *file)
+{
+	int error = reel_os_file_identify(file->file, &file->identity);
+
+	if (error)
+		reel_os_file_close(file->file);
+	return error;
+}
+
+static bool is_ours(const struct reel_restart_file *file)
+{
+	return reel_os_file_is(file->file, &file->identity);
+}
+
 /* Returns -EBADMSG if the file is shorter than the magic or begins with other bytes. */
 static int read_magic(struct reel_restart_file *file, const char *magic)
 {
@@ -61,6 +79,9 @@ static int examine(const char *path, const char *magic, bool may_be_empty)
 		return 0;
 	if (file.file < 0)
 		return file.file;
+	error = identify(&file);
+	if (error)
+		return error;
 	error = read_magic(&file, magic);
 	reel_restart_file_close(&file);
 	REEL_ASSERT(file.offset <= REEL_RESTART_MAGIC_BYTES);
@@ -116,7 +137,7 @@ static int open_beside(struct reel_restart_file *file)
 	if (error)
 		return error;
 	file->file = reel_os_file_open_new(file->beside);
-	return file->file < 0 ? file->file : 0;
+	return file->file < 0 ? file->file : identify(file);
 }
 
 int reel_restart_file_create(struct reel_restart_file *file, const char *path, const char *magic)
@@ -145,7 +166,8 @@ static int write_all(struct reel_restart_file *file, const char *data, size_t by
 		return -EFBIG;
 	while (bytes) {
 		struct iovec piece = {(void *)(uintptr_t)data, bytes};
-		ssize_t written = reel_os_file_write(file->file, &piece, 1, file->offset);
+		ssize_t written = is_ours(file) ?
+			reel_os_file_write(file->file, &piece, 1, file->offset) : -EBADF;
 
 		if (written == -EINTR)
 			continue;
@@ -180,6 +202,8 @@ int reel_restart_file_finish(struct reel_restart_file *file)
 {
 	int error = file->error ? file->error : write_trailer(file);
 
+	if (!error && !is_ours(file))
+		error = -EBADF;
 	return error ? error : reel_os_file_sync(file->file);
 }
 
@@ -223,7 +247,7 @@ int reel_restart_file_publish(struct reel_restart_file *file)
 		reel_restart_file_abandon(file);
 		return error;
 	}
-	reel_os_file_close(file->file);
+	reel_restart_file_close(file);
 	free(file->beside);
 	return 0;
 }
@@ -231,7 +255,7 @@ int reel_restart_file_publish(struct reel_restart_file *file)
 void reel_restart_file_abandon(struct reel_restart_file *file)
 {
 	REEL_ASSERT(file->beside && file->file >= 0);
-	reel_os_file_close(file->file);
+	reel_restart_file_close(file);
 	remove_one(file->beside, file->magic, true);
 	free(file->beside);
 }
@@ -254,7 +278,8 @@ static int read_some(struct reel_restart_file *file, char *data, size_t bytes, s
 	ssize_t read;
 
 	do
-		read = reel_os_file_read(file->file, &piece, 1, file->offset);
+		read = is_ours(file) ? reel_os_file_read(file->file, &piece, 1, file->offset) :
+			-EBADF;
 	while (read == -EINTR);
 	if (read < 0)
 		return (int)read;
@@ -354,6 +379,9 @@ int reel_restart_file_open(struct reel_restart_file *file, const char *path, con
 	}
 	if (file->file < 0)
 		return file->file;
+	error = identify(file);
+	if (error)
+		return error;
 	error = verify(file, magic, wrong);
 	if (error)
 		reel_restart_file_close(file);
@@ -362,5 +390,5 @@ int reel_restart_file_open(struct reel_restart_file *file, const char *path, con
 
 void reel_restart_file_close(struct reel_restart_file *file)
 {
-	reel_os_file_close(file->file);
+	reel_os_file_close_if(file->file, &file->identity);
 }

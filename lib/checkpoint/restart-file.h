@@ -15,8 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/os-file.h"
+
 struct reel_restart_file {
 	int file;
+	struct reel_os_file_identity identity;
 	uint64_t offset;
 	uint64_t bytes; /* reading: length without the trailer */
 	uint32_t crc;   /* writing: CRC-32C of the first `offset` bytes */

@@ -37,7 +37,11 @@ static bool set_trigger(struct reel_memory_pressure *pressure, const char *path)
 		close(file);
 		return false;
 	}
+	file = reel_os_file_raise(file);
+	if (file < 0)
+		return false;
 	pressure->file = file;
+	reel_os_file_identify(file, &pressure->identity);
 	snprintf(pressure->source, sizeof pressure->source, "%s", path);
 	return true;
 }
@@ -128,6 +132,6 @@ void reel_memory_pressure_close(struct reel_memory_pressure *pressure)
 	REEL_UNCANCELLED;
 
 	if (pressure->file >= 0)
-		close(pressure->file);
+		reel_os_file_close_if(pressure->file, &pressure->identity);
 	pressure->file = -1;
 }

@@ -3,11 +3,14 @@
 #ifndef REEL_LIB_MEMORY_PRESSURE_H
 #define REEL_LIB_MEMORY_PRESSURE_H
 
+#include "os-file.h"
+
 /* The kernel raises at most one event in this time. */
 #define REEL_PRESSURE_WINDOW_MS 2000
 
 struct reel_memory_pressure {
 	int file;         /* -1: there is no trigger */
+	struct reel_os_file_identity identity;
 	char source[512]; /* the file with the trigger, or "" */
 };
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -18,6 +19,78 @@
 
 #include "os-file.h"
 
+/* Above what most programs close in a loop. */
+#define HIGH_DESCRIPTOR 1024
+/* The lowest descriptor that no stream of a program has by habit. */
+#define LOW_DESCRIPTOR (STDERR_FILENO + 1)
+#define PAGE 4096
+
+static int high_descriptor(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 2 >= HIGH_DESCRIPTOR)
+		return HIGH_DESCRIPTOR;
+	return limit.rlim_cur / 2 > LOW_DESCRIPTOR ? (int)(limit.rlim_cur / 2) : LOW_DESCRIPTOR;
+}
+
+int reel_os_file_raise(int file)
+{
+	int high = fcntl(file, F_DUPFD_CLOEXEC, high_descriptor());
+	int error;
+
+	if (high < 0 && file >= LOW_DESCRIPTOR)
+		return file;
+	if (high < 0)
+		high = fcntl(file, F_DUPFD_CLOEXEC, LOW_DESCRIPTOR);
+	error = errno;
+	close(file);
+	return high >= 0 ? high : -error;
+}
+
+/* Returns the descriptor that open() returned, at a high number, or -errno. */
+static int opened(int file)
+{
+	return file >= 0 ? reel_os_file_raise(file) : -errno;
+}
+
+int reel_os_file_identify(int file, struct reel_os_file_identity *identity)
+{
+	struct stat status;
+
+	if (fstat(file, &status))
+		return -errno;
+	*identity = (struct reel_os_file_identity){status.st_dev, status.st_ino};
+	return 0;
+}
+
+bool reel_os_file_is(int file, const struct reel_os_file_identity *identity)
+{
+	struct reel_os_file_identity other;
+
+	return !reel_os_file_identify(file, &other) && other.device == identity->device &&
+	       other.inode == identity->inode;
+}
+
+void reel_os_file_close_if(int file, const struct reel_os_file_identity *identity)
+{
+	if (reel_os_file_is(file, identity))
+		close(file);
+}
+
+void *reel_os_file_pin(int file)
+{
+	void *pin = mmap(NULL, PAGE, PROT_NONE, MAP_SHARED, file, 0);
+
+	return pin != MAP_FAILED ? pin : NULL;
+}
+
+void reel_os_file_unpin(void *pin)
+{
+	if (pin)
+		munmap(pin, PAGE);
+}
+
 #ifdef O_TMPFILE
 /*
  * A file system without such files says EOPNOTSUPP; a kernel that does not know
@@ -27,9 +100,9 @@ int reel_os_file_open_nameless(const char *directory)
 {
 	int file = open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
 
-	if (file >= 0)
-		return file;
-	return errno == EISDIR || errno == EINVAL ? -EOPNOTSUPP : -errno;
+	if (file < 0 && (errno == EISDIR || errno == EINVAL))
+		return -EOPNOTSUPP;
+	return opened(file);
 }
 #else
 int reel_os_file_open_nameless(const char *directory)
@@ -42,17 +115,13 @@ int reel_os_file_open_nameless(const char *directory)
 /* mkostemp() makes the file with mode 0600, and does not follow a link of that name. */
 int reel_os_file_open_named(char *path)
 {
-	int file = mkostemp(path, O_CLOEXEC);
-
-	return file >= 0 ? file : -errno;
+	return opened(mkostemp(path, O_CLOEXEC));
 }
 
 /* Nor is a link followed here: it is something of this name. */
 int reel_os_file_open_new(const char *path)
 {
-	int file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
-
-	return file >= 0 ? file : -errno;
+	return opened(open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR));
 }
 
 /*
@@ -62,14 +131,12 @@ int reel_os_file_open_new(const char *path)
 int reel_os_file_open_to_read(const char *path)
 {
 	struct stat status;
-	int file;
 
 	if (lstat(path, &status))
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return -EEXIST;
-	file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return file >= 0 ? file : -errno;
+	return opened(open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
 int reel_os_file_sync(int file)

@@ -8,8 +8,40 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+
+/*
+ * The file that a descriptor stands for. A program may close a descriptor that it did not open, as
+ * daemons do, and open a file of its own, which then has the same descriptor. So the owner of a
+ * descriptor compares before it writes and before it closes.
+ */
+struct reel_os_file_identity {
+	dev_t device;
+	ino_t inode;
+};
+
+/*
+ * Moves a descriptor to a high number, which few programs close and no open() of theirs returns;
+ * never to 0, 1 or 2, which a program may have closed and still write to. If the limit of
+ * descriptors leaves no high number, the descriptor stays, unless it is below 3. Returns the
+ * descriptor, or -errno, and then it is closed. The functions below that open a file do this.
+ */
+int reel_os_file_raise(int file);
+int reel_os_file_identify(int file, struct reel_os_file_identity *identity);
+/* False: the descriptor was closed, or stands for another file. */
+bool reel_os_file_is(int file, const struct reel_os_file_identity *identity);
+/* Closes the descriptor, unless it stands for another file. */
+void reel_os_file_close_if(int file, const struct reel_os_file_identity *identity);
+
+/*
+ * Maps a page of the file, which nobody accesses: as long as it is mapped, the system gives the
+ * inode of a file without a name to no other file, even if the descriptor is closed. NULL: the file
+ * system maps no files.
+ */
+void *reel_os_file_pin(int file);
+void reel_os_file_unpin(void *pin);
 
 /* Opens a new file without a name. -EOPNOTSUPP: files in this directory need a name. */
 int reel_os_file_open_nameless(const char *directory);

@@ -115,7 +115,7 @@ static const char *remedy(const struct reel_file_options *options)
 int reel_file_open(struct reel_file *file, const struct reel_file_options *options)
 {
 	const char *directory = directory_of(options);
-	int descriptor;
+	int descriptor, error;
 
 	if (!directory || !*directory)
 		return reel_fail(-EINVAL, "no directory for the file; set REEL_SPILL_DIR "
@@ -133,7 +133,19 @@ int reel_file_open(struct reel_file *file, const struct reel_file_options *optio
 				 "directory on a disk",
 				 directory, remedy(options));
 	}
+	error = reel_os_file_identify(descriptor, &file->identity);
+	if (error) {
+		reel_os_file_close(descriptor);
+		return reel_fail(error, "the file has no status: %s", strerror(-error));
+	}
+	file->pin = reel_os_file_pin(descriptor);
 	file->descriptor = descriptor;
 	choose_alignment(file, options->flags);
 	return 0;
+}
+
+void reel_file_close(struct reel_file *file)
+{
+	reel_os_file_close_if(file->descriptor, &file->identity);
+	reel_os_file_unpin(file->pin);
 }

@@ -145,6 +145,7 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 static bool is_of_the_slot(int error)
 {
 	switch (error) {
+	case -EBADF:
 	case -ENOSPC:
 	case -EDQUOT:
 	case -EFBIG:

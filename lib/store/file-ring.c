@@ -22,11 +22,18 @@
 #include "os/cancel.h"
 #include "os/os-thread.h"
 
+/*
+ * The number of the file among the files of the ring. The ring has a reference of its own to the
+ * file, so it reads and writes this file also if the program has closed the descriptor.
+ */
+#define FILE_OF_RING 0
+
 struct ring {
 	struct reel_file *file;
 	struct io_uring uring;
 	pthread_t thread;
 	int wakeups; /* an eventfd, written after the queue got a transfer or was shut */
+	struct reel_os_file_identity wakeups_identity;
 	bool watched;
 	bool shut;
 	unsigned count;
@@ -39,12 +46,12 @@ struct ring {
 static void prepare(struct ring *ring, struct reel_file_request *request)
 {
 	struct io_uring_sqe *entry = io_uring_get_sqe(&ring->uring);
-	int file = ring->file->descriptor;
 
 	if (request->put)
-		io_uring_prep_writev(entry, file, request->pieces, 2, request->offset);
+		io_uring_prep_writev(entry, FILE_OF_RING, request->pieces, 2, request->offset);
 	else
-		io_uring_prep_readv(entry, file, request->pieces, 2, request->offset);
+		io_uring_prep_readv(entry, FILE_OF_RING, request->pieces, 2, request->offset);
+	io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
 	io_uring_sqe_set_data(entry, request);
 }
 
@@ -87,12 +94,18 @@ static void begin_waiting(struct ring *ring)
 		begin(ring, transfer);
 }
 
+/* False: the program has closed the descriptor, and may use it for another file. */
+static bool has_wakeups(const struct ring *ring)
+{
+	return reel_os_file_is(ring->wakeups, &ring->wakeups_identity);
+}
+
 static void take_wakeups(struct ring *ring)
 {
 	uint64_t count;
 
 	ring->watched = false;
-	while (read(ring->wakeups, &count, sizeof count) < 0 && errno == EINTR)
+	while (has_wakeups(ring) && read(ring->wakeups, &count, sizeof count) < 0 && errno == EINTR)
 		;
 }
 
@@ -117,12 +130,18 @@ static void take_results(struct ring *ring)
 	}
 }
 
-/* What the kernel does not take for want of memory stays in the ring and is tried again. */
+/*
+ * What the kernel does not take for want of memory stays in the ring and is tried again. Without
+ * wakeups, which the program may have closed, the thread looks at the queue once a second.
+ */
 static void submit_and_wait(struct ring *ring)
 {
 	static const struct timespec moment = {.tv_nsec = 1000000};
+	struct __kernel_timespec second = {.tv_sec = 1};
+	struct io_uring_cqe *result;
+	int error = io_uring_submit_and_wait_timeout(&ring->uring, &result, 1, &second, NULL);
 
-	if (io_uring_submit_and_wait(&ring->uring, 1) < 0)
+	if (error < 0 && error != -ETIME)
 		nanosleep(&moment, NULL);
 }
 
@@ -130,6 +149,8 @@ static void *run(void *argument)
 {
 	struct ring *ring = argument;
 
+	/* The thread then enters the ring without its descriptor, which the program may close. */
+	io_uring_register_ring_fd(&ring->uring);
 	for (;;) {
 		begin_waiting(ring);
 		if (ring->shut && ring->idle_count == ring->count)
@@ -145,19 +166,48 @@ static void forget(struct reel_file *file)
 	struct ring *ring = file->engine_state;
 
 	io_uring_queue_exit(&ring->uring);
-	close(ring->wakeups);
+	reel_os_file_close_if(ring->wakeups, &ring->wakeups_identity);
 	reel_file_requests_close(file, ring->requests, ring->count);
 	free(ring);
 }
 
+static int open_wakeups(struct ring *ring)
+{
+	int wakeups = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (wakeups < 0)
+		return -errno;
+	ring->wakeups = reel_os_file_raise(wakeups);
+	return ring->wakeups < 0 ? ring->wakeups :
+	       reel_os_file_identify(ring->wakeups, &ring->wakeups_identity);
+}
+
+/* The ring waits with a time only where the kernel does so without an entry. */
+static int complete_ring(struct ring *ring)
+{
+	int high;
+
+	if (!(ring->uring.features & IORING_FEAT_EXT_ARG))
+		return -ENOTSUP;
+	high = reel_os_file_raise(ring->uring.ring_fd);
+	if (high < 0)
+		return high;
+	ring->uring.ring_fd = ring->uring.enter_ring_fd = high;
+	return io_uring_register_files(&ring->uring, &ring->file->descriptor, 1);
+}
+
 static int open_ring(struct ring *ring)
 {
-	int error;
+	int error = open_wakeups(ring);
 
-	ring->wakeups = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ring->wakeups < 0)
-		return -errno;
+	if (error)
+		return error;
 	error = io_uring_queue_init(ring->count + 1, &ring->uring, 0);
+	if (!error) {
+		error = complete_ring(ring);
+		if (error)
+			io_uring_queue_exit(&ring->uring);
+	}
 	if (error)
 		close(ring->wakeups);
 	return error;
@@ -207,7 +257,7 @@ static void wake(struct reel_file *file)
 	struct ring *ring = file->engine_state;
 	uint64_t one = 1;
 
-	while (write(ring->wakeups, &one, sizeof one) < 0 && errno == EINTR)
+	while (has_wakeups(ring) && write(ring->wakeups, &one, sizeof one) < 0 && errno == EINTR)
 		;
 }
 

@@ -35,11 +35,13 @@ static uint64_t unit_of(uint64_t slot_bytes, uint64_t block_bytes)
 	return unit > 1 ? unit * block_bytes : block_bytes;
 }
 
-int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_bytes,
+int reel_file_slots_open(struct reel_file_slots *slots, int file,
+			 const struct reel_os_file_identity *identity, uint64_t slot_bytes,
 			 uint64_t block_bytes, uint64_t max_bytes)
 {
 	memset(slots, 0, sizeof *slots);
 	slots->file = file;
+	slots->identity = identity;
 	slots->slot_bytes = slot_bytes;
 	slots->unit_bytes = unit_of(slot_bytes, block_bytes);
 	slots->most = (max_bytes < INT64_MAX ? max_bytes : INT64_MAX) / slots->unit_bytes;
@@ -123,6 +125,8 @@ static int allocate(struct reel_file_slots *slots, uint64_t more)
 
 	if (!slots->allocates)
 		return 0;
+	if (!reel_os_file_is(slots->file, slots->identity))
+		return -EBADF;
 	for (unsigned i = 0; error == -EINTR && i < MAX_ATTEMPTS; i++)
 		error = reel_os_file_allocate(slots->file,
 					      value_of(&slots->count) * slots->unit_bytes,

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "file-runs.h"
+#include "os/os-file.h"
 
 #define REEL_FILE_BUCKETS 1024
 
@@ -27,6 +28,7 @@ struct reel_file_part {
 struct reel_file_slots {
 	pthread_mutex_t lock;
 	int file;
+	const struct reel_os_file_identity *identity;
 	uint64_t slot_bytes; /* of the largest slot; a multiple of unit_bytes */
 	uint64_t unit_bytes;
 	uint64_t most;       /* units that the file may have */
@@ -45,15 +47,16 @@ struct reel_file_slots {
  * The largest slot has slot_bytes, a multiple of block_bytes, to which all parts are aligned.
  * The file may have max_bytes. 0, or -errno.
  */
-int reel_file_slots_open(struct reel_file_slots *slots, int file, uint64_t slot_bytes,
+int reel_file_slots_open(struct reel_file_slots *slots, int file,
+			 const struct reel_os_file_identity *identity, uint64_t slot_bytes,
 			 uint64_t block_bytes, uint64_t max_bytes);
 void reel_file_slots_close(struct reel_file_slots *slots);
 
 /*
  * Takes a slot for `bytes` bytes, at most slot_bytes. *part is its first part, whose unit is the
  * number of the slot; part->next are the other parts, which live until the slot is given or
- * retired. Returns 0, -ENOMEM, -ENOSPC (max_bytes is reached), or the error of the system when the
- * file was to grow.
+ * retired. Returns 0, -ENOMEM, -ENOSPC (max_bytes is reached), -EBADF (the file was to grow, and the
+ * descriptor stands for another file), or the error of the system when the file was to grow.
  */
 int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 			 struct reel_file_part *part);

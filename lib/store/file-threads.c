@@ -25,15 +25,21 @@ struct workers {
 	struct worker worker[];
 };
 
+/* Never reads or writes a file of the program, which may have closed the descriptor and use it. */
+static ssize_t read_or_write(struct reel_file *file, struct reel_file_request *request)
+{
+	if (!reel_os_file_is(file->descriptor, &file->identity))
+		return -EBADF;
+	return (request->put ? reel_os_file_write : reel_os_file_read)(
+		file->descriptor, request->pieces, 2, request->offset);
+}
+
 static int move(struct reel_file *file, struct reel_file_request *request)
 {
-	ssize_t (*const read_or_write)(int, const struct iovec *, int, uint64_t) =
-		request->put ? reel_os_file_write : reel_os_file_read;
 	int error;
 
 	do
-		error = reel_file_request_advance(file, request,
-			read_or_write(file->descriptor, request->pieces, 2, request->offset));
+		error = reel_file_request_advance(file, request, read_or_write(file, request));
 	while (error == REEL_FILE_GO_ON);
 	return error;
 }

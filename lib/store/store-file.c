@@ -140,7 +140,7 @@ static void close_file(reel_store *store)
 	}
 	REEL_ASSERT(file->descriptor >= 0);
 	reel_file_slots_close(&file->slots);
-	reel_os_file_close(file->descriptor);
+	reel_file_close(file);
 	free(file);
 }
 
@@ -190,8 +190,8 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 				 "a file may have %llu bytes, a slot takes %llu; "
 				 "raise ulimit -f",
 				 (unsigned long long)limit, (unsigned long long)slot_bytes);
-	return reel_file_slots_open(&file->slots, file->descriptor, slot_bytes, file->header_bytes,
-				    file->max_bytes);
+	return reel_file_slots_open(&file->slots, file->descriptor, &file->identity, slot_bytes,
+				    file->header_bytes, file->max_bytes);
 }
 
 /* Uses io_uring only past the page cache, of whose errors it does not hear. */
@@ -247,7 +247,7 @@ int reel_store_file_open(reel_store **store, const struct reel_file_options *opt
 			*store = &file->store;
 			return 0;
 		}
-		reel_os_file_close(file->descriptor);
+		reel_file_close(file);
 	}
 	free(file);
 	return error;

@@ -15,6 +15,7 @@
 #ifndef REEL_LIB_STORE_FILE_H
 #define REEL_LIB_STORE_FILE_H
 
+#include "os/os-file.h"
 #include "transfer-queue.h"
 #include "file-slots.h"
 #include "store.h"
@@ -46,6 +47,8 @@ struct reel_file {
 	reel_store store;
 	pid_t owner;
 	int descriptor;
+	struct reel_os_file_identity identity; /* of the file that was opened as descriptor */
+	void *pin;                             /* keeps the identity from another file, or NULL */
 	bool direct;         /* past the page cache */
 	size_t align;        /* of data */
 	size_t header_bytes; /* of a slot's first block */
@@ -71,7 +74,9 @@ static inline uint64_t reel_file_bytes_of(const struct reel_file *file, uint64_t
 	return file->header_bytes + bytes;
 }
 
-/* file-open.c: sets descriptor, direct and align. Returns 0, or -errno and its text. */
+/* file-open.c: sets all members of the file up to header_bytes. Returns 0, or -errno and a text. */
 int reel_file_open(struct reel_file *file, const struct reel_file_options *options);
+/* Closes the file, unless the program has closed the descriptor and uses it for another file. */
+void reel_file_close(struct reel_file *file);
 
 #endif

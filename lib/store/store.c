@@ -38,6 +38,8 @@ int reel_store_error(int error)
 const char *reel_store_strerror(int error)
 {
 	switch (error) {
+	case -EBADF:
+		return "the program has closed the descriptor of the file, which it did not open";
 	case -EBADMSG:
 		return "it is not what was put there";
 	case -ECHILD:

@@ -917,6 +917,58 @@ static void a_file_that_appears_during_a_save(void)
 	reel_plan_close(plan);
 }
 
+/* Closes the descriptor of PATH.new, and opens a letter that gets its number. */
+static int pack_without_descriptor(void *context, const void *adjoint, void *bytes)
+{
+	struct stat beside, other;
+
+	(void)context;
+	(void)adjoint;
+	memset(bytes, 'x', sizeof(struct state));
+	if (stat(PATH ".new", &beside))
+		return -errno;
+	for (int file = 0; file < 4096; file++) {
+		int letter_file;
+
+		if (fstat(file, &other) || other.st_ino != beside.st_ino)
+			continue;
+		make_letter("letter");
+		letter_file = open("letter", O_RDWR);
+		dup2(letter_file, file);
+		close(letter_file);
+	}
+	return 0;
+}
+
+static void a_file_of_the_program_is_not_written(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	struct reel_run_stats stats;
+	struct state state = start;
+	struct run run = no_failure;
+	char text[64] = "";
+	reel_run *checkpoint;
+	FILE *file;
+
+	tap_case("a program that closes the descriptor of a restart file");
+	options.save_adjoint = pack_without_descriptor;
+	options.load_adjoint = refuse_to_unpack;
+	checkpoint = open_checkpoint(plan, &copied, &options);
+	is_int(reel_run_forward(checkpoint, &run, &state), 0, "ends no run");
+	reel_run_get_stats(checkpoint, &stats);
+	ok(!stats.saves && stats.failed_saves > 0, "has no restart file");
+	ok(strstr(reel_error_text(0), "has closed the descriptor"), "is told why");
+	file = fopen("letter", "r");
+	is_int((int64_t)fread(text, 1, sizeof text, file), sizeof letter - 1,
+	       "and its file is as long as it was");
+	is_string(text, letter, "and as it was");
+	fclose(file);
+	unlink("letter");
+	reel_run_close(checkpoint);
+	reel_plan_close(plan);
+}
+
 /* Killed, or without power, before anything was written to it. */
 static void an_empty_file_beside_it_is_replaced(void)
 {
@@ -1334,6 +1386,7 @@ int main(void)
 	damage_is_found();
 	only_restart_files_are_touched();
 	a_file_that_appears_during_a_save();
+	a_file_of_the_program_is_not_written();
 	an_empty_file_beside_it_is_replaced();
 	a_file_that_cannot_be_removed();
 	others_are_refused();

@@ -83,8 +83,10 @@ int __wrap_reel_file_request_advance(struct reel_file *file, struct reel_file_re
 #if HAVE_LIBURING
 REFUSED_CALL(REFUSE_RING, int, io_uring_queue_init,
 	     (unsigned entries, struct io_uring *ring, unsigned flags), (entries, ring, flags))
-REFUSED_CALL(REFUSE_SUBMIT, int, io_uring_submit_and_wait,
-	     (struct io_uring *ring, unsigned wait_for), (ring, wait_for))
+REFUSED_CALL(REFUSE_SUBMIT, int, io_uring_submit_and_wait_timeout,
+	     (struct io_uring *ring, struct io_uring_cqe **result, unsigned wait_for,
+	      struct __kernel_timespec *time, sigset_t *signals),
+	     (ring, result, wait_for, time, signals))
 #endif
 
 #endif

@@ -154,7 +154,7 @@ static inline unsigned open_descriptors(void)
 {
 	unsigned count = 0;
 
-	for (int descriptor = 0; descriptor < 256; descriptor++)
+	for (int descriptor = 0; descriptor < 2048; descriptor++)
 		count += fcntl(descriptor, F_GETFD) >= 0;
 	return count;
 }

@@ -45,6 +45,7 @@ static inline bool open_trigger(struct reel_memory_pressure *pressure)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 		return false;
 	pressure->file = pretended.library = ends[0];
+	reel_os_file_identify(ends[0], &pressure->identity);
 	pretended.test = ends[1];
 	if (raise_trigger()) {
 		lower_trigger();

@@ -248,7 +248,7 @@ static void do_something(uint64_t seed, uint64_t n)
 static void begin(uint64_t blocks, uint64_t units)
 {
 	memset(&model, 0, sizeof model);
-	reel_file_slots_open(&slots, -1, blocks * BLOCK, BLOCK, UINT64_MAX);
+	reel_file_slots_open(&slots, -1, NULL, blocks * BLOCK, BLOCK, UINT64_MAX);
 	slots.allocates = false;
 	slots.max_growth = 1 + units % 100;
 	slots.most = model.units = units;
@@ -302,14 +302,14 @@ static void units_divide_the_largest_slot(void)
 	unsigned uneven = 0, coarse = 0;
 
 	for (uint64_t blocks = 1; blocks < 3000; blocks++) {
-		reel_file_slots_open(&slots, -1, blocks * BLOCK, BLOCK, UINT64_MAX);
+		reel_file_slots_open(&slots, -1, NULL, blocks * BLOCK, BLOCK, UINT64_MAX);
 		uneven += slots.slot_bytes % slots.unit_bytes || slots.unit_bytes % BLOCK;
 		coarse += slots.unit_bytes > BLOCK && slots.slot_bytes / slots.unit_bytes < 128;
 		reel_file_slots_close(&slots);
 	}
 	is_int(uneven, 0, "the largest slot is whole units, a unit is whole blocks");
 	is_int(coarse, 0, "and at most a 128th part of it");
-	reel_file_slots_open(&slots, -1, 513 * 4096, 4096, UINT64_MAX);
+	reel_file_slots_open(&slots, -1, NULL, 513 * 4096, 4096, UINT64_MAX);
 	is_int(slots.unit_bytes, 3 * 4096, "of 2 MiB and a header 171 units");
 	reel_file_slots_close(&slots);
 }

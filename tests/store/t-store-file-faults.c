@@ -320,11 +320,15 @@ int __wrap_reel_file_request_advance(struct reel_file *file, struct reel_file_re
 #if HAVE_LIBURING
 int __real_eventfd(unsigned count, int flags);
 int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
-int __real_io_uring_submit_and_wait(struct io_uring *ring, unsigned wait_for);
+int __real_io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **result,
+					    unsigned wait_for, struct __kernel_timespec *time,
+					    sigset_t *signals);
 
 int __wrap_eventfd(unsigned count, int flags);
 int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
-int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned wait_for);
+int __wrap_io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **result,
+					    unsigned wait_for, struct __kernel_timespec *time,
+					    sigset_t *signals);
 
 int __wrap_eventfd(unsigned count, int flags)
 {
@@ -339,11 +343,14 @@ int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned
 	return error ? error : __real_io_uring_queue_init(entries, ring, flags);
 }
 
-int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned wait_for)
+int __wrap_io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **result,
+					    unsigned wait_for, struct __kernel_timespec *time,
+					    sigset_t *signals)
 {
 	int error = fault_of(SUBMIT);
 
-	return error ? error : __real_io_uring_submit_and_wait(ring, wait_for);
+	return error ? error : __real_io_uring_submit_and_wait_timeout(
+					     ring, result, wait_for, time, signals);
 }
 #endif
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 
 #include "os/annotate.h"
@@ -457,6 +458,93 @@ static void a_child_only_closes(void)
 	sem_destroy(&go_on);
 }
 
+static const char results[] = "results of the program";
+
+/* Closes a descriptor, as a daemon does, and opens a file of the program's that gets its number. */
+static void take_descriptor(int descriptor)
+{
+	int file;
+
+	close(descriptor);
+	file = open("results", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (write(file, results, sizeof results) != (ssize_t)sizeof results)
+		abort();
+	if (file == descriptor)
+		return;
+	dup2(file, descriptor);
+	close(file);
+}
+
+static void expect_results(int descriptor)
+{
+	char text[2 * sizeof results] = "";
+
+	is_int(pread(descriptor, text, sizeof text, 0), sizeof results,
+	       "the program's file is as long as it was, and open");
+	is_string(text, results, "and as it was");
+	close(descriptor);
+	unlink("results");
+}
+
+/* io_uring has a reference of its own to the file. */
+static void a_file_of_the_program_is_not_written(void)
+{
+	bool ring = way->engine == REEL_FILE_IO_URING;
+	reel_store *store = open_store(options_of(way));
+	int descriptor = file_of(store)->descriptor;
+	uint64_t size = 0;
+	struct reel_extent first, last;
+	int error = 0;
+
+	put_one(store, 1, &first);
+	take_descriptor(descriptor);
+	is_int(put_one(store, 2, &last), ring ? 0 : -EBADF, "a put without the descriptor");
+	is_int(get_one(store, 1, first), ring, "and a get");
+	if (!ring)
+		is_int(tickets[0].error, -EBADF, "which fails likewise");
+	while (!error && (size = reel_file_slots_bytes(&file_of(store)->slots)) < 64 << 20)
+		error = put_one(store, 3, &last);
+	is_int(error, -EBADF, "the file grows no more");
+	ok(size < 4 << 20, "than it had");
+	reel_store_close(store);
+	expect_results(descriptor);
+}
+
+/* Daemons close descriptors in a loop. Streams that a program has closed may still be written. */
+static void use_descriptors(void)
+{
+	struct rlimit limit;
+	reel_store *store;
+
+	for (int stream = 0; stream < 3; stream++)
+		close(stream);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	store = open_store(options_of(way));
+	for (int descriptor = 3; descriptor < 64; descriptor++)
+		close(descriptor);
+	for (int descriptor = 0; descriptor < 64; descriptor++)
+		if (fcntl(descriptor, F_GETFD) >= 0)
+			_exit(EXIT_FAILURE);
+	_exit(file_of(store)->descriptor >= (limit.rlim_cur < 2048 ? (int)limit.rlim_cur / 2 : 1024)
+	      ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static void descriptors_are_high(void)
+{
+	pid_t child;
+
+	/* ThreadSanitizer lets no thread begin in a child of a program with threads. */
+#ifdef REEL_THREAD_SANITIZER
+	return;
+#endif
+	if (is_emulated())
+		return;
+	child = fork_with_timeout();
+	if (child == 0)
+		use_descriptors();
+	ok(tap_child_passed(child), "a store has no low descriptor, though 0 to 2 are free");
+}
+
 static pthread_t main_thread;
 static _Atomic unsigned signals_here, signals_elsewhere;
 
@@ -603,6 +691,8 @@ int main(void)
 		a_get_beyond_the_last_part_is_refused();
 		sync_gives_up_in_time();
 		a_child_only_closes();
+		a_file_of_the_program_is_not_written();
+		descriptors_are_high();
 		signals_stay_with_the_program();
 		a_completion_starts_the_transfer_anew();
 		stores_come_and_go();
