@@ -4,8 +4,10 @@
  */
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -96,12 +98,62 @@ void *reel_os_map(size_t bytes, size_t alignment)
 	return aligned;
 }
 
+/*
+ * The kernel refuses to unmap the middle of a mapping if that makes too many. Then the memory goes
+ * back at least, and the addresses stay reserved.
+ */
 void reel_os_unmap(void *address, size_t bytes)
 {
 	size_t page = reel_os_page_bytes();
+	size_t whole = (bytes + page - 1) & ~(page - 1);
 
-	munmap(address, (bytes + page - 1) & ~(page - 1));
+	if (munmap(address, whole))
+		(void)madvise(address, whole, MADV_DONTNEED);
 }
+
+#ifdef __linux__
+/* Reads without stdio, which would ask for memory. */
+static size_t count_lines(const char *path)
+{
+	char buffer[4096];
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	size_t lines = 0;
+	ssize_t bytes;
+
+	if (file < 0)
+		return 0;
+	while ((bytes = read(file, buffer, sizeof buffer)) > 0)
+		for (ssize_t i = 0; i < bytes; i++)
+			lines += buffer[i] == '\n';
+	close(file);
+	return lines;
+}
+
+static size_t max_mappings(void)
+{
+	char text[32] = "";
+	int file = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+
+	if (file >= 0)
+		close(file);
+	return bytes > 0 ? strtoul(text, NULL, 10) : 0;
+}
+
+/* Some below the limit, since a refused request may have asked for more than one mapping. */
+bool reel_os_mappings_are_used_up(void)
+{
+	REEL_UNCANCELLED;
+	size_t limit = max_mappings();
+
+	return limit && count_lines("/proc/self/maps") + 16 > limit;
+}
+#else
+bool reel_os_mappings_are_used_up(void)
+{
+	return false;
+}
+#endif
 
 void reel_os_want_huge_pages(void *address, size_t bytes)
 {

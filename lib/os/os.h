@@ -19,6 +19,17 @@ size_t reel_os_cache_bytes(unsigned level);
 /* Maps zero pages aligned to `alignment`, a power of two. Returns NULL if there is no memory. */
 void *reel_os_map(size_t bytes, size_t alignment);
 void reel_os_unmap(void *address, size_t bytes);
+/*
+ * Whether the process has as many mappings as the system allows it, so that it gets no memory though
+ * there is some. Reads the list of mappings: for a message.
+ */
+bool reel_os_mappings_are_used_up(void);
+/* For the end of a message about memory that was refused; "" if it was memory that was lacking. */
+#define REEL_OS_MAPPINGS_REMEDY                                                                    \
+	(reel_os_mappings_are_used_up()                                                            \
+		 ? "; the process has as many mappings as vm.max_map_count allows (sysctl): raise " \
+		   "it, or take fewer and larger spans and parcels"                                \
+		 : "")
 
 /* Asks for huge pages. A refusal costs only speed and is not reported. */
 void reel_os_want_huge_pages(void *address, size_t bytes);

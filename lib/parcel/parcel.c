@@ -11,6 +11,7 @@
 
 #include "os/error.h"
 #include "os/integer.h"
+#include "os/os.h"
 #include "parcel.h"
 #include "spill/default-pool.h"
 #include "store/store.h"
@@ -416,7 +417,8 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 				 "%s of %zu bytes: in the child of a fork the store is its parent's; "
 				 "open a pool in the child, and parcels on it",
 				 what, bytes);
-	return reel_fail(error, "%s of %zu bytes: %s", what, bytes, reel_store_strerror(error));
+	return reel_fail(error, "%s of %zu bytes: %s%s", what, bytes, reel_store_strerror(error),
+			 error == -ENOMEM ? REEL_OS_MAPPINGS_REMEDY : "");
 }
 
 static const char *options_problem(const struct reel_parcel_options *options)

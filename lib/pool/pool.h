@@ -114,6 +114,8 @@ struct reel_pool {
 	 * their owners use them. Whole slabs in use are not counted, since a tape has few.
 	 */
 	_Atomic size_t unspillable;
+	/* Number of frames of large slabs, each a mapping of its own. */
+	_Atomic size_t large_frames;
 	/* Maximum number of holds that were open on one tape at a time. */
 	_Atomic uint64_t max_holds;
 	/* Number of threads in reel_pool_trim(). */

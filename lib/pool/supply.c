@@ -264,12 +264,29 @@ struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool)
 	return slab ? slab : new_descriptors(pool, 1);
 }
 
-static char *map(const struct reel_pool *pool, size_t bytes)
-{
-	char *frame = reel_os_map(bytes, REEL_HUGE_PAGE);
+/*
+ * Number of large slabs from which on their frames are not aligned any more. A process may have
+ * 65,530 mappings (vm.max_map_count). The kernel merges neighbours, but between aligned ones lies
+ * a gap.
+ */
+#define MAX_ALIGNED ((size_t)8192)
 
-	if (frame && !(pool->flags & REEL_POOL_SMALL_PAGES))
+/*
+ * Maps the frame of a large slab. Frames below the size of a huge page are not aligned either,
+ * since no huge page can back them.
+ */
+static char *map(struct reel_pool *pool, size_t bytes)
+{
+	/* Relaxed: the number guards no other data. */
+	bool few = atomic_load_explicit(&pool->large_frames, memory_order_relaxed) < MAX_ALIGNED;
+	bool huge = bytes >= REEL_HUGE_PAGE;
+	char *frame = reel_os_map(bytes, huge && few ? REEL_HUGE_PAGE : 1);
+
+	if (!frame)
+		return NULL;
+	if (huge && !(pool->flags & REEL_POOL_SMALL_PAGES))
 		reel_os_want_huge_pages(frame, bytes);
+	atomic_fetch_add_explicit(&pool->large_frames, 1, memory_order_relaxed);
 	return frame;
 }
 

@@ -59,6 +59,8 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame);
 	reel_annotate_allow(slab->frame, slab->bytes);
 	reel_os_unmap(slab->frame, slab->bytes);
+	/* Relaxed: the number guards no other data. */
+	atomic_fetch_sub_explicit(&pool->large_frames, 1, memory_order_relaxed);
 	count_trimmed(pool, slab->bytes);
 	slab->frame = NULL;
 	slab->bytes = 0;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "below.h"
+#include "os/os.h"
 #include "pool/pool.h"
 #include "spill/default-pool.h"
 #include "spill/slab-owner.h"
@@ -114,7 +115,8 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 				      "raise it (REEL_BUDGET, or hard_budget of the pool)%s",
 				      push, bytes, tape->pool->hard_budget,
 				      need_of_memory(tape, bytes, need));
-	return reel_tape_fail(tape, error, "%s: no memory for a slab of %zu bytes", push, bytes);
+	return reel_tape_fail(tape, error, "%s: no memory for a slab of %zu bytes%s", push, bytes,
+			      REEL_OS_MAPPINGS_REMEDY);
 }
 
 static bool is_left_behind(const struct reel_pool *pool)

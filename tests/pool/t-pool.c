@@ -9,6 +9,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <reel/parcel.h>
+
+#include "os/annotate.h"
 #include "os/os.h"
 #include "helpers/pool-support.h"
 
@@ -512,6 +515,120 @@ static void the_list_has_a_name(void)
 		  "the library names its list");
 }
 
+/* ---- Mappings ---- */
+
+static size_t count_mappings(void)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	size_t lines = 0;
+	int c;
+
+	while (file && (c = getc(file)) != EOF)
+		lines += c == '\n';
+	if (file)
+		fclose(file);
+	return lines;
+}
+
+#define LARGE 2000
+
+static void large_slabs_share_mappings(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	reel_tape tape = open_tape(pool, 0);
+	size_t before = count_mappings(), bytes = 2 * small_slab();
+	unsigned right = 0;
+
+	for (int i = 0; i < LARGE; i++)
+		memset(reel_push_span(&tape, char, bytes), i, bytes);
+	if (before)
+		ok(count_mappings() < before + LARGE / 10,
+		   "%d large slabs add %zu mappings, since neighbours merge", LARGE,
+		   count_mappings() - before);
+	else
+		tap_skip(1, "the mappings of a process are not told here");
+	for (int i = LARGE; i-- > 0;)
+		right += *reel_pop_span(&tape, char, bytes) == (char)i;
+	is_int(right, LARGE, "each keeps what is its own");
+	reel_tape_close(&tape);
+	is_int(reel_pool_close(pool), 0, "and their pool is closed");
+}
+
+/* Every other page may not be read, so that no two mappings merge. */
+static bool use_mappings_up(char *range, size_t pages)
+{
+	size_t page = reel_os_page_bytes();
+
+	for (size_t i = 0; i < pages; i += 2)
+		if (mprotect(range + i * page, page, PROT_NONE))
+			break;
+	/* One more is allowed where it merges with a neighbour; these do not. */
+	for (int i = 0; i < 64; i++)
+		if (mmap(NULL, page, i % 2 ? PROT_NONE : PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+			return true;
+	return false;
+}
+
+static char told[512];
+
+static void keep_message(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)context;
+	snprintf(told, sizeof told, "%s", message);
+}
+
+/* Twice the number that Linux allows unless it is raised: every other page is one. */
+#define MAX_MAPPINGS 140000
+
+/* Tools that need mappings themselves end the program if they get none. */
+static bool runs_in_a_tool(void)
+{
+#if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
+	return true;
+#else
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return is_emulated() || (preloaded && strstr(preloaded, "vgpreload"));
+#endif
+}
+
+static void the_limit_of_mappings_is_named(void)
+{
+	size_t bytes = MAX_MAPPINGS * reel_os_page_bytes();
+	char *range = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	reel_pool *pool = open_pool(small_options());
+	reel_tape tape = open_tape(pool, 0);
+	reel_parcel *parcel;
+	bool used_up;
+	void *data;
+	int error = 0;
+
+	ok(!reel_os_mappings_are_used_up(), "a process has mappings left");
+	reel_set_error_handler(keep_message, NULL);
+	used_up = range != MAP_FAILED && !runs_in_a_tool() && use_mappings_up(range, MAX_MAPPINGS);
+	if (used_up) {
+		reel_push_span(&tape, char, 2 * small_slab());
+		error = reel_parcel_open(&parcel, pool, 2 * small_slab(), NULL, &data);
+	}
+	if (range != MAP_FAILED)
+		munmap(range, bytes);
+	if (used_up) {
+		is_int(reel_tape_error(&tape), -ENOMEM, "a push is refused without mappings");
+		ok(strstr(told, "vm.max_map_count"), "which are named: %s", told);
+		is_int(error, -ENOMEM, "so is a parcel");
+		ok(strstr(reel_error_text(error), "vm.max_map_count"), "with the same remedy");
+	} else {
+		tap_skip(4, "a tool, or a limit above %d mappings", MAX_MAPPINGS);
+	}
+	reel_set_error_handler(NULL, NULL);
+	reel_tape_close(&tape);
+	reel_pool_close(pool);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -537,5 +654,7 @@ int main(void)
 	a_span_of_a_whole_slab_comes_and_goes_without_the_pool();
 	descriptors_run_out();
 	the_list_has_a_name();
+	large_slabs_share_mappings();
+	the_limit_of_mappings_is_named();
 	return tap_end();
 }
