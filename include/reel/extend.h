@@ -138,7 +138,8 @@ struct reel_store_capacity {
 	size_t best_bytes;   /* from this size on a transfer runs at full speed */
 	size_t max_bytes;    /* the largest put; 0: any */
 	unsigned best_depth; /* and with so many transfers under way */
-	bool verified;       /* a get that succeeds is known to return what was put */
+	bool verified;       /* a get that succeeds is known to return what was put; a layer that
+			      * copies or changes the data says false, whatever is below it */
 	bool registers;      /* registered memory travels without a copy */
 };
 
@@ -349,7 +350,8 @@ int reel_store_memory_open(reel_store **store, uint64_t max_bytes);
 /*
  * Store with each put a header: its label, its length and a CRC-32C of both and
  * of the data. A get that differs is read once more, then it is -EBADMSG. If `below`
- * says that it is verified, *store is `below` itself. A pool does this with its store, a
+ * says that it is verified, *store is `below` itself. A codec is not: a checksum below it does not
+ * see what is damaged above, so the checksum belongs on top. A pool does this with its store, a
  * checkpoint with the stores of its tiers. 0, or -ENOMEM.
  */
 int reel_store_checksum_open(reel_store **store, reel_store *below);

@@ -21,7 +21,7 @@ struct word {
 	size_t value;
 };
 
-/* The words of a description. Each is a layer but the last one, a leaf, which gets a checksum. */
+/* The words of a description. Each is a layer but the last one, a leaf. */
 struct words {
 	unsigned count;
 	struct word word[REEL_MAX_LAYERS];
@@ -102,7 +102,7 @@ static int read_words(const char *description, struct words *words)
 	return 0;
 }
 
-static int open_bare_leaf(reel_store **leaf, const struct word *word, const char *directory)
+static int open_leaf(reel_store **leaf, const struct word *word, const char *directory)
 {
 	struct reel_file_options file = {.directory = directory};
 
@@ -110,19 +110,6 @@ static int open_bare_leaf(reel_store **leaf, const struct word *word, const char
 		return reel_store_file_open(leaf, &file);
 	return word->kind == GPU_LEAF ? reel_store_gpu_load(leaf, word->value)
 				      : reel_store_memory_open(leaf, word->value);
-}
-
-static int open_leaf(reel_store **store, const struct word *word, const char *directory)
-{
-	reel_store *leaf;
-	int error = open_bare_leaf(&leaf, word, directory);
-
-	if (error)
-		return error;
-	error = reel_store_checksum_open(store, leaf);
-	if (error)
-		reel_store_close(leaf);
-	return error;
 }
 
 static int open_codec(reel_store **store, const struct word *word, reel_store *below)
@@ -184,6 +171,9 @@ int reel_store_open(reel_store **store, const char *description, const char *dir
 		return error;
 	}
 	REEL_ASSERT(behind);
-	*store = behind;
-	return 0;
+	/* One checksum on top of all: it sees what any store or codec below damages. */
+	error = reel_store_checksum_open(store, behind);
+	if (error)
+		reel_store_close(behind);
+	return error;
 }

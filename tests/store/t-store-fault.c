@@ -698,6 +698,35 @@ static void every_stack_is_checked(bool on_file, unsigned max_layers)
 	       on_file ? "a file" : "memory");
 }
 
+/* What cannot be unpacked is read once more, too. */
+static void a_second_read_heals_below_a_codec(void)
+{
+	unsigned wrong = 0;
+
+	for (unsigned bit = 0; bit < 256; bit++) {
+		struct reel_fault_rule once = {.fault = REEL_FAULT_FLIP,
+					       .bit = 2 * HEADER_BITS + bit};
+		reel_store *store = checksum(packed(faults(memory(), &once, 1)));
+
+		wrong += put_and_get(store) != 0;
+		reel_store_close(store);
+	}
+	is_int(wrong, 0, "a bit of packed data that is read wrong once is healed by a second read");
+}
+
+/* Data may be damaged in a codec, above the checksum that its store has. */
+static void a_codec_is_not_verified(void)
+{
+	reel_store *codec = packed(checksum(memory())), *store = checksum(codec);
+	struct reel_store_capacity capacity;
+
+	reel_store_get_capacity(codec, &capacity);
+	ok(!capacity.verified, "a codec on a store with a checksum is not verified");
+	ok(store != codec, "so it gets a checksum of its own");
+	is_int(put_and_get(store), 0, "and what is put comes back");
+	reel_store_close(store);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -718,6 +747,8 @@ int main(void)
 	late_and_wrong_is_healed_at_sync();
 	late_transfers_are_waited_for();
 	if (HAVE_LZ4) {
+		a_second_read_heals_below_a_codec();
+		a_codec_is_not_verified();
 		damage_below_a_codec();
 		gets_need_no_free_buffer();
 		errors_pass_a_codec();

@@ -21,14 +21,14 @@ static const struct {
 #if SIZE_MAX > UINT32_MAX
 	{"memory=1T", "checksum", false},
 #endif
-	{"memory=1M,memory=2M", "overflow", false},
+	{"memory=1M,memory=2M", "checksum", false},
 	{"memory=1M,memory=2M,memory=3M,memory=4M,memory=5M,memory=6M,memory=7M,memory=8M",
-	 "overflow", false},
-	{"lz4,memory=1M", "codec", true},
-	{"lz4=1000,memory=1M", "codec", true},
-	{"memory=1M,lz4,memory=2G", "overflow", true},
-	{"lz4,lz4=3,memory=2G", "codec", true},
-	{"lz4,memory=1M,memory=1M", "codec", true},
+	 "checksum", false},
+	{"lz4,memory=1M", "checksum", true},
+	{"lz4=1000,memory=1M", "checksum", true},
+	{"memory=1M,lz4,memory=2G", "checksum", true},
+	{"lz4,lz4=3,memory=2G", "checksum", true},
+	{"lz4,memory=1M,memory=1M", "checksum", true},
 };
 
 static bool comes_back(reel_store *store, size_t bytes)
