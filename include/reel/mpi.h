@@ -643,6 +643,11 @@ int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, vo
  * The reverse of Allreduce adds the adjoints of the result of all ranks, along a fixed tree. So
  * what all ranks have as J after an Allreduce has one rank's J_bar (reel_mpi_seed()). That of Scan
  * goes from rank to rank: its time grows with their number.
+ *
+ * In place, the buffer of a Reduce_scatter has the operand before the call, with a block for each
+ * rank, and the rank's result in its first block after it; what lies behind that is no result. The
+ * reverse takes the adjoint of the result from the first block, sets that of the whole buffer to 0,
+ * and adds the adjoint of the operand there.
  */
 enum reel_mpi_reduction {
 	REEL_MPI_REDUCE,

@@ -265,9 +265,8 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint);
  *                           decimal point, whatever the locale of the program is
  *
  * A signal that the program handles itself is left to it, with one line on stderr. Some MPIs handle
- * USR1: MPICH's ranks tell each other by it that one has died. Sweeps that are
- * in pieces or look ahead write no restart files. Any thread, any signal handler. Cost: two atomic
- * operations.
+ * USR1: MPICH's ranks tell each other by it that one has died. Sweeps that are in pieces or look
+ * ahead write no restart files. Any thread, any signal handler. Cost: two atomic operations.
  */
 void reel_save_now(int end);
 

@@ -142,7 +142,7 @@ if [ -n "$mpi" ]; then
 			n = 200
 			for (i = 1; i <= n; i++)
 				u[i] = 1 + 1 / i
-			u[1] += h
+			u[100] += h
 			for (step = 0; step < 50; step++) {
 				u[0] = u[n]
 				for (i = n; i > 0; i--)
@@ -152,10 +152,24 @@ if [ -n "$mpi" ]; then
 				sum += u[i] * u[i] / 2
 			return sum
 		}
-		BEGIN { printf "dJ/du = %.5g, error 0\n", (J(1e-5) - J(-1e-5)) / 2e-5 }' >wanted
+		BEGIN { printf "dJ/du = %.6g, error 0\n", (J(1e-5) - J(-1e-5)) / 2e-5 }' >wanted
 	$MPIRUN -n 2 ./mpi-c >seen 2>messages
 	diff wanted seen >difference
 	is_empty difference 'mpi: two ranks print what a difference gives'
+
+	# What the page says of a reverse loop whose neighbours are exchanged.
+	awk '/reverse sweep/ { sweep = 1 }
+		sweep && /sendrecv_reverse/ { call = 1 }
+		call && /right, 0/ { sub(/right, 0/, "left, 0"); print; next }
+		call && /left, 0/ { sub(/left, 0/, "right, 0"); call = 0 }
+		{ print }' mpi >exchanged
+	compile exchanged $MPI_CFLAGS -lreel-mpi $MPI_LIBS
+	$MPIRUN -n 3 ./mpi-c >wanted 2>messages &&
+		$MPIRUN -n 3 ./exchanged-c >seen 2>messages && ! cmp -s wanted seen && grep -q 'error 0' seen
+	ok $? 'mpi: exchanged neighbours give another gradient without an error'
+	REEL_CHECKED=1 $MPIRUN -n 3 ./exchanged-c >seen 2>messages
+	[ $? -ne 0 ] && grep -q 'reverses a receive of 1 number from rank' messages
+	ok $? 'mpi: and in checked mode a message, and a failure'
 	if [ -f "$BUILD_DIR/libreel-fortran-mpi.la" ]; then
 		sed -n '/^```fortran$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/doc/mpi.md" >mpi.f90
 		flags="$FCFLAGS -std=f2018 -Wall -Werror -I$BUILD_DIR/dropin/fortran $MPI_FCFLAGS"
