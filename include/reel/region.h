@@ -84,6 +84,13 @@
  * iterations of such lanes, in the forward sweep either, so check what reel_region_end() returns
  * after both sweeps. None of these functions returns NULL.
  *
+ * Exceptions. An exception of C++ may not leave a parallel region of OpenMP, and a thread that
+ * catches one in the region has left its lane in the middle. If it was in a loop, the lane has the
+ * error -EINVAL. If it was not, the lane counts as left early, and the reverse sweep comes to what
+ * was recorded until then. So catch exceptions in the loop's body, where the iteration can be
+ * completed, or give the gradient up. If an exception or longjmp() skips reel_region_end(), the
+ * next region of the parent is -EINVAL. The thread still has to come to all barriers of the region.
+ *
  * Checked mode (REEL_CHECKED of a root, of the pool, or of the environment) does more than for
  * tapes: it notes and compares the bounds of static loops, and if a thread uses a lane that it has
  * not taken, reports both places. A root fixes the mode when it opens, for all lanes in it.

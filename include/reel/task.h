@@ -177,10 +177,21 @@ typedef void reel_task_body(void *context, reel_lane *task);
  * that finds no ready task sleeps, and runs no task of OpenMP meanwhile. So a body must wait by
  * OpenMP only for its own tasks, and not for anything that another task does later.
  *
- * With REEL_TASKS_IN_ORDER the results have the same bits for any number of threads. Without it the
- * adjoints to which tasks of REEL_TASK_IN add depend on the order of these additions. Tasks in
- * order do not run at the same time. If many tasks read the same variable, use REEL_TASK_IN_ADD,
- * which has the same bits and needs no order.
+ * Exceptions. With one thread, outside of a parallel region, a body may leave by an exception of
+ * C++ or by longjmp(), out of reel_tasks_reverse(), too. The tasks that have not ended are lost:
+ * the parent has the error -EINVAL, and no body is called for it any more. With several threads, in
+ * a parallel region, or in a body of another task an exception that leaves a body ends the program
+ * with a message, as it does where it leaves a construct of OpenMP; longjmp() out of a body is an
+ * error that is not noticed. So catch exceptions in the body. In the forward sweep a task that is
+ * left by an exception keeps what it has pushed until then, and its reverse pops this.
+ *
+ * With REEL_TASKS_IN_ORDER the results have the same bits for any number of threads, but for what
+ * tasks of REEL_TASK_IN_SHARED add to one element: these tasks run at the same time with the flag,
+ * too, and the order of their additions is that of the threads. Atomic additions (reel/adjoint.h)
+ * therefore round differently from run to run; private copies do, too, since a copy belongs to a
+ * lane or a thread. Without the flag the adjoints to which tasks of REEL_TASK_IN add depend on the
+ * order of these additions. Tasks in order do not run at the same time. If many tasks read the same
+ * variable, use REEL_TASK_IN_ADD, which has the same bits and needs no order.
  *
  * Returns 0, or the parent's error. If the parent has an error when it is called, or there is no
  * memory to order the tasks, no body is called. Cost: a lock for each task, so a task should take

@@ -196,6 +196,8 @@ reel_lane *reel_lane_refuse_all(void)
 
 reel_tape *reel_lane_tape(reel_lane *lane)
 {
+	if (REEL_UNLIKELY(lane->calls_bodies))
+		reel_lane_check_left(lane);
 	return &lane->tape;
 }
 
@@ -252,10 +254,21 @@ int reel_lane_error(const reel_lane *lane)
 	int error = reel_tape_error(&lane->tape);
 	const reel_lane *child;
 
+	error = error || !lane->calls_bodies ? error : -EINVAL;
 	error = error ? error : reel_tasks_error(lane);
 	for (int32_t i = 0; !error && (child = reel_lane_next(lane, &i));)
 		error = reel_lane_error(child);
 	return error;
+}
+
+void reel_lane_check_left(reel_lane *lane)
+{
+	if (!lane->calls_bodies)
+		return;
+	lane->calls_bodies = false;
+	reel_lane_fail(lane, -EINVAL,
+		       "a body of reel_tasks_reverse() was left by an exception or longjmp(), so that "
+		       "tasks are not reversed: catch the exception in the body");
 }
 
 void reel_lane_end_waits(reel_lane *lane, int error)
@@ -434,6 +447,7 @@ int reel_lane_hold(reel_lane *lane)
 	struct reel_lane_hold *hold;
 	int error;
 
+	reel_lane_check_left(lane);
 	if (in_region(lane, "hold"))
 		return -EINVAL;
 	hold = malloc(sizeof *hold);

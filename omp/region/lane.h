@@ -207,6 +207,10 @@ struct reel_lane {
 	uint64_t waits;         /* number of waits for tasks */
 	int64_t tasks_left;     /* number of tasks made since the last wait and not reversed */
 	struct reel_task *task; /* the task whose lane this is, or NULL */
+	/* Not 0 while a body of reel_tasks_reverse() has this task: task-replay.c. */
+	uint64_t body;
+	/* reel_tasks_reverse() calls bodies for this parent, or one of them has never returned. */
+	bool calls_bodies;
 	struct reel_lane_hold *hold;
 	int32_t holds;
 
@@ -252,6 +256,12 @@ static inline reel_region *reel_lane_region(const reel_lane *lane)
 reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags);
 /* A lane of the calling thread that has an error, is in no region, and refuses what is pushed. */
 reel_lane *reel_lane_refuse_all(void);
+
+/*
+ * Makes it an error if an earlier reel_tasks_reverse() of the lane was left by an exception or by
+ * longjmp(). Called at the beginning of what the lane's owner does next.
+ */
+void reel_lane_check_left(reel_lane *lane);
 
 /* Makes an error stick. From now on pops give all ones. */
 void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)

@@ -133,6 +133,7 @@ static void check_turns(reel_lane *lane)
 
 static void leave(const reel_region *region, reel_lane *lane)
 {
+	reel_lane_check_left(lane);
 	check_loops(lane);
 	check_turns(lane);
 	if (region->state == REEL_REGION_FORWARD)

@@ -187,6 +187,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 {
 	reel_region *region = parent == reel_lane_refuse_all() ? NULL : reel_region_of(parent);
 
+	reel_lane_check_left(parent);
 	if (!region) {
 		reel_lane_fail(parent, -ENOMEM, "no memory for a region");
 		return dead_region();

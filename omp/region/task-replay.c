@@ -72,8 +72,33 @@ struct crew {
 	int waiters;
 };
 
-/* The crew for which this thread works now, or NULL. */
+/*
+ * The crew for which this thread works now, or NULL, and the number of the body that it is in. If a
+ * body is left by longjmp(), both stay, and the crew is gone: see crew_for().
+ */
 static _Thread_local struct crew *crew_of_thread;
+static _Thread_local uint64_t body_of_thread;
+
+/* Returns a number that no other body of the process has; 0: none. */
+static uint64_t next_body(void)
+{
+	static _Atomic uint64_t bodies;
+
+	/* Relaxed is enough: a number that guards no memory. */
+	return atomic_fetch_add_explicit(&bodies, 1, memory_order_relaxed) + 1;
+}
+
+/*
+ * The crew that reverses the tasks of this parent, too: a body of it has the parent's task. NULL:
+ * the parent needs a crew of its own, and if this thread was in a body, that body was left.
+ */
+static struct crew *crew_for(const reel_lane *parent)
+{
+	for (; crew_of_thread && parent; parent = parent->parent)
+		if (parent->body == body_of_thread)
+			return crew_of_thread;
+	return NULL;
+}
 
 /* ---- Runs ---- */
 
@@ -281,6 +306,16 @@ static void end_job(struct job *job)
 
 /* ---- Threads ---- */
 
+static void call_body(const struct group *group, reel_lane *lane)
+{
+	uint64_t outer = body_of_thread;
+
+	body_of_thread = lane->body = next_body();
+	group->body(group->context, lane);
+	lane->body = 0;
+	body_of_thread = outer;
+}
+
 static void run(struct crew *crew, struct job *job)
 {
 	reel_lane *lane = job->task->lane;
@@ -288,7 +323,7 @@ static void run(struct crew *crew, struct job *job)
 	crew->ready = job->next;
 	pthread_mutex_unlock(&crew->lock);
 	reel_tape_hand_over(&lane->tape);
-	job->group->body(job->group->context, lane);
+	call_body(job->group, lane);
 	reel_task_end(lane);
 	pthread_mutex_lock(&crew->lock);
 	end_job(job);
@@ -351,10 +386,20 @@ static void run_with_crew(struct group *group, int threads)
 	pthread_mutex_destroy(&crew.lock);
 }
 
+/* The group of a body's own task. Threads may run its jobs until the group has ended. */
+static void run_in_crew(struct group *group)
+{
+	__attribute__((cleanup(reel_omp_end_program))) bool returned = false;
+
+	begin(group);
+	work_for(group);
+	returned = true;
+}
+
 int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, int threads,
 		       unsigned flags)
 {
-	struct group group = {.body = body, .context = context, .crew = crew_of_thread,
+	struct group group = {.body = body, .context = context, .crew = crew_for(parent),
 			      .in_order = flags & REEL_TASKS_IN_ORDER};
 	int error;
 
@@ -366,12 +411,12 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 		close_group(&group);
 		return reel_lane_error(parent);
 	}
-	if (group.crew) {
-		begin(&group);
-		work_for(&group);
-	} else {
+	parent->calls_bodies = true;
+	if (group.crew)
+		run_in_crew(&group);
+	else
 		run_with_crew(&group, threads);
-	}
+	parent->calls_bodies = false;
 	REEL_ASSERT(!group.left);
 	close_group(&group);
 	return reel_lane_error(parent);

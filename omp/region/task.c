@@ -222,6 +222,7 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 {
 	struct reel_task *task;
 
+	reel_lane_check_left(parent);
 	drop_ended(parent);
 	reel_lane_set_reverses(parent, false);
 	task = parent == reel_lane_refuse_all() ? NULL
@@ -263,6 +264,7 @@ void reel_task_wait_reverse(reel_lane *parent)
 	uint64_t tasks;
 
 	REEL_OBSERVE(REEL_EVENT_TASK_WAIT_REVERSE, .lane = parent);
+	reel_lane_check_left(parent);
 	reel_lane_forget_failure(parent);
 	reel_lane_set_reverses(parent, true);
 	reel_tasks_check_ended(parent);
@@ -334,6 +336,7 @@ void reel_task_end(reel_lane *lane)
 	if (!task)
 		return;
 	REEL_OBSERVE(REEL_EVENT_TASK_END, .task = lane);
+	reel_lane_check_left(lane);
 	if (!reel_lane_error(lane) && !reel_lane_is_empty(lane))
 		reel_lane_fail(lane, -EBADMSG,
 			       "the task (label %lld) ends with %llu bytes of values and %llu of "

@@ -8,7 +8,27 @@
 
 #include "team.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "os/cancel.h"
+#include "os/error.h"
+
+/*
+ * An exception that leaves a construct of OpenMP leaves its team behind, and the other threads work
+ * on memory of functions that have ended. In a thread that OpenMP made the exception finds no
+ * handler and ends the program; in this thread it would find one. libreel-omp is compiled with
+ * -fexceptions, so that this is called on the way.
+ */
+void reel_omp_end_program(const bool *returned)
+{
+	if (*returned)
+		return;
+	reel_report(NULL, -EINVAL,
+		    "an exception leaves the body of a task, or a callback, while other threads or "
+		    "bodies are at work; the program ends: catch the exception in the body");
+	abort();
+}
 
 /* Without cancellation, since other threads may wait for what a cancelled thread has begun. */
 static void run(reel_omp_body *body, void *argument)
@@ -21,6 +41,14 @@ static void run(reel_omp_body *body, void *argument)
 #ifdef _OPENMP
 
 #include <omp.h>
+
+static void run_in_construct(reel_omp_body *body, void *argument)
+{
+	__attribute__((cleanup(reel_omp_end_program))) bool returned = false;
+
+	run(body, argument);
+	returned = true;
+}
 
 int reel_omp_threads(int threads)
 {
@@ -35,7 +63,7 @@ static _Thread_local int calls;
 static void call(reel_omp_body *body, void *argument)
 {
 	calls++;
-	run(body, argument);
+	run_in_construct(body, argument);
 	calls--;
 }
 
@@ -72,6 +100,10 @@ void reel_omp_call(int threads, reel_omp_body *body, void *argument)
 
 	if (omp_in_parallel()) {
 		call_in_tasks(threads, body, argument);
+		return;
+	}
+	if (threads == 1) {
+		run(body, argument);
 		return;
 	}
 #pragma omp parallel num_threads(threads) default(none) shared(body, argument)

@@ -12,7 +12,15 @@
 
 #include "config.h"
 
+#include <stdbool.h>
+
 #include "os/annotate.h"
+
+/*
+ * The cleanup of a variable that says whether a call has returned. If an exception of C++ ends the
+ * call, the program ends with a message.
+ */
+void reel_omp_end_program(const bool *returned);
 
 typedef void reel_omp_body(void *argument);
 
@@ -24,6 +32,9 @@ int reel_omp_threads(int threads);
  * returned. Outside of a parallel region they are a team of their own; inside of one, threads of
  * the team join as they become free. Cancellation is disabled in each body, and in this thread
  * until all calls have returned.
+ *
+ * An exception may leave a body that is called in one thread, outside of a parallel region. Any
+ * other exception ends the program.
  */
 void reel_omp_call(int threads, reel_omp_body *body, void *argument);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -742,6 +743,69 @@ static void test_errors(void)
 	reel_set_error_handler(NULL, NULL);
 }
 
+/* ---- A body that is left ---- */
+
+static jmp_buf place;
+
+static void jump_at_three(void *context, reel_lane *task)
+{
+	int *calls = context;
+
+	(*calls)++;
+	if (reel_task_label(task) == 3)
+		longjmp(place, 1);
+	(void)reel_pop(reel_lane_tape(task), int);
+}
+
+static reel_lane *record_eight(void)
+{
+	reel_lane *root;
+
+	reel_lane_open(&root, NULL, 0);
+	reel_push(reel_lane_tape(root), 1.0);
+	for (int i = 0; i < 8; i++) {
+		reel_push(reel_lane_tape(reel_task_begin(root, i, NULL, 0)), i);
+		if (i % 4 == 3)
+			reel_task_wait(root);
+	}
+	return root;
+}
+
+static void pop_it(void *context, reel_lane *task)
+{
+	int *calls = context;
+
+	(*calls)++;
+	(void)reel_pop(reel_lane_tape(task), int);
+}
+
+static void test_body_that_is_left(void)
+{
+	reel_lane *root = record_eight(), *other = record_eight();
+	static int calls;
+
+	tap_case("a body that is left by longjmp()");
+	record_reports();
+	is_int(reel_tasks_reverse(root, jump_at_three, &calls, 1, 0), 0, "four tasks are reversed");
+	if (!setjmp(place))
+		reel_tasks_reverse(root, jump_at_three, &calls, 1, 0);
+	is_int(reel_lane_error(root), -EINVAL, "the root has an error after the jump");
+	alarm(60);
+	for (int wait = 0, done = calls; wait < 2; wait++, done += 4) {
+		is_int(reel_tasks_reverse(other, pop_it, &calls, 2, 0), 0, "another root is reversed");
+		is_int(calls - done, 4, "by its own bodies");
+	}
+	calls = 0;
+	is_int(reel_tasks_reverse(root, pop_it, &calls, 1, 0), -EINVAL, "the root goes on: %s",
+	       reported.message);
+	is_int(calls, 0, "no body is called for it");
+	ok(isnan(reel_pop(reel_lane_tape(root), double)), "and its tape gives all ones");
+	alarm(0);
+	reel_lane_close(root);
+	reel_lane_close(other);
+	reel_set_error_handler(NULL, NULL);
+}
+
 /* ---- Calls that are left out of the reverse sweep ---- */
 
 enum omission { NOTHING_OMITTED, WAIT_OMITTED, END_OMITTED, SECOND_WAIT_OMITTED };
@@ -822,6 +886,7 @@ int main(void)
 	test_other_thread();
 	test_tasks_made_in_hold();
 	test_errors();
+	test_body_that_is_left();
 	test_omissions();
 	return tap_end();
 }
