@@ -215,13 +215,23 @@ static inline struct reel_bin **slot_for(const struct reel_parcel *parcel,
 	return other_slot(parcel);
 }
 
+/* Counts the parcel in its bin, and no longer as empty. Requires parcels->lock. */
+static void count_in(struct reel_bin *bin, struct reel_parcel *parcel)
+{
+	parcel->bin = bin;
+	bin->live++;
+	if (!(parcel->flags & REEL_PARCEL_EMPTY))
+		return;
+	parcel->flags &= ~REEL_PARCEL_EMPTY;
+	parcel->parcels->empty--;
+}
+
 /* Requires parcels->lock. */
 static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
 {
-	parcel->bin = bin;
 	parcel->offset = next_offset(bin, parcel->bytes);
 	bin->filled = parcel->offset + parcel->bytes;
-	bin->live++;
+	count_in(bin, parcel);
 	/* The pin of an open bin keeps its slab held. */
 	reel_pins_add(&bin->pins, NULL, NULL);
 }
@@ -373,10 +383,9 @@ static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 	if (error)
 		return error;
 	bin->scratch = is_scratch(parcel);
-	parcel->bin = bin;
-	/* reel_parcel_get_stats() reads both. */
+	/* reel_parcel_get_stats() reads what changes here. */
 	pthread_mutex_lock(&parcels->lock);
-	bin->live = 1;
+	count_in(bin, parcel);
 	bin->filled = parcel->bytes;
 	pthread_mutex_unlock(&parcels->lock);
 	return 0;
@@ -512,13 +521,17 @@ static bool move(struct reel_parcel *parcel, int32_t from, int32_t to)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Leaves the bin, which is closed with its last parcel, also if it is open for more. */
-static void leave_bin(struct reel_bin *bin)
+/*
+ * Leaves the bin, which is closed with its last parcel, also if it is open for more. `empties`: the
+ * parcel is there, but lies nowhere.
+ */
+static void leave_bin(struct reel_bin *bin, bool empties)
 {
 	struct reel_parcels *parcels = bin->parcels;
 	bool last;
 
 	pthread_mutex_lock(&parcels->lock);
+	parcels->empty += empties;
 	bin->live--;
 	last = bin->live == (bin->slot != NULL);
 	if (last && bin->slot) {
@@ -531,10 +544,10 @@ static void leave_bin(struct reel_bin *bin)
 		reel_bin_close(bin);
 }
 
-static void count_empty(struct reel_parcels *parcels, int change)
+static void end_empty(struct reel_parcels *parcels)
 {
 	pthread_mutex_lock(&parcels->lock);
-	parcels->empty += (size_t)change;
+	parcels->empty--;
 	pthread_mutex_unlock(&parcels->lock);
 }
 
@@ -548,24 +561,24 @@ int reel_parcel_close(reel_parcel *parcel)
 		reel_bin_unpin(parcel->bin);
 	}
 	if (parcel->bin)
-		leave_bin(parcel->bin);
+		leave_bin(parcel->bin, false);
 	else
-		count_empty(parcel->parcels, -1);
+		end_empty(parcel->parcels);
 	free(parcel);
 	return 0;
 }
 
 /* ---- Sealing ---- */
 
-/* A scratch parcel has no place while it is sealed. Counts first: the pool stays in use. */
+/* A scratch parcel has no place while it is sealed. */
 static void seal_scratch(struct reel_parcel *parcel)
 {
 	struct reel_bin *bin = parcel->bin;
 
-	count_empty(parcel->parcels, 1);
 	parcel->bin = NULL;
+	parcel->flags |= REEL_PARCEL_EMPTY;
 	reel_bin_unpin(bin);
-	leave_bin(bin);
+	leave_bin(bin, true);
 }
 
 int reel_parcel_seal(reel_parcel *parcel)
@@ -583,10 +596,7 @@ static int unseal_scratch(struct reel_parcel *parcel)
 {
 	int error = place(parcel, no_layout);
 
-	if (error)
-		return fail_for_room(parcel->parcels, "a scratch parcel", parcel->bytes, error);
-	count_empty(parcel->parcels, -1);
-	return 0;
+	return error ? fail_for_room(parcel->parcels, "a scratch parcel", parcel->bytes, error) : 0;
 }
 
 static int pin(struct reel_parcel *parcel)

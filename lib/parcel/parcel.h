@@ -79,6 +79,8 @@ struct reel_parcels {
 
 /* Whatever its size, the parcel has pages of its own. Only reel_parcel_open_alone() sets it. */
 #define REEL_PARCEL_ALONE 0x80000000u
+/* A scratch parcel that is sealed, which `empty` counts. */
+#define REEL_PARCEL_EMPTY 0x40000000u
 
 /*
  * parcel.c: gives up the pins of open bins of which nothing is open or pinned. True: there was one,

@@ -398,6 +398,47 @@ static void sealed_scratch_gives_its_room_back(void)
 	close_pool_at_rest(pool, "scratch parcels that were sealed");
 }
 
+static struct {
+	reel_pool *pool;
+	_Atomic bool ended;
+	unsigned wrong;
+} counting;
+
+static void *count_one(void *unused)
+{
+	while (!counting.ended)
+		counting.wrong += parcel_stats(counting.pool).parcels != 1;
+	return unused;
+}
+
+/* While it goes from its slab to nowhere and back. */
+static void a_scratch_parcel_is_counted_once(size_t bytes)
+{
+	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
+	unsigned failed = 0;
+	reel_parcel *parcel;
+	pthread_t thread;
+	void *data;
+
+	tap_case("a scratch parcel in the statistics");
+	counting.pool = open_pool(small_options());
+	counting.ended = false;
+	counting.wrong = 0;
+	if (reel_parcel_open(&parcel, counting.pool, bytes, &scratch, &data) ||
+	    pthread_create(&thread, NULL, count_one, NULL))
+		abort();
+	for (unsigned i = 0; i < 20000; i++) {
+		failed += reel_parcel_seal(parcel) != 0;
+		failed += reel_parcel_unseal(parcel, &data) != 0;
+	}
+	counting.ended = true;
+	pthread_join(thread, NULL);
+	is_int(failed, 0, "is sealed and unsealed");
+	is_int(counting.wrong, 0, "and counted once all the time");
+	reel_parcel_close(parcel);
+	close_pool_at_rest(counting.pool, "a scratch parcel that was counted");
+}
+
 /* Idle memory of larger parcels may not serve them. */
 static void waste_little(reel_pool *pool, size_t bytes)
 {
@@ -931,6 +972,8 @@ int main(void)
 	scratch_keeps_nothing();
 	small_parcels_share();
 	sealed_scratch_gives_its_room_back();
+	a_scratch_parcel_is_counted_once(100);
+	a_scratch_parcel_is_counted_once(SLAB);
 	large_parcels_waste_little();
 	a_sealed_parcel_holds_no_slab(2);
 	a_sealed_parcel_holds_no_slab(3);
