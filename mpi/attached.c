@@ -356,7 +356,8 @@ static int open_checks(struct reel_mpi_attached *attached, MPI_Comm comm, unsign
 	return error || !any ? error : reel_mpi_checks_open(attached, comm);
 }
 
-int reel_mpi_attach(MPI_Comm comm, unsigned flags)
+/* In parentheses, since a macro has this name. */
+int (reel_mpi_attach)(MPI_Comm comm, unsigned flags)
 {
 	struct reel_mpi_attached *attached;
 	int between, error;
@@ -397,6 +398,23 @@ int reel_mpi_attach(MPI_Comm comm, unsigned flags)
 		free_attached(attached);
 	}
 	return error;
+}
+
+/* Looks at no handle and calls no MPI before it knows that both are the library's. */
+int reel_mpi_attach_for(enum reel_mpi_implementation implementation, MPI_Comm comm, unsigned flags)
+{
+	static const char *const names[] = {[REEL_MPI_OPEN_MPI] = "Open MPI",
+					    [REEL_MPI_MPICH] = "MPICH"};
+	char text[200];
+
+	if (implementation == REEL_MPI_IMPLEMENTATION || implementation == REEL_MPI_UNKNOWN ||
+	    REEL_MPI_IMPLEMENTATION == REEL_MPI_UNKNOWN)
+		return (reel_mpi_attach)(comm, flags);
+	snprintf(text, sizeof text, "reel_mpi_attach: the program was compiled with %s, and "
+				    "libreel-mpi with %s; compile the program with the mpicc of %s",
+		 names[implementation == REEL_MPI_MPICH ? REEL_MPI_MPICH : REEL_MPI_OPEN_MPI],
+		 names[REEL_MPI_IMPLEMENTATION], names[REEL_MPI_IMPLEMENTATION]);
+	return reel_report(NULL, -EINVAL, text);
 }
 
 int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **attached)

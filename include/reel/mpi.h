@@ -128,9 +128,27 @@ extern "C" {
  * Allreduce of 128 bytes for each collective call. Adjoints are the same. Without it there is no
  * note, no byte and no message more.
  *
+ * One MPI. Handles of one MPI mean nothing to another one. If the program was compiled with the
+ * header of another MPI than the library, that is reported with both names, and -EINVAL.
+ *
  * Returns 0, -EINVAL, -ENOTSUP, -ENOMEM or -EIO. Costs two or three MPI_Comm_dup().
  */
 int reel_mpi_attach(MPI_Comm comm, unsigned flags);
+
+/* Whose header the program is compiled with, by which the handles of MPI are the same. */
+enum reel_mpi_implementation { REEL_MPI_UNKNOWN, REEL_MPI_OPEN_MPI, REEL_MPI_MPICH };
+
+#if defined(OPEN_MPI)
+#define REEL_MPI_IMPLEMENTATION REEL_MPI_OPEN_MPI
+#elif defined(MPICH_VERSION) || defined(I_MPI_VERSION)
+#define REEL_MPI_IMPLEMENTATION REEL_MPI_MPICH
+#else
+#define REEL_MPI_IMPLEMENTATION REEL_MPI_UNKNOWN
+#endif
+
+#define reel_mpi_attach(comm, flags) \
+	reel_mpi_attach_for(REEL_MPI_IMPLEMENTATION, (comm), (flags))
+int reel_mpi_attach_for(enum reel_mpi_implementation implementation, MPI_Comm comm, unsigned flags);
 
 /*
  * Free the duplicates. Collective. Needed only for what lives until MPI_Finalize(), such as

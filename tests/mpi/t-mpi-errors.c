@@ -248,6 +248,24 @@ static bool is_refused_everywhere(MPI_Comm c, int n, MPI_Datatype type, int expe
 	return passed;
 }
 
+/* A program that was compiled with the other MPI's header has other handles than the library. */
+static bool another_mpi(void)
+{
+	enum reel_mpi_implementation other = REEL_MPI_IMPLEMENTATION == REEL_MPI_MPICH
+						     ? REEL_MPI_OPEN_MPI
+						     : REEL_MPI_MPICH;
+	MPI_Comm none;
+	bool passed;
+
+	memset(&none, 0xa5, sizeof none);
+	record_reports();
+	passed = is_error(reel_mpi_attach_for(other, none, 0), -EINVAL, "Open MPI", "MPICH");
+	passed &= holds(reported.calls == 1);
+	passed &= holds(!reel_mpi_attach_for(REEL_MPI_UNKNOWN, comm, 0));
+	reel_set_error_handler(be_silent, NULL);
+	return passed;
+}
+
 static bool unattached_communicator(void)
 {
 	MPI_Comm stranger;
@@ -471,6 +489,7 @@ static const struct rank_case cases[] = {
 	{"a reverse call of another length is told to the other rank", reverse_does_not_mirror},
 	{"requests that are waited for out of order are refused, and end", out_of_order},
 	{"requests that are used wrongly are refused", misused_requests},
+	{"a program of another MPI is refused before its handles are used", another_mpi},
 	{"each call refuses a communicator that is not attached", unattached_communicator},
 	{"each call refuses types that hide their numbers", hidden_types},
 	{"each call refuses a negative count", negative_counts},
