@@ -160,7 +160,8 @@ struct reel_run_options {
 	 * LOAD, or the sweep is in pieces. It has all snapshots, and the adjoint_bytes at
 	 * `adjoint`, which are all that reverse adds to. The end of the reverse sweep removes
 	 * both, and so does a forward sweep that begins anew. One run's at a time, as the name
-	 * beside it is. Outlives the run.
+	 * beside it is: while one process or run writes it, another one's is not written (-EBUSY is
+	 * reported, and the sweep goes on). Outlives the run.
 	 *
 	 * Only restart files are replaced or removed: regular files that begin as one (and an
 	 * empty one with ".new", which a crash leaves). If anything else has one of the names,
@@ -206,8 +207,9 @@ struct reel_run_stats {
  *
  * Returns 0; -ENOMEM; -ENXIO, the default pool is refused (pool.h); -EINVAL, an argument is wrong;
  * -EOVERFLOW, state_bytes or adjoint_bytes is more than can be addressed; -EEXIST, options.restart
- * or the name beside it is that of a file that is not a restart file; what the system says of these
- * files. On failure the stores stay the caller's.
+ * or the name beside it is that of a file that is not a restart file; -EINVAL, options.restart is
+ * empty or ends in a slash; what the system says of these files and their directory, as -ENOENT and
+ * -EACCES. On failure the stores stay the caller's.
  */
 int reel_run_open(reel_run **run, const reel_plan *plan, const reel_model *model,
 		  const struct reel_run_options *options);

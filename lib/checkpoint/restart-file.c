@@ -100,6 +100,16 @@ static int examine_both(const char *path, const char *beside, const char *magic,
 	return error ? error : examine(beside, magic, true);
 }
 
+/* Finds out when the run opens what would fail when the first file is written, minutes later. */
+static int check_name(const char *path)
+{
+	size_t length = strlen(path);
+
+	if (!length || path[length - 1] == '/')
+		return -EINVAL;
+	return reel_os_file_check_directory(path);
+}
+
 int reel_restart_file_check(const char *path, const char *magic, const char **suffix)
 {
 	REEL_UNCANCELLED;
@@ -109,23 +119,63 @@ int reel_restart_file_check(const char *path, const char *magic, const char **su
 	*suffix = "";
 	if (!beside)
 		return -ENOMEM;
-	error = examine_both(path, beside, magic, suffix);
+	error = check_name(path);
+	if (!error)
+		error = examine_both(path, beside, magic, suffix);
 	free(beside);
 	return error;
 }
 
-static int remove_one(const char *path, const char *magic, bool may_be_empty)
+static int ignore_absence(int error)
 {
-	int error = examine(path, magic, may_be_empty);
+	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
+}
+
+static int remove_one(const char *path, const char *magic)
+{
+	int error = examine(path, magic, false);
 
 	if (!error)
 		error = reel_os_file_unlink(path);
-	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
+	return ignore_absence(error);
+}
+
+/*
+ * Locks PATH.new and makes sure that the file still has this name. Who has the lock alone may remove
+ * or rename the file, so two processes with one path do not destroy each other's files.
+ */
+static int lock_beside(int file, const char *beside)
+{
+	int error = reel_os_file_lock(file);
+
+	return !error && !reel_os_file_has_name(file, beside) ? -EBUSY : error;
+}
+
+static int remove_locked(const char *beside)
+{
+	int file = reel_os_file_open_to_read(beside);
+	int error;
+
+	if (file < 0)
+		return file;
+	error = lock_beside(file, beside);
+	if (!error)
+		error = reel_os_file_unlink(beside);
+	reel_os_file_close(file);
+	return error;
+}
+
+/* -EBUSY: another process, or another run of this one, is writing PATH.new. */
+static int remove_beside(const char *beside, const char *magic)
+{
+	int error = examine(beside, magic, true);
+
+	return ignore_absence(error ? error : remove_locked(beside));
 }
 
 /*
  * Creates PATH.new. The name is always the same, so that a later process finds and removes the file
- * of a killed one.
+ * of a killed one. The file is locked until it has been renamed and is closed.
  */
 static int open_beside(struct reel_restart_file *file)
 {
@@ -133,11 +183,19 @@ static int open_beside(struct reel_restart_file *file)
 
 	REEL_ASSERT(file->beside && !file->offset && !file->error);
 	if (!error)
-		error = remove_one(file->beside, file->magic, true);
+		error = remove_beside(file->beside, file->magic);
 	if (error)
 		return error;
 	file->file = reel_os_file_open_new(file->beside);
-	return file->file < 0 ? file->file : identify(file);
+	if (file->file < 0)
+		return file->file;
+	error = identify(file);
+	if (error)
+		return error;
+	error = lock_beside(file->file, file->beside);
+	if (error)
+		reel_os_file_close(file->file);
+	return error;
 }
 
 int reel_restart_file_create(struct reel_restart_file *file, const char *path, const char *magic)
@@ -256,15 +314,15 @@ void reel_restart_file_abandon(struct reel_restart_file *file)
 {
 	REEL_ASSERT(file->beside && file->file >= 0);
 	reel_restart_file_close(file);
-	remove_one(file->beside, file->magic, true);
+	remove_beside(file->beside, file->magic);
 	free(file->beside);
 }
 
 int reel_restart_file_remove(const char *path, const char *magic)
 {
 	char *beside = name_beside(path);
-	int error = remove_one(path, magic, false);
-	int left = beside ? remove_one(beside, magic, true) : -ENOMEM;
+	int error = remove_one(path, magic);
+	int left = beside ? remove_beside(beside, magic) : -ENOMEM;
 
 	free(beside);
 	return error ? error : left;

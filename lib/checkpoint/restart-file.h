@@ -35,15 +35,16 @@ struct reel_restart_file {
 
 /*
  * Checks whether a restart file may be written to `path`: each of the two names is unused or
- * names a restart file. Returns 0; -EEXIST: a file of another kind has one of the names; -ENOMEM;
- * or the error of the system. On failure `path` followed by *suffix, "" or ".new", names this
+ * names a restart file. Returns 0; -EEXIST: a file of another kind has one of the names; -EINVAL:
+ * the path is empty or ends in a slash; -ENOMEM; or the error of the system, also of the directory. On failure `path` followed by *suffix, "" or ".new", names this
  * file.
  */
 int reel_restart_file_check(const char *path, const char *magic, const char **suffix);
 
 /*
  * Create a restart file and write to it. `path` and `magic` outlive the struct. create and
- * publish return 0, -ENOMEM, -EEXIST as above, or the error of the system. A write that fails is
+ * publish return 0, -ENOMEM, -EEXIST as above, -EBUSY: another process writes the same file, or the
+ * error of the system. A write that fails is
  * reported by finish.
  */
 int reel_restart_file_create(struct reel_restart_file *file, const char *path, const char *magic);

@@ -264,9 +264,28 @@ void reel_restart_begin(reel_run *run)
 
 static const char *explain(int error)
 {
-	REEL_ASSERT(error < 0);
-	return error == -EEXIST ? "a file that is not a restart file has this name, or this name "
-				  "with .new: choose another name" : reel_store_strerror(error);
+	switch (error) {
+	case -EBUSY:
+		return "another process, or another run of this one, writes a file of this name: give "
+		       "each its own";
+	case -EEXIST:
+		return "a file that is not a restart file has this name, or this name with .new: "
+		       "choose another name";
+	default:
+		return reel_store_strerror(error);
+	}
+}
+
+static const char *explain_check(int error)
+{
+	switch (error) {
+	case -EEXIST:
+		return "file exists and is not a restart file";
+	case -EINVAL:
+		return "it names no file";
+	default:
+		return strerror(-error);
+	}
 }
 
 int reel_restart_check(const char *path)
@@ -276,9 +295,7 @@ int reel_restart_check(const char *path)
 
 	return error ? reel_fail(error,
 				 "cannot write restart file '%.300s%s': %s; choose another name",
-				 path, suffix,
-				 error == -EEXIST ? "file exists and is not a restart file"
-						  : strerror(-error))
+				 path, suffix, explain_check(error))
 		     : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -66,10 +67,18 @@ int reel_os_file_identify(int file, struct reel_os_file_identity *identity)
 
 bool reel_os_file_is(int file, const struct reel_os_file_identity *identity)
 {
-	struct reel_os_file_identity other;
+	struct reel_os_file_identity other = {0};
 
 	return !reel_os_file_identify(file, &other) && other.device == identity->device &&
 	       other.inode == identity->inode;
+}
+
+bool reel_os_file_has_name(int file, const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) &&
+	       reel_os_file_is(file, &(struct reel_os_file_identity){status.st_dev, status.st_ino});
 }
 
 void reel_os_file_close_if(int file, const struct reel_os_file_identity *identity)
@@ -137,6 +146,31 @@ int reel_os_file_open_to_read(const char *path)
 	if (!S_ISREG(status.st_mode))
 		return -EEXIST;
 	return opened(open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+}
+
+int reel_os_file_check_directory(const char *path)
+{
+	char *copy = strdup(path);
+	const char *directory;
+	struct stat status;
+	int error = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	directory = dirname(copy);
+	if (stat(directory, &status))
+		error = -errno;
+	else if (!S_ISDIR(status.st_mode))
+		error = -ENOTDIR;
+	else if (access(directory, W_OK | X_OK))
+		error = -errno;
+	free(copy);
+	return error;
+}
+
+int reel_os_file_lock(int file)
+{
+	return flock(file, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY : 0;
 }
 
 int reel_os_file_sync(int file)

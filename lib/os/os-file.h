@@ -32,6 +32,8 @@ int reel_os_file_raise(int file);
 int reel_os_file_identify(int file, struct reel_os_file_identity *identity);
 /* False: the descriptor was closed, or stands for another file. */
 bool reel_os_file_is(int file, const struct reel_os_file_identity *identity);
+/* Whether the path is a name of the file, and no symbolic link to it. */
+bool reel_os_file_has_name(int file, const char *path);
 /* Closes the descriptor, unless it stands for another file. */
 void reel_os_file_close_if(int file, const struct reel_os_file_identity *identity);
 
@@ -54,6 +56,13 @@ int reel_os_file_open_new(const char *path);
  * Opens a file for reading. -EEXIST: what has this name is not a regular file, and is not opened.
  */
 int reel_os_file_open_to_read(const char *path);
+/* Whether a file of this name may be created in its directory. Returns 0 or -errno. */
+int reel_os_file_check_directory(const char *path);
+/*
+ * Locks the file until its descriptor is closed, also by the end of the process. Does not wait.
+ * Returns 0, also if the file system has no locks; or -EBUSY, it was opened elsewhere and is locked.
+ */
+int reel_os_file_lock(int file);
 int reel_os_file_unlink(const char *path);
 /* Renames a file within its directory. The new name is on the disk when this returns. */
 int reel_os_file_rename(const char *from, const char *to);

@@ -1343,6 +1343,80 @@ static void the_limit_of_file_size(void)
 	reel_plan_close(plan);
 }
 
+/* When a run opens, not when the first file is due. */
+static void impossible_names_are_refused(void)
+{
+	static const struct {
+		const char *path;
+		int error;
+	} names[] = {
+		{"", -EINVAL},
+		{"restart/", -EINVAL},
+		{"no/such/directory/restart", -ENOENT},
+		{"plain/restart", -ENOTDIR},
+		{"/proc/self/restart", -EACCES},
+	};
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+
+	tap_case("a name of a restart file that cannot be");
+	make_letter("plain");
+	for (unsigned i = 0; i < COUNT(names) - (getuid() == 0); i++) {
+		struct reel_run_options options = eager(REEL_BINOMIAL);
+		reel_run *checkpoint = NULL;
+
+		options.restart = names[i].path;
+		is_int(reel_run_open(&checkpoint, plan, &copied, &options), names[i].error,
+		       "'%s' is refused", names[i].path);
+		ok(strstr(reel_error_text(0), names[i].path) &&
+			   strstr(reel_error_text(0), "cannot write restart file"),
+		   "by name");
+		reel_run_close(checkpoint);
+	}
+	unlink("plain");
+	reel_plan_close(plan);
+}
+
+static reel_run *other_run;
+static unsigned other_saves, busy_saves;
+
+/* Another run saves to the same path while this one writes it. */
+static void save_other_run(void)
+{
+	struct reel_run_stats stats;
+	struct state state = start;
+	struct run run = no_failure;
+
+	before_rename = NULL;
+	reel_run_forward(other_run, &run, &state);
+	reel_run_get_stats(other_run, &stats);
+	other_saves += (unsigned)stats.saves;
+	busy_saves += (unsigned)stats.failed_saves;
+}
+
+static void two_runs_on_one_path(void)
+{
+	reel_plan *plan = plan_of(REEL_BINOMIAL);
+	struct reel_run_options options = eager(REEL_BINOMIAL);
+	reel_run *checkpoint = open_checkpoint(plan, &copied, &options);
+	struct reel_run_stats stats;
+	struct state bar, state = start;
+	struct run run = no_failure;
+
+	tap_case("two runs with one restart path");
+	other_run = open_checkpoint(plan, &copied, &options);
+	before_rename = save_other_run;
+	is_int(reel_run_forward(checkpoint, &run, &state), 0, "one sweep goes on");
+	ok(!other_saves && busy_saves, "the other does not write while it does");
+	ok(strstr(reel_error_text(0), "another process"), "and is told why");
+	reel_run_get_stats(checkpoint, &stats);
+	ok(stats.saves && !stats.failed_saves, "the first one's files are written");
+	reel_run_close(other_run);
+	is_int(reel_run_resume(checkpoint, NULL, &bar), 0, "and whole");
+	reel_run_close(checkpoint);
+	unlink(PATH);
+	reel_plan_close(plan);
+}
+
 static void a_file_that_cannot_be_written(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
@@ -1353,8 +1427,10 @@ static void a_file_that_cannot_be_written(void)
 	struct state bar;
 
 	tap_case("a restart file that cannot be written");
-	options.restart = "no/such/directory/restart";
+	mkdir("directory", 0700);
+	options.restart = "directory/restart";
 	checkpoint = open_checkpoint(plan, &copied, &options);
+	rmdir("directory");
 	is_int(begin_or_resume(checkpoint, &run, &bar), 0, "ends no run");
 	ok(is_right(&bar), "its gradient is right");
 	reel_run_get_stats(checkpoint, &stats);
@@ -1398,6 +1474,8 @@ int main(void)
 	a_working_state_is_not_lost();
 	steps_that_push_nothing_are_held();
 	the_limit_of_file_size();
+	impossible_names_are_refused();
+	two_runs_on_one_path();
 	a_file_that_cannot_be_written();
 	is_int(files_here(), 0, "no file is left behind");
 	return tap_end();

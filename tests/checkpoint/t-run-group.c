@@ -47,6 +47,9 @@ static int to_folder(const char *name, char *path)
 
 static int (*route)(const char *name, char *path);
 
+/* A directory that is gone once the runs are open, or NULL. */
+static const char *lost_directory;
+
 static void carry_out(const struct member *member)
 {
 	struct part *part = (struct part *)member->team->context + member->number;
@@ -59,6 +62,8 @@ static void carry_out(const struct member *member)
 	part->opened = reel_run_open_in_group(&run, plan, &saved, &part->options, &group);
 	part->error = part->opened;
 	if (!part->opened) {
+		if (lost_directory)
+			rmdir(lost_directory);
 		part->error = part->options.restart ? begin_or_resume(run, &part->counts, &bar) : 0;
 		if (!part->options.restart) {
 			struct state state = start;
@@ -362,6 +367,8 @@ static void failed_saves(void)
 	make_saving_parts(parts);
 	parts[0].counts.failing_reverse = STEPS / 2;
 	route = nowhere_for_rank_1;
+	mkdir("nowhere", 0700);
+	lost_directory = "nowhere";
 	reel_set_error_handler(ignore, NULL);
 	run_parts(parts);
 	ok(parts[0].stats.failed_saves > 4 && parts[2].stats.failed_saves > 4 &&
@@ -370,6 +377,10 @@ static void failed_saves(void)
 	ok(!there_are(0, 0, "") && !there_are(0, 1, "") && !there_are(2, 1, ".new"),
 	   "or leaves it");
 	reel_set_error_handler(NULL, NULL);
+	lost_directory = NULL;
+	run_parts(parts);
+	ok(parts[1].opened == -ENOENT && parts[0].opened == -ECANCELED,
+	   "a directory that is not there is refused: %s", parts[1].text);
 	route = no_path;
 	run_parts(parts);
 	ok(parts[1].opened == -EIO && parts[0].opened == -ECANCELED,
