@@ -11,7 +11,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,15 +95,52 @@ const char *reel_error_text(int error)
 
 /* ---- The handler ---- */
 
+/* Which message was printed last, and how often it has come again since. */
+static _Atomic uint64_t printed_hash;
+static _Atomic uint64_t repeats;
+
+/* FNV-1a */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return hash;
+}
+
+/* Relaxed, here and below: the numbers guard no data, and an order of lines is not promised. */
+static void print_repeats(void)
+{
+	uint64_t times = atomic_exchange_explicit(&repeats, 0, memory_order_relaxed);
+
+	if (times)
+		fprintf(stderr, "reel: the same %llu times more\n", (unsigned long long)times);
+}
+
+/* A program with 100,000 tapes may report one cause 100,000 times, so equal lines are counted. */
 static void report_on_stderr(const struct reel_tape *tape, int error, const char *message,
 			     void *context)
 {
 	REEL_UNCANCELLED;
+	uint64_t hash = hash_of(message);
 
 	(void)tape;
 	(void)error;
 	(void)context;
+	if (atomic_exchange_explicit(&printed_hash, hash, memory_order_relaxed) == hash) {
+		atomic_fetch_add_explicit(&repeats, 1, memory_order_relaxed);
+		return;
+	}
+	print_repeats();
 	fprintf(stderr, "reel: %s\n", message);
+}
+
+__attribute__((destructor)) static void end_reports(void)
+{
+	REEL_UNCANCELLED;
+
+	print_repeats();
 }
 
 static reel_error_handler *handler_in_use = report_on_stderr;

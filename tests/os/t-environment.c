@@ -15,6 +15,7 @@
 #endif
 
 #include "os/environment.h"
+#include "os/error.h"
 #include "os/memory-limit.h"
 #include "os/numerals.h"
 #include "helpers/comma-locale.h"
@@ -60,6 +61,30 @@ static const struct {
 	{"0x10", -EINVAL, 0},
 	{"all", -EINVAL, 0},
 };
+
+static void said_on_stderr(char *text, size_t size, int file)
+{
+	ssize_t length = pread(file, text, size - 1, 0);
+
+	text[length > 0 ? length : 0] = '\0';
+}
+
+static void equal_reports_are_one_line(void)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600), before = dup(STDERR_FILENO);
+	char text[512];
+
+	dup2(file, STDERR_FILENO);
+	for (int i = 0; i < 100; i++)
+		reel_report(NULL, -EDQUOT, "no room");
+	reel_report(NULL, -EDQUOT, "no time");
+	dup2(before, STDERR_FILENO);
+	said_on_stderr(text, sizeof text, file);
+	is_string(text, "reel: no room\nreel: the same 99 times more\nreel: no time\n",
+		  "equal reports are counted");
+	close(before);
+	close(file);
+}
 
 static void numbers_have_a_decimal_point_in_each_locale(void)
 {
@@ -176,13 +201,6 @@ static void set_variable(const char *name, const char *value)
 		setenv(name, value, 1);
 	else
 		unsetenv(name);
-}
-
-static void said_on_stderr(char *text, size_t size, int file)
-{
-	ssize_t length = pread(file, text, size - 1, 0);
-
-	text[length > 0 ? length : 0] = '\0';
 }
 
 static void use_default_pool(size_t i)
@@ -488,6 +506,7 @@ int main(int argc, char **argv)
 		_exit(look_as_another_user());
 	tap_begin();
 	numbers_of_bytes_are_parsed();
+	equal_reports_are_one_line();
 	numbers_have_a_decimal_point_in_each_locale();
 	the_default_pool_is_configured_by_the_environment();
 	the_default_pool_spills();
