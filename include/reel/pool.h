@@ -125,7 +125,8 @@ struct reel_pool_options {
 	/*
 	 * The first four slabs of a tape, pieces of one slab: divides
 	 * slab_bytes into at most 1024. 0: 64 KiB, more for very large slabs,
-	 * or slab_bytes where that does not divide it. If it is slab_bytes, all slabs of a
+	 * or slab_bytes where that does not divide it; and 4 KiB for the lowest slab of a
+	 * tape, so that 100,000 tapes of 320 bytes take 0.4 GB. If it is slab_bytes, all slabs of a
 	 * tape are alike.
 	 */
 	size_t first_slab_bytes;

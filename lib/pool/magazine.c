@@ -50,7 +50,7 @@ static bool is_empty(const struct reel_cache *cache)
 {
 	unsigned slabs = 0;
 
-	for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_LARGE; kind++)
+	for (enum reel_slab_kind kind = REEL_SLAB_SMALL; kind < REEL_SLAB_LARGE; kind++)
 		slabs += cache->loaded[kind].count + cache->previous[kind].count;
 	return slabs == 0;
 }
@@ -248,7 +248,7 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
  */
 static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
-	return (kind == REEL_SLAB_FIRST && pool->magazine_slabs) ||
+	return (kind < REEL_SLAB_WHOLE && pool->magazine_slabs) ||
 	       (kind == REEL_SLAB_WHOLE && !pool->reclaim->moves_frames);
 }
 
@@ -373,7 +373,7 @@ void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab)
 static void flush(struct reel_cache *cache)
 {
 	REEL_ASSERT(is_mine(cache));
-	for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_LARGE; kind++) {
+	for (enum reel_slab_kind kind = REEL_SLAB_SMALL; kind < REEL_SLAB_LARGE; kind++) {
 		if (cache->previous[kind].count)
 			reel_supply_give(cache->pool, kind,
 					 magazine_unload(&cache->previous[kind]));
@@ -446,7 +446,7 @@ void reel_cache_forget_others(struct reel_pool *pool)
 
 		if (cache == own || !atomic_load_explicit(&cache->owner, memory_order_relaxed))
 			continue;
-		for (enum reel_slab_kind kind = REEL_SLAB_FIRST; kind < REEL_SLAB_LARGE; kind++) {
+		for (enum reel_slab_kind kind = REEL_SLAB_SMALL; kind < REEL_SLAB_LARGE; kind++) {
 			lost += cache->loaded[kind].count + cache->previous[kind].count;
 			cache->loaded[kind].count = 0;
 			cache->previous[kind].count = 0;

@@ -18,6 +18,7 @@
 
 #define DEFAULT_SLAB_BYTES ((size_t)2 << 20)
 #define DEFAULT_FIRST_SLAB_BYTES ((size_t)64 << 10)
+#define SMALL_SLAB_BYTES ((size_t)4 << 10)
 #define LARGEST_SLAB_BYTES ((size_t)1 << 30)
 /* A limit, so that a few tapes do not use up the descriptors of the pool. */
 #define MAX_FIRST_SLABS 1024
@@ -39,6 +40,19 @@ static size_t first_slab_bytes(const struct reel_pool_options *options)
 	while (whole / first > MAX_FIRST_SLABS)
 		first *= 2;
 	return whole % first ? whole : first;
+}
+
+/*
+ * The lowest slab of a tape, unless the program says how large first slabs are. A program may have
+ * a tape for each of its cells or particles, with a few dozen values.
+ */
+static size_t small_slab_bytes(const struct reel_pool_options *options)
+{
+	bool divides = first_slab_bytes(options) % SMALL_SLAB_BYTES == 0;
+
+	return options->first_slab_bytes || !divides ||
+			       first_slab_bytes(options) == slab_bytes(options)
+		       ? 0 : SMALL_SLAB_BYTES;
 }
 
 static size_t hard_budget(const struct reel_pool_options *options)
@@ -139,6 +153,7 @@ static void configure_pool(struct reel_pool *pool, const struct reel_pool_option
 	atomic_init(&pool->soft_budget, soft_budget(options));
 	pool->slab_bytes = slab_bytes(options);
 	pool->first_slab_bytes = first_slab_bytes(options);
+	pool->small_slab_bytes = small_slab_bytes(options);
 	pool->stream_above = stream_above();
 	pool->magazine_slabs = magazine_slabs(options);
 	pool->flags = options->flags;

@@ -45,7 +45,7 @@ struct reel_cache {
 	struct reel_cache *next;
 	/* The owner, named by thread_name() (magazine.c). NULL: the cache is free. */
 	_Atomic(const void *) owner;
-	/* For REEL_SLAB_FIRST and REEL_SLAB_WHOLE. Large slabs have no magazines. */
+	/* For all kinds but one. Large slabs have no magazines. */
 	struct reel_magazine loaded[REEL_SLAB_LARGE];
 	struct reel_magazine previous[REEL_SLAB_LARGE];
 	/* Only the owner writes these; reel_pool_get_stats() reads them. */
@@ -102,6 +102,7 @@ struct reel_pool {
 	_Atomic size_t soft_budget;
 	size_t slab_bytes;
 	size_t first_slab_bytes;
+	size_t small_slab_bytes; /* 0: no slab of the pool is small */
 	/* Spans that lie higher than this on a tape are written past the cache. */
 	size_t stream_above;
 	unsigned magazine_slabs; /* 0: the pool has no magazines */

@@ -173,13 +173,30 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 }
 
 /*
- * Splits a frame into first slabs. The caller gets a chain of the lowest ones; the others go to the
- * shared list, in chains that fill a magazine.
+ * Splits a frame into n slabs of a kind. The caller gets a chain of the lowest ones; the others go
+ * to the shared list, in chains that fill a magazine.
  */
+static struct reel_slab *split(struct reel_pool *pool, enum reel_slab_kind kind, char *frame,
+			       size_t bytes, struct reel_slab *slabs, uint32_t n)
+{
+	uint32_t chain_slabs = pool->magazine_slabs ? pool->magazine_slabs : 1;
+
+	for (uint32_t i = n; i-- > 0;) {
+		bool ends_chain = i + 1 == n || (i + 1) % chain_slabs == 0;
+
+		slabs[i].frame = frame + i * bytes;
+		slabs[i].bytes = bytes;
+		slabs[i].kind = (uint8_t)kind;
+		slabs[i].below = ends_chain ? NULL : &slabs[i + 1];
+		if (i > 0 && i % chain_slabs == 0)
+			freelist_push(&pool->warm[kind], &slabs[i]);
+	}
+	return slabs;
+}
+
 static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 {
 	uint32_t n = (uint32_t)(pool->slab_bytes / pool->first_slab_bytes);
-	uint32_t chain_slabs = pool->magazine_slabs ? pool->magazine_slabs : 1;
 	struct reel_slab *slabs;
 	char *frame;
 	int error = frame_to_split(pool, n, &frame, &slabs);
@@ -188,17 +205,39 @@ static int fresh_firsts(struct reel_pool *pool, struct reel_slab **chain)
 	if (error)
 		return error;
 	atomic_fetch_add_explicit(&pool->unspillable, pool->slab_bytes, memory_order_relaxed);
-	for (uint32_t i = n; i-- > 0;) {
-		bool ends_chain = i + 1 == n || (i + 1) % chain_slabs == 0;
+	*chain = split(pool, REEL_SLAB_FIRST, frame, pool->first_slab_bytes, slabs, n);
+	return 0;
+}
 
-		slabs[i].frame = frame + i * pool->first_slab_bytes;
-		slabs[i].bytes = pool->first_slab_bytes;
-		slabs[i].kind = REEL_SLAB_FIRST;
-		slabs[i].below = ends_chain ? NULL : &slabs[i + 1];
-		if (i > 0 && i % chain_slabs == 0)
-			freelist_push(&pool->warm[REEL_SLAB_FIRST], &slabs[i]);
+static int take_first(struct reel_pool *pool, struct reel_slab **chain)
+{
+	*chain = freelist_pop(&pool->warm[REEL_SLAB_FIRST]);
+	return *chain ? 0 : fresh_firsts(pool, chain);
+}
+
+/* The frame of a first slab, whose descriptor becomes frameless. */
+static int fresh_smalls(struct reel_pool *pool, struct reel_slab **chain)
+{
+	uint32_t n = (uint32_t)(pool->first_slab_bytes / pool->small_slab_bytes);
+	struct reel_slab *carrier, *slabs;
+	int error = take_first(pool, &carrier);
+	char *frame;
+
+	REEL_ASSERT(n * pool->small_slab_bytes == pool->first_slab_bytes);
+	if (error)
+		return error;
+	slabs = new_descriptors(pool, n);
+	if (!slabs) {
+		freelist_push(&pool->warm[REEL_SLAB_FIRST], carrier);
+		return -ENOMEM;
 	}
-	*chain = slabs;
+	if (carrier->below)
+		freelist_push(&pool->warm[REEL_SLAB_FIRST], carrier->below);
+	carrier->below = NULL;
+	frame = carrier->frame;
+	carrier->frame = NULL;
+	freelist_push(&pool->frameless, carrier);
+	*chain = split(pool, REEL_SLAB_SMALL, frame, pool->small_slab_bytes, slabs, n);
 	return 0;
 }
 
@@ -221,6 +260,8 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 					 : freelist_pop(&pool->warm[kind]);
 	if (*chain)
 		return 0;
+	if (kind == REEL_SLAB_SMALL)
+		return fresh_smalls(pool, chain);
 	if (kind == REEL_SLAB_FIRST)
 		return fresh_firsts(pool, chain);
 	*chain = freelist_pop(&pool->cold);

@@ -12,7 +12,7 @@
 /* Whether the slab may go to the store: first slabs stay in memory. */
 static inline bool reel_slab_spills(const struct reel_pool *pool, const struct reel_slab *slab)
 {
-	return reel_offload_of(pool) && slab->kind != REEL_SLAB_FIRST;
+	return reel_offload_of(pool) && slab->kind >= REEL_SLAB_WHOLE;
 }
 
 /*

@@ -29,12 +29,17 @@ static uint32_t next_slab_index(const reel_tape *tape)
 	return tape->slab ? tape->slab->slab_index + 1 : 0;
 }
 
-/* First slabs as large as the others would save no memory and could not be evicted. */
+/*
+ * The lowest slab may be a small one, for programs with many tapes of a few dozen values. First
+ * slabs as large as the others would save no memory and could not be evicted.
+ */
 static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 {
 	const struct reel_pool *pool = tape->pool;
 
 	REEL_ASSERT(pool->first_slab_bytes <= pool->slab_bytes);
+	if (next_slab_index(tape) == 0 && bytes <= pool->small_slab_bytes)
+		return REEL_SLAB_SMALL;
 	if (next_slab_index(tape) < FIRST_SLABS && bytes <= pool->first_slab_bytes &&
 	    pool->first_slab_bytes < pool->slab_bytes)
 		return REEL_SLAB_FIRST;
@@ -80,8 +85,17 @@ static uint64_t min_slabs(const reel_tape *tape)
 
 static const char *need_of_memory(const reel_tape *tape, size_t bytes, char text[static NEED])
 {
+	/* Relaxed is enough: the number is for a message. */
+	size_t stays = atomic_load_explicit(&tape->pool->unspillable, memory_order_relaxed);
+
 	text[0] = 0;
-	if (reel_offload_of(tape->pool))
+	if (reel_offload_of(tape->pool) && stays > tape->pool->hard_budget / 2)
+		snprintf(text, NEED,
+			 ": %zu bytes of it are first slabs of tapes, and large spans in use, which "
+			 "no store takes; close tapes, use fewer at once, or set a smaller "
+			 "first_slab_bytes",
+			 stays);
+	else if (reel_offload_of(tape->pool))
 		snprintf(text, NEED,
 			 ": beside the store each tape like this one needs room for %llu slabs of "
 			 "%zu bytes%s",

@@ -41,7 +41,7 @@ static uint64_t bytes_of_tape(const struct reel_pool_stats *stats, uint64_t byte
 {
 	if (bytes <= REEL_INLINE_BYTES)
 		return 1;
-	if (bytes <= 4 * stats->first_slab_bytes)
+	if (bytes <= 3 * stats->first_slab_bytes)
 		return (bytes / stats->first_slab_bytes + 2) * stats->first_slab_bytes;
 	return (bytes / stats->slab_bytes + 2) * stats->slab_bytes;
 }

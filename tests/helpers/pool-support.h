@@ -201,7 +201,7 @@ static inline bool pool_is_whole(struct reel_pool *pool)
 
 		slabs += idle.slabs;
 		bytes += idle.bytes;
-		unspillable += kind == REEL_SLAB_FIRST ? idle.bytes : 0;
+		unspillable += kind < REEL_SLAB_WHOLE ? idle.bytes : 0;
 	}
 	slabs += count_idle(pool, &pool->cold, REEL_SLAB_WHOLE, false).slabs;
 	slabs += count_idle(pool, &pool->frameless, NO_FRAME, false).slabs;

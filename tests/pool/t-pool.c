@@ -515,6 +515,79 @@ static void the_list_has_a_name(void)
 		  "the library names its list");
 }
 
+/* ---- Many tapes ---- */
+
+#define TAPES 1000
+#define WORDS 40
+
+/* Returns the error of the tape that was refused first, or 0. */
+static int push_to_all(reel_tape *tapes, unsigned n)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		push_words(&tapes[i], i, i + WORDS);
+		error = error ? error : reel_tape_error(&tapes[i]);
+	}
+	return error;
+}
+
+static unsigned wrong_on_all(reel_tape *tapes, unsigned n)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!reel_tape_error(&tapes[i]))
+			wrong += wrong_words(&tapes[i], i, i + WORDS) != 0;
+		reel_tape_close(&tapes[i]);
+	}
+	return wrong;
+}
+
+static char told[512];
+
+static void keep_message(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)context;
+	snprintf(told, sizeof told, "%s", message);
+}
+
+static void many_short_tapes_take_little(void)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	static reel_tape tapes[TAPES];
+
+	for (unsigned i = 0; i < TAPES; i++)
+		reel_tape_open(&tapes[i], pool, 0);
+	is_int(push_to_all(tapes, TAPES), 0, "%d tapes of %d values", TAPES, WORDS);
+	ok(stats_of(pool).resident_bytes <= TAPES * 4 * KIB + 2 * MIB, "take a page each: %g MiB",
+	   (double)stats_of(pool).resident_bytes / MIB);
+	is_int(wrong_on_all(tapes, TAPES), 0, "their values come back");
+	ok(pool_is_whole(pool), "the pool is whole");
+	is_int(reel_pool_close(pool), 0, "and closes");
+}
+
+static void too_many_short_tapes_are_named(void)
+{
+	struct reel_pool_options options = {.hard_budget = 2 * MIB + 2 * MIB};
+	static reel_tape tapes[2 * TAPES];
+	reel_pool *pool;
+
+	if (reel_store_open(&options.store, "memory=16M", NULL))
+		abort();
+	pool = open_pool(options);
+	for (unsigned i = 0; i < 2 * TAPES; i++)
+		reel_tape_open(&tapes[i], pool, 0);
+	reel_set_error_handler(keep_message, NULL);
+	is_int(push_to_all(tapes, 2 * TAPES), -EDQUOT, "%d tapes do not fit in 4 MiB", 2 * TAPES);
+	reel_set_error_handler(NULL, NULL);
+	ok(strstr(told, "are first slabs of tapes"), "which is told: %s", told);
+	is_int(wrong_on_all(tapes, 2 * TAPES), 0, "those that fit come back");
+	is_int(reel_pool_close(pool), 0, "and the pool closes");
+}
+
 /* ---- Mappings ---- */
 
 static size_t count_mappings(void)
@@ -568,16 +641,6 @@ static bool use_mappings_up(char *range, size_t pages)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
 			return true;
 	return false;
-}
-
-static char told[512];
-
-static void keep_message(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)context;
-	snprintf(told, sizeof told, "%s", message);
 }
 
 /* Twice the number that Linux allows unless it is raised: every other page is one. */
@@ -654,6 +717,8 @@ int main(void)
 	a_span_of_a_whole_slab_comes_and_goes_without_the_pool();
 	descriptors_run_out();
 	the_list_has_a_name();
+	many_short_tapes_take_little();
+	too_many_short_tapes_are_named();
 	large_slabs_share_mappings();
 	the_limit_of_mappings_is_named();
 	return tap_end();
