@@ -260,7 +260,8 @@ reel_worker reel_worker_begin(reel_region *region, int thread, int threads);
 /*
  * Takes the next free lane of this phase: worker->lane. False: all lanes are taken. A thread that
  * has taken a lane goes on until then. If there are at least as many threads as lanes, thread i
- * takes lane i. Cost: an atomic operation for each lane.
+ * takes lane i. To call it again in this phase after it has returned false is -EINVAL. Cost: an
+ * atomic operation for each lane.
  */
 bool reel_worker_next(reel_worker *worker);
 

@@ -20,7 +20,7 @@
 
 struct reel_lane_recording {
 	reel_recording *values, *notes;
-	uint64_t phases, loops, loop;
+	uint64_t phases, loops, loop, waits;
 	int32_t index;
 	struct reel_lane_recording *lanes, *next; /* those of the lane; the next one of its parent */
 };
@@ -84,6 +84,7 @@ static struct reel_lane_recording *freeze(reel_lane *lane)
 	recording->phases = lane->phases;
 	recording->loops = lane->loops;
 	recording->loop = lane->loop;
+	recording->waits = lane->waits;
 	recording->index = lane->index;
 	if (!reel_tape_freeze(&lane->tape, &recording->values) &&
 	    !reel_tape_freeze(&lane->notes, &recording->notes) && freeze_lanes(recording, lane))
@@ -143,6 +144,7 @@ static bool read_by(reel_lane *lane, const struct reel_lane_recording *recording
 	lane->phases = recording->phases;
 	lane->loops = recording->loops;
 	lane->loop = recording->loop;
+	lane->waits = recording->waits;
 	for (const struct reel_lane_recording *next = recording->lanes; is_open && next;
 	     next = next->next) {
 		reel_lane *child = reel_lane_child(lane, next->index);

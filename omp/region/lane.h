@@ -93,6 +93,7 @@ enum reel_mistake_kind {
 	REEL_MISTAKE_NONE,
 	REEL_MISTAKE_TAKEN_TWICE, /* two threads came for one lane in one phase */
 	REEL_MISTAKE_NOT_TAKEN,   /* a thread did not take lanes until none was left */
+	REEL_MISTAKE_NO_PHASE,    /* a thread came for lanes after it had got the last one */
 	REEL_MISTAKE_WORKERS,     /* there are more workers than threads */
 	REEL_MISTAKES
 };
@@ -205,6 +206,7 @@ struct reel_lane {
 	/* The first of these to which no reverse sweep has come. */
 	struct reel_task *unreversed_task;
 	uint64_t waits;         /* number of waits for tasks */
+	bool has_waited;        /* in this root's life */
 	int64_t tasks_left;     /* number of tasks made since the last wait and not reversed */
 	struct reel_task *task; /* the task whose lane this is, or NULL */
 	/* Not 0 while a body of reel_tasks_reverse() has this task: task-replay.c. */
@@ -351,6 +353,11 @@ void reel_phase_reopen(reel_lane *lane, uint64_t phase);
  * region.
  */
 void reel_phase_leave(const reel_region *region, reel_lane *lane);
+/*
+ * Called where a thread gives back a lane whose tasks may still run, so that it cannot leave its
+ * phase yet: other lanes must not wait for turns that it has left out, or did not end.
+ */
+void reel_phase_check_notes(const reel_region *region, reel_lane *lane);
 /* The phase of a round, in the direction of the region; and takes a lane to that phase. */
 uint64_t reel_phase_of(const reel_region *region, int64_t round);
 void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round);

@@ -362,6 +362,22 @@ static bool compute_reverse(reel_loop *loop)
 	return loop->end > loop->first || compute_reverse(loop);
 }
 
+/*
+ * Whether what was popped can be an interval of the loop. If the iteration above has left out a
+ * turn, a region or a task, it is a note of these, and the program has no such iterations.
+ */
+static bool is_interval(const reel_loop *loop, struct reel_note run)
+{
+	int64_t first = (int64_t)run.key, end = (int64_t)run.value;
+
+	if (first >= loop->low && first <= end && end <= loop->high)
+		return true;
+	reel_lane_fail(loop->lane, -EBADMSG,
+		       "a loop finds notes of something else: an iteration did not reverse all that "
+		       "it recorded");
+	return false;
+}
+
 static bool pop(reel_loop *loop)
 {
 	struct reel_note run;
@@ -371,6 +387,8 @@ static bool pop(reel_loop *loop)
 		return end_reverse(loop);
 	loop->runs--;
 	run = reel_lane_pop(loop->lane);
+	if (!is_interval(loop, run))
+		return end_reverse(loop);
 	loop->first = (int64_t)run.key;
 	loop->end = (int64_t)run.value;
 	return loop->end > loop->first || end_reverse(loop);

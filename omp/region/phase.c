@@ -131,6 +131,15 @@ static void check_turns(reel_lane *lane)
 	lane->turns = 0;
 }
 
+void reel_phase_check_notes(const reel_region *region, reel_lane *lane)
+{
+	check_turns(lane);
+	if (region->state == REEL_REGION_REVERSE && !lane->left_phase && notes_are_left(lane))
+		reel_lane_fail(lane, -EBADMSG,
+			       "a loop, section, region or wait for tasks that was recorded was "
+			       "not reversed");
+}
+
 static void leave(const reel_region *region, reel_lane *lane)
 {
 	reel_lane_check_left(lane);

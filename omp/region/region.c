@@ -89,6 +89,9 @@ static const char *const mistake_texts[REEL_MISTAKES] = {
 	[REEL_MISTAKE_NOT_TAKEN] =
 		"lane %d was not taken in a phase in which others were: take lanes by while "
 		"(reel_worker_next()), until no lane is left",
+	[REEL_MISTAKE_NO_PHASE] =
+		"thread %d called reel_worker_next() after it had returned false: between two phases "
+		"call reel_worker_phase(), reel_worker_barrier() or reel_worker_next_phase()",
 	[REEL_MISTAKE_WORKERS] =
 		"a worker of thread %d is one too many: each thread of the team makes one worker in "
 		"the region, before its first phase",

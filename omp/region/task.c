@@ -251,6 +251,7 @@ void reel_task_wait(reel_lane *parent)
 	REEL_OBSERVE(REEL_EVENT_TASK_WAIT, .lane = parent);
 	REEL_ASSERT(parent->tasks_left >= 0);
 	parent->waits++;
+	parent->has_waited = true;
 	if (parent->tasks_left)
 		reel_lane_note(parent, REEL_NOTE_TASK, A_WAIT(parent->waits),
 			       (uint64_t)parent->tasks_left);
@@ -268,6 +269,11 @@ void reel_task_wait_reverse(reel_lane *parent)
 	reel_lane_forget_failure(parent);
 	reel_lane_set_reverses(parent, true);
 	reel_tasks_check_ended(parent);
+	/* A lane that has never waited may reverse a wait for nothing. */
+	if (!parent->waits && parent->has_waited && parent->tape.flags & REEL_CHECKED)
+		reel_lane_fail(parent, -EBADMSG,
+			       "more waits for tasks are reversed than the lane has recorded: call "
+			       "reel_task_wait() and reel_task_wait_reverse() equally often");
 	if (parent->tasks_left)
 		reel_lane_fail(parent, -EBADMSG,
 			       "%lld tasks of a later wait have not been reversed",

@@ -145,8 +145,12 @@ static void let_go(reel_worker *worker)
 {
 	reel_lane *lane = worker->lane;
 
-	if (!lane || lane->made)
+	if (!lane)
 		return;
+	if (lane->made) {
+		reel_phase_check_notes(worker->region, lane);
+		return;
+	}
 	reel_phase_leave(worker->region, lane);
 	if (lane == reel_lane_refuse_all())
 		lane->in = NULL; /* the lane outlives the region */
@@ -167,9 +171,13 @@ bool reel_worker_next(reel_worker *worker)
 	int32_t lanes = reel_region_lanes(worker->region), index;
 
 	let_go(worker);
+	if (worker->tried > lanes && worker->tried != INT32_MAX)
+		reel_region_note_mistake(worker->region, REEL_MISTAKE_NO_PHASE, worker->thread);
 	index = worker->threads < lanes ? next_free(worker, lanes) : own(worker, lanes);
 	if (REEL_UNLIKELY(reel_region_has_mistake(worker->region)))
 		index = lanes;
+	if (index >= lanes && worker->tried <= lanes)
+		worker->tried = lanes + 1;
 	worker->lane =
 		index < lanes ? reel_region_enter(worker->region, index, worker->round) : NULL;
 	REEL_OBSERVE(REEL_EVENT_NEXT, .region = worker->region, .lane = worker->lane);

@@ -580,11 +580,13 @@ static void test_orders_in_holds(void)
 
 /* ---- A lane that takes no turn ---- */
 
-enum missing { ERROR_IN_REGION, ERROR_BEFORE, SKIPS_TURNS, NESTED_REGION, TASK_FAILS, MISSING };
+enum missing { ERROR_IN_REGION, ERROR_BEFORE, SKIPS_TURNS, NESTED_REGION, TASK_FAILS,
+	       SKIPS_TASK, MISSING };
 
 static const char *const what_is_missing[MISSING] = {
 	"its tape gets an error", "its tape has had an error since the region before",
-	"it leaves its turns out", "its nested region lacks threads", "a task of it has failed"};
+	"it leaves its turns out", "its nested region lacks threads", "a task of it has failed",
+	"it leaves its turns and a task out"};
 
 static enum missing missing;
 
@@ -630,7 +632,7 @@ static void note_turns(const struct member *member)
 	}
 	if (member->number)
 		return;
-	if (missing == TASK_FAILS) {
+	if (missing == TASK_FAILS || missing == SKIPS_TASK) {
 		reel_push(reel_lane_tape(reel_task_begin(worker.lane, 0, NULL, 0)), 1.0);
 		reel_task_wait(worker.lane);
 	}
@@ -685,8 +687,9 @@ static void give_up_lane(const struct member *member)
 /* An error ends the wait of each lane, so that every thread comes to the barrier. */
 static void test_missing_turns(void)
 {
-	static const int error[MISSING] = {-EIO, -EIO, -EBADMSG, -EDEADLK, -EIO};
-	static const int region_error[MISSING] = {-EIO, -EIO, -EBADMSG, -EDEADLK, -EBADMSG};
+	static const int error[MISSING] = {-EIO, -EIO, -EBADMSG, -EDEADLK, -EIO, -EBADMSG};
+	static const int region_error[MISSING] = {-EIO, -EIO, -EBADMSG, -EDEADLK, -EBADMSG,
+						  -EBADMSG};
 
 	tap_case("a lane that takes no turn");
 	/* Several lanes report their errors at the same time. */
@@ -1390,6 +1393,24 @@ static void noted_loop(reel_lane *lane)
 		(void)i;
 }
 
+static const reel_chunking noted_static = {REEL_STATIC_LOOP, 1, 1};
+
+static void tasks_in_loop(reel_lane *lane)
+{
+	REEL_FOR(lane, int, i, 0, 8, noted_static) {
+		reel_task_begin(lane, i, NULL, 0);
+		reel_task_wait(lane);
+	}
+}
+
+/* The notes of the tasks are below those of the iterations. */
+static void loop_without_tasks(reel_lane *lane)
+{
+	REEL_FOR_REVERSE(lane, int64_t, i, 0, 8, noted_static)
+		if (i < 0 || i >= 8)
+			abort();
+}
+
 static void loop_of_five_reverse(reel_lane *lane)
 {
 	REEL_FOR_REVERSE(lane, int, i, 0, 5, reel_static(0))
@@ -1435,6 +1456,8 @@ static const struct mistake {
 	{"one value too many is popped", push_one, pop_two, -ENODATA, "empty", 0},
 	{"a loop is left by a break", leave_loop, NULL, -EINVAL, "reel_loop_stop()", 0},
 	{"a loop is in a loop of its lane", loop_in_loop, NULL, -EINVAL, "cannot nest", 0},
+	{"an iteration leaves its task out", tasks_in_loop, loop_without_tasks, -EBADMSG,
+	 "notes of something else", 0},
 	{"a noted loop is not reversed", noted_loop, nothing, -EBADMSG, "was not reversed", 0},
 	{"a static loop has other bounds", loop_of_four, loop_of_five_reverse, -EBADMSG,
 	 "other bounds", REEL_CHECKED},
@@ -1600,6 +1623,15 @@ static void renew_worker(reel_region *region)
 	}
 }
 
+static void leave_phase_out(reel_region *region)
+{
+	reel_worker worker = reel_worker_begin(region, 0, 4);
+
+	for (int phase = 0; phase < 2; phase++)
+		while (reel_worker_next(&worker))
+			;
+}
+
 /* As two teams of a nested region do: each has a thread 0. */
 static void come_twice(reel_region *region)
 {
@@ -1619,6 +1651,7 @@ static const struct {
 	{"one lane is taken for all", take_one, REEL_CHECKED, "lane 1 was not taken"},
 	{"so it is in a phase before the last", take_one_in_two_phases, 0, "was not taken"},
 	{"each phase has a worker of its own", renew_worker, 0, "one worker"},
+	{"the end of a phase is left out", leave_phase_out, 0, "returned false"},
 	{"two threads take one lane", come_twice, 0, "lane 0 was taken twice"},
 };
 
