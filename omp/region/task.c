@@ -299,7 +299,10 @@ struct reel_task *reel_task_take(reel_lane *parent)
 	uint64_t note;
 
 	drop_ended(parent);
-	if (!reel_lane_take(parent, REEL_NOTE_TASK, A_TASK, &note)) {
+	task = parent->unreversed_task;
+	/* If something was left out, the interval of a loop may look like the note of a task. */
+	if (!reel_lane_take(parent, REEL_NOTE_TASK, A_TASK, &note) ||
+	    note != (uint64_t)(uintptr_t)task) {
 		/* So that a program that reverses tasks while some are left comes to its end. */
 		parent->tasks_left = 0;
 		reel_lane_fail(parent, -EBADMSG,
@@ -308,7 +311,6 @@ struct reel_task *reel_task_take(reel_lane *parent)
 			       "reel_task_wait_reverse()");
 		return NULL;
 	}
-	task = (struct reel_task *)(uintptr_t)note;
 	REEL_ASSERT(task->lane->parent == parent && task->lane->task == task);
 	parent->tasks_left--;
 	parent->unreversed_task = task->next;
