@@ -24,7 +24,8 @@ if OPENMP
 	%D%/program-draw.c \
 	%D%/program-statement.c \
 	%D%/program-run.c \
-	%D%/program-tasks.c
+	%D%/program-tasks.c \
+	%D%/program-omit.c
 %C%_reel_stress_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 endif
 

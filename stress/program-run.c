@@ -80,7 +80,8 @@ static void reverse_statement(const struct node *node, const struct place *place
 
 static void record_turn(const struct place *place, const struct statement *statement)
 {
-	reel_ordered_note(place->lane, &program_order[statement->to]);
+	if (!program_omits(OMIT_NOTE))
+		reel_ordered_note(place->lane, &program_order[statement->to]);
 	program_record_statement(place, statement);
 }
 
@@ -100,13 +101,19 @@ static bool record_critical(const struct node *node, const struct place *place)
 	return true;
 }
 
+static void reverse_turn(const struct place *place, const struct statement *statement)
+{
+	if (!program_omits(OMIT_AWAIT))
+		reel_ordered_await(place->lane, &program_order[statement->to]);
+	program_reverse_statement(place, statement);
+	reel_ordered_done(place->lane, &program_order[statement->to]);
+}
+
 static void reverse_critical(const struct node *node, const struct place *place)
 {
 	struct statement statement = program_statement(node, place);
 
-	reel_ordered_await(place->lane, &program_order[statement.to]);
-	program_reverse_statement(place, &statement);
-	reel_ordered_done(place->lane, &program_order[statement.to]);
+	reverse_turn(place, &statement);
 }
 
 /* ---- Loops ---- */
@@ -154,7 +161,8 @@ static bool record_stopped_loop(const struct node *node, const struct place *pla
 	while (reel_loop_next(&loop)) {
 		for (int64_t i = loop.first; i < loop.end; i++) {
 			if (stops_at(node, place, i)) {
-				reel_loop_stop(&loop, i);
+				if (!program_omits(OMIT_STOP))
+					reel_loop_stop(&loop, i);
 				return !node->loop.leaves;
 			}
 			record_iteration(node, place, i);
@@ -174,6 +182,8 @@ static bool record_loop(const struct node *node, const struct place *place)
 
 static void reverse_loop(const struct node *node, const struct place *place)
 {
+	if (program_omits(OMIT_LOOP))
+		return;
 	REEL_FOR_REVERSE(place->lane, int64_t, i, node->loop.low, high_of(node), dealing_of(node))
 		reverse_iteration(node, place, i);
 }
@@ -193,6 +203,8 @@ static void reverse_single(const struct node *node, const struct place *place)
 {
 	struct place part = program_part(node, place, 0);
 
+	if (program_omits(OMIT_SINGLE))
+		return;
 	REEL_SINGLE_REVERSE(place->lane)
 		program_reverse(node->inside, &part);
 }
@@ -288,9 +300,7 @@ static void reverse_ordered(const struct node *node, const struct place *place)
 		if (i >= node->loop.iterations)
 			return;
 		statement = ordered_statement(node, place, i);
-		reel_ordered_await(place->lane, &program_order[statement.to]);
-		program_reverse_statement(place, &statement);
-		reel_ordered_done(place->lane, &program_order[statement.to]);
+		reverse_turn(place, &statement);
 		reverse_iteration(node, place, node->loop.low + i);
 	}
 }
@@ -395,18 +405,33 @@ static void record_lane(const struct place *outer, struct team *team, reel_lane 
 		*left = !program_record(phase_of(team->node, phase)->inside, &place);
 }
 
+/* The phase after which a barrier is left out, or a number that no phase has. */
+static unsigned omitted_barrier(unsigned phases, enum omission omission)
+{
+	unsigned p = 0;
+
+	while (p + 1 < phases && !program_omits(omission))
+		p++;
+	return p + 1 < phases ? p : UINT_MAX;
+}
+
 static void record_with_workers(reel_region *region, struct team *team, const struct place *outer)
 {
 	unsigned phases = team->node->region.phases;
+	/* All threads leave the barrier out, or others would wait at a barrier of OpenMP. */
+	unsigned omitted = omitted_barrier(phases, OMIT_PHASE);
 
 #pragma omp parallel num_threads(program_threads(team->node, team->node->region.max_threads))
 	{
 		reel_worker worker = reel_worker_of(region);
 
 		for (unsigned p = 0; p < phases; p++) {
-			while (reel_worker_next(&worker))
+			while (reel_worker_next(&worker)) {
 				record_lane(outer, team, worker.lane, p);
-			if (p + 1 < phases)
+				if (program_omits(OMIT_NEXT))
+					break;
+			}
+			if (p + 1 < phases && p != omitted)
 				pass_barrier(&worker, team->node->region.barrier);
 		}
 	}
@@ -544,9 +569,14 @@ static unsigned phases_of(const struct node *node, const reel_region *region)
 static void reverse_region(const struct node *node, const struct place *place)
 {
 	struct team team = team_of(node, place);
-	reel_region *region = reel_region_reverse(place->lane);
-	unsigned phases = phases_of(node, region);
+	reel_region *region;
+	unsigned phases, omitted;
 
+	if (program_omits(OMIT_REGION))
+		return;
+	region = reel_region_reverse(place->lane);
+	phases = phases_of(node, region);
+	omitted = omitted_barrier(phases, OMIT_PHASE_REVERSE);
 	set_schedule(program_sweep);
 	begin_adjoint(&team, region);
 #pragma omp parallel num_threads(threads_back(node, region))
@@ -554,11 +584,15 @@ static void reverse_region(const struct node *node, const struct place *place)
 		reel_worker worker = reel_worker_of(region);
 
 		for (unsigned p = phases; p-- > 0;) {
-			while (reel_worker_next(&worker))
+			while (reel_worker_next(&worker)) {
 				reverse_lane(place, &team, worker.lane, p);
+				if (program_omits(OMIT_NEXT_REVERSE))
+					break;
+			}
 			if (!p)
 				break;
-			pass_barrier(&worker, node->region.barrier_back);
+			if (p - 1 != omitted)
+				pass_barrier(&worker, node->region.barrier_back);
 			if (team.adjoint)
 				reel_adjoint_phase(team.adjoint, (int)p);
 		}

@@ -294,7 +294,8 @@ bool program_record_tasks(const struct node *tasks, const struct place *place)
 #pragma omp master
 		record_all(tasks, place);
 	}
-	reel_task_wait(place->lane);
+	if (!program_omits(OMIT_TASK_WAIT))
+		reel_task_wait(place->lane);
 	return true;
 }
 
@@ -329,7 +330,8 @@ static void reverse_task(void *context, reel_lane *lane)
 static void reverse_and_end(struct group *group, reel_lane *lane)
 {
 	reverse_task(group, lane);
-	reel_task_end(lane);
+	if (!program_omits(OMIT_TASK_END))
+		reel_task_end(lane);
 }
 
 static void spawn_reverse(struct group *group, reel_lane *lane)
@@ -352,7 +354,7 @@ static reel_lane *next_task(const struct group *group)
 	int64_t left = reel_tasks_left(group->place->lane);
 	reel_lane *lane = reel_task_reverse(group->place->lane);
 
-	if (reel_task_label(lane) != left - 1 && !program_error)
+	if (reel_task_label(lane) != left - 1 && !program_error && !program_has_omitted())
 		stress_fail("task %lld comes instead of %lld", (long long)reel_task_label(lane),
 			    (long long)left - 1);
 	return lane;
@@ -381,7 +383,8 @@ static void reverse_taskloop(struct group *group)
 
 static void reverse_by_hand(struct group *group)
 {
-	reel_task_wait_reverse(group->place->lane);
+	if (!program_omits(OMIT_WAIT_REVERSE))
+		reel_task_wait_reverse(group->place->lane);
 	switch (group->node->tasks.making_back) {
 	case SERIALLY:
 		while (is_left(group))
@@ -417,7 +420,7 @@ static void check_order(const struct group *group)
 	enum making making = group->node->tasks.making_back;
 	double rounded[MAX_OBJECTS] = {0};
 
-	if (program_error || group->node->tasks.may_be_dropped ||
+	if (program_error || program_has_omitted() || group->node->tasks.may_be_dropped ||
 	    (making != SERIALLY && making != BY_REEL) ||
 	    (making == BY_REEL && !(group->node->tasks.flags & REEL_TASKS_IN_ORDER)))
 		return;
@@ -431,6 +434,8 @@ void program_reverse_tasks(const struct node *tasks, const struct place *place)
 	struct group group = {.node = tasks, .place = place};
 	int threads = program_threads(tasks, (int)program_max_threads);
 
+	if (program_omits(OMIT_TASK_REVERSE))
+		return;
 	if (tasks->tasks.making_back == BY_REEL) {
 		reel_tasks_reverse(place->lane, reverse_task, &group, threads, tasks->tasks.flags);
 	} else if (omp_in_parallel() || tasks->tasks.making_back == SERIALLY) {

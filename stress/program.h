@@ -8,6 +8,7 @@
  *	program-draw.c       what a program is: all that its seed chooses
  *	program-statement.c  statements, in both sweeps, and the oracle
  *	program-run.c        regions, loops and sections, in both sweeps
+ *	program-omit.c       calls that are left out on purpose
  *	program-tasks.c      tasks and their dependences, in both sweeps
  *
  * Arithmetic is modulo 2^64, so a sum has the same bits in each order, and an order that matters
@@ -154,6 +155,32 @@ struct program {
 void program_draw(struct program *program, const struct stress_draw *draw);
 void program_print(const struct program *program);
 extern const char *const program_names[CONSTRUCTS];
+
+/* ---- Calls that are left out (program-omit.c) ------------------------------------------- */
+
+/*
+ * A call to Reel, or in the reverse sweep all that a construct calls. Two calls are not among them,
+ * since other threads may wait for ever without them: reel_ordered_done(), if the lane goes on to
+ * another section, as in nested sections; and reel_lane_phase() in one lane, which looks like a
+ * lane that leaves early.
+ */
+enum omission {
+	OMIT_PUSH, OMIT_NOTE, OMIT_STOP, OMIT_NEXT, OMIT_PHASE, OMIT_TASK_WAIT,
+	OMIT_POP, OMIT_AWAIT, OMIT_LOOP, OMIT_SINGLE, OMIT_REGION, OMIT_NEXT_REVERSE,
+	OMIT_PHASE_REVERSE, OMIT_WAIT_REVERSE, OMIT_TASK_REVERSE, OMIT_TASK_END, OMISSIONS
+};
+
+/* Draws the call that the program leaves out; without --omit it leaves none out. */
+void program_draw_omission(struct stress_random *random);
+/* Returns whether this call is to be left out. Any thread. */
+bool program_omits(enum omission omission);
+/* Returns whether a call has been left out. */
+bool program_has_omitted(void);
+/* The name of what is left out. */
+const char *program_omission(void);
+/* Counts how often each was left out, and how often that was an error. */
+void program_count_omission(bool told);
+void program_print_omissions(void);
 
 /* ---- Cells and statements (program-statement.c) ---------------------------------------- */
 

@@ -25,6 +25,7 @@ static struct {
 	struct stack stack;
 	unsigned holds;
 	struct stack held[MAX_HOLDS];
+	bool wrong;      /* a number is, after a call was left out */
 } run;
 
 static struct cells oracle;
@@ -65,6 +66,8 @@ static bool goes_on(const char *doing)
 {
 	int told = program_error, error = reel_lane_error(run.root);
 
+	if (program_has_omitted())
+		return !told && !error;
 	if (told && !is_allowed(told))
 		stress_fail("a program is %s: error %d (%s)", doing, told, reel_error_text(told));
 	if (!told != !error)
@@ -158,13 +161,22 @@ static uint64_t places_of_list(const struct node *list, unsigned base, unsigned 
 	return places;
 }
 
+/* A wrong number is a failure at once; if a call was left out, an error may still come. */
+#define WRONG(...)                               \
+	do {                                     \
+		if (program_has_omitted())       \
+			run.wrong = true;        \
+		else                             \
+			stress_fail(__VA_ARGS__); \
+	} while (0)
+
 static void check_places(const struct program_trace *trace)
 {
 	struct node item = *trace->item;
 
 	item.next = NULL;
 	if (is_exact(&item) && trace->places != places_of_list(&item, 0, 1))
-		stress_fail("other statements ran than the program has");
+		WRONG("other statements ran than the program has");
 }
 
 /* ---- Steps ---- */
@@ -204,8 +216,8 @@ static void record(void)
 	check_places(trace);
 	oracle_record(trace, &oracle);
 	if (memcmp(program_cells.x, oracle.x, sizeof oracle.x) != 0)
-		stress_fail("the program has a race of its own: it does not calculate what a "
-			    "serial one does");
+		WRONG("the program has a race of its own: it does not calculate what a serial one "
+		      "does");
 }
 
 static unsigned first_wrong(void)
@@ -234,9 +246,9 @@ static void reverse(void)
 	if (stress_options.pretend && !strcmp(stress_options.pretend, "wrong"))
 		oracle.bar[0]++;
 	if (memcmp(program_cells.bar, oracle.bar, sizeof oracle.bar) != 0)
-		stress_fail("an adjoint is wrong, that of cell %u the first", first_wrong());
+		WRONG("an adjoint is wrong, that of cell %u the first", first_wrong());
 	if (memcmp(program_cells.weight, oracle.weight, sizeof oracle.weight) != 0)
-		stress_fail("an adjoint that an adjoint object added up is wrong");
+		WRONG("an adjoint that an adjoint object added up is wrong");
 }
 
 static void hold(void)
@@ -267,6 +279,9 @@ static void release(void)
 
 static void (*draw_step(void))(void)
 {
+	/* A replay forgets what the reverse sweep before it left out. */
+	if (stress_options.omit)
+		return stress_one_in(&run.random, 2) ? record : reverse;
 	switch (stress_below(&run.random, 16)) {
 	case 0:
 	case 1:
@@ -288,6 +303,17 @@ static void run_steps(unsigned steps)
 		draw_step()();
 }
 
+/*
+ * A region below all items. Its reversal sees what an item has left: that an item was not reversed
+ * at all, nothing else can see.
+ */
+static void run_bottom(bool reverse)
+{
+	if (stress_options.omit)
+		reel_region_end(reverse ? reel_region_reverse(run.root)
+					: reel_region_begin(run.root, 1));
+}
+
 /* Else the root is closed with what is on it, and in holds. */
 static void finish(void)
 {
@@ -295,7 +321,8 @@ static void finish(void)
 		release();
 	while (goes_on("run") && run.stack.count)
 		reverse();
-	if (!program_error && !reel_lane_is_empty(run.root))
+	run_bottom(true);
+	if (!program_error && !program_has_omitted() && !reel_lane_is_empty(run.root))
 		stress_fail("a program has left something behind");
 }
 
@@ -316,17 +343,24 @@ static void run_program(void)
 	memset(program_order, 0, sizeof program_order);
 	program_error = 0;
 	run.stack.count = run.holds = 0;
+	run.wrong = false;
+	program_draw_omission(&run.random);
 	if (reel_lane_open(&run.root, run.stage.pool, run.stage.draw->flags))
 		stress_fail("a lane does not open");
+	run_bottom(false);
 	run_steps(2 + stress_below(&run.random, 10));
 	if (program_error)
 		go_on_after_error();
-	else if (!stress_one_in(&run.random, 8))
+	else if (stress_options.omit || !stress_one_in(&run.random, 8))
 		finish();
 	if (program_error)
 		stress_refused++;
 	total.failed += program_error != 0;
 	reel_lane_close(run.root);
+	program_count_omission(program_error != 0);
+	if (run.wrong && !program_error)
+		stress_fail("a call was left out (%s): a number is wrong, and no error was told",
+			    program_omission());
 	program_end();
 }
 
@@ -347,11 +381,22 @@ static void give_room(struct stress_draw *draw, struct stress_random *random)
 		draw->pool.hard_budget = slabs * draw->pool.slab_bytes;
 }
 
+/* Nothing but the call that is left out is to fail. */
+static void keep_whole(struct stress_draw *draw)
+{
+	draw->flags |= REEL_CHECKED;
+	draw->store = "none";
+	draw->mix = (struct stress_mix){{0}};
+	draw->pool.hard_budget = draw->pool.soft_budget = 0;
+}
+
 void stress_programs(struct stress_draw *draw)
 {
 	stress_watch(&stress_workers[0]);
 	run.random.next = draw->seed << 24 ^ (uint64_t)1 << 62;
 	give_room(draw, &run.random);
+	if (stress_options.omit)
+		keep_whole(draw);
 	stress_stage_open(&run.stage, draw);
 	run.stage.threads_live_on = true;
 	program_max_threads = draw->threads;
@@ -380,4 +425,5 @@ void stress_print_programs(void)
 	for (unsigned i = 0; i < CONSTRUCTS; i++)
 		printf(" %s %llu", program_names[i], (unsigned long long)program_counts[i]);
 	putchar('\n');
+	program_print_omissions();
 }

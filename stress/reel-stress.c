@@ -210,6 +210,8 @@ static int help(void)
 	     "  --json FILE       write the results, too\n"
 	     "  --pretend WHAT    go wrong on purpose, to see what is said: wrong, hang\n"
 	     "  --show            print the programs of OpenMP that are drawn\n"
+	     "  --omit            leave one call out of each program of OpenMP, in checked mode: an\n"
+	     "                    error is to come, and no wrong number without one\n"
 	     "  --list            list the cases, and the pairs that cannot meet, with the reason\n"
 	     "  --help            this text");
 	return 0;
@@ -229,7 +231,8 @@ struct number {
 };
 
 enum { SEED, SECONDS, ROUNDS, OPERATIONS, THREADS, POOL_SLABS, SLAB_BYTES, BUDGET, PATIENCE,
-       NUMBERS, STORE, FAULT_MIX, ONLY, DIRECTORY, JSON, PRETEND, SCHEDULE, SHOW, LIST, HELP };
+       NUMBERS, STORE, FAULT_MIX, ONLY, DIRECTORY, JSON, PRETEND, SCHEDULE, SHOW, OMIT, LIST,
+       HELP };
 
 static struct number numbers[NUMBERS] = {
 	[SEED] = {"seed", 0, 9e15, -1},
@@ -328,7 +331,7 @@ static int read_options(int argc, char **argv)
 		{"directory", 1, NULL, DIRECTORY},   {"json", 1, NULL, JSON},
 		{"pretend", 1, NULL, PRETEND},	     {"schedule", 1, NULL, SCHEDULE},
 		{"show", 0, NULL, SHOW},	     {"list", 0, NULL, LIST},
-		{"help", 0, NULL, HELP},
+		{"omit", 0, NULL, OMIT},	     {"help", 0, NULL, HELP},
 		{0}};
 	int option, error = 0;
 
@@ -340,6 +343,8 @@ static int read_options(int argc, char **argv)
 			listing = true;
 		else if (option == SHOW)
 			stress_options.show = true;
+		else if (option == OMIT)
+			stress_options.omit = true;
 		else if (option == '?')
 			error = refuse(argv[optind - 1],
 				       "no such option, or its argument is missing");

@@ -53,6 +53,7 @@ struct stress_options {
 	const char *pretend;  /* NULL, or what goes wrong on purpose: "wrong", "hang" */
 	enum schedule schedule;
 	bool show;            /* print each program */
+	bool omit;            /* leave one call to Reel out of each program */
 };
 
 extern struct stress_options stress_options;

@@ -84,6 +84,9 @@ if grep -qx programs cases; then
 	"$stress" --seed "$seed" --rounds $rounds --only '^programs$' >out 2>&1
 	ok $? "$rounds random programs of OpenMP have the adjoints of a serial one, seed $seed"
 	sed 's/^/# /' out
+	"$stress" --seed "$seed" --rounds $rounds --only '^programs$' --omit >out 2>&1
+	ok $? "$rounds programs that leave one call out have an error, and no wrong number, seed $seed"
+	sed 's/^/# /' out
 	"$stress" --seed 2 --rounds 1 --only '^programs$' --store none --pool-slabs 0 \
 		--pretend wrong >out 2>&1
 	[ $? -eq 1 ] && grep -q '^not ok - programs: an adjoint is wrong' out
