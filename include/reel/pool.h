@@ -57,8 +57,8 @@
  *
  * fork: the child may go on with the tapes that the forking thread owned and
  * open new ones. What is only in the store is the parent's: its pops give all ones, with -ECHILD,
- * and a push in the child that finds the hard budget used up is refused with -ECHILD. If the default
- * pool has a store, the child opens a default pool of its own, with a store of its own: tapes that
+ * and a push in the child that finds the hard budget used up is refused with -ECHILD. If the
+ * default pool has a store, the child opens a default pool of its own, with a store of its own: tapes that
  * are empty at the fork, and those that begin in the child, are on that one, so that workers
  * that fork after a gradient need no change. Other pools are the program's: a child that spills
  * opens one. A tape that another thread was using at that moment is not

@@ -144,7 +144,8 @@ bool reel_tape_is_empty(const reel_tape *tape);
  * or what a pool's store said: -ENOSPC, it is full; -EMSGSIZE, the pool's slabs are larger than its
  * slots; -EIO, or any other of its own. The error handler is told which slab, and why. The codes
  * above are the tape's own, but for -ECHILD, -ENOMEM and -EBADMSG: where a store says one of the
- * others, the tape has -ENOSPC for -EDQUOT, -EACCES for -EPERM (the system denied a call), -EIO for others.
+ * others, the tape has -ENOSPC for -EDQUOT, -EACCES for -EPERM (the system denied a call), -EIO
+ * for others.
  */
 int reel_tape_error(const reel_tape *tape);
 

@@ -20,8 +20,8 @@ size_t reel_os_cache_bytes(unsigned level);
 void *reel_os_map(size_t bytes, size_t alignment);
 void reel_os_unmap(void *address, size_t bytes);
 /*
- * Whether the process has as many mappings as the system allows it, so that it gets no memory though
- * there is some. Reads the list of mappings: for a message.
+ * Whether the process has as many mappings as the system allows it, so that it gets no memory
+ * though there is some. Reads the list of mappings: for a message.
  */
 bool reel_os_mappings_are_used_up(void);
 /* For the end of a message about memory that was refused; "" if it was memory that was lacking. */
