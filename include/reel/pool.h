@@ -243,9 +243,10 @@ int reel_pool_close(reel_pool *pool);
  * What the system allows is the least of the limits of the process's control groups (version 2:
  * memory.max and memory.high, version 1: memory.limit_in_bytes) and of all groups above them,
  * RLIMIT_AS, and the physical memory; `reel info` says which one. It is read once. Ranks of an MPI
- * program that mpirun has started on one node divide it; a REEL_BUDGET in bytes is each rank's. A budget above
- * it, or one that makes no sense, is reported in one line on stderr, and is auto then. Without
- * REEL_BUDGET and without a store memory has no bound. If the store cannot be opened, for example
+ * program that mpirun has started on one node divide it; a REEL_BUDGET in bytes is each rank's. The
+ * budget and what REEL_STORE keeps in memory may have 95 % of it together. A budget above that, or
+ * one that makes no sense, is reported in one line on stderr, and is auto then: half of the limit, or
+ * what the store leaves. Without REEL_BUDGET and without a store memory has no bound. If the store cannot be opened, for example
  * because files in the directory are kept in memory (tmpfs), the pool is refused: one line on
  * stderr says why and what to do, and the first push on each of its tapes fails with -ENXIO.
  * Without that store the program would end later, when its budget is used up.

@@ -24,5 +24,10 @@ size_t reel_memory_share(const struct reel_memory_limit *limit, unsigned percent
 
 /* The share of a budget that is `auto`. It leaves the other half to the program. */
 #define REEL_AUTO_PERCENT 50
+/*
+ * The largest share that a budget and what a store keeps in memory may have together: the program
+ * has a stack, code and arrays of its own, and is killed where all that is above the limit.
+ */
+#define REEL_MAX_PERCENT 95
 
 #endif

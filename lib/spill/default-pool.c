@@ -21,9 +21,11 @@
 #include "os/cancel.h"
 #include "os/environment.h"
 #include "os/error.h"
+#include "os/integer.h"
 #include "os/memory-limit.h"
 #include "default-pool.h"
 #include "pool/pool.h"
+#include "store/store.h"
 
 /* Of the handlers of fork(): 0, or an error number. */
 static int registration;
@@ -59,9 +61,25 @@ static int parse_budget(const char *text, const struct reel_memory_limit *limit,
 	return 0;
 }
 
+/* What the stores of REEL_STORE may keep in memory beside the budget. */
+static uint64_t store_memory(void)
+{
+	return store_description ? reel_store_memory_bytes(store_description) : 0;
+}
+
+/* How large a budget may be that is not to have the process killed. */
+static uint64_t max_budget(const struct reel_memory_limit *limit)
+{
+	uint64_t share = limit->bytes / 100 * REEL_MAX_PERCENT, stored = store_memory();
+
+	if (limit->bytes == UINT64_MAX)
+		return UINT64_MAX;
+	return share > stored ? share - stored : 0;
+}
+
 static const char *budget_problem(const char *text, const struct reel_memory_limit *limit)
 {
-	static char above[sizeof limit->source + 64];
+	static char above[sizeof limit->source + 160];
 
 	switch (parse_budget(text, limit, &options.hard_budget)) {
 	case 0:
@@ -73,16 +91,20 @@ static const char *budget_problem(const char *text, const struct reel_memory_lim
 	}
 	if (reel_pool_problem(&options))
 		return "it must have room for one slab of 2M";
-	if (options.hard_budget <= limit->bytes)
+	if (options.hard_budget <= max_budget(limit))
 		return NULL;
-	snprintf(above, sizeof above, "%s allows %" PRIu64 " bytes", limit->source, limit->bytes);
+	snprintf(above, sizeof above,
+		 "%s allows %" PRIu64 " bytes, of which REEL_STORE keeps %" PRIu64
+		 " and the program needs some",
+		 limit->source, limit->bytes, store_memory());
 	return above;
 }
 
 /* A process that ignores what the system allows is killed, and loses its tapes with all else. */
 static void use_auto(const struct reel_memory_limit *limit)
 {
-	options.hard_budget = reel_memory_share(limit, REEL_AUTO_PERCENT);
+	options.hard_budget = (size_t)reel_min_u64(reel_memory_share(limit, REEL_AUTO_PERCENT),
+						   max_budget(limit));
 	if (reel_pool_problem(&options))
 		options.hard_budget = 0;
 }
@@ -91,7 +113,7 @@ static void read_budget(bool has_store)
 {
 	const char *text = reel_environment("REEL_BUDGET"), *problem;
 	struct reel_memory_limit limit;
-	char message[640];
+	char message[768];
 
 	if (!text && !has_store)
 		return;
@@ -183,8 +205,11 @@ static void read_environment(void)
 	if (options.hard_budget || !store_value())
 		return;
 	reel_environment_refuse(store_variable(), store_value(),
-				"a store needs a budget, set REEL_BUDGET, too; nothing is stored "
-				"now");
+				store_memory()
+					? "what it keeps in memory is more than the system allows; "
+					  "nothing is stored now"
+					: "a store needs a budget, set REEL_BUDGET, too; nothing is "
+					  "stored now");
 	spill_directory = store_description = NULL;
 }
 

@@ -149,6 +149,21 @@ static int open_word(reel_store **store, const struct word *word, reel_store *be
 	return error;
 }
 
+uint64_t reel_store_memory_bytes(const char *description)
+{
+	struct words words = {0};
+	uint64_t bytes = 0;
+
+	if (read_words(description, &words))
+		return 0;
+	for (unsigned i = 0; i < words.count; i++) {
+		uint64_t more = words.word[i].kind == MEMORY_LEAF ? words.word[i].value : 0;
+
+		bytes = bytes < UINT64_MAX - more ? bytes + more : UINT64_MAX;
+	}
+	return bytes;
+}
+
 int reel_store_open(reel_store **store, const char *description, const char *directory)
 {
 	struct words words = {0};

@@ -148,6 +148,8 @@ static const struct {
 	{"auto", NULL, OF_LIMIT(AUTO), 0, NULL, ""},
 	{"60%", NULL, OF_LIMIT(60), 0, NULL, ""},
 	{"7%", NULL, OF_LIMIT(7), 0, NULL, ""},
+	{"95%", NULL, OF_LIMIT(95), 0, NULL, ""},
+	{"96%", NULL, OF_LIMIT(AUTO), 0, " allows ", ""},
 #if SIZE_MAX > UINT32_MAX
 	{"8191T", NULL, OF_LIMIT(AUTO), 0, " allows ", ""},
 #else
@@ -234,6 +236,49 @@ static void the_default_pool_is_configured_by_the_environment(void)
 		   cases[i].budget ? cases[i].budget : "(none)",
 		   cases[i].checked ? cases[i].checked : "(none)");
 	}
+}
+
+/* What a store keeps in memory and the budget are killed together. */
+static void a_store_in_memory_leaves_the_rest_for_the_budget(void)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char store[64], text[1024];
+
+	snprintf(store, sizeof store, "memory=%llu", (unsigned long long)percent_of_limit(60));
+	setenv("REEL_STORE", store, 1);
+	setenv("REEL_BUDGET", "50%", 1);
+	dup2(file, STDERR_FILENO);
+	is_int(stats_of(reel_pool_default()).hard_budget, percent_of_limit(95) - percent_of_limit(60),
+	       "the budget has what a store in memory leaves");
+	said_on_stderr(text, sizeof text, file);
+	ok(strstr(text, "REEL_BUDGET=50% is ignored: ") && strstr(text, "of which REEL_STORE keeps"),
+	   "the reason is said: %s", text);
+}
+
+static void a_store_larger_than_memory_is_refused(void)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char store[64], text[1024];
+
+	snprintf(store, sizeof store, "memory=%llu,file", (unsigned long long)percent_of_limit(96));
+	setenv("REEL_STORE", store, 1);
+	unsetenv("REEL_BUDGET");
+	dup2(file, STDERR_FILENO);
+	ok(!stats_of(reel_pool_default()).written_bytes, "the default pool is there");
+	said_on_stderr(text, sizeof text, file);
+	ok(strstr(text, " is ignored: what it keeps in memory is more than the system allows"),
+	   "the reason is said: %s", text);
+}
+
+static void in_a_child(void (*test)(void), const char *name)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		test();
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "%s", name);
 }
 
 #define REFUSED " is refused, and with it the default pool: "
@@ -513,6 +558,8 @@ int main(int argc, char **argv)
 	a_set_user_id_program_ignores_the_environment();
 	a_change_of_the_environment_comes_too_late();
 	the_default_pool_is_tried_again();
+	in_a_child(a_store_in_memory_leaves_the_rest_for_the_budget, "budget and store together");
+	in_a_child(a_store_larger_than_memory_is_refused, "a store that memory does not hold");
 	threads_open_the_default_pool_once();
 	threads_agree_on_the_default_pool();
 	return tap_end();
