@@ -6,7 +6,8 @@ omp_headers = include/reel/omp.h include/reel/adjoint.h include/reel/observe.h \
 reelinclude_HEADERS += $(omp_headers)
 
 noinst_LTLIBRARIES += libreel-omp-core.la
-libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(OPENMP_CFLAGS)
+# An exception of C++ passes these functions, and runs what they clean up.
+libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(OPENMP_CFLAGS) -fexceptions
 libreel_omp_core_la_SOURCES = \
 	%D%/region/lane.c %D%/region/lane.h \
 	%D%/region/lane-table.c \
