@@ -81,27 +81,35 @@ static uint64_t min_slabs(const reel_tape *tape)
 	       split_slabs(tape->pool, tapes * (1 + holds) * FIRST_SLABS);
 }
 
-#define NEED 224
+#define NEED 400
 
-static const char *need_of_memory(const reel_tape *tape, size_t bytes, char text[static NEED])
+/* What first slabs of tapes, which no store takes, have of the budget, if that is most of it. */
+static void add_what_stays(const reel_tape *tape, char text[static NEED])
 {
 	/* Relaxed is enough: the number is for a message. */
 	size_t stays = atomic_load_explicit(&tape->pool->unspillable, memory_order_relaxed);
+	size_t length = strlen(text);
 
-	text[0] = 0;
-	if (reel_offload_of(tape->pool) && stays > tape->pool->hard_budget / 2)
-		snprintf(text, NEED,
-			 ": %zu bytes of it are first slabs of tapes, and large spans in use, which "
-			 "no store takes; close tapes, use fewer at once, or set a smaller "
+	if (stays > tape->pool->hard_budget / 2)
+		snprintf(text + length, NEED - length,
+			 "; first slabs of tapes and large spans in use have %zu bytes, which no "
+			 "store takes: close tapes, use fewer at once, or set a smaller "
 			 "first_slab_bytes",
 			 stays);
-	else if (reel_offload_of(tape->pool))
-		snprintf(text, NEED,
-			 ": beside the store each tape like this one needs room for %llu slabs of "
-			 "%zu bytes%s",
-			 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes,
-			 bytes > tape->pool->slab_bytes
-				 ? ", or for two spans in a row where these are larger" : "");
+}
+
+static const char *need_of_memory(const reel_tape *tape, size_t bytes, char text[static NEED])
+{
+	text[0] = 0;
+	if (!reel_offload_of(tape->pool))
+		return text;
+	snprintf(text, NEED,
+		 ": beside the store each tape like this one needs room for %llu slabs of %zu "
+		 "bytes%s",
+		 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes,
+		 bytes > tape->pool->slab_bytes ? ", or for two spans in a row where these are larger"
+						: "");
+	add_what_stays(tape, text);
 	REEL_ASSERT(strlen(text) < NEED - 1);
 	return text;
 }
