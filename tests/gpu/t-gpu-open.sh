@@ -29,7 +29,7 @@ says() {
 	sed 's/^/#   /' said
 }
 
-says fake gpu=4M,memory=8M '^overflow registers keeps: no error$' 'fake device: a stack with an overflow store on it opens'
+says fake gpu=4M,memory=8M '^checksum registers keeps: no error$' 'fake device: a stack with an overflow store on it opens'
 says fake gpu=4M '^checksum registers keeps: no error$' 'fake device: so does one that is nothing else'
 FAKE_DEVICES=0
 export FAKE_DEVICES
@@ -63,7 +63,7 @@ if [ -f "$libraries/libreel-core.a" ]; then
 		"$libraries/libreel-core.a" $STATIC_LIBS -pthread -lm >messages 2>&1
 	is_empty messages 'a program into which libreel is linked'
 	LD_LIBRARY_PATH=fake:$libraries ./static gpu=4M,memory=8M >said 2>&1
-	grep -q '^overflow registers keeps: no error$' said
+	grep -q '^checksum registers keeps: no error$' said
 	ok $? 'fake device: it finds libreel-cuda where the system looks'
 	LD_LIBRARY_PATH=none:$libraries ./static gpu=4M >said 2>&1
 	grep -q '^error No such device: no GPU: no NVIDIA driver' said
