@@ -203,6 +203,7 @@ static int find_common_epoch(const reel_run *run, const struct found *found, int
 /* A process that is alone has no file. If there is one of a rank 0, it is of several processes. */
 static int refuse_files_of_ranks(const reel_run *run)
 {
+	REEL_UNCANCELLED;
 	char path[REEL_GROUP_PATH_BYTES];
 	int file = reel_os_file_open_to_read(run->options.restart), error = 0;
 	int64_t epoch;
