@@ -949,13 +949,17 @@ static void a_pin_is_no_growth(void)
 	close_all(pool, late, "pins");
 }
 
+/* Before the library registers its handlers when it is loaded: the last one comes first. */
+__attribute__((constructor(101))) static void register_handler(void)
+{
+	if (pthread_atfork(open_amid_fork, NULL, NULL))
+		abort();
+}
+
 int main(void)
 {
 	tap_begin();
 	record_reports();
-	/* Before the library has handlers of its own: the last one comes first. */
-	if (pthread_atfork(open_amid_fork, NULL, NULL))
-		abort();
 	sizes_in_memory();
 	sizes_in_a_store(false, 0);
 	sizes_in_a_store(true, 0);
