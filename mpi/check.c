@@ -65,7 +65,8 @@ static int64_t count_open(const struct reel_mpi_checks *checks, const struct ree
 
 /*
  * Calls that were reversed and not noted on their communicator: threads that look ahead record on
- * another one than that of the reverse sweep. Relaxed is enough: detaching reads it, after all calls.
+ * another one than that of the reverse sweep. Relaxed is enough: detaching reads it, after all
+ * calls.
  */
 static _Atomic int64_t reversed_elsewhere;
 

@@ -72,8 +72,8 @@ struct reel_mpi_checks {
 	const char *site;    /* of the last collective call that was noted */
 	bool failed;	     /* the last comparison failed, as all ranks know */
 	/*
-	 * A reverse call has failed, and what is not reversed is no other mistake. Relaxed is enough:
-	 * detaching reads it, after all calls on the communicator.
+	 * A reverse call has failed, and what is not reversed is no other mistake. Relaxed is
+	 * enough: detaching reads it, after all calls on the communicator.
 	 */
 	atomic_bool told;
 };
@@ -129,8 +129,8 @@ bool reel_mpi_has_header(const struct reel_mpi_message *message);
 int reel_mpi_note_call(struct reel_mpi_message *message, bool receive);
 
 /*
- * Forward, when a message has come for which a receive was too small: counts it, as its sender does,
- * and its reverse call tells the sender that there is no adjoint.
+ * Forward, when a message has come for which a receive was too small: counts it, as its sender
+ * does, and its reverse call tells the sender that there is no adjoint.
  */
 void reel_mpi_count_truncated(const struct reel_mpi_message *message, const MPI_Status *status);
 

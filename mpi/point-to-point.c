@@ -169,8 +169,8 @@ static int begin_exchange(struct reel_mpi_message *out, struct reel_mpi_message 
 }
 
 /*
- * After both, of which MPI returned `code`: notes the send, then the receive, which the reverse call
- * begins with. The message was sent, too, if the other one did not fit.
+ * After both, of which MPI returned `code`: notes the send, then the receive, which the reverse
+ * call begins with. The message was sent, too, if the other one did not fit.
  */
 static int exchanged(struct reel_mpi_message *out, struct reel_mpi_message *in, int code,
 		     const MPI_Status *own, MPI_Status *status)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that carry out plans, each a run of its own on one pool. Callbacks fail, or are left as by
- * an exception; the pool refuses memory, and its store loses some. A sweep gives the gradient of one
- * plain tape, or an error.
+ * Threads that carry out plans, each a run of its own on one pool. Callbacks fail, or are left as
+ * by an exception; the pool refuses memory, and its store loses some. A sweep gives the gradient of
+ * one plain tape, or an error.
  */
 #include <config.h>
 

@@ -13,9 +13,9 @@
  *	more      = turn(C) + turn change(C, X) - height behind C's snapshot
  *	peak(D)'  = max(peak(D) + peak change(D, X) + more, peak(C) + peak change(C, X))
  *
- * and the turn of D moves by `more` as well. Each thread has figures of its own. Times are processor time of
- * the thread, as the original's are, so that time in which other programs or the disk are waited for saves
- * nothing.
+ * and the turn of D moves by `more` as well. Each thread has figures of its own. Times are
+ * processor time of the thread, as the original's are, so that time in which other programs or the
+ * disk are waited for saves nothing.
  */
 #include "forms.h"
 #include "os/clock.h"

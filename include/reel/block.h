@@ -29,8 +29,8 @@ extern "C" {
  * and is returned. `context` is what the caller passed; what changes from step
  * to step must be in `state`, so that a step can be run again.
  *
- * A callback may leave by an exception of C++ or by longjmp(). In block replay, close the tape then:
- * a reverse sweep that goes on does not find the values that it pops, which is an error.
+ * A callback may leave by an exception of C++ or by longjmp(). In block replay, close the tape
+ * then: a reverse sweep that goes on does not find the values that it pops, which is an error.
  */
 typedef struct reel_model {
 	/* The bytes of a snapshot; of the state itself if save and load are NULL. */

@@ -23,11 +23,12 @@
  * verbs of your own with cancellation disabled. A program that calls such a verb itself, or by a
  * layer, in a thread that may be cancelled, disables it, too (pthread_setcancelstate).
  *
- * Exceptions. Nothing may leave a verb, a finish or a done function but by a return: no exception and
- * no longjmp(). Most of them run on a thread of the pool or of a store, where nobody catches: an
- * exception ends the program there by std::terminate(). On a thread of the program it would leave a
- * transfer that never completes, and locks that stay taken. In C++ declare these functions noexcept,
- * so that the program ends where the mistake is, and complete the transfer with an error instead.
+ * Exceptions. Nothing may leave a verb, a finish or a done function but by a return: no exception
+ * and no longjmp(). Most of them run on a thread of the pool or of a store, where nobody catches:
+ * an exception ends the program there by std::terminate(). On a thread of the program it would
+ * leave a transfer that never completes, and locks that stay taken. In C++ declare these functions
+ * noexcept, so that the program ends where the mistake is, and complete the transfer with an error
+ * instead.
  *
  * Errors. A transfer ends with 0 or a negative errno. A put that failed has stored nothing, and its
  * data is as it was. After a get that failed, its data has any value. An error belongs to its

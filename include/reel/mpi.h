@@ -678,8 +678,8 @@ enum reel_mpi_reduction {
  * The adjoint of an operation of the program, result = a op b, where a comes from lower ranks. Sets
  * a_bar and b_bar from result_bar, for each of `count` elements of `type`, on whose buffers nothing
  * else lies. It returns nothing, calls nothing of this library, and is called on the thread of the
- * reverse call, on each rank but the first. It must not be left by an exception or by longjmp(): the
- * ranks below would wait for what it calculates, and a temporary would be lost.
+ * reverse call, on each rank but the first. It must not be left by an exception or by longjmp():
+ * the ranks below would wait for what it calculates, and a temporary would be lost.
  */
 typedef void reel_mpi_op_adjoint(const void *a, const void *b, const void *result_bar, void *a_bar,
 				 void *b_bar, int count, MPI_Datatype type, void *context);
@@ -1069,14 +1069,14 @@ int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *orig
  * neighbours wait: an error of its tape sticks to the tape, and needs no care. A store that fails a
  * put keeps that snapshot in memory, and changes nothing on other ranks.
  *
- * Ranks that leave. A callback that ends an action early, without an error and without its messages,
- * or that is left by an exception or by longjmp(), takes its rank out of what the ranks do together:
- * the others wait for its messages, or for it to agree. The watchdog that the communicator has when
- * the run is opened (reel_mpi_watch(); REEL_MPI_WATCH, if it is not attached) limits the wait for an
- * agreement: the sweep ends with -ETIMEDOUT. A rank that waits for a message of a forward call in a
- * callback waits in MPI, and ends when the program is ended. So a program ends with a failure
- * (MPI_Abort(), or a status that is not 0) after an exception that it does not handle in the
- * callback; a handler in the callback returns an error.
+ * Ranks that leave. A callback that ends an action early, without an error and without its
+ * messages, or that is left by an exception or by longjmp(), takes its rank out of what the ranks
+ * do together: the others wait for its messages, or for it to agree. The watchdog that the
+ * communicator has when the run is opened (reel_mpi_watch(); REEL_MPI_WATCH, if it is not attached)
+ * limits the wait for an agreement: the sweep ends with -ETIMEDOUT. A rank that waits for a message
+ * of a forward call in a callback waits in MPI, and ends when the program is ended. So a program
+ * ends with a failure (MPI_Abort(), or a status that is not 0) after an exception that it does not
+ * handle in the callback; a handler in the callback returns an error.
  *
  * Restart files. If options->restart is NAME, rank R writes NAME.R.0 and NAME.R.1 in turn, so that
  * the files of the last two times are there. All ranks write at the same action, when it is due on

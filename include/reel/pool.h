@@ -55,15 +55,14 @@
  *   reel_pool_close, fork               wait for transfers that are under way, and for threads'
  *                                       exits
  *
- * fork: the child may go on with the tapes that the forking thread owned and
- * open new ones. What is only in the store is the parent's: its pops give all ones, with -ECHILD,
- * and a push in the child that finds the hard budget used up is refused with -ECHILD. If the
- * default pool has a store, the child opens a default pool of its own, with a store of its own: tapes that
- * are empty at the fork, and those that begin in the child, are on that one, so that workers
- * that fork after a gradient need no change. Other pools are the program's: a child that spills
- * opens one. A tape that another thread was using at that moment is not
- * usable in the child, so a pool with such a tape cannot be closed there. The
- * empty slabs that other threads held in their magazines are lost to the child
+ * fork: the child may go on with the tapes that the forking thread owned and open new ones. What is
+ * only in the store is the parent's: its pops give all ones, with -ECHILD, and a push in the child
+ * that finds the hard budget used up is refused with -ECHILD. If the default pool has a store, the
+ * child opens a default pool of its own, with a store of its own: tapes that are empty at the fork,
+ * and those that begin in the child, are on that one, so that workers that fork after a gradient
+ * need no change. Other pools are the program's: a child that spills opens one. A tape that another
+ * thread was using at that moment is not usable in the child, so a pool with such a tape cannot be
+ * closed there. The empty slabs that other threads held in their magazines are lost to the child
  * and counted (lost_slabs).
  */
 #ifndef REEL_POOL_H
@@ -245,14 +244,14 @@ int reel_pool_close(reel_pool *pool);
  * RLIMIT_AS, and the physical memory; `reel info` says which one. It is read once. Ranks of an MPI
  * program that mpirun has started on one node divide it; a REEL_BUDGET in bytes is each rank's. The
  * budget and what REEL_STORE keeps in memory may have 95 % of it together. A budget above that, or
- * one that makes no sense, is reported in one line on stderr, and is auto then: half of the limit, or
- * what the store leaves. Without REEL_BUDGET and without a store memory has no bound. If the store cannot be opened, for example
- * because files in the directory are kept in memory (tmpfs), the pool is refused: one line on
- * stderr says why and what to do, and the first push on each of its tapes fails with -ENXIO.
- * Without that store the program would end later, when its budget is used up.
- * The child of a fork reads the environment no more: its default pool has the budget of the
- * parent's, beside the memory that the parent keeps.
- * In a set-user-id program the environment is not read.
+ * one that makes no sense, is reported in one line on stderr, and is auto then: half of the limit,
+ * or what the store leaves. Without REEL_BUDGET and without a store memory has no bound. If the
+ * store cannot be opened, for example because files in the directory are kept in memory (tmpfs),
+ * the pool is refused: one line on stderr says why and what to do, and the first push on each of
+ * its tapes fails with -ENXIO. Without that store the program would end later, when its budget is
+ * used up. The child of a fork reads the environment no more: its default pool has the budget of
+ * the parent's, beside the memory that the parent keeps. In a set-user-id program the environment
+ * is not read.
  *
  * Any thread. NULL if there is no memory for it, or it is refused; the next call tries again.
  */

@@ -34,10 +34,10 @@ struct reel_restart_file {
 #define REEL_RESTART_MAGIC_BYTES 8
 
 /*
- * Checks whether a restart file may be written to `path`: each of the two names is unused or
- * names a restart file. Returns 0; -EEXIST: a file of another kind has one of the names; -EINVAL:
- * the path is empty or ends in a slash; -ENOMEM; or the error of the system, also of the directory. On failure `path` followed by *suffix, "" or ".new", names this
- * file.
+ * Checks whether a restart file may be written to `path`: each of the two names is unused or names
+ * a restart file. Returns 0; -EEXIST: a file of another kind has one of the names; -EINVAL: the
+ * path is empty or ends in a slash; -ENOMEM; or the error of the system, also of the directory. On
+ * failure `path` followed by *suffix, "" or ".new", names this file.
  */
 int reel_restart_file_check(const char *path, const char *magic, const char **suffix);
 

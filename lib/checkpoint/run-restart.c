@@ -179,8 +179,8 @@ static void write_run(reel_run *run, struct reel_restart_file *file)
 }
 
 /*
- * The bytes that save_adjoint() packs are not kept until the next file, since they may be as many as
- * all states. The run owns them meanwhile: the callback may be left by an exception.
+ * The bytes that save_adjoint() packs are not kept until the next file, since they may be as many
+ * as all states. The run owns them meanwhile: the callback may be left by an exception.
  */
 void reel_restart_drop_packed(reel_run *run)
 {
@@ -230,8 +230,9 @@ static int fill_file(reel_run *run, struct reel_restart_file *file, const void *
 }
 
 /*
- * Writes the next epoch, unless `error` says that the adjoint could not be packed. No process renames its file before all have theirs on the disk; and the
- * epoch counts only if all have renamed it, since they must replace the same name next time.
+ * Writes the next epoch, unless `error` says that the adjoint could not be packed. No process
+ * renames its file before all have theirs on the disk; and the epoch counts only if all have
+ * renamed it, since they must replace the same name next time.
  */
 static int write_file(reel_run *run, int error, const void *adjoint)
 {

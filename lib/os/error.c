@@ -28,9 +28,9 @@ struct text {
 };
 
 /*
- * The last error of a thread, and its text, which is NULL before the first error and without memory. It is
- * allocated, because the loader has few bytes for the thread-local variables of libreel-adstack, which it
- * may load when the program runs.
+ * The last error of a thread, and its text, which is NULL before the first error and without
+ * memory. It is allocated, because the loader has few bytes for the thread-local variables of
+ * libreel-adstack, which it may load when the program runs.
  */
 static _Thread_local int last_error;
 static _Thread_local struct text *last;

@@ -175,8 +175,8 @@ static bool is_like(const struct reel_bin *bin, const struct reel_parcel *parcel
 }
 
 /*
- * A slot for a layout that no open bin has. If there are more layouts than slots, they share bins: a
- * codec packs them less well, but parcels of many layouts do not take a slab each. Requires
+ * A slot for a layout that no open bin has. If there are more layouts than slots, they share bins:
+ * a codec packs them less well, but parcels of many layouts do not take a slab each. Requires
  * parcels->lock.
  */
 static struct reel_bin **other_slot(const struct reel_parcel *parcel)

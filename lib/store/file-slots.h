@@ -55,8 +55,8 @@ void reel_file_slots_close(struct reel_file_slots *slots);
 /*
  * Takes a slot for `bytes` bytes, at most slot_bytes. *part is its first part, whose unit is the
  * number of the slot; part->next are the other parts, which live until the slot is given or
- * retired. Returns 0, -ENOMEM, -ENOSPC (max_bytes is reached), -EBADF (the file was to grow, and the
- * descriptor stands for another file), or the error of the system when the file was to grow.
+ * retired. Returns 0, -ENOMEM, -ENOSPC (max_bytes is reached), -EBADF (the file was to grow, and
+ * the descriptor stands for another file), or the error of the system when the file was to grow.
  */
 int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 			 struct reel_file_part *part);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Layer: a header with the label of the put and a CRC of header and data, which is compared when
- * the data comes back. A get that does not match, or cannot be unpacked, is repeated once, since a wire may have been at
- * fault; after that it is -EBADMSG. The verbs run in the threads that call the store and complete
- * its transfers. A get whose header is not exactly that of its put never returns 0.
+ * the data comes back. A get that does not match, or cannot be unpacked, is repeated once, since a
+ * wire may have been at fault; after that it is -EBADMSG. The verbs run in the threads that call
+ * the store and complete its transfers. A get whose header is not exactly that of its put never
+ * returns 0.
  */
 #include "store.h"
 

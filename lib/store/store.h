@@ -54,8 +54,8 @@ const char *reel_layout_problem(struct reel_layout layout);
 int reel_store_gpu_load(reel_store **store, uint64_t bytes);
 
 /*
- * store-open.c: returns how many bytes the stores of a description may keep in memory, or 0 if it is
- * not understood, which reel_store_open() then says.
+ * store-open.c: returns how many bytes the stores of a description may keep in memory, or 0 if it
+ * is not understood, which reel_store_open() then says.
  */
 uint64_t reel_store_memory_bytes(const char *description);
 

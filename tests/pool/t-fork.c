@@ -267,16 +267,6 @@ static void workers_spill(unsigned generations)
 	ok(spills_right(&of_words) && reel_pool_default() == before, "the parent goes on");
 }
 
-static char told[512];
-
-static void keep_message(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)context;
-	snprintf(told, sizeof told, "%s", message);
-}
-
 /* What fits in memory, and lies on slabs, stays readable. */
 static void a_tape_with_values_stays_with_the_parent(reel_tape *tape)
 {
@@ -286,11 +276,12 @@ static void a_tape_with_values_stays_with_the_parent(reel_tape *tape)
 	push_words(tape, 0, kept);
 	worker = fork_with_timeout();
 	if (worker == 0) {
-		reel_set_error_handler(keep_message, NULL);
+		record_reports();
 		push_words(tape, kept, n);
 		is_int(reel_tape_error(tape), -ECHILD, "the budget is used up, without the store");
-		ok(strstr(told, "child of a fork"), "the text names the fork: %s", told);
-		ok(strstr(told, "begin it in the child"), "and the remedy");
+		ok(strstr(reported.message, "child of a fork"), "the text names the fork: %s",
+		   reported.message);
+		ok(strstr(reported.message, "begin it in the child"), "and the remedy");
 		n = kept + (n - kept) - reel_tape_refused(tape) / 8;
 		while (reel_tape_refused(tape))
 			(void)reel_pop(tape, uint64_t);

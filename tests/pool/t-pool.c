@@ -544,16 +544,6 @@ static unsigned wrong_on_all(reel_tape *tapes, unsigned n)
 	return wrong;
 }
 
-static char told[512];
-
-static void keep_message(const reel_tape *tape, int error, const char *message, void *context)
-{
-	(void)tape;
-	(void)error;
-	(void)context;
-	snprintf(told, sizeof told, "%s", message);
-}
-
 static void many_short_tapes_take_little(void)
 {
 	reel_pool *pool = open_pool((struct reel_pool_options){0});
@@ -580,10 +570,11 @@ static void too_many_short_tapes_are_named(void)
 	pool = open_pool(options);
 	for (unsigned i = 0; i < 2 * TAPES; i++)
 		reel_tape_open(&tapes[i], pool, 0);
-	reel_set_error_handler(keep_message, NULL);
+	record_reports();
 	is_int(push_to_all(tapes, 2 * TAPES), -EDQUOT, "%d tapes do not fit in 4 MiB", 2 * TAPES);
 	reel_set_error_handler(NULL, NULL);
-	ok(strstr(told, "first slabs of tapes and large spans in use have"), "which is told: %s", told);
+	ok(strstr(reported.message, "first slabs of tapes and large spans in use have"),
+	   "which is told: %s", reported.message);
 	is_int(wrong_on_all(tapes, 2 * TAPES), 0, "those that fit come back");
 	is_int(reel_pool_close(pool), 0, "and the pool closes");
 }
@@ -671,7 +662,7 @@ static void the_limit_of_mappings_is_named(void)
 	int error = 0;
 
 	ok(!reel_os_mappings_are_used_up(), "a process has mappings left");
-	reel_set_error_handler(keep_message, NULL);
+	record_reports();
 	used_up = range != MAP_FAILED && !runs_in_a_tool() && use_mappings_up(range, MAX_MAPPINGS);
 	if (used_up) {
 		reel_push_span(&tape, char, 2 * small_slab());
@@ -681,7 +672,8 @@ static void the_limit_of_mappings_is_named(void)
 		munmap(range, bytes);
 	if (used_up) {
 		is_int(reel_tape_error(&tape), -ENOMEM, "a push is refused without mappings");
-		ok(strstr(told, "vm.max_map_count"), "which are named: %s", told);
+		ok(strstr(reported.message, "vm.max_map_count"), "which are named: %s",
+		   reported.message);
 		is_int(error, -ENOMEM, "so is a parcel");
 		ok(strstr(reel_error_text(error), "vm.max_map_count"), "with the same remedy");
 	} else {
