@@ -74,26 +74,6 @@ static void close_run(struct sweep *sweep)
 	reel_plan_close(sweep->plan);
 }
 
-static int reverse_in_pieces(reel_run *run, struct context *context, struct state *state,
-			     struct state *bar)
-{
-	reel_action action;
-	int error = reel_run_next(run, &action);
-
-	while (!error && action.kind != REEL_ACTION_DONE) {
-		error = reel_run_carry_out(run, &action, context, state, bar, NULL);
-		error = error ? error : reel_run_next(run, &action);
-	}
-	return error;
-}
-
-static int go_back(const struct sweep *sweep, struct context *context, struct state *state,
-		   struct state *bar)
-{
-	return sweep->pieces ? reverse_in_pieces(sweep->run, context, state, bar)
-			     : reel_run_reverse(sweep->run, context, state, bar);
-}
-
 /* Both sweeps. Returns whether a callback was left: *error is then what going on gives. */
 static bool sweep_both(const struct sweep *sweep, struct context *context, struct state *bar,
 		       int64_t place, int *error)
@@ -103,12 +83,12 @@ static bool sweep_both(const struct sweep *sweep, struct context *context, struc
 	places_to_pass = place;
 	if (setjmp(out_of_the_callback)) {
 		places_to_pass = -1;
-		*error = go_back(sweep, context, &state, bar);
+		*error = go_back(sweep->run, &context->run, &state, bar, sweep->pieces);
 		return true;
 	}
 	*error = reel_run_forward(sweep->run, context, &state);
 	if (!*error)
-		*error = go_back(sweep, context, &state, bar);
+		*error = go_back(sweep->run, &context->run, &state, bar, sweep->pieces);
 	return false;
 }
 

@@ -288,22 +288,6 @@ static bool leaving_finished(void *context, const void *state, int64_t step)
 	return step == 40;
 }
 
-static int go_back(reel_run *checkpoint, struct run *run, struct state *state, struct state *bar,
-		   bool pieces)
-{
-	reel_action action;
-	int error;
-
-	if (!pieces)
-		return reel_run_reverse(checkpoint, run, state, bar);
-	error = reel_run_next(checkpoint, &action);
-	while (!error && action.kind != REEL_ACTION_DONE) {
-		error = reel_run_carry_out(checkpoint, &action, run, state, bar, NULL);
-		error = error ? error : reel_run_next(checkpoint, &action);
-	}
-	return error;
-}
-
 /*
  * Leaves one place of both sweeps, if there are so many, and calls the reverse sweep as if nothing
  * had been. Returns whether a place was left; *error is what the reverse sweep then said.

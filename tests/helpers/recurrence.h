@@ -253,6 +253,23 @@ static inline reel_run *open_checkpoint(const reel_plan *plan, const reel_model 
 	return run;
 }
 
+/* The reverse sweep, by the run or by the program in pieces. */
+static inline int go_back(reel_run *checkpoint, struct run *run, struct state *state,
+			  struct state *bar, bool pieces)
+{
+	reel_action action;
+	int error;
+
+	if (!pieces)
+		return reel_run_reverse(checkpoint, run, state, bar);
+	error = reel_run_next(checkpoint, &action);
+	while (!error && action.kind != REEL_ACTION_DONE) {
+		error = reel_run_carry_out(checkpoint, &action, run, state, bar, NULL);
+		error = error ? error : reel_run_next(checkpoint, &action);
+	}
+	return error;
+}
+
 /* What a program does that can be resumed. */
 static inline int begin_or_resume(reel_run *checkpoint, struct run *run, struct state *bar)
 {
