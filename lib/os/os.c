@@ -141,17 +141,20 @@ static size_t max_mappings(void)
 }
 
 /* Some below the limit, since a refused request may have asked for more than one mapping. */
-bool reel_os_mappings_are_used_up(void)
+const char *reel_os_mappings_remedy(void)
 {
 	REEL_UNCANCELLED;
 	size_t limit = max_mappings();
 
-	return limit && count_lines("/proc/self/maps") + 16 > limit;
+	return limit && count_lines("/proc/self/maps") + 16 > limit
+		       ? "; the process has as many mappings as vm.max_map_count allows (sysctl): raise "
+			 "it, or take fewer and larger spans and parcels"
+		       : "";
 }
 #else
-bool reel_os_mappings_are_used_up(void)
+const char *reel_os_mappings_remedy(void)
 {
-	return false;
+	return "";
 }
 #endif
 

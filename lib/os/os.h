@@ -20,16 +20,11 @@ size_t reel_os_cache_bytes(unsigned level);
 void *reel_os_map(size_t bytes, size_t alignment);
 void reel_os_unmap(void *address, size_t bytes);
 /*
- * Whether the process has as many mappings as the system allows it, so that it gets no memory
- * though there is some. Reads the list of mappings: for a message.
+ * For the end of a message about memory that was refused: what to do if the process has as many
+ * mappings as the system allows it, so that it gets no memory though there is some; otherwise "".
+ * Cost: reads the list of mappings.
  */
-bool reel_os_mappings_are_used_up(void);
-/* For the end of a message about memory that was refused; "" if it was memory that was lacking. */
-#define REEL_OS_MAPPINGS_REMEDY                                                                    \
-	(reel_os_mappings_are_used_up()                                                            \
-		 ? "; the process has as many mappings as vm.max_map_count allows (sysctl): raise " \
-		   "it, or take fewer and larger spans and parcels"                                \
-		 : "")
+const char *reel_os_mappings_remedy(void);
 
 /* Asks for huge pages. A refusal costs only speed and is not reported. */
 void reel_os_want_huge_pages(void *address, size_t bytes);

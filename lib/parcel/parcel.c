@@ -427,7 +427,7 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 				 "open a pool in the child, and parcels on it",
 				 what, bytes);
 	return reel_fail(error, "%s of %zu bytes: %s%s", what, bytes, reel_store_strerror(error),
-			 error == -ENOMEM ? REEL_OS_MAPPINGS_REMEDY : "");
+			 error == -ENOMEM ? reel_os_mappings_remedy() : "");
 }
 
 static const char *options_problem(const struct reel_parcel_options *options)

@@ -138,7 +138,7 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 				      push, bytes, tape->pool->hard_budget,
 				      need_of_memory(tape, bytes, need));
 	return reel_tape_fail(tape, error, "%s: no memory for a slab of %zu bytes%s", push, bytes,
-			      REEL_OS_MAPPINGS_REMEDY);
+			      reel_os_mappings_remedy());
 }
 
 static bool is_left_behind(const struct reel_pool *pool)
