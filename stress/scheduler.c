@@ -496,9 +496,19 @@ static void leave_child_alone(void)
 	self = NULL;
 }
 
+/*
+ * Before the library registers its handlers when it is loaded, so that these run in the schedule
+ * before a fork, and in no schedule in the child.
+ */
+__attribute__((constructor(101))) static void register_handler(void)
+{
+	if (pthread_atfork(NULL, NULL, leave_child_alone))
+		abort();
+}
+
 static void prepare(void)
 {
-	if (pthread_key_create(&end_key, end) || pthread_atfork(NULL, NULL, leave_child_alone))
+	if (pthread_key_create(&end_key, end))
 		abort();
 }
 
@@ -506,7 +516,6 @@ void scheduler_begin(const struct scheduler_options *options)
 {
 	if (options->schedule == SCHEDULE_FREE)
 		return;
-	/* Before the library's: its handlers of a fork run in the schedule. */
 	pthread_once(&once, prepare);
 	memset(&scheduler, 0, sizeof scheduler);
 	scheduler.options = *options;
