@@ -38,7 +38,7 @@ static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 	const struct reel_pool *pool = tape->pool;
 
 	REEL_ASSERT(pool->first_slab_bytes <= pool->slab_bytes);
-	if (next_slab_index(tape) == 0 && bytes <= pool->small_slab_bytes)
+	if (next_slab_index(tape) == 0 && pool->small_slab_bytes && bytes <= pool->small_slab_bytes)
 		return REEL_SLAB_SMALL;
 	if (next_slab_index(tape) < FIRST_SLABS && bytes <= pool->first_slab_bytes &&
 	    pool->first_slab_bytes < pool->slab_bytes)

@@ -390,9 +390,27 @@ static void a_replay_brings_the_tape_back_in_step(void)
 	reel_tape_close(&tape);
 }
 
+/* A hold keeps the window, so that what is pushed next, be it nothing, needs a slab. */
+static void nothing_is_reserved_in_a_hold(void)
+{
+	reel_pool *pool = open_pool(TINY);
+	reel_tape tape = open_tape(pool, 0);
+
+	push_words(&tape, 0, 3);
+	reel_tape_hold(&tape);
+	ok(reel_reserve(&tape, double, 0), "a span of nothing is reserved in a hold");
+	reel_commit(&tape, double, 0);
+	ok(reel_pop_span(&tape, double, 0), "and popped");
+	reel_tape_release(&tape);
+	is_int(wrong_words(&tape, 0, 3), 0, "what is below it comes back");
+	reel_tape_close(&tape);
+	close_pool(pool, "nothing was reserved");
+}
+
 int main(void)
 {
 	tap_begin();
+	nothing_is_reserved_in_a_hold();
 	for (unsigned flags = 0; flags <= REEL_CHECKED; flags++) {
 		tap_case(flags ? "checked" : "unchecked");
 		a_tape_is_replayed(flags);
