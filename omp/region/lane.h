@@ -213,6 +213,8 @@ struct reel_lane {
 	uint64_t body;
 	/* reel_tasks_reverse() calls bodies for this parent, or one of them has never returned. */
 	bool calls_bodies;
+	/* What that call has allocated, which the close of the lane frees if it never returns. */
+	void *bodies_memory[3];
 	struct reel_lane_hold *hold;
 	int32_t holds;
 

@@ -396,6 +396,13 @@ static void run_in_crew(struct group *group)
 	returned = true;
 }
 
+static void own_memory(reel_lane *parent, const struct group *group)
+{
+	parent->bodies_memory[0] = group->job;
+	parent->bodies_memory[1] = group->use;
+	parent->bodies_memory[2] = group->run;
+}
+
 int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, int threads,
 		       unsigned flags)
 {
@@ -411,6 +418,7 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 		close_group(&group);
 		return reel_lane_error(parent);
 	}
+	own_memory(parent, &group);
 	parent->calls_bodies = true;
 	if (group.crew)
 		run_in_crew(&group);
@@ -419,5 +427,6 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 	parent->calls_bodies = false;
 	REEL_ASSERT(!group.left);
 	close_group(&group);
+	own_memory(parent, &(struct group){0});
 	return reel_lane_error(parent);
 }

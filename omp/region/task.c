@@ -107,6 +107,8 @@ void reel_tasks_close(reel_lane *parent)
 {
 	drop_if(parent, any);
 	REEL_ASSERT(!parent->made);
+	for (int i = 0; i < (int)(sizeof parent->bodies_memory / sizeof *parent->bodies_memory); i++)
+		free(parent->bodies_memory[i]);
 }
 
 /* The task of which reel_task_end() was left out would never add what it has kept. */
