@@ -187,11 +187,11 @@ typedef void reel_task_body(void *context, reel_lane *task);
  *
  * With REEL_TASKS_IN_ORDER the results have the same bits for any number of threads, but for what
  * tasks of REEL_TASK_IN_SHARED add to one element: these tasks run at the same time with the flag,
- * too, and the order of their additions is that of the threads. Atomic additions (reel/adjoint.h)
- * therefore round differently from run to run; private copies do, too, since a copy belongs to a
- * lane or a thread. Without the flag the adjoints to which tasks of REEL_TASK_IN add depend on the
- * order of these additions. Tasks in order do not run at the same time. If many tasks read the same
- * variable, use REEL_TASK_IN_ADD, which has the same bits and needs no order.
+ * too, and the order of their additions is that of the threads. So atomic additions
+ * (reel/adjoint.h) round differently from run to run, and so do private copies whose lanes are the
+ * numbers of threads. Without the flag the adjoints to which tasks of REEL_TASK_IN add depend on
+ * the order of these additions. Tasks in order do not run at the same time. If many tasks read the
+ * same variable, use REEL_TASK_IN_ADD, which has the same bits and needs no order.
  *
  * Returns 0, or the parent's error. If the parent has an error when it is called, or there is no
  * memory to order the tasks, no body is called. Cost: a lock for each task, so a task should take
