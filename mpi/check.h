@@ -28,7 +28,10 @@ enum reel_mpi_kind {
 	REEL_MPI_STARTED_CALL /* an I-form, which no other rank waits for */
 };
 
-/* What a call is, and what it says besides its number of numbers, rank or root, and tag. */
+/*
+ * The part of a call's description that notes and comparisons share. The number of numbers, the
+ * rank or root, and the tag stand beside it.
+ */
 struct reel_mpi_said {
 	uint32_t kind : 3;	/* enum reel_mpi_kind */
 	uint32_t numbers : 3;	/* kinds of numbers, bits 1 << enum reel_mpi_number */
@@ -109,7 +112,7 @@ static inline uint32_t reel_mpi_hash(uint32_t hash, uint64_t word)
 	return hash;
 }
 
-/* Of the kind 0. Of a hash the low bits stay. */
+/* Returns a description that has the low bits of the hash, and 0 as kind, which the caller sets. */
 static inline struct reel_mpi_said reel_mpi_say(uint32_t kinds, uint32_t operation, uint32_t hash)
 {
 	return (struct reel_mpi_said){.numbers = kinds & 7u, .operation = operation & 7u,
@@ -203,15 +206,19 @@ struct reel_mpi_call {
  */
 int reel_mpi_agree(const struct reel_mpi_call *call);
 
-/* What a reduction says of its operation and of MPI_IN_PLACE. `own` is a hash to begin with. */
+/*
+ * Sets what ranks compare of a reduction: its operation for all ranks, and for each rank alone a
+ * hash, which extends `own` by the handle of the operation and by whether the call is in place.
+ */
 void reel_mpi_say_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own);
 
 /* Forward, when all else is on the tape: notes the call. Returns `error`, or the tape's. */
 int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error);
 
 /*
- * The same for an I-form: ranks start and reverse these where others may not be yet, so each one
- * compares its reverse call with its own note alone. Returns `error`, or as reel_mpi_mirror().
+ * These two do the same for an I-form. A rank may start or reverse it long before the others do, so
+ * each rank compares its reverse call with its own note alone. Returns `error`, or as
+ * reel_mpi_mirror().
  */
 int reel_mpi_note_started(const struct reel_mpi_call *call, int error);
 int reel_mpi_mirror_started(const struct reel_mpi_call *call);

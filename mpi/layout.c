@@ -338,7 +338,7 @@ int reel_mpi_check_count(const struct reel_mpi_layout *layout, int count, int ti
 			 const char *call)
 {
 	MPI_Aint extent = layout->extent < 0 ? -layout->extent : layout->extent;
-	/* What is added to the elements: the reach of the last one, and the alignment of the first. */
+	/* The last element may reach beyond its extent, and the first one is aligned. */
 	MPI_Aint left = PTRDIFF_MAX / times - 2 * ALIGN;
 
 	if (count < 0)

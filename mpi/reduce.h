@@ -22,7 +22,7 @@ int reel_mpi_sum_to(struct reel_mpi_message *message, int root);
  */
 int reel_mpi_reverse_bcast(struct reel_mpi_message *message, int root);
 
-/* What checked mode compares of a Bcast. */
+/* Returns the description of a Bcast that checked mode compares. */
 struct reel_mpi_call reel_mpi_bcast_call(const struct reel_mpi_message *message, int root,
 					 bool reverse);
 

@@ -217,7 +217,7 @@ int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_c
 {
 	int rank, error = agree_on_loop(costs, comm), chosen = 0;
 
-	/* The same on all ranks, which have agreed on the number. */
+	/* All ranks have the same number of tiers here, so all of them refuse it or none does. */
 	if (!error && costs->tiers > REEL_MAX_TIERS)
 		error = reel_fail(-EINVAL, "reel_mpi_costs_choose: %u tiers; there are at most %d",
 				  costs->tiers, REEL_MAX_TIERS);

@@ -293,7 +293,7 @@ int reel_mpi_refuse_truncated(struct reel_mpi_message *m)
 	if (!m->tape || reel_tape_error(m->tape) != -EMSGSIZE || !reel_mpi_is_active(m))
 		return 0;
 	reel_mpi_layout_poison(m->layout, m->count, m->buffer);
-	/* Of a wildcard the note is lost: it is not known which rank waits. */
+	/* A receive of any source or tag has lost its note, so the rank that waits is not known. */
 	if (!m->attached->checks && m->peer >= 0 && m->tag >= 0)
 		reel_mpi_send_copy(m);
 	error = reel_fail(-EMSGSIZE, "rank %d, %s: %s follows a receive that had no room for its "

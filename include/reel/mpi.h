@@ -135,7 +135,7 @@ extern "C" {
  */
 int reel_mpi_attach(MPI_Comm comm, unsigned flags);
 
-/* Whose header the program is compiled with, by which the handles of MPI are the same. */
+/* The MPI whose header the program is compiled with. Handles of one MPI mean nothing to another. */
 enum reel_mpi_implementation { REEL_MPI_UNKNOWN, REEL_MPI_OPEN_MPI, REEL_MPI_MPICH };
 
 #if defined(OPEN_MPI)

@@ -142,8 +142,9 @@ int reel_parcel_close(reel_parcel *parcel);
 size_t reel_parcel_bytes(const reel_parcel *parcel);
 
 /*
- * Of all parcels of a pool, snapshots that runs keep in memory included (run.h). Bytes in memory
- * are those of the slabs and pages that the parcels take; a slab that several share counts once.
+ * These figures are of all parcels of a pool, snapshots that runs keep in memory included (run.h).
+ * Bytes in memory are those of the slabs and pages that the parcels take; a slab that several share
+ * counts once.
  */
 struct reel_parcel_stats {
 	uint64_t parcels;         /* open or sealed */

@@ -205,7 +205,10 @@ static int pack(reel_run *run, void *context, const void *adjoint)
 	return error ? error : run->options.save_adjoint(context, adjoint, run->packed);
 }
 
-/* What a file has after the snapshots: in the forward sweep only what save_adjoint() keeps. */
+/*
+ * Writes the last part of a file: what save_adjoint() has packed, or else the adjoint. The forward
+ * sweep has no adjoint, so its files end with what is packed, or with the snapshots.
+ */
 static void write_adjoint(const reel_run *run, struct reel_restart_file *file, const void *adjoint)
 {
 	REEL_ASSERT(!adjoint == (run->phase != REEL_RUN_REVERSE));

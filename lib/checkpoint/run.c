@@ -54,7 +54,10 @@ static void leave_function(reel_run *run)
 	(void)before;
 }
 
-/* Whether a callback was left. The caller has `entered` functions itself that have not returned. */
+/*
+ * Returns whether a callback was left. `entered` is the number of functions that are under way
+ * because the caller runs in them.
+ */
 static bool was_left(const reel_run *run, unsigned entered)
 {
 	return atomic_load_explicit(&run->under_way, memory_order_relaxed) > entered;

@@ -93,7 +93,10 @@ struct reel_run {
 	/* Restart files. */
 	uint64_t saved_at;     /* time of the last restart file, in ns */
 	reel_action stored;    /* resumed in a forward sweep: the STORE of the working state */
-	/* What save_adjoint() or load_adjoint() works on, also after they were left; or NULL. */
+	/*
+	 * The buffer of save_adjoint() or load_adjoint(), or NULL. The run owns it, so that it is
+	 * freed if they are left.
+	 */
 	void *packed;
 	uint64_t saves, failed_saves;
 	uint32_t served;  /* number of requests to save that this run has served */

@@ -235,7 +235,10 @@ static struct reel_slot *slot_of(struct reel_snapshots *snapshots, unsigned tier
 	return number < of->slots && of->slot[number].state == state ? &of->slot[number] : NULL;
 }
 
-/* The same for a load. NULL also if save() was left before the snapshot was complete. */
+/*
+ * Does the same as slot_of(), but returns NULL also if save() was left before the snapshot was
+ * complete: such a snapshot is not loaded.
+ */
 static struct reel_slot *saved_slot_of(struct reel_snapshots *snapshots, unsigned tier,
 				       unsigned number, int64_t state)
 {

@@ -30,9 +30,9 @@ struct reel_os_file_identity {
  */
 int reel_os_file_raise(int file);
 int reel_os_file_identify(int file, struct reel_os_file_identity *identity);
-/* False: the descriptor was closed, or stands for another file. */
+/* Returns false if the descriptor was closed, or stands for another file. */
 bool reel_os_file_is(int file, const struct reel_os_file_identity *identity);
-/* Whether the path is a name of the file, and no symbolic link to it. */
+/* Returns whether the path is a name of the file. A symbolic link to the file is none. */
 bool reel_os_file_has_name(int file, const char *path);
 /* Closes the descriptor, unless it stands for another file. */
 void reel_os_file_close_if(int file, const struct reel_os_file_identity *identity);
@@ -56,7 +56,7 @@ int reel_os_file_open_new(const char *path);
  * Opens a file for reading. -EEXIST: what has this name is not a regular file, and is not opened.
  */
 int reel_os_file_open_to_read(const char *path);
-/* Whether a file of this name may be created in its directory. Returns 0 or -errno. */
+/* Returns 0 if a file of this name may be created in its directory, or -errno. */
 int reel_os_file_check_directory(const char *path);
 /*
  * Locks the file until its descriptor is closed, also by the end of the process. Does not wait.

@@ -27,7 +27,7 @@
 #include "pool/pool.h"
 #include "store/store.h"
 
-/* Of the handlers of fork(): 0, or an error number. */
+/* Result of the registration of the handlers of fork(): 0, or an error number. */
 static int registration;
 /* `opening` guards the variables down to the default pool. */
 static bool environment_is_read;
@@ -38,7 +38,10 @@ static atomic_flag store_refused = ATOMIC_FLAG_INIT;
 static _Atomic(struct reel_pool *) default_pool;
 /* Held by a thread that opens the default pool, so that one thread opens the store, and no two. */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-/* Whether this thread holds `opening`. A device's driver may fork while the store is opened. */
+/*
+ * This thread holds `opening`. The handlers of fork() then leave the lock alone, since a device's
+ * driver may fork while this thread opens the store.
+ */
 static _Thread_local bool is_opening;
 
 /* "60%" */
@@ -61,13 +64,13 @@ static int parse_budget(const char *text, const struct reel_memory_limit *limit,
 	return 0;
 }
 
-/* What the stores of REEL_STORE may keep in memory beside the budget. */
+/* Returns how many bytes the stores of REEL_STORE may keep in memory, beside the budget. */
 static uint64_t store_memory(void)
 {
 	return store_description ? reel_store_memory_bytes(store_description) : 0;
 }
 
-/* How large a budget may be that is not to have the process killed. */
+/* Returns the largest budget with which the system does not kill the process. */
 static uint64_t max_budget(const struct reel_memory_limit *limit)
 {
 	uint64_t share = limit->bytes / 100 * REEL_MAX_PERCENT, stored = store_memory();

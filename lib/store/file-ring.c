@@ -131,8 +131,9 @@ static void take_results(struct ring *ring)
 }
 
 /*
- * What the kernel does not take for want of memory stays in the ring and is tried again. Without
- * wakeups, which the program may have closed, the thread looks at the queue once a second.
+ * The kernel may refuse entries for want of memory: they stay in the ring, and are tried again. If
+ * the program has closed the descriptor of the wakeups, nobody can wake this thread, so it looks at
+ * the queue once a second.
  */
 static void submit_and_wait(struct ring *ring)
 {

@@ -197,7 +197,7 @@ static void take_slabs(struct reel_recording *recording, reel_tape *tape)
 	}
 	tape->slab = NULL;
 	tape->below = 0;
-	/* Of no slab any more: reel_tape_close() would take the tape for a copy. */
+	/* reel_tape_close() takes a tape for a copy whose window is in a slab that it gave away. */
 	tape->top = reel_window_base(tape);
 }
 

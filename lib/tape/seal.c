@@ -83,7 +83,10 @@ static uint64_t min_slabs(const reel_tape *tape)
 
 #define NEED 400
 
-/* What first slabs of tapes, which no store takes, have of the budget, if that is most of it. */
+/*
+ * If slabs that no store takes have most of the budget, adds to the text how much they have: then
+ * the remedy is fewer tapes, and not a larger budget.
+ */
 static void add_what_stays(const reel_tape *tape, char text[static NEED])
 {
 	/* Relaxed is enough: the number is for a message. */

@@ -176,7 +176,7 @@ void reel_reader_end(reel_tape *tape);
 /* check.c. On a tape that is not checked these functions do nothing, and return true. */
 int reel_check_start(reel_tape *tape);
 void reel_check_end(reel_tape *tape);
-/* Whether the tape is checked and another struct than the one that began or that was moved to. */
+/* Returns whether this struct is a copy of a checked tape, whose place is another struct. */
 bool reel_check_is_copy(const reel_tape *tape);
 /* The tape has been moved to this struct. */
 void reel_check_move(reel_tape *tape);

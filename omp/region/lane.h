@@ -137,9 +137,12 @@ struct reel_region {
 	_Atomic uint64_t passed;
 	/* The collective span of the last barrier. Thread 0 writes it before it writes `passed`. */
 	const void *span;
-	/* Where the program pushed or popped it. Only thread 0 and the thread that ends the region. */
+	/*
+	 * Line of the program that pushed or popped the span. Only thread 0 writes it, and the
+	 * thread that ends the region reads it.
+	 */
 	const char *span_site;
-	/* Of the parent's tape where the region began to record, and where its reversal ends. */
+	/* Height of the parent's tape where the recording began, and where the reversal ends. */
 	uint64_t height;
 };
 
@@ -213,7 +216,7 @@ struct reel_lane {
 	uint64_t body;
 	/* reel_tasks_reverse() calls bodies for this parent, or one of them has never returned. */
 	bool calls_bodies;
-	/* What that call has allocated, which the close of the lane frees if it never returns. */
+	/* Memory of that call. If the call never returns, the close of the lane frees it. */
 	void *bodies_memory[3];
 	struct reel_lane_hold *hold;
 	int32_t holds;
