@@ -29,10 +29,10 @@ struct said {
 /* A number for the name of a call. */
 static int64_t number_of(const char *name, bool reverse)
 {
-	uint32_t hash = 2166136261u;
+	uint32_t hash = REEL_MPI_HASH;
 
 	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 16777619u;
+		hash = reel_mpi_hash(hash, (unsigned char)*name);
 	return (int64_t)hash * 2 + reverse;
 }
 
