@@ -64,6 +64,18 @@ static inline pid_t fork_with_timeout(void)
 	return child;
 }
 
+/* Runs a test in a child, so that what it sets does not outlive it. */
+static inline void in_child(void (*test)(void), const char *name)
+{
+	pid_t child = fork_with_timeout();
+
+	if (child == 0) {
+		test();
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "%s", name);
+}
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The first four slabs of a tape hold 8 words, all others 16. */

@@ -270,17 +270,6 @@ static void a_store_larger_than_memory_is_refused(void)
 	   "the reason is said: %s", text);
 }
 
-static void in_a_child(void (*test)(void), const char *name)
-{
-	pid_t child = fork();
-
-	if (child == 0) {
-		test();
-		tap_child_end();
-	}
-	ok(tap_child_passed(child), "%s", name);
-}
-
 #define REFUSED " is refused, and with it the default pool: "
 
 /* Of what is said, the beginning and another part. */
@@ -558,8 +547,8 @@ int main(int argc, char **argv)
 	a_set_user_id_program_ignores_the_environment();
 	a_change_of_the_environment_comes_too_late();
 	the_default_pool_is_tried_again();
-	in_a_child(a_store_in_memory_leaves_the_rest_for_the_budget, "budget and store together");
-	in_a_child(a_store_larger_than_memory_is_refused, "a store that memory does not hold");
+	in_child(a_store_in_memory_leaves_the_rest_for_the_budget, "budget and store together");
+	in_child(a_store_larger_than_memory_is_refused, "a store that memory does not hold");
 	threads_open_the_default_pool_once();
 	threads_agree_on_the_default_pool();
 	return tap_end();

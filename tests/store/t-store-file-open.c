@@ -45,17 +45,6 @@ static bool problem_names(const char *what)
 	return tells_of(what, "name a directory");
 }
 
-static void in_child(void (*body)(void), const char *what)
-{
-	pid_t child = fork_with_timeout();
-
-	if (child == 0) {
-		body();
-		tap_child_end();
-	}
-	ok(tap_child_passed(child), "%s", what);
-}
-
 static void use_no_directory(void)
 {
 	unsetenv("REEL_SPILL_DIR");
