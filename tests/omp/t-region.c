@@ -1132,6 +1132,15 @@ static void run_short(reel_lane *lane, int loops, bool reverse)
 	}
 }
 
+static int run_without_loops(reel_region *region)
+{
+	reel_worker worker = reel_worker_begin(region, 0, 1);
+
+	while (reel_worker_next(&worker))
+		;
+	return reel_region_end(region);
+}
+
 static void test_short_lanes(void)
 {
 	reel_lane *root = open_root(NULL);
@@ -1144,6 +1153,8 @@ static void test_short_lanes(void)
 		if (reel_lane_index(worker.lane) < 2)
 			run_short(worker.lane, reel_lane_index(worker.lane) == 1 ? 1 : 3, false);
 	is_int(reel_region_end(region), 0, "of three loops one lane did one, and one lane none");
+	is_int(run_without_loops(reel_region_begin(root, 3)), 0, "the next region has no loop");
+	is_int(run_without_loops(reel_region_reverse(root)), 0, "and is reversed");
 	region = reel_region_reverse(root);
 	worker = reel_worker_begin(region, 0, 1);
 	while (reel_worker_next(&worker))
