@@ -155,6 +155,7 @@ emulated='%/t-device-drain %/t-device-random %/t-device-examples'
 
 # Tests of OpenMP's parts, and of whole programs with it.
 omp_tests='tests/omp/t-omp-checkpoint tests/omp/t-omp-group tests/omp/t-omp-memory tests/omp/t-omp-faults
+	tests/omp/t-omp-cancel tests/omp/t-deadlock
 	tests/omp/t-omp-patterns tests/omp/t-adjoint-omp tests/omp/t-adjoint tests/omp/t-adjoint-check tests/omp/t-region tests/omp/t-task tests/omp/t-reduction
 	tests/omp/t-region-faults tests/omp/t-observe tests/whole/t-gradient'
 

@@ -11,6 +11,7 @@ libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(OPENMP_CFLAGS) -fe
 libreel_omp_core_la_SOURCES = \
 	%D%/region/lane.c %D%/region/lane.h \
 	%D%/region/lane-table.c \
+	%D%/region/deadlock.c \
 	%D%/region/lane-recording.c \
 	%D%/region/region.c \
 	%D%/region/phase.c \

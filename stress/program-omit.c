@@ -14,8 +14,8 @@
 
 static const char *const names[OMISSIONS] = {
 	[OMIT_PUSH] = "push", [OMIT_NOTE] = "note", [OMIT_STOP] = "stop", [OMIT_NEXT] = "next",
-	[OMIT_PHASE] = "phase", [OMIT_TASK_WAIT] = "task-wait",
-	[OMIT_POP] = "pop", [OMIT_AWAIT] = "await", [OMIT_LOOP] = "loop",
+	[OMIT_PHASE] = "phase", [OMIT_LANE_PHASE] = "lane-phase", [OMIT_TASK_WAIT] = "task-wait",
+	[OMIT_POP] = "pop", [OMIT_AWAIT] = "await", [OMIT_DONE] = "done", [OMIT_LOOP] = "loop",
 	[OMIT_SINGLE] = "single", [OMIT_REGION] = "region", [OMIT_NEXT_REVERSE] = "next-reverse",
 	[OMIT_PHASE_REVERSE] = "phase-reverse", [OMIT_WAIT_REVERSE] = "wait-reverse",
 	[OMIT_TASK_REVERSE] = "task-reverse", [OMIT_TASK_END] = "task-end"};

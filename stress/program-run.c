@@ -106,7 +106,8 @@ static void reverse_turn(const struct place *place, const struct statement *stat
 	if (!program_omits(OMIT_AWAIT))
 		reel_ordered_await(place->lane, &program_order[statement->to]);
 	program_reverse_statement(place, statement);
-	reel_ordered_done(place->lane, &program_order[statement->to]);
+	if (place->by_hand || !program_omits(OMIT_DONE))
+		reel_ordered_done(place->lane, &program_order[statement->to]);
 }
 
 static void reverse_critical(const struct node *node, const struct place *place)
@@ -462,7 +463,7 @@ static void record_bound(reel_region *region, struct team *team, const struct pl
 
 		if (reel_worker_next(&worker)) {
 			for (unsigned p = 0; p < node->region.phases; p++) {
-				if (p)
+				if (p && (outer->by_hand || !program_omits(OMIT_LANE_PHASE)))
 					reel_lane_phase(worker.lane);
 				record_lane(outer, team, worker.lane, p);
 				if (p + 1 == node->region.phases)

@@ -33,6 +33,7 @@ static struct place place_of_task(const struct node *tasks, const struct node *t
 	place.lane = lane;
 	place.lane_cell = NO_CELL;
 	place.team = NULL;
+	place.by_hand = parent->by_hand || tasks->tasks.making_back != BY_REEL;
 	place.view = NULL;
 	return place;
 }

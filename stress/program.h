@@ -159,14 +159,13 @@ extern const char *const program_names[CONSTRUCTS];
 /* ---- Calls that are left out (program-omit.c) ------------------------------------------- */
 
 /*
- * A call to Reel, or in the reverse sweep all that a construct calls. Two calls are not among them,
- * since other threads may wait for ever without them: reel_ordered_done(), if the lane goes on to
- * another section, as in nested sections; and reel_lane_phase() in one lane, which looks like a
- * lane that leaves early.
+ * A call to Reel, or in the reverse sweep all that a construct calls. reel_ordered_done() and
+ * reel_lane_phase() are not left out in tasks that the program itself reverses: lanes that wait
+ * for ever there are not seen, since nobody knows which tasks OpenMP runs next.
  */
 enum omission {
-	OMIT_PUSH, OMIT_NOTE, OMIT_STOP, OMIT_NEXT, OMIT_PHASE, OMIT_TASK_WAIT,
-	OMIT_POP, OMIT_AWAIT, OMIT_LOOP, OMIT_SINGLE, OMIT_REGION, OMIT_NEXT_REVERSE,
+	OMIT_PUSH, OMIT_NOTE, OMIT_STOP, OMIT_NEXT, OMIT_PHASE, OMIT_LANE_PHASE, OMIT_TASK_WAIT,
+	OMIT_POP, OMIT_AWAIT, OMIT_DONE, OMIT_LOOP, OMIT_SINGLE, OMIT_REGION, OMIT_NEXT_REVERSE,
 	OMIT_PHASE_REVERSE, OMIT_WAIT_REVERSE, OMIT_TASK_REVERSE, OMIT_TASK_END, OMISSIONS
 };
 
@@ -202,6 +201,7 @@ struct place {
 	unsigned lane_cell;         /* the lane's own; NO_CELL: none */
 	unsigned shared, shareds;   /* cells that nobody writes in this phase */
 	struct team *team;          /* NULL: the lane is in no region */
+	bool by_hand;               /* in a task that reel_tasks_reverse() does not reverse */
 	const reel_adjoint_view *view; /* reverse sweep; NULL: none */
 };
 

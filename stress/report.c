@@ -42,6 +42,8 @@ static size_t print_given(char *text, size_t size)
 		n += snprintf(text + n, size - (size_t)n, " --store %.60s", given->store);
 	if (given->fault_mix)
 		n += snprintf(text + n, size - (size_t)n, " --fault-mix %.80s", given->fault_mix);
+	if (given->omit)
+		n += snprintf(text + n, size - (size_t)n, " --omit");
 	return (size_t)n;
 }
 

@@ -110,6 +110,7 @@ check_PROGRAMS += \
 	%D%/omp/t-omp-group \
 	%D%/omp/t-omp-memory \
 	%D%/omp/t-omp-faults \
+	%D%/omp/t-omp-cancel \
 	%D%/omp/t-omp-patterns \
 	%D%/omp/t-adjoint-omp
 endif
@@ -120,6 +121,7 @@ check_PROGRAMS += \
 	%D%/omp/t-lane-recording \
 	%D%/omp/t-binding \
 	%D%/omp/t-region \
+	%D%/omp/t-deadlock \
 	%D%/omp/t-task \
 	%D%/omp/t-reduction \
 	%D%/omp/t-region-faults \
@@ -246,11 +248,13 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_binding_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_binding_LDADD = $(omp_test_libraries)
 %C%_omp_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_deadlock_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_lane_recording_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_observe_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_region_LDADD = $(omp_test_libraries)
+%C%_omp_t_deadlock_LDADD = $(omp_test_libraries)
 %C%_omp_t_lane_recording_LDADD = $(omp_test_libraries)
 %C%_omp_t_reduction_LDADD = $(omp_test_libraries)
 %C%_omp_t_task_LDADD = $(omp_test_libraries)
@@ -269,6 +273,8 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_omp_group_LDADD = $(omp_test_libraries)
 %C%_omp_t_omp_memory_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_omp_memory_LDADD = $(omp_test_libraries)
+%C%_omp_t_omp_cancel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_omp_cancel_LDADD = $(omp_test_libraries)
 %C%_omp_t_omp_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_omp_faults_LDADD = $(omp_test_libraries)
 %C%_omp_t_omp_patterns_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)

@@ -75,8 +75,11 @@
  *
  * Threads. The thread that owns the parent begins, reverses and ends a region. A lane belongs to
  * the thread that took it, until this thread asks for its next lane. In the next phase another
- * thread may take the lane. A thread that is cancelled in a region never reaches its barrier, and
- * the other threads wait there for ever, as they do at a barrier of OpenMP.
+ * thread may take the lane. If OpenMP cancels the parallel region (`cancel parallel`) while threads
+ * wait in it for the others, at a barrier of Reel's or for a turn, their waits end within some
+ * hundredths of a second, and the region is -EINVAL. A thread that ends otherwise in a region
+ * (pthread_cancel) never reaches its barrier, and the other threads wait there for ever, as they do
+ * at a barrier of OpenMP.
  *
  * Errors are sticky, as those of tapes. A lane with an error pops all ones (quiet NaNs), and
  * reel_region_end() returns the error. If there is no memory for a lane, the lane has an error or
@@ -144,7 +147,8 @@ int reel_lane_count(const reel_lane *lane);
  * The sticky error of the lane, or else of the first lane in it that has one, or 0. The errors of
  * reel_tape_error(), and
  *   -EBADMSG   the reverse sweep does not mirror what was recorded
- *   -EDEADLK   a region with ordered sections has fewer threads than lanes: see reel_ordered
+ *   -EDEADLK   a region with ordered sections has fewer threads than lanes, or all lanes wait for
+ *              turns: see reel_ordered
  *   -EINVAL    a region, loop or phase is out of place
  * Cost: O(lanes).
  */
@@ -488,6 +492,11 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
  * ends a turn it does not have, or that is given back with a turn, gets the error -EINVAL, which
  * ends the waits of all lanes of the root. So does a lane that notes a turn in a struct in which
  * another root has turns that are not reversed. A lane has at most 8 turns at a time.
+ *
+ * If no lane of the root can go on, since each one waits for a turn or has ended its phase, all
+ * waits end with -EDEADLK: a turn or a phase did not end, or inner lanes, or tasks of
+ * reel_tasks_reverse(), wait for turns of others that have no thread. This is not seen while lanes
+ * wait in tasks that OpenMP runs in the reverse sweep: nobody knows which one it runs next.
  */
 typedef struct reel_ordered {
 #ifdef __cplusplus

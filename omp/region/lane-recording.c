@@ -161,6 +161,8 @@ int reel_lane_reader_open(reel_lane **lane, reel_lane_recording *recording)
 	if (error)
 		return reel_fail(error, "a reader could not be opened: out of memory");
 	(*lane)->is_reader = true;
+	/* Relaxed is enough: no other thread has the root. */
+	atomic_store_explicit(&(*lane)->has_turns, true, memory_order_relaxed);
 	if (read_by(*lane, recording))
 		return 0;
 	reel_lane_close(*lane);

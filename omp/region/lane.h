@@ -12,6 +12,7 @@
  *	worker.c      which thread takes which lane
  *	loop.c        loops: chunks, and the intervals that the reverse sweep pops
  *	ordered.c     the turns of ordered sections; wait.c, waiting for a turn or a barrier
+ *	deadlock.c    lanes that wait for turns that cannot come
  *	task.c        tasks: lanes that are made one by one
  *
  * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward sweep
@@ -95,6 +96,7 @@ enum reel_mistake_kind {
 	REEL_MISTAKE_NOT_TAKEN,   /* a thread did not take lanes until none was left */
 	REEL_MISTAKE_NO_PHASE,    /* a thread came for lanes after it had got the last one */
 	REEL_MISTAKE_WORKERS,     /* there are more workers than threads */
+	REEL_MISTAKE_CANCELLED,   /* OpenMP has cancelled the region while a thread waits in it */
 	REEL_MISTAKES
 };
 
@@ -173,6 +175,9 @@ struct reel_lane_hold {
 	struct reel_task *unreversed_task;
 };
 
+struct reel_omp_wait;
+struct reel_task_team;
+
 /* Number of turns that a lane may have at a time; sections rarely nest deeper than two. */
 #define REEL_MAX_TURNS 8
 
@@ -194,6 +199,8 @@ struct reel_lane {
 	bool left_phase;
 	bool has_ordered;
 	int32_t index, count;
+	/* `taken` when a thread gave the lane back last, in a reverse sweep: deadlock.c. */
+	_Atomic int64_t given_back;
 
 	/* Only the lane's own thread uses the following. */
 	alignas(REEL_CACHE_SPACING / 2) reel_tape tape;
@@ -205,6 +212,10 @@ struct reel_lane {
 	int32_t open_loops;
 	int32_t turns;          /* number of turns that it has and did not end */
 	const reel_ordered *turn_of[REEL_MAX_TURNS]; /* the sections of the first of these turns */
+	/* The turn for which the lane's thread sleeps, or NULL. The lock in deadlock.c guards it. */
+	const struct reel_omp_wait *awaits;
+	/* The threads of a reel_tasks_reverse() of the lane, or NULL. The same lock guards it. */
+	struct reel_task_team *team;
 	struct reel_task *made; /* tasks of the lane, the last one first */
 	/* The first of these to which no reverse sweep has come. */
 	struct reel_task *unreversed_task;
@@ -224,6 +235,8 @@ struct reel_lane {
 	/* As a parent: numbers of phases and loops in all that is recorded. */
 	uint64_t phases, loops;
 	reel_region *region;
+	/* `region` while it is reversed, else NULL. Threads that look for a deadlock read it. */
+	_Atomic(reel_region *) reversed_region;
 
 	/* Threads that come for the lanes of this lane read the following. */
 	alignas(REEL_CACHE_SPACING) reel_lane *parent;
@@ -243,6 +256,12 @@ struct reel_lane {
 	 * Relaxed is enough: the thread that closes the root has joined the others.
 	 */
 	_Atomic bool reverses;
+	/*
+	 * Root only: whether lanes have noted turns, and how many lanes sleep until their turns come.
+	 * The first is relaxed: it is set in the forward sweep. The second: deadlock.c.
+	 */
+	_Atomic bool has_turns;
+	_Atomic int32_t sleepers;
 	/* Root only: from 1; marks the ordered sections that lanes of this root note. */
 	uint32_t root_number;
 	_Atomic(struct reel_ordered_copy *) copies;
@@ -345,6 +364,21 @@ void reel_ordered_replay(struct reel_lane_hold *hold);
 void reel_ordered_release(struct reel_lane_hold *hold);
 /* Frees the counts of a hold. The ordered sections may be gone. */
 void reel_ordered_drop(struct reel_lane_hold *hold);
+
+/* ---- deadlock.c ---- */
+
+/*
+ * Called by the lane's thread before and after it sleeps until the lane's turn comes, and in the
+ * reverse sweep when it gives back a lane that has left its phase. If no lane of the root can end a
+ * turn any more, all waits for turns end with -EDEADLK.
+ */
+void reel_deadlock_sleep(reel_lane *lane, const struct reel_omp_wait *wait);
+void reel_deadlock_wake(reel_lane *lane);
+void reel_deadlock_give_back(reel_lane *lane);
+/* The same, for a thread that finds no task to reverse. */
+void reel_deadlock_look(reel_lane *root);
+/* Called by the lane's thread before and after a team reverses tasks of the lane; after it, NULL. */
+void reel_deadlock_set_team(reel_lane *lane, struct reel_task_team *team);
 
 /* ---- phase.c ---- */
 

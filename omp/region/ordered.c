@@ -172,6 +172,9 @@ void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 	turn = atomic_fetch_add_explicit(&counted->count, 1, memory_order_relaxed);
 	REEL_OBSERVE(REEL_EVENT_ORDERED_NOTE, .lane = lane);
 	lane->has_ordered = true;
+	/* Relaxed is enough: threads that read it have come after the forward sweep. */
+	if (!atomic_load_explicit(&lane->root->has_turns, memory_order_relaxed))
+		atomic_store_explicit(&lane->root->has_turns, true, memory_order_relaxed);
 	reel_lane_note(lane, REEL_NOTE_TURN, turn, (uint64_t)(uintptr_t)order);
 }
 
@@ -202,6 +205,35 @@ static bool may_not_await(reel_lane *lane, const reel_ordered *order)
 	return true;
 }
 
+static bool await(reel_lane *lane, const struct reel_omp_wait *wait)
+{
+	bool has_come;
+
+	if (reel_omp_look(wait))
+		return reel_omp_has_come(wait);
+	reel_deadlock_sleep(lane, wait);
+	has_come = reel_omp_sleep(wait);
+	reel_deadlock_wake(lane);
+	return has_come;
+}
+
+static void fail_to_come(reel_lane *lane)
+{
+	/* Relaxed is enough: the wait has read it, and it stays in this region. */
+	int error = atomic_load_explicit(&lane->root->failed, memory_order_relaxed);
+
+	if (error == -EDEADLK)
+		reel_lane_fail(lane, error,
+			       "its turn never comes, since no lane can go on: end each turn by "
+			       "reel_ordered_done(), end each phase in all lanes, and reverse a region "
+			       "around others that have turns with as many threads as lanes");
+	else if (error)
+		reel_lane_fail(lane, error, "its turn never comes: another lane has failed");
+	else
+		reel_lane_fail(lane, -EINVAL,
+			       "its turn never comes: the parallel region was cancelled");
+}
+
 void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 {
 	reel_ordered *counted = reel_lane_ordered(lane, order);
@@ -222,10 +254,8 @@ void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 	if (may_not_await(lane, order))
 		return;
 	(void)reel_lane_pop(lane);
-	if (!reel_omp_await(&wait)) {
-		/* Relaxed is enough: reel_omp_await() has read it, and it stays in this region. */
-		reel_lane_fail(lane, atomic_load_explicit(&lane->root->failed, memory_order_relaxed),
-			       "its turn never comes: another lane has failed");
+	if (!await(lane, &wait)) {
+		fail_to_come(lane);
 		return;
 	}
 	keep_count(lane, counted);

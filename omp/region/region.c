@@ -97,6 +97,9 @@ static const char *const mistake_texts[REEL_MISTAKES] = {
 	[REEL_MISTAKE_WORKERS] =
 		"a worker of thread %d is one too many: each thread of the team makes one worker in "
 		"the region, before its first phase",
+	[REEL_MISTAKE_CANCELLED] =
+		"the parallel region was cancelled while thread %d waited at a barrier of Reel's for "
+		"all threads: leave a loop by reel_loop_stop(), and end the region in all threads",
 };
 
 void reel_region_note_mistake(reel_region *region, enum reel_mistake_kind kind, int32_t lane)
@@ -294,6 +297,12 @@ reel_region *reel_region_reverse(reel_lane *parent)
 		atomic_store_explicit(&region->lanes, 0, memory_order_relaxed);
 		move_to(region, REEL_REGION_DEAD);
 	}
+	/*
+	 * Release: pairs with the acquire in deadlock.c, which reads what the region is. Threads of
+	 * the region come after this.
+	 */
+	if (region->state == REEL_REGION_REVERSE)
+		atomic_store_explicit(&parent->reversed_region, region, memory_order_release);
 	REEL_OBSERVE(REEL_EVENT_REGION_REVERSE, .region = region, .lane = parent);
 	return region;
 }
@@ -432,6 +441,8 @@ int reel_region_end(reel_region *region)
 		move_to(region, REEL_REGION_ENDED);
 		return parent->tape.error;
 	}
+	/* Release: pairs with the acquire in deadlock.c. */
+	atomic_store_explicit(&parent->reversed_region, NULL, memory_order_release);
 	check_height(region);
 	check_last_phase(region);
 	report_mistake(region);

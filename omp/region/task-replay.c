@@ -46,7 +46,9 @@ struct use {
 struct job {
 	struct group *group;
 	struct reel_task *task;
-	struct job *next; /* in the list of ready or blocked jobs */
+	struct job *next; /* in the list of ready, blocked or running jobs */
+	/* While its body waits for the tasks of this group, which the same team reverses. */
+	const struct group *inner;
 	struct use *use;
 	int64_t waits; /* number of runs that have to open, plus 1 until the group begins */
 };
@@ -54,7 +56,7 @@ struct job {
 struct group {
 	reel_task_body *body;
 	void *context;
-	struct crew *crew;
+	struct reel_task_team *team;
 	struct job *job;
 	struct use *use;
 	struct run *run;
@@ -64,20 +66,24 @@ struct group {
 };
 
 /* The threads that work at a group and at the groups that its bodies make. */
-struct crew {
+struct reel_task_team {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct job *ready;
+	struct job *running;
 	struct group *first;
+	reel_lane *root;
 	int waiters;
+	int threads; /* number of threads that the team has, or may get */
 };
 
 /*
- * The crew for which this thread works now, or NULL, and the number of the body that it is in. If a
- * body is left by longjmp(), both stay, and the crew is gone: see crew_for().
+ * The team for which this thread works now, or NULL, and the number of the body that it is in, and
+ * its job. If a body is left by longjmp(), all stay, and the team is gone: see team_for().
  */
-static _Thread_local struct crew *crew_of_thread;
+static _Thread_local struct reel_task_team *team_of_thread;
 static _Thread_local uint64_t body_of_thread;
+static _Thread_local struct job *job_of_thread;
 
 /* Returns a number that no other body of the process has; 0: none. */
 static uint64_t next_body(void)
@@ -89,14 +95,14 @@ static uint64_t next_body(void)
 }
 
 /*
- * The crew that reverses the tasks of this parent, too: a body of it has the parent's task. NULL:
- * the parent needs a crew of its own, and if this thread was in a body, that body was left.
+ * The team that reverses the tasks of this parent, too: a body of it has the parent's task. NULL:
+ * the parent needs a team of its own, and if this thread was in a body, that body was left.
  */
-static struct crew *crew_for(const reel_lane *parent)
+static struct reel_task_team *team_for(const reel_lane *parent)
 {
-	for (; crew_of_thread && parent; parent = parent->parent)
+	for (; team_of_thread && parent; parent = parent->parent)
 		if (parent->body == body_of_thread)
-			return crew_of_thread;
+			return team_of_thread;
 	return NULL;
 }
 
@@ -238,7 +244,7 @@ static int open_group(struct group *group, reel_lane *parent)
 	return make_runs(group) ? 0 : no_memory(group, parent);
 }
 
-/* ---- Ready jobs. All of these functions require crew->lock. ---- */
+/* ---- Ready jobs. All of these functions require team->lock. ---- */
 
 /* Returns a run of the job that a running task holds, or NULL. */
 static struct run *held_run(const struct job *job)
@@ -252,15 +258,15 @@ static struct run *held_run(const struct job *job)
 /* The thread that makes jobs ready takes one of them next, and wakes other threads for the rest. */
 static void make_ready(struct job *job)
 {
-	struct crew *crew = job->group->crew;
+	struct reel_task_team *team = job->group->team;
 	struct run *held = held_run(job);
-	struct job **list = held ? &held->blocked : &crew->ready;
+	struct job **list = held ? &held->blocked : &team->ready;
 
 	REEL_ASSERT(!job->waits && job->group->left > 0);
 	for (struct use *use = job->use; use && !held; use = use->next)
 		use->run->held = use->run->one_at_a_time;
-	if (!held && crew->ready && crew->waiters)
-		pthread_cond_signal(&crew->changed);
+	if (!held && team->ready && team->waiters)
+		pthread_cond_signal(&team->changed);
 	job->next = *list;
 	*list = job;
 }
@@ -301,98 +307,156 @@ static void end_job(struct job *job)
 	for (const struct use *use = job->use; use; use = use->next)
 		end_use(use->run);
 	if (--group->left == 0)
-		pthread_cond_broadcast(&group->crew->changed);
+		pthread_cond_broadcast(&group->team->changed);
 }
 
 /* ---- Threads ---- */
 
-static void call_body(const struct group *group, reel_lane *lane)
+static void call_body(struct job *job)
 {
+	const struct group *group = job->group;
+	reel_lane *lane = job->task->lane;
 	uint64_t outer = body_of_thread;
+	struct job *outer_job = job_of_thread;
 
 	body_of_thread = lane->body = next_body();
+	job_of_thread = job;
 	group->body(group->context, lane);
 	lane->body = 0;
+	job_of_thread = outer_job;
 	body_of_thread = outer;
 }
 
-static void run(struct crew *crew, struct job *job)
+/* Requires team->lock. */
+static void remove_running(struct reel_task_team *team, const struct job *job)
+{
+	struct job **at = &team->running;
+
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
+}
+
+static void run(struct reel_task_team *team, struct job *job)
 {
 	reel_lane *lane = job->task->lane;
 
-	crew->ready = job->next;
-	pthread_mutex_unlock(&crew->lock);
+	team->ready = job->next;
+	job->next = team->running;
+	team->running = job;
+	pthread_mutex_unlock(&team->lock);
 	reel_tape_hand_over(&lane->tape);
-	call_body(job->group, lane);
+	call_body(job);
 	reel_task_end(lane);
-	pthread_mutex_lock(&crew->lock);
+	pthread_mutex_lock(&team->lock);
+	remove_running(team, job);
 	end_job(job);
 }
 
 /* Runs ready jobs, or waits for one, until the group has ended. */
 static void work_for(struct group *group)
 {
-	struct crew *crew = group->crew;
+	struct reel_task_team *team = group->team;
+	bool has_looked = false;
 
-	pthread_mutex_lock(&crew->lock);
+	pthread_mutex_lock(&team->lock);
 	while (group->left) {
-		if (crew->ready) {
-			run(crew, crew->ready);
+		if (team->ready) {
+			run(team, team->ready);
+			has_looked = false;
 			continue;
 		}
-		crew->waiters++;
-		pthread_cond_wait(&crew->changed, &crew->lock);
-		crew->waiters--;
+		if (!has_looked) {
+			pthread_mutex_unlock(&team->lock);
+			reel_deadlock_look(team->root);
+			pthread_mutex_lock(&team->lock);
+			has_looked = true;
+			continue;
+		}
+		team->waiters++;
+		pthread_cond_wait(&team->changed, &team->lock);
+		team->waiters--;
 	}
 	/* This thread may have been woken for a job of another group. */
-	if (crew->ready && crew->waiters)
-		pthread_cond_signal(&crew->changed);
-	pthread_mutex_unlock(&crew->lock);
+	if (team->ready && team->waiters)
+		pthread_cond_signal(&team->changed);
+	pthread_mutex_unlock(&team->lock);
 }
 
 static void work(void *argument)
 {
-	struct crew *crew = argument;
-	struct crew *outer = crew_of_thread;
+	struct reel_task_team *team = argument;
+	struct reel_task_team *outer = team_of_thread;
 
-	reel_annotate_acquire(crew);
-	crew_of_thread = crew;
-	work_for(crew->first);
-	crew_of_thread = outer;
+	reel_annotate_acquire(team);
+	team_of_thread = team;
+	work_for(team->first);
+	team_of_thread = outer;
 }
 
 static void begin(struct group *group)
 {
-	struct crew *crew = group->crew;
+	struct reel_task_team *team = group->team;
 
-	pthread_mutex_lock(&crew->lock);
+	pthread_mutex_lock(&team->lock);
 	for (int64_t i = group->jobs; i-- > 0;)
 		come_nearer(&group->job[i]);
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_unlock(&team->lock);
 }
 
-static void run_with_crew(struct group *group, int threads)
+bool reel_task_team_is_stuck(struct reel_task_team *team,
+			     bool (*lane_is_stuck)(const reel_lane *lane))
 {
-	struct crew crew = {.first = group};
+	int threads = 0;
+	bool stuck;
 
-	pthread_mutex_init(&crew.lock, NULL);
-	pthread_cond_init(&crew.changed, NULL);
-	group->crew = &crew;
-	begin(group);
+	pthread_mutex_lock(&team->lock);
+	stuck = team->running;
+	for (const struct job *job = team->running; job && stuck; job = job->next) {
+		stuck = job->inner ? job->inner->left > 0 : lane_is_stuck(job->task->lane);
+		threads += !job->inner;
+	}
+	stuck &= !team->ready || threads == team->threads;
+	pthread_mutex_unlock(&team->lock);
+	return stuck;
+}
+
+static void run_with_team(struct group *group, reel_lane *parent, int threads)
+{
+	struct reel_task_team team = {.first = group, .root = parent->root};
+
 	threads = reel_omp_threads(threads);
-	reel_annotate_release(&crew);
-	reel_omp_call(group->jobs < threads ? (int)group->jobs : threads, work, &crew);
-	pthread_cond_destroy(&crew.changed);
-	pthread_mutex_destroy(&crew.lock);
+	team.threads = group->jobs < threads ? (int)group->jobs : threads;
+	pthread_mutex_init(&team.lock, NULL);
+	pthread_cond_init(&team.changed, NULL);
+	group->team = &team;
+	begin(group);
+	reel_deadlock_set_team(parent, &team);
+	reel_annotate_release(&team);
+	reel_omp_call(team.threads, work, &team);
+	reel_deadlock_set_team(parent, NULL);
+	pthread_cond_destroy(&team.changed);
+	pthread_mutex_destroy(&team.lock);
+}
+
+static void set_inner(struct job *job, const struct group *inner)
+{
+	pthread_mutex_lock(&job->group->team->lock);
+	job->inner = inner;
+	pthread_mutex_unlock(&job->group->team->lock);
 }
 
 /* The group of a body's own task. Threads may run its jobs until the group has ended. */
-static void run_in_crew(struct group *group)
+static void run_in_team(struct group *group)
 {
 	__attribute__((cleanup(reel_omp_end_program))) bool returned = false;
+	struct job *job = job_of_thread;
+	const struct group *outer = job->inner;
 
 	begin(group);
+	set_inner(job, group);
 	work_for(group);
+	set_inner(job, outer);
 	returned = true;
 }
 
@@ -406,7 +470,7 @@ static void own_memory(reel_lane *parent, const struct group *group)
 int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, int threads,
 		       unsigned flags)
 {
-	struct group group = {.body = body, .context = context, .crew = crew_for(parent),
+	struct group group = {.body = body, .context = context, .team = team_for(parent),
 			      .in_order = flags & REEL_TASKS_IN_ORDER};
 	int error;
 
@@ -420,10 +484,10 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 	}
 	own_memory(parent, &group);
 	parent->calls_bodies = true;
-	if (group.crew)
-		run_in_crew(&group);
+	if (group.team)
+		run_in_team(&group);
 	else
-		run_with_crew(&group, threads);
+		run_with_team(&group, parent, threads);
 	parent->calls_bodies = false;
 	REEL_ASSERT(!group.left);
 	close_group(&group);

@@ -111,6 +111,15 @@ void reel_tasks_close(reel_lane *parent)
 		free(parent->bodies_memory[i]);
 }
 
+bool reel_tasks_run(const reel_lane *parent)
+{
+	const struct reel_task *task = parent->made;
+
+	while (task && task != parent->unreversed_task && has_ended(task))
+		task = task->below;
+	return task && task != parent->unreversed_task;
+}
+
 /* The task of which reel_task_end() was left out would never add what it has kept. */
 void reel_tasks_check_ended(reel_lane *parent)
 {

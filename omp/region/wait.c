@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waits for a word to get a value: looks, then gives the processor up, then sleeps. Any thread
- * waits and wakes. A wait ends when the value has come or, if the caller says so, when a lane has
- * failed; no wake-up is lost (see sleep_until_over()).
+ * waits and wakes. A wait ends when the value has come, when something has failed, or when OpenMP
+ * has cancelled the parallel region; no wake-up is lost (see reel_omp_sleep()).
  */
 #include "config.h"
 
@@ -14,7 +14,9 @@
 
 #include "os/assert.h"
 #include "os/cancel.h"
+#include "os/clock.h"
 #include "os/yield.h"
+#include "omp/runtime/team.h"
 
 /* Number of times that a thread looks, which takes some ten microseconds. */
 #define LOOKS 1000
@@ -22,6 +24,8 @@
 #define YIELDS 80
 /* One wait in this many looks as often as at first. */
 #define PROBE 64
+/* A sleeping thread asks so often whether OpenMP has cancelled the region. */
+#define ASKING_NS 20000000
 
 /* Threads sleep in one of these queues, by the address of the word. */
 #define QUEUES 64
@@ -59,8 +63,8 @@ static inline void relax(void)
 	reel_yield_point();
 }
 
-/* Sequentially consistent: pairs with the change of the word; see sleep_until_over(). */
-static bool has_come(const struct reel_omp_wait *wait)
+/* Sequentially consistent: pairs with the change of the word; see reel_omp_sleep(). */
+bool reel_omp_has_come(const struct reel_omp_wait *wait)
 {
 	return atomic_load_explicit(wait->word, memory_order_seq_cst) == wait->value;
 }
@@ -68,28 +72,46 @@ static bool has_come(const struct reel_omp_wait *wait)
 static bool is_over(const struct reel_omp_wait *wait)
 {
 	/* Sequentially consistent: pairs with reel_lane_end_waits(). */
-	return has_come(wait) ||
-	       (wait->failed && atomic_load_explicit(wait->failed, memory_order_seq_cst));
+	return reel_omp_has_come(wait) || atomic_load_explicit(wait->failed, memory_order_seq_cst);
+}
+
+/*
+ * Sleeps until the queue is woken. Nobody wakes it when a region is cancelled, so where that can be,
+ * the thread wakes by itself to ask. Returns whether the region is cancelled.
+ */
+static bool sleep_in(struct queue *queue)
+{
+	struct timespec end;
+
+	if (!reel_omp_is_cancellable()) {
+		pthread_cond_wait(&queue->changed, &queue->lock);
+		return false;
+	}
+	end = reel_clock_after(CLOCK_REALTIME, ASKING_NS);
+	pthread_cond_timedwait(&queue->changed, &queue->lock, &end);
+	return reel_omp_is_cancelled();
 }
 
 /*
  * All accesses are sequentially consistent: either this thread sees the new value, or the thread
  * that changes it sees a sleeper, and wakes it after it has begun to sleep.
  */
-static void sleep_until_over(const struct reel_omp_wait *wait)
+bool reel_omp_sleep(const struct reel_omp_wait *wait)
 {
 	REEL_UNCANCELLED;
 	struct queue *queue = queue_of(wait->word);
+	bool cancelled = false;
 	unsigned sleepers;
 
 	pthread_mutex_lock(&queue->lock);
 	atomic_fetch_add_explicit(&queue->sleepers, 1, memory_order_seq_cst);
-	while (!is_over(wait))
-		pthread_cond_wait(&queue->changed, &queue->lock);
+	while (!is_over(wait) && !cancelled)
+		cancelled = sleep_in(queue);
 	sleepers = atomic_fetch_sub_explicit(&queue->sleepers, 1, memory_order_seq_cst);
 	REEL_ASSERT(sleepers > 0);
 	(void)sleepers;
 	pthread_mutex_unlock(&queue->lock);
+	return reel_omp_has_come(wait);
 }
 
 static void wake(struct queue *queue)
@@ -120,7 +142,7 @@ void reel_omp_wake_all(void)
  * would stay few, so one wait in PROBE looks as often as at first, and a success restores that
  * number.
  */
-static bool look(const struct reel_omp_wait *wait)
+static bool look_often(const struct reel_omp_wait *wait)
 {
 	static _Thread_local unsigned halvings, waits;
 	bool probes = ++waits % PROBE == 0;
@@ -139,18 +161,20 @@ static bool look(const struct reel_omp_wait *wait)
 	return is_over(wait);
 }
 
-bool reel_omp_await(const struct reel_omp_wait *wait)
+bool reel_omp_look(const struct reel_omp_wait *wait)
 {
-	bool over = look(wait);
+	bool over = look_often(wait);
 
 	for (unsigned yield = 0; yield < YIELDS && !over; yield++) {
 		sched_yield();
 		over = is_over(wait);
 	}
-	if (!over)
-		sleep_until_over(wait);
-	REEL_ASSERT(wait->failed || has_come(wait));
-	return has_come(wait);
+	return over;
+}
+
+bool reel_omp_await(const struct reel_omp_wait *wait)
+{
+	return reel_omp_look(wait) ? reel_omp_has_come(wait) : reel_omp_sleep(wait);
 }
 
 unsigned reel_omp_looks(int threads)

@@ -10,13 +10,28 @@
 struct reel_omp_wait {
 	const _Atomic uint64_t *word;
 	uint64_t value;
-	/* An error that ends the wait, too, once it is not 0; NULL: nothing else ends it. */
+	/* An error that ends the wait, too, once it is not 0. */
 	const _Atomic int32_t *failed;
 	/* So often it is looked for before the processor is given up. */
 	unsigned looks;
 };
 
-/* Until the word has that value, and it is read with acquire. False: something has failed. */
+/* Whether the word has that value now, which is read with acquire. */
+bool reel_omp_has_come(const struct reel_omp_wait *wait);
+
+/*
+ * Waits without sleeping, for some ten microseconds. Returns whether the wait is over: the word has
+ * that value, or something has failed.
+ */
+bool reel_omp_look(const struct reel_omp_wait *wait);
+
+/*
+ * Sleeps until the word has that value. Returns false if something has failed, or if OpenMP has
+ * cancelled the parallel region: the threads that left it may be those that would set the word.
+ */
+bool reel_omp_sleep(const struct reel_omp_wait *wait);
+
+/* Looks, then sleeps; returns what reel_omp_sleep() does. */
 bool reel_omp_await(const struct reel_omp_wait *wait);
 
 /*

@@ -147,11 +147,12 @@ static void let_go(reel_worker *worker)
 
 	if (!lane)
 		return;
-	if (lane->made) {
+	if (lane->made)
 		reel_phase_check_notes(worker->region, lane);
-		return;
-	}
-	reel_phase_leave(worker->region, lane);
+	else
+		reel_phase_leave(worker->region, lane);
+	if (worker->region->state == REEL_REGION_REVERSE)
+		reel_deadlock_give_back(lane);
 	if (lane == reel_lane_refuse_all())
 		lane->in = NULL; /* the lane outlives the region */
 }
@@ -239,16 +240,23 @@ static bool arrive(reel_worker *worker)
 	return arrived == all;
 }
 
-/* Returns false if a mistake of the program has ended all waits in the region. */
+/*
+ * Returns false if a mistake of the program has ended all waits in the region. A region that OpenMP
+ * cancels in the meantime is one.
+ */
 static bool wait_until(const reel_worker *worker, const _Atomic uint64_t *word, uint64_t value)
 {
+	bool has_come;
 	const struct reel_omp_wait wait = {.word = word,
 					   .value = value,
 					   .failed = &worker->region->mistake,
 					   .looks = reel_omp_looks(worker->threads)};
 
 	reel_yield_point();
-	return reel_omp_await(&wait);
+	has_come = reel_omp_await(&wait);
+	if (!has_come && !reel_region_has_mistake(worker->region))
+		reel_region_note_mistake(worker->region, REEL_MISTAKE_CANCELLED, worker->thread);
+	return has_come;
 }
 
 /* Lets all threads go on. */

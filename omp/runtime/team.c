@@ -110,7 +110,34 @@ void reel_omp_call(int threads, reel_omp_body *body, void *argument)
 	call(body, argument);
 }
 
+/*
+ * The entry point of `cancellation point parallel`, in GCC's runtime and in LLVM's. The directive
+ * itself may stand in the construct only. Weak: a runtime may lack it.
+ */
+__attribute__((weak)) extern bool GOMP_cancellation_point(int construct);
+#define PARALLEL 1
+
+bool reel_omp_is_cancellable(void)
+{
+	return omp_get_cancellation() && omp_in_parallel() && GOMP_cancellation_point;
+}
+
+bool reel_omp_is_cancelled(void)
+{
+	return reel_omp_is_cancellable() && GOMP_cancellation_point(PARALLEL);
+}
+
 #else
+
+bool reel_omp_is_cancellable(void)
+{
+	return false;
+}
+
+bool reel_omp_is_cancelled(void)
+{
+	return false;
+}
 
 int reel_omp_threads(int threads)
 {

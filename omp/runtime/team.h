@@ -38,4 +38,11 @@ int reel_omp_threads(int threads);
  */
 void reel_omp_call(int threads, reel_omp_body *body, void *argument);
 
+/*
+ * Whether `omp cancel parallel` has an effect on this thread's team (OMP_CANCELLATION), and whether
+ * a thread of the team has executed it. Such a thread leaves the parallel region.
+ */
+bool reel_omp_is_cancellable(void);
+bool reel_omp_is_cancelled(void);
+
 #endif

@@ -145,6 +145,29 @@ static inline void record_reports(void)
 	reel_set_error_handler(record_report, NULL);
 }
 
+/* Whether a report of any thread has had a text in it since await_report(). */
+static struct {
+	const char *text;
+	_Atomic bool came;
+} awaited_report;
+
+static inline void look_for_text(const reel_tape *tape, int error, const char *message,
+				 void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)context;
+	if (strstr(message, awaited_report.text))
+		awaited_report.came = true;
+}
+
+static inline void await_report(const char *text)
+{
+	awaited_report.text = text;
+	awaited_report.came = false;
+	reel_set_error_handler(look_for_text, NULL);
+}
+
 /* The n-th of a sequence of numbers without any pattern: splitmix64. */
 static inline uint64_t scramble(uint64_t n)
 {

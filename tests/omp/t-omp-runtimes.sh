@@ -49,6 +49,8 @@ build_with() {
 		"$1" $flags "$SOURCE_DIR/tests/omp/t-omp-patterns.c" -o t-omp-patterns \
 			patterns/*.o library/*.o $libraries &&
 		"$1" $flags "$SOURCE_DIR/tests/omp/t-omp-faults.c" -o t-omp-faults \
+			library/*.o $libraries &&
+		"$1" $flags "$SOURCE_DIR/tests/omp/t-omp-cancel.c" -o t-omp-cancel \
 			library/*.o $libraries
 }
 
@@ -61,6 +63,7 @@ case $CFLAGS in
 		build_with "$other" >messages 2>&1
 		is_empty messages "$other builds libreel-omp and the patterns"
 		passes "$other" ./t-omp-patterns
+		passes "$other" ./t-omp-cancel
 		in_all_environments "$other" .
 	else
 		skip "$other has no OpenMP here"

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* Lanes that wait for turns that cannot come: an error ends the waits. */
+#include "config.h"
+
+#include "helpers/support.h"
+
+#include <unistd.h>
+
+#include <reel/task.h>
+
+#include "helpers/thread-team.h"
+
+static struct {
+	reel_lane *root;
+	reel_region *region;
+	reel_ordered order, other;
+	bool leaves_out; /* the program makes its mistake */
+} program;
+
+static void begin(bool leaves_out)
+{
+	memset(&program, 0, sizeof program);
+	program.leaves_out = leaves_out;
+	is_int(reel_lane_open(&program.root, NULL, 0), 0, "a root opens");
+	await_report("no lane can go on");
+	alarm(60);
+}
+
+/*
+ * After a region or tasks were reversed. Lanes may have other errors, too: one that kept a turn, and
+ * whose wait ends since the other lane has failed.
+ */
+static void end(const char *what)
+{
+	alarm(0);
+	is_int(reel_lane_error(program.root) != 0, program.leaves_out, "%s: %s", what,
+	       program.leaves_out ? "nobody waits" : "all turns come");
+	is_int(awaited_report.came, program.leaves_out, "and why is told");
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(program.root);
+}
+
+static reel_worker worker_of(const struct member *member)
+{
+	return reel_worker_begin(program.region, member->number, member->team->threads);
+}
+
+static void await_and_end(reel_lane *lane, reel_ordered *order)
+{
+	reel_ordered_await(lane, order);
+	reel_ordered_done(lane, order);
+}
+
+/* ---- A turn that does not end ---- */
+
+/* Lane 0, lane 1: the other section. Lane 1, lane 0: the section. */
+static void note_in_two_sections(const struct member *member)
+{
+	reel_worker worker = worker_of(member);
+
+	reel_worker_next(&worker);
+	if (member->number == 0)
+		reel_ordered_note(worker.lane, &program.other);
+	team_barrier(member);
+	if (member->number == 1) {
+		reel_ordered_note(worker.lane, &program.other);
+		reel_ordered_note(worker.lane, &program.order);
+	}
+	team_barrier(member);
+	if (member->number == 0)
+		reel_ordered_note(worker.lane, &program.order);
+}
+
+/* Lane 0 keeps its turn in the section and waits in the other one. */
+static void reverse_two_sections(const struct member *member)
+{
+	reel_worker worker = worker_of(member);
+
+	reel_worker_next(&worker);
+	reel_ordered_await(worker.lane, &program.order);
+	if (member->number == 1 || !program.leaves_out)
+		reel_ordered_done(worker.lane, &program.order);
+	await_and_end(worker.lane, &program.other);
+}
+
+static void test_turn_that_does_not_end(bool leaves_out)
+{
+	begin(leaves_out);
+	program.region = reel_region_begin(program.root, 2);
+	run_team(2, note_in_two_sections, NULL);
+	reel_region_end(program.region);
+	program.region = reel_region_reverse(program.root);
+	run_team(2, reverse_two_sections, NULL);
+	reel_region_end(program.region);
+	end("reel_ordered_done()");
+}
+
+/* ---- A phase that does not end ---- */
+
+/* Lane 1 leaves out the end of a phase, so its last turn is in the first one. */
+static void note_in_two_phases(const struct member *member)
+{
+	reel_worker worker = worker_of(member);
+
+	reel_worker_next(&worker);
+	if (member->number == 0)
+		reel_ordered_note(worker.lane, &program.order);
+	team_barrier(member);
+	if (member->number == 0 || !program.leaves_out)
+		reel_lane_phase(worker.lane);
+	if (member->number == 0)
+		reel_ordered_note(worker.lane, &program.order);
+	team_barrier(member);
+	if (member->number == 1)
+		reel_ordered_note(worker.lane, &program.order);
+}
+
+static void reverse_two_phases(const struct member *member)
+{
+	reel_worker worker = worker_of(member);
+
+	for (int phase = 2; phase-- > 0;) {
+		reel_worker_next(&worker);
+		if (member->number == 0 || (phase == 1 && !program.leaves_out))
+			await_and_end(worker.lane, &program.order);
+		if (phase)
+			reel_worker_barrier(&worker);
+	}
+}
+
+static void test_phase_that_does_not_end(bool leaves_out)
+{
+	begin(leaves_out);
+	program.region = reel_region_begin(program.root, 2);
+	run_team(2, note_in_two_phases, NULL);
+	reel_region_end(program.region);
+	program.region = reel_region_reverse(program.root);
+	run_team(2, reverse_two_phases, NULL);
+	reel_region_end(program.region);
+	end("reel_lane_phase()");
+}
+
+/* ---- Turns in a lane of an outer region that no thread takes ---- */
+
+static void note_in_inner_region(const struct member *member)
+{
+	reel_worker worker = worker_of(member);
+
+	while (reel_worker_next(&worker)) {
+		reel_region *region = reel_region_begin(worker.lane, 1);
+		reel_worker inner = reel_worker_begin(region, 0, 1);
+
+		reel_worker_next(&inner);
+		reel_ordered_note(inner.lane, &program.order);
+		reel_region_end(region);
+	}
+}
+
+static void reverse_inner_region(const struct member *member)
+{
+	reel_worker worker = worker_of(member);
+
+	while (reel_worker_next(&worker)) {
+		reel_region *region = reel_region_reverse(worker.lane);
+		reel_worker inner = reel_worker_begin(region, 0, 1);
+
+		reel_worker_next(&inner);
+		await_and_end(inner.lane, &program.order);
+		reel_region_end(region);
+	}
+}
+
+static void test_lanes_without_threads(bool leaves_out)
+{
+	begin(leaves_out);
+	program.region = reel_region_begin(program.root, 3);
+	run_team(1, note_in_inner_region, NULL);
+	reel_region_end(program.region);
+	program.region = reel_region_reverse(program.root);
+	run_team(leaves_out ? 2 : 3, reverse_inner_region, NULL);
+	reel_region_end(program.region);
+	end("threads for outer lanes");
+}
+
+/* ---- Turns in tasks ---- */
+
+static void reverse_task(void *context, reel_lane *lane)
+{
+	if (reel_task_label(lane) == 2)
+		reel_tasks_reverse(lane, reverse_task, context, 1, 0);
+	else
+		await_and_end(lane, &program.order);
+}
+
+/*
+ * One thread takes the task that was made last, which has to wait for the other one's turn, with the
+ * mistake; and for no turn without it.
+ */
+static void test_tasks_without_threads(bool leaves_out, bool nested)
+{
+	reel_lane *first, *last;
+
+	begin(leaves_out);
+	first = reel_task_begin(program.root, 0, NULL, 0);
+	last = reel_task_begin(program.root, nested ? 2 : 1, NULL, 0);
+	if (nested) {
+		reel_lane *inner = reel_task_begin(last, 1, NULL, 0);
+
+		reel_task_wait(last);
+		last = inner;
+	}
+	reel_ordered_note(leaves_out ? last : first, &program.order);
+	reel_ordered_note(leaves_out ? first : last, &program.order);
+	reel_task_wait(program.root);
+	reel_tasks_reverse(program.root, reverse_task, NULL, 1, 0);
+	end(nested ? "threads for tasks of tasks" : "threads for tasks");
+}
+
+int main(void)
+{
+	tap_begin();
+	for (int leaves_out = 0; leaves_out < 2; leaves_out++) {
+		test_turn_that_does_not_end(leaves_out);
+		test_phase_that_does_not_end(leaves_out);
+		test_lanes_without_threads(leaves_out);
+		test_tasks_without_threads(leaves_out, false);
+		test_tasks_without_threads(leaves_out, true);
+	}
+	return tap_end();
+}
