@@ -56,13 +56,18 @@ static reel_lane *allocate(void)
 	return lane;
 }
 
-/* Holds a new lane as deep as its parent: it was empty when these holds began. */
+/*
+ * Holds a new lane as deep as its parent: it was empty when these holds began. A refusal is not
+ * reported here, and ends no waits: the caller tries again, or reports that there is no lane.
+ */
 static int hold_as_parent(reel_lane *lane, const reel_lane *parent)
 {
 	int error = 0;
 
+	lane->tape.flags = (lane->tape.flags & ~REEL_TAPE_LANE) | REEL_TAPE_SILENT;
 	while (!error && lane->holds < parent->holds)
 		error = reel_lane_hold(lane);
+	lane->tape.flags = (lane->tape.flags & ~REEL_TAPE_SILENT) | REEL_TAPE_LANE;
 	return error;
 }
 
@@ -145,6 +150,7 @@ static void check_closed(reel_lane *root)
 	if (!reverses || root->hold || reel_lane_error(root))
 		return;
 	reel_tasks_check_ended(root);
+	reel_phase_check_loops(root);
 	if (reel_lane_is_empty(root))
 		return;
 	waits = reel_note_kind(reel_lane_top(root)) == REEL_NOTE_TASK;

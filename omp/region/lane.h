@@ -267,6 +267,15 @@ struct reel_lane {
 	_Atomic(struct reel_ordered_copy *) copies;
 };
 
+/*
+ * Whether it is the lane of a thread that stands for lanes without memory: reel_lane_refuse_all().
+ * Another thread may have it: a task's lane is made by one thread and used by another.
+ */
+static inline bool reel_lane_refuses(const reel_lane *lane)
+{
+	return !lane->parent && !lane->root_number;
+}
+
 /* The region that the lane is in now, or NULL. */
 static inline reel_region *reel_lane_region(const reel_lane *lane)
 {
@@ -392,6 +401,8 @@ void reel_phase_reopen(reel_lane *lane, uint64_t phase);
  * region.
  */
 void reel_phase_leave(const reel_region *region, reel_lane *lane);
+/* Makes it an error if a loop of the lane has begun and not ended. */
+void reel_phase_check_loops(reel_lane *lane);
 /*
  * Called where a thread gives back a lane whose tasks may still run, so that it cannot leave its
  * phase yet: other lanes must not wait for turns that it has left out, or did not end.
@@ -406,8 +417,13 @@ void reel_phase_go_to(const reel_region *region, reel_lane *lane, int64_t round)
 /* The region of a parent, which is made if it is not there; NULL: no memory. */
 reel_region *reel_region_of(reel_lane *parent);
 
-/* Notes that there is no memory for a lane, which is an error of the region. */
+/* Notes that there is no memory for a lane, which is an error of the region; whether that is so. */
 void reel_region_note_no_memory(reel_region *region);
+static inline bool reel_region_lacks_lane(const reel_region *region)
+{
+	/* Relaxed is enough: the threads that noted it have come to a barrier, or have joined. */
+	return atomic_load_explicit(&region->lacks_lane, memory_order_relaxed);
+}
 
 /* A mistake and the lane that it hit, as region->mistake has it. */
 static inline int32_t reel_mistake(enum reel_mistake_kind kind, int32_t lane)

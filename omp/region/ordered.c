@@ -162,7 +162,7 @@ void reel_ordered_drop(struct reel_lane_hold *hold)
 
 void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 {
-	reel_ordered *counted = reel_lane_ordered(lane, order);
+	reel_ordered *counted = reel_lane_refuses(lane) ? NULL : reel_lane_ordered(lane, order);
 	uint64_t turn;
 
 	if (!counted || is_of_other_root(lane, counted))

@@ -40,7 +40,7 @@ static uint64_t phase_number(uint64_t phase, uint64_t notes)
 	return phase | notes << REEL_PHASE_BITS;
 }
 
-static void check_loops(reel_lane *lane)
+void reel_phase_check_loops(reel_lane *lane)
 {
 	if (lane->open_loops)
 		reel_lane_fail(lane, -EINVAL,
@@ -143,7 +143,7 @@ void reel_phase_check_notes(const reel_region *region, reel_lane *lane)
 static void leave(const reel_region *region, reel_lane *lane)
 {
 	reel_lane_check_left(lane);
-	check_loops(lane);
+	reel_phase_check_loops(lane);
 	check_turns(lane);
 	if (region->state == REEL_REGION_FORWARD)
 		close_phase(lane);

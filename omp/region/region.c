@@ -193,7 +193,7 @@ static reel_region *dead_region(void)
 
 static reel_region *start(reel_lane *parent, enum reel_region_state state, const char *what)
 {
-	reel_region *region = parent == reel_lane_refuse_all() ? NULL : reel_region_of(parent);
+	reel_region *region = reel_lane_refuses(parent) ? NULL : reel_region_of(parent);
 
 	reel_lane_check_left(parent);
 	if (!region) {
@@ -316,7 +316,7 @@ static reel_lane *lane_at_end(reel_region *region, int32_t index)
 
 	if (!lane || lane->in != region || lane->visit != region->visit)
 		lane = reel_region_enter(region, index, 0);
-	return lane != reel_lane_refuse_all() ? lane : NULL;
+	return reel_lane_refuses(lane) ? NULL : lane;
 }
 
 static void measure_forward(reel_region *region, reel_lane *lane)
@@ -376,7 +376,7 @@ static void check_last_phase(reel_region *region)
 	int32_t lanes = reel_region_lanes(region), least = 0;
 	int64_t last = 0;
 
-	if (!(region->parent->tape.flags & REEL_CHECKED) ||
+	if (!(region->parent->tape.flags & REEL_CHECKED) || reel_region_lacks_lane(region) ||
 	    atomic_load_explicit(&region->threads, memory_order_relaxed) >= lanes)
 		return;
 	for (int32_t i = 0; i < lanes; i++) {
@@ -404,8 +404,7 @@ static int end_lanes(reel_region *region)
 
 		error = error ? error : lane_error;
 	}
-	/* Relaxed is enough: the threads have joined. */
-	if (atomic_load_explicit(&region->lacks_lane, memory_order_relaxed))
+	if (reel_region_lacks_lane(region))
 		reel_lane_fail(region->parent, -ENOMEM, "no memory for a lane of a region");
 	return error;
 }

@@ -31,7 +31,7 @@ static void free_task(reel_lane *parent, struct reel_task *task)
 {
 	int error = reel_lane_error(task->lane);
 
-	if (error && task->lane != reel_lane_refuse_all())
+	if (error && !reel_lane_refuses(task->lane))
 		reel_lane_fail(parent, error, "a task (label %lld) has failed",
 			       (long long)task->label);
 	reel_adders_close(task);
@@ -236,8 +236,7 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 	reel_lane_check_left(parent);
 	drop_ended(parent);
 	reel_lane_set_reverses(parent, false);
-	task = parent == reel_lane_refuse_all() ? NULL
-						: new_task(parent, label, dependences, count);
+	task = reel_lane_refuses(parent) ? NULL : new_task(parent, label, dependences, count);
 	if (!task) {
 		reel_lane_fail(parent, -ENOMEM, "no memory for the lane of a task");
 		return refuse(parent);
@@ -356,6 +355,7 @@ void reel_task_end(reel_lane *lane)
 		return;
 	REEL_OBSERVE(REEL_EVENT_TASK_END, .task = lane);
 	reel_lane_check_left(lane);
+	reel_phase_check_loops(lane);
 	if (!reel_lane_error(lane) && !reel_lane_is_empty(lane))
 		reel_lane_fail(lane, -EBADMSG,
 			       "the task (label %lld) ends with %llu bytes of values and %llu of "

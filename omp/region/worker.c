@@ -153,7 +153,7 @@ static void let_go(reel_worker *worker)
 		reel_phase_leave(worker->region, lane);
 	if (worker->region->state == REEL_REGION_REVERSE)
 		reel_deadlock_give_back(lane);
-	if (lane == reel_lane_refuse_all())
+	if (reel_lane_refuses(lane))
 		lane->in = NULL; /* the lane outlives the region */
 }
 
@@ -194,7 +194,7 @@ static void check_taken(const reel_worker *worker)
 	reel_region *region = worker->region;
 	int32_t lanes = reel_region_lanes(region);
 
-	if (!worker->tried || worker->threads >= lanes)
+	if (!worker->tried || worker->threads >= lanes || reel_region_lacks_lane(region))
 		return;
 	for (int32_t turn = worker->tried; turn < lanes; turn++) {
 		int32_t index = lane_at(worker, turn, lanes);

@@ -843,6 +843,29 @@ static int record_and_reverse_without(enum omission omission)
 	return reported.error;
 }
 
+/* A loop without values, of a task or of the root, whose reverse is left in the first iteration. */
+static void test_loop_that_is_left(bool in_task)
+{
+	reel_lane *root, *lane;
+	reel_loop loop;
+
+	record_reports();
+	reel_lane_open(&root, NULL, REEL_CHECKED);
+	lane = in_task ? reel_task_begin(root, 0, NULL, 0) : root;
+	REEL_FOR(lane, int, i, 0, 4, reel_static(0))
+		;
+	reel_task_wait(root);
+	reel_task_wait_reverse(root);
+	lane = in_task ? reel_task_reverse(root) : root;
+	loop = reel_loop_reverse(lane, reel_static(0), 0, 4);
+	ok(reel_loop_next(&loop), "the reverse of a loop begins");
+	if (in_task)
+		reel_task_end(lane);
+	reel_lane_close(root);
+	is_int(reported.error, -EINVAL, "and is left: %s", reported.message);
+	reel_set_error_handler(NULL, NULL);
+}
+
 static void test_omissions(void)
 {
 	reel_lane *root;
@@ -866,6 +889,8 @@ static void test_omissions(void)
 	reel_lane_close(root);
 	is_int(reported.error, 0, "a recording may be closed without a reverse sweep");
 	reel_set_error_handler(NULL, NULL);
+	test_loop_that_is_left(true);
+	test_loop_that_is_left(false);
 }
 
 int main(void)
