@@ -27,6 +27,7 @@ if OPENMP
 	%D%/program-tasks.c \
 	%D%/program-omit.c
 %C%_reel_stress_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_reel_stress_LDFLAGS += $(refusals_ldflags)
 endif
 
 # Random programs of ranks.

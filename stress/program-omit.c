@@ -18,7 +18,8 @@ static const char *const names[OMISSIONS] = {
 	[OMIT_POP] = "pop", [OMIT_AWAIT] = "await", [OMIT_DONE] = "done", [OMIT_LOOP] = "loop",
 	[OMIT_SINGLE] = "single", [OMIT_REGION] = "region", [OMIT_NEXT_REVERSE] = "next-reverse",
 	[OMIT_PHASE_REVERSE] = "phase-reverse", [OMIT_WAIT_REVERSE] = "wait-reverse",
-	[OMIT_TASK_REVERSE] = "task-reverse", [OMIT_TASK_END] = "task-end"};
+	[OMIT_TASK_REVERSE] = "task-reverse", [OMIT_TASK_END] = "task-end",
+	[OMIT_REST] = "rest", [OMIT_REST_REVERSE] = "rest-reverse"};
 
 static struct {
 	enum omission omission;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <config.h>
 
+#include <errno.h>
+#include <setjmp.h>
+
 #include "program.h"
 #include "helpers/support.h"
 
@@ -117,19 +120,84 @@ static void reverse_critical(const struct node *node, const struct place *place)
 	reverse_turn(place, &statement);
 }
 
+/* ---- Jumps out of a lane or a task ---- */
+
+/* Where a jump of this thread ends; NULL: OpenMP has a construct here that must not be left. */
+static _Thread_local jmp_buf *catcher;
+
+static void may_jump(enum omission omission)
+{
+	if (catcher && program_omits(omission))
+		longjmp(*catcher, 1);
+}
+
+/* Returns false after a jump. */
+static bool catch_jump(bool (*run)(const struct node *, const struct place *),
+		       const struct node *list, const struct place *place)
+{
+	jmp_buf *outer = catcher, here;
+	bool completed = false;
+
+	catcher = &here;
+	if (!setjmp(here))
+		completed = run(list, place);
+	catcher = outer;
+	return completed;
+}
+
+static bool reverse_list(const struct node *list, const struct place *place)
+{
+	program_reverse(list, place);
+	return true;
+}
+
+bool program_record_caught(const struct node *list, const struct place *place)
+{
+	return catch_jump(program_record, list, place);
+}
+
+bool program_reverse_caught(const struct node *list, const struct place *place)
+{
+	return catch_jump(reverse_list, list, place);
+}
+
+/*
+ * Records what lies in a construct of OpenMP that must not be left, or in a lane whose thread has to
+ * come to such constructs.
+ */
+static bool record_whole(const struct node *list, const struct place *place)
+{
+	jmp_buf *outer = catcher;
+	bool goes_on;
+
+	catcher = NULL;
+	goes_on = program_record(list, place);
+	catcher = outer;
+	return goes_on;
+}
+
 /* ---- Loops ---- */
 
 static void record_iteration(const struct node *node, const struct place *place, int64_t i)
 {
 	struct place part = program_part(node, place, (unsigned)(i - node->loop.low));
 
+	may_jump(OMIT_REST);
 	program_record(node->inside, &part);
+}
+
+static void record_omp_iteration(const struct node *node, const struct place *place, unsigned i)
+{
+	struct place part = program_part(node, place, i);
+
+	record_whole(node->inside, &part);
 }
 
 static void reverse_iteration(const struct node *node, const struct place *place, int64_t i)
 {
 	struct place part = program_part(node, place, (unsigned)(i - node->loop.low));
 
+	may_jump(OMIT_REST_REVERSE);
 	program_reverse(node->inside, &part);
 }
 
@@ -275,7 +343,7 @@ static bool record_ordered(const struct node *node, const struct place *place)
 	for (unsigned i = 0; i < node->loop.iterations; i++) {
 		struct statement statement = ordered_statement(node, place, i);
 
-		record_iteration(node, place, node->loop.low + i);
+		record_omp_iteration(node, place, i);
 #pragma omp ordered
 		record_turn(place, &statement);
 		reel_push(tape, i);
@@ -315,7 +383,7 @@ static bool record_omp_loop(const struct node *node, const struct place *place)
 #pragma omp for schedule(static, 2)
 	for (unsigned i = 0; i < node->loop.iterations; i++) {
 #pragma omp cancel for if (node->loop.stops && i >= node->loop.stop)
-		record_iteration(node, place, node->loop.low + i);
+		record_omp_iteration(node, place, i);
 		reel_push(tape, i);
 		count++;
 #pragma omp cancellation point for
@@ -350,7 +418,7 @@ static bool record_omp_single(const struct node *node, const struct place *place
 
 #pragma omp single copyprivate(value)
 	{
-		program_record(node->inside, &part);
+		record_whole(node->inside, &part);
 		value = *x;
 		mine = true;
 	}
@@ -403,7 +471,8 @@ static void record_lane(const struct place *outer, struct team *team, reel_lane 
 
 	atomic_fetch_add_explicit(&program_counts[PHASE], 1, memory_order_relaxed);
 	if (!*left)
-		*left = !program_record(phase_of(team->node, phase)->inside, &place);
+		*left = !(team->node->region.bound ? record_whole : program_record_caught)(
+			phase_of(team->node, phase)->inside, &place);
 }
 
 /* The phase after which a barrier is left out, or a number that no phase has. */
@@ -514,26 +583,34 @@ static void reverse_lane(const struct place *outer, struct team *team, reel_lane
 		view = reel_adjoint_lane(team->adjoint, (unsigned)reel_lane_index(lane));
 		place.view = &view;
 	}
-	program_reverse(phase_of(team->node, phase)->inside, &place);
+	program_reverse_caught(phase_of(team->node, phase)->inside, &place);
 }
 
 static reel_adjoint *adjoints[MAX_ITEMS];
 
-/* An object serves all sweeps of its region, of any number of lanes. */
-static void begin_adjoint(struct team *team, const reel_region *region)
+/*
+ * An object serves all sweeps of its region, of any number of lanes. If it is refused memory, the
+ * region goes on without it, and its parent has the error.
+ */
+static void begin_adjoint(struct team *team, const reel_region *region, reel_lane *parent)
 {
 	const struct node *node = team->node;
 	reel_adjoint **adjoint = &adjoints[node->region.object];
-	int lanes = reel_region_lanes(region);
+	int lanes = reel_region_lanes(region), error = 0;
 
 	if (!node->region.weighs)
 		return;
-	if (!*adjoint && reel_adjoint_open(adjoint, program_cells.weight, node->region.weights,
-					   &node->region.adjoint))
-		stress_fail("an adjoint object does not open");
-	if (reel_adjoint_begin(*adjoint, lanes > 0 ? (unsigned)lanes : 1))
+	if (!*adjoint)
+		error = reel_adjoint_open(adjoint, program_cells.weight, node->region.weights,
+					  &node->region.adjoint);
+	if (!error)
+		error = reel_adjoint_begin(*adjoint, lanes > 0 ? (unsigned)lanes : 1);
+	if (error == -ENOMEM)
+		reel_tape_give_up(reel_lane_tape(parent), error, "no adjoint object");
+	else if (error)
 		stress_fail("adjoints: %s", reel_error_text(0));
-	team->adjoint = *adjoint;
+	else
+		team->adjoint = *adjoint;
 }
 
 /* After an error, a lane that pops ones takes itself for the one that had OpenMP's single. */
@@ -579,7 +656,7 @@ static void reverse_region(const struct node *node, const struct place *place)
 	phases = phases_of(node, region);
 	omitted = omitted_barrier(phases, OMIT_PHASE_REVERSE);
 	set_schedule(program_sweep);
-	begin_adjoint(&team, region);
+	begin_adjoint(&team, region, place->lane);
 #pragma omp parallel num_threads(threads_back(node, region))
 	{
 		reel_worker worker = reel_worker_of(region);

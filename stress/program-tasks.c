@@ -158,7 +158,8 @@ static void record_second_half(const struct node *tasks, const struct node *task
 {
 	struct place place = place_of_task(tasks, task, parent, lane);
 
-	program_record(task->inside, &place);
+	if (!program_record_caught(task->inside, &place))
+		return;
 	record_uses(tasks, task, parent, &place, false);
 	if (tasks->tasks.may_be_dropped)
 		reel_push_bit(reel_lane_tape(lane), true);
@@ -284,6 +285,23 @@ static void record_all(const struct node *tasks, const struct place *place)
 	}
 }
 
+static bool has_turns(const struct node *list)
+{
+	for (; list; list = list->next)
+		if (list->construct == CRITICAL || list->construct == ORDERED ||
+		    has_turns(list->inside))
+			return true;
+	return false;
+}
+
+/* Without the wait, tasks of two waits are reversed together, and may wait for turns of each other. */
+static bool omits_wait(const struct node *tasks, const struct place *place)
+{
+	bool by_hand = place->by_hand || tasks->tasks.making_back != BY_REEL;
+
+	return !(by_hand && has_turns(tasks->inside)) && program_omits(OMIT_TASK_WAIT);
+}
+
 bool program_record_tasks(const struct node *tasks, const struct place *place)
 {
 	int threads = program_threads(tasks, (int)program_max_threads);
@@ -295,7 +313,7 @@ bool program_record_tasks(const struct node *tasks, const struct place *place)
 #pragma omp master
 		record_all(tasks, place);
 	}
-	if (!program_omits(OMIT_TASK_WAIT))
+	if (!omits_wait(tasks, place))
 		reel_task_wait(place->lane);
 	return true;
 }
@@ -324,7 +342,8 @@ static void reverse_task(void *context, reel_lane *lane)
 		(void)reel_pop_bit(reel_lane_tape(lane));
 	}
 	reverse_uses(group, task, &place, false);
-	program_reverse(task->inside, &place);
+	if (!program_reverse_caught(task->inside, &place))
+		return;
 	reverse_uses(group, task, &place, true);
 }
 

@@ -159,14 +159,17 @@ extern const char *const program_names[CONSTRUCTS];
 /* ---- Calls that are left out (program-omit.c) ------------------------------------------- */
 
 /*
- * A call to Reel, or in the reverse sweep all that a construct calls. reel_ordered_done() and
- * reel_lane_phase() are not left out in tasks that the program itself reverses: lanes that wait
- * for ever there are not seen, since nobody knows which tasks OpenMP runs next.
+ * A call to Reel, or in the reverse sweep all that a construct calls. Where tasks that the program
+ * itself reverses have turns, reel_ordered_done(), reel_lane_phase() and reel_task_wait() are not
+ * left out: lanes that wait for ever there are not seen, since nobody knows which tasks OpenMP runs
+ * next.
  */
 enum omission {
 	OMIT_PUSH, OMIT_NOTE, OMIT_STOP, OMIT_NEXT, OMIT_PHASE, OMIT_LANE_PHASE, OMIT_TASK_WAIT,
 	OMIT_POP, OMIT_AWAIT, OMIT_DONE, OMIT_LOOP, OMIT_SINGLE, OMIT_REGION, OMIT_NEXT_REVERSE,
-	OMIT_PHASE_REVERSE, OMIT_WAIT_REVERSE, OMIT_TASK_REVERSE, OMIT_TASK_END, OMISSIONS
+	OMIT_PHASE_REVERSE, OMIT_WAIT_REVERSE, OMIT_TASK_REVERSE, OMIT_TASK_END,
+	/* All that is left of a lane or of a task, from an iteration on: an exception leaves it. */
+	OMIT_REST, OMIT_REST_REVERSE, OMISSIONS
 };
 
 /* Draws the call that the program leaves out; without --omit it leaves none out. */
@@ -267,6 +270,13 @@ void program_end(void);
 /* The first error that the library told of in this round, or 0. */
 extern _Atomic int program_error;
 
+/*
+ * Records or reverses a list. An iteration in it may jump to the end of the call, as an exception
+ * does that is caught there. Returns false in this case, or if the lane leaves its region.
+ */
+bool program_record_caught(const struct node *list, const struct place *place);
+bool program_reverse_caught(const struct node *list, const struct place *place);
+
 /* How many threads a node has in this sweep, at most `most`. */
 int program_threads(const struct node *node, int most);
 /* The block of part k of a node. */
@@ -274,8 +284,6 @@ struct place program_part(const struct node *node, const struct place *place, un
 /* False: the lane leaves its region. */
 bool program_record(const struct node *list, const struct place *place);
 void program_reverse(const struct node *list, const struct place *place);
-
-
 
 bool program_record_tasks(const struct node *node, const struct place *place);
 void program_reverse_tasks(const struct node *node, const struct place *place);

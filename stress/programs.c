@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "helpers/pool-support.h"
+#include "helpers/refusals.h"
 #include "program.h"
 
 #define MAX_TRACES 24
@@ -26,6 +27,7 @@ static struct {
 	unsigned holds;
 	struct stack held[MAX_HOLDS];
 	bool wrong;      /* a number is, after a call was left out */
+	bool lacks_memory; /* the system refuses some, once or from some request on */
 } run;
 
 static struct cells oracle;
@@ -52,6 +54,8 @@ static bool is_allowed(int error)
 {
 	const struct stress_store *store = &run.stage.store;
 
+	if (error == -ENOMEM)
+		return refusal.refused != 0;
 	if (error == -EDQUOT)
 		return run.stage.draw->pool.hard_budget != 0;
 	if (error == -EDEADLK)
@@ -345,8 +349,14 @@ static void run_program(void)
 	run.stack.count = run.holds = 0;
 	run.wrong = false;
 	program_draw_omission(&run.random);
-	if (reel_lane_open(&run.root, run.stage.pool, run.stage.draw->flags))
-		stress_fail("a lane does not open");
+	if (run.lacks_memory)
+		refuse_from(1 + stress_below(&run.random, 400), stress_one_in(&run.random, 2));
+	if (reel_lane_open(&run.root, run.stage.pool, run.stage.draw->flags)) {
+		if (!is_allowed(-ENOMEM))
+			stress_fail("a lane does not open");
+		stop_refusing();
+		return;
+	}
 	run_bottom(false);
 	run_steps(2 + stress_below(&run.random, 10));
 	if (program_error)
@@ -357,6 +367,7 @@ static void run_program(void)
 		stress_refused++;
 	total.failed += program_error != 0;
 	reel_lane_close(run.root);
+	stop_refusing();
 	program_count_omission(program_error != 0);
 	if (run.wrong && !program_error)
 		stress_fail("a call was left out (%s): a number is wrong, and no error was told",
@@ -390,13 +401,24 @@ static void keep_whole(struct stress_draw *draw)
 	draw->pool.hard_budget = draw->pool.soft_budget = 0;
 }
 
+/* Stores of the tests end the program if memory is refused to them. */
+static void leave_test_stores_out(struct stress_draw *draw)
+{
+	draw->mix = (struct stress_mix){{0}};
+	if (!strcmp(draw->store, "late"))
+		draw->store = "none";
+}
+
 void stress_programs(struct stress_draw *draw)
 {
 	stress_watch(&stress_workers[0]);
 	run.random.next = draw->seed << 24 ^ (uint64_t)1 << 62;
 	give_room(draw, &run.random);
+	run.lacks_memory = !stress_options.omit && stress_one_in(&run.random, 8);
 	if (stress_options.omit)
 		keep_whole(draw);
+	if (run.lacks_memory)
+		leave_test_stores_out(draw);
 	stress_stage_open(&run.stage, draw);
 	run.stage.threads_live_on = true;
 	program_max_threads = draw->threads;
