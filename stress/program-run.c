@@ -122,7 +122,10 @@ static void reverse_critical(const struct node *node, const struct place *place)
 
 /* ---- Jumps out of a lane or a task ---- */
 
-/* Where a jump of this thread ends; NULL: OpenMP has a construct here that must not be left. */
+/*
+ * Where a jump of this thread ends; NULL: OpenMP has a construct here that must not be left. Jumps
+ * begin in loops of Reel's, since the library cannot see that a loop of the program's own is left.
+ */
 static _Thread_local jmp_buf *catcher;
 
 static void may_jump(enum omission omission)
@@ -197,7 +200,6 @@ static void reverse_iteration(const struct node *node, const struct place *place
 {
 	struct place part = program_part(node, place, (unsigned)(i - node->loop.low));
 
-	may_jump(OMIT_REST_REVERSE);
 	program_reverse(node->inside, &part);
 }
 
@@ -253,8 +255,10 @@ static void reverse_loop(const struct node *node, const struct place *place)
 {
 	if (program_omits(OMIT_LOOP))
 		return;
-	REEL_FOR_REVERSE(place->lane, int64_t, i, node->loop.low, high_of(node), dealing_of(node))
+	REEL_FOR_REVERSE(place->lane, int64_t, i, node->loop.low, high_of(node), dealing_of(node)) {
+		may_jump(OMIT_REST_REVERSE);
 		reverse_iteration(node, place, i);
+	}
 }
 
 /* ---- One lane, each lane ---- */
