@@ -54,27 +54,19 @@ REEL_RECORD(pair, struct pair);
 
 void forward_declared(reel_lane *root, double *x, const double *a)
 {
-	reel_region *region = reel_region_begin(root, LANES);
 	struct pair product, part[LANES];
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
+	REEL_PARALLEL_WITH(root, lane, LANES, 0, ) {
+		reel_tape *tape = reel_lane_tape(lane);
+		struct pair p = {1, 0};
 
-		while (reel_worker_next(&worker)) {
-			reel_tape *tape = reel_lane_tape(worker.lane);
-			struct pair p = {1, 0};
-
-			REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
-			{
-				reel_push(tape, x[i]);
-				reel_push_record(tape, pair, p);
-				p = times(p, (struct pair){x[i], step(x[i], a[i])});
-			}
-			part[reel_lane_index(worker.lane)] = p;
+		REEL_FOR(lane, int, i, 0, N, reel_static(0)) {
+			reel_push(tape, x[i]);
+			reel_push_record(tape, pair, p);
+			p = times(p, (struct pair){x[i], step(x[i], a[i])});
 		}
+		part[reel_lane_index(lane)] = p;
 	}
-	reel_region_end(region);
 	reel_reduce_by(root, &reducer, part, LANES, &product);
 	x[0] = product.re;
 	x[1] = product.im;
@@ -83,29 +75,20 @@ void forward_declared(reel_lane *root, double *x, const double *a)
 int reverse_declared(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
 	struct pair product_bar = {x_bar[0], x_bar[1]}, part_bar[LANES];
-	reel_region *region;
 
 	reel_reduce_by_reverse(root, &reducer, &product_bar, part_bar, LANES);
 	x_bar[0] = x_bar[1] = 0;
-	region = reel_region_reverse(root);
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
+	REEL_PARALLEL_REVERSE(root, lane) {
+		struct pair p_bar = part_bar[reel_lane_index(lane)];
 
-		while (reel_worker_next(&worker)) {
-			reel_tape *tape = reel_lane_tape(worker.lane);
-			struct pair p_bar = part_bar[reel_lane_index(worker.lane)];
+		REEL_FOR_REVERSE(lane, int, i, 0, N, reel_static(0)) {
+			struct pair p = reel_pop_record(reel_lane_tape(lane), pair);
+			double x_i = reel_pop(reel_lane_tape(lane), double);
+			struct pair bar = times_reverse(p, p_bar);
 
-			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
-			{
-				struct pair p = reel_pop_record(tape, pair);
-				double x_i = reel_pop(tape, double);
-				struct pair bar = times_reverse(p, p_bar);
-
-				p_bar = times_reverse((struct pair){x_i, step(x_i, a[i])}, p_bar);
-				x_bar[i] += bar.re + step_reverse(x_i, a[i], bar.im, &a_bar[i]);
-			}
+			p_bar = times_reverse((struct pair){x_i, step(x_i, a[i])}, p_bar);
+			x_bar[i] += bar.re + step_reverse(x_i, a[i], bar.im, &a_bar[i]);
 		}
 	}
-	return reel_region_end(region);
+	return reel_lane_error(root);
 }

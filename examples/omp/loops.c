@@ -25,21 +25,10 @@ void primal_loops(double *x, const double *a)
 
 static void forward_loop(reel_lane *root, double *x, const double *a, reel_chunking chunking)
 {
-	reel_region *region = reel_region_begin(root, 0);
-
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
-
-		while (reel_worker_next(&worker)) {
-			REEL_FOR(worker.lane, int, i, 0, N, chunking)
-			{
-				reel_push(reel_lane_tape(worker.lane), x[i]);
-				x[i] = step(x[i], a[i]);
-			}
-		}
+	REEL_PARALLEL_FOR(root, lane, int, i, 0, N, chunking) {
+		reel_push(reel_lane_tape(lane), x[i]);
+		x[i] = step(x[i], a[i]);
 	}
-	reel_region_end(region);
 }
 
 void forward_loops(reel_lane *root, double *x, const double *a)
@@ -52,28 +41,17 @@ void forward_loops(reel_lane *root, double *x, const double *a)
 	forward_loop(root, x, a, reel_runtime());
 }
 
-static int reverse_loop(reel_lane *root, double *x_bar, const double *a, double *a_bar,
-			reel_chunking chunking)
+static void reverse_loop(reel_lane *root, double *x_bar, const double *a, double *a_bar,
+			 reel_chunking chunking)
 {
-	reel_region *region = reel_region_reverse(root);
+	REEL_PARALLEL_FOR_REVERSE(root, lane, int, i, 0, N, chunking) {
+		double x = reel_pop(reel_lane_tape(lane), double);
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
-
-		while (reel_worker_next(&worker)) {
-			REEL_FOR_REVERSE(worker.lane, int, i, 0, N, chunking)
-			{
-				double x = reel_pop(reel_lane_tape(worker.lane), double);
-
-				x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
-			}
-		}
+		x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
 	}
-	return reel_region_end(region);
 }
 
-/* An error sticks: the last region tells of those before. */
+/* Errors are sticky: reel_lane_error() tells of an error in any of the six regions. */
 int reverse_loops(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
 	reverse_loop(root, x_bar, a, a_bar, reel_runtime());
@@ -81,5 +59,6 @@ int reverse_loops(reel_lane *root, double *x_bar, const double *a, double *a_bar
 	reverse_loop(root, x_bar, a, a_bar, reel_guided(1));
 	reverse_loop(root, x_bar, a, a_bar, reel_dynamic(4));
 	reverse_loop(root, x_bar, a, a_bar, reel_static(8));
-	return reverse_loop(root, x_bar, a, a_bar, reel_static(0));
+	reverse_loop(root, x_bar, a, a_bar, reel_static(0));
+	return reel_lane_error(root);
 }

@@ -13,71 +13,33 @@ void primal_nested(double *x, const double *a)
 	}
 }
 
-static void forward_inner(reel_lane *lane, double *x, const double *a, int first)
+static void forward_block(reel_lane *lane, double *x, const double *a, int first)
 {
-	reel_region *region = reel_region_begin(lane, 0);
-
-#pragma omp parallel num_threads(2)
-	{
-		reel_worker worker = reel_worker_of(region);
-
-		while (reel_worker_next(&worker)) {
-			REEL_FOR(worker.lane, int, i, first, first + BLOCK, reel_static(0))
-			{
-				reel_push(reel_lane_tape(worker.lane), x[i]);
-				x[i] = step(x[i], a[i]);
-			}
+	REEL_PARALLEL_WITH(lane, inner, 0, 2, ) {
+		REEL_FOR(inner, int, i, first, first + BLOCK, reel_static(0)) {
+			reel_push(reel_lane_tape(inner), x[i]);
+			x[i] = step(x[i], a[i]);
 		}
 	}
-	reel_region_end(region);
 }
 
 void forward_nested(reel_lane *root, double *x, const double *a)
 {
-	reel_region *region = reel_region_begin(root, 0);
-
-#pragma omp parallel num_threads(2)
-	{
-		reel_worker worker = reel_worker_of(region);
-
-		while (reel_worker_next(&worker))
-			REEL_FOR(worker.lane, int, block, 0, BLOCKS, reel_dynamic(1))
-		forward_inner(worker.lane, x, a, BLOCK * block);
-	}
-	reel_region_end(region);
-}
-
-static void reverse_inner(reel_lane *lane, double *x_bar, const double *a, double *a_bar, int first)
-{
-	reel_region *region = reel_region_reverse(lane);
-
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
-
-		while (reel_worker_next(&worker)) {
-			REEL_FOR_REVERSE(worker.lane, int, i, first, first + BLOCK, reel_static(0))
-			{
-				double x = reel_pop(reel_lane_tape(worker.lane), double);
-
-				x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
-			}
-		}
-	}
-	reel_region_end(region);
+	REEL_PARALLEL_WITH(root, lane, 0, 2, )
+		REEL_FOR(lane, int, block, 0, BLOCKS, reel_dynamic(1))
+			forward_block(lane, x, a, BLOCK * block);
 }
 
 int reverse_nested(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
-	reel_region *region = reel_region_reverse(root);
+	REEL_PARALLEL_FOR_REVERSE(root, lane, int, block, 0, BLOCKS, reel_dynamic(1)) {
+		int first = BLOCK * block, end = first + BLOCK;
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
+		REEL_PARALLEL_FOR_REVERSE(lane, inner, int, i, first, end, reel_static(0)) {
+			double x = reel_pop(reel_lane_tape(inner), double);
 
-		while (reel_worker_next(&worker))
-			REEL_FOR_REVERSE(worker.lane, int, block, 0, BLOCKS, reel_dynamic(1))
-		reverse_inner(worker.lane, x_bar, a, a_bar, BLOCK * block);
+			x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
+		}
 	}
-	return reel_region_end(region);
+	return reel_lane_error(root);
 }

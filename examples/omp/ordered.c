@@ -16,16 +16,12 @@ void primal_ordered(double *x, const double *a)
 
 static reel_ordered turns;
 
-/* OpenMP's own loop: each lane keeps which iterations it had. */
+/* The loop is OpenMP's own: each lane pushes the numbers of its iterations. */
 void forward_ordered(reel_lane *root, double *x, const double *a)
 {
-	reel_region *region = reel_region_begin(root, 0);
 	double s = 0;
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
-
+	REEL_REGION(root, worker) {
 		if (reel_worker_next(&worker)) {
 			reel_tape *tape = reel_lane_tape(worker.lane);
 			int count = 0;
@@ -47,34 +43,26 @@ void forward_ordered(reel_lane *root, double *x, const double *a)
 			reel_push(tape, count);
 		}
 	}
-	reel_region_end(region);
 }
 
 int reverse_ordered(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
-	reel_region *region = reel_region_reverse(root);
 	double s_bar = 0;
 
 	omp_set_dynamic(0);
-#pragma omp parallel num_threads(reel_region_threads(region, omp_get_max_threads()))
-	{
-		reel_worker worker = reel_worker_of(region);
+	REEL_PARALLEL_REVERSE(root, lane) {
+		reel_tape *tape = reel_lane_tape(lane);
 
-		while (reel_worker_next(&worker)) {
-			reel_tape *tape = reel_lane_tape(worker.lane);
+		for (int count = reel_pop(tape, int); count > 0; count--) {
+			int i = reel_pop(tape, int);
+			double y_bar;
 
-			for (int count = reel_pop(tape, int); count > 0; count--) {
-				int i = reel_pop(tape, int);
-				double y_bar;
-
-				reel_ordered_await(worker.lane, &turns);
-				y_bar = cos(reel_pop(tape, double)) * (s_bar + x_bar[i]);
-				s_bar = y_bar;
-				reel_ordered_done(worker.lane, &turns);
-				x_bar[i] = step_reverse(reel_pop(tape, double), a[i], y_bar,
-							&a_bar[i]);
-			}
+			reel_ordered_await(lane, &turns);
+			y_bar = cos(reel_pop(tape, double)) * (s_bar + x_bar[i]);
+			s_bar = y_bar;
+			reel_ordered_done(lane, &turns);
+			x_bar[i] = step_reverse(reel_pop(tape, double), a[i], y_bar, &a_bar[i]);
 		}
 	}
-	return reel_region_end(region);
+	return reel_lane_error(root);
 }

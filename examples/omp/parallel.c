@@ -14,43 +14,26 @@ void primal_parallel(double *x, const double *a)
 
 void forward_parallel(reel_lane *root, double *x, const double *a)
 {
-	reel_region *region = reel_region_begin(root, 0);
+	REEL_PARALLEL(root, lane) {
+		int number = reel_lane_index(lane), lanes = reel_lane_count(lane);
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
-
-		while (reel_worker_next(&worker)) {
-			int lane = reel_lane_index(worker.lane),
-			    lanes = reel_lane_count(worker.lane);
-
-			for (int i = N * lane / lanes; i < N * (lane + 1) / lanes; i++) {
-				reel_push(reel_lane_tape(worker.lane), x[i]);
-				x[i] = step(x[i], a[i]);
-			}
+		for (int i = N * number / lanes; i < N * (number + 1) / lanes; i++) {
+			reel_push(reel_lane_tape(lane), x[i]);
+			x[i] = step(x[i], a[i]);
 		}
 	}
-	reel_region_end(region);
 }
 
 int reverse_parallel(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
-	reel_region *region = reel_region_reverse(root);
+	REEL_PARALLEL_REVERSE(root, lane) {
+		int number = reel_lane_index(lane), lanes = reel_lane_count(lane);
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
+		for (int i = N * (number + 1) / lanes; i-- > N * number / lanes;) {
+			double x = reel_pop(reel_lane_tape(lane), double);
 
-		while (reel_worker_next(&worker)) {
-			int lane = reel_lane_index(worker.lane),
-			    lanes = reel_lane_count(worker.lane);
-
-			for (int i = N * (lane + 1) / lanes; i-- > N * lane / lanes;) {
-				double x = reel_pop(reel_lane_tape(worker.lane), double);
-
-				x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
-			}
+			x_bar[i] = step_reverse(x, a[i], x_bar[i], &a_bar[i]);
 		}
 	}
-	return reel_region_end(region);
+	return reel_lane_error(root);
 }

@@ -16,45 +16,23 @@ void primal_sections(double *x, const double *a)
 
 void forward_sections(reel_lane *root, double *x, const double *a)
 {
-	reel_region *region = reel_region_begin(root, 0);
-
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
-
-		while (reel_worker_next(&worker)) {
-			REEL_FOR(worker.lane, int, section, 0, 2, reel_dynamic(1))
-			{
-				for (int i = section * N / 2; i < (section + 1) * N / 2; i++) {
-					reel_push(reel_lane_tape(worker.lane), x[i]);
-					x[i] = section == 0 ? step(x[i], a[i]) : x[i] * x[i];
-				}
-			}
+	REEL_PARALLEL_FOR(root, lane, int, section, 0, 2, reel_dynamic(1)) {
+		for (int i = section * N / 2; i < (section + 1) * N / 2; i++) {
+			reel_push(reel_lane_tape(lane), x[i]);
+			x[i] = section == 0 ? step(x[i], a[i]) : x[i] * x[i];
 		}
 	}
-	reel_region_end(region);
 }
 
 int reverse_sections(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
-	reel_region *region = reel_region_reverse(root);
+	REEL_PARALLEL_FOR_REVERSE(root, lane, int, section, 0, 2, reel_dynamic(1)) {
+		for (int i = (section + 1) * N / 2; i-- > section * N / 2;) {
+			double x = reel_pop(reel_lane_tape(lane), double);
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
-
-		while (reel_worker_next(&worker)) {
-			REEL_FOR_REVERSE(worker.lane, int, section, 0, 2, reel_dynamic(1))
-			{
-				for (int i = (section + 1) * N / 2; i-- > section * N / 2;) {
-					double x = reel_pop(reel_lane_tape(worker.lane), double);
-
-					x_bar[i] = section == 0 ? step_reverse(x, a[i], x_bar[i],
-									       &a_bar[i])
-								: 2 * x * x_bar[i];
-				}
-			}
+			x_bar[i] = section == 0 ? step_reverse(x, a[i], x_bar[i], &a_bar[i])
+						: 2 * x * x_bar[i];
 		}
 	}
-	return reel_region_end(region);
+	return reel_lane_error(root);
 }

@@ -10,56 +10,40 @@ void primal_simd(double *x, const double *a)
 
 void forward_simd(reel_lane *root, double *x, const double *a)
 {
-	reel_region *region = reel_region_begin(root, 0);
+	REEL_PARALLEL(root, lane) {
+		reel_loop loop = reel_loop_begin(lane, reel_static(0), 0, N);
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
+		while (reel_loop_next(&loop)) {
+			int first = (int)loop.first, count = (int)(loop.end - loop.first);
+			double *saved = reel_push_span(reel_lane_tape(lane), double, (size_t)count);
 
-		while (reel_worker_next(&worker)) {
-			reel_loop loop = reel_loop_begin(worker.lane, reel_static(0), 0, N);
-
-			while (reel_loop_next(&loop)) {
-				int first = (int)loop.first, count = (int)(loop.end - loop.first);
-				double *saved = reel_push_span(reel_lane_tape(worker.lane), double,
-							       (size_t)count);
-
-				if (saved)
-					memcpy(saved, &x[first], (size_t)count * sizeof *saved);
+			if (saved)
+				memcpy(saved, &x[first], (size_t)count * sizeof *saved);
 #pragma omp simd
-				for (int i = first; i < first + count; i++)
-					x[i] = a[i] * x[i] * x[i];
-			}
+			for (int i = first; i < first + count; i++)
+				x[i] = a[i] * x[i] * x[i];
 		}
 	}
-	reel_region_end(region);
 }
 
 int reverse_simd(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
-	reel_region *region = reel_region_reverse(root);
+	REEL_PARALLEL_REVERSE(root, lane) {
+		reel_loop loop = reel_loop_reverse(lane, reel_static(0), 0, N);
 
-#pragma omp parallel
-	{
-		reel_worker worker = reel_worker_of(region);
+		while (reel_loop_next(&loop)) {
+			int first = (int)loop.first, count = (int)(loop.end - loop.first);
+			const double *x =
+				reel_pop_span(reel_lane_tape(lane), double, (size_t)count);
 
-		while (reel_worker_next(&worker)) {
-			reel_loop loop = reel_loop_reverse(worker.lane, reel_static(0), 0, N);
-
-			while (reel_loop_next(&loop)) {
-				int first = (int)loop.first, count = (int)(loop.end - loop.first);
-				const double *x = reel_pop_span(reel_lane_tape(worker.lane), double,
-								(size_t)count);
-
-				if (!x) /* an error, which the end of the region returns */
-					continue;
+			if (!x) /* an error, which reel_lane_error() returns */
+				continue;
 #pragma omp simd
-				for (int i = 0; i < count; i++) {
-					a_bar[first + i] += x[i] * x[i] * x_bar[first + i];
-					x_bar[first + i] *= 2 * a[first + i] * x[i];
-				}
+			for (int i = 0; i < count; i++) {
+				a_bar[first + i] += x[i] * x[i] * x_bar[first + i];
+				x_bar[first + i] *= 2 * a[first + i] * x[i];
 			}
 		}
 	}
-	return reel_region_end(region);
+	return reel_lane_error(root);
 }

@@ -42,7 +42,7 @@ void forward_states(reel_lane *root, double *x, const double *a)
 				reel_worker_barrier(&worker);
 			while (next && reel_worker_next(&worker))
 				REEL_FOR(worker.lane, int, i, 0, N, reel_static(0))
-			next[i] = step(around(u, i), a[i]);
+					next[i] = step(around(u, i), a[i]);
 			u = next;
 		}
 	}
@@ -74,8 +74,7 @@ int reverse_states(reel_lane *root, double *x_bar, const double *a, double *a_ba
 			double *before = bar[(t + 1) % 2];
 
 			while (reel_worker_next(&worker)) {
-				REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0))
-				{
+				REEL_FOR_REVERSE(worker.lane, int, i, 0, N, reel_static(0)) {
 					a_bar[i] += sin(around(u, i)) * now[i];
 					before[i] = from(u, a, now, (i + 1) % N) +
 						    from(u, a, now, (i + N - 1) % N);

@@ -6,45 +6,37 @@
  *	cc -fopenmp program.c $(pkg-config --cflags --libs reel-omp)
  *
  *	reel_lane *root;
- *	reel_region *region;
  *
  *	reel_lane_open(&root, NULL, 0);
  *
- *	region = reel_region_begin(root, 0);                 forward sweep
+ *	REEL_PARALLEL(root, lane)                            forward sweep
+ *		REEL_FOR(lane, int, i, 0, n, reel_dynamic(16)) {
+ *			reel_push(reel_lane_tape(lane), x[i]);
+ *			x[i] = sin(x[i]) * a[i];
+ *		}
+ *
+ *	REEL_PARALLEL_REVERSE(root, lane)                    reverse sweep
+ *		REEL_FOR_REVERSE(lane, int, i, 0, n, reel_dynamic(16)) {
+ *			double x_i = reel_pop(reel_lane_tape(lane), double);
+ *
+ *			a_bar[i] += sin(x_i) * x_bar[i];
+ *			x_bar[i] *= cos(x_i) * a[i];
+ *		}
+ *
+ *	error = reel_lane_error(root);
+ *	reel_lane_close(root);
+ *
+ * The first statement is short for
+ *
+ *	region = reel_region_begin(root, 0);
  *	#pragma omp parallel
  *	{
  *		reel_worker worker = reel_worker_of(region);
  *
- *		while (reel_worker_next(&worker)) {
- *			reel_tape *tape = reel_lane_tape(worker.lane);
- *
- *			REEL_FOR(worker.lane, int, i, 0, n, reel_dynamic(16)) {
- *				reel_push(tape, x[i]);
- *				x[i] = sin(x[i]) * a[i];
- *			}
- *		}
- *	}
- *	reel_region_end(region);
- *
- *	region = reel_region_reverse(root);                  reverse sweep
- *	#pragma omp parallel
- *	{
- *		reel_worker worker = reel_worker_of(region);
- *
- *		while (reel_worker_next(&worker)) {
- *			reel_tape *tape = reel_lane_tape(worker.lane);
- *
- *			REEL_FOR_REVERSE(worker.lane, int, i, 0, n, reel_dynamic(16)) {
- *				double x_i = reel_pop(tape, double);
- *
- *				a_bar[i] += sin(x_i) * x_bar[i];
- *				x_bar[i] *= cos(x_i) * a[i];
- *			}
- *		}
+ *		while (reel_worker_next(&worker))
+ *			REEL_FOR(worker.lane, ...) { ... }
  *	}
  *	error = reel_region_end(region);
- *
- *	reel_lane_close(root);
  *
  * Lanes. A lane is one thread's part of a region: a tape for values, and notes about what OpenMP
  * decided. The reverse sweep reverses lanes, not threads. It may have more threads than the forward
@@ -405,7 +397,8 @@ typedef struct reel_loop {
 	reel_lane *lane;
 	int64_t low, high, chunk, at;
 	int64_t run_first, run_end, runs;
-	int32_t state;
+	int16_t state;
+	int16_t in_chunk; /* not 0 while REEL_FOR runs a chunk: a break leaves it so */
 	int32_t kind;
 	int32_t noted;
 	int32_t lanes;
@@ -437,18 +430,22 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
 
 /*
  * A loop as one statement: i takes the lane's iterations, in the reverse sweep the same iterations
- * backwards. `continue` is allowed; for break see reel_loop_stop().
+ * backwards. `continue` is allowed. A break is -EINVAL; in the forward sweep reel_loop_stop() of
+ * i_loop, the loop of REEL_FOR over i, comes before it.
  */
-#define REEL_FOR(lane, type, i, low, high, chunking)                          \
-	for (reel_loop i##_loop = reel_loop_begin(lane, chunking, low, high); \
-	     reel_loop_next(&i##_loop);)                                      \
-		for (type i = (type)i##_loop.first, i##_end = (type)i##_loop.end; i < i##_end; i++)
+#define REEL_FOR(lane, type, i, low, high, chunking)                                       \
+	for (reel_loop i##_loop = reel_loop_begin(lane, chunking, low, high);              \
+	     reel_loop_next(&i##_loop);)                                                   \
+		for (type i = (type)(i##_loop.in_chunk = 1, i##_loop.first),               \
+			  i##_end = (type)i##_loop.end;                                    \
+		     i < i##_end || (i##_loop.in_chunk = 0); i++)
 
-#define REEL_FOR_REVERSE(lane, type, i, low, high, chunking)                        \
-	for (reel_loop i##_loop = reel_loop_reverse(lane, chunking, low, high);     \
-	     reel_loop_next(&i##_loop);)                                            \
-		for (type i = (type)i##_loop.end, i##_first = (type)i##_loop.first; \
-		     i-- > i##_first;)
+#define REEL_FOR_REVERSE(lane, type, i, low, high, chunking)                               \
+	for (reel_loop i##_loop = reel_loop_reverse(lane, chunking, low, high);            \
+	     reel_loop_next(&i##_loop);)                                                   \
+		for (type i = (type)(i##_loop.in_chunk = 1, i##_loop.end),                 \
+			  i##_first = (type)i##_loop.first;                                \
+		     i-- > i##_first || (i##_loop.in_chunk = 0);)
 
 /*
  * The first lane that comes to REEL_SINGLE(lane) { ... } runs it, and the same lane runs
@@ -528,6 +525,90 @@ REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
 	return reel_worker_begin(region, 0, 1);
 #endif
 }
+
+/*
+ * Regions as statements. Each begins a region, or its reverse, in the parent, runs the statement
+ * that follows in a team of OpenMP's, and ends the region. The errors stay in the lanes:
+ * reel_lane_error() of the root tells of them all. Without OpenMP the same source runs in one
+ * thread.
+ *
+ *	REEL_PARALLEL(parent, lane) { ... }                 in each lane of a region
+ *	REEL_PARALLEL_REVERSE(parent, lane) { ... }
+ *	REEL_PARALLEL_FOR(parent, lane, type, i, low, high, chunking) { ... }
+ *	REEL_PARALLEL_FOR_REVERSE(parent, lane, type, i, low, high, chunking) { ... }
+ *	                                                    a REEL_FOR in each lane
+ *	REEL_REGION(parent, worker) { ... }                 in each thread of the team, with its
+ *	REEL_REGION_REVERSE(parent, worker) { ... }         worker: for regions with phases
+ *	REEL_LANES(worker, lane) { ... }                    in these: all lanes of a phase
+ *
+ *	REEL_PARALLEL_WITH(parent, lane, lanes, threads, clauses) { ... }
+ *	REEL_PARALLEL_REVERSE_WITH(parent, lane, threads, clauses) { ... }
+ *	REEL_REGION_WITH(parent, worker, lanes, threads, clauses) { ... }
+ *	REEL_REGION_REVERSE_WITH(parent, worker, threads, clauses) { ... }
+ *
+ * `lane` and `worker` name variables, a reel_lane * and a reel_worker. The number of lanes is that
+ * of reel_region_begin(); with 0 threads OpenMP chooses their number; the reverse of a region with
+ * ordered sections has a thread for each lane. Clauses are those of `omp parallel`, as in
+ * if(n > 1000) firstprivate(a, b), and may be left empty.
+ *
+ * In the statement of a lane `break` and `continue` end the lane's part of the phase; in one of the
+ * two FOR statements a break is -EINVAL, as in REEL_FOR. A return or a goto out of the statement
+ * does not compile with OpenMP; without OpenMP it leaves the region without an end, which is an
+ * error of the parent's next region.
+ */
+#define REEL_PARALLEL(parent, lane) REEL_PARALLEL_WITH(parent, lane, 0, 0, )
+#define REEL_PARALLEL_REVERSE(parent, lane) REEL_PARALLEL_REVERSE_WITH(parent, lane, 0, )
+#define REEL_PARALLEL_WITH(parent, lane, lanes, threads, clauses)      \
+	REEL_REGION_WITH(parent, lane##_worker, lanes, threads, clauses) \
+	REEL_LANES(lane##_worker, lane)
+#define REEL_PARALLEL_REVERSE_WITH(parent, lane, threads, clauses)         \
+	REEL_REGION_REVERSE_WITH(parent, lane##_worker, threads, clauses) \
+	REEL_LANES(lane##_worker, lane)
+
+#define REEL_PARALLEL_FOR(parent, lane, type, i, low, high, chunking) \
+	REEL_PARALLEL(parent, lane) REEL_FOR(lane, type, i, low, high, chunking)
+#define REEL_PARALLEL_FOR_REVERSE(parent, lane, type, i, low, high, chunking) \
+	REEL_PARALLEL_REVERSE(parent, lane) REEL_FOR_REVERSE(lane, type, i, low, high, chunking)
+
+#define REEL_REGION(parent, worker) REEL_REGION_WITH(parent, worker, 0, 0, )
+#define REEL_REGION_REVERSE(parent, worker) REEL_REGION_REVERSE_WITH(parent, worker, 0, )
+
+#define REEL_REGION_WITH(parent, worker, lanes, threads, clauses) \
+	REEL_IN_TEAM(reel_region_begin(parent, lanes), worker, threads, clauses)
+#define REEL_REGION_REVERSE_WITH(parent, worker, threads, clauses) \
+	REEL_IN_TEAM(reel_region_reverse(parent), worker, threads, clauses)
+
+#define REEL_LANES(worker, name)            \
+	while (reel_worker_next(&(worker))) \
+		for (reel_lane *name = (worker).lane; name; name = NULL)
+
+/* The library's own, down to reel_team_threads(). */
+#define REEL_IN_TEAM(begun, worker, threads, clauses)                                              \
+	for (reel_region *worker##_region = (begun); worker##_region;                              \
+	     worker##_region = reel_region_finish(worker##_region))                                \
+		REEL_OMP_PARALLEL(num_threads(reel_team_threads(worker##_region, threads)) clauses) \
+	for (reel_worker worker = reel_worker_of(worker##_region), *worker##_once = &worker;       \
+	     worker##_once; worker##_once = NULL)
+
+#ifdef _OPENMP
+#define REEL_OMP_PARALLEL(clauses) REEL_OMP_PRAGMA(omp parallel clauses)
+#define REEL_OMP_PRAGMA(text) _Pragma(#text)
+#else
+#define REEL_OMP_PARALLEL(clauses)
+#endif
+
+REEL_ALWAYS_INLINE reel_region *reel_region_finish(reel_region *region)
+{
+	reel_region_end(region);
+	return NULL;
+}
+
+#ifdef _OPENMP
+REEL_ALWAYS_INLINE int reel_team_threads(const reel_region *region, int threads)
+{
+	return reel_region_threads(region, threads > 0 ? threads : omp_get_max_threads());
+}
+#endif
 
 /* A barrier of OpenMP, and the next phase. Each thread of the team calls it. */
 REEL_ALWAYS_INLINE void reel_worker_phase(reel_worker *worker)

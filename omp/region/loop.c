@@ -394,8 +394,19 @@ static bool pop(reel_loop *loop)
 	return loop->end > loop->first || end_reverse(loop);
 }
 
+static bool was_left(reel_loop *loop)
+{
+	reel_lane_fail(loop->lane, -EINVAL,
+		       "a loop was left by a break: call reel_loop_stop() before it");
+	loop->state = FINISHED;
+	loop->lane->open_loops--;
+	return false;
+}
+
 bool reel_loop_next(reel_loop *loop)
 {
+	if (REEL_UNLIKELY(loop->in_chunk && loop->state != FINISHED))
+		return was_left(loop);
 	switch ((enum state)loop->state) {
 	case COMPUTE:
 		return compute(loop);

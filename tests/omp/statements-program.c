@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Regions as statements, in C and in C++, with and without OpenMP. Prints what is wrong. */
+#include <errno.h>
+#include <stdio.h>
+
+#include <reel/region.h>
+
+enum { N = 40, LANES = 4 };
+
+static int wrong;
+
+#define CHECK(condition)                                                    \
+	do {                                                                \
+		if (!(condition)) {                                         \
+			printf("line %d: %s\n", __LINE__, #condition);      \
+			wrong++;                                            \
+		}                                                           \
+	} while (0)
+
+static void ignore(const reel_tape *tape, int error, const char *message, void *context)
+{
+	(void)tape;
+	(void)error;
+	(void)message;
+	(void)context;
+}
+
+static void square_all(reel_lane *root, double *x)
+{
+	REEL_PARALLEL_FOR(root, lane, int, i, 0, N, reel_dynamic(4)) {
+		reel_push(reel_lane_tape(lane), x[i]);
+		x[i] *= x[i];
+	}
+}
+
+static void square_all_reverse(reel_lane *root, double *x_bar)
+{
+	REEL_PARALLEL_FOR_REVERSE(root, lane, int, i, 0, N, reel_dynamic(4))
+		x_bar[i] *= 2 * reel_pop(reel_lane_tape(lane), double);
+}
+
+static void test_loop(reel_lane *root)
+{
+	double x[N], x_bar[N];
+
+	for (int i = 0; i < N; i++) {
+		x[i] = i;
+		x_bar[i] = 1;
+	}
+	square_all(root, x);
+	square_all_reverse(root, x_bar);
+	for (int i = 0; i < N; i++)
+		CHECK(x_bar[i] == 2. * i);
+}
+
+/* A statement is one, below if and else. Its lanes may end their parts early. */
+static void test_lanes(reel_lane *root, bool parallel)
+{
+	int seen[LANES] = {0};
+
+	if (parallel)
+		REEL_PARALLEL_WITH(root, lane, LANES, 2, if (parallel)) {
+			reel_push(reel_lane_tape(lane), reel_lane_index(lane));
+			if (reel_lane_index(lane) == 1)
+				continue;
+			if (reel_lane_index(lane) == 2)
+				break;
+			reel_push(reel_lane_tape(lane), reel_lane_count(lane));
+		}
+	else
+		CHECK(!parallel);
+	if (!parallel)
+		return;
+	REEL_PARALLEL_REVERSE(root, lane) {
+		if (reel_lane_index(lane) % 3 == 0)
+			seen[reel_lane_index(lane)] = reel_pop(reel_lane_tape(lane), int);
+		seen[reel_lane_index(lane)] += 10 * reel_pop(reel_lane_tape(lane), int);
+	}
+	for (int i = 0; i < LANES; i++)
+		CHECK(seen[i] == 10 * i + (i % 3 ? 0 : LANES));
+}
+
+/* Phases, in a region within each lane of another one. */
+static void test_phases(reel_lane *root)
+{
+	int sum[LANES] = {0};
+
+	REEL_PARALLEL(root, outer)
+		REEL_REGION_WITH(outer, worker, LANES, 1, ) {
+			REEL_LANES(worker, lane)
+				reel_push(reel_lane_tape(lane), 1);
+			reel_worker_barrier(&worker);
+			REEL_LANES(worker, lane)
+				reel_push(reel_lane_tape(lane), 2);
+		}
+	REEL_PARALLEL_REVERSE(root, outer)
+		REEL_REGION_REVERSE_WITH(outer, worker, 1, ) {
+			for (int phase = 2; phase > 0; phase--) {
+				REEL_LANES(worker, lane)
+					if (reel_lane_index(outer) == 0)
+						sum[reel_lane_index(lane)] +=
+							phase * reel_pop(reel_lane_tape(lane), int);
+					else
+						(void)reel_pop(reel_lane_tape(lane), int);
+				if (phase == 2)
+					reel_worker_barrier(&worker);
+			}
+		}
+	for (int i = 0; i < LANES; i++)
+		CHECK(sum[i] == 5);
+}
+
+/* The reverse sweep has a thread for each lane, however few OpenMP would take. */
+static void test_turns(reel_lane *root, reel_ordered *order)
+{
+	REEL_PARALLEL_WITH(root, lane, LANES, 1, )
+		reel_ordered_note(lane, order);
+#ifdef _OPENMP
+	omp_set_num_threads(1);
+#endif
+	REEL_PARALLEL_REVERSE(root, lane) {
+		reel_ordered_await(lane, order);
+		reel_ordered_done(lane, order);
+	}
+}
+
+/* A break out of a loop is an error, in either sweep, though nothing is pushed. */
+static void test_break(bool reverse)
+{
+	reel_lane *root;
+
+	CHECK(reel_lane_open(&root, NULL, 0) == 0);
+	reel_set_error_handler(ignore, NULL);
+	REEL_PARALLEL_FOR(root, lane, int, i, 0, 16, reel_dynamic(4))
+		if (!reverse && i % 4 == 1)
+			break;
+	if (reverse) {
+		CHECK(reel_lane_error(root) == 0);
+		REEL_PARALLEL_FOR_REVERSE(root, lane, int, i, 0, 16, reel_dynamic(4))
+			if (i % 4 == 1)
+				break;
+	}
+	CHECK(reel_lane_error(root) == -EINVAL);
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
+int main(void)
+{
+	static reel_ordered order;
+	double x_bar[N] = {0};
+	reel_lane *root;
+
+	CHECK(reel_lane_open(&root, NULL, REEL_CHECKED) == 0);
+	test_loop(root);
+	test_lanes(root, true);
+	test_lanes(root, false);
+	test_phases(root);
+	CHECK(reel_lane_error(root) == 0);
+	CHECK(reel_lane_is_empty(root));
+#ifdef _OPENMP
+	omp_set_dynamic(0);
+	test_turns(root, &order);
+	CHECK(reel_lane_error(root) == 0);
+	CHECK(reel_lane_is_empty(root));
+#else
+	(void)test_turns;
+	(void)order;
+#endif
+	square_all_reverse(root, x_bar);
+	CHECK(reel_lane_error(root) == -EBADMSG);
+	reel_lane_close(root);
+	test_break(false);
+	test_break(true);
+	return wrong != 0;
+}
