@@ -83,18 +83,6 @@ static void reverse_two_sections(const struct member *member)
 	await_and_end(worker.lane, &program.other);
 }
 
-static void test_turn_that_does_not_end(bool leaves_out)
-{
-	begin(leaves_out);
-	program.region = reel_region_begin(program.root, 2);
-	run_team(2, note_in_two_sections, NULL);
-	reel_region_end(program.region);
-	program.region = reel_region_reverse(program.root);
-	run_team(2, reverse_two_sections, NULL);
-	reel_region_end(program.region);
-	end("reel_ordered_done()");
-}
-
 /* ---- A phase that does not end ---- */
 
 /* Lane 1 leaves out the end of a phase, so its last turn is in the first one. */
@@ -128,18 +116,6 @@ static void reverse_two_phases(const struct member *member)
 	}
 }
 
-static void test_phase_that_does_not_end(bool leaves_out)
-{
-	begin(leaves_out);
-	program.region = reel_region_begin(program.root, 2);
-	run_team(2, note_in_two_phases, NULL);
-	reel_region_end(program.region);
-	program.region = reel_region_reverse(program.root);
-	run_team(2, reverse_two_phases, NULL);
-	reel_region_end(program.region);
-	end("reel_lane_phase()");
-}
-
 /* ---- Turns in a lane of an outer region that no thread takes ---- */
 
 static void note_in_inner_region(const struct member *member)
@@ -170,16 +146,29 @@ static void reverse_inner_region(const struct member *member)
 	}
 }
 
-static void test_lanes_without_threads(bool leaves_out)
+/* ---- The programs ---- */
+
+static const struct {
+	const char *what;
+	int lanes, threads, threads_back[2]; /* without the mistake, with it */
+	void (*record)(const struct member *member);
+	void (*reverse)(const struct member *member);
+} programs[] = {
+	{"reel_ordered_done()", 2, 2, {2, 2}, note_in_two_sections, reverse_two_sections},
+	{"reel_lane_phase()", 2, 2, {2, 2}, note_in_two_phases, reverse_two_phases},
+	{"threads for outer lanes", 3, 1, {3, 2}, note_in_inner_region, reverse_inner_region},
+};
+
+static void test_program(int which, bool leaves_out)
 {
 	begin(leaves_out);
-	program.region = reel_region_begin(program.root, 3);
-	run_team(1, note_in_inner_region, NULL);
+	program.region = reel_region_begin(program.root, programs[which].lanes);
+	run_team(programs[which].threads, programs[which].record, NULL);
 	reel_region_end(program.region);
 	program.region = reel_region_reverse(program.root);
-	run_team(leaves_out ? 2 : 3, reverse_inner_region, NULL);
+	run_team(programs[which].threads_back[leaves_out], programs[which].reverse, NULL);
 	reel_region_end(program.region);
-	end("threads for outer lanes");
+	end(programs[which].what);
 }
 
 /* ---- Turns in tasks ---- */
@@ -220,9 +209,8 @@ int main(void)
 {
 	tap_begin();
 	for (int leaves_out = 0; leaves_out < 2; leaves_out++) {
-		test_turn_that_does_not_end(leaves_out);
-		test_phase_that_does_not_end(leaves_out);
-		test_lanes_without_threads(leaves_out);
+		for (int which = 0; which < 3; which++)
+			test_program(which, leaves_out);
 		test_tasks_without_threads(leaves_out, false);
 		test_tasks_without_threads(leaves_out, true);
 	}
