@@ -49,13 +49,13 @@ install() {
 	}
 }
 
-build_packages=(
+library_packages=(
 	gcc=gcc g++=g++ libc6-dev=/usr/include/stdio.h make=make
 	autoconf=autoconf automake=automake libtool=libtoolize
 	pkg-config=pkg-config libck-dev=ck.pc libhwloc-dev=hwloc.pc
-	liburing-dev=liburing.pc liblz4-dev=liblz4.pc libsqlite3-dev=sqlite3.pc
-	spin=spin gfortran=gfortran
+	liburing-dev=liburing.pc liblz4-dev=liblz4.pc
 )
+build_packages=("${library_packages[@]}" libsqlite3-dev=sqlite3.pc spin=spin gfortran=gfortran)
 
 # The tsunami. Without the sea floor it runs in an idealised basin.
 example_packages=(libnetcdf-dev=netcdf.pc libcairo2-dev=cairo.pc)
@@ -88,6 +88,7 @@ configure() {
 	if [ -f "$directory/config.status" ] && [ "$options" = "$(cat "$directory/options" 2>/dev/null)" ]; then
 		return
 	fi
+	echo "configuring $directory"
 	(cd "$directory" && "$sources/configure" "$@") >"$directory/configure.log" 2>&1 || {
 		tail -n 8 "$directory/configure.log"
 		return 1
@@ -103,6 +104,23 @@ build() {
 		grep -E -m 20 '(error:|undefined reference|^(FAIL|ERROR):|No rule|\*\*\* \[)' "$directory/make.log" || tail -n 20 "$directory/make.log"
 		return 1
 	}
+}
+
+# build_program DIRECTORY PROGRAM: as build, and shows how far it is: on a terminal in one line, else every 15 s.
+build_program() {
+	local directory=$1 program=$2 total made left end='\n' every=15
+	[ ! -t 1 ] || end='\r' every=1
+	total=$(make -C "$directory" -n "$program" 2>/dev/null | grep -c '"  CC')
+	SECONDS=0
+	build "$directory" "$program" &
+	while sleep 1 && kill -0 $! 2>/dev/null; do
+		made=$(grep -c '^  CC' "$directory/make.log")
+		[ "$made" -gt 0 ] && [ $((SECONDS % every)) -eq 0 ] || continue
+		left=$((SECONDS * (total - made) / made))
+		printf "building: %3d of %d files, about %d s left  $end" "$made" "$total" "$left"
+	done
+	[ ! -t 1 ] || echo
+	wait $!
 }
 
 # count DIRECTORY: set points to the passed, failed and skipped points of its last `make check`.
@@ -127,6 +145,9 @@ show_failures() {
 	done
 }
 
-# The one build directory for daily use, shared by ./check and ./demo.
+# The build directory for daily use.
 main_build=build/main
 main_options=(--enable-werror --enable-openmp)
+# That of ./demo, which compiles each file once, and no file that it does not show.
+demo_build=build/demo
+demo_options=(--enable-openmp --disable-shared --disable-fortran)

@@ -421,22 +421,24 @@ bool reel_task_team_is_stuck(struct reel_task_team *team,
 	return stuck;
 }
 
-static void run_with_team(struct group *group, reel_lane *parent, int threads)
+static void run_with_team(struct group *group, struct reel_task_team *team, reel_lane *parent,
+			  int threads)
 {
-	struct reel_task_team team = {.first = group, .root = parent->root};
-
 	threads = reel_omp_threads(threads);
-	team.threads = group->jobs < threads ? (int)group->jobs : threads;
-	pthread_mutex_init(&team.lock, NULL);
-	pthread_cond_init(&team.changed, NULL);
-	group->team = &team;
+	team->threads = group->jobs < threads ? (int)group->jobs : threads;
+	team->first = group;
+	team->root = parent->root;
+	pthread_mutex_init(&team->lock, NULL);
+	pthread_cond_init(&team->changed, NULL);
+	group->team = team;
 	begin(group);
-	reel_deadlock_set_team(parent, &team);
-	reel_annotate_release(&team);
-	reel_omp_call(team.threads, work, &team);
+	reel_deadlock_set_team(parent, team);
+	reel_annotate_release(team);
+	reel_omp_call(team->threads, work, team);
 	reel_deadlock_set_team(parent, NULL);
-	pthread_cond_destroy(&team.changed);
-	pthread_mutex_destroy(&team.lock);
+	pthread_cond_destroy(&team->changed);
+	pthread_mutex_destroy(&team->lock);
+	free(team);
 }
 
 static void set_inner(struct job *job, const struct group *inner)
@@ -460,11 +462,13 @@ static void run_in_team(struct group *group)
 	returned = true;
 }
 
-static void own_memory(reel_lane *parent, const struct group *group)
+/* A body may be left by a jump: then others still find the team, until the parent is closed. */
+static void own_memory(reel_lane *parent, const struct group *group, struct reel_task_team *team)
 {
 	parent->bodies_memory[0] = group->job;
 	parent->bodies_memory[1] = group->use;
 	parent->bodies_memory[2] = group->run;
+	parent->bodies_memory[3] = team;
 }
 
 int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, int threads,
@@ -472,6 +476,7 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 {
 	struct group group = {.body = body, .context = context, .team = team_for(parent),
 			      .in_order = flags & REEL_TASKS_IN_ORDER};
+	struct reel_task_team *team = NULL;
 	int error;
 
 	reel_task_wait_reverse(parent);
@@ -482,15 +487,17 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 		close_group(&group);
 		return reel_lane_error(parent);
 	}
-	own_memory(parent, &group);
+	if (!group.team && !(team = calloc(1, sizeof *team)))
+		return no_memory(&group, parent);
+	own_memory(parent, &group, team);
 	parent->calls_bodies = true;
-	if (group.team)
-		run_in_team(&group);
+	if (team)
+		run_with_team(&group, team, parent, threads);
 	else
-		run_with_team(&group, parent, threads);
+		run_in_team(&group);
 	parent->calls_bodies = false;
 	REEL_ASSERT(!group.left);
 	close_group(&group);
-	own_memory(parent, &(struct group){0});
+	own_memory(parent, &(struct group){0}, NULL);
 	return reel_lane_error(parent);
 }
