@@ -99,6 +99,15 @@ case $languages in
 esac
 languages=$all_languages
 
+# Its verdicts; the tables have the rounding of the machine.
+compile verifying
+sed -n '/^	right: /,/^$/p' "$SOURCE_DIR/doc/verifying.md" | sed '/^$/d; s/^	//; s/[0-9]* digits/digits/' >wanted
+for language in $languages; do
+	./verifying-$language | grep '^[rwa]' | sed 's/[0-9]* digits/digits/' >seen
+	diff wanted seen >difference
+	is_empty difference "verifying, as $language, prints what the page says"
+done
+
 # stores PROGRAM WHAT-IT-PRINTS HOW: it has a file on a disk, if there is one here.
 stores() {
 	compile "$1"
