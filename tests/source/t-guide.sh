@@ -117,6 +117,7 @@ stores() {
 	else
 		skip "$1: $("./$1-c")"
 	fi
+	shows "doc/$1.md"
 }
 
 stores spilling 'sum 15999998000000, error 0' 'the sum of what it pushed'
@@ -137,6 +138,7 @@ if [ -n "$openmp" ]; then
 	compile openmp -fopenmp -lreel-omp
 	awk 'BEGIN { printf "dx/da = %g, error 0\n", sin(1) }' >wanted
 	prints_what_was_wanted openmp 'its formula'
+	shows doc/openmp.md
 else
 	skip 'openmp: there is no OpenMP'
 fi
