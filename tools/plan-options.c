@@ -54,10 +54,14 @@ int plan_refuse(const char *what, const char *why)
 	return EXIT_USAGE;
 }
 
-static const struct option *find_option(const char *name)
+/* The option of a word, which may have the value in it: --steps=1000. Else *value becomes NULL. */
+static const struct option *find_option(const char *word, const char **value)
 {
+	size_t length = strcspn(word, "=");
+
+	*value = word[length] ? word + length + 1 : NULL;
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-		if (strcmp(options[i].name, name) == 0)
+		if (strlen(options[i].name) == length && !memcmp(options[i].name, word, length))
 			return &options[i];
 	return NULL;
 }
@@ -71,21 +75,33 @@ static bool is_flag(struct request *request, const char *name)
 
 /* ---- Values ---- */
 
-static int set_whole(int64_t *number, const char *name, const char *text)
-{
-	char *end;
-
-	errno = 0;
-	*number = strtoll(text, &end, 10);
-	if (errno || end == text || *end || *number < 0)
-		return plan_refuse(name, " takes a whole number, 0 or more");
-	return 0;
-}
-
 static bool read_number(double *number, const char *text, char **end)
 {
 	*number = reel_parse_number(text, end);
 	return *end != text && *number >= 0 && *number < 1e300;
+}
+
+/* Also in the form 1e6, below 2^53: a double has all whole numbers up to there. */
+static bool read_whole(int64_t *number, const char *text)
+{
+	double value;
+	char *end;
+
+	errno = 0;
+	*number = strtoll(text, &end, 10);
+	if (errno || end == text || *number < 0)
+		return false;
+	if (!*end)
+		return true;
+	if (!read_number(&value, text, &end) || *end || value >= 0x1p53)
+		return false;
+	*number = (int64_t)value;
+	return (double)*number == value;
+}
+
+static int set_whole(int64_t *number, const char *name, const char *text)
+{
+	return read_whole(number, text) ? 0 : plan_refuse(name, " takes a whole number, 0 or more");
 }
 
 static int set_number(double *number, const char *name, const char *text)
@@ -231,16 +247,17 @@ int plan_read_request(struct request *request, int count, char **words)
 {
 	*request = (struct request){.problem = {.tiers = 1}};
 	for (int i = 0; i < count; i++) {
-		const struct option *option = find_option(words[i]);
+		const char *value;
+		const struct option *option = find_option(words[i], &value);
 		int status;
 
 		if (is_flag(request, words[i]))
 			continue;
 		if (!option)
 			return reject_word("plan", words[i]);
-		if (++i == count)
+		if (!value && ++i == count)
 			return plan_refuse(option->name, " takes a value");
-		status = set_value(request, option, words[i]);
+		status = set_value(request, option, value ? value : words[i]);
 		if (status)
 			return status;
 		note_option(request, option);

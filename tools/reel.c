@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static const struct verb *find_verb(const char *name)
 static int show_help(void)
 {
 	puts("Usage: reel VERB [OPTION]...\n"
-	     "       reel --help | --version\n"
+	     "       reel --help | --version | help VERB\n"
 	     "\n"
 	     "Verbs:");
 	for (int i = 0; i < VERBS; i++)
@@ -76,12 +77,17 @@ int reject_word(const char *verb, const char *word)
 	return EXIT_USAGE;
 }
 
-static int asks_for_help(int count, char **words)
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static bool asks_for_help(int count, char **words)
 {
 	for (int i = 0; i < count; i++)
-		if (strcmp(words[i], "--help") == 0)
-			return 1;
-	return 0;
+		if (is_help(words[i]))
+			return true;
+	return false;
 }
 
 static int run_verb(const char *name, int count, char **words)
@@ -101,8 +107,10 @@ static int run_command(int count, char **words)
 		fputs("reel: no verb given; 'reel --help' lists the verbs\n", stderr);
 		return EXIT_USAGE;
 	}
-	if (strcmp(words[0], "--help") == 0)
+	if (is_help(words[0]) || (strcmp(words[0], "help") == 0 && count == 1))
 		return show_help();
+	if (strcmp(words[0], "help") == 0)
+		return find_verb(words[1]) ? show_verb_help(find_verb(words[1])) : reject_verb(words[1]);
 	if (strcmp(words[0], "--version") == 0)
 		return show_version();
 	return run_verb(words[0], count - 1, words + 1);

@@ -64,6 +64,11 @@ claim 'an unknown argument of info is refused' refuses "'reel info --help'" info
 claim 'reel --help succeeds' gives 0 --help
 claim 'reel --help lists info' says '^  info '
 claim 'reel --help lists plan' says '^  plan '
+claim 'reel -h succeeds' gives 0 -h
+claim 'reel -h lists plan' says '^  plan '
+claim 'reel help plan describes its options' gives 0 help plan
+claim 'of which --steps is one' says '--steps N'
+claim 'help for an unknown verb is refused' refuses "'reel --help'" help rewind
 claim 'reel --version succeeds' gives 0 --version
 claim 'reel --version names the version' says '^reel [0-9]'
 claim 'reel info --help succeeds' gives 0 info --help

@@ -91,6 +91,9 @@ claim 'and describes --planner' grep -q -e '--planner NAME' out
 claim 'binomial counts' gives 'planner=binomial advances=222 forward_steps=322 memory_stores=55
 	memory_loads=99 memory_peak_slots=10 peak_tape_steps=1 makespan=422' \
 	--steps 100 --slots 10
+claim 'the same, in other forms' gives 'planner=binomial advances=222' --steps=1e2 --slots=10
+claim 'a part of a step is refused' refuses 'whole number' --steps 1.5 --slots 3
+claim 'not a number is refused' refuses 'whole number' --steps nan --slots 3
 claim 'store-all counts' gives 'advances=0 forward_steps=50 peak_tape_steps=50' \
 	--steps 50 --planner store-all
 claim 'hierarchical counts' gives 'planner=hierarchical advances=105 disk_stores=15 disk_loads=20
