@@ -107,10 +107,10 @@ static int run_command(int count, char **words)
 		fputs("reel: no verb given; 'reel --help' lists the verbs\n", stderr);
 		return EXIT_USAGE;
 	}
-	if (is_help(words[0]) || (strcmp(words[0], "help") == 0 && count == 1))
+	if (is_help(words[0]))
 		return show_help();
 	if (strcmp(words[0], "help") == 0)
-		return find_verb(words[1]) ? show_verb_help(find_verb(words[1])) : reject_verb(words[1]);
+		return count == 1 ? show_help() : run_verb(words[1], 1, (char *[]){"--help"});
 	if (strcmp(words[0], "--version") == 0)
 		return show_version();
 	return run_verb(words[0], count - 1, words + 1);

@@ -9,8 +9,8 @@
  * region that is reversed in it is stuck. A region is stuck if a lane is, and each other lane is
  * stuck, too, or was given back in the present round; or if all threads are in stuck lanes. A lane
  * whose tasks reel_tasks_reverse() reverses is stuck if the lanes of all tasks that run are, and no
- * task is ready or no thread is left to run it. A lane whose tasks OpenMP runs is never stuck, since
- * nobody knows which of them it runs next.
+ * task is ready or no thread is left to run it. A lane whose tasks OpenMP runs is never stuck,
+ * since nobody knows which of them it runs next.
  *
  * A thread looks when its lane goes to sleep, and, while others sleep, when it gives its lane back
  * and when it finds no task. So the last thread to do so sees what all others did.
@@ -50,7 +50,7 @@ static int64_t last_round(const reel_region *region)
 	return last;
 }
 
-/* Whether the lane was given back in this round: it ends no more turns before the next one. */
+/* Returns whether the lane was given back in this round, so that it ends no more turns in it. */
 static bool is_done(const reel_lane *lane, int64_t round)
 {
 	/*

@@ -268,8 +268,8 @@ struct reel_lane {
 };
 
 /*
- * Whether it is the lane of a thread that stands for lanes without memory: reel_lane_refuse_all().
- * Another thread may have it: a task's lane is made by one thread and used by another.
+ * Returns whether the lane is what reel_lane_refuse_all() returned, in this or another thread: one
+ * thread makes the lane of a task, and another one may use it.
  */
 static inline bool reel_lane_refuses(const reel_lane *lane)
 {
@@ -384,9 +384,12 @@ void reel_ordered_drop(struct reel_lane_hold *hold);
 void reel_deadlock_sleep(reel_lane *lane, const struct reel_omp_wait *wait);
 void reel_deadlock_wake(reel_lane *lane);
 void reel_deadlock_give_back(reel_lane *lane);
-/* The same, for a thread that finds no task to reverse. */
+/*
+ * Looks for such a deadlock, if a lane of the root sleeps. Called by a thread that finds no task to
+ * reverse.
+ */
 void reel_deadlock_look(reel_lane *root);
-/* Called by the lane's thread before and after a team reverses tasks of the lane; after it, NULL. */
+/* Called by the lane's thread before a team reverses tasks of the lane, and with NULL after it. */
 void reel_deadlock_set_team(reel_lane *lane, struct reel_task_team *team);
 
 /* ---- phase.c ---- */

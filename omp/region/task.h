@@ -45,7 +45,10 @@ int reel_tasks_hold(reel_lane *parent);
 int reel_tasks_replay(reel_lane *parent);
 int reel_tasks_release(reel_lane *parent);
 void reel_tasks_close(reel_lane *parent);
-/* Whether a task of the lane is being reversed. The lane's thread, or another while it sleeps. */
+/*
+ * Returns whether a task of the lane is being reversed. Called by the lane's thread, or by another
+ * thread while that one sleeps.
+ */
 bool reel_tasks_run(const reel_lane *parent);
 /* All tasks that were reversed have ended, or the lane gets an error. Not in a hold. */
 void reel_tasks_check_ended(reel_lane *parent);
@@ -53,8 +56,9 @@ void reel_tasks_check_ended(reel_lane *parent);
 /* Like reel_task_reverse(), but returns the task, or NULL. */
 struct reel_task *reel_task_take(reel_lane *parent);
 /*
- * Whether each lane whose task runs now is stuck or waits for other tasks of the team, and no task
- * is ready or no thread is left to run it. Any thread, while a lane has the team.
+ * Returns whether the team can end no task: each lane whose task runs now is stuck, or waits for
+ * other tasks of the team, and no task is ready or no thread is left to run it. Any thread may call
+ * it while a lane has the team.
  */
 bool reel_task_team_is_stuck(struct reel_task_team *team,
 			     bool (*lane_is_stuck)(const reel_lane *lane));

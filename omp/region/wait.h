@@ -16,7 +16,7 @@ struct reel_omp_wait {
 	unsigned looks;
 };
 
-/* Whether the word has that value now, which is read with acquire. */
+/* Returns whether the word has that value now. What came before its change is visible then. */
 bool reel_omp_has_come(const struct reel_omp_wait *wait);
 
 /*

@@ -124,7 +124,7 @@ bool reel_omp_is_cancellable(void)
 
 bool reel_omp_is_cancelled(void)
 {
-	return reel_omp_is_cancellable() && GOMP_cancellation_point(PARALLEL);
+	return GOMP_cancellation_point(PARALLEL);
 }
 
 #else

@@ -38,11 +38,13 @@ int reel_omp_threads(int threads);
  */
 void reel_omp_call(int threads, reel_omp_body *body, void *argument);
 
-/*
- * Whether `omp cancel parallel` has an effect on this thread's team (OMP_CANCELLATION), and whether
- * a thread of the team has executed it. Such a thread leaves the parallel region.
- */
+/* Returns whether `omp cancel parallel` has an effect on this thread's team (OMP_CANCELLATION). */
 bool reel_omp_is_cancellable(void);
+
+/*
+ * Returns whether a thread of this thread's team has executed that directive, and so leaves the
+ * parallel region. Requires that the team is cancellable.
+ */
 bool reel_omp_is_cancelled(void);
 
 #endif

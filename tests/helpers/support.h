@@ -145,7 +145,7 @@ static inline void record_reports(void)
 	reel_set_error_handler(record_report, NULL);
 }
 
-/* Whether a report of any thread has had a text in it since await_report(). */
+/* `came` is set when any thread reports an error with this text in its message. */
 static struct {
 	const char *text;
 	_Atomic bool came;

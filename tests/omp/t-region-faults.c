@@ -27,7 +27,7 @@ static struct {
 
 static unsigned flags_of_root;
 
-/* Of a run of the program, and how many runs reported another error first. */
+/* Reports in this run of the program, and runs whose first report was not of -ENOMEM. */
 static struct {
 	_Atomic int calls;
 	_Atomic int of_other_errors;
