@@ -40,9 +40,9 @@ noinst_PROGRAMS += %D%/reel-bench
 %C%_reel_bench_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
 # Loops begin lines of the cache: one that lies across two may take twice as long.
 $(%C%_reel_bench_OBJECTS): CFLAGS += $(FAST_CFLAGS) -falign-loops=64
-%C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CLAD_OBJECT) libreel-kernels.la libreel-cuda-core.la \
+%C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CXX_OBJECTS) libreel-kernels.la libreel-cuda-core.la \
 	libreel.la $(ADOLC_LIBS) \
-	$(CLAD_LIBS) -lm
+	$(CXX_LIBS) -lm
 
 # Threads: with hidden functions, since slabs are taken and given without a tape, too.
 noinst_PROGRAMS += %D%/reel-scale
@@ -104,16 +104,18 @@ ADOLC_LIBS = -ladolc -lstdc++
 %D%/adolc.o: %D%/peers/adolc.cpp %D%/peers/adolc.h
 	$(AM_V_GEN)$(CXX) $(CPPFLAGS) -O3 $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/peers/adolc.cpp
 endif
-if BENCH_CLAD
-CLAD_OBJECT = %D%/b-clad.o
-CLAD_LIBS = -lstdc++
+if BENCH_CXX
+CXX_OBJECTS = %D%/b-clad.o %D%/b-cplusplus.o
+CXX_LIBS = -lstdc++
+bench_cxx = $(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) -I$(srcdir)/%D%
+bench_cxxflags = -falign-loops=64 -falign-jumps=64 -Wno-ignored-optimization-argument $(CXXFLAGS)
 %D%/b-clad.o: %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h %D%/common/bench.h \
 		$(reelclad_HEADERS) $(reelinclude_HEADERS)
-	$(AM_V_GEN)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I$(top_srcdir)/dropin $(CPPFLAGS) \
-	  -I$(srcdir)/%D% -std=c++17 -O3 -falign-loops=64 -falign-jumps=64 \
-	  -Wno-ignored-optimization-argument $(CXXFLAGS) -c -o $@ $(srcdir)/%D%/peers/b-clad.cpp
+	$(AM_V_GEN)$(bench_cxx) -I$(top_srcdir)/dropin -std=c++17 -O3 $(bench_cxxflags) -c -o $@ $(srcdir)/%D%/peers/b-clad.cpp
+%D%/b-cplusplus.o: %D%/b-cplusplus.cpp %D%/common/bench.h $(include_HEADERS) $(reelinclude_HEADERS)
+	$(AM_V_GEN)$(bench_cxx) -std=c++14 -O3 $(bench_cxxflags) -c -o $@ $(srcdir)/%D%/b-cplusplus.cpp
 endif
-CLEANFILES += %D%/adolc.o %D%/b-clad.o
+CLEANFILES += %D%/adolc.o %D%/b-clad.o %D%/b-cplusplus.o
 
 .PHONY: bench bench-dropin bench-instructions bench-scale
 bench: %D%/reel-bench$(EXEEXT)
@@ -139,7 +141,7 @@ noinst_PROGRAMS += %D%/ranks/halo
 endif
 EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/figures.awk %D%/tables.awk %D%/front.awk %D%/RESULTS.md \
 	%D%/peers/adolc.cpp \
-	%D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
+	%D%/b-cplusplus.cpp %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
 	%D%/kernels.svg %D%/front.svg \
 	%D%/ranks/ranks.sh %D%/ranks/ranks.awk \
 	%D%/scale/scaling.sh %D%/scale/scaling.awk %D%/SCALING.md %D%/scaling.svg

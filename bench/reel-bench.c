@@ -27,7 +27,7 @@ static void (*const subjects[])(void) = {
 #endif
 	bench_instructions,
 #if defined(HAVE_CXX)
-	bench_clad,
+	bench_clad, bench_cplusplus,
 #endif
 #endif
 };

@@ -18,6 +18,7 @@
  * reel/mpi.h        messages between the ranks of MPI (-lreel-mpi)
  * reel/gpu.h        stores and tapes on a GPU: arena.h, host-tape.h, device.cuh (-lreel-cuda)
  * reel/extend.h     stores and layers of your own
+ * reel.hpp          the tape, lanes, runs and parcels for C++, with owners and exceptions
  */
 #ifndef REEL_H
 #define REEL_H

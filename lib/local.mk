@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-include_HEADERS = include/reel.h
+include_HEADERS = include/reel.h include/reel.hpp
 reelincludedir = $(includedir)/reel
 core_headers = \
 	include/reel/block.h \
@@ -39,6 +39,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/pop.c \
 	%D%/tape/bits.c \
 	%D%/tape/span.c \
+	%D%/tape/site.c \
 	%D%/tape/array.c \
 	%D%/tape/mark.c \
 	%D%/tape/hold.c \

@@ -91,7 +91,7 @@ AM_CONDITIONAL([BENCH_ADOLC], [test "$with_adolc" = yes])
 AS_IF([test "$with_adolc" = yes], [AC_DEFINE([HAVE_ADOLC], [1], [reel-bench has ADOL-C.])])])
 
 # REEL_CHECK_CXX
-# Conditional BENCH_CLAD and HAVE_CXX: reel-bench measures what is in C++, too. The C compiler links it.
+# Conditional BENCH_CXX and HAVE_CXX: reel-bench measures what is in C++, too. The C compiler links it.
 AC_DEFUN([REEL_CHECK_CXX],
 [AS_ECHO(["#include <new>
 extern \"C\" int run() { try { delete new int; } catch (const std::bad_alloc &) { return 1; } return 0; }"]) >conftest.cpp
@@ -102,7 +102,7 @@ AS_IF([test -n "$CXX" && $CXX $CPPFLAGS -std=c++14 -c -o conftest.o conftest.cpp
   [reel_cxx="yes ($CXX)"
    AC_DEFINE([HAVE_CXX], [1], [reel-bench has cases in C++.])]) >&AS_MESSAGE_LOG_FD 2>&1
 rm -f conftest.cpp conftest.c conftest.o conftest
-AM_CONDITIONAL([BENCH_CLAD], [test "$reel_cxx" = "yes ($CXX)"])])
+AM_CONDITIONAL([BENCH_CXX], [test "$reel_cxx" = "yes ($CXX)"])])
 
 # REEL_CHECK_ADSTACK_SCALARS
 # Conditional ADSTACK_SCALARS: programs get their own copy of what they call most of a shared

@@ -75,6 +75,7 @@ void bench_kernels(void);
 void bench_peer(void);
 void bench_memory_held(void);
 void bench_clad(void);
+void bench_cplusplus(void);
 void bench_spill(void);
 void bench_gpu(void);
 void bench_plan(void);

@@ -30,6 +30,7 @@ struct note {
 
 /* Size of the text that names a type and its size; longer names are cut off. */
 #define DESCRIPTION 160
+#define TYPE_NAME 100
 /* Size of the text that says which push was refused; longer paths are cut off. */
 #define REFUSED_PUSH 256
 
@@ -201,16 +202,35 @@ static bool same_type(const struct note *push, const struct note *pop)
 	return push->kind == pop->kind && push->element_size == pop->element_size;
 }
 
+/*
+ * The name of a type. In C++ the compiler has only the signature of reel_type_of(), as in
+ * "const reel_type* reel_type_of() [with T = double; ...]".
+ */
+static const char *type_name(const char *name, char text[static TYPE_NAME])
+{
+	const char *argument = strstr(name, "T = ");
+	size_t length = argument ? strcspn(argument, ";]") : strlen(name);
+
+	if (argument) {
+		name = argument + strlen("T = ");
+		length -= strlen("T = ");
+	}
+	snprintf(text, TYPE_NAME, "%.*s", (int)length, name);
+	return text;
+}
+
 /* "double (32 bytes)", "array (40 bytes, 4 each)", "bits (3 bits)". */
 static const char *describe(const struct note *note, char text[static DESCRIPTION])
 {
 	unsigned long long size = note->size, each = note->element_size;
 	const char *unit = note->kind == REEL_BITS ? "bits" : "bytes";
+	char name[TYPE_NAME];
 
+	type_name(note->name, name);
 	if (note->kind == REEL_BITS || each == 1 || size == each)
-		snprintf(text, DESCRIPTION, "%s (%llu %s)", note->name, size, unit);
+		snprintf(text, DESCRIPTION, "%s (%llu %s)", name, size, unit);
 	else
-		snprintf(text, DESCRIPTION, "%s (%llu %s, %llu each)", note->name, size, unit, each);
+		snprintf(text, DESCRIPTION, "%s (%llu %s, %llu each)", name, size, unit, each);
 	return text;
 }
 
@@ -231,13 +251,14 @@ static bool mirrors(reel_tape *tape, const struct note *push, const struct note 
 
 static bool notes_are_lost(reel_tape *tape, const reel_type *type, const char *site)
 {
+	char name[TYPE_NAME];
 	int error = reel_check_entries(tape)->error;
 
 	REEL_ASSERT(error != 0);
 	reel_tape_fail_out_of_step(tape, error,
 				   "pop of %s at %s: the note of its push could not be read back "
 				   "from the store: %s",
-				   type->name, site, reel_store_strerror(error));
+				   type_name(type->name, name), site, reel_store_strerror(error));
 	return false;
 }
 
@@ -246,6 +267,7 @@ static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char
 {
 	reel_tape *entries = reel_check_entries(tape);
 	struct note push, pop = note_of(type, n, site);
+	char name[TYPE_NAME];
 
 	if (!entries)
 		return true;
@@ -253,7 +275,7 @@ static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char
 		return false;
 	if (reel_tape_is_empty(entries)) {
 		reel_tape_fail_out_of_step(tape, -ENODATA, "pop of %s at %s: the tape is empty",
-					   type->name, site);
+					   type_name(type->name, name), site);
 		return false;
 	}
 	push = remove ? reel_pop_record(entries, note) : reel_look_record(entries, note);

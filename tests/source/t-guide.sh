@@ -87,7 +87,7 @@ case $languages in
 	awk 'function J(k,   x, v, i) { x = 1; v = 0
 			for (i = 0; i < 1000; i++) { v -= 0.001 * k * x; x += 0.001 * v }
 			return x }
-		BEGIN { printf "dJ/dk = %.6f, error 0\n", (J(2 + 1e-5) - J(2 - 1e-5)) / 2e-5 }' >wanted
+		BEGIN { printf "dJ/dk = %.6f\n", (J(2 + 1e-5) - J(2 - 1e-5)) / 2e-5 }' >wanted
 	prints_what_was_wanted by-hand-3 'a difference'
 	shows doc/by-hand.md
 	compile clad -include "$SOURCE_DIR/dropin/clad/alone.h"
@@ -139,6 +139,17 @@ if [ -n "$openmp" ]; then
 	awk 'BEGIN { printf "dx/da = %g, error 0\n", sin(1) }' >wanted
 	prints_what_was_wanted openmp 'its formula'
 	shows doc/openmp.md
+	case $languages in
+	*c++*)
+		languages=c++
+		compile openmp-2 -fopenmp -lreel-omp
+		sed 's/, error 0$//' wanted >shorter && mv shorter wanted
+		prints_what_was_wanted openmp-2 'its formula'
+		shows doc/openmp.md
+		languages=$all_languages
+		;;
+	*) skip 'openmp-2: there is no C++ compiler' ;;
+	esac
 else
 	skip 'openmp: there is no OpenMP'
 fi
@@ -290,7 +301,7 @@ done
 
 # links_of PAGE: the files that it links to.
 links_of() {
-	grep -o '](\([^)#]*\)' "$1" | sed 's/^](//' | grep -v -e '^http' -e '^$'
+	sed '/^```./,/^```$/d' "$1" | grep -o '](\([^)#]*\)' | sed 's/^](//' | grep -v -e '^http' -e '^$'
 }
 for page in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md "$SOURCE_DIR"/dropin/*/README.md \
 	"$SOURCE_DIR/gpu/tape/README.md"; do

@@ -28,6 +28,10 @@ for path in "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h; do
 	printf '#include <%s>\n' "$header" >>all.h
 done
 
+[ -z "$CXX" ] || compiles c++ c++14 reel.hpp $CXX
+[ "$(wc -l <"$SOURCE_DIR/include/reel.hpp")" -lt 300 ]
+ok $? 'reel.hpp is below 300 lines'
+
 # names_of HEADER...: what a program may write: functions, macros, types. Enumerators count with their
 # enum. What inline.h defines counts if a header documents it.
 names_of() {

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "helpers/support.h"
+#include "helpers/thread-team.h"
 
 struct pair {
 	double x, y;
@@ -566,6 +567,37 @@ static void a_copy_is_found(unsigned words, unsigned flags, enum use use)
 	close_pool(pool, "a tape was copied");
 }
 
+#define SITES 500
+
+static void find_sites(const struct member *member)
+{
+	const char **found = (const char **)member->team->context + member->number * SITES;
+	char file[] = "dir/name.cc"; /* a copy that is gone when the thread ends */
+
+	team_barrier(member);
+	for (int line = 0; line < SITES; line++)
+		found[line] = reel_site_of(file, line);
+}
+
+static void a_call_site_has_one_text(void)
+{
+	static const char *found[4 * SITES];
+	char text[32];
+	int same = 0, right = 0;
+
+	run_team(4, find_sites, (void *)found);
+	for (int line = 0; line < SITES; line++) {
+		snprintf(text, sizeof text, "dir/name.cc:%d", line);
+		right += strcmp(found[line], text) == 0;
+		for (int t = 1; t < 4; t++)
+			same += found[t * SITES + line] == found[line];
+	}
+	is_int(right, SITES, "the text of a call site names file and line");
+	is_int(same, 3 * SITES, "all threads have the same one");
+	ok(strcmp(reel_site_of("dir/name.c", 7), "dir/name.c:7") == 0,
+	   "a name that begins another is its own");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -590,6 +622,8 @@ int main(void)
 	a_wrong_thread_is_found(pop_in_a_thread, 0);
 	a_tape_can_be_handed_over();
 	what_was_not_written_does_not_look_like_data();
+	tap_case("call sites");
+	a_call_site_has_one_text();
 	tap_case("copies");
 	for (enum use use = 0; use < USES; use++)
 		for (unsigned words = 1; words < 200; words += INLINE_WORDS)

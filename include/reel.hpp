@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reel for C++14 and later: owners that close what they opened, and exceptions for what fails.
+ *
+ *	#include <reel.hpp>                  -fopenmp, pkg-config --cflags --libs reel-omp
+ *
+ *	reel::root root;
+ *
+ *	reel::parallel_for(root, n, reel_dynamic(16), [&](reel::lane lane, int i) {
+ *		lane.push(x[i]);
+ *		x[i] = std::sin(x[i]) * a[i];
+ *	});
+ *	reel::parallel_for_reverse(root, n, reel_dynamic(16), [&](reel::lane lane, int i) {
+ *		double x_i = lane.pop<double>();
+ *
+ *		a_bar[i] += std::sin(x_i) * x_bar[i];
+ *		x_bar[i] *= std::cos(x_i) * a[i];
+ *	});
+ *
+ * Each member is one call of the function of C with the same name, whose header is its manual. What
+ * has no member is called by its name in C, as each owner converts to its pointer of C:
+ * reel_tape_hold(tape), reel_lane_bytes(root), REEL_PARALLEL(root, lane).
+ *
+ * Owners (pool, tape, root, plan, run, parcel) cannot be copied; they can be moved. A destructor
+ * closes, and reports nothing: a pool whose tapes are still open, and a parcel that is pinned, stay
+ * open. So declare a pool before what is on it. Where a pool is asked for, nullptr is the default.
+ *
+ * Exceptions. What returns an error in C throws a std::system_error with this error as its code, of
+ * std::generic_category(), and reel_error_text() in its what(). Pushes and pops do not throw: their
+ * errors stick, and check() throws them when a loop has ended.
+ */
+#ifndef REEL_HPP
+#define REEL_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <system_error>
+
+#include <reel.h>
+#include <reel/parcel.h>
+#include <reel/region.h>
+
+namespace reel {
+
+/* Throws what a function of C has returned, if it is below 0; otherwise returns it. */
+inline int check(int error)
+{
+	if (error < 0)
+		throw std::system_error(-error, std::generic_category(), reel_error_text(error));
+	return error;
+}
+
+namespace detail {
+
+struct closer {
+	void operator()(reel_pool *pool) const { reel_pool_close(pool); }
+	void operator()(reel_lane *root) const { reel_lane_close(root); }
+	void operator()(reel_plan *plan) const { reel_plan_close(plan); }
+	void operator()(reel_run *run) const { reel_run_close(run); }
+	void operator()(reel_parcel *parcel) const { reel_parcel_close(parcel); }
+};
+
+template <class T> class owner {
+public:
+	operator T *() const noexcept { return pointer.get(); }
+
+protected:
+	/* open(address of the pointer, arguments...) is a function of C. */
+	template <class Open, class... Arguments> explicit owner(Open open, Arguments... arguments)
+	{
+		T *opened = nullptr;
+
+		check(open(&opened, arguments...));
+		pointer.reset(opened);
+	}
+
+private:
+	std::unique_ptr<T, closer> pointer;
+};
+
+/* A base, so that it is there before the owner opens the parcel. */
+struct contents {
+	void *at = nullptr;
+};
+
+/* The loop of a region, whose first exception is thrown when its team has come to the end. */
+struct team_loop {
+	std::atomic_flag is_left = ATOMIC_FLAG_INIT;
+	std::exception_ptr first;
+
+	template <class Part> void carry_out(const Part &part)
+	{
+		try {
+			part();
+		} catch (...) {
+			if (!is_left.test_and_set())
+				first = std::current_exception();
+		}
+	}
+
+	void end(reel_lane *parent) const
+	{
+		if (first)
+			std::rethrow_exception(first);
+		check(reel_lane_error(parent));
+	}
+};
+
+} // namespace detail
+
+#define REEL_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#define REEL_SITE reel_site(file, line)
+
+/* What tapes and lanes have in common: pushes and pops. Self::c_tape() is the tape of C. */
+template <class Self> class stack {
+public:
+	operator reel_tape *() noexcept { return static_cast<Self *>(this)->c_tape(); }
+
+	/* Any trivially copyable type; a bool takes a bit. */
+	template <class T> void push(T value, REEL_CALLER)
+	{
+		reel_push_at<T>(*this, value, REEL_SITE);
+	}
+	template <class T> T pop(REEL_CALLER)
+	{
+		return reel_record_of<T>::reel_pop_value_at(*this, REEL_SITE);
+	}
+
+	template <class T> T *push_span(std::size_t n, REEL_CALLER)
+	{
+		return static_cast<T *>(reel_push_span_at(*this, n, *reel_type_of<T>(), REEL_SITE));
+	}
+	template <class T> const T *pop_span(std::size_t n, REEL_CALLER)
+	{
+		return static_cast<const T *>(
+			reel_pop_span_at(*this, n, *reel_type_of<T>(), REEL_SITE));
+	}
+
+	template <class T> void push_array(const T *source, std::size_t n, REEL_CALLER)
+	{
+		reel_push_array_at(*this, source, n, sizeof(T), reel_kind_of<T>::value, REEL_SITE);
+	}
+	template <class T> void pop_array(T *target, std::size_t n, REEL_CALLER)
+	{
+		reel_pop_array_at(*this, target, n, sizeof(T), reel_kind_of<T>::value, REEL_SITE);
+	}
+
+	int error() { return reel_tape_error(*this); }
+	void check() { reel::check(error()); }
+};
+
+class pool : public detail::owner<reel_pool> {
+public:
+	/* If it throws, options.store stays the caller's. */
+	explicit pool(const reel_pool_options &options = reel_pool_options())
+		: owner(reel_pool_open, &options) {}
+};
+
+class tape : public stack<tape> {
+public:
+	explicit tape(reel_pool *pool = nullptr, unsigned flags = 0)
+	{
+		reel::check(reel_tape_open(&opened, pool, flags));
+	}
+	tape(tape &&other) noexcept { reel_tape_move(&opened, &other.opened); }
+	~tape() { reel_tape_close(&opened); }
+
+	reel_tape *c_tape() noexcept { return &opened; }
+
+private:
+	reel_tape opened = {};
+};
+
+/* A lane that a root owns: a name for it, which is copied. */
+class lane : public stack<lane> {
+public:
+	explicit lane(reel_lane *of) : its_lane(of), its_tape(reel_lane_tape(of)) {}
+
+	operator reel_lane *() const noexcept { return its_lane; }
+	reel_tape *c_tape() noexcept { return its_tape; }
+
+private:
+	reel_lane *its_lane;
+	reel_tape *its_tape;
+};
+
+/* The owner of a root and of all lanes in it. */
+class root : public detail::owner<reel_lane> {
+public:
+	explicit root(reel_pool *pool = nullptr, unsigned flags = 0)
+		: owner(reel_lane_open, pool, flags) {}
+
+	int error() const { return reel_lane_error(*this); }
+	void check() const { reel::check(error()); }
+};
+
+/*
+ * REEL_PARALLEL_FOR over 0 <= i < n: calls body(lane, i) for each i, and throws the errors of the
+ * parent, a root or another lane. If calls throw, their lanes run no more iterations, the others
+ * do, and then the first exception is thrown. What was recorded cannot be reversed then: the root
+ * has the error -EINVAL.
+ */
+template <class Index, class Body>
+void parallel_for(reel_lane *parent, Index n, reel_chunking chunking, const Body &body)
+{
+	detail::team_loop loop;
+
+	REEL_PARALLEL(parent, part) {
+		lane named(part);
+
+		loop.carry_out([&] { REEL_FOR(part, Index, i, 0, n, chunking) body(named, i); });
+	}
+	loop.end(parent);
+}
+
+template <class Index, class Body>
+void parallel_for_reverse(reel_lane *parent, Index n, reel_chunking chunking, const Body &body)
+{
+	detail::team_loop loop;
+
+	REEL_PARALLEL_REVERSE(parent, part) {
+		lane named(part);
+
+		loop.carry_out(
+			[&] { REEL_FOR_REVERSE(part, Index, i, 0, n, chunking) body(named, i); });
+	}
+	loop.end(parent);
+}
+
+class plan : public detail::owner<reel_plan> {
+public:
+	plan(reel_planner planner, const reel_problem &problem)
+		: owner(reel_plan_open, planner, &problem) {}
+};
+
+class run : public detail::owner<reel_run> {
+public:
+	/* The plan outlives the run. If it throws, the stores in options stay the caller's. */
+	run(const reel_plan *plan, const reel_model &model,
+	    const reel_run_options &options = reel_run_options())
+		: owner(reel_run_open, plan, &model, &options) {}
+
+	/* These return 0, or what a callback returned above 0. */
+	int forward(void *context, void *state)
+	{
+		return check(reel_run_forward(*this, context, state));
+	}
+	int reverse(void *context, void *state, void *adjoint)
+	{
+		return check(reel_run_reverse(*this, context, state, adjoint));
+	}
+	int resume(void *context, void *adjoint)
+	{
+		return check(reel_run_resume(*this, context, adjoint));
+	}
+};
+
+class parcel : private detail::contents, public detail::owner<reel_parcel> {
+public:
+	/* Opens a parcel. Its contents are written at data(), which is nullptr after seal(). */
+	parcel(reel_pool *pool, std::size_t bytes,
+	       const reel_parcel_options &options = reel_parcel_options())
+		: owner(reel_parcel_open, pool, bytes, &options, &at) {}
+
+	void *data() const noexcept { return at; }
+	void seal() { check(reel_parcel_seal(*this)), at = nullptr; }
+	void unseal() { check(reel_parcel_unseal(*this, &at)); }
+};
+
+/* A pin of a sealed parcel, as long as this lives, and the address of the contents. */
+template <class T> class pinned {
+public:
+	explicit pinned(reel_parcel *parcel) : its_parcel(parcel)
+	{
+		const void *contents;
+
+		check(reel_parcel_pin(parcel, &contents));
+		at = static_cast<const T *>(contents);
+	}
+	pinned(const pinned &) = delete;
+	pinned &operator=(const pinned &) = delete;
+	~pinned() { reel_parcel_unpin(its_parcel); }
+
+	operator const T *() const noexcept { return at; }
+
+private:
+	reel_parcel *its_parcel;
+	const T *at;
+};
+
+#undef REEL_CALLER
+#undef REEL_SITE
+
+} // namespace reel
+
+#endif
