@@ -40,7 +40,7 @@ install() {
 		sudo -n true 2>/dev/null || die "please run as root: apt-get update && $command" 2
 		as_root=(sudo -n --preserve-env=DEBIAN_FRONTEND)
 	fi
-	echo "installing ${missing[*]}"
+	echo "installing ${missing[*]}: some minutes, by the network"
 	mkdir -p build
 	"${as_root[@]}" apt-get update >build/install.log 2>&1
 	"${as_root[@]}" $command >>build/install.log 2>&1 || {
@@ -66,7 +66,7 @@ example_data=ferret-datasets=/usr/share/ferret-vis/data/etopo5.cdf
 bootstrap() {
 	[ -f configure ] && [ -f Makefile.in ] && [ -z "$(find . -path ./build -prune -o \( -name configure.ac \
 		-o -name Makefile.am -o -name '*.mk' -o -name 'reel_*.m4' \) -newer Makefile.in -print)" ] && return
-	echo 'autoreconf'
+	echo 'making configure: about 10 s'
 	mkdir -p build
 	autoreconf -i >build/autoreconf.log 2>&1 || {
 		tail -n 20 build/autoreconf.log
@@ -88,7 +88,7 @@ configure() {
 	if [ -f "$directory/config.status" ] && [ "$options" = "$(cat "$directory/options" 2>/dev/null)" ]; then
 		return
 	fi
-	echo "configuring $directory"
+	echo "configuring $directory: about 30 s"
 	(cd "$directory" && "$sources/configure" "$@") >"$directory/configure.log" 2>&1 || {
 		tail -n 8 "$directory/configure.log"
 		return 1

@@ -107,9 +107,14 @@ int main(int argc, char **argv)
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (N % ranks) {
+		fprintf(stderr, "%d cells cannot be shared out to %d ranks: N is a multiple of them\n", N,
+			ranks);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
 	left = (rank + ranks - 1) % ranks;
 	right = (rank + 1) % ranks;
-	n = N / ranks;                        /* ranks divides N */
+	n = N / ranks;
 	first = rank * n;
 	owner = (GAUGE - 1) / n;              /* the rank that has the gauge */
 	model.state_bytes = (n + 1) * sizeof *u;

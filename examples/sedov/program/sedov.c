@@ -135,6 +135,12 @@ static void print_summary(const struct results *results, const struct controls *
 	for (int k = 0; k < TAYLOR_STEPS && options->verify; k++)
 		printf("%-16sstep %.0e: remainder %.3e\n", k ? "" : "Taylor",
 		       results->taylor.step[k], results->taylor.remainder[k]);
+	if (options->verify)
+		printf("                a difference quotient is off by %.1e (to be at most %.0e)\n",
+		       results->taylor.error, MAX_ERROR);
+	if (results->taylor.decades)
+		printf("                slope %.4f over %d decades\n", results->taylor.slope,
+		       results->taylor.decades);
 }
 
 static bool is_first_rank(const struct mesh *mesh)
@@ -180,6 +186,47 @@ static void draw(const struct results *results, const char *name, const char *ti
 		slice_write(path_of(results->options->output, name), title, results->whole,
 			    whole.position, whole.energy);
 	release_whole(results, &whole);
+}
+
+/* The derivative by a move of all corners of an element away from the origin. */
+static double outward_derivative(const struct mesh *mesh, const struct controls *controls,
+				 const struct controls *gradient, int element)
+{
+	double sum = 0.0;
+
+	for (int i = 0; i < CORNERS; i++) {
+		int node = mesh->node[CORNERS * element + i];
+		double along = 0.0, square = 0.0;
+
+		for (int a = 0; a < AXES; a++) {
+			along += gradient->position[a][node] * controls->position[a][node];
+			square += controls->position[a][node] * controls->position[a][node];
+		}
+		if (square > 0.0)
+			sum += along / sqrt(square);
+	}
+	return sum;
+}
+
+/* That by the energies is not drawn: a blast loses what is put into an element that is at rest. */
+static void draw_sensitivity(const struct results *results, const struct controls *controls,
+			     const struct controls *gradient)
+{
+	struct controls place = gather_whole(results, controls);
+	struct controls by = gather_whole(results, gradient);
+	double *value;
+
+	if (results->whole) {
+		value = allocate((size_t)results->whole->elements, sizeof(double));
+		for (int e = 0; e < results->whole->size * results->whole->size; e++)
+			value[e] = outward_derivative(results->whole, &place, &by, e);
+		slice_write(path_of(results->options->output, "sensitivity.svg"),
+			    "How the objective changes if the corners of an element move outwards",
+			    results->whole, place.position, value);
+		free(value);
+	}
+	release_whole(results, &place);
+	release_whole(results, &by);
 }
 
 static void write_gradient(const struct results *results, const struct controls *controls,
@@ -252,8 +299,7 @@ static int run(const struct options *options, const struct mesh *mesh, const str
 		if (!(results.taylor.error <= MAX_ERROR))
 			status = EXIT_UNVERIFIED;
 	}
-	draw(&results, "sensitivity.svg", "Sensitivity to the initial energy", controls.position,
-	     gradient.energy);
+	draw_sensitivity(&results, &controls, &gradient);
 	write_gradient(&results, &controls, &gradient);
 	if (whole)
 		write_summary(&results, &gradient);

@@ -296,7 +296,7 @@ static void put_checkpointing(FILE *file, const struct results *results)
 	}
 }
 
-static void write_summary(const struct results *results)
+void output_write_summary(const struct results *results)
 {
 	const struct grid *grid = &results->basin->grid;
 	const char *path = begin_file(results->options->output, "summary.json");
@@ -326,6 +326,8 @@ static void write_summary(const struct results *results)
 				results->verification->dot_product_error);
 		put_json_number(file, "warm_forward_seconds",
 				results->verification->forward_seconds);
+		put_json_number(file, "warm_reverse_seconds",
+				results->verification->reverse_seconds);
 	}
 	if (results->checkpointing)
 		put_checkpointing(file, results);
@@ -354,5 +356,4 @@ void output_write(const struct results *results)
 		fail("cannot make the directory %s: %s", directory, strerror(errno));
 	draw_pictures(results);
 	write_gradient(results);
-	write_summary(results);
 }

@@ -39,7 +39,9 @@ struct results {
 /* End the program unless the directory exists, or can be made, and can be written to. */
 void output_check_directory(const char *directory);
 
-/* Make the directory and write all files. */
+/* Make the directory, and write the gradient and the pictures of it. */
 void output_write(const struct results *results);
+/* Then the figures. */
+void output_write_summary(const struct results *results);
 
 #endif

@@ -319,15 +319,28 @@ static void print_results(const struct results *results)
 		printf(", primal %.2f: the gradient costs %.1f runs", results->primal_seconds,
 		       gradient_seconds / results->primal_seconds);
 	puts("");
-	fflush(stdout);
+}
+
+/* The first gradient had to touch the memory of its tapes for the first time. */
+static void print_warm_cost(const struct results *results)
+{
+	double forward = results->verification->forward_seconds;
+	double reverse = results->verification->reverse_seconds;
+
+	printf("Seconds, again  forward sweep %.2f, reverse sweep %.2f", forward, reverse);
+	if (isfinite(results->primal_seconds))
+		printf(": %.1f runs", (forward + reverse) / results->primal_seconds);
+	puts(results->tapes_use.spilled_bytes ? "" : "; the first one touched the tape's memory first");
 }
 
 static int report_verification(const struct results *results, const struct ranks *ranks)
 {
 	const struct verification *verification = results->verification;
 
-	if (!results->options->quiet)
+	if (!results->options->quiet) {
 		verification_print(verification);
+		print_warm_cost(results);
+	}
 	if (verification_passed(verification))
 		return EXIT_WELL;
 	if (is_first_rank(ranks))
@@ -357,7 +370,7 @@ static void name_gauge(struct results *results, char *text, size_t size)
 		longitude_east_of(-180.0, grid_longitude(model->grid, model->gauge_column));
 }
 
-/* Compute, verify, write; returns the exit status. `here` is the rank's model. */
+/* Compute, write, verify; returns the exit status. `here` is the rank's model. */
 static int run(struct results *results, const struct model *here, struct controls *gradient)
 {
 	const struct options *options = results->options;
@@ -374,6 +387,12 @@ static int run(struct results *results, const struct model *here, struct control
 	take_account(results, &reversal, &use);
 	if (!options->quiet)
 		print_results(results);
+	if (is_first_rank(here->ranks))
+		output_write(results);
+	if (!options->quiet) {
+		printf("Written to      %s/\n", options->output);
+		fflush(stdout);
+	}
 	if (options->verify) {
 		verification = verify_gradient(results->model, results->controls, gauge, gradient,
 					       options->threads, &reversal);
@@ -382,9 +401,7 @@ static int run(struct results *results, const struct model *here, struct control
 	}
 	reversal_close(&reversal);
 	if (is_first_rank(here->ranks))
-		output_write(results);
-	if (!options->quiet)
-		printf("Written to      %s/\n", options->output);
+		output_write_summary(results);
 	results->verification = NULL;
 	results->checkpointing = NULL;
 	free(gauge);

@@ -153,7 +153,9 @@ static void dot_product_test(const struct model *model, const struct controls *c
 	start = wall_time();
 	reversal_forward(reversal, controls, gauge);
 	verification->forward_seconds = wall_time() - start;
+	start = wall_time();
 	reversal_reverse(reversal, controls, weights, &transposed);
+	verification->reverse_seconds = wall_time() - start;
 	adjoint_product = dot_product(model->grid, direction, &transposed);
 
 	verification->tangent_product = tangent_product;

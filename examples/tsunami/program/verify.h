@@ -31,7 +31,7 @@ struct verification {
 	double taylor_slope;
 	long double tangent_product, adjoint_product;
 	double dot_product_error; /* relative */
-	double forward_seconds;   /* of a forward sweep on tapes whose memory is warm */
+	double forward_seconds, reverse_seconds; /* of its sweeps: the tapes' memory is warm */
 };
 
 /*
