@@ -142,13 +142,13 @@ if [ -n "$openmp" ]; then
 	case $languages in
 	*c++*)
 		languages=c++
-		compile openmp-2 -fopenmp -lreel-omp
+		compile openmp-3 -fopenmp -lreel-omp
 		sed 's/, error 0$//' wanted >shorter && mv shorter wanted
-		prints_what_was_wanted openmp-2 'its formula'
+		prints_what_was_wanted openmp-3 'its formula'
 		shows doc/openmp.md
 		languages=$all_languages
 		;;
-	*) skip 'openmp-2: there is no C++ compiler' ;;
+	*) skip 'openmp-3: there is no C++ compiler' ;;
 	esac
 else
 	skip 'openmp: there is no OpenMP'
@@ -241,6 +241,16 @@ sed -n '/^	J = /{s/^	//p;q;}' "$SOURCE_DIR/doc/tutorial.md" | cat - wanted |
 [ "$(cat lines)" -eq 1 ]
 ok $? "tutorial: step 1 prints what the page shows: $(cat wanted)"
 
+if [ -n "$openmp" ]; then
+	compile openmp-2 -ffp-contract=off -fopenmp -lreel-omp
+	for threads in 1 3; do
+		gradient "the wave of openmp.md on $threads threads" env OMP_NUM_THREADS=$threads ./openmp-2-c
+	done
+	lines=$(grep -ci reel openmp-2)
+	[ "$lines" -le 12 ] && grep -q "Of its lines $lines name Reel" "$SOURCE_DIR/doc/openmp.md"
+	ok $? "openmp: $lines lines of its wave name Reel"
+fi
+
 step 2
 gradient 'step 2' ./step-2-c
 sed -n 2p printed | grep -qE '^slope (-?[0-9.]+), by differences \1$'
@@ -284,6 +294,9 @@ if [ -n "$mpi" ]; then
 	for ranks in 1 2 4; do
 		gradient "step 6 on $ranks ranks" env OMP_NUM_THREADS=2 $MPIRUN -n $ranks ./step-6-c
 	done
+	$MPIRUN -n 3 ./step-6-c >printed 2>messages
+	[ $? -ne 0 ] && [ ! -s printed ] && grep -q '^10000 cells cannot be shared out to 3 ranks' messages
+	ok $? 'tutorial: step 6 refuses three ranks'
 else
 	skip 'tutorial: there is no MPI'
 fi
