@@ -80,6 +80,17 @@ module reel_omp
     integer(c_int64_t) :: reserved(4) = 0
   end type
 
+  ! What an element of a span is.
+  type, bind(C) :: c_type
+    type(c_ptr) :: name = c_null_ptr
+    integer(c_size_t) :: size = 0, align = 0
+    integer(c_int) :: kind = 0
+  end type
+  integer(c_int), parameter :: floating = 3
+  character(kind=c_char, len=8), target :: name_real4 = "real(4)" // c_null_char
+  character(kind=c_char, len=8), target :: name_real8 = "real(8)" // c_null_char
+  character(kind=c_char, len=9), target :: name_module = "reel_omp" // c_null_char
+
   integer(c_int32_t), parameter :: static_loop = 0, dynamic_loop = 1, guided_loop = 2
 
   enum, bind(C)
@@ -108,6 +119,7 @@ module reel_omp
   public :: reel_region_threads, reel_region_phases, reel_region_loops
   public :: reel_worker_begin, reel_worker_next, reel_worker_leave
   public :: reel_worker_next_phase, reel_worker_barrier
+  public :: reel_worker_push_span, reel_worker_pop_span
   public :: reel_static, reel_dynamic, reel_guided
   public :: reel_loop_begin, reel_loop_reverse, reel_loop_next, reel_loop_stop
   public :: reel_single, reel_single_reverse
@@ -241,6 +253,24 @@ module reel_omp
       type(reel_worker), intent(inout) :: worker
     end subroutine
 
+    type(c_ptr) function c_worker_push_span(worker, element, n, site) &
+      bind(C, name="reel_worker_push_span_at")
+      import
+      type(reel_worker), intent(inout) :: worker
+      type(c_type), value :: element
+      integer(c_size_t), value :: n
+      type(c_ptr), value :: site
+    end function
+
+    type(c_ptr) function c_worker_pop_span(worker, element, n, site) &
+      bind(C, name="reel_worker_pop_span_at")
+      import
+      type(reel_worker), intent(inout) :: worker
+      type(c_type), value :: element
+      integer(c_size_t), value :: n
+      type(c_ptr), value :: site
+    end function
+
     subroutine reel_worker_leave(worker) bind(C)
       import
       type(reel_worker), intent(inout) :: worker
@@ -250,6 +280,15 @@ module reel_omp
       import
       type(reel_worker), intent(inout) :: worker
     end subroutine
+  end interface
+
+  ! Collective spans, of n elements of 4-byte or 8-byte reals; n is of 4 or 8 bytes.
+  interface reel_worker_push_span
+    procedure push_span_real4, push_span_real8, push_span_real4_long, push_span_real8_long
+  end interface
+
+  interface reel_worker_pop_span
+    procedure pop_span_real4, pop_span_real8, pop_span_real4_long, pop_span_real8_long
   end interface
 
   ! ---- Loops and orders ----
@@ -532,6 +571,93 @@ contains
 
     reel_worker_next = c_worker_next(worker)
   end function
+
+  ! ---- Collective spans ----
+
+  type(c_type) function real_of(size) result(element)
+    integer(c_size_t), intent(in) :: size
+
+    element%name = merge(c_loc(name_real4), c_loc(name_real8), size == 4)
+    element%size = size
+    element%align = size
+    element%kind = floating
+  end function
+
+  subroutine push_span_real4_long(worker, span, n)
+    type(reel_worker), intent(inout) :: worker
+    real(c_float), pointer, contiguous, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = c_worker_push_span(worker, real_of(4_c_size_t), int(n, c_size_t), c_loc(name_module))
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine push_span_real4(worker, span, n)
+    type(reel_worker), intent(inout) :: worker
+    real(c_float), pointer, contiguous, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call push_span_real4_long(worker, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine push_span_real8_long(worker, span, n)
+    type(reel_worker), intent(inout) :: worker
+    real(c_double), pointer, contiguous, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = c_worker_push_span(worker, real_of(8_c_size_t), int(n, c_size_t), c_loc(name_module))
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine push_span_real8(worker, span, n)
+    type(reel_worker), intent(inout) :: worker
+    real(c_double), pointer, contiguous, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call push_span_real8_long(worker, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine pop_span_real4_long(worker, span, n)
+    type(reel_worker), intent(inout) :: worker
+    real(c_float), pointer, contiguous, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = c_worker_pop_span(worker, real_of(4_c_size_t), int(n, c_size_t), c_loc(name_module))
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine pop_span_real4(worker, span, n)
+    type(reel_worker), intent(inout) :: worker
+    real(c_float), pointer, contiguous, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call pop_span_real4_long(worker, span, int(n, c_int64_t))
+  end subroutine
+
+  subroutine pop_span_real8_long(worker, span, n)
+    type(reel_worker), intent(inout) :: worker
+    real(c_double), pointer, contiguous, intent(out) :: span(:)
+    integer(c_int64_t), intent(in) :: n
+    type(c_ptr) :: place
+
+    place = c_worker_pop_span(worker, real_of(8_c_size_t), int(n, c_size_t), c_loc(name_module))
+    nullify (span)
+    if (c_associated(place)) call c_f_pointer(place, span, [max(n, 0_c_int64_t)])
+  end subroutine
+
+  subroutine pop_span_real8(worker, span, n)
+    type(reel_worker), intent(inout) :: worker
+    real(c_double), pointer, contiguous, intent(out) :: span(:)
+    integer(c_int32_t), intent(in) :: n
+
+    call pop_span_real8_long(worker, span, int(n, c_int64_t))
+  end subroutine
 
   ! ---- Loops ----
 

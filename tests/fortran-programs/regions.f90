@@ -50,6 +50,7 @@ program regions
   if (reel_lane_open(root) /= 0) error stop 'no root'
   do team = 1, 4
     call sweep(team, 5 - team)
+    call waves(team, 5 - team)
   end do
   call turns
   call tasks
@@ -180,6 +181,86 @@ contains
       last = first - 1
     end do
   end subroutine
+
+  ! Each lane reads what its neighbours wrote in the step before: states on the root's tape.
+  subroutine waves(threads, threads_back)
+    integer, intent(in) :: threads, threads_back
+    real(c_double), pointer, contiguous :: u(:), next(:), first(:)
+    real(c_float), pointer, contiguous :: narrow(:)
+    real(c_double) :: bar(n, 0:1), row(n), moved(n)
+    type(reel_region) :: region
+    type(reel_worker) :: worker
+    type(reel_loop) :: loop
+    integer :: k, i
+
+    region = reel_region_begin(root, 3)
+    call reel_push_span(reel_lane_tape(root), first, n)
+    first = [(1 + 0.001d0 * i, i = 1, n)]
+    row = first
+    !$omp parallel num_threads(threads) private(worker, loop, u, next, narrow, k, i)
+    worker = reel_worker_begin(region, number_of_thread(), size_of_team())
+    u => first
+    do k = 1, steps
+      call reel_worker_push_span(worker, next, n)
+      do while (reel_worker_next(worker))
+        loop = reel_loop_begin(worker%lane, reel_static(), 1, n)
+        do while (reel_loop_next(loop))
+          do i = int(loop%first), int(loop%last)
+            next(i) = u(i) * (1 - 0.1d0 * (u(i) - u(max(i - 1, 1))))
+          end do
+        end do
+      end do
+      u => next
+    end do
+    call reel_worker_push_span(worker, narrow, 3_c_int64_t)
+    do while (reel_worker_next(worker))
+      narrow(reel_lane_index(worker%lane) + 1) = real(reel_lane_index(worker%lane), c_float)
+    end do
+    !$omp end parallel
+    call ok(reel_region_end(region) == 0, 'states that all lanes write are recorded')
+
+    bar = 0
+    bar(n / 2, mod(steps, 2)) = 1
+    region = reel_region_reverse(root)
+    call reel_pop_span(reel_lane_tape(root), narrow, 3)
+    call ok(all(narrow == [0., 1., 2.]), 'a span of 4-byte reals comes back')
+    !$omp parallel num_threads(threads_back) private(worker, loop, u, k, i)
+    worker = reel_worker_begin(region, number_of_thread(), size_of_team())
+    call reel_worker_pop_span(worker, u, n)
+    do k = steps, 1, -1
+      call reel_worker_pop_span(worker, u, n)
+      do while (reel_worker_next(worker))
+        loop = reel_loop_reverse(worker%lane, reel_static(), 1, n)
+        do while (reel_loop_next(loop))
+          do i = int(loop%first), int(loop%last)
+            bar(i, mod(k + 1, 2)) = bar(i, mod(k, 2)) * (1 - 0.1d0 * (2 * u(i) - u(max(i - 1, 1))))
+            if (i < n) bar(i, mod(k + 1, 2)) = bar(i, mod(k + 1, 2)) + 0.1d0 * u(i + 1) * bar(i + 1, mod(k, 2))
+          end do
+        end do
+      end do
+    end do
+    !$omp end parallel
+    call ok(reel_region_end(region) == 0, 'and reversed')
+    call ok(reel_lane_is_empty(root), 'nothing is left of them')
+    do i = n / 2 - steps, n / 2
+      moved = row
+      moved(i) = moved(i) + 1d-6
+      call ok(abs((height(moved) - height(row)) / 1d-6 - bar(i, 0)) < 1d-6, 'the derivative by a state')
+    end do
+  end subroutine
+
+  ! The same by one thread, in the middle at the end.
+  real(c_double) function height(row)
+    real(c_double), intent(in) :: row(n)
+    real(c_double) :: u(n)
+    integer :: k, i
+
+    u = row
+    do k = 1, steps
+      u = [(u(i) * (1 - 0.1d0 * (u(i) - u(max(i - 1, 1)))), i = 1, n)]
+    end do
+    height = u(n / 2)
+  end function
 
   ! Turns in a critical section are reversed in the exact opposite order.
   subroutine turns
