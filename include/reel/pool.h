@@ -245,7 +245,8 @@ int reel_pool_close(reel_pool *pool);
  * program that mpirun has started on one node divide it; a REEL_BUDGET in bytes is each rank's. The
  * budget and what REEL_STORE keeps in memory may have 95 % of it together. A budget above that, or
  * one that makes no sense, is reported in one line on stderr, and is auto then: half of the limit,
- * or what the store leaves. Without REEL_BUDGET and without a store memory has no bound. If the
+ * or what the store leaves. Without REEL_BUDGET and without a store memory has no bound, but in a
+ * control group with a limit: nine tenths of what the process leaves of it at the first use. If the
  * store cannot be opened, for example because files in the directory are kept in memory (tmpfs),
  * the pool is refused: one line on stderr says why and what to do, and the first push on each of
  * its tapes fails with -ENXIO. Without that store the program would end later, when its budget is

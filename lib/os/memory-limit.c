@@ -28,6 +28,7 @@ static void bound(struct reel_memory_limit *limit, uint64_t bytes, const char *s
 	if (bytes >= limit->bytes)
 		return;
 	limit->bytes = bytes;
+	limit->is_of_group = false;
 	snprintf(limit->source, sizeof limit->source, "%s", source);
 }
 
@@ -41,8 +42,10 @@ static void bound_by_file(struct reel_memory_limit *limit, const char *path)
 
 	if (!file)
 		return;
-	if (fscanf(file, "%" SCNu64, &bytes) == 1)
+	if (fscanf(file, "%" SCNu64, &bytes) == 1 && bytes < limit->bytes) {
 		bound(limit, bytes, path);
+		limit->is_of_group = true;
+	}
 	fclose(file);
 }
 
@@ -179,6 +182,21 @@ void reel_memory_limit(struct reel_memory_limit *limit, const char *root)
 	bound_by_control_groups(limit, root);
 	divide_by_ranks(limit);
 	bound_by_address_space(limit);
+}
+
+uint64_t reel_memory_resident(void)
+{
+	REEL_UNCANCELLED;
+	FILE *file = fopen("/proc/self/statm", "re");
+	uint64_t pages = 0;
+	long page = sysconf(_SC_PAGESIZE);
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %" SCNu64, &pages) != 1 || page <= 0)
+		pages = 0;
+	fclose(file);
+	return pages * (uint64_t)page;
 }
 
 size_t reel_memory_share(const struct reel_memory_limit *limit, unsigned percent)

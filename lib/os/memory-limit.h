@@ -3,11 +3,13 @@
 #ifndef REEL_LIB_MEMORY_LIMIT_H
 #define REEL_LIB_MEMORY_LIMIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct reel_memory_limit {
 	uint64_t bytes;   /* UINT64_MAX: none is known */
+	bool is_of_group; /* a control group's, which kills a process that exceeds it */
 	char source[512]; /* where the limit was read, as a message names it */
 };
 
@@ -18,6 +20,9 @@ struct reel_memory_limit {
  * proc/ and sys/. What cannot be read does not bound. Any thread. Cost: some dozen files are read.
  */
 void reel_memory_limit(struct reel_memory_limit *limit, const char *root);
+
+/* What the process has in memory now; 0: it is not known. */
+uint64_t reel_memory_resident(void);
 
 /* So much of the limit; 0: it is not known. */
 size_t reel_memory_share(const struct reel_memory_limit *limit, unsigned percent);

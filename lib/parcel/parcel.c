@@ -417,10 +417,12 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 	if (error == -EDQUOT)
 		return reel_fail(error,
 				 "%s of %zu bytes: the hard budget of %zu bytes is used up, and %llu "
-				 "bytes of parcels are open or pinned; seal or unpin some, raise it, or see "
-				 "whether the store is full",
+				 "bytes of parcels are open or pinned; seal or unpin some, raise it, or %s",
 				 what, bytes, parcels->pool->hard_budget,
-				 (unsigned long long)stats.pinned_bytes);
+				 (unsigned long long)stats.pinned_bytes,
+				 reel_offload_of(parcels->pool)
+					 ? "see whether the store is full"
+					 : "give the pool a store (REEL_SPILL_DIR)");
 	if (error == -ECHILD)
 		return reel_fail(error,
 				 "%s of %zu bytes: in the child of a fork the store is its parent's; "

@@ -112,15 +112,32 @@ static void use_auto(const struct reel_memory_limit *limit)
 		options.hard_budget = 0;
 }
 
+/*
+ * Without a budget and a store, tapes may have nine tenths of what the control group leaves when the
+ * pool is opened. A push is then refused, with a message, where the process would be killed.
+ */
+static void bound_by_group(const struct reel_memory_limit *limit)
+{
+	uint64_t resident = reel_memory_resident();
+
+	if (!limit->is_of_group || resident >= limit->bytes)
+		return;
+	options.hard_budget = (size_t)reel_min_u64((limit->bytes - resident) / 10 * 9, SIZE_MAX / 2);
+	if (reel_pool_problem(&options))
+		options.hard_budget = 0;
+}
+
 static void read_budget(bool has_store)
 {
 	const char *text = reel_environment("REEL_BUDGET"), *problem;
 	struct reel_memory_limit limit;
 	char message[768];
 
-	if (!text && !has_store)
-		return;
 	reel_memory_limit(&limit, "");
+	if (!text && !has_store) {
+		bound_by_group(&limit);
+		return;
+	}
 	problem = text ? budget_problem(text, &limit) : NULL;
 	if (problem || (has_store && !options.hard_budget))
 		use_auto(&limit);
@@ -201,7 +218,6 @@ static void read_environment(void)
 	store_description = reel_environment("REEL_STORE");
 	read_budget(store_value());
 	read_checked();
-	/* Without a store and a budget nothing is bounded. */
 	if (store_value())
 		options.flags |= REEL_POOL_OBEY_LIMITS;
 	/* The limit of this system is not known, or has no room for a slab. */

@@ -103,9 +103,10 @@ static void add_what_stays(const reel_tape *tape, char text[static NEED])
 
 static const char *need_of_memory(const reel_tape *tape, size_t bytes, char text[static NEED])
 {
-	text[0] = 0;
-	if (!reel_offload_of(tape->pool))
+	if (!reel_offload_of(tape->pool)) {
+		snprintf(text, NEED, ", or give the pool a store (REEL_SPILL_DIR)");
 		return text;
+	}
 	snprintf(text, NEED,
 		 ": beside the store each tape like this one needs room for %llu slabs of %zu "
 		 "bytes%s",
