@@ -49,16 +49,7 @@ function kernels(other,   key, part, q, logs, count) {
 }
 
 function collect(   n, single, reel) {
-	n = "1000000"; single = "single/push+pop"; reel = "reel push, pop"
-	group("A push and its pop, a million values")
-	compare("array that is large enough", single, n, "array, there already", reel)
-	compare("array that realloc() doubles", single, n, "realloc, doubling", reel)
-	compare("pointer that is bumped, in memory", single, n, "bare bump pointer", reel)
-	compare("slabs by malloc() under a lock", single, n, "slabs by malloc, locked", reel)
-	n = "100000000"
-	group("The same, 100 million values")
-	compare("array that realloc() doubles", single, n, "realloc, doubling", reel)
-	compare("slabs by malloc() under a lock", single, n, "slabs by malloc, locked", reel)
+	n = "100000000"; single = "single/push+pop"; reel = "reel push, pop"
 	group("Generated code, relinked or recompiled")
 	compare("Tapenade: stack as of 2024, linked", "dropin/real8", "1000000",
 		"as the original works", "static library")
@@ -68,26 +59,35 @@ function collect(   n, single, reel) {
 		"slabs, as Clad's", "reel custom_tape")
 	compare("Clad: its slabs, 100 million values", "clad/push+pop", n, "slabs, as Clad's",
 		"reel custom_tape")
-	compare("Clad: one value a tape", "clad/one value a tape", "19000", "slabs, as Clad's",
-		"reel custom_tape")
+	group("A tape of eight times its memory")
+	compare("stdio, forward sweep", "spill/forward/0.3", "2147483648", "stdio files", "reel, budget")
+	compare("stdio, reverse sweep", "spill/reverse/0.3", "2147483648", "stdio files", "reel, budget")
+	compare("mapped file, forward sweep", "spill/forward/0.3", "2147483648", "mapped file",
+		"reel, budget")
+	compare("mapped file, reverse sweep", "spill/reverse/0.3", "2147483648", "mapped file",
+		"reel, budget")
+	group("A push and its pop, 100 million values")
+	compare("slabs by malloc() under a lock", single, n, "slabs by malloc, locked", reel)
+	compare("array that realloc() doubles", single, n, "realloc, doubling", reel)
 	group("A cold tape, 100 million values")
-	compare("fresh array on huge pages", "cold/push+pop", n, "fresh array, huge pages",
-		"reel span, fresh pool")
+	compare("Clad: its slabs", "clad/cold", n, "slabs, as Clad's", "reel custom_tape")
 	compare("fresh array on small pages", "cold/push+pop", n, "fresh array, small pages",
 		"reel span, fresh pool")
-	compare("Clad: its slabs", "clad/cold", n, "slabs, as Clad's", "reel custom_tape")
 	group("Nine gradients by hand, mean")
-	bar("arrays that are kept", kernels("soa-warm"))
 	bar("arrays by malloc() in each gradient", kernels("soa-fresh"))
-	n = "2147483648"
-	group("A tape of eight times its memory")
-	compare("mapped file, forward sweep", "spill/forward/0.3", n, "mapped file", "reel, budget")
-	compare("mapped file, reverse sweep", "spill/reverse/0.3", n, "mapped file", "reel, budget")
-	compare("stdio, forward sweep", "spill/forward/0.3", n, "stdio files", "reel, budget")
-	compare("stdio, reverse sweep", "spill/reverse/0.3", n, "stdio files", "reel, budget")
+	bar("arrays that are kept", kernels("soa-warm"))
 	group("ADOL-C overloads; by hand on Reel")
 	compare("log of a sum", "peer/logsum/paper", "10000", "adol-c", "reel best")
 	compare("gravity", "peer/gravity/paper", "403968", "adol-c", "reel best")
+	group("When a tape is not for you")
+	compare("fresh array on huge pages, used once", "cold/push+pop", n, "fresh array, huge pages",
+		"reel span, fresh pool")
+	n = "1000000"
+	compare("pointer that is bumped, a million values", single, n, "bare bump pointer", reel)
+	compare("realloc() that doubles, a million values", single, n, "realloc, doubling", reel)
+	compare("Clad: one value a tape", "clad/one value a tape", "19000", "slabs, as Clad's",
+		"reel custom_tape")
+	compare("array that is large enough", single, n, "array, there already", reel)
 }
 
 # ---- Drawing ----
@@ -128,7 +128,7 @@ function head(height) {
 	put_rect("more", MARGIN, 36, 10, 10)
 	text(MARGIN + 15, 45, "", "Reel takes less")
 	put_rect("less", MARGIN + 130, 36, 10, 10)
-	text(MARGIN + 145, 45, "", "Reel takes more")
+	text(MARGIN + 145, 45, "", "Reel takes more: use what stands there")
 }
 
 function ticks(bottom,   q) {
