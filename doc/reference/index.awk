@@ -23,7 +23,6 @@ BEGIN { print "var names = [" >(target "/names.js") }
 END {
 	print "];" >(target "/names.js")
 	print "<h1>All names</h1>" >(target "/index")
-	print "<p>The guide begins at <a href=\"README.html\">README</a>.</p>" >(target "/index")
 	for (i = 1; i <= headers; i++)
 		put_header(order[i])
 }

@@ -243,6 +243,9 @@ function summary(s,   at) {
 		s = substr(s, 1, at - 1)
 	if (length(s) > 90 && (at = match(s, /, /)) > 20)
 		s = substr(s, 1, at - 1)
+	# Cut off inside a parenthesis, it ends before that.
+	if (match(s, /\([^)]*$/))
+		s = substr(s, 1, RSTART - 1)
 	sub(/[ :;,.]+$/, "", s)
 	if (s ~ /^[A-Z][^A-Z]/)
 		s = tolower(substr(s, 1, 1)) substr(s, 2)

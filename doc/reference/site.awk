@@ -54,7 +54,7 @@ function target_of(link,   fragment, path, plain) {
 	if (sub(/^include\//, "", plain) && plain in headers)
 		return root page_of_header(plain)
 	if (path == "include/reel")
-		return root "index.html"
+		return root "names.html"
 	print path >>links
 	sub(/\.md$/, ".html", path)
 	return root path fragment
@@ -86,12 +86,12 @@ function with_names(line,   s, name) {
 }
 
 function put_navigation(   list, n, i) {
-	print "<nav>\n<p class=\"title\"><a href=\"" root "index.html\">Reel " version "</a></p>"
+	print "<p class=\"menu\"><a href=\"#menu\">Menu and search</a></p>\n<nav id=\"menu\">\n<p class=\"title\"><a href=\"" root "index.html\">Reel " version "</a></p>"
 	print "<input id=\"search\" type=\"search\" placeholder=\"Search names\""
 	print "aria-label=\"Search names\" autocomplete=\"off\">"
 	print "<ol id=\"found\"></ol>"
-	n = split("README.html README|doc/README.html Guide|man/reel.7.html Overview|" \
-		  "man/reel.1.html reel(1)|man/reel-environment.7.html Environment|index.html All names", list, "|")
+	n = split("README.html README|doc/tutorial.html Tutorial|doc/README.html Guide|man/reel.7.html Overview|" \
+		  "man/reel.1.html reel(1)|man/reel-environment.7.html Environment|names.html All names", list, "|")
 	print "<ul>"
 	for (i = 1; i <= n; i++)
 		put_entry(list[i])

@@ -67,5 +67,6 @@ while [ -s "$target/queue" ]; do
 		[ -f "$path" ] && [ ! -e "$target/$path" ] && [ ! -e "$target/${path%.md}.html" ] && echo "$path"
 	done <"$target/links" >"$target/queue" || true
 done
-write ./index.html 'Reel' <"$target/index"
+write ./names.html 'All names' <"$target/index"
+cp "$target/README.html" "$target/index.html"
 rm "$target/index" "$target/queue" "$target/round" "$target/links"
