@@ -145,27 +145,46 @@ static void put_legend(const struct drawing *drawing)
 	}
 }
 
+/* The least of 1, 2 or 5 times a power of ten that is at most TICKS times in the whole. */
+static double round_distance(double whole)
+{
+	static const double factor[] = {1.0, 2.0, 5.0};
+	double least = whole / TICKS, power = 1.0;
+
+	if (!(whole > 0.0))
+		return 1.0;
+	while (power > least)
+		power /= 10.0;
+	for (;; power *= 10.0)
+		for (int i = 0; i < 3; i++)
+			if (factor[i] * power >= least)
+				return factor[i] * power;
+}
+
 /* The axis of the steps is at the left, that of the time at the bottom. */
 static void put_axes(const struct drawing *drawing)
 {
 	FILE *file = drawing->file;
 
-	for (int i = 0; i < TICKS; i++) {
-		int64_t step = drawing->steps / (TICKS - 1) * i +
-			       drawing->steps % (TICKS - 1) * i / (TICKS - 1);
-		double time = drawing->duration * i / (TICKS - 1);
-		char label[32];
+	double between = round_distance(drawing->duration);
+	int64_t steps_between = (int64_t)round_distance((double)drawing->steps);
+	char label[32];
 
+	if (steps_between < 1)
+		steps_between = 1;
+	for (int64_t step = 0; step <= drawing->steps; step += steps_between) {
 		fprintf(file, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", LEFT,
 			up(drawing, step), WIDTH - RIGHT);
 		snprintf(label, sizeof label, "%lld", (long long)step);
 		put_text(file, LEFT - 8, up(drawing, step) + 4, "end", label);
-		snprintf(label, sizeof label, "%.4g", time);
+	}
+	for (double time = 0.0; time <= drawing->duration; time += between) {
+		snprintf(label, sizeof label, "%.6g", time);
 		put_text(file, across(drawing, time), HEIGHT - BOTTOM + 18, "middle", label);
 	}
 	put_text(file, LEFT - 8, TOP - 14, "end", "step");
 	put_text(file, WIDTH - RIGHT, HEIGHT - 8, "end",
-		 "time of one worker, nothing overlapped");
+		 "time of one worker, in advances of a step, nothing overlapped");
 }
 
 /* ---- The plan ---- */

@@ -95,7 +95,7 @@ static int show_counts(const struct request *request, const struct reel_schedule
 		facts_add_number(&facts, "workers", request->workers);
 		facts_add_flag(&facts, "look_ahead", workers.look_ahead);
 	}
-	facts_add_real(&facts, "makespan", workers.makespan);
+	facts_add_real(&facts, "makespan_in_advances", workers.makespan);
 	error = facts_print(&facts, request->json, stdout);
 	facts_release(&facts);
 	return error;

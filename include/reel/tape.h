@@ -162,8 +162,14 @@ int reel_tape_clear_error(reel_tape *tape);
  * void reel_push(reel_tape *tape, SCALAR x);
  * TYPE reel_pop(reel_tape *tape, TYPE);
  *
- * Push x: any standard integer, floating-point or complex type, or a pointer. A bool is
+ * Push x, or pop it: any standard integer, floating-point or complex type, or a pointer. A bool is
  * pushed as one bit. Mind C's promotions: 'c' and a < b are ints.
+ *
+ *	reel_push(&tape, x);                   forward sweep
+ *	x = reel_pop(&tape, double);           reverse sweep, in the opposite order
+ *
+ * After an error pushes are refused. A pop of what was refused, or of an empty tape, gives all ones:
+ * NaN in floating-point types, -1 in integers, true in a bool. reel_tape_error() tells.
  *
  * In C++ these also take any struct that is trivially copyable and has a default
  * constructor.

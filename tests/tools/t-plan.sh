@@ -89,7 +89,7 @@ ok $? 'reel plan --help succeeds'
 claim 'and describes --planner' grep -q -e '--planner NAME' out
 
 claim 'binomial counts' gives 'planner=binomial advances=222 forward_steps=322 memory_stores=55
-	memory_loads=99 memory_peak_slots=10 peak_tape_steps=1 makespan=422' \
+	memory_loads=99 memory_peak_slots=10 peak_tape_steps=1 makespan_in_advances=422' \
 	--steps 100 --slots 10
 claim 'the same, in other forms' gives 'planner=binomial advances=222' --steps=1e2 --slots=10
 claim 'a part of a step is refused' refuses 'whole number' --steps 1.5 --slots 3
@@ -97,7 +97,7 @@ claim 'not a number is refused' refuses 'whole number' --steps nan --slots 3
 claim 'store-all counts' gives 'advances=0 forward_steps=50 peak_tape_steps=50' \
 	--steps 50 --planner store-all
 claim 'hierarchical counts' gives 'planner=hierarchical advances=105 disk_stores=15 disk_loads=20
-	disk_peak_slots=5 memory_peak_slots=2 makespan=158.5' --steps 50 --slots 2 \
+	disk_peak_slots=5 memory_peak_slots=2 makespan_in_advances=158.5' --steps 50 --slots 2 \
 	--disk-slots 5 --write-cost 0.1 --read-cost 0.1 --record-cost 0.5 --reverse-cost 0.5
 claim 'mixed counts' gives 'forward_steps=170' --steps 100 --slots 32 --planner mixed \
 	--tape-states 1
@@ -105,11 +105,11 @@ claim 'two-level counts' gives 'advances=15 disk_stores=2 disk_loads=3' --steps 
 	--planner two-level --disk-slots 10 --period 5
 claim 'online counts' gives 'planner=online steps=100' --steps 100 --slots 8 --planner online
 claim 'workers hide recording where each state is kept' gives 'workers=2 look_ahead=yes
-	peak_tape_steps=2 makespan=50' --steps 8 --slots 7 --workers 2 --record-cost 3 \
+	peak_tape_steps=2 makespan_in_advances=50' --steps 8 --slots 7 --workers 2 --record-cost 3 \
 	--reverse-cost 5
-claim 'and share it with reversing' gives 'makespan=26' --steps 8 --slots 7 --workers 2 \
+claim 'and share it with reversing' gives 'makespan_in_advances=26' --steps 8 --slots 7 --workers 2 \
 	--record-cost 3
-claim 'where states are missing they cannot' gives 'look_ahead=no makespan=27' --steps 8 \
+claim 'where states are missing they cannot' gives 'look_ahead=no makespan_in_advances=27' --steps 8 \
 	--slots 3 --workers 2
 claim 'the counts of 10^12 steps need no walk' gives 'advances=60318312900290
 	memory_stores=125595622175 actions=4251191244348' --steps 1000000000000 --slots 10
