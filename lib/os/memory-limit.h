@@ -9,7 +9,7 @@
 
 struct reel_memory_limit {
 	uint64_t bytes;   /* UINT64_MAX: none is known */
-	bool is_of_group; /* a control group's, which kills a process that exceeds it */
+	bool is_of_group; /* a control group's, which slows down or kills what exceeds it */
 	char source[512]; /* where the limit was read, as a message names it */
 };
 
