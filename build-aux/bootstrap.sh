@@ -147,7 +147,7 @@ show_failures() {
 
 # The build directory for daily use.
 main_build=build/main
-main_options=(--enable-werror --enable-openmp)
+main_options=(--enable-werror --enable-openmp --disable-static)
 # That of ./demo, which compiles each file once, and no file that it does not show.
 demo_build=build/demo
 demo_options=(--enable-openmp --disable-shared --disable-fortran)

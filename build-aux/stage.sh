@@ -185,7 +185,7 @@ valgrind_stage() {
 case $name in
 main)
 	# t-omp-runtimes compiles, too, but has a part that the stages of sanitizers run.
-	left_out="$compiling $whole_again $measuring %/t-omp-runtimes.sh"
+	left_out="$compiling $whole_again $measuring %/t-omp-runtimes.sh bench/% stress/%"
 	stage 'gcc, optimised, everything that is there' "${main_options[@]}"
 	;;
 release) release ;;

@@ -111,7 +111,7 @@ struct team_loop {
 } // namespace detail
 
 #define REEL_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
-#define REEL_SITE reel_site(file, line)
+#define REEL_AT reel_call_site(file, line)
 
 /* What tapes and lanes have in common: pushes and pops. Self::c_tape() is the tape of C. */
 template <class Self> class stack {
@@ -121,30 +121,30 @@ public:
 	/* Any trivially copyable type; a bool takes a bit. */
 	template <class T> void push(T value, REEL_CALLER)
 	{
-		reel_push_at<T>(*this, value, REEL_SITE);
+		reel_push_at<T>(*this, value, REEL_AT);
 	}
 	template <class T> T pop(REEL_CALLER)
 	{
-		return reel_record_of<T>::reel_pop_value_at(*this, REEL_SITE);
+		return reel_record_of<T>::reel_pop_value_at(*this, REEL_AT);
 	}
 
 	template <class T> T *push_span(std::size_t n, REEL_CALLER)
 	{
-		return static_cast<T *>(reel_push_span_at(*this, n, *reel_type_of<T>(), REEL_SITE));
+		return static_cast<T *>(reel_push_span_at(*this, n, *reel_type_of<T>(), REEL_AT));
 	}
 	template <class T> const T *pop_span(std::size_t n, REEL_CALLER)
 	{
 		return static_cast<const T *>(
-			reel_pop_span_at(*this, n, *reel_type_of<T>(), REEL_SITE));
+			reel_pop_span_at(*this, n, *reel_type_of<T>(), REEL_AT));
 	}
 
 	template <class T> void push_array(const T *source, std::size_t n, REEL_CALLER)
 	{
-		reel_push_array_at(*this, source, n, sizeof(T), reel_kind_of<T>::value, REEL_SITE);
+		reel_push_array_at(*this, source, n, sizeof(T), reel_kind_of<T>::value, REEL_AT);
 	}
 	template <class T> void pop_array(T *target, std::size_t n, REEL_CALLER)
 	{
-		reel_pop_array_at(*this, target, n, sizeof(T), reel_kind_of<T>::value, REEL_SITE);
+		reel_pop_array_at(*this, target, n, sizeof(T), reel_kind_of<T>::value, REEL_AT);
 	}
 
 	int error() { return reel_tape_error(*this); }
@@ -291,7 +291,7 @@ private:
 };
 
 #undef REEL_CALLER
-#undef REEL_SITE
+#undef REEL_AT
 
 } // namespace reel
 

@@ -39,7 +39,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/pop.c \
 	%D%/tape/bits.c \
 	%D%/tape/span.c \
-	%D%/tape/site.c \
+	%D%/tape/call-site.c \
 	%D%/tape/array.c \
 	%D%/tape/mark.c \
 	%D%/tape/hold.c \

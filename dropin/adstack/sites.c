@@ -115,7 +115,7 @@ void reel_adstack_report_sites(struct adstack_sites *const *sites, size_t thread
 	for (size_t i = 0; i < n; i++)
 		fprintf(stderr,
 			"reel: adstack: at %s: %llu pushed, %llu bytes; %llu popped, %llu bytes\n",
-			reel_call_site(all[i].from), (unsigned long long)all[i].count.pushes,
+			reel_caller_site(all[i].from), (unsigned long long)all[i].count.pushes,
 			(unsigned long long)all[i].count.pushed_bytes,
 			(unsigned long long)all[i].count.pops,
 			(unsigned long long)all[i].count.popped_bytes);

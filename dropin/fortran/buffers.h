@@ -19,7 +19,7 @@
 #define TYPE(handle) MPI_Type_f2c(*(handle))
 
 /* The site of Fortran's call, in a function that Fortran calls. */
-#define MPI_SITE reel_call_site(REEL_RETURN_ADDRESS)
+#define MPI_SITE reel_caller_site(REEL_RETURN_ADDRESS)
 
 struct reel_fortran_buffer {
 	void *at; /* what MPI is given */

@@ -17,7 +17,7 @@ const char *reel_fortran_site(reel_tape *tape, const void *return_address)
 
 	if (!tape->top)
 		(void)reel_reserve_at(tape, 1, word, "a Fortran call");
-	return tape->ledger ? reel_call_site(return_address) : "a Fortran call";
+	return tape->ledger ? reel_caller_site(return_address) : "a Fortran call";
 }
 
 #define SCALARS(X)                                                                                 \

@@ -121,7 +121,7 @@ REEL_COLD void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n
  * The text "file:line", for a call whose language does not form it. It is kept until the process
  * ends; without memory for it the text is `file`. Lock-free.
  */
-const char *reel_site_of(const char *file, int line);
+const char *reel_call_site_of(const char *file, int line);
 /* Arrays of elements of so many bytes, of this kind. */
 REEL_COLD void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
 				    enum reel_kind kind, const char *site);
@@ -134,15 +134,15 @@ REEL_COLD void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size
 
 /* Where a call stands. Of file and line a text is formed on slow paths, where it is needed. */
 #ifdef __cplusplus
-struct reel_site {
+struct reel_call_site {
 	const char *text;
 	int line; /* 0: `text` has it */
-	reel_site(const char *whole) : text(whole), line(0) {}
-	reel_site(const char *file, int number) : text(file), line(number) {}
-	operator const char *() const { return line ? reel_site_of(text, line) : text; }
+	reel_call_site(const char *whole) : text(whole), line(0) {}
+	reel_call_site(const char *file, int number) : text(file), line(number) {}
+	operator const char *() const { return line ? reel_call_site_of(text, line) : text; }
 };
 #else
-typedef const char *reel_site;
+typedef const char *reel_call_site;
 #endif
 
 #define REEL_ROUND(bytes) (((bytes) + (size_t)7) & ~(size_t)7)
@@ -258,7 +258,7 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	typedef type reel_record_##name;                                                           \
                                                                                                    \
 	REEL_ALWAYS_INLINE void reel_push_##name##_at(reel_tape *tape, reel_record_##name x,       \
-						      reel_site site)                              \
+						      reel_call_site site)                         \
 	{                                                                                          \
 		char *slot = tape->top;                                                            \
 		if (REEL_UNLIKELY(reel_above(slot, REEL_ROUND(sizeof x), tape->ceiling))) {        \
@@ -271,7 +271,7 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_record_##name reel_pop_##name##_at(reel_tape *tape,                \
-								   reel_site site)                 \
+								   reel_call_site site)            \
 	{                                                                                          \
 		reel_record_##name x;                                                              \
 		char *top = tape->top;                                                             \
@@ -293,7 +293,7 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_record_##name reel_look_##name##_at(reel_tape *tape,               \
-								    reel_site site)                \
+								    reel_call_site site)           \
 	{                                                                                          \
 		reel_record_##name x;                                                              \
 		const char *slot;                                                                  \
@@ -311,7 +311,7 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_cursor reel_cursor_push_##name##_at(                               \
-		reel_tape *tape, reel_cursor cursor, reel_record_##name x, reel_site site)         \
+		reel_tape *tape, reel_cursor cursor, reel_record_##name x, reel_call_site site)    \
 	{                                                                                          \
 		if (REEL_UNLIKELY(reel_above(cursor.top, REEL_ROUND(sizeof x), cursor.limit))) {   \
 			tape->top = cursor.top;                                                    \
@@ -324,7 +324,7 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_cursor reel_cursor_pop_##name##_at(                                \
-		reel_tape *tape, reel_cursor cursor, reel_record_##name *x, reel_site site)        \
+		reel_tape *tape, reel_cursor cursor, reel_record_##name *x, reel_call_site site)   \
 	{                                                                                          \
 		if (REEL_UNLIKELY(reel_under(cursor.top, REEL_ROUND(sizeof *x), cursor.limit))) {  \
 			reel_record_##name copy;                                                   \
@@ -358,7 +358,7 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
  * record. A false limit sends bits, too, the slow way.
  */
 REEL_ALWAYS_INLINE void reel_push_bits_at(reel_tape *tape, uint64_t value, unsigned n,
-					  reel_site site)
+					  reel_call_site site)
 {
 	if (REEL_UNLIKELY(n >= 64 - tape->bit_count || n > 32 ||
 			  tape->ceiling == REEL_FALSE_CEILING)) {
@@ -369,7 +369,7 @@ REEL_ALWAYS_INLINE void reel_push_bits_at(reel_tape *tape, uint64_t value, unsig
 	tape->bit_count += n;
 }
 
-REEL_ALWAYS_INLINE uint64_t reel_pop_bits_at(reel_tape *tape, unsigned n, reel_site site)
+REEL_ALWAYS_INLINE uint64_t reel_pop_bits_at(reel_tape *tape, unsigned n, reel_call_site site)
 {
 	uint64_t value;
 
@@ -381,17 +381,17 @@ REEL_ALWAYS_INLINE uint64_t reel_pop_bits_at(reel_tape *tape, unsigned n, reel_s
 	return value;
 }
 
-REEL_ALWAYS_INLINE void reel_push_bool_at(reel_tape *tape, bool bit, reel_site site)
+REEL_ALWAYS_INLINE void reel_push_bool_at(reel_tape *tape, bool bit, reel_call_site site)
 {
 	reel_push_bits_at(tape, bit, 1, site);
 }
 
-REEL_ALWAYS_INLINE bool reel_pop_bool_at(reel_tape *tape, reel_site site)
+REEL_ALWAYS_INLINE bool reel_pop_bool_at(reel_tape *tape, reel_call_site site)
 {
 	return reel_pop_bits_at(tape, 1, site) != 0;
 }
 
-REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, reel_site site)
+REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, reel_call_site site)
 {
 	return reel_look_bit_slow(tape, site);
 }
@@ -412,7 +412,7 @@ REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, reel_site site)
 #define REEL_TOO_MANY(n, size) ((size) && (n) > (SIZE_MAX / 4) / ((size) ? (size) : 1))
 
 REEL_ALWAYS_INLINE void *reel_push_span_at(reel_tape *tape, size_t n, reel_type type,
-					   reel_site site)
+					   reel_call_site site)
 {
 	char *slot = tape->top;
 
@@ -427,7 +427,7 @@ REEL_ALWAYS_INLINE void *reel_push_span_at(reel_tape *tape, size_t n, reel_type 
 }
 
 REEL_ALWAYS_INLINE const void *reel_pop_span_at(reel_tape *tape, size_t n, reel_type type,
-						reel_site site)
+						reel_call_site site)
 {
 	char *top = tape->top;
 
@@ -443,7 +443,7 @@ REEL_ALWAYS_INLINE const void *reel_pop_span_at(reel_tape *tape, size_t n, reel_
 }
 
 REEL_ALWAYS_INLINE void *reel_reserve_at(reel_tape *tape, size_t n, reel_type type,
-					 reel_site site)
+					 reel_call_site site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
 			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling))) {
@@ -455,7 +455,7 @@ REEL_ALWAYS_INLINE void *reel_reserve_at(reel_tape *tape, size_t n, reel_type ty
 }
 
 REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type,
-				       reel_site site)
+				       reel_call_site site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
 			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling))) {
@@ -472,7 +472,7 @@ REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type
 
 REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, size_t n,
 					   size_t size, enum reel_kind kind,
-					   reel_site site)
+					   reel_call_site site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) || n * size >= REEL_LARGE_ARRAY ||
 			  reel_above(tape->top, REEL_ROUND(n * size), tape->ceiling))) {
@@ -484,7 +484,7 @@ REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, 
 }
 
 REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t n, size_t size,
-					  enum reel_kind kind, reel_site site)
+					  enum reel_kind kind, reel_call_site site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) ||
 			  reel_under(tape->top, REEL_ROUND(n * size), tape->floor))) {
@@ -588,35 +588,37 @@ template <class T> struct reel_record_of {
 };
 
 template <> struct reel_record_of<bool> {
-	REEL_ALWAYS_INLINE void reel_push_value_at(reel_tape *tape, bool x, reel_site site)
+	REEL_ALWAYS_INLINE void reel_push_value_at(reel_tape *tape, bool x, reel_call_site site)
 	{
 		reel_push_bool_at(tape, x, site);
 	}
 
-	REEL_ALWAYS_INLINE bool reel_pop_value_at(reel_tape *tape, reel_site site)
+	REEL_ALWAYS_INLINE bool reel_pop_value_at(reel_tape *tape, reel_call_site site)
 	{
 		return reel_pop_bool_at(tape, site);
 	}
 
-	REEL_ALWAYS_INLINE bool reel_look_value_at(reel_tape *tape, reel_site site)
+	REEL_ALWAYS_INLINE bool reel_look_value_at(reel_tape *tape, reel_call_site site)
 	{
 		return reel_look_bool_at(tape, site);
 	}
 };
 
-template <class T> inline void reel_push_at(reel_tape *tape, T x, reel_site site)
+template <class T> inline void reel_push_at(reel_tape *tape, T x, reel_call_site site)
 {
 	reel_record_of<T>::reel_push_value_at(tape, x, site);
 }
 
 template <class T>
-inline reel_cursor reel_cursor_push_at(reel_tape *tape, reel_cursor cursor, T x, reel_site site)
+inline reel_cursor reel_cursor_push_at(reel_tape *tape, reel_cursor cursor, T x,
+				       reel_call_site site)
 {
 	return reel_record_of<T>::reel_cursor_push_value_at(tape, cursor, x, site);
 }
 
 template <class T>
-inline reel_cursor reel_cursor_pop_at(reel_tape *tape, reel_cursor cursor, T *x, reel_site site)
+inline reel_cursor reel_cursor_pop_at(reel_tape *tape, reel_cursor cursor, T *x,
+				       reel_call_site site)
 {
 	return reel_record_of<T>::reel_cursor_pop_value_at(tape, cursor, x, site);
 }

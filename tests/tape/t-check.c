@@ -576,7 +576,7 @@ static void find_sites(const struct member *member)
 
 	team_barrier(member);
 	for (int line = 0; line < SITES; line++)
-		found[line] = reel_site_of(file, line);
+		found[line] = reel_call_site_of(file, line);
 }
 
 static void a_call_site_has_one_text(void)
@@ -594,7 +594,7 @@ static void a_call_site_has_one_text(void)
 	}
 	is_int(right, SITES, "the text of a call site names file and line");
 	is_int(same, 3 * SITES, "all threads have the same one");
-	ok(strcmp(reel_site_of("dir/name.c", 7), "dir/name.c:7") == 0,
+	ok(strcmp(reel_call_site_of("dir/name.c", 7), "dir/name.c:7") == 0,
 	   "a name that begins another is its own");
 }
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call sites of languages that cannot form "file:line" when they compile. Checked mode keeps the
+ * addresses of these texts, so each stays where it is until the process ends.
+ */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <reel/tape.h>
+
+struct call_site {
+	struct call_site *next;
+	int line;
+	size_t length; /* of the file's name, with which the text begins */
+	char text[];
+};
+
+#define BUCKETS 256
+
+static _Atomic(struct call_site *) buckets[BUCKETS];
+
+/* By the name's letters, as the string that the caller passed may be gone. */
+static struct call_site *call_site_in(struct call_site *site, const char *file, size_t length,
+				      int line)
+{
+	while (site && (site->line != line || site->length != length ||
+			memcmp(site->text, file, length) != 0))
+		site = site->next;
+	return site;
+}
+
+static struct call_site *new_call_site(const char *file, size_t length, int line)
+{
+	size_t room = length + sizeof ":-2147483648";
+	struct call_site *site = malloc(sizeof *site + room);
+
+	if (site) {
+		site->line = line;
+		site->length = length;
+		snprintf(site->text, room, "%s:%d", file, line);
+	}
+	return site;
+}
+
+/*
+ * Puts a site before *first. If other threads have put theirs there, *first is the last of these.
+ * Release: the members of the site are written before others find it. Acquire: those of the others
+ * are read.
+ */
+static bool publish(_Atomic(struct call_site *) *bucket, struct call_site *site,
+		    struct call_site **first)
+{
+	site->next = *first;
+	return atomic_compare_exchange_strong_explicit(bucket, first, site, memory_order_acq_rel,
+						       memory_order_acquire);
+}
+
+const char *reel_call_site_of(const char *file, int line)
+{
+	_Atomic(struct call_site *) *bucket = &buckets[(unsigned)line % BUCKETS];
+	size_t length = strlen(file);
+	/* Acquire: pairs with the release in publish(). */
+	struct call_site *first = atomic_load_explicit(bucket, memory_order_acquire);
+	struct call_site *site = call_site_in(first, file, length, line), *mine = NULL;
+
+	while (!site) {
+		if (!mine)
+			mine = new_call_site(file, length, line);
+		if (!mine)
+			return file;
+		if (publish(bucket, mine, &first))
+			return mine->text;
+		site = call_site_in(first, file, length, line);
+	}
+	free(mine);
+	return site->text;
+}
