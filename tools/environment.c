@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <reel/pool.h>
@@ -80,10 +81,34 @@ static void add_default_pool(struct facts *facts)
 	facts_add_bytes(facts, "default_pool_first_slab_bytes", (long long)stats.first_slab_bytes);
 }
 
+/* What all this comes to, in words. */
+static void add_verdict(struct facts *facts)
+{
+	bool has_store = getenv("REEL_SPILL_DIR") || getenv("REEL_STORE");
+	reel_pool *pool = reel_pool_default();
+	struct reel_memory_limit limit;
+	struct reel_pool_stats stats;
+	char text[256];
+	uint64_t bytes;
+
+	if (!pool)
+		return;
+	reel_pool_get_stats(pool, &stats);
+	reel_memory_limit(&limit, "");
+	bytes = stats.hard_budget < limit.bytes ? stats.hard_budget : limit.bytes;
+	snprintf(text, sizeof text,
+		 "tapes may have %llu MiB of memory, less what the program takes; %s",
+		 (unsigned long long)(bytes >> 20),
+		 has_store ? "what exceeds that goes to the store"
+			   : "to keep more, set REEL_SPILL_DIR to a directory on a disk");
+	facts_add_text(facts, "verdict", text);
+}
+
 void add_environment_facts(struct facts *facts)
 {
 	add_variables(facts);
 	add_limit(facts);
 	add_pressure(facts);
 	add_default_pool(facts);
+	add_verdict(facts);
 }

@@ -89,6 +89,7 @@ claim 'the page size is that of getconf' says "^page_bytes: *$(getconf PAGESIZE)
 REEL_BUDGET=64M
 export REEL_BUDGET
 claim 'reel info with a budget succeeds' gives 0 info
+claim 'the verdict is of the budget' says '^verdict: *tapes may have 64 MiB of memory.*set REEL_SPILL_DIR'
 claim 'the budget is shown as given' says '^REEL_BUDGET: *64M$'
 claim 'the budget is shown as understood' \
 	says '^default_pool_hard_budget_bytes: *67108864 (64 MiB)$'
