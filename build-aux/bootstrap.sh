@@ -145,9 +145,9 @@ show_failures() {
 	done
 }
 
-# The build directory for daily use.
+# The build directory for daily use. gcc takes half as long with -O1.
 main_build=build/main
-main_options=(--enable-werror --enable-openmp --disable-static)
+main_options=(--enable-werror --enable-openmp --disable-static 'CFLAGS=-O1 -g')
 # That of ./demo, which compiles each file once, and no file that it does not show.
 demo_build=build/demo
 demo_options=(--enable-openmp --disable-shared --disable-fortran)

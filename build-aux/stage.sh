@@ -186,7 +186,7 @@ case $name in
 main)
 	# t-omp-runtimes compiles, too, but has a part that the stages of sanitizers run.
 	left_out="$compiling $whole_again $measuring %/t-omp-runtimes.sh bench/% stress/%"
-	stage 'gcc, optimised, everything that is there' "${main_options[@]}"
+	stage 'gcc -O1, everything that is there' "${main_options[@]}"
 	;;
 release) release ;;
 package) package ;;

@@ -141,6 +141,9 @@ END {
 	print "The program takes 1, 2, 4, ... threads up to the processors, and four times those, or"
 	print "`--threads LIST`; binds them side by side or apart (`--place compact`, `scatter`, `none`; by"
 	print "hwloc, or by what the kernel says); and draws speed-ups.\n"
+	print "![Speed-up of the throughput over one thread](scaling.svg)\n"
+	print "`tape`: each thread pushes rows to a tape of its own, and pops them; `array`: it writes and reads an array of its own, as"
+	print "large. The size above a panel is that of a slab.\n"
 	print machine
 	print "Other programs on the same processors change all of it, contention first; the program runs"
 	print "a disturbed round again, up to three times, and takes medians. Factors below 1.5 between two"
