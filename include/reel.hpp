@@ -17,13 +17,13 @@
  *		x_bar[i] *= std::cos(x_i) * a[i];
  *	});
  *
- * Each member is one call of the function of C with the same name, whose header is its manual. What
- * has no member is called by its name in C, as each owner converts to its pointer of C:
- * reel_tape_hold(tape), reel_lane_bytes(root), REEL_PARALLEL(root, lane).
+ * Each member is one call of the function of C with the same name, whose header is its manual. For
+ * other calls each owner converts to its pointer of C: reel_tape_hold(tape), reel_lane_bytes(root).
+ * Not for those that close it, as reel_lane_freeze() does: an owner closes what it has opened.
  *
- * Owners (pool, tape, root, plan, run, parcel) cannot be copied; they can be moved. A destructor
- * closes, and reports nothing: a pool whose tapes are still open, and a parcel that is pinned, stay
- * open. So declare a pool before what is on it. Where a pool is asked for, nullptr is the default.
+ * Owners (pool, tape, root, plan, run, parcel) cannot be copied; new ones can be moved from them. A
+ * destructor closes, and throws nothing: a pool whose tapes are still open, and a parcel that is
+ * pinned, stay open. So declare a pool before what is on it; nullptr is the default pool.
  *
  * Exceptions. What returns an error in C throws a std::system_error with this error as its code, of
  * std::generic_category(), and reel_error_text() in its what(). Pushes and pops do not throw: their
@@ -87,15 +87,15 @@ struct contents {
 
 /* The loop of a region, whose first exception is thrown when its team has come to the end. */
 struct team_loop {
-	std::atomic_flag is_left = ATOMIC_FLAG_INIT;
+	std::atomic_flag is_taken = ATOMIC_FLAG_INIT;
 	std::exception_ptr first;
-
 	template <class Part> void carry_out(const Part &part)
 	{
 		try {
 			part();
 		} catch (...) {
-			if (!is_left.test_and_set())
+			/* Relaxed: it chooses a thread; the team's end orders `first` for end(). */
+			if (!is_taken.test_and_set(std::memory_order_relaxed))
 				first = std::current_exception();
 		}
 	}
@@ -118,7 +118,7 @@ template <class Self> class stack {
 public:
 	operator reel_tape *() noexcept { return static_cast<Self *>(this)->c_tape(); }
 
-	/* Any trivially copyable type; a bool takes a bit. */
+	/* Trivially copyable types with a default constructor; a bool takes a bit. */
 	template <class T> void push(T value, REEL_CALLER)
 	{
 		reel_push_at<T>(*this, value, REEL_AT);

@@ -108,8 +108,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (N % ranks) {
-		fprintf(stderr, "%d cells cannot be shared out to %d ranks: N is a multiple of them\n", N,
-			ranks);
+		fprintf(stderr, "%d cells cannot be shared out to %d ranks alike\n", N, ranks);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	left = (rank + ranks - 1) % ranks;

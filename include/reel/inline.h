@@ -118,8 +118,8 @@ REEL_COLD void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t
 REEL_COLD void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n,
 				const char *site);
 /*
- * The text "file:line", for a call whose language does not form it. It is kept until the process
- * ends; without memory for it the text is `file`. Lock-free.
+ * The text "file:line", for a call that has no such literal. It is kept until the process ends;
+ * without memory for it the text is `file`. Any thread; takes no lock but that of malloc().
  */
 const char *reel_call_site_of(const char *file, int line);
 /* Arrays of elements of so many bytes, of this kind. */

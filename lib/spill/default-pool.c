@@ -113,18 +113,19 @@ static void use_auto(const struct reel_memory_limit *limit)
 }
 
 /*
- * Without a budget and a store, tapes may have nine tenths of what the control group leaves when the
- * pool is opened. A push is then refused, with a message, where the process would be killed.
+ * Without a budget and a store, tapes may have nine tenths of what the process leaves of its control
+ * group's limit when the pool is opened, and one slab at least. A push is then refused, with a
+ * message, where the process would be killed.
  */
 static void bound_by_group(const struct reel_memory_limit *limit)
 {
-	uint64_t resident = reel_memory_resident();
+	uint64_t left = limit->bytes - reel_min_u64(reel_memory_resident(), limit->bytes);
 
-	if (!limit->is_of_group || resident >= limit->bytes)
+	if (!limit->is_of_group)
 		return;
-	options.hard_budget = (size_t)reel_min_u64((limit->bytes - resident) / 10 * 9, SIZE_MAX / 2);
+	options.hard_budget = (size_t)reel_min_u64(left / 10 * 9, SIZE_MAX / 2);
 	if (reel_pool_problem(&options))
-		options.hard_budget = 0;
+		options.hard_budget = (size_t)2 << 20;
 }
 
 static void read_budget(bool has_store)

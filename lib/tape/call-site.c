@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call sites of languages that cannot form "file:line" when they compile. Checked mode keeps the
- * addresses of these texts, so each stays where it is until the process ends.
+ * Call sites that are given as a file and a line. A member of reel.hpp gets them as default
+ * arguments, which cannot be joined when they are compiled. Checked mode keeps the addresses of the
+ * texts, so each stays where it is until the process ends.
  */
 #include "config.h"
 
@@ -25,7 +26,7 @@ struct call_site {
 
 static _Atomic(struct call_site *) buckets[BUCKETS];
 
-/* By the name's letters, as the string that the caller passed may be gone. */
+/* Compares names by their letters: the string of an earlier call may be gone. */
 static struct call_site *call_site_in(struct call_site *site, const char *file, size_t length,
 				      int line)
 {
@@ -50,8 +51,8 @@ static struct call_site *new_call_site(const char *file, size_t length, int line
 
 /*
  * Puts a site before *first. If other threads have put theirs there, *first is the last of these.
- * Release: the members of the site are written before others find it. Acquire: those of the others
- * are read.
+ * Release: pairs with the acquires of reel_call_site_of() and of a failed exchange here. Whoever
+ * finds the site sees its members.
  */
 static bool publish(_Atomic(struct call_site *) *bucket, struct call_site *site,
 		    struct call_site **first)

@@ -73,7 +73,7 @@ static void draw_axes(FILE *file, double extent)
 	draw_text(file, LEFT - 30.0, TOP + SIDE * 1.5 / TICKS, "middle", "y");
 }
 
-/* From the largest magnitude down to the least value, or to 0. */
+/* From the largest magnitude down to its negative, or to 0 if no value is negative. */
 static void draw_bar(FILE *file, double largest, int has_negative)
 {
 	double least = has_negative ? -1.0 : 0.0;

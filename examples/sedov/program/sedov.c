@@ -208,7 +208,10 @@ static double outward_derivative(const struct mesh *mesh, const struct controls 
 	return sum;
 }
 
-/* That by the energies is not drawn: a blast loses what is put into an element that is at rest. */
+/*
+ * The derivative by the energies is not drawn: it is 0 where an element has no energy at first, since
+ * energies below a cutoff are set to 0.
+ */
 static void draw_sensitivity(const struct results *results, const struct controls *controls,
 			     const struct controls *gradient)
 {

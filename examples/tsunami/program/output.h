@@ -41,7 +41,7 @@ void output_check_directory(const char *directory);
 
 /* Make the directory, and write the gradient and the pictures of it. */
 void output_write(const struct results *results);
-/* Then the figures. */
+/* Write summary.json, after output_write() and the verification. */
 void output_write_summary(const struct results *results);
 
 #endif
