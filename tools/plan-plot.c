@@ -178,7 +178,9 @@ static void put_axes(const struct drawing *drawing)
 		snprintf(label, sizeof label, "%lld", (long long)step);
 		put_text(file, LEFT - 8, up(drawing, step) + 4, "end", label);
 	}
-	for (double time = 0.0; time <= drawing->duration; time += between) {
+	for (int i = 0; i <= TICKS && i * between <= drawing->duration; i++) {
+		double time = i * between;
+
 		snprintf(label, sizeof label, "%.6g", time);
 		put_text(file, across(drawing, time), HEIGHT - BOTTOM + 18, "middle", label);
 	}
