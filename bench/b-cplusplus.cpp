@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a double costs on its way up and down in C++: by the macros of tape.h, and by reel.hpp. */
+/* Compares the members of reel.hpp with the macros of tape.h: a double is pushed, and popped. */
 #include "config.h"
 
 #include <reel.hpp>

@@ -113,7 +113,7 @@ struct team_loop {
 #define REEL_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 #define REEL_AT reel_call_site(file, line)
 
-/* What tapes and lanes have in common: pushes and pops. Self::c_tape() is the tape of C. */
+/* Tapes and lanes inherit pushes and pops from this. Self::c_tape() returns the tape of C. */
 template <class Self> class stack {
 public:
 	operator reel_tape *() noexcept { return static_cast<Self *>(this)->c_tape(); }

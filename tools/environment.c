@@ -57,14 +57,11 @@ static void add_pressure(struct facts *facts)
 }
 
 /* What REEL_BUDGET=auto and percentages are of. */
-static void add_limit(struct facts *facts)
+static void add_limit(struct facts *facts, const struct reel_memory_limit *limit)
 {
-	struct reel_memory_limit limit;
-
-	reel_memory_limit(&limit, "");
 	facts_add_bytes(facts, "memory_limit_bytes",
-			limit.bytes <= LLONG_MAX ? (long long)limit.bytes : UNKNOWN);
-	facts_add_text(facts, "memory_limit_source", limit.source[0] ? limit.source : NULL);
+			limit->bytes <= LLONG_MAX ? (long long)limit->bytes : UNKNOWN);
+	facts_add_text(facts, "memory_limit_source", limit->source[0] ? limit->source : NULL);
 }
 
 static void add_default_pool(struct facts *facts)
@@ -81,12 +78,11 @@ static void add_default_pool(struct facts *facts)
 	facts_add_bytes(facts, "default_pool_first_slab_bytes", (long long)stats.first_slab_bytes);
 }
 
-/* What all this comes to, in words. */
-static void add_verdict(struct facts *facts)
+/* Says in a sentence how much tape there is room for, since the other facts do not add that up. */
+static void add_verdict(struct facts *facts, const struct reel_memory_limit *limit)
 {
 	bool has_store = getenv("REEL_SPILL_DIR") || getenv("REEL_STORE");
 	reel_pool *pool = reel_pool_default();
-	struct reel_memory_limit limit;
 	struct reel_pool_stats stats;
 	char text[256];
 	uint64_t bytes;
@@ -94,8 +90,7 @@ static void add_verdict(struct facts *facts)
 	if (!pool)
 		return;
 	reel_pool_get_stats(pool, &stats);
-	reel_memory_limit(&limit, "");
-	bytes = stats.hard_budget < limit.bytes ? stats.hard_budget : limit.bytes;
+	bytes = stats.hard_budget < limit->bytes ? stats.hard_budget : limit->bytes;
 	snprintf(text, sizeof text,
 		 "tapes may have %llu MiB of memory, less what the program takes; %s",
 		 (unsigned long long)(bytes >> 20),
@@ -106,9 +101,12 @@ static void add_verdict(struct facts *facts)
 
 void add_environment_facts(struct facts *facts)
 {
+	struct reel_memory_limit limit;
+
+	reel_memory_limit(&limit, "");
 	add_variables(facts);
-	add_limit(facts);
+	add_limit(facts, &limit);
 	add_pressure(facts);
 	add_default_pool(facts);
-	add_verdict(facts);
+	add_verdict(facts, &limit);
 }

@@ -145,7 +145,7 @@ static void put_legend(const struct drawing *drawing)
 	}
 }
 
-/* The least of 1, 2 or 5 times a power of ten that is at most TICKS times in the whole. */
+/* Returns the smallest of 1, 2 and 5 times a power of ten of which TICKS cover the whole. */
 static double round_distance(double whole)
 {
 	static const double factor[] = {1.0, 2.0, 5.0};
@@ -165,7 +165,6 @@ static double round_distance(double whole)
 static void put_axes(const struct drawing *drawing)
 {
 	FILE *file = drawing->file;
-
 	double between = round_distance(drawing->duration);
 	int64_t steps_between = (int64_t)round_distance((double)drawing->steps);
 	char label[32];

@@ -80,7 +80,7 @@ module reel_omp
     integer(c_int64_t) :: reserved(4) = 0
   end type
 
-  ! What an element of a span is.
+  ! The C struct reel_type: it describes an element of a span.
   type, bind(C) :: c_type
     type(c_ptr) :: name = c_null_ptr
     integer(c_size_t) :: size = 0, align = 0

@@ -21,7 +21,7 @@ struct reel_memory_limit {
  */
 void reel_memory_limit(struct reel_memory_limit *limit, const char *root);
 
-/* What the process has in memory now; 0: it is not known. */
+/* Returns how many bytes of the process are in memory now, or 0 if the system does not tell. */
 uint64_t reel_memory_resident(void);
 
 /* So much of the limit; 0: it is not known. */

@@ -249,7 +249,7 @@ contains
     end do
   end subroutine
 
-  ! The same by one thread, in the middle at the end.
+  ! One thread runs the steps of waves(). Returns the value in the middle after the last step.
   real(c_double) function height(row)
     real(c_double), intent(in) :: row(n)
     real(c_double) :: u(n)
