@@ -3,12 +3,13 @@
 noinst_LTLIBRARIES += libreel-cuda-core.la
 libreel_cuda_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_cuda_core_la_SOURCES = \
-	%D%/store/gpu-store.c %D%/store/gpu-store.h \
-	%D%/store/copy-stream.c %D%/store/copy-stream.h \
-	%D%/driver/pinned.c %D%/driver/pinned.h \
-	%D%/tape/host-tape.c \
 	%D%/driver/context.c %D%/driver/context.h \
-	%D%/driver/driver.c %D%/driver/driver.h %D%/driver/driver-types.h
+	%D%/driver/driver.c %D%/driver/driver.h \
+	%D%/driver/driver-types.h \
+	%D%/driver/pinned.c %D%/driver/pinned.h \
+	%D%/store/copy-stream.c %D%/store/copy-stream.h \
+	%D%/store/gpu-store.c %D%/store/gpu-store.h \
+	%D%/tape/host-tape.c
 libreel_cuda_core_la_LIBADD = libreel-os.la
 
 lib_LTLIBRARIES += libreel-cuda.la
@@ -36,11 +37,13 @@ reelinclude_HEADERS += $(gpu_headers)
 noinst_LTLIBRARIES += libreel-arena.la
 libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_arena_la_SOURCES = \
-	%D%/tape/device-arena.c %D%/tape/arena-layout.h %D%/tape/arena-state.c %D%/tape/arena-state.h \
-	%D%/tape/tables.c %D%/tape/tables.h \
+	%D%/tape/arena-layout.h \
+	%D%/tape/arena-state.c %D%/tape/arena-state.h \
+	%D%/tape/batches.c %D%/tape/batches.h \
+	%D%/tape/device-arena.c \
 	%D%/tape/drain.c %D%/tape/drain.h \
 	%D%/tape/spill-policy.c %D%/tape/spill-policy.h \
-	%D%/tape/batches.c %D%/tape/batches.h
+	%D%/tape/tables.c %D%/tape/tables.h
 
 # A device for tests, over host memory; and the same as a driver's library.
 noinst_LTLIBRARIES += libreel-fake-device.la

@@ -26,109 +26,114 @@ libreel_os_la_SOURCES = \
 	%D%/os/os-thread.c %D%/os/os-thread.h \
 	%D%/store/transfer-queue.c %D%/store/transfer-queue.h
 
-# In the order in which a value travels. Unit tests link this, and so reach hidden symbols.
+# Unit tests link this, and so reach hidden symbols.
 noinst_LTLIBRARIES += libreel-core.la
 libreel_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) $(LIBURING_CFLAGS) \
 	$(LZ4_CFLAGS)
 libreel_core_la_LIBADD = libreel-os.la $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
-	%D%/os/error.c %D%/os/error.h \
-	%D%/tape/tape.c %D%/tape/tape.h %D%/tape/lane-listener.h \
-	%D%/tape/push.c \
-	%D%/tape/seal.c \
-	%D%/tape/pop.c \
-	%D%/tape/bits.c \
-	%D%/tape/span.c \
-	%D%/tape/call-site.c \
-	%D%/tape/array.c \
-	%D%/tape/mark.c \
-	%D%/tape/hold.c \
-	%D%/tape/sum.c \
-	%D%/tape/recording.c \
-	%D%/tape/below.c %D%/tape/below.h \
-	%D%/tape/block.c \
-	%D%/plan/schedule.c \
-	%D%/plan/schedule-check.c \
-	%D%/plan/plan.c %D%/plan/plan.h \
-	%D%/plan/plan-binomial.c \
-	%D%/plan/plan-mixed.c \
-	%D%/plan/plan-hierarchical.c \
-	%D%/plan/plan-count.c \
-	%D%/plan/plan-periodic.c \
-	%D%/plan/plan-online.c \
-	%D%/checkpoint/run-open.c \
-	%D%/checkpoint/run.c %D%/checkpoint/run.h %D%/checkpoint/run-lookahead.h \
-	%D%/checkpoint/run-read-ahead.c \
-	%D%/checkpoint/run-audit.c \
-	%D%/checkpoint/run-restart.c \
-	%D%/checkpoint/run-group.c %D%/checkpoint/run-group.h \
-	%D%/checkpoint/save-request.c %D%/checkpoint/save-request.h \
 	%D%/checkpoint/restart-file.c %D%/checkpoint/restart-file.h \
+	%D%/checkpoint/run.c %D%/checkpoint/run.h \
+	%D%/checkpoint/run-audit.c \
+	%D%/checkpoint/run-group.c %D%/checkpoint/run-group.h \
+	%D%/checkpoint/run-lookahead.h \
+	%D%/checkpoint/run-open.c \
+	%D%/checkpoint/run-read-ahead.c \
+	%D%/checkpoint/run-restart.c \
+	%D%/checkpoint/save-request.c %D%/checkpoint/save-request.h \
 	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \
 	%D%/checkpoint/snapshot-buffer.c \
-	%D%/plan/costs.c %D%/plan/costs.h \
-	%D%/plan/costs-memory.c \
-	%D%/plan/predict.c \
-	%D%/plan/choose.c \
-	%D%/plan/choose-reason.c \
-	%D%/tape/check.c \
-	%D%/tape/error.c \
-	%D%/spill/tape-io.c \
-	%D%/spill/slab-owner.c %D%/spill/slab-owner.h \
-	%D%/spill/pins.c %D%/spill/pins.h \
-	%D%/spill/victim.c \
-	%D%/spill/transfer.c \
-	%D%/spill/write-back.c \
-	%D%/spill/pressure.c \
-	%D%/spill/read-ahead.c \
-	%D%/spill/offload.c %D%/spill/offload.h \
-	%D%/spill/pool-open.c \
-	%D%/pool/magazine.c \
-	%D%/pool/supply.c \
-	%D%/pool/trim.c \
-	%D%/pool/reclaim.c %D%/pool/reclaim.h \
-	%D%/pool/pool.c %D%/pool/pool.h \
-	%D%/pool/budget.c \
-	%D%/pool/mapping.c \
-	%D%/store/store.c %D%/store/store.h \
-	%D%/store/store-open.c \
-	%D%/store/store-overflow.c \
-	%D%/store/store-codec.c \
-	%D%/store/shuffle.c %D%/store/shuffle.h \
-	%D%/store/difference.c %D%/store/difference.h \
-	%D%/store/store-checksum.c \
-	%D%/store/crc32c.c %D%/store/crc32c.h \
-	%D%/store/store-memory.c \
-	%D%/store/store-gpu.c \
-	%D%/store/store-file.c %D%/store/store-file.h \
-	%D%/store/file-open.c \
-	%D%/store/file-runs.c %D%/store/file-runs.h \
-	%D%/store/file-slots.c %D%/store/file-slots.h \
-	%D%/store/file-request.c %D%/store/file-request.h \
-	%D%/store/file-threads.c \
-	%D%/store/file-ring.c \
-	%D%/os/os-file.c %D%/os/os-file.h \
-	%D%/pool/fork.c \
+	%D%/os/annotate.h \
 	%D%/os/assert.c %D%/os/assert.h \
-	%D%/os/clock.h %D%/os/integer.h %D%/os/numerals.h %D%/os/process.h \
+	%D%/os/cancel.h \
+	%D%/os/clock.h \
+	%D%/os/counter.h \
 	%D%/os/environment.c %D%/os/environment.h \
+	%D%/os/error.c %D%/os/error.h \
+	%D%/os/event.h \
+	%D%/os/integer.h \
 	%D%/os/memory-limit.c %D%/os/memory-limit.h \
 	%D%/os/memory-pressure.c %D%/os/memory-pressure.h \
-	%D%/parcel/parcel.c %D%/parcel/parcel.h \
-	%D%/parcel/bin.c \
-	%D%/parcel/order.c \
-	%D%/spill/default-pool.c %D%/spill/default-pool.h \
-	%D%/tape/version.c \
-	%D%/os/annotate.h \
-	%D%/os/cancel.h \
-	%D%/os/counter.h \
-	%D%/os/event.h \
+	%D%/os/numerals.h \
+	%D%/os/os-file.c %D%/os/os-file.h \
+	%D%/os/process.h \
+	%D%/os/stream.h \
+	%D%/os/yield.h \
+	%D%/plan/choose.c \
+	%D%/plan/choose-reason.c \
+	%D%/plan/costs.c %D%/plan/costs.h \
+	%D%/plan/costs-memory.c \
+	%D%/plan/plan.c %D%/plan/plan.h \
+	%D%/plan/plan-binomial.c \
+	%D%/plan/plan-count.c \
+	%D%/plan/plan-hierarchical.c \
+	%D%/plan/plan-mixed.c \
+	%D%/plan/plan-online.c \
+	%D%/plan/plan-periodic.c \
+	%D%/plan/predict.c \
+	%D%/plan/schedule.c \
+	%D%/plan/schedule-check.c \
+	%D%/pool/budget.c \
+	%D%/pool/fork.c \
 	%D%/pool/freelist.h \
 	%D%/pool/freelist-c11.h \
 	%D%/pool/freelist-ck.h \
+	%D%/pool/magazine.c \
+	%D%/pool/mapping.c \
+	%D%/pool/pool.c %D%/pool/pool.h \
+	%D%/pool/reclaim.c %D%/pool/reclaim.h \
 	%D%/pool/slab.c %D%/pool/slab.h \
-	%D%/os/stream.h \
-	%D%/os/yield.h
+	%D%/pool/supply.c \
+	%D%/pool/trim.c \
+	%D%/spill/bin.c \
+	%D%/spill/default-pool.c %D%/spill/default-pool.h \
+	%D%/spill/demand.c \
+	%D%/spill/offload.c %D%/spill/offload.h \
+	%D%/spill/order.c \
+	%D%/spill/parcel.c %D%/spill/parcel.h \
+	%D%/spill/pins.c %D%/spill/pins.h \
+	%D%/spill/pool-open.c \
+	%D%/spill/pressure.c \
+	%D%/spill/read-ahead.c \
+	%D%/spill/slab-owner.c %D%/spill/slab-owner.h \
+	%D%/spill/transfer.c \
+	%D%/spill/victim.c \
+	%D%/spill/write-back.c \
+	%D%/store/crc32c.c %D%/store/crc32c.h \
+	%D%/store/difference.c %D%/store/difference.h \
+	%D%/store/file-open.c \
+	%D%/store/file-request.c %D%/store/file-request.h \
+	%D%/store/file-ring.c \
+	%D%/store/file-runs.c %D%/store/file-runs.h \
+	%D%/store/file-slots.c %D%/store/file-slots.h \
+	%D%/store/file-threads.c \
+	%D%/store/shuffle.c %D%/store/shuffle.h \
+	%D%/store/store.c %D%/store/store.h \
+	%D%/store/store-checksum.c \
+	%D%/store/store-codec.c \
+	%D%/store/store-file.c %D%/store/store-file.h \
+	%D%/store/store-gpu.c \
+	%D%/store/store-memory.c \
+	%D%/store/store-open.c \
+	%D%/store/store-overflow.c \
+	%D%/tape/array.c \
+	%D%/tape/below.c %D%/tape/below.h \
+	%D%/tape/bits.c \
+	%D%/tape/block.c \
+	%D%/tape/call-site.c \
+	%D%/tape/check.c \
+	%D%/tape/error.c \
+	%D%/tape/hold.c \
+	%D%/tape/lane-listener.h \
+	%D%/tape/mark.c \
+	%D%/tape/pop.c \
+	%D%/tape/push.c \
+	%D%/tape/recording.c \
+	%D%/tape/seal.c \
+	%D%/tape/span.c \
+	%D%/tape/sum.c \
+	%D%/tape/tape.c %D%/tape/tape.h \
+	%D%/tape/version.c
 if HAVE_LZ4
 libreel_core_la_SOURCES += %D%/store/pack.c %D%/store/pack.h
 endif
@@ -145,5 +150,5 @@ libreel_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel.map
 libreel_la_DEPENDENCIES = libreel-core.la %D%/libreel.map
 endif
 EXTRA_DIST += %D%/libreel.map %D%/README.md %D%/os/README.md %D%/store/README.md \
-	%D%/pool/README.md %D%/spill/README.md %D%/tape/README.md %D%/parcel/README.md %D%/plan/README.md \
+	%D%/pool/README.md %D%/spill/README.md %D%/tape/README.md %D%/plan/README.md \
 	%D%/checkpoint/README.md

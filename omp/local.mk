@@ -9,30 +9,30 @@ noinst_LTLIBRARIES += libreel-omp-core.la
 # An exception of C++ passes these functions, and runs what they clean up.
 libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(OPENMP_CFLAGS) -fexceptions
 libreel_omp_core_la_SOURCES = \
-	%D%/region/lane.c %D%/region/lane.h \
-	%D%/region/lane-table.c \
+	%D%/adjoint/adjoint.c %D%/adjoint/adjoint.h \
+	%D%/adjoint/adjoint-check.c \
+	%D%/adjoint/adjoint-copy.c \
+	%D%/adjoint/adjoint-lane.c %D%/adjoint/adjoint-lane.h \
+	%D%/adjoint/adjoint-reduce.c \
+	%D%/lookahead/lookahead.c %D%/lookahead/lookahead.h \
+	%D%/lookahead/lookahead-act.c \
+	%D%/lookahead/lookahead-buffer.c %D%/lookahead/lookahead-buffer.h \
+	%D%/lookahead/lookahead-open.c \
 	%D%/region/deadlock.c \
+	%D%/region/lane.c %D%/region/lane.h \
 	%D%/region/lane-recording.c \
-	%D%/region/region.c \
-	%D%/region/phase.c \
-	%D%/region/worker.c \
+	%D%/region/lane-table.c \
 	%D%/region/loop.c \
+	%D%/region/observe.c %D%/region/observe.h \
 	%D%/region/ordered.c \
-	%D%/region/wait.c %D%/region/wait.h \
+	%D%/region/phase.c \
 	%D%/region/reduction.c \
+	%D%/region/region.c \
 	%D%/region/task.c %D%/region/task.h \
 	%D%/region/task-add.c \
 	%D%/region/task-replay.c \
-	%D%/region/observe.c %D%/region/observe.h \
-	%D%/lookahead/lookahead.c %D%/lookahead/lookahead.h \
-	%D%/lookahead/lookahead-act.c \
-	%D%/lookahead/lookahead-open.c \
-	%D%/lookahead/lookahead-buffer.c %D%/lookahead/lookahead-buffer.h \
-	%D%/adjoint/adjoint.c %D%/adjoint/adjoint.h \
-	%D%/adjoint/adjoint-lane.c %D%/adjoint/adjoint-lane.h \
-	%D%/adjoint/adjoint-reduce.c \
-	%D%/adjoint/adjoint-check.c \
-	%D%/adjoint/adjoint-copy.c \
+	%D%/region/wait.c %D%/region/wait.h \
+	%D%/region/worker.c \
 	%D%/runtime/team.c %D%/runtime/team.h
 libreel_omp_unseen = %D%/runtime/libreel_omp_core_la-team.lo
 $(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
@@ -54,13 +54,13 @@ endif
 if BUILD_VERIFIER
 lib_LTLIBRARIES += libreel-verify.la
 libreel_verify_la_SOURCES = \
-	%D%/verifier/tool.c \
-	%D%/verifier/state.c \
 	%D%/verifier/phases.c \
-	%D%/verifier/tasks.c \
-	%D%/verifier/sections.c \
 	%D%/verifier/report.c \
+	%D%/verifier/sections.c \
 	%D%/verifier/source.c \
+	%D%/verifier/state.c \
+	%D%/verifier/tasks.c \
+	%D%/verifier/tool.c \
 	%D%/verifier/verifier.h
 libreel_verify_la_CFLAGS = $(AM_CFLAGS) $(VERIFIER_CFLAGS)
 libreel_verify_la_LIBADD = libreel-omp.la libreel.la

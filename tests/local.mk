@@ -150,6 +150,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-headers.sh \
 	%D%/tools/t-info.sh \
 	%D%/source/t-layers.sh \
+	%D%/source/t-lists.sh \
 	%D%/mpi/t-mpi-fortran.sh \
 	%D%/source/t-names.sh \
 	%D%/source/t-models.sh \

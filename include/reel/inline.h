@@ -70,7 +70,7 @@ struct reel_tape {
 	uint64_t serial;
 	uint32_t holds;
 	uint32_t flags;
-	struct reel_tape_io *tape_io;
+	struct reel_demand *demand;
 	struct reel_layout layout;
 };
 

@@ -38,7 +38,7 @@
 
 #include "os/cancel.h"
 #include "os/event.h"
-#include "parcel/parcel.h"
+#include "spill/parcel.h"
 #include "pool/pool.h"
 #include "os/yield.h"
 

@@ -28,7 +28,7 @@
  *	EVICTING         STORED           offload  reel_evict_frame
  *	EVICTING         FREE_PENDING     owner    reel_slab_free
  *	EVICTING         LOST             owner    reel_slab_acquire (in the child of a fork)
- *	STORED           READ_QUEUED      both     reel_tape_io_request, reel_read_round
+ *	STORED           READ_QUEUED      both     reel_demand_request, reel_read_round
  *	STORED           OPEN             owner    reel_slab_free
  *	STORED           LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READ_QUEUED      READING          offload  reel_read_round

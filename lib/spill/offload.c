@@ -380,7 +380,7 @@ static void close_parts(struct reel_offload *offload)
 {
 	close_signals(offload);
 	reel_pressure_close(offload);
-	reel_tape_io_free_all(offload);
+	reel_demand_free_all(offload);
 	reel_pieces_free_all(offload);
 	reel_os_unmap(offload->slab_io, slab_io_bytes());
 	free(offload);

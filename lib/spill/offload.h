@@ -9,9 +9,10 @@
  *	write-back.c   writes behind and evicts
  *	read-ahead.c   reads back
  *	pressure.c     less memory while the system is short of it
- *	tape-io.c      records of tapes, which the offload thread reads, and their requests
+ *	demand.c       who needs which slab when, and the owners' requests
  *	slab-owner.c   the owner's side: seals, acquires and frees slabs
  *	pins.c         several threads are the owner of one slab
+ *	parcel.c       parcels, which programs call; bin.c and order.c: parcel.h
  *	pool-open.c    opens a pool with its store and thread, and closes it
  *
  * The owner and the offload thread meet only in the state of a slab: the thread whose
@@ -42,27 +43,31 @@
 /* Initial number of slabs that an owner asks for in advance; doubled when the owner has to wait. */
 #define REEL_MIN_AHEAD 4
 
+enum reel_demand_kind {
+	/* The slab with the highest index is needed first: a tape, or an announced order. */
+	REEL_DEMAND_STACK,
+	/* A recording: its slabs are needed when the nearest of its readers needs them. */
+	REEL_DEMAND_READERS,
+	/* In no known order: `slab_index` says when a slab was used last (ms). */
+	REEL_DEMAND_AGE
+};
+
 /*
- * The record of a tape for the offload thread. It lives as long as the pool: after the tape is
- * closed, it serves another one.
+ * Who needs which slab when: what the owner of slabs tells the offload thread. It lives as long as
+ * the pool: after its tape is closed, it serves another one.
  */
-struct reel_tape_io {
-	struct reel_tape_io *next;
+struct reel_demand {
+	struct reel_demand *next;
 	_Atomic bool in_use;
 	/* Number of the tape in labels. No two tapes of a pool have the same. */
 	_Atomic uint64_t id;
-	/* The slabs are needed in no known order; `slab_index` is when one was used last (ms). */
-	_Atomic bool by_age;
+	_Atomic(enum reel_demand_kind) kind;
 	/* Relaxed, for estimates: index of the top slab, highest index, number of slabs popped. */
 	_Atomic uint32_t top;
 	_Atomic uint32_t highest;
 	_Atomic uint64_t popped;
-	/*
-	 * The slabs are a recording's, and are needed when one of its readers needs them, the
-	 * nearest. Other records have `by_readers` false. Relaxed, for estimates.
-	 */
-	_Atomic bool by_readers;
-	_Atomic(struct reel_tape_io *) reader[REEL_RANKED_READERS];
+	/* Of a recording. */
+	_Atomic(struct reel_demand *) reader[REEL_RANKED_READERS];
 
 	/*
 	 * The slab that the owner waits for, or NULL. If there is no room for it, the slab of a
@@ -90,7 +95,7 @@ struct reel_tape_io {
 /* What a sealed slab has beside its descriptor. */
 struct reel_slab_io {
 	/* Written by the owner before it seals. Atomic, since estimates read them at any time. */
-	_Atomic(struct reel_tape_io *) tape_io;
+	_Atomic(struct reel_demand *) demand;
 	_Atomic uint32_t slab_index;
 	size_t filled; /* owner: number of bytes to store; `layout` describes them */
 	struct reel_layout layout;
@@ -169,9 +174,9 @@ struct reel_offload {
 	/* In the child of a fork there is no offload thread, and the parent has the store. */
 	bool orphaned;
 
-	_Atomic(struct reel_tape_io *) tape_ios;
+	_Atomic(struct reel_demand *) demands;
 	_Atomic uint64_t last_tape_id;
-	_Atomic unsigned tape_ios_in_use;
+	_Atomic unsigned demands_in_use;
 	/* Bytes of the DIRTY slabs, and number of the CLEAN slabs. */
 	_Atomic size_t dirty_bytes;
 	_Atomic size_t clean;
@@ -238,12 +243,12 @@ static inline struct reel_slab_io *reel_slab_io_of(const struct reel_offload *of
 
 /*
  * An estimate, unless the state of the slab lets this thread use the slab. Acquire: pairs with the
- * releases in reel_slab_seal() (slab-owner.c) and describe() (order.c). Makes a new record visible.
+ * releases in reel_slab_seal() (slab-owner.c) and describe() (order.c). Makes a new demand visible.
  */
-static inline struct reel_tape_io *reel_tape_io_of(const struct reel_offload *offload,
+static inline struct reel_demand *reel_demand_of(const struct reel_offload *offload,
 						 const struct reel_slab *slab)
 {
-	return atomic_load_explicit(&reel_slab_io_of(offload, slab)->tape_io,
+	return atomic_load_explicit(&reel_slab_io_of(offload, slab)->demand,
 				    memory_order_acquire);
 }
 
@@ -325,7 +330,7 @@ static inline bool reel_slab_is_away(enum reel_slab_state state)
 	       state == REEL_SLAB_READ_QUEUED || state == REEL_SLAB_READING;
 }
 
-/* Milliseconds on the clock, for slabs whose record is `by_age`. They wrap after 49 days. */
+/* Milliseconds on the clock, for slabs that are demanded by age. They wrap after 49 days. */
 static inline uint32_t reel_now_ms(void)
 {
 	return (uint32_t)(reel_clock_ns() / 1000000);
@@ -359,30 +364,32 @@ bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_sl
 /* Wake the owners who wait for this slab. */
 void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab);
 
-/* tape-io.c, for the owner of a tape. NULL: no memory. */
-struct reel_tape_io *reel_tape_io_take(struct reel_offload *offload);
-void reel_tape_io_give(struct reel_offload *offload, struct reel_tape_io *tape_io);
-/* The same for one that requests nothing, so that it does not count among those that do. */
-struct reel_tape_io *reel_tape_io_take_silent(struct reel_offload *offload);
-void reel_tape_io_give_silent(struct reel_offload *offload, struct reel_tape_io *tape_io);
-/* Makes it the record of a recording with so many slabs. */
-void reel_tape_io_begin_readers(struct reel_tape_io *tape_io, uint32_t slabs);
-/* Takes the record of one of its readers, and ends what the reader needs of the recording. */
-struct reel_tape_io *reel_tape_io_take_reader(struct reel_offload *offload,
-					      struct reel_tape_io *recording);
-void reel_tape_io_leave_readers(struct reel_tape_io *recording, struct reel_tape_io *reader);
-void reel_tape_io_free_all(struct reel_offload *offload);
+/* ---- demand.c, for the owner of the slabs. NULL: no memory. ---- */
+
+struct reel_demand *reel_demand_take(struct reel_offload *offload);
+void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand);
+/* The same for a demand without requests: it does not count among those that share the frames. */
+struct reel_demand *reel_demand_take_silent(struct reel_offload *offload,
+					    enum reel_demand_kind kind);
+void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *demand);
+/* Begins the demand of a recording with so many slabs. */
+void reel_demand_begin_readers(struct reel_demand *demand, uint32_t slabs);
+/* Takes the demand of one of its readers. Leaving ends what the reader needs of the recording. */
+struct reel_demand *reel_demand_take_reader(struct reel_offload *offload,
+					    struct reel_demand *recording);
+void reel_demand_leave_readers(struct reel_demand *recording, struct reel_demand *reader);
+void reel_demand_free_all(struct reel_offload *offload);
 /* Number of slabs that the owner should have requested. */
-unsigned reel_tape_io_slabs_ahead(const struct reel_offload *offload,
-				  const struct reel_tape_io *tape_io);
+unsigned reel_demand_slabs_ahead(const struct reel_offload *offload,
+				 const struct reel_demand *demand);
 /* Request more slabs in advance from now on, since the owner has had to wait. */
-void reel_tape_io_note_stall(struct reel_tape_io *tape_io);
+void reel_demand_note_stall(struct reel_demand *demand);
 /* Request a slab if it is in the store only. False: too many requests are open. */
-bool reel_tape_io_request(struct reel_tape_io *tape_io, struct reel_slab *slab);
+bool reel_demand_request(struct reel_demand *demand, struct reel_slab *slab);
 /*
  * After the last request: wakes the offload thread if some are open. An earlier one may wait for
  * the frame that the tape has just left.
  */
-void reel_tape_io_end_requests(struct reel_offload *offload, const struct reel_tape_io *tape_io);
+void reel_demand_end_requests(struct reel_offload *offload, const struct reel_demand *demand);
 
 #endif

@@ -93,24 +93,24 @@ static bool read_slab(struct reel_offload *offload, struct reel_slab *slab,
 /* ---- What has been read ---- */
 
 /* Acquire: pairs with the release in await() (slab-owner.c). Makes the slab's state visible. */
-static struct reel_slab *awaited_by(struct reel_tape_io *tape_io)
+static struct reel_slab *awaited_by(struct reel_demand *demand)
 {
-	return atomic_load_explicit(&tape_io->awaited, memory_order_acquire);
+	return atomic_load_explicit(&demand->awaited, memory_order_acquire);
 }
 
-static struct reel_tape_io *first_tape_io(struct reel_offload *offload)
+static struct reel_demand *first_demand(struct reel_offload *offload)
 {
-	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Makes the list visible. */
-	return atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
+	/* Acquire: pairs with the release in add_demand() (demand.c). Makes the list visible. */
+	return atomic_load_explicit(&offload->demands, memory_order_acquire);
 }
 
 bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_slab *slab)
 {
-	struct reel_tape_io *tape_io = first_tape_io(offload);
+	struct reel_demand *demand = first_demand(offload);
 
-	while (tape_io && awaited_by(tape_io) != slab)
-		tape_io = tape_io->next;
-	return tape_io;
+	while (demand && awaited_by(demand) != slab)
+		demand = demand->next;
+	return demand;
 }
 
 /*
@@ -119,11 +119,11 @@ bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_sl
  */
 void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab)
 {
-	struct reel_tape_io *tape_io = first_tape_io(offload);
+	struct reel_demand *demand = first_demand(offload);
 
-	for (; tape_io; tape_io = tape_io->next)
-		if (awaited_by(tape_io) == slab)
-			reel_event_signal(&tape_io->arrival);
+	for (; demand; demand = demand->next)
+		if (awaited_by(demand) == slab)
+			reel_event_signal(&demand->arrival);
 }
 
 /*
@@ -175,9 +175,9 @@ void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int er
 
 /* ---- Rounds ---- */
 
-static struct reel_slab *awaited_slab(struct reel_tape_io *tape_io)
+static struct reel_slab *awaited_slab(struct reel_demand *demand)
 {
-	struct reel_slab *slab = awaited_by(tape_io);
+	struct reel_slab *slab = awaited_by(demand);
 	enum reel_slab_state state;
 
 	if (!slab)
@@ -187,13 +187,13 @@ static struct reel_slab *awaited_slab(struct reel_tape_io *tape_io)
 	state = reel_slab_state_of(slab);
 	/* The slab may have come before the owner began to wait. */
 	if (!reel_slab_is_away(state) && state != REEL_SLAB_PINNED_WRITING)
-		reel_event_signal(&tape_io->arrival);
+		reel_event_signal(&demand->arrival);
 	return state == REEL_SLAB_READ_QUEUED ? slab : NULL;
 }
 
-static bool read_awaited(struct reel_offload *offload, struct reel_tape_io *tape_io)
+static bool read_awaited(struct reel_offload *offload, struct reel_demand *demand)
 {
-	struct reel_slab *slab = awaited_slab(tape_io);
+	struct reel_slab *slab = awaited_slab(demand);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
 
 	return ticket && read_slab(offload, slab, ticket, REEL_MIN_DISTANCE);
@@ -209,23 +209,23 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 }
 
 /* Relaxed is enough: the event makes `refused` visible. */
-static void refuse(struct reel_tape_io *tape_io, const struct reel_slab *slab)
+static void refuse(struct reel_demand *demand, const struct reel_slab *slab)
 {
-	atomic_store_explicit(&tape_io->refused, slab, memory_order_relaxed);
-	reel_event_signal(&tape_io->arrival);
+	atomic_store_explicit(&demand->refused, slab, memory_order_relaxed);
+	reel_event_signal(&demand->arrival);
 }
 
 /* A pop is never refused, so it overdraws the budget if no frame will come. */
-static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *tape_io)
+static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *demand)
 {
-	struct reel_slab *slab = offload->gets ? NULL : awaited_slab(tape_io);
+	struct reel_slab *slab = offload->gets ? NULL : awaited_slab(demand);
 	/* Relaxed: the owner sets it before it waits. */
-	bool overdraws = atomic_load_explicit(&tape_io->overdraws, memory_order_relaxed);
+	bool overdraws = atomic_load_explicit(&demand->overdraws, memory_order_relaxed);
 	struct reel_ticket *ticket;
 
 	REEL_ASSERT(!offload->puts);
 	if (slab && !overdraws)
-		refuse(tape_io, slab);
+		refuse(demand, slab);
 	ticket = slab && overdraws ? reel_offload_ticket(offload, slab, true) : NULL;
 	if (!ticket)
 		return false;
@@ -238,43 +238,43 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_tape_io *ta
 	return true;
 }
 
-static struct reel_slab *first_request(struct reel_tape_io *tape_io)
+static struct reel_slab *first_request(struct reel_demand *demand)
 {
-	uint32_t served = atomic_load_explicit(&tape_io->served, memory_order_relaxed);
+	uint32_t served = atomic_load_explicit(&demand->served, memory_order_relaxed);
 
-	/* Acquire: pairs with the release in reel_tape_io_request(). Makes the entry visible. */
-	if (served == atomic_load_explicit(&tape_io->requested, memory_order_acquire))
+	/* Acquire: pairs with the release in reel_demand_request(). Makes the entry visible. */
+	if (served == atomic_load_explicit(&demand->requested, memory_order_acquire))
 		return NULL;
-	REEL_ASSERT(atomic_load_explicit(&tape_io->requested, memory_order_relaxed) - served <=
+	REEL_ASSERT(atomic_load_explicit(&demand->requested, memory_order_relaxed) - served <=
 		    REEL_REQUESTS);
-	return tape_io->request[served % REEL_REQUESTS];
+	return demand->request[served % REEL_REQUESTS];
 }
 
-static void drop_request(struct reel_tape_io *tape_io)
+static void drop_request(struct reel_demand *demand)
 {
-	REEL_ASSERT(atomic_load_explicit(&tape_io->served, memory_order_relaxed) !=
-		    atomic_load_explicit(&tape_io->requested, memory_order_relaxed));
+	REEL_ASSERT(atomic_load_explicit(&demand->served, memory_order_relaxed) !=
+		    atomic_load_explicit(&demand->requested, memory_order_relaxed));
 	reel_yield_point();
 	/*
-	 * Release: pairs with the acquire in requests_open() (tape-io.c). The owner overwrites
+	 * Release: pairs with the acquire in requests_open() (demand.c). The owner overwrites
 	 * the entry only after this read.
 	 */
-	atomic_fetch_add_explicit(&tape_io->served, 1, memory_order_release);
+	atomic_fetch_add_explicit(&demand->served, 1, memory_order_release);
 }
 
 /*
  * A slab that is no longer READ_QUEUED was read for a waiting owner, or was freed. While memory is
  * short, what is read must not be evicted at once.
  */
-static bool read_requested(struct reel_offload *offload, struct reel_tape_io *tape_io)
+static bool read_requested(struct reel_offload *offload, struct reel_demand *demand)
 {
-	struct reel_slab *slab = first_request(tape_io);
+	struct reel_slab *slab = first_request(demand);
 	struct reel_ticket *ticket;
 
 	if (!slab || offload->gets >= REEL_MAX_GETS)
 		return false;
 	if (reel_slab_state_of(slab) != REEL_SLAB_READ_QUEUED) {
-		drop_request(tape_io);
+		drop_request(demand);
 		return true;
 	}
 	if (reel_pressure_forbids(offload, offload->pool->slab_bytes))
@@ -283,35 +283,35 @@ static bool read_requested(struct reel_offload *offload, struct reel_tape_io *ta
 	if (!ticket ||
 	    !read_slab(offload, slab, ticket, FARTHER * reel_reuse_distance(offload, slab)))
 		return false;
-	drop_request(tape_io);
+	drop_request(demand);
 	return true;
 }
 
-static bool for_all_tape_ios(struct reel_offload *offload,
-			    bool (*visit)(struct reel_offload *, struct reel_tape_io *))
+static bool for_all_demands(struct reel_offload *offload,
+			    bool (*visit)(struct reel_offload *, struct reel_demand *))
 {
-	struct reel_tape_io *tape_io = first_tape_io(offload);
+	struct reel_demand *demand = first_demand(offload);
 	bool moved = false;
 
-	for (; tape_io; tape_io = tape_io->next)
-		moved |= visit(offload, tape_io);
+	for (; demand; demand = demand->next)
+		moved |= visit(offload, demand);
 	return moved;
 }
 
-static bool has_awaited(struct reel_offload *offload, struct reel_tape_io *tape_io)
+static bool has_awaited(struct reel_offload *offload, struct reel_demand *demand)
 {
 	(void)offload;
-	return awaited_slab(tape_io) != NULL;
+	return awaited_slab(demand) != NULL;
 }
 
 bool reel_read_is_awaited(struct reel_offload *offload)
 {
-	return for_all_tape_ios(offload, has_awaited);
+	return for_all_demands(offload, has_awaited);
 }
 
 bool reel_read_overdrawn(struct reel_offload *offload)
 {
-	return for_all_tape_ios(offload, read_overdrawn);
+	return for_all_demands(offload, read_overdrawn);
 }
 
 /* Reads at most one slab of each tape, so that no tape starves another. */
@@ -320,8 +320,8 @@ bool reel_read_round(struct reel_offload *offload)
 	bool moved;
 
 	offload->lacks_room = false;
-	moved = for_all_tape_ios(offload, read_awaited);
+	moved = for_all_demands(offload, read_awaited);
 	if (!offload->has_waiters)
-		moved |= for_all_tape_ios(offload, read_requested);
+		moved |= for_all_demands(offload, read_requested);
 	return moved;
 }

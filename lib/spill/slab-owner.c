@@ -43,7 +43,7 @@ static bool try_seal(struct reel_offload *offload, struct reel_slab *slab, size_
 	}
 }
 
-void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_tape_io *tape_io,
+void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_demand *demand,
 		    uint32_t slab_index, size_t filled, struct reel_layout layout)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
@@ -51,14 +51,14 @@ void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_
 
 	REEL_ASSERT(reel_slab_spills(pool, slab) && filled <= slab->bytes);
 	/*
-	 * Release: pairs with the acquire in reel_tape_io_of(), which a ranking may call before the
-	 * state moves. Makes the record visible. Relaxed is enough for the rest: the release in
+	 * Release: pairs with the acquire in reel_demand_of(), which a ranking may call before the
+	 * state moves. Makes the demand visible. Relaxed is enough for the rest: the release in
 	 * reel_slab_move() (slab.h) makes it visible.
 	 */
-	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_release);
+	atomic_store_explicit(&slab_io->demand, demand, memory_order_release);
 	atomic_store_explicit(&slab_io->slab_index, slab_index, memory_order_relaxed);
-	if (slab_index > atomic_load_explicit(&tape_io->highest, memory_order_relaxed))
-		atomic_store_explicit(&tape_io->highest, slab_index, memory_order_relaxed);
+	if (slab_index > atomic_load_explicit(&demand->highest, memory_order_relaxed))
+		atomic_store_explicit(&demand->highest, slab_index, memory_order_relaxed);
 	if (!reel_slab_is_readable(slab))
 		return;
 	reel_budget_end_use(pool, slab);
@@ -86,10 +86,10 @@ void reel_slab_tell_of_growth(struct reel_pool *pool)
  * exceed the budget.
  */
 static bool await(struct reel_offload *offload, struct reel_slab *slab,
-		  struct reel_tape_io *tape_io)
+		  struct reel_demand *demand)
 {
 	/* Relaxed: only this thread waits here, and the event orders what the other one sets. */
-	atomic_store_explicit(&tape_io->refused, NULL, memory_order_relaxed);
+	atomic_store_explicit(&demand->refused, NULL, memory_order_relaxed);
 	for (;;) {
 		enum reel_slab_state state;
 
@@ -97,48 +97,48 @@ static bool await(struct reel_offload *offload, struct reel_slab *slab,
 		state = reel_slab_state_of(slab);
 		if (!reel_slab_is_away(state) && state != REEL_SLAB_PINNED_WRITING)
 			return true;
-		if (atomic_load_explicit(&tape_io->refused, memory_order_relaxed) == slab)
+		if (atomic_load_explicit(&demand->refused, memory_order_relaxed) == slab)
 			return false;
 		reel_yield_point();
 		/*
 		 * Release: pairs with the acquire in awaited_by() (read-ahead.c). Makes the slab's
 		 * state visible to the offload thread, which reads the slab.
 		 */
-		atomic_store_explicit(&tape_io->awaited, slab, memory_order_release);
+		atomic_store_explicit(&demand->awaited, slab, memory_order_release);
 		reel_event_signal(&offload->work);
-		reel_event_wait(&tape_io->arrival);
+		reel_event_wait(&demand->arrival);
 	}
 }
 
-/* Returns 0, -EDQUOT, or -ENOMEM: no memory for a record to wait with. */
+/* Returns 0, -EDQUOT, or -ENOMEM: no memory for a demand to wait with. */
 static int await_with(struct reel_offload *offload, struct reel_slab *slab,
-		      struct reel_tape_io *tape_io)
+		      struct reel_demand *demand)
 {
 	uint64_t since = reel_clock_ns();
-	bool came = await(offload, slab, tape_io);
+	bool came = await(offload, slab, demand);
 
-	atomic_store_explicit(&tape_io->awaited, NULL, memory_order_relaxed);
+	atomic_store_explicit(&demand->awaited, NULL, memory_order_relaxed);
 	reel_offload_note_stall(offload, since);
-	reel_tape_io_note_stall(tape_io);
+	reel_demand_note_stall(demand);
 	if (!came)
 		reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_STORED);
 	return came ? 0 : -EDQUOT;
 }
 
-/* An owner that has no tape takes a record for this wait only. */
+/* An owner without a demand takes one for this wait only. */
 static int await_arrival(struct reel_offload *offload, struct reel_slab *slab,
-			 struct reel_tape_io *tape_io)
+			 struct reel_demand *demand)
 {
 	int error;
 
-	if (tape_io)
-		return await_with(offload, slab, tape_io);
-	tape_io = reel_tape_io_take_silent(offload);
-	if (!tape_io)
+	if (demand)
+		return await_with(offload, slab, demand);
+	demand = reel_demand_take_silent(offload, REEL_DEMAND_STACK);
+	if (!demand)
 		return -ENOMEM;
-	atomic_store_explicit(&tape_io->overdraws, false, memory_order_relaxed);
-	error = await_with(offload, slab, tape_io);
-	reel_tape_io_give_silent(offload, tape_io);
+	atomic_store_explicit(&demand->overdraws, false, memory_order_relaxed);
+	error = await_with(offload, slab, demand);
+	reel_demand_give_silent(offload, demand);
 	return error;
 }
 
@@ -180,7 +180,7 @@ static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 }
 
 int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
-		      struct reel_tape_io *tape_io)
+		      struct reel_demand *demand)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
 	int error = 0;
@@ -192,7 +192,7 @@ int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
 		if (offload->orphaned)
 			give_up(offload, slab);
 		else
-			error = await_arrival(offload, slab, tape_io);
+			error = await_arrival(offload, slab, demand);
 		if (error)
 			return error;
 	}

@@ -20,7 +20,7 @@ static inline bool reel_slab_spills(const struct reel_pool *pool, const struct r
  * slab is needed (reel_reuse_distance()), `filled` how many bytes to store. Only for slabs that
  * spill.
  */
-void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_tape_io *tape_io,
+void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_demand *demand,
 		    uint32_t slab_index, size_t filled, struct reel_layout layout);
 /*
  * After a seal: above the soft budget, wake the offload thread, since more frames will be needed.
@@ -28,12 +28,12 @@ void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_
 void reel_slab_tell_of_growth(struct reel_pool *pool);
 /*
  * Make the slab one that the owner may read. Waits until the slab has its frame. The owner of a
- * tape waits in its `tape_io`, and its slab may overdraw the budget; other owners pass NULL.
+ * tape waits in its `demand`, and its slab may overdraw the budget; other owners pass NULL.
  * Returns 0; the error of the store, the frame has no valid contents then; without a tape also
  * -EDQUOT, all of the budget is in use, or -ENOMEM: the slab is as it was.
  */
 int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
-		      struct reel_tape_io *tape_io);
+		      struct reel_demand *demand);
 /*
  * Wait until no put of a slab that the owner may read is under way. In the child of a fork none is.
  * Returns 0 or -ENOMEM.

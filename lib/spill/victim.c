@@ -29,30 +29,30 @@ static double distance_by_age(uint32_t used_at)
  * so that of two tapes that are not popped the deeper slab comes first. A slab above the top is
  * kept by a hold, and is needed after all slabs below it have been popped.
  */
-static double distance_on(const struct reel_tape_io *tape_io, uint32_t slab_index)
+static double distance_on(const struct reel_demand *demand, uint32_t slab_index)
 {
-	uint32_t top = atomic_load_explicit(&tape_io->top, memory_order_relaxed);
-	uint32_t highest = atomic_load_explicit(&tape_io->highest, memory_order_relaxed);
+	uint32_t top = atomic_load_explicit(&demand->top, memory_order_relaxed);
+	uint32_t highest = atomic_load_explicit(&demand->highest, memory_order_relaxed);
 	double depth =
 		slab_index <= top
 			? top - slab_index
 			: (double)top + (highest > slab_index ? highest - slab_index : 0) + 1;
 
-	REEL_ASSERT(tape_io->rate >= 0);
-	return depth / (tape_io->rate + 1);
+	REEL_ASSERT(demand->rate >= 0);
+	return depth / (demand->rate + 1);
 }
 
 /* Until the nearest reader needs the slab. */
-static double distance_on_recording(const struct reel_tape_io *recording, uint32_t slab_index)
+static double distance_on_recording(const struct reel_demand *recording, uint32_t slab_index)
 {
 	double nearest = distance_on(recording, slab_index);
 	bool is_read = false;
 
 	for (unsigned i = 0; i < REEL_RANKED_READERS; i++) {
 		/*
-		 * Acquire: pairs with the release in reel_tape_io_take_reader(). Shows the record.
+		 * Acquire: pairs with the release in reel_demand_take_reader(). Shows the demand.
 		 */
-		const struct reel_tape_io *reader =
+		const struct reel_demand *reader =
 			atomic_load_explicit(&recording->reader[i], memory_order_acquire);
 		double distance = reader ? distance_on(reader, slab_index) : nearest;
 
@@ -66,15 +66,19 @@ static double distance_on_recording(const struct reel_tape_io *recording, uint32
 double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab)
 {
 	/* Relaxed, all: this is an estimate, and the slab may belong to another tape by now. */
-	const struct reel_tape_io *tape_io = reel_tape_io_of(offload, slab);
+	const struct reel_demand *demand = reel_demand_of(offload, slab);
 	uint32_t slab_index = atomic_load_explicit(&reel_slab_io_of(offload, slab)->slab_index,
 						   memory_order_relaxed);
 
-	if (atomic_load_explicit(&tape_io->by_age, memory_order_relaxed))
+	switch (atomic_load_explicit(&demand->kind, memory_order_relaxed)) {
+	case REEL_DEMAND_AGE:
 		return distance_by_age(slab_index);
-	if (atomic_load_explicit(&tape_io->by_readers, memory_order_relaxed))
-		return distance_on_recording(tape_io, slab_index);
-	return distance_on(tape_io, slab_index);
+	case REEL_DEMAND_READERS:
+		return distance_on_recording(demand, slab_index);
+	case REEL_DEMAND_STACK:
+		break;
+	}
+	return distance_on(demand, slab_index);
 }
 
 /*
@@ -83,20 +87,20 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
  */
 static void measure_rates(struct reel_offload *offload, uint64_t now)
 {
-	/* Acquire: pairs with the release in add_tape_io() (tape-io.c). Makes the list visible. */
-	struct reel_tape_io *tape_io =
-		atomic_load_explicit(&offload->tape_ios, memory_order_acquire);
+	/* Acquire: pairs with the release in add_demand() (demand.c). Makes the list visible. */
+	struct reel_demand *demand =
+		atomic_load_explicit(&offload->demands, memory_order_acquire);
 	double seconds = (double)(now - offload->ranked_at) * 1e-9;
 
 	REEL_ASSERT(now >= offload->ranked_at);
-	for (; tape_io; tape_io = tape_io->next) {
-		uint64_t popped = atomic_load_explicit(&tape_io->popped, memory_order_relaxed);
+	for (; demand; demand = demand->next) {
+		uint64_t popped = atomic_load_explicit(&demand->popped, memory_order_relaxed);
 
-		REEL_ASSERT(popped >= tape_io->popped_before);
-		tape_io->rate =
-			(tape_io->rate * RATE_SECONDS + (double)(popped - tape_io->popped_before)) /
+		REEL_ASSERT(popped >= demand->popped_before);
+		demand->rate =
+			(demand->rate * RATE_SECONDS + (double)(popped - demand->popped_before)) /
 			(RATE_SECONDS + seconds);
-		tape_io->popped_before = popped;
+		demand->popped_before = popped;
 	}
 	offload->ranked_at = now;
 }

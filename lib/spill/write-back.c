@@ -85,7 +85,7 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 	reel_offload_drop_copy(offload, slab);
 	/* The new copy may get the old extent. A new serial number reveals a lost write. */
 	slab_io->label = (struct reel_label){
-		.tape = atomic_load_explicit(&reel_tape_io_of(offload, slab)->id,
+		.tape = atomic_load_explicit(&reel_demand_of(offload, slab)->id,
 					     memory_order_relaxed),
 		.serial = ++offload->last_put,
 		.slab_index = slab->slab_index,

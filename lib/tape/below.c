@@ -3,7 +3,7 @@
  * The slabs below the top, on a pool with a store. The owner of the tape runs these functions while
  * the offload thread runs those of lib/spill.
  *
- * A slab of another state than OPEN belongs to a tape with a `tape_io`. The tape takes one when it
+ * A slab of another state than OPEN belongs to a tape with a `demand`. The tape takes one when it
  * seals its first slab, and keeps it until it is closed. A reader shares the slabs of its recording
  * with others, so it pins and unpins them.
  */
@@ -23,11 +23,11 @@ static bool is_shared(const reel_tape *tape, const struct reel_slab *slab)
 
 /* ---- Sealing ---- */
 
-static struct reel_tape_io *own_tape_io(reel_tape *tape)
+static struct reel_demand *own_demand(reel_tape *tape)
 {
-	if (!tape->tape_io)
-		tape->tape_io = reel_tape_io_take(reel_offload_of(tape->pool));
-	return tape->tape_io;
+	if (!tape->demand)
+		tape->demand = reel_demand_take(reel_offload_of(tape->pool));
+	return tape->demand;
 }
 
 /* All bytes of a slab that a hold keeps, because values above the present top are replayed. */
@@ -41,7 +41,7 @@ static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 						       : slab->bytes;
 }
 
-/* Without a `tape_io`, for want of memory, the slab stays open. */
+/* Without a `demand`, for want of memory, the slab stays open. */
 void reel_below_retain(reel_tape *tape, struct reel_slab *slab)
 {
 	REEL_ASSERT(slab->holds <= tape->holds);
@@ -49,8 +49,8 @@ void reel_below_retain(reel_tape *tape, struct reel_slab *slab)
 		return;
 	if (is_shared(tape, slab))
 		reel_reader_unpin(tape, slab);
-	else if (own_tape_io(tape))
-		reel_slab_seal(tape->pool, slab, tape->tape_io, slab->slab_index,
+	else if (own_demand(tape))
+		reel_slab_seal(tape->pool, slab, tape->demand, slab->slab_index,
 			       worth_storing(tape, slab), tape->layout);
 }
 
@@ -60,19 +60,19 @@ void reel_below_seal(reel_tape *tape, struct reel_slab *slab)
 	reel_below_retain(tape, slab);
 	if (is_shared(tape, slab) || reel_slab_is_readable(slab))
 		return;
-	atomic_store_explicit(&tape->tape_io->top, slab->slab_index + 1, memory_order_relaxed);
-	tape->tape_io->slabs_popped_in_row = 0;
+	atomic_store_explicit(&tape->demand->top, slab->slab_index + 1, memory_order_relaxed);
+	tape->demand->slabs_popped_in_row = 0;
 	reel_slab_tell_of_growth(tape->pool);
 }
 
 /* ---- Acquiring ---- */
 
-static void note_acquire(struct reel_tape_io *tape_io, const struct reel_slab *slab)
+static void note_acquire(struct reel_demand *demand, const struct reel_slab *slab)
 {
 	/* Relaxed is enough: the offload thread estimates reuse distances with it. */
-	atomic_store_explicit(&tape_io->top, slab->slab_index, memory_order_relaxed);
-	if (++tape_io->hits_in_row % SLABS_IN_TIME == 0 && tape_io->ahead > REEL_MIN_AHEAD)
-		tape_io->ahead--;
+	atomic_store_explicit(&demand->top, slab->slab_index, memory_order_relaxed);
+	if (++demand->hits_in_row % SLABS_IN_TIME == 0 && demand->ahead > REEL_MIN_AHEAD)
+		demand->ahead--;
 }
 
 int reel_below_acquire(reel_tape *tape, struct reel_slab *slab)
@@ -82,9 +82,9 @@ int reel_below_acquire(reel_tape *tape, struct reel_slab *slab)
 	if (!reel_slab_spills(tape->pool, slab))
 		return 0;
 	error = is_shared(tape, slab) ? reel_reader_pin(tape, slab)
-				      : reel_slab_acquire(tape->pool, slab, tape->tape_io);
-	if (tape->tape_io)
-		note_acquire(tape->tape_io, slab);
+				      : reel_slab_acquire(tape->pool, slab, tape->demand);
+	if (tape->demand)
+		note_acquire(tape->demand, slab);
 	return error;
 }
 
@@ -93,33 +93,33 @@ int reel_below_acquire(reel_tape *tape, struct reel_slab *slab)
 /* Requests nothing after less than one whole slab: such a tape is likely to go up again. */
 void reel_below_read_ahead(reel_tape *tape)
 {
-	struct reel_tape_io *tape_io = tape->tape_io;
+	struct reel_demand *demand = tape->demand;
 	struct reel_slab *slab;
 	unsigned ahead;
 
-	if (!tape_io || reel_offload_of(tape->pool)->orphaned)
+	if (!demand || reel_offload_of(tape->pool)->orphaned)
 		return;
-	atomic_fetch_add_explicit(&tape_io->popped, 1, memory_order_relaxed);
-	if (tape_io->slabs_popped_in_row++ == 0 || !tape->slab)
+	atomic_fetch_add_explicit(&demand->popped, 1, memory_order_relaxed);
+	if (demand->slabs_popped_in_row++ == 0 || !tape->slab)
 		return;
 	slab = tape->slab->below;
-	ahead = reel_tape_io_slabs_ahead(reel_offload_of(tape->pool), tape_io);
+	ahead = reel_demand_slabs_ahead(reel_offload_of(tape->pool), demand);
 	/* A large slab counts as often as a whole slab has room in it. */
 	for (size_t i = 0; i < ahead && slab; slab = slab->below) {
-		if (reel_slab_spills(tape->pool, slab) && !reel_tape_io_request(tape_io, slab))
+		if (reel_slab_spills(tape->pool, slab) && !reel_demand_request(demand, slab))
 			break;
 		i += slab->bytes <= tape->pool->slab_bytes ? 1
 							   : slab->bytes / tape->pool->slab_bytes;
 	}
-	reel_tape_io_end_requests(reel_offload_of(tape->pool), tape_io);
+	reel_demand_end_requests(reel_offload_of(tape->pool), demand);
 }
 
 void reel_below_end(reel_tape *tape)
 {
-	if (!tape->tape_io)
+	if (!tape->demand)
 		return;
 	REEL_ASSERT(!tape->slab && !tape->spare);
 	reel_event_signal(&reel_offload_of(tape->pool)->work);
-	reel_tape_io_give(reel_offload_of(tape->pool), tape->tape_io);
-	tape->tape_io = NULL;
+	reel_demand_give(reel_offload_of(tape->pool), tape->demand);
+	tape->demand = NULL;
 }

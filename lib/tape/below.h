@@ -16,7 +16,7 @@ void reel_below_retain(reel_tape *tape, struct reel_slab *slab);
 int reel_below_acquire(reel_tape *tape, struct reel_slab *slab);
 /* Request the slabs that the tape will need next. Called after a step down. */
 void reel_below_read_ahead(reel_tape *tape);
-/* Give the `tape_io` of a tape back that has no slabs any more. */
+/* Give the `demand` of a tape back that has no slabs any more. */
 void reel_below_end(reel_tape *tape);
 
 #endif

@@ -39,7 +39,7 @@ struct reel_recording {
 	/* In checked mode: the notes. */
 	struct reel_recording *entries;
 	/* Where its slabs are described; NULL: the pool has no store, or there is no slab. */
-	struct reel_tape_io *tape_io;
+	struct reel_demand *demand;
 	/* One for each slab, in the order of their slab index. */
 	struct reel_pins pins[];
 };
@@ -66,7 +66,7 @@ static int acquire(void *context)
 {
 	struct pin *pin = context;
 
-	return reel_slab_acquire(pin->tape->pool, pin->slab, pin->tape->tape_io);
+	return reel_slab_acquire(pin->tape->pool, pin->slab, pin->tape->demand);
 }
 
 /* The slab keeps its contents, so what was to be stored at the first seal still is. */
@@ -76,7 +76,7 @@ static void seal(void *context)
 	struct reel_pool *pool = pin->tape->pool;
 	const struct reel_slab_io *slab_io = reel_slab_io_of(reel_offload_of(pool), pin->slab);
 
-	reel_slab_seal(pool, pin->slab, reel_hold_reader(pin->tape)->recording->tape_io,
+	reel_slab_seal(pool, pin->slab, reel_hold_reader(pin->tape)->recording->demand,
 		       pin->slab->slab_index, slab_io->filled, slab_io->layout);
 }
 
@@ -138,8 +138,8 @@ static void leave(struct reel_recording *recording)
 		reel_slab_free(recording->pool, slab);
 		slab = below;
 	}
-	if (recording->tape_io)
-		reel_tape_io_give_silent(reel_offload_of(recording->pool), recording->tape_io);
+	if (recording->demand)
+		reel_demand_give_silent(reel_offload_of(recording->pool), recording->demand);
 	free(recording);
 }
 
@@ -165,8 +165,8 @@ static struct reel_recording *new_recording(const reel_tape *tape)
 	recording->pool = tape->pool;
 	atomic_store_explicit(&recording->users, 1, memory_order_relaxed);
 	if (offload && top.slab)
-		recording->tape_io = reel_tape_io_take_silent(offload);
-	if (offload && top.slab && !recording->tape_io) {
+		recording->demand = reel_demand_take_silent(offload, REEL_DEMAND_READERS);
+	if (offload && top.slab && !recording->demand) {
 		leave(recording);
 		return NULL;
 	}
@@ -179,7 +179,7 @@ static void take_slab(struct reel_recording *recording, struct reel_slab *slab, 
 	REEL_ASSERT(slab->holds == 0 && reel_slab_is_linked(slab));
 	reel_pins_open(&recording->pins[slab->slab_index], 0);
 	if (reel_slab_spills(recording->pool, slab))
-		reel_slab_seal(recording->pool, slab, recording->tape_io, slab->slab_index,
+		reel_slab_seal(recording->pool, slab, recording->demand, slab->slab_index,
 			       (size_t)filled, recording->layout);
 }
 
@@ -191,8 +191,8 @@ static void take_slabs(struct reel_recording *recording, reel_tape *tape)
 		take_slab(recording, slab, filled);
 		filled = slab->below_offset;
 	}
-	if (recording->tape_io) {
-		reel_tape_io_begin_readers(recording->tape_io, slabs_below(recording->top));
+	if (recording->demand) {
+		reel_demand_begin_readers(recording->demand, slabs_below(recording->top));
 		reel_slab_tell_of_growth(recording->pool);
 	}
 	tape->slab = NULL;
@@ -262,10 +262,10 @@ static bool begin(reel_tape *tape, struct reel_recording *recording)
 	}
 	/* Relaxed: the caller's use keeps the recording. */
 	atomic_fetch_add_explicit(&recording->users, 1, memory_order_relaxed);
-	if (recording->tape_io)
-		tape->tape_io = reel_tape_io_take_reader(reel_offload_of(tape->pool),
-							 recording->tape_io);
-	return !recording->tape_io || tape->tape_io;
+	if (recording->demand)
+		tape->demand = reel_demand_take_reader(reel_offload_of(tape->pool),
+						       recording->demand);
+	return !recording->demand || tape->demand;
 }
 
 static bool begin_notes(reel_tape *tape, struct reel_recording *recording)
@@ -300,8 +300,8 @@ void reel_reader_end(reel_tape *tape)
 	for (unsigned i = 0; i < 2; i++)
 		if (reader->pinned[i])
 			reel_reader_unpin(tape, reader->pinned[i]);
-	if (reader->recording->tape_io && tape->tape_io)
-		reel_tape_io_leave_readers(reader->recording->tape_io, tape->tape_io);
+	if (reader->recording->demand && tape->demand)
+		reel_demand_leave_readers(reader->recording->demand, tape->demand);
 	leave(reader->recording);
 	free(reader);
 }

@@ -178,7 +178,7 @@ static inline bool offload_is_at_rest(struct reel_offload *offload)
 	reel_store_get_capacity(offload->store, &capacity);
 	return !busy && !offload->puts && !offload->gets && !offload->waiting &&
 	       !offload->dirty_bytes && !offload->clean && !offload->stale &&
-	       !offload->tape_ios_in_use && !capacity.used_bytes;
+	       !offload->demands_in_use && !capacity.used_bytes;
 }
 
 /*

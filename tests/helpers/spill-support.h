@@ -25,7 +25,7 @@ static inline void close_all(reel_pool *pool, struct late_store *late, const cha
 {
 	reel_offload_settle(reel_offload_of(pool));
 	is_int(late->used, 0, "the store is empty after %s", after);
-	is_int(reel_offload_of(pool)->tape_ios_in_use, 0,
+	is_int(reel_offload_of(pool)->demands_in_use, 0,
 	       "no tape is served any more after %s", after);
 	close_pool_at_rest(pool, after);
 	is_int(late->wrongs, 0, "the store was given nothing wrong by %s", after);

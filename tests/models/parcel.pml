@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bins of parcels that are pinned, announced, rewritten and closed (lib/spill/pins.c,
- * lib/spill/slab-owner.c, lib/parcel/bin.c, lib/parcel/order.c, lib/parcel/parcel.c), while the
+ * lib/spill/slab-owner.c, lib/spill/bin.c, lib/spill/order.c, lib/spill/parcel.c), while the
  * offload thread writes, evicts and reads their slabs (lib/spill/write-back.c, lib/spill/read-ahead.c)
  * whenever their states let it. Two threads pin and unpin; a program announces an order, rewrites a
  * bin, and closes all bins while their slabs may be queued, read or written. It opens a closed slab

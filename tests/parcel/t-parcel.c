@@ -17,7 +17,7 @@
 #include "helpers/store-fault.h"
 #include "helpers/support.h"
 #include "os/os.h"
-#include "parcel/parcel.h"
+#include "spill/parcel.h"
 
 enum { BUDGET = 24 };
 
@@ -615,7 +615,7 @@ static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 	if (!reel_parcel_pin(parcel[7], &data))
 		reel_parcel_unpin(parcel[7]);
 	is_int(reel_parcel_pin(parcel[0], &data), error, "the first one is lost");
-	is_int(reel_offload_of(pool)->tape_ios_in_use, 0, "an order of them ends with the last one");
+	is_int(reel_offload_of(pool)->demands_in_use, 0, "an order of them ends with the last one");
 	for (unsigned i = 0; i < 8; i++)
 		reel_parcel_close(parcel[i]);
 	close_pool_at_rest(pool, "lost parcels");
@@ -779,7 +779,7 @@ static void an_order_is_read_ahead(bool backward, size_t bytes, unsigned repeate
 	   (unsigned long long)parcel_stats(pool).hits,
 	   (unsigned long long)parcel_stats(pool).announced);
 	is_int(parcel_stats(pool).announced, n, "each announced pin counts");
-	is_int(reel_offload_of(pool)->tape_ios_in_use, 0, "the order has ended with its last parcel");
+	is_int(reel_offload_of(pool)->demands_in_use, 0, "the order has ended with its last parcel");
 	for (unsigned i = 0; i < MANY; i++)
 		reel_parcel_close(parcel[i]);
 	close_all(pool, late, "an order");
@@ -813,7 +813,7 @@ static void wrong_orders_are_refused(void)
 	cannot_be_announced(first, elsewhere, "a parcel of another pool");
 	cannot_be_announced(first, open, "an open parcel");
 	cannot_be_announced(first, empty, "a scratch parcel");
-	is_int(reel_offload_of(pool[0])->tape_ios_in_use, 0, "no order has begun");
+	is_int(reel_offload_of(pool[0])->demands_in_use, 0, "no order has begun");
 	ok(reads(first, 1) && reads(elsewhere, 2), "the parcels can be pinned");
 	reel_parcel_close(first);
 	reel_parcel_close(elsewhere);
@@ -837,9 +837,9 @@ static void orders_may_be_changed(void)
 	for (unsigned i = 0; i < MANY / 2; i += 3)
 		wrong += !reads(parcel[i], i);
 	reel_parcel_announce(parcel, MANY / 3);
-	is_int(reel_offload_of(pool)->tape_ios_in_use, 2, "two orders are under way");
+	is_int(reel_offload_of(pool)->demands_in_use, 2, "two orders are under way");
 	reel_parcel_announce(parcel + MANY / 3, MANY - MANY / 3);
-	is_int(reel_offload_of(pool)->tape_ios_in_use, 2, "a third one takes the rest of the first");
+	is_int(reel_offload_of(pool)->demands_in_use, 2, "a third one takes the rest of the first");
 	for (unsigned i = 0; i < MANY; i += 2)
 		reel_parcel_close(parcel[i]);
 	for (unsigned i = 1; i < MANY; i += 2)
@@ -847,7 +847,7 @@ static void orders_may_be_changed(void)
 	is_int(wrong, 0, "all that is left comes back");
 	for (unsigned i = 1; i < MANY; i += 2)
 		reel_parcel_close(parcel[i]);
-	is_int(reel_offload_of(pool)->tape_ios_in_use, 0, "no order is left");
+	is_int(reel_offload_of(pool)->demands_in_use, 0, "no order is left");
 	close_all(pool, late, "orders that were not kept");
 }
 

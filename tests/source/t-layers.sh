@@ -59,7 +59,7 @@ floors() {
 		lower="$lower|$(echo $floor | tr ' ' '|')"
 	done
 }
-floors lib '' os store pool spill 'tape parcel' plan checkpoint
+floors lib '' os store pool spill tape plan checkpoint
 floors omp omp/ runtime 'region adjoint lookahead verifier'
 floors gpu gpu/ driver 'store tape'
 

@@ -357,7 +357,7 @@ static void a_slab_that_is_awaited_is_no_victim(void)
 	reel_pool *pool = open_pool(spilling(&late->store, 16, 4));
 	struct reel_offload *offload = reel_offload_of(pool);
 	reel_tape tape = open_tape(pool, 0);
-	struct reel_tape_io *tape_io;
+	struct reel_demand *demand;
 	struct reel_slab *slab;
 
 	tap_case("a clean slab");
@@ -366,10 +366,10 @@ static void a_slab_that_is_awaited_is_no_victim(void)
 	reel_offload_pause(offload);
 	slab = farthest_clean(offload);
 	ok(slab != NULL, "is a victim");
-	tape_io = reel_tape_io_of(offload, slab);
-	atomic_store(&tape_io->awaited, slab);
+	demand = reel_demand_of(offload, slab);
+	atomic_store(&demand->awaited, slab);
 	ok(farthest_clean(offload) != slab, "but not while its owner waits for it");
-	atomic_store(&tape_io->awaited, NULL);
+	atomic_store(&demand->awaited, NULL);
 	ok(farthest_clean(offload) == slab, "and is one again afterwards");
 	reel_offload_resume(offload);
 	is_int(wrong_words(&tape, 0, words_on(12)), 0, "all comes back");
@@ -521,8 +521,8 @@ static unsigned count_waiters(struct reel_offload *offload)
 {
 	unsigned n = 0;
 
-	for (struct reel_tape_io *tape_io = offload->tape_ios; tape_io; tape_io = tape_io->next)
-		n += tape_io->awaited != NULL;
+	for (struct reel_demand *demand = offload->demands; demand; demand = demand->next)
+		n += demand->awaited != NULL;
 	return n;
 }
 

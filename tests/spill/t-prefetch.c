@@ -184,7 +184,7 @@ static void a_push_is_not_refused_while_a_pop_reads(void)
 	gate.holds = true;
 	pops = start(pop_one_slab, &popper);
 	pushes = start(push_one_slab, &pusher);
-	while (!popper.tape.tape_io->awaited || !somebody_waits(reel_offload_of(pool)))
+	while (!popper.tape.demand->awaited || !somebody_waits(reel_offload_of(pool)))
 		sched_yield();
 	reel_offload_resume(reel_offload_of(pool));
 	while (!gate.syncs)
@@ -217,10 +217,10 @@ static unsigned slabs_in(const reel_pool *pool, enum reel_slab_state state)
 /* What it asks for is read only when the offload thread goes on. */
 static uint64_t pop_until_it_asks(reel_tape *tape, uint64_t n)
 {
-	const struct reel_tape_io *tape_io = tape->tape_io;
-	uint32_t before = tape_io->requested;
+	const struct reel_demand *demand = tape->demand;
+	uint32_t before = demand->requested;
 
-	while (tape_io->requested == before)
+	while (demand->requested == before)
 		if (!pop_values(tape, 1, --n, 1))
 			ok(false, "what is in memory comes back");
 	return n;

@@ -14,7 +14,7 @@
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
 
-/* As in tape-io.c; half of the larger budget is more. */
+/* As in demand.c; half of the larger budget is more. */
 #define MAX_AHEAD 32
 enum { SMALL = 32, LARGE = 160 };
 
@@ -108,20 +108,20 @@ static unsigned distance_of_stored(const reel_tape *tape)
 /* So that the first one that is stored is the second one below the top. */
 static void come_near(struct taped *taped)
 {
-	taped->tape.tape_io->ahead = 0;
+	taped->tape.demand->ahead = 0;
 	while (distance_of_stored(&taped->tape) > 2)
 		step_down(taped);
 }
 
 static uint32_t requested(const struct taped *taped)
 {
-	return taped->tape.tape_io->requested;
+	return taped->tape.demand->requested;
 }
 
 /* Step down. What is asked for then: of the next so many below, those that only the store had. */
 static bool asks_for_the_next(struct taped *taped, unsigned ahead)
 {
-	struct reel_tape_io *tape_io = taped->tape.tape_io;
+	struct reel_demand *demand = taped->tape.demand;
 	struct reel_slab *top = taped->tape.slab->below, *asked[LARGE];
 	uint32_t before = requested(taped), n = 0;
 	bool behind_is_stored = reel_slab_state_of(lower(top, ahead + 1)) == REEL_SLAB_STORED;
@@ -134,7 +134,7 @@ static bool asks_for_the_next(struct taped *taped, unsigned ahead)
 	    reel_slab_state_of(lower(top, ahead + 1)) != REEL_SLAB_STORED)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (tape_io->request[(before + i) % REEL_REQUESTS] != asked[i] ||
+		if (demand->request[(before + i) % REEL_REQUESTS] != asked[i] ||
 		    reel_slab_state_of(asked[i]) != REEL_SLAB_READ_QUEUED)
 			return false;
 	return true;
@@ -150,9 +150,9 @@ static void the_next_slabs_are_asked_for(void)
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
 	step_up(&taped);
-	taped.tape.tape_io->ahead = REEL_MIN_AHEAD;
+	taped.tape.demand->ahead = REEL_MIN_AHEAD;
 	before = requested(&taped);
-	popped = taped.tape.tape_io->popped;
+	popped = taped.tape.demand->popped;
 	reel_event_lower(&taped.offload->work);
 	step_down(&taped);
 	is_int(requested(&taped), before, "its first step down asks for nothing");
@@ -161,7 +161,7 @@ static void the_next_slabs_are_asked_for(void)
 	   "the second one asks for those of the next four that are stored, the nearest first");
 	ok(taped.offload->work.raised, "and tells the offload thread");
 	is_int(requested(&taped) - before, REEL_MIN_AHEAD, "four of them");
-	is_int(taped.tape.tape_io->popped - popped, 2, "two slabs have been popped");
+	is_int(taped.tape.demand->popped - popped, 2, "two slabs have been popped");
 	end(&taped, "asking");
 }
 
@@ -172,11 +172,11 @@ static void what_has_been_asked_for_is_not_asked_for_again(void)
 	tap_case("a slab that is wanted");
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
-	taped.tape.tape_io->ahead = 1;
+	taped.tape.demand->ahead = 1;
 	ok(asks_for_the_next(&taped, 1), "one slab is asked for");
-	taped.tape.tape_io->ahead = SMALL;
+	taped.tape.demand->ahead = SMALL;
 	step_up(&taped);
-	taped.tape.tape_io->slabs_popped_in_row = 1;
+	taped.tape.demand->slabs_popped_in_row = 1;
 	ok(asks_for_the_next(&taped, SMALL / 2), "then the others behind it");
 	end(&taped, "asking twice");
 }
@@ -188,12 +188,12 @@ static void so_many_are_asked_for_at_most(unsigned hard, unsigned tapes, unsigne
 	tap_case("a bound");
 	begin(&taped, hard, 3 * hard);
 	come_near(&taped);
-	taped.tape.tape_io->ahead = 10 * MAX_AHEAD;
-	taped.offload->tape_ios_in_use += tapes - 1;
+	taped.tape.demand->ahead = 10 * MAX_AHEAD;
+	taped.offload->demands_in_use += tapes - 1;
 	ok(asks_for_the_next(&taped, most), "one of %u tapes in %u slabs asks for %u at most",
 	   tapes, hard, most);
-	taped.offload->tape_ios_in_use -= tapes - 1;
-	taped.tape.tape_io->ahead = MAX_AHEAD;
+	taped.offload->demands_in_use -= tapes - 1;
+	taped.tape.demand->ahead = MAX_AHEAD;
 	end(&taped, "a bound");
 }
 
@@ -205,7 +205,7 @@ static void dirty_slabs_give_no_frame_to_requests(void)
 	tap_case("frames that are not to be had");
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
-	taped.tape.tape_io->ahead = MAX_AHEAD;
+	taped.tape.demand->ahead = MAX_AHEAD;
 	dirty = taped.offload->dirty_bytes;
 	taped.offload->dirty_bytes = 3 * SMALL / 4 * SLAB;
 	ok(asks_for_the_next(&taped, SMALL / 8), "of a quarter of the frames, half is asked for");
@@ -231,15 +231,15 @@ static void a_rate_is_of_a_time(void)
 	tap_case("rankings that follow each other closely");
 	begin(&taped, SMALL, 3 * SMALL);
 	rank_anew(taped.offload);
-	taped.tape.tape_io->popped += 1000;
+	taped.tape.demand->popped += 1000;
 	nanosleep(&while_popping, NULL);
 	rank_anew(taped.offload);
-	rate = taped.tape.tape_io->rate;
+	rate = taped.tape.demand->rate;
 	ok(rate > 0, "slabs were popped");
 	for (unsigned i = 0; i < 20; i++)
 		rank_anew(taped.offload);
 	/* A machine with much to do may let a second pass here, not many. */
-	ok(taped.tape.tape_io->rate > rate / 1000, "so many that twenty rankings are no time");
+	ok(taped.tape.demand->rate > rate / 1000, "so many that twenty rankings are no time");
 	end(&taped, "rankings");
 }
 
@@ -265,19 +265,19 @@ static void a_list_ends_before_the_nearest_slabs(void)
 static void a_full_ring_takes_no_more(void)
 {
 	struct taped taped;
-	struct reel_tape_io *tape_io;
+	struct reel_demand *demand;
 
 	tap_case("a ring that is full");
 	begin(&taped, SMALL, 3 * SMALL);
 	come_near(&taped);
-	tape_io = taped.tape.tape_io;
-	tape_io->ahead = REEL_MIN_AHEAD;
-	tape_io->served += 3;
-	tape_io->requested += 3 + REEL_REQUESTS;
+	demand = taped.tape.demand;
+	demand->ahead = REEL_MIN_AHEAD;
+	demand->served += 3;
+	demand->requested += 3 + REEL_REQUESTS;
 	for (unsigned i = 0; i < REEL_REQUESTS; i++)
-		tape_io->request[i] = taped.tape.slab;
+		demand->request[i] = taped.tape.slab;
 	step_down(&taped);
-	is_int(requested(&taped) - tape_io->served, REEL_REQUESTS, "nothing is asked for");
+	is_int(requested(&taped) - demand->served, REEL_REQUESTS, "nothing is asked for");
 	ok(distance_of_stored(&taped.tape) == 1, "and nothing is said to be wanted");
 	end(&taped, "a full ring");
 }
@@ -285,21 +285,21 @@ static void a_full_ring_takes_no_more(void)
 static void being_in_time_makes_it_less(void)
 {
 	struct taped taped;
-	struct reel_tape_io *tape_io;
+	struct reel_demand *demand;
 
 	tap_case("slabs that are there in time");
 	begin(&taped, SMALL, SMALL / 2);
-	tape_io = taped.tape.tape_io;
-	tape_io->ahead = REEL_MIN_AHEAD + 1;
-	tape_io->hits_in_row = 0;
+	demand = taped.tape.demand;
+	demand->ahead = REEL_MIN_AHEAD + 1;
+	demand->hits_in_row = 0;
 	for (unsigned i = 0; i < 63; i++)
 		reel_below_acquire(&taped.tape, taped.tape.slab);
-	is_int(tape_io->ahead, REEL_MIN_AHEAD + 1, "sixty-three of them change nothing");
+	is_int(demand->ahead, REEL_MIN_AHEAD + 1, "sixty-three of them change nothing");
 	reel_below_acquire(&taped.tape, taped.tape.slab);
-	is_int(tape_io->ahead, REEL_MIN_AHEAD, "one more, and one less is asked for");
+	is_int(demand->ahead, REEL_MIN_AHEAD, "one more, and one less is asked for");
 	for (unsigned i = 0; i < 1000; i++)
 		reel_below_acquire(&taped.tape, taped.tape.slab);
-	is_int(tape_io->ahead, REEL_MIN_AHEAD, "but never less than four");
+	is_int(demand->ahead, REEL_MIN_AHEAD, "but never less than four");
 	end(&taped, "slabs in time");
 }
 
@@ -379,7 +379,7 @@ static void counts_are_those_of_the_slabs(void)
 	step_up(&taped);
 	counts_agree(&taped, "going up again");
 	come_near(&taped);
-	taped.tape.tape_io->ahead = 1;
+	taped.tape.demand->ahead = 1;
 	ok(asks_for_the_next(&taped, 1), "one slab is asked for");
 	counts = count_slabs(taped.offload);
 	ok(counts.stored && counts.wanted, "there are slabs without a frame");

@@ -298,11 +298,11 @@ static void a_pop_waits_for_another_tapes_frame(void)
 	while (reel_mapping_carve(pool, SLAB))
 		;
 	sem_post(&limited);
-	while (!atomic_load(&tape.tape_io->awaited))
+	while (!atomic_load(&tape.demand->awaited))
 		usleep(1000);
 	/* The offload thread looks everywhere, and goes to sleep. */
 	usleep(50000);
-	ok(atomic_load(&tape.tape_io->awaited), "the pop waits");
+	ok(atomic_load(&tape.demand->awaited), "the pop waits");
 	reel_tape_close(&other[0]);
 	pthread_join(popper, NULL);
 	for (size_t i = 1; i < COUNT(other); i++)

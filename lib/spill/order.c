@@ -20,7 +20,7 @@
 
 struct reel_order {
 	struct reel_parcels *parcels;
-	struct reel_tape_io *tape_io;
+	struct reel_demand *demand;
 	uint32_t entries;
 	uint32_t used;  /* number of entries whose use has come, or was skipped */
 	uint32_t bins;  /* number of bins that belong to the order */
@@ -53,15 +53,15 @@ static uint32_t slabs_of(const struct reel_bin *bin)
 
 /* ---- What the offload thread knows ---- */
 
-static void describe(struct reel_bin *bin, struct reel_tape_io *tape_io, uint32_t slab_index)
+static void describe(struct reel_bin *bin, struct reel_demand *demand, uint32_t slab_index)
 {
 	struct reel_slab_io *slab_io;
 
 	if (!bin->slab)
 		return;
 	slab_io = reel_slab_io_of(reel_offload_of(bin->parcels->pool), bin->slab);
-	/* Release: pairs with the acquire in reel_tape_io_of(). Makes the record visible. */
-	atomic_store_explicit(&slab_io->tape_io, tape_io, memory_order_release);
+	/* Release: pairs with the acquire in reel_demand_of(). Makes the demand visible. */
+	atomic_store_explicit(&slab_io->demand, demand, memory_order_release);
 	/* Relaxed: the offload thread estimates the reuse distance with it. */
 	atomic_store_explicit(&slab_io->slab_index, slab_index, memory_order_relaxed);
 }
@@ -72,7 +72,7 @@ void reel_order_describe(struct reel_bin *bin)
 	const struct reel_order *order = order_of(bin);
 
 	if (order)
-		describe(bin, order->tape_io, order->slabs - 1 - order->entry[bin->index].before);
+		describe(bin, order->demand, order->slabs - 1 - order->entry[bin->index].before);
 }
 
 static uint32_t slabs_used(const struct reel_order *order)
@@ -84,17 +84,17 @@ static uint32_t slabs_used(const struct reel_order *order)
 static void request(struct reel_order *order)
 {
 	struct reel_offload *offload = reel_offload_of(order->parcels->pool);
-	uint32_t end = slabs_used(order) + reel_tape_io_slabs_ahead(offload, order->tape_io);
+	uint32_t end = slabs_used(order) + reel_demand_slabs_ahead(offload, order->demand);
 
 	if (offload->orphaned)
 		return;
 	for (uint32_t i = order->used; i < order->entries && order->entry[i].before < end; i++) {
 		struct reel_bin *bin = order->entry[i].bin;
 
-		if (bin && bin->slab && !reel_tape_io_request(order->tape_io, bin->slab))
+		if (bin && bin->slab && !reel_demand_request(order->demand, bin->slab))
 			break;
 	}
-	reel_tape_io_end_requests(offload, order->tape_io);
+	reel_demand_end_requests(offload, order->demand);
 }
 
 /* ---- The end of an order ---- */
@@ -103,7 +103,7 @@ static void end_if_unused(struct reel_order *order)
 {
 	if (order->bins)
 		return;
-	reel_tape_io_give(reel_offload_of(order->parcels->pool), order->tape_io);
+	reel_demand_give(reel_offload_of(order->parcels->pool), order->demand);
 	free(order);
 }
 
@@ -181,8 +181,8 @@ static struct reel_order *new_order(struct reel_parcels *parcels, size_t n)
 	if (!order)
 		return NULL;
 	order->parcels = parcels;
-	order->tape_io = reel_tape_io_take(reel_offload_of(parcels->pool));
-	if (order->tape_io)
+	order->demand = reel_demand_take(reel_offload_of(parcels->pool));
+	if (order->demand)
 		return order;
 	free(order);
 	return NULL;
@@ -191,9 +191,9 @@ static struct reel_order *new_order(struct reel_parcels *parcels, size_t n)
 static void tell(struct reel_order *order)
 {
 	/* Relaxed: the offload thread estimates reuse distances with both. */
-	atomic_store_explicit(&order->tape_io->top, order->slabs - slabs_used(order),
+	atomic_store_explicit(&order->demand->top, order->slabs - slabs_used(order),
 			      memory_order_relaxed);
-	atomic_store_explicit(&order->tape_io->highest, order->slabs - 1, memory_order_relaxed);
+	atomic_store_explicit(&order->demand->highest, order->slabs - 1, memory_order_relaxed);
 }
 
 static const char *problem_of(const reel_parcel *parcel, const struct reel_parcels *parcels)
@@ -236,12 +236,12 @@ int reel_parcel_announce(reel_parcel *const *announced, size_t n)
 
 /* ---- Using ---- */
 
-static void adapt(struct reel_tape_io *tape_io, bool waited)
+static void adapt(struct reel_demand *demand, bool waited)
 {
 	if (waited)
-		reel_tape_io_note_stall(tape_io);
-	else if (++tape_io->hits_in_row % HITS_IN_ROW == 0 && tape_io->ahead > REEL_MIN_AHEAD)
-		tape_io->ahead--;
+		reel_demand_note_stall(demand);
+	else if (++demand->hits_in_row % HITS_IN_ROW == 0 && demand->ahead > REEL_MIN_AHEAD)
+		demand->ahead--;
 }
 
 /* One use of the bin is over. It is needed again at its next entry, if it has one. */
@@ -276,11 +276,11 @@ void reel_order_advance(struct reel_bin *bin, bool waited)
 	if (!order)
 		return;
 	count_pins(order, bin->index, waited);
-	adapt(order->tape_io, waited);
+	adapt(order->demand, waited);
 	before = slabs_used(order);
 	for (uint32_t end = bin->index; order->used <= end; order->used++)
 		use(order, order->used);
-	atomic_fetch_add_explicit(&order->tape_io->popped, slabs_used(order) - before,
+	atomic_fetch_add_explicit(&order->demand->popped, slabs_used(order) - before,
 				  memory_order_relaxed);
 	tell(order);
 	request(order);

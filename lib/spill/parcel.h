@@ -7,7 +7,7 @@
  *	bin.c     takes slabs, keeps them in memory while they are pinned, and seals them
  *	order.c   announced orders: requests the bins that are needed next
  *
- * The first pin and the last unpin lock the pins, and acquire or seal the slab (spill/pins.h).
+ * The first pin and the last unpin lock the pins, and acquire or seal the slab (pins.h).
  * Locks are taken in this order: that of a bin's pins, then that of all parcels. Nobody waits for
  * the store while he holds the latter.
  */
@@ -17,8 +17,8 @@
 #include <reel/parcel.h>
 
 #include "os/cancel.h"
-#include "spill/pins.h"
-#include "spill/slab-owner.h"
+#include "pins.h"
+#include "slab-owner.h"
 
 /* Maximum number of open bins: one for scratch parcels, and one for each layout in use. */
 #define REEL_MAX_OPEN_BINS 8
@@ -62,7 +62,7 @@ struct reel_parcels {
 	struct reel_pool_client client;
 	struct reel_pool *pool;
 	/* Where bins without an announced use are described; NULL: the pool has no store. */
-	struct reel_tape_io *unordered;
+	struct reel_demand *unordered;
 	pthread_mutex_t lock;
 	struct reel_bin *bins;
 	size_t empty; /* number of scratch parcels that are sealed */

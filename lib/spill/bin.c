@@ -2,7 +2,7 @@
 /*
  * Bins: slabs that several threads may read at once. Any thread runs these functions.
  *
- * Those who have pinned a bin own its slab together (spill/pins.h). On a pool without a store the
+ * Those who have pinned a bin own its slab together (pins.h). On a pool without a store the
  * slab is always held.
  */
 #include "config.h"

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "default-pool.h"
 #include "os/error.h"
 #include "os/integer.h"
 #include "os/os.h"
 #include "parcel.h"
-#include "spill/default-pool.h"
 #include "store/store.h"
 
 /* ---- The parcels of a pool ---- */
@@ -97,14 +97,12 @@ static struct reel_parcels *new_parcels(struct reel_pool *pool)
 	parcels->client.verbs = &verbs;
 	parcels->pool = pool;
 	parcels->slots = slots_of(pool);
-	parcels->unordered = offload ? reel_tape_io_take_silent(offload) : NULL;
+	parcels->unordered =
+		offload ? reel_demand_take_silent(offload, REEL_DEMAND_AGE) : NULL;
 	if (offload && !parcels->unordered) {
 		free(parcels);
 		return NULL;
 	}
-	if (parcels->unordered)
-		/* Relaxed: the offload thread estimates reuse distances with it. */
-		atomic_store_explicit(&parcels->unordered->by_age, true, memory_order_relaxed);
 	pthread_mutex_init(&parcels->lock, NULL);
 	return parcels;
 }
@@ -133,7 +131,7 @@ static struct reel_parcels *parcels_of(struct reel_pool *pool)
 	if (!client)
 		return parcels;
 	if (parcels->unordered)
-		reel_tape_io_give_silent(reel_offload_of(pool), parcels->unordered);
+		reel_demand_give_silent(reel_offload_of(pool), parcels->unordered);
 	close_parcels(&parcels->client);
 	return of_client(client);
 }

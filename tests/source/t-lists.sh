@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The lists of sources and of symbols are sorted, so that a file or a name has one place in them.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+LC_ALL=C
+export LC_ALL
+
+# modules FILE: a line for each module of a list: the number of the list, and the module without
+# .c and .h.
+modules() {
+	awk '
+		/^libreel_[a-z_]*_SOURCES = / { list = ++lists }
+		list { for (i = 1; i <= NF; i++) if (sub(/\.[ch]$/, "", $i) && $i != last) print list, last = $i }
+		!/\\$/ { list = "" }' "$1"
+}
+
+for list in lib omp gpu; do
+	modules "$SOURCE_DIR/$list/local.mk" >modules
+	[ -s modules ]
+	ok $? "$list/local.mk lists modules"
+	sort modules | diff modules - >unsorted
+	is_empty unsorted "the modules of $list/local.mk are sorted by folder and name, each on one line"
+done
+
+for map in lib/libreel.map omp/libreel-omp.map mpi/libreel-mpi.map gpu/libreel-cuda.map \
+	dropin/adstack/adstack.map dropin/fortran/libreel-fortran.map; do
+	# A map may have several sets of symbols.
+	awk '/^[A-Z]/ { sets++ } /^\t[a-z]/ { sub(/;$/, "", $1); print sets, $1 }' "$SOURCE_DIR/$map" >symbols
+	sort symbols | diff symbols - >unsorted
+	is_empty unsorted "the symbols of $map are sorted"
+done
+end
