@@ -3,8 +3,7 @@
  * Reel: the tape for reverse-mode automatic differentiation.
  *
  * reel/tape.h   push, pop, records, bits, spans, marks, errors: start here
- * reel/block.h  long loops reversed block by block, in the cache
- * reel/run.h    loops that are longer still, with memory for a few of their states
+ * reel/run.h    long loops, with memory for a few of their states; model.h: the callbacks
  * reel/pool.h   where tapes get their memory: budgets, recycling, statistics
  * reel/store.h  where slabs go that have no room in memory: disk, compressed memory, GPU
  * reel/error.h  what a function returns that fails, and the text of the failure
@@ -13,7 +12,8 @@
  *
  * reel/parcel.h     buffers of any size, read in any order, that leave memory as slabs do
  * reel/recording.h  finished tapes that several threads reverse at the same time
- * reel/plan.h       plans and their costs; sweeps whose actions the program carries out itself
+ * reel/block.h      long loops reversed block by block, in the cache
+ * reel/plan.h       plans and their costs; runs that the program drives, as it owns the loop
  * reel/omp.h        OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
  * reel/mpi.h        messages between the ranks of MPI (-lreel-mpi)
  * reel/gpu.h        stores and tapes on a GPU: arena.h, host-tape.h, device.cuh (-lreel-cuda)
@@ -28,7 +28,6 @@
 #include <reel/pool.h>
 #include <reel/store.h>
 #include <reel/tape.h>
-#include <reel/block.h>
 #include <reel/run.h>
 
 #endif

@@ -8,6 +8,7 @@ core_headers = \
 	include/reel/error.h \
 	include/reel/extend.h \
 	include/reel/inline.h \
+	include/reel/model.h \
 	include/reel/pool.h \
 	include/reel/parcel.h \
 	include/reel/plan.h \
@@ -34,6 +35,7 @@ libreel_core_la_LIBADD = libreel-os.la $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
 	%D%/checkpoint/restart-file.c %D%/checkpoint/restart-file.h \
 	%D%/checkpoint/run.c %D%/checkpoint/run.h \
+	%D%/checkpoint/run-action.c \
 	%D%/checkpoint/run-audit.c \
 	%D%/checkpoint/run-group.c %D%/checkpoint/run-group.h \
 	%D%/checkpoint/run-lookahead.h \

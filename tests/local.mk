@@ -33,6 +33,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-checkpoint-memory \
 	%D%/checkpoint/t-snapshot \
 	%D%/checkpoint/t-restart \
+	%D%/checkpoint/t-drive \
 	%D%/checkpoint/t-save-now \
 	%D%/checkpoint/t-run-group \
 	%D%/plan/t-plan-count \

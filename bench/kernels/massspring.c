@@ -33,6 +33,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <reel/block.h>
+
 #include "exponential.h"
 #include "lanes.h"
 #include "random.h"

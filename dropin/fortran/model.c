@@ -3,6 +3,7 @@
  * Block replay and the measuring of costs, for states, adjoints and contexts of any type. The owner
  * of the tape runs these functions. They test the arguments, because C gets their addresses only.
  */
+#include <reel/block.h>
 #include <reel/extend.h>
 #include <reel/plan.h>
 

@@ -175,6 +175,8 @@ module reel
     integer(c_size_t) :: adjoint_bytes = 0
     type(c_funptr) :: save_adjoint = c_null_funptr
     type(c_funptr) :: load_adjoint = c_null_funptr
+    type(c_ptr) :: state_part = c_null_ptr, adjoint_part = c_null_ptr
+    integer(c_int) :: state_parts = 0, adjoint_parts = 0
     integer(c_int64_t) :: reserved(3) = 0
   end type
 
@@ -187,6 +189,7 @@ module reel
     integer(c_int64_t) :: waits = 0, wait_ns = 0
     integer(c_int64_t) :: peak_snapshot_bytes = 0
     integer(c_int64_t) :: peak_tape_bytes = 0
+    integer(c_int64_t) :: advance_ns = 0, record_ns = 0, reverse_ns = 0
     integer(c_int64_t) :: unlike_step = 0
     integer(c_int64_t) :: saves = 0, failed_saves = 0
     integer(c_int64_t) :: reserved(2) = 0
@@ -236,7 +239,7 @@ module reel
   public :: reel_run_forward, reel_run_reverse, reel_run_resume
   public :: reel_run_is_reversing, reel_run_steps
   public :: reel_run_get_stats
-  public :: reel_run_next, reel_run_carry_out, reel_run_tape
+  public :: reel_run_take, reel_run_carry_out, reel_run_tape
   public :: reel_run_give_up
   public :: reel_block_steps, reel_block_forward, reel_block_reverse
   public :: reel_costs_measure, reel_costs_choose, reel_choice_reason
@@ -665,7 +668,7 @@ module reel
       type(c_ptr), value :: run
     end function
 
-    integer(c_int) function run_next(run, action) bind(C, name="reel_run_next")
+    integer(c_int) function run_take(run, action) bind(C, name="reel_run_take")
       import
       type(c_ptr), value :: run
       type(reel_action), intent(inout) :: action
@@ -1416,11 +1419,11 @@ contains
   end subroutine
 
   ! The next action of the reverse sweep.
-  integer function reel_run_next(run, action) result(error)
+  integer function reel_run_take(run, action) result(error)
     type(reel_run), intent(in) :: run
     type(reel_action), intent(inout) :: action
 
-    error = run_next(run%handle, action)
+    error = run_take(run%handle, action)
   end function
 
   function reel_run_tape(run) result(tape)

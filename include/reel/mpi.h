@@ -1056,8 +1056,8 @@ int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *orig
  * Opens a run (run.h) of one plan on all ranks of the communicator, which need not be attached.
  * Every rank has its own part of the state and of the adjoint, of any size, and its own stores and
  * budget. The callbacks exchange what they need by the calls above. Opening, the two sweeps,
- * resuming and closing are collective; reel_run_next() is not, and its caller has to agree on
- * errors himself.
+ * resuming and closing are collective, and so are reel_run_start() and reel_run_next() of a run that
+ * is driven. reel_run_take() is not, and its caller has to agree on errors himself.
  *
  * One plan. The plan, segment_steps and steps are the same on all ranks, or else it is -EINVAL on
  * all. So all ranks carry out the same actions in the same order. A loop of an unknown end ends on

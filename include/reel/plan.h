@@ -53,7 +53,7 @@ extern "C" {
  */
 #define REEL_MAX_TABLE_STEPS ((int64_t)1 << 14)
 
-/* The next step of a program that walks through a plan. */
+/* The next step of a program that walks through a plan, or drives a run. */
 enum reel_action_kind {
 	REEL_ACTION_ADVANCE, /* run steps first to last - 1 from state first */
 	REEL_ACTION_RECORD,  /* the same, and record them */
@@ -166,21 +166,86 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
  */
 int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
 
+/* ---- Runs that are driven ----------------------------------------------------- */
+
+/*
+ * A program that owns its time loop asks what to do next and does it itself:
+ *
+ *	struct reel_part state = {x, n * sizeof *x};
+ *	struct reel_run_options options = {.state_part = &state, .state_parts = 1};
+ *
+ *	error = reel_run_open(&run, plan, NULL, &options);
+ *	error = reel_run_start(run, NULL, NULL, NULL);
+ *	while (!(error = reel_run_next(run, &action)) && action.kind != REEL_ACTION_DONE)
+ *		advance, record or reverse steps action.first to action.last - 1
+ *
+ * Begins both sweeps of a run that is driven, from `state` as state 0, as reel_run_forward() does.
+ * After reel_run_resume() it goes on where that run was, and `state` is overwritten. The model's
+ * save and load, finished and save_adjoint are called with these arguments until the sweeps end,
+ * from reel_run_next(). `state` is NULL if it is in parts; `adjoint` is needed for restart files
+ * alone. A run with callbacks may be driven, too. Returns as reel_run_forward().
+ */
+int reel_run_start(reel_run *run, void *context, void *state, void *adjoint);
+
+/*
+ * Says that the last action was carried out, and gives the next one: an ADVANCE, a RECORD, a REVERSE
+ * or DONE. Steps are the model's. States are stored and loaded in here, and restart files written:
+ * when it returns the state is state action->first of an ADVANCE and of a RECORD, which is the state
+ * that the last one of them has led to, or one that was loaded. The first REVERSE ends the forward
+ * sweep, and the state is the last state then. What RECORD keeps for its REVERSE is the program's own,
+ * or is on reel_run_tape(), which is then looked at as after the callbacks. With REEL_RUN_AUDIT, and
+ * while the end of the loop is not known, an ADVANCE is of one step.
+ *
+ * Returns 0; what reel_run_stop() was called with; as reel_run_forward() and reel_run_reverse(); or
+ * -EINVAL, no sweep was started, or one has ended. After an error the sweeps have ended; so they
+ * have after DONE. On several ranks (mpi.h) it is collective, and the ranks agree on errors. The
+ * look-ahead of omp.h does not go on with sweeps that are driven (-EINVAL).
+ *
+ * Cost: some tens of nanoseconds beside stores and loads, and two looks at the clock.
+ */
+int reel_run_next(reel_run *run, reel_action *action);
+
+/*
+ * Says, before reel_run_next(), that the loop of a plan of REEL_UNKNOWN_STEPS ends in the state that
+ * the last ADVANCE has led to, or before the first one, in state 0. Returns 0; or -EINVAL, the end is
+ * known, or no forward sweep is driven. On several ranks it ends all loops here when one says so.
+ */
+int reel_run_end_loop(reel_run *run);
+
+/*
+ * Says that the last action could not be carried out, or that the sweeps end here: the next
+ * reel_run_next() returns `error`. Below 0 it is an error; above 0 it stops early. On several ranks
+ * it ends the sweeps of all, which return -ECANCELED.
+ */
+void reel_run_stop(reel_run *run, int error);
+
+/*
+ * Says how long the last action has taken, for the statistics, where the program knows better than a
+ * clock that runs from one reel_run_next() to the next: on a device, or with other work in between.
+ */
+void reel_run_set_time(reel_run *run, uint64_t ns);
+
+/*
+ * The tape of the run. It is open, on the run's pool. The run owns it, and no other call may use it
+ * at the same time.
+ */
+reel_tape *reel_run_tape(reel_run *run);
+
 /* ---- A sweep in pieces ------------------------------------------------------- */
 
 /*
  * Gives the next action of the reverse sweep to a program that carries actions out itself, several
  * at a time for example; REEL_ACTION_DONE at the end. Starts to read snapshots that later actions
  * need. REEL_ACTION_DONE removes the restart file, so a program that carries out several actions at
- * a time has finished all of them before. Returns 0 or as reel_run_reverse(). One thread.
+ * a time has finished all of them before. A program that carries out one at a time drives the run. Returns 0 or as reel_run_reverse(). One thread.
  */
-int reel_run_next(reel_run *run, reel_action *action);
+int reel_run_take(reel_run *run, reel_action *action);
 
 /*
  * Carries an action out with this state, adjoint and tape. Those that the action does not use may
  * be NULL. With a NULL tape it uses the tape of the run, on which is what the forward sweep
  * recorded: a REVERSE of these steps needs it. Several threads may call it at the same time, if
- * actions on the same slot, state, tape or adjoint are carried out in the order of reel_run_next().
+ * actions on the same slot, state, tape or adjoint are carried out in the order of reel_run_take().
  * Not with REEL_RUN_AUDIT.
  *
  * Returns as reel_run_reverse(). A STORE or LOAD that failed was not carried out. After -EDQUOT or
@@ -189,12 +254,6 @@ int reel_run_next(reel_run *run, reel_action *action);
  */
 int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
 		       void *adjoint, reel_tape *tape);
-
-/*
- * The tape of the run. What the forward sweep recorded is on it, and is reversed first. The run
- * owns it, and no other call may use it at the same time.
- */
-reel_tape *reel_run_tape(reel_run *run);
 
 /* Returns the number of steps of the model, or REEL_UNKNOWN_STEPS while nobody knows it. */
 int64_t reel_run_steps(const reel_run *run);

@@ -2,7 +2,7 @@
 /*
  * Checkpointing: a long loop is reversed with memory for a few of its states, as a
  * plan says. A run owns the loop, its tape and its snapshots; the
- * program gives callbacks over a state that is an argument (block.h).
+ * program gives callbacks over a state that is an argument (model.h).
  *
  *	struct reel_problem problem = {.steps = 1000, .tiers = 1, .tier = {{.slots = 10}}};
  *	reel_plan *plan;
@@ -43,6 +43,10 @@
  * in memory are parcels (parcel.h): on a pool with a store they leave memory, too, and are
  * read ahead. Snapshots and buffers are the pool's memory, under its budget, as tapes are.
  *
+ * A program that owns its time loop, as a solver's library or an interpreter does, gives no
+ * callbacks: it asks the run what to do next and does it itself. Such a run is driven (plan.h). It
+ * has all else that a run has.
+ *
  * Threads. A run is one thread's at a time, but for what says otherwise. Different
  * runs have nothing in common but the pool.
  */
@@ -52,7 +56,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <reel/block.h>
+#include <reel/model.h>
 #include <reel/store.h>
 
 #ifdef __cplusplus
@@ -124,6 +128,12 @@ void reel_plan_close(reel_plan *plan);
 
 typedef struct reel_run reel_run;
 
+/* Memory of the program: one of the arrays that a state or an adjoint consists of. */
+struct reel_part {
+	void *data;
+	size_t bytes; /* 0: `data` may be NULL */
+};
+
 /*
  * Compare each state with what it was when it was first reached (by this run: a resumed
  * one knows of none before), and end with -EILSEQ at the first step that does not replay,
@@ -144,7 +154,8 @@ struct reel_run_options {
 	int64_t steps;
 	/*
 	 * For a plan of REEL_UNKNOWN_STEPS: whether the loop ends in this state, that
-	 * before step `step`. Asked before each step of the forward sweep.
+	 * before step `step`. Asked before each step of the forward sweep. NULL: the run is
+	 * driven (plan.h), and the program calls reel_run_end_loop().
 	 */
 	bool (*finished)(void *context, const void *state, int64_t step);
 	/* Snapshots that are on their way to stores, and from them, at once; 0: 2. */
@@ -182,6 +193,13 @@ struct reel_run_options {
 	 */
 	int (*save_adjoint)(void *context, const void *adjoint, void *bytes);
 	int (*load_adjoint)(void *context, void *adjoint, const void *bytes);
+	/*
+	 * Of a run that is driven: the arrays of its state, and those of its adjoint, in place of
+	 * one piece of memory or of callbacks. The lists are copied; the arrays outlive the run.
+	 * state_bytes and adjoint_bytes are then 0, or the size of all parts.
+	 */
+	const struct reel_part *state_part, *adjoint_part;
+	unsigned state_parts, adjoint_parts;
 	/* For options to come: all 0. */
 	uint64_t reserved[3];
 };
@@ -196,14 +214,16 @@ struct reel_run_stats {
 	uint64_t waits, wait_ns;       /* for a store */
 	uint64_t peak_snapshot_bytes;  /* in memory, buffers included */
 	uint64_t peak_tape_bytes;
+	/* Time of advance, record and reverse, of all threads together. */
+	uint64_t advance_ns, record_ns, reverse_ns;
 	int64_t unlike_step;          /* REEL_RUN_AUDIT: does not replay; or -1 */
 	uint64_t saves, failed_saves; /* restart files */
 	uint64_t reserved[2];         /* 0 */
 };
 
 /*
- * Prepare a run. `plan` outlives it, `model` and `options` are copied. Takes no memory
- * for snapshots yet.
+ * Prepare a run. `plan` outlives it, `model` and `options` are copied. A model without advance,
+ * record and reverse, or NULL, is that of a run that is driven. Takes no memory for snapshots yet.
  *
  * Returns 0; -ENOMEM; -ENXIO, the default pool is refused (pool.h); -EINVAL, an argument is wrong;
  * -EOVERFLOW, state_bytes or adjoint_bytes is more than can be addressed; -EEXIST, options.restart

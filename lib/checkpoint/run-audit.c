@@ -49,7 +49,7 @@ static int save_to_scratch(reel_run *run, void *context, const void *state, int6
 	if (!run->scratch)
 		return reel_fail(-ENOMEM, "no memory to audit a state");
 	memset(run->scratch, 0, run->model.state_bytes);
-	error = run->model.save(context, state, run->scratch);
+	error = reel_run_save_state(run, context, state, run->scratch);
 	if (error < 0)
 		reel_fail(error, "save of state %lld for the audit returned %d (%s)",
 			  (long long)step, error, strerror(-error));
@@ -64,7 +64,7 @@ static int hash_of(reel_run *run, void *context, const void *state, int64_t step
 {
 	int error = 0;
 
-	if (run->model.save) {
+	if (run->model.save || run->options.state_parts) {
 		error = save_to_scratch(run, context, state, step);
 		state = run->scratch;
 	}

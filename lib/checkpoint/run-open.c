@@ -30,9 +30,7 @@ static const char *problem_with_steps(const reel_plan *plan, const struct reel_r
 	if (options->steps < 0)
 		return "steps must be 0 or more";
 	if (planned == REEL_UNKNOWN_STEPS)
-		return options->steps    ? "steps must be 0 for a plan of REEL_UNKNOWN_STEPS" :
-		       !options->finished ? "a plan of REEL_UNKNOWN_STEPS needs finished()" :
-					    NULL;
+		return options->steps ? "steps must be 0 for a plan of REEL_UNKNOWN_STEPS" : NULL;
 	if (options->finished)
 		return "finished() is for a plan of REEL_UNKNOWN_STEPS";
 	if (planned > REEL_MAX_STEPS / segment)
@@ -80,24 +78,71 @@ static bool holds_together(const reel_plan *plan)
 	return plan->planner || !reel_plan_check(plan, NULL, plan->problem.steps, &report);
 }
 
+/* The size of all parts together, or SIZE_MAX: more than can be addressed. */
+static size_t total(const struct reel_part *part, unsigned parts)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < parts; i++) {
+		if (part[i].bytes > PTRDIFF_MAX - bytes)
+			return SIZE_MAX;
+		bytes += part[i].bytes;
+	}
+	return bytes;
+}
+
+static const char *problem_with_parts(const reel_model *model,
+				      const struct reel_run_options *options)
+{
+	if ((options->state_parts && !options->state_part) ||
+	    (options->adjoint_parts && !options->adjoint_part))
+		return "state_part and adjoint_part have as many parts as state_parts and "
+		       "adjoint_parts say";
+	if (options->state_parts && (model->advance || model->save))
+		return "a state in parts has no save() and load(), and its run is driven: the model "
+		       "has no advance(), record() and reverse()";
+	if (options->adjoint_parts && options->save_adjoint)
+		return "an adjoint in parts has no save_adjoint() and load_adjoint()";
+	if (options->state_parts && model->state_bytes &&
+	    model->state_bytes != total(options->state_part, options->state_parts))
+		return "state_bytes is 0, or the size of all parts of the state";
+	if (options->adjoint_parts && options->adjoint_bytes &&
+	    options->adjoint_bytes != total(options->adjoint_part, options->adjoint_parts))
+		return "adjoint_bytes is 0, or the size of all parts of the adjoint";
+	return NULL;
+}
+
 static const struct reel_run_options no_options;
+
+static const char *problem_with_model(const reel_plan *plan, const reel_model *model,
+				      const struct reel_run_options *options)
+{
+	if (!model->advance != !model->record || !model->advance != !model->reverse)
+		return "a model has all of advance(), record() and reverse(), or, of a run that is "
+		       "driven, none";
+	if (!model->save != !model->load)
+		return "a model has both save() and load(), or neither";
+	if (model->advance && plan->problem.steps == REEL_UNKNOWN_STEPS && !options->finished)
+		return "a plan of REEL_UNKNOWN_STEPS needs finished()";
+	if (!model->advance && !model->state_bytes && !options->state_parts)
+		return "a run needs a model, or, if it is driven, state_bytes or the parts of a state";
+	return problem_with_parts(model, options);
+}
 
 static const char *problem_with_arguments(const reel_plan *plan, const reel_model *model,
 					  const struct reel_run_options *options)
 {
 	const char *problem;
 
-	if (!plan || !model)
-		return "a run needs a plan and a model";
-	if (!model->advance || !model->record || !model->reverse)
-		return "a model needs advance(), record() and reverse()";
-	if (!model->save != !model->load)
-		return "a model has both save() and load(), or neither";
-	if (options && options->restart && !options->adjoint_bytes)
+	if (!plan)
+		return "a run needs a plan";
+	if (options->restart && !options->adjoint_bytes && !options->adjoint_parts)
 		return "a restart file needs adjoint_bytes, of what reverse() adds to";
-	if (options && !options->save_adjoint != !options->load_adjoint)
+	if (!options->save_adjoint != !options->load_adjoint)
 		return "a run has both save_adjoint() and load_adjoint(), or neither";
-	problem = problem_with_options(plan, options ? options : &no_options);
+	problem = problem_with_options(plan, options);
+	if (!problem)
+		problem = problem_with_model(plan, model, options);
 	if (!problem && !holds_together(plan))
 		problem = "the plan's actions do not hold together: reel_plan_check() says where";
 	return problem;
@@ -106,9 +151,11 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 /* Sizes that no memory has, most often a negative number that became a size_t. */
 static const char *too_large(const reel_model *model, const struct reel_run_options *options)
 {
-	if (REEL_TOO_MANY(model->state_bytes, sizeof(char)))
+	if (REEL_TOO_MANY(model->state_bytes, sizeof(char)) ||
+	    total(options->state_part, options->state_parts) == SIZE_MAX)
 		return "state_bytes is more than can be addressed";
-	return options && REEL_TOO_MANY(options->adjoint_bytes, sizeof(char))
+	return REEL_TOO_MANY(options->adjoint_bytes, sizeof(char)) ||
+			       total(options->adjoint_part, options->adjoint_parts) == SIZE_MAX
 		       ? "adjoint_bytes is more than can be addressed"
 		       : NULL;
 }
@@ -158,21 +205,51 @@ static int fill(reel_run *run)
 	return 0;
 }
 
+/* The caller's lists of parts need not outlive the opening. */
+static int own_parts(reel_run *run)
+{
+	struct reel_run_options *options = &run->options;
+	size_t parts = (size_t)options->state_parts + options->adjoint_parts;
+
+	if (!parts)
+		return 0;
+	run->part = malloc(parts * sizeof *run->part);
+	if (!run->part)
+		return -ENOMEM;
+	for (unsigned i = 0; i < options->state_parts; i++)
+		run->part[i] = options->state_part[i];
+	for (unsigned i = 0; i < options->adjoint_parts; i++)
+		run->part[options->state_parts + i] = options->adjoint_part[i];
+	options->state_part = run->part;
+	options->adjoint_part = run->part + options->state_parts;
+	if (options->state_parts)
+		run->model.state_bytes = total(options->state_part, options->state_parts);
+	if (options->adjoint_parts)
+		options->adjoint_bytes = total(options->adjoint_part, options->adjoint_parts);
+	return 0;
+}
+
 /* Frees a run that has no snapshots. */
 static void free_run(reel_run *run)
 {
 	reel_group_close(run);
+	free(run->part);
 	free(run);
 }
+
+static const reel_model no_model;
 
 /* Opens a run of this process. On failure the group stays the caller's. */
 static int open_run(reel_run **opened, const reel_plan *plan, const reel_model *model,
 		    const struct reel_run_options *options, const struct reel_run_group *group)
 {
-	const char *problem = problem_with_arguments(plan, model, options);
+	const char *problem;
 	reel_run *run;
 	int error;
 
+	model = model ? model : &no_model;
+	options = options ? options : &no_options;
+	problem = problem_with_arguments(plan, model, options);
 	if (problem)
 		return reel_fail(-EINVAL, "%s", problem);
 	problem = too_large(model, options);
@@ -184,7 +261,11 @@ static int open_run(reel_run **opened, const reel_plan *plan, const reel_model *
 		return reel_fail(-ENOMEM, "no memory for a run");
 	run->plan = plan;
 	run->model = *model;
-	run->options = options ? *options : no_options;
+	run->options = *options;
+	if (own_parts(run)) {
+		free(run);
+		return reel_fail(-ENOMEM, "no memory for a run");
+	}
 	run->group = *group;
 	error = fill(run);
 	if (error) {

@@ -205,17 +205,40 @@ static int pack(reel_run *run, void *context, const void *adjoint)
 	return error ? error : run->options.save_adjoint(context, adjoint, run->packed);
 }
 
+/* The arrays of the last part of a file: what save_adjoint() has packed, or else the adjoint. */
+struct adjoint_arrays {
+	const struct reel_part *array;
+	unsigned count;
+	struct reel_part only; /* the array, if it is one */
+};
+
+static void find_adjoint(const reel_run *run, void *adjoint, struct adjoint_arrays *arrays)
+{
+	const struct reel_run_options *options = &run->options;
+
+	arrays->only.data = run->packed ? run->packed : adjoint;
+	arrays->only.bytes = options->adjoint_bytes;
+	arrays->array = &arrays->only;
+	arrays->count = 1;
+	if (run->packed || !options->adjoint_parts)
+		return;
+	arrays->array = options->adjoint_part;
+	arrays->count = options->adjoint_parts;
+}
+
 /*
- * Writes the last part of a file: what save_adjoint() has packed, or else the adjoint. The forward
- * sweep has no adjoint, so its files end with what is packed, or with the snapshots.
+ * The forward sweep has no adjoint, so its files end with what is packed, or with the snapshots.
+ * Writing does not change the adjoint.
  */
 static void write_adjoint(const reel_run *run, struct reel_restart_file *file, const void *adjoint)
 {
-	REEL_ASSERT(!adjoint == (run->phase != REEL_RUN_REVERSE));
-	if (run->packed)
-		adjoint = run->packed;
-	if (adjoint)
-		reel_restart_file_write(file, adjoint, run->options.adjoint_bytes);
+	struct adjoint_arrays arrays;
+
+	if (!run->packed && run->phase != REEL_RUN_REVERSE)
+		return;
+	find_adjoint(run, (void *)adjoint, &arrays);
+	for (unsigned i = 0; i < arrays.count; i++)
+		reel_restart_file_write(file, arrays.array[i].data, arrays.array[i].bytes);
 }
 
 static int fill_file(reel_run *run, struct reel_restart_file *file, const void *adjoint)
@@ -498,7 +521,7 @@ static int meet_end(reel_run *run, const reel_action *action, int64_t steps)
 	REEL_ASSERT(action->kind == REEL_ACTION_ADVANCE);
 	if (steps == REEL_UNKNOWN_STEPS || steps / run->options.segment_steps >= action->last)
 		return 0;
-	return reel_run_end_loop(run, steps);
+	return reel_run_meet_end(run, steps);
 }
 
 /*
@@ -530,6 +553,7 @@ static int walk(reel_run *run, const struct run_record *record)
 static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adjoint)
 {
 	size_t bytes = run->options.adjoint_bytes;
+	struct adjoint_arrays arrays;
 	int error = 0;
 
 	if (run->phase != REEL_RUN_REVERSE && !run->options.load_adjoint)
@@ -538,7 +562,12 @@ static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adj
 		return -EBADMSG;
 	if (run->options.load_adjoint)
 		error = make_packed(run);
-	return error ? error : reel_restart_file_read(file, run->packed ? run->packed : adjoint, bytes);
+	if (error || !bytes)
+		return error;
+	find_adjoint(run, adjoint, &arrays);
+	for (unsigned i = 0; i < arrays.count && !error; i++)
+		error = reel_restart_file_read(file, arrays.array[i].data, arrays.array[i].bytes);
+	return error;
 }
 
 /* The adjoint comes last, so that it is as it was unless all else is whole. */

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sweeps of a run. The thread that owns the run takes actions from the schedule. It carries
- * them out itself, or other threads do so by reel_run_carry_out(). Members
- * that several threads change are atomic or guarded by `snapshots.lock`. reel_run_enter() alone
- * changes the phase. Each error of a callback ends the sweep and is returned. A callback that is
- * left by an exception or by longjmp() ends it, too, which the next call sees by `under_way`.
+ * The sweeps of a run. The thread that owns the run takes actions from the schedule. STORE, LOAD and
+ * DROP are carried out here; ADVANCE, RECORD and REVERSE are handed out in pieces (run-action.c), to
+ * the callbacks of the model or to the program that calls reel_run_next(). reel_run_enter() alone
+ * changes the phase. Each error of a piece ends the sweep and is returned. A callback that is left
+ * by an exception or by longjmp() ends it, too, which the next call sees by `under_way`.
  */
 #include "config.h"
 
 #include "run.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "os/counter.h"
+#include "os/clock.h"
 #include "os/error.h"
 #include "plan/plan.h"
-#include "store/store.h"
-#include "tape/tape.h"
 
 #define TO(phase) (1u << REEL_RUN_##phase)
 
@@ -37,6 +32,12 @@ void reel_run_enter(reel_run *run, enum reel_run_phase phase)
 	REEL_ASSERT(next_phases[run->phase] >> phase & 1);
 	REEL_ASSERT(phase != REEL_RUN_REVERSE || run->schedule.steps != REEL_UNKNOWN_STEPS);
 	run->phase = phase;
+}
+
+void reel_run_give_up(reel_run *run)
+{
+	run->sweep.driven = false;
+	reel_run_enter(run, REEL_RUN_IDLE);
 }
 
 /* ---- Callbacks that are left ---- */
@@ -67,61 +68,115 @@ static bool was_left(const reel_run *run, unsigned entered)
 static void end_if_left(reel_run *run)
 {
 	if (was_left(run, 0))
-		reel_run_enter(run, REEL_RUN_IDLE);
+		reel_run_give_up(run);
 	atomic_store_explicit(&run->under_way, 0, memory_order_relaxed);
 }
 
-/* ---- Errors and counts ---- */
+/* ---- Actions ---- */
 
-/* Describes the error of a callback. A value above 0 is no failure: it stops the sweep early. */
-static int callback(int error, const char *what, int64_t first, int64_t last)
-{
-	REEL_ASSERT(error && first <= last);
-	return error > 0
-		       ? error
-		       : reel_fail(error, "%s of steps %lld to %lld returned %d (%s)", what,
-				   (long long)first, (long long)last - 1, error, strerror(-error));
-}
-
-static void count(_Atomic int64_t *counter, int64_t steps)
-{
-	REEL_ASSERT(steps >= 0);
-	/* Relaxed is enough: a counter, which orders nothing. */
-	atomic_fetch_add_explicit(counter, steps, memory_order_relaxed);
-}
-
-static bool audits(const reel_run *run)
+bool reel_run_audits(const reel_run *run)
 {
 	return run->options.flags & REEL_RUN_AUDIT;
 }
 
+int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
+		       void *adjoint, reel_tape *tape)
+{
+	int error;
+
+	enter_function(run);
+	error = reel_run_act(run, action, context, state, adjoint, tape);
+	leave_function(run);
+	return error;
+}
+
+static void take_action(reel_run *run, reel_action *action)
+{
+	/* The result -EAGAIN needs no care: `run->steps` says that the end is unknown, too. */
+	reel_schedule_next(&run->schedule, action);
+	REEL_ASSERT(action->kind > REEL_ACTION_REVERSE || action->first <= action->last);
+	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || run->phase == REEL_RUN_FORWARD ||
+		    action->last <= run->schedule.steps);
+	REEL_ASSERT(action->kind < REEL_ACTION_STORE || action->kind == REEL_ACTION_DONE ||
+		    action->tier < run->snapshots.tiers);
+	run->actions++;
+	reel_ahead_follow(run);
+}
+
+bool reel_run_turns_after(const reel_run *run, const reel_action *action)
+{
+	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule.steps;
+}
+
 /*
- * Converts a step of the plan to the step of the model at which it begins. A plan of an unknown end
- * may name steps above REEL_MAX_STEPS: all of them become REEL_MAX_STEPS + 1, so that the product
- * does not overflow.
+ * The last action of the reverse sweep: before, all others have been carried out, in whatever
+ * thread. `entered` is that of was_left().
  */
-static int64_t step_of(const reel_run *run, int64_t segment)
+static int complete(reel_run *run, unsigned entered)
 {
-	int64_t step = segment > REEL_MAX_STEPS / run->options.segment_steps ?
-			       REEL_MAX_STEPS + 1 : segment * run->options.segment_steps;
-
-	REEL_ASSERT(run->options.segment_steps > 0);
-	return run->steps != REEL_UNKNOWN_STEPS && step > run->steps ? run->steps : step;
+	reel_run_enter(run, REEL_RUN_IDLE);
+	if (was_left(run, entered))
+		return reel_fail(-EINVAL, "a callback of the reverse sweep was left by an exception or by "
+					  "longjmp(): call reel_run_forward() first");
+	reel_restart_remove(run);
+	return 0;
 }
 
-/* ---- Running steps ---- */
+/* ---- The beginning of a sweep ---- */
 
-static int advance(reel_run *run, void *context, void *state, int64_t first, int64_t last)
+int64_t reel_run_steps_at_first(const reel_run *run)
 {
-	int error = run->model.advance(context, state, first, last);
-
-	if (error)
-		return callback(error, "advance", first, last);
-	count(&run->advanced, last - first);
-	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
+	if (run->options.steps || run->plan->problem.steps == REEL_UNKNOWN_STEPS)
+		return run->options.steps ? run->options.steps : REEL_UNKNOWN_STEPS;
+	REEL_ASSERT(run->plan->problem.steps <= REEL_MAX_STEPS / run->options.segment_steps);
+	return run->plan->problem.steps * run->options.segment_steps;
 }
 
-int reel_run_end_loop(reel_run *run, int64_t step)
+static const struct reel_run_counts nothing;
+
+void reel_run_begin(reel_run *run)
+{
+	reel_tape_close(&run->tape);
+	reel_tape_open(&run->tape, run->options.pool, 0);
+	reel_snapshots_empty(&run->snapshots);
+	run->steps = reel_run_steps_at_first(run);
+	run->steps_on_tape = 0;
+	run->actions = 0;
+	reel_run_set_counts(run, &nothing);
+	/* Relaxed, all: no other thread carries actions out now. */
+	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
+	for (unsigned kind = 0; kind < REEL_PIECE_KINDS; kind++)
+		atomic_store_explicit(&run->ns[kind], 0, memory_order_relaxed);
+	reel_audit_begin(run);
+	reel_restart_begin(run);
+	reel_schedule_begin(&run->schedule, run->plan);
+	reel_ahead_begin(run);
+	REEL_ASSERT(run->steps == REEL_UNKNOWN_STEPS ||
+		    reel_run_step_of(run, run->schedule.steps) == run->steps);
+}
+
+static int begin_forward(reel_run *run, void *context, void *state)
+{
+	reel_action load = run->stored;
+
+	/* The run was resumed in its forward sweep: the slot of its last STORE has the state. */
+	load.kind = REEL_ACTION_LOAD;
+	if (run->phase == REEL_RUN_RESUMED) {
+		REEL_ASSERT(run->stored.kind == REEL_ACTION_STORE);
+		reel_run_enter(run, REEL_RUN_FORWARD);
+		return reel_run_act(run, &load, context, state, NULL, NULL);
+	}
+	reel_run_begin(run);
+	REEL_ASSERT(!run->actions && !run->steps_on_tape);
+	/* A restart file of an earlier sweep would resume a loop with other controls. */
+	reel_restart_remove(run);
+	reel_run_enter(run, REEL_RUN_FORWARD);
+	return reel_run_audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
+}
+
+/* ---- Pieces ---- */
+
+int reel_run_meet_end(reel_run *run, int64_t step)
 {
 	int64_t segments = (step + run->options.segment_steps - 1) / run->options.segment_steps;
 
@@ -134,360 +189,309 @@ int reel_run_end_loop(reel_run *run, int64_t step)
 	return 0;
 }
 
-/* An error of a step is agreed on before the next step: all processes leave the loop there. */
-static int advance_to_end(reel_run *run, void *context, void *state, int64_t first, int64_t last)
+/* Whether the loop ends in the state that the sweep has reached. */
+static bool is_at_end(const reel_run *run)
 {
-	int error = 0;
+	const struct reel_sweep *sweep = &run->sweep;
 
-	REEL_ASSERT(run->options.finished);
-	for (int64_t step = first; step < last; step++) {
-		bool ends = !error && run->options.finished(context, state, step);
-		unsigned wishes = ends ? REEL_WISH_FINISH : 0;
-
-		error = reel_group_agree(&run->group, error, &wishes);
-		if (error)
-			return error;
-		if (wishes)
-			return reel_run_end_loop(run, step);
-		if (step == REEL_MAX_STEPS)
-			return reel_fail(-ERANGE, "the loop has more than 2^40 steps");
-		error = advance(run, context, state, step, step + 1);
-	}
-	return error;
+	return sweep->ends || (run->options.finished &&
+			       run->options.finished(sweep->context, sweep->state, sweep->at));
 }
 
-/* The audit looks at each state, so that it names the first step that does not replay. */
-static int advance_step_by_step(reel_run *run, void *context, void *state, int64_t first,
-				int64_t last)
+/*
+ * Before a step of a loop whose end is unknown: the processes of the run agree on the error of the
+ * step before, so that all of them leave the loop there, and on whether it ends here. *ends: it
+ * does, and the walk knows it.
+ */
+static int look_for_end(reel_run *run, int error, bool *ends)
 {
-	int error = 0;
+	unsigned wishes = !error && is_at_end(run) ? REEL_WISH_FINISH : 0;
 
-	for (int64_t step = first; step < last && !error; step++)
-		error = advance(run, context, state, step, step + 1);
-	return error;
-}
-
-static int run_advance(reel_run *run, void *context, void *state, int64_t first, int64_t last)
-{
-	if (run->steps == REEL_UNKNOWN_STEPS)
-		return advance_to_end(run, context, state, first, last);
-	if (audits(run))
-		return advance_step_by_step(run, context, state, first, last);
-	return advance(run, context, state, first, last);
-}
-
-static int tape_error(const reel_tape *tape, const char *what, int64_t first, int64_t last)
-{
-	int error = reel_tape_error(tape);
-
-	return error ? reel_fail(error, "the tape failed in %s of steps %lld to %lld: %s", what,
-				 (long long)first, (long long)last - 1, reel_strerror(error))
-		     : 0;
-}
-
-static int run_record(reel_run *run, void *context, void *state, reel_tape *tape, int64_t first,
-		      int64_t last)
-{
-	int error = run->model.record(context, state, first, last, tape);
-
-	if (tape == &run->tape)
-		run->steps_on_tape += last - first;
-	if (error)
-		return callback(error, "record", first, last);
-	error = tape_error(tape, "record", first, last);
+	error = reel_group_agree(&run->group, error, &wishes);
+	*ends = wishes;
 	if (error)
 		return error;
-	count(&run->recorded, last - first);
-	reel_counter_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
-	return audits(run) ? reel_audit_state(run, context, state, first, last) : 0;
+	if (wishes)
+		return reel_run_meet_end(run, run->sweep.at);
+	return run->sweep.at == REEL_MAX_STEPS
+		       ? reel_fail(-ERANGE, "the loop has more than 2^40 steps")
+		       : 0;
 }
 
-void reel_run_take_back(reel_run *run, const reel_action *record, reel_mark before)
+/*
+ * Cuts the next piece off an ADVANCE. A loop of an unknown end is run step by step; so is one that
+ * is audited, so that the audit names the first step that does not replay. Returns whether there is
+ * a piece.
+ */
+static bool cut_advance(reel_run *run, reel_action *piece, int *error)
 {
-	run->steps_on_tape -= step_of(run, record->last) - step_of(run, record->first);
-	REEL_ASSERT(run->steps_on_tape >= 0);
-	reel_tape_rewind(&run->tape, before);
-	reel_tape_clear_error(&run->tape);
-}
+	struct reel_sweep *sweep = &run->sweep;
+	bool is_unknown = run->steps == REEL_UNKNOWN_STEPS;
+	bool ends = false;
+	int64_t last;
 
-static int run_reverse(reel_run *run, void *context, void *adjoint, reel_tape *tape, int64_t first,
-		       int64_t last)
-{
-	int error = run->model.reverse(context, adjoint, first, last, tape);
-
-	if (error)
-		return callback(error, "reverse", first, last);
-	count(&run->reversed, last - first);
-	/*
-	 * One REVERSE may undo several RECORDs or a part of one. So the tape is known to be empty
-	 * only when no recorded step is left on it.
-	 */
-	if (tape == &run->tape && (run->steps_on_tape -= last - first) == 0)
-		reel_tape_check_balance(tape, 0, first, last);
-	return tape_error(tape, "reverse", first, last);
-}
-
-/* ---- Snapshots ---- */
-
-static int fail_snapshot(const reel_run *run, int error, const char *what,
-			 const reel_action *action)
-{
-	REEL_ASSERT(error < 0);
-	return reel_fail(error, "%s of state %lld, slot %u of tier %u: %s", what,
-			 (long long)step_of(run, action->first), action->slot, action->tier,
-			 reel_store_strerror(error));
-}
-
-static int save(const reel_run *run, void *context, const void *state, void *snapshot)
-{
-	REEL_ASSERT(!run->model.save == !run->model.load);
-	if (run->model.save)
-		return run->model.save(context, state, snapshot);
-	memcpy(snapshot, state, run->model.state_bytes);
-	return 0;
-}
-
-static int load(const reel_run *run, void *context, void *state, const void *snapshot)
-{
-	if (run->model.load)
-		return run->model.load(context, state, snapshot);
-	memcpy(state, snapshot, run->model.state_bytes);
-	return 0;
-}
-
-static int run_store(reel_run *run, const reel_action *action, void *context, const void *state)
-{
-	int64_t step = step_of(run, action->first);
-	void *data;
-	int error = reel_snapshot_reserve(&run->snapshots, action->tier, action->slot,
-					  action->first, &data);
-
-	if (error)
-		return fail_snapshot(run, error, "store", action);
-	error = save(run, context, state, data);
-	if (error) {
-		reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
-		return callback(error, "save", step, step + 1);
-	}
-	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
-	/* Relaxed is enough: a counter, which orders nothing. */
-	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
-	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
-}
-
-static int run_load(reel_run *run, const reel_action *action, void *context, void *state)
-{
-	int64_t step = step_of(run, action->first);
-	const void *data;
-	int error = reel_snapshot_pin(&run->snapshots, action->tier, action->slot, action->first,
-				      &data);
-
-	if (error)
-		return fail_snapshot(run, error, "load", action);
-	error = load(run, context, state, data);
-	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
-	if (error)
-		return callback(error, "load", step, step + 1);
-	/* Relaxed is enough: a counter, which orders nothing. */
-	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
-	return audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
-}
-
-static int run_drop(reel_run *run, const reel_action *action)
-{
-	int error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
-
-	return error ? fail_snapshot(run, error, "drop", action) : 0;
-}
-
-/* ---- Sweeps ---- */
-
-static int carry_out(reel_run *run, const reel_action *action, void *context, void *state,
-		     void *adjoint, reel_tape *tape)
-{
-	int64_t first = step_of(run, action->first), last = step_of(run, action->last);
-
-	if (!tape)
-		tape = &run->tape;
-	switch (action->kind) {
-	case REEL_ACTION_ADVANCE:
-		return run_advance(run, context, state, first, last);
-	case REEL_ACTION_RECORD:
-		return run_record(run, context, state, tape, first, last);
-	case REEL_ACTION_REVERSE:
-		return run_reverse(run, context, adjoint, tape, first, last);
-	case REEL_ACTION_STORE:
-		return run_store(run, action, context, state);
-	case REEL_ACTION_LOAD:
-		return run_load(run, action, context, state);
-	case REEL_ACTION_DROP:
-		return run_drop(run, action);
-	case REEL_ACTION_DONE:
-		break;
-	}
-	return 0;
-}
-
-int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
-		       void *adjoint, reel_tape *tape)
-{
-	int error;
-
-	enter_function(run);
-	error = carry_out(run, action, context, state, adjoint, tape);
-	leave_function(run);
-	return error;
-}
-
-int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape)
-{
-	int64_t first = step_of(run, reversed->first), last = step_of(run, reversed->last);
-
-	reel_tape_check_balance(tape, 0, first, last);
-	return tape_error(tape, "reverse", first, last);
-}
-
-static void take_action(reel_run *run, reel_action *action)
-{
-	/* The result -EAGAIN needs no care: `run->steps` says that the end is unknown, too. */
-	reel_schedule_next(&run->schedule, action);
-	REEL_ASSERT(action->kind > REEL_ACTION_REVERSE || action->first <= action->last);
-	REEL_ASSERT(action->kind < REEL_ACTION_STORE || action->kind == REEL_ACTION_DONE ||
-		    action->tier < run->snapshots.tiers);
-	run->actions++;
-	reel_ahead_follow(run);
-}
-
-struct reel_run_counts reel_run_get_counts(const reel_run *run)
-{
-	struct reel_run_counts counts;
-
-	/* Relaxed is enough, for all: counters, which order nothing. */
-	counts.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
-	counts.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
-	counts.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
-		counts.stores[tier] = atomic_load_explicit(&run->stores[tier],
-							   memory_order_relaxed);
-		counts.loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
-	}
-	return counts;
-}
-
-void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts)
-{
-	/* Relaxed, all: no other thread carries actions out now. */
-	atomic_store_explicit(&run->advanced, counts->advanced, memory_order_relaxed);
-	atomic_store_explicit(&run->recorded, counts->recorded, memory_order_relaxed);
-	atomic_store_explicit(&run->reversed, counts->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
-		atomic_store_explicit(&run->stores[tier], counts->stores[tier],
-				      memory_order_relaxed);
-		atomic_store_explicit(&run->loads[tier], counts->loads[tier], memory_order_relaxed);
-	}
-}
-
-static const struct reel_run_counts nothing;
-
-int64_t reel_run_steps_at_first(const reel_run *run)
-{
-	if (run->options.steps || run->plan->problem.steps == REEL_UNKNOWN_STEPS)
-		return run->options.steps ? run->options.steps : REEL_UNKNOWN_STEPS;
-	REEL_ASSERT(run->plan->problem.steps <= REEL_MAX_STEPS / run->options.segment_steps);
-	return run->plan->problem.steps * run->options.segment_steps;
-}
-
-void reel_run_begin(reel_run *run)
-{
-	reel_tape_close(&run->tape);
-	reel_tape_open(&run->tape, run->options.pool, 0);
-	reel_snapshots_empty(&run->snapshots);
-	run->steps = reel_run_steps_at_first(run);
-	run->steps_on_tape = 0;
-	run->actions = 0;
-	reel_run_set_counts(run, &nothing);
-	/* Relaxed: no other thread carries actions out now. */
-	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
-	reel_audit_begin(run);
-	reel_restart_begin(run);
-	reel_schedule_begin(&run->schedule, run->plan);
-	reel_ahead_begin(run);
-	REEL_ASSERT(run->steps == REEL_UNKNOWN_STEPS ||
-		    step_of(run, run->schedule.steps) == run->steps);
-}
-
-static int begin_forward(reel_run *run, void *context, void *state)
-{
-	reel_action load = run->stored;
-
-	/* The run was resumed in its forward sweep: the slot of its last STORE has the state. */
-	load.kind = REEL_ACTION_LOAD;
-	if (run->phase == REEL_RUN_RESUMED) {
-		REEL_ASSERT(run->stored.kind == REEL_ACTION_STORE);
-		reel_run_enter(run, REEL_RUN_FORWARD);
-		return carry_out(run, &load, context, state, NULL, NULL);
-	}
-	reel_run_begin(run);
-	REEL_ASSERT(!run->actions && !run->steps_on_tape);
-	/* A restart file of an earlier sweep would resume a loop with other controls. */
-	reel_restart_remove(run);
-	reel_run_enter(run, REEL_RUN_FORWARD);
-	return audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
-}
-
-bool reel_run_turns_after(const reel_run *run, const reel_action *action)
-{
-	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule.steps;
+	if (sweep->action.kind != REEL_ACTION_ADVANCE)
+		return false;
+	last = reel_run_step_of(run, sweep->action.last);
+	if (sweep->at == last || (*error && !is_unknown))
+		return false;
+	if (is_unknown)
+		*error = look_for_end(run, *error, &ends);
+	if (*error || ends)
+		return false;
+	*piece = (reel_action){.kind = REEL_ACTION_ADVANCE, .first = sweep->at, .last = last};
+	if (is_unknown || reel_run_audits(run))
+		piece->last = sweep->at + 1;
+	sweep->at = piece->last;
+	return true;
 }
 
 /*
  * The end of an action: the processes of the run agree on its error, and write restart files if one
  * of them wants to.
  */
-static int conclude(reel_run *run, const reel_action *action, void *context, const void *adjoint,
-		    int error)
+static int conclude(reel_run *run, int error)
 {
-	unsigned wishes = error ? 0 : reel_restart_wishes(run, action);
+	struct reel_sweep *sweep = &run->sweep;
+	unsigned wishes;
 
+	if (sweep->action.kind == REEL_ACTION_DONE)
+		return error;
+	wishes = error ? 0 : reel_restart_wishes(run, &sweep->action);
 	error = reel_group_agree(&run->group, error, &wishes);
-	return error || !wishes ? error
-				: reel_restart_save(run, context, adjoint, wishes & REEL_WISH_END);
+	if (error || !wishes)
+		return error;
+	return reel_restart_save(run, sweep->context,
+				 run->phase == REEL_RUN_REVERSE ? sweep->adjoint : NULL,
+				 wishes & REEL_WISH_END);
 }
 
-/* Carries actions out up to the last state. A loop of no steps has no such action. */
-static int go_forward(reel_run *run, void *context, void *state)
+/* Whether the forward sweep has come to its end. A loop of no steps has no last action. */
+static bool has_turned(const reel_run *run)
 {
-	reel_action action = {.kind = REEL_ACTION_DONE};
+	return run->phase == REEL_RUN_FORWARD &&
+	       (run->schedule.steps == 0 || reel_run_turns_after(run, &run->sweep.action));
+}
 
-	while (run->schedule.steps != 0 && !reel_run_turns_after(run, &action)) {
-		int error;
+/*
+ * Takes the next action of the plan. Returns whether it is handed out: STORE, LOAD and DROP are
+ * carried out here, and an ADVANCE is cut into pieces first.
+ */
+static bool take(reel_run *run, reel_action *piece, int *error)
+{
+	struct reel_sweep *sweep = &run->sweep;
+	reel_action *action = &sweep->action;
 
-		take_action(run, &action);
-		REEL_ASSERT(action.kind != REEL_ACTION_DONE);
-		error = carry_out(run, &action, context, state, NULL, &run->tape);
-		error = conclude(run, &action, context, NULL, error);
+	take_action(run, action);
+	*piece = reel_run_piece_of(run, action);
+	switch (action->kind) {
+	case REEL_ACTION_ADVANCE:
+		sweep->at = piece->first;
+		return false;
+	case REEL_ACTION_RECORD:
+	case REEL_ACTION_REVERSE:
+		return true;
+	case REEL_ACTION_DONE:
+		*error = complete(run, 1);
+		return true;
+	default:
+		*error = reel_run_act(run, action, sweep->context, sweep->state, sweep->adjoint,
+				      NULL);
+		return false;
+	}
+}
+
+/*
+ * Goes on with the sweep, whose last piece has ended with `error`, up to the next piece. At the end
+ * of both sweeps *piece is a DONE; at the end of the forward sweep, too, unless the program drives
+ * the run, which goes on.
+ */
+static int go_on(reel_run *run, reel_action *piece, int error)
+{
+	for (;;) {
+		if (cut_advance(run, piece, &error))
+			return 0;
+		error = conclude(run, error);
 		if (error)
 			return error;
+		if (has_turned(run)) {
+			REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS);
+			reel_run_enter(run, REEL_RUN_REVERSE);
+			*piece = run->sweep.action = (reel_action){.kind = REEL_ACTION_DONE};
+			if (!run->sweep.driven)
+				return 0;
+		}
+		if (take(run, piece, &error))
+			return error;
 	}
-	REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS);
-	reel_run_enter(run, REEL_RUN_REVERSE);
-	return 0;
+}
+
+/* ---- Sweeps by the callbacks of the model ---- */
+
+static void begin_sweep(reel_run *run, void *context, void *state, void *adjoint)
+{
+	run->sweep = (struct reel_sweep){.context = context, .state = state, .adjoint = adjoint,
+					 .action.kind = REEL_ACTION_DONE,
+					 .piece.kind = REEL_ACTION_DONE};
+}
+
+static int sweep_by_callbacks(reel_run *run)
+{
+	const struct reel_sweep *sweep = &run->sweep;
+	int error = 0;
+
+	for (;;) {
+		reel_action piece;
+
+		error = go_on(run, &piece, error);
+		if (error)
+			reel_run_enter(run, REEL_RUN_IDLE);
+		if (error || piece.kind == REEL_ACTION_DONE)
+			return error;
+		error = reel_piece_call(run, &piece, sweep->context, sweep->state, sweep->adjoint,
+					&run->tape);
+	}
+}
+
+static int no_callbacks(void)
+{
+	return reel_fail(-EINVAL, "the model has no advance(), record() and reverse(): call "
+				  "reel_run_start() and reel_run_next()");
 }
 
 int reel_run_forward(reel_run *run, void *context, void *state)
 {
 	int error;
 
+	if (!run->model.advance)
+		return no_callbacks();
 	end_if_left(run);
 	enter_function(run);
+	begin_sweep(run, context, state, NULL);
 	error = reel_group_agree(&run->group, begin_forward(run, context, state), NULL);
-	if (!error)
-		error = go_forward(run, context, state);
 	if (error)
 		reel_run_enter(run, REEL_RUN_IDLE);
+	else
+		error = sweep_by_callbacks(run);
 	leave_function(run);
 	return error;
 }
+
+static int no_reverse_sweep(const reel_run *run)
+{
+	if (run->sweep.driven)
+		return reel_fail(-EINVAL, "reel_run_start() has begun this sweep: only "
+					  "reel_run_next() goes on with it, and nothing looks ahead");
+	return reel_fail(-EINVAL, "the reverse sweep of a run whose forward sweep has not come to "
+				  "its end, or of which a callback was left by an exception or by "
+				  "longjmp(): call reel_run_forward() first");
+}
+
+static bool may_reverse(const reel_run *run)
+{
+	return reel_run_is_reversing(run) && !run->sweep.driven;
+}
+
+int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
+{
+	int error;
+
+	if (!run->model.reverse)
+		return no_callbacks();
+	end_if_left(run);
+	if (!may_reverse(run))
+		return no_reverse_sweep(run);
+	enter_function(run);
+	begin_sweep(run, context, state, adjoint);
+	error = sweep_by_callbacks(run);
+	leave_function(run);
+	return error;
+}
+
+int reel_run_take(reel_run *run, reel_action *action)
+{
+	if (!may_reverse(run))
+		return no_reverse_sweep(run);
+	take_action(run, action);
+	return action->kind == REEL_ACTION_DONE ? complete(run, 0) : 0;
+}
+
+/* ---- Sweeps that the program drives ---- */
+
+int reel_run_start(reel_run *run, void *context, void *state, void *adjoint)
+{
+	bool goes_on;
+	int error = 0;
+
+	end_if_left(run);
+	enter_function(run);
+	goes_on = run->sweep.resumed && reel_run_is_reversing(run);
+	begin_sweep(run, context, state, adjoint);
+	if (!goes_on)
+		error = reel_group_agree(&run->group, begin_forward(run, context, state), NULL);
+	if (error)
+		reel_run_enter(run, REEL_RUN_IDLE);
+	run->sweep.driven = !error;
+	leave_function(run);
+	return error;
+}
+
+/* Takes the result of the piece that the program has carried out. */
+static int end_piece(reel_run *run)
+{
+	struct reel_sweep *sweep = &run->sweep;
+	reel_action piece = sweep->piece;
+	uint64_t ns = sweep->ns ? sweep->ns : reel_clock_ns() - sweep->since;
+
+	if (piece.kind == REEL_ACTION_DONE)
+		return sweep->error;
+	sweep->piece.kind = REEL_ACTION_DONE;
+	reel_piece_note_time(run, &piece, ns);
+	return reel_piece_end(run, &piece, sweep->context, sweep->state, &run->tape, sweep->error);
+}
+
+int reel_run_next(reel_run *run, reel_action *action)
+{
+	struct reel_sweep *sweep = &run->sweep;
+	int error;
+
+	end_if_left(run);
+	if (!sweep->driven)
+		return reel_fail(-EINVAL, "reel_run_next() without a sweep to go on with: call "
+					  "reel_run_start() first");
+	enter_function(run);
+	error = go_on(run, action, end_piece(run));
+	if (error)
+		reel_run_enter(run, REEL_RUN_IDLE);
+	sweep->driven = !error && action->kind != REEL_ACTION_DONE;
+	sweep->piece = *action;
+	sweep->since = reel_clock_ns();
+	sweep->ns = 0;
+	leave_function(run);
+	return error;
+}
+
+int reel_run_end_loop(reel_run *run)
+{
+	if (!run->sweep.driven || run->phase != REEL_RUN_FORWARD ||
+	    run->steps != REEL_UNKNOWN_STEPS)
+		return reel_fail(-EINVAL, "reel_run_end_loop() is for the forward sweep of a plan of "
+					  "REEL_UNKNOWN_STEPS that reel_run_start() has begun");
+	run->sweep.ends = true;
+	return 0;
+}
+
+void reel_run_stop(reel_run *run, int error)
+{
+	run->sweep.error = error;
+}
+
+void reel_run_set_time(reel_run *run, uint64_t ns)
+{
+	run->sweep.ns = ns ? ns : 1;
+}
+
+/* ---- Resuming ---- */
 
 int reel_run_resume(reel_run *run, void *context, void *adjoint)
 {
@@ -495,6 +499,7 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 
 	end_if_left(run);
 	enter_function(run);
+	begin_sweep(run, context, NULL, adjoint);
 	reel_run_begin(run);
 	reel_run_enter(run, REEL_RUN_IDLE);
 	error = reel_group_find_epoch(run);
@@ -505,71 +510,10 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 		reel_snapshots_empty(&run->snapshots);
 		reel_run_enter(run, REEL_RUN_IDLE);
 	}
+	run->sweep.resumed = !error;
 	reel_ahead_begin(run);
 	leave_function(run);
 	return error;
-}
-
-static int no_reverse_sweep(void)
-{
-	return reel_fail(-EINVAL, "the reverse sweep of a run whose forward sweep has not come to "
-				  "its end, or of which a callback was left by an exception or by "
-				  "longjmp(): call reel_run_forward() first");
-}
-
-/* Before the last action all others have been carried out, in whatever thread. */
-static int next(reel_run *run, reel_action *action, unsigned entered)
-{
-	if (!reel_run_is_reversing(run))
-		return no_reverse_sweep();
-	take_action(run, action);
-	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || action->last <= run->schedule.steps);
-	if (action->kind != REEL_ACTION_DONE)
-		return 0;
-	reel_run_enter(run, REEL_RUN_IDLE);
-	if (was_left(run, entered))
-		return no_reverse_sweep();
-	reel_restart_remove(run);
-	return 0;
-}
-
-int reel_run_next(reel_run *run, reel_action *action)
-{
-	return next(run, action, 0);
-}
-
-static int go_back(reel_run *run, void *context, void *state, void *adjoint)
-{
-	for (;;) {
-		reel_action action;
-		int error = next(run, &action, 1);
-
-		if (error || action.kind == REEL_ACTION_DONE)
-			return error;
-		error = carry_out(run, &action, context, state, adjoint, &run->tape);
-		REEL_ASSERT(error || run->steps_on_tape >= 0);
-		error = conclude(run, &action, context, adjoint, error);
-		if (error) {
-			reel_run_enter(run, REEL_RUN_IDLE);
-			return error;
-		}
-	}
-}
-
-int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
-{
-	int error;
-
-	end_if_left(run);
-	enter_function(run);
-	error = go_back(run, context, state, adjoint);
-	leave_function(run);
-	return error;
-}
-
-void reel_run_give_up(reel_run *run)
-{
-	reel_run_enter(run, REEL_RUN_IDLE);
 }
 
 bool reel_run_is_reversing(const reel_run *run)
@@ -618,9 +562,15 @@ void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
 		.advanced = counts.advanced,
 		.recorded = counts.recorded,
 		.reversed = counts.reversed,
-		/* Relaxed is enough: a counter, which orders nothing. */
+		/* Relaxed, all: counters, which order nothing. */
 		.peak_tape_bytes =
 			atomic_load_explicit(&run->peak_tape_bytes, memory_order_relaxed),
+		.advance_ns = atomic_load_explicit(&run->ns[REEL_ACTION_ADVANCE],
+						   memory_order_relaxed),
+		.record_ns = atomic_load_explicit(&run->ns[REEL_ACTION_RECORD],
+						  memory_order_relaxed),
+		.reverse_ns = atomic_load_explicit(&run->ns[REEL_ACTION_REVERSE],
+						   memory_order_relaxed),
 		.unlike_step = run->unlike_step,
 		.saves = run->saves,
 		.failed_saves = run->failed_saves,

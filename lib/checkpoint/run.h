@@ -3,7 +3,8 @@
  * A run of a plan over a model.
  *
  *	run-open.c         checks and completes the options of a run
- *	run.c              the sweeps: carries actions out one after the other
+ *	run.c              the sweeps: one action after the other
+ *	run-action.c       carries one action out
  *	run-read-ahead.c   walks ahead of the sweep and starts reads
  *	run-audit.c        compares a state with the state of an earlier replay
  *	run-restart.c      writes and reads what a killed run is resumed from
@@ -31,10 +32,10 @@
  *	from       to         in
  *	any        IDLE       reel_run_resume, reel_run_give_up, a sweep that failed or was left
  *	IDLE       RESUMED    walk, in a forward sweep
- *	any        FORWARD    reel_run_forward
+ *	any        FORWARD    begin_forward
  *	IDLE       REVERSE    walk (resumed in a reverse sweep)
- *	FORWARD    REVERSE    reel_run_forward, at the last state
- *	REVERSE    IDLE       reel_run_next, at the last action
+ *	FORWARD    REVERSE    go_on, at the last state
+ *	REVERSE    IDLE       complete, at the last action
  */
 enum reel_run_phase {
 	REEL_RUN_IDLE,    /* no sweep has begun, or a sweep failed, or all steps are reversed */
@@ -60,14 +61,35 @@ struct reel_run_counts {
 	uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 };
 
+/* What is under way of a sweep. */
+struct reel_sweep {
+	void *context, *state, *adjoint;
+	reel_action action; /* of the plan; DONE: none is under way */
+	int64_t at;         /* the state that the pieces of an ADVANCE have reached */
+	bool resumed;       /* reel_run_resume() has succeeded, and no sweep has begun since */
+	bool driven;        /* reel_run_next() goes on with it, and no callbacks */
+
+	/* Of a sweep that is driven. */
+	reel_action piece; /* that the program carries out; DONE: none */
+	uint64_t since;    /* time at which it was handed out */
+	uint64_t ns;       /* that it has taken, as the program says, or 0 */
+	bool ends;         /* reel_run_end_loop() was called */
+	int error;         /* of reel_run_stop() */
+};
+
+/* ADVANCE, RECORD and REVERSE. */
+#define REEL_PIECE_KINDS 3
+
 struct reel_run {
 	const reel_plan *plan;
 	reel_model model;
 	struct reel_run_options options;
+	struct reel_part *part; /* those of the options, of the state first; or NULL */
 	reel_tape tape;
 	struct reel_snapshots snapshots;
 	reel_schedule schedule;
 	enum reel_run_phase phase;
+	struct reel_sweep sweep;
 	/*
 	 * Number of functions of the run that have begun and not returned. If it is not 0 when
 	 * the program calls the next one, a callback was left by an exception or by longjmp().
@@ -111,11 +133,9 @@ struct reel_run {
 	_Atomic int64_t advanced, recorded, reversed;
 	_Atomic uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 	_Atomic uint64_t peak_tape_bytes;
+	_Atomic uint64_t ns[REEL_PIECE_KINDS];
 };
 
-/* run.c: no other thread carries actions out while reel_run_set_counts() runs. */
-struct reel_run_counts reel_run_get_counts(const reel_run *run);
-void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts);
 /* Changes the phase by the table above. */
 void reel_run_enter(reel_run *run, enum reel_run_phase phase);
 /* Sets the run back to the beginning of the plan, without snapshots and with an empty tape. */
@@ -123,9 +143,39 @@ void reel_run_begin(reel_run *run);
 /* Number of steps of the model when a run begins, or REEL_UNKNOWN_STEPS. */
 int64_t reel_run_steps_at_first(const reel_run *run);
 /* Notes that the loop ends in state `step`, which the last ADVANCE has reached. 0 or -ERANGE. */
-int reel_run_end_loop(reel_run *run, int64_t step);
+int reel_run_meet_end(reel_run *run, int64_t step);
 /* Whether the forward sweep ends with this action. */
 bool reel_run_turns_after(const reel_run *run, const reel_action *action);
+/* Whether states are compared with what they were (REEL_RUN_AUDIT). */
+bool reel_run_audits(const reel_run *run);
+
+/* run-action.c: no other thread carries actions out while reel_run_set_counts() runs. */
+struct reel_run_counts reel_run_get_counts(const reel_run *run);
+void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts);
+/*
+ * Converts a step of the plan to the step of the model at which it begins. A plan of an unknown end
+ * may name steps above REEL_MAX_STEPS: all of them become REEL_MAX_STEPS + 1, so that the product
+ * does not overflow.
+ */
+int64_t reel_run_step_of(const reel_run *run, int64_t segment);
+/* The same action in steps of the model. */
+reel_action reel_run_piece_of(const reel_run *run, const reel_action *action);
+/* Carries an action of the plan out; `tape` NULL: that of the run. As reel_run_carry_out(). */
+int reel_run_act(reel_run *run, const reel_action *action, void *context, void *state,
+		 void *adjoint, reel_tape *tape);
+/* Calls the callback of the model for a piece, and reel_piece_end(). */
+int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void *state,
+		    void *adjoint, reel_tape *tape);
+/*
+ * Counts a piece that has led to `state`, and looks at the tape and the state that it has left.
+ * `error` is what carrying it out came to. Returns the error of the sweep, or 0.
+ */
+int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const void *state,
+		   reel_tape *tape, int error);
+/* Adds to the time that pieces of this kind have taken. */
+void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns);
+/* Saves a state by save(), by the parts of the state, or by memcpy(). Returns what save() does. */
+int reel_run_save_state(const reel_run *run, void *context, const void *state, void *snapshot);
 
 /* run-read-ahead.c: begins at the next action of `run->schedule`. */
 void reel_ahead_begin(reel_run *run);

@@ -25,7 +25,7 @@ static int take_action(struct ahead_sweep *sweep, reel_action *action)
 	if (sweep->has_next)
 		*action = sweep->next;
 	else
-		error = reel_run_next(sweep->run, action);
+		error = reel_run_take(sweep->run, action);
 	sweep->has_next = false;
 	if (error)
 		snprintf(sweep->text, sizeof sweep->text, "%s", reel_error_text(error));

@@ -145,7 +145,7 @@ static bool gather(struct sweep *sweep, struct job *job)
 	reel_action action;
 
 	for (unsigned reverses = 0; reverses < 2;) {
-		if (reel_run_next(sweep->run, &action) || action.kind == REEL_ACTION_DONE)
+		if (reel_run_take(sweep->run, &action) || action.kind == REEL_ACTION_DONE)
 			return false;
 		if (action.kind == REEL_ACTION_REVERSE)
 			reverses++;
@@ -189,7 +189,7 @@ static int reverse_side_by_side(struct sweep *sweep, struct run *run, struct sta
 {
 	reel_action turn;
 	unsigned given = 0, reversed = 0;
-	int error = reel_run_next(sweep->run, &turn);
+	int error = reel_run_take(sweep->run, &turn);
 
 	if (!error)
 		error = reel_run_carry_out(sweep->run, &turn, run, NULL, bar, NULL);
@@ -201,7 +201,7 @@ static int reverse_side_by_side(struct sweep *sweep, struct run *run, struct sta
 		error = error ? error : reverse_job(sweep, run, reversed++, bar);
 	}
 	if (!error)
-		error = reel_run_next(sweep->run, &turn);
+		error = reel_run_take(sweep->run, &turn);
 	return !error && turn.kind != REEL_ACTION_DONE ? -EPROTO : error;
 }
 

@@ -579,7 +579,7 @@ static unsigned stores_tried_twice(reel_run *checkpoint, struct run *run, struct
 
 	reel_run_forward(checkpoint, run, &state);
 	*bar = seed;
-	while (!reel_run_next(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
+	while (!reel_run_take(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
 		int error = reel_run_carry_out(checkpoint, &action, run, &state, bar, NULL);
 
 		stores += error == -ENOMEM && action.kind == REEL_ACTION_STORE;
@@ -928,7 +928,7 @@ static uint64_t reverse_in_want(reel_pool *pool, reel_run *checkpoint, struct ru
 	reel_tape others = open_tape(pool, 0);
 	reel_action action;
 
-	while (!reel_run_next(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
+	while (!reel_run_take(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
 		if (action.kind == REEL_ACTION_LOAD)
 			reel_store_get_counts(counted, &counts);
 		else if (action.kind == REEL_ACTION_DROP)

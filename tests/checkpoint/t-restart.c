@@ -623,7 +623,7 @@ static void a_sweep_in_pieces_removes_it(void)
 	is_int(files_here(), 1, "begins with the file of the forward sweep");
 	ok(synced.files > 0, "which was written to the disk");
 	do {
-		error = error ? error : reel_run_next(checkpoint, &action);
+		error = error ? error : reel_run_take(checkpoint, &action);
 		error = error ? error
 			      : reel_run_carry_out(checkpoint, &action, &run, &state, &bar, NULL);
 	} while (!error && action.kind != REEL_ACTION_DONE);

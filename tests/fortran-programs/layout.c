@@ -68,14 +68,18 @@ void fill_options(struct reel_run_options *options)
 		.adjoint_bytes = 14,
 		.save_adjoint = (int (*)(void *, const void *, void *))(uintptr_t)15,
 		.load_adjoint = (int (*)(void *, void *, const void *))(uintptr_t)16,
-		.reserved = {17, 18, 19}};
+		.state_part = POINTER(17),
+		.adjoint_part = POINTER(18),
+		.state_parts = 19,
+		.adjoint_parts = 20,
+		.reserved = {21, 22, 23}};
 }
 
 void fill_stats(struct reel_run_stats *stats)
 {
 	*stats = (struct reel_run_stats){
 		1,  2,  3,  {4, 5, 6, 7}, {8, 9, 10, 11}, 12, 13, 14, 15, 16, 17, 18,
-		19, 20, 21, 22,           {23, 24}};
+		19, 20, 21, 22,           23, 24, 25, {26, 27}};
 }
 
 void fill_pool_stats(struct reel_pool_stats *stats)

@@ -115,13 +115,17 @@ program layout
   call ok(transfer(options%restart, 0_c_size_t) == 12 .and. options%restart_seconds == 13 .and. &
     options%adjoint_bytes == 14 .and. transfer(options%save_adjoint, 0_c_size_t) == 15 .and. &
     transfer(options%load_adjoint, 0_c_size_t) == 16 .and. &
-    all(options%reserved == [17, 18, 19]), 'and the last of them')
+    transfer(options%state_part, 0_c_size_t) == 17 .and. &
+    transfer(options%adjoint_part, 0_c_size_t) == 18 .and. options%state_parts == 19 .and. &
+    options%adjoint_parts == 20 .and. all(options%reserved == [21, 22, 23]), &
+    'and the last of them')
 
   call fill_stats(stats)
   call ok(all([stats%advanced, stats%recorded, stats%reversed, stats%stores, stats%loads, &
     stats%put_bytes, stats%got_bytes, stats%failed_puts, stats%fetched, stats%waits, &
-    stats%wait_ns, stats%peak_snapshot_bytes, stats%peak_tape_bytes, stats%unlike_step, &
-    stats%saves, stats%failed_saves, stats%reserved] == [(i, i=1, 24)]), &
+    stats%wait_ns, stats%peak_snapshot_bytes, stats%peak_tape_bytes, stats%advance_ns, &
+    stats%record_ns, stats%reverse_ns, stats%unlike_step, &
+    stats%saves, stats%failed_saves, stats%reserved] == [(i, i=1, 27)]), &
     'members of reel_run_stats')
 
   call fill_layout(elements)

@@ -205,7 +205,7 @@ contains
     reversed = 0
     forward_from = steps
     do
-      error = reel_run_next(run, action)
+      error = reel_run_take(run, action)
       if (error /= 0 .or. action%kind == REEL_ACTION_DONE) exit
       select case (action%kind)
       case (REEL_ACTION_REVERSE)
@@ -232,7 +232,7 @@ contains
 
     call begin(x)
     if (reel_run_forward(run, a, x) /= 0) error stop
-    error = reel_run_next(run, action)
+    error = reel_run_take(run, action)
     if (error == 0) error = reel_run_carry_out(run, action, a, x)
     call ok(error == -22 .and. action%kind == REEL_ACTION_REVERSE .and. index( &
       reel_error_text(0), 'the adjoint is needed') == 1, &

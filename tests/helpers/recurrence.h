@@ -262,10 +262,10 @@ static inline int go_back(reel_run *checkpoint, struct run *run, struct state *s
 
 	if (!pieces)
 		return reel_run_reverse(checkpoint, run, state, bar);
-	error = reel_run_next(checkpoint, &action);
+	error = reel_run_take(checkpoint, &action);
 	while (!error && action.kind != REEL_ACTION_DONE) {
 		error = reel_run_carry_out(checkpoint, &action, run, state, bar, NULL);
-		error = error ? error : reel_run_next(checkpoint, &action);
+		error = error ? error : reel_run_take(checkpoint, &action);
 	}
 	return error;
 }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <reel/block.h>
 #include <reel/parcel.h>
 
 #include "helpers/cancel-support.h"

@@ -125,9 +125,11 @@ stores parcels 'sum 4950' 'the sum of the numbers of 100 states'
 
 # The loop has come to its fixed point x = a sin x, whose derivative is known.
 compile checkpointing
+compile checkpointing-2
 awk 'BEGIN { a = 1.5; x = 1; for (i = 0; i < 1000; i++) x = a * sin(x)
 	printf "dx/da = %g\n", sin(x) / (1 - a * cos(x)) }' >wanted
 prints_what_was_wanted checkpointing 'its fixed point'
+prints_what_was_wanted checkpointing-2 'its fixed point'
 shows doc/checkpointing.md
 
 case $CFLAGS in

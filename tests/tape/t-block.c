@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include <reel/block.h>
+
 #include "os/os.h"
 #include "helpers/recurrence.h"
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What a loop is to those who run its steps again: runs (run.h) and block replay (block.h). */
+#ifndef REEL_MODEL_H
+#define REEL_MODEL_H
+
+#include <reel/tape.h>
+
+/*
+ * A primal with steps first, first + 1, ... last - 1 and what its reversal needs.
+ * Each callback returns 0 or an error of its own below 0, which ends the sweep
+ * and is returned. `context` is what the caller passed; what changes from step
+ * to step must be in `state`, so that a step can be run again.
+ *
+ * A callback may leave by an exception of C++ or by longjmp(). In block replay, close the tape
+ * then: a reverse sweep that goes on does not find the values that it pops, which is an error.
+ */
+typedef struct reel_model {
+	/* The bytes of a snapshot; of the state itself if save and load are NULL. */
+	size_t state_bytes;
+	/* Run steps without recording. */
+	int (*advance)(void *context, void *state, int64_t first, int64_t last);
+	/* Run the same steps and push what their reversal needs. */
+	int (*record)(void *context, void *state, int64_t first, int64_t last, reel_tape *tape);
+	/* Reverse steps last - 1 down to first: pop what record pushed. */
+	int (*reverse)(void *context, void *adjoint, int64_t first, int64_t last,
+		       reel_tape *tape);
+	/*
+	 * Copy the state to a snapshot and back. NULL: by memcpy(). In block replay snapshots
+	 * lie on the tape, aligned to 8 bytes: what wants more is copied by memcpy().
+	 */
+	int (*save)(void *context, const void *state, void *snapshot);
+	int (*load)(void *context, void *state, const void *snapshot);
+} reel_model;
+
+#endif

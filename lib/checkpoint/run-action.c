@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Carries one action of a run out. The owner of the run does so, or several threads at the same
+ * time by reel_run_carry_out(): what they change is atomic or guarded by `snapshots.lock`.
+ *
+ * An action of the plan counts its steps, which are segments. A piece counts steps of the model: it
+ * is a RECORD or a REVERSE, or an ADVANCE or a part of one. The model's callbacks carry a piece out,
+ * or the program does (reel_run_next()); reel_piece_end() then looks at what it has left.
+ */
+#include "config.h"
+
+#include "run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "os/counter.h"
+#include "os/error.h"
+#include "plan/plan.h"
+#include "store/store.h"
+#include "tape/tape.h"
+
+int64_t reel_run_step_of(const reel_run *run, int64_t segment)
+{
+	int64_t step = segment > REEL_MAX_STEPS / run->options.segment_steps ?
+			       REEL_MAX_STEPS + 1 : segment * run->options.segment_steps;
+
+	REEL_ASSERT(run->options.segment_steps > 0);
+	return run->steps != REEL_UNKNOWN_STEPS && step > run->steps ? run->steps : step;
+}
+
+/* ---- Counts ---- */
+
+static void count(_Atomic int64_t *counter, int64_t steps)
+{
+	REEL_ASSERT(steps >= 0);
+	/* Relaxed is enough: a counter, which orders nothing. */
+	atomic_fetch_add_explicit(counter, steps, memory_order_relaxed);
+}
+
+struct reel_run_counts reel_run_get_counts(const reel_run *run)
+{
+	struct reel_run_counts counts;
+
+	/* Relaxed is enough, for all: counters, which order nothing. */
+	counts.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
+	counts.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
+	counts.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed);
+	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
+		counts.stores[tier] = atomic_load_explicit(&run->stores[tier],
+							   memory_order_relaxed);
+		counts.loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
+	}
+	return counts;
+}
+
+void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts)
+{
+	/* Relaxed, all: no other thread carries actions out now. */
+	atomic_store_explicit(&run->advanced, counts->advanced, memory_order_relaxed);
+	atomic_store_explicit(&run->recorded, counts->recorded, memory_order_relaxed);
+	atomic_store_explicit(&run->reversed, counts->reversed, memory_order_relaxed);
+	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
+		atomic_store_explicit(&run->stores[tier], counts->stores[tier],
+				      memory_order_relaxed);
+		atomic_store_explicit(&run->loads[tier], counts->loads[tier], memory_order_relaxed);
+	}
+}
+
+/* ---- Steps ---- */
+
+static const char *name_of(enum reel_action_kind kind)
+{
+	REEL_ASSERT(kind <= REEL_ACTION_REVERSE);
+	return kind == REEL_ACTION_ADVANCE  ? "advance"
+	       : kind == REEL_ACTION_RECORD ? "record"
+					    : "reverse";
+}
+
+/* Describes the error of a callback. A value above 0 is no failure: it stops the sweep early. */
+static int callback(int error, const char *what, int64_t first, int64_t last)
+{
+	REEL_ASSERT(error && first <= last);
+	return error > 0
+		       ? error
+		       : reel_fail(error, "%s of steps %lld to %lld returned %d (%s)", what,
+				   (long long)first, (long long)last - 1, error, strerror(-error));
+}
+
+static int tape_error(const reel_tape *tape, const reel_action *piece)
+{
+	int error = reel_tape_error(tape);
+
+	return error ? reel_fail(error, "the tape failed in %s of steps %lld to %lld: %s",
+				 name_of(piece->kind), (long long)piece->first,
+				 (long long)piece->last - 1, reel_strerror(error))
+		     : 0;
+}
+
+static int audit(reel_run *run, const reel_action *piece, void *context, const void *state)
+{
+	if (!reel_run_audits(run))
+		return 0;
+	return reel_audit_state(run, context, state, piece->first, piece->last);
+}
+
+static int end_record(reel_run *run, const reel_action *piece, void *context, const void *state,
+		      reel_tape *tape)
+{
+	int error = tape_error(tape, piece);
+
+	if (error)
+		return error;
+	count(&run->recorded, piece->last - piece->first);
+	reel_counter_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
+	return audit(run, piece, context, state);
+}
+
+/*
+ * One REVERSE may undo several RECORDs or a part of one. So the tape is known to be empty only when
+ * no recorded step is left on it.
+ */
+static int end_reverse(reel_run *run, const reel_action *piece, reel_tape *tape)
+{
+	count(&run->reversed, piece->last - piece->first);
+	if (tape == &run->tape && run->steps_on_tape == 0)
+		reel_tape_check_balance(tape, 0, piece->first, piece->last);
+	return tape_error(tape, piece);
+}
+
+int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const void *state,
+		   reel_tape *tape, int error)
+{
+	int64_t steps = piece->last - piece->first;
+
+	/* Also after an error: the steps may be on the tape in part. */
+	if (tape == &run->tape && piece->kind == REEL_ACTION_RECORD)
+		run->steps_on_tape += steps;
+	if (error)
+		return callback(error, name_of(piece->kind), piece->first, piece->last);
+	switch (piece->kind) {
+	case REEL_ACTION_ADVANCE:
+		count(&run->advanced, steps);
+		return audit(run, piece, context, state);
+	case REEL_ACTION_RECORD:
+		return end_record(run, piece, context, state, tape);
+	default:
+		REEL_ASSERT(piece->kind == REEL_ACTION_REVERSE);
+		if (tape == &run->tape)
+			run->steps_on_tape -= steps;
+		return end_reverse(run, piece, tape);
+	}
+}
+
+static int call(reel_run *run, const reel_action *piece, void *context, void *state, void *adjoint,
+		reel_tape *tape)
+{
+	const reel_model *model = &run->model;
+
+	switch (piece->kind) {
+	case REEL_ACTION_ADVANCE:
+		return model->advance(context, state, piece->first, piece->last);
+	case REEL_ACTION_RECORD:
+		return model->record(context, state, piece->first, piece->last, tape);
+	default:
+		REEL_ASSERT(piece->kind == REEL_ACTION_REVERSE);
+		return model->reverse(context, adjoint, piece->first, piece->last, tape);
+	}
+}
+
+void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns)
+{
+	REEL_ASSERT(piece->kind <= REEL_ACTION_REVERSE);
+	/* Relaxed is enough: a counter, which orders nothing. */
+	atomic_fetch_add_explicit(&run->ns[piece->kind], ns, memory_order_relaxed);
+}
+
+int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void *state,
+		    void *adjoint, reel_tape *tape)
+{
+	uint64_t since = reel_clock_ns();
+	int error = call(run, piece, context, state, adjoint, tape);
+
+	reel_piece_note_time(run, piece, reel_clock_ns() - since);
+	return reel_piece_end(run, piece, context, state, tape, error);
+}
+
+void reel_run_take_back(reel_run *run, const reel_action *record, reel_mark before)
+{
+	run->steps_on_tape -= reel_run_step_of(run, record->last) -
+			      reel_run_step_of(run, record->first);
+	REEL_ASSERT(run->steps_on_tape >= 0);
+	reel_tape_rewind(&run->tape, before);
+	reel_tape_clear_error(&run->tape);
+}
+
+reel_action reel_run_piece_of(const reel_run *run, const reel_action *action)
+{
+	reel_action piece = {.kind = action->kind,
+			     .first = reel_run_step_of(run, action->first),
+			     .last = reel_run_step_of(run, action->last)};
+
+	return piece;
+}
+
+int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape)
+{
+	reel_action piece = reel_run_piece_of(run, reversed);
+
+	reel_tape_check_balance(tape, 0, piece.first, piece.last);
+	return tape_error(tape, &piece);
+}
+
+/* ---- States in several arrays ---- */
+
+static void gather(const struct reel_run_options *options, void *snapshot)
+{
+	char *to = snapshot;
+
+	for (unsigned i = 0; i < options->state_parts; i++) {
+		const struct reel_part *part = &options->state_part[i];
+
+		if (part->bytes)
+			memcpy(to, part->data, part->bytes);
+		to += part->bytes;
+	}
+}
+
+static void scatter(const struct reel_run_options *options, const void *snapshot)
+{
+	const char *from = snapshot;
+
+	for (unsigned i = 0; i < options->state_parts; i++) {
+		const struct reel_part *part = &options->state_part[i];
+
+		if (part->bytes)
+			memcpy(part->data, from, part->bytes);
+		from += part->bytes;
+	}
+}
+
+int reel_run_save_state(const reel_run *run, void *context, const void *state, void *snapshot)
+{
+	REEL_ASSERT(!run->model.save == !run->model.load);
+	if (run->model.save)
+		return run->model.save(context, state, snapshot);
+	if (run->options.state_parts)
+		gather(&run->options, snapshot);
+	else
+		memcpy(snapshot, state, run->model.state_bytes);
+	return 0;
+}
+
+static int load(const reel_run *run, void *context, void *state, const void *snapshot)
+{
+	if (run->model.load)
+		return run->model.load(context, state, snapshot);
+	if (run->options.state_parts)
+		scatter(&run->options, snapshot);
+	else
+		memcpy(state, snapshot, run->model.state_bytes);
+	return 0;
+}
+
+/* ---- Snapshots ---- */
+
+static int fail_snapshot(const reel_run *run, int error, const char *what,
+			 const reel_action *action)
+{
+	REEL_ASSERT(error < 0);
+	return reel_fail(error, "%s of state %lld, slot %u of tier %u: %s", what,
+			 (long long)reel_run_step_of(run, action->first), action->slot,
+			 action->tier, reel_store_strerror(error));
+}
+
+static int run_store(reel_run *run, const reel_action *action, void *context, const void *state)
+{
+	int64_t step = reel_run_step_of(run, action->first);
+	void *data;
+	int error = reel_snapshot_reserve(&run->snapshots, action->tier, action->slot,
+					  action->first, &data);
+
+	if (error)
+		return fail_snapshot(run, error, "store", action);
+	error = reel_run_save_state(run, context, state, data);
+	if (error) {
+		reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
+		return callback(error, "save", step, step + 1);
+	}
+	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
+	/* Relaxed is enough: a counter, which orders nothing. */
+	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
+	return reel_run_audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
+}
+
+static int run_load(reel_run *run, const reel_action *action, void *context, void *state)
+{
+	int64_t step = reel_run_step_of(run, action->first);
+	const void *data;
+	int error = reel_snapshot_pin(&run->snapshots, action->tier, action->slot, action->first,
+				      &data);
+
+	if (error)
+		return fail_snapshot(run, error, "load", action);
+	error = load(run, context, state, data);
+	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
+	if (error)
+		return callback(error, "load", step, step + 1);
+	/* Relaxed is enough: a counter, which orders nothing. */
+	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
+	return reel_run_audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
+}
+
+static int run_drop(reel_run *run, const reel_action *action)
+{
+	int error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
+
+	return error ? fail_snapshot(run, error, "drop", action) : 0;
+}
+
+/* ---- All actions ---- */
+
+int reel_run_act(reel_run *run, const reel_action *action, void *context, void *state,
+		 void *adjoint, reel_tape *tape)
+{
+	reel_action piece;
+
+	switch (action->kind) {
+	case REEL_ACTION_ADVANCE:
+	case REEL_ACTION_RECORD:
+	case REEL_ACTION_REVERSE:
+		piece = reel_run_piece_of(run, action);
+		return reel_piece_call(run, &piece, context, state, adjoint,
+				       tape ? tape : &run->tape);
+	case REEL_ACTION_STORE:
+		return run_store(run, action, context, state);
+	case REEL_ACTION_LOAD:
+		return run_load(run, action, context, state);
+	case REEL_ACTION_DROP:
+		return run_drop(run, action);
+	case REEL_ACTION_DONE:
+		break;
+	}
+	return 0;
+}

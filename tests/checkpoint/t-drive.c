@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs that the program drives: it asks for the next action and carries it out itself. What comes
+ * of it is what the callbacks of a model come to, to the last bit and the last count.
+ */
+#include <config.h>
+
+#include <sys/wait.h>
+
+#include "helpers/recurrence.h"
+
+enum { STEPS = 37, SLOTS = 4 };
+
+#define PATH "driven"
+
+/* A program that owns its time loop. The state and the adjoint lie in two arrays each. */
+struct loop {
+	struct run counts;
+	double first[2], rest[LENGTH - 2];
+	double first_bar[2], rest_bar[LENGTH - 2];
+	int64_t ends_at;       /* of a loop of an unknown end */
+	int64_t wanders_at;    /* the step that leaves another state when it is run again; -1 */
+	bool has_wandered;
+	int64_t stops_before;  /* number of pieces until it calls reel_run_stop(); -1: it does not */
+	int stops_with;
+	int64_t pieces;
+	int64_t longest;       /* ADVANCE, in steps */
+};
+
+static const struct loop at_rest = {
+	.counts = {.failing_advance = -1, .failing_record = -1, .failing_reverse = -1,
+		   .coupling = 0.25},
+	.ends_at = -1, .wanders_at = -1, .stops_before = -1};
+
+static struct state gather(const double *first, const double *rest)
+{
+	struct state state;
+
+	memcpy(state.x, first, 2 * sizeof *first);
+	memcpy(state.x + 2, rest, (LENGTH - 2) * sizeof *rest);
+	return state;
+}
+
+static void scatter(const struct state *state, double *first, double *rest)
+{
+	memcpy(first, state->x, 2 * sizeof *first);
+	memcpy(rest, state->x + 2, (LENGTH - 2) * sizeof *rest);
+}
+
+static void begin(struct loop *loop)
+{
+	*loop = at_rest;
+	scatter(&start, loop->first, loop->rest);
+	scatter(&seed, loop->first_bar, loop->rest_bar);
+}
+
+/* Opens a run whose state and adjoint are those of the loop, in parts, one of which is empty. */
+static reel_run *open_driven(const reel_plan *plan, struct loop *loop,
+			     struct reel_run_options options)
+{
+	struct reel_part state[] = {{loop->first, sizeof loop->first}, {NULL, 0},
+				    {loop->rest, sizeof loop->rest}};
+	struct reel_part adjoint[] = {{loop->first_bar, sizeof loop->first_bar},
+				      {loop->rest_bar, sizeof loop->rest_bar}};
+
+	options.state_part = state;
+	options.state_parts = COUNT(state);
+	options.adjoint_part = adjoint;
+	options.adjoint_parts = COUNT(adjoint);
+	return open_checkpoint(plan, NULL, &options);
+}
+
+/* Carries one piece out as a program does that has never heard of callbacks. */
+static void carry_out(struct loop *loop, const reel_action *action, reel_tape *tape)
+{
+	struct state state = gather(loop->first, loop->rest);
+	struct state bar = gather(loop->first_bar, loop->rest_bar);
+
+	if (action->kind == REEL_ACTION_ADVANCE) {
+		advance(&loop->counts, &state, action->first, action->last);
+		if (action->last - action->first > loop->longest)
+			loop->longest = action->last - action->first;
+	} else if (action->kind == REEL_ACTION_RECORD) {
+		record(&loop->counts, &state, action->first, action->last, tape);
+	} else {
+		reverse(&loop->counts, &bar, action->first, action->last, tape);
+	}
+	if (loop->wanders_at >= action->first && loop->wanders_at < action->last &&
+	    action->kind != REEL_ACTION_REVERSE) {
+		if (loop->has_wandered)
+			state.x[0] += 1e-12;
+		loop->has_wandered = true;
+	}
+	scatter(&state, loop->first, loop->rest);
+	scatter(&bar, loop->first_bar, loop->rest_bar);
+}
+
+/* Goes on up to the end, or for `most` pieces. Returns what the last call did. */
+static int drive(reel_run *run, struct loop *loop, int64_t most)
+{
+	reel_action action = {.kind = REEL_ACTION_DONE};
+	bool begins = true;
+
+	for (int64_t piece = 0; piece < most; piece++) {
+		int error;
+
+		if (loop->ends_at == 0 && begins)
+			reel_run_end_loop(run);
+		begins = false;
+		error = reel_run_next(run, &action);
+		if (error || action.kind == REEL_ACTION_DONE)
+			return error;
+		loop->pieces++;
+		carry_out(loop, &action, reel_run_tape(run));
+		if (action.kind == REEL_ACTION_ADVANCE && action.last == loop->ends_at)
+			reel_run_end_loop(run);
+		if (loop->stops_before-- == 0)
+			reel_run_stop(run, loop->stops_with);
+	}
+	return 0;
+}
+
+static bool is_right(const struct loop *loop, int64_t steps)
+{
+	struct state bar = gather(loop->first_bar, loop->rest_bar);
+
+	return is_gradient(&bar, steps);
+}
+
+static bool counts_are_equal(const struct reel_run_stats *a, const struct reel_run_stats *b)
+{
+	return a->advanced == b->advanced && a->recorded == b->recorded &&
+	       a->reversed == b->reversed && !memcmp(a->stores, b->stores, sizeof a->stores) &&
+	       !memcmp(a->loads, b->loads, sizeof a->loads) &&
+	       a->peak_snapshot_bytes == b->peak_snapshot_bytes &&
+	       a->peak_tape_bytes == b->peak_tape_bytes;
+}
+
+static bool ends_at_37(void *context, const void *state, int64_t step)
+{
+	(void)context;
+	(void)state;
+	return step == STEPS;
+}
+
+static void by_callbacks(const reel_plan *plan, bool unknown, struct reel_run_stats *stats)
+{
+	struct reel_run_options options = {.finished = unknown ? ends_at_37 : NULL};
+	reel_run *run = open_checkpoint(plan, &copied, &options);
+	struct run counts = no_failure;
+	struct state state = start, bar = seed;
+
+	reel_run_forward(run, &counts, &state);
+	reel_run_reverse(run, &counts, &state, &bar);
+	reel_run_get_stats(run, stats);
+	reel_run_close(run);
+}
+
+static void both_ways_are_one(const reel_plan *plan, const char *name, bool unknown)
+{
+	struct reel_run_stats wanted, stats;
+	struct loop loop;
+	reel_run *run;
+	int error;
+
+	begin(&loop);
+	loop.ends_at = unknown ? STEPS : -1;
+	by_callbacks(plan, unknown, &wanted);
+	run = open_driven(plan, &loop, (struct reel_run_options){0});
+	error = reel_run_start(run, NULL, NULL, NULL);
+	is_int(error ? error : drive(run, &loop, INT64_MAX), 0, "%s: comes to its end", name);
+	ok(is_right(&loop, STEPS), "%s: with the bits of one tape", name);
+	reel_run_get_stats(run, &stats);
+	ok(counts_are_equal(&stats, &wanted), "%s: with the counts of the callbacks", name);
+	ok(stats.advance_ns + stats.record_ns > 0 && stats.reverse_ns > 0,
+	   "%s: actions take time", name);
+	begin(&loop);
+	loop.ends_at = unknown ? STEPS : -1;
+	error = reel_run_start(run, NULL, NULL, NULL);
+	ok(!error && !drive(run, &loop, INT64_MAX) && is_right(&loop, STEPS),
+	   "%s: and once more", name);
+	reel_run_close(run);
+}
+
+static void all_planners(void)
+{
+	tap_case("a run that is driven");
+	for (enum reel_planner planner = 0; planner < REEL_PLANNERS; planner++) {
+		bool unknown = planner == REEL_ONLINE;
+		reel_plan *plan = plan_for(planner, unknown ? REEL_UNKNOWN_STEPS : STEPS, SLOTS);
+
+		both_ways_are_one(plan, reel_planner_name(planner), unknown);
+		reel_plan_close(plan);
+	}
+}
+
+static void unknown_ends(void)
+{
+	reel_plan *plan = plan_for(REEL_ONLINE, REEL_UNKNOWN_STEPS, SLOTS);
+	unsigned wrong = 0;
+	struct loop loop;
+	reel_run *run;
+
+	tap_case("a loop that ends where the program says");
+	run = open_driven(plan, &loop, (struct reel_run_options){0});
+	for (int64_t steps = 0; steps < 60; steps++) {
+		begin(&loop);
+		loop.ends_at = steps;
+		wrong += reel_run_start(run, NULL, NULL, NULL) || drive(run, &loop, INT64_MAX) ||
+			 !is_right(&loop, steps) || reel_run_steps(run) != steps;
+	}
+	is_int(wrong, 0, "at each of 60 ends the gradient is right");
+	is_int(reel_run_end_loop(run), -EINVAL, "after the sweeps there is no loop to end");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
+static void the_audit(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
+	struct reel_run_stats stats;
+	struct loop loop;
+	reel_run *run;
+
+	tap_case("a step that does not replay");
+	run = open_driven(plan, &loop, (struct reel_run_options){.flags = REEL_RUN_AUDIT});
+	begin(&loop);
+	loop.wanders_at = 11;
+	reel_run_start(run, NULL, NULL, NULL);
+	is_int(drive(run, &loop, INT64_MAX), -EILSEQ, "ends the sweep");
+	reel_run_get_stats(run, &stats);
+	is_int(stats.unlike_step, 11, "and is named");
+	is_int(loop.longest, 1, "since steps are advanced one by one");
+	begin(&loop);
+	reel_run_start(run, NULL, NULL, NULL);
+	ok(!drive(run, &loop, INT64_MAX) && is_right(&loop, STEPS), "a loop that replays passes");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
+static void stopping(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
+	unsigned wrong = 0;
+	reel_action action;
+	struct loop loop;
+	reel_run *run;
+	int64_t pieces;
+
+	tap_case("a sweep that the program stops");
+	run = open_driven(plan, &loop, (struct reel_run_options){0});
+	begin(&loop);
+	reel_run_start(run, NULL, NULL, NULL);
+	drive(run, &loop, INT64_MAX);
+	pieces = loop.pieces;
+	for (int64_t piece = 0; piece < pieces; piece++) {
+		begin(&loop);
+		loop.stops_before = piece;
+		loop.stops_with = piece % 2 ? 7 : -EDOM;
+		reel_run_start(run, NULL, NULL, NULL);
+		wrong += drive(run, &loop, INT64_MAX) != loop.stops_with;
+		wrong += loop.pieces != piece + 1 || reel_run_next(run, &action) != -EINVAL;
+	}
+	is_int(wrong, 0, "after each of %lld actions returns what the program says",
+	       (long long)pieces);
+	begin(&loop);
+	reel_run_start(run, NULL, NULL, NULL);
+	reel_run_stop(run, -EDOM);
+	is_int(reel_run_next(run, &action), -EDOM, "may stop before the first action");
+	begin(&loop);
+	reel_run_start(run, NULL, NULL, NULL);
+	ok(!drive(run, &loop, INT64_MAX) && is_right(&loop, STEPS), "the next one is as ever");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
+/* Pops one value less than was pushed in the first step, which is reversed last. */
+static void the_tape_is_looked_at(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
+	reel_action action;
+	struct loop loop;
+	reel_run *run;
+	int error = 0;
+
+	tap_case("the tape of a run that is driven");
+	run = open_driven(plan, &loop, (struct reel_run_options){0});
+	begin(&loop);
+	reel_run_start(run, NULL, NULL, NULL);
+	while (!error && !(error = reel_run_next(run, &action)) &&
+	       action.kind != REEL_ACTION_DONE) {
+		carry_out(&loop, &action, reel_run_tape(run));
+		if (action.kind == REEL_ACTION_RECORD && action.first == 0)
+			reel_push(reel_run_tape(run), 1.0);
+	}
+	is_int(error, -EBADMSG, "is empty when a step was reversed, or else it is an error");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
+static void what_is_refused(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
+	struct reel_part part = {NULL, SIZE_MAX / 2};
+	struct reel_part parts[] = {part, part, part};
+	struct run counts = no_failure;
+	struct state state = start, bar = seed;
+	reel_action action;
+	struct loop loop;
+	reel_run *run;
+
+	tap_case("what a run that is driven refuses");
+	run = open_driven(plan, &loop, (struct reel_run_options){0});
+	is_int(reel_run_next(run, &action), -EINVAL, "an action before it was started");
+	is_int(reel_run_forward(run, &counts, &state), -EINVAL, "a forward sweep by callbacks");
+	ok(strstr(reel_error_text(-EINVAL), "reel_run_start()"), "and says: %s",
+	   reel_error_text(-EINVAL));
+	is_int(reel_run_reverse(run, &counts, &state, &bar), -EINVAL, "a reverse sweep by callbacks");
+	begin(&loop);
+	reel_run_start(run, NULL, NULL, NULL);
+	is_int(reel_run_end_loop(run), -EINVAL, "another end than the plan's");
+	while (!reel_run_is_reversing(run) && !reel_run_next(run, &action))
+		if (action.kind != REEL_ACTION_REVERSE)
+			carry_out(&loop, &action, reel_run_tape(run));
+	is_int(reel_run_take(run, &action), -EINVAL, "to be carried out in pieces");
+	ok(strstr(reel_error_text(-EINVAL), "reel_run_next()"), "and says: %s",
+	   reel_error_text(-EINVAL));
+	reel_run_close(run);
+	is_int(reel_run_open(&run, plan, &(reel_model){0}, NULL), -EINVAL, "no state at all");
+	is_int(reel_run_open(&run, plan, NULL, &(struct reel_run_options){.state_part = parts,
+			     .state_parts = 3}), -EOVERFLOW, "more parts than can be addressed");
+	is_int(reel_run_open(&run, plan, NULL, &(struct reel_run_options){.state_parts = 1}),
+	       -EINVAL, "parts without a list");
+	is_int(reel_run_open(&run, plan, &copied, &(struct reel_run_options){.state_part = &part,
+			     .state_parts = 1}), -EINVAL, "parts beside callbacks");
+	part.bytes = 8;
+	is_int(reel_run_open(&run, plan, &(reel_model){.state_bytes = 9},
+			     &(struct reel_run_options){.state_part = &part, .state_parts = 1}),
+	       -EINVAL, "parts of another size than the state");
+	reel_plan_close(plan);
+}
+
+static void times(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 1, SLOTS);
+	struct reel_run_stats stats;
+	reel_action action;
+	struct loop loop;
+	reel_run *run;
+
+	tap_case("a time that the program has measured");
+	run = open_driven(plan, &loop, (struct reel_run_options){0});
+	begin(&loop);
+	reel_run_start(run, NULL, NULL, NULL);
+	reel_run_next(run, &action);
+	carry_out(&loop, &action, reel_run_tape(run));
+	reel_run_set_time(run, 123456789012);
+	reel_run_next(run, &action);
+	reel_run_get_stats(run, &stats);
+	is_int(stats.record_ns, 123456789012, "takes the place of the clock's");
+	is_int(stats.advance_ns, 0, "of no other kind of action");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
+/* A process that is told to end after so many pieces. It leaves a restart file. */
+static int begins_and_is_ended(const reel_plan *plan, int64_t ends_at, int64_t pieces)
+{
+	struct reel_run_options options = {.restart = PATH};
+	struct loop loop;
+	reel_run *run = open_driven(plan, &loop, options);
+	int error;
+
+	begin(&loop);
+	loop.ends_at = ends_at;
+	error = reel_run_start(run, NULL, NULL, NULL);
+	if (!error)
+		error = drive(run, &loop, pieces);
+	reel_save_now(1);
+	if (!error)
+		error = drive(run, &loop, INT64_MAX);
+	return error == -EINTR ? 0 : error ? 1 : 2;
+}
+
+static bool goes_on(const reel_plan *plan, int64_t ends_at, bool *was_reversing)
+{
+	struct reel_run_options options = {.restart = PATH};
+	struct loop loop;
+	reel_run *run = open_driven(plan, &loop, options);
+	bool right;
+
+	begin(&loop);
+	loop.ends_at = ends_at;
+	right = !reel_run_resume(run, NULL, NULL);
+	*was_reversing = reel_run_is_reversing(run);
+	right = right && !reel_run_start(run, NULL, NULL, NULL) &&
+		!drive(run, &loop, INT64_MAX) && is_right(&loop, STEPS);
+	reel_run_close(run);
+	return right && access(PATH, F_OK);
+}
+
+static void restarts(enum reel_planner planner, bool unknown)
+{
+	reel_plan *plan = plan_for(planner, unknown ? REEL_UNKNOWN_STEPS : STEPS, SLOTS);
+	int64_t ends_at = unknown ? STEPS : -1;
+	unsigned ended = 0, resumed = 0, forward = 0, wrong = 0;
+
+	tap_case("a program that is ended and goes on");
+	for (int64_t pieces = 0; pieces < 60; pieces += 3) {
+		pid_t child = fork_with_timeout();
+		bool was_reversing = false;
+		int status;
+
+		if (child == 0)
+			_exit(begins_and_is_ended(plan, ends_at, pieces));
+		wrong += waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+			 WEXITSTATUS(status) == 1;
+		if (!WIFEXITED(status) || WEXITSTATUS(status))
+			continue;
+		ended++;
+		resumed += goes_on(plan, ends_at, &was_reversing);
+		forward += !was_reversing;
+	}
+	is_int(wrong, 0, "%s: ends with -EINTR, or comes to its end", reel_planner_name(planner));
+	is_int(resumed, ended, "%s: goes on to the same bits", reel_planner_name(planner));
+	ok(forward > 0 && forward < ended, "%s: in the forward and in the reverse sweep",
+	   reel_planner_name(planner));
+	reel_plan_close(plan);
+}
+
+/* save() is called within reel_run_next(). */
+static void a_callback_that_is_left(void)
+{
+	reel_model model = {.state_bytes = sizeof(struct state), .save = leaving_save,
+			    .load = leaving_load};
+	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
+	reel_run *run = open_checkpoint(plan, &model, NULL);
+	struct run counts = no_failure;
+	struct state state = start, bar = seed;
+	reel_action action;
+
+	tap_case("a save that is left");
+	places_to_pass = 0;
+	reel_run_start(run, &counts, &state, &bar);
+	if (!setjmp(out_of_the_callback)) {
+		reel_run_next(run, &action);
+		ok(false, "is left");
+	}
+	is_int(reel_run_next(run, &action), -EINVAL, "ends the sweep");
+	places_to_pass = INT64_MAX;
+	is_int(reel_run_start(run, &counts, &state, &bar), 0, "another one begins anew");
+	is_int(reel_run_next(run, &action), 0, "and has actions");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
+int main(void)
+{
+	tap_begin();
+	all_planners();
+	unknown_ends();
+	the_audit();
+	stopping();
+	the_tape_is_looked_at();
+	what_is_refused();
+	times();
+	restarts(REEL_BINOMIAL, false);
+	restarts(REEL_HIERARCHICAL, false);
+	restarts(REEL_ONLINE, true);
+	a_callback_that_is_left();
+	return tap_end();
+}
