@@ -335,6 +335,8 @@ static const char *problem_of(const reel_run *run, const struct reel_omp_options
 {
 	const reel_model *model = reel_run_model(run);
 
+	if (!model->advance)
+		return "the run is driven by the program (reel_run_next()): nothing looks ahead";
 	if (options->threads < 0)
 		return "threads must be at least 1, or 0 for as many as OpenMP chooses";
 	if (options->tapes > REEL_OMP_MAX_TAPES)

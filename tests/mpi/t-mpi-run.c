@@ -218,6 +218,53 @@ static bool failures(void)
 	return holds(error == (rank == ranks - 1 ? -EDOM : -ECANCELED)) && holds(names);
 }
 
+/* A run whose loop each rank drives itself; the end, and a stop, are known to one of them only. */
+static int drive(struct state *state, struct state *bar, int64_t stops_at)
+{
+	struct reel_part part = {state, sizeof *state};
+	struct reel_run_options options = {.state_part = &part, .state_parts = 1};
+	struct reel_problem problem = {.steps = REEL_UNKNOWN_STEPS, .tiers = 1,
+				       .tier = {{.slots = SLOTS}}};
+	struct ring ring = make_ring();
+	reel_plan *plan = NULL;
+	reel_action action;
+	reel_run *run = NULL;
+	int error;
+
+	reel_plan_open(&plan, REEL_ONLINE, &problem);
+	error = reel_mpi_run_open(&run, plan, NULL, &options, NULL, MPI_COMM_WORLD);
+	if (!error)
+		error = reel_run_start(run, NULL, NULL, NULL);
+	while (!error && !(error = reel_run_next(run, &action)) &&
+	       action.kind != REEL_ACTION_DONE) {
+		reel_tape *tape = reel_run_tape(run);
+		int own = action.kind == REEL_ACTION_ADVANCE ?
+				  advance(&ring, state, action.first, action.last)
+			  : action.kind == REEL_ACTION_RECORD ?
+				  record(&ring, state, action.first, action.last, tape)
+				  : reverse(&ring, bar, action.first, action.last, tape);
+
+		if (rank == 0 && action.kind == REEL_ACTION_ADVANCE && action.last == STEPS)
+			reel_run_end_loop(run);
+		if (rank == ranks - 1 && action.first == stops_at)
+			own = -EDOM;
+		reel_run_stop(run, own);
+	}
+	reel_run_close(run);
+	reel_plan_close(plan);
+	return error;
+}
+
+static bool driven(void)
+{
+	struct state state = first_state(), bar = seed;
+	bool passed = holds(!drive(&state, &bar, -1)) && holds(is_gradient(&bar));
+
+	state = first_state();
+	return passed &
+	       holds(drive(&state, &bar, STEPS / 2) == (rank == ranks - 1 ? -EDOM : -ECANCELED));
+}
+
 static bool different_plans(void)
 {
 	struct state bar;
@@ -314,6 +361,7 @@ static const struct rank_case cases[] = {
 	{"a plan gives the gradient of one tape, bit for bit", gradients},
 	{"so does one whose threads look ahead", looks_ahead},
 	{"a rank that fails ends the sweep of all, and is named", failures},
+	{"ranks drive their runs, and end where one of them says", driven},
 	{"ranks with different plans are refused", different_plans},
 	{"costs and a choice are agreed on", costs},
 	{"ranks end the wait for one that has left the sweep", a_rank_leaves},

@@ -1281,6 +1281,29 @@ static void a_loop_in_a_loop(void)
 
 /* ---- What is refused ---- */
 
+/* The program owns the loop, with callbacks or without. */
+static void driven_runs(reel_run *run, struct shared *shared)
+{
+	struct field field = begun();
+	struct state bar = seed;
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
+	reel_run *bare = open_checkpoint(plan, &(reel_model){.state_bytes = 8}, NULL);
+	reel_action action;
+
+	is_int(reel_omp_run_reverse(bare, NULL, &field, &bar, NULL, NULL), -EINVAL,
+	       "a run without callbacks");
+	ok(strstr(reel_error_text(0), "driven"), "the message says so: %s", reel_error_text(0));
+	is_int(reel_run_start(run, shared, &field, &bar), 0, "a run that is driven");
+	while (!reel_run_is_reversing(run) && !reel_run_next(run, &action))
+		;
+	is_int(reel_omp_run_reverse(run, shared, &field, &bar, NULL, NULL), -EINVAL,
+	       "is refused in its reverse sweep");
+	ok(strstr(reel_error_text(0), "reel_run_next()"), "the message says so: %s",
+	   reel_error_text(0));
+	reel_run_close(bare);
+	reel_plan_close(plan);
+}
+
 static void what_is_refused(void)
 {
 	static const struct reel_omp_options wrong[] = {
@@ -1307,6 +1330,7 @@ static void what_is_refused(void)
 	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, NULL, NULL), -EINVAL,
 	       "a reverse sweep before the forward one");
 	ok(strstr(reel_error_text(0), "forward"), "the message says so");
+	driven_runs(run, &shared);
 	reel_run_close(run);
 	reel_plan_close(plan);
 }
