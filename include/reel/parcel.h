@@ -44,6 +44,7 @@
 #ifndef REEL_PARCEL_H
 #define REEL_PARCEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,12 +71,12 @@ struct reel_parcel_options {
 };
 
 /*
- * Opens a parcel of `bytes` bytes, at least 1. *data points to its contents, which are undefined.
+ * Opens a parcel of `bytes` bytes, which may be 0. *data points to its contents, which are undefined.
  * They are aligned to 64 bytes, or to 16 if the parcel is smaller than that. `pool` outlives the
  * parcel; NULL is the default pool.
  *
  * Returns 0, or
- *   -EINVAL  `bytes` is 0, or an option is wrong
+ *   -EINVAL  an option is wrong
  *   -EOVERFLOW  no address space holds `bytes`; often a negative size that became a size_t
  *   -EDQUOT  the hard budget is used up by what cannot leave memory; reel_error_text() says how
  *            much of it is open or pinned, or that the parcel never fits into the budget
@@ -93,6 +94,14 @@ int reel_parcel_open(reel_parcel **parcel, reel_pool *pool, size_t bytes,
  * -EINVAL: the parcel is sealed already.
  */
 int reel_parcel_seal(reel_parcel *parcel);
+
+/*
+ * Seals a parcel whose contents are what they were when it was unsealed: what the store has of them
+ * stays valid, and is not written again. The program answers for it: if the contents have changed, a
+ * later pin may find either. Of a parcel that was not unsealed, and of a scratch parcel, as
+ * reel_parcel_seal(). Returns as that.
+ */
+int reel_parcel_seal_unchanged(reel_parcel *parcel);
 
 /*
  * Opens a sealed parcel again, to change its contents. *data points to them; those of a scratch
@@ -119,6 +128,13 @@ int reel_parcel_unseal(reel_parcel *parcel, void **data);
 int reel_parcel_announce(reel_parcel *const *parcels, size_t n);
 
 /*
+ * Takes back, for each of these parcels, the next pin that was announced and has not come: it is not
+ * read ahead for its sake, and leaves memory as one that was not announced. A parcel without an
+ * announcement is left alone. Cost: O(n).
+ */
+void reel_parcel_withdraw(reel_parcel *const *parcels, size_t n);
+
+/*
  * Makes the contents of a sealed parcel stay in memory, where *data points to them, until
  * reel_parcel_unpin() has been called as often as this function. Waits if they are in the store.
  *
@@ -134,6 +150,20 @@ int reel_parcel_announce(reel_parcel *const *parcels, size_t n);
  */
 int reel_parcel_pin(reel_parcel *parcel, const void **data);
 void reel_parcel_unpin(reel_parcel *parcel);
+
+/*
+ * The same, but waits for so many milliseconds at most; 0: not at all. Returns -EAGAIN, too: the
+ * contents are not in memory, and were asked for, so that a later call finds them. What looks at
+ * signals or at other threads while it waits calls it in a loop. A parcel that is asked for out of
+ * the turn of an announcement may take a call that waits, if memory is full of what comes before it.
+ */
+int reel_parcel_pin_for(reel_parcel *parcel, const void **data, uint32_t milliseconds);
+
+/*
+ * Whether the contents are in memory, and a pin would not wait. That may change at any time, unless
+ * the parcel is open or pinned.
+ */
+bool reel_parcel_is_in_memory(const reel_parcel *parcel);
 
 /* Ends a parcel. Returns 0, or -EBUSY: it is pinned, and nothing was done. NULL is allowed. */
 int reel_parcel_close(reel_parcel *parcel);

@@ -116,9 +116,14 @@ static void leave_order(struct reel_bin *bin)
 	pthread_mutex_unlock(&bin->parcels->lock);
 }
 
+/* No limit of a wait. */
+#define FOREVER UINT64_MAX
+
 struct pin {
 	struct reel_bin *bin;
+	uint64_t until;
 	bool has_advanced;
+	bool waited;
 };
 
 static int acquire(void *context)
@@ -136,12 +141,17 @@ static int acquire(void *context)
 	}
 	away = reel_slab_is_away(reel_slab_state_of(bin->slab));
 	since = away ? reel_clock_ns() : 0;
-	/* First, so that the bins that come next are read while this thread waits. */
-	if (!pin->has_advanced)
+	pin->waited |= away;
+	/*
+	 * First, so that the bins that come next are read while this thread waits. A pin whose wait
+	 * has a limit may come to nothing, and then its use is still to come.
+	 */
+	if (!pin->has_advanced && pin->until == FOREVER) {
 		advance(bin, away);
-	pin->has_advanced = true;
-	error = reel_slab_acquire(parcels->pool, bin->slab, NULL);
-	if (away)
+		pin->has_advanced = true;
+	}
+	error = reel_slab_acquire_until(parcels->pool, bin->slab, pin->until);
+	if (away && error != -EAGAIN)
 		note_wait(parcels, since);
 	if (reel_slab_state_of(bin->slab) == REEL_SLAB_LOST) {
 		bin->lost = error;
@@ -152,7 +162,7 @@ static int acquire(void *context)
 
 int reel_bin_pin(struct reel_bin *bin)
 {
-	struct pin pin = {.bin = bin};
+	struct pin pin = {.bin = bin, .until = FOREVER};
 	int error;
 
 	do
@@ -161,6 +171,35 @@ int reel_bin_pin(struct reel_bin *bin)
 	if (!error && !pin.has_advanced)
 		advance(bin, false);
 	return error;
+}
+
+int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
+{
+	struct pin pin = {.bin = bin, .until = until};
+	int error;
+
+	do
+		error = reel_pins_add_until(&bin->pins, acquire, &pin, until);
+	while (error == -EDQUOT && reel_parcels_let_go(bin->parcels));
+	if (!error)
+		advance(bin, pin.waited);
+	if (error != -EAGAIN)
+		return error;
+	pthread_mutex_lock(&bin->parcels->lock);
+	reel_order_hurry(bin);
+	pthread_mutex_unlock(&bin->parcels->lock);
+	return error;
+}
+
+/* The lock keeps the slab of a bin that is lost meanwhile. */
+bool reel_bin_is_in_memory(struct reel_bin *bin)
+{
+	bool there;
+
+	pthread_mutex_lock(&bin->parcels->lock);
+	there = bin->slab && !reel_slab_is_away(reel_slab_state_of(bin->slab));
+	pthread_mutex_unlock(&bin->parcels->lock);
+	return there;
 }
 
 /* Without an announced use, a bin is taken to be needed as late as it was used early. */
@@ -185,16 +224,31 @@ void reel_bin_unpin(struct reel_bin *bin)
 	reel_pins_drop(&bin->pins, spills(bin) ? seal : NULL, bin);
 }
 
-int reel_bin_make_writable(struct reel_bin *bin)
+int reel_bin_await_put(struct reel_bin *bin)
 {
-	int error = 0;
+	int error;
 
 	REEL_ASSERT(reel_pins_count(&bin->pins) > 0);
 	if (!spills(bin))
 		return 0;
 	pthread_mutex_lock(&bin->pins.lock);
-	while (!error && !reel_slab_make_writable(bin->parcels->pool, bin->slab))
-		error = reel_slab_await_put(bin->parcels->pool, bin->slab);
+	error = reel_slab_await_put(bin->parcels->pool, bin->slab);
 	pthread_mutex_unlock(&bin->pins.lock);
 	return error;
+}
+
+/*
+ * While the slab is pinned no put of it begins, so the copy can be given up at once. Of several
+ * threads that seal parcels of one bin, one gives it up.
+ */
+void reel_bin_note_change(struct reel_bin *bin)
+{
+	bool writable;
+
+	REEL_ASSERT(reel_pins_count(&bin->pins) > 0);
+	if (!spills(bin))
+		return;
+	writable = reel_slab_make_writable(bin->parcels->pool, bin->slab);
+	REEL_ASSERT(writable);
+	(void)writable;
 }

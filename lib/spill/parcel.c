@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "default-pool.h"
+#include "os/clock.h"
 #include "os/error.h"
 #include "os/integer.h"
 #include "os/os.h"
@@ -138,6 +139,12 @@ static struct reel_parcels *parcels_of(struct reel_pool *pool)
 
 /* ---- Open bins ---- */
 
+/* A parcel of 0 bytes has an address, too. */
+static size_t room_of(const struct reel_parcel *parcel)
+{
+	return parcel->bytes ? parcel->bytes : 1;
+}
+
 /* Where a parcel of so many bytes lies in the bin if it is added there. */
 static size_t next_offset(const struct reel_bin *bin, size_t bytes)
 {
@@ -161,7 +168,7 @@ static bool is_small(const struct reel_parcel *parcel)
 static bool fits(const struct reel_bin *bin, const struct reel_parcel *parcel)
 {
 	return bin && bin->scratch == is_scratch(parcel) &&
-	       next_offset(bin, parcel->bytes) + parcel->bytes <= bin->slab->bytes;
+	       next_offset(bin, room_of(parcel)) + room_of(parcel) <= bin->slab->bytes;
 }
 
 /* Requires parcels->lock. */
@@ -227,8 +234,8 @@ static void count_in(struct reel_bin *bin, struct reel_parcel *parcel)
 /* Requires parcels->lock. */
 static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
 {
-	parcel->offset = next_offset(bin, parcel->bytes);
-	bin->filled = parcel->offset + parcel->bytes;
+	parcel->offset = next_offset(bin, room_of(parcel));
+	bin->filled = parcel->offset + room_of(parcel);
 	count_in(bin, parcel);
 	/* The pin of an open bin keeps its slab held. */
 	reel_pins_add(&bin->pins, NULL, NULL);
@@ -358,7 +365,7 @@ static int place_small(struct reel_parcel *parcel, struct reel_layout layout)
 static enum reel_slab_kind kind_of(const struct reel_parcel *parcel)
 {
 	const struct reel_pool *pool = parcel->parcels->pool;
-	size_t pages = reel_supply_large_bytes(parcel->bytes);
+	size_t pages = reel_supply_large_bytes(room_of(parcel));
 
 	if (parcel->flags & REEL_PARCEL_ALONE || parcel->bytes > pool->slab_bytes)
 		return REEL_SLAB_LARGE;
@@ -372,19 +379,19 @@ static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 	struct reel_parcels *parcels = parcel->parcels;
 	enum reel_slab_kind kind = kind_of(parcel);
 	struct reel_bin *bin;
-	int error = reel_bin_open(parcels, kind, parcel->bytes, layout, &bin);
+	int error = reel_bin_open(parcels, kind, room_of(parcel), layout, &bin);
 
 	/* The system limits the number of mappings; a whole slab is a piece of a mapping. */
 	if (error == -ENOMEM && kind == REEL_SLAB_LARGE &&
 	    parcel->bytes <= parcels->pool->slab_bytes)
-		error = reel_bin_open(parcels, REEL_SLAB_WHOLE, parcel->bytes, layout, &bin);
+		error = reel_bin_open(parcels, REEL_SLAB_WHOLE, room_of(parcel), layout, &bin);
 	if (error)
 		return error;
 	bin->scratch = is_scratch(parcel);
 	/* reel_parcel_get_stats() reads what changes here. */
 	pthread_mutex_lock(&parcels->lock);
 	count_in(bin, parcel);
-	bin->filled = parcel->bytes;
+	bin->filled = room_of(parcel);
 	pthread_mutex_unlock(&parcels->lock);
 	return 0;
 }
@@ -487,8 +494,8 @@ int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
 	struct reel_parcels *parcels;
 	int error;
 
-	if (problem || !bytes)
-		return reel_fail(-EINVAL, "%s", problem ? problem : "a parcel has at least 1 byte");
+	if (problem)
+		return reel_fail(-EINVAL, "%s", problem);
 	error = pool ? 0 : reel_pool_open_default(&pool);
 	if (error)
 		return error;
@@ -581,15 +588,28 @@ static void seal_scratch(struct reel_parcel *parcel)
 	leave_bin(bin, true);
 }
 
-int reel_parcel_seal(reel_parcel *parcel)
+static int seal(struct reel_parcel *parcel, bool has_changed)
 {
 	if (!move(parcel, REEL_PARCEL_IS_OPEN, 0))
 		return reel_fail(-EINVAL, "a parcel is sealed that is not open");
-	if (is_scratch(parcel))
+	if (is_scratch(parcel)) {
 		seal_scratch(parcel);
-	else
-		reel_bin_unpin(parcel->bin);
+		return 0;
+	}
+	if (has_changed)
+		reel_bin_note_change(parcel->bin);
+	reel_bin_unpin(parcel->bin);
 	return 0;
+}
+
+int reel_parcel_seal(reel_parcel *parcel)
+{
+	return seal(parcel, true);
+}
+
+int reel_parcel_seal_unchanged(reel_parcel *parcel)
+{
+	return seal(parcel, false);
 }
 
 static int unseal_scratch(struct reel_parcel *parcel)
@@ -615,7 +635,7 @@ static int unseal(struct reel_parcel *parcel)
 	error = pin(parcel);
 	if (error)
 		return error;
-	error = reel_bin_make_writable(parcel->bin);
+	error = reel_bin_await_put(parcel->bin);
 	if (error)
 		reel_bin_unpin(parcel->bin);
 	return error ? reel_fail(error, "no memory to wait for the store with") : 0;
@@ -640,26 +660,58 @@ int reel_parcel_unseal(reel_parcel *parcel, void **data)
 
 /* ---- Pinning ---- */
 
-int reel_parcel_pin(reel_parcel *parcel, const void **data)
+static int fail_to_pin(const struct reel_parcel *parcel)
 {
-	int error;
-
-	/* Relaxed, here and below: a count for checks; the bin orders the contents. */
+	/* Relaxed: a count for checks; the bin orders the contents. */
 	if (atomic_load_explicit(&parcel->pins, memory_order_relaxed) < 0)
 		return reel_fail(-EINVAL, "a parcel is pinned that is open: seal it first");
-	if (is_scratch(parcel))
-		return reel_fail(-ENODATA, "the contents of a scratch parcel are gone");
-	error = pin(parcel);
-	if (error)
-		return error;
+	return is_scratch(parcel)
+		       ? reel_fail(-ENODATA, "the contents of a scratch parcel are gone")
+		       : 0;
+}
+
+/* The caller has pinned the bin. */
+static void count_pin(struct reel_parcel *parcel, const void **data)
+{
+	/* Relaxed, as in fail_to_pin(). */
 	atomic_fetch_add_explicit(&parcel->pins, 1, memory_order_relaxed);
 	*data = data_of(parcel);
-	return 0;
+}
+
+int reel_parcel_pin(reel_parcel *parcel, const void **data)
+{
+	int error = fail_to_pin(parcel);
+
+	if (!error)
+		error = pin(parcel);
+	if (!error)
+		count_pin(parcel, data);
+	return error;
+}
+
+int reel_parcel_pin_for(reel_parcel *parcel, const void **data, uint32_t milliseconds)
+{
+	int error = fail_to_pin(parcel);
+	uint64_t until = milliseconds ? reel_clock_ns() + milliseconds * UINT64_C(1000000) : 0;
+
+	if (error)
+		return error;
+	error = reel_bin_pin_until(parcel->bin, until);
+	if (!error)
+		count_pin(parcel, data);
+	if (error == -EAGAIN)
+		return reel_fail(error, "the parcel is not in memory yet");
+	return error ? fail_for_room(parcel->parcels, "a pin", parcel->bytes, error) : 0;
+}
+
+bool reel_parcel_is_in_memory(const reel_parcel *parcel)
+{
+	return parcel->bin && reel_bin_is_in_memory(parcel->bin);
 }
 
 void reel_parcel_unpin(reel_parcel *parcel)
 {
-	/* Relaxed, as in reel_parcel_pin(). */
+	/* Relaxed, as in fail_to_pin(). */
 	int32_t before = atomic_fetch_sub_explicit(&parcel->pins, 1, memory_order_relaxed);
 
 	REEL_ASSERT(before > 0);

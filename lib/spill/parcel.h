@@ -106,9 +106,18 @@ int reel_bin_open(struct reel_parcels *parcels, enum reel_slab_kind kind, size_t
 void reel_bin_close(struct reel_bin *bin);
 /* Keeps the frame in memory. Returns 0, or as reel_slab_acquire(). */
 int reel_bin_pin(struct reel_bin *bin);
+/*
+ * The same, but waits at most until `until`, a time in ns. Returns -EAGAIN, too: the frame is not
+ * in memory, and was asked for.
+ */
+int reel_bin_pin_until(struct reel_bin *bin, uint64_t until);
 void reel_bin_unpin(struct reel_bin *bin);
-/* Makes the contents of a bin writable that the caller has pinned. Returns 0 or -ENOMEM. */
-int reel_bin_make_writable(struct reel_bin *bin);
+/* Whether the frame is in memory: an estimate, unless it is pinned. */
+bool reel_bin_is_in_memory(struct reel_bin *bin);
+/* Waits until no put of a bin that the caller has pinned is under way. Returns 0 or -ENOMEM. */
+int reel_bin_await_put(struct reel_bin *bin);
+/* The contents of a bin that the caller has pinned, and awaited the put of, differ from its copy. */
+void reel_bin_note_change(struct reel_bin *bin);
 
 /* ---- order.c: requires parcels->lock ---- */
 
@@ -118,5 +127,9 @@ void reel_order_advance(struct reel_bin *bin, bool waited);
 void reel_order_describe(struct reel_bin *bin);
 /* Takes the bin off its order, if it has one. */
 void reel_order_leave(struct reel_bin *bin);
+/* Takes one pin of the bin back that was announced, and its use with the last of them. */
+void reel_order_withdraw(struct reel_bin *bin);
+/* Asks for the bin soon, whatever its place in an order is. */
+void reel_order_hurry(struct reel_bin *bin);
 
 #endif

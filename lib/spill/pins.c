@@ -8,10 +8,12 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdbool.h>
 
 #include "os/assert.h"
 #include "os/cancel.h"
+#include "os/clock.h"
 #include "os/yield.h"
 #include "pins.h"
 
@@ -32,26 +34,34 @@ void reel_pins_unlock_in_child(struct reel_pins *pins)
 	pthread_mutex_init(&pins->lock, NULL);
 }
 
+/* Requires the lock, and a pin of the caller, which goes if acquire() fails. */
 static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *context)
 {
+	int error;
+
+	/* Relaxed: who sets the bit has the lock. */
+	if (atomic_load_explicit(&pins->count, memory_order_relaxed) & REEL_PINS_HELD)
+		return 0;
+	error = acquire(context);
+	/*
+	 * Release: pairs with the acquires in reel_pins_add() and add_to_held(). Shows the contents.
+	 * Relaxed: an acquire that failed has left the slab as it was. With the lock: a thread that
+	 * acquires the slab next, and drops its pin, must find itself the last.
+	 */
+	if (!error)
+		atomic_fetch_or_explicit(&pins->count, REEL_PINS_HELD, memory_order_release);
+	else
+		atomic_fetch_sub_explicit(&pins->count, 1, memory_order_relaxed);
+	return error;
+}
+
+static int lock_and_hold(struct reel_pins *pins, int (*acquire)(void *context), void *context)
+{
 	REEL_UNCANCELLED;
-	int error = 0;
+	int error;
 
 	pthread_mutex_lock(&pins->lock);
-	/* Relaxed: who sets the bit has the lock. */
-	if (!(atomic_load_explicit(&pins->count, memory_order_relaxed) & REEL_PINS_HELD)) {
-		error = acquire(context);
-		/*
-		 * Release: pairs with the acquire in reel_pins_add(). Shows the contents.
-		 * Relaxed: an acquire that failed has left the slab as it was. With the lock: a
-		 * thread that acquires the slab next, and drops its pin, must find itself the last.
-		 */
-		if (!error)
-			atomic_fetch_or_explicit(&pins->count, REEL_PINS_HELD,
-						 memory_order_release);
-		else
-			atomic_fetch_sub_explicit(&pins->count, 1, memory_order_relaxed);
-	}
+	error = hold(pins, acquire, context);
 	pthread_mutex_unlock(&pins->lock);
 	return error;
 }
@@ -63,7 +73,53 @@ int reel_pins_add(struct reel_pins *pins, int (*acquire)(void *context), void *c
 	reel_yield_point();
 	/* Acquire: pairs with the release in hold(). Makes the contents of the frame visible. */
 	before = atomic_fetch_add_explicit(&pins->count, 1, memory_order_acquire);
-	return before & REEL_PINS_HELD ? 0 : hold(pins, acquire, context);
+	return before & REEL_PINS_HELD ? 0 : lock_and_hold(pins, acquire, context);
+}
+
+/* Adds a pin if the slab is held. */
+static bool add_to_held(struct reel_pins *pins)
+{
+	uint32_t count = atomic_load_explicit(&pins->count, memory_order_relaxed);
+
+	/* Acquire: pairs with the release in hold(). Makes the contents of the frame visible. */
+	while (count & REEL_PINS_HELD)
+		if (atomic_compare_exchange_weak_explicit(&pins->count, &count, count + 1,
+							  memory_order_acquire,
+							  memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* A thread that waits for the store has the lock meanwhile. */
+static bool lock_until(struct reel_pins *pins, uint64_t until)
+{
+	uint64_t now = reel_clock_ns();
+	struct timespec end;
+
+	if (!pthread_mutex_trylock(&pins->lock))
+		return true;
+	if (now >= until)
+		return false;
+	end = reel_clock_after(CLOCK_REALTIME, (int64_t)(until - now));
+	return !pthread_mutex_timedlock(&pins->lock, &end);
+}
+
+int reel_pins_add_until(struct reel_pins *pins, int (*acquire)(void *context), void *context,
+			uint64_t until)
+{
+	REEL_UNCANCELLED;
+	int error;
+
+	reel_yield_point();
+	if (add_to_held(pins))
+		return 0;
+	if (!lock_until(pins, until))
+		return -EAGAIN;
+	/* Acquire: pairs with the release in hold(), as above. */
+	atomic_fetch_add_explicit(&pins->count, 1, memory_order_acquire);
+	error = hold(pins, acquire, context);
+	pthread_mutex_unlock(&pins->lock);
+	return error;
 }
 
 static void let_go(struct reel_pins *pins, void (*seal)(void *context), void *context)

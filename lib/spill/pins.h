@@ -30,6 +30,12 @@ void reel_pins_unlock_in_child(struct reel_pins *pins);
  */
 int reel_pins_add(struct reel_pins *pins, int (*acquire)(void *context), void *context);
 /*
+ * Does the same, but waits for other threads that pin the slab at most until `until`, a time in ns
+ * (os/clock.h); what acquire() waits for is its own affair. Returns -EAGAIN: nothing is pinned.
+ */
+int reel_pins_add_until(struct reel_pins *pins, int (*acquire)(void *context), void *context,
+			uint64_t until);
+/*
  * Takes a pin away. If it was the last one, calls seal(context) with the lock, unless `seal` is
  * NULL: the slab stays held.
  */

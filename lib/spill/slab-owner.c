@@ -81,12 +81,24 @@ void reel_slab_tell_of_growth(struct reel_pool *pool)
 
 /* ---- Acquiring ---- */
 
+/* No limit of a wait. */
+#define FOREVER UINT64_MAX
+
+/* Rounded up, and at least 1. */
+static uint32_t milliseconds_to(uint64_t until)
+{
+	uint64_t now = reel_clock_ns();
+	uint64_t left = until > now ? (until - now) / 1000000 : 0;
+
+	return left < UINT32_MAX ? (uint32_t)left + 1 : UINT32_MAX;
+}
+
 /*
- * Waits until the slab is there, or until its put has ended. False: the offload thread refuses to
- * exceed the budget.
+ * Waits until the slab is there, or until its put has ended. Returns 0; -EDQUOT: the offload thread
+ * refuses to exceed the budget; or -EAGAIN: it is `until`.
  */
-static bool await(struct reel_offload *offload, struct reel_slab *slab,
-		  struct reel_demand *demand)
+static int await(struct reel_offload *offload, struct reel_slab *slab, struct reel_demand *demand,
+		 uint64_t until)
 {
 	/* Relaxed: only this thread waits here, and the event orders what the other one sets. */
 	atomic_store_explicit(&demand->refused, NULL, memory_order_relaxed);
@@ -96,9 +108,11 @@ static bool await(struct reel_offload *offload, struct reel_slab *slab,
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
 		state = reel_slab_state_of(slab);
 		if (!reel_slab_is_away(state) && state != REEL_SLAB_PINNED_WRITING)
-			return true;
+			return 0;
 		if (atomic_load_explicit(&demand->refused, memory_order_relaxed) == slab)
-			return false;
+			return -EDQUOT;
+		if (until != FOREVER && reel_clock_ns() >= until)
+			return -EAGAIN;
 		reel_yield_point();
 		/*
 		 * Release: pairs with the acquire in awaited_by() (read-ahead.c). Makes the slab's
@@ -106,38 +120,46 @@ static bool await(struct reel_offload *offload, struct reel_slab *slab,
 		 */
 		atomic_store_explicit(&demand->awaited, slab, memory_order_release);
 		reel_event_signal(&offload->work);
-		reel_event_wait(&demand->arrival);
+		if (until == FOREVER)
+			reel_event_wait(&demand->arrival);
+		else
+			reel_event_wait_for(&demand->arrival, milliseconds_to(until));
 	}
 }
 
-/* Returns 0, -EDQUOT, or -ENOMEM: no memory for a demand to wait with. */
 static int await_with(struct reel_offload *offload, struct reel_slab *slab,
-		      struct reel_demand *demand)
+		      struct reel_demand *demand, uint64_t until)
 {
 	uint64_t since = reel_clock_ns();
-	bool came = await(offload, slab, demand);
+	int error = await(offload, slab, demand, until);
 
 	atomic_store_explicit(&demand->awaited, NULL, memory_order_relaxed);
 	reel_offload_note_stall(offload, since);
 	reel_demand_note_stall(demand);
-	if (!came)
+	if (error)
 		reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_STORED);
-	return came ? 0 : -EDQUOT;
+	return error;
 }
 
-/* An owner without a demand takes one for this wait only. */
+/*
+ * An owner without a demand takes one for this wait only. Returns as await(), or -ENOMEM: no memory
+ * for a demand to wait with.
+ */
 static int await_arrival(struct reel_offload *offload, struct reel_slab *slab,
-			 struct reel_demand *demand)
+			 struct reel_demand *demand, uint64_t until)
 {
 	int error;
 
 	if (demand)
-		return await_with(offload, slab, demand);
+		return await_with(offload, slab, demand, until);
+	/* Whoever does not wait needs no demand. */
+	if (until != FOREVER && reel_clock_ns() >= until)
+		return -EAGAIN;
 	demand = reel_demand_take_silent(offload, REEL_DEMAND_STACK);
 	if (!demand)
 		return -ENOMEM;
 	atomic_store_explicit(&demand->overdraws, false, memory_order_relaxed);
-	error = await_with(offload, slab, demand);
+	error = await_with(offload, slab, demand, until);
 	reel_demand_give_silent(offload, demand);
 	return error;
 }
@@ -179,8 +201,8 @@ static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 	return true;
 }
 
-int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
-		      struct reel_demand *demand)
+static int acquire(struct reel_pool *pool, struct reel_slab *slab, struct reel_demand *demand,
+		   uint64_t until)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
 	int error = 0;
@@ -192,7 +214,7 @@ int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
 		if (offload->orphaned)
 			give_up(offload, slab);
 		else
-			error = await_arrival(offload, slab, demand);
+			error = await_arrival(offload, slab, demand, until);
 		if (error)
 			return error;
 	}
@@ -201,6 +223,17 @@ int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
 	return reel_slab_state_of(slab) == REEL_SLAB_LOST
 		       ? reel_slab_io_of(offload, slab)->error
 		       : 0;
+}
+
+int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
+		      struct reel_demand *demand)
+{
+	return acquire(pool, slab, demand, FOREVER);
+}
+
+int reel_slab_acquire_until(struct reel_pool *pool, struct reel_slab *slab, uint64_t until)
+{
+	return acquire(pool, slab, NULL, until);
 }
 
 /* ---- Writing again ---- */
@@ -231,7 +264,7 @@ int reel_slab_await_put(struct reel_pool *pool, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_is_readable(slab));
 	return reel_slab_state_of(slab) == REEL_SLAB_PINNED_WRITING
-		       ? await_arrival(reel_offload_of(pool), slab, NULL)
+		       ? await_arrival(reel_offload_of(pool), slab, NULL, FOREVER)
 		       : 0;
 }
 

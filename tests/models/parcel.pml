@@ -306,7 +306,10 @@ inline announce()
 	}
 }
 
-/* reel_parcel_unseal(), a write, reel_parcel_seal(). The program orders it and pins of the parcel. */
+/*
+ * reel_parcel_unseal(), a write, reel_parcel_seal(); or no write, reel_parcel_seal_unchanged(). The
+ * program orders it and pins of the parcel. What is unsealed keeps its copy until it is sealed.
+ */
 inline rewrite(bin)
 {
 	atomic { calls[bin] == 0 -> changing[bin] = true }
@@ -321,15 +324,24 @@ inline rewrite(bin)
 		:: ok ->
 			lock(bin);
 			if
-			:: state[bin] == OPEN
-			:: atomic { state[bin] == PINNED -> state[bin] = OPEN; copy[bin] = 0 }
+			:: state[bin] == OPEN || state[bin] == PINNED
 #ifdef BREAK_WRITE_WRITING
 			:: state[bin] == PINNED_WRITING
 #endif
 			fi;
 			locked[bin] = false;
-			content[bin] = 0;
-			atomic { written[bin] = 2; content[bin] = 2 }
+			if
+			:: true ->
+				content[bin] = 0;
+				atomic { written[bin] = 2; content[bin] = 2 }
+#ifndef BREAK_SEAL_STALE
+				if
+				:: atomic { state[bin] == PINNED -> state[bin] = OPEN; copy[bin] = 0 }
+				:: else
+				fi
+#endif
+			:: true
+			fi;
 			unpin(bin)
 		:: else
 		fi

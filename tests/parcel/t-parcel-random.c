@@ -22,6 +22,7 @@ struct item {
 	unsigned char *copy;
 	void *open; /* NULL: it is sealed */
 	bool scratch;
+	bool unchanged; /* since it was unsealed */
 	unsigned pins;
 };
 
@@ -47,7 +48,7 @@ static size_t any_size(void)
 {
 	switch (below(6)) {
 	case 0:
-		return 1 + below(100);
+		return below(100);
 	case 1:
 		return 1 + below(SLAB / 2);
 	case 2:
@@ -82,8 +83,9 @@ static bool went_well(int error)
 
 static void rewrite(struct item *item)
 {
-	size_t bytes = reel_parcel_bytes(item->parcel), first = below(bytes);
-	size_t n = 1 + below(bytes - first);
+	size_t bytes = reel_parcel_bytes(item->parcel);
+	size_t first = bytes ? below(bytes) : 0;
+	size_t n = bytes ? 1 + below(bytes - first) : 0;
 	unsigned seed = (unsigned)below(1 << 30);
 
 	for (size_t i = first; i < first + n; i++)
@@ -103,7 +105,7 @@ static void begin(struct item *item)
 		item->parcel = NULL;
 		return;
 	}
-	item->copy = malloc(bytes);
+	item->copy = malloc(bytes + 1);
 	if (!item->copy)
 		abort();
 	memset(item->open, 0, bytes);
@@ -125,13 +127,17 @@ static void end(struct item *item)
 static void look(struct item *item)
 {
 	const void *data;
+	int error;
 
 	if (item->scratch) {
 		run.wrong += reel_parcel_pin(item->parcel, &data) != -ENODATA;
 		return;
 	}
-	if (!went_well(reel_parcel_pin(item->parcel, &data)))
+	error = below(2) ? reel_parcel_pin(item->parcel, &data)
+			 : reel_parcel_pin_for(item->parcel, &data, (uint32_t)below(2));
+	if (error == -EAGAIN || !went_well(error))
 		return;
+	run.wrong += !reel_parcel_is_in_memory(item->parcel);
 	item->pins++;
 	run.wrong += memcmp(data, item->copy, reel_parcel_bytes(item->parcel)) != 0;
 	if (below(4)) {
@@ -149,15 +155,19 @@ static void change(struct item *item)
 	if (item->scratch)
 		memcpy(item->open, item->copy, reel_parcel_bytes(item->parcel));
 	run.wrong += memcmp(item->open, item->copy, reel_parcel_bytes(item->parcel)) != 0;
-	rewrite(item);
+	item->unchanged = below(3) == 0;
+	if (!item->unchanged)
+		rewrite(item);
 }
 
 /* No other parcel may have written to the memory of one that is open. */
 static void seal(struct item *item)
 {
 	run.wrong += memcmp(item->open, item->copy, reel_parcel_bytes(item->parcel)) != 0;
-	run.wrong += reel_parcel_seal(item->parcel) != 0;
+	run.wrong += (item->unchanged ? reel_parcel_seal_unchanged(item->parcel)
+				      : reel_parcel_seal(item->parcel)) != 0;
 	item->open = NULL;
+	item->unchanged = false;
 }
 
 static void announce(void)
@@ -172,6 +182,8 @@ static void announce(void)
 			order[n++] = item->parcel;
 	}
 	run.wrong += reel_parcel_announce(order, n) != 0;
+	if (below(3) == 0)
+		reel_parcel_withdraw(order, below(n + 1));
 }
 
 static void use_tape(void)

@@ -231,7 +231,6 @@ static void wrong_calls_are_refused(void)
 	void *own;
 
 	tap_case("wrong calls");
-	is_int(reel_parcel_open(&parcel, pool, 0, NULL, &own), -EINVAL, "no bytes");
 	is_int(reel_parcel_open(&parcel, pool, 8, &(struct reel_parcel_options){.flags = 8}, &own),
 	       -EINVAL, "an unknown flag");
 	is_int(reel_parcel_open(&parcel, pool, 8, &(struct reel_parcel_options){.reserved = {1}},
@@ -322,7 +321,67 @@ static void unsealing_waits_for_a_put(void)
 	close_pool_at_rest(pool, "a parcel that was being put");
 }
 
+/* What is sealed as it was keeps its copy; what has changed, or shares a slab with that, does not. */
+static void what_is_unchanged_is_not_written_again(size_t bytes)
+{
+	struct late_store *late = late_open(13);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 4));
+	reel_parcel *parcel = sealed(pool, bytes, 1), *beside = sealed(pool, bytes, 2);
+	/* Has no room beside small ones, so that no more are added to their slab. */
+	reel_parcel *next = sealed(pool, SLAB / 2, 7);
+	uint64_t stored;
+	void *data;
+
+	tap_case("a parcel that is sealed unchanged");
+	push_out(pool);
+	ok(!reel_parcel_is_in_memory(parcel), "%zu bytes that are in the store", bytes);
+	stored = parcel_stats(pool).stored_bytes;
+	ok(!reel_parcel_unseal(parcel, &data) && has_bytes(data, bytes, 1), "are unsealed");
+	is_int(reel_parcel_seal_unchanged(parcel), 0, "and sealed as they were");
+	is_int(reel_parcel_seal_unchanged(parcel), -EINVAL, "once");
+	is_int(parcel_stats(pool).stored_bytes, stored, "the store still has them");
+	push_out(pool);
+	ok(!reel_parcel_is_in_memory(parcel), "they leave memory");
+	ok(reads(parcel, 1) && reads(beside, 2), "and come back");
+	ok(!reel_parcel_unseal(parcel, &data), "unsealed again");
+	write_bytes(data, bytes, 3);
+	reel_parcel_seal(parcel);
+	push_out(pool);
+	ok(reads(parcel, 3) && reads(beside, 2), "they have what was written");
+	reel_parcel_close(next);
+	reel_parcel_close(parcel);
+	reel_parcel_close(beside);
+	close_all(pool, late, "a parcel that was sealed unchanged");
+}
+
 /* ---- Room ---- */
+
+/* They have addresses, take up next to nothing, and spill with the slab that they share. */
+static void parcels_of_no_bytes(void)
+{
+	struct late_store *late = late_open(3);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 4));
+	reel_parcel *none[3], *beside;
+	const void *data = NULL;
+	unsigned wrong = 0;
+
+	tap_case("a parcel of 0 bytes");
+	for (unsigned i = 0; i < 3; i++)
+		none[i] = sealed(pool, 0, i);
+	beside = sealed(pool, 100, 9);
+	is_int(reel_parcel_bytes(none[0]), 0, "has 0 bytes");
+	push_out(pool);
+	is_int(reel_parcel_announce(none, 3), 0, "can be announced");
+	for (unsigned i = 0; i < 3; i++) {
+		wrong += reel_parcel_pin(none[i], &data) || !data;
+		reel_parcel_unpin(none[i]);
+		wrong += reel_parcel_close(none[i]) != 0;
+	}
+	is_int(wrong, 0, "pinned and closed");
+	ok(reads(beside, 9), "beside others");
+	reel_parcel_close(beside);
+	close_all(pool, late, "parcels of 0 bytes");
+}
 
 enum { LITTLE = 400 };
 
@@ -785,6 +844,181 @@ static void an_order_is_read_ahead(bool backward, size_t bytes, unsigned repeate
 	close_all(pool, late, "an order");
 }
 
+/* A thread that waits for the store has locked the pins. */
+static void who_waits_is_not_waited_for(reel_parcel *parcel)
+{
+	const void *data;
+	pthread_t thread;
+
+	has_locked = may_unlock = false;
+	if (pthread_create(&thread, NULL, lock_pins, parcel->bin))
+		abort();
+	while (!has_locked)
+		sched_yield();
+	is_int(reel_parcel_pin_for(parcel, &data, 0), -EAGAIN, "it is not there");
+	ok(strstr(reel_error_text(-EAGAIN), "not in memory yet"), "%s", reel_error_text(-EAGAIN));
+	is_int(reel_parcel_pin_for(parcel, &data, 20), -EAGAIN, "nor after 20 ms");
+	may_unlock = true;
+	pthread_join(thread, NULL);
+}
+
+static void who_cannot_wait_comes_again(void)
+{
+	enum { BYTES = 3 * SLAB };
+	struct late_store *late = late_open(23);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 2));
+	reel_parcel *parcel = sealed(pool, BYTES, 1), *open;
+	struct reel_parcel_stats stats;
+	const void *data;
+	void *own;
+	unsigned tries = 0;
+	int error;
+
+	tap_case("a pin that does not wait");
+	is_int(reel_parcel_pin(parcel, &data), 0, "a parcel that is pinned");
+	is_int(reel_parcel_pin_for(parcel, &data, 0), 0, "is pinned once more at once");
+	reel_parcel_unpin(parcel);
+	reel_parcel_unpin(parcel);
+	push_out(pool);
+	ok(!reel_parcel_is_in_memory(parcel), "it leaves memory");
+	who_waits_is_not_waited_for(parcel);
+	while ((error = reel_parcel_pin_for(parcel, &data, 1)) == -EAGAIN && tries < 10000)
+		tries++;
+	is_int(error, 0, "when the store has brought it, it is");
+	ok(has_bytes(data, BYTES, 1), "as it was");
+	reel_parcel_unpin(parcel);
+	push_out(pool);
+	reel_parcel_pin_for(parcel, &data, 0);
+	settle(pool);
+	ok(reel_parcel_is_in_memory(parcel), "who asks once finds it later");
+	is_int(reel_parcel_pin_for(parcel, &data, 0), 0, "and pins it without a wait");
+	reel_parcel_unpin(parcel);
+	reel_parcel_get_stats(pool, &stats);
+	is_int(stats.pinned_bytes, 0, "no pin is left of the tries");
+	reel_parcel_open(&open, pool, 8, NULL, &own);
+	ok(reel_parcel_is_in_memory(open), "an open parcel is in memory");
+	is_int(reel_parcel_pin_for(open, &data, 0), -EINVAL, "and is not pinned");
+	reel_parcel_close(open);
+	reel_parcel_close(parcel);
+	close_all(pool, late, "pins that do not wait");
+}
+
+/* The store has begun to read the parcel, and holds it back. */
+static void a_wait_has_an_end(void)
+{
+	enum { BYTES = SLAB };
+	struct held_store *held = held_open();
+	reel_pool *pool = open_pool(spilling(&held->store, BUDGET, 2));
+	reel_parcel *parcel;
+	const void *data;
+
+	tap_case("a pin that waits for some time");
+	held_let_go(held);
+	parcel = sealed(pool, BYTES, 1);
+	push_out(pool);
+	held_hold_gets(held);
+	is_int(reel_parcel_pin_for(parcel, &data, 0), -EAGAIN, "asks for what is not there");
+	is_int(reel_parcel_pin_for(parcel, &data, 20), -EAGAIN, "waits in vain");
+	is_int(reel_parcel_pin_for(parcel, &data, 1), -EAGAIN, "and once more");
+	is_int(parcel_stats(pool).pinned_bytes, 0, "nothing is pinned");
+	held_end_gets(held, 0);
+	is_int(reel_parcel_pin_for(parcel, &data, 100000), 0, "until it comes");
+	ok(has_bytes(data, BYTES, 1), "as it was");
+	reel_parcel_unpin(parcel);
+	reel_parcel_close(parcel);
+	close_pool_at_rest(pool, "waits that have an end");
+}
+
+/* Several threads pin one bin at once, some of which do not wait. */
+static void *pin_now_and_then(void *pinned)
+{
+	uint64_t wrong = 0;
+
+	for (unsigned i = 0; i < 3000; i++) {
+		const void *data;
+		int error = i % 3 ? reel_parcel_pin_for(pinned, &data, i % 2)
+				  : reel_parcel_pin(pinned, &data);
+
+		if (!error) {
+			wrong += !has_bytes(data, 64, 5);
+			reel_parcel_unpin(pinned);
+		}
+		wrong += error && error != -EAGAIN;
+	}
+	return (void *)(uintptr_t)wrong;
+}
+
+static void *push_out_often(void *pool)
+{
+	for (unsigned i = 0; i < 30; i++)
+		push_out(pool);
+	return NULL;
+}
+
+static void some_wait_and_some_do_not(void)
+{
+	struct late_store *late = late_open(17);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET + 12, 4));
+	reel_parcel *parcel = sealed(pool, 64, 5);
+	pthread_t thread[3], pusher;
+	uintptr_t wrong = 0;
+
+	tap_case("threads that pin one parcel, with and without a wait");
+	if (pthread_create(&pusher, NULL, push_out_often, pool))
+		abort();
+	for (unsigned i = 0; i < 3; i++)
+		if (pthread_create(&thread[i], NULL, pin_now_and_then, parcel))
+			abort();
+	for (unsigned i = 0; i < 3; i++) {
+		void *result;
+
+		pthread_join(thread[i], &result);
+		wrong += (uintptr_t)result;
+	}
+	pthread_join(pusher, NULL);
+	is_int(wrong, 0, "find what it has, or that it is not there");
+	is_int(parcel_stats(pool).pinned_bytes, 0, "no pin is left");
+	reel_parcel_close(parcel);
+	close_all(pool, late, "threads that pin one parcel");
+}
+
+static void announcements_can_be_taken_back(void)
+{
+	enum { PARCELS = 12, BYTES = 2 * SLAB };
+	struct late_store *late = late_open(19);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 4));
+	reel_parcel *parcel[PARCELS], *order[2 * PARCELS];
+	unsigned wrong = 0;
+	uint64_t before;
+
+	tap_case("an announcement that is taken back");
+	for (unsigned i = 0; i < PARCELS; i++)
+		parcel[i] = sealed(pool, BYTES, i);
+	for (unsigned i = 0; i < 2 * PARCELS; i++)
+		order[i] = parcel[i % PARCELS];
+	reel_parcel_announce(order, 2 * PARCELS);
+	/* Of every second parcel the first use, of the others none. */
+	for (unsigned i = 1; i < PARCELS; i += 2)
+		reel_parcel_withdraw(&parcel[i], 1);
+	for (unsigned i = 0; i < PARCELS; i += 2)
+		wrong += !reads(parcel[i], i);
+	for (unsigned i = 0; i < PARCELS; i++)
+		wrong += !reads(parcel[i], i);
+	is_int(wrong, 0, "leaves the other uses");
+	before = parcel_stats(pool).announced;
+	is_int(before, PARCELS / 2 + PARCELS, "which all have come");
+	reel_parcel_announce(order, PARCELS);
+	reel_parcel_withdraw(order, PARCELS);
+	reel_parcel_withdraw(order, PARCELS);
+	for (unsigned i = 0; i < PARCELS; i++)
+		wrong += !reads(parcel[i], i);
+	is_int(wrong, 0, "all of it may be taken back, and once more");
+	is_int(parcel_stats(pool).announced, before, "then nothing was announced");
+	for (unsigned i = 0; i < PARCELS; i++)
+		reel_parcel_close(parcel[i]);
+	close_all(pool, late, "announcements that are taken back");
+}
+
 static void cannot_be_announced(reel_parcel *first, reel_parcel *wrong, const char *why)
 {
 	is_int(reel_parcel_announce((reel_parcel *[]){first, first, wrong}, 3), -EINVAL,
@@ -972,7 +1206,11 @@ int main(void)
 	what_is_unsealed_can_be_changed(100);
 	what_is_unsealed_can_be_changed(SLAB);
 	what_is_unsealed_can_be_changed(3 * SLAB + 7);
+	what_is_unchanged_is_not_written_again(SLAB / 3);
+	what_is_unchanged_is_not_written_again(SLAB);
+	what_is_unchanged_is_not_written_again(3 * SLAB + 7);
 	unsealing_waits_for_a_put();
+	parcels_of_no_bytes();
 	scratch_keeps_nothing();
 	small_parcels_share();
 	sealed_scratch_gives_its_room_back();
@@ -994,6 +1232,10 @@ int main(void)
 	an_order_is_read_ahead(false, SLAB / 4, 7);
 	wrong_orders_are_refused();
 	orders_may_be_changed();
+	announcements_can_be_taken_back();
+	who_cannot_wait_comes_again();
+	a_wait_has_an_end();
+	some_wait_and_some_do_not();
 	many_read_at_once(SLAB);
 	many_read_at_once(SLAB / 3);
 	many_read_at_once(2 * SLAB);

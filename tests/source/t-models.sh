@@ -98,7 +98,7 @@ for fault in COUNT_UNLOCKED WAIT_UNLOCKED NO_SECOND_LOOK WAKE_FIRST; do
 	explore $fault order -DBREAK_$fault
 done
 for fault in PIN_UNLOCKED FAIL_LATE SEAL_EARLY UNSEAL_PINNED WRITE_WRITING FREE_READING ADVANCE_BLIND \
-	EVICT_BLIND QUEUE_BLIND SIZE_EARLY; do
+	EVICT_BLIND QUEUE_BLIND SIZE_EARLY SEAL_STALE; do
 	explore $fault parcel -DBREAK_$fault
 done
 for fault in GO_BACK LEAVE_EARLY NO_SWAP; do
@@ -161,6 +161,7 @@ is_found FAIL_LATE 'a pin whose slab did not come is still counted when another 
 is_found SEAL_EARLY 'a slab is sealed without a look at who has pinned it meanwhile'
 is_found UNSEAL_PINNED 'a parcel is written to that another thread has pinned'
 is_found WRITE_WRITING 'a parcel is written to while its slab is put'
+is_found SEAL_STALE 'a parcel that has changed is sealed, and keeps its old copy'
 is_found FREE_READING 'a slab is freed while it is read'
 is_found ADVANCE_BLIND 'a use is counted for an order that the bin has left'
 is_found EVICT_BLIND 'a slab is evicted without a look at its state'
