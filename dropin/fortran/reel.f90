@@ -100,6 +100,7 @@ module reel
     integer(c_int64_t) :: tape_states = 0
     integer(c_int64_t) :: period = 0
     integer(c_int) :: tiers = 1
+    integer(c_int) :: flags = 0
     type(reel_tier) :: tier(REEL_MAX_TIERS)
     integer(c_int64_t) :: reserved(3) = 0
   end type
@@ -201,6 +202,7 @@ module reel
   integer(c_int), parameter, public :: REEL_POOL_SMALL_PAGES = 2
   integer(c_int), parameter, public :: REEL_POOL_OBEY_LIMITS = 4
   integer(c_int), parameter, public :: REEL_RUN_AUDIT = 1
+  integer(c_int), parameter, public :: REEL_REVERSE_AT_ONCE = 1
   integer(c_int64_t), parameter, public :: REEL_UNKNOWN_STEPS = -1
 
   ! Planners.

@@ -76,6 +76,12 @@ struct reel_tier {
 	double load_cost;
 };
 
+/*
+ * A flag of a problem: each step that is recorded is reversed by the next action, as where what a
+ * RECORD leaves is lost with the next step. REEL_STORE_ALL and REEL_MIXED keep tapes, and are refused.
+ */
+#define REEL_REVERSE_AT_ONCE 1u
+
 /* All zero but for steps, tiers and slots is a sensible problem. */
 struct reel_problem {
 	int64_t steps;
@@ -95,6 +101,7 @@ struct reel_problem {
 	 */
 	int64_t period;
 	unsigned tiers;
+	unsigned flags; /* REEL_REVERSE_AT_ONCE, or 0 */
 	struct reel_tier tier[REEL_MAX_TIERS];
 	/* For options to come: all 0. */
 	uint64_t reserved[3];

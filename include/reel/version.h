@@ -18,6 +18,9 @@ extern "C" {
  */
 const char *reel_version(void);
 
+/* The same as a number, as REEL_VERSION: for bindings, which have no headers. */
+int reel_version_number(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -88,6 +88,7 @@ static void describe_problem(const struct reel_problem *problem, struct reel_pro
 	to->tape_states = problem->tape_states;
 	to->period = problem->period;
 	to->tiers = problem->tiers;
+	to->flags = problem->flags;
 	memcpy(to->tier, problem->tier, sizeof to->tier);
 }
 

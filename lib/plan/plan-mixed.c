@@ -136,4 +136,5 @@ const struct planner reel_planner_mixed = {
 	.compute = compute_mixed,
 	.decide = choose_mixed,
 	.uses_table = true,
+	.keeps_tapes = true,
 };

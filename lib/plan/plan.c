@@ -43,6 +43,7 @@ static const struct planner store_all = {
 	.problem = problem_of_store_all,
 	.decide = choose_store_all,
 	.count = count_store_all,
+	.keeps_tapes = true,
 };
 
 static const struct planner *const planners[REEL_PLANNERS] = {
@@ -129,6 +130,17 @@ static const char *problem_of_numbers(const struct reel_problem *problem)
 		return "the period is below 0";
 	if (problem->period > REEL_MAX_STEPS)
 		return "the period is above 2^40 steps";
+	if (problem->flags & ~REEL_REVERSE_AT_ONCE)
+		return "flags must be REEL_REVERSE_AT_ONCE, or 0";
+	return NULL;
+}
+
+static const char *problem_of_tapes(const struct planner *planner,
+				    const struct reel_problem *problem)
+{
+	if (problem->flags & REEL_REVERSE_AT_ONCE && planner->keeps_tapes)
+		return "store-all and mixed keep the tapes of several steps, which "
+		       "REEL_REVERSE_AT_ONCE forbids: take another planner";
 	return NULL;
 }
 
@@ -160,6 +172,8 @@ static const char *problem_in_general(const struct planner *planner,
 
 	if (!wrong)
 		wrong = problem_of_numbers(problem);
+	if (!wrong)
+		wrong = problem_of_tapes(planner, problem);
 	if (!wrong)
 		wrong = problem_of_tiers(planner, problem);
 	return wrong ? wrong : problem_of_reserved(problem);

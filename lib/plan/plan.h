@@ -63,6 +63,7 @@ struct planner {
 	bool uses_table;          /* limited to REEL_MAX_TABLE_STEPS steps */
 	bool unlimited_last_tier; /* the slots of the last tier are not claimed one by one */
 	bool unknown_end;         /* plans loops of REEL_UNKNOWN_STEPS */
+	bool keeps_tapes;         /* of steps that are not reversed at once */
 };
 
 struct reel_plan {

@@ -152,6 +152,8 @@ static const char *replay_record(struct replay *replay, const reel_action *actio
 		return "steps are recorded that have been reversed";
 	if (replay->tapes && replay->tape[replay->tapes - 1].last > action->first)
 		return "steps are recorded above the tape of later ones";
+	if (replay->problem->flags & REEL_REVERSE_AT_ONCE && action->last - action->first > 1)
+		return "several steps are recorded at once";
 	replay->report->recorded += action->last - action->first;
 	replay->working = action->last;
 	push_tape(replay, action->first, action->last);
@@ -306,6 +308,9 @@ static const char *replay_action(struct replay *replay, const reel_action *actio
 	const char *wrong;
 
 	replay->owes_drop = false;
+	if (replay->problem->flags & REEL_REVERSE_AT_ONCE && replay->tapes &&
+	    action->kind != REEL_ACTION_REVERSE)
+		return "a step is recorded that the next action does not reverse";
 	if (owed && !is_drop_of(action, &replay->loaded))
 		return "the last use of a slot is not followed by its DROP";
 	wrong = replay_kind(replay, action);

@@ -8,3 +8,8 @@ const char *reel_version(void)
 {
 	return PACKAGE_VERSION;
 }
+
+int reel_version_number(void)
+{
+	return REEL_VERSION;
+}

@@ -47,7 +47,7 @@ void fill_pool_options(struct reel_pool_options *options)
 
 void fill_problem(struct reel_problem *problem)
 {
-	*problem = (struct reel_problem){1, 2, 3, 4, 5, 6, 7,
+	*problem = (struct reel_problem){1, 2, 3, 4, 5, 6, 7, 23,
 					 {{8, 9, 10}, {11, 12, 13}, {14, 15, 16}, {17, 18, 19}},
 					 {20, 21, 22}};
 }

@@ -100,7 +100,7 @@ program layout
   call fill_problem(problem)
   call ok(problem%steps == 1 .and. problem%advance_cost == 2 .and. problem%record_cost == 3 .and. &
     problem%reverse_cost == 4 .and. problem%tape_states == 5 .and. problem%period == 6 .and. &
-    problem%tiers == 7, 'members of reel_problem')
+    problem%tiers == 7 .and. problem%flags == 23, 'members of reel_problem')
   call ok(all(problem%tier%slots == [8, 11, 14, 17]) .and. &
     all(problem%tier%store_cost == [9, 12, 15, 18]) .and. &
     all(problem%tier%load_cost == [10, 13, 16, 19]), 'its tiers')

@@ -317,6 +317,36 @@ static void a_list_of_ones_own_is_a_plan(void)
 	is_found(&broken_problem, 0, "it ends before all steps have been reversed");
 }
 
+/* Problems whose tapes must not outlive the next action. */
+static void steps_are_reversed_at_once(void)
+{
+	reel_action record = {.kind = REEL_ACTION_RECORD, .first = 0, .last = 2};
+	size_t count;
+
+	for (int p = 0; p < REEL_PLANNERS; p++) {
+		enum reel_planner planner = (enum reel_planner)p;
+		struct reel_problem problem = problem_for(planner, 60, 5);
+
+		problem.flags = REEL_REVERSE_AT_ONCE;
+		if (planner == REEL_STORE_ALL || planner == REEL_MIXED)
+			is_refused(planner, problem, "another planner");
+		else
+			is_int(checked(planner, &problem, 60).peak_tape_steps, 1,
+			       "%s: one step is on the tape", reel_planner_name(planner));
+	}
+	broken_problem = one_tier(2, 2);
+	broken_problem.flags = REEL_REVERSE_AT_ONCE;
+	count = actions_of(REEL_BINOMIAL, &broken_problem, list);
+	is_found(&broken_problem, count, NULL);
+	list[0] = record;
+	is_found(&broken_problem, 1, "several steps are recorded at once");
+	list[0].last = 1;
+	list[1] = (reel_action){.kind = REEL_ACTION_ADVANCE, .first = 1, .last = 2};
+	is_found(&broken_problem, 2, "a step is recorded that the next action does not reverse");
+	broken_problem.flags = 2;
+	is_refused(REEL_BINOMIAL, broken_problem, "flags");
+}
+
 static void a_list_is_walked_from_its_first_action_to_its_last(void)
 {
 	size_t count = sound_list();
@@ -854,6 +884,7 @@ int main(void)
 	done_is_said_again();
 	a_copy_continues_as_the_original();
 	a_list_of_ones_own_is_a_plan();
+	steps_are_reversed_at_once();
 	a_list_is_walked_from_its_first_action_to_its_last();
 	a_list_for_no_problem_is_refused();
 	store_all_wants_room_for_its_tapes_only();
