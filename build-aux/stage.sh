@@ -144,10 +144,10 @@ measuring='%/t-bench.sh %/t-scale.sh %/t-gpu-try.sh %/t-stress.sh'
 single_threaded='tests/plan/% tests/tape/t-abi tests/tape/t-bits tests/tape/t-block tests/tape/t-cplusplus%
 	tests/tape/t-cursor tests/tape/t-error tests/tape/t-hold tests/tape/t-mark tests/tape/t-span
 	tests/tape/t-values tests/tape/t-version %/t-kernels %/t-gradients.sh %/t-tsunami% %/t-sedov-program.sh
-	tests/tools/t-fuzz.sh tests/tools/t-plan.sh %/t-clad.sh %/t-clad-headers.sh %/t-fortran.sh %/t-adstack-programs.sh
+	tests/tools/t-plan.sh %/t-clad.sh %/t-clad-headers.sh %/t-fortran.sh %/t-adstack-programs.sh
 	tests/checkpoint/t-restart %/t-crc32c %/t-difference %/t-shuffle %/t-pack %/t-file-slots %/t-store-open %/t-slab
 	%/t-device-staged %/t-gpu-try.sh %/t-gpu-driver %/t-device-resources.sh %/t-adjoint-faults
-	fuzz/% examples/%'
+	tests/fuzz/% examples/%'
 
 # Tests of thousands of the device's threads, each of which the emulator runs for a short time: their order is
 # the emulator's, and the other stages run them.
@@ -201,7 +201,7 @@ thread)
 	sanitized clang thread --enable-yield-points --with-tsunami=no
 	;;
 plain)
-	left_out='bench/% fuzz/% examples/%' tests=$plain_tests
+	left_out='bench/% tests/fuzz/% examples/%' tests=$plain_tests
 	copy_sources || broken 'the sources cannot be copied'
 	stage 'clang, in the source folder, C11 atomics, no optional part, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
 		--enable-assertions --with-pool=c11 --without-liburing --disable-openmp --disable-huge-pages --disable-static \

@@ -144,7 +144,7 @@ dist_check_SCRIPTS += \
 	%D%/omp/t-region-statements.sh \
 	%D%/dropin/t-fortran.sh \
 	%D%/source/t-guide.sh \
-	%D%/tools/t-fuzz.sh \
+	%D%/fuzz/t-fuzz.sh \
 	%D%/gpu/t-gpu-open.sh \
 	%D%/gpu/t-gpu-try.sh \
 	%D%/whole/t-gradients.sh \

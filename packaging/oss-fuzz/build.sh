@@ -1,6 +1,6 @@
 #!/bin/bash -eu
 # SPDX-License-Identifier: MIT
-# Called by OSS-Fuzz in the source directory: $OUT gets a program for each target of fuzz/, and its corpus.
+# Called by OSS-Fuzz in the source directory: $OUT gets a program for each target of tests/fuzz/, and its corpus.
 # CC, CXX, CFLAGS, CXXFLAGS and LIB_FUZZING_ENGINE are given. The programs run where no library but the C
 # library is, so LZ4 is linked in and io_uring is left out.
 source=$PWD
@@ -11,12 +11,13 @@ cd "$build"
 LZ4_CFLAGS=' ' LZ4_LIBS=-l:liblz4.a "$source/configure" --disable-shared --disable-openmp --disable-fortran \
 	--with-pool=c11 --with-lz4=yes --without-liburing --without-hwloc --without-mpi --without-sqlite \
 	--without-tsunami --without-adolc --without-cuda
-make -j "$(nproc)" CCLD="$CXX" FUZZING_ENGINE="$LIB_FUZZING_ENGINE" fuzz/reel-fuzz
+make -j "$(nproc)" CCLD="$CXX" FUZZING_ENGINE="$LIB_FUZZING_ENGINE" tests/fuzz/reel-fuzz
 
-# Each target has a corpus, as tests/tools/t-fuzz.sh says.
-for corpus in "$source"/fuzz/corpus/*/; do
+# Each target has a corpus, as tests/fuzz/t-fuzz.sh says.
+for corpus in "$source"/tests/fuzz/corpus/*/; do
 	target=$(basename "$corpus")
-	cp fuzz/reel-fuzz "$OUT/$target"
-	rm -f "$OUT/${target}_seed_corpus.zip"
-	zip -qj "$OUT/${target}_seed_corpus.zip" "$corpus"*
+	cp tests/fuzz/reel-fuzz "$OUT/$target"
+	rm -rf "$OUT/${target}_seed_corpus.zip" seeds
+	"$source/tests/fuzz/seeds.sh" unpack "$corpus" seeds
+	zip -qrj "$OUT/${target}_seed_corpus.zip" seeds
 done
