@@ -200,16 +200,16 @@ static bool has_room(const struct model *model, size_t bytes)
 
 static struct item *add_item(struct model *model, enum kind kind, unsigned n, uint64_t height)
 {
-	struct item *item = &model->item[model->count];
+	struct item item = {.kind = kind, .n = n, .at = model->bytes, .height = height};
+	size_t bytes = bytes_of(&item);
 
-	*item = (struct item){.kind = kind, .n = n, .at = model->bytes, .height = height};
-	if (!has_room(model, bytes_of(item)))
+	if (!has_room(model, bytes))
 		return NULL;
-	model->count++;
-	model->bytes += bytes_of(item);
-	if (largest < bytes_of(item))
-		largest = bytes_of(item);
-	return item;
+	model->item[model->count++] = item;
+	model->bytes += bytes;
+	if (largest < bytes)
+		largest = bytes;
+	return top_of(model);
 }
 
 static void push_bits(reel_tape *tape, const struct item *item, unsigned char *data)
