@@ -66,7 +66,7 @@ stage() {
 own_files() {
 	if [ -e .git ] && has git; then
 		git -c safe.directory="$PWD" ls-files -z --cached --others --exclude-standard
-		find configure Makefile.in aclocal.m4 config.h.in build-aux m4 -type f -print0
+		find configure Makefile.in aclocal.m4 config.h.in build-aux -type f -print0
 	else
 		find . -path ./build -prune -o -path ./demo-out -prune -o -path ./.git -prune -o -type f -print0
 	fi | LC_ALL=C sort -zu | while IFS= read -rd '' file; do
