@@ -129,46 +129,13 @@ sanitized() {
 		--enable-sanitizer="$list" --enable-werror --enable-assertions --disable-static --with-mpi=no "$@"
 }
 
-# Tests of what is the same in each build: sources, and programs beside the library.
-same_everywhere='tests/source/% tests/tools/t-bench.sh tests/tools/t-scale.sh tests/tools/t-info.sh tests/tools/t-mutate.sh bench/%'
-# Tests that compile programs of their own with what is built, which takes them longer than to run.
-compiling='%/t-clad.sh %/t-clad-headers.sh %/t-clad-threads.sh %/t-fortran.sh %/t-adstack-programs.sh
-	tests/source/t-guide.sh tests/source/t-recipes.sh %/t-verifier.sh %/t-malloc.sh %/t-mpi-fortran.sh'
-# Tests of whole programs beside t-tsunami.sh and t-sedov-program.sh, with the same code in other orders.
-whole_again='%/t-tsunami-restart.sh %/t-tsunami-checkpoint.sh %/t-tsunami-ranks.sh %/t-sedov-ranks.sh
-	%/t-device-tsunami'
-# Tests of programs for measuring and for stress, which take seconds by themselves.
-measuring='%/t-bench.sh %/t-scale.sh %/t-gpu-try.sh %/t-stress.sh'
-# Tests that have one thread, or run a program of the examples: ThreadSanitizer sees nothing in the former
-# and makes them five times as long; the latter it does not see through, see the stage.
-single_threaded='tests/plan/% tests/tape/t-abi tests/tape/t-bits tests/tape/t-block tests/tape/t-cplusplus%
-	tests/tape/t-cursor tests/tape/t-error tests/tape/t-hold tests/tape/t-mark tests/tape/t-span
-	tests/tape/t-values tests/tape/t-version %/t-kernels %/t-gradients.sh %/t-tsunami% %/t-sedov-program.sh
-	tests/tools/t-plan.sh %/t-clad.sh %/t-clad-headers.sh %/t-fortran.sh %/t-adstack-programs.sh
-	tests/checkpoint/t-restart %/t-crc32c %/t-difference %/t-shuffle %/t-pack %/t-file-slots %/t-store-open %/t-slab
-	%/t-device-staged %/t-gpu-try.sh %/t-gpu-driver %/t-device-resources.sh %/t-adjoint-faults
-	tests/fuzz/% examples/%'
-
-# Tests of thousands of the device's threads, each of which the emulator runs for a short time: their order is
-# the emulator's, and the other stages run them.
-emulated='%/t-device-drain %/t-device-random %/t-device-examples'
-
-# Tests of OpenMP's parts, and of whole programs with it.
-omp_tests='tests/omp/t-omp-checkpoint tests/omp/t-omp-group tests/omp/t-omp-memory tests/omp/t-omp-faults
-	tests/omp/t-omp-cancel tests/omp/t-deadlock
-	tests/omp/t-omp-patterns tests/omp/t-adjoint-omp tests/omp/t-adjoint tests/omp/t-adjoint-check tests/omp/t-region tests/omp/t-task tests/omp/t-reduction
-	tests/omp/t-region-faults tests/omp/t-observe tests/whole/t-gradient'
-
-# Those in which threads meet in locks alone. helgrind does not see what atomics order; and of a
-# semaphore on the stack of who waits it takes the stack's next use for a race with the post's
-# reading of it, so stores with threads of their own are the thread stages' to look at.
-lock_tests='tests/store/t-store-fault tests/store/t-store-open tests/tape/t-tape tests/tape/t-span tests/tape/t-mark tests/tape/t-hold'
-
-# Tests of what depends on the parts that plain leaves out or replaces: the list of the pool, huge pages,
-# io_uring, OpenMP and MPI; and those that read the sources, which lie among the results of the build.
-plain_tests='tests/source/% tests/pool/% tests/store/% tests/spill/% tests/parcel/% tests/omp/% tests/os/% tests/tape/t-tape
-	tests/tape/t-span tests/tape/t-recording tests/whole/t-gradient tests/tools/t-stress.sh
-	tests/dropin/t-adstack-process.sh'
+# tagged TAG...: the tests with one of the tags, which tests/local.mk explains.
+tagged() {
+	local tag
+	for tag; do
+		sed -nE "s|.*/(t-[^ ]*) .*\\\$\($tag\).*|%/\1|p" */*.mk */*/*.mk
+	done
+}
 
 # valgrind_stage WHAT OPTION...: no io_uring, of whose writes it does not know.
 valgrind_stage() {
@@ -185,23 +152,23 @@ valgrind_stage() {
 case $name in
 main)
 	# t-omp-runtimes compiles, too, but has a part that the stages of sanitizers run.
-	left_out="$compiling $whole_again $measuring %/t-omp-runtimes.sh bench/% stress/%"
+	left_out="$(tagged compiles once_more measures) %/t-omp-runtimes.sh bench/% stress/%"
 	stage 'gcc -O1, everything that is there' "${main_options[@]}"
 	;;
 release) release ;;
 package) package ;;
 address)
-	left_out="$same_everywhere $compiling $whole_again tests/plan/t-plan-search tests/tools/t-plan.sh
-		tests/gpu/t-gpu-try.sh"
+	left_out="$(tagged any_build compiles once_more slow) tests/source/% bench/%"
 	sanitized gcc address,undefined
 	;;
 # The example's barriers are in an OpenMP runtime that the sanitizer cannot see into.
 thread)
-	left_out="$same_everywhere $single_threaded $emulated"
+	left_out="$(tagged any_build one_thread emulated) tests/source/% bench/% tests/fuzz/% examples/%"
 	sanitized clang thread --enable-yield-points --with-tsunami=no
 	;;
 plain)
-	left_out='bench/% tests/fuzz/% examples/%' tests=$plain_tests
+	tests="$(tagged parts) tests/source/% tests/pool/% tests/store/% tests/spill/% tests/parcel/% tests/omp/% tests/os/%"
+	left_out='bench/% tests/fuzz/% examples/%'
 	copy_sources || broken 'the sources cannot be copied'
 	stage 'clang, in the source folder, C11 atomics, no optional part, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
 		--enable-assertions --with-pool=c11 --without-liburing --disable-openmp --disable-huge-pages --disable-static \
@@ -217,7 +184,8 @@ address-clang)
 	;;
 thread-ck) sanitized clang thread --with-pool=ck --enable-yield-points --with-tsunami=no ;;
 thread-omp)
-	tests=$omp_tests
+	tests='tests/omp/% tests/whole/t-gradient'
+	left_out="$(tagged one_thread) %.sh"
 	sanitized clang thread --enable-openmp --with-tsunami=no
 	;;
 memcheck)
@@ -225,7 +193,7 @@ memcheck)
 	valgrind_stage 'valgrind, memory' --leak-check=full --errors-for-leak-kinds=definite
 	;;
 helgrind)
-	tests=$lock_tests
+	tests=$(tagged locks)
 	valgrind_stage 'valgrind, races'
 	;;
 esac

@@ -2,6 +2,31 @@
 # A test is one line here: tests/FOLDER/t-NAME.c, linked with the convenience library, where it
 # reaches hidden symbols.
 
+# Tags stand behind a test on its line, and tell build-aux/stage.sh which stages run it. For make they are empty.
+# one_thread: has one thread, or runs a program of the examples: ThreadSanitizer sees nothing in the former and
+# makes them five times as long; the latter it does not see through.
+one_thread =
+# locks: its threads meet in locks alone. helgrind does not see what atomics order; and of a semaphore on the
+# stack of who waits it takes the stack's next use for a race with the post's reading of it, so stores with
+# threads of their own are the thread stages' to look at.
+locks =
+# parts: depends on the parts that stage plain leaves out or replaces, but is in a folder of other tests.
+parts =
+# any_build: of a program beside the library, which is the same in each build.
+any_build =
+# compiles: compiles programs of its own with what is built, which takes it longer than to run them.
+compiles =
+# once_more: runs the whole programs of t-tsunami.sh and t-sedov-program.sh again, with the same code in another
+# order.
+once_more =
+# measures: of a program for measuring or for stress, which takes seconds by itself.
+measures =
+# slow: takes a sanitizer long, which sees the same code in shorter tests.
+slow =
+# emulated: has thousands of the device's threads, each of which the emulator runs for a short time: their order is
+# the emulator's, and the stages without ThreadSanitizer run them.
+emulated =
+
 # Tests of ranks wait most of their time. They come first, so that other tests use the processors
 # meanwhile, and none of them runs alone at the end.
 if MPI
@@ -16,40 +41,40 @@ check_PROGRAMS += \
 endif
 
 check_PROGRAMS += \
-	%D%/tape/t-abi \
-	%D%/tape/t-tape \
-	%D%/tape/t-values \
-	%D%/tape/t-bits \
-	%D%/tape/t-span \
-	%D%/tape/t-cursor \
-	%D%/tape/t-mark \
-	%D%/tape/t-hold \
+	%D%/tape/t-abi $(one_thread) \
+	%D%/tape/t-tape $(locks) $(parts) \
+	%D%/tape/t-values $(one_thread) \
+	%D%/tape/t-bits $(one_thread) \
+	%D%/tape/t-span $(one_thread) $(locks) $(parts) \
+	%D%/tape/t-cursor $(one_thread) \
+	%D%/tape/t-mark $(one_thread) $(locks) \
+	%D%/tape/t-hold $(one_thread) $(locks) \
 	%D%/tape/t-sum \
-	%D%/tape/t-recording \
-	%D%/tape/t-block \
-	%D%/plan/t-schedule \
+	%D%/tape/t-recording $(parts) \
+	%D%/tape/t-block $(one_thread) \
+	%D%/plan/t-schedule $(one_thread) \
 	%D%/checkpoint/t-checkpoint \
 	%D%/checkpoint/t-checkpoint-threads \
 	%D%/checkpoint/t-checkpoint-memory \
 	%D%/checkpoint/t-snapshot \
-	%D%/checkpoint/t-restart \
+	%D%/checkpoint/t-restart $(one_thread) \
 	%D%/checkpoint/t-drive \
 	%D%/checkpoint/t-save-now \
 	%D%/checkpoint/t-run-group \
-	%D%/plan/t-plan-count \
-	%D%/plan/t-plan-tables \
-	%D%/plan/t-plan-search \
-	%D%/plan/t-costs \
-	%D%/plan/t-choose \
-	%D%/whole/t-kernels \
+	%D%/plan/t-plan-count $(one_thread) \
+	%D%/plan/t-plan-tables $(one_thread) \
+	%D%/plan/t-plan-search $(one_thread) $(slow) \
+	%D%/plan/t-costs $(one_thread) \
+	%D%/plan/t-choose $(one_thread) \
+	%D%/whole/t-kernels $(one_thread) \
 	%D%/tape/t-check \
-	%D%/tape/t-error \
+	%D%/tape/t-error $(one_thread) \
 	%D%/tape/t-random \
 	%D%/pool/t-pool \
 	%D%/pool/t-magazine \
 	%D%/pool/t-budget \
 	%D%/os/t-event \
-	%D%/pool/t-slab \
+	%D%/pool/t-slab $(one_thread) \
 	%D%/spill/t-slab-owner \
 	%D%/spill/t-prefetch \
 	%D%/spill/t-offload \
@@ -72,27 +97,27 @@ check_PROGRAMS += \
 	%D%/os/t-os-thread \
 	%D%/os/t-memory-limit \
 	%D%/os/t-memory-pressure \
-	%D%/store/t-file-slots \
+	%D%/store/t-file-slots $(one_thread) \
 	%D%/store/t-store-file \
 	%D%/store/t-store-file-open \
 	%D%/store/t-store-file-faults \
 	%D%/store/t-store \
-	%D%/store/t-store-fault \
-	%D%/store/t-store-open \
-	%D%/gpu/t-gpu-driver \
+	%D%/store/t-store-fault $(locks) \
+	%D%/store/t-store-open $(one_thread) $(locks) \
+	%D%/gpu/t-gpu-driver $(one_thread) \
 	%D%/gpu/t-gpu-fake \
 	%D%/gpu/t-gpu-store \
 	%D%/gpu/t-gpu-spill \
 	%D%/gpu/t-gpu-faults \
 	%D%/gpu/t-gpu-checkpoint \
 	%D%/gpu/t-gpu-device \
-	%D%/store/t-crc32c \
-	%D%/store/t-shuffle \
-	%D%/store/t-difference \
+	%D%/store/t-crc32c $(one_thread) \
+	%D%/store/t-shuffle $(one_thread) \
+	%D%/store/t-difference $(one_thread) \
 	%D%/pool/t-freelist-c11 \
 	%D%/tools/t-scheduler \
 	%D%/spill/t-progress \
-	%D%/tape/t-version \
+	%D%/tape/t-version $(one_thread) \
 	%D%/dropin/t-adstack \
 	%D%/dropin/t-adstack-beside \
 	%D%/dropin/t-adstack-random \
@@ -102,7 +127,7 @@ if POOL_CK
 check_PROGRAMS += %D%/pool/t-freelist-ck
 endif
 if HAVE_LZ4
-check_PROGRAMS += %D%/store/t-pack
+check_PROGRAMS += %D%/store/t-pack $(one_thread)
 endif
 
 if OPENMP
@@ -118,7 +143,7 @@ endif
 check_PROGRAMS += \
 	%D%/omp/t-adjoint \
 	%D%/omp/t-adjoint-check \
-	%D%/omp/t-adjoint-faults \
+	%D%/omp/t-adjoint-faults $(one_thread) \
 	%D%/omp/t-lane-recording \
 	%D%/omp/t-binding \
 	%D%/omp/t-region \
@@ -127,7 +152,7 @@ check_PROGRAMS += \
 	%D%/omp/t-reduction \
 	%D%/omp/t-region-faults \
 	%D%/omp/t-observe \
-	%D%/whole/t-gradient \
+	%D%/whole/t-gradient $(parts) \
 	%D%/whole/t-sedov \
 	%D%/whole/t-sedov-gradient \
 	%D%/whole/t-gradient-faults \
@@ -135,45 +160,46 @@ check_PROGRAMS += \
 
 # Scripts: each finds the source and build directories in the environment.
 dist_check_SCRIPTS += \
-	%D%/dropin/t-adstack-process.sh \
-	%D%/dropin/t-adstack-programs.sh \
-	%D%/tools/t-bench.sh \
+	%D%/dropin/t-adstack-process.sh $(parts) \
+	%D%/dropin/t-adstack-programs.sh $(compiles) $(one_thread) \
+	%D%/tools/t-bench.sh $(measures) $(any_build) \
 	%D%/source/t-configure.sh \
-	%D%/tape/t-cplusplus.sh \
+	%D%/tape/t-cplusplus.sh $(one_thread) \
 	%D%/omp/t-omp-cplusplus.sh \
 	%D%/omp/t-region-statements.sh \
-	%D%/dropin/t-fortran.sh \
-	%D%/source/t-guide.sh \
+	%D%/dropin/t-fortran.sh $(compiles) $(one_thread) \
+	%D%/source/t-guide.sh $(compiles) \
 	%D%/fuzz/t-fuzz.sh \
 	%D%/gpu/t-gpu-open.sh \
-	%D%/gpu/t-gpu-try.sh \
-	%D%/whole/t-gradients.sh \
+	%D%/gpu/t-gpu-try.sh $(measures) $(one_thread) $(slow) \
+	%D%/whole/t-gradients.sh $(one_thread) \
 	%D%/source/t-headers.sh \
-	%D%/tools/t-info.sh \
+	%D%/tools/t-info.sh $(any_build) \
 	%D%/source/t-layers.sh \
 	%D%/source/t-lists.sh \
-	%D%/mpi/t-mpi-fortran.sh \
+	%D%/mpi/t-mpi-fortran.sh $(compiles) \
 	%D%/source/t-names.sh \
 	%D%/source/t-models.sh \
 	%D%/mpi/t-mpi-random.sh \
-	%D%/tools/t-mutate.sh \
+	%D%/tools/t-mutate.sh $(any_build) \
 	%D%/source/t-omp-page.sh \
 	%D%/source/t-packaging.sh \
 	%D%/omp/t-omp-runtimes.sh \
-	%D%/tools/t-plan.sh \
-	%D%/tools/t-scale.sh \
-	%D%/tools/t-stress.sh \
-	%D%/source/t-recipes.sh \
+	%D%/tools/t-plan.sh $(one_thread) $(slow) \
+	%D%/tools/t-scale.sh $(measures) $(any_build) \
+	%D%/tools/t-stress.sh $(measures) $(parts) \
+	%D%/source/t-recipes.sh $(compiles) \
 	%D%/source/t-reference.sh \
 	%D%/source/t-site.sh \
+	%D%/source/t-stages.sh \
 	%D%/source/t-symbols.sh \
-	%D%/whole/t-sedov-program.sh \
-	%D%/whole/t-sedov-ranks.sh \
-	%D%/whole/t-tsunami.sh \
-	%D%/whole/t-tsunami-checkpoint.sh \
-	%D%/whole/t-tsunami-ranks.sh \
-	%D%/whole/t-tsunami-restart.sh \
-	%D%/omp/t-verifier.sh
+	%D%/whole/t-sedov-program.sh $(one_thread) \
+	%D%/whole/t-sedov-ranks.sh $(once_more) \
+	%D%/whole/t-tsunami.sh $(one_thread) \
+	%D%/whole/t-tsunami-checkpoint.sh $(once_more) $(one_thread) \
+	%D%/whole/t-tsunami-ranks.sh $(once_more) $(one_thread) \
+	%D%/whole/t-tsunami-restart.sh $(once_more) $(one_thread) \
+	%D%/omp/t-verifier.sh $(compiles)
 
 # Shared by all, so that a line above is enough.
 AM_CPPFLAGS += -I$(top_srcdir) -I$(top_srcdir)/tests -I$(top_srcdir)/lib

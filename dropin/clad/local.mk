@@ -11,7 +11,10 @@ reelclad_HEADERS = \
 	%D%/tapes.h \
 	%D%/values.h
 
-dist_check_SCRIPTS += tests/dropin/t-clad.sh tests/dropin/t-clad-headers.sh tests/dropin/t-clad-threads.sh
+dist_check_SCRIPTS += \
+	tests/dropin/t-clad.sh $(compiles) $(one_thread) \
+	tests/dropin/t-clad-headers.sh $(compiles) $(one_thread) \
+	tests/dropin/t-clad-threads.sh $(compiles)
 EXTRA_DIST += \
 	%D%/README.md \
 	tests/helpers/clad.sh \

@@ -17,7 +17,7 @@ libreel_malloc_la_LDFLAGS = -module -avoid-version -shared -no-undefined $(NO_UN
 	'^((m|c|re|v|pv|aligned_)alloc|reallocarray|free|(posix_)?memalign|malloc_usable_size)$$'
 endif
 
-dist_check_SCRIPTS += tests/dropin/t-malloc.sh
+dist_check_SCRIPTS += tests/dropin/t-malloc.sh $(compiles)
 EXTRA_DIST += \
 	%D%/README.md \
 	tests/dropin/t-malloc-blocks.c \

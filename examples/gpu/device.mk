@@ -24,13 +24,13 @@ device_tests = \
 	tests/gpu/t-device-tape \
 	tests/gpu/t-device-faults \
 	tests/gpu/t-device-arena \
-	tests/gpu/t-device-drain \
+	tests/gpu/t-device-drain $(emulated) \
 	tests/gpu/t-device-lanes \
-	tests/gpu/t-device-random \
+	tests/gpu/t-device-random $(emulated) \
 	tests/gpu/t-device-add \
-	tests/gpu/t-device-staged
+	tests/gpu/t-device-staged $(one_thread)
 device_test_objects = $(device_tests:=.o)
-dist_check_SCRIPTS += tests/gpu/t-device-resources.sh
+dist_check_SCRIPTS += tests/gpu/t-device-resources.sh $(one_thread)
 EXTRA_DIST += \
 	%D%/RESOURCES.md %D%/resources.sh \
 	bench/device.cu \
@@ -46,9 +46,9 @@ emulator_compile = $(EMULATOR_CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I
 	-I$(srcdir)/tests/helpers $(CPPFLAGS) -std=c++14 -pthread $(EMULATOR_CXXFLAGS) $(CFLAGS) -c -o $@
 
 if EMULATOR
-check_PROGRAMS += $(device_tests) tests/gpu/t-device-examples
+check_PROGRAMS += $(device_tests) tests/gpu/t-device-examples $(emulated)
 if TEST_TSUNAMI
-check_PROGRAMS += tests/gpu/t-device-tsunami
+check_PROGRAMS += tests/gpu/t-device-tsunami $(once_more)
 endif
 device_test_libraries = tests/helpers/emulator.o libreel-arena.la libreel-fake-device.la \
 	libreel-cuda-core.la libreel-test-stores.la libreel-core.la libreel-tap.la -lstdc++ -lm

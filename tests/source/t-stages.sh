@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The stages of ./check know tests by their tags, which tests/local.mk explains, and by names.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+cd "$SOURCE_DIR" || exit
+work=$OLDPWD
+stages=build-aux/stage.sh
+
+sed -n 's/^\([a-z_]*\) =$/\1/p' tests/local.mk | sort >"$work/explained"
+# A line a tag that a test has: the test, the tag.
+sed -nE 's|.*/(t-[a-z0-9-]+(\.sh)?)(( \$\([a-z_]+\))+)( \\)?$|\1\3|p' */*.mk */*/*.mk | tr -d '$()' |
+	awk '{ for (i = 2; i <= NF; i++) print $1, $i }' >"$work/pairs"
+[ "$(wc -l <"$work/pairs")" -gt 50 ]
+ok $? "tests have $(wc -l <"$work/pairs") tags"
+cut -d ' ' -f 2 "$work/pairs" | sort -u | diff "$work/explained" - >"$work/difference"
+is_empty "$work/difference" 'the tags of tests are those that are explained'
+grep -oE 'tagged [a-z_ ]+' $stages | tr ' ' '\n' | grep -v '^tagged$' | sort -u | diff "$work/explained" - >"$work/difference"
+is_empty "$work/difference" 'stages ask for each tag, and for no other'
+grep -E '/t-[a-z0-9-]+(\.sh)? .*/t-[a-z0-9-]+(\.sh)? .*\$\(' */*.mk */*/*.mk >"$work/shared"
+is_empty "$work/shared" 'a test with a tag has a line of its own'
+
+grep -oE '[%a-z/-]+/(t-[a-z0-9.-]+|%)' $stages | sed 's|^%/|*/*/|; s|%$|*|' | sort -u >"$work/named"
+[ "$(wc -l <"$work/named")" -gt 10 ]
+ok $? "stages name $(wc -l <"$work/named") tests and folders"
+while read -r pattern; do
+	ls -d $pattern $pattern.* >"$work/found" 2>&1 && continue
+	[ "$(grep -vc '^ls:' "$work/found")" -gt 0 ] || echo "$pattern"
+done <"$work/named" >"$work/missing"
+is_empty "$work/missing" 'each of them is there'
+
+# What one of these helpers compiles, too.
+grep -lE 'helpers/(clad|fortran)\.sh' tests/*/t-*.sh | while read -r script; do
+	grep -qx "${script##*/} compiles" "$work/pairs" || echo "$script"
+done >"$work/missing"
+is_empty "$work/missing" 'tests that compile programs of Fortran or with Clad have the tag for it'
+end
